@@ -1,0 +1,168 @@
+#include "common/base/files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+namespace sluice {
+namespace {
+
+Error io_error(const char* what, const std::string& path) {
+  const ErrorCode code = errno == ENOENT || errno == EACCES || errno == ENOTDIR || errno == EISDIR ? ErrorCode::kNotFound : ErrorCode::kIo;
+  return make_error(code, "cannot {} '{}': {}", what, path, std::strerror(errno));
+}
+
+}  // namespace
+
+struct MappedFile::Map {
+  std::string path;
+  void* address = nullptr;
+  size_t size = 0;
+  int64_t mtime_ns = 0;
+  ~Map() {
+    if (address != nullptr) ::munmap(address, size);
+  }
+};
+
+Result<MappedFile> MappedFile::open(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return io_error("open", path);
+  struct stat status{};
+  if (::fstat(fd, &status) != 0 || S_ISDIR(status.st_mode)) {
+    if (S_ISDIR(status.st_mode)) errno = EISDIR;
+    Error error = io_error("read", path);
+    ::close(fd);
+    return error;
+  }
+  auto map = std::make_shared<Map>();
+  map->path = path;
+  map->size = static_cast<size_t>(status.st_size);
+  map->mtime_ns = static_cast<int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
+  if (map->size > 0) {
+    void* address = ::mmap(nullptr, map->size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (address == MAP_FAILED) {
+      Error error = io_error("map", path);
+      ::close(fd);
+      return error;
+    }
+    map->address = address;
+  }
+  ::close(fd);
+  MappedFile file;
+  file.bytes_ = {static_cast<const std::byte*>(map->address), map->size};
+  file.map_ = std::move(map);
+  return file;
+}
+
+const std::string& MappedFile::path() const { return map_->path; }
+int64_t MappedFile::mtime_ns() const { return map_->mtime_ns; }
+
+Result<std::vector<std::byte>> read_descriptor(int fd) {
+  std::vector<std::byte> bytes;
+  size_t size = 0;
+  while (true) {
+    if (bytes.size() - size < 65536) bytes.resize(std::max<size_t>(bytes.size() * 2, 1 << 20));
+    const ssize_t got = ::read(fd, bytes.data() + size, bytes.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return io_error("read", fmt::format("descriptor {}", fd));
+    if (got == 0) break;
+    size += static_cast<size_t>(got);
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
+Result<std::vector<std::byte>> read_file(const std::string& path) {
+  if (path == "-") return read_descriptor(STDIN_FILENO);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return io_error("open", path);
+  auto bytes = read_descriptor(fd);
+  ::close(fd);
+  if (!bytes) bytes.error().file = path;
+  return bytes;
+}
+
+Result<std::string> read_text(const std::string& path) {
+  SLUICE_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+Result<void> write_descriptor(int fd, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(fd, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return make_error(ErrorCode::kIo, "cannot write: {}", std::strerror(errno));
+    bytes = bytes.subspan(static_cast<size_t>(put));
+  }
+  return {};
+}
+
+Result<FileWriter> FileWriter::create(const std::string& path) {
+  if (path == "-") return FileWriter(path, {}, STDOUT_FILENO);
+  std::string temporary = fmt::format("{}.tmp{}", path, ::getpid());
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) return io_error("create", path);
+  return FileWriter(path, std::move(temporary), fd);
+}
+
+FileWriter::FileWriter(FileWriter&& other) noexcept
+    : path_(std::move(other.path_)), temporary_(std::move(other.temporary_)), fd_(std::exchange(other.fd_, -1)), offset_(other.offset_) {}
+
+FileWriter::~FileWriter() {
+  if (fd_ < 0 || path_ == "-") return;
+  ::close(fd_);
+  ::unlink(temporary_.c_str());
+}
+
+Result<void> FileWriter::write(std::span<const std::byte> bytes) {
+  auto written = write_descriptor(fd_, bytes);
+  if (!written) return std::move(written).error().within(fmt::format("'{}'", path_));
+  offset_ += bytes.size();
+  return {};
+}
+
+Result<void> FileWriter::pad_to(uint64_t alignment) {
+  static constexpr std::array<std::byte, 4096> kZeros{};
+  uint64_t missing = (alignment - offset_ % alignment) % alignment;
+  while (missing > 0) {
+    const uint64_t piece = std::min<uint64_t>(missing, kZeros.size());
+    SLUICE_TRY(write(std::span(kZeros).first(piece)));
+    missing -= piece;
+  }
+  return {};
+}
+
+Result<void> FileWriter::commit() {
+  if (path_ == "-") return {};
+  const int fd = std::exchange(fd_, -1);
+  if (::close(fd) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    Error error = io_error("write", path_);
+    ::unlink(temporary_.c_str());
+    return error;
+  }
+  return {};
+}
+
+Result<void> write_file(const std::string& path, std::span<const std::byte> bytes) {
+  SLUICE_ASSIGN(FileWriter writer, FileWriter::create(path));
+  SLUICE_TRY(writer.write(bytes));
+  return writer.commit();
+}
+
+Result<void> write_text(const std::string& path, std::string_view text) { return write_file(path, std::as_bytes(std::span(text))); }
+
+Result<void> make_directories(const std::string& path) {
+  std::error_code code;
+  std::filesystem::create_directories(path, code);
+  if (code) return make_error(ErrorCode::kIo, "cannot create folder '{}': {}", path, code.message());
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,63 @@
+// Files: whole reads, read-only maps, and writes that appear under their final name only when complete.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/result.h"
+
+namespace sluice {
+
+// A read-only map of a whole file, shared by copies; unmapped by the last one. Empty files map to an empty span.
+class MappedFile {
+ public:
+  static Result<MappedFile> open(const std::string& path);
+  std::span<const std::byte> bytes() const { return bytes_; }
+  const std::string& path() const;
+  int64_t mtime_ns() const;  // modification time at open, nanoseconds since 1970
+
+ private:
+  struct Map;
+  std::shared_ptr<const Map> map_;
+  std::span<const std::byte> bytes_;
+};
+
+// The whole of a file, or of standard input when path is "-".
+Result<std::vector<std::byte>> read_file(const std::string& path);
+Result<std::vector<std::byte>> read_descriptor(int fd);
+Result<std::string> read_text(const std::string& path);
+
+// Writes to "<path>.tmp<pid>" and renames in commit(); without commit the temporary is removed. Path "-" writes straight to standard
+// output.
+class FileWriter {
+ public:
+  static Result<FileWriter> create(const std::string& path);
+  FileWriter(FileWriter&& other) noexcept;
+  FileWriter& operator=(FileWriter&&) = delete;
+  ~FileWriter();
+  Result<void> write(std::span<const std::byte> bytes);
+  Result<void> write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
+  Result<void> pad_to(uint64_t alignment);  // zeros up to the next multiple
+  uint64_t offset() const { return offset_; }
+  Result<void> commit();
+
+ private:
+  FileWriter(std::string path, std::string temporary, int fd) : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
+  std::string path_;
+  std::string temporary_;  // empty for standard output
+  int fd_ = -1;
+  uint64_t offset_ = 0;
+};
+
+Result<void> write_file(const std::string& path, std::span<const std::byte> bytes);
+Result<void> write_text(const std::string& path, std::string_view text);
+Result<void> make_directories(const std::string& path);
+// Writes all bytes to fd; a closed reader is kIo, never a signal (callers ignore SIGPIPE once, in main).
+Result<void> write_descriptor(int fd, std::span<const std::byte> bytes);
+
+}  // namespace sluice

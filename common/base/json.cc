@@ -1,0 +1,97 @@
+#include "common/base/json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace sluice {
+namespace {
+
+using External = nlohmann::ordered_json;
+
+Json from_external(const External& external) {
+  switch (external.type()) {
+    case External::value_t::boolean:
+      return Json(external.get<bool>());
+    case External::value_t::number_integer:
+    case External::value_t::number_unsigned:
+      return Json(external.get<int64_t>());
+    case External::value_t::number_float:
+      return Json(external.get<double>());
+    case External::value_t::string:
+      return Json(external.get<std::string>());
+    case External::value_t::array: {
+      Json::Array array;
+      for (const External& element : external) array.push_back(from_external(element));
+      return Json(std::move(array));
+    }
+    case External::value_t::object: {
+      Json::Object object;
+      for (const auto& [key, value] : external.items()) object.emplace_back(key, from_external(value));
+      return Json(std::move(object));
+    }
+    default:
+      return Json();
+  }
+}
+
+External to_external(const Json& json) {
+  if (const bool* value = json.as_bool()) return External(*value);
+  if (const int64_t* value = json.as_int()) return External(*value);
+  if (const std::string* value = json.as_string()) return External(*value);
+  if (const auto value = json.number()) return External(*value);
+  if (const Json::Array* array = json.as_array()) {
+    External external = External::array();
+    for (const Json& element : *array) external.push_back(to_external(element));
+    return external;
+  }
+  if (const Json::Object* object = json.as_object()) {
+    External external = External::object();
+    for (const auto& [key, value] : *object) external[key] = to_external(value);
+    return external;
+  }
+  return External();
+}
+
+}  // namespace
+
+std::optional<double> Json::number() const {
+  if (const auto* value = std::get_if<int64_t>(&value_)) return static_cast<double>(*value);
+  if (const auto* value = std::get_if<double>(&value_)) return *value;
+  return std::nullopt;
+}
+
+const Json* Json::find(std::string_view key) const {
+  const Object* object = as_object();
+  if (object == nullptr) return nullptr;
+  for (const auto& [name, value] : *object) {
+    if (name == key) return &value;
+  }
+  return nullptr;
+}
+
+void Json::set(std::string key, Json value) {
+  if (is_null()) value_ = Object{};
+  std::get<Object>(value_).emplace_back(std::move(key), std::move(value));
+}
+
+void Json::push(Json value) {
+  if (is_null()) value_ = Array{};
+  std::get<Array>(value_).push_back(std::move(value));
+}
+
+Result<Json> json_parse(std::string_view text) {
+  try {
+    return from_external(External::parse(text));
+  } catch (const nlohmann::json::exception& failure) {
+    return make_error(ErrorCode::kBadJson, "not valid JSON: {}", failure.what());
+  }
+}
+
+std::string json_dump(const Json& json, int indent) {
+  return to_external(json).dump(indent, ' ', false, External::error_handler_t::replace);
+}
+
+std::string json_quote(std::string_view text) {
+  return External(std::string(text)).dump(-1, ' ', false, External::error_handler_t::replace);
+}
+
+}  // namespace sluice

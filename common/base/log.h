@@ -1,0 +1,12 @@
+// People-text on stderr. Nothing in Sluice writes to stdout but a stage's graph.
+#pragma once
+
+#include <string_view>
+
+namespace sluice {
+
+void log_line(std::string_view program, std::string_view kind, std::string_view text);  // "program: kind text\n" in one write
+
+inline void log_warning(std::string_view program, std::string_view text) { log_line(program, "warning", text); }
+
+}  // namespace sluice

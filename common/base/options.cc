@@ -1,0 +1,95 @@
+#include "common/base/options.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace sluice {
+namespace {
+
+using enum OptionKind;
+
+// The one table. A new row needs a sentence here and a line in the --help of the stages that read it.
+constexpr std::array kTable = {
+    OptionRow{"input-shape", kMeaning, "", "shapes of model inputs, name:d0,d1,…"},
+    OptionRow{"dim", kMeaning, "", "values of named dimensions, NAME=VALUE"},
+    OptionRow{"out-nodes", kMeaning, "", "the outputs to keep, as value names or node:result"},
+    OptionRow{"opt-level", kMeaning, "O3", "which passes run: O0, O1 or O3"},
+    OptionRow{"passes", kMeaning, "", "exactly these passes, in this order"},
+    OptionRow{"skip", kMeaning, "", "passes to leave out"},
+    OptionRow{"symbolic", kMeaning, "on", "off: any dimension that is not fixed makes a part dynamic"},
+    OptionRow{"profile", kMeaning, "native", "the device profile"},
+    OptionRow{"denormals", kMeaning, "flush", "flush or ieee: what generated kernels do with |x| < 2^-126"},
+    OptionRow{"threads", kManner, "0", "worker threads; 0 means one per core"},
+    OptionRow{"dump-dir", kManner, "", "folder for the text of the graph after each change"},
+    OptionRow{"stats", kManner, "", "file for pass statistics"},
+    OptionRow{"verify", kManner, "end", "each, end or segments"},
+    OptionRow{"segments", kManner, "", "inline: make the output file self-contained"},
+    OptionRow{"stop-after", kManner, "", "pass number or name to stop after"},
+    OptionRow{"error-format", kManner, "text", "text or json"},
+    OptionRow{"model", kManner, "", "file that holds the constants, when it moved"},
+    OptionRow{"split", kManner, "", "folder for root.sg and one file per distinct subgraph"},
+};
+
+}  // namespace
+
+std::span<const OptionRow> option_table() { return kTable; }
+
+const OptionRow* find_option(std::string_view name) {
+  const auto* row = std::find_if(kTable.begin(), kTable.end(), [&](const OptionRow& r) { return r.name == name; });
+  return row == kTable.end() ? nullptr : row;
+}
+
+Result<void> Options::set(std::string_view name, std::string_view value) {
+  const OptionRow* row = find_option(name);
+  if (row == nullptr) return make_error(ErrorCode::kBadOption, "unknown option '--{}'", name);
+  auto& values = row->kind == kMeaning ? meaning_ : manner_;
+  if (value == row->fallback) {
+    values.erase(std::string(name));
+  } else {
+    values.insert_or_assign(std::string(name), std::string(value));
+  }
+  return {};
+}
+
+std::string Options::text(std::string_view name) const {
+  const OptionRow* row = find_option(name);
+  assert(row != nullptr);
+  const auto& values = row->kind == kMeaning ? meaning_ : manner_;
+  const auto found = values.find(std::string(name));
+  return found == values.end() ? std::string(row->fallback) : found->second;
+}
+
+Result<int64_t> Options::integer(std::string_view name, int64_t low, int64_t high) const {
+  const std::string value = text(name);
+  int64_t number = 0;
+  const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (code != std::errc() || end != value.data() + value.size() || number < low || number > high) {
+    return make_error(ErrorCode::kBadOption, "--{} is '{}', expected a whole number from {} to {}", name, value, low, high);
+  }
+  return number;
+}
+
+std::vector<std::string> Options::list(std::string_view name, char separator) const {
+  std::vector<std::string> items;
+  const std::string value = text(name);
+  for (size_t begin = 0; begin < value.size();) {
+    const size_t end = std::min(value.find(separator, begin), value.size());
+    if (end > begin) items.push_back(value.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return items;
+}
+
+Result<void> Options::inherit(const std::map<std::string, std::string>& meaning) {
+  for (const auto& [name, value] : meaning) {
+    const OptionRow* row = find_option(name);
+    if (row == nullptr || row->kind != kMeaning) {
+      return make_error(ErrorCode::kBadFile, "the file carries the option '{}', which this release does not know", name);
+    }
+    meaning_.try_emplace(name, value);
+  }
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,48 @@
+// Options, split by what they may change (design section 3): meaning options change the product and travel in graph files; manner options
+// never do.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/result.h"
+
+namespace sluice {
+
+enum class OptionKind : uint8_t { kMeaning, kManner };
+
+struct OptionRow {
+  std::string_view name;  // as typed after "--"
+  OptionKind kind;
+  std::string_view fallback;  // default value; a value equal to it is not stored
+  std::string_view sentence;
+};
+
+std::span<const OptionRow> option_table();
+const OptionRow* find_option(std::string_view name);
+
+// A set of option values by name, sorted; what equals its default is left out. Repeatable options (--dim) hold their values joined with
+// ';', sorted.
+class Options {
+ public:
+  Result<void> set(std::string_view name, std::string_view value);  // unknown name: kBadOption
+  std::string text(std::string_view name) const;                    // stored or default value
+  bool flag(std::string_view name) const { return text(name) == "on"; }
+  Result<int64_t> integer(std::string_view name, int64_t low, int64_t high) const;
+  std::vector<std::string> list(std::string_view name, char separator = ',') const;  // empty value: empty list
+
+  // The meaning options alone, as they travel in a file.
+  const std::map<std::string, std::string>& meaning() const { return meaning_; }
+  // Takes over the meaning options of a file that was read; values already set here win.
+  Result<void> inherit(const std::map<std::string, std::string>& meaning);
+
+ private:
+  std::map<std::string, std::string> meaning_;
+  std::map<std::string, std::string> manner_;
+};
+
+}  // namespace sluice

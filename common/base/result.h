@@ -1,0 +1,112 @@
+// Errors are values. A function that can fail on bad input returns Result<T>; asserts are for our own bugs only.
+#pragma once
+
+#include <cassert>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "fmt/core.h"
+
+namespace sluice {
+
+// The process's exit code (design section 4). 1 is never used.
+enum class ExitClass : int { kDone = 0, kUsage = 2, kBadInput = 3, kUnsupported = 4, kResource = 5, kInternal = 6, kFailed = 7 };
+
+enum class ErrorCode : uint16_t {
+#define SLUICE_ERROR(name, number, exit_class, sentence) name = number,
+#include "common/base/errors.def"
+#undef SLUICE_ERROR
+};
+
+ExitClass exit_class(ErrorCode code);
+const char* error_sentence(ErrorCode code);
+
+// message: one line, "node 'conv1' (Conv): input 'W' has rank 3, expected 4". hint: what to do, may be empty. file: what was read, may be
+// empty.
+struct Error {
+  ErrorCode code = ErrorCode::kInternal;
+  std::string message;
+  std::string hint;
+  std::string file;
+
+  Error&& with_hint(std::string text) && {
+    hint = std::move(text);
+    return std::move(*this);
+  }
+  // Puts "where: " before the message on the way up.
+  Error&& within(const std::string& where) && {
+    message = where + ": " + message;
+    return std::move(*this);
+  }
+};
+
+template <typename... Args>
+[[nodiscard]] Error make_error(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
+  return Error{code, fmt::format(format, std::forward<Args>(args)...), {}, {}};
+}
+
+// "SL2104: node ... [model.onnx]" plus a "hint:" line; what main prints after "<program>: error ".
+std::string error_text(const Error& error);
+// The same as one JSON object: {"code":"SL2104","message":...,"hint":...,"file":...}.
+std::string error_json(const Error& error);
+
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::move(value)) {}      // NOLINT: implicit on purpose
+  Result(Error error) : state_(std::move(error)) {}  // NOLINT: implicit on purpose
+
+  bool ok() const { return state_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+  T& value() & { return assert(ok()), std::get<0>(state_); }
+  const T& value() const& { return assert(ok()), std::get<0>(state_); }
+  T&& value() && { return assert(ok()), std::get<0>(std::move(state_)); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+  Error& error() & { return assert(!ok()), std::get<1>(state_); }
+  const Error& error() const& { return assert(!ok()), std::get<1>(state_); }
+  Error&& error() && { return assert(!ok()), std::get<1>(std::move(state_)); }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)), ok_(false) {}  // NOLINT: implicit on purpose
+
+  bool ok() const { return ok_; }
+  explicit operator bool() const { return ok_; }
+  Error& error() & { return assert(!ok_), error_; }
+  const Error& error() const& { return assert(!ok_), error_; }
+  Error&& error() && { return assert(!ok_), std::move(error_); }
+
+ private:
+  Error error_;
+  bool ok_ = true;
+};
+
+}  // namespace sluice
+
+#define SLUICE_CONCAT_INNER(a, b) a##b
+#define SLUICE_CONCAT(a, b) SLUICE_CONCAT_INNER(a, b)
+
+// SLUICE_TRY(expression): returns the error of a failed Result from the enclosing function; drops the value.
+#define SLUICE_TRY(expression)                                                                      \
+  do {                                                                                              \
+    if (auto sluice_result = (expression); !sluice_result) return std::move(sluice_result).error(); \
+  } while (false)
+
+// SLUICE_ASSIGN(auto x, expression): declares or assigns x from a Result, or returns its error.
+#define SLUICE_ASSIGN(target, ...) SLUICE_ASSIGN_AS(SLUICE_CONCAT(sluice_result_, __LINE__), target, __VA_ARGS__)
+#define SLUICE_ASSIGN_AS(name, target, ...)  \
+  auto name = (__VA_ARGS__);                 \
+  if (!name) return std::move(name).error(); \
+  target = std::move(name).value()
