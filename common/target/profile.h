@@ -1,0 +1,40 @@
+// A device profile: what the compiler may assume about the device (design section 6). Profiles are JSON files in common/target/profiles,
+// compiled into every program that needs them, so that a stage runs alone from a copied file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/result.h"
+
+namespace sluice {
+
+struct DeviceProfile {
+  std::string name;           // "cpu-avx512"; `native` is resolved to an explicit profile before it is stored anywhere
+  std::string isa;            // "avx512", "avx2" or "generic": what a loader must find on its CPU
+  std::string llvm_cpu;       // explicit -mcpu, e.g. "x86-64-v4"
+  std::string llvm_features;  // explicit -mattr, e.g. "+avx512f,+avx512vl,…"
+  int vector_bits = 128;      // widest register to use
+  int vector_registers = 16;
+  bool fused_multiply_add = false;
+  int64_t l1_bytes = 32 * 1024;
+  int64_t l2_bytes = 1024 * 1024;
+  int64_t l3_bytes = 16 * 1024 * 1024;
+  int64_t alignment = 64;  // of every block, bytes
+  int64_t max_streams = 64;
+  int64_t max_tasks_per_stream = 1 << 20;
+  int64_t max_events = 1024;
+  int64_t prefetch_num = 0;
+  int64_t scratch_limit = 1 << 20;   // bytes per worker
+  std::vector<std::string> engines;  // engine names that exist on this device
+};
+
+// name: a built-in profile or "native" (detects the CPU and answers cpu-avx512, cpu-avx2 or cpu-generic).
+Result<DeviceProfile> get_profile(std::string_view name);
+std::vector<std::string> profile_names();
+// True when this machine's CPU can run code made for the profile's isa.
+bool cpu_supports(std::string_view isa);
+
+}  // namespace sluice
