@@ -1,0 +1,48 @@
+// Tensor files: NumPy's .npy and .npz, ONNX's TensorProto (.pb), and raw elements.
+//
+// Every reader checks sizes against the file's own before it allocates; a damaged file is kBadTensorFile naming the file and what was
+// expected. Errors also: kNotFound, kIo.
+//
+// NumPy has no name for bf16, the 8-bit floats and sub-byte elements. In .npy they are written as the unsigned integer of the same width
+// (bf16 as u2, the others as u1, sub-byte elements unpacked one to a byte), and read back as those integers: .npy does not say what they
+// were. .pb keeps every dtype.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/tensorfile/tensor.h"
+
+namespace sluice {
+
+// By extension: .npy or .pb. For .npz see read_npz; for raw elements read_raw. The name is the one in the file (.pb), else empty.
+Result<Tensor> read_tensor(const std::string& path);
+// By extension: .npy or .pb. The file appears under its name only when complete.
+Result<void> write_tensor(const std::string& path, const Tensor& tensor);
+
+Result<Tensor> read_npy(const std::string& path);
+// The members of the archive by name without ".npy", in the archive's order; stored or deflated, also zip64.
+Result<std::vector<Tensor>> read_npz(const std::string& path);
+Result<Tensor> read_pb(const std::string& path);
+// The file holds exactly the elements; not for strings.
+Result<Tensor> read_raw(const std::string& path, DType dtype, std::vector<int64_t> dims);
+
+// The same on bytes in memory; `path` only names them in errors.
+Result<Tensor> parse_npy(std::span<const std::byte> bytes, const std::string& path);
+Result<Tensor> parse_pb(std::span<const std::byte> bytes, const std::string& path);
+Result<std::string> npy_bytes(const Tensor& tensor);
+std::string pb_bytes(const Tensor& tensor);
+
+// A value of ONNX test data: what the model's type says it is decides how its file is read, for the file does not.
+enum class ValueKind : uint8_t { kTensor, kSequence, kOptional };
+struct FileValue {
+  ValueKind kind = ValueKind::kTensor;
+  bool present = true;          // false: an empty optional
+  std::vector<Tensor> tensors;  // one for a tensor; a sequence's elements in order
+};
+// A sequence of tensors, or an optional of a tensor or of a sequence of tensors; others are kBadTensorFile.
+Result<FileValue> read_value(const std::string& path, ValueKind kind);
+
+}  // namespace sluice
