@@ -1,0 +1,415 @@
+#include "common/symbolic/expression.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kLow = INT64_MIN;
+constexpr int64_t kHigh = INT64_MAX;
+
+int64_t saturating_add(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return a > 0 ? kHigh : kLow;
+}
+
+int64_t saturating_multiply(int64_t a, int64_t b) {
+  int64_t product = 0;
+  if (!__builtin_mul_overflow(a, b, &product)) return product;
+  return (a < 0) == (b < 0) ? kHigh : kLow;
+}
+
+int64_t floor_quotient(int64_t a, int64_t b) {
+  if (b == -1) return a == kLow ? kHigh : -a;
+  const int64_t quotient = a / b;
+  return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+}
+
+Interval multiply_intervals(Interval a, Interval b) {
+  const int64_t corners[] = {saturating_multiply(a.low, b.low), saturating_multiply(a.low, b.high), saturating_multiply(a.high, b.low),
+                             saturating_multiply(a.high, b.high)};
+  return {*std::min_element(std::begin(corners), std::end(corners)), *std::max_element(std::begin(corners), std::end(corners))};
+}
+
+Interval divide_intervals(Interval a, Interval b) {
+  if (b.low <= 0) return {};
+  const int64_t corners[] = {floor_quotient(a.low, b.low), floor_quotient(a.low, b.high), floor_quotient(a.high, b.low),
+                             floor_quotient(a.high, b.high)};
+  return {*std::min_element(std::begin(corners), std::end(corners)), *std::max_element(std::begin(corners), std::end(corners))};
+}
+
+}  // namespace
+
+SymbolId ExpressionTable::add_symbol(Symbol symbol) {
+  symbols_.push_back(std::move(symbol));
+  return static_cast<SymbolId>(symbols_.size() - 1);
+}
+
+std::optional<SymbolId> ExpressionTable::find_symbol(std::string_view name) const {
+  for (size_t i = 0; i < symbols_.size(); ++i) {
+    if (symbols_[i].name == name) return static_cast<SymbolId>(i);
+  }
+  return std::nullopt;
+}
+
+ExpressionId ExpressionTable::intern(const Expression& expression) {
+  const auto [found, inserted] = index_.try_emplace(expression, static_cast<ExpressionId>(expressions_.size()));
+  if (inserted) expressions_.push_back(expression);
+  return found->second;
+}
+
+ExpressionId ExpressionTable::constant(int64_t value) { return intern({ExpressionOp::kConstant, -1, -1, value}); }
+
+ExpressionId ExpressionTable::symbol_expression(SymbolId id) { return intern({ExpressionOp::kSymbol, -1, -1, id}); }
+
+std::optional<int64_t> ExpressionTable::as_constant(ExpressionId id) const {
+  const Expression& expression = (*this)[id];
+  if (expression.op != ExpressionOp::kConstant) return std::nullopt;
+  return expression.value;
+}
+
+// Reads the normal form back: sums and products are spread, everything else is an atom.
+ExpressionTable::Polynomial ExpressionTable::polynomial(ExpressionId id) const {
+  const Expression& expression = (*this)[id];
+  switch (expression.op) {
+    case ExpressionOp::kConstant:
+      return expression.value == 0 ? Polynomial{} : Polynomial{{{}, expression.value}};
+    case ExpressionOp::kAdd: {
+      Polynomial sum = polynomial(expression.a);
+      for (const auto& [monomial, coefficient] : polynomial(expression.b)) {
+        int64_t& slot = sum[monomial];
+        slot = saturating_add(slot, coefficient);
+        if (slot == 0) sum.erase(monomial);
+      }
+      return sum;
+    }
+    case ExpressionOp::kMul: {
+      Polynomial product;
+      const Polynomial right = polynomial(expression.b);
+      for (const auto& [left_monomial, left_coefficient] : polynomial(expression.a)) {
+        for (const auto& [right_monomial, right_coefficient] : right) {
+          Monomial monomial = left_monomial;
+          monomial.insert(monomial.end(), right_monomial.begin(), right_monomial.end());
+          std::sort(monomial.begin(), monomial.end());
+          int64_t& slot = product[monomial];
+          slot = saturating_add(slot, saturating_multiply(left_coefficient, right_coefficient));
+          if (slot == 0) product.erase(monomial);
+        }
+      }
+      return product;
+    }
+    default:
+      return {{{id}, 1}};
+  }
+}
+
+bool ExpressionTable::term_is_multiple(const Monomial& monomial, int64_t coefficient, int64_t divisor) const {
+  int64_t rest = divisor / std::gcd(coefficient, divisor);
+  for (const ExpressionId atom : monomial) {
+    const Expression& expression = (*this)[atom];
+    if (expression.op == ExpressionOp::kSymbol) {
+      rest /= std::gcd(rest, symbol(static_cast<SymbolId>(expression.value)).divisor);
+    } else if (expression.op == ExpressionOp::kFloorDiv) {
+      const auto by = as_constant(expression.b);  // x / k is a multiple of r where x is one of k*r
+      if (by && rest > 1 && is_multiple(expression.a, saturating_multiply(*by, rest))) rest = 1;
+    }
+  }
+  return rest == 1;
+}
+
+bool ExpressionTable::is_multiple(ExpressionId id, int64_t divisor) const {
+  if (divisor == 1) return true;
+  if (divisor <= 0 || divisor == kHigh) return false;
+  const Polynomial terms = polynomial(id);
+  return std::all_of(terms.begin(), terms.end(), [&](const auto& term) { return term_is_multiple(term.first, term.second, divisor); });
+}
+
+// k*m*floordiv(x, d) with d dividing both x and k: adds (k/d)*m*x to the sum instead and answers true.
+bool ExpressionTable::cancel_division(Polynomial& sum, const Monomial& monomial, int64_t coefficient) {
+  for (size_t i = 0; i < monomial.size(); ++i) {
+    const Expression atom = (*this)[monomial[i]];
+    if (atom.op != ExpressionOp::kFloorDiv) continue;
+    const auto divisor = as_constant(atom.b);
+    if (!divisor) continue;
+    const int64_t common = std::gcd(coefficient, *divisor);
+    if (common != *divisor || !is_multiple(atom.a, *divisor)) continue;
+    Monomial rest = monomial;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+    for (const auto& [inner, inner_coefficient] : polynomial(atom.a)) {
+      Monomial joined = rest;
+      joined.insert(joined.end(), inner.begin(), inner.end());
+      std::sort(joined.begin(), joined.end());
+      add_term(sum, joined, saturating_multiply(coefficient / *divisor, inner_coefficient));
+    }
+    return true;
+  }
+  return false;
+}
+
+void ExpressionTable::add_term(Polynomial& sum, const Monomial& monomial, int64_t coefficient) {
+  if (coefficient == 0 || cancel_division(sum, monomial, coefficient)) return;
+  int64_t& slot = sum[monomial];
+  slot = saturating_add(slot, coefficient);
+  if (slot == 0) sum.erase(monomial);
+}
+
+ExpressionId ExpressionTable::from_polynomial(Polynomial terms) {
+  Polynomial sum;
+  for (const auto& [monomial, coefficient] : terms) add_term(sum, monomial, coefficient);
+  ExpressionId result = -1;
+  const auto append = [&](ExpressionId term) { result = result < 0 ? term : intern({ExpressionOp::kAdd, result, term, 0}); };
+  int64_t constant_term = 0;
+  for (const auto& [monomial, coefficient] : sum) {
+    if (monomial.empty()) {
+      constant_term = coefficient;
+      continue;
+    }
+    ExpressionId product = monomial[0];
+    for (size_t i = 1; i < monomial.size(); ++i) product = intern({ExpressionOp::kMul, product, monomial[i], 0});
+    if (coefficient != 1) {
+      const ExpressionId factor = constant(coefficient);
+      product = intern({ExpressionOp::kMul, factor, product, 0});
+    }
+    append(product);
+  }
+  if (constant_term != 0 || result < 0) append(constant(constant_term));
+  return result;
+}
+
+ExpressionId ExpressionTable::add(ExpressionId a, ExpressionId b) {
+  Polynomial sum = polynomial(a);
+  for (const auto& [monomial, coefficient] : polynomial(b)) add_term(sum, monomial, coefficient);
+  return from_polynomial(std::move(sum));
+}
+
+ExpressionId ExpressionTable::subtract(ExpressionId a, ExpressionId b) { return add(a, multiply(constant(-1), b)); }
+
+ExpressionId ExpressionTable::multiply(ExpressionId a, ExpressionId b) {
+  Polynomial product;
+  const Polynomial right = polynomial(b);
+  for (const auto& [left_monomial, left_coefficient] : polynomial(a)) {
+    for (const auto& [right_monomial, right_coefficient] : right) {
+      Monomial monomial = left_monomial;
+      monomial.insert(monomial.end(), right_monomial.begin(), right_monomial.end());
+      std::sort(monomial.begin(), monomial.end());
+      add_term(product, monomial, saturating_multiply(left_coefficient, right_coefficient));
+    }
+  }
+  return from_polynomial(std::move(product));
+}
+
+// Exact division by a single term, when every term of the dividend contains it.
+std::optional<ExpressionTable::Polynomial> ExpressionTable::divide_by_monomial(const Polynomial& dividend,
+                                                                               const Polynomial& divisor) const {
+  if (divisor.size() != 1) return std::nullopt;
+  const auto& [by, by_coefficient] = *divisor.begin();
+  Polynomial quotient;
+  for (const auto& [monomial, coefficient] : dividend) {
+    if (by_coefficient == 0 || coefficient % by_coefficient != 0) return std::nullopt;
+    if (!std::includes(monomial.begin(), monomial.end(), by.begin(), by.end())) return std::nullopt;
+    Monomial rest;
+    std::set_difference(monomial.begin(), monomial.end(), by.begin(), by.end(), std::back_inserter(rest));
+    quotient[rest] = coefficient / by_coefficient;
+  }
+  return quotient;
+}
+
+ExpressionId ExpressionTable::floor_divide_constant(const Polynomial& dividend, int64_t divisor) {
+  Polynomial whole;  // what the divisor divides by coefficient alone
+  Polynomial rest;
+  int64_t constant_term = 0;
+  bool rest_divisible = true;
+  for (const auto& [monomial, coefficient] : dividend) {
+    if (monomial.empty()) {
+      constant_term = coefficient;
+    } else if (coefficient % divisor == 0) {
+      add_term(whole, monomial, coefficient / divisor);
+    } else {
+      rest_divisible = rest_divisible && term_is_multiple(monomial, coefficient, divisor);
+      rest[monomial] = coefficient;
+    }
+  }
+  // The constant's whole multiples leave the floor; a rest that the divisor divides lets the constant leave altogether.
+  const int64_t outside = floor_quotient(constant_term, divisor);
+  const int64_t inside = rest_divisible ? 0 : constant_term - outside * divisor;
+  if (outside != 0) add_term(whole, {}, outside);
+  if (rest.empty()) return from_polynomial(std::move(whole));
+  if (inside != 0) rest[{}] = inside;
+  const ExpressionId remaining = from_polynomial(rest);
+  const Expression inner = (*this)[remaining];
+  ExpressionId quotient = -1;
+  if (inner.op == ExpressionOp::kFloorDiv && as_constant(inner.b)) {  // floordiv(floordiv(x, a), b) = floordiv(x, a*b)
+    quotient = floor_divide(inner.a, constant(saturating_multiply(*as_constant(inner.b), divisor)));
+  } else {
+    const Interval range = bounds(remaining);
+    if (range.low >= 0 && range.high < divisor) return from_polynomial(std::move(whole));
+    quotient = intern({ExpressionOp::kFloorDiv, remaining, constant(divisor), 0});
+  }
+  return add(from_polynomial(std::move(whole)), quotient);
+}
+
+ExpressionId ExpressionTable::floor_divide(ExpressionId a, ExpressionId b) {
+  const auto divisor = as_constant(b);
+  if (divisor && *divisor == 1) return a;
+  const Polynomial dividend = polynomial(a);
+  if (divisor && *divisor > 0) return floor_divide_constant(dividend, *divisor);
+  if (const auto quotient = divide_by_monomial(dividend, polynomial(b)); quotient && !dividend.empty()) return from_polynomial(*quotient);
+  return intern({ExpressionOp::kFloorDiv, a, b, 0});
+}
+
+ExpressionId ExpressionTable::ceil_divide(ExpressionId a, ExpressionId b) { return floor_divide(subtract(add(a, b), constant(1)), b); }
+
+ExpressionId ExpressionTable::modulo(ExpressionId a, ExpressionId b) { return subtract(a, multiply(b, floor_divide(a, b))); }
+
+ExpressionId ExpressionTable::minimum(ExpressionId a, ExpressionId b) {
+  const Interval difference = bounds(subtract(a, b));
+  if (difference.high <= 0) return a;
+  if (difference.low >= 0) return b;
+  return intern({ExpressionOp::kMin, std::min(a, b), std::max(a, b), 0});
+}
+
+ExpressionId ExpressionTable::maximum(ExpressionId a, ExpressionId b) {
+  const Interval difference = bounds(subtract(a, b));
+  if (difference.low >= 0) return a;
+  if (difference.high <= 0) return b;
+  return intern({ExpressionOp::kMax, std::min(a, b), std::max(a, b), 0});
+}
+
+ExpressionId ExpressionTable::make(ExpressionOp op, ExpressionId a, ExpressionId b) {
+  switch (op) {
+    case ExpressionOp::kAdd:
+      return add(a, b);
+    case ExpressionOp::kMul:
+      return multiply(a, b);
+    case ExpressionOp::kFloorDiv:
+      return floor_divide(a, b);
+    case ExpressionOp::kCeilDiv:
+      return ceil_divide(a, b);
+    case ExpressionOp::kMod:
+      return modulo(a, b);
+    case ExpressionOp::kMin:
+      return minimum(a, b);
+    case ExpressionOp::kMax:
+      return maximum(a, b);
+    default:
+      return a;
+  }
+}
+
+Interval ExpressionTable::bounds(ExpressionId id) const {
+  const Expression& e = (*this)[id];
+  switch (e.op) {
+    case ExpressionOp::kConstant:
+      return {e.value, e.value};
+    case ExpressionOp::kSymbol:
+      return {symbol(static_cast<SymbolId>(e.value)).low, symbol(static_cast<SymbolId>(e.value)).high};
+    default:
+      break;
+  }
+  const Interval a = bounds(e.a);
+  const Interval b = bounds(e.b);
+  switch (e.op) {
+    case ExpressionOp::kAdd:
+      return {saturating_add(a.low, b.low), saturating_add(a.high, b.high)};
+    case ExpressionOp::kMul:
+      return multiply_intervals(a, b);
+    case ExpressionOp::kFloorDiv:
+      return divide_intervals(a, b);
+    case ExpressionOp::kMin:
+      return {std::min(a.low, b.low), std::min(a.high, b.high)};
+    case ExpressionOp::kMax:
+      return {std::max(a.low, b.low), std::max(a.high, b.high)};
+    default:
+      return {};
+  }
+}
+
+ExpressionId ExpressionTable::renormalize(ExpressionId id) { return substitute(id, {}); }
+
+ExpressionId ExpressionTable::substitute(ExpressionId id, std::span<const ExpressionId> replacement) {
+  const Expression e = (*this)[id];
+  if (e.op == ExpressionOp::kConstant) return id;
+  if (e.op == ExpressionOp::kSymbol) {
+    const auto index = static_cast<size_t>(e.value);
+    return index < replacement.size() && replacement[index] >= 0 ? replacement[index] : id;
+  }
+  const ExpressionId a = substitute(e.a, replacement);
+  const ExpressionId b = substitute(e.b, replacement);
+  return make(e.op, a, b);
+}
+
+bool ExpressionTable::prove_equal(ExpressionId a, ExpressionId b) { return a == b || renormalize(a) == renormalize(b); }
+
+bool ExpressionTable::require_equal(ExpressionId a, ExpressionId b) {
+  for (int round = 0; round < 8; ++round) {
+    if (prove_equal(a, b)) return true;
+    bool raised = false;
+    for (const auto& [monomial, coefficient] : polynomial(subtract(renormalize(a), renormalize(b)))) {
+      for (const ExpressionId atom : monomial) {
+        const Expression division = (*this)[atom];
+        if (division.op != ExpressionOp::kFloorDiv || (*this)[division.a].op != ExpressionOp::kSymbol) continue;
+        const auto by = as_constant(division.b);
+        if (!by || *by > (int64_t{1} << 31)) continue;
+        Symbol& divided = symbol(static_cast<SymbolId>((*this)[division.a].value));
+        const int64_t wanted = std::lcm(divided.divisor, *by);
+        raised = raised || wanted != divided.divisor;
+        divided.divisor = wanted;
+      }
+    }
+    if (!raised) return false;
+  }
+  return false;
+}
+
+Result<int64_t> ExpressionTable::evaluate(ExpressionId id, std::span<const int64_t> symbols) const {
+  const Expression& e = (*this)[id];
+  if (e.op == ExpressionOp::kConstant) return e.value;
+  if (e.op == ExpressionOp::kSymbol) return symbols[static_cast<size_t>(e.value)];
+  SLUICE_ASSIGN(const int64_t a, evaluate(e.a, symbols));
+  SLUICE_ASSIGN(const int64_t b, evaluate(e.b, symbols));
+  switch (e.op) {
+    case ExpressionOp::kAdd:
+      return saturating_add(a, b);
+    case ExpressionOp::kMul:
+      return saturating_multiply(a, b);
+    case ExpressionOp::kMin:
+      return std::min(a, b);
+    case ExpressionOp::kMax:
+      return std::max(a, b);
+    default:
+      if (b == 0) return make_error(ErrorCode::kBadShape, "a dimension divides by zero: {}", text(id));
+      return floor_quotient(a, b);
+  }
+}
+
+std::string ExpressionTable::text(ExpressionId id) const {
+  const Expression& e = (*this)[id];
+  const auto factor = [&](ExpressionId operand) {
+    return (*this)[operand].op == ExpressionOp::kAdd ? fmt::format("({})", text(operand)) : text(operand);
+  };
+  switch (e.op) {
+    case ExpressionOp::kConstant:
+      return fmt::format("{}", e.value);
+    case ExpressionOp::kSymbol:
+      return symbol(static_cast<SymbolId>(e.value)).name;
+    case ExpressionOp::kAdd:
+      return fmt::format("{} + {}", text(e.a), text(e.b));
+    case ExpressionOp::kMul:
+      return fmt::format("{}*{}", factor(e.a), factor(e.b));
+    case ExpressionOp::kFloorDiv:
+      return fmt::format("floordiv({}, {})", text(e.a), text(e.b));
+    case ExpressionOp::kCeilDiv:
+      return fmt::format("ceildiv({}, {})", text(e.a), text(e.b));
+    case ExpressionOp::kMod:
+      return fmt::format("mod({}, {})", text(e.a), text(e.b));
+    case ExpressionOp::kMin:
+      return fmt::format("min({}, {})", text(e.a), text(e.b));
+    case ExpressionOp::kMax:
+      return fmt::format("max({}, {})", text(e.a), text(e.b));
+  }
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,109 @@
+// Dimension expressions: integers over symbols, hash-consed and always in one normal form, so that equal expressions have equal ids.
+//
+// Normal form: a sum of monomials (a coefficient times sorted atoms), sorted, the constant last. An atom is a symbol or a floordiv, min or
+// max of normal forms. ceildiv(a, b) becomes floordiv(a + b - 1, b), mod(a, b) becomes a - b*floordiv(a, b). A floordiv by a constant gives
+// up every term it divides (using the divisors of symbols), and k*floordiv(x, k) becomes x where k divides x. Arithmetic saturates at the
+// ends of int64.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/result.h"
+
+namespace sluice {
+
+using ExpressionId = int32_t;
+using SymbolId = int32_t;
+
+enum class ExpressionOp : uint8_t { kConstant, kSymbol, kAdd, kMul, kFloorDiv, kCeilDiv, kMod, kMin, kMax };
+
+struct Expression {
+  ExpressionOp op = ExpressionOp::kConstant;
+  ExpressionId a = -1;  // operands have smaller ids
+  ExpressionId b = -1;
+  int64_t value = 0;  // kConstant: the number. kSymbol: the SymbolId
+  auto operator<=>(const Expression&) const = default;
+};
+
+enum class SymbolOrigin : uint8_t { kInputDim, kInputValue, kNodeResult };
+
+struct Symbol {
+  std::string name;
+  SymbolOrigin origin = SymbolOrigin::kInputDim;
+  int32_t graph = 0;  // the value it is read from: the dim `axis` of an input, element `axis` of an input's value, or a result's dim
+  int32_t value = 0;
+  int32_t axis = 0;
+  int64_t low = 0;
+  int64_t high = INT64_MAX;
+  int64_t divisor = 1;  // the symbol is a multiple of it
+};
+
+struct Interval {
+  int64_t low = INT64_MIN;
+  int64_t high = INT64_MAX;
+};
+
+class ExpressionTable {
+ public:
+  SymbolId add_symbol(Symbol symbol);
+  Symbol& symbol(SymbolId id) { return symbols_[static_cast<size_t>(id)]; }
+  const Symbol& symbol(SymbolId id) const { return symbols_[static_cast<size_t>(id)]; }
+  std::optional<SymbolId> find_symbol(std::string_view name) const;
+  size_t symbol_count() const { return symbols_.size(); }
+  size_t size() const { return expressions_.size(); }
+  const Expression& operator[](ExpressionId id) const { return expressions_[static_cast<size_t>(id)]; }
+
+  ExpressionId constant(int64_t value);
+  ExpressionId symbol_expression(SymbolId id);
+  ExpressionId add(ExpressionId a, ExpressionId b);
+  ExpressionId subtract(ExpressionId a, ExpressionId b);
+  ExpressionId multiply(ExpressionId a, ExpressionId b);
+  ExpressionId floor_divide(ExpressionId a, ExpressionId b);  // b is taken to be positive
+  ExpressionId ceil_divide(ExpressionId a, ExpressionId b);
+  ExpressionId modulo(ExpressionId a, ExpressionId b);
+  ExpressionId minimum(ExpressionId a, ExpressionId b);
+  ExpressionId maximum(ExpressionId a, ExpressionId b);
+  ExpressionId make(ExpressionOp op, ExpressionId a, ExpressionId b);  // by op, for readers; not for constants and symbols
+
+  std::optional<int64_t> as_constant(ExpressionId id) const;
+  Interval bounds(ExpressionId id) const;
+  bool is_multiple(ExpressionId id, int64_t divisor) const;  // proved to be a multiple
+  // Proved equal for every value of the symbols. Re-normalizes both, so that divisors and bounds learned since they were made count.
+  bool prove_equal(ExpressionId a, ExpressionId b);
+  // Like prove_equal; where the two differ only by remainders of symbols (H and 2*floordiv(H, 2)), demands them to be zero by raising the
+  // symbols' divisors, and answers true. A model that breaks the demand has no valid shapes at all.
+  bool require_equal(ExpressionId a, ExpressionId b);
+  // The same expression with what is known about its symbols now.
+  ExpressionId renormalize(ExpressionId id);
+  // The value for given symbol values (indexed by SymbolId); an error when a division is by zero.
+  Result<int64_t> evaluate(ExpressionId id, std::span<const int64_t> symbols) const;
+  // Replaces symbols by expressions (by SymbolId; -1 keeps the symbol).
+  ExpressionId substitute(ExpressionId id, std::span<const ExpressionId> replacement);
+  // "2*floordiv(H, 2) + 1", as the textual graph has it.
+  std::string text(ExpressionId id) const;
+
+ private:
+  using Monomial = std::vector<ExpressionId>;  // sorted atoms; empty for the constant
+  using Polynomial = std::map<Monomial, int64_t>;
+
+  ExpressionId intern(const Expression& expression);
+  Polynomial polynomial(ExpressionId id) const;
+  ExpressionId from_polynomial(Polynomial polynomial);
+  bool term_is_multiple(const Monomial& monomial, int64_t coefficient, int64_t divisor) const;
+  void add_term(Polynomial& sum, const Monomial& monomial, int64_t coefficient);
+  bool cancel_division(Polynomial& sum, const Monomial& monomial, int64_t coefficient);
+  std::optional<Polynomial> divide_by_monomial(const Polynomial& dividend, const Polynomial& divisor) const;
+  ExpressionId floor_divide_constant(const Polynomial& dividend, int64_t divisor);
+
+  std::vector<Expression> expressions_;
+  std::map<Expression, ExpressionId> index_;
+  std::vector<Symbol> symbols_;
+};
+
+}  // namespace sluice

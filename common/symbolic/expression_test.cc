@@ -1,0 +1,62 @@
+#include "common/symbolic/expression.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice {
+namespace {
+
+struct Fixture : testing::Test {
+  ExpressionTable table;
+  SymbolId h = table.add_symbol({.name = "H", .low = 1});
+  SymbolId n = table.add_symbol({.name = "N", .low = 1, .high = 64});
+  ExpressionId H = table.symbol_expression(h);
+  ExpressionId N = table.symbol_expression(n);
+  ExpressionId c(int64_t value) { return table.constant(value); }
+};
+
+TEST_F(Fixture, EqualExpressionsHaveEqualIds) {
+  EXPECT_EQ(table.add(H, N), table.add(N, H));
+  EXPECT_EQ(table.multiply(c(2), table.add(H, c(3))), table.add(table.multiply(H, c(2)), c(6)));
+  EXPECT_EQ(table.subtract(H, H), c(0));
+  EXPECT_EQ(table.text(table.add(table.multiply(c(2), H), c(1))), "2*H + 1");
+}
+
+TEST_F(Fixture, DivisionGivesUpWholeTerms) {
+  EXPECT_EQ(table.floor_divide(table.add(table.multiply(c(4), H), c(5)), c(2)), table.add(table.multiply(c(2), H), c(2)));
+  EXPECT_EQ(table.floor_divide(table.floor_divide(H, c(2)), c(3)), table.floor_divide(H, c(6)));
+  EXPECT_EQ(table.floor_divide(table.multiply(table.multiply(N, H), c(768)), table.multiply(N, c(64))), table.multiply(H, c(12)));
+}
+
+TEST_F(Fixture, DivisorsCancelDivisions) {
+  const ExpressionId half = table.floor_divide(H, c(2));
+  EXPECT_FALSE(table.prove_equal(table.multiply(c(2), half), H));
+  table.symbol(h).divisor = 16;
+  EXPECT_TRUE(table.prove_equal(table.multiply(c(2), half), H));
+  // A convolution of stride 2, kernel 3, pad 1: floordiv(H - 1, 2) + 1.
+  EXPECT_TRUE(table.prove_equal(table.add(table.floor_divide(table.subtract(H, c(1)), c(2)), c(1)), half));
+}
+
+TEST_F(Fixture, RequiredEqualityRaisesDivisors) {
+  ExpressionId down = H;
+  for (int i = 0; i < 4; ++i) down = table.floor_divide(down, c(2));
+  EXPECT_TRUE(table.require_equal(table.multiply(c(16), down), H));
+  EXPECT_EQ(table.symbol(h).divisor, 16);
+  EXPECT_FALSE(table.require_equal(H, N));
+}
+
+TEST_F(Fixture, BoundsDecideMinAndMax) {
+  EXPECT_EQ(table.bounds(table.add(table.multiply(c(-1), N), c(3))).low, -61);
+  EXPECT_EQ(table.maximum(N, c(0)), N);
+  EXPECT_EQ(table.minimum(N, c(100)), N);
+  EXPECT_EQ(table.floor_divide(N, c(65)), c(0));
+}
+
+TEST_F(Fixture, EvaluatesAndSubstitutes) {
+  const ExpressionId e = table.modulo(table.add(H, c(1)), c(4));
+  EXPECT_EQ(table.evaluate(e, std::vector<int64_t>{6, 1}).value(), 3);
+  EXPECT_EQ(table.as_constant(table.substitute(e, std::vector<ExpressionId>{c(6), c(1)})), 3);
+  EXPECT_FALSE(table.evaluate(table.floor_divide(H, N), std::vector<int64_t>{6, 0}).ok());
+}
+
+}  // namespace
+}  // namespace sluice
