@@ -1,0 +1,39 @@
+"""What several models share: convolutions, batch normalisation, linear layers. Scales keep the size of signals."""
+import numpy as np
+
+
+def conv(net, x, at, channels_in, channels_out, kernel, stride=1, groups=1, bias=False, gain=2.0):
+    """'Same' padding for stride 1. The weight's variance is gain / fan-in: 2 keeps signals through ReLU, 1 without one."""
+    scope = at.replace("/", ".")
+    fan_in = channels_in // groups * kernel * kernel
+    weights = [net.weight(f"{scope}.weight", (channels_out, channels_in // groups, kernel, kernel), np.sqrt(gain / fan_in))]
+    if bias:
+        weights.append(net.weight(f"{scope}.bias", (channels_out,), 0.1))
+    return net.node("Conv", [x] + weights, at, dilations=[1, 1], group=groups, kernel_shape=[kernel] * 2,
+                    pads=[kernel // 2] * 4, strides=[stride] * 2)
+
+
+def batch_norm(net, x, at, channels, scale=1.0):
+    """Statistics near those of a trained net; `scale` below 1 on the last one of a residual branch stops growth."""
+    scope = at.replace("/", ".")
+    weights = [
+        net.positive(f"{scope}.weight", (channels,), 0.7 * scale, 1.3 * scale),
+        net.weight(f"{scope}.bias", (channels,), 0.1),
+        net.weight(f"{scope}.running_mean", (channels,), 0.1),
+        net.positive(f"{scope}.running_var", (channels,), 0.7, 1.3),
+    ]
+    return net.node("BatchNormalization", [x] + weights, at, epsilon=1e-5, momentum=0.9)
+
+
+def gemm(net, x, at, size_in, size_out, gain=1.0):
+    scope = at.replace("/", ".")
+    weight = net.weight(f"{scope}.weight", (size_out, size_in), np.sqrt(gain / size_in))
+    bias = net.weight(f"{scope}.bias", (size_out,), 0.1)
+    return net.node("Gemm", [x, weight, bias], at, alpha=1.0, beta=1.0, transB=1)
+
+
+def classifier(net, x, at, channels, classes=1000):
+    """GlobalAveragePool, Flatten, Gemm. The gain makes up for what averaging over 7x7 positions takes away."""
+    x = net.node("GlobalAveragePool", [x])
+    x = net.node("Flatten", [x], axis=1)
+    return gemm(net, x, at, channels, classes, gain=4.0)
