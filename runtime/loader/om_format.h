@@ -1,0 +1,38 @@
+// The bytes of a compiled model (.om, design section 7):
+//
+//   OmHeader (512 bytes) · ModelDef (protobuf) · zeros up to 4096 · segment · zeros up to 4096 · segment …
+//
+// The header names version, profile and ISA in plain text, so that a foreign file is refused with a useful sentence before anything else of
+// it is trusted. Its digest covers the header, its model digest the ModelDef, and the ModelDef holds the digest of every segment: one
+// chain, of which only the link to the weights is left unchecked when a model is opened.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace sluice {
+
+inline constexpr char kOmMagic[8] = {'S', 'L', 'U', 'I', 'C', 'E', 'O', 'M'};
+inline constexpr uint32_t kOmFormat = 1;              // raised when KernelArgs, this header or the meaning of a field changes
+inline constexpr uint64_t kOmPage = 4096;             // segments begin at multiples of it
+inline constexpr uint64_t kOmValueAlignment = 64;     // of every value within its region
+inline constexpr uint64_t kOmScratchLimit = 1 << 20;  // bytes of scratch per worker
+inline constexpr uint32_t kOmBlockLimit = 1 << 20;    // blocks per launch
+
+struct OmHeader {
+  char magic[8];
+  uint32_t format;        // kOmFormat
+  uint32_t header_bytes;  // sizeof(OmHeader)
+  uint64_t file_bytes;
+  uint64_t model_offset;
+  uint64_t model_bytes;
+  uint8_t model_digest[32];
+  char profile[64];   // zero-filled; equal to ModelDef.profile
+  char isa[32];       // zero-filled; equal to ModelDef.isa
+  char version[128];  // zero-filled; equal to ModelDef.version
+  uint8_t reserved[184];
+  uint8_t digest[32];  // SHA-256 of all bytes before it
+};
+static_assert(sizeof(OmHeader) == 512);
+
+}  // namespace sluice

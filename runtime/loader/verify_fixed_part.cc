@@ -1,0 +1,226 @@
+// Rules of a fixed part. After them the executor indexes without looking: every operand is a value, every value lies inside its region,
+// every target exists, and the streams cannot wait for each other forever.
+#include <vector>
+
+#include "runtime/loader/om_format.h"
+#include "runtime/loader/verify_model.h"
+
+namespace sluice {
+namespace {
+
+constexpr uint64_t kArenaLimit = uint64_t{1} << 46;
+constexpr uint32_t kAbsent = 0xffffffff;
+
+class FixedPartRules {
+ public:
+  FixedPartRules(const pb::ModelDef& model, const pb::FixedPart& part, bool test_tasks)
+      : model_(model), part_(part), test_tasks_(test_tasks), tasks_(part.task_kind_size()), values_(part.value_type_size()) {}
+
+  Result<void> check() {
+    SLUICE_TRY(check_columns());
+    SLUICE_TRY(check_memory());
+    SLUICE_TRY(size_regions());
+    for (int v = 0; v < values_; ++v) SLUICE_TRY(check_value(v));
+    recorded_.assign(static_cast<size_t>(part_.events_size()), 0);
+    for (int t = 0; t < tasks_; ++t) SLUICE_TRY(check_task(t));
+    for (int e = 0; e < part_.events_size(); ++e) {
+      if (recorded_[e] != 1) return bad("event {} is recorded by {} tasks, expected 1", e, recorded_[e]);
+    }
+    SLUICE_TRY(check_aliases());
+    return check_progress();
+  }
+
+ private:
+  template <typename... Args>
+  static Error bad(fmt::format_string<Args...> format, Args&&... args) {
+    return make_error(ErrorCode::kBadCompiledModel, format, std::forward<Args>(args)...);
+  }
+
+  Error bad_task(int task, std::string_view what) const {
+    const uint32_t node = part_.task_node(task);
+    const bool named = node < static_cast<uint32_t>(model_.node_names_size());
+    return bad("task {} (node '{}'): {}", task, named ? model_.node_names(static_cast<int>(node)) : "", what);
+  }
+
+  Result<void> check_columns() const {
+    const bool values_agree = part_.value_name_size() == values_ && part_.value_region_size() == values_ &&
+                              part_.value_offset_size() == values_ && part_.value_bytes_size() == values_ &&
+                              part_.value_format_size() == values_;
+    if (!values_agree) return bad("the columns that describe values differ in length");
+    const bool tasks_agree = part_.task_stream_size() == tasks_ && part_.task_target_size() == tasks_ && part_.task_node_size() == tasks_ &&
+                             part_.task_outputs_size() == tasks_ && part_.task_operand_end_size() == tasks_;
+    if (!tasks_agree) return bad("the columns that describe tasks differ in length");
+    if (part_.alias_value_size() != part_.alias_after_task_size()) return bad("the columns that describe aliases differ in length");
+    const uint32_t operands = tasks_ == 0 ? 0 : part_.task_operand_end(tasks_ - 1);
+    if (operands != static_cast<uint32_t>(part_.operand_size())) return bad("the last task's operands do not end the list of operands");
+    return {};
+  }
+
+  Result<void> check_memory() const {
+    const pb::MemoryDef& memory = part_.memory();
+    const uint64_t alignment = memory.alignment();
+    if (alignment < kOmValueAlignment || alignment > kOmPage || (alignment & (alignment - 1)) != 0)
+      return bad("arena alignment {}", alignment);
+    if (memory.arena_bytes() > kArenaLimit) return bad("an arena of {} bytes", memory.arena_bytes());
+    if (memory.scratch_bytes() > kOmScratchLimit)
+      return bad("{} bytes of scratch per worker, at most {}", memory.scratch_bytes(), kOmScratchLimit);
+    if (part_.has_host()) {
+      const int graph = part_.host_graph();
+      if (graph < 0 || graph >= model_.segments_size() || model_.segments(graph).kind() != pb::SEGMENT_GRAPH) {
+        return bad("segment {} of the host graph is no graph", graph);
+      }
+    }
+    return {};
+  }
+
+  Result<void> size_regions() {
+    region_bytes_ = {part_.memory().arena_bytes(), segment_bytes(model_, pb::SEGMENT_WEIGHTS)};
+    for (const auto* bindings : {&model_.inputs(), &model_.outputs()}) {
+      for (const pb::BindingDef& binding : *bindings) {
+        SLUICE_ASSIGN(const uint64_t bytes, type_bytes(model_.types(static_cast<int>(binding.type()))));
+        region_bytes_.push_back(bytes);
+      }
+    }
+    return {};
+  }
+
+  Result<void> check_value(int v) const {
+    const uint64_t offset = part_.value_offset(v);
+    const uint64_t bytes = part_.value_bytes(v);
+    if (part_.value_type(v) >= static_cast<uint32_t>(model_.types_size())) return bad("value {} has type {}", v, part_.value_type(v));
+    if (part_.value_region(v) >= region_bytes_.size()) return bad("value {} lies in region {}", v, part_.value_region(v));
+    const uint64_t region = region_bytes_[part_.value_region(v)];
+    if (offset % kOmValueAlignment != 0)
+      return bad("value {} ('{}') begins at byte {}, not a multiple of 64", v, part_.value_name(v), offset);
+    if (offset > region || bytes > region - offset) {
+      return bad("value {} ('{}') at bytes {} + {} leaves its region of {}", v, part_.value_name(v), offset, bytes, region);
+    }
+    const pb::TypeDef& type = model_.types(static_cast<int>(part_.value_type(v)));
+    SLUICE_ASSIGN(const uint64_t dense, type_bytes(type));
+    if (dense > bytes) return bad("value {} ('{}') has {} bytes of storage, its type needs {}", v, part_.value_name(v), bytes, dense);
+    const pb::Format format = part_.value_format(v);
+    if (format != pb::FORMAT_DENSE && !(format == pb::FORMAT_NHWC && type.dims_size() == 4)) {
+      return bad("value {} ('{}') has format {} at rank {}", v, part_.value_name(v), static_cast<int>(format), type.dims_size());
+    }
+    return {};
+  }
+
+  bool may_be_written(uint32_t value) const {
+    const uint32_t region = part_.value_region(static_cast<int>(value));
+    return region == pb::REGION_ARENA || region >= pb::REGION_FIRST_BINDING + static_cast<uint32_t>(model_.inputs_size());
+  }
+
+  Result<void> check_operands(int t, uint32_t begin, uint32_t end) const {
+    if (begin > end || end > static_cast<uint32_t>(part_.operand_size())) return bad_task(t, "its operands lie outside the list");
+    const uint32_t outputs = part_.task_outputs(t);
+    if (outputs > end - begin) return bad_task(t, "it writes more operands than it has");
+    const bool may_lack = part_.task_kind(t) == pb::TASK_HOST;
+    for (uint32_t i = begin; i < end; ++i) {
+      const uint32_t value = part_.operand(static_cast<int>(i));
+      if (value == kAbsent && may_lack) continue;
+      if (value >= static_cast<uint32_t>(values_))
+        return bad_task(t, fmt::format("operand {} is value {} of {}", i - begin, value, values_));
+      if (i - begin < outputs && !may_be_written(value))
+        return bad_task(t, fmt::format("operand {} is written but lies in constants or an input", i - begin));
+    }
+    return {};
+  }
+
+  Result<void> check_task(int t) {
+    if (part_.task_stream(t) >= static_cast<uint32_t>(part_.streams_size()))
+      return bad_task(t, fmt::format("stream {}", part_.task_stream(t)));
+    const uint32_t begin = t == 0 ? 0 : part_.task_operand_end(t - 1);
+    const uint32_t end = part_.task_operand_end(t);
+    SLUICE_TRY(check_operands(t, begin, end));
+    if (part_.task_node(t) >= static_cast<uint32_t>(model_.node_names_size()))
+      return bad_task(t, fmt::format("node {}", part_.task_node(t)));
+    const uint32_t target = part_.task_target(t);
+    switch (part_.task_kind(t)) {
+      case pb::TASK_LAUNCH:
+        if (target >= static_cast<uint32_t>(model_.kernels_size())) return bad_task(t, fmt::format("kernel {}", target));
+        if (model_.kernels(static_cast<int>(target)).object_bytes() == 0) return bad_task(t, "its kernel has no code");
+        return {};
+      case pb::TASK_TEST:
+        if (!test_tasks_) return bad_task(t, "it names a kernel of a test, which this program does not have");
+        if (target >= static_cast<uint32_t>(model_.kernels_size())) return bad_task(t, fmt::format("kernel {}", target));
+        return {};
+      case pb::TASK_HOST:
+        if (!part_.has_host()) return bad_task(t, "it runs on host_cpu, but the part has no host graph");
+        return {};
+      case pb::TASK_COPY:
+        return check_copy(t, begin, end);
+      case pb::TASK_RECORD:
+      case pb::TASK_WAIT:
+        if (begin != end) return bad_task(t, "an event has operands");
+        if (target >= static_cast<uint32_t>(part_.events_size())) return bad_task(t, fmt::format("event {}", target));
+        if (part_.task_kind(t) == pb::TASK_RECORD) ++recorded_[target];
+        return {};
+      default:
+        return bad_task(t, fmt::format("unknown kind {}", static_cast<int>(part_.task_kind(t))));
+    }
+  }
+
+  Result<void> check_copy(int t, uint32_t begin, uint32_t end) const {
+    if (end - begin != 2 || part_.task_outputs(t) != 1) return bad_task(t, "a copy has one output and one input");
+    const uint64_t to = part_.value_bytes(static_cast<int>(part_.operand(static_cast<int>(begin))));
+    const uint64_t from = part_.value_bytes(static_cast<int>(part_.operand(static_cast<int>(begin + 1))));
+    if (to != from) return bad_task(t, fmt::format("it copies {} bytes to {}", from, to));
+    return {};
+  }
+
+  Result<void> check_aliases() const {
+    for (int i = 0; i < part_.alias_value_size(); ++i) {
+      if (part_.alias_value(i) >= static_cast<uint32_t>(values_)) return bad("alias {} is value {}", i, part_.alias_value(i));
+      if (part_.alias_after_task(i) >= static_cast<uint32_t>(tasks_)) return bad("alias {} follows task {}", i, part_.alias_after_task(i));
+    }
+    return {};
+  }
+
+  // Plays the streams' waits and records alone: each must come to its end. Streams blocked on an event resume when it is recorded.
+  Result<void> check_progress() const {
+    const size_t streams = static_cast<size_t>(part_.streams_size());
+    std::vector<std::vector<int>> order(streams);
+    for (int t = 0; t < tasks_; ++t) order[part_.task_stream(t)].push_back(t);
+    std::vector<size_t> head(streams, 0);
+    std::vector<char> set(static_cast<size_t>(part_.events_size()), 0);
+    std::vector<std::vector<uint32_t>> blocked(set.size());
+    std::vector<uint32_t> ready;
+    for (uint32_t s = 0; s < streams; ++s) ready.push_back(s);
+    while (!ready.empty()) {
+      const uint32_t s = ready.back();
+      ready.pop_back();
+      for (; head[s] < order[s].size(); ++head[s]) {
+        const int t = order[s][head[s]];
+        const uint32_t event = part_.task_target(t);
+        if (part_.task_kind(t) == pb::TASK_RECORD) {
+          set[event] = 1;
+          ready.insert(ready.end(), blocked[event].begin(), blocked[event].end());
+          blocked[event].clear();
+        } else if (part_.task_kind(t) == pb::TASK_WAIT && set[event] == 0) {
+          blocked[event].push_back(s);
+          break;
+        }
+      }
+    }
+    for (size_t s = 0; s < streams; ++s) {
+      if (head[s] < order[s].size()) return bad_task(order[s][head[s]], "it waits for an event that is never recorded before it");
+    }
+    return {};
+  }
+
+  const pb::ModelDef& model_;
+  const pb::FixedPart& part_;
+  const bool test_tasks_;
+  const int tasks_;
+  const int values_;
+  std::vector<uint64_t> region_bytes_;
+  std::vector<int> recorded_;
+};
+
+}  // namespace
+
+Result<void> verify_fixed_part(const pb::ModelDef& model, const pb::FixedPart& part, bool test_tasks) {
+  return FixedPartRules(model, part, test_tasks).check();
+}
+
+}  // namespace sluice

@@ -1,0 +1,83 @@
+#include "runtime/loader/verify_model.h"
+
+#include <set>
+
+#include "common/base/dtype.h"
+#include "runtime/loader/om_format.h"
+
+namespace sluice {
+namespace {
+
+using Bindings = google::protobuf::RepeatedPtrField<pb::BindingDef>;
+
+Result<void> verify_bindings(const pb::ModelDef& model, const Bindings& bindings, const char* what) {
+  std::set<std::string_view> names;
+  for (const pb::BindingDef& binding : bindings) {
+    if (binding.type() >= static_cast<uint32_t>(model.types_size())) {
+      return make_error(ErrorCode::kBadCompiledModel, "{} '{}' has type {} of {}", what, binding.name(), binding.type(),
+                        model.types_size());
+    }
+    if (!names.insert(binding.name()).second)
+      return make_error(ErrorCode::kBadCompiledModel, "two {}s are called '{}'", what, binding.name());
+    SLUICE_TRY(type_bytes(model.types(static_cast<int>(binding.type()))));
+  }
+  return {};
+}
+
+Result<void> verify_kernel(const pb::KernelDef& kernel, uint64_t kernels_bytes) {
+  const char* fault = nullptr;
+  if (kernel.entry().empty()) fault = "has no entry name";
+  if (kernel.object_offset() > kernels_bytes || kernel.object_bytes() > kernels_bytes - kernel.object_offset()) {
+    fault = "lies outside the kernels segment";
+  }
+  if (kernel.blocks() == 0 || kernel.blocks() > kOmBlockLimit) fault = "has an impossible number of blocks";
+  if (kernel.scratch_bytes() > kOmScratchLimit) fault = "needs more scratch than a worker has";
+  if (fault != nullptr) return make_error(ErrorCode::kBadCompiledModel, "kernel '{}' {}", kernel.entry(), fault);
+  return {};
+}
+
+// Columns that describe nodes are parallel to node_names, or absent.
+Result<void> verify_nodes(const pb::ModelDef& model) {
+  const int nodes = model.node_names_size();
+  auto fits = [nodes](int size) { return size == nodes || size == 0; };
+  if (!fits(model.origins_size()) || !fits(model.node_ops_size()) || !fits(model.node_engines_size()) ||
+      !fits(model.node_multiply_adds_size())) {
+    return make_error(ErrorCode::kBadCompiledModel, "the columns that describe nodes differ in length");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<uint64_t> type_bytes(const pb::TypeDef& type) {
+  if (!dtype_is_valid(static_cast<int>(type.dtype()))) return make_error(ErrorCode::kBadCompiledModel, "unknown dtype {}", type.dtype());
+  uint64_t elements = 1;
+  for (const int64_t dim : type.dims()) {
+    if (dim < 0) return make_error(ErrorCode::kUnsupportedPart, "a type has a dim that is not fixed");
+    if (__builtin_mul_overflow(elements, static_cast<uint64_t>(dim), &elements) || elements > (uint64_t{1} << 56)) {
+      return make_error(ErrorCode::kBadCompiledModel, "a type has impossibly many elements");
+    }
+  }
+  return dtype_bytes(static_cast<DType>(type.dtype()), elements);
+}
+
+uint64_t segment_bytes(const pb::ModelDef& model, pb::SegmentKind kind) {
+  for (const pb::SegmentDef& segment : model.segments()) {
+    if (segment.kind() == kind) return segment.bytes();
+  }
+  return 0;
+}
+
+Result<void> verify_model(const pb::ModelDef& model) {
+  SLUICE_TRY(verify_nodes(model));
+  for (const pb::TypeDef& type : model.types()) {
+    if (!dtype_is_valid(static_cast<int>(type.dtype()))) return make_error(ErrorCode::kBadCompiledModel, "unknown dtype {}", type.dtype());
+  }
+  SLUICE_TRY(verify_bindings(model, model.inputs(), "input"));
+  SLUICE_TRY(verify_bindings(model, model.outputs(), "output"));
+  const uint64_t kernels_bytes = segment_bytes(model, pb::SEGMENT_KERNELS);
+  for (const pb::KernelDef& kernel : model.kernels()) SLUICE_TRY(verify_kernel(kernel, kernels_bytes));
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,19 @@
+// The rules between the fields of a ModelDef, given only the sizes of its segments.
+#pragma once
+
+#include "common/base/result.h"
+#include "model.pb.h"
+
+namespace sluice {
+
+// Types, bindings, kernels and parts: everything but what verify_fixed_part checks. Segments were checked before.
+Result<void> verify_model(const pb::ModelDef& model);
+// Columns, regions, operands, streams and events of a fixed part. O(values + tasks + operands).
+Result<void> verify_fixed_part(const pb::ModelDef& model, const pb::FixedPart& part, bool test_tasks);
+
+// Bytes of a dense tensor of a type, or an error when dims are not fixed or do not fit 2^62 bytes. String tensors: 0.
+Result<uint64_t> type_bytes(const pb::TypeDef& type);
+// Bytes of the segments of a kind; 0 without one.
+uint64_t segment_bytes(const pb::ModelDef& model, pb::SegmentKind kind);
+
+}  // namespace sluice
