@@ -1,0 +1,49 @@
+#include "common/tensorfile/tensorfile.h"
+
+#include <cstring>
+
+#include "common/base/files.h"
+#include "common/tensorfile/bad_file.h"
+
+namespace sluice {
+
+Result<Tensor> read_tensor(const std::string& path) {
+  if (path.ends_with(".npy")) return read_npy(path);
+  if (path.ends_with(".pb")) return read_pb(path);
+  return bad_file(path, "unknown kind of tensor file, expected a name that ends in .npy or .pb");
+}
+
+Result<void> write_tensor(const std::string& path, const Tensor& tensor) {
+  if (path.ends_with(".npy")) {
+    SLUICE_ASSIGN(const std::string text, npy_bytes(tensor));
+    return write_text(path, text);
+  }
+  if (path.ends_with(".pb")) return write_text(path, pb_bytes(tensor));
+  return bad_file(path, "unknown kind of tensor file, expected a name that ends in .npy or .pb");
+}
+
+Result<Tensor> read_npy(const std::string& path) {
+  SLUICE_ASSIGN(const MappedFile file, MappedFile::open(path));
+  return parse_npy(file.bytes(), path);
+}
+
+Result<Tensor> read_pb(const std::string& path) {
+  SLUICE_ASSIGN(const MappedFile file, MappedFile::open(path));
+  return parse_pb(file.bytes(), path);
+}
+
+Result<Tensor> read_raw(const std::string& path, DType dtype, std::vector<int64_t> dims) {
+  SLUICE_ASSIGN(const MappedFile file, MappedFile::open(path));
+  const std::optional<uint64_t> count = element_count(dims);
+  if (!count || dtype_bits(dtype) == 0) {
+    return bad_file(path, "raw elements cannot be {} of shape {}", dtype_name(dtype), dims_text(dims));
+  }
+  const uint64_t expected = dtype_bytes(dtype, *count);
+  if (file.bytes().size() != expected) {
+    return bad_file(path, "the file has {} bytes, expected {} for {} of shape {}", file.bytes().size(), expected, dtype_name(dtype),
+                    dims_text(dims));
+  }
+  return Tensor{{}, dtype, std::move(dims), {file.bytes().begin(), file.bytes().end()}};
+}
+
+}  // namespace sluice
