@@ -62,8 +62,6 @@ class Net:
         return self.node("Constant", [], at, value=numpy_helper.from_array(array))
 
     def unsqueeze(self, x, axis, at=""):
-        if self.opset < 13:
-            return self.node("Unsqueeze", [x], at, axes=[axis])
         return self.node("Unsqueeze", [x, self.constant([axis], np.int64, at)], at)
 
     def dim(self, x, axis, at=""):
