@@ -6,11 +6,20 @@ def conv(net, x, at, channels_in, channels_out, kernel, stride=1, groups=1, bias
     """'Same' padding for stride 1. The weight's variance is gain / fan-in: 2 keeps signals through ReLU, 1 without one."""
     scope = at.replace("/", ".")
     fan_in = channels_in // groups * kernel * kernel
-    weights = [net.weight(f"{scope}.weight", (channels_out, channels_in // groups, kernel, kernel), np.sqrt(gain / fan_in))]
+    weights = [centred(net, f"{scope}.weight", (channels_out, channels_in // groups, kernel, kernel), np.sqrt(gain / fan_in))]
     if bias:
         weights.append(net.weight(f"{scope}.bias", (channels_out,), 0.1))
     return net.node("Conv", [x] + weights, at, dilations=[1, 1], group=groups, kernel_shape=[kernel] * 2,
                     pads=[kernel // 2] * 4, strides=[stride] * 2)
+
+
+def centred(net, name, shape, std):
+    """Weights whose mean over a filter is zero where a filter reads more than one channel: otherwise the positive mean that
+    every ReLU leaves adds up from layer to layer, and a deep net answers nearly the same whatever it is shown."""
+    values = net.random(name).standard_normal(shape, dtype=np.float32)
+    if shape[1] > 1:
+        values = (values - values.mean(axis=(1, 2, 3), keepdims=True)) * np.float32(1.2)
+    return net.initializer(name, values * np.float32(std))
 
 
 def batch_norm(net, x, at, channels, scale=1.0):
