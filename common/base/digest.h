@@ -39,6 +39,7 @@ class Sha256 {
 };
 
 Digest sha256(std::span<const std::byte> bytes);
+inline Digest sha256(std::string_view text) { return sha256(std::as_bytes(std::span(text))); }
 std::string digest_hex(const Digest& digest);                 // 64 lower-case hex digits
 std::optional<Digest> digest_from_hex(std::string_view hex);  // exactly 64 hex digits
 

@@ -1,0 +1,44 @@
+// Copies of graphs, within a module or into another one.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "common/ir/module.h"
+
+namespace sluice {
+
+// Carries types, symbols, expressions, storages, segments, kernels, origins and bodies from one module to another, each once. Source and
+// target may be the same module; then everything but graphs is itself.
+class ModuleMapper {
+ public:
+  ModuleMapper(const Module& source, Module& target) : source_(source), target_(target) {}
+
+  TypeId type(TypeId id);
+  Dim dim(const Dim& dim);
+  StorageId storage(StorageId id);
+  SegmentId segment(SegmentId id);
+  KernelId kernel(KernelId id);
+  std::vector<uint32_t> origins(const std::vector<uint32_t>& origins);
+  AttributeValue attribute(const AttributeValue& value);  // bodies are cloned
+  // A new graph equal to `graph`, bodies included.
+  Graph& clone(const Graph& graph);
+  // Adds a node equal to `node` to `into`, its inputs looked up in `values` (by source value id; constants are copied on first use), its
+  // results entered there.
+  Node& clone_node(const Node& node, Graph& into, std::vector<Value*>& values, Node* before = nullptr);
+  // The value of `into` that stands for the source value: from `values`, or a copied constant.
+  Value* value(const Value& value, Graph& into, std::vector<Value*>& values);
+
+ private:
+  bool same() const { return &source_ == &target_; }
+  ExpressionId expression(ExpressionId id);
+
+  const Module& source_;
+  Module& target_;
+  std::map<TypeId, TypeId> types_;
+  std::map<ExpressionId, ExpressionId> expressions_;
+  std::map<SegmentId, SegmentId> segments_;
+  std::map<GraphId, GraphId> expression_graphs_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,253 @@
+// Graph, Node and Value: the graph in memory.
+//
+// Storage is chunked, so references and pointers to nodes and values stay good for the life of the graph; erased ones are tombstones until
+// compact(). Nodes are kept in an intrusive list in topological order. Edits that put a use before its definition mark the order as broken;
+// restore_order() mends it (run_passes calls it after each pass). Use lists make replace_all_uses cost the number of uses and every other
+// edit constant time.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/ir/attribute.h"
+#include "common/ir/op.h"
+#include "common/ir/plan.h"
+#include "common/ir/type.h"
+
+namespace sluice {
+
+class Graph;
+class Module;
+class Node;
+
+struct Use {
+  Node* node = nullptr;
+  uint32_t input = 0;  // index among the node's inputs
+};
+
+class Value {
+ public:
+  int32_t id() const { return id_; }  // dense after Graph::compact
+  Graph& graph() const { return *graph_; }
+  Node* producer() const { return producer_; }  // null: a graph input or a constant
+  uint32_t result() const { return result_; }   // which output of its producer
+  bool is_input() const { return is_input_; }   // of its graph; a constant parameter is both input and constant
+  bool is_constant() const { return segment_ >= 0; }
+  bool is_erased() const { return erased_; }
+  TypeId type_id() const { return type_; }
+  const Type& type() const;
+  void set_type(TypeId type) { type_ = type; }
+  void set_type(Type type);  // interns
+  SegmentId segment() const { return segment_; }
+  void set_segment(SegmentId segment) { segment_ = segment; }
+  StorageId storage_id() const { return storage_; }
+  const Storage* storage() const;  // null: dense
+  void set_storage(StorageId storage) { storage_ = storage; }
+  const std::string& name() const { return name_; }  // ONNX name; may be empty
+  void set_name(std::string name) { name_ = std::move(name); }
+  const std::vector<Use>& uses() const { return uses_; }  // by nodes of this graph, order not significant
+  bool is_output() const { return output_uses_ > 0; }     // of its graph
+  bool is_used() const { return !uses_.empty() || output_uses_ > 0; }
+
+ private:
+  friend class Graph;
+  friend class Node;
+  Graph* graph_ = nullptr;
+  Node* producer_ = nullptr;
+  std::vector<Use> uses_;
+  std::string name_;
+  int32_t id_ = -1;
+  TypeId type_ = 0;
+  SegmentId segment_ = -1;
+  StorageId storage_ = -1;
+  uint32_t result_ = 0;
+  uint32_t output_uses_ = 0;
+  bool is_input_ = false;
+  bool erased_ = false;
+};
+
+class Node {
+ public:
+  int32_t id() const { return id_; }  // dense, and in topological order, after Graph::compact
+  Graph& graph() const { return *graph_; }
+  Op op() const { return op_; }
+  void set_op(Op op) { op_ = op; }
+  bool is_erased() const { return erased_; }
+
+  size_t input_count() const { return inputs_.size(); }
+  Value* input(size_t index) const { return index < inputs_.size() ? inputs_[index].value : nullptr; }  // null: absent
+  void set_input(size_t index, Value* value);
+  void add_input(Value* value);
+  void remove_last_input();
+  size_t output_count() const { return outputs_.size(); }
+  Value& output(size_t index = 0) const { return *outputs_[index]; }
+  Value& add_output(TypeId type = 0, std::string name = {});
+  void remove_last_output();  // must be unused
+
+  const std::vector<Attribute>& attributes() const { return attributes_; }  // sorted by name
+  const AttributeValue* find_attribute(std::string_view name) const;
+  void set_attribute(std::string_view name, AttributeValue value);
+  void remove_attribute(std::string_view name);
+  // Typed reads with the fallback for an absent attribute, or one of another kind.
+  int64_t int_attribute(std::string_view name, int64_t fallback) const;
+  float float_attribute(std::string_view name, float fallback) const;
+  std::string string_attribute(std::string_view name, std::string_view fallback) const;
+  std::vector<int64_t> ints_attribute(std::string_view name) const;  // empty when absent
+  std::vector<float> floats_attribute(std::string_view name) const;
+  std::vector<std::string> strings_attribute(std::string_view name) const;
+  std::vector<GraphId> bodies() const;       // graphs named by its attributes, in attribute order
+  Graph* body(std::string_view name) const;  // null when absent
+
+  const std::vector<Node*>& after() const { return after_; }  // control edges: runs after these
+  void add_after(Node& node);
+  void clear_after() { after_.clear(); }
+
+  const std::string& name() const { return name_; }  // ONNX node name; may be empty
+  void set_name(std::string name) { name_ = std::move(name); }
+  const std::vector<uint32_t>& origins() const { return origins_; }  // indices into Module::onnx_nodes, sorted
+  void add_origins(const std::vector<uint32_t>& origins);
+  // "node 'conv1' (Conv)", for messages; falls back on the first result's name.
+  std::string label() const;
+
+  Node* next() const { return next_; }
+  Node* previous() const { return previous_; }
+  bool is_before(const Node& other) const { return order_ < other.order_; }  // in the list
+
+  Plan plan;
+
+ private:
+  friend class Graph;
+  struct Operand {
+    Value* value = nullptr;
+    uint32_t use = 0;  // index in value->uses_
+  };
+  void drop_use(size_t index);
+  void take_use(size_t index, Value* value);
+
+  Graph* graph_ = nullptr;
+  Node* next_ = nullptr;
+  Node* previous_ = nullptr;
+  uint64_t order_ = 0;
+  std::vector<Operand> inputs_;
+  std::vector<Value*> outputs_;
+  std::vector<Attribute> attributes_;
+  std::vector<Node*> after_;
+  std::vector<uint32_t> origins_;
+  std::string name_;
+  int32_t id_ = -1;
+  Op op_{};
+  bool erased_ = false;
+};
+
+// Iterates live nodes in list order. The current node may be erased, and nodes inserted, while iterating.
+class NodeIterator {
+ public:
+  using iterator_category = std::forward_iterator_tag;
+  using value_type = Node;
+  using difference_type = std::ptrdiff_t;
+  using pointer = Node*;
+  using reference = Node&;
+  explicit NodeIterator(Node* node = nullptr) : node_(node) {}
+  Node& operator*() const { return *node_; }
+  Node* operator->() const { return node_; }
+  NodeIterator& operator++() {
+    do node_ = node_->next();
+    while (node_ != nullptr && node_->is_erased());
+    return *this;
+  }
+  NodeIterator operator++(int) {
+    NodeIterator before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const NodeIterator& other) const { return node_ == other.node_; }
+
+ private:
+  Node* node_;
+};
+
+struct NodeRange {
+  Node* first;
+  NodeIterator begin() const { return NodeIterator(first); }
+  NodeIterator end() const { return NodeIterator(); }
+};
+
+class Graph {
+ public:
+  Graph(Module& module, GraphId id, std::string name) : module_(&module), id_(id), name_(std::move(name)) {}
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  Module& module() const { return *module_; }
+  GraphId id() const { return id_; }
+  const std::string& name() const { return name_; }
+  void set_name(std::string name) { name_ = std::move(name); }
+
+  NodeRange nodes() const { return {first_}; }
+  size_t node_count() const { return node_count_; }
+  Node* first_node() const { return first_; }
+  Node* last_node() const { return last_; }
+  const std::deque<Value>& values() const { return values_; }  // tombstones included: check is_erased()
+  std::deque<Value>& values() { return values_; }
+  size_t value_limit() const { return values_.size(); }  // ids are below
+  size_t node_limit() const { return nodes_.size(); }
+
+  const std::vector<Value*>& inputs() const { return inputs_; }
+  Value& add_input(TypeId type, std::string name = {});
+  void remove_input(size_t index);  // must be unused
+  void move_input_last(size_t index);
+  const std::vector<Value*>& outputs() const { return outputs_; }
+  void add_output(Value& value);
+  void set_output(size_t index, Value& value);
+  void remove_output(size_t index);
+
+  // A new node before `before` (null: at the end), with `outputs` results of unknown type.
+  Node& add_node(Op op, const std::vector<Value*>& inputs, size_t outputs = 1, Node* before = nullptr);
+  Value& add_constant(SegmentId segment, std::string name = {});  // its type is the segment's
+  // Every use of `from`, graph outputs included, becomes a use of `to`. `to` must be of this graph.
+  void replace_all_uses(Value& from, Value& to);
+  void erase_node(Node& node);     // its results must be unused; its bodies stay and lose their owner: see Module::erase_unowned
+  void erase_value(Value& value);  // an unused constant
+  void move_before(Node& node, Node* before);  // null: to the end
+
+  bool order_is_broken() const { return order_broken_; }
+  // Makes the list a topological order again, keeping the present order wherever it can (Kahn's algorithm over a heap of list positions).
+  // A cycle is kCycle naming its nodes.
+  Result<void> restore_order();
+  // Removes tombstones and unused constants; renumbers nodes in list order and values: inputs, constants, results. Pointers become invalid.
+  void compact();
+
+  Node* owner() const { return owner_; }  // the node whose body this is; null for roots and expression graphs
+  GraphRole role = GraphRole::kRoot;
+  uint32_t captures = 0;  // how many trailing inputs are captured outer values
+  EngineId engine = EngineId::kNone;
+  ShapeClass shapes = ShapeClass::kFixed;
+
+ private:
+  friend class Module;
+  friend class Node;
+  void link(Node& node, Node* before);
+  void unlink(Node& node);
+  void renumber();
+  Value& new_value(TypeId type, std::string name);
+
+  Module* module_;
+  GraphId id_;
+  std::string name_;
+  std::deque<Node> nodes_;
+  std::deque<Value> values_;
+  std::vector<Value*> inputs_;
+  std::vector<Value*> outputs_;
+  Node* owner_ = nullptr;
+  Node* first_ = nullptr;
+  Node* last_ = nullptr;
+  size_t node_count_ = 0;
+  bool order_broken_ = false;
+};
+
+}  // namespace sluice

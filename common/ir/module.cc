@@ -1,0 +1,298 @@
+#include "common/ir/module.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <mutex>
+
+#include "common/base/files.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::array<std::string_view, 4> kLevels = {"", "typed", "partitioned", "lowered"};
+constexpr std::array<std::string_view, 6> kStages = {"none", "preprocess", "optimize", "partition", "subgraph-optimize", "build"};
+
+// The one element all of `bytes` repeats, if it does. element: bytes of one.
+bool is_repeated(std::span<const std::byte> bytes, size_t element) {
+  return bytes.size() > element && std::memcmp(bytes.data(), bytes.data() + element, bytes.size() - element) == 0;
+}
+
+}  // namespace
+
+std::string_view level_name(Level level) { return kLevels[static_cast<size_t>(level)]; }
+std::string_view stage_name(StageId stage) { return kStages[static_cast<size_t>(stage)]; }
+
+std::optional<Level> level_from_name(std::string_view name) {
+  const auto* found = std::find(kLevels.begin() + 1, kLevels.end(), name);
+  if (found == kLevels.end()) return std::nullopt;
+  return static_cast<Level>(found - kLevels.begin());
+}
+
+std::optional<StageId> stage_from_name(std::string_view name) {
+  const auto* found = std::find(kStages.begin(), kStages.end(), name);
+  if (found == kStages.end()) return std::nullopt;
+  return static_cast<StageId>(found - kStages.begin());
+}
+
+// Files that constants lie in, mapped on first use.
+struct Module::Files {
+  std::mutex mutex;
+  std::map<std::string, MappedFile> maps;
+};
+
+Module::Module() : files_(std::make_shared<Files>()) { intern(Type{}); }
+Module::~Module() = default;
+
+Module::Module(Module&& other) noexcept { *this = std::move(other); }
+
+Module& Module::operator=(Module&& other) noexcept {
+  expressions = std::move(other.expressions);
+  level = other.level;
+  last_stage = other.last_stage;
+  last_pass = std::move(other.last_pass);
+  options = std::move(other.options);
+  made_from = std::move(other.made_from);
+  producer = std::move(other.producer);
+  source = std::move(other.source);
+  graphs_ = std::move(other.graphs_);
+  types_ = std::move(other.types_);
+  type_index_ = std::move(other.type_index_);
+  storages_ = std::move(other.storages_);
+  storage_index_ = std::move(other.storage_index_);
+  segments_ = std::move(other.segments_);
+  segment_index_ = std::move(other.segment_index_);
+  kernels_ = std::move(other.kernels_);
+  onnx_nodes_ = std::move(other.onnx_nodes_);
+  onnx_node_index_ = std::move(other.onnx_node_index_);
+  files_ = std::move(other.files_);
+  for (const auto& graph : graphs_) {
+    if (graph != nullptr) graph->module_ = this;
+  }
+  return *this;
+}
+
+Graph& Module::add_graph(std::string name, GraphRole role) {
+  graphs_.push_back(std::make_unique<Graph>(*this, static_cast<GraphId>(graphs_.size()), std::move(name)));
+  graphs_.back()->role = role;
+  return *graphs_.back();
+}
+
+void Module::erase_graph(GraphId id) { graphs_[static_cast<size_t>(id)].reset(); }
+
+void Module::erase_unowned() {
+  std::vector<bool> wanted(graphs_.size(), false);
+  std::vector<GraphId> queue;
+  const auto want = [&](GraphId id) {
+    if (!has_graph(id) || wanted[static_cast<size_t>(id)]) return;
+    wanted[static_cast<size_t>(id)] = true;
+    queue.push_back(id);
+  };
+  std::vector<bool> seen(segments_.size(), false);
+  std::vector<SegmentId> segment_queue;
+  const auto want_segment = [&](SegmentId id) {
+    if (id < 0 || seen[static_cast<size_t>(id)]) return;
+    seen[static_cast<size_t>(id)] = true;
+    segment_queue.push_back(id);
+  };
+  for (const auto& graph : graphs_) {
+    if (graph != nullptr && graph->role == GraphRole::kRoot) want(graph->id());
+  }
+  while (!queue.empty() || !segment_queue.empty()) {
+    if (!segment_queue.empty()) {
+      const Segment& segment = segments_[static_cast<size_t>(segment_queue.back())];
+      segment_queue.pop_back();
+      if (segment.kind == SegmentKind::kExpression) want(segment.graph);
+      for (const SegmentId input : segment.inputs) want_segment(input);
+      continue;
+    }
+    Graph& graph = *graphs_[static_cast<size_t>(queue.back())];
+    queue.pop_back();
+    for (const Value& value : graph.values()) {
+      if (!value.is_erased()) want_segment(value.segment());
+    }
+    for (const Node& node : graph.nodes()) {
+      for (const GraphId body : node.bodies()) want(body);
+    }
+  }
+  for (size_t i = 0; i < graphs_.size(); ++i) {
+    if (!wanted[i]) graphs_[i].reset();
+  }
+}
+
+void Module::compact() {
+  erase_unowned();
+  std::vector<GraphId> renumbered(graphs_.size(), -1);
+  std::vector<std::unique_ptr<Graph>> ordered;
+  const auto place = [&](GraphId id) {
+    if (renumbered[static_cast<size_t>(id)] >= 0) return;
+    renumbered[static_cast<size_t>(id)] = static_cast<GraphId>(ordered.size());
+    ordered.push_back(std::move(graphs_[static_cast<size_t>(id)]));
+  };
+  for (GraphId id = 0; id < graph_limit(); ++id) {
+    if (graphs_[static_cast<size_t>(id)] != nullptr && graphs_[static_cast<size_t>(id)]->role == GraphRole::kRoot) place(id);
+  }
+  for (size_t i = 0; i < ordered.size(); ++i) {
+    for (const Node& node : ordered[i]->nodes()) {
+      for (const GraphId body : node.bodies()) place(body);
+    }
+  }
+  for (GraphId id = 0; id < static_cast<GraphId>(renumbered.size()); ++id) {  // expression graphs, by id
+    if (graphs_[static_cast<size_t>(id)] != nullptr) place(id);
+  }
+  graphs_ = std::move(ordered);
+  for (size_t i = 0; i < graphs_.size(); ++i) {
+    graphs_[i]->id_ = static_cast<GraphId>(i);
+    for (Node& node : graphs_[i]->nodes()) {
+      const std::vector<Attribute> attributes = node.attributes();
+      for (const Attribute& attribute : attributes) {
+        if (const auto* body = std::get_if<GraphRef>(&attribute.value)) {
+          node.set_attribute(attribute.name, GraphRef{renumbered[static_cast<size_t>(body->id)]});
+        } else if (const auto* bodies = std::get_if<std::vector<GraphRef>>(&attribute.value)) {
+          std::vector<GraphRef> changed;
+          for (const GraphRef ref : *bodies) changed.push_back({renumbered[static_cast<size_t>(ref.id)]});
+          node.set_attribute(attribute.name, std::move(changed));
+        }
+      }
+    }
+  }
+  for (Segment& segment : segments_) {
+    if (segment.kind == SegmentKind::kExpression) segment.graph = renumbered[static_cast<size_t>(segment.graph)];
+  }
+  for (const auto& graph : graphs_) graph->compact();
+}
+
+TypeId Module::intern(const Type& type) {
+  const auto [found, inserted] = type_index_.try_emplace(type, static_cast<TypeId>(types_.size()));
+  if (inserted) types_.push_back(type);
+  return found->second;
+}
+
+StorageId Module::intern(const Storage& storage) {
+  const auto [found, inserted] = storage_index_.try_emplace(storage, static_cast<StorageId>(storages_.size()));
+  if (inserted) storages_.push_back(storage);
+  return found->second;
+}
+
+Dim Module::make_dim(ExpressionId id) const {
+  const auto constant = expressions.as_constant(id);
+  return constant ? Dim::fixed(*constant) : Dim::expression(id);
+}
+
+std::optional<ExpressionId> Module::dim_expression(const Dim& dim) {
+  if (dim.is_unknown()) return std::nullopt;
+  return dim.is_fixed() ? expressions.constant(dim.value) : static_cast<ExpressionId>(dim.value);
+}
+
+SegmentId Module::add_segment(Segment segment) {
+  const auto [found, inserted] =
+      segment_index_.try_emplace({segment.kind, segment.type, segment.digest}, static_cast<SegmentId>(segments_.size()));
+  if (inserted) segments_.push_back(std::move(segment));
+  return found->second;
+}
+
+SegmentId Module::make_constant(TypeId type_id, std::vector<std::byte> bytes) {
+  const int bits = dtype_bits(type(type_id).dtype);
+  Segment segment;
+  segment.type = type_id;
+  segment.size = bytes.size();
+  segment.digest = sha256(bytes);
+  if (bytes.size() <= kSmallSegmentBytes) {
+    segment.kind = SegmentKind::kSmall;
+    segment.data = std::move(bytes);
+  } else if (bits >= 8 && is_repeated(bytes, static_cast<size_t>(bits) / 8)) {
+    return make_splat(type_id, std::span(bytes).first(static_cast<size_t>(bits) / 8));
+  } else {
+    segment.kind = SegmentKind::kBytes;
+    auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+    segment.location.where = Where::kHere;
+    segment.location.bytes = *owner;
+    segment.location.owner = std::move(owner);
+  }
+  return add_segment(std::move(segment));
+}
+
+SegmentId Module::make_splat(TypeId type_id, std::span<const std::byte> element) {
+  Segment segment;
+  segment.kind = SegmentKind::kSplat;
+  segment.type = type_id;
+  segment.size = type(type_id).dense_bytes().value_or(0);
+  segment.data.assign(element.begin(), element.end());
+  segment.digest = sha256(element);
+  return add_segment(std::move(segment));
+}
+
+SegmentId Module::make_expression(TypeId type_id, GraphId graph_id, std::vector<SegmentId> inputs) {
+  Sha256 hash;
+  hash.add("expression");
+  hash.add_value(meaning_digest(graph(graph_id)).bytes);
+  for (const SegmentId input : inputs) {
+    hash.add_value(segment(input).kind);
+    hash.add_value(segment(input).digest.bytes);
+  }
+  Segment segment;
+  segment.kind = SegmentKind::kExpression;
+  segment.type = type_id;
+  segment.size = type(type_id).dense_bytes().value_or(0);
+  segment.digest = hash.finish();
+  segment.graph = graph_id;
+  segment.inputs = std::move(inputs);
+  const SegmentId id = add_segment(std::move(segment));
+  if (segments_[static_cast<size_t>(id)].graph != graph_id) erase_graph(graph_id);
+  return id;
+}
+
+SegmentId Module::make_parameter(TypeId type_id, uint32_t index) {
+  Segment segment;
+  segment.kind = SegmentKind::kParameter;
+  segment.type = type_id;
+  segment.size = type(type_id).dense_bytes().value_or(0);
+  segment.digest = sha256(fmt::format("parameter {}", index));
+  return add_segment(std::move(segment));
+}
+
+Result<std::span<const std::byte>> Module::bytes(SegmentId id) const {
+  const Segment& wanted = segment(id);
+  if (wanted.kind == SegmentKind::kSmall) return std::span<const std::byte>(wanted.data);
+  if (wanted.kind != SegmentKind::kBytes || wanted.location.where == Where::kNone) {
+    return make_error(ErrorCode::kMissingSegment, "the bytes of constant sha256:{} are not at hand",
+                      digest_hex(wanted.digest).substr(0, 16))
+        .with_hint("give the file that holds them with --model FILE or --with FILE.sg");
+  }
+  if (wanted.location.where == Where::kHere) return wanted.location.bytes;
+  const std::lock_guard lock(files_->mutex);
+  auto found = files_->maps.find(wanted.location.path);
+  if (found == files_->maps.end()) {
+    auto map = MappedFile::open(wanted.location.path);
+    if (!map) {
+      return make_error(ErrorCode::kMissingSegment, "{}", map.error().message)
+          .with_hint("if the model file moved, give its new place with --model FILE");
+    }
+    found = files_->maps.emplace(wanted.location.path, std::move(map).value()).first;
+  }
+  const MappedFile& map = found->second;
+  if (wanted.location.offset > map.bytes().size() || wanted.size > map.bytes().size() - wanted.location.offset ||
+      (wanted.location.mtime_ns != 0 && wanted.location.mtime_ns != map.mtime_ns())) {
+    return make_error(ErrorCode::kMissingSegment, "'{}' changed since the graph that refers to it was made", wanted.location.path)
+        .with_hint("run sluice-preprocess again, or give an unchanged copy with --model FILE");
+  }
+  return map.bytes().subspan(wanted.location.offset, wanted.size);
+}
+
+KernelId Module::add_kernel(const Kernel& kernel) {
+  const auto found = std::find(kernels_.begin(), kernels_.end(), kernel);
+  if (found != kernels_.end()) return static_cast<KernelId>(found - kernels_.begin());
+  kernels_.push_back(kernel);
+  return static_cast<KernelId>(kernels_.size() - 1);
+}
+
+uint32_t Module::add_onnx_node(std::string_view name) {
+  const auto found = onnx_node_index_.find(name);
+  if (found != onnx_node_index_.end()) return found->second;
+  onnx_nodes_.emplace_back(name);
+  const auto index = static_cast<uint32_t>(onnx_nodes_.size() - 1);
+  onnx_node_index_.emplace(name, index);
+  return index;
+}
+
+}  // namespace sluice

@@ -1,0 +1,117 @@
+// Module: everything one .sg file holds: graphs and the tables they share.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "common/base/digest.h"
+#include "common/base/result.h"
+#include "common/ir/graph.h"
+#include "common/ir/segment.h"
+#include "common/symbolic/expression.h"
+
+namespace sluice {
+
+enum class Level : uint8_t { kTyped = 1, kPartitioned = 2, kLowered = 3 };
+std::string_view level_name(Level level);  // "typed", …
+std::optional<Level> level_from_name(std::string_view name);
+
+enum class StageId : uint8_t { kNone = 0, kPreprocess = 1, kOptimize = 2, kPartition = 3, kSubgraphOptimize = 4, kBuild = 5 };
+std::string_view stage_name(StageId stage);  // "none", "preprocess", …, "subgraph-optimize", "build"
+std::optional<StageId> stage_from_name(std::string_view name);
+
+class Module {
+ public:
+  Module();
+  Module(Module&&) noexcept;
+  Module& operator=(Module&&) noexcept;
+  ~Module();
+
+  // Graphs. Ids are stable until compact().
+  Graph& add_graph(std::string name, GraphRole role = GraphRole::kRoot);
+  Graph& graph(GraphId id) const { return *graphs_[static_cast<size_t>(id)]; }
+  bool has_graph(GraphId id) const {
+    return id >= 0 && static_cast<size_t>(id) < graphs_.size() && graphs_[static_cast<size_t>(id)] != nullptr;
+  }
+  GraphId graph_limit() const { return static_cast<GraphId>(graphs_.size()); }  // ids are below; some may be erased
+  Graph& root() const { return graph(0); }                                      // the first graph is the model
+  void erase_graph(GraphId id);
+  // Erases graphs that no node owns, no expression segment uses, and that are not roots. Linear.
+  void erase_unowned();
+  // Graphs, nodes, values and segments renumbered densely without what is erased or unused. Graph order: the root, then in order of first
+  // mention.
+  void compact();
+
+  // Types and storages.
+  TypeId intern(const Type& type);
+  const Type& type(TypeId id) const { return types_[static_cast<size_t>(id)]; }
+  size_t type_count() const { return types_.size(); }
+  StorageId intern(const Storage& storage);
+  const Storage& storage(StorageId id) const { return storages_[static_cast<size_t>(id)]; }
+  size_t storage_count() const { return storages_.size(); }
+  // A fixed dim when the expression is a constant.
+  Dim make_dim(ExpressionId id) const;
+  // The expression of a dim; unknown dims have none.
+  std::optional<ExpressionId> dim_expression(const Dim& dim);
+
+  ExpressionTable expressions;
+
+  // Constants. make_* hash the bytes and find an equal segment if there is one.
+  SegmentId add_segment(Segment segment);  // interned by kind, type and digest where those say all
+  Segment& segment(SegmentId id) { return segments_[static_cast<size_t>(id)]; }
+  const Segment& segment(SegmentId id) const { return segments_[static_cast<size_t>(id)]; }
+  size_t segment_count() const { return segments_.size(); }
+  SegmentId make_constant(TypeId type, std::vector<std::byte> bytes);  // small, splat or here by size and content
+  SegmentId make_splat(TypeId type, std::span<const std::byte> element);
+  // Result 0 of `graph` (role kExpression) over `inputs`. When an equal expression exists, answers it and erases `graph`.
+  SegmentId make_expression(TypeId type, GraphId graph, std::vector<SegmentId> inputs);
+  // Parameter `index` of whatever graph has it as an input: equal in every graph, so that expressions over parameters are shared too.
+  SegmentId make_parameter(TypeId type, uint32_t index);
+  // The bytes of a kSmall or kBytes segment; maps files on first use and keeps them mapped. Thread-safe.
+  Result<std::span<const std::byte>> bytes(SegmentId id) const;
+
+  // Kernels.
+  KernelId add_kernel(const Kernel& kernel);  // equal ones share an id
+  const Kernel& kernel(KernelId id) const { return kernels_[static_cast<size_t>(id)]; }
+  Kernel& kernel(KernelId id) { return kernels_[static_cast<size_t>(id)]; }
+  size_t kernel_count() const { return kernels_.size(); }
+
+  // The user's ONNX nodes, as origins refer to them.
+  uint32_t add_onnx_node(std::string_view name);  // interned
+  const std::string& onnx_node(uint32_t index) const { return onnx_nodes_[index]; }
+  size_t onnx_node_count() const { return onnx_nodes_.size(); }
+
+  // Facts of the header and of the names buffer.
+  Level level = Level::kTyped;
+  StageId last_stage = StageId::kNone;
+  std::string last_pass;                       // non-empty: stopped after this pass of the stage after last_stage
+  std::map<std::string, std::string> options;  // meaning options
+  std::vector<Digest> made_from;               // file digests, the newest first
+  std::string producer;                        // of the ONNX model
+  std::string source;                          // where it was read from, for messages; not stored
+
+ private:
+  struct Files;
+  std::vector<std::unique_ptr<Graph>> graphs_;
+  std::deque<Type> types_;
+  std::map<Type, TypeId> type_index_;
+  std::deque<Storage> storages_;
+  std::map<Storage, StorageId> storage_index_;
+  std::deque<Segment> segments_;
+  std::map<std::tuple<SegmentKind, TypeId, Digest>, SegmentId> segment_index_;
+  std::vector<Kernel> kernels_;
+  std::vector<std::string> onnx_nodes_;
+  std::map<std::string, uint32_t, std::less<>> onnx_node_index_;
+  std::shared_ptr<Files> files_;
+};
+
+// SHA-256 over what the graph computes: ops, attributes, types, wiring, bodies and constants by digest; no names, no plan, no ids.
+Digest meaning_digest(const Graph& graph);
+
+}  // namespace sluice

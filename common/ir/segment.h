@@ -1,0 +1,51 @@
+// Constants. Up to kSmallSegmentBytes they lie in the graph; larger ones are named by digest and found through a Location (design section
+// 3).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/digest.h"
+#include "common/ir/type.h"
+
+namespace sluice {
+
+inline constexpr uint64_t kSmallSegmentBytes = 1024;
+inline constexpr uint64_t kFoldLimitBytes = 64 * 1024;  // folding evaluates at once only what reads and makes at most this
+
+enum class SegmentKind : uint8_t {
+  kSmall,       // data holds the bytes
+  kBytes,       // found by digest
+  kSplat,       // data holds one element, repeated
+  kExpression,  // result 0 of graph `graph` over segments `inputs`; evaluated by build
+  kParameter,   // a constant that the caller of this graph binds; only on graph inputs
+};
+
+enum class Where : uint8_t { kNone, kHere, kFile };
+
+// Where the bytes of a kBytes segment lie. In no digest.
+struct Location {
+  Where where = Where::kNone;
+  std::shared_ptr<const void> owner;  // kHere: keeps `bytes` alive
+  std::span<const std::byte> bytes;   // kHere
+  std::string path;                   // kFile: absolute
+  uint64_t offset = 0;                // kFile
+  int64_t mtime_ns = 0;               // kFile: of the file when the bytes were hashed
+};
+
+struct Segment {
+  SegmentKind kind = SegmentKind::kSmall;
+  TypeId type = 0;                // a fixed tensor, but for kParameter
+  Digest digest;                  // kSmall, kBytes: SHA-256 of the bytes. kExpression: over graph and inputs' digests
+  uint64_t size = 0;              // bytes, expanded for kSplat
+  std::vector<std::byte> data;    // kSmall, kSplat
+  GraphId graph = -1;             // kExpression
+  std::vector<SegmentId> inputs;  // kExpression
+  Location location;              // kBytes
+};
+
+}  // namespace sluice
