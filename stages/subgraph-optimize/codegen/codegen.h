@@ -1,0 +1,120 @@
+// The kernel generator: from the numbers of a contraction and a device profile to one closed machine-code object. Pure: the same
+// specification gives the same bytes on every machine. Knows no graph.
+//
+// Every kernel follows runtime/device/kernel_abi.h. Element type f32. All sizes >= 1 (K >= 1 too), all strides in elements and constant.
+// Pointers must be aligned to 4 bytes; 64 is faster. Output must not overlap any input, except that an epilogue operand may be the output
+// itself when each element is read where it is written (EpilogueOperand::full with the output's strides).
+//
+// Errors: kCodegen for a specification that contradicts itself, or an object that is not closed; kNotLowerable for one that is meaningful
+// but that this generator cannot do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/target/profile.h"
+#include "stages/subgraph-optimize/codegen/epilogue.h"
+
+namespace sluice {
+
+struct GeneratedKernel {
+  std::vector<std::byte> object;  // ELF64 relocatable, closed
+  std::string entry;              // "k_" and 16 hex digits of the digest of specification, profile and generator version
+  uint32_t blocks = 1;            // the kernel must be launched with exactly this number
+  uint64_t scratch_bytes = 0;     // per worker
+  int64_t multiply_adds = 0;
+};
+
+// One batch axis; outermost first. A stride of 0 broadcasts. c_stride is never 0 unless size is 1.
+struct BatchAxis {
+  int64_t size = 1;
+  int64_t a_stride = 0, b_stride = 0, c_stride = 0;
+};
+
+// C[batch, i, j] = epilogue(sum over k of A[batch, i, k] * B[batch, k, j]), i < m, j < n, k < k.
+//
+// Pointers: C, A, B, then the epilogue's operands.
+struct MatMulSpec {
+  int64_t m = 1, n = 1, k = 1;
+  int64_t a_row_stride = 0, a_k_stride = 1;
+  // Packed B: [ceil(n / nr)][k][nr] with nr = choose_matmul_plan(...).nr, missing columns zero; b_row_stride and b_column_stride are then
+  // unused.
+  bool b_packed = false;
+  int64_t b_row_stride = 0, b_column_stride = 1;  // any strides; a column stride other than 1 is packed into scratch by the kernel itself
+  int64_t c_row_stride = 0;                       // column stride is 1
+  std::vector<BatchAxis> batch;                   // at most 6
+  Epilogue epilogue;
+};
+
+// How a contraction is tiled; no LLVM behind it, cheap.
+struct ContractionPlan {
+  int lanes = 0;             // floats per vector
+  int vectors = 0;           // vectors per tile row
+  int rows = 0;              // rows per tile
+  int64_t nr = 0;            // lanes * vectors: columns per panel, the packing's last axis
+  int64_t panels = 0;        // ceil(n / nr)
+  int64_t panel_group = 1;   // panels walked for one row tile before the next row tile
+  int64_t row_blocks = 1;    // blocks along the rows, inside a batch entry
+  int64_t panel_blocks = 1;  // blocks along the panels
+  uint32_t blocks = 1;       // of the launch, all batch entries
+  bool copy_rows = false;    // conv: rows are copied to scratch instead of read through pointers
+};
+
+// Depends on every number of the spec except b_packed, b_row_stride, b_column_stride and the epilogue.
+ContractionPlan choose_matmul_plan(const MatMulSpec& spec, const DeviceProfile& profile);
+Result<GeneratedKernel> generate_matmul(const MatMulSpec& spec, const DeviceProfile& profile);
+
+// 2-d convolution, channels last: x[n][h][w][ci], y[n][oh][ow][co]; group g reads channels [g*ci/groups, ...) and writes [g*co/groups,
+// ...). Output pixel (oh, ow) reads input row oh * stride_h + kh * dilation_h - pad_top; rows and columns outside count as zero. 1x1
+// kernels are included.
+//
+// Packed weights: [groups][ceil((co/groups) / nr)][kh * kw * (ci/groups)][nr] with nr = choose_conv_plan(...).nr, reduction index (kh, kw,
+// ci) with ci fastest, missing columns zero.
+//
+// Pointers: y, x, packed weights, then the epilogue's operands.
+struct ConvSpec {
+  int64_t n = 1, h = 1, w = 1, ci = 1;
+  int64_t oh = 1, ow = 1, co = 1;
+  int64_t kh = 1, kw = 1;
+  int64_t stride_h = 1, stride_w = 1;
+  int64_t dilation_h = 1, dilation_w = 1;
+  int64_t pad_top = 0, pad_left = 0;  // bottom and right padding follow from oh and ow
+  int64_t groups = 1;
+  int64_t x_pixel_stride = 0;  // 0: ci. Rows and images follow each other without gaps.
+  int64_t y_pixel_stride = 0;  // 0: co
+  Epilogue epilogue;           // column: the output channel over all groups
+};
+
+// Depends on every number of the spec except the epilogue.
+ContractionPlan choose_conv_plan(const ConvSpec& spec, const DeviceProfile& profile);
+Result<GeneratedKernel> generate_conv(const ConvSpec& spec, const DeviceProfile& profile);
+
+// One axis of a strided copy.
+struct PackAxis {
+  int64_t size = 1;
+  int64_t stride = 0;  // of the source
+};
+
+// packed[batch...][ceil(columns.size / nr)][reduction...][nr] = source at batch, reduction and column strides; columns past the end are
+// zero. For operands known only at run time. A conv's weight [co][ci/g][kh][kw] is batch {g}, reduction {kh, kw, ci}, columns {co/g}.
+//
+// Pointers: packed, source.
+struct PackSpec {
+  std::vector<PackAxis> batch;      // outermost first; may be empty
+  std::vector<PackAxis> reduction;  // outermost first; may be empty (size 1)
+  PackAxis columns;
+  int64_t nr = 1;
+};
+
+int64_t packed_elements(const PackSpec& spec);  // floats of the result
+Result<GeneratedKernel> generate_pack(const PackSpec& spec, const DeviceProfile& profile);
+
+// The text whose digest names the kernel (with profile and generator version).
+std::string canonical_text(const MatMulSpec& spec);
+std::string canonical_text(const ConvSpec& spec);
+std::string canonical_text(const PackSpec& spec);
+
+}  // namespace sluice
