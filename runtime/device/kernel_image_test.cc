@@ -1,0 +1,101 @@
+#include "runtime/device/kernel_image.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <random>
+
+#include "common/base/files.h"
+
+namespace sluice {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes object_bytes() {
+  auto bytes = read_file(SLUICE_TEST_KERNEL_OBJECT);
+  EXPECT_TRUE(bytes.ok());
+  return bytes.ok() ? *bytes : Bytes{};
+}
+
+Result<KernelImage> load_all(const std::vector<Bytes>& objects) {
+  std::vector<std::span<const std::byte>> spans(objects.begin(), objects.end());
+  return KernelImage::load(spans);
+}
+
+TEST(KernelImage, RunsCodeWithConstantsAndCalls) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "kernel objects are x86-64";
+#endif
+  auto image = load_all({object_bytes()});
+  ASSERT_TRUE(image.ok()) << error_text(image.error());
+  KernelFunction kernel = image->find("k_scale_by_table");
+  ASSERT_NE(kernel, nullptr);
+  float in[4] = {1, 2, 3, 4}, out[4] = {};
+  void* pointers[] = {out, in};
+  const KernelArgs args{pointers, nullptr, nullptr};
+  KernelImage moved = *std::move(image);
+  for (uint32_t block = 0; block < 4; ++block) kernel(&args, block, 4);
+  EXPECT_THAT(out, testing::ElementsAre(1, 20, 300, 4000));
+  EXPECT_EQ(moved.find("k_absent"), nullptr);
+  EXPECT_EQ(moved.find("k_scale_by_table"), kernel);
+}
+
+TEST(KernelImage, NothingIsAnEmptyImage) {
+  auto image = load_all({});
+  ASSERT_TRUE(image.ok());
+  EXPECT_EQ(image->size(), 0u);
+  EXPECT_EQ(image->find("k"), nullptr);
+}
+
+TEST(KernelImage, RefusesTheSameFunctionTwice) {
+  auto image = load_all({object_bytes(), object_bytes()});
+  ASSERT_FALSE(image.ok());
+  EXPECT_EQ(image.error().code, ErrorCode::kBadCompiledModel);
+  EXPECT_THAT(image.error().message, testing::HasSubstr("'k_scale_by_table' is defined twice"));
+}
+
+TEST(KernelImage, RefusesOpenAndForeignObjects) {
+  Bytes open = object_bytes();
+  const std::string name = "k_scale_by_table";
+  Bytes other = open;
+  other[18] = std::byte{183};  // e_machine: AArch64
+  auto image = load_all({other});
+  ASSERT_FALSE(image.ok());
+  EXPECT_THAT(image.error().message, testing::HasSubstr("machine 183"));
+  image = load_all({Bytes(open.begin(), open.begin() + 40)});
+  ASSERT_FALSE(image.ok());
+  EXPECT_THAT(image.error().message, testing::HasSubstr("truncated"));
+  image = load_all({Bytes(200, std::byte{0})});
+  ASSERT_FALSE(image.ok());
+  EXPECT_THAT(image.error().message, testing::HasSubstr("not an ELF"));
+}
+
+TEST(KernelImage, EveryTruncationIsAnError) {
+  const Bytes whole = object_bytes();
+  for (size_t size = 0; size < whole.size(); size += 7) {  // the section headers are at the end
+    auto image = load_all({Bytes(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size))});
+    EXPECT_FALSE(image.ok()) << size;
+  }
+}
+
+// Damage may go unseen (inside code), but never crashes the loader.
+TEST(KernelImage, RandomDamageNeverCrashes) {
+  const Bytes whole = object_bytes();
+  std::mt19937 random(7);
+  int refused = 0;
+  for (int round = 0; round < 20000; ++round) {
+    Bytes bytes = whole;
+    const size_t flips = 1 + random() % 4;
+    for (size_t i = 0; i < flips; ++i) {
+      // Half of the damage goes into the headers, where it matters.
+      const size_t at = random() % 2 ? random() % bytes.size() : bytes.size() - 1 - random() % std::min<size_t>(bytes.size(), 900);
+      bytes[at] = static_cast<std::byte>(random());
+    }
+    if (!load_all({bytes}).ok()) ++refused;
+  }
+  EXPECT_GT(refused, 1000);
+}
+
+}  // namespace
+}  // namespace sluice
