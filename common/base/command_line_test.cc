@@ -1,0 +1,58 @@
+#include "common/base/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sluice {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr char kUsage[] = R"(Does a thing.
+
+Usage:
+  thing [options] [--dim=DIM]... [<in>]
+  thing (--help | --version)
+
+Options:
+  -o FILE        Output [default: -].
+  --threads=N    Threads.
+  --dim=DIM      A dimension.
+  -q, --quiet    Say nothing.
+  --help         Print this.
+  --version      Print the version.
+)";
+
+Result<CommandLine> parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "thing");
+  return CommandLine::parse(kUsage, static_cast<int>(arguments.size()), arguments.data());
+}
+
+TEST(CommandLine, ValuesFlagsAndDefaults) {
+  const CommandLine line = *parse({"--dim", "a=1", "in.onnx", "--dim=b=2", "-q"});
+  EXPECT_EQ(line.wish(), CommandLine::Wish::kRun);
+  EXPECT_EQ(line.text("-o"), "-");
+  EXPECT_EQ(line.text("<in>"), "in.onnx");
+  EXPECT_THAT(line.list("--dim"), ElementsAre("a=1", "b=2"));
+  EXPECT_TRUE(line.flag("--quiet"));
+  EXPECT_FALSE(line.has("--threads"));
+  EXPECT_EQ(parse({"-"})->text("<in>"), "-");
+  EXPECT_FALSE(parse({})->has("<in>"));
+}
+
+TEST(CommandLine, HelpAndVersion) {
+  EXPECT_EQ(parse({"--help"})->wish(), CommandLine::Wish::kHelp);
+  EXPECT_EQ(parse({"--version"})->wish(), CommandLine::Wish::kVersion);
+}
+
+TEST(CommandLine, WrongArgumentsAreUsageErrors) {
+  for (const std::vector<const char*>& wrong : {std::vector<const char*>{"--nothing"}, {"a", "b"}, {"--threads"}, {"-o"}}) {
+    const Result<CommandLine> line = parse(wrong);
+    ASSERT_FALSE(line.ok()) << wrong.front();
+    EXPECT_EQ(line.error().code, ErrorCode::kUsage);
+    EXPECT_FALSE(line.error().message.empty());
+  }
+}
+
+}  // namespace
+}  // namespace sluice
