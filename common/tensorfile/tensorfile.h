@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/base/result.h"
-#include "common/tensorfile/tensor.h"
+#include "common/base/tensor.h"
 
 namespace sluice {
 

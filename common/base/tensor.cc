@@ -1,4 +1,4 @@
-#include "common/tensorfile/tensor.h"
+#include "common/base/tensor.h"
 
 #include <cassert>
 #include <cstring>
