@@ -1,0 +1,60 @@
+// The reference evaluator: the meaning of the IR. One obvious function per op and dtype class; libm only for float32, -ffp-contract=off,
+// always -O2.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/base/tensor.h"
+#include "common/ir/module.h"
+
+namespace sluice {
+
+// What a Value holds at run time. Copies share the tensor, which nobody changes once it is in an EvalValue.
+struct EvalValue {
+  enum class Kind : uint8_t { kTensor, kSequence, kNone };  // kNone: an empty optional
+  Kind kind = Kind::kTensor;
+  std::shared_ptr<const Tensor> tensor;
+  std::vector<EvalValue> elements;  // kSequence
+
+  static EvalValue of(Tensor tensor) { return {Kind::kTensor, std::make_shared<const Tensor>(std::move(tensor)), {}}; }
+};
+
+// Tensors in memory that somebody else owns.
+struct TensorView {
+  DType dtype = DType::kUndefined;
+  std::span<const int64_t> dims;
+  const std::byte* data = nullptr;  // null: an absent optional input
+};
+struct MutableTensorView {
+  DType dtype = DType::kUndefined;
+  std::span<const int64_t> dims;
+  std::byte* data = nullptr;  // null: an unused optional output
+};
+
+// True when the evaluator has a kernel for the op (for some dtypes).
+bool is_evaluable(Op op);
+
+// All outputs of a node; inputs in order, null for absent ones. Bodies (If, Loop, Scan, Call, Fused, …) are evaluated through their graphs.
+Result<std::vector<EvalValue>> evaluate_node(const Node& node, std::span<const EvalValue* const> inputs);
+
+// The same into memory planned before: every output must come out with exactly the dtype and dims given, else kBadShape. An output may
+// share memory with nothing. Used by host_cpu tasks.
+Result<void> evaluate_node_into(const Node& node, std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs);
+
+struct EvalOptions {
+  // Called with every value as it is made (inputs and constants left out), in node order; bodies' values too.
+  std::function<void(const Value&, const EvalValue&)> observer;
+};
+
+// Outputs of a graph at any level. inputs: one per graph input that is not bound to a constant. Values nobody needs any more are freed on
+// the way.
+Result<std::vector<EvalValue>> evaluate_graph(const Graph& graph, std::vector<EvalValue> inputs, const EvalOptions& options = {});
+
+// The bytes of a constant of any kind but kParameter as a tensor. Expressions are evaluated, splats expanded.
+Result<Tensor> evaluate_segment(const Module& module, SegmentId segment);
+
+}  // namespace sluice

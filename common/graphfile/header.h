@@ -1,0 +1,38 @@
+// The 128 bytes that every .sg file starts with. The orchestrator reads nothing else of a graph.
+//
+//   0  magic "SLUICEG1"            8  u32 schema        12 u8 level, u8 last stage, u16 zero
+//  16  u64 graph bytes            24  u64 names bytes   32 u64 locations bytes   40 u64 inline segment bytes
+//  48  structure digest (32)      80  file digest (32) 112 u32 CRC of bytes 0..112, then zeros
+// Buffers follow in this order, each starting at a multiple of 64.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "common/base/digest.h"
+#include "common/base/result.h"
+
+namespace sluice {
+
+inline constexpr size_t kGraphHeaderBytes = 128;
+inline constexpr uint32_t kGraphSchema = 1;
+
+struct GraphHeader {
+  uint32_t schema = kGraphSchema;
+  uint8_t level = 0;       // Level
+  uint8_t last_stage = 0;  // StageId
+  uint64_t graph_bytes = 0;
+  uint64_t names_bytes = 0;
+  uint64_t locations_bytes = 0;
+  uint64_t segment_bytes = 0;
+  Digest structure_digest;  // SHA-256 of the graph buffer
+  Digest file_digest;       // SHA-256 of graph and names buffers
+};
+
+// kBadFile when the bytes are too few or no header; kNewerSchema when newer than ours.
+Result<GraphHeader> parse_graph_header(std::span<const std::byte> bytes);
+void print_graph_header(const GraphHeader& header, std::span<std::byte, kGraphHeaderBytes> bytes);
+bool is_graph_file(std::span<const std::byte> bytes);  // starts with the magic
+
+}  // namespace sluice

@@ -1,0 +1,34 @@
+// Type, shape and value inference of one node and of a graph.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/ir/module.h"
+
+namespace sluice {
+
+// What is known about the contents of small integer tensors (shape arithmetic): one expression per element, by value. Kept beside a graph
+// while it is inferred.
+class ValueFacts {
+ public:
+  explicit ValueFacts(const Graph& graph) : facts_(graph.value_limit()) {}
+  // Elements of a rank 0 or 1 integer tensor; constants are read from their segment. Null: not known.
+  const std::vector<ExpressionId>* find(const Value& value);
+  void set(const Value& value, std::vector<ExpressionId> elements);
+
+ private:
+  std::vector<std::optional<std::vector<ExpressionId>>> facts_;
+};
+
+// Infers the types of a node's results (and of its bodies) from its inputs' types, attributes and known values. Types already on the
+// results are refined, never contradicted: a conflict is kBadShape naming both. Answers whether a type changed.
+Result<bool> infer_node(Node& node, ValueFacts& facts);
+
+// One pass over a graph in order. Answers whether anything changed.
+Result<bool> infer_graph(Graph& graph, ValueFacts& facts);
+
+}  // namespace sluice

@@ -1,0 +1,39 @@
+// Passes: free functions in a visible table per stage; run_passes owns everything else (design section 5).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "common/base/options.h"
+#include "common/base/result.h"
+#include "common/ir/module.h"
+
+namespace sluice {
+
+// A level includes those before it: --opt-level=O1 runs kO0 and kO1.
+enum class PassLevel : uint8_t { kO0, kO1, kO3 };
+
+struct Pass {
+  std::string_view name;                                      // "fold-reshape-chain": flag, file and function have the same name
+  std::string_view sentence;                                  // for --list-passes
+  Result<bool> (*run)(Graph& graph, const Options& options);  // answers whether it changed the graph; called for the root
+  PassLevel level = PassLevel::kO3;
+};
+
+struct PassReport {
+  std::string_view name;
+  double seconds = 0;
+  uint64_t nodes_before = 0;
+  uint64_t nodes_after = 0;
+  bool changed = false;
+};
+
+// Runs a stage's passes in order, leaving out what the options opt-level, passes and skip say; stops after --stop-after (module.last_pass
+// is set then); mends the node order and erases unowned graphs after each pass; verifies each changed graph under --verify=each, and in
+// debug builds proves the changed bit by digest; writes --dump-dir. An error is prefixed with the pass's name. Our own verifier failing
+// after our own pass is kInternal.
+Result<std::vector<PassReport>> run_passes(Module& module, std::span<const Pass> passes, const Options& options);
+
+}  // namespace sluice

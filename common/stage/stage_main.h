@@ -1,0 +1,38 @@
+// What the main of every stage calls: arguments, reading, level check, run, verification, writing, statistics, exit code. Exceptions of
+// docopt end here.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/base/options.h"
+#include "common/base/result.h"
+#include "common/ir/module.h"
+#include "common/pass/pass.h"
+
+namespace sluice {
+
+struct StageArgs {
+  Options options;                            // the command line, then the file's meaning options
+  std::string input;                          // <in>, "-" for standard input
+  std::vector<std::string> more_inputs;       // sluice-build: subgraph files behind root.sg
+  std::string output;                         // -o
+  std::vector<PassReport>* report = nullptr;  // run functions append what run_passes answered
+};
+
+struct Stage {
+  StageId id;
+  Level accepts;   // level of the graph read; ignored when read is set
+  Level produces;  // level of the graph written; ignored when write is set
+  Result<Module> (*run)(Module module, const StageArgs& args);
+  std::span<const Pass> passes;  // for --list-passes
+  // preprocess reads an ONNX model, build writes a compiled model; null: a .sg file.
+  Result<Module> (*read)(const StageArgs& args) = nullptr;
+  Result<void> (*write)(Module& module, const StageArgs& args) = nullptr;
+};
+
+// The process's exit code. Ignores SIGPIPE; prints one error; never writes binary to a terminal.
+int stage_main(int argc, char** argv, const char* usage, const Stage& stage);
+
+}  // namespace sluice

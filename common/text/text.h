@@ -1,0 +1,25 @@
+// The textual graph: what sluice-show prints and sluice-as reads. docs/graph-text.md gives the grammar.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "common/base/result.h"
+#include "common/ir/module.h"
+
+namespace sluice {
+
+struct PrintOptions {
+  bool header = false;  // also version, options and made_from
+};
+
+// Parsing what was printed and printing it again gives the same text.
+std::string print_module(const Module& module, const PrintOptions& options = {});
+std::string print_graph(const Graph& graph);                // one graph alone, for messages and dumps
+std::string print_type(const Module& module, TypeId type);  // "f32[N, 3, 224, 224]"
+std::string print_dim(const Module& module, const Dim& dim);
+
+// name: of the text, for errors, which say "name:line:column: …" (kBadText).
+Result<Module> parse_module(std::string_view text, const std::string& name);
+
+}  // namespace sluice
