@@ -1,0 +1,194 @@
+#!/usr/bin/python3
+"""What scripts/check asks of the tracked files besides their format. Prints one line per fault, exits 7 if there is any.
+
+The tables come first; the checks below only apply them.
+"""
+import os
+import re
+import subprocess
+import sys
+
+# ---- which folder may include which (docs: the arrow of the design, section 1) -------------------------------------------
+
+BASE, SYMBOLIC, IR, OPS = "common/base", "common/symbolic", "common/ir", "common/ops"
+TENSORFILE, WIRE = "common/tensorfile", "common/wire"
+UP_TO_OPS = [BASE, SYMBOLIC, IR, OPS]
+READERS = UP_TO_OPS + ["common/text", "common/graphfile", "common/loop", "common/eval", TENSORFILE]
+UP_TO_PASS = READERS + ["common/target", "common/verify", "common/pass"]
+UP_TO_STAGE = UP_TO_PASS + ["common/stage", WIRE]
+OM_FORMAT = ["runtime/loader/om_", "runtime/loader/verify_"]  # the bytes of a compiled model: no device, no kernels
+KERNEL_ABI = ["runtime/device/kernel_abi.h"]
+RUNTIME = READERS + ["common/target", "runtime"]
+
+# The longest folder that matches a file counts. Every folder may include itself.
+ALLOWED = {
+    "common/base": [],
+    "common/symbolic": [BASE],
+    "common/ir": [BASE, SYMBOLIC],
+    "common/ops": [BASE, SYMBOLIC, IR],
+    "common/tensorfile": [BASE],
+    "common/wire": [BASE],
+    "common/text": UP_TO_OPS,
+    "common/graphfile": UP_TO_OPS,
+    "common/loop": UP_TO_OPS,
+    "common/eval": UP_TO_OPS + ["common/loop"],
+    "common/target": READERS,
+    "common/verify": READERS + ["common/target"],
+    "common/pass": READERS + ["common/target", "common/verify"],
+    "common/stage": UP_TO_PASS + [WIRE],
+    "common/tools": UP_TO_STAGE + OM_FORMAT,
+    "stages": UP_TO_STAGE,
+    "stages/subgraph-optimize": UP_TO_STAGE + KERNEL_ABI,
+    "stages/build": UP_TO_STAGE + OM_FORMAT + KERNEL_ABI,
+    "runtime": RUNTIME,
+    "runtime/loader": [BASE, SYMBOLIC, TENSORFILE, "common/target/profile.h", "runtime/device", "runtime/executor", "runtime/engines"],
+    "runtime/device": [BASE, SYMBOLIC, "common/target/profile.h", "runtime/loader"],
+    "orchestrator": [BASE, WIRE, TENSORFILE, "common/graphfile/header.h"],
+    "scripts": [BASE, TENSORFILE],
+    "tests": ["common", "runtime", "stages"],
+}
+# A test beside its code may read and print graphs, evaluate and verify them.
+ALSO_IN_TESTS = UP_TO_PASS + OM_FORMAT + KERNEL_ABI
+
+# Headers of other projects that only some files may include: pattern -> folders or files.
+ONLY_IN = {
+    r"zmq\.hpp|zmq\.h": ["common/wire/"],
+    r"graph_generated\.h": ["common/graphfile/"],
+    r"nlohmann/.*": ["common/base/json.cc"],
+    r"llvm/.*|llvm-c/.*": ["stages/subgraph-optimize/"],
+    r"openssl/.*": ["common/base/digest.cc"],
+    r"zlib\.h": ["common/tensorfile/"],
+}
+
+# Words that have no place in finished work, and folders of one machine. (Spelled in pieces: this file is checked too.)
+FORBIDDEN = {
+    r"\b(TO" r"DO|FIX" r"ME|X" r"XX|HA" r"CK)\b": "unfinished work",
+    r"(?<![\w.])/(work|ho" r"me|ro" r"ot)/\w": "a path of one machine",
+}
+MAIN_LINES, FILE_LINES = 60, 900
+
+
+# ---- the checks --------------------------------------------------------------------------------------------------------------
+
+
+def check_layers(path, text):
+    if not path.endswith((".cc", ".h")):
+        return
+    folder = os.path.dirname(path)
+    own = longest(folder)
+    for line, header in includes(text):
+        for pattern, places in ONLY_IN.items():
+            if re.fullmatch(pattern, header) and not path.startswith(tuple(places)):
+                yield f"{path}:{line}: only {', '.join(places)} may include {header}"
+        if not header.startswith(("common/", "stages/", "runtime/", "orchestrator/", "scripts/", "tests/")):
+            continue
+        allowed = ALLOWED.get(own, []) + [own_root(path)] + (ALSO_IN_TESTS if path.endswith("_test.cc") else [])
+        if own is None or not any(inside(header, place) for place in allowed):
+            yield f"{path}:{line}: {own or folder} may not include {header}"
+
+
+def includes(text):
+    for number, line in enumerate(text.splitlines(), 1):
+        found = re.match(r'\s*#\s*include\s*["<]([^">]+)[">]', line)
+        if found:
+            yield number, found.group(1)
+
+
+def longest(folder):
+    matches = [key for key in ALLOWED if folder == key or folder.startswith(key + "/")]
+    return max(matches, key=len, default=None)
+
+
+def own_root(path):
+    """stages/optimize/passes/x.cc belongs to stages/optimize, common/ir/x.cc to common/ir, runtime/loader/x.cc to runtime/loader."""
+    parts = path.split("/")
+    return parts[0] if parts[0] in ("orchestrator", "scripts", "tests") else "/".join(parts[:2])
+
+
+def inside(header, place):
+    return header.startswith(place if place.endswith("_") else place + "/") or header == place
+
+
+def check_words(path, text):
+    if path == "LICENSE":
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        for pattern, what in FORBIDDEN.items():
+            if re.search(pattern, line):
+                yield f"{path}:{number}: {what}: {line.strip()[:80]}"
+
+
+def check_size(path, text):
+    lines = text.count("\n")
+    if os.path.basename(path) == "main.cc" and lines > MAIN_LINES:
+        yield f"{path}: a main has at most {MAIN_LINES} lines, this one {lines}"
+    if path.endswith((".cc", ".h")) and lines > FILE_LINES:
+        yield f"{path}: {lines} lines; {FILE_LINES} is the limit, split it by purpose"
+
+
+ROW = re.compile(r'\{\s*"([a-z0-9-]+)"\s*,\s*"[^"]*"(?:\s*"[^"]*")*\s*,\s*&?([a-z0-9_]+)\b')
+
+
+def check_passes(files):
+    """One name in five places: the row's flag, its function, the file, the header's line, a unit or golden test."""
+    for pipeline in (path for path in files if re.fullmatch(r"stages/[^/]+/pipeline\.cc", path)):
+        stage = os.path.dirname(pipeline)
+        under = [path for path in files if path.startswith(stage + "/")]
+        rows = ROW.findall(files[pipeline])
+        if not rows:
+            yield f'{pipeline}: no row {{"flag", "what it does", function}} found'
+        for flag, function in rows:
+            yield from check_row(files, under, pipeline, flag, function)
+        in_table = {function for _, function in rows}
+        for path in under:
+            name = os.path.basename(path)[:-3]
+            if "/passes/" in path and path.endswith(".cc") and not name.endswith("_test") and name not in in_table:
+                if re.search(rf"^Result<bool> {name}\(Graph", files[path], re.M):
+                    yield f"{path}: pass '{name}' has no row in {pipeline}"
+
+
+def check_row(files, under, pipeline, flag, function):
+    stage = os.path.basename(os.path.dirname(pipeline))
+    if function != flag.replace("-", "_"):
+        yield f"{pipeline}: flag '{flag}' names function '{function}', expected '{flag.replace('-', '_')}'"
+    source = [path for path in under if os.path.basename(path) == f"{function}.cc"]
+    if not source:
+        yield f"{pipeline}: pass '{flag}' has no file {function}.cc below its stage"
+    elif not re.search(rf"\b{function}\(", files[source[0]]):
+        yield f"{source[0]}: does not define {function}()"
+    if not any(path.endswith(".h") and re.search(rf"\b{function}\(", files[path]) for path in under):
+        yield f"{pipeline}: no header below {os.path.dirname(pipeline)} declares {function}()"
+    unit = any(os.path.basename(path) == f"{function}_test.cc" for path in under)
+    golden = any(path.startswith(f"tests/golden/{stage}/") and os.path.basename(path).startswith((flag, "bad-" + flag)) for path in files)
+    if not (unit or golden):
+        yield f"{pipeline}: pass '{flag}' has neither {function}_test.cc nor tests/golden/{stage}/{flag}*.txt"
+
+
+def check_dependencies(files):
+    """docs/dependencies.md says of each package of scripts/setup what it is for, and of no other."""
+    if "docs/dependencies.md" not in files or "scripts/setup" not in files:
+        return
+    installed = set(subprocess.run(["scripts/setup", "--list"], capture_output=True, text=True, check=True).stdout.split())
+    explained = set(re.findall(r"^\| `([^`]+)` \|", files["docs/dependencies.md"], re.M))
+    for package in sorted(installed ^ explained):
+        where = "docs/dependencies.md does not explain it" if package in installed else "scripts/setup does not install it"
+        yield f"dependency '{package}': {where}"
+
+
+def main():
+    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    tracked = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True, check=True).stdout.split("\0")
+    files = {path: read(path) for path in tracked if path and os.path.isfile(path)}
+    faults = [fault for path, text in files.items() for check in (check_layers, check_words, check_size) for fault in check(path, text)]
+    faults += list(check_passes(files)) + list(check_dependencies(files))
+    print("\n".join(faults), end="\n" if faults else "")
+    return 7 if faults else 0
+
+
+def read(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
