@@ -1,0 +1,77 @@
+#include "common/graphfile/header.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace sluice {
+namespace {
+
+constexpr char kMagic[8] = {'S', 'L', 'U', 'I', 'C', 'E', 'G', '1'};
+constexpr size_t kCrcAt = 112;
+
+template <typename T>
+void take(std::span<const std::byte>& bytes, T& value) {
+  std::memcpy(&value, bytes.data(), sizeof(T));
+  bytes = bytes.subspan(sizeof(T));
+}
+
+template <typename T>
+void put(std::span<std::byte>& bytes, const T& value) {
+  std::memcpy(bytes.data(), &value, sizeof(T));
+  bytes = bytes.subspan(sizeof(T));
+}
+
+uint32_t crc_of(std::span<const std::byte> bytes) {
+  return static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), kCrcAt));
+}
+
+}  // namespace
+
+bool is_graph_file(std::span<const std::byte> bytes) {
+  return bytes.size() >= sizeof(kMagic) && std::memcmp(bytes.data(), kMagic, sizeof(kMagic)) == 0;
+}
+
+Result<GraphHeader> parse_graph_header(std::span<const std::byte> bytes) {
+  if (!is_graph_file(bytes)) return make_error(ErrorCode::kBadFile, "this is no graph file: it does not start with \"SLUICEG1\"");
+  if (bytes.size() < kGraphHeaderBytes) {
+    return make_error(ErrorCode::kBadFile, "the graph file has {} bytes, less than its header", bytes.size());
+  }
+  GraphHeader header;
+  std::span<const std::byte> rest = bytes.subspan(sizeof(kMagic));
+  take(rest, header.schema);
+  if (header.schema > kGraphSchema) {
+    return make_error(ErrorCode::kNewerSchema, "the graph file has schema {}, this release reads up to {}", header.schema, kGraphSchema);
+  }
+  uint32_t crc = 0;
+  std::memcpy(&crc, bytes.data() + kCrcAt, sizeof(crc));
+  const auto zeros = bytes.subspan(kCrcAt + sizeof(crc), kGraphHeaderBytes - kCrcAt - sizeof(crc));
+  if (crc != crc_of(bytes) || std::any_of(zeros.begin(), zeros.end(), [](std::byte b) { return b != std::byte{0}; })) {
+    return make_error(ErrorCode::kBadFile, "the header of the graph file is damaged");
+  }
+  uint16_t zero = 0;
+  take(rest, header.level);
+  take(rest, header.last_stage);
+  take(rest, zero);
+  for (uint64_t* length : {&header.graph_bytes, &header.names_bytes, &header.locations_bytes, &header.segment_bytes}) take(rest, *length);
+  take(rest, header.structure_digest.bytes);
+  take(rest, header.file_digest.bytes);
+  return header;
+}
+
+void print_graph_header(const GraphHeader& header, std::span<std::byte, kGraphHeaderBytes> bytes) {
+  std::fill(bytes.begin(), bytes.end(), std::byte{0});
+  std::span<std::byte> rest = bytes;
+  put(rest, kMagic);
+  put(rest, header.schema);
+  put(rest, header.level);
+  put(rest, header.last_stage);
+  put(rest, uint16_t{0});
+  for (uint64_t length : {header.graph_bytes, header.names_bytes, header.locations_bytes, header.segment_bytes}) put(rest, length);
+  put(rest, header.structure_digest.bytes);
+  put(rest, header.file_digest.bytes);
+  put(rest, crc_of(bytes));
+}
+
+}  // namespace sluice
