@@ -21,7 +21,7 @@ GraphHeader example() {
   header.names_bytes = 2000;
   header.locations_bytes = 3000;
   header.segment_bytes = uint64_t{1} << 40;
-  header.structure_digest = sha256({});
+  header.structure_digest = sha256(std::string_view("graph"));
   header.file_digest.bytes[31] = 7;
   return header;
 }
