@@ -1,0 +1,143 @@
+#include <algorithm>
+#include <chrono>
+
+#include "common/base/files.h"
+#include "common/pass/pass.h"
+#include "common/text/text.h"
+#include "common/verify/verify.h"
+
+namespace sluice {
+namespace {
+
+[[maybe_unused]] constexpr uint64_t kProvenNodes = 20'000;  // above this many nodes the debug proof of the changed bit costs too much
+
+uint64_t count_nodes(const Module& module) {
+  uint64_t count = 0;
+  for (GraphId id = 0; id < module.graph_limit(); ++id) count += module.has_graph(id) ? module.graph(id).node_count() : 0;
+  return count;
+}
+
+Result<PassLevel> highest_level(const Options& options) {
+  const std::string level = options.text("opt-level");
+  if (level == "O0") return PassLevel::kO0;
+  if (level == "O1") return PassLevel::kO1;
+  if (level == "O3") return PassLevel::kO3;
+  return make_error(ErrorCode::kBadOption, "--opt-level is '{}', expected O0, O1 or O3", level);
+}
+
+const Pass* find_pass(std::span<const Pass> passes, std::string_view name) {
+  const auto found = std::find_if(passes.begin(), passes.end(), [&](const Pass& pass) { return pass.name == name; });
+  return found == passes.end() ? nullptr : &*found;
+}
+
+Error unknown_pass(std::span<const Pass> passes, std::string_view option, std::string_view name) {
+  std::string names;
+  for (const Pass& pass : passes) names += (names.empty() ? "" : ", ") + std::string(pass.name);
+  return make_error(ErrorCode::kBadOption, "--{} names the pass '{}', which this stage does not have", option, name)
+      .with_hint("its passes are " + names);
+}
+
+// The passes to run, as the options opt-level, passes and skip say.
+Result<std::vector<const Pass*>> choose_passes(std::span<const Pass> passes, const Options& options) {
+  SLUICE_ASSIGN(const PassLevel highest, highest_level(options));
+  const std::vector<std::string> skip = options.list("skip");
+  for (const std::string& name : skip) {
+    if (find_pass(passes, name) == nullptr) return unknown_pass(passes, "skip", name);
+  }
+  std::vector<const Pass*> chosen;
+  if (const std::vector<std::string> exact = options.list("passes"); !exact.empty()) {
+    for (const std::string& name : exact) {
+      const Pass* pass = find_pass(passes, name);
+      if (pass == nullptr) return unknown_pass(passes, "passes", name);
+      chosen.push_back(pass);
+    }
+    return chosen;
+  }
+  for (const Pass& pass : passes) {
+    if (pass.level <= highest && std::find(skip.begin(), skip.end(), pass.name) == skip.end()) chosen.push_back(&pass);
+  }
+  return chosen;
+}
+
+// The index behind the pass to stop after; all when the option is empty.
+Result<size_t> stop_index(std::span<const Pass> passes, const std::vector<const Pass*>& chosen, const Options& options) {
+  const std::string step = options.text("stop-after");
+  if (step.empty()) return chosen.size();
+  if (std::all_of(step.begin(), step.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+    SLUICE_ASSIGN(const int64_t number, options.integer("stop-after", 1, static_cast<int64_t>(chosen.size())));
+    return static_cast<size_t>(number);
+  }
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    if (chosen[i]->name == step) return i + 1;
+  }
+  return unknown_pass(passes, "stop-after", step);
+}
+
+// A file written by --stop-after goes on behind that pass.
+size_t resume_index(const Module& module, const std::vector<const Pass*>& chosen) {
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    if (chosen[i]->name == module.last_pass) return i + 1;
+  }
+  return 0;
+}
+
+Result<void> dump(const Module& module, const Options& options, size_t number, std::string_view name) {
+  const std::string folder = options.text("dump-dir");
+  if (folder.empty()) return {};
+  SLUICE_TRY(make_directories(folder));
+  return write_text(fmt::format("{}/{}.{}.txt", folder, number, name), print_module(module));
+}
+
+Result<void> check(Module& module, const Pass& pass, const Options& options) {
+  if (options.text("verify") != "each") return {};
+  module.compact();
+  auto verified = verify(module, module.level);
+  if (verified) return {};
+  Error error = std::move(verified).error().within(fmt::format("after pass {}", pass.name));
+  error.code = ErrorCode::kInternal;
+  return error;
+}
+
+Result<PassReport> run_pass(Module& module, const Pass& pass, const Options& options) {
+  PassReport report{.name = pass.name, .nodes_before = count_nodes(module)};
+#ifndef NDEBUG
+  const bool proven = report.nodes_before <= kProvenNodes;
+  const std::string before = proven ? print_module(module) : std::string();
+#endif
+  const auto start = std::chrono::steady_clock::now();
+  auto result = pass.run(module.root(), options);
+  if (!result) return std::move(result).error().within(std::string(pass.name));
+  report.changed = *result;
+  for (GraphId id = 0; id < module.graph_limit(); ++id) {
+    if (module.has_graph(id)) SLUICE_TRY(module.graph(id).restore_order());
+  }
+  if (report.changed) module.erase_unowned();
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.nodes_after = count_nodes(module);
+#ifndef NDEBUG
+  if (proven && !report.changed && print_module(module) != before) {
+    return make_error(ErrorCode::kInternal, "pass {} changed the graph and did not say so", pass.name);
+  }
+#endif
+  return report;
+}
+
+}  // namespace
+
+Result<std::vector<PassReport>> run_passes(Module& module, std::span<const Pass> passes, const Options& options) {
+  SLUICE_ASSIGN(const std::vector<const Pass*> chosen, choose_passes(passes, options));
+  SLUICE_ASSIGN(const size_t stop, stop_index(passes, chosen, options));
+  std::vector<PassReport> reports;
+  for (size_t i = resume_index(module, chosen); i < stop; ++i) {
+    SLUICE_ASSIGN(PassReport report, run_pass(module, *chosen[i], options));
+    if (report.changed) {
+      SLUICE_TRY(check(module, *chosen[i], options));
+      SLUICE_TRY(dump(module, options, i + 1, report.name));
+    }
+    reports.push_back(report);
+  }
+  module.last_pass = stop < chosen.size() ? std::string(chosen[stop - 1]->name) : std::string();
+  return reports;
+}
+
+}  // namespace sluice

@@ -1,0 +1,26 @@
+// From argv to StageArgs: docopt, whose exceptions end here, and the split of meaning options that travel in files.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "common/base/result.h"
+#include "common/stage/stage_main.h"
+
+namespace sluice {
+
+struct ParsedArguments {
+  StageArgs args;
+  std::string print;  // --help or --version: print this and stop
+  bool list_passes = false;
+};
+
+// usage: docopt text. Every "--name" it declares must be a row of the option table, but for --help, --version and --list-passes.
+Result<ParsedArguments> parse_arguments(int argc, char** argv, const char* usage);
+
+// The meaning options that travel in a file: as named in the option table; those that speak of one stage's passes are prefixed,
+// "optimize.skip".
+Result<void> inherit_options(Options& options, StageId stage, const std::map<std::string, std::string>& travelling);
+void export_options(const Options& options, StageId stage, std::map<std::string, std::string>& travelling);
+
+}  // namespace sluice

@@ -1,0 +1,117 @@
+#include "common/stage/stage_main.h"
+
+#include <docopt/docopt.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+
+#include "common/base/files.h"
+#include "common/base/log.h"
+#include "common/graphfile/graphfile.h"
+#include "common/stage/arguments.h"
+#include "common/stage/stats.h"
+#include "common/verify/verify.h"
+
+namespace sluice {
+namespace {
+
+std::string program_name(const Stage& stage) { return fmt::format("sluice-{}", stage_name(stage.id)); }
+
+// The stages that lead from one level to another, for the hint of the wrong pipe.
+std::string stages_between(Level from, Level to) {
+  if (from > to) return "this graph is past this stage already; give it to the next one";
+  std::string names;
+  if (from < Level::kPartitioned && to >= Level::kPartitioned) names += "sluice-partition";
+  if (from < Level::kLowered && to >= Level::kLowered) names += names.empty() ? "sluice-subgraph-optimize" : ", sluice-subgraph-optimize";
+  return fmt::format("run {} first", names);
+}
+
+Result<Module> read_input(const Stage& stage, const StageArgs& args) {
+  if (args.input == "-" && isatty(STDIN_FILENO) != 0) {
+    return make_error(ErrorCode::kUsage, "standard input is a terminal").with_hint(fmt::format("try: {} --help", program_name(stage)));
+  }
+  if (stage.read != nullptr) return stage.read(args);
+  SLUICE_ASSIGN(Module module, read_graph_file(args.input));
+  module.source = args.input;
+  if (module.level != stage.accepts) {
+    return make_error(ErrorCode::kWrongLevel, "needs level '{}', got '{}'", level_name(stage.accepts), level_name(module.level))
+        .with_hint(stages_between(module.level, stage.accepts));
+  }
+  SLUICE_TRY(verify(module, module.level));
+  if (args.options.text("verify") == "segments") SLUICE_TRY(verify_segments(module));
+  return module;
+}
+
+Result<void> write_output(const Stage& stage, Module& module, const StageArgs& args) {
+  if (stage.write != nullptr) return stage.write(module, args);
+  module.compact();
+  if (auto verified = verify(module, module.level); !verified) {
+    Error error = std::move(verified).error().within("the result does not verify");
+    error.code = ErrorCode::kInternal;
+    return error;
+  }
+  return write_graph_file(module, args.output, {.inline_segments = args.options.text("segments") == "inline"});
+}
+
+Result<void> check_output(const StageArgs& args) {
+  if (args.output != "-" || isatty(STDOUT_FILENO) == 0) return {};
+  return make_error(ErrorCode::kUsage, "standard output is a terminal and the result is binary")
+      .with_hint("give -o FILE, or pipe into sluice-show");
+}
+
+Result<void> run_stage(const Stage& stage, StageArgs& args) {
+  const auto start = std::chrono::steady_clock::now();
+  SLUICE_TRY(check_output(args));
+  SLUICE_ASSIGN(Module module, read_input(stage, args));
+  SLUICE_TRY(inherit_options(args.options, stage.id, module.options));
+  export_options(args.options, stage.id, module.options);
+  std::vector<PassReport> report;
+  args.report = &report;
+  std::string source = module.source;
+  auto result = stage.run(std::move(module), args);
+  if (!result) {
+    Error error = std::move(result).error();
+    if (error.file.empty() && source != "-") error.file = source;
+    return error;
+  }
+  module = std::move(result).value();
+  module.level = stage.produces;
+  if (module.last_pass.empty()) module.last_stage = stage.id;
+  SLUICE_TRY(write_output(stage, module, args));
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return write_stats(args.options.text("stats"), stage_name(stage.id), report, seconds);
+}
+
+}  // namespace
+
+int stage_main(int argc, char** argv, const char* usage, const Stage& stage) {
+  std::signal(SIGPIPE, SIG_IGN);
+  const std::string program = program_name(stage);
+  auto parsed = parse_arguments(argc, argv, usage);
+  if (!parsed) {
+    log_line(program, "error", error_text(parsed.error()));
+    return static_cast<int>(exit_class(parsed.error().code));
+  }
+  if (!parsed->print.empty()) {
+    std::fputs(parsed->print.c_str(), stdout);
+    return 0;
+  }
+  if (parsed->list_passes) {
+    for (const Pass& pass : stage.passes) fmt::print("{:28} {}\n", pass.name, pass.sentence);
+    return 0;
+  }
+  auto done = run_stage(stage, parsed->args);
+  if (done) return 0;
+  const bool json = parsed->args.options.text("error-format") == "json";
+  if (json) {
+    fmt::print(stderr, "{}\n", error_json(done.error()));
+  } else {
+    log_line(program, "error", error_text(done.error()));
+  }
+  return static_cast<int>(exit_class(done.error().code));
+}
+
+}  // namespace sluice
