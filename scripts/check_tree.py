@@ -57,7 +57,7 @@ ONLY_IN = {
     r"nlohmann/.*": ["common/base/json.cc"],
     r"llvm/.*|llvm-c/.*": ["stages/subgraph-optimize/"],
     r"openssl/.*": ["common/base/digest.cc"],
-    r"zlib\.h": ["common/tensorfile/"],
+    r"zlib\.h": ["common/tensorfile/", "common/graphfile/"],
 }
 
 # Words that have no place in finished work, and folders of one machine. (Spelled in pieces: this file is checked too.)
