@@ -1,0 +1,77 @@
+// One launch: what the device runs for one task of a stream. A launch is a leaf; its blocks write disjoint bytes and wait for nothing.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+
+#include "common/base/result.h"
+#include "runtime/device/kernel_abi.h"
+
+namespace sluice {
+
+// The first failure of a run, first in task order, whatever thread met it first.
+class Failure {
+ public:
+  bool happened() const { return happened_.load(std::memory_order_acquire); }
+  void note(uint32_t task, Error error) {
+    const std::lock_guard lock(mutex_);
+    if (!happened_.load(std::memory_order_relaxed) || task < task_) {
+      task_ = task;
+      error_ = std::move(error);
+    }
+    happened_.store(true, std::memory_order_release);
+  }
+  // Gives the failure away and forgets it; ok without one. Only while nothing is in flight.
+  Result<void> take() {
+    if (!happened_.exchange(false)) return {};
+    return std::move(error_);
+  }
+
+ private:
+  std::atomic<bool> happened_{false};
+  std::mutex mutex_;
+  uint32_t task_ = 0;
+  Error error_;
+};
+
+// A task that is C++ code of one block: host_cpu nodes and copies. state belongs to the model, operands to the run.
+using CallFunction = Result<void> (*)(const void* state, void* const* operands);
+
+struct Launch {
+  KernelFunction kernel = nullptr;  // called once per block; or, when null:
+  CallFunction call = nullptr;      // called once, with blocks = 1
+  const void* call_state = nullptr;
+  void* const* operands = nullptr;
+  uint32_t blocks = 1;
+  uint32_t scratch_bytes = 0;
+  bool flush_denormals = false;  // around kernel; never around call
+  uint32_t task = 0;             // names the launch in a failure
+  Failure* failure = nullptr;    // where call's error goes; never null when call is set
+};
+
+// A thread's own scratch, 64-byte aligned, grown on demand and kept.
+class Scratch {
+ public:
+  void* get(uint32_t bytes) {
+    if (bytes > bytes_) {
+      bytes_ = (bytes + 63u) & ~63u;
+      memory_.reset(std::aligned_alloc(64, bytes_));
+    }
+    return bytes == 0 ? nullptr : memory_.get();
+  }
+
+ private:
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<void, Free> memory_;
+  uint32_t bytes_ = 0;
+};
+
+// Runs all blocks on this thread, in order.
+void run_inline(const Launch& launch, Scratch& scratch);
+
+}  // namespace sluice

@@ -1,0 +1,147 @@
+#include "runtime/device/task_queue.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace sluice {
+namespace {
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void note_begin(const WalkObserver& observer, uint32_t task) {
+  if (observer.times != nullptr) (*observer.times)[task].begin_ns = now_ns();
+}
+
+}  // namespace
+
+Walk::Walk(const TaskQueue& queue) : queue_(queue) {}
+
+void Walk::reset() {
+  head_.assign(queue_.streams.size(), 0);
+  events_.assign(queue_.events, 0);
+  flying_streams_.clear();
+  flying_slots_.clear();
+}
+
+bool Walk::advance(uint32_t stream) {
+  const std::vector<uint32_t>& order = queue_.streams[stream];
+  for (uint32_t& head = head_[stream]; head < order.size(); ++head) {
+    const StreamTask& task = queue_.tasks[order[head]];
+    if (task.action == TaskAction::kLaunch) return true;
+    if (task.action == TaskAction::kRecord) ++events_[task.event];
+    if (task.action == TaskAction::kWait && events_[task.event] == 0) return false;
+  }
+  return false;
+}
+
+Launch Walk::launch_at(uint32_t stream) {
+  const uint32_t number = head_task(stream);
+  const StreamTask& task = queue_.tasks[number];
+  return Launch{.kernel = task.kernel,
+                .call = task.call,
+                .call_state = task.call_state,
+                .operands = operands_ + task.operand_begin,
+                .blocks = task.blocks,
+                .scratch_bytes = task.scratch_bytes,
+                .flush_denormals = task.flush_denormals,
+                .task = number,
+                .failure = &failure_};
+}
+
+void Walk::retire(uint32_t stream, const WalkObserver& observer) {
+  const uint32_t task = head_task(stream);
+  if (observer.times != nullptr) (*observer.times)[task].end_ns = now_ns();
+  if (observer.after_task && !failure_.happened()) {
+    auto seen = observer.after_task(task);
+    if (!seen) failure_.note(task, std::move(seen).error());
+  }
+  ++head_[stream];
+}
+
+void Walk::run_here(uint32_t stream, const WalkObserver& observer) {
+  note_begin(observer, head_task(stream));
+  run_inline(launch_at(stream), scratch_);
+  retire(stream, observer);
+}
+
+void Walk::begin_ready(Device& device, const WalkObserver& observer) {
+  for (const uint32_t stream : ready_) {
+    if (!may_begin()) return;
+    note_begin(observer, head_task(stream));
+    const int slot = device.begin(launch_at(stream));
+    if (slot < 0) {
+      run_here(stream, observer);
+      continue;
+    }
+    flying_streams_.push_back(stream);
+    flying_slots_.push_back(slot);
+  }
+}
+
+void Walk::retire_finished(Device& device, const WalkObserver& observer) {
+  for (size_t i = 0; i < flying_slots_.size();) {
+    if (!device.finished(flying_slots_[i])) {
+      ++i;
+      continue;
+    }
+    device.end(flying_slots_[i]);
+    const uint32_t stream = flying_streams_[i];
+    flying_slots_.erase(flying_slots_.begin() + static_cast<std::ptrdiff_t>(i));
+    flying_streams_.erase(flying_streams_.begin() + static_cast<std::ptrdiff_t>(i));
+    retire(stream, observer);
+  }
+}
+
+void Walk::collect_ready() {
+  // A record in one stream may free a wait in a stream looked at before: look again until no event moved.
+  for (bool moved = true; moved;) {
+    moved = false;
+    ready_.clear();
+    for (uint32_t stream = 0; stream < queue_.streams.size(); ++stream) {
+      if (std::find(flying_streams_.begin(), flying_streams_.end(), stream) != flying_streams_.end()) continue;
+      const uint32_t before = head_[stream];
+      if (advance(stream)) ready_.push_back(stream);
+      moved = moved || head_[stream] != before;
+    }
+  }
+  if (!may_begin()) ready_.clear();
+}
+
+void Walk::run_ready_here(const WalkObserver& observer) {
+  for (const uint32_t stream : ready_) {
+    if (may_begin()) run_here(stream, observer);
+  }
+}
+
+// Works on what is in flight until one launch has finished.
+void Walk::help_one(Device& device) {
+  for (const int slot : flying_slots_) {
+    device.help(slot, scratch_);
+    if (device.finished(slot)) return;
+  }
+  if (!flying_slots_.empty()) device.wait_any(flying_slots_);
+}
+
+Result<void> Walk::run(Device& device, void* const* operands, const WalkObserver& observer) {
+  reset();
+  operands_ = operands;
+  const Device::Seat seat(device);
+  while (true) {
+    collect_ready();
+    if (ready_.empty() && flying_slots_.empty()) break;
+    // Alone on the device, or alone to run one block: no other thread could help.
+    const bool one_block = ready_.size() == 1 && flying_slots_.empty() && queue_.tasks[head_task(ready_[0])].blocks == 1;
+    if (one_block || device.threads() == 1) {
+      run_ready_here(observer);
+      continue;
+    }
+    begin_ready(device, observer);
+    help_one(device);
+    retire_finished(device, observer);
+  }
+  return failure_.take();
+}
+
+}  // namespace sluice

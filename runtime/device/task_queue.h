@@ -1,0 +1,80 @@
+// Streams of tasks, and the walk that runs them (design section 6, Threads). Tasks of a stream run in order; streams run at the same time,
+// held together by events only. An event is a counter of the run, raised by a record and looked at when a wait comes to a stream's head.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "common/base/result.h"
+#include "runtime/device/device.h"
+
+namespace sluice {
+
+enum class TaskAction : uint8_t { kLaunch, kRecord, kWait };
+
+// What a task does in every run: everything but its operands' addresses.
+struct StreamTask {
+  TaskAction action = TaskAction::kLaunch;
+  bool flush_denormals = false;
+  uint32_t event = 0;  // of kRecord and kWait
+  uint32_t blocks = 1;
+  uint32_t scratch_bytes = 0;
+  uint32_t operand_begin = 0;  // index of its first operand in a run's table of addresses
+  KernelFunction kernel = nullptr;
+  CallFunction call = nullptr;  // when kernel is null
+  const void* call_state = nullptr;
+};
+
+// All tasks of a part, in an order in which each stream's own tasks are in order. Immutable, shared by runs.
+struct TaskQueue {
+  std::vector<StreamTask> tasks;
+  std::vector<std::vector<uint32_t>> streams;  // task numbers
+  uint32_t events = 0;
+};
+
+struct TaskTime {
+  int64_t begin_ns = 0;  // steady clock
+  int64_t end_ns = 0;
+};
+
+// What a caller may want to see of a walk; both are slow and optional. after_task runs on the walking thread once a task has completed.
+struct WalkObserver {
+  std::vector<TaskTime>* times = nullptr;  // one per task
+  std::function<Result<void>(uint32_t task)> after_task;
+};
+
+// The state of one run's walks; used by one thread at a time, kept between walks.
+class Walk {
+ public:
+  explicit Walk(const TaskQueue& queue);
+  // Runs every task once. operands: the run's table of addresses. Returns the first failure in task order; then some tasks have not run.
+  Result<void> run(Device& device, void* const* operands, const WalkObserver& observer);
+
+ private:
+  void reset();
+  bool advance(uint32_t stream);  // over events; true when a launch has come to the head
+  Launch launch_at(uint32_t stream);
+  void collect_ready();
+  void retire(uint32_t stream, const WalkObserver& observer);
+  void begin_ready(Device& device, const WalkObserver& observer);
+  void run_ready_here(const WalkObserver& observer);
+  void help_one(Device& device);
+  void run_here(uint32_t stream, const WalkObserver& observer);
+  void retire_finished(Device& device, const WalkObserver& observer);
+  bool may_begin() const { return !failure_.happened(); }
+  uint32_t head_task(uint32_t stream) const { return queue_.streams[stream][head_[stream]]; }
+
+  const TaskQueue& queue_;
+  void* const* operands_ = nullptr;
+  std::vector<uint32_t> head_;    // per stream: position of the first task not completed
+  std::vector<uint32_t> events_;  // how often each was recorded in this run
+  std::vector<uint32_t> ready_;   // streams with a launch at their head, not in flight
+  std::vector<uint32_t> flying_streams_;
+  std::vector<int> flying_slots_;  // parallel
+  Failure failure_;
+  Scratch scratch_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,52 @@
+#include "runtime/executor/host_engine.h"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+
+namespace sluice {
+namespace {
+
+constexpr const char* kLibrary = "libsluice_host_cpu.so";
+
+// The folders to look in: of the file this code was loaded from, then of the program.
+std::vector<std::filesystem::path> origins() {
+  std::vector<std::filesystem::path> folders;
+  std::error_code ignored;
+  Dl_info where{};
+  if (::dladdr(reinterpret_cast<const void*>(&open_host_engine), &where) != 0 && where.dli_fname != nullptr) {
+    const auto file = std::filesystem::canonical(where.dli_fname, ignored);
+    if (!ignored) folders.push_back(file.parent_path());
+  }
+  const auto program = std::filesystem::canonical("/proc/self/exe", ignored);
+  if (!ignored) folders.push_back(program.parent_path());
+  return folders;
+}
+
+Result<const HostEngine*> engine_in(void* library) {
+  auto* table = reinterpret_cast<const HostEngine* (*)()>(::dlsym(library, kHostEngineSymbol));
+  const HostEngine* engine = table == nullptr ? nullptr : table();
+  if (engine == nullptr || engine->table_size != sizeof(HostEngine) || std::string_view(engine->release) != kHostEngineRelease) {
+    return make_error(ErrorCode::kWrongDevice, "{} is of another release than this program", kLibrary);
+  }
+  return engine;
+}
+
+}  // namespace
+
+Result<const HostEngine*> open_host_engine() {
+  std::string tried;
+  for (const auto& origin : origins()) {
+    for (const auto& folder : {origin / ".." / "lib", origin}) {
+      const std::filesystem::path file = folder / kLibrary;
+      std::error_code ignored;
+      if (!std::filesystem::exists(file, ignored)) continue;
+      if (void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return engine_in(library);
+      tried = fmt::format(": {}", ::dlerror());
+    }
+  }
+  return make_error(ErrorCode::kWrongDevice, "the model runs nodes on host_cpu, but {} cannot be opened{}", kLibrary, tried)
+      .with_hint("install it in ../lib or beside the program");
+}
+
+}  // namespace sluice

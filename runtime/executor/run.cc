@@ -1,0 +1,103 @@
+#include "runtime/executor/run.h"
+
+#include <cstring>
+
+namespace sluice {
+
+Run::Run(std::shared_ptr<const StaticModel> model, std::shared_ptr<Device> device)
+    : model_(std::move(model)),
+      device_(std::move(device)),
+      addresses_(model_->places().size(), nullptr),
+      bindings_(model_->binding_operands().size()),
+      walk_(model_->queue()) {}
+
+std::byte* Run::region_base(uint32_t region) const {
+  if (region == pb::REGION_ARENA) return arena_.data();
+  if (region == pb::REGION_WEIGHTS) return const_cast<std::byte*>(model_->weights().data());  // verified: never an output
+  return bindings_[region - pb::REGION_FIRST_BINDING].address;
+}
+
+void Run::use(size_t binding, std::byte* address) {
+  bindings_[binding].address = address;
+  for (const uint32_t operand : model_->binding_operands()[binding]) addresses_[operand] = address + model_->places()[operand].offset;
+}
+
+Result<void> Run::use_own(size_t binding) {
+  Arena& own = bindings_[binding].own;
+  if (own.data() == nullptr) {
+    SLUICE_ASSIGN(own, Arena::allocate(model_->binding_bytes(binding)));
+  }
+  use(binding, own.data());
+  return {};
+}
+
+Result<void> Run::bind(size_t binding, std::byte* memory, size_t bytes, const char* what, const std::string& name) {
+  if (bytes != model_->binding_bytes(binding)) {
+    return make_error(ErrorCode::kBadBinding, "{} '{}' has {} bytes, got {}", what, name, model_->binding_bytes(binding), bytes);
+  }
+  if (bytes == 0) {  // any address will do; user marks it as bound
+    SLUICE_TRY(use_own(binding));
+    bindings_[binding].user = bindings_[binding].address;
+    return {};
+  }
+  if (memory == nullptr) return make_error(ErrorCode::kBadBinding, "{} '{}' is bound to null", what, name);
+  bindings_[binding].user = memory;
+  if (reinterpret_cast<uintptr_t>(memory) % kOmValueAlignment != 0) return use_own(binding);
+  use(binding, memory);
+  return {};
+}
+
+Result<void> Run::bind_input(size_t index, std::span<const std::byte> memory) {
+  if (index >= inputs()) return make_error(ErrorCode::kBadBinding, "input {} of {}", index, inputs());
+  const std::string& name = model_->def().inputs(static_cast<int>(index)).name();
+  return bind(index, const_cast<std::byte*>(memory.data()), memory.size(), "input", name);  // inputs are only read: verified
+}
+
+Result<void> Run::bind_output(size_t index, std::span<std::byte> memory) {
+  const int outputs = model_->def().outputs_size();
+  if (index >= static_cast<size_t>(outputs)) return make_error(ErrorCode::kBadBinding, "output {} of {}", index, outputs);
+  return bind(inputs() + index, memory.data(), memory.size(), "output", model_->def().outputs(static_cast<int>(index)).name());
+}
+
+Result<void> Run::prepare() {
+  for (size_t i = 0; i < bindings_.size(); ++i) {
+    if (bindings_[i].address != nullptr) continue;
+    if (i < inputs())
+      return make_error(ErrorCode::kBadBinding, "input '{}' is not bound", model_->def().inputs(static_cast<int>(i)).name());
+    SLUICE_TRY(use_own(i));
+  }
+  if (ready_) return {};
+  SLUICE_ASSIGN(arena_, Arena::allocate(model_->part().memory().arena_bytes()));
+  for (size_t i = 0; i < addresses_.size(); ++i) {
+    const OperandPlace& place = model_->places()[i];
+    if (place.region != kAbsentRegion) addresses_[i] = region_base(place.region) + place.offset;
+  }
+  ready_ = true;
+  return {};
+}
+
+Result<void> Run::execute(const WalkObserver& observer) {
+  SLUICE_TRY(prepare());
+  for (size_t i = 0; i < inputs(); ++i) {
+    const Binding& binding = bindings_[i];
+    if (binding.address != binding.user) std::memcpy(binding.address, binding.user, model_->binding_bytes(i));
+  }
+  SLUICE_TRY(walk_.run(*device_, addresses_.data(), observer));
+  for (size_t i = inputs(); i < bindings_.size(); ++i) {
+    const Binding& binding = bindings_[i];
+    if (binding.user != nullptr && binding.address != binding.user) std::memcpy(binding.user, binding.address, model_->binding_bytes(i));
+  }
+  return {};
+}
+
+std::span<const std::byte> Run::output(size_t index) const {
+  const Binding& binding = bindings_[inputs() + index];
+  return {binding.user != nullptr ? binding.user : binding.address, model_->binding_bytes(inputs() + index)};
+}
+
+std::span<const std::byte> Run::value(int value) const {
+  const pb::FixedPart& part = model_->part();
+  return {region_base(part.value_region(value)) + part.value_offset(value), part.value_bytes(value)};
+}
+
+}  // namespace sluice

@@ -1,0 +1,62 @@
+// One run of a model: its own arena, bindings and walk over the streams. Used by one thread at a time; any number of runs of one model, and
+// of different models on one device, go on at once.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "common/base/result.h"
+#include "runtime/executor/arena.h"
+#include "runtime/executor/static_model.h"
+
+namespace sluice {
+
+class Run {
+ public:
+  Run(std::shared_ptr<const StaticModel> model, std::shared_ptr<Device> device);
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  // Binds input or output `index` to memory of exactly its size, which must stay valid until it is bound anew or the run is destroyed, and
+  // is read or written in every execute(). Memory aligned to 64 bytes is used in place; other memory costs a copy per execute(). Outputs
+  // may not overlap inputs or each other. An output that is not bound is kept by the run itself. Error: kBadBinding.
+  Result<void> bind_input(size_t index, std::span<const std::byte> memory);
+  Result<void> bind_output(size_t index, std::span<std::byte> memory);
+
+  // Runs the model once. Every input must be bound (kBadBinding). Errors of host nodes as they come. The arena is allocated at the first
+  // call.
+  Result<void> execute(const WalkObserver& observer = {});
+
+  // Bytes of an output after execute(), in the caller's memory or the run's own.
+  std::span<const std::byte> output(size_t index) const;
+
+  // Bytes of a value as it lies in memory now: its storage, not brought into logical order. Meant for observers of a walk.
+  std::span<const std::byte> value(int value) const;
+
+  const StaticModel& model() const { return *model_; }
+
+ private:
+  struct Binding {
+    std::byte* user = nullptr;     // the caller's memory; null: not bound
+    std::byte* address = nullptr;  // what the tasks use: user, or own
+    Arena own;                     // allocated when needed
+  };
+
+  Result<void> bind(size_t binding, std::byte* memory, size_t bytes, const char* what, const std::string& name);
+  Result<void> use_own(size_t binding);
+  void use(size_t binding, std::byte* address);
+  Result<void> prepare();
+  size_t inputs() const { return static_cast<size_t>(model_->def().inputs_size()); }
+  std::byte* region_base(uint32_t region) const;
+
+  std::shared_ptr<const StaticModel> model_;
+  std::shared_ptr<Device> device_;
+  Arena arena_;
+  std::vector<void*> addresses_;  // parallel to model.places()
+  std::vector<Binding> bindings_;
+  Walk walk_;
+  bool ready_ = false;  // arena allocated
+};
+
+}  // namespace sluice

@@ -1,0 +1,175 @@
+#include "runtime/executor/static_model.h"
+
+#include <cstring>
+#include <set>
+
+#include "runtime/loader/verify_model.h"
+
+namespace sluice {
+namespace {
+
+constexpr uint32_t kAbsentOperand = 0xffffffff;
+
+// A copy's state is the number of bytes itself, in the pointer: nothing to own.
+Result<void> run_copy(const void* state, void* const* operands) {
+  if (const size_t bytes = reinterpret_cast<size_t>(state); bytes != 0) std::memmove(operands[0], operands[1], bytes);
+  return {};
+}
+
+bool denormals_flushed(const pb::ModelDef& model) {
+  for (const pb::OptionDef& option : model.options()) {
+    if (option.name() == "denormals") return option.value() != "ieee";
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const StaticModel>> StaticModel::open(const std::string& path, const OpenOptions& options) {
+  auto opened = [&]() -> Result<std::shared_ptr<const StaticModel>> {
+    SLUICE_ASSIGN(OmBytes bytes, OmBytes::open(path));
+    return open(std::move(bytes), options);
+  }();
+  if (!opened) opened.error().file = path;
+  return opened;
+}
+
+Result<std::shared_ptr<const StaticModel>> StaticModel::open(OmBytes bytes, const OpenOptions& options) {
+  const OmChecks checks{.weights = options.verify_weights, .machine = true, .test_tasks = options.test_kernels != nullptr};
+  std::shared_ptr<StaticModel> model(new StaticModel());
+  SLUICE_ASSIGN(model->file_, read_om(std::move(bytes), checks));
+  model->weights_ = model->file_.segment(pb::SEGMENT_WEIGHTS);
+  model->flush_denormals_ = denormals_flushed(model->def());
+  SLUICE_TRY(model->load_kernels(options));
+  SLUICE_TRY(model->open_host());
+  model->sink_operands();
+  SLUICE_TRY(model->sink_tasks());
+  return std::shared_ptr<const StaticModel>(std::move(model));
+}
+
+Result<void> StaticModel::load_kernels(const OpenOptions& options) {
+  const auto code = file_.segment(pb::SEGMENT_KERNELS);
+  std::set<std::pair<uint64_t, uint64_t>> seen;  // kernels may share an object
+  std::vector<std::span<const std::byte>> objects;
+  for (const pb::KernelDef& kernel : def().kernels()) {
+    if (kernel.object_bytes() == 0 || !seen.emplace(kernel.object_offset(), kernel.object_bytes()).second) continue;
+    objects.push_back(code.subspan(kernel.object_offset(), kernel.object_bytes()));
+  }
+  if (!objects.empty()) {
+    SLUICE_ASSIGN(image_, KernelImage::load(objects));
+  }
+  for (const pb::KernelDef& kernel : def().kernels()) {
+    KernelFunction function = nullptr;
+    if (kernel.object_bytes() != 0) {
+      function = image_->find(kernel.entry());
+    } else if (options.test_kernels != nullptr) {
+      const auto found = options.test_kernels->find(kernel.entry());
+      if (found != options.test_kernels->end()) function = found->second;
+    }
+    if (function == nullptr) return make_error(ErrorCode::kBadCompiledModel, "kernel '{}' is not in its object", kernel.entry());
+    kernels_.push_back(function);
+  }
+  return {};
+}
+
+Result<void> StaticModel::open_host() {
+  if (!part().has_host()) return {};
+  SLUICE_ASSIGN(host_, open_host_engine());
+  SLUICE_ASSIGN(host_graph_, host_->open_graph(file_.segment(part().host_graph())));
+  return {};
+}
+
+void StaticModel::sink_operands() {
+  const size_t bindings = static_cast<size_t>(def().inputs_size() + def().outputs_size());
+  binding_operands_.resize(bindings);
+  for (const auto* list : {&def().inputs(), &def().outputs()}) {
+    for (const pb::BindingDef& binding : *list) {
+      binding_bytes_.push_back(type_bytes(def().types(static_cast<int>(binding.type()))).value());  // verified when opened
+    }
+  }
+  places_.reserve(static_cast<size_t>(part().operand_size()));
+  for (const uint32_t value : part().operand()) {
+    if (value == kAbsentOperand) {
+      places_.push_back({kAbsentRegion, 0});
+      continue;
+    }
+    const OperandPlace place{part().value_region(static_cast<int>(value)), part().value_offset(static_cast<int>(value))};
+    if (place.region >= pb::REGION_FIRST_BINDING) {
+      binding_operands_[place.region - pb::REGION_FIRST_BINDING].push_back(static_cast<uint32_t>(places_.size()));
+    }
+    places_.push_back(place);
+  }
+}
+
+Result<void> StaticModel::sink_tasks() {
+  const int tasks = part().task_kind_size();
+  queue_.events = static_cast<uint32_t>(part().events_size());
+  queue_.streams.resize(static_cast<size_t>(part().streams_size()));
+  queue_.tasks.reserve(static_cast<size_t>(tasks));
+  uint32_t begin = 0;
+  for (int t = 0; t < tasks; ++t) {
+    auto task = sink_task(t, begin);
+    if (!task) return std::move(task).error().within(fmt::format("task {}", t));
+    queue_.tasks.push_back(*task);
+    queue_.streams[part().task_stream(t)].push_back(static_cast<uint32_t>(t));
+    begin = part().task_operand_end(t);
+  }
+  return {};
+}
+
+Result<StreamTask> StaticModel::sink_task(int t, uint32_t operand_begin) {
+  StreamTask task;
+  task.operand_begin = operand_begin;
+  const uint32_t target = part().task_target(t);
+  switch (part().task_kind(t)) {
+    case pb::TASK_RECORD:
+      task.action = TaskAction::kRecord;
+      task.event = target;
+      break;
+    case pb::TASK_WAIT:
+      task.action = TaskAction::kWait;
+      task.event = target;
+      break;
+    case pb::TASK_COPY:
+      task.call = run_copy;
+      task.call_state =
+          reinterpret_cast<const void*>(part().value_bytes(static_cast<int>(part().operand(static_cast<int>(operand_begin)))));
+      break;
+    case pb::TASK_HOST: {
+      SLUICE_ASSIGN(const HostTask host, describe_host_task(t, operand_begin));
+      SLUICE_ASSIGN(auto state, host_->prepare(host_graph_, host));
+      task.call = host_->run;
+      task.call_state = state.get();
+      host_tasks_.push_back(std::move(state));
+      break;
+    }
+    default: {
+      const pb::KernelDef& kernel = def().kernels(static_cast<int>(target));
+      task.kernel = kernels_[target];
+      task.blocks = kernel.blocks();
+      task.scratch_bytes = static_cast<uint32_t>(kernel.scratch_bytes());
+      task.flush_denormals = flush_denormals_;
+    }
+  }
+  return task;
+}
+
+Result<HostTask> StaticModel::describe_host_task(int t, uint32_t begin) const {
+  HostTask task{.node = part().task_target(t), .operands = {}, .outputs = part().task_outputs(t)};
+  for (uint32_t i = begin; i < part().task_operand_end(t); ++i) {
+    const uint32_t value = part().operand(static_cast<int>(i));
+    HostOperand operand;
+    if (value != kAbsentOperand) {
+      const int v = static_cast<int>(value);
+      if (part().value_format(v) != pb::FORMAT_DENSE) {
+        return make_error(ErrorCode::kBadCompiledModel, "a host node takes value '{}', which is not dense", part().value_name(v));
+      }
+      const pb::TypeDef& type = def().types(static_cast<int>(part().value_type(v)));
+      operand = {true, static_cast<DType>(type.dtype()), {type.dims().begin(), type.dims().end()}, part().value_bytes(v)};
+    }
+    task.operands.push_back(std::move(operand));
+  }
+  return task;
+}
+
+}  // namespace sluice
