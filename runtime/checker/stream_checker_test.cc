@@ -26,7 +26,7 @@ TEST(StreamChecker, NamesLaunchesAndBytesForEachEventDeleted) {
   };
   // The pair whose order the event alone kept: producer and consumer of the value handed over.
   const Expected expected[] = {
-      {0, "'a19' (task 19, stream 'a')", "'b0' (task 62, stream 'b')", "bytes [0, 1024) of the arena"},
+      {0, "'a19' (task 19, stream 'a')", "'b0' (task 61, stream 'b')", "bytes [0, 1024) of the arena"},
       {1, "'a39' (task 40, stream 'a')", "'c0' (task 128, stream 'c')", "bytes [1024, 2048) of the arena"},
       {2, "'b29' (task 92, stream 'b')", "'a60' (task 195, stream 'a')", "bytes [2048, 3072) of the arena"},
       {3, "'c64' (task 194, stream 'c')", "'a69' (task 205, stream 'a')", "bytes [7168, 8192) of the arena"},

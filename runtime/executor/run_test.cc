@@ -6,7 +6,7 @@
 #include <cstring>
 #include <thread>
 
-#include "common/tensorfile/tensor.h"
+#include "common/base/tensor.h"
 #include "runtime/testing/three_streams.h"
 
 namespace sluice {
