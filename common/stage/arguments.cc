@@ -1,10 +1,9 @@
 #include "common/stage/arguments.h"
 
-#include <docopt/docopt.h>
-
 #include <algorithm>
 
-#include "common/base/version.h"
+#include "common/base/command_line.h"
+#include "common/base/release.h"
 
 namespace sluice {
 namespace {
@@ -19,43 +18,21 @@ std::string joined(std::vector<std::string> values) {
   return text;
 }
 
-Result<void> take_argument(const std::string& name, const docopt::value& value, ParsedArguments& parsed) {
-  StageArgs& args = parsed.args;
-  if (name == "<in>") {
-    if (value.isString()) args.input = value.asString();
-    if (value.isStringList() && !value.asStringList().empty()) {
-      args.input = value.asStringList()[0];
-      args.more_inputs.assign(value.asStringList().begin() + 1, value.asStringList().end());
-    }
-  } else if (name == "-o") {
-    if (value.isString()) args.output = value.asString();
-  } else if (name == "--list-passes") {
-    parsed.list_passes = value.isBool() && value.asBool();
-  } else if (name.starts_with("--") && name != "--help" && name != "--version") {
-    const std::string option = name.substr(2);
-    if (value.isString()) return args.options.set(option, value.asString());
-    if (value.isStringList() && !value.asStringList().empty()) return args.options.set(option, joined(value.asStringList()));
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<ParsedArguments> parse_arguments(int argc, char** argv, const char* usage) {
+  SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(usage, argc, argv));
   ParsedArguments parsed;
-  parsed.args.input = parsed.args.output = "-";
-  try {
-    const auto arguments = docopt::docopt_parse(usage, {argv + 1, argv + argc}, true, true);
-    for (const auto& [name, value] : arguments) SLUICE_TRY(take_argument(name, value, parsed));
-  } catch (const docopt::DocoptExitHelp&) {
-    parsed.print = usage;
-  } catch (const docopt::DocoptExitVersion&) {
-    parsed.print = std::string(kVersion) + "\n";
-  } catch (const std::exception& failure) {
-    const std::string program = std::string(argv[0]).substr(std::string(argv[0]).rfind('/') + 1);
-    const std::string reason = failure.what();
-    return make_error(ErrorCode::kUsage, "{}", reason.empty() ? "the arguments do not fit the usage" : reason)
-        .with_hint(fmt::format("try: {} --help", program));
+  if (line.wish() == CommandLine::Wish::kHelp) parsed.print = usage;
+  if (line.wish() == CommandLine::Wish::kVersion) parsed.print = fmt::format("sluice {}\n", kRelease);
+  parsed.list_passes = line.flag("--list-passes");
+  StageArgs& args = parsed.args;
+  args.input = line.has("<in>") ? line.list("<in>")[0] : "-";
+  args.output = line.has("-o") ? line.text("-o") : "-";
+  if (line.has("<in>")) args.more_inputs.assign(line.list("<in>").begin() + 1, line.list("<in>").end());
+  for (const OptionRow& row : option_table()) {
+    const std::string name = fmt::format("--{}", row.name);
+    if (line.has(name)) SLUICE_TRY(args.options.set(row.name, joined(line.list(name))));
   }
   return parsed;
 }

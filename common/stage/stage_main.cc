@@ -1,6 +1,5 @@
 #include "common/stage/stage_main.h"
 
-#include <docopt/docopt.h>
 #include <unistd.h>
 
 #include <algorithm>
