@@ -1,0 +1,25 @@
+// From a model or a graph file to a compiled model: chooses the stages, gives each its options, runs the pipe, tells how it goes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/base/result.h"
+
+namespace sluice {
+
+struct CompileRequest {
+  std::string input;                 // an ONNX model, or a .sg file
+  std::string output;                // "-": standard output
+  std::vector<std::string> meaning;  // "--name=value" for the first stage run; they travel in the file from there
+  std::vector<std::string> manner;   // for every stage
+  std::string dump_dir;              // empty: none
+  std::string stats;                 // JSON file; empty: none
+  bool quiet = false;                // no progress lines
+};
+
+// The exit code: 0, or that of the first stage that failed, whose error has then been printed. Errors are our own: kNotFound, kBadFile,
+// kProgramMissing, kIo.
+Result<int> compile(const CompileRequest& request);
+
+}  // namespace sluice

@@ -1,0 +1,167 @@
+#include "orchestrator/compile/pipeline.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "common/base/files.h"
+#include "orchestrator/process/output_file.h"
+
+namespace sluice {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kBufferBytes = 1 << 20;
+
+struct Running {
+  pid_t child = 0;
+  Descriptor handle;
+  Descriptor output;    // read end of what it writes; not of the last stage
+  Descriptor messages;  // its stderr
+  Descriptor input;     // write end of what it reads; not of the first stage
+  Clock::time_point input_complete = Clock::now();
+  StageReport report;
+  bool ended = false;
+};
+
+class Pipeline {
+ public:
+  Pipeline(const std::vector<StageRun>& stages, const std::function<void(size_t, const StageReport&)>& done)
+      : stages_(stages), done_(done), running_(stages.size()) {}
+
+  Result<bool> run(int output) {
+    if (Result<void> started = start(output); !started) {
+      for (Running& stage : running_) {
+        if (stage.child == 0) continue;
+        kill_process(stage.handle);
+        wait_for(stage.child);
+      }
+      return std::move(started).error();
+    }
+    // One thread for each link, so that a stage that writes before it has read everything cannot stop the pipe.
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i + 1 < running_.size(); ++i) threads.emplace_back([this, i] { serve(i); });
+    serve(running_.size() - 1);
+    for (std::thread& thread : threads) thread.join();
+    if (own_error_) return *own_error_;
+    return !failed_;
+  }
+
+ private:
+  Result<void> start(int output) {
+    Descriptor input;
+    for (size_t i = 0; i < stages_.size(); ++i) {
+      const bool last = i + 1 == stages_.size();
+      Running& stage = running_[i];
+      SLUICE_ASSIGN(stage.messages, make_memory_file());
+      Pipe pipe;
+      if (!last) {
+        SLUICE_ASSIGN(pipe, make_pipe());
+      }
+      SLUICE_ASSIGN(stage.child,
+                    start_process(stages_[i].arguments, {input.get(), last ? output : pipe.write.get(), stage.messages.get()}));
+      stage.handle = process_handle(stage.child);
+      if (last) break;
+      stage.output = std::move(pipe.read);
+      SLUICE_ASSIGN(pipe, make_pipe());
+      fcntl(pipe.write.get(), F_SETPIPE_SZ, kBufferBytes);  // a wish; a smaller pipe works too
+      input = std::move(pipe.read);
+      running_[i + 1].input = std::move(pipe.write);
+    }
+    return {};
+  }
+
+  // Copies a stage's output to the next stage, waits for its end, and only then lets the next stage see the end of its input.
+  void serve(size_t i) {
+    Running& stage = running_[i];
+    Result<std::optional<OutputFile>> dump = open_dump(stages_[i].dump);
+    if (!dump) stop(std::move(dump).error());
+    OutputFile* file = dump.ok() && *dump ? &**dump : nullptr;
+    if (stage.output) {
+      Result<void> copied = copy(stage, running_[i + 1].input.get(), file != nullptr ? file->descriptor() : -1);
+      if (!copied) stop(std::move(copied).error());
+    }
+    const Ending ending = wait_for(stage.child);
+    if (ending.clean() && file != nullptr) {
+      if (Result<void> committed = file->commit(); !committed) stop(std::move(committed).error());
+    }
+    finish(i, ending);
+  }
+
+  static Result<std::optional<OutputFile>> open_dump(const std::string& path) {
+    if (path.empty()) return std::optional<OutputFile>();
+    SLUICE_ASSIGN(OutputFile file, OutputFile::create(path));
+    return std::optional<OutputFile>(std::move(file));
+  }
+
+  // Until the stage closes its end. A next stage that has ended early is no reason to stop: this one's output may still be kept.
+  static Result<void> copy(Running& stage, int next, int dump) {
+    std::vector<std::byte> buffer(kBufferBytes);
+    bool next_reads = true;
+    while (true) {
+      const ssize_t count = read(stage.output.get(), buffer.data(), buffer.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return make_error(ErrorCode::kIo, "cannot read from a stage: {}", std::strerror(errno));
+      if (count == 0) return {};
+      const std::span<const std::byte> bytes(buffer.data(), static_cast<size_t>(count));
+      stage.report.bytes += bytes.size();
+      if (dump >= 0) SLUICE_TRY(write_descriptor(dump, bytes));
+      if (next_reads) next_reads = write_descriptor(next, bytes).ok();
+    }
+  }
+
+  void finish(size_t i, const Ending& ending) {
+    const std::lock_guard lock(mutex_);
+    Running& stage = running_[i];
+    stage.report.ending = ending;
+    stage.report.seconds = std::chrono::duration<double>(Clock::now() - stage.input_complete).count();
+    stage.report.messages = memory_file_text(stage.messages);
+    stage.ended = true;
+    if (!ending.clean() || own_error_) {
+      for (size_t later = i + 1; later < running_.size(); ++later) kill_process(running_[later].handle);
+    } else if (i + 1 < running_.size()) {
+      running_[i + 1].input_complete = Clock::now();
+      running_[i + 1].input.reset();
+    }
+    report_in_order();
+  }
+
+  // A stage that fails before it has read anything ends earlier than those before it.
+  void report_in_order() {
+    while (!failed_ && !own_error_ && reported_ < running_.size() && running_[reported_].ended) {
+      const StageReport& report = running_[reported_].report;
+      failed_ = !report.ending.clean();
+      done_(reported_, report);
+      ++reported_;
+    }
+  }
+
+  void stop(Error error) {
+    const std::lock_guard lock(mutex_);
+    if (!own_error_) own_error_ = std::move(error);
+    for (const Running& stage : running_) kill_process(stage.handle);
+  }
+
+  const std::vector<StageRun>& stages_;
+  const std::function<void(size_t, const StageReport&)>& done_;
+  std::vector<Running> running_;  // link i belongs to thread i but for what `mutex_` guards
+  std::mutex mutex_;              // guards endings, reports and the fields below
+  std::optional<Error> own_error_;
+  size_t reported_ = 0;
+  bool failed_ = false;
+};
+
+}  // namespace
+
+Result<bool> run_pipeline(const std::vector<StageRun>& stages, int output,
+                          const std::function<void(size_t stage, const StageReport&)>& done) {
+  return Pipeline(stages, done).run(output);
+}
+
+}  // namespace sluice

@@ -1,0 +1,32 @@
+#include "orchestrator/compile/stages.h"
+
+#include "common/base/files.h"
+#include "common/graphfile/header.h"
+
+namespace sluice {
+namespace {
+
+// For a file that no stage wrote, such as one assembled from text: the first stage that works on its level (typed, partitioned, lowered).
+size_t stage_of_level(uint8_t level) { return level == 1 ? 1 : level + 1u; }
+
+}  // namespace
+
+Result<size_t> first_stage_for(const std::string& path) {
+  SLUICE_ASSIGN(const MappedFile file, MappedFile::open(path));
+  if (!is_graph_file(file.bytes())) return size_t{0};
+  Result<GraphHeader> header = parse_graph_header(file.bytes());
+  if (!header) {
+    header.error().file = path;
+    return std::move(header).error();
+  }
+  const bool known = header->last_stage < kStageNames.size() && header->level >= 1 && header->level <= 3;
+  if (!known) {
+    return Error{ErrorCode::kBadFile,
+                 fmt::format("the header names level {} and last stage {}, which do not exist", header->level, header->last_stage),
+                 {},
+                 path};
+  }
+  return header->last_stage != 0 ? size_t{header->last_stage} : stage_of_level(header->level);
+}
+
+}  // namespace sluice

@@ -1,0 +1,23 @@
+// Statistics of the stages of one compilation, as one JSON text:
+// {"stages": [{"stage", "ms", "bytes", "nodes", "passes": [{"name", "ms", "nodes_before", "nodes_after", "changed", "visits"}]}]}
+// Times are wall-clock milliseconds; "bytes" is what the stage wrote; "nodes" those after its last pass.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "common/base/json.h"
+#include "common/base/result.h"
+#include "orchestrator/compile/pipeline.h"
+
+namespace sluice {
+
+struct StageStats {
+  Json json;
+  std::optional<uint64_t> nodes;
+};
+
+// From the PassStats message (schemas/control.proto) that the stage wrote to `path`; without such a file only what we saw ourselves.
+Result<StageStats> stage_stats(const std::string& name, const StageReport& report, const std::string& path);
+
+}  // namespace sluice

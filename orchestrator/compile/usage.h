@@ -1,0 +1,40 @@
+// The help text of sluice-compile, which is also the grammar of its command line.
+#pragma once
+
+namespace sluice {
+
+inline constexpr char kCompileUsage[] = R"(Compiles a model: runs the five stages, each a program of its own, connected by pipes.
+
+Usage:
+  sluice-compile [options] [--input-shape=SHAPES]... [--dim=DIM]... <in>
+  sluice-compile (--help | --version)
+
+Reads <in>: an ONNX model, or a graph file (.sg) written by any stage or by --dump-dir; then work goes on after the stage that wrote it.
+
+Options:
+  -o FILE                Write the compiled model to FILE; it appears only when all stages succeeded [default: -].
+  -q, --quiet            No progress lines.
+  --help                 Print this.
+  --version              Print the release.
+
+Meaning options: they change the product and travel in the graph files.
+  --input-shape=SHAPES   Shapes of model inputs, "name:1,3,224,224"; several joined by ";".
+  --dim=DIM              Value of a named dimension, NAME=VALUE.
+  --out-nodes=NAMES      The outputs to keep.
+  --profile=NAME         The device profile: native, cpu-avx512, cpu-avx2 or cpu-generic.
+  --opt-level=LEVEL      Which passes run: O0, O1 or O3.
+  --passes=LIST          Exactly these passes, in this order.
+  --skip=LIST            Passes to leave out.
+  --symbolic=SWITCH      off: any dimension that is not fixed makes a part dynamic.
+  --denormals=KIND       flush or ieee: what generated kernels do with |x| < 2^-126.
+
+Manner options: they do not change the product.
+  --threads=N            Worker threads of each stage; 0 means one per core.
+  --dump-dir=DIR         Keep DIR/<n>-<stage>.sg of each stage, and in DIR/<n>-<stage>/ the text of the graph after each change.
+  --stats=FILE           Write times, sizes and pass statistics of all stages to FILE, as JSON.
+  --verify=WHEN          When the stages verify their graphs: each, end or segments.
+  --error-format=FORMAT  text or json.
+  --model=FILE           File that holds the constants, when it moved.
+)";
+
+}  // namespace sluice

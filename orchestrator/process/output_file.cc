@@ -1,0 +1,57 @@
+#include "orchestrator/process/output_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace sluice {
+namespace {
+
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+}  // namespace
+
+Result<OutputFile> OutputFile::create(const std::string& path) {
+  Descriptor nameless(open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
+  if (nameless) return OutputFile(path, {}, std::move(nameless));
+  std::string temporary = fmt::format("{}.tmp{}", path, getpid());
+  Descriptor named(open(temporary.c_str(), O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666));
+  if (!named) return Error{ErrorCode::kIo, fmt::format("cannot create the file: {}", std::strerror(errno)), {}, path};
+  return OutputFile(path, std::move(temporary), std::move(named));
+}
+
+OutputFile::~OutputFile() {
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+Result<uint64_t> OutputFile::bytes() const {
+  struct stat status{};
+  if (fstat(fd_.get(), &status) != 0) return Error{ErrorCode::kIo, std::strerror(errno), {}, path_};
+  return static_cast<uint64_t>(status.st_size);
+}
+
+Result<void> OutputFile::commit() {
+  if (temporary_.empty()) {
+    // A nameless file can be linked but not renamed over an existing one, so it gets a name for a moment.
+    const std::string name = fmt::format("{}.tmp{}", path_, getpid());
+    const std::string self = fmt::format("/proc/self/fd/{}", fd_.get());
+    unlink(name.c_str());
+    if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+      return Error{ErrorCode::kIo, fmt::format("cannot name the file: {}", std::strerror(errno)), {}, path_};
+    }
+    temporary_ = name;
+  }
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) {
+    return Error{ErrorCode::kIo, fmt::format("cannot rename the file: {}", std::strerror(errno)), {}, path_};
+  }
+  temporary_.clear();
+  return {};
+}
+
+}  // namespace sluice

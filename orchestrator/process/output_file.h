@@ -1,0 +1,32 @@
+// A file that appears under its name only when complete. Until then it has no name at all where the file system allows it (O_TMPFILE), so
+// that not even being killed leaves a temporary behind.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "common/base/result.h"
+#include "orchestrator/process/descriptor.h"
+
+namespace sluice {
+
+class OutputFile {
+ public:
+  static Result<OutputFile> create(const std::string& path);
+  OutputFile(OutputFile&& other) noexcept
+      : path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})), fd_(std::move(other.fd_)) {}
+  OutputFile& operator=(OutputFile&&) = delete;
+  ~OutputFile();  // without commit() nothing remains
+  int descriptor() const { return fd_.get(); }
+  Result<uint64_t> bytes() const;
+  Result<void> commit();
+
+ private:
+  OutputFile(std::string path, std::string temporary, Descriptor fd)
+      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(std::move(fd)) {}
+  std::string path_;
+  std::string temporary_;  // empty while the file has no name
+  Descriptor fd_;
+};
+
+}  // namespace sluice

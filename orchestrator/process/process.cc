@@ -1,0 +1,167 @@
+#include "orchestrator/process/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+namespace sluice {
+namespace {
+
+// The signal handler may touch only lock-free memory, hence a table of fixed size. A child that finds no room in it is still killed by
+// the parent-death signal.
+std::array<std::atomic<pid_t>, 1024> children;
+std::atomic<int> caught_signal = 0;
+
+void handle_signal(int signal) {
+  caught_signal = signal;
+  for (const std::atomic<pid_t>& child : children) {
+    if (const pid_t pid = child; pid > 0) kill(pid, SIGKILL);
+  }
+}
+
+void remember(pid_t child) {
+  for (std::atomic<pid_t>& entry : children) {
+    pid_t empty = 0;
+    if (entry.compare_exchange_strong(empty, child)) return;
+  }
+}
+
+void forget(pid_t child) {
+  for (std::atomic<pid_t>& entry : children) {
+    pid_t expected = child;
+    if (entry.compare_exchange_strong(expected, 0)) return;
+  }
+}
+
+// Between fork and exec only calls that are safe in a signal handler, for other threads may hold locks.
+[[noreturn]] void become(char* const* arguments, const Streams& streams, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);  // the parent ended before the line above
+  const int fds[3] = {streams.in, streams.out, streams.error};
+  for (int target = 0; target < 3; ++target) {
+    const int fd = fds[target] >= 0 ? fds[target] : open("/dev/null", target == 0 ? O_RDONLY : O_WRONLY);
+    if (fd != target) {
+      dup2(fd, target);
+    } else {
+      fcntl(fd, F_SETFD, 0);
+    }
+  }
+  signal(SIGPIPE, SIG_DFL);
+  execv(arguments[0], arguments);
+  _exit(127);
+}
+
+bool wait_readable(int fd, double seconds) {
+  pollfd entry{fd, POLLIN, 0};
+  timespec end{};
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  const double deadline = end.tv_sec + end.tv_nsec * 1e-9 + seconds;
+  while (true) {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const double left = deadline - (now.tv_sec + now.tv_nsec * 1e-9);
+    if (left <= 0) return false;
+    const int ready = poll(&entry, 1, static_cast<int>(std::min(std::ceil(left * 1e3), 1e9)));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return true;
+  }
+}
+
+}  // namespace
+
+Result<pid_t> start_process(const std::vector<std::string>& arguments, const Streams& streams) {
+  std::vector<char*> pointers;
+  for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
+  pointers.push_back(nullptr);
+  if (interrupted()) return make_error(ErrorCode::kIo, "interrupted");
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child < 0) return make_error(ErrorCode::kIo, "cannot start '{}': {}", arguments[0], std::strerror(errno));
+  if (child == 0) become(pointers.data(), streams, parent);
+  remember(child);
+  if (interrupted()) kill(child, SIGKILL);  // the signal came before the child was remembered
+  return child;
+}
+
+Ending wait_for(pid_t child, std::optional<double> seconds) {
+  Ending ending;
+  if (seconds) {
+    const Descriptor handle = process_handle(child);
+    if (handle && !wait_readable(handle.get(), *seconds)) {
+      kill_process(handle);
+      ending.timed_out = true;
+    }
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  forget(child);
+  if (ending.timed_out) return ending;
+  if (WIFSIGNALED(status)) ending.signal = WTERMSIG(status);
+  if (WIFEXITED(status)) ending.code = WEXITSTATUS(status);
+  return ending;
+}
+
+Descriptor process_handle(pid_t child) { return Descriptor(static_cast<int>(syscall(SYS_pidfd_open, child, 0))); }
+
+void kill_process(const Descriptor& handle) { syscall(SYS_pidfd_send_signal, handle.get(), SIGKILL, nullptr, 0); }
+
+bool is_known_code(int code) { return code == 0 || (code >= 2 && code <= 7); }
+
+std::string ending_text(const Ending& ending) {
+  if (ending.timed_out) return "killed after its time";
+  if (ending.signal != 0) return fmt::format("signal {} ({})", ending.signal, strsignal(ending.signal));
+  return fmt::format("exit code {}", ending.code);
+}
+
+Result<Pipe> make_pipe() {
+  int fds[2];
+  if (pipe2(fds, O_CLOEXEC) != 0) return make_error(ErrorCode::kIo, "cannot make a pipe: {}", std::strerror(errno));
+  return Pipe{Descriptor(fds[0]), Descriptor(fds[1])};
+}
+
+Result<Descriptor> make_memory_file() {
+  Descriptor file(memfd_create("sluice", MFD_CLOEXEC));
+  if (!file) return make_error(ErrorCode::kIo, "cannot make a file in memory: {}", std::strerror(errno));
+  fcntl(file.get(), F_SETFL, O_APPEND);
+  return file;
+}
+
+std::string memory_file_text(const Descriptor& file) {
+  struct stat status{};
+  if (fstat(file.get(), &status) != 0) return {};
+  std::string text(static_cast<size_t>(status.st_size), '\0');
+  const ssize_t count = pread(file.get(), text.data(), text.size(), 0);
+  text.resize(count < 0 ? 0 : static_cast<size_t>(count));
+  return text;
+}
+
+void catch_interrupts() {
+  struct sigaction action{};
+  action.sa_handler = handle_signal;
+  action.sa_flags = SA_RESTART;
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+bool interrupted() { return caught_signal != 0; }
+
+void finish_interrupt() {
+  if (const int signal = caught_signal; signal != 0) {
+    ::signal(signal, SIG_DFL);
+    raise(signal);
+  }
+}
+
+}  // namespace sluice

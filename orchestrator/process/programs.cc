@@ -1,0 +1,89 @@
+#include "orchestrator/process/programs.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstdlib>
+#include <numeric>
+
+namespace sluice {
+namespace {
+
+constexpr std::array kTable = {
+    ProgramRow{"compile", "sluice-compile", "", "compiles an ONNX model, or goes on from a .sg file: all five stages in a pipe"},
+    ProgramRow{"run", "sluice-loader", "", "runs a compiled model on input files"},
+    ProgramRow{"bench", "sluice-loader", "--bench", "measures a compiled model"},
+    ProgramRow{"conformance", "sluice-conformance", "", "compiles, runs and checks every ONNX test case below a folder"},
+    ProgramRow{"preprocess", "sluice-preprocess", "", "stage 1: reads an ONNX model, infers types, folds constants"},
+    ProgramRow{"optimize", "sluice-optimize", "", "stage 2: rewrites the graph into a faster equal one"},
+    ProgramRow{"partition", "sluice-partition", "", "stage 3: gives each node an engine and cuts the graph into subgraphs"},
+    ProgramRow{"subgraph-optimize", "sluice-subgraph-optimize", "", "stage 4: lowers every subgraph to kernels of its engine"},
+    ProgramRow{"build", "sluice-build", "", "stage 5: plans memory and tasks, writes the compiled model"},
+    ProgramRow{"show", "sluice-show", "", "prints a graph or a compiled model as text"},
+    ProgramRow{"as", "sluice-as", "", "turns that text back into a file"},
+    ProgramRow{"verify", "sluice-verify", "", "checks that a file keeps the promise of its level"},
+    ProgramRow{"eval", "sluice-eval", "", "computes a graph's outputs with the reference kernels"},
+    ProgramRow{"diff", "sluice-diff", "", "compares two graphs"},
+};
+
+bool is_executable(const std::string& path) {
+  struct stat status{};
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+std::string own_folder() {
+  char path[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
+  const std::string_view whole(path, length < 0 ? 0 : static_cast<size_t>(length));
+  return std::string(whole.substr(0, whole.rfind('/') + 1));
+}
+
+// Levenshtein's distance, one row at a time.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t change = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = std::exchange(row[j + 1], std::min({change, row[j] + 1, row[j + 1] + 1}));
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::span<const ProgramRow> program_table() { return kTable; }
+
+const ProgramRow* find_verb(std::string_view verb) {
+  const auto* row = std::find_if(kTable.begin(), kTable.end(), [&](const ProgramRow& r) { return r.verb == verb; });
+  return row == kTable.end() ? nullptr : row;
+}
+
+std::string_view nearest_verb(std::string_view verb) {
+  const auto* row = std::min_element(kTable.begin(), kTable.end(), [&](const ProgramRow& a, const ProgramRow& b) {
+    return distance(a.verb, verb) < distance(b.verb, verb);
+  });
+  return distance(row->verb, verb) <= std::max<size_t>(1, row->verb.size() / 3) ? row->verb : std::string_view();
+}
+
+Result<std::string> find_program(const std::string& name) {
+  std::string beside = own_folder() + name;
+  if (is_executable(beside)) return beside;
+  const char* path = std::getenv("PATH");
+  std::string_view folders = path == nullptr ? std::string_view() : std::string_view(path);
+  while (!folders.empty()) {
+    const size_t end = std::min(folders.find(':'), folders.size());
+    std::string candidate = std::string(folders.substr(0, end)) + "/" + name;
+    if (end > 0 && is_executable(candidate)) return candidate;
+    folders.remove_prefix(std::min(end + 1, folders.size()));
+  }
+  return make_error(ErrorCode::kProgramMissing, "the program '{}' is neither in {} nor in PATH", name, own_folder())
+      .with_hint("build all of Sluice, or add its folder to PATH");
+}
+
+}  // namespace sluice

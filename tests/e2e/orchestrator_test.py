@@ -1,0 +1,294 @@
+#!/usr/bin/python3
+"""The orchestrator with stages made of shell: what it starts, what it passes on, what it leaves behind.
+
+usage: orchestrator_test.py FOLDER_OF_PROGRAMS [unittest arguments]
+
+A fake stage notes its arguments in $NOTES/<stage>.args, copies its input and adds a line with its name. $FAIL_<stage> makes it fail with
+that code before it writes anything, $SIGNAL_<stage> end by that signal, $SLEEP_<stage> wait.
+"""
+import json
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import zlib
+
+STAGES = ["preprocess", "optimize", "partition", "subgraph-optimize", "build"]
+FAKE = r"""#!/bin/sh
+name=$(basename "$0"); stage=${name#sluice-}; key=$(echo $stage | tr - _)
+for in; do case $in in --stats=*) stats=${in#--stats=} ;; esac; done
+echo "$@" > "$NOTES/$stage.args"
+eval "fail=\$FAIL_$key signal=\$SIGNAL_$key sleep=\$SLEEP_$key early=\$EARLY_$key"
+[ -n "$early" ] && { echo "$name: error SL1006: early" >&2; exit $early; }
+text=$(if [ "$in" = - ]; then cat; else tail -c +"${SKIP:-1}" "$in"; fi; echo .)
+[ -n "$sleep" ] && { echo $$ > "$NOTES/$stage.pid"; sleep $sleep > /dev/null 2>&1; }
+[ -n "$fail" ] && { echo "$name: error SL2001: broken on purpose" >&2; exit $fail; }
+[ -n "$signal" ] && kill -$signal $$
+[ -n "$stats" ] && printf '\022\007\012\001p\040\007\050\001' > "$stats"
+echo "$name: warning noted" >&2
+[ -n "$BIG" ] && head -c $BIG /dev/zero
+printf '%s%s\n' "${text%.}" "$stage"
+"""
+PROGRAMS = None
+
+
+def graph_header(level, last_stage):
+    """The 128 bytes of common/graphfile/header.h, written independently of it."""
+    head = b"SLUICEG1" + struct.pack("<IBBH4Q", 1, level, last_stage, 0, 0, 0, 0, 0) + bytes(64)
+    return head + struct.pack("<I", zlib.crc32(head)) + bytes(12)
+
+
+class Orchestrator(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.bin, self.notes, self.tmp = (os.path.join(self.folder, d) for d in ("bin", "notes", "tmp"))
+        for folder in (self.bin, self.notes, self.tmp):
+            os.mkdir(folder)
+        for program in ("sluice", "sluice-compile"):
+            shutil.copy(os.path.join(PROGRAMS, program), self.bin)
+        for stage in STAGES:
+            self.fake("sluice-" + stage)
+        self.model = self.path("model.onnx", "model\n")
+        self.out = self.path("model.om")
+
+    def fake(self, name, text=FAKE):
+        path = os.path.join(self.bin, name)
+        with open(path, "w") as file:
+            file.write(text)
+        os.chmod(path, 0o755)
+
+    def path(self, name, text=None):
+        path = os.path.join(self.folder, name)
+        if text is not None:
+            with open(path, "wb") as file:
+                file.write(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    def environment(self, extra):
+        return {"PATH": "/usr/bin:/bin", "NOTES": self.notes, "TMPDIR": self.tmp, **extra}
+
+    def run_sluice(self, *arguments, **extra):
+        return subprocess.run([os.path.join(self.bin, "sluice"), *arguments], capture_output=True, text=True, timeout=60,
+                              env=self.environment(extra))
+
+    def compile(self, *arguments, source=None, **extra):
+        return self.run_sluice("compile", source or self.model, "-o", self.out, *arguments, **extra)
+
+    def arguments_of(self, stage):
+        with open(os.path.join(self.notes, stage + ".args")) as file:
+            return file.read().split()
+
+    def ran(self):
+        return [stage for stage in STAGES if os.path.exists(os.path.join(self.notes, stage + ".args"))]
+
+    def text_of(self, path):
+        with open(path) as file:
+            return file.read()
+
+    def assert_nothing_left(self):
+        left = sorted(set(os.listdir(self.folder)) - {"bin", "notes", "tmp", "model.onnx", "dump"})
+        self.assertEqual(left, [])
+        self.assertEqual(os.listdir(self.tmp), [])
+
+    def test_stages_run_in_order(self):
+        result = self.compile()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(self.text_of(self.out), "model\n" + "".join(stage + "\n" for stage in STAGES))
+        lines = [line.split()[1] for line in result.stderr.splitlines() if line.startswith("sluice-compile: ")]
+        self.assertEqual(lines, STAGES)
+        for stage in STAGES:
+            self.assertIn("sluice-%s: warning noted\n" % stage, result.stderr)
+        self.assertRegex(result.stderr, r"sluice-compile: preprocess +\d+\.\d ms +17 B\n")
+
+    def test_quiet_and_standard_output(self):
+        result = self.run_sluice("compile", "-q", self.model)
+        self.assertEqual(result.returncode, 0)
+        self.assertTrue(result.stdout.endswith("\nbuild\n"))
+        self.assertNotIn("sluice-compile:", result.stderr)
+
+    def test_more_bytes_than_a_pipe_holds(self):
+        result = self.compile(BIG="3000000")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertGreater(os.path.getsize(self.out), 3000000)
+
+    def test_options_go_where_they_are_read(self):
+        result = self.compile("--dim", "n=1", "--dim=m=2", "--profile", "cpu-avx2", "--threads=3", "--verify=each", "--input-shape=x:1,2;y:")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        first = self.arguments_of("preprocess")
+        for option in ("--dim=n=1", "--dim=m=2", "--profile=cpu-avx2", "--threads=3", "--verify=each", "--input-shape=x:1,2;y:"):
+            self.assertIn(option, first)
+        self.assertEqual(first[-1], self.model)
+        for stage in STAGES[1:]:
+            self.assertEqual(self.arguments_of(stage), ["--threads=3", "--verify=each", "-"])
+
+    def test_first_failure_decides_and_alone_speaks(self):
+        for k, stage in enumerate(STAGES):
+            for code in (3, 4, 5, 6, 7):
+                result = self.compile(**{"FAIL_" + stage.replace("-", "_"): str(code)})
+                self.assertEqual(result.returncode, code, stage)
+                self.assertEqual(result.stderr.count("error"), 1, result.stderr)
+                self.assertIn("sluice-%s: error SL2001: broken on purpose\n" % stage, result.stderr)
+                self.assertEqual(result.stderr.count(" ms"), k)
+                self.assert_nothing_left()
+
+    def test_a_later_stage_that_fails_at_once_does_not_hide_an_earlier_one(self):
+        result = self.compile(EARLY_partition="2", FAIL_preprocess="4", SLEEP_preprocess="0.3")
+        self.assertEqual(result.returncode, 4)
+        self.assertNotIn("early", result.stderr)
+        result = self.compile(EARLY_partition="2", BIG="300000")
+        self.assertEqual(result.returncode, 2)
+        self.assertEqual(result.stderr.count("error"), 1)
+        self.assertEqual(result.stderr.count(" ms"), 2)
+        self.assert_nothing_left()
+
+    def test_codes_outside_the_table_and_signals_are_our_bugs(self):
+        for failure, text in (({"FAIL_optimize": "1"}, "sluice-optimize ended with exit code 1"),
+                              ({"SIGNAL_optimize": "SEGV"}, "sluice-optimize ended with signal 11")):
+            result = self.compile(**failure)
+            self.assertEqual(result.returncode, 6)
+            self.assertIn("sluice-compile: error SL8001: " + text, result.stderr)
+            self.assert_nothing_left()
+
+    def test_missing_program_is_named(self):
+        for stage in STAGES:
+            os.rename(os.path.join(self.bin, "sluice-" + stage), self.path("away"))
+            result = self.compile()
+            os.rename(self.path("away"), os.path.join(self.bin, "sluice-" + stage))
+            self.assertEqual(result.returncode, 3)
+            self.assertIn("SL8002: the program 'sluice-%s'" % stage, result.stderr)
+            self.assertEqual(self.ran(), [])
+            self.assert_nothing_left()
+
+    def test_programs_are_found_in_path_too(self):
+        other = self.path("tmp/other")
+        os.mkdir(other)
+        os.rename(os.path.join(self.bin, "sluice-build"), os.path.join(other, "sluice-build"))
+        result = self.compile(PATH=other + ":/usr/bin:/bin")
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_dump_dir(self):
+        dump = self.path("dump")
+        result = self.compile("--dump-dir", dump)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(sorted(os.listdir(dump)), ["%d-%s.sg" % (k + 1, stage) for k, stage in enumerate(STAGES[:4])])
+        for k, stage in enumerate(STAGES):
+            self.assertIn("--dump-dir=%s/%d-%s" % (dump, k + 1, stage), self.arguments_of(stage))
+        for k, stage in enumerate(STAGES[:4]):
+            text = self.text_of("%s/%d-%s.sg" % (dump, k + 1, stage))
+            self.assertEqual(text, "model\n" + "".join(s + "\n" for s in STAGES[:k + 1]))
+        os.remove(self.out)
+        shutil.rmtree(dump)
+        self.assertEqual(self.compile("--dump-dir", dump, FAIL_partition="3").returncode, 3)
+        self.assertEqual(sorted(os.listdir(dump)), ["1-preprocess.sg", "2-optimize.sg"])
+
+    def test_resume_after_the_last_stage_done(self):
+        for level, last in ((1, 1), (1, 2), (2, 3), (3, 4)):
+            source = self.path("from.sg", graph_header(level, last) + b"graph\n")
+            shutil.rmtree(self.notes)
+            os.mkdir(self.notes)
+            result = self.compile("--profile=cpu-generic", source=source, SKIP="129")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(self.ran(), sorted(STAGES[last:], key=STAGES.index))
+            self.assertEqual(self.text_of(self.out), "graph\n" + "".join(stage + "\n" for stage in STAGES[last:]))
+            self.assertIn("--profile=cpu-generic", self.arguments_of(STAGES[last]))
+
+    def test_resume_of_assembled_files_goes_by_level(self):
+        for level, stage in ((1, "optimize"), (2, "subgraph-optimize"), (3, "build")):
+            shutil.rmtree(self.notes)
+            os.mkdir(self.notes)
+            self.assertEqual(self.compile(source=self.path("from.sg", graph_header(level, 0))).returncode, 0)
+            self.assertEqual(self.ran()[0], stage)
+
+    def test_damaged_graph_file(self):
+        header = bytearray(graph_header(1, 2))
+        header[20] ^= 1
+        result = self.compile(source=self.path("from.sg", bytes(header)))
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("SL1003", result.stderr)
+        self.assertEqual(self.ran(), [])
+
+    def test_stats(self):
+        stats = self.path("stats.json")
+        result = self.compile("--stats", stats)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stderr, r"preprocess +\d+\.\d ms +7 nodes")
+        with open(stats) as file:
+            stages = json.load(file)["stages"]
+        self.assertEqual([stage["stage"] for stage in stages], STAGES)
+        self.assertEqual(stages[0]["passes"][0]["name"], "p")
+        self.assertEqual(stages[0]["bytes"], 17)
+        self.assertEqual(os.listdir(self.tmp), [])
+
+    def start_and_wait_for(self, stage):
+        process = subprocess.Popen([os.path.join(self.bin, "sluice-compile"), self.model, "-o", self.out], stderr=subprocess.PIPE,
+                                   env=self.environment({"SLEEP_" + stage: "30"}))
+        note = os.path.join(self.notes, stage + ".pid")
+        deadline = time.monotonic() + 20
+        while not (os.path.exists(note) and self.text_of(note).strip()):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+        return process, int(self.text_of(note))
+
+    def is_running(self, pid):
+        try:
+            return "Z" not in self.text_of("/proc/%d/stat" % pid).rsplit(")", 1)[1][:3]
+        except FileNotFoundError:
+            return False
+
+    def assert_ends(self, pid):
+        deadline = time.monotonic() + 20
+        while self.is_running(pid):
+            self.assertLess(time.monotonic(), deadline, "a stage outlived the orchestrator")
+            time.sleep(0.01)
+
+    def test_killed_halfway_leaves_nothing(self):
+        for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
+            for stage in ("optimize", "build"):
+                process, stage_pid = self.start_and_wait_for(stage)
+                process.send_signal(number)
+                _, errors = process.communicate(timeout=20)
+                self.assertEqual(process.returncode, -number)
+                self.assertNotIn(b"error", errors)
+                self.assert_ends(stage_pid)
+                self.assert_nothing_left()
+                os.remove(os.path.join(self.notes, stage + ".pid"))
+
+    def test_an_old_output_stays_when_compilation_fails(self):
+        self.path("model.om", "old")
+        self.assertEqual(self.compile(FAIL_build="6").returncode, 6)
+        self.assertEqual(self.text_of(self.out), "old")
+        self.assertEqual(self.compile().returncode, 0)
+        self.assertNotEqual(self.text_of(self.out), "old")
+
+    def test_wrong_arguments(self):
+        for arguments in (["compile"], ["compile", "a", "b"], ["compile", "--nothing", "a"], ["nonsense"], []):
+            self.assertEqual(self.run_sluice(*arguments).returncode, 2, arguments)
+        self.assertIn("did you mean 'sluice compile'?", self.run_sluice("compiel").stderr)
+        result = self.run_sluice("compile", self.path("absent.onnx"), "-o", self.out)
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("absent.onnx", result.stderr)
+
+    def test_verbs(self):
+        self.fake("sluice-loader", '#!/bin/sh\necho loader "$@"\n')
+        self.fake("sluice-mine", '#!/bin/sh\necho mine "$@"\n')
+        self.assertEqual(self.run_sluice("run", "m.om", "--threads", "2").stdout, "loader m.om --threads 2\n")
+        self.assertEqual(self.run_sluice("bench", "m.om").stdout, "loader --bench m.om\n")
+        self.assertEqual(self.run_sluice("mine", "x y").stdout, "mine x y\n")
+        help_text = self.run_sluice("--help").stdout
+        for verb in ("compile", "run", "bench", "show", "as", "verify", "eval", "diff", "conformance", *STAGES):
+            self.assertRegex(help_text, r"\n  %s +\w" % verb)
+        missing = self.run_sluice("show", "x")
+        self.assertEqual(missing.returncode, 3)
+        self.assertIn("SL8002: the program 'sluice-show'", missing.stderr)
+
+
+if __name__ == "__main__":
+    PROGRAMS = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)
