@@ -1,5 +1,6 @@
 #include "common/target/profile.h"
 
+#include "common/base/files.h"
 #include "common/base/json.h"
 
 namespace sluice {
@@ -36,9 +37,38 @@ class ProfileReader {
       out.push_back(*element.as_string());
     }
   }
+  // Optional members: absent means none.
+  void read(std::string_view key, std::vector<DescribedEngine>& out) {
+    for_each(key, [&](ProfileReader& element) {
+      DescribedEngine engine;
+      element.read("name", engine.name);
+      element.read_int("cost", engine.cost);
+      element.read("ops", engine.ops);
+      out.push_back(std::move(engine));
+    });
+  }
+  void read(std::string_view key, std::vector<CompositeEngine>& out) {
+    for_each(key, [&](ProfileReader& element) {
+      CompositeEngine composite;
+      element.read("name", composite.name);
+      element.read("members", composite.members);
+      out.push_back(std::move(composite));
+    });
+  }
   const std::string& missing() const { return missing_; }
 
  private:
+  template <typename Function>
+  void for_each(std::string_view key, Function function) {
+    const Json* member = json_.find(key);
+    if (member == nullptr) return;
+    if (member->as_array() == nullptr) return miss(key);
+    for (const Json& element : *member->as_array()) {
+      ProfileReader reader(element);
+      function(reader);
+      if (!reader.missing().empty()) miss(key);
+    }
+  }
   void miss(std::string_view key) {
     if (missing_.empty()) missing_ = key;
   }
@@ -67,6 +97,8 @@ Result<DeviceProfile> parse_profile(std::string_view text) {
   reader.read_int("prefetch_num", profile.prefetch_num);
   reader.read_int("scratch_limit", profile.scratch_limit);
   reader.read("engines", profile.engines);
+  reader.read("described_engines", profile.described_engines);
+  reader.read("composites", profile.composites);
   if (!reader.missing().empty()) {
     return make_error(ErrorCode::kBadJson, "device profile '{}': member '{}' is absent or of the wrong kind", profile.name,
                       reader.missing());
@@ -77,6 +109,12 @@ Result<DeviceProfile> parse_profile(std::string_view text) {
 }  // namespace
 
 Result<DeviceProfile> get_profile(std::string_view name) {
+  if (name.ends_with(".json")) {
+    SLUICE_ASSIGN(const std::string text, read_text(std::string(name)));
+    auto profile = parse_profile(text);
+    if (!profile) profile.error().file = name;
+    return profile;
+  }
   std::string known = "native";
   for (std::string_view text : kProfileTexts) {
     SLUICE_ASSIGN(DeviceProfile profile, parse_profile(text));

@@ -11,6 +11,20 @@
 
 namespace sluice {
 
+// An engine that a profile file describes by the ops it takes, for devices under study and for tests. No stage of this release lowers for
+// it.
+struct DescribedEngine {
+  std::string name;  // one of engine_name's
+  int cost = 0;
+  std::vector<std::string> ops;
+};
+
+// Engines that one subgraph may mix.
+struct CompositeEngine {
+  std::string name;
+  std::vector<std::string> members;
+};
+
 struct DeviceProfile {
   std::string name;           // "cpu-avx512"; `native` is resolved to an explicit profile before it is stored anywhere
   std::string isa;            // "avx512", "avx2" or "generic": what a loader must find on its CPU
@@ -29,9 +43,12 @@ struct DeviceProfile {
   int64_t prefetch_num = 0;
   int64_t scratch_limit = 1 << 20;   // bytes per worker
   std::vector<std::string> engines;  // engine names that exist on this device
+  std::vector<DescribedEngine> described_engines;
+  std::vector<CompositeEngine> composites;
 };
 
-// name: a built-in profile or "native" (detects the CPU and answers cpu-avx512, cpu-avx2 or cpu-generic).
+// name: a built-in profile, "native" (detects the CPU and answers cpu-avx512, cpu-avx2 or cpu-generic), or the path of a .json file like
+// those in common/target/profiles.
 Result<DeviceProfile> get_profile(std::string_view name);
 std::vector<std::string> profile_names();
 // True when this machine's CPU can run code made for the profile's isa.

@@ -1,0 +1,34 @@
+// What the aicore engine takes: contractions with fixed f32 shapes, alone or as the anchor of a Fused body whose other nodes can be its
+// epilogue.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/ir/graph.h"
+
+namespace sluice {
+
+// Empty when aicore can lower the node; else why not.
+std::string aicore_refusal(const Node& node);
+
+bool is_contraction(Op op);  // Conv, MatMul, Gemm: what can be an anchor
+
+// The anchor of a Fused body; null when there is none, or more than one.
+const Node* find_anchor(const Graph& body);
+
+// How the elements of an epilogue operand lie relative to the anchor's result.
+enum class EpilogueShape : uint8_t {
+  kScalar,  // one element
+  kColumn,  // one per channel (Conv) or per last-axis element (MatMul, Gemm)
+  kRow,     // one per element of the last axis but one (MatMul, Gemm)
+  kFull,    // the result's own shape
+};
+// The operand's shape class under broadcasting to `result`; nothing when it is none of these.
+std::optional<EpilogueShape> epilogue_shape(const Type& operand, const Type& result, Op anchor);
+
+// True when an elementwise node can stand in an epilogue: its op, its attributes, and the constants it must have (Clip's bounds, …).
+bool is_epilogue_op(const Node& node);
+
+}  // namespace sluice

@@ -1,0 +1,89 @@
+#include "common/target/engine_table.h"
+
+#include <algorithm>
+
+#include "common/eval/eval.h"
+#include "common/target/aicore.h"
+
+namespace sluice {
+namespace {
+
+std::string host_cpu_refusal(const Node& node) {
+  return is_evaluable(node.op()) ? std::string() : fmt::format("the reference evaluator has no kernel for {}", op_name(node.op()));
+}
+
+std::string rts_refusal(const Node& node) {
+  const bool ours = node.op() == Op::kMemCopy || node.op() == Op::kStreamActive || node.op() == Op::kStreamSwitch;
+  return ours ? std::string() : "only memory copies and stream control";
+}
+
+struct OwnEngine {
+  EngineId id;
+  int cost;
+  std::string (*refusal)(const Node& node);
+};
+
+constexpr OwnEngine kOwn[] = {
+    {EngineId::kAicore, 1, aicore_refusal},
+    {EngineId::kRts, 2, rts_refusal},
+    {EngineId::kHostCpu, 10, host_cpu_refusal},
+};
+
+Error unknown_engine(const DeviceProfile& profile, std::string_view name) {
+  return make_error(ErrorCode::kBadOption, "device profile '{}' names the engine '{}', which this release does not have", profile.name,
+                    name);
+}
+
+Result<EngineRow> described_row(const DeviceProfile& profile, const DescribedEngine& described) {
+  EngineRow row{engine_from_name(described.name), described.cost, nullptr, {}};
+  if (row.id == EngineId::kNone) return unknown_engine(profile, described.name);
+  for (const std::string& name : described.ops) {
+    const auto op = op_from_name(name);
+    if (!op)
+      return make_error(ErrorCode::kBadOption, "device profile '{}': engine '{}' names the unknown op '{}'", profile.name, described.name,
+                        name);
+    row.ops.push_back(*op);
+  }
+  return row;
+}
+
+}  // namespace
+
+const EngineRow* EngineTable::find(EngineId id) const {
+  const auto found = std::find_if(engines.begin(), engines.end(), [&](const EngineRow& row) { return row.id == id; });
+  return found == engines.end() ? nullptr : &*found;
+}
+
+Result<EngineTable> make_engine_table(const DeviceProfile& profile) {
+  EngineTable table;
+  for (const std::string& name : profile.engines) {
+    const auto* own =
+        std::find_if(std::begin(kOwn), std::end(kOwn), [&](const OwnEngine& engine) { return engine_name(engine.id) == name; });
+    if (own == std::end(kOwn)) return unknown_engine(profile, name);
+    table.engines.push_back({own->id, own->cost, own->refusal, {}});
+  }
+  for (const DescribedEngine& described : profile.described_engines) {
+    SLUICE_ASSIGN(EngineRow row, described_row(profile, described));
+    table.engines.push_back(std::move(row));
+  }
+  std::sort(table.engines.begin(), table.engines.end(),
+            [](const EngineRow& a, const EngineRow& b) { return std::pair(a.cost, a.id) < std::pair(b.cost, b.id); });
+  for (const CompositeEngine& composite : profile.composites) {
+    CompositeRow row{engine_from_name(composite.name), {}};
+    if (row.id == EngineId::kNone) return unknown_engine(profile, composite.name);
+    for (const std::string& member : composite.members) {
+      row.members.push_back(engine_from_name(member));
+      if (table.find(row.members.back()) == nullptr) return unknown_engine(profile, member);
+    }
+    table.composites.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::string engine_refusal(const EngineRow& row, const Node& node) {
+  if (row.refusal != nullptr) return row.refusal(node);
+  const bool listed = std::find(row.ops.begin(), row.ops.end(), node.op()) != row.ops.end();
+  return listed ? std::string() : fmt::format("{} is not among its ops", op_name(node.op()));
+}
+
+}  // namespace sluice

@@ -1,0 +1,40 @@
+// The engine table: which engines a device has, what each supports, and what it costs (design section 6). Only engines that this release
+// can lower have a row of their own; others exist where a profile file describes them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/ir/graph.h"
+#include "common/target/profile.h"
+
+namespace sluice {
+
+struct EngineRow {
+  EngineId id = EngineId::kNone;
+  int cost = 0;  // the placer asks in ascending order
+  // Why the engine cannot take the node ("dtype f16, only f32"); empty when it can. Null: `ops` decides.
+  std::string (*refusal)(const Node& node) = nullptr;
+  std::vector<Op> ops;
+};
+
+struct CompositeRow {
+  EngineId id = EngineId::kComposite;
+  std::vector<EngineId> members;
+};
+
+struct EngineTable {
+  std::vector<EngineRow> engines;  // by cost, then by id
+  std::vector<CompositeRow> composites;
+
+  const EngineRow* find(EngineId id) const;
+};
+
+Result<EngineTable> make_engine_table(const DeviceProfile& profile);
+
+// The row's answer for the node, with its reason.
+std::string engine_refusal(const EngineRow& row, const Node& node);
+
+}  // namespace sluice
