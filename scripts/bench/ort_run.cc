@@ -15,7 +15,6 @@
 
 namespace {
 
-using sluice::Error;
 using sluice::ErrorCode;
 using sluice::Json;
 using sluice::Result;
