@@ -57,9 +57,10 @@ struct ContractionPlan {
   int64_t nr = 0;            // lanes * vectors: columns per panel, the packing's last axis
   int64_t panels = 0;        // ceil(n / nr)
   int64_t panel_group = 1;   // panels walked for one row tile before the next row tile
-  int64_t row_blocks = 1;    // blocks along the rows, inside a batch entry
-  int64_t panel_blocks = 1;  // blocks along the panels
-  uint32_t blocks = 1;       // of the launch, all batch entries
+  int64_t batch_blocks = 1;  // blocks along the batch entries (or groups)
+  int64_t row_blocks = 1;    // blocks along the rows of an entry
+  int64_t panel_blocks = 1;  // blocks along the panels of an entry
+  uint32_t blocks = 1;       // of the launch: the product
   bool copy_rows = false;    // conv: rows are copied to scratch instead of read through pointers
 };
 

@@ -1,0 +1,208 @@
+#include "stages/subgraph-optimize/codegen/codegen_testing.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sluice {
+
+RunnableKernel::RunnableKernel(KernelImage image, KernelFunction function, const GeneratedKernel& kernel)
+    : image_(std::move(image)), function_(function), blocks_(kernel.blocks), scratch_(kernel.scratch_bytes / 4 + 16) {}
+
+Result<RunnableKernel> RunnableKernel::load(const GeneratedKernel& kernel) {
+  const std::span<const std::byte> object = kernel.object;
+  SLUICE_ASSIGN(KernelImage image, KernelImage::load({&object, 1}));
+  KernelFunction function = image.find(kernel.entry);
+  if (!function) return make_error(ErrorCode::kCodegen, "the object does not define '{}'", kernel.entry);
+  return RunnableKernel(std::move(image), function, kernel);
+}
+
+void RunnableKernel::run_block(const std::vector<void*>& pointers, uint32_t block) {
+  const auto address = (reinterpret_cast<uintptr_t>(scratch_.data()) + 63) / 64 * 64;
+  // 16 spare floats cover the alignment.
+  const KernelArgs args{pointers.data(), nullptr, reinterpret_cast<void*>(address)};
+  function_(&args, block, blocks_);
+}
+
+void RunnableKernel::run(const std::vector<void*>& pointers) {
+  for (uint32_t block = 0; block < blocks_; ++block) run_block(pointers, block);
+}
+
+std::vector<float> random_floats(size_t count, std::mt19937& random) {
+  std::uniform_real_distribution<float> distribution(-1, 1);
+  std::vector<float> values(count);
+  for (float& value : values) value = distribution(random);
+  return values;
+}
+
+namespace {
+
+double evaluate(const EpilogueInstruction& i, const std::vector<double>& v) {
+  switch (i.op) {
+    case EpilogueOp::kAdd:
+      return v[i.a] + v[i.b];
+    case EpilogueOp::kSub:
+      return v[i.a] - v[i.b];
+    case EpilogueOp::kMul:
+      return v[i.a] * v[i.b];
+    case EpilogueOp::kDiv:
+      return v[i.a] / v[i.b];
+    case EpilogueOp::kMax:
+      return std::isnan(v[i.a]) || v[i.a] > v[i.b] ? v[i.a] : v[i.b];
+    case EpilogueOp::kMin:
+      return std::isnan(v[i.a]) || v[i.a] < v[i.b] ? v[i.a] : v[i.b];
+    case EpilogueOp::kNeg:
+      return -v[i.a];
+    case EpilogueOp::kAbs:
+      return std::fabs(v[i.a]);
+    case EpilogueOp::kRelu:
+      return v[i.a] < 0 ? 0 : v[i.a];
+    case EpilogueOp::kExp:
+      return std::exp(v[i.a]);
+    case EpilogueOp::kTanh:
+      return std::tanh(v[i.a]);
+    case EpilogueOp::kErf:
+      return std::erf(v[i.a]);
+    case EpilogueOp::kSigmoid:
+      return 1 / (1 + std::exp(-v[i.a]));
+    case EpilogueOp::kSqrt:
+      return std::sqrt(v[i.a]);
+    case EpilogueOp::kReciprocal:
+      return 1 / v[i.a];
+    case EpilogueOp::kSelectPositive:
+      return v[i.a] > 0 ? v[i.b] : v[i.c];
+    default:
+      return NAN;
+  }
+}
+
+}  // namespace
+
+double reference_epilogue(const Epilogue& epilogue, double accumulator, const std::function<double(int)>& operand) {
+  if (epilogue.code.empty()) return accumulator;
+  std::vector<double> values;
+  for (const EpilogueInstruction& i : epilogue.code) {
+    if (i.op == EpilogueOp::kAccumulator) {
+      values.push_back(accumulator);
+    } else if (i.op == EpilogueOp::kConstant) {
+      values.push_back(i.constant);
+    } else if (i.op == EpilogueOp::kLoad) {
+      values.push_back(operand(i.a));
+    } else {
+      values.push_back(evaluate(i, values));
+    }
+  }
+  return values.back();
+}
+
+std::vector<double> reference_matmul(const MatMulSpec& s, const float* a, const float* b, const std::vector<const float*>& operands,
+                                     size_t c_elements) {
+  std::vector<double> c(c_elements, 0);
+  int64_t entries = 1;
+  for (const BatchAxis& axis : s.batch) entries *= axis.size;
+  for (int64_t entry = 0; entry < entries; ++entry) {
+    int64_t a0 = 0, b0 = 0, c0 = 0, rest = entry;
+    std::vector<int64_t> o0(operands.size(), 0);
+    for (size_t axis = s.batch.size(); axis-- > 0;) {
+      const int64_t index = rest % s.batch[axis].size;
+      rest /= s.batch[axis].size;
+      a0 += index * s.batch[axis].a_stride;
+      b0 += index * s.batch[axis].b_stride;
+      c0 += index * s.batch[axis].c_stride;
+      for (size_t n = 0; n < operands.size(); ++n) {
+        const auto& strides = s.epilogue.operands[n].batch_strides;
+        if (!strides.empty()) o0[n] += index * strides[axis];
+      }
+    }
+    for (int64_t i = 0; i < s.m; ++i) {
+      for (int64_t j = 0; j < s.n; ++j) {
+        double sum = 0;
+        for (int64_t k = 0; k < s.k; ++k) {
+          sum += double{a[a0 + i * s.a_row_stride + k * s.a_k_stride]} * b[b0 + k * s.b_row_stride + j * s.b_column_stride];
+        }
+        c[c0 + i * s.c_row_stride + j] = reference_epilogue(s.epilogue, sum, [&](int n) {
+          const EpilogueOperand& o = s.epilogue.operands[n];
+          return operands[n][o0[n] + i * o.row_stride + j * o.column_stride];
+        });
+      }
+    }
+  }
+  return c;
+}
+
+namespace {
+
+double conv_sum(const ConvSpec& s, const float* x, const float* weights, int64_t n, int64_t oh, int64_t ow, int64_t co) {
+  const int64_t group_in = s.ci / s.groups, group = co / (s.co / s.groups);
+  const int64_t pixel = s.x_pixel_stride ? s.x_pixel_stride : s.ci;
+  double sum = 0;
+  for (int64_t kh = 0; kh < s.kh; ++kh) {
+    for (int64_t kw = 0; kw < s.kw; ++kw) {
+      const int64_t ih = oh * s.stride_h + kh * s.dilation_h - s.pad_top, iw = ow * s.stride_w + kw * s.dilation_w - s.pad_left;
+      if (ih < 0 || ih >= s.h || iw < 0 || iw >= s.w) continue;
+      const float* from = x + ((n * s.h + ih) * s.w + iw) * pixel + group * group_in;
+      for (int64_t ci = 0; ci < group_in; ++ci) sum += double{from[ci]} * weights[((co * group_in + ci) * s.kh + kh) * s.kw + kw];
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::vector<double> reference_conv(const ConvSpec& s, const float* x, const float* weights, const std::vector<const float*>& operands) {
+  const int64_t stride = s.y_pixel_stride ? s.y_pixel_stride : s.co;
+  const int64_t image = s.oh * s.ow;
+  std::vector<double> y(static_cast<size_t>(s.n * image * stride), 0);
+  for (int64_t pixel = 0; pixel < s.n * image; ++pixel) {
+    for (int64_t co = 0; co < s.co; ++co) {
+      const double sum = conv_sum(s, x, weights, pixel / image, pixel % image / s.ow, pixel % s.ow, co);
+      y[pixel * stride + co] = reference_epilogue(s.epilogue, sum, [&](int n) {
+        const EpilogueOperand& o = s.epilogue.operands[n];
+        const int64_t row =
+            o.batch_strides.empty() ? pixel * o.row_stride : pixel / image * o.batch_strides[0] + pixel % image * o.row_stride;
+        return operands[n][row + co * o.column_stride];
+      });
+    }
+  }
+  return y;
+}
+
+namespace {
+
+void pack_rows(const PackSpec& spec, size_t axis, const float* from, int64_t columns, float*& to) {
+  if (axis == spec.reduction.size()) {
+    for (int64_t j = 0; j < spec.nr; ++j) *to++ = j < columns ? from[j * spec.columns.stride] : 0.0f;
+    return;
+  }
+  for (int64_t i = 0; i < spec.reduction[axis].size; ++i) pack_rows(spec, axis + 1, from + i * spec.reduction[axis].stride, columns, to);
+}
+
+void pack_batch(const PackSpec& spec, size_t axis, const float* from, float*& to) {
+  if (axis == spec.batch.size()) {
+    for (int64_t j = 0; j < spec.columns.size; j += spec.nr) {
+      pack_rows(spec, 0, from + j * spec.columns.stride, std::min(spec.nr, spec.columns.size - j), to);
+    }
+    return;
+  }
+  for (int64_t i = 0; i < spec.batch[axis].size; ++i) pack_batch(spec, axis + 1, from + i * spec.batch[axis].stride, to);
+}
+
+}  // namespace
+
+std::vector<float> reference_pack(const PackSpec& spec, const float* source) {
+  std::vector<float> packed(static_cast<size_t>(packed_elements(spec)));
+  float* to = packed.data();
+  pack_batch(spec, 0, source, to);
+  return packed;
+}
+
+PackSpec conv_weight_packing(const ConvSpec& s, int64_t nr) {
+  const int64_t group_in = s.ci / s.groups, group_out = s.co / s.groups, kernel = s.kh * s.kw;
+  PackSpec spec;
+  spec.batch = {{s.groups, group_out * group_in * kernel}};
+  spec.reduction = {{s.kh, s.kw}, {s.kw, 1}, {group_in, kernel}};
+  spec.columns = {group_out, group_in * kernel};
+  spec.nr = nr;
+  return spec;
+}
+
+}  // namespace sluice

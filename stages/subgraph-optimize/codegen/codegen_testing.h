@@ -1,0 +1,46 @@
+// For tests and the benchmark of the generator: runs kernels, and computes the same results in double precision by the plainest loops.
+#pragma once
+
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "runtime/device/kernel_image.h"
+#include "stages/subgraph-optimize/codegen/codegen.h"
+
+namespace sluice {
+
+// A loaded kernel with its scratch.
+class RunnableKernel {
+ public:
+  static Result<RunnableKernel> load(const GeneratedKernel& kernel);
+  void run(const std::vector<void*>& pointers);
+  void run_block(const std::vector<void*>& pointers, uint32_t block);
+  uint32_t blocks() const { return blocks_; }
+
+ private:
+  RunnableKernel(KernelImage image, KernelFunction function, const GeneratedKernel& kernel);
+  KernelImage image_;
+  KernelFunction function_;
+  uint32_t blocks_;
+  std::vector<float> scratch_;
+};
+
+// Values in [-1, 1].
+std::vector<float> random_floats(size_t count, std::mt19937& random);
+
+// What the epilogue makes of one accumulator; operand(i) answers the element of operand i.
+double reference_epilogue(const Epilogue& epilogue, double accumulator, const std::function<double(int)>& operand);
+
+// All operands are indexed with the spec's own strides. b: always the unpacked operand, at b_row_stride and b_column_stride.
+std::vector<double> reference_matmul(const MatMulSpec& spec, const float* a, const float* b, const std::vector<const float*>& operands,
+                                     size_t c_elements);
+// weights: [co][ci / groups][kh][kw]. Untouched elements of y (a pixel stride wider than co) are 0.
+std::vector<double> reference_conv(const ConvSpec& spec, const float* x, const float* weights, const std::vector<const float*>& operands);
+
+// Packs on the host, by the definition in codegen.h.
+std::vector<float> reference_pack(const PackSpec& spec, const float* source);
+// The PackSpec that a conv's [co][ci / groups][kh][kw] weights need.
+PackSpec conv_weight_packing(const ConvSpec& spec, int64_t nr);
+
+}  // namespace sluice

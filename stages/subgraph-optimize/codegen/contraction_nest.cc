@@ -1,0 +1,77 @@
+#include "stages/subgraph-optimize/codegen/contraction_nest.h"
+
+namespace sluice {
+namespace {
+
+using llvm::Value;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+class NestEmitter {
+ public:
+  NestEmitter(KernelBuilder& builder, const ContractionNest& nest)
+      : b_(builder), nest_(nest), tiles_(ceil_div(nest.rows, nest.plan.rows)) {}
+
+  // Block number = (batch block, panel block, row block), row block fastest: neighbours share weights.
+  void emit() {
+    const ContractionPlan& plan = nest_.plan;
+    Value* block = b_.block();
+    const auto row_range = b_.partition(tiles_, b_.mod(block, plan.row_blocks), plan.row_blocks);
+    const auto panel_range = b_.partition(plan.panels, b_.mod(b_.div(block, plan.row_blocks), plan.panel_blocks), plan.panel_blocks);
+    const auto batch_range = b_.partition(nest_.batch, b_.div(block, plan.row_blocks * plan.panel_blocks), plan.batch_blocks);
+    b_.loop(batch_range.first, batch_range.second, 1, [&](Value* entry) {
+      if (nest_.enter) nest_.enter(entry);
+      b_.loop(panel_range.first, panel_range.second, plan.panel_group, [&](Value* begin) {
+        Value* end = b_.min(b_.add(begin, b_.index(plan.panel_group)), panel_range.second);
+        if (nest_.prepare_panels) nest_.prepare_panels(begin, end);
+        emit_tiles(row_range.first, row_range.second, begin, end);
+      });
+    });
+  }
+
+ private:
+  void emit_tiles(Value* first, Value* last, Value* panel_begin, Value* panel_end) {
+    const int64_t whole = nest_.rows / nest_.plan.rows;
+    b_.loop(first, b_.min(last, b_.index(whole)), 1, [&](Value* tile) { emit_panels(tile, false, panel_begin, panel_end); });
+    if (has_row_tail(nest_)) {
+      // The last tile of all, if this block has it: no iteration or one.
+      b_.loop(b_.index(whole), last, 1, [&](Value* tile) { emit_panels(tile, true, panel_begin, panel_end); });
+    }
+  }
+
+  void emit_panels(Value* tile, bool row_tail, Value* begin, Value* end) {
+    Value* a = nest_.prepare_rows(tile, nest_tile_shape(nest_, row_tail, false).rows);
+    const int64_t whole = nest_.columns / nest_.plan.nr;
+    if (whole > 0) {
+      b_.loop(begin, b_.min(end, b_.index(whole)), 1, [&](Value* panel) { nest_.call(a, tile, panel, row_tail, false); });
+    }
+    if (has_column_tail(nest_)) {
+      b_.loop(b_.index(whole), end, 1, [&](Value* panel) { nest_.call(a, tile, panel, row_tail, true); });
+    }
+  }
+
+  KernelBuilder& b_;
+  const ContractionNest& nest_;
+  int64_t tiles_;
+};
+
+}  // namespace
+
+bool has_row_tail(const ContractionNest& nest) { return nest.rows % nest.plan.rows != 0; }
+bool has_column_tail(const ContractionNest& nest) { return nest.columns % nest.plan.nr != 0; }
+
+TileShape nest_tile_shape(const ContractionNest& nest, bool row_tail, bool column_tail) {
+  const int lanes = nest.plan.lanes;
+  TileShape shape{nest.plan.rows, nest.plan.vectors, lanes, lanes};
+  if (row_tail) shape.rows = static_cast<int>(nest.rows % nest.plan.rows);
+  if (column_tail) {
+    const int rest = static_cast<int>(nest.columns % nest.plan.nr);
+    shape.vectors = static_cast<int>(ceil_div(rest, lanes));
+    shape.active = rest - (shape.vectors - 1) * lanes;
+  }
+  return shape;
+}
+
+void emit_nest(KernelBuilder& builder, const ContractionNest& nest) { NestEmitter(builder, nest).emit(); }
+
+}  // namespace sluice

@@ -1,0 +1,34 @@
+// The loops around the register tiles, shared by MatMul and Conv: which block computes which batch entries, panels and row tiles, and in
+// what order.
+#pragma once
+
+#include "stages/subgraph-optimize/codegen/kernel_builder.h"
+#include "stages/subgraph-optimize/codegen/microkernel.h"
+
+namespace sluice {
+
+struct ContractionNest {
+  int64_t batch = 1;
+  int64_t rows = 1;     // of one batch entry
+  int64_t columns = 1;  // of one batch entry
+  ContractionPlan plan;
+
+  // Once per batch entry of a block, before its tiles. May be empty.
+  std::function<void(llvm::Value* entry)> enter;
+  // Before the tiles that read panels [begin, end). May be empty.
+  std::function<void(llvm::Value* begin, llvm::Value* end)> prepare_panels;
+  // Answers the tile function's first argument for row tile `tile` of `rows` rows.
+  std::function<llvm::Value*(llvm::Value* tile, int rows)> prepare_rows;
+  // Calls the tile function for (rows tail?, columns tail?).
+  std::function<void(llvm::Value* a, llvm::Value* tile, llvm::Value* panel, bool row_tail, bool column_tail)> call;
+};
+
+// Shapes of the up to four tile functions; rows or vectors 0 where there is no such tail.
+TileShape nest_tile_shape(const ContractionNest& nest, bool row_tail, bool column_tail);
+bool has_row_tail(const ContractionNest& nest);
+bool has_column_tail(const ContractionNest& nest);
+
+// Writes the loops into the kernel at the insert point.
+void emit_nest(KernelBuilder& builder, const ContractionNest& nest);
+
+}  // namespace sluice

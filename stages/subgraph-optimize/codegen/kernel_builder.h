@@ -1,0 +1,88 @@
+// Writes LLVM IR for a kernel: constants, addresses, loops, vector loads and stores. Everything here is straight translation; what code to
+// write is decided elsewhere.
+//
+// Include it only in files that emit IR: it brings LLVM's headers.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "stages/subgraph-optimize/codegen/codegen.h"
+
+namespace sluice {
+
+using IrValues = std::vector<llvm::Value*>;
+
+class KernelBuilder {
+ public:
+  explicit KernelBuilder(const DeviceProfile& profile);
+
+  llvm::IRBuilder<>& ir() { return ir_; }
+  llvm::Module& module() { return module_; }
+  const DeviceProfile& profile() const { return profile_; }
+
+  // Functions. begin_* starts a new function with the insert point in its entry block; the caller ends it with ret_void().
+  llvm::Function* begin_kernel(const std::string& entry);  // arguments: KernelArgs*, block, blocks
+  llvm::Function* begin_function(const std::string& name, const std::vector<llvm::Type*>& parameters);  // internal, never inlined
+  void ret_void() { ir_.CreateRetVoid(); }
+  // Kernel arguments; valid in the kernel function only.
+  llvm::Value* pointer_argument(int index);  // KernelArgs.pointers[index]
+  llvm::Value* scratch();
+  llvm::Value* block();  // i64
+
+  // Types and constants.
+  llvm::Type* pointer_type() { return llvm::PointerType::getUnqual(context_); }
+  llvm::Type* float_type() { return llvm::Type::getFloatTy(context_); }
+  llvm::Type* index_type() { return llvm::Type::getInt64Ty(context_); }
+  llvm::Type* vector_type(int lanes) { return llvm::FixedVectorType::get(float_type(), lanes); }
+  llvm::Value* index(int64_t value) { return ir_.getInt64(static_cast<uint64_t>(value)); }
+  llvm::Value* splat(float value, int lanes);
+
+  // Index arithmetic on i64; constants fold.
+  llvm::Value* add(llvm::Value* a, llvm::Value* b) { return ir_.CreateAdd(a, b); }
+  llvm::Value* mul(llvm::Value* a, int64_t b) { return ir_.CreateMul(a, index(b)); }
+  llvm::Value* div(llvm::Value* a, int64_t b) { return ir_.CreateUDiv(a, index(b)); }  // a >= 0
+  llvm::Value* mod(llvm::Value* a, int64_t b) { return ir_.CreateURem(a, index(b)); }
+  llvm::Value* min(llvm::Value* a, llvm::Value* b) { return ir_.CreateSelect(ir_.CreateICmpSLT(a, b), a, b); }
+  // part `which` of `count` of a range of `size`: [begin, end), sizes differ by at most one.
+  std::pair<llvm::Value*, llvm::Value*> partition(int64_t size, llvm::Value* which, int64_t count);
+
+  // Addresses and memory, in elements of float.
+  llvm::Value* at(llvm::Value* pointer, llvm::Value* offset) { return ir_.CreateInBoundsGEP(float_type(), pointer, offset); }
+  llvm::Value* at(llvm::Value* pointer, int64_t offset) { return offset == 0 ? pointer : at(pointer, index(offset)); }
+  llvm::Value* load_float(llvm::Value* pointer);
+  // The first `active` lanes; the others are zero and their memory is not touched.
+  llvm::Value* load_vector(llvm::Value* pointer, int lanes, int active);
+  void store_vector(llvm::Value* vector, llvm::Value* pointer, int active);
+  llvm::Value* broadcast(llvm::Value* scalar, int lanes) { return ir_.CreateVectorSplat(lanes, scalar); }
+  llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c);  // a * b + c, fused where the profile can
+  void prefetch(llvm::Value* pointer, int locality);
+
+  // for (i = begin; i < end; i += step) carried = body(i, carried); answers the carried values after the loop. Nothing runs when begin >=
+  // end.
+  IrValues loop(llvm::Value* begin, llvm::Value* end, int64_t step, IrValues carried,
+                const std::function<IrValues(llvm::Value* i, const IrValues& carried)>& body);
+  void loop(llvm::Value* begin, llvm::Value* end, int64_t step, const std::function<void(llvm::Value* i)>& body);
+  void if_else(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise);
+  // Memory of the function's frame; must be called while the entry block is the insert block's function.
+  llvm::Value* stack(llvm::Type* type, int64_t count);
+
+  Result<GeneratedKernel> finish(const std::string& entry);  // object and entry set
+
+ private:
+  llvm::Value* kernel_member(int member);
+  llvm::Constant* mask(int lanes, int active);
+
+  const DeviceProfile& profile_;
+  llvm::LLVMContext context_;
+  llvm::Module module_;
+  llvm::IRBuilder<> ir_;
+  llvm::Function* kernel_ = nullptr;
+};
+
+}  // namespace sluice

@@ -1,0 +1,205 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "stages/subgraph-optimize/codegen/codegen_testing.h"
+
+namespace sluice {
+namespace {
+
+class MatMulKernel : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    auto profile = get_profile(GetParam());
+    ASSERT_TRUE(profile.ok());
+    profile_ = *profile;
+    if (!cpu_supports(profile_.isa)) GTEST_SKIP() << "this CPU cannot run " << profile_.isa;
+  }
+
+  static size_t extent(const MatMulSpec& s, int64_t BatchAxis::* stride, int64_t rows, int64_t row_stride, int64_t columns,
+                       int64_t column_stride) {
+    int64_t last = (rows - 1) * row_stride + (columns - 1) * column_stride;
+    for (const BatchAxis& axis : s.batch) last += (axis.size - 1) * (axis.*stride);
+    return static_cast<size_t>(last + 1);
+  }
+
+  // Runs the spec three ways where they apply (direct or strided B as given, packed B) and compares with double precision.
+  void check(MatMulSpec s, const std::string& what) {
+    SCOPED_TRACE(what + ": " + canonical_text(s));
+    const auto a = random_floats(extent(s, &BatchAxis::a_stride, s.m, s.a_row_stride, s.k, s.a_k_stride), random_);
+    const auto b = random_floats(extent(s, &BatchAxis::b_stride, s.k, s.b_row_stride, s.n, s.b_column_stride), random_);
+    const size_t c_elements = extent(s, &BatchAxis::c_stride, s.m, s.c_row_stride, s.n, 1);
+    std::vector<std::vector<float>> operands;
+    std::vector<const float*> operand_pointers;
+    for (const EpilogueOperand& o : s.epilogue.operands) {
+      int64_t last = (s.m - 1) * o.row_stride + (s.n - 1) * o.column_stride;
+      for (size_t i = 0; i < o.batch_strides.size(); ++i) last += (s.batch[i].size - 1) * o.batch_strides[i];
+      operands.push_back(random_floats(static_cast<size_t>(last + 1), random_));
+    }
+    for (const auto& operand : operands) operand_pointers.push_back(operand.data());
+    const auto expected = reference_matmul(s, a.data(), b.data(), operand_pointers, c_elements);
+    run(s, a, b, operand_pointers, expected);
+
+    PackSpec pack;
+    for (BatchAxis& axis : s.batch) {
+      if (axis.b_stride != 0) pack.batch.push_back({axis.size, axis.b_stride});
+    }
+    pack.reduction = {{s.k, s.b_row_stride}};
+    pack.columns = {s.n, s.b_column_stride};
+    pack.nr = choose_matmul_plan(s, profile_).nr;
+    int64_t packed_stride = packed_elements(pack);
+    for (const PackAxis& axis : pack.batch) packed_stride /= axis.size;
+    for (size_t i = s.batch.size(); i-- > 0;) {
+      if (s.batch[i].b_stride == 0) continue;
+      s.batch[i].b_stride = packed_stride;
+      packed_stride *= s.batch[i].size;
+    }
+    s.b_packed = true;
+    run(s, a, reference_pack(pack, b.data()), operand_pointers, expected);
+  }
+
+  void run(const MatMulSpec& s, const std::vector<float>& a, const std::vector<float>& b, const std::vector<const float*>& operands,
+           const std::vector<double>& expected) {
+    auto kernel = generate_matmul(s, profile_);
+    ASSERT_TRUE(kernel.ok()) << error_text(kernel.error());
+    auto runnable = RunnableKernel::load(*kernel);
+    ASSERT_TRUE(runnable.ok()) << error_text(runnable.error());
+    constexpr float kUntouched = 12345;
+    std::vector<float> c(expected.size(), kUntouched);
+    std::vector<void*> pointers = {c.data(), const_cast<float*>(a.data()), const_cast<float*>(b.data())};
+    for (const float* operand : operands) pointers.push_back(const_cast<float*>(operand));
+    runnable->run(pointers);
+    const double tolerance = 1e-6 * std::sqrt(static_cast<double>(s.k)) + 3e-6;
+    for (size_t i = 0; i < c.size(); ++i) {
+      if (static_cast<int64_t>(i) % s.c_row_stride >= s.n && s.batch.empty()) {
+        ASSERT_EQ(c[i], kUntouched) << "element " << i;
+      } else if (c[i] != kUntouched) {
+        ASSERT_NEAR(c[i], expected[i], tolerance * std::max(1.0, std::fabs(expected[i]))) << "element " << i;
+      } else {
+        ASSERT_EQ(expected[i], 0) << "element " << i;
+      }
+    }
+  }
+
+  static MatMulSpec dense(int64_t m, int64_t k, int64_t n) {
+    MatMulSpec s;
+    s.m = m, s.n = n, s.k = k;
+    s.a_row_stride = k;
+    s.b_row_stride = n;
+    s.c_row_stride = n;
+    return s;
+  }
+
+  DeviceProfile profile_;
+  std::mt19937 random_{3};
+};
+
+TEST_P(MatMulKernel, RandomSizes) {
+  const auto draw = [&](int64_t high) { return 1 + static_cast<int64_t>(random_() % static_cast<uint64_t>(high)); };
+  for (int i = 0; i < 40; ++i) {
+    const int64_t limit = i < 20 ? 20 : 130;
+    check(dense(draw(limit), draw(limit), draw(limit)), "dense");
+  }
+}
+
+TEST_P(MatMulKernel, Transposes) {
+  for (const bool a : {false, true}) {
+    for (const bool b : {false, true}) {
+      MatMulSpec s = dense(37, 29, 43);
+      if (a) s.a_row_stride = 1, s.a_k_stride = s.m;
+      if (b) s.b_row_stride = 1, s.b_column_stride = s.k;
+      s.c_row_stride = 50;
+      check(s, "transpose");
+    }
+  }
+}
+
+TEST_P(MatMulKernel, BatchWithBroadcast) {
+  MatMulSpec s = dense(9, 17, 21);
+  s.batch = {{3, 0, 2 * 17 * 21, 2 * 9 * 21}, {2, 9 * 17, 17 * 21, 9 * 21}};
+  check(s, "A broadcast over the outer axis");
+  s.batch = {{5, 9 * 17, 0, 2 * 9 * 21}, {2, 0, 0, 9 * 21}};
+  check(s, "B broadcast over both");
+  s = dense(5, 3, 4);
+  s.batch = {{70, 15, 12, 20}};
+  check(s, "more entries than blocks");
+}
+
+TEST_P(MatMulKernel, Vectors) {
+  check(dense(1, 300, 500), "row times matrix");
+  check(dense(300, 200, 1), "matrix times column");
+  check(dense(1, 1, 1), "scalars");
+  check(dense(1, 2000, 3), "dot products");
+}
+
+TEST_P(MatMulKernel, Epilogues) {
+  for (const auto& [m, k, n] : {std::tuple{30, 20, 70}, std::tuple{7, 64, 33}}) {
+    MatMulSpec s = dense(m, k, n);
+    EpilogueBuilder e;
+    int value = e.add(e.accumulator(), e.load(EpilogueOperand::column()));
+    value = e.add(value, e.load(EpilogueOperand::full(n)));
+    s.epilogue = e.finish(e.relu(value));
+    check(s, "bias, residual, relu");
+    EpilogueBuilder gelu;
+    value = gelu.add(gelu.accumulator(), gelu.load(EpilogueOperand::column()));
+    const int erf = gelu.unary(EpilogueOp::kErf, gelu.mul(value, gelu.constant(0.70710678f)));
+    s.epilogue = gelu.finish(gelu.mul(gelu.mul(value, gelu.constant(0.5f)), gelu.add(erf, gelu.constant(1))));
+    check(s, "gelu");
+    EpilogueBuilder row;
+    value = row.mul(row.accumulator(), row.load(EpilogueOperand::row()));
+    s.epilogue = row.finish(row.clip(row.add(value, row.load(EpilogueOperand::scalar())), -0.5f, 0.5f));
+    check(s, "row scale, scalar, clip");
+    s.batch = {{3, m * k, k * n, m * n}};
+    EpilogueBuilder mask;
+    value = mask.add(mask.accumulator(), mask.load({{n}, 0, 1}));
+    s.epilogue = mask.finish(value);
+    check(s, "mask per batch entry");
+  }
+}
+
+TEST_P(MatMulKernel, RefusesNonsense) {
+  MatMulSpec s = dense(4, 4, 4);
+  s.k = 0;
+  EXPECT_FALSE(generate_matmul(s, profile_).ok());
+  s = dense(4, 4, 4);
+  s.epilogue.code = {{EpilogueOp::kAdd, 0, 1}};
+  auto kernel = generate_matmul(s, profile_);
+  ASSERT_FALSE(kernel.ok());
+  EXPECT_EQ(kernel.error().code, ErrorCode::kCodegen);
+  s.epilogue.code = {{EpilogueOp::kLoad, 0}};
+  EXPECT_FALSE(generate_matmul(s, profile_).ok());
+}
+
+TEST_P(MatMulKernel, SameSpecSameBytes) {
+  const MatMulSpec s = dense(20, 30, 40);
+  auto one = generate_matmul(s, profile_);
+  auto two = generate_matmul(s, profile_);
+  ASSERT_TRUE(one.ok() && two.ok());
+  EXPECT_EQ(one->object, two->object);
+  EXPECT_EQ(one->entry, two->entry);
+  auto other = generate_matmul(dense(20, 30, 41), profile_);
+  ASSERT_TRUE(other.ok());
+  EXPECT_NE(one->entry, other->entry);
+}
+
+TEST_P(MatMulKernel, PackKernelAgreesWithItsDefinition) {
+  PackSpec conv{{{2, 7 * 5 * 6}}, {{3, 2}, {2, 1}, {5, 6}}, {7, 30}, 4};
+  PackSpec transposed{{}, {{33, 1}}, {50, 33}, 16};
+  PackSpec direct{{{3, 400}}, {{20, 20}}, {20, 1}, 8};
+  for (const PackSpec& s : {conv, transposed, direct}) {
+    const auto source = random_floats(4000, random_);
+    auto kernel = generate_pack(s, profile_);
+    ASSERT_TRUE(kernel.ok()) << error_text(kernel.error());
+    auto runnable = RunnableKernel::load(*kernel);
+    ASSERT_TRUE(runnable.ok());
+    std::vector<float> packed(static_cast<size_t>(packed_elements(s)), 777.0f);
+    runnable->run({packed.data(), const_cast<float*>(source.data())});
+    EXPECT_EQ(packed, reference_pack(s, source.data()));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Profiles, MatMulKernel, testing::ValuesIn(profile_names()),
+                         [](const auto& info) { return info.param.substr(info.param.find('-') + 1); });
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,218 @@
+#include "stages/subgraph-optimize/codegen/microkernel.h"
+
+#include <algorithm>
+
+#include "stages/subgraph-optimize/codegen/epilogue_emitter.h"
+
+namespace sluice {
+namespace {
+
+using llvm::Value;
+
+// A fused multiply-add answers after 4 cycles and up to two start per cycle: fewer sums in flight leave the unit idle.
+constexpr int kSumsInFlight = 8;
+
+class TileEmitter {
+ public:
+  TileEmitter(KernelBuilder& builder, const TileShape& shape, const TileReduction& reduction, const TileOutput& output)
+      : b_(builder), shape_(shape), reduction_(reduction), output_(output) {
+    // Small tiles keep several sums per element, added up at the end.
+    while (splits_ * shape.rows * shape.vectors < kSumsInFlight && splits_ * 2 <= reduction.length) splits_ *= 2;
+    unroll_ = std::max<int64_t>(splits_, shape.rows * shape.vectors >= 12 ? 4 : 8);
+  }
+
+  llvm::Function* emit(const std::string& name) {
+    std::vector<llvm::Type*> parameters(3, b_.pointer_type());
+    parameters.push_back(b_.index_type());
+    parameters.insert(parameters.end(), output_.operand_rows.size(), b_.pointer_type());
+    function_ = b_.begin_function(name, parameters);
+    IrValues sums(static_cast<size_t>(splits_) * shape_.rows * shape_.vectors, b_.splat(0.0f, shape_.lanes));
+    sums = reduction_.by_pointers ? reduce_by_pointers(sums) : reduce_by_strides(sums);
+    const IrValues results = add_splits(sums);
+    if (is_long(*output_.epilogue, shape_.rows * shape_.vectors)) {
+      finish_in_loop(results);
+    } else {
+      finish_unrolled(results);
+    }
+    b_.ret_void();
+    return function_;
+  }
+
+ private:
+  size_t sum_index(int64_t split, int row, int vector) const {
+    return (static_cast<size_t>(split) * shape_.rows + row) * shape_.vectors + vector;
+  }
+  int active(int vector) const { return vector == shape_.vectors - 1 ? shape_.active : shape_.lanes; }
+
+  // One reduction step: a(i) answers the address of row i's element; bp points at B's row.
+  void step(int64_t u, const std::function<Value*(int)>& a, Value* bp, IrValues& sums) {
+    IrValues columns;
+    for (int j = 0; j < shape_.vectors; ++j) {
+      columns.push_back(b_.load_vector(b_.at(bp, j * shape_.lanes), shape_.lanes, reduction_.b_is_exact ? active(j) : shape_.lanes));
+    }
+    for (int i = 0; i < shape_.rows; ++i) {
+      Value* row = b_.broadcast(b_.load_float(a(i)), shape_.lanes);
+      for (int j = 0; j < shape_.vectors; ++j) {
+        Value*& sum = sums[sum_index(u % splits_, i, j)];
+        sum = b_.multiply_add(row, columns[j], sum);
+      }
+    }
+  }
+
+  IrValues reduce_by_strides(const IrValues& start) {
+    IrValues carried = start;
+    carried.push_back(function_->getArg(0));
+    carried.push_back(function_->getArg(1));
+    const auto steps = [&](IrValues values, int64_t count) {
+      Value* bp = values.back();
+      values.pop_back();
+      Value* ap = values.back();
+      values.pop_back();
+      for (int64_t u = 0; u < count; ++u) {
+        step(
+            u, [&](int i) { return b_.at(ap, i * reduction_.row_stride + u * reduction_.k_stride); }, b_.at(bp, u * reduction_.b_stride),
+            values);
+      }
+      values.push_back(b_.at(ap, count * reduction_.k_stride));
+      values.push_back(b_.at(bp, count * reduction_.b_stride));
+      return values;
+    };
+    const int64_t whole = reduction_.length / unroll_ * unroll_;
+    carried =
+        b_.loop(b_.index(0), b_.index(whole), unroll_, carried, [&](Value*, const IrValues& values) { return steps(values, unroll_); });
+    carried = steps(carried, reduction_.length - whole);
+    carried.resize(start.size());
+    return carried;
+  }
+
+  IrValues reduce_by_pointers(const IrValues& start) {
+    IrValues carried = start;
+    carried.push_back(function_->getArg(0));
+    carried.push_back(function_->getArg(1));
+    carried = b_.loop(b_.index(0), b_.index(reduction_.segments), 1, carried, [&](Value*, const IrValues& values) {
+      IrValues next = values;
+      Value* bp = next.back();
+      next.pop_back();
+      Value* table = next.back();
+      next.pop_back();
+      IrValues rows;
+      for (int i = 0; i < shape_.rows; ++i) {
+        rows.push_back(b_.ir().CreateLoad(b_.pointer_type(), b_.ir().CreateConstInBoundsGEP1_64(b_.pointer_type(), table, i)));
+      }
+      next = reduce_segment(rows, bp, next);
+      next.insert(next.end() - 1, b_.ir().CreateConstInBoundsGEP1_64(b_.pointer_type(), table, reduction_.table_rows));
+      return next;
+    });
+    carried.resize(start.size());
+    return carried;
+  }
+
+  // Answers the sums and, last, B's pointer after the segment.
+  IrValues reduce_segment(const IrValues& rows, Value* bp, IrValues carried) {
+    carried.push_back(bp);
+    const auto steps = [&](Value* k, IrValues values, int64_t count) {
+      Value* p = values.back();
+      values.pop_back();
+      for (int64_t u = 0; u < count; ++u) {
+        step(u, [&](int i) { return b_.at(b_.at(rows[i], k), u); }, b_.at(p, u * reduction_.b_stride), values);
+      }
+      values.push_back(b_.at(p, count * reduction_.b_stride));
+      return values;
+    };
+    const int64_t whole = reduction_.length / unroll_ * unroll_;
+    carried = b_.loop(b_.index(0), b_.index(whole), unroll_, carried,
+                      [&](Value* k, const IrValues& values) { return steps(k, values, unroll_); });
+    return steps(b_.index(whole), carried, reduction_.length - whole);
+  }
+
+  IrValues add_splits(const IrValues& sums) {
+    const size_t count = static_cast<size_t>(shape_.rows) * shape_.vectors;
+    IrValues results = sums;
+    for (size_t width = results.size() / 2; width >= count && results.size() > count; width /= 2) {
+      for (size_t n = 0; n < width; ++n) results[n] = b_.ir().CreateFAdd(results[n], results[n + width]);
+      results.resize(width);
+    }
+    return results;
+  }
+
+  Value* operand_address(int operand, Value* row, int vector) {
+    const OperandRows& rows = output_.operand_rows[operand];
+    const int64_t column = vector * shape_.lanes * output_.epilogue->operands[operand].column_stride;
+    Value* pointer = function_->getArg(static_cast<unsigned>(4 + operand));
+    Value* r = b_.add(function_->getArg(3), row);
+    Value* offset = nullptr;
+    if (rows.image_rows == 0) {
+      if (rows.row_stride == 0) return b_.at(pointer, column);
+      offset = b_.mul(r, rows.row_stride);
+    } else {
+      offset = b_.add(b_.mul(b_.div(r, rows.image_rows), rows.image_stride), b_.mul(b_.mod(r, rows.image_rows), rows.row_stride));
+    }
+    return b_.at(b_.at(pointer, offset), column);
+  }
+
+  Value* load_operand(int operand, Value* row, int vector) {
+    Value* address = operand_address(operand, row, vector);
+    if (output_.epilogue->operands[operand].column_stride == 0) return b_.broadcast(b_.load_float(address), shape_.lanes);
+    return b_.load_vector(address, shape_.lanes, active(vector));
+  }
+
+  bool is_same_for_all_rows(int operand) const {
+    return output_.operand_rows[operand].row_stride == 0 && output_.operand_rows[operand].image_rows == 0;
+  }
+
+  // Operands that all rows share, loaded once.
+  IrValues shared_operands(int vector) {
+    IrValues shared(output_.operand_rows.size(), nullptr);
+    for (size_t n = 0; n < shared.size(); ++n) {
+      const int operand = static_cast<int>(n);
+      if (is_same_for_all_rows(operand)) shared[n] = load_operand(operand, b_.index(0), vector);
+    }
+    return shared;
+  }
+
+  void finish_vector(Value* sum, Value* row, int vector, const IrValues& shared) {
+    Value* result = emit_epilogue(b_, *output_.epilogue, sum,
+                                  [&](int operand) { return shared[operand] ? shared[operand] : load_operand(operand, row, vector); });
+    Value* address = b_.at(b_.at(function_->getArg(2), b_.mul(row, output_.row_stride)), vector * shape_.lanes);
+    b_.store_vector(result, address, active(vector));
+  }
+
+  void finish_unrolled(const IrValues& results) {
+    for (int j = 0; j < shape_.vectors; ++j) {
+      const IrValues shared = shared_operands(j);
+      for (int i = 0; i < shape_.rows; ++i) finish_vector(results[sum_index(0, i, j)], b_.index(i), j, shared);
+    }
+  }
+
+  void finish_in_loop(const IrValues& results) {
+    Value* buffer = b_.stack(b_.vector_type(shape_.lanes), static_cast<int64_t>(results.size()));
+    for (size_t n = 0; n < results.size(); ++n) {
+      b_.store_vector(results[n], b_.at(buffer, static_cast<int64_t>(n) * shape_.lanes), shape_.lanes);
+    }
+    std::vector<IrValues> shared;
+    for (int j = 0; j < shape_.vectors; ++j) shared.push_back(shared_operands(j));
+    b_.loop(b_.index(0), b_.index(shape_.rows), 1, [&](Value* row) {
+      Value* sums = b_.at(buffer, b_.mul(row, shape_.vectors * shape_.lanes));
+      for (int j = 0; j < shape_.vectors; ++j) {
+        finish_vector(b_.load_vector(b_.at(sums, j * shape_.lanes), shape_.lanes, shape_.lanes), row, j, shared[j]);
+      }
+    });
+  }
+
+  KernelBuilder& b_;
+  const TileShape& shape_;
+  const TileReduction& reduction_;
+  const TileOutput& output_;
+  llvm::Function* function_ = nullptr;
+  int64_t splits_ = 1;
+  int64_t unroll_ = 4;
+};
+
+}  // namespace
+
+llvm::Function* emit_tile(KernelBuilder& builder, const std::string& name, const TileShape& shape, const TileReduction& reduction,
+                          const TileOutput& output) {
+  return TileEmitter(builder, shape, reduction, output).emit(name);
+}
+
+}  // namespace sluice

@@ -1,0 +1,52 @@
+// The register tile: rows x (vectors * lanes) sums of products held in registers over the whole reduction, then the epilogue and the
+// stores.
+//
+// The shape of the loop follows the GotoBLAS/BLIS micro-kernel (Van Zee and van de Geijn, "BLIS", ACM TOMS 2015): per reduction step,
+// `vectors` loads of B and `rows` broadcasts of A feed rows * vectors multiply-adds. Strides along rows and reduction are constants, so
+// that all rows are addressed from one register.
+#pragma once
+
+#include "stages/subgraph-optimize/codegen/kernel_builder.h"
+
+namespace sluice {
+
+struct TileShape {
+  int rows = 1;
+  int vectors = 1;
+  int lanes = 1;
+  int active = 1;  // lanes of the last vector that exist in the output; the others are neither loaded from operands nor stored
+  bool operator==(const TileShape&) const = default;
+};
+
+struct TileReduction {
+  int64_t length = 1;    // steps in a row: a contiguous run of the reduction
+  int64_t segments = 1;  // runs
+  // Not by_pointers: A(i, k) = a[i * row_stride + k * k_stride] and segments is 1. By pointers: `a` is a table of float pointers
+  // [segments][table_rows] and A(i, s * length + k) = table[s][i][k].
+  bool by_pointers = false;
+  int64_t table_rows = 0;
+  int64_t row_stride = 0, k_stride = 1;
+  int64_t b_stride = 0;     // floats from one step of B to the next
+  bool b_is_exact = false;  // B holds only existing columns: the last vector is loaded with a mask
+};
+
+// Where an epilogue operand's rows lie: row r is at (r / image_rows) * image_stride + (r % image_rows) * row_stride, or r * row_stride when
+// image_rows is 0.
+struct OperandRows {
+  int64_t row_stride = 0;
+  int64_t image_stride = 0;
+  int64_t image_rows = 0;
+};
+
+struct TileOutput {
+  int64_t row_stride = 0;
+  const Epilogue* epilogue = nullptr;
+  std::vector<OperandRows> operand_rows;  // one per operand
+};
+
+// Writes an internal function void(a, b, c, row, operands...): a, b, c point at the tile; row (i64) is its first row, which operands are
+// addressed with; each operand pointer is already at the tile's first column and batch entry.
+llvm::Function* emit_tile(KernelBuilder& builder, const std::string& name, const TileShape& shape, const TileReduction& reduction,
+                          const TileOutput& output);
+
+}  // namespace sluice

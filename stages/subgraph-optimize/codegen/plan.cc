@@ -1,0 +1,136 @@
+#include "stages/subgraph-optimize/codegen/plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sluice {
+namespace {
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+struct Tile {
+  int lanes, vectors, rows;
+};
+
+// Cycles of one reduction step of a tile: the busiest of the multiply-add and the load units. Full-width operations of a 512-bit machine
+// take both halves of its units (true of the cores with double-pumped units, harmless for the others).
+double step_cycles(const Tile& tile, const DeviceProfile& profile) {
+  const double width = tile.lanes * 32 > 256 ? 1.0 : 0.5;
+  const double slow = profile.fused_multiply_add ? 1.0 : 1.4;
+  const double multiply_adds = tile.rows * tile.vectors * width * slow;
+  const double loads = tile.vectors * width + tile.rows * 0.5;
+  return std::max(multiply_adds, loads);
+}
+
+double tile_cycles(const Tile& tile, int64_t reduction, const DeviceProfile& profile) {
+  constexpr double kCall = 25;
+  constexpr double kPerStore = 1.5;
+  return static_cast<double>(reduction) * step_cycles(tile, profile) + kCall + kPerStore * tile.rows * tile.vectors;
+}
+
+// More rows than the first cache has ways, at a distance that maps them all to one set, push each other out.
+double conflict_factor(const Tile& tile, const ContractionSize& size) {
+  if (size.row_bytes == 0 || size.row_bytes % 2048 != 0) return 1;
+  const int ways_used = size.row_bytes % 4096 == 0 ? tile.rows : ceil_div(tile.rows, 2);
+  return ways_used > 7 ? 1.3 : 1;
+}
+
+double panel_cycles(const Tile& tile, const ContractionSize& size, int64_t columns, const DeviceProfile& profile) {
+  Tile used = tile;
+  used.vectors = static_cast<int>(ceil_div(columns, tile.lanes));
+  const double full = tile_cycles(used, size.reduction, profile) + size.row_cycles * used.rows;
+  const int64_t rest = size.rows % tile.rows;
+  double total = full * static_cast<double>(size.rows / tile.rows);
+  if (rest > 0) {
+    used.rows = static_cast<int>(rest);
+    total += tile_cycles(used, size.reduction, profile) + size.row_cycles * used.rows;
+  }
+  return total * conflict_factor(tile, size);
+}
+
+double entry_cycles(const Tile& tile, const ContractionSize& size, const DeviceProfile& profile) {
+  const int64_t nr = int64_t{tile.lanes} * tile.vectors;
+  const int64_t rest = size.columns % nr;
+  double total = static_cast<double>(size.columns / nr) * panel_cycles(tile, size, nr, profile);
+  if (rest > 0) total += panel_cycles(tile, size, rest, profile);
+  return total;
+}
+
+Tile choose_tile(const ContractionSize& size, const DeviceProfile& profile) {
+  Tile best{};
+  double best_cycles = 0;
+  const int temporaries = profile.fused_multiply_add ? 1 : 2;
+  for (int lanes = profile.vector_bits / 32; lanes >= 4; lanes /= 2) {
+    for (int vectors = 1; vectors <= 6; ++vectors) {
+      if (vectors > 1 && int64_t{lanes} * (vectors - 1) >= size.columns) break;
+      const int most = (profile.vector_registers - vectors - temporaries) / vectors;
+      for (int rows = 1; rows <= std::min<int64_t>(most, size.rows); ++rows) {
+        const Tile tile{lanes, vectors, rows};
+        const double cycles = entry_cycles(tile, size, profile);
+        if (best.rows == 0 || cycles < best_cycles) {
+          best = tile;
+          best_cycles = cycles;
+        }
+      }
+    }
+  }
+  return best;
+}
+
+// The divisor-like count of parts, at most `limit`, that leaves the largest part smallest; among equals the fewest parts.
+int64_t even_parts(int64_t items, int64_t limit) {
+  limit = std::clamp<int64_t>(limit, 1, items);
+  return ceil_div(items, ceil_div(items, limit));
+}
+
+// Blocks: enough to keep many threads busy evenly, few enough that each is worth a launch.
+void choose_blocks(const ContractionSize& size, double cycles, const DeviceProfile& profile, ContractionPlan& plan) {
+  constexpr double kBlockCycles = 40000;
+  constexpr int64_t kMostBlocks = 32;
+  const int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(cycles * static_cast<double>(size.batch) / kBlockCycles), 1, kMostBlocks);
+  const int64_t tiles = ceil_div(size.rows, plan.rows);
+  const int64_t panel_bytes = plan.nr * size.reduction * 4;
+  const int64_t per_entry = std::max<int64_t>(1, wanted / size.batch);
+  plan.batch_blocks = even_parts(size.batch, wanted);  // many small batch entries: several in a block
+  // Panels that stay in the second cache while row tiles pass by.
+  const int64_t group_limit = std::max<int64_t>(1, profile.l2_bytes / 2 / std::max<int64_t>(1, panel_bytes));
+  if (plan.panels <= group_limit) {
+    plan.panel_group = plan.panels;
+    plan.row_blocks = even_parts(tiles, per_entry);
+    if (plan.row_blocks * 2 <= per_entry) plan.panel_blocks = even_parts(plan.panels, per_entry / plan.row_blocks);
+  } else {
+    const int64_t groups = ceil_div(plan.panels, group_limit);
+    plan.panel_blocks = even_parts(plan.panels, std::max(std::min(per_entry, plan.panels), groups));
+    if (plan.panel_blocks > per_entry) plan.panel_blocks = std::max<int64_t>(1, per_entry);
+    if (plan.panel_blocks * 2 <= per_entry) plan.row_blocks = even_parts(tiles, per_entry / plan.panel_blocks);
+    plan.panel_group = group_limit;
+  }
+  plan.panel_group = std::min(plan.panel_group, ceil_div(plan.panels, plan.panel_blocks));
+}
+
+}  // namespace
+
+ContractionPlan choose_plan(const ContractionSize& size, const DeviceProfile& profile) {
+  const Tile tile = choose_tile(size, profile);
+  ContractionPlan plan;
+  plan.lanes = tile.lanes;
+  plan.vectors = tile.vectors;
+  plan.rows = tile.rows;
+  plan.nr = int64_t{tile.lanes} * tile.vectors;
+  plan.panels = ceil_div(size.columns, plan.nr);
+  choose_blocks(size, entry_cycles(tile, size, profile), profile, plan);
+  plan.blocks = static_cast<uint32_t>(plan.batch_blocks * plan.row_blocks * plan.panel_blocks);
+  return plan;
+}
+
+ContractionPlan choose_matmul_plan(const MatMulSpec& spec, const DeviceProfile& profile) {
+  ContractionSize size;
+  size.rows = spec.m;
+  size.columns = spec.n;
+  size.reduction = spec.k;
+  for (const BatchAxis& axis : spec.batch) size.batch *= axis.size;
+  size.row_bytes = spec.a_row_stride * 4;
+  return choose_plan(size, profile);
+}
+
+}  // namespace sluice

@@ -1,0 +1,21 @@
+// The cost model behind choose_matmul_plan and choose_conv_plan.
+#pragma once
+
+#include "stages/subgraph-optimize/codegen/codegen.h"
+
+namespace sluice {
+
+// A contraction as the tiling sees it.
+struct ContractionSize {
+  int64_t rows = 1;       // of one batch entry: M, or n * oh * ow
+  int64_t columns = 1;    // of one batch entry: N, or co / groups
+  int64_t reduction = 1;  // K, or kh * kw * ci / groups
+  int64_t batch = 1;      // batch entries, or groups
+  int64_t row_bytes = 0;  // from one row of A to the next, 0 when rows have no common stride
+  // Work per tile besides the products, in cycles: finding row pointers or copying rows.
+  double row_cycles = 0;
+};
+
+ContractionPlan choose_plan(const ContractionSize& size, const DeviceProfile& profile);
+
+}  // namespace sluice
