@@ -43,7 +43,7 @@ ALLOWED = {
     "runtime": RUNTIME,
     "runtime/loader": [BASE, SYMBOLIC, TENSORFILE, "common/target/profile.h", "runtime/device", "runtime/executor", "runtime/engines"],
     "runtime/device": [BASE, SYMBOLIC, "common/target/profile.h", "runtime/loader"],
-    "orchestrator": [BASE, WIRE, TENSORFILE, "common/graphfile/header.h"],
+    "orchestrator": [BASE, WIRE, TENSORFILE, "common/graphfile/header.h", "runtime/loader/om_format.h"],
     "scripts": [BASE, TENSORFILE],
     "tests": ["common", "runtime", "stages"],
 }
