@@ -47,8 +47,9 @@ ALLOWED = {
     "scripts": [BASE, TENSORFILE],
     "tests": ["common", "runtime", "stages"],
 }
-# A test beside its code may read and print graphs, evaluate and verify them.
-ALSO_IN_TESTS = UP_TO_PASS + OM_FORMAT + KERNEL_ABI
+# A test beside its code, and x_testing.h shared by several, may read and print graphs, evaluate and verify them, and call kernels.
+ALSO_IN_TESTS = UP_TO_PASS + OM_FORMAT + KERNEL_ABI + ["runtime/device/kernel_image.h"]
+TEST_ENDINGS = ("_test.cc", "_testing.cc", "_testing.h")
 
 # Headers of other projects that only some files may include: pattern -> folders or files.
 ONLY_IN = {
@@ -82,7 +83,7 @@ def check_layers(path, text):
                 yield f"{path}:{line}: only {', '.join(places)} may include {header}"
         if not header.startswith(("common/", "stages/", "runtime/", "orchestrator/", "scripts/", "tests/")):
             continue
-        allowed = ALLOWED.get(own, []) + [own_root(path)] + (ALSO_IN_TESTS if path.endswith("_test.cc") else [])
+        allowed = ALLOWED.get(own, []) + [own_root(path)] + (ALSO_IN_TESTS if path.endswith(TEST_ENDINGS) else [])
         if own is None or not any(inside(header, place) for place in allowed):
             yield f"{path}:{line}: {own or folder} may not include {header}"
 
