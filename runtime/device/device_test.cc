@@ -1,0 +1,178 @@
+// What every device must do: each block of a launch once, on any threads, its writes seen by who waits for it.
+#include "runtime/device/device.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "runtime/device/task_queue.h"
+
+namespace sluice {
+namespace {
+
+class DeviceTest : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Threads, DeviceTest, ::testing::Values(1, 2, 3, 8));
+
+constexpr uint32_t kBlocks = 37;
+
+void count_block(const KernelArgs* args, uint32_t block, uint32_t blocks) {
+  ASSERT_EQ(blocks, kBlocks);
+  ++static_cast<uint32_t*>(args->pointers[0])[block];
+}
+
+TEST_P(DeviceTest, RunsEveryBlockOnce) {
+  Device device(GetParam());
+  Scratch scratch;
+  std::vector<uint32_t> counts(kBlocks, 0);
+  void* operands[] = {counts.data()};
+  const Launch launch{.kernel = count_block, .operands = operands, .blocks = kBlocks};
+  for (uint32_t round = 1; round <= 2000; ++round) {
+    const Device::Seat seat(device);
+    const int slot = device.begin(launch);
+    ASSERT_GE(slot, 0);
+    device.help(slot, scratch);
+    device.wait_any({&slot, 1});
+    ASSERT_TRUE(device.finished(slot));
+    device.end(slot);
+    ASSERT_EQ(counts, std::vector<uint32_t>(kBlocks, round));
+  }
+}
+
+TEST_P(DeviceTest, WakesThreadsThatFellAsleep) {
+  Device device(GetParam());
+  Scratch scratch;
+  std::vector<uint32_t> counts(kBlocks, 0);
+  void* operands[] = {counts.data()};
+  const Launch launch{.kernel = count_block, .operands = operands, .blocks = kBlocks};
+  for (int round = 0; round < 20; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const Device::Seat seat(device);
+    const int slot = device.begin(launch);
+    if (device.threads() == 1) device.help(slot, scratch);  // else the device's own threads must do it alone
+    while (!device.finished(slot)) device.wait_any({&slot, 1});
+    device.end(slot);
+  }
+  EXPECT_EQ(counts, std::vector<uint32_t>(kBlocks, 20));
+}
+
+TEST_P(DeviceTest, KeepsManyLaunchesInFlight) {
+  Device device(GetParam());
+  Scratch scratch;
+  std::vector<std::vector<uint32_t>> counts(Device::kSlots, std::vector<uint32_t>(kBlocks, 0));
+  std::vector<void*> operands;
+  for (auto& c : counts) operands.push_back(c.data());
+  const Device::Seat seat(device);
+  std::vector<int> slots;
+  for (int i = 0; i < Device::kSlots; ++i) {
+    slots.push_back(device.begin({.kernel = count_block, .operands = &operands[static_cast<size_t>(i)], .blocks = kBlocks}));
+  }
+  EXPECT_EQ(device.begin({.kernel = count_block, .operands = operands.data(), .blocks = kBlocks}), -1);
+  for (const int slot : slots) {
+    device.help(slot, scratch);
+    device.wait_any({&slot, 1});
+    device.end(slot);
+  }
+  for (const auto& c : counts) EXPECT_EQ(c, std::vector<uint32_t>(kBlocks, 1));
+}
+
+std::atomic<int> busy{0};
+std::atomic<int> most_busy{0};
+
+void note_busy(const KernelArgs*, uint32_t, uint32_t) {
+  const int now = ++busy;
+  int most = most_busy.load();
+  while (now > most && !most_busy.compare_exchange_weak(most, now)) {
+  }
+  std::this_thread::sleep_for(std::chrono::microseconds(200));
+  --busy;
+}
+
+// One walker too many waits; a thread of the device inside a block when a walker sits down finishes that block, so one more may be busy for
+// the length of a block.
+TEST_P(DeviceTest, KeepsAtMostItsThreadsBusy) {
+  busy = most_busy = 0;
+  Device device(GetParam());
+  TaskQueue queue;
+  queue.tasks.assign(20, {.blocks = 4, .kernel = note_busy});
+  queue.streams.resize(1);
+  for (uint32_t t = 0; t < 20; ++t) queue.streams[0].push_back(t);
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i) {
+    callers.emplace_back([&] {
+      Walk walk(queue);
+      void* const no_operands = nullptr;
+      EXPECT_TRUE(walk.run(device, &no_operands, {}));
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_LE(most_busy, GetParam() + std::min(3, GetParam() - 1));
+}
+
+TEST_P(DeviceTest, GivesAlignedScratchOfItsOwnToEachThread) {
+  Device device(GetParam());
+  auto fill = +[](const KernelArgs* args, uint32_t block, uint32_t) {
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(args->scratch) % 64, 0u);
+    auto* words = static_cast<uint32_t*>(args->scratch);
+    for (uint32_t i = 0; i < 1000; ++i) words[i] = block;
+    for (uint32_t i = 0; i < 1000; ++i) EXPECT_EQ(words[i], block);
+  };
+  TaskQueue queue{.tasks = {{.blocks = 64, .scratch_bytes = 4000, .kernel = fill}}, .streams = {{0}}};
+  Walk walk(queue);
+  void* const no_operands = nullptr;
+  EXPECT_TRUE(walk.run(device, &no_operands, {}));
+}
+
+TEST_P(DeviceTest, FlushesDenormalsWhereAskedOnEveryThread) {
+  Device device(GetParam());
+  auto halve = +[](const KernelArgs* args, uint32_t block, uint32_t) {
+    volatile float tiny = std::ldexp(1.0f, -126);
+    volatile float half = 0.5f;
+    static_cast<float*>(args->pointers[0])[block] = tiny * half;
+  };
+  std::vector<float> out(64, -1.0f);
+  void* operands[] = {out.data()};
+  for (const bool flush : {true, false, true}) {
+    TaskQueue queue{.tasks = {{.flush_denormals = flush, .blocks = 64, .kernel = halve}}, .streams = {{0}}};
+    Walk walk(queue);
+    ASSERT_TRUE(walk.run(device, operands, {}));
+    for (const float x : out) EXPECT_EQ(x == 0.0f, flush);
+  }
+}
+
+// The first failure in task order is reported, nothing begins after it, and the walk can be used again.
+TEST_P(DeviceTest, ReportsTheFirstFailureInTaskOrder) {
+  Device device(GetParam());
+  static std::atomic<bool> fails;
+  static std::atomic<int> ran;
+  auto call = +[](const void* state, void* const*) -> Result<void> {
+    ++ran;
+    if (fails && state != nullptr) return make_error(ErrorCode::kBadValue, "{}", static_cast<const char*>(state));
+    return {};
+  };
+  TaskQueue queue;
+  queue.tasks = {{.call = call}, {.call = call, .call_state = "second"}, {.call = call, .call_state = "third"}, {.call = call}};
+  queue.streams = {{0, 1, 2, 3}};
+  Walk walk(queue);
+  void* const no_operands = nullptr;
+  for (const bool failing : {true, false}) {
+    fails = failing;
+    ran = 0;
+    const auto done = walk.run(device, &no_operands, {});
+    ASSERT_EQ(done.ok(), !failing);
+    if (failing) {
+      EXPECT_EQ(done.error().message, "second");
+    }
+    EXPECT_EQ(ran, failing ? 2 : 4);
+  }
+}
+
+TEST(SharedDevice, IsOnePerNumberOfThreads) {
+  const auto two = shared_device(2);
+  EXPECT_EQ(two, shared_device(2));
+  EXPECT_NE(two, shared_device(3));
+  EXPECT_EQ(shared_device(0)->threads(), 1);
+}
+
+}  // namespace
+}  // namespace sluice
