@@ -158,6 +158,14 @@ Result<void> write_file(const std::string& path, std::span<const std::byte> byte
 
 Result<void> write_text(const std::string& path, std::string_view text) { return write_file(path, std::as_bytes(std::span(text))); }
 
+std::string file_name_of(std::string_view name) {
+  std::string file(name);
+  for (char& c : file) {
+    if (c == '/' || static_cast<unsigned char>(c) < 32) c = '_';
+  }
+  return file;
+}
+
 Result<void> make_directories(const std::string& path) {
   std::error_code code;
   std::filesystem::create_directories(path, code);

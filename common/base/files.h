@@ -56,6 +56,8 @@ class FileWriter {
 
 Result<void> write_file(const std::string& path, std::span<const std::byte> bytes);
 Result<void> write_text(const std::string& path, std::string_view text);
+// A value's name as a file name: '/' becomes '_', as do characters no file name can hold.
+std::string file_name_of(std::string_view name);
 Result<void> make_directories(const std::string& path);
 // Writes all bytes to fd; a closed reader is kIo, never a signal (callers ignore SIGPIPE once, in main).
 Result<void> write_descriptor(int fd, std::span<const std::byte> bytes);
