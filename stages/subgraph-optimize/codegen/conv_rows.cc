@@ -1,0 +1,169 @@
+#include "stages/subgraph-optimize/codegen/conv_rows.h"
+
+#include <algorithm>
+
+namespace sluice {
+namespace {
+
+using llvm::Value;
+
+constexpr int64_t kFewChannels = 16;
+constexpr int64_t kMostCopied = 2048;  // floats of a row; a tile of them stays in the second cache
+
+int64_t group_channels(const ConvSpec& s) { return s.ci / s.groups; }
+int64_t reduction_length(const ConvSpec& s) { return s.kh * s.kw * group_channels(s); }
+
+// From one copied row to the next; never a multiple of 2 KiB, which would put all rows into few cache sets.
+int64_t copied_row_stride(const ConvSpec& s) {
+  const int64_t stride = (reduction_length(s) + 15) / 16 * 16;
+  return stride % 512 == 0 ? stride + 16 : stride;
+}
+
+class RowEmitter {
+ public:
+  RowEmitter(KernelBuilder& builder, const ConvSpec& spec, Value* x) : b_(builder), s_(spec), x_(x) {}
+
+  // table[kh * kw][tile_rows] of pointers in scratch.
+  Value* emit_pointers(Value* first, int rows, int tile_rows) {
+    Value* table = b_.scratch();
+    Value* zeros = zero_page();
+    b_.loop(b_.index(0), b_.index(rows), 1, [&](Value* i) {
+      const Pixel pixel = locate(b_.add(first, i));
+      b_.loop(b_.index(0), b_.index(s_.kh), 1, [&](Value* kh) {
+        Value* ih = b_.add(pixel.ih, b_.mul(kh, s_.dilation_h));
+        Value* row_inside = inside(ih, s_.h);
+        for (int64_t kw = 0; kw < s_.kw; ++kw) {
+          Value* iw = b_.add(pixel.iw, b_.index(kw * s_.dilation_w));
+          Value* ok = b_.ir().CreateAnd(row_inside, inside(iw, s_.w));
+          Value* pointer = b_.ir().CreateSelect(ok, address(pixel, ih, iw), zeros);
+          Value* slot = b_.add(b_.mul(b_.add(b_.mul(kh, s_.kw), b_.index(kw)), tile_rows), i);
+          b_.ir().CreateStore(pointer, b_.ir().CreateInBoundsGEP(b_.pointer_type(), table, slot));
+        }
+      });
+    });
+    return table;
+  }
+
+  // rows[rows][copied_row_stride] in scratch.
+  Value* emit_copies(Value* first, int rows) {
+    Value* buffer = b_.scratch();
+    b_.loop(b_.index(0), b_.index(rows), 1, [&](Value* i) {
+      const Pixel pixel = locate(b_.add(first, i));
+      Value* to = b_.at(buffer, b_.mul(i, copied_row_stride(s_)));
+      b_.loop(b_.index(0), b_.index(s_.kh), 1, [&](Value* kh) {
+        copy_kernel_row(pixel, b_.add(pixel.ih, b_.mul(kh, s_.dilation_h)), b_.at(to, b_.mul(kh, s_.kw * group_channels(s_))));
+      });
+    });
+    return buffer;
+  }
+
+ private:
+  struct Pixel {
+    Value *image, *ih, *iw;  // start of the image; input row and column of kernel position (0, 0)
+  };
+
+  Pixel locate(Value* row) {
+    Value* n = b_.div(row, s_.oh * s_.ow);
+    Value* rest = b_.mod(row, s_.oh * s_.ow);
+    Value* ih = b_.add(b_.mul(b_.div(rest, s_.ow), s_.stride_h), b_.index(-s_.pad_top));
+    Value* iw = b_.add(b_.mul(b_.mod(rest, s_.ow), s_.stride_w), b_.index(-s_.pad_left));
+    return {b_.at(x_, b_.mul(n, s_.h * s_.w * conv_pixel_stride(s_))), ih, iw};
+  }
+
+  Value* inside(Value* i, int64_t size) { return b_.ir().CreateICmpULT(i, b_.index(size)); }
+
+  // Not in bounds for pixels outside; never read then.
+  Value* address(const Pixel& pixel, Value* ih, Value* iw) {
+    return b_.ir().CreateGEP(b_.float_type(), pixel.image, b_.mul(b_.add(b_.mul(ih, s_.w), iw), conv_pixel_stride(s_)));
+  }
+
+  Value* zero_page() {
+    auto* type = llvm::ArrayType::get(b_.float_type(), static_cast<uint64_t>(group_channels(s_)));
+    auto* page = new llvm::GlobalVariable(b_.module(), type, true, llvm::GlobalValue::PrivateLinkage,
+                                          llvm::ConstantAggregateZero::get(type), "zeros");
+    page->setAlignment(llvm::Align(64));
+    return page;
+  }
+
+  // One kernel row of one pixel: kw runs of ci floats. With dense channels and no dilation all runs inside the image are one.
+  void copy_kernel_row(const Pixel& pixel, Value* ih, Value* to) {
+    const int64_t channels = group_channels(s_);
+    const bool is_one_run = s_.dilation_w == 1 && channels == conv_pixel_stride(s_);
+    const auto by_position = [&] {
+      b_.loop(b_.index(0), b_.index(s_.kw), 1, [&](Value* kw) {
+        Value* iw = b_.add(pixel.iw, b_.mul(kw, s_.dilation_w));
+        Value* run = b_.at(to, b_.mul(kw, channels));
+        Value* ok = b_.ir().CreateAnd(inside(ih, s_.h), inside(iw, s_.w));
+        b_.if_else(ok, [&] { copy(address(pixel, ih, iw), run, channels); }, [&] { copy(nullptr, run, channels); });
+      });
+    };
+    if (!is_one_run || s_.kw > s_.w) return by_position();
+    Value* ok = b_.ir().CreateAnd(inside(ih, s_.h), inside(pixel.iw, s_.w - s_.kw + 1));
+    b_.if_else(ok, [&] { copy(address(pixel, ih, pixel.iw), to, s_.kw * channels); }, by_position);
+  }
+
+  // from null: zeros.
+  void copy(Value* from, Value* to, int64_t count) {
+    int64_t at = 0;
+    for (int lanes = b_.profile().vector_bits / 32; lanes >= 4; lanes /= 2) {
+      for (; at + lanes <= count; at += lanes) copy_vector(from, to, at, lanes);
+    }
+    for (; at < count; ++at) {
+      Value* value = from ? b_.load_float(b_.at(from, at)) : llvm::ConstantFP::get(b_.float_type(), 0.0);
+      b_.ir().CreateAlignedStore(value, b_.at(to, at), llvm::Align(4));
+    }
+  }
+
+  void copy_vector(Value* from, Value* to, int64_t at, int lanes) {
+    b_.store_vector(from ? b_.load_vector(b_.at(from, at), lanes, lanes) : b_.splat(0.0f, lanes), b_.at(to, at), lanes);
+  }
+
+  KernelBuilder& b_;
+  const ConvSpec& s_;
+  Value* x_;
+};
+
+}  // namespace
+
+int64_t conv_pixel_stride(const ConvSpec& s) { return s.x_pixel_stride != 0 ? s.x_pixel_stride : s.ci; }
+
+ConvRows choose_conv_rows(const ConvSpec& s) {
+  const bool is_pointwise = s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 && s.pad_left == 0;
+  if (is_pointwise && s.oh == s.h && s.ow == s.w) return ConvRows::kDirect;
+  const bool fits = reduction_length(s) <= kMostCopied;
+  return group_channels(s) < kFewChannels && fits ? ConvRows::kCopied : ConvRows::kPointers;
+}
+
+TileReduction conv_reduction(const ConvSpec& s, ConvRows way, int tile_rows, int64_t nr) {
+  TileReduction reduction;
+  reduction.b_stride = nr;
+  reduction.length = reduction_length(s);
+  switch (way) {
+    case ConvRows::kDirect:
+      reduction.row_stride = conv_pixel_stride(s);
+      break;
+    case ConvRows::kPointers:
+      reduction.by_pointers = true;
+      reduction.table_rows = tile_rows;
+      reduction.segments = s.kh * s.kw;
+      reduction.length = group_channels(s);
+      break;
+    case ConvRows::kCopied:
+      reduction.row_stride = copied_row_stride(s);
+  }
+  return reduction;
+}
+
+uint64_t conv_row_scratch(const ConvSpec& s, ConvRows way, int tile_rows) {
+  if (way == ConvRows::kDirect) return 0;
+  if (way == ConvRows::kPointers) return static_cast<uint64_t>(s.kh * s.kw * tile_rows * 8);
+  return static_cast<uint64_t>(copied_row_stride(s) * tile_rows * 4);
+}
+
+Value* emit_conv_rows(KernelBuilder& b, const ConvSpec& s, ConvRows way, Value* x, Value* first, int rows, int tile_rows) {
+  if (way == ConvRows::kDirect) return b.at(x, b.mul(first, conv_pixel_stride(s)));
+  RowEmitter emitter(b, s, x);
+  return way == ConvRows::kPointers ? emitter.emit_pointers(first, rows, tile_rows) : emitter.emit_copies(first, rows);
+}
+
+}  // namespace sluice

@@ -1,0 +1,144 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "stages/subgraph-optimize/codegen/codegen_testing.h"
+
+namespace sluice {
+namespace {
+
+class ConvKernel : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    auto profile = get_profile(GetParam());
+    ASSERT_TRUE(profile.ok());
+    profile_ = *profile;
+    if (!cpu_supports(profile_.isa)) GTEST_SKIP() << "this CPU cannot run " << profile_.isa;
+  }
+
+  int64_t draw(int64_t low, int64_t high) { return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1)); }
+
+  void check(const ConvSpec& s) {
+    SCOPED_TRACE(canonical_text(s));
+    const int64_t pixel = s.x_pixel_stride ? s.x_pixel_stride : s.ci;
+    const auto x = random_floats(static_cast<size_t>((s.n * s.h * s.w - 1) * pixel + s.ci), random_);
+    const auto weights = random_floats(static_cast<size_t>(s.co * (s.ci / s.groups) * s.kh * s.kw), random_);
+    std::vector<std::vector<float>> operands;
+    std::vector<const float*> operand_pointers;
+    const int64_t image = s.oh * s.ow;
+    for (const EpilogueOperand& o : s.epilogue.operands) {
+      int64_t last = (s.co - 1) * o.column_stride;
+      last += o.batch_strides.empty() ? (s.n * image - 1) * o.row_stride : (s.n - 1) * o.batch_strides[0] + (image - 1) * o.row_stride;
+      operands.push_back(random_floats(static_cast<size_t>(last + 1), random_));
+    }
+    for (const auto& operand : operands) operand_pointers.push_back(operand.data());
+    const auto expected = reference_conv(s, x.data(), weights.data(), operand_pointers);
+    const auto packed = reference_pack(conv_weight_packing(s, choose_conv_plan(s, profile_).nr), weights.data());
+
+    auto kernel = generate_conv(s, profile_);
+    ASSERT_TRUE(kernel.ok()) << error_text(kernel.error());
+    auto runnable = RunnableKernel::load(*kernel);
+    ASSERT_TRUE(runnable.ok()) << error_text(runnable.error());
+    constexpr float kUntouched = 12345;
+    std::vector<float> y(expected.size(), kUntouched);
+    std::vector<void*> pointers = {y.data(), const_cast<float*>(x.data()), const_cast<float*>(packed.data())};
+    for (const float* operand : operand_pointers) pointers.push_back(const_cast<float*>(operand));
+    // Backwards: blocks do not depend on each other.
+    for (uint32_t block = runnable->blocks(); block-- > 0;) runnable->run_block(pointers, block);
+    const int64_t y_pixel = s.y_pixel_stride ? s.y_pixel_stride : s.co;
+    const double tolerance = 2e-6 * std::sqrt(static_cast<double>(s.kh * s.kw * s.ci)) + 3e-6;
+    for (size_t i = 0; i < y.size(); ++i) {
+      if (static_cast<int64_t>(i) % y_pixel >= s.co) {
+        ASSERT_EQ(y[i], kUntouched) << "element " << i;
+      } else {
+        ASSERT_NEAR(y[i], expected[i], tolerance * std::max(1.0, std::fabs(expected[i]))) << "element " << i;
+      }
+    }
+  }
+
+  // bottom and right: the padding on the far sides.
+  static ConvSpec sized(ConvSpec s, int64_t bottom, int64_t right) {
+    s.oh = (s.h + s.pad_top + bottom - (s.kh - 1) * s.dilation_h - 1) / s.stride_h + 1;
+    s.ow = (s.w + s.pad_left + right - (s.kw - 1) * s.dilation_w - 1) / s.stride_w + 1;
+    return s;
+  }
+
+  ConvSpec random_spec(int64_t channels) {
+    while (true) {
+      ConvSpec s;
+      s.groups = draw(0, 2) == 0 ? draw(2, 4) : 1;
+      s.n = draw(1, 2);
+      s.h = draw(1, 14), s.w = draw(1, 14);
+      s.ci = s.groups * draw(1, channels / s.groups), s.co = s.groups * draw(1, channels / s.groups);
+      s.kh = draw(1, 5), s.kw = draw(1, 5);
+      s.stride_h = draw(1, 3), s.stride_w = draw(1, 3);
+      s.dilation_h = draw(1, 3), s.dilation_w = draw(1, 3);
+      s.pad_top = draw(0, 3), s.pad_left = draw(0, 3);
+      const int64_t bottom = draw(0, 3), right = draw(0, 3);
+      if (s.h + s.pad_top + bottom <= (s.kh - 1) * s.dilation_h || s.w + s.pad_left + right <= (s.kw - 1) * s.dilation_w) continue;
+      return sized(s, bottom, right);
+    }
+  }
+
+  DeviceProfile profile_;
+  std::mt19937 random_{11};
+};
+
+TEST_P(ConvKernel, RandomFewChannels) {
+  for (int i = 0; i < 30; ++i) check(random_spec(12));
+}
+
+TEST_P(ConvKernel, RandomManyChannels) {
+  for (int i = 0; i < 30; ++i) check(random_spec(70));
+}
+
+TEST_P(ConvKernel, NetworkShapes) {
+  ConvSpec first{.n = 1, .h = 30, .w = 30, .ci = 3, .co = 64, .kh = 7, .kw = 7, .stride_h = 2, .stride_w = 2, .pad_top = 3, .pad_left = 3};
+  check(sized(first, 3, 3));
+  ConvSpec middle{.n = 2, .h = 7, .w = 7, .ci = 64, .co = 96, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1};
+  check(sized(middle, 1, 1));
+  ConvSpec down{.n = 1, .h = 14, .w = 14, .ci = 32, .co = 80, .stride_h = 2, .stride_w = 2};
+  check(sized(down, 0, 0));
+  ConvSpec pointwise{.n = 3, .h = 5, .w = 5, .ci = 40, .co = 24};
+  check(sized(pointwise, 0, 0));
+  ConvSpec cropped{.n = 2, .h = 5, .w = 6, .ci = 20, .co = 24};  // 1x1 over part of the pixels
+  cropped.oh = 4, cropped.ow = 5;
+  check(cropped);
+  ConvSpec depthwise{.n = 1, .h = 9, .w = 9, .ci = 6, .co = 6, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1, .groups = 6};
+  check(sized(depthwise, 1, 1));
+}
+
+TEST_P(ConvKernel, PixelStridesAndEpilogues) {
+  ConvSpec s{.n = 2, .h = 6, .w = 6, .ci = 20, .co = 36, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1, .groups = 2};
+  s = sized(s, 1, 1);
+  s.x_pixel_stride = 23;
+  s.y_pixel_stride = 50;
+  EpilogueBuilder e;
+  int value = e.add(e.accumulator(), e.load(EpilogueOperand::column()));
+  value = e.add(value, e.load(EpilogueOperand::full(40)));
+  s.epilogue = e.finish(e.leaky_relu(value, 0.1f));
+  check(s);
+  EpilogueBuilder gate;  // a factor per image and channel, and one per image
+  value = gate.mul(gate.accumulator(), gate.load({{36}, 0, 1}));
+  value = gate.mul(value, gate.unary(EpilogueOp::kSigmoid, value));
+  s.epilogue = gate.finish(gate.add(value, gate.load({{1}, 0, 0})));
+  check(s);
+  s.ci = 8;
+  s.x_pixel_stride = 0;
+  check(s);
+}
+
+TEST_P(ConvKernel, RefusesNonsense) {
+  ConvSpec s{.ci = 6, .co = 6, .groups = 4};
+  auto kernel = generate_conv(s, profile_);
+  ASSERT_FALSE(kernel.ok());
+  EXPECT_EQ(kernel.error().code, ErrorCode::kCodegen);
+  s = ConvSpec{.ci = 6, .co = 6, .stride_w = 0};
+  EXPECT_FALSE(generate_conv(s, profile_).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(Profiles, ConvKernel, testing::ValuesIn(profile_names()),
+                         [](const auto& info) { return info.param.substr(info.param.find('-') + 1); });
+
+}  // namespace
+}  // namespace sluice
