@@ -1,0 +1,263 @@
+#include "runtime/program/bindings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "common/base/files.h"
+#include "common/tensorfile/tensorfile.h"
+#include "fmt/format.h"
+
+namespace sluice {
+namespace {
+
+bool ends_with(std::string_view text, std::string_view tail) {
+  return text.size() >= tail.size() && text.substr(text.size() - tail.size()) == tail;
+}
+
+const pb::BindingDef* find_input(const pb::ModelDef& model, std::string_view name) {
+  for (const pb::BindingDef& input : model.inputs()) {
+    if (input.name() == name) return &input;
+  }
+  return nullptr;
+}
+
+// The input a "NAME=FILE" speaks of: names may contain '=', so the longest name that fits wins.
+const pb::BindingDef* input_of(const pb::ModelDef& model, const std::string& binding) {
+  const pb::BindingDef* best = nullptr;
+  for (const pb::BindingDef& input : model.inputs()) {
+    const bool fits = binding.rfind(input.name() + "=", 0) == 0;
+    if (fits && (best == nullptr || input.name().size() > best->name().size())) best = &input;
+  }
+  return best;
+}
+
+std::string known_inputs(const pb::ModelDef& model) {
+  std::string names;
+  for (const pb::BindingDef& input : model.inputs()) names += (names.empty() ? "'" : ", '") + input.name() + "'";
+  return "the model's inputs are " + (names.empty() ? "none" : names);
+}
+
+Result<Tensor> read_one(const std::string& path, const std::string& name) {
+  if (!ends_with(path, ".npz")) return read_tensor(path);
+  SLUICE_ASSIGN(std::vector<Tensor> members, read_npz(path));
+  for (Tensor& member : members) {
+    if (member.name == name) return std::move(member);
+  }
+  return make_error(ErrorCode::kBadBinding, "'{}' has no member '{}'", path, name);
+}
+
+// Packs sub-byte elements that a .npy holds one to a byte.
+TensorBytes packed(const Tensor& wide, int bits) {
+  const size_t per_byte = 8 / static_cast<size_t>(bits);
+  TensorBytes bytes((wide.bytes.size() + per_byte - 1) / per_byte);
+  const unsigned mask = (1u << bits) - 1;
+  for (size_t i = 0; i < wide.bytes.size(); ++i) {
+    bytes[i / per_byte] |=
+        static_cast<std::byte>((static_cast<unsigned>(wide.bytes[i]) & mask) << (i % per_byte * static_cast<size_t>(bits)));
+  }
+  return bytes;
+}
+
+// .npy has no name for some dtypes and holds unsigned integers in their place (tensorfile.h).
+void adopt_dtype(Tensor& tensor, DType dtype) {
+  const int bits = dtype_bits(dtype);
+  const bool stands_for =
+      (tensor.dtype == DType::kU16 && dtype == DType::kBF16) || (tensor.dtype == DType::kU8 && dtype_is_float(dtype) && bits == 8);
+  if (stands_for) tensor.dtype = dtype;
+  if (tensor.dtype == DType::kU8 && bits < 8 && bits > 0) {
+    tensor.bytes = packed(tensor, bits);
+    tensor.dtype = dtype;
+  }
+}
+
+Result<void> accept(Tensor tensor, Tensor& slot) {
+  adopt_dtype(tensor, slot.dtype);
+  if (tensor.dtype != slot.dtype || tensor.dims != slot.dims) {
+    return make_error(ErrorCode::kBadBinding, "input '{}' takes {} {}, the file holds {} {}", slot.name, dtype_name(slot.dtype),
+                      dims_text(slot.dims), dtype_name(tensor.dtype), dims_text(tensor.dims));
+  }
+  slot.bytes = std::move(tensor.bytes);
+  return {};
+}
+
+class Inputs {
+ public:
+  explicit Inputs(const pb::ModelDef& model) : model_(model), given_(static_cast<size_t>(model.inputs_size()), false) {}
+
+  Result<void> allocate() {
+    for (const pb::BindingDef& input : model_.inputs()) {
+      SLUICE_ASSIGN(Tensor tensor, make_binding_tensor(model_, input));
+      tensors.push_back(std::move(tensor));
+    }
+    return {};
+  }
+
+  Result<void> bind(const std::string& binding) {
+    if (const pb::BindingDef* input = input_of(model_, binding)) {
+      SLUICE_ASSIGN(Tensor tensor, read_one(binding.substr(input->name().size() + 1), input->name()));
+      return take(*input, std::move(tensor));
+    }
+    if (!ends_with(binding, ".npz")) {
+      return make_error(ErrorCode::kBadBinding, "--input {}: no input of that name", binding).with_hint(known_inputs(model_));
+    }
+    SLUICE_ASSIGN(std::vector<Tensor> members, read_npz(binding));
+    for (Tensor& member : members) {
+      const pb::BindingDef* input = find_input(model_, member.name);
+      if (input == nullptr) {
+        return make_error(ErrorCode::kBadBinding, "'{}' has a member '{}', no input of that name", binding, member.name)
+            .with_hint(known_inputs(model_));
+      }
+      SLUICE_TRY(take(*input, std::move(member)));
+    }
+    return {};
+  }
+
+  Result<void> fill(const std::optional<uint64_t>& seed) {
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      if (given_[i]) continue;
+      if (!seed) {
+        return make_error(ErrorCode::kBadBinding, "input '{}' is not given", model_.inputs(static_cast<int>(i)).name())
+            .with_hint("give --input NAME=FILE, or --random");
+      }
+      fill_random(tensors[i], *seed + i);
+    }
+    return {};
+  }
+
+  std::vector<Tensor> tensors;
+
+ private:
+  Result<void> take(const pb::BindingDef& input, Tensor tensor) {
+    size_t index = 0;
+    while (tensors[index].name != input.name()) ++index;
+    if (given_[index]) return make_error(ErrorCode::kBadBinding, "input '{}' is given twice", input.name());
+    given_[index] = true;
+    return accept(std::move(tensor), tensors[index]);
+  }
+
+  const pb::ModelDef& model_;
+  std::vector<bool> given_;
+};
+
+uint64_t splitmix64(uint64_t& state) {
+  uint64_t z = state += 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+float unit(uint64_t& state) { return static_cast<float>(splitmix64(state) >> 40) * 0x1p-23f - 1.0f; }
+
+uint16_t bf16_of(float value) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return static_cast<uint16_t>(bits >> 16);
+}
+
+template <typename T, typename Make>
+void fill(Tensor& tensor, Make make) {
+  for (T& element : tensor.as<T>()) element = make();
+}
+
+template <typename T>
+std::string summary_of(const Tensor& tensor) {
+  const auto elements = tensor.as<T>();
+  if (elements.empty()) return "no elements";
+  size_t greatest = 0;
+  double least = static_cast<double>(elements[0]);
+  double sum = 0;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    least = std::min(least, static_cast<double>(elements[i]));
+    sum += static_cast<double>(elements[i]);
+    if (elements[i] > elements[greatest]) greatest = i;
+  }
+  return fmt::format("min {:.6g}, max {:.6g} at {}, mean {:.6g}", least, static_cast<double>(elements[greatest]), greatest,
+                     sum / static_cast<double>(elements.size()));
+}
+
+std::string summary(const Tensor& tensor) {
+  switch (tensor.dtype) {
+    case DType::kF32:
+      return summary_of<float>(tensor);
+    case DType::kF64:
+      return summary_of<double>(tensor);
+    case DType::kI64:
+      return summary_of<int64_t>(tensor);
+    case DType::kI32:
+      return summary_of<int32_t>(tensor);
+    case DType::kI8:
+      return summary_of<int8_t>(tensor);
+    case DType::kU8:
+    case DType::kBool:
+      return summary_of<uint8_t>(tensor);
+    default:
+      return fmt::format("{} bytes", tensor.bytes.size());
+  }
+}
+
+}  // namespace
+
+Result<Tensor> make_binding_tensor(const pb::ModelDef& model, const pb::BindingDef& binding) {
+  const pb::TypeDef& type = model.types(static_cast<int>(binding.type()));
+  const auto dtype = static_cast<DType>(type.dtype());
+  if (dtype == DType::kString) {
+    return make_error(ErrorCode::kUnsupportedPart, "'{}' is a tensor of strings, which cannot be bound", binding.name());
+  }
+  return make_tensor(dtype, {type.dims().begin(), type.dims().end()}, binding.name());
+}
+
+Result<std::vector<Tensor>> read_inputs(const pb::ModelDef& model, const LoaderOptions& options) {
+  Inputs inputs(model);
+  SLUICE_TRY(inputs.allocate());
+  for (const std::string& binding : options.inputs) SLUICE_TRY(inputs.bind(binding));
+  SLUICE_TRY(inputs.fill(options.random));
+  return std::move(inputs.tensors);
+}
+
+void fill_random(Tensor& tensor, uint64_t seed) {
+  uint64_t state = seed;
+  auto bit = [&] { return splitmix64(state) >> 63; };
+  switch (tensor.dtype) {
+    case DType::kF32:
+    case DType::kC64:
+      return fill<float>(tensor, [&] { return unit(state); });
+    case DType::kF64:
+    case DType::kC128:
+      return fill<double>(tensor, [&] { return static_cast<double>(unit(state)); });
+    case DType::kF16:
+      return fill<_Float16>(tensor, [&] { return static_cast<_Float16>(unit(state)); });
+    case DType::kBF16:
+      return fill<uint16_t>(tensor, [&] { return bf16_of(unit(state)); });
+    case DType::kU16:
+    case DType::kI16:
+      return fill<uint16_t>(tensor, [&] { return static_cast<uint16_t>(bit()); });
+    case DType::kU32:
+    case DType::kI32:
+      return fill<uint32_t>(tensor, [&] { return static_cast<uint32_t>(bit()); });
+    case DType::kU64:
+    case DType::kI64:
+      return fill<uint64_t>(tensor, bit);
+    default:  // bytes and what is packed into them: lowest bit of each
+      return fill<uint8_t>(tensor, [&] { return static_cast<uint8_t>(bit()); });
+  }
+}
+
+Result<void> write_outputs(const std::vector<Tensor>& outputs, const LoaderOptions& options) {
+  SLUICE_TRY(make_directories(options.output_dir));
+  for (const Tensor& output : outputs) {
+    SLUICE_TRY(write_tensor(fmt::format("{}/{}.{}", options.output_dir, file_name_of(output.name), options.format), output));
+  }
+  return {};
+}
+
+std::string outputs_text(const std::vector<Tensor>& outputs) {
+  std::string text;
+  for (const Tensor& output : outputs) {
+    text += fmt::format("{}: {} {}: {}\n", output.name, dtype_name(output.dtype), dims_text(output.dims), summary(output));
+  }
+  return text;
+}
+
+}  // namespace sluice

@@ -1,0 +1,70 @@
+#include "runtime/program/dump_values.h"
+
+#include <fnmatch.h>
+
+#include <cstring>
+
+#include "common/base/files.h"
+#include "common/tensorfile/tensorfile.h"
+
+namespace sluice {
+namespace {
+
+// Stored N, H, W, C; logical N, C, H, W.
+void nhwc_to_logical(const std::byte* from, Tensor& to) {
+  const size_t element = static_cast<size_t>(dtype_bits(to.dtype)) / 8;
+  const auto n = static_cast<size_t>(to.dims[0]), c = static_cast<size_t>(to.dims[1]);
+  const size_t plane = static_cast<size_t>(to.dims[2]) * static_cast<size_t>(to.dims[3]);
+  for (size_t image = 0; image < n; ++image) {
+    for (size_t channel = 0; channel < c; ++channel) {
+      for (size_t pixel = 0; pixel < plane; ++pixel) {
+        std::memcpy(to.bytes.data() + ((image * c + channel) * plane + pixel) * element,
+                    from + ((image * plane + pixel) * c + channel) * element, element);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Tensor logical_tensor(const Run& run, int value) {
+  const pb::FixedPart& part = run.model().part();
+  const pb::TypeDef& type = run.model().def().types(static_cast<int>(part.value_type(value)));
+  Tensor tensor = make_tensor(static_cast<DType>(type.dtype()), {type.dims().begin(), type.dims().end()}, part.value_name(value));
+  const auto stored = run.value(value);  // at least as many bytes as the type needs: verified
+  if (part.value_format(value) == pb::FORMAT_NHWC) {
+    nhwc_to_logical(stored.data(), tensor);
+  } else if (!tensor.bytes.empty()) {
+    std::memcpy(tensor.bytes.data(), stored.data(), tensor.bytes.size());
+  }
+  return tensor;
+}
+
+ValueDump::ValueDump(const Run& run, std::string directory, std::string glob)
+    : run_(run), directory_(std::move(directory)), glob_(std::move(glob)), aliases_(run.model().queue().tasks.size()) {
+  const pb::FixedPart& part = run.model().part();
+  for (int i = 0; i < part.alias_value_size(); ++i) aliases_[part.alias_after_task(i)].push_back(part.alias_value(i));
+}
+
+Result<void> ValueDump::after_task(uint32_t task) {
+  const pb::FixedPart& part = run_.model().part();
+  const int begin = static_cast<int>(run_.model().queue().tasks[task].operand_begin);
+  for (int i = begin; i < begin + static_cast<int>(part.task_outputs(static_cast<int>(task))); ++i) {
+    if (part.operand(i) != 0xffffffff) SLUICE_TRY(write(part.operand(i)));
+  }
+  for (const uint32_t value : aliases_[task]) SLUICE_TRY(write(value));
+  return {};
+}
+
+Result<void> ValueDump::write(uint32_t value) {
+  const int v = static_cast<int>(value);
+  const std::string& name = run_.model().part().value_name(v);
+  const pb::TypeDef& type = run_.model().def().types(static_cast<int>(run_.model().part().value_type(v)));
+  if (type.dtype() == static_cast<uint32_t>(DType::kString) || ::fnmatch(glob_.c_str(), name.c_str(), 0) != 0) return {};
+  const std::string stem = file_name_of(name);
+  std::string file = stem;
+  for (int again = 2; !files_.insert(file).second; ++again) file = fmt::format("{}~{}", stem, again);
+  return write_tensor(fmt::format("{}/{}.npy", directory_, file), logical_tensor(run_, v));
+}
+
+}  // namespace sluice

@@ -1,0 +1,94 @@
+#include "runtime/program/loader_options.h"
+
+#include <charconv>
+#include <thread>
+
+#include "common/base/command_line.h"
+#include "common/base/release.h"
+
+namespace sluice {
+
+const char kLoaderUsage[] = R"(Runs a compiled model.
+
+Usage:
+  sluice-loader [options] [--input=BINDING]... <model>
+  sluice-loader (--help | --version)
+
+Reads <model>, a .om file, or standard input when it is "-". Inputs are .npy, .npz and .pb (ONNX TensorProto) files.
+Without --output-dir and --bench the outputs are summed up on standard output.
+
+Options:
+  --input=BINDING       NAME=FILE binds the model's input NAME; FILE.npz binds every member by its name.
+  --random=SEED         Fill the other inputs by SEED: floats in [-1, 1), integers and bools 0 or 1. Plain --random is --random=0.
+  --output-dir=DIR      Write each output to DIR/NAME.npy ('/' in a name becomes '_').
+  --format=FORMAT       Of the outputs: npy or pb [default: npy].
+  --threads=T           Work on T threads; 0 means one for each core [default: 0].
+  --verify              Also check the digest of the weights.
+  --bench               Measure: loading, the first run, then --runs runs, then each node.
+  --json                Print what --bench measured as JSON.
+  --runs=N              Measured runs [default: 20].
+  --trace=FILE          Write the times of one run's tasks to FILE, in the Chrome trace format (Perfetto, about:tracing).
+  --dump-values=DIR[:GLOB]  Write the value of every task's outputs, by name, to DIR as .npy in logical axis order.
+  --error-format=WHAT   text or json [default: text].
+)";
+
+namespace {
+
+Result<uint64_t> number(const CommandLine& line, std::string_view name, uint64_t low, uint64_t high) {
+  const std::string text = line.text(name);
+  uint64_t value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (fault != std::errc() || end != text.data() + text.size() || value < low || value > high) {
+    return make_error(ErrorCode::kBadOption, "{}: '{}' is not a number from {} to {}", name, text, low, high);
+  }
+  return value;
+}
+
+// docopt knows no optional values: plain --random becomes --random=0.
+std::vector<const char*> with_default_seed(int argc, const char* const* argv) {
+  std::vector<const char*> arguments(argv, argv + argc);
+  for (const char*& argument : arguments) {
+    if (std::string_view(argument) == "--random") argument = "--random=0";
+  }
+  return arguments;
+}
+
+void split_dump(const std::string& text, LoaderOptions& options) {
+  const size_t colon = text.find(':');
+  options.dump_dir = text.substr(0, colon);
+  options.dump_glob = colon == std::string::npos ? "*" : text.substr(colon + 1);
+}
+
+}  // namespace
+
+Result<LoaderOptions> parse_loader_options(int argc, const char* const* argv) {
+  const std::vector<const char*> arguments = with_default_seed(argc, argv);
+  SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(kLoaderUsage, argc, arguments.data()));
+  LoaderOptions options;
+  if (line.wish() == CommandLine::Wish::kHelp) options.print = kLoaderUsage;
+  if (line.wish() == CommandLine::Wish::kVersion) options.print = fmt::format("sluice-loader {}\n", kRelease);
+  if (!options.print.empty()) return options;
+  options.model = line.text("<model>");
+  options.inputs = line.list("--input");
+  options.output_dir = line.text("--output-dir");
+  options.format = line.text("--format");
+  if (options.format != "npy" && options.format != "pb") {
+    return make_error(ErrorCode::kBadOption, "--format: '{}' is neither npy nor pb", options.format);
+  }
+  if (line.has("--random")) {
+    SLUICE_ASSIGN(options.random, number(line, "--random", 0, UINT64_MAX));
+  }
+  SLUICE_ASSIGN(const uint64_t threads, number(line, "--threads", 0, 1024));
+  options.threads = threads != 0 ? static_cast<int>(threads) : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  SLUICE_ASSIGN(const uint64_t runs, number(line, "--runs", 1, 1'000'000));
+  options.runs = static_cast<int>(runs);
+  options.verify_weights = line.flag("--verify");
+  options.bench = line.flag("--bench");
+  options.json = line.flag("--json");
+  options.error_json = line.text("--error-format") == "json";
+  options.trace = line.text("--trace");
+  if (line.has("--dump-values")) split_dump(line.text("--dump-values"), options);
+  return options;
+}
+
+}  // namespace sluice
