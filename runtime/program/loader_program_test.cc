@@ -1,0 +1,182 @@
+#include "runtime/program/loader_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "common/tensorfile/tensorfile.h"
+#include "runtime/program/bindings.h"
+#include "runtime/program/measure.h"
+#include "runtime/testing/model_builder.h"
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+
+// y = x by way of two values, of which one is read as NHWC and has a view.
+pb::ModelDef copying_model() {
+  testing::ModelBuilder b;
+  const uint32_t type = b.type(DType::kF32, {1, 2, 2, 3});
+  const uint32_t ids = b.type(DType::kI64, {2});
+  const uint32_t x = b.input("x", type);
+  const uint32_t i = b.input("ids=0", ids);
+  const uint32_t y = b.output("out/y", type);
+  const uint32_t j = b.output("ids", ids);
+  const uint32_t dense = b.arena_value("dense", type);
+  const uint32_t stored = b.arena_value("stored", type);
+  b.part().set_value_format(static_cast<int>(stored), pb::FORMAT_NHWC);
+  const uint32_t view = b.value("view", type, pb::REGION_ARENA, 0);
+  const uint32_t stream = b.stream("main");
+  b.copy("first", stream, dense, x);
+  b.alias(view, 0);
+  b.copy("second", stream, stored, x);
+  b.copy("third", stream, y, dense);
+  b.copy("fourth", stream, j, i);
+  for (int n = 0; n < 4; ++n) b.model.add_node_engines("rts");
+  b.model.add_node_multiply_adds(5);
+  for (int n = 0; n < 3; ++n) b.model.add_node_multiply_adds(0);
+  return b.model;
+}
+
+class LoaderProgramTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / fmt::format("sluice-loader-{}", ::getpid());
+    std::filesystem::create_directories(folder_);
+    Tensor x = make_tensor(DType::kF32, {1, 2, 2, 3});
+    for (size_t i = 0; i < 12; ++i) x.as<float>()[i] = static_cast<float>(i);
+    ASSERT_TRUE(write_tensor(path("x.npy"), x));
+    Tensor ids = make_tensor(DType::kI64, {2});
+    ids.as<int64_t>()[1] = 9;
+    ASSERT_TRUE(write_tensor(path("ids.pb"), ids));
+    ASSERT_TRUE(write_om(path("m.om"), copying_model(), {}));
+    options_.model = path("m.om");
+    options_.inputs = {"x=" + path("x.npy"), "ids=0=" + path("ids.pb")};
+    options_.output_dir = path("out");
+    options_.runs = 3;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  std::filesystem::path folder_;
+  LoaderOptions options_;
+};
+
+TEST_F(LoaderProgramTest, WritesOutputsByName) {
+  const auto done = run_loader(options_);
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(read_tensor(path("out/out_y.npy"))->as<float>()[11], 11.0f);
+  EXPECT_EQ(read_tensor(path("out/ids.npy"))->as<int64_t>()[1], 9);
+  options_.format = "pb";
+  ASSERT_TRUE(run_loader(options_));
+  EXPECT_EQ(read_tensor(path("out/out_y.pb"))->name, "out/y");
+}
+
+TEST_F(LoaderProgramTest, DumpsValuesInLogicalOrderAndViews) {
+  options_.dump_dir = path("values");
+  options_.dump_glob = "*";
+  ASSERT_TRUE(run_loader(options_));
+  EXPECT_EQ(read_tensor(path("values/dense.npy"))->as<float>()[7], 7.0f);
+  EXPECT_EQ(read_tensor(path("values/view.npy"))->as<float>()[7], 7.0f);
+  // Bytes 0..11 stored as 1x2x3x2 (N, H, W, C): element (c, h, w) is byte h*6 + w*2 + c.
+  const auto stored = read_tensor(path("values/stored.npy"));
+  EXPECT_EQ(stored->dims, (std::vector<int64_t>{1, 2, 2, 3}));
+  EXPECT_EQ(stored->as<float>()[7], 3.0f);    // (1, 0, 1)
+  EXPECT_EQ(stored->as<float>()[11], 11.0f);  // (1, 1, 2)
+  options_.dump_dir = path("some");
+  options_.dump_glob = "d*";
+  ASSERT_TRUE(run_loader(options_));
+  EXPECT_TRUE(std::filesystem::exists(path("some/dense.npy")));
+  EXPECT_FALSE(std::filesystem::exists(path("some/view.npy")));
+}
+
+TEST_F(LoaderProgramTest, TracesTasks) {
+  options_.trace = path("trace.json");
+  ASSERT_TRUE(run_loader(options_));
+  const auto trace = json_parse(*read_text(path("trace.json")));
+  ASSERT_TRUE(trace);
+  const Json::Array& events = *trace->find("traceEvents")->as_array();
+  ASSERT_EQ(events.size(), 5u);
+  EXPECT_EQ(*events[1].find("name")->as_string(), "first");
+  EXPECT_GE(*events[4].find("ts")->number(), *events[3].find("ts")->number());
+}
+
+TEST_F(LoaderProgramTest, MeasuresNodes) {
+  const auto model = StaticModel::open(options_.model);
+  ASSERT_TRUE(model);
+  ::sluice::Run run(*model, shared_device(2));
+  std::vector<Tensor> inputs = *read_inputs((*model)->def(), options_);
+  for (size_t i = 0; i < inputs.size(); ++i) ASSERT_TRUE(run.bind_input(i, inputs[i].bytes));
+  Measurement measurement;
+  ASSERT_TRUE(measure(run, 5, measurement));
+  const auto json = json_parse(measurement_json(measurement));
+  ASSERT_TRUE(json);
+  for (const char* key : {"load_ms", "first_ms", "min_ms", "median_ms", "p90_ms", "p99_ms", "peak_rss_mb", "private_mb", "threads"}) {
+    EXPECT_NE(json->find(key), nullptr) << key;
+  }
+  const Json::Array& nodes = *json->find("nodes")->as_array();
+  ASSERT_EQ(nodes.size(), 4u);
+  EXPECT_EQ(*nodes[0].find("engine")->as_string(), "rts");
+  EXPECT_EQ(*nodes[0].find("multiply_adds")->as_int(), 5);
+  EXPECT_THAT(measurement_table(measurement), HasSubstr("third"));
+}
+
+TEST_F(LoaderProgramTest, NamesWhatIsWrongWithInputs) {
+  auto message = [this](std::vector<std::string> inputs) {
+    options_.inputs = std::move(inputs);
+    const auto done = run_loader(options_);
+    return done ? std::string() : done.error().message;
+  };
+  EXPECT_EQ(message({"x=" + path("x.npy")}), "input 'ids=0' is not given");
+  EXPECT_EQ(message({"x=" + path("ids.pb")}), "input 'x' takes f32 1x2x2x3, the file holds i64 2");
+  EXPECT_EQ(message({"x=" + path("x.npy"), "x=" + path("x.npy")}), "input 'x' is given twice");
+  EXPECT_THAT(message({"z=" + path("x.npy")}), HasSubstr("no input of that name"));
+  EXPECT_THAT(message({"x=" + path("none.npy")}), HasSubstr("none.npy"));
+  options_.random = 3;
+  EXPECT_EQ(message({}), "");
+}
+
+TEST(LoaderOptions, ReadsTheCommandLine) {
+  const char* argv[] = {"sluice-loader", "--random", "--input", "a=b", "--input=c=d", "--dump-values=dir:*conv*", "--threads=3", "-"};
+  const auto options = parse_loader_options(8, argv);
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_EQ(options->model, "-");
+  EXPECT_EQ(options->random, 0u);
+  EXPECT_THAT(options->inputs, ::testing::ElementsAre("a=b", "c=d"));
+  EXPECT_EQ(options->dump_dir, "dir");
+  EXPECT_EQ(options->dump_glob, "*conv*");
+  EXPECT_EQ(options->threads, 3);
+  const char* wrong[] = {"sluice-loader", "--none", "m.om"};
+  EXPECT_EQ(exit_class(parse_loader_options(3, wrong).error().code), ExitClass::kUsage);
+  const char* bad[] = {"sluice-loader", "--threads=x", "m.om"};
+  EXPECT_EQ(exit_class(parse_loader_options(3, bad).error().code), ExitClass::kBadInput);
+}
+
+TEST(FillRandom, VariesAndRepeats) {
+  Tensor a = make_tensor(DType::kF32, {1000});
+  Tensor b = a;
+  Tensor c = a;
+  fill_random(a, 1);
+  fill_random(b, 1);
+  fill_random(c, 2);
+  EXPECT_EQ(a.bytes, b.bytes);
+  EXPECT_NE(a.bytes, c.bytes);
+  const auto [low, high] = std::minmax_element(a.as<float>().begin(), a.as<float>().end());
+  EXPECT_LT(*low, -0.9f);
+  EXPECT_GT(*high, 0.9f);
+}
+
+TEST(Percentile, IsTheNearestRank) {
+  const std::vector<double> ten{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  EXPECT_EQ(percentile(ten, 0), 1);
+  EXPECT_EQ(percentile(ten, 0.5), 5);
+  EXPECT_EQ(percentile(ten, 0.9), 9);
+  EXPECT_EQ(percentile(ten, 0.99), 10);
+}
+
+}  // namespace
+}  // namespace sluice
