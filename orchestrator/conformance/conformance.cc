@@ -1,0 +1,141 @@
+#include "orchestrator/conformance/conformance.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "orchestrator/conformance/run_case.h"
+#include "orchestrator/process/process.h"
+#include "orchestrator/process/programs.h"
+#include "orchestrator/process/scratch_folder.h"
+
+namespace sluice {
+namespace {
+
+using Counts = std::array<int, kVerdictCount>;
+
+// Prints results as soon as all before them are there, so that the lines come in the order of the cases.
+class Printer {
+ public:
+  Printer(const std::vector<Case>& cases, const std::vector<CaseResult>& results, bool quiet)
+      : cases_(cases), results_(results), quiet_(quiet), ended_(cases.size()) {}
+
+  void ended(size_t i) {
+    const std::lock_guard lock(mutex_);
+    ended_[i] = true;
+    for (; next_ < ended_.size() && ended_[next_]; ++next_) {
+      if (!quiet_) print(next_);
+    }
+  }
+
+ private:
+  void print(size_t i) {
+    const CaseResult& result = results_[i];
+    std::printf("%-11s  %s", verdict_name(result.verdict), cases_[i].name.c_str());
+    std::printf(result.reason.empty() ? "\n" : ": %s\n", result.reason.c_str());
+    std::fflush(stdout);
+  }
+  const std::vector<Case>& cases_;
+  const std::vector<CaseResult>& results_;
+  const bool quiet_;
+  std::mutex mutex_;
+  std::vector<bool> ended_;
+  size_t next_ = 0;
+};
+
+// An interrupt kills the children; the cases not yet begun are left out then.
+std::vector<CaseResult> run_all(const std::vector<Case>& cases, const Toolbox& tools, int jobs, const ConformanceRequest& request,
+                                const std::string& scratch) {
+  std::vector<CaseResult> results(cases.size());
+  Printer printer(cases, results, request.quiet);
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < cases.size() && !interrupted(); i = next++) {
+      const std::string folder = fmt::format("{}/{}", scratch, i);
+      std::error_code ignored;
+      std::filesystem::create_directory(folder, ignored);
+      results[i] = run_case(cases[i], tools, folder);
+      std::filesystem::remove_all(folder, ignored);
+      if (!interrupted()) printer.ended(i);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int job = 0; job < jobs; ++job) threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
+  return results;
+}
+
+Json json_of(const std::map<std::string, std::string>& map) {
+  Json::Object object;
+  for (const auto& [name, text] : map) object.emplace_back(name, text);
+  return object;
+}
+
+Json json_of(const Case& test, const CaseResult& result) {
+  Json json;
+  json.set("name", test.name);
+  json.set("verdict", verdict_name(result.verdict));
+  json.set("reason", result.reason);
+  json.set("max_error", result.max_error ? Json(*result.max_error) : Json());
+  json.set("engines", json_of(result.engines));
+  json.set("ops", json_of(result.ops));
+  json.set("ms", result.ms);
+  return json;
+}
+
+Counts counts_of(const std::vector<CaseResult>& results) {
+  Counts counts{};
+  for (const CaseResult& result : results) ++counts[static_cast<size_t>(result.verdict)];
+  return counts;
+}
+
+Result<void> write_report(const std::string& path, const std::vector<Case>& cases, const std::vector<CaseResult>& results) {
+  const Counts counts = counts_of(results);
+  Json summary;
+  for (int v = 0; v < kVerdictCount; ++v) summary.set(verdict_name(static_cast<Verdict>(v)), counts[static_cast<size_t>(v)]);
+  summary.set("total", static_cast<int64_t>(cases.size()));
+  Json list{Json::Array{}};
+  for (size_t i = 0; i < cases.size(); ++i) list.push(json_of(cases[i], results[i]));
+  Json report;
+  report.set("summary", std::move(summary));
+  report.set("cases", std::move(list));
+  return write_text(path, json_dump(report, 1) + "\n");
+}
+
+Result<Toolbox> find_tools(const ConformanceRequest& request) {
+  Toolbox tools;
+  for (const char* stage : {"sluice-preprocess", "sluice-optimize", "sluice-partition", "sluice-subgraph-optimize", "sluice-build"}) {
+    SLUICE_TRY(find_program(stage));
+  }
+  SLUICE_ASSIGN(tools.compile, find_program("sluice-compile"));
+  SLUICE_ASSIGN(tools.loader, find_program("sluice-loader"));
+  tools.profile = request.profile;
+  tools.timeout = request.timeout;
+  return tools;
+}
+
+}  // namespace
+
+Result<int> run_conformance(const ConformanceRequest& request) {
+  SLUICE_ASSIGN(Toolbox tools, find_tools(request));
+  SLUICE_ASSIGN(const std::vector<Case> cases, find_cases(request.folder));
+  if (cases.empty()) return make_error(ErrorCode::kNoCases, "no folder below '{}' holds a model.onnx", request.folder);
+  SLUICE_ASSIGN(const ScratchFolder scratch, ScratchFolder::create());
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int jobs = std::min<int>(request.jobs > 0 ? request.jobs : cores, static_cast<int>(cases.size()));
+  tools.threads = std::max(1, cores / jobs);
+  const std::vector<CaseResult> results = run_all(cases, tools, jobs, request, scratch.path());
+  if (interrupted()) return static_cast<int>(ExitClass::kResource);
+  const Counts counts = counts_of(results);
+  std::printf("%zu cases: %d pass, %d fail, %d unsupported, %d crash\n", cases.size(), counts[0], counts[1], counts[2], counts[3]);
+  if (!request.report.empty()) SLUICE_TRY(write_report(request.report, cases, results));
+  return counts[0] == static_cast<int>(cases.size()) ? 0 : static_cast<int>(ExitClass::kFailed);
+}
+
+}  // namespace sluice

@@ -1,0 +1,23 @@
+// All cases below a folder, several at once, and the report.
+#pragma once
+
+#include <string>
+
+#include "common/base/result.h"
+
+namespace sluice {
+
+struct ConformanceRequest {
+  std::string folder;
+  int jobs = 0;        // 0: one per core
+  std::string report;  // JSON file; empty: none
+  double timeout = 120;
+  std::string profile;
+  bool quiet = false;
+};
+
+// Prints a line for each case, in the order of their names, and the summary. The exit code: 0 when all passed, else 7.
+// Errors: kNotFound, kNoCases, kProgramMissing, kIo.
+Result<int> run_conformance(const ConformanceRequest& request);
+
+}  // namespace sluice

@@ -1,0 +1,50 @@
+#include "orchestrator/conformance/engines.h"
+
+#include <climits>
+#include <cstring>
+
+#include "common/base/files.h"
+#include "model.pb.h"
+#include "runtime/loader/om_format.h"
+
+namespace sluice {
+namespace {
+
+Result<pb::ModelDef> read_model_def(const std::string& path) {
+  SLUICE_ASSIGN(const MappedFile file, MappedFile::open(path));
+  const std::span<const std::byte> bytes = file.bytes();
+  OmHeader header{};
+  if (bytes.size() >= sizeof(header)) std::memcpy(&header, bytes.data(), sizeof(header));
+  const bool fits = std::memcmp(header.magic, kOmMagic, sizeof(kOmMagic)) == 0 && header.model_offset <= bytes.size() &&
+                    header.model_bytes <= std::min<uint64_t>(bytes.size() - header.model_offset, INT_MAX);
+  pb::ModelDef model;
+  if (!fits || !model.ParseFromArray(bytes.data() + header.model_offset, static_cast<int>(header.model_bytes))) {
+    return Error{ErrorCode::kBadCompiledModel, "the file is no compiled model", {}, path};
+  }
+  return model;
+}
+
+void add(std::map<std::string, std::string>& map, const std::string& node, const std::string& text) {
+  std::string& entry = map[node];
+  if (("+" + entry + "+").find("+" + text + "+") != std::string::npos) return;
+  entry += (entry.empty() ? "" : "+") + text;
+}
+
+}  // namespace
+
+Result<void> read_engines(const std::string& path, CaseResult& result) {
+  SLUICE_ASSIGN(const pb::ModelDef model, read_model_def(path));
+  for (int i = 0; i < model.node_names_size() && i < model.node_engines_size(); ++i) {
+    std::vector<std::string> names = {model.node_names(i)};
+    if (i < model.origins_size() && model.origins(i).onnx_nodes_size() > 0) {
+      names.assign(model.origins(i).onnx_nodes().begin(), model.origins(i).onnx_nodes().end());
+    }
+    for (const std::string& name : names) {
+      add(result.engines, name, model.node_engines(i));
+      if (i < model.node_ops_size()) add(result.ops, name, model.node_ops(i));
+    }
+  }
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,138 @@
+#include "orchestrator/conformance/model_face.h"
+
+#include <climits>
+#include <cstring>
+#include <set>
+
+#include "onnx.pb.h"
+
+namespace sluice {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+// Walks over the fields of an encoded protobuf message. Only fields with a length have a payload; numbers are stepped over.
+class Fields {
+ public:
+  explicit Fields(Bytes bytes) : rest_(bytes) {}
+  bool damaged() const { return damaged_; }
+
+  // The next field; false at the end or on damage.
+  bool next(uint32_t& number, Bytes& payload) {
+    uint64_t key = 0;
+    if (damaged_ || rest_.empty() || !take_varint(key)) return false;
+    number = static_cast<uint32_t>(key >> 3);
+    payload = {};
+    uint64_t length = 0;
+    switch (key & 7) {
+      case 0:
+        return take_varint(length);
+      case 1:
+        return take(8, payload);
+      case 2:
+        return take_varint(length) && take(length, payload);
+      case 5:
+        return take(4, payload);
+      default:
+        damaged_ = true;
+        return false;
+    }
+  }
+
+ private:
+  bool take_varint(uint64_t& value) {
+    value = 0;
+    for (int shift = 0; shift < 64 && !rest_.empty(); shift += 7) {
+      const auto byte = static_cast<uint64_t>(rest_.front());
+      rest_ = rest_.subspan(1);
+      value |= (byte & 0x7f) << shift;
+      if (byte < 0x80) return true;
+    }
+    damaged_ = true;
+    return false;
+  }
+  bool take(uint64_t length, Bytes& payload) {
+    damaged_ = length > rest_.size();
+    if (damaged_) return false;
+    payload = rest_.first(length);
+    rest_ = rest_.subspan(length);
+    return true;
+  }
+  Bytes rest_;
+  bool damaged_ = false;
+};
+
+constexpr uint32_t kModelGraph = 7, kGraphInitializer = 5, kGraphInput = 11, kGraphOutput = 12, kGraphSparse = 15, kSparseValues = 1,
+                   kTensorName = 8;
+
+std::string name_of_tensor(Bytes tensor) {
+  std::string name;
+  uint32_t field = 0;
+  Bytes payload;
+  for (Fields fields(tensor); fields.next(field, payload);) {
+    if (field == kTensorName) name.assign(reinterpret_cast<const char*>(payload.data()), payload.size());
+  }
+  return name;
+}
+
+std::string name_of_sparse(Bytes sparse) {
+  std::string name;
+  uint32_t field = 0;
+  Bytes payload;
+  for (Fields fields(sparse); fields.next(field, payload);) {
+    if (field == kSparseValues) name = name_of_tensor(payload);
+  }
+  return name;
+}
+
+bool is_fixed(const onnx::TypeProto& type) {
+  if (!type.has_tensor_type() || !type.tensor_type().has_shape()) return false;
+  for (const auto& dim : type.tensor_type().shape().dim()) {
+    if (!dim.has_dim_value() || dim.dim_value() < 0) return false;
+  }
+  return true;
+}
+
+bool add_value(Bytes bytes, std::vector<FaceValue>& values) {
+  onnx::ValueInfoProto proto;
+  if (bytes.size() > INT_MAX || !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return false;
+  FaceValue value{proto.name(), ValueKind::kTensor, is_fixed(proto.type())};
+  if (proto.type().has_sequence_type()) value.kind = ValueKind::kSequence;
+  if (proto.type().has_optional_type()) value.kind = ValueKind::kOptional;
+  values.push_back(std::move(value));
+  return true;
+}
+
+bool read_graph(Bytes graph, ModelFace& face, std::set<std::string>& initializers) {
+  uint32_t field = 0;
+  Bytes payload;
+  Fields fields(graph);
+  while (fields.next(field, payload)) {
+    if (field == kGraphInitializer) initializers.insert(name_of_tensor(payload));
+    if (field == kGraphSparse) initializers.insert(name_of_sparse(payload));
+    if (field == kGraphInput && !add_value(payload, face.inputs)) return false;
+    if (field == kGraphOutput && !add_value(payload, face.outputs)) return false;
+  }
+  return !fields.damaged();
+}
+
+}  // namespace
+
+Result<ModelFace> read_model_face(Bytes model) {
+  ModelFace face;
+  std::set<std::string> initializers;
+  uint32_t field = 0;
+  Bytes payload;
+  Fields fields(model);
+  bool graph = false;
+  while (fields.next(field, payload)) {
+    if (field != kModelGraph) continue;
+    graph = true;
+    if (!read_graph(payload, face, initializers)) return make_error(ErrorCode::kBadModel, "the model's graph is damaged");
+  }
+  if (fields.damaged() || !graph) return make_error(ErrorCode::kBadModel, "the file is no ONNX model");
+  std::erase_if(face.inputs, [&](const FaceValue& input) { return initializers.contains(input.name); });
+  return face;
+}
+
+}  // namespace sluice

@@ -1,0 +1,183 @@
+#include "orchestrator/conformance/run_case.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "common/base/files.h"
+#include "orchestrator/conformance/compare.h"
+#include "orchestrator/conformance/engines.h"
+#include "orchestrator/conformance/model_face.h"
+#include "orchestrator/process/process.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kReasonLimit = 2000;
+
+// What a program said about its failure: its error line and those that belong to it, as one line without the program's own words.
+std::string reason_from(const std::string& messages) {
+  std::string reason;
+  bool error = false;
+  for (size_t begin = 0; begin < messages.size() && reason.size() < kReasonLimit;) {
+    const size_t end = std::min(messages.find('\n', begin), messages.size());
+    std::string_view line(messages.data() + begin, end - begin);
+    begin = end + 1;
+    error = error || line.find(": error ") != std::string_view::npos;
+    if (!error || line.empty() || line.starts_with("hint:")) continue;
+    while (line.starts_with(' ')) line.remove_prefix(1);
+    reason += (reason.empty() ? "" : "; ") + std::string(line);
+  }
+  return reason.substr(0, kReasonLimit);
+}
+
+class CaseRun {
+ public:
+  CaseRun(const Case& test, const Toolbox& tools, const std::string& folder) : test_(test), tools_(tools), folder_(folder) {}
+
+  CaseResult run() {
+    const auto begin = std::chrono::steady_clock::now();
+    run_all();
+    result_.ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+    return std::move(result_);
+  }
+
+ private:
+  void run_all() {
+    if (Result<void> read = read_case(); !read) return settle(Verdict::kFail, error_text(read.error()));
+    if (test_.data.empty()) {
+      if (compile({}) && run_program(tools_.loader, {model_path(), "--random", threads()}) && check_kinds()) note_engines();
+      return;
+    }
+    std::string compiled_for = "-";  // no list of shapes looks so
+    for (const DataSet& data : test_.data) {
+      const std::optional<std::string> shapes = shapes_of(data);
+      if (!shapes) return;
+      if (*shapes != compiled_for && !compile(*shapes)) return;
+      compiled_for = *shapes;
+      ++set_;
+      if (!check_kinds() || !run_data(data)) return;
+    }
+    note_engines();
+  }
+
+  Result<void> read_case() {
+    SLUICE_ASSIGN(const MappedFile model, MappedFile::open(test_.folder + "/model.onnx"));
+    SLUICE_ASSIGN(face_, read_model_face(model.bytes()));
+    tolerances_.assign(face_.outputs.size(), Tolerance{});
+    if (Result<std::string> text = read_text(test_.folder + "/data.json")) {
+      SLUICE_ASSIGN(tolerances_, parse_tolerances(*text, face_.outputs.size()));
+    }
+    return {};
+  }
+
+  // --input-shape's value: the shapes that the data has where the model leaves a dim open.
+  std::optional<std::string> shapes_of(const DataSet& data) {
+    if (data.inputs.size() != face_.inputs.size() || data.outputs.size() != face_.outputs.size()) {
+      settle(Verdict::kFail, fmt::format("the data has {} inputs and {} outputs, the model {} and {}", data.inputs.size(),
+                                         data.outputs.size(), face_.inputs.size(), face_.outputs.size()));
+      return std::nullopt;
+    }
+    std::string shapes;
+    for (size_t i = 0; i < face_.inputs.size(); ++i) {
+      const FaceValue& input = face_.inputs[i];
+      if (input.fixed || input.kind != ValueKind::kTensor) continue;
+      const Result<Tensor> tensor = read_pb(data.inputs[i]);
+      if (!tensor) return settle(Verdict::kFail, error_text(tensor.error())), std::nullopt;
+      std::string dims;
+      for (const int64_t dim : tensor->dims) dims += (dims.empty() ? "" : ",") + std::to_string(dim);
+      shapes += (shapes.empty() ? "" : ";") + input.name + ":" + dims;
+    }
+    return shapes;
+  }
+
+  bool compile(const std::string& shapes) {
+    std::vector<std::string> arguments = {test_.folder + "/model.onnx", "-q", "-o", model_path(), threads()};
+    if (!shapes.empty()) arguments.push_back("--input-shape=" + shapes);
+    if (!tools_.profile.empty()) arguments.push_back("--profile=" + tools_.profile);
+    return run_program(tools_.compile, arguments);
+  }
+
+  // The loader binds tensors only; a stage should have said so before.
+  bool check_kinds() {
+    for (const std::vector<FaceValue>* values : {&face_.inputs, &face_.outputs}) {
+      for (const FaceValue& value : *values) {
+        if (value.kind == ValueKind::kTensor) continue;
+        settle(Verdict::kUnsupported, fmt::format("'{}' is a sequence or optional, and only tensors can be bound", value.name));
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool run_data(const DataSet& data) {
+    std::vector<std::string> arguments = {model_path(), threads(), "--format=pb", "--output-dir=" + output_folder()};
+    for (size_t i = 0; i < face_.inputs.size(); ++i) arguments.push_back("--input=" + face_.inputs[i].name + "=" + data.inputs[i]);
+    if (!run_program(tools_.loader, arguments)) return false;
+    for (size_t i = 0; i < face_.outputs.size(); ++i) {
+      if (!compare_output(i, data.outputs[i])) return false;
+    }
+    return true;
+  }
+
+  bool compare_output(size_t i, const std::string& expected_path) {
+    const Result<Tensor> expected = read_pb(expected_path);
+    if (!expected) return settle(Verdict::kFail, error_text(expected.error())), false;
+    const Result<Tensor> actual = read_pb(output_path(i));
+    if (!actual) return settle(Verdict::kFail, error_text(actual.error())), false;
+    const Comparison comparison = compare(*actual, *expected, tolerances_[i]);
+    result_.max_error = std::max(result_.max_error.value_or(0), comparison.max_error);
+    if (comparison.equal) return true;
+    note_engines();
+    return settle(Verdict::kFail, fmt::format("output '{}': {}", face_.outputs[i].name, comparison.reason)), false;
+  }
+
+  // True when it ended with 0; else the verdict is settled.
+  bool run_program(const std::string& program, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {program};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    Result<Descriptor> messages = make_memory_file();
+    if (!messages) return settle(Verdict::kFail, error_text(messages.error())), false;
+    const Result<pid_t> child = start_process(arguments, {-1, -1, messages->get()});
+    if (!child) return settle(Verdict::kFail, error_text(child.error())), false;
+    const Ending ending = wait_for(*child, tools_.timeout);
+    if (ending.clean()) return true;
+    const bool known =
+        ending.signal == 0 && !ending.timed_out && is_known_code(ending.code) && ending.code != static_cast<int>(ExitClass::kInternal);
+    Verdict verdict = known ? Verdict::kFail : Verdict::kCrash;
+    if (known && ending.code == static_cast<int>(ExitClass::kUnsupported)) verdict = Verdict::kUnsupported;
+    const std::string name = program.substr(program.rfind('/') + 1);
+    const std::string said = reason_from(memory_file_text(*messages));
+    std::string what = ending.timed_out ? fmt::format("{} had not ended after {} s", name, tools_.timeout)
+                                        : fmt::format("{} ended with {}", name, ending_text(ending));
+    if (known && !said.empty()) return settle(verdict, said), false;
+    return settle(verdict, said.empty() ? what : what + ": " + said), false;
+  }
+
+  void note_engines() {
+    if (Result<void> read = read_engines(model_path(), result_); !read) settle(Verdict::kFail, error_text(read.error()));
+  }
+
+  void settle(Verdict verdict, std::string reason) {
+    result_.verdict = verdict;
+    result_.reason = std::move(reason);
+  }
+
+  std::string model_path() const { return folder_ + "/model.om"; }
+  std::string output_folder() const { return fmt::format("{}/outputs_{}", folder_, set_); }  // no set takes another's for its own
+  std::string output_path(size_t i) const { return fmt::format("{}/{}.pb", output_folder(), file_name_of(face_.outputs[i].name)); }
+  std::string threads() const { return fmt::format("--threads={}", tools_.threads); }
+
+  const Case& test_;
+  const Toolbox& tools_;
+  const std::string& folder_;
+  ModelFace face_;
+  int set_ = 0;  // number of data sets begun
+  std::vector<Tolerance> tolerances_;
+  CaseResult result_;
+};
+
+}  // namespace
+
+CaseResult run_case(const Case& test, const Toolbox& tools, const std::string& folder) { return CaseRun(test, tools, folder).run(); }
+
+}  // namespace sluice
