@@ -48,7 +48,7 @@ ALLOWED = {
     "tests": ["common", "runtime", "stages"],
 }
 # A test beside its code, and x_testing.h shared by several, may read and print graphs, evaluate and verify them, and call kernels.
-ALSO_IN_TESTS = UP_TO_PASS + OM_FORMAT + KERNEL_ABI + ["runtime/device/kernel_image.h"]
+ALSO_IN_TESTS = UP_TO_PASS + OM_FORMAT + KERNEL_ABI + ["runtime/device/kernel_image.h", "runtime/testing"]
 TEST_ENDINGS = ("_test.cc", "_testing.cc", "_testing.h")
 
 # Headers of other projects that only some files may include: pattern -> folders or files.

@@ -98,20 +98,18 @@ def input_options(files):
 
 
 def bench_ort(ort, model, files, threads, runs):
-    report = json.loads(run(ort, model, *input_options(files), "--threads", threads, "--bench", runs))
-    return report
+    return json.loads(run(ort, model, *input_options(files), "--threads", threads, "--bench", runs))
 
 
-def bench_sluice(compiled, files, threads):
-    report = run(program("sluice-loader"), compiled, "--bench", "--json", "--threads", threads, *input_options(files))
-    return json.loads(report)
+def bench_sluice(compiled, files, threads, runs=20):
+    return json.loads(run(program("sluice-loader"), compiled, "--bench", "--json", f"--threads={threads}", f"--runs={runs}", *input_options(files)))
 
 
 def interleaved(ort, model, compiled, files, threads, rounds, runs):
     """Both sides' medians and their ratio (Sluice's time divided by ONNX Runtime's: below 1 is faster), plus the last reports."""
     ours, theirs = [], []
     for _ in range(rounds):
-        ours.append(bench_sluice(compiled, files, threads))
+        ours.append(bench_sluice(compiled, files, threads, runs))
         theirs.append(bench_ort(ort, model, files, threads, runs))
     pairs = [a["median_ms"] / b["median_ms"] for a, b in zip(ours, theirs)]
     return {
