@@ -12,7 +12,8 @@ ExpressionId ModuleMapper::expression(ExpressionId id) {
   if (source.op == ExpressionOp::kConstant) {
     mapped = target_.expressions.constant(source.value);
   } else if (source.op == ExpressionOp::kSymbol) {
-    const Symbol& symbol = source_.expressions.symbol(static_cast<SymbolId>(source.value));
+    Symbol symbol = source_.expressions.symbol(static_cast<SymbolId>(source.value));
+    symbol.graph = symbol.value = -1;  // ids of the source mean nothing here
     const auto known = target_.expressions.find_symbol(symbol.name);
     mapped = target_.expressions.symbol_expression(known ? *known : target_.expressions.add_symbol(symbol));
   } else {

@@ -185,7 +185,7 @@ Result<void> Graph::restore_order() {
   return {};
 }
 
-void Graph::compact() {
+std::vector<int32_t> Graph::compact() {
   std::deque<Value> values;
   std::vector<Value*> moved(values_.size(), nullptr);
   const auto keep = [&](Value& value) {
@@ -240,8 +240,11 @@ void Graph::compact() {
   }
   for (size_t i = 0; i < inputs_.size(); ++i) inputs_[i] = moved[static_cast<size_t>(old_inputs[i])];
   for (size_t i = 0; i < outputs_.size(); ++i) outputs_[i] = moved[static_cast<size_t>(old_outputs[i])];
+  std::vector<int32_t> renumbered;
+  for (const Value* value : moved) renumbered.push_back(value == nullptr ? -1 : value->id_);
   nodes_.swap(nodes);
   values_.swap(values);
+  return renumbered;
 }
 
 }  // namespace sluice

@@ -220,7 +220,8 @@ class Graph {
   // A cycle is kCycle naming its nodes.
   Result<void> restore_order();
   // Removes tombstones and unused constants; renumbers nodes in list order and values: inputs, constants, results. Pointers become invalid.
-  void compact();
+  // Answers the new id of each value by its old one, -1 for those that are gone.
+  std::vector<int32_t> compact();
 
   Node* owner() const { return owner_; }  // the node whose body this is; null for roots and expression graphs
   GraphRole role = GraphRole::kRoot;

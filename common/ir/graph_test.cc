@@ -105,5 +105,16 @@ TEST_F(GraphTest, CloneIntoAnotherModuleMeansTheSame) {
   EXPECT_NE(meaning_digest(copy), meaning_digest(graph));
 }
 
+TEST_F(GraphTest, CompactCarriesSymbols) {
+  Value& gone = graph.add_input(f32, "gone");
+  Value& kept = graph.add_input(f32, "kept");
+  module.expressions.add_symbol({"A", SymbolOrigin::kInputDim, graph.id(), gone.id()});
+  module.expressions.add_symbol({"B", SymbolOrigin::kInputDim, graph.id(), kept.id()});
+  graph.remove_input(1);
+  module.compact();
+  EXPECT_EQ(module.expressions.symbol(0).graph, -1);
+  EXPECT_EQ(module.expressions.symbol(1).value, 1);
+}
+
 }  // namespace
 }  // namespace sluice

@@ -18,6 +18,20 @@ bool is_repeated(std::span<const std::byte> bytes, size_t element) {
   return bytes.size() > element && std::memcmp(bytes.data(), bytes.data() + element, bytes.size() - element) == 0;
 }
 
+void renumber_bodies(Node& node, const std::vector<GraphId>& renumbered) {
+  if (node.bodies().empty()) return;
+  const std::vector<Attribute> attributes = node.attributes();
+  for (const Attribute& attribute : attributes) {
+    if (const auto* body = std::get_if<GraphRef>(&attribute.value)) {
+      node.set_attribute(attribute.name, GraphRef{renumbered[static_cast<size_t>(body->id)]});
+    } else if (const auto* bodies = std::get_if<std::vector<GraphRef>>(&attribute.value)) {
+      std::vector<GraphRef> changed;
+      for (const GraphRef ref : *bodies) changed.push_back({renumbered[static_cast<size_t>(ref.id)]});
+      node.set_attribute(attribute.name, std::move(changed));
+    }
+  }
+}
+
 }  // namespace
 
 std::string_view level_name(Level level) { return kLevels[static_cast<size_t>(level)]; }
@@ -120,46 +134,61 @@ void Module::erase_unowned() {
   }
 }
 
-void Module::compact() {
-  erase_unowned();
-  std::vector<GraphId> renumbered(graphs_.size(), -1);
-  std::vector<std::unique_ptr<Graph>> ordered;
+// The order that compact() gives: roots, then bodies by first mention, then each expression graph with its bodies.
+std::vector<GraphId> Module::compact_order() const {
+  std::vector<GraphId> order;
+  std::vector<bool> placed(graphs_.size(), false);
+  size_t next = 0;
   const auto place = [&](GraphId id) {
-    if (renumbered[static_cast<size_t>(id)] >= 0) return;
-    renumbered[static_cast<size_t>(id)] = static_cast<GraphId>(ordered.size());
-    ordered.push_back(std::move(graphs_[static_cast<size_t>(id)]));
+    if (!placed[static_cast<size_t>(id)]) order.push_back(id);
+    placed[static_cast<size_t>(id)] = true;
+  };
+  const auto place_bodies = [&] {
+    for (; next < order.size(); ++next) {
+      for (const Node& node : graph(order[next]).nodes()) {
+        for (const GraphId body : node.bodies()) place(body);
+      }
+    }
   };
   for (GraphId id = 0; id < graph_limit(); ++id) {
-    if (graphs_[static_cast<size_t>(id)] != nullptr && graphs_[static_cast<size_t>(id)]->role == GraphRole::kRoot) place(id);
+    if (has_graph(id) && graph(id).role == GraphRole::kRoot) place(id);
   }
-  for (size_t i = 0; i < ordered.size(); ++i) {
-    for (const Node& node : ordered[i]->nodes()) {
-      for (const GraphId body : node.bodies()) place(body);
-    }
+  place_bodies();
+  for (GraphId id = 0; id < graph_limit(); ++id) {
+    if (has_graph(id) && graph(id).role == GraphRole::kExpression) place(id);
+    place_bodies();
   }
-  for (GraphId id = 0; id < static_cast<GraphId>(renumbered.size()); ++id) {  // expression graphs, by id
-    if (graphs_[static_cast<size_t>(id)] != nullptr) place(id);
+  return order;
+}
+
+void Module::compact() {
+  erase_unowned();
+  const std::vector<GraphId> order = compact_order();
+  std::vector<GraphId> renumbered(graphs_.size(), -1);
+  std::vector<std::unique_ptr<Graph>> ordered;
+  for (const GraphId id : order) {
+    renumbered[static_cast<size_t>(id)] = static_cast<GraphId>(ordered.size());
+    ordered.push_back(std::move(graphs_[static_cast<size_t>(id)]));
   }
   graphs_ = std::move(ordered);
   for (size_t i = 0; i < graphs_.size(); ++i) {
     graphs_[i]->id_ = static_cast<GraphId>(i);
-    for (Node& node : graphs_[i]->nodes()) {
-      const std::vector<Attribute> attributes = node.attributes();
-      for (const Attribute& attribute : attributes) {
-        if (const auto* body = std::get_if<GraphRef>(&attribute.value)) {
-          node.set_attribute(attribute.name, GraphRef{renumbered[static_cast<size_t>(body->id)]});
-        } else if (const auto* bodies = std::get_if<std::vector<GraphRef>>(&attribute.value)) {
-          std::vector<GraphRef> changed;
-          for (const GraphRef ref : *bodies) changed.push_back({renumbered[static_cast<size_t>(ref.id)]});
-          node.set_attribute(attribute.name, std::move(changed));
-        }
-      }
-    }
+    for (Node& node : graphs_[i]->nodes()) renumber_bodies(node, renumbered);
   }
   for (Segment& segment : segments_) {
     if (segment.kind == SegmentKind::kExpression) segment.graph = renumbered[static_cast<size_t>(segment.graph)];
   }
-  for (const auto& graph : graphs_) graph->compact();
+  std::vector<std::vector<int32_t>> values;  // by new graph id: new value id by old one
+  for (const auto& graph : graphs_) values.push_back(graph->compact());
+  for (SymbolId id = 0; static_cast<size_t>(id) < expressions.symbol_count(); ++id) {
+    Symbol& symbol = expressions.symbol(id);
+    const auto lookup = [](const auto& table, int32_t index) {
+      return index >= 0 && static_cast<size_t>(index) < table.size() ? table[static_cast<size_t>(index)] : -1;
+    };
+    symbol.graph = lookup(renumbered, symbol.graph);
+    symbol.value = symbol.graph < 0 ? -1 : lookup(values[static_cast<size_t>(symbol.graph)], symbol.value);
+    if (symbol.value < 0) symbol.graph = -1;
+  }
 }
 
 TypeId Module::intern(const Type& type) {
@@ -248,6 +277,7 @@ SegmentId Module::make_parameter(TypeId type_id, uint32_t index) {
   segment.type = type_id;
   segment.size = type(type_id).dense_bytes().value_or(0);
   segment.digest = sha256(fmt::format("parameter {}", index));
+  segment.parameter = index;
   return add_segment(std::move(segment));
 }
 

@@ -45,7 +45,7 @@ class Module {
   // Erases graphs that no node owns, no expression segment uses, and that are not roots. Linear.
   void erase_unowned();
   // Graphs, nodes, values and segments renumbered densely without what is erased or unused. Graph order: the root, then in order of first
-  // mention.
+  // mention. Symbols follow the values they are read from; those of erased values name none (graph and value -1).
   void compact();
 
   // Types and storages.
@@ -98,6 +98,7 @@ class Module {
 
  private:
   struct Files;
+  std::vector<GraphId> compact_order() const;
   std::vector<std::unique_ptr<Graph>> graphs_;
   std::deque<Type> types_;
   std::map<Type, TypeId> type_index_;

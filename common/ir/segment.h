@@ -45,6 +45,7 @@ struct Segment {
   std::vector<std::byte> data;    // kSmall, kSplat
   GraphId graph = -1;             // kExpression
   std::vector<SegmentId> inputs;  // kExpression
+  uint32_t parameter = 0;         // kParameter: the index given to make_parameter
   Location location;              // kBytes
 };
 

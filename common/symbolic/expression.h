@@ -36,7 +36,8 @@ enum class SymbolOrigin : uint8_t { kInputDim, kInputValue, kNodeResult };
 struct Symbol {
   std::string name;
   SymbolOrigin origin = SymbolOrigin::kInputDim;
-  int32_t graph = 0;  // the value it is read from: the dim `axis` of an input, element `axis` of an input's value, or a result's dim
+  int32_t graph = 0;  // the value it is read from: the dim `axis` of an input, element `axis` of an input's value, or a result's dim;
+                      // -1 when that lies in another file
   int32_t value = 0;
   int32_t axis = 0;
   int64_t low = 0;
