@@ -1,0 +1,211 @@
+#include "common/graphfile/graphfile.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "common/graphfile/header.h"
+
+namespace sluice {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes counted(size_t size) {
+  Bytes bytes(size);
+  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 256);
+  return bytes;
+}
+
+// A little of everything: two graphs, symbols, every kind of constant and attribute, plan, storage, names.
+Module example() {
+  Module m;
+  m.level = Level::kPartitioned;
+  m.last_stage = StageId::kPartition;
+  m.options["opset"] = "23";
+  m.producer = "a maker";
+  m.made_from.push_back(sha256(std::string_view("before")));
+  Graph& main = m.add_graph("main");
+  const SymbolId n = m.expressions.add_symbol({"N", SymbolOrigin::kInputDim, 0, 0, 0, 1, 64, 1});
+  m.expressions.add_symbol({"unused", SymbolOrigin::kInputDim, 0, 0, 0, 1, 64, 1});
+  const ExpressionId half = m.expressions.floor_divide(m.expressions.symbol_expression(n), m.expressions.constant(2));
+  const TypeId x_type = m.intern(Type::tensor(DType::kF32, {m.make_dim(m.expressions.symbol_expression(n)), Dim::fixed(8)}));
+  const TypeId y_type = m.intern(Type::tensor(DType::kF32, {m.make_dim(half), Dim::unknown()}));
+  const TypeId w_type = m.intern(Type::fixed_tensor(DType::kF32, {8, 100}));
+  Value& x = main.add_input(x_type, "x");
+  Value& small = main.add_constant(m.make_constant(m.intern(Type::fixed_tensor(DType::kI64, {2})), counted(16)), "k");
+  const SegmentId big = m.make_constant(w_type, counted(3200));
+  Graph& doubled = m.add_graph("main.w2", GraphRole::kExpression);
+  Value& w = doubled.add_input(w_type, "w");
+  doubled.add_output(doubled.add_node(Op::kAdd, {&w, &w}).output());
+  doubled.first_node()->output().set_type(w_type);
+  Value& made = main.add_constant(m.make_expression(w_type, doubled.id(), {big}), "w2");
+  Value& splat = main.add_constant(m.make_splat(w_type, counted(4)), "s");
+  Graph& body = m.add_graph("main.f", GraphRole::kFused);
+  body.add_output(body.add_node(Op::kMatMul, {&body.add_input(x_type, "a"), &body.add_input(w_type, "b")}).output());
+  Node& fused = main.add_node(Op::kFused, {&x, &made});
+  fused.output().set_type(y_type);
+  fused.set_attribute("body", GraphRef{body.id()});
+  fused.set_attribute("anchor", int64_t{0});
+  fused.set_attribute("f", 0.5f);
+  fused.set_attribute("fs", std::vector<float>{1, 2});
+  fused.set_attribute("is", std::vector<int64_t>{-1, 1});
+  fused.set_attribute("s", std::string("text"));
+  fused.set_attribute("ss", std::vector<std::string>{"a", "", "a"});
+  fused.set_attribute("t", TypeRef{m.intern(Type::sequence(y_type))});
+  fused.set_attribute("v", SegmentRef{big});
+  fused.set_name("fused node");
+  fused.add_origins({m.add_onnx_node("n0"), m.add_onnx_node("n1")});
+  fused.plan.engine = EngineId::kAicore;
+  fused.plan.stream_label = "left";
+  fused.plan.kernel =
+      m.add_kernel({m.make_constant(m.intern(Type::fixed_tensor(DType::kU8, {2000})), counted(2000)), "k_1", "avx2", 8, 64, 99});
+  Storage storage;
+  storage.format = StorageFormat::kNhwc;
+  storage.dims = {Dim::fixed(3), m.make_dim(half)};
+  storage.halo = {0, 0, 1, 1};
+  storage.bytes = Dim::fixed(4096);
+  fused.output().set_storage(m.intern(storage));
+  Node& add = main.add_node(Op::kAdd, {&fused.output(), nullptr, &splat, &small});
+  add.add_after(fused);
+  main.add_output(add.output());
+  return m;
+}
+
+Result<Module> read(const Bytes& bytes) { return read_graph(std::make_shared<const Bytes>(bytes), "test"); }
+
+Bytes written(Module& module) { return graph_bytes(module).value(); }
+
+TEST(GraphFile, RoundTripIsTheIdentity) {
+  Module module = example();
+  const Bytes bytes = written(module);
+  EXPECT_EQ(written(module), bytes) << "the same module must give the same bytes";
+  auto back = read(bytes);
+  ASSERT_TRUE(back.ok()) << error_text(back.error());
+  ASSERT_EQ(back->made_from.size(), 2u);
+  back->made_from.erase(back->made_from.begin());
+  EXPECT_EQ(written(*back), bytes);
+  EXPECT_EQ(back->level, Level::kPartitioned);
+  EXPECT_EQ(back->expressions.symbol_count(), 1u) << "unused symbols are not written";
+  const Node& fused = *back->root().first_node();
+  EXPECT_EQ(fused.name(), "fused node");
+  EXPECT_EQ(fused.strings_attribute("ss"), (std::vector<std::string>{"a", "", "a"}));
+  EXPECT_EQ(fused.origins().size(), 2u);
+  EXPECT_EQ(back->kernel(fused.plan.kernel).multiply_adds, 99u);
+  EXPECT_EQ(fused.output().storage()->halo.size(), 4u);
+  EXPECT_EQ(fused.body("body")->name(), "main.f");
+  EXPECT_EQ(back->root().last_node()->input(1), nullptr);
+  const Segment& expression = back->segment(fused.input(1)->segment());
+  const auto big = back->bytes(expression.inputs[0]);
+  ASSERT_TRUE(big.ok());
+  EXPECT_TRUE(std::ranges::equal(*big, counted(3200)));
+}
+
+TEST(GraphFile, NamesAreNotInTheStructureDigest) {
+  Module a = example(), b = example();
+  b.root().inputs()[0]->set_name("another");
+  b.options["opset"] = "22";
+  EXPECT_EQ(structure_digest(a).value(), structure_digest(b).value());
+  EXPECT_EQ(structure_digest(a).value(), parse_graph_header(written(a))->structure_digest);
+  EXPECT_NE(parse_graph_header(written(a))->file_digest, parse_graph_header(written(b))->file_digest);
+  b.root().first_node()->set_attribute("anchor", int64_t{1});
+  EXPECT_NE(structure_digest(a).value(), structure_digest(b).value());
+}
+
+TEST(GraphFile, ConstantsInOtherFilesStayThere) {
+  const std::string path = testing::TempDir() + "graphfile_constants";
+  const Bytes content = counted(4000);
+  ASSERT_TRUE(write_file(path, content).ok());
+  Module module;
+  Graph& main = module.add_graph("main");
+  Segment segment;
+  segment.kind = SegmentKind::kBytes;
+  segment.type = module.intern(Type::fixed_tensor(DType::kU8, {3000}));
+  segment.size = 3000;
+  segment.digest = sha256(std::span(content).subspan(1000));
+  segment.location = {Where::kFile, nullptr, {}, path, 1000, 0};
+  main.add_output(main.add_constant(module.add_segment(segment), "c"));
+  const Bytes outside = written(module);
+  EXPECT_LT(outside.size(), 2000u);
+  Bytes inside = graph_bytes(module, {.inline_segments = true}).value();
+  EXPECT_GT(inside.size(), 3000u);
+  for (const Bytes& bytes : {outside, inside}) {
+    auto back = read(bytes);
+    ASSERT_TRUE(back.ok()) << error_text(back.error());
+    const auto found = back->bytes(back->root().outputs()[0]->segment());
+    ASSERT_TRUE(found.ok());
+    EXPECT_EQ(sha256(*found), segment.digest);
+  }
+  EXPECT_EQ(parse_graph_header(outside)->structure_digest, parse_graph_header(inside)->structure_digest);
+  EXPECT_EQ(parse_graph_header(outside)->file_digest, parse_graph_header(inside)->file_digest);
+}
+
+// Damage is an error or, where it hits names, numbers that may be anything, or bytes of constants, still a module that can be written.
+TEST(GraphFile, EveryDamagedByte) {
+  Module module = example();
+  const Bytes bytes = written(module);
+  int refused = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    for (const uint8_t flip : {0x01, 0x80, 0xFF}) {
+      Bytes damaged = bytes;
+      damaged[i] ^= std::byte{flip};
+      auto back = read(damaged);
+      if (!back) {
+        ++refused;
+        EXPECT_TRUE(back.error().code == ErrorCode::kBadFile || back.error().code == ErrorCode::kNewerSchema);
+      } else {
+        EXPECT_TRUE(graph_bytes(*back).ok());
+      }
+    }
+  }
+  EXPECT_GT(refused, static_cast<int>(bytes.size()) / 2);
+}
+
+TEST(GraphFile, EveryTruncation) {
+  Module module = example();
+  const Bytes bytes = written(module);
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    auto back = read(Bytes(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)));
+    ASSERT_FALSE(back.ok()) << size;
+    EXPECT_EQ(back.error().code, ErrorCode::kBadFile);
+    EXPECT_EQ(back.error().file, "test");
+  }
+  Bytes longer = bytes;
+  longer.push_back(std::byte{0});
+  EXPECT_FALSE(read(longer).ok());
+}
+
+TEST(GraphFile, UnalignedBytesAreReadToo) {
+  Module module = example();
+  const Bytes bytes = written(module);
+  Bytes shifted(bytes.size() + 1);
+  std::memcpy(shifted.data() + 1, bytes.data(), bytes.size());
+  EXPECT_TRUE(read_graph(std::span<const std::byte>(shifted).subspan(1), nullptr, "shifted").ok());
+}
+
+TEST(GraphFile, LargeGraph) {
+  Module module;
+  Graph& main = module.add_graph("main");
+  const TypeId type = module.intern(Type::fixed_tensor(DType::kF32, {1}));
+  Value* last = &main.add_input(type, "x");
+  for (int i = 0; i < 100'000; ++i) {
+    Node& node = main.add_node(Op::kSplit, {last}, 0);
+    for (int k = 0; k < 10; ++k) node.add_output(type, fmt::format("value_{}_{}", i, k));
+    node.set_attribute("axis", int64_t{0});
+    node.set_attribute("num_outputs", int64_t{10});
+    node.set_name(fmt::format("node_{}", i));
+    node.add_origins({module.add_onnx_node(node.name())});
+    last = &node.output(9);
+  }
+  main.add_output(*last);
+  const Bytes bytes = written(module);
+  auto back = read(bytes);
+  ASSERT_TRUE(back.ok()) << error_text(back.error());
+  EXPECT_EQ(back->root().node_count(), 100'000u);
+  EXPECT_EQ(back->root().value_limit(), 1'000'001u);
+  back->made_from.clear();
+  EXPECT_EQ(written(*back), bytes);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,322 @@
+#include "common/graphfile/reader.h"
+
+namespace sluice::graphfile {
+namespace {
+
+using Facts = flatbuffers::Vector<const fb::ValueFact*>;
+
+class GraphReader {
+ public:
+  GraphReader(const fb::File& file, const FileTables& tables, Module& module, Budget& budget, Budget& names_budget)
+      : file_(file), tables_(tables), module_(module), budget_(budget), names_budget_(names_budget), text_budget_(0) {}
+
+  Result<void> read(const fb::Names& names) {
+    SLUICE_ASSIGN(const auto op_names, texts_of(file_.op_names(), budget_));
+    for (const std::string_view name : op_names) {
+      const auto op = op_from_name(name);
+      if (!op) return make_error(ErrorCode::kBadFile, "the graph file uses the op '{}', which this release does not know", name);
+      ops_.push_back(*op);
+    }
+    SLUICE_ASSIGN(attribute_names_, texts_of(file_.attribute_names(), budget_));
+    SLUICE_ASSIGN(strings_, texts_of(file_.strings(), budget_));
+    if (file_.strings() != nullptr) text_budget_ = Budget(kTextReuse * (size_of(file_.strings()->bytes()) + (1 << 16)));
+    SLUICE_ASSIGN(const auto onnx_nodes, texts_of(names.onnx_nodes(), names_budget_));
+    for (const std::string_view name : onnx_nodes) origins_.push_back(module_.add_onnx_node(name));
+    if (size_of(names.graphs()) != size_of(file_.graphs())) return bad_file("graphs and their names differ in number");
+    for (GraphId id = 0; id < module_.graph_limit(); ++id) {
+      const auto index = static_cast<uint32_t>(id);
+      auto done = read_graph(*file_.graphs()->Get(index), *names.graphs()->Get(index), module_.graph(id));
+      if (!done) return done;
+    }
+    return check_symbols();
+  }
+
+ private:
+  static constexpr uint64_t kTextReuse = 4096;  // how often, on average, an attribute's text may be used again
+
+  Result<void> read_graph(const fb::Graph& row, const fb::GraphNames& names, Graph& graph) {
+    const size_t value_count = size_of(row.types());
+    const size_t node_count = size_of(row.nodes());
+    SLUICE_TRY(budget_.charge(value_count + node_count, 4));
+    SLUICE_ASSIGN(const auto value_names, texts_of(names.values(), names_budget_));
+    SLUICE_ASSIGN(const auto node_names, texts_of(names.nodes(), names_budget_));
+    if (value_names.size() != value_count || node_names.size() != node_count) {
+      return bad_file("graph {} has {} values with {} names and {} nodes with {} names", graph.id(), value_count, value_names.size(),
+                      node_count, node_names.size());
+    }
+    uint64_t results = 0;
+    for (size_t i = 0; i < node_count; ++i) results += row.nodes()->Get(static_cast<uint32_t>(i))->outputs();
+    const uint64_t inputs = row.inputs();
+    if (inputs + results > value_count || row.captures() > inputs) {
+      return bad_file("graph {} has {} values for {} inputs and {} results", graph.id(), value_count, inputs, results);
+    }
+    SLUICE_TRY(add_sources(row, value_names, inputs, value_count - results, graph));
+    for (size_t i = 0; i < node_count; ++i) {
+      SLUICE_TRY(add_node(*row.nodes()->Get(static_cast<uint32_t>(i)), node_names[i], *row.types(), value_names, graph));
+    }
+    SLUICE_TRY(add_facts(row, graph));
+    return add_origins(names, graph);
+  }
+
+  Result<TypeId> type(uint32_t id) const {
+    if (id >= tables_.types.size()) return bad_file("a value has type {}", id);
+    return tables_.types[id];
+  }
+
+  // Inputs and constants: the values before the first result.
+  Result<void> add_sources(const fb::Graph& row, const std::vector<std::string_view>& names, uint64_t inputs, uint64_t end, Graph& graph) {
+    for (uint64_t i = 0; i < inputs; ++i) {
+      SLUICE_ASSIGN(const TypeId id, type(row.types()->Get(static_cast<uint32_t>(i))));
+      graph.add_input(id, std::string(names[i]));
+    }
+    const Facts* segments = row.segments();
+    SLUICE_TRY(budget_.charge(size_of(segments), sizeof(fb::ValueFact)));
+    size_t next = 0;
+    for (uint64_t i = inputs; i < end; ++i) {
+      while (next < size_of(segments) && segments->Get(static_cast<uint32_t>(next))->value() < i) ++next;
+      const fb::ValueFact* fact = next < size_of(segments) ? segments->Get(static_cast<uint32_t>(next)) : nullptr;
+      if (fact == nullptr || fact->value() != i || fact->id() >= tables_.segments.size()) {
+        return bad_file("value {} of graph {} is neither input, constant nor result", i, graph.id());
+      }
+      SLUICE_ASSIGN(const TypeId id, type(row.types()->Get(static_cast<uint32_t>(i))));
+      graph.add_constant(tables_.segments[fact->id()], std::string(names[i])).set_type(id);
+    }
+    return {};
+  }
+
+  Result<void> add_facts(const fb::Graph& row, Graph& graph) {
+    SLUICE_TRY(budget_.charge(size_of(row.storages()), sizeof(fb::ValueFact)));
+    SLUICE_TRY(budget_.charge(size_of(row.outputs()), 4));
+    for (size_t i = 0; i < size_of(row.segments()); ++i) {
+      const fb::ValueFact& fact = *row.segments()->Get(static_cast<uint32_t>(i));
+      if (fact.value() >= graph.value_limit() || fact.id() >= tables_.segments.size()) return bad_file("a constant has no value");
+      graph.values()[fact.value()].set_segment(tables_.segments[fact.id()]);
+    }
+    for (size_t i = 0; i < size_of(row.storages()); ++i) {
+      const fb::ValueFact& fact = *row.storages()->Get(static_cast<uint32_t>(i));
+      if (fact.value() >= graph.value_limit() || fact.id() >= tables_.storages.size()) return bad_file("a storage has no value");
+      graph.values()[fact.value()].set_storage(tables_.storages[fact.id()]);
+    }
+    for (size_t i = 0; i < size_of(row.outputs()); ++i) {
+      const uint32_t output = row.outputs()->Get(static_cast<uint32_t>(i));
+      if (output >= graph.value_limit()) return bad_file("graph {} has output {}", graph.id(), output);
+      graph.add_output(graph.values()[output]);
+    }
+    return {};
+  }
+
+  Result<void> add_node(const fb::Node& row, std::string_view name, const flatbuffers::Vector<uint32_t>& types,
+                        const std::vector<std::string_view>& names, Graph& graph) {
+    if (row.op() >= ops_.size()) return bad_file("a node has op {}", row.op());
+    SLUICE_TRY(budget_.charge(size_of(row.inputs()), 4));
+    inputs_.clear();
+    for (size_t i = 0; i < size_of(row.inputs()); ++i) {
+      const int32_t input = row.inputs()->Get(static_cast<uint32_t>(i));
+      if (input < -1 || input >= static_cast<int64_t>(graph.value_limit())) {
+        return bad_file("node {} of graph {} reads value {} before it is there", graph.node_count(), graph.id(), input);
+      }
+      inputs_.push_back(input < 0 ? nullptr : &graph.values()[static_cast<size_t>(input)]);
+    }
+    Node& node = graph.add_node(ops_[row.op()], inputs_, 0);
+    for (uint32_t i = 0; i < row.outputs(); ++i) {
+      const auto next = static_cast<uint32_t>(graph.value_limit());
+      SLUICE_ASSIGN(const TypeId id, type(types.Get(next)));
+      node.add_output(id, std::string(names[next]));
+    }
+    node.set_name(std::string(name));
+    nodes_.resize(static_cast<size_t>(node.id()));
+    SLUICE_TRY(add_after(row, node));
+    nodes_.push_back(&node);
+    for (size_t i = 0; i < size_of(row.attributes()); ++i)
+      SLUICE_TRY(add_attribute(*row.attributes()->Get(static_cast<uint32_t>(i)), node));
+    return row.plan() == nullptr ? Result<void>() : add_plan(*row.plan(), node);
+  }
+
+  Result<void> add_after(const fb::Node& row, Node& node) {
+    SLUICE_TRY(budget_.charge(size_of(row.after()), 4));
+    for (size_t i = 0; i < size_of(row.after()); ++i) {
+      const uint32_t before = row.after()->Get(static_cast<uint32_t>(i));
+      if (before >= nodes_.size() || (i > 0 && before <= row.after()->Get(static_cast<uint32_t>(i - 1)))) {
+        return bad_file("node {} runs after node {}", node.id(), before);
+      }
+      node.add_after(*nodes_[before]);
+    }
+    return {};
+  }
+
+  Result<void> add_plan(const fb::Plan& row, Node& node) {
+    const bool engine_fits = row.engine() <= static_cast<uint8_t>(EngineId::kComposite);
+    const bool kernel_fits = row.kernel() >= -1 && row.kernel() < static_cast<int64_t>(tables_.kernels.size());
+    const bool label_fits = row.stream_label() >= -1 && row.stream_label() < static_cast<int64_t>(strings_.size());
+    if (!engine_fits || !kernel_fits || !label_fits) return bad_file("the plan of node {} makes no sense", node.id());
+    Plan& plan = node.plan;
+    plan.engine = static_cast<EngineId>(row.engine());
+    if (row.kernel() >= 0) plan.kernel = tables_.kernels[static_cast<size_t>(row.kernel())];
+    if (row.stream_label() >= 0) {
+      SLUICE_ASSIGN(plan.stream_label, string(row.stream_label()));
+    }
+    plan.stage_level = row.stage_level();
+    plan.parallel_group = row.parallel_group();
+    plan.no_task = row.no_task();
+    plan.keep = row.keep();
+    plan.no_fold = row.no_fold();
+    plan.in_place = row.in_place();
+    return {};
+  }
+
+  Result<std::string> string(int64_t id) {
+    if (id < 0 || static_cast<uint64_t>(id) >= strings_.size()) return bad_file("an attribute names text {}", id);
+    const std::string_view text = strings_[static_cast<size_t>(id)];
+    SLUICE_TRY(text_budget_.charge(text.size(), 1));
+    return std::string(text);
+  }
+
+  Result<GraphRef> body(int64_t id, const Node& node) const {
+    if (id < 0 || id >= module_.graph_limit()) return bad_file("a node names graph {}", id);
+    const GraphRole role = module_.graph(static_cast<GraphId>(id)).role;
+    const bool fits =
+        role != GraphRole::kRoot && role != GraphRole::kExpression && module_.graph(static_cast<GraphId>(id)).owner() == nullptr;
+    if (!fits) return bad_file("{} names graph {}, which is no body of its own", node.label(), id);
+    return GraphRef{static_cast<GraphId>(id)};
+  }
+
+  // `count` elements of the pool of ints.
+  Result<std::vector<int64_t>> ints(const fb::Attribute& row) {
+    const uint64_t size = size_of(file_.ints());
+    if (uint64_t{row.first()} + row.count() > size) return bad_file("an attribute lies outside its pool");
+    SLUICE_TRY(budget_.charge(row.count(), sizeof(int64_t)));
+    if (row.count() == 0) return std::vector<int64_t>();
+    const auto first = file_.ints()->begin() + row.first();
+    return std::vector<int64_t>(first, first + row.count());
+  }
+
+  Result<std::vector<float>> floats(const fb::Attribute& row) {
+    const uint64_t size = size_of(file_.floats());
+    if (uint64_t{row.first()} + row.count() > size) return bad_file("an attribute lies outside its pool");
+    SLUICE_TRY(budget_.charge(row.count(), sizeof(float)));
+    if (row.count() == 0) return std::vector<float>();
+    const auto first = file_.floats()->begin() + row.first();
+    return std::vector<float>(first, first + row.count());
+  }
+
+  Result<AttributeValue> attribute(const fb::Attribute& row, const Node& node) {
+    using Kind = fb::AttributeKind;
+    switch (row.kind()) {
+      case Kind::int_:
+        if (row.first() >= size_of(file_.ints())) return bad_file("an attribute lies outside its pool");
+        return AttributeValue(file_.ints()->Get(row.first()));
+      case Kind::float_:
+        if (row.first() >= size_of(file_.floats())) return bad_file("an attribute lies outside its pool");
+        return AttributeValue(file_.floats()->Get(row.first()));
+      case Kind::string_: {
+        SLUICE_ASSIGN(std::string text, string(row.first()));
+        return AttributeValue(std::move(text));
+      }
+      case Kind::ints: {
+        SLUICE_ASSIGN(std::vector<int64_t> values, ints(row));
+        return AttributeValue(std::move(values));
+      }
+      case Kind::floats: {
+        SLUICE_ASSIGN(std::vector<float> values, floats(row));
+        return AttributeValue(std::move(values));
+      }
+      case Kind::strings: {
+        SLUICE_ASSIGN(const std::vector<int64_t> ids, ints(row));
+        std::vector<std::string> values;
+        for (const int64_t id : ids) {
+          SLUICE_ASSIGN(std::string text, string(id));
+          values.push_back(std::move(text));
+        }
+        return AttributeValue(std::move(values));
+      }
+      case Kind::type: {
+        SLUICE_ASSIGN(const TypeId id, type(row.first()));
+        return AttributeValue(TypeRef{id});
+      }
+      case Kind::segment:
+        if (row.first() >= tables_.segments.size()) return bad_file("an attribute names constant {}", row.first());
+        return AttributeValue(SegmentRef{tables_.segments[row.first()]});
+      case Kind::graph: {
+        SLUICE_ASSIGN(const GraphRef ref, body(row.first(), node));
+        return AttributeValue(ref);
+      }
+      case Kind::graphs: {
+        SLUICE_ASSIGN(const std::vector<int64_t> ids, ints(row));
+        std::vector<GraphRef> refs;
+        for (const int64_t id : ids) {
+          SLUICE_ASSIGN(const GraphRef ref, body(id, node));
+          for (const GraphRef other : refs) {
+            if (other == ref) return bad_file("{} names graph {} twice", node.label(), id);
+          }
+          refs.push_back(ref);
+        }
+        return AttributeValue(std::move(refs));
+      }
+    }
+    return bad_file("an attribute has kind {}", static_cast<int>(row.kind()));
+  }
+
+  Result<void> add_attribute(const fb::Attribute& row, Node& node) {
+    SLUICE_TRY(budget_.charge(1, sizeof(fb::Attribute)));
+    if (row.name() >= attribute_names_.size()) return bad_file("an attribute has name {}", row.name());
+    const std::string_view name = attribute_names_[row.name()];
+    if (!node.attributes().empty() && node.attributes().back().name >= name)
+      return bad_file("attributes of {} are not sorted", node.label());
+    SLUICE_ASSIGN(AttributeValue value, attribute(row, node));
+    node.set_attribute(name, std::move(value));
+    return {};
+  }
+
+  Result<void> add_origins(const fb::GraphNames& names, Graph& graph) {
+    if (size_of(names.origin_ends()) == 0) return {};
+    if (size_of(names.origin_ends()) != graph.node_count()) return bad_file("nodes and their origins differ in number");
+    SLUICE_TRY(names_budget_.charge(size_of(names.origins()) + graph.node_count(), 4));
+    uint32_t first = 0, index = 0;
+    for (Node& node : graph.nodes()) {
+      const uint32_t end = names.origin_ends()->Get(index++);
+      if (end < first || end > size_of(names.origins())) return bad_file("the origins of {} make no sense", node.label());
+      std::vector<uint32_t> origins;
+      for (uint32_t i = first; i < end; ++i) {
+        const uint32_t origin = names.origins()->Get(i);
+        if (origin >= origins_.size() || (i > first && origins_[origin] <= origins.back()))
+          return bad_file("origin {} is out of order", origin);
+        origins.push_back(origins_[origin]);
+      }
+      node.add_origins(origins);
+      first = end;
+    }
+    return {};
+  }
+
+  Result<void> check_symbols() const {
+    for (size_t i = 0; i < module_.expressions.symbol_count(); ++i) {
+      const Symbol& symbol = module_.expressions.symbol(static_cast<SymbolId>(i));
+      if (symbol.graph < 0) continue;
+      const auto limit = static_cast<int64_t>(module_.graph(symbol.graph).value_limit());
+      if (symbol.value < 0 || symbol.value >= limit) return bad_file("symbol '{}' is read from value {}", symbol.name, symbol.value);
+    }
+    return {};
+  }
+
+  const fb::File& file_;
+  const FileTables& tables_;
+  Module& module_;
+  Budget& budget_;
+  Budget& names_budget_;
+  Budget text_budget_;
+  std::vector<Op> ops_;
+  std::vector<std::string_view> attribute_names_;
+  std::vector<std::string_view> strings_;
+  std::vector<uint32_t> origins_;
+  std::vector<Value*> inputs_;  // of the node at hand
+  std::vector<Node*> nodes_;    // of the graph at hand
+};
+
+}  // namespace
+
+Result<void> read_graphs(const fb::File& file, const fb::Names& names, const FileTables& tables, Module& module, Budget& budget,
+                         Budget& names_budget) {
+  return GraphReader(file, tables, module, budget, names_budget).read(names);
+}
+
+}  // namespace sluice::graphfile

@@ -1,0 +1,64 @@
+// From verified FlatBuffers to a module. Internal to common/graphfile. FlatBuffers' own verifier has proved that every offset lies inside;
+// what is checked here is everything that a number may say: ids, orders, counts, sizes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/ir/module.h"
+#include "graph_generated.h"
+
+namespace sluice::graphfile {
+
+template <typename... Args>
+[[nodiscard]] Error bad_file(fmt::format_string<Args...> format, Args&&... args) {
+  return make_error(ErrorCode::kBadFile, "the graph file is damaged: {}", fmt::format(format, std::forward<Args>(args)...));
+}
+
+// A FlatBuffer may name the same bytes many times, so that a small file unfolds into a huge module. What is copied is charged to a budget
+// of the buffer's size, which an honest file, naming everything once, cannot exceed.
+class Budget {
+ public:
+  explicit Budget(uint64_t bytes) : left_(bytes) {}
+  Result<void> charge(uint64_t count, uint64_t bytes_each);
+
+ private:
+  uint64_t left_;
+};
+
+template <typename Vector>
+size_t size_of(const Vector* vector) {
+  return vector == nullptr ? 0 : vector->size();
+}
+
+// The texts of a table; an absent one has none.
+Result<std::vector<std::string_view>> texts_of(const fb::Texts* texts, Budget& budget);
+
+// Tables of the file as ids of the module, by id of the file.
+struct FileTables {
+  std::vector<ExpressionId> expressions;
+  std::vector<TypeId> types;
+  std::vector<StorageId> storages;
+  std::vector<SegmentId> segments;
+  std::vector<KernelId> kernels;
+};
+
+// Graphs must have been added (empty); segments refer to them.
+Result<FileTables> read_tables(const fb::File& file, const std::vector<std::string_view>& symbol_names, Module& module, Budget& budget);
+
+// Fills the graphs. Names: by graph, null for none.
+Result<void> read_graphs(const fb::File& file, const fb::Names& names, const FileTables& tables, Module& module, Budget& budget,
+                         Budget& names_budget);
+
+// Every graph has its owner, and neither graphs nor expressions contain themselves.
+Result<void> check_ownership(const Module& module);
+
+// Sets the locations of segments. inline_bytes: of the file, kept alive by owner.
+Result<void> read_locations(const fb::Locations& locations, const FileTables& tables, std::span<const std::byte> inline_bytes,
+                            const std::shared_ptr<const void>& owner, Module& module);
+
+}  // namespace sluice::graphfile
