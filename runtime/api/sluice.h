@@ -1,0 +1,109 @@
+/* Sluice's C interface: opens a compiled model (.om) and runs it.
+ *
+ *   sluice_model* model = NULL;
+ *   sluice_run* run = NULL;
+ *   if (sluice_model_open("model.om", 0, &model) != 0) die(sluice_last_error());
+ *   if (sluice_run_create(model, 0, &run) != 0) die(sluice_last_error());
+ *   sluice_run_bind_input(run, 0, x, sizeof x);
+ *   sluice_run_bind_output(run, 0, y, sizeof y);
+ *   if (sluice_run_execute(run) != 0) die(sluice_last_error());
+ *   sluice_run_destroy(run);
+ *   sluice_model_close(model);
+ *
+ * Functions that can fail answer 0 when done, else the number of an error of docs/errors.md (7001 is SL7001); sluice_last_error() then says
+ * in the same thread what happened. Nothing is thrown and nothing is printed. A compiled model holds machine code: open only files you
+ * would load as a shared library.
+ *
+ * Threads: a model may be used from any number of threads. A run is used by one thread at a time; several runs of one model go on at once,
+ * each with its own memory. Runs created with the same number of threads share the threads: at most that many are busy in the process. */
+#ifndef SLUICE_RUNTIME_API_SLUICE_H_
+#define SLUICE_RUNTIME_API_SLUICE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define SLUICE_API __attribute__((visibility("default")))
+#else
+#define SLUICE_API
+#endif
+
+typedef struct sluice_model sluice_model;
+typedef struct sluice_run sluice_run;
+
+/* An input or output. Pointers live as long as the model. */
+typedef struct sluice_binding {
+  const char* name;       /* ONNX name */
+  int32_t dtype;          /* ONNX's TensorProto.DataType */
+  const char* dtype_name; /* "f32", "i64", ... */
+  size_t rank;
+  const int64_t* dims;
+  uint64_t bytes; /* dense, row-major */
+} sluice_binding;
+
+enum { SLUICE_OPEN_VERIFY_WEIGHTS = 1 }; /* also check the digest of the weights: reads all of them */
+
+enum {
+  SLUICE_COUNT_INPUTS = 0,
+  SLUICE_COUNT_OUTPUTS = 1,
+  SLUICE_COUNT_TASKS = 2,
+  SLUICE_COUNT_LAUNCHES = 3,   /* of generated kernels */
+  SLUICE_COUNT_HOST_TASKS = 4, /* nodes run by host_cpu */
+  SLUICE_COUNT_STREAMS = 5,
+  SLUICE_COUNT_EVENTS = 6,
+  SLUICE_COUNT_KERNELS = 7,
+  SLUICE_COUNT_ARENA_BYTES = 8, /* of each run */
+  SLUICE_COUNT_WEIGHT_BYTES = 9,
+  SLUICE_COUNT_SCRATCH_BYTES = 10 /* of each thread */
+};
+
+enum {
+  SLUICE_TEXT_VERSION = 0, /* release, schema and LLVM of the compiler */
+  SLUICE_TEXT_PROFILE = 1, /* the device profile it was compiled for */
+  SLUICE_TEXT_ISA = 2
+};
+
+/* What happened to the last call of this thread that failed: "SL7001: ... [file]". Valid until the next call in this thread. Never null. */
+SLUICE_API const char* sluice_last_error(void);
+
+/* Opens and verifies path ("-": standard input) and stores a model in *model; the file must not change while it is open. flags: 0 or
+ * SLUICE_OPEN_VERIFY_WEIGHTS. Costs milliseconds, whatever the size of the weights. */
+SLUICE_API int sluice_model_open(const char* path, int flags, sluice_model** model);
+/* Closes the model. Its runs stay usable until they are destroyed. Null is allowed. */
+SLUICE_API void sluice_model_close(sluice_model* model);
+
+/* A SLUICE_COUNT_... of the model; 0 for what it does not know. */
+SLUICE_API uint64_t sluice_model_count(const sluice_model* model, int what);
+/* A SLUICE_TEXT_... of the model; "" for what it does not know. Lives as long as the model. */
+SLUICE_API const char* sluice_model_text(const sluice_model* model, int what);
+/* Provenance: file digest (64 hex digits) of the index-th graph the model was made from, the newest first; null past the last. */
+SLUICE_API const char* sluice_model_made_from(const sluice_model* model, size_t index);
+SLUICE_API int sluice_model_input(const sluice_model* model, size_t index, sluice_binding* binding);
+SLUICE_API int sluice_model_output(const sluice_model* model, size_t index, sluice_binding* binding);
+/* Index of the input or output of that name, or -1. */
+SLUICE_API int64_t sluice_model_find_input(const sluice_model* model, const char* name);
+SLUICE_API int64_t sluice_model_find_output(const sluice_model* model, const char* name);
+
+/* Creates a run that works on `threads` threads, the calling one included; 0 means one for each core. Its memory is allocated when it is
+ * first executed. */
+SLUICE_API int sluice_run_create(sluice_model* model, int threads, sluice_run** run);
+/* Binds memory of exactly the binding's bytes. It is not copied when it is aligned to 64 bytes, and must stay valid until bound anew or the
+ * run is destroyed. Outputs may overlap neither inputs nor each other. */
+SLUICE_API int sluice_run_bind_input(sluice_run* run, size_t index, const void* data, uint64_t bytes);
+SLUICE_API int sluice_run_bind_output(sluice_run* run, size_t index, void* data, uint64_t bytes);
+/* Runs the model once: reads every input, writes every output. Every input must be bound; an output that is not is kept by the run. */
+SLUICE_API int sluice_run_execute(sluice_run* run);
+/* The memory of an output after sluice_run_execute, the caller's or the run's own; null for a wrong index or before. *bytes may be null. */
+SLUICE_API const void* sluice_run_output(const sluice_run* run, size_t index, uint64_t* bytes);
+/* Null is allowed. */
+SLUICE_API void sluice_run_destroy(sluice_run* run);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SLUICE_RUNTIME_API_SLUICE_H_ */

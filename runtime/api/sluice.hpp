@@ -1,0 +1,78 @@
+// The C++ face of sluice.h: the same contracts, with ownership by scope and failures as exceptions.
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "runtime/api/sluice.h"
+
+namespace sluice::api {
+
+// what() is sluice_last_error(), code the number of the error.
+struct Failure : std::runtime_error {
+  explicit Failure(int number) : std::runtime_error(sluice_last_error()), code(number) {}
+  int code;
+};
+
+inline void check(int code) {
+  if (code != 0) throw Failure(code);
+}
+
+struct Binding {
+  std::string name;
+  int dtype = 0;
+  std::vector<int64_t> dims;
+  uint64_t bytes = 0;
+};
+
+class Model {
+ public:
+  explicit Model(const std::string& path, int flags = 0) {
+    sluice_model* model = nullptr;
+    check(sluice_model_open(path.c_str(), flags, &model));
+    model_.reset(model);
+  }
+  std::vector<Binding> inputs() const { return bindings(SLUICE_COUNT_INPUTS, sluice_model_input); }
+  std::vector<Binding> outputs() const { return bindings(SLUICE_COUNT_OUTPUTS, sluice_model_output); }
+  uint64_t count(int what) const { return sluice_model_count(model_.get(), what); }
+  sluice_model* get() const { return model_.get(); }
+
+ private:
+  struct Close {
+    void operator()(sluice_model* model) const { sluice_model_close(model); }
+  };
+  template <typename Describe>
+  std::vector<Binding> bindings(int what, Describe describe) const {
+    std::vector<Binding> all;
+    for (size_t i = 0; i < count(what); ++i) {
+      sluice_binding one;
+      check(describe(model_.get(), i, &one));
+      all.push_back({one.name, one.dtype, {one.dims, one.dims + one.rank}, one.bytes});
+    }
+    return all;
+  }
+  std::unique_ptr<sluice_model, Close> model_;
+};
+
+class Run {
+ public:
+  explicit Run(const Model& model, int threads = 0) {
+    sluice_run* run = nullptr;
+    check(sluice_run_create(model.get(), threads, &run));
+    run_.reset(run);
+  }
+  void bind_input(size_t index, const void* data, uint64_t bytes) { check(sluice_run_bind_input(run_.get(), index, data, bytes)); }
+  void bind_output(size_t index, void* data, uint64_t bytes) { check(sluice_run_bind_output(run_.get(), index, data, bytes)); }
+  void execute() { check(sluice_run_execute(run_.get())); }
+  const void* output(size_t index) const { return sluice_run_output(run_.get(), index, nullptr); }
+
+ private:
+  struct Destroy {
+    void operator()(sluice_run* run) const { sluice_run_destroy(run); }
+  };
+  std::unique_ptr<sluice_run, Destroy> run_;
+};
+
+}  // namespace sluice::api

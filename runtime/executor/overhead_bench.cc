@@ -1,0 +1,85 @@
+// What the executor itself costs: launches of kernels that do nothing, and opening a model of many tasks. Prints; no test.
+//   overhead_bench [launches] [tasks]
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "runtime/executor/run.h"
+#include "runtime/testing/model_builder.h"
+
+namespace sluice {
+namespace {
+
+void nothing(const KernelArgs*, uint32_t, uint32_t) {}
+
+double now_us() { return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+pb::ModelDef chain(int tasks, uint32_t blocks) {
+  testing::ModelBuilder b;
+  const uint32_t type = b.type(DType::kF32, {16});
+  uint32_t last = b.input("x", type);
+  const uint32_t stream = b.stream("main");
+  const uint32_t kernel = b.test_kernel("nothing", blocks);
+  for (int t = 0; t < tasks; ++t) {
+    const uint32_t next = b.arena_value("model/block" + std::to_string(t % 100) + "/value" + std::to_string(t), type);
+    b.launch("model/block" + std::to_string(t % 100) + "/node" + std::to_string(t), stream, kernel, {next}, {last});
+    b.model.add_origins()->add_onnx_nodes("/model/block" + std::to_string(t % 100) + "/Conv_" + std::to_string(t));
+    b.model.add_node_ops("Conv");
+    b.model.add_node_engines("aicore");
+    b.model.add_node_multiply_adds(1000);
+    last = next;
+  }
+  return b.model;
+}
+
+void measure_launches(int launches, uint32_t blocks, int threads) {
+  const TestKernels kernels{{"nothing", nothing}};
+  const auto model =
+      StaticModel::open(OmBytes::copy(testing::om_bytes(chain(launches, blocks))).value(), {.test_kernels = &kernels}).value();
+  Run run(model, shared_device(threads));
+  std::vector<std::byte> x(64);
+  if (!run.bind_input(0, x)) return;
+  std::vector<double> us;
+  for (int i = 0; i < 50; ++i) {
+    const double begin = now_us();
+    if (!run.execute()) return;
+    us.push_back((now_us() - begin) / launches);
+  }
+  std::printf("launch: %d threads, %u blocks: %.3f us\n", threads, blocks, median(us));
+}
+
+void measure_open(int tasks) {
+  const TestKernels kernels{{"nothing", nothing}};
+  const auto bytes = testing::om_bytes(chain(tasks, 1));
+  std::vector<double> read_ms;
+  std::vector<double> open_ms;
+  for (int i = 0; i < 11; ++i) {
+    const OmBytes file = OmBytes::copy(bytes).value();
+    double begin = now_us();
+    const auto read = read_om(file, {.test_tasks = true});
+    read_ms.push_back((now_us() - begin) / 1000);
+    begin = now_us();
+    const auto model = StaticModel::open(file, {.test_kernels = &kernels});
+    if (!read || !model) return;
+    open_ms.push_back((now_us() - begin) / 1000);
+  }
+  std::printf("open: %d tasks, %zu bytes: read and verify %.2f ms, ready %.2f ms\n", tasks, bytes.size(), median(read_ms), median(open_ms));
+}
+
+}  // namespace
+}  // namespace sluice
+
+int main(int argc, char** argv) {
+  const int launches = argc > 1 ? std::atoi(argv[1]) : 1000;
+  const int tasks = argc > 2 ? std::atoi(argv[2]) : 100'000;
+  for (const int threads : {1, 2}) {
+    for (const uint32_t blocks : {1u, 2u, 8u, 64u}) sluice::measure_launches(launches, blocks, threads);
+  }
+  sluice::measure_open(tasks);
+}
