@@ -34,14 +34,17 @@ void add(std::map<std::string, std::string>& map, const std::string& node, const
 
 Result<void> read_engines(const std::string& path, CaseResult& result) {
   SLUICE_ASSIGN(const pb::ModelDef model, read_model_def(path));
-  for (int i = 0; i < model.node_names_size() && i < model.node_engines_size(); ++i) {
+  auto text_of = [](const auto& texts, uint32_t index) {
+    return index < static_cast<uint32_t>(texts.size()) ? texts[static_cast<int>(index)] : "";
+  };
+  for (int i = 0; i < model.node_names_size() && i < model.node_engine_size(); ++i) {
     std::vector<std::string> names = {model.node_names(i)};
     if (i < model.origins_size() && model.origins(i).onnx_nodes_size() > 0) {
       names.assign(model.origins(i).onnx_nodes().begin(), model.origins(i).onnx_nodes().end());
     }
     for (const std::string& name : names) {
-      add(result.engines, name, model.node_engines(i));
-      if (i < model.node_ops_size()) add(result.ops, name, model.node_ops(i));
+      add(result.engines, name, text_of(model.engines(), model.node_engine(i)));
+      if (i < model.node_op_size()) add(result.ops, name, text_of(model.ops(), model.node_op(i)));
     }
   }
   return {};

@@ -24,14 +24,16 @@ pb::ModelDef chain(int tasks, uint32_t blocks) {
   testing::ModelBuilder b;
   const uint32_t type = b.type(DType::kF32, {16});
   uint32_t last = b.input("x", type);
+  b.model.add_ops("Conv");
+  b.model.add_engines("aicore");
   const uint32_t stream = b.stream("main");
   const uint32_t kernel = b.test_kernel("nothing", blocks);
   for (int t = 0; t < tasks; ++t) {
     const uint32_t next = b.arena_value("model/block" + std::to_string(t % 100) + "/value" + std::to_string(t), type);
     b.launch("model/block" + std::to_string(t % 100) + "/node" + std::to_string(t), stream, kernel, {next}, {last});
     b.model.add_origins()->add_onnx_nodes("/model/block" + std::to_string(t % 100) + "/Conv_" + std::to_string(t));
-    b.model.add_node_ops("Conv");
-    b.model.add_node_engines("aicore");
+    b.model.add_node_op(0);
+    b.model.add_node_engine(0);
     b.model.add_node_multiply_adds(1000);
     last = next;
   }

@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"scratch", [](ModelBuilder& b) { b.model.mutable_kernels(0)->set_scratch_bytes((1 << 20) + 1); }, "more scratch"},
         Fault{"values", [](ModelBuilder& b) { b.part().add_value_offset(0); }, "describe values differ in length"},
         Fault{"tasks", [](ModelBuilder& b) { b.part().add_task_stream(0); }, "describe tasks differ in length"},
-        Fault{"nodes", [](ModelBuilder& b) { b.model.add_node_ops("Add"); }, "describe nodes differ in length"},
+        Fault{"nodes", [](ModelBuilder& b) { b.model.add_node_op(0); }, "describe nodes differ in length"},
         Fault{"arena", [](ModelBuilder& b) { b.part().mutable_memory()->set_arena_bytes(63); },
               "value 3 ('middle') at bytes 0 + 64 leaves its region of 63"},
         Fault{"weights", [](ModelBuilder& b) { b.part().set_value_offset(2, 128); }, "value 2 ('w') at bytes 128 + 64"},

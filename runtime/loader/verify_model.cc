@@ -1,5 +1,6 @@
 #include "runtime/loader/verify_model.h"
 
+#include <algorithm>
 #include <set>
 
 #include "common/base/dtype.h"
@@ -40,9 +41,15 @@ Result<void> verify_kernel(const pb::KernelDef& kernel, uint64_t kernels_bytes) 
 Result<void> verify_nodes(const pb::ModelDef& model) {
   const int nodes = model.node_names_size();
   auto fits = [nodes](int size) { return size == nodes || size == 0; };
-  if (!fits(model.origins_size()) || !fits(model.node_ops_size()) || !fits(model.node_engines_size()) ||
+  if (!fits(model.origins_size()) || !fits(model.node_op_size()) || !fits(model.node_engine_size()) ||
       !fits(model.node_multiply_adds_size())) {
     return make_error(ErrorCode::kBadCompiledModel, "the columns that describe nodes differ in length");
+  }
+  auto in = [](const auto& column, int size) {
+    return std::all_of(column.begin(), column.end(), [size](uint32_t index) { return index < static_cast<uint32_t>(size); });
+  };
+  if (!in(model.node_op(), model.ops_size()) || !in(model.node_engine(), model.engines_size())) {
+    return make_error(ErrorCode::kBadCompiledModel, "a node names an op or engine that is not listed");
   }
   return {};
 }

@@ -36,7 +36,8 @@ pb::ModelDef copying_model() {
   b.copy("second", stream, stored, x);
   b.copy("third", stream, y, dense);
   b.copy("fourth", stream, j, i);
-  for (int n = 0; n < 4; ++n) b.model.add_node_engines("rts");
+  b.model.add_engines("rts");
+  for (int n = 0; n < 4; ++n) b.model.add_node_engine(0);
   b.model.add_node_multiply_adds(5);
   for (int n = 0; n < 3; ++n) b.model.add_node_multiply_adds(0);
   return b.model;

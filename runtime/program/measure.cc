@@ -50,8 +50,8 @@ NodeTime describe_node(const pb::ModelDef& model, const pb::FixedPart& part, int
   const int node = static_cast<int>(index);
   NodeTime time;
   time.name = model.node_names(node);
-  if (covers(model.node_ops(), index)) time.op = model.node_ops(node);
-  if (covers(model.node_engines(), index)) time.engine = model.node_engines(node);
+  if (covers(model.node_op(), index)) time.op = model.ops(static_cast<int>(model.node_op(node)));
+  if (covers(model.node_engine(), index)) time.engine = model.engines(static_cast<int>(model.node_engine(node)));
   if (covers(model.node_multiply_adds(), index)) time.multiply_adds = model.node_multiply_adds(node);
   if (covers(model.origins(), index)) {
     const auto& origins = model.origins(node).onnx_nodes();
