@@ -111,6 +111,7 @@ class Node {
   void set_name(std::string name) { name_ = std::move(name); }
   const std::vector<uint32_t>& origins() const { return origins_; }  // indices into Module::onnx_nodes, sorted
   void add_origins(const std::vector<uint32_t>& origins);
+  void set_origins(std::vector<uint32_t> origins);
   // "node 'conv1' (Conv)", for messages; falls back on the first result's name.
   std::string label() const;
 

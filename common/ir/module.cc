@@ -109,6 +109,7 @@ void Module::erase_unowned() {
     seen[static_cast<size_t>(id)] = true;
     segment_queue.push_back(id);
   };
+  want(0);
   for (const auto& graph : graphs_) {
     if (graph != nullptr && graph->role == GraphRole::kRoot) want(graph->id());
   }
@@ -151,7 +152,7 @@ std::vector<GraphId> Module::compact_order() const {
     }
   };
   for (GraphId id = 0; id < graph_limit(); ++id) {
-    if (has_graph(id) && graph(id).role == GraphRole::kRoot) place(id);
+    if (has_graph(id) && (id == 0 || graph(id).role == GraphRole::kRoot)) place(id);
   }
   place_bodies();
   for (GraphId id = 0; id < graph_limit(); ++id) {

@@ -152,6 +152,12 @@ void Node::add_origins(const std::vector<uint32_t>& origins) {
   origins_ = std::move(merged);
 }
 
+void Node::set_origins(std::vector<uint32_t> origins) {
+  std::sort(origins.begin(), origins.end());
+  origins.erase(std::unique(origins.begin(), origins.end()), origins.end());
+  origins_ = std::move(origins);
+}
+
 std::string Node::label() const {
   std::string name = name_;
   if (name.empty() && !outputs_.empty()) name = outputs_[0]->name();

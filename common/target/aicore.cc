@@ -66,6 +66,9 @@ std::string fused_refusal(const Node& fused) {
   if (anchor == nullptr) return "a Fused body without one contraction as its anchor";
   if (std::string refusal = anchor_refusal(*anchor); !refusal.empty()) return refusal;
   if (body->outputs().size() != 1) return "a Fused body with several results";
+  for (size_t i = 0; i < anchor->input_count(); ++i) {
+    if (anchor->input(i) != nullptr && anchor->input(i)->producer() != nullptr) return "a Fused body that computes its anchor's operands";
+  }
   const Type& result = anchor->output().type();
   for (const Node& node : body->nodes()) {
     if (&node == anchor) continue;

@@ -1,0 +1,42 @@
+#include "common/target/aicore.h"
+#include "stages/subgraph-optimize/engines/aicore/lowering.h"
+
+namespace sluice {
+namespace {
+
+Result<void> lower_node(Lowering& lowering, Node& node) {
+  if (const std::string refusal = aicore_refusal(node); !refusal.empty()) {
+    return make_error(ErrorCode::kNotLowerable, "{}: aicore cannot take it: {}", node.label(), refusal);
+  }
+  Contraction contraction{};
+  read_contraction(node, contraction);
+  return contraction.anchor->op() == Op::kConv ? lower_conv(lowering, contraction) : lower_matmul(lowering, contraction);
+}
+
+// Results leave the subgraph dense, under their own names.
+Result<void> store_outputs_dense(Lowering& lowering) {
+  Graph& graph = lowering.graph();
+  for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    Value& output = *graph.outputs()[i];
+    SLUICE_ASSIGN(Value * dense, lowering.dense(output, nullptr));
+    if (dense == &output) continue;
+    if (dense->name() == output.name() + ":nchw") {
+      dense->set_name(output.name());
+      output.set_name(output.name() + ":nhwc");
+    }
+    graph.set_output(i, *dense);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> lower_aicore(Graph& graph, const DeviceProfile& profile, KernelCache& kernels) {
+  Lowering lowering(graph, profile, kernels);
+  std::vector<Node*> nodes;
+  for (Node& node : graph.nodes()) nodes.push_back(&node);
+  for (Node* node : nodes) SLUICE_TRY(lower_node(lowering, *node));
+  return store_outputs_dense(lowering);
+}
+
+}  // namespace sluice

@@ -1,0 +1,159 @@
+#include "stages/subgraph-optimize/engines/aicore/lowering.h"
+
+namespace sluice {
+namespace {
+
+// Both layouts are the same bytes when there is one channel or one pixel.
+bool is_same_layout(const std::vector<int64_t>& dims) { return dims.size() != 4 || dims[1] == 1 || dims[2] * dims[3] == 1; }
+
+// A transposition of channels and pixels, as a packing with one panel.
+PackSpec layout_spec(const std::vector<int64_t>& dims, bool channels_last) {
+  const int64_t channels = dims[1], pixels = dims[2] * dims[3];
+  PackSpec spec;
+  spec.batch = {{dims[0], channels * pixels}};
+  spec.reduction = {channels_last ? PackAxis{pixels, 1} : PackAxis{channels, 1}};
+  spec.columns = channels_last ? PackAxis{channels, pixels} : PackAxis{pixels, channels};
+  spec.nr = spec.columns.size;
+  return spec;
+}
+
+using Inside = std::map<const Value*, Value*>;  // looked up only
+
+void copy_node(const Node& node, Graph& body, Inside& values) {
+  std::vector<Value*> inputs;
+  for (size_t i = 0; i < node.input_count(); ++i) {
+    const Value* input = node.input(i);
+    if (input == nullptr) {
+      inputs.push_back(nullptr);
+      continue;
+    }
+    Value*& mapped = values[input];
+    if (mapped == nullptr) mapped = &body.add_constant(input->segment(), input->name());
+    inputs.push_back(mapped);
+  }
+  Node& copy = body.add_node(node.op(), inputs, 1);
+  for (const Attribute& attribute : node.attributes()) copy.set_attribute(attribute.name, attribute.value);
+  copy.set_name(node.name());
+  copy.set_origins(node.origins());
+  copy.output().set_type(node.output().type_id());
+  copy.output().set_name(node.output().name());
+  values[&node.output()] = &copy.output();
+}
+
+int64_t anchor_index(const Graph& body, const Value& anchor_result) {
+  int64_t index = 0;
+  for (const Node& node : body.nodes()) {
+    if (&node == anchor_result.producer()) return index;
+    ++index;
+  }
+  return index;
+}
+
+}  // namespace
+
+bool is_channels_last(const Value& value) { return value.storage() != nullptr && value.storage()->format == StorageFormat::kNhwc; }
+
+void Lowering::store_channels_last(Value& value) {
+  const std::vector<int64_t> dims = *value.type().extents();
+  if (is_same_layout(dims)) return;
+  Storage storage;
+  storage.format = StorageFormat::kNhwc;
+  for (const size_t axis : {0, 2, 3, 1}) storage.dims.push_back(Dim::fixed(dims[axis]));
+  storage.bytes = Dim::fixed(static_cast<int64_t>(*value.type().dense_bytes()));
+  value.set_storage(graph_.module().intern(storage));
+}
+
+Result<KernelId> Lowering::add_kernel(const std::string& text, const std::function<Result<GeneratedKernel>()>& generate) {
+  SLUICE_ASSIGN(GeneratedKernel made, kernels_.get(text, generate));
+  Module& module = graph_.module();
+  const TypeId type = module.intern(Type::fixed_tensor(DType::kU8, {static_cast<int64_t>(made.object.size())}));
+  Kernel kernel;
+  kernel.object = module.make_constant(type, std::move(made.object));
+  kernel.entry = made.entry;
+  kernel.isa = profile_.isa;
+  kernel.blocks = made.blocks;
+  kernel.scratch_bytes = made.scratch_bytes;
+  kernel.multiply_adds = static_cast<uint64_t>(made.multiply_adds);
+  return module.add_kernel(kernel);
+}
+
+Result<Value*> Lowering::converted(Value& value, Node* before, bool channels_last) {
+  const std::vector<int64_t> dims = *value.type().extents();
+  if (is_same_layout(dims) || is_channels_last(value) == channels_last) return &value;
+  Value*& known = converted_[{value.id(), channels_last}];
+  if (known != nullptr) return known;
+  SLUICE_ASSIGN(const KernelId id, kernel(layout_spec(dims, channels_last), generate_pack));
+  Node& node = graph_.add_node(Op::kTransData, {&value}, 1, before);
+  node.plan.engine = EngineId::kAicore;
+  node.plan.kernel = id;
+  if (value.producer() != nullptr) node.set_origins(value.producer()->origins());
+  node.output().set_type(value.type_id());
+  node.output().set_name(value.name() + (channels_last ? ":nhwc" : ":nchw"));
+  if (channels_last) store_channels_last(node.output());
+  return known = &node.output();
+}
+
+Result<Value*> Lowering::packed(Value& operand, const BuildChain& pack, const PackSpec& spec, Node* before) {
+  Module& module = graph_.module();
+  Value*& known = packed_[{operand.id(), canonical_text(spec)}];
+  if (known != nullptr) return known;
+  const std::string name = operand.name() + ":packed";
+  if (operand.is_constant()) return known = &graph_.add_constant(make_chain_expression(module, operand.segment(), "pack", pack), name);
+  SLUICE_ASSIGN(const KernelId id, kernel(spec, generate_pack));
+  Graph& body = module.add_graph("pack", GraphRole::kFused);
+  Chain chain(body, body.add_input(operand.type_id(), operand.name()));
+  pack(chain);
+  body.add_output(chain.value());
+  Node& node = graph_.add_node(Op::kFused, {&operand}, 1, before);
+  node.set_attribute("body", GraphRef{body.id()});
+  node.plan.engine = EngineId::kAicore;
+  node.plan.kernel = id;
+  node.output().set_type(chain.value().type_id());
+  node.output().set_name(name);
+  return known = &node.output();
+}
+
+Value& Lowering::operand_value(const Contraction& contraction, const Value& inside) {
+  Value* value = contraction.outside(inside);
+  return value != nullptr ? *value : graph_.add_constant(inside.segment(), inside.name());
+}
+
+Node& Lowering::replace(const Contraction& contraction, const std::vector<Operand>& operands, KernelId kernel) {
+  Module& module = graph_.module();
+  Node& old = *contraction.node;
+  Graph& body = module.add_graph(old.name().empty() ? "fused" : old.name(), GraphRole::kFused);
+  Inside values;
+  std::vector<Value*> inputs;
+  std::vector<Value*> placed;
+  for (const Operand& operand : operands) {
+    inputs.push_back(operand.value);
+    placed.push_back(&body.add_input(operand.value->type_id(), operand.value->name()));
+  }
+  for (size_t i = 0; i < operands.size(); ++i) {
+    Chain chain(body, *placed[i]);
+    if (operands[i].unpack) operands[i].unpack(chain);
+    values[operands[i].inside] = &chain.value();
+  }
+  if (contraction.body == nullptr) {
+    copy_node(old, body, values);
+  } else {
+    for (const Node& node : contraction.body->nodes()) copy_node(node, body, values);
+  }
+  const Value& result = contraction.body == nullptr ? old.output() : *contraction.body->outputs()[0];
+  body.add_output(*values.at(&result));
+  Node& node = graph_.add_node(Op::kFused, inputs, 1, &old);
+  node.set_attribute("body", GraphRef{body.id()});
+  node.set_attribute("anchor", anchor_index(body, *values.at(&contraction.anchor->output())));
+  node.set_name(old.name());
+  node.set_origins(old.origins());
+  node.plan = old.plan;
+  node.plan.engine = EngineId::kAicore;
+  node.plan.kernel = kernel;
+  node.output().set_type(old.output().type_id());
+  node.output().set_name(old.output().name());
+  graph_.replace_all_uses(old.output(), node.output());
+  graph_.erase_node(old);
+  return node;
+}
+
+}  // namespace sluice

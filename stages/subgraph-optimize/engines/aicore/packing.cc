@@ -1,0 +1,82 @@
+#include "stages/subgraph-optimize/engines/aicore/packing.h"
+
+#include <numeric>
+
+namespace sluice {
+namespace {
+
+int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+// 0, 1, …, rank - 1 with the last two exchanged.
+std::vector<int64_t> swap_last_two(size_t rank) {
+  std::vector<int64_t> permutation(rank);
+  std::iota(permutation.begin(), permutation.end(), 0);
+  std::swap(permutation[rank - 1], permutation[rank - 2]);
+  return permutation;
+}
+
+// 0, 1, …, rank - 1 with the axes before the last exchanged: panels and reduction.
+std::vector<int64_t> swap_before_last(size_t rank) {
+  std::vector<int64_t> permutation(rank);
+  std::iota(permutation.begin(), permutation.end(), 0);
+  std::swap(permutation[rank - 2], permutation[rank - 3]);
+  return permutation;
+}
+
+std::vector<int64_t> with(std::vector<int64_t> dims, std::initializer_list<int64_t> more) {
+  dims.insert(dims.end(), more);
+  return dims;
+}
+
+}  // namespace
+
+void MatrixPacking::pack(Chain& chain) const {
+  const int64_t columns = round_up(n, nr);
+  if (transposed) chain.transpose(swap_last_two(batch.size() + 2));
+  chain.reshape(with(batch, {k, n})).pad_last(columns).reshape(with(batch, {k, columns / nr, nr}));
+  chain.transpose(swap_before_last(batch.size() + 3));
+}
+
+void MatrixPacking::unpack(Chain& chain) const {
+  const int64_t columns = round_up(n, nr);
+  chain.transpose(swap_before_last(batch.size() + 3)).reshape(with(batch, {k, columns})).slice_last(n);
+  if (transposed) chain.transpose(swap_last_two(batch.size() + 2));
+}
+
+PackSpec MatrixPacking::spec() const {
+  PackSpec spec;
+  spec.nr = nr;
+  int64_t stride = k * n;
+  for (auto extent = batch.rbegin(); extent != batch.rend(); ++extent) {
+    spec.batch.insert(spec.batch.begin(), {*extent, stride});
+    stride *= *extent;
+  }
+  spec.reduction = {{k, transposed ? 1 : n}};
+  spec.columns = {n, transposed ? k : 1};
+  return spec;
+}
+
+void ConvPacking::pack(Chain& chain) const {
+  const int64_t columns = round_up(co / groups, nr);
+  const int64_t reduction = kh * kw * ci_per_group;
+  chain.reshape({groups, co / groups, ci_per_group, kh, kw}).transpose({0, 3, 4, 2, 1}).pad_last(columns);
+  chain.reshape({groups, reduction, columns / nr, nr}).transpose({0, 2, 1, 3});
+}
+
+void ConvPacking::unpack(Chain& chain) const {
+  const int64_t columns = round_up(co / groups, nr);
+  chain.transpose({0, 2, 1, 3}).reshape({groups, kh, kw, ci_per_group, columns}).slice_last(co / groups);
+  chain.transpose({0, 4, 3, 1, 2}).reshape({co, ci_per_group, kh, kw});
+}
+
+PackSpec ConvPacking::spec() const {
+  const int64_t taps = kh * kw;
+  PackSpec spec;
+  spec.nr = nr;
+  spec.batch = {{groups, co / groups * ci_per_group * taps}};
+  spec.reduction = {{kh, kw}, {kw, 1}, {ci_per_group, taps}};
+  spec.columns = {co / groups, ci_per_group * taps};
+  return spec;
+}
+
+}  // namespace sluice

@@ -1,0 +1,32 @@
+// How weights lie for the generated kernels, as chains of canonical ops there and back.
+#pragma once
+
+#include "stages/subgraph-optimize/codegen/codegen.h"
+#include "stages/subgraph-optimize/engines/aicore/chain.h"
+
+namespace sluice {
+
+// The second operand of a matrix product: [batch..., k, n], or [.., n, k] when transposed.
+struct MatrixPacking {
+  std::vector<int64_t> batch;
+  int64_t k = 1, n = 1;
+  bool transposed = false;
+  int64_t nr = 1;
+
+  void pack(Chain& chain) const;    // -> [batch..., panels, k, nr]
+  void unpack(Chain& chain) const;  // back to the operand's own shape
+  PackSpec spec() const;
+};
+
+// A convolution's weight: [co, ci / groups, kh, kw].
+struct ConvPacking {
+  int64_t co = 1, ci_per_group = 1, kh = 1, kw = 1;
+  int64_t groups = 1;
+  int64_t nr = 1;
+
+  void pack(Chain& chain) const;  // -> [groups, panels, kh * kw * ci/groups, nr]
+  void unpack(Chain& chain) const;
+  PackSpec spec() const;
+};
+
+}  // namespace sluice

@@ -1,0 +1,200 @@
+#include <cstring>
+#include <map>
+
+#include "common/ir/module.h"
+#include "common/target/aicore.h"
+#include "stages/subgraph-optimize/engines/aicore/contraction.h"
+
+namespace sluice {
+namespace {
+
+// The single element of an f32 constant that lies in the graph.
+std::optional<float> scalar_constant(const Value& value) {
+  if (!value.is_constant() || value.is_input()) return std::nullopt;
+  const Segment& segment = value.graph().module().segment(value.segment());
+  const bool at_hand = segment.kind == SegmentKind::kSplat || (segment.kind == SegmentKind::kSmall && value.type().element_count() == 1);
+  if (!at_hand || value.type().dtype != DType::kF32 || segment.data.size() != sizeof(float)) return std::nullopt;
+  float number = 0;
+  std::memcpy(&number, segment.data.data(), sizeof(number));
+  return number;
+}
+
+struct UnaryRow {
+  Op op;
+  EpilogueOp epilogue;
+};
+constexpr UnaryRow kUnary[] = {
+    {Op::kRelu, EpilogueOp::kRelu}, {Op::kSigmoid, EpilogueOp::kSigmoid}, {Op::kTanh, EpilogueOp::kTanh},
+    {Op::kErf, EpilogueOp::kErf},   {Op::kExp, EpilogueOp::kExp},         {Op::kSqrt, EpilogueOp::kSqrt},
+    {Op::kNeg, EpilogueOp::kNeg},   {Op::kAbs, EpilogueOp::kAbs},         {Op::kReciprocal, EpilogueOp::kReciprocal},
+};
+constexpr UnaryRow kBinary[] = {
+    {Op::kAdd, EpilogueOp::kAdd}, {Op::kSub, EpilogueOp::kSub}, {Op::kMul, EpilogueOp::kMul},
+    {Op::kDiv, EpilogueOp::kDiv}, {Op::kMax, EpilogueOp::kMax}, {Op::kMin, EpilogueOp::kMin},
+};
+
+template <size_t N>
+std::optional<EpilogueOp> find_row(const UnaryRow (&rows)[N], Op op) {
+  for (const UnaryRow& row : rows) {
+    if (row.op == op) return row.epilogue;
+  }
+  return std::nullopt;
+}
+
+class Translator {
+ public:
+  Translator(const Contraction& contraction, const EpilogueAddressing& addressing) : contraction_(contraction), addressing_(addressing) {}
+
+  Result<TranslatedEpilogue> run() {
+    SLUICE_ASSIGN(int last, start());
+    numbers_[&contraction_.anchor->output()] = last;
+    if (contraction_.body != nullptr) {
+      for (const Node& node : contraction_.body->nodes()) {
+        if (&node == contraction_.anchor) continue;
+        SLUICE_ASSIGN(last, translate(node));
+        numbers_[&node.output()] = last;
+      }
+      last = numbers_.at(contraction_.body->outputs()[0]);
+    }
+    return TranslatedEpilogue{builder_.finish(last), std::move(operands_)};
+  }
+
+ private:
+  // The anchor's own scaling and bias: alpha * accumulator + beta * bias.
+  Result<int> start() {
+    const Node& anchor = *contraction_.anchor;
+    const bool gemm = anchor.op() == Op::kGemm;
+    int value = builder_.accumulator();
+    if (const float alpha = gemm ? anchor.float_attribute("alpha", 1) : 1; alpha != 1)
+      value = builder_.mul(value, builder_.constant(alpha));
+    const Value* bias = anchor.op() == Op::kMatMul ? nullptr : anchor.input(2);
+    const float beta = gemm ? anchor.float_attribute("beta", 1) : 1;
+    if (bias == nullptr || beta == 0) return value;
+    int term = 0;
+    if (anchor.op() == Op::kConv) {
+      term = load(*bias, addressing_.column);
+    } else {
+      SLUICE_ASSIGN(term, read(*bias));
+    }
+    if (beta != 1) term = builder_.mul(term, builder_.constant(beta));
+    return builder_.add(value, term);
+  }
+
+  int load(const Value& value, const EpilogueOperand& operand) {
+    operands_.push_back(&value);
+    return builder_.load(operand);
+  }
+
+  Result<int> read(const Value& value) {
+    if (const auto found = numbers_.find(&value); found != numbers_.end()) return found->second;
+    int number = 0;
+    if (const auto scalar = scalar_constant(value)) {
+      number = builder_.constant(*scalar);
+    } else {
+      const auto shape = epilogue_shape(value.type(), contraction_.result(), contraction_.anchor->op());
+      if (!shape) return make_error(ErrorCode::kNotLowerable, "{}: an operand's shape fits no epilogue", contraction_.node->label());
+      switch (*shape) {
+        case EpilogueShape::kScalar:
+          number = load(value, EpilogueOperand::scalar());
+          break;
+        case EpilogueShape::kColumn:
+          number = load(value, addressing_.column);
+          break;
+        case EpilogueShape::kRow:
+          number = load(value, addressing_.row);
+          break;
+        case EpilogueShape::kFull:
+          number = load(value, addressing_.full);
+          break;
+      }
+    }
+    numbers_[&value] = number;
+    return number;
+  }
+
+  Result<int> translate(const Node& node) {
+    SLUICE_ASSIGN(const int a, read(*node.input(0)));
+    if (const auto unary = find_row(kUnary, node.op())) return builder_.unary(*unary, a);
+    if (const auto binary = find_row(kBinary, node.op())) return fold(node, *binary, a);
+    return activation(node, a);
+  }
+
+  // Max and Min take any number of inputs.
+  Result<int> fold(const Node& node, EpilogueOp op, int a) {
+    for (size_t i = 1; i < node.input_count(); ++i) {
+      SLUICE_ASSIGN(const int b, read(*node.input(i)));
+      a = builder_.binary(op, a, b);
+    }
+    return a;
+  }
+
+  Result<int> activation(const Node& node, int a) {
+    switch (node.op()) {
+      case Op::kClip:
+        return clip(node, a);
+      case Op::kLeakyRelu:
+        return builder_.leaky_relu(a, node.float_attribute("alpha", 0.01f));
+      case Op::kHardSigmoid:
+        return hard_sigmoid(a, node.float_attribute("alpha", 0.2f), node.float_attribute("beta", 0.5f));
+      case Op::kHardSwish:
+        return builder_.mul(a, hard_sigmoid(a, 1.0f / 6.0f, 0.5f));
+      case Op::kElu: {
+        const int below = builder_.sub(builder_.unary(EpilogueOp::kExp, a), builder_.constant(1));
+        return builder_.select_positive(a, a, builder_.mul(below, builder_.constant(node.float_attribute("alpha", 1))));
+      }
+      default:
+        return make_error(ErrorCode::kNotLowerable, "{}: {} cannot stand in an epilogue", contraction_.node->label(), op_name(node.op()));
+    }
+  }
+
+  Result<int> clip(const Node& node, int a) {
+    if (node.input(1) != nullptr) {
+      SLUICE_ASSIGN(const int low, read(*node.input(1)));
+      a = builder_.binary(EpilogueOp::kMax, a, low);
+    }
+    if (node.input(2) != nullptr) {
+      SLUICE_ASSIGN(const int high, read(*node.input(2)));
+      a = builder_.binary(EpilogueOp::kMin, a, high);
+    }
+    return a;
+  }
+
+  int hard_sigmoid(int a, float alpha, float beta) {
+    return builder_.clip(builder_.add(builder_.mul(a, builder_.constant(alpha)), builder_.constant(beta)), 0, 1);
+  }
+
+  const Contraction& contraction_;
+  const EpilogueAddressing& addressing_;
+  EpilogueBuilder builder_;
+  std::map<const Value*, int> numbers_;  // looked up only, never walked
+  std::vector<const Value*> operands_;
+};
+
+}  // namespace
+
+Value* Contraction::outside(const Value& inside) const {
+  if (body == nullptr) return const_cast<Value*>(&inside);
+  for (size_t i = 0; i < body->inputs().size(); ++i) {
+    if (body->inputs()[i] == &inside) return node->input(i);
+  }
+  return nullptr;
+}
+
+Value* Contraction::operand(size_t index) const { return anchor->input(index) == nullptr ? nullptr : outside(*anchor->input(index)); }
+
+bool read_contraction(Node& node, Contraction& contraction) {
+  if (is_contraction(node.op())) {
+    contraction = {&node, &node, nullptr};
+    return true;
+  }
+  const Graph* body = node.op() == Op::kFused ? node.body("body") : nullptr;
+  const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
+  contraction = {&node, anchor, body};
+  return anchor != nullptr;
+}
+
+Result<TranslatedEpilogue> translate_epilogue(const Contraction& contraction, const EpilogueAddressing& addressing) {
+  return Translator(contraction, addressing).run();
+}
+
+}  // namespace sluice

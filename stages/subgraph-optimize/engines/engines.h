@@ -1,0 +1,38 @@
+// How each engine lowers one subgraph.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "common/base/result.h"
+#include "common/ir/graph.h"
+#include "common/target/profile.h"
+#include "stages/subgraph-optimize/codegen/codegen.h"
+
+namespace sluice {
+
+// Generated kernels by the text of their specification, shared by the threads that lower subgraphs. A kernel depends on its specification
+// alone, so who made it first cannot be seen.
+class KernelCache {
+ public:
+  Result<GeneratedKernel> get(const std::string& specification, const std::function<Result<GeneratedKernel>()>& generate);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, GeneratedKernel> kernels_;
+};
+
+// Lowers a subgraph in place by its engine (for composite ones: each node by its own). Error: kNotLowerable naming every node no engine
+// here can lower.
+Result<void> lower_for_engine(Graph& graph, const DeviceProfile& profile, KernelCache& kernels);
+
+// Every contraction becomes a Fused node that names a kernel; layouts inside are channels-last; packing of weights becomes constant
+// expressions.
+Result<void> lower_aicore(Graph& graph, const DeviceProfile& profile, KernelCache& kernels);
+
+// Nodes run as they are on the reference kernels; views run nothing.
+Result<void> lower_host_cpu(Graph& graph);
+
+}  // namespace sluice

@@ -1,0 +1,124 @@
+// Lowers every subgraph for its engine.
+//
+//   before:  %y = Call(%x, %w) {graph = @p0}    @p0: Fused, Conv, … of engine aicore
+//   after:   the same Call                      @p0: nodes that name kernels, storages on values, packed weights as constant expressions
+//
+// Legal because lowering keeps the meaning of each subgraph; a subgraph depends on nothing outside itself, so each is lowered in a module
+// of its own, equal ones (by structure digest) once, all in parallel. Results are put back in the order of the Calls, so the number of
+// threads cannot be seen.
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <thread>
+
+#include "common/graphfile/graphfile.h"
+#include "common/ir/clone.h"
+#include "common/target/profile.h"
+#include "stages/subgraph-optimize/engines/engines.h"
+#include "stages/subgraph-optimize/passes/passes.h"
+#include "stages/subgraph-optimize/rename.h"
+
+namespace sluice {
+namespace {
+
+// One distinct subgraph. `names` is how its first owner called things.
+struct Job {
+  Module module;
+  SubgraphNames names;
+  Result<void> result;
+};
+
+struct Placed {
+  Node* call;
+  size_t job;
+  SubgraphNames names;
+};
+
+void collect_calls(Graph& graph, std::vector<Node*>& calls) {
+  for (Node& node : graph.nodes()) {
+    if (node.op() != Op::kCall) continue;
+    Graph* callee = node.body("graph");
+    if (callee == nullptr) continue;
+    if (callee->role == GraphRole::kPart) {
+      collect_calls(*callee, calls);
+    } else {
+      calls.push_back(&node);
+    }
+  }
+}
+
+Module extract(const Graph& graph) {
+  Module module;
+  ModuleMapper(graph.module(), module).clone(graph);
+  module.level = Level::kPartitioned;
+  module.compact();
+  return module;
+}
+
+Result<void> lower(Module& module, const DeviceProfile& profile, KernelCache& kernels) {
+  Graph& graph = module.root();
+  SLUICE_TRY(lower_for_engine(graph, profile, kernels));
+  SLUICE_TRY(graph.restore_order());
+  module.erase_unowned();
+  module.compact();
+  module.level = Level::kLowered;
+  return {};
+}
+
+// Jobs are taken by index; each writes only its own result.
+void lower_all(std::deque<Job>& jobs, const DeviceProfile& profile, int64_t threads) {
+  KernelCache kernels;
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i = next.fetch_add(1); i < jobs.size(); i = next.fetch_add(1)) jobs[i].result = lower(jobs[i].module, profile, kernels);
+  };
+  std::vector<std::jthread> pool;
+  const size_t helpers = std::min<size_t>(static_cast<size_t>(threads), jobs.size());
+  for (size_t i = 1; i < helpers; ++i) pool.emplace_back(work);
+  work();
+}
+
+Result<int64_t> thread_count(const Options& options) {
+  SLUICE_ASSIGN(const int64_t threads, options.integer("threads", 0, 1024));
+  return threads > 0 ? threads : static_cast<int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+
+Result<bool> lower_subgraphs(Graph& graph, const Options& options) {
+  SLUICE_ASSIGN(const DeviceProfile profile, get_profile(options.text("profile")));
+  SLUICE_ASSIGN(const int64_t threads, thread_count(options));
+  if (graph.role == GraphRole::kSubgraph) {
+    KernelCache kernels;
+    SLUICE_TRY(lower_for_engine(graph, profile, kernels));
+    return true;
+  }
+  std::vector<Node*> calls;
+  collect_calls(graph, calls);
+  std::deque<Job> jobs;
+  std::map<Digest, size_t> by_digest;
+  std::vector<Placed> placed;
+  for (Node* call : calls) {
+    Module module = extract(*call->body("graph"));
+    SLUICE_ASSIGN(const Digest digest, structure_digest(module));
+    SubgraphNames names = read_names(module.root());
+    const auto [found, inserted] = by_digest.try_emplace(digest, jobs.size());
+    if (inserted) jobs.push_back({std::move(module), names, {}});
+    placed.push_back({call, found->second, std::move(names)});
+  }
+  lower_all(jobs, profile, threads);
+  for (const Job& job : jobs) {
+    if (!job.result) return job.result.error();
+  }
+  for (const Placed& place : placed) {
+    Job& job = jobs[place.job];
+    const std::string name = place.call->body("graph")->name();
+    Graph& lowered = ModuleMapper(job.module, graph.module()).clone(job.module.root());
+    rename(lowered, job.names, place.names);
+    lowered.set_name(name);
+    place.call->set_attribute("graph", GraphRef{lowered.id()});
+  }
+  return !placed.empty();
+}
+
+}  // namespace sluice

@@ -1,0 +1,21 @@
+#include "stages/subgraph-optimize/subgraph_optimize.h"
+
+#include "stages/subgraph-optimize/passes/passes.h"
+
+namespace sluice {
+namespace {
+
+constexpr Pass kPasses[] = {
+    {"lower-subgraphs", "lowers each distinct subgraph for its engine, in parallel", lower_subgraphs, PassLevel::kO0},
+};
+
+}  // namespace
+
+std::span<const Pass> subgraph_optimize_passes() { return kPasses; }
+
+Result<Module> subgraph_optimize(Module module, const Options& options, std::vector<PassReport>& report) {
+  SLUICE_ASSIGN(report, run_passes(module, kPasses, options));
+  return module;
+}
+
+}  // namespace sluice
