@@ -44,17 +44,6 @@ Result<Module> read_input(const Stage& stage, const StageArgs& args) {
   return module;
 }
 
-Result<void> write_output(const Stage& stage, Module& module, const StageArgs& args) {
-  if (stage.write != nullptr) return stage.write(module, args);
-  module.compact();
-  if (auto verified = verify(module, module.level); !verified) {
-    Error error = std::move(verified).error().within("the result does not verify");
-    error.code = ErrorCode::kInternal;
-    return error;
-  }
-  return write_graph_file(module, args.output, {.inline_segments = args.options.text("segments") == "inline"});
-}
-
 Result<void> check_output(const StageArgs& args) {
   if (args.output != "-" || isatty(STDOUT_FILENO) == 0) return {};
   return make_error(ErrorCode::kUsage, "standard output is a terminal and the result is binary")
@@ -79,12 +68,22 @@ Result<void> run_stage(const Stage& stage, StageArgs& args) {
   module = std::move(result).value();
   module.level = stage.produces;
   if (module.last_pass.empty()) module.last_stage = stage.id;
-  SLUICE_TRY(write_output(stage, module, args));
+  SLUICE_TRY(stage.write != nullptr ? stage.write(module, args) : write_graph_output(module, args));
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return write_stats(args.options.text("stats"), stage_name(stage.id), report, seconds);
 }
 
 }  // namespace
+
+Result<void> write_graph_output(Module& module, const StageArgs& args) {
+  module.compact();
+  if (auto verified = verify(module, module.level); !verified) {
+    Error error = std::move(verified).error().within("the result does not verify");
+    error.code = ErrorCode::kInternal;
+    return error;
+  }
+  return write_graph_file(module, args.output, {.inline_segments = args.options.text("segments") == "inline"});
+}
 
 int stage_main(int argc, char** argv, const char* usage, const Stage& stage) {
   std::signal(SIGPIPE, SIG_IGN);

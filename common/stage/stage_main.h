@@ -27,10 +27,13 @@ struct Stage {
   Level produces;  // level of the graph written; ignored when write is set
   Result<Module> (*run)(Module module, const StageArgs& args);
   std::span<const Pass> passes;  // for --list-passes
-  // preprocess reads an ONNX model, build writes a compiled model; null: a .sg file.
+  // preprocess reads an ONNX model; partition may write several files, build writes a compiled model; null: a .sg file.
   Result<Module> (*read)(const StageArgs& args) = nullptr;
   Result<void> (*write)(Module& module, const StageArgs& args) = nullptr;
 };
+
+// What a stage without `write` does: compacts, verifies, writes the graph to -o.
+Result<void> write_graph_output(Module& module, const StageArgs& args);
 
 // The process's exit code. Ignores SIGPIPE; prints one error; never writes binary to a terminal.
 int stage_main(int argc, char** argv, const char* usage, const Stage& stage);

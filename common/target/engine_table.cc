@@ -8,7 +8,9 @@
 namespace sluice {
 namespace {
 
+// A Fused node runs there too, but its parts one by one may find better engines.
 std::string host_cpu_refusal(const Node& node) {
+  if (node.op() == Op::kFused) return "fused nodes are for engines that generate kernels";
   return is_evaluable(node.op()) ? std::string() : fmt::format("the reference evaluator has no kernel for {}", op_name(node.op()));
 }
 

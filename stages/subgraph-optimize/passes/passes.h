@@ -1,4 +1,4 @@
-// The passes of this stage; their order is the table in subgraph_optimize.cc.
+// The passes of this stage; their order is the table in pipeline.cc.
 #pragma once
 
 #include "common/base/options.h"

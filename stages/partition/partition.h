@@ -1,0 +1,19 @@
+// The third stage: engines, then subgraphs.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "common/base/options.h"
+#include "common/base/result.h"
+#include "common/ir/module.h"
+#include "common/pass/pass.h"
+
+namespace sluice {
+
+std::span<const Pass> partition_passes();
+
+// typed -> partitioned. Resolves --profile=native to an explicit profile, which travels in the module's options.
+Result<Module> partition(Module module, Options options, std::vector<PassReport>& report);
+
+}  // namespace sluice

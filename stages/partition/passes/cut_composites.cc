@@ -1,0 +1,69 @@
+// Cuts subgraphs for composite engines: regions whose nodes may mix the engines of one composite.
+//
+//   before:  %a = Conv(…) plan {engine = aicore}   %b = Relu(%a) plan {engine = vector}   %c = Sort(%b) plan {engine = host_cpu}
+//   after:   %b = Call(…) {graph = @main.c0}, of engine aicore+vector   %c = Sort(%b) …
+//
+// A cluster becomes a composite subgraph only when it really mixes engines; else cut-subgraphs cuts it by its one engine. Legal because
+// clusters are convex. Does nothing when the device has no composite engine.
+#include <algorithm>
+#include <set>
+
+#include "common/target/engine_table.h"
+#include "stages/partition/clusters.h"
+#include "stages/partition/cut.h"
+#include "stages/partition/passes/passes.h"
+
+namespace sluice {
+namespace {
+
+EngineId member_of(const Node& node, const void* argument) {
+  const auto& composite = *static_cast<const CompositeRow*>(argument);
+  const bool member = std::find(composite.members.begin(), composite.members.end(), node.plan.engine) != composite.members.end();
+  return member && node.op() != Op::kCall ? composite.id : EngineId::kNone;
+}
+
+// Leaves only clusters with more than one engine.
+bool keep_mixed(const Graph& graph, std::vector<int32_t>& clusters) {
+  std::vector<std::set<EngineId>> engines(graph.node_limit());
+  for (const Node& node : graph.nodes()) {
+    if (const int32_t cluster = clusters[static_cast<size_t>(node.id())]; cluster >= 0)
+      engines[static_cast<size_t>(cluster)].insert(node.plan.engine);
+  }
+  bool any = false;
+  for (int32_t& cluster : clusters) {
+    if (cluster >= 0 && engines[static_cast<size_t>(cluster)].size() < 2) cluster = -1;
+    any = any || cluster >= 0;
+  }
+  return any;
+}
+
+Result<bool> cut(Graph& graph, const EngineTable& table, bool symbolic) {
+  bool changed = false;
+  for (const CompositeRow& composite : table.composites) {
+    std::vector<int32_t> clusters = find_clusters(graph, cluster_keys(graph, member_of, &composite));
+    if (!keep_mixed(graph, clusters)) continue;
+    int number = 0;
+    const auto describe = [&](int32_t) {
+      return CutCluster{fmt::format("{}.c{}", graph.name(), number++), GraphRole::kSubgraph, composite.id, {}};
+    };
+    SLUICE_TRY(cut_clusters(graph, clusters, describe, symbolic));
+    changed = true;
+  }
+  for (Node& node : graph.nodes()) {
+    Graph* callee = node.op() == Op::kCall ? node.body("graph") : nullptr;
+    if (callee == nullptr || callee->role != GraphRole::kPart) continue;
+    SLUICE_ASSIGN(const bool inner, cut(*callee, table, symbolic));
+    changed = changed || inner;
+  }
+  return changed;
+}
+
+}  // namespace
+
+Result<bool> cut_composites(Graph& graph, const Options& options) {
+  SLUICE_ASSIGN(const DeviceProfile profile, get_profile(options.text("profile")));
+  SLUICE_ASSIGN(const EngineTable table, make_engine_table(profile));
+  return cut(graph, table, options.text("symbolic") != "off");
+}
+
+}  // namespace sluice

@@ -1,0 +1,46 @@
+// Cuts subgraphs of one engine (and one stream label) each.
+//
+//   before:  %a = Conv(%x, %w) plan {engine = aicore}   %b = Softmax(%a) plan {engine = host_cpu}
+//   after:   %a = Call(%x, %w) {graph = @main.p0}       %b = Call(%a) {graph = @main.p1}
+//
+// How nodes are grouped: see clusters.h. Legal because clusters are convex: a Call needs no result of what waits for it.
+#include "stages/partition/clusters.h"
+#include "stages/partition/cut.h"
+#include "stages/partition/passes/passes.h"
+
+namespace sluice {
+namespace {
+
+EngineId own_engine(const Node& node, const void*) {
+  return node.op() == Op::kCall && node.body("graph") != nullptr ? EngineId::kNone : node.plan.engine;
+}
+
+Result<void> cut(Graph& graph, bool symbolic) {
+  for (Node& node : graph.nodes()) {
+    Graph* callee = node.op() == Op::kCall ? node.body("graph") : nullptr;
+    if (callee != nullptr && callee->role == GraphRole::kPart) SLUICE_TRY(cut(*callee, symbolic));
+  }
+  const std::vector<int32_t> clusters = find_clusters(graph, cluster_keys(graph, own_engine, nullptr));
+  std::vector<const Node*> first(graph.node_limit(), nullptr);
+  for (const Node& node : graph.nodes()) {
+    const int32_t cluster = clusters[static_cast<size_t>(node.id())];
+    if (cluster >= 0 && first[static_cast<size_t>(cluster)] == nullptr) first[static_cast<size_t>(cluster)] = &node;
+  }
+  int number = 0;
+  const auto describe = [&](int32_t cluster) {
+    const Plan& plan = first[static_cast<size_t>(cluster)]->plan;
+    return CutCluster{fmt::format("{}.p{}", graph.name(), number++), GraphRole::kSubgraph, plan.engine, plan.stream_label};
+  };
+  SLUICE_TRY(cut_clusters(graph, clusters, describe, symbolic));
+  if (graph.role == GraphRole::kRoot) graph.shapes = classify_shapes(graph, symbolic);
+  return {};
+}
+
+}  // namespace
+
+Result<bool> cut_subgraphs(Graph& graph, const Options& options) {
+  SLUICE_TRY(cut(graph, options.text("symbolic") != "off"));
+  return true;
+}
+
+}  // namespace sluice

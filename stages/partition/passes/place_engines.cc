@@ -1,0 +1,111 @@
+// Gives each node the cheapest engine that supports it.
+//
+//   before:  %y = Conv(%x, %w)   %z = Softmax(%y)
+//   after:   %y = Conv(%x, %w) plan {engine = aicore}   %z = Softmax(%y) plan {engine = host_cpu}
+//
+// Engines are asked in ascending order of cost; the first that supports the node wins. An engine already in the plan is respected. A Fused
+// node that no engine takes whole is inlined again and its nodes are placed one by one; legal because a Fused node means its body. Nodes in
+// the bodies of control flow run where their owner runs. When some nodes find no engine, one error lists them all, with each engine's
+// reason.
+#include "common/ir/clone.h"
+#include "common/target/engine_table.h"
+#include "stages/partition/passes/passes.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kListed = 20;
+
+class Placer {
+ public:
+  explicit Placer(EngineTable table) : table_(std::move(table)) {}
+
+  void place(Graph& graph) {
+    for (Node& node : graph.nodes()) {
+      if (node.op() == Op::kCall && node.body("graph") != nullptr) {
+        place(*node.body("graph"));
+      } else {
+        place(node);
+      }
+    }
+  }
+
+  bool changed() const { return changed_; }
+
+  Result<void> finish() const {
+    if (refused_.empty()) return {};
+    std::string text = fmt::format("no engine supports {} of the nodes:", refused_.size());
+    for (size_t i = 0; i < std::min(refused_.size(), kListed); ++i) text += "\n  " + refused_[i];
+    if (refused_.size() > kListed) text += fmt::format("\n  … and {} more", refused_.size() - kListed);
+    return make_error(ErrorCode::kNoEngine, "{}", text);
+  }
+
+ private:
+  void place(Node& node) {
+    if (node.plan.engine != EngineId::kNone) return;
+    std::string reasons;
+    for (const EngineRow& row : table_.engines) {
+      const std::string reason = engine_refusal(row, node);
+      if (reason.empty()) {
+        assign(node, row.id);
+        return;
+      }
+      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", engine_name(row.id), reason);
+    }
+    if (node.op() == Op::kFused && node.body("body") != nullptr) {
+      inline_body(node);
+    } else {
+      refused_.push_back(fmt::format("{}: {}", node.label(), reasons));
+    }
+  }
+
+  void assign(Node& node, EngineId engine) {
+    node.plan.engine = engine;
+    changed_ = true;
+    if (node.op() == Op::kFused) return;
+    for (const GraphId body : node.bodies()) {
+      for (Node& inner : node.graph().module().graph(body).nodes()) assign(inner, engine);
+    }
+  }
+
+  // The body's nodes come to stand before the node, where the walk has not been yet; each is placed at once.
+  void inline_body(Node& fused) {
+    Graph& graph = fused.graph();
+    Graph& body = *fused.body("body");
+    std::vector<Value*> values(body.value_limit(), nullptr);
+    for (size_t i = 0; i < body.inputs().size(); ++i) values[static_cast<size_t>(body.inputs()[i]->id())] = fused.input(i);
+    ModuleMapper mapper(graph.module(), graph.module());
+    std::vector<Node*> copies;
+    for (const Node& node : body.nodes()) {
+      Node& copy = mapper.clone_node(node, graph, values, &fused);
+      if (copy.origins().empty()) copy.set_origins(fused.origins());
+      copies.push_back(&copy);
+    }
+    for (size_t k = 0; k < body.outputs().size(); ++k) {
+      Value& result = *mapper.value(*body.outputs()[k], graph, values);
+      const std::string name = fused.output(k).name();
+      graph.replace_all_uses(fused.output(k), result);
+      if (!name.empty() && result.producer() != nullptr) result.set_name(name);
+    }
+    graph.erase_node(fused);
+    changed_ = true;
+    for (Node* copy : copies) place(*copy);
+  }
+
+  EngineTable table_;
+  std::vector<std::string> refused_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+Result<bool> place_engines(Graph& graph, const Options& options) {
+  SLUICE_ASSIGN(const DeviceProfile profile, get_profile(options.text("profile")));
+  SLUICE_ASSIGN(EngineTable table, make_engine_table(profile));
+  Placer placer(std::move(table));
+  placer.place(graph);
+  SLUICE_TRY(placer.finish());
+  return placer.changed();
+}
+
+}  // namespace sluice

@@ -1,0 +1,67 @@
+// Makes a part of each pipeline stage that the user marked.
+//
+//   before:  %a = Relu(%x) plan {stage_level = 0}   %b = Neg(%a) plan {stage_level = 1}
+//   after:   %a = Call(%x) {graph = @Subgraph_Level_0}   %b = Call(%a) {graph = @Subgraph_Level_1}
+//
+// Nodes without a mark take the lowest level of their readers; what no marked node reads goes to a tail stage behind the last one. The
+// parts are dynamic: they are run one by one, not sunk together. Legal because levels may not fall along an edge, which is checked. Without
+// marks nothing happens.
+#include <algorithm>
+#include <map>
+
+#include "stages/partition/cut.h"
+#include "stages/partition/passes/passes.h"
+
+namespace sluice {
+namespace {
+
+constexpr int32_t kNoLevel = -1;
+
+std::vector<int32_t> inherited_levels(const Graph& graph) {
+  std::vector<int32_t> levels(graph.node_limit(), kNoLevel);
+  for (const Node* node = graph.last_node(); node != nullptr; node = node->previous()) {
+    int32_t& level = levels[static_cast<size_t>(node->id())];
+    level = node->plan.stage_level;
+    if (level != kNoLevel) continue;
+    for (size_t k = 0; k < node->output_count(); ++k) {
+      for (const Use& use : node->output(k).uses()) {
+        const int32_t reader = levels[static_cast<size_t>(use.node->id())];
+        if (reader != kNoLevel && (level == kNoLevel || reader < level)) level = reader;
+      }
+    }
+  }
+  return levels;
+}
+
+Result<void> check_levels_rise(const Graph& graph, const std::vector<int32_t>& levels) {
+  for (const Node& node : graph.nodes()) {
+    for (size_t i = 0; i < node.input_count(); ++i) {
+      const Node* producer = node.input(i) == nullptr ? nullptr : node.input(i)->producer();
+      if (producer == nullptr) continue;
+      const int32_t from = levels[static_cast<size_t>(producer->id())], to = levels[static_cast<size_t>(node.id())];
+      if (from > to) {
+        return make_error(ErrorCode::kBadStageLevel, "{} of stage level {} reads {} of level {}", node.label(), to, producer->label(), from)
+            .with_hint("a pipeline stage may read its own and earlier stages only");
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<bool> split_stage_levels(Graph& graph, const Options& options) {
+  std::vector<int32_t> levels = inherited_levels(graph);
+  const int32_t last = levels.empty() ? kNoLevel : *std::max_element(levels.begin(), levels.end());
+  if (last == kNoLevel) return false;
+  for (const Node& node : graph.nodes()) {
+    int32_t& level = levels[static_cast<size_t>(node.id())];
+    if (level == kNoLevel) level = last + 1;
+  }
+  SLUICE_TRY(check_levels_rise(graph, levels));
+  const auto describe = [](int32_t level) { return CutCluster{fmt::format("Subgraph_Level_{}", level), GraphRole::kPart}; };
+  SLUICE_TRY(cut_clusters(graph, levels, describe, options.text("symbolic") != "off"));
+  return true;
+}
+
+}  // namespace sluice

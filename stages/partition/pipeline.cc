@@ -1,0 +1,35 @@
+#include "stages/partition/partition.h"
+
+#include "common/target/profile.h"
+#include "stages/partition/passes/passes.h"
+
+namespace sluice {
+namespace {
+
+constexpr Pass kPasses[] = {
+    // Stages of a pipeline become parts first, so that no subgraph crosses from one to the next.
+    {"split-stage-levels", "makes a part of each user-marked pipeline stage", split_stage_levels, PassLevel::kO0},
+    // Before place-engines: what it decides is an assignment that the placer respects.
+    {"place-shapes-on-host", "puts small shape arithmetic of models without fixed shapes on host_cpu", place_shapes_on_host,
+     PassLevel::kO0},
+    {"place-engines", "gives each node the cheapest engine that supports it", place_engines, PassLevel::kO0},
+    {"cut-composites", "cuts subgraphs for composite engines", cut_composites, PassLevel::kO0},
+    // After cut-composites: what is in no composite subgraph is cut by single engines.
+    {"cut-subgraphs", "cuts subgraphs of one engine each", cut_subgraphs, PassLevel::kO0},
+};
+
+}  // namespace
+
+std::span<const Pass> partition_passes() { return kPasses; }
+
+Result<Module> partition(Module module, Options options, std::vector<PassReport>& report) {
+  SLUICE_ASSIGN(const DeviceProfile profile, get_profile(options.text("profile")));
+  if (options.text("profile") == "native") {
+    SLUICE_TRY(options.set("profile", profile.name));
+    module.options["profile"] = profile.name;
+  }
+  SLUICE_ASSIGN(report, run_passes(module, kPasses, options));
+  return module;
+}
+
+}  // namespace sluice

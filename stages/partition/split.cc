@@ -1,0 +1,51 @@
+#include "stages/partition/split.h"
+
+#include <set>
+
+#include "common/base/files.h"
+#include "common/graphfile/graphfile.h"
+#include "common/ir/clone.h"
+
+namespace sluice {
+namespace {
+
+Module extract(const Graph& graph) {
+  Module module;
+  ModuleMapper(graph.module(), module).clone(graph);
+  module.level = Level::kPartitioned;
+  module.last_stage = StageId::kPartition;
+  module.options = graph.module().options;
+  return module;
+}
+
+Result<void> split_calls(Graph& graph, const std::string& folder, std::set<Digest>& written) {
+  for (Node& node : graph.nodes()) {
+    Graph* callee = node.op() == Op::kCall ? node.body("graph") : nullptr;
+    if (callee == nullptr) continue;
+    if (callee->role == GraphRole::kPart) {
+      SLUICE_TRY(split_calls(*callee, folder, written));
+      continue;
+    }
+    Module module = extract(*callee);
+    SLUICE_ASSIGN(const Digest digest, structure_digest(module));
+    const std::string name = digest_hex(digest);
+    node.remove_attribute("graph");
+    node.set_attribute("subgraph", name);
+    if (written.insert(digest).second) SLUICE_TRY(write_graph_file(module, fmt::format("{}/{}.sg", folder, name.substr(0, 16))));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> write_partitioned(Module& module, const StageArgs& args) {
+  const std::string folder = args.options.text("split");
+  if (folder.empty()) return write_graph_output(module, args);
+  SLUICE_TRY(make_directories(folder));
+  std::set<Digest> written;
+  SLUICE_TRY(split_calls(module.root(), folder, written));
+  module.erase_unowned();
+  return write_graph_file(module, folder + "/root.sg");
+}
+
+}  // namespace sluice
