@@ -1,6 +1,7 @@
 // How the programs of this folder end: the one error on stderr, and the exit code.
 #pragma once
 
+#include <cstdio>
 #include <string_view>
 
 #include "common/base/log.h"
@@ -8,9 +9,17 @@
 
 namespace sluice {
 
-inline int exit_code_of(std::string_view program, const Result<int>& result) {
+inline void print_error(std::string_view program, const Error& error, bool json) {
+  if (json) {
+    std::fprintf(stderr, "%s\n", error_json(error).c_str());
+  } else {
+    log_line(program, "error", error_text(error));
+  }
+}
+
+inline int exit_code_of(std::string_view program, const Result<int>& result, bool json = false) {
   if (result) return *result;
-  log_line(program, "error", error_text(result.error()));
+  print_error(program, result.error(), json);
   return static_cast<int>(exit_class(result.error().code));
 }
 

@@ -1,16 +1,18 @@
 #include "orchestrator/compile/compile.h"
 
+#include <algorithm>
+#include <array>
 #include <optional>
 
 #include "common/base/files.h"
 #include "common/base/json.h"
-#include "common/base/log.h"
 #include "orchestrator/compile/pipeline.h"
 #include "orchestrator/compile/stages.h"
 #include "orchestrator/compile/stats.h"
 #include "orchestrator/process/output_file.h"
 #include "orchestrator/process/programs.h"
 #include "orchestrator/process/scratch_folder.h"
+#include "orchestrator/report.h"
 
 namespace sluice {
 namespace {
@@ -21,6 +23,30 @@ std::string size_text(uint64_t bytes) {
   if (bytes < 1000) return fmt::format("{} B", bytes);
   if (bytes < 1000 * 1000) return fmt::format("{:.1f} kB", bytes / 1e3);
   return fmt::format("{:.1f} MB", bytes / 1e6);
+}
+
+void add_to(std::vector<std::string>& arguments, const std::vector<std::string>& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+}
+
+// Pass names belong to a stage: splits "STAGE:LIST" items into one list for each stage.
+Result<std::array<std::string, kStageNames.size()>> by_stage(std::string_view option, const std::vector<std::string>& values,
+                                                             size_t first) {
+  std::array<std::string, kStageNames.size()> lists;
+  for (const std::string& value : values) {
+    for (size_t begin = 0, end = 0; begin < value.size(); begin = end + 1) {
+      end = std::min(value.find(';', begin), value.size());
+      const std::string_view item = std::string_view(value).substr(begin, end - begin);
+      const size_t colon = item.find(':');
+      const auto* stage = std::find(kStageNames.begin(), kStageNames.end(), item.substr(0, colon));
+      if (colon == std::string_view::npos || stage < kStageNames.begin() + first || stage == kStageNames.end()) {
+        return make_error(ErrorCode::kBadOption, "--{} has '{}', expected STAGE:PASS,PASS,... with a stage that runs", option, item);
+      }
+      std::string& list = lists[static_cast<size_t>(stage - kStageNames.begin())];
+      list += (list.empty() ? "" : ",") + std::string(item.substr(colon + 1));
+    }
+  }
+  return lists;
 }
 
 class Compilation {
@@ -50,25 +76,35 @@ class Compilation {
   }
 
  private:
-  Result<std::vector<StageRun>> plan() {
+  Result<std::vector<StageRun>> plan() const {
+    SLUICE_ASSIGN(const auto passes, by_stage("passes", request_.passes, first_));
+    SLUICE_ASSIGN(const auto skip, by_stage("skip", request_.skip, first_));
     std::vector<StageRun> stages;
     for (size_t i = first_; i < kStageNames.size(); ++i) {
       StageRun stage;
       stage.name = kStageNames[i];
       SLUICE_ASSIGN(std::string program, find_program("sluice-" + stage.name));
       stage.arguments = {std::move(program)};
-      if (i == first_) stage.arguments.insert(stage.arguments.end(), request_.meaning.begin(), request_.meaning.end());
-      stage.arguments.insert(stage.arguments.end(), request_.manner.begin(), request_.manner.end());
-      if (!request_.dump_dir.empty()) {
-        const std::string folder = fmt::format("{}/{}-{}", request_.dump_dir, i + 1, stage.name);
-        stage.arguments.push_back("--dump-dir=" + folder);
-        if (i + 1 < kStageNames.size()) stage.dump = folder + ".sg";
-      }
-      if (scratch_) stage.arguments.push_back("--stats=" + stats_path(stage.name));
-      stage.arguments.push_back(i == first_ ? request_.input : "-");
+      if (i == first_) add_to(stage.arguments, request_.meaning);
+      add_to(stage.arguments, request_.manner);
+      if (!passes[i].empty()) stage.arguments.push_back("--passes=" + passes[i]);
+      if (!skip[i].empty()) stage.arguments.push_back("--skip=" + skip[i]);
+      if (!request_.segments.empty() && i + 1 < kStageNames.size()) stage.arguments.push_back("--segments=" + request_.segments);
+      if (!request_.model.empty() && i > 0) stage.arguments.push_back("--model=" + request_.model);
+      add_files(i, stage);
       stages.push_back(std::move(stage));
     }
     return stages;
+  }
+
+  void add_files(size_t i, StageRun& stage) const {
+    if (!request_.dump_dir.empty()) {
+      const std::string folder = fmt::format("{}/{}-{}", request_.dump_dir, i + 1, stage.name);
+      stage.arguments.push_back("--dump-dir=" + folder);
+      if (i + 1 < kStageNames.size()) stage.dump = folder + ".sg";
+    }
+    if (scratch_) stage.arguments.push_back("--stats=" + stats_path(stage.name));
+    stage.arguments.push_back(i == first_ ? request_.input : "-");
   }
 
   std::string stats_path(const std::string& stage) const { return scratch_->path() + "/" + stage; }
@@ -93,7 +129,7 @@ class Compilation {
     const bool told = report.ending.signal == 0 && is_known_code(report.ending.code) && !report.messages.empty();
     if (!told) {
       const Error error = make_error(ErrorCode::kStageFailed, "{} ended with {}", program, ending_text(report.ending));
-      log_line(kProgram, "error", error_text(error));
+      print_error(kProgram, error, request_.error_json);
     }
     const bool known = report.ending.signal == 0 && is_known_code(report.ending.code);
     exit_code_ = known ? report.ending.code : static_cast<int>(exit_class(ErrorCode::kStageFailed));

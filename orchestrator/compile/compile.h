@@ -13,13 +13,18 @@ struct CompileRequest {
   std::string output;                // "-": standard output
   std::vector<std::string> meaning;  // "--name=value" for the first stage run; they travel in the file from there
   std::vector<std::string> manner;   // for every stage
+  std::vector<std::string> passes;   // "STAGE:LIST" items, several joined by ';': exactly these passes of that stage
+  std::vector<std::string> skip;     // the same: leave these out
+  std::string segments;              // --segments, for the stages that write graphs; empty: not given
+  std::string model;                 // --model, for the stages that read graphs; empty: not given
   std::string dump_dir;              // empty: none
   std::string stats;                 // JSON file; empty: none
   bool quiet = false;                // no progress lines
+  bool error_json = false;           // our own errors as JSON
 };
 
 // The exit code: 0, or that of the first stage that failed, whose error has then been printed. Errors are our own: kNotFound, kBadFile,
-// kProgramMissing, kIo.
+// kBadOption, kProgramMissing, kIo.
 Result<int> compile(const CompileRequest& request);
 
 }  // namespace sluice

@@ -6,7 +6,7 @@ namespace sluice {
 inline constexpr char kCompileUsage[] = R"(Compiles a model: runs the five stages, each a program of its own, connected by pipes.
 
 Usage:
-  sluice-compile [options] [--input-shape=SHAPES]... [--dim=DIM]... <in>
+  sluice-compile [options] [--input-shape=SHAPES]... [--dim=DIM]... [--passes=LIST]... [--skip=LIST]... <in>
   sluice-compile (--help | --version)
 
 Reads <in>: an ONNX model, or a graph file (.sg) written by any stage or by --dump-dir; then work goes on after the stage that wrote it.
@@ -23,8 +23,8 @@ Meaning options: they change the product and travel in the graph files.
   --out-nodes=NAMES      The outputs to keep.
   --profile=NAME         The device profile: native, cpu-avx512, cpu-avx2 or cpu-generic.
   --opt-level=LEVEL      Which passes run: O0, O1 or O3.
-  --passes=LIST          Exactly these passes, in this order.
-  --skip=LIST            Passes to leave out.
+  --passes=LIST          STAGE:PASS,PASS,... runs exactly these passes of that stage, in this order.
+  --skip=LIST            STAGE:PASS,PASS,... leaves these passes of that stage out.
   --symbolic=SWITCH      off: any dimension that is not fixed makes a part dynamic.
   --denormals=KIND       flush or ieee: what generated kernels do with |x| < 2^-126.
 
@@ -33,6 +33,7 @@ Manner options: they do not change the product.
   --dump-dir=DIR         Keep DIR/<n>-<stage>.sg of each stage, and in DIR/<n>-<stage>/ the text of the graph after each change.
   --stats=FILE           Write times, sizes and pass statistics of all stages to FILE, as JSON.
   --verify=WHEN          When the stages verify their graphs: each, end or segments.
+  --segments=inline      Put the bytes of all constants into the files of --dump-dir.
   --error-format=FORMAT  text or json.
   --model=FILE           File that holds the constants, when it moved.
 )";

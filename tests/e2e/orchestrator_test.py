@@ -128,6 +128,25 @@ class Orchestrator(unittest.TestCase):
         for stage in STAGES[1:]:
             self.assertEqual(self.arguments_of(stage), ["--threads=3", "--verify=each", "-"])
 
+    def test_passes_go_to_their_stage(self):
+        result = self.compile("--skip=optimize:a,b;build:c", "--skip", "optimize:d", "--passes=partition:e", "--segments=inline", "--model=m")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.arguments_of("preprocess"), ["--segments=inline", self.model])
+        self.assertEqual(self.arguments_of("optimize"), ["--skip=a,b,d", "--segments=inline", "--model=m", "-"])
+        self.assertEqual(self.arguments_of("partition"), ["--passes=e", "--segments=inline", "--model=m", "-"])
+        self.assertEqual(self.arguments_of("build"), ["--skip=c", "--model=m", "-"])
+        for wrong in ("--skip=a", "--skip=nothing:a", "--passes=optimize"):
+            result = self.compile(wrong)
+            self.assertEqual(result.returncode, 3, wrong)
+            self.assertIn("SL1006", result.stderr)
+        source = self.path("from.sg", graph_header(1, 2))
+        self.assertEqual(self.compile("--skip=optimize:a", source=source).returncode, 3)
+
+    def test_errors_as_json(self):
+        result = self.compile("--error-format=json", FAIL_optimize="9")
+        self.assertEqual(result.returncode, 6)
+        self.assertEqual(json.loads(result.stderr.splitlines()[-1])["code"], "SL8001")
+
     def test_first_failure_decides_and_alone_speaks(self):
         for k, stage in enumerate(STAGES):
             for code in (3, 4, 5, 6, 7):

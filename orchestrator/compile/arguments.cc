@@ -1,0 +1,37 @@
+#include "orchestrator/compile/arguments.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "common/base/options.h"
+
+namespace sluice {
+namespace {
+
+// The other options go to all stages, or by their kind to the first.
+constexpr std::string_view kHandled[] = {"dump-dir", "stats", "passes", "skip", "segments", "model"};
+
+}  // namespace
+
+CompileRequest request_from(const CommandLine& line) {
+  CompileRequest request{.input = line.text("<in>"),
+                         .output = line.text("-o"),
+                         .passes = line.list("--passes"),
+                         .skip = line.list("--skip"),
+                         .segments = line.text("--segments"),
+                         .model = line.text("--model"),
+                         .dump_dir = line.text("--dump-dir"),
+                         .stats = line.text("--stats"),
+                         .quiet = line.flag("--quiet"),
+                         .error_json = line.text("--error-format") == "json"};
+  for (const OptionRow& row : option_table()) {
+    if (std::find(std::begin(kHandled), std::end(kHandled), row.name) != std::end(kHandled)) continue;
+    const std::string name = "--" + std::string(row.name);
+    auto& arguments = row.kind == OptionKind::kMeaning ? request.meaning : request.manner;
+    for (const std::string& value : line.list(name)) arguments.push_back(name + "=" + value);
+  }
+  return request;
+}
+
+}  // namespace sluice
