@@ -36,9 +36,12 @@ if who == program:
     if what == "signal": os.kill(os.getpid(), int(value))
     if what == "sleep": time.sleep(float(value))
 if program == "compile":
-    text = lambda field, value: bytes([field << 3 & 0x7f | 0x82 if field > 15 else field << 3 | 2] + ([field >> 4] if field > 15 else [])) + bytes([len(value)]) + value
+    def text(field, value):
+        key = field << 3 | 2
+        return (bytes([key]) if key < 128 else bytes([key & 127 | 128, key >> 7])) + bytes([len(value)]) + value
     model = text(11, b"fused") + text(11, b"tail") + text(12, text(1, b"conv1") + text(1, b"relu1")) + text(12, b"")
     model += text(15, b"Fused(Conv)") + text(15, b"Add") + text(16, b"aicore") + text(16, b"host_cpu")
+    model += text(18, bytes([0, 1])) + text(19, bytes([0, 1]))
     head = b"SLUICEOM" + struct.pack("<IIQQQ", 1, 512, 0, 512, len(model))
     open(out, "wb").write(head + bytes(512 - len(head)) + model + b"FOLDER:" + folder.encode())
 elif "--output-dir" in options:
@@ -108,7 +111,7 @@ class Conformance(unittest.TestCase):
 
     def verdict_of(self, **options):
         self.case("one", **options)
-        _, report = self.run_conformance("--timeout=2")
+        _, report = self.run_conformance("--timeout=%d" % (3 if "sleep" in options.get("behave", "") else 60))
         shutil.rmtree(os.path.join(self.cases, "one"))
         return report["cases"][0]["verdict"], report["cases"][0]["reason"]
 
@@ -136,7 +139,7 @@ class Conformance(unittest.TestCase):
                                        ("compile exit 3", "fail", "SL3002"), ("loader exit 5", "fail", "SL3002"),
                                        ("compile exit 6", "crash", "exit code 6"), ("loader exit 1", "crash", "exit code 1"),
                                        ("loader exit 255", "crash", "exit code 255"), ("loader signal 11", "crash", "signal 11"),
-                                       ("loader sleep 30", "crash", "had not ended after 2 s"), ("compile sleep 30", "crash", "sluice-compile"),
+                                       ("loader sleep 30", "crash", "had not ended after 3 s"), ("compile sleep 30", "crash", "sluice-compile"),
                                        ("loader nothing", "fail", "out_0.pb"), ("loader wrong", "fail", "'out/0': element [0] is 1, expected 3")):
             with self.subTest(behave):
                 said, reason = self.verdict_of(behave=behave)
