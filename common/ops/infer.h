@@ -1,9 +1,9 @@
 // Type, shape and value inference of one node and of a graph.
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "common/base/result.h"
@@ -15,20 +15,24 @@ namespace sluice {
 // while it is inferred.
 class ValueFacts {
  public:
+  static constexpr size_t kMostElements = 64;
+
   explicit ValueFacts(const Graph& graph) : facts_(graph.value_limit()) {}
-  // Elements of a rank 0 or 1 integer tensor; constants are read from their segment. Null: not known.
+  // Elements of a rank 0 or 1 tensor of at most kMostElements integers, bools (0 and 1) or floats that are whole numbers; constants are
+  // read from their segment. Null: not known. Good until set() of the same value.
   const std::vector<ExpressionId>* find(const Value& value);
   void set(const Value& value, std::vector<ExpressionId> elements);
 
  private:
-  std::vector<std::optional<std::vector<ExpressionId>>> facts_;
+  std::deque<std::optional<std::vector<ExpressionId>>> facts_;
 };
 
 // Infers the types of a node's results (and of its bodies) from its inputs' types, attributes and known values. Types already on the
 // results are refined, never contradicted: a conflict is kBadShape naming both. Answers whether a type changed.
 Result<bool> infer_node(Node& node, ValueFacts& facts);
 
-// One pass over a graph in order. Answers whether anything changed.
+// One pass over a graph in order. Answers whether anything changed. What a later node demands of a symbol (a divisor) reaches the types of
+// earlier nodes in the next pass, so call it until nothing changes.
 Result<bool> infer_graph(Graph& graph, ValueFacts& facts);
 
 }  // namespace sluice

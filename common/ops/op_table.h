@@ -28,9 +28,11 @@ enum OpFlag : uint32_t {
   kDataDependent = 1 << 3,  // some output's shape depends on an input's value
   kControlFlow = 1 << 4,    // has bodies
   kView = 1 << 5,           // output 0 is input 0's bytes under another shape (Reshape, Squeeze, Unsqueeze, Flatten, Identity)
+  kAnyKind = 1 << 6,        // takes or gives sequences, optionals or maps; every other op takes and gives tensors alone
+  kAbsentInputs = 1 << 7,   // any of its inputs may be absent; elsewhere the first min_inputs may not
 };
 
-struct InferCall;  // common/ops/infer.h
+class InferCall;  // common/ops/infer_call.h
 
 struct OpRow {
   Op op;

@@ -43,15 +43,16 @@ Interval divide_intervals(Interval a, Interval b) {
 }  // namespace
 
 SymbolId ExpressionTable::add_symbol(Symbol symbol) {
+  const auto id = static_cast<SymbolId>(symbols_.size());
+  symbol_names_.try_emplace(symbol.name, id);
   symbols_.push_back(std::move(symbol));
-  return static_cast<SymbolId>(symbols_.size() - 1);
+  return id;
 }
 
 std::optional<SymbolId> ExpressionTable::find_symbol(std::string_view name) const {
-  for (size_t i = 0; i < symbols_.size(); ++i) {
-    if (symbols_[i].name == name) return static_cast<SymbolId>(i);
-  }
-  return std::nullopt;
+  const auto found = symbol_names_.find(name);
+  if (found == symbol_names_.end()) return std::nullopt;
+  return found->second;
 }
 
 ExpressionId ExpressionTable::intern(const Expression& expression) {
@@ -343,6 +344,7 @@ ExpressionId ExpressionTable::substitute(ExpressionId id, std::span<const Expres
 bool ExpressionTable::prove_equal(ExpressionId a, ExpressionId b) { return a == b || renormalize(a) == renormalize(b); }
 
 bool ExpressionTable::require_equal(ExpressionId a, ExpressionId b) {
+  std::vector<std::pair<SymbolId, int64_t>> before;  // divisors, in the order they were raised
   for (int round = 0; round < 8; ++round) {
     if (prove_equal(a, b)) return true;
     bool raised = false;
@@ -352,14 +354,17 @@ bool ExpressionTable::require_equal(ExpressionId a, ExpressionId b) {
         if (division.op != ExpressionOp::kFloorDiv || (*this)[division.a].op != ExpressionOp::kSymbol) continue;
         const auto by = as_constant(division.b);
         if (!by || *by > (int64_t{1} << 31)) continue;
-        Symbol& divided = symbol(static_cast<SymbolId>((*this)[division.a].value));
-        const int64_t wanted = std::lcm(divided.divisor, *by);
-        raised = raised || wanted != divided.divisor;
-        divided.divisor = wanted;
+        const auto id = static_cast<SymbolId>((*this)[division.a].value);
+        const int64_t wanted = std::lcm(symbol(id).divisor, *by);
+        if (wanted == symbol(id).divisor) continue;
+        raised = true;
+        before.emplace_back(id, symbol(id).divisor);
+        symbol(id).divisor = wanted;
       }
     }
-    if (!raised) return false;
+    if (!raised) break;
   }
+  for (auto raise = before.rbegin(); raise != before.rend(); ++raise) symbol(raise->first).divisor = raise->second;
   return false;
 }
 

@@ -52,7 +52,7 @@ struct Interval {
 
 class ExpressionTable {
  public:
-  SymbolId add_symbol(Symbol symbol);
+  SymbolId add_symbol(Symbol symbol);  // its name stays as it is
   Symbol& symbol(SymbolId id) { return symbols_[static_cast<size_t>(id)]; }
   const Symbol& symbol(SymbolId id) const { return symbols_[static_cast<size_t>(id)]; }
   std::optional<SymbolId> find_symbol(std::string_view name) const;
@@ -78,7 +78,7 @@ class ExpressionTable {
   // Proved equal for every value of the symbols. Re-normalizes both, so that divisors and bounds learned since they were made count.
   bool prove_equal(ExpressionId a, ExpressionId b);
   // Like prove_equal; where the two differ only by remainders of symbols (H and 2*floordiv(H, 2)), demands them to be zero by raising the
-  // symbols' divisors, and answers true. A model that breaks the demand has no valid shapes at all.
+  // symbols' divisors, and answers true. A model that breaks the demand has no valid shapes at all. Divisors stay as they are when the answer is false.
   bool require_equal(ExpressionId a, ExpressionId b);
   // The same expression with what is known about its symbols now.
   ExpressionId renormalize(ExpressionId id);
@@ -105,6 +105,7 @@ class ExpressionTable {
   std::vector<Expression> expressions_;
   std::map<Expression, ExpressionId> index_;
   std::vector<Symbol> symbols_;
+  std::map<std::string, SymbolId, std::less<>> symbol_names_;  // the first of each name
 };
 
 }  // namespace sluice

@@ -42,6 +42,8 @@ TEST_F(Fixture, RequiredEqualityRaisesDivisors) {
   EXPECT_TRUE(table.require_equal(table.multiply(c(16), down), H));
   EXPECT_EQ(table.symbol(h).divisor, 16);
   EXPECT_FALSE(table.require_equal(H, N));
+  EXPECT_FALSE(table.require_equal(N, table.floor_divide(N, c(2))));
+  EXPECT_EQ(table.symbol(n).divisor, 1);
 }
 
 TEST_F(Fixture, BoundsDecideMinAndMax) {

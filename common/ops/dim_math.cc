@@ -1,0 +1,102 @@
+#include "common/ops/dim_math.h"
+
+#include <algorithm>
+
+namespace sluice {
+namespace {
+
+int64_t floor_quotient(int64_t a, int64_t b) {
+  if (b == -1) return a == INT64_MIN ? INT64_MAX : -a;
+  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+}
+
+int64_t apply_fixed(ExpressionOp op, int64_t a, int64_t b) {
+  int64_t result = 0;
+  switch (op) {
+    case ExpressionOp::kAdd:
+      if (!__builtin_add_overflow(a, b, &result)) return result;
+      return a > 0 ? INT64_MAX : INT64_MIN;
+    case ExpressionOp::kMul:
+      if (!__builtin_mul_overflow(a, b, &result)) return result;
+      return (a < 0) == (b < 0) ? INT64_MAX : INT64_MIN;
+    case ExpressionOp::kFloorDiv:
+      return floor_quotient(a, b);
+    case ExpressionOp::kMin:
+      return std::min(a, b);
+    default:
+      return std::max(a, b);
+  }
+}
+
+}  // namespace
+
+Dim DimMath::apply(ExpressionOp op, const Dim& a, const Dim& b) {
+  if (a.is_unknown() || b.is_unknown()) return Dim::unknown();
+  if (op == ExpressionOp::kFloorDiv && b == Dim::fixed(0)) return Dim::unknown();
+  if (a.is_fixed() && b.is_fixed()) return Dim::fixed(apply_fixed(op, a.value, b.value));
+  return module_.make_dim(module_.expressions.make(op, expression(a), expression(b)));
+}
+
+Dim DimMath::multiply(const Dim& a, const Dim& b) {
+  if (a == Dim::fixed(0) || b == Dim::fixed(0)) return Dim::fixed(0);
+  if (a == Dim::fixed(1)) return b;
+  if (b == Dim::fixed(1)) return a;
+  return apply(ExpressionOp::kMul, a, b);
+}
+
+Dim DimMath::product(std::span<const Dim> dims) {
+  if (std::find(dims.begin(), dims.end(), Dim::fixed(0)) != dims.end()) return Dim::fixed(0);
+  Dim result = Dim::fixed(1);
+  for (const Dim& dim : dims) result = multiply(result, dim);
+  return result;
+}
+
+Interval DimMath::bounds(const Dim& dim) const {
+  if (dim.is_fixed()) return {dim.value, dim.value};
+  if (dim.is_unknown()) return {0, INT64_MAX};
+  const Interval range = module_.expressions.bounds(static_cast<ExpressionId>(dim.value));
+  return {std::max<int64_t>(range.low, 0), range.high};  // a dim is never negative
+}
+
+bool DimMath::is_equal(const Dim& a, const Dim& b) {
+  if (a.is_unknown() || b.is_unknown()) return false;
+  if (a.is_fixed() && b.is_fixed()) return a.value == b.value;
+  return module_.expressions.prove_equal(expression(a), expression(b));
+}
+
+bool DimMath::is_differing(const Dim& a, const Dim& b) {
+  const Interval left = bounds(a);
+  const Interval right = bounds(b);
+  if (left.high < right.low || right.high < left.low) return true;
+  if (!a.is_expression() || !b.is_expression()) return false;
+  const Interval difference = module_.expressions.bounds(module_.expressions.subtract(expression(a), expression(b)));
+  return difference.low > 0 || difference.high < 0;
+}
+
+std::optional<Dim> DimMath::unify(const Dim& a, const Dim& b) {
+  if (a == b || b.is_unknown()) return a;
+  if (a.is_unknown()) return b;
+  if (is_differing(a, b)) return std::nullopt;
+  if (a.is_fixed()) return a;
+  if (b.is_fixed()) return b;
+  module_.expressions.require_equal(expression(a), expression(b));
+  return module_.make_dim(module_.expressions.renormalize(expression(a)));
+}
+
+std::optional<Dim> DimMath::broadcast(const Dim& a, const Dim& b) {
+  if (a == b || b == Dim::fixed(1)) return a;
+  if (a == Dim::fixed(1)) return b;
+  if (a.is_fixed() && b.is_fixed()) return std::nullopt;
+  if (a.is_fixed()) return bounds(b).low > 1 && is_differing(a, b) ? std::nullopt : std::optional(a);
+  if (b.is_fixed()) return broadcast(b, a);
+  if (a.is_unknown() || b.is_unknown()) return Dim::unknown();
+  if (module_.expressions.require_equal(expression(a), expression(b))) {
+    return module_.make_dim(module_.expressions.renormalize(expression(a)));
+  }
+  const bool neither_is_one = bounds(a).low > 1 && bounds(b).low > 1;
+  if (neither_is_one) return is_differing(a, b) ? std::nullopt : std::optional(a);
+  // Valid shapes have both equal or one of them 1, so the larger one is right unless one is 0.
+  return bounds(a).low >= 1 && bounds(b).low >= 1 ? maximum(a, b) : Dim::unknown();
+}
+
+}  // namespace sluice

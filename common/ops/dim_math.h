@@ -1,0 +1,48 @@
+// Arithmetic on dims: on numbers when both are fixed, on expressions when one is symbolic, unknown when one is unknown. Fixed results
+// saturate at the ends of int64; InferCall::give rejects what is too large or negative.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "common/ir/module.h"
+
+namespace sluice {
+
+using Dims = std::vector<Dim>;
+using Shape = std::optional<Dims>;  // nothing: even the rank is unknown
+
+class DimMath {
+ public:
+  explicit DimMath(Module& module) : module_(module) {}
+
+  Dim add(const Dim& a, const Dim& b) { return apply(ExpressionOp::kAdd, a, b); }
+  Dim subtract(const Dim& a, const Dim& b) { return add(a, multiply(b, Dim::fixed(-1))); }
+  Dim multiply(const Dim& a, const Dim& b);
+  Dim floor_divide(const Dim& a, const Dim& b) { return apply(ExpressionOp::kFloorDiv, a, b); }  // by 0: unknown
+  Dim ceil_divide(const Dim& a, const Dim& b) { return floor_divide(subtract(add(a, b), Dim::fixed(1)), b); }
+  Dim minimum(const Dim& a, const Dim& b) { return apply(ExpressionOp::kMin, a, b); }
+  Dim maximum(const Dim& a, const Dim& b) { return apply(ExpressionOp::kMax, a, b); }
+  Dim add(const Dim& a, int64_t b) { return add(a, Dim::fixed(b)); }
+  Dim multiply(const Dim& a, int64_t b) { return multiply(a, Dim::fixed(b)); }
+  Dim floor_divide(const Dim& a, int64_t b) { return floor_divide(a, Dim::fixed(b)); }
+  Dim ceil_divide(const Dim& a, int64_t b) { return ceil_divide(a, Dim::fixed(b)); }
+  Dim product(std::span<const Dim> dims);
+
+  ExpressionId expression(const Dim& dim) { return *module_.dim_expression(dim); }  // not of unknown dims
+  Interval bounds(const Dim& dim) const;
+  bool is_equal(const Dim& a, const Dim& b);      // proved
+  bool is_differing(const Dim& a, const Dim& b);  // proved
+  // What two dims that have to be equal are: the more specific one. Nothing when they cannot be. May raise the divisors of symbols.
+  std::optional<Dim> unify(const Dim& a, const Dim& b);
+  // What two dims broadcast to; nothing when they cannot.
+  std::optional<Dim> broadcast(const Dim& a, const Dim& b);
+
+ private:
+  Dim apply(ExpressionOp op, const Dim& a, const Dim& b);
+
+  Module& module_;
+};
+
+}  // namespace sluice

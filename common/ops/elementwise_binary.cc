@@ -1,0 +1,116 @@
+// Ops over broadcast operands: arithmetic, comparison, logic, selection.
+#include "common/ops/families.h"
+#include "common/ops/infer_call.h"
+
+namespace sluice {
+namespace {
+
+using enum AttributeKind;
+
+template <uint32_t set>
+Result<Shape> broadcast_all(InferCall& call, size_t first) {
+  for (size_t i = first; i < call.input_count(); ++i) {
+    SLUICE_TRY(call.expect_dtype(i, set));
+    SLUICE_TRY(call.expect_same_dtype(i, first));
+  }
+  return call.broadcast_inputs(first, call.input_count() - first);
+}
+
+// The first dtype that is known: the operands' dtypes are equal.
+DType common_dtype(const InferCall& call, size_t first) {
+  for (size_t i = first; i < call.input_count(); ++i) {
+    if (call.dtype(i) != DType::kUndefined) return call.dtype(i);
+  }
+  return DType::kUndefined;
+}
+
+template <uint32_t set>
+Result<void> infer_arithmetic(InferCall& call) {
+  SLUICE_ASSIGN(Shape shape, broadcast_all<set>(call, 0));
+  return call.give(0, common_dtype(call, 0), std::move(shape));
+}
+
+template <uint32_t set>
+Result<void> infer_comparison(InferCall& call) {
+  SLUICE_ASSIGN(Shape shape, broadcast_all<set>(call, 0));
+  return call.give(0, DType::kBool, std::move(shape));
+}
+
+Result<void> infer_pow(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kNumericSet));
+  SLUICE_TRY(call.expect_dtype(1, kNumericSet));
+  SLUICE_ASSIGN(Shape shape, call.broadcast_inputs(0, 2));
+  return call.give(0, call.dtype(0), std::move(shape));
+}
+
+Result<void> infer_mod(InferCall& call) {
+  const DType dtype = call.dtype(0);
+  if (dtype_is_float(dtype) && call.node.int_attribute("fmod", 0) == 0) {
+    return call.bad_node("attribute 'fmod' must be 1 for {}", dtype_name(dtype));
+  }
+  return infer_arithmetic<kNumericSet>(call);
+}
+
+Result<void> infer_bit_shift(InferCall& call) {
+  const std::string direction = call.node.string_attribute("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT") return call.bad_node("attribute 'direction' is '{}', expected LEFT or RIGHT", direction);
+  return infer_arithmetic<kUnsignedSet>(call);
+}
+
+// The slope broadcasts to the input, not both ways.
+Result<void> infer_prelu(InferCall& call) {
+  SLUICE_TRY(call.expect_same_dtype(1, 0));
+  SLUICE_ASSIGN(const Shape shape, call.broadcast_inputs(0, 2));
+  const Shape input = call.shape(0);
+  if (shape && input) SLUICE_TRY(call.unify(shape, input, "the input's shape and that of the slope spread to it"));
+  return call.give_like(0, 0);
+}
+
+Result<void> infer_where(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kBoolSet));
+  SLUICE_TRY(call.expect_same_dtype(2, 1));
+  SLUICE_ASSIGN(Shape shape, call.broadcast_inputs(0, 3));
+  return call.give(0, common_dtype(call, 1), std::move(shape));
+}
+
+constexpr AttributeRow kDirection[] = {{"direction", kString, true}};
+constexpr AttributeRow kFmod[] = {{"fmod", kInt}};
+constexpr uint32_t kEqualSet = kNumericSet | kBoolSet | dtype_set({DType::kString});
+
+constexpr OpRow binary(Op op, Result<void> (*infer)(InferCall&), uint32_t flags = 0, std::span<const AttributeRow> attributes = {}) {
+  return {op, 2, 2, 1, 1, kElementwise | flags, attributes, infer};
+}
+constexpr OpRow variadic(Op op, Result<void> (*infer)(InferCall&)) { return {op, 1, -1, 1, 1, kElementwise | kCommutative, {}, infer}; }
+
+constexpr OpRow kRows[] = {
+    binary(Op::kAdd, infer_arithmetic<kNumericSet>, kCommutative),
+    binary(Op::kAnd, infer_arithmetic<kBoolSet>, kCommutative),
+    binary(Op::kBitShift, infer_bit_shift, 0, kDirection),
+    binary(Op::kBitwiseAnd, infer_arithmetic<kIntegerSet>, kCommutative),
+    binary(Op::kBitwiseOr, infer_arithmetic<kIntegerSet>, kCommutative),
+    binary(Op::kBitwiseXor, infer_arithmetic<kIntegerSet>, kCommutative),
+    binary(Op::kDiv, infer_arithmetic<kNumericSet>),
+    binary(Op::kEqual, infer_comparison<kEqualSet>, kCommutative),
+    binary(Op::kGreater, infer_comparison<kNumericSet>),
+    binary(Op::kGreaterOrEqual, infer_comparison<kNumericSet>),
+    binary(Op::kLess, infer_comparison<kNumericSet>),
+    binary(Op::kLessOrEqual, infer_comparison<kNumericSet>),
+    variadic(Op::kMax, infer_arithmetic<kNumericSet>),
+    variadic(Op::kMean, infer_arithmetic<kFloatSet>),
+    variadic(Op::kMin, infer_arithmetic<kNumericSet>),
+    binary(Op::kMod, infer_mod, 0, kFmod),
+    binary(Op::kMul, infer_arithmetic<kNumericSet>, kCommutative),
+    binary(Op::kOr, infer_arithmetic<kBoolSet>, kCommutative),
+    binary(Op::kPRelu, infer_prelu),
+    binary(Op::kPow, infer_pow),
+    binary(Op::kSub, infer_arithmetic<kNumericSet>),
+    variadic(Op::kSum, infer_arithmetic<kFloatSet>),
+    {Op::kWhere, 3, 3, 1, 1, kElementwise, {}, infer_where},
+    binary(Op::kXor, infer_arithmetic<kBoolSet>, kCommutative),
+};
+
+}  // namespace
+
+std::span<const OpRow> elementwise_binary_rows() { return kRows; }
+
+}  // namespace sluice

@@ -1,0 +1,130 @@
+// Ops whose result has the type of their first input, element by element.
+#include "common/ops/families.h"
+#include "common/ops/infer_call.h"
+
+namespace sluice {
+namespace {
+
+using enum AttributeKind;
+
+template <uint32_t set>
+Result<void> infer_same(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, set));
+  return call.give_like(0, 0);
+}
+
+template <uint32_t set>
+Result<void> infer_bool(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, set));
+  return call.give(0, DType::kBool, call.shape(0));
+}
+
+Result<void> infer_clip(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kNumericSet));
+  for (const size_t bound : {1, 2}) {
+    SLUICE_TRY(call.expect_same_dtype(bound, 0));
+    SLUICE_TRY(call.expect_one_element(bound));
+  }
+  return call.give_like(0, 0);
+}
+
+Result<void> infer_dropout(InferCall& call) {
+  SLUICE_TRY(call.expect_one_element(1));
+  SLUICE_TRY(call.expect_one_element(2));
+  SLUICE_TRY(call.give_like(0, 0));
+  return call.give(1, DType::kBool, call.shape(0));
+}
+
+Result<void> infer_cast(InferCall& call) {
+  const int64_t to = call.node.int_attribute("to", 0);
+  if (to <= 0 || to > INT32_MAX || !dtype_is_valid(static_cast<int>(to))) return call.bad_node("attribute 'to' names no dtype: {}", to);
+  return call.give(0, static_cast<DType>(to), call.shape(0));
+}
+
+Result<void> infer_cast_like(InferCall& call) { return call.give(0, call.dtype(1), call.shape(0)); }
+
+// Same bytes under another dtype: the last dim takes up the difference in width.
+Result<void> infer_bit_cast(InferCall& call) {
+  const int64_t to = call.node.int_attribute("to", 0);
+  if (to <= 0 || to > INT32_MAX || !dtype_is_valid(static_cast<int>(to))) return call.bad_node("attribute 'to' names no dtype: {}", to);
+  const auto target = static_cast<DType>(to);
+  const int from_bits = dtype_bits(call.dtype(0));
+  const int to_bits = dtype_bits(target);
+  if (to_bits == 0) return call.bad_node("a {} has no bits to cast", dtype_name(target));
+  if (from_bits == 0 || from_bits == to_bits) return call.give(0, target, call.shape(0));
+  return call.bad_node("{} has elements of {} bits, expected {}", call.input_name(0), from_bits, to_bits);
+}
+
+constexpr AttributeRow kAlpha[] = {{"alpha", kFloat}};
+constexpr AttributeRow kAlphaBeta[] = {{"alpha", kFloat}, {"beta", kFloat}};
+constexpr AttributeRow kAlphaGamma[] = {{"alpha", kFloat}, {"gamma", kFloat}};
+constexpr AttributeRow kShrink[] = {{"bias", kFloat}, {"lambd", kFloat}};
+constexpr AttributeRow kGelu[] = {{"approximate", kString}};
+constexpr AttributeRow kIsInf[] = {{"detect_negative", kInt}, {"detect_positive", kInt}};
+constexpr AttributeRow kSeed[] = {{"seed", kInt}};
+constexpr AttributeRow kCast[] = {{"to", kInt, true}, {"saturate", kInt}, {"round_mode", kString}};
+constexpr AttributeRow kCastLike[] = {{"saturate", kInt}, {"round_mode", kString}};
+constexpr AttributeRow kTo[] = {{"to", kInt, true}};
+
+constexpr uint32_t kF8Set = dtype_set({DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::kF8E5M2, DType::kF8E5M2FNUZ});
+constexpr uint32_t kSignedNumericSet = kFloatSet | kSignedSet;
+
+constexpr OpRow unary(Op op, Result<void> (*infer)(InferCall&), std::span<const AttributeRow> attributes = {}) {
+  return {op, 1, 1, 1, 1, kElementwise, attributes, infer};
+}
+
+constexpr OpRow kRows[] = {
+    unary(Op::kAbs, infer_same<kNumericSet>),
+    unary(Op::kAcos, infer_same<kFloatSet>),
+    unary(Op::kAcosh, infer_same<kFloatSet>),
+    unary(Op::kAsin, infer_same<kFloatSet>),
+    unary(Op::kAsinh, infer_same<kFloatSet>),
+    unary(Op::kAtan, infer_same<kFloatSet>),
+    unary(Op::kAtanh, infer_same<kFloatSet>),
+    unary(Op::kBitCast, infer_bit_cast, kTo),
+    unary(Op::kBitwiseNot, infer_same<kIntegerSet>),
+    unary(Op::kCast, infer_cast, kCast),
+    {Op::kCastLike, 2, 2, 1, 1, 0, kCastLike, infer_cast_like},
+    unary(Op::kCeil, infer_same<kFloatSet>),
+    unary(Op::kCelu, infer_same<kFloatSet>, kAlpha),
+    {Op::kClip, 1, 3, 1, 1, kElementwise, {}, infer_clip},
+    unary(Op::kCos, infer_same<kFloatSet>),
+    unary(Op::kCosh, infer_same<kFloatSet>),
+    {Op::kDropout, 1, 3, 1, 2, kRandom, kSeed, infer_dropout},
+    unary(Op::kElu, infer_same<kFloatSet>, kAlpha),
+    unary(Op::kErf, infer_same<kNumericSet>),
+    unary(Op::kExp, infer_same<kFloatSet>),
+    unary(Op::kFloor, infer_same<kFloatSet>),
+    unary(Op::kGelu, infer_same<kFloatSet>, kGelu),
+    unary(Op::kHardSigmoid, infer_same<kFloatSet>, kAlphaBeta),
+    unary(Op::kHardSwish, infer_same<kFloatSet>),
+    unary(Op::kIsInf, infer_bool<kFloatSet | kF8Set>, kIsInf),
+    unary(Op::kIsNaN, infer_bool<kFloatSet | kF8Set>),
+    unary(Op::kLeakyRelu, infer_same<kFloatSet>, kAlpha),
+    unary(Op::kLog, infer_same<kFloatSet>),
+    unary(Op::kMish, infer_same<kFloatSet>),
+    unary(Op::kNeg, infer_same<kSignedNumericSet>),
+    unary(Op::kNot, infer_same<kBoolSet>),
+    unary(Op::kReciprocal, infer_same<kFloatSet>),
+    unary(Op::kRelu, infer_same<kSignedNumericSet>),
+    unary(Op::kRound, infer_same<kFloatSet>),
+    unary(Op::kSelu, infer_same<kFloatSet>, kAlphaGamma),
+    unary(Op::kShrink, infer_same<kNumericSet>, kShrink),
+    unary(Op::kSigmoid, infer_same<kFloatSet>),
+    unary(Op::kSign, infer_same<kNumericSet>),
+    unary(Op::kSin, infer_same<kFloatSet>),
+    unary(Op::kSinh, infer_same<kFloatSet>),
+    unary(Op::kSoftplus, infer_same<kFloatSet>),
+    unary(Op::kSoftsign, infer_same<kFloatSet>),
+    unary(Op::kSqrt, infer_same<kFloatSet>),
+    unary(Op::kSwish, infer_same<kFloatSet>, kAlpha),
+    unary(Op::kTan, infer_same<kFloatSet>),
+    unary(Op::kTanh, infer_same<kFloatSet>),
+    unary(Op::kThresholdedRelu, infer_same<kFloatSet>, kAlpha),
+};
+
+}  // namespace
+
+std::span<const OpRow> elementwise_unary_rows() { return kRows; }
+
+}  // namespace sluice

@@ -1,0 +1,151 @@
+// What each family infers, as a table.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/ops/infer_test.h"
+#include "common/ops/op_table.h"
+
+namespace sluice {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+void expect_case(const InferCase& wanted, size_t index) {
+  const auto found = infer_case(wanted);
+  if (wanted.results[0].starts_with("error ")) {
+    EXPECT_THAT(found[0], testing::HasSubstr(wanted.results[0].substr(6))) << "case " << index << " " << op_name(wanted.op);
+  } else {
+    EXPECT_EQ(found, wanted.results) << "case " << index << " " << op_name(wanted.op);
+  }
+}
+
+void expect_cases(const std::vector<InferCase>& cases) {
+  for (size_t i = 0; i < cases.size(); ++i) expect_case(cases[i], i);
+}
+
+TEST(Families, Elementwise) {
+  expect_cases({
+      {Op::kRelu, {"f32[N, 3]"}, {}, {"f32[N, 3]"}},
+      {Op::kRelu, {"f32"}, {}, {"f32 of unknown rank"}},
+      {Op::kRelu, {"?"}, {}, {"? of unknown rank"}},
+      {Op::kRelu, {"bool[1]"}, {}, {"error input 'a' is bool, expected one of"}},
+      {Op::kRelu, {"f32[1]", "f32[1]"}, {}, {"error has 2 inputs, expected 1"}},
+      {Op::kRelu, {"f32[1]"}, {{"axis", int64_t{1}}}, {"error has no attribute 'axis'"}},
+      {Op::kCast, {"f32[2]"}, {{"to", int64_t{7}}}, {"i64[2]"}},
+      {Op::kCast, {"f32[2]"}, {{"to", int64_t{99}}}, {"error names no dtype"}},
+      {Op::kAdd, {"f32[N, 1, 4]", "f32[3, 1]"}, {}, {"f32[N, 3, 4]"}},
+      {Op::kAdd, {"f32[N]", "f32[5]"}, {}, {"f32[5]"}},
+      {Op::kAdd, {"f32[N]", "f32[M]"}, {}, {"f32[max(N, M)]"}},
+      {Op::kAdd, {"f32[2, 3]", "f32[2]"}, {}, {"error shapes [2, 3] and [2] do not broadcast"}},
+      {Op::kAdd, {"f32[2]", "i64[2]"}, {}, {"error input 'b' is i64, but input 'a' is f32"}},
+      {Op::kEqual, {"i64[2, 1]", "i64[3]"}, {}, {"bool[2, 3]"}},
+      {Op::kWhere, {"bool[2, 1]", "f32[3]", "f32[]"}, {}, {"f32[2, 3]"}},
+      {Op::kPRelu, {"f32[2, 3]", "f32[4, 2, 3]"}, {}, {"error differ"}},
+      {Op::kSum, {"f32[2, 1]", "f32[3]", "f32[4, 1, 1]"}, {}, {"f32[4, 2, 3]"}},
+  });
+}
+
+TEST(Families, Reduction) {
+  expect_cases({
+      {Op::kReduceMean, {"f32[N, 3, 4]", "i64{-1, 0}"}, {}, {"f32[1, 3, 1]"}},
+      {Op::kReduceMean, {"f32[N, 3, 4]", "i64{1}"}, {{"keepdims", int64_t{0}}}, {"f32[N, 4]"}},
+      {Op::kReduceMean, {"f32[N, 3]"}, {{"keepdims", int64_t{0}}}, {"f32[]"}},
+      {Op::kReduceSum, {"f32[N, 3]"}, {{"noop_with_empty_axes", int64_t{1}}}, {"f32[N, 3]"}},
+      {Op::kReduceSum, {"f32[N, 3]", "i64[1]"}, {{"keepdims", int64_t{0}}}, {"f32[?]"}},
+      {Op::kReduceSum, {"f32[N, 3]", "i64{2}"}, {}, {"error axis 2 is outside [-2, 1]"}},
+      {Op::kReduceSum, {"f32[N, 3]", "i64{1, -1}"}, {}, {"error axis -1 is named twice"}},
+      {Op::kArgMax, {"f32[N, 3]"}, {{"axis", int64_t{1}}}, {"i64[N, 1]"}},
+  });
+}
+
+TEST(Families, Shape) {
+  expect_cases({
+      {Op::kReshape, {"f32[2, 3, 4]", "i64{0, -1}"}, {}, {"f32[2, 12]"}},
+      {Op::kReshape, {"f32[N, 12, 64]", "i64{0, 0, 8, -1}"}, {}, {"f32[N, 12, 8, 8]"}},
+      {Op::kReshape, {"f32[N, M, 12, 64]", "i64{-1, 768}"}, {}, {"f32[N*M, 768]"}},
+      {Op::kReshape, {"f32[?, 12]", "i64{0, 3, -1}"}, {}, {"f32[?, 3, 4]"}},
+      {Op::kReshape, {"f32[2, 3]", "i64[3]"}, {}, {"f32[?, ?, ?]"}},
+      {Op::kReshape, {"f32[2, 3]", "i64{4, -1}"}, {}, {"error 6 elements do not fit a target shape of 4 times -1"}},
+      {Op::kReshape, {"f32[2, 3]", "i64{-1, -1}"}, {}, {"error more than one -1"}},
+      {Op::kReshape, {"f32[4611686018427387904, 4]", "i64{-1}"}, {}, {"error too many elements"}},
+      {Op::kTranspose, {"f32[2, N, 4]"}, {{"perm", Ints{2, 0, 1}}}, {"f32[4, 2, N]"}},
+      {Op::kTranspose, {"f32[2, N, 4]"}, {}, {"f32[4, N, 2]"}},
+      {Op::kTranspose, {"f32[2, 3]"}, {{"perm", Ints{0, 0}}}, {"error named twice"}},
+      {Op::kSqueeze, {"f32[1, N, 1]", "i64{-1}"}, {}, {"f32[1, N]"}},
+      {Op::kSqueeze, {"f32[1, 3, 1]"}, {}, {"f32[3]"}},
+      {Op::kSqueeze, {"f32[1, N]"}, {}, {"f32 of unknown rank"}},
+      {Op::kSqueeze, {"f32[2]", "i64{0}"}, {}, {"error dim 0 of input 'a' is not 1"}},
+      {Op::kUnsqueeze, {"f32[N, 3]", "i64{0, -1}"}, {}, {"f32[1, N, 3, 1]"}},
+      {Op::kFlatten, {"f32[N, 3, 4]"}, {{"axis", int64_t{-1}}}, {"f32[3*N, 4]"}},
+      {Op::kExpand, {"f32[3, 1]", "i64{2, 1, 4}"}, {}, {"f32[2, 3, 4]"}},
+      {Op::kShape, {"f32[N, 3, 4]"}, {{"start", int64_t{-2}}}, {"i64[2]"}},
+      {Op::kConcat, {"f32[N, 3]", "f32[?, 4]"}, {{"axis", int64_t{-1}}}, {"f32[N, 7]"}},
+      {Op::kConcat, {"f32[2, 3]", "f32[3, 4]"}, {{"axis", int64_t{1}}}, {"error dims 0 of the inputs differ: [2, 3]"}},
+      {Op::kSplit, {"f32[7, 2]"}, {{"num_outputs", int64_t{3}}}, {"f32[3, 2]", "f32[3, 2]", "f32[1, 2]"}},
+      {Op::kSplit, {"f32[7, 2]", "i64{2, 5}"}, {}, {"f32[2, 2]", "f32[5, 2]"}},
+      {Op::kTile, {"f32[N, 2]", "i64{2, 3}"}, {}, {"f32[2*N, 6]"}},
+      {Op::kPad, {"f32[N, 5]", "i64{0, 1, 2, -3}"}, {}, {"f32[N + 2, 3]"}},
+      {Op::kPad, {"f32[2]", "i64{-1, -2}"}, {}, {"error its result would have the shape [-1]"}},
+      {Op::kDepthToSpace, {"f32[N, 8, 2, 3]"}, {{"blocksize", int64_t{2}}}, {"f32[N, 2, 4, 6]"}},
+      {Op::kDepthToSpace, {"f32[N, 6, 2, 3]"}, {{"blocksize", int64_t{2}}}, {"error 6 channels"}},
+  });
+}
+
+TEST(Families, Indexing) {
+  expect_cases({
+      {Op::kGather, {"f32[N, 3]", "i64[4, 5]"}, {{"axis", int64_t{1}}}, {"f32[N, 4, 5]"}},
+      {Op::kGather, {"f32[]", "i64[4]"}, {}, {"error rank 0, expected at least 1"}},
+      {Op::kGatherElements, {"f32[2, 3]", "i64[2, 1]"}, {{"axis", int64_t{1}}}, {"f32[2, 1]"}},
+      {Op::kGatherND, {"f32[2, 3, 4]", "i64[2, 1]"}, {{"batch_dims", int64_t{1}}}, {"f32[2, 4]"}},
+      {Op::kSlice, {"f32[10, N]", "i64{1, 0}", "i64{-1, 9223372036854775807}"}, {}, {"f32[8, N]"}},
+      {Op::kSlice, {"f32[10]", "i64{-1}", "i64{-100}", "_", "i64{-3}"}, {}, {"f32[4]"}},
+      {Op::kSlice, {"f32[N]", "i64{0}", "i64{-1}"}, {}, {"f32[N + -1]"}},
+      {Op::kSlice, {"f32[N]", "i64{-1}", "i64{-9223372036854775807}", "i64{0}", "i64{-1}"}, {}, {"f32[N]"}},
+      {Op::kSlice, {"f32[3, 3]", "i64{0}", "i64{1}", "i64{5}"}, {}, {"error axis 5"}},
+      {Op::kSlice, {"f32[3]", "i64{0}", "i64{1}", "i64{0}", "i64{0}"}, {}, {"error a step is 0"}},
+  });
+}
+
+TEST(Families, Contraction) {
+  const Attribute pads{"pads", Ints{1, 1, 1, 1}};
+  const Attribute strides{"strides", Ints{2, 2}};
+  expect_cases({
+      {Op::kConv, {"f32[N, 3, 224, 224]", "f32[64, 3, 7, 7]"}, {{"pads", Ints{3, 3, 3, 3}}, strides}, {"f32[N, 64, 112, 112]"}},
+      {Op::kConv,
+       {"f32[1, 8, H, W]", "f32[8, 1, 3, 3]", "f32[8]"},
+       {pads, strides, {"group", int64_t{8}}},
+       {"f32[1, 8, floordiv(H + 1, 2), floordiv(W + 1, 2)]"}},
+      {Op::kConv, {"f32[1, 3, 8, 8]", "f32[4, 3, 3]"}, {}, {"error input 'b' has rank 3, expected 4"}},
+      {Op::kConv, {"f32[1, 3, 8, 8]", "f32[4, 4, 3, 3]"}, {}, {"error channels of input 'a' and of input 'b' times group 1 differ"}},
+      {Op::kConv, {"f32[1, 3, 2, 2]", "f32[4, 3, 3, 3]"}, {}, {"error a window of 3 does not fit into 2"}},
+      {Op::kConv, {"f32[1, 3, 8, 8]", "f32[4, 3, 3, 3]"}, {{"strides", Ints{0, 1}}}, {"error attribute 'strides' has the element 0"}},
+      {Op::kConv, {"f32[1, 3, 8, 8]", "f32[4, 3, 3, 3]"}, {{"pads", Ints{-1, 0, 0, 0}}}, {"error attribute 'pads' has the element -1"}},
+      {Op::kConv, {"f32[1, 3, 8, 8]", "f32[4, 3, 3, 3]"}, {{"group", int64_t{0}}}, {"error attribute 'group' is 0"}},
+      {Op::kConv, {"f32[1, 3, 8, 8]", "f32[4, 3, 3, 3]"}, {{"dilations", Ints{INT64_MAX, 1}}}, {"error does not fit"}},
+      {Op::kConvTranspose, {"f32[1, 3, 3, W]", "f32[3, 2, 3, 3]"}, {strides, pads}, {"f32[1, 2, 5, 2*W + -1]"}},
+      {Op::kMatMul, {"f32[N, 1, 5, 3]", "f32[4, 3, 2]"}, {}, {"f32[N, 4, 5, 2]"}},
+      {Op::kMatMul, {"f32[3]", "f32[3]"}, {}, {"f32[]"}},
+      {Op::kMatMul, {"f32[2, 3]", "f32[2, 3]"}, {}, {"error inner dims of input 'a' and input 'b' differ: [3, 2]"}},
+      {Op::kGemm, {"f32[N, 3]", "f32[5, 3]", "f32[5]"}, {{"transB", int64_t{1}}}, {"f32[N, 5]"}},
+      {Op::kMaxPool, {"f32[1, 2, 7, H]"}, {{"kernel_shape", Ints{3, 2}}, {"strides", Ints{2, 2}}}, {"f32[1, 2, 3, floordiv(H, 2)]"}},
+      {Op::kMaxPool,
+       {"f32[1, 1, 2, 2]"},
+       {{"kernel_shape", Ints{1, 1}}, {"strides", Ints{2, 2}}, {"ceil_mode", int64_t{1}}},
+       {"f32[1, 1, 1, 1]", "i64[1, 1, 1, 1]"}},
+      {Op::kGlobalAveragePool, {"f32[N, 8, 7, W]"}, {}, {"f32[N, 8, 1, 1]"}},
+      {Op::kBatchNormalization, {"f32[N, 8, W]", "f32[8]", "f32[8]", "f32[8]", "f32[7]"}, {}, {"error differ: [8, 7]"}},
+      {Op::kLayerNormalization, {"f32[N, 8, 4]", "f32[4]"}, {}, {"f32[N, 8, 4]", "f32[N, 8, 1]"}},
+      {Op::kSoftmax, {"f32[N]"}, {{"axis", int64_t{1}}}, {"error axis 1 is outside [-1, 0]"}},
+      {Op::kResize, {"f32[1, 3, H, 5]", "_", "f32{1, 1, 2, 0.5}"}, {}, {"f32[1, 3, 2*H, 2]"}},
+      {Op::kResize, {"f32[1, 3, H, 5]", "_", "_", "i64{1, 3, 8, 9}"}, {}, {"f32[1, 3, 8, 9]"}},
+      {Op::kQuantizeLinear, {"f32[N, 3]", "f32[3]", "i8[3]"}, {}, {"i8[N, 3]"}},
+      {Op::kQuantizeLinear, {"f32[N, 3]", "f32[4]", "i8[4]"}, {}, {"error dim 1 of input 'a' and scales differ: [3, 4]"}},
+      {Op::kConstantOfShape, {"i64{2, 3}"}, {}, {"f32[2, 3]"}},
+      {Op::kRange, {"i64(2)", "i64(9)", "i64(3)"}, {}, {"i64[3]"}},
+      {Op::kRange, {"f32(1)", "f32(2)", "f32(0.25)"}, {}, {"f32[4]"}},
+      {Op::kRange, {"i64[]", "i64[]", "i64[]"}, {}, {"i64[s0]"}},
+  });
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,139 @@
+// Softmax and normalisations.
+#include <numeric>
+
+#include "common/ops/families.h"
+#include "common/ops/infer_call.h"
+
+namespace sluice {
+namespace {
+
+using enum AttributeKind;
+
+template <int64_t fallback>
+Result<void> infer_along_axis(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kFloatSet));
+  if (const Shape shape = call.shape(0)) SLUICE_TRY(call.axis_attribute("axis", fallback, rank_of(*shape)));
+  return call.give_like(0, 0);
+}
+
+// Input `index` holds one number per channel, dim 1 of input 0.
+Result<void> check_per_channel(InferCall& call, size_t index) {
+  SLUICE_TRY(call.expect_rank(index, 1));
+  SLUICE_TRY(
+      call.unify(call.dim(0, 1), call.dim(index, 0), fmt::format("channels of {} and {}", call.input_name(0), call.input_name(index))));
+  return {};
+}
+
+Result<void> infer_batch_normalization(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kFloatSet));
+  SLUICE_TRY(call.expect_rank(0, 1, INT64_MAX));
+  const Shape shape = call.shape(0);
+  const Dim channels = shape && shape->size() == 1 ? Dim::fixed(1) : call.dim(0, 1);
+  for (size_t i = 1; i < 5; ++i) {
+    SLUICE_TRY(call.expect_dtype(i, kFloatSet));
+    SLUICE_TRY(call.expect_rank(i, 1));
+    SLUICE_TRY(call.unify(channels, call.dim(i, 0), fmt::format("channels of {} and {}", call.input_name(0), call.input_name(i))));
+  }
+  SLUICE_TRY(call.give_like(0, 0));
+  SLUICE_TRY(call.give_like(1, 3));
+  return call.give_like(2, 4);
+}
+
+Result<void> infer_instance_normalization(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kFloatSet));
+  SLUICE_TRY(call.expect_rank(0, 3, INT64_MAX));
+  for (const size_t i : {1, 2}) {
+    SLUICE_TRY(call.expect_same_dtype(i, 0));
+    SLUICE_TRY(check_per_channel(call, i));
+  }
+  return call.give_like(0, 0);
+}
+
+Result<void> infer_group_normalization(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kFloatSet));
+  SLUICE_TRY(call.expect_rank(0, 2, INT64_MAX));
+  const int64_t groups = call.node.int_attribute("num_groups", 0);
+  if (groups < 1) return call.bad_node("attribute 'num_groups' is {}, expected at least 1", groups);
+  const Dim channels = call.dim(0, 1);
+  if (channels.is_fixed() && channels.value % groups != 0)
+    return call.bad_shape("{} channels cannot be divided into {} groups", channels.value, groups);
+  for (const size_t i : {1, 2}) SLUICE_TRY(check_per_channel(call, i));
+  return call.give_like(0, 0);
+}
+
+// Scale and bias spread to the normalised dims, those from `axis` on.
+Result<int64_t> check_trailing(InferCall& call, size_t inputs) {
+  const Shape shape = call.shape(0);
+  SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", -1, rank_of(*shape)));
+  for (size_t i = 1; i < inputs; ++i) {
+    if (!call.shape(i)) continue;
+    SLUICE_ASSIGN(const Shape spread, call.broadcast(shape, call.shape(i)));
+    SLUICE_TRY(call.unify(shape, spread, fmt::format("the input's shape and {} spread to it", call.input_name(i))));
+  }
+  return axis;
+}
+
+Result<void> infer_layer_normalization(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kFloatSet));
+  const int64_t stash = call.node.int_attribute("stash_type", 1);
+  const DType statistics = dtype_is_valid(static_cast<int>(stash & 255)) ? static_cast<DType>(stash & 255) : DType::kF32;
+  const Shape shape = call.shape(0);
+  SLUICE_TRY(call.give_like(0, 0));
+  if (!shape) return {};
+  SLUICE_ASSIGN(const int64_t axis, check_trailing(call, 3));
+  std::vector<int64_t> axes(shape->size() - static_cast<size_t>(axis));
+  std::iota(axes.begin(), axes.end(), axis);
+  SLUICE_TRY(call.give(1, statistics, without_axes(*shape, axes, true)));
+  return call.give(2, statistics, without_axes(*shape, axes, true));
+}
+
+Result<void> infer_rms_normalization(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kFloatSet));
+  if (call.shape(0)) SLUICE_TRY(check_trailing(call, 2));
+  return call.give_like(0, 0);
+}
+
+Result<void> infer_lrn(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kFloatSet));
+  SLUICE_TRY(call.expect_rank(0, 2, INT64_MAX));
+  if (call.node.int_attribute("size", 0) < 1)
+    return call.bad_node("attribute 'size' is {}, expected at least 1", call.node.int_attribute("size", 0));
+  return call.give_like(0, 0);
+}
+
+Result<void> infer_mean_variance(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kFloatSet));
+  const std::vector<int64_t> axes =
+      call.node.find_attribute("axes") != nullptr ? call.node.ints_attribute("axes") : std::vector<int64_t>{0, 2, 3};
+  if (const Shape shape = call.shape(0)) SLUICE_TRY(call.axes(axes, rank_of(*shape)));
+  return call.give_like(0, 0);
+}
+
+constexpr AttributeRow kAxis[] = {{"axis", kInt}};
+constexpr AttributeRow kBatch[] = {{"epsilon", kFloat}, {"momentum", kFloat}, {"training_mode", kInt}};
+constexpr AttributeRow kEpsilon[] = {{"epsilon", kFloat}};
+constexpr AttributeRow kGroup[] = {{"epsilon", kFloat}, {"num_groups", kInt, true}, {"stash_type", kInt}};
+constexpr AttributeRow kLayer[] = {{"axis", kInt}, {"epsilon", kFloat}, {"stash_type", kInt}};
+constexpr AttributeRow kLrn[] = {{"alpha", kFloat}, {"beta", kFloat}, {"bias", kFloat}, {"size", kInt, true}};
+constexpr AttributeRow kLp[] = {{"axis", kInt}, {"p", kInt}};
+constexpr AttributeRow kAxes[] = {{"axes", kInts}};
+
+constexpr OpRow kRows[] = {
+    {Op::kBatchNormalization, 5, 5, 1, 3, 0, kBatch, infer_batch_normalization},
+    {Op::kGroupNormalization, 3, 3, 1, 1, 0, kGroup, infer_group_normalization},
+    {Op::kHardmax, 1, 1, 1, 1, 0, kAxis, infer_along_axis<-1>},
+    {Op::kInstanceNormalization, 3, 3, 1, 1, 0, kEpsilon, infer_instance_normalization},
+    {Op::kLRN, 1, 1, 1, 1, 0, kLrn, infer_lrn},
+    {Op::kLayerNormalization, 2, 3, 1, 3, 0, kLayer, infer_layer_normalization},
+    {Op::kLogSoftmax, 1, 1, 1, 1, 0, kAxis, infer_along_axis<-1>},
+    {Op::kLpNormalization, 1, 1, 1, 1, 0, kLp, infer_along_axis<-1>},
+    {Op::kMeanVarianceNormalization, 1, 1, 1, 1, 0, kAxes, infer_mean_variance},
+    {Op::kRMSNormalization, 2, 2, 1, 1, 0, kLayer, infer_rms_normalization},
+    {Op::kSoftmax, 1, 1, 1, 1, 0, kAxis, infer_along_axis<-1>},
+};
+
+}  // namespace
+
+std::span<const OpRow> normalization_rows() { return kRows; }
+
+}  // namespace sluice

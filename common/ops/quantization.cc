@@ -1,0 +1,97 @@
+// Between real numbers and integers of few bits.
+#include "common/ops/families.h"
+#include "common/ops/window.h"
+
+namespace sluice {
+namespace {
+
+using enum AttributeKind;
+
+// Scale (and zero point) of input 0: one number, one per index of an axis, or one per block along it.
+Result<void> check_scale(InferCall& call) {
+  SLUICE_TRY(call.unify(call.has_input(2) ? call.shape(2) : std::nullopt, call.shape(1), "shapes of zero point and scale"));
+  const Shape input = call.shape(0);
+  const Shape scale = call.shape(1);
+  if (!input || !scale || scale->empty() || (scale->size() == 1 && scale->front() == Dim::fixed(1))) return {};
+  SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", 1, rank_of(*input)));
+  const auto index = static_cast<size_t>(axis);
+  const int64_t block = call.node.int_attribute("block_size", 0);
+  if (block < 0) return call.bad_node("attribute 'block_size' is {}", block);
+  if (block == 0) {
+    SLUICE_TRY(call.expect_rank(1, 1));
+    SLUICE_TRY(call.unify((*input)[index], scale->front(), fmt::format("dim {} of {} and scales", axis, call.input_name(0))));
+    return {};
+  }
+  SLUICE_TRY(call.expect_rank(1, rank_of(*input)));
+  for (size_t i = 0; i < input->size(); ++i) {
+    const Dim wanted = i == index ? call.math.ceil_divide((*input)[i], block) : (*input)[i];
+    SLUICE_TRY(call.unify(wanted, (*scale)[i], "blocks of the input and scales"));
+  }
+  return {};
+}
+
+Result<void> infer_quantize(InferCall& call) {
+  SLUICE_TRY(check_scale(call));
+  const int64_t named = call.node.int_attribute("output_dtype", 0);
+  if (named < 0 || named > INT32_MAX || (named != 0 && !dtype_is_valid(static_cast<int>(named))))
+    return call.bad_node("attribute 'output_dtype' is {}", named);
+  DType dtype = call.has_input(2) ? call.dtype(2) : DType::kU8;
+  if (named != 0) dtype = static_cast<DType>(named);
+  if (call.has_input(2) && named != 0 && call.dtype(2) != DType::kUndefined && call.dtype(2) != dtype) {
+    return call.bad_node("attribute 'output_dtype' is {}, but {} is {}", dtype_name(dtype), call.input_name(2), dtype_name(call.dtype(2)));
+  }
+  return call.give(0, dtype, call.shape(0));
+}
+
+Result<void> infer_dequantize(InferCall& call) {
+  SLUICE_TRY(check_scale(call));
+  SLUICE_TRY(call.expect_same_dtype(2, 0));
+  const int64_t named = call.node.int_attribute("output_dtype", 0);
+  if (named < 0 || named > INT32_MAX || (named != 0 && !dtype_is_valid(static_cast<int>(named))))
+    return call.bad_node("attribute 'output_dtype' is {}", named);
+  return call.give(0, named != 0 ? static_cast<DType>(named) : call.dtype(1), call.shape(0));
+}
+
+Result<void> infer_dynamic_quantize(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, dtype_set({DType::kF32})));
+  SLUICE_TRY(call.give(0, DType::kU8, call.shape(0)));
+  SLUICE_TRY(call.give(1, DType::kF32, Dims{}));
+  return call.give(2, DType::kU8, Dims{});
+}
+
+// x, x scale, x zero point, w, w scale, w zero point, y scale, y zero point, bias.
+Result<void> infer_qlinear_conv(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(8, dtype_set({DType::kI32})));
+  SLUICE_ASSIGN(Shape shape, convolution_shape(call, 0, 3));
+  SLUICE_TRY(call.expect_rank(8, 1));
+  if (shape) {
+    SLUICE_ASSIGN((*shape)[1], call.unify((*shape)[1], call.dim(8, 0), "output channels and the bias"));
+  }
+  return call.give(0, call.dtype(7), std::move(shape));
+}
+
+// a, a scale, a zero point, b, b scale, b zero point, y scale, y zero point.
+Result<void> infer_qlinear_matmul(InferCall& call) {
+  SLUICE_ASSIGN(Shape shape, matmul_shape(call, 0, 3));
+  return call.give(0, call.dtype(7), std::move(shape));
+}
+
+constexpr AttributeRow kQuantize[] = {
+    {"axis", kInt}, {"block_size", kInt}, {"output_dtype", kInt}, {"precision", kInt}, {"saturate", kInt}};
+constexpr AttributeRow kDequantize[] = {{"axis", kInt}, {"block_size", kInt}, {"output_dtype", kInt}};
+constexpr AttributeRow kConv[] = {{"auto_pad", kString},   {"dilations", kInts}, {"group", kInt},
+                                  {"kernel_shape", kInts}, {"pads", kInts},      {"strides", kInts}};
+
+constexpr OpRow kRows[] = {
+    {Op::kDequantizeLinear, 2, 3, 1, 1, 0, kDequantize, infer_dequantize},
+    {Op::kDynamicQuantizeLinear, 1, 1, 3, 3, 0, {}, infer_dynamic_quantize},
+    {Op::kQLinearConv, 8, 9, 1, 1, 0, kConv, infer_qlinear_conv},
+    {Op::kQLinearMatMul, 8, 8, 1, 1, 0, {}, infer_qlinear_matmul},
+    {Op::kQuantizeLinear, 2, 3, 1, 1, 0, kQuantize, infer_quantize},
+};
+
+}  // namespace
+
+std::span<const OpRow> quantization_rows() { return kRows; }
+
+}  // namespace sluice
