@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "common/base/options.h"
+#include "fmt/format.h"
 
 namespace sluice {
 namespace {
@@ -29,7 +30,12 @@ CompileRequest request_from(const CommandLine& line) {
     if (std::find(std::begin(kHandled), std::end(kHandled), row.name) != std::end(kHandled)) continue;
     const std::string name = "--" + std::string(row.name);
     auto& arguments = row.kind == OptionKind::kMeaning ? request.meaning : request.manner;
-    for (const std::string& value : line.list(name)) arguments.push_back(name + "=" + value);
+    const std::vector<std::string>& values = line.list(name);
+    if (row.name == "dim") {
+      for (const std::string& value : values) arguments.push_back(name + "=" + value);
+    } else if (!values.empty()) {
+      arguments.push_back(fmt::format("{}={}", name, fmt::join(values, ";")));
+    }
   }
   return request;
 }

@@ -8,6 +8,7 @@ that code before it writes anything, $SIGNAL_<stage> end by that signal, $SLEEP_
 """
 import json
 import os
+import re
 import shutil
 import signal
 import struct
@@ -119,7 +120,8 @@ class Orchestrator(unittest.TestCase):
         self.assertGreater(os.path.getsize(self.out), 3000000)
 
     def test_options_go_where_they_are_read(self):
-        result = self.compile("--dim", "n=1", "--dim=m=2", "--profile", "cpu-avx2", "--threads=3", "--verify=each", "--input-shape=x:1,2;y:")
+        result = self.compile("--dim", "n=1", "--dim=m=2", "--profile", "cpu-avx2", "--threads=3", "--verify=each", "--input-shape=x:1,2",
+                              "--input-shape=y:")
         self.assertEqual(result.returncode, 0, result.stderr)
         first = self.arguments_of("preprocess")
         for option in ("--dim=n=1", "--dim=m=2", "--profile=cpu-avx2", "--threads=3", "--verify=each", "--input-shape=x:1,2;y:"):
@@ -141,6 +143,24 @@ class Orchestrator(unittest.TestCase):
             self.assertIn("SL1006", result.stderr)
         source = self.path("from.sg", graph_header(1, 2))
         self.assertEqual(self.compile("--skip=optimize:a", source=source).returncode, 3)
+
+    def test_real_stages_know_the_options_they_are_given(self):
+        given = ["--input-shape=x:1", "--dim=n=1", "--out-nodes=y", "--profile=cpu-avx2", "--opt-level=O1", "--symbolic=off",
+                 "--denormals=ieee", "--threads=1", "--dump-dir", self.path("dump"), "--stats", self.path("stats.json"), "--verify=each",
+                 "--error-format=text", "--model=m", "--segments=inline", *("--skip=%s:p" % stage for stage in STAGES),
+                 *("--passes=%s:p" % stage for stage in STAGES)]
+        options_of = lambda text: set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", text, re.MULTILINE))
+        own = options_of(subprocess.run([os.path.join(PROGRAMS, "sluice-compile"), "--help"], capture_output=True, text=True).stdout)
+        self.assertEqual({option.split("=")[0] for option in given if option.startswith("--")}, own - {"--help", "--version", "--quiet"})
+        result = self.compile(*given)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for stage in STAGES:
+            program = os.path.join(PROGRAMS, "sluice-" + stage)
+            if not os.path.exists(program):
+                continue  # only part of Sluice was built
+            known = options_of(subprocess.run([program, "--help"], capture_output=True, text=True).stdout)
+            passed = {argument.split("=")[0] for argument in self.arguments_of(stage) if argument.startswith("--")}
+            self.assertEqual(passed - known, set(), stage)
 
     def test_errors_as_json(self):
         result = self.compile("--error-format=json", FAIL_optimize="9")
