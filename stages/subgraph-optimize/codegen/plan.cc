@@ -13,13 +13,15 @@ struct Tile {
 };
 
 // Cycles of one reduction step of a tile: the busiest of the multiply-add and the load units. Full-width operations of a 512-bit machine
-// take both halves of its units (true of the cores with double-pumped units, harmless for the others).
+// take both halves of its units (true of the cores with double-pumped units, harmless for the others). Without fused multiply-add and
+// broadcasting loads, the number of instructions decides: copy, multiply, add per vector; load and shuffle per row.
 double step_cycles(const Tile& tile, const DeviceProfile& profile) {
+  const double products = tile.rows * tile.vectors;
+  if (!profile.fused_multiply_add) return std::max(0.5 * products, (3 * products + 2.5 * tile.rows + tile.vectors) / 5);
   const double width = tile.lanes * 32 > 256 ? 1.0 : 0.5;
-  const double slow = profile.fused_multiply_add ? 1.0 : 1.4;
-  const double multiply_adds = tile.rows * tile.vectors * width * slow;
   const double loads = tile.vectors * width + tile.rows * 0.5;
-  return std::max(multiply_adds, loads);
+  // Rows and vectors that are not the bottleneck still cost something: streams to prefetch, code to compile.
+  return std::max(products * width, loads) + 0.03 * tile.rows + 0.05 * tile.vectors;
 }
 
 double tile_cycles(const Tile& tile, int64_t reduction, const DeviceProfile& profile) {

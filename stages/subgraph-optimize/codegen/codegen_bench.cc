@@ -1,0 +1,254 @@
+// Prints the speed of generated kernels as a share of the machine's multiply-add peak: the convolutions of ResNet-50, the products of
+// BERT-base, and random shapes. One thread.
+//
+//   codegen_bench [profile] [resnet|network|bert|sweep|all]
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+
+#include "fmt/format.h"
+#include "stages/subgraph-optimize/codegen/codegen_testing.h"
+
+namespace sluice {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// 64-byte aligned floats with values that vary.
+class Buffer {
+ public:
+  explicit Buffer(int64_t count)
+      : data_(static_cast<float*>(std::aligned_alloc(4096, (static_cast<size_t>(count) * 4 + 4096) / 4096 * 4096))) {
+    for (int64_t i = 0; i < count; ++i) data_[i] = static_cast<float>((i * 7919) % 2001 - 1000) / 1e4f;
+  }
+  Buffer(const Buffer&) = delete;
+  ~Buffer() { std::free(data_); }
+  float* data() { return data_; }
+
+ private:
+  float* data_;
+};
+
+// Best of runs during about 60 ms, in seconds; the shortest is what the code can do on a machine that others use too.
+double best_time(RunnableKernel& kernel, const std::vector<void*>& pointers) {
+  kernel.run(pointers);
+  double best = 1e9;
+  const auto start = Clock::now();
+  for (int i = 0; i < 200 && (i < 5 || seconds_since(start) < 0.06); ++i) {
+    const auto begin = Clock::now();
+    kernel.run(pointers);
+    best = std::min(best, seconds_since(begin));
+  }
+  return best;
+}
+
+// Multiply-add peak, GFLOP/s, from a kernel that stays in registers and the first cache.
+double measure_peak(const DeviceProfile& profile) {
+  MatMulSpec s;
+  s.m = 24, s.n = profile.vector_bits / 32 * 2, s.k = 128;
+  s.a_row_stride = s.k, s.c_row_stride = s.n, s.b_packed = true;
+  s.batch = {{4000, 0, 0, 0}};
+  auto kernel = generate_matmul(s, profile);
+  if (!kernel) return 0;
+  auto runnable = RunnableKernel::load(*kernel);
+  Buffer a(s.m * s.k), b(s.n * s.k), c(s.m * s.n);
+  const double seconds = best_time(*runnable, {c.data(), a.data(), b.data()});
+  return 2e-9 * static_cast<double>(kernel->multiply_adds) / seconds;
+}
+
+struct Measured {
+  double gflops = 0;
+  double milliseconds = 0;
+};
+
+double peak = 0;
+
+Measured report(const std::string& name, const Result<GeneratedKernel>& kernel, double compile_seconds, const ContractionPlan& plan,
+                const std::vector<void*>& pointers) {
+  if (!kernel) {
+    std::printf("%-40s %s\n", name.c_str(), error_text(kernel.error()).c_str());
+    return {};
+  }
+  auto runnable = RunnableKernel::load(*kernel);
+  const double seconds = best_time(*runnable, pointers);
+  const Measured result{2e-9 * static_cast<double>(kernel->multiply_adds) / seconds, seconds * 1e3};
+  std::printf("%-40s %8.3f ms %7.1f GF/s %5.1f %%  tile %2dx%dx%-2d group %lld blocks %u (%lldx%lldx%lld)  %zu B, compiled in %.0f ms\n",
+              name.c_str(), result.milliseconds, result.gflops, 100 * result.gflops / peak, plan.rows, plan.vectors, plan.lanes,
+              static_cast<long long>(plan.panel_group), plan.blocks, static_cast<long long>(plan.batch_blocks),
+              static_cast<long long>(plan.panel_blocks), static_cast<long long>(plan.row_blocks), kernel->object.size(),
+              compile_seconds * 1e3);
+  return result;
+}
+
+Measured bench_conv(const std::string& name, const ConvSpec& s, const DeviceProfile& profile) {
+  const ContractionPlan plan = choose_conv_plan(s, profile);
+  const auto start = Clock::now();
+  const auto kernel = generate_conv(s, profile);
+  const double compile = seconds_since(start);
+  Buffer x(s.n * s.h * s.w * s.ci), y(s.n * s.oh * s.ow * s.co), bias(s.co), residual(s.n * s.oh * s.ow * s.co);
+  Buffer weights(packed_elements(conv_weight_packing(s, plan.nr)));
+  return report(name, kernel, compile, plan, {y.data(), x.data(), weights.data(), bias.data(), residual.data()});
+}
+
+ConvSpec square_conv(int64_t ci, int64_t co, int64_t k, int64_t stride, int64_t out) {
+  ConvSpec s;
+  s.ci = ci, s.co = co, s.kh = s.kw = k, s.stride_h = s.stride_w = stride;
+  s.pad_top = s.pad_left = k / 2;
+  s.oh = s.ow = out, s.h = s.w = out * stride;
+  EpilogueBuilder e;
+  s.epilogue = e.finish(e.relu(e.add(e.accumulator(), e.load(EpilogueOperand::column()))));
+  return s;
+}
+
+struct Layer {
+  int64_t ci, co, k, stride, out;
+  int count;
+};
+constexpr Layer kResNet50[] = {{3, 64, 7, 2, 112, 1},    {64, 64, 1, 1, 56, 1},    {64, 64, 3, 1, 56, 3},    {64, 256, 1, 1, 56, 4},
+                               {256, 64, 1, 1, 56, 2},   {256, 128, 1, 1, 56, 1},  {128, 128, 3, 2, 28, 1},  {128, 512, 1, 1, 28, 4},
+                               {256, 512, 1, 2, 28, 1},  {512, 128, 1, 1, 28, 3},  {128, 128, 3, 1, 28, 3},  {512, 256, 1, 1, 28, 1},
+                               {256, 256, 3, 2, 14, 1},  {256, 1024, 1, 1, 14, 6}, {512, 1024, 1, 2, 14, 1}, {1024, 256, 1, 1, 14, 5},
+                               {256, 256, 3, 1, 14, 5},  {1024, 512, 1, 1, 14, 1}, {512, 512, 3, 2, 7, 1},   {512, 2048, 1, 1, 7, 3},
+                               {1024, 2048, 1, 2, 7, 1}, {2048, 512, 1, 1, 7, 2},  {512, 512, 3, 1, 7, 2}};
+
+void bench_resnet(const DeviceProfile& profile) {
+  double work = 0, time = 0;
+  for (const Layer& l : kResNet50) {
+    const ConvSpec s = square_conv(l.ci, l.co, l.k, l.stride, l.out);
+    const Measured m = bench_conv(fmt::format("conv {}->{} k{} s{} @{} x{}", l.ci, l.co, l.k, l.stride, l.out, l.count), s, profile);
+    work += m.gflops * m.milliseconds * l.count;
+    time += m.milliseconds * l.count;
+  }
+  std::printf("ResNet-50 convolutions: %.2f ms, %.1f GF/s, %.1f %% of peak\n", time, work / time, 100 * work / time / peak);
+}
+
+// All layers one after the other, each with its own weights and activations: what the caches of a whole network leave.
+void bench_network(const DeviceProfile& profile) {
+  struct Step {
+    RunnableKernel kernel;
+    std::vector<void*> pointers;
+    double best = 1e9;
+    double flops = 0;
+    const Layer* layer;
+  };
+  std::vector<Step> steps;
+  std::vector<std::unique_ptr<Buffer>> buffers;
+  const auto buffer = [&](int64_t count) { return buffers.emplace_back(std::make_unique<Buffer>(count))->data(); };
+  for (const Layer& l : kResNet50) {
+    const ConvSpec s = square_conv(l.ci, l.co, l.k, l.stride, l.out);
+    const auto kernel = generate_conv(s, profile);
+    for (int i = 0; i < l.count; ++i) {
+      auto runnable = RunnableKernel::load(*kernel);
+      const int64_t weights = packed_elements(conv_weight_packing(s, choose_conv_plan(s, profile).nr));
+      steps.push_back({*std::move(runnable),
+                       {buffer(s.n * s.oh * s.ow * s.co), buffer(s.n * s.h * s.w * s.ci), buffer(weights), buffer(s.co)},
+                       1e9,
+                       2e-9 * static_cast<double>(kernel->multiply_adds),
+                       &l});
+    }
+  }
+  double best = 1e9;
+  for (int run = 0; run < 30; ++run) {
+    const auto start = Clock::now();
+    for (Step& step : steps) {
+      const auto begin = Clock::now();
+      step.kernel.run(step.pointers);
+      step.best = std::min(step.best, seconds_since(begin));
+    }
+    best = std::min(best, seconds_since(start));
+  }
+  double flops = 0, sum = 0;
+  for (const Step& step : steps) {
+    const Layer& l = *step.layer;
+    flops += step.flops;
+    sum += step.best;
+    std::printf("conv %4ld->%-4ld k%ld s%ld @%-3ld %7.3f ms %5.1f %%\n", l.ci, l.co, l.k, l.stride, l.out, step.best * 1e3,
+                100 * step.flops / step.best / peak);
+  }
+  std::printf("ResNet-50 convolutions in order: %.2f ms (sum of best %.2f), %.1f %% of peak\n", best * 1e3, sum * 1e3,
+              100 * flops / best / peak);
+}
+
+void bench_matmul(const std::string& name, MatMulSpec s, const DeviceProfile& profile) {
+  const ContractionPlan plan = choose_matmul_plan(s, profile);
+  const auto start = Clock::now();
+  const auto kernel = generate_matmul(s, profile);
+  const double compile = seconds_since(start);
+  int64_t batch = 1;
+  for (const BatchAxis& axis : s.batch) batch *= axis.size;
+  Buffer a(batch * s.m * s.k), b(batch * plan.panels * plan.nr * s.k), c(batch * s.m * s.n);
+  report(name, kernel, compile, plan, {c.data(), a.data(), b.data()});
+}
+
+void bench_bert(const DeviceProfile& profile) {
+  for (const auto& [m, k, n] : {std::tuple{128, 768, 768}, std::tuple{128, 768, 3072}, std::tuple{128, 3072, 768},
+                                std::tuple{1, 2048, 1000}, std::tuple{512, 1024, 1024}}) {
+    MatMulSpec s;
+    s.m = m, s.n = n, s.k = k, s.a_row_stride = k, s.c_row_stride = n, s.b_packed = true;
+    bench_matmul(fmt::format("matmul {}x{}x{} packed", m, k, n), s, profile);
+  }
+  for (const bool transposed : {false, true}) {
+    MatMulSpec s;
+    s.m = 128, s.n = 128, s.k = 64, s.a_row_stride = 64, s.c_row_stride = 128;
+    s.b_row_stride = transposed ? 1 : 128, s.b_column_stride = transposed ? 64 : 1;
+    s.batch = {{12, 128 * 64, 64 * 128, 128 * 128}};
+    bench_matmul(transposed ? "matmul 12x128x64x128 B transposed" : "matmul 12x128x64x128", s, profile);
+    s.n = 64, s.k = 128, s.a_row_stride = 128, s.c_row_stride = 64;
+    s.b_row_stride = transposed ? 1 : 64, s.b_column_stride = transposed ? 128 : 1;
+    s.batch = {{12, 128 * 128, 64 * 128, 128 * 64}};
+    bench_matmul(transposed ? "matmul 12x128x128x64 B transposed" : "matmul 12x128x128x64", s, profile);
+  }
+}
+
+void bench_sweep(const DeviceProfile& profile) {
+  std::mt19937 random(5);
+  const auto draw = [&](int64_t low, int64_t high) { return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1)); };
+  for (int found = 0; found < 40;) {
+    ConvSpec s;
+    s.n = draw(1, 4), s.h = draw(1, 40), s.w = draw(1, 40), s.groups = draw(0, 3) == 0 ? draw(2, 4) : 1;
+    s.ci = s.groups * draw(1, 70 / s.groups), s.co = s.groups * draw(1, 70 / s.groups), s.kh = draw(1, 7), s.kw = draw(1, 7);
+    s.stride_h = draw(1, 3), s.stride_w = draw(1, 3), s.dilation_h = draw(1, 3), s.dilation_w = draw(1, 3);
+    s.pad_top = draw(0, s.kh - 1), s.pad_left = draw(0, s.kw - 1);
+    const int64_t high = s.h + s.pad_top + draw(0, s.kh - 1) - (s.kh - 1) * s.dilation_h - 1;
+    const int64_t wide = s.w + s.pad_left + draw(0, s.kw - 1) - (s.kw - 1) * s.dilation_w - 1;
+    if (high < 0 || wide < 0) continue;
+    s.oh = high / s.stride_h + 1, s.ow = wide / s.stride_w + 1;
+    if (2 * s.n * s.oh * s.ow * s.co * (s.ci / s.groups) * s.kh * s.kw < 20000000) continue;
+    ++found;
+    bench_conv(fmt::format("n{} {}x{} {}->{} k{}x{} s{}{} d{}{} g{} o{}x{}", s.n, s.h, s.w, s.ci, s.co, s.kh, s.kw, s.stride_h, s.stride_w,
+                           s.dilation_h, s.dilation_w, s.groups, s.oh, s.ow),
+               s, profile);
+  }
+  for (int found = 0; found < 20;) {
+    MatMulSpec s;
+    s.m = draw(1, 200), s.n = draw(1, 200), s.k = draw(1, 200);
+    const int64_t batch = draw(1, 8);
+    if (2 * s.m * s.n * s.k * batch < 20000000) continue;
+    ++found;
+    s.a_row_stride = s.k, s.b_row_stride = s.n, s.c_row_stride = s.n;
+    s.batch = {{batch, s.m * s.k, s.n * s.k, s.m * s.n}};
+    bench_matmul(fmt::format("matmul {}x{}x{}x{}", batch, s.m, s.k, s.n), s, profile);
+  }
+}
+
+}  // namespace
+}  // namespace sluice
+
+int main(int argc, char** argv) {
+  auto profile = sluice::get_profile(argc > 1 ? argv[1] : "native");
+  if (!profile) {
+    std::fprintf(stderr, "%s\n", sluice::error_text(profile.error()).c_str());
+    return 3;
+  }
+  const std::string what = argc > 2 ? argv[2] : "all";
+  sluice::peak = sluice::measure_peak(*profile);
+  std::printf("%s: multiply-add peak %.1f GF/s\n", profile->name.c_str(), sluice::peak);
+  if (what == "all" || what == "resnet") sluice::bench_resnet(*profile);
+  if (what == "all" || what == "network") sluice::bench_network(*profile);
+  if (what == "all" || what == "bert") sluice::bench_bert(*profile);
+  if (what == "all" || what == "sweep") sluice::bench_sweep(*profile);
+  return 0;
+}
