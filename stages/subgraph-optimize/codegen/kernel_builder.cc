@@ -1,5 +1,6 @@
 #include "stages/subgraph-optimize/codegen/kernel_builder.h"
 
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
 
 #include "stages/subgraph-optimize/codegen/object_emitter.h"
@@ -78,6 +79,11 @@ Value* KernelBuilder::multiply_add(Value* a, Value* b, Value* c) {
 
 void KernelBuilder::prefetch(Value* pointer, int locality) {
   ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer_type()}, {pointer, ir_.getInt32(0), ir_.getInt32(locality), ir_.getInt32(1)});
+}
+
+void KernelBuilder::keep_memory_order() {
+  auto* type = llvm::FunctionType::get(ir_.getVoidTy(), false);
+  ir_.CreateCall(llvm::InlineAsm::get(type, "", "~{memory}", true));
 }
 
 IrValues KernelBuilder::loop(Value* begin, Value* end, int64_t step, IrValues carried,

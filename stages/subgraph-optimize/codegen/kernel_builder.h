@@ -62,6 +62,8 @@ class KernelBuilder {
   llvm::Value* broadcast(llvm::Value* scalar, int lanes) { return ir_.CreateVectorSplat(lanes, scalar); }
   llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c);  // a * b + c, fused where the profile can
   void prefetch(llvm::Value* pointer, int locality);
+  // No instruction; loads and stores are not moved across it.
+  void keep_memory_order();
 
   // for (i = begin; i < end; i += step) carried = body(i, carried); answers the carried values after the loop. Nothing runs when begin >=
   // end.

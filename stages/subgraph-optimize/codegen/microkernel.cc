@@ -18,7 +18,7 @@ class TileEmitter {
       : b_(builder), shape_(shape), reduction_(reduction), output_(output) {
     // Small tiles keep several sums per element, added up at the end.
     while (splits_ * shape.rows * shape.vectors < kSumsInFlight && splits_ * 2 <= reduction.length) splits_ *= 2;
-    unroll_ = std::max<int64_t>(splits_, shape.rows * shape.vectors >= 12 ? 4 : 8);
+    unroll_ = std::max<int64_t>(splits_, shape.rows * shape.vectors >= 20 ? 2 : shape.rows * shape.vectors >= 8 ? 4 : 8);
   }
 
   llvm::Function* emit(const std::string& name) {
@@ -57,6 +57,8 @@ class TileEmitter {
         sum = b_.multiply_add(row, columns[j], sum);
       }
     }
+    // The scheduler would load the next step's vectors early; a tile that uses every register then lives on the stack.
+    b_.keep_memory_order();
   }
 
   IrValues reduce_by_strides(const IrValues& start) {

@@ -58,16 +58,26 @@ double entry_cycles(const Tile& tile, const ContractionSize& size, const DeviceP
   return total;
 }
 
+constexpr int kMostVectors = 5;
+
+// Sums, a step's vectors of B and the broadcast element of A; beyond these limits LLVM's register allocator starts to spill (found by
+// counting).
+bool fits_registers(const Tile& tile, const DeviceProfile& profile) {
+  const int sums = tile.rows * tile.vectors;
+  if (!profile.fused_multiply_add) return sums <= 9;
+  if (profile.vector_registers < 32 && tile.vectors == 1) return sums <= 8;
+  return sums + tile.vectors + 1 <= profile.vector_registers;
+}
+
 Tile choose_tile(const ContractionSize& size, const DeviceProfile& profile) {
   Tile best{};
   double best_cycles = 0;
-  const int temporaries = profile.fused_multiply_add ? 1 : 2;
   for (int lanes = profile.vector_bits / 32; lanes >= 4; lanes /= 2) {
-    for (int vectors = 1; vectors <= 6; ++vectors) {
+    for (int vectors = 1; vectors <= kMostVectors; ++vectors) {
       if (vectors > 1 && int64_t{lanes} * (vectors - 1) >= size.columns) break;
-      const int most = (profile.vector_registers - vectors - temporaries) / vectors;
-      for (int rows = 1; rows <= std::min<int64_t>(most, size.rows); ++rows) {
+      for (int rows = 1; rows <= size.rows; ++rows) {
         const Tile tile{lanes, vectors, rows};
+        if (!fits_registers(tile, profile)) break;
         const double cycles = entry_cycles(tile, size, profile);
         if (best.rows == 0 || cycles < best_cycles) {
           best = tile;
