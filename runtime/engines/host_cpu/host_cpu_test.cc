@@ -1,0 +1,107 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "common/graphfile/graphfile.h"
+#include "runtime/executor/run.h"
+#include "runtime/testing/model_builder.h"
+
+namespace sluice {
+namespace {
+
+using ModelRun = sluice::Run;  // gtest has a Run of its own
+using ::testing::HasSubstr;
+
+// total = Add(x, w); picked = Gather(total, index): node ids 0 and 1.
+std::vector<std::byte> host_graph() {
+  Module module;
+  Graph& main = module.add_graph("main");
+  const TypeId vector = module.intern(Type::fixed_tensor(DType::kF32, {4}));
+  Value& x = main.add_input(vector, "x");
+  Value& w = main.add_input(vector, "w");
+  Value& index = main.add_input(module.intern(Type::fixed_tensor(DType::kI64, {2})), "index");
+  Node& add = main.add_node(Op::kAdd, {&x, &w});
+  add.set_name("total");
+  add.output().set_type(vector);
+  Node& gather = main.add_node(Op::kGather, {&add.output(), &index});
+  gather.set_name("pick");
+  gather.set_attribute("axis", int64_t{0});
+  gather.output().set_type(module.intern(Type::fixed_tensor(DType::kF32, {2})));
+  main.add_output(gather.output());
+  return graph_bytes(module).value();
+}
+
+struct Built {
+  pb::ModelDef model;
+  std::vector<std::byte> graph = host_graph();
+  std::vector<float> weights = std::vector<float>(16, 0.5f);
+
+  std::vector<std::byte> om() const {
+    return testing::om_bytes(model, {{.kind = pb::SEGMENT_WEIGHTS, .pieces = {{0, std::as_bytes(std::span(weights))}}, .bytes = 64},
+                                     {.kind = pb::SEGMENT_GRAPH, .pieces = {{0, graph}}, .bytes = graph.size()}});
+  }
+  Result<std::shared_ptr<const StaticModel>> open() const { return StaticModel::open(OmBytes::copy(om()).value()); }
+};
+
+Built build() {
+  testing::ModelBuilder b;
+  const uint32_t vector = b.type(DType::kF32, {4});
+  const uint32_t pair = b.type(DType::kF32, {2});
+  const uint32_t indices = b.type(DType::kI64, {2});
+  const uint32_t x = b.input("x", vector);
+  const uint32_t index = b.input("index", indices);
+  const uint32_t y = b.output("y", pair);
+  const uint32_t w = b.value("w", vector, pb::REGION_WEIGHTS, 0);
+  const uint32_t total = b.arena_value("total", vector);
+  const uint32_t stream = b.stream("main");
+  b.task(pb::TASK_HOST, "total", stream, 0, {total}, {x, w});
+  b.task(pb::TASK_HOST, "pick", stream, 1, {y}, {total, index});
+  b.part().set_has_host(true);
+  b.part().set_host_graph(1);
+  return {.model = b.model};
+}
+
+TEST(HostCpu, RunsNodesInPlannedMemory) {
+  const auto model = build().open();
+  ASSERT_TRUE(model) << model.error().message;
+  ModelRun run(*model, shared_device(2));
+  const std::vector<float> x{1, 2, 3, 4};
+  const std::vector<int64_t> index{3, 0};
+  std::vector<float> y(2);
+  ASSERT_TRUE(run.bind_input(0, std::as_bytes(std::span(x))));
+  ASSERT_TRUE(run.bind_input(1, std::as_bytes(std::span(index))));
+  ASSERT_TRUE(run.bind_output(0, std::as_writable_bytes(std::span(y))));
+  const auto done = run.execute();
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_THAT(y, ::testing::ElementsAre(4.5f, 1.5f));
+}
+
+TEST(HostCpu, AnErrorOfANodeIsTheRunsError) {
+  const auto model = build().open();
+  ASSERT_TRUE(model) << model.error().message;
+  ModelRun run(*model, shared_device(1));
+  const std::vector<float> x{1, 2, 3, 4};
+  const std::vector<int64_t> index{3, 9};
+  ASSERT_TRUE(run.bind_input(0, std::as_bytes(std::span(x))));
+  ASSERT_TRUE(run.bind_input(1, std::as_bytes(std::span(index))));
+  const auto done = run.execute();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::kBadValue);
+  EXPECT_THAT(done.error().message, HasSubstr("pick"));
+}
+
+TEST(HostCpu, RefusesTasksThatDoNotFitTheirNodes) {
+  Built wrong_node = build();
+  wrong_node.model.mutable_parts(0)->mutable_fixed()->set_task_target(1, 7);
+  EXPECT_THAT(wrong_node.open().error().message, HasSubstr("node 7 is not in the host graph"));
+  Built wrong_inputs = build();
+  wrong_inputs.model.mutable_parts(0)->mutable_fixed()->set_task_outputs(1, 2);
+  EXPECT_FALSE(wrong_inputs.open());
+  Built no_graph = build();
+  no_graph.graph.assign(100, std::byte{1});
+  EXPECT_FALSE(no_graph.open());
+}
+
+}  // namespace
+}  // namespace sluice
