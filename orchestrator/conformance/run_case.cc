@@ -123,6 +123,9 @@ class CaseRun {
     const Result<Tensor> expected = read_pb(expected_path);
     if (!expected) return settle(Verdict::kFail, error_text(expected.error())), false;
     const Result<Tensor> actual = read_pb(output_path(i));
+    if (!actual && actual.error().code == ErrorCode::kNotFound) {
+      return settle(Verdict::kFail, fmt::format("sluice-loader wrote no output '{}'", face_.outputs[i].name)), false;
+    }
     if (!actual) return settle(Verdict::kFail, error_text(actual.error())), false;
     const Comparison comparison = compare(*actual, *expected, tolerances_[i]);
     result_.max_error = std::max(result_.max_error.value_or(0), comparison.max_error);

@@ -140,7 +140,7 @@ class Conformance(unittest.TestCase):
                                        ("compile exit 6", "crash", "exit code 6"), ("loader exit 1", "crash", "exit code 1"),
                                        ("loader exit 255", "crash", "exit code 255"), ("loader signal 11", "crash", "signal 11"),
                                        ("loader sleep 30", "crash", "had not ended after 3 s"), ("compile sleep 30", "crash", "sluice-compile"),
-                                       ("loader nothing", "fail", "out_0.pb"), ("loader wrong", "fail", "'out/0': element [0] is 1, expected 3")):
+                                       ("loader nothing", "fail", "wrote no output 'out/0'"), ("loader wrong", "fail", "'out/0': element [0] is 1, expected 3")):
             with self.subTest(behave):
                 said, reason = self.verdict_of(behave=behave)
                 self.assertEqual(said, verdict)
