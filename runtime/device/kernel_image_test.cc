@@ -12,8 +12,8 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-Bytes object_bytes() {
-  auto bytes = read_file(SLUICE_TEST_KERNEL_OBJECT);
+Bytes object_bytes(const char* path = SLUICE_TEST_KERNEL_OBJECT) {
+  auto bytes = read_file(path);
   EXPECT_TRUE(bytes.ok());
   return bytes.ok() ? *bytes : Bytes{};
 }
@@ -55,15 +55,21 @@ TEST(KernelImage, RefusesTheSameFunctionTwice) {
   EXPECT_THAT(image.error().message, testing::HasSubstr("'k_scale_by_table' is defined twice"));
 }
 
-TEST(KernelImage, RefusesOpenAndForeignObjects) {
-  Bytes open = object_bytes();
-  const std::string name = "k_scale_by_table";
-  Bytes other = open;
+TEST(KernelImage, RefusesObjectsThatAreNotClosed) {
+  auto image = load_all({object_bytes(SLUICE_TEST_OPEN_OBJECT)});
+  ASSERT_FALSE(image.ok());
+  EXPECT_EQ(image.error().code, ErrorCode::kBadCompiledModel);
+  EXPECT_THAT(image.error().message, testing::HasSubstr("'sluice_test_elsewhere' is not defined"));
+}
+
+TEST(KernelImage, RefusesForeignObjects) {
+  const Bytes whole = object_bytes();
+  Bytes other = whole;
   other[18] = std::byte{183};  // e_machine: AArch64
   auto image = load_all({other});
   ASSERT_FALSE(image.ok());
   EXPECT_THAT(image.error().message, testing::HasSubstr("machine 183"));
-  image = load_all({Bytes(open.begin(), open.begin() + 40)});
+  image = load_all({Bytes(whole.begin(), whole.begin() + 40)});
   ASSERT_FALSE(image.ok());
   EXPECT_THAT(image.error().message, testing::HasSubstr("truncated"));
   image = load_all({Bytes(200, std::byte{0})});
