@@ -1,0 +1,156 @@
+// One evaluation of one node: what a kernel sees.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/eval/eval.h"
+
+namespace sluice {
+
+// What is given to a node: a tensor somewhere in memory, and the EvalValue that holds it if one does (sequences have no view).
+struct Operand {
+  TensorView view;
+  const EvalValue* value = nullptr;
+
+  static Operand of(const EvalValue& value);
+  bool present() const { return view.data != nullptr || value != nullptr; }
+};
+
+// Kernels are written for few element types. Before one runs, its inputs are turned into types it knows (the carriers) and afterwards the
+// outputs are turned back.
+enum Carry : uint8_t {
+  kCarryNone = 0,
+  kCarryFloats = 1,   // f16, bf16, 8- and 4-bit floats as f32
+  kCarryPacked = 2,   // 2- and 4-bit elements one to a byte
+  kCarryStrings = 4,  // strings as i64 handles: equal strings have equal handles, and handles are in the strings' order
+  kCarryCompute = kCarryFloats | kCarryPacked,
+  kCarryMove = kCarryPacked | kCarryStrings,
+  kCarryAll = kCarryFloats | kCarryPacked | kCarryStrings,
+};
+
+struct Input {
+  DType dtype = DType::kUndefined;  // as carried
+  DType logical = DType::kUndefined;
+  std::span<const int64_t> dims;
+  const std::byte* data = nullptr;
+  int64_t count = 0;
+  const EvalValue* value = nullptr;
+
+  bool present() const { return data != nullptr || value != nullptr; }
+  int64_t rank() const { return static_cast<int64_t>(dims.size()); }
+  template <typename T>
+  const T* as() const {
+    return reinterpret_cast<const T*>(data);
+  }
+};
+
+struct Output {
+  DType dtype = DType::kUndefined;  // as carried
+  std::vector<int64_t> dims;
+  std::byte* data = nullptr;
+  int64_t count = 0;
+
+  template <typename T>
+  T* as() const {
+    return reinterpret_cast<T*>(data);
+  }
+};
+
+class EvalCall {
+ public:
+  // targets: memory for the outputs, or empty.
+  EvalCall(const Node& node, std::span<const Operand> operands, std::span<const MutableTensorView> targets, const EvalOptions& options);
+  EvalCall(const EvalCall&) = delete;
+  EvalCall& operator=(const EvalCall&) = delete;
+
+  // Makes the carriers; answers bad inputs.
+  Result<void> start(uint8_t carry);
+  // Turns carriers back and checks that every output was made.
+  Result<void> finish();
+  std::vector<EvalValue> take_outputs();
+
+  const Node& node;
+  const EvalOptions& options;
+  std::span<const Operand> operands;
+
+  size_t input_count() const { return inputs_.size(); }
+  const Input& input(size_t index) const;  // an absent one has no data
+  bool has(size_t index) const { return input(index).present(); }
+  bool wants(size_t output) const { return output < node.output_count(); }
+  // Elements of an integer input (axes, shapes, pads); empty when absent.
+  std::vector<int64_t> ints(size_t index) const;
+  // The first element of an input as a number; the fallback when absent.
+  double number(size_t index, double fallback) const;
+  int64_t integer(size_t index, int64_t fallback) const;
+
+  // Memory for output `index`, contents undefined. dtype is the logical one; the Output's is how it is carried.
+  Result<Output> output(size_t index, DType dtype, std::vector<int64_t> dims);
+  Result<Output> output_like(size_t index, size_t input, std::vector<int64_t> dims);
+  void set_value(size_t index, EvalValue value);                                   // sequences, optionals, results of bodies
+  Result<void> copy_input(size_t index, size_t input, std::vector<int64_t> dims);  // the same elements under other dims
+
+  // A string by its handle; and the handle of a new string (handles of new strings are not in order).
+  const std::string& text(int64_t handle) const { return texts_[static_cast<size_t>(handle)]; }
+  int64_t handle(const std::string& text);
+
+  template <typename... Args>
+  Error bad_value(fmt::format_string<Args...> format, Args&&... args) const {
+    return make_error(ErrorCode::kBadValue, "{}: {}", node.label(), fmt::format(format, std::forward<Args>(args)...));
+  }
+  template <typename... Args>
+  Error bad_shape(fmt::format_string<Args...> format, Args&&... args) const {
+    return make_error(ErrorCode::kBadShape, "{}: {}", node.label(), fmt::format(format, std::forward<Args>(args)...));
+  }
+  Error unsupported(DType dtype) const;
+  Error unsupported(const std::string& what) const;
+
+  // An axis in [0, rank), or kBadValue.
+  Result<int64_t> axis(int64_t axis, int64_t rank) const;
+
+ private:
+  struct Slot {
+    bool made = false;
+    DType logical = DType::kUndefined;
+    Output carried;
+    Tensor tensor;    // what the result will be, unless it goes to a target
+    Tensor carrier;   // when the kernel writes another type
+    EvalValue value;  // set_value
+    bool has_value = false;
+  };
+  DType carrier(DType logical) const;
+  Result<void> carry_strings();
+  Result<void> finish_slot(size_t index, Slot& slot);
+  Result<void> check_target(size_t index, DType dtype, const std::vector<int64_t>& dims) const;
+  Tensor strings_from(const Output& handles) const;
+
+  uint8_t carry_ = kCarryNone;
+  std::span<const MutableTensorView> targets_;
+  std::vector<Input> inputs_;
+  std::vector<Tensor> carriers_;
+  std::vector<Slot> slots_;
+  std::vector<std::string> texts_;
+  std::map<std::string, int64_t, std::less<>> handles_;
+};
+
+using KernelFunction = Result<void> (*)(EvalCall& call);
+
+struct KernelRow {
+  Op op;
+  KernelFunction run;
+  uint8_t carry;
+};
+// Null when there is none.
+const KernelRow* find_kernel(Op op);
+
+// Runs the kernel of a node: start, run, finish.
+Result<void> run_kernel(EvalCall& call);
+
+// A body over its inputs, captures included.
+Result<std::vector<EvalValue>> evaluate_body(const Graph& graph, std::span<const Operand> inputs, const EvalOptions& options);
+// A tensor that holds the operand's elements; shared when an EvalValue holds it.
+EvalValue value_of(const Operand& operand);
+
+}  // namespace sluice

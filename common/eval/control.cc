@@ -1,0 +1,221 @@
+// Ops with bodies. Captures are the trailing inputs of the node and of each body.
+#include <cstring>
+#include <limits>
+
+#include "common/eval/axes.h"
+#include "common/eval/kernels.h"
+
+namespace sluice {
+namespace {
+
+Result<const Graph*> body_of(const EvalCall& call, std::string_view name) {
+  const Graph* body = call.node.body(name);
+  if (body == nullptr) return make_error(ErrorCode::kBadNode, "{}: has no body '{}'", call.node.label(), name);
+  return body;
+}
+
+// Every output of a body becomes the output of the node.
+Result<void> forward(EvalCall& call, const Graph& body, std::span<const Operand> inputs) {
+  SLUICE_ASSIGN(auto outputs, evaluate_body(body, inputs, call.options));
+  if (outputs.size() != call.node.output_count()) {
+    return make_error(ErrorCode::kBadNode, "{}: has {} outputs, its body {}", call.node.label(), call.node.output_count(), outputs.size());
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) call.set_value(i, std::move(outputs[i]));
+  return {};
+}
+
+bool is_true(const EvalValue& value) {
+  return value.tensor != nullptr && !value.tensor->bytes.empty() && value.tensor->bytes[0] != std::byte{0};
+}
+
+Tensor scalar_i64(int64_t value) {
+  Tensor tensor = make_tensor(DType::kI64, {});
+  std::memcpy(tensor.bytes.data(), &value, sizeof value);
+  return tensor;
+}
+
+Tensor scalar_bool(bool value) {
+  Tensor tensor = make_tensor(DType::kBool, {});
+  tensor.bytes[0] = static_cast<std::byte>(value);
+  return tensor;
+}
+
+// Element `index` along `axis`, without that axis.
+Result<EvalValue> take(const EvalCall& call, const Operand& from, int64_t axis, int64_t index) {
+  const AxisSplit split(from.view.dims, axis);
+  if (dtype_bits(from.view.dtype) < 8) return call.unsupported(from.view.dtype);
+  std::vector<int64_t> dims = to_vector(from.view.dims);
+  dims.erase(dims.begin() + axis);
+  Tensor tensor = make_tensor(from.view.dtype, dims);
+  const size_t run = static_cast<size_t>(split.inner) * static_cast<size_t>(dtype_bits(tensor.dtype)) / 8;
+  for (int64_t outer = 0; run > 0 && outer < split.outer; ++outer) {
+    std::memcpy(tensor.bytes.data() + static_cast<size_t>(outer) * run,
+                from.view.data + static_cast<size_t>(outer * split.count + index) * run, run);
+  }
+  return EvalValue::of(std::move(tensor));
+}
+
+// Equal tensors laid side by side along a new axis. Without any, the body's output says type and dims (unknown ones count as 0).
+Result<EvalValue> stack(const EvalCall& call, const std::vector<EvalValue>& parts, int64_t axis, bool reverse, const Value& like) {
+  const Type& type = like.type();
+  std::vector<int64_t> dims;
+  DType dtype = type.dtype;
+  if (parts.empty()) {
+    for (const Dim& dim : type.dims) dims.push_back(dim.is_fixed() ? dim.value : 0);
+  } else {
+    if (parts[0].tensor == nullptr) return call.unsupported(std::string("a scan output that is no tensor"));
+    dims = parts[0].tensor->dims;
+    dtype = parts[0].tensor->dtype;
+  }
+  if (dtype_bits(dtype) < 8) return call.unsupported(dtype);
+  SLUICE_ASSIGN(axis, call.axis(axis, static_cast<int64_t>(dims.size()) + 1));
+  dims.insert(dims.begin() + axis, static_cast<int64_t>(parts.size()));
+  Tensor tensor = make_tensor(dtype, dims);
+  const AxisSplit split(dims, axis);
+  const size_t run = static_cast<size_t>(split.inner) * static_cast<size_t>(dtype_bits(dtype)) / 8;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const EvalValue& part = parts[reverse ? parts.size() - 1 - i : i];
+    if (part.tensor == nullptr || part.tensor->dims != parts[0].tensor->dims || part.tensor->dtype != dtype) {
+      return call.bad_shape("the shape of a scan output changes from one iteration to the next");
+    }
+    for (int64_t outer = 0; run > 0 && outer < split.outer; ++outer) {
+      std::memcpy(tensor.bytes.data() + (static_cast<size_t>(outer) * parts.size() + i) * run,
+                  part.tensor->bytes.data() + static_cast<size_t>(outer) * run, run);
+    }
+  }
+  return EvalValue::of(std::move(tensor));
+}
+
+// What Loop and Scan share: runs the body, keeps the first `states` of its outputs from `skip` on as the new state, and collects the rest.
+Result<void> iterate(const EvalCall& call, const Graph& body, std::span<const Operand> inputs, size_t skip, std::vector<EvalValue>& states,
+                     std::vector<std::vector<EvalValue>>& scans, EvalValue* condition) {
+  SLUICE_ASSIGN(auto outputs, evaluate_body(body, inputs, call.options));
+  if (outputs.size() != skip + states.size() + scans.size())
+    return make_error(ErrorCode::kBadNode, "{}: its body has {} outputs", call.node.label(), outputs.size());
+  if (skip > 0) *condition = std::move(outputs[0]);
+  for (size_t i = 0; i < states.size(); ++i) states[i] = std::move(outputs[skip + i]);
+  for (size_t i = 0; i < scans.size(); ++i) scans[i].push_back(std::move(outputs[skip + states.size() + i]));
+  return {};
+}
+
+Result<int64_t> count_states(const EvalCall& call, const Graph& body, size_t others) {
+  const size_t fixed = others + body.captures;
+  if (call.operands.size() != body.inputs().size() || body.inputs().size() < fixed) {
+    return make_error(ErrorCode::kBadNode, "{}: has {} inputs, its body {}", call.node.label(), call.operands.size(), body.inputs().size());
+  }
+  const size_t states = body.inputs().size() - fixed;
+  if (call.node.output_count() < states) return make_error(ErrorCode::kBadNode, "{}: has fewer outputs than states", call.node.label());
+  return static_cast<int64_t>(states);
+}
+
+}  // namespace
+
+Result<void> eval_if(EvalCall& call) {
+  if (call.input(0).dtype != DType::kBool || call.input(0).count != 1) return call.bad_value("the condition is not one bool");
+  SLUICE_ASSIGN(const Graph* body, body_of(call, call.integer(0, 0) != 0 ? "then_branch" : "else_branch"));
+  return forward(call, *body, call.operands.subspan(1));
+}
+
+Result<void> eval_fused(EvalCall& call) {
+  const auto bodies = call.node.bodies();
+  if (bodies.size() != 1 || !call.node.graph().module().has_graph(bodies[0]))
+    return make_error(ErrorCode::kBadNode, "{}: its body is missing", call.node.label());
+  return forward(call, call.node.graph().module().graph(bodies[0]), call.operands);
+}
+
+Result<void> eval_loop(EvalCall& call) {
+  SLUICE_ASSIGN(const Graph* body, body_of(call, "body"));
+  SLUICE_ASSIGN(const int64_t state_count, count_states(call, *body, 2));
+  const auto count = static_cast<size_t>(state_count);
+  std::vector<EvalValue> states;
+  for (size_t i = 0; i < count; ++i) states.push_back(value_of(call.operands[2 + i]));
+  std::vector<std::vector<EvalValue>> scans(call.node.output_count() - count);
+  const int64_t trips = call.has(0) ? call.integer(0, 0) : std::numeric_limits<int64_t>::max();
+  EvalValue condition = EvalValue::of(scalar_bool(!call.has(1) || call.integer(1, 0) != 0));
+  for (int64_t trip = 0; trip < trips && is_true(condition); ++trip) {
+    const EvalValue index = EvalValue::of(scalar_i64(trip));
+    std::vector<Operand> inputs = {Operand::of(index), Operand::of(condition)};
+    for (const EvalValue& state : states) inputs.push_back(Operand::of(state));
+    inputs.insert(inputs.end(), call.operands.begin() + 2 + state_count, call.operands.end());
+    EvalValue next;
+    SLUICE_TRY(iterate(call, *body, inputs, 1, states, scans, &next));
+    condition = std::move(next);
+  }
+  for (size_t i = 0; i < count; ++i) call.set_value(i, std::move(states[i]));
+  for (size_t i = 0; i < scans.size(); ++i) {
+    SLUICE_ASSIGN(EvalValue stacked, stack(call, scans[i], 0, false, *body->outputs()[1 + count + i]));
+    call.set_value(count + i, std::move(stacked));
+  }
+  return {};
+}
+
+Result<void> eval_scan(EvalCall& call) {
+  SLUICE_ASSIGN(const Graph* body, body_of(call, "body"));
+  const auto scan_inputs = static_cast<size_t>(call.node.int_attribute("num_scan_inputs", 0));
+  SLUICE_ASSIGN(const int64_t state_count, count_states(call, *body, scan_inputs));
+  const auto count = static_cast<size_t>(state_count);
+  const size_t scan_outputs = call.node.output_count() - count;
+  const auto attribute = [&](std::string_view name, size_t size) {
+    std::vector<int64_t> values = call.node.ints_attribute(name);
+    values.resize(size, 0);
+    return values;
+  };
+  std::vector<int64_t> axes = attribute("scan_input_axes", scan_inputs);
+  const auto input_directions = attribute("scan_input_directions", scan_inputs);
+  const auto output_axes = attribute("scan_output_axes", scan_outputs);
+  const auto output_directions = attribute("scan_output_directions", scan_outputs);
+  int64_t length = -1;
+  for (size_t i = 0; i < scan_inputs; ++i) {
+    const auto dims = call.operands[count + i].view.dims;
+    SLUICE_ASSIGN(axes[i], call.axis(axes[i], static_cast<int64_t>(dims.size())));
+    const int64_t extent = dims[static_cast<size_t>(axes[i])];
+    if (length >= 0 && extent != length) return call.bad_shape("scan inputs have {} and {} elements", length, extent);
+    length = extent;
+  }
+  std::vector<EvalValue> states;
+  for (size_t i = 0; i < count; ++i) states.push_back(value_of(call.operands[i]));
+  std::vector<std::vector<EvalValue>> scans(scan_outputs);
+  for (int64_t step = 0; step < length; ++step) {
+    std::vector<EvalValue> elements;
+    for (size_t i = 0; i < scan_inputs; ++i) {
+      SLUICE_ASSIGN(EvalValue element, take(call, call.operands[count + i], axes[i], input_directions[i] != 0 ? length - 1 - step : step));
+      elements.push_back(std::move(element));
+    }
+    std::vector<Operand> inputs;
+    for (const EvalValue& state : states) inputs.push_back(Operand::of(state));
+    for (const EvalValue& element : elements) inputs.push_back(Operand::of(element));
+    inputs.insert(inputs.end(), call.operands.begin() + static_cast<std::ptrdiff_t>(count + scan_inputs), call.operands.end());
+    SLUICE_TRY(iterate(call, *body, inputs, 0, states, scans, nullptr));
+  }
+  for (size_t i = 0; i < count; ++i) call.set_value(i, std::move(states[i]));
+  for (size_t i = 0; i < scan_outputs; ++i) {
+    SLUICE_ASSIGN(EvalValue stacked, stack(call, scans[i], output_axes[i], output_directions[i] != 0, *body->outputs()[count + i]));
+    call.set_value(count + i, std::move(stacked));
+  }
+  return {};
+}
+
+Result<void> eval_sequence_map(EvalCall& call) {
+  SLUICE_ASSIGN(const Graph* body, body_of(call, "body"));
+  const EvalValue* sequence = call.operands[0].value;
+  if (sequence == nullptr || sequence->kind != EvalValue::Kind::kSequence) return call.bad_value("input 0 is no sequence");
+  std::vector<EvalValue> results(call.node.output_count());
+  for (EvalValue& result : results) result.kind = EvalValue::Kind::kSequence;
+  for (size_t i = 0; i < sequence->elements.size(); ++i) {
+    std::vector<Operand> inputs;
+    for (size_t k = 0; k < call.operands.size(); ++k) {
+      const EvalValue* value = call.operands[k].value;
+      const bool mapped = value != nullptr && value->kind == EvalValue::Kind::kSequence && k + body->captures < call.operands.size();
+      if (mapped && i >= value->elements.size()) return call.bad_value("the sequences have different lengths");
+      inputs.push_back(mapped ? Operand::of(value->elements[i]) : call.operands[k]);
+    }
+    SLUICE_ASSIGN(auto outputs, evaluate_body(*body, inputs, call.options));
+    if (outputs.size() != results.size())
+      return make_error(ErrorCode::kBadNode, "{}: its body has {} outputs", call.node.label(), outputs.size());
+    for (size_t k = 0; k < outputs.size(); ++k) results[k].elements.push_back(std::move(outputs[k]));
+  }
+  for (size_t k = 0; k < results.size(); ++k) call.set_value(k, std::move(results[k]));
+  return {};
+}
+
+}  // namespace sluice

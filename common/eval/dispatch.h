@@ -1,0 +1,102 @@
+// From an element type to a C++ type, for kernels written as templates.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "common/eval/call.h"
+
+namespace sluice {
+
+template <typename T>
+struct Tag {
+  using type = T;
+};
+
+template <typename F>
+Result<void> visit_float(const EvalCall& call, DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::kF32:
+      return f(Tag<float>{});
+    case DType::kF64:
+      return f(Tag<double>{});
+    default:
+      return call.unsupported(dtype);
+  }
+}
+
+template <typename F>
+Result<void> visit_integer(const EvalCall& call, DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::kU8:
+      return f(Tag<uint8_t>{});
+    case DType::kI8:
+      return f(Tag<int8_t>{});
+    case DType::kU16:
+      return f(Tag<uint16_t>{});
+    case DType::kI16:
+      return f(Tag<int16_t>{});
+    case DType::kU32:
+      return f(Tag<uint32_t>{});
+    case DType::kI32:
+      return f(Tag<int32_t>{});
+    case DType::kU64:
+      return f(Tag<uint64_t>{});
+    case DType::kI64:
+      return f(Tag<int64_t>{});
+    default:
+      return call.unsupported(dtype);
+  }
+}
+
+// Every type that kernels compute in, bool left out.
+template <typename F>
+Result<void> visit_number(const EvalCall& call, DType dtype, F&& f) {
+  if (dtype == DType::kF32 || dtype == DType::kF64) return visit_float(call, dtype, f);
+  return visit_integer(call, dtype, f);
+}
+
+// The types that sums of products are made of.
+template <typename F>
+Result<void> visit_product(const EvalCall& call, DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::kF32:
+      return f(Tag<float>{});
+    case DType::kF64:
+      return f(Tag<double>{});
+    case DType::kI32:
+      return f(Tag<int32_t>{});
+    case DType::kU32:
+      return f(Tag<uint32_t>{});
+    case DType::kI64:
+      return f(Tag<int64_t>{});
+    case DType::kU64:
+      return f(Tag<uint64_t>{});
+    default:
+      return call.unsupported(dtype);
+  }
+}
+
+using Bytes16 = std::array<uint64_t, 2>;
+
+// By width alone, for kernels that only move elements.
+template <typename F>
+Result<void> visit_width(const EvalCall& call, DType dtype, F&& f) {
+  switch (dtype_bits(dtype)) {
+    case 8:
+      return f(Tag<uint8_t>{});
+    case 16:
+      return f(Tag<uint16_t>{});
+    case 32:
+      return f(Tag<uint32_t>{});
+    case 64:
+      return f(Tag<uint64_t>{});
+    case 128:
+      return f(Tag<Bytes16>{});
+    default:
+      return call.unsupported(dtype);
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,217 @@
+// Nodes, graphs and constants.
+#include <deque>
+#include <functional>
+
+#include "common/eval/call.h"
+
+namespace sluice {
+namespace {
+
+using ParameterLookup = std::function<Operand(SegmentId)>;
+
+Tensor expand_splat(const Type& type, std::span<const std::byte> element) {
+  Tensor tensor = make_tensor(type.dtype, *type.extents());
+  for (size_t at = 0; at + element.size() <= tensor.bytes.size(); at += element.size()) {
+    std::copy(element.begin(), element.end(), tensor.bytes.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  return tensor;
+}
+
+Result<void> check_bytes(const Module& module, const Segment& segment, std::span<const std::byte> bytes) {
+  const Type& type = module.type(segment.type);
+  if (!type.is_fixed()) return make_error(ErrorCode::kBadGraph, "a constant has a type that is not a fixed tensor");
+  const bool fits = type.dtype == DType::kString ? bytes.size() >= (static_cast<size_t>(*type.element_count()) + 1) * sizeof(uint64_t)
+                                                 : bytes.size() == type.dense_bytes();
+  if (fits) return {};
+  return make_error(ErrorCode::kBadGraph, "a constant of type {}[{}] has {} bytes", dtype_name(type.dtype), dims_text(*type.extents()),
+                    bytes.size());
+}
+
+// Constants of one graph (or of an expression) as operands; owns what it had to make.
+class Constants {
+ public:
+  Constants(const Module& module, ParameterLookup parameters, const EvalOptions& options)
+      : module_(module), parameters_(std::move(parameters)), options_(options) {}
+
+  Result<Operand> load(SegmentId id) {
+    const Segment& segment = module_.segment(id);
+    switch (segment.kind) {
+      case SegmentKind::kParameter: {
+        const Operand operand = parameters_ ? parameters_(id) : Operand{};
+        if (!operand.present()) return make_error(ErrorCode::kMissingSegment, "a parameter is not bound here");
+        return operand;
+      }
+      case SegmentKind::kExpression:
+        return load_expression(segment);
+      case SegmentKind::kSplat:
+        if (!module_.type(segment.type).is_fixed()) return make_error(ErrorCode::kBadGraph, "a splat has a type that is not fixed");
+        return hold(EvalValue::of(expand_splat(module_.type(segment.type), segment.data)));
+      default: {
+        SLUICE_ASSIGN(const auto bytes, module_.bytes(id));
+        SLUICE_TRY(check_bytes(module_, segment, bytes));
+        const std::vector<int64_t>& dims = dims_.emplace_back(*module_.type(segment.type).extents());
+        return Operand{{module_.type(segment.type).dtype, dims, bytes.data()}, nullptr};
+      }
+    }
+  }
+
+ private:
+  Operand hold(EvalValue value) { return Operand::of(values_.emplace_back(std::move(value))); }
+
+  Result<Operand> load_expression(const Segment& segment) {
+    std::vector<Operand> inputs;
+    for (const SegmentId input : segment.inputs) {
+      SLUICE_ASSIGN(Operand operand, load(input));
+      inputs.push_back(operand);
+    }
+    if (!module_.has_graph(segment.graph)) return make_error(ErrorCode::kBadGraph, "a constant expression has no graph");
+    SLUICE_ASSIGN(auto outputs, evaluate_body(module_.graph(segment.graph), inputs, options_));
+    if (outputs.empty() || outputs[0].tensor == nullptr) {
+      return make_error(ErrorCode::kBadGraph, "a constant expression gives no tensor");
+    }
+    return hold(std::move(outputs[0]));
+  }
+
+  const Module& module_;
+  ParameterLookup parameters_;
+  const EvalOptions& options_;
+  std::deque<EvalValue> values_;
+  std::deque<std::vector<int64_t>> dims_;
+};
+
+// One evaluation of one graph.
+class GraphRun {
+ public:
+  GraphRun(const Graph& graph, const EvalOptions& options)
+      : graph_(graph),
+        options_(options),
+        constants_(
+            graph.module(), [this](SegmentId id) { return parameter(id); }, options),
+        slots_(graph.value_limit()) {}
+
+  Result<std::vector<EvalValue>> run(std::span<const Operand> inputs) {
+    if (inputs.size() != graph_.inputs().size()) {
+      return make_error(ErrorCode::kBadGraph, "graph '{}' has {} inputs, {} were given", graph_.name(), graph_.inputs().size(),
+                        inputs.size());
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) slot(*graph_.inputs()[i]).operand = inputs[i];
+    for (const Value& value : graph_.values()) {
+      if (!value.is_erased()) slot(value).uses_left = value.uses().size();
+    }
+    for (const Node& node : graph_.nodes()) SLUICE_TRY(run_node(node));
+    std::vector<EvalValue> outputs;
+    for (const Value* output : graph_.outputs()) {
+      SLUICE_ASSIGN(const Operand operand, find(*output));
+      outputs.push_back(value_of(operand));
+    }
+    return outputs;
+  }
+
+ private:
+  struct Slot {
+    Operand operand;
+    EvalValue value;
+    size_t uses_left = 0;
+    bool loaded = false;
+  };
+  Slot& slot(const Value& value) { return slots_[static_cast<size_t>(value.id())]; }
+
+  Operand parameter(SegmentId id) {
+    for (const Value* input : graph_.inputs()) {
+      if (input->segment() == id) return slot(*input).operand;
+    }
+    return {};
+  }
+
+  Result<Operand> find(const Value& value) {
+    Slot& found = slot(value);
+    if (value.is_constant() && !value.is_input() && !found.loaded) {
+      SLUICE_ASSIGN(found.operand, constants_.load(value.segment()));
+      found.loaded = true;
+    }
+    return found.operand;
+  }
+
+  Result<void> run_node(const Node& node) {
+    std::vector<Operand> operands(node.input_count());
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (node.input(i) != nullptr) {
+        SLUICE_ASSIGN(operands[i], find(*node.input(i)));
+      }
+    }
+    EvalCall call(node, operands, {}, options_);
+    SLUICE_TRY(run_kernel(call));
+    std::vector<EvalValue> outputs = call.take_outputs();
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      Slot& made = slot(node.output(i));
+      made.value = std::move(outputs[i]);
+      made.operand = Operand::of(made.value);
+      if (options_.observer) options_.observer(node.output(i), made.value);
+      if (!node.output(i).is_used()) made = {};
+    }
+    release_inputs(node);
+    return {};
+  }
+
+  void release_inputs(const Node& node) {
+    for (size_t i = 0; i < node.input_count(); ++i) {
+      const Value* value = node.input(i);
+      if (value == nullptr || --slot(*value).uses_left > 0) continue;
+      if (value->producer() != nullptr && !value->is_output()) slot(*value) = {};
+    }
+  }
+
+  const Graph& graph_;
+  const EvalOptions& options_;
+  Constants constants_;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace
+
+bool is_evaluable(Op op) { return find_kernel(op) != nullptr; }
+
+Result<void> run_kernel(EvalCall& call) {
+  const KernelRow* kernel = find_kernel(call.node.op());
+  if (kernel == nullptr) return make_error(ErrorCode::kNotEvaluable, "{}: the reference evaluator has no kernel", call.node.label());
+  SLUICE_TRY(call.start(kernel->carry));
+  SLUICE_TRY(kernel->run(call));
+  return call.finish();
+}
+
+Result<std::vector<EvalValue>> evaluate_body(const Graph& graph, std::span<const Operand> inputs, const EvalOptions& options) {
+  return GraphRun(graph, options).run(inputs);
+}
+
+Result<std::vector<EvalValue>> evaluate_node(const Node& node, std::span<const EvalValue* const> inputs) {
+  std::vector<Operand> operands;
+  for (const EvalValue* input : inputs) operands.push_back(input != nullptr ? Operand::of(*input) : Operand{});
+  const EvalOptions options;
+  EvalCall call(node, operands, {}, options);
+  SLUICE_TRY(run_kernel(call));
+  return call.take_outputs();
+}
+
+Result<void> evaluate_node_into(const Node& node, std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs) {
+  std::vector<Operand> operands;
+  for (const TensorView& input : inputs) operands.push_back({input, nullptr});
+  const EvalOptions options;
+  EvalCall call(node, operands, outputs, options);
+  return run_kernel(call);
+}
+
+Result<std::vector<EvalValue>> evaluate_graph(const Graph& graph, std::vector<EvalValue> inputs, const EvalOptions& options) {
+  std::vector<Operand> operands;
+  for (const EvalValue& input : inputs) operands.push_back(Operand::of(input));
+  return evaluate_body(graph, operands, options);
+}
+
+Result<Tensor> evaluate_segment(const Module& module, SegmentId segment) {
+  const EvalOptions options;
+  Constants constants(module, {}, options);
+  SLUICE_ASSIGN(const Operand operand, constants.load(segment));
+  EvalValue value = value_of(operand);
+  return *value.tensor;
+}
+
+}  // namespace sluice

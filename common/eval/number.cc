@@ -1,0 +1,356 @@
+#include "common/eval/number.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace sluice {
+namespace {
+
+// The layout of a float of at most 16 bits.
+struct FloatFormat {
+  int mantissa;
+  int bias;
+  double largest;
+  bool infinite;    // has infinities
+  uint32_t nan;     // canonical NaN without sign
+  bool signed_nan;  // NaN keeps a sign bit, and there is a negative zero
+  int bits;
+};
+
+constexpr FloatFormat kHalf{10, 15, 65504.0, true, 0x7e00, true, 16};
+constexpr FloatFormat kE4M3FN{3, 7, 448.0, false, 0x7f, true, 8};
+constexpr FloatFormat kE4M3FNUZ{3, 8, 240.0, false, 0x80, false, 8};
+constexpr FloatFormat kE5M2{2, 15, 57344.0, true, 0x7f, true, 8};
+constexpr FloatFormat kE5M2FNUZ{2, 16, 57344.0, false, 0x80, false, 8};
+constexpr FloatFormat kE2M1{1, 1, 6.0, false, 0x7, true, 4};
+
+const FloatFormat* small_float(DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return &kHalf;
+    case DType::kF8E4M3FN:
+      return &kE4M3FN;
+    case DType::kF8E4M3FNUZ:
+      return &kE4M3FNUZ;
+    case DType::kF8E5M2:
+      return &kE5M2;
+    case DType::kF8E5M2FNUZ:
+      return &kE5M2FNUZ;
+    case DType::kF4E2M1:
+      return &kE2M1;
+    default:
+      return nullptr;
+  }
+}
+
+// Exact powers of two by their exponent field.
+double power_of_two(int exponent) { return std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52); }
+
+double decode(const FloatFormat& format, uint32_t bits) {
+  const uint32_t sign_bit = 1u << (format.bits - 1);
+  const uint32_t magnitude = bits & (sign_bit - 1);
+  if (!format.signed_nan && bits == format.nan) return std::numeric_limits<double>::quiet_NaN();
+  const double sign = (bits & sign_bit) != 0 ? -1.0 : 1.0;
+  const int field = static_cast<int>(magnitude >> format.mantissa);
+  const double fraction = magnitude & ((1u << format.mantissa) - 1);
+  const double quantum = power_of_two(std::max(field, 1) - format.bias - format.mantissa);
+  const double hidden = field == 0 ? 0.0 : static_cast<double>(1u << format.mantissa);
+  const double value = (hidden + fraction) * quantum;
+  if (value > format.largest) {  // the codes above the largest value
+    const bool infinity = format.infinite && fraction == 0;
+    return sign * (infinity ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN());
+  }
+  return sign * value;
+}
+
+uint32_t encode(const FloatFormat& format, double value, bool saturate) {
+  const uint32_t sign = std::signbit(value) ? 1u << (format.bits - 1) : 0;
+  if (std::isnan(value)) return format.signed_nan && format.bits > 4 ? format.nan | sign : format.nan;
+  const double magnitude = std::abs(value);
+  int exponent = 0;
+  if (magnitude != 0 && !std::isinf(magnitude)) std::frexp(magnitude, &exponent);
+  const int field = std::max(exponent - 1 + format.bias, 1);
+  const double quantum = power_of_two(field - format.bias - format.mantissa);
+  const double rounded = std::isinf(magnitude) ? magnitude : std::nearbyint(magnitude / quantum) * quantum;
+  uint32_t code = 0;
+  if (rounded > format.largest) {
+    const bool clamp = format.bits < 16 && (saturate || format.bits == 4);
+    if (!clamp && !format.infinite) return format.signed_nan ? format.nan | sign : format.nan;
+    code = encode(format, format.largest, true) + (clamp ? 0 : 1);
+  } else {
+    const uint32_t steps = static_cast<uint32_t>(rounded / quantum);  // reaches 2^(mantissa + 1) when rounding up carries
+    code = steps < (1u << format.mantissa) ? steps : ((static_cast<uint32_t>(field) - 1) << format.mantissa) + steps;
+  }
+  if (code == 0 && !format.signed_nan) return 0;
+  return code | sign;
+}
+
+double decode_e8m0(uint8_t bits) {
+  return bits == 0xff ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, static_cast<int>(bits) - 127);
+}
+
+uint8_t encode_e8m0(double value, const Narrowing& narrowing) {
+  if (std::isnan(value) || (std::isinf(value) && !narrowing.saturate)) return 0xff;
+  const double magnitude = std::abs(value);
+  if (std::isinf(magnitude)) return 0xfe;
+  if (magnitude == 0) return 0;
+  int exponent = 0;
+  const double fraction = std::frexp(magnitude, &exponent);  // in [1/2, 1)
+  int code = exponent - 1 + 127;
+  if (narrowing.mode == Narrowing::Mode::kUp && fraction > 0.5) ++code;
+  if (narrowing.mode == Narrowing::Mode::kNearest && fraction >= 0.75) ++code;
+  if (code > 0xfe) return narrowing.saturate ? 0xfe : 0xff;
+  return static_cast<uint8_t>(std::max(code, 0));
+}
+
+// Truncation as x86 processors do it, defined for every value.
+int64_t truncated(double value) {
+  if (!(value >= -9223372036854775808.0 && value < 9223372036854775808.0)) return std::numeric_limits<int64_t>::min();
+  return static_cast<int64_t>(value);
+}
+
+int64_t double_to_int(DType dtype, double value) {
+  switch (dtype) {
+    case DType::kU64:
+      if (value >= 9223372036854775808.0 && value < 18446744073709551616.0) return static_cast<int64_t>(static_cast<uint64_t>(value));
+      return truncated(value);
+    case DType::kI32:
+      return value > -2147483649.0 && value < 2147483648.0 ? static_cast<int64_t>(value) : std::numeric_limits<int32_t>::min();
+    case DType::kBool:
+      return value != 0;
+    case DType::kI4:
+      return static_cast<int64_t>(std::clamp(std::nearbyint(value), -8.0, 7.0));
+    case DType::kU4:
+      return static_cast<int64_t>(std::clamp(std::nearbyint(value), 0.0, 15.0));
+    case DType::kI2:
+      return static_cast<int64_t>(std::clamp(std::nearbyint(value), -2.0, 1.0));
+    case DType::kU2:
+      return static_cast<int64_t>(std::clamp(std::nearbyint(value), 0.0, 3.0));
+    default:
+      return truncated(value);
+  }
+}
+
+uint32_t packed_at(const std::byte* data, int64_t index, int bits) {
+  const int64_t per_byte = 8 / bits;
+  const auto byte = static_cast<uint32_t>(data[index / per_byte]);
+  return (byte >> (index % per_byte * bits)) & ((1u << bits) - 1);
+}
+
+void store_packed(std::byte* data, int64_t index, int bits, uint32_t value) {
+  const int64_t per_byte = 8 / bits;
+  const int shift = static_cast<int>(index % per_byte) * bits;
+  const uint32_t mask = ((1u << bits) - 1) << shift;
+  std::byte& byte = data[index / per_byte];
+  const uint32_t kept = shift == 0 ? 0 : static_cast<uint32_t>(byte) & ~mask;
+  byte = static_cast<std::byte>(kept | ((value << shift) & mask));
+}
+
+template <typename T, typename U>
+void load_as(const std::byte* data, int64_t first, int64_t count, U* into) {
+  const T* from = reinterpret_cast<const T*>(data) + first;
+  for (int64_t i = 0; i < count; ++i) into[i] = static_cast<U>(from[i]);
+}
+
+template <typename T, typename U>
+void store_as(std::byte* data, int64_t first, int64_t count, const U* from) {
+  T* into = reinterpret_cast<T*>(data) + first;
+  for (int64_t i = 0; i < count; ++i) into[i] = static_cast<T>(from[i]);
+}
+
+template <typename U>
+void load_small_floats(DType dtype, const std::byte* data, int64_t first, int64_t count, U* into) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(data);
+  const auto* words = reinterpret_cast<const uint16_t*>(data);
+  const FloatFormat* format = small_float(dtype);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t at = first + i;
+    if (dtype == DType::kBF16) {
+      into[i] = static_cast<U>(bf16_to_float(words[at]));
+    } else if (dtype == DType::kF16) {
+      into[i] = static_cast<U>(half_to_float(words[at]));
+    } else if (dtype == DType::kF8E8M0) {
+      into[i] = static_cast<U>(decode_e8m0(bytes[at]));
+    } else {
+      into[i] = static_cast<U>(decode(*format, format->bits == 4 ? packed_at(data, at, 4) : bytes[at]));
+    }
+  }
+}
+
+template <typename U>
+void store_small_floats(DType dtype, std::byte* data, int64_t first, int64_t count, const U* from, const Narrowing& narrowing) {
+  auto* bytes = reinterpret_cast<uint8_t*>(data);
+  auto* words = reinterpret_cast<uint16_t*>(data);
+  const FloatFormat* format = small_float(dtype);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t at = first + i;
+    const U value = from[i];
+    if (dtype == DType::kBF16) {
+      words[at] = float_to_bf16(static_cast<float>(value));
+    } else if (dtype == DType::kF16) {
+      words[at] = sizeof(U) == 4 ? float_to_half(static_cast<float>(value)) : static_cast<uint16_t>(encode(kHalf, value, false));
+    } else if (dtype == DType::kF8E8M0) {
+      bytes[at] = encode_e8m0(value, narrowing);
+    } else if (format->bits == 4) {
+      store_packed(data, at, 4, encode(*format, value, true));
+    } else {
+      bytes[at] = static_cast<uint8_t>(encode(*format, value, narrowing.saturate));
+    }
+  }
+}
+
+template <typename U>
+bool load_native(DType dtype, const std::byte* data, int64_t first, int64_t count, U* into) {
+  switch (dtype) {
+    case DType::kF32:
+      return load_as<float>(data, first, count, into), true;
+    case DType::kF64:
+      return load_as<double>(data, first, count, into), true;
+    case DType::kBool:
+    case DType::kU8:
+      return load_as<uint8_t>(data, first, count, into), true;
+    case DType::kI8:
+      return load_as<int8_t>(data, first, count, into), true;
+    case DType::kU16:
+      return load_as<uint16_t>(data, first, count, into), true;
+    case DType::kI16:
+      return load_as<int16_t>(data, first, count, into), true;
+    case DType::kU32:
+      return load_as<uint32_t>(data, first, count, into), true;
+    case DType::kI32:
+      return load_as<int32_t>(data, first, count, into), true;
+    case DType::kU64:
+      return load_as<uint64_t>(data, first, count, into), true;
+    case DType::kI64:
+      return load_as<int64_t>(data, first, count, into), true;
+    default:
+      return false;
+  }
+}
+
+template <typename U>
+void load_packed_ints(DType dtype, const std::byte* data, int64_t first, int64_t count, U* into) {
+  const int bits = dtype_bits(dtype);
+  const int top = 1 << (bits - 1);
+  for (int64_t i = 0; i < count; ++i) {
+    const int raw = static_cast<int>(packed_at(data, first + i, bits));
+    into[i] = static_cast<U>(dtype_is_signed(dtype) && raw >= top ? raw - 2 * top : raw);
+  }
+}
+
+template <typename U>
+void load_any(DType dtype, const std::byte* data, int64_t first, int64_t count, U* into) {
+  if (load_native(dtype, data, first, count, into)) return;
+  if (dtype_is_float(dtype)) {
+    load_small_floats(dtype, data, first, count, into);
+  } else {
+    load_packed_ints(dtype, data, first, count, into);
+  }
+}
+
+template <typename U>
+void store_any_float(DType dtype, std::byte* data, int64_t first, int64_t count, const U* from, const Narrowing& narrowing) {
+  if (dtype == DType::kF32) return store_as<float>(data, first, count, from);
+  if (dtype == DType::kF64) return store_as<double>(data, first, count, from);
+  if (dtype_is_float(dtype)) return store_small_floats(dtype, data, first, count, from, narrowing);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t value = double_to_int(dtype, from[i]);
+    store_ints(dtype, data, first + i, 1, &value);
+  }
+}
+
+}  // namespace
+
+uint16_t float_to_bf16(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<uint16_t>((bits >> 16) | 0x40);
+  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+float half_to_float(uint16_t half) {
+  const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
+  const uint32_t magnitude = half & 0x7fff;
+  if (magnitude >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000 | (magnitude << 13));
+  if (magnitude >= 0x0400) return std::bit_cast<float>(sign | ((magnitude << 13) + 0x38000000));
+  const float value = static_cast<float>(magnitude) * 0x1p-24f;  // a denormal half is an exact float
+  return sign != 0 ? -value : value;
+}
+
+uint16_t float_to_half(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t sign = (bits >> 16) & 0x8000;
+  const uint32_t magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00);
+  if (magnitude >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);  // 65520 and above round to infinity
+  if (magnitude >= 0x38800000) {
+    const uint32_t rounded = magnitude + 0xfff + ((magnitude >> 13) & 1);
+    return static_cast<uint16_t>(sign | ((rounded - 0x38000000) >> 13));
+  }
+  const float scaled = std::bit_cast<float>(magnitude) * 0x1p24f;
+  return static_cast<uint16_t>(sign | static_cast<uint32_t>(std::nearbyint(scaled)));
+}
+
+void load_doubles(DType dtype, const std::byte* data, int64_t first, int64_t count, double* into) {
+  load_any(dtype, data, first, count, into);
+}
+
+void load_floats(DType dtype, const std::byte* data, int64_t first, int64_t count, float* into) {
+  load_any(dtype, data, first, count, into);
+}
+
+void load_ints(DType dtype, const std::byte* data, int64_t first, int64_t count, int64_t* into) {
+  load_any(dtype, data, first, count, into);
+}
+
+void store_doubles(DType dtype, std::byte* data, int64_t first, int64_t count, const double* from, const Narrowing& narrowing) {
+  store_any_float(dtype, data, first, count, from, narrowing);
+}
+
+void store_floats(DType dtype, std::byte* data, int64_t first, int64_t count, const float* from, const Narrowing& narrowing) {
+  store_any_float(dtype, data, first, count, from, narrowing);
+}
+
+void store_ints(DType dtype, std::byte* data, int64_t first, int64_t count, const int64_t* from) {
+  if (dtype == DType::kBool) {
+    for (int64_t i = 0; i < count; ++i) reinterpret_cast<uint8_t*>(data)[first + i] = from[i] != 0;
+    return;
+  }
+  switch (dtype_bits(dtype)) {
+    case 8:
+      return store_as<uint8_t>(data, first, count, from);
+    case 16:
+      return store_as<uint16_t>(data, first, count, from);
+    case 32:
+      return store_as<uint32_t>(data, first, count, from);
+    case 64:
+      return store_as<uint64_t>(data, first, count, from);
+    default:
+      for (int64_t i = 0; i < count; ++i) store_packed(data, first + i, dtype_bits(dtype), static_cast<uint32_t>(from[i]));
+  }
+}
+
+void convert(DType from, const std::byte* source, DType to, std::byte* target, int64_t count, const Narrowing& narrowing) {
+  constexpr int64_t kChunk = 1024;
+  std::array<float, kChunk> floats;
+  std::array<double, kChunk> doubles;
+  std::array<int64_t, kChunk> ints;
+  const bool integers = !dtype_is_float(from) && !dtype_is_float(to);
+  const bool singles = dtype_is_float(from) && from != DType::kF64 && to != DType::kF64;
+  for (int64_t first = 0; first < count; first += kChunk) {
+    const int64_t n = std::min(kChunk, count - first);
+    if (integers) {
+      load_ints(from, source, first, n, ints.data());
+      store_ints(to, target, first, n, ints.data());
+    } else if (singles || (to == DType::kF32 && from != DType::kF64)) {
+      load_floats(from, source, first, n, floats.data());
+      store_floats(to, target, first, n, floats.data(), narrowing);
+    } else {
+      load_doubles(from, source, first, n, doubles.data());
+      store_doubles(to, target, first, n, doubles.data(), narrowing);
+    }
+  }
+}
+
+}  // namespace sluice

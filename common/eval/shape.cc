@@ -1,0 +1,162 @@
+// Ops about shapes: what they give is their input's elements under another shape, or the shape itself.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "common/eval/axes.h"
+#include "common/eval/broadcast.h"
+#include "common/eval/dispatch.h"
+#include "common/eval/kernels.h"
+#include "common/eval/number.h"
+
+namespace sluice {
+namespace {
+
+Result<void> write_ints(EvalCall& call, std::vector<int64_t> dims, const std::vector<int64_t>& values) {
+  SLUICE_ASSIGN(const Output y, call.output(0, DType::kI64, std::move(dims)));
+  if (!values.empty()) std::memcpy(y.data, values.data(), values.size() * sizeof(int64_t));
+  return {};
+}
+
+// Axes as indices in [0, rank), sorted, each once.
+Result<std::vector<int64_t>> sorted_axes(const EvalCall& call, std::vector<int64_t> axes, int64_t rank) {
+  for (int64_t& axis : axes) {
+    SLUICE_ASSIGN(axis, call.axis(axis, rank));
+  }
+  std::ranges::sort(axes);
+  if (std::ranges::adjacent_find(axes) != axes.end()) return call.bad_value("an axis is named twice");
+  return axes;
+}
+
+}  // namespace
+
+Result<void> eval_shape(EvalCall& call) {
+  const Input& x = call.input(0);
+  const auto clamped = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + x.rank() : at, 0, x.rank()); };
+  const int64_t start = clamped(call.node.int_attribute("start", 0));
+  const int64_t end = clamped(call.node.int_attribute("end", x.rank()));
+  std::vector<int64_t> dims;
+  if (end > start) dims.assign(x.dims.begin() + start, x.dims.begin() + end);
+  return write_ints(call, {static_cast<int64_t>(dims.size())}, dims);
+}
+
+Result<void> eval_size(EvalCall& call) { return write_ints(call, {}, {call.input(0).count}); }
+
+Result<void> eval_reshape(EvalCall& call) {
+  const Input& x = call.input(0);
+  const bool allow_zero = call.node.int_attribute("allowzero", 0) != 0;
+  std::vector<int64_t> dims = call.ints(1);
+  int64_t known = 1;
+  int64_t open = -1;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] == 0 && !allow_zero) {
+      if (static_cast<int64_t>(i) >= x.rank())
+        return call.bad_shape("dim {} of the shape copies from the input {}, which has no such dim", i, dims_text(x.dims));
+      dims[i] = x.dims[i];
+    }
+    if (dims[i] == -1 && open < 0) {
+      open = static_cast<int64_t>(i);
+    } else if (dims[i] < 0) {
+      return call.bad_value("the shape {} has a negative dim", dims_text(dims));
+    } else {
+      known *= dims[i];
+    }
+  }
+  if (open >= 0) {
+    if (known == 0 || x.count % known != 0) return call.bad_shape("{} elements do not fit the shape {}", x.count, dims_text(dims));
+    dims[static_cast<size_t>(open)] = x.count / known;
+  }
+  return call.copy_input(0, 0, dims);
+}
+
+Result<void> eval_flatten(EvalCall& call) {
+  const Input& x = call.input(0);
+  int64_t axis = call.node.int_attribute("axis", 1);
+  if (axis < -x.rank() || axis > x.rank()) return call.bad_value("axis {} lies outside a tensor of rank {}", axis, x.rank());
+  if (axis < 0) axis += x.rank();
+  return call.copy_input(0, 0, {product(x.dims.first(static_cast<size_t>(axis))), product(x.dims.subspan(static_cast<size_t>(axis)))});
+}
+
+Result<void> eval_squeeze(EvalCall& call) {
+  const Input& x = call.input(0);
+  SLUICE_ASSIGN(const auto axes, sorted_axes(call, call.ints(1), x.rank()));
+  std::vector<int64_t> dims;
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    const int64_t dim = x.dims[static_cast<size_t>(i)];
+    const bool named = std::ranges::binary_search(axes, i);
+    if (named && dim != 1) return call.bad_shape("axis {} of {} is not 1", i, dims_text(x.dims));
+    if (!named && (call.has(1) || dim != 1)) dims.push_back(dim);
+  }
+  return call.copy_input(0, 0, dims);
+}
+
+Result<void> eval_unsqueeze(EvalCall& call) {
+  const Input& x = call.input(0);
+  std::vector<int64_t> axes = call.ints(1);
+  const int64_t rank = x.rank() + static_cast<int64_t>(axes.size());
+  SLUICE_ASSIGN(axes, sorted_axes(call, std::move(axes), rank));
+  std::vector<int64_t> dims = to_vector(x.dims);
+  for (const int64_t axis : axes) dims.insert(dims.begin() + axis, 1);
+  return call.copy_input(0, 0, dims);
+}
+
+Result<void> eval_constant_of_shape(EvalCall& call) {
+  const std::vector<int64_t> dims = call.ints(0);
+  const AttributeValue* attribute = call.node.find_attribute("value");
+  Tensor value = make_tensor(DType::kF32, {1});
+  if (attribute != nullptr && std::holds_alternative<SegmentRef>(*attribute)) {
+    SLUICE_ASSIGN(value, evaluate_segment(call.node.graph().module(), std::get<SegmentRef>(*attribute).id));
+  }
+  if (element_count(value.dims) != 1) return call.bad_value("the value has {} elements, expected 1", *element_count(value.dims));
+  SLUICE_ASSIGN(const Output y, call.output(0, value.dtype, dims));
+  const size_t bytes = dtype_bytes(y.dtype, static_cast<uint64_t>(y.count));
+  if (dtype_bits(y.dtype) >= 8) {
+    for (size_t at = 0; at < bytes; at += value.bytes.size()) std::memcpy(y.data + at, value.bytes.data(), value.bytes.size());
+    return {};
+  }
+  if (y.dtype == DType::kString) return call.unsupported(y.dtype);
+  double element = 0;
+  load_doubles(value.dtype, value.bytes.data(), 0, 1, &element);
+  for (int64_t i = 0; i < y.count; ++i) store_doubles(y.dtype, y.data, i, 1, &element);
+  return {};
+}
+
+Result<void> eval_range(EvalCall& call) {
+  const Input& start = call.input(0);
+  for (size_t i = 0; i < 3; ++i) {
+    if (call.input(i).count != 1 || call.input(i).dtype != start.dtype)
+      return call.bad_value("input {} is not a scalar of the same type", i);
+  }
+  const double step = call.number(2, 1);
+  if (step == 0) return call.bad_value("the step is zero");
+  const double steps = std::ceil((call.number(1, 0) - call.number(0, 0)) / step);
+  if (!(steps < 1e12)) return call.bad_value("the range has no end");
+  SLUICE_ASSIGN(const Output y, call.output_like(0, 0, {std::max<int64_t>(0, static_cast<int64_t>(steps))}));
+  return visit_number(call, start.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
+    const T first = start.as<T>()[0];
+    const T delta = call.input(2).as<T>()[0];
+    for (int64_t i = 0; i < y.count; ++i) {
+      if constexpr (std::is_floating_point_v<T>) {
+        y.as<T>()[i] = first + static_cast<T>(i) * delta;
+      } else {
+        y.as<T>()[i] = static_cast<T>(static_cast<uint64_t>(first) + static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
+      }
+    }
+    return {};
+  });
+}
+
+Result<void> eval_eye_like(EvalCall& call) {
+  const Input& x = call.input(0);
+  if (x.rank() != 2) return call.bad_shape("the input has rank {}, expected 2", x.rank());
+  const auto dtype = static_cast<DType>(call.node.int_attribute("dtype", static_cast<int64_t>(x.logical)));
+  const int64_t shift = call.node.int_attribute("k", 0);
+  SLUICE_ASSIGN(const Output y, call.output(0, dtype, to_vector(x.dims)));
+  for (int64_t i = 0; i < y.count; ++i) {
+    const double one = i % y.dims[1] - i / y.dims[1] == shift ? 1 : 0;
+    store_doubles(y.dtype, y.data, i, 1, &one);
+  }
+  return {};
+}
+
+}  // namespace sluice

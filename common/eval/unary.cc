@@ -1,0 +1,246 @@
+// Elementwise ops of one input.
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "common/eval/dispatch.h"
+#include "common/eval/kernels.h"
+#include "common/eval/math64.h"
+
+namespace sluice {
+namespace {
+
+template <typename T, typename R, typename F>
+void map(const Input& x, const Output& y, F f) {
+  const T* __restrict from = x.as<T>();
+  R* __restrict to = y.as<R>();
+  for (int64_t i = 0; i < x.count; ++i) to[i] = f(from[i]);
+}
+
+std::vector<int64_t> dims_of(const Input& x) { return {x.dims.begin(), x.dims.end()}; }
+
+template <typename F>
+Result<void> map_floats(EvalCall& call, F f) {
+  const Input& x = call.input(0);
+  SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims_of(x)));
+  return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
+    map<T, T>(x, y, f);
+    return {};
+  });
+}
+
+template <typename F>
+Result<void> map_numbers(EvalCall& call, F f) {
+  const Input& x = call.input(0);
+  SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims_of(x)));
+  return visit_number(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
+    map<T, T>(x, y, f);
+    return {};
+  });
+}
+
+template <typename F>
+Result<void> map_floats_to_bool(EvalCall& call, F f) {
+  const Input& x = call.input(0);
+  SLUICE_ASSIGN(const Output y, call.output(0, DType::kBool, dims_of(x)));
+  return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
+    map<T, uint8_t>(x, y, f);
+    return {};
+  });
+}
+
+template <typename T>
+T sigmoid(T x) {
+  return T(1) / (T(1) + math::exp(-x));
+}
+
+template <typename T>
+T softplus(T x) {
+  return x > 0 ? x + math::log1p(math::exp(-x)) : math::log1p(math::exp(x));
+}
+
+}  // namespace
+
+Result<void> eval_abs(EvalCall& call) {
+  return map_numbers(call, []<typename T>(T x) -> T {
+    if constexpr (std::is_floating_point_v<T>) return std::abs(x);
+    return x < 0 ? static_cast<T>(uint64_t{0} - static_cast<uint64_t>(x)) : x;
+  });
+}
+Result<void> eval_neg(EvalCall& call) {
+  return map_numbers(call, []<typename T>(T x) -> T {
+    if constexpr (std::is_floating_point_v<T>) return -x;
+    return static_cast<T>(uint64_t{0} - static_cast<uint64_t>(x));
+  });
+}
+Result<void> eval_sign(EvalCall& call) {
+  return map_numbers(call, []<typename T>(T x) -> T { return x > 0 ? T(1) : x < 0 ? static_cast<T>(-1) : x; });
+}
+Result<void> eval_relu(EvalCall& call) {
+  return map_numbers(call, []<typename T>(T x) -> T { return x < 0 ? T(0) : x; });  // NaN stays
+}
+Result<void> eval_sqrt(EvalCall& call) {
+  return map_floats(call, [](auto x) { return std::sqrt(x); });
+}
+Result<void> eval_reciprocal(EvalCall& call) {
+  return map_floats(call, []<typename T>(T x) { return T(1) / x; });
+}
+Result<void> eval_floor(EvalCall& call) {
+  return map_floats(call, [](auto x) { return std::floor(x); });
+}
+Result<void> eval_ceil(EvalCall& call) {
+  return map_floats(call, [](auto x) { return std::ceil(x); });
+}
+Result<void> eval_round(EvalCall& call) {
+  return map_floats(call, [](auto x) { return std::nearbyint(x); });  // half to even
+}
+
+#define SLUICE_FLOAT_FUNCTION(name)                                \
+  Result<void> eval_##name(EvalCall& call) {                       \
+    return map_floats(call, [](auto x) { return math::name(x); }); \
+  }
+SLUICE_FLOAT_FUNCTION(exp)
+SLUICE_FLOAT_FUNCTION(log)
+SLUICE_FLOAT_FUNCTION(erf)
+SLUICE_FLOAT_FUNCTION(sin)
+SLUICE_FLOAT_FUNCTION(cos)
+SLUICE_FLOAT_FUNCTION(tan)
+SLUICE_FLOAT_FUNCTION(asin)
+SLUICE_FLOAT_FUNCTION(acos)
+SLUICE_FLOAT_FUNCTION(atan)
+SLUICE_FLOAT_FUNCTION(sinh)
+SLUICE_FLOAT_FUNCTION(cosh)
+SLUICE_FLOAT_FUNCTION(tanh)
+SLUICE_FLOAT_FUNCTION(asinh)
+SLUICE_FLOAT_FUNCTION(acosh)
+SLUICE_FLOAT_FUNCTION(atanh)
+#undef SLUICE_FLOAT_FUNCTION
+
+Result<void> eval_sigmoid(EvalCall& call) {
+  return map_floats(call, [](auto x) { return sigmoid(x); });
+}
+Result<void> eval_softplus(EvalCall& call) {
+  return map_floats(call, [](auto x) { return softplus(x); });
+}
+Result<void> eval_softsign(EvalCall& call) {
+  return map_floats(call, []<typename T>(T x) { return x / (T(1) + std::abs(x)); });
+}
+Result<void> eval_mish(EvalCall& call) {
+  return map_floats(call, [](auto x) { return x * math::tanh(softplus(x)); });
+}
+Result<void> eval_swish(EvalCall& call) {
+  const float alpha = call.node.float_attribute("alpha", 1.0f);
+  return map_floats(call, [alpha]<typename T>(T x) { return x * sigmoid(T(alpha) * x); });
+}
+Result<void> eval_hard_sigmoid(EvalCall& call) {
+  const float alpha = call.node.float_attribute("alpha", 0.2f);
+  const float beta = call.node.float_attribute("beta", 0.5f);
+  return map_floats(call, [=]<typename T>(T x) {
+    const T y = T(alpha) * x + T(beta);
+    return y < 0 ? T(0) : y > 1 ? T(1) : y;
+  });
+}
+Result<void> eval_hard_swish(EvalCall& call) {
+  return map_floats(call, []<typename T>(T x) {
+    const T y = x / T(6) + T(0.5);
+    return x * (y < 0 ? T(0) : y > 1 ? T(1) : y);
+  });
+}
+Result<void> eval_elu(EvalCall& call) {
+  const float alpha = call.node.float_attribute("alpha", 1.0f);
+  return map_floats(call, [alpha]<typename T>(T x) { return x < 0 ? T(alpha) * (math::exp(x) - T(1)) : x; });
+}
+Result<void> eval_selu(EvalCall& call) {
+  const float alpha = call.node.float_attribute("alpha", 1.67326319217681884765625f);
+  const float gamma = call.node.float_attribute("gamma", 1.05070102214813232421875f);
+  return map_floats(call, [=]<typename T>(T x) { return T(gamma) * (x > 0 ? x : T(alpha) * math::exp(x) - T(alpha)); });
+}
+Result<void> eval_celu(EvalCall& call) {
+  const float alpha = call.node.float_attribute("alpha", 1.0f);
+  return map_floats(call, [alpha]<typename T>(T x) { return x < 0 ? T(alpha) * math::expm1(x / T(alpha)) : x; });
+}
+Result<void> eval_leaky_relu(EvalCall& call) {
+  const float alpha = call.node.float_attribute("alpha", 0.01f);
+  return map_floats(call, [alpha]<typename T>(T x) { return x < 0 ? T(alpha) * x : x; });
+}
+Result<void> eval_thresholded_relu(EvalCall& call) {
+  const float alpha = call.node.float_attribute("alpha", 1.0f);
+  return map_floats(call, [alpha]<typename T>(T x) { return x <= T(alpha) ? T(0) : x; });
+}
+Result<void> eval_shrink(EvalCall& call) {
+  const float bias = call.node.float_attribute("bias", 0.0f);
+  const float lambda = call.node.float_attribute("lambd", 0.5f);
+  return map_numbers(call, [=]<typename T>(T x) -> T {
+    const auto wide = static_cast<double>(x);
+    if (wide < -lambda) return static_cast<T>(wide + bias);
+    return wide > lambda ? static_cast<T>(wide - bias) : T(0);
+  });
+}
+Result<void> eval_gelu(EvalCall& call) {
+  if (call.node.string_attribute("approximate", "none") == "tanh") {
+    return map_floats(
+        call, []<typename T>(T x) { return T(0.5) * x * (T(1) + math::tanh(T(0.7978845608028654) * (x + T(0.044715) * x * x * x))); });
+  }
+  return map_floats(call, []<typename T>(T x) { return T(0.5) * x * (T(1) + math::erf(x * T(0.7071067811865476))); });
+}
+
+Result<void> eval_not(EvalCall& call) {
+  const Input& x = call.input(0);
+  SLUICE_ASSIGN(const Output y, call.output(0, DType::kBool, dims_of(x)));
+  map<uint8_t, uint8_t>(x, y, [](uint8_t v) { return static_cast<uint8_t>(v == 0); });
+  return {};
+}
+Result<void> eval_bitwise_not(EvalCall& call) {
+  const Input& x = call.input(0);
+  SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims_of(x)));
+  return visit_integer(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
+    map<T, T>(x, y, [](T v) { return static_cast<T>(~v); });
+    return {};
+  });
+}
+Result<void> eval_is_nan(EvalCall& call) {
+  return map_floats_to_bool(call, [](auto x) { return static_cast<uint8_t>(x != x); });
+}
+Result<void> eval_is_inf(EvalCall& call) {
+  const bool positive = call.node.int_attribute("detect_positive", 1) != 0;
+  const bool negative = call.node.int_attribute("detect_negative", 1) != 0;
+  return map_floats_to_bool(call, [=](auto x) { return static_cast<uint8_t>(std::isinf(x) && (x > 0 ? positive : negative)); });
+}
+
+Result<void> eval_clip(EvalCall& call) {
+  const Input& x = call.input(0);
+  SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims_of(x)));
+  return visit_number(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
+    T low = std::numeric_limits<T>::lowest();
+    T high = std::numeric_limits<T>::max();
+    if constexpr (std::is_floating_point_v<T>) {
+      high = std::numeric_limits<T>::infinity();
+      low = -high;
+    }
+    if (call.input(1).count > 0 && call.input(1).dtype == x.dtype) low = call.input(1).as<T>()[0];
+    if (call.input(2).count > 0 && call.input(2).dtype == x.dtype) high = call.input(2).as<T>()[0];
+    map<T, T>(x, y, [low, high](T v) {
+      const T raised = v < low ? low : v;  // NaN stays
+      return raised > high ? high : raised;
+    });
+    return {};
+  });
+}
+
+Result<void> eval_identity(EvalCall& call) {
+  call.set_value(0, value_of(call.operands[0]));
+  return {};
+}
+
+Result<void> eval_dropout(EvalCall& call) {
+  const bool training = call.integer(2, 0) != 0;
+  if (training && call.number(1, 0.5) != 0) return call.unsupported(std::string("random dropout"));
+  const Input& x = call.input(0);
+  SLUICE_TRY(call.copy_input(0, 0, dims_of(x)));
+  if (!call.wants(1)) return {};
+  SLUICE_ASSIGN(const Output mask, call.output(1, DType::kBool, dims_of(x)));
+  if (mask.count > 0) std::memset(mask.data, 1, static_cast<size_t>(mask.count));
+  return {};
+}
+
+}  // namespace sluice

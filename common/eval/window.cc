@@ -1,0 +1,104 @@
+#include "common/eval/window.h"
+
+#include <algorithm>
+
+namespace sluice {
+namespace {
+
+Result<std::vector<int64_t>> spatial_ints(const EvalCall& call, std::string_view name, size_t count, int64_t fallback) {
+  std::vector<int64_t> values = call.node.ints_attribute(name);
+  if (values.empty()) values.assign(count, fallback);
+  if (values.size() != count) return call.bad_value("{} has {} numbers, expected {}", name, values.size(), count);
+  return values;
+}
+
+// SAME_UPPER, SAME_LOWER: as many outputs as strides fit in, the padding shared out.
+void pad_to_same(Window& window, size_t axis, bool upper) {
+  const int64_t reach = (window.kernel[axis] - 1) * window.dilations[axis] + 1;
+  const int64_t outputs = (window.in[axis] + window.strides[axis] - 1) / window.strides[axis];
+  const int64_t total = std::max<int64_t>((outputs - 1) * window.strides[axis] + reach - window.in[axis], 0);
+  window.begin[axis] = upper ? total / 2 : total - total / 2;
+  window.end[axis] = total - window.begin[axis];
+}
+
+int64_t outputs_along(const Window& window, size_t axis, bool ceil) {
+  const int64_t reach = (window.kernel[axis] - 1) * window.dilations[axis] + 1;
+  const int64_t room = window.in[axis] + window.begin[axis] + window.end[axis] - reach;
+  if (room < 0) return 0;
+  const int64_t stride = window.strides[axis];
+  int64_t outputs = (ceil ? room + stride - 1 : room) / stride + 1;
+  if (ceil && (outputs - 1) * stride >= window.in[axis] + window.begin[axis]) --outputs;  // no window starts in the padding after
+  return outputs;
+}
+
+// Start of the window along each axis.
+std::vector<int64_t> window_start(const Window& window, int64_t position) {
+  std::vector<int64_t> start(window.rank());
+  for (size_t axis = window.rank(); axis-- > 0; position /= window.out[axis]) {
+    start[axis] = position % window.out[axis] * window.strides[axis] - window.begin[axis];
+  }
+  return start;
+}
+
+}  // namespace
+
+int64_t Window::product(const std::vector<int64_t>& dims) {
+  int64_t size = 1;
+  for (const int64_t dim : dims) size *= dim;
+  return size;
+}
+
+Result<Window> make_window(const EvalCall& call, std::span<const int64_t> in, std::vector<int64_t> kernel) {
+  Window window;
+  const size_t rank = in.size();
+  window.in.assign(in.begin(), in.end());
+  window.kernel = std::move(kernel);
+  if (window.kernel.size() != rank) return call.bad_shape("the kernel has {} axes, the input {}", window.kernel.size(), rank);
+  SLUICE_ASSIGN(window.strides, spatial_ints(call, "strides", rank, 1));
+  SLUICE_ASSIGN(window.dilations, spatial_ints(call, "dilations", rank, 1));
+  SLUICE_ASSIGN(const auto pads, spatial_ints(call, "pads", 2 * rank, 0));
+  window.begin.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(rank));
+  window.end.assign(pads.begin() + static_cast<std::ptrdiff_t>(rank), pads.end());
+  const std::string auto_pad = call.node.string_attribute("auto_pad", "NOTSET");
+  const bool ceil = call.node.int_attribute("ceil_mode", 0) != 0;
+  for (size_t axis = 0; axis < rank; ++axis) {
+    if (window.strides[axis] < 1 || window.dilations[axis] < 1 || window.kernel[axis] < 0)
+      return call.bad_value("a stride, dilation or kernel extent is not positive");
+    if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") pad_to_same(window, axis, auto_pad == "SAME_UPPER");
+    if (auto_pad == "VALID") window.begin[axis] = window.end[axis] = 0;
+    window.out.push_back(outputs_along(window, axis, ceil));
+  }
+  return window;
+}
+
+void window_taps(const Window& window, int64_t position, int64_t* taps) {
+  const std::vector<int64_t> start = window_start(window, position);
+  std::vector<int64_t> tap(window.rank(), 0);
+  const int64_t count = window.taps();
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t index = 0;
+    bool inside = true;
+    for (size_t axis = 0; axis < window.rank(); ++axis) {
+      const int64_t at = start[axis] + tap[axis] * window.dilations[axis];
+      inside = inside && at >= 0 && at < window.in[axis];
+      index = index * window.in[axis] + at;
+    }
+    taps[i] = inside ? index : -1;
+    for (size_t axis = window.rank(); axis-- > 0;) {
+      if (++tap[axis] < window.kernel[axis]) break;
+      tap[axis] = 0;
+    }
+  }
+}
+
+int64_t taps_inside_padding(const Window& window, int64_t position) {
+  const std::vector<int64_t> start = window_start(window, position);
+  int64_t count = 1;
+  for (size_t axis = 0; axis < window.rank(); ++axis) {
+    const int64_t room = window.in[axis] + window.end[axis] - start[axis];
+    count *= std::clamp<int64_t>((room + window.dilations[axis] - 1) / window.dilations[axis], 0, window.kernel[axis]);
+  }
+  return count;
+}
+
+}  // namespace sluice
