@@ -1,0 +1,153 @@
+#include "common/text/lexer.h"
+
+#include <algorithm>
+
+#include "common/text/names.h"
+
+namespace sluice::text {
+namespace {
+
+constexpr size_t kDigestDigits = 64;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+int hex_value(char c) {
+  if (is_digit(c)) return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+}  // namespace
+
+Error Lexer::error_at(size_t offset, const std::string& message) const {
+  const std::string_view before = text_.substr(0, std::min(offset, text_.size()));
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const size_t line_start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
+  return make_error(ErrorCode::kBadText, "{}:{}:{}: {}", name_, line, before.size() - line_start + 1, message);
+}
+
+Result<void> Lexer::jump(size_t offset) {
+  position_ = offset;
+  return advance();
+}
+
+// "#" starts a comment unless a digit follows.
+void Lexer::skip_space() {
+  while (position_ < text_.size()) {
+    const char c = text_[position_];
+    if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
+      ++position_;
+    } else if (c == '#' && !is_digit(peek(1))) {
+      position_ = std::min(text_.find('\n', position_), text_.size());
+    } else {
+      return;
+    }
+  }
+}
+
+Result<void> Lexer::advance() {
+  skip_space();
+  token_ = Token{};
+  token_.offset = position_;
+  if (position_ >= text_.size()) return {};
+  switch (const char c = peek()) {
+    case '"':
+      token_.kind = TokenKind::kString;
+      return lex_string();
+    case '%':
+      return lex_sigil(TokenKind::kValue);
+    case '@':
+      return lex_sigil(TokenKind::kGraph);
+    case '$':
+      return lex_digits(TokenKind::kConstant);
+    case '#':
+      return lex_digits(TokenKind::kNode);
+    default:
+      if (is_digit(c) || (c == '-' && (is_digit(peek(1)) || text_.substr(position_ + 1).starts_with("inf")))) {
+        lex_number();
+        return {};
+      }
+      return lex_word_or_mark();
+  }
+}
+
+Result<void> Lexer::lex_string() {
+  for (++position_; position_ < text_.size(); ++position_) {
+    const char c = text_[position_];
+    if (c == '"') {
+      ++position_;
+      return {};
+    }
+    if (c == '\n') break;
+    if (c != '\\') {
+      token_.text += c;
+      continue;
+    }
+    const char escape = peek(1);
+    if (escape == 'x' && hex_value(peek(2)) >= 0 && hex_value(peek(3)) >= 0) {
+      token_.text += static_cast<char>(hex_value(peek(2)) * 16 + hex_value(peek(3)));
+      position_ += 3;
+      continue;
+    }
+    static constexpr std::string_view kEscapes = "nt\"\\", kMeanings = "\n\t\"\\";
+    const size_t which = kEscapes.find(escape);
+    if (which == std::string_view::npos || escape == '\0') return error_at(position_, "unknown escape; there are \\n \\t \\\" \\\\ \\xHH");
+    token_.text += kMeanings[which];
+    ++position_;
+  }
+  return error("the text has no closing quote");
+}
+
+Result<void> Lexer::lex_sigil(TokenKind kind) {
+  token_.kind = kind;
+  ++position_;
+  if (peek() == '"') return lex_string();
+  const size_t length = bare_name_length(text_.substr(position_));
+  if (length == 0) return error("a name must follow");
+  token_.text = text_.substr(position_, length);
+  token_.is_numbered = is_number_name(token_.text);
+  position_ += length;
+  return {};
+}
+
+Result<void> Lexer::lex_digits(TokenKind kind) {
+  token_.kind = kind;
+  for (++position_; is_digit(peek()); ++position_) token_.text += peek();
+  if (token_.text.empty()) return error("a number must follow");
+  return {};
+}
+
+void Lexer::lex_number() {
+  token_.kind = TokenKind::kNumber;
+  const size_t start = position_;
+  if (peek() == '-') ++position_;
+  const auto is_part = [&](char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.'; };
+  while (is_part(peek()) || ((peek() == '-' || peek() == '+') && (text_[position_ - 1] == 'e' || text_[position_ - 1] == 'E'))) ++position_;
+  token_.text = text_.substr(start, position_ - start);
+}
+
+Result<void> Lexer::lex_word_or_mark() {
+  const std::string_view rest = text_.substr(position_);
+  const size_t length = word_length(rest);
+  if (length == 6 && rest.starts_with("sha256:")) {
+    token_.kind = TokenKind::kDigest;
+    position_ += 7;
+    while (hex_value(peek()) >= 0) token_.text += text_[position_++];
+    if (token_.text.size() != kDigestDigits) return error("a SHA-256 has 64 hex digits");
+    return {};
+  }
+  if (length > 0 && rest.substr(0, length) != "_") {
+    token_.kind = TokenKind::kWord;
+    token_.text = rest.substr(0, length);
+    position_ += length;
+    return {};
+  }
+  token_.kind = TokenKind::kMark;
+  token_.text = rest.starts_with("->") ? "->" : std::string(1, rest[0]);
+  static constexpr std::string_view kMarks = "()[]{},:=*+-?_";
+  if (token_.text.size() == 1 && kMarks.find(rest[0]) == std::string_view::npos) return error("unexpected " + quoted(token_.text));
+  position_ += token_.text.size();
+  return {};
+}
+
+}  // namespace sluice::text

@@ -1,0 +1,172 @@
+#include "common/text/parser.h"
+
+namespace sluice::text {
+namespace {
+
+constexpr int kTypeDepthLimit = 64;
+constexpr uint64_t kSummandLimit = 1000;  // of one dimension written out as a sum
+
+}  // namespace
+
+Result<Dim> ModuleParser::parse_dim() {
+  SLUICE_ASSIGN(const bool is_unknown, skip("?"));
+  if (is_unknown) return Dim::unknown();
+  const size_t offset = token().offset;
+  SLUICE_ASSIGN(const Term term, parse_sum());
+  const Dim dim = module_.make_dim(term.id);
+  if (dim.is_fixed() && dim.value < 0) return lexer_.error_at(offset, fmt::format("a dimension is {}", dim.value));
+  return dim;
+}
+
+Result<std::vector<Dim>> ModuleParser::parse_dims() {
+  std::vector<Dim> dims;
+  SLUICE_TRY(expect("["));
+  while (!token().is("]")) {
+    if (!dims.empty()) SLUICE_TRY(expect(","));
+    SLUICE_ASSIGN(const Dim dim, parse_dim());
+    dims.push_back(dim);
+  }
+  SLUICE_TRY(advance());
+  return dims;
+}
+
+Result<DType> ModuleParser::parse_dtype() {
+  auto dtype = dtype_from_name(token().text);
+  if (token().is("undefined")) dtype = DType::kUndefined;
+  if (token().kind != TokenKind::kWord || !dtype) return unexpected("an element type (f32, i64, …)");
+  SLUICE_TRY(advance());
+  return *dtype;
+}
+
+Result<TypeId> ModuleParser::parse_type(int depth) {
+  if (depth > kTypeDepthLimit) return lexer_.error("types are nested too deep");
+  SLUICE_ASSIGN(const bool is_unknown, skip("?"));
+  if (is_unknown) return module_.intern(Type{});
+  const bool is_sequence = token().is("seq"), is_optional = token().is("optional");
+  if (is_sequence || is_optional || token().is("map")) {
+    SLUICE_TRY(advance());
+    SLUICE_TRY(expect("("));
+    DType key = DType::kUndefined;
+    if (!is_sequence && !is_optional) {
+      SLUICE_ASSIGN(key, parse_dtype());
+      SLUICE_TRY(expect(","));
+    }
+    SLUICE_ASSIGN(const TypeId element, parse_type(depth + 1));
+    SLUICE_TRY(expect(")"));
+    if (is_sequence) return module_.intern(Type::sequence(element));
+    return module_.intern(is_optional ? Type::optional(element) : Type::map(key, element));
+  }
+  SLUICE_ASSIGN(const DType dtype, parse_dtype());
+  if (!token().is("[")) return unexpected("'['");
+  const size_t bracket = token().offset;
+  SLUICE_TRY(advance());
+  if (token().is("*")) {
+    SLUICE_TRY(advance());
+    SLUICE_TRY(expect("]"));
+    return module_.intern(Type::unranked(dtype));
+  }
+  SLUICE_TRY(lexer_.jump(bracket));
+  SLUICE_ASSIGN(std::vector<Dim> dims, parse_dims());
+  return module_.intern(Type::tensor(dtype, std::move(dims)));
+}
+
+Result<StorageId> ModuleParser::parse_storage() {
+  Storage storage;
+  if (token().is("nhwc")) {
+    storage.format = StorageFormat::kNhwc;
+  } else if (!token().is("dense")) {
+    return unexpected("a format (dense, nhwc)");
+  }
+  SLUICE_TRY(advance());
+  SLUICE_ASSIGN(storage.dims, parse_dims());
+  SLUICE_ASSIGN(const bool has_halo, skip("halo"));
+  if (has_halo) {
+    const size_t offset = token().offset;
+    SLUICE_ASSIGN(const std::vector<int64_t> halo, parse_ints(false));
+    for (const int64_t width : halo) {
+      if (width < 0 || width > UINT16_MAX) return lexer_.error_at(offset, fmt::format("a halo is {} wide", width));
+      storage.halo.push_back(static_cast<uint16_t>(width));
+    }
+    if (halo.size() != 2 * storage.dims.size()) return lexer_.error_at(offset, "a halo has two numbers for each stored dimension");
+  }
+  SLUICE_ASSIGN(const bool has_alignment, skip("align"));
+  if (has_alignment) {
+    const size_t offset = token().offset;
+    SLUICE_ASSIGN(const int64_t alignment, take_int("an alignment", 1, 1 << 20));
+    if ((alignment & (alignment - 1)) != 0) return lexer_.error_at(offset, "an alignment is a power of two");
+    storage.alignment = static_cast<uint32_t>(alignment);
+  }
+  SLUICE_TRY(expect("bytes"));
+  SLUICE_ASSIGN(storage.bytes, parse_dim());
+  return module_.intern(storage);
+}
+
+// sum: product (("+" | "-") product)*; "N -1" is a sum too, though "-1" is one token.
+Result<ModuleParser::Term> ModuleParser::parse_sum(int depth) {
+  if (depth > kTypeDepthLimit) return lexer_.error("the dimension is nested too deep");
+  SLUICE_ASSIGN(Term sum, parse_product(depth));
+  while (token().is("+") || token().is("-") || (token().kind == TokenKind::kNumber && token().text[0] == '-')) {
+    const bool is_minus = token().is("-");
+    if (token().kind == TokenKind::kMark) SLUICE_TRY(advance());
+    SLUICE_ASSIGN(const Term next, parse_product(depth));
+    sum.summands += next.summands;
+    if (sum.summands > kSummandLimit) return lexer_.error("the dimension is too long");
+    sum.id = is_minus ? module_.expressions.subtract(sum.id, next.id) : module_.expressions.add(sum.id, next.id);
+  }
+  return sum;
+}
+
+Result<ModuleParser::Term> ModuleParser::parse_product(int depth) {
+  SLUICE_ASSIGN(Term product, parse_factor(depth));
+  int factors = 1;
+  while (token().is("*")) {
+    SLUICE_TRY(advance());
+    SLUICE_ASSIGN(const Term next, parse_factor(depth));
+    product.summands *= next.summands;
+    if (product.summands > kSummandLimit || ++factors > kTypeDepthLimit) return lexer_.error("the dimension is too long");
+    product.id = module_.expressions.multiply(product.id, next.id);
+  }
+  return product;
+}
+
+Result<ModuleParser::Term> ModuleParser::parse_factor(int depth) {
+  if (token().kind == TokenKind::kNumber) {
+    SLUICE_ASSIGN(const int64_t value, take_int("a number"));
+    return Term{module_.expressions.constant(value)};
+  }
+  SLUICE_ASSIGN(const bool is_nested, skip("("));
+  if (is_nested) {
+    SLUICE_ASSIGN(const Term inner, parse_sum(depth + 1));
+    SLUICE_TRY(expect(")"));
+    return inner;
+  }
+  const size_t offset = token().offset;
+  const bool is_word = token().kind == TokenKind::kWord;
+  SLUICE_ASSIGN(const std::string name, take_name("a dimension"));
+  if (is_word && token().is("(")) return parse_function(name, depth);
+  const auto symbol = symbols_.find(name);
+  if (symbol == symbols_.end()) return lexer_.error_at(offset, fmt::format("there is no symbol '{}' above", name));
+  return Term{module_.expressions.symbol_expression(symbol->second)};
+}
+
+Result<ModuleParser::Term> ModuleParser::parse_function(const std::string& name, int depth) {
+  static const std::map<std::string, ExpressionOp> kFunctions = {{"floordiv", ExpressionOp::kFloorDiv},
+                                                                 {"ceildiv", ExpressionOp::kCeilDiv},
+                                                                 {"mod", ExpressionOp::kMod},
+                                                                 {"min", ExpressionOp::kMin},
+                                                                 {"max", ExpressionOp::kMax}};
+  const auto function = kFunctions.find(name);
+  if (function == kFunctions.end()) return lexer_.error(fmt::format("there is no function '{}'", name));
+  SLUICE_TRY(expect("("));
+  SLUICE_ASSIGN(const Term a, parse_sum(depth + 1));
+  SLUICE_TRY(expect(","));
+  const size_t offset = token().offset;
+  SLUICE_ASSIGN(const Term b, parse_sum(depth + 1));
+  SLUICE_TRY(expect(")"));
+  const bool divides = function->second != ExpressionOp::kMin && function->second != ExpressionOp::kMax;
+  const auto divisor = module_.expressions.as_constant(b.id);
+  if (divides && divisor && *divisor <= 0) return lexer_.error_at(offset, fmt::format("cannot divide by {}", *divisor));
+  return Term{module_.expressions.make(function->second, a.id, b.id), a.summands + b.summands};
+}
+
+}  // namespace sluice::text

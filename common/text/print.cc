@@ -1,0 +1,194 @@
+#include <algorithm>
+
+#include "common/base/release.h"
+#include "common/text/names.h"
+#include "common/text/printer.h"
+
+namespace sluice {
+namespace text {
+namespace {
+
+constexpr int kTextVersion = 1;
+constexpr size_t kLineLength = 140;  // longer lists of inputs take a line each
+constexpr std::string_view kRoles[] = {"", "body", "fused", "part", "subgraph", "expression"};
+constexpr std::string_view kOrigins[] = {"dim", "value", "result"};
+
+std::string joined(const std::vector<std::string>& items, std::string_view between) {
+  std::string result;
+  for (const std::string& item : items) {
+    if (!result.empty()) result += between;
+    result += item;
+  }
+  return result;
+}
+
+bool refers_to_value(const Module& module, const Symbol& symbol) {
+  return module.has_graph(symbol.graph) && symbol.value >= 0 &&
+         static_cast<size_t>(symbol.value) < module.graph(symbol.graph).value_limit();
+}
+
+}  // namespace
+
+std::string ModulePrinter::module(const PrintOptions& options) {
+  for (GraphId id = 0; id < module_.graph_limit(); ++id) {
+    if (module_.has_graph(id)) collect(module_.graph(id));
+  }
+  header(options);
+  symbols();
+  kernels();
+  numbered_constants();
+  for (GraphId id = 0; id < module_.graph_limit(); ++id) {
+    if (module_.has_graph(id)) graph(module_.graph(id));
+  }
+  return std::move(out_);
+}
+
+std::string ModulePrinter::graph_alone(const Graph& alone) {
+  collect(alone);
+  symbols();
+  kernels();
+  numbered_constants();
+  graph(alone);
+  return std::move(out_);
+}
+
+void ModulePrinter::header(const PrintOptions& options) {
+  out_ += fmt::format("sluice {} {}", kTextVersion, level_name(module_.level));
+  if (module_.last_stage != StageId::kNone) out_ += fmt::format(" after {}", stage_name(module_.last_stage));
+  if (!module_.last_pass.empty()) out_ += " stopped after " + quoted(module_.last_pass);
+  out_ += "\n";
+  if (!options.header) return;
+  out_ += fmt::format("version {}\n", quoted(kRelease));
+  if (!module_.producer.empty()) out_ += fmt::format("producer {}\n", quoted(module_.producer));
+  for (const auto& [name, value] : module_.options) out_ += fmt::format("option {} = {}\n", quoted(name), quoted(value));
+  for (const Digest& digest : module_.made_from) out_ += fmt::format("made_from sha256:{}\n", digest_hex(digest));
+}
+
+void ModulePrinter::symbols() {
+  std::vector<std::vector<std::string>> names(static_cast<size_t>(module_.graph_limit()));
+  for (size_t i = 0; i < symbols_.size(); ++i) {
+    if (!symbols_[i]) continue;
+    const Symbol& symbol = module_.expressions.symbol(static_cast<SymbolId>(i));
+    out_ += fmt::format("symbol {} = {}", spelled_word(symbol.name), kOrigins[static_cast<size_t>(symbol.origin)]);
+    if (refers_to_value(module_, symbol)) {
+      std::vector<std::string>& values = names[static_cast<size_t>(symbol.graph)];
+      if (values.empty()) values = value_names(module_.graph(symbol.graph));
+      const std::string& value = values[static_cast<size_t>(symbol.value)];
+      out_ += fmt::format("({}, {}, {})", graph_names_[static_cast<size_t>(symbol.graph)], value.empty() ? "_" : value, symbol.axis);
+    } else {
+      out_ += fmt::format("(_, _, {})", symbol.axis);
+    }
+    if (symbol.low != 0 || symbol.high != INT64_MAX) {
+      out_ += symbol.high == INT64_MAX ? fmt::format(" in [{}, *]", symbol.low) : fmt::format(" in [{}, {}]", symbol.low, symbol.high);
+    }
+    if (symbol.divisor != 1) out_ += fmt::format(" multiple {}", symbol.divisor);
+    out_ += "\n";
+  }
+}
+
+void ModulePrinter::kernels() {
+  UniqueNames unique;
+  for (const KernelId id : kernels_) {
+    const Kernel& kernel = module_.kernel(id);
+    const std::string name = unique.add(kernel.entry);
+    kernel_names_[static_cast<size_t>(id)] = spelled_word(name);
+    out_ += fmt::format("kernel {} = {}", spelled_word(name), constant(kernel.object));
+    if (name != kernel.entry) out_ += " entry " + quoted(kernel.entry);
+    out_ += fmt::format(" isa {} blocks {} scratch {} multiply_adds {}\n", quoted(kernel.isa), kernel.blocks, kernel.scratch_bytes,
+                        kernel.multiply_adds);
+  }
+}
+
+void ModulePrinter::numbered_constants() {
+  for (size_t i = 0; i < numbered_.size(); ++i) out_ += fmt::format("constant ${} = {}\n", i, constant(numbered_[i]));
+}
+
+std::string ModulePrinter::definition(const Value& value, const std::string& name) const {
+  std::string result = name;
+  const bool implied = value.is_constant() && module_.segment(value.segment()).type == value.type_id() && value.storage_id() < 0;
+  if (value.producer() == nullptr && implied && !value.is_input()) return result;
+  if (value.type().kind != TypeKind::kUnknown || value.storage_id() >= 0) result += ": " + print_type(module_, value.type_id());
+  if (const Storage* storage = value.storage()) result += " storage " + print_storage(module_, *storage);
+  return result;
+}
+
+// An input that is bound to a constant says so; for a parameter of the same type its number is enough.
+std::string ModulePrinter::input(const Value& value, const std::string& name) const {
+  std::string result = definition(value, name);
+  if (!value.is_constant()) return result;
+  const Segment& segment = module_.segment(value.segment());
+  if (segment.kind == SegmentKind::kParameter && segment.type == value.type_id())
+    return result + fmt::format(" parameter {}", segment.parameter);
+  return result + " = constant " + constant(value.segment());
+}
+
+void ModulePrinter::graph(const Graph& graph) {
+  const std::vector<std::string> names = value_names(graph);
+  const auto name_of = [&](const Value& value) -> const std::string& { return names[static_cast<size_t>(value.id())]; };
+  std::vector<std::string> inputs, outputs;
+  for (const Value* value : graph.inputs()) inputs.push_back(input(*value, name_of(*value)));
+  for (const Value* value : graph.outputs()) outputs.push_back(name_of(*value));
+  const std::string one_line = joined(inputs, ", ");
+  out_ += "graph " + graph_names_[static_cast<size_t>(graph.id())];
+  out_ += one_line.size() <= kLineLength ? "(" + one_line + ")" : "(\n    " + joined(inputs, ",\n    ") + ")";
+  out_ += " -> (" + joined(outputs, ", ") + ")";
+  if (graph.role != GraphRole::kRoot) out_ += fmt::format(" {}", kRoles[static_cast<size_t>(graph.role)]);
+  if (graph.captures > 0) out_ += fmt::format(" captures {}", graph.captures);
+  if (graph.engine != EngineId::kNone) out_ += " engine " + spelled_word(engine_name(graph.engine));
+  if (graph.shapes != ShapeClass::kFixed) out_ += fmt::format(" shapes {}", shape_class_name(graph.shapes));
+  out_ += " {\n";
+  for (const Value& value : graph.values()) {
+    if (is_shown_constant(value)) out_ += fmt::format("  {} = constant {}\n", definition(value, name_of(value)), constant(value.segment()));
+  }
+  std::vector<size_t> positions(graph.node_limit(), 0);
+  size_t position = 0;
+  for (const Node& each : graph.nodes()) {
+    positions[static_cast<size_t>(each.id())] = position++;
+    node(each, names, positions);
+  }
+  out_ += "}\n";
+}
+
+void ModulePrinter::node(const Node& node, const std::vector<std::string>& names, const std::vector<size_t>& positions) {
+  const auto name_of = [&](const Value& value) -> const std::string& { return names[static_cast<size_t>(value.id())]; };
+  std::vector<std::string> results, operands, attributes, after, origins;
+  for (size_t i = 0; i < node.output_count(); ++i) results.push_back(definition(node.output(i), name_of(node.output(i))));
+  for (size_t i = 0; i < node.input_count(); ++i) operands.push_back(node.input(i) == nullptr ? "_" : name_of(*node.input(i)));
+  for (const Attribute& each : node.attributes()) attributes.push_back(spelled_word(each.name) + " = " + attribute(each.value));
+  for (const Node* before : node.after()) {
+    if (before->is_erased()) continue;
+    after.push_back(before->output_count() > 0 ? name_of(before->output())
+                                               : spelled_number('#', positions[static_cast<size_t>(before->id())]));
+  }
+  for (const uint32_t origin : node.origins()) origins.push_back(quoted(module_.onnx_node(origin)));
+  out_ += "  ";
+  out_ += results.empty() ? spelled_number('#', positions[static_cast<size_t>(node.id())]) + ": " : joined(results, ", ") + " = ";
+  out_ += fmt::format("{}({})", op_name(node.op()), joined(operands, ", "));
+  if (!attributes.empty()) out_ += " {" + joined(attributes, ", ") + "}";
+  if (!after.empty()) out_ += " after " + joined(after, ", ");
+  if (!(node.plan == Plan{})) out_ += " plan {" + plan(node.plan) + "}";
+  if (!node.name().empty()) out_ += " name " + quoted(node.name());
+  if (!origins.empty()) out_ += " from " + joined(origins, ", ");
+  out_ += "\n";
+}
+
+std::string ModulePrinter::plan(const Plan& plan) const {
+  std::vector<std::string> fields;
+  if (plan.engine != EngineId::kNone) fields.push_back("engine = " + spelled_word(engine_name(plan.engine)));
+  if (plan.kernel >= 0) fields.push_back("kernel = " + kernel_names_[static_cast<size_t>(plan.kernel)]);
+  if (!plan.stream_label.empty()) fields.push_back("stream_label = " + quoted(plan.stream_label));
+  if (plan.stage_level >= 0) fields.push_back(fmt::format("stage_level = {}", plan.stage_level));
+  if (plan.parallel_group >= 0) fields.push_back(fmt::format("parallel_group = {}", plan.parallel_group));
+  if (plan.no_task) fields.push_back("_no_task");
+  if (plan.keep) fields.push_back("keep");
+  if (plan.no_fold) fields.push_back("no_fold");
+  if (plan.in_place) fields.push_back("in_place");
+  return joined(fields, ", ");
+}
+
+}  // namespace text
+
+std::string print_module(const Module& module, const PrintOptions& options) { return text::ModulePrinter(module).module(options); }
+std::string print_graph(const Graph& graph) { return text::ModulePrinter(graph.module()).graph_alone(graph); }
+
+}  // namespace sluice

@@ -1,0 +1,55 @@
+// Prints a module or one of its graphs. Internal to common/text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/ir/module.h"
+#include "common/text/text.h"
+
+namespace sluice::text {
+
+std::string print_expression(const ExpressionTable& table, ExpressionId id);
+std::string print_storage(const Module& module, const Storage& storage);  // "nhwc [1, 8, 8, 64] halo [...] align 64 bytes 4096"
+
+class ModulePrinter {
+ public:
+  explicit ModulePrinter(const Module& module);
+
+  std::string module(const PrintOptions& options);
+  std::string graph_alone(const Graph& graph);
+  std::string attribute(const AttributeValue& value) const;
+  std::string constant(SegmentId id) const;  // type and content
+
+ private:
+  void collect(const Graph& graph);
+  void collect_dim(const Dim& dim);
+  void collect_expression(ExpressionId id);
+  void collect_type(TypeId id);
+  void collect_segment(SegmentId id);
+  void header(const PrintOptions& options);
+  void symbols();
+  void kernels();
+  void numbered_constants();
+  void graph(const Graph& graph);
+  void node(const Node& node, const std::vector<std::string>& names, const std::vector<size_t>& positions);
+  std::string definition(const Value& value, const std::string& name) const;
+  std::string input(const Value& value, const std::string& name) const;
+  std::string plan(const Plan& plan) const;
+  std::string content(const Segment& segment) const;
+  std::string elements(const Segment& segment) const;
+
+  const Module& module_;
+  std::string out_;
+  std::vector<std::string> graph_names_;
+  std::vector<bool> symbols_;              // mentioned
+  std::vector<bool> expressions_;          // seen
+  std::vector<bool> types_;                // seen
+  std::vector<bool> segments_;             // seen
+  std::vector<int32_t> numbers_;           // by segment: of its "$n", -1 none
+  std::vector<SegmentId> numbered_;        // by number
+  std::vector<std::string> kernel_names_;  // by kernel; empty: not mentioned
+  std::vector<KernelId> kernels_;          // in order of first mention
+};
+
+}  // namespace sluice::text
