@@ -31,6 +31,7 @@ Result<void> split_calls(Graph& graph, const std::string& folder, std::set<Diges
     const std::string name = digest_hex(digest);
     node.remove_attribute("graph");
     node.set_attribute("subgraph", name);
+    module.root().set_name(name);  // how sluice-build finds what was lowered from this file
     if (written.insert(digest).second) SLUICE_TRY(write_graph_file(module, fmt::format("{}/{}.sg", folder, name.substr(0, 16))));
   }
   return {};

@@ -1,0 +1,26 @@
+// The last stage: one list of tasks over planned memory from a lowered graph.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/ir/module.h"
+#include "common/pass/pass.h"
+#include "common/stage/stage_main.h"
+
+namespace sluice {
+
+std::span<const Pass> build_passes();
+
+// The lowered graph at args.input; or a partitioned root of --split with the lowered subgraphs at args.more_inputs put into its Calls.
+Result<Module> read_lowered(const StageArgs& args);
+
+// Links: afterwards the root holds every node, in the order of execution.
+Result<Module> link(Module module, const Options& options, std::vector<PassReport>& report);
+
+// Plans memory, evaluates constants and writes the compiled model to args.output. Errors: kDimNotFixed, kNotBuildable for what is not one
+// fixed part.
+Result<void> write_model(Module& module, const StageArgs& args);
+
+}  // namespace sluice

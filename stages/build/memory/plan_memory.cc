@@ -1,0 +1,202 @@
+#include "stages/build/memory/plan_memory.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "common/ir/module.h"
+#include "common/target/aicore.h"
+#include "stages/build/memory/plan_offsets.h"
+
+namespace sluice {
+namespace {
+
+uint64_t aligned(uint64_t bytes) { return (bytes + kValueAlignment - 1) / kValueAlignment * kValueAlignment; }
+
+// Values that share bytes, with what is known of them together.
+struct Shared {
+  int64_t first = INT64_MAX;  // step that writes it first
+  int64_t last = -1;          // last step that touches it
+  uint64_t bytes = 0;
+  const Value* input = nullptr;  // a model input among them
+  bool constant = false;
+  int64_t output = -1;  // index of the model output among them that is written in place
+};
+
+class Planner {
+ public:
+  Planner(const Graph& root, const StepList& list) : root_(root), list_(list), parent_(root.value_limit()), shared_(root.value_limit()) {
+    std::iota(parent_.begin(), parent_.end(), 0);
+  }
+
+  MemoryPlan plan(const std::vector<uint64_t>& constant_offsets) {
+    describe_values();
+    for (const Alias& alias : list_.aliases) unite(*alias.value, *alias.of);
+    bind_outputs();
+    find_lives();
+    for (size_t step = 0; step < list_.steps.size(); ++step) write_in_place(static_cast<int64_t>(step));
+    return place(constant_offsets);
+  }
+
+ private:
+  int32_t find(const Value& value) {
+    int32_t id = value.id();
+    while (parent_[static_cast<size_t>(id)] != id)
+      id = parent_[static_cast<size_t>(id)] = parent_[static_cast<size_t>(parent_[static_cast<size_t>(id)])];
+    return id;
+  }
+  Shared& shared(const Value& value) { return shared_[static_cast<size_t>(find(value))]; }
+
+  void unite(const Value& a, const Value& b) {
+    const int32_t from = find(a), to = find(b);
+    if (from == to) return;
+    Shared& whole = shared_[static_cast<size_t>(to)];
+    const Shared& part = shared_[static_cast<size_t>(from)];
+    whole.first = std::min(whole.first, part.first);
+    whole.last = std::max(whole.last, part.last);
+    whole.bytes = std::max(whole.bytes, part.bytes);
+    whole.input = whole.input != nullptr ? whole.input : part.input;
+    whole.constant = whole.constant || part.constant;
+    whole.output = whole.output >= 0 ? whole.output : part.output;
+    parent_[static_cast<size_t>(from)] = to;
+  }
+
+  void describe_values() {
+    for (const Value& value : root_.values()) {
+      if (value.is_erased()) continue;
+      Shared& mine = shared_[static_cast<size_t>(value.id())];
+      mine.bytes = storage_bytes(value);
+      mine.constant = value.is_constant();
+      mine.input = value.is_input() && !value.is_constant() ? &value : nullptr;
+    }
+  }
+
+  // Outputs that no copy step fills are written in place.
+  void bind_outputs() {
+    std::vector<bool> copied(root_.outputs().size(), false);
+    for (const Step& step : list_.steps) {
+      if (step.node == nullptr) copied[step.copied_output] = true;
+    }
+    for (size_t k = 0; k < copied.size(); ++k) {
+      if (!copied[k]) shared(*root_.outputs()[k]).output = static_cast<int64_t>(k);
+    }
+  }
+
+  void find_lives() {
+    for (size_t step = 0; step < list_.steps.size(); ++step) {
+      const auto touch = [&](const Value* value) {
+        if (value == nullptr) return;
+        Shared& mine = shared(*value);
+        mine.first = std::min(mine.first, static_cast<int64_t>(step));
+        mine.last = std::max(mine.last, static_cast<int64_t>(step));
+      };
+      std::for_each(list_.steps[step].outputs.begin(), list_.steps[step].outputs.end(), touch);
+      std::for_each(list_.steps[step].inputs.begin(), list_.steps[step].inputs.end(), touch);
+    }
+  }
+
+  // Input `index` of a Fused node is read only by elementwise nodes of its body, each element where it is written.
+  static bool is_read_elementwise(const Node& node, size_t index) {
+    const Graph* body = node.op() == Op::kFused ? node.body("body") : nullptr;
+    const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
+    if (anchor == nullptr || index >= body->inputs().size()) return false;
+    const Value& inside = *body->inputs()[index];
+    return std::all_of(inside.uses().begin(), inside.uses().end(),
+                       [&](const Use& use) { return is_epilogue_op(*use.node) && use.node != anchor; });
+  }
+
+  bool can_overwrite(const Step& step, size_t index, int64_t number) {
+    const Value* operand = step.inputs[index];
+    const Value& result = *step.outputs[0];
+    if (operand == nullptr || std::count(step.inputs.begin(), step.inputs.end(), operand) != 1) return false;
+    Shared& from = shared(*operand);
+    const Shared& to = shared(result);
+    const bool free = !from.constant && from.input == nullptr && from.last == number && (from.output < 0 || to.output < 0) && !to.constant;
+    if (!free || find(*operand) == find(result)) return false;
+    const bool alone = std::none_of(step.inputs.begin(), step.inputs.end(), [&](const Value* other) {
+      return other != nullptr && other != operand && find(*other) == find(*operand);
+    });
+    return alone && from.output < 0 && operand->type_id() == result.type_id() && operand->storage_id() == result.storage_id() &&
+           is_read_elementwise(*step.node, index);
+  }
+
+  void write_in_place(int64_t number) {
+    const Step& step = list_.steps[static_cast<size_t>(number)];
+    if (step.kind != StepKind::kLaunch || step.outputs.size() != 1) return;
+    for (size_t index = 0; index < step.inputs.size(); ++index) {
+      if (!can_overwrite(step, index, number)) continue;
+      unite(*step.outputs[0], *step.inputs[index]);
+      return;
+    }
+  }
+
+  MemoryPlan place(const std::vector<uint64_t>& constant_offsets) {
+    std::vector<Block> blocks;
+    std::vector<int32_t> block_of(root_.value_limit(), -1);
+    for (const Value& value : root_.values()) {
+      if (value.is_erased() || find(value) != value.id()) continue;
+      const Shared& mine = shared_[static_cast<size_t>(value.id())];
+      if (mine.constant || mine.input != nullptr || mine.output >= 0 || mine.last < 0) continue;
+      block_of[static_cast<size_t>(value.id())] = static_cast<int32_t>(blocks.size());
+      blocks.push_back({mine.first, mine.last, aligned(mine.bytes)});
+    }
+    const OffsetPlan offsets = plan_offsets(blocks);
+    MemoryPlan plan;
+    plan.arena_bytes = blocks.empty() ? 0 : offsets.arena_bytes;
+    plan.live_bytes = blocks.empty() ? 0 : max_live_bytes(blocks);
+    plan.places.resize(root_.value_limit());
+    for (const Value& value : root_.values()) {
+      if (value.is_erased()) continue;
+      const Shared& mine = shared(value);
+      ValuePlace& at = plan.places[static_cast<size_t>(value.id())];
+      at.bytes = storage_bytes(value);
+      if (mine.constant) {
+        at.place = Place::kWeights;
+        at.offset = constant_offsets[static_cast<size_t>(constant_of(value).segment())];
+      } else if (mine.input != nullptr) {
+        at.place = Place::kInput;
+        at.binding = input_index(*mine.input);
+      } else if (mine.output >= 0) {
+        at.place = Place::kOutput;
+        at.binding = static_cast<uint32_t>(mine.output);
+      } else if (const int32_t block = block_of[static_cast<size_t>(find(value))]; block >= 0) {
+        at.offset = offsets.offsets[static_cast<size_t>(block)];
+      }
+    }
+    return plan;
+  }
+
+  // The constant that a view of a constant shows.
+  const Value& constant_of(const Value& value) const {
+    const Value* constant = &value;
+    while (!constant->is_constant()) constant = constant->producer()->input(0);
+    return *constant;
+  }
+
+  uint32_t input_index(const Value& input) const {
+    uint32_t index = 0;
+    for (const Value* value : root_.inputs()) {
+      if (value == &input) break;
+      index += value->is_constant() ? 0 : 1;
+    }
+    return index;
+  }
+
+  const Graph& root_;
+  const StepList& list_;
+  std::vector<int32_t> parent_;
+  std::vector<Shared> shared_;
+};
+
+}  // namespace
+
+uint64_t storage_bytes(const Value& value) {
+  if (value.storage() != nullptr && value.storage()->bytes.is_fixed()) return static_cast<uint64_t>(value.storage()->bytes.value);
+  if (value.is_constant()) return value.graph().module().segment(value.segment()).size;
+  return value.type().dense_bytes().value_or(0);
+}
+
+MemoryPlan plan_memory(const Graph& root, const StepList& list, const std::vector<uint64_t>& constant_offsets) {
+  return Planner(root, list).plan(constant_offsets);
+}
+
+}  // namespace sluice

@@ -1,0 +1,36 @@
+// The memory plan: for every value its region, offset and size.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/ir/graph.h"
+#include "stages/build/tasks/steps.h"
+
+namespace sluice {
+
+enum class Place : uint8_t { kArena, kWeights, kInput, kOutput };
+
+struct ValuePlace {
+  Place place = Place::kArena;
+  uint32_t binding = 0;  // kInput, kOutput: which one
+  uint64_t offset = 0;   // bytes within the region
+  uint64_t bytes = 0;    // of its storage
+};
+
+struct MemoryPlan {
+  std::vector<ValuePlace> places;  // by value id of the root
+  uint64_t arena_bytes = 0;
+  uint64_t live_bytes = 0;  // the most alive in any step; no arena can be smaller
+};
+
+inline constexpr uint64_t kValueAlignment = 64;
+
+// Values that share bytes (views, results written over an operand) share a place. Inputs are read where the caller bound them, outputs
+// written there. A kernel's result overwrites an operand when that operand dies there, has the same type and storage, and is read only
+// elementwise behind the anchor. constant_offsets: by SegmentId, offsets in the weights region.
+MemoryPlan plan_memory(const Graph& root, const StepList& list, const std::vector<uint64_t>& constant_offsets);
+
+uint64_t storage_bytes(const Value& value);
+
+}  // namespace sluice

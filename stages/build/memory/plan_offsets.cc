@@ -1,0 +1,135 @@
+#include "stages/build/memory/plan_offsets.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace sluice {
+namespace {
+
+// Placed blocks by time. A block lies in the O(log T) nodes of a segment tree that cover its life, and at its first step; blocks alive
+// together with [first, last] are those alive at `first` and those that begin in (first, last].
+class AliveIndex {
+ public:
+  explicit AliveIndex(int64_t steps) : beginning_(static_cast<size_t>(steps)) {
+    while (leaves_ < steps) leaves_ *= 2;
+    tree_.resize(static_cast<size_t>(2 * leaves_));
+    begins_.resize(static_cast<size_t>(2 * leaves_), 0);
+  }
+
+  void insert(const Block& block, uint32_t id) {
+    beginning_[static_cast<size_t>(block.first)].push_back(id);
+    for (int64_t node = block.first + leaves_; node > 0; node /= 2) ++begins_[static_cast<size_t>(node)];
+    int64_t low = block.first + leaves_, high = block.last + leaves_ + 1;
+    for (; low < high; low /= 2, high /= 2) {
+      if (low % 2 == 1) tree_[static_cast<size_t>(low++)].push_back(id);
+      if (high % 2 == 1) tree_[static_cast<size_t>(--high)].push_back(id);
+    }
+  }
+
+  void find(const Block& block, std::vector<uint32_t>& found) const {
+    for (int64_t node = block.first + leaves_; node > 0; node /= 2) {
+      const std::vector<uint32_t>& ids = tree_[static_cast<size_t>(node)];
+      found.insert(found.end(), ids.begin(), ids.end());
+    }
+    find_beginning(1, 0, leaves_, block.first + 1, block.last + 1, found);
+  }
+
+ private:
+  // Blocks that begin in [low, high), skipping empty subtrees.
+  void find_beginning(int64_t node, int64_t from, int64_t to, int64_t low, int64_t high, std::vector<uint32_t>& found) const {
+    if (from >= high || to <= low || begins_[static_cast<size_t>(node)] == 0) return;
+    if (to - from == 1) {
+      const std::vector<uint32_t>& ids = beginning_[static_cast<size_t>(from)];
+      found.insert(found.end(), ids.begin(), ids.end());
+      return;
+    }
+    const int64_t middle = (from + to) / 2;
+    find_beginning(2 * node, from, middle, low, high, found);
+    find_beginning(2 * node + 1, middle, to, low, high, found);
+  }
+
+  int64_t leaves_ = 1;
+  std::vector<std::vector<uint32_t>> tree_;
+  std::vector<uint32_t> begins_;
+  std::vector<std::vector<uint32_t>> beginning_;
+};
+
+// The smallest gap that fits between the occupied ranges; else behind the last.
+uint64_t best_gap(std::vector<std::pair<uint64_t, uint64_t>>& occupied, uint64_t bytes) {
+  std::sort(occupied.begin(), occupied.end());
+  uint64_t end = 0, best = UINT64_MAX, best_offset = 0;
+  for (const auto& [begin, behind] : occupied) {
+    if (begin >= end + bytes && begin - end < best) {
+      best = begin - end;
+      best_offset = end;
+    }
+    end = std::max(end, behind);
+  }
+  return best == UINT64_MAX ? end : best_offset;
+}
+
+OffsetPlan place_in_order(const std::vector<Block>& blocks, const std::vector<uint32_t>& order, int64_t steps) {
+  OffsetPlan plan;
+  plan.offsets.resize(blocks.size());
+  AliveIndex alive(steps);
+  std::vector<uint32_t> neighbours;
+  std::vector<std::pair<uint64_t, uint64_t>> occupied;
+  for (const uint32_t id : order) {
+    const Block& block = blocks[id];
+    if (block.bytes == 0) continue;
+    neighbours.clear();
+    occupied.clear();
+    alive.find(block, neighbours);
+    for (const uint32_t other : neighbours) occupied.emplace_back(plan.offsets[other], plan.offsets[other] + blocks[other].bytes);
+    plan.offsets[id] = best_gap(occupied, block.bytes);
+    plan.arena_bytes = std::max(plan.arena_bytes, plan.offsets[id] + block.bytes);
+    alive.insert(block, id);
+  }
+  return plan;
+}
+
+int64_t life(const Block& block) { return block.last - block.first + 1; }
+
+}  // namespace
+
+uint64_t max_live_bytes(const std::vector<Block>& blocks) {
+  int64_t steps = 0;
+  for (const Block& block : blocks) steps = std::max(steps, block.last + 2);
+  std::vector<int64_t> change(static_cast<size_t>(steps), 0);
+  for (const Block& block : blocks) {
+    change[static_cast<size_t>(block.first)] += static_cast<int64_t>(block.bytes);
+    change[static_cast<size_t>(block.last + 1)] -= static_cast<int64_t>(block.bytes);
+  }
+  int64_t live = 0, most = 0;
+  for (const int64_t step : change) most = std::max(most, live += step);
+  return static_cast<uint64_t>(most);
+}
+
+OffsetPlan plan_offsets(const std::vector<Block>& blocks) {
+  int64_t steps = 1;
+  for (const Block& block : blocks) steps = std::max(steps, block.last + 1);
+  const uint64_t bound = max_live_bytes(blocks);
+  std::vector<uint32_t> order(blocks.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto area = [](const Block& b) { return static_cast<double>(b.bytes) * static_cast<double>(life(b)); };
+  using Less = bool (*)(const Block&, const Block&);
+  const Less by_size = [](const Block& a, const Block& b) { return a.bytes > b.bytes || (a.bytes == b.bytes && life(a) > life(b)); };
+  const Less by_life = [](const Block& a, const Block& b) { return life(a) > life(b) || (life(a) == life(b) && a.bytes > b.bytes); };
+  const Less by_time = [](const Block& a, const Block& b) { return a.first < b.first || (a.first == b.first && a.bytes > b.bytes); };
+  OffsetPlan best;
+  best.arena_bytes = UINT64_MAX;
+  const auto attempt = [&](const auto& less) {
+    if (best.arena_bytes == bound) return;
+    std::vector<uint32_t> sorted = order;
+    std::stable_sort(sorted.begin(), sorted.end(), [&](uint32_t a, uint32_t b) { return less(blocks[a], blocks[b]); });
+    OffsetPlan plan = place_in_order(blocks, sorted, steps);
+    if (plan.arena_bytes < best.arena_bytes) best = std::move(plan);
+  };
+  attempt(by_size);
+  attempt([&](const Block& a, const Block& b) { return area(a) > area(b); });
+  attempt(by_life);
+  attempt(by_time);
+  return best;
+}
+
+}  // namespace sluice

@@ -1,0 +1,29 @@
+// Where blocks lie in one arena, so that blocks alive at the same time never overlap: the dynamic storage allocation problem, NP-hard; see
+// M. D. Moffitt, "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine Learning", ASPLOS 2023, for the setting.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace sluice {
+
+// A block is alive in the steps [first, last], both included. bytes: a multiple of the alignment.
+struct Block {
+  int64_t first = 0;
+  int64_t last = 0;
+  uint64_t bytes = 0;
+};
+
+struct OffsetPlan {
+  std::vector<uint64_t> offsets;  // by block
+  uint64_t arena_bytes = 0;
+};
+
+// Places blocks one by one, each at the best gap among the blocks alive with it, in several orders (by size, by size times life, by life,
+// by time), and keeps the smallest arena. O((B + P) log B) per order, P the pairs of blocks alive together.
+OffsetPlan plan_offsets(const std::vector<Block>& blocks);
+
+// The most bytes alive in any step: no arena can be smaller.
+uint64_t max_live_bytes(const std::vector<Block>& blocks);
+
+}  // namespace sluice

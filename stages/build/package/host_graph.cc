@@ -1,0 +1,24 @@
+#include <map>
+
+#include "common/ir/clone.h"
+#include "stages/build/package/emit_model.h"
+
+namespace sluice {
+
+Module make_host_graph(const Module& module, const StepList& list) {
+  Module host;
+  Graph& graph = host.add_graph("host");
+  ModuleMapper mapper(module, host);
+  std::vector<Value*> values(module.root().value_limit(), nullptr);
+  for (const Step& step : list.steps) {
+    if (step.kind != StepKind::kHost) continue;
+    for (const Value* input : step.inputs) {
+      if (input != nullptr) values[static_cast<size_t>(input->id())] = &graph.add_input(mapper.type(input->type_id()), input->name());
+    }
+    mapper.clone_node(*step.node, graph, values);
+  }
+  host.level = Level::kLowered;
+  return host;
+}
+
+}  // namespace sluice

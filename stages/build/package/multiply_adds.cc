@@ -1,0 +1,43 @@
+#include <algorithm>
+
+#include "common/target/aicore.h"
+#include "stages/build/package/emit_model.h"
+
+namespace sluice {
+namespace {
+
+uint64_t elements(const Type& type) { return static_cast<uint64_t>(type.element_count().value_or(0)); }
+
+// Of one contraction: elements of the result times the length of the sum behind each.
+uint64_t of_anchor(const Node& node) {
+  const Type& weight = node.input_count() > 1 && node.input(1) != nullptr ? node.input(1)->type() : node.output().type();
+  const std::vector<int64_t> w = weight.extents().value_or(std::vector<int64_t>{});
+  switch (node.op()) {
+    case Op::kConv:  // each result sums over [ci / groups, kernel...]
+      return w.empty() || w[0] == 0 ? 0 : elements(node.output().type()) * (elements(weight) / static_cast<uint64_t>(w[0]));
+    case Op::kConvTranspose:  // each input element goes to [co / groups, kernel...]
+      return w.empty() || w[0] == 0 ? 0 : elements(node.input(0)->type()) * (elements(weight) / static_cast<uint64_t>(w[0]));
+    case Op::kMatMul: {
+      const std::vector<int64_t> a = node.input(0)->type().extents().value_or(std::vector<int64_t>{});
+      return a.empty() ? 0 : elements(node.output().type()) * static_cast<uint64_t>(a.back());
+    }
+    case Op::kGemm: {
+      const std::vector<int64_t> a = node.input(0)->type().extents().value_or(std::vector<int64_t>{});
+      if (a.size() != 2) return 0;
+      return elements(node.output().type()) * static_cast<uint64_t>(node.int_attribute("transA", 0) != 0 ? a[0] : a[1]);
+    }
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+uint64_t count_multiply_adds(const Node& node) {
+  if (node.op() != Op::kFused) return of_anchor(node);
+  const Graph* body = node.body("body");
+  const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
+  return anchor == nullptr ? 0 : of_anchor(*anchor);
+}
+
+}  // namespace sluice

@@ -1,0 +1,57 @@
+#include <thread>
+
+#include "common/graphfile/graphfile.h"
+#include "runtime/loader/om_writer.h"
+#include "stages/build/build.h"
+#include "stages/build/package/emit_model.h"
+#include "stages/build/weights/layout_weights.h"
+
+namespace sluice {
+namespace {
+
+Result<OmSegment> kernel_segment(const Module& module, const KernelStore& kernels) {
+  OmSegment segment;
+  segment.kind = pb::SEGMENT_KERNELS;
+  segment.bytes = kernels.bytes;
+  for (size_t i = 0; i < kernels.objects.size(); ++i) {
+    SLUICE_ASSIGN(const std::span<const std::byte> bytes, module.bytes(kernels.objects[i]));
+    segment.pieces.push_back({kernels.offsets[i], bytes});
+  }
+  return segment;
+}
+
+// The host graph as a segment; its bytes are kept in `bytes`.
+Result<std::vector<std::byte>> host_segment(const Module& module, const StepList& list) {
+  Module host = make_host_graph(module, list);
+  if (host.root().node_count() == 0) return std::vector<std::byte>{};
+  return graph_bytes(host, {.inline_segments = true});
+}
+
+}  // namespace
+
+Result<void> write_model(Module& module, const StageArgs& args) {
+  module.compact();
+  const Graph& root = module.root();
+  SLUICE_ASSIGN(const StepList list, make_steps(root));
+  const WeightLayout layout = layout_weights(root, list);
+  const MemoryPlan plan = plan_memory(root, list, layout.offsets);
+  KernelStore kernels;
+  SLUICE_ASSIGN(pb::ModelDef model, emit_model(module, list, plan, kernels));
+  SLUICE_ASSIGN(int64_t threads, args.options.integer("threads", 0, 1024));
+  if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
+  SLUICE_ASSIGN(WeightBytes weights, evaluate_weights(module, layout, threads));
+  std::vector<OmSegment> segments(1);
+  segments[0] = {pb::SEGMENT_WEIGHTS, std::move(weights.pieces), layout.bytes, {}};
+  SLUICE_ASSIGN(OmSegment kernel_bytes, kernel_segment(module, kernels));
+  segments.push_back(std::move(kernel_bytes));
+  SLUICE_ASSIGN(const std::vector<std::byte> host, host_segment(module, list));
+  if (!host.empty()) {
+    pb::FixedPart& part = *model.mutable_parts(0)->mutable_fixed();
+    part.set_has_host(true);
+    part.set_host_graph(static_cast<int32_t>(segments.size()));
+    segments.push_back({pb::SEGMENT_GRAPH, {{0, host}}, host.size(), {}});
+  }
+  return write_om(args.output, std::move(model), segments);
+}
+
+}  // namespace sluice

@@ -1,0 +1,13 @@
+// The check that a graph is one fixed part, all this release builds.
+#pragma once
+
+#include "common/base/result.h"
+#include "common/ir/graph.h"
+
+namespace sluice {
+
+// kDimNotFixed with the --dim line to copy when symbols of the inputs remain; kNotBuildable when shapes depend on data, or values are no
+// tensors of plain elements.
+Result<void> check_fixed(const Graph& root);
+
+}  // namespace sluice

@@ -1,0 +1,38 @@
+// The lowered graph as a list of steps, before any memory is planned.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/ir/graph.h"
+
+namespace sluice {
+
+enum class StepKind : uint8_t { kLaunch, kHost, kCopy };
+
+struct Step {
+  StepKind kind = StepKind::kHost;
+  const Node* node = nullptr;         // null: a copy of one value to a model output
+  std::vector<const Value*> outputs;  // unused ones included
+  std::vector<const Value*> inputs;   // null: absent
+  size_t copied_output = 0;           // kCopy without node: the index of the model output; inputs[0] is what it gets
+};
+
+// A view: the same bytes as another value, once step `after` has run (-1: from the beginning).
+struct Alias {
+  const Value* value = nullptr;
+  const Value* of = nullptr;
+  int64_t after = -1;
+};
+
+struct StepList {
+  std::vector<Step> steps;
+  std::vector<Alias> aliases;
+};
+
+// Steps in node order, then a copy for every model output that cannot be written in place: one that is an input, a constant, a view of one,
+// or an output twice. Errors: kDimNotFixed, kNotBuildable, naming every value or node that is not fixed.
+Result<StepList> make_steps(const Graph& root);
+
+}  // namespace sluice

@@ -1,0 +1,72 @@
+#include "stages/build/weights/layout_weights.h"
+
+#include <atomic>
+#include <thread>
+
+#include "common/eval/eval.h"
+
+namespace sluice {
+namespace {
+
+constexpr uint64_t kAlignment = 64;
+
+}  // namespace
+
+WeightLayout layout_weights(const Graph& root, const StepList& list) {
+  const Module& module = root.module();
+  WeightLayout layout;
+  layout.offsets.assign(module.segment_count(), UINT64_MAX);
+  const auto add = [&](const Value* value) {
+    if (value == nullptr || !value->is_constant()) return;
+    uint64_t& offset = layout.offsets[static_cast<size_t>(value->segment())];
+    if (offset != UINT64_MAX) return;
+    offset = layout.bytes;
+    layout.segments.push_back(value->segment());
+    layout.bytes = (layout.bytes + module.segment(value->segment()).size + kAlignment - 1) / kAlignment * kAlignment;
+  };
+  for (const Step& step : list.steps) {
+    for (const Value* input : step.inputs) add(input);
+  }
+  for (const Alias& alias : list.aliases) add(alias.of);
+  return layout;
+}
+
+Result<WeightBytes> evaluate_weights(const Module& module, const WeightLayout& layout, int64_t threads) {
+  WeightBytes weights;
+  weights.evaluated.resize(layout.segments.size());
+  std::vector<Result<void>> results(layout.segments.size());
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i = next.fetch_add(1); i < layout.segments.size(); i = next.fetch_add(1)) {
+      const SegmentKind kind = module.segment(layout.segments[i]).kind;
+      if (kind != SegmentKind::kExpression && kind != SegmentKind::kSplat) continue;
+      auto tensor = evaluate_segment(module, layout.segments[i]);
+      if (tensor) {
+        weights.evaluated[i] = std::move(tensor).value();
+      } else {
+        results[i] = std::move(tensor).error();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> pool;
+    for (int64_t i = 1; i < threads; ++i) pool.emplace_back(work);
+    work();
+  }
+  for (size_t i = 0; i < layout.segments.size(); ++i) {
+    SLUICE_TRY(results[i]);
+    const Segment& segment = module.segment(layout.segments[i]);
+    std::span<const std::byte> bytes = weights.evaluated[i].bytes;
+    if (segment.kind != SegmentKind::kExpression && segment.kind != SegmentKind::kSplat) {
+      SLUICE_ASSIGN(bytes, module.bytes(layout.segments[i]));
+    }
+    if (bytes.size() != segment.size) {
+      return make_error(ErrorCode::kInternal, "constant sha256:{} has {} bytes, expected {}", digest_hex(segment.digest).substr(0, 16),
+                        bytes.size(), segment.size);
+    }
+    weights.pieces.push_back({layout.offsets[static_cast<size_t>(layout.segments[i])], bytes});
+  }
+  return weights;
+}
+
+}  // namespace sluice
