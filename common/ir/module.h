@@ -40,7 +40,7 @@ class Module {
     return id >= 0 && static_cast<size_t>(id) < graphs_.size() && graphs_[static_cast<size_t>(id)] != nullptr;
   }
   GraphId graph_limit() const { return static_cast<GraphId>(graphs_.size()); }  // ids are below; some may be erased
-  Graph& root() const { return graph(0); }                                      // the first graph: the model, or the subgraph of a split file
+  Graph& root() const { return graph(0); }  // the first graph: the model, or the subgraph of a split file
   void erase_graph(GraphId id);
   // Erases graphs that no node owns, no expression segment uses, and that are not roots. Linear.
   void erase_unowned();

@@ -78,7 +78,8 @@ class ExpressionTable {
   // Proved equal for every value of the symbols. Re-normalizes both, so that divisors and bounds learned since they were made count.
   bool prove_equal(ExpressionId a, ExpressionId b);
   // Like prove_equal; where the two differ only by remainders of symbols (H and 2*floordiv(H, 2)), demands them to be zero by raising the
-  // symbols' divisors, and answers true. A model that breaks the demand has no valid shapes at all. Divisors stay as they are when the answer is false.
+  // symbols' divisors, and answers true. A model that breaks the demand has no valid shapes at all. Divisors stay as they are when the
+  // answer is false.
   bool require_equal(ExpressionId a, ExpressionId b);
   // The same expression with what is known about its symbols now.
   ExpressionId renormalize(ExpressionId id);

@@ -1,6 +1,5 @@
-#include "stages/partition/partition.h"
-
 #include "common/target/profile.h"
+#include "stages/partition/partition.h"
 #include "stages/partition/passes/passes.h"
 
 namespace sluice {

@@ -1,6 +1,5 @@
-#include "stages/subgraph-optimize/subgraph_optimize.h"
-
 #include "stages/subgraph-optimize/passes/passes.h"
+#include "stages/subgraph-optimize/subgraph_optimize.h"
 
 namespace sluice {
 namespace {
