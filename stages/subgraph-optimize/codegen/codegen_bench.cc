@@ -1,7 +1,7 @@
 // Prints the speed of generated kernels as a share of the machine's multiply-add peak: the convolutions of ResNet-50, the products of
 // BERT-base, and random shapes. One thread.
 //
-//   codegen_bench [profile] [resnet|network|bert|sweep|all]
+//   codegen_bench [profile] [resnet|mobilenet|network|bert|sweep|all]
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -121,16 +121,23 @@ constexpr Layer kResNet50[] = {{3, 64, 7, 2, 112, 1},    {64, 64, 1, 1, 56, 1}, 
                                {256, 256, 3, 1, 14, 5},  {1024, 512, 1, 1, 14, 1}, {512, 512, 3, 2, 7, 1},   {512, 2048, 1, 1, 7, 3},
                                {1024, 2048, 1, 2, 7, 1}, {2048, 512, 1, 1, 7, 2},  {512, 512, 3, 1, 7, 2}};
 
-void bench_resnet(const DeviceProfile& profile) {
+void bench_layers(const std::string& network, std::span<const Layer> layers, const DeviceProfile& profile) {
   double work = 0, time = 0;
-  for (const Layer& l : kResNet50) {
+  for (const Layer& l : layers) {
     const ConvSpec s = square_conv(l.ci, l.co, l.k, l.stride, l.out);
     const Measured m = bench_conv(fmt::format("conv {}->{} k{} s{} @{} x{}", l.ci, l.co, l.k, l.stride, l.out, l.count), s, profile);
     work += m.gflops * m.milliseconds * l.count;
     time += m.milliseconds * l.count;
   }
-  std::printf("ResNet-50 convolutions: %.2f ms, %.1f GF/s, %.1f %% of peak\n", time, work / time, 100 * work / time / peak);
+  std::printf("%s convolutions: %.2f ms, %.1f GF/s, %.1f %% of peak\n", network.c_str(), time, work / time, 100 * work / time / peak);
 }
+
+// The 1x1 layers; the depthwise ones have a kernel of their own.
+constexpr Layer kMobileNet[] = {{3, 32, 3, 2, 112, 1},  {32, 16, 1, 1, 112, 1}, {16, 96, 1, 1, 112, 1}, {96, 24, 1, 1, 56, 1},
+                                {24, 144, 1, 1, 56, 2}, {144, 24, 1, 1, 56, 1}, {144, 32, 1, 1, 28, 1}, {32, 192, 1, 1, 28, 3},
+                                {192, 32, 1, 1, 28, 2}, {192, 64, 1, 1, 14, 1}, {64, 384, 1, 1, 14, 4}, {384, 64, 1, 1, 14, 3},
+                                {384, 96, 1, 1, 14, 1}, {96, 576, 1, 1, 14, 3}, {576, 96, 1, 1, 14, 2}, {576, 160, 1, 1, 7, 1},
+                                {160, 960, 1, 1, 7, 3}, {960, 160, 1, 1, 7, 2}, {960, 320, 1, 1, 7, 1}, {320, 1280, 1, 1, 7, 1}};
 
 // All layers one after the other, each with its own weights and activations: what the caches of a whole network leave.
 void bench_network(const DeviceProfile& profile) {
@@ -197,6 +204,15 @@ void bench_bert(const DeviceProfile& profile) {
     s.m = m, s.n = n, s.k = k, s.a_row_stride = k, s.c_row_stride = n, s.b_packed = true;
     bench_matmul(fmt::format("matmul {}x{}x{} packed", m, k, n), s, profile);
   }
+  {
+    MatMulSpec s;
+    s.m = 128, s.n = 3072, s.k = 768, s.a_row_stride = 768, s.c_row_stride = 3072, s.b_packed = true;
+    EpilogueBuilder e;
+    const int half = e.mul(e.accumulator(), e.constant(0.5f));
+    const int erf = e.unary(EpilogueOp::kErf, e.mul(e.accumulator(), e.constant(0.70710678f)));
+    s.epilogue = e.finish(e.mul(half, e.add(erf, e.constant(1))));
+    bench_matmul("matmul 128x768x3072 packed, gelu", s, profile);
+  }
   for (const bool transposed : {false, true}) {
     MatMulSpec s;
     s.m = 128, s.n = 128, s.k = 64, s.a_row_stride = 64, s.c_row_stride = 128;
@@ -253,7 +269,8 @@ int main(int argc, char** argv) {
   const std::string what = argc > 2 ? argv[2] : "all";
   sluice::peak = sluice::measure_peak(*profile);
   std::printf("%s: multiply-add peak %.1f GF/s\n", profile->name.c_str(), sluice::peak);
-  if (what == "all" || what == "resnet") sluice::bench_resnet(*profile);
+  if (what == "all" || what == "resnet") sluice::bench_layers("ResNet-50", sluice::kResNet50, *profile);
+  if (what == "all" || what == "mobilenet") sluice::bench_layers("MobileNet-v2", sluice::kMobileNet, *profile);
   if (what == "all" || what == "network") sluice::bench_network(*profile);
   if (what == "all" || what == "bert") sluice::bench_bert(*profile);
   if (what == "all" || what == "sweep") sluice::bench_sweep(*profile);

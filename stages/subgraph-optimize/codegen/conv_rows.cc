@@ -13,9 +13,10 @@ constexpr int64_t kMostCopied = 2048;  // floats of a row; a tile of them stays 
 int64_t group_channels(const ConvSpec& s) { return s.ci / s.groups; }
 int64_t reduction_length(const ConvSpec& s) { return s.kh * s.kw * group_channels(s); }
 
-// From one copied row to the next; never a multiple of 2 KiB, which would put all rows into few cache sets.
+// From one copied row to the next: room for a last store of a whole vector, and never a multiple of 2 KiB, which would put all rows into
+// few cache sets.
 int64_t copied_row_stride(const ConvSpec& s) {
-  const int64_t stride = (reduction_length(s) + 15) / 16 * 16;
+  const int64_t stride = (reduction_length(s) + 15 + 15) / 16 * 16;
   return stride % 512 == 0 ? stride + 16 : stride;
 }
 
@@ -50,9 +51,14 @@ class RowEmitter {
     b_.loop(b_.index(0), b_.index(rows), 1, [&](Value* i) {
       const Pixel pixel = locate(b_.add(first, i));
       Value* to = b_.at(buffer, b_.mul(i, copied_row_stride(s_)));
-      b_.loop(b_.index(0), b_.index(s_.kh), 1, [&](Value* kh) {
-        copy_kernel_row(pixel, b_.add(pixel.ih, b_.mul(kh, s_.dilation_h)), b_.at(to, b_.mul(kh, s_.kw * group_channels(s_))));
-      });
+      const auto at_border = [&] {
+        b_.loop(b_.index(0), b_.index(s_.kh), 1, [&](Value* kh) {
+          copy_kernel_row(pixel, b_.add(pixel.ih, b_.mul(kh, s_.dilation_h)), b_.at(to, b_.mul(kh, s_.kw * group_channels(s_))));
+        });
+      };
+      const int64_t high = s_.h - (s_.kh - 1) * s_.dilation_h, wide = s_.w - s_.kw + 1;
+      if (!is_one_run() || high < 1 || wide < 1) return at_border();
+      b_.if_else(b_.ir().CreateAnd(inside(pixel.ih, high), inside(pixel.iw, wide)), [&] { copy_inner_pixel(pixel, to); }, at_border);
     });
     return buffer;
   }
@@ -85,21 +91,32 @@ class RowEmitter {
     return page;
   }
 
-  // One kernel row of one pixel: kw runs of ci floats. With dense channels and no dilation all runs inside the image are one.
+  // With dense channels and no dilation, the runs of one kernel row are one.
+  bool is_one_run() const { return s_.dilation_w == 1 && group_channels(s_) == conv_pixel_stride(s_); }
+
+  // No position outside the image. Each run is copied in whole vectors; the next run overwrites what the last vector wrote too much.
+  void copy_inner_pixel(const Pixel& pixel, Value* to) {
+    const int lanes = b_.profile().vector_bits / 32;
+    const int64_t run = s_.kw * group_channels(s_);
+    Value* from = address(pixel, pixel.ih, pixel.iw);
+    for (int64_t kh = 0; kh < s_.kh; ++kh) {
+      Value* row = b_.at(from, kh * s_.dilation_h * s_.w * conv_pixel_stride(s_));
+      for (int64_t at = 0; at < run; at += lanes) {
+        const int active = static_cast<int>(std::min<int64_t>(lanes, run - at));
+        b_.store_vector(b_.load_vector(b_.at(row, at), lanes, active), b_.at(to, kh * run + at), lanes);
+      }
+    }
+  }
+
+  // One kernel row of one pixel near a border: kw runs of ci floats.
   void copy_kernel_row(const Pixel& pixel, Value* ih, Value* to) {
     const int64_t channels = group_channels(s_);
-    const bool is_one_run = s_.dilation_w == 1 && channels == conv_pixel_stride(s_);
-    const auto by_position = [&] {
-      b_.loop(b_.index(0), b_.index(s_.kw), 1, [&](Value* kw) {
-        Value* iw = b_.add(pixel.iw, b_.mul(kw, s_.dilation_w));
-        Value* run = b_.at(to, b_.mul(kw, channels));
-        Value* ok = b_.ir().CreateAnd(inside(ih, s_.h), inside(iw, s_.w));
-        b_.if_else(ok, [&] { copy(address(pixel, ih, iw), run, channels); }, [&] { copy(nullptr, run, channels); });
-      });
-    };
-    if (!is_one_run || s_.kw > s_.w) return by_position();
-    Value* ok = b_.ir().CreateAnd(inside(ih, s_.h), inside(pixel.iw, s_.w - s_.kw + 1));
-    b_.if_else(ok, [&] { copy(address(pixel, ih, pixel.iw), to, s_.kw * channels); }, by_position);
+    b_.loop(b_.index(0), b_.index(s_.kw), 1, [&](Value* kw) {
+      Value* iw = b_.add(pixel.iw, b_.mul(kw, s_.dilation_w));
+      Value* run = b_.at(to, b_.mul(kw, channels));
+      Value* ok = b_.ir().CreateAnd(inside(ih, s_.h), inside(iw, s_.w));
+      b_.if_else(ok, [&] { copy(address(pixel, ih, iw), run, channels); }, [&] { copy(nullptr, run, channels); });
+    });
   }
 
   // from null: zeros.

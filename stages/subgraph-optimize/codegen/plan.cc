@@ -99,6 +99,8 @@ int64_t even_parts(int64_t items, int64_t limit) {
 void choose_blocks(const ContractionSize& size, double cycles, const DeviceProfile& profile, ContractionPlan& plan) {
   constexpr double kBlockCycles = 40000;
   constexpr int64_t kMostBlocks = 32;
+  constexpr double kBytesPerCycle = 8;  // from memory, when the rows are too few to hide it
+  cycles = std::max(cycles, static_cast<double>(size.columns * size.reduction * 4) / kBytesPerCycle);
   const int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(cycles * static_cast<double>(size.batch) / kBlockCycles), 1, kMostBlocks);
   const int64_t tiles = ceil_div(size.rows, plan.rows);
   const int64_t panel_bytes = plan.nr * size.reduction * 4;
