@@ -127,7 +127,7 @@ bool ExpressionTable::is_multiple(ExpressionId id, int64_t divisor) const {
   return std::all_of(terms.begin(), terms.end(), [&](const auto& term) { return term_is_multiple(term.first, term.second, divisor); });
 }
 
-// k*m*floordiv(x, d) with d dividing both x and k: adds (k/d)*m*x to the sum instead and answers true.
+// k*m*floordiv(x, d) with d dividing x and g = gcd(k, d) above 1: adds (k/g)*m*floordiv(x, d/g) to the sum instead and answers true.
 bool ExpressionTable::cancel_division(Polynomial& sum, const Monomial& monomial, int64_t coefficient) {
   for (size_t i = 0; i < monomial.size(); ++i) {
     const Expression atom = (*this)[monomial[i]];
@@ -135,14 +135,15 @@ bool ExpressionTable::cancel_division(Polynomial& sum, const Monomial& monomial,
     const auto divisor = as_constant(atom.b);
     if (!divisor) continue;
     const int64_t common = std::gcd(coefficient, *divisor);
-    if (common != *divisor || !is_multiple(atom.a, *divisor)) continue;
+    if (common <= 1 || !is_multiple(atom.a, *divisor)) continue;
+    const ExpressionId quotient = floor_divide(atom.a, constant(*divisor / common));
     Monomial rest = monomial;
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
-    for (const auto& [inner, inner_coefficient] : polynomial(atom.a)) {
+    for (const auto& [inner, inner_coefficient] : polynomial(quotient)) {
       Monomial joined = rest;
       joined.insert(joined.end(), inner.begin(), inner.end());
       std::sort(joined.begin(), joined.end());
-      add_term(sum, joined, saturating_multiply(coefficient / *divisor, inner_coefficient));
+      add_term(sum, joined, saturating_multiply(coefficient / common, inner_coefficient));
     }
     return true;
   }

@@ -2,8 +2,8 @@
 //
 // Normal form: a sum of monomials (a coefficient times sorted atoms), sorted, the constant last. An atom is a symbol or a floordiv, min or
 // max of normal forms. ceildiv(a, b) becomes floordiv(a + b - 1, b), mod(a, b) becomes a - b*floordiv(a, b). A floordiv by a constant gives
-// up every term it divides (using the divisors of symbols), and k*floordiv(x, k) becomes x where k divides x. Arithmetic saturates at the
-// ends of int64.
+// up every term it divides (using the divisors of symbols), and k*floordiv(x, d) becomes (k/g)*floordiv(x, d/g), g = gcd(k, d), where d
+// divides x. Arithmetic saturates at the ends of int64.
 #pragma once
 
 #include <cstdint>

@@ -41,6 +41,7 @@ TEST_F(Fixture, RequiredEqualityRaisesDivisors) {
   for (int i = 0; i < 4; ++i) down = table.floor_divide(down, c(2));
   EXPECT_TRUE(table.require_equal(table.multiply(c(16), down), H));
   EXPECT_EQ(table.symbol(h).divisor, 16);
+  EXPECT_TRUE(table.prove_equal(table.multiply(c(2), down), table.floor_divide(H, c(8))));
   EXPECT_FALSE(table.require_equal(H, N));
   EXPECT_FALSE(table.require_equal(N, table.floor_divide(N, c(2))));
   EXPECT_EQ(table.symbol(n).divisor, 1);

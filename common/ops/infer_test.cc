@@ -1,0 +1,222 @@
+// Inference over whole graphs: value facts, symbols, bodies.
+#include "common/ops/infer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/ops/infer_test.h"
+
+namespace sluice {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+struct InferTest : testing::Test, InferBed {
+  Value& add(Op op, const std::vector<Value*>& inputs, const std::vector<Attribute>& attributes = {}, Graph* into = nullptr) {
+    Node& node = (into == nullptr ? graph : *into).add_node(op, inputs);
+    for (const Attribute& attribute : attributes) node.set_attribute(attribute.name, attribute.value);
+    return node.output();
+  }
+  // Infers until nothing changes, which two passes must reach.
+  void infer() {
+    for (int pass = 0; pass < 4; ++pass) {
+      ValueFacts facts(graph);
+      const auto changed = infer_graph(graph, facts);
+      ASSERT_TRUE(changed.ok()) << changed.error().message;
+      if (!*changed) return;
+    }
+    FAIL() << "inference does not come to rest";
+  }
+  std::string text(const Value& value) const { return type_text(module, value.type()); }
+};
+
+TEST_F(InferTest, ExportedReshapeResolves) {
+  // x.view(x.size(0), -1, 8, x.size(2) // 8) as PyTorch exports it.
+  Value& x = *value("f32[N, S, M]");
+  Value& shape = add(Op::kShape, {&x});
+  Value& n = add(Op::kUnsqueeze, {&add(Op::kGather, {&shape, value("i64(0)")}), value("i64{0}")});
+  Value& m = add(Op::kDiv, {&add(Op::kGather, {&shape, value("i64(2)")}), value("i64(8)")});
+  Value& target =
+      add(Op::kConcat, {&n, value("i64{-1}"), value("i64{8}"), &add(Op::kUnsqueeze, {&m, value("i64{0}")})}, {{"axis", int64_t{0}}});
+  module.expressions.symbol(*module.expressions.find_symbol("M")).divisor = 8;
+  Value& y = add(Op::kReshape, {&x, &target});
+  infer();
+  EXPECT_EQ(text(y), "f32[N, S, 8, floordiv(M, 8)]");
+}
+
+TEST_F(InferTest, ExpandOfMaskedShapeResolves) {
+  // torch.expand(x, [-1, 4]): Where(Equal(target, -1), ones, target).
+  Value& x = *value("f32[N, 1]");
+  Value& n = add(Op::kSlice, {&add(Op::kShape, {&x}), value("i64{0}"), value("i64{1}")});
+  Value& target = add(Op::kConcat, {&n, value("i64{-1}")}, {{"axis", int64_t{0}}});
+  Value& ones = add(Op::kConstantOfShape, {value("i64{2}")}, {{"value", SegmentRef{constant(DType::kI64, {"1"}, false)}}});
+  Value& masked = add(Op::kWhere, {&add(Op::kEqual, {&target, value("i64{-1}")}), &ones, &target});
+  Value& y = add(Op::kExpand, {&x, &masked});
+  infer();
+  EXPECT_EQ(text(y), "f32[N, 1]");
+}
+
+TEST_F(InferTest, SizesComputedInFloatsResolve) {
+  Value& x = *value("f32[1, 3, H, 5]");
+  Value& size = add(Op::kCast, {&add(Op::kShape, {&x}, {{"start", int64_t{2}}})}, {{"to", int64_t{1}}});
+  Value& scaled = add(Op::kFloor, {&add(Op::kMul, {&size, value("f32{2, 3}")})});
+  Value& whole = add(Op::kCast, {&scaled}, {{"to", int64_t{7}}});
+  Value& sizes = add(Op::kConcat, {value("i64{1, 3}"), &whole}, {{"axis", int64_t{0}}});
+  Value& y = add(Op::kResize, {&x, nullptr, nullptr, &sizes});
+  infer();
+  EXPECT_EQ(text(y), "f32[1, 3, 2*H, 15]");
+}
+
+TEST_F(InferTest, NegativeDivisionIsNotFloored) {
+  Value& y = add(Op::kConstantOfShape, {&add(Op::kNeg, {&add(Op::kDiv, {value("i64{-7}"), value("i64{2}")})})});
+  infer();
+  EXPECT_EQ(text(y), "f32[3]");
+}
+
+TEST_F(InferTest, UnetConcatDimsAreProvedEqual) {
+  const auto same_size = std::vector<Attribute>{{"pads", Ints{1, 1, 1, 1}}};
+  const auto halved = std::vector<Attribute>{{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}};
+  Value* weights = value("f32[8, 8, 3, 3]");
+  Value* x = value("f32[1, 8, H, W]");
+  std::vector<Value*> skips;
+  for (int i = 0; i < 4; ++i) {
+    x = &add(Op::kConv, {x, weights}, same_size);
+    skips.push_back(x);
+    x = &add(Op::kMaxPool, {x}, halved);
+  }
+  while (!skips.empty()) {
+    Value& up = add(Op::kResize, {x, nullptr, value("f32{1, 1, 2, 2}")});
+    x = &add(Op::kConcat, {skips.back(), &up}, {{"axis", int64_t{1}}});
+    skips.pop_back();
+    x = &add(Op::kConv, {x, value("f32[8, 16, 3, 3]")}, same_size);
+  }
+  infer();
+  EXPECT_EQ(text(*x), "f32[1, 8, H, W]");
+  EXPECT_EQ(module.expressions.symbol(*module.expressions.find_symbol("H")).divisor, 16);
+}
+
+TEST_F(InferTest, RequiredEqualityInBroadcastLeavesOtherSymbolsAlone) {
+  Value& half = add(Op::kMaxPool, {value("f32[1, 1, H]")}, {{"kernel_shape", Ints{2}}, {"strides", Ints{2}}});
+  add(Op::kAdd, {&half, value("f32[H]")});
+  infer();
+  EXPECT_EQ(module.expressions.symbol(*module.expressions.find_symbol("H")).divisor, 1);
+}
+
+TEST_F(InferTest, PresentTypesAreRefinedAndNotContradicted) {
+  Value& y = add(Op::kRelu, {value("f32[N, 3]")});
+  y.set_type(Type::tensor(DType::kF32, {dim("4"), Dim::unknown()}));
+  infer();
+  EXPECT_EQ(text(y), "f32[4, 3]");
+  Value& z = add(Op::kRelu, {value("f32[N, 3]")});
+  z.set_name("z");
+  z.set_type(Type::tensor(DType::kF32, {dim("4"), dim("5")}));
+  ValueFacts facts(graph);
+  const auto result = infer_graph(graph, facts);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::kBadShape);
+  EXPECT_EQ(result.error().message, "node 'z' (Relu): 'z' is f32[4, 5], but f32[N, 3] was inferred");
+}
+
+TEST_F(InferTest, BranchesAreMerged) {
+  Graph& yes = module.add_graph("yes", GraphRole::kBody);
+  Graph& no = module.add_graph("no", GraphRole::kBody);
+  yes.add_output(add(Op::kRelu, {&yes.add_input(0)}, {}, &yes));
+  no.add_output(add(Op::kConcat, {&no.add_input(0), no.inputs()[0]}, {{"axis", int64_t{0}}}, &no));
+  Value& y = add(Op::kIf, {value("bool[]"), value("f32[N, 3]")}, {{"then_branch", GraphRef{yes.id()}}, {"else_branch", GraphRef{no.id()}}});
+  infer();
+  EXPECT_EQ(text(y), "f32[?, 3]");
+  Graph& first = module.add_graph("first", GraphRole::kBody);
+  Graph& second = module.add_graph("second", GraphRole::kBody);
+  first.add_output(add(Op::kIdentity, {&first.add_input(0)}, {}, &first));
+  Value& axis = second.add_constant(constant(DType::kI64, {"1"}, false));
+  second.add_output(add(Op::kSqueeze, {&second.add_input(0), &axis}, {}, &second));
+  Value& z =
+      add(Op::kIf, {value("bool(1)"), value("f32[N, 3]")}, {{"then_branch", GraphRef{first.id()}}, {"else_branch", GraphRef{second.id()}}});
+  infer();
+  EXPECT_EQ(text(z), "f32[N, 3]");
+}
+
+struct LoopTest : InferTest {
+  Graph& body = module.add_graph("body", GraphRole::kBody);
+  Value& step = body.add_input(0, "step");
+  Value& go = body.add_input(0, "go");
+  Value& carried = body.add_input(0, "carried");
+
+  Node& loop(Value* trips, Value* start) {
+    Node& node = graph.add_node(Op::kLoop, {trips, nullptr, start}, body.outputs().size() - 1);
+    node.set_attribute("body", GraphRef{body.id()});
+    return node;
+  }
+};
+
+TEST_F(LoopTest, FixedTripsGiveTheLengthOfStackedResults) {
+  Value& next = add(Op::kRelu, {&carried}, {}, &body);
+  body.add_output(go);
+  body.add_output(next);
+  body.add_output(next);
+  Node& node = loop(value("i64(5)"), value("f32[N, 3]"));
+  infer();
+  EXPECT_EQ(text(node.output(0)), "f32[N, 3]");
+  EXPECT_EQ(text(node.output(1)), "f32[5, N, 3]");
+}
+
+TEST_F(LoopTest, CarriedDimsThatGrowAreUnknown) {
+  Value& next = add(Op::kConcat, {&carried, &carried}, {{"axis", int64_t{0}}}, &body);
+  body.add_output(add(Op::kNot, {&go}, {}, &body));
+  body.add_output(next);
+  body.add_output(carried);
+  Node& node = loop(value("i64(5)"), value("f32[N, 3]"));
+  infer();
+  EXPECT_EQ(text(node.output(0)), "f32[?, 3]");
+  EXPECT_EQ(text(node.output(1)), "f32[s1, ?, 3]");
+  EXPECT_EQ(text(next), "f32[?, 3]");
+}
+
+TEST_F(InferTest, ScanSlicesAndStacks) {
+  Graph& body = module.add_graph("body", GraphRole::kBody);
+  Value& sum = add(Op::kAdd, {&body.add_input(0), &body.add_input(0)}, {}, &body);
+  body.add_output(sum);
+  body.add_output(sum);
+  Node& node = graph.add_node(Op::kScan, {value("f32[4]"), value("f32[4, T]")}, 2);
+  node.set_attribute("body", GraphRef{body.id()});
+  node.set_attribute("num_scan_inputs", int64_t{1});
+  node.set_attribute("scan_input_axes", Ints{1});
+  infer();
+  EXPECT_EQ(text(node.output(0)), "f32[4]");
+  EXPECT_EQ(text(node.output(1)), "f32[T, 4]");
+}
+
+TEST_F(InferTest, FusedPassesValuesThroughItsBody) {
+  Graph& body = module.add_graph("body", GraphRole::kFused);
+  body.add_output(add(Op::kShape, {&body.add_input(0)}, {}, &body));
+  Value& shape = add(Op::kFused, {value("f32[N, 3]")}, {{"body", GraphRef{body.id()}}});
+  Value& y = add(Op::kConstantOfShape, {&shape});
+  infer();
+  EXPECT_EQ(text(y), "f32[N, 3]");
+}
+
+TEST_F(InferTest, BodiesThatHoldThemselvesAreRefused) {
+  Graph& body = module.add_graph("body", GraphRole::kFused);
+  Value& inner = add(Op::kFused, {&body.add_input(0)}, {}, &body);
+  body.add_output(inner);
+  inner.producer()->set_attribute("body", GraphRef{body.id()});
+  Value& outer = add(Op::kFused, {value("f32[1]")});
+  outer.producer()->set_attribute("body", GraphRef{body.id()});
+  inner.producer()->set_attribute("body", GraphRef{body.id()});
+  ValueFacts facts(graph);
+  EXPECT_FALSE(infer_graph(graph, facts).ok());
+  EXPECT_FALSE(infer_node(*inner.producer(), facts).ok());
+}
+
+TEST_F(InferTest, SequencesHoldWhatWasPutIn) {
+  Value& sequence = add(Op::kSequenceConstruct, {value("f32[N, 3]"), value("f32[4, 3]")});
+  Value& element = add(Op::kSequenceAt, {&sequence, value("i64(0)")});
+  Value& joined = add(Op::kConcatFromSequence, {&sequence}, {{"axis", int64_t{1}}});
+  infer();
+  EXPECT_EQ(text(sequence), "sequence(f32[?, 3])");
+  EXPECT_EQ(text(element), "f32[?, 3]");
+  EXPECT_EQ(text(joined), "f32[?, ?]");
+}
+
+}  // namespace
+}  // namespace sluice
