@@ -7,12 +7,16 @@ namespace {
 
 using enum AttributeKind;
 
-// Scale (and zero point) of input 0: one number, one per index of an axis, or one per block along it.
+bool is_one_number(const Shape& shape) { return shape && (shape->empty() || (shape->size() == 1 && shape->front() == Dim::fixed(1))); }
+
+// Scale (and zero point) of input 0: one number, one per index of an axis, or one per block along it. Exporters mix [] and [1].
 Result<void> check_scale(InferCall& call) {
-  SLUICE_TRY(call.unify(call.has_input(2) ? call.shape(2) : std::nullopt, call.shape(1), "shapes of zero point and scale"));
   const Shape input = call.shape(0);
   const Shape scale = call.shape(1);
-  if (!input || !scale || scale->empty() || (scale->size() == 1 && scale->front() == Dim::fixed(1))) return {};
+  const Shape zero = call.has_input(2) ? call.shape(2) : std::nullopt;
+  if (is_one_number(scale) && is_one_number(zero)) return {};
+  SLUICE_TRY(call.unify(zero, scale, "shapes of zero point and scale"));
+  if (!input || !scale || is_one_number(scale)) return {};
   SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", 1, rank_of(*input)));
   const auto index = static_cast<size_t>(axis);
   const int64_t block = call.node.int_attribute("block_size", 0);
