@@ -1,0 +1,274 @@
+#include "stages/preprocess/onnx/constants.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <thread>
+
+#include "common/tensorfile/tensorfile.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kHashStep = size_t{8} << 20;
+
+// Gives the pages of a mapped file back once they were read, so that hashing gigabytes does not hold gigabytes.
+void release_pages(std::span<const std::byte> bytes) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = (reinterpret_cast<uintptr_t>(bytes.data()) + page - 1) / page * page;
+  const uintptr_t end = reinterpret_cast<uintptr_t>(bytes.data() + bytes.size()) / page * page;
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
+Digest hash(std::span<const std::byte> bytes, bool is_mapped) {
+  Sha256 sha;
+  for (size_t at = 0; at < bytes.size(); at += kHashStep) {
+    const auto step = bytes.subspan(at, std::min(kHashStep, bytes.size() - at));
+    sha.add(step);
+    if (is_mapped) release_pages(step);
+  }
+  return sha.finish();
+}
+
+bool is_repeated(std::span<const std::byte> bytes, size_t element) {
+  return element > 0 && bytes.size() > element && std::memcmp(bytes.data(), bytes.data() + element, bytes.size() - element) == 0;
+}
+
+void run_parallel(size_t jobs, unsigned threads, const std::function<void(size_t)>& job) {
+  if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < jobs; i = next++) job(i);
+  };
+  std::vector<std::thread> others;
+  for (size_t i = 1; i < std::min<size_t>(threads, jobs); ++i) others.emplace_back(work);
+  work();
+  for (std::thread& thread : others) thread.join();
+}
+
+std::string tensor_name(const onnx::TensorProto& tensor, const std::string& where) {
+  return tensor.name().empty() ? where : fmt::format("tensor '{}'", tensor.name());
+}
+
+std::optional<uint64_t> whole_number(const std::string& text) {
+  uint64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+Result<Type> type_of(const onnx::TensorProto& tensor, const std::string& where) {
+  if (!dtype_is_valid(tensor.data_type()) || tensor.data_type() == 0) {
+    return make_error(ErrorCode::kBadModel, "{} has element type {}, which is unknown", tensor_name(tensor, where), tensor.data_type());
+  }
+  const std::vector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  if (!element_count(dims)) {
+    return make_error(ErrorCode::kBadModel, "{} has the impossible shape {}", tensor_name(tensor, where), dims_text(dims));
+  }
+  return Type::fixed_tensor(static_cast<DType>(tensor.data_type()), dims);
+}
+
+std::vector<std::byte> plain_bytes(const Tensor& tensor) { return {tensor.bytes.begin(), tensor.bytes.end()}; }
+
+}  // namespace
+
+Result<int> Constants::open_external(const std::string& location, const std::string& where) {
+  if (const auto known = external_index_.find(location); known != external_index_.end()) return known->second;
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  const fs::path folder = fs::canonical(file_.folder, failed);
+  const fs::path path = fs::weakly_canonical(folder / location, failed);
+  const fs::path inside = path.lexically_relative(folder);
+  if (failed || location.empty() || fs::path(location).is_absolute() || inside.empty() || *inside.begin() == "..") {
+    return make_error(ErrorCode::kBadModel, "{} lies in '{}', which is not inside the model's folder", where, location);
+  }
+  auto map = MappedFile::open(path.string());
+  if (!map) return std::move(map).error().within(where);
+  external_.push_back(std::move(map).value());
+  return external_index_[location] = static_cast<int>(external_.size()) - 1;
+}
+
+Result<void> Constants::find_external(const onnx::TensorProto& tensor, const std::string& where, Payload& payload) {
+  std::string location;
+  std::optional<uint64_t> offset = 0, length;
+  bool has_length = false;
+  for (const onnx::StringStringEntryProto& entry : tensor.external_data()) {
+    if (entry.key() == "location") location = entry.value();
+    if (entry.key() == "offset") offset = whole_number(entry.value());
+    if (entry.key() == "length") {
+      length = whole_number(entry.value());
+      has_length = true;
+    }
+  }
+  SLUICE_ASSIGN(payload.file, open_external(location, tensor_name(tensor, where)));
+  const uint64_t size = external_[static_cast<size_t>(payload.file)].bytes().size();
+  if (offset && !has_length) length = size - std::min(size, *offset);
+  if (!offset || !length || *offset > size || *length > size - *offset) {
+    return make_error(ErrorCode::kBadModel, "{} lies beyond the end of '{}'", tensor_name(tensor, where), location);
+  }
+  payload.offset = *offset;
+  payload.size = *length;
+  return {};
+}
+
+// Answers whether the tensor's elements lie in a file, and where.
+Result<bool> Constants::find_payload(const onnx::TensorProto& tensor, const std::string& where, Payload& payload) {
+  if (tensor.data_location() == onnx::TensorProto::EXTERNAL) {
+    SLUICE_TRY(find_external(tensor, where, payload));
+    return true;
+  }
+  if (!tensor.has_segment()) return false;
+  payload.offset = static_cast<uint64_t>(tensor.segment().begin());
+  payload.size = static_cast<uint64_t>(tensor.segment().end() - tensor.segment().begin());
+  return true;
+}
+
+std::span<const std::byte> Constants::bytes(const Payload& payload) const {
+  const auto whole = payload.file < 0 ? file_.bytes : external_[static_cast<size_t>(payload.file)].bytes();
+  return whole.subspan(payload.offset, payload.size);
+}
+
+Result<void> Constants::gather(const onnx::TensorProto& tensor) {
+  Payload payload;
+  SLUICE_ASSIGN(const bool found, find_payload(tensor, "a tensor", payload));
+  if (!found || payload.size <= kSmallSegmentBytes) return {};
+  const int bits = dtype_is_valid(tensor.data_type()) ? dtype_bits(static_cast<DType>(tensor.data_type())) : 0;
+  hashed_[payload].element_bytes = bits / 8;
+  return {};
+}
+
+Result<void> Constants::gather(const onnx::NodeProto& node) {
+  for (const onnx::AttributeProto& attribute : node.attribute()) {
+    if (attribute.has_t()) SLUICE_TRY(gather(attribute.t()));
+    for (const onnx::TensorProto& tensor : attribute.tensors()) SLUICE_TRY(gather(tensor));
+    if (attribute.has_g()) SLUICE_TRY(gather(attribute.g()));
+    for (const onnx::GraphProto& graph : attribute.graphs()) SLUICE_TRY(gather(graph));
+    if (attribute.has_sparse_tensor()) {
+      SLUICE_TRY(gather(attribute.sparse_tensor().values()));
+      SLUICE_TRY(gather(attribute.sparse_tensor().indices()));
+    }
+  }
+  return {};
+}
+
+Result<void> Constants::gather(const onnx::GraphProto& graph) {
+  for (const onnx::TensorProto& tensor : graph.initializer()) SLUICE_TRY(gather(tensor));
+  for (const onnx::SparseTensorProto& tensor : graph.sparse_initializer()) {
+    SLUICE_TRY(gather(tensor.values()));
+    SLUICE_TRY(gather(tensor.indices()));
+  }
+  for (const onnx::NodeProto& node : graph.node()) SLUICE_TRY(gather(node));
+  return {};
+}
+
+Result<void> Constants::hash_payloads(unsigned threads) {
+  SLUICE_TRY(gather(file_.proto.graph()));
+  for (const onnx::FunctionProto& function : file_.proto.functions()) {
+    for (const onnx::NodeProto& node : function.node()) SLUICE_TRY(gather(node));
+  }
+  std::vector<std::pair<const Payload*, Hashed*>> jobs;
+  for (auto& [payload, hashed] : hashed_) jobs.emplace_back(&payload, &hashed);
+  std::stable_sort(jobs.begin(), jobs.end(), [](const auto& a, const auto& b) { return a.first->size > b.first->size; });
+  run_parallel(jobs.size(), threads, [&](size_t i) {
+    const auto [payload, hashed] = jobs[i];
+    const std::span<const std::byte> content = bytes(*payload);
+    const auto element = static_cast<size_t>(hashed->element_bytes);
+    hashed->is_splat = is_repeated(content, element);
+    hashed->digest = hash(hashed->is_splat ? content.first(element) : content, payload->file >= 0 || !file_.path.empty());
+  });
+  Sha256 all;
+  all.add_value(file_.digest.bytes);
+  for (const auto& [payload, hashed] : hashed_) all.add_value(hashed.digest.bytes);
+  model_digest_ = all.finish();
+  return {};
+}
+
+Result<SegmentId> Constants::from_payload(TypeId type, const Payload& payload, uint64_t expected, const std::string& where) {
+  if (payload.size != expected) {
+    return make_error(ErrorCode::kBadModel, "{} holds {} bytes, expected {}", where, payload.size, expected);
+  }
+  const std::span<const std::byte> content = bytes(payload);
+  if (payload.size <= kSmallSegmentBytes) return module_.make_constant(type, {content.begin(), content.end()});
+  const auto hashed = hashed_.find(payload);
+  if (hashed == hashed_.end()) return make_error(ErrorCode::kInternal, "{} was not hashed", where);
+  if (hashed->second.is_splat) {
+    return module_.make_splat(type, content.first(static_cast<size_t>(hashed->second.element_bytes)));
+  }
+  Segment segment;
+  segment.kind = SegmentKind::kBytes;
+  segment.type = type;
+  segment.digest = hashed->second.digest;
+  segment.size = payload.size;
+  if (payload.file < 0 && file_.path.empty()) {
+    segment.location.where = Where::kHere;
+    segment.location.owner = file_.owner;
+    segment.location.bytes = content;
+  } else {
+    const MappedFile* external = payload.file < 0 ? nullptr : &external_[static_cast<size_t>(payload.file)];
+    segment.location.where = Where::kFile;
+    segment.location.path = external == nullptr ? file_.path : external->path();
+    segment.location.offset = payload.offset;
+    segment.location.mtime_ns = external == nullptr ? file_.mtime_ns : external->mtime_ns();
+  }
+  return module_.add_segment(std::move(segment));
+}
+
+Result<SegmentId> Constants::segment(const onnx::TensorProto& tensor, const std::string& where) {
+  SLUICE_ASSIGN(const Type type, type_of(tensor, where));
+  Payload payload;
+  SLUICE_ASSIGN(const bool is_payload, find_payload(tensor, where, payload));
+  if (is_payload) {
+    if (type.dtype == DType::kString) {
+      return make_error(ErrorCode::kBadModel, "{} keeps strings as raw bytes", tensor_name(tensor, where));
+    }
+    const uint64_t expected = dtype_bytes(type.dtype, static_cast<uint64_t>(type.element_count().value_or(0)));
+    return from_payload(module_.intern(type), payload, expected, tensor_name(tensor, where));
+  }
+  const std::string copy = tensor.SerializeAsString();
+  auto read = parse_pb(std::as_bytes(std::span(copy)), file_.name);
+  if (!read) return make_error(ErrorCode::kBadModel, "{}: {}", where, read.error().message);
+  return module_.make_constant(module_.intern(type), plain_bytes(*read));
+}
+
+// Coordinates are linear, [n], or one per axis, [n, rank]. The dense tensor is made here: sparse ones are rare and small.
+Result<SegmentId> Constants::segment(const onnx::SparseTensorProto& sparse, const std::string& where) {
+  const std::vector<int64_t> dims(sparse.dims().begin(), sparse.dims().end());
+  SLUICE_ASSIGN(const SegmentId values_id, segment(sparse.values(), where));
+  SLUICE_ASSIGN(const SegmentId indices_id, segment(sparse.indices(), where));
+  const Type& values_type = module_.type(module_.segment(values_id).type);
+  const Type& indices_type = module_.type(module_.segment(indices_id).type);
+  const int bits = dtype_bits(values_type.dtype);
+  const auto count = element_count(dims);
+  const int64_t stored = values_type.element_count().value_or(-1);
+  const bool linear = indices_type.rank() == 1;
+  const int64_t width = linear ? 1 : static_cast<int64_t>(dims.size());
+  if (!count || *count > (uint64_t{1} << 28) || bits < 8 || indices_type.dtype != DType::kI64 ||
+      indices_type.element_count() != stored * width) {
+    return make_error(ErrorCode::kBadModel, "{} is a sparse tensor whose parts do not fit together", where);
+  }
+  SLUICE_ASSIGN(const auto values, module_.bytes(values_id));
+  SLUICE_ASSIGN(const auto indices, module_.bytes(indices_id));
+  const size_t element = static_cast<size_t>(bits) / 8;
+  std::vector<std::byte> dense(*count * element);
+  for (int64_t i = 0; i < stored; ++i) {
+    uint64_t position = 0;
+    for (int64_t axis = 0; axis < width; ++axis) {
+      int64_t index = 0;
+      std::memcpy(&index, indices.data() + static_cast<size_t>(i * width + axis) * sizeof(index), sizeof(index));
+      const int64_t extent = linear ? static_cast<int64_t>(*count) : dims[static_cast<size_t>(axis)];
+      if (index < 0 || index >= extent) return make_error(ErrorCode::kBadModel, "{} is a sparse tensor with an index outside it", where);
+      position = position * static_cast<uint64_t>(extent) + static_cast<uint64_t>(index);
+    }
+    std::memcpy(dense.data() + position * element, values.data() + static_cast<size_t>(i) * element, element);
+  }
+  return module_.make_constant(module_.intern(Type::fixed_tensor(values_type.dtype, dims)), std::move(dense));
+}
+
+}  // namespace sluice

@@ -1,0 +1,63 @@
+// Tensors of an ONNX model as segments. Elements above 1 KiB that already have the form the graph wants stay where they lie, in the model's
+// file or in a file of external data, and are named by digest; the digests are made here, once, by several threads.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "common/base/files.h"
+#include "common/base/result.h"
+#include "common/ir/module.h"
+#include "stages/preprocess/onnx/model_file.h"
+
+namespace sluice {
+
+class Constants {
+ public:
+  Constants(const ModelFile& file, Module& module) : file_(file), module_(module) {}
+
+  // Hashes everything that lies in files. threads: 0 for one per core. To be called once, before segment().
+  Result<void> hash_payloads(unsigned threads);
+
+  // Errors (kBadModel) say "tensor 'w'", or where it is when it has no name.
+  Result<SegmentId> segment(const onnx::TensorProto& tensor, const std::string& where);
+  Result<SegmentId> segment(const onnx::SparseTensorProto& tensor, const std::string& where);
+  // A model of which every payload was hashed, named by them and the rest.
+  const Digest& model_digest() const { return model_digest_; }
+
+ private:
+  // Bytes in a file: which one (-1: the model's), where. Also the key of their digest.
+  struct Payload {
+    int file = -1;
+    uint64_t offset = 0;
+    uint64_t size = 0;
+    auto operator<=>(const Payload&) const = default;
+  };
+  struct Hashed {
+    Digest digest;
+    bool is_splat = false;
+    int element_bytes = 0;
+  };
+
+  Result<bool> find_payload(const onnx::TensorProto& tensor, const std::string& where, Payload& payload);
+  Result<void> find_external(const onnx::TensorProto& tensor, const std::string& where, Payload& payload);
+  Result<int> open_external(const std::string& location, const std::string& where);
+  Result<void> gather(const onnx::TensorProto& tensor);
+  Result<void> gather(const onnx::GraphProto& graph);
+  Result<void> gather(const onnx::NodeProto& node);
+  std::span<const std::byte> bytes(const Payload& payload) const;
+  Result<SegmentId> from_payload(TypeId type, const Payload& payload, uint64_t expected, const std::string& where);
+
+  const ModelFile& file_;
+  Module& module_;
+  std::vector<MappedFile> external_;
+  std::map<std::string, int> external_index_;
+  std::map<Payload, Hashed> hashed_;
+  Digest model_digest_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,169 @@
+#include "stages/preprocess/onnx/functions.h"
+
+#include <string>
+#include <tuple>
+#include <utility>
+
+namespace sluice {
+namespace {
+
+constexpr size_t kMaxNodes = 4'000'000;
+constexpr int kMaxDepth = 64;
+
+using FunctionKey = std::tuple<std::string, std::string, std::string>;  // domain, name, overload
+
+std::string plain_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
+
+class Inliner {
+ public:
+  explicit Inliner(const onnx::ModelProto& model) : model_opset_(onnx_opset(model.opset_import())) {
+    for (const onnx::FunctionProto& function : model.functions()) {
+      functions_.emplace(FunctionKey{plain_domain(function.domain()), function.name(), function.overload()}, &function);
+    }
+  }
+
+  Result<void> expand(onnx::GraphProto& graph, int64_t opset, int depth) {
+    google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
+    nodes.Swap(graph.mutable_node());
+    for (onnx::NodeProto& node : nodes) SLUICE_TRY(expand_node(std::move(node), opset, depth, *graph.mutable_node()));
+    return {};
+  }
+
+  NodeOpsets take_opsets() { return std::move(opsets_); }
+
+ private:
+  using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
+
+  Result<void> expand_node(onnx::NodeProto node, int64_t opset, int depth, Nodes& out) {
+    const auto found = functions_.find({plain_domain(node.domain()), node.op_type(), node.overload()});
+    if (found != functions_.end()) return expand_call(node, *found->second, depth, out);
+    if (++count_ > kMaxNodes) return make_error(ErrorCode::kLimit, "the model's functions expand to more than {} nodes", kMaxNodes);
+    onnx::NodeProto& placed = *out.Add();
+    placed.Swap(&node);
+    if (opset != model_opset_) opsets_[&placed] = opset;
+    for (onnx::AttributeProto& attribute : *placed.mutable_attribute()) {
+      if (attribute.has_g()) SLUICE_TRY(expand(*attribute.mutable_g(), opset, depth));
+      for (onnx::GraphProto& graph : *attribute.mutable_graphs()) SLUICE_TRY(expand(graph, opset, depth));
+    }
+    return {};
+  }
+
+  Result<void> expand_call(const onnx::NodeProto& call, const onnx::FunctionProto& function, int depth, Nodes& out) {
+    if (depth > kMaxDepth) {
+      return make_error(ErrorCode::kBadModel, "function '{}' calls itself, or calls are nested too deeply", function.name());
+    }
+    if (call.input_size() > function.input_size() || call.output_size() > function.output_size()) {
+      return make_error(ErrorCode::kBadModel, "node '{}' calls function '{}' with more inputs or outputs than it has", call.name(),
+                        function.name());
+    }
+    Names names;
+    for (int i = 0; i < function.input_size(); ++i) names[function.input(i)] = i < call.input_size() ? call.input(i) : "";
+    for (int i = 0; i < call.output_size(); ++i) {
+      if (!call.output(i).empty() && names.count(function.output(i)) == 0) names[function.output(i)] = call.output(i);
+    }
+    std::string prefix = call.name();
+    if (prefix.empty()) prefix = fmt::format("{}_{}", call.op_type(), calls_);
+    ++calls_;
+    const int64_t imported = onnx_opset(function.opset_import());
+    const int64_t opset = imported < 0 ? model_opset_ : imported;
+    for (const onnx::NodeProto& node : function.node()) {
+      onnx::NodeProto copy = node;
+      rename(copy, names, prefix + "/");
+      bind_attributes(copy, call, function);
+      SLUICE_TRY(expand_node(std::move(copy), opset, depth + 1, out));
+    }
+    return pass_inputs_through(call, function, out);
+  }
+
+  using Names = std::map<std::string, std::string>;
+
+  static std::string renamed(const std::string& name, const Names& names, const std::string& prefix) {
+    if (name.empty()) return name;
+    const auto found = names.find(name);
+    return found == names.end() ? prefix + name : found->second;
+  }
+
+  // A function sees no names from outside, so every name below it is its own.
+  static void rename(onnx::NodeProto& node, const Names& names, const std::string& prefix) {
+    node.set_name(prefix + node.name());
+    for (std::string& name : *node.mutable_input()) name = renamed(name, names, prefix);
+    for (std::string& name : *node.mutable_output()) name = renamed(name, names, prefix);
+    for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
+      if (attribute.has_g()) rename(*attribute.mutable_g(), names, prefix);
+      for (onnx::GraphProto& graph : *attribute.mutable_graphs()) rename(graph, names, prefix);
+    }
+  }
+
+  static void rename(onnx::GraphProto& graph, const Names& names, const std::string& prefix) {
+    for (auto& input : *graph.mutable_input()) input.set_name(renamed(input.name(), names, prefix));
+    for (auto& output : *graph.mutable_output()) output.set_name(renamed(output.name(), names, prefix));
+    for (auto& tensor : *graph.mutable_initializer()) tensor.set_name(renamed(tensor.name(), names, prefix));
+    for (auto& value : *graph.mutable_value_info()) value.set_name(renamed(value.name(), names, prefix));
+    for (auto& node : *graph.mutable_node()) rename(node, names, prefix);
+  }
+
+  static const onnx::AttributeProto* find_argument(const std::string& name, const onnx::NodeProto& call,
+                                                   const onnx::FunctionProto& function) {
+    for (const onnx::AttributeProto& attribute : call.attribute()) {
+      if (attribute.name() == name) return &attribute;
+    }
+    for (const onnx::AttributeProto& attribute : function.attribute_proto()) {
+      if (attribute.name() == name) return &attribute;
+    }
+    return nullptr;
+  }
+
+  // Attributes that refer to the function's own take the call's value, or the default, or are absent.
+  static void bind_attributes(onnx::NodeProto& node, const onnx::NodeProto& call, const onnx::FunctionProto& function) {
+    google::protobuf::RepeatedPtrField<onnx::AttributeProto> bound;
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (attribute.ref_attr_name().empty()) {
+        onnx::AttributeProto& copy = *bound.Add();
+        copy = attribute;
+        if (copy.has_g()) bind_in_graph(*copy.mutable_g(), call, function);
+        for (onnx::GraphProto& graph : *copy.mutable_graphs()) bind_in_graph(graph, call, function);
+      } else if (const onnx::AttributeProto* argument = find_argument(attribute.ref_attr_name(), call, function)) {
+        onnx::AttributeProto& copy = *bound.Add();
+        copy = *argument;
+        copy.set_name(attribute.name());
+      }
+    }
+    bound.Swap(node.mutable_attribute());
+  }
+
+  static void bind_in_graph(onnx::GraphProto& graph, const onnx::NodeProto& call, const onnx::FunctionProto& function) {
+    for (onnx::NodeProto& node : *graph.mutable_node()) bind_attributes(node, call, function);
+  }
+
+  // An output that is also an input of the function has no node that makes it.
+  static Result<void> pass_inputs_through(const onnx::NodeProto& call, const onnx::FunctionProto& function, Nodes& out) {
+    for (int i = 0; i < call.output_size(); ++i) {
+      for (int k = 0; k < call.input_size(); ++k) {
+        if (call.output(i).empty() || function.output(i) != function.input(k)) continue;
+        onnx::NodeProto& node = *out.Add();
+        node.set_op_type("Identity");
+        node.add_input(call.input(k));
+        node.add_output(call.output(i));
+        break;
+      }
+    }
+    return {};
+  }
+
+  std::map<FunctionKey, const onnx::FunctionProto*> functions_;
+  NodeOpsets opsets_;
+  int64_t model_opset_;
+  size_t count_ = 0;
+  size_t calls_ = 0;
+};
+
+}  // namespace
+
+Result<NodeOpsets> inline_functions(onnx::ModelProto& model) {
+  if (model.functions_size() == 0) return NodeOpsets{};
+  Inliner inliner(model);
+  SLUICE_TRY(inliner.expand(*model.mutable_graph(), onnx_opset(model.opset_import()), 0));
+  return inliner.take_opsets();
+}
+
+}  // namespace sluice

@@ -1,0 +1,27 @@
+// Model-local functions, written out where they are called.
+#pragma once
+
+#include <map>
+
+#include "common/base/result.h"
+#include "onnx.pb.h"
+
+namespace sluice {
+
+// Opsets of nodes that came from a function whose imports differ from the model's. Keyed by place in memory, only ever looked up.
+using NodeOpsets = std::map<const onnx::NodeProto*, int64_t>;
+
+// The version of ONNX's own operators among the imports; -1 when there is none.
+template <typename Imports>
+int64_t onnx_opset(const Imports& imports) {
+  for (const onnx::OperatorSetIdProto& import : imports) {
+    if (import.domain().empty() || import.domain() == "ai.onnx") return import.version();
+  }
+  return -1;
+}
+
+// Replaces every call of a function of the model, bodies included, by the function's nodes. Values inside get the caller's name as a
+// prefix, so that names stay unique. A function that calls itself is kBadModel; more than four million nodes are kLimit.
+Result<NodeOpsets> inline_functions(onnx::ModelProto& model);
+
+}  // namespace sluice

@@ -1,0 +1,326 @@
+#include "stages/preprocess/onnx/graph_import.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <set>
+
+#include "common/base/tensor.h"
+#include "common/ops/op_table.h"
+#include "stages/preprocess/onnx/node_order.h"
+#include "stages/preprocess/onnx/operators.h"
+#include "stages/preprocess/onnx/types.h"
+
+namespace sluice {
+namespace {
+
+using onnx::AttributeProto;
+
+// Before IR version 2 an attribute did not say its type.
+AttributeProto::AttributeType attribute_type(const AttributeProto& attribute) {
+  if (attribute.type() != AttributeProto::UNDEFINED) return attribute.type();
+  if (attribute.has_f()) return AttributeProto::FLOAT;
+  if (attribute.has_i()) return AttributeProto::INT;
+  if (attribute.has_s()) return AttributeProto::STRING;
+  if (attribute.has_t()) return AttributeProto::TENSOR;
+  if (attribute.has_g()) return AttributeProto::GRAPH;
+  if (attribute.floats_size() > 0) return AttributeProto::FLOATS;
+  if (attribute.ints_size() > 0) return AttributeProto::INTS;
+  if (attribute.strings_size() > 0) return AttributeProto::STRINGS;
+  return AttributeProto::UNDEFINED;
+}
+
+template <typename To, typename List>
+std::vector<To> copied(const List& list) {
+  return std::vector<To>(list.begin(), list.end());
+}
+
+// Nothing for tensors, types and graphs.
+std::optional<AttributeValue> plain_attribute(const AttributeProto& attribute) {
+  switch (attribute_type(attribute)) {
+    case AttributeProto::FLOAT:
+      return AttributeValue(attribute.f());
+    case AttributeProto::INT:
+      return AttributeValue(attribute.i());
+    case AttributeProto::STRING:
+      return AttributeValue(attribute.s());
+    case AttributeProto::FLOATS:
+      return AttributeValue(copied<float>(attribute.floats()));
+    case AttributeProto::INTS:
+      return AttributeValue(copied<int64_t>(attribute.ints()));
+    case AttributeProto::STRINGS:
+      return AttributeValue(copied<std::string>(attribute.strings()));
+    default:
+      return std::nullopt;
+  }
+}
+
+bool is_graph_attribute(const AttributeProto& attribute) {
+  const auto type = attribute_type(attribute);
+  return type == AttributeProto::GRAPH || type == AttributeProto::GRAPHS;
+}
+
+template <typename T>
+std::vector<std::byte> bytes_of(const T* elements, size_t count) {
+  std::vector<std::byte> bytes(count * sizeof(T));
+  if (count > 0) std::memcpy(bytes.data(), elements, bytes.size());
+  return bytes;
+}
+
+std::vector<std::byte> string_bytes(const std::vector<std::string>& texts) {
+  const Tensor tensor = make_string_tensor({static_cast<int64_t>(texts.size())}, texts);
+  return {tensor.bytes.begin(), tensor.bytes.end()};
+}
+
+}  // namespace
+
+Result<void> GraphImport::define(const std::string& name, Value& value) {
+  if (names_.emplace(name, &value).second) return {};
+  return make_error(ErrorCode::kBadModel, "value '{}' is defined twice in graph '{}'", name, graph_.name());
+}
+
+Result<Value*> GraphImport::find(const std::string& name) {
+  const auto found = names_.find(name);
+  if (found != names_.end()) return found->second;
+  if (outer_ == nullptr) return static_cast<Value*>(nullptr);
+  SLUICE_ASSIGN(Value * outer, outer_->find(name));
+  return outer == nullptr ? Result<Value*>(nullptr) : capture(name, *outer);
+}
+
+Result<Value*> GraphImport::capture(const std::string& name, Value& outer) {
+  if (outer.is_constant()) return names_[name] = &graph_.add_constant(outer.segment(), name);
+  Value& input = graph_.add_input(outer.type_id(), name);
+  captures_.emplace_back(&outer, &input);
+  return names_[name] = &input;
+}
+
+Result<void> GraphImport::add_initializers(const onnx::GraphProto& proto) {
+  for (const onnx::TensorProto& tensor : proto.initializer()) {
+    SLUICE_ASSIGN(const SegmentId segment, model_.constants.segment(tensor, "an initializer"));
+    SLUICE_TRY(define(tensor.name(), graph_.add_constant(segment, tensor.name())));
+  }
+  for (const onnx::SparseTensorProto& tensor : proto.sparse_initializer()) {
+    const std::string& name = tensor.values().name();
+    SLUICE_ASSIGN(const SegmentId segment, model_.constants.segment(tensor, fmt::format("initializer '{}'", name)));
+    SLUICE_TRY(define(name, graph_.add_constant(segment, name)));
+  }
+  return {};
+}
+
+Result<SegmentId> GraphImport::constant_segment(const onnx::NodeProto& node) {
+  Module& module = model_.module;
+  const auto made = [&](DType dtype, std::vector<int64_t> dims, std::vector<std::byte> bytes) {
+    return module.make_constant(module.intern(Type::fixed_tensor(dtype, dims)), std::move(bytes));
+  };
+  for (const AttributeProto& a : node.attribute()) {
+    if (a.name() == "value" && a.has_t()) return model_.constants.segment(a.t(), node_label(node));
+    if (a.name() == "sparse_value" && a.has_sparse_tensor()) return model_.constants.segment(a.sparse_tensor(), node_label(node));
+    if (a.name() == "value_int") {
+      const int64_t number = a.i();
+      return made(DType::kI64, {}, bytes_of(&number, 1));
+    }
+    if (a.name() == "value_float") {
+      const float number = a.f();
+      return made(DType::kF32, {}, bytes_of(&number, 1));
+    }
+    if (a.name() == "value_ints") return made(DType::kI64, {a.ints_size()}, bytes_of(a.ints().data(), static_cast<size_t>(a.ints_size())));
+    if (a.name() == "value_floats") {
+      return made(DType::kF32, {a.floats_size()}, bytes_of(a.floats().data(), static_cast<size_t>(a.floats_size())));
+    }
+    if (a.name() == "value_string") return made(DType::kString, {}, string_bytes({a.s()}));
+    if (a.name() == "value_strings") {
+      return made(DType::kString, {a.strings_size()}, string_bytes(copied<std::string>(a.strings())));
+    }
+  }
+  return make_error(ErrorCode::kBadModel, "{}: none of its attributes is a value", node_label(node));
+}
+
+Result<void> GraphImport::add_constant_node(const onnx::NodeProto& node) {
+  if (node.output_size() != 1)
+    return make_error(ErrorCode::kBadModel, "{} has {} outputs, expected 1", node_label(node), node.output_size());
+  SLUICE_ASSIGN(const SegmentId segment, constant_segment(node));
+  return define(node.output(0), graph_.add_constant(segment, node.output(0)));
+}
+
+Result<void> GraphImport::set_attributes(const onnx::NodeProto& proto, Node& node) {
+  for (const AttributeProto& attribute : proto.attribute()) {
+    const std::string what = fmt::format("{}: attribute '{}'", node_label(proto), attribute.name());
+    if (is_graph_attribute(attribute)) continue;
+    if (node.find_attribute(attribute.name()) != nullptr) return make_error(ErrorCode::kBadModel, "{} is there twice", what);
+    if (auto value = plain_attribute(attribute)) {
+      node.set_attribute(attribute.name(), std::move(*value));
+    } else if (attribute_type(attribute) == AttributeProto::TENSOR) {
+      SLUICE_ASSIGN(const SegmentId segment, model_.constants.segment(attribute.t(), what));
+      node.set_attribute(attribute.name(), SegmentRef{segment});
+    } else if (attribute_type(attribute) == AttributeProto::TYPE_PROTO) {
+      SLUICE_ASSIGN(const TypeId type, declared_type(model_.module, attribute.tp(), what));
+      node.set_attribute(attribute.name(), TypeRef{type});
+    } else {
+      return make_error(ErrorCode::kBadModel, "{} is of a kind that no operator takes", what);
+    }
+  }
+  return {};
+}
+
+Result<GraphId> GraphImport::add_body(const onnx::GraphProto& body, const std::string& name,
+                                      std::vector<std::unique_ptr<GraphImport>>& imports) {
+  Graph& graph = model_.module.add_graph(name, GraphRole::kBody);
+  imports.push_back(std::make_unique<GraphImport>(model_, graph, this));
+  std::set<std::string_view> constants;
+  for (const auto& tensor : body.initializer()) constants.insert(tensor.name());
+  for (const auto& input : body.input()) {
+    if (constants.count(input.name()) > 0) continue;
+    SLUICE_TRY(imports.back()->define(input.name(), graph.add_input(0, input.name())));
+  }
+  SLUICE_TRY(imports.back()->run(body));
+  return graph.id();
+}
+
+// Bodies, then the captures that all of them take as their trailing inputs.
+Result<void> GraphImport::add_bodies(const onnx::NodeProto& proto, Node& node) {
+  std::vector<std::unique_ptr<GraphImport>> imports;
+  for (const AttributeProto& attribute : proto.attribute()) {
+    if (!is_graph_attribute(attribute)) continue;
+    const std::string name = fmt::format("{}.{}", proto.name().empty() ? proto.op_type() : proto.name(), attribute.name());
+    if (attribute_type(attribute) == AttributeProto::GRAPH) {
+      SLUICE_ASSIGN(const GraphId body, add_body(attribute.g(), name, imports));
+      node.set_attribute(attribute.name(), GraphRef{body});
+    } else {
+      std::vector<GraphRef> bodies;
+      for (const onnx::GraphProto& graph : attribute.graphs()) {
+        SLUICE_ASSIGN(const GraphId body, add_body(graph, name, imports));
+        bodies.push_back({body});
+      }
+      node.set_attribute(attribute.name(), std::move(bodies));
+    }
+  }
+  std::vector<Value*> captured;
+  std::set<int32_t> seen;  // by id: of this graph
+  for (const auto& import : imports) {
+    for (const Capture& capture : import->captures_) {
+      if (seen.insert(capture.first->id()).second) captured.push_back(capture.first);
+    }
+  }
+  for (const auto& import : imports) {
+    Graph& body = import->graph_;
+    for (Value* outer : captured) {
+      const auto known =
+          std::find_if(import->captures_.begin(), import->captures_.end(), [&](const Capture& c) { return c.first == outer; });
+      if (known == import->captures_.end()) {
+        body.add_input(outer->type_id(), outer->name());
+      } else {
+        const auto place = std::find(body.inputs().begin(), body.inputs().end(), known->second);
+        body.move_input_last(static_cast<size_t>(place - body.inputs().begin()));
+      }
+    }
+    body.captures = static_cast<uint32_t>(captured.size());
+  }
+  for (Value* outer : captured) node.add_input(outer);
+  return {};
+}
+
+// What ONNX has no word for: metadata keys "sluice.<name>" of a node.
+Result<void> GraphImport::set_plan(const onnx::NodeProto& proto, Plan& plan) {
+  for (const auto& entry : proto.metadata_props()) {
+    if (!entry.key().starts_with("sluice.")) continue;
+    const std::string name = entry.key().substr(7);
+    int32_t number = -1;
+    const char* end = entry.value().data() + entry.value().size();
+    const bool is_number = std::from_chars(entry.value().data(), end, number).ptr == end && number >= 0;
+    if (name == "stream_label") {
+      plan.stream_label = entry.value();
+    } else if (name == "stage_level" && is_number) {
+      plan.stage_level = number;
+    } else if (name == "parallel_group" && is_number) {
+      plan.parallel_group = number;
+    } else if (name == "engine" && engine_from_name(entry.value()) != EngineId::kNone) {
+      plan.engine = engine_from_name(entry.value());
+    } else {
+      return make_error(ErrorCode::kBadModel, "{}: metadata '{}' = '{}' is not known", node_label(proto), entry.key(), entry.value())
+          .with_hint("known are sluice.stream_label, sluice.stage_level, sluice.parallel_group and sluice.engine");
+    }
+  }
+  return {};
+}
+
+Result<void> GraphImport::name_results(const onnx::NodeProto& proto, const UpgradeCall& call) {
+  for (size_t i = 0; i < call.results.size(); ++i) {
+    const std::string& name = proto.output(static_cast<int>(i));
+    if (name.empty()) continue;
+    call.results[i]->set_name(name);
+    SLUICE_TRY(define(name, *call.results[i]));
+  }
+  return {};
+}
+
+// Origins and names of the nodes made of one ONNX node, which are those behind `before`; types where adapters need ranks.
+Result<void> GraphImport::finish_nodes(const onnx::NodeProto& proto, Node* before, const Node* named) {
+  const size_t index = model_.node_index++;
+  const std::string origin = proto.name().empty() ? fmt::format("{}_{}", proto.op_type(), index) : proto.name();
+  const uint32_t onnx_node = model_.module.add_onnx_node(origin);
+  for (Node* made = before == nullptr ? graph_.first_node() : before->next(); made != nullptr; made = made->next()) {
+    made->add_origins({onnx_node});
+    if (made == named) {
+      made->set_name(proto.name());
+    } else {
+      made->set_name(fmt::format("{}/{}", origin, op_name(made->op())));
+    }
+    if (!model_.needs_ranks) continue;
+    SLUICE_TRY(infer_node(*made, facts_));
+  }
+  return {};
+}
+
+Result<void> GraphImport::add_node(const onnx::NodeProto& proto) {
+  std::vector<Value*> inputs;
+  for (const std::string& name : proto.input()) {
+    if (name.empty()) {
+      inputs.push_back(nullptr);
+      continue;
+    }
+    SLUICE_ASSIGN(Value * value, find(name));
+    if (value == nullptr) {
+      return make_error(ErrorCode::kBadModel, "{}: input '{}' is not defined by any node, input or initializer", node_label(proto), name);
+    }
+    inputs.push_back(value);
+  }
+  int outputs = proto.output_size();
+  while (outputs > 1 && proto.output(outputs - 1).empty()) --outputs;
+  const Op op = find_operator(proto).value();  // check_operators has seen it
+  Node* before = graph_.last_node();
+  Node& node = graph_.add_node(op, inputs, static_cast<size_t>(outputs));
+  const OpRow* row = find_op(op);
+  const bool has_bodies = row != nullptr && (row->flags & kControlFlow) != 0;
+  while (!has_bodies && node.input_count() > 0 && node.input(node.input_count() - 1) == nullptr) node.remove_last_input();
+  if (op == Op::kLoop && node.input_count() < 2) node.set_input(1, nullptr);  // captures come behind
+  SLUICE_TRY(set_attributes(proto, node));
+  SLUICE_TRY(add_bodies(proto, node));
+  SLUICE_TRY(set_plan(proto, node.plan));
+  UpgradeCall call{graph_, &node, {}};
+  for (size_t i = 0; i < node.output_count(); ++i) call.results.push_back(&node.output(i));
+  node.set_name(proto.name());
+  for (size_t i = 0; i < node.output_count(); ++i) node.output(i).set_name(proto.output(static_cast<int>(i)));  // for messages
+  SLUICE_TRY(upgrade_node(call, model_.opset_of(proto)));
+  for (size_t i = 0; i < node.output_count(); ++i) node.output(i).set_name({});
+  SLUICE_TRY(name_results(proto, call));
+  return finish_nodes(proto, before, call.results.empty() ? &node : call.results[0]->producer());
+}
+
+Result<void> GraphImport::run(const onnx::GraphProto& proto) {
+  SLUICE_TRY(add_initializers(proto));
+  SLUICE_ASSIGN(const std::vector<const onnx::NodeProto*> order, order_nodes(proto));
+  for (const onnx::NodeProto* node : order) {
+    SLUICE_TRY(is_constant_node(*node) ? add_constant_node(*node) : add_node(*node));
+  }
+  for (const onnx::ValueInfoProto& output : proto.output()) {
+    SLUICE_ASSIGN(Value * value, find(output.name()));
+    if (value == nullptr) {
+      return make_error(ErrorCode::kBadModel, "output '{}' of graph '{}' is not defined by any node, input or initializer", output.name(),
+                        graph_.name());
+    }
+    graph_.add_output(*value);
+  }
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,69 @@
+// One graph of a model, bodies below it included.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "common/ops/infer.h"
+#include "stages/preprocess/onnx/constants.h"
+#include "stages/preprocess/onnx/functions.h"
+#include "stages/preprocess/onnx/upgrade.h"
+
+namespace sluice {
+
+// What the importers of all graphs of one model share.
+struct ModelImport {
+  Module& module;
+  Constants& constants;
+  NodeOpsets opsets;  // of nodes that came from functions
+  int64_t opset = 0;  // of the others
+  bool needs_ranks = false;
+  size_t node_index = 0;  // of nodes without name
+
+  int64_t opset_of(const onnx::NodeProto& node) const {
+    const auto found = opsets.find(&node);
+    return found == opsets.end() ? opset : found->second;
+  }
+};
+
+class GraphImport {
+ public:
+  GraphImport(ModelImport& model, Graph& graph, GraphImport* outer) : model_(model), graph_(graph), outer_(outer), facts_(graph) {}
+
+  // The graph's inputs must be there already, by define().
+  Result<void> run(const onnx::GraphProto& proto);
+  Result<void> define(const std::string& name, Value& value);
+
+ private:
+  struct Body {
+    GraphImport* import;
+    std::string attribute;
+    bool in_list;  // of an attribute that holds several graphs
+  };
+  using Capture = std::pair<Value*, Value*>;  // the outer value, the input that stands for it here
+
+  Result<Value*> find(const std::string& name);  // null: not defined
+  Result<Value*> capture(const std::string& name, Value& outer);
+  Result<void> add_initializers(const onnx::GraphProto& proto);
+  Result<void> add_constant_node(const onnx::NodeProto& node);
+  Result<SegmentId> constant_segment(const onnx::NodeProto& node);
+  Result<void> add_node(const onnx::NodeProto& proto);
+  Result<void> set_attributes(const onnx::NodeProto& proto, Node& node);
+  Result<void> add_bodies(const onnx::NodeProto& proto, Node& node);
+  Result<GraphId> add_body(const onnx::GraphProto& body, const std::string& name, std::vector<std::unique_ptr<GraphImport>>& imports);
+  Result<void> name_results(const onnx::NodeProto& proto, const UpgradeCall& call);
+  Result<void> finish_nodes(const onnx::NodeProto& proto, Node* before, const Node* named);
+  Result<void> set_plan(const onnx::NodeProto& proto, Plan& plan);
+
+  ModelImport& model_;
+  Graph& graph_;
+  GraphImport* outer_;
+  ValueFacts facts_;
+  std::unordered_map<std::string, Value*> names_;
+  std::vector<Capture> captures_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,102 @@
+#include "stages/preprocess/onnx/import.h"
+
+#include <algorithm>
+#include <set>
+
+#include "stages/preprocess/onnx/graph_import.h"
+#include "stages/preprocess/onnx/operators.h"
+#include "stages/preprocess/onnx/types.h"
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kNewestIr = 13;
+
+Result<void> check_versions(const onnx::ModelProto& proto) {
+  if (proto.ir_version() > kNewestIr) {
+    return make_error(ErrorCode::kUnsupportedOp, "the model is of ONNX IR version {}, this release knows versions up to {}",
+                      proto.ir_version(), kNewestIr);
+  }
+  const int64_t opset = onnx_opset(proto.opset_import());
+  if (opset > kNewestOpset || (opset >= 0 && opset < kOldestOpset)) {
+    return make_error(ErrorCode::kUnsupportedOp, "the model uses opset {}, this release knows opsets {} to {}", opset, kOldestOpset,
+                      kNewestOpset);
+  }
+  for (const auto& entry : proto.metadata_props()) {
+    if (entry.key().starts_with("sluice.")) return make_error(ErrorCode::kBadModel, "the model's metadata '{}' is not known", entry.key());
+  }
+  return {};
+}
+
+std::vector<const onnx::ValueInfoProto*> inputs_of(const onnx::GraphProto& graph) {
+  std::set<std::string_view> constants;
+  for (const auto& tensor : graph.initializer()) constants.insert(tensor.name());
+  for (const auto& tensor : graph.sparse_initializer()) constants.insert(tensor.values().name());
+  std::vector<const onnx::ValueInfoProto*> inputs;
+  for (const auto& input : graph.input()) {
+    if (constants.count(input.name()) == 0) inputs.push_back(&input);
+  }
+  return inputs;
+}
+
+Result<void> add_inputs(const onnx::GraphProto& proto, const Options& options, Graph& graph, GraphImport& import) {
+  const std::vector<const onnx::ValueInfoProto*> inputs = inputs_of(proto);
+  SLUICE_ASSIGN(ShapeOptions shapes, parse_shape_options(options));
+  SLUICE_ASSIGN(ModelInputs typed, ModelInputs::make(graph.module(), std::move(shapes), inputs));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    SLUICE_ASSIGN(const TypeId type, typed.type(i));
+    SLUICE_TRY(import.define(inputs[i]->name(), graph.add_input(type, inputs[i]->name())));
+  }
+  return {};
+}
+
+// Types that were inferred on the way were inferred without folding: the passes start afresh.
+void forget_types(Module& module) {
+  for (GraphId id = 0; id < module.graph_limit(); ++id) {
+    if (!module.has_graph(id)) continue;
+    for (Value& value : module.graph(id).values()) {
+      if (value.producer() != nullptr || (value.is_input() && id > 0)) value.set_type(TypeId{0});
+    }
+  }
+}
+
+Result<void> import_graphs(ModelFile& file, const Options& options, Module& module) {
+  SLUICE_TRY(check_versions(file.proto));
+  SLUICE_ASSIGN(NodeOpsets opsets, inline_functions(file.proto));
+  SLUICE_TRY(check_operators(file.proto.graph()));
+  const int64_t opset = onnx_opset(file.proto.opset_import());
+  if (opset < 0 && file.proto.graph().node_size() > 0) {
+    return make_error(ErrorCode::kBadModel, "the model does not say which opset it uses");
+  }
+  SLUICE_ASSIGN(const int64_t threads, options.integer("threads", 0, 1024));
+  Constants constants(file, module);
+  SLUICE_TRY(constants.hash_payloads(static_cast<unsigned>(threads)));
+  module.made_from = {constants.model_digest()};
+  Graph& graph = module.add_graph("main");
+  const bool needs_ranks = opset < kRanksNotNeeded ||
+                           std::any_of(opsets.begin(), opsets.end(), [](const auto& entry) { return entry.second < kRanksNotNeeded; });
+  ModelImport model{.module = module, .constants = constants, .opsets = std::move(opsets), .opset = opset, .needs_ranks = needs_ranks};
+  GraphImport import(model, graph, nullptr);
+  SLUICE_TRY(add_inputs(file.proto.graph(), options, graph, import));
+  SLUICE_TRY(import.run(file.proto.graph()));
+  if (needs_ranks) forget_types(module);
+  return {};
+}
+
+}  // namespace
+
+Result<Module> import_model(ModelFile file, const Options& options) {
+  Module module;
+  auto imported = import_graphs(file, options, module);
+  if (!imported) {
+    Error error = std::move(imported).error();
+    if (error.file.empty()) error.file = file.name;
+    return error;
+  }
+  module.source = file.name;
+  module.producer = file.proto.producer_name();
+  if (!file.proto.producer_version().empty()) module.producer += " " + file.proto.producer_version();
+  return module;
+}
+
+}  // namespace sluice

@@ -1,0 +1,59 @@
+#include "stages/preprocess/onnx/model_file.h"
+
+#include <filesystem>
+
+#include "common/base/files.h"
+#include "stages/preprocess/onnx/wire.h"
+
+namespace sluice {
+namespace {
+
+Result<void> parse(ModelFile& file) {
+  auto reduced = drop_payloads(file.bytes);
+  if (!reduced) {
+    Error error = std::move(reduced).error();
+    error.file = file.name;
+    return error;
+  }
+  if (!file.proto.ParseFromString(*reduced)) {
+    return Error{ErrorCode::kBadModel, "not an ONNX model: the file is no ModelProto", {}, file.name};
+  }
+  if (!file.proto.has_graph()) return Error{ErrorCode::kBadModel, "not an ONNX model: there is no graph", {}, file.name};
+  file.digest = sha256(*reduced);
+  return {};
+}
+
+}  // namespace
+
+Result<ModelFile> parse_model_file(std::shared_ptr<const std::vector<std::byte>> bytes, const std::string& name) {
+  ModelFile file;
+  file.name = name;
+  file.bytes = *bytes;
+  file.owner = std::move(bytes);
+  std::error_code ignored;
+  file.folder = std::filesystem::current_path(ignored).string();
+  SLUICE_TRY(parse(file));
+  return file;
+}
+
+Result<ModelFile> open_model_file(const std::string& path) {
+  if (path == "-") {
+    SLUICE_ASSIGN(std::vector<std::byte> bytes, read_file(path));
+    return parse_model_file(std::make_shared<const std::vector<std::byte>>(std::move(bytes)), "standard input");
+  }
+  SLUICE_ASSIGN(const MappedFile map, MappedFile::open(path));
+  ModelFile file;
+  file.name = path;
+  std::error_code failed;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, failed).lexically_normal();
+  if (failed) return make_error(ErrorCode::kNotFound, "{}: {}", path, failed.message());
+  file.path = absolute.string();
+  file.folder = absolute.parent_path().string();
+  file.mtime_ns = map.mtime_ns();
+  file.bytes = map.bytes();
+  file.owner = std::make_shared<const MappedFile>(map);
+  SLUICE_TRY(parse(file));
+  return file;
+}
+
+}  // namespace sluice

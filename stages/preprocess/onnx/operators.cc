@@ -1,0 +1,74 @@
+#include "stages/preprocess/onnx/operators.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/ops/op_table.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kNamedNodes = 3;
+
+struct Unsupported {
+  size_t count = 0;
+  std::vector<std::string> nodes;
+};
+using Findings = std::map<std::pair<std::string, std::string>, Unsupported>;  // by domain and type
+
+// What the adapters of old forms make of it.
+Op canonical(Op op) {
+  if (op == Op::kUpsample) return Op::kResize;
+  if (op == Op::kScatter) return Op::kScatterElements;
+  return op;
+}
+
+bool is_onnx_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
+
+void check(const onnx::GraphProto& graph, Findings& findings) {
+  for (const onnx::NodeProto& node : graph.node()) {
+    if (!is_constant_node(node) && !find_operator(node)) {
+      Unsupported& finding = findings[{is_onnx_domain(node.domain()) ? "" : node.domain(), node.op_type()}];
+      const std::string fallback = node.output_size() > 0 ? node.output(0) : "";
+      if (++finding.count <= kNamedNodes) finding.nodes.push_back(node.name().empty() ? fallback : node.name());
+    }
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (attribute.has_g()) check(attribute.g(), findings);
+      for (const onnx::GraphProto& body : attribute.graphs()) check(body, findings);
+    }
+  }
+}
+
+std::string finding_text(const std::pair<std::string, std::string>& name, const Unsupported& finding) {
+  std::string text = name.second.empty() ? "(no operator type)" : name.second;
+  if (!name.first.empty()) text += fmt::format(" of domain '{}'", name.first);
+  text += finding.count == 1 ? " (1 node:" : fmt::format(" ({} nodes:", finding.count);
+  for (const std::string& node : finding.nodes) text += fmt::format("{}'{}'", &node == finding.nodes.data() ? " " : ", ", node);
+  return text + (finding.count > finding.nodes.size() ? ", ...)" : ")");
+}
+
+}  // namespace
+
+bool is_constant_node(const onnx::NodeProto& node) { return node.op_type() == "Constant" && is_onnx_domain(node.domain()); }
+
+std::optional<Op> find_operator(const onnx::NodeProto& node) {
+  const auto op = op_from_name(node.op_type());
+  if (!op) return std::nullopt;
+  const bool is_ours = node.domain() == "sluice";
+  if (!is_ours && !is_onnx_domain(node.domain())) return std::nullopt;
+  if ((op_domain(*op) == Domain::kSluice) != is_ours) return std::nullopt;
+  return find_op(canonical(*op)) != nullptr ? op : std::nullopt;
+}
+
+Result<void> check_operators(const onnx::GraphProto& graph) {
+  Findings findings;
+  check(graph, findings);
+  if (findings.empty()) return {};
+  std::string text;
+  for (const auto& [name, finding] : findings) text += (text.empty() ? "" : "; ") + finding_text(name, finding);
+  return make_error(ErrorCode::kUnsupportedOp, "{} unsupported operator{}: {}", findings.size(), findings.size() == 1 ? "" : "s", text);
+}
+
+}  // namespace sluice

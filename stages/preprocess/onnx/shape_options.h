@@ -1,0 +1,32 @@
+// What the command line says about the sizes of the model's inputs.
+//
+//   --input-shape "x:1,3,224,224;y:1,-1"   -1 leaves the dim as the model has it
+//   --dim N=4                              fixes the named dim everywhere
+//   --dim N=1..64                          bounds it
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/base/options.h"
+#include "common/base/result.h"
+
+namespace sluice {
+
+// A dim of a model is at least 1 unless it was bounded from 0 on purpose.
+struct DimRange {
+  int64_t low = 1;
+  int64_t high = INT64_MAX;
+  bool is_fixed() const { return low == high; }
+};
+
+struct ShapeOptions {
+  std::map<std::string, std::vector<int64_t>> inputs;  // by input name
+  std::map<std::string, DimRange> dims;                // by dim name
+};
+
+Result<ShapeOptions> parse_shape_options(const Options& options);
+
+}  // namespace sluice

@@ -1,0 +1,186 @@
+#include "stages/preprocess/onnx/types.h"
+
+#include <functional>
+
+namespace sluice {
+namespace {
+
+using ShapeOfTensor = std::function<Result<Type>(DType, const onnx::TypeProto::Tensor&)>;
+
+Result<DType> dtype_of(int number, const std::string& what) {
+  if (dtype_is_valid(number)) return static_cast<DType>(number);
+  return make_error(ErrorCode::kBadModel, "{}: element type {} is unknown", what, number);
+}
+
+Result<TypeId> convert(Module& module, const onnx::TypeProto& proto, const std::string& what, const ShapeOfTensor& tensor, int depth) {
+  if (depth > 16) return make_error(ErrorCode::kBadModel, "{}: its type is nested too deeply", what);
+  switch (proto.value_case()) {
+    case onnx::TypeProto::kTensorType: {
+      SLUICE_ASSIGN(const DType dtype, dtype_of(proto.tensor_type().elem_type(), what));
+      SLUICE_ASSIGN(const Type type, tensor(dtype, proto.tensor_type()));
+      return module.intern(type);
+    }
+    case onnx::TypeProto::kSequenceType: {
+      SLUICE_ASSIGN(const TypeId element, convert(module, proto.sequence_type().elem_type(), what, tensor, depth + 1));
+      return module.intern(Type::sequence(element));
+    }
+    case onnx::TypeProto::kOptionalType: {
+      SLUICE_ASSIGN(const TypeId element, convert(module, proto.optional_type().elem_type(), what, tensor, depth + 1));
+      return module.intern(Type::optional(element));
+    }
+    case onnx::TypeProto::kMapType: {
+      SLUICE_ASSIGN(const DType key, dtype_of(proto.map_type().key_type(), what));
+      SLUICE_ASSIGN(const TypeId element, convert(module, proto.map_type().value_type(), what, tensor, depth + 1));
+      return module.intern(Type::map(key, element));
+    }
+    case onnx::TypeProto::kSparseTensorType:
+      return make_error(ErrorCode::kUnsupportedOp, "{} is a sparse tensor, which this release does not support", what);
+    case onnx::TypeProto::kOpaqueType:
+      return make_error(ErrorCode::kUnsupportedOp, "{} is of an opaque type, which this release does not support", what);
+    case onnx::TypeProto::VALUE_NOT_SET:
+      break;
+  }
+  return TypeId{0};
+}
+
+Result<Type> with_fixed_dims(DType dtype, const onnx::TypeProto::Tensor& tensor) {
+  if (!tensor.has_shape()) return Type::unranked(dtype);
+  std::vector<Dim> dims;
+  for (const auto& dim : tensor.shape().dim()) {
+    dims.push_back(dim.has_dim_value() && dim.dim_value() >= 0 ? Dim::fixed(dim.dim_value()) : Dim::unknown());
+  }
+  return Type::tensor(dtype, std::move(dims));
+}
+
+std::string listed(const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "'" : ", '") + name + "'";
+  return text.empty() ? "none" : text;
+}
+
+bool is_open(const onnx::TensorShapeProto::Dimension& dim) { return !dim.has_dim_value() || dim.dim_value() < 0; }
+
+}  // namespace
+
+Result<TypeId> declared_type(Module& module, const onnx::TypeProto& proto, const std::string& what) {
+  return convert(module, proto, what, with_fixed_dims, 0);
+}
+
+Result<ModelInputs> ModelInputs::make(Module& module, ShapeOptions options, std::vector<const onnx::ValueInfoProto*> inputs) {
+  ModelInputs made(module, std::move(options), std::move(inputs));
+  SLUICE_TRY(made.check_names());
+  SLUICE_TRY(made.fix_by_input_shapes());
+  return made;
+}
+
+std::string ModelInputs::dim_name(size_t index, int axis) const {
+  const onnx::TensorShapeProto& shape = inputs_[index]->type().tensor_type().shape();
+  if (axis < shape.dim_size() && shape.dim(axis).has_dim_param() && !shape.dim(axis).dim_param().empty()) {
+    return shape.dim(axis).dim_param();
+  }
+  return fmt::format("{}_{}", inputs_[index]->name(), axis);
+}
+
+Result<void> ModelInputs::check_names() const {
+  std::set<std::string> input_names, dim_names;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    input_names.insert(inputs_[i]->name());
+    const onnx::TensorShapeProto& shape = inputs_[i]->type().tensor_type().shape();
+    for (int axis = 0; axis < shape.dim_size(); ++axis) {
+      if (is_open(shape.dim(axis))) dim_names.insert(dim_name(i, axis));
+    }
+  }
+  for (const auto& [name, extents] : options_.inputs) {
+    if (input_names.count(name) > 0) continue;
+    return make_error(ErrorCode::kBadOption, "--input-shape names '{}', which is no input of the model", name)
+        .with_hint("its inputs are " + listed(input_names));
+  }
+  for (const auto& [name, range] : options_.dims) {
+    if (dim_names.count(name) > 0) continue;
+    return make_error(ErrorCode::kBadOption, "--dim names '{}', which is no open dimension of the model's inputs", name)
+        .with_hint("its open dimensions are " + listed(dim_names));
+  }
+  return {};
+}
+
+// An extent given for one input is the extent of its dim's name everywhere.
+Result<void> ModelInputs::fix_by_input_shapes() {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const auto given = options_.inputs.find(inputs_[i]->name());
+    if (given == options_.inputs.end()) continue;
+    const onnx::TypeProto::Tensor& tensor = inputs_[i]->type().tensor_type();
+    if (tensor.has_shape() && static_cast<size_t>(tensor.shape().dim_size()) != given->second.size()) {
+      return make_error(ErrorCode::kBadOption, "--input-shape gives input '{}' rank {}, but the model says {}", inputs_[i]->name(),
+                        given->second.size(), tensor.shape().dim_size());
+    }
+    for (int axis = 0; axis < tensor.shape().dim_size(); ++axis) {
+      const int64_t extent = given->second[static_cast<size_t>(axis)];
+      if (extent < 0 || !is_open(tensor.shape().dim(axis))) continue;
+      const std::string name = dim_name(i, axis);
+      const auto [known, inserted] = options_.dims.emplace(name, DimRange{extent, extent});
+      if (!inserted && (extent < known->second.low || extent > known->second.high)) {
+        return make_error(ErrorCode::kBadOption, "--input-shape gives dim '{}' of input '{}' the size {}, which contradicts another option",
+                          name, inputs_[i]->name(), extent);
+      }
+      known->second = {extent, extent};
+    }
+  }
+  return {};
+}
+
+Dim ModelInputs::named_dim(const std::string& name, size_t index, int axis) {
+  const auto found = options_.dims.find(name);
+  const DimRange range = found == options_.dims.end() ? DimRange{} : found->second;
+  if (range.is_fixed()) return Dim::fixed(range.low);
+  auto symbol = module_.expressions.find_symbol(name);
+  if (!symbol) {
+    symbol = module_.expressions.add_symbol({.name = name,
+                                             .origin = SymbolOrigin::kInputDim,
+                                             .graph = 0,
+                                             .value = static_cast<int32_t>(index),
+                                             .axis = axis,
+                                             .low = range.low,
+                                             .high = range.high});
+  }
+  return module_.make_dim(module_.expressions.symbol_expression(*symbol));
+}
+
+Result<std::vector<Dim>> ModelInputs::dims(size_t index, const onnx::TensorShapeProto& shape) {
+  const auto given = options_.inputs.find(inputs_[index]->name());
+  std::vector<Dim> dims;
+  for (int axis = 0; axis < shape.dim_size(); ++axis) {
+    const int64_t extent = given == options_.inputs.end() ? -1 : given->second[static_cast<size_t>(axis)];
+    if (extent >= 0) {
+      dims.push_back(Dim::fixed(extent));
+    } else if (!is_open(shape.dim(axis))) {
+      dims.push_back(Dim::fixed(shape.dim(axis).dim_value()));
+    } else {
+      dims.push_back(named_dim(dim_name(index, axis), index, axis));
+    }
+  }
+  return dims;
+}
+
+Result<TypeId> ModelInputs::type(size_t index) {
+  const onnx::ValueInfoProto& input = *inputs_[index];
+  const std::string what = fmt::format("input '{}'", input.name());
+  const bool is_tensor = input.type().has_tensor_type();
+  if (!is_tensor) {
+    if (options_.inputs.count(input.name()) > 0) return make_error(ErrorCode::kBadOption, "--input-shape: {} is no tensor", what);
+    SLUICE_ASSIGN(const TypeId type, declared_type(module_, input.type(), what));
+    if (type == 0) return make_error(ErrorCode::kBadModel, "{} has no type", what);
+    return type;
+  }
+  SLUICE_ASSIGN(const DType dtype, dtype_of(input.type().tensor_type().elem_type(), what));
+  if (dtype == DType::kUndefined) return make_error(ErrorCode::kBadModel, "{} has no element type", what);
+  onnx::TensorShapeProto shape = input.type().tensor_type().shape();
+  if (!input.type().tensor_type().has_shape()) {
+    const auto given = options_.inputs.find(input.name());
+    if (given == options_.inputs.end()) return module_.intern(Type::unranked(dtype));
+    for (size_t axis = 0; axis < given->second.size(); ++axis) shape.add_dim();
+  }
+  SLUICE_ASSIGN(std::vector<Dim> dims, dims(index, shape));
+  return module_.intern(Type::tensor(dtype, std::move(dims)));
+}
+
+}  // namespace sluice

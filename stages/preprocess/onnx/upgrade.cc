@@ -1,0 +1,362 @@
+#include "stages/preprocess/onnx/upgrade.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace sluice {
+
+namespace {
+
+Value* result_of(Graph& graph, Op op, const std::vector<Value*>& inputs, Node* before) {
+  return &graph.add_node(op, inputs, 1, before).output();
+}
+
+Error unknown_rank(const UpgradeCall& call) {
+  return make_error(ErrorCode::kBadModel, "{}: its form in this opset needs inputs of known rank", call.node->label());
+}
+
+std::optional<int64_t> rank_of(const Value* value) {
+  if (value == nullptr || !value->type().is_tensor() || !value->type().ranked) return std::nullopt;
+  return value->type().rank();
+}
+
+template <typename T>
+SegmentId scalar(Module& module, DType dtype, T element) {
+  std::vector<std::byte> bytes(sizeof(T));
+  std::memcpy(bytes.data(), &element, sizeof(T));
+  return module.make_constant(module.intern(Type::fixed_tensor(dtype, {})), std::move(bytes));
+}
+
+// A float as a constant of input 0's dtype, whatever that is.
+Value* float_like_input(UpgradeCall& call, float number) {
+  Module& module = call.graph.module();
+  Value& constant = call.graph.add_constant(scalar(module, DType::kF32, number));
+  const Type& type = call.node->input(0)->type();
+  if (type.is_tensor() && type.dtype == DType::kF32) return &constant;
+  if (type.is_tensor() && type.dtype == DType::kF64) {
+    return &call.graph.add_constant(scalar(module, DType::kF64, static_cast<double>(number)));
+  }
+  return call.add_before(Op::kCastLike, {&constant, call.node->input(0)});
+}
+
+// An attribute of integers becomes input `index`.
+void ints_to_input(UpgradeCall& call, std::string_view name, size_t index) {
+  Node& node = *call.node;
+  const AttributeValue* found = node.find_attribute(name);
+  if (found == nullptr) return;
+  std::vector<int64_t> elements;
+  if (const auto* list = std::get_if<std::vector<int64_t>>(found)) elements = *list;
+  if (const auto* one = std::get_if<int64_t>(found)) elements = {*one};
+  node.remove_attribute(name);
+  node.set_input(index, call.constant(std::move(elements)));
+}
+
+// broadcast = 1 with an axis: the dims of B stand from that axis of A on.
+Result<void> broadcast_by_axis(UpgradeCall& call) {
+  Node& node = *call.node;
+  const bool broadcast = node.int_attribute("broadcast", 0) != 0;
+  const AttributeValue* axis_given = node.find_attribute("axis");
+  int64_t axis = node.int_attribute("axis", 0);
+  node.remove_attribute("broadcast");
+  node.remove_attribute("axis");
+  if (!broadcast || axis_given == nullptr) return {};
+  const auto rank_a = rank_of(node.input(0));
+  const auto rank_b = rank_of(node.input(1));
+  if (!rank_a || !rank_b) return unknown_rank(call);
+  if (axis < 0) axis += *rank_a;
+  const int64_t trailing = *rank_a - axis - *rank_b;
+  if (axis < 0 || trailing < 0) {
+    return make_error(ErrorCode::kBadModel, "{}: attribute 'axis' does not fit ranks {} and {}", node.label(), *rank_a, *rank_b);
+  }
+  if (trailing == 0) return {};
+  std::vector<int64_t> axes;
+  for (int64_t i = 0; i < trailing; ++i) axes.push_back(*rank_b + i);
+  node.set_input(1, call.add_before(Op::kUnsqueeze, {node.input(1), call.constant(axes)}));
+  return {};
+}
+
+Result<void> drop_broadcast(UpgradeCall& call) {
+  call.node->remove_attribute("broadcast");
+  return {};
+}
+
+// A slope for each channel has to broadcast from axis 1.
+Result<void> prelu_channels(UpgradeCall& call) {
+  Node& node = *call.node;
+  const auto rank = rank_of(node.input(0));
+  const auto slope_rank = rank_of(node.input(1));
+  if (!rank || !slope_rank) return unknown_rank(call);
+  const Type& slope = node.input(1)->type();
+  if (*slope_rank != 1 || *rank <= 2 || (slope.dims[0].is_fixed() && slope.dims[0].value == 1)) return {};
+  std::vector<int64_t> axes;
+  for (int64_t i = 1; i < *rank - 1; ++i) axes.push_back(i);
+  node.set_input(1, call.add_before(Op::kUnsqueeze, {node.input(1), call.constant(axes)}));
+  return {};
+}
+
+Result<void> batch_normalization(UpgradeCall& call) {
+  Node& node = *call.node;
+  if (node.int_attribute("spatial", 1) == 0) {
+    return make_error(ErrorCode::kUnsupportedOp, "{}: statistics for each element (spatial = 0) are not supported", node.label());
+  }
+  for (const char* name : {"spatial", "is_test", "consumed_inputs"}) node.remove_attribute(name);
+  while (node.output_count() > 1) {  // of training
+    node.remove_last_output();
+    call.results.pop_back();
+  }
+  return {};
+}
+
+Result<void> dropout(UpgradeCall& call) {
+  for (const char* name : {"ratio", "is_test", "seed"}) call.node->remove_attribute(name);
+  return {};
+}
+
+Result<void> drop_output_sequence(UpgradeCall& call) {
+  call.node->remove_attribute("output_sequence");
+  return {};
+}
+
+Result<void> clip_bounds(UpgradeCall& call) {
+  constexpr std::string_view kNames[] = {"min", "max"};
+  for (size_t i = 0; i < 2; ++i) {
+    const AttributeValue* found = call.node->find_attribute(kNames[i]);
+    const auto* bound = found == nullptr ? nullptr : std::get_if<float>(found);
+    if (bound == nullptr) continue;
+    const float number = *bound;
+    call.node->remove_attribute(kNames[i]);
+    const bool is_open = std::abs(number) == std::numeric_limits<float>::max();  // the old default
+    if (!is_open) call.node->set_input(i + 1, float_like_input(call, number));
+  }
+  return {};
+}
+
+Result<void> pad_inputs(UpgradeCall& call) {
+  ints_to_input(call, "pads", 1);
+  const float number = call.node->float_attribute("value", 0);
+  call.node->remove_attribute("value");
+  if (number != 0) call.node->set_input(2, float_like_input(call, number));
+  return {};
+}
+
+Result<void> slice_inputs(UpgradeCall& call) {
+  ints_to_input(call, "starts", 1);
+  ints_to_input(call, "ends", 2);
+  ints_to_input(call, "axes", 3);
+  return {};
+}
+
+Result<void> split_input(UpgradeCall& call) {
+  ints_to_input(call, "split", 1);
+  return {};
+}
+
+Result<void> split_evenly(UpgradeCall& call) {
+  if (call.node->input(1) == nullptr) call.node->set_attribute("num_outputs", static_cast<int64_t>(call.node->output_count()));
+  return {};
+}
+
+Result<void> axes_input(UpgradeCall& call) {
+  ints_to_input(call, "axes", 1);
+  return {};
+}
+
+Result<void> top_k_input(UpgradeCall& call) {
+  ints_to_input(call, "k", 1);
+  return {};
+}
+
+Result<void> upsample_input(UpgradeCall& call) {
+  const std::vector<float> scales = call.node->floats_attribute("scales");
+  if (call.node->find_attribute("scales") == nullptr) return {};
+  call.node->remove_attribute("scales");
+  std::vector<std::byte> bytes(scales.size() * sizeof(float));
+  std::memcpy(bytes.data(), scales.data(), bytes.size());
+  Module& module = call.graph.module();
+  const TypeId type = module.intern(Type::fixed_tensor(DType::kF32, {static_cast<int64_t>(scales.size())}));
+  call.node->set_input(1, &call.graph.add_constant(module.make_constant(type, std::move(bytes))));
+  return {};
+}
+
+// The first Resize took (X, scales) and counted coordinates from the corner.
+Result<void> resize_from_corner(UpgradeCall& call) {
+  Node& node = *call.node;
+  Value* scales = node.input(1);
+  node.set_input(1, nullptr);
+  node.set_input(2, scales);
+  node.set_attribute("coordinate_transformation_mode", std::string("asymmetric"));
+  const std::string mode = node.string_attribute("mode", "nearest");
+  if (mode == "nearest") node.set_attribute("nearest_mode", std::string("floor"));
+  if (mode == "bilinear") node.set_attribute("mode", std::string("linear"));
+  return {};
+}
+
+Result<void> upsample_to_resize(UpgradeCall& call) {
+  call.node->set_op(Op::kResize);
+  return resize_from_corner(call);
+}
+
+bool is_empty_constant(const Value* value) {
+  if (value == nullptr || !value->is_constant()) return false;
+  return value->type().element_count() == std::optional<int64_t>(0);
+}
+
+// An input that is not wanted is absent, not empty.
+Result<void> resize_absent_inputs(UpgradeCall& call) {
+  for (size_t i = 1; i < call.node->input_count(); ++i) {
+    if (is_empty_constant(call.node->input(i))) call.node->set_input(i, nullptr);
+  }
+  while (call.node->input_count() > 1 && call.node->input(call.node->input_count() - 1) == nullptr) call.node->remove_last_input();
+  return {};
+}
+
+// The old form works on the matrix of everything before `axis` by everything from it on.
+Result<void> flatten_semantics(UpgradeCall& call) {
+  Node& node = *call.node;
+  const int64_t axis = node.int_attribute("axis", 1);
+  const auto rank = rank_of(node.input(0));
+  node.set_attribute("axis", int64_t{-1});
+  if (rank && (axis == -1 || axis == *rank - 1)) return {};
+  Value* input = node.input(0);
+  Value* flat = call.add_before(Op::kFlatten, {input});
+  flat->producer()->set_attribute("axis", axis);
+  node.set_input(0, flat);
+  Value* shape = call.add_before(Op::kShape, {input});
+  call.results[0] = call.add_behind(Op::kReshape, {&node.output(), shape});
+  call.results[0]->producer()->set_attribute("allowzero", int64_t{1});
+  return {};
+}
+
+Result<void> scatter_elements(UpgradeCall& call) {
+  call.node->set_op(Op::kScatterElements);
+  return {};
+}
+
+Result<void> scan_of_batches(UpgradeCall& call) {
+  return make_error(ErrorCode::kUnsupportedOp, "{}: Scan of opset 8, which runs over batches, is not supported", call.node->label());
+}
+
+Result<void> roi_align_mode(UpgradeCall& call) {
+  call.node->set_attribute("coordinate_transformation_mode", std::string("output_half_pixel"));
+  return {};
+}
+
+// Scale and bias were for each group, [G]; now for each channel, [C]: every element repeated C / G times.
+Result<void> group_normalization(UpgradeCall& call) {
+  Node& node = *call.node;
+  Value* channels = call.add_before(Op::kShape, {node.input(0)});
+  channels->producer()->set_attribute("start", int64_t{1});
+  channels->producer()->set_attribute("end", int64_t{2});
+  Value* repeats = call.add_before(Op::kDiv, {channels, call.constant({node.int_attribute("num_groups", 1)})});
+  Value* shape = call.add_before(Op::kConcat, {call.constant({1}), repeats});
+  shape->producer()->set_attribute("axis", int64_t{0});
+  for (size_t i = 1; i <= 2; ++i) {
+    Value* column = call.add_before(Op::kUnsqueeze, {node.input(i), call.constant({1})});
+    Value* matrix = call.add_before(Op::kExpand, {column, shape});
+    node.set_input(i, call.add_before(Op::kReshape, {matrix, call.constant({-1})}));
+  }
+  return {};
+}
+
+Result<void> grid_sample_mode(UpgradeCall& call) {
+  const std::string mode = call.node->string_attribute("mode", "bilinear");
+  if (mode == "bilinear") call.node->set_attribute("mode", std::string("linear"));
+  if (mode == "bicubic") call.node->set_attribute("mode", std::string("cubic"));
+  return {};
+}
+
+Result<void> dft_axis(UpgradeCall& call) {
+  const int64_t axis = call.node->int_attribute("axis", 1);
+  call.node->remove_attribute("axis");
+  Module& module = call.graph.module();
+  call.node->set_input(2, &call.graph.add_constant(scalar(module, DType::kI64, axis)));
+  return {};
+}
+
+// `adapt` is for nodes of opsets below `before`.
+struct UpgradeRow {
+  Op op;
+  int64_t before;
+  Result<void> (*adapt)(UpgradeCall& call);
+};
+
+constexpr int64_t kAlways = INT64_MAX;
+
+// Rows of one op in the order of versions: a node passes through all that concern it.
+constexpr UpgradeRow kRows[] = {
+    {Op::kAdd, 7, broadcast_by_axis},
+    {Op::kAnd, 7, broadcast_by_axis},
+    {Op::kBatchNormalization, 14, batch_normalization},
+    {Op::kClip, 11, clip_bounds},
+    {Op::kDFT, 20, dft_axis},
+    {Op::kDiv, 7, broadcast_by_axis},
+    {Op::kDropout, 12, dropout},
+    {Op::kEqual, 7, broadcast_by_axis},
+    {Op::kGRU, 7, drop_output_sequence},
+    {Op::kGemm, 7, drop_broadcast},
+    {Op::kGreater, 7, broadcast_by_axis},
+    {Op::kGridSample, 20, grid_sample_mode},
+    {Op::kGroupNormalization, 21, group_normalization},
+    {Op::kHardmax, 13, flatten_semantics},
+    {Op::kLSTM, 7, drop_output_sequence},
+    {Op::kLess, 7, broadcast_by_axis},
+    {Op::kLogSoftmax, 13, flatten_semantics},
+    {Op::kMul, 7, broadcast_by_axis},
+    {Op::kOr, 7, broadcast_by_axis},
+    {Op::kPRelu, 7, prelu_channels},
+    {Op::kPad, 11, pad_inputs},
+    {Op::kPow, 7, broadcast_by_axis},
+    {Op::kRNN, 7, drop_output_sequence},
+    {Op::kReduceL1, 18, axes_input},
+    {Op::kReduceL2, 18, axes_input},
+    {Op::kReduceLogSum, 18, axes_input},
+    {Op::kReduceLogSumExp, 18, axes_input},
+    {Op::kReduceMax, 18, axes_input},
+    {Op::kReduceMean, 18, axes_input},
+    {Op::kReduceMin, 18, axes_input},
+    {Op::kReduceProd, 18, axes_input},
+    {Op::kReduceSum, 13, axes_input},
+    {Op::kReduceSumSquare, 18, axes_input},
+    {Op::kResize, 11, resize_from_corner},
+    {Op::kResize, kAlways, resize_absent_inputs},
+    {Op::kRoiAlign, 16, roi_align_mode},
+    {Op::kScan, 9, scan_of_batches},
+    {Op::kScatter, kAlways, scatter_elements},
+    {Op::kSlice, 10, slice_inputs},
+    {Op::kSoftmax, 13, flatten_semantics},
+    {Op::kSplit, 13, split_input},
+    {Op::kSplit, 18, split_evenly},
+    {Op::kSqueeze, 13, axes_input},
+    {Op::kSub, 7, broadcast_by_axis},
+    {Op::kTopK, 10, top_k_input},
+    {Op::kUnsqueeze, 13, axes_input},
+    {Op::kUpsample, 9, upsample_input},
+    {Op::kUpsample, kAlways, upsample_to_resize},
+    {Op::kXor, 7, broadcast_by_axis},
+};
+static_assert(std::is_sorted(std::begin(kRows), std::end(kRows), [](const UpgradeRow& a, const UpgradeRow& b) { return a.op < b.op; }));
+
+}  // namespace
+
+Value* UpgradeCall::add_before(Op op, const std::vector<Value*>& inputs) { return result_of(graph, op, inputs, node); }
+Value* UpgradeCall::add_behind(Op op, const std::vector<Value*>& inputs) { return result_of(graph, op, inputs, nullptr); }
+
+Value* UpgradeCall::constant(std::vector<int64_t> elements) {
+  std::vector<std::byte> bytes(elements.size() * sizeof(int64_t));
+  std::memcpy(bytes.data(), elements.data(), bytes.size());
+  Module& module = graph.module();
+  const TypeId type = module.intern(Type::fixed_tensor(DType::kI64, {static_cast<int64_t>(elements.size())}));
+  return &graph.add_constant(module.make_constant(type, std::move(bytes)));
+}
+
+Result<void> upgrade_node(UpgradeCall& call, int64_t opset) {
+  const Op op = call.node->op();
+  const auto* row = std::lower_bound(std::begin(kRows), std::end(kRows), op, [](const UpgradeRow& r, Op o) { return r.op < o; });
+  for (; row != std::end(kRows) && row->op == op; ++row) {
+    if (opset < row->before) SLUICE_TRY(row->adapt(call));
+  }
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,33 @@
+// Old forms of operators, rewritten to their form at kCanonicalOpset. One row for each (operator, version that changed it).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/ir/module.h"
+
+namespace sluice {
+
+inline constexpr int64_t kOldestOpset = 6;
+inline constexpr int64_t kNewestOpset = 28;
+// Below this version some adapters ask for the ranks of inputs, so types have to be inferred while importing.
+inline constexpr int64_t kRanksNotNeeded = 13;
+
+// A node just built from its ONNX form, last in its graph. Adapters change it in place, put nodes before it, or add nodes behind it and
+// name other values as its results.
+struct UpgradeCall {
+  Graph& graph;
+  Node* node;
+  std::vector<Value*> results;  // what the ONNX node's outputs are, one each
+
+  // A node before this one with one result.
+  Value* add_before(Op op, const std::vector<Value*>& inputs);
+  Value* add_behind(Op op, const std::vector<Value*>& inputs);
+  Value* constant(std::vector<int64_t> elements);  // i64, rank 1
+};
+
+// opset: of ONNX's own operators, as the model or function imports it. Errors (kBadModel, kUnsupportedOp) name the node.
+Result<void> upgrade_node(UpgradeCall& call, int64_t opset);
+
+}  // namespace sluice

@@ -1,0 +1,95 @@
+// Gives every value its type, folding what is constant on the way.
+//
+//   before:  %s = Shape(%x)   %t = Gather(%s, 0)   %u = Concat(%t, -1)   %y = Reshape(%x, %u)      x: f32[2, 3, 4]
+//   after:   %y: f32[2, 12] = Reshape(%x, [2, -1])
+//
+// Shapes need the values of other nodes and folding needs shapes, so both walk together: a node's types are inferred, then it is folded if
+// it can be, and its readers see the constant at once. In topological order one walk reaches the fixed point of everything but the symbols:
+// a node may demand that a symbol is a multiple of something (the halves of a U-Net), which simplifies dims before it. So the walk is
+// repeated while the symbols learned something; each is linear.
+//
+// Legal because a folded node reads constants alone and the evaluator is the meaning of the graph. Random ops are left.
+#include <tuple>
+#include <vector>
+
+#include "common/ops/infer.h"
+#include "stages/preprocess/infer/bodies.h"
+#include "stages/preprocess/infer/fold.h"
+#include "stages/preprocess/passes/passes.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kMaxWalks = 8;  // each but the last raised a divisor; real models need two
+
+using SymbolState = std::vector<std::tuple<int64_t, int64_t, int64_t>>;
+
+SymbolState symbol_state(const ExpressionTable& table) {
+  SymbolState state;
+  for (SymbolId id = 0; id < static_cast<SymbolId>(table.symbol_count()); ++id) {
+    const Symbol& symbol = table.symbol(id);
+    state.emplace_back(symbol.low, symbol.high, symbol.divisor);
+  }
+  return state;
+}
+
+Result<bool> walk(Graph& graph, ValueFacts& facts);
+
+// What is known about the captured values holds inside too.
+void share_facts(const Node& node, const Graph& body, ValueFacts& outer, ValueFacts& inner) {
+  for (size_t back = 0; back < body.captures; ++back) {
+    const Value* captured = node.input(node.input_count() - 1 - back);
+    const auto* known = captured == nullptr ? nullptr : outer.find(*captured);
+    if (known != nullptr) inner.set(*body.inputs()[body.inputs().size() - 1 - back], *known);
+  }
+}
+
+Result<bool> walk_bodies(Node& node, ValueFacts& facts) {
+  bool changed = false;
+  for (const GraphId id : node.bodies()) {
+    Graph& body = node.graph().module().graph(id);
+    ValueFacts inner(body);
+    share_facts(node, body, facts, inner);
+    SLUICE_ASSIGN(const bool body_changed, walk(body, inner));
+    changed = changed || body_changed;
+  }
+  if (changed) SLUICE_TRY(infer_node(node, facts));
+  return changed;
+}
+
+Result<bool> walk(Graph& graph, ValueFacts& facts) {
+  bool changed = false;
+  for (Node* node = graph.first_node(); node != nullptr;) {
+    bool inlined = false;
+    Node* here = inline_decided_if(*node, inlined);
+    if (inlined) {
+      changed = true;
+      node = here;
+      continue;
+    }
+    changed = tidy_captures(*node) || changed;
+    SLUICE_ASSIGN(const bool inferred, infer_node(*node, facts));
+    SLUICE_ASSIGN(const bool bodies_changed, walk_bodies(*node, facts));
+    Node* next = node->next();
+    changed = fold_node(*node, facts) || inferred || bodies_changed || changed;
+    node = next;
+  }
+  return changed;
+}
+
+}  // namespace
+
+Result<bool> infer_types(Graph& graph, const Options&) {
+  Module& module = graph.module();
+  bool changed = false;
+  for (int i = 0; i < kMaxWalks; ++i) {
+    const SymbolState before = symbol_state(module.expressions);
+    ValueFacts facts(graph);
+    SLUICE_ASSIGN(const bool walked, walk(graph, facts));
+    changed = changed || walked;
+    if (!walked || symbol_state(module.expressions) == before) break;
+  }
+  return erase_dead_nodes(graph) || changed;
+}
+
+}  // namespace sluice
