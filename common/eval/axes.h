@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace sluice {
+namespace sluice::eval {
 
 inline int64_t product(std::span<const int64_t> dims) {
   int64_t size = 1;
@@ -26,4 +26,4 @@ struct AxisSplit {
         inner(product(dims.subspan(static_cast<size_t>(axis) + 1))) {}
 };
 
-}  // namespace sluice
+}  // namespace sluice::eval

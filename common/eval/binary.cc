@@ -8,7 +8,7 @@
 #include "common/eval/math64.h"
 #include "common/eval/number.h"
 
-namespace sluice {
+namespace sluice::eval {
 namespace {
 
 // Integer arithmetic is modulo 2^bits.
@@ -290,4 +290,4 @@ Result<void> eval_where(EvalCall& call) {
   });
 }
 
-}  // namespace sluice
+}  // namespace sluice::eval

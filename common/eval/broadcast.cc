@@ -1,6 +1,6 @@
 #include "common/eval/broadcast.h"
 
-namespace sluice {
+namespace sluice::eval {
 
 Result<std::vector<int64_t>> broadcast_dims(const EvalCall& call, size_t first, size_t last) {
   std::vector<int64_t> dims;
@@ -41,4 +41,4 @@ std::vector<int64_t> broadcast_strides(std::span<const int64_t> dims, std::span<
   return strides;
 }
 
-}  // namespace sluice
+}  // namespace sluice::eval

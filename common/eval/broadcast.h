@@ -8,7 +8,7 @@
 
 #include "common/eval/call.h"
 
-namespace sluice {
+namespace sluice::eval {
 
 // The broadcast of inputs [first, last) of a call, or kBadShape.
 Result<std::vector<int64_t>> broadcast_dims(const EvalCall& call, size_t first, size_t last);
@@ -94,4 +94,4 @@ void apply_binary(const Input& a, const Input& b, const Output& y, F f) {
   });
 }
 
-}  // namespace sluice
+}  // namespace sluice::eval

@@ -6,7 +6,7 @@
 
 #include "common/eval/number.h"
 
-namespace sluice {
+namespace sluice::eval {
 namespace {
 
 constexpr uint64_t kMaxBytes = uint64_t{1} << 36;  // of one output; beyond it a shape is surely wrong
@@ -252,4 +252,4 @@ std::vector<EvalValue> EvalCall::take_outputs() {
   return values;
 }
 
-}  // namespace sluice
+}  // namespace sluice::eval

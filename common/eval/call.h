@@ -8,7 +8,7 @@
 
 #include "common/eval/eval.h"
 
-namespace sluice {
+namespace sluice::eval {
 
 // What is given to a node: a tensor somewhere in memory, and the EvalValue that holds it if one does (sequences have no view).
 struct Operand {
@@ -153,4 +153,4 @@ Result<std::vector<EvalValue>> evaluate_body(const Graph& graph, std::span<const
 // A tensor that holds the operand's elements; shared when an EvalValue holds it.
 EvalValue value_of(const Operand& operand);
 
-}  // namespace sluice
+}  // namespace sluice::eval

@@ -8,7 +8,7 @@
 #include "common/eval/kernels.h"
 #include "common/eval/number.h"
 
-namespace sluice {
+namespace sluice::eval {
 namespace {
 
 Narrowing narrowing_of(const Node& node) {
@@ -104,4 +104,4 @@ Result<void> eval_bit_cast(EvalCall& call) {
   return {};
 }
 
-}  // namespace sluice
+}  // namespace sluice::eval

@@ -5,7 +5,7 @@
 #include "common/eval/axes.h"
 #include "common/eval/kernels.h"
 
-namespace sluice {
+namespace sluice::eval {
 namespace {
 
 Result<const Graph*> body_of(const EvalCall& call, std::string_view name) {
@@ -218,4 +218,4 @@ Result<void> eval_sequence_map(EvalCall& call) {
   return {};
 }
 
-}  // namespace sluice
+}  // namespace sluice::eval

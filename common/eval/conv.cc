@@ -8,7 +8,7 @@
 #include "common/eval/kernels.h"
 #include "common/eval/matrix.h"
 
-namespace sluice {
+namespace sluice::eval {
 namespace {
 
 constexpr int64_t kPositions = 256;  // of one block
@@ -91,4 +91,4 @@ Result<void> eval_conv(EvalCall& call) {
   });
 }
 
-}  // namespace sluice
+}  // namespace sluice::eval

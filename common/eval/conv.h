@@ -6,7 +6,7 @@
 
 #include "common/eval/window.h"
 
-namespace sluice {
+namespace sluice::eval {
 
 struct ConvShape {
   int64_t batch = 0;
@@ -24,4 +24,4 @@ Result<ConvShape> make_conv_shape(const EvalCall& call, std::span<const int64_t>
 template <typename T>
 void convolve(const ConvShape& shape, const T* x, const T* w, T pad, T* y);
 
-}  // namespace sluice
+}  // namespace sluice::eval

@@ -7,7 +7,7 @@
 
 #include "common/eval/call.h"
 
-namespace sluice {
+namespace sluice::eval {
 
 template <typename T>
 struct Tag {
@@ -99,4 +99,4 @@ Result<void> visit_width(const EvalCall& call, DType dtype, F&& f) {
   }
 }
 
-}  // namespace sluice
+}  // namespace sluice::eval

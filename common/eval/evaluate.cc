@@ -4,7 +4,7 @@
 
 #include "common/eval/call.h"
 
-namespace sluice {
+namespace sluice::eval {
 namespace {
 
 using ParameterLookup = std::function<Operand(SegmentId)>;
@@ -169,8 +169,6 @@ class GraphRun {
 
 }  // namespace
 
-bool is_evaluable(Op op) { return find_kernel(op) != nullptr; }
-
 Result<void> run_kernel(EvalCall& call) {
   const KernelRow* kernel = find_kernel(call.node.op());
   if (kernel == nullptr) return make_error(ErrorCode::kNotEvaluable, "{}: the reference evaluator has no kernel", call.node.label());
@@ -182,6 +180,14 @@ Result<void> run_kernel(EvalCall& call) {
 Result<std::vector<EvalValue>> evaluate_body(const Graph& graph, std::span<const Operand> inputs, const EvalOptions& options) {
   return GraphRun(graph, options).run(inputs);
 }
+
+}  // namespace sluice::eval
+
+namespace sluice {
+
+using namespace eval;  // the kernels' side
+
+bool is_evaluable(Op op) { return find_kernel(op) != nullptr; }
 
 Result<std::vector<EvalValue>> evaluate_node(const Node& node, std::span<const EvalValue* const> inputs) {
   std::vector<Operand> operands;

@@ -8,7 +8,7 @@
 #include "common/eval/kernels.h"
 #include "common/eval/number.h"
 
-namespace sluice {
+namespace sluice::eval {
 namespace {
 
 // Indices in [0, extent), negative ones counted from the end.
@@ -321,4 +321,4 @@ Result<void> eval_non_zero(EvalCall& call) {
   return {};
 }
 
-}  // namespace sluice
+}  // namespace sluice::eval

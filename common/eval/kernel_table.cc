@@ -3,7 +3,7 @@
 
 #include "common/eval/kernels.h"
 
-namespace sluice {
+namespace sluice::eval {
 namespace {
 
 constexpr KernelRow kRows[] = {
@@ -20,4 +20,4 @@ const KernelRow* find_kernel(Op op) {
   return found != std::end(kRows) && found->op == op ? found : nullptr;
 }
 
-}  // namespace sluice
+}  // namespace sluice::eval

@@ -7,7 +7,7 @@
 
 #include "common/eval/call.h"
 
-namespace sluice {
+namespace sluice::eval {
 
 #define SLUICE_KERNEL(op, function, carry) Result<void> eval_##function(EvalCall& call);
 #include "common/eval/kernels.def"
@@ -27,4 +27,4 @@ Result<MatMulShape> matmul_shape(const EvalCall& call, std::span<const int64_t> 
 // run(matrix of a, matrix of b, matrix of y) for every matrix of the batch.
 Result<void> for_each_matrix(const MatMulShape& shape, const std::function<void(int64_t a, int64_t b, int64_t y)>& run);
 
-}  // namespace sluice
+}  // namespace sluice::eval

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-namespace sluice::math {
+namespace sluice::eval::math {
 namespace {
 
 using Wide = long double;  // 64 bits of mantissa
@@ -258,4 +258,4 @@ double erf(double x) {
   return static_cast<double>(2 / std::sqrt(kPi) * wide_exp(-wide * wide) * sum);
 }
 
-}  // namespace sluice::math
+}  // namespace sluice::eval::math

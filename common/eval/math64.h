@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-namespace sluice::math {
+namespace sluice::eval::math {
 
 double exp(double x);
 double expm1(double x);
@@ -47,4 +47,4 @@ inline float acosh(float x) { return std::acosh(x); }
 inline float atanh(float x) { return std::atanh(x); }
 inline float erf(float x) { return std::erf(x); }
 
-}  // namespace sluice::math
+}  // namespace sluice::eval::math

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-namespace sluice {
+namespace sluice::eval {
 namespace {
 
 // libm is right to within an ulp or so; ours must be too.
@@ -55,4 +55,4 @@ TEST(Math64Test, Powers) {
 }
 
 }  // namespace
-}  // namespace sluice
+}  // namespace sluice::eval

@@ -7,7 +7,7 @@
 #include "common/eval/kernels.h"
 #include "common/eval/matrix.h"
 
-namespace sluice {
+namespace sluice::eval {
 namespace {
 
 // Signed overflow is modulo 2^bits: products of integers are made of unsigned ones.
@@ -123,4 +123,4 @@ Result<void> eval_gemm(EvalCall& call) {
   });
 }
 
-}  // namespace sluice
+}  // namespace sluice::eval

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace sluice {
+namespace sluice::eval {
 
 // c[m, n] += a[m, k] * b[k, n], all row-major with the given distances between rows. Every element of c sums over k in order, so the result
 // depends on no blocking. Rows of b are read in turn for four rows of c at once.
@@ -44,4 +44,4 @@ void multiply_add(int64_t m, int64_t k, int64_t n, const T* a, int64_t row_a, co
   }
 }
 
-}  // namespace sluice
+}  // namespace sluice::eval

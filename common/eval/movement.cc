@@ -8,7 +8,7 @@
 #include "common/eval/dispatch.h"
 #include "common/eval/kernels.h"
 
-namespace sluice {
+namespace sluice::eval {
 namespace {
 
 // to (dense, of `dims`) = elements of `from` at the given strides, starting at `start`
@@ -350,4 +350,4 @@ Result<void> eval_reverse_sequence(EvalCall& call) {
   });
 }
 
-}  // namespace sluice
+}  // namespace sluice::eval

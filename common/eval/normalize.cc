@@ -10,7 +10,7 @@
 #include "common/eval/math64.h"
 #include "common/eval/number.h"
 
-namespace sluice {
+namespace sluice::eval {
 namespace {
 
 template <typename T>
@@ -307,4 +307,4 @@ Result<void> eval_lp_normalization(EvalCall& call) {
   });
 }
 
-}  // namespace sluice
+}  // namespace sluice::eval

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace sluice {
+namespace sluice::eval {
 namespace {
 
 // The layout of a float of at most 16 bits.
@@ -353,4 +353,4 @@ void convert(DType from, const std::byte* source, DType to, std::byte* target, i
   }
 }
 
-}  // namespace sluice
+}  // namespace sluice::eval

@@ -7,7 +7,7 @@
 
 #include "common/base/dtype.h"
 
-namespace sluice {
+namespace sluice::eval {
 
 inline float bf16_to_float(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 uint16_t float_to_bf16(float value);
@@ -34,4 +34,4 @@ void store_ints(DType dtype, std::byte* data, int64_t first, int64_t count, cons
 // Converts all `count` elements. Floats to packed integers round half to even and clamp; other floats to integers truncate.
 void convert(DType from, const std::byte* source, DType to, std::byte* target, int64_t count, const Narrowing& narrowing = {});
 
-}  // namespace sluice
+}  // namespace sluice::eval

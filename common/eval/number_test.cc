@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace sluice {
+namespace sluice::eval {
 namespace {
 
 uint8_t narrow(DType dtype, float value, bool saturate = true) {
@@ -84,4 +84,4 @@ TEST(NumberTest, FloatsBecomeIntegersByTruncation) {
 }
 
 }  // namespace
-}  // namespace sluice
+}  // namespace sluice::eval

@@ -8,7 +8,7 @@
 #include "common/eval/math64.h"
 #include "common/eval/window.h"
 
-namespace sluice {
+namespace sluice::eval {
 namespace {
 
 struct PoolShape {
@@ -177,4 +177,4 @@ Result<void> eval_global_average_pool(EvalCall& call) { return global_pool(call,
 Result<void> eval_global_max_pool(EvalCall& call) { return global_pool(call, GlobalKind::kMax); }
 Result<void> eval_global_lp_pool(EvalCall& call) { return global_pool(call, GlobalKind::kLp); }
 
-}  // namespace sluice
+}  // namespace sluice::eval

@@ -9,7 +9,7 @@
 #include "common/eval/kernels.h"
 #include "common/eval/number.h"
 
-namespace sluice {
+namespace sluice::eval {
 namespace {
 
 Result<void> write_ints(EvalCall& call, std::vector<int64_t> dims, const std::vector<int64_t>& values) {
@@ -159,4 +159,4 @@ Result<void> eval_eye_like(EvalCall& call) {
   return {};
 }
 
-}  // namespace sluice
+}  // namespace sluice::eval

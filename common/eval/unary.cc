@@ -7,7 +7,7 @@
 #include "common/eval/kernels.h"
 #include "common/eval/math64.h"
 
-namespace sluice {
+namespace sluice::eval {
 namespace {
 
 template <typename T, typename R, typename F>
@@ -243,4 +243,4 @@ Result<void> eval_dropout(EvalCall& call) {
   return {};
 }
 
-}  // namespace sluice
+}  // namespace sluice::eval

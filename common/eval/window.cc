@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace sluice {
+namespace sluice::eval {
 namespace {
 
 Result<std::vector<int64_t>> spatial_ints(const EvalCall& call, std::string_view name, size_t count, int64_t fallback) {
@@ -101,4 +101,4 @@ int64_t taps_inside_padding(const Window& window, int64_t position) {
   return count;
 }
 
-}  // namespace sluice
+}  // namespace sluice::eval

@@ -7,7 +7,7 @@
 
 #include "common/eval/call.h"
 
-namespace sluice {
+namespace sluice::eval {
 
 struct Window {
   std::vector<int64_t> in;  // spatial extents
@@ -33,4 +33,4 @@ void window_taps(const Window& window, int64_t position, int64_t* taps);
 // How many taps lie inside the input or its padding (ceil_mode lets windows reach beyond).
 int64_t taps_inside_padding(const Window& window, int64_t position);
 
-}  // namespace sluice
+}  // namespace sluice::eval
