@@ -1,0 +1,38 @@
+// What a verifier found. Internal to common/verify.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/ir/module.h"
+
+namespace sluice::verifying {
+
+class Findings {
+ public:
+  template <typename... Args>
+  void add(fmt::format_string<Args...> format, Args&&... args) {
+    ++count_;
+    if (lines_.size() < kShown) lines_.push_back(fmt::format(format, std::forward<Args>(args)...));
+  }
+  void add_error(const Error& error) { add("{}", error.message); }
+  // One error that lists them, or none.
+  Result<void> result(std::string_view what) const;
+
+ private:
+  static constexpr size_t kShown = 20;
+  std::vector<std::string> lines_;
+  size_t count_ = 0;
+};
+
+std::string value_label(const Value& value);  // "value 'x' of graph 'main'"
+std::string graph_label(const Graph& graph);
+
+// Whether a value of one type may be bound to one of the other: what is known of both must be equal.
+bool types_fit(const Module& module, TypeId a, TypeId b);
+
+void check_typed(const Module& module, Findings& findings);
+void check_partitioned(const Module& module, Findings& findings);
+void check_lowered(const Module& module, Findings& findings);
+
+}  // namespace sluice::verifying

@@ -1,0 +1,56 @@
+// Level lowered: every node names a kernel or is a task by its engine; every value that reaches memory has a size.
+#include "common/verify/findings.h"
+
+namespace sluice::verifying {
+namespace {
+
+// Bodies of Fused nodes, of control flow and of constants are not run by themselves.
+bool is_run(const Graph& graph) {
+  return graph.role == GraphRole::kRoot || graph.role == GraphRole::kPart || graph.role == GraphRole::kSubgraph;
+}
+
+void check_task(const Node& node, Findings& findings) {
+  const Module& module = node.graph().module();
+  const Plan& plan = node.plan;
+  if (plan.kernel >= static_cast<KernelId>(module.kernel_count())) {
+    findings.add("{}: kernel {} does not exist", node.label(), plan.kernel);
+    return;
+  }
+  const bool by_engine = plan.engine == EngineId::kHostCpu || plan.engine == EngineId::kRts;
+  if (plan.kernel < 0 && !by_engine && !plan.no_task && node.op() != Op::kCall) {
+    findings.add("{}: names no kernel, and {} runs nothing without one", node.label(), engine_name(plan.engine));
+  }
+}
+
+void check_memory(const Value& value, Findings& findings) {
+  if (const Storage* storage = value.storage()) {
+    if (!storage->halo.empty() && storage->halo.size() != 2 * storage->dims.size()) {
+      findings.add("{}: its storage has {} dims and a halo of {} numbers", value_label(value), storage->dims.size(), storage->halo.size());
+    }
+    if (storage->bytes.is_unknown()) findings.add("{}: its storage has no size", value_label(value));
+    if (storage->bytes.is_fixed() && storage->bytes.value == 0 && value.type().element_count().value_or(0) > 0) {
+      findings.add("{}: its storage has 0 bytes", value_label(value));
+    }
+    return;
+  }
+  const bool is_sized = value.type().is_tensor() && !value.type().has_unknown();
+  if (!is_sized && value.graph().shapes != ShapeClass::kDynamic) {
+    findings.add("{}: has no known size, though {} is {}", value_label(value), graph_label(value.graph()),
+                 shape_class_name(value.graph().shapes));
+  }
+}
+
+}  // namespace
+
+void check_lowered(const Module& module, Findings& findings) {
+  for (GraphId id = 0; id < module.graph_limit(); ++id) {
+    if (!module.has_graph(id) || !is_run(module.graph(id))) continue;
+    const Graph& graph = module.graph(id);
+    for (const Node& node : graph.nodes()) check_task(node, findings);
+    for (const Value& value : graph.values()) {
+      if (!value.is_erased() && value.is_used()) check_memory(value, findings);
+    }
+  }
+}
+
+}  // namespace sluice::verifying

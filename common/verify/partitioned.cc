@@ -1,0 +1,85 @@
+// Level partitioned: every node has an engine; the root calls parts, a part calls subgraphs; boundaries match (checked as for every body).
+#include "common/verify/findings.h"
+
+namespace sluice::verifying {
+namespace {
+
+const Graph* callee(const Node& node) { return node.op() == Op::kCall ? node.body("graph") : nullptr; }
+
+// Root and parts hold Calls, and work that needs no subgraph.
+bool is_caller(const Graph& graph) {
+  return graph.role == GraphRole::kPart || (graph.role == GraphRole::kRoot && graph.engine == EngineId::kNone);
+}
+
+bool is_called(const Graph& graph) {
+  return graph.role == GraphRole::kPart || graph.role == GraphRole::kSubgraph ||
+         (graph.role == GraphRole::kRoot && graph.engine != EngineId::kNone);
+}
+
+void check_caller(const Graph& graph, Findings& findings) {
+  size_t parts = 0, subgraphs = 0;
+  for (const Node& node : graph.nodes()) {
+    const EngineId engine = node.plan.engine;
+    if (node.op() == Op::kCall) {
+      const Graph* called = callee(node);
+      if (called != nullptr && called->role == GraphRole::kPart) ++parts;
+      if (called != nullptr && called->role == GraphRole::kSubgraph) ++subgraphs;
+    } else if (engine == EngineId::kNone) {
+      findings.add("{}: has no engine", node.label());
+    } else if (engine != EngineId::kRts && engine != EngineId::kHostCpu) {
+      findings.add("{}: runs on {} but lies in no subgraph", node.label(), engine_name(engine));
+    }
+  }
+  if (graph.role == GraphRole::kPart && parts > 0) findings.add("{}: a part calls subgraphs, not parts", graph_label(graph));
+  if (parts > 0 && subgraphs > 0) findings.add("{}: calls parts and subgraphs", graph_label(graph));
+  if (graph.role == GraphRole::kRoot && parts == 1 && graph.node_count() == 1) {
+    findings.add("{}: calls one part only; it should be that part", graph_label(graph));
+  }
+}
+
+void check_subgraph(const Graph& graph, Findings& findings) {
+  if (graph.engine == EngineId::kNone) findings.add("{}: has no engine", graph_label(graph));
+  for (const Node& node : graph.nodes()) {
+    if (node.op() == Op::kCall) findings.add("{}: a subgraph calls no other graph", node.label());
+    const EngineId engine = node.plan.engine;
+    const bool fits = engine == graph.engine || graph.engine == EngineId::kComposite || node.plan.no_task;
+    if (engine == EngineId::kNone) {
+      findings.add("{}: has no engine", node.label());
+    } else if (!fits) {
+      findings.add("{}: runs on {}, its {} on {}", node.label(), engine_name(engine), graph_label(graph), engine_name(graph.engine));
+    }
+  }
+}
+
+bool is_large(const Segment& segment) {
+  return (segment.kind == SegmentKind::kBytes || segment.kind == SegmentKind::kSplat) && segment.size > kSmallSegmentBytes;
+}
+
+// Large constants are operands of the Call, so that equal layers with other weights are one subgraph.
+void check_constants(const Graph& graph, Findings& findings) {
+  const Module& module = graph.module();
+  for (const Value& value : graph.values()) {
+    if (value.is_erased() || !value.is_constant() || !value.is_used()) continue;
+    const Segment& segment = module.segment(value.segment());
+    if (is_large(segment)) findings.add("{} is a constant of {} bytes; it should be a parameter", value_label(value), segment.size);
+    for (const SegmentId input : segment.inputs) {
+      if (is_large(module.segment(input))) findings.add("{} is made from a constant that should be a parameter", value_label(value));
+    }
+  }
+}
+
+}  // namespace
+
+void check_partitioned(const Module& module, Findings& findings) {
+  for (GraphId id = 0; id < module.graph_limit(); ++id) {
+    if (!module.has_graph(id)) continue;
+    const Graph& graph = module.graph(id);
+    if (is_caller(graph)) check_caller(graph, findings);
+    if (graph.role == GraphRole::kSubgraph || (graph.role == GraphRole::kRoot && graph.engine != EngineId::kNone)) {
+      check_subgraph(graph, findings);
+    }
+    if (is_called(graph)) check_constants(graph, findings);
+  }
+}
+
+}  // namespace sluice::verifying

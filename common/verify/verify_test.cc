@@ -1,0 +1,83 @@
+#include "common/verify/verify.h"
+
+#include <gtest/gtest.h>
+
+#include "common/text/text.h"
+
+namespace sluice {
+namespace {
+
+std::string findings(const std::string& text, Level level) {
+  auto module = parse_module(text, "t");
+  if (!module) return error_text(module.error());
+  const auto result = verify(*module, level);
+  return result ? "" : result.error().message;
+}
+
+TEST(Verify, TypedGraph) {
+  EXPECT_EQ(findings("sluice 1 typed\ngraph @m(%x: f32[2]) -> (%y) {\n  %y: f32[2] = Relu(%x)\n}\n", Level::kTyped), "");
+  EXPECT_EQ(findings("sluice 1 typed\ngraph @m(%x: f32[2]) -> (%y) {\n  %y = Relu(%x)\n}\n", Level::kTyped),
+            "the graph is not typed: value 'y' of graph 'm' has no type");
+  EXPECT_EQ(findings("sluice 1 typed\ngraph @m(%x: f32[2]) -> (%y) {\n  %y: f32[2] = Relu(%x, %x) {q = 1}\n}\n", Level::kTyped),
+            "the graph is not typed: node 'y' (Relu): has 2 inputs, expected 1; has no attribute 'q'");
+}
+
+TEST(Verify, ListsEverythingUpToTwenty) {
+  std::string text = "sluice 1 typed\ngraph @m(%x: f32[2]) -> (%x) {\n";
+  for (int i = 0; i < 25; ++i) text += fmt::format("  %y{} = Relu(%x)\n", i);
+  const std::string found = findings(text + "}\n", Level::kTyped);
+  EXPECT_TRUE(found.starts_with("the graph is not typed: 25 findings:\n  value 'y0'")) << found;
+  EXPECT_TRUE(found.ends_with("\n  and 5 more")) << found;
+}
+
+TEST(Verify, FusedBody) {
+  const std::string text = R"(sluice 1 typed
+graph @m(%x: f32[2, 2]) -> (%y) {
+  %y: f32[2, 3] = Fused(%x) {body = @f}
+}
+graph @f(%a: f32[2, 2]) -> (%c) fused {
+  %b: f32[2, 2] = MatMul(%a, %a)
+  %c: f32[2, 2] = MatMul(%b, %a)
+}
+)";
+  const std::string found = findings(text, Level::kTyped);
+  EXPECT_NE(found.find("node 'y' (Fused): output 0 has type f32[2, 3], in graph 'f' it has f32[2, 2]"), std::string::npos) << found;
+  EXPECT_NE(found.find("graph 'f': a fused body has at most one anchor, this has 2"), std::string::npos) << found;
+}
+
+TEST(Verify, OrderAndOwners) {
+  auto module = parse_module("sluice 1 typed\ngraph @m(%x: f32[2]) -> (%z) {\n  %y: f32[2] = Relu(%x)\n  %z: f32[2] = Relu(%y)\n}\n", "t");
+  ASSERT_TRUE(module.ok());
+  Graph& graph = module->root();
+  graph.move_before(*graph.first_node(), nullptr);
+  const auto result = verify(*module, Level::kTyped);
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(result.error().message.find("node 'z' (Relu): input 0 is made by node 'y' (Relu), which comes later"), std::string::npos);
+}
+
+TEST(Verify, PartitionedGraph) {
+  const std::string head = "sluice 1 partitioned\ngraph @m(%x: f32[2]) -> (%y) {\n  %y: f32[2] = Call(%x) {graph = @p}\n}\n";
+  const std::string good =
+      head + "graph @p(%a: f32[2]) -> (%b) subgraph engine aicore {\n  %b: f32[2] = Relu(%a) plan {engine = aicore}\n}\n";
+  EXPECT_EQ(findings(good, Level::kPartitioned), "");
+  EXPECT_EQ(findings(good, Level::kLowered),
+            "the graph is not lowered: node 'b' (Relu): names no kernel, and aicore runs nothing without one");
+  const std::string other =
+      head + "graph @p(%a: f32[2]) -> (%b) subgraph engine aicore {\n  %b: f32[2] = Relu(%a) plan {engine = rts}\n}\n";
+  EXPECT_EQ(findings(other, Level::kPartitioned), "the graph is not partitioned: node 'b' (Relu): runs on rts, its graph 'p' on aicore");
+  const std::string large = head + "graph @p(%a: f32[2]) -> (%b) subgraph engine rts {\n  %k = constant f32[1000] splat 1\n" +
+                            "  %b: f32[2] = Add(%a, %k) plan {engine = rts}\n}\n";
+  EXPECT_EQ(findings(large, Level::kPartitioned),
+            "the graph is not partitioned: value 'k' of graph 'p' is a constant of 4000 bytes; it should be a parameter");
+}
+
+TEST(Verify, Segments) {
+  auto module = parse_module("sluice 1 typed\ngraph @m() -> (%k) {\n  %k = constant i8[2] [1, 2]\n}\n", "t");
+  ASSERT_TRUE(module.ok());
+  EXPECT_TRUE(verify_segments(*module).ok());
+  module->segment(0).data[0] = std::byte{9};
+  EXPECT_FALSE(verify_segments(*module).ok());
+}
+
+}  // namespace
+}  // namespace sluice
