@@ -61,7 +61,6 @@ struct ContractionPlan {
   int64_t row_blocks = 1;    // blocks along the rows of an entry
   int64_t panel_blocks = 1;  // blocks along the panels of an entry
   uint32_t blocks = 1;       // of the launch: the product
-  bool copy_rows = false;    // conv: rows are copied to scratch instead of read through pointers
 };
 
 // Depends on every number of the spec except b_packed, b_row_stride, b_column_stride and the epilogue.

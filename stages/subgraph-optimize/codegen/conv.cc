@@ -118,6 +118,7 @@ ContractionPlan choose_conv_plan(const ConvSpec& s, const DeviceProfile& profile
   size.reduction = s.kh * s.kw * (s.ci / s.groups);
   size.batch = s.groups;
   if (way == ConvRows::kDirect) size.row_bytes = conv_pixel_stride(s) * 4;
+  if (way == ConvRows::kPointers) size.row_bytes = s.stride_w * conv_pixel_stride(s) * 4;
   if (way == ConvRows::kPointers) size.row_cycles = kCyclesPerPointer * static_cast<double>(s.kh * s.kw);
   if (way == ConvRows::kCopied)
     size.row_cycles = static_cast<double>(s.kh) * (kCyclesPerRun + static_cast<double>(s.kw * s.ci / s.groups) / 4);

@@ -55,7 +55,9 @@ double entry_cycles(const Tile& tile, const ContractionSize& size, const DeviceP
   const int64_t rest = size.columns % nr;
   double total = static_cast<double>(size.columns / nr) * panel_cycles(tile, size, nr, profile);
   if (rest > 0) total += panel_cycles(tile, size, rest, profile);
-  return total;
+  // Each kind of tail is one more tile function to compile and to keep in the instruction cache.
+  constexpr double kTail = 0.005;
+  return total * (1 + (rest > 0 ? kTail : 0) + (size.rows % tile.rows > 0 ? kTail : 0));
 }
 
 constexpr int kMostVectors = 5;

@@ -11,7 +11,7 @@ struct ContractionSize {
   int64_t columns = 1;    // of one batch entry: N, or co / groups
   int64_t reduction = 1;  // K, or kh * kw * ci / groups
   int64_t batch = 1;      // batch entries, or groups
-  int64_t row_bytes = 0;  // from one row of A to the next, 0 when rows have no common stride
+  int64_t row_bytes = 0;  // from one row of A to the next as a rule; 0 when rows are copied
   // Work per tile besides the products, in cycles: finding row pointers or copying rows.
   double row_cycles = 0;
 };
