@@ -25,6 +25,6 @@ struct MatMulShape {
 };
 Result<MatMulShape> matmul_shape(const EvalCall& call, std::span<const int64_t> a, std::span<const int64_t> b);
 // run(matrix of a, matrix of b, matrix of y) for every matrix of the batch.
-Result<void> for_each_matrix(const MatMulShape& shape, const std::function<void(int64_t a, int64_t b, int64_t y)>& run);
+void for_each_matrix(const MatMulShape& shape, const std::function<void(int64_t a, int64_t b, int64_t y)>& run);
 
 }  // namespace sluice::eval

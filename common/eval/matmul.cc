@@ -63,12 +63,11 @@ Result<MatMulShape> matmul_shape(const EvalCall& call, std::span<const int64_t> 
   return shape;
 }
 
-Result<void> for_each_matrix(const MatMulShape& shape, const std::function<void(int64_t a, int64_t b, int64_t y)>& run) {
+void for_each_matrix(const MatMulShape& shape, const std::function<void(int64_t a, int64_t b, int64_t y)>& run) {
   const auto plan = make_row_plan<2>(shape.batch, {broadcast_strides(shape.a, shape.batch), broadcast_strides(shape.b, shape.batch)});
   for_each_row(plan, [&](int64_t out, const std::array<int64_t, 2>& at) {
     for (int64_t i = 0; i < plan.row(); ++i) run(at[0] + i * plan.stride(0), at[1] + i * plan.stride(1), out + i);
   });
-  return {};
 }
 
 Result<void> eval_matmul(EvalCall& call) {
@@ -80,10 +79,11 @@ Result<void> eval_matmul(EvalCall& call) {
   return visit_product(call, a.dtype, [&]<typename S>(Tag<S>) -> Result<void> {
     using T = typename Wrapping<S>::type;
     std::fill_n(y.as<T>(), y.count, T(0));
-    return for_each_matrix(shape, [&](int64_t at_a, int64_t at_b, int64_t at_y) {
+    for_each_matrix(shape, [&](int64_t at_a, int64_t at_b, int64_t at_y) {
       multiply_add<T>(shape.m, shape.k, shape.n, a.as<T>() + at_a * shape.m * shape.k, shape.k, b.as<T>() + at_b * shape.k * shape.n,
                       shape.n, y.as<T>() + at_y * shape.m * shape.n, shape.n);
     });
+    return {};
   });
 }
 

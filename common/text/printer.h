@@ -1,4 +1,4 @@
-// Prints a module or one of its graphs. For common/text and common/tools.
+// Prints a module or one of its graphs. Internal to common/text.
 #pragma once
 
 #include <string>

@@ -1,0 +1,186 @@
+// Ops on strings. Inputs are carried as handles (see call.h).
+#include <algorithm>
+#include <map>
+#include <regex>
+
+#include "common/eval/axes.h"
+#include "common/eval/broadcast.h"
+#include "common/eval/dispatch.h"
+#include "common/eval/kernels.h"
+#include "common/eval/number.h"
+
+namespace sluice::eval {
+namespace {
+
+std::string lower_or_upper(std::string text, const std::string& action) {
+  for (char& c : text) {
+    if (action == "LOWER" && c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (action == "UPPER" && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return text;
+}
+
+bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+// Pieces between delimiters; without a delimiter, between runs of white space. At most `limit` cuts (negative: any number).
+std::vector<std::string> split_text(const std::string& text, const std::string& delimiter, int64_t limit) {
+  std::vector<std::string> pieces;
+  size_t at = 0;
+  if (delimiter.empty()) {
+    for (;;) {
+      while (at < text.size() && is_space(text[at])) ++at;
+      if (at == text.size()) return pieces;
+      size_t end = at;
+      if (limit >= 0 && static_cast<int64_t>(pieces.size()) == limit) {
+        end = text.size();
+        while (end > at && is_space(text[end - 1])) --end;
+        pieces.push_back(text.substr(at, end - at));
+        return pieces;
+      }
+      while (end < text.size() && !is_space(text[end])) ++end;
+      pieces.push_back(text.substr(at, end - at));
+      at = end;
+    }
+  }
+  while (limit < 0 || static_cast<int64_t>(pieces.size()) < limit) {
+    const size_t found = text.find(delimiter, at);
+    if (found == std::string::npos) break;
+    pieces.push_back(text.substr(at, found - at));
+    at = found + delimiter.size();
+  }
+  pieces.push_back(text.substr(at));
+  return pieces;
+}
+
+Result<void> need_strings(const EvalCall& call) {
+  for (size_t i = 0; i < call.input_count(); ++i) {
+    if (call.input(i).logical != DType::kString) return call.bad_value("input {} holds no strings", i);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> eval_string_concat(EvalCall& call) {
+  SLUICE_TRY(need_strings(call));
+  SLUICE_ASSIGN(auto dims, broadcast_dims(call, 0, 2));
+  SLUICE_ASSIGN(const Output y, call.output(0, DType::kString, std::move(dims)));
+  apply_binary<int64_t, int64_t, int64_t>(call.input(0), call.input(1), y,
+                                          [&](int64_t a, int64_t b) { return call.handle(std::string(call.text(a)) + call.text(b)); });
+  return {};
+}
+
+Result<void> eval_string_split(EvalCall& call) {
+  SLUICE_TRY(need_strings(call));
+  const Input& x = call.input(0);
+  const std::string delimiter = call.node.string_attribute("delimiter", "");
+  const int64_t limit = call.node.int_attribute("maxsplit", -1);
+  std::vector<std::vector<std::string>> all;
+  size_t widest = 0;
+  for (int64_t i = 0; i < x.count; ++i) {
+    all.push_back(split_text(call.text(x.as<int64_t>()[i]), delimiter, limit));
+    widest = std::max(widest, all.back().size());
+  }
+  std::vector<int64_t> dims = to_vector(x.dims);
+  dims.push_back(static_cast<int64_t>(widest));
+  SLUICE_ASSIGN(const Output y, call.output(0, DType::kString, dims));
+  SLUICE_ASSIGN(const Output counts, call.output(1, DType::kI64, to_vector(x.dims)));
+  for (size_t i = 0; i < all.size(); ++i) {
+    counts.as<int64_t>()[i] = static_cast<int64_t>(all[i].size());
+    for (size_t k = 0; k < widest; ++k) y.as<int64_t>()[i * widest + k] = call.handle(k < all[i].size() ? all[i][k] : std::string());
+  }
+  return {};
+}
+
+Result<void> eval_string_normalizer(EvalCall& call) {
+  SLUICE_TRY(need_strings(call));
+  const Input& x = call.input(0);
+  if (x.rank() < 1 || x.rank() > 2 || (x.rank() == 2 && x.dims[0] != 1))
+    return call.bad_shape("the input {} is no list", dims_text(x.dims));
+  const std::string action = call.node.string_attribute("case_change_action", "NONE");
+  const bool sensitive = call.node.int_attribute("is_case_sensitive", 0) != 0;
+  std::vector<std::string> stops = call.node.strings_attribute("stopwords");
+  const auto key = [&](const std::string& text) { return sensitive ? text : lower_or_upper(text, "LOWER"); };
+  for (std::string& stop : stops) stop = key(stop);
+  std::vector<int64_t> kept;
+  for (int64_t i = 0; i < x.count; ++i) {
+    const std::string text = call.text(x.as<int64_t>()[i]);
+    if (std::ranges::find(stops, key(text)) == stops.end()) kept.push_back(call.handle(lower_or_upper(text, action)));
+  }
+  if (kept.empty()) kept.push_back(call.handle(""));
+  std::vector<int64_t> dims = to_vector(x.dims);
+  dims.back() = static_cast<int64_t>(kept.size());
+  SLUICE_ASSIGN(const Output y, call.output(0, DType::kString, dims));
+  std::ranges::copy(kept, y.as<int64_t>());
+  return {};
+}
+
+Result<void> eval_regex_full_match(EvalCall& call) {
+  SLUICE_TRY(need_strings(call));
+  const Input& x = call.input(0);
+  const std::string pattern = call.node.string_attribute("pattern", "");
+  SLUICE_ASSIGN(const Output y, call.output(0, DType::kBool, to_vector(x.dims)));
+  try {
+    const std::regex regex(pattern, std::regex::ECMAScript);
+    for (int64_t i = 0; i < x.count; ++i) y.as<uint8_t>()[i] = std::regex_match(call.text(x.as<int64_t>()[i]), regex);
+  } catch (const std::regex_error&) {
+    return call.bad_value("the pattern '{}' cannot be read or matched", pattern);
+  }
+  return {};
+}
+
+Result<void> eval_tf_idf_vectorizer(EvalCall& call) {
+  const Input& x = call.input(0);
+  const auto& node = call.node;
+  const auto numbers = node.ints_attribute("pool_int64s");
+  const auto texts = node.strings_attribute("pool_strings");
+  const auto starts = node.ints_attribute("ngram_counts");
+  const auto places = node.ints_attribute("ngram_indexes");
+  const auto weights = node.floats_attribute("weights");
+  const std::string mode = node.string_attribute("mode", "TF");
+  const int64_t shortest = node.int_attribute("min_gram_length", 1);
+  const int64_t longest = node.int_attribute("max_gram_length", 1);
+  const int64_t skips = node.int_attribute("max_skip_count", 0);
+  std::vector<int64_t> pool = numbers;
+  for (const std::string& text : texts) pool.push_back(call.handle(text));
+  std::map<std::vector<int64_t>, size_t> known;  // n-gram to its number
+  for (size_t n = 0; n < starts.size(); ++n) {
+    const int64_t length = static_cast<int64_t>(n) + 1;
+    const int64_t end = n + 1 < starts.size() ? starts[n + 1] : static_cast<int64_t>(pool.size());
+    if (starts[n] < 0 || end > static_cast<int64_t>(pool.size())) return call.bad_value("ngram_counts do not fit the pool");
+    for (int64_t at = starts[n]; at + length <= end; at += length)
+      known.emplace(std::vector<int64_t>(pool.begin() + at, pool.begin() + at + length), known.size());
+  }
+  if (x.rank() < 1 || x.rank() > 2 || places.size() < known.size() || places.empty())
+    return call.bad_shape("the input {} or ngram_indexes do not fit", dims_text(x.dims));
+  const int64_t rows = x.rank() == 2 ? x.dims[0] : 1;
+  const int64_t columns = x.dims.back();
+  const int64_t width = *std::ranges::max_element(places) + 1;
+  std::vector<int64_t> dims = {width};
+  if (x.rank() == 2) dims.insert(dims.begin(), rows);
+  SLUICE_ASSIGN(const Output y, call.output(0, DType::kF32, dims));
+  std::fill_n(y.as<float>(), y.count, 0.0f);
+  const std::vector<int64_t> tokens = call.ints(0);
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t length = shortest; length <= longest; ++length) {
+      for (int64_t distance = 1; distance <= (length == 1 ? 1 : skips + 1); ++distance) {
+        for (int64_t first = 0; first + (length - 1) * distance < columns; ++first) {
+          std::vector<int64_t> gram;
+          for (int64_t k = 0; k < length; ++k) gram.push_back(tokens[static_cast<size_t>(row * columns + first + k * distance)]);
+          const auto found = known.find(gram);
+          if (found != known.end() && places[found->second] >= 0) y.as<float>()[row * width + places[found->second]] += 1;
+        }
+      }
+    }
+  }
+  for (const auto& [gram, number] : known) {
+    const float weight = number < weights.size() ? weights[number] : 1.0f;
+    for (int64_t row = 0; row < rows && places[number] >= 0 && mode != "TF"; ++row) {
+      float& count = y.as<float>()[row * width + places[number]];
+      if (count > 0) count = mode == "IDF" ? weight : count * weight;
+    }
+  }
+  return {};
+}
+
+}  // namespace sluice::eval
