@@ -16,9 +16,6 @@ Result<Tensor> make_binding_tensor(const pb::ModelDef& model, const pb::BindingD
 // unknown, given twice or of another type; kBadTensorFile and others from files.
 Result<std::vector<Tensor>> read_inputs(const pb::ModelDef& model, const LoaderOptions& options);
 
-// Pseudo-random elements by seed (SplitMix64, Steele et al. 2014): floats in [-1, 1), integers and bools 0 or 1.
-void fill_random(Tensor& tensor, uint64_t seed);
-
 Result<void> write_outputs(const std::vector<Tensor>& outputs, const LoaderOptions& options);
 // One line per output: name, type, least, greatest, mean, and the place of the greatest.
 std::string outputs_text(const std::vector<Tensor>& outputs);

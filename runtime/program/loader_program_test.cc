@@ -7,6 +7,7 @@
 
 #include "common/base/files.h"
 #include "common/base/json.h"
+#include "common/tensorfile/binding.h"
 #include "common/tensorfile/tensorfile.h"
 #include "runtime/program/bindings.h"
 #include "runtime/program/measure.h"

@@ -1,0 +1,92 @@
+#include "common/tensorfile/binding.h"
+
+#include <cstring>
+
+#include "common/tensorfile/tensorfile.h"
+
+namespace sluice {
+namespace {
+
+// Packs sub-byte elements that a .npy holds one to a byte.
+TensorBytes packed(const Tensor& wide, int bits) {
+  const size_t per_byte = 8 / static_cast<size_t>(bits);
+  TensorBytes bytes((wide.bytes.size() + per_byte - 1) / per_byte);
+  const unsigned mask = (1u << bits) - 1;
+  for (size_t i = 0; i < wide.bytes.size(); ++i) {
+    bytes[i / per_byte] |=
+        static_cast<std::byte>((static_cast<unsigned>(wide.bytes[i]) & mask) << (i % per_byte * static_cast<size_t>(bits)));
+  }
+  return bytes;
+}
+
+uint64_t splitmix64(uint64_t& state) {
+  uint64_t z = state += 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+float unit(uint64_t& state) { return static_cast<float>(splitmix64(state) >> 40) * 0x1p-23f - 1.0f; }
+
+uint16_t bf16_of(float value) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return static_cast<uint16_t>(bits >> 16);
+}
+
+template <typename T, typename Make>
+void fill(Tensor& tensor, Make make) {
+  for (T& element : tensor.as<T>()) element = make();
+}
+
+}  // namespace
+
+Result<Tensor> read_member(const std::string& path, const std::string& name) {
+  if (!path.ends_with(".npz")) return read_tensor(path);
+  SLUICE_ASSIGN(std::vector<Tensor> members, read_npz(path));
+  for (Tensor& member : members) {
+    if (member.name == name) return std::move(member);
+  }
+  return make_error(ErrorCode::kBadBinding, "'{}' has no member '{}'", path, name);
+}
+
+void adopt_dtype(Tensor& tensor, DType dtype) {
+  const int bits = dtype_bits(dtype);
+  const bool stands_for =
+      (tensor.dtype == DType::kU16 && dtype == DType::kBF16) || (tensor.dtype == DType::kU8 && dtype_is_float(dtype) && bits == 8);
+  if (stands_for) tensor.dtype = dtype;
+  if (tensor.dtype == DType::kU8 && bits < 8 && bits > 0) {
+    tensor.bytes = packed(tensor, bits);
+    tensor.dtype = dtype;
+  }
+}
+
+void fill_random(Tensor& tensor, uint64_t seed) {
+  uint64_t state = seed;
+  auto bit = [&] { return splitmix64(state) >> 63; };
+  switch (tensor.dtype) {
+    case DType::kF32:
+    case DType::kC64:
+      return fill<float>(tensor, [&] { return unit(state); });
+    case DType::kF64:
+    case DType::kC128:
+      return fill<double>(tensor, [&] { return static_cast<double>(unit(state)); });
+    case DType::kF16:
+      return fill<_Float16>(tensor, [&] { return static_cast<_Float16>(unit(state)); });
+    case DType::kBF16:
+      return fill<uint16_t>(tensor, [&] { return bf16_of(unit(state)); });
+    case DType::kU16:
+    case DType::kI16:
+      return fill<uint16_t>(tensor, [&] { return static_cast<uint16_t>(bit()); });
+    case DType::kU32:
+    case DType::kI32:
+      return fill<uint32_t>(tensor, [&] { return static_cast<uint32_t>(bit()); });
+    case DType::kU64:
+    case DType::kI64:
+      return fill<uint64_t>(tensor, bit);
+    default:  // bytes and what is packed into them: lowest bit of each
+      return fill<uint8_t>(tensor, [&] { return static_cast<uint8_t>(bit()); });
+  }
+}
+
+}  // namespace sluice
