@@ -36,7 +36,7 @@ ALLOWED = {
     "common/verify": READERS + ["common/target"],
     "common/pass": READERS + ["common/target", "common/verify"],
     "common/stage": UP_TO_PASS + [WIRE],
-    "common/tools": UP_TO_STAGE + OM_FORMAT,
+    "common/tools": UP_TO_STAGE + OM_FORMAT + ["runtime/checker"],
     "stages": UP_TO_STAGE,
     "stages/subgraph-optimize": UP_TO_STAGE + KERNEL_ABI,
     "stages/build": UP_TO_STAGE + OM_FORMAT + KERNEL_ABI,

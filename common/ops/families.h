@@ -8,10 +8,11 @@ namespace sluice {
 std::span<const OpRow> attention_rows();
 std::span<const OpRow> control_flow_rows();
 std::span<const OpRow> contraction_rows();
-std::span<const OpRow> detection_rows();
+std::span<const OpRow> einsum_rows();
 std::span<const OpRow> elementwise_binary_rows();
 std::span<const OpRow> elementwise_unary_rows();
 std::span<const OpRow> generator_rows();
+std::span<const OpRow> image_rows();
 std::span<const OpRow> indexing_rows();
 std::span<const OpRow> loss_rows();
 std::span<const OpRow> normalization_rows();

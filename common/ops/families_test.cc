@@ -147,5 +147,82 @@ TEST(Families, Contraction) {
   });
 }
 
+TEST(Families, EveryOpHasARow) {
+  for (int i = 0; i < op_count(); ++i) {
+    const OpRow* row = find_op(static_cast<Op>(i));
+    ASSERT_NE(row, nullptr) << op_name(static_cast<Op>(i));
+    EXPECT_EQ(row->op, static_cast<Op>(i));
+    EXPECT_NE(row->infer, nullptr);
+  }
+}
+
+TEST(Families, Selection) {
+  expect_cases({
+      {Op::kNonZero, {"f32[2, N]"}, {}, {"i64[2, s1]"}},
+      {Op::kCompress, {"f32[N, 3]", "bool[3]"}, {{"axis", int64_t{1}}}, {"f32[N, s1]"}},
+      {Op::kUnique, {"f32[5]"}, {}, {"f32[s0]", "i64[s0]", "i64[5]", "i64[s0]"}},
+      {Op::kTopK, {"f32[N, 9]", "i64{4}"}, {}, {"f32[N, 4]", "i64[N, 4]"}},
+      {Op::kTopK, {"f32[N, 3]", "i64{4}"}, {}, {"error 4 elements are asked for"}},
+      {Op::kOneHot, {"i64[N]", "i64(5)", "f32[2]"}, {{"axis", int64_t{0}}}, {"f32[5, N]"}},
+      {Op::kCumSum, {"f32[3]", "i64(1)"}, {}, {"error axis 1 is outside"}},
+      {Op::kNonMaxSuppression, {"f32[1, 8, 4]", "f32[1, 2, 8]"}, {}, {"i64[s0, 3]"}},
+      {Op::kScatterND, {"f32[4, 5]", "i64[2, 1]", "f32[2, 5]"}, {}, {"f32[4, 5]"}},
+      {Op::kScatterND, {"f32[4, 5]", "i64[2, 1]", "f32[2, 4]"}, {}, {"error differ: [2, 5] and [2, 4]"}},
+      {Op::kScatterElements, {"f32[4]", "i64[2]", "f32[2]"}, {{"reduction", std::string("div")}}, {"error attribute 'reduction' is 'div'"}},
+  });
+}
+
+TEST(Families, RecurrentAndAttention) {
+  const Attribute hidden{"hidden_size", int64_t{4}};
+  expect_cases({
+      {Op::kLSTM, {"f32[T, N, 3]", "f32[1, 16, 3]", "f32[1, 16, 4]"}, {hidden}, {"f32[T, 1, N, 4]", "f32[1, N, 4]", "f32[1, N, 4]"}},
+      {Op::kGRU, {"f32[N, T, 3]", "f32[1, 12, 3]", "f32[1, 12, 4]"}, {hidden, {"layout", int64_t{1}}}, {"f32[N, T, 1, 4]", "f32[N, 1, 4]"}},
+      {Op::kRNN, {"f32[T, N, 3]", "f32[1, 5, 3]", "f32[1, 4, 4]"}, {hidden}, {"error rows of input 'b'"}},
+      {Op::kAttention,
+       {"f32[N, 4, S, 8]", "f32[N, 2, T, 8]", "f32[N, 2, T, 6]", "_", "f32[N, 2, 5, 8]", "f32[N, 2, 5, 6]"},
+       {},
+       {"f32[N, 4, S, 6]", "f32[N, 2, T + 5, 8]", "f32[N, 2, T + 5, 6]", "f32[N, 4, S, T + 5]"}},
+      {Op::kAttention,
+       {"f32[N, S, 32]", "f32[N, T, 16]", "f32[N, T, 16]"},
+       {{"q_num_heads", int64_t{4}}, {"kv_num_heads", int64_t{2}}},
+       {"f32[N, S, 32]"}},
+      {Op::kAttention, {"f32[N, S, 32]", "f32[N, T, 16]", "f32[N, T, 16]"}, {}, {"error attribute 'q_num_heads' is 0"}},
+      {Op::kEinsum, {"f32[B, 2, 3]", "f32[B, 3, 4]"}, {{"equation", std::string("bij, bjk -> bik")}}, {"f32[B, 2, 4]"}},
+      {Op::kEinsum, {"f32[5, 1, 2, 3]", "f32[4, 3, 6]"}, {{"equation", std::string("...ij,...jk")}}, {"f32[5, 4, 2, 6]"}},
+      {Op::kEinsum, {"f32[2, 3]", "f32[4, 3]"}, {{"equation", std::string("ij,jk->ik")}}, {"error letter 'j' stands for different dims"}},
+      {Op::kEinsum, {"f32[2]"}, {{"equation", std::string("i->%")}}, {"error '%'"}},
+  });
+}
+
+TEST(Families, SignalsAndOthers) {
+  expect_cases({
+      {Op::kHannWindow, {"i64(10)"}, {}, {"f32[10]"}},
+      {Op::kDFT, {"f32[1, 10, 10, 1]", "_", "i64(1)"}, {{"onesided", int64_t{1}}}, {"f32[1, 6, 10, 2]"}},
+      {Op::kDFT, {"f32[1, 6, 10, 2]", "_", "i64(1)"}, {{"onesided", int64_t{1}}, {"inverse", int64_t{1}}}, {"f32[1, 10, 10, 1]"}},
+      {Op::kSTFT, {"f32[1, 128, 1]", "i64(8)", "_", "i64(16)"}, {}, {"f32[1, 15, 9, 2]"}},
+      {Op::kSTFT, {"f32[1, 128, 1]", "i64(0)", "_", "i64(16)"}, {}, {"error input 'b' is 0"}},
+      {Op::kMelWeightMatrix, {"i64(8)", "i64(16)", "i64(8192)", "f32(0)", "f32(4096)"}, {}, {"f32[9, 8]"}},
+      {Op::kDet, {"f32[N, 3, 3]"}, {}, {"f32[N]"}},
+      {Op::kNegativeLogLikelihoodLoss, {"f32[N, 5, 2]", "i64[N, 2]"}, {{"reduction", std::string("none")}}, {"f32[N, 2]"}},
+      {Op::kSoftmaxCrossEntropyLoss, {"f32[3, 5]", "i64[3]"}, {}, {"f32[]", "f32[3, 5]"}},
+      {Op::kCol2Im, {"f32[1, 5, 5]", "i64{5, 5}", "i64{1, 5}"}, {}, {"f32[1, 1, 5, 5]"}},
+      {Op::kStringSplit, {"string[2]"}, {}, {"string[2, s0]", "i64[2]"}},
+      {Op::kSequenceEmpty, {}, {}, {"sequence(f32 of unknown rank)"}},
+      {Op::kSplitToSequence, {"f32[6, 2]", "i64(3)"}, {}, {"sequence(f32[3, 2])"}},
+      {Op::kRandomNormal, {}, {{"shape", Ints{2, -3}}}, {"error its result would have the shape [2, -3]"}},
+      {Op::kEyeLike, {"i32[3, N]"}, {{"dtype", int64_t{1}}}, {"f32[3, N]"}},
+      {Op::kGridSample, {"f32[N, 3, 4, 5]", "f32[N, 6, 7, 2]"}, {}, {"f32[N, 3, 6, 7]"}},
+      {Op::kMaxUnpool,
+       {"f32[1, 1, 2, 2]", "i64[1, 1, 2, 2]"},
+       {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}},
+       {"f32[1, 1, 4, 4]"}},
+      {Op::kRoiAlign, {"f32[N, 3, 8, 8]", "f32[R, 4]", "i64[R]"}, {{"output_height", int64_t{5}}}, {"f32[R, 3, 5, 1]"}},
+      {Op::kBitCast, {"f32[2]"}, {{"to", int64_t{6}}}, {"i32[2]"}},
+      {Op::kBitCast, {"f32[2]"}, {{"to", int64_t{7}}}, {"error elements of 32 bits, expected 64"}},
+      {Op::kQLinearConv, {"u8[1, 1, 7, 7]", "f32[]", "u8[]", "u8[1, 1, 1, 1]", "f32[1]", "u8[1]", "f32[]", "u8[]"}, {}, {"u8[1, 1, 7, 7]"}},
+      {Op::kDynamicQuantizeLinear, {"f32[N]"}, {}, {"u8[N]", "f32[]", "u8[]"}},
+  });
+}
+
 }  // namespace
 }  // namespace sluice

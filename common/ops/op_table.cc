@@ -10,9 +10,30 @@ namespace {
 
 std::vector<const OpRow*> index_rows() {
   std::vector<const OpRow*> index(static_cast<size_t>(op_count()), nullptr);
-  for (const auto rows : {contraction_rows(), control_flow_rows(), elementwise_binary_rows(), elementwise_unary_rows(), generator_rows(),
-                          indexing_rows(), normalization_rows(), pooling_rows(), quantization_rows(), reduction_rows(), sequence_rows(),
-                          sluice_rows(), resize_rows(), shape_rows(), split_rows()}) {
+  for (const auto rows : {attention_rows(),
+                          control_flow_rows(),
+                          contraction_rows(),
+                          einsum_rows(),
+                          elementwise_binary_rows(),
+                          elementwise_unary_rows(),
+                          generator_rows(),
+                          image_rows(),
+                          indexing_rows(),
+                          loss_rows(),
+                          normalization_rows(),
+                          pooling_rows(),
+                          quantization_rows(),
+                          recurrent_rows(),
+                          reduction_rows(),
+                          resize_rows(),
+                          scatter_rows(),
+                          selection_rows(),
+                          sequence_rows(),
+                          shape_rows(),
+                          signal_rows(),
+                          sluice_rows(),
+                          split_rows(),
+                          string_rows()}) {
     for (const OpRow& row : rows) index[static_cast<size_t>(row.op)] = &row;
   }
   return index;

@@ -31,7 +31,8 @@ Result<void> infer_stream_switch(InferCall& call) {
   return call.expect_one_element(0);
 }
 
-constexpr AttributeRow kCall[] = {{"graph", kGraph, true}};
+// subgraph: the digest of the file that holds the body, where the body itself is elsewhere (sluice-partition --split).
+constexpr AttributeRow kCall[] = {{"graph", kGraph}, {"subgraph", kString}};
 constexpr AttributeRow kFused[] = {{"body", kGraph, true}, {"anchor", kInt}};
 
 constexpr OpRow kRows[] = {

@@ -47,16 +47,15 @@ std::string matmul_refusal(const Node& node) {
 }
 
 std::string anchor_refusal(const Node& node) {
+  if (!is_contraction(node.op())) return fmt::format("{} is no contraction", op_name(node.op()));
   if (std::string refusal = type_refusal(node); !refusal.empty()) return refusal;
   switch (node.op()) {
     case Op::kConv:
       return conv_refusal(node);
     case Op::kGemm:
       return gemm_refusal(node);
-    case Op::kMatMul:
-      return matmul_refusal(node);
     default:
-      return fmt::format("{} is no contraction", op_name(node.op()));
+      return matmul_refusal(node);
   }
 }
 

@@ -1,4 +1,4 @@
-// How names and texts are spelled in a textual graph. Internal to common/text.
+// How names and texts are spelled in a textual graph. For common/text and common/tools.
 #pragma once
 
 #include <cstdint>

@@ -75,7 +75,9 @@ std::string ModulePrinter::content(const Segment& segment) const {
     case SegmentKind::kExpression: {
       std::string arguments;
       for (const SegmentId input : segment.inputs) {
-        arguments += (arguments.empty() ? "" : ", ") + spelled_number('$', static_cast<size_t>(numbers_[static_cast<size_t>(input)]));
+        const int32_t number = numbers_[static_cast<size_t>(input)];
+        if (!arguments.empty()) arguments += ", ";
+        arguments += number >= 0 ? spelled_number('$', static_cast<size_t>(number)) : constant(input);
       }
       return fmt::format("expression {}({})", graph_names_[static_cast<size_t>(segment.graph)], arguments);
     }

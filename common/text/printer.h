@@ -1,4 +1,4 @@
-// Prints a module or one of its graphs. Internal to common/text.
+// Prints a module or one of its graphs. For common/text and common/tools.
 #pragma once
 
 #include <string>

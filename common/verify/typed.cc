@@ -139,6 +139,9 @@ void check_node(const Node& node, Findings& findings) {
     const auto signature = check_signature(node);
     if (!signature) findings.add_error(signature.error());
   }
+  if (node.op() == Op::kCall && node.body("graph") == nullptr && node.find_attribute("subgraph") == nullptr) {
+    findings.add("{}: calls nothing", node.label());
+  }
   if (node.op() == Op::kFused && node.body("body") == nullptr) findings.add("{}: has no body", node.label());
   check_operands(node, findings);
   check_bodies(node, findings);

@@ -22,11 +22,12 @@ double median(std::vector<double> values) {
   return percentile(values, 0.5);
 }
 
-// "Private_Dirty" of the whole process: pages of files that others may map too do not count, even while nobody else does.
+// Anonymous memory of the whole process. Pages of mapped files do not count: others may map them too, even while nobody does
+// ("Private_Dirty" would count those the system has yet to write to the disk).
 double private_mb() {
   const auto text = read_text("/proc/self/smaps_rollup");
-  const size_t at = text ? text->find("Private_Dirty:") : std::string::npos;
-  return at == std::string::npos ? 0 : std::strtod(text->c_str() + at + 14, nullptr) / 1024;
+  const size_t at = text ? text->find("Anonymous:") : std::string::npos;
+  return at == std::string::npos ? 0 : std::strtod(text->c_str() + at + 10, nullptr) / 1024;
 }
 
 double peak_rss_mb() {

@@ -1,0 +1,143 @@
+// Attention and what belongs to it.
+#include "common/ops/families.h"
+#include "common/ops/infer_call.h"
+
+namespace sluice {
+namespace {
+
+using enum AttributeKind;
+
+// A positive attribute.
+Result<int64_t> heads_attribute(const InferCall& call, std::string_view name) {
+  const int64_t heads = call.node.int_attribute(name, 0);
+  if (heads < 1) return call.bad_node("attribute '{}' is {}, expected at least 1", name, heads);
+  return heads;
+}
+
+// Sizes of one operand: [batch, heads, sequence, size], or [batch, sequence, heads * size] with the number of heads as an attribute.
+struct Heads {
+  Dim batch;
+  Dim heads;
+  Dim sequence;
+  Dim size;
+};
+
+Result<Heads> read_heads(InferCall& call, size_t index, std::string_view attribute) {
+  SLUICE_TRY(call.expect_rank(index, 3, 4));
+  const Shape shape = call.shape(index);
+  if (!shape) return Heads{};
+  if (shape->size() == 4) return Heads{(*shape)[0], (*shape)[1], (*shape)[2], (*shape)[3]};
+  SLUICE_ASSIGN(const int64_t heads, heads_attribute(call, attribute));
+  if (shape->back().is_fixed() && shape->back().value % heads != 0) {
+    return call.bad_shape("{} elements of {} cannot be divided among {} heads", shape->back().value, call.input_name(index), heads);
+  }
+  return Heads{(*shape)[0], Dim::fixed(heads), (*shape)[1], call.math.floor_divide(shape->back(), heads)};
+}
+
+// Whether one number of heads is a multiple of the other, where both are known.
+Result<void> check_groups(const InferCall& call, const Dim& query, const Dim& key) {
+  if (!query.is_fixed() || !key.is_fixed() || (key.value > 0 && query.value % key.value == 0)) return {};
+  return call.bad_shape("{} query heads cannot be divided among {} key heads", query.value, key.value);
+}
+
+// Q, K, V, mask, past key, past value -> Y, present key, present value, scores.
+Result<void> infer_attention(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kFloatSet));
+  SLUICE_TRY(call.expect_same_dtype(1, 0));
+  SLUICE_TRY(call.expect_rank(4, 4));
+  SLUICE_TRY(call.expect_rank(5, 4));
+  if (call.has_input(4) != call.has_input(5)) return call.bad_node("past key and past value come together");
+  SLUICE_ASSIGN(const Heads q, read_heads(call, 0, "q_num_heads"));
+  SLUICE_ASSIGN(const Heads k, read_heads(call, 1, "kv_num_heads"));
+  SLUICE_ASSIGN(const Heads v, read_heads(call, 2, "kv_num_heads"));
+  SLUICE_TRY(call.unify(q.size, k.size, "head sizes of query and key"));
+  SLUICE_TRY(call.unify(k.sequence, v.sequence, "sequence lengths of key and value"));
+  SLUICE_ASSIGN(const Dim kv_heads, call.unify(k.heads, v.heads, "heads of key and value"));
+  SLUICE_TRY(check_groups(call, q.heads, kv_heads));
+  SLUICE_ASSIGN(const Dim batch, call.unify(q.batch, k.batch, "batch dims of query and key"));
+  const Dim past = call.has_input(4) ? call.dim(4, 2) : Dim::fixed(0);
+  const Dim total = call.math.add(past, k.sequence);
+  const Shape query = call.shape(0);
+  Shape result;
+  if (query)
+    result = query->size() == 4 ? Dims{batch, q.heads, q.sequence, v.size} : Dims{batch, q.sequence, call.math.multiply(q.heads, v.size)};
+  SLUICE_TRY(call.give(0, call.dtype(0), std::move(result)));
+  SLUICE_TRY(call.give(1, call.dtype(1), Dims{batch, kv_heads, total, k.size}));
+  SLUICE_TRY(call.give(2, call.dtype(2), Dims{batch, kv_heads, total, v.size}));
+  return call.give(3, call.dtype(0), Dims{batch, q.heads, q.sequence, total});
+}
+
+// Attention with bodies that change scores and probabilities elementwise: 4 dims, no past.
+Result<void> infer_flex_attention(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kFloatSet));
+  for (const size_t i : {0, 1, 2}) SLUICE_TRY(call.expect_rank(i, 4));
+  SLUICE_TRY(call.unify(call.dim(0, 3), call.dim(1, 3), "head sizes of query and key"));
+  SLUICE_TRY(call.unify(call.dim(1, 2), call.dim(2, 2), "sequence lengths of key and value"));
+  SLUICE_TRY(check_groups(call, call.dim(0, 1), call.dim(1, 1)));
+  return call.give(0, call.dtype(0), Dims{call.dim(0, 0), call.dim(0, 1), call.dim(0, 2), call.dim(2, 3)});
+}
+
+// Query, key, value [batch, time, heads * size] -> the same for the query's heads, and a state [batch, heads, key size, value size].
+Result<void> infer_linear_attention(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kFloatSet));
+  for (const size_t i : {0, 1, 2}) SLUICE_TRY(call.expect_rank(i, 3));
+  SLUICE_TRY(call.expect_rank(3, 4));
+  SLUICE_ASSIGN(const Heads q, read_heads(call, 0, "q_num_heads"));
+  SLUICE_ASSIGN(const Heads k, read_heads(call, 1, "kv_num_heads"));
+  SLUICE_ASSIGN(const Heads v, read_heads(call, 2, "kv_num_heads"));
+  SLUICE_TRY(check_groups(call, q.heads, k.heads));
+  SLUICE_TRY(call.unify(q.size, k.size, "head sizes of query and key"));
+  SLUICE_ASSIGN(const Dim batch, call.unify(q.batch, k.batch, "batch dims of query and key"));
+  SLUICE_ASSIGN(const Dim time, call.unify(q.sequence, k.sequence, "lengths of query and key"));
+  SLUICE_TRY(call.give(0, call.dtype(0), Dims{batch, time, call.math.multiply(q.heads, v.size)}));
+  return call.give(1, call.has_input(3) ? call.dtype(3) : call.dtype(0), Dims{batch, k.heads, k.size, v.size});
+}
+
+// Input [batch, channels, length], weight [channels, 1, k]: a convolution that sees the past only, and the last k - 1 inputs as a state.
+Result<void> infer_causal_conv(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kFloatSet));
+  SLUICE_TRY(call.expect_same_dtype(1, 0));
+  SLUICE_TRY(call.expect_rank(0, 3));
+  SLUICE_TRY(call.expect_rank(1, 3));
+  SLUICE_TRY(call.expect_rank(2, 1));
+  SLUICE_TRY(call.expect_rank(3, 3));
+  SLUICE_ASSIGN(const Dim channels,
+                call.unify(call.dim(0, 1), call.dim(1, 0), fmt::format("channels of {} and {}", call.input_name(0), call.input_name(1))));
+  SLUICE_TRY(call.unify(channels, call.dim(2, 0), "channels and the bias"));
+  SLUICE_TRY(call.give_like(0, 0));
+  return call.give(1, call.dtype(0), Dims{call.dim(0, 0), channels, call.math.add(call.dim(1, 2), -1)});
+}
+
+Result<void> infer_rotary(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kFloatSet));
+  SLUICE_TRY(call.expect_rank(0, 3, 4));
+  SLUICE_TRY(call.expect_rank(1, 2, 3));
+  SLUICE_TRY(call.unify(call.shape(1), call.shape(2), "shapes of the cosine and sine caches"));
+  SLUICE_TRY(call.expect_rank(3, 2));
+  const Shape input = call.shape(0);
+  if (input && input->size() == 3) SLUICE_TRY(heads_attribute(call, "num_heads"));
+  return call.give_like(0, 0);
+}
+
+constexpr AttributeRow kAttention[] = {
+    {"is_causal", kInt}, {"kv_num_heads", kInt}, {"q_num_heads", kInt},      {"qk_matmul_output_mode", kInt},
+    {"scale", kFloat},   {"softcap", kFloat},    {"softmax_precision", kInt}};
+constexpr AttributeRow kFlex[] = {{"prob_mod", kGraph}, {"scale", kFloat}, {"score_mod", kGraph}, {"softmax_precision", kInt}};
+constexpr AttributeRow kLinear[] = {
+    {"chunk_size", kInt}, {"kv_num_heads", kInt, true}, {"q_num_heads", kInt, true}, {"scale", kFloat}, {"update_rule", kString}};
+constexpr AttributeRow kCausal[] = {{"activation", kString}};
+constexpr AttributeRow kRotary[] = {{"interleaved", kInt}, {"num_heads", kInt}, {"rotary_embedding_dim", kInt}};
+
+constexpr OpRow kRows[] = {
+    {Op::kAttention, 3, 7, 1, 4, 0, kAttention, infer_attention},
+    {Op::kCausalConvWithState, 2, 4, 1, 2, 0, kCausal, infer_causal_conv},
+    {Op::kFlexAttention, 3, 3, 1, 1, kControlFlow, kFlex, infer_flex_attention},
+    {Op::kLinearAttention, 3, 6, 1, 2, 0, kLinear, infer_linear_attention},
+    {Op::kRotaryEmbedding, 3, 4, 1, 1, 0, kRotary, infer_rotary},
+};
+
+}  // namespace
+
+std::span<const OpRow> attention_rows() { return kRows; }
+
+}  // namespace sluice

@@ -1,0 +1,68 @@
+// RNN, GRU, LSTM. X [seq, batch, in]; W [dirs, gates*hidden, in]; R [dirs, gates*hidden, hidden]; with layout 1 batch comes first in X and
+// in the results.
+#include "common/ops/families.h"
+#include "common/ops/infer_call.h"
+
+namespace sluice {
+namespace {
+
+using enum AttributeKind;
+
+Result<int64_t> directions(const InferCall& call) {
+  const std::string direction = call.node.string_attribute("direction", "forward");
+  if (direction == "forward" || direction == "reverse") return 1;
+  if (direction == "bidirectional") return 2;
+  return call.bad_node("attribute 'direction' is '{}'", direction);
+}
+
+template <int64_t gates>
+Result<void> infer_recurrent(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kFloatSet));
+  for (const size_t i : {0, 1, 2}) SLUICE_TRY(call.expect_rank(i, 3));
+  SLUICE_TRY(call.expect_rank(3, 2));
+  SLUICE_TRY(call.expect_rank(4, 1));
+  SLUICE_TRY(call.expect_rank(5, 3));
+  SLUICE_ASSIGN(const int64_t dirs, directions(call));
+  const int64_t layout = call.node.int_attribute("layout", 0);
+  if (layout != 0 && layout != 1) return call.bad_node("attribute 'layout' is {}", layout);
+  Dim hidden = call.dim(2, 2);
+  if (call.node.find_attribute("hidden_size") != nullptr) {
+    const int64_t size = call.node.int_attribute("hidden_size", 0);
+    if (size < 1) return call.bad_node("attribute 'hidden_size' is {}", size);
+    SLUICE_ASSIGN(hidden, call.unify(Dim::fixed(size), hidden, "attribute 'hidden_size' and the recurrence weights"));
+  }
+  for (const size_t i : {1, 2}) {
+    SLUICE_TRY(call.unify(call.dim(i, 0), Dim::fixed(dirs), fmt::format("directions of {} and of the node", call.input_name(i))));
+    SLUICE_TRY(call.unify(call.dim(i, 1), call.math.multiply(hidden, gates),
+                          fmt::format("rows of {} and gates times hidden size", call.input_name(i))));
+  }
+  SLUICE_TRY(call.unify(call.dim(0, 2), call.dim(1, 2), fmt::format("sizes of {} and of {}", call.input_name(0), call.input_name(1))));
+  const Dim sequence = call.dim(0, layout == 0 ? 0 : 1);
+  const Dim batch = call.dim(0, layout == 0 ? 1 : 0);
+  const Dim direction = Dim::fixed(dirs);
+  SLUICE_TRY(
+      call.give(0, call.dtype(0), layout == 0 ? Dims{sequence, direction, batch, hidden} : Dims{batch, sequence, direction, hidden}));
+  const Dims last = layout == 0 ? Dims{direction, batch, hidden} : Dims{batch, direction, hidden};
+  SLUICE_TRY(call.give(1, call.dtype(0), last));
+  return call.give(2, call.dtype(0), last);
+}
+
+constexpr AttributeRow kRnn[] = {{"activation_alpha", kFloats}, {"activation_beta", kFloats}, {"activations", kStrings}, {"clip", kFloat},
+                                 {"direction", kString},        {"hidden_size", kInt},        {"layout", kInt}};
+constexpr AttributeRow kGru[] = {
+    {"activation_alpha", kFloats}, {"activation_beta", kFloats}, {"activations", kStrings}, {"clip", kFloat},
+    {"direction", kString},        {"hidden_size", kInt},        {"layout", kInt},          {"linear_before_reset", kInt}};
+constexpr AttributeRow kLstm[] = {{"activation_alpha", kFloats}, {"activation_beta", kFloats}, {"activations", kStrings}, {"clip", kFloat},
+                                  {"direction", kString},        {"hidden_size", kInt},        {"input_forget", kInt},    {"layout", kInt}};
+
+constexpr OpRow kRows[] = {
+    {Op::kGRU, 3, 6, 1, 2, 0, kGru, infer_recurrent<3>},
+    {Op::kLSTM, 3, 8, 1, 3, 0, kLstm, infer_recurrent<4>},
+    {Op::kRNN, 3, 6, 1, 2, 0, kRnn, infer_recurrent<1>},
+};
+
+}  // namespace
+
+std::span<const OpRow> recurrent_rows() { return kRows; }
+
+}  // namespace sluice

@@ -1,0 +1,152 @@
+// Ops that order, select or mark elements along an axis; some give as many elements as the data ask for.
+#include <algorithm>
+#include <numeric>
+
+#include "common/ops/families.h"
+#include "common/ops/infer_call.h"
+
+namespace sluice {
+namespace {
+
+using enum AttributeKind;
+
+Result<void> infer_non_zero(InferCall& call) {
+  const Shape input = call.shape(0);
+  const Dim rank = input ? Dim::fixed(std::max<int64_t>(rank_of(*input), 1)) : Dim::unknown();
+  const Dim most = input ? call.math.product(*input) : Dim::unknown();
+  return call.give(0, DType::kI64, Dims{rank, call.result_dim(0, 1, most)});
+}
+
+Result<void> infer_compress(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(1, kBoolSet));
+  SLUICE_TRY(call.expect_rank(1, 1));
+  const Shape input = call.shape(0);
+  if (call.node.find_attribute("axis") == nullptr) {
+    return call.give(0, call.dtype(0), Dims{call.result_dim(0, 0, input ? call.math.product(*input) : Dim::unknown())});
+  }
+  if (!input) return call.give(0, call.dtype(0), std::nullopt);
+  SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", 0, rank_of(*input)));
+  Dims dims = *input;
+  Dim& dim = dims[static_cast<size_t>(axis)];
+  dim = call.result_dim(0, static_cast<size_t>(axis), dim);
+  return call.give(0, call.dtype(0), std::move(dims));
+}
+
+// Results: the unique slices, where each first was, which one each slice is, and how often each is there.
+Result<void> infer_unique(InferCall& call) {
+  const Shape input = call.shape(0);
+  const bool flat = call.node.find_attribute("axis") == nullptr;
+  if (!input && !flat) {
+    SLUICE_TRY(call.give(0, call.dtype(0), std::nullopt));
+    for (const size_t i : {1, 2, 3}) SLUICE_TRY(call.give(i, DType::kI64, Dims{Dim::unknown()}));
+    return {};
+  }
+  int64_t axis = 0;
+  if (!flat) {
+    SLUICE_ASSIGN(axis, call.axis_attribute("axis", 0, rank_of(*input)));
+  }
+  const Dim whole = !input ? Dim::unknown() : flat ? call.math.product(*input) : (*input)[static_cast<size_t>(axis)];
+  const Dim count = call.result_dim(0, static_cast<size_t>(axis), whole);
+  Dims dims = flat ? Dims{count} : *input;
+  dims[static_cast<size_t>(axis)] = count;
+  SLUICE_TRY(call.give(0, call.dtype(0), std::move(dims)));
+  SLUICE_TRY(call.give(1, DType::kI64, Dims{count}));
+  SLUICE_TRY(call.give(2, DType::kI64, Dims{whole}));
+  return call.give(3, DType::kI64, Dims{count});
+}
+
+Result<void> infer_top_k(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kNumericSet));
+  SLUICE_TRY(call.expect_dtype(1, kI64Set));
+  SLUICE_TRY(call.expect_one_element(1));
+  Shape shape = call.shape(0);
+  if (shape) {
+    SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", -1, rank_of(*shape)));
+    Dim& dim = (*shape)[static_cast<size_t>(axis)];
+    const auto k = call.value_dims(1);
+    const Dim wanted = k && k->size() == 1 ? k->front() : Dim::unknown();
+    if (wanted.is_fixed() && (wanted.value < 0 || call.math.bounds(dim).high < wanted.value)) {
+      return call.bad_shape("{} elements are asked for along axis {}, which has fewer", wanted.value, axis);
+    }
+    dim = wanted;
+  }
+  SLUICE_TRY(call.give(0, call.dtype(0), shape));
+  return call.give(1, DType::kI64, shape);
+}
+
+Result<void> infer_one_hot(InferCall& call) {
+  SLUICE_TRY(call.expect_one_element(1));
+  SLUICE_TRY(call.expect_rank(2, 1));
+  Shape shape = call.shape(0);
+  if (!shape) return call.give(0, call.dtype(2), std::nullopt);
+  SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", -1, rank_of(*shape) + 1));
+  const auto depth = call.value_dims(1);
+  shape->insert(shape->begin() + axis, depth && depth->size() == 1 ? depth->front() : Dim::unknown());
+  return call.give(0, call.dtype(2), std::move(shape));
+}
+
+Result<void> infer_reverse_sequence(InferCall& call) {
+  SLUICE_TRY(call.expect_rank(0, 2, INT64_MAX));
+  SLUICE_TRY(call.expect_dtype(1, kI64Set));
+  SLUICE_TRY(call.expect_rank(1, 1));
+  const int64_t batch = call.node.int_attribute("batch_axis", 1);
+  const int64_t time = call.node.int_attribute("time_axis", 0);
+  if (batch < 0 || batch > 1 || time != 1 - batch)
+    return call.bad_node("attributes 'batch_axis' and 'time_axis' are {} and {}", batch, time);
+  SLUICE_TRY(call.unify(call.dim(0, static_cast<size_t>(batch)), call.dim(1, 0), "batch and sequence lengths"));
+  return call.give_like(0, 0);
+}
+
+Result<void> infer_trilu(InferCall& call) {
+  SLUICE_TRY(call.expect_rank(0, 2, INT64_MAX));
+  SLUICE_TRY(call.expect_dtype(1, kI64Set));
+  SLUICE_TRY(call.expect_one_element(1));
+  return call.give_like(0, 0);
+}
+
+Result<void> infer_cumulative(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kNumericSet));
+  SLUICE_TRY(call.expect_dtype(1, kIndexSet));
+  SLUICE_TRY(call.expect_one_element(1));
+  const auto axis = call.integers(1);
+  const Shape shape = call.shape(0);
+  if (axis && shape && axis->size() == 1) SLUICE_TRY(call.axis(axis->front(), rank_of(*shape)));
+  return call.give_like(0, 0);
+}
+
+// Boxes [B, N, 4] and scores [B, C, N] give [selected, 3].
+Result<void> infer_non_max_suppression(InferCall& call) {
+  SLUICE_TRY(call.expect_rank(0, 3));
+  SLUICE_TRY(call.expect_rank(1, 3));
+  SLUICE_TRY(call.unify(call.dim(0, 0), call.dim(1, 0), "batch dims of boxes and scores"));
+  SLUICE_TRY(call.unify(call.dim(0, 1), call.dim(1, 2), "numbers of boxes and scores"));
+  SLUICE_TRY(call.unify(call.dim(0, 2), Dim::fixed(4), "numbers of a box"));
+  return call.give(0, DType::kI64, Dims{call.result_dim(0, 0), Dim::fixed(3)});
+}
+
+constexpr AttributeRow kAxis[] = {{"axis", kInt}};
+constexpr AttributeRow kUnique[] = {{"axis", kInt}, {"sorted", kInt}};
+constexpr AttributeRow kTopK[] = {{"axis", kInt}, {"largest", kInt}, {"sorted", kInt}};
+constexpr AttributeRow kReverse[] = {{"batch_axis", kInt}, {"time_axis", kInt}};
+constexpr AttributeRow kUpper[] = {{"upper", kInt}};
+constexpr AttributeRow kCumulative[] = {{"exclusive", kInt}, {"reverse", kInt}};
+constexpr AttributeRow kCenter[] = {{"center_point_box", kInt}};
+
+constexpr OpRow kRows[] = {
+    {Op::kCompress, 2, 2, 1, 1, kDataDependent, kAxis, infer_compress},
+    {Op::kCumProd, 2, 2, 1, 1, 0, kCumulative, infer_cumulative},
+    {Op::kCumSum, 2, 2, 1, 1, 0, kCumulative, infer_cumulative},
+    {Op::kNonMaxSuppression, 2, 5, 1, 1, kDataDependent, kCenter, infer_non_max_suppression},
+    {Op::kNonZero, 1, 1, 1, 1, kDataDependent, {}, infer_non_zero},
+    {Op::kOneHot, 3, 3, 1, 1, 0, kAxis, infer_one_hot},
+    {Op::kReverseSequence, 2, 2, 1, 1, 0, kReverse, infer_reverse_sequence},
+    {Op::kTopK, 2, 2, 1, 2, 0, kTopK, infer_top_k},
+    {Op::kTrilu, 1, 2, 1, 1, 0, kUpper, infer_trilu},
+    {Op::kUnique, 1, 1, 1, 4, kDataDependent, kUnique, infer_unique},
+};
+
+}  // namespace
+
+std::span<const OpRow> selection_rows() { return kRows; }
+
+}  // namespace sluice

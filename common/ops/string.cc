@@ -1,0 +1,74 @@
+// Text.
+#include <algorithm>
+
+#include "common/ops/families.h"
+#include "common/ops/infer_call.h"
+
+namespace sluice {
+namespace {
+
+using enum AttributeKind;
+
+constexpr uint32_t kStringSet = dtype_set({DType::kString});
+
+Result<void> infer_concat(InferCall& call) {
+  for (const size_t i : {0, 1}) SLUICE_TRY(call.expect_dtype(i, kStringSet));
+  SLUICE_ASSIGN(Shape shape, call.broadcast_inputs(0, 2));
+  return call.give(0, DType::kString, std::move(shape));
+}
+
+// [C] or [1, C]; stop words leave.
+Result<void> infer_normalizer(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kStringSet));
+  SLUICE_TRY(call.expect_rank(0, 1, 2));
+  Shape shape = call.shape(0);
+  if (shape && !call.node.strings_attribute("stopwords").empty()) shape->back() = call.result_dim(0, shape->size() - 1, Dim::unknown(), 1);
+  return call.give(0, DType::kString, std::move(shape));
+}
+
+Result<void> infer_split(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kStringSet));
+  Shape shape = call.shape(0);
+  SLUICE_TRY(call.give(1, DType::kI64, shape));
+  if (shape) shape->push_back(call.result_dim(0, shape->size()));
+  return call.give(0, DType::kString, std::move(shape));
+}
+
+Result<void> infer_match(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kStringSet));
+  return call.give(0, DType::kBool, call.shape(0));
+}
+
+// One count per n-gram: the largest of ngram_indexes says how many.
+Result<void> infer_tf_idf(InferCall& call) {
+  SLUICE_TRY(call.expect_rank(0, 1, 2));
+  const std::vector<int64_t> indexes = call.node.ints_attribute("ngram_indexes");
+  if (indexes.empty()) return call.bad_node("attribute 'ngram_indexes' is empty");
+  const int64_t most = *std::max_element(indexes.begin(), indexes.end());
+  if (most < 0 || most == INT64_MAX) return call.bad_node("attribute 'ngram_indexes' has the element {}", most);
+  Shape shape = call.shape(0);
+  if (shape) shape->back() = Dim::fixed(most + 1);
+  return call.give(0, DType::kF32, std::move(shape));
+}
+
+constexpr AttributeRow kNormalizer[] = {
+    {"case_change_action", kString}, {"is_case_sensitive", kInt}, {"locale", kString}, {"stopwords", kStrings}};
+constexpr AttributeRow kSplit[] = {{"delimiter", kString}, {"maxsplit", kInt}};
+constexpr AttributeRow kPattern[] = {{"pattern", kString}};
+constexpr AttributeRow kTfIdf[] = {{"max_gram_length", kInt, true}, {"max_skip_count", kInt, true}, {"min_gram_length", kInt, true},
+                                   {"mode", kString, true},         {"ngram_counts", kInts, true},  {"ngram_indexes", kInts, true},
+                                   {"pool_int64s", kInts},          {"pool_strings", kStrings},     {"weights", kFloats}};
+
+constexpr OpRow kRows[] = {
+    {Op::kRegexFullMatch, 1, 1, 1, 1, kElementwise, kPattern, infer_match},
+    {Op::kStringConcat, 2, 2, 1, 1, kElementwise, {}, infer_concat},
+    {Op::kStringNormalizer, 1, 1, 1, 1, kDataDependent, kNormalizer, infer_normalizer},
+    {Op::kStringSplit, 1, 1, 1, 2, kDataDependent, kSplit, infer_split},
+    {Op::kTfIdfVectorizer, 1, 1, 1, 1, 0, kTfIdf, infer_tf_idf},
+};
+
+}  // namespace
+
+std::span<const OpRow> string_rows() { return kRows; }
+
+}  // namespace sluice

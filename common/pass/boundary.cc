@@ -1,0 +1,103 @@
+#include "common/pass/boundary.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace sluice {
+namespace {
+
+using NodeSet = std::unordered_set<const Node*>;
+
+bool is_read_outside(const Value& value, const NodeSet& inside) {
+  return value.is_output() ||
+         std::any_of(value.uses().begin(), value.uses().end(), [&](const Use& use) { return !inside.contains(use.node); });
+}
+
+std::string graph_refusal(const std::vector<Node*>& nodes) {
+  if (nodes.empty() || std::find(nodes.begin(), nodes.end(), nullptr) != nodes.end()) return "there are no nodes";
+  for (const Node* node : nodes) {
+    if (node->is_erased()) return fmt::format("{} is erased", node->label());
+    if (&node->graph() != &nodes[0]->graph()) return fmt::format("{} is of another graph than {}", node->label(), nodes[0]->label());
+  }
+  return {};
+}
+
+std::string plan_refusal(const Node& first, const Node& node) {
+  const auto differ = [&](std::string_view what) { return fmt::format("{} has another {} than {}", node.label(), what, first.label()); };
+  if (node.plan.stream_label != first.plan.stream_label) return differ("stream label");
+  if (node.plan.stage_level != first.plan.stage_level) return differ("stage level");
+  if (node.plan.parallel_group != first.plan.parallel_group) return differ("parallel group");
+  if (node.plan.engine != first.plan.engine) return differ("engine");
+  return {};
+}
+
+template <typename Function>
+void for_each_predecessor(const Node& node, Function function) {
+  for (size_t i = 0; i < node.input_count(); ++i) {
+    if (node.input(i) != nullptr && node.input(i)->producer() != nullptr) function(*node.input(i)->producer());
+  }
+  for (const Node* before : node.after()) {
+    if (!before->is_erased()) function(*before);
+  }
+}
+
+// Breadth first, backwards from what the nodes read outside themselves. Nothing before the first of them can be reached from them.
+std::string cycle_refusal(const std::vector<Node*>& nodes) {
+  const NodeSet inside(nodes.begin(), nodes.end());
+  const Node* first = *std::min_element(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
+  NodeSet seen;
+  std::vector<const Node*> queue;
+  const auto reach = [&](const Node& node) {
+    if (!inside.contains(&node) && first->is_before(node) && seen.insert(&node).second) queue.push_back(&node);
+  };
+  for (const Node* node : nodes) for_each_predecessor(*node, reach);
+  for (size_t i = 0; i < queue.size(); ++i) {
+    const Node* back = nullptr;
+    for_each_predecessor(*queue[i], [&](const Node& before) {
+      if (inside.contains(&before)) back = &before;
+      reach(before);
+    });
+    if (back != nullptr) return fmt::format("a path from {} through {} comes back: a cycle", back->label(), queue[i]->label());
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string boundary_refusal(const Boundary& boundary) {
+  if (std::string refusal = graph_refusal(boundary.nodes); !refusal.empty()) return refusal;
+  const NodeSet inside(boundary.nodes.begin(), boundary.nodes.end());
+  const Graph& graph = boundary.nodes[0]->graph();
+  for (const Value* input : boundary.inputs) {
+    if (input == nullptr || &input->graph() != &graph) return "an input is of another graph";
+    if (inside.contains(input->producer())) return fmt::format("input '{}' is made inside", input->name());
+  }
+  std::unordered_set<const Value*> outputs;
+  for (const Value* output : boundary.outputs) {
+    if (output == nullptr || !inside.contains(output->producer())) return "an output is not made inside";
+    if (!outputs.insert(output).second) return fmt::format("output '{}' is named twice", output->name());
+  }
+  for (const Node* node : boundary.nodes) {
+    for (size_t i = 0; i < node->output_count(); ++i) {
+      const Value& result = node->output(i);
+      if (!outputs.contains(&result) && is_read_outside(result, inside)) {
+        return fmt::format("result {} of {} is read outside", i, node->label());
+      }
+    }
+  }
+  return {};
+}
+
+bool can_fuse(const std::vector<Node*>& nodes, std::string& reason) {
+  reason = graph_refusal(nodes);
+  for (size_t i = 1; i < nodes.size() && reason.empty(); ++i) reason = plan_refusal(*nodes[0], *nodes[i]);
+  if (!reason.empty()) return false;
+  if (auto ordered = nodes[0]->graph().restore_order(); !ordered) {
+    reason = ordered.error().message;
+    return false;
+  }
+  reason = cycle_refusal(nodes);
+  return reason.empty();
+}
+
+}  // namespace sluice

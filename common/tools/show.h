@@ -1,0 +1,18 @@
+// Other views of a graph than its text.
+#pragma once
+
+#include <string>
+
+#include "common/ir/module.h"
+
+namespace sluice {
+
+// {"schema", "level", "last_stage", "options", "symbols", "graphs": [{"name", "role", "inputs", "outputs", "constants", "nodes"}]}; values
+// and bodies by their names in the text.
+std::string graph_json(const Module& module);
+// Graphviz: a cluster for each graph, an edge for each operand, dashed for control edges.
+std::string graph_dot(const Module& module);
+// Lines for people: graphs by role, nodes by op and engine, constants by kind with their bytes, symbols.
+std::string summary_text(const Module& module);
+
+}  // namespace sluice

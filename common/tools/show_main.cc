@@ -1,0 +1,55 @@
+#include "common/base/files.h"
+#include "common/graphfile/graphfile.h"
+#include "common/graphfile/header.h"
+#include "common/text/text.h"
+#include "common/tools/om_text.h"
+#include "common/tools/show.h"
+#include "common/tools/tool_main.h"
+
+namespace {
+
+using namespace sluice;
+
+constexpr char kUsage[] = R"(Shows a graph file (.sg) or a compiled model (.om) as text.
+
+Usage:
+  sluice-show [options] [<in>]
+  sluice-show (--help | --version)
+
+Reads <in>, or standard input when it is absent or "-".
+
+Options:
+  -o FILE             Write to FILE [default: -].
+  --format=FMT        text (which sluice-as reads back), json or dot [default: text].
+  --summary           Counts only: graphs, nodes by op and engine, bytes of constants.
+  --header            Also version, options and what the file was made from.
+  --error-format=FMT  text or json [default: text].
+)";
+
+Result<std::string> shown(const Module& module, const CommandLine& line) {
+  const std::string format = line.text("--format");
+  if (line.flag("--summary")) return summary_text(module);
+  if (format == "json") return graph_json(module);
+  if (format == "dot") return graph_dot(module);
+  if (format != "text") return make_error(ErrorCode::kBadOption, "--format is '{}', it must be text, json or dot", format);
+  return print_module(module, {.header = line.flag("--header")});
+}
+
+Result<ExitClass> run(const CommandLine& line) {
+  SLUICE_TRY(check_input(line));
+  const std::string path = input_path(line);
+  SLUICE_ASSIGN(const InputBytes input, InputBytes::open(path));
+  std::string text;
+  if (is_om(input.bytes)) {
+    SLUICE_ASSIGN(text, om_text(input.bytes, line.flag("--header")));
+  } else {
+    SLUICE_ASSIGN(const Module module, read_graph(input.bytes, input.owner, input.name));
+    SLUICE_ASSIGN(text, shown(module, line));
+  }
+  SLUICE_TRY(write_tool_text(line, text));
+  return ExitClass::kDone;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return tool_main(argc, argv, {"sluice-show", kUsage, run}); }

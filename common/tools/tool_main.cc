@@ -1,0 +1,77 @@
+#include "common/tools/tool_main.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+#include "common/base/files.h"
+#include "common/base/log.h"
+#include "common/base/release.h"
+#include "runtime/loader/om_format.h"
+
+namespace sluice {
+namespace {
+
+int fail(const Tool& tool, const Error& error, bool json) {
+  if (json) {
+    fmt::print(stderr, "{}\n", error_json(error));
+  } else {
+    log_line(tool.name, "error", error_text(error));
+  }
+  return static_cast<int>(exit_class(error.code));
+}
+
+}  // namespace
+
+int tool_main(int argc, char** argv, const Tool& tool) {
+  std::signal(SIGPIPE, SIG_IGN);
+  const auto line = CommandLine::parse(tool.usage, argc, argv);
+  if (!line) return fail(tool, line.error(), false);
+  if (line->wish() == CommandLine::Wish::kHelp) return std::fputs(tool.usage, stdout), 0;
+  if (line->wish() == CommandLine::Wish::kVersion) return fmt::print("sluice {}\n", kRelease), 0;
+  const std::string format = line->text("--error-format");
+  const bool json = format == "json";
+  if (!format.empty() && format != "text" && !json) {
+    return fail(tool, make_error(ErrorCode::kBadOption, "--error-format is '{}', it must be text or json", format), false);
+  }
+  const auto done = tool.run(*line);
+  return done ? static_cast<int>(*done) : fail(tool, done.error(), json);
+}
+
+std::string input_path(const CommandLine& line) { return line.has("<in>") ? line.text("<in>") : "-"; }
+std::string output_path(const CommandLine& line) { return line.has("-o") ? line.text("-o") : "-"; }
+
+Result<void> check_input(const CommandLine& line) {
+  if (input_path(line) != "-" || isatty(STDIN_FILENO) == 0) return {};
+  return make_error(ErrorCode::kUsage, "standard input is a terminal").with_hint("see --help");
+}
+
+Result<void> write_tool_text(const CommandLine& line, std::string_view text) {
+  if (output_path(line) == "-") return write_descriptor(STDOUT_FILENO, std::as_bytes(std::span(text)));
+  return write_text(output_path(line), text);
+}
+
+Result<void> check_binary_output(const CommandLine& line) {
+  if (output_path(line) != "-" || isatty(STDOUT_FILENO) == 0) return {};
+  return make_error(ErrorCode::kUsage, "standard output is a terminal and the result is binary")
+      .with_hint("give -o FILE, or pipe into sluice-show");
+}
+
+Result<InputBytes> InputBytes::open(const std::string& path) {
+  if (path == "-") {
+    SLUICE_ASSIGN(std::vector<std::byte> content, read_file(path));
+    auto owner = std::make_shared<const std::vector<std::byte>>(std::move(content));
+    return InputBytes{*owner, owner, "standard input"};
+  }
+  SLUICE_ASSIGN(MappedFile file, MappedFile::open(path));
+  const auto bytes = file.bytes();
+  return InputBytes{bytes, std::make_shared<const MappedFile>(std::move(file)), path};
+}
+
+bool is_om(std::span<const std::byte> bytes) {
+  return bytes.size() >= sizeof(kOmMagic) && std::memcmp(bytes.data(), kOmMagic, sizeof(kOmMagic)) == 0;
+}
+
+}  // namespace sluice

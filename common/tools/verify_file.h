@@ -1,0 +1,16 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "common/base/result.h"
+#include "common/ir/module.h"
+
+namespace sluice {
+
+// level: "typed", …, or empty for the graph's own. hash: the constants too. kDifferent when a rule is broken.
+Result<void> verify_graph(const Module& module, const std::string& level, bool hash);
+// What opening it would check, then the stream checker on every part; hash: the weights too. kDifferent when tasks may collide.
+Result<void> verify_om(std::span<const std::byte> bytes, bool hash);
+
+}  // namespace sluice

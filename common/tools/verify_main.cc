@@ -1,0 +1,38 @@
+#include "common/graphfile/graphfile.h"
+#include "common/tools/tool_main.h"
+#include "common/tools/verify_file.h"
+
+namespace {
+
+using namespace sluice;
+
+constexpr char kUsage[] = R"(Checks a graph file (.sg) against the promises of its level, or a compiled model (.om).
+
+Usage:
+  sluice-verify [options] [<in>]
+  sluice-verify (--help | --version)
+
+Reads <in>, or standard input when it is absent or "-". Says nothing when all is well; exits 7 when a
+graph breaks a rule, 3 when the file cannot be read.
+
+Options:
+  --level=LEVEL       Check for another level than the file's: typed, partitioned or lowered.
+  --segments          Also hash the constants, or the weights of a compiled model.
+  --error-format=FMT  text or json [default: text].
+)";
+
+Result<ExitClass> run(const CommandLine& line) {
+  SLUICE_TRY(check_input(line));
+  SLUICE_ASSIGN(const InputBytes input, InputBytes::open(input_path(line)));
+  if (is_om(input.bytes)) {
+    SLUICE_TRY(verify_om(input.bytes, line.flag("--segments")));
+    return ExitClass::kDone;
+  }
+  SLUICE_ASSIGN(const Module module, read_graph(input.bytes, input.owner, input.name));
+  SLUICE_TRY(verify_graph(module, line.text("--level"), line.flag("--segments")));
+  return ExitClass::kDone;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return tool_main(argc, argv, {"sluice-verify", kUsage, run}); }

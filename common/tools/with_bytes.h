@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "common/base/result.h"
+#include "common/ir/module.h"
+
+namespace sluice {
+
+// Gives constants that are named by digest the location they have in the graph file at path.
+Result<void> take_bytes(Module& module, const std::string& path);
+
+}  // namespace sluice

@@ -1,0 +1,70 @@
+#include "stages/optimize/editor.h"
+
+namespace sluice {
+
+bool is_model_output(const Value& value) { return value.is_output() && value.graph().role == GraphRole::kRoot; }
+
+bool is_removable(const Node& node) {
+  if (node.plan.keep || node.output_count() == 0) return false;
+  return node.op() != Op::kStreamSwitch && node.op() != Op::kStreamActive;
+}
+
+bool Editor::replace(Value& from, Value& to) {
+  if (&from == &to || from.type_id() != to.type_id()) return false;
+  if (is_model_output(from)) {
+    if (to.producer() == nullptr || to.is_output()) return false;
+    to.set_name(from.name());
+  }
+  move_symbols(from, to);
+  graph_.replace_all_uses(from, to);
+  return true;
+}
+
+void Editor::move_symbols(const Value& from, const Value& to) {
+  ExpressionTable& expressions = graph_.module().expressions;
+  for (SymbolId id = 0; static_cast<size_t>(id) < expressions.symbol_count(); ++id) {
+    Symbol& symbol = expressions.symbol(id);
+    if (symbol.graph == graph_.id() && symbol.value == from.id()) symbol.value = to.id();
+  }
+}
+
+void Editor::erase(Node& node) {
+  control_.bequeath({&node}, {});
+  graph_.erase_node(node);
+}
+
+bool Editor::erase_unused(Node& first) {
+  std::vector<Node*> queue = {&first};
+  bool erased = false;
+  while (!queue.empty()) {
+    Node* node = queue.back();
+    queue.pop_back();
+    if (node->is_erased() || !is_removable(*node)) continue;
+    bool is_used = false;
+    for (size_t i = 0; i < node->output_count(); ++i) is_used = is_used || node->output(i).is_used();
+    if (is_used) continue;
+    for (size_t i = 0; i < node->input_count(); ++i) {
+      if (node->input(i) != nullptr && node->input(i)->producer() != nullptr) queue.push_back(node->input(i)->producer());
+    }
+    erase(*node);
+    erased = true;
+  }
+  return erased;
+}
+
+Result<bool> on_every_graph(Graph& root, const std::function<Result<bool>(Graph&)>& rewrite) {
+  std::vector<Graph*> queue = {&root};
+  bool changed = false;
+  for (size_t next = 0; next < queue.size(); ++next) {
+    Graph& graph = *queue[next];
+    SLUICE_ASSIGN(const bool here, rewrite(graph));
+    changed = changed || here;
+    for (const Node& node : graph.nodes()) {
+      if (node.op() == Op::kFused) continue;
+      for (const GraphId body : node.bodies()) queue.push_back(&graph.module().graph(body));
+    }
+  }
+  return changed;
+}
+
+}  // namespace sluice

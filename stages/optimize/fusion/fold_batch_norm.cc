@@ -1,0 +1,187 @@
+// Moves a batch normalisation with constant statistics into the weight and bias of the contraction before it.
+//
+//   before:  %1 = Conv(%x, %w, %b)   %y = BatchNormalization(%1, %scale, %shift, %mean, %variance)
+//   after:   %s = scale / sqrt(variance + epsilon)            (constant expressions: sluice-build evaluates them)
+//            %y = Conv(%x, %w * %s, (%b - %mean) * %s + %shift)
+//
+// Legal because both are linear in the contraction's result, channel by channel: equal up to rounding. The contraction's result must not be
+// read elsewhere, its weight and bias must be constants, and channels must be what the weight's rows (or columns) make: always for Conv,
+// for Gemm and MatMul when their result is a matrix. A normalisation behind anything else becomes Mul and Add with constants, which may
+// then join an epilogue. One that trains stays.
+#include "common/pass/boundary.h"
+#include "common/pass/pattern_matcher.h"
+#include "stages/optimize/constants.h"
+#include "stages/optimize/editor.h"
+#include "stages/optimize/fusion/fusion.h"
+
+namespace sluice {
+namespace {
+
+Pattern contraction_and_norm(Op op, size_t inputs) {
+  Pattern pattern;
+  std::vector<Value*> operands = {&pattern.input("x"), &pattern.constant("weight")};
+  if (inputs == 3) operands.push_back(&pattern.constant("bias"));
+  Value& contraction = pattern.node(op, operands, "contraction");
+  std::vector<Value*> statistics = {&contraction};
+  for (int i = 0; i < 4; ++i) statistics.push_back(&pattern.constant());
+  pattern.output(pattern.node(Op::kBatchNormalization, statistics, "norm"));
+  return pattern;
+}
+
+bool is_vector(const Value* value, int64_t size) { return is_weight(value) && value->type().dims == std::vector{Dim::fixed(size)}; }
+
+// Channels of a normalisation that can be rewritten; 0 when it cannot.
+int64_t channels(const Node& norm) {
+  if (norm.int_attribute("training_mode", 0) != 0 || norm.output_count() != 1 || !is_removable(norm)) return 0;
+  const Type& type = norm.input(0)->type();
+  if (!type.is_tensor() || type.dtype != DType::kF32 || !type.ranked || type.rank() < 2 || !is_weight(norm.input(1))) return 0;
+  const int64_t count = norm.input(1)->type().element_count().value_or(0);
+  for (size_t i = 1; i < 5; ++i) {
+    if (!is_vector(norm.input(i), count)) return 0;
+  }
+  return count;
+}
+
+// What the normalisation multiplies with: scale / sqrt(variance + epsilon).
+Value& factor(ConstantExpression& expression, const Node& norm) {
+  Value& variance = expression.input(norm.input(4)->segment());
+  Value& sum = expression.node(Op::kAdd, {&variance, &expression.number(norm.float_attribute("epsilon", 1e-5f))});
+  return expression.node(Op::kDiv, {&expression.input(norm.input(1)->segment()), &expression.node(Op::kSqrt, {&sum})});
+}
+
+// (bias - mean) * factor + shift; bias may be absent.
+SegmentId folded_bias(Module& module, const Node& norm, const Value* bias, float beta) {
+  ConstantExpression expression(module, norm.output().name() + ".bias");
+  Value& mean = expression.input(norm.input(3)->segment());
+  Value* centred = nullptr;
+  if (bias == nullptr) {
+    centred = &expression.node(Op::kNeg, {&mean});
+  } else {
+    Value* given = &expression.input(bias->segment());
+    if (beta != 1) given = &expression.node(Op::kMul, {given, &expression.number(beta)});
+    centred = &expression.node(Op::kSub, {given, &mean});
+  }
+  Value& scaled = expression.node(Op::kMul, {centred, &factor(expression, norm)});
+  return expression.finish(expression.node(Op::kAdd, {&scaled, &expression.input(norm.input(2)->segment())}));
+}
+
+// weight * factor, the factor along `axis` of the weight.
+SegmentId folded_weight(Module& module, const Node& norm, const Value& weight, size_t axis) {
+  ConstantExpression expression(module, norm.output().name() + ".weight");
+  Value& given = expression.input(weight.segment());
+  std::vector<int64_t> extents(weight.type().dims.size(), 1);
+  extents[axis] = weight.type().dims[axis].value;
+  Value& spread = expression.reshape(factor(expression, norm), extents);
+  return expression.finish(expression.node(Op::kMul, {&given, &spread}));
+}
+
+// The axis of the weight that makes the channels; nothing when the fold is not legal.
+std::optional<size_t> channel_axis(const Node& contraction, const Node& norm, int64_t count) {
+  const Value& weight = *contraction.input(1);
+  const Value* bias = contraction.input(2);
+  if (!is_weight(&weight) || (bias != nullptr && !is_vector(bias, count))) return std::nullopt;
+  if (!(contraction.plan == norm.plan) || !is_removable(contraction)) return std::nullopt;
+  size_t axis = 0;
+  if (contraction.op() != Op::kConv) {
+    if (norm.input(0)->type().rank() != 2 || weight.type().rank() != 2) return std::nullopt;
+    axis = contraction.int_attribute("transB", 0) != 0 ? 0 : 1;
+  }
+  return weight.type().dims[axis] == Dim::fixed(count) ? std::optional(axis) : std::nullopt;
+}
+
+Node& copy_of(const Node& node, Op op, const std::vector<Value*>& inputs, Node& before) {
+  Node& copy = node.graph().add_node(op, inputs, 0, &before);
+  copy.set_name(node.name());
+  copy.plan = node.plan;
+  return copy;
+}
+
+// The nodes of the match become the contraction with other constants; behind MatMul, which has no bias, also an Add.
+void fold(Editor& editor, Node& contraction, Node& norm, size_t axis) {
+  Graph& graph = editor.graph();
+  Module& module = graph.module();
+  const bool is_gemm = contraction.op() == Op::kGemm;
+  const float beta = is_gemm ? contraction.float_attribute("beta", 1) : 1;
+  Value& weight = graph.add_constant(folded_weight(module, norm, *contraction.input(1), axis), norm.output().name() + ".weight");
+  Value& bias = graph.add_constant(folded_bias(module, norm, contraction.input(2), beta), norm.output().name() + ".bias");
+  const bool takes_bias = contraction.op() != Op::kMatMul;
+  std::vector<Value*> inputs = {contraction.input(0), &weight};
+  if (takes_bias) inputs.push_back(&bias);
+  std::vector<Node*> made = {&copy_of(contraction, contraction.op(), inputs, norm)};
+  for (const Attribute& attribute : contraction.attributes()) made[0]->set_attribute(attribute.name, attribute.value);
+  if (is_gemm) made[0]->remove_attribute("beta");
+  if (!takes_bias) {
+    Value& product = made[0]->add_output(norm.output().type_id(), contraction.output().name());
+    made.push_back(&copy_of(norm, Op::kAdd, {&product, &bias}, norm));
+  }
+  Value& result = made.back()->add_output(norm.output().type_id(), norm.output().name());
+  for (Node* node : made) {
+    node->add_origins(contraction.origins());
+    node->add_origins(norm.origins());
+  }
+  graph.replace_all_uses(norm.output(), result);
+  editor.control().bequeath({&contraction, &norm}, made);
+  graph.erase_node(norm);
+  graph.erase_node(contraction);
+}
+
+bool fold_matches(Editor& editor, const Pattern& pattern, const OpIndex& index) {
+  bool changed = false;
+  PatternMatcher matcher(pattern, index);
+  while (const auto match = matcher.match_next()) {
+    Node& contraction = *match->captured("contraction")->producer();
+    Node& norm = *match->captured("norm")->producer();
+    const int64_t count = channels(norm);
+    const auto axis = count == 0 ? std::nullopt : channel_axis(contraction, norm, count);
+    std::string reason;
+    if (!axis || (editor.has_control_edges() && !can_fuse({&contraction, &norm}, reason))) continue;
+    fold(editor, contraction, norm, *axis);
+    changed = true;
+  }
+  return changed;
+}
+
+// y = x * factor + (shift - mean * factor), the constants shaped to spread over the axes behind the channels.
+void spell_out(Editor& editor, Node& norm, int64_t count) {
+  Graph& graph = editor.graph();
+  Module& module = graph.module();
+  std::vector<int64_t> extents(norm.input(0)->type().dims.size() - 1, 1);
+  extents[0] = count;
+  ConstantExpression scale(module, norm.output().name() + ".scale");
+  const SegmentId scales = scale.finish(scale.reshape(factor(scale, norm), extents));
+  ConstantExpression shift(module, norm.output().name() + ".shift");
+  Value& moved = shift.node(Op::kMul, {&shift.input(norm.input(3)->segment()), &factor(shift, norm)});
+  Value& difference = shift.node(Op::kSub, {&shift.input(norm.input(2)->segment()), &moved});
+  const SegmentId shifts = shift.finish(shift.reshape(difference, extents));
+  Value& scale_constant = graph.add_constant(scales, norm.output().name() + ".scale");
+  Value& shift_constant = graph.add_constant(shifts, norm.output().name() + ".shift");
+  Node& product = copy_of(norm, Op::kMul, {norm.input(0), &scale_constant}, norm);
+  Node& sum = copy_of(norm, Op::kAdd, {&product.add_output(norm.output().type_id()), &shift_constant}, norm);
+  product.add_origins(norm.origins());
+  sum.add_origins(norm.origins());
+  graph.replace_all_uses(norm.output(), sum.add_output(norm.output().type_id(), norm.output().name()));
+  editor.control().bequeath({&norm}, {&product, &sum});
+  graph.erase_node(norm);
+}
+
+Result<bool> run(Graph& graph) {
+  Editor editor(graph);
+  const OpIndex index(graph);
+  bool changed = false;
+  for (const auto& [op, inputs] : {std::pair{Op::kConv, 2}, {Op::kConv, 3}, {Op::kGemm, 2}, {Op::kGemm, 3}, {Op::kMatMul, 2}}) {
+    changed = fold_matches(editor, contraction_and_norm(op, static_cast<size_t>(inputs)), index) || changed;
+  }
+  for (Node* norm : index.nodes(Op::kBatchNormalization)) {
+    const int64_t count = norm->is_erased() ? 0 : channels(*norm);
+    if (count == 0 || norm->input(0)->type().has_unknown()) continue;
+    spell_out(editor, *norm, count);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+Result<bool> fold_batch_norm(Graph& root, const Options&) { return on_every_graph(root, run); }
+
+}  // namespace sluice

@@ -1,0 +1,143 @@
+#include "stages/optimize/fusion/fusion.h"
+#include "stages/optimize/optimize_testing.h"
+
+namespace sluice {
+namespace {
+
+constexpr char kStatistics[] = R"(  %scale = constant f32[2] [1, 2]
+  %shift = constant f32[2] [3, 4]
+  %mean = constant f32[2] [5, 6]
+  %variance = constant f32[2] [7, 8]
+)";
+
+TEST(FoldBatchNorm, IntoAConvolution) {
+  expect_rewrite(fold_batch_norm,
+                 std::string(R"(graph @main(%x: f32[1, 1, 4, 4]) -> (%y) {
+  %w = constant f32[2, 1, 1, 1] [1, 2]
+  %b = constant f32[2] [9, 10]
+)") + kStatistics +
+                     R"(  %a: f32[1, 2, 4, 4] = Conv(%x, %w, %b) {kernel_shape = [1, 1]} from "conv"
+  %y: f32[1, 2, 4, 4] = BatchNormalization(%a, %scale, %shift, %mean, %variance) {epsilon = 0.5} from "norm"
+}
+)",
+                 R"(constant $0 = f32[2, 1, 1, 1] [1, 2]
+constant $1 = f32[2] [7, 8]
+constant $2 = f32[2] [1, 2]
+constant $3 = f32[2] [5, 6]
+constant $4 = f32[2] [9, 10]
+constant $5 = f32[2] [3, 4]
+graph @main(%x: f32[1, 1, 4, 4]) -> (%y) {
+  %y.weight = constant f32[2, 1, 1, 1] expression @y.weight($0, $1, $2)
+  %y.bias = constant f32[2] expression @y.bias($3, $4, $1, $2, $5)
+  %y: f32[1, 2, 4, 4] = Conv(%x, %y.weight, %y.bias) {kernel_shape = [1, 1]} from "conv", "norm"
+}
+graph @y.weight(%0: f32[2, 1, 1, 1], %1: f32[2], %2: f32[2]) -> (%9) expression {
+  %3 = constant f32[] [0.5]
+  %4 = constant i64[4] [2, 1, 1, 1]
+  %5: f32[2] = Add(%1, %3)
+  %6: f32[2] = Sqrt(%5)
+  %7: f32[2] = Div(%2, %6)
+  %8: f32[2, 1, 1, 1] = Reshape(%7, %4)
+  %9: f32[2, 1, 1, 1] = Mul(%0, %8)
+}
+graph @y.bias(%0: f32[2], %1: f32[2], %2: f32[2], %3: f32[2], %4: f32[2]) -> (%11) expression {
+  %5 = constant f32[] [0.5]
+  %6: f32[2] = Sub(%1, %0)
+  %7: f32[2] = Add(%2, %5)
+  %8: f32[2] = Sqrt(%7)
+  %9: f32[2] = Div(%3, %8)
+  %10: f32[2] = Mul(%6, %9)
+  %11: f32[2] = Add(%10, %4)
+}
+)");
+}
+
+TEST(FoldBatchNorm, BehindSomethingElseItIsMulAndAdd) {
+  expect_rewrite(fold_batch_norm,
+                 std::string("graph @main(%x: f32[1, 2, 4, 4]) -> (%y) {\n") + kStatistics +
+                     R"(  %a: f32[1, 2, 4, 4] = Relu(%x)
+  %y: f32[1, 2, 4, 4] = BatchNormalization(%a, %scale, %shift, %mean, %variance)
+}
+)",
+                 R"(constant $0 = f32[2] [7, 8]
+constant $1 = f32[2] [1, 2]
+constant $2 = f32[2] [5, 6]
+constant $3 = f32[2] [3, 4]
+graph @main(%x: f32[1, 2, 4, 4]) -> (%y) {
+  %y.scale = constant f32[2, 1, 1] expression @y.scale($0, $1)
+  %y.shift = constant f32[2, 1, 1] expression @y.shift($2, $0, $1, $3)
+  %a: f32[1, 2, 4, 4] = Relu(%x)
+  %0: f32[1, 2, 4, 4] = Mul(%a, %y.scale)
+  %y: f32[1, 2, 4, 4] = Add(%0, %y.shift)
+}
+graph @y.scale(%0: f32[2], %1: f32[2]) -> (%7) expression {
+  %2 = constant f32[] [1e-05]
+  %3 = constant i64[3] [2, 1, 1]
+  %4: f32[2] = Add(%0, %2)
+  %5: f32[2] = Sqrt(%4)
+  %6: f32[2] = Div(%1, %5)
+  %7: f32[2, 1, 1] = Reshape(%6, %3)
+}
+graph @y.shift(%0: f32[2], %1: f32[2], %2: f32[2], %3: f32[2]) -> (%11) expression {
+  %4 = constant f32[] [1e-05]
+  %5 = constant i64[3] [2, 1, 1]
+  %6: f32[2] = Add(%1, %4)
+  %7: f32[2] = Sqrt(%6)
+  %8: f32[2] = Div(%2, %7)
+  %9: f32[2] = Mul(%0, %8)
+  %10: f32[2] = Sub(%3, %9)
+  %11: f32[2, 1, 1] = Reshape(%10, %5)
+}
+)");
+}
+
+TEST(FoldBatchNorm, BehindAProduct) {
+  expect_rewrite(fold_batch_norm,
+                 std::string("graph @main(%x: f32[3, 2]) -> (%y) {\n  %w = constant f32[2, 2] [1, 2, 3, 4]\n") + kStatistics +
+                     R"(  %a: f32[3, 2] = MatMul(%x, %w)
+  %y: f32[3, 2] = BatchNormalization(%a, %scale, %shift, %mean, %variance)
+}
+)",
+                 R"(constant $0 = f32[2, 2] [1, 2, 3, 4]
+constant $1 = f32[2] [7, 8]
+constant $2 = f32[2] [1, 2]
+constant $3 = f32[2] [5, 6]
+constant $4 = f32[2] [3, 4]
+graph @main(%x: f32[3, 2]) -> (%y) {
+  %y.weight = constant f32[2, 2] expression @y.weight($0, $1, $2)
+  %y.bias = constant f32[2] expression @y.bias($3, $1, $2, $4)
+  %a: f32[3, 2] = MatMul(%x, %y.weight)
+  %y: f32[3, 2] = Add(%a, %y.bias)
+}
+graph @y.weight(%0: f32[2, 2], %1: f32[2], %2: f32[2]) -> (%9) expression {
+  %3 = constant f32[] [1e-05]
+  %4 = constant i64[2] [1, 2]
+  %5: f32[2] = Add(%1, %3)
+  %6: f32[2] = Sqrt(%5)
+  %7: f32[2] = Div(%2, %6)
+  %8: f32[1, 2] = Reshape(%7, %4)
+  %9: f32[2, 2] = Mul(%0, %8)
+}
+graph @y.bias(%0: f32[2], %1: f32[2], %2: f32[2], %3: f32[2]) -> (%10) expression {
+  %4 = constant f32[] [1e-05]
+  %5: f32[2] = Neg(%0)
+  %6: f32[2] = Add(%1, %4)
+  %7: f32[2] = Sqrt(%6)
+  %8: f32[2] = Div(%2, %7)
+  %9: f32[2] = Mul(%5, %8)
+  %10: f32[2] = Add(%9, %3)
+}
+)");
+}
+
+TEST(FoldBatchNorm, OneThatTrainsStays) {
+  expect_unchanged(
+      fold_batch_norm,
+      std::string("graph @main(%x: f32[3, 2]) -> (%y, %m, %v) {\n") + kStatistics +
+          R"(  %y: f32[3, 2], %m: f32[2], %v: f32[2] = BatchNormalization(%x, %scale, %shift, %mean, %variance) {training_mode = 1}
+}
+)");
+}
+
+}  // namespace
+}  // namespace sluice

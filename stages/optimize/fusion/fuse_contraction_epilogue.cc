@@ -1,0 +1,194 @@
+// Wraps a contraction and the elementwise nodes behind it into one Fused node.
+//
+//   before:  %1 = Conv(%x, %w)   %2 = Add(%1, %residual)   %y = Relu(%2)
+//   after:   %y = Fused(%x, %w, %residual) {anchor = 0, body = @y}
+//            @y(%x, %w, %residual):  %1 = Conv(%x, %w)   %2 = Add(%1, %residual)   %y = Relu(%2)
+//
+// Legal because the body means exactly what the nodes meant, and nothing outside reads what is made inside: from the anchor the chain grows
+// by steps that take in all readers of the value reached so far. A step is one elementwise node, or a match of a pattern
+// (epilogue_patterns) that reads the value in several places. So no path leaves the set and comes back but through control edges, for which
+// the graph is searched. Each node must be what the aicore engine takes as an epilogue (common/target/aicore.h): then a Fused node is sure
+// to find its engine. All nodes must have the same plan.
+//
+// Inputs of the Fused node: the anchor's, then one for each other value that the epilogue reads. Scalars that lie in the graph become
+// constants of the body; all other constants stay outside, so that equal layers with other weights have equal bodies.
+//
+// An Add of two contractions goes to the one that comes first in the graph.
+#include <algorithm>
+#include <unordered_map>
+
+#include "common/pass/boundary.h"
+#include "common/pass/pattern_matcher.h"
+#include "common/target/aicore.h"
+#include "stages/optimize/editor.h"
+#include "stages/optimize/fusion/epilogue_patterns.h"
+#include "stages/optimize/fusion/fusion.h"
+
+namespace sluice {
+namespace {
+
+using Step = std::vector<Node*>;  // in list order; the last one makes what the next step reads
+using Steps = std::unordered_map<const Value*, std::vector<Step>>;
+
+bool contains(const std::vector<Node*>& nodes, const Node* node) { return std::find(nodes.begin(), nodes.end(), node) != nodes.end(); }
+
+// Steps of several nodes by the value they start from.
+Steps find_pattern_steps(const Graph& graph) {
+  Steps steps;
+  const OpIndex index(graph);
+  for (const Pattern& pattern : epilogue_patterns()) {
+    PatternMatcher matcher(pattern, index, {.commuted = true});
+    while (const auto match = matcher.match_next()) steps[match->captured("x")].push_back(match->boundary().nodes);
+  }
+  return steps;
+}
+
+// A scalar that a body may hold as its own.
+bool belongs_inside(const Value& value) {
+  if (!value.is_constant() || value.is_input() || value.type().element_count() != 1) return false;
+  return value.graph().module().segment(value.segment()).kind == SegmentKind::kSmall;
+}
+
+class Chain {
+ public:
+  explicit Chain(Node& anchor) : nodes_{&anchor} {}
+
+  // Takes in steps as long as there are any.
+  void grow(const Steps& pattern_steps) {
+    while (!end().is_output() && grow_once(pattern_steps)) {
+    }
+  }
+
+  const std::vector<Node*>& nodes() const { return nodes_; }
+  Node& anchor() const { return *nodes_.front(); }
+  Value& end() const { return nodes_.back()->output(); }
+
+ private:
+  bool grow_once(const Steps& pattern_steps) {
+    const std::vector<Use>& uses = end().uses();
+    if (uses.empty()) return false;
+    const bool one_reader = std::all_of(uses.begin(), uses.end(), [&](const Use& use) { return use.node == uses[0].node; });
+    if (one_reader) return take({uses[0].node});
+    const auto found = pattern_steps.find(&end());
+    if (found == pattern_steps.end()) return false;
+    return std::any_of(found->second.begin(), found->second.end(), [&](const Step& step) { return take(step); });
+  }
+
+  bool take(const Step& step) {
+    const std::vector<Use>& uses = end().uses();
+    if (!std::all_of(uses.begin(), uses.end(), [&](const Use& use) { return contains(step, use.node); })) return false;
+    for (const Node* node : step) {
+      if (!fits(*node, step)) return false;
+    }
+    nodes_.insert(nodes_.end(), step.begin(), step.end());
+    return true;
+  }
+
+  bool fits(const Node& node, const Step& step) const {
+    if (!is_epilogue_op(node) || node.plan.keep || !(node.plan == anchor().plan)) return false;
+    const Type& result = anchor().output().type();
+    if (node.output().type() != result) return false;
+    for (size_t i = 0; i < node.input_count(); ++i) {
+      const Value* input = node.input(i);
+      if (input == nullptr || input == &end() || contains(step, input->producer())) continue;
+      if (contains(nodes_, input->producer()) || !epilogue_shape(input->type(), result, anchor().op())) return false;
+      if (node.op() == Op::kClip && !belongs_inside(*input)) return false;
+    }
+    return true;
+  }
+
+  std::vector<Node*> nodes_;  // the anchor first
+};
+
+// Builds the Fused node of a chain and its body.
+class Fuser {
+ public:
+  Fuser(Editor& editor, const Chain& chain)
+      : editor_(editor), graph_(editor.graph()), chain_(chain), body_(graph_.module().add_graph(body_name(), GraphRole::kFused)) {}
+
+  void fuse() {
+    Node& anchor = chain_.anchor();
+    std::vector<Value*> operands;
+    for (size_t i = 0; i < anchor.input_count(); ++i)
+      operands.push_back(anchor.input(i) == nullptr ? nullptr : &add_input(*anchor.input(i)));
+    copy(anchor, operands);
+    for (size_t i = 1; i < chain_.nodes().size(); ++i) {
+      const Node& node = *chain_.nodes()[i];
+      operands.clear();
+      for (size_t k = 0; k < node.input_count(); ++k) operands.push_back(node.input(k) == nullptr ? nullptr : &inside(*node.input(k)));
+      copy(node, operands);
+    }
+    body_.add_output(inside(chain_.end()));
+    replace_chain();
+  }
+
+ private:
+  std::string body_name() const { return chain_.end().name().empty() ? "fused" : chain_.end().name(); }
+
+  Value& add_input(Value& outer) {
+    inputs_.push_back(&outer);
+    return body_.add_input(outer.type_id(), outer.name());
+  }
+
+  // The value of the body that stands for one outside, or for a result of an earlier node of the chain.
+  Value& inside(Value& outer) {
+    Value*& known = inside_[&outer];
+    if (known == nullptr) known = belongs_inside(outer) ? &body_.add_constant(outer.segment(), outer.name()) : &add_input(outer);
+    return *known;
+  }
+
+  void copy(const Node& node, const std::vector<Value*>& operands) {
+    Node& copy = body_.add_node(node.op(), operands, 0);
+    for (const Attribute& attribute : node.attributes()) copy.set_attribute(attribute.name, attribute.value);
+    copy.set_name(node.name());
+    copy.add_origins(node.origins());
+    inside_[&node.output()] = &copy.add_output(node.output().type_id(), node.output().name());
+  }
+
+  // In the place of the last node: everything the chain reads is made by then.
+  void replace_chain() {
+    Node& fused = graph_.add_node(Op::kFused, inputs_, 0, chain_.nodes().back());
+    fused.set_attribute("anchor", int64_t{0});
+    fused.set_attribute("body", GraphRef{body_.id()});
+    fused.set_name(chain_.anchor().name());
+    fused.plan = chain_.anchor().plan;
+    for (const Node* node : chain_.nodes()) fused.add_origins(node->origins());
+    Value& end = chain_.end();
+    Value& result = fused.add_output(end.type_id(), end.name());
+    graph_.replace_all_uses(end, result);
+    editor_.control().bequeath(chain_.nodes(), {&fused});
+    for (auto node = chain_.nodes().rbegin(); node != chain_.nodes().rend(); ++node) graph_.erase_node(**node);
+  }
+
+  Editor& editor_;
+  Graph& graph_;
+  const Chain& chain_;
+  Graph& body_;
+  std::vector<Value*> inputs_;
+  std::unordered_map<const Value*, Value*> inside_;
+};
+
+Result<bool> run(Graph& graph) {
+  Editor editor(graph);
+  const Steps pattern_steps = find_pattern_steps(graph);
+  std::vector<Node*> anchors;
+  for (Node& node : graph.nodes()) {
+    if (is_contraction(node.op()) && node.output_count() == 1 && !node.plan.keep && aicore_refusal(node).empty()) anchors.push_back(&node);
+  }
+  bool changed = false;
+  for (Node* anchor : anchors) {
+    Chain chain(*anchor);
+    chain.grow(pattern_steps);
+    std::string reason;
+    if (chain.nodes().size() == 1 || (editor.has_control_edges() && !can_fuse(chain.nodes(), reason))) continue;
+    Fuser(editor, chain).fuse();
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+Result<bool> fuse_contraction_epilogue(Graph& root, const Options&) { return on_every_graph(root, run); }
+
+}  // namespace sluice

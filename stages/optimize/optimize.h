@@ -1,0 +1,19 @@
+// The second stage: rewrites a typed graph into a faster equal one.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "common/base/options.h"
+#include "common/base/result.h"
+#include "common/ir/module.h"
+#include "common/pass/pass.h"
+
+namespace sluice {
+
+std::span<const Pass> optimize_passes();
+
+// typed -> typed; running it again on its own result changes nothing that matters.
+Result<Module> optimize(Module module, const Options& options, std::vector<PassReport>& report);
+
+}  // namespace sluice

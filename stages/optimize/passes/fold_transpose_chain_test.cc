@@ -1,0 +1,46 @@
+#include "stages/optimize/optimize_testing.h"
+#include "stages/optimize/passes/passes.h"
+
+namespace sluice {
+namespace {
+
+TEST(FoldTransposeChain, ComposesPermutations) {
+  expect_rewrite(fold_transpose_chain,
+                 R"(graph @main(%x: f32[2, 3, 4]) -> (%y) {
+  %a: f32[2, 4, 3] = Transpose(%x) {perm = [0, 2, 1]}
+  %b: f32[3, 4, 2] = Transpose(%a)
+  %y: f32[3, 4, 2] = Relu(%b)
+}
+)",
+                 R"(graph @main(%x: f32[2, 3, 4]) -> (%y) {
+  %b: f32[3, 4, 2] = Transpose(%x) {perm = [1, 2, 0]}
+  %y: f32[3, 4, 2] = Relu(%b)
+}
+)");
+}
+
+TEST(FoldTransposeChain, ThereAndBackIsNothing) {
+  expect_rewrite(fold_transpose_chain,
+                 R"(graph @main(%x: f32[2, 3, 4]) -> (%y) {
+  %a: f32[3, 4, 2] = Transpose(%x) {perm = [1, 2, 0]}
+  %b: f32[2, 3, 4] = Transpose(%a) {perm = [2, 0, 1]}
+  %y: f32[2, 3, 4] = Relu(%b)
+}
+)",
+                 R"(graph @main(%x: f32[2, 3, 4]) -> (%y) {
+  %y: f32[2, 3, 4] = Relu(%x)
+}
+)");
+}
+
+TEST(FoldTransposeChain, LeavesSingleOnes) {
+  expect_unchanged(fold_transpose_chain,
+                   R"(graph @main(%x: f32[2, 3, 4]) -> (%b) {
+  %a: f32[3, 4, 2] = Transpose(%x) {perm = [1, 2, 0]}
+  %b: f32[3, 4, 2] = Relu(%a)
+}
+)");
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,18 @@
+// The rewrites of this stage that need no patterns; the table in pipeline.cc says what each does.
+#pragma once
+
+#include "common/base/options.h"
+#include "common/base/result.h"
+#include "common/ir/graph.h"
+
+namespace sluice {
+
+Result<bool> eliminate_common_subexpressions(Graph& root, const Options& options);
+Result<bool> eliminate_dead_nodes(Graph& root, const Options& options);
+Result<bool> eliminate_identities(Graph& root, const Options& options);
+Result<bool> fold_constants(Graph& root, const Options& options);
+Result<bool> fold_pad_into_conv(Graph& root, const Options& options);
+Result<bool> fold_reshape_chain(Graph& root, const Options& options);
+Result<bool> fold_transpose_chain(Graph& root, const Options& options);
+
+}  // namespace sluice

@@ -1,0 +1,35 @@
+#include "stages/optimize/fusion/fusion.h"
+#include "stages/optimize/optimize.h"
+#include "stages/optimize/passes/passes.h"
+
+namespace sluice {
+namespace {
+
+constexpr Pass kPasses[] = {
+    // First: a dead reader would keep every later rewrite from seeing that a value has one reader only.
+    {"eliminate-dead-nodes", "erases nodes and constants that nothing reads", eliminate_dead_nodes, PassLevel::kO1},
+    // Before everything that looks at neighbours: a Dropout or a Cast between two nodes hides one from the other.
+    {"eliminate-identities", "erases nodes that give back their input", eliminate_identities, PassLevel::kO1},
+    // Before the passes that ask for constants.
+    {"fold-constants", "evaluates nodes over small constants", fold_constants, PassLevel::kO1},
+    {"fold-reshape-chain", "collapses reshapes of reshapes", fold_reshape_chain, PassLevel::kO3},
+    {"fold-transpose-chain", "collapses transposes of transposes", fold_transpose_chain, PassLevel::kO3},
+    // After the chains, which make different ways to the same value equal; before fusion, which would hide equal nodes in bodies.
+    {"eliminate-common-subexpressions", "merges nodes that compute the same", eliminate_common_subexpressions, PassLevel::kO3},
+    // Before fold-batch-norm and fusion: they make new convolutions, or hide them in bodies.
+    {"fold-pad-into-conv", "makes padding with zeros the convolution's own", fold_pad_into_conv, PassLevel::kO3},
+    // Before fusion: what is left of a normalisation joins an epilogue.
+    {"fold-batch-norm", "moves batch normalisation into the weights before it", fold_batch_norm, PassLevel::kO3},
+    {"fuse-contraction-epilogue", "fuses convolutions and matrix products with what follows", fuse_contraction_epilogue, PassLevel::kO3},
+};
+
+}  // namespace
+
+std::span<const Pass> optimize_passes() { return kPasses; }
+
+Result<Module> optimize(Module module, const Options& options, std::vector<PassReport>& report) {
+  SLUICE_ASSIGN(report, run_passes(module, kPasses, options));
+  return module;
+}
+
+}  // namespace sluice
