@@ -24,7 +24,7 @@ constexpr FloatFormat kE4M3FN{3, 7, 448.0, false, 0x7f, true, 8};
 constexpr FloatFormat kE4M3FNUZ{3, 8, 240.0, false, 0x80, false, 8};
 constexpr FloatFormat kE5M2{2, 15, 57344.0, true, 0x7f, true, 8};
 constexpr FloatFormat kE5M2FNUZ{2, 16, 57344.0, false, 0x80, false, 8};
-constexpr FloatFormat kE2M1{1, 1, 6.0, false, 0x7, true, 4};
+constexpr FloatFormat kE2M1{1, 1, 6.0, false, 0x8, true, 4};  // it has no NaN, which becomes -0
 
 const FloatFormat* small_float(DType dtype) {
   switch (dtype) {
@@ -120,14 +120,6 @@ int64_t double_to_int(DType dtype, double value) {
       return value > -2147483649.0 && value < 2147483648.0 ? static_cast<int64_t>(value) : std::numeric_limits<int32_t>::min();
     case DType::kBool:
       return value != 0;
-    case DType::kI4:
-      return static_cast<int64_t>(std::clamp(std::nearbyint(value), -8.0, 7.0));
-    case DType::kU4:
-      return static_cast<int64_t>(std::clamp(std::nearbyint(value), 0.0, 15.0));
-    case DType::kI2:
-      return static_cast<int64_t>(std::clamp(std::nearbyint(value), -2.0, 1.0));
-    case DType::kU2:
-      return static_cast<int64_t>(std::clamp(std::nearbyint(value), 0.0, 3.0));
     default:
       return truncated(value);
   }

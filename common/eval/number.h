@@ -31,7 +31,7 @@ void store_doubles(DType dtype, std::byte* data, int64_t first, int64_t count, c
 void store_floats(DType dtype, std::byte* data, int64_t first, int64_t count, const float* from, const Narrowing& narrowing = {});
 void store_ints(DType dtype, std::byte* data, int64_t first, int64_t count, const int64_t* from);
 
-// Converts all `count` elements. Floats to packed integers round half to even and clamp; other floats to integers truncate.
+// Converts all `count` elements. Floats become integers by truncation.
 void convert(DType from, const std::byte* source, DType to, std::byte* target, int64_t count, const Narrowing& narrowing = {});
 
 }  // namespace sluice::eval

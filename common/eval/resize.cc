@@ -40,7 +40,7 @@ double source_position(const ResizeAxis& axis, const std::string& mode, double a
   const double exact = in * axis.scale;
   if (mode == "asymmetric") return at / axis.scale;
   if (mode == "pytorch_half_pixel") return out > 1 ? (at + 0.5) / axis.scale - 0.5 : 0;
-  if (mode == "align_corners") return axis.out == 1 ? 0 : at * (in - 1) / (out - 1);
+  if (mode == "align_corners") return axis.out == 1 ? 0 : at * (in - 1) / (exact - 1);  // exact: the extent before rounding
   if (mode == "tf_crop_and_resize") {
     if (axis.out == 1) return 0.5 * (axis.roi_start + axis.roi_end) * (in - 1);
     return axis.roi_start * (in - 1) + at * (axis.roi_end - axis.roi_start) * (in - 1) / (out - 1);
