@@ -1,3 +1,5 @@
+#include <gtest/gtest.h>
+
 #include "stages/optimize/fusion/fusion.h"
 #include "stages/optimize/optimize_testing.h"
 

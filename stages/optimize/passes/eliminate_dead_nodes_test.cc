@@ -1,3 +1,5 @@
+#include <gtest/gtest.h>
+
 #include "stages/optimize/optimize_testing.h"
 #include "stages/optimize/passes/passes.h"
 
