@@ -1,6 +1,6 @@
 // Attention and what belongs to it.
+#include "common/ops/bodies.h"
 #include "common/ops/families.h"
-#include "common/ops/infer_call.h"
 
 namespace sluice {
 namespace {
@@ -67,6 +67,19 @@ Result<void> infer_attention(InferCall& call) {
   return call.give(3, call.dtype(0), Dims{batch, q.heads, q.sequence, total});
 }
 
+// A body that changes scores or probabilities [batch, heads, query, key]; the captures follow. Its own word on their dtype counts.
+Result<void> infer_modifier(InferCall& call, std::string_view attribute) {
+  if (call.node.find_attribute(attribute) == nullptr) return {};
+  SLUICE_ASSIGN(Graph * body, find_body(call, attribute));
+  const auto captures = static_cast<int64_t>(call.input_count()) - 3;
+  SLUICE_TRY(check_body(call, *body, captures + 1, 1));
+  const DType own = body->inputs()[0]->type().dtype;
+  const DType dtype = own == DType::kUndefined ? call.dtype(0) : own;
+  std::vector<BodyInput> inputs{{Type::tensor(dtype, {call.dim(0, 0), call.dim(0, 1), call.dim(0, 2), call.dim(1, 2)})}};
+  for (size_t i = 3; i < call.input_count(); ++i) inputs.push_back({call.input_type(i), static_cast<int64_t>(i)});
+  return infer_body(call, *body, inputs, false, call.changed);
+}
+
 // Attention with bodies that change scores and probabilities elementwise: 4 dims, no past.
 Result<void> infer_flex_attention(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
@@ -74,6 +87,8 @@ Result<void> infer_flex_attention(InferCall& call) {
   SLUICE_TRY(call.unify(call.dim(0, 3), call.dim(1, 3), "head sizes of query and key"));
   SLUICE_TRY(call.unify(call.dim(1, 2), call.dim(2, 2), "sequence lengths of key and value"));
   SLUICE_TRY(check_groups(call, call.dim(0, 1), call.dim(1, 1)));
+  SLUICE_TRY(infer_modifier(call, "score_mod"));
+  SLUICE_TRY(infer_modifier(call, "prob_mod"));
   return call.give(0, call.dtype(0), Dims{call.dim(0, 0), call.dim(0, 1), call.dim(0, 2), call.dim(2, 3)});
 }
 
@@ -131,7 +146,7 @@ constexpr AttributeRow kRotary[] = {{"interleaved", kInt}, {"num_heads", kInt}, 
 constexpr OpRow kRows[] = {
     {Op::kAttention, 3, 7, 1, 4, 0, kAttention, infer_attention},
     {Op::kCausalConvWithState, 2, 4, 1, 2, 0, kCausal, infer_causal_conv},
-    {Op::kFlexAttention, 3, 3, 1, 1, kControlFlow, kFlex, infer_flex_attention},
+    {Op::kFlexAttention, 3, -1, 1, 1, kControlFlow, kFlex, infer_flex_attention},
     {Op::kLinearAttention, 3, 6, 1, 2, 0, kLinear, infer_linear_attention},
     {Op::kRotaryEmbedding, 3, 4, 1, 1, 0, kRotary, infer_rotary},
 };

@@ -39,6 +39,13 @@ class TypesOfBody {
   std::vector<std::pair<Value*, TypeId>> types_;
 };
 
+// What a carried value may be when it is `now` and comes back as `next`. An optional may come back as its element: it then is present.
+std::optional<Type> carried_type(Module& module, const Type& now, const Type& next) {
+  if (now.kind != TypeKind::kOptional || next.kind == TypeKind::kOptional) return generalize(module, now, next);
+  const auto element = generalize(module, module.type(now.element), next);
+  return element ? std::optional(Type::optional(module.intern(*element))) : std::nullopt;
+}
+
 // Dtype and kind alone.
 Type without_shape(const Type& type) { return type.is_tensor() ? Type::unranked(type.dtype) : type; }
 
@@ -95,7 +102,7 @@ Result<std::vector<Type>> infer_repeated_body(InferCall& call, Graph& body, std:
     bool stable = true;
     for (size_t i = 0; i < count; ++i) {
       const Type& next = body.outputs()[first_output + i]->type();
-      auto both = generalize(call.module, carried[i], next);
+      auto both = carried_type(call.module, carried[i], next);
       if (!both) {
         return call.bad_shape("carried value {} is {} and then {}", i, type_text(call.module, carried[i]), type_text(call.module, next));
       }
@@ -105,6 +112,11 @@ Result<std::vector<Type>> infer_repeated_body(InferCall& call, Graph& body, std:
     }
     if (stable || round > kMostRounds) break;
     before.restore();
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const Type& last = body.outputs()[first_output + i]->type();
+    const bool unwrapped = carried[i].kind == TypeKind::kOptional && last.kind != TypeKind::kOptional;
+    if (unwrapped && last.kind != TypeKind::kUnknown) carried[i] = last;
   }
   call.changed = call.changed || before.differ();
   return carried;

@@ -124,9 +124,10 @@ Result<void> infer_scan(InferCall& call) {
   SLUICE_ASSIGN(Graph * body, find_body(call, "body"));
   SLUICE_TRY(check_body(call, *body, static_cast<int64_t>(call.input_count()), static_cast<int64_t>(call.node.output_count())));
   const int64_t scans = call.node.int_attribute("num_scan_inputs", 0);
-  const int64_t states = static_cast<int64_t>(call.input_count()) - scans - body->captures;
+  const bool fits = scans >= 1 && scans <= static_cast<int64_t>(call.input_count());
+  const int64_t states = fits ? static_cast<int64_t>(call.input_count()) - scans - body->captures : -1;
   const int64_t stacks = static_cast<int64_t>(call.node.output_count()) - states;
-  if (scans < 1 || states < 0 || stacks < 0) return call.bad_node("attribute 'num_scan_inputs' is {}", scans);
+  if (states < 0 || stacks < 0) return call.bad_node("attribute 'num_scan_inputs' is {}", scans);
   SLUICE_ASSIGN(const auto axes, call.ints("scan_input_axes", static_cast<size_t>(scans), 0, INT64_MIN));
   SLUICE_ASSIGN(const auto result_axes, call.ints("scan_output_axes", static_cast<size_t>(stacks), 0, INT64_MIN));
   SLUICE_TRY(call.ints("scan_input_directions", static_cast<size_t>(scans), 0, 0));
