@@ -1,0 +1,109 @@
+#include "common/tools/diff_entries.h"
+
+#include "common/text/names.h"
+#include "common/text/text.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kRoles[] = {"root", "body", "fused", "part", "subgraph", "expression"};
+
+const std::string& name_of(const Value& value, const std::vector<std::string>& names) { return names[static_cast<size_t>(value.id())]; }
+
+}  // namespace
+
+DiffSide::DiffSide(const Module& module) : module_(module), printer_(module) {
+  const std::vector<std::string> names = text::graph_names(module);
+  for (GraphId id = 0; id < module.graph_limit(); ++id) {
+    if (module.has_graph(id)) graphs_.emplace(names[static_cast<size_t>(id)], id);
+  }
+}
+
+std::vector<DiffEntry> DiffSide::entries(GraphId id) const {
+  const Graph& graph = module_.graph(id);
+  const std::vector<std::string> names = text::value_names(graph);
+  std::vector<DiffEntry> result{graph_entry(graph, names)};
+  for (const Value& value : graph.values()) {
+    if (text::is_shown_constant(value)) result.push_back(constant_entry(value, names));
+  }
+  size_t position = 0;
+  for (const Node& node : graph.nodes()) result.push_back(node_entry(node, names, position++));
+  return result;
+}
+
+void DiffSide::add_value(DiffEntry& entry, const std::string& what, const Value& value) const {
+  entry.facts.emplace_back("type of " + what, print_type(module_, value.type_id()));
+  if (value.storage() != nullptr) entry.facts.emplace_back("storage of " + what, text::print_storage(module_, *value.storage()));
+  if (value.is_constant()) entry.facts.emplace_back("content of " + what, printer_.constant(value.segment()));
+}
+
+DiffEntry DiffSide::graph_entry(const Graph& graph, const std::vector<std::string>& names) const {
+  DiffEntry entry;
+  entry.facts = {{"role", std::string(kRoles[static_cast<size_t>(graph.role)])},
+                 {"engine", std::string(engine_name(graph.engine))},
+                 {"shapes", std::string(shape_class_name(graph.shapes))},
+                 {"captures", fmt::format("{}", graph.captures)}};
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const std::string what = fmt::format("input {}", i);
+    entry.facts.emplace_back(what, name_of(*graph.inputs()[i], names));
+    add_value(entry, what, *graph.inputs()[i]);
+  }
+  for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    entry.facts.emplace_back(fmt::format("output {}", i), name_of(*graph.outputs()[i], names));
+  }
+  return entry;
+}
+
+DiffEntry DiffSide::constant_entry(const Value& value, const std::vector<std::string>& names) const {
+  DiffEntry entry;
+  entry.name = name_of(value, names);
+  entry.text = fmt::format("{} = constant {}", entry.name, print_type(module_, value.type_id()));
+  entry.facts.emplace_back("op", "constant");
+  add_value(entry, "it", value);
+  return entry;
+}
+
+DiffEntry DiffSide::node_entry(const Node& node, const std::vector<std::string>& names, size_t position) const {
+  DiffEntry entry;
+  entry.name = node.output_count() > 0 ? name_of(node.output(), names) : text::spelled_number('#', position);
+  entry.facts.emplace_back("op", std::string(op_name(node.op())));
+  std::string operands;
+  for (size_t i = 0; i < node.input_count(); ++i) {
+    const std::string operand = node.input(i) == nullptr ? "_" : name_of(*node.input(i), names);
+    operands += (i > 0 ? ", " : "") + operand;
+    entry.facts.emplace_back(fmt::format("input {}", i), operand);
+  }
+  entry.text = fmt::format("{} = {}({})", entry.name, op_name(node.op()), operands);
+  for (const Attribute& each : node.attributes()) {
+    entry.facts.emplace_back(fmt::format("attribute '{}'", each.name), printer_.attribute(each.value));
+  }
+  for (size_t i = 0; i < node.output_count(); ++i) {
+    entry.facts.emplace_back(fmt::format("output {}", i), name_of(node.output(i), names));
+    add_value(entry, fmt::format("output {}", i), node.output(i));
+  }
+  for (const Node* before : node.after()) {
+    if (before->is_erased()) continue;
+    entry.facts.emplace_back("after " + (before->output_count() > 0 ? name_of(before->output(), names) : before->label()), "yes");
+  }
+  add_plan(entry, node.plan);
+  return entry;
+}
+
+void DiffSide::add_plan(DiffEntry& entry, const Plan& plan) const {
+  if (plan.engine != EngineId::kNone) entry.facts.emplace_back("engine", std::string(engine_name(plan.engine)));
+  if (plan.kernel >= 0) {
+    const Kernel& kernel = module_.kernel(plan.kernel);
+    const std::string object = digest_hex(module_.segment(kernel.object).digest).substr(0, 16);
+    entry.facts.emplace_back("kernel", fmt::format("{} isa {} blocks {} object {}", kernel.entry, kernel.isa, kernel.blocks, object));
+  }
+  if (!plan.stream_label.empty()) entry.facts.emplace_back("stream_label", plan.stream_label);
+  if (plan.stage_level >= 0) entry.facts.emplace_back("stage_level", fmt::format("{}", plan.stage_level));
+  if (plan.parallel_group >= 0) entry.facts.emplace_back("parallel_group", fmt::format("{}", plan.parallel_group));
+  const std::pair<const char*, bool> flags[] = {
+      {"_no_task", plan.no_task}, {"keep", plan.keep}, {"no_fold", plan.no_fold}, {"in_place", plan.in_place}};
+  for (const auto& [name, is_set] : flags) {
+    if (is_set) entry.facts.emplace_back(name, "yes");
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,39 @@
+// A graph as a list of named entries with facts, for comparison. Internal to sluice-diff.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/ir/module.h"
+#include "common/text/printer.h"
+
+namespace sluice {
+
+struct DiffEntry {
+  std::string name;
+  std::string text;                                        // a short form, for entries the other side lacks
+  std::vector<std::pair<std::string, std::string>> facts;  // what it is called in a message, and its text
+};
+
+class DiffSide {
+ public:
+  explicit DiffSide(const Module& module);
+  const std::map<std::string, GraphId>& graphs() const { return graphs_; }  // by name in the text
+  // The graph's own facts, its constants, its nodes, in order.
+  std::vector<DiffEntry> entries(GraphId id) const;
+
+ private:
+  void add_value(DiffEntry& entry, const std::string& what, const Value& value) const;
+  void add_plan(DiffEntry& entry, const Plan& plan) const;
+  DiffEntry graph_entry(const Graph& graph, const std::vector<std::string>& names) const;
+  DiffEntry constant_entry(const Value& value, const std::vector<std::string>& names) const;
+  DiffEntry node_entry(const Node& node, const std::vector<std::string>& names, size_t position) const;
+
+  const Module& module_;
+  text::ModulePrinter printer_;
+  std::map<std::string, GraphId> graphs_;
+};
+
+}  // namespace sluice

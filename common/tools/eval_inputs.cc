@@ -1,0 +1,97 @@
+#include "common/tools/eval_inputs.h"
+
+#include <algorithm>
+
+#include "common/tensorfile/binding.h"
+#include "common/tensorfile/tensorfile.h"
+#include "common/text/text.h"
+
+namespace sluice {
+namespace {
+
+bool fits(const Type& type, const Tensor& tensor) {
+  if (!type.is_tensor() || type.dtype != tensor.dtype) return false;
+  if (!type.ranked) return true;
+  if (type.dims.size() != tensor.dims.size()) return false;
+  for (size_t i = 0; i < type.dims.size(); ++i) {
+    if (type.dims[i].is_fixed() && type.dims[i].value != tensor.dims[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+EvalInputs::EvalInputs(const Graph& graph) : module_(graph.module()) {
+  for (const Value* input : graph.inputs()) {
+    const bool is_free = !input->is_constant() || module_.segment(input->segment()).kind == SegmentKind::kParameter;
+    if (is_free) values_.push_back(input);
+  }
+  tensors_.resize(values_.size());
+}
+
+Result<void> EvalInputs::bind(const std::string& binding) {
+  std::optional<size_t> best;  // names may hold '=': the longest that fits
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const bool named = binding.starts_with(values_[i]->name() + "=");
+    if (named && (!best || values_[i]->name().size() > values_[*best]->name().size())) best = i;
+  }
+  if (best) {
+    const std::string& name = values_[*best]->name();
+    SLUICE_ASSIGN(Tensor tensor, read_member(binding.substr(name.size() + 1), name));
+    return take(*best, std::move(tensor));
+  }
+  if (!binding.ends_with(".npz")) return unknown(fmt::format("--input {}", binding));
+  SLUICE_ASSIGN(std::vector<Tensor> members, read_npz(binding));
+  for (Tensor& member : members) {
+    const auto found = std::find_if(values_.begin(), values_.end(), [&](const Value* value) { return value->name() == member.name; });
+    if (found == values_.end()) return unknown(fmt::format("member '{}' of '{}'", member.name, binding));
+    SLUICE_TRY(take(static_cast<size_t>(found - values_.begin()), std::move(member)));
+  }
+  return {};
+}
+
+Result<std::vector<Tensor>> EvalInputs::finish(const std::optional<uint64_t>& seed) {
+  std::vector<Tensor> result;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (!tensors_[i]) SLUICE_TRY(invent(i, seed));
+    result.push_back(std::move(*tensors_[i]));
+  }
+  return result;
+}
+
+Error EvalInputs::unknown(const std::string& what) const {
+  std::string names;
+  for (const Value* value : values_) names += (names.empty() ? "'" : ", '") + value->name() + "'";
+  return make_error(ErrorCode::kBadBinding, "{}: no input of that name", what)
+      .with_hint("the inputs are " + (names.empty() ? "none" : names));
+}
+
+Result<void> EvalInputs::take(size_t index, Tensor tensor) {
+  const Value& value = *values_[index];
+  if (tensors_[index]) return make_error(ErrorCode::kBadBinding, "input '{}' is given twice", value.name());
+  if (value.type().is_tensor()) adopt_dtype(tensor, value.type().dtype);
+  if (!fits(value.type(), tensor)) {
+    return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, the file holds {} {}", value.name(),
+                      print_type(module_, value.type_id()), dtype_name(tensor.dtype), dims_text(tensor.dims));
+  }
+  tensors_[index] = std::move(tensor);
+  return {};
+}
+
+Result<void> EvalInputs::invent(size_t index, const std::optional<uint64_t>& seed) {
+  const Value& value = *values_[index];
+  if (!seed) {
+    return make_error(ErrorCode::kBadBinding, "input '{}' is not given", value.name()).with_hint("give --input NAME=FILE, or --random");
+  }
+  const auto extents = value.type().extents();
+  if (!extents || !value.type().dense_bytes()) {
+    return make_error(ErrorCode::kBadBinding, "input '{}' of type {} cannot be random", value.name(), print_type(module_, value.type_id()))
+        .with_hint("give --input NAME=FILE");
+  }
+  Tensor tensor = make_tensor(value.type().dtype, *extents, value.name());
+  fill_random(tensor, *seed + index);
+  tensors_[index] = std::move(tensor);
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,53 @@
+#include <charconv>
+
+#include "common/graphfile/graphfile.h"
+#include "common/tools/eval_tool.h"
+#include "common/tools/tool_main.h"
+
+namespace {
+
+using namespace sluice;
+
+constexpr char kUsage[] = R"(Evaluates a graph of any level with the reference evaluator.
+
+Usage:
+  sluice-eval [options] [--input=BINDING]... [<in>]
+  sluice-eval (--help | --version)
+
+Reads the graph <in>, or standard input when it is absent or "-". Prints a line for each output.
+
+Options:
+  --input=BINDING     NAME=FILE binds the input NAME to a .npy, .npz or .pb file; FILE.npz binds each member.
+  --random=SEED       Fill the other inputs by SEED, as sluice-loader does. Plain --random is --random=0.
+  --output-dir=DIR    Write each output to DIR/NAME.npy ('/' in a name becomes '_').
+  --dump-values=DIR   Write every value that is made on the way, bodies' too, to DIR as .npy.
+  --error-format=FMT  text or json [default: text].
+)";
+
+Result<ExitClass> run(const CommandLine& line) {
+  SLUICE_TRY(check_input(line));
+  EvalRequest request{line.list("--input"), std::nullopt, line.text("--output-dir"), line.text("--dump-values")};
+  if (line.has("--random")) {
+    const std::string digits = line.text("--random");
+    uint64_t seed = 0;
+    const auto done = std::from_chars(digits.data(), digits.data() + digits.size(), seed);
+    if (done.ec != std::errc() || done.ptr != digits.data() + digits.size()) {
+      return make_error(ErrorCode::kBadOption, "--random is '{}', it must be a number", digits);
+    }
+    request.random = seed;
+  }
+  SLUICE_ASSIGN(const Module module, read_graph_file(input_path(line)));
+  SLUICE_ASSIGN(const std::string text, evaluate_to_files(module, request));
+  SLUICE_TRY(write_tool_text(line, text));
+  return ExitClass::kDone;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {  // docopt knows no optional values
+    static char plain[] = "--random=0";
+    if (std::string_view(argv[i]) == "--random") argv[i] = plain;
+  }
+  return tool_main(argc, argv, {"sluice-eval", kUsage, run});
+}
