@@ -265,7 +265,15 @@ ExpressionId ExpressionTable::ceil_divide(ExpressionId a, ExpressionId b) { retu
 
 ExpressionId ExpressionTable::modulo(ExpressionId a, ExpressionId b) { return subtract(a, multiply(b, floor_divide(a, b))); }
 
+// max(a, min(a, b)) and min(a, max(a, b)) are a.
+bool ExpressionTable::absorbs(ExpressionId a, ExpressionId b, ExpressionOp dual) const {
+  const Expression& e = (*this)[b];
+  return e.op == dual && (e.a == a || e.b == a);
+}
+
 ExpressionId ExpressionTable::minimum(ExpressionId a, ExpressionId b) {
+  if (absorbs(a, b, ExpressionOp::kMax)) return a;
+  if (absorbs(b, a, ExpressionOp::kMax)) return b;
   const Interval difference = bounds(subtract(a, b));
   if (difference.high <= 0) return a;
   if (difference.low >= 0) return b;
@@ -273,6 +281,8 @@ ExpressionId ExpressionTable::minimum(ExpressionId a, ExpressionId b) {
 }
 
 ExpressionId ExpressionTable::maximum(ExpressionId a, ExpressionId b) {
+  if (absorbs(a, b, ExpressionOp::kMin)) return a;
+  if (absorbs(b, a, ExpressionOp::kMin)) return b;
   const Interval difference = bounds(subtract(a, b));
   if (difference.low >= 0) return a;
   if (difference.high <= 0) return b;

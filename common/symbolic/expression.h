@@ -99,6 +99,7 @@ class ExpressionTable {
   ExpressionId from_polynomial(Polynomial polynomial);
   bool term_is_multiple(const Monomial& monomial, int64_t coefficient, int64_t divisor) const;
   void add_term(Polynomial& sum, const Monomial& monomial, int64_t coefficient);
+  bool absorbs(ExpressionId a, ExpressionId b, ExpressionOp dual) const;
   bool cancel_division(Polynomial& sum, const Monomial& monomial, int64_t coefficient);
   std::optional<Polynomial> divide_by_monomial(const Polynomial& dividend, const Polynomial& divisor) const;
   ExpressionId floor_divide_constant(const Polynomial& dividend, int64_t divisor);

@@ -52,6 +52,8 @@ TEST_F(Fixture, BoundsDecideMinAndMax) {
   EXPECT_EQ(table.maximum(N, c(0)), N);
   EXPECT_EQ(table.minimum(N, c(100)), N);
   EXPECT_EQ(table.floor_divide(N, c(65)), c(0));
+  EXPECT_EQ(table.maximum(H, table.minimum(H, c(512))), H);
+  EXPECT_EQ(table.minimum(table.maximum(H, N), H), H);
 }
 
 TEST_F(Fixture, EvaluatesAndSubstitutes) {

@@ -1,10 +1,11 @@
 #include "stages/preprocess/onnx/constants.h"
 
-#include <sys/mman.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
@@ -17,23 +18,26 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kHashStep = size_t{8} << 20;
+constexpr size_t kHashStep = size_t{1} << 20;
 
-// Gives the pages of a mapped file back once they were read, so that hashing gigabytes does not hold gigabytes.
-void release_pages(std::span<const std::byte> bytes) {
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const uintptr_t begin = (reinterpret_cast<uintptr_t>(bytes.data()) + page - 1) / page * page;
-  const uintptr_t end = reinterpret_cast<uintptr_t>(bytes.data() + bytes.size()) / page * page;
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
-}
-
-Digest hash(std::span<const std::byte> bytes, bool is_mapped) {
+// SHA-256 of a part of a file, read in pieces: through the map, gigabytes of pages would count as this process's memory.
+Result<Digest> hash_file(const std::string& path, uint64_t offset, uint64_t size) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return make_error(ErrorCode::kNotFound, "cannot open '{}': {}", path, std::strerror(errno));
   Sha256 sha;
-  for (size_t at = 0; at < bytes.size(); at += kHashStep) {
-    const auto step = bytes.subspan(at, std::min(kHashStep, bytes.size() - at));
-    sha.add(step);
-    if (is_mapped) release_pages(step);
+  std::vector<std::byte> buffer(std::min<uint64_t>(kHashStep, size));
+  while (size > 0) {
+    const ssize_t got = ::pread(fd, buffer.data(), std::min<uint64_t>(buffer.size(), size), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) {
+      ::close(fd);
+      return make_error(ErrorCode::kIo, "cannot read '{}' at byte {}: {}", path, offset, got == 0 ? "it has shrunk" : std::strerror(errno));
+    }
+    sha.add(std::span(buffer).first(static_cast<size_t>(got)));
+    offset += static_cast<uint64_t>(got);
+    size -= static_cast<uint64_t>(got);
   }
+  ::close(fd);
   return sha.finish();
 }
 
@@ -135,6 +139,10 @@ std::span<const std::byte> Constants::bytes(const Payload& payload) const {
   return whole.subspan(payload.offset, payload.size);
 }
 
+const std::string& Constants::path_of(const Payload& payload) const {
+  return payload.file < 0 ? file_.path : external_[static_cast<size_t>(payload.file)].path();
+}
+
 Result<void> Constants::gather(const onnx::TensorProto& tensor) {
   Payload payload;
   SLUICE_ASSIGN(const bool found, find_payload(tensor, "a tensor", payload));
@@ -168,6 +176,20 @@ Result<void> Constants::gather(const onnx::GraphProto& graph) {
   return {};
 }
 
+Result<void> Constants::hash_payload(const Payload& payload, Hashed& hashed) const {
+  const std::span<const std::byte> content = bytes(payload);
+  const auto element = static_cast<size_t>(hashed.element_bytes);
+  hashed.is_splat = is_repeated(content, element);
+  if (hashed.is_splat) {
+    hashed.digest = sha256(content.first(element));
+  } else if (const std::string& path = path_of(payload); path.empty()) {
+    hashed.digest = sha256(content);
+  } else {
+    SLUICE_ASSIGN(hashed.digest, hash_file(path, payload.offset, payload.size));
+  }
+  return {};
+}
+
 Result<void> Constants::hash_payloads(unsigned threads) {
   SLUICE_TRY(gather(file_.proto.graph()));
   for (const onnx::FunctionProto& function : file_.proto.functions()) {
@@ -176,13 +198,14 @@ Result<void> Constants::hash_payloads(unsigned threads) {
   std::vector<std::pair<const Payload*, Hashed*>> jobs;
   for (auto& [payload, hashed] : hashed_) jobs.emplace_back(&payload, &hashed);
   std::stable_sort(jobs.begin(), jobs.end(), [](const auto& a, const auto& b) { return a.first->size > b.first->size; });
+  std::vector<std::optional<Error>> failures(jobs.size());
   run_parallel(jobs.size(), threads, [&](size_t i) {
-    const auto [payload, hashed] = jobs[i];
-    const std::span<const std::byte> content = bytes(*payload);
-    const auto element = static_cast<size_t>(hashed->element_bytes);
-    hashed->is_splat = is_repeated(content, element);
-    hashed->digest = hash(hashed->is_splat ? content.first(element) : content, payload->file >= 0 || !file_.path.empty());
+    auto done = hash_payload(*jobs[i].first, *jobs[i].second);
+    if (!done) failures[i] = std::move(done).error();
   });
+  for (std::optional<Error>& failure : failures) {
+    if (failure) return std::move(*failure);
+  }
   Sha256 all;
   all.add_value(file_.digest.bytes);
   for (const auto& [payload, hashed] : hashed_) all.add_value(hashed.digest.bytes);
@@ -206,16 +229,15 @@ Result<SegmentId> Constants::from_payload(TypeId type, const Payload& payload, u
   segment.type = type;
   segment.digest = hashed->second.digest;
   segment.size = payload.size;
-  if (payload.file < 0 && file_.path.empty()) {
+  if (path_of(payload).empty()) {
     segment.location.where = Where::kHere;
     segment.location.owner = file_.owner;
     segment.location.bytes = content;
   } else {
-    const MappedFile* external = payload.file < 0 ? nullptr : &external_[static_cast<size_t>(payload.file)];
     segment.location.where = Where::kFile;
-    segment.location.path = external == nullptr ? file_.path : external->path();
+    segment.location.path = path_of(payload);
     segment.location.offset = payload.offset;
-    segment.location.mtime_ns = external == nullptr ? file_.mtime_ns : external->mtime_ns();
+    segment.location.mtime_ns = payload.file < 0 ? file_.mtime_ns : external_[static_cast<size_t>(payload.file)].mtime_ns();
   }
   return module_.add_segment(std::move(segment));
 }

@@ -50,6 +50,8 @@ class Constants {
   Result<void> gather(const onnx::GraphProto& graph);
   Result<void> gather(const onnx::NodeProto& node);
   std::span<const std::byte> bytes(const Payload& payload) const;
+  const std::string& path_of(const Payload& payload) const;  // empty: the model is in memory
+  Result<void> hash_payload(const Payload& payload, Hashed& hashed) const;
   Result<SegmentId> from_payload(TypeId type, const Payload& payload, uint64_t expected, const std::string& where);
 
   const ModelFile& file_;
