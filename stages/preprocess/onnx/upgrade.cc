@@ -279,34 +279,35 @@ struct UpgradeRow {
   Op op;
   int64_t before;
   Result<void> (*adapt)(UpgradeCall& call);
+  size_t inputs = 1;  // that the adapter relies on being there
 };
 
 constexpr int64_t kAlways = INT64_MAX;
 
 // Rows of one op in the order of versions: a node passes through all that concern it.
 constexpr UpgradeRow kRows[] = {
-    {Op::kAdd, 7, broadcast_by_axis},
-    {Op::kAnd, 7, broadcast_by_axis},
+    {Op::kAdd, 7, broadcast_by_axis, 2},
+    {Op::kAnd, 7, broadcast_by_axis, 2},
     {Op::kBatchNormalization, 14, batch_normalization},
     {Op::kClip, 11, clip_bounds},
     {Op::kDFT, 20, dft_axis},
-    {Op::kDiv, 7, broadcast_by_axis},
+    {Op::kDiv, 7, broadcast_by_axis, 2},
     {Op::kDropout, 12, dropout},
-    {Op::kEqual, 7, broadcast_by_axis},
+    {Op::kEqual, 7, broadcast_by_axis, 2},
     {Op::kGRU, 7, drop_output_sequence},
     {Op::kGemm, 7, drop_broadcast},
-    {Op::kGreater, 7, broadcast_by_axis},
+    {Op::kGreater, 7, broadcast_by_axis, 2},
     {Op::kGridSample, 20, grid_sample_mode},
-    {Op::kGroupNormalization, 21, group_normalization},
+    {Op::kGroupNormalization, 21, group_normalization, 3},
     {Op::kHardmax, 13, flatten_semantics},
     {Op::kLSTM, 7, drop_output_sequence},
-    {Op::kLess, 7, broadcast_by_axis},
+    {Op::kLess, 7, broadcast_by_axis, 2},
     {Op::kLogSoftmax, 13, flatten_semantics},
-    {Op::kMul, 7, broadcast_by_axis},
-    {Op::kOr, 7, broadcast_by_axis},
-    {Op::kPRelu, 7, prelu_channels},
+    {Op::kMul, 7, broadcast_by_axis, 2},
+    {Op::kOr, 7, broadcast_by_axis, 2},
+    {Op::kPRelu, 7, prelu_channels, 2},
     {Op::kPad, 11, pad_inputs},
-    {Op::kPow, 7, broadcast_by_axis},
+    {Op::kPow, 7, broadcast_by_axis, 2},
     {Op::kRNN, 7, drop_output_sequence},
     {Op::kReduceL1, 18, axes_input},
     {Op::kReduceL2, 18, axes_input},
@@ -328,12 +329,12 @@ constexpr UpgradeRow kRows[] = {
     {Op::kSplit, 13, split_input},
     {Op::kSplit, 18, split_evenly},
     {Op::kSqueeze, 13, axes_input},
-    {Op::kSub, 7, broadcast_by_axis},
+    {Op::kSub, 7, broadcast_by_axis, 2},
     {Op::kTopK, 10, top_k_input},
     {Op::kUnsqueeze, 13, axes_input},
     {Op::kUpsample, 9, upsample_input},
     {Op::kUpsample, kAlways, upsample_to_resize},
-    {Op::kXor, 7, broadcast_by_axis},
+    {Op::kXor, 7, broadcast_by_axis, 2},
 };
 static_assert(std::is_sorted(std::begin(kRows), std::end(kRows), [](const UpgradeRow& a, const UpgradeRow& b) { return a.op < b.op; }));
 
@@ -354,7 +355,12 @@ Result<void> upgrade_node(UpgradeCall& call, int64_t opset) {
   const Op op = call.node->op();
   const auto* row = std::lower_bound(std::begin(kRows), std::end(kRows), op, [](const UpgradeRow& r, Op o) { return r.op < o; });
   for (; row != std::end(kRows) && row->op == op; ++row) {
-    if (opset < row->before) SLUICE_TRY(row->adapt(call));
+    if (opset >= row->before) continue;
+    for (size_t i = 0; i < row->inputs; ++i) {
+      if (call.node->input(i) == nullptr) return make_error(ErrorCode::kBadModel, "{}: input {} is absent", call.node->label(), i);
+    }
+    if (call.results.empty()) return make_error(ErrorCode::kBadModel, "{} has no output", call.node->label());
+    SLUICE_TRY(row->adapt(call));
   }
   return {};
 }

@@ -1,0 +1,83 @@
+#include <gtest/gtest.h>
+
+#include "stages/preprocess/passes/passes_testing.h"
+
+namespace sluice {
+namespace {
+
+TEST(InferTypes, FoldsShapesOnTheWay) {
+  EXPECT_EQ(after_pass(infer_types, R"(graph @main(%x: f32[2, 3, 4]) -> (%y) {
+  %zero = constant i64[] [0]
+  %rest = constant i64[1] [-1]
+  %axis = constant i64[1] [0]
+  %s: ? = Shape(%x)
+  %d: ? = Gather(%s, %zero)
+  %u: ? = Unsqueeze(%d, %axis)
+  %t: ? = Concat(%u, %rest) {axis = 0}
+  %y: ? = Reshape(%x, %t)
+}
+)"),
+            R"(graph @main(%x: f32[2, 3, 4]) -> (%y) {
+  %t = constant i64[2] [2, -1]
+  %y: f32[2, 12] = Reshape(%x, %t)
+}
+)");
+}
+
+TEST(InferTypes, LeavesLargeAndRandomNodes) {
+  EXPECT_EQ(after_pass(infer_types, R"(graph @main() -> (%y, %r) {
+  %w = constant f32[20000] splat 1
+  %y: f32[20000] = Neg(%w)
+  %r: f32[2] = RandomNormal() {shape = [2]}
+}
+)"),
+            "unchanged");
+}
+
+TEST(InferTypes, SpreadsConstantOfShapeWithoutBytes) {
+  const std::string text = after_pass(infer_types, R"(graph @main(%x: f32[1000, 1000]) -> (%y) {
+  %s: ? = Shape(%x)
+  %c: ? = ConstantOfShape(%s) {value = constant f32[1] [2.5]}
+  %y: ? = Add(%x, %c)
+}
+)");
+  EXPECT_NE(text.find("%c = constant f32[1000, 1000] splat 2.5"), std::string::npos) << text;
+}
+
+TEST(InferTypes, SymbolsFlow) {
+  const std::string text = after_pass(infer_types, R"(symbol N = dim(@main, %x, 0) in [1, 64]
+graph @main(%x: f32[N, 3]) -> (%y) {
+  %y: ? = Concat(%x, %x) {axis = 0}
+}
+)");
+  EXPECT_NE(text.find("%y: f32[2*N, 3] = Concat"), std::string::npos) << text;
+}
+
+TEST(InferTypes, TakesTheBranchOfADecidedIf) {
+  EXPECT_EQ(after_pass(infer_types, R"(graph @main(%x: f32[2]) -> (%y) {
+  %c = constant bool[] [true]
+  %y: ? = If(%c, %x) {else_branch = @no, then_branch = @yes}
+}
+graph @no(%a: ?) -> (%n) body captures 1 {
+  %n: ? = Abs(%a)
+}
+graph @yes(%b: ?) -> (%p) body captures 1 {
+  %p: ? = Neg(%b)
+}
+)"),
+            R"(graph @main(%x: f32[2]) -> (%y) {
+  %y: f32[2] = Neg(%x)
+}
+)");
+}
+
+TEST(InferTypes, NamesTheNodeThatDoesNotFit) {
+  const std::string text = after_pass(infer_types, R"(graph @main(%x: f32[2, 3], %w: f32[4, 5]) -> (%y) {
+  %y: ? = MatMul(%x, %w) name "product"
+}
+)");
+  EXPECT_EQ(text.substr(0, 32), "error: node 'product' (MatMul): ");
+}
+
+}  // namespace
+}  // namespace sluice
