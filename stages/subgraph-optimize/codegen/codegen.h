@@ -61,6 +61,7 @@ struct ContractionPlan {
   int64_t row_blocks = 1;    // blocks along the rows of an entry
   int64_t panel_blocks = 1;  // blocks along the panels of an entry
   uint32_t blocks = 1;       // of the launch: the product
+  double cycles = 0;         // estimated, one thread, all blocks
 };
 
 // Depends on every number of the spec except b_packed, b_row_stride, b_column_stride and the epilogue.

@@ -135,6 +135,7 @@ ContractionPlan choose_plan(const ContractionSize& size, const DeviceProfile& pr
   plan.nr = int64_t{tile.lanes} * tile.vectors;
   plan.panels = ceil_div(size.columns, plan.nr);
   choose_blocks(size, entry_cycles(tile, size, profile), profile, plan);
+  plan.cycles = entry_cycles(tile, size, profile) * static_cast<double>(size.batch);
   plan.blocks = static_cast<uint32_t>(plan.batch_blocks * plan.row_blocks * plan.panel_blocks);
   return plan;
 }

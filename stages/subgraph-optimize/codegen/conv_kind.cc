@@ -1,0 +1,172 @@
+// The plans of depthwise and direct convolutions, and the choice between the kinds. No LLVM.
+#include "fmt/format.h"
+#include "stages/subgraph-optimize/codegen/direct_geometry.h"
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kMostKernel = 16;  // kernel rows or columns that are written out
+constexpr int64_t kMostBlocks = 32;
+constexpr double kBlockCycles = 40000;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+double width(int lanes) { return lanes > 8 ? 1.0 : 0.5; }
+
+bool fits_registers(int rows, int vectors, const DeviceProfile& profile) {
+  if (!profile.fused_multiply_add) return rows * vectors <= 9;
+  if (profile.vector_registers < 32) return rows * vectors <= 12 && rows * vectors + vectors + 1 <= 16;
+  return rows * vectors + vectors + 1 <= 30;
+}
+
+// One step of a tile: the busiest unit. Vector loads mostly cross cache lines.
+double step_cycles(int rows, int vectors, int lanes, const DeviceProfile& profile) {
+  const double products = rows * vectors;
+  if (!profile.fused_multiply_add) return std::max(0.5 * products, (3 * products + 2.5 * rows + vectors) / 5);
+  const double most = std::max(products * width(lanes), vectors * width(lanes) * 1.5 + rows * 0.5);
+  // Few sums wait for each other.
+  return std::max(most, 0.5) + 0.1;
+}
+
+double tile_cycles(int rows, int vectors, int lanes, int64_t reduction, const DeviceProfile& profile) {
+  return static_cast<double>(reduction) * step_cycles(rows, vectors, lanes, profile) + 25 + 2.0 * rows * vectors;
+}
+
+// All tiles of one group over `positions` output pixels.
+double tiles_cycles(const ConvSpec& s, int rows, int vectors, int lanes, int64_t positions, const DeviceProfile& profile) {
+  const int64_t channels = s.co / s.groups, reduction = s.ci / s.groups * s.kh * s.kw;
+  const auto along_pixels = [&](int r) {
+    const int64_t pixels = int64_t{vectors} * lanes;
+    double cycles = static_cast<double>(positions / pixels) * tile_cycles(r, vectors, lanes, reduction, profile);
+    if (const int64_t rest = positions % pixels; rest > 0) {
+      cycles += tile_cycles(r, static_cast<int>(ceil_div(rest, lanes)), lanes, reduction, profile);
+    }
+    return cycles;
+  };
+  double cycles = static_cast<double>(channels / rows) * along_pixels(rows);
+  if (channels % rows > 0) cycles += along_pixels(static_cast<int>(channels % rows));
+  return cycles;
+}
+
+// Preparing the planes of one group for one chunk.
+double copy_cycles(const ConvSpec& s, const DirectGeometry& geometry, const DeviceProfile& profile) {
+  if (geometry.in_place) return 0;
+  const int lanes = profile.vector_bits / 32;
+  const double vectors = static_cast<double>(ceil_div(s.ow, lanes));
+  const double row = 6 + vectors * (1 + 1.5 * static_cast<double>(s.stride_w)) * (profile.fused_multiply_add ? 1 : 1.5);
+  return row * static_cast<double>(s.ci / s.groups * s.kw * static_cast<int64_t>(geometry.phases.size()) * geometry.plane_rows());
+}
+
+int64_t choose_chunk_rows(const ConvSpec& s, const DeviceProfile& profile) {
+  const double lanes = profile.vector_bits / 32;
+  const double cycles = static_cast<double>(s.n * s.oh * s.ow * s.co) * static_cast<double>(s.ci / s.groups * s.kh * s.kw) / lanes;
+  const int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(cycles / kBlockCycles), 1, kMostBlocks);
+  int64_t rows = ceil_div(s.oh, std::clamp<int64_t>(wanted / (s.n * s.groups), 1, s.oh));
+  const DirectGeometry one(s, 1);
+  rows = std::min(s.oh, std::max(rows, 2 * one.most_shift));  // what neighbours prepare twice
+  const int64_t limit = std::min(profile.scratch_limit, profile.l2_bytes / 2) / 4;
+  while (rows > 1 && DirectGeometry(s, rows).scratch_floats(s) > limit) rows = ceil_div(rows, 2);
+  return ceil_div(s.oh, ceil_div(s.oh, rows));
+}
+
+void choose_direct_tile(const ConvSpec& s, const DeviceProfile& profile, DirectConvPlan& plan) {
+  const int64_t channels = s.co / s.groups;
+  for (int lanes = profile.vector_bits / 32; lanes >= 4; lanes /= 2) {
+    for (int vectors = 1; vectors <= 8; ++vectors) {
+      for (int rows = 1; rows <= channels && fits_registers(rows, vectors, profile); ++rows) {
+        const double cycles = tiles_cycles(s, rows, vectors, lanes, plan.chunk_rows * s.ow, profile);
+        if (plan.rows > 0 && cycles >= plan.cycles) continue;
+        plan.lanes = lanes, plan.vectors = vectors, plan.rows = rows;
+        plan.cycles = cycles;
+      }
+    }
+  }
+}
+
+// From the caches' bandwidth: both tensors once through a transposition.
+double layout_cycles(int64_t elements) { return 0.6 * static_cast<double>(elements); }
+
+}  // namespace
+
+Result<void> check_conv(const ConvSpec& s) {
+  for (int64_t size : {s.n, s.h, s.w, s.ci, s.oh, s.ow, s.co, s.kh, s.kw, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w, s.groups}) {
+    if (size < 1) return make_error(ErrorCode::kCodegen, "conv has a size, stride or dilation of {}, at least 1 is needed", size);
+  }
+  if (s.ci % s.groups != 0 || s.co % s.groups != 0) {
+    return make_error(ErrorCode::kCodegen, "conv with {} groups: {} input and {} output channels cannot be divided", s.groups, s.ci, s.co);
+  }
+  return check_epilogue(s.epilogue, 1);
+}
+
+DirectConvPlan choose_direct_plan(const ConvSpec& s, const DeviceProfile& profile) {
+  DirectConvPlan plan;
+  plan.chunk_rows = choose_chunk_rows(s, profile);
+  plan.chunks = ceil_div(s.oh, plan.chunk_rows);
+  const DirectGeometry geometry(s, plan.chunk_rows);
+  plan.scratch_bytes = static_cast<uint64_t>(geometry.scratch_floats(s)) * 4;
+  plan.possible = s.kh <= kMostKernel && s.kw <= kMostKernel && s.stride_w <= 8 && s.x_pixel_stride == 0 && s.y_pixel_stride == 0 &&
+                  plan.scratch_bytes <= static_cast<uint64_t>(profile.scratch_limit);
+  choose_direct_tile(s, profile, plan);
+  const int64_t items = s.n * s.groups * plan.chunks;
+  plan.cycles = (plan.cycles + copy_cycles(s, geometry, profile)) * static_cast<double>(items);
+  plan.blocks =
+      static_cast<uint32_t>(std::min(items, std::clamp<int64_t>(static_cast<int64_t>(plan.cycles / kBlockCycles), 1, kMostBlocks)));
+  return plan;
+}
+
+DepthwisePlan choose_depthwise_plan(const ConvSpec& s, const DeviceProfile& profile) {
+  DepthwisePlan plan;
+  plan.possible = s.groups == s.ci && s.groups == s.co && s.kw <= kMostKernel && s.x_pixel_stride == 0 && s.y_pixel_stride == 0;
+  plan.lanes = profile.vector_bits / 32;
+  while (plan.lanes > 4 && s.co <= plan.lanes / 2) plan.lanes /= 2;
+  const int64_t channel_vectors = ceil_div(s.co, plan.lanes);
+  plan.vectors = static_cast<int>(std::min<int64_t>(channel_vectors, 2));
+  plan.nr = channel_vectors * plan.lanes;
+  const int sums = profile.vector_registers >= 32 ? 24 : profile.fused_multiply_add ? 10 : 8;
+  const int64_t most = sums / plan.vectors;
+  plan.pixels = static_cast<int>(ceil_div(s.ow, ceil_div(s.ow, most)));
+  const double taps = static_cast<double>(s.kh * s.kw);
+  const double per_vector = taps * (profile.fused_multiply_add ? width(plan.lanes) * 1.2 : 1.0) + 4;
+  plan.cycles = static_cast<double>(s.n * s.oh * s.ow * channel_vectors) * per_vector;
+  const int64_t items = s.n * s.oh * ceil_div(channel_vectors, plan.vectors);
+  plan.blocks =
+      static_cast<uint32_t>(std::min(items, std::clamp<int64_t>(static_cast<int64_t>(plan.cycles / kBlockCycles), 1, kMostBlocks)));
+  return plan;
+}
+
+PackSpec depthwise_weight_packing(const ConvSpec& s, int64_t nr) {
+  PackSpec spec;
+  spec.reduction = {{s.kh * s.kw, 1}};
+  spec.columns = {s.co, s.kh * s.kw};
+  spec.nr = nr;
+  return spec;
+}
+
+PackSpec direct_weight_packing(const ConvSpec& s, int64_t nr) {
+  const int64_t taps = s.kh * s.kw, channels = s.ci / s.groups;
+  PackSpec spec;
+  spec.batch = {{s.groups, s.co / s.groups * channels * taps}};
+  spec.reduction = {{channels, taps}, {s.kw, 1}, {s.kh, s.kw}};
+  spec.columns = {s.co / s.groups, channels * taps};
+  spec.nr = nr;
+  return spec;
+}
+
+ConvKind choose_conv_kind(const ConvSpec& s, const DeviceProfile& profile, bool x_is_channels_last) {
+  const double copies = layout_cycles(s.n * (s.ci * s.h * s.w + s.co * s.oh * s.ow));
+  ConvKind best = ConvKind::kChannelsLast;
+  double least = choose_conv_plan(s, profile).cycles + (x_is_channels_last ? 0 : copies);
+  const DepthwisePlan depthwise = choose_depthwise_plan(s, profile);
+  if (const double cycles = depthwise.cycles + (x_is_channels_last ? 0 : copies); depthwise.possible && cycles < least) {
+    best = ConvKind::kDepthwise;
+    least = cycles;
+  }
+  const DirectConvPlan direct = choose_direct_plan(s, profile);
+  if (direct.possible && direct.cycles + (x_is_channels_last ? copies : 0) < least) best = ConvKind::kDirect;
+  return best;
+}
+
+std::string canonical_text(const DepthwiseSpec& spec) { return "depthwise " + canonical_text(spec.conv); }
+std::string canonical_text(const DirectConvSpec& spec) { return "direct " + canonical_text(spec.conv); }
+
+}  // namespace sluice

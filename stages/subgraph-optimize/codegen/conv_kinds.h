@@ -1,0 +1,75 @@
+// The kernels beside the channels-last contraction: copies between layouts, depthwise convolution, and direct convolution on dense
+// NCHW tensors. The same contract as codegen.h.
+#pragma once
+
+#include "stages/subgraph-optimize/codegen/codegen.h"
+
+namespace sluice {
+
+// A batch of transpositions: [n][channels][pixels] -> [n][pixels][channels] (to_channels_last), or back.
+//
+// Pointers: destination, source.
+struct LayoutCopySpec {
+  int64_t n = 1, channels = 1, pixels = 1;
+  bool to_channels_last = true;
+};
+
+Result<GeneratedKernel> generate_layout_copy(const LayoutCopySpec& spec, const DeviceProfile& profile);
+std::string canonical_text(const LayoutCopySpec& spec);
+
+// groups == ci == co, channels last, without pixel strides. Packed weights: [kh * kw][nr], nr = channels rounded up to the plan's lanes,
+// missing ones zero. Epilogue and pointers as in ConvSpec.
+struct DepthwiseSpec {
+  ConvSpec conv;
+};
+
+struct DepthwisePlan {
+  bool possible = false;  // the spec is depthwise, and small enough to be written out
+  int lanes = 0;
+  int vectors = 0;  // channels of a tile: lanes * vectors
+  int pixels = 0;   // of a tile, along a row of the output
+  int64_t nr = 0;
+  uint32_t blocks = 1;
+  double cycles = 0;  // estimated, one thread
+};
+
+DepthwisePlan choose_depthwise_plan(const ConvSpec& conv, const DeviceProfile& profile);
+Result<GeneratedKernel> generate_depthwise(const DepthwiseSpec& spec, const DeviceProfile& profile);
+std::string canonical_text(const DepthwiseSpec& spec);
+PackSpec depthwise_weight_packing(const ConvSpec& conv, int64_t nr);
+
+// Dense x[n][ci][h][w] and y[n][co][oh][ow]: vectors run along the output pixels. In the epilogue a row is an output channel and a column
+// an output pixel: a bias is EpilogueOperand::row(), a residual full(oh * ow, {co * oh * ow}).
+//
+// Packed weights: [groups][ceil((co/groups) / nr)][ci/groups][kw][kh][nr] with nr = choose_direct_plan(...).rows, missing channels zero.
+struct DirectConvSpec {
+  ConvSpec conv;
+};
+
+struct DirectConvPlan {
+  bool possible = false;  // its scratch fits and its code is not too long
+  int lanes = 0;
+  int vectors = 0;         // output pixels of a tile: lanes * vectors
+  int rows = 0;            // output channels of a tile
+  int64_t chunk_rows = 1;  // output rows whose input is prepared at once
+  int64_t chunks = 1;
+  uint64_t scratch_bytes = 0;
+  uint32_t blocks = 1;
+  double cycles = 0;  // estimated, one thread
+};
+
+DirectConvPlan choose_direct_plan(const ConvSpec& conv, const DeviceProfile& profile);
+Result<GeneratedKernel> generate_direct_conv(const DirectConvSpec& spec, const DeviceProfile& profile);
+std::string canonical_text(const DirectConvSpec& spec);
+PackSpec direct_weight_packing(const ConvSpec& conv, int64_t nr);
+
+enum class ConvKind { kChannelsLast, kDepthwise, kDirect };
+
+// The kind with the fewest estimated cycles, copies between layouts counted. x_is_channels_last: how the input lies already; the readers
+// of the result are taken to want the same.
+ConvKind choose_conv_kind(const ConvSpec& conv, const DeviceProfile& profile, bool x_is_channels_last);
+
+// kCodegen for sizes below 1 or groups that do not divide the channels.
+Result<void> check_conv(const ConvSpec& conv);
+
+}  // namespace sluice

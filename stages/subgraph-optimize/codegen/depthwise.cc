@@ -1,0 +1,219 @@
+// Depthwise convolution, channels last: vectors along the channels, a register tile of several output pixels of one row. Rows of the kernel
+// outside the image are left out of the loop; pixels whose kernel columns are not all inside have a tile of their own.
+#include <algorithm>
+
+#include "stages/subgraph-optimize/codegen/conv_kinds.h"
+#include "stages/subgraph-optimize/codegen/epilogue_emitter.h"
+#include "stages/subgraph-optimize/codegen/kernel_builder.h"
+#include "stages/subgraph-optimize/codegen/object_emitter.h"
+
+namespace sluice {
+namespace {
+
+using llvm::Value;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// A tile function: void(x, weights, y, kernel rows, first kw, last kw, operands...). x: the input pixel under kernel row 0 of those given
+// and kernel column 0; the last two numbers are read at the border only.
+struct Tile {
+  int pixels = 1;
+  int vectors = 1;
+  int active = 1;  // lanes of the last vector
+  bool at_border = false;
+};
+
+class DepthwiseEmitter {
+ public:
+  DepthwiseEmitter(const ConvSpec& spec, const DeviceProfile& profile, const DepthwisePlan& plan)
+      : s_(spec), b_(profile), plan_(plan), channel_tiles_(ceil_div(spec.co, int64_t{plan.lanes} * plan.vectors)) {
+    // Output columns whose kernel columns are all inside the image.
+    first_inner_ = std::min(s_.ow, ceil_div(s_.pad_left, s_.stride_w));
+    const int64_t room = s_.w - 1 + s_.pad_left - (s_.kw - 1) * s_.dilation_w;
+    last_inner_ = room < 0 ? first_inner_ : std::clamp<int64_t>(room / s_.stride_w + 1, first_inner_, s_.ow);
+  }
+
+  Result<GeneratedKernel> emit(const std::string& entry) {
+    for (bool channel_tail : {false, true}) emit_tiles(channel_tail);
+    b_.begin_kernel(entry);
+    y_ = b_.pointer_argument(0);
+    x_ = b_.pointer_argument(1);
+    weights_ = b_.pointer_argument(2);
+    for (size_t n = 0; n < s_.epilogue.operands.size(); ++n) operands_.push_back(b_.pointer_argument(static_cast<int>(3 + n)));
+    // Rows of all images, channel tiles fastest.
+    const auto range = b_.partition(s_.n * s_.oh * channel_tiles_, b_.block(), plan_.blocks);
+    b_.loop(range.first, range.second, 1, [&](Value* item) { emit_row(b_.div(item, channel_tiles_), b_.mod(item, channel_tiles_)); });
+    b_.ret_void();
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
+    kernel.blocks = plan_.blocks;
+    kernel.multiply_adds = s_.n * s_.oh * s_.ow * s_.co * s_.kh * s_.kw;
+    return kernel;
+  }
+
+ private:
+  int64_t tile_channels() const { return int64_t{plan_.lanes} * plan_.vectors; }
+  bool has_whole_tiles() const { return s_.co >= tile_channels(); }
+  bool has_channel_tail() const { return s_.co % tile_channels() != 0; }
+  int64_t inner() const { return last_inner_ - first_inner_; }
+
+  void emit_tiles(bool channel_tail) {
+    if (channel_tail ? !has_channel_tail() : !has_whole_tiles()) return;
+    Tile tile{plan_.pixels, plan_.vectors, plan_.lanes, false};
+    if (channel_tail) {
+      const int rest = static_cast<int>(s_.co % tile_channels());
+      tile.vectors = static_cast<int>(ceil_div(rest, plan_.lanes));
+      tile.active = rest - (tile.vectors - 1) * plan_.lanes;
+    }
+    if (inner() >= plan_.pixels) inner_[channel_tail] = emit_tile(tile);
+    tile.pixels = static_cast<int>(inner() % plan_.pixels);
+    if (tile.pixels > 0) inner_tail_[channel_tail] = emit_tile(tile);
+    tile.pixels = 1;
+    tile.at_border = true;
+    if (inner() < s_.ow) border_[channel_tail] = emit_tile(tile);
+  }
+
+  llvm::Function* emit_tile(const Tile& tile) {
+    std::vector<llvm::Type*> parameters(3, b_.pointer_type());
+    parameters.insert(parameters.end(), 3, b_.index_type());
+    parameters.insert(parameters.end(), s_.epilogue.operands.size(), b_.pointer_type());
+    llvm::Function* function = b_.begin_function("tile", parameters);
+    IrValues carried(static_cast<size_t>(tile.pixels) * tile.vectors, b_.splat(0.0f, plan_.lanes));
+    carried.push_back(function->getArg(0));
+    carried.push_back(function->getArg(1));
+    carried = b_.loop(b_.index(0), function->getArg(3), 1, carried, [&](Value*, const IrValues& values) {
+      IrValues sums(values.begin(), values.end() - 2);
+      Value* x = values[values.size() - 2];
+      Value* weights = values.back();
+      if (tile.at_border) {
+        sums = b_.loop(function->getArg(4), function->getArg(5), 1, sums, [&](Value* kw, const IrValues& inside) {
+          IrValues next = inside;
+          step(tile, b_.ir().CreateGEP(b_.float_type(), x, b_.mul(kw, s_.dilation_w * s_.ci)), b_.at(weights, b_.mul(kw, plan_.nr)), next);
+          return next;
+        });
+      } else {
+        for (int64_t kw = 0; kw < s_.kw; ++kw) step(tile, b_.at(x, kw * s_.dilation_w * s_.ci), b_.at(weights, kw * plan_.nr), sums);
+      }
+      sums.push_back(b_.ir().CreateGEP(b_.float_type(), x, b_.index(s_.dilation_h * s_.w * s_.ci)));
+      sums.push_back(b_.at(weights, s_.kw * plan_.nr));
+      return sums;
+    });
+    finish(tile, *function, carried);
+    b_.ret_void();
+    return function;
+  }
+
+  int active(const Tile& tile, int vector) const { return vector == tile.vectors - 1 ? tile.active : plan_.lanes; }
+
+  // One kernel position.
+  void step(const Tile& tile, Value* x, Value* weights, IrValues& sums) {
+    IrValues factors;
+    for (int j = 0; j < tile.vectors; ++j) factors.push_back(b_.load_vector(b_.at(weights, j * plan_.lanes), plan_.lanes, plan_.lanes));
+    for (int i = 0; i < tile.pixels; ++i) {
+      for (int j = 0; j < tile.vectors; ++j) {
+        Value* pixel = b_.load_vector(b_.at(x, i * s_.stride_w * s_.ci + j * plan_.lanes), plan_.lanes, active(tile, j));
+        Value*& sum = sums[static_cast<size_t>(i) * tile.vectors + j];
+        sum = b_.multiply_add(pixel, factors[j], sum);
+      }
+    }
+    b_.keep_memory_order();  // else the pixels that the next position reads again are kept, in more registers than there are
+  }
+
+  void finish(const Tile& tile, llvm::Function& function, const IrValues& sums) {
+    for (int i = 0; i < tile.pixels; ++i) {
+      for (int j = 0; j < tile.vectors; ++j) {
+        Value* result = emit_epilogue(b_, s_.epilogue, sums[static_cast<size_t>(i) * tile.vectors + j], [&](int n) {
+          const EpilogueOperand& operand = s_.epilogue.operands[n];
+          Value* address =
+              b_.at(function.getArg(6 + static_cast<unsigned>(n)), i * operand.row_stride + j * plan_.lanes * operand.column_stride);
+          if (operand.column_stride == 0) return b_.broadcast(b_.load_float(address), plan_.lanes);
+          return b_.load_vector(address, plan_.lanes, active(tile, j));
+        });
+        b_.store_vector(result, b_.at(function.getArg(2), i * s_.co + j * plan_.lanes), active(tile, j));
+      }
+    }
+  }
+
+  Value* positive(Value* a) { return b_.ir().CreateSelect(b_.ir().CreateICmpSGT(a, b_.index(0)), a, b_.index(0)); }
+
+  void emit_row(Value* row, Value* channel_tile) {
+    Value* image = b_.div(row, s_.oh);
+    Value* top = b_.add(b_.mul(b_.mod(row, s_.oh), s_.stride_h), b_.index(-s_.pad_top));
+    // Kernel rows inside the image.
+    Value* above = b_.ir().CreateNeg(top);
+    Value* kh_begin = b_.div(b_.add(positive(above), b_.index(s_.dilation_h - 1)), s_.dilation_h);
+    Value* kh_end = b_.div(b_.add(positive(b_.add(above, b_.index(s_.h))), b_.index(s_.dilation_h - 1)), s_.dilation_h);
+    kh_end = b_.min(kh_end, b_.index(s_.kh));
+    Value* channel = b_.mul(channel_tile, tile_channels());
+    Value* input_row = b_.add(b_.mul(image, s_.h), b_.add(top, b_.mul(kh_begin, s_.dilation_h)));
+    Value* x = b_.ir().CreateGEP(b_.float_type(), x_, b_.add(b_.mul(input_row, s_.w * s_.ci), channel));
+    Value* weights = b_.at(weights_, b_.add(b_.mul(kh_begin, s_.kw * plan_.nr), channel));
+    const Row place{x, weights, b_.ir().CreateSub(kh_end, kh_begin), row, image, channel};
+    if (!has_channel_tail()) return emit_pixels(place, false);
+    if (!has_whole_tiles()) return emit_pixels(place, true);
+    b_.if_else(
+        b_.ir().CreateICmpSLT(channel_tile, b_.index(s_.co / tile_channels())), [&] { emit_pixels(place, false); },
+        [&] { emit_pixels(place, true); });
+  }
+
+  struct Row {
+    Value *x, *weights, *kernel_rows, *number, *image, *channel;
+  };
+
+  void emit_pixels(const Row& row, bool channel_tail) {
+    const auto at_border = [&](int64_t begin, int64_t end) {
+      b_.loop(b_.index(begin), b_.index(end), 1, [&](Value* ow) {
+        Value* left = b_.ir().CreateNeg(b_.add(b_.mul(ow, s_.stride_w), b_.index(-s_.pad_left)));
+        Value* kw_begin = b_.div(b_.add(positive(left), b_.index(s_.dilation_w - 1)), s_.dilation_w);
+        Value* kw_end = b_.div(b_.add(positive(b_.add(left, b_.index(s_.w))), b_.index(s_.dilation_w - 1)), s_.dilation_w);
+        call(border_[channel_tail], row, ow, kw_begin, b_.min(kw_end, b_.index(s_.kw)));
+      });
+    };
+    at_border(0, first_inner_);
+    Value* all = b_.index(s_.kw);
+    const int64_t whole = first_inner_ + inner() / plan_.pixels * plan_.pixels;
+    b_.loop(b_.index(first_inner_), b_.index(whole), plan_.pixels,
+            [&](Value* ow) { call(inner_[channel_tail], row, ow, b_.index(0), all); });
+    if (whole < last_inner_) call(inner_tail_[channel_tail], row, b_.index(whole), b_.index(0), all);
+    at_border(last_inner_, s_.ow);
+  }
+
+  void call(llvm::Function* tile, const Row& row, Value* ow, Value* kw_begin, Value* kw_end) {
+    Value* column = b_.add(b_.mul(ow, s_.stride_w), b_.index(-s_.pad_left));
+    Value* pixel = b_.add(b_.mul(row.number, s_.ow), ow);
+    Value* in_image = b_.add(b_.mul(b_.mod(row.number, s_.oh), s_.ow), ow);
+    IrValues arguments = {b_.ir().CreateGEP(b_.float_type(), row.x, b_.mul(column, s_.ci)),
+                          row.weights,
+                          b_.at(y_, b_.add(b_.mul(pixel, s_.co), row.channel)),
+                          row.kernel_rows,
+                          kw_begin,
+                          kw_end};
+    for (size_t n = 0; n < operands_.size(); ++n) {
+      const EpilogueOperand& operand = s_.epilogue.operands[n];
+      Value* offset = operand.batch_strides.empty()
+                          ? b_.mul(pixel, operand.row_stride)
+                          : b_.add(b_.mul(row.image, operand.batch_strides[0]), b_.mul(in_image, operand.row_stride));
+      arguments.push_back(b_.at(operands_[n], b_.add(offset, b_.mul(row.channel, operand.column_stride))));
+    }
+    b_.ir().CreateCall(tile, arguments);
+  }
+
+  const ConvSpec& s_;
+  KernelBuilder b_;
+  const DepthwisePlan& plan_;
+  int64_t channel_tiles_;
+  int64_t first_inner_ = 0, last_inner_ = 0;
+  llvm::Function *inner_[2] = {}, *inner_tail_[2] = {}, *border_[2] = {};
+  Value *x_ = nullptr, *y_ = nullptr, *weights_ = nullptr;
+  IrValues operands_;
+};
+
+}  // namespace
+
+Result<GeneratedKernel> generate_depthwise(const DepthwiseSpec& spec, const DeviceProfile& profile) {
+  SLUICE_TRY(check_conv(spec.conv));
+  const DepthwisePlan plan = choose_depthwise_plan(spec.conv, profile);
+  if (!plan.possible) return make_error(ErrorCode::kNotLowerable, "not a depthwise convolution that can be written out");
+  return DepthwiseEmitter(spec.conv, profile, plan).emit(kernel_entry(canonical_text(spec), profile));
+}
+
+}  // namespace sluice

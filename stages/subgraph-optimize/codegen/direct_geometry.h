@@ -1,0 +1,43 @@
+// How a direct convolution lays its input out, shared by its plan and its emitter.
+//
+// For each input channel and kernel column kw there is one plane of as many columns as the output: plane(ih, ow) = x(ih, ow * stride_w +
+// kw * dilation_w - pad_left), zero outside. Its rows are sorted by ih modulo stride_h, so that the reduction step (ci, kh, kw) reads the
+// whole output chunk from one constant offset, over row ends: a convolution becomes a matrix product whose second operand overlaps itself.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "stages/subgraph-optimize/codegen/conv_kinds.h"
+
+namespace sluice {
+
+struct DirectGeometry {
+  bool in_place = false;        // a 1x1 kernel over every pixel: x holds the planes already
+  std::vector<int64_t> phases;  // of ih modulo stride_h, those that some kh needs, ascending
+  int64_t most_shift = 0;       // rows that the last kh is below the first, in its phase
+  int64_t chunk_rows = 1;
+
+  DirectGeometry(const ConvSpec& s, int64_t rows) : chunk_rows(rows) {
+    in_place =
+        s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 && s.pad_left == 0 && s.oh == s.h && s.ow == s.w;
+    for (int64_t kh = 0; kh < s.kh; ++kh) {
+      phases.push_back(kh * s.dilation_h % s.stride_h);
+      most_shift = std::max(most_shift, kh * s.dilation_h / s.stride_h);
+    }
+    std::sort(phases.begin(), phases.end());
+    phases.erase(std::unique(phases.begin(), phases.end()), phases.end());
+  }
+
+  int64_t plane_rows() const { return chunk_rows + most_shift; }  // of each phase
+  int64_t plane_stride(const ConvSpec& s) const { return in_place ? s.h * s.w : static_cast<int64_t>(phases.size()) * plane_rows() * s.ow; }
+  int64_t offset(const ConvSpec& s, int64_t kh) const {
+    const int64_t phase = kh * s.dilation_h % s.stride_h;
+    const int64_t slot = std::lower_bound(phases.begin(), phases.end(), phase) - phases.begin();
+    return (slot * plane_rows() + kh * s.dilation_h / s.stride_h) * s.ow;
+  }
+  // Floats; the last vectors of a row and of a tile may run past the end.
+  int64_t scratch_floats(const ConvSpec& s) const { return in_place ? 0 : s.ci / s.groups * s.kw * plane_stride(s) + 256; }
+};
+
+}  // namespace sluice

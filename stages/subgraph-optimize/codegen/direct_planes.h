@@ -1,0 +1,14 @@
+// The copy of a direct convolution's input into planes (direct_geometry.h).
+#pragma once
+
+#include "stages/subgraph-optimize/codegen/direct_geometry.h"
+#include "stages/subgraph-optimize/codegen/kernel_builder.h"
+
+namespace sluice {
+
+// Writes an internal function void(x, to, first row, rows): x: one channel of one image; to: its kw planes; first row (i64, may be
+// negative): the input row under kernel row 0 of the chunk's first output row; rows: of each phase. Vectors are stored whole, so floats up
+// to a vector behind each row are overwritten: rows are written in ascending order.
+llvm::Function* emit_plane_copy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry);
+
+}  // namespace sluice
