@@ -111,7 +111,7 @@ Result<void> store_heads(EvalCall& call, size_t output, const Heads<T>& heads) {
 
 }  // namespace
 
-// softmax(softcap(Q K' scale + mask)) V; the output keeps Q's rank.
+// softmax(softcap(Q K' scale) + mask) V; the output keeps Q's rank.
 Result<void> eval_attention(EvalCall& call) {
   const auto& node = call.node;
   const int64_t q_heads = node.int_attribute("q_num_heads", 0);
@@ -157,14 +157,14 @@ Result<void> eval_attention(EvalCall& call) {
         line[static_cast<size_t>(j)] = dot * scale;
       }
       keep(0);
+      for (double& score : line) {
+        if (cap > 0) score = cap * math::tanh(score / cap);
+      }
+      keep(1);
       for (int64_t j = 0; j < k.length; ++j) {
         double& score = line[static_cast<size_t>(j)];
         score += mask_at(call.input(3), rows, b, h, i, j);
         if ((causal && j > i + past) || j >= valid) score = -std::numeric_limits<double>::infinity();
-      }
-      keep(1);
-      for (double& score : line) {
-        if (cap > 0) score = cap * math::tanh(score / cap);
       }
       keep(2);
       if (!line.empty()) softmax(line);

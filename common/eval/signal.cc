@@ -166,7 +166,7 @@ Result<void> eval_mel_weight_matrix(EvalCall& call) {
       const int64_t left = edges[static_cast<size_t>(bin)], center = edges[static_cast<size_t>(bin) + 1],
                     right = edges[static_cast<size_t>(bin) + 2];
       double value = 0;
-      if (i >= left && i < center) value = static_cast<double>(i - left) / static_cast<double>(center - left);
+      if (i >= left && i <= center && left < center) value = static_cast<double>(i - left) / static_cast<double>(center - left);
       if (i >= center && i < right) value = static_cast<double>(right - i) / static_cast<double>(right - center);
       if (left == center && i == center) value = 1;
       store_doubles(y.dtype, y.data, i * bins + bin, 1, &value);
