@@ -66,8 +66,10 @@ Result<void> run_stage(const Stage& stage, StageArgs& args) {
     return error;
   }
   module = std::move(result).value();
-  module.level = stage.produces;
-  if (module.last_pass.empty()) module.last_stage = stage.id;
+  if (module.last_pass.empty()) {  // else it stopped half-way, and is resumed from what it accepted
+    module.level = stage.produces;
+    module.last_stage = stage.id;
+  }
   SLUICE_TRY(stage.write != nullptr ? stage.write(module, args) : write_graph_output(module, args));
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return write_stats(args.options.text("stats"), stage_name(stage.id), report, seconds);
@@ -79,7 +81,8 @@ Result<void> write_graph_output(Module& module, const StageArgs& args) {
   module.compact();
   if (auto verified = verify(module, module.level); !verified) {
     Error error = std::move(verified).error().within("the result does not verify");
-    error.code = ErrorCode::kInternal;
+    const bool chosen = !args.options.text("passes").empty() || !args.options.text("skip").empty();
+    if (!chosen) error.code = ErrorCode::kInternal;  // else the user left out what the level needs
     return error;
   }
   return write_graph_file(module, args.output, {.inline_segments = args.options.text("segments") == "inline"});

@@ -1,22 +1,12 @@
 #include "stages/build/tasks/fixed.h"
 
 #include "common/ir/module.h"
+#include "common/ir/unfixed_dims.h"
 
 namespace sluice {
 namespace {
 
 constexpr size_t kListed = 10;
-
-// "--dim batch=1 --dim seq=…": every symbol read from an input's dim that some value still depends on.
-std::string dim_line(const Module& module) {
-  std::string line;
-  for (SymbolId id = 0; static_cast<size_t>(id) < module.expressions.symbol_count(); ++id) {
-    const Symbol& symbol = module.expressions.symbol(id);
-    if (symbol.origin == SymbolOrigin::kInputDim)
-      line += fmt::format("{}--dim {}={}", line.empty() ? "" : " ", symbol.name, std::max<int64_t>(symbol.low, symbol.divisor));
-  }
-  return line;
-}
 
 std::string describe(const Value& value) {
   return value.producer() == nullptr ? fmt::format("input '{}'", value.name())
@@ -39,11 +29,11 @@ Result<void> check_fixed(const Graph& root) {
   std::string text;
   for (size_t i = 0; i < std::min(findings.size(), kListed); ++i) text += "\n  " + findings[i];
   if (findings.size() > kListed) text += fmt::format("\n  … and {} more", findings.size() - kListed);
-  const std::string line = dim_line(root.module());
-  if (!symbolic.empty() && !line.empty()) {
+  const std::string options = unfixed_dims_hint(root.module());
+  if (!symbolic.empty() && !options.empty()) {
     return make_error(ErrorCode::kDimNotFixed, "{} values have shapes that depend on the inputs; this release builds fixed shapes:{}",
                       findings.size(), text)
-        .with_hint(fmt::format("fix the dims where the model is read, for example: sluice compile {}", line));
+        .with_hint(fmt::format("fix the dims where the model is read, for example: sluice compile {}", options));
   }
   return make_error(ErrorCode::kNotBuildable, "{} values have no fixed shape or no plain elements; this release builds fixed shapes:{}",
                     findings.size(), text);

@@ -6,6 +6,7 @@
 // A cluster becomes a composite subgraph only when it really mixes engines; else cut-subgraphs cuts it by its one engine. Legal because
 // clusters are convex. Does nothing when the device has no composite engine.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "common/target/engine_table.h"
@@ -42,9 +43,11 @@ Result<bool> cut(Graph& graph, const EngineTable& table, bool symbolic) {
   for (const CompositeRow& composite : table.composites) {
     std::vector<int32_t> clusters = find_clusters(graph, cluster_keys(graph, member_of, &composite));
     if (!keep_mixed(graph, clusters)) continue;
+    std::map<int32_t, std::string> labels;  // of each cluster: all its nodes have the same
+    for (const Node& node : graph.nodes()) labels.try_emplace(clusters[static_cast<size_t>(node.id())], node.plan.stream_label);
     int number = 0;
-    const auto describe = [&](int32_t) {
-      return CutCluster{fmt::format("{}.c{}", graph.name(), number++), GraphRole::kSubgraph, composite.id, {}};
+    const auto describe = [&](int32_t cluster) {
+      return CutCluster{fmt::format("{}.c{}", graph.name(), number++), GraphRole::kSubgraph, composite.id, labels[cluster]};
     };
     SLUICE_TRY(cut_clusters(graph, clusters, describe, symbolic));
     changed = true;

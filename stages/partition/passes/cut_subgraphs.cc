@@ -4,6 +4,8 @@
 //   after:   %a = Call(%x, %w) {graph = @main.p0}       %b = Call(%a) {graph = @main.p1}
 //
 // How nodes are grouped: see clusters.h. Legal because clusters are convex: a Call needs no result of what waits for it.
+#include <utility>
+
 #include "stages/partition/clusters.h"
 #include "stages/partition/cut.h"
 #include "stages/partition/passes/passes.h"
@@ -15,10 +17,13 @@ EngineId own_engine(const Node& node, const void*) {
   return node.op() == Op::kCall && node.body("graph") != nullptr ? EngineId::kNone : node.plan.engine;
 }
 
-Result<void> cut(Graph& graph, bool symbolic) {
+Result<bool> cut(Graph& graph, bool symbolic) {
+  bool changed = false;
   for (Node& node : graph.nodes()) {
     Graph* callee = node.op() == Op::kCall ? node.body("graph") : nullptr;
-    if (callee != nullptr && callee->role == GraphRole::kPart) SLUICE_TRY(cut(*callee, symbolic));
+    if (callee == nullptr || callee->role != GraphRole::kPart) continue;
+    SLUICE_ASSIGN(const bool inner, cut(*callee, symbolic));
+    changed = changed || inner;
   }
   const std::vector<int32_t> clusters = find_clusters(graph, cluster_keys(graph, own_engine, nullptr));
   std::vector<const Node*> first(graph.node_limit(), nullptr);
@@ -32,15 +37,16 @@ Result<void> cut(Graph& graph, bool symbolic) {
     return CutCluster{fmt::format("{}.p{}", graph.name(), number++), GraphRole::kSubgraph, plan.engine, plan.stream_label};
   };
   SLUICE_TRY(cut_clusters(graph, clusters, describe, symbolic));
-  if (graph.role == GraphRole::kRoot) graph.shapes = classify_shapes(graph, symbolic);
-  return {};
+  changed = changed || number > 0;
+  if (graph.role != GraphRole::kRoot) return changed;
+  const ShapeClass before = std::exchange(graph.shapes, classify_shapes(graph, symbolic));
+  return changed || graph.shapes != before;
 }
 
 }  // namespace
 
 Result<bool> cut_subgraphs(Graph& graph, const Options& options) {
-  SLUICE_TRY(cut(graph, options.text("symbolic") != "off"));
-  return true;
+  return cut(graph, options.text("symbolic") != "off");
 }
 
 }  // namespace sluice

@@ -42,7 +42,7 @@ class Placer {
 
  private:
   void place(Node& node) {
-    if (node.plan.engine != EngineId::kNone) return;
+    if (node.plan.engine != EngineId::kNone) return assign_bodies(node);
     std::string reasons;
     for (const EngineRow& row : table_.engines) {
       const std::string reason = engine_refusal(row, node);
@@ -60,11 +60,15 @@ class Placer {
   }
 
   void assign(Node& node, EngineId engine) {
+    changed_ = changed_ || node.plan.engine != engine;
     node.plan.engine = engine;
-    changed_ = true;
+    assign_bodies(node);
+  }
+
+  void assign_bodies(Node& node) {
     if (node.op() == Op::kFused) return;
     for (const GraphId body : node.bodies()) {
-      for (Node& inner : node.graph().module().graph(body).nodes()) assign(inner, engine);
+      for (Node& inner : node.graph().module().graph(body).nodes()) assign(inner, node.plan.engine);
     }
   }
 

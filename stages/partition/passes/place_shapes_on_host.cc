@@ -4,8 +4,8 @@
 //   after:   the same three with plan {engine = host_cpu}
 //
 // Starts at Shape and Size and follows nodes all of whose inputs are placed so, or are constants, while every result has at most 8 elements
-// (a 1-d result of unknown length counts as small). Only in models whose shapes are not all fixed: in fixed ones such nodes were folded, or
-// are ordinary work. Nodes the user placed stay where they are; random ones are never moved. Legal because an engine assignment changes no
+// (a 1-d result of unknown length counts as small). Only in graphs whose shapes are not all fixed, each body of control flow judged on its
+// own: in fixed ones such nodes were folded, or are ordinary work. Nodes the user placed stay where they are; random ones are never moved. Legal because an engine assignment changes no
 // result.
 #include <algorithm>
 
@@ -50,9 +50,12 @@ bool reads_only_shapes(const Node& node, const std::vector<bool>& placed) {
 
 bool place(Graph& graph) {
   bool changed = false;
+  for (const Node& node : graph.nodes()) {
+    for (const GraphId body : node.bodies()) changed = place(graph.module().graph(body)) || changed;
+  }
+  if (classify_shapes(graph, true) == ShapeClass::kFixed) return changed;
   std::vector<bool> placed(graph.node_limit(), false);
   for (Node& node : graph.nodes()) {
-    for (const GraphId body : node.bodies()) changed = place(graph.module().graph(body)) || changed;
     const bool starts = node.op() == Op::kShape || node.op() == Op::kSize;
     const bool wanted =
         (starts || reads_only_shapes(node, placed)) && has_small_results(node) && !is_random(node) && node.op() != Op::kFused;
@@ -68,7 +71,6 @@ bool place(Graph& graph) {
 }  // namespace
 
 Result<bool> place_shapes_on_host(Graph& graph, const Options&) {
-  if (classify_shapes(graph, true) == ShapeClass::kFixed) return false;
   return place(graph);
 }
 

@@ -5,7 +5,7 @@
 //
 // Nodes without a mark take the lowest level of their readers; what no marked node reads goes to a tail stage behind the last one. The
 // parts are dynamic: they are run one by one, not sunk together. Legal because levels may not fall along an edge, which is checked. Without
-// marks nothing happens.
+// marks, or with one stage only, nothing happens.
 #include <algorithm>
 #include <map>
 
@@ -15,17 +15,18 @@
 namespace sluice {
 namespace {
 
-constexpr int32_t kNoLevel = -1;
+constexpr int64_t kNoLevel = -1;
+using Levels = std::vector<int64_t>;  // by node id; the tail stage may lie behind the last number a plan can hold
 
-std::vector<int32_t> inherited_levels(const Graph& graph) {
-  std::vector<int32_t> levels(graph.node_limit(), kNoLevel);
+Levels inherited_levels(const Graph& graph) {
+  Levels levels(graph.node_limit(), kNoLevel);
   for (const Node* node = graph.last_node(); node != nullptr; node = node->previous()) {
-    int32_t& level = levels[static_cast<size_t>(node->id())];
-    level = node->plan.stage_level;
+    int64_t& level = levels[static_cast<size_t>(node->id())];
+    level = std::max<int64_t>(node->plan.stage_level, kNoLevel);
     if (level != kNoLevel) continue;
     for (size_t k = 0; k < node->output_count(); ++k) {
       for (const Use& use : node->output(k).uses()) {
-        const int32_t reader = levels[static_cast<size_t>(use.node->id())];
+        const int64_t reader = levels[static_cast<size_t>(use.node->id())];
         if (reader != kNoLevel && (level == kNoLevel || reader < level)) level = reader;
       }
     }
@@ -33,12 +34,12 @@ std::vector<int32_t> inherited_levels(const Graph& graph) {
   return levels;
 }
 
-Result<void> check_levels_rise(const Graph& graph, const std::vector<int32_t>& levels) {
+Result<void> check_levels_rise(const Graph& graph, const Levels& levels) {
   for (const Node& node : graph.nodes()) {
     for (size_t i = 0; i < node.input_count(); ++i) {
       const Node* producer = node.input(i) == nullptr ? nullptr : node.input(i)->producer();
       if (producer == nullptr) continue;
-      const int32_t from = levels[static_cast<size_t>(producer->id())], to = levels[static_cast<size_t>(node.id())];
+      const int64_t from = levels[static_cast<size_t>(producer->id())], to = levels[static_cast<size_t>(node.id())];
       if (from > to) {
         return make_error(ErrorCode::kBadStageLevel, "{} of stage level {} reads {} of level {}", node.label(), to, producer->label(), from)
             .with_hint("a pipeline stage may read its own and earlier stages only");
@@ -51,16 +52,28 @@ Result<void> check_levels_rise(const Graph& graph, const std::vector<int32_t>& l
 }  // namespace
 
 Result<bool> split_stage_levels(Graph& graph, const Options& options) {
-  std::vector<int32_t> levels = inherited_levels(graph);
-  const int32_t last = levels.empty() ? kNoLevel : *std::max_element(levels.begin(), levels.end());
+  Levels levels = inherited_levels(graph);
+  const int64_t last = levels.empty() ? kNoLevel : *std::max_element(levels.begin(), levels.end());
   if (last == kNoLevel) return false;
+  std::map<int64_t, int32_t> clusters;  // of each level
   for (const Node& node : graph.nodes()) {
-    int32_t& level = levels[static_cast<size_t>(node.id())];
+    int64_t& level = levels[static_cast<size_t>(node.id())];
     if (level == kNoLevel) level = last + 1;
+    clusters.try_emplace(level, static_cast<int32_t>(clusters.size()));
   }
+  if (clusters.size() < 2) return false;  // one part alone is the root
   SLUICE_TRY(check_levels_rise(graph, levels));
-  const auto describe = [](int32_t level) { return CutCluster{fmt::format("Subgraph_Level_{}", level), GraphRole::kPart}; };
-  SLUICE_TRY(cut_clusters(graph, levels, describe, options.text("symbolic") != "off"));
+  std::vector<int32_t> cluster_of(levels.size(), -1);
+  std::vector<int64_t> level_of(clusters.size());
+  for (const Node& node : graph.nodes()) {
+    const auto id = static_cast<size_t>(node.id());
+    cluster_of[id] = clusters.at(levels[id]);
+    level_of[static_cast<size_t>(cluster_of[id])] = levels[id];
+  }
+  const auto describe = [&](int32_t cluster) {
+    return CutCluster{fmt::format("Subgraph_Level_{}", level_of[static_cast<size_t>(cluster)]), GraphRole::kPart};
+  };
+  SLUICE_TRY(cut_clusters(graph, cluster_of, describe, options.text("symbolic") != "off"));
   return true;
 }
 
