@@ -140,6 +140,8 @@ Result<void> eval_max_pool(EvalCall& call) {
   });
 }
 
+// Sums in the type of the elements: the mean of quantized numbers is often a tie, and which way it falls must not differ from what others
+// compute in float32.
 Result<void> eval_average_pool(EvalCall& call) {
   SLUICE_ASSIGN(const PoolShape shape, make_pool_shape(call));
   const Input& x = call.input(0);
@@ -150,9 +152,9 @@ Result<void> eval_average_pool(EvalCall& call) {
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     pool_planes<T>(shape, x, y, [&](const T* plane, const int64_t* tap, const int64_t* end, int64_t position) {
       const int64_t count = include_padding ? padded[static_cast<size_t>(position)] : end - tap;
-      double sum = 0;
-      for (; tap != end; ++tap) sum += static_cast<double>(plane[*tap]);
-      return static_cast<T>(sum / static_cast<double>(count));
+      T sum = 0;
+      for (; tap != end; ++tap) sum += plane[*tap];
+      return sum / static_cast<T>(count);
     });
     return {};
   });

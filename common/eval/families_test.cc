@@ -1,0 +1,147 @@
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "common/eval/node_test.h"
+
+namespace sluice {
+namespace {
+
+using testing::ElementsAre;
+using testing::FloatNear;
+using testing::Pointwise;
+using Ints = std::vector<int64_t>;
+
+TEST(ReduceTest, AxesAndKinds) {
+  const Tensor x = f32({2, 3}, {1, 2, 3, 4, 5, 6});
+  EXPECT_THAT(NodeRun(Op::kReduceSum, {x, i64({1}, {0})}).get<float>(), ElementsAre(5, 7, 9));
+  EXPECT_EQ(NodeRun(Op::kReduceMean, {x}, {{"keepdims", int64_t{0}}}).dims(), Ints{});
+  EXPECT_THAT(NodeRun(Op::kReduceMean, {x, i64({1}, {-1})}).get<float>(), ElementsAre(2, 5));
+  EXPECT_THAT(NodeRun(Op::kReduceL2, {f32({2}, {3, 4})}).get<float>(), ElementsAre(5));
+  EXPECT_THAT(NodeRun(Op::kReduceMax, {i64({2}, {-3, -4})}).get<int64_t>(), ElementsAre(-3));
+  EXPECT_THAT(NodeRun(Op::kReduceSum, {x}, {{"noop_with_empty_axes", int64_t{1}}}).get<float>(), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(NodeRun(Op::kReduceLogSumExp, {f32({2}, {1000, 1000})}).get<float>(), ElementsAre(FloatNear(1000.6931f, 1e-3f)));
+}
+
+TEST(ReduceTest, ArgMaxTopKAndCumSum) {
+  const Tensor x = i64({4}, {3, 7, 7, 1});
+  EXPECT_THAT(NodeRun(Op::kArgMax, {x}).get<int64_t>(), ElementsAre(1));
+  EXPECT_THAT(NodeRun(Op::kArgMax, {x}, {{"select_last_index", int64_t{1}}}).get<int64_t>(), ElementsAre(2));
+  const NodeRun top(Op::kTopK, {x, i64({1}, {3})}, {}, 2);
+  EXPECT_THAT(top.get<int64_t>(0), ElementsAre(7, 7, 3));
+  EXPECT_THAT(top.get<int64_t>(1), ElementsAre(1, 2, 0));
+  EXPECT_THAT(NodeRun(Op::kCumSum, {x, i64({}, {0})}, {{"exclusive", int64_t{1}}, {"reverse", int64_t{1}}}).get<int64_t>(),
+              ElementsAre(15, 8, 1, 0));
+}
+
+TEST(ReduceTest, Unique) {
+  const NodeRun run(Op::kUnique, {i64({5}, {5, 2, 5, 1, 2})}, {}, 4);
+  EXPECT_THAT(run.get<int64_t>(0), ElementsAre(1, 2, 5));
+  EXPECT_THAT(run.get<int64_t>(1), ElementsAre(3, 1, 0));
+  EXPECT_THAT(run.get<int64_t>(2), ElementsAre(2, 1, 2, 0, 1));
+  EXPECT_THAT(run.get<int64_t>(3), ElementsAre(1, 2, 2));
+}
+
+TEST(QuantizeTest, RoundsHalfToEvenAndSaturates) {
+  EXPECT_THAT(NodeRun(Op::kQuantizeLinear, {f32({5}, {0, 1, 3, 1000, -1000}), f32({}, {2}), u8({}, {128})}).get<uint8_t>(),
+              ElementsAre(128, 128, 130, 255, 0));
+  EXPECT_THAT(NodeRun(Op::kDequantizeLinear, {i8({2, 2}, {1, 2, 3, 4}), f32({2}, {2, 10}), i8({2}, {0, 1})}).get<float>(),
+              ElementsAre(2, 10, 6, 30));
+  EXPECT_THAT(NodeRun(Op::kDequantizeLinear, {i8({1, 4}, {1, 2, 3, 4}), f32({1, 2}, {1, 10})}, {{"block_size", int64_t{2}}}).get<float>(),
+              ElementsAre(1, 2, 30, 40));
+}
+
+TEST(QuantizeTest, MatMulInteger) {
+  EXPECT_THAT(NodeRun(Op::kMatMulInteger, {u8({1, 2}, {10, 20}), u8({2, 1}, {1, 3}), u8({}, {10}), u8({}, {1})}).get<int32_t>(),
+              ElementsAre(20));
+}
+
+TEST(ResizeTest, NearestAndLinear) {
+  const Tensor x = f32({1, 1, 1, 2}, {1, 3});
+  const Tensor none;
+  const Tensor twice = f32({4}, {1, 1, 1, 2});
+  EXPECT_THAT(NodeRun(Op::kResize, {x, none, twice}).get<float>(), ElementsAre(1, 1, 3, 3));
+  EXPECT_THAT(NodeRun(Op::kResize, {x, none, twice}, {{"mode", std::string("linear")}}).get<float>(), ElementsAre(1, 1.5f, 2.5f, 3));
+  EXPECT_THAT(NodeRun(Op::kResize, {x, none, none, i64({4}, {1, 1, 1, 3})},
+                      {{"mode", std::string("linear")}, {"coordinate_transformation_mode", std::string("align_corners")}})
+                  .get<float>(),
+              ElementsAre(1, 2, 3));
+}
+
+TEST(ConvTransposeTest, StridesAndPads) {
+  const Tensor x = f32({1, 1, 2}, {1, 10});
+  const Tensor w = f32({1, 1, 3}, {1, 2, 3});
+  EXPECT_THAT(NodeRun(Op::kConvTranspose, {x, w}, {{"strides", Ints{2}}}).get<float>(), ElementsAre(1, 2, 13, 20, 30));
+  EXPECT_THAT(NodeRun(Op::kConvTranspose, {x, w}, {{"strides", Ints{2}}, {"pads", Ints{1, 1}}}).get<float>(), ElementsAre(2, 13, 20));
+}
+
+// One step with weights 1: h = tanh(x + h0).
+TEST(RecurrentTest, RnnAndLstm) {
+  const Tensor one = f32({1, 1, 1}, {1});
+  const NodeRun rnn(Op::kRNN, {f32({2, 1, 1}, {0.5f, 0.25f}), one, one}, {}, 2);
+  const float h1 = std::tanh(0.5f);
+  EXPECT_THAT(rnn.get<float>(0), ElementsAre(FloatNear(h1, 1e-6f), FloatNear(std::tanh(0.25f + h1), 1e-6f)));
+  const Tensor gates = f32({1, 4, 1}, {1, 1, 1, 1});
+  const NodeRun lstm(Op::kLSTM, {one, gates, gates}, {}, 3);
+  const float gate = 1 / (1 + std::exp(-1.0f));
+  const float cell = gate * std::tanh(1.0f);
+  EXPECT_THAT(lstm.get<float>(2), ElementsAre(FloatNear(cell, 1e-6f)));
+  EXPECT_THAT(lstm.get<float>(1), ElementsAre(FloatNear(gate * std::tanh(cell), 1e-6f)));
+}
+
+TEST(EinsumTest, TraceAndEllipsis) {
+  EXPECT_THAT(NodeRun(Op::kEinsum, {f32({2, 2}, {1, 2, 3, 4})}, {{"equation", std::string("ii->i")}}).get<float>(), ElementsAre(1, 4));
+  EXPECT_THAT(NodeRun(Op::kEinsum, {f32({2, 1, 2}, {1, 2, 3, 4}), f32({2, 1}, {1, 10})}, {{"equation", std::string("...ij,jk->...ik")}})
+                  .get<float>(),
+              ElementsAre(21, 43));
+}
+
+TEST(SequenceTest, InsertAndConcat) {
+  Module module;
+  Graph& graph = module.add_graph("g");
+  Value& a = graph.add_input(0);
+  Value& b = graph.add_input(0);
+  Node& made = graph.add_node(Op::kSequenceConstruct, {&a});
+  Node& both = graph.add_node(Op::kSequenceInsert, {&made.output(), &b});
+  Node& joined = graph.add_node(Op::kConcatFromSequence, {&both.output()});
+  joined.set_attribute("axis", int64_t{0});
+  graph.add_output(joined.output());
+  const auto result = evaluate_graph(graph, {EvalValue::of(f32({1}, {1})), EvalValue::of(f32({2}, {2, 3}))});
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_THAT((*result)[0].tensor->as<float>(), ElementsAre(1, 2, 3));
+}
+
+TEST(TextTest, ConcatAndSplit) {
+  const NodeRun joined(Op::kStringConcat, {texts({2}, {"a", "b"}), texts({}, {"!"})});
+  EXPECT_EQ(string_at(joined.tensor(), 1), "b!");
+  const NodeRun parts(Op::kStringSplit, {texts({2}, {"x,y", "z"})}, {{"delimiter", std::string(",")}}, 2);
+  EXPECT_EQ(parts.dims(), (Ints{2, 2}));
+  EXPECT_EQ(string_at(parts.tensor(), 1), "y");
+  EXPECT_EQ(string_at(parts.tensor(), 3), "");
+  EXPECT_THAT(parts.get<int64_t>(1), ElementsAre(2, 1));
+}
+
+TEST(SignalTest, TransformOfAnImpulse) {
+  const NodeRun run(Op::kDFT, {f32({1, 4, 1}, {0, 1, 0, 0})}, {{"axis", int64_t{1}}});
+  EXPECT_THAT(run.get<float>(), Pointwise(FloatNear(1e-6f), std::vector<float>{1, 0, 0, -1, -1, 0, 0, 1}));
+}
+
+TEST(AttentionTest, UniformScoresAverage) {
+  const NodeRun run(Op::kAttention, {f32({1, 1, 1, 1}, {0}), f32({1, 1, 2, 1}, {1, 2}), f32({1, 1, 2, 1}, {10, 30})});
+  EXPECT_THAT(run.get<float>(), ElementsAre(20));
+}
+
+TEST(LossTest, IgnoresLabels) {
+  const NodeRun run(Op::kNegativeLogLikelihoodLoss, {f32({3, 2}, {-1, -2, -3, -4, -5, -6}), i64({3}, {0, 1, 9})},
+                    {{"ignore_index", int64_t{9}}});
+  EXPECT_THAT(run.get<float>(), ElementsAre(2.5f));
+}
+
+TEST(ImageTest, Suppression) {
+  const NodeRun run(Op::kNonMaxSuppression, {f32({1, 3, 4}, {0, 0, 1, 1, 0, 0.1f, 1, 1.1f, 0, 5, 1, 6}), f32({1, 1, 3}, {0.8f, 0.9f, 0.7f}),
+                                             i64({}, {3}), f32({}, {0.5f})});
+  EXPECT_THAT(run.get<int64_t>(), ElementsAre(0, 0, 1, 0, 0, 2));
+}
+
+}  // namespace
+}  // namespace sluice
