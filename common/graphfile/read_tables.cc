@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "common/base/tensor.h"
 #include "common/graphfile/reader.h"
 
 namespace sluice::graphfile {
@@ -211,10 +212,13 @@ class TableReader {
     if (segment.data.size() != expected || expected > kSmallSegmentBytes || !repeatable) {
       return bad_file("constant {} holds {} bytes of {}", i, segment.data.size(), expected);
     }
-    const uint64_t offsets = (static_cast<uint64_t>(*type.element_count()) + 1) * 8;
-    if (type.dtype == DType::kString && segment.size < offsets && segment.kind != SegmentKind::kExpression) {
+    if (type.dtype != DType::kString || segment.kind == SegmentKind::kExpression) return {};
+    if (segment.size / 8 <= static_cast<uint64_t>(*type.element_count())) {
       return bad_file("constant {} of strings has no room for their offsets", i);
     }
+    if (segment.kind != SegmentKind::kSmall) return {};
+    Tensor strings{{}, type.dtype, *type.extents(), TensorBytes(segment.data.begin(), segment.data.end())};
+    if (!is_consistent(strings)) return bad_file("constant {} holds strings whose offsets make no sense", i);
     return {};
   }
 

@@ -1,0 +1,66 @@
+// Compiled models through the inspection tools: text and back, and the stream checker behind sluice-verify.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/base/files.h"
+#include "common/tools/om_text.h"
+#include "common/tools/verify_file.h"
+#include "runtime/testing/three_streams.h"
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::make_three_streams;
+
+std::vector<std::byte> with_segments(const pb::ModelDef& model, const std::vector<std::byte>& weights) {
+  OmSegment segment;
+  segment.kind = pb::SEGMENT_WEIGHTS;
+  segment.bytes = weights.size();
+  segment.pieces.push_back({0, weights});
+  return testing::om_bytes(model, {segment});
+}
+
+TEST(OmTools, TextAndBackByteForByte) {
+  const std::vector<std::byte> weights(10000, std::byte{42});
+  const std::vector<std::byte> original = with_segments(make_three_streams().model, weights);
+  const std::string folder = ::testing::TempDir();
+  ASSERT_TRUE(write_file(folder + "om_tools.om", original).ok());
+  const auto text = om_text(original, true);
+  ASSERT_TRUE(text.ok()) << error_text(text.error());
+  EXPECT_THAT(*text, HasSubstr("# profile"));
+  EXPECT_THAT(*text, HasSubstr("task_stream"));
+  const auto done = write_om_of_text(*text, "text", folder + "om_tools.om", folder + "om_tools_back.om");
+  ASSERT_TRUE(done.ok()) << error_text(done.error());
+  EXPECT_EQ(*read_file(folder + "om_tools_back.om"), original);
+}
+
+TEST(OmTools, SegmentsAreNotInTheText) {
+  const std::vector<std::byte> original = with_segments(make_three_streams().model, std::vector<std::byte>(100));
+  const auto text = om_text(original, false);
+  ASSERT_TRUE(text.ok());
+  const auto done = write_om_of_text(*text, "text", "", ::testing::TempDir() + "om_tools_no.om");
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().code, ErrorCode::kMissingSegment);
+}
+
+TEST(OmTools, TextThatIsNoModel) {
+  const auto done = write_om_of_text("profile: 7\n", "text", "", ::testing::TempDir() + "om_tools_bad.om");
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().code, ErrorCode::kBadText);
+}
+
+TEST(OmTools, VerifyFindsWhatAMissingEventLetsOverlap) {
+  const pb::ModelDef model = make_three_streams().model;
+  const auto good = verify_om(testing::om_bytes(model), true);
+  EXPECT_TRUE(good.ok()) << error_text(good.error());
+  for (uint32_t event = 0; event < 4; ++event) {
+    const auto found = verify_om(testing::om_bytes(testing::without_event(model, event)), true);
+    ASSERT_FALSE(found.ok()) << "event " << event;
+    EXPECT_EQ(found.error().code, ErrorCode::kDifferent);
+    EXPECT_THAT(found.error().message, HasSubstr("may overlap"));
+  }
+}
+
+}  // namespace
+}  // namespace sluice
