@@ -9,6 +9,7 @@ namespace {
 constexpr size_t kListed = 10;
 
 std::string describe(const Value& value) {
+  if (value.is_constant()) return fmt::format("constant '{}'", value.name());
   return value.producer() == nullptr ? fmt::format("input '{}'", value.name())
                                      : fmt::format("{}, result '{}'", value.producer()->label(), value.name());
 }
@@ -18,7 +19,7 @@ std::string describe(const Value& value) {
 Result<void> check_fixed(const Graph& root) {
   std::vector<std::string> symbolic, other;
   for (const Value& value : root.values()) {
-    if (value.is_erased() || value.type().dense_bytes() || (value.producer() == nullptr && !value.is_input())) continue;
+    if (value.is_erased() || value.type().dense_bytes() || (value.is_constant() && !value.is_used())) continue;
     if (!value.is_used() && value.producer() != nullptr && value.type().kind == TypeKind::kUnknown) continue;
     const Type& type = value.type();
     const bool has_expression = type.is_tensor() && type.ranked && !type.has_unknown();

@@ -45,8 +45,6 @@ Result<bool> cut(Graph& graph, bool symbolic) {
 
 }  // namespace
 
-Result<bool> cut_subgraphs(Graph& graph, const Options& options) {
-  return cut(graph, options.text("symbolic") != "off");
-}
+Result<bool> cut_subgraphs(Graph& graph, const Options& options) { return cut(graph, options.text("symbolic") != "off"); }
 
 }  // namespace sluice

@@ -5,8 +5,8 @@
 //
 // Starts at Shape and Size and follows nodes all of whose inputs are placed so, or are constants, while every result has at most 8 elements
 // (a 1-d result of unknown length counts as small). Only in graphs whose shapes are not all fixed, each body of control flow judged on its
-// own: in fixed ones such nodes were folded, or are ordinary work. Nodes the user placed stay where they are; random ones are never moved. Legal because an engine assignment changes no
-// result.
+// own: in fixed ones such nodes were folded, or are ordinary work. Nodes the user placed stay where they are; random ones are never moved.
+// Legal because an engine assignment changes no result.
 #include <algorithm>
 
 #include "common/ir/module.h"
@@ -70,8 +70,6 @@ bool place(Graph& graph) {
 
 }  // namespace
 
-Result<bool> place_shapes_on_host(Graph& graph, const Options&) {
-  return place(graph);
-}
+Result<bool> place_shapes_on_host(Graph& graph, const Options&) { return place(graph); }
 
 }  // namespace sluice
