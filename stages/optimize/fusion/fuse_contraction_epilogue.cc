@@ -27,6 +27,9 @@
 namespace sluice {
 namespace {
 
+// A longer epilogue would not stay in a core's registers; the rest runs on its own.
+constexpr size_t kLongestChain = 64;
+
 using Step = std::vector<Node*>;  // in list order; the last one makes what the next step reads
 using Steps = std::unordered_map<const Value*, std::vector<Step>>;
 
@@ -77,6 +80,7 @@ class Chain {
   bool take(const Step& step) {
     const std::vector<Use>& uses = end().uses();
     if (!std::all_of(uses.begin(), uses.end(), [&](const Use& use) { return contains(step, use.node); })) return false;
+    if (nodes_.size() + step.size() > kLongestChain) return false;
     for (const Node* node : step) {
       if (!fits(*node, step)) return false;
     }
