@@ -83,8 +83,8 @@ void choose_direct_tile(const ConvSpec& s, const DeviceProfile& profile, DirectC
   }
 }
 
-// From the caches' bandwidth: both tensors once through a transposition.
-double layout_cycles(int64_t elements) { return 0.6 * static_cast<double>(elements); }
+// From the bandwidth of the caches. One channel lies the same both ways.
+double layout_cycles(int64_t elements, int64_t channels) { return channels == 1 ? 0 : 0.4 * static_cast<double>(elements) + 100; }
 
 }  // namespace
 
@@ -152,18 +152,15 @@ PackSpec direct_weight_packing(const ConvSpec& s, int64_t nr) {
   return spec;
 }
 
-ConvKind choose_conv_kind(const ConvSpec& s, const DeviceProfile& profile, bool x_is_channels_last) {
-  const double copies = layout_cycles(s.n * (s.ci * s.h * s.w + s.co * s.oh * s.ow));
-  ConvKind best = ConvKind::kChannelsLast;
-  double least = choose_conv_plan(s, profile).cycles + (x_is_channels_last ? 0 : copies);
+ConvKind choose_conv_kind(const ConvSpec& s, const DeviceProfile& profile, const ConvNeighbours& neighbours) {
+  const double copy_x = layout_cycles(s.n * s.ci * s.h * s.w, s.ci), copy_y = layout_cycles(s.n * s.co * s.oh * s.ow, s.co);
+  const double to_channels_last = (neighbours.x_is_channels_last ? 0 : copy_x) + (neighbours.y_is_channels_last ? 0 : copy_y);
+  const double to_dense = (neighbours.x_is_channels_last ? copy_x : 0) + (neighbours.y_is_channels_last ? copy_y : 0);
   const DepthwisePlan depthwise = choose_depthwise_plan(s, profile);
-  if (const double cycles = depthwise.cycles + (x_is_channels_last ? 0 : copies); depthwise.possible && cycles < least) {
-    best = ConvKind::kDepthwise;
-    least = cycles;
-  }
+  const double by_channels = depthwise.possible ? depthwise.cycles : choose_conv_plan(s, profile).cycles;
   const DirectConvPlan direct = choose_direct_plan(s, profile);
-  if (direct.possible && direct.cycles + (x_is_channels_last ? copies : 0) < least) best = ConvKind::kDirect;
-  return best;
+  if (direct.possible && direct.cycles + to_dense < by_channels + to_channels_last) return ConvKind::kDirect;
+  return depthwise.possible ? ConvKind::kDepthwise : ConvKind::kChannelsLast;
 }
 
 std::string canonical_text(const DepthwiseSpec& spec) { return "depthwise " + canonical_text(spec.conv); }

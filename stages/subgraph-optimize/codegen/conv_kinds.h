@@ -65,9 +65,14 @@ PackSpec direct_weight_packing(const ConvSpec& conv, int64_t nr);
 
 enum class ConvKind { kChannelsLast, kDepthwise, kDirect };
 
-// The kind with the fewest estimated cycles, copies between layouts counted. x_is_channels_last: how the input lies already; the readers
-// of the result are taken to want the same.
-ConvKind choose_conv_kind(const ConvSpec& conv, const DeviceProfile& profile, bool x_is_channels_last);
+// How x lies already, and how the readers of the result want it.
+struct ConvNeighbours {
+  bool x_is_channels_last = false;
+  bool y_is_channels_last = false;
+};
+
+// The kind with the fewest estimated cycles, copies between layouts counted.
+ConvKind choose_conv_kind(const ConvSpec& conv, const DeviceProfile& profile, const ConvNeighbours& neighbours);
 
 // kCodegen for sizes below 1 or groups that do not divide the channels.
 Result<void> check_conv(const ConvSpec& conv);

@@ -194,11 +194,11 @@ TEST_P(ConvKinds, RefusesNonsense) {
 TEST_P(ConvKinds, ChoosesByShape) {
   const ConvSpec depthwise{
       .h = 28, .w = 28, .ci = 192, .oh = 28, .ow = 28, .co = 192, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1, .groups = 192};
-  EXPECT_EQ(choose_conv_kind(depthwise, profile_, true), ConvKind::kDepthwise);
+  EXPECT_EQ(choose_conv_kind(depthwise, profile_, {true, true}), ConvKind::kDepthwise);
   const ConvSpec wide{.h = 14, .w = 14, .ci = 256, .oh = 14, .ow = 14, .co = 256, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1};
-  EXPECT_EQ(choose_conv_kind(wide, profile_, true), ConvKind::kChannelsLast);
+  EXPECT_EQ(choose_conv_kind(wide, profile_, {true, true}), ConvKind::kChannelsLast);
   const ConvSpec one{.h = 64, .w = 64, .ci = 32, .oh = 64, .ow = 64, .co = 1, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1};
-  EXPECT_EQ(choose_conv_kind(one, profile_, false), ConvKind::kDirect);
+  EXPECT_EQ(choose_conv_kind(one, profile_, {false, false}), ConvKind::kDirect);
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, ConvKinds, testing::ValuesIn(profile_names()),

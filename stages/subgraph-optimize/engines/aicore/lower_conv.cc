@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "stages/subgraph-optimize/codegen/conv_kinds.h"
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
 #include "stages/subgraph-optimize/engines/aicore/packing.h"
 
@@ -27,35 +30,98 @@ ConvSpec make_spec(const Contraction& contraction) {
   return spec;
 }
 
-EpilogueAddressing addressing(const ConvSpec& spec) {
-  EpilogueAddressing result;
-  result.column = EpilogueOperand::column();
-  result.full = EpilogueOperand::full(spec.co);
-  return result;
+// What a kind of kernel wants: how its weight is packed, how its tensors lie, and its generator.
+struct ConvWay {
+  bool channels_last = true;  // x, the result and full epilogue operands
+  BuildChain pack, unpack;
+  PackSpec packing;
+  EpilogueAddressing addressing;
+  std::function<Result<KernelId>(Lowering&, const ConvSpec&)> kernel;
+};
+
+void set_packing(ConvWay& way, const ConvPacking& packing) {
+  way.pack = [packing](Chain& chain) { packing.pack(chain); };
+  way.unpack = [packing](Chain& chain) { packing.unpack(chain); };
+  way.packing = packing.spec();
+}
+
+ConvWay channels_last_way(const ConvSpec& spec, const DeviceProfile& profile) {
+  ConvWay way;
+  set_packing(way, {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups, choose_conv_plan(spec, profile).nr});
+  way.addressing.column = EpilogueOperand::column();
+  way.addressing.full = EpilogueOperand::full(spec.co);
+  way.kernel = [](Lowering& lowering, const ConvSpec& conv) { return lowering.kernel(conv, generate_conv); };
+  return way;
+}
+
+ConvWay depthwise_way(const ConvSpec& spec, const DeviceProfile& profile) {
+  const DepthwisePacking packing{spec.co, spec.kh, spec.kw, choose_depthwise_plan(spec, profile).nr};
+  ConvWay way;
+  way.pack = [packing](Chain& chain) { packing.pack(chain); };
+  way.unpack = [packing](Chain& chain) { packing.unpack(chain); };
+  way.packing = depthwise_weight_packing(spec, packing.nr);
+  way.addressing.column = EpilogueOperand::column();
+  way.addressing.full = EpilogueOperand::full(spec.co);
+  way.kernel = [](Lowering& lowering, const ConvSpec& conv) { return lowering.kernel(DepthwiseSpec{conv}, generate_depthwise); };
+  return way;
+}
+
+ConvWay direct_way(const ConvSpec& spec, const DeviceProfile& profile) {
+  ConvWay way;
+  way.channels_last = false;
+  set_packing(way, {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups, choose_direct_plan(spec, profile).rows, true});
+  way.addressing.column = EpilogueOperand::row();
+  way.addressing.full = EpilogueOperand::full(spec.oh * spec.ow, {spec.co * spec.oh * spec.ow});
+  way.kernel = [](Lowering& lowering, const ConvSpec& conv) { return lowering.kernel(DirectConvSpec{conv}, generate_direct_conv); };
+  return way;
+}
+
+bool is_conv(Node& node) {
+  Contraction contraction{};
+  return read_contraction(node, contraction) && contraction.anchor->op() == Op::kConv;
+}
+
+// A convolution that reads the result most likely wants it channels-last.
+bool has_conv_reader(const Value& value) {
+  return std::any_of(value.uses().begin(), value.uses().end(), [](const Use& use) { return is_conv(*use.node); });
+}
+
+ConvWay choose_way(const ConvSpec& spec, const Contraction& contraction, const Value& x, const DeviceProfile& profile) {
+  const ConvNeighbours neighbours{is_channels_last(x), has_conv_reader(contraction.node->output())};
+  switch (choose_conv_kind(spec, profile, neighbours)) {
+    case ConvKind::kDepthwise:
+      return depthwise_way(spec, profile);
+    case ConvKind::kDirect:
+      return direct_way(spec, profile);
+    default:
+      return channels_last_way(spec, profile);
+  }
 }
 
 }  // namespace
 
-// Channels last inside and out: vectors run along the output channels, and padding needs no copy.
 Result<void> lower_conv(Lowering& lowering, const Contraction& contraction) {
   Node* before = contraction.node;
   const Value& x_inside = *contraction.anchor->input(0);
   const Value& w_inside = *contraction.anchor->input(1);
   ConvSpec spec = make_spec(contraction);
-  const ContractionPlan plan = choose_conv_plan(spec, lowering.profile());
-  const ConvPacking packing{spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups, plan.nr};
-  SLUICE_ASSIGN(Value * x, lowering.channels_last(lowering.operand_value(contraction, x_inside), before));
-  Value& w_outside = lowering.operand_value(contraction, w_inside);
-  SLUICE_ASSIGN(Value * w, lowering.packed(w_outside, [&](Chain& chain) { packing.pack(chain); }, packing.spec(), before));
-  std::vector<Lowering::Operand> operands = {{&x_inside, x}, {&w_inside, w, [packing](Chain& chain) { packing.unpack(chain); }}};
-  SLUICE_ASSIGN(TranslatedEpilogue translated, translate_epilogue(contraction, addressing(spec)));
+  Value& x_outside = lowering.operand_value(contraction, x_inside);
+  const ConvWay way = choose_way(spec, contraction, x_outside, lowering.profile());
+  const auto stored = [&](Value& value) {
+    return way.channels_last ? lowering.channels_last(value, before) : lowering.dense(value, before);
+  };
+  SLUICE_ASSIGN(Value * x, stored(x_outside));
+  SLUICE_ASSIGN(Value * w, lowering.packed(lowering.operand_value(contraction, w_inside), way.pack, way.packing, before));
+  std::vector<Lowering::Operand> operands = {{&x_inside, x}, {&w_inside, w, way.unpack}};
+  SLUICE_ASSIGN(TranslatedEpilogue translated, translate_epilogue(contraction, way.addressing));
   spec.epilogue = std::move(translated.epilogue);
   for (const Value* inside : translated.operands) {
-    SLUICE_ASSIGN(Value * value, lowering.channels_last(lowering.operand_value(contraction, *inside), before));
+    SLUICE_ASSIGN(Value * value, stored(lowering.operand_value(contraction, *inside)));
     operands.push_back({inside, value});
   }
-  SLUICE_ASSIGN(const KernelId kernel, lowering.kernel(spec, generate_conv));
-  lowering.store_channels_last(lowering.replace(contraction, operands, kernel).output());
+  SLUICE_ASSIGN(const KernelId kernel, way.kernel(lowering, spec));
+  Node& node = lowering.replace(contraction, operands, kernel);
+  if (way.channels_last) lowering.store_channels_last(node.output());
   return {};
 }
 

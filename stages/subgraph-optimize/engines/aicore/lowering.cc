@@ -1,20 +1,15 @@
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
 
+#include "stages/subgraph-optimize/codegen/conv_kinds.h"
+
 namespace sluice {
 namespace {
 
 // Both layouts are the same bytes when there is one channel or one pixel.
 bool is_same_layout(const std::vector<int64_t>& dims) { return dims.size() != 4 || dims[1] == 1 || dims[2] * dims[3] == 1; }
 
-// A transposition of channels and pixels, as a packing with one panel.
-PackSpec layout_spec(const std::vector<int64_t>& dims, bool channels_last) {
-  const int64_t channels = dims[1], pixels = dims[2] * dims[3];
-  PackSpec spec;
-  spec.batch = {{dims[0], channels * pixels}};
-  spec.reduction = {channels_last ? PackAxis{pixels, 1} : PackAxis{channels, 1}};
-  spec.columns = channels_last ? PackAxis{channels, pixels} : PackAxis{pixels, channels};
-  spec.nr = spec.columns.size;
-  return spec;
+LayoutCopySpec layout_spec(const std::vector<int64_t>& dims, bool channels_last) {
+  return {dims[0], dims[1], dims[2] * dims[3], channels_last};
 }
 
 using Inside = std::map<const Value*, Value*>;  // looked up only
@@ -82,7 +77,7 @@ Result<Value*> Lowering::converted(Value& value, Node* before, bool channels_las
   if (is_same_layout(dims) || is_channels_last(value) == channels_last) return &value;
   Value*& known = converted_[{value.id(), channels_last}];
   if (known != nullptr) return known;
-  SLUICE_ASSIGN(const KernelId id, kernel(layout_spec(dims, channels_last), generate_pack));
+  SLUICE_ASSIGN(const KernelId id, kernel(layout_spec(dims, channels_last), generate_layout_copy));
   Node& node = graph_.add_node(Op::kTransData, {&value}, 1, before);
   node.plan.engine = EngineId::kAicore;
   node.plan.kernel = id;

@@ -59,14 +59,20 @@ PackSpec MatrixPacking::spec() const {
 void ConvPacking::pack(Chain& chain) const {
   const int64_t columns = round_up(co / groups, nr);
   const int64_t reduction = kh * kw * ci_per_group;
-  chain.reshape({groups, co / groups, ci_per_group, kh, kw}).transpose({0, 3, 4, 2, 1}).pad_last(columns);
+  chain.reshape({groups, co / groups, ci_per_group, kh, kw});
+  chain.transpose(is_direct ? std::vector<int64_t>{0, 2, 4, 3, 1} : std::vector<int64_t>{0, 3, 4, 2, 1}).pad_last(columns);
   chain.reshape({groups, reduction, columns / nr, nr}).transpose({0, 2, 1, 3});
 }
 
 void ConvPacking::unpack(Chain& chain) const {
   const int64_t columns = round_up(co / groups, nr);
-  chain.transpose({0, 2, 1, 3}).reshape({groups, kh, kw, ci_per_group, columns}).slice_last(co / groups);
-  chain.transpose({0, 4, 3, 1, 2}).reshape({co, ci_per_group, kh, kw});
+  chain.transpose({0, 2, 1, 3});
+  if (is_direct) {
+    chain.reshape({groups, ci_per_group, kw, kh, columns}).slice_last(co / groups).transpose({0, 4, 1, 3, 2});
+  } else {
+    chain.reshape({groups, kh, kw, ci_per_group, columns}).slice_last(co / groups).transpose({0, 4, 3, 1, 2});
+  }
+  chain.reshape({co, ci_per_group, kh, kw});
 }
 
 PackSpec ConvPacking::spec() const {
@@ -75,8 +81,13 @@ PackSpec ConvPacking::spec() const {
   spec.nr = nr;
   spec.batch = {{groups, co / groups * ci_per_group * taps}};
   spec.reduction = {{kh, kw}, {kw, 1}, {ci_per_group, taps}};
+  if (is_direct) spec.reduction = {{ci_per_group, taps}, {kw, 1}, {kh, kw}};
   spec.columns = {co / groups, ci_per_group * taps};
   return spec;
 }
+
+void DepthwisePacking::pack(Chain& chain) const { chain.reshape({channels, kh * kw}).transpose({1, 0}).pad_last(nr); }
+
+void DepthwisePacking::unpack(Chain& chain) const { chain.slice_last(channels).transpose({1, 0}).reshape({channels, 1, kh, kw}); }
 
 }  // namespace sluice

@@ -23,10 +23,20 @@ struct ConvPacking {
   int64_t co = 1, ci_per_group = 1, kh = 1, kw = 1;
   int64_t groups = 1;
   int64_t nr = 1;
+  bool is_direct = false;  // reduction index (ci, kw, kh) of the direct kernels, else (kh, kw, ci)
 
   void pack(Chain& chain) const;  // -> [groups, panels, kh * kw * ci/groups, nr]
   void unpack(Chain& chain) const;
   PackSpec spec() const;
+};
+
+// A depthwise convolution's weight: [channels, 1, kh, kw].
+struct DepthwisePacking {
+  int64_t channels = 1, kh = 1, kw = 1;
+  int64_t nr = 1;
+
+  void pack(Chain& chain) const;  // -> [kh * kw, nr]
+  void unpack(Chain& chain) const;
 };
 
 }  // namespace sluice
