@@ -90,7 +90,8 @@ std::optional<Dim> DimMath::broadcast(const Dim& a, const Dim& b) {
   if (a.is_fixed()) return bounds(b).low > 1 && is_differing(a, b) ? std::nullopt : std::optional(a);
   if (b.is_fixed()) return broadcast(b, a);
   if (a.is_unknown() || b.is_unknown()) return Dim::unknown();
-  if (module_.expressions.require_equal(expression(a), expression(b))) {
+  const bool one_is_one = bounds(a).high <= 1 || bounds(b).high <= 1;
+  if (!one_is_one && module_.expressions.require_equal(expression(a), expression(b))) {
     return module_.make_dim(module_.expressions.renormalize(expression(a)));
   }
   const bool neither_is_one = bounds(a).low > 1 && bounds(b).low > 1;

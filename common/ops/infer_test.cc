@@ -97,6 +97,18 @@ TEST_F(InferTest, UnetConcatDimsAreProvedEqual) {
   EXPECT_EQ(module.expressions.symbol(*module.expressions.find_symbol("H")).divisor, 16);
 }
 
+TEST_F(InferTest, TablesBoundTheSequencesThatReadThem) {
+  // BERT adds rows of a table of 512 positions, cut at the sequence length, to the embedded words.
+  Value& words = *value("f32[N, S, 8]");
+  Value& length = add(Op::kShape, {&words}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
+  Value& rows = add(Op::kSlice, {value("f32[1, 512, 8]"), value("i64{0}"), &length, value("i64{1}")});
+  Value& sum = add(Op::kAdd, {&words, &rows});
+  infer();
+  EXPECT_EQ(text(sum), "f32[N, S, 8]");
+  EXPECT_EQ(text(rows), "f32[1, S, 8]");
+  EXPECT_EQ(module.expressions.symbol(*module.expressions.find_symbol("S")).high, 512);
+}
+
 TEST_F(InferTest, RequiredEqualityInBroadcastLeavesOtherSymbolsAlone) {
   Value& half = add(Op::kMaxPool, {value("f32[1, 1, H]")}, {{"kernel_shape", Ints{2}}, {"strides", Ints{2}}});
   add(Op::kAdd, {&half, value("f32[H]")});

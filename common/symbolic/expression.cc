@@ -354,7 +354,21 @@ ExpressionId ExpressionTable::substitute(ExpressionId id, std::span<const Expres
 
 bool ExpressionTable::prove_equal(ExpressionId a, ExpressionId b) { return a == b || renormalize(a) == renormalize(b); }
 
+// min(symbol, c) equal to the symbol: the symbol is at most c.
+bool ExpressionTable::require_within(ExpressionId cut, ExpressionId whole) {
+  const Expression minimum = (*this)[cut];
+  const Expression uncut = (*this)[whole];
+  if (minimum.op != ExpressionOp::kMin || uncut.op != ExpressionOp::kSymbol) return false;
+  if (minimum.a != whole && minimum.b != whole) return false;
+  const auto limit = as_constant(minimum.a == whole ? minimum.b : minimum.a);
+  Symbol& bounded = symbol(static_cast<SymbolId>(uncut.value));
+  if (!limit || *limit < bounded.low) return false;
+  bounded.high = std::min(bounded.high, *limit);
+  return true;
+}
+
 bool ExpressionTable::require_equal(ExpressionId a, ExpressionId b) {
+  if (require_within(a, b) || require_within(b, a)) return true;
   std::vector<std::pair<SymbolId, int64_t>> before;  // divisors, in the order they were raised
   for (int round = 0; round < 8; ++round) {
     if (prove_equal(a, b)) return true;

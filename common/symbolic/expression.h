@@ -78,8 +78,8 @@ class ExpressionTable {
   // Proved equal for every value of the symbols. Re-normalizes both, so that divisors and bounds learned since they were made count.
   bool prove_equal(ExpressionId a, ExpressionId b);
   // Like prove_equal; where the two differ only by remainders of symbols (H and 2*floordiv(H, 2)), demands them to be zero by raising the
-  // symbols' divisors, and answers true. A model that breaks the demand has no valid shapes at all. Divisors stay as they are when the
-  // answer is false.
+  // symbols' divisors, and answers true; where one is a symbol cut at a constant (S and min(S, 512)), by lowering the symbol's high. A
+  // model that breaks the demand has no valid shapes at all. Symbols stay as they are when the answer is false.
   bool require_equal(ExpressionId a, ExpressionId b);
   // The same expression with what is known about its symbols now.
   ExpressionId renormalize(ExpressionId id);
@@ -100,6 +100,7 @@ class ExpressionTable {
   bool term_is_multiple(const Monomial& monomial, int64_t coefficient, int64_t divisor) const;
   void add_term(Polynomial& sum, const Monomial& monomial, int64_t coefficient);
   bool absorbs(ExpressionId a, ExpressionId b, ExpressionOp dual) const;
+  bool require_within(ExpressionId cut, ExpressionId whole);
   bool cancel_division(Polynomial& sum, const Monomial& monomial, int64_t coefficient);
   std::optional<Polynomial> divide_by_monomial(const Polynomial& dividend, const Polynomial& divisor) const;
   ExpressionId floor_divide_constant(const Polynomial& dividend, int64_t divisor);

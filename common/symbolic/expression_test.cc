@@ -43,6 +43,8 @@ TEST_F(Fixture, RequiredEqualityRaisesDivisors) {
   EXPECT_EQ(table.symbol(h).divisor, 16);
   EXPECT_TRUE(table.prove_equal(table.multiply(c(2), down), table.floor_divide(H, c(8))));
   EXPECT_FALSE(table.require_equal(H, N));
+  EXPECT_TRUE(table.require_equal(table.minimum(H, c(512)), H));
+  EXPECT_EQ(table.symbol(h).high, 512);
   EXPECT_FALSE(table.require_equal(N, table.floor_divide(N, c(2))));
   EXPECT_EQ(table.symbol(n).divisor, 1);
 }
