@@ -111,7 +111,9 @@ std::optional<EpilogueShape> epilogue_shape(const Type& operand, const Type& res
   if (!from || !to || operand.dtype != DType::kF32 || from->size() > to->size()) return std::nullopt;
   std::vector<int64_t> aligned(to->size() - from->size(), 1);
   aligned.insert(aligned.end(), from->begin(), from->end());
-  if (aligned == *to) return EpilogueShape::kFull;
+  // A convolution's operand is stored as its result is: it needs the result's own rank.
+  const bool is_whole = aligned == *to;
+  if (is_whole && (anchor != Op::kConv || from->size() == to->size())) return EpilogueShape::kFull;
   const size_t column = anchor == Op::kConv ? 1 : to->size() - 1;
   bool is_scalar = true, is_column = true, is_row = anchor != Op::kConv && to->size() >= 2;
   for (size_t axis = 0; axis < aligned.size(); ++axis) {

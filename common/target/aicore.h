@@ -23,7 +23,7 @@ enum class EpilogueShape : uint8_t {
   kScalar,  // one element
   kColumn,  // one per channel (Conv) or per last-axis element (MatMul, Gemm)
   kRow,     // one per element of the last axis but one (MatMul, Gemm)
-  kFull,    // the result's own shape
+  kFull,    // the result's own shape (Conv: its rank too)
 };
 // The operand's shape class under broadcasting to `result`; nothing when it is none of these.
 std::optional<EpilogueShape> epilogue_shape(const Type& operand, const Type& result, Op anchor);

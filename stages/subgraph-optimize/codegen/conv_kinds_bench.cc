@@ -150,7 +150,7 @@ void bench_sweep(const DeviceProfile& profile, double peak, int count, unsigned 
   std::vector<Times> all;
   while (static_cast<int>(all.size()) < count) {
     ConvSpec s;
-    s.n = draw(1, 8), s.h = draw(1, 40), s.w = draw(1, 40), s.groups = draw(0, 1) == 0 ? draw(2, 70) : 1;
+    s.n = draw(1, 16), s.h = draw(1, 40), s.w = draw(1, 40), s.groups = draw(0, 3) != 0 ? draw(2, 70) : 1;
     s.ci = s.groups * draw(1, 70 / s.groups), s.co = s.groups * draw(1, 70 / s.groups), s.kh = draw(1, 7), s.kw = draw(1, 7);
     s.stride_h = draw(1, 3), s.stride_w = draw(1, 3), s.dilation_h = draw(1, 3), s.dilation_w = draw(1, 3);
     s.pad_top = draw(0, s.kh - 1), s.pad_left = draw(0, s.kw - 1);
