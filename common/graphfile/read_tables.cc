@@ -18,6 +18,8 @@ class TableReader {
       : file_(file), symbol_names_(symbol_names), module_(module), budget_(budget) {}
 
   Result<FileTables> read() {
+    const bool aligned = is_aligned(file_.symbols()) && is_aligned(file_.expressions()) && is_aligned(file_.ints());
+    if (!aligned) return bad_file("its tables are not aligned");
     SLUICE_TRY(read_symbols());
     SLUICE_TRY(read_expressions());
     SLUICE_TRY(read_types());
@@ -99,6 +101,7 @@ class TableReader {
 
   Result<std::vector<Dim>> dims(const flatbuffers::Vector<const fb::Dim*>* rows) {
     SLUICE_TRY(budget_.charge(size_of(rows), sizeof(fb::Dim)));
+    if (!is_aligned(rows)) return bad_file("dimensions are not aligned");
     std::vector<Dim> result;
     for (size_t i = 0; i < size_of(rows); ++i) {
       SLUICE_ASSIGN(const Dim each, dim(*rows->Get(static_cast<uint32_t>(i))));
@@ -143,6 +146,7 @@ class TableReader {
       SLUICE_TRY(budget_.charge(size_of(row.halo()), sizeof(uint16_t)));
       if (row.halo() != nullptr) storage.halo.assign(row.halo()->begin(), row.halo()->end());
       storage.alignment = row.alignment();
+      if (reinterpret_cast<uintptr_t>(row.bytes()) % alignof(fb::Dim) != 0) return bad_file("storage {} is not aligned", i);
       if (row.bytes() != nullptr) {
         SLUICE_ASSIGN(storage.bytes, dim(*row.bytes()));
       }
