@@ -35,10 +35,10 @@ size_t size_of(const Vector* vector) {
   return vector == nullptr ? 0 : vector->size();
 }
 
-// FlatBuffers' verifier does not ask this of rows of 8-byte fields. Absent counts as aligned.
+// FlatBuffers' verifier does not ask this of rows of 8-byte fields; empty vectors need not be.
 template <typename Vector>
 bool is_aligned(const Vector* vector) {
-  return vector == nullptr || reinterpret_cast<uintptr_t>(vector->Data()) % 8 == 0;
+  return size_of(vector) == 0 || reinterpret_cast<uintptr_t>(vector->Data()) % 8 == 0;
 }
 
 // The texts of a table; an absent one has none.
