@@ -1,6 +1,7 @@
 #include "common/tools/verify_file.h"
 
 #include "common/verify/verify.h"
+#include "runtime/checker/memory_checker.h"
 #include "runtime/checker/stream_checker.h"
 #include "runtime/loader/om_file.h"
 
@@ -11,6 +12,11 @@ namespace {
 Result<void> answer(Result<void> verified) {
   if (!verified && verified.error().code == ErrorCode::kVerifyFailed) verified.error().code = ErrorCode::kDifferent;
   return verified;
+}
+
+std::string figures_line(const MemoryFigures& figures) {
+  return fmt::format("arena_bytes {} live_bytes {} dense_live_bytes {} scratch_bytes_per_worker {}\n", figures.arena, figures.live,
+                     figures.dense_live, figures.scratch_per_worker);
 }
 
 }  // namespace
@@ -26,16 +32,19 @@ Result<void> verify_graph(const Module& module, const std::string& level_text, b
   return hash ? answer(verify_segments(module)) : Result<void>();
 }
 
-Result<void> verify_om(std::span<const std::byte> bytes, bool hash) {
+Result<std::string> verify_om(std::span<const std::byte> bytes, bool hash) {
   SLUICE_ASSIGN(OmBytes copy, OmBytes::copy(bytes));
   SLUICE_ASSIGN(const OmFile om, read_om(std::move(copy), {.weights = hash, .machine = false, .test_tasks = true}));
-  std::string findings;
+  std::string findings, figures;
   for (const pb::PartDef& part : om.model->parts()) {
     if (!part.has_fixed()) continue;
     for (const StreamConflict& conflict : find_stream_conflicts(*om.model, part.fixed())) findings += "\n  " + conflict.text;
+    for (const std::string& fault : find_memory_faults(*om.model, part.fixed(), om.segment(pb::SEGMENT_WEIGHTS).size()))
+      findings += "\n  " + fault;
+    if (findings.empty()) figures += figures_line(measure_memory(*om.model, part.fixed()));
   }
-  if (findings.empty()) return {};
-  return make_error(ErrorCode::kDifferent, "streams and events do not order everything:{}", findings);
+  if (findings.empty()) return figures;
+  return make_error(ErrorCode::kDifferent, "tasks and memory do not fit together:{}", findings);
 }
 
 }  // namespace sluice

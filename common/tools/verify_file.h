@@ -10,7 +10,8 @@ namespace sluice {
 
 // level: "typed", …, or empty for the graph's own. hash: the constants too. kDifferent when a rule is broken.
 Result<void> verify_graph(const Module& module, const std::string& level, bool hash);
-// What opening it would check, then the stream checker on every part; hash: the weights too. kDifferent when tasks may collide.
-Result<void> verify_om(std::span<const std::byte> bytes, bool hash);
+// What opening it would check, then the stream and the memory checker on every part; hash: the weights too. kDifferent when tasks may
+// collide or read what they should not. Answers a line for each part: its arena, live and dense live bytes, scratch bytes per worker.
+Result<std::string> verify_om(std::span<const std::byte> bytes, bool hash);
 
 }  // namespace sluice

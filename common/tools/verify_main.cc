@@ -18,6 +18,8 @@ graph breaks a rule, 3 when the file cannot be read.
 Options:
   --level=LEVEL       Check for another level than the file's: typed, partitioned or lowered.
   --segments          Also hash the constants, or the weights of a compiled model.
+  --memory            Print a line for each part of a compiled model: its arena, the most bytes alive in
+                      it, the same with dense types, scratch bytes per worker.
   --error-format=FMT  text or json [default: text].
 )";
 
@@ -25,7 +27,8 @@ Result<ExitClass> run(const CommandLine& line) {
   SLUICE_TRY(check_input(line));
   SLUICE_ASSIGN(const InputBytes input, InputBytes::open(input_path(line)));
   if (is_om(input.bytes)) {
-    SLUICE_TRY(verify_om(input.bytes, line.flag("--segments")));
+    SLUICE_ASSIGN(const std::string figures, verify_om(input.bytes, line.flag("--segments")));
+    if (line.flag("--memory")) SLUICE_TRY(write_tool_text(line, figures));
     return ExitClass::kDone;
   }
   SLUICE_ASSIGN(const Module module, read_graph(input.bytes, input.owner, input.name));
