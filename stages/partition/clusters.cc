@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <queue>
 #include <set>
 #include <string>
 
 namespace sluice {
 namespace {
 
-constexpr int kSearchLimit = 512;  // clusters looked at for a second path
+constexpr int32_t kSearchLimit = 1024;            // how far apart in the order of clusters two may lie to be merged
+constexpr size_t kEdgeLimit = 16 * kSearchLimit;  // edges looked at for it
 
 size_t index_of(const Node& node) { return static_cast<size_t>(node.id()); }
 
@@ -41,21 +43,23 @@ class DisjointSets {
   std::vector<int32_t> parent_;
 };
 
-// The graph of clusters while neighbours are merged. Positions are of nodes in topological order.
+// The graph of clusters while neighbours are merged, with a topological order of it: each cluster has a slot, and every edge leads to a
+// later slot. Slots of clusters that were merged away stay empty.
 class ClusterGraph {
  public:
   ClusterGraph(const Graph& graph, const std::vector<int32_t>& keys, std::vector<int32_t> cluster)
       : cluster_(std::move(cluster)),
         sets_(graph.node_limit()),
         successors_(graph.node_limit()),
-        span_(graph.node_limit()),
+        slot_(graph.node_limit(), -1),
         key_(graph.node_limit(), -1) {
-    int32_t position = 0;
+    std::vector<int32_t> by_first_node;
     for (const Node& node : graph.nodes()) {
       const int32_t mine = cluster_[index_of(node)];
-      Span& span = span_[static_cast<size_t>(mine)];
-      span.low = span.low < 0 ? position : span.low;
-      span.high = position++;
+      if (slot_[static_cast<size_t>(mine)] < 0) {
+        slot_[static_cast<size_t>(mine)] = static_cast<int32_t>(by_first_node.size());
+        by_first_node.push_back(mine);
+      }
       key_[static_cast<size_t>(mine)] = keys[index_of(node)];
       for_each_predecessor(node, [&](const Node& before) {
         const int32_t theirs = cluster_[index_of(before)];
@@ -66,57 +70,91 @@ class ClusterGraph {
     }
     std::sort(edges_.begin(), edges_.end());
     edges_.erase(std::unique(edges_.begin(), edges_.end()), edges_.end());
+    order_clusters(by_first_node);
   }
 
   void merge_neighbours() {
     for (const auto& [from, to] : edges_) {
       const int32_t a = sets_.find(from), b = sets_.find(to);
       if (a == b || key_[static_cast<size_t>(a)] < 0 || key_[static_cast<size_t>(a)] != key_[static_cast<size_t>(b)]) continue;
-      if (!has_second_path(a, b)) merge(a, b);
+      std::set<int32_t> behind;
+      if (!has_second_path(a, b, behind)) merge(a, b, behind);
     }
   }
 
   int32_t cluster(const Node& node) { return sets_.find(cluster_[index_of(node)]); }
 
  private:
-  struct Span {
-    int32_t low = -1, high = -1;
-  };
+  int32_t slot(int32_t cluster) const { return slot_[static_cast<size_t>(cluster)]; }
 
-  // From a to b other than by a direct edge. A cluster that starts behind the end of b cannot lead to it.
-  bool has_second_path(int32_t a, int32_t b) {
-    std::set<int32_t> seen;
-    std::vector<int32_t> stack;
-    const auto push_successors = [&](int32_t from) {
+  // Kahn's algorithm, the cluster with the earliest first node first, so that the order stays close to the nodes'.
+  void order_clusters(const std::vector<int32_t>& by_first_node) {
+    std::vector<int32_t> waiting(by_first_node.size(), 0);  // by rank in by_first_node
+    for (const auto& [from, to] : edges_) ++waiting[static_cast<size_t>(slot(to))];
+    std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> ready;
+    for (size_t rank = 0; rank < waiting.size(); ++rank) {
+      if (waiting[rank] == 0) ready.push(static_cast<int32_t>(rank));
+    }
+    while (!ready.empty()) {
+      const int32_t cluster = by_first_node[static_cast<size_t>(ready.top())];
+      ready.pop();
+      order_.push_back(cluster);
+      for (const int32_t next : successors_[static_cast<size_t>(cluster)]) {
+        if (--waiting[static_cast<size_t>(slot(next))] == 0) ready.push(slot(next));
+      }
+    }
+    for (size_t i = 0; i < order_.size(); ++i) slot_[static_cast<size_t>(order_[i])] = static_cast<int32_t>(i);
+  }
+
+  // From a to b other than by a direct edge; true also when looking would take too long. behind: the clusters between them that a leads
+  // to.
+  bool has_second_path(int32_t a, int32_t b, std::set<int32_t>& behind) {
+    if (slot(b) - slot(a) > kSearchLimit) return true;
+    std::vector<int32_t> stack = {a};
+    size_t edges = 0;
+    while (!stack.empty()) {
+      const int32_t from = stack.back();
+      stack.pop_back();
+      edges += successors_[static_cast<size_t>(from)].size();
+      if (edges > kEdgeLimit) return true;
       for (const int32_t raw : successors_[static_cast<size_t>(from)]) {
         const int32_t next = sets_.find(raw);
-        if (next == from || (from == a && next == b) || next == a) continue;
-        if (span_[static_cast<size_t>(next)].low <= span_[static_cast<size_t>(b)].high && seen.insert(next).second) stack.push_back(next);
+        if (next == b && from != a) return true;
+        if (slot(next) < slot(b) && next != from && behind.insert(next).second) stack.push_back(next);
       }
-    };
-    push_successors(a);
-    while (!stack.empty()) {
-      const int32_t next = stack.back();
-      stack.pop_back();
-      if (next == b || seen.size() > kSearchLimit) return true;
-      push_successors(next);
     }
     return false;
   }
 
-  void merge(int32_t a, int32_t b) {
+  // The whole comes to stand behind what stood between its halves, but before what the first half leads to.
+  void merge(int32_t a, int32_t b, const std::set<int32_t>& behind) {
+    const int32_t begin = slot(a), end = slot(b);
     sets_.unite(a, b);
-    const auto whole = static_cast<size_t>(sets_.find(a)), part = static_cast<size_t>(whole == static_cast<size_t>(a) ? b : a);
-    if (successors_[whole].size() < successors_[part].size()) successors_[whole].swap(successors_[part]);
-    successors_[whole].insert(successors_[part].begin(), successors_[part].end());
-    successors_[part].clear();
-    span_[whole] = {std::min(span_[whole].low, span_[part].low), std::max(span_[whole].high, span_[part].high)};
+    const int32_t whole = sets_.find(a), part = whole == a ? b : a;
+    std::vector<int32_t> between, later;
+    for (int32_t i = begin + 1; i < end; ++i) {
+      const int32_t cluster = order_[static_cast<size_t>(i)];
+      if (cluster >= 0) (behind.contains(cluster) ? later : between).push_back(cluster);
+    }
+    between.push_back(whole);
+    between.insert(between.end(), later.begin(), later.end());
+    std::fill(order_.begin() + begin, order_.begin() + end + 1, -1);
+    int32_t i = end + 1 - static_cast<int32_t>(between.size());
+    for (const int32_t cluster : between) {
+      order_[static_cast<size_t>(i)] = cluster;
+      slot_[static_cast<size_t>(cluster)] = i++;
+    }
+    std::set<int32_t>&mine = successors_[static_cast<size_t>(whole)], &theirs = successors_[static_cast<size_t>(part)];
+    if (mine.size() < theirs.size()) mine.swap(theirs);
+    mine.insert(theirs.begin(), theirs.end());
+    theirs.clear();
   }
 
   std::vector<int32_t> cluster_;  // by node id, before merging
   DisjointSets sets_;
   std::vector<std::set<int32_t>> successors_;
-  std::vector<Span> span_;
+  std::vector<int32_t> order_;  // clusters by slot, -1 where one was merged away
+  std::vector<int32_t> slot_;   // by cluster
   std::vector<int32_t> key_;
   std::vector<std::pair<int32_t, int32_t>> edges_;
 };

@@ -3,7 +3,8 @@
 // Start (design section 5): level(v) = max over producers u of level(u) + (key(u) != key(v)); nodes of the same key and level that are
 // connected are one cluster. Convex by construction: on a path from the cluster back into it the level cannot rise, so the key cannot
 // change. Then neighbours of the cluster graph with the same key are merged unless a second path leads from one to the other
-// (catalogue 1.7); the search for one is bounded, and past the bound the pair stays apart.
+// (catalogue 1.7). The search looks along a topological order of the clusters, kept up while they merge (as in Pearce and Kelly, "A dynamic
+// topological sort algorithm for directed acyclic graphs", JEA 2006); it is bounded, and past the bound the pair stays apart.
 #pragma once
 
 #include <cstdint>

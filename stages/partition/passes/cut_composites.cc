@@ -10,6 +10,7 @@
 #include <set>
 
 #include "common/target/engine_table.h"
+#include "stages/partition/check_convexity.h"
 #include "stages/partition/clusters.h"
 #include "stages/partition/cut.h"
 #include "stages/partition/passes/passes.h"
@@ -38,11 +39,13 @@ bool keep_mixed(const Graph& graph, std::vector<int32_t>& clusters) {
   return any;
 }
 
-Result<bool> cut(Graph& graph, const EngineTable& table, bool symbolic) {
+Result<bool> cut(Graph& graph, const EngineTable& table, const Options& options) {
+  const bool symbolic = options.text("symbolic") != "off";
   bool changed = false;
   for (const CompositeRow& composite : table.composites) {
     std::vector<int32_t> clusters = find_clusters(graph, cluster_keys(graph, member_of, &composite));
     if (!keep_mixed(graph, clusters)) continue;
+    SLUICE_TRY(check_convexity(graph, clusters, options));
     std::map<int32_t, std::string> labels;  // of each cluster: all its nodes have the same
     for (const Node& node : graph.nodes()) labels.try_emplace(clusters[static_cast<size_t>(node.id())], node.plan.stream_label);
     int number = 0;
@@ -55,7 +58,7 @@ Result<bool> cut(Graph& graph, const EngineTable& table, bool symbolic) {
   for (Node& node : graph.nodes()) {
     Graph* callee = node.op() == Op::kCall ? node.body("graph") : nullptr;
     if (callee == nullptr || callee->role != GraphRole::kPart) continue;
-    SLUICE_ASSIGN(const bool inner, cut(*callee, table, symbolic));
+    SLUICE_ASSIGN(const bool inner, cut(*callee, table, options));
     changed = changed || inner;
   }
   return changed;
@@ -66,7 +69,7 @@ Result<bool> cut(Graph& graph, const EngineTable& table, bool symbolic) {
 Result<bool> cut_composites(Graph& graph, const Options& options) {
   SLUICE_ASSIGN(const DeviceProfile profile, get_profile(options.text("profile")));
   SLUICE_ASSIGN(const EngineTable table, make_engine_table(profile));
-  return cut(graph, table, options.text("symbolic") != "off");
+  return cut(graph, table, options);
 }
 
 }  // namespace sluice

@@ -6,6 +6,7 @@
 // How nodes are grouped: see clusters.h. Legal because clusters are convex: a Call needs no result of what waits for it.
 #include <utility>
 
+#include "stages/partition/check_convexity.h"
 #include "stages/partition/clusters.h"
 #include "stages/partition/cut.h"
 #include "stages/partition/passes/passes.h"
@@ -17,15 +18,17 @@ EngineId own_engine(const Node& node, const void*) {
   return node.op() == Op::kCall && node.body("graph") != nullptr ? EngineId::kNone : node.plan.engine;
 }
 
-Result<bool> cut(Graph& graph, bool symbolic) {
+Result<bool> cut(Graph& graph, const Options& options) {
+  const bool symbolic = options.text("symbolic") != "off";
   bool changed = false;
   for (Node& node : graph.nodes()) {
     Graph* callee = node.op() == Op::kCall ? node.body("graph") : nullptr;
     if (callee == nullptr || callee->role != GraphRole::kPart) continue;
-    SLUICE_ASSIGN(const bool inner, cut(*callee, symbolic));
+    SLUICE_ASSIGN(const bool inner, cut(*callee, options));
     changed = changed || inner;
   }
   const std::vector<int32_t> clusters = find_clusters(graph, cluster_keys(graph, own_engine, nullptr));
+  SLUICE_TRY(check_convexity(graph, clusters, options));
   std::vector<const Node*> first(graph.node_limit(), nullptr);
   for (const Node& node : graph.nodes()) {
     const int32_t cluster = clusters[static_cast<size_t>(node.id())];
@@ -45,6 +48,6 @@ Result<bool> cut(Graph& graph, bool symbolic) {
 
 }  // namespace
 
-Result<bool> cut_subgraphs(Graph& graph, const Options& options) { return cut(graph, options.text("symbolic") != "off"); }
+Result<bool> cut_subgraphs(Graph& graph, const Options& options) { return cut(graph, options); }
 
 }  // namespace sluice
