@@ -14,7 +14,7 @@ class OwnershipCheck {
   Result<void> run() {
     for (GraphId id = 0; id < module_.graph_limit(); ++id) {
       const Graph& graph = module_.graph(id);
-      if (graph.role == GraphRole::kRoot) SLUICE_TRY(enter_graph(id));
+      if (id == 0 || graph.role == GraphRole::kRoot) SLUICE_TRY(enter_graph(id));
     }
     for (GraphId id = 0; id < module_.graph_limit(); ++id) {
       if (graphs_[static_cast<size_t>(id)] == State::kNew) return bad_file("graph {} ('{}') has no owner", id, module_.graph(id).name());

@@ -111,7 +111,8 @@ Result<void> add_graphs(const fb::File& file, const std::vector<std::string_view
     graph.engine = static_cast<EngineId>(row.engine());
     graph.shapes = static_cast<ShapeClass>(row.shapes());
   }
-  if (module.root().role != GraphRole::kRoot) return bad_file("its first graph is no root");
+  const GraphRole first = module.root().role;  // a subgraph on its own stays one
+  if (first != GraphRole::kRoot && first != GraphRole::kPart && first != GraphRole::kSubgraph) return bad_file("its first graph is a body");
   return {};
 }
 

@@ -175,7 +175,7 @@ class GraphReader {
     if (id < 0 || id >= module_.graph_limit()) return bad_file("a node names graph {}", id);
     const GraphRole role = module_.graph(static_cast<GraphId>(id)).role;
     const bool fits =
-        role != GraphRole::kRoot && role != GraphRole::kExpression && module_.graph(static_cast<GraphId>(id)).owner() == nullptr;
+        id != 0 && role != GraphRole::kRoot && role != GraphRole::kExpression && module_.graph(static_cast<GraphId>(id)).owner() == nullptr;
     if (!fits) return bad_file("{} names graph {}, which is no body of its own", node.label(), id);
     return GraphRef{static_cast<GraphId>(id)};
   }

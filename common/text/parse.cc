@@ -290,12 +290,15 @@ Result<void> ModuleParser::resolve_symbols() {
 }
 
 Result<void> ModuleParser::check_owners() const {
-  if (module_.root().role != GraphRole::kRoot) return lexer_.error_at(scopes_[0].begin, "the first graph must be a root");
+  const GraphRole first = module_.root().role;
+  if (first != GraphRole::kRoot && first != GraphRole::kPart && first != GraphRole::kSubgraph) {
+    return lexer_.error_at(scopes_[0].begin, "the first graph must be a root, a part or a subgraph");
+  }
   for (const Scope& scope : scopes_) {
     if (!module_.has_graph(scope.id)) continue;  // an expression that equals another one
     const Graph& graph = module_.graph(scope.id);
     const bool stands_alone = graph.role == GraphRole::kRoot || graph.role == GraphRole::kExpression;
-    if (!stands_alone && graph.owner() == nullptr)
+    if (!stands_alone && graph.id() != 0 && graph.owner() == nullptr)
       return lexer_.error_at(scope.begin, fmt::format("no node has {} as its body", scope.name));
   }
   return {};

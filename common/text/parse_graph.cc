@@ -32,6 +32,7 @@ Result<GraphId> ModuleParser::take_body() {
   if (graph.role == GraphRole::kRoot || graph.role == GraphRole::kExpression) {
     return lexer_.error_at(name.offset, fmt::format("@{} is not marked body, fused, part or subgraph", name.text));
   }
+  if (id == 0) return lexer_.error_at(name.offset, "the first graph is no body");
   if (graph.owner() != nullptr) return lexer_.error_at(name.offset, fmt::format("@{} is the body of another node", name.text));
   return id;
 }

@@ -164,7 +164,7 @@ void check_graph(const Graph& graph, Findings& findings) {
   }
   if (graph.role == GraphRole::kFused && anchors > 1)
     findings.add("{}: a fused body has at most one anchor, this has {}", graph_label(graph), anchors);
-  const bool needs_owner = graph.role != GraphRole::kRoot && graph.role != GraphRole::kExpression;
+  const bool needs_owner = graph.id() != 0 && graph.role != GraphRole::kRoot && graph.role != GraphRole::kExpression;
   if (needs_owner && graph.owner() == nullptr) findings.add("{} belongs to no node", graph_label(graph));
   if (!needs_owner && graph.owner() != nullptr) findings.add("{} is the body of {}", graph_label(graph), graph.owner()->label());
 }
