@@ -22,7 +22,8 @@ Result<void> attach(Graph& graph, const std::map<std::string, Module>& subgraphs
       return make_error(ErrorCode::kLinkFailed, "{}: no file given was lowered from its subgraph {}", node.label(), digest.substr(0, 16))
           .with_hint(fmt::format("lower {}.sg and give the result behind root.sg", digest.substr(0, 16)));
     }
-    const Graph& lowered = ModuleMapper(found->second, graph.module()).clone(found->second.root());
+    Graph& lowered = ModuleMapper(found->second, graph.module()).clone(found->second.root());
+    lowered.role = GraphRole::kSubgraph;
     node.remove_attribute("subgraph");
     node.set_attribute("graph", GraphRef{lowered.id()});
   }

@@ -11,7 +11,7 @@ namespace {
 
 Module extract(const Graph& graph) {
   Module module;
-  ModuleMapper(graph.module(), module).clone(graph);
+  ModuleMapper(graph.module(), module).clone(graph).role = GraphRole::kRoot;  // of its own file; its engine tells it from a model
   module.level = Level::kPartitioned;
   module.last_stage = StageId::kPartition;
   module.options = graph.module().options;

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
 
 namespace sluice {
 namespace {
+
+constexpr size_t kClimbRounds = 2000;
+constexpr size_t kClimbWork = 100'000'000;
 
 // Placed blocks by time. A block lies in the O(log T) nodes of a segment tree that cover its life, and at its first step; blocks alive
 // together with [first, last] are those alive at `first` and those that begin in (first, last].
@@ -88,6 +92,43 @@ OffsetPlan place_in_order(const std::vector<Block>& blocks, const std::vector<ui
   return plan;
 }
 
+// Improves an order while it can: what ends highest is placed earlier (halfway to the front, then first), and the change is kept when the
+// arena does not grow. Stops at the bound or when the work, in pairs of blocks, is used up.
+void climb(const std::vector<Block>& blocks, std::vector<uint32_t> order, int64_t steps, uint64_t bound, OffsetPlan& best) {
+  OffsetPlan plan = place_in_order(blocks, order, steps);
+  std::mt19937 random(1);  // its numbers are the same everywhere
+  const auto rounds = static_cast<int>(std::min<size_t>(kClimbRounds, kClimbWork / std::max<size_t>(1, blocks.size() * blocks.size())));
+  for (int round = 0; round < rounds && best.arena_bytes > bound; ++round) {
+    std::vector<size_t> highest;  // positions in the order
+    for (size_t i = 0; i < order.size(); ++i) {
+      if (plan.offsets[order[i]] + blocks[order[i]].bytes == plan.arena_bytes) highest.push_back(i);
+    }
+    std::vector<uint32_t> next = order;
+    const size_t from = highest[random() % highest.size()], to = from == 0 ? 0 : random() % from;
+    std::rotate(next.begin() + static_cast<int64_t>(to), next.begin() + static_cast<int64_t>(from),
+                next.begin() + static_cast<int64_t>(from) + 1);
+    if (from == 0 || round % 4 == 3) std::swap(next[random() % next.size()], next[random() % next.size()]);
+    OffsetPlan changed = place_in_order(blocks, next, steps);
+    if (changed.arena_bytes > plan.arena_bytes) continue;
+    order = std::move(next);
+    plan = std::move(changed);
+    if (plan.arena_bytes < best.arena_bytes) best = plan;
+  }
+}
+
+// Two blocks are alive together exactly when one begins while the other is alive: only steps in which blocks begin matter.
+std::vector<Block> with_dense_steps(std::vector<Block> blocks) {
+  std::vector<int64_t> begins;
+  for (const Block& block : blocks) begins.push_back(block.first);
+  std::sort(begins.begin(), begins.end());
+  begins.erase(std::unique(begins.begin(), begins.end()), begins.end());
+  for (Block& block : blocks) {
+    block.first = std::lower_bound(begins.begin(), begins.end(), block.first) - begins.begin();
+    block.last = std::upper_bound(begins.begin(), begins.end(), block.last) - begins.begin() - 1;
+  }
+  return blocks;
+}
+
 int64_t life(const Block& block) { return block.last - block.first + 1; }
 
 }  // namespace
@@ -105,7 +146,8 @@ uint64_t max_live_bytes(const std::vector<Block>& blocks) {
   return static_cast<uint64_t>(most);
 }
 
-OffsetPlan plan_offsets(const std::vector<Block>& blocks) {
+OffsetPlan plan_offsets(const std::vector<Block>& given) {
+  const std::vector<Block> blocks = with_dense_steps(given);
   int64_t steps = 1;
   for (const Block& block : blocks) steps = std::max(steps, block.last + 1);
   const uint64_t bound = max_live_bytes(blocks);
@@ -117,18 +159,22 @@ OffsetPlan plan_offsets(const std::vector<Block>& blocks) {
   const Less by_life = [](const Block& a, const Block& b) { return life(a) > life(b) || (life(a) == life(b) && a.bytes > b.bytes); };
   const Less by_time = [](const Block& a, const Block& b) { return a.first < b.first || (a.first == b.first && a.bytes > b.bytes); };
   OffsetPlan best;
+  std::vector<uint32_t> best_order;
   best.arena_bytes = UINT64_MAX;
   const auto attempt = [&](const auto& less) {
     if (best.arena_bytes == bound) return;
     std::vector<uint32_t> sorted = order;
     std::stable_sort(sorted.begin(), sorted.end(), [&](uint32_t a, uint32_t b) { return less(blocks[a], blocks[b]); });
     OffsetPlan plan = place_in_order(blocks, sorted, steps);
-    if (plan.arena_bytes < best.arena_bytes) best = std::move(plan);
+    if (plan.arena_bytes >= best.arena_bytes) return;
+    best = std::move(plan);
+    best_order = std::move(sorted);
   };
   attempt(by_size);
   attempt([&](const Block& a, const Block& b) { return area(a) > area(b); });
   attempt(by_life);
   attempt(by_time);
+  if (best.arena_bytes > bound) climb(blocks, best_order, steps, bound, best);
   return best;
 }
 

@@ -62,9 +62,11 @@ class Emitter {
       binding.set_type(type_index(input->type()));
       value_id(*input);
     }
+    std::map<std::string, int> named;
     for (const Value* output : root_.outputs()) {
       pb::BindingDef& binding = *model_.add_outputs();
-      binding.set_name(output->name());
+      const int before = named[output->name()]++;  // a value that is an output twice is bound twice
+      binding.set_name(before == 0 ? output->name() : fmt::format("{}~{}", output->name(), before));
       binding.set_type(type_index(output->type()));
     }
   }

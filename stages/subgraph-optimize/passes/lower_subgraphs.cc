@@ -88,7 +88,7 @@ Result<int64_t> thread_count(const Options& options) {
 Result<bool> lower_subgraphs(Graph& graph, const Options& options) {
   SLUICE_ASSIGN(const DeviceProfile profile, get_profile(options.text("profile")));
   SLUICE_ASSIGN(const int64_t threads, thread_count(options));
-  if (graph.role == GraphRole::kSubgraph) {
+  if (graph.engine != EngineId::kNone) {  // a subgraph in a file of its own
     KernelCache kernels;
     SLUICE_TRY(lower_for_engine(graph, profile, kernels));
     return true;
