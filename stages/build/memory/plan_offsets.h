@@ -20,7 +20,8 @@ struct OffsetPlan {
 };
 
 // Places blocks one by one, each at the best gap among the blocks alive with it, in several orders (by size, by size times life, by life,
-// by time), and keeps the smallest arena. O((B + P) log B) per order, P the pairs of blocks alive together.
+// by time), and keeps the smallest arena; while that is above the bound and blocks are few, tries changes of the best order, always the
+// same ones. O((B + P) log B) per order, P the pairs of blocks alive together.
 OffsetPlan plan_offsets(const std::vector<Block>& blocks);
 
 // The most bytes alive in any step: no arena can be smaller.
