@@ -11,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/graphfile/graphfile.h"
 #include "common/stage/arguments.h"
+#include "common/stage/rebind.h"
 #include "common/stage/stats.h"
 #include "common/verify/verify.h"
 
@@ -54,6 +55,7 @@ Result<void> run_stage(const Stage& stage, StageArgs& args) {
   const auto start = std::chrono::steady_clock::now();
   SLUICE_TRY(check_output(args));
   SLUICE_ASSIGN(Module module, read_input(stage, args));
+  if (const std::string model = args.options.text("model"); !model.empty()) SLUICE_TRY(rebind_constants(module, model));
   SLUICE_TRY(inherit_options(args.options, stage.id, module.options));
   export_options(args.options, stage.id, module.options);
   std::vector<PassReport> report;

@@ -15,6 +15,9 @@ Reads <in>, or standard input when it is absent or "-": a typed graph.
 Options:
   -o FILE              Write the graph to FILE [default: -].
   --opt-level=LEVEL    O0: change nothing; O1: clean up only; O3: everything.
+  --profile=NAME       Device profile, for sluice-partition: travels with the graph.
+  --symbolic=WHEN      on or off, for sluice-partition: travels with the graph.
+  --denormals=HOW      flush or ieee, for sluice-build: travels with the graph.
   --passes=LIST        Run exactly these passes, in this order.
   --skip=LIST          Leave these passes out of the default order.
   --stop-after=STEP    Run up to pass number or name STEP.

@@ -17,6 +17,7 @@ Options:
   -o FILE              Write the graph to FILE [default: -].
   --profile=NAME       Device profile: native, cpu-avx512, cpu-avx2, cpu-generic, or a .json file.
   --symbolic=WHEN      on, or off: every dimension that is not fixed makes its part dynamic.
+  --denormals=HOW      flush or ieee, for sluice-build: travels with the graph.
   --split=DIR          Instead of one graph write DIR/root.sg, whose Calls name their subgraphs by
                        digest, and one file for each distinct subgraph.
   --passes=LIST        Run exactly these passes, in this order.

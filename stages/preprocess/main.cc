@@ -17,6 +17,9 @@ Options:
   --input-shape=SHAPES  Shapes of inputs, "x:1,3,224,224;y:1,-1"; -1 leaves a dim open.
   --dim=DIM             Fix a named dim everywhere, NAME=VALUE, or bound it, NAME=LOW..HIGH. Repeatable.
   --out-nodes=NAMES     Keep these outputs only: value names or NODE:RESULT, separated by ";".
+  --profile=NAME        Device profile, for sluice-partition: travels with the graph.
+  --symbolic=WHEN       on or off, for sluice-partition: travels with the graph.
+  --denormals=HOW       flush or ieee, for sluice-build: travels with the graph.
   --threads=N           Threads that hash constants; 0 means one per core [default: 0].
   --opt-level=LEVEL     O0, O1 or O3 [default: O3].
   --passes=LIST         Run exactly these passes, in this order.

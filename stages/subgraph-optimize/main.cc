@@ -15,6 +15,7 @@ written by sluice-partition --split.
 
 Options:
   -o FILE              Write the graph to FILE [default: -].
+  --denormals=HOW      flush or ieee, for sluice-build: travels with the graph.
   --threads=N          Lower N subgraphs at a time; 0 means one per core [default: 0].
   --passes=LIST        Run exactly these passes, in this order.
   --skip=LIST          Leave these passes out of the default order.

@@ -1,0 +1,28 @@
+#include "common/stage/rebind.h"
+
+#include <filesystem>
+
+#include "common/base/files.h"
+
+namespace sluice {
+
+Result<void> rebind_constants(Module& module, const std::string& path) {
+  SLUICE_ASSIGN(const MappedFile file, MappedFile::open(path));
+  std::error_code code;
+  const std::string absolute = std::filesystem::absolute(path, code).lexically_normal().string();
+  for (SegmentId id = 0; static_cast<size_t>(id) < module.segment_count(); ++id) {
+    Segment& segment = module.segment(id);
+    if (segment.kind != SegmentKind::kBytes || segment.location.where != Where::kFile) continue;
+    const uint64_t offset = segment.location.offset;
+    const bool inside = offset <= file.bytes().size() && segment.size <= file.bytes().size() - offset;
+    if (!inside || sha256(file.bytes().subspan(offset, segment.size)) != segment.digest) {
+      return make_error(ErrorCode::kMissingSegment, "'{}' is no copy of '{}': its bytes at {} differ", path, segment.location.path, offset)
+          .with_hint("give the file that sluice-preprocess read, or run sluice-preprocess again");
+    }
+    segment.location.path = absolute;
+    segment.location.mtime_ns = file.mtime_ns();
+  }
+  return {};
+}
+
+}  // namespace sluice
