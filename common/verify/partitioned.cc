@@ -26,7 +26,7 @@ void check_caller(const Graph& graph, Findings& findings) {
       if (called != nullptr && called->role == GraphRole::kSubgraph) ++subgraphs;
     } else if (engine == EngineId::kNone) {
       findings.add("{}: has no engine", node.label());
-    } else if (engine != EngineId::kRts && engine != EngineId::kHostCpu) {
+    } else if (engine != EngineId::kRts && engine != EngineId::kHostCpu && node.plan.kernel < 0) {  // with a kernel: linked again
       findings.add("{}: runs on {} but lies in no subgraph", node.label(), engine_name(engine));
     }
   }
