@@ -367,29 +367,47 @@ bool ExpressionTable::require_within(ExpressionId cut, ExpressionId whole) {
   return true;
 }
 
+std::optional<ExpressionTable::Demand> ExpressionTable::demanded_divisor(const Polynomial& zero, const Monomial& monomial) const {
+  if (monomial.size() != 1 || (*this)[monomial[0]].op != ExpressionOp::kSymbol) return std::nullopt;
+  int64_t divisor = 0;  // of all other terms, so of this one
+  for (const auto& [other, coefficient] : zero) {
+    if (other != monomial) divisor = std::gcd(divisor, coefficient);
+  }
+  const int64_t wanted = divisor == 0 ? 0 : divisor / std::gcd(divisor, zero.at(monomial));
+  return Demand{static_cast<SymbolId>((*this)[monomial[0]].value), wanted};
+}
+
+std::vector<ExpressionTable::Demand> ExpressionTable::demanded_divisors(const Polynomial& zero) const {
+  std::vector<Demand> demands;
+  for (const auto& [monomial, coefficient] : zero) {
+    if (const auto demand = demanded_divisor(zero, monomial)) demands.push_back(*demand);
+    for (const ExpressionId atom : monomial) {
+      const Expression division = (*this)[atom];
+      if (division.op != ExpressionOp::kFloorDiv || (*this)[division.a].op != ExpressionOp::kSymbol) continue;
+      demands.push_back({static_cast<SymbolId>((*this)[division.a].value), as_constant(division.b).value_or(0)});
+    }
+  }
+  return demands;
+}
+
 bool ExpressionTable::require_equal(ExpressionId a, ExpressionId b) {
   if (require_within(a, b) || require_within(b, a)) return true;
-  std::vector<std::pair<SymbolId, int64_t>> before;  // divisors, in the order they were raised
+  std::vector<Demand> before;  // divisors, in the order they were raised
   for (int round = 0; round < 8; ++round) {
     if (prove_equal(a, b)) return true;
     bool raised = false;
-    for (const auto& [monomial, coefficient] : polynomial(subtract(renormalize(a), renormalize(b)))) {
-      for (const ExpressionId atom : monomial) {
-        const Expression division = (*this)[atom];
-        if (division.op != ExpressionOp::kFloorDiv || (*this)[division.a].op != ExpressionOp::kSymbol) continue;
-        const auto by = as_constant(division.b);
-        if (!by || *by > (int64_t{1} << 31)) continue;
-        const auto id = static_cast<SymbolId>((*this)[division.a].value);
-        const int64_t wanted = std::lcm(symbol(id).divisor, *by);
-        if (wanted == symbol(id).divisor) continue;
-        raised = true;
-        before.emplace_back(id, symbol(id).divisor);
-        symbol(id).divisor = wanted;
-      }
+    for (const Demand& demand : demanded_divisors(polynomial(subtract(renormalize(a), renormalize(b))))) {
+      if (demand.divisor < 1 || demand.divisor > (int64_t{1} << 31)) continue;
+      int64_t& divisor = symbol(demand.symbol).divisor;
+      const int64_t wanted = std::lcm(divisor, demand.divisor);
+      if (wanted == divisor) continue;
+      raised = true;
+      before.push_back({demand.symbol, divisor});
+      divisor = wanted;
     }
     if (!raised) break;
   }
-  for (auto raise = before.rbegin(); raise != before.rend(); ++raise) symbol(raise->first).divisor = raise->second;
+  for (auto raise = before.rbegin(); raise != before.rend(); ++raise) symbol(raise->symbol).divisor = raise->divisor;
   return false;
 }
 

@@ -77,9 +77,9 @@ class ExpressionTable {
   bool is_multiple(ExpressionId id, int64_t divisor) const;  // proved to be a multiple
   // Proved equal for every value of the symbols. Re-normalizes both, so that divisors and bounds learned since they were made count.
   bool prove_equal(ExpressionId a, ExpressionId b);
-  // Like prove_equal; where the two differ only by remainders of symbols (H and 2*floordiv(H, 2)), demands them to be zero by raising the
-  // symbols' divisors, and answers true; where one is a symbol cut at a constant (S and min(S, 512)), by lowering the symbol's high. A
-  // model that breaks the demand has no valid shapes at all. Symbols stay as they are when the answer is false.
+  // Like prove_equal; where the two differ only by remainders of symbols (H and 2*floordiv(H, 2), or H and 4*x for any x), demands them to
+  // be zero by raising the symbols' divisors, and answers true; where one is a symbol cut at a constant (S and min(S, 512)), by lowering
+  // the symbol's high. A model that breaks the demand has no valid shapes at all. Symbols stay as they are when the answer is false.
   bool require_equal(ExpressionId a, ExpressionId b);
   // The same expression with what is known about its symbols now.
   ExpressionId renormalize(ExpressionId id);
@@ -94,7 +94,16 @@ class ExpressionTable {
   using Monomial = std::vector<ExpressionId>;  // sorted atoms; empty for the constant
   using Polynomial = std::map<Monomial, int64_t>;
 
+  struct Demand {
+    SymbolId symbol;
+    int64_t divisor;
+  };
+
   ExpressionId intern(const Expression& expression);
+  // What follows for the symbol of the term `monomial` when the polynomial is zero: it is a multiple of what all other terms are.
+  std::optional<Demand> demanded_divisor(const Polynomial& zero, const Monomial& monomial) const;
+  // That, and for each floordiv of a symbol that it leaves no rest.
+  std::vector<Demand> demanded_divisors(const Polynomial& zero) const;
   Polynomial polynomial(ExpressionId id) const;
   ExpressionId from_polynomial(Polynomial polynomial);
   bool term_is_multiple(const Monomial& monomial, int64_t coefficient, int64_t divisor) const;

@@ -49,6 +49,15 @@ TEST_F(Fixture, RequiredEqualityRaisesDivisors) {
   EXPECT_EQ(table.symbol(n).divisor, 1);
 }
 
+// Halving by a convolution of kernel 3 rounds up: H and 4*floordiv(floordiv(H + 1, 2) + 1, 2) are equal where 4 divides H.
+TEST_F(Fixture, EqualToAMultipleIsAMultiple) {
+  const ExpressionId half = table.floor_divide(table.add(H, c(1)), c(2));
+  const ExpressionId quarter = table.floor_divide(table.add(half, c(1)), c(2));
+  EXPECT_TRUE(table.require_equal(table.multiply(c(4), quarter), H));
+  EXPECT_TRUE(table.is_multiple(H, 4));
+  EXPECT_TRUE(table.prove_equal(table.multiply(c(2), quarter), half));
+}
+
 TEST_F(Fixture, BoundsDecideMinAndMax) {
   EXPECT_EQ(table.bounds(table.add(table.multiply(c(-1), N), c(3))).low, -61);
   EXPECT_EQ(table.maximum(N, c(0)), N);
