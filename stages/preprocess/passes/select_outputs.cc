@@ -67,7 +67,8 @@ Error unknown(const Names& names, const std::string& item) {
   const std::string node = item.substr(0, item.rfind(':'));
   for (const auto& [name, value] : names.values) near.emplace_back(distance(item, name), "value '" + name + "'");
   for (const auto& [name, found] : names.nodes) {
-    near.emplace_back(distance(node, name), fmt::format("node '{}' with {} results", name, found->output_count()));
+    const size_t count = found->output_count();
+    near.emplace_back(distance(node, name), fmt::format("node '{}' with {} result{}", name, count, count == 1 ? "" : "s"));
   }
   std::sort(near.begin(), near.end());
   std::string text;
