@@ -57,7 +57,8 @@ std::optional<Op> find_operator(const onnx::NodeProto& node) {
   const auto op = op_from_name(node.op_type());
   if (!op) return std::nullopt;
   const bool is_ours = node.domain() == "sluice";
-  if (!is_ours && !is_onnx_domain(node.domain())) return std::nullopt;
+  const bool is_preview = node.domain() == "ai.onnx.preview" && *op == Op::kFlexAttention;
+  if (!is_ours && !is_preview && !is_onnx_domain(node.domain())) return std::nullopt;
   if ((op_domain(*op) == Domain::kSluice) != is_ours) return std::nullopt;
   return find_op(canonical(*op)) != nullptr ? op : std::nullopt;
 }

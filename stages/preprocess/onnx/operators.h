@@ -9,7 +9,8 @@
 
 namespace sluice {
 
-// Domains "" and "ai.onnx" name ONNX's operators, "sluice" ours; others have none. Constant is none: it becomes a constant.
+// Domains "" and "ai.onnx" name ONNX's operators, "sluice" ours; "ai.onnx.preview" has FlexAttention;
+// others have none. Constant is none: it becomes a constant.
 std::optional<Op> find_operator(const onnx::NodeProto& node);
 bool is_constant_node(const onnx::NodeProto& node);
 
