@@ -16,7 +16,8 @@ Usage:
   sluice-show [options] [<in>]
   sluice-show (--help | --version)
 
-Reads <in>, or standard input when it is absent or "-".
+Reads <in>, or standard input when it is absent or "-". A compiled model is always shown whole, as text:
+--format and --summary are for graphs.
 
 Options:
   -o FILE             Write to FILE [default: -].

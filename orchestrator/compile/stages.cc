@@ -12,6 +12,10 @@ size_t stage_of_level(uint8_t level) { return level == 1 ? 1 : level + 1u; }
 }  // namespace
 
 Result<size_t> first_stage_for(const std::string& path) {
+  if (path == "-") {
+    return make_error(ErrorCode::kUsage, "standard input cannot be compiled: the stage to begin with is chosen by looking into the file")
+        .with_hint("keep it in a file first, or pipe it into the stage that comes next, such as sluice-partition");
+  }
   SLUICE_ASSIGN(const MappedFile file, MappedFile::open(path));
   if (!is_graph_file(file.bytes())) return size_t{0};
   Result<GraphHeader> header = parse_graph_header(file.bytes());
