@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
+#include "common/base/memory.h"
+
 namespace sluice {
 namespace {
 
@@ -19,6 +23,13 @@ Result<int> quarter(int x) {
 TEST(Result, ErrorsTravelUp) {
   EXPECT_EQ(quarter(8).value(), 2);
   EXPECT_EQ(quarter(6).error().message, "3 is odd");
+}
+
+TEST(WithinMemory, MakesAFailedAllocationAnError) {
+  EXPECT_EQ(within_memory([] { return half(8); }).value(), 4);
+  EXPECT_EQ(within_memory([]() -> Result<int> { throw std::bad_alloc(); }).error().code, ErrorCode::kLimit);
+  EXPECT_EQ(within_memory([]() -> Result<int> { return static_cast<int>(std::vector<char>(SIZE_MAX).size()); }).error().code,
+            ErrorCode::kLimit);
 }
 
 TEST(Result, TextHasCodeFileAndHint) {

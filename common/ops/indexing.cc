@@ -10,7 +10,8 @@ namespace {
 
 using enum AttributeKind;
 
-constexpr int64_t kFar = INT32_MAX;  // exporters write this and more for "to the end"
+constexpr int64_t kLongest = int64_t{1} << 61;  // a step beyond every dim; rounding up does not overflow with it
+constexpr int64_t kFar = INT32_MAX;             // exporters write this and more for "to the end"
 
 Result<void> infer_gather(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(1, kIndexSet));
@@ -73,7 +74,7 @@ Dim place_of(InferCall& call, const Dim& given, const Dim& whole) {
 // Backwards: places from -1 to whole - 1. Symbolic dims only for the full reversal.
 Dim sliced_backwards(InferCall& call, const Dim& whole, const Dim& start, const Dim& end, int64_t step) {
   if (!start.is_fixed() || !end.is_fixed()) return Dim::unknown();
-  const int64_t stride = step == INT64_MIN ? INT64_MAX : -step;
+  const int64_t stride = step <= -kLongest ? kLongest : -step;
   if (!whole.is_fixed()) {
     const bool all = (start.value == -1 || start.value >= kFar) && end.value <= -kFar;
     return all ? call.math.ceil_divide(whole, stride) : Dim::unknown();
@@ -92,7 +93,7 @@ Dim sliced_dim(InferCall& call, const Dim& whole, const Dim& start, const Dim& e
   if (!step.is_fixed()) return Dim::unknown();
   if (step.value < 0) return sliced_backwards(call, whole, start, end, step.value);
   const Dim length = call.math.subtract(place_of(call, end, whole), place_of(call, start, whole));
-  return call.math.ceil_divide(call.math.maximum(length, Dim::fixed(0)), step.value);
+  return call.math.ceil_divide(call.math.maximum(length, Dim::fixed(0)), std::min(step.value, kLongest));
 }
 
 // One of starts, ends, steps, with the number of elements checked against `count` where that is known (not negative).

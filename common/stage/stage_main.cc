@@ -9,6 +9,7 @@
 
 #include "common/base/files.h"
 #include "common/base/log.h"
+#include "common/base/memory.h"
 #include "common/graphfile/graphfile.h"
 #include "common/stage/arguments.h"
 #include "common/stage/rebind.h"
@@ -106,7 +107,7 @@ int stage_main(int argc, char** argv, const char* usage, const Stage& stage) {
     for (const Pass& pass : stage.passes) fmt::print("{:28} {}\n", pass.name, pass.sentence);
     return 0;
   }
-  auto done = run_stage(stage, parsed->args);
+  auto done = within_memory([&] { return run_stage(stage, parsed->args); });
   if (done) return 0;
   const bool json = parsed->args.options.text("error-format") == "json";
   if (json) {

@@ -8,6 +8,7 @@
 
 #include "common/base/files.h"
 #include "common/base/log.h"
+#include "common/base/memory.h"
 #include "common/base/release.h"
 #include "runtime/loader/om_format.h"
 
@@ -36,7 +37,7 @@ int tool_main(int argc, char** argv, const Tool& tool) {
   if (!format.empty() && format != "text" && !json) {
     return fail(tool, make_error(ErrorCode::kBadOption, "--error-format is '{}', it must be text or json", format), false);
   }
-  const auto done = tool.run(*line);
+  const auto done = within_memory([&] { return tool.run(*line); });
   return done ? static_cast<int>(*done) : fail(tool, done.error(), json);
 }
 

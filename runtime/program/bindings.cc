@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <set>
 
 #include "common/base/files.h"
 #include "common/tensorfile/binding.h"
@@ -166,8 +167,12 @@ Result<std::vector<Tensor>> read_inputs(const pb::ModelDef& model, const LoaderO
 
 Result<void> write_outputs(const std::vector<Tensor>& outputs, const LoaderOptions& options) {
   SLUICE_TRY(make_directories(options.output_dir));
+  std::set<std::string> used;  // two names may give one file: a/b and a_b
   for (const Tensor& output : outputs) {
-    SLUICE_TRY(write_tensor(fmt::format("{}/{}.{}", options.output_dir, file_name_of(output.name), options.format), output));
+    const std::string stem = file_name_of(output.name);
+    std::string file = stem;
+    for (int again = 2; !used.insert(file).second; ++again) file = fmt::format("{}~{}", stem, again);
+    SLUICE_TRY(write_tensor(fmt::format("{}/{}.{}", options.output_dir, file, options.format), output));
   }
   return {};
 }

@@ -6,6 +6,7 @@
 
 #include "common/base/files.h"
 #include "common/base/log.h"
+#include "common/base/memory.h"
 #include "fmt/format.h"
 #include "runtime/program/bindings.h"
 #include "runtime/program/dump_values.h"
@@ -89,7 +90,7 @@ int loader_main(int argc, const char* const* argv) {
   const bool json = options && options->error_json;
   auto done = [&]() -> Result<void> {
     if (!options) return options.error();
-    return options->print.empty() ? run_loader(*options) : print(options->print);
+    return options->print.empty() ? within_memory([&] { return run_loader(*options); }) : print(options->print);
   }();
   if (done) return 0;
   if (json) {

@@ -78,6 +78,24 @@ TEST_F(LoaderProgramTest, WritesOutputsByName) {
   EXPECT_EQ(read_tensor(path("out/out_y.pb"))->name, "out/y");
 }
 
+TEST(WriteOutputs, GivesEveryOutputItsOwnFile) {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / fmt::format("sluice-outputs-{}", ::getpid());
+  std::vector<Tensor> outputs;
+  for (const char* name : {"a/b", "a_b", "a_b"}) {
+    outputs.push_back(make_tensor(DType::kI64, {1}, name));
+    outputs.back().as<int64_t>()[0] = static_cast<int64_t>(outputs.size());
+  }
+  LoaderOptions options;
+  options.output_dir = folder.string();
+  const auto done = write_outputs(outputs, options);
+  EXPECT_TRUE(done) << done.error().message;
+  int64_t expected = 0;
+  for (const char* file : {"a_b.npy", "a_b~2.npy", "a_b~3.npy"}) {
+    EXPECT_EQ(read_tensor((folder / file).string())->as<int64_t>()[0], ++expected) << file;
+  }
+  std::filesystem::remove_all(folder);
+}
+
 TEST_F(LoaderProgramTest, DumpsValuesInLogicalOrderAndViews) {
   options_.dump_dir = path("values");
   options_.dump_glob = "*";

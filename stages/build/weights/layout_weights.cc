@@ -3,6 +3,7 @@
 #include <atomic>
 #include <thread>
 
+#include "common/base/memory.h"
 #include "common/eval/eval.h"
 
 namespace sluice {
@@ -40,7 +41,7 @@ Result<WeightBytes> evaluate_weights(const Module& module, const WeightLayout& l
     for (size_t i = next.fetch_add(1); i < layout.segments.size(); i = next.fetch_add(1)) {
       const SegmentKind kind = module.segment(layout.segments[i]).kind;
       if (kind != SegmentKind::kExpression && kind != SegmentKind::kSplat) continue;
-      auto tensor = evaluate_segment(module, layout.segments[i]);
+      auto tensor = within_memory([&] { return evaluate_segment(module, layout.segments[i]); });
       if (tensor) {
         weights.evaluated[i] = std::move(tensor).value();
       } else {
