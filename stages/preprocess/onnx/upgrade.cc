@@ -344,11 +344,10 @@ Value* UpgradeCall::add_before(Op op, const std::vector<Value*>& inputs) { retur
 Value* UpgradeCall::add_behind(Op op, const std::vector<Value*>& inputs) { return result_of(graph, op, inputs, nullptr); }
 
 Value* UpgradeCall::constant(std::vector<int64_t> elements) {
-  std::vector<std::byte> bytes(elements.size() * sizeof(int64_t));
-  std::memcpy(bytes.data(), elements.data(), bytes.size());
+  const auto bytes = std::as_bytes(std::span(elements));  // of an empty tensor too, whose data is null
   Module& module = graph.module();
   const TypeId type = module.intern(Type::fixed_tensor(DType::kI64, {static_cast<int64_t>(elements.size())}));
-  return &graph.add_constant(module.make_constant(type, std::move(bytes)));
+  return &graph.add_constant(module.make_constant(type, {bytes.begin(), bytes.end()}));
 }
 
 Result<void> upgrade_node(UpgradeCall& call, int64_t opset) {
