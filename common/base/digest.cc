@@ -2,6 +2,8 @@
 
 #include <openssl/evp.h>
 
+#include <new>
+
 #include "fmt/format.h"
 
 namespace sluice {
@@ -11,7 +13,9 @@ struct Sha256::State {
   ~State() { EVP_MD_CTX_free(context); }
 };
 
-Sha256::Sha256() : state_(std::make_unique<State>()) { EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr); }
+Sha256::Sha256() : state_(std::make_unique<State>()) {
+  if (state_->context == nullptr || EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) != 1) throw std::bad_alloc();
+}
 Sha256::~Sha256() = default;
 
 void Sha256::add(std::span<const std::byte> bytes) { EVP_DigestUpdate(state_->context, bytes.data(), bytes.size()); }

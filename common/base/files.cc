@@ -15,7 +15,8 @@ namespace sluice {
 namespace {
 
 Error io_error(const char* what, const std::string& path) {
-  const ErrorCode code = errno == ENOENT || errno == EACCES || errno == ENOTDIR || errno == EISDIR ? ErrorCode::kNotFound : ErrorCode::kIo;
+  const bool absent = errno == ENOENT || errno == EACCES || errno == ENOTDIR || errno == EISDIR;
+  const ErrorCode code = absent ? ErrorCode::kNotFound : errno == ENOMEM ? ErrorCode::kLimit : ErrorCode::kIo;
   return make_error(code, "cannot {} '{}': {}", what, path, std::strerror(errno));
 }
 

@@ -3,22 +3,51 @@
 
 #include <new>
 #include <stdexcept>
+#include <string>
+#include <system_error>
 
 #include "common/base/result.h"
 
 namespace sluice {
 
-// What body() gives; kLimit where an allocation below it failed, or was larger than any can be. Catches on the calling
-// thread only.
+// What body() gives; kLimit where an allocation below it failed or was larger than any can be, or where a thread could not be started.
+// Catches on the calling thread only: for others, see parallel.h.
 template <typename Body>
 auto within_memory(Body&& body) -> decltype(body()) {
   try {
     return body();
   } catch (const std::bad_alloc&) {
-    return make_error(ErrorCode::kLimit, "memory ran out");
+    return make_error(ErrorCode::kLimit, "memory ran out");  // short enough to need none itself
   } catch (const std::length_error&) {
     return make_error(ErrorCode::kLimit, "memory ran out: a size exceeds what can be allocated");
+  } catch (const std::system_error& error) {
+    if (error.code() != std::errc::resource_unavailable_try_again) throw;
+    return make_error(ErrorCode::kLimit, "no more threads");
   }
 }
+
+// Makes room for the calling thread's stack now, when a lack of it can still be told: a stack that cannot grow later kills the process.
+Result<void> grow_stack();
+
+// within_memory for the main function of a program.
+template <typename Body>
+auto program_within_memory(Body&& body) -> decltype(body()) {
+  return within_memory([&]() -> decltype(body()) {
+    SLUICE_TRY(grow_stack());
+    return body();
+  });
+}
+
+// While one is in scope, an allocation that fails on this thread ends the process at once, with the line set below on stderr and kLimit's
+// exit code, instead of throwing: for code of others that exceptions cannot pass.
+class EndWhenMemoryRunsOut {
+ public:
+  EndWhenMemoryRunsOut();
+  ~EndWhenMemoryRunsOut();
+  EndWhenMemoryRunsOut(const EndWhenMemoryRunsOut&) = delete;
+  EndWhenMemoryRunsOut& operator=(const EndWhenMemoryRunsOut&) = delete;
+};
+void set_memory_error_line(std::string line);  // before any other thread
+[[noreturn]] void end_without_memory();
 
 }  // namespace sluice

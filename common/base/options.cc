@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include "common/base/parallel.h"
+
 namespace sluice {
 namespace {
 
@@ -68,6 +70,11 @@ Result<int64_t> Options::integer(std::string_view name, int64_t low, int64_t hig
     return make_error(ErrorCode::kBadOption, "--{} is '{}', expected a whole number from {} to {}", name, value, low, high);
   }
   return number;
+}
+
+Result<int64_t> Options::threads() const {
+  SLUICE_ASSIGN(const int64_t asked, integer("threads", 0, 1024));
+  return thread_count(asked);
 }
 
 std::vector<std::string> Options::list(std::string_view name, char separator) const {

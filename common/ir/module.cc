@@ -295,6 +295,7 @@ Result<std::span<const std::byte>> Module::bytes(SegmentId id) const {
   auto found = files_->maps.find(wanted.location.path);
   if (found == files_->maps.end()) {
     auto map = MappedFile::open(wanted.location.path);
+    if (!map && map.error().code == ErrorCode::kLimit) return std::move(map).error();
     if (!map) {
       return make_error(ErrorCode::kMissingSegment, "{}", map.error().message)
           .with_hint("if the model file moved, give its new place with --model FILE");

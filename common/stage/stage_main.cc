@@ -78,6 +78,10 @@ Result<void> run_stage(const Stage& stage, StageArgs& args) {
   return write_stats(args.options.text("stats"), stage_name(stage.id), report, seconds);
 }
 
+std::string error_line(const std::string& program, const Error& error, bool json) {
+  return json ? error_json(error) + "\n" : fmt::format("{}: error {}\n", program, error_text(error));
+}
+
 }  // namespace
 
 Result<void> write_graph_output(Module& module, const StageArgs& args) {
@@ -94,7 +98,7 @@ Result<void> write_graph_output(Module& module, const StageArgs& args) {
 int stage_main(int argc, char** argv, const char* usage, const Stage& stage) {
   std::signal(SIGPIPE, SIG_IGN);
   const std::string program = program_name(stage);
-  auto parsed = parse_arguments(argc, argv, usage);
+  auto parsed = within_memory([&] { return parse_arguments(argc, argv, usage); });
   if (!parsed) {
     log_line(program, "error", error_text(parsed.error()));
     return static_cast<int>(exit_class(parsed.error().code));
@@ -107,14 +111,11 @@ int stage_main(int argc, char** argv, const char* usage, const Stage& stage) {
     for (const Pass& pass : stage.passes) fmt::print("{:28} {}\n", pass.name, pass.sentence);
     return 0;
   }
-  auto done = within_memory([&] { return run_stage(stage, parsed->args); });
-  if (done) return 0;
   const bool json = parsed->args.options.text("error-format") == "json";
-  if (json) {
-    fmt::print(stderr, "{}\n", error_json(done.error()));
-  } else {
-    log_line(program, "error", error_text(done.error()));
-  }
+  set_memory_error_line(error_line(program, make_error(ErrorCode::kLimit, "memory ran out"), json));
+  auto done = program_within_memory([&] { return run_stage(stage, parsed->args); });
+  if (done) return 0;
+  fmt::print(stderr, "{}", error_line(program, done.error(), json));
   return static_cast<int>(exit_class(done.error().code));
 }
 

@@ -37,7 +37,7 @@ int tool_main(int argc, char** argv, const Tool& tool) {
   if (!format.empty() && format != "text" && !json) {
     return fail(tool, make_error(ErrorCode::kBadOption, "--error-format is '{}', it must be text or json", format), false);
   }
-  const auto done = within_memory([&] { return tool.run(*line); });
+  const auto done = program_within_memory([&] { return tool.run(*line); });
   return done ? static_cast<int>(*done) : fail(tool, done.error(), json);
 }
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "common/base/command_line.h"
+#include "common/base/memory.h"
 #include "common/base/release.h"
 #include "orchestrator/compile/arguments.h"
 #include "orchestrator/compile/usage.h"
@@ -31,7 +32,7 @@ sluice::Result<int> run(int argc, char** argv, bool& error_json) {
 int main(int argc, char** argv) {
   sluice::catch_interrupts();
   bool error_json = false;
-  const sluice::Result<int> result = run(argc, argv, error_json);
+  const sluice::Result<int> result = sluice::program_within_memory([&] { return run(argc, argv, error_json); });
   sluice::finish_interrupt();
   return sluice::exit_code_of("sluice-compile", result, error_json);
 }

@@ -7,9 +7,10 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 #include "common/base/files.h"
+#include "common/base/memory.h"
+#include "common/base/parallel.h"
 #include "orchestrator/process/output_file.h"
 
 namespace sluice {
@@ -45,10 +46,7 @@ class Pipeline {
       return std::move(started).error();
     }
     // One thread for each link, so that a stage that writes before it has read everything cannot stop the pipe.
-    std::vector<std::thread> threads;
-    for (size_t i = 0; i + 1 < running_.size(); ++i) threads.emplace_back([this, i] { serve(i); });
-    serve(running_.size() - 1);
-    for (std::thread& thread : threads) thread.join();
+    serve_all();
     if (own_error_) return *own_error_;
     return !failed_;
   }
@@ -77,21 +75,33 @@ class Pipeline {
     return {};
   }
 
+  void serve_all() {
+    Threads threads;
+    for (size_t i = 0; i + 1 < running_.size(); ++i) {
+      Result<void> started = threads.start([this, i] { serve(i); });
+      if (started) continue;
+      stop(std::move(started).error());
+      serve(i);  // the stage is killed: this waits for its end
+    }
+    serve(running_.size() - 1);
+  }
+
   // Copies a stage's output to the next stage, waits for its end, and only then lets the next stage see the end of its input.
   void serve(size_t i) {
     Running& stage = running_[i];
-    Result<std::optional<OutputFile>> dump = open_dump(stages_[i].dump);
+    Result<std::optional<OutputFile>> dump = within_memory([&] { return open_dump(stages_[i].dump); });
     if (!dump) stop(std::move(dump).error());
     OutputFile* file = dump.ok() && *dump ? &**dump : nullptr;
     if (stage.output) {
-      Result<void> copied = copy(stage, running_[i + 1].input.get(), file != nullptr ? file->descriptor() : -1);
+      Result<void> copied =
+          within_memory([&] { return copy(stage, running_[i + 1].input.get(), file != nullptr ? file->descriptor() : -1); });
       if (!copied) stop(std::move(copied).error());
     }
     const Ending ending = wait_for(stage.child);
     if (ending.clean() && file != nullptr) {
-      if (Result<void> committed = file->commit(); !committed) stop(std::move(committed).error());
+      if (Result<void> committed = within_memory([&] { return file->commit(); }); !committed) stop(std::move(committed).error());
     }
-    finish(i, ending);
+    if (Result<void> finished = within_memory([&] { return finish(i, ending); }); !finished) stop(std::move(finished).error());
   }
 
   static Result<std::optional<OutputFile>> open_dump(const std::string& path) {
@@ -116,7 +126,7 @@ class Pipeline {
     }
   }
 
-  void finish(size_t i, const Ending& ending) {
+  Result<void> finish(size_t i, const Ending& ending) {
     const std::lock_guard lock(mutex_);
     Running& stage = running_[i];
     stage.report.ending = ending;
@@ -130,6 +140,7 @@ class Pipeline {
       running_[i + 1].input.reset();
     }
     report_in_order();
+    return {};
   }
 
   // A stage that fails before it has read anything ends earlier than those before it.

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <mutex>
-#include <thread>
 
 #include "common/base/files.h"
 #include "common/base/json.h"
+#include "common/base/parallel.h"
 #include "orchestrator/conformance/run_case.h"
 #include "orchestrator/process/process.h"
 #include "orchestrator/process/programs.h"
@@ -50,24 +49,20 @@ class Printer {
 };
 
 // An interrupt kills the children; the cases not yet begun are left out then.
-std::vector<CaseResult> run_all(const std::vector<Case>& cases, const Toolbox& tools, int jobs, const ConformanceRequest& request,
-                                const std::string& scratch) {
+Result<std::vector<CaseResult>> run_all(const std::vector<Case>& cases, const Toolbox& tools, int jobs, const ConformanceRequest& request,
+                                        const std::string& scratch) {
   std::vector<CaseResult> results(cases.size());
   Printer printer(cases, results, request.quiet);
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < cases.size() && !interrupted(); i = next++) {
-      const std::string folder = fmt::format("{}/{}", scratch, i);
-      std::error_code ignored;
-      std::filesystem::create_directory(folder, ignored);
-      results[i] = run_case(cases[i], tools, folder);
-      std::filesystem::remove_all(folder, ignored);
-      if (!interrupted()) printer.ended(i);
-    }
-  };
-  std::vector<std::thread> threads;
-  for (int job = 0; job < jobs; ++job) threads.emplace_back(work);
-  for (std::thread& thread : threads) thread.join();
+  SLUICE_TRY(parallel_for(cases.size(), jobs, [&](size_t i) -> Result<void> {
+    if (interrupted()) return {};
+    const std::string folder = fmt::format("{}/{}", scratch, i);
+    std::error_code ignored;
+    std::filesystem::create_directory(folder, ignored);
+    results[i] = run_case(cases[i], tools, folder);
+    std::filesystem::remove_all(folder, ignored);
+    if (!interrupted()) printer.ended(i);
+    return {};
+  }));
   return results;
 }
 
@@ -127,10 +122,10 @@ Result<int> run_conformance(const ConformanceRequest& request) {
   SLUICE_ASSIGN(const std::vector<Case> cases, find_cases(request.folder));
   if (cases.empty()) return make_error(ErrorCode::kNoCases, "no folder below '{}' holds a model.onnx", request.folder);
   SLUICE_ASSIGN(const ScratchFolder scratch, ScratchFolder::create());
-  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int cores = static_cast<int>(thread_count(0));
   const int jobs = std::min<int>(request.jobs > 0 ? request.jobs : cores, static_cast<int>(cases.size()));
   tools.threads = std::max(1, cores / jobs);
-  const std::vector<CaseResult> results = run_all(cases, tools, jobs, request, scratch.path());
+  SLUICE_ASSIGN(const std::vector<CaseResult> results, run_all(cases, tools, jobs, request, scratch.path()));
   if (interrupted()) return static_cast<int>(ExitClass::kResource);
   const Counts counts = counts_of(results);
   std::printf("%zu cases: %d pass, %d fail, %d unsupported, %d crash\n", cases.size(), counts[0], counts[1], counts[2], counts[3]);

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "common/base/command_line.h"
+#include "common/base/memory.h"
 #include "common/base/release.h"
 #include "orchestrator/conformance/conformance.h"
 #include "orchestrator/conformance/usage.h"
@@ -38,7 +39,7 @@ sluice::Result<int> run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   sluice::catch_interrupts();
-  const sluice::Result<int> result = run(argc, argv);
+  const sluice::Result<int> result = sluice::program_within_memory([&] { return run(argc, argv); });
   sluice::finish_interrupt();
   return sluice::exit_code_of("sluice-conformance", result);
 }

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <exception>
-#include <thread>
 
 #include "common/base/digest.h"
+#include "common/base/memory.h"
+#include "common/base/parallel.h"
 #include "runtime/executor/run.h"
 #include "runtime/loader/verify_model.h"
 
@@ -33,12 +34,12 @@ thread_local std::string last_error;
 template <typename Body>
 int guarded(Body body) {
   try {
-    Result<void> done = body();
+    const Result<void> done = sluice::within_memory(body);
     if (done) return 0;
     last_error = error_text(done.error());
     return static_cast<int>(done.error().code);
-  } catch (const std::exception& exception) {
-    last_error = exception.what();
+  } catch (const std::exception&) {
+    last_error = "memory ran out";  // short enough to need none itself
     return static_cast<int>(ErrorCode::kLimit);
   }
 }
@@ -158,9 +159,10 @@ int sluice_run_create(sluice_model* model, int threads, sluice_run** run) {
   return guarded([&]() -> Result<void> {
     *run = nullptr;
     if (threads < 0 || threads > 1024) return make_error(ErrorCode::kBadOption, "{} threads", threads);
-    const int count = threads != 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    const int count = static_cast<int>(sluice::thread_count(threads));
     auto made = std::make_unique<sluice_run>();
-    made->run = std::make_unique<sluice::Run>(model->model, sluice::shared_device(count));
+    SLUICE_ASSIGN(auto device, sluice::shared_device(count));
+    made->run = std::make_unique<sluice::Run>(model->model, std::move(device));
     *run = made.release();
     return {};
   });

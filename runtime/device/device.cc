@@ -7,6 +7,7 @@
 #include <chrono>
 #include <map>
 
+#include "common/base/memory.h"
 #include "runtime/device/flush_denormals.h"
 
 namespace sluice {
@@ -34,20 +35,33 @@ void run_block(const Launch& launch, const KernelArgs& args, uint32_t block) {
     launch.kernel(&args, block, launch.blocks);
     return;
   }
-  auto done = launch.call(launch.call_state, launch.operands);
+  auto done = within_memory([&] { return launch.call(launch.call_state, launch.operands); });
   if (!done) launch.failure->note(launch.task, std::move(done).error());
+}
+
+// The launch's scratch. False when there is no memory for it: the launch has failed, and its blocks are taken but not run.
+bool get_scratch(const Launch& launch, Scratch& scratch, KernelArgs& args) {
+  args.scratch = scratch.get(launch.scratch_bytes);
+  if (args.scratch != nullptr || launch.scratch_bytes == 0) return true;
+  launch.failure->note(launch.task, make_error(ErrorCode::kLimit, "memory ran out"));
+  return false;
 }
 
 }  // namespace
 
 void run_inline(const Launch& launch, Scratch& scratch) {
-  const KernelArgs args{launch.operands, nullptr, scratch.get(launch.scratch_bytes)};
+  KernelArgs args{launch.operands, nullptr, nullptr};
+  if (!get_scratch(launch, scratch, args)) return;
   const FlushDenormals flush(launch.flush_denormals && launch.kernel != nullptr);
   for (uint32_t block = 0; block < launch.blocks; ++block) run_block(launch, args, block);
 }
 
-Device::Device(int threads) : threads_(std::max(threads, 1)) {
-  for (int index = 0; index + 1 < threads_; ++index) workers_.emplace_back([this, index] { work(index); });
+Result<std::shared_ptr<Device>> Device::make(int threads) {
+  std::shared_ptr<Device> device(new Device(std::max(threads, 1)));
+  for (int index = 0; index + 1 < device->threads_; ++index) {
+    SLUICE_TRY(device->workers_.start([device = device.get(), index] { device->work(index); }));
+  }
+  return device;
 }
 
 Device::~Device() {
@@ -56,7 +70,6 @@ Device::~Device() {
     stopping_ = true;
   }
   work_came_.notify_all();
-  for (std::thread& worker : workers_) worker.join();
 }
 
 int Device::begin(const Launch& launch) {
@@ -97,13 +110,14 @@ void Device::end(int slot) { taken_.fetch_and(~(uint64_t{1} << slot), std::memor
 void Device::run_blocks(int slot, Scratch& scratch, int index) {
   Slot& s = slots_[slot];
   const Launch& launch = s.launch;
-  const KernelArgs args{launch.operands, nullptr, scratch.get(launch.scratch_bytes)};
+  KernelArgs args{launch.operands, nullptr, nullptr};
+  const bool ready = get_scratch(launch, scratch, args);
   const FlushDenormals flush(launch.flush_denormals && launch.kernel != nullptr);
   while (may_work(index)) {
     const uint32_t block = s.next.fetch_add(1);
     if (block >= launch.blocks) return;
     if (block + 1 == launch.blocks) open_.fetch_and(~(uint64_t{1} << slot));
-    run_block(launch, args, block);
+    if (ready) run_block(launch, args, block);
   }
 }
 
@@ -167,13 +181,16 @@ void Device::rise() {
   if (open_.load() != 0) work_came_.notify_all();
 }
 
-std::shared_ptr<Device> shared_device(int threads) {
+Result<std::shared_ptr<Device>> shared_device(int threads) {
   static std::mutex mutex;
   static std::map<int, std::weak_ptr<Device>> devices;
   const std::lock_guard lock(mutex);
   std::weak_ptr<Device>& known = devices[std::max(threads, 1)];
   std::shared_ptr<Device> device = known.lock();
-  if (device == nullptr) known = device = std::make_shared<Device>(threads);
+  if (device == nullptr) {
+    SLUICE_ASSIGN(device, Device::make(threads));
+    known = device;
+  }
   return device;
 }
 

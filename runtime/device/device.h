@@ -12,17 +12,16 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <thread>
-#include <vector>
 
+#include "common/base/parallel.h"
 #include "runtime/device/launch.h"
 
 namespace sluice {
 
 class Device {
  public:
-  explicit Device(int threads);  // T >= 1
-  ~Device();                     // no run may be in progress
+  static Result<std::shared_ptr<Device>> make(int threads);  // T >= 1. Error: kLimit when the threads cannot be had
+  ~Device();                                                 // no run may be in progress
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
@@ -61,6 +60,7 @@ class Device {
     Launch launch;
   };
 
+  explicit Device(int threads) : threads_(threads) {}
   void work(int index);
   bool work_once(int index, Scratch& scratch);
   void sleep(int index);
@@ -83,10 +83,10 @@ class Device {
   std::condition_variable work_came_;
   std::condition_variable launch_ended_;
   std::condition_variable seat_came_free_;
-  std::vector<std::thread> workers_;
+  Threads workers_;  // the last member: they use the others until they have ended
 };
 
 // The device of this process with T threads: made on first use, the same one while anybody holds it.
-std::shared_ptr<Device> shared_device(int threads);
+Result<std::shared_ptr<Device>> shared_device(int threads);
 
 }  // namespace sluice

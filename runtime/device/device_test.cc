@@ -2,9 +2,11 @@
 #include "runtime/device/device.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <cmath>
+#include <new>
 
 #include "runtime/device/task_queue.h"
 
@@ -22,7 +24,9 @@ void count_block(const KernelArgs* args, uint32_t block, uint32_t blocks) {
 }
 
 TEST_P(DeviceTest, RunsEveryBlockOnce) {
-  Device device(GetParam());
+  const auto made = Device::make(GetParam());
+  ASSERT_TRUE(made);
+  Device& device = **made;
   Scratch scratch;
   std::vector<uint32_t> counts(kBlocks, 0);
   void* operands[] = {counts.data()};
@@ -40,7 +44,9 @@ TEST_P(DeviceTest, RunsEveryBlockOnce) {
 }
 
 TEST_P(DeviceTest, WakesThreadsThatFellAsleep) {
-  Device device(GetParam());
+  const auto made = Device::make(GetParam());
+  ASSERT_TRUE(made);
+  Device& device = **made;
   Scratch scratch;
   std::vector<uint32_t> counts(kBlocks, 0);
   void* operands[] = {counts.data()};
@@ -57,7 +63,9 @@ TEST_P(DeviceTest, WakesThreadsThatFellAsleep) {
 }
 
 TEST_P(DeviceTest, KeepsManyLaunchesInFlight) {
-  Device device(GetParam());
+  const auto made = Device::make(GetParam());
+  ASSERT_TRUE(made);
+  Device& device = **made;
   Scratch scratch;
   std::vector<std::vector<uint32_t>> counts(Device::kSlots, std::vector<uint32_t>(kBlocks, 0));
   std::vector<void*> operands;
@@ -76,6 +84,40 @@ TEST_P(DeviceTest, KeepsManyLaunchesInFlight) {
   for (const auto& c : counts) EXPECT_EQ(c, std::vector<uint32_t>(kBlocks, 1));
 }
 
+Result<void> exhaust(const void*, void* const*) { throw std::bad_alloc(); }
+
+TEST_P(DeviceTest, ExhaustedMemoryOfACallIsTheRunsError) {
+  const auto made = Device::make(GetParam());
+  ASSERT_TRUE(made);
+  TaskQueue queue;
+  queue.tasks.assign(4, {.call = exhaust});
+  for (uint32_t t = 0; t < 4; ++t) queue.streams.push_back({t});  // at the same time
+  Walk walk(queue);
+  for (int round = 0; round < 100; ++round) {
+    void* operands[] = {nullptr};
+    const auto done = walk.run(**made, operands, {});
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, ErrorCode::kLimit);
+  }
+}
+
+TEST_P(DeviceTest, ExhaustedMemoryForScratchIsTheRunsError) {
+  const auto in_little_memory = [this] {
+    const auto made = Device::make(GetParam());
+    TaskQueue queue;
+    queue.tasks.assign(1, {.blocks = kBlocks, .scratch_bytes = 1u << 30, .kernel = count_block});
+    queue.streams = {{0}};
+    Walk walk(queue);
+    const rlimit limit{size_t{256} << 20, size_t{256} << 20};
+    ::setrlimit(RLIMIT_DATA, &limit);
+    std::vector<uint32_t> counts(kBlocks, 0);
+    void* operands[] = {counts.data()};
+    const auto done = walk.run(**made, operands, {});
+    std::_Exit(!done && done.error().code == ErrorCode::kLimit ? 0 : 1);
+  };
+  EXPECT_EXIT(in_little_memory(), ::testing::ExitedWithCode(0), "");
+}
+
 std::atomic<int> busy{0};
 std::atomic<int> most_busy{0};
 
@@ -92,7 +134,9 @@ void note_busy(const KernelArgs*, uint32_t, uint32_t) {
 // the length of a block.
 TEST_P(DeviceTest, KeepsAtMostItsThreadsBusy) {
   busy = most_busy = 0;
-  Device device(GetParam());
+  const auto made = Device::make(GetParam());
+  ASSERT_TRUE(made);
+  Device& device = **made;
   TaskQueue queue;
   queue.tasks.assign(20, {.blocks = 4, .kernel = note_busy});
   queue.streams.resize(1);
@@ -110,7 +154,9 @@ TEST_P(DeviceTest, KeepsAtMostItsThreadsBusy) {
 }
 
 TEST_P(DeviceTest, GivesAlignedScratchOfItsOwnToEachThread) {
-  Device device(GetParam());
+  const auto made = Device::make(GetParam());
+  ASSERT_TRUE(made);
+  Device& device = **made;
   auto fill = +[](const KernelArgs* args, uint32_t block, uint32_t) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(args->scratch) % 64, 0u);
     auto* words = static_cast<uint32_t*>(args->scratch);
@@ -124,7 +170,9 @@ TEST_P(DeviceTest, GivesAlignedScratchOfItsOwnToEachThread) {
 }
 
 TEST_P(DeviceTest, FlushesDenormalsWhereAskedOnEveryThread) {
-  Device device(GetParam());
+  const auto made = Device::make(GetParam());
+  ASSERT_TRUE(made);
+  Device& device = **made;
   auto halve = +[](const KernelArgs* args, uint32_t block, uint32_t) {
     volatile float tiny = std::ldexp(1.0f, -126);
     volatile float half = 0.5f;
@@ -142,7 +190,9 @@ TEST_P(DeviceTest, FlushesDenormalsWhereAskedOnEveryThread) {
 
 // The first failure in task order is reported, nothing begins after it, and the walk can be used again.
 TEST_P(DeviceTest, ReportsTheFirstFailureInTaskOrder) {
-  Device device(GetParam());
+  const auto made = Device::make(GetParam());
+  ASSERT_TRUE(made);
+  Device& device = **made;
   static std::atomic<bool> fails;
   static std::atomic<int> ran;
   auto call = +[](const void* state, void* const*) -> Result<void> {
@@ -168,10 +218,10 @@ TEST_P(DeviceTest, ReportsTheFirstFailureInTaskOrder) {
 }
 
 TEST(SharedDevice, IsOnePerNumberOfThreads) {
-  const auto two = shared_device(2);
-  EXPECT_EQ(two, shared_device(2));
-  EXPECT_NE(two, shared_device(3));
-  EXPECT_EQ(shared_device(0)->threads(), 1);
+  const auto two = shared_device(2).value();
+  EXPECT_EQ(two, shared_device(2).value());
+  EXPECT_NE(two, shared_device(3).value());
+  EXPECT_EQ(shared_device(0).value()->threads(), 1);
 }
 
 }  // namespace

@@ -49,16 +49,19 @@ struct Launch {
   uint32_t scratch_bytes = 0;
   bool flush_denormals = false;  // around kernel; never around call
   uint32_t task = 0;             // names the launch in a failure
-  Failure* failure = nullptr;    // where call's error goes; never null when call is set
+  Failure* failure = nullptr;    // where errors go: of call, and of memory for scratch; never null when either is wanted
 };
 
-// A thread's own scratch, 64-byte aligned, grown on demand and kept.
+// A thread's own scratch, 64-byte aligned, grown on demand and kept; null when there is no memory for it.
 class Scratch {
  public:
   void* get(uint32_t bytes) {
     if (bytes > bytes_) {
-      bytes_ = (bytes + 63u) & ~63u;
-      memory_.reset(std::aligned_alloc(64, bytes_));
+      const uint32_t rounded = (bytes + 63u) & ~63u;
+      void* memory = std::aligned_alloc(64, rounded);
+      if (memory == nullptr) return nullptr;
+      memory_.reset(memory);
+      bytes_ = rounded;
     }
     return bytes == 0 ? nullptr : memory_.get();
   }

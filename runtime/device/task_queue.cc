@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "common/base/memory.h"
+
 namespace sluice {
 namespace {
 
@@ -16,7 +18,10 @@ void note_begin(const WalkObserver& observer, uint32_t task) {
 
 }  // namespace
 
-Walk::Walk(const TaskQueue& queue) : queue_(queue) {}
+Walk::Walk(const TaskQueue& queue) : queue_(queue) {
+  for (auto* streams : {&ready_, &flying_streams_}) streams->reserve(queue.streams.size());  // nothing is allocated during a walk
+  flying_slots_.reserve(queue.streams.size());
+}
 
 void Walk::reset() {
   head_.assign(queue_.streams.size(), 0);
@@ -54,7 +59,7 @@ void Walk::retire(uint32_t stream, const WalkObserver& observer) {
   const uint32_t task = head_task(stream);
   if (observer.times != nullptr) (*observer.times)[task].end_ns = now_ns();
   if (observer.after_task && !failure_.happened()) {
-    auto seen = observer.after_task(task);
+    auto seen = within_memory([&] { return observer.after_task(task); });
     if (!seen) failure_.note(task, std::move(seen).error());
   }
   ++head_[stream];

@@ -23,6 +23,11 @@ std::vector<std::filesystem::path> origins() {
   return folders;
 }
 
+// The system's loader tells it in words only.
+bool lacks_memory(const std::string& problem) {
+  return problem.find("llocate memory") != std::string::npos || problem.ends_with("failed to map segment from shared object");
+}
+
 Result<const HostEngine*> engine_in(void* library) {
   auto* table = reinterpret_cast<const HostEngine* (*)()>(::dlsym(library, kHostEngineSymbol));
   const HostEngine* engine = table == nullptr ? nullptr : table();
@@ -42,7 +47,9 @@ Result<const HostEngine*> open_host_engine() {
       std::error_code ignored;
       if (!std::filesystem::exists(file, ignored)) continue;
       if (void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return engine_in(library);
-      tried = fmt::format(": {}", ::dlerror());
+      const std::string problem = ::dlerror();
+      if (lacks_memory(problem)) return make_error(ErrorCode::kLimit, "no memory for {}: {}", kLibrary, problem);
+      tried = ": " + problem;
     }
   }
   return make_error(ErrorCode::kWrongDevice, "the model runs nodes on host_cpu, but {} cannot be opened{}", kLibrary, tried)

@@ -57,7 +57,7 @@ void measure_launches(const char* what, KernelFunction kernel, int launches, uin
   const TestKernels kernels{{"nothing", kernel}};
   const auto model =
       StaticModel::open(OmBytes::copy(testing::om_bytes(chain(launches, blocks))).value(), {.test_kernels = &kernels}).value();
-  Run run(model, shared_device(threads));
+  Run run(model, shared_device(threads).value());
   std::vector<std::byte> x(64);
   if (!run.bind_input(0, x)) return;
   std::vector<double> us;

@@ -1,9 +1,9 @@
 #include "runtime/program/loader_options.h"
 
 #include <charconv>
-#include <thread>
 
 #include "common/base/command_line.h"
+#include "common/base/parallel.h"
 #include "common/base/release.h"
 
 namespace sluice {
@@ -79,7 +79,7 @@ Result<LoaderOptions> parse_loader_options(int argc, const char* const* argv) {
     SLUICE_ASSIGN(options.random, number(line, "--random", 0, UINT64_MAX));
   }
   SLUICE_ASSIGN(const uint64_t threads, number(line, "--threads", 0, 1024));
-  options.threads = threads != 0 ? static_cast<int>(threads) : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  options.threads = static_cast<int>(thread_count(static_cast<int64_t>(threads)));
   SLUICE_ASSIGN(const uint64_t runs, number(line, "--runs", 1, 1'000'000));
   options.runs = static_cast<int>(runs);
   options.verify_weights = line.flag("--verify");

@@ -33,7 +33,8 @@ struct Session {
 Result<void> open_session(const LoaderOptions& options, Session& session) {
   const double begin = now_ms();
   SLUICE_ASSIGN(auto model, StaticModel::open(options.model, {.verify_weights = options.verify_weights}));
-  session.run = std::make_unique<Run>(model, shared_device(options.threads));
+  SLUICE_ASSIGN(auto device, shared_device(options.threads));
+  session.run = std::make_unique<Run>(std::move(model), std::move(device));
   session.measurement.load_ms = now_ms() - begin;
   session.measurement.threads = options.threads;
   return {};
@@ -86,11 +87,11 @@ Result<void> run_loader(const LoaderOptions& options) {
 }
 
 int loader_main(int argc, const char* const* argv) {
-  auto options = parse_loader_options(argc, argv);
+  auto options = within_memory([&] { return parse_loader_options(argc, argv); });
   const bool json = options && options->error_json;
   auto done = [&]() -> Result<void> {
     if (!options) return options.error();
-    return options->print.empty() ? within_memory([&] { return run_loader(*options); }) : print(options->print);
+    return options->print.empty() ? program_within_memory([&] { return run_loader(*options); }) : print(options->print);
   }();
   if (done) return 0;
   if (json) {

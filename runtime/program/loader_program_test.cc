@@ -128,7 +128,7 @@ TEST_F(LoaderProgramTest, TracesTasks) {
 TEST_F(LoaderProgramTest, MeasuresNodes) {
   const auto model = StaticModel::open(options_.model);
   ASSERT_TRUE(model);
-  ::sluice::Run run(*model, shared_device(2));
+  ::sluice::Run run(*model, shared_device(2).value());
   std::vector<Tensor> inputs = *read_inputs((*model)->def(), options_);
   for (size_t i = 0; i < inputs.size(); ++i) ASSERT_TRUE(run.bind_input(i, inputs[i].bytes));
   Measurement measurement;

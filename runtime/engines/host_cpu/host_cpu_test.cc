@@ -65,7 +65,7 @@ Built build() {
 TEST(HostCpu, RunsNodesInPlannedMemory) {
   const auto model = build().open();
   ASSERT_TRUE(model) << model.error().message;
-  ModelRun run(*model, shared_device(2));
+  ModelRun run(*model, shared_device(2).value());
   const std::vector<float> x{1, 2, 3, 4};
   const std::vector<int64_t> index{3, 0};
   std::vector<float> y(2);
@@ -80,7 +80,7 @@ TEST(HostCpu, RunsNodesInPlannedMemory) {
 TEST(HostCpu, AnErrorOfANodeIsTheRunsError) {
   const auto model = build().open();
   ASSERT_TRUE(model) << model.error().message;
-  ModelRun run(*model, shared_device(1));
+  ModelRun run(*model, shared_device(1).value());
   const std::vector<float> x{1, 2, 3, 4};
   const std::vector<int64_t> index{3, 9};
   ASSERT_TRUE(run.bind_input(0, std::as_bytes(std::span(x))));

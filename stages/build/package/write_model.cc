@@ -1,5 +1,3 @@
-#include <thread>
-
 #include "common/graphfile/graphfile.h"
 #include "runtime/loader/om_writer.h"
 #include "stages/build/build.h"
@@ -37,8 +35,7 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   const MemoryPlan plan = plan_memory(root, list, layout.offsets);
   KernelStore kernels;
   SLUICE_ASSIGN(pb::ModelDef model, emit_model(module, list, plan, kernels));
-  SLUICE_ASSIGN(int64_t threads, args.options.integer("threads", 0, 1024));
-  if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
+  SLUICE_ASSIGN(const int64_t threads, args.options.threads());
   SLUICE_ASSIGN(WeightBytes weights, evaluate_weights(module, layout, threads));
   std::vector<OmSegment> segments(1);
   segments[0] = {pb::SEGMENT_WEIGHTS, std::move(weights.pieces), layout.bytes, {}};

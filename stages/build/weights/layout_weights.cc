@@ -1,9 +1,6 @@
 #include "stages/build/weights/layout_weights.h"
 
-#include <atomic>
-#include <thread>
-
-#include "common/base/memory.h"
+#include "common/base/parallel.h"
 #include "common/eval/eval.h"
 
 namespace sluice {
@@ -35,27 +32,13 @@ WeightLayout layout_weights(const Graph& root, const StepList& list) {
 Result<WeightBytes> evaluate_weights(const Module& module, const WeightLayout& layout, int64_t threads) {
   WeightBytes weights;
   weights.evaluated.resize(layout.segments.size());
-  std::vector<Result<void>> results(layout.segments.size());
-  std::atomic<size_t> next{0};
-  const auto work = [&] {
-    for (size_t i = next.fetch_add(1); i < layout.segments.size(); i = next.fetch_add(1)) {
-      const SegmentKind kind = module.segment(layout.segments[i]).kind;
-      if (kind != SegmentKind::kExpression && kind != SegmentKind::kSplat) continue;
-      auto tensor = within_memory([&] { return evaluate_segment(module, layout.segments[i]); });
-      if (tensor) {
-        weights.evaluated[i] = std::move(tensor).value();
-      } else {
-        results[i] = std::move(tensor).error();
-      }
-    }
-  };
-  {
-    std::vector<std::jthread> pool;
-    for (int64_t i = 1; i < threads; ++i) pool.emplace_back(work);
-    work();
-  }
+  SLUICE_TRY(parallel_for(layout.segments.size(), threads, [&](size_t i) -> Result<void> {
+    const SegmentKind kind = module.segment(layout.segments[i]).kind;
+    if (kind != SegmentKind::kExpression && kind != SegmentKind::kSplat) return {};
+    SLUICE_ASSIGN(weights.evaluated[i], evaluate_segment(module, layout.segments[i]));
+    return {};
+  }));
   for (size_t i = 0; i < layout.segments.size(); ++i) {
-    SLUICE_TRY(results[i]);
     const Segment& segment = module.segment(layout.segments[i]);
     std::span<const std::byte> bytes = weights.evaluated[i].bytes;
     if (segment.kind != SegmentKind::kExpression && segment.kind != SegmentKind::kSplat) {

@@ -4,15 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <functional>
 #include <optional>
-#include <thread>
 
+#include "common/base/parallel.h"
 #include "common/tensorfile/tensorfile.h"
 
 namespace sluice {
@@ -43,18 +41,6 @@ Result<Digest> hash_file(const std::string& path, uint64_t offset, uint64_t size
 
 bool is_repeated(std::span<const std::byte> bytes, size_t element) {
   return element > 0 && bytes.size() > element && std::memcmp(bytes.data(), bytes.data() + element, bytes.size() - element) == 0;
-}
-
-void run_parallel(size_t jobs, unsigned threads, const std::function<void(size_t)>& job) {
-  if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < jobs; i = next++) job(i);
-  };
-  std::vector<std::thread> others;
-  for (size_t i = 1; i < std::min<size_t>(threads, jobs); ++i) others.emplace_back(work);
-  work();
-  for (std::thread& thread : others) thread.join();
 }
 
 std::string tensor_name(const onnx::TensorProto& tensor, const std::string& where) {
@@ -190,7 +176,7 @@ Result<void> Constants::hash_payload(const Payload& payload, Hashed& hashed) con
   return {};
 }
 
-Result<void> Constants::hash_payloads(unsigned threads) {
+Result<void> Constants::hash_payloads(int64_t threads) {
   SLUICE_TRY(gather(file_.proto.graph()));
   for (const onnx::FunctionProto& function : file_.proto.functions()) {
     for (const onnx::NodeProto& node : function.node()) SLUICE_TRY(gather(node));
@@ -198,14 +184,7 @@ Result<void> Constants::hash_payloads(unsigned threads) {
   std::vector<std::pair<const Payload*, Hashed*>> jobs;
   for (auto& [payload, hashed] : hashed_) jobs.emplace_back(&payload, &hashed);
   std::stable_sort(jobs.begin(), jobs.end(), [](const auto& a, const auto& b) { return a.first->size > b.first->size; });
-  std::vector<std::optional<Error>> failures(jobs.size());
-  run_parallel(jobs.size(), threads, [&](size_t i) {
-    auto done = hash_payload(*jobs[i].first, *jobs[i].second);
-    if (!done) failures[i] = std::move(done).error();
-  });
-  for (std::optional<Error>& failure : failures) {
-    if (failure) return std::move(*failure);
-  }
+  SLUICE_TRY(parallel_for(jobs.size(), threads, [&](size_t i) { return hash_payload(*jobs[i].first, *jobs[i].second); }));
   Sha256 all;
   all.add_value(file_.digest.bytes);
   for (const auto& [payload, hashed] : hashed_) all.add_value(hashed.digest.bytes);

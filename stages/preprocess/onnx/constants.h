@@ -20,8 +20,8 @@ class Constants {
  public:
   Constants(const ModelFile& file, Module& module) : file_(file), module_(module) {}
 
-  // Hashes everything that lies in files. threads: 0 for one per core. To be called once, before segment().
-  Result<void> hash_payloads(unsigned threads);
+  // Hashes everything that lies in files. To be called once, before segment().
+  Result<void> hash_payloads(int64_t threads);
 
   // Errors (kBadModel) say "tensor 'w'", or where it is when it has no name.
   Result<SegmentId> segment(const onnx::TensorProto& tensor, const std::string& where);

@@ -68,9 +68,9 @@ Result<void> import_graphs(ModelFile& file, const Options& options, Module& modu
   if (opset < 0 && file.proto.graph().node_size() > 0) {
     return make_error(ErrorCode::kBadModel, "the model does not say which opset it uses");
   }
-  SLUICE_ASSIGN(const int64_t threads, options.integer("threads", 0, 1024));
+  SLUICE_ASSIGN(const int64_t threads, options.threads());
   Constants constants(file, module);
-  SLUICE_TRY(constants.hash_payloads(static_cast<unsigned>(threads)));
+  SLUICE_TRY(constants.hash_payloads(threads));
   module.made_from = {constants.model_digest()};
   Graph& graph = module.add_graph("main");
   const bool needs_ranks = opset < kRanksNotNeeded ||

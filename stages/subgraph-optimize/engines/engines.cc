@@ -1,5 +1,7 @@
 #include "stages/subgraph-optimize/engines/engines.h"
 
+#include "stages/subgraph-optimize/codegen/llvm_memory.h"
+
 namespace sluice {
 
 Result<GeneratedKernel> KernelCache::get(const std::string& specification, const std::function<Result<GeneratedKernel>()>& generate) {
@@ -7,7 +9,10 @@ Result<GeneratedKernel> KernelCache::get(const std::string& specification, const
     const std::lock_guard lock(mutex_);
     if (const auto found = kernels_.find(specification); found != kernels_.end()) return found->second;
   }
-  SLUICE_ASSIGN(GeneratedKernel kernel, generate());
+  SLUICE_ASSIGN(GeneratedKernel kernel, [&] {
+    const LlvmMemory memory;
+    return generate();
+  }());
   const std::lock_guard lock(mutex_);
   return kernels_.emplace(specification, std::move(kernel)).first->second;
 }

@@ -6,11 +6,10 @@
 // Legal because lowering keeps the meaning of each subgraph; a subgraph depends on nothing outside itself, so each is lowered in a module
 // of its own, equal ones (by structure digest) once, all in parallel. Results are put back in the order of the Calls, so the number of
 // threads cannot be seen.
-#include <algorithm>
-#include <atomic>
+#include <deque>
 #include <map>
-#include <thread>
 
+#include "common/base/parallel.h"
 #include "common/graphfile/graphfile.h"
 #include "common/ir/clone.h"
 #include "common/target/profile.h"
@@ -25,7 +24,6 @@ namespace {
 struct Job {
   Module module;
   SubgraphNames names;
-  Result<void> result;
 };
 
 struct Placed {
@@ -65,29 +63,17 @@ Result<void> lower(Module& module, const DeviceProfile& profile, KernelCache& ke
   return {};
 }
 
-// Jobs are taken by index; each writes only its own result.
-void lower_all(std::deque<Job>& jobs, const DeviceProfile& profile, int64_t threads) {
+// Each job writes only its own module.
+Result<void> lower_all(std::deque<Job>& jobs, const DeviceProfile& profile, int64_t threads) {
   KernelCache kernels;
-  std::atomic<size_t> next{0};
-  const auto work = [&] {
-    for (size_t i = next.fetch_add(1); i < jobs.size(); i = next.fetch_add(1)) jobs[i].result = lower(jobs[i].module, profile, kernels);
-  };
-  std::vector<std::jthread> pool;
-  const size_t helpers = std::min<size_t>(static_cast<size_t>(threads), jobs.size());
-  for (size_t i = 1; i < helpers; ++i) pool.emplace_back(work);
-  work();
-}
-
-Result<int64_t> thread_count(const Options& options) {
-  SLUICE_ASSIGN(const int64_t threads, options.integer("threads", 0, 1024));
-  return threads > 0 ? threads : static_cast<int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+  return parallel_for(jobs.size(), threads, [&](size_t i) { return lower(jobs[i].module, profile, kernels); });
 }
 
 }  // namespace
 
 Result<bool> lower_subgraphs(Graph& graph, const Options& options) {
   SLUICE_ASSIGN(const DeviceProfile profile, get_profile(options.text("profile")));
-  SLUICE_ASSIGN(const int64_t threads, thread_count(options));
+  SLUICE_ASSIGN(const int64_t threads, options.threads());
   if (graph.engine != EngineId::kNone) {  // a subgraph in a file of its own
     KernelCache kernels;
     SLUICE_TRY(lower_for_engine(graph, profile, kernels));
@@ -103,13 +89,10 @@ Result<bool> lower_subgraphs(Graph& graph, const Options& options) {
     SLUICE_ASSIGN(const Digest digest, structure_digest(module));
     SubgraphNames names = read_names(module.root());
     const auto [found, inserted] = by_digest.try_emplace(digest, jobs.size());
-    if (inserted) jobs.push_back({std::move(module), names, {}});
+    if (inserted) jobs.push_back({std::move(module), names});
     placed.push_back({call, found->second, std::move(names)});
   }
-  lower_all(jobs, profile, threads);
-  for (const Job& job : jobs) {
-    if (!job.result) return job.result.error();
-  }
+  SLUICE_TRY(lower_all(jobs, profile, threads));
   for (const Placed& place : placed) {
     Job& job = jobs[place.job];
     const std::string name = place.call->body("graph")->name();

@@ -1,0 +1,142 @@
+#!/usr/bin/python3
+"""Memory that runs out, at any point and in any thread: each program ends with SL1008 and exit code 5, or as if nothing had happened. It
+never crashes, hangs, or leaves an output behind.
+
+usage: memory_test.py FOLDER_OF_PROGRAMS [unittest arguments]
+"""
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+STAGES = ["preprocess", "optimize", "partition", "subgraph-optimize", "build"]
+PROGRAMS = None
+THREADS = "--threads=4"
+
+
+def program(name):
+    return os.path.join(PROGRAMS, "sluice-" + name)
+
+
+def make_model(path):
+    """Convolutions of different shapes (kernels generated and weights packed in threads), and work for host_cpu."""
+    random = np.random.default_rng(3)
+    nodes, weights, last = [], [], "x"
+    for k in range(6):
+        size = 1 + 2 * (k % 2)
+        channels = [16, 16 + 16 * k, 32 + 16 * k]
+        weights.append(numpy_helper.from_array(random.standard_normal((channels[2], channels[1], size, size), np.float32), "w%d" % k))
+        nodes.append(helper.make_node("Conv", [last, "w%d" % k], ["c%d" % k], "conv%d" % k, pads=[size // 2] * 4))
+        nodes.append(helper.make_node("Sin", ["c%d" % k], ["s%d" % k], "sin%d" % k))
+        last = "s%d" % k
+    weights.append(numpy_helper.from_array(random.standard_normal((112 * 64, 300), np.float32), "w"))
+    weights.append(numpy_helper.from_array(np.array([1, -1], np.int64), "shape"))
+    nodes.append(helper.make_node("Reshape", [last, "shape"], ["flat"], "flat"))
+    nodes.append(helper.make_node("MatMul", ["flat", "w"], ["y"], "dense"))
+    floats = lambda name, dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+    graph = helper.make_graph(nodes, "g", [floats("x", [1, 16, 8, 8])], [floats("y", [1, 300])], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    model.ir_version = 8
+    with open(path, "wb") as file:
+        file.write(model.SerializeToString())
+
+
+# What is limited: data with the stacks of threads, and all of a process's addresses.
+KINDS = {"data": resource.RLIMIT_DATA, "addresses": resource.RLIMIT_AS}
+
+
+def run_limited(kind, limit, *arguments):
+    return subprocess.run(arguments, capture_output=True, text=True, timeout=120,
+                          preexec_fn=lambda: resource.setrlimit(KINDS[kind], (limit, limit)))
+
+
+def smallest_limit(kind, name):
+    """Under which the program starts at all; less is the system's loader's to say."""
+    low, high = 1 << 16, 1 << 32
+    while high - low > 1 << 14:
+        middle = (low + high) // 2
+        if run_limited(kind, middle, program(name), "--version").returncode == 0:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+class Memory(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.outputs = os.path.join(self.folder, "outputs")
+        make_model(self.path("model.onnx"))
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def sweep(self, kind, smallest, command, out):
+        """Runs command under limits that grow from the smallest, and without one. Returns how often it ran out."""
+        os.mkdir(self.outputs)
+        unlimited = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        self.assertEqual(unlimited.returncode, 0, unlimited.stderr)
+        with open(out, "rb") as file:
+            expected = file.read()
+        ran_out = 0
+        for limit in [smallest + (step * step << 16) for step in range(24)]:
+            shutil.rmtree(self.outputs)
+            os.mkdir(self.outputs)
+            with self.subTest(command=os.path.basename(command[0]), kind=kind, limit=limit):
+                result = run_limited(kind, limit, *command)
+                if result.returncode == 0:
+                    with open(out, "rb") as file:
+                        self.assertTrue(file.read() == expected)
+                else:
+                    ran_out += 1
+                    self.assertEqual(result.returncode, 5, result.stderr)
+                    self.assertIn("error SL1008: ", result.stderr)
+                    self.assertEqual(os.listdir(self.outputs), [])
+        shutil.rmtree(self.outputs)
+        return ran_out
+
+    def sweep_programs(self, kind):
+        source, out = self.path("model.onnx"), os.path.join(self.outputs, "out")
+        for stage in STAGES:
+            command = [program(stage), *(["--profile=cpu-generic"] if stage == "preprocess" else []), THREADS, source]
+            ran_out = self.sweep(kind, smallest_limit(kind, stage), [*command, "-o", out], out)
+            self.assertTrue(ran_out > 0 or stage in ("optimize", "partition"), stage)  # those two need next to nothing
+            source = self.path(stage)
+            subprocess.run([*command, "-o", source], check=True, timeout=120)
+        values = os.path.join(self.outputs, "values")
+        command = [program("loader"), source, THREADS, "--random", "--output-dir", values]
+        self.assertGreater(self.sweep(kind, smallest_limit(kind, "loader"), command, os.path.join(values, "y.npy")), 0)
+
+    def sweep_compile(self, kind):
+        out = os.path.join(self.outputs, "model.om")
+        command = [program("compile"), self.path("model.onnx"), "-q", "--profile=cpu-generic", THREADS, "-o", out]
+        smallest = max(smallest_limit(kind, name) for name in ["compile", *STAGES])
+        self.assertGreater(self.sweep(kind, smallest, command, out), 0)
+
+    def test_programs_short_of_data(self):
+        self.sweep_programs("data")
+
+    def test_programs_short_of_addresses(self):
+        self.sweep_programs("addresses")
+
+    def test_compile_short_of_data(self):
+        self.sweep_compile("data")
+
+    def test_compile_short_of_addresses(self):
+        self.sweep_compile("addresses")
+
+
+if __name__ == "__main__":
+    PROGRAMS = os.path.abspath(sys.argv.pop(1))
+    missing = [name for name in ["compile", "loader", *STAGES] if not os.path.exists(program(name))]
+    if missing:
+        print("SKIPPED: not built: " + ", ".join(missing))
+        sys.exit(77)
+    unittest.main(verbosity=2)
