@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <atomic>
+#include <chrono>
 #include <new>
 
 #include "gtest/gtest.h"
@@ -58,8 +59,11 @@ TEST(ParallelFor, ExhaustedMemoryOfAnyThreadIsAnError) {
 TEST(ParallelFor, AThreadThatCannotStartIsAnError) {
   const auto beyond_limit = [] {
     const rlimit none{0, 0};
-    ::setrlimit(RLIMIT_DATA, &none);  // no stack for a thread
-    const auto done = parallel_for(64, 4, [](size_t) -> Result<void> { return {}; });
+    ::setrlimit(RLIMIT_DATA, &none);  // no stack for a thread but those left over from threads before
+    const auto done = parallel_for(1000, 1000, [](size_t) -> Result<void> {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return {};
+    });
     std::_Exit(!done && done.error().code == ErrorCode::kLimit ? 0 : 1);
   };
   EXPECT_EXIT(beyond_limit(), ::testing::ExitedWithCode(0), "");

@@ -98,7 +98,7 @@ Result<void> write_graph_output(Module& module, const StageArgs& args) {
 int stage_main(int argc, char** argv, const char* usage, const Stage& stage) {
   std::signal(SIGPIPE, SIG_IGN);
   const std::string program = program_name(stage);
-  auto parsed = within_memory([&] { return parse_arguments(argc, argv, usage); });
+  auto parsed = program_within_memory([&] { return parse_arguments(argc, argv, usage); });
   if (!parsed) {
     log_line(program, "error", error_text(parsed.error()));
     return static_cast<int>(exit_class(parsed.error().code));
@@ -113,7 +113,7 @@ int stage_main(int argc, char** argv, const char* usage, const Stage& stage) {
   }
   const bool json = parsed->args.options.text("error-format") == "json";
   set_memory_error_line(error_line(program, make_error(ErrorCode::kLimit, "memory ran out"), json));
-  auto done = program_within_memory([&] { return run_stage(stage, parsed->args); });
+  auto done = within_memory([&] { return run_stage(stage, parsed->args); });
   if (done) return 0;
   fmt::print(stderr, "{}", error_line(program, done.error(), json));
   return static_cast<int>(exit_class(done.error().code));

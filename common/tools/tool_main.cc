@@ -28,7 +28,7 @@ int fail(const Tool& tool, const Error& error, bool json) {
 
 int tool_main(int argc, char** argv, const Tool& tool) {
   std::signal(SIGPIPE, SIG_IGN);
-  const auto line = CommandLine::parse(tool.usage, argc, argv);
+  const auto line = program_within_memory([&] { return CommandLine::parse(tool.usage, argc, argv); });
   if (!line) return fail(tool, line.error(), false);
   if (line->wish() == CommandLine::Wish::kHelp) return std::fputs(tool.usage, stdout), 0;
   if (line->wish() == CommandLine::Wish::kVersion) return fmt::print("sluice {}\n", kRelease), 0;
@@ -37,7 +37,7 @@ int tool_main(int argc, char** argv, const Tool& tool) {
   if (!format.empty() && format != "text" && !json) {
     return fail(tool, make_error(ErrorCode::kBadOption, "--error-format is '{}', it must be text or json", format), false);
   }
-  const auto done = program_within_memory([&] { return tool.run(*line); });
+  const auto done = within_memory([&] { return tool.run(*line); });
   return done ? static_cast<int>(*done) : fail(tool, done.error(), json);
 }
 

@@ -87,11 +87,11 @@ Result<void> run_loader(const LoaderOptions& options) {
 }
 
 int loader_main(int argc, const char* const* argv) {
-  auto options = within_memory([&] { return parse_loader_options(argc, argv); });
+  auto options = program_within_memory([&] { return parse_loader_options(argc, argv); });
   const bool json = options && options->error_json;
   auto done = [&]() -> Result<void> {
     if (!options) return options.error();
-    return options->print.empty() ? program_within_memory([&] { return run_loader(*options); }) : print(options->print);
+    return options->print.empty() ? within_memory([&] { return run_loader(*options); }) : print(options->print);
   }();
   if (done) return 0;
   if (json) {
