@@ -13,7 +13,8 @@ Usage:
   sluice-verify (--help | --version)
 
 Reads <in>, or standard input when it is absent or "-". Says nothing when all is well; exits 7 when a
-graph breaks a rule, 3 when the file cannot be read.
+graph breaks a rule, or when tasks of a compiled model that may run at the same time share bytes, or
+use memory that is not theirs; 3 when the file cannot be read.
 
 Options:
   --level=LEVEL       Check for another level than the file's: typed, partitioned or lowered.

@@ -109,6 +109,7 @@ Result<Toolbox> find_tools(const ConformanceRequest& request) {
     SLUICE_TRY(find_program(stage));
   }
   SLUICE_ASSIGN(tools.compile, find_program("sluice-compile"));
+  SLUICE_ASSIGN(tools.verify, find_program("sluice-verify"));
   SLUICE_ASSIGN(tools.loader, find_program("sluice-loader"));
   tools.profile = request.profile;
   tools.timeout = request.timeout;

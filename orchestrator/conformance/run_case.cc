@@ -94,7 +94,7 @@ class CaseRun {
     std::vector<std::string> arguments = {test_.folder + "/model.onnx", "-q", "-o", model_path(), threads()};
     if (!shapes.empty()) arguments.push_back("--input-shape=" + shapes);
     if (!tools_.profile.empty()) arguments.push_back("--profile=" + tools_.profile);
-    return run_program(tools_.compile, arguments);
+    return run_program(tools_.compile, arguments) && run_program(tools_.verify, {model_path()});
   }
 
   // The loader binds tensors only; a stage should have said so before.

@@ -10,6 +10,7 @@ namespace sluice {
 
 struct Toolbox {
   std::string compile;  // paths of the programs
+  std::string verify;
   std::string loader;
   std::string profile;   // empty: the compiler's default
   int threads = 1;       // of each process

@@ -10,8 +10,9 @@ Usage:
   sluice-conformance (--help | --version)
 
 A case is a folder, at any depth, that holds a model.onnx, beside it test_data_set_*/input_*.pb and output_*.pb. Each goes through the real
-stage programs and the real loader, as processes. Inputs are matched by order among the model's inputs without initializer; dimensions that
-the model leaves open are fixed from the data. A case without test data passes when it compiles and runs on random inputs.
+stage programs and the real loader, as processes, and every compiled model through sluice-verify: the streams and places of memory of its
+tasks are checked. Inputs are matched by order among the model's inputs without initializer; dimensions that the model leaves open are fixed
+from the data. A case without test data passes when it compiles, verifies and runs on random inputs.
 
 An output is right when dtype and shape match and |a - b| <= atol + rtol * |b| for each element: rtol 1e-3 and atol 1e-7, or those of the
 case's data.json ({"rtol": x, "atol": x}, one number or one per output). NaN equals NaN, infinities go by sign, |x| < 2^-126 counts as 0.

@@ -44,7 +44,7 @@ if program == "compile":
     model += text(18, bytes([0, 1])) + text(19, bytes([0, 1]))
     head = b"SLUICEOM" + struct.pack("<IIQQQ", 1, 512, 0, 512, len(model))
     open(out, "wb").write(head + bytes(512 - len(head)) + model + b"FOLDER:" + folder.encode())
-elif "--output-dir" in options:
+elif program == "loader" and "--output-dir" in options:
     os.makedirs(options["--output-dir"], exist_ok=True)
     if who == program and what == "nothing": sys.exit(0)
     first = next(a for a in sys.argv if a.startswith("--input=")).split("=", 2)[2]
@@ -68,7 +68,7 @@ class Conformance(unittest.TestCase):
         for folder in (self.bin, self.cases, self.tmp):
             os.mkdir(folder)
         shutil.copy(os.path.join(PROGRAMS, "sluice-conformance"), self.bin)
-        for stage in ("compile", "loader", "preprocess", "optimize", "partition", "subgraph-optimize", "build"):
+        for stage in ("compile", "loader", "verify", "preprocess", "optimize", "partition", "subgraph-optimize", "build"):
             path = os.path.join(self.bin, "sluice-" + stage)
             with open(path, "w") as file:
                 file.write(FAKE)
@@ -136,7 +136,7 @@ class Conformance(unittest.TestCase):
 
     def test_verdicts(self):
         for behave, verdict, words in (("compile exit 4", "unsupported", "SL3002: this and; that"), ("loader exit 4", "unsupported", "SL3002"),
-                                       ("compile exit 3", "fail", "SL3002"), ("loader exit 5", "fail", "SL3002"),
+                                       ("verify exit 7", "fail", "SL3002"), ("verify signal 6", "crash", "signal 6"), ("compile exit 3", "fail", "SL3002"), ("loader exit 5", "fail", "SL3002"),
                                        ("compile exit 6", "crash", "exit code 6"), ("loader exit 1", "crash", "exit code 1"),
                                        ("loader exit 255", "crash", "exit code 255"), ("loader signal 11", "crash", "signal 11"),
                                        ("loader sleep 30", "crash", "had not ended after 3 s"), ("compile sleep 30", "crash", "sluice-compile"),
@@ -164,13 +164,13 @@ class Conformance(unittest.TestCase):
         compiles = [line for line in self.log_of(folder) if line.startswith("compile")]
         self.assertEqual(["--input-shape=x:3" in line for line in compiles], [True, False])
         self.assertIn("--input-shape=x:5", compiles[1])
-        self.assertEqual(len([line for line in self.log_of(folder) if line.startswith("loader")]), 3)
+        self.assertEqual([line.split()[0] for line in self.log_of(folder)], ["compile", "verify", "loader", "loader", "compile", "verify", "loader"])
 
     def test_inputs_with_initializer_take_no_data(self):
         folder = self.case("constant", initializer=True)
         result, _ = self.run_conformance()
         self.assertEqual(result.returncode, 0, result.stdout)
-        loader = self.log_of(folder)[1]
+        loader = self.log_of(folder)[2]
         self.assertIn("--input=x=", loader)
         self.assertNotIn("--input=w=", loader)
         self.assertNotIn("--input-shape", self.log_of(folder)[0])
@@ -179,7 +179,7 @@ class Conformance(unittest.TestCase):
         folder = self.case("bare", shapes=())
         result, report = self.run_conformance()
         self.assertEqual(result.returncode, 0, result.stdout)
-        self.assertIn("--random", self.log_of(folder)[1])
+        self.assertIn("--random", self.log_of(folder)[2])
         self.assertIsNone(report["cases"][0]["max_error"])
         shutil.rmtree(folder)
         self.assertEqual(self.verdict_of(shapes=(), behave="loader exit 3")[0], "fail")
@@ -210,10 +210,11 @@ class Conformance(unittest.TestCase):
 
     def test_missing_program_is_named(self):
         self.case("a")
-        os.remove(os.path.join(self.bin, "sluice-loader"))
-        result, _ = self.run_conformance()
-        self.assertEqual(result.returncode, 3)
-        self.assertIn("'sluice-loader'", result.stderr)
+        for name in ("sluice-loader", "sluice-verify"):
+            os.remove(os.path.join(self.bin, name))
+            result, _ = self.run_conformance()
+            self.assertEqual(result.returncode, 3)
+            self.assertIn("'%s'" % name, result.stderr)
 
 
 if __name__ == "__main__":

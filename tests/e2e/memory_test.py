@@ -110,6 +110,7 @@ class Memory(unittest.TestCase):
             self.assertTrue(ran_out > 0 or stage in ("optimize", "partition"), stage)  # those two need next to nothing
             source = self.path(stage)
             subprocess.run([*command, "-o", source], check=True, timeout=120)
+        subprocess.run([program("verify"), source], check=True, timeout=120)
         values = os.path.join(self.outputs, "values")
         command = [program("loader"), source, THREADS, "--random", "--output-dir", values]
         self.assertGreater(self.sweep(kind, smallest_limit(kind, "loader"), command, os.path.join(values, "y.npy")), 0)
@@ -135,7 +136,7 @@ class Memory(unittest.TestCase):
 
 if __name__ == "__main__":
     PROGRAMS = os.path.abspath(sys.argv.pop(1))
-    missing = [name for name in ["compile", "loader", *STAGES] if not os.path.exists(program(name))]
+    missing = [name for name in ["compile", "loader", "verify", *STAGES] if not os.path.exists(program(name))]
     if missing:
         print("SKIPPED: not built: " + ", ".join(missing))
         sys.exit(77)

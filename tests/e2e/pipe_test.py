@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """The real stages: five programs in a shell's pipe, sluice compile, any number of threads, and work resumed between two stages must all
-give the same bytes; and no stage holds code of another.
+give the same bytes, in which the checkers of streams and memory find no fault; and no stage holds code of another.
 
 usage: pipe_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -102,6 +102,7 @@ class Pipe(unittest.TestCase):
         commands[0] += " --profile=%s %s" % (PROFILE, model)
         self.run_program("/bin/bash", "-o", "pipefail", "-c", " | ".join(commands) + " > " + self.path("piped.om"))
         expected = self.bytes_of(self.path("piped.om"))
+        self.run_program(program("verify"), self.path("piped.om"))
         self.assertGreater(len(expected), 4096)
         for threads in (1, 2, 8):
             self.assertTrue(self.compile(model, "--profile=" + PROFILE, "--threads=%d" % threads) == expected, "%d threads" % threads)
@@ -129,12 +130,13 @@ class Pipe(unittest.TestCase):
             options = ["--profile=" + PROFILE] if k == 0 else []
             subprocess.run([os.path.join(alone, "sluice-" + stage), *options, source, "-o", "out"], cwd=alone, env={}, check=True, timeout=300)
             source = os.path.join(alone, "out")
+        self.run_program(program("verify"), source)
         self.assertTrue(self.bytes_of(source) == self.compile(self.path("model.onnx"), "--profile=" + PROFILE))
 
 
 if __name__ == "__main__":
     PROGRAMS = os.path.abspath(sys.argv.pop(1))
-    missing = [name for name in ["compile", *STAGES] if not os.path.exists(program(name))]
+    missing = [name for name in ["compile", "verify", *STAGES] if not os.path.exists(program(name))]
     if missing:
         print("SKIPPED: not built: " + ", ".join(missing))
         sys.exit(77)
