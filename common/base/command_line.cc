@@ -2,6 +2,8 @@
 
 #include <docopt/docopt.h>
 
+#include <set>
+
 namespace sluice {
 namespace {
 
@@ -10,6 +12,64 @@ std::vector<std::string> texts_of(const docopt::value& value) {
   if (value.isStringList()) return value.asStringList();
   const bool set = (value.isBool() && value.asBool()) || (value.isLong() && value.asLong() > 0);
   return set ? std::vector<std::string>{""} : std::vector<std::string>{};
+}
+
+bool is_option_char(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-'; }
+
+// The option names that stand in a usage text; those that take a value with '=' or ' ' behind, as written there.
+struct KnownOptions {
+  std::set<std::string, std::less<>> names;
+  std::set<std::string, std::less<>> valued;
+};
+
+KnownOptions options_of(std::string_view usage) {
+  KnownOptions known;
+  for (size_t at = usage.find('-'); at != std::string_view::npos; at = usage.find('-', at)) {
+    size_t end = at;
+    while (end < usage.size() && is_option_char(usage[end])) ++end;
+    const bool starts_word = at == 0 || std::string_view(" \n[(|,").find(usage[at - 1]) != std::string_view::npos;
+    const std::string name(usage.substr(at, end - at));
+    if (starts_word && name.find_first_not_of('-') != std::string::npos) {
+      known.names.insert(name);
+      const bool has_value = end + 1 < usage.size() && (usage[end] == '=' || (usage[end] == ' ' && std::isupper(usage[end + 1]) != 0));
+      if (has_value) known.valued.insert(name);
+    }
+    at = end;
+  }
+  return known;
+}
+
+// The first argument that looks like an option and is none, by the same rules as docopt's: a long option may be cut short. Empty: none.
+std::string unknown_option(std::string_view usage, const std::vector<std::string>& arguments) {
+  const KnownOptions known = options_of(usage);
+  for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+    const std::string& argument = arguments[i];
+    if (argument.size() < 2 || argument[0] != '-') continue;
+    const bool is_long = argument[1] == '-';
+    const std::string name = is_long ? argument.substr(0, argument.find('=')) : argument.substr(0, 2);
+    const auto found = known.names.lower_bound(name);
+    const bool is_known = found != known.names.end() && (is_long ? found->starts_with(name) : *found == name);
+    if (!is_known) return name;
+    const bool value_is_next = known.valued.contains(*found) && (is_long ? argument.find('=') == std::string::npos : argument.size() == 2);
+    if (value_is_next) ++i;
+  }
+  return {};
+}
+
+// The lines of the "Usage:" section.
+std::string usage_lines(std::string_view usage) {
+  const size_t begin = usage.find("Usage:\n");
+  if (begin == std::string_view::npos) return {};
+  return std::string(usage.substr(begin + 7, usage.find("\n\n", begin) - begin - 7));
+}
+
+Error wrong_arguments(std::string_view usage, const std::vector<std::string>& arguments, const std::string& reason) {
+  if (const std::string option = unknown_option(usage, arguments); !option.empty()) {
+    return make_error(ErrorCode::kUsage, "unknown option '{}'", option).with_hint("--help lists the options");
+  }
+  const bool is_vague = reason.empty() || reason.starts_with("Unexpected argument") || reason.starts_with("Arguments did not match");
+  return make_error(ErrorCode::kUsage, "{}", is_vague ? "an argument is missing or too much; expected\n" + usage_lines(usage) : reason)
+      .with_hint("--help explains them");
 }
 
 }  // namespace
@@ -24,8 +84,7 @@ Result<CommandLine> CommandLine::parse(std::string_view usage, int argc, const c
   } catch (const docopt::DocoptExitVersion&) {
     line.wish_ = Wish::kVersion;
   } catch (const docopt::DocoptArgumentError& error) {
-    const std::string text = error.what();
-    return make_error(ErrorCode::kUsage, "{}", text.empty() ? "the arguments fit none of the usages" : text).with_hint("see --help");
+    return wrong_arguments(usage, arguments, error.what());
   } catch (const std::exception& error) {
     return make_error(ErrorCode::kInternal, "the usage text cannot be read: {}", error.what());
   }

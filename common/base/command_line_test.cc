@@ -54,5 +54,14 @@ TEST(CommandLine, WrongArgumentsAreUsageErrors) {
   }
 }
 
+TEST(CommandLine, WrongArgumentsAreNamed) {
+  EXPECT_EQ(parse({"in.onnx", "--threads", "2", "--verbose=3"}).error().message, "unknown option '--verbose'");
+  EXPECT_EQ(parse({"-z", "in.onnx"}).error().message, "unknown option '-z'");
+  EXPECT_EQ(parse({"-o", "-z", "a", "b"}).error().message,  // the value of -o is no option
+            "an argument is missing or too much; expected\n"
+            "  thing [options] [--dim=DIM]... [<in>]\n"
+            "  thing (--help | --version)");
+}
+
 }  // namespace
 }  // namespace sluice

@@ -11,8 +11,12 @@
 #include <cstring>
 #include <filesystem>
 
+#include "common/base/digest.h"
+
 namespace sluice {
 namespace {
+
+constexpr size_t kMostNameBytes = 200;  // file systems take 255; an ending and a number follow
 
 Error io_error(const char* what, const std::string& path) {
   const bool absent = errno == ENOENT || errno == EACCES || errno == ENOTDIR || errno == EISDIR;
@@ -27,6 +31,7 @@ struct MappedFile::Map {
   void* address = nullptr;
   size_t size = 0;
   int64_t mtime_ns = 0;
+  std::vector<std::byte> content;  // of what cannot be mapped
   ~Map() {
     if (address != nullptr) ::munmap(address, size);
   }
@@ -44,6 +49,16 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   }
   auto map = std::make_shared<Map>();
   map->path = path;
+  if (!S_ISREG(status.st_mode)) {
+    auto content = read_descriptor(fd);
+    ::close(fd);
+    if (!content) return std::move(content).error();
+    map->content = std::move(content).value();
+    MappedFile file;
+    file.bytes_ = map->content;
+    file.map_ = std::move(map);
+    return file;
+  }
   map->size = static_cast<size_t>(status.st_size);
   map->mtime_ns = static_cast<int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
   if (map->size > 0) {
@@ -106,7 +121,12 @@ Result<void> write_descriptor(int fd, std::span<const std::byte> bytes) {
 }
 
 Result<FileWriter> FileWriter::create(const std::string& path) {
-  if (path == "-") return FileWriter(path, {}, STDOUT_FILENO);
+  if (path == "-") return FileWriter("standard output", {}, ::dup(STDOUT_FILENO));
+  if (is_special_file(path)) {
+    const int special = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (special < 0) return io_error("write", path);
+    return FileWriter(path, {}, special);
+  }
   std::string temporary = fmt::format("{}.tmp{}", path, ::getpid());
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) return io_error("create", path);
@@ -117,9 +137,9 @@ FileWriter::FileWriter(FileWriter&& other) noexcept
     : path_(std::move(other.path_)), temporary_(std::move(other.temporary_)), fd_(std::exchange(other.fd_, -1)), offset_(other.offset_) {}
 
 FileWriter::~FileWriter() {
-  if (fd_ < 0 || path_ == "-") return;
+  if (fd_ < 0) return;
   ::close(fd_);
-  ::unlink(temporary_.c_str());
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 Result<void> FileWriter::write(std::span<const std::byte> bytes) {
@@ -141,14 +161,11 @@ Result<void> FileWriter::pad_to(uint64_t alignment) {
 }
 
 Result<void> FileWriter::commit() {
-  if (path_ == "-") return {};
-  const int fd = std::exchange(fd_, -1);
-  if (::close(fd) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    Error error = io_error("write", path_);
-    ::unlink(temporary_.c_str());
-    return error;
-  }
-  return {};
+  const bool closed = ::close(std::exchange(fd_, -1)) == 0;
+  if (closed && (temporary_.empty() || ::rename(temporary_.c_str(), path_.c_str()) == 0)) return {};
+  Error error = io_error("write", path_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  return error;
 }
 
 Result<void> write_file(const std::string& path, std::span<const std::byte> bytes) {
@@ -164,7 +181,21 @@ std::string file_name_of(std::string_view name) {
   for (char& c : file) {
     if (c == '/' || static_cast<unsigned char>(c) < 32) c = '_';
   }
+  if (file == "." || file == "..") file.back() = '_';
+  if (file.size() <= kMostNameBytes) return file;
+  return file.substr(0, kMostNameBytes - 17) + "~" + digest_hex(sha256(name)).substr(0, 16);
+}
+
+std::string FileNames::take(std::string_view name) {
+  const std::string stem = file_name_of(name);
+  std::string file = stem;
+  for (int again = 2; !used_.insert(file).second; ++again) file = fmt::format("{}~{}", stem, again);
   return file;
+}
+
+bool is_special_file(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
 }
 
 Result<void> make_directories(const std::string& path) {

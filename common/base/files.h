@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,7 +14,8 @@
 
 namespace sluice {
 
-// A read-only map of a whole file, shared by copies; unmapped by the last one. Empty files map to an empty span.
+// A read-only map of a whole file, shared by copies; unmapped by the last one. Empty files map to an empty span; what cannot be mapped,
+// such as a named pipe, is read into memory.
 class MappedFile {
  public:
   static Result<MappedFile> open(const std::string& path);
@@ -32,8 +34,8 @@ Result<std::vector<std::byte>> read_file(const std::string& path);
 Result<std::vector<std::byte>> read_descriptor(int fd);
 Result<std::string> read_text(const std::string& path);
 
-// Writes to "<path>.tmp<pid>" and renames in commit(); without commit the temporary is removed. Path "-" writes straight to standard
-// output.
+// Writes to "<path>.tmp<pid>" and renames in commit(); without commit the temporary is removed. What cannot be renamed over is written
+// directly: path "-", which is standard output, and what exists and is no regular file, such as /dev/null or a named pipe.
 class FileWriter {
  public:
   static Result<FileWriter> create(const std::string& path);
@@ -49,16 +51,29 @@ class FileWriter {
  private:
   FileWriter(std::string path, std::string temporary, int fd) : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
   std::string path_;
-  std::string temporary_;  // empty for standard output
+  std::string temporary_;  // empty when written directly
   int fd_ = -1;
   uint64_t offset_ = 0;
 };
 
 Result<void> write_file(const std::string& path, std::span<const std::byte> bytes);
 Result<void> write_text(const std::string& path, std::string_view text);
-// A value's name as a file name: '/' becomes '_', as do characters no file name can hold.
+// A value's name as a file name without ending: '/' becomes '_', as do characters no file name can hold; long names are cut and end with
+// a part of their digest.
 std::string file_name_of(std::string_view name);
+
+// File names for several values of one folder: the second and later values of one file name get "~2", "~3", ...
+class FileNames {
+ public:
+  std::string take(std::string_view name);
+
+ private:
+  std::set<std::string> used_;
+};
+
 Result<void> make_directories(const std::string& path);
+// Exists and is no regular file: a device, a pipe, a folder.
+bool is_special_file(const std::string& path);
 // Writes all bytes to fd; a closed reader is kIo, never a signal (callers ignore SIGPIPE once, in main).
 Result<void> write_descriptor(int fd, std::span<const std::byte> bytes);
 

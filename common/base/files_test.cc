@@ -1,6 +1,7 @@
 #include "common/base/files.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -31,6 +32,31 @@ TEST(Files, MapEqualsRead) {
 TEST(Files, MissingFileAndFolderAreErrors) {
   EXPECT_EQ(MappedFile::open(temporary("missing")).error().code, ErrorCode::kNotFound);
   EXPECT_EQ(MappedFile::open(testing::TempDir()).error().code, ErrorCode::kNotFound);
+}
+
+TEST(Files, DevicesAndPipesAreUsedInPlace) {
+  EXPECT_EQ(write_text("/dev/full", "x").error().code, ErrorCode::kIo);
+  EXPECT_TRUE(write_text("/dev/null", "x").ok());
+  EXPECT_TRUE(is_special_file("/dev/null"));
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(::write(ends[1], "stream", 6), 6);
+  ::close(ends[1]);
+  auto map = MappedFile::open("/dev/fd/" + std::to_string(ends[0]));
+  ::close(ends[0]);
+  ASSERT_TRUE(map.ok()) << map.error().message;
+  EXPECT_EQ(map->bytes().size(), 6u);
+}
+
+TEST(Files, NamesFitAFolder) {
+  EXPECT_EQ(file_name_of("a/b"), "a_b");
+  EXPECT_EQ(file_name_of(".."), "._");
+  const std::string long_name(1000, 'x');
+  EXPECT_EQ(file_name_of(long_name).size(), 200u);
+  EXPECT_NE(file_name_of(long_name), file_name_of(long_name + "y"));
+  FileNames names;
+  EXPECT_EQ(names.take("a/b"), "a_b");
+  EXPECT_EQ(names.take("a_b"), "a_b~2");
 }
 
 TEST(Files, PadsToAlignment) {

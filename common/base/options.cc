@@ -11,24 +11,26 @@ namespace {
 
 using enum OptionKind;
 
+constexpr int64_t kMostThreads = 1024;
+
 // The one table. A new row needs a sentence here and a line in the --help of the stages that read it.
 constexpr std::array kTable = {
     OptionRow{"input-shape", kMeaning, "", "shapes of model inputs, name:d0,d1,…"},
     OptionRow{"dim", kMeaning, "", "values of named dimensions, NAME=VALUE"},
     OptionRow{"out-nodes", kMeaning, "", "the outputs to keep, as value names or node:result"},
-    OptionRow{"opt-level", kMeaning, "O3", "which passes run: O0, O1 or O3"},
+    OptionRow{"opt-level", kMeaning, "O3", "which passes run: O0, O1 or O3", "O0|O1|O3"},
     OptionRow{"passes", kMeaning, "", "exactly these passes, in this order"},
     OptionRow{"skip", kMeaning, "", "passes to leave out"},
-    OptionRow{"symbolic", kMeaning, "on", "off: any dimension that is not fixed makes a part dynamic"},
+    OptionRow{"symbolic", kMeaning, "on", "off: any dimension that is not fixed makes a part dynamic", "on|off"},
     OptionRow{"profile", kMeaning, "native", "the device profile"},
-    OptionRow{"denormals", kMeaning, "flush", "flush or ieee: what generated kernels do with |x| < 2^-126"},
-    OptionRow{"threads", kManner, "0", "worker threads; 0 means one per core"},
+    OptionRow{"denormals", kMeaning, "flush", "flush or ieee: what generated kernels do with |x| < 2^-126", "flush|ieee"},
+    OptionRow{"threads", kManner, "0", "worker threads; 0 means one per core", "", kMostThreads},
     OptionRow{"dump-dir", kManner, "", "folder for the text of the graph after each change"},
     OptionRow{"stats", kManner, "", "file for pass statistics"},
-    OptionRow{"verify", kManner, "end", "each, end or segments"},
-    OptionRow{"segments", kManner, "", "inline: make the output file self-contained"},
+    OptionRow{"verify", kManner, "end", "each, end or segments", "each|end|segments"},
+    OptionRow{"segments", kManner, "", "inline: make the output file self-contained", "inline"},
     OptionRow{"stop-after", kManner, "", "pass number or name to stop after"},
-    OptionRow{"error-format", kManner, "text", "text or json"},
+    OptionRow{"error-format", kManner, "text", "text or json", "text|json"},
     OptionRow{"model", kManner, "", "file that holds the constants, when it moved"},
     OptionRow{"split", kManner, "", "folder for root.sg and one file per distinct subgraph"},
 };
@@ -42,9 +44,29 @@ const OptionRow* find_option(std::string_view name) {
   return row == kTable.end() ? nullptr : row;
 }
 
+Result<void> check_option_value(const OptionRow& row, std::string_view value) {
+  if (row.most >= 0) {
+    int64_t number = 0;
+    const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (code == std::errc() && end == value.data() + value.size() && number >= 0 && number <= row.most) return {};
+    return make_error(ErrorCode::kUsage, "--{} is '{}', expected a whole number from 0 to {}", row.name, value, row.most);
+  }
+  if (row.choices.empty() || value == row.fallback) return {};
+  std::string listed;
+  for (size_t begin = 0, end = 0; begin < row.choices.size(); begin = end + 1) {
+    end = std::min(row.choices.find('|', begin), row.choices.size());
+    const std::string_view choice = row.choices.substr(begin, end - begin);
+    if (choice == value) return {};
+    const bool last = end == row.choices.size();
+    listed += std::string(listed.empty() ? "" : last ? " or " : ", ") + std::string(choice);
+  }
+  return make_error(ErrorCode::kUsage, "--{} is '{}', expected {}", row.name, value, listed);
+}
+
 Result<void> Options::set(std::string_view name, std::string_view value) {
   const OptionRow* row = find_option(name);
   if (row == nullptr) return make_error(ErrorCode::kBadOption, "unknown option '--{}'", name);
+  SLUICE_TRY(check_option_value(*row, value));
   auto& values = row->kind == kMeaning ? meaning_ : manner_;
   if (value == row->fallback) {
     values.erase(std::string(name));
@@ -93,6 +115,9 @@ Result<void> Options::inherit(const std::map<std::string, std::string>& meaning)
     const OptionRow* row = find_option(name);
     if (row == nullptr || row->kind != kMeaning) {
       return make_error(ErrorCode::kBadFile, "the file carries the option '{}', which this release does not know", name);
+    }
+    if (auto taken = check_option_value(*row, value); !taken) {
+      return make_error(ErrorCode::kBadFile, "the file carries an option that cannot be: {}", taken.error().message);
     }
     meaning_.try_emplace(name, value);
   }

@@ -20,16 +20,21 @@ struct OptionRow {
   OptionKind kind;
   std::string_view fallback;  // default value; a value equal to it is not stored
   std::string_view sentence;
+  std::string_view choices = "";  // the only values, separated by '|'; empty: any text
+  int64_t most = -1;              // a whole number from 0 to this; -1: no number
 };
 
 std::span<const OptionRow> option_table();
 const OptionRow* find_option(std::string_view name);
 
+// Whether the option takes this value. Errors: kUsage, naming what it takes.
+Result<void> check_option_value(const OptionRow& row, std::string_view value);
+
 // A set of option values by name, sorted; what equals its default is left out. Repeatable options (--dim) hold their values joined with
 // ';', sorted.
 class Options {
  public:
-  Result<void> set(std::string_view name, std::string_view value);  // unknown name: kBadOption
+  Result<void> set(std::string_view name, std::string_view value);  // unknown name: kBadOption; a value it does not take: kUsage
   std::string text(std::string_view name) const;                    // stored or default value
   bool flag(std::string_view name) const { return text(name) == "on"; }
   Result<int64_t> integer(std::string_view name, int64_t low, int64_t high) const;

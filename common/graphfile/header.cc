@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/base/file_kind.h"
+
 namespace sluice {
 namespace {
 
-constexpr char kMagic[8] = {'S', 'L', 'U', 'I', 'C', 'E', 'G', '1'};
 constexpr size_t kCrcAt = 112;
 
 template <typename T>
@@ -29,17 +30,17 @@ uint32_t crc_of(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-bool is_graph_file(std::span<const std::byte> bytes) {
-  return bytes.size() >= sizeof(kMagic) && std::memcmp(bytes.data(), kMagic, sizeof(kMagic)) == 0;
-}
+bool is_graph_file(std::span<const std::byte> bytes) { return file_kind(bytes) == FileKind::kGraph; }
 
 Result<GraphHeader> parse_graph_header(std::span<const std::byte> bytes) {
-  if (!is_graph_file(bytes)) return make_error(ErrorCode::kBadFile, "this is no graph file: it does not start with \"SLUICEG1\"");
+  if (!is_graph_file(bytes)) {
+    return make_error(ErrorCode::kBadFile, "this is no graph file: it does not start with \"SLUICEG1\"").with_hint(file_kind_hint(bytes));
+  }
   if (bytes.size() < kGraphHeaderBytes) {
     return make_error(ErrorCode::kBadFile, "the graph file has {} bytes, less than its header", bytes.size());
   }
   GraphHeader header;
-  std::span<const std::byte> rest = bytes.subspan(sizeof(kMagic));
+  std::span<const std::byte> rest = bytes.subspan(sizeof(kGraphMagic));
   take(rest, header.schema);
   if (header.schema > kGraphSchema) {
     return make_error(ErrorCode::kNewerSchema, "the graph file has schema {}, this release reads up to {}", header.schema, kGraphSchema);
@@ -63,7 +64,7 @@ Result<GraphHeader> parse_graph_header(std::span<const std::byte> bytes) {
 void print_graph_header(const GraphHeader& header, std::span<std::byte, kGraphHeaderBytes> bytes) {
   std::fill(bytes.begin(), bytes.end(), std::byte{0});
   std::span<std::byte> rest = bytes;
-  put(rest, kMagic);
+  put(rest, kGraphMagic);
   put(rest, header.schema);
   put(rest, header.level);
   put(rest, header.last_stage);

@@ -17,12 +17,9 @@ uint64_t count_nodes(const Module& module) {
   return count;
 }
 
-Result<PassLevel> highest_level(const Options& options) {
+PassLevel highest_level(const Options& options) {
   const std::string level = options.text("opt-level");
-  if (level == "O0") return PassLevel::kO0;
-  if (level == "O1") return PassLevel::kO1;
-  if (level == "O3") return PassLevel::kO3;
-  return make_error(ErrorCode::kBadOption, "--opt-level is '{}', expected O0, O1 or O3", level);
+  return level == "O0" ? PassLevel::kO0 : level == "O1" ? PassLevel::kO1 : PassLevel::kO3;
 }
 
 const Pass* find_pass(std::span<const Pass> passes, std::string_view name) {
@@ -39,7 +36,7 @@ Error unknown_pass(std::span<const Pass> passes, std::string_view option, std::s
 
 // The passes to run, as the options opt-level, passes and skip say.
 Result<std::vector<const Pass*>> choose_passes(std::span<const Pass> passes, const Options& options) {
-  SLUICE_ASSIGN(const PassLevel highest, highest_level(options));
+  const PassLevel highest = highest_level(options);
   const std::vector<std::string> skip = options.list("skip");
   for (const std::string& name : skip) {
     if (find_pass(passes, name) == nullptr) return unknown_pass(passes, "skip", name);

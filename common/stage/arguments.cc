@@ -8,6 +8,23 @@
 namespace sluice {
 namespace {
 
+constexpr std::string_view kCommonOptions = R"(
+Common options:
+  -o FILE               Write the result to FILE; it appears only when it is whole [default: -].
+  --denormals=HOW       flush or ieee: what generated kernels do with |x| < 2^-126. Travels with the graph.
+  --threads=N           Worker threads; 0 means one per core [default: 0].
+  --passes=LIST         Run exactly these passes, in this order.
+  --skip=LIST           Leave these passes out of the default order.
+  --stop-after=STEP     Run up to pass number or name STEP.
+  --verify=WHEN         each, end or segments [default: end].
+  --segments=inline     Put the bytes of all constants into the file.
+  --model=FILE          Take the constants from this copy of the model file.
+  --dump-dir=DIR        Write the text of the graph after each change.
+  --stats=FILE          Write statistics of the passes; JSON if FILE ends in .json.
+  --error-format=FMT    text or json [default: text].
+  --list-passes         Print the passes in their order.
+)";
+
 // Options that name passes speak of one stage only.
 bool is_of_one_stage(std::string_view name) { return name == "passes" || name == "skip"; }
 
@@ -20,11 +37,12 @@ std::string joined(std::vector<std::string> values) {
 
 }  // namespace
 
-Result<ParsedArguments> parse_arguments(int argc, char** argv, const char* usage) {
+Result<ParsedArguments> parse_arguments(int argc, char** argv, StageId stage, std::string_view own_usage) {
+  const std::string usage = std::string(own_usage) + std::string(kCommonOptions);
   SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(usage, argc, argv));
   ParsedArguments parsed;
   if (line.wish() == CommandLine::Wish::kHelp) parsed.print = usage;
-  if (line.wish() == CommandLine::Wish::kVersion) parsed.print = fmt::format("sluice {}\n", kRelease);
+  if (line.wish() == CommandLine::Wish::kVersion) parsed.print = fmt::format("sluice-{} {}\n", stage_name(stage), kRelease);
   parsed.list_passes = line.flag("--list-passes");
   StageArgs& args = parsed.args;
   args.input = line.has("<in>") ? line.list("<in>")[0] : "-";

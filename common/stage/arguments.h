@@ -15,8 +15,9 @@ struct ParsedArguments {
   bool list_passes = false;
 };
 
-// usage: docopt text. Every "--name" it declares must be a row of the option table, but for --help, --version and --list-passes.
-Result<ParsedArguments> parse_arguments(int argc, char** argv, const char* usage);
+// usage: docopt text with what the stage is for, its usages and the options of its own; those of every stage are added here. Every "--name"
+// must be a row of the option table, but for --help, --version and --list-passes.
+Result<ParsedArguments> parse_arguments(int argc, char** argv, StageId stage, std::string_view usage);
 
 // The meaning options that travel in a file: as named in the option table; those that speak of one stage's passes are prefixed,
 // "optimize.skip".

@@ -98,7 +98,7 @@ Result<void> write_graph_output(Module& module, const StageArgs& args) {
 int stage_main(int argc, char** argv, const char* usage, const Stage& stage) {
   std::signal(SIGPIPE, SIG_IGN);
   const std::string program = program_name(stage);
-  auto parsed = program_within_memory([&] { return parse_arguments(argc, argv, usage); });
+  auto parsed = program_within_memory([&] { return parse_arguments(argc, argv, stage.id, usage); });
   if (!parsed) {
     log_line(program, "error", error_text(parsed.error()));
     return static_cast<int>(exit_class(parsed.error().code));

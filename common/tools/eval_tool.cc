@@ -26,15 +26,12 @@ class Folder {
       return {};
     }
     if (value.kind == EvalValue::Kind::kNone || value.tensor->dtype == DType::kString) return {};
-    const std::string stem = file_name_of(name);
-    std::string file = stem;
-    for (int again = 2; !used_.insert(file).second; ++again) file = fmt::format("{}~{}", stem, again);
-    return write_tensor(fmt::format("{}/{}.npy", path_, file), *value.tensor);
+    return write_tensor(fmt::format("{}/{}.npy", path_, names_.take(name)), *value.tensor);
   }
 
  private:
   std::string path_;
-  std::set<std::string> used_;
+  FileNames names_;
 };
 
 std::string range_text(const Tensor& tensor) {

@@ -1,3 +1,4 @@
+#include "common/base/file_kind.h"
 #include "common/base/files.h"
 #include "common/graphfile/graphfile.h"
 #include "common/graphfile/header.h"
@@ -41,7 +42,7 @@ Result<ExitClass> run(const CommandLine& line) {
   const std::string path = input_path(line);
   SLUICE_ASSIGN(const InputBytes input, InputBytes::open(path));
   std::string text;
-  if (is_om(input.bytes)) {
+  if (file_kind(input.bytes) == FileKind::kCompiledModel) {
     SLUICE_ASSIGN(text, om_text(input.bytes, line.flag("--header")));
   } else {
     SLUICE_ASSIGN(const Module module, read_graph(input.bytes, input.owner, input.name));

@@ -10,7 +10,6 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/release.h"
-#include "runtime/loader/om_format.h"
 
 namespace sluice {
 namespace {
@@ -31,7 +30,7 @@ int tool_main(int argc, char** argv, const Tool& tool) {
   const auto line = program_within_memory([&] { return CommandLine::parse(tool.usage, argc, argv); });
   if (!line) return fail(tool, line.error(), false);
   if (line->wish() == CommandLine::Wish::kHelp) return std::fputs(tool.usage, stdout), 0;
-  if (line->wish() == CommandLine::Wish::kVersion) return fmt::print("sluice {}\n", kRelease), 0;
+  if (line->wish() == CommandLine::Wish::kVersion) return fmt::print("{} {}\n", tool.name, kRelease), 0;
   const std::string format = line->text("--error-format");
   const bool json = format == "json";
   if (!format.empty() && format != "text" && !json) {
@@ -69,10 +68,6 @@ Result<InputBytes> InputBytes::open(const std::string& path) {
   SLUICE_ASSIGN(MappedFile file, MappedFile::open(path));
   const auto bytes = file.bytes();
   return InputBytes{bytes, std::make_shared<const MappedFile>(std::move(file)), path};
-}
-
-bool is_om(std::span<const std::byte> bytes) {
-  return bytes.size() >= sizeof(kOmMagic) && std::memcmp(bytes.data(), kOmMagic, sizeof(kOmMagic)) == 0;
 }
 
 }  // namespace sluice

@@ -36,6 +36,4 @@ struct InputBytes {
   std::string name;
 };
 
-bool is_om(std::span<const std::byte> bytes);  // starts as a compiled model does
-
 }  // namespace sluice

@@ -1,3 +1,4 @@
+#include "common/base/file_kind.h"
 #include "common/graphfile/graphfile.h"
 #include "common/tools/tool_main.h"
 #include "common/tools/verify_file.h"
@@ -27,7 +28,7 @@ Options:
 Result<ExitClass> run(const CommandLine& line) {
   SLUICE_TRY(check_input(line));
   SLUICE_ASSIGN(const InputBytes input, InputBytes::open(input_path(line)));
-  if (is_om(input.bytes)) {
+  if (file_kind(input.bytes) == FileKind::kCompiledModel) {
     SLUICE_ASSIGN(const std::string figures, verify_om(input.bytes, line.flag("--segments")));
     if (line.flag("--memory")) SLUICE_TRY(write_tool_text(line, figures));
     return ExitClass::kDone;

@@ -15,7 +15,7 @@ constexpr std::string_view kHandled[] = {"dump-dir", "stats", "passes", "skip", 
 
 }  // namespace
 
-CompileRequest request_from(const CommandLine& line) {
+Result<CompileRequest> request_from(const CommandLine& line) {
   CompileRequest request{.input = line.text("<in>"),
                          .output = line.text("-o"),
                          .passes = line.list("--passes"),
@@ -27,6 +27,7 @@ CompileRequest request_from(const CommandLine& line) {
                          .quiet = line.flag("--quiet"),
                          .error_json = line.text("--error-format") == "json"};
   for (const OptionRow& row : option_table()) {
+    for (const std::string& value : line.list(fmt::format("--{}", row.name))) SLUICE_TRY(check_option_value(row, value));
     if (std::find(std::begin(kHandled), std::end(kHandled), row.name) != std::end(kHandled)) continue;
     const std::string name = "--" + std::string(row.name);
     auto& arguments = row.kind == OptionKind::kMeaning ? request.meaning : request.manner;

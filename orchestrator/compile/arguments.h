@@ -6,6 +6,6 @@
 
 namespace sluice {
 
-CompileRequest request_from(const CommandLine& line);
+Result<CompileRequest> request_from(const CommandLine& line);
 
 }  // namespace sluice

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <optional>
 
 #include "common/base/files.h"
@@ -49,12 +50,35 @@ Result<std::array<std::string, kStageNames.size()>> by_stage(std::string_view op
   return lists;
 }
 
+// Meaning options that only stages up to this one read: for a file that is past it they come too late.
+struct LastReader {
+  std::string_view option;
+  size_t stage;
+};
+constexpr LastReader kLastReaders[] = {
+    {"input-shape", 0}, {"dim", 0}, {"out-nodes", 0}, {"opt-level", 1}, {"profile", 2}, {"symbolic", 2},
+};
+
+Result<void> check_in_time(const CompileRequest& request, size_t first) {
+  for (const LastReader& reader : kLastReaders) {
+    const std::string start = fmt::format("--{}=", reader.option);
+    const auto given = [&](const std::string& argument) { return argument.starts_with(start); };
+    if (first <= reader.stage || std::none_of(request.meaning.begin(), request.meaning.end(), given)) continue;
+    return Error{ErrorCode::kUsage,
+                 fmt::format("--{} is read by sluice-{} and this file is past it: work goes on with sluice-{}", reader.option,
+                             kStageNames[reader.stage], kStageNames[first]),
+                 "compile the model itself, or an earlier file of --dump-dir, with this option", request.input};
+  }
+  return {};
+}
+
 class Compilation {
  public:
   explicit Compilation(const CompileRequest& request) : request_(request) {}
 
   Result<int> run() {
     SLUICE_ASSIGN(first_, first_stage_for(request_.input));
+    SLUICE_TRY(check_in_time(request_, first_));
     if (!request_.stats.empty()) {
       SLUICE_ASSIGN(ScratchFolder folder, ScratchFolder::create());
       scratch_.emplace(std::move(folder));
@@ -126,13 +150,17 @@ class Compilation {
 
   // A stage that ends with a code of the table has said why.
   void tell_failure(const std::string& program, const StageReport& report) {
-    const bool told = report.ending.signal == 0 && is_known_code(report.ending.code) && !report.messages.empty();
-    if (!told) {
-      const Error error = make_error(ErrorCode::kStageFailed, "{} ended with {}", program, ending_text(report.ending));
-      print_error(kProgram, error, request_.error_json);
-    }
     const bool known = report.ending.signal == 0 && is_known_code(report.ending.code);
-    exit_code_ = known ? report.ending.code : static_cast<int>(exit_class(ErrorCode::kStageFailed));
+    exit_code_ = report.ending.code;
+    if (!known || report.messages.empty()) {
+      // Nobody but the user and the kernel's out-of-memory killer sends SIGKILL.
+      const bool killed = report.ending.signal == SIGKILL;
+      Error error =
+          make_error(killed ? ErrorCode::kStageKilled : ErrorCode::kStageFailed, "{} ended with {}", program, ending_text(report.ending));
+      if (killed) error.hint = "somebody killed it, or the machine ran out of memory";
+      print_error(kProgram, error, request_.error_json);
+      if (!known) exit_code_ = static_cast<int>(exit_class(error.code));
+    }
   }
 
   std::optional<uint64_t> take_stats(const std::string& name, const StageReport& report) {

@@ -22,8 +22,8 @@ sluice::Result<int> run(int argc, char** argv, bool& error_json) {
   if (line.text("-o") == "-" && isatty(STDOUT_FILENO)) {
     return make_error(ErrorCode::kUsage, "a compiled model is not written to a terminal").with_hint("name a file with -o FILE");
   }
-  const sluice::CompileRequest request = sluice::request_from(line);
-  error_json = request.error_json;
+  error_json = line.text("--error-format") == "json";
+  SLUICE_ASSIGN(const sluice::CompileRequest request, sluice::request_from(line));
   return sluice::compile(request);
 }
 

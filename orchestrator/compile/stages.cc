@@ -1,5 +1,6 @@
 #include "orchestrator/compile/stages.h"
 
+#include "common/base/file_kind.h"
 #include "common/base/files.h"
 #include "common/graphfile/header.h"
 
@@ -12,12 +13,16 @@ size_t stage_of_level(uint8_t level) { return level == 1 ? 1 : level + 1u; }
 }  // namespace
 
 Result<size_t> first_stage_for(const std::string& path) {
-  if (path == "-") {
-    return make_error(ErrorCode::kUsage, "standard input cannot be compiled: the stage to begin with is chosen by looking into the file")
+  if (path == "-" || is_special_file(path)) {
+    return make_error(ErrorCode::kUsage, "'{}' cannot be compiled: the stage to begin with is chosen by looking into a file", path)
         .with_hint("keep it in a file first, or pipe it into the stage that comes next, such as sluice-partition");
   }
   SLUICE_ASSIGN(const MappedFile file, MappedFile::open(path));
-  if (!is_graph_file(file.bytes())) return size_t{0};
+  const FileKind kind = file_kind(file.bytes());
+  if (kind == FileKind::kCompiledModel || kind == FileKind::kGraphText) {
+    return Error{ErrorCode::kBadFile, "this is neither an ONNX model nor a graph file", file_kind_hint(file.bytes()), path};
+  }
+  if (kind != FileKind::kGraph) return size_t{0};
   Result<GraphHeader> header = parse_graph_header(file.bytes());
   if (!header) {
     header.error().file = path;

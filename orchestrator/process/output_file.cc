@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "common/base/files.h"
+
 namespace sluice {
 namespace {
 
@@ -18,6 +20,13 @@ std::string folder_of(const std::string& path) {
 }  // namespace
 
 Result<OutputFile> OutputFile::create(const std::string& path) {
+  if (is_special_file(path)) {
+    Descriptor special(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!special) return Error{ErrorCode::kIo, fmt::format("cannot write to it: {}", std::strerror(errno)), {}, path};
+    OutputFile file(path, {}, std::move(special));
+    file.is_special_ = true;
+    return file;
+  }
   Descriptor nameless(open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
   if (nameless) return OutputFile(path, {}, std::move(nameless));
   std::string temporary = fmt::format("{}.tmp{}", path, getpid());
@@ -37,6 +46,7 @@ Result<uint64_t> OutputFile::bytes() const {
 }
 
 Result<void> OutputFile::commit() {
+  if (is_special_) return {};
   if (temporary_.empty()) {
     // A nameless file can be linked but not renamed over an existing one, so it gets a name for a moment.
     const std::string name = fmt::format("{}.tmp{}", path_, getpid());

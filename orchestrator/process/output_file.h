@@ -1,5 +1,5 @@
 // A file that appears under its name only when complete. Until then it has no name at all where the file system allows it (O_TMPFILE), so
-// that not even being killed leaves a temporary behind.
+// that not even being killed leaves a temporary behind. Devices and pipes, such as /dev/null, are written directly.
 #pragma once
 
 #include <span>
@@ -14,7 +14,10 @@ class OutputFile {
  public:
   static Result<OutputFile> create(const std::string& path);
   OutputFile(OutputFile&& other) noexcept
-      : path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})), fd_(std::move(other.fd_)) {}
+      : path_(std::move(other.path_)),
+        temporary_(std::exchange(other.temporary_, {})),
+        is_special_(other.is_special_),
+        fd_(std::move(other.fd_)) {}
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();  // without commit() nothing remains
   int descriptor() const { return fd_.get(); }
@@ -25,7 +28,8 @@ class OutputFile {
   OutputFile(std::string path, std::string temporary, Descriptor fd)
       : path_(std::move(path)), temporary_(std::move(temporary)), fd_(std::move(fd)) {}
   std::string path_;
-  std::string temporary_;  // empty while the file has no name
+  std::string temporary_;    // empty while the file has no name
+  bool is_special_ = false;  // a device or a pipe, which is written directly
   Descriptor fd_;
 };
 

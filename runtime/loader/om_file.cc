@@ -121,8 +121,8 @@ std::span<const std::byte> OmFile::segment(pb::SegmentKind kind) const {
 }
 
 Result<OmHeader> read_om_header(std::span<const std::byte> bytes) {
-  if (bytes.size() < sizeof(kOmMagic) || std::memcmp(bytes.data(), kOmMagic, sizeof(kOmMagic)) != 0) {
-    return damaged("not a compiled model");
+  if (file_kind(bytes) != FileKind::kCompiledModel) {
+    return make_error(ErrorCode::kBadCompiledModel, "not a compiled model").with_hint(file_kind_hint(bytes));
   }
   if (bytes.size() < sizeof(OmHeader)) return damaged("the file is truncated within its header");
   OmHeader header;

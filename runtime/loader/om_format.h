@@ -10,9 +10,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "common/base/file_kind.h"
+
 namespace sluice {
 
-inline constexpr char kOmMagic[8] = {'S', 'L', 'U', 'I', 'C', 'E', 'O', 'M'};
 inline constexpr uint32_t kOmFormat = 1;              // raised when KernelArgs, this header or the meaning of a field changes
 inline constexpr uint64_t kOmPage = 4096;             // segments begin at multiples of it
 inline constexpr uint64_t kOmValueAlignment = 64;     // of every value within its region
@@ -20,7 +21,7 @@ inline constexpr uint64_t kOmScratchLimit = 1 << 20;  // bytes of scratch per wo
 inline constexpr uint32_t kOmBlockLimit = 1 << 20;    // blocks per launch
 
 struct OmHeader {
-  char magic[8];
+  char magic[8];          // kOmMagic
   uint32_t format;        // kOmFormat
   uint32_t header_bytes;  // sizeof(OmHeader)
   uint64_t file_bytes;

@@ -167,12 +167,9 @@ Result<std::vector<Tensor>> read_inputs(const pb::ModelDef& model, const LoaderO
 
 Result<void> write_outputs(const std::vector<Tensor>& outputs, const LoaderOptions& options) {
   SLUICE_TRY(make_directories(options.output_dir));
-  std::set<std::string> used;  // two names may give one file: a/b and a_b
+  FileNames names;  // two names may give one file: a/b and a_b
   for (const Tensor& output : outputs) {
-    const std::string stem = file_name_of(output.name);
-    std::string file = stem;
-    for (int again = 2; !used.insert(file).second; ++again) file = fmt::format("{}~{}", stem, again);
-    SLUICE_TRY(write_tensor(fmt::format("{}/{}.{}", options.output_dir, file, options.format), output));
+    SLUICE_TRY(write_tensor(fmt::format("{}/{}.{}", options.output_dir, names.take(output.name), options.format), output));
   }
   return {};
 }

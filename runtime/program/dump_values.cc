@@ -61,10 +61,7 @@ Result<void> ValueDump::write(uint32_t value) {
   const std::string& name = run_.model().part().value_name(v);
   const pb::TypeDef& type = run_.model().def().types(static_cast<int>(run_.model().part().value_type(v)));
   if (type.dtype() == static_cast<uint32_t>(DType::kString) || ::fnmatch(glob_.c_str(), name.c_str(), 0) != 0) return {};
-  const std::string stem = file_name_of(name);
-  std::string file = stem;
-  for (int again = 2; !files_.insert(file).second; ++again) file = fmt::format("{}~{}", stem, again);
-  return write_tensor(fmt::format("{}/{}.npy", directory_, file), logical_tensor(run_, v));
+  return write_tensor(fmt::format("{}/{}.npy", directory_, files_.take(name)), logical_tensor(run_, v));
 }
 
 }  // namespace sluice

@@ -1,10 +1,10 @@
 // Writes the values of a run to files, under their ONNX names and in logical axis order.
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 
+#include "common/base/files.h"
 #include "common/base/tensor.h"
 #include "runtime/executor/run.h"
 
@@ -23,7 +23,7 @@ class ValueDump {
   const Run& run_;
   std::string directory_;
   std::string glob_;
-  std::set<std::string> files_;
+  FileNames files_;
   std::vector<std::vector<uint32_t>> aliases_;  // values by the task after which they are complete
 };
 

@@ -24,7 +24,8 @@ Options:
   --format=FORMAT       Of the outputs: npy or pb [default: npy].
   --threads=T           Work on T threads; 0 means one for each core [default: 0].
   --verify              Also check the digest of the weights.
-  --bench               Measure: loading, the first run, then --runs runs, then each node.
+  --bench               Measure: loading, the first run, then --runs runs, then each node; sluice bench is short for sluice run --bench.
+                        Without --input the inputs are random.
   --json                Print what --bench measured as JSON.
   --runs=N              Measured runs [default: 20].
   --trace=FILE          Write the times of one run's tasks to FILE, in the Chrome trace format (Perfetto, about:tracing).
@@ -77,6 +78,8 @@ Result<LoaderOptions> parse_loader_options(int argc, const char* const* argv) {
   }
   if (line.has("--random")) {
     SLUICE_ASSIGN(options.random, number(line, "--random", 0, UINT64_MAX));
+  } else if (line.flag("--bench") && options.inputs.empty()) {
+    options.random = 0;
   }
   SLUICE_ASSIGN(const uint64_t threads, number(line, "--threads", 0, 1024));
   options.threads = static_cast<int>(thread_count(static_cast<int64_t>(threads)));

@@ -187,6 +187,11 @@ class Orchestrator(unittest.TestCase):
         self.assertEqual(result.stderr.count(" ms"), 2)
         self.assert_nothing_left()
 
+    def test_a_killed_stage_is_a_matter_of_resources(self):
+        result = self.compile(SIGNAL_optimize="KILL")
+        self.assertEqual(result.returncode, 5)
+        self.assertIn("SL8004: sluice-optimize ended with signal 9", result.stderr)
+
     def test_codes_outside_the_table_and_signals_are_our_bugs(self):
         for failure, text in (({"FAIL_optimize": "1"}, "sluice-optimize ended with exit code 1"),
                               ({"SIGNAL_optimize": "SEGV"}, "sluice-optimize ended with signal 11")):
@@ -232,11 +237,19 @@ class Orchestrator(unittest.TestCase):
             source = self.path("from.sg", graph_header(level, last) + b"graph\n")
             shutil.rmtree(self.notes)
             os.mkdir(self.notes)
-            result = self.compile("--profile=cpu-generic", source=source, SKIP="129")
+            result = self.compile("--denormals=ieee", source=source, SKIP="129")
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual(self.ran(), sorted(STAGES[last:], key=STAGES.index))
             self.assertEqual(self.text_of(self.out), "graph\n" + "".join(stage + "\n" for stage in STAGES[last:]))
-            self.assertIn("--profile=cpu-generic", self.arguments_of(STAGES[last]))
+            self.assertIn("--denormals=ieee", self.arguments_of(STAGES[last]))
+
+    def test_options_that_come_too_late_are_refused(self):
+        source = self.path("from.sg", graph_header(2, 3))
+        for late in ("--dim=n=1", "--profile=cpu-avx2", "--opt-level=O1"):
+            result = self.compile(late, source=source)
+            self.assertEqual(result.returncode, 2, late)
+            self.assertIn("work goes on with sluice-subgraph-optimize", result.stderr)
+        self.assertEqual(self.ran(), [])
 
     def test_resume_of_assembled_files_goes_by_level(self):
         for level, stage in ((1, "optimize"), (2, "subgraph-optimize"), (3, "build")):

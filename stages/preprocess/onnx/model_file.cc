@@ -2,23 +2,33 @@
 
 #include <filesystem>
 
+#include "common/base/file_kind.h"
 #include "common/base/files.h"
 #include "stages/preprocess/onnx/wire.h"
 
 namespace sluice {
 namespace {
 
+Error not_onnx(const ModelFile& file, const std::string& why) {
+  return Error{ErrorCode::kBadModel, "not an ONNX model: " + why, {}, file.name};
+}
+
 Result<void> parse(ModelFile& file) {
+  if (file.bytes.empty()) return not_onnx(file, "the file is empty");
+  const FileKind kind = file_kind(file.bytes);
+  if (kind != FileKind::kOnnx && kind != FileKind::kUnknown) {
+    Error error = not_onnx(file, "it begins as another kind of file");
+    error.hint = file_kind_hint(file.bytes);
+    return error;
+  }
   auto reduced = drop_payloads(file.bytes);
   if (!reduced) {
     Error error = std::move(reduced).error();
     error.file = file.name;
     return error;
   }
-  if (!file.proto.ParseFromString(*reduced)) {
-    return Error{ErrorCode::kBadModel, "not an ONNX model: the file is no ModelProto", {}, file.name};
-  }
-  if (!file.proto.has_graph()) return Error{ErrorCode::kBadModel, "not an ONNX model: there is no graph", {}, file.name};
+  if (!file.proto.ParseFromString(*reduced)) return not_onnx(file, "the file is no ModelProto");
+  if (!file.proto.has_graph()) return not_onnx(file, "there is no graph");
   file.digest = sha256(*reduced);
   return {};
 }
@@ -37,9 +47,9 @@ Result<ModelFile> parse_model_file(std::shared_ptr<const std::vector<std::byte>>
 }
 
 Result<ModelFile> open_model_file(const std::string& path) {
-  if (path == "-") {
+  if (path == "-" || is_special_file(path)) {
     SLUICE_ASSIGN(std::vector<std::byte> bytes, read_file(path));
-    return parse_model_file(std::make_shared<const std::vector<std::byte>>(std::move(bytes)), "standard input");
+    return parse_model_file(std::make_shared<const std::vector<std::byte>>(std::move(bytes)), path == "-" ? "standard input" : path);
   }
   SLUICE_ASSIGN(const MappedFile map, MappedFile::open(path));
   ModelFile file;
