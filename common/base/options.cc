@@ -49,7 +49,7 @@ Result<void> check_option_value(const OptionRow& row, std::string_view value) {
     int64_t number = 0;
     const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), number);
     if (code == std::errc() && end == value.data() + value.size() && number >= 0 && number <= row.most) return {};
-    return make_error(ErrorCode::kUsage, "--{} is '{}', expected a whole number from 0 to {}", row.name, value, row.most);
+    return make_error(ErrorCode::kBadOption, "--{} is '{}', expected a whole number from 0 to {}", row.name, value, row.most);
   }
   if (row.choices.empty() || value == row.fallback) return {};
   std::string listed;
@@ -60,7 +60,7 @@ Result<void> check_option_value(const OptionRow& row, std::string_view value) {
     const bool last = end == row.choices.size();
     listed += std::string(listed.empty() ? "" : last ? " or " : ", ") + std::string(choice);
   }
-  return make_error(ErrorCode::kUsage, "--{} is '{}', expected {}", row.name, value, listed);
+  return make_error(ErrorCode::kBadOption, "--{} is '{}', expected {}", row.name, value, listed);
 }
 
 Result<void> Options::set(std::string_view name, std::string_view value) {

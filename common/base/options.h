@@ -27,14 +27,14 @@ struct OptionRow {
 std::span<const OptionRow> option_table();
 const OptionRow* find_option(std::string_view name);
 
-// Whether the option takes this value. Errors: kUsage, naming what it takes.
+// Whether the option takes this value. Errors: kBadOption, naming what it takes.
 Result<void> check_option_value(const OptionRow& row, std::string_view value);
 
 // A set of option values by name, sorted; what equals its default is left out. Repeatable options (--dim) hold their values joined with
 // ';', sorted.
 class Options {
  public:
-  Result<void> set(std::string_view name, std::string_view value);  // unknown name: kBadOption; a value it does not take: kUsage
+  Result<void> set(std::string_view name, std::string_view value);  // kBadOption: unknown name, or a value it does not take
   std::string text(std::string_view name) const;                    // stored or default value
   bool flag(std::string_view name) const { return text(name) == "on"; }
   Result<int64_t> integer(std::string_view name, int64_t low, int64_t high) const;

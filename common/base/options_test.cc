@@ -28,7 +28,7 @@ TEST(Options, BadValuesNameTheOption) {
   Options options;
   EXPECT_EQ(options.set("colour", "red").error().code, ErrorCode::kBadOption);
   EXPECT_EQ(options.set("threads", "many").error().message, "--threads is 'many', expected a whole number from 0 to 1024");
-  EXPECT_EQ(options.set("threads", "").error().code, ErrorCode::kUsage);
+  EXPECT_EQ(options.set("threads", "").error().code, ErrorCode::kBadOption);
   EXPECT_EQ(options.set("verify", "foo").error().message, "--verify is 'foo', expected each, end or segments");
   EXPECT_EQ(options.set("denormals", "ieeee").error().message, "--denormals is 'ieeee', expected flush or ieee");
   EXPECT_TRUE(options.set("denormals", "ieee").ok());

@@ -1,4 +1,3 @@
-#include "common/base/release.h"
 #include "common/graphfile/header.h"
 #include "common/graphfile/writer.h"
 
@@ -75,7 +74,7 @@ flatbuffers::DetachedBuffer build_names_buffer(const Module& module, const Menti
   }
   std::vector<fb::Digest> made_from;
   for (const Digest& digest : module.made_from) made_from.emplace_back(digest.bytes);
-  const auto version = builder.CreateString(fmt::format("sluice {} schema {}", kRelease, kGraphSchema));
+  const auto version = builder.CreateString(version_text());
   const auto made_from_offset = builder.CreateVectorOfStructs(made_from);
   const auto option_names_offset = option_names.build(builder);
   const auto option_values_offset = option_values.build(builder);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "common/base/file_kind.h"
+#include "common/base/release.h"
 
 namespace sluice {
 namespace {
@@ -29,6 +30,8 @@ uint32_t crc_of(std::span<const std::byte> bytes) {
 }
 
 }  // namespace
+
+std::string version_text() { return fmt::format("sluice {} schema {} LLVM {}", kRelease, kGraphSchema, SLUICE_LLVM_VERSION); }
 
 bool is_graph_file(std::span<const std::byte> bytes) { return file_kind(bytes) == FileKind::kGraph; }
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "common/base/digest.h"
 #include "common/base/result.h"
@@ -33,6 +34,10 @@ struct GraphHeader {
 // kBadFile when the bytes are too few or no header; kNewerSchema when newer than ours.
 Result<GraphHeader> parse_graph_header(std::span<const std::byte> bytes);
 void print_graph_header(const GraphHeader& header, std::span<std::byte, kGraphHeaderBytes> bytes);
+
+// The version that files carry: release, schema and the LLVM that generates kernels, "sluice 0.1.0 schema 1 LLVM 19.1.7".
+std::string version_text();
+
 bool is_graph_file(std::span<const std::byte> bytes);  // starts with the magic
 
 }  // namespace sluice

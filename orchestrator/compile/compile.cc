@@ -64,7 +64,7 @@ Result<void> check_in_time(const CompileRequest& request, size_t first) {
     const std::string start = fmt::format("--{}=", reader.option);
     const auto given = [&](const std::string& argument) { return argument.starts_with(start); };
     if (first <= reader.stage || std::none_of(request.meaning.begin(), request.meaning.end(), given)) continue;
-    return Error{ErrorCode::kUsage,
+    return Error{ErrorCode::kBadOption,
                  fmt::format("--{} is read by sluice-{} and this file is past it: work goes on with sluice-{}", reader.option,
                              kStageNames[reader.stage], kStageNames[first]),
                  "compile the model itself, or an earlier file of --dump-dir, with this option", request.input};

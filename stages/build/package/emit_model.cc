@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "common/base/release.h"
+#include "common/graphfile/header.h"
 #include "common/target/aicore.h"
 #include "common/target/profile.h"
 
@@ -32,7 +32,7 @@ class Emitter {
   Result<void> emit_header() {
     const auto profile_name = module_.options.find("profile");
     SLUICE_ASSIGN(const DeviceProfile profile, get_profile(profile_name == module_.options.end() ? "native" : profile_name->second));
-    model_.set_version(fmt::format("sluice {}", kRelease));
+    model_.set_version(version_text());
     model_.set_profile(profile.name);
     model_.set_isa(profile.isa);
     for (const Digest& digest : module_.made_from) model_.add_made_from(digest.bytes.data(), digest.bytes.size());
