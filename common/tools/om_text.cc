@@ -22,6 +22,16 @@ constexpr char kModelSchema[] = {
 #include "model_schema.inc"
 };
 
+// The schema with names as what they are, so that the text shows them: bytes that hold a message and the message are written alike.
+std::string readable_schema() {
+  std::string schema(kModelSchema, sizeof(kModelSchema));
+  for (const auto& [bytes, message] :
+       {std::pair("bytes node_names", "NodeNamesDef node_names"), std::pair("bytes value_names", "ValueNamesDef value_names")}) {
+    schema.replace(schema.find(bytes), std::strlen(bytes), message);
+  }
+  return schema;
+}
+
 // A folder that goes with its contents.
 class TemporaryFolder {
  public:
@@ -65,7 +75,7 @@ int run_protoc(const TemporaryFolder& folder, const char* mode) {
 // mode: "decode" or "encode".
 Result<std::string> through_protoc(const char* mode, std::span<const std::byte> input, ErrorCode refused) {
   SLUICE_ASSIGN(const TemporaryFolder folder, TemporaryFolder::create());
-  SLUICE_TRY(write_text(folder.file("model.proto"), std::string_view(kModelSchema, sizeof(kModelSchema))));
+  SLUICE_TRY(write_text(folder.file("model.proto"), readable_schema()));
   SLUICE_TRY(write_file(folder.file("in"), input));
   const int status = run_protoc(folder, mode);
   if (status == 127) {

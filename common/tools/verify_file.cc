@@ -4,6 +4,7 @@
 #include "runtime/checker/memory_checker.h"
 #include "runtime/checker/stream_checker.h"
 #include "runtime/loader/om_file.h"
+#include "runtime/loader/om_names.h"
 
 namespace sluice {
 namespace {
@@ -36,8 +37,11 @@ Result<std::string> verify_om(std::span<const std::byte> bytes, bool hash) {
   SLUICE_ASSIGN(OmBytes copy, OmBytes::copy(bytes));
   SLUICE_ASSIGN(const OmFile om, read_om(std::move(copy), {.weights = hash, .machine = false, .test_tasks = true}));
   std::string findings, figures;
+  if (!NodeNames(*om.model).complete(om.model->nodes())) findings += "\n  the names of nodes are not as many as the nodes";
   for (const pb::PartDef& part : om.model->parts()) {
     if (!part.has_fixed()) continue;
+    const auto values = static_cast<uint32_t>(part.fixed().value_type_size());
+    if (!ValueNames(part.fixed()).complete(values)) findings += "\n  the names of values are not as many as the values";
     for (const StreamConflict& conflict : find_stream_conflicts(*om.model, part.fixed())) findings += "\n  " + conflict.text;
     for (const std::string& fault : find_memory_faults(*om.model, part.fixed(), om.segment(pb::SEGMENT_WEIGHTS).size()))
       findings += "\n  " + fault;

@@ -37,10 +37,13 @@ Result<void> read_engines(const std::string& path, CaseResult& result) {
   auto text_of = [](const auto& texts, uint32_t index) {
     return index < static_cast<uint32_t>(texts.size()) ? texts[static_cast<int>(index)] : "";
   };
-  for (int i = 0; i < model.node_names_size() && i < model.node_engine_size(); ++i) {
-    std::vector<std::string> names = {model.node_names(i)};
-    if (i < model.origins_size() && model.origins(i).onnx_nodes_size() > 0) {
-      names.assign(model.origins(i).onnx_nodes().begin(), model.origins(i).onnx_nodes().end());
+  pb::NodeNamesDef nodes;
+  if (!nodes.ParseFromString(model.node_names()))
+    return Error{ErrorCode::kBadCompiledModel, "the names of its nodes are damaged", {}, path};
+  for (int i = 0; i < nodes.name_size() && i < model.node_engine_size(); ++i) {
+    std::vector<std::string> names = {nodes.name(i)};
+    if (i < nodes.origins_size() && nodes.origins(i).onnx_nodes_size() > 0) {
+      names.assign(nodes.origins(i).onnx_nodes().begin(), nodes.origins(i).onnx_nodes().end());
     }
     for (const std::string& name : names) {
       add(result.engines, name, text_of(model.engines(), model.node_engine(i)));

@@ -6,6 +6,7 @@
 
 #include "common/base/dtype.h"
 #include "fmt/format.h"
+#include "runtime/loader/om_names.h"
 
 namespace sluice {
 namespace {
@@ -102,7 +103,12 @@ class Bytes {
 class Replay {
  public:
   Replay(const pb::ModelDef& model, const pb::FixedPart& part, uint64_t weights_bytes, size_t limit)
-      : model_(model), part_(part), limit_(limit), shows_(static_cast<size_t>(part.value_type_size()), kNone) {
+      : model_(model),
+        part_(part),
+        node_names_(model),
+        value_names_(part),
+        limit_(limit),
+        shows_(static_cast<size_t>(part.value_type_size()), kNone) {
     region_bytes_ = {part.memory().arena_bytes(), weights_bytes};
     for (const pb::BindingDef& input : model.inputs()) region_bytes_.push_back(bytes_of(model.types(static_cast<int>(input.type()))));
     for (const pb::BindingDef& output : model.outputs()) region_bytes_.push_back(bytes_of(model.types(static_cast<int>(output.type()))));
@@ -138,10 +144,8 @@ class Replay {
            (region(v) >= pb::REGION_FIRST_BINDING && region(v) < pb::REGION_FIRST_BINDING + static_cast<uint32_t>(model_.inputs_size()));
   }
 
-  std::string name(uint32_t v) const { return fmt::format("value {} ('{}')", v, part_.value_name(static_cast<int>(v))); }
-  std::string name(const Task& task) const {
-    return fmt::format("task {} ('{}')", task.number, model_.node_names(static_cast<int>(part_.task_node(task.number))));
-  }
+  std::string name(uint32_t v) const { return fmt::format("value {} ('{}')", v, value_names_[v]); }
+  std::string name(const Task& task) const { return fmt::format("task {} ('{}')", task.number, node_names_[part_.task_node(task.number)]); }
 
   void check_place(uint32_t v) {
     const uint64_t bytes = part_.value_bytes(static_cast<int>(v)), whole = region_bytes_[region(v)];
@@ -204,6 +208,8 @@ class Replay {
 
   const pb::ModelDef& model_;
   const pb::FixedPart& part_;
+  const NodeNames node_names_;
+  const ValueNames value_names_;
   size_t limit_;
   std::vector<uint64_t> region_bytes_;
   std::vector<Bytes> regions_;

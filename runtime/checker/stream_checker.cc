@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "fmt/format.h"
+#include "runtime/loader/om_names.h"
 
 namespace sluice {
 namespace {
@@ -96,9 +97,9 @@ std::string region_name(const pb::ModelDef& model, uint32_t region) {
   return fmt::format("output '{}'", model.outputs(binding - model.inputs_size()).name());
 }
 
-std::string task_name(const pb::ModelDef& model, const pb::FixedPart& part, const Work& work) {
-  return fmt::format("'{}' (task {}, stream '{}')", model.node_names(static_cast<int>(part.task_node(static_cast<int>(work.task)))),
-                     work.task, part.streams(static_cast<int>(work.stream)).name());
+std::string task_name(const NodeNames& names, const pb::FixedPart& part, const Work& work) {
+  return fmt::format("'{}' (task {}, stream '{}')", names[part.task_node(static_cast<int>(work.task))], work.task,
+                     part.streams(static_cast<int>(work.stream)).name());
 }
 
 }  // namespace
@@ -106,14 +107,15 @@ std::string task_name(const pb::ModelDef& model, const pb::FixedPart& part, cons
 std::vector<StreamConflict> find_stream_conflicts(const pb::ModelDef& model, const pb::FixedPart& part, size_t limit) {
   std::vector<StreamConflict> conflicts;
   if (part.streams_size() < 2) return conflicts;
+  const NodeNames names(model);
   const std::vector<Work> works = clocks_of(part);
   for (size_t i = 0; i < works.size(); ++i) {
     for (size_t j = i + 1; j < works.size() && conflicts.size() < limit; ++j) {
       if (ordered(works[i], works[j])) continue;
       const auto common = common_bytes(works[i], works[j]);
       if (!common) continue;
-      std::string text = fmt::format("launches {} and {} may overlap and share bytes [{}, {}) of {}", task_name(model, part, works[i]),
-                                     task_name(model, part, works[j]), common->begin, common->end, region_name(model, common->region));
+      std::string text = fmt::format("launches {} and {} may overlap and share bytes [{}, {}) of {}", task_name(names, part, works[i]),
+                                     task_name(names, part, works[j]), common->begin, common->end, region_name(model, common->region));
       conflicts.push_back({works[i].task, works[j].task, common->region, common->begin, common->end, std::move(text)});
     }
   }

@@ -44,7 +44,9 @@ pb::ModelDef chain(int tasks, uint32_t blocks) {
   for (int t = 0; t < tasks; ++t) {
     const uint32_t next = b.arena_value("model/block" + std::to_string(t % 100) + "/value" + std::to_string(t), type);
     b.launch("model/block" + std::to_string(t % 100) + "/node" + std::to_string(t), stream, kernel, {next}, {last});
-    b.model.add_origins()->add_onnx_nodes("/model/block" + std::to_string(t % 100) + "/Conv_" + std::to_string(t));
+    pb::NodeNamesDef origin;
+    origin.add_origins()->add_onnx_nodes("/model/block" + std::to_string(t % 100) + "/Conv_" + std::to_string(t));
+    *b.model.mutable_node_names() += origin.SerializeAsString();
     b.model.add_node_op(0);
     b.model.add_node_engine(0);
     b.model.add_node_multiply_adds(1000);

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <set>
 
+#include "runtime/loader/om_names.h"
 #include "runtime/loader/verify_model.h"
 
 namespace sluice {
@@ -162,7 +163,7 @@ Result<HostTask> StaticModel::describe_host_task(int t, uint32_t begin) const {
     if (value != kAbsentOperand) {
       const int v = static_cast<int>(value);
       if (part().value_format(v) != pb::FORMAT_DENSE) {
-        return make_error(ErrorCode::kBadCompiledModel, "a host node takes value '{}', which is not dense", part().value_name(v));
+        return make_error(ErrorCode::kBadCompiledModel, "a host node takes value '{}', which is not dense", ValueNames(part())[value]);
       }
       const pb::TypeDef& type = def().types(static_cast<int>(part().value_type(v)));
       operand = {true, static_cast<DType>(type.dtype()), {type.dims().begin(), type.dims().end()}, part().value_bytes(v)};

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "runtime/loader/om_format.h"
+#include "runtime/loader/om_names.h"
 #include "runtime/loader/verify_model.h"
 
 namespace sluice {
@@ -37,15 +38,14 @@ class FixedPartRules {
   }
 
   Error bad_task(int task, std::string_view what) const {
-    const uint32_t node = part_.task_node(task);
-    const bool named = node < static_cast<uint32_t>(model_.node_names_size());
-    return bad("task {} (node '{}'): {}", task, named ? model_.node_names(static_cast<int>(node)) : "", what);
+    return bad("task {} (node '{}'): {}", task, NodeNames(model_)[part_.task_node(task)], what);
   }
 
+  std::string name(int value) const { return ValueNames(part_)[static_cast<uint32_t>(value)]; }  // for the one error
+
   Result<void> check_columns() const {
-    const bool values_agree = part_.value_name_size() == values_ && part_.value_region_size() == values_ &&
-                              part_.value_offset_size() == values_ && part_.value_bytes_size() == values_ &&
-                              part_.value_format_size() == values_;
+    const bool values_agree = part_.value_region_size() == values_ && part_.value_offset_size() == values_ &&
+                              part_.value_bytes_size() == values_ && part_.value_format_size() == values_;
     if (!values_agree) return bad("the columns that describe values differ in length");
     const bool tasks_agree = part_.task_stream_size() == tasks_ && part_.task_target_size() == tasks_ && part_.task_node_size() == tasks_ &&
                              part_.task_outputs_size() == tasks_ && part_.task_operand_end_size() == tasks_;
@@ -90,17 +90,16 @@ class FixedPartRules {
     if (part_.value_type(v) >= static_cast<uint32_t>(model_.types_size())) return bad("value {} has type {}", v, part_.value_type(v));
     if (part_.value_region(v) >= region_bytes_.size()) return bad("value {} lies in region {}", v, part_.value_region(v));
     const uint64_t region = region_bytes_[part_.value_region(v)];
-    if (offset % kOmValueAlignment != 0)
-      return bad("value {} ('{}') begins at byte {}, not a multiple of 64", v, part_.value_name(v), offset);
+    if (offset % kOmValueAlignment != 0) return bad("value {} ('{}') begins at byte {}, not a multiple of 64", v, name(v), offset);
     if (offset > region || bytes > region - offset) {
-      return bad("value {} ('{}') at bytes {} + {} leaves its region of {}", v, part_.value_name(v), offset, bytes, region);
+      return bad("value {} ('{}') at bytes {} + {} leaves its region of {}", v, name(v), offset, bytes, region);
     }
     const pb::TypeDef& type = model_.types(static_cast<int>(part_.value_type(v)));
     SLUICE_ASSIGN(const uint64_t dense, type_bytes(type));
-    if (dense > bytes) return bad("value {} ('{}') has {} bytes of storage, its type needs {}", v, part_.value_name(v), bytes, dense);
+    if (dense > bytes) return bad("value {} ('{}') has {} bytes of storage, its type needs {}", v, name(v), bytes, dense);
     const pb::Format format = part_.value_format(v);
     if (format != pb::FORMAT_DENSE && !(format == pb::FORMAT_NHWC && type.dims_size() == 4)) {
-      return bad("value {} ('{}') has format {} at rank {}", v, part_.value_name(v), static_cast<int>(format), type.dims_size());
+      return bad("value {} ('{}') has format {} at rank {}", v, name(v), static_cast<int>(format), type.dims_size());
     }
     return {};
   }
@@ -132,8 +131,7 @@ class FixedPartRules {
     const uint32_t begin = t == 0 ? 0 : part_.task_operand_end(t - 1);
     const uint32_t end = part_.task_operand_end(t);
     SLUICE_TRY(check_operands(t, begin, end));
-    if (part_.task_node(t) >= static_cast<uint32_t>(model_.node_names_size()))
-      return bad_task(t, fmt::format("node {}", part_.task_node(t)));
+    if (part_.task_node(t) >= model_.nodes()) return bad_task(t, fmt::format("node {}", part_.task_node(t)));
     const uint32_t target = part_.task_target(t);
     switch (part_.task_kind(t)) {
       case pb::TASK_LAUNCH:

@@ -37,12 +37,10 @@ Result<void> verify_kernel(const pb::KernelDef& kernel, uint64_t kernels_bytes) 
   return {};
 }
 
-// Columns that describe nodes are parallel to node_names, or absent.
+// Columns that describe nodes have an entry for each, or none.
 Result<void> verify_nodes(const pb::ModelDef& model) {
-  const int nodes = model.node_names_size();
-  auto fits = [nodes](int size) { return size == nodes || size == 0; };
-  if (!fits(model.origins_size()) || !fits(model.node_op_size()) || !fits(model.node_engine_size()) ||
-      !fits(model.node_multiply_adds_size())) {
+  auto fits = [&](int size) { return static_cast<uint32_t>(size) == model.nodes() || size == 0; };
+  if (!fits(model.node_op_size()) || !fits(model.node_engine_size()) || !fits(model.node_multiply_adds_size())) {
     return make_error(ErrorCode::kBadCompiledModel, "the columns that describe nodes differ in length");
   }
   auto in = [](const auto& column, int size) {

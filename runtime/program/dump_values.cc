@@ -30,7 +30,7 @@ void nhwc_to_logical(const std::byte* from, Tensor& to) {
 Tensor logical_tensor(const Run& run, int value) {
   const pb::FixedPart& part = run.model().part();
   const pb::TypeDef& type = run.model().def().types(static_cast<int>(part.value_type(value)));
-  Tensor tensor = make_tensor(static_cast<DType>(type.dtype()), {type.dims().begin(), type.dims().end()}, part.value_name(value));
+  Tensor tensor = make_tensor(static_cast<DType>(type.dtype()), {type.dims().begin(), type.dims().end()});
   const auto stored = run.value(value);  // at least as many bytes as the type needs: verified
   if (part.value_format(value) == pb::FORMAT_NHWC) {
     nhwc_to_logical(stored.data(), tensor);
@@ -41,7 +41,11 @@ Tensor logical_tensor(const Run& run, int value) {
 }
 
 ValueDump::ValueDump(const Run& run, std::string directory, std::string glob)
-    : run_(run), directory_(std::move(directory)), glob_(std::move(glob)), aliases_(run.model().queue().tasks.size()) {
+    : run_(run),
+      names_(run.model().part()),
+      directory_(std::move(directory)),
+      glob_(std::move(glob)),
+      aliases_(run.model().queue().tasks.size()) {
   const pb::FixedPart& part = run.model().part();
   for (int i = 0; i < part.alias_value_size(); ++i) aliases_[part.alias_after_task(i)].push_back(part.alias_value(i));
 }
@@ -58,10 +62,12 @@ Result<void> ValueDump::after_task(uint32_t task) {
 
 Result<void> ValueDump::write(uint32_t value) {
   const int v = static_cast<int>(value);
-  const std::string& name = run_.model().part().value_name(v);
+  const std::string& name = names_[value];
   const pb::TypeDef& type = run_.model().def().types(static_cast<int>(run_.model().part().value_type(v)));
   if (type.dtype() == static_cast<uint32_t>(DType::kString) || ::fnmatch(glob_.c_str(), name.c_str(), 0) != 0) return {};
-  return write_tensor(fmt::format("{}/{}.npy", directory_, files_.take(name)), logical_tensor(run_, v));
+  Tensor tensor = logical_tensor(run_, v);
+  tensor.name = name;
+  return write_tensor(fmt::format("{}/{}.npy", directory_, files_.take(name)), tensor);
 }
 
 }  // namespace sluice

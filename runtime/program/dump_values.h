@@ -7,6 +7,7 @@
 #include "common/base/files.h"
 #include "common/base/tensor.h"
 #include "runtime/executor/run.h"
+#include "runtime/loader/om_names.h"
 
 namespace sluice {
 
@@ -21,13 +22,14 @@ class ValueDump {
   Result<void> write(uint32_t value);
 
   const Run& run_;
+  const ValueNames names_;
   std::string directory_;
   std::string glob_;
   FileNames files_;
   std::vector<std::vector<uint32_t>> aliases_;  // values by the task after which they are complete
 };
 
-// The elements of a value as its type says, dense and row-major, taken out of its storage.
+// The elements of a value as its type says, dense and row-major, taken out of its storage; without a name.
 Tensor logical_tensor(const Run& run, int value);
 
 }  // namespace sluice

@@ -9,6 +9,7 @@
 
 #include "common/base/files.h"
 #include "common/base/json.h"
+#include "runtime/loader/om_names.h"
 
 namespace sluice {
 namespace {
@@ -46,18 +47,15 @@ bool covers(const Column& column, uint32_t node) {
   return node < static_cast<uint32_t>(column.size());
 }
 
-NodeTime describe_node(const pb::ModelDef& model, const pb::FixedPart& part, int task) {
+NodeTime describe_node(const pb::ModelDef& model, const NodeNames& names, const pb::FixedPart& part, int task) {
   const uint32_t index = part.task_node(task);
   const int node = static_cast<int>(index);
   NodeTime time;
-  time.name = model.node_names(node);
+  time.name = names[index];
   if (covers(model.node_op(), index)) time.op = model.ops(static_cast<int>(model.node_op(node)));
   if (covers(model.node_engine(), index)) time.engine = model.engines(static_cast<int>(model.node_engine(node)));
   if (covers(model.node_multiply_adds(), index)) time.multiply_adds = model.node_multiply_adds(node);
-  if (covers(model.origins(), index)) {
-    const auto& origins = model.origins(node).onnx_nodes();
-    time.onnx_nodes.assign(origins.begin(), origins.end());
-  }
+  time.onnx_nodes = names.origins(index);
   const pb::TaskKind kind = part.task_kind(task);
   if (kind == pb::TASK_LAUNCH || kind == pb::TASK_TEST) time.kernel = model.kernels(static_cast<int>(part.task_target(task))).entry();
   if (time.engine.empty()) time.engine = kind == pb::TASK_HOST ? "host_cpu" : kind == pb::TASK_COPY ? "rts" : "";
@@ -67,14 +65,15 @@ NodeTime describe_node(const pb::ModelDef& model, const pb::FixedPart& part, int
 // Medians of the times of tasks over some runs, summed by node.
 std::vector<NodeTime> node_times(const StaticModel& model, const std::vector<std::vector<TaskTime>>& runs) {
   const pb::FixedPart& part = model.part();
+  const NodeNames names(model.def());
   std::vector<NodeTime> nodes;
-  std::vector<int> slot(static_cast<size_t>(model.def().node_names_size()), -1);
+  std::vector<int> slot(model.def().nodes(), -1);
   for (int task = 0; task < part.task_kind_size(); ++task) {
     if (!is_work(part, task)) continue;
     int& index = slot[part.task_node(task)];
     if (index < 0) {
       index = static_cast<int>(nodes.size());
-      nodes.push_back(describe_node(model.def(), part, task));
+      nodes.push_back(describe_node(model.def(), names, part, task));
     }
     std::vector<double> ms;
     for (const auto& times : runs) {
@@ -178,10 +177,11 @@ Result<std::string> trace_json(Run& run) {
   for (int t = 0; t < part.task_kind_size(); ++t) {
     if (is_work(part, t)) start = std::min(start, times[static_cast<size_t>(t)].begin_ns);
   }
+  const NodeNames names(run.model().def());
   for (int t = 0; t < part.task_kind_size(); ++t) {
     if (!is_work(part, t)) continue;
     const TaskTime& time = times[static_cast<size_t>(t)];
-    const NodeTime node = describe_node(run.model().def(), part, t);
+    const NodeTime node = describe_node(run.model().def(), names, part, t);
     Json about;
     about.set("task", t);
     about.set("op", node.op);

@@ -44,13 +44,15 @@ uint32_t ModelBuilder::arena_value(const std::string& name, uint32_t type) {
 }
 
 uint32_t ModelBuilder::value(const std::string& name, uint32_t type, uint32_t region, uint64_t offset) {
-  part().add_value_name(name);
+  pb::ValueNamesDef last;
+  last.add_name(name);
+  *part().mutable_value_names() += last.SerializeAsString();  // messages one behind the other are one
   part().add_value_type(type);
   part().add_value_region(region);
   part().add_value_offset(offset);
   part().add_value_bytes(type_bytes(model.types(static_cast<int>(type))).value());
   part().add_value_format(pb::FORMAT_DENSE);
-  return static_cast<uint32_t>(part().value_name_size() - 1);
+  return static_cast<uint32_t>(part().value_type_size() - 1);
 }
 
 uint32_t ModelBuilder::stream(const std::string& name) {
@@ -73,11 +75,14 @@ uint32_t ModelBuilder::test_kernel(const std::string& entry, uint32_t blocks, ui
 
 uint32_t ModelBuilder::task(pb::TaskKind kind, const std::string& node, uint32_t stream, uint32_t target,
                             const std::vector<uint32_t>& outputs, const std::vector<uint32_t>& inputs) {
-  model.add_node_names(node);
+  pb::NodeNamesDef last;
+  last.add_name(node);
+  *model.mutable_node_names() += last.SerializeAsString();
+  model.set_nodes(model.nodes() + 1);
   part().add_task_kind(kind);
   part().add_task_stream(stream);
   part().add_task_target(target);
-  part().add_task_node(static_cast<uint32_t>(model.node_names_size() - 1));
+  part().add_task_node(model.nodes() - 1);
   part().add_task_outputs(static_cast<uint32_t>(outputs.size()));
   for (const uint32_t value : outputs) part().add_operand(value);
   for (const uint32_t value : inputs) part().add_operand(value);

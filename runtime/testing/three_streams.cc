@@ -102,7 +102,7 @@ ThreeStreams make_three_streams() {
 
 std::vector<std::vector<uint32_t>> three_streams_expected(const pb::ModelDef& model, const std::vector<uint32_t>& x) {
   const pb::FixedPart& part = model.parts(0).fixed();
-  std::vector<std::vector<uint32_t>> values(static_cast<size_t>(part.value_name_size()), std::vector<uint32_t>(kThreeStreamsElements));
+  std::vector<std::vector<uint32_t>> values(static_cast<size_t>(part.value_type_size()), std::vector<uint32_t>(kThreeStreamsElements));
   values[0] = x;
   int operand = 0;
   for (int t = 0; t < part.task_kind_size(); ++t) {

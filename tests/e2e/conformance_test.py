@@ -39,8 +39,8 @@ if program == "compile":
     def text(field, value):
         key = field << 3 | 2
         return (bytes([key]) if key < 128 else bytes([key & 127 | 128, key >> 7])) + bytes([len(value)]) + value
-    model = text(11, b"fused") + text(11, b"tail") + text(12, text(1, b"conv1") + text(1, b"relu1")) + text(12, b"")
-    model += text(15, b"Fused(Conv)") + text(15, b"Add") + text(16, b"aicore") + text(16, b"host_cpu")
+    names = text(1, b"fused") + text(1, b"tail") + text(2, text(1, b"conv1") + text(1, b"relu1")) + text(2, b"")
+    model = text(21, names) + text(15, b"Fused(Conv)") + text(15, b"Add") + text(16, b"aicore") + text(16, b"host_cpu")
     model += text(18, bytes([0, 1])) + text(19, bytes([0, 1]))
     head = b"SLUICEOM" + struct.pack("<IIQQQ", 1, 512, 0, 512, len(model))
     open(out, "wb").write(head + bytes(512 - len(head)) + model + b"FOLDER:" + folder.encode())

@@ -30,6 +30,8 @@ TEST(OmTools, TextAndBackByteForByte) {
   ASSERT_TRUE(text.ok()) << error_text(text.error());
   EXPECT_THAT(*text, HasSubstr("# profile"));
   EXPECT_THAT(*text, HasSubstr("task_stream"));
+  EXPECT_THAT(*text, HasSubstr("node_names {\n  name: \""));
+  EXPECT_THAT(*text, HasSubstr("value_names {\n      name: \""));
   const auto done = write_om_of_text(*text, "text", folder + "om_tools.om", folder + "om_tools_back.om");
   ASSERT_TRUE(done.ok()) << error_text(done.error());
   EXPECT_EQ(*read_file(folder + "om_tools_back.om"), original);

@@ -25,6 +25,9 @@ class Emitter {
     for (const Step& step : list_.steps) emit_step(step);
     for (const Alias& alias : list_.aliases) emit_alias(alias);
     emit_memory();
+    model_.set_nodes(static_cast<uint32_t>(node_names_.name_size()));
+    model_.set_node_names(node_names_.SerializeAsString());
+    part_->set_value_names(value_names_.SerializeAsString());
     return std::move(model_);
   }
 
@@ -86,14 +89,14 @@ class Emitter {
   }
 
   uint32_t add_value(const Value& value, uint32_t region, uint64_t offset, uint64_t bytes) {
-    part_->add_value_name(value.name());
+    value_names_.add_name(value.name());
     part_->add_value_type(type_index(value.type()));
     part_->add_value_region(region);
     part_->add_value_offset(offset);
     part_->add_value_bytes(bytes);
     part_->add_value_format(value.storage() != nullptr && value.storage()->format == StorageFormat::kNhwc ? pb::FORMAT_NHWC
                                                                                                           : pb::FORMAT_DENSE);
-    return static_cast<uint32_t>(part_->value_name_size() - 1);
+    return static_cast<uint32_t>(part_->value_type_size() - 1);
   }
 
   uint32_t value_id(const Value& value) {
@@ -113,12 +116,12 @@ class Emitter {
   }
 
   uint32_t emit_node(const std::string& name, const std::string& op, std::string_view engine, uint64_t multiply_adds) {
-    model_.add_node_names(name);
-    model_.add_origins();
+    node_names_.add_name(name);
+    node_names_.add_origins();
     model_.add_node_op(interned(model_.mutable_ops(), ops_, op));
     model_.add_node_engine(interned(model_.mutable_engines(), engines_, std::string(engine)));
     model_.add_node_multiply_adds(multiply_adds);
-    return static_cast<uint32_t>(model_.node_names_size() - 1);
+    return static_cast<uint32_t>(node_names_.name_size() - 1);
   }
 
   uint32_t emit_node(const Node& node) {
@@ -127,7 +130,8 @@ class Emitter {
     const std::string op = anchor == nullptr ? std::string(op_name(node.op())) : fmt::format("Fused({})", op_name(anchor->op()));
     const std::string& name = node.name().empty() && node.output_count() > 0 ? node.output().name() : node.name();
     const uint32_t index = emit_node(name, op, engine_name(node.plan.engine), count_multiply_adds(node));
-    for (const uint32_t origin : node.origins()) model_.mutable_origins(static_cast<int>(index))->add_onnx_nodes(module_.onnx_node(origin));
+    for (const uint32_t origin : node.origins())
+      node_names_.mutable_origins(static_cast<int>(index))->add_onnx_nodes(module_.onnx_node(origin));
     return index;
   }
 
@@ -208,6 +212,8 @@ class Emitter {
   std::vector<uint32_t> value_ids_;
   pb::ModelDef model_;
   pb::FixedPart* part_ = nullptr;
+  pb::NodeNamesDef node_names_;
+  pb::ValueNamesDef value_names_;
   std::map<Type, uint32_t> types_;
   std::map<std::string, uint32_t> ops_, engines_;
   uint32_t next_host_node_ = 0;
