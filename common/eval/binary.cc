@@ -1,9 +1,12 @@
 // Elementwise ops of two and more inputs, with broadcasting.
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
 #include "common/eval/broadcast.h"
 #include "common/eval/dispatch.h"
+#include "common/eval/elementwise.h"
 #include "common/eval/kernels.h"
 #include "common/eval/math64.h"
 #include "common/eval/number.h"
@@ -78,6 +81,19 @@ struct Smaller {
   }
 };
 
+struct Slope {
+  template <typename T>
+  T operator()(T x, T slope) const {
+    return x < 0 ? Times()(slope, x) : x;
+  }
+};
+struct FloatPower {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return b == T(2) ? a * a : math::pow(a, b);
+  }
+};
+
 Result<Output> broadcast_output(EvalCall& call) {
   SLUICE_ASSIGN(auto dims, broadcast_dims(call, 0, 2));
   return call.output_like(0, 0, std::move(dims));
@@ -91,203 +107,290 @@ Result<void> same_types(const EvalCall& call) {
   return {};
 }
 
+// A kernel for each class of numbers; no row where there is none.
 template <typename F>
-Result<void> arithmetic(EvalCall& call, F f) {
+BinaryKernel number_kernel(DType dtype, const F& f) {
+  const DType as = number_class(dtype);
+  if (as == DType::kF32) return {&f, binary_row<float, float, float, F>, as, as, as};
+  if (as == DType::kF64) return {&f, binary_row<double, double, double, F>, as, as, as};
+  if (as == DType::kI64) return {&f, binary_row<int64_t, int64_t, int64_t, F>, as, as, as};
+  if (as == DType::kU64) return {&f, binary_row<uint64_t, uint64_t, uint64_t, F>, as, as, as};
+  return {};
+}
+
+// The same where the integers' signs do not matter.
+template <typename F>
+BinaryKernel modular_kernel(DType dtype, const F& f) {
+  const DType as = number_class(dtype);
+  if (as == DType::kF32) return {&f, binary_row<float, float, float, F>, as, as, as};
+  if (as == DType::kF64) return {&f, binary_row<double, double, double, F>, as, as, as};
+  if (as != DType::kUndefined) return {&f, binary_row<uint64_t, uint64_t, uint64_t, F>, as, as, as};
+  return {};
+}
+
+Result<void> arithmetic(EvalCall& call, const BinaryKernel& kernel) {
   SLUICE_TRY(same_types(call));
   SLUICE_ASSIGN(const Output y, broadcast_output(call));
-  return visit_number(call, y.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    apply_binary<T, T, T>(call.input(0), call.input(1), y, f);
-    return {};
-  });
+  if (kernel.row == nullptr) return call.unsupported(y.dtype);
+  apply_binary(call.input(0), call.input(1), y, kernel);
+  return {};
+}
+
+bool has_zero(const Input& x) {
+  constexpr int64_t kPiece = 512;
+  std::array<int64_t, kPiece> piece;
+  for (int64_t first = 0; first < x.count; first += kPiece) {
+    const int64_t n = std::min(kPiece, x.count - first);
+    load_ints(x.dtype, x.data, first, n, piece.data());
+    if (std::find(piece.begin(), piece.begin() + n, 0) != piece.begin() + n) return true;
+  }
+  return false;
 }
 
 Result<void> check_divisors(const EvalCall& call) {
   const Input& b = call.input(1);
   if (b.dtype == DType::kF32 || b.dtype == DType::kF64) return {};
-  return visit_integer(call, b.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    if (std::find(b.as<T>(), b.as<T>() + b.count, T(0)) == b.as<T>() + b.count) return {};
-    return call.bad_value("an integer is divided by zero");
-  });
-}
-
-template <typename F>
-Result<void> compare(EvalCall& call, F f) {
-  SLUICE_TRY(same_types(call));
-  SLUICE_ASSIGN(auto dims, broadcast_dims(call, 0, 2));
-  SLUICE_ASSIGN(const Output y, call.output(0, DType::kBool, std::move(dims)));
-  const DType dtype = call.input(0).dtype == DType::kBool ? DType::kU8 : call.input(0).dtype;
-  return visit_number(call, dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    apply_binary<T, T, uint8_t>(call.input(0), call.input(1), y, [f](T a, T b) { return static_cast<uint8_t>(f(a, b)); });
-    return {};
-  });
-}
-
-template <typename F>
-Result<void> logical(EvalCall& call, F f) {
-  SLUICE_ASSIGN(auto dims, broadcast_dims(call, 0, 2));
-  SLUICE_ASSIGN(const Output y, call.output(0, DType::kBool, std::move(dims)));
-  apply_binary<uint8_t, uint8_t, uint8_t>(call.input(0), call.input(1), y,
-                                          [f](uint8_t a, uint8_t b) { return static_cast<uint8_t>(f(a != 0, b != 0)); });
+  if (number_class(b.dtype) == DType::kUndefined) return call.unsupported(b.dtype);
+  if (has_zero(b)) return call.bad_value("an integer is divided by zero");
   return {};
 }
 
 template <typename F>
-Result<void> bitwise(EvalCall& call, F f) {
-  SLUICE_TRY(same_types(call));
-  SLUICE_ASSIGN(const Output y, broadcast_output(call));
-  return visit_integer(call, y.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    apply_binary<T, T, T>(call.input(0), call.input(1), y, [f](T a, T b) { return static_cast<T>(f(a, b)); });
-    return {};
-  });
+BinaryKernel comparison_kernel(DType dtype, const F& f) {
+  const DType as = number_class(dtype == DType::kBool ? DType::kU8 : dtype);
+  if (as == DType::kF32) return {&f, binary_row<float, float, uint8_t, F>, as, as, DType::kU8};
+  if (as == DType::kF64) return {&f, binary_row<double, double, uint8_t, F>, as, as, DType::kU8};
+  if (as == DType::kI64) return {&f, binary_row<int64_t, int64_t, uint8_t, F>, as, as, DType::kU8};
+  if (as == DType::kU64) return {&f, binary_row<uint64_t, uint64_t, uint8_t, F>, as, as, DType::kU8};
+  return {};
 }
 
-// y = f(f(x0, x1), x2) ...
+// a > b is b < a: operands in the order `left`, 1 - left.
+Result<void> compare(EvalCall& call, size_t left, const BinaryKernel& kernel) {
+  SLUICE_TRY(same_types(call));
+  SLUICE_ASSIGN(auto dims, broadcast_dims(call, 0, 2));
+  SLUICE_ASSIGN(const Output y, call.output(0, DType::kBool, std::move(dims)));
+  if (kernel.row == nullptr) return call.unsupported(call.input(0).dtype);
+  apply_binary(call.input(left), call.input(1 - left), y, kernel);
+  return {};
+}
+
+Result<void> less(EvalCall& call, size_t left) {
+  return compare(call, left, comparison_kernel(call.input(0).dtype, [](auto a, auto b) { return static_cast<uint8_t>(a < b); }));
+}
+Result<void> less_or_equal(EvalCall& call, size_t left) {
+  return compare(call, left, comparison_kernel(call.input(0).dtype, [](auto a, auto b) { return static_cast<uint8_t>(a <= b); }));
+}
+
+Result<void> logical(EvalCall& call, const BinaryKernel& kernel) {
+  SLUICE_ASSIGN(auto dims, broadcast_dims(call, 0, 2));
+  SLUICE_ASSIGN(const Output y, call.output(0, DType::kBool, std::move(dims)));
+  apply_binary(call.input(0), call.input(1), y, kernel);
+  return {};
+}
+
 template <typename F>
-Result<void> fold_inputs(EvalCall& call, F f, bool mean = false) {
+BinaryKernel logical_kernel(const F& f) {
+  return {&f, binary_row<uint8_t, uint8_t, uint8_t, F>, DType::kU8, DType::kU8, DType::kU8};
+}
+
+// f on u64, narrower elements with their sign extended.
+template <typename F>
+BinaryKernel bitwise_kernel(const F& f) {
+  return {&f, binary_row<uint64_t, uint64_t, uint64_t, F>, DType::kI64, DType::kI64, DType::kI64};
+}
+
+Result<void> bitwise(EvalCall& call, const BinaryKernel& kernel) {
+  SLUICE_TRY(same_types(call));
+  SLUICE_ASSIGN(const Output y, broadcast_output(call));
+  if (!dtype_is_integer(y.dtype)) return call.unsupported(y.dtype);
+  apply_binary(call.input(0), call.input(1), y, kernel);
+  return {};
+}
+
+template <typename F>
+UnaryKernel unary_kernel(DType dtype, const F& f) {
+  const DType as = number_class(dtype);
+  if (as == DType::kF32) return {&f, unary_row<float, float, F>, as, as};
+  if (as == DType::kF64) return {&f, unary_row<double, double, F>, as, as};
+  if (as == DType::kU64) return {&f, unary_row<uint64_t, uint64_t, F>, as, as};
+  return {&f, unary_row<int64_t, int64_t, F>, as, as};
+}
+
+// What y holds, as an input of its own.
+class Copy {
+ public:
+  explicit Copy(const Output& y) : tensor_(make_tensor(y.dtype, y.dims)) {
+    if (y.count > 0) std::memcpy(tensor_.bytes.data(), y.data, tensor_.bytes.size());
+    input_ = {y.dtype, y.dtype, tensor_.dims, tensor_.bytes.data(), y.count, nullptr};
+  }
+  const Input& input() const { return input_; }
+
+ private:
+  Tensor tensor_;
+  Input input_;
+};
+
+// y = f(f(x0, x1), x2) ...
+Result<Output> fold_inputs(EvalCall& call, const BinaryKernel& kernel) {
   SLUICE_TRY(same_types(call));
   SLUICE_ASSIGN(auto dims, broadcast_dims(call, 0, call.input_count()));
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
-  return visit_number(call, y.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    Tensor zero = make_tensor(y.dtype, {});
-    const Input nothing{y.dtype, y.dtype, zero.dims, zero.bytes.data(), 1, nullptr};
-    apply_binary<T, T, T>(call.input(0), nothing, y, [](T a, T) { return a; });
-    for (size_t i = 1; i < call.input_count(); ++i) {
-      Tensor copy = make_tensor(y.dtype, y.dims);
-      if (y.count > 0) std::memcpy(copy.bytes.data(), y.data, copy.bytes.size());
-      const Input left{y.dtype, y.dtype, copy.dims, copy.bytes.data(), y.count, nullptr};
-      apply_binary<T, T, T>(left, call.input(i), y, f);
-    }
-    if (!mean) return {};
-    const T count = static_cast<T>(call.input_count());
-    for (int64_t i = 0; i < y.count; ++i) y.as<T>()[i] = static_cast<T>(y.as<T>()[i] / count);
-    return {};
-  });
+  if (kernel.row == nullptr) return call.unsupported(y.dtype);
+  if (call.input_count() == 1) {
+    if (y.count > 0) std::memcpy(y.data, call.input(0).data, dtype_bytes(y.dtype, static_cast<uint64_t>(y.count)));
+    return y;
+  }
+  apply_binary(call.input(0), call.input(1), y, kernel);
+  for (size_t i = 2; i < call.input_count(); ++i) apply_binary(Copy(y).input(), call.input(i), y, kernel);
+  return y;
 }
 
-template <typename T>
-T integer_power(T base, int64_t exponent) {
-  T result = 1;
+int64_t integer_power(int64_t base, int64_t exponent) {
+  int64_t result = 1;
   for (; exponent > 0; exponent /= 2, base = Times()(base, base)) {
     if (exponent % 2 == 1) result = Times()(result, base);
   }
   return result;
 }
 
-template <typename T>
-T power(T base, double exponent) {
+int64_t power(int64_t base, double exponent, bool is_unsigned) {
   const bool integral = exponent == std::nearbyint(exponent) && exponent >= 0 && exponent < 9e15;
   if (integral) return integer_power(base, static_cast<int64_t>(exponent));
-  const double result = math::pow(static_cast<double>(base), exponent);
+  const double result = math::pow(is_unsigned ? static_cast<double>(static_cast<uint64_t>(base)) : static_cast<double>(base), exponent);
   int64_t truncated = 0;
   convert(DType::kF64, reinterpret_cast<const std::byte*>(&result), DType::kI64, reinterpret_cast<std::byte*>(&truncated), 1);
-  return static_cast<T>(truncated);
+  return truncated;
+}
+
+using WhereRow = void (*)(const RowPlan& plan, const uint8_t* condition, const void* yes, const void* no, void* y);
+
+template <typename T>
+void where(const RowPlan& plan, const uint8_t* condition, const void* yes, const void* no, void* y) {
+  const int64_t stride = plan.stride(0), stride_yes = plan.stride(1), stride_no = plan.stride(2);
+  const T* __restrict if_true = static_cast<const T*>(yes);
+  const T* __restrict if_false = static_cast<const T*>(no);
+  T* __restrict to = static_cast<T*>(y);
+  for (int64_t i = 0; i < plan.row(); ++i) to[i] = condition[i * stride] != 0 ? if_true[i * stride_yes] : if_false[i * stride_no];
+}
+
+WhereRow where_row(int bits) {
+  if (bits == 8) return where<uint8_t>;
+  if (bits == 16) return where<uint16_t>;
+  if (bits == 32) return where<uint32_t>;
+  if (bits == 64) return where<uint64_t>;
+  return bits == 128 ? where<Bytes16> : nullptr;
 }
 
 }  // namespace
 
-Result<void> eval_add(EvalCall& call) { return arithmetic(call, Plus()); }
-Result<void> eval_sub(EvalCall& call) { return arithmetic(call, Minus()); }
-Result<void> eval_mul(EvalCall& call) { return arithmetic(call, Times()); }
+Result<void> eval_add(EvalCall& call) { return arithmetic(call, modular_kernel(call.input(0).dtype, Plus())); }
+Result<void> eval_sub(EvalCall& call) { return arithmetic(call, modular_kernel(call.input(0).dtype, Minus())); }
+Result<void> eval_mul(EvalCall& call) { return arithmetic(call, modular_kernel(call.input(0).dtype, Times())); }
 Result<void> eval_div(EvalCall& call) {
   SLUICE_TRY(check_divisors(call));
-  return arithmetic(call, Quotient());
+  return arithmetic(call, number_kernel(call.input(0).dtype, Quotient()));
 }
 Result<void> eval_mod(EvalCall& call) {
   SLUICE_TRY(check_divisors(call));
-  if (call.node.int_attribute("fmod", 0) != 0) return arithmetic(call, Remainder());
-  return arithmetic(call, FloorModulus());
+  if (call.node.int_attribute("fmod", 0) != 0) return arithmetic(call, number_kernel(call.input(0).dtype, Remainder()));
+  return arithmetic(call, number_kernel(call.input(0).dtype, FloorModulus()));
 }
 
 Result<void> eval_pow(EvalCall& call) {
   SLUICE_ASSIGN(const Output y, broadcast_output(call));
   const Input& x = call.input(0);
   const Input& exponent = call.input(1);
-  const bool is_float = x.dtype == DType::kF32 || x.dtype == DType::kF64;
-  Tensor converted = make_tensor(is_float ? x.dtype : DType::kF64, {exponent.dims.begin(), exponent.dims.end()});
+  const DType as = number_class(x.dtype);
+  if (as == DType::kUndefined) return call.unsupported(x.dtype);
+  const bool is_float = as == DType::kF32 || as == DType::kF64;
+  Tensor converted = make_tensor(is_float ? as : DType::kF64, {exponent.dims.begin(), exponent.dims.end()});
   convert(exponent.dtype, exponent.data, converted.dtype, converted.bytes.data(), exponent.count);
   const Input power_of{converted.dtype, converted.dtype, converted.dims, converted.bytes.data(), exponent.count, nullptr};
-  return visit_number(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    if constexpr (std::is_floating_point_v<T>) {
-      apply_binary<T, T, T>(x, power_of, y, [](T a, T b) { return b == T(2) ? a * a : math::pow(a, b); });
-    } else {
-      apply_binary<T, double, T>(x, power_of, y, [](T a, double b) { return power(a, b); });
-    }
-    return {};
-  });
+  const FloatPower float_power;
+  if (as == DType::kF32) apply_binary(x, power_of, y, {&float_power, binary_row<float, float, float, FloatPower>, as, as, as});
+  if (as == DType::kF64) apply_binary(x, power_of, y, {&float_power, binary_row<double, double, double, FloatPower>, as, as, as});
+  if (is_float) return {};
+  const auto f = [is_unsigned = as == DType::kU64](int64_t a, double b) { return power(a, b, is_unsigned); };
+  apply_binary(x, power_of, y, {&f, binary_row<int64_t, double, int64_t, decltype(f)>, as, DType::kF64, as});
+  return {};
 }
 
-Result<void> eval_sum(EvalCall& call) { return fold_inputs(call, Plus()); }
-Result<void> eval_mean(EvalCall& call) { return fold_inputs(call, Plus(), true); }
-Result<void> eval_max(EvalCall& call) { return fold_inputs(call, Larger()); }
-Result<void> eval_min(EvalCall& call) { return fold_inputs(call, Smaller()); }
+Result<void> eval_sum(EvalCall& call) {
+  SLUICE_TRY(fold_inputs(call, modular_kernel(call.input(0).dtype, Plus())));
+  return {};
+}
+Result<void> eval_max(EvalCall& call) {
+  SLUICE_TRY(fold_inputs(call, number_kernel(call.input(0).dtype, Larger())));
+  return {};
+}
+Result<void> eval_min(EvalCall& call) {
+  SLUICE_TRY(fold_inputs(call, number_kernel(call.input(0).dtype, Smaller())));
+  return {};
+}
+Result<void> eval_mean(EvalCall& call) {
+  SLUICE_ASSIGN(const Output y, fold_inputs(call, modular_kernel(call.input(0).dtype, Plus())));
+  const size_t count = call.input_count();
+  apply_unary(Copy(y).input(), y, unary_kernel(y.dtype, [count]<typename T>(T sum) { return Quotient()(sum, static_cast<T>(count)); }));
+  return {};
+}
 
 Result<void> eval_equal(EvalCall& call) {
-  return compare(call, [](auto a, auto b) { return a == b; });
+  return compare(call, 0, comparison_kernel(call.input(0).dtype, [](auto a, auto b) { return static_cast<uint8_t>(a == b); }));
 }
-Result<void> eval_greater(EvalCall& call) {
-  return compare(call, [](auto a, auto b) { return a > b; });
-}
-Result<void> eval_greater_or_equal(EvalCall& call) {
-  return compare(call, [](auto a, auto b) { return a >= b; });
-}
-Result<void> eval_less(EvalCall& call) {
-  return compare(call, [](auto a, auto b) { return a < b; });
-}
-Result<void> eval_less_or_equal(EvalCall& call) {
-  return compare(call, [](auto a, auto b) { return a <= b; });
-}
+Result<void> eval_less(EvalCall& call) { return less(call, 0); }
+Result<void> eval_less_or_equal(EvalCall& call) { return less_or_equal(call, 0); }
+Result<void> eval_greater(EvalCall& call) { return less(call, 1); }
+Result<void> eval_greater_or_equal(EvalCall& call) { return less_or_equal(call, 1); }
 Result<void> eval_and(EvalCall& call) {
-  return logical(call, [](bool a, bool b) { return a && b; });
+  return logical(call, logical_kernel([](uint8_t a, uint8_t b) { return static_cast<uint8_t>(a != 0 && b != 0); }));
 }
 Result<void> eval_or(EvalCall& call) {
-  return logical(call, [](bool a, bool b) { return a || b; });
+  return logical(call, logical_kernel([](uint8_t a, uint8_t b) { return static_cast<uint8_t>(a != 0 || b != 0); }));
 }
 Result<void> eval_xor(EvalCall& call) {
-  return logical(call, [](bool a, bool b) { return a != b; });
+  return logical(call, logical_kernel([](uint8_t a, uint8_t b) { return static_cast<uint8_t>((a != 0) != (b != 0)); }));
 }
 Result<void> eval_bitwise_and(EvalCall& call) {
-  return bitwise(call, [](auto a, auto b) { return a & b; });
+  return bitwise(call, bitwise_kernel([](uint64_t a, uint64_t b) { return a & b; }));
 }
 Result<void> eval_bitwise_or(EvalCall& call) {
-  return bitwise(call, [](auto a, auto b) { return a | b; });
+  return bitwise(call, bitwise_kernel([](uint64_t a, uint64_t b) { return a | b; }));
 }
 Result<void> eval_bitwise_xor(EvalCall& call) {
-  return bitwise(call, [](auto a, auto b) { return a ^ b; });
+  return bitwise(call, bitwise_kernel([](uint64_t a, uint64_t b) { return a ^ b; }));
 }
 Result<void> eval_bit_shift(EvalCall& call) {
   const std::string direction = call.node.string_attribute("direction", "");
   if (direction != "LEFT" && direction != "RIGHT") return call.bad_value("direction is '{}', not LEFT or RIGHT", direction);
   const bool left = direction == "LEFT";
-  return bitwise(call, [left]<typename T>(T a, T b) -> T {
-    const auto amount = static_cast<uint64_t>(b);
-    if (amount >= sizeof(T) * 8) return 0;
-    return static_cast<T>(left ? static_cast<uint64_t>(a) << amount : static_cast<uint64_t>(a) >> amount);
-  });
+  const auto bits = static_cast<uint64_t>(dtype_bits(call.input(0).dtype));
+  return bitwise(call, bitwise_kernel([left, bits](uint64_t a, uint64_t amount) -> uint64_t {
+                   if (amount >= bits) return 0;
+                   return left ? a << amount : a >> amount;
+                 }));
 }
 
 Result<void> eval_prelu(EvalCall& call) {
   if (!broadcasts_to(call.input(1).dims, call.input(0).dims))
     return call.bad_shape("slope {} cannot be broadcast to {}", dims_text(call.input(1).dims), dims_text(call.input(0).dims));
-  return arithmetic(call, []<typename T>(T x, T slope) -> T { return x < 0 ? Times()(slope, x) : x; });
+  return arithmetic(call, number_kernel(call.input(0).dtype, Slope()));
 }
 
 Result<void> eval_where(EvalCall& call) {
   if (call.input(1).logical != call.input(2).logical) return call.bad_value("the branches have different types");
   SLUICE_ASSIGN(auto dims, broadcast_dims(call, 0, 3));
   SLUICE_ASSIGN(const Output y, call.output_like(0, 1, std::move(dims)));
-  const auto plan = make_row_plan<3>(y.dims, {broadcast_strides(call.input(0).dims, y.dims), broadcast_strides(call.input(1).dims, y.dims),
-                                              broadcast_strides(call.input(2).dims, y.dims)});
-  return visit_width(call, y.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    for_each_row(plan, [&](int64_t out, const std::array<int64_t, 3>& at) {
-      const uint8_t* condition = call.input(0).as<uint8_t>() + at[0];
-      const T* yes = call.input(1).as<T>() + at[1];
-      const T* no = call.input(2).as<T>() + at[2];
-      for (int64_t i = 0; i < plan.row(); ++i) {
-        y.as<T>()[out + i] = condition[i * plan.stride(0)] != 0 ? yes[i * plan.stride(1)] : no[i * plan.stride(2)];
-      }
-    });
-    return {};
+  const auto plan = make_row_plan(y.dims, {broadcast_strides(call.input(0).dims, y.dims), broadcast_strides(call.input(1).dims, y.dims),
+                                           broadcast_strides(call.input(2).dims, y.dims)});
+  const WhereRow row = where_row(dtype_bits(y.dtype));
+  if (row == nullptr) return call.unsupported(y.dtype);
+  const auto width = dtype_bits(y.dtype) / 8;
+  for_each_row(plan, [&](int64_t out, const int64_t* at) {
+    row(plan, call.input(0).as<uint8_t>() + at[0], call.input(1).data + at[1] * width, call.input(2).data + at[2] * width,
+        y.data + out * width);
   });
+  return {};
 }
 
 }  // namespace sluice::eval

@@ -13,6 +13,14 @@ constexpr uint64_t kMaxBytes = uint64_t{1} << 36;  // of one output; beyond it a
 
 }  // namespace
 
+Output::Output(DType dtype, std::vector<int64_t> dims, std::byte* data, int64_t count)
+    : dtype(dtype), dims(std::move(dims)), data(data), count(count) {}
+Output::Output(const Output&) = default;
+Output::Output(Output&&) noexcept = default;
+Output& Output::operator=(const Output&) = default;
+Output& Output::operator=(Output&&) noexcept = default;
+Output::~Output() = default;
+
 Operand Operand::of(const EvalValue& value) {
   Operand operand;
   operand.value = &value;
@@ -38,10 +46,13 @@ EvalCall::EvalCall(const Node& node, std::span<const Operand> operands, std::spa
                    const EvalOptions& options)
     : node(node), options(options), operands(operands), targets_(targets), slots_(node.output_count()) {}
 
+EvalCall::~EvalCall() = default;
+
 DType EvalCall::carrier(DType logical) const {
   const int bits = dtype_bits(logical);
   const bool narrow_float = dtype_is_float(logical) && bits < 32;
   if ((carry_ & kCarryFloats) != 0 && narrow_float) return DType::kF32;
+  if ((carry_ & kCarryIntegers) != 0 && (dtype_is_integer(logical) || logical == DType::kBool) && bits < 64) return DType::kI64;
   if ((carry_ & kCarryPacked) != 0 && bits > 0 && bits < 8) return dtype_is_signed(logical) && !narrow_float ? DType::kI8 : DType::kU8;
   if ((carry_ & kCarryStrings) != 0 && logical == DType::kString) return DType::kI64;
   return logical;
@@ -134,6 +145,10 @@ int64_t EvalCall::integer(size_t index, int64_t fallback) const {
   const Input& from = input(index);
   if (from.count > 0) load_ints(from.dtype, from.data, 0, 1, &fallback);
   return fallback;
+}
+
+Error EvalCall::error(ErrorCode code, fmt::string_view format, fmt::format_args args) const {
+  return make_error(code, "{}: {}", node.label(), fmt::vformat(format, args));
 }
 
 Error EvalCall::unsupported(DType dtype) const { return unsupported(fmt::format("elements of type {}", dtype_name(dtype))); }

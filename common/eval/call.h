@@ -23,12 +23,14 @@ struct Operand {
 // outputs are turned back.
 enum Carry : uint8_t {
   kCarryNone = 0,
-  kCarryFloats = 1,   // f16, bf16, 8- and 4-bit floats as f32
-  kCarryPacked = 2,   // 2- and 4-bit elements one to a byte
-  kCarryStrings = 4,  // strings as i64 handles: equal strings have equal handles, and handles are in the strings' order
+  kCarryFloats = 1,    // f16, bf16, 8- and 4-bit floats as f32
+  kCarryPacked = 2,    // 2- and 4-bit elements one to a byte
+  kCarryStrings = 4,   // strings as i64 handles: equal strings have equal handles, and handles are in the strings' order
+  kCarryIntegers = 8,  // bool and integers narrower than 64 bits as i64
   kCarryCompute = kCarryFloats | kCarryPacked,
   kCarryMove = kCarryPacked | kCarryStrings,
   kCarryAll = kCarryFloats | kCarryPacked | kCarryStrings,
+  kCarryWide = kCarryFloats | kCarryIntegers,
 };
 
 struct Input {
@@ -53,6 +55,15 @@ struct Output {
   std::byte* data = nullptr;
   int64_t count = 0;
 
+  Output() = default;
+  Output(DType dtype, std::vector<int64_t> dims, std::byte* data, int64_t count);
+  // Not inline: every kernel has these, and the compiler would write them into each.
+  Output(const Output&);
+  Output(Output&&) noexcept;
+  Output& operator=(const Output&);
+  Output& operator=(Output&&) noexcept;
+  ~Output();
+
   template <typename T>
   T* as() const {
     return reinterpret_cast<T*>(data);
@@ -65,6 +76,7 @@ class EvalCall {
   EvalCall(const Node& node, std::span<const Operand> operands, std::span<const MutableTensorView> targets, const EvalOptions& options);
   EvalCall(const EvalCall&) = delete;
   EvalCall& operator=(const EvalCall&) = delete;
+  ~EvalCall();
 
   // Makes the carriers; answers bad inputs.
   Result<void> start(uint8_t carry);
@@ -98,11 +110,11 @@ class EvalCall {
 
   template <typename... Args>
   Error bad_value(fmt::format_string<Args...> format, Args&&... args) const {
-    return make_error(ErrorCode::kBadValue, "{}: {}", node.label(), fmt::format(format, std::forward<Args>(args)...));
+    return error(ErrorCode::kBadValue, format, fmt::make_format_args(args...));
   }
   template <typename... Args>
   Error bad_shape(fmt::format_string<Args...> format, Args&&... args) const {
-    return make_error(ErrorCode::kBadShape, "{}: {}", node.label(), fmt::format(format, std::forward<Args>(args)...));
+    return error(ErrorCode::kBadShape, format, fmt::make_format_args(args...));
   }
   Error unsupported(DType dtype) const;
   Error unsupported(const std::string& what) const;
@@ -120,6 +132,7 @@ class EvalCall {
     EvalValue value;  // set_value
     bool has_value = false;
   };
+  Error error(ErrorCode code, fmt::string_view format, fmt::format_args args) const;
   DType carrier(DType logical) const;
   Result<void> carry_strings();
   Result<void> finish_slot(size_t index, Slot& slot);

@@ -150,7 +150,7 @@ Result<void> eval_col2im(EvalCall& call) {
   dims.insert(dims.end(), image.begin(), image.end());
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
   std::vector<int64_t> targets(static_cast<size_t>(taps));
-  return visit_number(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
+  return visit_product(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     std::fill_n(y.as<T>(), y.count, T(0));
     for (int64_t p = 0; p < positions; ++p) {
       window_taps(window, p, targets.data());

@@ -26,38 +26,15 @@ Result<void> visit_float(const EvalCall& call, DType dtype, F&& f) {
   }
 }
 
+// Numbers whose integers are carried as 64 bits (kCarryWide).
 template <typename F>
-Result<void> visit_integer(const EvalCall& call, DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::kU8:
-      return f(Tag<uint8_t>{});
-    case DType::kI8:
-      return f(Tag<int8_t>{});
-    case DType::kU16:
-      return f(Tag<uint16_t>{});
-    case DType::kI16:
-      return f(Tag<int16_t>{});
-    case DType::kU32:
-      return f(Tag<uint32_t>{});
-    case DType::kI32:
-      return f(Tag<int32_t>{});
-    case DType::kU64:
-      return f(Tag<uint64_t>{});
-    case DType::kI64:
-      return f(Tag<int64_t>{});
-    default:
-      return call.unsupported(dtype);
-  }
+Result<void> visit_wide(const EvalCall& call, DType dtype, F&& f) {
+  if (dtype == DType::kI64) return f(Tag<int64_t>{});
+  if (dtype == DType::kU64) return f(Tag<uint64_t>{});
+  return visit_float(call, dtype, f);
 }
 
-// Every type that kernels compute in, bool left out.
-template <typename F>
-Result<void> visit_number(const EvalCall& call, DType dtype, F&& f) {
-  if (dtype == DType::kF32 || dtype == DType::kF64) return visit_float(call, dtype, f);
-  return visit_integer(call, dtype, f);
-}
-
-// The types that sums of products are made of.
+// The types that sums of products are made of. Those of integers are modulo 2^bits, whatever the sign.
 template <typename F>
 Result<void> visit_product(const EvalCall& call, DType dtype, F&& f) {
   switch (dtype) {
@@ -66,11 +43,9 @@ Result<void> visit_product(const EvalCall& call, DType dtype, F&& f) {
     case DType::kF64:
       return f(Tag<double>{});
     case DType::kI32:
-      return f(Tag<int32_t>{});
     case DType::kU32:
       return f(Tag<uint32_t>{});
     case DType::kI64:
-      return f(Tag<int64_t>{});
     case DType::kU64:
       return f(Tag<uint64_t>{});
     default:

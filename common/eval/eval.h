@@ -20,7 +20,13 @@ struct EvalValue {
   std::shared_ptr<const Tensor> tensor;
   std::vector<EvalValue> elements;  // kSequence
 
-  static EvalValue of(Tensor tensor) { return {Kind::kTensor, std::make_shared<const Tensor>(std::move(tensor)), {}}; }
+  EvalValue();
+  EvalValue(const EvalValue&);
+  EvalValue(EvalValue&&) noexcept;
+  EvalValue& operator=(const EvalValue&);
+  EvalValue& operator=(EvalValue&&) noexcept;
+  ~EvalValue();
+  static EvalValue of(Tensor tensor);
 };
 
 // Tensors in memory that somebody else owns.

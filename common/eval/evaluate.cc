@@ -185,6 +185,19 @@ Result<std::vector<EvalValue>> evaluate_body(const Graph& graph, std::span<const
 
 namespace sluice {
 
+EvalValue::EvalValue() = default;
+EvalValue::EvalValue(const EvalValue&) = default;
+EvalValue::EvalValue(EvalValue&&) noexcept = default;
+EvalValue& EvalValue::operator=(const EvalValue&) = default;
+EvalValue& EvalValue::operator=(EvalValue&&) noexcept = default;
+EvalValue::~EvalValue() = default;
+
+EvalValue EvalValue::of(Tensor tensor) {
+  EvalValue value;
+  value.tensor = std::make_shared<const Tensor>(std::move(tensor));
+  return value;
+}
+
 using namespace eval;  // the kernels' side
 
 bool is_evaluable(Op op) { return find_kernel(op) != nullptr; }

@@ -1,10 +1,12 @@
 // Ops that move elements by indices.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "common/eval/axes.h"
 #include "common/eval/broadcast.h"
 #include "common/eval/dispatch.h"
+#include "common/eval/elementwise.h"
 #include "common/eval/kernels.h"
 #include "common/eval/number.h"
 
@@ -36,43 +38,60 @@ Result<Reduction> reduction_of(const EvalCall& call) {
 
 template <typename T>
 T reduce(Reduction reduction, T old, T update) {
-  if constexpr (std::is_same_v<T, Bytes16>) {
-    return update;
-  } else {
-    switch (reduction) {
-      case Reduction::kAdd:
-        if constexpr (std::is_floating_point_v<T>) return old + update;
-        return static_cast<T>(static_cast<uint64_t>(old) + static_cast<uint64_t>(update));
-      case Reduction::kMul:
-        if constexpr (std::is_floating_point_v<T>) return old * update;
-        return static_cast<T>(static_cast<uint64_t>(old) * static_cast<uint64_t>(update));
-      case Reduction::kMax:
-        return std::max(old, update);
-      case Reduction::kMin:
-        return std::min(old, update);
-      default:
-        return update;
-    }
+  switch (reduction) {
+    case Reduction::kAdd:
+      return old + update;
+    case Reduction::kMul:
+      return old * update;
+    case Reduction::kMax:
+      return std::max(old, update);
+    case Reduction::kMin:
+      return std::min(old, update);
+    default:
+      return update;
   }
 }
 
-// Runs f<T> with T by width when elements are only moved, else by type.
+// Sums and products of integers are modulo 2^bits; their order is that of their keys.
+void meet_integers(Reduction reduction, DType dtype, std::byte* element, const std::byte* update) {
+  const bool ordered = reduction == Reduction::kMax || reduction == Reduction::kMin;
+  int64_t old = 0;
+  int64_t other = 0;
+  (ordered ? load_order_keys : load_ints)(dtype, element, 0, 1, &old);
+  (ordered ? load_order_keys : load_ints)(dtype, update, 0, 1, &other);
+  if (ordered) {
+    const bool replaces = reduction == Reduction::kMax ? old < other : other < old;
+    if (replaces) std::memcpy(element, update, static_cast<size_t>(dtype_bits(dtype)) / 8);
+    return;
+  }
+  const auto met = static_cast<int64_t>(reduce(reduction, static_cast<uint64_t>(old), static_cast<uint64_t>(other)));
+  store_ints(dtype, element, 0, 1, &met);
+}
+
+template <typename T>
+void meet(Reduction reduction, DType dtype, T& element, const T& update) {
+  if (reduction == Reduction::kNone) {
+    element = update;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    element = reduce(reduction, element, update);
+  } else {
+    meet_integers(reduction, dtype, reinterpret_cast<std::byte*>(&element), reinterpret_cast<const std::byte*>(&update));
+  }
+}
+
+// Runs f<T>: floats as they are, all others by width.
 template <typename F>
 Result<void> visit_update(const EvalCall& call, Reduction reduction, DType dtype, F&& f) {
-  if (reduction == Reduction::kNone) return visit_width(call, dtype, f);
-  return visit_number(call, dtype, f);
+  if (reduction != Reduction::kNone && number_class(dtype) == DType::kUndefined) return call.unsupported(dtype);
+  if (dtype == DType::kF32 || dtype == DType::kF64) return visit_float(call, dtype, f);
+  return visit_width(call, dtype, f);
 }
 
 // For each element of a tensor of `dims`: its offset in a tensor of `x_dims` when its coordinate along `axis` is left out.
 std::vector<int64_t> offsets_without_axis(std::span<const int64_t> dims, std::span<const int64_t> x_dims, int64_t axis) {
   std::vector<int64_t> strides = dense_strides(x_dims);
   strides[static_cast<size_t>(axis)] = 0;
-  std::vector<int64_t> offsets(static_cast<size_t>(product(dims)));
-  const auto plan = make_row_plan<1>(dims, {strides});
-  for_each_row(plan, [&](int64_t out, const std::array<int64_t, 1>& at) {
-    for (int64_t i = 0; i < plan.row(); ++i) offsets[static_cast<size_t>(out + i)] = at[0] + i * plan.stride(0);
-  });
-  return offsets;
+  return all_offsets(dims, strides);
 }
 
 Result<void> check_element_indices(const EvalCall& call, const Input& x, const Input& indices, int64_t axis) {
@@ -190,8 +209,7 @@ Result<void> eval_scatter_elements(EvalCall& call) {
   return visit_update(call, reduction, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     std::copy_n(x.as<T>(), x.count, y.as<T>());
     for (size_t i = 0; i < offsets.size(); ++i) {
-      T& element = y.as<T>()[offsets[i] + wanted[i] * stride];
-      element = reduce(reduction, element, updates.as<T>()[i]);
+      meet(reduction, x.dtype, y.as<T>()[offsets[i] + wanted[i] * stride], updates.as<T>()[i]);
     }
     return {};
   });
@@ -209,10 +227,7 @@ Result<void> eval_scatter_nd(EvalCall& call) {
     std::copy_n(x.as<T>(), x.count, y.as<T>());
     const T* update = updates.as<T>();
     for (const int64_t offset : slices.offsets) {
-      for (int64_t i = 0; i < slices.size; ++i) {
-        T& element = y.as<T>()[offset + i];
-        element = reduce(reduction, element, *update++);
-      }
+      for (int64_t i = 0; i < slices.size; ++i) meet(reduction, x.dtype, y.as<T>()[offset + i], *update++);
     }
     return {};
   });
@@ -305,13 +320,17 @@ Result<void> eval_compress(EvalCall& call) {
 
 Result<void> eval_non_zero(EvalCall& call) {
   const Input& x = call.input(0);
+  if (number_class(x.dtype) == DType::kUndefined && x.dtype != DType::kBool) return call.unsupported(x.dtype);
   std::vector<int64_t> found;
-  SLUICE_TRY(visit_number(call, x.dtype == DType::kBool ? DType::kU8 : x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    for (int64_t i = 0; i < x.count; ++i) {
-      if (x.as<T>()[i] != T(0)) found.push_back(i);
+  constexpr int64_t kPiece = 512;
+  std::array<double, kPiece> piece;
+  for (int64_t first = 0; first < x.count; first += kPiece) {
+    const int64_t n = std::min(kPiece, x.count - first);
+    load_doubles(x.dtype, x.data, first, n, piece.data());
+    for (int64_t i = 0; i < n; ++i) {
+      if (piece[static_cast<size_t>(i)] != 0) found.push_back(first + i);
     }
-    return {};
-  }));
+  }
   const auto count = static_cast<int64_t>(found.size());
   SLUICE_ASSIGN(const Output y, call.output(0, DType::kI64, {x.rank(), count}));
   const auto strides = dense_strides(x.dims);

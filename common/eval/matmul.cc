@@ -4,25 +4,12 @@
 
 #include "common/eval/broadcast.h"
 #include "common/eval/dispatch.h"
+#include "common/eval/elementwise.h"
 #include "common/eval/kernels.h"
 #include "common/eval/matrix.h"
 
 namespace sluice::eval {
 namespace {
-
-// Signed overflow is modulo 2^bits: products of integers are made of unsigned ones.
-template <typename T>
-struct Wrapping {
-  using type = T;
-};
-template <>
-struct Wrapping<int32_t> {
-  using type = uint32_t;
-};
-template <>
-struct Wrapping<int64_t> {
-  using type = uint64_t;
-};
 
 template <typename T>
 std::vector<T> transposed(const T* from, int64_t rows, int64_t columns) {
@@ -64,8 +51,8 @@ Result<MatMulShape> matmul_shape(const EvalCall& call, std::span<const int64_t> 
 }
 
 void for_each_matrix(const MatMulShape& shape, const std::function<void(int64_t a, int64_t b, int64_t y)>& run) {
-  const auto plan = make_row_plan<2>(shape.batch, {broadcast_strides(shape.a, shape.batch), broadcast_strides(shape.b, shape.batch)});
-  for_each_row(plan, [&](int64_t out, const std::array<int64_t, 2>& at) {
+  const auto plan = make_row_plan(shape.batch, {broadcast_strides(shape.a, shape.batch), broadcast_strides(shape.b, shape.batch)});
+  for_each_row(plan, [&](int64_t out, const int64_t* at) {
     for (int64_t i = 0; i < plan.row(); ++i) run(at[0] + i * plan.stride(0), at[1] + i * plan.stride(1), out + i);
   });
 }
@@ -76,8 +63,7 @@ Result<void> eval_matmul(EvalCall& call) {
   if (a.dtype != b.dtype) return call.bad_value("inputs have types {} and {}", dtype_name(a.logical), dtype_name(b.logical));
   SLUICE_ASSIGN(const MatMulShape shape, matmul_shape(call, a.dims, b.dims));
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, shape.y));
-  return visit_product(call, a.dtype, [&]<typename S>(Tag<S>) -> Result<void> {
-    using T = typename Wrapping<S>::type;
+  return visit_product(call, a.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     std::fill_n(y.as<T>(), y.count, T(0));
     for_each_matrix(shape, [&](int64_t at_a, int64_t at_b, int64_t at_y) {
       multiply_add<T>(shape.m, shape.k, shape.n, a.as<T>() + at_a * shape.m * shape.k, shape.k, b.as<T>() + at_b * shape.k * shape.n,
@@ -104,8 +90,7 @@ Result<void> eval_gemm(EvalCall& call) {
     return call.bad_shape("C {} cannot be broadcast to {}", dims_text(c.dims), dims_text(y.dims));
   const float alpha = call.node.float_attribute("alpha", 1.0f);
   const float beta = call.node.float_attribute("beta", 1.0f);
-  return visit_product(call, a.dtype, [&]<typename S>(Tag<S>) -> Result<void> {
-    using T = typename Wrapping<S>::type;
+  return visit_product(call, a.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     std::vector<T> turned_a, turned_b;
     if (turn_a) turned_a = transposed(a.as<T>(), k, m);
     if (turn_b) turned_b = transposed(b.as<T>(), n, k);
@@ -118,7 +103,8 @@ Result<void> eval_gemm(EvalCall& call) {
     const std::vector<T> copy(y.as<T>(), y.as<T>() + y.count);
     Input left = product;
     left.data = reinterpret_cast<const std::byte*>(copy.data());
-    apply_binary<T, T, T>(left, c, y, [&](T p, T v) { return static_cast<T>(p + static_cast<T>(beta) * v); });
+    const auto f = [scale = static_cast<T>(beta)](T p, T v) { return static_cast<T>(p + scale * v); };
+    apply_binary(left, c, y, {&f, binary_row<T, T, T, decltype(f)>, y.dtype, y.dtype, y.dtype});
     return {};
   });
 }

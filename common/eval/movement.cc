@@ -14,9 +14,9 @@ namespace {
 // to (dense, of `dims`) = elements of `from` at the given strides, starting at `start`
 template <typename T>
 void copy_strided(const T* from, int64_t start, const std::vector<int64_t>& strides, const std::vector<int64_t>& dims, T* to) {
-  const auto plan = make_row_plan<1>(dims, {strides});
+  const auto plan = make_row_plan(dims, {strides});
   const int64_t stride = plan.stride(0);
-  for_each_row(plan, [&](int64_t out, const std::array<int64_t, 1>& at) {
+  for_each_row(plan, [&](int64_t out, const int64_t* at) {
     const T* source = from + start + at[0];
     if (stride == 1) {
       std::memcpy(to + out, source, static_cast<size_t>(plan.row()) * sizeof(T));

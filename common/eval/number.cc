@@ -323,6 +323,21 @@ void store_ints(DType dtype, std::byte* data, int64_t first, int64_t count, cons
   }
 }
 
+void load_order_keys(DType dtype, const std::byte* data, int64_t first, int64_t count, int64_t* into) {
+  constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
+  if (!dtype_is_float(dtype)) {
+    load_ints(dtype, data, first, count, into);
+    for (int64_t i = 0; dtype == DType::kU64 && i < count; ++i) into[i] ^= kLowest;
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    double value = 0;
+    load_doubles(dtype, data, first + i, 1, &value);
+    const auto bits = std::bit_cast<int64_t>(value);
+    into[i] = value != value ? std::numeric_limits<int64_t>::max() : bits < 0 ? kLowest - bits : bits;  // -0 like 0
+  }
+}
+
 void convert(DType from, const std::byte* source, DType to, std::byte* target, int64_t count, const Narrowing& narrowing) {
   constexpr int64_t kChunk = 1024;
   std::array<float, kChunk> floats;

@@ -31,6 +31,9 @@ void store_doubles(DType dtype, std::byte* data, int64_t first, int64_t count, c
 void store_floats(DType dtype, std::byte* data, int64_t first, int64_t count, const float* from, const Narrowing& narrowing = {});
 void store_ints(DType dtype, std::byte* data, int64_t first, int64_t count, const int64_t* from);
 
+// Numbers as integers in the same order: equal keys for equal numbers, every NaN alike and above all others.
+void load_order_keys(DType dtype, const std::byte* data, int64_t first, int64_t count, int64_t* into);
+
 // Converts all `count` elements. Floats become integers by truncation.
 void convert(DType from, const std::byte* source, DType to, std::byte* target, int64_t count, const Narrowing& narrowing = {});
 

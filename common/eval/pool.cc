@@ -129,7 +129,7 @@ Result<void> eval_max_pool(EvalCall& call) {
     SLUICE_ASSIGN(indices, call.output(1, DType::kI64, shape.y));
   }
   const bool by_columns = call.node.int_attribute("storage_order", 0) != 0;
-  return visit_number(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
+  return visit_wide(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     T lowest = std::numeric_limits<T>::lowest();
     if constexpr (std::is_floating_point_v<T>) lowest = -std::numeric_limits<T>::infinity();
     pool_planes<T>(shape, x, y, [lowest](const T* plane, const int64_t* tap, const int64_t* end, int64_t) {

@@ -1,6 +1,7 @@
 // Reductions, ArgMax and ArgMin, cumulative sums, TopK, Unique.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -8,8 +9,10 @@
 #include "common/eval/axes.h"
 #include "common/eval/broadcast.h"
 #include "common/eval/dispatch.h"
+#include "common/eval/elementwise.h"
 #include "common/eval/kernels.h"
 #include "common/eval/math64.h"
+#include "common/eval/number.h"
 
 namespace sluice::eval {
 namespace {
@@ -20,15 +23,6 @@ struct ReduceShape {
   std::vector<int64_t> starts;   // of each line
   std::vector<int64_t> offsets;  // of each element of a line
 };
-
-std::vector<int64_t> all_offsets(const std::vector<int64_t>& dims, const std::vector<int64_t>& strides) {
-  std::vector<int64_t> offsets(static_cast<size_t>(product(dims)));
-  const auto plan = make_row_plan<1>(dims, {strides});
-  for_each_row(plan, [&](int64_t out, const std::array<int64_t, 1>& at) {
-    for (int64_t i = 0; i < plan.row(); ++i) offsets[static_cast<size_t>(out + i)] = at[0] + i * plan.stride(0);
-  });
-  return offsets;
-}
 
 ReduceShape make_reduce_shape(const Input& x, const std::vector<bool>& reduced, bool keep) {
   ReduceShape shape;
@@ -58,53 +52,123 @@ Result<ReduceShape> reduce_shape(const EvalCall& call) {
   return make_reduce_shape(x, reduced, call.node.int_attribute("keepdims", 1) != 0);
 }
 
-// y = finish(sum over a line of term(x)), in float64 for floats and modulo 2^64 for integers.
-template <typename Term, typename Finish>
+// A value of every line: the sum over it of term(x), modulo 2^64 for integers.
+template <typename T, typename Sum, typename Term>
+std::vector<Sum> line_sums(const ReduceShape& shape, const Input& x, Term term) {
+  std::vector<Sum> sums(shape.starts.size());
+  const int64_t* offsets = shape.offsets.data();
+  const size_t n = shape.offsets.size();
+  for (size_t line = 0; line < sums.size(); ++line) {
+    const T* from = x.as<T>() + shape.starts[line];
+    Sum sum = 0;
+    for (size_t i = 0; i < n; ++i) sum += term(static_cast<Sum>(from[offsets[i]]));
+    sums[line] = sum;
+  }
+  return sums;
+}
+
+// From a line's sum and length.
+using Finish = double (*)(double sum, double n);
+
+void finish_floats(std::vector<double> sums, double n, Finish finish, const Output& y) {
+  for (double& sum : sums) sum = finish(sum, n);
+  store_doubles(y.dtype, y.data, 0, y.count, sums.data());
+}
+
+void finish_integers(const std::vector<uint64_t>& sums, double n, Finish finish, const Output& y) {
+  for (size_t line = 0; line < sums.size(); ++line) {
+    const auto sum = static_cast<int64_t>(sums[line]);
+    const auto whole = static_cast<double>(sum);
+    const double finished = finish(whole, n);
+    y.as<int64_t>()[line] = finished == whole ? sum : static_cast<int64_t>(finished);
+  }
+}
+
+// y = finish(sum over a line of term(x)), in float64 for floats. Integers are carried as i64 or u64, which are the same here.
+template <typename Term>
 Result<void> reduce_sum(EvalCall& call, Term term, Finish finish) {
   SLUICE_ASSIGN(const ReduceShape shape, reduce_shape(call));
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, shape.y));
-  return visit_number(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    using Sum = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
-    for (size_t line = 0; line < shape.starts.size(); ++line) {
-      const T* from = x.as<T>() + shape.starts[line];
-      Sum sum = 0;
-      for (const int64_t offset : shape.offsets) sum += term(static_cast<Sum>(from[offset]));
-      if constexpr (std::is_floating_point_v<T>) {
-        y.as<T>()[line] = static_cast<T>(finish(sum, static_cast<double>(shape.offsets.size())));
-      } else {
-        const auto whole = static_cast<double>(static_cast<int64_t>(sum));
-        const double finished = finish(whole, static_cast<double>(shape.offsets.size()));
-        y.as<T>()[line] = finished == whole ? static_cast<T>(sum) : static_cast<T>(static_cast<int64_t>(finished));
-      }
-    }
-    return {};
-  });
+  const auto n = static_cast<double>(shape.offsets.size());
+  const DType as = number_class(x.dtype);
+  if (as == DType::kUndefined || x.logical == DType::kBool) return call.unsupported(x.logical);
+  if (as == DType::kF32) {
+    finish_floats(line_sums<float, double>(shape, x, term), n, finish, y);
+  } else if (as == DType::kF64) {
+    finish_floats(line_sums<double, double>(shape, x, term), n, finish, y);
+  } else {
+    finish_integers(line_sums<int64_t, uint64_t>(shape, x, term), n, finish, y);
+  }
+  return {};
 }
 
+double keep_sum(double sum, double) { return sum; }
+
+struct Itself {
+  template <typename T>
+  T operator()(T x) const {
+    return x;
+  }
+};
+struct Square {
+  template <typename T>
+  T operator()(T x) const {
+    return x * x;
+  }
+};
+struct Absolute {
+  double operator()(double x) const { return std::abs(x); }
+  uint64_t operator()(uint64_t x) const { return static_cast<int64_t>(x) < 0 ? uint64_t{0} - x : x; }
+};
+
 // y = f folded over a line from `first`
-template <typename First, typename F>
-Result<void> reduce_fold(EvalCall& call, First first, F f) {
+template <typename T, typename F>
+Result<void> fold_lines(const ReduceShape& shape, const Input& x, const Output& y, T first, F f) {
+  for (size_t line = 0; line < shape.starts.size(); ++line) {
+    const T* from = x.as<T>() + shape.starts[line];
+    T value = first;
+    for (const int64_t offset : shape.offsets) value = f(value, from[offset]);
+    y.as<T>()[line] = value;
+  }
+  return {};
+}
+
+// The end of a type's range that every element replaces. bool has two numbers.
+template <typename T>
+T farthest(DType dtype, bool largest) {
+  if constexpr (std::is_floating_point_v<T>) {
+    const T infinity = std::numeric_limits<T>::infinity();
+    return largest ? infinity : -infinity;
+  } else {
+    if (dtype == DType::kBool) return largest ? 1 : 0;
+    const int value_bits = dtype_bits(dtype) - (dtype_is_signed(dtype) ? 1 : 0);
+    const uint64_t top = value_bits == 64 ? ~uint64_t{0} : (uint64_t{1} << value_bits) - 1;
+    if (largest) return static_cast<T>(top);
+    return dtype_is_signed(dtype) ? static_cast<T>(~top) : T(0);
+  }
+}
+
+template <typename F>
+Result<void> reduce_best(EvalCall& call, bool smallest, F f) {
   SLUICE_ASSIGN(const ReduceShape shape, reduce_shape(call));
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, shape.y));
-  return visit_number(call, x.dtype == DType::kBool ? DType::kU8 : x.dtype, [&]<typename T>(Tag<T> tag) -> Result<void> {
-    for (size_t line = 0; line < shape.starts.size(); ++line) {
-      const T* from = x.as<T>() + shape.starts[line];
-      T value = first(tag, x.dtype == DType::kBool);
-      for (const int64_t offset : shape.offsets) value = f(value, from[offset]);
-      y.as<T>()[line] = value;
-    }
-    return {};
-  });
+  return visit_wide(call, x.dtype, [&]<typename T>(Tag<T>) { return fold_lines<T>(shape, x, y, farthest<T>(x.logical, smallest), f); });
 }
 
 template <typename T>
-T absolute(T x) {
-  if constexpr (std::is_unsigned_v<T>) {
-    return static_cast<int64_t>(x) < 0 ? T(0) - x : x;
-  } else {
-    return std::abs(x);
+void find_best(const ReduceShape& shape, const Input& x, bool largest, bool last, int64_t* found) {
+  for (const int64_t start : shape.starts) {
+    const T* from = x.as<T>() + start;
+    size_t best = 0;
+    for (size_t i = 1; i < shape.offsets.size(); ++i) {
+      const T value = from[shape.offsets[i]];
+      const T top = from[shape.offsets[best]];
+      const bool better = largest ? value > top : value < top;
+      if (better || (last && value == top)) best = i;
+    }
+    *found++ = static_cast<int64_t>(best);
   }
 }
 
@@ -117,18 +181,8 @@ Result<void> arg_best(EvalCall& call, bool largest) {
   const ReduceShape shape = make_reduce_shape(x, reduced, call.node.int_attribute("keepdims", 1) != 0);
   SLUICE_ASSIGN(const Output y, call.output(0, DType::kI64, shape.y));
   if (shape.offsets.empty() && y.count > 0) return call.bad_shape("axis {} has no elements", axis);
-  return visit_number(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    for (size_t line = 0; line < shape.starts.size(); ++line) {
-      const T* from = x.as<T>() + shape.starts[line];
-      size_t best = 0;
-      for (size_t i = 1; i < shape.offsets.size(); ++i) {
-        const T value = from[shape.offsets[i]];
-        const T found = from[shape.offsets[best]];
-        const bool better = largest ? value > found : value < found;
-        if (better || (last && value == found)) best = i;
-      }
-      y.as<int64_t>()[line] = static_cast<int64_t>(best);
-    }
+  return visit_wide(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
+    find_best<T>(shape, x, largest, last, y.as<int64_t>());
     return {};
   });
 }
@@ -141,7 +195,7 @@ Result<void> cumulate(EvalCall& call, int first, F f) {
   const bool reverse = call.node.int_attribute("reverse", 0) != 0;
   const AxisSplit split(x.dims, axis);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, to_vector(x.dims)));
-  return visit_number(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
+  return visit_product(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     for (int64_t line = 0; line < split.outer * split.inner; ++line) {
       const int64_t start = line / split.inner * split.count * split.inner + line % split.inner;
       T sum = static_cast<T>(first);
@@ -156,31 +210,55 @@ Result<void> cumulate(EvalCall& call, int first, F f) {
   });
 }
 
-// Like <, with NaN above everything.
-template <typename T>
-bool below(T a, T b) {
-  return a < b || (b != b && a == a);
+Result<std::vector<int64_t>> order_keys(const EvalCall& call, const Input& x) {
+  if (number_class(x.dtype) == DType::kUndefined && x.dtype != DType::kBool) return call.unsupported(x.dtype);
+  std::vector<int64_t> keys(static_cast<size_t>(x.count));
+  load_order_keys(x.dtype, x.data, 0, x.count, keys.data());
+  return keys;
+}
+
+// The different slices along an axis, numbered as they appear.
+struct UniqueSlices {
+  std::vector<int64_t> firsts;  // by number
+  std::vector<int64_t> counts;
+  std::vector<size_t> inverse;  // the number of each slice
+  std::vector<size_t> order;    // numbers as the result has them
+};
+
+UniqueSlices find_unique(const std::vector<int64_t>& keys, const AxisSplit& split, bool sorted) {
+  UniqueSlices unique;
+  std::map<std::vector<int64_t>, size_t> known;
+  for (int64_t i = 0; i < split.count; ++i) {
+    std::vector<int64_t> slice;
+    for (int64_t k = 0; k < split.outer * split.inner; ++k) {
+      slice.push_back(keys[static_cast<size_t>((k / split.inner * split.count + i) * split.inner + k % split.inner)]);
+    }
+    const auto [found, is_new] = known.emplace(std::move(slice), known.size());
+    if (is_new) {
+      unique.firsts.push_back(i);
+      unique.counts.push_back(0);
+    }
+    ++unique.counts[found->second];
+    unique.inverse.push_back(found->second);
+  }
+  for (const auto& [slice, number] : known) unique.order.push_back(number);
+  if (!sorted) std::iota(unique.order.begin(), unique.order.end(), size_t{0});
+  return unique;
 }
 
 }  // namespace
 
-Result<void> eval_reduce_sum(EvalCall& call) {
-  return reduce_sum(call, [](auto x) { return x; }, [](double sum, double) { return sum; });
-}
+Result<void> eval_reduce_sum(EvalCall& call) { return reduce_sum(call, Itself(), keep_sum); }
 Result<void> eval_reduce_mean(EvalCall& call) {
-  return reduce_sum(call, [](auto x) { return x; }, [](double sum, double n) { return sum / n; });
+  return reduce_sum(call, Itself(), [](double sum, double n) { return sum / n; });
 }
-Result<void> eval_reduce_l1(EvalCall& call) {
-  return reduce_sum(call, [](auto x) { return absolute(x); }, [](double sum, double) { return sum; });
-}
+Result<void> eval_reduce_l1(EvalCall& call) { return reduce_sum(call, Absolute(), keep_sum); }
 Result<void> eval_reduce_l2(EvalCall& call) {
-  return reduce_sum(call, [](auto x) { return x * x; }, [](double sum, double) { return std::sqrt(sum); });
+  return reduce_sum(call, Square(), [](double sum, double) { return std::sqrt(sum); });
 }
-Result<void> eval_reduce_sum_square(EvalCall& call) {
-  return reduce_sum(call, [](auto x) { return x * x; }, [](double sum, double) { return sum; });
-}
+Result<void> eval_reduce_sum_square(EvalCall& call) { return reduce_sum(call, Square(), keep_sum); }
 Result<void> eval_reduce_log_sum(EvalCall& call) {
-  return reduce_sum(call, [](auto x) { return x; }, [](double sum, double) { return math::log(sum); });
+  return reduce_sum(call, Itself(), [](double sum, double) { return math::log(sum); });
 }
 
 Result<void> eval_reduce_log_sum_exp(EvalCall& call) {
@@ -229,40 +307,27 @@ Result<void> eval_mean_variance_normalization(EvalCall& call) {
 }
 
 Result<void> eval_reduce_max(EvalCall& call) {
-  const auto first = []<typename T>(Tag<T>, bool) {
-    return std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-  };
-  return reduce_fold(call, first, [](auto a, auto b) { return a > b || a != a ? a : b; });
+  return reduce_best(call, false, [](auto a, auto b) { return a > b || a != a ? a : b; });
 }
 Result<void> eval_reduce_min(EvalCall& call) {
-  const auto first = []<typename T>(Tag<T>, bool is_bool) {
-    if (is_bool) return T(1);
-    return std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
-  };
-  return reduce_fold(call, first, [](auto a, auto b) { return a < b || a != a ? a : b; });
+  return reduce_best(call, true, [](auto a, auto b) { return a < b || a != a ? a : b; });
 }
 Result<void> eval_reduce_prod(EvalCall& call) {
-  const auto first = []<typename T>(Tag<T>, bool) { return T(1); };
-  return reduce_fold(call, first, []<typename T>(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return a * b;
-    return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-  });
+  SLUICE_ASSIGN(const ReduceShape shape, reduce_shape(call));
+  const Input& x = call.input(0);
+  SLUICE_ASSIGN(const Output y, call.output_like(0, 0, shape.y));
+  return visit_product(
+      call, x.dtype, [&]<typename T>(Tag<T>) { return fold_lines<T>(shape, x, y, T(1), [](T a, T b) { return static_cast<T>(a * b); }); });
 }
 
 Result<void> eval_arg_max(EvalCall& call) { return arg_best(call, true); }
 Result<void> eval_arg_min(EvalCall& call) { return arg_best(call, false); }
 
 Result<void> eval_cum_sum(EvalCall& call) {
-  return cumulate(call, 0, []<typename T>(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return a + b;
-    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  });
+  return cumulate(call, 0, [](auto a, auto b) { return a + b; });
 }
 Result<void> eval_cum_prod(EvalCall& call) {
-  return cumulate(call, 1, []<typename T>(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return a * b;
-    return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-  });
+  return cumulate(call, 1, [](auto a, auto b) { return a * b; });
 }
 
 // Sorted, equal elements in the order of their indices.
@@ -277,26 +342,26 @@ Result<void> eval_top_k(EvalCall& call) {
   dims[static_cast<size_t>(axis)] = k;
   SLUICE_ASSIGN(const Output values, call.output_like(0, 0, dims));
   SLUICE_ASSIGN(const Output indices, call.output(1, DType::kI64, dims));
-  return visit_number(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    std::vector<int64_t> order(static_cast<size_t>(split.count));
-    for (int64_t line = 0; line < split.outer * split.inner; ++line) {
-      const int64_t outer = line / split.inner;
-      const int64_t inner = line % split.inner;
-      const T* from = x.as<T>() + outer * split.count * split.inner + inner;
-      std::iota(order.begin(), order.end(), 0);
-      std::ranges::stable_sort(order, [&](int64_t a, int64_t b) {
-        const T left = from[a * split.inner];
-        const T right = from[b * split.inner];
-        return largest ? below(right, left) : below(left, right);
-      });
-      for (int64_t i = 0; i < k; ++i) {
-        const int64_t to = (outer * k + i) * split.inner + inner;
-        values.as<T>()[to] = from[order[static_cast<size_t>(i)] * split.inner];
-        indices.as<int64_t>()[to] = order[static_cast<size_t>(i)];
-      }
+  SLUICE_ASSIGN(const auto keys, order_keys(call, x));
+  const auto width = static_cast<size_t>(dtype_bits(x.dtype)) / 8;
+  std::vector<int64_t> order(static_cast<size_t>(split.count));
+  for (int64_t line = 0; line < split.outer * split.inner; ++line) {
+    const int64_t outer = line / split.inner;
+    const int64_t inner = line % split.inner;
+    const int64_t start = outer * split.count * split.inner + inner;
+    const int64_t* key = keys.data() + start;
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, [&](int64_t a, int64_t b) {
+      return largest ? key[b * split.inner] < key[a * split.inner] : key[a * split.inner] < key[b * split.inner];
+    });
+    for (int64_t i = 0; i < k; ++i) {
+      const auto to = static_cast<size_t>((outer * k + i) * split.inner + inner);
+      const auto from = static_cast<size_t>(start + order[static_cast<size_t>(i)] * split.inner);
+      std::memcpy(values.data + to * width, x.data + from * width, width);
+      indices.as<int64_t>()[to] = order[static_cast<size_t>(i)];
     }
-    return {};
-  });
+  }
+  return {};
 }
 
 // Unique slices along an axis, or elements of the flat tensor.
@@ -309,51 +374,29 @@ Result<void> eval_unique(EvalCall& call) {
     SLUICE_ASSIGN(axis, call.axis(call.node.int_attribute("axis", 0), x.rank()));
   }
   const AxisSplit split(flat ? std::span<const int64_t>(line) : x.dims, axis);
-  const bool sorted = call.node.int_attribute("sorted", 1) != 0;
-  return visit_number(call, x.dtype == DType::kBool ? DType::kU8 : x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    std::map<std::vector<T>, size_t> known;  // slice to number in order of first appearance
-    std::vector<std::vector<T>> slices;
-    std::vector<int64_t> firsts, counts;
-    std::vector<size_t> inverse;
-    for (int64_t i = 0; i < split.count; ++i) {
-      std::vector<T> slice;
-      for (int64_t k = 0; k < split.outer * split.inner; ++k) {
-        slice.push_back(x.as<T>()[(k / split.inner * split.count + i) * split.inner + k % split.inner]);
-      }
-      const auto [found, is_new] = known.emplace(slice, slices.size());
-      if (is_new) {
-        slices.push_back(std::move(slice));
-        firsts.push_back(i);
-        counts.push_back(0);
-      }
-      ++counts[found->second];
-      inverse.push_back(found->second);
+  SLUICE_ASSIGN(const auto keys, order_keys(call, x));
+  const UniqueSlices unique = find_unique(keys, split, call.node.int_attribute("sorted", 1) != 0);
+  const auto count = static_cast<int64_t>(unique.order.size());
+  std::vector<int64_t> dims = flat ? std::vector<int64_t>{count} : to_vector(x.dims);
+  dims[static_cast<size_t>(axis)] = count;
+  SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
+  SLUICE_ASSIGN(const Output first, call.output(1, DType::kI64, {count}));
+  SLUICE_ASSIGN(const Output back, call.output(2, DType::kI64, {split.count}));
+  SLUICE_ASSIGN(const Output often, call.output(3, DType::kI64, {count}));
+  const size_t run = static_cast<size_t>(split.inner) * static_cast<size_t>(dtype_bits(x.dtype)) / 8;
+  std::vector<int64_t> place(unique.order.size());
+  for (int64_t i = 0; i < count; ++i) {
+    const size_t number = unique.order[static_cast<size_t>(i)];
+    place[number] = i;
+    first.as<int64_t>()[i] = unique.firsts[number];
+    often.as<int64_t>()[i] = unique.counts[number];
+    for (int64_t outer = 0; run > 0 && outer < split.outer; ++outer) {
+      const std::byte* from = x.data + static_cast<size_t>(outer * split.count + unique.firsts[number]) * run;
+      std::memcpy(y.data + static_cast<size_t>(outer * count + i) * run, from, run);
     }
-    std::vector<size_t> order;
-    for (const auto& [slice, number] : known) order.push_back(number);
-    if (!sorted) std::iota(order.begin(), order.end(), size_t{0});
-    const auto count = static_cast<int64_t>(order.size());
-    std::vector<int64_t> dims = flat ? std::vector<int64_t>{count} : to_vector(x.dims);
-    dims[static_cast<size_t>(axis)] = count;
-    SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
-    std::vector<int64_t> place(order.size());
-    for (size_t i = 0; i < order.size(); ++i) {
-      place[order[i]] = static_cast<int64_t>(i);
-      for (int64_t k = 0; k < split.outer * split.inner; ++k) {
-        y.as<T>()[(k / split.inner * count + static_cast<int64_t>(i)) * split.inner + k % split.inner] =
-            slices[order[i]][static_cast<size_t>(k)];
-      }
-    }
-    SLUICE_ASSIGN(const Output first, call.output(1, DType::kI64, {count}));
-    SLUICE_ASSIGN(const Output back, call.output(2, DType::kI64, {split.count}));
-    SLUICE_ASSIGN(const Output often, call.output(3, DType::kI64, {count}));
-    for (size_t i = 0; i < order.size(); ++i) {
-      first.as<int64_t>()[i] = firsts[order[i]];
-      often.as<int64_t>()[i] = counts[order[i]];
-    }
-    for (size_t i = 0; i < inverse.size(); ++i) back.as<int64_t>()[i] = place[inverse[i]];
-    return {};
-  });
+  }
+  for (size_t i = 0; i < unique.inverse.size(); ++i) back.as<int64_t>()[i] = place[unique.inverse[i]];
+  return {};
 }
 
 }  // namespace sluice::eval

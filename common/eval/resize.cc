@@ -4,8 +4,9 @@
 #include <vector>
 
 #include "common/eval/axes.h"
-#include "common/eval/dispatch.h"
+#include "common/eval/elementwise.h"
 #include "common/eval/kernels.h"
+#include "common/eval/number.h"
 
 namespace sluice::eval {
 namespace {
@@ -31,6 +32,7 @@ struct ResizeOptions {
   double cubic = -0.75;
   bool exclude_outside = false;
   bool antialias = false;
+  float outside = 0;  // extrapolation_value
 };
 
 // Where output `at` lies in the input.
@@ -97,8 +99,7 @@ Taps make_taps(const ResizeOptions& options, const ResizeAxis& axis, int64_t at)
 }
 
 template <typename T>
-std::vector<T> resize_axis(const std::vector<T>& x, std::vector<int64_t>& dims, const ResizeAxis& axis, const ResizeOptions& options,
-                           T outside) {
+std::vector<T> resize_axis(const std::vector<T>& x, std::vector<int64_t>& dims, const ResizeAxis& axis, const ResizeOptions& options) {
   const AxisSplit split(dims, axis.axis);
   std::vector<T> y(static_cast<size_t>(split.outer * axis.out * split.inner), T(0));
   std::vector<Taps> taps;
@@ -108,7 +109,7 @@ std::vector<T> resize_axis(const std::vector<T>& x, std::vector<int64_t>& dims, 
       T* __restrict to = y.data() + (outer * axis.out + i) * split.inner;
       const Taps& own = taps[static_cast<size_t>(i)];
       if (own.index[0] < 0) {
-        std::fill_n(to, split.inner, outside);
+        std::fill_n(to, split.inner, static_cast<T>(options.outside));
         continue;
       }
       for (size_t tap = 0; tap < own.index.size(); ++tap) {
@@ -124,6 +125,17 @@ std::vector<T> resize_axis(const std::vector<T>& x, std::vector<int64_t>& dims, 
   }
   dims[static_cast<size_t>(axis.axis)] = axis.out;
   return y;
+}
+
+// One axis after another, those that stay as they are left out.
+template <typename T>
+std::vector<T> resize_axes(std::vector<T> values, std::vector<int64_t> dims, const std::vector<ResizeAxis>& axes,
+                           const ResizeOptions& options) {
+  for (const ResizeAxis& axis : axes) {
+    const bool same = axis.out == axis.in && axis.scale == 1 && options.coordinates != "tf_crop_and_resize";
+    if (!same) values = resize_axis(values, dims, axis, options);
+  }
+  return values;
 }
 
 std::vector<double> doubles_of(const EvalCall& call, size_t input) {
@@ -146,7 +158,7 @@ void keep_aspect(const std::string& policy, std::vector<ResizeAxis>& axes) {
   }
 }
 
-Result<std::vector<ResizeAxis>> resize_axes(const EvalCall& call) {
+Result<std::vector<ResizeAxis>> find_axes(const EvalCall& call) {
   const Input& x = call.input(0);
   std::vector<int64_t> named = call.node.ints_attribute("axes");
   if (named.empty()) {
@@ -183,7 +195,7 @@ Result<std::vector<ResizeAxis>> resize_axes(const EvalCall& call) {
 
 Result<void> eval_resize(EvalCall& call) {
   const Input& x = call.input(0);
-  SLUICE_ASSIGN(const auto axes, resize_axes(call));
+  SLUICE_ASSIGN(const auto axes, find_axes(call));
   ResizeOptions options;
   options.mode = call.node.string_attribute("mode", "nearest");
   options.coordinates = call.node.string_attribute("coordinate_transformation_mode", "half_pixel");
@@ -191,21 +203,22 @@ Result<void> eval_resize(EvalCall& call) {
   options.cubic = call.node.float_attribute("cubic_coeff_a", -0.75f);
   options.exclude_outside = call.node.int_attribute("exclude_outside", 0) != 0;
   options.antialias = call.node.int_attribute("antialias", 0) != 0;
-  const float outside = call.node.float_attribute("extrapolation_value", 0.0f);
+  options.outside = call.node.float_attribute("extrapolation_value", 0.0f);
   std::vector<int64_t> dims = to_vector(x.dims);
   for (const ResizeAxis& axis : axes) dims[static_cast<size_t>(axis.axis)] = axis.out;
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
-  return visit_number(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    using Wide = std::conditional_t<std::is_integral_v<T>, double, T>;
-    std::vector<Wide> values(x.as<T>(), x.as<T>() + x.count);
-    std::vector<int64_t> now = to_vector(x.dims);
-    for (const ResizeAxis& axis : axes) {
-      const bool same = axis.out == axis.in && axis.scale == 1 && options.coordinates != "tf_crop_and_resize";
-      if (!same) values = resize_axis<Wide>(values, now, axis, options, static_cast<Wide>(outside));
-    }
-    for (int64_t i = 0; i < y.count; ++i) y.as<T>()[i] = static_cast<T>(values[static_cast<size_t>(i)]);
+  if (x.dtype == DType::kF32) {
+    std::vector<float> values(x.as<float>(), x.as<float>() + x.count);
+    values = resize_axes<float>(std::move(values), to_vector(x.dims), axes, options);
+    std::ranges::copy(values, y.as<float>());
     return {};
-  });
+  }
+  if (number_class(x.dtype) == DType::kUndefined) return call.unsupported(x.dtype);
+  std::vector<double> values(static_cast<size_t>(x.count));
+  load_doubles(x.dtype, x.data, 0, x.count, values.data());
+  values = resize_axes<double>(std::move(values), to_vector(x.dims), axes, options);
+  store_doubles(y.dtype, y.data, 0, y.count, values.data());
+  return {};
 }
 
 }  // namespace sluice::eval

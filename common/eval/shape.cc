@@ -6,6 +6,7 @@
 #include "common/eval/axes.h"
 #include "common/eval/broadcast.h"
 #include "common/eval/dispatch.h"
+#include "common/eval/elementwise.h"
 #include "common/eval/kernels.h"
 #include "common/eval/number.h"
 
@@ -132,18 +133,22 @@ Result<void> eval_range(EvalCall& call) {
   const double steps = std::ceil((call.number(1, 0) - call.number(0, 0)) / step);
   if (!(steps < 1e12)) return call.bad_value("the range has no end");
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, {std::max<int64_t>(0, static_cast<int64_t>(steps))}));
-  return visit_number(call, start.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    const T first = start.as<T>()[0];
-    const T delta = call.input(2).as<T>()[0];
-    for (int64_t i = 0; i < y.count; ++i) {
-      if constexpr (std::is_floating_point_v<T>) {
-        y.as<T>()[i] = first + static_cast<T>(i) * delta;
-      } else {
-        y.as<T>()[i] = static_cast<T>(static_cast<uint64_t>(first) + static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
-      }
-    }
-    return {};
-  });
+  if (start.dtype == DType::kF32 || start.dtype == DType::kF64) {
+    return visit_float(call, start.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
+      const T first = start.as<T>()[0];
+      const T delta = call.input(2).as<T>()[0];
+      for (int64_t i = 0; i < y.count; ++i) y.as<T>()[i] = first + static_cast<T>(i) * delta;
+      return {};
+    });
+  }
+  if (number_class(start.dtype) == DType::kUndefined) return call.unsupported(start.dtype);
+  const auto delta = static_cast<uint64_t>(call.integer(2, 0));
+  auto next = static_cast<uint64_t>(call.integer(0, 0));  // modulo 2^bits
+  for (int64_t i = 0; i < y.count; ++i, next += delta) {
+    const auto value = static_cast<int64_t>(next);
+    store_ints(y.dtype, y.data, i, 1, &value);
+  }
+  return {};
 }
 
 Result<void> eval_eye_like(EvalCall& call) {

@@ -5,7 +5,7 @@
 
 #include "common/eval/axes.h"
 #include "common/eval/broadcast.h"
-#include "common/eval/dispatch.h"
+#include "common/eval/elementwise.h"
 #include "common/eval/kernels.h"
 #include "common/eval/number.h"
 
@@ -65,8 +65,9 @@ Result<void> eval_string_concat(EvalCall& call) {
   SLUICE_TRY(need_strings(call));
   SLUICE_ASSIGN(auto dims, broadcast_dims(call, 0, 2));
   SLUICE_ASSIGN(const Output y, call.output(0, DType::kString, std::move(dims)));
-  apply_binary<int64_t, int64_t, int64_t>(call.input(0), call.input(1), y,
-                                          [&](int64_t a, int64_t b) { return call.handle(std::string(call.text(a)) + call.text(b)); });
+  const auto f = [&](int64_t a, int64_t b) { return call.handle(std::string(call.text(a)) + call.text(b)); };
+  const DType as = DType::kI64;
+  apply_binary(call.input(0), call.input(1), y, {&f, binary_row<int64_t, int64_t, int64_t, decltype(f)>, as, as, as});
   return {};
 }
 

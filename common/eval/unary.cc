@@ -3,50 +3,54 @@
 #include <cstring>
 #include <limits>
 
-#include "common/eval/dispatch.h"
+#include "common/eval/elementwise.h"
 #include "common/eval/kernels.h"
 #include "common/eval/math64.h"
 
 namespace sluice::eval {
 namespace {
 
-template <typename T, typename R, typename F>
-void map(const Input& x, const Output& y, F f) {
-  const T* __restrict from = x.as<T>();
-  R* __restrict to = y.as<R>();
-  for (int64_t i = 0; i < x.count; ++i) to[i] = f(from[i]);
+std::vector<int64_t> dims_of(const Input& x) { return {x.dims.begin(), x.dims.end()}; }
+
+// y like x; no row where there is no kernel for its type.
+Result<void> map(EvalCall& call, const UnaryKernel& kernel) {
+  const Input& x = call.input(0);
+  SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims_of(x)));
+  if (kernel.row == nullptr) return call.unsupported(x.dtype);
+  apply_unary(x, y, kernel);
+  return {};
 }
 
-std::vector<int64_t> dims_of(const Input& x) { return {x.dims.begin(), x.dims.end()}; }
+Result<void> map_to_bool(EvalCall& call, const UnaryKernel& kernel) {
+  const Input& x = call.input(0);
+  SLUICE_ASSIGN(const Output y, call.output(0, DType::kBool, dims_of(x)));
+  if (kernel.row == nullptr) return call.unsupported(x.dtype);
+  apply_unary(x, y, kernel);
+  return {};
+}
 
 template <typename F>
 Result<void> map_floats(EvalCall& call, F f) {
-  const Input& x = call.input(0);
-  SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims_of(x)));
-  return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    map<T, T>(x, y, f);
-    return {};
-  });
+  const DType as = call.input(0).dtype;
+  if (as == DType::kF32) return map(call, {&f, unary_row<float, float, F>, as, as});
+  if (as == DType::kF64) return map(call, {&f, unary_row<double, double, F>, as, as});
+  return map(call, {});
 }
 
 template <typename F>
 Result<void> map_numbers(EvalCall& call, F f) {
-  const Input& x = call.input(0);
-  SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims_of(x)));
-  return visit_number(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    map<T, T>(x, y, f);
-    return {};
-  });
+  const DType as = number_class(call.input(0).dtype);
+  if (as == DType::kI64) return map(call, {&f, unary_row<int64_t, int64_t, F>, as, as});
+  if (as == DType::kU64) return map(call, {&f, unary_row<uint64_t, uint64_t, F>, as, as});
+  return map_floats(call, f);
 }
 
 template <typename F>
 Result<void> map_floats_to_bool(EvalCall& call, F f) {
-  const Input& x = call.input(0);
-  SLUICE_ASSIGN(const Output y, call.output(0, DType::kBool, dims_of(x)));
-  return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    map<T, uint8_t>(x, y, f);
-    return {};
-  });
+  const DType as = call.input(0).dtype;
+  if (as == DType::kF32) return map_to_bool(call, {&f, unary_row<float, uint8_t, F>, as, DType::kU8});
+  if (as == DType::kF64) return map_to_bool(call, {&f, unary_row<double, uint8_t, F>, as, DType::kU8});
+  return map_to_bool(call, {});
 }
 
 template <typename T>
@@ -57,6 +61,34 @@ T sigmoid(T x) {
 template <typename T>
 T softplus(T x) {
   return x > 0 ? x + math::log1p(math::exp(-x)) : math::log1p(math::exp(x));
+}
+
+template <typename T>
+struct Between {
+  T low = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+  T high = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+
+  T operator()(T v) const {
+    const T raised = v < low ? low : v;  // NaN stays
+    return raised > high ? high : raised;
+  }
+};
+
+template <typename T>
+Result<void> clip(EvalCall& call, DType as) {
+  Between<T> f;
+  const auto bound = [&](size_t input, T& value) {
+    const Input& from = call.input(input);
+    if (from.count == 0 || from.dtype != call.input(0).dtype) return;
+    if constexpr (std::is_integral_v<T>) {
+      value = static_cast<T>(call.integer(input, 0));
+    } else {
+      value = from.as<T>()[0];
+    }
+  };
+  bound(1, f.low);
+  bound(2, f.high);
+  return map(call, {&f, unary_row<T, T, Between<T>>, as, as});
 }
 
 }  // namespace
@@ -185,18 +217,13 @@ Result<void> eval_gelu(EvalCall& call) {
 }
 
 Result<void> eval_not(EvalCall& call) {
-  const Input& x = call.input(0);
-  SLUICE_ASSIGN(const Output y, call.output(0, DType::kBool, dims_of(x)));
-  map<uint8_t, uint8_t>(x, y, [](uint8_t v) { return static_cast<uint8_t>(v == 0); });
-  return {};
+  const auto f = [](uint8_t v) { return static_cast<uint8_t>(v == 0); };
+  return map_to_bool(call, {&f, unary_row<uint8_t, uint8_t, decltype(f)>, DType::kU8, DType::kU8});
 }
 Result<void> eval_bitwise_not(EvalCall& call) {
-  const Input& x = call.input(0);
-  SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims_of(x)));
-  return visit_integer(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    map<T, T>(x, y, [](T v) { return static_cast<T>(~v); });
-    return {};
-  });
+  const auto f = [](uint64_t v) { return ~v; };
+  if (!dtype_is_integer(call.input(0).dtype)) return map(call, {});
+  return map(call, {&f, unary_row<uint64_t, uint64_t, decltype(f)>, DType::kI64, DType::kI64});
 }
 Result<void> eval_is_nan(EvalCall& call) {
   return map_floats_to_bool(call, [](auto x) { return static_cast<uint8_t>(x != x); });
@@ -208,23 +235,11 @@ Result<void> eval_is_inf(EvalCall& call) {
 }
 
 Result<void> eval_clip(EvalCall& call) {
-  const Input& x = call.input(0);
-  SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims_of(x)));
-  return visit_number(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    T low = std::numeric_limits<T>::lowest();
-    T high = std::numeric_limits<T>::max();
-    if constexpr (std::is_floating_point_v<T>) {
-      high = std::numeric_limits<T>::infinity();
-      low = -high;
-    }
-    if (call.input(1).count > 0 && call.input(1).dtype == x.dtype) low = call.input(1).as<T>()[0];
-    if (call.input(2).count > 0 && call.input(2).dtype == x.dtype) high = call.input(2).as<T>()[0];
-    map<T, T>(x, y, [low, high](T v) {
-      const T raised = v < low ? low : v;  // NaN stays
-      return raised > high ? high : raised;
-    });
-    return {};
-  });
+  const DType as = number_class(call.input(0).dtype);
+  if (as == DType::kF32) return clip<float>(call, as);
+  if (as == DType::kF64) return clip<double>(call, as);
+  if (as == DType::kU64) return clip<uint64_t>(call, as);
+  return as == DType::kI64 ? clip<int64_t>(call, as) : map(call, {});
 }
 
 Result<void> eval_identity(EvalCall& call) {
