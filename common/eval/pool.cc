@@ -1,6 +1,8 @@
-// Poolings: the taps of every output position are listed once and used for each plane.
+// Poolings: rows of outputs are folded from lines of inputs, one tap of a whole row after another.
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "common/eval/dispatch.h"
@@ -11,13 +13,52 @@
 namespace sluice::eval {
 namespace {
 
+// Output positions [first, last) along the innermost axis have this tap inside the input: position p reads line[p * stride + offset].
+struct InnerTap {
+  int64_t first = 0;
+  int64_t last = 0;
+  int64_t offset = 0;
+};
+
+// A row of outputs is made from lines of inputs, one per tap of the outer axes. Which they are is the same for every plane.
 struct PoolShape {
   Window window;
   int64_t planes = 0;
   std::vector<int64_t> y;
-  std::vector<int64_t> first;  // of position p: taps[first[p]] to taps[first[p + 1]]
-  std::vector<int64_t> taps;   // those inside the input
+  int64_t rows = 0;             // of one plane of the output
+  int64_t width = 0;            // of one row
+  int64_t stride = 1;           // along a row
+  std::vector<int64_t> first;   // of row r: lines[first[r]] to lines[first[r + 1]]
+  std::vector<int64_t> lines;   // where they start within a plane; those inside the input, in the order of the taps
+  std::vector<InnerTap> inner;  // in order
+
+  std::span<const int64_t> lines_of(int64_t row) const {
+    const auto at = static_cast<size_t>(row);
+    return std::span(lines).subspan(static_cast<size_t>(first[at]), static_cast<size_t>(first[at + 1] - first[at]));
+  }
 };
+
+// The window without its innermost axis.
+Window outer_window(const Window& window) {
+  Window outer = window;
+  for (auto* list : {&outer.in, &outer.kernel, &outer.strides, &outer.dilations, &outer.begin, &outer.end, &outer.out}) list->pop_back();
+  return outer;
+}
+
+std::vector<InnerTap> inner_taps(const Window& window) {
+  const int64_t in = window.in.back();
+  const int64_t out = window.out.back();
+  const int64_t stride = window.strides.back();
+  std::vector<InnerTap> taps;
+  for (int64_t k = 0; k < window.kernel.back(); ++k) {
+    InnerTap tap;
+    tap.offset = k * window.dilations.back() - window.begin.back();
+    tap.first = tap.offset >= 0 ? 0 : (-tap.offset + stride - 1) / stride;
+    tap.last = tap.offset >= in ? 0 : std::min(out, (in - 1 - tap.offset) / stride + 1);
+    if (tap.first < tap.last) taps.push_back(tap);
+  }
+  return taps;
+}
 
 Result<PoolShape> make_pool_shape(const EvalCall& call) {
   const Input& x = call.input(0);
@@ -27,41 +68,65 @@ Result<PoolShape> make_pool_shape(const EvalCall& call) {
   shape.planes = x.dims[0] * x.dims[1];
   shape.y = {x.dims[0], x.dims[1]};
   shape.y.insert(shape.y.end(), shape.window.out.begin(), shape.window.out.end());
-  std::vector<int64_t> one(static_cast<size_t>(shape.window.taps()));
+  const Window outer = outer_window(shape.window);
+  shape.rows = outer.out_size();
+  shape.width = shape.window.out.back();
+  shape.stride = shape.window.strides.back();
+  shape.inner = inner_taps(shape.window);
+  std::vector<int64_t> one(static_cast<size_t>(outer.taps()));
   shape.first.push_back(0);
-  for (int64_t position = 0; position < shape.window.out_size(); ++position) {
-    window_taps(shape.window, position, one.data());
-    for (const int64_t tap : one) {
-      if (tap >= 0) shape.taps.push_back(tap);
+  for (int64_t row = 0; row < shape.rows; ++row) {
+    window_taps(outer, row, one.data());
+    for (const int64_t line : one) {
+      if (line >= 0) shape.lines.push_back(line * shape.window.in.back());
     }
-    shape.first.push_back(static_cast<int64_t>(shape.taps.size()));
+    shape.first.push_back(static_cast<int64_t>(shape.lines.size()));
   }
   return shape;
 }
 
-// y[plane, position] = f(plane's elements, first tap, last tap, position)
-template <typename T, typename F>
-void pool_planes(const PoolShape& shape, const Input& x, const Output& y, F f) {
-  const int64_t positions = shape.window.out_size();
-  for (int64_t plane = 0; plane < shape.planes; ++plane) {
-    const T* from = x.as<T>() + plane * shape.window.in_size();
-    T* to = y.as<T>() + plane * positions;
-    for (int64_t p = 0; p < positions; ++p) {
-      to[p] =
-          f(from, shape.taps.data() + shape.first[static_cast<size_t>(p)], shape.taps.data() + shape.first[static_cast<size_t>(p) + 1], p);
+// row[p] = f(row[p], line[p * stride]) for n positions. The common strides are constants, so that the loop is vectorised.
+template <int64_t kStride, typename Sum, typename T, typename F>
+void fold_line(const T* __restrict line, int64_t stride, int64_t n, Sum* __restrict row, F f) {
+  for (int64_t p = 0; p < n; ++p) row[p] = f(row[p], line[p * (kStride > 0 ? kStride : stride)]);
+}
+
+// row[p] = f folded over the elements of window p in the order of its taps, from `start`.
+template <typename Sum, typename T, typename F>
+void fold_row(const PoolShape& shape, const T* plane, int64_t number, Sum start, Sum* row, F f) {
+  std::fill_n(row, shape.width, start);
+  for (const int64_t line : shape.lines_of(number)) {
+    for (const InnerTap& tap : shape.inner) {
+      const T* from = plane + line + tap.first * shape.stride + tap.offset;
+      const int64_t n = tap.last - tap.first;
+      if (shape.stride == 1) {
+        fold_line<1>(from, 1, n, row + tap.first, f);
+      } else if (shape.stride == 2) {
+        fold_line<2>(from, 2, n, row + tap.first, f);
+      } else {
+        fold_line<0>(from, shape.stride, n, row + tap.first, f);
+      }
     }
   }
 }
 
-template <typename T>
-const int64_t* largest(const T* plane, const int64_t* tap, const int64_t* last) {
-  const int64_t* best = tap;
-  for (; tap != last; ++tap) {
-    if (plane[*tap] > plane[*best] || plane[*tap] != plane[*tap]) best = tap;  // NaN wins
-    if (plane[*best] != plane[*best]) return best;
+// Runs each(plane's elements, row of the plane, where it goes) for every row of the output.
+template <typename T, typename F>
+void for_each_pool_row(const PoolShape& shape, const Input& x, const Output& y, F each) {
+  for (int64_t plane = 0; plane < shape.planes; ++plane) {
+    const T* from = x.as<T>() + plane * shape.window.in_size();
+    T* to = y.as<T>() + plane * shape.rows * shape.width;
+    for (int64_t row = 0; row < shape.rows; ++row) each(from, row, to + row * shape.width);
   }
-  return best;
 }
+
+// The first of the largest; the first NaN wins over all.
+struct Largest {
+  template <typename T>
+  T operator()(T best, T value) const {
+    return !(value <= best) & (best == best) ? value : best;
+  }
+};
 
 // The index of a tap within its plane when the plane's last two axes are counted column by column.
 int64_t column_major(const Window& window, int64_t tap) {
@@ -76,17 +141,42 @@ int64_t column_major(const Window& window, int64_t tap) {
   return index;
 }
 
+// Where the element lies that MaxPool took for a window, within its plane; 0 when the window is empty.
+template <typename T>
+int64_t find_largest(const PoolShape& shape, const T* plane, int64_t row, int64_t position) {
+  int64_t best = -1;
+  for (const int64_t line : shape.lines_of(row)) {
+    for (const InnerTap& tap : shape.inner) {
+      if (position < tap.first || position >= tap.last) continue;
+      const int64_t at = line + position * shape.stride + tap.offset;
+      if (best < 0 || (!(plane[at] <= plane[best]) && plane[best] == plane[best])) best = at;
+    }
+  }
+  return std::max<int64_t>(best, 0);
+}
+
 template <typename T>
 void write_indices(const PoolShape& shape, const Input& x, bool by_columns, int64_t* indices) {
   for (int64_t plane = 0; plane < shape.planes; ++plane) {
     const T* from = x.as<T>() + plane * shape.window.in_size();
-    for (int64_t p = 0; p < shape.window.out_size(); ++p) {
-      const int64_t* tap = shape.taps.data() + shape.first[static_cast<size_t>(p)];
-      const int64_t* end = shape.taps.data() + shape.first[static_cast<size_t>(p) + 1];
-      const int64_t best = tap == end ? 0 : *largest(from, tap, end);
+    for (int64_t p = 0; p < shape.rows * shape.width; ++p) {
+      const int64_t best = find_largest(shape, from, p / shape.width, p % shape.width);
       *indices++ = plane * shape.window.in_size() + (by_columns ? column_major(shape.window, best) : best);
     }
   }
+}
+
+// How many elements each window holds: those inside the input, or inside its padding too.
+std::vector<int64_t> window_counts(const PoolShape& shape, bool include_padding) {
+  std::vector<int64_t> counts;
+  for (int64_t row = 0; row < shape.rows; ++row) {
+    for (int64_t p = 0; p < shape.width; ++p) {
+      const auto inside = std::ranges::count_if(shape.inner, [p](const InnerTap& tap) { return p >= tap.first && p < tap.last; });
+      counts.push_back(include_padding ? taps_inside_padding(shape.window, row * shape.width + p)
+                                       : inside * static_cast<int64_t>(shape.lines_of(row).size()));
+    }
+  }
+  return counts;
 }
 
 enum class GlobalKind { kAverage, kMax, kLp };
@@ -129,15 +219,15 @@ Result<void> eval_max_pool(EvalCall& call) {
     SLUICE_ASSIGN(indices, call.output(1, DType::kI64, shape.y));
   }
   const bool by_columns = call.node.int_attribute("storage_order", 0) != 0;
-  return visit_wide(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    T lowest = std::numeric_limits<T>::lowest();
-    if constexpr (std::is_floating_point_v<T>) lowest = -std::numeric_limits<T>::infinity();
-    pool_planes<T>(shape, x, y, [lowest](const T* plane, const int64_t* tap, const int64_t* end, int64_t) {
-      return tap == end ? lowest : plane[*largest(plane, tap, end)];
-    });
+  const auto pool = [&]<typename T>(Tag<T>) -> Result<void> {
+    constexpr T kLowest = std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+    for_each_pool_row<T>(shape, x, y, [&](const T* plane, int64_t row, T* to) { fold_row(shape, plane, row, kLowest, to, Largest()); });
     if (call.wants(1)) write_indices<T>(shape, x, by_columns, indices.as<int64_t>());
     return {};
-  });
+  };
+  if (x.dtype == DType::kI8) return pool(Tag<int8_t>{});
+  if (x.dtype == DType::kU8) return pool(Tag<uint8_t>{});
+  return visit_float(call, x.dtype, pool);
 }
 
 // Sums in the type of the elements: the mean of quantized numbers is often a tie, and which way it falls must not differ from what others
@@ -146,15 +236,12 @@ Result<void> eval_average_pool(EvalCall& call) {
   SLUICE_ASSIGN(const PoolShape shape, make_pool_shape(call));
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, shape.y));
-  const bool include_padding = call.node.int_attribute("count_include_pad", 0) != 0;
-  std::vector<int64_t> padded;
-  for (int64_t p = 0; include_padding && p < shape.window.out_size(); ++p) padded.push_back(taps_inside_padding(shape.window, p));
+  const auto counts = window_counts(shape, call.node.int_attribute("count_include_pad", 0) != 0);
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    pool_planes<T>(shape, x, y, [&](const T* plane, const int64_t* tap, const int64_t* end, int64_t position) {
-      const int64_t count = include_padding ? padded[static_cast<size_t>(position)] : end - tap;
-      T sum = 0;
-      for (; tap != end; ++tap) sum += plane[*tap];
-      return sum / static_cast<T>(count);
+    for_each_pool_row<T>(shape, x, y, [&](const T* plane, int64_t row, T* to) {
+      fold_row(shape, plane, row, T(0), to, [](T sum, T value) { return sum + value; });
+      const int64_t* count = counts.data() + row * shape.width;
+      for (int64_t p = 0; p < shape.width; ++p) to[p] /= static_cast<T>(count[p]);
     });
     return {};
   });
@@ -165,11 +252,12 @@ Result<void> eval_lp_pool(EvalCall& call) {
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, shape.y));
   const auto p = static_cast<double>(call.node.int_attribute("p", 2));
+  std::vector<double> sums(static_cast<size_t>(shape.width));
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    pool_planes<T>(shape, x, y, [p](const T* plane, const int64_t* tap, const int64_t* end, int64_t) {
-      double sum = 0;
-      for (; tap != end; ++tap) sum += math::pow(std::abs(static_cast<double>(plane[*tap])), p);
-      return static_cast<T>(math::pow(sum, 1.0 / p));
+    for_each_pool_row<T>(shape, x, y, [&](const T* plane, int64_t row, T* to) {
+      fold_row(shape, plane, row, 0.0, sums.data(),
+               [p](double sum, T value) { return sum + math::pow(std::abs(static_cast<double>(value)), p); });
+      for (const double sum : sums) *to++ = static_cast<T>(math::pow(sum, 1.0 / p));
     });
     return {};
   });
