@@ -120,12 +120,16 @@ Result<void> write_descriptor(int fd, std::span<const std::byte> bytes) {
   return {};
 }
 
-Result<FileWriter> FileWriter::create(const std::string& path) {
-  if (path == "-") return FileWriter("standard output", {}, ::dup(STDOUT_FILENO));
-  if (is_special_file(path)) {
-    const int special = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (special < 0) return io_error("write", path);
-    return FileWriter(path, {}, special);
+Result<FileWriter> FileWriter::create(const std::string& path, Order order) {
+  if (path == "-" || is_special_file(path)) {
+    const int fd = path == "-" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0) : ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return io_error("write", path == "-" ? "standard output" : path);
+    FileWriter writer(path == "-" ? "standard output" : path, {}, fd);
+    const off_t at = ::lseek(fd, 0, SEEK_CUR);
+    writer.is_rewritable_ = at >= 0 && (::fcntl(fd, F_GETFL) & O_APPEND) == 0;
+    if (writer.is_rewritable_) writer.start_ = static_cast<uint64_t>(at);
+    if (order == Order::kRewriting) SLUICE_TRY(writer.make_rewritable());
+    return writer;
   }
   std::string temporary = fmt::format("{}.tmp{}", path, ::getpid());
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -134,10 +138,19 @@ Result<FileWriter> FileWriter::create(const std::string& path) {
 }
 
 FileWriter::FileWriter(FileWriter&& other) noexcept
-    : path_(std::move(other.path_)), temporary_(std::move(other.temporary_)), fd_(std::exchange(other.fd_, -1)), offset_(other.offset_) {}
+    : path_(std::move(other.path_)),
+      temporary_(std::move(other.temporary_)),
+      fd_(std::exchange(other.fd_, -1)),
+      target_(std::exchange(other.target_, -1)),
+      is_rewritable_(other.is_rewritable_),
+      start_(other.start_),
+      offset_(other.offset_) {}
 
 FileWriter::~FileWriter() {
+  if (target_ >= 0) ::close(target_);
   if (fd_ < 0) return;
+  const bool is_half_written = is_rewritable_ && offset_ > 0;
+  if (is_half_written && ::ftruncate(fd_, static_cast<off_t>(start_)) == 0) ::lseek(fd_, static_cast<off_t>(start_), SEEK_SET);
   ::close(fd_);
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
@@ -160,7 +173,47 @@ Result<void> FileWriter::pad_to(uint64_t alignment) {
   return {};
 }
 
+Result<void> FileWriter::make_rewritable() {
+  if (is_rewritable_) return {};
+  std::error_code code;
+  const std::string folder = std::filesystem::temp_directory_path(code).string();
+  const int nameless = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (nameless < 0) return io_error("create a temporary file in", folder);
+  target_ = std::exchange(fd_, nameless);
+  path_ += fmt::format(", kept in {} until it is whole", folder);
+  return {};
+}
+
+Result<void> FileWriter::rewrite(uint64_t offset, std::span<const std::byte> bytes) {
+  assert(offset + bytes.size() <= offset_);
+  for (uint64_t at = start_ + offset; !bytes.empty();) {
+    const ssize_t put = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return io_error("write", path_);
+    bytes = bytes.subspan(static_cast<size_t>(put));
+    at += static_cast<uint64_t>(put);
+  }
+  return {};
+}
+
+Result<void> FileWriter::copy_to_target() {
+  std::vector<std::byte> buffer(1 << 20);
+  if (::lseek(fd_, 0, SEEK_SET) < 0) return io_error("read", path_);
+  while (true) {
+    const ssize_t got = ::read(fd_, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return io_error("read", path_);
+    if (got == 0) return {};
+    auto written = write_descriptor(target_, std::span(buffer).first(static_cast<size_t>(got)));
+    if (!written) return std::move(written).error().within(fmt::format("'{}'", path_));
+  }
+}
+
 Result<void> FileWriter::commit() {
+  if (target_ >= 0) {
+    SLUICE_TRY(copy_to_target());
+    ::close(std::exchange(fd_, std::exchange(target_, -1)));
+  }
   const bool closed = ::close(std::exchange(fd_, -1)) == 0;
   if (closed && (temporary_.empty() || ::rename(temporary_.c_str(), path_.c_str()) == 0)) return {};
   Error error = io_error("write", path_);

@@ -38,21 +38,30 @@ Result<std::string> read_text(const std::string& path);
 // directly: path "-", which is standard output, and what exists and is no regular file, such as /dev/null or a named pipe.
 class FileWriter {
  public:
-  static Result<FileWriter> create(const std::string& path);
+  enum class Order { kForward, kRewriting };
+  // kRewriting: for rewrite(). What cannot be rewritten, such as a pipe, then gets its bytes in commit(), from a temporary file without
+  // name in the folder for such files ($TMPDIR, else /tmp).
+  static Result<FileWriter> create(const std::string& path, Order order = Order::kForward);
   FileWriter(FileWriter&& other) noexcept;
   FileWriter& operator=(FileWriter&&) = delete;
   ~FileWriter();
   Result<void> write(std::span<const std::byte> bytes);
   Result<void> write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
-  Result<void> pad_to(uint64_t alignment);  // zeros up to the next multiple
+  Result<void> pad_to(uint64_t alignment);                                  // zeros up to the next multiple
+  Result<void> rewrite(uint64_t offset, std::span<const std::byte> bytes);  // over bytes written before
   uint64_t offset() const { return offset_; }
   Result<void> commit();
 
  private:
   FileWriter(std::string path, std::string temporary, int fd) : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
+  Result<void> make_rewritable();
+  Result<void> copy_to_target();
   std::string path_;
   std::string temporary_;  // empty when written directly
   int fd_ = -1;
+  int target_ = -1;             // where commit() copies a temporary file without name to
+  bool is_rewritable_ = false;  // a file that was open before, written from start_ on; without commit() it is cut there
+  uint64_t start_ = 0;
   uint64_t offset_ = 0;
 };
 

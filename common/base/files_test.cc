@@ -48,6 +48,26 @@ TEST(Files, DevicesAndPipesAreUsedInPlace) {
   EXPECT_EQ(map->bytes().size(), 6u);
 }
 
+TEST(Files, WhatIsKnownLaterIsWrittenOver) {
+  const auto bytes = [](std::string_view text) { return std::as_bytes(std::span(text)); };
+  const std::string path = temporary("rewritten");
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  for (const std::string& target : {path, "/dev/fd/" + std::to_string(ends[1])}) {  // a pipe gets its bytes at the end
+    auto writer = FileWriter::create(target, FileWriter::Order::kRewriting);
+    ASSERT_TRUE(writer.ok()) << writer.error().message;
+    ASSERT_TRUE(writer->write("....body").ok());
+    ASSERT_TRUE(writer->rewrite(0, bytes("head")).ok());
+    ASSERT_TRUE(writer->commit().ok());
+  }
+  EXPECT_EQ(read_text(path).value(), "headbody");
+  char got[9] = {};
+  EXPECT_EQ(::read(ends[0], got, 8), 8);
+  EXPECT_STREQ(got, "headbody");
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
 TEST(Files, NamesFitAFolder) {
   EXPECT_EQ(file_name_of("a/b"), "a_b");
   EXPECT_EQ(file_name_of(".."), "._");

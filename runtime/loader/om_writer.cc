@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <cstring>
 
 #include "runtime/loader/om_format.h"
@@ -11,40 +12,55 @@ namespace {
 
 constexpr std::array<std::byte, kOmPage> kZeros{};
 
+constexpr size_t kCachedBytes = 1 << 20;  // hashed and written at once, while they are in the cache
+
 uint64_t round_up(uint64_t value, uint64_t alignment) { return (value + alignment - 1) / alignment * alignment; }
 
-// Hands the bytes of a segment to sink(span), pieces and the zeros between them, in order.
-template <typename Sink>
-Result<void> for_each_span(const OmSegment& segment, Sink sink) {
-  uint64_t at = 0;
-  auto zeros_up_to = [&](uint64_t end) -> Result<void> {
-    while (at < end) {
-      const uint64_t piece = std::min<uint64_t>(end - at, kZeros.size());
-      SLUICE_TRY(sink(std::span(kZeros).first(piece)));
-      at += piece;
+// Writes the bytes of a segment, pieces and the zeros between them, in order; answers their digest.
+class SegmentWriter {
+ public:
+  SegmentWriter(FileWriter& writer, const OmSegment& segment) : writer_(writer), segment_(segment) {}
+
+  Result<Digest> write() {
+    const OmSink sink = [&](const OmPiece& piece) { return add(piece); };
+    if (segment_.stream) {
+      SLUICE_TRY(segment_.stream(sink));
+    } else {
+      for (const OmPiece& piece : segment_.pieces) SLUICE_TRY(sink(piece));
     }
-    return {};
-  };
-  for (const OmPiece& piece : segment.pieces) {
-    if (piece.offset < at || piece.offset + piece.bytes.size() > segment.bytes) {
+    SLUICE_TRY(zeros_up_to(segment_.bytes));
+    return hash_.finish();
+  }
+
+ private:
+  Result<void> add(const OmPiece& piece) {
+    if (piece.offset < at_ || piece.offset + piece.bytes.size() > segment_.bytes) {
       return make_error(ErrorCode::kInternal, "pieces of a segment overlap or leave it at byte {}", piece.offset);
     }
     SLUICE_TRY(zeros_up_to(piece.offset));
-    SLUICE_TRY(sink(piece.bytes));
-    at += piece.bytes.size();
+    return put(piece.bytes);
   }
-  return zeros_up_to(segment.bytes);
-}
 
-Result<Digest> segment_digest(const OmSegment& segment) {
-  if (segment.digest) return *segment.digest;
-  Sha256 hash;
-  SLUICE_TRY(for_each_span(segment, [&](std::span<const std::byte> bytes) -> Result<void> {
-    hash.add(bytes);
+  Result<void> zeros_up_to(uint64_t end) {
+    while (at_ < end) SLUICE_TRY(put(std::span(kZeros).first(std::min<uint64_t>(end - at_, kZeros.size()))));
     return {};
-  }));
-  return hash.finish();
-}
+  }
+
+  Result<void> put(std::span<const std::byte> bytes) {
+    at_ += bytes.size();
+    for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), kCachedBytes))) {
+      const auto piece = bytes.first(std::min(bytes.size(), kCachedBytes));
+      hash_.add(piece);
+      SLUICE_TRY(writer_.write(piece));
+    }
+    return {};
+  }
+
+  FileWriter& writer_;
+  const OmSegment& segment_;
+  Sha256 hash_;
+  uint64_t at_ = 0;
+};
 
 // Offsets of segments depend on the length of the ModelDef, which holds them as numbers of variable length: grows to a fixed point.
 uint64_t place_segments(pb::ModelDef& model) {
@@ -89,33 +105,31 @@ Result<OmHeader> make_header(const pb::ModelDef& model, const std::string& model
 
 }  // namespace
 
-Result<void> write_om(FileWriter& writer, pb::ModelDef model, std::span<const OmSegment> segments) {
+Result<void> write_om(const std::string& path, pb::ModelDef model, std::span<const OmSegment> segments) {
   model.clear_segments();
   for (const OmSegment& segment : segments) {
-    SLUICE_ASSIGN(const Digest digest, segment_digest(segment));
     pb::SegmentDef* def = model.add_segments();
     def->set_kind(segment.kind);
     def->set_bytes(segment.bytes);
-    def->set_digest(digest.bytes.data(), digest.bytes.size());
+    def->set_digest(std::string(sizeof(Digest::bytes), '\0'));  // its length decides where the segments lie
   }
   const uint64_t file_bytes = place_segments(model);
-  std::string model_bytes;
-  if (!model.SerializeToString(&model_bytes)) return make_error(ErrorCode::kLimit, "the model's description exceeds 2 GiB");
-  SLUICE_ASSIGN(const OmHeader header, make_header(model, model_bytes, file_bytes));
-  const uint64_t start = writer.offset();
-  SLUICE_TRY(writer.write(std::as_bytes(std::span(&header, 1))));
-  SLUICE_TRY(writer.write(model_bytes));
-  for (size_t i = 0; i < segments.size(); ++i) {
-    const uint64_t padding = model.segments(static_cast<int>(i)).offset() - (writer.offset() - start);
-    SLUICE_TRY(writer.write(std::span(kZeros).first(padding)));
-    SLUICE_TRY(for_each_span(segments[i], [&](std::span<const std::byte> bytes) { return writer.write(bytes); }));
+  const uint64_t head_bytes = sizeof(OmHeader) + model.ByteSizeLong();
+  if (head_bytes > INT_MAX) return make_error(ErrorCode::kLimit, "the model's description exceeds 2 GiB");
+  SLUICE_ASSIGN(FileWriter writer, FileWriter::create(path, FileWriter::Order::kRewriting));
+  for (uint64_t left = head_bytes; left > 0; left -= std::min<uint64_t>(left, kZeros.size())) {
+    SLUICE_TRY(writer.write(std::span(kZeros).first(std::min<uint64_t>(left, kZeros.size()))));
   }
-  return {};
-}
-
-Result<void> write_om(const std::string& path, pb::ModelDef model, std::span<const OmSegment> segments) {
-  SLUICE_ASSIGN(FileWriter writer, FileWriter::create(path));
-  SLUICE_TRY(write_om(writer, std::move(model), segments));
+  for (size_t i = 0; i < segments.size(); ++i) {
+    pb::SegmentDef& def = *model.mutable_segments(static_cast<int>(i));
+    SLUICE_TRY(writer.write(std::span(kZeros).first(def.offset() - writer.offset())));
+    SLUICE_ASSIGN(const Digest digest, SegmentWriter(writer, segments[i]).write());
+    def.set_digest(digest.bytes.data(), digest.bytes.size());
+  }
+  const std::string model_bytes = model.SerializeAsString();
+  SLUICE_ASSIGN(const OmHeader header, make_header(model, model_bytes, file_bytes));
+  SLUICE_TRY(writer.rewrite(0, std::as_bytes(std::span(&header, 1))));
+  SLUICE_TRY(writer.rewrite(sizeof(header), std::as_bytes(std::span(model_bytes))));
   return writer.commit();
 }
 

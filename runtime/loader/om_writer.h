@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -19,17 +19,18 @@ struct OmPiece {
   std::span<const std::byte> bytes;
 };
 
+using OmSink = std::function<Result<void>(const OmPiece&)>;
+
+// A segment lists its pieces, or makes them one after the other while it is written, so that a segment of any size takes little memory.
 struct OmSegment {
   pb::SegmentKind kind = pb::SEGMENT_WEIGHTS;
-  std::vector<OmPiece> pieces;   // ascending, not overlapping
-  uint64_t bytes = 0;            // of the whole segment, at least the end of the last piece
-  std::optional<Digest> digest;  // of the whole segment when already known; else computed here
+  std::vector<OmPiece> pieces;                        // ascending, not overlapping
+  uint64_t bytes = 0;                                 // of the whole segment, at least the end of the last piece
+  std::function<Result<void>(const OmSink&)> stream;  // instead of pieces: gives them to the sink, in the same order
 };
 
-// Writes header, `model` and `segments` in that order; fills model.segments. The caller commits the writer. The same arguments give the
+// Writes header, `model` and `segments` in that order, to path; "-" is standard output. Fills model.segments. The same arguments give the
 // same bytes. Errors: kInternal when pieces overlap or profile, isa or version do not fit the header; kIo.
-Result<void> write_om(FileWriter& writer, pb::ModelDef model, std::span<const OmSegment> segments);
-// Creates, writes and commits the file at path; "-" is standard output.
 Result<void> write_om(const std::string& path, pb::ModelDef model, std::span<const OmSegment> segments);
 
 }  // namespace sluice

@@ -3,6 +3,7 @@
 #include "stages/build/build.h"
 #include "stages/build/package/emit_model.h"
 #include "stages/build/weights/layout_weights.h"
+#include "stages/build/weights/stream_weights.h"
 
 namespace sluice {
 namespace {
@@ -36,9 +37,8 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   KernelStore kernels;
   SLUICE_ASSIGN(pb::ModelDef model, emit_model(module, list, plan, kernels));
   SLUICE_ASSIGN(const int64_t threads, args.options.threads());
-  SLUICE_ASSIGN(WeightBytes weights, evaluate_weights(module, layout, threads));
   std::vector<OmSegment> segments(1);
-  segments[0] = {pb::SEGMENT_WEIGHTS, std::move(weights.pieces), layout.bytes, {}};
+  segments[0] = {pb::SEGMENT_WEIGHTS, {}, layout.bytes, [&](const OmSink& sink) { return stream_weights(module, layout, threads, sink); }};
   SLUICE_ASSIGN(OmSegment kernel_bytes, kernel_segment(module, kernels));
   segments.push_back(std::move(kernel_bytes));
   SLUICE_ASSIGN(const std::vector<std::byte> host, host_segment(module, list));

@@ -4,10 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/base/result.h"
-#include "common/base/tensor.h"
 #include "common/ir/module.h"
-#include "runtime/loader/om_writer.h"
 #include "stages/build/tasks/steps.h"
 
 namespace sluice {
@@ -20,13 +17,5 @@ struct WeightLayout {
 
 // Lays out the constants that steps read or that are model outputs.
 WeightLayout layout_weights(const Graph& root, const StepList& list);
-
-// The bytes of the region. Constant expressions and splats are evaluated, each once, `threads` at a time; the rest stays in the files it
-// lies in.
-struct WeightBytes {
-  std::vector<Tensor> evaluated;  // keeps what pieces point to alive
-  std::vector<OmPiece> pieces;
-};
-Result<WeightBytes> evaluate_weights(const Module& module, const WeightLayout& layout, int64_t threads);
 
 }  // namespace sluice

@@ -1,0 +1,41 @@
+// Boxes of row-major tensors, and copies between strided layouts: the ground of evaluation in panels.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace sluice::eval {
+
+// The elements begin[i] <= index[i] < begin[i] + extent[i] of every axis.
+struct Box {
+  std::vector<int64_t> begin, extent;
+
+  static Box whole(const std::vector<int64_t>& dims) { return {std::vector<int64_t>(dims.size(), 0), dims}; }
+  auto operator<=>(const Box&) const = default;
+};
+
+// Elements in memory: index i lies at the sum of i[axis] * strides[axis], in elements. A stride of 0 repeats.
+struct StridedView {
+  const std::byte* data = nullptr;
+  std::vector<int64_t> dims, strides;
+
+  bool is_dense() const;  // row-major without gaps
+};
+
+std::vector<int64_t> dense_strides(const std::vector<int64_t>& dims);
+
+// Copies all elements of `from` to `to`, row-major, or to the places that `to_strides` says. width: bytes of an element, 1, 2, 4, 8 or 16.
+void copy_strided(const StridedView& from, size_t width, std::byte* to);
+void copy_strided(const StridedView& from, size_t width, std::byte* to, const std::vector<int64_t>& to_strides);
+
+// What an element box of a tensor of dims `to` reads of the same elements under dims `from` (their products are equal): the smallest box
+// of `from` that covers it in each group of axes, and how to find the elements of the wanted box in that one's dense elements.
+struct ReshapedBox {
+  Box source;
+  int64_t offset = 0;            // of the wanted box's first element, in elements
+  std::vector<int64_t> strides;  // of the wanted box's axes
+};
+ReshapedBox reshape_box(const Box& wanted, const std::vector<int64_t>& to, const std::vector<int64_t>& from);
+
+}  // namespace sluice::eval

@@ -1,0 +1,171 @@
+#include "stages/build/weights/stream_weights.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+
+#include "common/base/memory.h"
+#include "common/base/parallel.h"
+#include "common/eval/panels.h"
+
+namespace sluice {
+namespace {
+
+constexpr uint64_t kPanelBytes = 1 << 20;  // with its intermediate values within a second-level cache
+constexpr size_t kAhead = 8;               // panels for each thread that are evaluated and not yet written
+
+bool is_evaluated(const Segment& segment) { return segment.kind == SegmentKind::kExpression || segment.kind == SegmentKind::kSplat; }
+
+// Constants evaluated by threads, in panels, taken in order by one consumer.
+class PanelQueue {
+ public:
+  PanelQueue(const Module& module, std::vector<SegmentId> segments, size_t threads)
+      : module_(module), segments_(std::move(segments)), plans_ahead_(threads), items_(segments_.size()), made_(kAhead * threads) {}
+
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    changed_.notify_all();
+  }
+
+  // The body of a thread: until everything is done.
+  void work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [&] { return stopped_ || all_begun() || can_plan() || can_evaluate(); });
+      if (stopped_ || all_begun()) return;
+      if (can_plan()) {
+        plan(lock);
+      } else {
+        evaluate(lock);
+      }
+      changed_.notify_all();
+    }
+  }
+
+  // Number of panels of an item, once it is planned.
+  Result<size_t> panels(size_t item) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return items_[item].panels.has_value(); });
+    if (!*items_[item].panels) return items_[item].panels->error();
+    return **items_[item].panels;
+  }
+
+  // The next panel, in the order of items.
+  Result<TensorBytes> take() {
+    std::unique_lock lock(mutex_);
+    std::optional<Result<TensorBytes>>& slot = made_[taken_ % made_.size()];
+    changed_.wait(lock, [&] { return slot.has_value(); });
+    Result<TensorBytes> bytes = std::move(*slot);
+    slot.reset();
+    ++taken_;
+    changed_.notify_all();
+    return bytes;
+  }
+
+  void finish(size_t item) {
+    const std::lock_guard lock(mutex_);
+    items_[item].evaluation.reset();
+  }
+
+ private:
+  struct Item {
+    std::optional<PanelEvaluation> evaluation;
+    std::optional<Result<size_t>> panels;
+    size_t begun = 0;
+  };
+
+  bool all_begun() const { return current_ == items_.size(); }
+  bool can_plan() const { return planned_ < items_.size() && planned_ <= current_ + plans_ahead_; }
+  bool can_evaluate() const {
+    return !all_begun() && items_[current_].panels && items_[current_].panels->ok() && begun_ < taken_ + made_.size();
+  }
+
+  void plan(std::unique_lock<std::mutex>& lock) {
+    const size_t item = planned_++;
+    lock.unlock();
+    Result<PanelEvaluation> made = within_memory([&] { return PanelEvaluation::make(module_, segments_[item], kPanelBytes); });
+    lock.lock();
+    items_[item].panels = made ? Result<size_t>(made->panels()) : Result<size_t>(std::move(made.error()));
+    if (made) items_[item].evaluation = std::move(made).value();
+    skip_done();
+  }
+
+  void evaluate(std::unique_lock<std::mutex>& lock) {
+    const size_t item = current_;
+    const size_t panel = items_[item].begun++;
+    const PanelEvaluation& evaluation = *items_[item].evaluation;
+    std::optional<Result<TensorBytes>>& slot = made_[begun_++ % made_.size()];
+    skip_done();
+    lock.unlock();
+    Result<TensorBytes> bytes = within_memory([&] { return evaluation.evaluate(panel); });
+    lock.lock();
+    slot = std::move(bytes);
+  }
+
+  void skip_done() {
+    while (!all_begun() && items_[current_].panels && items_[current_].panels->ok() &&
+           items_[current_].begun == **items_[current_].panels) {
+      ++current_;
+    }
+  }
+
+  const Module& module_;
+  const std::vector<SegmentId> segments_;
+  const size_t plans_ahead_;
+  std::mutex mutex_;  // guards the rest
+  std::condition_variable changed_;
+  std::vector<Item> items_;                               // by index of segments_
+  std::vector<std::optional<Result<TensorBytes>>> made_;  // panel n of all lies in slot n modulo the size, from its end to its taking
+  size_t planned_ = 0;                                    // items that a thread has begun to plan
+  size_t current_ = 0;                                    // item whose panels are being evaluated
+  size_t begun_ = 0;                                      // panels that a thread has begun to evaluate
+  size_t taken_ = 0;                                      // panels that the consumer has
+  bool stopped_ = false;
+};
+
+struct StopAtEnd {
+  PanelQueue& queue;
+  ~StopAtEnd() { queue.stop(); }
+};
+
+Result<void> give_evaluated(PanelQueue& queue, size_t item, uint64_t offset, uint64_t size, const OmSink& sink) {
+  SLUICE_ASSIGN(const size_t panels, queue.panels(item));
+  const uint64_t end = offset + size;
+  for (size_t panel = 0; panel < panels; ++panel) {
+    SLUICE_ASSIGN(const TensorBytes bytes, queue.take());
+    SLUICE_TRY(sink({offset, bytes}));
+    offset += bytes.size();
+  }
+  queue.finish(item);
+  if (offset != end) return make_error(ErrorCode::kInternal, "a constant of {} bytes ends {} bytes early", size, end - offset);
+  return {};
+}
+
+}  // namespace
+
+Result<void> stream_weights(const Module& module, const WeightLayout& layout, int64_t threads, const OmSink& sink) {
+  std::vector<SegmentId> evaluated;
+  for (const SegmentId id : layout.segments) {
+    if (is_evaluated(module.segment(id))) evaluated.push_back(id);
+  }
+  const size_t workers = std::min(static_cast<size_t>(std::max<int64_t>(threads, 1)), std::max<size_t>(evaluated.size(), 1));
+  PanelQueue queue(module, evaluated, workers);
+  Threads pool;
+  const StopAtEnd stop{queue};  // before the pool waits for its threads
+  for (size_t i = 0; i < workers && !evaluated.empty(); ++i) SLUICE_TRY(pool.start([&queue] { queue.work(); }));
+  size_t item = 0;
+  for (const SegmentId id : layout.segments) {
+    const Segment& segment = module.segment(id);
+    const uint64_t offset = layout.offsets[static_cast<size_t>(id)];
+    if (is_evaluated(segment)) {
+      SLUICE_TRY(give_evaluated(queue, item++, offset, segment.size, sink));
+      continue;
+    }
+    SLUICE_ASSIGN(const std::span<const std::byte> bytes, module.bytes(id));
+    SLUICE_TRY(sink({offset, bytes}));
+  }
+  return {};
+}
+
+}  // namespace sluice
