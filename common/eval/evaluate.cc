@@ -33,7 +33,16 @@ class Constants {
   Constants(const Module& module, ParameterLookup parameters, const EvalOptions& options)
       : module_(module), parameters_(std::move(parameters)), options_(options) {}
 
+  // Each is made once: expressions may read one another many times.
   Result<Operand> load(SegmentId id) {
+    if (const auto found = loaded_.find(id); found != loaded_.end()) return found->second;
+    SLUICE_ASSIGN(const Operand operand, make(id));
+    loaded_.emplace(id, operand);
+    return operand;
+  }
+
+ private:
+  Result<Operand> make(SegmentId id) {
     const Segment& segment = module_.segment(id);
     switch (segment.kind) {
       case SegmentKind::kParameter: {
@@ -55,7 +64,6 @@ class Constants {
     }
   }
 
- private:
   Operand hold(EvalValue value) { return Operand::of(values_.emplace_back(std::move(value))); }
 
   Result<Operand> load_expression(const Segment& segment) {
@@ -75,6 +83,7 @@ class Constants {
   const Module& module_;
   ParameterLookup parameters_;
   const EvalOptions& options_;
+  std::map<SegmentId, Operand> loaded_;
   std::deque<EvalValue> values_;
   std::deque<std::vector<int64_t>> dims_;
 };

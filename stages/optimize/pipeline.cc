@@ -16,6 +16,8 @@ constexpr Pass kPasses[] = {
     {"fold-transpose-chain", "collapses transposes of transposes", fold_transpose_chain, PassLevel::kO3},
     // After the chains, which make different ways to the same value equal; before fusion, which would hide equal nodes in bodies.
     {"eliminate-common-subexpressions", "merges nodes that compute the same", eliminate_common_subexpressions, PassLevel::kO3},
+    // Behind the merging of equal nodes, so that each is deferred once; before the passes that ask for weights.
+    {"defer-constants", "moves nodes over large constants into constant expressions", defer_constants, PassLevel::kO3},
     // Before fold-batch-norm and fusion: they make new convolutions, or hide them in bodies.
     {"fold-pad-into-conv", "makes padding with zeros the convolution's own", fold_pad_into_conv, PassLevel::kO3},
     // Before fusion: what is left of a normalisation joins an epilogue.
