@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <vector>
 
 namespace sluice::eval {
 namespace {
@@ -31,6 +33,11 @@ TEST(NumberTest, Halves) {
   EXPECT_EQ(float_to_half(1.0f + 0x1p-11f), 0x3c00);  // half to even
   EXPECT_EQ(float_to_half(1.0f + 0x1.8p-10f), 0x3c02);
   for (uint32_t bits = 0; bits < 0x7c00; ++bits) EXPECT_EQ(float_to_half(half_to_float(static_cast<uint16_t>(bits))), bits);
+  std::vector<uint16_t> halves(0x10000);
+  std::iota(halves.begin(), halves.end(), uint16_t{0});
+  std::vector<float> floats(halves.size());
+  load_floats(DType::kF16, reinterpret_cast<const std::byte*>(halves.data()), 0, 0x10000, floats.data());
+  for (const uint16_t half : halves) EXPECT_EQ(std::bit_cast<uint32_t>(floats[half]), std::bit_cast<uint32_t>(half_to_float(half))) << half;
   EXPECT_EQ(float_to_bf16(1.0f), 0x3f80);
   EXPECT_EQ(float_to_bf16(std::bit_cast<float>(0x3f808000u)), 0x3f80);
   EXPECT_EQ(float_to_bf16(std::bit_cast<float>(0x3f818000u)), 0x3f82);
