@@ -54,10 +54,13 @@ Result<GraphHeader> parse_graph_header(std::span<const std::byte> bytes) {
   if (crc != crc_of(bytes) || std::any_of(zeros.begin(), zeros.end(), [](std::byte b) { return b != std::byte{0}; })) {
     return make_error(ErrorCode::kBadFile, "the header of the graph file is damaged");
   }
-  uint16_t zero = 0;
+  uint8_t half_way = 0, zero = 0;
   take(rest, header.level);
   take(rest, header.last_stage);
+  take(rest, half_way);
   take(rest, zero);
+  if (half_way > 1 || zero != 0) return make_error(ErrorCode::kBadFile, "the header of the graph file is damaged");
+  header.half_way = half_way == 1;
   for (uint64_t* length : {&header.graph_bytes, &header.names_bytes, &header.locations_bytes, &header.segment_bytes}) take(rest, *length);
   take(rest, header.structure_digest.bytes);
   take(rest, header.file_digest.bytes);
@@ -71,7 +74,8 @@ void print_graph_header(const GraphHeader& header, std::span<std::byte, kGraphHe
   put(rest, header.schema);
   put(rest, header.level);
   put(rest, header.last_stage);
-  put(rest, uint16_t{0});
+  put(rest, static_cast<uint8_t>(header.half_way ? 1 : 0));
+  put(rest, uint8_t{0});
   for (uint64_t length : {header.graph_bytes, header.names_bytes, header.locations_bytes, header.segment_bytes}) put(rest, length);
   put(rest, header.structure_digest.bytes);
   put(rest, header.file_digest.bytes);

@@ -1,6 +1,6 @@
 // The 128 bytes that every .sg file starts with. The orchestrator reads nothing else of a graph.
 //
-//   0  magic "SLUICEG1"            8  u32 schema        12 u8 level, u8 last stage, u16 zero
+//   0  magic "SLUICEG1"            8  u32 schema        12 u8 level, u8 last stage, u8 stopped half-way, u8 zero
 //  16  u64 graph bytes            24  u64 names bytes   32 u64 locations bytes   40 u64 inline segment bytes
 //  48  structure digest (32)      80  file digest (32) 112 u32 CRC of bytes 0..112, then zeros
 // Buffers follow in this order, each starting at a multiple of 64.
@@ -23,6 +23,7 @@ struct GraphHeader {
   uint32_t schema = kGraphSchema;
   uint8_t level = 0;       // Level
   uint8_t last_stage = 0;  // StageId
+  bool half_way = false;   // the stage after last_stage stopped within its passes, and goes on with this file
   uint64_t graph_bytes = 0;
   uint64_t names_bytes = 0;
   uint64_t locations_bytes = 0;

@@ -124,8 +124,10 @@ Result<void> read_facts(const fb::Names& names, const GraphHeader& header, Modul
   module.level = static_cast<Level>(header.level);
   module.last_stage = static_cast<StageId>(header.last_stage);
   if (names.last_pass() != nullptr) module.last_pass = names.last_pass()->str();
+  if (header.half_way == module.last_pass.empty()) return bad_file("its header and its names do not agree on the pass it stopped after");
   if (names.producer() != nullptr) module.producer = names.producer()->str();
-  module.made_from.push_back(header.file_digest);
+  // A file stopped half-way is no station of its own: resumed from it or not, the product is the same.
+  if (module.last_pass.empty()) module.made_from.push_back(header.file_digest);
   for (size_t i = 0; i < size_of(names.made_from()); ++i) {
     Digest& digest = module.made_from.emplace_back();
     std::memcpy(digest.bytes.data(), names.made_from()->Get(static_cast<uint32_t>(i))->bytes()->data(), digest.bytes.size());

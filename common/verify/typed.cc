@@ -37,7 +37,9 @@ bool may_have_body(Op op, GraphRole role) {
 void check_value(const Value& value, Findings& findings) {
   const Module& module = value.graph().module();
   const Type& type = value.type();
-  if (type.kind == TypeKind::kUnknown) findings.add("{} has no type", value_label(value));
+  // Within preprocess, types come with a pass of their own.
+  const bool is_importing = module.last_stage == StageId::kNone && !module.last_pass.empty();
+  if (type.kind == TypeKind::kUnknown && !is_importing) findings.add("{} has no type", value_label(value));
   if (type.is_tensor() && type.dtype == DType::kUndefined) findings.add("{} has no element type", value_label(value));
   if (!value.is_constant()) return;
   const Segment& segment = module.segment(value.segment());

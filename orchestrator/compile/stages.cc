@@ -35,7 +35,8 @@ Result<size_t> first_stage_for(const std::string& path) {
                  {},
                  path};
   }
-  return header->last_stage != 0 ? size_t{header->last_stage} : stage_of_level(header->level);
+  const bool is_after_stage = header->last_stage != 0 || header->half_way;
+  return is_after_stage ? size_t{header->last_stage} : stage_of_level(header->level);
 }
 
 }  // namespace sluice

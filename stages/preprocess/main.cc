@@ -11,6 +11,7 @@ Usage:
   sluice-preprocess (--help | --version)
 
 Reads the model <in>, or standard input when it is absent or "-". Weights stay in the model's file.
+A graph that --stop-after wrote goes on after that pass.
 
 Options:
   --input-shape=SHAPES  Shapes of inputs, "x:1,3,224,224;y:1,-1"; -1 leaves a dim open.

@@ -1,6 +1,9 @@
 // The passes of sluice-preprocess in their order.
 #include <array>
 
+#include "common/base/file_kind.h"
+#include "common/graphfile/graphfile.h"
+#include "common/verify/verify.h"
 #include "stages/preprocess/onnx/import.h"
 #include "stages/preprocess/passes/passes.h"
 #include "stages/preprocess/preprocess.h"
@@ -24,7 +27,15 @@ std::span<const Pass> preprocess_passes() { return kPasses; }
 
 Result<Module> read_model(const StageArgs& args) {
   SLUICE_ASSIGN(ModelFile file, open_model_file(args.input));
-  return import_model(std::move(file), args.options);
+  if (file_kind(file.bytes) != FileKind::kGraph) return import_model(std::move(file), args.options);
+  SLUICE_ASSIGN(Module module, read_graph(file.bytes, file.owner, file.name));
+  module.source = file.name;
+  if (module.last_stage != StageId::kNone || module.last_pass.empty()) {
+    return make_error(ErrorCode::kWrongLevel, "needs an ONNX model, or a graph that sluice-preprocess --stop-after wrote")
+        .with_hint("this graph is past this stage already; give it to the next one");
+  }
+  SLUICE_TRY(verify(module, module.level));
+  return module;
 }
 
 Result<Module> preprocess(Module module, const StageArgs& args) {

@@ -112,6 +112,30 @@ class Pipe(unittest.TestCase):
         for k, stage in enumerate(STAGES[:4]):
             file = "%s/%d-%s.sg" % (dump, k + 1, stage)
             self.assertTrue(self.compile(file) == expected, "resumed after " + stage)
+        self.stopped_after_each_pass(model, dump, expected)
+        self.elsewhere(model, expected)
+
+    def stopped_after_each_pass(self, model, dump, expected):
+        """A stage that stopped within its passes goes on from the file it wrote, alone and as part of sluice compile."""
+        sources = [model] + ["%s/%d-%s.sg" % (dump, k + 1, stage) for k, stage in enumerate(STAGES[:4])]
+        for k, stage in enumerate(STAGES[:4]):
+            passes = [line.split()[0] for line in self.run_program(program(stage), "--list-passes").stdout.splitlines()]
+            for name in passes[:-1]:
+                half, whole = self.path("half.sg"), self.path("whole.sg")
+                options = ["--profile=" + PROFILE] if k == 0 else []
+                self.run_program(program(stage), *options, "--stop-after", name, sources[k], "-o", half)
+                self.run_program(program(stage), half, "-o", whole)
+                self.assertTrue(self.bytes_of(whole) == self.bytes_of(sources[k + 1]), "%s stopped after %s" % (stage, name))
+                self.assertTrue(self.compile(half) == expected, "compile resumed after %s of %s" % (name, stage))
+
+    def elsewhere(self, model, expected):
+        """From another folder, in another language, on a processor that seems to lack instructions."""
+        other = self.path("other")
+        os.mkdir(other)
+        for change in ({"LC_ALL": "C.UTF-8"}, {"LC_ALL": "tr_TR.UTF-8", "LANG": "de_DE.UTF-8"}, {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2"}):
+            self.run_program("env", *("%s=%s" % item for item in change.items()), program("compile"), "--profile=" + PROFILE,
+                             os.path.relpath(model, other), "-o", "elsewhere.om", cwd=other)
+            self.assertTrue(self.bytes_of(os.path.join(other, "elsewhere.om")) == expected, change)
 
     def test_mlp(self):
         self.same_bytes(make_mlp)

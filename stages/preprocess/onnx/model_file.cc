@@ -16,6 +16,7 @@ Error not_onnx(const ModelFile& file, const std::string& why) {
 Result<void> parse(ModelFile& file) {
   if (file.bytes.empty()) return not_onnx(file, "the file is empty");
   const FileKind kind = file_kind(file.bytes);
+  if (kind == FileKind::kGraph) return {};  // resumed from what this stage wrote
   if (kind != FileKind::kOnnx && kind != FileKind::kUnknown) {
     Error error = not_onnx(file, "it begins as another kind of file");
     error.hint = file_kind_hint(file.bytes);

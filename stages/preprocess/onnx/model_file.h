@@ -22,7 +22,8 @@ struct ModelFile {
   Digest digest;                      // of everything but the payloads
 };
 
-// "-" is standard input, which is read into memory. Errors: kNotFound, kIo, kBadModel.
+// "-" is standard input, which is read into memory. Of a graph file (file_kind) only the bytes are given. Errors: kNotFound, kIo,
+// kBadModel.
 Result<ModelFile> open_model_file(const std::string& path);
 Result<ModelFile> parse_model_file(std::shared_ptr<const std::vector<std::byte>> bytes, const std::string& name);
 
