@@ -177,6 +177,12 @@ def check_dependencies(files):
 
 
 def main():
+    if {"-h", "--help"} & set(sys.argv):
+        print(__doc__.strip())
+        return 0
+    if sys.argv[1:]:
+        print("usage: scripts/check_tree.py", file=sys.stderr)
+        return 2
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     tracked = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True, check=True).stdout.split("\0")
     files = {path: read(path) for path in tracked if path and os.path.isfile(path)}
