@@ -13,7 +13,8 @@
 
 namespace sluice {
 
-enum class OptionKind : uint8_t { kMeaning, kManner };
+// kSource: a file that the import reads besides the model; what it says is in the graph from there on, and its digest in made_from.
+enum class OptionKind : uint8_t { kMeaning, kManner, kSource };
 
 struct OptionRow {
   std::string_view name;  // as typed after "--"

@@ -166,9 +166,11 @@ class GraphBufferWriter {
 
   flatbuffers::Offset<fb::Plan> plan(const Plan& plan) {
     if (plan == Plan{}) return 0;
-    const int32_t label = plan.stream_label.empty() ? -1 : static_cast<int32_t>(strings_.id(plan.stream_label));
+    const auto id_of = [&](const std::string& text) { return text.empty() ? -1 : static_cast<int32_t>(strings_.id(text)); };
+    const int32_t label = id_of(plan.stream_label);
     return fb::CreatePlan(builder_, static_cast<uint8_t>(plan.engine), mentioned_.kernels[plan.kernel], label, plan.stage_level,
-                          plan.parallel_group, plan.no_task, plan.keep, plan.no_fold, plan.in_place);
+                          plan.parallel_group, plan.no_task, plan.keep, plan.no_fold, plan.in_place, static_cast<uint8_t>(plan.autofuse),
+                          static_cast<uint8_t>(plan.precision), id_of(plan.super_kernel_scope), plan.never_timeout);
   }
 
   flatbuffers::Offset<fb::Node> node(const Node& node) {

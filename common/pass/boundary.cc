@@ -27,6 +27,7 @@ std::string plan_refusal(const Node& first, const Node& node) {
   if (node.plan.stream_label != first.plan.stream_label) return differ("stream label");
   if (node.plan.stage_level != first.plan.stage_level) return differ("stage level");
   if (node.plan.parallel_group != first.plan.parallel_group) return differ("parallel group");
+  if (node.plan.super_kernel_scope != first.plan.super_kernel_scope) return differ("super-kernel scope");
   if (node.plan.engine != first.plan.engine) return differ("engine");
   return {};
 }

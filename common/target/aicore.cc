@@ -34,10 +34,27 @@ std::string conv_refusal(const Node& node) {
   return {};
 }
 
+constexpr size_t kNoAxis = SIZE_MAX;
+
+// Where the rows and columns of the matrix product lie among the axes of its result. MatMul of a vector leaves one of them out.
+struct MatrixAxes {
+  size_t row = kNoAxis, column = kNoAxis;
+};
+
+MatrixAxes matrix_axes(const Node& anchor, size_t rank) {
+  if (anchor.op() == Op::kConv) return {kNoAxis, 1};
+  const bool has_rows = anchor.op() == Op::kGemm || anchor.input(0)->type().rank() > 1;
+  const bool has_columns = anchor.op() == Op::kGemm || anchor.input(1)->type().rank() > 1;
+  MatrixAxes axes;
+  if (has_columns) axes.column = --rank;
+  if (has_rows) axes.row = --rank;
+  return axes;
+}
+
 // A bias of Gemm must broadcast as an epilogue operand.
 std::string gemm_refusal(const Node& node) {
   const Value* bias = node.input(2);
-  if (bias == nullptr || epilogue_shape(bias->type(), node.output().type(), Op::kGemm)) return {};
+  if (bias == nullptr || epilogue_shape(bias->type(), node)) return {};
   return "a bias that broadcasts in an unusual way";
 }
 
@@ -75,7 +92,7 @@ std::string fused_refusal(const Node& fused) {
     if (node.output().type() != result) return fmt::format("{} changes the shape in its epilogue", op_name(node.op()));
     for (size_t i = 0; i < node.input_count(); ++i) {
       const Value* input = node.input(i);
-      if (input != nullptr && input->producer() == nullptr && !epilogue_shape(input->type(), result, anchor->op())) {
+      if (input != nullptr && input->producer() == nullptr && !epilogue_shape(input->type(), *anchor)) {
         return fmt::format("an operand of {} that broadcasts in an unusual way", op_name(node.op()));
       }
     }
@@ -105,22 +122,22 @@ const Node* find_anchor(const Graph& body) {
   return anchor;
 }
 
-std::optional<EpilogueShape> epilogue_shape(const Type& operand, const Type& result, Op anchor) {
+std::optional<EpilogueShape> epilogue_shape(const Type& operand, const Node& anchor) {
   const auto from = operand.extents();
-  const auto to = result.extents();
+  const auto to = anchor.output().type().extents();
   if (!from || !to || operand.dtype != DType::kF32 || from->size() > to->size()) return std::nullopt;
   std::vector<int64_t> aligned(to->size() - from->size(), 1);
   aligned.insert(aligned.end(), from->begin(), from->end());
   // A convolution's operand is stored as its result is: it needs the result's own rank.
   const bool is_whole = aligned == *to;
-  if (is_whole && (anchor != Op::kConv || from->size() == to->size())) return EpilogueShape::kFull;
-  const size_t column = anchor == Op::kConv ? 1 : to->size() - 1;
-  bool is_scalar = true, is_column = true, is_row = anchor != Op::kConv && to->size() >= 2;
+  if (is_whole && (anchor.op() != Op::kConv || from->size() == to->size())) return EpilogueShape::kFull;
+  const MatrixAxes axes = matrix_axes(anchor, to->size());
+  bool is_scalar = true, is_column = axes.column != kNoAxis, is_row = axes.row != kNoAxis;
   for (size_t axis = 0; axis < aligned.size(); ++axis) {
     if (aligned[axis] != 1 && aligned[axis] != (*to)[axis]) return std::nullopt;
     is_scalar = is_scalar && aligned[axis] == 1;
-    is_column = is_column && (axis == column || aligned[axis] == 1);
-    is_row = is_row && (axis + 2 == aligned.size() || aligned[axis] == 1);
+    is_column = is_column && (axis == axes.column || aligned[axis] == 1);
+    is_row = is_row && (axis == axes.row || aligned[axis] == 1);
   }
   if (is_scalar) return EpilogueShape::kScalar;
   if (is_column) return EpilogueShape::kColumn;

@@ -21,12 +21,12 @@ const Node* find_anchor(const Graph& body);
 // How the elements of an epilogue operand lie relative to the anchor's result.
 enum class EpilogueShape : uint8_t {
   kScalar,  // one element
-  kColumn,  // one per channel (Conv) or per last-axis element (MatMul, Gemm)
-  kRow,     // one per element of the last axis but one (MatMul, Gemm)
+  kColumn,  // one per channel (Conv) or per column of the matrix (MatMul, Gemm)
+  kRow,     // one per row of the matrix (MatMul, Gemm)
   kFull,    // the result's own shape (Conv: its rank too)
 };
-// The operand's shape class under broadcasting to `result`; nothing when it is none of these.
-std::optional<EpilogueShape> epilogue_shape(const Type& operand, const Type& result, Op anchor);
+// The operand's shape class under broadcasting to the anchor's result; nothing when it is none of these.
+std::optional<EpilogueShape> epilogue_shape(const Type& operand, const Node& anchor);
 
 // True when an elementwise node can stand in an epilogue: its op, its attributes, and the constants it must have (Clip's bounds, …).
 bool is_epilogue_op(const Node& node);

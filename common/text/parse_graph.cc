@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "common/ir/annotation.h"
 #include "common/text/parser.h"
 
 namespace sluice::text {
@@ -263,8 +264,11 @@ Result<void> ModuleParser::parse_plan(Node& node) {
 Result<void> ModuleParser::parse_plan_field(Plan& plan) {
   const size_t offset = token().offset;
   SLUICE_ASSIGN(const std::string field, take_name("a field of the plan"));
-  const std::pair<std::string_view, bool*> flags[] = {
-      {"_no_task", &plan.no_task}, {"keep", &plan.keep}, {"no_fold", &plan.no_fold}, {"in_place", &plan.in_place}};
+  const std::pair<std::string_view, bool*> flags[] = {{"never_timeout", &plan.never_timeout},
+                                                      {"_no_task", &plan.no_task},
+                                                      {"keep", &plan.keep},
+                                                      {"no_fold", &plan.no_fold},
+                                                      {"in_place", &plan.in_place}};
   for (const auto& [name, flag] : flags) {
     if (field != name) continue;
     *flag = true;
@@ -278,17 +282,12 @@ Result<void> ModuleParser::parse_plan_field(Plan& plan) {
   }
   const size_t value_offset = token().offset;
   SLUICE_ASSIGN(const std::string value, take_name("a name"));
-  if (field == "engine") {
-    plan.engine = engine_from_name(value);
-    if (plan.engine == EngineId::kNone) return lexer_.error_at(value_offset, fmt::format("there is no engine '{}'", value));
-  } else if (field == "kernel") {
+  if (field == "kernel") {
     const auto found = kernels_.find(value);
     if (found == kernels_.end()) return lexer_.error_at(value_offset, fmt::format("there is no kernel '{}' above", value));
     plan.kernel = found->second;
-  } else if (field == "stream_label") {
-    plan.stream_label = value;
-  } else {
-    return lexer_.error_at(offset, fmt::format("the plan has no field '{}'", field));
+  } else if (auto set = annotate(plan, field, value); !set) {
+    return lexer_.error_at(offset, fmt::format("the plan's field '{}': {}", field, set.error().message));
   }
   return {};
 }

@@ -30,7 +30,7 @@ Result<CompileRequest> request_from(const CommandLine& line) {
     for (const std::string& value : line.list(fmt::format("--{}", row.name))) SLUICE_TRY(check_option_value(row, value));
     if (std::find(std::begin(kHandled), std::end(kHandled), row.name) != std::end(kHandled)) continue;
     const std::string name = "--" + std::string(row.name);
-    auto& arguments = row.kind == OptionKind::kMeaning ? request.meaning : request.manner;
+    auto& arguments = row.kind == OptionKind::kManner ? request.manner : request.meaning;
     const std::vector<std::string>& values = line.list(name);
     if (row.name == "dim") {
       for (const std::string& value : values) arguments.push_back(name + "=" + value);

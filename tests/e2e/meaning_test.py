@@ -6,6 +6,7 @@ The memory and stream checkers run on every model built here.
 usage: meaning_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
 import glob
+import itertools
 import os
 import subprocess
 import sys
@@ -24,6 +25,28 @@ def fused(operands, inputs, anchor, result, ops):
     lines = "\n".join(f"  {line}" for line in [anchor, *ops])
     return (f"graph @main({declare}) -> (%y) {{\n  %y: {result} = Fused({inputs}) {{anchor = 0, body = @main.f0}}\n}}\n"
             f"graph @main.f0({declare}) -> (%r) fused {{\n{lines}\n}}\n")
+
+
+def shape_text(dims):
+    return f"f32[{', '.join(map(str, dims))}]"
+
+
+def broadcasts(a, b):
+    """One product for every form of operand that broadcasts to it: Fused nodes side by side, each with an Add."""
+    product = np.matmul(np.zeros(a), np.zeros(b)).shape
+    forms = {tuple(n if kept else 1 for n, kept in zip(product, mask))[drop:] for mask in itertools.product((0, 1), repeat=len(product))
+             for drop in range(len(product) + 1) if not any(mask[:drop])}
+    forms = sorted(forms)
+    kinds = {"x": shape_text(a), "w": shape_text(b), "m": shape_text(product)}
+    declare = f"%x: {kinds['x']}, %w: {kinds['w']}"
+    inputs = "".join(f", %c{i}: {shape_text(form)}" for i, form in enumerate(forms))
+    results = ", ".join(f"%y{i}" for i in range(len(forms)))
+    text = f"graph @main({declare}{inputs}) -> ({results}) {{\n"
+    text += "".join(f"  %y{i}: {kinds['m']} = Fused(%x, %w, %c{i}) {{anchor = 0, body = @main.f{i}}}\n" for i in range(len(forms))) + "}\n"
+    for i, form in enumerate(forms):
+        text += (f"graph @main.f{i}({declare}, %c: {shape_text(form)}) -> (%r) fused {{\n"
+                 f"  %m: {kinds['m']} = MatMul(%x, %w)\n  %r: {kinds['m']} = Add(%m, %c)\n}}\n")
+    return text
 
 
 MATMUL = {"x": "f32[5, 7]", "w": "f32[7, 9]"}
@@ -62,6 +85,12 @@ def cases():
         if size * 4 <= 1024:
             yield f"matmul {a} x constant {b}", (f"graph @main(%x: f32[{a}]) -> (%y) {{\n  %w = constant f32[{b}] [{numbers}]\n"
                                                  f"  %y: f32[{c}] = MatMul(%x, %w)\n}}\n")
+    for a, b in [([5], [4, 5, 6]), ([5], [2, 3, 5, 6]), ([2, 4, 5], [5]), ([3, 2, 4, 5], [5]), ([5], [5, 6]), ([4, 5], [5]), ([5], [5]),
+                 ([1, 5], [4, 5, 6]), ([5], [2, 3, 5, 1]), ([2, 3, 1, 5], [5]), ([2, 3, 4, 5], [3, 5, 6]), ([4, 5], [2, 3, 5, 6]),
+                 ([2, 1, 4, 5], [1, 3, 5, 6])]:
+        yield f"broadcasts to {a} x {b}", broadcasts(a, b)
+    yield "gemm that does not read its bias", fused(dict(MATMUL, c=M), "%x, %w, %c", f"%m: {M} = Gemm(%x, %w, %c) {{beta = 0.0}}", M,
+                                                    [f"%r: {M} = Relu(%m)"])
     for ta in (0, 1):
         for tb in (0, 1):
             for bias in ("", "f32[9]", "f32[5, 1]", "f32[5, 9]", "f32[]"):

@@ -95,7 +95,7 @@ class Chain {
     for (size_t i = 0; i < node.input_count(); ++i) {
       const Value* input = node.input(i);
       if (input == nullptr || input == &end() || contains(step, input->producer())) continue;
-      if (contains(nodes_, input->producer()) || !epilogue_shape(input->type(), result, anchor().op())) return false;
+      if (contains(nodes_, input->producer()) || !epilogue_shape(input->type(), anchor())) return false;
       if (node.op() == Op::kClip && !belongs_inside(*input)) return false;
     }
     return true;

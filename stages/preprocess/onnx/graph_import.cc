@@ -1,11 +1,11 @@
 #include "stages/preprocess/onnx/graph_import.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <set>
 
 #include "common/base/tensor.h"
+#include "common/ir/annotation.h"
 #include "common/ops/op_table.h"
 #include "stages/preprocess/onnx/node_order.h"
 #include "stages/preprocess/onnx/operators.h"
@@ -219,28 +219,19 @@ Result<void> GraphImport::add_bodies(const onnx::NodeProto& proto, Node& node) {
   return {};
 }
 
-// What ONNX has no word for: metadata keys "sluice.<name>" of a node.
-Result<void> GraphImport::set_plan(const onnx::NodeProto& proto, Plan& plan) {
+// What ONNX has no word for: metadata keys "sluice.<name>" of a node, and the rules of --annotate.
+Result<Plan> GraphImport::plan_of(const onnx::NodeProto& proto) {
+  Plan plan;
   for (const auto& entry : proto.metadata_props()) {
     if (!entry.key().starts_with("sluice.")) continue;
-    const std::string name = entry.key().substr(7);
-    int32_t number = -1;
-    const char* end = entry.value().data() + entry.value().size();
-    const bool is_number = std::from_chars(entry.value().data(), end, number).ptr == end && number >= 0;
-    if (name == "stream_label") {
-      plan.stream_label = entry.value();
-    } else if (name == "stage_level" && is_number) {
-      plan.stage_level = number;
-    } else if (name == "parallel_group" && is_number) {
-      plan.parallel_group = number;
-    } else if (name == "engine" && engine_from_name(entry.value()) != EngineId::kNone) {
-      plan.engine = engine_from_name(entry.value());
-    } else {
-      return make_error(ErrorCode::kBadModel, "{}: metadata '{}' = '{}' is not known", node_label(proto), entry.key(), entry.value())
-          .with_hint("known are sluice.stream_label, sluice.stage_level, sluice.parallel_group and sluice.engine");
+    if (auto set = annotate(plan, entry.key().substr(7), entry.value()); !set) {
+      Error error = std::move(set).error().within(fmt::format("{}: metadata '{}'", node_label(proto), entry.key()));
+      error.code = ErrorCode::kBadModel;
+      return error;
     }
   }
-  return {};
+  model_.rules.apply(proto, plan);
+  return plan;
 }
 
 Result<void> GraphImport::name_results(const onnx::NodeProto& proto, const UpgradeCall& call) {
@@ -258,8 +249,10 @@ Result<void> GraphImport::finish_nodes(const onnx::NodeProto& proto, Node* befor
   const size_t index = model_.node_index++;
   const std::string origin = proto.name().empty() ? fmt::format("{}_{}", proto.op_type(), index) : proto.name();
   const uint32_t onnx_node = model_.module.add_onnx_node(origin);
+  SLUICE_ASSIGN(const Plan plan, plan_of(proto));
   for (Node* made = before == nullptr ? graph_.first_node() : before->next(); made != nullptr; made = made->next()) {
     made->add_origins({onnx_node});
+    made->plan = plan;
     if (made == named) {
       made->set_name(proto.name());
     } else {
@@ -295,7 +288,6 @@ Result<void> GraphImport::add_node(const onnx::NodeProto& proto) {
   if (op == Op::kLoop && node.input_count() < 2) node.set_input(1, nullptr);  // captures come behind
   SLUICE_TRY(set_attributes(proto, node));
   SLUICE_TRY(add_bodies(proto, node));
-  SLUICE_TRY(set_plan(proto, node.plan));
   UpgradeCall call{graph_, &node, {}};
   for (size_t i = 0; i < node.output_count(); ++i) call.results.push_back(&node.output(i));
   node.set_name(proto.name());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/ops/infer.h"
+#include "stages/preprocess/onnx/annotation_rules.h"
 #include "stages/preprocess/onnx/constants.h"
 #include "stages/preprocess/onnx/functions.h"
 #include "stages/preprocess/onnx/upgrade.h"
@@ -18,6 +19,7 @@ namespace sluice {
 struct ModelImport {
   Module& module;
   Constants& constants;
+  AnnotationRules& rules;
   NodeOpsets opsets;  // of nodes that came from functions
   int64_t opset = 0;  // of the others
   bool needs_ranks = false;
@@ -56,7 +58,7 @@ class GraphImport {
   Result<GraphId> add_body(const onnx::GraphProto& body, const std::string& name, std::vector<std::unique_ptr<GraphImport>>& imports);
   Result<void> name_results(const onnx::NodeProto& proto, const UpgradeCall& call);
   Result<void> finish_nodes(const onnx::NodeProto& proto, Node* before, const Node* named);
-  Result<void> set_plan(const onnx::NodeProto& proto, Plan& plan);
+  Result<Plan> plan_of(const onnx::NodeProto& proto);
 
   ModelImport& model_;
   Graph& graph_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "common/base/log.h"
 #include "stages/preprocess/onnx/graph_import.h"
 #include "stages/preprocess/onnx/operators.h"
 #include "stages/preprocess/onnx/types.h"
@@ -68,6 +69,7 @@ Result<void> import_graphs(ModelFile& file, const Options& options, Module& modu
   if (opset < 0 && file.proto.graph().node_size() > 0) {
     return make_error(ErrorCode::kBadModel, "the model does not say which opset it uses");
   }
+  SLUICE_ASSIGN(AnnotationRules rules, AnnotationRules::read(options.text("annotate")));
   SLUICE_ASSIGN(const int64_t threads, options.threads());
   Constants constants(file, module);
   SLUICE_TRY(constants.hash_payloads(threads));
@@ -75,10 +77,13 @@ Result<void> import_graphs(ModelFile& file, const Options& options, Module& modu
   Graph& graph = module.add_graph("main");
   const bool needs_ranks = opset < kRanksNotNeeded ||
                            std::any_of(opsets.begin(), opsets.end(), [](const auto& entry) { return entry.second < kRanksNotNeeded; });
-  ModelImport model{.module = module, .constants = constants, .opsets = std::move(opsets), .opset = opset, .needs_ranks = needs_ranks};
+  ModelImport model{
+      .module = module, .constants = constants, .rules = rules, .opsets = std::move(opsets), .opset = opset, .needs_ranks = needs_ranks};
   GraphImport import(model, graph, nullptr);
   SLUICE_TRY(add_inputs(file.proto.graph(), options, graph, import));
   SLUICE_TRY(import.run(file.proto.graph()));
+  for (const std::string& line : rules.unmatched()) log_warning("sluice-preprocess", fmt::format("{}: {}", options.text("annotate"), line));
+  if (!rules.digest().is_zero()) module.made_from.push_back(rules.digest());
   if (needs_ranks) forget_types(module);
   return {};
 }

@@ -51,7 +51,7 @@ std::vector<BatchAxis> batch_axes(const Shapes& shapes, int64_t a_matrix, int64_
 bool reads_rows(const Contraction& contraction) {
   if (contraction.body == nullptr) return false;
   return std::any_of(contraction.body->inputs().begin(), contraction.body->inputs().end(), [&](const Value* input) {
-    return epilogue_shape(input->type(), contraction.result(), contraction.anchor->op()) == EpilogueShape::kRow;
+    return epilogue_shape(input->type(), *contraction.anchor) == EpilogueShape::kRow;
   });
 }
 

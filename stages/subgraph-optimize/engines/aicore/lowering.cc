@@ -14,11 +14,17 @@ LayoutCopySpec layout_spec(const std::vector<int64_t>& dims, bool channels_last)
 
 using Inside = std::map<const Value*, Value*>;  // looked up only
 
+// Gemm with beta = 0 does not read its third input, which is then no operand of the kernel.
+bool is_read(const Node& node, size_t input) {
+  if (node.input(input) == nullptr) return false;
+  return node.op() != Op::kGemm || input != 2 || node.float_attribute("beta", 1) != 0;
+}
+
 void copy_node(const Node& node, Graph& body, Inside& values) {
   std::vector<Value*> inputs;
   for (size_t i = 0; i < node.input_count(); ++i) {
     const Value* input = node.input(i);
-    if (input == nullptr) {
+    if (!is_read(node, i)) {
       inputs.push_back(nullptr);
       continue;
     }

@@ -91,7 +91,7 @@ class Translator {
     if (const auto scalar = scalar_constant(value)) {
       number = builder_.constant(*scalar);
     } else {
-      const auto shape = epilogue_shape(value.type(), contraction_.result(), contraction_.anchor->op());
+      const auto shape = epilogue_shape(value.type(), *contraction_.anchor);
       if (!shape) return make_error(ErrorCode::kNotLowerable, "{}: an operand's shape fits no epilogue", contraction_.node->label());
       switch (*shape) {
         case EpilogueShape::kScalar:

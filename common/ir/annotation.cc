@@ -1,0 +1,74 @@
+#include "common/ir/annotation.h"
+
+#include <charconv>
+
+namespace sluice {
+namespace {
+
+// Each answers false for a value that the field does not take.
+bool set_number(int32_t& field, std::string_view value) {
+  const char* end = value.data() + value.size();
+  int32_t number = -1;
+  if (std::from_chars(value.data(), end, number).ptr != end || number < 0) return false;
+  field = number;
+  return true;
+}
+
+bool set_flag(bool& field, std::string_view value) {
+  field = value == "true";
+  return field || value == "false";
+}
+
+bool set_text(std::string& field, std::string_view value) {
+  field = value;
+  return true;
+}
+
+bool set_engine(Plan& plan, std::string_view value) {
+  plan.engine = engine_from_name(value);
+  return plan.engine != EngineId::kNone;
+}
+
+bool set_autofuse(Plan& plan, std::string_view value) {
+  plan.autofuse = value == "on" ? Switch::kOn : Switch::kOff;
+  return value == "on" || value == "off";
+}
+
+bool set_precision(Plan& plan, std::string_view value) {
+  plan.precision = precision_from_name(value);
+  return plan.precision != Precision::kDefault;
+}
+
+struct AnnotationRow {
+  std::string_view name, values;
+  bool (*set)(Plan& plan, std::string_view value);
+};
+
+constexpr AnnotationRow kTable[] = {
+    {"engine", "an engine's name", set_engine},
+    {"stream_label", "any text", [](Plan& p, std::string_view v) { return set_text(p.stream_label, v); }},
+    {"stage_level", "a number", [](Plan& p, std::string_view v) { return set_number(p.stage_level, v); }},
+    {"parallel_group", "a number", [](Plan& p, std::string_view v) { return set_number(p.parallel_group, v); }},
+    {"autofuse", "on or off", set_autofuse},
+    {"super_kernel_scope", "any text", [](Plan& p, std::string_view v) { return set_text(p.super_kernel_scope, v); }},
+    {"never_timeout", "true or false", [](Plan& p, std::string_view v) { return set_flag(p.never_timeout, v); }},
+    {"precision", "origin, f32, f16 or bf16", set_precision},
+    {"keep", "true or false", [](Plan& p, std::string_view v) { return set_flag(p.keep, v); }},
+    {"no_fold", "true or false", [](Plan& p, std::string_view v) { return set_flag(p.no_fold, v); }},
+};
+
+}  // namespace
+
+Result<void> annotate(Plan& plan, std::string_view name, std::string_view value) {
+  std::string names;
+  for (const AnnotationRow& row : kTable) {
+    if (row.name == name) {
+      if (row.set(plan, value)) return {};
+      return make_error(ErrorCode::kBadValue, "annotation '{}' is '{}', expected {}", name, value, row.values);
+    }
+    names += (names.empty() ? "" : ", ") + std::string(row.name);
+  }
+  return make_error(ErrorCode::kBadValue, "there is no annotation '{}'", name).with_hint("known are " + names);
+}
+
+}  // namespace sluice

@@ -1,0 +1,16 @@
+// What a user says about a node and ONNX has no word for: metadata keys "sluice.<name>" and the rules of --annotate set fields of its Plan.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "common/base/result.h"
+#include "common/ir/plan.h"
+
+namespace sluice {
+
+// Sets the field that the annotation names from the text of its value. Errors: kBadValue, for an unknown name or a value that the field
+// does not take, with what is known as the hint.
+Result<void> annotate(Plan& plan, std::string_view name, std::string_view value);
+
+}  // namespace sluice

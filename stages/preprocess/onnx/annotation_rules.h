@@ -1,0 +1,42 @@
+// --annotate RULES.json: annotations for the nodes that globs select.
+//
+//   [{"node": "/encoder/*", "set": {"stream_label": "left"}},
+//    {"op": "Softmax", "scope": "decoder.layers.?", "set": {"engine": "host_cpu", "keep": true}}]
+//
+// A rule is for the nodes that all its conditions fit: `node` the node's name, `op` its ONNX operator type, `scope` the exporter's scope:
+// what the metadata "namespace" says, else the node's name without its last part. In a glob '*' stands for any text, '/' included, '?' for
+// one character. Of two rules that set the same annotation the later one wins; rules win over the node's metadata.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/digest.h"
+#include "common/base/result.h"
+#include "common/ir/plan.h"
+#include "onnx.pb.h"
+
+namespace sluice {
+
+class AnnotationRules {
+ public:
+  // Errors: kNotFound, kBadJson, naming the rule. An empty path gives no rules.
+  static Result<AnnotationRules> read(const std::string& path);
+
+  void apply(const onnx::NodeProto& node, Plan& plan);
+  // One line for each rule that fitted no node.
+  std::vector<std::string> unmatched() const;
+  const Digest& digest() const { return digest_; }  // of the file; zero without one
+
+ private:
+  struct Rule {
+    std::string node, op, scope;  // globs; empty: any
+    std::vector<std::pair<std::string, std::string>> set;
+    bool matched = false;
+  };
+  std::vector<Rule> rules_;
+  Digest digest_;
+};
+
+}  // namespace sluice
