@@ -50,9 +50,8 @@ std::vector<BatchAxis> batch_axes(const Shapes& shapes, int64_t a_matrix, int64_
 // True when an epilogue operand has one element per row, so that rows of different batch entries must stay apart.
 bool reads_rows(const Contraction& contraction) {
   if (contraction.body == nullptr) return false;
-  return std::any_of(contraction.body->inputs().begin(), contraction.body->inputs().end(), [&](const Value* input) {
-    return epilogue_shape(input->type(), *contraction.anchor) == EpilogueShape::kRow;
-  });
+  return std::any_of(contraction.body->inputs().begin(), contraction.body->inputs().end(),
+                     [&](const Value* input) { return epilogue_shape(input->type(), *contraction.anchor) == EpilogueShape::kRow; });
 }
 
 // Batch entries that read the same B and whose rows follow each other are more rows of one matrix.
