@@ -20,7 +20,7 @@ Options:
   --input=BINDING     NAME=FILE binds the input NAME to a .npy, .npz or .pb file; FILE.npz binds each member.
   --random=SEED       Fill the other inputs by SEED, as sluice-loader does. Plain --random is --random=0.
   --output-dir=DIR    Write each output to DIR/NAME.npy ('/' in a name becomes '_').
-  --dump-values=DIR   Write every value that is made on the way, bodies' too, to DIR as .npy.
+  --dump-values=DIR   Write every value that is made on the way, bodies' too, to DIR as .npy; DIR/values.txt lists them.
   --error-format=FMT  text or json [default: text].
 )";
 

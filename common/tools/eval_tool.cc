@@ -1,11 +1,9 @@
 #include "common/tools/eval_tool.h"
 
 #include <algorithm>
-#include <set>
 
-#include "common/base/files.h"
 #include "common/eval/eval.h"
-#include "common/tensorfile/tensorfile.h"
+#include "common/tensorfile/value_folder.h"
 #include "common/tools/eval_inputs.h"
 
 namespace sluice {
@@ -15,24 +13,14 @@ std::string name_of(const Value& value) {
   return value.name().empty() ? fmt::format("{}.{}", value.graph().id(), value.id()) : value.name();
 }
 
-// Files of one folder, each name used once.
-class Folder {
- public:
-  explicit Folder(std::string path) : path_(std::move(path)) {}
-
-  Result<void> write(const std::string& name, const EvalValue& value) {
-    if (value.kind == EvalValue::Kind::kSequence) {
-      for (size_t i = 0; i < value.elements.size(); ++i) SLUICE_TRY(write(fmt::format("{}.{}", name, i), value.elements[i]));
-      return {};
-    }
-    if (value.kind == EvalValue::Kind::kNone || value.tensor->dtype == DType::kString) return {};
-    return write_tensor(fmt::format("{}/{}.npy", path_, names_.take(name)), *value.tensor);
+Result<void> write(ValueFolder& folder, const std::string& name, const EvalValue& value) {
+  if (value.kind == EvalValue::Kind::kSequence) {
+    for (size_t i = 0; i < value.elements.size(); ++i) SLUICE_TRY(write(folder, fmt::format("{}.{}", name, i), value.elements[i]));
+    return {};
   }
-
- private:
-  std::string path_;
-  FileNames names_;
-};
+  if (value.kind == EvalValue::Kind::kNone || value.tensor->dtype == DType::kString) return {};
+  return folder.write(name, *value.tensor);
+}
 
 std::string range_text(const Tensor& tensor) {
   const auto elements = tensor.as<float>();
@@ -60,23 +48,26 @@ Result<std::string> evaluate_to_files(const Module& module, const EvalRequest& r
   std::vector<EvalValue> values;
   for (Tensor& tensor : tensors) values.push_back(EvalValue::of(std::move(tensor)));
   EvalOptions options;
-  Folder dump(request.dump_dir);
+  std::optional<ValueFolder> dump;
   std::optional<Error> failed;
   if (!request.dump_dir.empty()) {
-    SLUICE_TRY(make_directories(request.dump_dir));
+    SLUICE_ASSIGN(dump, ValueFolder::create(request.dump_dir));
     options.observer = [&](const Value& value, const EvalValue& made) {
-      if (auto written = dump.write(name_of(value), made); !written && !failed) failed = std::move(written).error();
+      if (auto written = write(*dump, name_of(value), made); !written && !failed) failed = std::move(written).error();
     };
   }
   SLUICE_ASSIGN(const std::vector<EvalValue> outputs, evaluate_graph(root, std::move(values), options));
   if (failed) return *failed;
-  if (!request.output_dir.empty()) SLUICE_TRY(make_directories(request.output_dir));
-  Folder folder(request.output_dir);
+  if (dump) SLUICE_TRY(dump->finish());
+  std::optional<ValueFolder> folder;
+  if (!request.output_dir.empty()) {
+    SLUICE_ASSIGN(folder, ValueFolder::create(request.output_dir));
+  }
   std::string text;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const std::string name = name_of(*root.outputs()[i]);
     text += line_of(name, outputs[i]);
-    if (!request.output_dir.empty()) SLUICE_TRY(folder.write(name, outputs[i]));
+    if (folder) SLUICE_TRY(write(*folder, name, outputs[i]));
   }
   return text;
 }

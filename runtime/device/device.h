@@ -41,9 +41,10 @@ class Device {
 
   // Puts a launch in flight; its operands must live until end(). Returns its slot, or -1 when 64 are in flight already.
   int begin(const Launch& launch);
-  void help(int slot, Scratch& scratch);      // runs blocks of it on the calling thread until none is left to take
-  bool finished(int slot) const;              // every block has run
-  void wait_any(std::span<const int> slots);  // until one of them is finished
+  void help(int slot, Scratch& scratch);  // runs blocks of it on the calling thread until none is left to take
+  // Every block has run. Once true, the launch is over; asked again, it may be false for a moment, while a thread looks in vain for blocks.
+  bool finished(int slot) const;
+  void wait_any(std::span<const int> slots);  // until one of them has been finished
   void end(int slot);                         // gives the slot of a finished launch back; the slot is the caller's no more
 
   static constexpr int kSlots = 64;

@@ -37,7 +37,6 @@ TEST_P(DeviceTest, RunsEveryBlockOnce) {
     ASSERT_GE(slot, 0);
     device.help(slot, scratch);
     device.wait_any({&slot, 1});
-    ASSERT_TRUE(device.finished(slot));
     device.end(slot);
     ASSERT_EQ(counts, std::vector<uint32_t>(kBlocks, round));
   }

@@ -4,9 +4,6 @@
 
 #include <cstring>
 
-#include "common/base/files.h"
-#include "common/tensorfile/tensorfile.h"
-
 namespace sluice {
 namespace {
 
@@ -40,14 +37,23 @@ Tensor logical_tensor(const Run& run, int value) {
   return tensor;
 }
 
-ValueDump::ValueDump(const Run& run, std::string directory, std::string glob)
+ValueDump::ValueDump(const Run& run, ValueFolder folder, std::string glob)
     : run_(run),
       names_(run.model().part()),
-      directory_(std::move(directory)),
+      folder_(std::move(folder)),
       glob_(std::move(glob)),
       aliases_(run.model().queue().tasks.size()) {
   const pb::FixedPart& part = run.model().part();
   for (int i = 0; i < part.alias_value_size(); ++i) aliases_[part.alias_after_task(i)].push_back(part.alias_value(i));
+}
+
+bool ValueDump::is_wanted(const std::string& name) const { return ::fnmatch(glob_.c_str(), name.c_str(), 0) == 0; }
+
+Result<void> ValueDump::write_inputs(const std::vector<Tensor>& inputs) {
+  for (const Tensor& input : inputs) {
+    if (input.dtype != DType::kString && is_wanted(input.name)) SLUICE_TRY(folder_.write(input.name, input));
+  }
+  return {};
 }
 
 Result<void> ValueDump::after_task(uint32_t task) {
@@ -64,10 +70,10 @@ Result<void> ValueDump::write(uint32_t value) {
   const int v = static_cast<int>(value);
   const std::string& name = names_[value];
   const pb::TypeDef& type = run_.model().def().types(static_cast<int>(run_.model().part().value_type(v)));
-  if (type.dtype() == static_cast<uint32_t>(DType::kString) || ::fnmatch(glob_.c_str(), name.c_str(), 0) != 0) return {};
+  if (type.dtype() == static_cast<uint32_t>(DType::kString) || !is_wanted(name)) return {};
   Tensor tensor = logical_tensor(run_, v);
   tensor.name = name;
-  return write_tensor(fmt::format("{}/{}.npy", directory_, files_.take(name)), tensor);
+  return folder_.write(name, tensor);
 }
 
 }  // namespace sluice

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "common/base/files.h"
 #include "common/base/tensor.h"
+#include "common/tensorfile/value_folder.h"
 #include "runtime/executor/run.h"
 #include "runtime/loader/om_names.h"
 
@@ -13,19 +13,21 @@ namespace sluice {
 
 class ValueDump {
  public:
-  // Values whose names fit glob (fnmatch(3): *, ?, [..]) go to directory/NAME.npy; a name that occurs again gets "~2", "~3", ….
-  ValueDump(const Run& run, std::string directory, std::string glob);
+  // Values whose names fit glob (fnmatch(3): *, ?, [..]) go to folder/NAME.npy; a name that occurs again gets "~2", "~3", ….
+  ValueDump(const Run& run, ValueFolder folder, std::string glob);
+  Result<void> write_inputs(const std::vector<Tensor>& inputs);
   // Writes what a task made, and the values that are views complete after it. Errors of writing.
   Result<void> after_task(uint32_t task);
+  Result<void> finish() { return folder_.finish(); }
 
  private:
+  bool is_wanted(const std::string& name) const;
   Result<void> write(uint32_t value);
 
   const Run& run_;
   const ValueNames names_;
-  std::string directory_;
+  ValueFolder folder_;
   std::string glob_;
-  FileNames files_;
   std::vector<std::vector<uint32_t>> aliases_;  // values by the task after which they are complete
 };
 

@@ -29,7 +29,7 @@ Options:
   --json                Print what --bench measured as JSON.
   --runs=N              Measured runs [default: 20].
   --trace=FILE          Write the times of one run's tasks to FILE, in the Chrome trace format (Perfetto, about:tracing).
-  --dump-values=DIR[:GLOB]  Write the value of every task's outputs, by name, to DIR as .npy in logical axis order.
+  --dump-values=DIR[:GLOB]  Write the inputs and every task's outputs to DIR as .npy, in logical axis order; DIR/values.txt lists them.
   --error-format=WHAT   text or json [default: text].
 )";
 

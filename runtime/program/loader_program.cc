@@ -56,14 +56,15 @@ Result<void> first_run(const LoaderOptions& options, Session& session) {
   WalkObserver observer;
   std::optional<ValueDump> dump;
   if (!options.dump_dir.empty()) {
-    SLUICE_TRY(make_directories(options.dump_dir));
-    dump.emplace(*session.run, options.dump_dir, options.dump_glob);
+    SLUICE_ASSIGN(ValueFolder folder, ValueFolder::create(options.dump_dir));
+    dump.emplace(*session.run, std::move(folder), options.dump_glob);
+    SLUICE_TRY(dump->write_inputs(session.inputs));
     observer.after_task = [&dump](uint32_t task) { return dump->after_task(task); };
   }
   const double begin = now_ms();
   SLUICE_TRY(session.run->execute(observer));
   session.measurement.first_ms = now_ms() - begin;
-  return {};
+  return dump ? dump->finish() : Result<void>();
 }
 
 }  // namespace

@@ -1,0 +1,54 @@
+#include "common/tensorfile/value_folder.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "common/tensorfile/tensorfile.h"
+
+namespace sluice {
+namespace {
+
+constexpr char kList[] = "values.txt";
+
+}  // namespace
+
+Result<ValueFolder> ValueFolder::create(const std::string& path) {
+  SLUICE_TRY(make_directories(path));
+  return ValueFolder(path);
+}
+
+Result<void> ValueFolder::write(const std::string& name, const Tensor& tensor) {
+  const std::string file = names_.take(name) + ".npy";
+  std::string line = name;
+  std::replace_if(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 32; }, '_');
+  list_ += file + "\t" + line + "\n";
+  return write_tensor(path_ + "/" + file, tensor);
+}
+
+Result<void> ValueFolder::finish() { return write_text(path_ + "/" + kList, list_); }
+
+Result<std::vector<ValueFile>> list_values(const std::string& folder) {
+  std::vector<ValueFile> files;
+  std::error_code code;
+  if (std::filesystem::exists(folder + "/" + kList, code)) {
+    SLUICE_ASSIGN(const std::string list, read_text(folder + "/" + kList));
+    for (size_t begin = 0, end = 0; begin < list.size(); begin = end + 1) {
+      end = std::min(list.find('\n', begin), list.size());
+      const std::string line = list.substr(begin, end - begin);
+      const size_t tab = line.find('\t');
+      if (tab == std::string::npos || line.find('/') < tab) {
+        return Error{ErrorCode::kBadTensorFile, fmt::format("line '{}' names no file and value", line), {}, folder + "/" + kList};
+      }
+      files.push_back({folder + "/" + line.substr(0, tab), line.substr(tab + 1)});
+    }
+    return files;
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(folder, code)) {
+    if (entry.path().extension() == ".npy") files.push_back({entry.path().string(), entry.path().stem().string()});
+  }
+  if (code) return make_error(ErrorCode::kNotFound, "cannot read the folder '{}': {}", folder, code.message());
+  std::sort(files.begin(), files.end(), [](const ValueFile& a, const ValueFile& b) { return a.path < b.path; });
+  return files;
+}
+
+}  // namespace sluice

@@ -1,0 +1,133 @@
+#include "common/tools/diff_values.h"
+
+#include <cmath>
+#include <map>
+
+#include "common/eval/eval.h"
+#include "common/eval/number.h"
+#include "common/tensorfile/tensorfile.h"
+#include "common/tensorfile/value_folder.h"
+
+namespace sluice {
+namespace {
+
+std::vector<double> numbers_of(const Tensor& tensor) {
+  std::vector<double> numbers(element_count(tensor.dims).value_or(0));
+  eval::convert(tensor.dtype, tensor.bytes.data(), DType::kF64, reinterpret_cast<std::byte*>(numbers.data()),
+                static_cast<int64_t>(numbers.size()));
+  return numbers;
+}
+
+std::string index_text(size_t index, const std::vector<int64_t>& dims) {
+  std::string text;
+  for (size_t axis = dims.size(); axis-- > 0;) {
+    text = std::to_string(index % static_cast<size_t>(dims[axis])) + (text.empty() ? "" : ", ") + text;
+    index /= static_cast<size_t>(dims[axis]);
+  }
+  return "[" + text + "]";
+}
+
+std::string type_text(const Tensor& tensor) { return fmt::format("{} {}", dtype_name(tensor.dtype), dims_text(tensor.dims)); }
+
+// Empty when the two are equal within the tolerance.
+std::string difference(const Tensor& a, const Tensor& b, double tolerance) {
+  if (a.dtype != b.dtype || a.dims != b.dims) return fmt::format("{} | {}", type_text(a), type_text(b));
+  const std::vector<double> x = numbers_of(a), y = numbers_of(b);
+  double largest = 0, worst = -1;
+  size_t at = 0;
+  for (const double number : y) largest = std::isfinite(number) ? std::max(largest, std::fabs(number)) : largest;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const bool is_same = x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]));
+    double apart = is_same ? 0 : std::fabs(x[i] - y[i]);
+    if (std::isnan(apart)) apart = HUGE_VAL;
+    if (apart > worst) worst = apart, at = i;
+  }
+  if (worst <= tolerance * largest || worst <= 0) return {};
+  const std::string share = largest > 0 ? fmt::format(", {:.3g} of the largest {:.6g}", worst / largest, largest) : "";
+  return fmt::format("{}: {:.6g} | {:.6g} at {}, {:.3g} apart{}", type_text(a), x[at], y[at], index_text(at, a.dims), worst, share);
+}
+
+using FilesByName = std::map<std::string, std::string>;  // the first file of each name
+
+Result<FilesByName> files_by_name(const std::string& folder) {
+  SLUICE_ASSIGN(const std::vector<ValueFile> files, list_values(folder));
+  if (files.empty()) return make_error(ErrorCode::kNotFound, "there are no values in '{}'", folder);
+  FilesByName by_name;
+  for (const ValueFile& file : files) by_name.emplace(file.name, file.path);
+  return by_name;
+}
+
+void add(ValueDifferences& differences, const std::string& name, const std::string& line) {
+  ++differences.compared;
+  if (!line.empty()) differences.lines.push_back(fmt::format("~ {}: {}", name, line));
+}
+
+Result<std::vector<EvalValue>> inputs_from(FilesByName& files, const Graph& graph, const std::string& folder) {
+  std::vector<EvalValue> inputs;
+  for (const Value* input : graph.inputs()) {
+    if (input->is_constant()) continue;
+    const auto found = files.find(input->name());
+    if (found == files.end()) {
+      return make_error(ErrorCode::kBadBinding, "input '{}' is not among the values in '{}'", input->name(), folder)
+          .with_hint("sluice run --dump-values writes the inputs too");
+    }
+    SLUICE_ASSIGN(Tensor tensor, read_tensor(found->second));
+    if (tensor.dtype != input->type().dtype && dtype_bits(tensor.dtype) == dtype_bits(input->type().dtype)) {
+      tensor.dtype = input->type().dtype;  // .npy has no name for it
+    }
+    inputs.push_back(EvalValue::of(std::move(tensor)));
+    files.erase(found);
+  }
+  return inputs;
+}
+
+}  // namespace
+
+Result<ValueDifferences> compare_folders(const std::string& a, const std::string& b, double tolerance) {
+  SLUICE_ASSIGN(const std::vector<ValueFile> files, list_values(a));
+  SLUICE_ASSIGN(FilesByName others, files_by_name(b));
+  ValueDifferences differences;
+  for (const ValueFile& file : files) {
+    const auto other = others.find(file.name);
+    if (other == others.end()) {
+      differences.only_a.push_back(file.name);
+      continue;
+    }
+    SLUICE_ASSIGN(const Tensor x, read_tensor(file.path));
+    SLUICE_ASSIGN(const Tensor y, read_tensor(other->second));
+    add(differences, file.name, difference(x, y, tolerance));
+    others.erase(other);
+  }
+  for (const auto& [name, path] : others) differences.only_b.push_back(name);
+  return differences;
+}
+
+Result<ValueDifferences> compare_with_evaluation(const std::string& a, const Module& b, double tolerance) {
+  SLUICE_ASSIGN(FilesByName files, files_by_name(a));
+  SLUICE_ASSIGN(std::vector<EvalValue> inputs, inputs_from(files, b.root(), a));
+  ValueDifferences differences;
+  std::optional<Error> failed;
+  EvalOptions options;
+  options.observer = [&](const Value& value, const EvalValue& made) {
+    if (made.tensor == nullptr || made.tensor->dtype == DType::kString || failed) return;
+    const auto file = files.find(value.name());
+    if (file == files.end()) {
+      if (!value.name().empty()) differences.only_b.push_back(value.name());
+      return;
+    }
+    Result<Tensor> tensor = read_tensor(file->second);
+    if (!tensor) {
+      failed = std::move(tensor).error();
+      return;
+    }
+    if (dtype_bits(tensor->dtype) == dtype_bits(made.tensor->dtype)) tensor->dtype = made.tensor->dtype;
+    add(differences, value.name(), difference(*tensor, *made.tensor, tolerance));
+    files.erase(file);
+  };
+  SLUICE_TRY(evaluate_graph(b.root(), std::move(inputs), options));
+  if (failed) return *failed;
+  for (const auto& [name, path] : files) differences.only_a.push_back(name);
+  return differences;
+}
+
+}  // namespace sluice
