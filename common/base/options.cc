@@ -33,6 +33,7 @@ constexpr std::array kTable = {
     OptionRow{"stop-after", kManner, "", "pass number or name to stop after"},
     OptionRow{"error-format", kManner, "text", "text or json", "text|json"},
     OptionRow{"model", kManner, "", "file that holds the constants, when it moved"},
+    OptionRow{"external-dir", kSource, "", "folder that the model's external data may lie in, besides its own"},
     OptionRow{"split", kManner, "", "folder for root.sg and one file per distinct subgraph"},
 };
 

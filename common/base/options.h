@@ -13,7 +13,7 @@
 
 namespace sluice {
 
-// kSource: a file that the import reads besides the model; what it says is in the graph from there on, and its digest in made_from.
+// kSource: a file or folder that the import reads besides the model; what it says is in the graph from there on.
 enum class OptionKind : uint8_t { kMeaning, kManner, kSource };
 
 struct OptionRow {

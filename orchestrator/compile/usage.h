@@ -19,7 +19,7 @@ Options:
 
 Meaning options: they change the product and travel in the graph files.
   --input-shape=SHAPES   Shapes of model inputs, "name:1,3,224,224"; several joined by ";".
-  --dim=DIM              Value of a named dimension, NAME=VALUE.
+  --dim=DIM              Value of a named dimension, NAME=VALUE, or its bounds, NAME=LOW..HIGH.
   --annotate=RULES       Annotate the nodes that RULES, a JSON file, selects; docs/annotations.md.
   --out-nodes=NAMES      The outputs to keep.
   --profile=NAME         The device profile: native, cpu-avx512, cpu-avx2 or cpu-generic.
@@ -37,6 +37,7 @@ Manner options: they do not change the product.
   --segments=inline      Put the bytes of all constants into the files of --dump-dir.
   --error-format=FORMAT  text or json.
   --model=FILE           File that holds the constants, when it moved.
+  --external-dir=DIR     Also take external data of the model from files inside DIR.
 )";
 
 }  // namespace sluice

@@ -17,6 +17,7 @@ Options:
   --input-shape=SHAPES  Shapes of inputs, "x:1,3,224,224;y:1,-1"; -1 leaves a dim open.
   --dim=DIM             Fix a named dim everywhere, NAME=VALUE, or bound it, NAME=LOW..HIGH. Repeatable.
   --annotate=RULES      Annotate the nodes that RULES, a JSON file, selects: engine, stream_label, ...; docs/annotations.md.
+  --external-dir=DIR    Also take external data of the model from files inside DIR, by absolute paths, "../" or links.
   --out-nodes=NAMES     Keep these outputs only: value names or NODE:RESULT, separated by ";".
   --profile=NAME        Device profile, for sluice-partition: travels with the graph.
   --symbolic=WHEN       on or off, for sluice-partition: travels with the graph.

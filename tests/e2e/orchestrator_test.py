@@ -120,11 +120,11 @@ class Orchestrator(unittest.TestCase):
         self.assertGreater(os.path.getsize(self.out), 3000000)
 
     def test_options_go_where_they_are_read(self):
-        result = self.compile("--dim", "n=1", "--dim=m=2", "--profile", "cpu-avx2", "--threads=3", "--verify=each", "--input-shape=x:1,2",
-                              "--input-shape=y:")
+        result = self.compile("--external-dir=d", "--dim", "n=1", "--dim=m=2", "--profile", "cpu-avx2", "--threads=3", "--verify=each",
+                              "--input-shape=x:1,2", "--input-shape=y:")
         self.assertEqual(result.returncode, 0, result.stderr)
         first = self.arguments_of("preprocess")
-        for option in ("--dim=n=1", "--dim=m=2", "--profile=cpu-avx2", "--threads=3", "--verify=each", "--input-shape=x:1,2;y:"):
+        for option in ("--external-dir=d", "--dim=n=1", "--dim=m=2", "--profile=cpu-avx2", "--threads=3", "--verify=each", "--input-shape=x:1,2;y:"):
             self.assertIn(option, first)
         self.assertEqual(first[-1], self.model)
         for stage in STAGES[1:]:
@@ -147,7 +147,7 @@ class Orchestrator(unittest.TestCase):
     def test_real_stages_know_the_options_they_are_given(self):
         given = ["--input-shape=x:1", "--dim=n=1", "--out-nodes=y", "--profile=cpu-avx2", "--opt-level=O1", "--symbolic=off",
                  "--denormals=ieee", "--threads=1", "--dump-dir", self.path("dump"), "--stats", self.path("stats.json"), "--verify=each",
-                 "--error-format=text", "--model=m", "--segments=inline", *("--skip=%s:p" % stage for stage in STAGES),
+                 "--error-format=text", "--model=m", "--external-dir=d", "--annotate=a", "--segments=inline", *("--skip=%s:p" % stage for stage in STAGES),
                  *("--passes=%s:p" % stage for stage in STAGES)]
         options_of = lambda text: set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", text, re.MULTILINE))
         own = options_of(subprocess.run([os.path.join(PROGRAMS, "sluice-compile"), "--help"], capture_output=True, text=True).stdout)

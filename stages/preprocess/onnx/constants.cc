@@ -7,11 +7,11 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
 #include <optional>
 
 #include "common/base/parallel.h"
 #include "common/tensorfile/tensorfile.h"
+#include "stages/preprocess/onnx/external.h"
 
 namespace sluice {
 namespace {
@@ -71,15 +71,9 @@ std::vector<std::byte> plain_bytes(const Tensor& tensor) { return {tensor.bytes.
 
 Result<int> Constants::open_external(const std::string& location, const std::string& where) {
   if (const auto known = external_index_.find(location); known != external_index_.end()) return known->second;
-  namespace fs = std::filesystem;
-  std::error_code failed;
-  const fs::path folder = fs::canonical(file_.folder, failed);
-  const fs::path path = fs::weakly_canonical(folder / location, failed);
-  const fs::path inside = path.lexically_relative(folder);
-  if (failed || location.empty() || fs::path(location).is_absolute() || inside.empty() || *inside.begin() == "..") {
-    return make_error(ErrorCode::kBadModel, "{} lies in '{}', which is not inside the model's folder", where, location);
-  }
-  auto map = MappedFile::open(path.string());
+  auto path = find_external_file(file_, location, external_dir_);
+  if (!path) return std::move(path).error().within(where);
+  auto map = MappedFile::open(*path);
   if (!map) return std::move(map).error().within(where);
   external_.push_back(std::move(map).value());
   return external_index_[location] = static_cast<int>(external_.size()) - 1;

@@ -18,7 +18,9 @@ namespace sluice {
 
 class Constants {
  public:
-  Constants(const ModelFile& file, Module& module) : file_(file), module_(module) {}
+  // external_dir: see find_external_file.
+  Constants(const ModelFile& file, Module& module, std::string external_dir)
+      : file_(file), module_(module), external_dir_(std::move(external_dir)) {}
 
   // Hashes everything that lies in files. To be called once, before segment().
   Result<void> hash_payloads(int64_t threads);
@@ -56,6 +58,7 @@ class Constants {
 
   const ModelFile& file_;
   Module& module_;
+  std::string external_dir_;
   std::vector<MappedFile> external_;
   std::map<std::string, int> external_index_;
   std::map<Payload, Hashed> hashed_;

@@ -12,7 +12,8 @@
 
 namespace sluice {
 
-// Options read: input-shape, dim, threads. Types of results are left unknown. Errors name the file (kBadModel, kUnsupportedOp, …).
+// Options read: input-shape, dim, external-dir, threads. Types of results are left unknown. Errors name the file (kBadModel,
+// kUnsupportedOp, …).
 Result<Module> import_model(ModelFile file, const Options& options);
 
 }  // namespace sluice

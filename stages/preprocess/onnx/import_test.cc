@@ -2,12 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <random>
 
 #include "common/base/files.h"
+#include "stages/preprocess/onnx/external.h"
 
 namespace sluice {
 namespace {
@@ -363,7 +366,8 @@ TEST(Import, ExternalDataStaysInItsFolder) {
   const auto bytes = module->bytes(module->root().first_node()->input(1)->segment());
   ASSERT_TRUE(bytes.ok());
   EXPECT_EQ(std::memcmp(bytes->data(), content.data() + 4, 4000), 0);
-  for (const char* outside : {"../import_test.weights", "/etc/passwd", ""}) {
+  for (const std::string& outside :
+       {std::string("../import_test.weights"), std::string("/etc/passwd"), std::string(), ::testing::TempDir() + "import_test.weights"}) {
     tensor.mutable_external_data(0)->set_value(outside);
     const auto refused = import();
     ASSERT_FALSE(refused.ok());
@@ -372,6 +376,53 @@ TEST(Import, ExternalDataStaysInItsFolder) {
   tensor.mutable_external_data(0)->set_value("import_test.weights");
   tensor.mutable_external_data(1)->set_value("8");
   EXPECT_FALSE(import().ok());
+}
+
+// A folder of its own below the test's, emptied at the start.
+std::filesystem::path fresh_folder(const char* name) {
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / name;
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  return folder;
+}
+
+TEST(ExternalFile, LinksMayLeadToTheFolderOfTheRealModel) {
+  const auto top = fresh_folder("external_links");
+  for (const char* folder : {"cache", "model", "far"}) std::filesystem::create_directory(top / folder);
+  for (const char* file : {"cache/m", "cache/w", "far/w"}) ASSERT_TRUE(write_text((top / file).string(), "bytes").ok());
+  std::filesystem::create_symlink("../cache/m", top / "model/m.onnx");
+  std::filesystem::create_symlink("../cache/w", top / "model/w");
+  std::filesystem::create_symlink("../far/w", top / "model/far");
+  ModelFile model;
+  model.path = (top / "model/m.onnx").string();
+  model.folder = (top / "model").string();
+  const std::string data = (std::filesystem::canonical(top) / "cache/w").string();
+  const auto found = find_external_file(model, "w", "");
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  EXPECT_EQ(*found, data);
+  for (const std::string& outside : {std::string("far"), std::string("../cache/w"), data, std::string("../far/w")}) {
+    const auto refused = find_external_file(model, outside, "");
+    ASSERT_FALSE(refused.ok()) << outside;
+    EXPECT_EQ(refused.error().code, ErrorCode::kBadModel);
+  }
+  for (const std::string& outside : {std::string("far"), std::string("../far/w"), (top / "far/w").string()}) {
+    EXPECT_TRUE(find_external_file(model, outside, (top / "far").string()).ok()) << outside;
+    EXPECT_FALSE(find_external_file(model, outside, (top / "cache").string()).ok()) << outside;
+  }
+}
+
+TEST(ExternalFile, IsRegular) {
+  const auto top = fresh_folder("external_kinds");
+  ASSERT_EQ(::mkfifo((top / "pipe").c_str(), 0600), 0);
+  std::filesystem::create_directory(top / "folder");
+  ModelFile model;
+  model.folder = top.string();
+  for (const char* location : {"pipe", "folder"}) {
+    const auto refused = find_external_file(model, location, "");
+    ASSERT_FALSE(refused.ok()) << location;
+    EXPECT_EQ(refused.error().code, ErrorCode::kMissingSegment);
+  }
+  EXPECT_EQ(find_external_file(model, "/dev/zero", "/dev").error().code, ErrorCode::kMissingSegment);
 }
 
 TEST(Import, SurvivesDamage) {
