@@ -18,10 +18,11 @@ INT64 = TensorProto.INT64
 class Net:
     """One model under construction. `dynamic` asks for symbolic input dims; sizes below are then only examples."""
 
-    def __init__(self, name, opset, seed, dynamic):
-        self.name, self.opset, self.seed, self.dynamic = name, opset, seed, dynamic
+    def __init__(self, name, opset, seed, dynamic, size=0):
+        self.name, self.opset, self.seed, self.dynamic, self.size = name, opset, seed, dynamic, size
         self.nodes, self.initializers, self.inputs, self.outputs = [], [], [], []
         self.example_inputs = {}  # input name -> function of a random generator that makes one example
+        self.pool = {}  # weights that several nodes share, by name
         self._names = set()
 
     # -- weights -------------------------------------------------------------------------------------------------
@@ -56,6 +57,12 @@ class Net:
         result = f"{name}_output_0"
         self.nodes.append(helper.make_node(op, inputs, [result], name=name, **attributes))
         return result
+
+    def split(self, x, parts, at):
+        """Equal parts along axis 1."""
+        results = [f"/{at}/Split_output_{i}" for i in range(parts)]
+        self.nodes.append(helper.make_node("Split", [x], results, name=f"/{at}/Split", axis=1))
+        return results
 
     def constant(self, value, dtype=np.float32, at=""):
         array = np.array(value, dtype=dtype)

@@ -10,11 +10,27 @@ import onnx
 
 MAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "make")
 NAMES = ["tiny-mlp", "tiny-conv", "mobilenet-v2"]
+SIZED = ["large", "many-values"]
 
 
 def make(folder, *options):
     subprocess.run([MAKE, *NAMES, "-o", folder, *options], check=True, stdout=subprocess.DEVNULL)
     return {name: open(os.path.join(folder, f"{name}.onnx"), "rb").read() for name in NAMES}
+
+
+def check_sized(folder):
+    """Exactly the nodes asked for; a tenth of `large` are contractions; ten values for each node of `many-values`."""
+    for name in SIZED:
+        command = [MAKE, name, "-o", folder, "--nodes", "1000"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        content = open(f"{folder}/{name}-1000.onnx", "rb").read()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        assert content == open(f"{folder}/{name}-1000.onnx", "rb").read(), "the same seed gave another graph"
+        graph = onnx.shape_inference.infer_shapes(onnx.load_model_from_string(content), check_type=True, strict_mode=True).graph
+        assert len(graph.node) == 1000, f"{name} has {len(graph.node)} nodes"
+        contractions = sum(node.op_type in ("Conv", "MatMul") for node in graph.node)
+        assert name != "large" or 90 <= contractions <= 115, f"{contractions} contractions"
+        assert name != "many-values" or 9500 <= sum(len(node.output) for node in graph.node) <= 10500
 
 
 def main():
@@ -27,6 +43,7 @@ def main():
         for content in list(first.values()) + list(make(folder, "--dynamic", "--opset", "13").values()):
             model = onnx.load_model_from_string(content)
             onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
+        check_sized(folder)
         assert subprocess.run([MAKE, "no-such-model"], stderr=subprocess.DEVNULL).returncode == 2
     return 0
 
