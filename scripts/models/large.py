@@ -1,7 +1,7 @@
 """Graphs as large as the compiler promises to take: many nodes, many values, little arithmetic.
 
 Everything is fixed by the seed. Weights come from small pools, so that the file stays small. All functions are bounded and do
-not widen differences (a product's gain is below 1, a sum of two states is halved): however deep the graph, rounding errors do
+not widen differences (a product's gain is about 1, a sum of two states is halved): however deep the graph, rounding errors do
 not grow, and evaluation and device can be compared.
 """
 import math
@@ -14,7 +14,7 @@ WIDTHS = (4, 6, 8, 12, 16)  # what blocks read: the wide ones mostly by way of C
 ROWS = 7  # of the matrices
 LONGEST_LINK = 1000  # nodes between the ends of a residual link
 POOL = 8  # different weights for each shape
-UNARY = ("Relu", "Tanh", "Sigmoid", "Neg", "Abs")
+UNARY = ("Relu", "Tanh", "Sigmoid", "Neg", "Abs", "Neg", "Tanh")
 BINARY = ("Max", "Min", "Add", "Sub")
 
 
@@ -62,7 +62,7 @@ class Tower:
             self.block()
             self.recent.setdefault(self.width, []).append((self.count, self.state))
         while self.count < nodes:
-            self.state = self.node("Tanh", self.state)
+            self.state = self.node("Neg", self.state)
         self.net.output(self.state, f"{self.name}_out", list(self.shape(self.width)))
 
     def block(self):
@@ -99,8 +99,8 @@ class Tower:
             self.state = self.node(op, self.state)
         else:
             shape = (self.width,) if self.side is None else (self.width, 1, 1)
-            operand = self.pooled(f"{step.lower()}.{'x'.join(map(str, shape))}", lambda name: self.net.positive(name, shape, 0.5, 1.0))
-            self.state = self.node(step, self.state, operand)
+            make = self.scales if step == "Mul" else self.shifts
+            self.state = self.node(step, self.state, self.pooled(f"{step.lower()}.{'x'.join(map(str, shape))}", lambda name: make(name, shape)))
 
     # -- pieces ------------------------------------------------------------------------------------------------------
 
@@ -119,7 +119,13 @@ class Tower:
         return choices[int(self.random.integers(len(choices)))]
 
     def weight(self, shape, reads):
-        return self.pooled(f"weight.{'x'.join(map(str, shape))}", lambda name: self.net.weight(name, shape, 0.6 / math.sqrt(reads)))
+        return self.pooled(f"weight.{'x'.join(map(str, shape))}", lambda name: self.net.weight(name, shape, 1.0 / math.sqrt(reads)))
+
+    def scales(self, name, shape):
+        return self.net.positive(name, shape, 0.7, 1.0)
+
+    def shifts(self, name, shape):
+        return self.net.weight(name, shape, 0.5)
 
     def scalar(self, value):
         return self.pooled("half", lambda name: self.net.initializer(name, np.float32(value)), 1)
