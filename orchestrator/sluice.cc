@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/program.h"
 #include "common/base/release.h"
 #include "orchestrator/process/programs.h"
 
@@ -38,8 +39,8 @@ Error unknown_verb(const std::string& verb) {
 Result<int> run_sluice(int argc, char** argv) {
   if (argc < 2) return std::fputs(help_text().c_str(), stderr), static_cast<int>(ExitClass::kUsage);
   const std::string verb = argv[1];
-  if (verb == "--help" || verb == "-h" || verb == "help") return std::fputs(help_text().c_str(), stdout), 0;
-  if (verb == "--version") return std::printf("sluice %s\n", kRelease), 0;
+  if (verb == "--help" || verb == "-h" || verb == "help") return print_text("sluice", help_text());
+  if (verb == "--version") return print_text("sluice", fmt::format("sluice {}\n", kRelease));
   const ProgramRow* row = find_verb(verb);
   Result<std::string> path = find_program(row != nullptr ? std::string(row->program) : "sluice-" + verb);
   if (!path) return row != nullptr ? std::move(path).error() : unknown_verb(verb);

@@ -1,9 +1,8 @@
 // sluice-loader: runs a compiled model.
-#include <csignal>
-
+#include "common/base/program.h"
 #include "runtime/program/loader_program.h"
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // a closed reader is an error like any other
+  sluice::begin_program();
   return sluice::loader_main(argc, argv);
 }

@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "common/base/digest.h"
+#include "common/base/program.h"
 
 namespace sluice {
 namespace {
@@ -131,10 +132,11 @@ Result<FileWriter> FileWriter::create(const std::string& path, Order order) {
     if (order == Order::kRewriting) SLUICE_TRY(writer.make_rewritable());
     return writer;
   }
-  std::string temporary = fmt::format("{}.tmp{}", path, ::getpid());
+  std::string target = behind_links(path);
+  std::string temporary = fmt::format("{}.tmp{}", target, ::getpid());
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) return io_error("create", path);
-  return FileWriter(path, std::move(temporary), fd);
+  return FileWriter(std::move(target), std::move(temporary), fd);
 }
 
 FileWriter::FileWriter(FileWriter&& other) noexcept

@@ -1,8 +1,10 @@
 #include "common/base/memory.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 
 namespace sluice {
@@ -17,20 +19,35 @@ void no_memory() {
 }
 
 constexpr size_t kStackBytes = size_t{1} << 20;
+constexpr size_t kLeastStackBytes = size_t{512} << 10;
+constexpr size_t kStackStep = size_t{16} << 10;
 
-[[gnu::noinline]] void touch_stack() {
-  [[maybe_unused]] volatile char room[kStackBytes];
-  room[0] = 0;  // its far end; the pages between stay untouched
+// Steps down by frames that are touched at their far end.
+[[gnu::noinline]] void touch_stack(size_t bytes) {
+  volatile char room[kStackStep];
+  room[0] = 0;
+  if (bytes > kStackStep) touch_stack(bytes - kStackStep);
+  room[1] = room[0];  // keeps this frame while the next is there
+}
+
+size_t stack_limit() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_STACK, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 }
 
 }  // namespace
 
 Result<void> grow_stack() {
+  const size_t limit = stack_limit();
+  if (limit < kLeastStackBytes) {
+    return make_error(ErrorCode::kLimit, "the stack is limited to {} KiB, expected at least {}", limit >> 10, kLeastStackBytes >> 10);
+  }
   const size_t bytes = kStackBytes + (size_t{64} << 10);  // and frames around it
   void* room = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) return make_error(ErrorCode::kLimit, "memory ran out");
   ::munmap(room, bytes);
-  touch_stack();
+  // Half of a small stack stays for what is on it already: arguments, environment, the frames so far.
+  touch_stack(std::min(kStackBytes, limit / 2));
   return {};
 }
 

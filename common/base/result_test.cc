@@ -39,5 +39,19 @@ TEST(Result, TextHasCodeFileAndHint) {
   EXPECT_EQ(exit_class(error.code), ExitClass::kBadInput);
 }
 
+TEST(Result, TextEscapesAndCutsWhatNamesHold) {
+  const Error error =
+      make_error(ErrorCode::kBadNode, "node '{}' of '{}' is wrong:\n  one\n  two", "a\nsluice: error\x1b[31m", std::string(1000, 'x'));
+  EXPECT_EQ(error_text(error),
+            "SL2002: node 'a\\nsluice: error\\x1b[31m' of '" + std::string(200, 'x') + "… (1000 bytes)' is wrong:\n  one\n  two");
+  EXPECT_EQ(error_text(make_error(ErrorCode::kBadNode, "it's\nsluice: error")), "SL2002: it's\\nsluice: error");
+  EXPECT_EQ(error_text(make_error(ErrorCode::kBadNode, "{}", std::string("a\0b\x7f", 4))), "SL2002: a\\x00b\\x7f");
+  std::string accents = "x";
+  for (int i = 0; i < 300; ++i) accents += "é";
+  EXPECT_TRUE(error_text(make_error(ErrorCode::kBadNode, "{}", accents)).find("é… (601 bytes)") != std::string::npos);
+  EXPECT_NE(error_json(error).find("a\\nsluice: error\\u001b[31m"), std::string::npos);
+  EXPECT_NE(error_json(error).find(std::string(1000, 'x')), std::string::npos);
+}
+
 }  // namespace
 }  // namespace sluice

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
+#include "common/base/program.h"
 #include "common/graphfile/graphfile.h"
 #include "common/stage/arguments.h"
 #include "common/stage/rebind.h"
@@ -55,6 +55,7 @@ Result<void> check_output(const StageArgs& args) {
 Result<void> run_stage(const Stage& stage, StageArgs& args) {
   const auto start = std::chrono::steady_clock::now();
   SLUICE_TRY(check_output(args));
+  SLUICE_TRY(check_output_is_no_input(args.output, args.input));
   SLUICE_ASSIGN(Module module, read_input(stage, args));
   if (const std::string model = args.options.text("model"); !model.empty()) SLUICE_TRY(rebind_constants(module, model));
   SLUICE_TRY(inherit_options(args.options, stage.id, module.options));
@@ -96,21 +97,17 @@ Result<void> write_graph_output(Module& module, const StageArgs& args) {
 }
 
 int stage_main(int argc, char** argv, const char* usage, const Stage& stage) {
-  std::signal(SIGPIPE, SIG_IGN);
+  begin_program();
   const std::string program = program_name(stage);
   auto parsed = program_within_memory([&] { return parse_arguments(argc, argv, stage.id, usage); });
   if (!parsed) {
     log_line(program, "error", error_text(parsed.error()));
     return static_cast<int>(exit_class(parsed.error().code));
   }
-  if (!parsed->print.empty()) {
-    std::fputs(parsed->print.c_str(), stdout);
-    return 0;
-  }
   if (parsed->list_passes) {
-    for (const Pass& pass : stage.passes) fmt::print("{:28} {}\n", pass.name, pass.sentence);
-    return 0;
+    for (const Pass& pass : stage.passes) parsed->print += fmt::format("{:28} {}\n", pass.name, pass.sentence);
   }
+  if (!parsed->print.empty() || parsed->list_passes) return print_text(program, parsed->print);
   const bool json = parsed->args.options.text("error-format") == "json";
   set_memory_error_line(error_line(program, make_error(ErrorCode::kLimit, "memory ran out"), json));
   auto done = within_memory([&] { return run_stage(stage, parsed->args); });

@@ -84,7 +84,9 @@ Result<std::string> through_protoc(const char* mode, std::span<const std::byte> 
   }
   if (status != 0) {
     SLUICE_ASSIGN(std::string errors, read_text(folder.file("errors")));
-    return make_error(refused, "{}", errors.substr(0, errors.find_last_not_of('\n') + 1));
+    errors.resize(errors.find_last_not_of('\n') + 1);
+    for (size_t at = errors.find('\n'); at != std::string::npos; at = errors.find('\n', at + 1)) errors.insert(at + 1, "  ");
+    return make_error(refused, "{}", errors);
   }
   return read_text(folder.file("out"));
 }

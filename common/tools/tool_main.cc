@@ -2,13 +2,13 @@
 
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
+#include "common/base/program.h"
 #include "common/base/release.h"
 
 namespace sluice {
@@ -26,17 +26,20 @@ int fail(const Tool& tool, const Error& error, bool json) {
 }  // namespace
 
 int tool_main(int argc, char** argv, const Tool& tool) {
-  std::signal(SIGPIPE, SIG_IGN);
+  begin_program();
   const auto line = program_within_memory([&] { return CommandLine::parse(tool.usage, argc, argv); });
   if (!line) return fail(tool, line.error(), false);
-  if (line->wish() == CommandLine::Wish::kHelp) return std::fputs(tool.usage, stdout), 0;
-  if (line->wish() == CommandLine::Wish::kVersion) return fmt::print("{} {}\n", tool.name, kRelease), 0;
+  if (line->wish() == CommandLine::Wish::kHelp) return print_text(tool.name, tool.usage);
+  if (line->wish() == CommandLine::Wish::kVersion) return print_text(tool.name, fmt::format("{} {}\n", tool.name, kRelease));
   const std::string format = line->text("--error-format");
   const bool json = format == "json";
   if (!format.empty() && format != "text" && !json) {
     return fail(tool, make_error(ErrorCode::kBadOption, "--error-format is '{}', it must be text or json", format), false);
   }
-  const auto done = within_memory([&] { return tool.run(*line); });
+  const auto done = within_memory([&]() -> Result<ExitClass> {
+    SLUICE_TRY(check_output_is_no_input(output_path(*line), input_path(*line)));
+    return tool.run(*line);
+  });
   return done ? static_cast<int>(*done) : fail(tool, done.error(), json);
 }
 

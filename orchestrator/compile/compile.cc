@@ -7,6 +7,7 @@
 
 #include "common/base/files.h"
 #include "common/base/json.h"
+#include "common/base/program.h"
 #include "orchestrator/compile/pipeline.h"
 #include "orchestrator/compile/stages.h"
 #include "orchestrator/compile/stats.h"
@@ -19,6 +20,7 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kProgram = "sluice-compile";
+constexpr int kNotStarted = 127;  // of the system's loader of programs, and of exec that failed
 
 std::string size_text(uint64_t bytes) {
   if (bytes < 1000) return fmt::format("{} B", bytes);
@@ -80,7 +82,10 @@ class Compilation {
   Result<int> run() {
     SLUICE_ASSIGN(first_, first_stage_for(request_.input));
     SLUICE_TRY(check_in_time(request_, first_));
+    SLUICE_TRY(check_output_is_no_input(request_.output, request_.input));
     if (!request_.stats.empty()) {
+      SLUICE_ASSIGN(FileWriter file, FileWriter::create(request_.stats));
+      stats_file_.emplace(std::move(file));
       SLUICE_ASSIGN(ScratchFolder folder, ScratchFolder::create());
       scratch_.emplace(std::move(folder));
     }
@@ -95,8 +100,8 @@ class Compilation {
     SLUICE_ASSIGN(const bool succeeded, run_pipeline(stages, output ? output->descriptor() : STDOUT_FILENO, done));
     if (interrupted()) return static_cast<int>(ExitClass::kResource);
     if (stats_error_) return *stats_error_;
+    if (succeeded && stats_file_) SLUICE_TRY(write_stats());
     if (succeeded && output) SLUICE_TRY(output->commit());
-    if (succeeded && !request_.stats.empty()) SLUICE_TRY(write_stats());
     return exit_code_;
   }
 
@@ -156,9 +161,11 @@ class Compilation {
     if (!known || report.messages.empty()) {
       // Nobody but the user and the kernel's out-of-memory killer sends SIGKILL.
       const bool killed = report.ending.signal == SIGKILL;
-      Error error =
-          make_error(killed ? ErrorCode::kStageKilled : ErrorCode::kStageFailed, "{} ended with {}", program, ending_text(report.ending));
+      const bool not_started = report.ending.code == kNotStarted;
+      Error error = make_error(killed || not_started ? ErrorCode::kStageKilled : ErrorCode::kStageFailed, "{} ended with {}", program,
+                               ending_text(report.ending));
       if (killed) error.hint = "somebody killed it, or the machine ran out of memory";
+      if (not_started) error.hint = "it could not be started: too little memory is allowed, or a library of it is missing";
       print_error(kProgram, error, request_.error_json);
       if (!known) exit_code_ = static_cast<int>(exit_class(error.code));
     }
@@ -177,12 +184,14 @@ class Compilation {
   Result<void> write_stats() {
     Json whole;
     whole.set("stages", std::move(stats_));
-    return write_text(request_.stats, json_dump(whole, 2) + "\n");
+    SLUICE_TRY(stats_file_->write(json_dump(whole, 2) + "\n"));
+    return stats_file_->commit();
   }
 
   const CompileRequest& request_;
   size_t first_ = 0;
   std::optional<ScratchFolder> scratch_;  // where the stages leave their statistics
+  std::optional<FileWriter> stats_file_;  // opened first: a model without its statistics is not what was asked for
   Json stats_;
   std::optional<Error> stats_error_;
   int exit_code_ = 0;

@@ -1,9 +1,8 @@
 #include <unistd.h>
 
-#include <cstdio>
-
 #include "common/base/command_line.h"
 #include "common/base/memory.h"
+#include "common/base/program.h"
 #include "common/base/release.h"
 #include "orchestrator/compile/arguments.h"
 #include "orchestrator/compile/usage.h"
@@ -17,8 +16,10 @@ using sluice::ErrorCode;
 
 sluice::Result<int> run(int argc, char** argv, bool& error_json) {
   SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(sluice::kCompileUsage, argc, argv));
-  if (line.wish() == CommandLine::Wish::kHelp) return std::fputs(sluice::kCompileUsage, stdout), 0;
-  if (line.wish() == CommandLine::Wish::kVersion) return std::printf("sluice-compile %s\n", sluice::kRelease), 0;
+  if (line.wish() == CommandLine::Wish::kHelp) return sluice::print_text("sluice-compile", sluice::kCompileUsage);
+  if (line.wish() == CommandLine::Wish::kVersion) {
+    return sluice::print_text("sluice-compile", fmt::format("sluice-compile {}\n", sluice::kRelease));
+  }
   if (line.text("-o") == "-" && isatty(STDOUT_FILENO)) {
     return make_error(ErrorCode::kUsage, "a compiled model is not written to a terminal").with_hint("name a file with -o FILE");
   }
@@ -30,6 +31,7 @@ sluice::Result<int> run(int argc, char** argv, bool& error_json) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  sluice::begin_program();
   sluice::catch_interrupts();
   bool error_json = false;
   const sluice::Result<int> result = sluice::program_within_memory([&] { return run(argc, argv, error_json); });

@@ -1,8 +1,8 @@
 #include <charconv>
-#include <cstdio>
 
 #include "common/base/command_line.h"
 #include "common/base/memory.h"
+#include "common/base/program.h"
 #include "common/base/release.h"
 #include "orchestrator/conformance/conformance.h"
 #include "orchestrator/conformance/usage.h"
@@ -26,8 +26,10 @@ sluice::Result<int> number_from(const CommandLine& line, const char* name, int l
 
 sluice::Result<int> run(int argc, char** argv) {
   SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(sluice::kConformanceUsage, argc, argv));
-  if (line.wish() == CommandLine::Wish::kHelp) return std::fputs(sluice::kConformanceUsage, stdout), 0;
-  if (line.wish() == CommandLine::Wish::kVersion) return std::printf("sluice-conformance %s\n", sluice::kRelease), 0;
+  if (line.wish() == CommandLine::Wish::kHelp) return sluice::print_text("sluice-conformance", sluice::kConformanceUsage);
+  if (line.wish() == CommandLine::Wish::kVersion) {
+    return sluice::print_text("sluice-conformance", fmt::format("sluice-conformance {}\n", sluice::kRelease));
+  }
   sluice::ConformanceRequest request{
       .folder = line.text("<folder>"), .report = line.text("--report"), .profile = line.text("--profile"), .quiet = line.flag("--quiet")};
   SLUICE_ASSIGN(request.jobs, number_from(line, "-j", 0, 1000));
@@ -38,6 +40,7 @@ sluice::Result<int> run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  sluice::begin_program();
   sluice::catch_interrupts();
   const sluice::Result<int> result = sluice::program_within_memory([&] { return run(argc, argv); });
   sluice::finish_interrupt();

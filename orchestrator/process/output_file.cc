@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "common/base/files.h"
+#include "common/base/program.h"
 
 namespace sluice {
 namespace {
@@ -27,12 +28,13 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
     file.is_special_ = true;
     return file;
   }
-  Descriptor nameless(open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
-  if (nameless) return OutputFile(path, {}, std::move(nameless));
-  std::string temporary = fmt::format("{}.tmp{}", path, getpid());
+  std::string target = behind_links(path);
+  Descriptor nameless(open(folder_of(target).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
+  if (nameless) return OutputFile(std::move(target), {}, std::move(nameless));
+  std::string temporary = fmt::format("{}.tmp{}", target, getpid());
   Descriptor named(open(temporary.c_str(), O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666));
   if (!named) return Error{ErrorCode::kIo, fmt::format("cannot create the file: {}", std::strerror(errno)), {}, path};
-  return OutputFile(path, std::move(temporary), std::move(named));
+  return OutputFile(std::move(target), std::move(temporary), std::move(named));
 }
 
 OutputFile::~OutputFile() {

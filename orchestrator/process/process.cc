@@ -44,13 +44,14 @@ void forget(pid_t child) {
   }
 }
 
-// Between fork and exec only calls that are safe in a signal handler, for other threads may hold locks.
+// The streams are above 2, or already where they belong (begin_program). Between fork and exec only calls that are safe in a signal
+// handler, for other threads may hold locks.
 [[noreturn]] void become(char* const* arguments, const Streams& streams, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // the parent ended before the line above
   const int fds[3] = {streams.in, streams.out, streams.error};
   for (int target = 0; target < 3; ++target) {
-    const int fd = fds[target] >= 0 ? fds[target] : open("/dev/null", target == 0 ? O_RDONLY : O_WRONLY);
+    const int fd = fds[target] >= 0 ? fds[target] : open("/dev/null", (target == 0 ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
     if (fd != target) {
       dup2(fd, target);
     } else {

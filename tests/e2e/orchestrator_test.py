@@ -192,6 +192,12 @@ class Orchestrator(unittest.TestCase):
         self.assertEqual(result.returncode, 5)
         self.assertIn("SL8004: sluice-optimize ended with signal 9", result.stderr)
 
+    def test_a_stage_that_cannot_start_is_a_matter_of_resources(self):
+        result = self.compile(FAIL_optimize="127")
+        self.assertEqual(result.returncode, 5)
+        self.assertIn("sluice-optimize: error SL2001: broken on purpose", result.stderr)  # what it said is told
+        self.assertIn("SL8004: sluice-optimize ended with exit code 127", result.stderr)
+
     def test_codes_outside_the_table_and_signals_are_our_bugs(self):
         for failure, text in (({"FAIL_optimize": "1"}, "sluice-optimize ended with exit code 1"),
                               ({"SIGNAL_optimize": "SEGV"}, "sluice-optimize ended with signal 11")):
