@@ -34,7 +34,10 @@ Dim DimMath::apply(ExpressionOp op, const Dim& a, const Dim& b) {
   if (a.is_unknown() || b.is_unknown()) return Dim::unknown();
   if (op == ExpressionOp::kFloorDiv && b == Dim::fixed(0)) return Dim::unknown();
   if (a.is_fixed() && b.is_fixed()) return Dim::fixed(apply_fixed(op, a.value, b.value));
-  return module_.make_dim(module_.expressions.make(op, expression(a), expression(b)));
+  const ExpressionId left = expression(a);
+  const ExpressionId right = expression(b);
+  if (!module_.expressions.stays_small(op, left, right)) return Dim::unknown();
+  return module_.make_dim(module_.expressions.make(op, left, right));
 }
 
 Dim DimMath::multiply(const Dim& a, const Dim& b) {

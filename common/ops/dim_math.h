@@ -1,5 +1,6 @@
-// Arithmetic on dims: on numbers when both are fixed, on expressions when one is symbolic, unknown when one is unknown. Fixed results
-// saturate at the ends of int64; InferCall::give rejects what is too large or negative.
+// Arithmetic on dims: on numbers when both are fixed, on expressions when one is symbolic, unknown when one is unknown
+// or the expression would become too long (ExpressionTable::stays_small). Fixed results saturate at the ends of int64; InferCall::give
+// rejects what is too large or negative.
 #pragma once
 
 #include <optional>

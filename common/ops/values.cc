@@ -22,11 +22,20 @@ std::optional<size_t> result_size(const InferCall& call) {
 
 bool is_float_result(const InferCall& call) { return dtype_is_float(call.node.output().type().dtype); }
 
-std::optional<ExpressionId> add(InferCall& call, ExpressionId a, ExpressionId b) { return call.module.expressions.add(a, b); }
-std::optional<ExpressionId> subtract(InferCall& call, ExpressionId a, ExpressionId b) { return call.module.expressions.subtract(a, b); }
-std::optional<ExpressionId> multiply(InferCall& call, ExpressionId a, ExpressionId b) { return call.module.expressions.multiply(a, b); }
-std::optional<ExpressionId> minimum(InferCall& call, ExpressionId a, ExpressionId b) { return call.module.expressions.minimum(a, b); }
-std::optional<ExpressionId> maximum(InferCall& call, ExpressionId a, ExpressionId b) { return call.module.expressions.maximum(a, b); }
+// Nothing where the expression would become too long.
+std::optional<ExpressionId> make(InferCall& call, ExpressionOp op, ExpressionId a, ExpressionId b) {
+  ExpressionTable& table = call.module.expressions;
+  return table.stays_small(op, a, b) ? std::optional(table.make(op, a, b)) : std::nullopt;
+}
+
+template <ExpressionOp op>
+std::optional<ExpressionId> arithmetic(InferCall& call, ExpressionId a, ExpressionId b) {
+  return make(call, op, a, b);
+}
+
+std::optional<ExpressionId> subtract(InferCall& call, ExpressionId a, ExpressionId b) {
+  return make(call, ExpressionOp::kAdd, a, call.module.expressions.multiply(call.module.expressions.constant(-1), b));
+}
 
 // Div of integers cuts towards zero, which is floor division where the dividend is not negative or the division leaves no rest.
 std::optional<ExpressionId> divide(InferCall& call, ExpressionId a, ExpressionId b) {
@@ -38,6 +47,7 @@ std::optional<ExpressionId> divide(InferCall& call, ExpressionId a, ExpressionId
     if (is_float_result(call) && *dividend % *divisor != 0) return std::nullopt;
     return table.constant(*dividend / *divisor);
   }
+  if (!table.stays_small(ExpressionOp::kMod, a, b)) return std::nullopt;  // what the check below multiplies
   const ExpressionId quotient = table.floor_divide(a, b);
   if (table.bounds(b).low <= 0 && quotient != table.constant(1)) return std::nullopt;
   if (table.multiply(quotient, b) == a) return quotient;
@@ -56,7 +66,7 @@ std::optional<ExpressionId> remainder(InferCall& call, ExpressionId a, Expressio
     return table.constant(turn ? rest + *divisor : rest);
   }
   if (table.bounds(b).low <= 0 || table.bounds(a).low < 0) return std::nullopt;
-  return table.modulo(a, b);
+  return make(call, ExpressionOp::kMod, a, b);
 }
 
 std::optional<bool> decide(InferCall& call, Op op, ExpressionId a, ExpressionId b) {
@@ -270,6 +280,7 @@ Answer range(InferCall& call, size_t size) {
   const ExpressionId first = start->front();
   const ExpressionId by = step->front();
   Elements result;
+  if (!table.stays_small(ExpressionOp::kAdd, first, by)) return std::nullopt;
   for (size_t i = 0; i < size; ++i) result.push_back(table.add(first, table.multiply(by, table.constant(static_cast<int64_t>(i)))));
   return result;
 }
@@ -288,11 +299,14 @@ Answer reduce_product(InferCall& call, size_t size) {
   const auto* elements = call.value(0);
   if (elements == nullptr || size != 1) return std::nullopt;
   ExpressionTable& table = call.module.expressions;
-  const bool sum = call.node.op() == Op::kReduceSum;
+  const ExpressionOp op = call.node.op() == Op::kReduceSum ? ExpressionOp::kAdd : ExpressionOp::kMul;
   const Elements factors = *elements;
-  ExpressionId result = table.constant(sum ? 0 : 1);
-  for (const ExpressionId factor : factors) result = sum ? table.add(result, factor) : table.multiply(result, factor);
-  return Elements{result};
+  std::optional<ExpressionId> result = table.constant(op == ExpressionOp::kAdd ? 0 : 1);
+  for (const ExpressionId factor : factors) {
+    result = make(call, op, *result, factor);
+    if (!result) return std::nullopt;
+  }
+  return Elements{*result};
 }
 
 struct Row {
@@ -301,7 +315,7 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-    {Op::kAdd, binary<add>},
+    {Op::kAdd, binary<arithmetic<ExpressionOp::kAdd>>},
     {Op::kAnd, binary<logic>},
     {Op::kCast, cast},
     {Op::kCastLike, cast},
@@ -319,10 +333,10 @@ constexpr Row kRows[] = {
     {Op::kIdentity, same},
     {Op::kLess, binary<compare>},
     {Op::kLessOrEqual, binary<compare>},
-    {Op::kMax, binary<maximum>},
-    {Op::kMin, binary<minimum>},
+    {Op::kMax, binary<arithmetic<ExpressionOp::kMax>>},
+    {Op::kMin, binary<arithmetic<ExpressionOp::kMin>>},
     {Op::kMod, binary<remainder>},
-    {Op::kMul, binary<multiply>},
+    {Op::kMul, binary<arithmetic<ExpressionOp::kMul>>},
     {Op::kNeg, negate},
     {Op::kNot, invert},
     {Op::kOr, binary<logic>},
@@ -336,7 +350,7 @@ constexpr Row kRows[] = {
     {Op::kSlice, slice},
     {Op::kSqueeze, same},
     {Op::kSub, binary<subtract>},
-    {Op::kSum, binary<add>},
+    {Op::kSum, binary<arithmetic<ExpressionOp::kAdd>>},
     {Op::kUnsqueeze, same},
     {Op::kWhere, where},
     {Op::kXor, binary<logic>},

@@ -57,8 +57,42 @@ std::optional<SymbolId> ExpressionTable::find_symbol(std::string_view name) cons
 
 ExpressionId ExpressionTable::intern(const Expression& expression) {
   const auto [found, inserted] = index_.try_emplace(expression, static_cast<ExpressionId>(expressions_.size()));
-  if (inserted) expressions_.push_back(expression);
+  if (!inserted) return found->second;
+  expressions_.push_back(expression);
+  Extent own;
+  if (expression.a >= 0) {
+    own.size = saturating_add(1, saturating_add(extent(expression.a).size, extent(expression.b).size));
+    if (expression.op == ExpressionOp::kAdd) own.terms = saturating_add(extent(expression.a).terms, extent(expression.b).terms);
+  }
+  extents_.push_back(own);
   return found->second;
+}
+
+// Exact for sums and products whose terms neither merge nor vanish.
+ExpressionTable::Extent ExpressionTable::extent_of(ExpressionOp op, const Extent& a, const Extent& b) {
+  const int64_t both = saturating_add(1, saturating_add(a.size, b.size));
+  switch (op) {
+    case ExpressionOp::kAdd:
+      return {saturating_add(a.terms, b.terms), both};
+    case ExpressionOp::kMul: {
+      const int64_t left = saturating_multiply(a.size, b.terms);  // every term of a stands once beside each of b
+      const int64_t right = saturating_multiply(b.size, a.terms);
+      return {saturating_multiply(a.terms, b.terms), saturating_add(saturating_add(left, right), saturating_add(a.terms, b.terms))};
+    }
+    case ExpressionOp::kFloorDiv:
+      return {a.terms, both};
+    case ExpressionOp::kCeilDiv:
+      return {saturating_add(a.terms, b.terms), saturating_add(both, saturating_add(b.size, 2))};
+    case ExpressionOp::kMod:
+      return extent_of(ExpressionOp::kAdd, a, extent_of(ExpressionOp::kMul, b, extent_of(ExpressionOp::kFloorDiv, a, b)));
+    default:
+      return {1, both};
+  }
+}
+
+bool ExpressionTable::stays_small(ExpressionOp op, ExpressionId a, ExpressionId b) const {
+  const Extent result = extent_of(op, extent(a), extent(b));
+  return result.terms <= kMostTerms && result.size <= kMostSize;
 }
 
 ExpressionId ExpressionTable::constant(int64_t value) { return intern({ExpressionOp::kConstant, -1, -1, value}); }

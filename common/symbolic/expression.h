@@ -4,6 +4,8 @@
 // max of normal forms. ceildiv(a, b) becomes floordiv(a + b - 1, b), mod(a, b) becomes a - b*floordiv(a, b). A floordiv by a constant gives
 // up every term it divides (using the divisors of symbols), and k*floordiv(x, d) becomes (k/g)*floordiv(x, d/g), g = gcd(k, d), where d
 // divides x. Arithmetic saturates at the ends of int64.
+//
+// A product of sums has as many terms as both multiplied, so whoever makes expressions of a model's choosing asks stays_small first.
 #pragma once
 
 #include <cstdint>
@@ -72,6 +74,13 @@ class ExpressionTable {
   ExpressionId maximum(ExpressionId a, ExpressionId b);
   ExpressionId make(ExpressionOp op, ExpressionId a, ExpressionId b);  // by op, for readers; not for constants and symbols
 
+  // Whether op on a and b gives at most kMostTerms terms and kMostSize leaves and operators, by an upper estimate that costs nothing.
+  // Where it does not, what the result stands for is best left unknown.
+  static constexpr int64_t kMostTerms = 256;
+  static constexpr int64_t kMostSize = 4096;
+  bool stays_small(ExpressionOp op, ExpressionId a, ExpressionId b) const;
+  int64_t written_size(ExpressionId id) const { return extents_[static_cast<size_t>(id)].size; }  // leaves and operators, written out
+
   std::optional<int64_t> as_constant(ExpressionId id) const;
   Interval bounds(ExpressionId id) const;
   bool is_multiple(ExpressionId id, int64_t divisor) const;  // proved to be a multiple
@@ -94,12 +103,20 @@ class ExpressionTable {
   using Monomial = std::vector<ExpressionId>;  // sorted atoms; empty for the constant
   using Polynomial = std::map<Monomial, int64_t>;
 
+  // How long an expression is, written out: shared operands count each time. Saturates.
+  struct Extent {
+    int64_t terms = 1;
+    int64_t size = 1;
+  };
+
   struct Demand {
     SymbolId symbol;
     int64_t divisor;
   };
 
   ExpressionId intern(const Expression& expression);
+  const Extent& extent(ExpressionId id) const { return extents_[static_cast<size_t>(id)]; }
+  static Extent extent_of(ExpressionOp op, const Extent& a, const Extent& b);  // at most
   // What follows for the symbol of the term `monomial` when the polynomial is zero: it is a multiple of what all other terms are.
   std::optional<Demand> demanded_divisor(const Polynomial& zero, const Monomial& monomial) const;
   // That, and for each floordiv of a symbol that it leaves no rest.
@@ -115,6 +132,7 @@ class ExpressionTable {
   ExpressionId floor_divide_constant(const Polynomial& dividend, int64_t divisor);
 
   std::vector<Expression> expressions_;
+  std::vector<Extent> extents_;  // of each
   std::map<Expression, ExpressionId> index_;
   std::vector<Symbol> symbols_;
   std::map<std::string, SymbolId, std::less<>> symbol_names_;  // the first of each name

@@ -74,5 +74,34 @@ TEST_F(Fixture, EvaluatesAndSubstitutes) {
   EXPECT_FALSE(table.evaluate(table.floor_divide(H, N), std::vector<int64_t>{6, 0}).ok());
 }
 
+// What a chain v = v*v, or v*(v + 1), makes of a symbol doubles with every link.
+TEST_F(Fixture, ChainsOfProductsStopBeingSmall) {
+  for (const int64_t plus : {0, 1}) {
+    ExpressionId v = H;
+    int links = 0;
+    for (; links < 40; ++links) {
+      const ExpressionId next = table.add(v, c(plus));
+      if (!table.stays_small(ExpressionOp::kMul, v, next)) break;
+      v = table.multiply(v, next);
+      EXPECT_LE(table.written_size(v), ExpressionTable::kMostSize);
+    }
+    EXPECT_GE(links, 4);
+    EXPECT_LE(links, 12);
+  }
+}
+
+TEST_F(Fixture, WrittenSizeIsWhatTheEstimateSays) {
+  const ExpressionId a = table.add(table.multiply(c(2), H), N);  // 2*H + N: five leaves and operators
+  EXPECT_EQ(table.written_size(a), 5);
+  EXPECT_EQ(table.written_size(table.floor_divide(a, c(7))), 7);
+  ExpressionId sum = H;  // of distinct symbols, one term each
+  int64_t terms = 1;
+  for (; terms < 1000 && table.stays_small(ExpressionOp::kAdd, sum, H); ++terms) {
+    sum = table.add(sum, table.symbol_expression(table.add_symbol({.name = "S" + std::to_string(terms), .low = 1})));
+  }
+  EXPECT_EQ(terms, ExpressionTable::kMostTerms);
+  EXPECT_EQ(table.written_size(sum), 2 * terms - 1);
+}
+
 }  // namespace
 }  // namespace sluice
