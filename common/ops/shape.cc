@@ -67,7 +67,8 @@ Result<void> solve_targets(InferCall& call, std::vector<Target>& targets, const 
     if (given == Dim::fixed(0)) return call.bad_shape("-1 cannot be solved beside a 0 in the target shape");
     solved->dim = call.math.floor_divide(elements, given);
   }
-  if (!elements.is_fixed() || !given.is_fixed()) return {};
+  const bool empty = std::any_of(targets.begin(), targets.end(), [](const Target& t) { return t.copied && t.dim == Dim::fixed(0); });
+  if (!elements.is_fixed() || !given.is_fixed() || (empty && solved == targets.end())) return {};  // a copied 0 leaves nothing to count
   const bool fits = solved == targets.end() ? elements == given : elements.value % given.value == 0;
   if (fits) return {};
   return call.bad_shape("{} elements do not fit a target shape of {}{}", elements.value, given.value,
@@ -77,7 +78,8 @@ Result<void> solve_targets(InferCall& call, std::vector<Target>& targets, const 
 Result<void> infer_reshape(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(1, kI64Set));
   SLUICE_TRY(call.expect_rank(1, 1));
-  const auto wanted = call.value_dims(1);
+  auto wanted = call.value_dims(1);
+  if (!wanted && call.dim(1, 0) == Dim::fixed(0)) wanted.emplace();  // no elements to know: the target is a scalar
   const Shape input = call.shape(0);
   if (!wanted) return call.give(0, call.dtype(0), unknown_dims(call.dim(1, 0)));
   SLUICE_ASSIGN(std::vector<Target> targets, read_targets(call, *wanted, input));
