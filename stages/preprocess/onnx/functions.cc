@@ -1,5 +1,7 @@
 #include "stages/preprocess/onnx/functions.h"
 
+#include <algorithm>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -22,6 +24,13 @@ class Inliner {
     }
   }
 
+  // Refuses what would not end or not fit before any of it is written out.
+  Result<void> check_size(const onnx::GraphProto& graph) {
+    SLUICE_ASSIGN(const size_t size, expanded_size(graph.node(), 0));
+    if (size <= kMaxNodes) return {};
+    return make_error(ErrorCode::kLimit, "the model's functions expand to more than {} nodes", kMaxNodes);
+  }
+
   Result<void> expand(onnx::GraphProto& graph, int64_t opset, int depth) {
     google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
     nodes.Swap(graph.mutable_node());
@@ -34,9 +43,65 @@ class Inliner {
  private:
   using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 
+  const onnx::FunctionProto* find_function(const onnx::NodeProto& call) const {
+    const auto found = functions_.find({plain_domain(call.domain()), call.op_type(), call.overload()});
+    return found == functions_.end() ? nullptr : found->second;
+  }
+
+  static Result<void> too_deep(const onnx::FunctionProto& function) {
+    return make_error(ErrorCode::kBadModel, "function '{}' calls itself, or calls are nested too deeply", function.name());
+  }
+
+  // Nodes that `nodes` expand to, calls counted too; kMaxNodes + 1 stands for all that is more.
+  Result<size_t> expanded_size(const Nodes& nodes, int depth) {
+    size_t size = 0;
+    for (const onnx::NodeProto& node : nodes) {
+      SLUICE_ASSIGN(const size_t own, expanded_size(node, depth));
+      size = std::min(size + own, kMaxNodes + 1);
+    }
+    return size;
+  }
+
+  Result<size_t> expanded_size(const onnx::NodeProto& node, int depth) {
+    size_t size = 1;
+    if (const onnx::FunctionProto* function = find_function(node)) {
+      SLUICE_ASSIGN(const size_t body, function_size(*function, depth));
+      size += body + static_cast<size_t>(node.output_size());  // outputs may need an Identity each
+    }
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (attribute.has_g()) {
+        SLUICE_ASSIGN(const size_t body, expanded_size(attribute.g().node(), depth));
+        size += body;
+      }
+      for (const onnx::GraphProto& graph : attribute.graphs()) {
+        SLUICE_ASSIGN(const size_t body, expanded_size(graph.node(), depth));
+        size += body;
+      }
+    }
+    return std::min(size, kMaxNodes + 1);
+  }
+
+  Result<size_t> function_size(const onnx::FunctionProto& function, int depth) {
+    if (depth > kMaxDepth) return too_deep(function).error();
+    const auto found = sizes_.find(&function);
+    if (found != sizes_.end()) return found->second;
+    SLUICE_ASSIGN(const size_t size, expanded_size(function.node(), depth + 1));
+    sizes_.emplace(&function, size);
+    return size;
+  }
+
+  // What names inside a call begin with: the call's own name, made unique where it has none or shares it.
+  std::string unique_prefix(const onnx::NodeProto& call) {
+    std::string prefix = call.name();
+    if (prefix.empty() || prefix.back() == '/') prefix += fmt::format("{}_{}", call.op_type(), calls_);
+    ++calls_;
+    const std::string wanted = prefix;
+    for (size_t again = 1; !prefixes_.insert(prefix).second; ++again) prefix = fmt::format("{}_{}", wanted, again);
+    return prefix + "/";
+  }
+
   Result<void> expand_node(onnx::NodeProto node, int64_t opset, int depth, Nodes& out) {
-    const auto found = functions_.find({plain_domain(node.domain()), node.op_type(), node.overload()});
-    if (found != functions_.end()) return expand_call(node, *found->second, depth, out);
+    if (const onnx::FunctionProto* function = find_function(node)) return expand_call(node, *function, depth, out);
     if (++count_ > kMaxNodes) return make_error(ErrorCode::kLimit, "the model's functions expand to more than {} nodes", kMaxNodes);
     onnx::NodeProto& placed = *out.Add();
     placed.Swap(&node);
@@ -49,9 +114,7 @@ class Inliner {
   }
 
   Result<void> expand_call(const onnx::NodeProto& call, const onnx::FunctionProto& function, int depth, Nodes& out) {
-    if (depth > kMaxDepth) {
-      return make_error(ErrorCode::kBadModel, "function '{}' calls itself, or calls are nested too deeply", function.name());
-    }
+    if (depth > kMaxDepth) return too_deep(function);
     if (call.input_size() > function.input_size() || call.output_size() > function.output_size()) {
       return make_error(ErrorCode::kBadModel, "node '{}' calls function '{}' with more inputs or outputs than it has", call.name(),
                         function.name());
@@ -61,14 +124,12 @@ class Inliner {
     for (int i = 0; i < call.output_size(); ++i) {
       if (!call.output(i).empty() && names.count(function.output(i)) == 0) names[function.output(i)] = call.output(i);
     }
-    std::string prefix = call.name();
-    if (prefix.empty()) prefix = fmt::format("{}_{}", call.op_type(), calls_);
-    ++calls_;
+    const std::string prefix = unique_prefix(call);
     const int64_t imported = onnx_opset(function.opset_import());
     const int64_t opset = imported < 0 ? model_opset_ : imported;
     for (const onnx::NodeProto& node : function.node()) {
       onnx::NodeProto copy = node;
-      rename(copy, names, prefix + "/");
+      rename(copy, names, prefix);
       bind_attributes(copy, call, function);
       SLUICE_TRY(expand_node(std::move(copy), opset, depth + 1, out));
     }
@@ -151,6 +212,8 @@ class Inliner {
   }
 
   std::map<FunctionKey, const onnx::FunctionProto*> functions_;
+  std::map<const onnx::FunctionProto*, size_t> sizes_;  // expanded; only ever looked up
+  std::set<std::string> prefixes_;
   NodeOpsets opsets_;
   int64_t model_opset_;
   size_t count_ = 0;
@@ -162,6 +225,7 @@ class Inliner {
 Result<NodeOpsets> inline_functions(onnx::ModelProto& model) {
   if (model.functions_size() == 0) return NodeOpsets{};
   Inliner inliner(model);
+  SLUICE_TRY(inliner.check_size(model.graph()));
   SLUICE_TRY(inliner.expand(*model.mutable_graph(), onnx_opset(model.opset_import()), 0));
   return inliner.take_opsets();
 }

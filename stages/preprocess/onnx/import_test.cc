@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <set>
 
 #include "common/base/files.h"
 #include "stages/preprocess/onnx/external.h"
@@ -297,6 +298,58 @@ TEST(Import, FunctionsAreWrittenOut) {
   function.mutable_node(0)->set_op_type("Twice");
   function.mutable_node(0)->set_domain("my");
   expect_error(model.import(), ErrorCode::kBadModel, "calls itself");
+}
+
+// F<i> is F<i-1> of F<i-1>, F0 is two Negs; no node has a name.
+void add_doubling_functions(onnx::ModelProto& model, int count) {
+  model.add_opset_import()->set_domain("my");
+  for (int i = 0; i < count; ++i) {
+    onnx::FunctionProto& function = *model.add_functions();
+    function.set_domain("my");
+    function.set_name(fmt::format("F{}", i));
+    function.add_input("a");
+    function.add_output("b");
+    for (const auto& [from, to] : {std::pair("a", "c"), std::pair("c", "b")}) {
+      onnx::NodeProto& node = *function.add_node();
+      node.set_op_type(i == 0 ? "Neg" : fmt::format("F{}", i - 1));
+      if (i > 0) node.set_domain("my");
+      node.add_input(from);
+      node.add_output(to);
+    }
+  }
+}
+
+TEST(Import, CallsWithoutNamesGetTheirOwn) {
+  Model model(18);
+  model.input("x", {"2"}).output("y").node("F2", {"x"}, {"y"}).set_domain("my");
+  add_doubling_functions(model.proto, 3);
+  const auto module = model.import();
+  ASSERT_TRUE(module.ok()) << module.error().message;
+  std::set<std::string> names;
+  for (const Node& node : module->root().nodes()) names.insert(std::string(node.output().name()));
+  EXPECT_EQ(names.size(), 8U);
+}
+
+TEST(Import, CallsThatShareANameStayApart) {
+  Model model(18);
+  model.input("x", {"2"}).output("y");
+  for (const auto& [from, to] : {std::pair("x", "m"), std::pair("m", "y")}) {
+    onnx::NodeProto& call = model.node("F0", {from}, {to});
+    call.set_domain("my");
+    call.set_name("same");
+  }
+  add_doubling_functions(model.proto, 1);
+  const auto module = model.import();
+  ASSERT_TRUE(module.ok()) << module.error().message;
+  EXPECT_EQ(ops(module->root()).size(), 4U);
+}
+
+// Thirty doublings would be a thousand million nodes; written out first, this test would not end.
+TEST(Import, FunctionsAreCountedBeforeTheyAreWrittenOut) {
+  Model model(18);
+  model.input("x", {"2"}).output("y").node("F30", {"x"}, {"y"}).set_domain("my");
+  add_doubling_functions(model.proto, 31);
+  expect_error(model.import(), ErrorCode::kLimit, "expand to more than");
 }
 
 TEST(Import, OldFormsBecomeCanonical) {
