@@ -101,6 +101,26 @@ TEST(PoolTest, MaxWithIndicesAndCeil) {
   EXPECT_THAT(run.get<int64_t>(1), ElementsAre(4, 5, 7, 8));
 }
 
+// Windows of which nearly all is padding cost no more than what they touch: the second is 2^40 wide and moves by 2^41.
+TEST(PoolTest, HugeWindowsReadTheInputAlone) {
+  const int64_t wide = int64_t{1} << 40;
+  const Tensor x = f32({1, 1, 2, 3}, {1, 2, 3, 4, 5, 6});
+  const Attribute kernel{"kernel_shape", std::vector<int64_t>{wide, wide}};
+  const Attribute strides{"strides", std::vector<int64_t>{2 * wide, 2 * wide}};
+  const Attribute pads{"pads", std::vector<int64_t>(4, wide - 1)};
+  EXPECT_THAT(NodeRun(Op::kMaxPool, {x}, {kernel, strides, pads}).get<float>(), ElementsAre(6));
+  EXPECT_THAT(NodeRun(Op::kAveragePool, {x}, {kernel, strides, pads}).get<float>(), ElementsAre(3.5F));
+  const Attribute line{"kernel_shape", std::vector<int64_t>{1, wide + 2}};
+  const Attribute far{"strides", std::vector<int64_t>{1, wide}};
+  const Attribute around{"pads", std::vector<int64_t>{0, wide, 0, wide}};
+  EXPECT_THAT(NodeRun(Op::kMaxPool, {x}, {line, far, around}).get<float>(), ElementsAre(2, 3, 5, 6));
+}
+
+TEST(PoolTest, HugeAttributesAreRefused) {
+  const Attribute kernel{"kernel_shape", std::vector<int64_t>{2, (int64_t{1} << 49) + 2}};
+  EXPECT_FALSE(NodeRun(Op::kMaxPool, {f32({1, 1, 1, 1}, {1})}, {kernel}).ok());
+}
+
 TEST(PoolTest, AverageCountsPadding) {
   const Tensor x = f32({1, 1, 2}, {2, 4});
   const Attribute kernel{"kernel_shape", Ints{2}}, pads{"pads", Ints{1, 1}};

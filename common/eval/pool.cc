@@ -45,17 +45,25 @@ Window outer_window(const Window& window) {
   return outer;
 }
 
+// Those that some position reads, however large the window is: a tap that every position has in the padding is passed over, with all up
+// to the next one that can touch the input.
 std::vector<InnerTap> inner_taps(const Window& window) {
   const int64_t in = window.in.back();
   const int64_t out = window.out.back();
   const int64_t stride = window.strides.back();
+  const int64_t dilation = window.dilations.back();
+  const int64_t begin = window.begin.back();
   std::vector<InnerTap> taps;
-  for (int64_t k = 0; k < window.kernel.back(); ++k) {
+  int64_t k = std::max<int64_t>((begin - (out - 1) * stride) / dilation, 0);
+  const int64_t end = std::min(window.kernel.back(), (in - 1 + begin) / dilation + 1);
+  while (k < end) {
     InnerTap tap;
-    tap.offset = k * window.dilations.back() - window.begin.back();
+    tap.offset = k * dilation - begin;
     tap.first = tap.offset >= 0 ? 0 : (-tap.offset + stride - 1) / stride;
     tap.last = tap.offset >= in ? 0 : std::min(out, (in - 1 - tap.offset) / stride + 1);
     if (tap.first < tap.last) taps.push_back(tap);
+    const int64_t read = tap.first * stride + tap.offset;  // the first element at or after the input's start
+    k += read < in ? 1 : std::max<int64_t>((stride - read + dilation - 1) / dilation, 1);
   }
   return taps;
 }
@@ -73,15 +81,12 @@ Result<PoolShape> make_pool_shape(const EvalCall& call) {
   shape.width = shape.window.out.back();
   shape.stride = shape.window.strides.back();
   shape.inner = inner_taps(shape.window);
-  std::vector<int64_t> one(static_cast<size_t>(outer.taps()));
   shape.first.push_back(0);
   for (int64_t row = 0; row < shape.rows; ++row) {
-    window_taps(outer, row, one.data());
-    for (const int64_t line : one) {
-      if (line >= 0) shape.lines.push_back(line * shape.window.in.back());
-    }
+    add_taps_inside(outer, row, shape.lines);
     shape.first.push_back(static_cast<int64_t>(shape.lines.size()));
   }
+  for (int64_t& line : shape.lines) line *= shape.window.in.back();
   return shape;
 }
 

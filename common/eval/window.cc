@@ -31,6 +31,15 @@ int64_t outputs_along(const Window& window, size_t axis, bool ceil) {
   return outputs;
 }
 
+// Far beyond any memory, and small enough that no sum or product below overflows.
+constexpr int64_t kMostReach = int64_t{1} << 48;
+
+bool is_sane(const Window& window, size_t axis) {
+  const auto within = [](int64_t value, int64_t low) { return value >= low && value <= kMostReach; };
+  return within(window.strides[axis], 1) && within(window.dilations[axis], 1) && within(window.kernel[axis], 0) &&
+         window.kernel[axis] <= kMostReach / window.dilations[axis] && window.begin[axis] <= kMostReach && window.end[axis] <= kMostReach;
+}
+
 // Start of the window along each axis.
 std::vector<int64_t> window_start(const Window& window, int64_t position) {
   std::vector<int64_t> start(window.rank());
@@ -62,8 +71,7 @@ Result<Window> make_window(const EvalCall& call, std::span<const int64_t> in, st
   const std::string auto_pad = call.node.string_attribute("auto_pad", "NOTSET");
   const bool ceil = call.node.int_attribute("ceil_mode", 0) != 0;
   for (size_t axis = 0; axis < rank; ++axis) {
-    if (window.strides[axis] < 1 || window.dilations[axis] < 1 || window.kernel[axis] < 0)
-      return call.bad_value("a stride, dilation or kernel extent is not positive");
+    if (!is_sane(window, axis)) return call.bad_value("a stride, dilation, kernel extent or padding is not positive or too large");
     if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") pad_to_same(window, axis, auto_pad == "SAME_UPPER");
     if (auto_pad == "VALID") window.begin[axis] = window.end[axis] = 0;
     window.out.push_back(outputs_along(window, axis, ceil));
@@ -91,12 +99,36 @@ void window_taps(const Window& window, int64_t position, int64_t* taps) {
   }
 }
 
+void add_taps_inside(const Window& window, int64_t position, std::vector<int64_t>& indices) {
+  const std::vector<int64_t> start = window_start(window, position);
+  std::vector<int64_t> first(window.rank()), last(window.rank());
+  for (size_t axis = 0; axis < window.rank(); ++axis) {
+    const int64_t dilation = window.dilations[axis];
+    first[axis] = start[axis] >= 0 ? 0 : (-start[axis] + dilation - 1) / dilation;
+    const int64_t room = window.in[axis] - start[axis];
+    last[axis] = room <= 0 ? 0 : std::min(window.kernel[axis], (room + dilation - 1) / dilation);
+    if (first[axis] >= last[axis]) return;
+  }
+  std::vector<int64_t> tap = first;
+  while (true) {
+    int64_t index = 0;
+    for (size_t axis = 0; axis < window.rank(); ++axis) {
+      index = index * window.in[axis] + start[axis] + tap[axis] * window.dilations[axis];
+    }
+    indices.push_back(index);
+    size_t axis = window.rank();
+    for (; axis > 0 && ++tap[axis - 1] == last[axis - 1]; --axis) tap[axis - 1] = first[axis - 1];
+    if (axis == 0) return;
+  }
+}
+
 int64_t taps_inside_padding(const Window& window, int64_t position) {
   const std::vector<int64_t> start = window_start(window, position);
   int64_t count = 1;
   for (size_t axis = 0; axis < window.rank(); ++axis) {
     const int64_t room = window.in[axis] + window.end[axis] - start[axis];
-    count *= std::clamp<int64_t>((room + window.dilations[axis] - 1) / window.dilations[axis], 0, window.kernel[axis]);
+    const int64_t along = std::clamp<int64_t>((room + window.dilations[axis] - 1) / window.dilations[axis], 0, window.kernel[axis]);
+    if (__builtin_mul_overflow(count, along, &count)) return INT64_MAX;
   }
   return count;
 }
