@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "common/eval/axes.h"
@@ -207,14 +208,22 @@ Result<void> eval_group_normalization(EvalCall& call) {
 
 namespace {
 
+// Whether the rows of `dims` repeat it as a whole: leading ones aside, it has their last extents.
+bool repeats_along(std::span<const int64_t> dims, std::span<const int64_t> given) {
+  while (!given.empty() && given.front() == 1) given = given.subspan(1);
+  return given.size() <= dims.size() && std::ranges::equal(given, dims.last(given.size()));
+}
+
 // What LayerNormalization and RMSNormalization have in common: rows of the trailing axes, scale and bias broadcast along them.
 Result<void> normalize_rows(EvalCall& call, bool centered) {
   const Input& x = call.input(0);
   const Input& scale = call.input(1);
   const Input& bias = call.input(2);
   SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", -1), x.rank()));
-  const int64_t size = product(x.dims.subspan(static_cast<size_t>(axis)));
-  if (scale.count == 0 || size % scale.count != 0 || (bias.present() && (bias.count == 0 || size % bias.count != 0))) {
+  const auto trailing = x.dims.subspan(static_cast<size_t>(axis));
+  const int64_t size = product(trailing);
+  if (scale.count == 0 || !repeats_along(trailing, scale.dims) ||
+      (bias.present() && (bias.count == 0 || !repeats_along(trailing, bias.dims)))) {
     return call.bad_shape("scale or bias does not fit rows of {} elements", size);
   }
   const double epsilon = call.node.float_attribute("epsilon", 1e-5f);

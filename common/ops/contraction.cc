@@ -90,8 +90,11 @@ Result<void> infer_conv_transpose(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
+// Narrow integers have MatMulInteger and QLinearMatMul; these would overflow.
+constexpr uint32_t kWideSet = kFloatSet | dtype_set({DType::kI32, DType::kI64, DType::kU32, DType::kU64});
+
 Result<void> infer_matmul(InferCall& call) {
-  SLUICE_TRY(call.expect_dtype(0, kNumericSet));
+  SLUICE_TRY(call.expect_dtype(0, kWideSet));
   SLUICE_TRY(call.expect_same_dtype(1, 0));
   SLUICE_ASSIGN(Shape shape, matmul_shape(call, 0, 1));
   return call.give(0, call.dtype(0), std::move(shape));
@@ -108,7 +111,7 @@ Result<void> infer_matmul_integer(InferCall& call) {
 }
 
 Result<void> infer_gemm(InferCall& call) {
-  SLUICE_TRY(call.expect_dtype(0, kNumericSet));
+  SLUICE_TRY(call.expect_dtype(0, kWideSet));
   SLUICE_TRY(call.expect_same_dtype(1, 0));
   SLUICE_TRY(call.expect_same_dtype(2, 0));
   SLUICE_TRY(call.expect_rank(0, 2));

@@ -7,6 +7,8 @@ namespace {
 
 using enum AttributeKind;
 
+constexpr uint32_t kF8Set = dtype_set({DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::kF8E5M2, DType::kF8E5M2FNUZ});
+
 template <uint32_t set>
 Result<void> infer_same(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, set));
@@ -29,6 +31,9 @@ Result<void> infer_clip(InferCall& call) {
 }
 
 Result<void> infer_dropout(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kFloatSet | kF8Set));
+  SLUICE_TRY(call.expect_dtype(1, kFloatSet | kF8Set));
+  SLUICE_TRY(call.expect_dtype(2, kBoolSet));
   SLUICE_TRY(call.expect_one_element(1));
   SLUICE_TRY(call.expect_one_element(2));
   SLUICE_TRY(call.give_like(0, 0));
@@ -66,7 +71,6 @@ constexpr AttributeRow kCast[] = {{"to", kInt, true}, {"saturate", kInt}, {"roun
 constexpr AttributeRow kCastLike[] = {{"saturate", kInt}, {"round_mode", kString}};
 constexpr AttributeRow kTo[] = {{"to", kInt, true}};
 
-constexpr uint32_t kF8Set = dtype_set({DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::kF8E5M2, DType::kF8E5M2FNUZ});
 constexpr uint32_t kSignedNumericSet = kFloatSet | kSignedSet;
 
 constexpr OpRow unary(Op op, Result<void> (*infer)(InferCall&), std::span<const AttributeRow> attributes = {}) {

@@ -189,8 +189,10 @@ Result<void> InferCall::give_type(size_t index, const Type& type) {
     for (const Dim& dim : type.dims) {
       if (dim.is_fixed() && dim.value < 0) return bad_shape("its result would have the shape {}", dims_text(module, type.dims));
     }
-    const bool fixed = std::all_of(type.dims.begin(), type.dims.end(), [](const Dim& dim) { return dim.is_fixed(); });
-    if (fixed && !Type{TypeKind::kTensor, DType::kU8, true, type.dims, 0}.element_count()) {
+    // As if no dim were 0: an extent that nothing could have is wrong beside a 0 too, and strides are products of extents.
+    Type full{TypeKind::kTensor, DType::kU8, true, type.dims, 0};
+    for (Dim& dim : full.dims) dim = dim == Dim::fixed(0) ? Dim::fixed(1) : dim;
+    if (full.is_fixed() && !full.element_count()) {
       return bad_shape("its result would have too many elements: {}", dims_text(module, type.dims));
     }
   }

@@ -61,14 +61,17 @@ Result<void> infer_group_normalization(InferCall& call) {
   return call.give_like(0, 0);
 }
 
-// Scale and bias spread to the normalised dims, those from `axis` on.
+// Scale and bias spread to the normalised dims, those from `axis` on, and to no others.
 Result<int64_t> check_trailing(InferCall& call, size_t inputs) {
   const Shape shape = call.shape(0);
   SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", -1, rank_of(*shape)));
+  const Shape trailing = Dims(shape->begin() + axis, shape->end());
   for (size_t i = 1; i < inputs; ++i) {
-    if (!call.shape(i)) continue;
-    SLUICE_ASSIGN(const Shape spread, call.broadcast(shape, call.shape(i)));
-    SLUICE_TRY(call.unify(shape, spread, fmt::format("the input's shape and {} spread to it", call.input_name(i))));
+    Shape given = call.shape(i);
+    if (!given) continue;
+    while (given->size() > trailing->size() && given->front() == Dim::fixed(1)) given->erase(given->begin());
+    SLUICE_ASSIGN(const Shape spread, call.broadcast(trailing, given));
+    SLUICE_TRY(call.unify(trailing, spread, fmt::format("the normalised dims and {} spread to them", call.input_name(i))));
   }
   return axis;
 }

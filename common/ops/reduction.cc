@@ -42,6 +42,8 @@ Result<void> infer_arg(InferCall& call) {
   if (!shape) return call.give(0, DType::kI64, std::nullopt);
   SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", 0, rank_of(*shape)));
   const bool keep = call.node.int_attribute("keepdims", 1) != 0;
+  const auto& dims = *shape;
+  if (dims[static_cast<size_t>(axis)] == Dim::fixed(0)) return call.bad_shape("axis {} of {} has no elements", axis, call.input_name(0));
   return call.give(0, DType::kI64, without_axes(*shape, std::span(&axis, 1), keep));
 }
 

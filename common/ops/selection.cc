@@ -106,6 +106,7 @@ Result<void> infer_trilu(InferCall& call) {
 
 Result<void> infer_cumulative(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kNumericSet));
+  SLUICE_TRY(call.expect_rank(0, 1, INT64_MAX));
   SLUICE_TRY(call.expect_dtype(1, kIndexSet));
   SLUICE_TRY(call.expect_one_element(1));
   const auto axis = call.integers(1);

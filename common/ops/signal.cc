@@ -45,6 +45,10 @@ Result<void> infer_dft(InferCall& call) {
   const bool onesided = call.node.int_attribute("onesided", 0) != 0;
   const Shape input = call.shape(0);
   if (!input) return call.give(0, call.dtype(0), std::nullopt);
+  const Dim parts_given = input->back();
+  if (parts_given.is_fixed() && parts_given.value != 1 && parts_given.value != 2) {
+    return call.bad_shape("the last dim of {} is {}, expected 1 (real numbers) or 2 (complex ones)", call.input_name(0), parts_given.value);
+  }
   const auto axes = call.has_input(2) ? call.integers(2) : std::vector<int64_t>{-2};
   Dims dims(input->size(), Dim::unknown());
   dims.back() = Dim::fixed(onesided && inverse ? 1 : 2);

@@ -3,24 +3,42 @@
 //   before:  %y, %mask = Dropout(%x, %ratio)
 //   after:   %y = Identity(%x)   %mask = constant true
 //
-// Legal where `training_mode` is absent or a constant false. sluice-optimize removes the Identity.
+// Legal where `training_mode` is absent or a constant false. sluice-optimize removes the Identity. A constant true is an error unless the
+// ratio may be 0: what training drops is random, which nothing below can run.
 #include <optional>
 
+#include "common/ops/small_constant.h"
 #include "stages/preprocess/passes/passes.h"
 
 namespace sluice {
 namespace {
 
-bool is_training(const Node& node) {
+// Nothing: known only when the model runs.
+std::optional<bool> is_training(const Node& node) {
   const Value* mode = node.input(2);
   if (mode == nullptr) return false;
-  if (!mode->is_constant()) return true;
+  if (!mode->is_constant()) return std::nullopt;
   const Segment& segment = node.graph().module().segment(mode->segment());
-  return segment.kind != SegmentKind::kSmall || segment.data.size() != 1 || segment.data[0] != std::byte{0};
+  if (segment.kind != SegmentKind::kSmall || segment.data.size() != 1) return std::nullopt;
+  return segment.data[0] != std::byte{0};
 }
 
-bool normalize(Node& node) {
-  if (node.op() != Op::kDropout || is_training(node)) return false;
+bool may_drop_nothing(const Node& node) {
+  const Value* ratio = node.input(1);
+  if (ratio == nullptr) return false;  // 0.5
+  if (!ratio->is_constant()) return true;
+  const auto reals = read_small_reals(node.graph().module(), ratio->segment());
+  return !reals || reals->size() != 1 || reals->front() == 0;
+}
+
+Result<bool> normalize(Node& node) {
+  if (node.op() != Op::kDropout) return false;
+  const auto training = is_training(node);
+  if (training == true && !may_drop_nothing(node)) {
+    return make_error(ErrorCode::kUnsupportedOp, "{}: drops at random, as in training, which this release cannot run", node.label())
+        .with_hint("export the model for inference");
+  }
+  if (training != false) return false;
   Graph& graph = node.graph();
   if (node.output_count() > 1) {
     Value& mask = node.output(1);
@@ -38,11 +56,15 @@ bool normalize(Node& node) {
   return true;
 }
 
-bool normalize(Graph& graph) {
+Result<bool> normalize(Graph& graph) {
   bool changed = false;
   for (Node& node : graph.nodes()) {
-    changed = normalize(node) || changed;
-    for (const GraphId body : node.bodies()) changed = normalize(graph.module().graph(body)) || changed;
+    SLUICE_ASSIGN(const bool node_changed, normalize(node));
+    changed = changed || node_changed;
+    for (const GraphId body : node.bodies()) {
+      SLUICE_ASSIGN(const bool body_changed, normalize(graph.module().graph(body)));
+      changed = changed || body_changed;
+    }
   }
   return changed;
 }
