@@ -151,7 +151,7 @@ TEST(Families, Contraction) {
       {Op::kBatchNormalization, {"f32[N, 8, W]", "f32[8]", "f32[8]", "f32[8]", "f32[7]"}, {}, {"error differ: [8, 7]"}},
       {Op::kLayerNormalization, {"f32[N, 8, 4]", "f32[4]"}, {}, {"f32[N, 8, 4]", "f32[N, 8, 1]"}},
       {Op::kLayerNormalization, {"f32[2, 8, 4]", "f32[1, 1, 4]"}, {}, {"f32[2, 8, 4]"}},
-      {Op::kLayerNormalization, {"f32[2, 8, 4]", "f32[2, 8, 4]"}, {}, {"error do not broadcast"}},
+      {Op::kLayerNormalization, {"f32[2, 8, 4]", "f32[2, 8, 4]"}, {}, {"error the normalised dims and input 'b' spread to them differ"}},
       {Op::kLayerNormalization, {"f32[2, 8, 4]", "f32[8, 4]"}, {{"axis", int64_t{1}}}, {"f32[2, 8, 4]"}},
       {Op::kSoftmax, {"f32[N]"}, {{"axis", int64_t{1}}}, {"error axis 1 is outside [-1, 0]"}},
       {Op::kResize, {"f32[1, 3, H, 5]", "_", "f32{1, 1, 2, 0.5}"}, {}, {"f32[1, 3, 2*H, 2]"}},
