@@ -56,6 +56,19 @@ std::string unknown_option(std::string_view usage, const std::vector<std::string
   return {};
 }
 
+// The first option written as "--name=", for which docopt would take the next argument. Empty: none.
+std::string option_without_value(std::string_view usage, const std::vector<std::string>& arguments) {
+  const KnownOptions known = options_of(usage);
+  for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+    const std::string& argument = arguments[i];
+    if (!argument.starts_with("--") || argument.find('=') != argument.size() - 1) continue;
+    const std::string name = argument.substr(0, argument.size() - 1);
+    const auto found = known.valued.lower_bound(name);
+    if (found != known.valued.end() && found->starts_with(name)) return *found;
+  }
+  return {};
+}
+
 // The lines of the "Usage:" section.
 std::string usage_lines(std::string_view usage) {
   const size_t begin = usage.find("Usage:\n");
@@ -77,6 +90,9 @@ Error wrong_arguments(std::string_view usage, const std::vector<std::string>& ar
 Result<CommandLine> CommandLine::parse(std::string_view usage, int argc, const char* const* argv) {
   CommandLine line;
   const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (const std::string option = option_without_value(usage, arguments); !option.empty()) {
+    return make_error(ErrorCode::kBadOption, "{} is given without a value", option).with_hint("leave the option out for its default");
+  }
   try {
     for (const auto& [name, value] : docopt::docopt_parse(std::string(usage), arguments)) line.values_[name] = texts_of(value);
   } catch (const docopt::DocoptExitHelp&) {

@@ -54,6 +54,16 @@ TEST(CommandLine, WrongArgumentsAreUsageErrors) {
   }
 }
 
+TEST(CommandLine, EmptyValuesAreRefused) {
+  for (const std::vector<const char*>& wrong :
+       {std::vector<const char*>{"--threads="}, {"--threads=", "in.onnx"}, {"--dim=a=1", "--dim=", "b=2"}}) {
+    const Result<CommandLine> line = parse(wrong);
+    ASSERT_FALSE(line.ok()) << wrong.front();
+    EXPECT_EQ(line.error().code, ErrorCode::kBadOption) << line.error().message;
+  }
+  EXPECT_EQ(parse({"--threads", "", "in.onnx"}).error().message, "--threads requires an argument");
+}
+
 TEST(CommandLine, WrongArgumentsAreNamed) {
   EXPECT_EQ(parse({"in.onnx", "--threads", "2", "--verbose=3"}).error().message, "unknown option '--verbose'");
   EXPECT_EQ(parse({"-z", "in.onnx"}).error().message, "unknown option '-z'");

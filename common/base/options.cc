@@ -53,6 +53,9 @@ Result<void> check_option_value(const OptionRow& row, std::string_view value) {
     if (code == std::errc() && end == value.data() + value.size() && number >= 0 && number <= row.most) return {};
     return make_error(ErrorCode::kBadOption, "--{} is '{}', expected a whole number from 0 to {}", row.name, value, row.most);
   }
+  if (!value.empty() && value.find_first_not_of(";, ") == std::string_view::npos) {
+    return make_error(ErrorCode::kBadOption, "--{} is '{}', which names nothing", row.name, value);
+  }
   if (row.choices.empty() || value == row.fallback) return {};
   std::string listed;
   for (size_t begin = 0, end = 0; begin < row.choices.size(); begin = end + 1) {

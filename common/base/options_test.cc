@@ -24,6 +24,15 @@ TEST(Options, InheritKeepsOwnValues) {
   EXPECT_FALSE(options.inherit({{"threads", "3"}}).ok());
 }
 
+TEST(Options, AValueNamesSomething) {
+  Options options;
+  for (const char* nothing : {";;;", ",", " "}) {
+    EXPECT_EQ(options.set("input-shape", nothing).error().code, ErrorCode::kBadOption) << nothing;
+    EXPECT_EQ(options.set("passes", nothing).error().code, ErrorCode::kBadOption) << nothing;
+  }
+  EXPECT_TRUE(options.set("input-shape", "x:").ok());  // a scalar
+}
+
 TEST(Options, BadValuesNameTheOption) {
   Options options;
   EXPECT_EQ(options.set("colour", "red").error().code, ErrorCode::kBadOption);

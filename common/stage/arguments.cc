@@ -50,6 +50,7 @@ Result<ParsedArguments> parse_arguments(int argc, char** argv, StageId stage, st
   if (line.has("<in>")) args.more_inputs.assign(line.list("<in>").begin() + 1, line.list("<in>").end());
   for (const OptionRow& row : option_table()) {
     const std::string name = fmt::format("--{}", row.name);
+    for (const std::string& value : line.list(name)) SLUICE_TRY(check_option_value(row, value));
     if (line.has(name)) SLUICE_TRY(args.options.set(row.name, joined(line.list(name))));
   }
   return parsed;

@@ -8,6 +8,7 @@
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
+#include "common/base/options.h"
 #include "common/base/program.h"
 #include "common/base/release.h"
 
@@ -21,6 +22,16 @@ int fail(const Tool& tool, const Error& error, bool json) {
     log_line(tool.name, "error", error_text(error));
   }
   return static_cast<int>(exit_class(error.code));
+}
+
+// Values of options that all programs share.
+Result<void> check_values(const CommandLine& line) {
+  for (const OptionRow& row : option_table()) {
+    for (const std::string& value : line.list(fmt::format("--{}", row.name))) {
+      if (!value.empty()) SLUICE_TRY(check_option_value(row, value));  // empty: a flag of this tool
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -37,6 +48,7 @@ int tool_main(int argc, char** argv, const Tool& tool) {
     return fail(tool, make_error(ErrorCode::kBadOption, "--error-format is '{}', it must be text or json", format), false);
   }
   const auto done = within_memory([&]() -> Result<ExitClass> {
+    SLUICE_TRY(check_values(*line));
     SLUICE_TRY(check_output_is_no_input(output_path(*line), input_path(*line)));
     return tool.run(*line);
   });

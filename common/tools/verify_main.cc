@@ -29,6 +29,7 @@ Result<ExitClass> run(const CommandLine& line) {
   SLUICE_TRY(check_input(line));
   SLUICE_ASSIGN(const InputBytes input, InputBytes::open(input_path(line)));
   if (file_kind(input.bytes) == FileKind::kCompiledModel) {
+    if (line.has("--level")) return make_error(ErrorCode::kBadOption, "--level is for graphs, '{}' is a compiled model", input.name);
     SLUICE_ASSIGN(const std::string figures, verify_om(input.bytes, line.flag("--segments")));
     if (line.flag("--memory")) SLUICE_TRY(write_tool_text(line, figures));
     return ExitClass::kDone;

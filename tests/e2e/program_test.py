@@ -141,6 +141,25 @@ class Program(unittest.TestCase):
             self.assertIn(b"error SL", result.stderr)
             self.assertFalse(os.path.exists(self.out), stats)
 
+    # Values of options
+
+    def test_values_that_say_nothing(self):
+        options = ["--input-shape=", "--input-shape=;;;", "--dim=", "--out-nodes=", "--passes=", "--model=", "--stats=", "--dump-dir=", "--skip=",
+                   "--profile=", "--threads="]
+        for option in options:
+            self.assertIn(b"SL1006", self.compile(3, option, self.model, "-o", self.out).stderr, option)
+        for option in options + ["--stop-after="]:
+            self.assertIn(b"SL1006", self.run_program(3, "sluice-preprocess", option, self.model, "-o", self.out).stderr, option)
+        self.assertIn(b"SL1006", self.run_program(3, "sluice-partition", "--split=", self.model).stderr)
+        self.assertEqual(os.listdir(self.folder), ["model.onnx"])
+
+    def test_values_that_tools_do_not_know(self):
+        self.compile(0, self.model, "-o", self.out)
+        self.run_program(0, "sluice-verify", self.out, "--segments")
+        for arguments in (["sluice-verify", "--level=foo", self.out], ["sluice-verify", "--level=", self.out],
+                          ["sluice-as", "--segments=foo", self.out], ["sluice-show", "--format=", self.out], ["sluice-loader", "--random=", self.out]):
+            self.assertIn(b"SL1006", self.run_program(3, *arguments).stderr, arguments)
+
     # Names
 
     def test_names_in_errors(self):
@@ -179,7 +198,7 @@ class Program(unittest.TestCase):
 
 if __name__ == "__main__":
     PROGRAMS = os.path.abspath(sys.argv.pop(1))
-    needed = ["sluice", *("sluice-" + name for name in ["compile", "show", "as", "loader", "conformance", *STAGES])]
+    needed = ["sluice", *("sluice-" + name for name in ["compile", "show", "as", "verify", "loader", "conformance", *STAGES])]
     missing = [name for name in needed if not os.path.exists(program(name))]
     if missing:
         print("SKIPPED: not built: " + ", ".join(missing))
