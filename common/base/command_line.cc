@@ -76,6 +76,17 @@ std::string usage_lines(std::string_view usage) {
   return std::string(usage.substr(begin + 7, usage.find("\n\n", begin) - begin - 7));
 }
 
+// What docopt reads: "--", after which nothing is an option, may stand wherever options may.
+std::string grammar(std::string_view usage) {
+  constexpr std::string_view kOptions = "[options]";
+  std::string text(usage);
+  const size_t end = text.find("\n\n", text.find("Usage:\n"));
+  for (size_t at = text.rfind(kOptions, end); at != std::string::npos; at = at == 0 ? std::string::npos : text.rfind(kOptions, at - 1)) {
+    text.insert(at + kOptions.size(), " [--]");
+  }
+  return text;
+}
+
 Error wrong_arguments(std::string_view usage, const std::vector<std::string>& arguments, const std::string& reason) {
   if (const std::string option = unknown_option(usage, arguments); !option.empty()) {
     return make_error(ErrorCode::kUsage, "unknown option '{}'", option).with_hint("--help lists the options");
@@ -94,7 +105,7 @@ Result<CommandLine> CommandLine::parse(std::string_view usage, int argc, const c
     return make_error(ErrorCode::kBadOption, "{} is given without a value", option).with_hint("leave the option out for its default");
   }
   try {
-    for (const auto& [name, value] : docopt::docopt_parse(std::string(usage), arguments)) line.values_[name] = texts_of(value);
+    for (const auto& [name, value] : docopt::docopt_parse(grammar(usage), arguments)) line.values_[name] = texts_of(value);
   } catch (const docopt::DocoptExitHelp&) {
     line.wish_ = Wish::kHelp;
   } catch (const docopt::DocoptExitVersion&) {

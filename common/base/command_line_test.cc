@@ -40,6 +40,13 @@ TEST(CommandLine, ValuesFlagsAndDefaults) {
   EXPECT_FALSE(parse({})->has("<in>"));
 }
 
+TEST(CommandLine, NothingIsAnOptionBehindTwoDashes) {
+  EXPECT_EQ(parse({"-q", "--", "in.onnx"})->text("<in>"), "in.onnx");
+  const CommandLine line = *parse({"--", "--threads"});
+  EXPECT_EQ(line.text("<in>"), "--threads");
+  EXPECT_FALSE(line.has("--threads"));
+}
+
 TEST(CommandLine, HelpAndVersion) {
   EXPECT_EQ(parse({"--help"})->wish(), CommandLine::Wish::kHelp);
   EXPECT_EQ(parse({"--version"})->wish(), CommandLine::Wish::kVersion);

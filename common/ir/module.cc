@@ -288,7 +288,9 @@ Result<std::span<const std::byte>> Module::bytes(SegmentId id) const {
   if (wanted.kind != SegmentKind::kBytes || wanted.location.where == Where::kNone) {
     return make_error(ErrorCode::kMissingSegment, "the bytes of constant sha256:{} are not at hand",
                       digest_hex(wanted.digest).substr(0, 16))
-        .with_hint("give the file that holds them with --model FILE or --with FILE.sg");
+        .with_hint(
+            "the graph was made from text, which has only digests of large constants: sluice as TEXT --with FILE.sg takes their bytes "
+            "from the graph file that the text was printed from");
   }
   if (wanted.location.where == Where::kHere) return wanted.location.bytes;
   const std::lock_guard lock(files_->mutex);
@@ -298,7 +300,7 @@ Result<std::span<const std::byte>> Module::bytes(SegmentId id) const {
     if (!map && map.error().code == ErrorCode::kLimit) return std::move(map).error();
     if (!map) {
       return make_error(ErrorCode::kMissingSegment, "{}", map.error().message)
-          .with_hint("if the model file moved, give its new place with --model FILE");
+          .with_hint("if the model file moved, give its new place with --model FILE (sluice compile, sluice eval, and every stage)");
     }
     found = files_->maps.emplace(wanted.location.path, std::move(map).value()).first;
   }

@@ -12,7 +12,12 @@ Result<void> rebind_constants(Module& module, const std::string& path) {
   const std::string absolute = std::filesystem::absolute(path, code).lexically_normal().string();
   for (SegmentId id = 0; static_cast<size_t>(id) < module.segment_count(); ++id) {
     Segment& segment = module.segment(id);
-    if (segment.kind != SegmentKind::kBytes || segment.location.where != Where::kFile) continue;
+    if (segment.kind != SegmentKind::kBytes || segment.location.where == Where::kHere) continue;
+    if (segment.location.where == Where::kNone) {
+      return make_error(ErrorCode::kMissingSegment, "constant sha256:{} has no place in any file, so '{}' cannot give its bytes",
+                        digest_hex(segment.digest).substr(0, 16), path)
+          .with_hint("the graph was made from text, which has only digests: make it again with sluice as TEXT --with FILE.sg");
+    }
     const uint64_t offset = segment.location.offset;
     const bool inside = offset <= file.bytes().size() && segment.size <= file.bytes().size() - offset;
     if (!inside || sha256(file.bytes().subspan(offset, segment.size)) != segment.digest) {

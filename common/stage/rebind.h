@@ -8,7 +8,8 @@
 
 namespace sluice {
 
-// Points every constant that lies in a file at the same bytes of `path`. Each is hashed: a file with other bytes is kMissingSegment.
+// Points every constant that lies in a file at the same bytes of `path`. Each is hashed: a file with other bytes is kMissingSegment, and so
+// is a constant that lies nowhere.
 Result<void> rebind_constants(Module& module, const std::string& path);
 
 }  // namespace sluice

@@ -1,8 +1,11 @@
 #include "common/tensorfile/binding.h"
 
+#include <unistd.h>
+
 #include <cstring>
 
 #include "common/tensorfile/tensorfile.h"
+#include "fmt/format.h"
 
 namespace sluice {
 namespace {
@@ -34,6 +37,48 @@ uint16_t bf16_of(float value) {
   return static_cast<uint16_t>(bits >> 16);
 }
 
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "'" : ", '") + name + "'";
+  return text.empty() ? "none" : text;
+}
+
+// Of numpy's own dtypes; empty: none.
+std::string_view numpy_name(DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return "float16";
+    case DType::kF32:
+      return "float32";
+    case DType::kF64:
+      return "float64";
+    case DType::kI8:
+      return "int8";
+    case DType::kI16:
+      return "int16";
+    case DType::kI32:
+      return "int32";
+    case DType::kI64:
+      return "int64";
+    case DType::kU8:
+      return "uint8";
+    case DType::kU16:
+      return "uint16";
+    case DType::kU32:
+      return "uint32";
+    case DType::kU64:
+      return "uint64";
+    case DType::kBool:
+      return "bool";
+    case DType::kC64:
+      return "complex64";
+    case DType::kC128:
+      return "complex128";
+    default:
+      return "";
+  }
+}
+
 template <typename T, typename Make>
 void fill(Tensor& tensor, Make make) {
   for (T& element : tensor.as<T>()) element = make();
@@ -47,7 +92,31 @@ Result<Tensor> read_member(const std::string& path, const std::string& name) {
   for (Tensor& member : members) {
     if (member.name == name) return std::move(member);
   }
-  return make_error(ErrorCode::kBadBinding, "'{}' has no member '{}'", path, name);
+  std::vector<std::string> names;
+  for (const Tensor& member : members) names.push_back(member.name);
+  return make_error(ErrorCode::kBadBinding, "'{}' has no member '{}'", path, name).with_hint("its members are " + listed(names));
+}
+
+bool is_npz_alone(const std::string& binding) {
+  return binding.ends_with(".npz") && (binding.find('=') == std::string::npos || ::access(binding.c_str(), F_OK) == 0);
+}
+
+Error unknown_input(const std::string& binding, const std::vector<std::string>& inputs) {
+  const std::string known = inputs.empty() ? "the model has no inputs" : "the model's inputs are " + listed(inputs);
+  const size_t equal = binding.find('=');
+  if (equal == std::string::npos) {
+    return make_error(ErrorCode::kBadBinding, "--input {}: expected NAME=FILE, or a .npz file", binding).with_hint(known);
+  }
+  return make_error(ErrorCode::kBadBinding, "--input {}: no input is called '{}'", binding, binding.substr(0, equal)).with_hint(known);
+}
+
+std::string fitting_hint(const Tensor& given, DType dtype, const std::string& name) {
+  if (given.dtype != dtype) {
+    const std::string_view wanted = numpy_name(dtype);
+    if (wanted.empty()) return "give it as .pb, an ONNX TensorProto";
+    return fmt::format("with numpy: np.save('{}.npy', array.astype('{}'))", name, wanted);
+  }
+  return "a model is compiled for fixed shapes: reshape the array, or compile the model again with --input-shape or --dim";
 }
 
 void adopt_dtype(Tensor& tensor, DType dtype) {

@@ -1,4 +1,5 @@
 #include "common/base/files.h"
+#include "common/base/log.h"
 #include "common/graphfile/graphfile.h"
 #include "common/text/text.h"
 #include "common/tools/om_text.h"
@@ -36,6 +37,13 @@ bool is_graph_text(std::string_view text) {
   }
 }
 
+void warn_of_missing_bytes(const Module& module) {
+  const size_t missing = count_missing_bytes(module);
+  if (missing == 0) return;
+  log_warning("sluice-as",
+              fmt::format("{} large constant{} only a digest; --with=FILE.sg gives the bytes", missing, missing == 1 ? " has" : "s have"));
+}
+
 Result<ExitClass> run(const CommandLine& line) {
   SLUICE_TRY(check_input(line));
   SLUICE_TRY(check_binary_output(line));
@@ -47,6 +55,7 @@ Result<ExitClass> run(const CommandLine& line) {
   }
   SLUICE_ASSIGN(Module module, parse_module(text, name));
   for (const std::string& path : line.list("--with")) SLUICE_TRY(take_bytes(module, path));
+  warn_of_missing_bytes(module);
   SLUICE_TRY(write_graph_file(module, output_path(line), {.inline_segments = line.text("--segments") == "inline"}));
   return ExitClass::kDone;
 }

@@ -40,11 +40,11 @@ Result<void> EvalInputs::bind(const std::string& binding) {
     SLUICE_ASSIGN(Tensor tensor, read_member(binding.substr(name.size() + 1), name));
     return take(*best, std::move(tensor));
   }
-  if (!binding.ends_with(".npz")) return unknown(fmt::format("--input {}", binding));
+  if (!is_npz_alone(binding)) return unknown_input(binding, names());
   SLUICE_ASSIGN(std::vector<Tensor> members, read_npz(binding));
   for (Tensor& member : members) {
     const auto found = std::find_if(values_.begin(), values_.end(), [&](const Value* value) { return value->name() == member.name; });
-    if (found == values_.end()) return unknown(fmt::format("member '{}' of '{}'", member.name, binding));
+    if (found == values_.end()) return unknown_input(fmt::format("{}={}", member.name, binding), names());
     SLUICE_TRY(take(static_cast<size_t>(found - values_.begin()), std::move(member)));
   }
   return {};
@@ -59,11 +59,10 @@ Result<std::vector<Tensor>> EvalInputs::finish(const std::optional<uint64_t>& se
   return result;
 }
 
-Error EvalInputs::unknown(const std::string& what) const {
-  std::string names;
-  for (const Value* value : values_) names += (names.empty() ? "'" : ", '") + value->name() + "'";
-  return make_error(ErrorCode::kBadBinding, "{}: no input of that name", what)
-      .with_hint("the inputs are " + (names.empty() ? "none" : names));
+std::vector<std::string> EvalInputs::names() const {
+  std::vector<std::string> names;
+  for (const Value* value : values_) names.push_back(value->name());
+  return names;
 }
 
 Result<void> EvalInputs::take(size_t index, Tensor tensor) {
@@ -72,7 +71,8 @@ Result<void> EvalInputs::take(size_t index, Tensor tensor) {
   if (value.type().is_tensor()) adopt_dtype(tensor, value.type().dtype);
   if (!fits(value.type(), tensor)) {
     return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, the file holds {} {}", value.name(),
-                      print_type(module_, value.type_id()), dtype_name(tensor.dtype), dims_text(tensor.dims));
+                      print_type(module_, value.type_id()), dtype_name(tensor.dtype), dims_text(tensor.dims))
+        .with_hint(fitting_hint(tensor, value.type().dtype, value.name()));
   }
   tensors_[index] = std::move(tensor);
   return {};

@@ -20,7 +20,7 @@ class EvalInputs {
   Result<std::vector<Tensor>> finish(const std::optional<uint64_t>& seed);
 
  private:
-  Error unknown(const std::string& what) const;
+  std::vector<std::string> names() const;
   Result<void> take(size_t index, Tensor tensor);
   Result<void> invent(size_t index, const std::optional<uint64_t>& seed);
 

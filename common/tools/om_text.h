@@ -1,5 +1,5 @@
-// A compiled model's ModelDef as text and back, by protoc in a process of its own: our programs link only the lite runtime, which has no
-// text form. The schema is built into the program.
+// What a compiled model is, in some lines; and its ModelDef as text and back, by protoc in a process of its own: our programs link only the
+// lite runtime, which has no text form. The schema is built into the program.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,8 @@ Result<std::string> model_bytes_of_text(std::string_view text, const std::string
 
 // What sluice-show prints of a .om: with `header` the facts of its header above, as comments.
 Result<std::string> om_text(std::span<const std::byte> bytes, bool header);
+// What sluice-show --summary prints of a .om: profile, inputs, outputs, nodes by engine, bytes, tasks and streams.
+Result<std::string> om_summary(std::span<const std::byte> bytes);
 // What sluice-as writes: the model of the text with the segments of the .om at with_path. The same text gives the same bytes.
 Result<void> write_om_of_text(std::string_view text, const std::string& name, const std::string& with_path, const std::string& path);
 

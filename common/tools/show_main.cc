@@ -17,13 +17,13 @@ Usage:
   sluice-show [options] [<in>]
   sluice-show (--help | --version)
 
-Reads <in>, or standard input when it is absent or "-". A compiled model is always shown whole, as text:
---format and --summary are for graphs.
+Reads <in>, or standard input when it is absent or "-". A compiled model is shown as text or summed up.
 
 Options:
   -o FILE             Write to FILE [default: -].
-  --format=FMT        text (which sluice-as reads back), json or dot [default: text].
-  --summary           Counts only: graphs, nodes by op and engine, bytes of constants.
+  --format=FMT        text (which sluice-as reads back); of graphs also json or dot [default: text].
+  --summary           Counts only: graphs, nodes by op and engine, bytes of constants; of a compiled model its
+                      inputs and outputs, nodes by engine, bytes, tasks and streams.
   --header            Also version, options and what the file was made from.
   --error-format=FMT  text or json [default: text].
 )";
@@ -37,13 +37,21 @@ Result<std::string> shown(const Module& module, const CommandLine& line) {
   return print_module(module, {.header = line.flag("--header")});
 }
 
+Result<std::string> shown(const InputBytes& om, const CommandLine& line) {
+  if (const std::string format = line.text("--format"); format != "text") {
+    return make_error(ErrorCode::kBadOption, "--format={} is for graphs, '{}' is a compiled model", format, om.name)
+        .with_hint("sluice compile --dump-dir DIR keeps the graph of each stage");
+  }
+  return line.flag("--summary") ? om_summary(om.bytes) : om_text(om.bytes, line.flag("--header"));
+}
+
 Result<ExitClass> run(const CommandLine& line) {
   SLUICE_TRY(check_input(line));
   const std::string path = input_path(line);
   SLUICE_ASSIGN(const InputBytes input, InputBytes::open(path));
   std::string text;
   if (file_kind(input.bytes) == FileKind::kCompiledModel) {
-    SLUICE_ASSIGN(text, om_text(input.bytes, line.flag("--header")));
+    SLUICE_ASSIGN(text, shown(input, line));
   } else {
     SLUICE_ASSIGN(const Module module, read_graph(input.bytes, input.owner, input.name));
     SLUICE_ASSIGN(text, shown(module, line));

@@ -34,6 +34,7 @@ Result<ExitClass> run(const CommandLine& line) {
     if (line.flag("--memory")) SLUICE_TRY(write_tool_text(line, figures));
     return ExitClass::kDone;
   }
+  if (line.flag("--memory")) return make_error(ErrorCode::kUsage, "--memory is for compiled models, '{}' is a graph", input.name);
   SLUICE_ASSIGN(const Module module, read_graph(input.bytes, input.owner, input.name));
   SLUICE_TRY(verify_graph(module, line.text("--level"), line.flag("--segments")));
   return ExitClass::kDone;

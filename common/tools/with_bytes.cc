@@ -27,4 +27,13 @@ Result<void> take_bytes(Module& module, const std::string& path) {
   return {};
 }
 
+size_t count_missing_bytes(const Module& module) {
+  size_t missing = 0;
+  for (SegmentId id = 0; static_cast<size_t>(id) < module.segment_count(); ++id) {
+    const Segment& segment = module.segment(id);
+    missing += segment.kind == SegmentKind::kBytes && segment.location.where == Where::kNone ? 1 : 0;
+  }
+  return missing;
+}
+
 }  // namespace sluice

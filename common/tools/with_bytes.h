@@ -9,5 +9,7 @@ namespace sluice {
 
 // Gives constants that are named by digest the location they have in the graph file at path.
 Result<void> take_bytes(Module& module, const std::string& path);
+// How many constants still have only a digest.
+size_t count_missing_bytes(const Module& module);
 
 }  // namespace sluice

@@ -43,7 +43,9 @@ Result<std::array<std::string, kStageNames.size()>> by_stage(std::string_view op
       const size_t colon = item.find(':');
       const auto* stage = std::find(kStageNames.begin(), kStageNames.end(), item.substr(0, colon));
       if (colon == std::string_view::npos || stage < kStageNames.begin() + first || stage == kStageNames.end()) {
-        return make_error(ErrorCode::kBadOption, "--{} has '{}', expected STAGE:PASS,PASS,... with a stage that runs", option, item);
+        return make_error(ErrorCode::kBadOption, "--{} has '{}', expected STAGE:PASS,PASS,... with a stage that runs", option, item)
+            .with_hint(
+                fmt::format("such as --{}=optimize:fold-constants; sluice optimize --list-passes prints the passes of that stage", option));
       }
       std::string& list = lists[static_cast<size_t>(stage - kStageNames.begin())];
       list += (list.empty() ? "" : ",") + std::string(item.substr(colon + 1));

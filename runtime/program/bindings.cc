@@ -7,16 +7,13 @@
 #include <set>
 
 #include "common/base/files.h"
+#include "common/base/log.h"
 #include "common/tensorfile/binding.h"
 #include "common/tensorfile/tensorfile.h"
 #include "fmt/format.h"
 
 namespace sluice {
 namespace {
-
-bool ends_with(std::string_view text, std::string_view tail) {
-  return text.size() >= tail.size() && text.substr(text.size() - tail.size()) == tail;
-}
 
 const pb::BindingDef* find_input(const pb::ModelDef& model, std::string_view name) {
   for (const pb::BindingDef& input : model.inputs()) {
@@ -35,17 +32,18 @@ const pb::BindingDef* input_of(const pb::ModelDef& model, const std::string& bin
   return best;
 }
 
-std::string known_inputs(const pb::ModelDef& model) {
-  std::string names;
-  for (const pb::BindingDef& input : model.inputs()) names += (names.empty() ? "'" : ", '") + input.name() + "'";
-  return "the model's inputs are " + (names.empty() ? "none" : names);
+std::vector<std::string> names_of_inputs(const pb::ModelDef& model) {
+  std::vector<std::string> names;
+  for (const pb::BindingDef& input : model.inputs()) names.push_back(input.name());
+  return names;
 }
 
 Result<void> accept(Tensor tensor, Tensor& slot) {
   adopt_dtype(tensor, slot.dtype);
   if (tensor.dtype != slot.dtype || tensor.dims != slot.dims) {
     return make_error(ErrorCode::kBadBinding, "input '{}' takes {} {}, the file holds {} {}", slot.name, dtype_name(slot.dtype),
-                      dims_text(slot.dims), dtype_name(tensor.dtype), dims_text(tensor.dims));
+                      dims_text(slot.dims), dtype_name(tensor.dtype), dims_text(tensor.dims))
+        .with_hint(fitting_hint(tensor, slot.dtype, slot.name));
   }
   slot.bytes = std::move(tensor.bytes);
   return {};
@@ -68,16 +66,11 @@ class Inputs {
       SLUICE_ASSIGN(Tensor tensor, read_member(binding.substr(input->name().size() + 1), input->name()));
       return take(*input, std::move(tensor));
     }
-    if (!ends_with(binding, ".npz")) {
-      return make_error(ErrorCode::kBadBinding, "--input {}: no input of that name", binding).with_hint(known_inputs(model_));
-    }
+    if (!is_npz_alone(binding)) return unknown_input(binding, names_of_inputs(model_));
     SLUICE_ASSIGN(std::vector<Tensor> members, read_npz(binding));
     for (Tensor& member : members) {
       const pb::BindingDef* input = find_input(model_, member.name);
-      if (input == nullptr) {
-        return make_error(ErrorCode::kBadBinding, "'{}' has a member '{}', no input of that name", binding, member.name)
-            .with_hint(known_inputs(model_));
-      }
+      if (input == nullptr) return unknown_input(fmt::format("{}={}", member.name, binding), names_of_inputs(model_));
       SLUICE_TRY(take(*input, std::move(member)));
     }
     return {};
@@ -169,7 +162,9 @@ Result<void> write_outputs(const std::vector<Tensor>& outputs, const LoaderOptio
   SLUICE_TRY(make_directories(options.output_dir));
   FileNames names;  // two names may give one file: a/b and a_b
   for (const Tensor& output : outputs) {
-    SLUICE_TRY(write_tensor(fmt::format("{}/{}.{}", options.output_dir, names.take(output.name), options.format), output));
+    const std::string path = fmt::format("{}/{}.{}", options.output_dir, names.take(output.name), options.format);
+    SLUICE_TRY(write_tensor(path, output));
+    log_line("sluice-loader", "wrote", path);
   }
   return {};
 }

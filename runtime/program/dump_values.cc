@@ -7,6 +7,8 @@
 namespace sluice {
 namespace {
 
+constexpr size_t kNamedValues = 10;
+
 // Stored N, H, W, C; logical N, C, H, W.
 void nhwc_to_logical(const std::byte* from, Tensor& to) {
   const size_t element = static_cast<size_t>(dtype_bits(to.dtype)) / 8;
@@ -56,22 +58,50 @@ Result<void> ValueDump::write_inputs(const std::vector<Tensor>& inputs) {
   return {};
 }
 
-Result<void> ValueDump::after_task(uint32_t task) {
-  const pb::FixedPart& part = run_.model().part();
-  const int begin = static_cast<int>(run_.model().queue().tasks[task].operand_begin);
-  for (int i = begin; i < begin + static_cast<int>(part.task_outputs(static_cast<int>(task))); ++i) {
-    if (part.operand(i) != 0xffffffff) SLUICE_TRY(write(part.operand(i)));
+Result<void> ValueDump::check(const std::vector<Tensor>& inputs) const {
+  if (glob_ == "*") return {};  // fits all there are, maybe none
+  for (const Tensor& input : inputs) {
+    if (input.dtype != DType::kString && is_wanted(input.name)) return {};
   }
-  for (const uint32_t value : aliases_[task]) SLUICE_TRY(write(value));
+  std::string some;
+  size_t named = 0;
+  for (uint32_t task = 0; task < aliases_.size(); ++task) {
+    for (const uint32_t value : values_of(task)) {
+      if (is_wanted(value)) return {};
+      if (++named <= kNamedValues) some += (some.empty() ? "'" : ", '") + names_[value] + "'";
+    }
+  }
+  if (named > kNamedValues) some += ", ...";
+  return make_error(ErrorCode::kBadOption, "--dump-values: no value fits '{}'", glob_).with_hint("the values are " + some);
+}
+
+Result<void> ValueDump::after_task(uint32_t task) {
+  for (const uint32_t value : values_of(task)) {
+    if (is_wanted(value)) SLUICE_TRY(write(value));
+  }
   return {};
 }
 
+// What is complete after a task: its outputs, and views.
+std::vector<uint32_t> ValueDump::values_of(uint32_t task) const {
+  const pb::FixedPart& part = run_.model().part();
+  std::vector<uint32_t> values;
+  const int begin = static_cast<int>(run_.model().queue().tasks[task].operand_begin);
+  for (int i = begin; i < begin + static_cast<int>(part.task_outputs(static_cast<int>(task))); ++i) {
+    if (part.operand(i) != 0xffffffff) values.push_back(part.operand(i));
+  }
+  values.insert(values.end(), aliases_[task].begin(), aliases_[task].end());
+  return values;
+}
+
+bool ValueDump::is_wanted(uint32_t value) const {
+  const pb::TypeDef& type = run_.model().def().types(static_cast<int>(run_.model().part().value_type(static_cast<int>(value))));
+  return type.dtype() != static_cast<uint32_t>(DType::kString) && is_wanted(names_[value]);
+}
+
 Result<void> ValueDump::write(uint32_t value) {
-  const int v = static_cast<int>(value);
   const std::string& name = names_[value];
-  const pb::TypeDef& type = run_.model().def().types(static_cast<int>(run_.model().part().value_type(v)));
-  if (type.dtype() == static_cast<uint32_t>(DType::kString) || !is_wanted(name)) return {};
-  Tensor tensor = logical_tensor(run_, v);
+  Tensor tensor = logical_tensor(run_, static_cast<int>(value));
   tensor.name = name;
   return folder_.write(name, tensor);
 }

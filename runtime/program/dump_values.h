@@ -15,6 +15,8 @@ class ValueDump {
  public:
   // Values whose names fit glob (fnmatch(3): *, ?, [..]) go to folder/NAME.npy; a name that occurs again gets "~2", "~3", ….
   ValueDump(const Run& run, ValueFolder folder, std::string glob);
+  // kBadOption when no input and no value that a run makes fits the glob.
+  Result<void> check(const std::vector<Tensor>& inputs) const;
   Result<void> write_inputs(const std::vector<Tensor>& inputs);
   // Writes what a task made, and the values that are views complete after it. Errors of writing.
   Result<void> after_task(uint32_t task);
@@ -22,6 +24,8 @@ class ValueDump {
 
  private:
   bool is_wanted(const std::string& name) const;
+  bool is_wanted(uint32_t value) const;
+  std::vector<uint32_t> values_of(uint32_t task) const;
   Result<void> write(uint32_t value);
 
   const Run& run_;

@@ -8,7 +8,7 @@
 
 namespace sluice {
 
-const char kLoaderUsage[] = R"(Runs a compiled model.
+const char kLoaderUsage[] = R"(Runs a compiled model. Also called `sluice run`; `sluice bench` is `sluice run --bench`.
 
 Usage:
   sluice-loader [options] [--input=BINDING]... <model>
@@ -21,13 +21,13 @@ Options:
   --input=BINDING       NAME=FILE binds the model's input NAME; FILE.npz binds every member by its name.
   --random=SEED         Fill the other inputs by SEED: floats in [-1, 1), integers and bools 0 or 1. Plain --random is --random=0.
   --output-dir=DIR      Write each output to DIR/NAME.npy ('/' in a name becomes '_').
-  --format=FORMAT       Of the outputs: npy or pb [default: npy].
+  --format=FORMAT       Of the files of --output-dir: npy or pb [default: npy].
   --threads=T           Work on T threads; 0 means one for each core [default: 0].
   --verify              Also check the digest of the weights.
-  --bench               Measure: loading, the first run, then --runs runs, then each node; sluice bench is short for sluice run --bench.
+  --bench               Measure: loading, the first run, then --runs runs, then the time of each node.
                         Without --input the inputs are random.
   --json                Print what --bench measured as JSON.
-  --runs=N              Measured runs [default: 20].
+  --runs=N              Measured runs of --bench; 20 when not given.
   --trace=FILE          Write the times of one run's tasks to FILE, in the Chrome trace format (Perfetto, about:tracing).
   --dump-values=DIR[:GLOB]  Write the inputs and every task's outputs to DIR as .npy, in logical axis order; DIR/values.txt lists them.
   --error-format=WHAT   text or json [default: text].
@@ -54,6 +54,16 @@ std::vector<const char*> with_default_seed(int argc, const char* const* argv) {
   return arguments;
 }
 
+// Options that would have no effect are mistakes.
+Result<void> check_company(const CommandLine& line) {
+  if (!line.flag("--bench") && line.flag("--json")) return make_error(ErrorCode::kUsage, "--json goes with --bench");
+  if (!line.flag("--bench") && line.has("--runs")) return make_error(ErrorCode::kUsage, "--runs goes with --bench");
+  if (line.text("--output-dir").empty() && line.text("--format") == "pb") {
+    return make_error(ErrorCode::kUsage, "--format=pb goes with --output-dir");
+  }
+  return {};
+}
+
 void split_dump(const std::string& text, LoaderOptions& options) {
   const size_t colon = text.find(':');
   options.dump_dir = text.substr(0, colon);
@@ -69,6 +79,7 @@ Result<LoaderOptions> parse_loader_options(int argc, const char* const* argv) {
   if (line.wish() == CommandLine::Wish::kHelp) options.print = kLoaderUsage;
   if (line.wish() == CommandLine::Wish::kVersion) options.print = fmt::format("sluice-loader {}\n", kRelease);
   if (!options.print.empty()) return options;
+  SLUICE_TRY(check_company(line));
   options.model = line.text("<model>");
   options.inputs = line.list("--input");
   options.output_dir = line.text("--output-dir");
@@ -83,8 +94,10 @@ Result<LoaderOptions> parse_loader_options(int argc, const char* const* argv) {
   }
   SLUICE_ASSIGN(const uint64_t threads, number(line, "--threads", 0, 1024));
   options.threads = static_cast<int>(thread_count(static_cast<int64_t>(threads)));
-  SLUICE_ASSIGN(const uint64_t runs, number(line, "--runs", 1, 1'000'000));
-  options.runs = static_cast<int>(runs);
+  if (line.has("--runs")) {
+    SLUICE_ASSIGN(const uint64_t runs, number(line, "--runs", 1, 1'000'000));
+    options.runs = static_cast<int>(runs);
+  }
   options.verify_weights = line.flag("--verify");
   options.bench = line.flag("--bench");
   options.json = line.flag("--json");

@@ -24,7 +24,7 @@ struct LoaderOptions {
   bool bench = false;
   bool json = false;
   bool error_json = false;
-  int runs = 0;
+  int runs = 20;
   std::string trace;      // file, or empty
   std::string dump_dir;   // --dump-values, or empty
   std::string dump_glob;  // which values, by name

@@ -58,6 +58,7 @@ Result<void> first_run(const LoaderOptions& options, Session& session) {
   if (!options.dump_dir.empty()) {
     SLUICE_ASSIGN(ValueFolder folder, ValueFolder::create(options.dump_dir));
     dump.emplace(*session.run, std::move(folder), options.dump_glob);
+    SLUICE_TRY(dump->check(session.inputs));
     SLUICE_TRY(dump->write_inputs(session.inputs));
     observer.after_task = [&dump](uint32_t task) { return dump->after_task(task); };
   }

@@ -114,6 +114,15 @@ TEST_F(LoaderProgramTest, DumpsValuesInLogicalOrderAndViews) {
   EXPECT_FALSE(std::filesystem::exists(path("some/view.npy")));
 }
 
+TEST_F(LoaderProgramTest, SaysWhenNoValueFitsTheDump) {
+  options_.dump_dir = path("none");
+  options_.dump_glob = "D*";
+  const auto done = run_loader(options_);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::kBadOption);
+  EXPECT_THAT(done.error().hint, HasSubstr("'dense'"));
+}
+
 TEST_F(LoaderProgramTest, TracesTasks) {
   options_.trace = path("trace.json");
   ASSERT_TRUE(run_loader(options_));
@@ -142,7 +151,9 @@ TEST_F(LoaderProgramTest, MeasuresNodes) {
   ASSERT_EQ(nodes.size(), 4u);
   EXPECT_EQ(*nodes[0].find("engine")->as_string(), "rts");
   EXPECT_EQ(*nodes[0].find("multiply_adds")->as_int(), 5);
-  EXPECT_THAT(measurement_table(measurement), HasSubstr("third"));
+  const std::string table = measurement_table(measurement);
+  EXPECT_THAT(table, HasSubstr("third"));
+  EXPECT_THAT(table, ::testing::ContainsRegex(" - +-  rts"));  // no multiply-adds: no speed
 }
 
 TEST_F(LoaderProgramTest, NamesWhatIsWrongWithInputs) {
@@ -154,7 +165,11 @@ TEST_F(LoaderProgramTest, NamesWhatIsWrongWithInputs) {
   EXPECT_EQ(message({"x=" + path("x.npy")}), "input 'ids=0' is not given");
   EXPECT_EQ(message({"x=" + path("ids.pb")}), "input 'x' takes f32 1x2x2x3, the file holds i64 2");
   EXPECT_EQ(message({"x=" + path("x.npy"), "x=" + path("x.npy")}), "input 'x' is given twice");
-  EXPECT_THAT(message({"z=" + path("x.npy")}), HasSubstr("no input of that name"));
+  EXPECT_THAT(message({"z=" + path("x.npy")}), HasSubstr("no input is called 'z'"));
+  EXPECT_THAT(message({"z=" + path("z.npz")}), HasSubstr("no input is called 'z'"));
+  EXPECT_THAT(message({path("x.npy")}), HasSubstr("expected NAME=FILE"));
+  EXPECT_THAT(run_loader(options_).error().hint, HasSubstr("'x', 'ids=0'"));
+  EXPECT_THAT(message({"x=" + path("x.txt")}), HasSubstr(".npz"));
   EXPECT_THAT(message({"x=" + path("none.npy")}), HasSubstr("none.npy"));
   options_.random = 3;
   EXPECT_EQ(message({}), "");
@@ -172,6 +187,12 @@ TEST(LoaderOptions, ReadsTheCommandLine) {
   EXPECT_EQ(options->threads, 3);
   const char* wrong[] = {"sluice-loader", "--none", "m.om"};
   EXPECT_EQ(exit_class(parse_loader_options(3, wrong).error().code), ExitClass::kUsage);
+  for (const char* alone : {"--json", "--runs=3", "--format=pb"}) {
+    const char* lonely[] = {"sluice-loader", alone, "m.om"};
+    const auto refused = parse_loader_options(3, lonely);
+    ASSERT_FALSE(refused) << alone;
+    EXPECT_EQ(exit_class(refused.error().code), ExitClass::kUsage);
+  }
   const char* bad[] = {"sluice-loader", "--threads=x", "m.om"};
   EXPECT_EQ(exit_class(parse_loader_options(3, bad).error().code), ExitClass::kBadInput);
 }

@@ -155,8 +155,9 @@ std::string measurement_table(const Measurement& m) {
   text += fmt::format("{:>9} {:>8} {:>10}  {:10} {:18} {}\n", "ms", "GMAC/s", "MMAC", "engine", "op", "node");
   for (const NodeTime& node : m.nodes) {
     const double mega = static_cast<double>(node.multiply_adds) * 1e-6;
-    text += fmt::format("{:9.4f} {:8.1f} {:10.2f}  {:10} {:18} {}\n", node.ms, node.ms > 0 ? mega / node.ms : 0, mega, node.engine, node.op,
-                        node.name);
+    const bool counted = node.multiply_adds > 0 && node.ms > 0;  // else it has none, or nobody counts them
+    text += fmt::format("{:9.4f} {:>8} {:>10}  {:10} {:18} {}\n", node.ms, counted ? fmt::format("{:.1f}", mega / node.ms) : "-",
+                        counted ? fmt::format("{:.2f}", mega) : "-", node.engine, node.op, node.name);
   }
   return text;
 }

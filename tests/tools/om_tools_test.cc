@@ -37,6 +37,17 @@ TEST(OmTools, TextAndBackByteForByte) {
   EXPECT_EQ(*read_file(folder + "om_tools_back.om"), original);
 }
 
+TEST(OmTools, SummaryCounts) {
+  const pb::ModelDef model = make_three_streams().model;
+  const auto text = om_summary(with_segments(model, std::vector<std::byte>(10000)));
+  ASSERT_TRUE(text.ok()) << error_text(text.error());
+  EXPECT_THAT(*text, HasSubstr("weights: 10000 bytes"));
+  EXPECT_THAT(*text, HasSubstr(fmt::format("tasks: {}:", model.parts(0).fixed().task_kind_size())));
+  EXPECT_THAT(*text, HasSubstr(fmt::format("streams: {}, events: {}", model.parts(0).fixed().streams_size(),
+                                           model.parts(0).fixed().events_size())));
+  EXPECT_FALSE(om_summary(std::vector<std::byte>(100)).ok());
+}
+
 TEST(OmTools, SegmentsAreNotInTheText) {
   const std::vector<std::byte> original = with_segments(make_three_streams().model, std::vector<std::byte>(100));
   const auto text = om_text(original, false);

@@ -18,7 +18,7 @@ constexpr size_t kListed = 20;
 
 class Placer {
  public:
-  explicit Placer(EngineTable table) : table_(std::move(table)) {}
+  Placer(EngineTable table, std::string profile) : table_(std::move(table)), profile_(std::move(profile)) {}
 
   void place(Graph& graph) {
     for (Node& node : graph.nodes()) {
@@ -34,10 +34,12 @@ class Placer {
 
   Result<void> finish() const {
     if (refused_.empty()) return {};
-    std::string text = fmt::format("no engine supports {} of the nodes:", refused_.size());
+    std::string text = fmt::format("no engine of profile '{}' has a kernel for {}:", profile_,
+                                   refused_.size() == 1 ? "this node" : fmt::format("these {} nodes", refused_.size()));
     for (size_t i = 0; i < std::min(refused_.size(), kListed); ++i) text += "\n  " + refused_[i];
     if (refused_.size() > kListed) text += fmt::format("\n  … and {} more", refused_.size() - kListed);
-    return make_error(ErrorCode::kNoEngine, "{}", text);
+    return make_error(ErrorCode::kNoEngine, "{}", text)
+        .with_hint("choose another --profile, or report the operators; docs/adding-an-op.md tells how to add a kernel");
   }
 
  private:
@@ -55,8 +57,14 @@ class Placer {
     if (node.op() == Op::kFused && node.body("body") != nullptr) {
       inline_body(node);
     } else {
-      refused_.push_back(fmt::format("{}: {}", node.label(), reasons));
+      refused_.push_back(fmt::format("{}{}: {}", node.label(), of_dtype(node), reasons));
     }
+  }
+
+  // Of what its first operand consists; without operands nothing.
+  static std::string of_dtype(const Node& node) {
+    const Value* first = node.input_count() > 0 ? node.input(0) : nullptr;
+    return first != nullptr && first->type().is_tensor() ? fmt::format(" of {}", dtype_name(first->type().dtype)) : "";
   }
 
   void assign(Node& node, EngineId engine) {
@@ -97,6 +105,7 @@ class Placer {
   }
 
   EngineTable table_;
+  std::string profile_;
   std::vector<std::string> refused_;
   bool changed_ = false;
 };
@@ -106,7 +115,7 @@ class Placer {
 Result<bool> place_engines(Graph& graph, const Options& options) {
   SLUICE_ASSIGN(const DeviceProfile profile, get_profile(options.text("profile")));
   SLUICE_ASSIGN(EngineTable table, make_engine_table(profile));
-  Placer placer(std::move(table));
+  Placer placer(std::move(table), profile.name);
   placer.place(graph);
   SLUICE_TRY(placer.finish());
   return placer.changed();

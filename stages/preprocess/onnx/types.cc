@@ -98,7 +98,7 @@ Result<void> ModelInputs::check_names() const {
   for (const auto& [name, range] : options_.dims) {
     if (dim_names.count(name) > 0) continue;
     return make_error(ErrorCode::kBadOption, "--dim names '{}', which is no open dimension of the model's inputs", name)
-        .with_hint("its open dimensions are " + listed(dim_names));
+        .with_hint(dim_names.empty() ? "the model has no open dimensions" : "its open dimensions are " + listed(dim_names));
   }
   return {};
 }

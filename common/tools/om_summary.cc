@@ -1,0 +1,64 @@
+// A compiled model in some lines.
+#include <array>
+#include <map>
+#include <vector>
+
+#include "common/base/dtype.h"
+#include "common/base/tensor.h"
+#include "common/tools/om_text.h"
+#include "runtime/loader/om_file.h"
+
+namespace sluice {
+namespace {
+
+std::string binding_text(const pb::ModelDef& model, const pb::BindingDef& binding) {
+  const pb::TypeDef& type = model.types(static_cast<int>(binding.type()));
+  const std::vector<int64_t> dims(type.dims().begin(), type.dims().end());
+  return fmt::format("{} {} {}", binding.name(), dtype_name(static_cast<DType>(type.dtype())), dims_text(dims));
+}
+
+template <typename Bindings>
+std::string bindings_text(const pb::ModelDef& model, const Bindings& bindings) {
+  std::string text;
+  for (const pb::BindingDef& binding : bindings) text += (text.empty() ? "" : "; ") + binding_text(model, binding);
+  return text.empty() ? "none" : text;
+}
+
+std::string engines_text(const pb::ModelDef& model) {
+  std::map<std::string, size_t> counts;
+  for (const uint32_t engine : model.node_engine()) ++counts[model.engines(static_cast<int>(engine))];
+  std::string text;
+  for (const auto& [name, count] : counts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, name);
+  return text.empty() ? "unknown" : text;
+}
+
+std::string part_text(const pb::FixedPart& part) {
+  std::array<size_t, pb::TaskKind_ARRAYSIZE> tasks{};
+  for (const int kind : part.task_kind()) ++tasks[static_cast<size_t>(kind)];
+  std::string text =
+      fmt::format("arena: {} bytes, scratch: {} bytes for each worker\n", part.memory().arena_bytes(), part.memory().scratch_bytes());
+  return text +
+         fmt::format("tasks: {}: {} generated kernels, {} reference kernels, {} copies, {} records, {} waits\nstreams: {}, events: {}\n",
+                     part.task_kind_size(), tasks[pb::TASK_LAUNCH] + tasks[pb::TASK_TEST], tasks[pb::TASK_HOST], tasks[pb::TASK_COPY],
+                     tasks[pb::TASK_RECORD], tasks[pb::TASK_WAIT], part.streams_size(), part.events_size());
+}
+
+}  // namespace
+
+Result<std::string> om_summary(std::span<const std::byte> bytes) {
+  SLUICE_ASSIGN(OmBytes copy, OmBytes::copy(bytes));
+  SLUICE_ASSIGN(const OmFile om, read_om(std::move(copy), {.weights = false, .machine = false, .test_tasks = true}));
+  const pb::ModelDef& model = *om.model;
+  std::string text = fmt::format("compiled model: profile {}, isa {}, version {}\n", model.profile(), model.isa(), model.version());
+  text += fmt::format("inputs: {}\n", bindings_text(model, model.inputs()));
+  text += fmt::format("outputs: {}\n", bindings_text(model, model.outputs()));
+  text += fmt::format("nodes: {}\nengines: {}\n", model.nodes(), engines_text(model));
+  text += fmt::format("weights: {} bytes, kernels: {} with {} bytes\n", om.segment(pb::SEGMENT_WEIGHTS).size(), model.kernels_size(),
+                      om.segment(pb::SEGMENT_KERNELS).size());
+  for (const pb::PartDef& part : model.parts()) {
+    if (part.has_fixed()) text += part_text(part.fixed());
+  }
+  return text;
+}
+
+}  // namespace sluice
