@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
 #include <numeric>
 #include <random>
+#include <span>
 
 #include "common/eval/strided.h"
 
@@ -22,15 +23,13 @@ struct PanelsTest : testing::Test {
   SegmentId numbers(DType dtype, const std::vector<int64_t>& dims) {
     std::vector<T> elements(*element_count(dims));
     for (T& element : elements) element = static_cast<T>(draw(1, 20000));
-    std::vector<std::byte> bytes(elements.size() * sizeof(T));
-    std::memcpy(bytes.data(), elements.data(), bytes.size());
-    return module.make_constant(type(dtype, dims), std::move(bytes));
+    const auto bytes = std::as_bytes(std::span(elements));
+    return module.make_constant(type(dtype, dims), {bytes.begin(), bytes.end()});
   }
 
   SegmentId ints(const std::vector<int64_t>& values) {
-    std::vector<std::byte> bytes(values.size() * sizeof(int64_t));
-    std::memcpy(bytes.data(), values.data(), bytes.size());
-    return module.make_constant(type(DType::kI64, {static_cast<int64_t>(values.size())}), std::move(bytes));
+    const auto bytes = std::as_bytes(std::span(values));
+    return module.make_constant(type(DType::kI64, {static_cast<int64_t>(values.size())}), {bytes.begin(), bytes.end()});
   }
 
   Value& append(Graph& graph, Op op, const std::vector<Value*>& inputs, DType dtype, std::vector<int64_t> dims) {
@@ -57,8 +56,7 @@ struct PanelsTest : testing::Test {
         ASSERT_TRUE(bytes.ok()) << bytes.error().message;
         joined.insert(joined.end(), bytes->begin(), bytes->end());
       }
-      ASSERT_EQ(joined.size(), whole->bytes.size());
-      EXPECT_EQ(std::memcmp(joined.data(), whole->bytes.data(), joined.size()), 0) << "panels of " << size;
+      EXPECT_TRUE(std::equal(joined.begin(), joined.end(), whole->bytes.begin(), whole->bytes.end())) << "panels of " << size;
     }
   }
 };
