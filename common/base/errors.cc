@@ -62,6 +62,16 @@ const char* error_sentence(ErrorCode code) {
   return "unknown error";
 }
 
+bool is_error_code(uint16_t number) {
+  switch (static_cast<ErrorCode>(number)) {
+#define SLUICE_ERROR(name, number, exit, sentence) case ErrorCode::name:
+#include "common/base/errors.def"
+#undef SLUICE_ERROR
+    return true;
+  }
+  return false;
+}
+
 std::string error_text(const Error& error) {
   std::string text = fmt::format("SL{:04}: {}", static_cast<int>(error.code), readable(error.message));
   if (!error.file.empty()) text += fmt::format(" [{}]", readable(error.file));

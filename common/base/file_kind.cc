@@ -18,6 +18,7 @@ FileKind file_kind(std::span<const std::byte> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.starts_with(std::string_view(kGraphMagic, sizeof(kGraphMagic)))) return FileKind::kGraph;
   if (text.starts_with(std::string_view(kOmMagic, sizeof(kOmMagic)))) return FileKind::kCompiledModel;
+  if (text.starts_with(std::string_view(kFailureMagic, sizeof(kFailureMagic)))) return FileKind::kFailure;
   if (text.starts_with("sluice ")) return FileKind::kGraphText;
   return begins_as_onnx(text) ? FileKind::kOnnx : FileKind::kUnknown;
 }
@@ -32,6 +33,8 @@ std::string file_kind_hint(std::span<const std::byte> bytes) {
       return "it is the text of a graph: sluice as makes a graph file of it";
     case FileKind::kOnnx:
       return "it looks like an ONNX model: sluice compile compiles it, sluice-preprocess makes a graph file of it";
+    case FileKind::kFailure:
+      return "it is what a program wrote that failed: its own error says why";
     case FileKind::kUnknown:
       return {};
   }

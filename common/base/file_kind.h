@@ -8,9 +8,10 @@
 namespace sluice {
 
 inline constexpr char kGraphMagic[8] = {'S', 'L', 'U', 'I', 'C', 'E', 'G', '1'};
+inline constexpr char kFailureMagic[8] = {'S', 'L', 'U', 'I', 'C', 'E', 'F', 'L'};
 inline constexpr char kOmMagic[8] = {'S', 'L', 'U', 'I', 'C', 'E', 'O', 'M'};
 
-enum class FileKind { kUnknown, kGraph, kCompiledModel, kGraphText, kOnnx };
+enum class FileKind { kUnknown, kGraph, kCompiledModel, kGraphText, kOnnx, kFailure };
 
 // ONNX files have no magic: they are known by how exporters begin them, which is good enough for a hint.
 FileKind file_kind(std::span<const std::byte> bytes);

@@ -12,6 +12,7 @@ FileKind kind_of(std::string_view text) { return file_kind(std::as_bytes(std::sp
 TEST(FileKind, IsToldByTheFirstBytes) {
   EXPECT_EQ(kind_of("SLUICEG1..."), FileKind::kGraph);
   EXPECT_EQ(kind_of("SLUICEOM..."), FileKind::kCompiledModel);
+  EXPECT_EQ(kind_of("SLUICEFL..."), FileKind::kFailure);
   EXPECT_EQ(kind_of("sluice 1 typed\n"), FileKind::kGraphText);
   EXPECT_EQ(kind_of("\x08\x09\x12\x07pytorch"), FileKind::kOnnx);
   EXPECT_EQ(kind_of("SLUICEX"), FileKind::kUnknown);

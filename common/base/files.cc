@@ -115,7 +115,12 @@ Result<void> write_descriptor(int fd, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t put = ::write(fd, bytes.data(), bytes.size());
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return make_error(ErrorCode::kIo, "cannot write: {}", std::strerror(errno));
+    if (put < 0) {
+      const bool reader_gone = errno == EPIPE;
+      Error error = make_error(ErrorCode::kIo, "cannot write: {}", std::strerror(errno));
+      if (reader_gone) error.told_by = "the reader";
+      return error;
+    }
     bytes = bytes.subspan(static_cast<size_t>(put));
   }
   return {};

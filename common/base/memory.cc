@@ -12,6 +12,7 @@ namespace {
 
 thread_local int depth = 0;
 std::string last_line = "error SL1008: memory ran out\n";  // replaced while there is memory
+std::string last_output;
 
 void no_memory() {
   if (depth > 0) end_without_memory();
@@ -51,10 +52,14 @@ Result<void> grow_stack() {
   return {};
 }
 
-void set_memory_error_line(std::string line) { last_line = std::move(line); }
+void set_memory_error(std::string line, std::string output) {
+  last_line = std::move(line);
+  last_output = std::move(output);
+}
 
 void end_without_memory() {
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, last_line.data(), last_line.size());
+  [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, last_line.data(), last_line.size());
+  if (!last_output.empty()) written = ::write(STDOUT_FILENO, last_output.data(), last_output.size());
   ::_exit(static_cast<int>(exit_class(ErrorCode::kLimit)));
 }
 

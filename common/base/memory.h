@@ -47,7 +47,8 @@ class EndWhenMemoryRunsOut {
   EndWhenMemoryRunsOut(const EndWhenMemoryRunsOut&) = delete;
   EndWhenMemoryRunsOut& operator=(const EndWhenMemoryRunsOut&) = delete;
 };
-void set_memory_error_line(std::string line);  // before any other thread
+// output: for standard output, where the next program of a pipe reads. Before any other thread.
+void set_memory_error(std::string line, std::string output = {});
 [[noreturn]] void end_without_memory();
 
 }  // namespace sluice

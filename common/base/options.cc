@@ -12,6 +12,7 @@ namespace {
 using enum OptionKind;
 
 constexpr int64_t kMostThreads = 1024;
+constexpr int64_t kMostFrameBytes = int64_t{1} << 40;
 
 // The one table. A new row needs a sentence here and a line in the --help of the stages that read it.
 constexpr std::array kTable = {
@@ -34,6 +35,10 @@ constexpr std::array kTable = {
     OptionRow{"error-format", kManner, "text", "text or json", "text|json"},
     OptionRow{"model", kManner, "", "file that holds the constants, when it moved"},
     OptionRow{"external-dir", kSource, "", "folder that the model's external data may lie in, besides its own"},
+    OptionRow{"serve", kManner, "", "endpoint of the service to be"},
+    OptionRow{"allow-path", kManner, "", "the folder below which jobs of a service may name files"},
+    OptionRow{"max-frame", kManner, "1073741824", "most bytes of one frame that a service takes or sends", "", kMostFrameBytes},
+    OptionRow{"jobs", kManner, "0", "jobs that a service runs at once; 0 means one per core", "", kMostThreads},
     OptionRow{"split", kManner, "", "folder for root.sg and one file per distinct subgraph"},
 };
 
@@ -44,6 +49,11 @@ std::span<const OptionRow> option_table() { return kTable; }
 const OptionRow* find_option(std::string_view name) {
   const auto* row = std::find_if(kTable.begin(), kTable.end(), [&](const OptionRow& r) { return r.name == name; });
   return row == kTable.end() ? nullptr : row;
+}
+
+bool names_file(std::string_view option) {
+  constexpr std::string_view kNames[] = {"annotate", "external-dir", "model", "dump-dir", "stats", "split", "allow-path"};
+  return std::find(std::begin(kNames), std::end(kNames), option) != std::end(kNames);
 }
 
 Result<void> check_option_value(const OptionRow& row, std::string_view value) {

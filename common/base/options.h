@@ -27,6 +27,7 @@ struct OptionRow {
 
 std::span<const OptionRow> option_table();
 const OptionRow* find_option(std::string_view name);
+bool names_file(std::string_view option);  // its value is the path of a file or a folder
 
 // Whether the option takes this value. Errors: kBadOption, naming what it takes.
 Result<void> check_option_value(const OptionRow& row, std::string_view value);

@@ -22,14 +22,17 @@ enum class ErrorCode : uint16_t {
 
 ExitClass exit_class(ErrorCode code);
 const char* error_sentence(ErrorCode code);
+bool is_error_code(uint16_t number);
 
 // message: one line, "node 'conv1' (Conv): input 'W' has rank 3, expected 4". hint: what to do, may be empty. file: what was read, may be
-// empty.
+// empty. told_by: another program that has printed this error already, see failure_header.h; or "the reader" of our output, which has gone.
+// Stages then end in silence.
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
   std::string message;
   std::string hint;
   std::string file;
+  std::string told_by = {};
 
   Error&& with_hint(std::string text) && {
     hint = std::move(text);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/base/failure_header.h"
 #include "common/base/file_kind.h"
 #include "common/base/release.h"
 
@@ -36,6 +37,7 @@ std::string version_text() { return fmt::format("sluice {} schema {} LLVM {}", k
 bool is_graph_file(std::span<const std::byte> bytes) { return file_kind(bytes) == FileKind::kGraph; }
 
 Result<GraphHeader> parse_graph_header(std::span<const std::byte> bytes) {
+  if (file_kind(bytes) == FileKind::kFailure) return failure_read(bytes);
   if (!is_graph_file(bytes)) {
     return make_error(ErrorCode::kBadFile, "this is no graph file: it does not start with \"SLUICEG1\"").with_hint(file_kind_hint(bytes));
   }

@@ -32,7 +32,7 @@ struct GraphHeader {
   Digest file_digest;       // SHA-256 of graph and names buffers
 };
 
-// kBadFile when the bytes are too few or no header; kNewerSchema when newer than ours.
+// kBadFile when the bytes are too few or no header; kNewerSchema when newer than ours; the error that a failure header stands for.
 Result<GraphHeader> parse_graph_header(std::span<const std::byte> bytes);
 void print_graph_header(const GraphHeader& header, std::span<std::byte, kGraphHeaderBytes> bytes);
 

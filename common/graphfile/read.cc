@@ -1,3 +1,6 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstring>
 
 #include "common/graphfile/graphfile.h"
@@ -185,10 +188,24 @@ Result<Module> read_graph(std::shared_ptr<const std::vector<std::byte>> bytes, c
   return read_graph(span, std::move(bytes), name);
 }
 
+namespace {
+
+// A regular file at its beginning, as behind "<" of a shell: it need not be copied.
+bool is_whole_file(int fd) {
+  struct stat status{};
+  return ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && ::lseek(fd, 0, SEEK_CUR) == 0;
+}
+
+}  // namespace
+
 Result<Module> read_graph_file(const std::string& path) {
   if (path != "-") {
     SLUICE_ASSIGN(const MappedFile file, MappedFile::open(path));
     return read_graph(file.bytes(), std::make_shared<const MappedFile>(file), path);
+  }
+  if (is_whole_file(STDIN_FILENO)) {
+    SLUICE_ASSIGN(const MappedFile file, MappedFile::open("/proc/self/fd/0"));
+    return read_graph(file.bytes(), std::make_shared<const MappedFile>(file), "standard input");
   }
   SLUICE_ASSIGN(std::vector<std::byte> bytes, read_file(path));
   return read_graph(std::make_shared<const std::vector<std::byte>>(std::move(bytes)), "standard input");

@@ -23,19 +23,25 @@ Common options:
   --stats=FILE          Write statistics of the passes; JSON if FILE ends in .json.
   --error-format=FMT    text or json [default: text].
   --list-passes         Print the passes in their order.
+
+Service options:
+  --serve=ENDPOINT      Take jobs at ipc://PATH or tcp://127.0.0.1:PORT until SIGTERM, each in a process of its own.
+  --allow-path=DIR      Jobs may name files below DIR.
+  --max-frame=BYTES     Most bytes of one frame, such as a graph.
+  --jobs=N              Run at most N jobs at once; 0 means one per core.
 )";
 
 // Options that name passes speak of one stage only.
 bool is_of_one_stage(std::string_view name) { return name == "passes" || name == "skip"; }
 
-std::string joined(std::vector<std::string> values) {
+}  // namespace
+
+std::string joined_values(std::vector<std::string> values) {
   std::sort(values.begin(), values.end());
   std::string text;
   for (const std::string& value : values) text += (text.empty() ? "" : ";") + value;
   return text;
 }
-
-}  // namespace
 
 Result<ParsedArguments> parse_arguments(int argc, char** argv, StageId stage, std::string_view own_usage) {
   const std::string usage = std::string(own_usage) + std::string(kCommonOptions);
@@ -50,8 +56,12 @@ Result<ParsedArguments> parse_arguments(int argc, char** argv, StageId stage, st
   if (line.has("<in>")) args.more_inputs.assign(line.list("<in>").begin() + 1, line.list("<in>").end());
   for (const OptionRow& row : option_table()) {
     const std::string name = fmt::format("--{}", row.name);
-    for (const std::string& value : line.list(name)) SLUICE_TRY(check_option_value(row, value));
-    if (line.has(name)) SLUICE_TRY(args.options.set(row.name, joined(line.list(name))));
+    if (!line.has(name)) continue;
+    auto set = [&]() -> Result<void> {
+      for (const std::string& value : line.list(name)) SLUICE_TRY(check_option_value(row, value));
+      return args.options.set(row.name, joined_values(line.list(name)));
+    }();
+    if (!set && !parsed.wrong) parsed.wrong = std::move(set).error();
   }
   return parsed;
 }

@@ -2,6 +2,7 @@
 // docopt end here.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,10 +15,12 @@
 namespace sluice {
 
 struct StageArgs {
-  Options options;                            // the command line, then the file's meaning options
-  std::string input;                          // <in>, "-" for standard input
-  std::vector<std::string> more_inputs;       // sluice-build: subgraph files behind root.sg
-  std::string output;                         // -o
+  Options options;                       // the command line, then the file's meaning options
+  std::string input;                     // <in>, "-" for standard input
+  std::vector<std::string> more_inputs;  // sluice-build: subgraph files behind root.sg
+  std::string output;                    // -o
+  // Set in a service: whether a file that the graph names may be read.
+  std::function<Result<void>(const std::string& path)> may_read;
   std::vector<PassReport>* report = nullptr;  // run functions append what run_passes answered
 };
 
@@ -31,6 +34,8 @@ struct Stage {
   Result<Module> (*read)(const StageArgs& args) = nullptr;
   Result<void> (*write)(Module& module, const StageArgs& args) = nullptr;
 };
+
+std::string stage_program(StageId stage);  // "sluice-optimize"
 
 // What a stage without `write` does: compacts, verifies, writes the graph to -o.
 Result<void> write_graph_output(Module& module, const StageArgs& args);

@@ -1,8 +1,6 @@
 #include "common/stage/stats.h"
 
-#include "common/base/files.h"
 #include "common/base/json.h"
-#include "control.pb.h"
 
 namespace sluice {
 namespace {
@@ -25,7 +23,9 @@ std::string as_json(std::string_view stage, const std::vector<PassReport>& repor
   return json_dump(stats, 2) + "\n";
 }
 
-std::string as_message(std::string_view stage, const std::vector<PassReport>& reports, double seconds) {
+}  // namespace
+
+pb::PassStats stats_message(std::string_view stage, const std::vector<PassReport>& reports, double seconds) {
   pb::PassStats stats;
   stats.set_stage(std::string(stage));
   stats.set_seconds(seconds);
@@ -37,14 +37,19 @@ std::string as_message(std::string_view stage, const std::vector<PassReport>& re
     pass.set_nodes_after(report.nodes_after);
     pass.set_changed(report.changed);
   }
-  return stats.SerializeAsString();
+  return stats;
 }
 
-}  // namespace
+Result<StatsFile> StatsFile::create(const std::string& path) {
+  if (path.empty()) return StatsFile(std::nullopt, false);
+  SLUICE_ASSIGN(FileWriter writer, FileWriter::create(path));
+  return StatsFile(std::move(writer), path.ends_with(".json"));
+}
 
-Result<void> write_stats(const std::string& path, std::string_view stage, const std::vector<PassReport>& reports, double seconds) {
-  if (path.empty()) return {};
-  return write_text(path, path.ends_with(".json") ? as_json(stage, reports, seconds) : as_message(stage, reports, seconds));
+Result<void> StatsFile::write(std::string_view stage, const std::vector<PassReport>& reports, double seconds) {
+  if (!writer_) return {};
+  SLUICE_TRY(writer_->write(is_json_ ? as_json(stage, reports, seconds) : stats_message(stage, reports, seconds).SerializeAsString()));
+  return writer_->commit();
 }
 
 }  // namespace sluice

@@ -62,4 +62,4 @@ Result<ExitClass> run(const CommandLine& line) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return tool_main(argc, argv, {"sluice-as", kUsage, run}); }
+int main(int argc, char** argv) { return tool_main(argc, argv, {"sluice-as", kUsage, run, true}); }

@@ -1,10 +1,12 @@
 #include "common/tools/tool_main.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
 
+#include "common/base/failure_header.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
@@ -34,6 +36,13 @@ Result<void> check_values(const CommandLine& line) {
   return {};
 }
 
+void fail_into_pipe(const Tool& tool, const Error& error) {
+  struct stat status{};
+  if (::fstat(STDOUT_FILENO, &status) != 0 || !S_ISFIFO(status.st_mode)) return;
+  const auto bytes = print_failure_header(error.code, error.told_by.empty() ? tool.name : std::string_view(error.told_by));
+  static_cast<void>(write_descriptor(STDOUT_FILENO, bytes).ok());
+}
+
 }  // namespace
 
 int tool_main(int argc, char** argv, const Tool& tool) {
@@ -52,7 +61,9 @@ int tool_main(int argc, char** argv, const Tool& tool) {
     SLUICE_TRY(check_output_is_no_input(output_path(*line), input_path(*line)));
     return tool.run(*line);
   });
-  return done ? static_cast<int>(*done) : fail(tool, done.error(), json);
+  if (done) return static_cast<int>(*done);
+  if (tool.writes_graph && output_path(*line) == "-") fail_into_pipe(tool, done.error());
+  return fail(tool, done.error(), json);
 }
 
 std::string input_path(const CommandLine& line) { return line.has("<in>") ? line.text("<in>") : "-"; }

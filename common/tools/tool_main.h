@@ -17,6 +17,7 @@ struct Tool {
   const char* usage;      // docopt; must know --help, --version and --error-format=FMT
   // The exit code when nothing went wrong: 0, or 7 when the tool's question has the answer no.
   Result<ExitClass> (*run)(const CommandLine& line);
+  bool writes_graph = false;  // for another program: a failure header when it fails into a pipe
 };
 
 int tool_main(int argc, char** argv, const Tool& tool);

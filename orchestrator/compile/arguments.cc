@@ -1,17 +1,48 @@
 #include "orchestrator/compile/arguments.h"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <string_view>
 
 #include "common/base/options.h"
+#include "common/wire/endpoint.h"
 #include "fmt/format.h"
+#include "orchestrator/compile/stages.h"
 
 namespace sluice {
 namespace {
 
 // The other options go to all stages, or by their kind to the first.
 constexpr std::string_view kHandled[] = {"dump-dir", "stats", "passes", "skip", "segments", "model"};
+
+Result<Transport> transport_from(const std::string& text) {
+  if (text == "pipe") return Transport::kPipe;
+  if (text == "files") return Transport::kFiles;
+  if (text == "zmq") return Transport::kZmq;
+  return make_error(ErrorCode::kBadOption, "--transport is '{}', expected pipe, files or zmq", text);
+}
+
+Result<void> take_services(const CommandLine& line, CompileRequest& request) {
+  for (const std::string& item : line.list("--service")) {
+    const size_t equals = std::min(item.find('='), item.size());
+    const std::string stage = item.substr(0, equals);
+    if (equals == item.size() || std::find(kStageNames.begin(), kStageNames.end(), stage) == kStageNames.end()) {
+      return make_error(ErrorCode::kBadOption, "--service is '{}', expected STAGE=ENDPOINT", item);
+    }
+    SLUICE_ASSIGN(std::string endpoint, parse_endpoint(item.substr(equals + 1)));
+    request.services[stage] = std::move(endpoint);
+  }
+  if (request.services.empty() || request.transport == Transport::kZmq) return {};
+  return make_error(ErrorCode::kUsage, "--service is for --transport zmq");
+}
+
+Result<uint32_t> heartbeat_from(const std::string& text) {
+  uint32_t ms = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), ms);
+  if (code == std::errc() && end == text.data() + text.size() && ms >= 10 && ms <= 60000) return ms;
+  return make_error(ErrorCode::kBadOption, "--heartbeat is '{}', expected milliseconds from 10 to 60000", text);
+}
 
 }  // namespace
 
@@ -26,6 +57,9 @@ Result<CompileRequest> request_from(const CommandLine& line) {
                          .stats = line.text("--stats"),
                          .quiet = line.flag("--quiet"),
                          .error_json = line.text("--error-format") == "json"};
+  SLUICE_ASSIGN(request.transport, transport_from(line.text("--transport")));
+  SLUICE_TRY(take_services(line, request));
+  SLUICE_ASSIGN(request.heartbeat_ms, heartbeat_from(line.text("--heartbeat")));
   for (const OptionRow& row : option_table()) {
     for (const std::string& value : line.list(fmt::format("--{}", row.name))) SLUICE_TRY(check_option_value(row, value));
     if (std::find(std::begin(kHandled), std::end(kHandled), row.name) != std::end(kHandled)) continue;

@@ -8,7 +8,9 @@
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/program.h"
+#include "orchestrator/compile/files.h"
 #include "orchestrator/compile/pipeline.h"
+#include "orchestrator/compile/services.h"
 #include "orchestrator/compile/stages.h"
 #include "orchestrator/compile/stats.h"
 #include "orchestrator/process/output_file.h"
@@ -88,6 +90,8 @@ class Compilation {
     if (!request_.stats.empty()) {
       SLUICE_ASSIGN(FileWriter file, FileWriter::create(request_.stats));
       stats_file_.emplace(std::move(file));
+    }
+    if (!request_.stats.empty() || request_.transport != Transport::kPipe) {
       SLUICE_ASSIGN(ScratchFolder folder, ScratchFolder::create());
       scratch_.emplace(std::move(folder));
     }
@@ -95,11 +99,12 @@ class Compilation {
     SLUICE_ASSIGN(const std::vector<StageRun> stages, plan());
     std::optional<OutputFile> output;
     if (request_.output != "-") {
-      SLUICE_ASSIGN(OutputFile file, OutputFile::create(request_.output));
+      const bool by_service = request_.transport == Transport::kZmq && !is_special_file(request_.output);
+      SLUICE_ASSIGN(OutputFile file, by_service ? OutputFile::reserve(request_.output) : OutputFile::create(request_.output));
       output.emplace(std::move(file));
     }
     const auto done = [&](size_t i, const StageReport& report) { tell(i, report, output ? &*output : nullptr); };
-    SLUICE_ASSIGN(const bool succeeded, run_pipeline(stages, output ? output->descriptor() : STDOUT_FILENO, done));
+    SLUICE_ASSIGN(const bool succeeded, run_stages(stages, output ? &*output : nullptr, done));
     if (interrupted()) return static_cast<int>(ExitClass::kResource);
     if (stats_error_) return *stats_error_;
     if (succeeded && stats_file_) SLUICE_TRY(write_stats());
@@ -108,6 +113,20 @@ class Compilation {
   }
 
  private:
+  Result<bool> run_stages(const std::vector<StageRun>& stages, const OutputFile* output, const StageDone& done) const {
+    const int descriptor = output != nullptr ? output->descriptor() : STDOUT_FILENO;
+    if (request_.transport == Transport::kPipe) return run_pipeline(stages, descriptor, done);
+    if (request_.transport == Transport::kFiles) return run_over_files(stages, descriptor, scratch_->path(), done);
+    const ServiceChoice choice{request_.services, request_.heartbeat_ms, request_.error_json};
+    const bool is_file = output != nullptr && !output->reserved().empty();
+    const std::string product = is_file ? output->reserved() : scratch_->path() + "/model.om";
+    SLUICE_ASSIGN(const bool succeeded, run_over_services(stages, product, scratch_->path(), choice, done));
+    if (!succeeded || is_file) return succeeded;
+    SLUICE_ASSIGN(const MappedFile model, MappedFile::open(product));
+    SLUICE_TRY(write_descriptor(descriptor, model.bytes()));
+    return true;
+  }
+
   Result<std::vector<StageRun>> plan() const {
     SLUICE_ASSIGN(const auto passes, by_stage("passes", request_.passes, first_));
     SLUICE_ASSIGN(const auto skip, by_stage("skip", request_.skip, first_));
@@ -116,13 +135,13 @@ class Compilation {
       StageRun stage;
       stage.name = kStageNames[i];
       SLUICE_ASSIGN(std::string program, find_program("sluice-" + stage.name));
-      stage.arguments = {std::move(program)};
-      if (i == first_) add_to(stage.arguments, request_.meaning);
-      add_to(stage.arguments, request_.manner);
-      if (!passes[i].empty()) stage.arguments.push_back("--passes=" + passes[i]);
-      if (!skip[i].empty()) stage.arguments.push_back("--skip=" + skip[i]);
-      if (!request_.segments.empty() && i + 1 < kStageNames.size()) stage.arguments.push_back("--segments=" + request_.segments);
-      if (!request_.model.empty() && i > 0) stage.arguments.push_back("--model=" + request_.model);
+      stage.program = std::move(program);
+      if (i == first_) add_to(stage.options, request_.meaning);
+      add_to(stage.options, request_.manner);
+      if (!passes[i].empty()) stage.options.push_back("--passes=" + passes[i]);
+      if (!skip[i].empty()) stage.options.push_back("--skip=" + skip[i]);
+      if (!request_.segments.empty() && i + 1 < kStageNames.size()) stage.options.push_back("--segments=" + request_.segments);
+      if (!request_.model.empty() && i > 0) stage.options.push_back("--model=" + request_.model);
       add_files(i, stage);
       stages.push_back(std::move(stage));
     }
@@ -132,11 +151,11 @@ class Compilation {
   void add_files(size_t i, StageRun& stage) const {
     if (!request_.dump_dir.empty()) {
       const std::string folder = fmt::format("{}/{}-{}", request_.dump_dir, i + 1, stage.name);
-      stage.arguments.push_back("--dump-dir=" + folder);
+      stage.options.push_back("--dump-dir=" + folder);
       if (i + 1 < kStageNames.size()) stage.dump = folder + ".sg";
     }
-    if (scratch_) stage.arguments.push_back("--stats=" + stats_path(stage.name));
-    stage.arguments.push_back(i == first_ ? request_.input : "-");
+    if (!request_.stats.empty()) stage.options.push_back("--stats=" + stats_path(stage.name));
+    stage.input = i == first_ ? request_.input : "-";
   }
 
   std::string stats_path(const std::string& stage) const { return scratch_->path() + "/" + stage; }
@@ -148,7 +167,7 @@ class Compilation {
     if (!report.ending.clean()) return tell_failure("sluice-" + name, report);
     const bool last = first_ + i + 1 == kStageNames.size();
     if (last && output != nullptr) report.bytes = output->bytes().ok() ? *output->bytes() : 0;
-    const std::optional<uint64_t> nodes = scratch_ ? take_stats(name, report) : std::nullopt;
+    const std::optional<uint64_t> nodes = !request_.stats.empty() ? take_stats(name, report) : std::nullopt;
     if (request_.quiet) return;
     std::string text = fmt::format("{:<18} {:>9.1f} ms", name, report.seconds * 1e3);
     if (nodes) text += fmt::format(" {:>7} nodes", *nodes);
@@ -192,7 +211,7 @@ class Compilation {
 
   const CompileRequest& request_;
   size_t first_ = 0;
-  std::optional<ScratchFolder> scratch_;  // where the stages leave their statistics
+  std::optional<ScratchFolder> scratch_;  // for statistics, graphs and endpoints
   std::optional<FileWriter> stats_file_;  // opened first: a model without its statistics is not what was asked for
   Json stats_;
   std::optional<Error> stats_error_;

@@ -1,12 +1,16 @@
 // From a model or a graph file to a compiled model: chooses the stages, gives each its options, runs the pipe, tells how it goes.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "common/base/result.h"
 
 namespace sluice {
+
+enum class Transport { kPipe, kFiles, kZmq };
 
 struct CompileRequest {
   std::string input;                 // an ONNX model, or a .sg file
@@ -19,8 +23,11 @@ struct CompileRequest {
   std::string model;                 // --model, for the stages that read graphs; empty: not given
   std::string dump_dir;              // empty: none
   std::string stats;                 // JSON file; empty: none
-  bool quiet = false;                // no progress lines
-  bool error_json = false;           // our own errors as JSON
+  Transport transport = Transport::kPipe;
+  std::map<std::string, std::string> services;  // endpoint by stage, of services that run already
+  uint32_t heartbeat_ms = 1000;
+  bool quiet = false;       // no progress lines
+  bool error_json = false;  // our own errors as JSON
 };
 
 // The exit code: 0, or that of the first stage that failed, whose error has then been printed. Errors are our own: kNotFound, kBadFile,

@@ -33,8 +33,7 @@ struct Running {
 
 class Pipeline {
  public:
-  Pipeline(const std::vector<StageRun>& stages, const std::function<void(size_t, const StageReport&)>& done)
-      : stages_(stages), done_(done), running_(stages.size()) {}
+  Pipeline(const std::vector<StageRun>& stages, const StageDone& done) : stages_(stages), done_(done), running_(stages.size()) {}
 
   Result<bool> run(int output) {
     if (Result<void> started = start(output); !started) {
@@ -63,7 +62,7 @@ class Pipeline {
         SLUICE_ASSIGN(pipe, make_pipe());
       }
       SLUICE_ASSIGN(stage.child,
-                    start_process(stages_[i].arguments, {input.get(), last ? output : pipe.write.get(), stage.messages.get()}));
+                    start_process(command_of(stages_[i], {}), {input.get(), last ? output : pipe.write.get(), stage.messages.get()}));
       stage.handle = process_handle(stage.child);
       if (last) break;
       stage.output = std::move(pipe.read);
@@ -160,7 +159,7 @@ class Pipeline {
   }
 
   const std::vector<StageRun>& stages_;
-  const std::function<void(size_t, const StageReport&)>& done_;
+  const StageDone& done_;
   std::vector<Running> running_;  // link i belongs to thread i but for what `mutex_` guards
   std::mutex mutex_;              // guards endings, reports and the fields below
   std::optional<Error> own_error_;
@@ -170,8 +169,14 @@ class Pipeline {
 
 }  // namespace
 
-Result<bool> run_pipeline(const std::vector<StageRun>& stages, int output,
-                          const std::function<void(size_t stage, const StageReport&)>& done) {
+std::vector<std::string> command_of(const StageRun& stage, const std::vector<std::string>& more) {
+  std::vector<std::string> command = {stage.program};
+  for (const auto* words : {&stage.options, &more}) command.insert(command.end(), words->begin(), words->end());
+  command.push_back(stage.input);
+  return command;
+}
+
+Result<bool> run_pipeline(const std::vector<StageRun>& stages, int output, const StageDone& done) {
   return Pipeline(stages, done).run(output);
 }
 

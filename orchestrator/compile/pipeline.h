@@ -12,12 +12,6 @@
 
 namespace sluice {
 
-struct StageRun {
-  std::string name;                    // "optimize"
-  std::vector<std::string> arguments;  // the program's path first
-  std::string dump;                    // file for a copy of its output; empty: none. Not for the last stage
-};
-
 struct StageReport {
   Ending ending;
   double seconds = 0;    // from its whole input there to its end
@@ -25,9 +19,22 @@ struct StageReport {
   std::string messages;  // its stderr
 };
 
-// Starts all stages, the last writing to `output`. `done` is called for each stage that succeeded and for the first that did not, in the
-// order of the pipe; never for later ones, which are killed. Answers whether all succeeded. Errors are our own: kIo.
-Result<bool> run_pipeline(const std::vector<StageRun>& stages, int output,
-                          const std::function<void(size_t stage, const StageReport&)>& done);
+struct StageRun {
+  std::string name;                  // "optimize"
+  std::string program;               // its path
+  std::vector<std::string> options;  // "--name=value"
+  std::string input;                 // file to read; "-": what the stage before writes
+  std::string dump;                  // file for a copy of its output; empty: none. Not for the last stage
+};
+
+// Called for each stage that succeeded and for the first that did not, in the order of the pipe; never for later ones.
+using StageDone = std::function<void(size_t stage, const StageReport&)>;
+
+// The command line: program, options, `more`, input.
+std::vector<std::string> command_of(const StageRun& stage, const std::vector<std::string>& more);
+
+// Starts all stages, the last writing to `output`; those behind one that fails are killed. Answers whether all succeeded. Errors are our
+// own: kIo.
+Result<bool> run_pipeline(const std::vector<StageRun>& stages, int output, const StageDone& done);
 
 }  // namespace sluice

@@ -1,5 +1,6 @@
 #include "orchestrator/compile/stages.h"
 
+#include "common/base/failure_header.h"
 #include "common/base/file_kind.h"
 #include "common/base/files.h"
 #include "common/graphfile/header.h"
@@ -19,6 +20,11 @@ Result<size_t> first_stage_for(const std::string& path) {
   }
   SLUICE_ASSIGN(const MappedFile file, MappedFile::open(path));
   const FileKind kind = file_kind(file.bytes());
+  if (kind == FileKind::kFailure) {
+    Error error = failure_read(file.bytes());
+    error.file = path;
+    return error;
+  }
   if (kind == FileKind::kCompiledModel || kind == FileKind::kGraphText) {
     return Error{ErrorCode::kBadFile, "this is neither an ONNX model nor a graph file", file_kind_hint(file.bytes()), path};
   }

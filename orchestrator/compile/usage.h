@@ -3,10 +3,11 @@
 
 namespace sluice {
 
-inline constexpr char kCompileUsage[] = R"(Compiles a model: runs the five stages, each a program of its own, connected by pipes.
+inline constexpr char kCompileUsage[] = R"(Compiles a model: runs the five stages, each a program of its own, connected by pipes, or by
+what --transport says; the product is the same.
 
 Usage:
-  sluice-compile [options] [--input-shape=SHAPES]... [--dim=DIM]... [--passes=LIST]... [--skip=LIST]... <in>
+  sluice-compile [options] [--input-shape=SHAPES]... [--dim=DIM]... [--passes=LIST]... [--skip=LIST]... [--service=SERVICE]... <in>
   sluice-compile (--help | --version)
 
 Reads <in>: an ONNX model, or a graph file (.sg) written by any stage or by --dump-dir; then work goes on after the stage that wrote it.
@@ -36,6 +37,9 @@ Manner options: they do not change the product.
   --verify=WHEN          When the stages verify their graphs: each, end or segments.
   --segments=inline      Put the bytes of all constants into the files of --dump-dir.
   --error-format=FORMAT  text or json.
+  --transport=HOW        pipe; files: one stage after the other, over files; zmq: over services [default: pipe].
+  --service=SERVICE      STAGE=ENDPOINT: a service that runs already, see --serve of the stages. The others are started here.
+  --heartbeat=MS         How often a service shows that it lives; five times missed are its end [default: 1000].
   --model=FILE           File that holds the constants, when it moved.
   --external-dir=DIR     Also take external data of the model from files inside DIR.
 )";

@@ -37,13 +37,23 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
   return OutputFile(std::move(target), std::move(temporary), std::move(named));
 }
 
+Result<OutputFile> OutputFile::reserve(const std::string& path) {
+  std::string temporary = fmt::format("{}.tmp{}", path, getpid());
+  Descriptor named(open(temporary.c_str(), O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666));
+  if (!named) return Error{ErrorCode::kIo, fmt::format("cannot create the file: {}", std::strerror(errno)), {}, path};
+  OutputFile file(path, std::move(temporary), std::move(named));
+  file.is_reserved_ = true;
+  return file;
+}
+
 OutputFile::~OutputFile() {
   if (!temporary_.empty()) unlink(temporary_.c_str());
 }
 
 Result<uint64_t> OutputFile::bytes() const {
   struct stat status{};
-  if (fstat(fd_.get(), &status) != 0) return Error{ErrorCode::kIo, std::strerror(errno), {}, path_};
+  const int found = is_reserved_ ? stat(temporary_.c_str(), &status) : fstat(fd_.get(), &status);
+  if (found != 0) return Error{ErrorCode::kIo, std::strerror(errno), {}, path_};
   return static_cast<uint64_t>(status.st_size);
 }
 

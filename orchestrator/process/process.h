@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "common/base/descriptor.h"
 #include "common/base/result.h"
-#include "orchestrator/process/descriptor.h"
 
 namespace sluice {
 

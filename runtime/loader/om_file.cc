@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "common/base/digest.h"
+#include "common/base/failure_header.h"
 #include "common/base/files.h"
 #include "google/protobuf/arena.h"
 #include "runtime/loader/verify_model.h"
@@ -121,6 +122,7 @@ std::span<const std::byte> OmFile::segment(pb::SegmentKind kind) const {
 }
 
 Result<OmHeader> read_om_header(std::span<const std::byte> bytes) {
+  if (file_kind(bytes) == FileKind::kFailure) return failure_read(bytes);
   if (file_kind(bytes) != FileKind::kCompiledModel) {
     return make_error(ErrorCode::kBadCompiledModel, "not a compiled model").with_hint(file_kind_hint(bytes));
   }

@@ -147,11 +147,12 @@ class Orchestrator(unittest.TestCase):
     def test_real_stages_know_the_options_they_are_given(self):
         given = ["--input-shape=x:1", "--dim=n=1", "--out-nodes=y", "--profile=cpu-avx2", "--opt-level=O1", "--symbolic=off",
                  "--denormals=ieee", "--threads=1", "--dump-dir", self.path("dump"), "--stats", self.path("stats.json"), "--verify=each",
-                 "--error-format=text", "--model=m", "--external-dir=d", "--annotate=a", "--segments=inline", *("--skip=%s:p" % stage for stage in STAGES),
+                 "--error-format=text", "--model=m", "--external-dir=d", "--annotate=a", "--transport=pipe", "--heartbeat=1000",
+                 "--segments=inline", *("--skip=%s:p" % stage for stage in STAGES),
                  *("--passes=%s:p" % stage for stage in STAGES)]
         options_of = lambda text: set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", text, re.MULTILINE))
         own = options_of(subprocess.run([os.path.join(PROGRAMS, "sluice-compile"), "--help"], capture_output=True, text=True).stdout)
-        self.assertEqual({option.split("=")[0] for option in given if option.startswith("--")}, own - {"--help", "--version", "--quiet"})
+        self.assertEqual({option.split("=")[0] for option in given if option.startswith("--")}, own - {"--help", "--version", "--quiet", "--service"})
         result = self.compile(*given)
         self.assertEqual(result.returncode, 0, result.stderr)
         for stage in STAGES:

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "common/base/failure_header.h"
 #include "common/base/file_kind.h"
 #include "common/base/files.h"
 #include "stages/preprocess/onnx/wire.h"
@@ -17,6 +18,7 @@ Result<void> parse(ModelFile& file) {
   if (file.bytes.empty()) return not_onnx(file, "the file is empty");
   const FileKind kind = file_kind(file.bytes);
   if (kind == FileKind::kGraph) return {};  // resumed from what this stage wrote
+  if (kind == FileKind::kFailure) return failure_read(file.bytes);
   if (kind != FileKind::kOnnx && kind != FileKind::kUnknown) {
     Error error = not_onnx(file, "it begins as another kind of file");
     error.hint = file_kind_hint(file.bytes);

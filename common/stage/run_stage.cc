@@ -1,0 +1,101 @@
+#include "common/stage/run_stage.h"
+
+#include <unistd.h>
+
+#include <chrono>
+
+#include "common/base/program.h"
+#include "common/graphfile/graphfile.h"
+#include "common/stage/arguments.h"
+#include "common/stage/rebind.h"
+#include "common/stage/stats.h"
+#include "common/verify/verify.h"
+
+namespace sluice {
+namespace {
+
+// The stages that lead from one level to another, for the hint of the wrong pipe.
+std::string stages_between(Level from, Level to) {
+  if (from > to) return "this graph is past this stage already; give it to the next one";
+  std::string names;
+  if (from < Level::kPartitioned && to >= Level::kPartitioned) names += "sluice-partition";
+  if (from < Level::kLowered && to >= Level::kLowered) names += names.empty() ? "sluice-subgraph-optimize" : ", sluice-subgraph-optimize";
+  return fmt::format("run {} first", names);
+}
+
+Result<Module> read_input(const Stage& stage, const StageArgs& args) {
+  if (args.input == "-" && isatty(STDIN_FILENO) != 0) {
+    return make_error(ErrorCode::kUsage, "standard input is a terminal").with_hint(fmt::format("try: {} --help", stage_program(stage.id)));
+  }
+  if (stage.read != nullptr) return stage.read(args);
+  SLUICE_ASSIGN(Module module, read_graph_file(args.input));
+  module.source = args.input;
+  if (module.level != stage.accepts) {
+    return make_error(ErrorCode::kWrongLevel, "needs level '{}', got '{}'", level_name(stage.accepts), level_name(module.level))
+        .with_hint(stages_between(module.level, stage.accepts));
+  }
+  SLUICE_TRY(verify(module, module.level));
+  if (args.options.text("verify") == "segments") SLUICE_TRY(verify_segments(module));
+  return module;
+}
+
+Result<void> check_output(const StageArgs& args) {
+  if (args.output != "-" || isatty(STDOUT_FILENO) == 0) return {};
+  return make_error(ErrorCode::kUsage, "standard output is a terminal and the result is binary")
+      .with_hint("give -o FILE, or pipe into sluice-show");
+}
+
+// Constants and a profile are read wherever the graph says they lie, so a service asks where that is.
+Result<void> check_files(const Module& module, const StageArgs& args) {
+  if (!args.may_read) return {};
+  if (const std::string profile = args.options.text("profile"); profile.ends_with(".json")) SLUICE_TRY(args.may_read(profile));
+  for (SegmentId id = 0; static_cast<size_t>(id) < module.segment_count(); ++id) {
+    const Location& location = module.segment(id).location;
+    if (module.segment(id).kind == SegmentKind::kBytes && location.where == Where::kFile) SLUICE_TRY(args.may_read(location.path));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
+  const auto start = std::chrono::steady_clock::now();
+  SLUICE_TRY(check_output(args));
+  SLUICE_TRY(check_output_is_no_input(args.output, args.input));
+  SLUICE_ASSIGN(StatsFile stats, StatsFile::create(args.options.text("stats")));
+  SLUICE_ASSIGN(Module module, read_input(stage, args));
+  if (const std::string model = args.options.text("model"); !model.empty()) SLUICE_TRY(rebind_constants(module, model));
+  SLUICE_TRY(inherit_options(args.options, stage.id, module.options));
+  export_options(args.options, stage.id, module.options);
+  SLUICE_TRY(check_files(module, args));
+  args.report = &run.passes;
+  std::string source = module.source;
+  auto result = stage.run(std::move(module), args);
+  if (!result) {
+    Error error = std::move(result).error();
+    if (error.file.empty() && source != "-") error.file = source;
+    return error;
+  }
+  module = std::move(result).value();
+  if (module.last_pass.empty()) {  // else it stopped half-way, and is resumed from what it accepted
+    module.level = stage.produces;
+    module.last_stage = stage.id;
+  }
+  SLUICE_TRY(stage.write != nullptr ? stage.write(module, args) : write_graph_output(module, args));
+  run.output_written = true;
+  run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return stats.write(stage_name(stage.id), run.passes, run.seconds);
+}
+
+Result<void> write_graph_output(Module& module, const StageArgs& args) {
+  module.compact();
+  if (auto verified = verify(module, module.level); !verified) {
+    Error error = std::move(verified).error().within("the result does not verify");
+    const bool chosen = !args.options.text("passes").empty() || !args.options.text("skip").empty();
+    if (!chosen) error.code = ErrorCode::kInternal;  // else the user left out what the level needs
+    return error;
+  }
+  return write_graph_file(module, args.output, {.inline_segments = args.options.text("segments") == "inline"});
+}
+
+}  // namespace sluice

@@ -1,0 +1,20 @@
+// One run of a stage: reading, level check, the stage's work, verification, writing, statistics. What the process's arguments and a job of
+// --serve have in common.
+#pragma once
+
+#include <vector>
+
+#include "common/stage/stage_main.h"
+
+namespace sluice {
+
+struct StageRun {
+  std::vector<PassReport> passes;
+  double seconds = 0;           // of the whole run, reading and writing included
+  bool output_written = false;  // the output is whole; what failed came later
+};
+
+// args.report is set by this function.
+Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run);
+
+}  // namespace sluice

@@ -1,0 +1,137 @@
+#include "common/stage/serve.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "common/base/log.h"
+#include "common/base/memory.h"
+#include "common/base/parallel.h"
+#include "common/stage/failure.h"
+#include "common/stage/run_stage.h"
+#include "common/stage/stats.h"
+#include "common/wire/client.h"
+#include "common/wire/service.h"
+
+namespace sluice {
+namespace {
+
+// What a job cannot ask for: what makes a service, and what its Result and its frames are there for.
+constexpr std::string_view kNotOfJobs[] = {"serve", "allow-path", "max-frame", "jobs", "stats", "split", "error-format"};
+constexpr std::string_view kBesideServe[] = {"serve", "allow-path", "max-frame", "jobs", "error-format"};
+
+bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Which files a job may name: those below one folder, wherever links lead.
+class AllowedFolder {
+ public:
+  explicit AllowedFolder(std::string folder) : folder_(std::move(folder)) {}
+
+  Result<void> check(const std::string& path) const {
+    if (holds(path)) return {};
+    const std::string where =
+        folder_.empty() ? "this service reads and writes no files" : fmt::format("this service keeps below '{}'", folder_);
+    return make_error(ErrorCode::kBadOption, "a job names '{}', and {}", path, where).with_hint("--allow-path FOLDER says where it may");
+  }
+
+  bool holds(const std::string& path) const {
+    if (folder_.empty() || path.empty() || path[0] != '/') return false;
+    std::error_code code;
+    const std::filesystem::path root = std::filesystem::weakly_canonical(folder_, code);
+    const std::filesystem::path file = code ? std::filesystem::path() : std::filesystem::weakly_canonical(path, code);
+    return !code && std::mismatch(root.begin(), root.end(), file.begin(), file.end()).first == root.end();
+  }
+
+ private:
+  std::string folder_;
+};
+
+class JobRunner {
+ public:
+  JobRunner(const Stage& stage, std::string folder) : stage_(stage), allowed_(std::move(folder)) {}
+
+  pb::Result run(const pb::Job& job) const {
+    pb::Result result;
+    StageRun run;
+    const Result<void> done = within_memory([&] { return run_job(job, run, result); });
+    if (!done) result = wire::failed_result(done.error());
+    *result.mutable_stats() = stats_message(stage_name(stage_.id), run.passes, run.seconds);
+    return result;
+  }
+
+ private:
+  Result<void> run_job(const pb::Job& job, StageRun& run, pb::Result& result) const {
+    SLUICE_TRY(grow_stack());
+    if (job.stage() != stage_name(stage_.id)) {
+      return make_error(ErrorCode::kBadRequest, "the job is for '{}' and this is a service of '{}'", job.stage(), stage_name(stage_.id));
+    }
+    StageArgs args{.input = "-", .output = "-"};
+    SLUICE_TRY(take_options(job, args.options));
+    if (!job.input().empty()) {
+      SLUICE_TRY(allowed_.check(job.input()));
+      args.input = job.input();
+    }
+    if (!job.output().empty() && allowed_.holds(job.output())) {
+      args.output = job.output();
+      result.set_output(job.output());
+    }
+    args.may_read = [this](const std::string& path) { return allowed_.check(path); };
+    return run_stage(stage_, args, run);
+  }
+
+  Result<void> take_options(const pb::Job& job, Options& options) const {
+    std::map<std::string, std::vector<std::string>> values;
+    for (const pb::Setting& setting : job.options()) values[setting.name()].push_back(setting.value());
+    for (auto& [name, list] : values) {
+      if (is_one_of(kNotOfJobs, name)) return make_error(ErrorCode::kBadOption, "--{} cannot be asked of a service", name);
+      SLUICE_TRY(options.set(name, joined_values(std::move(list))));
+    }
+    for (const OptionRow& row : option_table()) {
+      const std::string path = names_file(row.name) ? options.text(row.name) : std::string();
+      if (!path.empty()) SLUICE_TRY(allowed_.check(path));
+    }
+    return {};
+  }
+
+  const Stage& stage_;
+  AllowedFolder allowed_;
+};
+
+Result<void> check_alone(const ParsedArguments& parsed) {
+  const StageArgs& args = parsed.args;
+  if (args.input != "-" || !args.more_inputs.empty() || args.output != "-") {
+    return make_error(ErrorCode::kUsage, "a service has no input and no output of its own: jobs bring them");
+  }
+  for (const OptionRow& row : option_table()) {
+    if (is_one_of(kBesideServe, row.name) || args.options.text(row.name) == row.fallback) continue;
+    return make_error(ErrorCode::kUsage, "--{} has no place beside --serve: each job brings its own options", row.name);
+  }
+  return {};
+}
+
+Result<void> serve_jobs(const Stage& stage, const Options& options) {
+  ServiceOptions service{.endpoint = options.text("serve")};
+  SLUICE_ASSIGN(const int64_t max_frame, options.integer("max-frame", 1, find_option("max-frame")->most));
+  SLUICE_ASSIGN(const int64_t jobs, options.integer("jobs", 0, find_option("jobs")->most));
+  service.max_frame = static_cast<uint64_t>(max_frame);
+  service.jobs = static_cast<size_t>(thread_count(jobs));
+  service.ready = [&](const std::string& endpoint) { log_line(stage_program(stage.id), "serves", endpoint); };
+  const JobRunner runner(stage, options.text("allow-path"));
+  return serve(service, [&runner](const pb::Job& job) { return runner.run(job); });
+}
+
+}  // namespace
+
+int serve_stage(const Stage& stage, const ParsedArguments& parsed) {
+  const auto served = within_memory([&]() -> Result<void> {
+    if (parsed.wrong) return *parsed.wrong;
+    SLUICE_TRY(check_alone(parsed));
+    return serve_jobs(stage, parsed.args.options);
+  });
+  if (served) return 0;
+  return end_failed(stage_program(stage.id), served.error(), parsed.args.options.text("error-format") == "json", false);
+}
+
+}  // namespace sluice

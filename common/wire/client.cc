@@ -1,0 +1,144 @@
+#include "common/wire/client.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "common/wire/endpoint.h"
+#include "common/wire/socket.h"
+
+namespace sluice {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using wire::Frames;
+
+constexpr int kReconnectMs = 10;          // a service that was started just now listens soon
+constexpr int kMostWaitMs = 1000;         // between two questions whether we are interrupted
+constexpr int64_t kSpareMessages = 50;    // heartbeats that may come early before we call it a flood
+constexpr std::string_view kJobId = "1";  // each job has a connection of its own
+
+class Client {
+ public:
+  Client(std::string endpoint, const pb::Job& job, const ClientOptions& options)
+      : endpoint_(std::move(endpoint)),
+        stage_(job.stage()),
+        options_(options),
+        heartbeat_(job.heartbeat_ms() != 0 ? job.heartbeat_ms() : kHeartbeatMs),
+        socket_(context_, zmq::socket_type::dealer),
+        events_(context_, zmq::socket_type::pair) {}
+
+  Result<JobReply> run(const pb::Job& job, Payload graph) {
+    if (graph.bytes.size() > options_.max_frame) {
+      return make_error(ErrorCode::kLimit, "the graph has {} bytes, a frame at most {}", graph.bytes.size(), options_.max_frame)
+          .with_hint("--transport pipe and files have no such limit");
+    }
+    connect();
+    Frames request;
+    request.push_back(wire::frame_of(kJobId));
+    request.push_back(wire::frame_of(job.SerializeAsString()));
+    if (job.input().empty()) request.push_back(wire::frame_of(std::move(graph)));
+    wire::send(socket_, std::move(request));
+    return wait();
+  }
+
+ private:
+  void connect() {
+    wire::set_limits(socket_, options_.max_frame, 0);
+    socket_.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
+    const int wanted = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
+    if (zmq_socket_monitor(socket_.handle(), "inproc://events", wanted) != 0) throw zmq::error_t();
+    events_.set(zmq::sockopt::linger, 0);
+    events_.connect("inproc://events");
+    socket_.connect(endpoint_);
+    deadline_ = Clock::now() + patience();
+  }
+
+  milliseconds patience() const { return heartbeat_ * kMissedHeartbeats; }
+
+  Result<JobReply> wait() {
+    std::vector<zmq::pollitem_t> items = {{socket_.handle(), 0, ZMQ_POLLIN, 0}, {events_.handle(), 0, ZMQ_POLLIN, 0}};
+    while (true) {
+      if (options_.interrupted()) return make_error(ErrorCode::kIo, "interrupted");
+      const auto left = std::chrono::ceil<milliseconds>(deadline_ - Clock::now());
+      if (left.count() <= 0) return silent();
+      poll(items, std::min<int64_t>(left.count(), kMostWaitMs));
+      const bool broken = !wire::receive(events_, 2).empty();
+      for (Frames frames = wire::receive(socket_, 4); !frames.empty(); frames = wire::receive(socket_, 4)) {
+        JobReply reply;
+        SLUICE_ASSIGN(const bool is_result, take(std::move(frames), reply));
+        if (is_result) return reply;
+      }
+      if (broken) {
+        return make_error(ErrorCode::kPeerLost, "{}: the connection broke before there was a result", name())
+            .with_hint("the service died, or a frame exceeded its --max-frame");
+      }
+    }
+  }
+
+  static void poll(std::vector<zmq::pollitem_t>& items, int64_t ms) {
+    try {
+      zmq::poll(items, milliseconds(ms));
+    } catch (const zmq::error_t& error) {
+      if (error.num() != EINTR) throw;
+    }
+  }
+
+  // Whether this is the Result; else it was a heartbeat.
+  Result<bool> take(Frames frames, JobReply& reply) {
+    pb::Reply message;
+    const bool is_ours = (frames.size() == 2 || frames.size() == 3) && wire::text_of(frames[0]) == kJobId &&
+                         message.ParseFromArray(frames[1].data(), static_cast<int>(frames[1].size())) &&
+                         message.is_case() != pb::Reply::IS_NOT_SET;
+    if (!is_ours) return bad_reply("what it sends is no answer");
+    heard_ = true;
+    deadline_ = Clock::now() + patience();
+    if (message.has_heartbeat()) {
+      const int64_t due = (Clock::now() - begun_) / heartbeat_;
+      if (frames.size() != 2 || ++heartbeats_ > 2 * due + kSpareMessages) return bad_reply("it floods us with heartbeats");
+      return false;
+    }
+    reply.result = std::move(*message.mutable_result());
+    if (Result<void> checked = check(reply.result, frames.size() == 3); !checked) return std::move(checked).error();
+    if (frames.size() == 3) reply.output = wire::payload_of(std::move(frames[2]));
+    return true;
+  }
+
+  Result<void> check(const pb::Result& result, bool has_output) const {
+    const bool known = result.exit_code() == 0 || (result.exit_code() >= 2 && result.exit_code() <= 7);
+    const bool output_expected = result.exit_code() == 0 && result.output().empty();
+    if (known && output_expected == has_output && (result.exit_code() != 0) == result.has_error()) return {};
+    return bad_reply("its result contradicts itself");
+  }
+
+  Error bad_reply(const std::string& why) const {
+    return make_error(ErrorCode::kBadReply, "{}: {}", name(), why).with_hint("is it a service of another release, or of another program?");
+  }
+
+  Error silent() const {
+    const double seconds = std::chrono::duration<double>(patience()).count();
+    if (!heard_) return make_error(ErrorCode::kPeerLost, "{}: no answer within {:g} s", name(), seconds);
+    return make_error(ErrorCode::kPeerLost, "{}: no sign of life for {:g} s", name(), seconds)
+        .with_hint("the service is stopped, or its machine overloaded");
+  }
+
+  std::string name() const { return fmt::format("sluice-{} at {}", stage_, endpoint_); }
+
+  std::string endpoint_, stage_;
+  const ClientOptions& options_;
+  milliseconds heartbeat_;
+  zmq::context_t context_;
+  zmq::socket_t socket_, events_;
+  Clock::time_point begun_ = Clock::now(), deadline_;
+  bool heard_ = false;
+  int64_t heartbeats_ = 0;
+};
+
+}  // namespace
+
+Result<JobReply> run_job(const std::string& endpoint, const pb::Job& job, Payload graph, const ClientOptions& options) {
+  SLUICE_ASSIGN(const std::string place, parse_endpoint(endpoint));
+  return wire::within_zmq(endpoint, [&]() -> Result<JobReply> { return Client(place, job, options).run(job, std::move(graph)); });
+}
+
+}  // namespace sluice

@@ -1,0 +1,236 @@
+#include "common/wire/service.h"
+
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <deque>
+#include <optional>
+
+#include "common/base/memory.h"
+#include "common/wire/endpoint.h"
+#include "common/wire/socket.h"
+
+namespace sluice {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using wire::Frames;
+
+constexpr size_t kMostFrames = 4;  // client, job id, Job, graph; one more is one too many
+constexpr size_t kMostIdBytes = 64;
+constexpr size_t kMostJobBytes = 1u << 20;
+constexpr size_t kMostWaiting = 64;         // jobs
+constexpr uint64_t kMostWaitingFrames = 4;  // their graphs, in frames of the largest size
+constexpr uint32_t kShortestHeartbeatMs = 10, kLongestHeartbeatMs = 60000;
+constexpr int kLingerMs = 1000;  // for the last answers when the service ends
+
+// A job that came, waits or runs.
+struct Entry {
+  std::string client, id;
+  pb::Job job;
+  Payload graph;
+  std::optional<wire::JobProcess> process;
+  Clock::time_point came = Clock::now(), next_beat = Clock::now();
+  milliseconds heartbeat{kHeartbeatMs};
+  bool done = false;
+};
+
+Result<Descriptor> stop_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&set, signal);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);  // before ZeroMQ's threads are made, which inherit it
+  Descriptor descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!descriptor) return make_error(ErrorCode::kIo, "cannot wait for signals: {}", std::strerror(errno));
+  return descriptor;
+}
+
+Error bad_request(const std::string& why) {
+  return make_error(ErrorCode::kBadRequest, "the request {}", why).with_hint("docs/transports.md says what a request is");
+}
+
+class Service {
+ public:
+  Service(const ServiceOptions& options, const wire::JobBody& body, Descriptor signals)
+      : options_(options), body_(body), signals_(std::move(signals)), socket_(context_, zmq::socket_type::router) {}
+
+  Result<void> run(const std::string& endpoint) {
+    wire::set_limits(socket_, options_.max_frame, kLingerMs);
+    socket_.set(zmq::sockopt::router_mandatory, true);
+    SLUICE_TRY(listen(endpoint));
+    options_.ready(socket_.get(zmq::sockopt::last_endpoint));
+    while (!stopped_) turn();
+    for (Entry& entry : entries_) {
+      if (entry.process) wire::kill_job(*entry.process);
+      answer(entry, wire::failed_result(make_error(ErrorCode::kStageKilled, "the service was ended")), {});
+    }
+    if (const std::string path = ipc_path(endpoint); !path.empty()) ::unlink(path.c_str());
+    return {};
+  }
+
+ private:
+  Result<void> listen(const std::string& endpoint) {
+    SLUICE_TRY(check_unused(endpoint));
+    const mode_t before = ::umask(0077);  // a socket file is for its owner alone
+    auto bound = wire::within_zmq(fmt::format("cannot listen at '{}'", endpoint),
+                                  [&]() -> Result<void> { return socket_.bind(endpoint), Result<void>(); });
+    ::umask(before);
+    return bound;
+  }
+
+  void turn() {
+    std::vector<zmq::pollitem_t> items = {{socket_.handle(), 0, ZMQ_POLLIN, 0}, {nullptr, signals_.get(), ZMQ_POLLIN, 0}};
+    for (const Entry& entry : entries_) {
+      if (entry.process) items.push_back({nullptr, entry.process->handle.get(), ZMQ_POLLIN, 0});
+    }
+    wait(items);
+    signalfd_siginfo signal{};
+    stopped_ = ::read(signals_.get(), &signal, sizeof(signal)) > 0;
+    size_t item = 2;  // of the entries as they were polled; those that come now are behind them
+    for (Entry& entry : entries_) {
+      if (entry.process && (items[item++].revents & ZMQ_POLLIN) != 0) finish(entry);
+    }
+    for (Frames frames = wire::receive(socket_, kMostFrames + 1); !frames.empty(); frames = wire::receive(socket_, kMostFrames + 1)) {
+      take_within_memory(std::move(frames));
+    }
+    std::erase_if(entries_, [](const Entry& entry) { return entry.done; });
+    start_waiting();
+    beat();
+    std::erase_if(entries_, [](const Entry& entry) { return entry.done; });
+  }
+
+  void wait(std::vector<zmq::pollitem_t>& items) const {
+    Clock::time_point next = Clock::time_point::max();
+    for (const Entry& entry : entries_) next = std::min(next, entry.next_beat);
+    const bool forever = entries_.empty();
+    const auto left = forever ? milliseconds(-1) : std::max(milliseconds(0), std::chrono::ceil<milliseconds>(next - Clock::now()));
+    try {
+      zmq::poll(items, left);
+    } catch (const zmq::error_t& error) {
+      if (error.num() != EINTR) throw;
+    }
+  }
+
+  void take_within_memory(Frames frames) {
+    const std::string client(wire::text_of(frames[0]));
+    std::string id;
+    if (frames.size() > 1 && frames[1].size() <= kMostIdBytes) id = wire::text_of(frames[1]);
+    Result<void> taken = within_memory([&] { return take(client, id, std::move(frames)); });
+    if (!taken) answer(client, id, wire::failed_result(taken.error()), {});
+  }
+
+  Result<void> take(const std::string& client, const std::string& id, Frames frames) {
+    if (frames.size() < 3 || frames.size() > kMostFrames) {
+      return bad_request(fmt::format("has {} frames, expected a job id, a Job and, if that names no input, a graph",
+                                     frames.size() > kMostFrames ? "too many" : std::to_string(frames.size() - 1)));
+    }
+    if (id.empty()) return bad_request(fmt::format("has no job id of 1 to {} bytes", kMostIdBytes));
+    Entry entry{.client = client, .id = id};
+    const zmq::message_t& job = frames[2];
+    if (job.size() > kMostJobBytes || !entry.job.ParseFromArray(job.data(), static_cast<int>(job.size()))) {
+      return bad_request("holds no Job message");
+    }
+    if (entry.job.input().empty() != (frames.size() == kMostFrames)) return bad_request("needs a graph, or an input by name, and not both");
+    if (frames.size() == kMostFrames) entry.graph = wire::payload_of(std::move(frames[3]));
+    SLUICE_TRY(check_room(entry));
+    if (entry.job.heartbeat_ms() != 0) {
+      entry.heartbeat = milliseconds(std::clamp(entry.job.heartbeat_ms(), kShortestHeartbeatMs, kLongestHeartbeatMs));
+    }
+    entries_.push_back(std::move(entry));
+    return {};
+  }
+
+  Result<void> check_room(const Entry& more) const {
+    uint64_t bytes = more.graph.bytes.size();
+    size_t waiting = 1;
+    for (const Entry& entry : entries_) {
+      if (entry.process || entry.done) continue;
+      ++waiting;
+      bytes += entry.graph.bytes.size();
+    }
+    const bool fits = waiting <= kMostWaiting && (waiting == 1 || bytes / kMostWaitingFrames <= options_.max_frame);
+    return fits ? Result<void>()
+                : make_error(ErrorCode::kLimit, "the service has {} jobs waiting", waiting - 1).with_hint("try again later");
+  }
+
+  void start_waiting() {
+    size_t running = std::count_if(entries_.begin(), entries_.end(), [](const Entry& entry) { return entry.process.has_value(); });
+    for (Entry& entry : entries_) {
+      if (running >= options_.jobs) return;
+      if (entry.process || entry.done) continue;
+      Result<wire::JobProcess> started = wire::start_job(entry.job, entry.graph, body_);
+      entry.graph = {};
+      if (started) {
+        entry.process = std::move(started).value();
+        ++running;
+      } else {
+        answer(entry, wire::failed_result(started.error()), {});
+      }
+    }
+  }
+
+  void beat() {
+    for (Entry& entry : entries_) {
+      if (entry.done || entry.next_beat > Clock::now()) continue;
+      entry.next_beat = Clock::now() + entry.heartbeat;
+      pb::Reply reply;
+      reply.mutable_heartbeat()->set_seconds(std::chrono::duration<double>(Clock::now() - entry.came).count());
+      reply.mutable_heartbeat()->set_waiting(!entry.process);
+      if (send(entry.client, entry.id, reply, {}) != wire::Sent::kGone) continue;
+      if (entry.process) wire::kill_job(*entry.process);  // nobody waits for it any more
+      entry.done = true;
+    }
+  }
+
+  void finish(Entry& entry) {
+    wire::JobEnd end = wire::end_job(std::move(*entry.process), options_.max_frame);
+    const bool has_output = end.result.exit_code() == 0 && end.result.output().empty();
+    answer(entry, end.result, has_output ? std::optional(std::move(end.output)) : std::nullopt);
+  }
+
+  void answer(Entry& entry, const pb::Result& result, std::optional<Payload> output) {
+    entry.done = true;
+    entry.process.reset();
+    answer(entry.client, entry.id, result, std::move(output));
+  }
+
+  // A client that has gone, or does not read, gets no answer.
+  void answer(const std::string& client, const std::string& id, const pb::Result& result, std::optional<Payload> output) {
+    pb::Reply reply;
+    *reply.mutable_result() = result;
+    send(client, id, reply, std::move(output));
+  }
+
+  wire::Sent send(const std::string& client, const std::string& id, const pb::Reply& reply, std::optional<Payload> output) {
+    Frames frames;
+    frames.push_back(wire::frame_of(client));
+    frames.push_back(wire::frame_of(id));
+    frames.push_back(wire::frame_of(reply.SerializeAsString()));
+    if (output) frames.push_back(wire::frame_of(std::move(*output)));
+    return wire::send(socket_, std::move(frames));
+  }
+
+  const ServiceOptions& options_;
+  const wire::JobBody& body_;
+  Descriptor signals_;
+  zmq::context_t context_;
+  zmq::socket_t socket_;
+  std::deque<Entry> entries_;  // in the order they came
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+Result<void> serve(const ServiceOptions& options, const wire::JobBody& body) {
+  SLUICE_ASSIGN(const std::string endpoint, parse_endpoint(options.endpoint));
+  SLUICE_ASSIGN(Descriptor signals, stop_signals());
+  return wire::within_zmq(options.endpoint, [&] { return Service(options, body, std::move(signals)).run(endpoint); });
+}
+
+}  // namespace sluice

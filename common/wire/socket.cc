@@ -1,0 +1,57 @@
+#include "common/wire/socket.h"
+
+namespace sluice::wire {
+namespace {
+
+constexpr int kQueuedMessages = 100;  // in each direction; what a peer sends beyond waits in its own memory
+
+}  // namespace
+
+std::string_view text_of(const zmq::message_t& frame) { return {static_cast<const char*>(frame.data()), frame.size()}; }
+
+zmq::message_t frame_of(std::string_view text) { return zmq::message_t(text.data(), text.size()); }
+
+zmq::message_t frame_of(Payload payload) {
+  auto* owner = new std::shared_ptr<const void>(std::move(payload.owner));
+  const auto release = [](void*, void* hint) { delete static_cast<std::shared_ptr<const void>*>(hint); };
+  return zmq::message_t(const_cast<std::byte*>(payload.bytes.data()), payload.bytes.size(), release, owner);
+}
+
+Payload payload_of(zmq::message_t frame) {
+  auto owner = std::make_shared<const zmq::message_t>(std::move(frame));
+  return {{static_cast<const std::byte*>(owner->data()), owner->size()}, owner};
+}
+
+Frames receive(zmq::socket_t& socket, size_t most) {
+  Frames frames;
+  for (bool more = true; more;) {
+    zmq::message_t frame;
+    if (!socket.recv(frame, zmq::recv_flags::dontwait)) break;
+    more = frame.more();
+    if (frames.size() < most) frames.push_back(std::move(frame));
+  }
+  return frames;
+}
+
+Sent send(zmq::socket_t& socket, Frames frames) {
+  try {
+    for (size_t i = 0; i < frames.size(); ++i) {
+      const auto flags = zmq::send_flags::dontwait | (i + 1 < frames.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
+      if (!socket.send(std::move(frames[i]), flags)) return Sent::kFull;
+    }
+  } catch (const zmq::error_t& error) {
+    if (error.num() != EHOSTUNREACH) throw;
+    return Sent::kGone;
+  }
+  return Sent::kDone;
+}
+
+void set_limits(zmq::socket_t& socket, uint64_t max_frame, int linger_ms) {
+  socket.set(zmq::sockopt::maxmsgsize, static_cast<int64_t>(max_frame));
+  socket.set(zmq::sockopt::linger, linger_ms);
+  socket.set(zmq::sockopt::rcvhwm, kQueuedMessages);
+  socket.set(zmq::sockopt::sndhwm, kQueuedMessages);
+  socket.set(zmq::sockopt::ipv6, true);
+}
+
+}  // namespace sluice::wire

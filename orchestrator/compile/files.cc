@@ -1,0 +1,45 @@
+#include "orchestrator/compile/files.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+
+namespace sluice {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Result<StageReport> run_stage(const StageRun& stage, const std::vector<std::string>& more, int output) {
+  StageReport report;
+  const auto start = Clock::now();
+  SLUICE_ASSIGN(const Descriptor messages, make_memory_file());
+  SLUICE_ASSIGN(const pid_t child, start_process(command_of(stage, more), {-1, output, messages.get()}));
+  report.ending = wait_for(child);
+  report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  report.messages = memory_file_text(messages);
+  return report;
+}
+
+}  // namespace
+
+Result<bool> run_over_files(const std::vector<StageRun>& stages, int output, const std::string& folder, const StageDone& done) {
+  std::string previous;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    StageRun stage = stages[i];
+    if (i > 0) stage.input = previous;
+    const bool last = i + 1 == stages.size();
+    const std::string file = last ? std::string() : stage.dump.empty() ? fmt::format("{}/{}.sg", folder, stage.name) : stage.dump;
+    const std::vector<std::string> more = last ? std::vector<std::string>{} : std::vector<std::string>{"-o", file};
+    SLUICE_ASSIGN(StageReport report, run_stage(stage, more, last ? output : -1));
+    std::error_code ignored;
+    if (!last && report.ending.clean()) report.bytes = std::filesystem::file_size(file, ignored);
+    if (i > 0 && stages[i - 1].dump.empty()) ::unlink(previous.c_str());
+    done(i, report);
+    if (!report.ending.clean()) return false;
+    previous = file;
+  }
+  return true;
+}
+
+}  // namespace sluice

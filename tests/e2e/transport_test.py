@@ -1,0 +1,391 @@
+#!/usr/bin/python3
+"""The real stages over every transport: the same bytes; one error and the first failure's exit code when something fails, breaks or misbehaves.
+
+usage: transport_test.py FOLDER_OF_PROGRAMS [unittest arguments]
+"""
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import pipe_test
+from pipe_test import PROFILE, STAGES, make_convolutions, make_mlp, program
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="sl")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.tmp = self.path("tmp")
+        os.mkdir(self.tmp)
+        self.model = self.path("model.onnx")
+        make_mlp(self.model)
+        self.out = self.path("out.om")
+        self.environment = dict(os.environ, TMPDIR=self.tmp, PATH=pipe_test.PROGRAMS + ":" + os.environ["PATH"])
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def bytes_of(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def write(self, name, data):
+        with open(self.path(name), "wb") as file:
+            file.write(data)
+        return self.path(name)
+
+    def compile_process(self, *options, source=None, out=None):
+        return subprocess.Popen([program("compile"), source or self.model, "-o", out or self.out, *options], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, env=self.environment)
+
+    def finish(self, process):
+        output, errors = process.communicate(timeout=200)
+        return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+
+    def compile(self, *options, **more):
+        return self.finish(self.compile_process(*options, **more))
+
+    def compiled(self, *options, **more):
+        result = self.compile("--profile=" + PROFILE, *options, **more)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(os.listdir(self.tmp), [])
+        return self.bytes_of("out.om")
+
+    def assert_one_error(self, result, code, *texts):
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertEqual(result.stderr.count(": error SL"), 1, result.stderr)
+        for text in texts:
+            self.assertIn(text, result.stderr)
+
+
+class SameBytes(Case):
+    def compare(self, make):
+        make(self.model)
+        expected = self.compiled()
+        self.assertGreater(len(expected), 4096)
+        dumps = {}
+        for transport in ("pipe", "files", "zmq"):
+            self.assertTrue(self.compiled("--transport=" + transport) == expected, transport)
+            dump = self.path(transport)
+            stats = self.path(transport + ".json")
+            self.assertTrue(self.compiled("--transport", transport, "--dump-dir", dump, "--stats", stats) == expected, transport + " with dumps")
+            self.assertIn(b'"passes"', self.bytes_of(transport + ".json"))
+            dumps[transport] = {name: self.bytes_of(transport + "/" + name) for name in os.listdir(dump) if name.endswith(".sg")}
+            self.assertEqual(sorted(dumps[transport]), ["%d-%s.sg" % (k + 1, stage) for k, stage in enumerate(STAGES[:4])])
+            self.assertTrue(self.compiled("--transport", transport, source="%s/2-optimize.sg" % dump) == expected, transport + " resumed")
+        self.assertTrue(dumps["files"] == dumps["pipe"] and dumps["zmq"] == dumps["pipe"], "the graphs between the stages differ")
+        for transport in ("pipe", "files", "zmq"):
+            done = subprocess.run([program("compile"), "-q", "--profile=" + PROFILE, "--transport", transport, self.model], capture_output=True,
+                                  env=self.environment)
+            self.assertTrue(done.stdout == expected, transport + " to standard output")
+
+    def test_mlp(self):
+        self.compare(make_mlp)
+
+    def test_convolutions(self):
+        self.compare(make_convolutions)
+
+    def test_an_error_of_a_stage_is_the_same_over_all(self):
+        texts = set()
+        for transport in ("pipe", "files", "zmq"):
+            result = self.compile("--transport", transport, "--passes=partition:nonsense")
+            self.assert_one_error(result, 3, "sluice-partition: error SL1006")
+            texts.add("\n".join(line for line in result.stderr.splitlines() if not line.startswith("sluice-compile: ")))
+            self.assertFalse(os.path.exists(self.out))
+            self.assertEqual(os.listdir(self.tmp), [])
+        self.assertEqual(len(texts), 1, texts)
+
+    def test_wrong_options(self):
+        for code, *options in ((3, "--transport=pigeon"), (3, "--transport=zmq", "--service=build"), (3, "--transport=zmq", "--service=x=ipc:///x"),
+                               (3, "--transport=zmq", "--service=build=tcp://10.0.0.1:5"), (2, "--service=build=ipc:///x"), (3, "--heartbeat=0")):
+            self.assert_one_error(self.compile(*options), code)
+            self.assertFalse(os.path.exists(self.out))
+
+
+class FailureHeader(Case):
+    """Five programs in a shell without pipefail: its status is the last program's."""
+
+    def shell(self, options, behind="> out.om"):
+        command = " | ".join("sluice-%s %s" % (stage, options.get(stage, "")) for stage in STAGES)
+        return subprocess.run(["/bin/sh", "-c", command + " " + behind], capture_output=True, text=True, cwd=self.folder, env=self.environment,
+                              timeout=200)
+
+    FAILING = {"preprocess": "bad.onnx", "optimize": "--passes=nonsense", "partition": "--profile=nothing",
+               "subgraph-optimize": "--stop-after=nonsense", "build": "--skip=nonsense"}
+
+    def options(self, *failing):
+        self.write("bad.onnx", b"\x08\x07\x12\x03abc" + bytes(range(100)))
+        return {"preprocess": "model.onnx", **{stage: self.FAILING[stage] for stage in failing}}
+
+    def test_a_pipe_that_succeeds_writes_the_model(self):
+        result = self.shell({"preprocess": "--profile=%s model.onnx" % PROFILE})
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertTrue(self.bytes_of("out.om") == self.compiled())
+
+    def test_each_stage_that_fails_is_the_one_that_is_told(self):
+        for stage in STAGES:
+            result = self.shell(self.options(stage))
+            self.assert_one_error(result, 3, "sluice-%s: error SL" % stage)
+            self.assertEqual(self.bytes_of("out.om"), b"")
+
+    def test_the_first_of_two_failures_counts(self):
+        for first in range(len(STAGES)):
+            for second in range(first + 1, len(STAGES)):
+                result = self.shell(self.options(STAGES[first], STAGES[second]))
+                self.assert_one_error(result, 3, "sluice-%s: error SL" % STAGES[first])
+
+    def test_exit_codes_are_those_of_the_failure(self):
+        self.assert_one_error(self.shell({"preprocess": "model.onnx", "optimize": "--nonsense"}), 2, "sluice-optimize: error SL1001")
+        self.assert_one_error(self.shell({"preprocess": "--stats=/nowhere/x model.onnx"}), 3, "sluice-preprocess: error SL1004")
+        from onnx import TensorProto, helper
+        node = helper.make_node("Nonsense", ["x"], ["y"])
+        pipe_test.save_model(self.path("odd.onnx"), [node], [pipe_test.floats("x", 1)], [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])], {})
+        self.assert_one_error(self.shell({"preprocess": "odd.onnx"}), 4, "sluice-preprocess: error SL3002")
+
+    def test_files_are_not_made(self):
+        result = self.shell({**self.options("optimize"), "build": "-o made.om"}, "")
+        self.assert_one_error(result, 3)
+        self.assertFalse(os.path.exists(self.path("made.om")))
+
+    def test_a_program_that_writes_to_a_file_writes_no_header(self):
+        with open(self.path("file"), "wb") as file:
+            subprocess.run([program("preprocess"), self.path("absent")], stdout=file, stderr=subprocess.DEVNULL)
+        self.assertEqual(self.bytes_of("file"), b"")
+
+    def test_tools_name_the_program_that_failed(self):
+        header = subprocess.run([program("preprocess"), self.path("absent")], capture_output=True).stdout
+        self.assertEqual(len(header), 128)
+        self.write("header", header)
+        commands = [[program(tool)] for tool in ("show", "eval", "verify")] + [[program("diff"), "-", self.model], [program("loader"), "-"]]
+        for command in commands:
+            result = subprocess.run(command, input=header, capture_output=True)
+            self.assertEqual(result.returncode, 3, command)
+            self.assertEqual(result.stderr.count(b"\n"), 1, result.stderr)
+            self.assertIn(b"sluice-preprocess failed", result.stderr)
+        self.assert_one_error(self.compile(source=self.path("header")), 3, "sluice-preprocess failed")
+
+    def test_text_that_cannot_be_read_fails_into_the_pipe(self):
+        result = subprocess.run(["/bin/sh", "-c", "echo sluice nonsense | sluice-as | sluice-optimize | sluice-partition > x.sg"], text=True,
+                                capture_output=True, cwd=self.folder, env=self.environment)
+        self.assert_one_error(result, 3, "sluice-as: error SL1010")
+
+    def test_a_damaged_header_is_a_bad_file(self):
+        header = bytearray(subprocess.run([program("preprocess"), self.path("absent")], capture_output=True).stdout)
+        header[20] ^= 1
+        result = subprocess.run([program("optimize")], input=bytes(header), capture_output=True)
+        self.assertEqual(result.returncode, 3)
+        self.assertIn(b"error SL1003", result.stderr)
+
+    def test_a_closed_reader_is_no_error_to_print(self):
+        make_convolutions(self.model)
+        result = subprocess.run(["/bin/bash", "-c", "sluice-preprocess --segments=inline model.onnx | true; echo ${PIPESTATUS[0]}"], text=True,
+                                capture_output=True, cwd=self.folder, env=self.environment)
+        self.assertEqual(result.stderr, "")
+        self.assertIn(result.stdout.strip(), ("0", "5"))
+
+
+class Services(Case):
+    def serve(self, stage, *options, endpoint=None, wait=True):
+        endpoint = endpoint or "ipc://" + self.path(stage)
+        process = subprocess.Popen([program(stage), "--serve", endpoint, *options], stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        if wait:
+            line = process.stderr.readline()
+            self.assertTrue(line.startswith("sluice-%s: serves " % stage), line)
+            endpoint = line.split()[-1]
+        return process, endpoint
+
+    def use(self, *services):
+        return ["--transport=zmq", *("--service=%s=%s" % service for service in services)]
+
+    def test_running_services_give_the_same_bytes(self):
+        expected = self.compiled()
+        services = []
+        for stage in STAGES:
+            process, endpoint = self.serve(stage, "--allow-path", self.folder, endpoint="tcp://127.0.0.1:*" if stage == "partition" else None)
+            services.append((stage, endpoint))
+        self.assertTrue(self.compiled(*self.use(*services)) == expected)
+        self.assertTrue(self.compiled(*self.use(*services)) == expected, "again")
+
+    def test_without_allowed_path_the_model_comes_as_a_frame(self):
+        expected = self.compiled()
+        _, endpoint = self.serve("build", "--allow-path", self.model)
+        self.assertTrue(self.compiled(*self.use(("build", endpoint))) == expected)
+
+    def test_several_clients_at_once(self):
+        expected = self.compiled()
+        services = [(stage, self.serve(stage, "--allow-path", self.folder, "--jobs=2")[1]) for stage in STAGES]
+        processes = [self.compile_process("--profile=" + PROFILE, *self.use(*services), out=self.path("%d.om" % k)) for k in range(4)]
+        for k, process in enumerate(processes):
+            result = self.finish(process)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertTrue(self.bytes_of("%d.om" % k) == expected)
+
+    def test_files_outside_the_allowed_path_are_refused(self):
+        os.mkdir(self.path("allowed"))
+        os.symlink(self.model, self.path("allowed/link.onnx"))
+        _, endpoint = self.serve("preprocess", "--allow-path", self.path("allowed"))
+        self.assert_one_error(self.compile(*self.use(("preprocess", endpoint))), 3, "error SL1006", "model.onnx")
+        linked = self.path("allowed/link.onnx")
+        self.assert_one_error(self.compile(*self.use(("preprocess", endpoint)), source=linked), 3, "error SL1006", "link.onnx")
+        shutil.copy(self.model, self.path("allowed/model.onnx"))
+        self.compiled(*self.use(("preprocess", endpoint)), source=self.path("allowed/model.onnx"))
+        # A graph says where its constants lie: a service must not be made to read other files by it.
+        for options in ([], ["--allow-path", self.path("allowed")]):
+            process, endpoint = self.serve("build", *options)
+            self.assert_one_error(self.compile(*self.use(("build", endpoint))), 3, "sluice-build: error SL1006", "model.onnx")
+            process.terminate()
+            process.wait()
+
+    def test_endpoints_that_cannot_be(self):
+        for endpoint in ("tcp://0.0.0.0:5555", "tcp://*:5555", "tcp://example.org:5555", "udp://127.0.0.1:1", "ipc://"):
+            process, _ = self.serve("optimize", endpoint=endpoint, wait=False)
+            self.assertEqual(process.wait(timeout=60), 3, endpoint)
+            self.assertIn("error SL1006", process.stderr.read())
+        _, endpoint = self.serve("optimize")
+        for used in (endpoint, "ipc://" + self.model):
+            process, _ = self.serve("optimize", endpoint=used, wait=False)
+            self.assertEqual(process.wait(timeout=60), 5)
+            self.assertIn("cannot listen at", process.stderr.read())
+        self.compiled(*self.use(("optimize", self.serve("optimize", "--allow-path", self.folder, endpoint="tcp://127.0.0.1:*")[1])))
+
+    def test_wrong_options(self):
+        for options in (["x.sg"], ["-o", "x.sg"], ["--threads=2"], ["--opt-level=O1"]):
+            process, _ = self.serve("optimize", *options, wait=False)
+            self.assertEqual(process.wait(timeout=60), 2, options)
+
+    def test_ends_cleanly(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            process, endpoint = self.serve("optimize")
+            self.assertEqual(os.stat(self.path("optimize")).st_mode & 0o077, 0)
+            process.send_signal(number)
+            self.assertEqual(process.wait(timeout=60), 0)
+            self.assertFalse(os.path.exists(self.path("optimize")))
+
+    def test_the_service_of_another_stage_is_told(self):
+        _, endpoint = self.serve("partition")
+        self.assert_one_error(self.compile(*self.use(("optimize", endpoint))), 3, "SL8005", "a service of 'partition'")
+
+    def test_a_stopped_service_is_given_up(self):
+        process, endpoint = self.serve("optimize", "--allow-path", self.folder)
+        process.send_signal(signal.SIGSTOP)
+        begin = time.monotonic()
+        result = self.compile(*self.use(("optimize", endpoint)), "--heartbeat=200")
+        self.assert_one_error(result, 5, "SL8006", "sluice-optimize at ipc://", "within 1 s")
+        self.assertGreater(time.monotonic() - begin, 1)
+        self.assertFalse(os.path.exists(self.out))
+        process.send_signal(signal.SIGCONT)
+        self.compiled(*self.use(("optimize", endpoint)))
+
+    def test_nobody_there(self):
+        result = self.compile(*self.use(("optimize", "ipc://" + self.path("nobody"))), "--heartbeat=100")
+        self.assert_one_error(result, 5, "SL8006")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["model.onnx", "tmp"])
+        self.assertEqual(os.listdir(self.tmp), [])
+
+    def services_of(self, process, stage):
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            with open("/proc/%d/task/%d/children" % (process.pid, process.pid)) as file:
+                children = file.read().split()
+            for child in children:
+                with open("/proc/%s/cmdline" % child, "rb") as file:
+                    if b"sluice-" + stage.encode() + b"\0--serve" in file.read():
+                        return int(child)
+            time.sleep(0.005)
+        self.fail("no service of " + stage)
+
+    def test_own_services_that_stop_or_die_are_one_error(self):
+        for number, heartbeat in ((signal.SIGSTOP, "200"), (signal.SIGKILL, "1000")):
+            process = self.compile_process("--transport=zmq", "--heartbeat", heartbeat)
+            os.kill(self.services_of(process, "build"), number)
+            self.assert_one_error(self.finish(process), 5, "SL8006", "sluice-build")
+            self.assertEqual(sorted(os.listdir(self.folder)), ["model.onnx", "tmp"])
+            self.assertEqual(os.listdir(self.tmp), [])
+
+    def test_interrupted_compilation_leaves_nothing(self):
+        process = self.compile_process("--transport=zmq")
+        service = self.services_of(process, "build")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.finish(process).returncode, -signal.SIGTERM)
+        self.assertEqual(os.listdir(self.tmp), [])
+        self.assertFalse(os.path.exists("/proc/%d" % service))
+        self.assertFalse(os.path.exists(self.out))
+
+    def test_random_bytes_at_the_socket_harm_nobody(self):
+        process, endpoint = self.serve("optimize", "--allow-path", self.folder)
+        noise = random.Random(1)
+        for size in (0, 1, 10, 64, 1000, 100000):
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(self.path("optimize"))
+                try:
+                    client.sendall(noise.randbytes(size))
+                except OSError:
+                    pass
+        self.compiled(*self.use(("optimize", endpoint)))
+        self.assertIsNone(process.poll())
+
+    def test_a_peer_that_is_no_service(self):
+        noise = random.Random(2)
+        for size in (0, 1, 64, 100000):
+            path = self.path("odd%d" % size)
+            server = socket.socket(socket.AF_UNIX)
+            server.bind(path)
+            server.listen(100)
+
+            def answer():
+                try:
+                    while True:
+                        peer, _ = server.accept()
+                        try:
+                            peer.sendall(noise.randbytes(size))
+                        except OSError:
+                            pass
+                        peer.close()
+                except OSError:
+                    pass
+
+            thread = threading.Thread(target=answer, daemon=True)
+            thread.start()
+            result = self.compile(*self.use(("optimize", "ipc://" + path)), "--heartbeat=200")
+            server.close()
+            self.assertIn(result.returncode, (3, 5))
+            self.assertEqual(result.stderr.count(": error SL"), 1, result.stderr)
+            self.assertFalse(os.path.exists(self.out))
+
+    def test_memory_returns(self):
+        make_convolutions(self.model)
+        process, endpoint = self.serve("optimize", "--allow-path", self.folder)
+
+        def resident():
+            with open("/proc/%d/statm" % process.pid) as file:
+                return int(file.read().split()[1]) * 4096
+
+        self.compiled(*self.use(("optimize", endpoint)))
+        before = resident()
+        for _ in range(5):
+            self.compiled(*self.use(("optimize", endpoint)))
+        self.assertLess(resident() - before, 4 << 20)
+        with open("/proc/%d/task/%d/children" % (process.pid, process.pid)) as file:
+            self.assertEqual(file.read(), "")
+
+
+if __name__ == "__main__":
+    pipe_test.PROGRAMS = os.path.abspath(sys.argv.pop(1))
+    tools = ["compile", "verify", "show", "eval", "diff", "as", "loader"]
+    missing = [name for name in [*tools, *STAGES] if not os.path.exists(program(name))]
+    if missing:
+        print("SKIPPED: not built: " + ", ".join(missing))
+        sys.exit(77)
+    unittest.main(verbosity=2)
