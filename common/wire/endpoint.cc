@@ -21,6 +21,12 @@ Error bad_endpoint(const std::string& text, const std::string& why) {
       .with_hint("endpoints are ipc://PATH, or tcp://127.0.0.1:PORT with a number or '*' for PORT");
 }
 
+// Also from "[::ffff:127.0.0.1]", as ZeroMQ prints IPv4 addresses of sockets that know both.
+std::string without_mapping(const std::string& host) {
+  constexpr std::string_view kMapped = "[::ffff:";
+  return host.starts_with(kMapped) && host.back() == ']' ? host.substr(kMapped.size(), host.size() - kMapped.size() - 1) : host;
+}
+
 bool is_loopback(const std::string& host) {
   in_addr four{};
   in6_addr six{};
@@ -46,13 +52,13 @@ Result<std::string> parse_endpoint(const std::string& text) {
   }
   if (!text.starts_with(kTcp)) return bad_endpoint(text, "is neither ipc:// nor tcp://");
   const size_t colon = text.rfind(':');
-  const std::string host = text.substr(kTcp.size(), std::max(colon, kTcp.size()) - kTcp.size());
+  const std::string host = without_mapping(text.substr(kTcp.size(), std::max(colon, kTcp.size()) - kTcp.size()));
   if (colon < kTcp.size() || !is_port(std::string_view(text).substr(colon + 1))) return bad_endpoint(text, "has no port from 1 to 65535");
   if (host == "localhost") return "tcp://127.0.0.1" + text.substr(colon);
   if (!is_loopback(host)) {
     return bad_endpoint(text, "would be open to other machines: services listen on this one alone, for they cannot tell yet who asks");
   }
-  return text;
+  return fmt::format("{}{}{}", kTcp, host, text.substr(colon));
 }
 
 std::string ipc_path(const std::string& endpoint) { return endpoint.starts_with(kIpc) ? endpoint.substr(kIpc.size()) : std::string(); }

@@ -17,13 +17,14 @@ TEST(Endpoint, OfThisMachineAreTaken) {
     EXPECT_EQ(*endpoint, text);
   }
   EXPECT_EQ(parse_endpoint("tcp://localhost:80").value(), "tcp://127.0.0.1:80");
+  EXPECT_EQ(parse_endpoint("tcp://[::ffff:127.0.0.1]:80").value(), "tcp://127.0.0.1:80");
 }
 
 TEST(Endpoint, OthersAreRefused) {
-  for (const char* text :
-       {"tcp://0.0.0.0:5555", "tcp://*:5555", "tcp://192.168.0.1:5555", "tcp://example.org:5555", "tcp://[::]:5555",
-        "tcp://127.0.0.1.example.org:1", "inproc://x", "udp://127.0.0.1:1", "", "ipc://", "ipc://@abstract", "tcp://127.0.0.1",
-        "tcp://127.0.0.1:0", "tcp://127.0.0.1:65536", "tcp://127.0.0.1:x", "tcp://:1", "tcp://128.0.0.1:1"}) {
+  for (const char* text : {"tcp://0.0.0.0:5555", "tcp://*:5555", "tcp://192.168.0.1:5555", "tcp://example.org:5555", "tcp://[::]:5555",
+                           "tcp://127.0.0.1.example.org:1", "inproc://x", "udp://127.0.0.1:1", "", "ipc://", "ipc://@abstract",
+                           "tcp://127.0.0.1", "tcp://127.0.0.1:0", "tcp://127.0.0.1:65536", "tcp://127.0.0.1:x", "tcp://:1",
+                           "tcp://[::ffff:10.0.0.1]:1", "tcp://[::ffff:127.0.0.1:1", "tcp://128.0.0.1:1"}) {
     const auto endpoint = parse_endpoint(text);
     ASSERT_FALSE(endpoint.ok()) << text;
     EXPECT_EQ(endpoint.error().code, ErrorCode::kBadOption);

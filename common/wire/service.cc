@@ -64,7 +64,7 @@ class Service {
     wire::set_limits(socket_, options_.max_frame, kLingerMs);
     socket_.set(zmq::sockopt::router_mandatory, true);
     SLUICE_TRY(listen(endpoint));
-    options_.ready(socket_.get(zmq::sockopt::last_endpoint));
+    options_.ready(parse_endpoint(socket_.get(zmq::sockopt::last_endpoint)).value());
     while (!stopped_) turn();
     for (Entry& entry : entries_) {
       if (entry.process) wire::kill_job(*entry.process);

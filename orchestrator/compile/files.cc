@@ -1,8 +1,11 @@
 #include "orchestrator/compile/files.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 
 namespace sluice {
@@ -10,11 +13,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-Result<StageReport> run_stage(const StageRun& stage, const std::vector<std::string>& more, int output) {
+// On standard input, as in a pipe: what a stage says does not depend on where the file of this run lies.
+Result<Descriptor> open_input(const std::string& file) {
+  Descriptor input(file.empty() ? -1 : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.empty() || input) return input;
+  return make_error(ErrorCode::kIo, "cannot open '{}': {}", file, std::strerror(errno));
+}
+
+Result<StageReport> run_stage(const StageRun& stage, const std::vector<std::string>& more, const std::string& input_file, int output) {
   StageReport report;
   const auto start = Clock::now();
+  SLUICE_ASSIGN(const Descriptor input, open_input(input_file));
   SLUICE_ASSIGN(const Descriptor messages, make_memory_file());
-  SLUICE_ASSIGN(const pid_t child, start_process(command_of(stage, more), {-1, output, messages.get()}));
+  SLUICE_ASSIGN(const pid_t child, start_process(command_of(stage, more), {input.get(), output, messages.get()}));
   report.ending = wait_for(child);
   report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   report.messages = memory_file_text(messages);
@@ -26,12 +37,11 @@ Result<StageReport> run_stage(const StageRun& stage, const std::vector<std::stri
 Result<bool> run_over_files(const std::vector<StageRun>& stages, int output, const std::string& folder, const StageDone& done) {
   std::string previous;
   for (size_t i = 0; i < stages.size(); ++i) {
-    StageRun stage = stages[i];
-    if (i > 0) stage.input = previous;
+    const StageRun& stage = stages[i];
     const bool last = i + 1 == stages.size();
     const std::string file = last ? std::string() : stage.dump.empty() ? fmt::format("{}/{}.sg", folder, stage.name) : stage.dump;
     const std::vector<std::string> more = last ? std::vector<std::string>{} : std::vector<std::string>{"-o", file};
-    SLUICE_ASSIGN(StageReport report, run_stage(stage, more, last ? output : -1));
+    SLUICE_ASSIGN(StageReport report, run_stage(stage, more, previous, last ? output : -1));
     std::error_code ignored;
     if (!last && report.ending.clean()) report.bytes = std::filesystem::file_size(file, ignored);
     if (i > 0 && stages[i - 1].dump.empty()) ::unlink(previous.c_str());

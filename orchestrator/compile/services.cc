@@ -20,7 +20,7 @@ class OwnService {
  public:
   static Result<OwnService> start(const StageRun& stage, const std::string& folder) {
     OwnService service;
-    service.endpoint_ = fmt::format("ipc://{}/{}", folder, stage.name);
+    service.endpoint_ = fmt::format("ipc://{}/{}.socket", folder, stage.name);
     SLUICE_ASSIGN(service.messages_, make_memory_file());
     // The folder is ours alone, so who asks is the user, who may read and write whatever we may.
     SLUICE_ASSIGN(service.child_,
