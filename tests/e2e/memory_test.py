@@ -52,7 +52,7 @@ KINDS = {"data": resource.RLIMIT_DATA, "addresses": resource.RLIMIT_AS}
 
 
 def run_limited(kind, limit, *arguments):
-    return subprocess.run(arguments, capture_output=True, text=True, timeout=120,
+    return subprocess.run(arguments, capture_output=True, text=True, errors="replace", timeout=120,
                           preexec_fn=lambda: resource.setrlimit(KINDS[kind], (limit, limit)))
 
 
