@@ -25,6 +25,7 @@ using wire::Frames;
 constexpr size_t kMostFrames = 4;  // client, job id, Job, graph; one more is one too many
 constexpr size_t kMostIdBytes = 64;
 constexpr size_t kMostJobBytes = 1u << 20;
+constexpr size_t kMostAtOnce = 16;          // requests taken before the jobs are looked at again
 constexpr size_t kMostWaiting = 64;         // jobs
 constexpr uint64_t kMostWaitingFrames = 4;  // their graphs, in frames of the largest size
 constexpr uint32_t kShortestHeartbeatMs = 10, kLongestHeartbeatMs = 60000;
@@ -96,9 +97,7 @@ class Service {
     for (Entry& entry : entries_) {
       if (entry.process && (items[item++].revents & ZMQ_POLLIN) != 0) finish(entry);
     }
-    for (Frames frames = wire::receive(socket_, kMostFrames + 1); !frames.empty(); frames = wire::receive(socket_, kMostFrames + 1)) {
-      take_within_memory(std::move(frames));
-    }
+    take_requests();
     std::erase_if(entries_, [](const Entry& entry) { return entry.done; });
     start_waiting();
     beat();
@@ -114,6 +113,15 @@ class Service {
       zmq::poll(items, left);
     } catch (const zmq::error_t& error) {
       if (error.num() != EINTR) throw;
+    }
+  }
+
+  // A few at a time: whoever floods us must not keep others from their heartbeats.
+  void take_requests() {
+    for (size_t i = 0; i < kMostAtOnce; ++i) {
+      Frames frames = wire::receive(socket_, kMostFrames + 1);
+      if (frames.empty()) return;
+      take_within_memory(std::move(frames));
     }
   }
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -52,6 +53,12 @@ pb::Result body(const pb::Job& job) {
     static_cast<void>(write_descriptor(STDOUT_FILENO, *input).ok());
   }
   return {};
+}
+
+void send_texts(zmq::socket_t& socket, const std::vector<std::string>& texts) {
+  Frames frames;
+  for (const std::string& text : texts) frames.push_back(wire::frame_of(std::string_view(text)));
+  wire::send(socket, std::move(frames));
 }
 
 class ServiceTest : public ::testing::Test {
@@ -214,9 +221,7 @@ TEST_F(ServiceTest, GarbageGetsOneErrorEachAndHarmsNobody) {
   socket.set(zmq::sockopt::rcvtimeo, 5000);
   socket.connect(endpoint_);
   for (size_t i = 0; i < requests.size(); ++i) {
-    Frames frames;
-    for (const std::string& frame : requests[i]) frames.push_back(wire::frame_of(std::string_view(frame)));
-    wire::send(socket, std::move(frames));
+    send_texts(socket, requests[i]);
     zmq::message_t id, answer;
     ASSERT_TRUE(socket.recv(id) && socket.recv(answer)) << "request " << i;
     EXPECT_FALSE(answer.more());
@@ -226,6 +231,26 @@ TEST_F(ServiceTest, GarbageGetsOneErrorEachAndHarmsNobody) {
     EXPECT_EQ(reply.result().exit_code(), 3u);
     EXPECT_EQ(reply.result().error().code(), static_cast<uint32_t>(ErrorCode::kBadRequest)) << "request " << i;
   }
+  expect_alive();
+}
+
+TEST_F(ServiceTest, AFloodOfRequestsKeepsNobodyFromTheirAnswers) {
+  start();
+  expect_alive();
+  std::atomic<bool> enough = false;
+  std::vector<std::thread> peers;
+  for (int i = 0; i < 3; ++i) {
+    peers.emplace_back([&] {
+      zmq::context_t context;
+      zmq::socket_t socket(context, zmq::socket_type::dealer);
+      socket.set(zmq::sockopt::linger, 0);
+      socket.connect(endpoint_);
+      while (!enough) send_texts(socket, {"1", "no job"});
+    });
+  }
+  EXPECT_EQ(code_of("sleep", 300), ErrorCode{});  // a second long, and fails after 1.5 s without a heartbeat
+  enough = true;
+  for (std::thread& peer : peers) peer.join();
   expect_alive();
 }
 
@@ -345,12 +370,6 @@ class BadPeer {
   Behaviour behaviour_;
   std::thread thread_;
 };
-
-void send_texts(zmq::socket_t& socket, const std::vector<std::string>& texts) {
-  Frames frames;
-  for (const std::string& text : texts) frames.push_back(wire::frame_of(std::string_view(text)));
-  wire::send(socket, std::move(frames));
-}
 
 std::string heartbeat() {
   pb::Reply reply;

@@ -3,7 +3,8 @@
 namespace sluice::wire {
 namespace {
 
-constexpr int kQueuedMessages = 100;  // in each direction; what a peer sends beyond waits in its own memory
+// What a peer sends beyond waits in its own memory. Few come in, for each may carry a frame of the largest size.
+constexpr int kQueuedIn = 4, kQueuedOut = 100;
 
 }  // namespace
 
@@ -49,8 +50,8 @@ Sent send(zmq::socket_t& socket, Frames frames) {
 void set_limits(zmq::socket_t& socket, uint64_t max_frame, int linger_ms) {
   socket.set(zmq::sockopt::maxmsgsize, static_cast<int64_t>(max_frame));
   socket.set(zmq::sockopt::linger, linger_ms);
-  socket.set(zmq::sockopt::rcvhwm, kQueuedMessages);
-  socket.set(zmq::sockopt::sndhwm, kQueuedMessages);
+  socket.set(zmq::sockopt::rcvhwm, kQueuedIn);
+  socket.set(zmq::sockopt::sndhwm, kQueuedOut);
   socket.set(zmq::sockopt::ipv6, true);
 }
 
