@@ -31,6 +31,7 @@ constexpr std::array kTable = {
     OptionRow{"stats", kManner, "", "file for pass statistics"},
     OptionRow{"verify", kManner, "end", "each, end or segments", "each|end|segments"},
     OptionRow{"segments", kManner, "", "inline: make the output file self-contained", "inline"},
+    OptionRow{"store", kManner, "", "folder for the bytes of constants, shared by the stages"},
     OptionRow{"stop-after", kManner, "", "pass number or name to stop after"},
     OptionRow{"error-format", kManner, "text", "text or json", "text|json"},
     OptionRow{"model", kManner, "", "file that holds the constants, when it moved"},
@@ -52,7 +53,7 @@ const OptionRow* find_option(std::string_view name) {
 }
 
 bool names_file(std::string_view option) {
-  constexpr std::string_view kNames[] = {"annotate", "external-dir", "model", "dump-dir", "stats", "split", "allow-path"};
+  constexpr std::string_view kNames[] = {"annotate", "external-dir", "model", "dump-dir", "stats", "split", "store", "allow-path"};
   return std::find(std::begin(kNames), std::end(kNames), option) != std::end(kNames);
 }
 

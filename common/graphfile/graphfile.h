@@ -23,6 +23,7 @@ Result<Module> read_graph(std::span<const std::byte> bytes, std::shared_ptr<cons
 
 struct WriteGraphOptions {
   bool inline_segments = false;  // --segments=inline: copy constants that lie in other files into this one
+  std::string store;             // --store: put there what would be copied into this file. Empty: none
 };
 
 // Compacts the module and writes it. Tables are written in order of first mention, so equal modules give equal bytes.

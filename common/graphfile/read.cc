@@ -57,6 +57,8 @@ Result<void> read_locations(const fb::Locations& locations, const FileTables& ta
       location.path = row.path()->str();
       location.offset = row.offset();
       location.mtime_ns = row.mtime_ns();
+    } else if (row.where() == fb::Where::store) {
+      location.where = Where::kStore;
     } else {
       return bad_file("constant {} lies nowhere known", row.segment());
     }

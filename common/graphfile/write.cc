@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "common/base/store.h"
 #include "common/graphfile/graphfile.h"
 #include "common/graphfile/header.h"
 #include "common/graphfile/writer.h"
@@ -26,6 +27,11 @@ struct Placement {
   flatbuffers::DetachedBuffer locations;
 };
 
+Result<void> store_segment(const Module& module, SegmentId id, const std::string& store) {
+  SLUICE_ASSIGN(const auto bytes, module.bytes(id));
+  return put_in_store(store, module.segment(id).digest, bytes);
+}
+
 Result<Placement> place_segments(const Module& module, const Mentioned& mentioned, const WriteGraphOptions& options) {
   Placement placement;
   std::map<Digest, uint64_t> placed;
@@ -39,6 +45,12 @@ Result<Placement> place_segments(const Module& module, const Mentioned& mentione
     if (location.where == Where::kFile && !options.inline_segments) {
       const auto path = builder.CreateString(location.path);
       rows.push_back(fb::CreateLocation(builder, file_id, fb::Where::file, path, location.offset, location.mtime_ns));
+      continue;
+    }
+    const bool is_stored = location.where == Where::kStore && !options.inline_segments;
+    if (is_stored || !options.store.empty()) {
+      if (!is_stored) SLUICE_TRY(store_segment(module, id, options.store));
+      rows.push_back(fb::CreateLocation(builder, file_id, fb::Where::store));
       continue;
     }
     const auto [found, inserted] = placed.try_emplace(segment.digest, placement.inline_size);

@@ -293,6 +293,10 @@ Result<std::span<const std::byte>> Module::bytes(SegmentId id) const {
             "from the graph file that the text was printed from");
   }
   if (wanted.location.where == Where::kHere) return wanted.location.bytes;
+  if (wanted.location.path.empty()) {
+    return make_error(ErrorCode::kMissingSegment, "constant sha256:{} lies in a store", digest_hex(wanted.digest).substr(0, 16))
+        .with_hint("give the folder that the graph was written with: --store DIR");
+  }
   const std::lock_guard lock(files_->mutex);
   auto found = files_->maps.find(wanted.location.path);
   if (found == files_->maps.end()) {
@@ -300,7 +304,9 @@ Result<std::span<const std::byte>> Module::bytes(SegmentId id) const {
     if (!map && map.error().code == ErrorCode::kLimit) return std::move(map).error();
     if (!map) {
       return make_error(ErrorCode::kMissingSegment, "{}", map.error().message)
-          .with_hint("if the model file moved, give its new place with --model FILE (sluice compile, sluice eval, and every stage)");
+          .with_hint(wanted.location.where == Where::kStore
+                         ? "is --store the folder that the graph was written with?"
+                         : "if the model file moved, give its new place with --model FILE (sluice compile, sluice eval, and every stage)");
     }
     found = files_->maps.emplace(wanted.location.path, std::move(map).value()).first;
   }
@@ -308,7 +314,8 @@ Result<std::span<const std::byte>> Module::bytes(SegmentId id) const {
   if (wanted.location.offset > map.bytes().size() || wanted.size > map.bytes().size() - wanted.location.offset ||
       (wanted.location.mtime_ns != 0 && wanted.location.mtime_ns != map.mtime_ns())) {
     return make_error(ErrorCode::kMissingSegment, "'{}' changed since the graph that refers to it was made", wanted.location.path)
-        .with_hint("run sluice-preprocess again, or give an unchanged copy with --model FILE");
+        .with_hint(wanted.location.where == Where::kStore ? "delete that file, and run sluice-preprocess again with --store"
+                                                          : "run sluice-preprocess again, or give an unchanged copy with --model FILE");
   }
   return map.bytes().subspan(wanted.location.offset, wanted.size);
 }

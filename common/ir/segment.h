@@ -25,14 +25,14 @@ enum class SegmentKind : uint8_t {
   kParameter,   // a constant that the caller of this graph binds; only on graph inputs
 };
 
-enum class Where : uint8_t { kNone, kHere, kFile };
+enum class Where : uint8_t { kNone, kHere, kFile, kStore };
 
 // Where the bytes of a kBytes segment lie. In no digest.
 struct Location {
   Where where = Where::kNone;
   std::shared_ptr<const void> owner;  // kHere: keeps `bytes` alive
   std::span<const std::byte> bytes;   // kHere
-  std::string path;                   // kFile: absolute
+  std::string path;                   // kFile: absolute. kStore: empty until it is known which folder the store is
   uint64_t offset = 0;                // kFile
   int64_t mtime_ns = 0;               // kFile: of the file when the bytes were hashed
 };

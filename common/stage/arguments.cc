@@ -18,6 +18,7 @@ Common options:
   --stop-after=STEP     Run up to pass number or name STEP.
   --verify=WHEN         each, end or segments [default: end].
   --segments=inline     Put the bytes of all constants into the file.
+  --store=DIR           Keep such bytes in DIR, under their digests, which all stages then need; graphs stay small.
   --model=FILE          Take the constants from this copy of the model file.
   --dump-dir=DIR        Write the text of the graph after each change.
   --stats=FILE          Write statistics of the passes; JSON if FILE ends in .json.

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "common/base/files.h"
+#include "common/base/store.h"
 
 namespace sluice {
 
@@ -12,8 +13,9 @@ Result<void> rebind_constants(Module& module, const std::string& path) {
   const std::string absolute = std::filesystem::absolute(path, code).lexically_normal().string();
   for (SegmentId id = 0; static_cast<size_t>(id) < module.segment_count(); ++id) {
     Segment& segment = module.segment(id);
-    if (segment.kind != SegmentKind::kBytes || segment.location.where == Where::kHere) continue;
-    if (segment.location.where == Where::kNone) {
+    const Where where = segment.location.where;
+    if (segment.kind != SegmentKind::kBytes || where == Where::kHere || where == Where::kStore) continue;
+    if (where == Where::kNone) {
       return make_error(ErrorCode::kMissingSegment, "constant sha256:{} has no place in any file, so '{}' cannot give its bytes",
                         digest_hex(segment.digest).substr(0, 16), path)
           .with_hint("the graph was made from text, which has only digests: make it again with sluice as TEXT --with FILE.sg");
@@ -28,6 +30,13 @@ Result<void> rebind_constants(Module& module, const std::string& path) {
     segment.location.mtime_ns = file.mtime_ns();
   }
   return {};
+}
+
+void bind_store(Module& module, const std::string& store) {
+  for (SegmentId id = 0; static_cast<size_t>(id) < module.segment_count(); ++id) {
+    Segment& segment = module.segment(id);
+    if (segment.location.where == Where::kStore) segment.location.path = store_path(store, segment.digest);
+  }
 }
 
 }  // namespace sluice

@@ -64,6 +64,7 @@ Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
   SLUICE_TRY(check_output_is_no_input(args.output, args.input));
   SLUICE_ASSIGN(StatsFile stats, StatsFile::create(args.options.text("stats")));
   SLUICE_ASSIGN(Module module, read_input(stage, args));
+  if (const std::string store = args.options.text("store"); !store.empty()) bind_store(module, store);
   if (const std::string model = args.options.text("model"); !model.empty()) SLUICE_TRY(rebind_constants(module, model));
   SLUICE_TRY(inherit_options(args.options, stage.id, module.options));
   export_options(args.options, stage.id, module.options);
@@ -87,6 +88,10 @@ Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
   return stats.write(stage_name(stage.id), run.passes, run.seconds);
 }
 
+WriteGraphOptions write_graph_options(const Options& options) {
+  return {.inline_segments = options.text("segments") == "inline", .store = options.text("store")};
+}
+
 Result<void> write_graph_output(Module& module, const StageArgs& args) {
   module.compact();
   if (auto verified = verify(module, module.level); !verified) {
@@ -95,7 +100,7 @@ Result<void> write_graph_output(Module& module, const StageArgs& args) {
     if (!chosen) error.code = ErrorCode::kInternal;  // else the user left out what the level needs
     return error;
   }
-  return write_graph_file(module, args.output, {.inline_segments = args.options.text("segments") == "inline"});
+  return write_graph_file(module, args.output, write_graph_options(args.options));
 }
 
 }  // namespace sluice

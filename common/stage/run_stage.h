@@ -8,11 +8,16 @@
 
 namespace sluice {
 
+struct WriteGraphOptions;  // common/graphfile/graphfile.h
+
 struct StageRun {
   std::vector<PassReport> passes;
   double seconds = 0;           // of the whole run, reading and writing included
   bool output_written = false;  // the output is whole; what failed came later
 };
+
+// How the options ask for graphs to be written.
+WriteGraphOptions write_graph_options(const Options& options);
 
 // args.report is set by this function.
 Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run);

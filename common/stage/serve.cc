@@ -1,12 +1,16 @@
 #include "common/stage/serve.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
 
+#include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/parallel.h"
+#include "common/base/store.h"
 #include "common/stage/failure.h"
 #include "common/stage/run_stage.h"
 #include "common/stage/stats.h"
@@ -17,8 +21,8 @@ namespace sluice {
 namespace {
 
 // What a job cannot ask for: what makes a service, and what its Result and its frames are there for.
-constexpr std::string_view kNotOfJobs[] = {"serve", "allow-path", "max-frame", "jobs", "stats", "split", "error-format"};
-constexpr std::string_view kBesideServe[] = {"serve", "allow-path", "max-frame", "jobs", "error-format"};
+constexpr std::string_view kNotOfJobs[] = {"serve", "allow-path", "max-frame", "jobs", "store", "stats", "split", "error-format"};
+constexpr std::string_view kBesideServe[] = {"serve", "allow-path", "max-frame", "jobs", "store", "error-format"};
 
 bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -50,7 +54,8 @@ class AllowedFolder {
 
 class JobRunner {
  public:
-  JobRunner(const Stage& stage, std::string folder) : stage_(stage), allowed_(std::move(folder)) {}
+  JobRunner(const Stage& stage, std::string folder, std::string store)
+      : stage_(stage), allowed_(std::move(folder)), store_(std::move(store)) {}
 
   pb::Result run(const pb::Job& job) const {
     pb::Result result;
@@ -69,6 +74,7 @@ class JobRunner {
     }
     StageArgs args{.input = "-", .output = "-"};
     SLUICE_TRY(take_options(job, args.options));
+    SLUICE_TRY(args.options.set("store", store_));
     if (!job.input().empty()) {
       SLUICE_TRY(allowed_.check(job.input()));
       args.input = job.input();
@@ -76,9 +82,21 @@ class JobRunner {
     if (!job.output().empty() && allowed_.holds(job.output())) {
       args.output = job.output();
       result.set_output(job.output());
+    } else if (job.store() && !store_.empty() && stage_.id == StageId::kBuild) {
+      return run_into_store(args, run, result);
     }
     args.may_read = [this](const std::string& path) { return allowed_.check(path); };
     return run_stage(stage_, args, run);
+  }
+
+  // An output that may be too large for a frame.
+  Result<void> run_into_store(StageArgs& args, StageRun& run, pb::Result& result) const {
+    SLUICE_TRY(make_directories(store_));
+    args.output = fmt::format("{}/job{}", store_, ::getpid());
+    SLUICE_TRY(run_stage(stage_, args, run));
+    SLUICE_ASSIGN(const Digest digest, move_into_store(store_, args.output));
+    result.set_stored(digest.bytes.data(), digest.bytes.size());
+    return {};
   }
 
   Result<void> take_options(const pb::Job& job, Options& options) const {
@@ -97,6 +115,7 @@ class JobRunner {
 
   const Stage& stage_;
   AllowedFolder allowed_;
+  std::string store_;  // empty: none
 };
 
 Result<void> check_alone(const ParsedArguments& parsed) {
@@ -118,7 +137,7 @@ Result<void> serve_jobs(const Stage& stage, const Options& options) {
   service.max_frame = static_cast<uint64_t>(max_frame);
   service.jobs = static_cast<size_t>(thread_count(jobs));
   service.ready = [&](const std::string& endpoint) { log_line(stage_program(stage.id), "serves", endpoint); };
-  const JobRunner runner(stage, options.text("allow-path"));
+  const JobRunner runner(stage, options.text("allow-path"), options.text("store"));
   return serve(service, [&runner](const pb::Job& job) { return runner.run(job); });
 }
 

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "common/graphfile/graphfile.h"
+#include "common/stage/rebind.h"
 #include "common/tools/diff.h"
 #include "common/tools/diff_values.h"
 #include "common/tools/tool_main.h"
@@ -26,6 +27,7 @@ graph file, which is evaluated on the inputs in <a>. Values are paired by name; 
 Options:
   --values            Compare values instead of graphs.
   --tolerance=R       Values differ when they are further apart than R times the largest in <b> [default: 1e-4].
+  --store=DIR         With --values: the folder of constants that the graph <b> was written with.
   -o FILE             Write to FILE [default: -].
   --limit=N           Print at most N lines; 0 prints all [default: 50].
   --error-format=FMT  text or json [default: text].
@@ -64,7 +66,8 @@ Result<ExitClass> run_values(const CommandLine& line) {
   if (std::filesystem::is_directory(b)) {
     SLUICE_ASSIGN(differences, compare_folders(a, b, tolerance));
   } else {
-    SLUICE_ASSIGN(const Module graph, read_graph_file(b));
+    SLUICE_ASSIGN(Module graph, read_graph_file(b));
+    if (line.has("--store")) bind_store(graph, line.text("--store"));
     SLUICE_ASSIGN(differences, compare_with_evaluation(a, graph, tolerance));
   }
   if (differences.compared == 0) return make_error(ErrorCode::kBadBinding, "'{}' and '{}' have no value in common", a, b);

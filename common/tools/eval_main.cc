@@ -22,6 +22,7 @@ Options:
   --random=SEED       Fill the other inputs by SEED, as sluice-loader does. Plain --random is --random=0.
   --output-dir=DIR    Write each output to DIR/NAME.npy ('/' in a name becomes '_').
   --dump-values=DIR   Write every value that is made on the way, bodies' too, to DIR as .npy; DIR/values.txt lists them.
+  --store=DIR         The folder of constants that the graph was written with.
   --model=FILE        Take the constants from this copy of the model file.
   --error-format=FMT  text or json [default: text].
 )";
@@ -39,6 +40,7 @@ Result<ExitClass> run(const CommandLine& line) {
     request.random = seed;
   }
   SLUICE_ASSIGN(Module module, read_graph_file(input_path(line)));
+  if (line.has("--store")) bind_store(module, line.text("--store"));
   if (line.has("--model")) SLUICE_TRY(rebind_constants(module, line.text("--model")));
   SLUICE_ASSIGN(const std::string text, evaluate_to_files(module, request));
   SLUICE_TRY(write_tool_text(line, text));

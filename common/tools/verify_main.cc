@@ -1,5 +1,6 @@
 #include "common/base/file_kind.h"
 #include "common/graphfile/graphfile.h"
+#include "common/stage/rebind.h"
 #include "common/tools/tool_main.h"
 #include "common/tools/verify_file.h"
 
@@ -20,6 +21,7 @@ use memory that is not theirs; 3 when the file cannot be read.
 Options:
   --level=LEVEL       Check for another level than the file's: typed, partitioned or lowered.
   --segments          Also hash the constants, or the weights of a compiled model.
+  --store=DIR         The folder of constants that the graph was written with.
   --memory            Print a line for each part of a compiled model: its arena, the most bytes alive in
                       it, the same with dense types, scratch bytes per worker.
   --error-format=FMT  text or json [default: text].
@@ -35,7 +37,8 @@ Result<ExitClass> run(const CommandLine& line) {
     return ExitClass::kDone;
   }
   if (line.flag("--memory")) return make_error(ErrorCode::kUsage, "--memory is for compiled models, '{}' is a graph", input.name);
-  SLUICE_ASSIGN(const Module module, read_graph(input.bytes, input.owner, input.name));
+  SLUICE_ASSIGN(Module module, read_graph(input.bytes, input.owner, input.name));
+  if (line.has("--store")) bind_store(module, line.text("--store"));
   SLUICE_TRY(verify_graph(module, line.text("--level"), line.flag("--segments")));
   return ExitClass::kDone;
 }

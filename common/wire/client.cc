@@ -106,7 +106,7 @@ class Client {
 
   Result<void> check(const pb::Result& result, bool has_output) const {
     const bool known = result.exit_code() == 0 || (result.exit_code() >= 2 && result.exit_code() <= 7);
-    const bool output_expected = result.exit_code() == 0 && result.output().empty();
+    const bool output_expected = result.exit_code() == 0 && result.output().empty() && result.stored().empty();
     if (known && output_expected == has_output && (result.exit_code() != 0) == result.has_error()) return {};
     return bad_reply("its result contradicts itself");
   }

@@ -17,7 +17,7 @@ struct ClientOptions {
 
 struct JobReply {
   pb::Result result;
-  Payload output;  // when the result is no error and names no file
+  Payload output;  // when the result is no error, names no file and nothing in the store
 };
 
 // Sends the job with its graph (none when job.input names a file) and waits for the Result. Errors are those of the connection: kPeerLost

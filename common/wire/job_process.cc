@@ -109,6 +109,8 @@ pb::Result failed_result(const Error& error) {
   return result;
 }
 
+bool is_kept(const pb::Result& result) { return !result.output().empty() || !result.stored().empty(); }
+
 Result<JobProcess> start_job(const pb::Job& job, const Payload& graph, const JobBody& body) {
   JobProcess process;
   SLUICE_ASSIGN(const Descriptor input, input_file(graph));
@@ -135,7 +137,7 @@ JobEnd end_job(JobProcess process, uint64_t max_frame) {
   const bool reported =
       WIFEXITED(status) && WEXITSTATUS(status) == 0 && report.starts_with(kReported) && end.result.ParseFromString(report.substr(1));
   if (!reported) end.result = failed_result(error_of_death(status));
-  if (end.result.exit_code() == 0 && end.result.output().empty()) {
+  if (end.result.exit_code() == 0 && !is_kept(end.result)) {
     auto output = map_output(process.output, max_frame);
     if (output) {
       end.output = std::move(output).value();

@@ -35,6 +35,8 @@ JobEnd end_job(JobProcess process, uint64_t max_frame);
 
 void kill_job(const JobProcess& process);  // and waits for its end
 
+bool is_kept(const pb::Result& result);  // its output lies in a file or the store, and is not sent
+
 // A Result that is an error, with its exit code.
 pb::Result failed_result(const Error& error);
 

@@ -198,7 +198,7 @@ class Service {
 
   void finish(Entry& entry) {
     wire::JobEnd end = wire::end_job(std::move(*entry.process), options_.max_frame);
-    const bool has_output = end.result.exit_code() == 0 && end.result.output().empty();
+    const bool has_output = end.result.exit_code() == 0 && !wire::is_kept(end.result);
     answer(entry, end.result, has_output ? std::optional(std::move(end.output)) : std::nullopt);
   }
 

@@ -14,7 +14,7 @@ namespace sluice {
 namespace {
 
 // The other options go to all stages, or by their kind to the first.
-constexpr std::string_view kHandled[] = {"dump-dir", "stats", "passes", "skip", "segments", "model"};
+constexpr std::string_view kHandled[] = {"dump-dir", "stats", "passes", "skip", "segments", "store", "model"};
 
 Result<Transport> transport_from(const std::string& text) {
   if (text == "pipe") return Transport::kPipe;
@@ -53,6 +53,7 @@ Result<CompileRequest> request_from(const CommandLine& line) {
                          .skip = line.list("--skip"),
                          .segments = line.text("--segments"),
                          .model = line.text("--model"),
+                         .store = line.text("--store"),
                          .dump_dir = line.text("--dump-dir"),
                          .stats = line.text("--stats"),
                          .quiet = line.flag("--quiet"),

@@ -117,7 +117,7 @@ class Compilation {
     const int descriptor = output != nullptr ? output->descriptor() : STDOUT_FILENO;
     if (request_.transport == Transport::kPipe) return run_pipeline(stages, descriptor, done);
     if (request_.transport == Transport::kFiles) return run_over_files(stages, descriptor, scratch_->path(), done);
-    const ServiceChoice choice{request_.services, request_.heartbeat_ms, request_.error_json};
+    const ServiceChoice choice{request_.services, request_.store, request_.heartbeat_ms, request_.error_json};
     const bool is_file = output != nullptr && !output->reserved().empty();
     const std::string product = is_file ? output->reserved() : scratch_->path() + "/model.om";
     SLUICE_ASSIGN(const bool succeeded, run_over_services(stages, product, scratch_->path(), choice, done));
@@ -141,6 +141,7 @@ class Compilation {
       if (!passes[i].empty()) stage.options.push_back("--passes=" + passes[i]);
       if (!skip[i].empty()) stage.options.push_back("--skip=" + skip[i]);
       if (!request_.segments.empty() && i + 1 < kStageNames.size()) stage.options.push_back("--segments=" + request_.segments);
+      if (!request_.store.empty()) stage.options.push_back("--store=" + request_.store);
       if (!request_.model.empty() && i > 0) stage.options.push_back("--model=" + request_.model);
       add_files(i, stage);
       stages.push_back(std::move(stage));

@@ -21,6 +21,7 @@ struct CompileRequest {
   std::vector<std::string> skip;     // the same: leave these out
   std::string segments;              // --segments, for the stages that write graphs; empty: not given
   std::string model;                 // --model, for the stages that read graphs; empty: not given
+  std::string store;                 // --store; empty: not given
   std::string dump_dir;              // empty: none
   std::string stats;                 // JSON file; empty: none
   Transport transport = Transport::kPipe;

@@ -3,11 +3,13 @@
 #include <poll.h>
 
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 
 #include "common/base/files.h"
 #include "common/base/options.h"
+#include "common/base/store.h"
 #include "common/wire/client.h"
 
 namespace sluice {
@@ -18,13 +20,14 @@ using Clock = std::chrono::steady_clock;
 // A service that we started. Ends with its scope.
 class OwnService {
  public:
-  static Result<OwnService> start(const StageRun& stage, const std::string& folder) {
+  static Result<OwnService> start(const StageRun& stage, const std::string& folder, const std::string& store) {
     OwnService service;
     service.endpoint_ = fmt::format("ipc://{}/{}.socket", folder, stage.name);
     SLUICE_ASSIGN(service.messages_, make_memory_file());
     // The folder is ours alone, so who asks is the user, who may read and write whatever we may.
-    SLUICE_ASSIGN(service.child_,
-                  start_process({stage.program, "--serve=" + service.endpoint_, "--allow-path=/"}, {-1, -1, service.messages_.get()}));
+    std::vector<std::string> arguments = {stage.program, "--serve=" + service.endpoint_, "--allow-path=/"};
+    if (!store.empty()) arguments.push_back("--store=" + store);
+    SLUICE_ASSIGN(service.child_, start_process(arguments, {-1, -1, service.messages_.get()}));
     service.handle_ = process_handle(service.child_);
     return service;
   }
@@ -69,7 +72,7 @@ class Services {
     for (const StageRun& stage : stages_) {
       std::optional<OwnService> own;
       if (!choice_.endpoints.contains(stage.name)) {
-        SLUICE_ASSIGN(OwnService started, OwnService::start(stage, folder));
+        SLUICE_ASSIGN(OwnService started, OwnService::start(stage, folder, choice_.store));
         own.emplace(std::move(started));
       }
       own_.push_back(std::move(own));
@@ -122,12 +125,14 @@ class Services {
       const size_t equals = option.find('=');
       const std::string name = option.substr(2, equals - 2), value = option.substr(equals + 1);
       if (name == "stats" || name == "error-format") continue;  // the result holds both
+      if (name == "store") continue;                            // its service has it
       pb::Setting& setting = *job.add_options();
       setting.set_name(name);
       setting.set_value(names_file(name) ? absolute(value) : value);
     }
     if (stage.name == "preprocess") job.set_input(absolute(stage.input));
     if (i + 1 == stages_.size()) job.set_output(absolute(product_));
+    job.set_store(!choice_.store.empty());
     return job;
   }
 
@@ -145,11 +150,25 @@ class Services {
     }
     if (!stages_[i].dump.empty()) SLUICE_TRY(write_file(stages_[i].dump, reply.output.bytes));
     const bool last = i + 1 == stages_.size();
+    if (last && !reply.result.stored().empty()) return take_from_store(i, reply.result.stored());
     if (last && reply.result.output().empty()) return write_file(product_, reply.output.bytes);
     const bool where_asked = reply.result.output() == (last ? absolute(product_) : "");
     if (where_asked) return {};
     return make_error(ErrorCode::kBadReply, "sluice-{} says that it wrote '{}', which nobody asked for", stages_[i].name,
                       reply.result.output());
+  }
+
+  Result<void> take_from_store(size_t i, const std::string& name) const {
+    Digest digest;
+    if (name.size() != digest.bytes.size() || choice_.store.empty()) {
+      return make_error(ErrorCode::kBadReply, "sluice-{} names nothing that can be in a store", stages_[i].name);
+    }
+    std::memcpy(digest.bytes.data(), name.data(), name.size());
+    auto file = MappedFile::open(store_path(choice_.store, digest));
+    if (file && sha256(file->bytes()) == digest) return write_file(product_, file->bytes());
+    return make_error(ErrorCode::kBadReply, "sluice-{} says that the store holds sha256:{}, and '{}' does not", stages_[i].name,
+                      digest_hex(digest).substr(0, 16), choice_.store)
+        .with_hint("give both sides the same --store");
   }
 
   const std::vector<StageRun>& stages_;

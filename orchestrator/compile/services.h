@@ -9,6 +9,7 @@ namespace sluice {
 
 struct ServiceChoice {
   std::map<std::string, std::string> endpoints;  // of services that run already, by stage; the others are started here
+  std::string store;                             // which services that run already have too; empty: none
   uint32_t heartbeat_ms = 1000;
   bool error_json = false;  // errors of jobs, told as the stage would
 };

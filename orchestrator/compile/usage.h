@@ -36,6 +36,7 @@ Manner options: they do not change the product.
   --stats=FILE           Write times, sizes and pass statistics of all stages to FILE, as JSON.
   --verify=WHEN          When the stages verify their graphs: each, end or segments.
   --segments=inline      Put the bytes of all constants into the files of --dump-dir.
+  --store=DIR            Keep the bytes of constants in DIR, under their digests, so that the files of --dump-dir stay small.
   --error-format=FORMAT  text or json.
   --transport=HOW        pipe; files: one stage after the other, over files; zmq: over services [default: pipe].
   --service=SERVICE      STAGE=ENDPOINT: a service that runs already, see --serve of the stages. The others are started here.

@@ -5,6 +5,7 @@
 #include "common/base/files.h"
 #include "common/graphfile/graphfile.h"
 #include "common/ir/clone.h"
+#include "common/stage/run_stage.h"
 
 namespace sluice {
 namespace {
@@ -46,7 +47,7 @@ Result<void> write_partitioned(Module& module, const StageArgs& args) {
   std::set<Digest> written;
   SLUICE_TRY(split_calls(module.root(), folder, written));
   module.erase_unowned();
-  return write_graph_file(module, folder + "/root.sg");
+  return write_graph_file(module, folder + "/root.sg", write_graph_options(args.options));
 }
 
 }  // namespace sluice

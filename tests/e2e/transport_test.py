@@ -104,6 +104,35 @@ class SameBytes(Case):
             self.assertEqual(os.listdir(self.tmp), [])
         self.assertEqual(len(texts), 1, texts)
 
+    def test_constants_in_a_store(self):
+        expected = self.compiled()
+        store = self.path("store")
+        for transport in ("pipe", "files", "zmq"):
+            dump = self.path(transport)
+            options = ["--transport", transport, "--segments=inline", "--store", store]
+            self.assertTrue(self.compiled(*options, "--dump-dir", dump) == expected, transport)
+            shutil.rmtree(store) if transport != "zmq" else None
+        graph = self.path("zmq/2-optimize.sg")
+        self.assertLess(os.path.getsize(graph), 4096)  # the weights have 6.6 kB
+        os.rename(self.model, self.path("away"))
+        self.assertTrue(self.compiled("--store", store, source=graph) == expected, "resumed")
+        self.assert_one_error(self.compile(source=graph), 3, "lies in a store", "hint: give the folder that the graph was written with: --store DIR")
+        self.assert_one_error(self.compile("--store", self.folder, source=graph), 3, "hint: is --store the folder")
+        for name, option, code in (("eval", "--random", 3), ("verify", "--segments", 7)):
+            tool = lambda *more: subprocess.run([program(name), option, *more, graph], capture_output=True, text=True)
+            self.assertEqual(tool("--store", store).returncode, 0)
+            self.assert_one_error(tool(), code, "lies in a store")
+        self.damage(store)
+        damaged = subprocess.run([program("verify"), "--segments", "--store", store, graph], capture_output=True, text=True)
+        self.assert_one_error(damaged, 7, "damaged constants")
+
+    def damage(self, store):
+        for folder, _, files in os.walk(store):
+            for name in files:
+                self.assertNotIn(".tmp", name)
+                with open(os.path.join(folder, name), "r+b") as file:
+                    file.write(b"other")
+
     def test_wrong_options(self):
         for code, *options in ((3, "--transport=pigeon"), (3, "--transport=zmq", "--service=build"), (3, "--transport=zmq", "--service=x=ipc:///x"),
                                (3, "--transport=zmq", "--service=build=tcp://10.0.0.1:5"), (2, "--service=build=ipc:///x"), (3, "--heartbeat=0")):
@@ -222,6 +251,15 @@ class Services(Case):
         expected = self.compiled()
         _, endpoint = self.serve("build", "--allow-path", self.model)
         self.assertTrue(self.compiled(*self.use(("build", endpoint))) == expected)
+
+    def test_without_allowed_path_the_model_comes_through_the_store(self):
+        expected = self.compiled()
+        store = self.path("store")
+        _, endpoint = self.serve("build", "--store", store, "--max-frame=%d" % (len(expected) - 1))
+        options = ["--segments=inline", *self.use(("build", endpoint))]
+        self.assertTrue(self.compiled("--store", store, *options) == expected)
+        self.assertEqual([name for name in os.listdir(store) if len(name) != 2], [])
+        self.assert_one_error(self.compile("--store", self.path("another"), *options), 3, "--store")
 
     def test_several_clients_at_once(self):
         expected = self.compiled()

@@ -1,0 +1,41 @@
+#include "common/base/store.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "common/base/files.h"
+
+namespace sluice {
+namespace {
+
+Result<void> make_folder_of(const std::string& path) { return make_directories(std::filesystem::path(path).parent_path().string()); }
+
+}  // namespace
+
+std::string store_path(const std::string& store, const Digest& digest) {
+  const std::string hex = digest_hex(digest);
+  return fmt::format("{}/{}/{}", store, hex.substr(0, 2), hex);
+}
+
+Result<void> put_in_store(const std::string& store, const Digest& digest, std::span<const std::byte> bytes) {
+  const std::string path = store_path(store, digest);
+  struct stat status{};
+  if (::stat(path.c_str(), &status) == 0 && static_cast<uint64_t>(status.st_size) == bytes.size()) return {};
+  SLUICE_TRY(make_folder_of(path));
+  return write_file(path, bytes);
+}
+
+Result<Digest> move_into_store(const std::string& store, const std::string& file) {
+  SLUICE_ASSIGN(const MappedFile map, MappedFile::open(file));
+  const Digest digest = sha256(map.bytes());
+  const std::string path = store_path(store, digest);
+  SLUICE_TRY(make_folder_of(path));
+  if (std::rename(file.c_str(), path.c_str()) == 0) return digest;
+  return make_error(ErrorCode::kIo, "cannot move '{}' to '{}': {}", file, path, std::strerror(errno));
+}
+
+}  // namespace sluice

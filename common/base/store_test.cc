@@ -1,0 +1,61 @@
+#include "common/base/store.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "common/base/files.h"
+
+namespace sluice {
+namespace {
+
+class StoreTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = ::testing::TempDir() + "store-XXXXXX";
+    ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  static std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+  std::string folder_;
+};
+
+TEST_F(StoreTest, ArtifactsLieUnderTheirDigests) {
+  const Digest digest = sha256(std::string_view("abc"));
+  ASSERT_TRUE(put_in_store(folder_, digest, bytes_of("abc")).ok());
+  EXPECT_EQ(store_path(folder_, digest), folder_ + "/ba/ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");  // FIPS 180-4
+  EXPECT_EQ(read_text(store_path(folder_, digest)).value(), "abc");
+}
+
+TEST_F(StoreTest, WhatIsThereIsNotWrittenAgain) {
+  const Digest digest = sha256(std::string_view("abc"));
+  ASSERT_TRUE(put_in_store(folder_, digest, bytes_of("abc")).ok());
+  const auto before = std::filesystem::last_write_time(store_path(folder_, digest));
+  std::filesystem::last_write_time(store_path(folder_, digest), before - std::chrono::hours(1));
+  ASSERT_TRUE(put_in_store(folder_, digest, bytes_of("abc")).ok());
+  EXPECT_EQ(std::filesystem::last_write_time(store_path(folder_, digest)), before - std::chrono::hours(1));
+}
+
+TEST_F(StoreTest, WhatIsCutOffIsWrittenAgain) {
+  const Digest digest = sha256(std::string_view("abc"));
+  ASSERT_TRUE(put_in_store(folder_, digest, bytes_of("ab")).ok());
+  ASSERT_TRUE(put_in_store(folder_, digest, bytes_of("abc")).ok());
+  EXPECT_EQ(read_text(store_path(folder_, digest)).value(), "abc");
+}
+
+TEST_F(StoreTest, FilesMove) {
+  ASSERT_TRUE(write_text(folder_ + "/made", "abc").ok());
+  const auto digest = move_into_store(folder_, folder_ + "/made");
+  ASSERT_TRUE(digest.ok());
+  EXPECT_EQ(read_text(store_path(folder_, *digest)).value(), "abc");
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/made"));
+}
+
+TEST_F(StoreTest, AFileInItsWayIsAnError) {
+  ASSERT_TRUE(write_text(folder_ + "/file", "").ok());
+  EXPECT_FALSE(put_in_store(folder_ + "/file", sha256(std::string_view("abc")), bytes_of("abc")).ok());
+}
+
+}  // namespace
+}  // namespace sluice
