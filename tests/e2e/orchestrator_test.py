@@ -148,7 +148,7 @@ class Orchestrator(unittest.TestCase):
         given = ["--input-shape=x:1", "--dim=n=1", "--out-nodes=y", "--profile=cpu-avx2", "--opt-level=O1", "--symbolic=off",
                  "--denormals=ieee", "--threads=1", "--dump-dir", self.path("dump"), "--stats", self.path("stats.json"), "--verify=each",
                  "--error-format=text", "--model=m", "--external-dir=d", "--annotate=a", "--transport=pipe", "--heartbeat=1000",
-                 "--segments=inline", *("--skip=%s:p" % stage for stage in STAGES),
+                 "--segments=inline", "--store=s", *("--skip=%s:p" % stage for stage in STAGES),
                  *("--passes=%s:p" % stage for stage in STAGES)]
         options_of = lambda text: set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", text, re.MULTILINE))
         own = options_of(subprocess.run([os.path.join(PROGRAMS, "sluice-compile"), "--help"], capture_output=True, text=True).stdout)
