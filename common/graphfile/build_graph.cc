@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "common/base/work.h"
 #include "common/graphfile/writer.h"
 
 namespace sluice::graphfile {
@@ -189,6 +190,7 @@ class GraphBufferWriter {
 
   flatbuffers::Offset<fb::Graph> graph(const Graph& graph) {
     std::vector<flatbuffers::Offset<fb::Node>> nodes;
+    add_work(Work::kNodeVisits, graph.node_count());
     for (const Node& each : graph.nodes()) nodes.push_back(node(each));
     std::vector<uint32_t> types, outputs;
     std::vector<fb::ValueFact> segments, storages;

@@ -1,3 +1,4 @@
+#include "common/base/work.h"
 #include "common/graphfile/header.h"
 #include "common/graphfile/writer.h"
 
@@ -27,6 +28,7 @@ flatbuffers::Offset<fb::GraphNames> graph_names(Builder& builder, const Graph& g
   TextRun values, nodes;
   std::vector<uint32_t> ends, origins;
   for (const Value& value : graph.values()) values.add(value.name());
+  add_work(Work::kNodeVisits, graph.node_count());
   for (const Node& node : graph.nodes()) {
     nodes.add(node.name());
     for (const uint32_t origin : node.origins()) origins.push_back(static_cast<uint32_t>(onnx_ids[origin]));

@@ -1,3 +1,4 @@
+#include "common/base/work.h"
 #include "common/graphfile/writer.h"
 
 namespace sluice::graphfile {
@@ -36,6 +37,7 @@ Mentioned::Mentioned(const Module& module)
       storage(value.storage_id());
       segment(value.segment());
     }
+    add_work(Work::kNodeVisits, graph.node_count());
     for (const Node& each : graph.nodes()) node(each);
   }
   std::vector<bool> used_symbols(module.expressions.symbol_count(), false);

@@ -1,3 +1,4 @@
+#include "common/base/work.h"
 #include "common/graphfile/reader.h"
 
 namespace sluice::graphfile {
@@ -282,6 +283,7 @@ class GraphReader {
     if (size_of(names.origin_ends()) != graph.node_count()) return bad_file("nodes and their origins differ in number");
     SLUICE_TRY(names_budget_.charge(size_of(names.origins()) + graph.node_count(), 4));
     uint32_t first = 0, index = 0;
+    add_work(Work::kNodeVisits, graph.node_count());
     for (Node& node : graph.nodes()) {
       const uint32_t end = names.origin_ends()->Get(index++);
       if (end < first || end > size_of(names.origins())) return bad_file("the origins of {} make no sense", node.label());

@@ -8,7 +8,10 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kOrderGap = uint64_t{1} << 20;  // room for insertions between neighbours before the list is renumbered
+// Room for insertions between neighbours before the list is renumbered. A new node stands kOrderStep behind the one before it, or halfway:
+// so a sequence of kOrderGap / kOrderStep nodes can be inserted at one place, which is what linking and inlining do.
+constexpr uint64_t kOrderGap = uint64_t{1} << 36;
+constexpr uint64_t kOrderStep = uint64_t{1} << 18;
 
 }  // namespace
 
@@ -119,7 +122,7 @@ void Graph::link(Node& node, Node* before) {
   if (before == nullptr) {
     node.order_ = low + kOrderGap;
   } else if (before->order_ - low > 1) {
-    node.order_ = low + (before->order_ - low) / 2;
+    node.order_ = low + std::min(kOrderStep, (before->order_ - low) / 2);
   } else {
     renumber();
   }

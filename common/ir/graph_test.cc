@@ -81,6 +81,16 @@ TEST_F(GraphTest, InsertionsBetweenNeighboursKeepOrder) {
   for (Node* node = graph.first_node(); node->next() != nullptr; node = node->next()) EXPECT_TRUE(node->is_before(*node->next()));
 }
 
+// Would take minutes if the list were renumbered every few insertions.
+TEST_F(GraphTest, InsertionsAtOnePlaceCostLittle) {
+  constexpr int kNodes = 100000;
+  for (int i = 0; i < kNodes; ++i) graph.add_node(Op::kRelu, {&x});
+  Node* middle = graph.first_node();
+  for (int i = 0; i < kNodes / 2; ++i) middle = middle->next();
+  for (int i = 0; i < kNodes; ++i) graph.add_node(Op::kNeg, {&x}, 1, middle);
+  for (Node* node = graph.first_node(); node->next() != nullptr; node = node->next()) ASSERT_TRUE(node->is_before(*node->next()));
+}
+
 TEST_F(GraphTest, ConstantsAreSharedByContent) {
   const SegmentId a = module.make_constant(f32, std::vector<std::byte>(24));
   EXPECT_EQ(module.make_constant(f32, std::vector<std::byte>(24)), a);

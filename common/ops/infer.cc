@@ -1,5 +1,6 @@
 #include "common/ops/infer.h"
 
+#include "common/base/work.h"
 #include "common/ops/infer_call.h"
 #include "common/ops/infer_steps.h"
 #include "common/ops/op_table.h"
@@ -40,6 +41,7 @@ Result<void> check_kinds(const InferCall& call) {
 }  // namespace
 
 Result<bool> infer_node_in(Node& node, ValueFacts& facts, int body_depth) {
+  add_work(Work::kInferences);
   SLUICE_TRY(check_signature(node));
   const OpRow* row = find_op(node.op());
   InferCall call(node, facts, body_depth);

@@ -1,5 +1,6 @@
 #include "common/pass/node_pass.h"
 
+#include "common/base/work.h"
 #include "common/ir/module.h"
 
 namespace sluice {
@@ -51,6 +52,7 @@ class NodePassDriver {
         queue.pop_front();
         if (node->is_erased()) continue;
         --budget;
+        add_work(Work::kNodeVisits);
         SLUICE_TRY(visit(*node, visits, depth));
         queue.insert(queue.begin(), visits.now_.begin(), visits.now_.end());
         visits.now_.clear();

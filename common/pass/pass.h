@@ -1,6 +1,7 @@
 // Passes: free functions in a visible table per stage; run_passes owns everything else (design section 5).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -8,6 +9,7 @@
 
 #include "common/base/options.h"
 #include "common/base/result.h"
+#include "common/base/work.h"
 #include "common/ir/module.h"
 
 namespace sluice {
@@ -28,6 +30,19 @@ struct PassReport {
   uint64_t nodes_before = 0;
   uint64_t nodes_after = 0;
   bool changed = false;
+  WorkCounts work{};
+};
+
+// Reports work that is no pass of a table (import, planning) as a pass of its own: time and counters from construction to done().
+class WorkReport {
+ public:
+  explicit WorkReport(std::string_view name, uint64_t nodes_before = 0);
+  PassReport done(const Module& module, bool changed = true);
+
+ private:
+  PassReport report_;
+  WorkCounts before_;
+  std::chrono::steady_clock::time_point start_;
 };
 
 // Runs a stage's passes in order, leaving out what the options opt-level, passes and skip say; stops after --stop-after (module.last_pass

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "common/base/work.h"
 #include "common/ops/op_table.h"
 #include "common/pass/constant_match.h"
 
@@ -61,6 +62,7 @@ std::optional<Match> PatternMatcher::match_next() {
 }
 
 void PatternMatcher::search(Node& candidate) {
+  add_work(Work::kCandidates);
   const Value& main = *pattern_.graph().outputs()[0];
   if (candidate.is_erased() || candidate.output_count() <= main.result()) return;
   Match state;

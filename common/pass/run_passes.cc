@@ -96,23 +96,21 @@ Result<void> check(Module& module, const Pass& pass, const Options& options) {
 }
 
 Result<PassReport> run_pass(Module& module, const Pass& pass, const Options& options) {
-  PassReport report{.name = pass.name, .nodes_before = count_nodes(module)};
 #ifndef NDEBUG
-  const bool proven = report.nodes_before <= kProvenNodes;
+  const bool proven = count_nodes(module) <= kProvenNodes;
   const std::string before = proven ? print_module(module) : std::string();
 #endif
-  const auto start = std::chrono::steady_clock::now();
+  WorkReport work(pass.name, count_nodes(module));
   auto result = pass.run(module.root(), options);
   if (!result) return std::move(result).error().within(std::string(pass.name));
-  report.changed = *result;
+  const bool changed = *result;
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
     if (module.has_graph(id)) SLUICE_TRY(module.graph(id).restore_order());
   }
-  if (report.changed) module.erase_unowned();
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  report.nodes_after = count_nodes(module);
+  if (changed) module.erase_unowned();
+  PassReport report = work.done(module, changed);
 #ifndef NDEBUG
-  if (proven && !report.changed && print_module(module) != before) {
+  if (proven && !changed && print_module(module) != before) {
     return make_error(ErrorCode::kInternal, "pass {} changed the graph and did not say so", pass.name);
   }
 #endif
@@ -120,6 +118,17 @@ Result<PassReport> run_pass(Module& module, const Pass& pass, const Options& opt
 }
 
 }  // namespace
+
+WorkReport::WorkReport(std::string_view name, uint64_t nodes_before)
+    : report_{.name = name, .nodes_before = nodes_before}, before_(work_done()), start_(std::chrono::steady_clock::now()) {}
+
+PassReport WorkReport::done(const Module& module, bool changed) {
+  report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  report_.nodes_after = count_nodes(module);
+  report_.changed = changed;
+  report_.work = work_since(before_);
+  return report_;
+}
 
 Result<std::vector<PassReport>> run_passes(Module& module, std::span<const Pass> passes, const Options& options) {
   SLUICE_ASSIGN(const std::vector<const Pass*> chosen, choose_passes(passes, options));

@@ -1,10 +1,13 @@
 #include "common/stage/run_stage.h"
 
+#include <poll.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 
 #include "common/base/program.h"
+#include "common/base/work.h"
 #include "common/graphfile/graphfile.h"
 #include "common/stage/arguments.h"
 #include "common/stage/rebind.h"
@@ -56,36 +59,90 @@ Result<void> check_files(const Module& module, const StageArgs& args) {
   return {};
 }
 
-}  // namespace
+using Clock = std::chrono::steady_clock;
 
-Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
-  const auto start = std::chrono::steady_clock::now();
-  SLUICE_TRY(check_output(args));
-  SLUICE_TRY(check_output_is_no_input(args.output, args.input));
-  SLUICE_ASSIGN(StatsFile stats, StatsFile::create(args.options.text("stats")));
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+uint64_t node_visits() { return work_done()[static_cast<size_t>(Work::kNodeVisits)]; }
+
+// What the reports from `first` on say: work done while reading or writing.
+struct Reported {
+  Reported(const std::vector<PassReport>& reports, size_t first) {
+    for (size_t i = first; i < reports.size(); ++i) {
+      seconds += reports[i].seconds;
+      visits += reports[i].work[static_cast<size_t>(Work::kNodeVisits)];
+    }
+  }
+  double seconds = 0;
+  uint64_t visits = 0;
+};
+
+// Until the stage before begins to write: its time, not ours.
+double wait_for_input(const StageArgs& args) {
+  if (args.input != "-" || isatty(STDIN_FILENO) != 0) return 0;
+  const Clock::time_point start = Clock::now();
+  pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  while (poll(&input, 1, -1) < 0 && errno == EINTR) {
+  }
+  return seconds_since(start);
+}
+
+Result<Module> read_timed(const Stage& stage, const StageArgs& args, StageTimes& times) {
+  times.waiting = wait_for_input(args);
+  const Clock::time_point start = Clock::now();
+  const uint64_t before = node_visits();
   SLUICE_ASSIGN(Module module, read_input(stage, args));
   if (const std::string store = args.options.text("store"); !store.empty()) bind_store(module, store);
   if (const std::string model = args.options.text("model"); !model.empty()) SLUICE_TRY(rebind_constants(module, model));
+  const Reported reported(*args.report, 0);
+  times.work = reported.seconds;
+  times.reading = seconds_since(start) - reported.seconds;
+  times.reading_visits = node_visits() - before - reported.visits;
+  return module;
+}
+
+Result<void> write_timed(const Stage& stage, Module& module, const StageArgs& args, StageTimes& times) {
+  const Clock::time_point start = Clock::now();
+  const size_t first = args.report->size();
+  const uint64_t before = node_visits();
+  SLUICE_TRY(stage.write != nullptr ? stage.write(module, args) : write_graph_output(module, args));
+  const Reported reported(*args.report, first);
+  times.work += reported.seconds;
+  times.writing = seconds_since(start) - reported.seconds;
+  times.writing_visits = node_visits() - before - reported.visits;
+  return {};
+}
+
+}  // namespace
+
+Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
+  const Clock::time_point start = Clock::now();
+  args.report = &run.passes;
+  SLUICE_TRY(check_output(args));
+  SLUICE_TRY(check_output_is_no_input(args.output, args.input));
+  SLUICE_ASSIGN(StatsFile stats, StatsFile::create(args.options.text("stats")));
+  SLUICE_ASSIGN(Module module, read_timed(stage, args, run.times));
   SLUICE_TRY(inherit_options(args.options, stage.id, module.options));
   export_options(args.options, stage.id, module.options);
   SLUICE_TRY(check_files(module, args));
-  args.report = &run.passes;
   std::string source = module.source;
+  const Clock::time_point work = Clock::now();
   auto result = stage.run(std::move(module), args);
   if (!result) {
     Error error = std::move(result).error();
     if (error.file.empty() && source != "-") error.file = source;
     return error;
   }
+  run.times.work += seconds_since(work);
   module = std::move(result).value();
   if (module.last_pass.empty()) {  // else it stopped half-way, and is resumed from what it accepted
     module.level = stage.produces;
     module.last_stage = stage.id;
   }
-  SLUICE_TRY(stage.write != nullptr ? stage.write(module, args) : write_graph_output(module, args));
+  SLUICE_TRY(write_timed(stage, module, args, run.times));
   run.output_written = true;
-  run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return stats.write(stage_name(stage.id), run.passes, run.seconds);
+  run.times.total = seconds_since(start);
+  return stats.write(stage_name(stage.id), run.passes, run.times);
 }
 
 WriteGraphOptions write_graph_options(const Options& options) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/stage/stage_main.h"
+#include "common/stage/stats.h"
 
 namespace sluice {
 
@@ -12,7 +13,7 @@ struct WriteGraphOptions;  // common/graphfile/graphfile.h
 
 struct StageRun {
   std::vector<PassReport> passes;
-  double seconds = 0;           // of the whole run, reading and writing included
+  StageTimes times;
   bool output_written = false;  // the output is whole; what failed came later
 };
 

@@ -62,7 +62,7 @@ class JobRunner {
     StageRun run;
     const Result<void> done = within_memory([&] { return run_job(job, run, result); });
     if (!done) result = wire::failed_result(done.error());
-    *result.mutable_stats() = stats_message(stage_name(stage_.id), run.passes, run.seconds);
+    *result.mutable_stats() = stats_message(stage_name(stage_.id), run.passes, run.times);
     return result;
   }
 

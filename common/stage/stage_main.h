@@ -21,7 +21,8 @@ struct StageArgs {
   std::string output;                    // -o
   // Set in a service: whether a file that the graph names may be read.
   std::function<Result<void>(const std::string& path)> may_read;
-  std::vector<PassReport>* report = nullptr;  // run functions append what run_passes answered
+  // Run functions append what run_passes answered; read and write functions what they do besides reading and writing (WorkReport).
+  std::vector<PassReport>* report = nullptr;
 };
 
 struct Stage {

@@ -13,14 +13,24 @@
 
 namespace sluice {
 
-pb::PassStats stats_message(std::string_view stage, const std::vector<PassReport>& reports, double seconds);
+// Wall-clock seconds and node visits of one run of a stage.
+struct StageTimes {
+  double total = 0;
+  double waiting = 0;  // for the first byte on standard input
+  double reading = 0;
+  double work = 0;
+  double writing = 0;
+  uint64_t reading_visits = 0;
+  uint64_t writing_visits = 0;
+};
+
+pb::PassStats stats_message(std::string_view stage, const std::vector<PassReport>& reports, const StageTimes& times);
 
 // Made before the stage begins, so that a file that cannot be written is an error before there is any output.
 class StatsFile {
  public:
   static Result<StatsFile> create(const std::string& path);  // empty: none
-  // seconds: of the whole stage, reading and writing included.
-  Result<void> write(std::string_view stage, const std::vector<PassReport>& reports, double seconds);
+  Result<void> write(std::string_view stage, const std::vector<PassReport>& reports, const StageTimes& times);
 
  private:
   StatsFile(std::optional<FileWriter> writer, bool is_json) : writer_(std::move(writer)), is_json_(is_json) {}

@@ -1,4 +1,5 @@
 // Level lowered: every node names a kernel or is a task by its engine; every value that reaches memory has a size.
+#include "common/base/work.h"
 #include "common/verify/findings.h"
 
 namespace sluice::verifying {
@@ -46,6 +47,7 @@ void check_lowered(const Module& module, Findings& findings) {
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
     if (!module.has_graph(id) || !is_run(module.graph(id))) continue;
     const Graph& graph = module.graph(id);
+    add_work(Work::kNodeVisits, graph.node_count());
     for (const Node& node : graph.nodes()) check_task(node, findings);
     for (const Value& value : graph.values()) {
       if (!value.is_erased() && value.is_used()) check_memory(value, findings);

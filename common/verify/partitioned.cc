@@ -1,4 +1,5 @@
 // Level partitioned: every node has an engine; the root calls parts, a part calls subgraphs; boundaries match (checked as for every body).
+#include "common/base/work.h"
 #include "common/verify/findings.h"
 
 namespace sluice::verifying {
@@ -18,6 +19,7 @@ bool is_called(const Graph& graph) {
 
 void check_caller(const Graph& graph, Findings& findings) {
   size_t parts = 0, subgraphs = 0;
+  add_work(Work::kNodeVisits, graph.node_count());
   for (const Node& node : graph.nodes()) {
     const EngineId engine = node.plan.engine;
     if (node.op() == Op::kCall) {
@@ -39,6 +41,7 @@ void check_caller(const Graph& graph, Findings& findings) {
 
 void check_subgraph(const Graph& graph, Findings& findings) {
   if (graph.engine == EngineId::kNone) findings.add("{}: has no engine", graph_label(graph));
+  add_work(Work::kNodeVisits, graph.node_count());
   for (const Node& node : graph.nodes()) {
     if (node.op() == Op::kCall) findings.add("{}: a subgraph calls no other graph", node.label());
     const EngineId engine = node.plan.engine;

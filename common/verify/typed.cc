@@ -1,4 +1,5 @@
 // Level typed: only ops of the table in canonical form; every value has a type; the graphs are well formed.
+#include "common/base/work.h"
 #include "common/ops/op_table.h"
 #include "common/text/text.h"
 #include "common/verify/findings.h"
@@ -160,6 +161,7 @@ void check_graph(const Graph& graph, Findings& findings) {
       findings.add("{}: output '{}' is no value of it", graph_label(graph), output->name());
   }
   size_t anchors = 0;
+  add_work(Work::kNodeVisits, graph.node_count());
   for (const Node& node : graph.nodes()) {
     check_node(node, findings);
     anchors += is_anchor(node.op()) ? 1 : 0;

@@ -1,6 +1,7 @@
 // Statistics of the stages of one compilation, as one JSON text:
-// {"stages": [{"stage", "ms", "bytes", "nodes", "passes": [{"name", "ms", "nodes_before", "nodes_after", "changed", "visits"}]}]}
-// Times are wall-clock milliseconds; "bytes" is what the stage wrote; "nodes" those after its last pass.
+// {"stages": [{"stage", "ms", "bytes", "nodes", "waiting_ms", "reading_ms", "work_ms", "writing_ms", "reading_visits", "writing_visits",
+//              "passes": [{"name", "ms", "nodes_before", "nodes_after", "changed", "visits", "work": {"<counter>": count}}]}]}
+// Times are wall-clock milliseconds; "bytes" is what the stage wrote; "nodes" those after its last pass. See docs/statistics.md.
 #pragma once
 
 #include <optional>

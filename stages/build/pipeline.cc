@@ -13,7 +13,8 @@ constexpr Pass kPasses[] = {
 std::span<const Pass> build_passes() { return kPasses; }
 
 Result<Module> link(Module module, const Options& options, std::vector<PassReport>& report) {
-  SLUICE_ASSIGN(report, run_passes(module, kPasses, options));
+  SLUICE_ASSIGN(const std::vector<PassReport> passes, run_passes(module, kPasses, options));
+  report.insert(report.end(), passes.begin(), passes.end());
   return module;
 }
 

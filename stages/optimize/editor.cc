@@ -1,5 +1,7 @@
 #include "stages/optimize/editor.h"
 
+#include "common/base/work.h"
+
 namespace sluice {
 
 bool is_model_output(const Value& value) { return value.is_output() && value.graph().role == GraphRole::kRoot; }
@@ -22,10 +24,18 @@ bool Editor::replace(Value& from, Value& to) {
 
 void Editor::move_symbols(const Value& from, const Value& to) {
   ExpressionTable& expressions = graph_.module().expressions;
-  for (SymbolId id = 0; static_cast<size_t>(id) < expressions.symbol_count(); ++id) {
-    Symbol& symbol = expressions.symbol(id);
-    if (symbol.graph == graph_.id() && symbol.value == from.id()) symbol.value = to.id();
+  if (!symbols_of_) {
+    symbols_of_.emplace();
+    for (SymbolId id = 0; static_cast<size_t>(id) < expressions.symbol_count(); ++id) {
+      const Symbol& symbol = expressions.symbol(id);
+      if (symbol.graph == graph_.id()) (*symbols_of_)[symbol.value].push_back(id);
+    }
   }
+  auto moved = symbols_of_->extract(from.id());
+  if (moved.empty()) return;
+  for (const SymbolId id : moved.mapped()) expressions.symbol(id).value = to.id();
+  std::vector<SymbolId>& kept = (*symbols_of_)[to.id()];
+  kept.insert(kept.end(), moved.mapped().begin(), moved.mapped().end());
 }
 
 void Editor::erase(Node& node) {
@@ -57,6 +67,7 @@ Result<bool> on_every_graph(Graph& root, const std::function<Result<bool>(Graph&
   bool changed = false;
   for (size_t next = 0; next < queue.size(); ++next) {
     Graph& graph = *queue[next];
+    add_work(Work::kNodeVisits, graph.node_count());
     SLUICE_ASSIGN(const bool here, rewrite(graph));
     changed = changed || here;
     for (const Node& node : graph.nodes()) {

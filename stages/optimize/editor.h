@@ -3,6 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <optional>
+#include <vector>
 
 #include "common/base/result.h"
 #include "common/ir/module.h"
@@ -29,6 +32,7 @@ class Editor {
 
   Graph& graph_;
   ControlEdges control_;
+  std::optional<std::map<int32_t, std::vector<SymbolId>>> symbols_of_;  // by value id: symbols that it binds; made when first asked
 };
 
 // True when replace(from, …) of a constant or input is pointless: the value's name belongs to the model.

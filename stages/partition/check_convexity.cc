@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace sluice {
 namespace {
+
+constexpr size_t kListed = 20;
 
 std::vector<const Node*> producers_of(const Node& node) {
   std::vector<const Node*> producers(node.after().begin(), node.after().end());
@@ -33,41 +36,53 @@ std::string return_path(const Graph& graph, const std::vector<int32_t>& clusters
   return {};
 }
 
-// Takes away units without open producers until none is left.
-bool has_cycle(const Graph& graph, const std::vector<int32_t>& clusters) {
-  // Clusters and single nodes as units; a node's unit is below 0.
+// Takes away units without open producers until none is left, units being clusters and single nodes; answers the clusters that could not
+// be taken: those on a circle of units, or behind one. A path that leaves a cluster and comes back is such a circle.
+std::set<int32_t> stuck_clusters(const Graph& graph, const std::vector<int32_t>& clusters, bool& any) {
   const auto unit = [&](const Node& node) { return cluster_of(clusters, node) >= 0 ? cluster_of(clusters, node) : -1 - node.id(); };
-  std::set<int32_t> units;
-  std::set<std::pair<int32_t, int32_t>> edges;
+  std::map<int32_t, size_t> open;  // of each unit: edges from units that are still there
+  std::vector<std::pair<int32_t, int32_t>> edges;
   for (const Node& node : graph.nodes()) {
-    units.insert(unit(node));
+    open.try_emplace(unit(node), 0);
     for (const Node* producer : producers_of(node)) {
-      if (unit(*producer) != unit(node)) edges.emplace(unit(*producer), unit(node));
+      if (unit(*producer) == unit(node)) continue;
+      edges.emplace_back(unit(*producer), unit(node));
+      ++open[unit(node)];
     }
   }
-  while (!units.empty()) {
-    std::set<int32_t> waiting;
-    for (const auto& [from, to] : edges) waiting.insert(to);
-    const size_t before = units.size();
-    std::erase_if(units, [&](int32_t u) { return !waiting.contains(u); });
-    if (units.size() == before) return true;
-    std::erase_if(edges, [&](const auto& edge) { return !units.contains(edge.first); });
+  std::sort(edges.begin(), edges.end());
+  std::vector<int32_t> free;
+  for (const auto& [number, count] : open) {
+    if (count == 0) free.push_back(number);
   }
-  return false;
+  while (!free.empty()) {
+    const int32_t taken = free.back();
+    free.pop_back();
+    open.erase(taken);
+    for (auto edge = std::lower_bound(edges.begin(), edges.end(), std::pair(taken, INT32_MIN)); edge != edges.end() && edge->first == taken;
+         ++edge) {
+      if (--open[edge->second] == 0) free.push_back(edge->second);
+    }
+  }
+  any = !open.empty();
+  std::set<int32_t> stuck;
+  for (const auto& [number, count] : open) {
+    if (number >= 0) stuck.insert(number);
+  }
+  return stuck;
 }
 
 }  // namespace
 
 std::vector<std::string> find_convexity_faults(const Graph& graph, const std::vector<int32_t>& clusters) {
   std::vector<std::string> faults;
-  std::set<int32_t> numbers;
-  for (const Node& node : graph.nodes()) numbers.insert(cluster_of(clusters, node));
-  numbers.erase(-1);
-  for (const int32_t cluster : numbers) {
+  bool any = false;
+  for (const int32_t cluster : stuck_clusters(graph, clusters, any)) {
     std::string path = return_path(graph, clusters, cluster);
     if (!path.empty()) faults.push_back(std::move(path));
+    if (faults.size() == kListed) break;
   }
-  if (has_cycle(graph, clusters)) faults.push_back("the clusters depend on each other in a circle");
+  if (any) faults.push_back("the clusters depend on each other in a circle");
   return faults;
 }
 

@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 
+#include "common/base/work.h"
+
 namespace sluice {
 namespace {
 
@@ -71,6 +73,7 @@ class ClusterGraph {
     std::sort(edges_.begin(), edges_.end());
     edges_.erase(std::unique(edges_.begin(), edges_.end()), edges_.end());
     order_clusters(by_first_node);
+    edges_seen_ = 3 * edges_.size();  // gathered, ordered, asked for a merger
   }
 
   void merge_neighbours() {
@@ -82,6 +85,7 @@ class ClusterGraph {
     }
   }
 
+  uint64_t edges_seen() const { return edges_seen_; }
   int32_t cluster(const Node& node) { return sets_.find(cluster_[index_of(node)]); }
 
  private:
@@ -116,6 +120,7 @@ class ClusterGraph {
       const int32_t from = stack.back();
       stack.pop_back();
       edges += successors_[static_cast<size_t>(from)].size();
+      edges_seen_ += successors_[static_cast<size_t>(from)].size();
       if (edges > kEdgeLimit) return true;
       for (const int32_t raw : successors_[static_cast<size_t>(from)]) {
         const int32_t next = sets_.find(raw);
@@ -157,6 +162,7 @@ class ClusterGraph {
   std::vector<int32_t> slot_;   // by cluster
   std::vector<int32_t> key_;
   std::vector<std::pair<int32_t, int32_t>> edges_;
+  uint64_t edges_seen_ = 0;
 };
 
 // The level rule. Clusters are named by a node id; a node without a key is one of its own.
@@ -185,6 +191,8 @@ std::vector<int32_t> level_clusters(const Graph& graph, const std::vector<int32_
 std::vector<int32_t> find_clusters(const Graph& graph, const std::vector<int32_t>& keys) {
   ClusterGraph clusters(graph, keys, level_clusters(graph, keys));
   clusters.merge_neighbours();
+  add_work(Work::kNodeVisits, 3 * graph.node_count());  // levels, cluster graph, numbers
+  add_work(Work::kClusterEdges, clusters.edges_seen());
   std::vector<int32_t> numbers(graph.node_limit(), -1);  // of representatives
   std::vector<int32_t> result(graph.node_limit(), -1);
   int32_t next = 0;

@@ -4,6 +4,7 @@
 #include <queue>
 #include <set>
 
+#include "common/base/work.h"
 #include "common/ir/clone.h"
 
 namespace sluice {
@@ -17,6 +18,7 @@ struct Unit {
 
 // A topological order of the units, the earliest first node first.
 Result<std::vector<Unit>> order_units(Graph& graph, const std::vector<int32_t>& clusters) {
+  add_work(Work::kNodeVisits, 2 * graph.node_count());
   std::vector<Unit> units;
   std::vector<int32_t> unit_of(graph.node_limit(), -1);
   std::vector<int32_t> unit_of_cluster(graph.node_limit(), -1);
@@ -74,6 +76,8 @@ class Cutter {
         calls_(graph.node_limit()) {}
 
   void cut(const Unit& unit, const CutCluster& description) {
+    add_work(Work::kClusters);
+    add_work(Work::kNodesCut, unit.nodes.size());
     Graph& callee = module_.add_graph(description.name, description.role);
     callee.engine = description.engine;
     std::vector<Value*> operands = place_operands(unit, callee);

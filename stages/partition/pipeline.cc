@@ -27,7 +27,8 @@ Result<Module> partition(Module module, Options options, std::vector<PassReport>
     SLUICE_TRY(options.set("profile", profile.name));
     module.options["profile"] = profile.name;
   }
-  SLUICE_ASSIGN(report, run_passes(module, kPasses, options));
+  SLUICE_ASSIGN(const std::vector<PassReport> passes, run_passes(module, kPasses, options));
+  report.insert(report.end(), passes.begin(), passes.end());
   return module;
 }
 

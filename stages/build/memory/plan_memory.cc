@@ -143,6 +143,8 @@ class Planner {
     MemoryPlan plan;
     plan.arena_bytes = blocks.empty() ? 0 : offsets.arena_bytes;
     plan.live_bytes = blocks.empty() ? 0 : max_live_bytes(blocks);
+    plan.blocks = blocks.size();
+    plan.block_pairs = offsets.pairs;
     plan.places.resize(root_.value_limit());
     for (const Value& value : root_.values()) {
       if (value.is_erased()) continue;

@@ -21,7 +21,9 @@ struct ValuePlace {
 struct MemoryPlan {
   std::vector<ValuePlace> places;  // by value id of the root
   uint64_t arena_bytes = 0;
-  uint64_t live_bytes = 0;  // the most alive in any step; no arena can be smaller
+  uint64_t live_bytes = 0;   // the most alive in any step; no arena can be smaller
+  uint64_t blocks = 0;       // that got an offset
+  uint64_t block_pairs = 0;  // looked at for it
 };
 
 inline constexpr uint64_t kValueAlignment = 64;

@@ -72,7 +72,7 @@ uint64_t best_gap(std::vector<std::pair<uint64_t, uint64_t>>& occupied, uint64_t
   return best == UINT64_MAX ? end : best_offset;
 }
 
-OffsetPlan place_in_order(const std::vector<Block>& blocks, const std::vector<uint32_t>& order, int64_t steps) {
+OffsetPlan place_in_order(const std::vector<Block>& blocks, const std::vector<uint32_t>& order, int64_t steps, uint64_t& pairs) {
   OffsetPlan plan;
   plan.offsets.resize(blocks.size());
   AliveIndex alive(steps);
@@ -85,6 +85,7 @@ OffsetPlan place_in_order(const std::vector<Block>& blocks, const std::vector<ui
     occupied.clear();
     alive.find(block, neighbours);
     for (const uint32_t other : neighbours) occupied.emplace_back(plan.offsets[other], plan.offsets[other] + blocks[other].bytes);
+    pairs += neighbours.size();
     plan.offsets[id] = best_gap(occupied, block.bytes);
     plan.arena_bytes = std::max(plan.arena_bytes, plan.offsets[id] + block.bytes);
     alive.insert(block, id);
@@ -94,8 +95,9 @@ OffsetPlan place_in_order(const std::vector<Block>& blocks, const std::vector<ui
 
 // Improves an order while it can: what ends highest is placed earlier (halfway to the front, then first), and the change is kept when the
 // arena does not grow. Stops at the bound or when the work, in pairs of blocks, is used up.
-void climb(const std::vector<Block>& blocks, std::vector<uint32_t> order, int64_t steps, uint64_t bound, OffsetPlan& best) {
-  OffsetPlan plan = place_in_order(blocks, order, steps);
+void climb(const std::vector<Block>& blocks, std::vector<uint32_t> order, int64_t steps, uint64_t bound, OffsetPlan& best,
+           uint64_t& pairs) {
+  OffsetPlan plan = place_in_order(blocks, order, steps, pairs);
   std::mt19937 random(1);  // its numbers are the same everywhere
   const auto rounds = static_cast<int>(std::min<size_t>(kClimbRounds, kClimbWork / std::max<size_t>(1, blocks.size() * blocks.size())));
   for (int round = 0; round < rounds && best.arena_bytes > bound; ++round) {
@@ -108,7 +110,7 @@ void climb(const std::vector<Block>& blocks, std::vector<uint32_t> order, int64_
     std::rotate(next.begin() + static_cast<int64_t>(to), next.begin() + static_cast<int64_t>(from),
                 next.begin() + static_cast<int64_t>(from) + 1);
     if (from == 0 || round % 4 == 3) std::swap(next[random() % next.size()], next[random() % next.size()]);
-    OffsetPlan changed = place_in_order(blocks, next, steps);
+    OffsetPlan changed = place_in_order(blocks, next, steps, pairs);
     if (changed.arena_bytes > plan.arena_bytes) continue;
     order = std::move(next);
     plan = std::move(changed);
@@ -158,6 +160,7 @@ OffsetPlan plan_offsets(const std::vector<Block>& given) {
   const Less by_size = [](const Block& a, const Block& b) { return a.bytes > b.bytes || (a.bytes == b.bytes && life(a) > life(b)); };
   const Less by_life = [](const Block& a, const Block& b) { return life(a) > life(b) || (life(a) == life(b) && a.bytes > b.bytes); };
   const Less by_time = [](const Block& a, const Block& b) { return a.first < b.first || (a.first == b.first && a.bytes > b.bytes); };
+  uint64_t pairs = 0;
   OffsetPlan best;
   std::vector<uint32_t> best_order;
   best.arena_bytes = UINT64_MAX;
@@ -165,7 +168,7 @@ OffsetPlan plan_offsets(const std::vector<Block>& given) {
     if (best.arena_bytes == bound) return;
     std::vector<uint32_t> sorted = order;
     std::stable_sort(sorted.begin(), sorted.end(), [&](uint32_t a, uint32_t b) { return less(blocks[a], blocks[b]); });
-    OffsetPlan plan = place_in_order(blocks, sorted, steps);
+    OffsetPlan plan = place_in_order(blocks, sorted, steps, pairs);
     if (plan.arena_bytes >= best.arena_bytes) return;
     best = std::move(plan);
     best_order = std::move(sorted);
@@ -174,7 +177,8 @@ OffsetPlan plan_offsets(const std::vector<Block>& given) {
   attempt([&](const Block& a, const Block& b) { return area(a) > area(b); });
   attempt(by_life);
   attempt(by_time);
-  if (best.arena_bytes > bound) climb(blocks, best_order, steps, bound, best);
+  if (best.arena_bytes > bound) climb(blocks, best_order, steps, bound, best, pairs);
+  best.pairs = pairs;
   return best;
 }
 

@@ -17,6 +17,7 @@ struct Block {
 struct OffsetPlan {
   std::vector<uint64_t> offsets;  // by block
   uint64_t arena_bytes = 0;
+  uint64_t pairs = 0;  // of blocks alive together that were looked at, over all attempts
 };
 
 // Places blocks one by one, each at the best gap among the blocks alive with it, in several orders (by size, by size times life, by life,

@@ -139,16 +139,15 @@ class Emitter {
     int32_t& index = kernels_.kernel_ids[static_cast<size_t>(id)];
     if (index >= 0) return static_cast<uint32_t>(index);
     const Kernel& kernel = module_.kernel(id);
-    auto object = std::find(kernels_.objects.begin(), kernels_.objects.end(), kernel.object);
-    if (object == kernels_.objects.end()) {
+    const auto [object, inserted] = objects_.try_emplace(kernel.object, kernels_.objects.size());
+    if (inserted) {
       kernels_.objects.push_back(kernel.object);
       kernels_.offsets.push_back(kernels_.bytes);
       kernels_.bytes = (kernels_.bytes + module_.segment(kernel.object).size + kValueAlignment - 1) / kValueAlignment * kValueAlignment;
-      object = kernels_.objects.end() - 1;
     }
     pb::KernelDef& def = *model_.add_kernels();
     def.set_entry(kernel.entry);
-    def.set_object_offset(kernels_.offsets[static_cast<size_t>(object - kernels_.objects.begin())]);
+    def.set_object_offset(kernels_.offsets[object->second]);
     def.set_object_bytes(module_.segment(kernel.object).size);
     def.set_blocks(kernel.blocks);
     def.set_scratch_bytes(kernel.scratch_bytes);
@@ -214,6 +213,7 @@ class Emitter {
   pb::FixedPart* part_ = nullptr;
   pb::NodeNamesDef node_names_;
   pb::ValueNamesDef value_names_;
+  std::map<SegmentId, size_t> objects_;  // index into the kernel store
   std::map<Type, uint32_t> types_;
   std::map<std::string, uint32_t> ops_, engines_;
   uint32_t next_host_node_ = 0;

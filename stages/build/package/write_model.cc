@@ -1,3 +1,4 @@
+#include "common/base/work.h"
 #include "common/graphfile/graphfile.h"
 #include "runtime/loader/om_writer.h"
 #include "stages/build/build.h"
@@ -31,11 +32,22 @@ Result<std::vector<std::byte>> host_segment(const Module& module, const StepList
 Result<void> write_model(Module& module, const StageArgs& args) {
   module.compact();
   const Graph& root = module.root();
+  WorkReport planning("plan-memory", root.node_count());
   SLUICE_ASSIGN(const StepList list, make_steps(root));
   const WeightLayout layout = layout_weights(root, list);
   const MemoryPlan plan = plan_memory(root, list, layout.offsets);
+  add_work(Work::kNodeVisits, root.node_count());
+  add_work(Work::kSteps, list.steps.size());
+  add_work(Work::kConstants, layout.segments.size());
+  add_work(Work::kBlocks, plan.blocks);
+  add_work(Work::kBlockPairs, plan.block_pairs);
+  args.report->push_back(planning.done(module, false));
+  WorkReport emitting("emit-tasks", root.node_count());
   KernelStore kernels;
   SLUICE_ASSIGN(pb::ModelDef model, emit_model(module, list, plan, kernels));
+  add_work(Work::kNodeVisits, root.node_count());
+  add_work(Work::kTasks, list.steps.size());
+  args.report->push_back(emitting.done(module, false));
   SLUICE_ASSIGN(const int64_t threads, args.options.threads());
   std::vector<OmSegment> segments(1);
   segments[0] = {pb::SEGMENT_WEIGHTS, {}, layout.bytes, [&](const OmSink& sink) { return stream_weights(module, layout, threads, sink); }};

@@ -7,6 +7,7 @@
 // them. Constant expressions over parameters become expressions over those constants; equal ones are one constant.
 #include <map>
 
+#include "common/base/work.h"
 #include "common/ir/clone.h"
 #include "stages/build/passes/passes.h"
 
@@ -105,6 +106,7 @@ void move_control_edges(Graph& graph, const std::map<const Node*, Node*>& last_o
 }
 
 Result<void> link_all(Graph& graph) {
+  add_work(Work::kNodeVisits, graph.node_count());
   std::map<const Node*, Node*> last_of;  // looked up only
   for (Node& node : graph.nodes()) {
     if (node.op() != Op::kCall) continue;
@@ -113,6 +115,7 @@ Result<void> link_all(Graph& graph) {
       return make_error(ErrorCode::kLinkFailed, "{}: its subgraph is not here", node.label())
           .with_hint("give the lowered files of all subgraphs behind root.sg");
     }
+    add_work(Work::kSubgraphs);
     SLUICE_TRY(link_all(*callee));
     SLUICE_ASSIGN(last_of[&node], link(node, *callee));
   }

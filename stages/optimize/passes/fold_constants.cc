@@ -6,6 +6,7 @@
 // Legal because the reference evaluator is the meaning of the ops; never for random ops, control flow, or nodes that the plan keeps or
 // excludes. Larger constants are opaque (design section 3): their nodes stay, or another pass writes a constant expression. A node that the
 // evaluator refuses stays and tells the user when it runs. Outputs of the model stay nodes.
+#include "common/base/work.h"
 #include "common/eval/eval.h"
 #include "common/ops/op_table.h"
 #include "stages/optimize/editor.h"
@@ -71,6 +72,7 @@ Result<bool> run(Graph& graph) {
   bool changed = false;
   for (Node& node : graph.nodes()) {
     if (!is_foldable(node)) continue;
+    add_work(Work::kFoldings);
     const auto results = evaluate(node);
     if (!results || !has_types_of(node, *results)) continue;
     for (size_t i = 0; i < node.output_count(); ++i) {

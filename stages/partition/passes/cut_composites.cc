@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "common/base/work.h"
 #include "common/target/engine_table.h"
 #include "stages/partition/check_convexity.h"
 #include "stages/partition/clusters.h"
@@ -27,6 +28,7 @@ EngineId member_of(const Node& node, const void* argument) {
 // Leaves only clusters with more than one engine.
 bool keep_mixed(const Graph& graph, std::vector<int32_t>& clusters) {
   std::vector<std::set<EngineId>> engines(graph.node_limit());
+  add_work(Work::kNodeVisits, graph.node_count());
   for (const Node& node : graph.nodes()) {
     if (const int32_t cluster = clusters[static_cast<size_t>(node.id())]; cluster >= 0)
       engines[static_cast<size_t>(cluster)].insert(node.plan.engine);
@@ -47,6 +49,7 @@ Result<bool> cut(Graph& graph, const EngineTable& table, const Options& options)
     if (!keep_mixed(graph, clusters)) continue;
     SLUICE_TRY(check_convexity(graph, clusters, options));
     std::map<int32_t, std::string> labels;  // of each cluster: all its nodes have the same
+    add_work(Work::kNodeVisits, graph.node_count());
     for (const Node& node : graph.nodes()) labels.try_emplace(clusters[static_cast<size_t>(node.id())], node.plan.stream_label);
     int number = 0;
     const auto describe = [&](int32_t cluster) {
@@ -55,6 +58,7 @@ Result<bool> cut(Graph& graph, const EngineTable& table, const Options& options)
     SLUICE_TRY(cut_clusters(graph, clusters, describe, symbolic));
     changed = true;
   }
+  add_work(Work::kNodeVisits, graph.node_count());
   for (Node& node : graph.nodes()) {
     Graph* callee = node.op() == Op::kCall ? node.body("graph") : nullptr;
     if (callee == nullptr || callee->role != GraphRole::kPart) continue;

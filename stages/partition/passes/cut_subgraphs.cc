@@ -6,6 +6,7 @@
 // How nodes are grouped: see clusters.h. Legal because clusters are convex: a Call needs no result of what waits for it.
 #include <utility>
 
+#include "common/base/work.h"
 #include "stages/partition/check_convexity.h"
 #include "stages/partition/clusters.h"
 #include "stages/partition/cut.h"
@@ -21,6 +22,7 @@ EngineId own_engine(const Node& node, const void*) {
 Result<bool> cut(Graph& graph, const Options& options) {
   const bool symbolic = options.text("symbolic") != "off";
   bool changed = false;
+  add_work(Work::kNodeVisits, graph.node_count());
   for (Node& node : graph.nodes()) {
     Graph* callee = node.op() == Op::kCall ? node.body("graph") : nullptr;
     if (callee == nullptr || callee->role != GraphRole::kPart) continue;
@@ -30,6 +32,7 @@ Result<bool> cut(Graph& graph, const Options& options) {
   const std::vector<int32_t> clusters = find_clusters(graph, cluster_keys(graph, own_engine, nullptr));
   SLUICE_TRY(check_convexity(graph, clusters, options));
   std::vector<const Node*> first(graph.node_limit(), nullptr);
+  add_work(Work::kNodeVisits, graph.node_count());
   for (const Node& node : graph.nodes()) {
     const int32_t cluster = clusters[static_cast<size_t>(node.id())];
     if (cluster >= 0 && first[static_cast<size_t>(cluster)] == nullptr) first[static_cast<size_t>(cluster)] = &node;

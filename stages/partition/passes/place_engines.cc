@@ -7,6 +7,7 @@
 // node that no engine takes whole is inlined again and its nodes are placed one by one; legal because a Fused node means its body. Nodes in
 // the bodies of control flow run where their owner runs. When some nodes find no engine, one error lists them all, with each engine's
 // reason.
+#include "common/base/work.h"
 #include "common/ir/clone.h"
 #include "common/target/engine_table.h"
 #include "stages/partition/passes/passes.h"
@@ -21,6 +22,7 @@ class Placer {
   Placer(EngineTable table, std::string profile) : table_(std::move(table)), profile_(std::move(profile)) {}
 
   void place(Graph& graph) {
+    add_work(Work::kNodeVisits, graph.node_count());
     for (Node& node : graph.nodes()) {
       if (node.op() == Op::kCall && node.body("graph") != nullptr) {
         place(*node.body("graph"));
@@ -47,6 +49,7 @@ class Placer {
     if (node.plan.engine != EngineId::kNone) return assign_bodies(node);
     std::string reasons;
     for (const EngineRow& row : table_.engines) {
+      add_work(Work::kEngineQuestions);
       const std::string reason = engine_refusal(row, node);
       if (reason.empty()) {
         assign(node, row.id);

@@ -9,6 +9,7 @@
 // Legal because an engine assignment changes no result.
 #include <algorithm>
 
+#include "common/base/work.h"
 #include "common/ir/module.h"
 #include "common/ops/op_table.h"
 #include "stages/partition/cut.h"
@@ -50,11 +51,13 @@ bool reads_only_shapes(const Node& node, const std::vector<bool>& placed) {
 
 bool place(Graph& graph) {
   bool changed = false;
+  add_work(Work::kNodeVisits, graph.node_count());
   for (const Node& node : graph.nodes()) {
     for (const GraphId body : node.bodies()) changed = place(graph.module().graph(body)) || changed;
   }
   if (classify_shapes(graph, true) == ShapeClass::kFixed) return changed;
   std::vector<bool> placed(graph.node_limit(), false);
+  add_work(Work::kNodeVisits, graph.node_count());
   for (Node& node : graph.nodes()) {
     const bool starts = node.op() == Op::kShape || node.op() == Op::kSize;
     const bool wanted =

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 
+#include "common/base/work.h"
 #include "stages/partition/cut.h"
 #include "stages/partition/passes/passes.h"
 
@@ -35,6 +36,7 @@ Levels inherited_levels(const Graph& graph) {
 }
 
 Result<void> check_levels_rise(const Graph& graph, const Levels& levels) {
+  add_work(Work::kNodeVisits, graph.node_count());
   for (const Node& node : graph.nodes()) {
     for (size_t i = 0; i < node.input_count(); ++i) {
       const Node* producer = node.input(i) == nullptr ? nullptr : node.input(i)->producer();
@@ -56,6 +58,7 @@ Result<bool> split_stage_levels(Graph& graph, const Options& options) {
   const int64_t last = levels.empty() ? kNoLevel : *std::max_element(levels.begin(), levels.end());
   if (last == kNoLevel) return false;
   std::map<int64_t, int32_t> clusters;  // of each level
+  add_work(Work::kNodeVisits, graph.node_count());
   for (const Node& node : graph.nodes()) {
     int64_t& level = levels[static_cast<size_t>(node.id())];
     if (level == kNoLevel) level = last + 1;
@@ -65,6 +68,7 @@ Result<bool> split_stage_levels(Graph& graph, const Options& options) {
   SLUICE_TRY(check_levels_rise(graph, levels));
   std::vector<int32_t> cluster_of(levels.size(), -1);
   std::vector<int64_t> level_of(clusters.size());
+  add_work(Work::kNodeVisits, graph.node_count());
   for (const Node& node : graph.nodes()) {
     const auto id = static_cast<size_t>(node.id());
     cluster_of[id] = clusters.at(levels[id]);

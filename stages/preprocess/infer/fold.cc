@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/base/work.h"
 #include "common/eval/eval.h"
 #include "common/ops/op_table.h"
 
@@ -93,6 +94,7 @@ bool is_cheap(const Node& node, uint32_t flags) {
 
 bool fold_by_evaluation(Node& node) {
   Module& module = node.graph().module();
+  add_work(Work::kFoldings);
   std::vector<EvalValue> values(node.input_count());
   std::vector<const EvalValue*> inputs;
   for (size_t i = 0; i < values.size(); ++i) {

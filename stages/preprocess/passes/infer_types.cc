@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "common/base/work.h"
 #include "common/ops/infer.h"
 #include "stages/preprocess/infer/bodies.h"
 #include "stages/preprocess/infer/fold.h"
@@ -60,6 +61,7 @@ Result<bool> walk_bodies(Node& node, ValueFacts& facts) {
 Result<bool> walk(Graph& graph, ValueFacts& facts) {
   bool changed = false;
   for (Node* node = graph.first_node(); node != nullptr;) {
+    add_work(Work::kNodeVisits);
     bool inlined = false;
     Node* here = inline_decided_if(*node, inlined);
     if (inlined) {

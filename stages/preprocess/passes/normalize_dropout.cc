@@ -7,6 +7,7 @@
 // ratio may be 0: what training drops is random, which nothing below can run.
 #include <optional>
 
+#include "common/base/work.h"
 #include "common/ops/small_constant.h"
 #include "stages/preprocess/passes/passes.h"
 
@@ -58,6 +59,7 @@ Result<bool> normalize(Node& node) {
 
 Result<bool> normalize(Graph& graph) {
   bool changed = false;
+  add_work(Work::kNodeVisits, graph.node_count());
   for (Node& node : graph.nodes()) {
     SLUICE_ASSIGN(const bool node_changed, normalize(node));
     changed = changed || node_changed;

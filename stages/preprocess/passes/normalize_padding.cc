@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/work.h"
 #include "stages/preprocess/passes/passes.h"
 
 namespace sluice {
@@ -123,6 +124,7 @@ bool normalize(Node& node) {
 
 bool normalize(Graph& graph) {
   bool changed = false;
+  add_work(Work::kNodeVisits, graph.node_count());
   for (Node& node : graph.nodes()) {
     changed = normalize(node) || changed;
     for (const GraphId body : node.bodies()) changed = normalize(graph.module().graph(body)) || changed;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "common/base/work.h"
 #include "stages/preprocess/infer/bodies.h"
 #include "stages/preprocess/passes/passes.h"
 
@@ -40,6 +41,7 @@ bool resolve(Node& node) {
 
 bool resolve(Graph& graph) {
   bool changed = false;
+  add_work(Work::kNodeVisits, graph.node_count());
   for (Node& node : graph.nodes()) {
     changed = resolve(node) || changed;
     for (const GraphId body : node.bodies()) changed = resolve(graph.module().graph(body)) || changed;

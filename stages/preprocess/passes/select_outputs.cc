@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/work.h"
 #include "stages/preprocess/infer/bodies.h"
 #include "stages/preprocess/passes/passes.h"
 
@@ -45,6 +46,7 @@ Names names_of(Graph& graph) {
   for (Value& value : graph.values()) {
     if (!value.is_erased() && !value.name().empty()) names.values.emplace(value.name(), &value);
   }
+  add_work(Work::kNodeVisits, graph.node_count());
   for (Node& node : graph.nodes()) {
     if (!node.name().empty()) names.nodes.emplace(node.name(), &node);
   }

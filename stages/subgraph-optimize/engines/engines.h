@@ -17,6 +17,7 @@ namespace sluice {
 // alone, so who made it first cannot be seen.
 class KernelCache {
  public:
+  size_t size() const { return kernels_.size(); }  // not while threads use it
   Result<GeneratedKernel> get(const std::string& specification, const std::function<Result<GeneratedKernel>()>& generate);
 
  private:

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "common/base/parallel.h"
+#include "common/base/work.h"
 #include "common/graphfile/graphfile.h"
 #include "common/ir/clone.h"
 #include "common/target/profile.h"
@@ -66,7 +67,10 @@ Result<void> lower(Module& module, const DeviceProfile& profile, KernelCache& ke
 // Each job writes only its own module.
 Result<void> lower_all(std::deque<Job>& jobs, const DeviceProfile& profile, int64_t threads) {
   KernelCache kernels;
-  return parallel_for(jobs.size(), threads, [&](size_t i) { return lower(jobs[i].module, profile, kernels); });
+  SLUICE_TRY(parallel_for(jobs.size(), threads, [&](size_t i) { return lower(jobs[i].module, profile, kernels); }));
+  add_work(Work::kDistinctSubgraphs, jobs.size());
+  add_work(Work::kKernels, kernels.size());
+  return {};
 }
 
 }  // namespace
@@ -77,6 +81,8 @@ Result<bool> lower_subgraphs(Graph& graph, const Options& options) {
   if (graph.engine != EngineId::kNone) {  // a subgraph in a file of its own
     KernelCache kernels;
     SLUICE_TRY(lower_for_engine(graph, profile, kernels));
+    add_work(Work::kDistinctSubgraphs);
+    add_work(Work::kKernels, kernels.size());
     return true;
   }
   std::vector<Node*> calls;
@@ -86,12 +92,14 @@ Result<bool> lower_subgraphs(Graph& graph, const Options& options) {
   std::vector<Placed> placed;
   for (Node* call : calls) {
     Module module = extract(*call->body("graph"));
+    add_work(Work::kNodeVisits, module.root().node_count());
     SLUICE_ASSIGN(const Digest digest, structure_digest(module));
     SubgraphNames names = read_names(module.root());
     const auto [found, inserted] = by_digest.try_emplace(digest, jobs.size());
     if (inserted) jobs.push_back({std::move(module), names});
     placed.push_back({call, found->second, std::move(names)});
   }
+  add_work(Work::kSubgraphs, calls.size());
   SLUICE_TRY(lower_all(jobs, profile, threads));
   for (const Placed& place : placed) {
     Job& job = jobs[place.job];
