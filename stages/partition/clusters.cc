@@ -53,6 +53,7 @@ class ClusterGraph {
       : cluster_(std::move(cluster)),
         sets_(graph.node_limit()),
         successors_(graph.node_limit()),
+        predecessors_(graph.node_limit()),
         slot_(graph.node_limit(), -1),
         key_(graph.node_limit(), -1) {
     std::vector<int32_t> by_first_node;
@@ -67,6 +68,7 @@ class ClusterGraph {
         const int32_t theirs = cluster_[index_of(before)];
         if (theirs == mine) return;
         successors_[static_cast<size_t>(theirs)].insert(mine);
+        predecessors_[static_cast<size_t>(mine)].insert(theirs);
         edges_.push_back({theirs, mine});
       });
     }
@@ -80,8 +82,8 @@ class ClusterGraph {
     for (const auto& [from, to] : edges_) {
       const int32_t a = sets_.find(from), b = sets_.find(to);
       if (a == b || key_[static_cast<size_t>(a)] < 0 || key_[static_cast<size_t>(a)] != key_[static_cast<size_t>(b)]) continue;
-      std::set<int32_t> behind;
-      if (!has_second_path(a, b, behind)) merge(a, b, behind);
+      Side behind, ahead;
+      if (!has_second_path(a, b, behind, ahead)) merge(a, b, behind, ahead);
     }
   }
 
@@ -110,36 +112,52 @@ class ClusterGraph {
     for (size_t i = 0; i < order_.size(); ++i) slot_[static_cast<size_t>(order_[i])] = static_cast<int32_t>(i);
   }
 
-  // From a to b other than by a direct edge; true also when looking would take too long. behind: the clusters between them that a leads
-  // to.
-  bool has_second_path(int32_t a, int32_t b, std::set<int32_t>& behind) {
-    if (slot(b) - slot(a) > kSearchLimit) return true;
-    std::vector<int32_t> stack = {a};
+  // One side of the search for a second path: the clusters between a and b in the order that `start` leads to, or that lead to it.
+  struct Side {
+    std::set<int32_t> reached;
+    std::vector<int32_t> stack;
     size_t edges = 0;
-    while (!stack.empty()) {
-      const int32_t from = stack.back();
-      stack.pop_back();
-      edges += successors_[static_cast<size_t>(from)].size();
-      edges_seen_ += successors_[static_cast<size_t>(from)].size();
-      if (edges > kEdgeLimit) return true;
-      for (const int32_t raw : successors_[static_cast<size_t>(from)]) {
-        const int32_t next = sets_.find(raw);
-        if (next == b && from != a) return true;
-        if (slot(next) < slot(b) && next != from && behind.insert(next).second) stack.push_back(next);
-      }
+  };
+
+  // Looks at one more cluster. True when it met `goal` other than by the direct edge.
+  bool advance(Side& side, const std::vector<std::set<int32_t>>& edges, int32_t start, int32_t goal) {
+    const int32_t from = side.stack.back();
+    side.stack.pop_back();
+    side.edges += edges[static_cast<size_t>(from)].size();
+    const auto [first, last] = std::minmax(slot(start), slot(goal));
+    for (const int32_t raw : edges[static_cast<size_t>(from)]) {
+      const int32_t next = sets_.find(raw);
+      if (next == goal && from != start) return true;
+      if (first < slot(next) && slot(next) < last && side.reached.insert(next).second) side.stack.push_back(next);
     }
     return false;
   }
 
-  // The whole comes to stand behind what stood between its halves, but before what the first half leads to.
-  void merge(int32_t a, int32_t b, const std::set<int32_t>& behind) {
+  // From a to b other than by a direct edge; true also when looking would take too long. Looks forward from a and backward from b in turn,
+  // where fewer edges were seen, until one side has seen all: each cluster on a path would have been met from either.
+  bool has_second_path(int32_t a, int32_t b, Side& behind, Side& ahead) {
+    if (slot(b) - slot(a) > kSearchLimit) return true;
+    behind.stack = {a};
+    ahead.stack = {b};
+    bool met = false;
+    while (!met && !behind.stack.empty() && !ahead.stack.empty() && behind.edges + ahead.edges <= kEdgeLimit) {
+      met = behind.edges <= ahead.edges ? advance(behind, successors_, a, b) : advance(ahead, predecessors_, b, a);
+    }
+    edges_seen_ += behind.edges + ahead.edges;
+    return met || behind.edges + ahead.edges > kEdgeLimit;
+  }
+
+  // The whole comes to stand behind what leads to its second half and before what its first half leads to; whichever of the two is known.
+  void merge(int32_t a, int32_t b, const Side& behind, const Side& ahead) {
     const int32_t begin = slot(a), end = slot(b);
     sets_.unite(a, b);
     const int32_t whole = sets_.find(a), part = whole == a ? b : a;
     std::vector<int32_t> between, later;
     for (int32_t i = begin + 1; i < end; ++i) {
       const int32_t cluster = order_[static_cast<size_t>(i)];
-      if (cluster >= 0) (behind.contains(cluster) ? later : between).push_back(cluster);
+      if (cluster < 0) continue;
+      const bool goes_behind = behind.stack.empty() ? behind.reached.contains(cluster) : !ahead.reached.contains(cluster);
+      (goes_behind ? later : between).push_back(cluster);
     }
     between.push_back(whole);
     between.insert(between.end(), later.begin(), later.end());
@@ -149,7 +167,11 @@ class ClusterGraph {
       order_[static_cast<size_t>(i)] = cluster;
       slot_[static_cast<size_t>(cluster)] = i++;
     }
-    std::set<int32_t>&mine = successors_[static_cast<size_t>(whole)], &theirs = successors_[static_cast<size_t>(part)];
+    join(successors_[static_cast<size_t>(whole)], successors_[static_cast<size_t>(part)]);
+    join(predecessors_[static_cast<size_t>(whole)], predecessors_[static_cast<size_t>(part)]);
+  }
+
+  static void join(std::set<int32_t>& mine, std::set<int32_t>& theirs) {
     if (mine.size() < theirs.size()) mine.swap(theirs);
     mine.insert(theirs.begin(), theirs.end());
     theirs.clear();
@@ -157,7 +179,8 @@ class ClusterGraph {
 
   std::vector<int32_t> cluster_;  // by node id, before merging
   DisjointSets sets_;
-  std::vector<std::set<int32_t>> successors_;
+  std::vector<std::set<int32_t>> successors_;  // of clusters, by the numbers they had when the edge was found
+  std::vector<std::set<int32_t>> predecessors_;
   std::vector<int32_t> order_;  // clusters by slot, -1 where one was merged away
   std::vector<int32_t> slot_;   // by cluster
   std::vector<int32_t> key_;
