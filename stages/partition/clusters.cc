@@ -119,29 +119,29 @@ class ClusterGraph {
     size_t edges = 0;
   };
 
-  // Looks at one more cluster. True when it met `goal` other than by the direct edge.
-  bool advance(Side& side, const std::vector<std::set<int32_t>>& edges, int32_t start, int32_t goal) {
+  // Looks at one more cluster. True when it met `goal` other than by the direct edge, or the other side.
+  bool advance(Side& side, const Side& other, const std::vector<std::set<int32_t>>& edges, int32_t start, int32_t goal) {
     const int32_t from = side.stack.back();
     side.stack.pop_back();
     side.edges += edges[static_cast<size_t>(from)].size();
-    const auto [first, last] = std::minmax(slot(start), slot(goal));
+    const auto [first, last] = std::minmax({slot(start), slot(goal)});
     for (const int32_t raw : edges[static_cast<size_t>(from)]) {
       const int32_t next = sets_.find(raw);
-      if (next == goal && from != start) return true;
+      if ((next == goal && from != start) || other.reached.contains(next)) return true;
       if (first < slot(next) && slot(next) < last && side.reached.insert(next).second) side.stack.push_back(next);
     }
     return false;
   }
 
   // From a to b other than by a direct edge; true also when looking would take too long. Looks forward from a and backward from b in turn,
-  // where fewer edges were seen, until one side has seen all: each cluster on a path would have been met from either.
+  // where fewer edges were seen, until they meet or one side has seen all.
   bool has_second_path(int32_t a, int32_t b, Side& behind, Side& ahead) {
     if (slot(b) - slot(a) > kSearchLimit) return true;
     behind.stack = {a};
     ahead.stack = {b};
     bool met = false;
     while (!met && !behind.stack.empty() && !ahead.stack.empty() && behind.edges + ahead.edges <= kEdgeLimit) {
-      met = behind.edges <= ahead.edges ? advance(behind, successors_, a, b) : advance(ahead, predecessors_, b, a);
+      met = behind.edges <= ahead.edges ? advance(behind, ahead, successors_, a, b) : advance(ahead, behind, predecessors_, b, a);
     }
     edges_seen_ += behind.edges + ahead.edges;
     return met || behind.edges + ahead.edges > kEdgeLimit;
