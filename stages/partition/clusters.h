@@ -4,7 +4,8 @@
 // connected are one cluster. Convex by construction: on a path from the cluster back into it the level cannot rise, so the key cannot
 // change. Then neighbours of the cluster graph with the same key are merged unless a second path leads from one to the other
 // (catalogue 1.7). The search looks along a topological order of the clusters, kept up while they merge (as in Pearce and Kelly, "A dynamic
-// topological sort algorithm for directed acyclic graphs", JEA 2006), from both ends at once; it is bounded, and past the bound the pair stays apart.
+// topological sort algorithm for directed acyclic graphs", JEA 2006), from both ends at once; it is bounded, and past the bound the pair
+// stays apart.
 #pragma once
 
 #include <cstdint>

@@ -48,6 +48,7 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   add_work(Work::kNodeVisits, root.node_count());
   add_work(Work::kTasks, list.steps.size());
   args.report->push_back(emitting.done(module, false));
+  WorkReport writing("write-model", root.node_count());
   SLUICE_ASSIGN(const int64_t threads, args.options.threads());
   std::vector<OmSegment> segments(1);
   segments[0] = {pb::SEGMENT_WEIGHTS, {}, layout.bytes, [&](const OmSink& sink) { return stream_weights(module, layout, threads, sink); }};
@@ -60,7 +61,9 @@ Result<void> write_model(Module& module, const StageArgs& args) {
     part.set_host_graph(static_cast<int32_t>(segments.size()));
     segments.push_back({pb::SEGMENT_GRAPH, {{0, host}}, host.size(), {}});
   }
-  return write_om(args.output, std::move(model), segments);
+  SLUICE_TRY(write_om(args.output, std::move(model), segments));
+  args.report->push_back(writing.done(module, false));
+  return {};
 }
 
 }  // namespace sluice
