@@ -76,10 +76,29 @@ std::string usage_lines(std::string_view usage) {
   return std::string(usage.substr(begin + 7, usage.find("\n\n", begin) - begin - 7));
 }
 
+// The options without what is said of them, but for defaults: docopt's regular expressions would take milliseconds for the sentences.
+std::string option_lines(std::string_view usage) {
+  constexpr std::string_view kDefault = "[default: ";
+  std::string lines = "Options:\n";
+  bool in_section = false;
+  for (size_t at = 0, end = 0; at < usage.size(); at = end + 1) {
+    end = std::min(usage.find('\n', at), usage.size());
+    const std::string_view line = usage.substr(at, end - at);
+    const size_t dash = line.find_first_not_of(' ');
+    if (dash == std::string_view::npos || dash == 0) in_section = line.find("ptions:") != std::string_view::npos;
+    if (!in_section || dash == 0 || dash == std::string_view::npos) continue;
+    if (line[dash] == '-') lines += fmt::format("  {}\n", line.substr(dash, line.find("  ", dash) - dash));
+    if (const size_t fallback = line.find(kDefault); fallback != std::string_view::npos) {
+      lines.insert(lines.size() - 1, fmt::format("  {}", line.substr(fallback, line.find(']', fallback) + 1 - fallback)));
+    }
+  }
+  return lines;
+}
+
 // What docopt reads: "--", after which nothing is an option, may stand wherever options may.
 std::string grammar(std::string_view usage) {
   constexpr std::string_view kOptions = "[options]";
-  std::string text(usage);
+  std::string text = fmt::format("Usage:\n{}\n\n{}", usage_lines(usage), option_lines(usage));
   const size_t end = text.find("\n\n", text.find("Usage:\n"));
   for (size_t at = text.rfind(kOptions, end); at != std::string::npos; at = at == 0 ? std::string::npos : text.rfind(kOptions, at - 1)) {
     text.insert(at + kOptions.size(), " [--]");

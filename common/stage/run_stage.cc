@@ -1,11 +1,13 @@
 #include "common/stage/run_stage.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 
+#include "common/base/descriptor.h"
 #include "common/base/program.h"
 #include "common/base/work.h"
 #include "common/graphfile/graphfile.h"
@@ -113,6 +115,13 @@ Result<void> write_timed(const Stage& stage, Module& module, const StageArgs& ar
   return {};
 }
 
+// The reader of our standard output need not wait for our end: it sees the end of the graph now.
+void let_reader_go_on(const StageArgs& args) {
+  if (args.output != "-") return;
+  const Descriptor nothing(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  if (nothing) ::dup2(nothing.get(), STDOUT_FILENO);
+}
+
 }  // namespace
 
 Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
@@ -141,6 +150,8 @@ Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
   }
   SLUICE_TRY(write_timed(stage, module, args, run.times));
   run.output_written = true;
+  let_reader_go_on(args);
+  run.module = std::move(module);
   run.times.total = seconds_since(start);
   return stats.write(stage_name(stage.id), run.passes, run.times);
 }

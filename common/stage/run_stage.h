@@ -2,6 +2,7 @@
 // --serve have in common.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "common/stage/stage_main.h"
@@ -14,7 +15,8 @@ struct WriteGraphOptions;  // common/graphfile/graphfile.h
 struct StageRun {
   std::vector<PassReport> passes;
   StageTimes times;
-  bool output_written = false;  // the output is whole; what failed came later
+  std::optional<Module> module;  // what was written; a process that ends now need not take it apart
+  bool output_written = false;   // the output is whole; what failed came later
 };
 
 // How the options ask for graphs to be written.

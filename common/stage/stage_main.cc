@@ -1,5 +1,7 @@
 #include "common/stage/stage_main.h"
 
+#include <unistd.h>
+
 #include "common/base/memory.h"
 #include "common/base/program.h"
 #include "common/stage/arguments.h"
@@ -18,7 +20,7 @@ int run_once(const Stage& stage, ParsedArguments& parsed) {
   set_memory_error(error_line(program, no_memory, json), piped ? failure_text(program, no_memory) : std::string());
   StageRun run;
   auto done = parsed.wrong ? Result<void>(*parsed.wrong) : within_memory([&] { return run_stage(stage, parsed.args, run); });
-  if (done) return 0;
+  if (done) ::_exit(0);  // all is written, and the system frees a large graph at once
   const Error error = earliest_failure(std::move(done).error(), parsed.args.input);
   return end_failed(program, error, json, piped && !run.output_written);
 }

@@ -7,6 +7,7 @@
 #include <zmq.hpp>
 
 #include "common/base/result.h"
+#include "common/wire/lazy_zmq.h"
 #include "common/wire/payload.h"
 
 namespace sluice::wire {
@@ -31,6 +32,7 @@ void set_limits(zmq::socket_t& socket, uint64_t max_frame, int linger_ms);
 // What body() gives; kIo in place of what the library throws.
 template <typename Body>
 auto within_zmq(const std::string& what, Body&& body) -> decltype(body()) {
+  SLUICE_TRY(load_zmq());
   try {
     return body();
   } catch (const zmq::error_t& error) {

@@ -85,7 +85,8 @@ class Pipeline {
     serve(running_.size() - 1);
   }
 
-  // Copies a stage's output to the next stage, waits for its end, and only then lets the next stage see the end of its input.
+  // Copies a stage's output to the next stage until the stage closes it, and waits for its end. If that is a failure, what the later ones
+  // made of what they got does not count.
   void serve(size_t i) {
     Running& stage = running_[i];
     Result<std::optional<OutputFile>> dump = within_memory([&] { return open_dump(stages_[i].dump); });
@@ -95,6 +96,7 @@ class Pipeline {
       Result<void> copied =
           within_memory([&] { return copy(stage, running_[i + 1].input.get(), file != nullptr ? file->descriptor() : -1); });
       if (!copied) stop(std::move(copied).error());
+      end_input(running_[i + 1]);
     }
     const Ending ending = wait_for(stage.child);
     if (ending.clean() && file != nullptr) {
@@ -125,6 +127,12 @@ class Pipeline {
     }
   }
 
+  void end_input(Running& stage) {
+    const std::lock_guard lock(mutex_);
+    stage.input_complete = Clock::now();
+    stage.input.reset();
+  }
+
   Result<void> finish(size_t i, const Ending& ending) {
     const std::lock_guard lock(mutex_);
     Running& stage = running_[i];
@@ -134,9 +142,6 @@ class Pipeline {
     stage.ended = true;
     if (!ending.clean() || own_error_) {
       for (size_t later = i + 1; later < running_.size(); ++later) kill_process(running_[later].handle);
-    } else if (i + 1 < running_.size()) {
-      running_[i + 1].input_complete = Clock::now();
-      running_[i + 1].input.reset();
     }
     report_in_order();
     return {};

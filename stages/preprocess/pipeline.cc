@@ -26,8 +26,7 @@ constexpr std::array kPasses = {
 namespace {
 
 // Import is work, not reading.
-Result<Module> import_timed(ModelFile file, const StageArgs& args) {
-  WorkReport work("import-model");
+Result<Module> import_timed(ModelFile file, WorkReport work, const StageArgs& args) {
   SLUICE_ASSIGN(Module module, import_model(std::move(file), args.options));
   if (args.report != nullptr) args.report->push_back(work.done(module));
   return module;
@@ -38,8 +37,9 @@ Result<Module> import_timed(ModelFile file, const StageArgs& args) {
 std::span<const Pass> preprocess_passes() { return kPasses; }
 
 Result<Module> read_model(const StageArgs& args) {
+  WorkReport work("import-model");
   SLUICE_ASSIGN(ModelFile file, open_model_file(args.input));
-  if (file_kind(file.bytes) != FileKind::kGraph) return import_timed(std::move(file), args);
+  if (file_kind(file.bytes) != FileKind::kGraph) return import_timed(std::move(file), work, args);
   SLUICE_ASSIGN(Module module, read_graph(file.bytes, file.owner, file.name));
   module.source = file.name;
   if (module.last_stage != StageId::kNone || module.last_pass.empty()) {
