@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -29,6 +30,8 @@ struct Running {
   Clock::time_point input_complete = Clock::now();
   StageReport report;
   bool ended = false;
+  bool succeeded = false;  // and all before it
+  bool over = false;       // its link does nothing more
 };
 
 class Pipeline {
@@ -99,10 +102,22 @@ class Pipeline {
       end_input(running_[i + 1]);
     }
     const Ending ending = wait_for(stage.child);
-    if (ending.clean() && file != nullptr) {
+    const bool follows_success = earlier_succeeded(i);
+    if (ending.clean() && follows_success && file != nullptr) {
       if (Result<void> committed = within_memory([&] { return file->commit(); }); !committed) stop(std::move(committed).error());
     }
     if (Result<void> finished = within_memory([&] { return finish(i, ending); }); !finished) stop(std::move(finished).error());
+    const std::lock_guard lock(mutex_);
+    stage.over = true;
+    link_over_.notify_all();
+  }
+
+  // A stage may end before the one whose output it has read.
+  bool earlier_succeeded(size_t i) {
+    if (i == 0) return true;
+    std::unique_lock lock(mutex_);
+    link_over_.wait(lock, [&] { return running_[i - 1].over; });
+    return running_[i - 1].succeeded;
   }
 
   static Result<std::optional<OutputFile>> open_dump(const std::string& path) {
@@ -140,6 +155,7 @@ class Pipeline {
     stage.report.seconds = std::chrono::duration<double>(Clock::now() - stage.input_complete).count();
     stage.report.messages = memory_file_text(stage.messages);
     stage.ended = true;
+    stage.succeeded = ending.clean() && (i == 0 || running_[i - 1].succeeded);
     if (!ending.clean() || own_error_) {
       for (size_t later = i + 1; later < running_.size(); ++later) kill_process(running_[later].handle);
     }
@@ -167,6 +183,7 @@ class Pipeline {
   const StageDone& done_;
   std::vector<Running> running_;  // link i belongs to thread i but for what `mutex_` guards
   std::mutex mutex_;              // guards endings, reports and the fields below
+  std::condition_variable link_over_;
   std::optional<Error> own_error_;
   size_t reported_ = 0;
   bool failed_ = false;
