@@ -1,9 +1,14 @@
 #include "stages/build/weights/stream_weights.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <set>
 
+#include "common/base/files.h"
 #include "common/base/memory.h"
 #include "common/base/parallel.h"
 #include "common/eval/panels.h"
@@ -15,6 +20,28 @@ constexpr uint64_t kPanelBytes = 1 << 20;  // with its intermediate values withi
 constexpr size_t kAhead = 8;               // panels for each thread that are evaluated and not yet written
 
 bool is_evaluated(const Segment& segment) { return segment.kind == SegmentKind::kExpression || segment.kind == SegmentKind::kSplat; }
+
+// The pages of the file that bytes of a constant are mapped from leave our memory, but for those at the ends; read again they come back.
+// Else all weights would pile up there until the end, when one thread has to take them apart.
+void let_go(std::span<const std::byte> bytes) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE)), from = reinterpret_cast<uintptr_t>(bytes.data());
+  const uintptr_t begin = (from + page - 1) / page * page, end = (from + bytes.size()) / page * page;
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
+// A constant in a file, or those that an expression reads.
+void let_go(const Module& module, SegmentId id) {
+  std::vector<SegmentId> left = {id};
+  for (std::set<SegmentId> seen; !left.empty();) {
+    const SegmentId next = left.back();
+    left.pop_back();
+    if (!seen.insert(next).second) continue;
+    const Segment& segment = module.segment(next);
+    left.insert(left.end(), segment.inputs.begin(), segment.inputs.end());
+    const bool mapped = segment.kind == SegmentKind::kBytes && !segment.location.path.empty() && !is_special_file(segment.location.path);
+    if (const auto bytes = mapped ? module.bytes(next) : std::span<const std::byte>(); bytes) let_go(*bytes);
+  }
+}
 
 // Constants evaluated by threads, in panels, taken in order by one consumer.
 class PanelQueue {
@@ -73,6 +100,7 @@ class PanelQueue {
     std::optional<PanelEvaluation> evaluation;
     std::optional<Result<size_t>> panels;
     size_t begun = 0;
+    size_t made = 0;
   };
 
   bool all_begun() const { return current_ == items_.size(); }
@@ -101,6 +129,11 @@ class PanelQueue {
     Result<TensorBytes> bytes = within_memory([&] { return evaluation.evaluate(panel); });
     lock.lock();
     slot = std::move(bytes);
+    if (++items_[item].made < **items_[item].panels) return;
+    changed_.notify_all();
+    lock.unlock();
+    let_go(module_, segments_[item]);
+    lock.lock();
   }
 
   void skip_done() {
@@ -164,6 +197,7 @@ Result<void> stream_weights(const Module& module, const WeightLayout& layout, in
     }
     SLUICE_ASSIGN(const std::span<const std::byte> bytes, module.bytes(id));
     SLUICE_TRY(sink({offset, bytes}));
+    let_go(module, id);
   }
   return {};
 }
