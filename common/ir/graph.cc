@@ -200,27 +200,23 @@ std::vector<int32_t> Graph::compact() {
   for (const Value* input : inputs_) old_inputs.push_back(input->id_);
   for (const Value* output : outputs_) old_outputs.push_back(output->id_);
   std::deque<Node> nodes;
-  std::vector<std::vector<int32_t>> old_operands, old_results;
+  std::vector<int32_t> old_operands, old_results;  // of all nodes, one after the other
   std::vector<Node*> moved_nodes(nodes_.size(), nullptr);
   for (const Node& node : this->nodes()) {
-    std::vector<int32_t>& operands = old_operands.emplace_back();
-    for (const Node::Operand& operand : node.inputs_) operands.push_back(operand.value == nullptr ? -1 : operand.value->id_);
-    std::vector<int32_t>& results = old_results.emplace_back();
-    for (const Value* output : node.outputs_) results.push_back(output->id_);
+    for (const Node::Operand& operand : node.inputs_) old_operands.push_back(operand.value == nullptr ? -1 : operand.value->id_);
+    for (const Value* output : node.outputs_) old_results.push_back(output->id_);
   }
   for (Value* input : inputs_) keep(*input);
   for (Value& value : values_) {
     if (moved[static_cast<size_t>(value.id_)] == nullptr && !value.erased_ && value.producer_ == nullptr && value.is_used()) keep(value);
   }
-  for (const std::vector<int32_t>& results : old_results) {
-    for (const int32_t result : results) keep(values_[static_cast<size_t>(result)]);
-  }
+  for (const int32_t result : old_results) keep(values_[static_cast<size_t>(result)]);
   for (Value& value : values) value.uses_.clear();
   for (Node& node : this->nodes()) {
     Node& kept = nodes.emplace_back(std::move(node));
     moved_nodes[static_cast<size_t>(kept.id_)] = &kept;
   }
-  size_t index = 0;
+  size_t index = 0, operand = 0, result = 0;
   first_ = last_ = nullptr;
   for (Node& node : nodes) {
     node.id_ = static_cast<int32_t>(index);
@@ -228,11 +224,11 @@ std::vector<int32_t> Graph::compact() {
     std::erase_if(node.after_, [](const Node* before) { return before->erased_; });
     for (Node*& before : node.after_) before = moved_nodes[static_cast<size_t>(before->id_)];
     for (size_t i = 0; i < node.outputs_.size(); ++i) {
-      node.outputs_[i] = moved[static_cast<size_t>(old_results[index][i])];
+      node.outputs_[i] = moved[static_cast<size_t>(old_results[result++])];
       node.outputs_[i]->producer_ = &node;
     }
     for (size_t i = 0; i < node.inputs_.size(); ++i) {
-      const int32_t old = old_operands[index][i];
+      const int32_t old = old_operands[operand++];
       node.inputs_[i] = {};
       node.take_use(i, old < 0 ? nullptr : moved[static_cast<size_t>(old)]);
     }
