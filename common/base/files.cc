@@ -19,13 +19,13 @@ namespace {
 
 constexpr size_t kMostNameBytes = 200;  // file systems take 255; an ending and a number follow
 
-Error io_error(const char* what, const std::string& path) {
+}  // namespace
+
+Error file_error(const char* what, const std::string& path) {
   const bool absent = errno == ENOENT || errno == EACCES || errno == ENOTDIR || errno == EISDIR;
   const ErrorCode code = absent ? ErrorCode::kNotFound : errno == ENOMEM ? ErrorCode::kLimit : ErrorCode::kIo;
   return make_error(code, "cannot {} '{}': {}", what, path, std::strerror(errno));
 }
-
-}  // namespace
 
 struct MappedFile::Map {
   std::string path;
@@ -40,11 +40,11 @@ struct MappedFile::Map {
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return io_error("open", path);
+  if (fd < 0) return file_error("open", path);
   struct stat status{};
   if (::fstat(fd, &status) != 0 || S_ISDIR(status.st_mode)) {
     if (S_ISDIR(status.st_mode)) errno = EISDIR;
-    Error error = io_error("read", path);
+    Error error = file_error("read", path);
     ::close(fd);
     return error;
   }
@@ -65,7 +65,7 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   if (map->size > 0) {
     void* address = ::mmap(nullptr, map->size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (address == MAP_FAILED) {
-      Error error = io_error("map", path);
+      Error error = file_error("map", path);
       ::close(fd);
       return error;
     }
@@ -88,7 +88,7 @@ Result<std::vector<std::byte>> read_descriptor(int fd) {
     if (bytes.size() - size < 65536) bytes.resize(std::max<size_t>(bytes.size() * 2, 1 << 20));
     const ssize_t got = ::read(fd, bytes.data() + size, bytes.size() - size);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return io_error("read", fmt::format("descriptor {}", fd));
+    if (got < 0) return file_error("read", fmt::format("descriptor {}", fd));
     if (got == 0) break;
     size += static_cast<size_t>(got);
   }
@@ -99,7 +99,7 @@ Result<std::vector<std::byte>> read_descriptor(int fd) {
 Result<std::vector<std::byte>> read_file(const std::string& path) {
   if (path == "-") return read_descriptor(STDIN_FILENO);
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return io_error("open", path);
+  if (fd < 0) return file_error("open", path);
   auto bytes = read_descriptor(fd);
   ::close(fd);
   if (!bytes) bytes.error().file = path;
@@ -129,7 +129,7 @@ Result<void> write_descriptor(int fd, std::span<const std::byte> bytes) {
 Result<FileWriter> FileWriter::create(const std::string& path, Order order) {
   if (path == "-" || is_special_file(path)) {
     const int fd = path == "-" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0) : ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (fd < 0) return io_error("write", path == "-" ? "standard output" : path);
+    if (fd < 0) return file_error("write", path == "-" ? "standard output" : path);
     FileWriter writer(path == "-" ? "standard output" : path, {}, fd);
     const off_t at = ::lseek(fd, 0, SEEK_CUR);
     writer.is_rewritable_ = at >= 0 && (::fcntl(fd, F_GETFL) & O_APPEND) == 0;
@@ -140,7 +140,7 @@ Result<FileWriter> FileWriter::create(const std::string& path, Order order) {
   std::string target = behind_links(path);
   std::string temporary = fmt::format("{}.tmp{}", target, ::getpid());
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) return io_error("create", path);
+  if (fd < 0) return file_error("create", path);
   return FileWriter(std::move(target), std::move(temporary), fd);
 }
 
@@ -185,7 +185,7 @@ Result<void> FileWriter::make_rewritable() {
   std::error_code code;
   const std::string folder = std::filesystem::temp_directory_path(code).string();
   const int nameless = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (nameless < 0) return io_error("create a temporary file in", folder);
+  if (nameless < 0) return file_error("create a temporary file in", folder);
   target_ = std::exchange(fd_, nameless);
   path_ += fmt::format(", kept in {} until it is whole", folder);
   return {};
@@ -196,7 +196,7 @@ Result<void> FileWriter::rewrite(uint64_t offset, std::span<const std::byte> byt
   for (uint64_t at = start_ + offset; !bytes.empty();) {
     const ssize_t put = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(at));
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return io_error("write", path_);
+    if (put < 0) return file_error("write", path_);
     bytes = bytes.subspan(static_cast<size_t>(put));
     at += static_cast<uint64_t>(put);
   }
@@ -205,11 +205,11 @@ Result<void> FileWriter::rewrite(uint64_t offset, std::span<const std::byte> byt
 
 Result<void> FileWriter::copy_to_target() {
   std::vector<std::byte> buffer(1 << 20);
-  if (::lseek(fd_, 0, SEEK_SET) < 0) return io_error("read", path_);
+  if (::lseek(fd_, 0, SEEK_SET) < 0) return file_error("read", path_);
   while (true) {
     const ssize_t got = ::read(fd_, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return io_error("read", path_);
+    if (got < 0) return file_error("read", path_);
     if (got == 0) return {};
     auto written = write_descriptor(target_, std::span(buffer).first(static_cast<size_t>(got)));
     if (!written) return std::move(written).error().within(fmt::format("'{}'", path_));
@@ -223,7 +223,7 @@ Result<void> FileWriter::commit() {
   }
   const bool closed = ::close(std::exchange(fd_, -1)) == 0;
   if (closed && (temporary_.empty() || ::rename(temporary_.c_str(), path_.c_str()) == 0)) return {};
-  Error error = io_error("write", path_);
+  Error error = file_error("write", path_);
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
   return error;
 }

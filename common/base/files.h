@@ -14,6 +14,9 @@
 
 namespace sluice {
 
+// What errno says about an action ("open") on a file. kNotFound: its path cannot be used; kLimit: memory; kIo: the rest.
+Error file_error(const char* action, const std::string& path);
+
 // A read-only map of a whole file, shared by copies; unmapped by the last one. Empty files map to an empty span; what cannot be mapped,
 // such as a named pipe, is read into memory.
 class MappedFile {

@@ -13,6 +13,7 @@ using enum OptionKind;
 
 constexpr int64_t kMostThreads = 1024;
 constexpr int64_t kMostFrameBytes = int64_t{1} << 40;
+constexpr int64_t kMostConstantBytes = int64_t{1} << 60;
 
 // The one table. A new row needs a sentence here and a line in the --help of the stages that read it.
 constexpr std::array kTable = {
@@ -34,6 +35,7 @@ constexpr std::array kTable = {
     OptionRow{"store", kManner, "", "folder for the bytes of constants, shared by the stages"},
     OptionRow{"stop-after", kManner, "", "pass number or name to stop after"},
     OptionRow{"error-format", kManner, "text", "text or json", "text|json"},
+    OptionRow{"max-constant-bytes", kManner, "1073741824", "most bytes of one constant", "", kMostConstantBytes},
     OptionRow{"model", kManner, "", "file that holds the constants, when it moved"},
     OptionRow{"external-dir", kSource, "", "folder that the model's external data may lie in, besides its own"},
     OptionRow{"serve", kManner, "", "endpoint of the service to be"},
@@ -108,6 +110,13 @@ Result<int64_t> Options::integer(std::string_view name, int64_t low, int64_t hig
     return make_error(ErrorCode::kBadOption, "--{} is '{}', expected a whole number from {} to {}", name, value, low, high);
   }
   return number;
+}
+
+uint64_t Options::max_constant_bytes() const {
+  uint64_t bytes = 0;  // set() takes numbers alone
+  const std::string value = text("max-constant-bytes");
+  std::from_chars(value.data(), value.data() + value.size(), bytes);
+  return bytes;
 }
 
 Result<int64_t> Options::threads() const {

@@ -40,6 +40,7 @@ class Options {
   std::string text(std::string_view name) const;                    // stored or default value
   bool flag(std::string_view name) const { return text(name) == "on"; }
   Result<int64_t> integer(std::string_view name, int64_t low, int64_t high) const;
+  uint64_t max_constant_bytes() const;
   Result<int64_t> threads() const;                                                   // how many --threads means, at least 1
   std::vector<std::string> list(std::string_view name, char separator = ',') const;  // empty value: empty list
 

@@ -35,6 +35,10 @@ int print_text(std::string_view program, std::string_view text) {
   return static_cast<int>(exit_class(written.error().code));
 }
 
+bool is_signal_from_outside(int signal) {
+  return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT || signal == SIGXCPU;
+}
+
 std::string behind_links(const std::string& path) {
   namespace fs = std::filesystem;
   fs::path end = path;

@@ -15,6 +15,10 @@ void begin_program();
 // Writes text, such as that of --help, to standard output. The exit code; when it cannot be written, after the error was told.
 int print_text(std::string_view program, std::string_view text);
 
+// Whether a process that died of this signal was ended by somebody else: a person, a batch system, the kernel when memory or CPU time ran
+// out. The other signals are of its own making.
+bool is_signal_from_outside(int signal);
+
 // Where a file written as `path` really goes: symbolic links are followed, also one whose target does not exist yet.
 std::string behind_links(const std::string& path);
 

@@ -85,14 +85,18 @@ Result<void> dump(const Module& module, const Options& options, size_t number, s
   return write_text(fmt::format("{}/{}.{}.txt", folder, number, name), print_module(module));
 }
 
+Error broken_by(const Pass& pass, Error error) {
+  Error broken = std::move(error).within(fmt::format("after pass {}", pass.name));
+  broken.code = ErrorCode::kInternal;
+  return broken;
+}
+
+// Also of a pass that says it changed nothing: that may be what is wrong with it.
 Result<void> check(Module& module, const Pass& pass, const Options& options) {
   if (options.text("verify") != "each") return {};
   module.compact();
   auto verified = verify(module, module.level);
-  if (verified) return {};
-  Error error = std::move(verified).error().within(fmt::format("after pass {}", pass.name));
-  error.code = ErrorCode::kInternal;
-  return error;
+  return verified ? Result<void>() : broken_by(pass, std::move(verified).error());
 }
 
 Result<PassReport> run_pass(Module& module, const Pass& pass, const Options& options) {
@@ -105,7 +109,8 @@ Result<PassReport> run_pass(Module& module, const Pass& pass, const Options& opt
   if (!result) return std::move(result).error().within(std::string(pass.name));
   const bool changed = *result;
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
-    if (module.has_graph(id)) SLUICE_TRY(module.graph(id).restore_order());
+    if (!module.has_graph(id)) continue;
+    if (auto restored = module.graph(id).restore_order(); !restored) return broken_by(pass, std::move(restored).error());
   }
   if (changed) module.erase_unowned();
   PassReport report = work.done(module, changed);
@@ -136,10 +141,8 @@ Result<std::vector<PassReport>> run_passes(Module& module, std::span<const Pass>
   std::vector<PassReport> reports;
   for (size_t i = resume_index(module, chosen); i < stop; ++i) {
     SLUICE_ASSIGN(PassReport report, run_pass(module, *chosen[i], options));
-    if (report.changed) {
-      SLUICE_TRY(check(module, *chosen[i], options));
-      SLUICE_TRY(dump(module, options, i + 1, report.name));
-    }
+    SLUICE_TRY(check(module, *chosen[i], options));
+    if (report.changed) SLUICE_TRY(dump(module, options, i + 1, report.name));
     reports.push_back(report);
   }
   module.last_pass = stop < chosen.size() ? std::string(chosen[stop - 1]->name) : std::string();

@@ -16,10 +16,11 @@ Common options:
   --passes=LIST         Run exactly these passes, in this order.
   --skip=LIST           Leave these passes out of the default order.
   --stop-after=STEP     Run up to pass number or name STEP.
-  --verify=WHEN         each, end or segments [default: end].
+  --verify=WHEN         each: after each pass; end; segments: end, and the digests of all constants that are read [default: end].
   --segments=inline     Put the bytes of all constants into the file.
   --store=DIR           Keep such bytes in DIR, under their digests, which all stages then need; graphs stay small.
-  --model=FILE          Take the constants from this copy of the model file.
+  --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it [default: 1073741824].
+  --model=FILE          Take the constants from this copy of the model file, external data from the folder it is in.
   --dump-dir=DIR        Write the text of the graph after each change.
   --stats=FILE          Write statistics of the passes; JSON if FILE ends in .json.
   --error-format=FMT    text or json [default: text].

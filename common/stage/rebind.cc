@@ -1,36 +1,88 @@
 #include "common/stage/rebind.h"
 
 #include <filesystem>
+#include <map>
 
 #include "common/base/files.h"
 #include "common/base/store.h"
 
 namespace sluice {
+namespace {
 
-Result<void> rebind_constants(Module& module, const std::string& path) {
-  SLUICE_ASSIGN(const MappedFile file, MappedFile::open(path));
-  std::error_code code;
-  const std::string absolute = std::filesystem::absolute(path, code).lexically_normal().string();
-  for (SegmentId id = 0; static_cast<size_t>(id) < module.segment_count(); ++id) {
-    Segment& segment = module.segment(id);
-    const Where where = segment.location.where;
-    if (segment.kind != SegmentKind::kBytes || where == Where::kHere || where == Where::kStore) continue;
-    if (where == Where::kNone) {
+namespace fs = std::filesystem;
+
+class Rebinding {
+ public:
+  explicit Rebinding(const std::string& path) : given_(path) {
+    std::error_code code;
+    absolute_ = fs::absolute(path, code).lexically_normal();
+  }
+
+  Result<void> run(Module& module) {
+    SLUICE_TRY(open(absolute_.string()));
+    for (SegmentId id = 0; static_cast<size_t>(id) < module.segment_count(); ++id) {
+      Segment& segment = module.segment(id);
+      const Where where = segment.location.where;
+      if (segment.kind == SegmentKind::kBytes && where != Where::kHere && where != Where::kStore) SLUICE_TRY(bind(segment));
+    }
+    return {};
+  }
+
+ private:
+  Result<void> open(const std::string& path) {
+    SLUICE_ASSIGN(MappedFile file, MappedFile::open(path));
+    files_.emplace(path, std::move(file));
+    return {};
+  }
+
+  // The file that lies to the given one as `original` lay to the model: "/old/data/w.bin" may be "data/w.bin" or "w.bin" beside it. Empty:
+  // there is none.
+  std::string beside(const fs::path& original) const {
+    if (original.filename() == absolute_.filename()) return {};
+    const fs::path below_root = original.relative_path();
+    for (auto first = below_root.begin(); first != below_root.end(); ++first) {
+      fs::path candidate = absolute_.parent_path();
+      for (auto part = first; part != below_root.end(); ++part) candidate /= *part;
+      std::error_code code;
+      if (fs::is_regular_file(candidate, code)) return candidate.string();
+    }
+    return {};
+  }
+
+  bool holds(const std::string& path, const Segment& segment) {
+    if (!files_.contains(path) && !open(path)) return false;
+    const auto bytes = files_.at(path).bytes();
+    const uint64_t offset = segment.location.offset;
+    const bool inside = offset <= bytes.size() && segment.size <= bytes.size() - offset;
+    return inside && sha256(bytes.subspan(offset, segment.size)) == segment.digest;
+  }
+
+  Result<void> bind(Segment& segment) {
+    if (segment.location.where == Where::kNone) {
       return make_error(ErrorCode::kMissingSegment, "constant sha256:{} has no place in any file, so '{}' cannot give its bytes",
-                        digest_hex(segment.digest).substr(0, 16), path)
+                        digest_hex(segment.digest).substr(0, 16), given_)
           .with_hint("the graph was made from text, which has only digests: make it again with sluice as TEXT --with FILE.sg");
     }
-    const uint64_t offset = segment.location.offset;
-    const bool inside = offset <= file.bytes().size() && segment.size <= file.bytes().size() - offset;
-    if (!inside || sha256(file.bytes().subspan(offset, segment.size)) != segment.digest) {
-      return make_error(ErrorCode::kMissingSegment, "'{}' is no copy of '{}': its bytes at {} differ", path, segment.location.path, offset)
-          .with_hint("give the file that sluice-preprocess read, or run sluice-preprocess again");
+    const std::string sibling = beside(segment.location.path);
+    for (const std::string& path : {sibling, absolute_.string()}) {
+      if (path.empty() || !holds(path, segment)) continue;
+      segment.location.path = path;
+      segment.location.mtime_ns = files_.at(path).mtime_ns();
+      return {};
     }
-    segment.location.path = absolute;
-    segment.location.mtime_ns = file.mtime_ns();
+    return make_error(ErrorCode::kMissingSegment, "'{}' is no copy of '{}': its bytes at {} differ", sibling.empty() ? given_ : sibling,
+                      segment.location.path, segment.location.offset)
+        .with_hint("give the file that sluice-preprocess read, or run sluice-preprocess again");
   }
-  return {};
-}
+
+  std::string given_;
+  fs::path absolute_;
+  std::map<std::string, MappedFile> files_;
+};
+
+}  // namespace
+
+Result<void> rebind_constants(Module& module, const std::string& path) { return Rebinding(path).run(module); }
 
 void bind_store(Module& module, const std::string& store) {
   for (SegmentId id = 0; static_cast<size_t>(id) < module.segment_count(); ++id) {

@@ -1,5 +1,5 @@
-// Where the bytes of constants are found: --model FILE takes those that lie in a model file from a copy of it that moved, --store DIR those
-// that lie in a store.
+// Where the bytes of constants are found: --model FILE takes those that lie in a model file, or in files of external data beside it, from
+// copies that moved, --store DIR those that lie in a store.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace sluice {
 
-// Points every constant that lies in a file at the same bytes of `path`. Each is hashed: a file with other bytes is kMissingSegment, and so
+// Points every constant that lies in a file at the same bytes of `path`, or of the file with the old name in the folder of `path`, where
+// there is one. Each is hashed: a file with other bytes is kMissingSegment, and so
 // is a constant that lies nowhere.
 Result<void> rebind_constants(Module& module, const std::string& path);
 

@@ -43,8 +43,13 @@ Result<Module> read_input(const Stage& stage, const StageArgs& args) {
         .with_hint(stages_between(module.level, stage.accepts));
   }
   SLUICE_TRY(verify(module, module.level));
-  if (args.options.text("verify") == "segments") SLUICE_TRY(verify_segments(module));
   return module;
+}
+
+// Preprocess has just hashed what it imported.
+Result<void> check_segments(const Stage& stage, const Module& module, const StageArgs& args) {
+  if (args.options.text("verify") != "segments" || stage.id == StageId::kPreprocess) return {};
+  return verify_segments(module);
 }
 
 Result<void> check_output(const StageArgs& args) {
@@ -152,6 +157,7 @@ Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
   SLUICE_TRY(inherit_options(args.options, stage.id, module.options));
   export_options(args.options, stage.id, module.options);
   SLUICE_TRY(check_files(module, args));
+  SLUICE_TRY(check_segments(stage, module, args));
   std::string source = module.source;
   const Clock::time_point work = Clock::now();
   auto result = stage.run(std::move(module), args);
@@ -166,6 +172,7 @@ Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
     module.level = stage.produces;
     module.last_stage = stage.id;
   }
+  SLUICE_TRY(verify_constant_sizes(module, args.options.max_constant_bytes()));
   SLUICE_TRY(write_timed(stage, module, args, run.times));
   run.output_written = true;
   let_reader_go_on(args);
@@ -183,7 +190,9 @@ Result<void> write_graph_output(Module& module, const StageArgs& args) {
   if (auto verified = verify(module, module.level); !verified) {
     Error error = std::move(verified).error().within("the result does not verify");
     const bool chosen = !args.options.text("passes").empty() || !args.options.text("skip").empty();
-    if (!chosen) error.code = ErrorCode::kInternal;  // else the user left out what the level needs
+    if (chosen) return error;  // the user left out what the level needs
+    error.code = ErrorCode::kInternal;
+    if (args.options.text("verify") != "each") error.hint = "--verify=each names the pass that broke it";
     return error;
   }
   return write_graph_file(module, args.output, write_graph_options(args.options));

@@ -1,9 +1,11 @@
 #include <charconv>
 
+#include "common/base/options.h"
 #include "common/graphfile/graphfile.h"
 #include "common/stage/rebind.h"
 #include "common/tools/eval_tool.h"
 #include "common/tools/tool_main.h"
+#include "common/verify/verify.h"
 
 namespace {
 
@@ -23,7 +25,8 @@ Options:
   --output-dir=DIR    Write each output to DIR/NAME.npy ('/' in a name becomes '_').
   --dump-values=DIR   Write every value that is made on the way, bodies' too, to DIR as .npy; DIR/values.txt lists them.
   --store=DIR         The folder of constants that the graph was written with.
-  --model=FILE        Take the constants from this copy of the model file.
+  --model=FILE        Take the constants from this copy of the model file, external data from the folder it is in.
+  --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it [default: 1073741824].
   --error-format=FMT  text or json [default: text].
 )";
 
@@ -42,6 +45,9 @@ Result<ExitClass> run(const CommandLine& line) {
   SLUICE_ASSIGN(Module module, read_graph_file(input_path(line)));
   if (line.has("--store")) bind_store(module, line.text("--store"));
   if (line.has("--model")) SLUICE_TRY(rebind_constants(module, line.text("--model")));
+  Options options;
+  SLUICE_TRY(options.set("max-constant-bytes", line.text("--max-constant-bytes")));
+  SLUICE_TRY(verify_constant_sizes(module, options.max_constant_bytes()));
   SLUICE_ASSIGN(const std::string text, evaluate_to_files(module, request));
   SLUICE_TRY(write_tool_text(line, text));
   return ExitClass::kDone;

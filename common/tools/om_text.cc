@@ -114,6 +114,7 @@ Result<std::string> model_bytes_of_text(std::string_view text, const std::string
 
 Result<std::string> om_text(std::span<const std::byte> bytes, bool header_lines) {
   SLUICE_ASSIGN(const OmHeader header, read_om_header(bytes));
+  SLUICE_TRY(check_om_size(header, bytes.size()));
   SLUICE_ASSIGN(const auto model, model_of(bytes, header));
   SLUICE_ASSIGN(const std::string text, model_text(model));
   if (!header_lines) return text;

@@ -51,7 +51,7 @@ Result<ExitClass> run(const CommandLine& line) {
   SLUICE_ASSIGN(const InputBytes input, InputBytes::open(path));
   std::string text;
   if (file_kind(input.bytes) == FileKind::kCompiledModel) {
-    SLUICE_ASSIGN(text, shown(input, line));
+    SLUICE_ASSIGN(text, input.checked(shown(input, line)));
   } else {
     SLUICE_ASSIGN(const Module module, read_graph(input.bytes, input.owner, input.name));
     SLUICE_ASSIGN(text, shown(module, line));

@@ -32,6 +32,13 @@ std::string output_path(const CommandLine& line);
 // A whole file, mapped, or standard input, read.
 struct InputBytes {
   static Result<InputBytes> open(const std::string& path);
+  // An error in what it holds names it.
+  template <typename T>
+  Result<T> checked(Result<T> result) const {
+    if (!result && result.error().file.empty()) result.error().file = name;
+    return result;
+  }
+
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
   std::string name;

@@ -32,14 +32,14 @@ Result<ExitClass> run(const CommandLine& line) {
   SLUICE_ASSIGN(const InputBytes input, InputBytes::open(input_path(line)));
   if (file_kind(input.bytes) == FileKind::kCompiledModel) {
     if (line.has("--level")) return make_error(ErrorCode::kBadOption, "--level is for graphs, '{}' is a compiled model", input.name);
-    SLUICE_ASSIGN(const std::string figures, verify_om(input.bytes, line.flag("--segments")));
+    SLUICE_ASSIGN(const std::string figures, input.checked(verify_om(input.bytes, line.flag("--segments"))));
     if (line.flag("--memory")) SLUICE_TRY(write_tool_text(line, figures));
     return ExitClass::kDone;
   }
   if (line.flag("--memory")) return make_error(ErrorCode::kUsage, "--memory is for compiled models, '{}' is a graph", input.name);
   SLUICE_ASSIGN(Module module, read_graph(input.bytes, input.owner, input.name));
   if (line.has("--store")) bind_store(module, line.text("--store"));
-  SLUICE_TRY(verify_graph(module, line.text("--level"), line.flag("--segments")));
+  SLUICE_TRY(input.checked(verify_graph(module, line.text("--level"), line.flag("--segments"))));
   return ExitClass::kDone;
 }
 

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "common/base/files.h"
+#include "common/base/program.h"
 #include "common/wire/client.h"
 
 namespace sluice::wire {
@@ -80,7 +81,7 @@ Error error_of_death(int status) {
   }
   if (!WIFSIGNALED(status)) return make_error(ErrorCode::kStageFailed, "the job ended without a result");
   const int signal = WTERMSIG(status);
-  const bool killed = signal == SIGKILL;
+  const bool killed = is_signal_from_outside(signal);
   Error error = make_error(killed ? ErrorCode::kStageKilled : ErrorCode::kStageFailed, "the job ended with signal {} ({})", signal,
                            ::strsignal(signal));
   if (killed) error.hint = "somebody killed it, or the machine ran out of memory";

@@ -181,8 +181,7 @@ class Compilation {
     const bool known = report.ending.signal == 0 && is_known_code(report.ending.code);
     exit_code_ = report.ending.code;
     if (!known || report.messages.empty()) {
-      // Nobody but the user and the kernel's out-of-memory killer sends SIGKILL.
-      const bool killed = report.ending.signal == SIGKILL;
+      const bool killed = is_signal_from_outside(report.ending.signal);
       const bool not_started = report.ending.code == kNotStarted;
       Error error = make_error(killed || not_started ? ErrorCode::kStageKilled : ErrorCode::kStageFailed, "{} ended with {}", program,
                                ending_text(report.ending));

@@ -1,5 +1,7 @@
 #include "orchestrator/compile/stages.h"
 
+#include <filesystem>
+
 #include "common/base/failure_header.h"
 #include "common/base/file_kind.h"
 #include "common/base/files.h"
@@ -14,7 +16,8 @@ size_t stage_of_level(uint8_t level) { return level == 1 ? 1 : level + 1u; }
 }  // namespace
 
 Result<size_t> first_stage_for(const std::string& path) {
-  if (path == "-" || is_special_file(path)) {
+  std::error_code unknown;
+  if (path == "-" || (is_special_file(path) && !std::filesystem::is_directory(path, unknown))) {
     return make_error(ErrorCode::kUsage, "'{}' cannot be compiled: the stage to begin with is chosen by looking into a file", path)
         .with_hint("keep it in a file first, or pipe it into the stage that comes next, such as sluice-partition");
   }

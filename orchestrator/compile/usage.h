@@ -34,14 +34,15 @@ Manner options: they do not change the product.
   --threads=N            Worker threads of each stage; 0 means one per core.
   --dump-dir=DIR         Keep DIR/<n>-<stage>.sg of each stage, and in DIR/<n>-<stage>/ the text of the graph after each change.
   --stats=FILE           Write times, sizes and pass statistics of all stages to FILE, as JSON.
-  --verify=WHEN          When the stages verify their graphs: each, end or segments.
+  --verify=WHEN          When the stages verify their graphs: after each pass, at the end, or also the segments of constants.
   --segments=inline      Put the bytes of all constants into the files of --dump-dir.
   --store=DIR            Keep the bytes of constants in DIR, under their digests, so that the files of --dump-dir stay small.
+  --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it; 1 GiB unless said otherwise.
   --error-format=FORMAT  text or json.
   --transport=HOW        pipe; files: one stage after the other, over files; zmq: over services [default: pipe].
   --service=SERVICE      STAGE=ENDPOINT: a service that runs already, see --serve of the stages. The others are started here.
   --heartbeat=MS         How often a service shows that it lives; five times missed are its end [default: 1000].
-  --model=FILE           File that holds the constants, when it moved.
+  --model=FILE           The model file, when it moved; external data is looked for in its folder.
   --external-dir=DIR     Also take external data of the model from files inside DIR.
 )";
 

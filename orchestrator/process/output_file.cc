@@ -23,7 +23,7 @@ std::string folder_of(const std::string& path) {
 Result<OutputFile> OutputFile::create(const std::string& path) {
   if (is_special_file(path)) {
     Descriptor special(open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (!special) return Error{ErrorCode::kIo, fmt::format("cannot write to it: {}", std::strerror(errno)), {}, path};
+    if (!special) return file_error("write", path);
     OutputFile file(path, {}, std::move(special));
     file.is_special_ = true;
     return file;
@@ -33,14 +33,14 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
   if (nameless) return OutputFile(std::move(target), {}, std::move(nameless));
   std::string temporary = fmt::format("{}.tmp{}", target, getpid());
   Descriptor named(open(temporary.c_str(), O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666));
-  if (!named) return Error{ErrorCode::kIo, fmt::format("cannot create the file: {}", std::strerror(errno)), {}, path};
+  if (!named) return file_error("create", path);
   return OutputFile(std::move(target), std::move(temporary), std::move(named));
 }
 
 Result<OutputFile> OutputFile::reserve(const std::string& path) {
   std::string temporary = fmt::format("{}.tmp{}", path, getpid());
   Descriptor named(open(temporary.c_str(), O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666));
-  if (!named) return Error{ErrorCode::kIo, fmt::format("cannot create the file: {}", std::strerror(errno)), {}, path};
+  if (!named) return file_error("create", path);
   OutputFile file(path, std::move(temporary), std::move(named));
   file.is_reserved_ = true;
   return file;

@@ -139,13 +139,16 @@ Result<OmHeader> read_om_header(std::span<const std::byte> bytes) {
   return header;
 }
 
+Result<void> check_om_size(const OmHeader& header, uint64_t bytes) {
+  if (header.file_bytes == bytes) return {};
+  return make_error(ErrorCode::kBadCompiledModel, "the file has {} bytes, its header says {}: truncated or appended to", bytes,
+                    header.file_bytes);
+}
+
 Result<OmFile> read_om(OmBytes file, const OmChecks& checks) {
   const auto bytes = file.bytes();
   SLUICE_ASSIGN(const OmHeader header, read_om_header(bytes));
-  if (header.file_bytes != bytes.size()) {
-    return make_error(ErrorCode::kBadCompiledModel, "the file has {} bytes, its header says {}: truncated or appended to", bytes.size(),
-                      header.file_bytes);
-  }
+  SLUICE_TRY(check_om_size(header, bytes.size()));
   if (header.model_offset != sizeof(OmHeader) || header.model_bytes > bytes.size() - sizeof(OmHeader) || header.model_bytes > INT32_MAX) {
     return damaged("the model's description lies outside the file");
   }

@@ -41,6 +41,7 @@ struct OmFile {
 
 // The header alone, checked: magic, format, digest. For programs that only say what a file is. Error: kBadCompiledModel.
 Result<OmHeader> read_om_header(std::span<const std::byte> bytes);
+Result<void> check_om_size(const OmHeader& header, uint64_t bytes);  // of the whole file
 
 // Checks everything of design section 7 "On open". Errors: kBadCompiledModel (damaged, truncated, foreign), kWrongDevice (ISA),
 // kUnsupportedPart (symbolic or dynamic parts, a root). O(ModelDef), independent of the weights unless checks.weights.

@@ -147,7 +147,7 @@ class Orchestrator(unittest.TestCase):
     def test_real_stages_know_the_options_they_are_given(self):
         given = ["--input-shape=x:1", "--dim=n=1", "--out-nodes=y", "--profile=cpu-avx2", "--opt-level=O1", "--symbolic=off",
                  "--denormals=ieee", "--threads=1", "--dump-dir", self.path("dump"), "--stats", self.path("stats.json"), "--verify=each",
-                 "--error-format=text", "--model=m", "--external-dir=d", "--annotate=a", "--transport=pipe", "--heartbeat=1000",
+                 "--max-constant-bytes=1000", "--error-format=text", "--model=m", "--external-dir=d", "--annotate=a", "--transport=pipe", "--heartbeat=1000",
                  "--segments=inline", "--store=s", *("--skip=%s:p" % stage for stage in STAGES),
                  *("--passes=%s:p" % stage for stage in STAGES)]
         options_of = lambda text: set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", text, re.MULTILINE))
@@ -189,9 +189,10 @@ class Orchestrator(unittest.TestCase):
         self.assert_nothing_left()
 
     def test_a_killed_stage_is_a_matter_of_resources(self):
-        result = self.compile(SIGNAL_optimize="KILL")
-        self.assertEqual(result.returncode, 5)
-        self.assertIn("SL8004: sluice-optimize ended with signal 9", result.stderr)
+        for name in ("KILL", "TERM", "INT", "HUP", "QUIT", "XCPU"):
+            result = self.compile(SIGNAL_optimize=name)
+            self.assertEqual(result.returncode, 5, name)
+            self.assertIn("SL8004: sluice-optimize ended with signal %d" % signal.Signals["SIG" + name], result.stderr)
 
     def test_a_stage_that_cannot_start_is_a_matter_of_resources(self):
         result = self.compile(FAIL_optimize="127")

@@ -7,7 +7,7 @@
 namespace sluice {
 
 // kDimNotFixed with the --dim line to copy when symbols of the inputs remain; kNotBuildable when shapes depend on data, or values are no
-// tensors of plain elements.
+// tensors of plain elements; kLimit for values above 2^47 bytes.
 Result<void> check_fixed(const Graph& root);
 
 }  // namespace sluice

@@ -123,10 +123,18 @@ const std::string& Constants::path_of(const Payload& payload) const {
   return payload.file < 0 ? file_.path : external_[static_cast<size_t>(payload.file)].path();
 }
 
+// Before anything is hashed: a file with holes can be larger than any disk.
+Result<void> Constants::check_size(uint64_t bytes, const std::string& name) const {
+  if (bytes <= most_bytes_) return {};
+  return make_error(ErrorCode::kLimit, "{} has {} bytes, expected at most {}", name, bytes, most_bytes_)
+      .with_hint("--max-constant-bytes=N allows larger ones");
+}
+
 Result<void> Constants::gather(const onnx::TensorProto& tensor) {
   Payload payload;
   SLUICE_ASSIGN(const bool found, find_payload(tensor, "a tensor", payload));
   if (!found || payload.size <= kSmallSegmentBytes) return {};
+  SLUICE_TRY(check_size(payload.size, tensor_name(tensor, "a tensor")));
   const int bits = dtype_is_valid(tensor.data_type()) ? dtype_bits(static_cast<DType>(tensor.data_type())) : 0;
   hashed_[payload].element_bytes = bits / 8;
   return {};
@@ -244,10 +252,10 @@ Result<SegmentId> Constants::segment(const onnx::SparseTensorProto& sparse, cons
   const int64_t stored = values_type.element_count().value_or(-1);
   const bool linear = indices_type.rank() == 1;
   const int64_t width = linear ? 1 : static_cast<int64_t>(dims.size());
-  if (!count || *count > (uint64_t{1} << 28) || bits < 8 || indices_type.dtype != DType::kI64 ||
-      indices_type.element_count() != stored * width) {
+  if (!count || bits < 8 || indices_type.dtype != DType::kI64 || indices_type.element_count() != stored * width) {
     return make_error(ErrorCode::kBadModel, "{} is a sparse tensor whose parts do not fit together", where);
   }
+  SLUICE_TRY(check_size(dtype_bytes(values_type.dtype, static_cast<uint64_t>(*count)), where));
   SLUICE_ASSIGN(const auto values, module_.bytes(values_id));
   SLUICE_ASSIGN(const auto indices, module_.bytes(indices_id));
   const size_t element = static_cast<size_t>(bits) / 8;

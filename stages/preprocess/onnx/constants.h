@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/base/files.h"
+#include "common/base/options.h"
 #include "common/base/result.h"
 #include "common/ir/module.h"
 #include "stages/preprocess/onnx/model_file.h"
@@ -18,14 +19,14 @@ namespace sluice {
 
 class Constants {
  public:
-  // external_dir: see find_external_file.
-  Constants(const ModelFile& file, Module& module, std::string external_dir)
-      : file_(file), module_(module), external_dir_(std::move(external_dir)) {}
+  // Options read: external-dir (see find_external_file), max-constant-bytes.
+  Constants(const ModelFile& file, Module& module, const Options& options)
+      : file_(file), module_(module), external_dir_(options.text("external-dir")), most_bytes_(options.max_constant_bytes()) {}
 
   // Hashes everything that lies in files. To be called once, before segment().
   Result<void> hash_payloads(int64_t threads);
 
-  // Errors (kBadModel) say "tensor 'w'", or where it is when it has no name.
+  // Errors (kBadModel; kLimit for one above --max-constant-bytes) say "tensor 'w'", or where it is when it has no name.
   Result<SegmentId> segment(const onnx::TensorProto& tensor, const std::string& where);
   Result<SegmentId> segment(const onnx::SparseTensorProto& tensor, const std::string& where);
   // A model of which every payload was hashed, named by them and the rest.
@@ -54,11 +55,13 @@ class Constants {
   std::span<const std::byte> bytes(const Payload& payload) const;
   const std::string& path_of(const Payload& payload) const;  // empty: the model is in memory
   Result<void> hash_payload(const Payload& payload, Hashed& hashed) const;
+  Result<void> check_size(uint64_t bytes, const std::string& name) const;
   Result<SegmentId> from_payload(TypeId type, const Payload& payload, uint64_t expected, const std::string& where);
 
   const ModelFile& file_;
   Module& module_;
   std::string external_dir_;
+  uint64_t most_bytes_;
   std::vector<MappedFile> external_;
   std::map<std::string, int> external_index_;
   std::map<Payload, Hashed> hashed_;

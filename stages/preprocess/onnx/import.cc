@@ -71,7 +71,7 @@ Result<void> import_graphs(ModelFile& file, const Options& options, Module& modu
   }
   SLUICE_ASSIGN(AnnotationRules rules, AnnotationRules::read(options.text("annotate")));
   SLUICE_ASSIGN(const int64_t threads, options.threads());
-  Constants constants(file, module, options.text("external-dir"));
+  Constants constants(file, module, options);
   SLUICE_TRY(constants.hash_payloads(threads));
   module.made_from = {constants.model_digest()};
   Graph& graph = module.add_graph("main");

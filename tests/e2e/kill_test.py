@@ -1,0 +1,209 @@
+#!/usr/bin/python3
+"""sluice compile --dump-dir, killed at any moment: no partial file under a final name, nothing left running, and the work resumed from the
+last complete file gives the same bytes.
+
+usage: kill_test.py FOLDER_OF_PROGRAMS [--rounds N] [--model FILE] [--seed SEED]
+
+Each round starts a compilation, over a transport chosen at random, and at a random moment sends SIGKILL, SIGTERM or SIGINT to the whole
+process group, to the orchestrator, or to one of the stages. Rounds share the folder of the dump, so that what a killed round left lies in
+the way of the next one; every fourth begins with an empty one.
+"""
+import argparse
+import collections
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+STAGES = ["preprocess", "optimize", "partition", "subgraph-optimize", "build"]
+GRAPHS = ["%d-%s.sg" % (k + 1, stage) for k, stage in enumerate(STAGES[:4])]
+PROFILE = "--profile=cpu-generic"
+SIGNALS = [signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
+TARGETS = ["group", "orchestrator", "stage"]
+TRANSPORTS = ["pipe", "pipe", "files", "zmq"]
+SECONDS_TO_END = 2  # for processes of a round, after the orchestrator's end
+
+
+def make_model(path):
+    """Twelve convolutions of different shapes: enough work in each stage for a kill to meet it."""
+    nodes, weights, channels = [], [], 4
+    for k in range(12):
+        made = 4 + k
+        values = np.random.default_rng(k).standard_normal((made, channels, 3, 3), np.float32)
+        weights.append(numpy_helper.from_array(values, "w%d" % k))
+        nodes.append(helper.make_node("Conv", ["a%d" % k, "w%d" % k], ["c%d" % k], "conv%d" % k, pads=[1, 1, 1, 1]))
+        nodes.append(helper.make_node("Relu", ["c%d" % k], ["a%d" % (k + 1)], "relu%d" % k))
+        channels = made
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in (("a0", [1, 4, 24, 24]), ("a12", None))]
+    model = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:], weights), opset_imports=[helper.make_opsetid("", 13)])
+    model.ir_version = 8
+    with open(path, "wb") as file:
+        file.write(model.SerializeToString())
+
+
+def bytes_of(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def files_in(folder):
+    return sorted(os.path.relpath(os.path.join(where, name), folder) for where, _, names in os.walk(folder) for name in names)
+
+
+def processes_of(session):
+    """Name by id of what lives in a session and is no zombie."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % pid) as file:
+                name, rest = file.read().split("(", 1)[1].rsplit(")", 1)
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        state, _, _, sid = rest.split()[:4]
+        if int(sid) == session and state != "Z":
+            found[int(pid)] = name
+    return found
+
+
+def wait_for_ends(session):
+    deadline = time.monotonic() + SECONDS_TO_END
+    while True:
+        left = processes_of(session)
+        if not left or time.monotonic() > deadline:
+            return left
+        time.sleep(0.01)
+
+
+def send(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+class Rounds:
+    def __init__(self, programs, model, folder, seed):
+        self.programs, self.model, self.folder = programs, model, folder
+        self.random = random.Random(seed)
+        self.dump, self.out = os.path.join(folder, "dump"), os.path.join(folder, "model.om")
+        self.last_files, self.endings = collections.Counter(), collections.Counter()
+        start = time.monotonic()
+        self.compile(model)
+        self.seconds = time.monotonic() - start
+        self.whole = {name: bytes_of(os.path.join(self.dump, name)) for name in files_in(self.dump)}
+        self.product = bytes_of(self.out)
+        for path in [self.out, *(os.path.join(self.dump, name) for name in GRAPHS)]:
+            subprocess.run([os.path.join(programs, "sluice-verify"), path, *(["--segments"] if path == self.out else [])], check=True,
+                           stdout=subprocess.DEVNULL)
+
+    def command(self, source, *options):
+        return [os.path.join(self.programs, "sluice-compile"), "-q", *([PROFILE] if source == self.model else []), source, "-o", self.out,
+                "--dump-dir", self.dump, *options]
+
+    def compile(self, source):
+        subprocess.run(self.command(source), check=True, timeout=600)
+
+    def victim(self, orchestrator, target):
+        if target == "group":
+            return -orchestrator
+        living = processes_of(orchestrator)
+        stages = sorted(pid for pid in living if pid != orchestrator)
+        return self.random.choice(stages) if target == "stage" and stages else orchestrator
+
+    def interrupt(self, process, target, number):
+        """Answers whether the signal met the compilation at work."""
+        try:
+            process.wait(timeout=self.random.uniform(0, 1.05) * self.seconds)
+            return False
+        except subprocess.TimeoutExpired:
+            pass
+        victim = self.victim(process.pid, target)
+        if victim < 0:
+            try:
+                os.killpg(process.pid, number)
+            except ProcessLookupError:
+                pass
+        else:
+            send(victim, number)
+        process.wait(timeout=60)
+        return True
+
+    def check_files(self, what):
+        """Every final name holds what the undisturbed compilation wrote; the rest are temporary names."""
+        for name in files_in(self.dump):
+            if name in self.whole:
+                assert bytes_of(os.path.join(self.dump, name)) == self.whole[name], "%s: '%s' is partial or different" % (what, name)
+            else:
+                assert ".tmp" in name, "%s: '%s' is no name that a compilation writes" % (what, name)
+        if os.path.exists(self.out):
+            assert bytes_of(self.out) == self.product, "%s: the model is partial or different" % what
+
+    def last_complete(self):
+        complete = [name for name in GRAPHS if os.path.exists(os.path.join(self.dump, name))]
+        return complete[-1] if complete else None
+
+    def clear(self, is_all):
+        """What the round before finished goes; what it left half-way stays, unless all goes."""
+        if is_all:
+            shutil.rmtree(self.dump, ignore_errors=True)
+        for path in [self.out, *(os.path.join(self.dump, name) for name in self.whole)]:
+            if os.path.exists(path):
+                os.remove(path)
+
+    def run(self, number):
+        self.clear(number % 4 == 0)
+        target, sign, transport = (self.random.choice(choices) for choices in (TARGETS, SIGNALS, TRANSPORTS))
+        what = "round %d (%s, %s to the %s)" % (number, transport, signal.Signals(sign).name, target)
+        process = subprocess.Popen(self.command(self.model, "--transport=" + transport), start_new_session=True, stderr=subprocess.PIPE)
+        met = self.interrupt(process, target, sign)
+        left = wait_for_ends(process.pid)
+        errors = process.stderr.read().decode() if not left else ""
+        assert not left, "%s: still running after %d s: %s" % (what, SECONDS_TO_END, left)
+        expected = (0, 5) if target == "stage" else (0, -sign)
+        # the last stage may have ended between the look at the processes and the signal, and the orchestrator is then the victim
+        assert process.returncode in expected or target == "stage" and process.returncode == -sign, (what, process.returncode, errors)
+        assert errors.count("error") == (process.returncode == 5), (what, errors)
+        assert process.returncode != 0 or os.path.exists(self.out), what
+        self.check_files(what)
+        last = self.last_complete()
+        self.last_files["model.om" if os.path.exists(self.out) else last or "none"] += 1
+        self.endings["%s %s" % (target, "met" if met and process.returncode != 0 else "late")] += 1
+        self.compile(os.path.join(self.dump, last) if last else self.model)
+        assert bytes_of(self.out) == self.product, "%s: resumed from %s the model is another" % (what, last)
+        self.check_files(what + ", resumed")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("programs")
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--model")
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
+    arguments = parser.parse_args()
+    programs = os.path.abspath(arguments.programs)
+    missing = [name for name in ["compile", "verify", *STAGES] if not os.path.exists(os.path.join(programs, "sluice-" + name))]
+    if missing:
+        print("SKIPPED: not built: " + ", ".join(missing))
+        sys.exit(77)
+    print("seed %d" % arguments.seed, flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        model = os.path.abspath(arguments.model) if arguments.model else os.path.join(folder, "model.onnx")
+        if not arguments.model:
+            make_model(model)
+        rounds = Rounds(programs, model, folder, arguments.seed)
+        for number in range(arguments.rounds):
+            rounds.run(number)
+    print("%d rounds, undisturbed %.2f s" % (arguments.rounds, rounds.seconds))
+    for title, counts in (("last complete file", rounds.last_files), ("signal", rounds.endings)):
+        print(title + ": " + ", ".join("%s %d" % item for item in sorted(counts.items())))
+
+
+if __name__ == "__main__":
+    main()
