@@ -138,14 +138,16 @@ PassReport WorkReport::done(const Module& module, bool changed) {
 Result<std::vector<PassReport>> run_passes(Module& module, std::span<const Pass> passes, const Options& options) {
   SLUICE_ASSIGN(const std::vector<const Pass*> chosen, choose_passes(passes, options));
   SLUICE_ASSIGN(const size_t stop, stop_index(passes, chosen, options));
+  const size_t first = resume_index(module, chosen);
+  if (first == chosen.size()) module.last_pass.clear();
   std::vector<PassReport> reports;
-  for (size_t i = resume_index(module, chosen); i < stop; ++i) {
+  for (size_t i = first; i < stop; ++i) {
     SLUICE_ASSIGN(PassReport report, run_pass(module, *chosen[i], options));
+    module.last_pass = i + 1 < chosen.size() ? std::string(chosen[i]->name) : std::string();  // half-way less is promised
     SLUICE_TRY(check(module, *chosen[i], options));
     if (report.changed) SLUICE_TRY(dump(module, options, i + 1, report.name));
     reports.push_back(report);
   }
-  module.last_pass = stop < chosen.size() ? std::string(chosen[stop - 1]->name) : std::string();
   return reports;
 }
 

@@ -70,6 +70,27 @@ TEST(RunPasses, ACycleIsOursWhenAPassMadeIt) {
   }
 }
 
+// Types come with a pass of their own, and none is missed before it has run.
+TEST(RunPasses, VerifyEachKnowsThatPreprocessIsHalfWay) {
+  auto module = parse_module(kGraph, "test");
+  ASSERT_TRUE(module.ok());
+  module->last_stage = StageId::kNone;
+  module->root().first_node()->output().set_type(Type{});
+  Options options;
+  ASSERT_TRUE(options.set("verify", "each").ok());
+  constexpr auto give_type = [](Graph& graph, const Options&) -> Result<bool> {
+    graph.first_node()->output().set_type(graph.inputs()[0]->type());
+    return true;
+  };
+  const Pass passes[] = {{"before", "", leave_alone}, {"give-type", "", give_type}, {"behind", "", leave_alone}};
+  EXPECT_TRUE(run_passes(*module, passes, options).ok());
+  module->root().first_node()->output().set_type(Type{});
+  const Pass without[] = {{"before", "", leave_alone}, {"last", "", leave_alone}};
+  const auto ran = run_passes(*module, without, options);
+  ASSERT_FALSE(ran.ok());
+  EXPECT_TRUE(ran.error().message.starts_with("after pass last: ")) << ran.error().message;
+}
+
 TEST(RunPasses, ErrorsOfAPassKeepTheirCode) {
   const auto ran = run_between(fail, "each");
   ASSERT_FALSE(ran.ok());

