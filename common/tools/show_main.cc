@@ -42,7 +42,7 @@ Result<std::string> shown(const InputBytes& om, const CommandLine& line) {
     return make_error(ErrorCode::kBadOption, "--format={} is for graphs, '{}' is a compiled model", format, om.name)
         .with_hint("sluice compile --dump-dir DIR keeps the graph of each stage");
   }
-  return line.flag("--summary") ? om_summary(om.bytes) : om_text(om.bytes, line.flag("--header"));
+  return om.checked(line.flag("--summary") ? om_summary(om.bytes) : om_text(om.bytes, line.flag("--header")));
 }
 
 Result<ExitClass> run(const CommandLine& line) {
@@ -51,7 +51,7 @@ Result<ExitClass> run(const CommandLine& line) {
   SLUICE_ASSIGN(const InputBytes input, InputBytes::open(path));
   std::string text;
   if (file_kind(input.bytes) == FileKind::kCompiledModel) {
-    SLUICE_ASSIGN(text, input.checked(shown(input, line)));
+    SLUICE_ASSIGN(text, shown(input, line));
   } else {
     SLUICE_ASSIGN(const Module module, read_graph(input.bytes, input.owner, input.name));
     SLUICE_ASSIGN(text, shown(module, line));

@@ -204,9 +204,10 @@ def main():
         rounds = Rounds(programs, model, folder, arguments.seed)
         killed, number = 0, 0
         while killed < arguments.rounds:
-            killed += rounds.run(number)
+            was_killed = rounds.run(number)
+            killed += was_killed
             number += 1
-            if killed % 20 == 0:
+            if was_killed and killed % 20 == 0:
                 print("%d killed" % killed, flush=True)
     print("%d of %d compilations killed, undisturbed %.2f s" % (killed, number, rounds.seconds))
     for title, counts in (("last complete file", rounds.last_files), ("signal", rounds.endings)):

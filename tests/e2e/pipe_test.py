@@ -35,6 +35,15 @@ def save_model(path, nodes, inputs, outputs, weights):
         file.write(model.SerializeToString())
 
 
+def make_mlp(path):
+    random = np.random.default_rng(1)
+    weights = {"w1": random.standard_normal((16, 64), np.float32), "b1": random.standard_normal(64, np.float32),
+               "w2": random.standard_normal((64, 10), np.float32), "b2": random.standard_normal(10, np.float32)}
+    nodes = [helper.make_node("Gemm", ["x", "w1", "b1"], ["h"], "fc1"), helper.make_node("Relu", ["h"], ["a"], "act"),
+             helper.make_node("Gemm", ["a", "w2", "b2"], ["y"], "fc2")]
+    save_model(path, nodes, [floats("x", 2, 16)], [floats("y", 2, 10)], weights)
+
+
 def make_convolutions(path):
     random = np.random.default_rng(2)
     weights = {"w%d" % k: 0.3 * random.standard_normal((8, 3 if k == 1 else 8, 3, 3), np.float32) for k in (1, 2, 3)}
