@@ -172,7 +172,9 @@ class Rounds:
         expected = (0, 5) if target == "stage" else (0, -sign)
         # the last stage may have ended between the look at the processes and the signal, and the orchestrator is then the victim
         assert process.returncode in expected or target == "stage" and process.returncode == -sign, (what, process.returncode, errors)
-        assert errors.count("error") == (process.returncode == 5), (what, errors)
+        # a stage of a killed group can end before the signal has reached the orchestrator, which then tells of it
+        told = errors.count("error")
+        assert told == 1 if process.returncode == 5 else told <= (target == "group"), (what, errors)
         assert process.returncode != 0 or os.path.exists(self.out), what
         self.check_files(what)
         last = self.last_complete()
