@@ -63,6 +63,7 @@ class Pipeline {
       Pipe pipe;
       if (!last) {
         SLUICE_ASSIGN(pipe, make_pipe());
+        fcntl(pipe.write.get(), F_SETPIPE_SZ, kBufferBytes);  // a wish; a smaller pipe works too
       }
       SLUICE_ASSIGN(stage.child,
                     start_process(command_of(stages_[i], {}), {input.get(), last ? output : pipe.write.get(), stage.messages.get()}));
@@ -70,7 +71,7 @@ class Pipeline {
       if (last) break;
       stage.output = std::move(pipe.read);
       SLUICE_ASSIGN(pipe, make_pipe());
-      fcntl(pipe.write.get(), F_SETPIPE_SZ, kBufferBytes);  // a wish; a smaller pipe works too
+      fcntl(pipe.write.get(), F_SETPIPE_SZ, kBufferBytes);
       input = std::move(pipe.read);
       running_[i + 1].input = std::move(pipe.write);
     }
