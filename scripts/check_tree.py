@@ -39,7 +39,7 @@ ALLOWED = {
     "common/tools": UP_TO_STAGE + OM_FORMAT + ["runtime/checker"],
     "stages": UP_TO_STAGE,
     "stages/subgraph-optimize": UP_TO_STAGE + KERNEL_ABI,
-    "stages/build": UP_TO_STAGE + OM_FORMAT + KERNEL_ABI,
+    "stages/build": UP_TO_STAGE + OM_FORMAT + KERNEL_ABI + ["runtime/checker"],
     "runtime": RUNTIME,
     "runtime/loader": [BASE, SYMBOLIC, TENSORFILE, "common/target/profile.h", "runtime/device", "runtime/executor", "runtime/engines"],
     "runtime/device": [BASE, SYMBOLIC, "common/target/profile.h", "runtime/loader"],

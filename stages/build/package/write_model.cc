@@ -1,5 +1,7 @@
 #include "common/base/work.h"
 #include "common/graphfile/graphfile.h"
+#include "runtime/checker/memory_checker.h"
+#include "runtime/checker/stream_checker.h"
 #include "runtime/loader/om_writer.h"
 #include "stages/build/build.h"
 #include "stages/build/package/emit_model.h"
@@ -27,6 +29,18 @@ Result<std::vector<std::byte>> host_segment(const Module& module, const StepList
   return graph_bytes(host, {.inline_segments = true});
 }
 
+// --verify=each: what was planned and emitted, by checkers that share no code with it.
+Result<void> check_model(const pb::ModelDef& model, uint64_t weights_bytes, const Options& options) {
+  if (options.text("verify") != "each") return {};
+  std::string findings;
+  for (const pb::PartDef& part : model.parts()) {
+    for (const std::string& fault : find_memory_faults(model, part.fixed(), weights_bytes)) findings += "\n  " + fault;
+    for (const StreamConflict& conflict : find_stream_conflicts(model, part.fixed())) findings += "\n  " + conflict.text;
+  }
+  if (findings.empty()) return {};
+  return make_error(ErrorCode::kInternal, "the tasks and memory that were planned do not fit together:{}", findings);
+}
+
 }  // namespace
 
 Result<void> write_model(Module& module, const StageArgs& args) {
@@ -45,6 +59,7 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   WorkReport emitting("emit-tasks", root.node_count());
   KernelStore kernels;
   SLUICE_ASSIGN(pb::ModelDef model, emit_model(module, list, plan, kernels));
+  SLUICE_TRY(check_model(model, layout.bytes, args.options));
   add_work(Work::kNodeVisits, root.node_count());
   add_work(Work::kTasks, list.steps.size());
   args.report->push_back(emitting.done(module, false));
