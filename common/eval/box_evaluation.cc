@@ -37,6 +37,16 @@ Piece dense(Piece piece, DType dtype) {
   return {{tensor->bytes.data(), tensor->dims, dense_strides(tensor->dims)}, tensor};
 }
 
+Piece readable(Piece piece, DType dtype) {
+  piece = dense(std::move(piece), dtype);
+  if (is_aligned(piece.view.data, dtype)) return piece;
+  auto tensor = std::make_shared<Tensor>(make_tensor(dtype, piece.view.dims));
+  std::copy_n(piece.view.data, tensor->bytes.size(), tensor->bytes.begin());
+  piece.view.data = tensor->bytes.data();
+  piece.owner = std::move(tensor);
+  return piece;
+}
+
 Result<Piece> BoxEvaluation::evaluate(int32_t id, const Box& box) {
   const Term& term = terms_[static_cast<size_t>(id)];
   const bool is_kept = term.uses > 1 && term.kind != TermKind::kBytes && term.kind != TermKind::kSplat;
@@ -73,7 +83,7 @@ Result<Piece> BoxEvaluation::compute_elementwise(const Term& term, const Box& bo
     if (term.inputs[i] < 0) continue;
     const Term& input = terms_[static_cast<size_t>(term.inputs[i])];
     SLUICE_ASSIGN(Piece piece, evaluate(term.inputs[i], broadcast_box(box, input.dims)));
-    pieces[i] = dense(std::move(piece), input.dtype);
+    pieces[i] = readable(std::move(piece), input.dtype);
     operands[i].view = {input.dtype, pieces[i].view.dims, pieces[i].view.data};
   }
   const EvalOptions options;

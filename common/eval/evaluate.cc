@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "common/eval/call.h"
+#include "common/eval/strided.h"
 
 namespace sluice::eval {
 namespace {
@@ -58,8 +59,12 @@ class Constants {
       default: {
         SLUICE_ASSIGN(const auto bytes, module_.bytes(id));
         SLUICE_TRY(check_bytes(module_, segment, bytes));
-        const std::vector<int64_t>& dims = dims_.emplace_back(*module_.type(segment.type).extents());
-        return Operand{{module_.type(segment.type).dtype, dims, bytes.data()}, nullptr};
+        const Type& type = module_.type(segment.type);
+        if (!is_aligned(bytes.data(), type.dtype)) {
+          return hold(EvalValue::of(Tensor{{}, type.dtype, *type.extents(), TensorBytes(bytes.begin(), bytes.end())}));
+        }
+        const std::vector<int64_t>& dims = dims_.emplace_back(*type.extents());
+        return Operand{{type.dtype, dims, bytes.data()}, nullptr};
       }
     }
   }

@@ -121,6 +121,34 @@ TEST(TextTest, ConcatAndSplit) {
   EXPECT_THAT(parts.get<int64_t>(1), ElementsAre(2, 1));
 }
 
+bool matches(const std::string& pattern, const std::string& text) {
+  const NodeRun run(Op::kRegexFullMatch, {texts({1}, {text})}, {{"pattern", pattern}});
+  return run.ok() && run.get<uint8_t>()[0] != 0;
+}
+
+TEST(TextTest, PatternsAreMatchedWithoutBacktracking) {
+  EXPECT_TRUE(matches("(a|b)+c{2,3}", "abbacc"));
+  EXPECT_FALSE(matches("(a|b)+c{2,3}", "abbac"));
+  EXPECT_FALSE(matches("(a*)*(a|b)*c", std::string(100000, 'a')));  // hours, or all of the stack, if alternatives were tried in turn
+}
+
+TEST(TextTest, PatternsThatTakeTheStackAreRefused) {
+  for (const std::string& pattern : {std::string(3000, '('), std::string("(a?){100000}"), std::string("((a?){1,1000}){1000,}"),
+                                     std::string("a{99999999999999}"), std::string("(")}) {
+    const NodeRun run(Op::kRegexFullMatch, {texts({1}, {"a"})}, {{"pattern", pattern}});
+    ASSERT_FALSE(run.ok()) << pattern.substr(0, 30);
+    EXPECT_EQ(run.error().code, ErrorCode::kBadValue);
+  }
+}
+
+TEST(TextTest, GramsAreNoLongerThanRowsAndPoolWhateverTheAttributesSay) {
+  const std::vector<Attribute> attributes = {
+      {"max_gram_length", INT64_MAX}, {"max_skip_count", INT64_MAX},    {"min_gram_length", INT64_MIN},   {"mode", std::string("TF")},
+      {"ngram_counts", Ints{0, 2}},   {"ngram_indexes", Ints{0, 1, 2}}, {"pool_int64s", Ints{2, 3, 5, 4}}};
+  const NodeRun run(Op::kTfIdfVectorizer, {i64({6}, {1, 2, 3, 5, 5, 4})}, attributes);
+  EXPECT_THAT(run.get<float>(), ElementsAre(1, 1, 2));  // 2; 3; "5 4" next to each other and with one between
+}
+
 TEST(SignalTest, TransformOfAnImpulse) {
   const NodeRun run(Op::kDFT, {f32({1, 4, 1}, {0, 1, 0, 0})}, {{"axis", int64_t{1}}});
   EXPECT_THAT(run.get<float>(), Pointwise(FloatNear(1e-6f), std::vector<float>{1, 0, 0, -1, -1, 0, 0, 1}));

@@ -59,6 +59,9 @@ class BoxEvaluation {
 };
 
 size_t width_of(DType dtype);  // bytes of an element
+// Without gaps, copied only where there are some.
 Piece dense(Piece piece, DType dtype);
+// And where a kernel can read it: is_aligned.
+Piece readable(Piece piece, DType dtype);
 
 }  // namespace sluice::eval

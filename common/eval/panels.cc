@@ -1,6 +1,7 @@
 #include "common/eval/panels.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "common/eval/call.h"
@@ -141,7 +142,7 @@ class TermBuilder {
   Result<Piece> whole(int32_t id) {
     const Term& term = terms[static_cast<size_t>(id)];
     SLUICE_ASSIGN(Piece piece, BoxEvaluation(terms).evaluate(id, Box::whole(term.dims)));
-    return dense(std::move(piece), term.dtype);
+    return readable(std::move(piece), term.dtype);
   }
 
   // How to evaluate boxes of the node's result; false when it must be evaluated whole.
@@ -193,12 +194,16 @@ class TermBuilder {
     const Term& pads = terms[static_cast<size_t>(inputs[1])];
     if (pads.kind != TermKind::kBytes || pads.dtype != DType::kI64 || pads.dims != std::vector<int64_t>{static_cast<int64_t>(2 * rank)})
       return false;
-    const auto* amounts = reinterpret_cast<const int64_t*>(pads.data);
+    std::vector<int64_t> amounts(2 * rank);
+    if (rank > 0) std::memcpy(amounts.data(), pads.data, amounts.size() * sizeof(int64_t));
     for (size_t i = 0; i < rank; ++i) {
-      if (first.dims[i] + amounts[i] + amounts[rank + i] != term.dims[i]) return false;
+      int64_t sum = 0;
+      const bool overflows =
+          __builtin_add_overflow(first.dims[i], amounts[i], &sum) || __builtin_add_overflow(sum, amounts[rank + i], &sum);
+      if (overflows || sum != term.dims[i]) return false;
     }
     term.kind = TermKind::kPad;
-    term.numbers.assign(amounts, amounts + rank);
+    term.numbers.assign(amounts.begin(), amounts.begin() + static_cast<ptrdiff_t>(rank));
     term.fill.assign(width_of(term.dtype), std::byte{0});
     if (inputs.size() > 2 && inputs[2] >= 0) {
       const Term& fill = terms[static_cast<size_t>(inputs[2])];
@@ -216,7 +221,7 @@ class TermBuilder {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i] < 0) continue;
       const Term& input = terms[static_cast<size_t>(inputs[i])];
-      if (input.kind == TermKind::kBytes) {
+      if (input.kind == TermKind::kBytes && is_aligned(input.data, input.dtype)) {
         operands[i].view = {input.dtype, input.dims, input.data};
         continue;
       }

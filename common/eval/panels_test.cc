@@ -162,5 +162,24 @@ TEST_F(PanelsTest, ReshapedBoxesCoverTheirElements) {
   }
 }
 
+// Weights lie in the user's file wherever the exporter put them. (The sanitizers see a wrong read.)
+TEST_F(PanelsTest, ConstantsAtOddAddresses) {
+  const SegmentId weights = numbers<float>(DType::kF32, {24, 50});
+  const auto aligned = module.bytes(weights);
+  ASSERT_TRUE(aligned.ok());
+  auto odd = std::make_shared<std::vector<std::byte>>(aligned->size() + 1);
+  std::copy(aligned->begin(), aligned->end(), odd->begin() + 1);
+  Location& location = module.segment(weights).location;
+  location.bytes = std::span<const std::byte>(*odd).subspan(1);
+  location.owner = odd;
+  Graph& body = module.add_graph("e", GraphRole::kExpression);
+  Value& x = body.add_input(type(DType::kF32, {24, 50}));
+  Value& turned = append(body, Op::kTranspose, {&x}, DType::kF32, {50, 24});
+  turned.producer()->set_attribute("perm", std::vector<int64_t>{1, 0});
+  body.add_output(append(body, Op::kNeg, {&append(body, Op::kAdd, {&turned, &turned}, DType::kF32, {50, 24})}, DType::kF32, {50, 24}));
+  const SegmentId expression = module.make_expression(type(DType::kF32, {50, 24}), body.id(), {weights});
+  check(expression);
+}
+
 }  // namespace
 }  // namespace sluice

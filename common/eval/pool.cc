@@ -129,7 +129,7 @@ void for_each_pool_row(const PoolShape& shape, const Input& x, const Output& y, 
 struct Largest {
   template <typename T>
   T operator()(T best, T value) const {
-    return !(value <= best) & (best == best) ? value : best;
+    return (!(value <= best) & (best == best)) ? value : best;
   }
 };
 

@@ -1,11 +1,16 @@
 #include "common/eval/strided.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 namespace sluice::eval {
 namespace {
+
+// The bytes of an element, at any address: constants lie in the user's files wherever those put them.
+template <size_t width>
+struct Element {
+  std::byte bytes[width];
+};
 
 struct Axis {
   int64_t extent, from, to;  // strides in elements
@@ -111,15 +116,15 @@ void copy_strided(const StridedView& from, size_t width, std::byte* to, const st
   std::vector<Axis> axes = joined_axes(from, to_strides);
   switch (width) {
     case 1:
-      return copy_elements<uint8_t>(from, to, std::move(axes));
+      return copy_elements<Element<1>>(from, to, std::move(axes));
     case 2:
-      return copy_elements<uint16_t>(from, to, std::move(axes));
+      return copy_elements<Element<2>>(from, to, std::move(axes));
     case 4:
-      return copy_elements<uint32_t>(from, to, std::move(axes));
+      return copy_elements<Element<4>>(from, to, std::move(axes));
     case 8:
-      return copy_elements<uint64_t>(from, to, std::move(axes));
+      return copy_elements<Element<8>>(from, to, std::move(axes));
     default:
-      return copy_elements<std::array<uint64_t, 2>>(from, to, std::move(axes));
+      return copy_elements<Element<16>>(from, to, std::move(axes));
   }
 }
 

@@ -1,9 +1,12 @@
 // Boxes of row-major tensors, and copies between strided layouts: the ground of evaluation in panels.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
+
+#include "common/base/dtype.h"
 
 namespace sluice::eval {
 
@@ -26,8 +29,16 @@ struct StridedView {
 std::vector<int64_t> dense_strides(const std::vector<int64_t>& dims);
 
 // Copies all elements of `from` to `to`, row-major, or to the places that `to_strides` says. width: bytes of an element, 1, 2, 4, 8 or 16.
+// Neither side need be aligned to it.
 void copy_strided(const StridedView& from, size_t width, std::byte* to);
 void copy_strided(const StridedView& from, size_t width, std::byte* to, const std::vector<int64_t>& to_strides);
+
+// Whether kernels can read elements of this dtype there: a constant in a file may lie at any byte.
+inline bool is_aligned(const std::byte* data, DType dtype) {
+  // Strings begin with 64-bit offsets; complex numbers are two numbers; elements below a byte are read by bytes.
+  const int width = dtype == DType::kString ? 8 : std::clamp(dtype_bits(dtype) / 8, 1, 8);
+  return reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(width) == 0;
+}
 
 // What an element box of a tensor of dims `to` reads of the same elements under dims `from` (their products are equal): the smallest box
 // of `from` that covers it in each group of axes, and how to find the elements of the wanted box in that one's dense elements.

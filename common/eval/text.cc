@@ -1,5 +1,6 @@
 // Ops on strings. Inputs are carried as handles (see call.h).
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <regex>
 
@@ -116,13 +117,30 @@ Result<void> eval_string_normalizer(EvalCall& call) {
   return {};
 }
 
+// Patterns come with the model. Reading one recurses at each parenthesis, and each repetition {n} copies what it repeats: both are bounded
+// here, as RE2, whose syntax ONNX names, bounds them.
+bool is_bounded(const std::string& pattern) {
+  constexpr uint64_t kMostPatternBytes = 1000, kMostStates = 2000;
+  uint64_t states = pattern.size();
+  for (size_t at = pattern.find('{'); at != std::string::npos; at = pattern.find('{', at + 1)) {
+    const std::string counts = pattern.substr(at + 1, std::min(pattern.find('}', at), pattern.size()) - at - 1);
+    const size_t comma = counts.rfind(',');
+    const std::string most = comma == std::string::npos || comma + 1 == counts.size() ? counts.substr(0, comma) : counts.substr(comma + 1);
+    states *= most.size() > 4 ? kMostStates + 1 : std::max<uint64_t>(1, std::strtoul(most.c_str(), nullptr, 10));
+    if (states > kMostStates) return false;
+  }
+  return pattern.size() <= kMostPatternBytes && states <= kMostStates;
+}
+
 Result<void> eval_regex_full_match(EvalCall& call) {
   SLUICE_TRY(need_strings(call));
   const Input& x = call.input(0);
   const std::string pattern = call.node.string_attribute("pattern", "");
   SLUICE_ASSIGN(const Output y, call.output(0, DType::kBool, to_vector(x.dims)));
+  if (!is_bounded(pattern)) return call.bad_value("the pattern of {} bytes is too long or repeats too much", pattern.size());
   try {
-    const std::regex regex(pattern, std::regex::ECMAScript);
+    // Without back-references, which RE2 has not either, all alternatives are tried side by side: linear in the text, and no recursion.
+    const std::regex regex(pattern, std::regex::ECMAScript | std::regex_constants::__polynomial);
     for (int64_t i = 0; i < x.count; ++i) y.as<uint8_t>()[i] = std::regex_match(call.text(x.as<int64_t>()[i]), regex);
   } catch (const std::regex_error&) {
     return call.bad_value("the pattern '{}' cannot be read or matched", pattern);
@@ -139,9 +157,7 @@ Result<void> eval_tf_idf_vectorizer(EvalCall& call) {
   const auto places = node.ints_attribute("ngram_indexes");
   const auto weights = node.floats_attribute("weights");
   const std::string mode = node.string_attribute("mode", "TF");
-  const int64_t shortest = node.int_attribute("min_gram_length", 1);
-  const int64_t longest = node.int_attribute("max_gram_length", 1);
-  const int64_t skips = node.int_attribute("max_skip_count", 0);
+  const int64_t shortest = std::max<int64_t>(node.int_attribute("min_gram_length", 1), 1);
   std::vector<int64_t> pool = numbers;
   for (const std::string& text : texts) pool.push_back(call.handle(text));
   std::map<std::vector<int64_t>, size_t> known;  // n-gram to its number
@@ -156,7 +172,12 @@ Result<void> eval_tf_idf_vectorizer(EvalCall& call) {
     return call.bad_shape("the input {} or ngram_indexes do not fit", dims_text(x.dims));
   const int64_t rows = x.rank() == 2 ? x.dims[0] : 1;
   const int64_t columns = x.dims.back();
-  const int64_t width = *std::ranges::max_element(places) + 1;
+  const int64_t last = *std::ranges::max_element(places);
+  if (last < 0 || last == INT64_MAX) return call.bad_value("ngram_indexes reach to {}", last);
+  const int64_t width = last + 1;
+  // No gram of the pool is longer than the pool says, and none reaches beyond a row: the attributes may ask for any more.
+  const int64_t longest = std::min({node.int_attribute("max_gram_length", 1), static_cast<int64_t>(starts.size()), columns});
+  const int64_t skips = std::min(node.int_attribute("max_skip_count", 0), columns);
   std::vector<int64_t> dims = {width};
   if (x.rank() == 2) dims.insert(dims.begin(), rows);
   SLUICE_ASSIGN(const Output y, call.output(0, DType::kF32, dims));

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "common/eval/eval.h"
+#include "common/eval/steps.h"
 #include "common/ops/op_table.h"
 #include "stages/optimize/editor.h"
 #include "stages/optimize/passes/passes.h"
@@ -17,7 +18,8 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kMostGrowth = 8;    // result bytes for each byte read: from 4-bit weights to f32
+constexpr uint64_t kMostGrowth = 8;  // result bytes for each byte read: from 4-bit weights to f32
+constexpr uint64_t kMostStepsPerByte = 4096;
 constexpr uint32_t kMostNesting = 50;  // of expressions over expressions
 
 class ConstantDeferral {
@@ -78,7 +80,8 @@ class ConstantDeferral {
       is_large = is_large || is_opaque;
     }
     is_large = is_large || read + *made.dense_bytes() > kFoldLimitBytes;
-    return is_large && *made.dense_bytes() / kMostGrowth <= read;
+    const bool is_quick = hidden_steps(node) / kMostStepsPerByte <= read + *made.dense_bytes();
+    return is_large && is_quick && *made.dense_bytes() / kMostGrowth <= read;
   }
 
   uint32_t nesting_behind(const Node& node) const {

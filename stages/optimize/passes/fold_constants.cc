@@ -8,6 +8,7 @@
 // evaluator refuses stays and tells the user when it runs. Outputs of the model stay nodes.
 #include "common/base/work.h"
 #include "common/eval/eval.h"
+#include "common/eval/steps.h"
 #include "common/ops/op_table.h"
 #include "stages/optimize/editor.h"
 #include "stages/optimize/passes/passes.h"
@@ -38,7 +39,7 @@ bool is_foldable(const Node& node) {
     if (!is_sized || is_model_output(node.output(i))) return false;
     bytes += *type.dense_bytes();
   }
-  return bytes <= kFoldLimitBytes;
+  return bytes <= kFoldLimitBytes && hidden_steps(node) <= kMostFoldSteps;
 }
 
 Result<std::vector<EvalValue>> evaluate(const Node& node) {

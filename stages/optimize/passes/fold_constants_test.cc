@@ -23,6 +23,16 @@ TEST(FoldConstants, FoldsChains) {
 )");
 }
 
+TEST(FoldConstants, LeavesNodesOfEndlessWork) {
+  expect_unchanged(fold_constants,
+                   R"(graph @main(%x: f32[]) -> (%y) {
+  %m = constant f32[4, 4] [1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4]
+  %e: f32[] = Einsum(%m, %m, %m, %m, %m, %m, %m, %m, %m, %m, %m, %m) {equation = "ab,cd,ef,gh,ij,kl,mn,op,qr,st,uv,wx->"}
+  %y: f32[] = Mul(%x, %e)
+}
+)");
+}
+
 TEST(FoldConstants, LeavesLargeRandomKeptAndOutputNodes) {
   expect_unchanged(fold_constants,
                    R"(graph @main(%x: f32[9000]) -> (%y, %e) {

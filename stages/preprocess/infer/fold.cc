@@ -7,6 +7,7 @@
 
 #include "common/base/work.h"
 #include "common/eval/eval.h"
+#include "common/eval/steps.h"
 #include "common/ops/op_table.h"
 
 namespace sluice {
@@ -89,7 +90,7 @@ bool is_cheap(const Node& node, uint32_t flags) {
     if (!type.is_fixed() && !is_small_anyway) return false;
     bytes += type.dense_bytes().value_or(0);
   }
-  return bytes <= kFoldLimitBytes;
+  return bytes <= kFoldLimitBytes && hidden_steps(node) <= kMostFoldSteps;
 }
 
 bool fold_by_evaluation(Node& node) {

@@ -34,6 +34,20 @@ TEST(InferTypes, LeavesLargeAndRandomNodes) {
             "unchanged");
 }
 
+// 12 matrices of 4 x 4 and 4^24 steps; a region of one pixel and 10^18 samples.
+TEST(InferTypes, LeavesNodesOfEndlessWork) {
+  EXPECT_EQ(after_pass(infer_types, R"(graph @main() -> (%y, %r) {
+  %m = constant f32[4, 4] [1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4]
+  %x = constant f32[1, 1, 1, 1] [1]
+  %box = constant f32[1, 4] [0, 0, 1, 1]
+  %zero = constant i64[1] [0]
+  %y: f32[] = Einsum(%m, %m, %m, %m, %m, %m, %m, %m, %m, %m, %m, %m) {equation = "ab,cd,ef,gh,ij,kl,mn,op,qr,st,uv,wx->"}
+  %r: f32[1, 1, 1, 1] = RoiAlign(%x, %box, %zero) {sampling_ratio = 1000000000}
+}
+)"),
+            "unchanged");
+}
+
 TEST(InferTypes, SpreadsConstantOfShapeWithoutBytes) {
   const std::string text = after_pass(infer_types, R"(graph @main(%x: f32[1000, 1000]) -> (%y) {
   %s: ? = Shape(%x)
