@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "common/wire/endpoint.h"
+#include "common/wire/messages.h"
 #include "common/wire/socket.h"
 
 namespace sluice {
@@ -64,7 +65,8 @@ class Client {
       if (left.count() <= 0) return silent();
       poll(items, std::min<int64_t>(left.count(), kMostWaitMs));
       const bool broken = !wire::receive(events_, 2).empty();
-      for (Frames frames = wire::receive(socket_, 4); !frames.empty(); frames = wire::receive(socket_, 4)) {
+      for (Frames frames = wire::receive(socket_, wire::kMostAnswerFrames + 1); !frames.empty();
+           frames = wire::receive(socket_, wire::kMostAnswerFrames + 1)) {
         JobReply reply;
         SLUICE_ASSIGN(const bool is_result, take(std::move(frames), reply));
         if (is_result) return reply;
@@ -86,34 +88,21 @@ class Client {
 
   // Whether this is the Result; else it was a heartbeat.
   Result<bool> take(Frames frames, JobReply& reply) {
-    pb::Reply message;
-    const bool is_ours = (frames.size() == 2 || frames.size() == 3) && wire::text_of(frames[0]) == kJobId &&
-                         message.ParseFromArray(frames[1].data(), static_cast<int>(frames[1].size())) &&
-                         message.is_case() != pb::Reply::IS_NOT_SET;
-    if (!is_ours) return bad_reply("what it sends is no answer");
+    auto answer = wire::parse_answer(wire::payloads_of(std::move(frames)), kJobId);
+    if (!answer) return std::move(answer).error().within(name());
     heard_ = true;
     deadline_ = Clock::now() + patience();
-    if (message.has_heartbeat()) {
+    if (answer->reply.has_heartbeat()) {
       const int64_t due = (Clock::now() - begun_) / heartbeat_;
-      if (frames.size() != 2 || ++heartbeats_ > 2 * due + kSpareMessages) return bad_reply("it floods us with heartbeats");
+      if (++heartbeats_ > 2 * due + kSpareMessages) return flood();
       return false;
     }
-    reply.result = std::move(*message.mutable_result());
-    if (Result<void> checked = check(reply.result, frames.size() == 3); !checked) return std::move(checked).error();
-    if (frames.size() == 3) reply.output = wire::payload_of(std::move(frames[2]));
+    reply.result = std::move(*answer->reply.mutable_result());
+    reply.output = std::move(answer->output);
     return true;
   }
 
-  Result<void> check(const pb::Result& result, bool has_output) const {
-    const bool known = result.exit_code() == 0 || (result.exit_code() >= 2 && result.exit_code() <= 7);
-    const bool output_expected = result.exit_code() == 0 && result.output().empty() && result.stored().empty();
-    if (known && output_expected == has_output && (result.exit_code() != 0) == result.has_error()) return {};
-    return bad_reply("its result contradicts itself");
-  }
-
-  Error bad_reply(const std::string& why) const {
-    return make_error(ErrorCode::kBadReply, "{}: {}", name(), why).with_hint("is it a service of another release, or of another program?");
-  }
+  Error flood() const { return make_error(ErrorCode::kBadReply, "{}: it floods us with heartbeats", name()); }
 
   Error silent() const {
     const double seconds = std::chrono::duration<double>(patience()).count();

@@ -13,6 +13,7 @@
 
 #include "common/base/memory.h"
 #include "common/wire/endpoint.h"
+#include "common/wire/messages.h"
 #include "common/wire/socket.h"
 
 namespace sluice {
@@ -22,12 +23,10 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using wire::Frames;
 
-constexpr size_t kMostFrames = 4;  // client, job id, Job, graph; one more is one too many
-constexpr size_t kMostIdBytes = 64;
-constexpr size_t kMostJobBytes = 1u << 20;
-constexpr size_t kMostAtOnce = 16;          // requests taken before the jobs are looked at again
-constexpr size_t kMostWaiting = 64;         // jobs
-constexpr uint64_t kMostWaitingFrames = 4;  // their graphs, in frames of the largest size
+constexpr size_t kMostFrames = 1 + wire::kMostRequestFrames;  // the client; one more is one too many
+constexpr size_t kMostAtOnce = 16;                            // requests taken before the jobs are looked at again
+constexpr size_t kMostWaiting = 64;                           // jobs
+constexpr uint64_t kMostWaitingFrames = 4;                    // their graphs, in frames of the largest size
 constexpr uint32_t kShortestHeartbeatMs = 10, kLongestHeartbeatMs = 60000;
 constexpr int kLingerMs = 1000;  // for the last answers when the service ends
 
@@ -50,10 +49,6 @@ Result<Descriptor> stop_signals() {
   Descriptor descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!descriptor) return make_error(ErrorCode::kIo, "cannot wait for signals: {}", std::strerror(errno));
   return descriptor;
-}
-
-Error bad_request(const std::string& why) {
-  return make_error(ErrorCode::kBadRequest, "the request {}", why).with_hint("docs/transports.md says what a request is");
 }
 
 class Service {
@@ -127,25 +122,19 @@ class Service {
 
   void take_within_memory(Frames frames) {
     const std::string client(wire::text_of(frames[0]));
+    frames.erase(frames.begin());
     std::string id;
-    if (frames.size() > 1 && frames[1].size() <= kMostIdBytes) id = wire::text_of(frames[1]);
-    Result<void> taken = within_memory([&] { return take(client, id, std::move(frames)); });
+    Result<void> taken = within_memory([&] {
+      std::vector<Payload> request = wire::payloads_of(std::move(frames));
+      id = wire::job_id_of(request);
+      return take(client, id, std::move(request));
+    });
     if (!taken) answer(client, id, wire::failed_result(taken.error()), {});
   }
 
-  Result<void> take(const std::string& client, const std::string& id, Frames frames) {
-    if (frames.size() < 3 || frames.size() > kMostFrames) {
-      return bad_request(fmt::format("has {} frames, expected a job id, a Job and, if that names no input, a graph",
-                                     frames.size() > kMostFrames ? "too many" : std::to_string(frames.size() - 1)));
-    }
-    if (id.empty()) return bad_request(fmt::format("has no job id of 1 to {} bytes", kMostIdBytes));
-    Entry entry{.client = client, .id = id};
-    const zmq::message_t& job = frames[2];
-    if (job.size() > kMostJobBytes || !entry.job.ParseFromArray(job.data(), static_cast<int>(job.size()))) {
-      return bad_request("holds no Job message");
-    }
-    if (entry.job.input().empty() != (frames.size() == kMostFrames)) return bad_request("needs a graph, or an input by name, and not both");
-    if (frames.size() == kMostFrames) entry.graph = wire::payload_of(std::move(frames[3]));
+  Result<void> take(const std::string& client, const std::string& id, std::vector<Payload> frames) {
+    SLUICE_ASSIGN(wire::Request request, wire::parse_request(std::move(frames)));
+    Entry entry{.client = client, .id = id, .job = std::move(request.job), .graph = std::move(request.graph)};
     SLUICE_TRY(check_room(entry));
     if (entry.job.heartbeat_ms() != 0) {
       entry.heartbeat = milliseconds(std::clamp(entry.job.heartbeat_ms(), kShortestHeartbeatMs, kLongestHeartbeatMs));

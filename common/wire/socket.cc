@@ -23,6 +23,12 @@ Payload payload_of(zmq::message_t frame) {
   return {{static_cast<const std::byte*>(owner->data()), owner->size()}, owner};
 }
 
+std::vector<Payload> payloads_of(Frames frames) {
+  std::vector<Payload> payloads;
+  for (zmq::message_t& frame : frames) payloads.push_back(payload_of(std::move(frame)));
+  return payloads;
+}
+
 Frames receive(zmq::socket_t& socket, size_t most) {
   Frames frames;
   for (bool more = true; more;) {

@@ -18,6 +18,7 @@ std::string_view text_of(const zmq::message_t& frame);
 zmq::message_t frame_of(std::string_view text);
 zmq::message_t frame_of(Payload payload);  // not copied
 Payload payload_of(zmq::message_t frame);  // not copied
+std::vector<Payload> payloads_of(Frames frames);
 
 // What is there to receive, at most `most` frames of it: the others are dropped. Empty: nothing now.
 Frames receive(zmq::socket_t& socket, size_t most);
