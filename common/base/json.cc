@@ -7,12 +7,16 @@ namespace {
 
 using External = nlohmann::ordered_json;
 
+constexpr int kMostDepth = 100;  // of values in each other: reading, printing and destroying them recurse
+
 Json from_external(const External& external) {
   switch (external.type()) {
     case External::value_t::boolean:
       return Json(external.get<bool>());
+    case External::value_t::number_unsigned:  // also what int64 cannot hold: then a real, as what is larger still
+      if (external.get<uint64_t>() > uint64_t{INT64_MAX}) return Json(external.get<double>());
+      return Json(external.get<int64_t>());
     case External::value_t::number_integer:
-    case External::value_t::number_unsigned:
       return Json(external.get<int64_t>());
     case External::value_t::number_float:
       return Json(external.get<double>());
@@ -79,8 +83,16 @@ void Json::push(Json value) {
 }
 
 Result<Json> json_parse(std::string_view text) {
+  bool too_deep = false;
+  // Of a value that is not kept the library keeps no members either: memory and, above, the stack stay bounded.
+  const auto keep = [&too_deep](int depth, External::parse_event_t, External&) {
+    too_deep = too_deep || depth > kMostDepth;
+    return depth <= kMostDepth;
+  };
   try {
-    return from_external(External::parse(text));
+    const External external = External::parse(text, keep);
+    if (too_deep) return make_error(ErrorCode::kBadJson, "lists and objects lie more than {} deep in each other", kMostDepth);
+    return from_external(external);
   } catch (const nlohmann::json::exception& failure) {
     return make_error(ErrorCode::kBadJson, "not valid JSON: {}", failure.what());
   }

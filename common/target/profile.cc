@@ -1,5 +1,9 @@
 #include "common/target/profile.h"
 
+#include <algorithm>
+#include <bit>
+#include <iterator>
+
 #include "common/base/files.h"
 #include "common/base/json.h"
 
@@ -8,7 +12,12 @@ namespace {
 
 #include "profile_texts.inc"
 
-// Reads members of one profile; the first absent or mistyped member becomes the error.
+constexpr int64_t kMostCost = 1'000'000;
+constexpr int64_t kMostCacheBytes = int64_t{1} << 40;
+constexpr int64_t kMostOfAKind = int64_t{1} << 30;       // streams, tasks, events
+constexpr int64_t kMostScratchBytes = int64_t{1} << 20;  // what a compiled model may ask for each worker
+
+// Reads members of one profile; the first member that is absent, mistyped or out of range becomes the error.
 class ProfileReader {
  public:
   explicit ProfileReader(const Json& json) : json_(json) {}
@@ -19,10 +28,12 @@ class ProfileReader {
     miss(key);
   }
   template <typename Int>
-  void read_int(std::string_view key, Int& out) {
+  void read_int(std::string_view key, Int& out, int64_t low, int64_t high) {
     const Json* member = json_.find(key);
-    if (member && member->as_int()) return void(out = static_cast<Int>(*member->as_int()));
-    miss(key);
+    if (member == nullptr || member->as_int() == nullptr) return miss(key);
+    const int64_t number = *member->as_int();
+    if (number < low || number > high) return misfit(fmt::format("'{}' is {}, it must be {} to {}", key, number, low, high));
+    out = static_cast<Int>(number);
   }
   void read(std::string_view key, bool& out) {
     const Json* member = json_.find(key);
@@ -42,7 +53,7 @@ class ProfileReader {
     for_each(key, [&](ProfileReader& element) {
       DescribedEngine engine;
       element.read("name", engine.name);
-      element.read_int("cost", engine.cost);
+      element.read_int("cost", engine.cost, 0, kMostCost);
       element.read("ops", engine.ops);
       out.push_back(std::move(engine));
     });
@@ -55,7 +66,10 @@ class ProfileReader {
       out.push_back(std::move(composite));
     });
   }
-  const std::string& missing() const { return missing_; }
+  void misfit(std::string what) {
+    if (fault_.empty()) fault_ = std::move(what);
+  }
+  const std::string& fault() const { return fault_; }
 
  private:
   template <typename Function>
@@ -66,15 +80,66 @@ class ProfileReader {
     for (const Json& element : *member->as_array()) {
       ProfileReader reader(element);
       function(reader);
-      if (!reader.missing().empty()) miss(key);
+      if (!reader.fault().empty()) misfit(fmt::format("{}: {}", key, reader.fault()));
     }
   }
-  void miss(std::string_view key) {
-    if (missing_.empty()) missing_ = key;
-  }
+  void miss(std::string_view key) { misfit(fmt::format("member '{}' is absent or of the wrong kind", key)); }
   const Json& json_;
-  std::string missing_;
+  std::string fault_;  // the first
 };
+
+// An instruction set that loaders know: what code for it may use.
+struct InstructionSet {
+  std::string_view isa, llvm_cpu;
+  int vector_bits, vector_registers;
+  std::string_view features;  // each with a space before and behind
+};
+constexpr InstructionSet kInstructionSets[] = {
+    {"generic", "x86-64", 128, 16, " sse sse2 "},
+    {"avx2", "x86-64-v3", 256, 16, " sse sse2 sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma bmi bmi2 lzcnt movbe f16c "},
+    {"avx512", "x86-64-v4", 512, 32,
+     " sse sse2 sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma bmi bmi2 lzcnt movbe f16c avx512f avx512cd avx512bw avx512dq avx512vl "},
+};
+
+bool has_features(const InstructionSet& set, std::string_view features) {
+  while (!features.empty()) {
+    const std::string_view feature = features.substr(0, features.find(','));
+    if (!feature.starts_with('+') || set.features.find(fmt::format(" {} ", feature.substr(1))) == std::string_view::npos) return false;
+    features.remove_prefix(std::min(feature.size() + 1, features.size()));
+  }
+  return true;
+}
+
+// What generated code counts on: it divides by lanes, lays tiles into registers, and a loader asks its CPU for the isa alone.
+void check_machine(const DeviceProfile& profile, ProfileReader& reader) {
+  const auto* set =
+      std::find_if(std::begin(kInstructionSets), std::end(kInstructionSets), [&](const auto& s) { return s.isa == profile.isa; });
+  if (set == std::end(kInstructionSets)) {
+    return reader.misfit(fmt::format("'isa' is '{}', it must be avx512, avx2 or generic", profile.isa));
+  }
+  if (profile.llvm_cpu != "x86-64" && profile.llvm_cpu != set->llvm_cpu) {
+    reader.misfit(fmt::format("'llvm_cpu' is '{}', for isa {} it must be x86-64 or {}", profile.llvm_cpu, set->isa, set->llvm_cpu));
+  }
+  if (!has_features(*set, profile.llvm_features)) {
+    reader.misfit(fmt::format("'llvm_features' is '{}', for isa {} it may hold + before each of{}", profile.llvm_features, set->isa,
+                              set->features.substr(0, set->features.size() - 1)));
+  }
+  const bool has_fma = profile.llvm_cpu != "x86-64" || ("," + profile.llvm_features + ",").find(",+fma,") != std::string::npos;
+  if (profile.fused_multiply_add && !has_fma) reader.misfit("'fused_multiply_add' is true, and 'llvm_features' lacks +fma");
+  const bool is_power = std::has_single_bit(static_cast<uint64_t>(profile.vector_bits));
+  if (!is_power || profile.vector_bits > set->vector_bits) {
+    reader.misfit(
+        fmt::format("'vector_bits' is {}, for isa {} it must be a power of two up to {}", profile.vector_bits, set->isa, set->vector_bits));
+  }
+  if (profile.vector_registers > set->vector_registers) {
+    reader.misfit(fmt::format("'vector_registers' is {}, isa {} has {}", profile.vector_registers, set->isa, set->vector_registers));
+  }
+  if (!std::has_single_bit(static_cast<uint64_t>(profile.alignment))) {
+    reader.misfit(fmt::format("'alignment' is {}, it must be a power of two", profile.alignment));
+  }
+}
+
+}  // namespace
 
 Result<DeviceProfile> parse_profile(std::string_view text) {
   SLUICE_ASSIGN(Json json, json_parse(text));
@@ -84,29 +149,25 @@ Result<DeviceProfile> parse_profile(std::string_view text) {
   reader.read("isa", profile.isa);
   reader.read("llvm_cpu", profile.llvm_cpu);
   reader.read("llvm_features", profile.llvm_features);
-  reader.read_int("vector_bits", profile.vector_bits);
-  reader.read_int("vector_registers", profile.vector_registers);
+  reader.read_int("vector_bits", profile.vector_bits, 128, 512);
+  reader.read_int("vector_registers", profile.vector_registers, 16, 32);
   reader.read("fused_multiply_add", profile.fused_multiply_add);
-  reader.read_int("l1_bytes", profile.l1_bytes);
-  reader.read_int("l2_bytes", profile.l2_bytes);
-  reader.read_int("l3_bytes", profile.l3_bytes);
-  reader.read_int("alignment", profile.alignment);
-  reader.read_int("max_streams", profile.max_streams);
-  reader.read_int("max_tasks_per_stream", profile.max_tasks_per_stream);
-  reader.read_int("max_events", profile.max_events);
-  reader.read_int("prefetch_num", profile.prefetch_num);
-  reader.read_int("scratch_limit", profile.scratch_limit);
+  reader.read_int("l1_bytes", profile.l1_bytes, 1, kMostCacheBytes);
+  reader.read_int("l2_bytes", profile.l2_bytes, 1, kMostCacheBytes);
+  reader.read_int("l3_bytes", profile.l3_bytes, 1, kMostCacheBytes);
+  reader.read_int("alignment", profile.alignment, 64, 4096);
+  reader.read_int("max_streams", profile.max_streams, 1, kMostOfAKind);
+  reader.read_int("max_tasks_per_stream", profile.max_tasks_per_stream, 1, kMostOfAKind);
+  reader.read_int("max_events", profile.max_events, 1, kMostOfAKind);
+  reader.read_int("prefetch_num", profile.prefetch_num, 0, kMostOfAKind);
+  reader.read_int("scratch_limit", profile.scratch_limit, 0, kMostScratchBytes);
   reader.read("engines", profile.engines);
   reader.read("described_engines", profile.described_engines);
   reader.read("composites", profile.composites);
-  if (!reader.missing().empty()) {
-    return make_error(ErrorCode::kBadJson, "device profile '{}': member '{}' is absent or of the wrong kind", profile.name,
-                      reader.missing());
-  }
-  return profile;
+  if (reader.fault().empty()) check_machine(profile, reader);
+  if (reader.fault().empty()) return profile;
+  return make_error(ErrorCode::kBadJson, "device profile '{}': {}", profile.name, reader.fault());
 }
-
-}  // namespace
 
 Result<DeviceProfile> get_profile(std::string_view name) {
   if (name.ends_with(".json")) {

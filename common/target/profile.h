@@ -50,6 +50,8 @@ struct DeviceProfile {
 // name: a built-in profile, "native" (detects the CPU and answers cpu-avx512, cpu-avx2 or cpu-generic), or the path of a .json file like
 // those in common/target/profiles.
 Result<DeviceProfile> get_profile(std::string_view name);
+// The content of such a file. Error: kBadJson, naming the member that is absent, of another kind or out of range.
+Result<DeviceProfile> parse_profile(std::string_view text);
 std::vector<std::string> profile_names();
 // True when this machine's CPU can run code made for the profile's isa.
 bool cpu_supports(std::string_view isa);

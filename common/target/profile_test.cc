@@ -44,5 +44,51 @@ TEST(Profile, UnknownNamesListTheKnownOnes) {
   EXPECT_FALSE(cpu_supports("z80"));
 }
 
+std::string profile_text(std::string_view member, std::string_view value) {
+  std::string text =
+      R"({"name": "n", "isa": "avx2", "llvm_cpu": "x86-64-v3", "llvm_features": "", "vector_bits": 256, "vector_registers": 16,
+          "fused_multiply_add": true, "l1_bytes": 1, "l2_bytes": 1, "l3_bytes": 1, "alignment": 64, "max_streams": 1,
+          "max_tasks_per_stream": 1, "max_events": 1, "prefetch_num": 0, "scratch_limit": 0, "engines": [])";
+  if (const size_t at = text.find(fmt::format("\"{}\": ", member)); at != std::string::npos) {
+    const size_t begin = at + member.size() + 4;
+    text.replace(begin, text.find_first_of(",}", begin) - begin, value);
+  } else if (!member.empty()) {
+    text += fmt::format(", \"{}\": {}", member, value);
+  }
+  return text + "}";
+}
+
+std::string fault_of(std::string_view member, std::string_view value) {
+  auto profile = parse_profile(profile_text(member, value));
+  if (profile.ok()) return "none";
+  EXPECT_EQ(profile.error().code, ErrorCode::kBadJson);
+  return profile.error().message;
+}
+
+// A loader asks its CPU for the isa alone, and objects call nobody: not fmaf either.
+TEST(Profile, CodeForMoreThanTheIsaIsRefused) {
+  EXPECT_EQ(fault_of("llvm_features", R"("+fma")"), "none");
+  EXPECT_THAT(fault_of("llvm_features", R"("+avx512f")"), testing::HasSubstr("'llvm_features' is '+avx512f', for isa avx2 it may hold"));
+  EXPECT_THAT(fault_of("llvm_features", R"("-sse2")"), testing::HasSubstr("'llvm_features'"));
+  EXPECT_EQ(fault_of("llvm_cpu", R"("x86-64-v4")"),
+            "device profile 'n': 'llvm_cpu' is 'x86-64-v4', for isa avx2 it must be x86-64 or x86-64-v3");
+  EXPECT_EQ(fault_of("llvm_cpu", R"("x86-64")"), "device profile 'n': 'fused_multiply_add' is true, and 'llvm_features' lacks +fma");
+}
+
+TEST(Profile, NumbersThatNoMachineHasAreRefused) {
+  EXPECT_EQ(fault_of("", ""), "none");
+  EXPECT_EQ(fault_of("vector_bits", "0"), "device profile 'n': 'vector_bits' is 0, it must be 128 to 512");
+  EXPECT_EQ(fault_of("vector_bits", "384"), "device profile 'n': 'vector_bits' is 384, for isa avx2 it must be a power of two up to 256");
+  EXPECT_EQ(fault_of("vector_bits", "4294967424"), "device profile 'n': 'vector_bits' is 4294967424, it must be 128 to 512");
+  EXPECT_EQ(fault_of("alignment", "65"), "device profile 'n': 'alignment' is 65, it must be a power of two");
+  EXPECT_EQ(fault_of("l2_bytes", "-1"), "device profile 'n': 'l2_bytes' is -1, it must be 1 to 1099511627776");
+  EXPECT_EQ(fault_of("l2_bytes", "1.5"), "device profile 'n': member 'l2_bytes' is absent or of the wrong kind");
+  EXPECT_EQ(fault_of("isa", "\"z80\""), "device profile 'n': 'isa' is 'z80', it must be avx512, avx2 or generic");
+  EXPECT_EQ(fault_of("vector_bits", "512"), "device profile 'n': 'vector_bits' is 512, for isa avx2 it must be a power of two up to 256");
+  EXPECT_EQ(fault_of("vector_registers", "32"), "device profile 'n': 'vector_registers' is 32, isa avx2 has 16");
+  EXPECT_EQ(fault_of("described_engines", R"([{"name": "dvpp", "cost": -7, "ops": []}])"),
+            "device profile 'n': described_engines: 'cost' is -7, it must be 0 to 1000000");
+}
+
 }  // namespace
 }  // namespace sluice

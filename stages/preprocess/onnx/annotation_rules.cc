@@ -30,46 +30,51 @@ Result<std::string> text_of(const Json& value, const std::string& name) {
 }  // namespace
 
 Result<AnnotationRules> AnnotationRules::read(const std::string& path) {
-  AnnotationRules rules;
-  if (path.empty()) return rules;
+  if (path.empty()) return AnnotationRules();
   SLUICE_ASSIGN(const std::string text, read_text(path));
+  auto rules = parse(text);
+  if (!rules) rules.error().file = path;
+  return rules;
+}
+
+Result<AnnotationRules> AnnotationRules::parse(std::string_view text) {
+  AnnotationRules rules;
   rules.digest_ = sha256(text);
-  auto parsed = json_parse(text);
-  const auto fail = [&](Error error) {
-    error.file = path;
-    return error;
-  };
-  if (!parsed) return fail(std::move(parsed).error());
-  const Json::Array* rows = parsed->as_array();
-  if (rows == nullptr) return fail(make_error(ErrorCode::kBadJson, "annotation rules are a list of objects"));
+  SLUICE_ASSIGN(const Json parsed, json_parse(text));
+  const Json::Array* rows = parsed.as_array();
+  if (rows == nullptr) return make_error(ErrorCode::kBadJson, "annotation rules are a list of objects");
   for (size_t i = 0; i < rows->size(); ++i) {
-    const std::string where = fmt::format("rule {}", i + 1);
-    const Json::Object* members = (*rows)[i].as_object();
-    if (members == nullptr) return fail(make_error(ErrorCode::kBadJson, "{} is no object", where));
-    Rule rule;
-    const Json::Object* set = nullptr;
-    for (const auto& [name, value] : *members) {
-      std::string* glob = name == "node" ? &rule.node : name == "op" ? &rule.op : name == "scope" ? &rule.scope : nullptr;
-      if (name == "set" && value.as_object() != nullptr) {
-        set = value.as_object();
-      } else if (glob != nullptr && value.as_string() != nullptr && !value.as_string()->empty()) {
-        *glob = *value.as_string();
-      } else {
-        return fail(make_error(ErrorCode::kBadJson, "{}: '{}' is not known or has another kind of value", where, name)
-                        .with_hint("a rule has the globs \"node\", \"op\" and \"scope\", and the object \"set\""));
-      }
-    }
-    if (set == nullptr || set->empty()) return fail(make_error(ErrorCode::kBadJson, "{} sets nothing: \"set\" is missing or empty", where));
-    for (const auto& [name, value] : *set) {
-      auto spelled = text_of(value, name);
-      if (!spelled) return fail(std::move(spelled).error().within(where));
-      Plan tried;
-      if (auto known = annotate(tried, name, *spelled); !known) return fail(std::move(known).error().within(where));
-      rule.set.emplace_back(name, std::move(spelled).value());
-    }
-    rules.rules_.push_back(std::move(rule));
+    auto rule = parse_rule((*rows)[i]);
+    if (!rule) return std::move(rule).error().within(fmt::format("rule {}", i + 1));
+    rules.rules_.push_back(std::move(rule).value());
   }
   return rules;
+}
+
+Result<AnnotationRules::Rule> AnnotationRules::parse_rule(const Json& row) {
+  const Json::Object* members = row.as_object();
+  if (members == nullptr) return make_error(ErrorCode::kBadJson, "a rule is an object");
+  Rule rule;
+  const Json::Object* set = nullptr;
+  for (const auto& [name, value] : *members) {
+    std::string* glob = name == "node" ? &rule.node : name == "op" ? &rule.op : name == "scope" ? &rule.scope : nullptr;
+    if (name == "set" && value.as_object() != nullptr) {
+      set = value.as_object();
+    } else if (glob != nullptr && value.as_string() != nullptr && !value.as_string()->empty()) {
+      *glob = *value.as_string();
+    } else {
+      return make_error(ErrorCode::kBadJson, "'{}' is not known or has another kind of value", name)
+          .with_hint("a rule has the globs \"node\", \"op\" and \"scope\", and the object \"set\"");
+    }
+  }
+  if (set == nullptr || set->empty()) return make_error(ErrorCode::kBadJson, "sets nothing: \"set\" is missing or empty");
+  for (const auto& [name, value] : *set) {
+    SLUICE_ASSIGN(std::string spelled, text_of(value, name));
+    Plan tried;
+    SLUICE_TRY(annotate(tried, name, spelled));
+    rule.set.emplace_back(name, std::move(spelled));
+  }
+  return rule;
 }
 
 void AnnotationRules::apply(const onnx::NodeProto& node, Plan& plan) {

@@ -9,10 +9,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "common/base/digest.h"
+#include "common/base/json.h"
 #include "common/base/result.h"
 #include "common/ir/plan.h"
 #include "onnx.pb.h"
@@ -23,6 +25,8 @@ class AnnotationRules {
  public:
   // Errors: kNotFound, kBadJson, naming the rule. An empty path gives no rules.
   static Result<AnnotationRules> read(const std::string& path);
+  // The content of such a file.
+  static Result<AnnotationRules> parse(std::string_view text);
 
   void apply(const onnx::NodeProto& node, Plan& plan);
   // One line for each rule that fitted no node.
@@ -35,6 +39,7 @@ class AnnotationRules {
     std::vector<std::pair<std::string, std::string>> set;
     bool matched = false;
   };
+  static Result<Rule> parse_rule(const Json& row);
   std::vector<Rule> rules_;
   Digest digest_;
 };
