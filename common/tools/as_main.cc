@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/graphfile/graphfile.h"
@@ -26,15 +28,18 @@ Options:
   --error-format=FMT  text or json [default: text].
 )";
 
-// Textual graphs begin with the word sluice, behind comments.
-bool is_graph_text(std::string_view text) {
-  while (true) {
-    const size_t start = text.find_first_not_of(" \t\r\n");
-    if (start == std::string_view::npos) return true;
-    text.remove_prefix(start);
-    if (text[0] != '#') return text.starts_with("sluice");
-    text.remove_prefix(std::min(text.find('\n'), text.size()));
-  }
+// A ModelDef's text begins with a field, "name:" or "name {", behind comments. Anything else is a textual graph, or a bad one.
+bool is_model_text(std::string_view text) {
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
+  const auto skip_blanks = [&] {
+    text.remove_prefix(std::min<size_t>(std::find_if_not(text.begin(), text.end(), is_blank) - text.begin(), text.size()));
+  };
+  for (skip_blanks(); text.starts_with('#'); skip_blanks()) text.remove_prefix(std::min(text.find('\n'), text.size()));
+  const size_t word = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_");
+  if (word == 0 || word == std::string_view::npos) return false;
+  text.remove_prefix(word);
+  skip_blanks();
+  return text.starts_with(':') || text.starts_with('{');
 }
 
 void warn_of_missing_bytes(const Module& module) {
@@ -49,7 +54,7 @@ Result<ExitClass> run(const CommandLine& line) {
   SLUICE_TRY(check_binary_output(line));
   SLUICE_ASSIGN(const std::string text, read_text(input_path(line)));
   const std::string name = input_path(line) == "-" ? "standard input" : input_path(line);
-  if (!is_graph_text(text)) {
+  if (is_model_text(text)) {
     SLUICE_TRY(write_om_of_text(text, name, line.text("--with"), output_path(line)));
     return ExitClass::kDone;
   }

@@ -108,7 +108,11 @@ Result<std::string> model_text(std::span<const std::byte> model) { return throug
 
 Result<std::string> model_bytes_of_text(std::string_view text, const std::string& name) {
   auto bytes = through_protoc("encode", std::as_bytes(std::span(text)), ErrorCode::kBadText);
-  if (!bytes && bytes.error().code == ErrorCode::kBadText) bytes.error().file = name;
+  if (bytes || bytes.error().code != ErrorCode::kBadText) return bytes;
+  // "input:1:8: what is wrong", as our own texts' errors say it; what follows says no more.
+  std::string& message = bytes.error().message;
+  message.resize(std::min(message.find('\n'), message.size()));
+  if (constexpr std::string_view input = "input:"; message.starts_with(input)) message.replace(0, input.size() - 1, name);
   return bytes;
 }
 

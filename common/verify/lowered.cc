@@ -32,12 +32,6 @@ void check_memory(const Value& value, Findings& findings) {
     if (storage->bytes.is_fixed() && storage->bytes.value == 0 && value.type().element_count().value_or(0) > 0) {
       findings.add("{}: its storage has 0 bytes", value_label(value));
     }
-    return;
-  }
-  const bool is_sized = value.type().is_tensor() && !value.type().has_unknown();
-  if (!is_sized && value.graph().shapes != ShapeClass::kDynamic) {
-    findings.add("{}: has no known size, though {} is {}", value_label(value), graph_label(value.graph()),
-                 shape_class_name(value.graph().shapes));
   }
 }
 

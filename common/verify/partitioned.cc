@@ -71,6 +71,15 @@ void check_constants(const Graph& graph, Findings& findings) {
   }
 }
 
+// Memory is planned by the class: of a fixed or symbolic graph every size is known, or can be computed.
+void check_shape_class(const Graph& graph, Findings& findings) {
+  if (graph.shapes == ShapeClass::kDynamic) return;
+  for (const Value& value : graph.values()) {
+    if (value.is_erased() || !value.is_used() || (value.type().is_tensor() && !value.type().has_unknown())) continue;
+    findings.add("{}: has no known size, though {} is {}", value_label(value), graph_label(graph), shape_class_name(graph.shapes));
+  }
+}
+
 }  // namespace
 
 void check_partitioned(const Module& module, Findings& findings) {
@@ -82,6 +91,7 @@ void check_partitioned(const Module& module, Findings& findings) {
       check_subgraph(graph, findings);
     }
     if (is_called(graph)) check_constants(graph, findings);
+    if (is_caller(graph) || is_called(graph)) check_shape_class(graph, findings);
   }
 }
 

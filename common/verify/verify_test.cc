@@ -71,6 +71,20 @@ TEST(Verify, PartitionedGraph) {
             "the graph is not partitioned: value 'k' of graph 'p' is a constant of 4000 bytes; it should be a parameter");
 }
 
+TEST(Verify, PartitionedGraphKeepsItsShapeClass) {
+  const auto graphs = [](std::string root, std::string subgraph) {
+    return "sluice 1 partitioned\ngraph @m(%x: f32[2]) -> (%y)" + root +
+           " {\n  %y: i64[1, ?] = Call(%x) {graph = @p} plan {engine = host_cpu}\n}\n" +
+           "graph @p(%x: f32[2]) -> (%y) subgraph engine host_cpu" + subgraph +
+           " {\n  %y: i64[1, ?] = NonZero(%x) plan {engine = host_cpu}\n}\n";
+  };
+  EXPECT_EQ(findings(graphs(" shapes dynamic", " shapes dynamic"), Level::kPartitioned), "");
+  EXPECT_EQ(findings(graphs("", " shapes dynamic"), Level::kPartitioned),
+            "the graph is not partitioned: value 'y' of graph 'm': has no known size, though graph 'm' is fixed");
+  EXPECT_EQ(findings(graphs(" shapes dynamic", " shapes symbolic"), Level::kPartitioned),
+            "the graph is not partitioned: value 'y' of graph 'p': has no known size, though graph 'p' is symbolic");
+}
+
 TEST(Verify, Segments) {
   auto module = parse_module("sluice 1 typed\ngraph @m() -> (%k) {\n  %k = constant i8[2] [1, 2]\n}\n", "t");
   ASSERT_TRUE(module.ok());

@@ -58,9 +58,10 @@ TEST(OmTools, SegmentsAreNotInTheText) {
 }
 
 TEST(OmTools, TextThatIsNoModel) {
-  const auto done = write_om_of_text("profile: 7\n", "text", "", ::testing::TempDir() + "om_tools_bad.om");
+  const auto done = write_om_of_text("profile: 7\n", "my.txt", "", ::testing::TempDir() + "om_tools_bad.om");
   ASSERT_FALSE(done.ok());
   EXPECT_EQ(done.error().code, ErrorCode::kBadText);
+  EXPECT_EQ(done.error().message, "my.txt:1:10: Expected string, got: 7");
 }
 
 // The model's tasks make the same two values over and over, which the checker of memory plans rightly dislikes; streams are in question
