@@ -1,0 +1,16 @@
+// A textual graph, as sluice-as reads it.
+#include "common/base/memory.h"
+#include "common/text/text.h"
+#include "tests/fuzz/fuzz_target.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace sluice;
+  auto module = within_memory([&] { return parse_module(fuzz::text_of(data, size), "fuzzed"); });
+  if (!module) {
+    fuzz::expect_refusal(module.error());
+    return 0;
+  }
+  const bool verifies = fuzz::use_module(*module);
+  if (verifies && module->level == Level::kTyped) fuzz::run_middle_stages(std::move(*module));
+  return 0;
+}

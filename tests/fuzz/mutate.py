@@ -1,0 +1,301 @@
+#!/usr/bin/python3
+"""Damaged files through the programs that read them and through the rest of the pipe, each under a time and a memory limit. Seeds are made by
+our own programs; damage is drawn from a fixed seed, so every run makes the same files.
+
+usage: tests/fuzz/mutate.py [options]
+
+  --bin DIR      the programs, of any build           [default: out/release/bin]
+  --count N      damaged files                        [default: 5000]
+  --kinds LIST   onnx,typed,partitioned,lowered,om,text,rules,profile  [default: all]
+  --seed S       other damage                         [default: 1]
+  --only KIND:I  that one file again, keeping all that it makes
+  --keep DIR     where files with faults go           [default: out/fuzz/mutate]
+  --seeds DIR    seeds made before, instead of new ones
+  --messages     also every kind of message, with its count
+  -j N           processes at once                    [default: 2]
+
+A fault is: a signal; an exit code that is not documented, or that says usage (2) or a bug of our own (6); a sanitizer's report; a failure
+without a message, or with two; a message of more than 64 KiB or with control characters; an output under its final name after a failure;
+a temporary file left; a hang. Prints a table by kind and exits 7 when there is any fault. Programs with sanitizers have no memory limit by
+prlimit, which their shadow memory exceeds: what they allocate beyond 2 GB is counted as memory, and is for a plain build to show.
+"""
+import argparse
+import collections
+import hashlib
+import importlib
+import multiprocessing
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import mutators
+import seeds
+
+KINDS = {"onnx": 30, "typed": 15, "partitioned": 10, "lowered": 10, "om": 15, "text": 14, "rules": 3, "profile": 3}
+ENDINGS = {"onnx": ".onnx", "typed": ".sg", "partitioned": ".sg", "lowered": ".sg", "om": ".om", "text": ".txt", "rules": ".json", "profile": ".json"}
+CPU_SECONDS, WALL_SECONDS, DATA_BYTES = 10, 60, 2_000_000_000
+GOOD_CODES = {"verify": {0, 3, 4, 5, 7}}  # of the others: 0, 3, 4, 5
+SANITIZER = re.compile(r"Sanitizer|runtime error:")
+OUT_OF_MEMORY = re.compile(r"allocation-size-too-big|out-of-memory|hard rss limit|maximum supported size|failed to allocate")
+HEADLINE = re.compile(r"^sluice[a-z-]*: error (SL\d+): (.*)", re.M)
+AFTER = {"typed": ["optimize", "partition", "subgraph-optimize", "build"], "partitioned": ["subgraph-optimize", "build"], "lowered": ["build"]}
+
+
+class Trial:
+    """One damaged file: its folder, what was run on it, and what was wrong."""
+
+    def __init__(self, settings, folder):
+        self.settings, self.folder = settings, folder
+        self.log, self.faults, self.codes, self.messages = [], [], [], []
+        self.memory = False
+        self.ran = 0
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def run(self, name, *arguments, output=None):
+        """The exit code of one program; faults are noted."""
+        command = [*self.settings.limits, os.path.join(self.settings.bin, "sluice-" + name), *arguments, *(["-o", self.path(output)] if output else [])]
+        environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0:max_allocation_size_mb=2000:hard_rss_limit_mb=2500:allocator_may_return_null=0",
+                       "UBSAN_OPTIONS": "print_stacktrace=1"}
+        self.ran += 1
+        try:
+            done = subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=WALL_SECONDS, check=False,
+                                  env=environment)
+        except subprocess.TimeoutExpired:
+            self.faults.append(f"{name}: hang: no end after {WALL_SECONDS} s")
+            self.log.append(" ".join(command))
+            return -1
+        told = done.stderr.decode("utf-8", "replace")
+        self.log.append(" ".join(command) + f"\nexit {done.returncode}\n{told[:20000]}")
+        if SANITIZER.search(told) and OUT_OF_MEMORY.search(told):
+            self.memory = True
+        else:
+            self.check(name, done.returncode, told, output)
+        return done.returncode
+
+    def check(self, name, code, told, output):
+        def fault(text):
+            self.faults.append(f"{name}: {text}")
+
+        if code in (-24, 152) or (code == -9 and not SANITIZER.search(told)):
+            return fault(f"hang: more than {CPU_SECONDS} s of CPU")
+        if SANITIZER.search(told):
+            return fault("sanitizer: " + next((line for line in told.splitlines() if SANITIZER.search(line)), ""))
+        if code < 0 or code > 127:
+            return fault(f"signal {-code}")
+        headlines = HEADLINE.findall(told)
+        self.messages += [(name, number, text) for number, text in headlines]
+        if code not in GOOD_CODES.get(name, {0, 3, 4, 5}):
+            fault(f"exit code {code}: {told[:300]}")
+        if code == 0 and headlines:
+            fault("an error and success")
+        if code != 0 and len(headlines) != 1:
+            fault(f"{len(headlines)} errors told, expected one")
+        if len(told) > 65536:
+            fault(f"a message of {len(told)} characters")
+        if any(ord(c) < 32 and c not in "\n\t" or c == "\x7f" for c in told):
+            fault("control characters in a message")
+        if output and os.path.exists(self.path(output)) != (code == 0):
+            fault("an output under its final name after a failure" if code else "success without an output")
+        left = [entry for entry in os.listdir(self.folder) if ".tmp" in entry]
+        if left:
+            fault(f"left behind: {left[0]}")
+        return None
+
+    def stages(self, current, stages):
+        """The stages one after the other while they succeed, then what reads a compiled model. The last exit code."""
+        for stage in stages:
+            made = stage + (".om" if stage == "build" else ".sg")
+            extra = [seeds.PROFILE] if stage == "partition" and "--profile" not in " ".join(self.log) else []
+            code = self.run(stage, *extra, current, output=made)
+            if code != 0:
+                return code
+            current = self.path(made)
+        return self.compiled_model(current)
+
+    def compiled_model(self, path):
+        code = self.run("verify", path)
+        opened = self.run("loader", path)  # without inputs: up to binding
+        return code or (0 if opened == 3 and "SL7004" in self.log[-1] else opened)
+
+
+def try_onnx(trial, path):
+    code = trial.run("preprocess", path, output="preprocess.sg")
+    return code or trial.stages(trial.path("preprocess.sg"), AFTER["typed"])
+
+
+def try_graph(trial, path):
+    code = trial.run("verify", path)
+    trial.run("show", path, output="shown.txt")
+    with open(path, "rb") as file:
+        head = file.read(16)
+    level = {1: "typed", 2: "partitioned", 3: "lowered"}.get(head[12] if len(head) > 12 else 1, "typed")
+    if code != 0:
+        trial.run(AFTER[level][0], path, output="refused.sg")  # every stage checks for itself
+        return code
+    return trial.stages(path, AFTER[level])
+
+
+def try_text(trial, path):
+    code = trial.run("as", path, output="as.sg")
+    return code or try_graph(trial, trial.path("as.sg"))
+
+
+def try_rules(trial, path):
+    code = trial.run("preprocess", "--annotate=" + path, trial.settings.model, output="preprocess.sg")
+    return code or trial.stages(trial.path("preprocess.sg"), AFTER["typed"])
+
+
+def try_profile(trial, path):
+    code = trial.run("partition", "--profile=" + path, trial.settings.typed, output="partition.sg")
+    return code or trial.stages(trial.path("partition.sg"), AFTER["partitioned"])
+
+
+TRY = {"onnx": try_onnx, "typed": try_graph, "partitioned": try_graph, "lowered": try_graph, "om": Trial.compiled_model, "text": try_text,
+       "rules": try_rules, "profile": try_profile}
+
+
+def damaged(settings, kind, index):
+    rng = random.Random(f"{settings.seed}/{kind}/{index}")
+    data, other = rng.choice(settings.files[kind]), rng.choice(settings.files[kind])
+    if kind == "onnx":
+        return mutators.mutate_onnx(rng, data, other)
+    if kind == "om":
+        return mutators.mutate_compiled_model(rng, data, other, settings.model_class(), lambda b: hashlib.sha256(b).digest())
+    if kind in ("text", "rules", "profile"):
+        return mutators.mutate_text(rng, data, other)
+    return mutators.mutate_graph_file(rng, data, other)
+
+
+class Settings:
+    """What every trial needs; sent to the processes once."""
+
+    def __init__(self, options, folder):
+        self.bin, self.seed, self.folder, self.keep = os.path.abspath(options.bin), options.seed, folder, os.path.abspath(options.keep)
+        self.files = {kind: [read(os.path.join(folder, kind, name)) for name in sorted(os.listdir(os.path.join(folder, kind)))] for kind in KINDS}
+        self.model = os.path.join(folder, "onnx", "tiny-conv.onnx")
+        self.typed = os.path.join(folder, "typed", "tiny-conv.optimize.sg")
+        self.sanitized = b"__asan_init" in read(os.path.join(self.bin, "sluice-preprocess"))
+        self.only = options.only is not None
+        self.limits = ["prlimit", "--core=0", f"--cpu={CPU_SECONDS}:{CPU_SECONDS + 1}", *([] if self.sanitized else [f"--data={DATA_BYTES}"]), "--"]
+        subprocess.run(["protoc", "--python_out=" + folder, "-I" + os.path.join(seeds.ROOT, "schemas"), "model.proto"], check=True)
+
+    def model_class(self):
+        if self.folder not in sys.path:
+            sys.path.insert(0, self.folder)
+        return importlib.import_module("model_pb2").ModelDef
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+SETTINGS = None
+
+
+def begin_worker(settings):
+    global SETTINGS
+    SETTINGS = settings
+
+
+def attempt(task):
+    kind, index = task
+    folder = tempfile.mkdtemp(prefix="mutate.")
+    try:
+        trial = Trial(SETTINGS, folder)
+        name = "damaged" + ENDINGS[kind]
+        with open(trial.path(name), "wb") as file:
+            file.write(damaged(SETTINGS, kind, index))
+        code = TRY[kind](trial, trial.path(name))
+        if trial.faults or SETTINGS.only:
+            keep(trial, kind, index)
+        return kind, index, code, trial.faults, trial.messages, trial.memory, trial.ran
+    finally:
+        shutil.rmtree(folder)
+
+
+def keep(trial, kind, index):
+    folder = os.path.join(SETTINGS.keep, f"{kind}-{index}")
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(trial.folder, folder)
+    with open(os.path.join(folder, "log.txt"), "w", encoding="utf-8") as file:
+        file.write("\n".join(trial.faults) + "\n\n" + "\n".join(trial.log).replace(trial.folder, folder))
+
+
+def tasks_of(options):
+    if options.only:
+        kind, index = options.only.split(":")
+        return [(kind, int(index))]
+    kinds = options.kinds.split(",") if options.kinds else list(KINDS)
+    total = sum(KINDS[kind] for kind in kinds)
+    rows = [(kind, i) for kind in kinds for i in range(max(1, options.count * KINDS[kind] // total))]
+    random.Random(0).shuffle(rows)  # slow kinds are not all at the end
+    return rows
+
+
+def shape(text):
+    """A message without what differs from file to file."""
+    text = re.sub(r" \[/[^ ]*\]$|^/[^ ]*/(?=damaged\.)", "", text)
+    return re.sub(r"\d+", "N", re.sub(r"'[^']*'|\"[^\"]*\"", "'…'", text))[:150]
+
+
+def report(options, results):
+    print(f"{'kind':12} {'files':>6} {'done':>6} {'refused':>8}  {'by exit code':28} {'memory':>6} {'faults':>6}")
+    for kind in [kind for kind in KINDS if any(row[0] == kind for row in results)]:
+        rows = [row for row in results if row[0] == kind]
+        codes = collections.Counter(row[2] for row in rows if row[2] != 0)
+        print(f"{kind:12} {len(rows):6} {sum(row[2] == 0 for row in rows):6} {sum(codes.values()):8}  "
+              f"{', '.join(f'{code}: {count}' for code, count in sorted(codes.items())):28} {sum(row[5] for row in rows):6} "
+              f"{sum(bool(row[3]) for row in rows):6}")
+    if options.messages:
+        counts = collections.Counter((name, number, shape(text)) for row in results for name, number, text in row[4])
+        for (name, number, text), count in sorted(counts.items()):
+            print(f"{count:6} {name} {number}: {text}")
+    for kind, index, _, faults, *_ in sorted(row for row in results if row[3]):
+        print(f"fault {kind}:{index}: {faults[0][:400]}")
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage=argparse.SUPPRESS)
+    parser.add_argument("--bin", default=os.path.join(seeds.ROOT, "out", "release", "bin"))
+    parser.add_argument("--count", type=int, default=5000)
+    parser.add_argument("--kinds")
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--only")
+    parser.add_argument("--keep", default=os.path.join(seeds.ROOT, "out", "fuzz", "mutate"))
+    parser.add_argument("--seeds")
+    parser.add_argument("--messages", action="store_true")
+    parser.add_argument("-j", type=int, default=2)
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
+    begin = time.time()
+    folder = os.path.abspath(options.seeds or tempfile.mkdtemp(prefix="mutate-seeds."))
+    try:
+        if not options.seeds or not os.path.isdir(os.path.join(folder, "onnx")):
+            seeds.make_seeds(os.path.abspath(options.bin), folder)
+        settings = Settings(options, folder)
+        with multiprocessing.Pool(options.j, begin_worker, [settings]) as pool:
+            results = list(pool.imap_unordered(attempt, tasks_of(options), chunksize=4))
+    finally:
+        if not options.seeds:
+            shutil.rmtree(folder)
+    report(options, results)
+    faults = sum(bool(row[3]) for row in results)
+    print(f"mutate: {len(results)} files, {sum(row[6] for row in results)} programs run, {faults} faults, {time.time() - begin:.0f} s")
+    if options.only:
+        print("kept in " + os.path.join(settings.keep, options.only.replace(":", "-")))
+    return 7 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
