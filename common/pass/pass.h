@@ -47,8 +47,8 @@ class WorkReport {
 
 // Runs a stage's passes in order, leaving out what the options opt-level, passes and skip say; stops after --stop-after (module.last_pass
 // is set then); mends the node order and erases unowned graphs after each pass; verifies the graph after each under --verify=each, and in
-// debug builds proves the changed bit by digest; writes --dump-dir. An error is prefixed with the pass's name. A cycle that a pass made, and
-// our own verifier failing after our own pass, are kInternal.
+// debug builds proves the changed bit by digest; writes --dump-dir. An error is prefixed with the pass's name. A cycle that a pass made,
+// and our own verifier failing after our own pass, are kInternal.
 Result<std::vector<PassReport>> run_passes(Module& module, std::span<const Pass> passes, const Options& options);
 
 }  // namespace sluice
