@@ -260,7 +260,7 @@ def change_attribute(random, graph):
     elif choice == 2:
         attribute.ints.extend([random.choice(DIMS)] * random.choice([1, 9]))
     elif choice == 3:
-        attribute.type = random.randrange(0, 16)
+        attribute.type = random.randrange(0, 15)
     else:
         attribute.name = random.choice(["axis", "axes", "perm", "pads", "to", "value", "body", attribute.name + "x"])
 
