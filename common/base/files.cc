@@ -18,6 +18,18 @@ namespace sluice {
 namespace {
 
 constexpr size_t kMostNameBytes = 200;  // file systems take 255; an ending and a number follow
+constexpr int kMostTemporaries = 1000;
+
+// A file beside the target that nobody else writes: where containers share a folder, process numbers repeat. -1: see errno.
+int create_temporary(const std::string& target, std::string& name) {
+  int fd = -1;
+  errno = EEXIST;
+  for (int again = 0; fd < 0 && errno == EEXIST && again < kMostTemporaries; ++again) {
+    name = fmt::format("{}.tmp{}", target, ::getpid()) + (again == 0 ? "" : fmt::format("-{}", again));
+    fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  }
+  return fd;
+}
 
 }  // namespace
 
@@ -138,8 +150,8 @@ Result<FileWriter> FileWriter::create(const std::string& path, Order order) {
     return writer;
   }
   std::string target = behind_links(path);
-  std::string temporary = fmt::format("{}.tmp{}", target, ::getpid());
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  std::string temporary;
+  const int fd = create_temporary(target, temporary);
   if (fd < 0) return file_error("create", path);
   return FileWriter(std::move(target), std::move(temporary), fd);
 }

@@ -20,6 +20,17 @@ TEST(Files, WriterLeavesNothingWithoutCommit) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+TEST(Files, AnothersTemporaryFileIsLeftAlone) {
+  const std::string path = temporary("shared");
+  const std::string taken = path + ".tmp" + std::to_string(::getpid());
+  ASSERT_TRUE(write_text(taken, "half").ok());
+  ASSERT_TRUE(write_text(path, "whole").ok());
+  EXPECT_EQ(*read_text(taken), "half");
+  EXPECT_EQ(*read_text(path), "whole");
+  std::filesystem::remove(taken);
+  std::filesystem::remove(path);
+}
+
 TEST(Files, MapEqualsRead) {
   const std::string path = temporary("map");
   ASSERT_TRUE(write_text(path, "stream").ok());
