@@ -14,7 +14,7 @@ usage: tests/fuzz/mutate.py [options]
   --messages     also every kind of message, with its count
   -j N           processes at once                    [default: 2]
 
-A fault is: a signal; an exit code that is not documented, or that says usage (2) or a bug of our own (6); a sanitizer's report; a failure
+Interrupted, it reports what is done by then. A fault is: a signal; an exit code that is not documented, or that says usage (2) or a bug of our own (6); a sanitizer's report; a failure
 without a message, or with two; a message of more than 64 KiB or with control characters; an output under its final name after a failure;
 a temporary file left; a hang. Prints a table by kind and exits 7 when there is any fault. Programs with sanitizers have no memory limit by
 prlimit, which their shadow memory exceeds: what they allocate beyond 2 GB is counted as memory, and is for a plain build to show.
@@ -28,6 +28,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -203,6 +204,7 @@ SETTINGS = None
 def begin_worker(settings):
     global SETTINGS
     SETTINGS = settings
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent reports what is done
 
 
 def attempt(task):
@@ -284,8 +286,13 @@ def main():
         if not options.seeds or not os.path.isdir(os.path.join(folder, "onnx")):
             seeds.make_seeds(os.path.abspath(options.bin), folder)
         settings = Settings(options, folder)
+        results = []
         with multiprocessing.Pool(options.j, begin_worker, [settings]) as pool:
-            results = list(pool.imap_unordered(attempt, tasks_of(options), chunksize=4))
+            try:
+                for result in pool.imap_unordered(attempt, tasks_of(options), chunksize=4):
+                    results.append(result)
+            except KeyboardInterrupt:
+                print("mutate: interrupted; so far:")
     finally:
         if not options.seeds:
             shutil.rmtree(folder)
