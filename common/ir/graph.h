@@ -119,8 +119,6 @@ class Node {
   Node* previous() const { return previous_; }
   bool is_before(const Node& other) const { return order_ < other.order_; }  // in the list
 
-  Plan plan;
-
  private:
   friend class Graph;
   struct Operand {
@@ -130,19 +128,23 @@ class Node {
   void drop_use(size_t index);
   void take_use(size_t index, Value* value);
 
-  Graph* graph_ = nullptr;
+  // First what every walk looks at, so that it is in one line of the cache.
   Node* next_ = nullptr;
-  Node* previous_ = nullptr;
-  uint64_t order_ = 0;
+  int32_t id_ = -1;
+  Op op_{};
+  bool erased_ = false;
+  Graph* graph_ = nullptr;
   std::vector<Operand> inputs_;
   std::vector<Value*> outputs_;
   std::vector<Attribute> attributes_;
   std::vector<Node*> after_;
   std::vector<uint32_t> origins_;
   std::string name_;
-  int32_t id_ = -1;
-  Op op_{};
-  bool erased_ = false;
+  Node* previous_ = nullptr;
+  uint64_t order_ = 0;
+
+ public:
+  Plan plan;
 };
 
 // Iterates live nodes in list order. The current node may be erased, and nodes inserted, while iterating.
@@ -216,6 +218,10 @@ class Graph {
   void erase_value(Value& value);  // an unused constant
   void move_before(Node& node, Node* before);  // null: to the end
 
+  // False: no node has one, or ever had. Walks in search of them can then be spared.
+  bool may_have_bodies() const { return may_have_bodies_; }
+  bool may_have_control_edges() const { return may_have_control_edges_; }
+
   bool order_is_broken() const { return order_broken_; }
   // Makes the list a topological order again, keeping the present order wherever it can (Kahn's algorithm over a heap of list positions).
   // A cycle is kCycle naming its nodes.
@@ -250,6 +256,8 @@ class Graph {
   Node* last_ = nullptr;
   size_t node_count_ = 0;
   bool order_broken_ = false;
+  bool may_have_bodies_ = false;
+  bool may_have_control_edges_ = false;
 };
 
 }  // namespace sluice

@@ -126,6 +126,7 @@ void Module::erase_unowned() {
     for (const Value& value : graph.values()) {
       if (!value.is_erased()) want_segment(value.segment());
     }
+    if (!graph.may_have_bodies()) continue;
     for (const Node& node : graph.nodes()) {
       for (const GraphId body : node.bodies()) want(body);
     }
@@ -146,6 +147,7 @@ std::vector<GraphId> Module::compact_order() const {
   };
   const auto place_bodies = [&] {
     for (; next < order.size(); ++next) {
+      if (!graph(order[next]).may_have_bodies()) continue;
       for (const Node& node : graph(order[next]).nodes()) {
         for (const GraphId body : node.bodies()) place(body);
       }
@@ -174,6 +176,7 @@ void Module::compact() {
   graphs_ = std::move(ordered);
   for (size_t i = 0; i < graphs_.size(); ++i) {
     graphs_[i]->id_ = static_cast<GraphId>(i);
+    if (!graphs_[i]->may_have_bodies()) continue;
     for (Node& node : graphs_[i]->nodes()) renumber_bodies(node, renumbered);
   }
   for (Segment& segment : segments_) {

@@ -77,6 +77,7 @@ const AttributeValue* Node::find_attribute(std::string_view name) const {
 void Node::set_attribute(std::string_view name, AttributeValue value) {
   Module& module = graph_->module();
   const auto own = [&](GraphRef body) {
+    graph_->may_have_bodies_ = true;
     if (module.has_graph(body.id)) module.graph(body.id).owner_ = this;
   };
   if (const auto* body = std::get_if<GraphRef>(&value)) own(*body);
@@ -126,6 +127,7 @@ std::vector<std::string> Node::strings_attribute(std::string_view name) const {
 
 std::vector<GraphId> Node::bodies() const {
   std::vector<GraphId> ids;
+  if (!graph_->may_have_bodies_) return ids;  // spares a look at the attributes, which lie elsewhere
   for (const Attribute& attribute : attributes_) {
     if (const auto* body = std::get_if<GraphRef>(&attribute.value)) ids.push_back(body->id);
     if (const auto* bodies = std::get_if<std::vector<GraphRef>>(&attribute.value)) {
@@ -143,6 +145,7 @@ Graph* Node::body(std::string_view name) const {
 void Node::add_after(Node& node) {
   if (std::find(after_.begin(), after_.end(), &node) != after_.end()) return;
   after_.push_back(&node);
+  graph_->may_have_control_edges_ = true;
   if (!node.is_before(*this)) graph_->order_broken_ = true;
 }
 

@@ -5,6 +5,7 @@
 namespace sluice {
 
 ControlEdges::ControlEdges(const Graph& graph) {
+  if (!graph.may_have_control_edges()) return;
   for (Node& node : graph.nodes()) {
     for (const Node* before : node.after()) {
       if (!before->is_erased()) followers_[before->id()].push_back(&node);

@@ -70,6 +70,7 @@ Result<bool> on_every_graph(Graph& root, const std::function<Result<bool>(Graph&
     add_work(Work::kNodeVisits, graph.node_count());
     SLUICE_ASSIGN(const bool here, rewrite(graph));
     changed = changed || here;
+    if (!graph.may_have_bodies()) continue;
     for (const Node& node : graph.nodes()) {
       if (node.op() == Op::kFused) continue;
       for (const GraphId body : node.bodies()) queue.push_back(&graph.module().graph(body));
