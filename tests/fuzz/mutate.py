@@ -52,8 +52,8 @@ class Trial:
 
     def __init__(self, settings, folder):
         self.settings, self.folder = settings, folder
-        self.log, self.faults, self.codes, self.messages = [], [], [], []
-        self.memory = False
+        self.log, self.faults, self.messages = [], [], []
+        self.memory = self.is_built = False  # is_built: by our stages, from a graph that verified
         self.ran = 0
 
     def path(self, name):
@@ -118,10 +118,13 @@ class Trial:
             if code != 0:
                 return code
             current = self.path(made)
+        self.is_built = True
         return self.compiled_model(current)
 
     def compiled_model(self, path):
         code = self.run("verify", path)
+        if code == 7 and self.is_built:
+            self.faults.append("verify: what our own stages made breaks a rule")
         opened = self.run("loader", path)  # without inputs: up to binding
         return code or (0 if opened == 3 and "SL7004" in self.log[-1] else opened)
 
