@@ -28,6 +28,8 @@ Options:
   --values            Compare values instead of graphs.
   --tolerance=R       Values differ when they are further apart than R times the largest in <b> [default: 1e-4].
   --store=DIR         With --values: the folder of constants that the graph <b> was written with.
+  --model=FILE        With --values: take the constants of <b> from this copy of the model file, external data from the
+                      folder it is in.
   -o FILE             Write to FILE [default: -].
   --limit=N           Print at most N lines; 0 prints all [default: 50].
   --error-format=FMT  text or json [default: text].
@@ -68,6 +70,7 @@ Result<ExitClass> run_values(const CommandLine& line) {
   } else {
     SLUICE_ASSIGN(Module graph, read_graph_file(b));
     if (line.has("--store")) bind_store(graph, line.text("--store"));
+    if (line.has("--model")) SLUICE_TRY(rebind_constants(graph, line.text("--model")));
     SLUICE_ASSIGN(differences, compare_with_evaluation(a, graph, tolerance));
   }
   if (differences.compared == 0) return make_error(ErrorCode::kBadBinding, "'{}' and '{}' have no value in common", a, b);

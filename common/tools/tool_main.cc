@@ -17,7 +17,9 @@
 namespace sluice {
 namespace {
 
+// That the reader of our output has gone is no error to print.
 int fail(const Tool& tool, const Error& error, bool json) {
+  if (error.told_by == "the reader") return static_cast<int>(exit_class(error.code));
   if (json) {
     fmt::print(stderr, "{}\n", error_json(error));
   } else {

@@ -16,12 +16,13 @@ Usage:
 
 Reads <in>, or standard input when it is absent or "-". Says nothing when all is well; exits 7 when a
 graph breaks a rule, or when tasks of a compiled model that may run at the same time share bytes, or
-use memory that is not theirs; 3 when the file cannot be read.
+use memory that is not theirs; 3 when the file, or with --segments a constant, cannot be read.
 
 Options:
   --level=LEVEL       Check for another level than the file's: typed, partitioned or lowered.
   --segments          Also hash the constants, or the weights of a compiled model.
   --store=DIR         The folder of constants that the graph was written with.
+  --model=FILE        Take the constants from this copy of the model file, external data from the folder it is in.
   --memory            Print a line for each part of a compiled model: its arena, the most bytes alive in
                       it, the same with dense types, scratch bytes per worker.
   --error-format=FMT  text or json [default: text].
@@ -39,6 +40,7 @@ Result<ExitClass> run(const CommandLine& line) {
   if (line.flag("--memory")) return make_error(ErrorCode::kUsage, "--memory is for compiled models, '{}' is a graph", input.name);
   SLUICE_ASSIGN(Module module, read_graph(input.bytes, input.owner, input.name));
   if (line.has("--store")) bind_store(module, line.text("--store"));
+  if (line.has("--model")) SLUICE_TRY(rebind_constants(module, line.text("--model")));
   SLUICE_TRY(verify_graph(module, line.text("--level"), line.flag("--segments")));
   return ExitClass::kDone;
 }

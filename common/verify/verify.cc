@@ -23,11 +23,9 @@ Result<void> verify_segments(const Module& module) {
         segment.kind == SegmentKind::kSmall || (segment.kind == SegmentKind::kBytes && segment.location.where != Where::kNone);
     if (!has_bytes) continue;
     const auto bytes = module.bytes(id);
-    const std::string name = digest_hex(segment.digest).substr(0, 16);
-    if (!bytes) {
-      findings.add_error(bytes.error());
-    } else if (bytes->size() != segment.size || sha256(*bytes) != segment.digest) {
-      findings.add("constant sha256:{}… has other bytes than its digest says", name);
+    if (!bytes) return bytes.error();
+    if (bytes->size() != segment.size || sha256(*bytes) != segment.digest) {
+      findings.add("constant sha256:{}… has other bytes than its digest says", digest_hex(segment.digest).substr(0, 16));
     }
   }
   return findings.result("damaged constants");

@@ -28,7 +28,8 @@ Result<void> take_services(const CommandLine& line, CompileRequest& request) {
     const size_t equals = std::min(item.find('='), item.size());
     const std::string stage = item.substr(0, equals);
     if (equals == item.size() || std::find(kStageNames.begin(), kStageNames.end(), stage) == kStageNames.end()) {
-      return make_error(ErrorCode::kBadOption, "--service is '{}', expected STAGE=ENDPOINT", item);
+      return make_error(ErrorCode::kBadOption, "--service is '{}', expected STAGE=ENDPOINT; the stages are {}", item,
+                        fmt::join(kStageNames, ", "));
     }
     SLUICE_ASSIGN(std::string endpoint, parse_endpoint(item.substr(equals + 1)));
     request.services[stage] = std::move(endpoint);

@@ -118,10 +118,10 @@ class SameBytes(Case):
         self.assertTrue(self.compiled("--store", store, source=graph) == expected, "resumed")
         self.assert_one_error(self.compile(source=graph), 3, "lies in a store", "hint: give the folder that the graph was written with: --store DIR")
         self.assert_one_error(self.compile("--store", self.folder, source=graph), 3, "hint: is --store the folder")
-        for name, option, code in (("eval", "--random", 3), ("verify", "--segments", 7)):
+        for name, option in (("eval", "--random"), ("verify", "--segments")):
             tool = lambda *more: subprocess.run([program(name), option, *more, graph], capture_output=True, text=True)
             self.assertEqual(tool("--store", store).returncode, 0)
-            self.assert_one_error(tool(), code, "lies in a store")
+            self.assert_one_error(tool(), 3, "error SL1009", "lies in a store")
         self.damage(store)
         damaged = subprocess.run([program("verify"), "--segments", "--store", store, graph], capture_output=True, text=True)
         self.assert_one_error(damaged, 7, "damaged constants")
