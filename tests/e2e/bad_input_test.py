@@ -333,6 +333,8 @@ class BadInput(unittest.TestCase):
         self.path("good/w.bin", weights)
         shutil.copy(self.path("m.onnx"), self.path("good/m.onnx"))
         self.succeeds("build", "--verify=segments", "--model", self.path("good/m.onnx"), graphs[3], "-o", self.path("out"))
+        self.refused(7, 1014, ["damaged constants"], "verify", "--segments", graphs[1])
+        self.succeeds("verify", "--segments", "--model", self.path("good/m.onnx"), graphs[1])
         self.assertEqual(self.bytes_of(self.path("out")), product)
 
     # Sizes

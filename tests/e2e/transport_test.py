@@ -221,6 +221,15 @@ class FailureHeader(Case):
         self.assertEqual(result.stderr, "")
         self.assertIn(result.stdout.strip(), ("0", "5"))
 
+    def test_a_closed_reader_ends_tools_in_silence(self):
+        self.compiled("--dump-dir", self.path("dump"))
+        for options in ([], ["--error-format=json"]):
+            reader, writer = os.pipe()
+            os.close(reader)
+            tool = subprocess.run([program("show"), *options, self.path("dump/2-optimize.sg")], stdout=writer, stderr=subprocess.PIPE, timeout=60)
+            os.close(writer)
+            self.assertEqual((tool.stderr, tool.returncode), (b"", 5))
+
 
 class Services(Case):
     def serve(self, stage, *options, endpoint=None, wait=True):
