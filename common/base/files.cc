@@ -196,6 +196,7 @@ Result<void> FileWriter::make_rewritable() {
   if (is_rewritable_) return {};
   std::error_code code;
   const std::string folder = std::filesystem::temp_directory_path(code).string();
+  if (code) return make_error(ErrorCode::kIo, "the folder for temporary files, which $TMPDIR names, is none");
   const int nameless = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (nameless < 0) return file_error("create a temporary file in", folder);
   target_ = std::exchange(fd_, nameless);

@@ -36,7 +36,8 @@ int print_text(std::string_view program, std::string_view text) {
 }
 
 bool is_signal_from_outside(int signal) {
-  return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT || signal == SIGXCPU;
+  return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT || signal == SIGXCPU ||
+         signal == SIGBUS;  // a mapped file was cut short
 }
 
 std::string behind_links(const std::string& path) {

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -14,6 +15,14 @@ namespace {
 
 Result<void> make_folder_of(const std::string& path) { return make_directories(std::filesystem::path(path).parent_path().string()); }
 
+// Compared, for a damaged artifact would damage whatever is made from it.
+bool holds(const std::string& path, std::span<const std::byte> bytes) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || static_cast<uint64_t>(status.st_size) != bytes.size()) return false;
+  const auto map = MappedFile::open(path);
+  return map && std::equal(bytes.begin(), bytes.end(), map->bytes().begin(), map->bytes().end());
+}
+
 }  // namespace
 
 std::string store_path(const std::string& store, const Digest& digest) {
@@ -23,8 +32,7 @@ std::string store_path(const std::string& store, const Digest& digest) {
 
 Result<void> put_in_store(const std::string& store, const Digest& digest, std::span<const std::byte> bytes) {
   const std::string path = store_path(store, digest);
-  struct stat status{};
-  if (::stat(path.c_str(), &status) == 0 && static_cast<uint64_t>(status.st_size) == bytes.size()) return {};
+  if (holds(path, bytes)) return {};
   SLUICE_TRY(make_folder_of(path));
   return write_file(path, bytes);
 }

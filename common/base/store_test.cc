@@ -44,6 +44,13 @@ TEST_F(StoreTest, WhatIsCutOffIsWrittenAgain) {
   EXPECT_EQ(read_text(store_path(folder_, digest)).value(), "abc");
 }
 
+TEST_F(StoreTest, WhatIsDamagedIsWrittenAgain) {
+  const Digest digest = sha256(std::string_view("abc"));
+  ASSERT_TRUE(put_in_store(folder_, digest, bytes_of("abX")).ok());
+  ASSERT_TRUE(put_in_store(folder_, digest, bytes_of("abc")).ok());
+  EXPECT_EQ(read_text(store_path(folder_, digest)).value(), "abc");
+}
+
 TEST_F(StoreTest, FilesMove) {
   ASSERT_TRUE(write_text(folder_ + "/made", "abc").ok());
   const auto digest = move_into_store(folder_, folder_ + "/made");

@@ -23,6 +23,7 @@ Result<Module> read_graph(std::span<const std::byte> bytes, std::shared_ptr<cons
 
 struct WriteGraphOptions {
   bool inline_segments = false;  // --segments=inline: copy constants that lie in other files into this one
+  bool is_compact = false;       // the module was compacted, and not changed since: it need not be done again
   std::string store;             // --store: put there what would be copied into this file. Empty: none
 };
 

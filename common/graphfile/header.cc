@@ -38,6 +38,10 @@ bool is_graph_file(std::span<const std::byte> bytes) { return file_kind(bytes) =
 
 Result<GraphHeader> parse_graph_header(std::span<const std::byte> bytes) {
   if (file_kind(bytes) == FileKind::kFailure) return failure_read(bytes);
+  if (bytes.empty()) {
+    return make_error(ErrorCode::kBadFile, "there is no graph: the input is empty")
+        .with_hint("in a pipe, the program before ended without a word, as one that is killed does");
+  }
   if (!is_graph_file(bytes)) {
     return make_error(ErrorCode::kBadFile, "this is no graph file: it does not start with \"SLUICEG1\"").with_hint(file_kind_hint(bytes));
   }

@@ -14,6 +14,8 @@ using namespace graphfile;
 constexpr uint64_t kAlignment = 64;                      // of every buffer and inline segment
 constexpr size_t kItemLimit = size_t{24} * 1000 * 1000;  // nodes and values; FlatBuffers stop at 2 GiB
 
+constexpr size_t kMostGathered = 1 << 20;  // written at once: each write to a pipe wakes its reader
+
 uint64_t aligned(uint64_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
 
 std::span<const std::byte> bytes_of(const flatbuffers::DetachedBuffer& buffer) {
@@ -76,7 +78,7 @@ Result<void> check_size(const Module& module) {
 // Feeds the pieces of the file to `put` in order.
 template <typename Put>
 Result<void> emit(Module& module, const WriteGraphOptions& options, Put put) {
-  module.compact();
+  if (!options.is_compact) module.compact();
   SLUICE_TRY(check_size(module));
   const Mentioned mentioned(module);
   const flatbuffers::DetachedBuffer graph = build_graph_buffer(module, mentioned);
@@ -108,10 +110,21 @@ Result<void> emit(Module& module, const WriteGraphOptions& options, Put put) {
 }  // namespace
 
 Result<void> write_graph(Module& module, FileWriter& writer, const WriteGraphOptions& options) {
-  return emit(module, options, [&](std::span<const std::byte> bytes) -> Result<void> {
-    SLUICE_TRY(writer.write(bytes));
-    return writer.pad_to(kAlignment);
-  });
+  std::vector<std::byte> gathered;
+  SLUICE_TRY(emit(module, options, [&](std::span<const std::byte> bytes) -> Result<void> {
+    if (gathered.size() + bytes.size() > kMostGathered) {
+      SLUICE_TRY(writer.write(gathered));
+      gathered.clear();
+    }
+    if (bytes.size() > kMostGathered) {
+      SLUICE_TRY(writer.write(bytes));
+      return writer.pad_to(kAlignment);
+    }
+    gathered.insert(gathered.end(), bytes.begin(), bytes.end());
+    gathered.resize(aligned(gathered.size()));
+    return {};
+  }));
+  return writer.write(gathered);
 }
 
 Result<void> write_graph_file(Module& module, const std::string& path, const WriteGraphOptions& options) {

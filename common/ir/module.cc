@@ -300,6 +300,9 @@ Result<std::span<const std::byte>> Module::bytes(SegmentId id) const {
     return make_error(ErrorCode::kMissingSegment, "constant sha256:{} lies in a store", digest_hex(wanted.digest).substr(0, 16))
         .with_hint("give the folder that the graph was written with: --store DIR");
   }
+  if (wanted.location.where == Where::kStore && is_special_file(wanted.location.path)) {
+    return make_error(ErrorCode::kMissingSegment, "'{}' in the store is no regular file", wanted.location.path).with_hint("delete it");
+  }
   const std::lock_guard lock(files_->mutex);
   auto found = files_->maps.find(wanted.location.path);
   if (found == files_->maps.end()) {

@@ -6,10 +6,12 @@
 #include <filesystem>
 #include <map>
 
+#include "common/base/descriptor.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/parallel.h"
+#include "common/base/program.h"
 #include "common/base/store.h"
 #include "common/stage/failure.h"
 #include "common/stage/run_stage.h"
@@ -37,14 +39,16 @@ class AllowedFolder {
     if (holds(path)) return {};
     const std::string where =
         folder_.empty() ? "this service reads and writes no files" : fmt::format("this service keeps below '{}'", folder_);
-    return make_error(ErrorCode::kBadOption, "a job names '{}', and {}", path, where).with_hint("--allow-path FOLDER says where it may");
+    return make_error(ErrorCode::kBadOption, "a job names '{}', and {}", path, where)
+        .with_hint("start the service with --allow-path FOLDER; or --segments=inline sends constants along with the graph");
   }
 
   bool holds(const std::string& path) const {
-    if (folder_.empty() || path.empty() || path[0] != '/') return false;
+    // A path is what stands before its first zero byte, and a link to nothing leads where a file would be made.
+    if (folder_.empty() || path.empty() || path[0] != '/' || path.find('\0') != std::string::npos) return false;
     std::error_code code;
     const std::filesystem::path root = std::filesystem::weakly_canonical(folder_, code);
-    const std::filesystem::path file = code ? std::filesystem::path() : std::filesystem::weakly_canonical(path, code);
+    const std::filesystem::path file = code ? std::filesystem::path() : std::filesystem::weakly_canonical(behind_links(path), code);
     return !code && std::mismatch(root.begin(), root.end(), file.begin(), file.end()).first == root.end();
   }
 
@@ -92,11 +96,17 @@ class JobRunner {
   // An output that may be too large for a frame.
   Result<void> run_into_store(StageArgs& args, StageRun& run, pb::Result& result) const {
     SLUICE_TRY(make_directories(store_));
-    args.output = fmt::format("{}/job{}", store_, ::getpid());
-    SLUICE_TRY(run_stage(stage_, args, run));
-    SLUICE_ASSIGN(const Digest digest, move_into_store(store_, args.output));
-    result.set_stored(digest.bytes.data(), digest.bytes.size());
-    return {};
+    args.output = store_ + "/jobXXXXXX";
+    const Descriptor reserved(::mkstemp(args.output.data()));
+    if (!reserved) return make_error(ErrorCode::kIo, "cannot make a file in the store '{}'", store_);
+    auto done = [&]() -> Result<void> {
+      SLUICE_TRY(run_stage(stage_, args, run));
+      SLUICE_ASSIGN(const Digest digest, move_into_store(store_, args.output));
+      result.set_stored(digest.bytes.data(), digest.bytes.size());
+      return {};
+    }();
+    if (!done) ::unlink(args.output.c_str());
+    return done;
   }
 
   Result<void> take_options(const pb::Job& job, Options& options) const {
@@ -132,12 +142,16 @@ Result<void> check_alone(const ParsedArguments& parsed) {
 
 Result<void> serve_jobs(const Stage& stage, const Options& options) {
   ServiceOptions service{.endpoint = options.text("serve")};
+  const std::string allowed = options.text("allow-path");
+  if (std::error_code code; !allowed.empty() && !std::filesystem::exists(allowed, code)) {
+    return make_error(ErrorCode::kBadOption, "--allow-path '{}' does not exist", allowed);
+  }
   SLUICE_ASSIGN(const int64_t max_frame, options.integer("max-frame", 1, find_option("max-frame")->most));
   SLUICE_ASSIGN(const int64_t jobs, options.integer("jobs", 0, find_option("jobs")->most));
   service.max_frame = static_cast<uint64_t>(max_frame);
   service.jobs = static_cast<size_t>(thread_count(jobs));
   service.ready = [&](const std::string& endpoint) { log_line(stage_program(stage.id), "serves", endpoint); };
-  const JobRunner runner(stage, options.text("allow-path"), options.text("store"));
+  const JobRunner runner(stage, allowed, options.text("store"));
   return serve(service, [&runner](const pb::Job& job) { return runner.run(job); });
 }
 

@@ -84,7 +84,7 @@ Error error_of_death(int status) {
   const bool killed = is_signal_from_outside(signal);
   Error error = make_error(killed ? ErrorCode::kStageKilled : ErrorCode::kStageFailed, "the job ended with signal {} ({})", signal,
                            ::strsignal(signal));
-  if (killed) error.hint = "somebody killed it, or the machine ran out of memory";
+  if (killed) error.hint = "somebody killed it, the machine ran out of memory, or a file that it read was cut short";
   return error;
 }
 

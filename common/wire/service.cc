@@ -1,5 +1,6 @@
 #include "common/wire/service.h"
 
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,6 +50,14 @@ Result<Descriptor> stop_signals() {
   Descriptor descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!descriptor) return make_error(ErrorCode::kIo, "cannot wait for signals: {}", std::strerror(errno));
   return descriptor;
+}
+
+// Each connection takes a descriptor, and ZeroMQ ends a process that has none left.
+void allow_many_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 class Service {
@@ -227,6 +236,7 @@ class Service {
 Result<void> serve(const ServiceOptions& options, const wire::JobBody& body) {
   SLUICE_ASSIGN(const std::string endpoint, parse_endpoint(options.endpoint));
   SLUICE_ASSIGN(Descriptor signals, stop_signals());
+  allow_many_files();
   return wire::within_zmq(options.endpoint, [&] { return Service(options, body, std::move(signals)).run(endpoint); });
 }
 

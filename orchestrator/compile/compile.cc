@@ -88,6 +88,7 @@ class Compilation {
     SLUICE_TRY(check_in_time(request_, first_));
     SLUICE_TRY(check_output_is_no_input(request_.output, request_.input));
     if (!request_.stats.empty()) {
+      SLUICE_TRY(check_output_is_no_input(request_.stats, request_.input));
       SLUICE_ASSIGN(FileWriter file, FileWriter::create(request_.stats));
       stats_file_.emplace(std::move(file));
     }
@@ -180,12 +181,14 @@ class Compilation {
   void tell_failure(const std::string& program, const StageReport& report) {
     const bool known = report.ending.signal == 0 && is_known_code(report.ending.code);
     exit_code_ = report.ending.code;
+    const bool reader_gone = request_.output == "-" && report.ending.code == static_cast<int>(ExitClass::kResource);
+    if (known && reader_gone && report.messages.empty()) return;  // who closed our standard output has said why
     if (!known || report.messages.empty()) {
       const bool killed = is_signal_from_outside(report.ending.signal);
       const bool not_started = report.ending.code == kNotStarted;
       Error error = make_error(killed || not_started ? ErrorCode::kStageKilled : ErrorCode::kStageFailed, "{} ended with {}", program,
                                ending_text(report.ending));
-      if (killed) error.hint = "somebody killed it, or the machine ran out of memory";
+      if (killed) error.hint = "somebody killed it, the machine ran out of memory, or a file that it read was cut short";
       if (not_started) error.hint = "it could not be started: too little memory is allowed, or a library of it is missing";
       print_error(kProgram, error, request_.error_json);
       if (!known) exit_code_ = static_cast<int>(exit_class(error.code));

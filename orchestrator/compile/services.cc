@@ -28,7 +28,7 @@ class OwnService {
     std::vector<std::string> arguments = {stage.program, "--serve=" + service.endpoint_, "--allow-path=/"};
     if (!store.empty()) arguments.push_back("--store=" + store);
     SLUICE_ASSIGN(service.child_, start_process(arguments, {-1, -1, service.messages_.get()}));
-    service.handle_ = process_handle(service.child_);
+    SLUICE_ASSIGN(service.handle_, process_handle(service.child_));
     return service;
   }
   OwnService(OwnService&& other) noexcept
@@ -47,7 +47,14 @@ class OwnService {
     pollfd entry{handle_.get(), POLLIN, 0};
     return ::poll(&entry, 1, 0) > 0;
   }
-  std::string last_words() const { return memory_file_text(messages_); }
+  // What it said behind the line that it serves.
+  std::string last_words() const {
+    std::string text = memory_file_text(messages_);
+    const size_t line = text.find('\n');
+    text.erase(0, line == std::string::npos ? text.size() : line + 1);
+    while (text.ends_with('\n')) text.pop_back();
+    return text;
+  }
 
  private:
   OwnService() = default;

@@ -38,10 +38,11 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
 }
 
 Result<OutputFile> OutputFile::reserve(const std::string& path) {
-  std::string temporary = fmt::format("{}.tmp{}", path, getpid());
+  std::string target = behind_links(path);
+  std::string temporary = fmt::format("{}.tmp{}", target, getpid());
   Descriptor named(open(temporary.c_str(), O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666));
   if (!named) return file_error("create", path);
-  OutputFile file(path, std::move(temporary), std::move(named));
+  OutputFile file(std::move(target), std::move(temporary), std::move(named));
   file.is_reserved_ = true;
   return file;
 }

@@ -98,9 +98,9 @@ Result<pid_t> start_process(const std::vector<std::string>& arguments, const Str
 Ending wait_for(pid_t child, std::optional<double> seconds) {
   Ending ending;
   if (seconds) {
-    const Descriptor handle = process_handle(child);
-    if (handle && !wait_readable(handle.get(), *seconds)) {
-      kill_process(handle);
+    const Result<Descriptor> handle = process_handle(child);
+    if (handle && !wait_readable(handle->get(), *seconds)) {
+      kill_process(*handle);
       ending.timed_out = true;
     }
   }
@@ -114,7 +114,13 @@ Ending wait_for(pid_t child, std::optional<double> seconds) {
   return ending;
 }
 
-Descriptor process_handle(pid_t child) { return Descriptor(static_cast<int>(syscall(SYS_pidfd_open, child, 0))); }
+Result<Descriptor> process_handle(pid_t child) {
+  Descriptor handle(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
+  if (handle) return handle;
+  Error error = make_error(ErrorCode::kIo, "cannot watch a process: {}", std::strerror(errno));
+  kill(child, SIGKILL);  // not waited for yet, so the number is still its own
+  return error;
+}
 
 void kill_process(const Descriptor& handle) { syscall(SYS_pidfd_send_signal, handle.get(), SIGKILL, nullptr, 0); }
 
@@ -151,7 +157,7 @@ std::string memory_file_text(const Descriptor& file) {
 void catch_interrupts() {
   struct sigaction action{};
   action.sa_handler = handle_signal;
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = 0;  // what blocks, such as opening a named pipe, ends with EINTR
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
 }

@@ -33,7 +33,8 @@ Result<pid_t> start_process(const std::vector<std::string>& arguments, const Str
 // Waits at most `seconds`, then kills.
 Ending wait_for(pid_t child, std::optional<double> seconds = std::nullopt);
 // A handle outlives its process: killing through it never meets a stranger that got the same number.
-Descriptor process_handle(pid_t child);
+// Errors: kIo; the child has been killed then.
+Result<Descriptor> process_handle(pid_t child);
 void kill_process(const Descriptor& handle);
 
 // An exit code of design section 4's table (0 and 2 to 7); any other code, or a signal, says that the program broke down.
