@@ -33,6 +33,7 @@ std::string store_path(const std::string& store, const Digest& digest) {
 Result<void> put_in_store(const std::string& store, const Digest& digest, std::span<const std::byte> bytes) {
   const std::string path = store_path(store, digest);
   if (holds(path, bytes)) return {};
+  if (is_special_file(path)) return make_error(ErrorCode::kIo, "'{}' in the store is no regular file", path).with_hint("delete it");
   SLUICE_TRY(make_folder_of(path));
   return write_file(path, bytes);
 }

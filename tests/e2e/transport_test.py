@@ -122,6 +122,15 @@ class SameBytes(Case):
             tool = lambda *more: subprocess.run([program(name), option, *more, graph], capture_output=True, text=True)
             self.assertEqual(tool("--store", store).returncode, 0)
             self.assert_one_error(tool(), 3, "error SL1009", "lies in a store")
+        entry = [os.path.join(folder, name) for folder, _, names in os.walk(store) for name in names][0]
+        os.rename(entry, self.path("entry"))
+        os.mkfifo(entry)
+        result = self.compile("--store", store, source=graph)
+        self.assert_one_error(result, result.returncode, "is no regular file", "hint: delete it")
+        self.assertIn(result.returncode, (3, 5))
+        os.replace(self.path("entry"), entry)
+        self.damage(store)
+        self.assertTrue(self.compiled("--store", store, "--segments=inline", source=self.path("away")) == expected, "mended")
         self.damage(store)
         damaged = subprocess.run([program("verify"), "--segments", "--store", store, graph], capture_output=True, text=True)
         self.assert_one_error(damaged, 7, "damaged constants")
@@ -206,6 +215,10 @@ class FailureHeader(Case):
         result = subprocess.run(["/bin/sh", "-c", "echo sluice nonsense | sluice-as | sluice-optimize | sluice-partition > x.sg"], text=True,
                                 capture_output=True, cwd=self.folder, env=self.environment)
         self.assert_one_error(result, 3, "sluice-as: error SL1010")
+
+    def test_a_program_that_is_killed_is_not_told_as_a_bad_graph(self):
+        done = subprocess.run(["sh", "-c", "sh -c 'kill -9 $$' | %s > %s" % (program("optimize"), self.path("x"))], capture_output=True, text=True)
+        self.assert_one_error(done, 3, "the input is empty", "hint: in a pipe, the program before ended without a word")
 
     def test_a_damaged_header_is_a_bad_file(self):
         header = bytearray(subprocess.run([program("preprocess"), self.path("absent")], capture_output=True).stdout)
