@@ -1,3 +1,4 @@
+#include "common/ops/infer.h"
 #include "common/target/aicore.h"
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
 
@@ -11,6 +12,16 @@ Result<void> lower_node(Lowering& lowering, Node& node) {
   Contraction contraction{};
   read_contraction(node, contraction);
   return contraction.anchor->op() == Op::kConv ? lower_conv(lowering, contraction) : lower_matmul(lowering, contraction);
+}
+
+// Whatever is computed from sizes below, such as strides and multiply-adds, then fits 64 bits.
+Result<void> check_sizes(const Graph& graph) {
+  constexpr uint64_t kMostValueBytes = uint64_t{1} << 47;  // what x86-64 gives a process
+  for (const Value& value : graph.values()) {
+    if (value.is_erased() || value.type().dense_bytes().value_or(kMostValueBytes + 1) <= kMostValueBytes) continue;
+    return make_error(ErrorCode::kLimit, "value '{}' has more than 2^47 bytes", value.name());
+  }
+  return {};
 }
 
 // Results leave the subgraph dense, under their own names.
@@ -32,6 +43,10 @@ Result<void> store_outputs_dense(Lowering& lowering) {
 }  // namespace
 
 Result<void> lower_aicore(Graph& graph, const DeviceProfile& profile, KernelCache& kernels) {
+  SLUICE_TRY(check_sizes(graph));
+  // A graph from elsewhere may say of a result what its operands contradict, and kernels do what the types say.
+  ValueFacts facts(graph);
+  SLUICE_TRY(infer_graph(graph, facts));
   Lowering lowering(graph, profile, kernels);
   std::vector<Node*> nodes;
   for (Node& node : graph.nodes()) nodes.push_back(&node);
