@@ -15,6 +15,7 @@
 namespace sluice {
 
 inline constexpr size_t kFailureHeaderBytes = 128;
+inline constexpr char kGoneReader[] = "the reader";  // told_by when whoever read our output has gone
 
 // program: who met the error; at most 47 bytes of it are kept.
 std::array<std::byte, kFailureHeaderBytes> print_failure_header(ErrorCode code, std::string_view program);

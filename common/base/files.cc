@@ -1,6 +1,7 @@
 #include "common/base/files.h"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <filesystem>
 
 #include "common/base/digest.h"
+#include "common/base/failure_header.h"
 #include "common/base/program.h"
 
 namespace sluice {
@@ -94,10 +96,15 @@ const std::string& MappedFile::path() const { return map_->path; }
 int64_t MappedFile::mtime_ns() const { return map_->mtime_ns; }
 
 Result<std::vector<std::byte>> read_descriptor(int fd) {
+  constexpr size_t kLeastRoom = 4096;
   std::vector<std::byte> bytes;
   size_t size = 0;
   while (true) {
-    if (bytes.size() - size < 65536) bytes.resize(std::max<size_t>(bytes.size() * 2, 1 << 20));
+    if (bytes.size() - size < kLeastRoom) {
+      int waiting = 0;  // what a pipe holds or a file has left: room for more than that would be cleared in vain
+      if (::ioctl(fd, FIONREAD, &waiting) != 0) waiting = 0;
+      bytes.resize(std::max(size + static_cast<size_t>(std::max(waiting, 0)) + kLeastRoom, bytes.size() * 2));
+    }
     const ssize_t got = ::read(fd, bytes.data() + size, bytes.size() - size);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return file_error("read", fmt::format("descriptor {}", fd));
@@ -130,7 +137,7 @@ Result<void> write_descriptor(int fd, std::span<const std::byte> bytes) {
     if (put < 0) {
       const bool reader_gone = errno == EPIPE;
       Error error = make_error(ErrorCode::kIo, "cannot write: {}", std::strerror(errno));
-      if (reader_gone) error.told_by = "the reader";
+      if (reader_gone) error.told_by = kGoneReader;
       return error;
     }
     bytes = bytes.subspan(static_cast<size_t>(put));
@@ -163,7 +170,8 @@ FileWriter::FileWriter(FileWriter&& other) noexcept
       target_(std::exchange(other.target_, -1)),
       is_rewritable_(other.is_rewritable_),
       start_(other.start_),
-      offset_(other.offset_) {}
+      offset_(other.offset_),
+      uncached_(std::exchange(other.uncached_, std::nullopt)) {}
 
 FileWriter::~FileWriter() {
   if (target_ >= 0) ::close(target_);
@@ -175,10 +183,26 @@ FileWriter::~FileWriter() {
 }
 
 Result<void> FileWriter::write(std::span<const std::byte> bytes) {
+  if (uncached_) {
+    if (!uncached_->write(bytes)) return file_error("write", path_);
+    offset_ += bytes.size();
+    return {};
+  }
   auto written = write_descriptor(fd_, bytes);
   if (!written) return std::move(written).error().within(fmt::format("'{}'", path_));
   offset_ += bytes.size();
   return {};
+}
+
+void FileWriter::begin_uncached() {
+  if (target_ < 0 && (is_rewritable_ || !temporary_.empty())) uncached_ = UncachedFile::open(fd_, start_ + offset_);
+}
+
+Result<void> FileWriter::end_uncached() {
+  if (!uncached_) return {};
+  const bool finished = uncached_->finish() && ::lseek(fd_, static_cast<off_t>(start_ + offset_), SEEK_SET) >= 0;
+  uncached_.reset();
+  return finished ? Result<void>() : file_error("write", path_);
 }
 
 Result<void> FileWriter::pad_to(uint64_t alignment) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "common/base/result.h"
+#include "common/base/uncached_file.h"
 
 namespace sluice {
 
@@ -53,6 +55,9 @@ class FileWriter {
   Result<void> pad_to(uint64_t alignment);                                  // zeros up to the next multiple
   Result<void> rewrite(uint64_t offset, std::span<const std::byte> bytes);  // over bytes written before
   uint64_t offset() const { return offset_; }
+  // Where the file allows it, what is written between these two goes to the disk past the page cache.
+  void begin_uncached();
+  Result<void> end_uncached();
   Result<void> commit();
 
  private:
@@ -66,6 +71,7 @@ class FileWriter {
   bool is_rewritable_ = false;  // a file that was open before, written from start_ on; without commit() it is cut there
   uint64_t start_ = 0;
   uint64_t offset_ = 0;
+  std::optional<UncachedFile> uncached_;
 };
 
 Result<void> write_file(const std::string& path, std::span<const std::byte> bytes);

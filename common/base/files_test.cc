@@ -5,13 +5,14 @@
 
 #include <filesystem>
 
+#include "common/base/test_folder.h"
+
 namespace sluice {
 namespace {
 
-std::string temporary(const std::string& name) { return testing::TempDir() + "/sluice_files_" + name; }
-
 TEST(Files, WriterLeavesNothingWithoutCommit) {
-  const std::string path = temporary("abandoned");
+  const TestFolder folder;
+  const std::string path = folder.file("abandoned");
   {
     auto writer = FileWriter::create(path);
     ASSERT_TRUE(writer.ok());
@@ -21,7 +22,8 @@ TEST(Files, WriterLeavesNothingWithoutCommit) {
 }
 
 TEST(Files, AnothersTemporaryFileIsLeftAlone) {
-  const std::string path = temporary("shared");
+  const TestFolder folder;
+  const std::string path = folder.file("shared");
   const std::string taken = path + ".tmp" + std::to_string(::getpid());
   ASSERT_TRUE(write_text(taken, "half").ok());
   ASSERT_TRUE(write_text(path, "whole").ok());
@@ -32,7 +34,8 @@ TEST(Files, AnothersTemporaryFileIsLeftAlone) {
 }
 
 TEST(Files, MapEqualsRead) {
-  const std::string path = temporary("map");
+  const TestFolder folder;
+  const std::string path = folder.file("map");
   ASSERT_TRUE(write_text(path, "stream").ok());
   auto map = MappedFile::open(path);
   ASSERT_TRUE(map.ok());
@@ -41,8 +44,9 @@ TEST(Files, MapEqualsRead) {
 }
 
 TEST(Files, MissingFileAndFolderAreErrors) {
-  EXPECT_EQ(MappedFile::open(temporary("missing")).error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(MappedFile::open(testing::TempDir()).error().code, ErrorCode::kNotFound);
+  const TestFolder folder;
+  EXPECT_EQ(MappedFile::open(folder.file("missing")).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(MappedFile::open(folder.path()).error().code, ErrorCode::kNotFound);
 }
 
 TEST(Files, DevicesAndPipesAreUsedInPlace) {
@@ -61,7 +65,8 @@ TEST(Files, DevicesAndPipesAreUsedInPlace) {
 
 TEST(Files, WhatIsKnownLaterIsWrittenOver) {
   const auto bytes = [](std::string_view text) { return std::as_bytes(std::span(text)); };
-  const std::string path = temporary("rewritten");
+  const TestFolder folder;
+  const std::string path = folder.file("rewritten");
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   for (const std::string& target : {path, "/dev/fd/" + std::to_string(ends[1])}) {  // a pipe gets its bytes at the end
@@ -79,6 +84,25 @@ TEST(Files, WhatIsKnownLaterIsWrittenOver) {
   ::close(ends[1]);
 }
 
+TEST(Files, WhatIsWrittenPastTheCacheIsTheSame) {
+  std::string body(10'000'001, 0);  // no whole number of blocks, nor of requests
+  for (size_t i = 0; i < body.size(); ++i) body[i] = static_cast<char>(i * 2654435761u >> 24);
+  for (const size_t start : {size_t{4096}, size_t{100}}) {  // the second does not begin with a block
+    const TestFolder folder;
+    const std::string path = folder.file("uncached");
+    auto writer = FileWriter::create(path, FileWriter::Order::kRewriting);
+    ASSERT_TRUE(writer.ok()) << writer.error().message;
+    ASSERT_TRUE(writer->write(std::string(start, '.')).ok());
+    writer->begin_uncached();
+    for (size_t at = 0; at < body.size(); at += 777'777) ASSERT_TRUE(writer->write(std::string_view(body).substr(at, 777'777)).ok());
+    ASSERT_TRUE(writer->end_uncached().ok());
+    ASSERT_TRUE(writer->write("tail").ok());
+    ASSERT_TRUE(writer->rewrite(0, std::as_bytes(std::span(std::string_view("head")))).ok());
+    ASSERT_TRUE(writer->commit().ok());
+    EXPECT_TRUE(read_text(path).value() == "head" + std::string(start - 4, '.') + body + "tail") << start;
+  }
+}
+
 TEST(Files, NamesFitAFolder) {
   EXPECT_EQ(file_name_of("a/b"), "a_b");
   EXPECT_EQ(file_name_of(".."), "._");
@@ -91,7 +115,8 @@ TEST(Files, NamesFitAFolder) {
 }
 
 TEST(Files, PadsToAlignment) {
-  const std::string path = temporary("pad");
+  const TestFolder folder;
+  const std::string path = folder.file("pad");
   auto writer = FileWriter::create(path);
   ASSERT_TRUE(writer->write("abc").ok());
   ASSERT_TRUE(writer->pad_to(64).ok());

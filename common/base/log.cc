@@ -7,8 +7,9 @@
 namespace sluice {
 
 void log_line(std::string_view program, std::string_view kind, std::string_view text) {
-  const std::string line = fmt::format("{}: {} {}\n", program, kind, text);
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+  log_text(fmt::format("{}: {} {}\n", program, kind, text));
 }
+
+void log_text(std::string_view text) { [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size()); }
 
 }  // namespace sluice

@@ -5,6 +5,8 @@
 
 namespace sluice {
 
+// Text as it is, in one write, to standard error; that it cannot be written is nobody to tell.
+void log_text(std::string_view text);
 void log_line(std::string_view program, std::string_view kind, std::string_view text);  // "program: kind text\n" in one write
 
 inline void log_warning(std::string_view program, std::string_view text) { log_line(program, "warning", text); }

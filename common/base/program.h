@@ -12,7 +12,8 @@ namespace sluice {
 // opened would take its number. The signals of a closed reader and of a file that grew to its limit are ignored: both are kIo of a write.
 void begin_program();
 
-// Writes text, such as that of --help, to standard output. The exit code; when it cannot be written, after the error was told.
+// Writes text, such as that of --help, to standard output. The exit code; when it cannot be written, after the error was told: that the
+// reader has gone is none to tell.
 int print_text(std::string_view program, std::string_view text);
 
 // Whether a process that died of this signal was ended by somebody else: a person, a batch system, the kernel when memory or CPU time ran

@@ -10,19 +10,13 @@
 
 #include "common/base/files.h"
 #include "common/base/memory.h"
+#include "common/base/test_folder.h"
 #include "gtest/gtest.h"
 
 namespace sluice {
 namespace {
 
 namespace fs = std::filesystem;
-
-fs::path fresh_folder(const char* name) {
-  const fs::path folder = fs::path(::testing::TempDir()) / name;
-  fs::remove_all(folder);
-  fs::create_directories(folder);
-  return folder;
-}
 
 TEST(BeginProgram, ClosedStreamsCannotBeUsed) {
   EXPECT_EXIT(
@@ -39,7 +33,8 @@ TEST(BeginProgram, ClosedStreamsCannotBeUsed) {
 }
 
 TEST(BeginProgram, AFileAtItsLimitIsAnError) {
-  const fs::path folder = fresh_folder("program_limit");
+  const TestFolder test_folder;
+  const fs::path folder = test_folder.path();
   EXPECT_EXIT(
       {
         begin_program();
@@ -76,7 +71,8 @@ TEST(PrintText, TellsAnErrorOfWriting) {
 }
 
 TEST(BehindLinks, FollowsLinksToWhatMayNotExist) {
-  const fs::path folder = fresh_folder("program_links");
+  const TestFolder test_folder;
+  const fs::path folder = test_folder.path();
   fs::create_directory(folder / "deep");
   fs::create_symlink("deep/second", folder / "first");
   fs::create_symlink("file", folder / "deep/second");
@@ -90,7 +86,8 @@ TEST(BehindLinks, FollowsLinksToWhatMayNotExist) {
 }
 
 TEST(CheckOutput, RefusesTheInputByAnyName) {
-  const fs::path folder = fresh_folder("program_output");
+  const TestFolder test_folder;
+  const fs::path folder = test_folder.path();
   const std::string input = (folder / "input").string();
   ASSERT_TRUE(write_text(input, "text"));
   fs::create_hard_link(input, folder / "hard");

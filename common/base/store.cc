@@ -18,7 +18,7 @@ Result<void> make_folder_of(const std::string& path) { return make_directories(s
 // Compared, for a damaged artifact would damage whatever is made from it.
 bool holds(const std::string& path, std::span<const std::byte> bytes) {
   struct stat status{};
-  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || static_cast<uint64_t>(status.st_size) != bytes.size()) return false;
+  if (::stat(path.c_str(), &status) != 0 || static_cast<uint64_t>(status.st_size) != bytes.size()) return false;
   const auto map = MappedFile::open(path);
   return map && std::equal(bytes.begin(), bytes.end(), map->bytes().begin(), map->bytes().end());
 }
@@ -30,10 +30,15 @@ std::string store_path(const std::string& store, const Digest& digest) {
   return fmt::format("{}/{}/{}", store, hex.substr(0, 2), hex);
 }
 
+bool is_no_entry(const std::string& path) {
+  struct stat status{};
+  return ::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+}
+
 Result<void> put_in_store(const std::string& store, const Digest& digest, std::span<const std::byte> bytes) {
   const std::string path = store_path(store, digest);
+  if (is_no_entry(path)) return make_error(ErrorCode::kIo, "'{}' in the store is no regular file", path).with_hint("delete it");
   if (holds(path, bytes)) return {};
-  if (is_special_file(path)) return make_error(ErrorCode::kIo, "'{}' in the store is no regular file", path).with_hint("delete it");
   SLUICE_TRY(make_folder_of(path));
   return write_file(path, bytes);
 }

@@ -15,4 +15,7 @@ Result<void> put_in_store(const std::string& store, const Digest& digest, std::s
 // Hashes a file and moves it there. The file lies on the same file system, best below the store.
 Result<Digest> move_into_store(const std::string& store, const std::string& file);
 
+// Whether something lies there that is no regular file: a link, too, for it may lead anywhere.
+bool is_no_entry(const std::string& path);
+
 }  // namespace sluice

@@ -5,20 +5,17 @@
 #include <filesystem>
 
 #include "common/base/files.h"
+#include "common/base/test_folder.h"
 
 namespace sluice {
 namespace {
 
 class StoreTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = ::testing::TempDir() + "store-XXXXXX";
-    ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   static std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-  std::string folder_;
+  const TestFolder test_folder_;
+  const std::string folder_ = test_folder_.path();
 };
 
 TEST_F(StoreTest, ArtifactsLieUnderTheirDigests) {

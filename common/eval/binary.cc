@@ -128,6 +128,14 @@ BinaryKernel modular_kernel(DType dtype, const F& f) {
   return {};
 }
 
+// For floats alone.
+template <typename F>
+BinaryKernel float_kernel(DType dtype, const F& f) {
+  if (dtype == DType::kF32) return {&f, binary_row<float, float, float, F>, dtype, dtype, dtype};
+  if (dtype == DType::kF64) return {&f, binary_row<double, double, double, F>, dtype, dtype, dtype};
+  return {};
+}
+
 Result<void> arithmetic(EvalCall& call, const BinaryKernel& kernel) {
   SLUICE_TRY(same_types(call));
   SLUICE_ASSIGN(const Output y, broadcast_output(call));
@@ -375,6 +383,16 @@ Result<void> eval_prelu(EvalCall& call) {
   if (!broadcasts_to(call.input(1).dims, call.input(0).dims))
     return call.bad_shape("slope {} cannot be broadcast to {}", dims_text(call.input(1).dims), dims_text(call.input(0).dims));
   return arithmetic(call, number_kernel(call.input(0).dtype, Slope()));
+}
+
+// Swish(a) b
+Result<void> eval_swiglu(EvalCall& call) {
+  if (!std::ranges::equal(call.input(0).dims, call.input(1).dims))
+    return call.bad_shape("{} and {} differ", dims_text(call.input(0).dims), dims_text(call.input(1).dims));
+  const float alpha = call.node.float_attribute("alpha", 1.0f);
+  return arithmetic(call, float_kernel(call.input(0).dtype, [alpha]<typename T>(T gate, T x) {
+                      return gate * (T(1) / (T(1) + math::exp(-(T(alpha) * gate)))) * x;
+                    }));
 }
 
 Result<void> eval_where(EvalCall& call) {

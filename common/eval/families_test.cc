@@ -96,6 +96,15 @@ TEST(EinsumTest, TraceAndEllipsis) {
               ElementsAre(21, 43));
 }
 
+TEST(DropoutTest, TrainingDropsNothingOnlyWhereTheRatioIsZero) {
+  const auto drop = [](float ratio) { return NodeRun(Op::kDropout, {f32({2}, {1, 2}), f32({}, {ratio}), bools({}, {1})}, {}, 2); };
+  EXPECT_THAT(drop(0).get<float>(), ElementsAre(1, 2));
+  EXPECT_THAT(drop(0).get<uint8_t>(1), ElementsAre(1, 1));
+  EXPECT_EQ(drop(0.5f).error().code, ErrorCode::kNotEvaluable);
+  EXPECT_EQ(drop(1).error().message, "node 'n' (Dropout): the ratio is 1, expected at least 0 and less than 1");
+  EXPECT_EQ(drop(-0.5f).error().code, ErrorCode::kBadValue);
+}
+
 TEST(SequenceTest, InsertAndConcat) {
   Module module;
   Graph& graph = module.add_graph("g");
@@ -157,6 +166,84 @@ TEST(SignalTest, TransformOfAnImpulse) {
 TEST(AttentionTest, UniformScoresAverage) {
   const NodeRun run(Op::kAttention, {f32({1, 1, 1, 1}, {0}), f32({1, 1, 2, 1}, {1, 2}), f32({1, 1, 2, 1}, {10, 30})});
   EXPECT_THAT(run.get<float>(), ElementsAre(20));
+}
+
+const Attribute kLinear{"update_rule", std::string("linear")};
+
+TEST(LinearAttentionTest, StateGoesFromStepToStep) {
+  const NodeRun run(Op::kLinearAttention, {f32({1, 2, 1}, {1, 2}), f32({1, 2, 1}, {1, 1}), f32({1, 2, 2}, {1, 2, 3, 4})},
+                    {{"q_num_heads", int64_t{1}}, {"kv_num_heads", int64_t{1}}, kLinear}, 2);
+  EXPECT_THAT(run.get<float>(), ElementsAre(1, 2, 8, 12));
+  EXPECT_THAT(run.get<float>(1), ElementsAre(4, 6));
+}
+
+TEST(LinearAttentionTest, QueryHeadsShareAStateThatFadesAndIsCorrected) {
+  const float half = std::log(0.5f);
+  const NodeRun run(Op::kLinearAttention,
+                    {f32({1, 1, 2}, {1, 2}), f32({1, 1, 1}, {1}), f32({1, 1, 1}, {5}), f32({1, 1, 1, 1}, {2}), f32({1, 1, 1}, {half}),
+                     f32({1, 1, 1}, {0.5f})},
+                    {{"q_num_heads", int64_t{2}}, {"kv_num_heads", int64_t{1}}, {"scale", 10.0f}}, 2);
+  EXPECT_THAT(run.get<float>(), ElementsAre(30, 60));
+  EXPECT_THAT(run.get<float>(1), ElementsAre(3));
+}
+
+TEST(LinearAttentionTest, WhatDoesNotFitIsRefused) {
+  const auto message = [](Tensor key, Tensor decay, int64_t heads) {
+    const NodeRun run(Op::kLinearAttention, {f32({1, 1, 2}, {1, 2}), std::move(key), f32({1, 1, 2}, {1, 2}), {}, std::move(decay)},
+                      {{"q_num_heads", int64_t{1}}, {"kv_num_heads", heads}, {"update_rule", std::string("gated")}}, 2);
+    return run.ok() ? "none" : run.error().message;
+  };
+  const Tensor key = f32({1, 1, 2}, {1, 2});
+  EXPECT_EQ(message(key, f32({1, 1, 2}, {0, 0}), 1), "none");
+  EXPECT_EQ(message(key, {}, 1), "node 'n' (LinearAttention): the update rule 'gated' needs a decay");
+  EXPECT_EQ(message(key, f32({1, 1, 3}, {0, 0, 0}), 1), "node 'n' (LinearAttention): the inputs do not fit the query 1x1x2");
+  EXPECT_EQ(message(f32({1, 2}, {1, 2}), f32({1, 1, 2}, {0, 0}), 1),
+            "node 'n' (LinearAttention): query 1x1x2 and value 1x1x2 do not fit their heads");
+  EXPECT_EQ(message(key, f32({1, 1, 2}, {0, 0}), 2), "node 'n' (LinearAttention): 1 query heads cannot be divided among 2 key heads");
+}
+
+TEST(CausalConvTest, SeesThePastAndKeepsIt) {
+  const NodeRun run(Op::kCausalConvWithState, {f32({1, 1, 3}, {1, 2, 3}), f32({1, 1, 2}, {10, 1}), f32({1}, {100}), f32({1, 1, 1}, {5})},
+                    {}, 2);
+  EXPECT_THAT(run.get<float>(), ElementsAre(151, 112, 123));
+  EXPECT_THAT(run.get<float>(1), ElementsAre(3));
+}
+
+TEST(CausalConvTest, ShortInputsLeaveZerosInTheState) {
+  const NodeRun run(Op::kCausalConvWithState, {f32({1, 2, 1}, {2, 0}), f32({2, 1, 3}, {1, 1, 1, 1, 1, 1})},
+                    {{"activation", std::string("swish")}}, 2);
+  EXPECT_THAT(run.get<float>(), Pointwise(FloatNear(1e-6f), std::vector<float>{1.7615942f, 0}));
+  EXPECT_THAT(run.get<float>(1), ElementsAre(0, 2, 0, 0));
+  EXPECT_THAT(run.dims(1), ElementsAre(1, 2, 2));
+}
+
+TEST(CausalConvTest, WhatDoesNotFitIsRefused) {
+  const auto message = [](Tensor weight, Tensor past, const char* activation) {
+    const NodeRun run(Op::kCausalConvWithState, {f32({1, 1, 2}, {1, 2}), std::move(weight), {}, std::move(past)},
+                      {{"activation", std::string(activation)}}, 2);
+    return run.ok() ? "none" : run.error().message;
+  };
+  const Tensor weight = f32({1, 1, 2}, {1, 2});
+  EXPECT_EQ(message(weight, f32({1, 1, 1}, {0}), "none"), "none");
+  EXPECT_EQ(message(weight, f32({1, 1, 2}, {0, 0}), "none"), "node 'n' (CausalConvWithState): the past state is 1x1x2, expected 1x1x1");
+  EXPECT_EQ(message(f32({2, 1, 1}, {1, 2}), {}, "none"), "node 'n' (CausalConvWithState): weights 2x1x1 do not fit the input 1x1x2");
+  EXPECT_EQ(message(weight, {}, "tanh"), "node 'n' (CausalConvWithState): the activation 'tanh' is not known");
+}
+
+TEST(FlexAttentionTest, ScaleAndPrecision) {
+  const std::vector<Tensor> inputs = {f64({1, 2, 1, 1}, {1, 2}), f64({1, 1, 2, 1}, {0, 1}), f64({1, 1, 2, 1}, {10, 20})};
+  EXPECT_THAT(NodeRun(Op::kFlexAttention, inputs, {{"scale", 0.0f}}).get<double>(), ElementsAre(15, 15));
+  const double wide = NodeRun(Op::kFlexAttention, inputs).get<double>()[0];
+  const double narrow = NodeRun(Op::kFlexAttention, inputs, {{"softmax_precision", int64_t{10}}}).get<double>()[0];
+  EXPECT_NEAR(wide, 17.310585786300049, 1e-13);
+  EXPECT_NE(narrow, wide);
+  EXPECT_NEAR(narrow, wide, 1e-2);
+}
+
+TEST(SwiGLUTest, GatesWithoutSpreading) {
+  const NodeRun run(Op::kSwiGLU, {f32({2}, {0, 2}), f32({2}, {3, 4})}, {{"alpha", 0.5f}});
+  EXPECT_THAT(run.get<float>(), Pointwise(FloatNear(1e-5f), std::vector<float>{0, 5.8484688f}));
+  EXPECT_EQ(NodeRun(Op::kSwiGLU, {f32({2}, {0, 2}), f32({1}, {3})}).error().code, ErrorCode::kBadShape);
 }
 
 TEST(LossTest, IgnoresLabels) {

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "common/eval/node_test.h"
 
@@ -62,6 +64,26 @@ TEST_F(GraphEvalTest, ParametersComeFromTheCall) {
   call.set_attribute("body", GraphRef{part.id()});
   graph.add_output(call.output());
   EXPECT_THAT(run({EvalValue::of(f32({2}, {3, 4}))}), ElementsAre(6, 80));
+}
+
+TEST_F(GraphEvalTest, BodiesOfAttentionSeeScoresAndProbabilities) {
+  Graph& shift = module.add_graph("shift", GraphRole::kBody);
+  Graph& mask = module.add_graph("mask", GraphRole::kBody);
+  shift.captures = mask.captures = 1;
+  shift.add_output(shift.add_node(Op::kAdd, {&shift.add_input(0), &shift.add_input(two)}).output());
+  mask.add_output(mask.add_node(Op::kMul, {&mask.add_input(0), &mask.add_input(two)}).output());
+  Node& node = graph.add_node(Op::kFlexAttention, {&graph.add_input(0), &graph.add_input(0), &graph.add_input(0), &graph.add_input(two)});
+  node.set_attribute("score_mod", GraphRef{shift.id()});
+  node.set_attribute("prob_mod", GraphRef{mask.id()});
+  graph.add_output(node.output());
+  const EvalValue zero = EvalValue::of(f32({1, 1, 1, 1}, {0}));
+  const auto attend = [&](float first, float second) {
+    return run({zero, EvalValue::of(f32({1, 1, 2, 1}, {1, 2})), EvalValue::of(f32({1, 1, 2, 1}, {10, 30})),
+                EvalValue::of(f32({2}, {first, second}))});
+  };
+  EXPECT_THAT(attend(2, 2), ElementsAre(40));  // probabilities of a half, doubled
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_TRUE(std::isnan(attend(-infinity, -infinity)[0]));
 }
 
 TEST_F(GraphEvalTest, IfWithCapture) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <random>
 
+#include "common/base/test_folder.h"
 #include "common/graphfile/header.h"
 
 namespace sluice {
@@ -114,7 +115,8 @@ TEST(GraphFile, NamesAreNotInTheStructureDigest) {
 }
 
 TEST(GraphFile, ConstantsInOtherFilesStayThere) {
-  const std::string path = testing::TempDir() + "graphfile_constants";
+  const TestFolder folder;
+  const std::string path = folder.file("constants");
   const Bytes content = counted(4000);
   ASSERT_TRUE(write_file(path, content).ok());
   Module module;

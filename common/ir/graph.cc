@@ -189,7 +189,7 @@ Result<void> Graph::restore_order() {
 }
 
 std::vector<int32_t> Graph::compact() {
-  std::deque<Value> values;
+  StableVector<Value> values;
   std::vector<Value*> moved(values_.size(), nullptr);
   const auto keep = [&](Value& value) {
     Value& kept = values.emplace_back(std::move(value));
@@ -199,7 +199,7 @@ std::vector<int32_t> Graph::compact() {
   std::vector<int32_t> old_inputs, old_outputs;
   for (const Value* input : inputs_) old_inputs.push_back(input->id_);
   for (const Value* output : outputs_) old_outputs.push_back(output->id_);
-  std::deque<Node> nodes;
+  StableVector<Node> nodes;
   std::vector<int32_t> old_operands, old_results;  // of all nodes, one after the other
   std::vector<Node*> moved_nodes(nodes_.size(), nullptr);
   for (const Node& node : this->nodes()) {

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -17,6 +16,7 @@
 #include "common/ir/attribute.h"
 #include "common/ir/op.h"
 #include "common/ir/plan.h"
+#include "common/ir/stable_vector.h"
 #include "common/ir/type.h"
 
 namespace sluice {
@@ -195,8 +195,8 @@ class Graph {
   size_t node_count() const { return node_count_; }
   Node* first_node() const { return first_; }
   Node* last_node() const { return last_; }
-  const std::deque<Value>& values() const { return values_; }  // tombstones included: check is_erased()
-  std::deque<Value>& values() { return values_; }
+  const StableVector<Value>& values() const { return values_; }  // tombstones included: check is_erased()
+  StableVector<Value>& values() { return values_; }
   size_t value_limit() const { return values_.size(); }  // ids are below
   size_t node_limit() const { return nodes_.size(); }
 
@@ -247,8 +247,8 @@ class Graph {
   Module* module_;
   GraphId id_;
   std::string name_;
-  std::deque<Node> nodes_;
-  std::deque<Value> values_;
+  StableVector<Node> nodes_;
+  StableVector<Value> values_;
   std::vector<Value*> inputs_;
   std::vector<Value*> outputs_;
   Node* owner_ = nullptr;

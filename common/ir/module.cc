@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "common/base/files.h"
+#include "common/base/store.h"
 
 namespace sluice {
 namespace {
@@ -197,13 +198,13 @@ void Module::compact() {
 
 TypeId Module::intern(const Type& type) {
   const auto [found, inserted] = type_index_.try_emplace(type, static_cast<TypeId>(types_.size()));
-  if (inserted) types_.push_back(type);
+  if (inserted) types_.emplace_back(Type(type));
   return found->second;
 }
 
 StorageId Module::intern(const Storage& storage) {
   const auto [found, inserted] = storage_index_.try_emplace(storage, static_cast<StorageId>(storages_.size()));
-  if (inserted) storages_.push_back(storage);
+  if (inserted) storages_.emplace_back(Storage(storage));
   return found->second;
 }
 
@@ -220,7 +221,7 @@ std::optional<ExpressionId> Module::dim_expression(const Dim& dim) {
 SegmentId Module::add_segment(Segment segment) {
   const auto [found, inserted] =
       segment_index_.try_emplace({segment.kind, segment.type, segment.digest}, static_cast<SegmentId>(segments_.size()));
-  if (inserted) segments_.push_back(std::move(segment));
+  if (inserted) segments_.emplace_back(std::move(segment));
   return found->second;
 }
 
@@ -300,7 +301,8 @@ Result<std::span<const std::byte>> Module::bytes(SegmentId id) const {
     return make_error(ErrorCode::kMissingSegment, "constant sha256:{} lies in a store", digest_hex(wanted.digest).substr(0, 16))
         .with_hint("give the folder that the graph was written with: --store DIR");
   }
-  if (wanted.location.where == Where::kStore && is_special_file(wanted.location.path)) {
+  const bool in_store = wanted.location.where == Where::kStore;
+  if (in_store && is_no_entry(wanted.location.path)) {
     return make_error(ErrorCode::kMissingSegment, "'{}' in the store is no regular file", wanted.location.path).with_hint("delete it");
   }
   const std::lock_guard lock(files_->mutex);
@@ -310,18 +312,20 @@ Result<std::span<const std::byte>> Module::bytes(SegmentId id) const {
     if (!map && map.error().code == ErrorCode::kLimit) return std::move(map).error();
     if (!map) {
       return make_error(ErrorCode::kMissingSegment, "{}", map.error().message)
-          .with_hint(wanted.location.where == Where::kStore
-                         ? "is --store the folder that the graph was written with?"
-                         : "if the model file moved, give its new place with --model FILE (sluice compile, sluice eval, and every stage)");
+          .with_hint(
+              in_store
+                  ? "is --store the folder that the graph was written with?"
+                  : "if the model file moved, give its new place with --model FILE (sluice compile, eval, verify, diff, and every stage)");
     }
     found = files_->maps.emplace(wanted.location.path, std::move(map).value()).first;
   }
   const MappedFile& map = found->second;
-  if (wanted.location.offset > map.bytes().size() || wanted.size > map.bytes().size() - wanted.location.offset ||
+  const bool other_size = in_store && map.bytes().size() != wanted.size;
+  if (other_size || wanted.location.offset > map.bytes().size() || wanted.size > map.bytes().size() - wanted.location.offset ||
       (wanted.location.mtime_ns != 0 && wanted.location.mtime_ns != map.mtime_ns())) {
     return make_error(ErrorCode::kMissingSegment, "'{}' changed since the graph that refers to it was made", wanted.location.path)
-        .with_hint(wanted.location.where == Where::kStore ? "delete that file, and run sluice-preprocess again with --store"
-                                                          : "run sluice-preprocess again, or give an unchanged copy with --model FILE");
+        .with_hint(in_store ? "delete that file, and run sluice-preprocess again with --store"
+                            : "run sluice-preprocess again, or give an unchanged copy with --model FILE");
   }
   return map.bytes().subspan(wanted.location.offset, wanted.size);
 }

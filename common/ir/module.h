@@ -1,7 +1,6 @@
 // Module: everything one .sg file holds: graphs and the tables they share.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -100,11 +99,11 @@ class Module {
   struct Files;
   std::vector<GraphId> compact_order() const;
   std::vector<std::unique_ptr<Graph>> graphs_;
-  std::deque<Type> types_;
+  StableVector<Type> types_;
   std::map<Type, TypeId> type_index_;
-  std::deque<Storage> storages_;
+  StableVector<Storage> storages_;
   std::map<Storage, StorageId> storage_index_;
-  std::deque<Segment> segments_;
+  StableVector<Segment> segments_;
   std::map<std::tuple<SegmentKind, TypeId, Digest>, SegmentId> segment_index_;
   std::vector<Kernel> kernels_;
   std::vector<std::string> onnx_nodes_;

@@ -87,6 +87,14 @@ Type stacked(const Type& type, const Dim& length, size_t axis) {
   return result;
 }
 
+// Only the first `optional` inputs may be absent.
+Result<void> check_present(const InferCall& call, size_t optional) {
+  for (size_t i = optional; i < call.input_count(); ++i) {
+    if (!call.has_input(i)) return call.bad_node("input {} is absent", i);
+  }
+  return {};
+}
+
 // Inputs: trip count, condition, carried values, captures. Body: iteration, condition, carried, captures -> condition, carried, stacked.
 Result<void> infer_loop(InferCall& call) {
   SLUICE_ASSIGN(Graph * body, find_body(call, "body"));
@@ -94,6 +102,7 @@ Result<void> infer_loop(InferCall& call) {
   if (call.input_count() < 2 + body->captures) return call.bad_node("graph '{}' has {} captures", body->name(), body->captures);
   const size_t count = call.input_count() - 2 - body->captures;
   if (count > call.node.output_count()) return call.bad_node("it carries {} values and has {} outputs", count, call.node.output_count());
+  SLUICE_TRY(check_present(call, 2));
   SLUICE_TRY(call.expect_dtype(0, kI64Set));
   SLUICE_TRY(call.expect_dtype(1, kBoolSet));
   std::vector<BodyInput> inputs = captured_inputs(call, 0);
@@ -123,6 +132,7 @@ Result<Type> scanned_slice(InferCall& call, size_t index, int64_t axis, Dim& len
 Result<void> infer_scan(InferCall& call) {
   SLUICE_ASSIGN(Graph * body, find_body(call, "body"));
   SLUICE_TRY(check_body(call, *body, static_cast<int64_t>(call.input_count()), static_cast<int64_t>(call.node.output_count())));
+  SLUICE_TRY(check_present(call, 0));
   const int64_t scans = call.node.int_attribute("num_scan_inputs", 0);
   const bool fits = scans >= 1 && scans <= static_cast<int64_t>(call.input_count());
   const int64_t states = fits ? static_cast<int64_t>(call.input_count()) - scans - body->captures : -1;

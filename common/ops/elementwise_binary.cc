@@ -66,6 +66,15 @@ Result<void> infer_prelu(InferCall& call) {
   return call.give_like(0, 0);
 }
 
+// Swish(a) b; nothing is spread.
+Result<void> infer_swiglu(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kFloatSet));
+  SLUICE_TRY(call.expect_same_dtype(1, 0));
+  SLUICE_ASSIGN(Shape shape,
+                call.unify(call.shape(0), call.shape(1), fmt::format("shapes of {} and {}", call.input_name(0), call.input_name(1))));
+  return call.give(0, common_dtype(call, 0), std::move(shape));
+}
+
 Result<void> infer_where(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kBoolSet));
   SLUICE_TRY(call.expect_same_dtype(2, 1));
@@ -73,6 +82,7 @@ Result<void> infer_where(InferCall& call) {
   return call.give(0, common_dtype(call, 1), std::move(shape));
 }
 
+constexpr AttributeRow kAlpha[] = {{"alpha", kFloat}};
 constexpr AttributeRow kDirection[] = {{"direction", kString, true}};
 constexpr AttributeRow kFmod[] = {{"fmod", kInt}};
 constexpr uint32_t kEqualSet = kNumericSet | kBoolSet | dtype_set({DType::kString});
@@ -105,6 +115,7 @@ constexpr OpRow kRows[] = {
     binary(Op::kPow, infer_pow),
     binary(Op::kSub, infer_arithmetic<kNumericSet>),
     variadic(Op::kSum, infer_arithmetic<kFloatSet>),
+    binary(Op::kSwiGLU, infer_swiglu, 0, kAlpha),
     {Op::kWhere, 3, 3, 1, 1, kElementwise, {}, infer_where},
     binary(Op::kXor, infer_arithmetic<kBoolSet>, kCommutative),
 };

@@ -43,6 +43,13 @@ TEST(Families, Elementwise) {
       {Op::kEqual, {"i64[2, 1]", "i64[3]"}, {}, {"bool[2, 3]"}},
       {Op::kWhere, {"bool[2, 1]", "f32[3]", "f32[]"}, {}, {"f32[2, 3]"}},
       {Op::kPRelu, {"f32[2, 3]", "f32[4, 2, 3]"}, {}, {"error differ"}},
+      {Op::kSwiGLU, {"f16[N, 3]", "f16[2, ?]"}, {{"alpha", 0.5f}}, {"f16[2, 3]"}},
+      {Op::kSwiGLU, {"f32", "f32[3]"}, {}, {"f32[3]"}},
+      {Op::kSwiGLU, {"f32[2, 3]", "f32[3]"}, {}, {"error shapes of input 'a' and input 'b' differ: [2, 3] and [3]"}},
+      {Op::kSwiGLU, {"f32[1]", "f32[2]"}, {}, {"error shapes of input 'a' and input 'b' differ"}},
+      {Op::kSwiGLU, {"i32[2]", "i32[2]"}, {}, {"error input 'a' is i32, expected one of"}},
+      {Op::kSwiGLU, {"f32[2]", "f16[2]"}, {}, {"error input 'b' is f16, but input 'a' is f32"}},
+      {Op::kSwiGLU, {"f32[2]", "f32[2]"}, {{"alpha", int64_t{1}}}, {"error attribute 'alpha' is of kind"}},
       {Op::kSum, {"f32[2, 1]", "f32[3]", "f32[4, 1, 1]"}, {}, {"f32[4, 2, 3]"}},
   });
 }
@@ -210,6 +217,99 @@ TEST(Families, RecurrentAndAttention) {
       {Op::kEinsum, {"f32[5, 1, 2, 3]", "f32[4, 3, 6]"}, {{"equation", std::string("...ij,...jk")}}, {"f32[5, 4, 2, 6]"}},
       {Op::kEinsum, {"f32[2, 3]", "f32[4, 3]"}, {{"equation", std::string("ij,jk->ik")}}, {"error letter 'j' stands for different dims"}},
       {Op::kEinsum, {"f32[2]"}, {{"equation", std::string("i->%")}}, {"error '%'"}},
+  });
+}
+
+// Beside attention itself: what keeps a state.
+TEST(Families, LinearAttention) {
+  const Attribute two{"q_num_heads", int64_t{2}};
+  const Attribute four{"q_num_heads", int64_t{4}};
+  const Attribute keys{"kv_num_heads", int64_t{2}};
+  const Attribute linear{"update_rule", std::string("linear")};
+  const Attribute gated{"update_rule", std::string("gated")};
+  const std::string q = "f32[N, T, 16]", k = "f32[N, T, 8]", v = "f32[N, T, 6]";
+  expect_cases({
+      {Op::kLinearAttention, {q, k, v}, {four, keys, linear}, {"f32[N, T, 12]", "f32[N, 2, 4, 3]"}},
+      {Op::kLinearAttention, {q, k, v, "_", k, "f32[N, T, 1]"}, {four, keys}, {"f32[N, T, 12]", "f32[N, 2, 4, 3]"}},
+      {Op::kLinearAttention, {"f16[N, T, 16]", "f16", "f16", "f32[2, 2, 4, ?]"}, {four, keys, linear}, {"f16[2, T, ?]", "f32[2, 2, 4, ?]"}},
+      {Op::kLinearAttention, {"f32", "f32", v, "_", "f32[N, T, 2]"}, {four, keys, gated}, {"f32[N, T, 12]", "f32[N, 2, ?, 3]"}},
+      {Op::kLinearAttention, {q, k, v}, {four, keys}, {"error update rule 'gated_delta' needs input 4 (decay)"}},
+      {Op::kLinearAttention, {q, k, v, "_", "_", k}, {four, keys, linear}, {"error update rule 'linear' takes no input 5 (beta)"}},
+      {Op::kLinearAttention,
+       {q, k, v},
+       {four, keys, {"update_rule", std::string("wkv")}},
+       {"error attribute 'update_rule' is 'wkv', expected"}},
+      {Op::kLinearAttention, {q, k, v}, {four, linear}, {"error attribute 'kv_num_heads' is missing"}},
+      {Op::kLinearAttention,
+       {q, k, v},
+       {{"q_num_heads", int64_t{0}}, keys, linear},
+       {"error attribute 'q_num_heads' is 0, expected at least 1"}},
+      {Op::kLinearAttention,
+       {q, k, v},
+       {{"q_num_heads", int64_t{3}}, keys, linear},
+       {"error 3 query heads cannot be divided among 2 key heads"}},
+      {Op::kLinearAttention,
+       {q, k, "f32[N, T, 7]"},
+       {four, keys, linear},
+       {"error 7 elements of input 'c' cannot be divided among 2 heads"}},
+      {Op::kLinearAttention, {q, k, v}, {two, keys, linear}, {"error head sizes of query and key differ: [8, 4]"}},
+      {Op::kLinearAttention, {"f64[N, T, 16]", k, v}, {four, keys, linear}, {"error input 'a' is f64, expected one of"}},
+      {Op::kLinearAttention, {q, "f16[N, T, 8]", v}, {four, keys, linear}, {"error input 'b' is f16, but input 'a' is f32"}},
+      {Op::kLinearAttention, {"f32[N, 2, T, 8]", k, v}, {two, keys, linear}, {"error input 'a' has rank 4, expected 3"}},
+      {Op::kLinearAttention,
+       {"f32[2, T, 16]", k, "f32[3, T, 6]"},
+       {four, keys, linear},
+       {"error batch dims of input 'c' and of others differ"}},
+      {Op::kLinearAttention,
+       {q, k, v, "f32[N, 2, 4, 5]"},
+       {four, keys, linear},
+       {"error head sizes of value and past state differ: [3, 5]"}},
+      {Op::kLinearAttention,
+       {q, k, v, "_", "f32[N, T, 4]"},
+       {four, keys, gated},
+       {"error 4 elements of input 'd' fit neither 2 key heads"}},
+      {Op::kLinearAttention,
+       {q, k, v, "_", k, "f32[N, T, 4]"},
+       {four, keys},
+       {"error the last dim of input 'e' is 4, expected 1 or the 2 key"}},
+  });
+}
+
+TEST(Families, CausalConvolution) {
+  const Attribute silu{"activation", std::string("silu")};
+  expect_cases({
+      {Op::kCausalConvWithState, {"f32[N, 4, L]", "f32[4, 1, 3]"}, {silu}, {"f32[N, 4, L]", "f32[N, 4, 2]"}},
+      {Op::kCausalConvWithState, {"f16[?, ?, L]", "f16[C, 1, K]", "f16[4]", "f16[2, ?, ?]"}, {}, {"f16[2, 4, L]", "f16[2, 4, K + -1]"}},
+      {Op::kCausalConvWithState, {"f32", "f32[4, 1, 1]"}, {}, {"f32[?, 4, ?]", "f32[?, 4, 0]"}},
+      {Op::kCausalConvWithState, {"f32[1, 4, 9]", "f32[5, 1, 3]"}, {}, {"error channels of input 'a' and input 'b' differ: [4, 5]"}},
+      {Op::kCausalConvWithState, {"f32[1, 4, 9]", "f32[4, 2, 3]"}, {}, {"error channels of one filter and 1 differ: [2, 1]"}},
+      {Op::kCausalConvWithState, {"f32[1, 4, 9]", "f32[4, 1, 0]"}, {}, {"error input 'b' has filters of no elements"}},
+      {Op::kCausalConvWithState, {"f32[1, 4, 9, 9]", "f32[4, 1, 3]"}, {}, {"error input 'a' has rank 4, expected 3"}},
+      {Op::kCausalConvWithState, {"f64[1, 4, 9]", "f64[4, 1, 3]"}, {}, {"error input 'a' is f64, expected one of"}},
+      {Op::kCausalConvWithState, {"f32[1, 4, 9]", "f32[4, 1, 3]", "f32[3]"}, {}, {"error channels and the bias differ: [4, 3]"}},
+      {Op::kCausalConvWithState,
+       {"f32[1, 4, 9]", "f32[4, 1, 3]", "_", "f32[1, 4, 3]"},
+       {},
+       {"error filter size - 1 and past state differ: [2, 3]"}},
+      {Op::kCausalConvWithState,
+       {"f32[1, 4, 9]", "f32[4, 1, 3]"},
+       {{"activation", std::string("relu")}},
+       {"error attribute 'activation' is 'relu', expected none, silu or swish"}},
+  });
+}
+
+TEST(Families, FlexAttention) {
+  const auto precision = [](int64_t dtype) { return Attribute{"softmax_precision", dtype}; };
+  expect_cases({
+      {Op::kFlexAttention, {"f32[N, 4, S, 8]", "f32[?, 2, T, 8]", "f32[2, 2, T, 6]"}, {precision(10)}, {"f32[2, 4, S, 6]"}},
+      {Op::kFlexAttention, {"f32[N, 4, S]", "f32", "f32"}, {}, {"error input 'a' has rank 3, expected 4"}},
+      {Op::kFlexAttention, {"i64[N, 4, S, 8]", "f32", "f32"}, {}, {"error input 'a' is i64, expected one of"}},
+      {Op::kFlexAttention, {"f32[N, 4, S, 8]", "f16", "f32"}, {}, {"error input 'b' is f16, but input 'a' is f32"}},
+      {Op::kFlexAttention, {"f32", "f32", "f32"}, {precision(7)}, {"error attribute 'softmax_precision' is 7, expected 1 (f32)"}},
+      {Op::kFlexAttention, {"f32[1, 4, 5, 8]", "f32[1, 3, 6, 8]", "f32"}, {}, {"error 4 query heads cannot be divided among 3 key heads"}},
+      {Op::kFlexAttention, {"f32[1, 4, 5, 8]", "f32[1, 2, 6, 8]", "f32[1, 4, 6, 8]"}, {}, {"error heads of key and value differ: [2, 4]"}},
+      {Op::kFlexAttention, {"f32", "f32", "f32", "f32"}, {}, {"error has 4 inputs, expected 3"}},
+      {Op::kFlexAttention, {"f32", "f32"}, {}, {"error has 2 inputs, expected at least 3"}},
   });
 }
 

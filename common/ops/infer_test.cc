@@ -200,6 +200,58 @@ TEST_F(InferTest, ScanSlicesAndStacks) {
   EXPECT_EQ(text(node.output(1)), "f32[T, 4]");
 }
 
+struct FlexAttentionTest : InferTest {
+  Graph& body = module.add_graph("body", GraphRole::kBody);
+  Value& scores = body.add_input(0, "scores");
+
+  Node& attention(std::vector<Value*> captured = {}) {
+    std::vector<Value*> inputs = {value("f16[N, 4, 5, 8]"), value("f16[N, 2, T, 8]"), value("f16[N, 2, T, 6]")};
+    inputs.insert(inputs.end(), captured.begin(), captured.end());
+    Node& node = graph.add_node(Op::kFlexAttention, inputs);
+    node.set_name("n");
+    node.set_attribute("score_mod", GraphRef{body.id()});
+    return node;
+  }
+  std::string error() {
+    ValueFacts facts(graph);
+    const auto result = infer_graph(graph, facts);
+    return result.ok() ? "none" : result.error().message;
+  }
+};
+
+TEST_F(FlexAttentionTest, BodiesSeeScores) {
+  Value& captured = body.add_input(0, "captured");
+  body.captures = 1;
+  body.add_output(add(Op::kMul, {&scores, &captured}, {}, &body));
+  Node& node = attention({value("f32[4, 1, 1]")});
+  infer();
+  EXPECT_EQ(text(scores), "f32[N, 4, 5, T]");
+  EXPECT_EQ(text(captured), "f32[4, 1, 1]");
+  EXPECT_EQ(text(node.output()), "f16[N, 4, 5, 6]");
+}
+
+TEST_F(FlexAttentionTest, BodiesKeepTheTypeOfScores) {
+  scores.set_type(Type::unranked(DType::kF16));
+  body.add_output(add(Op::kNeg, {&scores}, {}, &body));
+  Node& node = attention();
+  EXPECT_EQ(error(), "node 'n' (FlexAttention): graph 'body' of attribute 'score_mod' takes f16 of unknown rank, expected f32[N, 4, 5, T]");
+  node.set_attribute("softmax_precision", int64_t{10});
+  EXPECT_EQ(error(), "none");
+}
+
+TEST_F(FlexAttentionTest, BodiesKeepTheShapeOfScores) {
+  body.add_output(add(Op::kReduceMax, {&scores}, {}, &body));
+  attention();
+  EXPECT_EQ(error(), "node 'n' (FlexAttention): graph 'body' of attribute 'score_mod' gives f32[1, 1, 1, 1], expected f32[N, 4, 5, T]");
+}
+
+TEST_F(FlexAttentionTest, BodiesHaveOneInputAndOneOutput) {
+  body.add_input(0, "other");
+  body.add_output(add(Op::kNeg, {&scores}, {}, &body));
+  attention();
+  EXPECT_EQ(error(), "node 'n' (FlexAttention): graph 'body' has 2 inputs, expected 1");
+}
+
 TEST_F(InferTest, FusedPassesValuesThroughItsBody) {
   Graph& body = module.add_graph("body", GraphRole::kFused);
   body.add_output(add(Op::kShape, {&body.add_input(0)}, {}, &body));

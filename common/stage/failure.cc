@@ -10,6 +10,7 @@
 #include "common/base/failure_header.h"
 #include "common/base/file_kind.h"
 #include "common/base/files.h"
+#include "common/base/log.h"
 
 namespace sluice {
 namespace {
@@ -54,7 +55,7 @@ std::string error_line(const std::string& program, const Error& error, bool json
 }
 
 int end_failed(const std::string& program, const Error& error, bool json, bool into_pipe) {
-  if (error.told_by.empty()) fmt::print(stderr, "{}", error_line(program, error, json));
+  if (error.told_by.empty()) log_text(error_line(program, error, json));
   if (into_pipe) {
     const std::string header = failure_text(program, error);
     static_cast<void>(write_descriptor(STDOUT_FILENO, std::as_bytes(std::span(header))).ok());  // nobody there is nobody to tell

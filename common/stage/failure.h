@@ -1,4 +1,4 @@
-// How a stage that failed ends: one error in a pipe, and the same exit code of all programs behind the one that met it.
+// How a program that failed ends: one error in a pipe, and the same exit code of all programs behind the one that met it.
 #pragma once
 
 #include <string>

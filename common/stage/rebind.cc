@@ -80,15 +80,18 @@ class Rebinding {
   std::map<std::string, MappedFile> files_;
 };
 
-}  // namespace
-
-Result<void> rebind_constants(Module& module, const std::string& path) { return Rebinding(path).run(module); }
-
 void bind_store(Module& module, const std::string& store) {
   for (SegmentId id = 0; static_cast<size_t>(id) < module.segment_count(); ++id) {
     Segment& segment = module.segment(id);
     if (segment.location.where == Where::kStore) segment.location.path = store_path(store, segment.digest);
   }
+}
+
+}  // namespace
+
+Result<void> find_constants(Module& module, const std::string& store, const std::string& model) {
+  if (!store.empty()) bind_store(module, store);
+  return model.empty() ? Result<void>() : Rebinding(model).run(module);
 }
 
 }  // namespace sluice

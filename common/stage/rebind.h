@@ -9,12 +9,9 @@
 
 namespace sluice {
 
-// Points every constant that lies in a file at the same bytes of `path`, or of the file with the old name in the folder of `path`, where
-// there is one. Each is hashed: a file with other bytes is kMissingSegment, and so
-// is a constant that lies nowhere.
-Result<void> rebind_constants(Module& module, const std::string& path);
-
-// Points every constant that lies in a store at that folder (common/base/store.h). Nothing is opened yet.
-void bind_store(Module& module, const std::string& store);
+// Points every constant that lies in a store at the folder `store` (common/base/store.h), which is not opened yet, and every constant that
+// lies in a file at the same bytes of `model`, or of the file with the old name in the folder of `model`, where there is one. Each of these
+// is hashed: a file with other bytes is kMissingSegment, and so is a constant that lies nowhere. An empty path leaves its constants alone.
+Result<void> find_constants(Module& module, const std::string& store, const std::string& model);
 
 }  // namespace sluice

@@ -4,13 +4,10 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 
 #include "common/base/descriptor.h"
-#include "common/base/digest.h"
 #include "common/base/program.h"
 #include "common/base/work.h"
 #include "common/graphfile/graphfile.h"
@@ -87,23 +84,13 @@ struct Reported {
   uint64_t visits = 0;
 };
 
-// What takes time only when it is first done, for a stage that would just wait: libcrypto sets itself up, the code of writer, reader and
-// verifier is found, and pages for the graph, which free() then keeps below a block that stays.
+// What takes time only when it is first done, for a stage that would just wait: the code of writer, reader and verifier is found.
 void get_ready() {
   Module nothing;
   nothing.add_graph({}, GraphRole::kRoot);
   auto bytes = graph_bytes(nothing);
   const auto again = bytes ? read_graph(std::make_shared<const std::vector<std::byte>>(std::move(*bytes)), {}) : bytes.error();
   if (again) static_cast<void>(verify(*again, Level::kTyped).ok());
-  sha256(std::span<const std::byte>());
-  constexpr size_t kBlocks = 48, kBlockBytes = size_t{64} << 10, kPageBytes = 4096;  // 3 MiB; larger blocks would not come from the heap
-  std::array<char*, kBlocks> blocks{};
-  for (char*& block : blocks) {
-    block = static_cast<char*>(std::malloc(kBlockBytes));
-    for (size_t i = 0; block != nullptr && i < kBlockBytes; i += kPageBytes) *static_cast<volatile char*>(block + i) = 0;
-  }
-  [[maybe_unused]] static void* const end = std::malloc(1);
-  for (char* block : blocks) std::free(block);
 }
 
 // Until the stage before begins to write: its time, not ours.
@@ -122,8 +109,7 @@ Result<Module> read_timed(const Stage& stage, const StageArgs& args, StageTimes&
   const Clock::time_point start = Clock::now();
   const uint64_t before = node_visits();
   SLUICE_ASSIGN(Module module, read_input(stage, args));
-  if (const std::string store = args.options.text("store"); !store.empty()) bind_store(module, store);
-  if (const std::string model = args.options.text("model"); !model.empty()) SLUICE_TRY(rebind_constants(module, model));
+  SLUICE_TRY(find_constants(module, args.options.text("store"), args.options.text("model")));
   const Reported reported(*args.report, 0);
   times.work = reported.seconds;
   times.reading = seconds_since(start) - reported.seconds;

@@ -76,7 +76,7 @@ class JobRunner {
     if (job.stage() != stage_name(stage_.id)) {
       return make_error(ErrorCode::kBadRequest, "the job is for '{}' and this is a service of '{}'", job.stage(), stage_name(stage_.id));
     }
-    StageArgs args{.input = "-", .output = "-"};
+    StageArgs args{.input = "-", .output = "-", .may_read = [this](const std::string& path) { return allowed_.check(path); }};
     SLUICE_TRY(take_options(job, args.options));
     SLUICE_TRY(args.options.set("store", store_));
     if (!job.input().empty()) {
@@ -89,7 +89,6 @@ class JobRunner {
     } else if (job.store() && !store_.empty() && stage_.id == StageId::kBuild) {
       return run_into_store(args, run, result);
     }
-    args.may_read = [this](const std::string& path) { return allowed_.check(path); };
     return run_stage(stage_, args, run);
   }
 

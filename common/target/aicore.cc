@@ -153,4 +153,14 @@ bool is_epilogue_op(const Node& node) {
 
 std::string aicore_refusal(const Node& node) { return node.op() == Op::kFused ? fused_refusal(node) : anchor_refusal(node); }
 
+std::string op_text(const Node& node) {
+  const Graph* body = node.op() == Op::kFused ? node.body("body") : nullptr;
+  const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
+  return anchor == nullptr ? std::string(op_name(node.op())) : fmt::format("Fused({})", op_name(anchor->op()));
+}
+
+const std::string& name_text(const Node& node) {
+  return node.name().empty() && node.output_count() > 0 ? node.output().name() : node.name();
+}
+
 }  // namespace sluice

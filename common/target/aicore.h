@@ -18,6 +18,10 @@ bool is_contraction(Op op);  // Conv, MatMul, Gemm: what can be an anchor
 // The anchor of a Fused body; null when there is none, or more than one.
 const Node* find_anchor(const Graph& body);
 
+// What people are told of a node: its op, of a Fused node with its anchor's, "Fused(Conv)"; and its name, else that of its first result.
+std::string op_text(const Node& node);
+const std::string& name_text(const Node& node);
+
 // How the elements of an epilogue operand lie relative to the anchor's result.
 enum class EpilogueShape : uint8_t {
   kScalar,  // one element

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 
 #include "common/base/files.h"
+#include "common/base/test_folder.h"
 
 namespace sluice {
 namespace {
@@ -16,18 +16,11 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Removes the folder when the test program ends.
-struct Folder {
-  std::string path;
-  ~Folder() { std::filesystem::remove_all(path); }
-};
-
 // Every file that NumPy or ONNX makes, in a folder of its own, made once.
 const std::string& made_by_python() {
-  static const Folder made{testing::TempDir() + "tensorfile" + std::to_string(getpid()) + "/"};
+  static const TestFolder made;
   static const std::string folder = [] {
-    const std::string& path = made.path;
-    mkdir(path.c_str(), 0700);
+    const std::string path = made.path() + "/";
     const char* script = R"(
 import sys, zipfile, numpy as np
 from onnx import numpy_helper, helper, TensorProto as T

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/graphfile/graphfile.h"
@@ -27,20 +25,6 @@ Options:
   --segments=inline   Put the bytes of all constants into the file.
   --error-format=FMT  text or json [default: text].
 )";
-
-// A ModelDef's text begins with a field, "name:" or "name {", behind comments. Anything else is a textual graph, or a bad one.
-bool is_model_text(std::string_view text) {
-  const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
-  const auto skip_blanks = [&] {
-    text.remove_prefix(std::min<size_t>(std::find_if_not(text.begin(), text.end(), is_blank) - text.begin(), text.size()));
-  };
-  for (skip_blanks(); text.starts_with('#'); skip_blanks()) text.remove_prefix(std::min(text.find('\n'), text.size()));
-  const size_t word = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_");
-  if (word == 0 || word == std::string_view::npos) return false;
-  text.remove_prefix(word);
-  skip_blanks();
-  return text.starts_with(':') || text.starts_with('{');
-}
 
 void warn_of_missing_bytes(const Module& module) {
   const size_t missing = count_missing_bytes(module);

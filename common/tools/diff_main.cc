@@ -69,8 +69,7 @@ Result<ExitClass> run_values(const CommandLine& line) {
     SLUICE_ASSIGN(differences, compare_folders(a, b, tolerance));
   } else {
     SLUICE_ASSIGN(Module graph, read_graph_file(b));
-    if (line.has("--store")) bind_store(graph, line.text("--store"));
-    if (line.has("--model")) SLUICE_TRY(rebind_constants(graph, line.text("--model")));
+    SLUICE_TRY(find_constants(graph, line.text("--store"), line.text("--model")));
     SLUICE_ASSIGN(differences, compare_with_evaluation(a, graph, tolerance));
   }
   if (differences.compared == 0) return make_error(ErrorCode::kBadBinding, "'{}' and '{}' have no value in common", a, b);

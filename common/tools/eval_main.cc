@@ -43,8 +43,7 @@ Result<ExitClass> run(const CommandLine& line) {
     request.random = seed;
   }
   SLUICE_ASSIGN(Module module, read_graph_file(input_path(line)));
-  if (line.has("--store")) bind_store(module, line.text("--store"));
-  if (line.has("--model")) SLUICE_TRY(rebind_constants(module, line.text("--model")));
+  SLUICE_TRY(find_constants(module, line.text("--store"), line.text("--model")));
   Options options;
   SLUICE_TRY(options.set("max-constant-bytes", line.text("--max-constant-bytes")));
   SLUICE_TRY(verify_constant_sizes(module, options.max_constant_bytes()));

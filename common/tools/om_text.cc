@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -103,6 +104,19 @@ Result<std::span<const std::byte>> model_of(std::span<const std::byte> bytes, co
 }
 
 }  // namespace
+
+bool is_model_text(std::string_view text) {
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
+  const auto skip_blanks = [&] {
+    text.remove_prefix(std::min<size_t>(std::find_if_not(text.begin(), text.end(), is_blank) - text.begin(), text.size()));
+  };
+  for (skip_blanks(); text.starts_with('#'); skip_blanks()) text.remove_prefix(std::min(text.find('\n'), text.size()));
+  const size_t word = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_");
+  if (word == 0 || word == std::string_view::npos) return false;
+  text.remove_prefix(word);
+  skip_blanks();
+  return text.starts_with(':') || text.starts_with('{');
+}
 
 Result<std::string> model_text(std::span<const std::byte> model) { return through_protoc("decode", model, ErrorCode::kBadCompiledModel); }
 

@@ -16,6 +16,10 @@ Result<std::string> model_text(std::span<const std::byte> model);
 // The serialized ModelDef of a text; kBadText with protoc's words when it refuses it.
 Result<std::string> model_bytes_of_text(std::string_view text, const std::string& name);
 
+// Whether a text is a ModelDef's, which begins with a field, "name:" or "name {", behind comments; anything else is a textual graph, or a
+// bad one.
+bool is_model_text(std::string_view text);
+
 // What sluice-show prints of a .om: with `header` the facts of its header above, as comments.
 Result<std::string> om_text(std::span<const std::byte> bytes, bool header);
 // What sluice-show --summary prints of a .om: profile, inputs, outputs, nodes by engine, bytes, tasks and streams.

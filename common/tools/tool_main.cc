@@ -1,10 +1,6 @@
 #include "common/tools/tool_main.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
-
-#include <cstdio>
-#include <cstring>
 
 #include "common/base/failure_header.h"
 #include "common/base/files.h"
@@ -13,19 +9,16 @@
 #include "common/base/options.h"
 #include "common/base/program.h"
 #include "common/base/release.h"
+#include "common/stage/failure.h"
 
 namespace sluice {
 namespace {
 
-// That the reader of our output has gone is no error to print.
-int fail(const Tool& tool, const Error& error, bool json) {
-  if (error.told_by == "the reader") return static_cast<int>(exit_class(error.code));
-  if (json) {
-    fmt::print(stderr, "{}\n", error_json(error));
-  } else {
-    log_line(tool.name, "error", error_text(error));
-  }
-  return static_cast<int>(exit_class(error.code));
+// Stages are silent about what a program before them has told; a tool names that program, since people also give it what a pipe left
+// behind.
+int fail(const std::string& name, const Error& error, bool json, bool into_pipe) {
+  if (!error.told_by.empty() && error.told_by != kGoneReader) log_text(error_line(name, error, json));
+  return end_failed(name, error, json, into_pipe);
 }
 
 // Values of options that all programs share.
@@ -38,25 +31,19 @@ Result<void> check_values(const CommandLine& line) {
   return {};
 }
 
-void fail_into_pipe(const Tool& tool, const Error& error) {
-  struct stat status{};
-  if (::fstat(STDOUT_FILENO, &status) != 0 || !S_ISFIFO(status.st_mode)) return;
-  const auto bytes = print_failure_header(error.code, error.told_by.empty() ? tool.name : std::string_view(error.told_by));
-  static_cast<void>(write_descriptor(STDOUT_FILENO, bytes).ok());
-}
-
 }  // namespace
 
 int tool_main(int argc, char** argv, const Tool& tool) {
   begin_program();
+  const std::string name(tool.name);
   const auto line = program_within_memory([&] { return CommandLine::parse(tool.usage, argc, argv); });
-  if (!line) return fail(tool, line.error(), false);
+  if (!line) return fail(name, line.error(), false, false);
   if (line->wish() == CommandLine::Wish::kHelp) return print_text(tool.name, tool.usage);
   if (line->wish() == CommandLine::Wish::kVersion) return print_text(tool.name, fmt::format("{} {}\n", tool.name, kRelease));
   const std::string format = line->text("--error-format");
   const bool json = format == "json";
   if (!format.empty() && format != "text" && !json) {
-    return fail(tool, make_error(ErrorCode::kBadOption, "--error-format is '{}', it must be text or json", format), false);
+    return fail(name, make_error(ErrorCode::kBadOption, "--error-format is '{}', it must be text or json", format), false, false);
   }
   const auto done = within_memory([&]() -> Result<ExitClass> {
     SLUICE_TRY(check_values(*line));
@@ -64,8 +51,7 @@ int tool_main(int argc, char** argv, const Tool& tool) {
     return tool.run(*line);
   });
   if (done) return static_cast<int>(*done);
-  if (tool.writes_graph && output_path(*line) == "-") fail_into_pipe(tool, done.error());
-  return fail(tool, done.error(), json);
+  return fail(name, done.error(), json, tool.writes_graph && fails_into_pipe(output_path(*line)));
 }
 
 std::string input_path(const CommandLine& line) { return line.has("<in>") ? line.text("<in>") : "-"; }

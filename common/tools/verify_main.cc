@@ -39,8 +39,7 @@ Result<ExitClass> run(const CommandLine& line) {
   }
   if (line.flag("--memory")) return make_error(ErrorCode::kUsage, "--memory is for compiled models, '{}' is a graph", input.name);
   SLUICE_ASSIGN(Module module, read_graph(input.bytes, input.owner, input.name));
-  if (line.has("--store")) bind_store(module, line.text("--store"));
-  if (line.has("--model")) SLUICE_TRY(rebind_constants(module, line.text("--model")));
+  SLUICE_TRY(find_constants(module, line.text("--store"), line.text("--model")));
   SLUICE_TRY(verify_graph(module, line.text("--level"), line.flag("--segments")));
   return ExitClass::kDone;
 }

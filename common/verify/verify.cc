@@ -10,6 +10,9 @@ Result<void> verify(const Module& module, Level level) {
   if (!module.has_graph(0)) return make_error(ErrorCode::kVerifyFailed, "the module has no graph");
   Findings findings;
   verifying::check_typed(module, findings);
+  if (level == Level::kTyped && module.root().engine != EngineId::kNone) {
+    findings.add("{} is given to an engine, which is for subgraphs", verifying::graph_label(module.root()));
+  }
   if (level >= Level::kPartitioned) verifying::check_partitioned(module, findings);
   if (level >= Level::kLowered) verifying::check_lowered(module, findings);
   return findings.result(fmt::format("the graph is not {}", level_name(level)));

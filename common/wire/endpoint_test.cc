@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "common/base/files.h"
+#include "common/base/test_folder.h"
 
 namespace sluice {
 namespace {
@@ -34,7 +35,8 @@ TEST(Endpoint, OthersAreRefused) {
 }
 
 TEST(Endpoint, AFileOfAnotherKindIsNotTakenOver) {
-  const std::string path = ::testing::TempDir() + "endpoint_test";
+  const TestFolder folder;
+  const std::string path = folder.file("socket");
   ASSERT_TRUE(write_text(path, "precious").ok());
   EXPECT_FALSE(check_unused("ipc://" + path).ok());
   std::remove(path.c_str());

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "common/base/files.h"
+#include "common/base/test_folder.h"
 #include "common/wire/client.h"
 #include "common/wire/socket.h"
 
@@ -63,17 +64,11 @@ void send_texts(zmq::socket_t& socket, const std::vector<std::string>& texts) {
 
 class ServiceTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = ::testing::TempDir() + "wire-XXXXXX";
-    ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
-    endpoint_ = "ipc://" + folder_ + "/socket";
-  }
   void TearDown() override {
     if (service_ > 0) {
       ::kill(service_, SIGKILL);
       ::waitpid(service_, nullptr, 0);
     }
-    std::filesystem::remove_all(folder_);
   }
   void start(ServiceOptions options = {}) {
     options.endpoint = endpoint_;
@@ -115,7 +110,8 @@ class ServiceTest : public ::testing::Test {
   }
   static std::string text(const Payload& payload) { return {reinterpret_cast<const char*>(payload.bytes.data()), payload.bytes.size()}; }
 
-  std::string folder_, endpoint_;
+  const TestFolder folder_;
+  const std::string endpoint_ = "ipc://" + folder_.file("socket");
   pid_t service_ = 0;
 };
 
@@ -276,12 +272,12 @@ TEST_F(ServiceTest, AnOutputBeyondAFrameIsAnError) {
 TEST_F(ServiceTest, EndsCleanlyAndTellsItsClients) {
   start();
   expect_alive();
-  EXPECT_TRUE(std::filesystem::exists(folder_ + "/socket"));
+  EXPECT_TRUE(std::filesystem::exists(folder_.file("socket")));
   std::thread client([&] { EXPECT_EQ(code_of("hang"), ErrorCode::kStageKilled); });
   ::usleep(200 * 1000);
   EXPECT_EQ(stop(), 0);
   client.join();
-  EXPECT_FALSE(std::filesystem::exists(folder_ + "/socket"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("socket")));
 }
 
 TEST_F(ServiceTest, AnEndpointInUseIsLeftAlone) {
@@ -298,7 +294,7 @@ TEST_F(ServiceTest, AnEndpointLeftBehindIsTakenOver) {
   start();
   expect_alive();
   EXPECT_EQ(stop(SIGKILL), -SIGKILL);
-  EXPECT_TRUE(std::filesystem::exists(folder_ + "/socket"));
+  EXPECT_TRUE(std::filesystem::exists(folder_.file("socket")));
   start();
   expect_alive();
 }
@@ -308,11 +304,11 @@ TEST_F(ServiceTest, AJobWhoseClientHasGoneIsKilled) {
   pb::Job job = job_to("pid");
   pb::Setting& note = *job.add_options();
   note.set_name("note");
-  note.set_value(folder_ + "/pid");
+  note.set_value(folder_.file("pid"));
   int asked = 0;
-  const ClientOptions options{.interrupted = [&] { return ++asked > 1 && std::filesystem::exists(folder_ + "/pid"); }};
+  const ClientOptions options{.interrupted = [&] { return ++asked > 1 && std::filesystem::exists(folder_.file("pid")); }};
   EXPECT_FALSE(run_job(endpoint_, job, {}, options).ok());
-  const pid_t pid = std::stoi(*read_text(folder_ + "/pid"));
+  const pid_t pid = std::stoi(*read_text(folder_.file("pid")));
   for (int i = 0; i < 500 && ::kill(pid, 0) == 0; ++i) ::usleep(10 * 1000);
   EXPECT_NE(::kill(pid, 0), 0);
   expect_alive();

@@ -2,33 +2,26 @@
 
 #include <algorithm>
 #include <array>
-#include <csignal>
 #include <optional>
 
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/program.h"
+#include "common/base/size_text.h"
 #include "orchestrator/compile/files.h"
 #include "orchestrator/compile/pipeline.h"
 #include "orchestrator/compile/services.h"
+#include "orchestrator/compile/stage_failure.h"
 #include "orchestrator/compile/stages.h"
 #include "orchestrator/compile/stats.h"
 #include "orchestrator/process/output_file.h"
 #include "orchestrator/process/programs.h"
 #include "orchestrator/process/scratch_folder.h"
-#include "orchestrator/report.h"
 
 namespace sluice {
 namespace {
 
 constexpr std::string_view kProgram = "sluice-compile";
-constexpr int kNotStarted = 127;  // of the system's loader of programs, and of exec that failed
-
-std::string size_text(uint64_t bytes) {
-  if (bytes < 1000) return fmt::format("{} B", bytes);
-  if (bytes < 1000 * 1000) return fmt::format("{:.1f} kB", bytes / 1e3);
-  return fmt::format("{:.1f} MB", bytes / 1e6);
-}
 
 void add_to(std::vector<std::string>& arguments, const std::vector<std::string>& more) {
   arguments.insert(arguments.end(), more.begin(), more.end());
@@ -166,7 +159,7 @@ class Compilation {
     const std::string name(kStageNames[first_ + i]);
     if (interrupted()) return;
     std::fputs(report.messages.c_str(), stderr);
-    if (!report.ending.clean()) return tell_failure("sluice-" + name, report);
+    if (!report.ending.clean()) return tell_stage_failure("sluice-" + name, report);
     const bool last = first_ + i + 1 == kStageNames.size();
     if (last && output != nullptr) report.bytes = output->bytes().ok() ? *output->bytes() : 0;
     const std::optional<uint64_t> nodes = !request_.stats.empty() ? take_stats(name, report) : std::nullopt;
@@ -177,22 +170,12 @@ class Compilation {
     std::fprintf(stderr, "%s: %s\n", kProgram.data(), text.c_str());
   }
 
-  // A stage that ends with a code of the table has said why.
-  void tell_failure(const std::string& program, const StageReport& report) {
-    const bool known = report.ending.signal == 0 && is_known_code(report.ending.code);
+  void tell_stage_failure(const std::string& program, const StageReport& report) {
+    const bool reader_gone =
+        request_.output == "-" && report.ending.signal == 0 && report.ending.code == static_cast<int>(ExitClass::kResource);
     exit_code_ = report.ending.code;
-    const bool reader_gone = request_.output == "-" && report.ending.code == static_cast<int>(ExitClass::kResource);
-    if (known && reader_gone && report.messages.empty()) return;  // who closed our standard output has said why
-    if (!known || report.messages.empty()) {
-      const bool killed = is_signal_from_outside(report.ending.signal);
-      const bool not_started = report.ending.code == kNotStarted;
-      Error error = make_error(killed || not_started ? ErrorCode::kStageKilled : ErrorCode::kStageFailed, "{} ended with {}", program,
-                               ending_text(report.ending));
-      if (killed) error.hint = "somebody killed it, the machine ran out of memory, or a file that it read was cut short";
-      if (not_started) error.hint = "it could not be started: too little memory is allowed, or a library of it is missing";
-      print_error(kProgram, error, request_.error_json);
-      if (!known) exit_code_ = static_cast<int>(exit_class(error.code));
-    }
+    if (reader_gone && report.messages.empty()) return;  // who closed our standard output has said why
+    exit_code_ = tell_failure(kProgram, program, report, request_.error_json);
   }
 
   std::optional<uint64_t> take_stats(const std::string& name, const StageReport& report) {

@@ -3,7 +3,6 @@
 #include "common/base/command_line.h"
 #include "common/base/memory.h"
 #include "common/base/program.h"
-#include "common/base/release.h"
 #include "orchestrator/compile/arguments.h"
 #include "orchestrator/compile/usage.h"
 #include "orchestrator/process/process.h"
@@ -16,10 +15,7 @@ using sluice::ErrorCode;
 
 sluice::Result<int> run(int argc, char** argv, bool& error_json) {
   SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(sluice::kCompileUsage, argc, argv));
-  if (line.wish() == CommandLine::Wish::kHelp) return sluice::print_text("sluice-compile", sluice::kCompileUsage);
-  if (line.wish() == CommandLine::Wish::kVersion) {
-    return sluice::print_text("sluice-compile", fmt::format("sluice-compile {}\n", sluice::kRelease));
-  }
+  if (const auto answered = sluice::answer_wish(line, "sluice-compile", sluice::kCompileUsage)) return *answered;
   if (line.text("-o") == "-" && isatty(STDOUT_FILENO)) {
     return make_error(ErrorCode::kUsage, "a compiled model is not written to a terminal").with_hint("name a file with -o FILE");
   }

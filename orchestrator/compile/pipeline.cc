@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -138,14 +139,14 @@ class Pipeline {
 
   // Until the stage closes its end. A next stage that has ended early is no reason to stop: this one's output may still be kept.
   static Result<void> copy(Running& stage, int next, int dump) {
-    std::vector<std::byte> buffer(kBufferBytes);
+    const auto buffer = std::make_unique_for_overwrite<std::byte[]>(kBufferBytes);
     bool next_reads = true;
     while (true) {
-      const ssize_t count = read(stage.output.get(), buffer.data(), buffer.size());
+      const ssize_t count = read(stage.output.get(), buffer.get(), kBufferBytes);
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) return make_error(ErrorCode::kIo, "cannot read from a stage: {}", std::strerror(errno));
       if (count == 0) return {};
-      const std::span<const std::byte> bytes(buffer.data(), static_cast<size_t>(count));
+      const std::span<const std::byte> bytes(buffer.get(), static_cast<size_t>(count));
       stage.report.bytes += bytes.size();
       if (dump >= 0) SLUICE_TRY(write_descriptor(dump, bytes));
       if (next_reads) next_reads = write_descriptor(next, bytes).ok();

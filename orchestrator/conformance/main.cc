@@ -3,7 +3,6 @@
 #include "common/base/command_line.h"
 #include "common/base/memory.h"
 #include "common/base/program.h"
-#include "common/base/release.h"
 #include "orchestrator/conformance/conformance.h"
 #include "orchestrator/conformance/usage.h"
 #include "orchestrator/process/process.h"
@@ -26,10 +25,7 @@ sluice::Result<int> number_from(const CommandLine& line, const char* name, int l
 
 sluice::Result<int> run(int argc, char** argv) {
   SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(sluice::kConformanceUsage, argc, argv));
-  if (line.wish() == CommandLine::Wish::kHelp) return sluice::print_text("sluice-conformance", sluice::kConformanceUsage);
-  if (line.wish() == CommandLine::Wish::kVersion) {
-    return sluice::print_text("sluice-conformance", fmt::format("sluice-conformance {}\n", sluice::kRelease));
-  }
+  if (const auto answered = sluice::answer_wish(line, "sluice-conformance", sluice::kConformanceUsage)) return *answered;
   sluice::ConformanceRequest request{
       .folder = line.text("<folder>"), .report = line.text("--report"), .profile = line.text("--profile"), .quiet = line.flag("--quiet")};
   SLUICE_ASSIGN(request.jobs, number_from(line, "-j", 0, 1000));

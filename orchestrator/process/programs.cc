@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::array kTable = {
     ProgramRow{"compile", "sluice-compile", "", "compiles an ONNX model, or goes on from a .sg file: all five stages in a pipe"},
+    ProgramRow{"check", "sluice-check", "", "says what a compile of a model will be: engines, memory, what is unsupported"},
     ProgramRow{"run", "sluice-loader", "", "runs a compiled model on input files"},
     ProgramRow{"bench", "sluice-loader", "--bench", "measures a compiled model"},
     ProgramRow{"conformance", "sluice-conformance", "", "compiles, runs and checks every ONNX test case below a folder"},

@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <filesystem>
 #include <thread>
 
 #include "common/base/tensor.h"
+#include "common/base/test_folder.h"
 #include "runtime/api/sluice.hpp"
 #include "runtime/testing/model_builder.h"
 
@@ -24,7 +24,8 @@ std::string write_model(const std::string& name) {
   b.copy("in", stream, middle, x);
   b.copy("out", stream, y, middle);
   b.model.add_made_from(std::string(32, '\x11'));
-  const std::string path = (std::filesystem::temp_directory_path() / fmt::format("sluice-{}-{}.om", name, ::getpid())).string();
+  static const TestFolder folder;
+  const std::string path = folder.file(name + ".om");
   EXPECT_TRUE(write_om(path, b.model, {}));
   return path;
 }
@@ -64,7 +65,6 @@ TEST(Api, OpensQueriesRuns) {
   EXPECT_EQ(bytes, 384u);
   EXPECT_EQ(y[kElements - 1], 2.5f);
   sluice_run_destroy(run);
-  std::filesystem::remove(path);
 }
 
 TEST(Api, SaysWhatFailed) {
@@ -91,7 +91,6 @@ TEST(Api, CxxFaceRunsSeveralAtOnce) {
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_THROW(api::Model("/nowhere/x.om"), api::Failure);
-  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::array<std::byte, kOmPage> kZeros{};
 
-constexpr size_t kCachedBytes = 1 << 20;  // hashed and written at once, while they are in the cache
+constexpr size_t kCachedBytes = 1 << 20;                // hashed and written at once, while they are in the cache
+constexpr uint64_t kUncachedBytes = uint64_t{1} << 30;  // a segment of as many leaves the page cache to others
 
 uint64_t round_up(uint64_t value, uint64_t alignment) { return (value + alignment - 1) / alignment * alignment; }
 
@@ -22,6 +23,7 @@ class SegmentWriter {
   SegmentWriter(FileWriter& writer, const OmSegment& segment) : writer_(writer), segment_(segment) {}
 
   Result<Digest> write() {
+    if (segment_.bytes >= kUncachedBytes) writer_.begin_uncached();
     const OmSink sink = [&](const OmPiece& piece) { return add(piece); };
     if (segment_.stream) {
       SLUICE_TRY(segment_.stream(sink));
@@ -29,6 +31,7 @@ class SegmentWriter {
       for (const OmPiece& piece : segment_.pieces) SLUICE_TRY(sink(piece));
     }
     SLUICE_TRY(zeros_up_to(segment_.bytes));
+    SLUICE_TRY(writer_.end_uncached());
     return hash_.finish();
   }
 

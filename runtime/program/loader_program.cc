@@ -97,7 +97,7 @@ int loader_main(int argc, const char* const* argv) {
   }();
   if (done) return 0;
   if (json) {
-    fmt::print(stderr, "{}\n", error_json(done.error()));
+    log_text(error_json(done.error()) + "\n");
   } else {
     log_line("sluice-loader", "error", error_text(done.error()));
   }

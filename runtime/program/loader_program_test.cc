@@ -7,6 +7,7 @@
 
 #include "common/base/files.h"
 #include "common/base/json.h"
+#include "common/base/test_folder.h"
 #include "common/tensorfile/binding.h"
 #include "common/tensorfile/tensorfile.h"
 #include "runtime/program/bindings.h"
@@ -47,8 +48,6 @@ pb::ModelDef copying_model() {
 class LoaderProgramTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / fmt::format("sluice-loader-{}", ::getpid());
-    std::filesystem::create_directories(folder_);
     Tensor x = make_tensor(DType::kF32, {1, 2, 2, 3});
     for (size_t i = 0; i < 12; ++i) x.as<float>()[i] = static_cast<float>(i);
     ASSERT_TRUE(write_tensor(path("x.npy"), x));
@@ -61,10 +60,9 @@ class LoaderProgramTest : public ::testing::Test {
     options_.output_dir = path("out");
     options_.runs = 3;
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name) const { return folder_.file(name); }
 
-  std::filesystem::path folder_;
+  const TestFolder folder_;
   LoaderOptions options_;
 };
 
@@ -79,21 +77,20 @@ TEST_F(LoaderProgramTest, WritesOutputsByName) {
 }
 
 TEST(WriteOutputs, GivesEveryOutputItsOwnFile) {
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / fmt::format("sluice-outputs-{}", ::getpid());
+  const TestFolder folder;
   std::vector<Tensor> outputs;
   for (const char* name : {"a/b", "a_b", "a_b"}) {
     outputs.push_back(make_tensor(DType::kI64, {1}, name));
     outputs.back().as<int64_t>()[0] = static_cast<int64_t>(outputs.size());
   }
   LoaderOptions options;
-  options.output_dir = folder.string();
+  options.output_dir = folder.path();
   const auto done = write_outputs(outputs, options);
   EXPECT_TRUE(done) << done.error().message;
   int64_t expected = 0;
   for (const char* file : {"a_b.npy", "a_b~2.npy", "a_b~3.npy"}) {
-    EXPECT_EQ(read_tensor((folder / file).string())->as<int64_t>()[0], ++expected) << file;
+    EXPECT_EQ(read_tensor(folder.file(file))->as<int64_t>()[0], ++expected) << file;
   }
-  std::filesystem::remove_all(folder);
 }
 
 TEST_F(LoaderProgramTest, DumpsValuesInLogicalOrderAndViews) {

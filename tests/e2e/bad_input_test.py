@@ -19,8 +19,9 @@ import unittest
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+from programs import STAGES, need
+
 PROGRAMS = None
-STAGES = ["preprocess", "optimize", "partition", "subgraph-optimize", "build"]
 PROFILE = "--profile=cpu-generic"
 DEEP = 10000
 NOBODY = 65534
@@ -581,9 +582,5 @@ class BadInput(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAMS = os.path.abspath(sys.argv.pop(1))
-    missing = [name for name in ["compile", "show", "as", "verify", "diff", "eval", "loader", *STAGES] if not os.path.exists(program(name))]
-    if missing:
-        print("SKIPPED: not built: " + ", ".join(missing))
-        sys.exit(77)
+    PROGRAMS = need(sys.argv.pop(1), ["compile", "show", "as", "verify", "diff", "eval", "loader", *STAGES])
     unittest.main(verbosity=2)

@@ -22,7 +22,8 @@ import time
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-STAGES = ["preprocess", "optimize", "partition", "subgraph-optimize", "build"]
+from programs import STAGES, need
+
 GRAPHS = ["%d-%s.sg" % (k + 1, stage) for k, stage in enumerate(STAGES[:4])]
 PROFILE = "--profile=cpu-generic"
 SIGNALS = [signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
@@ -193,11 +194,7 @@ def main():
     parser.add_argument("--model")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     arguments = parser.parse_args()
-    programs = os.path.abspath(arguments.programs)
-    missing = [name for name in ["compile", "verify", *STAGES] if not os.path.exists(os.path.join(programs, "sluice-" + name))]
-    if missing:
-        print("SKIPPED: not built: " + ", ".join(missing))
-        sys.exit(77)
+    programs = need(arguments.programs, ["compile", "verify", *STAGES])
     print("seed %d" % arguments.seed, flush=True)
     with tempfile.TemporaryDirectory() as folder:
         model = os.path.abspath(arguments.model) if arguments.model else os.path.join(folder, "model.onnx")

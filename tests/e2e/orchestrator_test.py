@@ -19,7 +19,8 @@ import time
 import unittest
 import zlib
 
-STAGES = ["preprocess", "optimize", "partition", "subgraph-optimize", "build"]
+from programs import STAGES
+
 FAKE = r"""#!/bin/sh
 name=$(basename "$0"); stage=${name#sluice-}; key=$(echo $stage | tr - _)
 for in; do case $in in --stats=*) stats=${in#--stats=} ;; esac; done

@@ -14,7 +14,8 @@ import unittest
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-STAGES = ["preprocess", "optimize", "partition", "subgraph-optimize", "build"]
+from programs import STAGES, need
+
 PROFILE = "cpu-generic"  # runs everywhere
 PROGRAMS = None
 
@@ -110,9 +111,5 @@ class Pipe(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAMS = os.path.abspath(sys.argv.pop(1))
-    missing = [name for name in ["compile", "verify", *STAGES] if not os.path.exists(program(name))]
-    if missing:
-        print("SKIPPED: not built: " + ", ".join(missing))
-        sys.exit(77)
+    PROGRAMS = need(sys.argv.pop(1), ["compile", "verify", *STAGES])
     unittest.main(verbosity=2)

@@ -16,8 +16,9 @@ import unittest
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+from programs import STAGES, need
+
 PROGRAMS = None
-STAGES = ["preprocess", "optimize", "partition", "subgraph-optimize", "build"]
 PROFILE = "--profile=cpu-avx2"
 
 
@@ -141,6 +142,12 @@ class Program(unittest.TestCase):
             self.assertIn(b"error SL", result.stderr)
             self.assertFalse(os.path.exists(self.out), stats)
 
+    def test_standard_error_that_cannot_be_written(self):
+        for name in ("preprocess", "optimize", "show", "as", "verify", "loader", "compile"):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([program("sluice-" + name), self.path("absent")], stdout=subprocess.DEVNULL, stderr=full, timeout=60)
+            self.assertIn(done.returncode, (2, 3), name)
+
     # Values of options
 
     def test_values_that_say_nothing(self):
@@ -197,10 +204,5 @@ class Program(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAMS = os.path.abspath(sys.argv.pop(1))
-    needed = ["sluice", *("sluice-" + name for name in ["compile", "show", "as", "verify", "loader", "conformance", *STAGES])]
-    missing = [name for name in needed if not os.path.exists(program(name))]
-    if missing:
-        print("SKIPPED: not built: " + ", ".join(missing))
-        sys.exit(77)
+    PROGRAMS = need(sys.argv.pop(1), ["compile", "show", "as", "verify", "loader", "conformance", *STAGES])
     unittest.main(verbosity=2)

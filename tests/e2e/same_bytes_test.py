@@ -16,7 +16,8 @@ import time
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-STAGES = ["preprocess", "optimize", "partition", "subgraph-optimize", "build"]
+from programs import STAGES, need
+
 PROFILE = "--profile=cpu-generic"  # runs everywhere
 LOCALES = [{"LC_ALL": "C.UTF-8"}, {"LC_ALL": "tr_TR.UTF-8", "LANG": "de_DE.UTF-8"}]
 LESSER_PROCESSOR = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2"}
@@ -128,11 +129,7 @@ def main():
     parser.add_argument("programs")
     parser.add_argument("--model")
     arguments = parser.parse_args()
-    programs = os.path.abspath(arguments.programs)
-    missing = [name for name in ["compile", "verify", *STAGES] if not os.path.exists(os.path.join(programs, "sluice-" + name))]
-    if missing:
-        print("SKIPPED: not built: " + ", ".join(missing))
-        sys.exit(77)
+    programs = need(arguments.programs, ["compile", "verify", *STAGES])
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         model = os.path.abspath(arguments.model) if arguments.model else os.path.join(folder, "model.onnx")

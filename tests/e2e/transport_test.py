@@ -17,7 +17,8 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import pipe_test
-from pipe_test import PROFILE, STAGES, make_convolutions, make_mlp, program
+from pipe_test import PROFILE, make_convolutions, make_mlp, program
+from programs import STAGES, need
 
 
 class Case(unittest.TestCase):
@@ -122,13 +123,19 @@ class SameBytes(Case):
             tool = lambda *more: subprocess.run([program(name), option, *more, graph], capture_output=True, text=True)
             self.assertEqual(tool("--store", store).returncode, 0)
             self.assert_one_error(tool(), 3, "error SL1009", "lies in a store")
-        entry = [os.path.join(folder, name) for folder, _, names in os.walk(store) for name in names][0]
+        entry = max((os.path.join(folder, name) for folder, _, names in os.walk(store) for name in names), key=os.path.getsize)  # weights
         os.rename(entry, self.path("entry"))
         os.mkfifo(entry)
         result = self.compile("--store", store, source=graph)
         self.assert_one_error(result, result.returncode, "is no regular file", "hint: delete it")
         self.assertIn(result.returncode, (3, 5))
+        os.remove(entry)
+        os.symlink(self.path("entry"), entry)  # a store's entries are files, so that nobody is led elsewhere
+        self.assert_one_error(self.compile("--store", store, source=graph), 3, "is no regular file", "hint: delete it")
         os.replace(self.path("entry"), entry)
+        with open(entry, "ab") as file:
+            file.write(b"more")
+        self.assert_one_error(self.compile("--store", store, source=graph), 3, "changed since")
         self.damage(store)
         self.assertTrue(self.compiled("--store", store, "--segments=inline", source=self.path("away")) == expected, "mended")
         self.damage(store)
@@ -282,6 +289,8 @@ class Services(Case):
         self.assertTrue(self.compiled("--store", store, *options) == expected)
         self.assertEqual([name for name in os.listdir(store) if len(name) != 2], [])
         self.assert_one_error(self.compile("--store", self.path("another"), *options), 3, "--store")
+        # A job that leaves its product in the store is asked for its files like any other.
+        self.assert_one_error(self.compile("--store", store, *options[1:]), 3, "sluice-build: error SL1006", "reads and writes no files")
 
     def test_several_clients_at_once(self):
         expected = self.compiled()
@@ -442,10 +451,6 @@ class Services(Case):
 
 
 if __name__ == "__main__":
-    pipe_test.PROGRAMS = os.path.abspath(sys.argv.pop(1))
     tools = ["compile", "verify", "show", "eval", "diff", "as", "loader"]
-    missing = [name for name in [*tools, *STAGES] if not os.path.exists(program(name))]
-    if missing:
-        print("SKIPPED: not built: " + ", ".join(missing))
-        sys.exit(77)
+    pipe_test.PROGRAMS = need(sys.argv.pop(1), [*tools, *STAGES])
     unittest.main(verbosity=2)

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/files.h"
+#include "common/base/test_folder.h"
 #include "common/tools/om_text.h"
 #include "common/tools/verify_file.h"
 #include "runtime/testing/three_streams.h"
@@ -24,17 +25,17 @@ std::vector<std::byte> with_segments(const pb::ModelDef& model, const std::vecto
 TEST(OmTools, TextAndBackByteForByte) {
   const std::vector<std::byte> weights(10000, std::byte{42});
   const std::vector<std::byte> original = with_segments(make_three_streams().model, weights);
-  const std::string folder = ::testing::TempDir();
-  ASSERT_TRUE(write_file(folder + "om_tools.om", original).ok());
+  const TestFolder folder;
+  ASSERT_TRUE(write_file(folder.file("in.om"), original).ok());
   const auto text = om_text(original, true);
   ASSERT_TRUE(text.ok()) << error_text(text.error());
   EXPECT_THAT(*text, HasSubstr("# profile"));
   EXPECT_THAT(*text, HasSubstr("task_stream"));
   EXPECT_THAT(*text, HasSubstr("node_names {\n  name: \""));
   EXPECT_THAT(*text, HasSubstr("value_names {\n      name: \""));
-  const auto done = write_om_of_text(*text, "text", folder + "om_tools.om", folder + "om_tools_back.om");
+  const auto done = write_om_of_text(*text, "text", folder.file("in.om"), folder.file("back.om"));
   ASSERT_TRUE(done.ok()) << error_text(done.error());
-  EXPECT_EQ(*read_file(folder + "om_tools_back.om"), original);
+  EXPECT_EQ(*read_file(folder.file("back.om")), original);
 }
 
 TEST(OmTools, SummaryCounts) {
@@ -52,13 +53,15 @@ TEST(OmTools, SegmentsAreNotInTheText) {
   const std::vector<std::byte> original = with_segments(make_three_streams().model, std::vector<std::byte>(100));
   const auto text = om_text(original, false);
   ASSERT_TRUE(text.ok());
-  const auto done = write_om_of_text(*text, "text", "", ::testing::TempDir() + "om_tools_no.om");
+  const TestFolder folder;
+  const auto done = write_om_of_text(*text, "text", "", folder.file("om_tools_no.om"));
   ASSERT_FALSE(done.ok());
   EXPECT_EQ(done.error().code, ErrorCode::kMissingSegment);
 }
 
 TEST(OmTools, TextThatIsNoModel) {
-  const auto done = write_om_of_text("profile: 7\n", "my.txt", "", ::testing::TempDir() + "om_tools_bad.om");
+  const TestFolder folder;
+  const auto done = write_om_of_text("profile: 7\n", "my.txt", "", folder.file("om_tools_bad.om"));
   ASSERT_FALSE(done.ok());
   EXPECT_EQ(done.error().code, ErrorCode::kBadText);
   EXPECT_EQ(done.error().message, "my.txt:1:10: Expected string, got: 7");

@@ -5,6 +5,7 @@
 
 #include "common/graphfile/header.h"
 #include "common/target/aicore.h"
+#include "common/target/multiply_adds.h"
 #include "common/target/profile.h"
 
 namespace sluice {
@@ -125,11 +126,7 @@ class Emitter {
   }
 
   uint32_t emit_node(const Node& node) {
-    const Graph* body = node.op() == Op::kFused ? node.body("body") : nullptr;
-    const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
-    const std::string op = anchor == nullptr ? std::string(op_name(node.op())) : fmt::format("Fused({})", op_name(anchor->op()));
-    const std::string& name = node.name().empty() && node.output_count() > 0 ? node.output().name() : node.name();
-    const uint32_t index = emit_node(name, op, engine_name(node.plan.engine), count_multiply_adds(node));
+    const uint32_t index = emit_node(name_text(node), op_text(node), engine_name(node.plan.engine), count_multiply_adds(node));
     for (const uint32_t origin : node.origins())
       node_names_.mutable_origins(static_cast<int>(index))->add_onnx_nodes(module_.onnx_node(origin));
     return index;

@@ -27,7 +27,4 @@ Result<pb::ModelDef> emit_model(const Module& module, const StepList& list, cons
 // no graph.
 Module make_host_graph(const Module& module, const StepList& list);
 
-// Multiply-adds of a node per run: of Conv, ConvTranspose, MatMul and Gemm, alone or as an anchor; 0 for the rest.
-uint64_t count_multiply_adds(const Node& node);
-
 }  // namespace sluice

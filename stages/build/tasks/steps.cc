@@ -2,8 +2,8 @@
 
 #include <set>
 
+#include "common/ir/fixed.h"
 #include "common/ir/module.h"
-#include "stages/build/tasks/fixed.h"
 
 namespace sluice {
 namespace {

@@ -11,10 +11,20 @@
 namespace sluice {
 namespace {
 
-// The permutation spelled out; empty when neither the attribute nor the rank says.
+bool is_permutation(const std::vector<int64_t>& perm) {
+  std::vector<bool> seen(perm.size(), false);
+  for (const int64_t axis : perm) {
+    if (axis < 0 || axis >= static_cast<int64_t>(perm.size()) || seen[static_cast<size_t>(axis)]) return false;
+    seen[static_cast<size_t>(axis)] = true;
+  }
+  return true;
+}
+
+// The permutation spelled out; empty when neither the attribute nor the rank says, and when the attribute is none.
 std::vector<int64_t> permutation(const Node& node) {
   std::vector<int64_t> perm = node.ints_attribute("perm");
   const Type& type = node.input(0)->type();
+  if (!is_permutation(perm)) return {};
   if (!perm.empty() || !type.ranked) return perm;
   for (int64_t axis = type.rank() - 1; axis >= 0; --axis) perm.push_back(axis);
   return perm;

@@ -35,6 +35,18 @@ TEST(FoldTransposeChain, ThereAndBackIsNothing) {
 )");
 }
 
+// Only inference refuses them, which a graph that was edited need not have met.
+TEST(FoldTransposeChain, LeavesWhatIsNoPermutation) {
+  for (const char* perm : {"[1, 2, 3]", "[-1, 1, 0]", "[0, 0, 1]"}) {
+    expect_unchanged(fold_transpose_chain, fmt::format(R"(graph @main(%x: f32[2, 3, 4]) -> (%b) {{
+  %a: f32[3, 4, 2] = Transpose(%x) {{perm = [1, 2, 0]}}
+  %b: f32[3, 4, 2] = Transpose(%a) {{perm = {}}}
+}}
+)",
+                                                       perm));
+  }
+}
+
 TEST(FoldTransposeChain, LeavesSingleOnes) {
   expect_unchanged(fold_transpose_chain,
                    R"(graph @main(%x: f32[2, 3, 4]) -> (%b) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/files.h"
+#include "common/base/test_folder.h"
 
 namespace sluice {
 namespace {
@@ -12,7 +13,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 Result<AnnotationRules> rules_of(const std::string& text) {
-  const std::string path = testing::TempDir() + "/sluice_rules.json";
+  const TestFolder folder;
+  const std::string path = folder.file("rules.json");
   EXPECT_TRUE(write_text(path, text).ok());
   return AnnotationRules::read(path);
 }

@@ -18,7 +18,7 @@ std::string plain_domain(const std::string& domain) { return domain == "ai.onnx"
 
 class Inliner {
  public:
-  explicit Inliner(const onnx::ModelProto& model) : model_opset_(onnx_opset(model.opset_import())) {
+  explicit Inliner(const onnx::ModelProto& model) : model_opset_(model_opset(model)) {
     for (const onnx::FunctionProto& function : model.functions()) {
       functions_.emplace(FunctionKey{plain_domain(function.domain()), function.name(), function.overload()}, &function);
     }
@@ -226,7 +226,7 @@ Result<NodeOpsets> inline_functions(onnx::ModelProto& model) {
   if (model.functions_size() == 0) return NodeOpsets{};
   Inliner inliner(model);
   SLUICE_TRY(inliner.check_size(model.graph()));
-  SLUICE_TRY(inliner.expand(*model.mutable_graph(), onnx_opset(model.opset_import()), 0));
+  SLUICE_TRY(inliner.expand(*model.mutable_graph(), model_opset(model), 0));
   return inliner.take_opsets();
 }
 

@@ -20,6 +20,12 @@ int64_t onnx_opset(const Imports& imports) {
   return -1;
 }
 
+// Of a model, which need not say it before IR version 3: it is 1 then.
+inline int64_t model_opset(const onnx::ModelProto& model) {
+  const int64_t opset = onnx_opset(model.opset_import());
+  return opset < 0 && model.ir_version() < 3 && model.opset_import_size() == 0 ? 1 : opset;
+}
+
 // Replaces every call of a function of the model, bodies included, by the function's nodes. Values inside get the caller's name as a
 // prefix, so that names stay unique. A function that calls itself is kBadModel; more than four million nodes are kLimit.
 Result<NodeOpsets> inline_functions(onnx::ModelProto& model);

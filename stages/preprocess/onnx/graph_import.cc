@@ -7,6 +7,7 @@
 #include "common/base/tensor.h"
 #include "common/ir/annotation.h"
 #include "common/ops/op_table.h"
+#include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/node_order.h"
 #include "stages/preprocess/onnx/operators.h"
 #include "stages/preprocess/onnx/types.h"
@@ -234,12 +235,12 @@ Result<Plan> GraphImport::plan_of(const onnx::NodeProto& proto) {
   return plan;
 }
 
-Result<void> GraphImport::name_results(const onnx::NodeProto& proto, const UpgradeCall& call) {
-  for (size_t i = 0; i < call.results.size(); ++i) {
+Result<void> GraphImport::name_results(const onnx::NodeProto& proto, const std::vector<Value*>& results) {
+  for (size_t i = 0; i < results.size(); ++i) {
     const std::string& name = proto.output(static_cast<int>(i));
     if (name.empty()) continue;
-    call.results[i]->set_name(name);
-    SLUICE_TRY(define(name, *call.results[i]));
+    results[i]->set_name(name);
+    SLUICE_TRY(define(name, *results[i]));
   }
   return {};
 }
@@ -264,7 +265,7 @@ Result<void> GraphImport::finish_nodes(const onnx::NodeProto& proto, Node* befor
   return {};
 }
 
-Result<void> GraphImport::add_node(const onnx::NodeProto& proto) {
+Result<std::vector<Value*>> GraphImport::inputs_of(const onnx::NodeProto& proto) {
   std::vector<Value*> inputs;
   for (const std::string& name : proto.input()) {
     if (name.empty()) {
@@ -277,6 +278,23 @@ Result<void> GraphImport::add_node(const onnx::NodeProto& proto) {
     }
     inputs.push_back(value);
   }
+  return inputs;
+}
+
+// A node of com.microsoft: the canonical nodes that mean the same.
+Result<void> GraphImport::add_microsoft_node(const onnx::NodeProto& proto, const MicrosoftRow& row) {
+  SLUICE_ASSIGN(std::vector<Value*> inputs, inputs_of(proto));
+  Node* before = graph_.last_node();
+  MicrosoftCall call{graph_, proto, std::move(inputs), {}};
+  SLUICE_TRY(expand_microsoft(call, row));
+  SLUICE_TRY(name_results(proto, call.results));
+  const auto first = std::ranges::find_if(call.results, [](const Value* value) { return value != nullptr; });
+  return finish_nodes(proto, before, first == call.results.end() ? nullptr : (*first)->producer());
+}
+
+Result<void> GraphImport::add_node(const onnx::NodeProto& proto) {
+  if (const MicrosoftRow* row = find_microsoft_operator(proto)) return add_microsoft_node(proto, *row);
+  SLUICE_ASSIGN(const std::vector<Value*> inputs, inputs_of(proto));
   int outputs = proto.output_size();
   while (outputs > 1 && proto.output(outputs - 1).empty()) --outputs;
   const Op op = find_operator(proto).value();  // check_operators has seen it
@@ -285,7 +303,8 @@ Result<void> GraphImport::add_node(const onnx::NodeProto& proto) {
   const OpRow* row = find_op(op);
   const bool has_bodies = row != nullptr && (row->flags & kControlFlow) != 0;
   while (!has_bodies && node.input_count() > 0 && node.input(node.input_count() - 1) == nullptr) node.remove_last_input();
-  if (op == Op::kLoop && node.input_count() < 2) node.set_input(1, nullptr);  // captures come behind
+  const auto own = static_cast<size_t>(row == nullptr ? 0 : row->min_inputs);
+  if (has_bodies && node.input_count() < own) node.set_input(own - 1, nullptr);  // captures come behind
   SLUICE_TRY(set_attributes(proto, node));
   SLUICE_TRY(add_bodies(proto, node));
   UpgradeCall call{graph_, &node, {}};
@@ -294,7 +313,7 @@ Result<void> GraphImport::add_node(const onnx::NodeProto& proto) {
   for (size_t i = 0; i < node.output_count(); ++i) node.output(i).set_name(proto.output(static_cast<int>(i)));  // for messages
   SLUICE_TRY(upgrade_node(call, model_.opset_of(proto)));
   for (size_t i = 0; i < node.output_count(); ++i) node.output(i).set_name({});
-  SLUICE_TRY(name_results(proto, call));
+  SLUICE_TRY(name_results(proto, call.results));
   return finish_nodes(proto, before, call.results.empty() ? &node : call.results[0]->producer());
 }
 

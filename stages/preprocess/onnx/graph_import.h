@@ -15,6 +15,8 @@
 
 namespace sluice {
 
+struct MicrosoftRow;
+
 // What the importers of all graphs of one model share.
 struct ModelImport {
   Module& module;
@@ -52,11 +54,13 @@ class GraphImport {
   Result<void> add_initializers(const onnx::GraphProto& proto);
   Result<void> add_constant_node(const onnx::NodeProto& node);
   Result<SegmentId> constant_segment(const onnx::NodeProto& node);
+  Result<std::vector<Value*>> inputs_of(const onnx::NodeProto& proto);
   Result<void> add_node(const onnx::NodeProto& proto);
+  Result<void> add_microsoft_node(const onnx::NodeProto& proto, const MicrosoftRow& row);
   Result<void> set_attributes(const onnx::NodeProto& proto, Node& node);
   Result<void> add_bodies(const onnx::NodeProto& proto, Node& node);
   Result<GraphId> add_body(const onnx::GraphProto& body, const std::string& name, std::vector<std::unique_ptr<GraphImport>>& imports);
-  Result<void> name_results(const onnx::NodeProto& proto, const UpgradeCall& call);
+  Result<void> name_results(const onnx::NodeProto& proto, const std::vector<Value*>& results);
   Result<void> finish_nodes(const onnx::NodeProto& proto, Node* before, const Node* named);
   Result<Plan> plan_of(const onnx::NodeProto& proto);
 

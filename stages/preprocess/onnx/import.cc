@@ -1,10 +1,12 @@
 #include "stages/preprocess/onnx/import.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "common/base/log.h"
 #include "stages/preprocess/onnx/graph_import.h"
+#include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/operators.h"
 #include "stages/preprocess/onnx/types.h"
 
@@ -13,12 +15,26 @@ namespace {
 
 constexpr int64_t kNewestIr = 13;
 
+// A domain may be imported twice, but in one version.
+Result<void> check_imports(const onnx::ModelProto& proto) {
+  std::map<std::string, int64_t> versions;
+  for (const auto& import : proto.opset_import()) {
+    const std::string domain = import.domain() == "ai.onnx" ? "" : import.domain();
+    const auto [known, inserted] = versions.try_emplace(domain, import.version());
+    if (inserted || known->second == import.version()) continue;
+    return make_error(ErrorCode::kBadModel, "the model imports opsets {} and {} of domain '{}', expected one", known->second,
+                      import.version(), domain.empty() ? "ai.onnx" : domain);
+  }
+  return {};
+}
+
 Result<void> check_versions(const onnx::ModelProto& proto) {
   if (proto.ir_version() > kNewestIr) {
     return make_error(ErrorCode::kUnsupportedOp, "the model is of ONNX IR version {}, this release knows versions up to {}",
                       proto.ir_version(), kNewestIr);
   }
-  const int64_t opset = onnx_opset(proto.opset_import());
+  SLUICE_TRY(check_imports(proto));
+  const int64_t opset = model_opset(proto);
   if (opset > kNewestOpset || (opset >= 0 && opset < kOldestOpset)) {
     return make_error(ErrorCode::kUnsupportedOp, "the model uses opset {}, this release knows opsets {} to {}", opset, kOldestOpset,
                       kNewestOpset);
@@ -65,7 +81,7 @@ Result<void> import_graphs(ModelFile& file, const Options& options, Module& modu
   SLUICE_TRY(check_versions(file.proto));
   SLUICE_ASSIGN(NodeOpsets opsets, inline_functions(file.proto));
   SLUICE_TRY(check_operators(file.proto.graph()));
-  const int64_t opset = onnx_opset(file.proto.opset_import());
+  const int64_t opset = model_opset(file.proto);
   if (opset < 0 && file.proto.graph().node_size() > 0) {
     return make_error(ErrorCode::kBadModel, "the model does not say which opset it uses");
   }
@@ -75,7 +91,7 @@ Result<void> import_graphs(ModelFile& file, const Options& options, Module& modu
   SLUICE_TRY(constants.hash_payloads(threads));
   module.made_from = {constants.model_digest()};
   Graph& graph = module.add_graph("main");
-  const bool needs_ranks = opset < kRanksNotNeeded ||
+  const bool needs_ranks = opset < kRanksNotNeeded || has_microsoft_operators(file.proto.graph()) ||
                            std::any_of(opsets.begin(), opsets.end(), [](const auto& entry) { return entry.second < kRanksNotNeeded; });
   ModelImport model{
       .module = module, .constants = constants, .rules = rules, .opsets = std::move(opsets), .opset = opset, .needs_ranks = needs_ranks};

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "common/base/files.h"
+#include "common/base/test_folder.h"
 #include "stages/preprocess/onnx/external.h"
 
 namespace sluice {
@@ -229,11 +230,59 @@ TEST(Import, EverythingUnsupportedIsListedAtOnce) {
                "2 unsupported operators: Frobnicate (2 nodes: 'f1', 'f2'); Binarizer of domain 'ai.onnx.ml' (1 node: 'y')");
 }
 
+TEST(Import, FlexAttentionIsOfThePreviewDomain) {
+  Model model(26);
+  model.input("x", {"1", "1", "2", "2"}).output("y");
+  onnx::NodeProto& node = model.node("FlexAttention", {"x", "x", "x"}, {"y"});
+  expect_error(model.import(), ErrorCode::kUnsupportedOp, "1 unsupported operator: FlexAttention (1 node: 'y')");
+  node.set_domain("ai.onnx.preview");
+  model.proto.add_opset_import()->set_domain("ai.onnx.preview");
+  model.proto.mutable_opset_import(1)->set_version(1);
+  const auto module = model.import();
+  ASSERT_TRUE(module.ok()) << module.error().message;
+  EXPECT_THAT(ops(module->root()), ElementsAre("FlexAttention"));
+}
+
+TEST(Import, CapturesDoNotTakeThePlaceOfMissingInputs) {
+  Model model(26);
+  model.input("x", {"1", "1", "2", "2"}).output("y");
+  onnx::NodeProto& node = model.node("FlexAttention", {"x", "x"}, {"y"});
+  node.set_domain("ai.onnx.preview");
+  onnx::GraphProto& body = set_body(node, "score_mod");
+  body.add_input()->set_name("scores");
+  Model::add_node(body, "Add", {"scores", "x"}, {"sum"});
+  body.add_output()->set_name("sum");
+  const auto module = model.import();
+  ASSERT_TRUE(module.ok()) << module.error().message;
+  const Node& imported = *module->root().last_node();
+  ASSERT_EQ(imported.input_count(), 4u);
+  EXPECT_EQ(imported.input(2), nullptr);
+  EXPECT_EQ(imported.input(3)->name(), "x");
+}
+
 TEST(Import, OpsetsOutsideTheRangeAreRefused) {
-  Model model(29);
-  model.input("x", {"2"}).output("y");
-  model.node("Neg", {"x"}, {"y"});
-  expect_error(model.import(), ErrorCode::kUnsupportedOp, "opset 29");
+  for (const int64_t opset : {0, 29}) {
+    Model model(opset);
+    model.input("x", {"2"}).output("y");
+    model.node("Neg", {"x"}, {"y"});
+    expect_error(model.import(), ErrorCode::kUnsupportedOp, fmt::format("opset {}", opset));
+  }
+}
+
+TEST(Import, ADomainHasOneVersion) {
+  for (const int64_t other : {13, 11}) {
+    Model model(13);
+    model.input("x", {"2"}).output("y");
+    model.node("Neg", {"x"}, {"y"});
+    onnx::OperatorSetIdProto& import = *model.proto.add_opset_import();
+    import.set_domain("ai.onnx");
+    import.set_version(other);
+    if (other == 13) {
+      EXPECT_TRUE(model.import().ok());
+    } else {
+      expect_error(model.import(), ErrorCode::kBadModel, "opsets 13 and 11 of domain 'ai.onnx'");
+    }
+  }
 }
 
 TEST(Import, BodiesOfAnIfShareTheirCaptures) {
@@ -375,7 +424,8 @@ TEST(Import, LargeConstantsStayInTheFile) {
   Model model(13);
   model.input("x", {"1000"}).constant("w", {1000}, 1000).output("y");
   model.node("Add", {"x", "w"}, {"y"});
-  const std::string path = ::testing::TempDir() + "import_test.onnx";
+  const TestFolder folder;
+  const std::string path = folder.file("import_test.onnx");
   ASSERT_TRUE(write_file(path, *model.bytes()).ok());
   auto file = open_model_file(path);
   ASSERT_TRUE(file.ok());
@@ -408,8 +458,9 @@ TEST(Import, ExternalDataStaysInItsFolder) {
   };
   set("location", "import_test.weights");
   set("offset", "4");
-  const std::string path = ::testing::TempDir() + "import_external_test.onnx";
-  ASSERT_TRUE(write_text(::testing::TempDir() + "import_test.weights", content).ok());
+  const TestFolder folder;
+  const std::string path = folder.file("import_test.onnx");
+  ASSERT_TRUE(write_text(folder.file("import_test.weights"), content).ok());
   const auto import = [&] {
     EXPECT_TRUE(write_file(path, *model.bytes()).ok());
     return import_model(std::move(open_model_file(path)).value(), {});
@@ -420,7 +471,7 @@ TEST(Import, ExternalDataStaysInItsFolder) {
   ASSERT_TRUE(bytes.ok());
   EXPECT_EQ(std::memcmp(bytes->data(), content.data() + 4, 4000), 0);
   for (const std::string& outside :
-       {std::string("../import_test.weights"), std::string("/etc/passwd"), std::string(), ::testing::TempDir() + "import_test.weights"}) {
+       {std::string("../import_test.weights"), std::string("/etc/passwd"), std::string(), folder.file("import_test.weights")}) {
     tensor.mutable_external_data(0)->set_value(outside);
     const auto refused = import();
     ASSERT_FALSE(refused.ok());
@@ -431,16 +482,9 @@ TEST(Import, ExternalDataStaysInItsFolder) {
   EXPECT_FALSE(import().ok());
 }
 
-// A folder of its own below the test's, emptied at the start.
-std::filesystem::path fresh_folder(const char* name) {
-  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / name;
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
-  return folder;
-}
-
 TEST(ExternalFile, LinksMayLeadToTheFolderOfTheRealModel) {
-  const auto top = fresh_folder("external_links");
+  const TestFolder test_folder;
+  const std::filesystem::path top = test_folder.path();
   for (const char* folder : {"cache", "model", "far"}) std::filesystem::create_directory(top / folder);
   for (const char* file : {"cache/m", "cache/w", "far/w"}) ASSERT_TRUE(write_text((top / file).string(), "bytes").ok());
   std::filesystem::create_symlink("../cache/m", top / "model/m.onnx");
@@ -465,7 +509,8 @@ TEST(ExternalFile, LinksMayLeadToTheFolderOfTheRealModel) {
 }
 
 TEST(ExternalFile, IsRegular) {
-  const auto top = fresh_folder("external_kinds");
+  const TestFolder test_folder;
+  const std::filesystem::path top = test_folder.path();
   ASSERT_EQ(::mkfifo((top / "pipe").c_str(), 0600), 0);
   std::filesystem::create_directory(top / "folder");
   ModelFile model;

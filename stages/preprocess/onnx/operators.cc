@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/ops/op_table.h"
+#include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {
 namespace {
@@ -29,7 +30,7 @@ bool is_onnx_domain(const std::string& domain) { return domain.empty() || domain
 
 void check(const onnx::GraphProto& graph, Findings& findings) {
   for (const onnx::NodeProto& node : graph.node()) {
-    if (!is_constant_node(node) && !find_operator(node)) {
+    if (!is_constant_node(node) && !find_operator(node) && find_microsoft_operator(node) == nullptr) {
       Unsupported& finding = findings[{is_onnx_domain(node.domain()) ? "" : node.domain(), node.op_type()}];
       const std::string fallback = node.output_size() > 0 ? node.output(0) : "";
       if (++finding.count <= kNamedNodes) finding.nodes.push_back(node.name().empty() ? fallback : node.name());
@@ -57,8 +58,9 @@ std::optional<Op> find_operator(const onnx::NodeProto& node) {
   const auto op = op_from_name(node.op_type());
   if (!op) return std::nullopt;
   const bool is_ours = node.domain() == "sluice";
-  const bool is_preview = node.domain() == "ai.onnx.preview" && *op == Op::kFlexAttention;
+  const bool is_preview = node.domain() == "ai.onnx.preview";
   if (!is_ours && !is_preview && !is_onnx_domain(node.domain())) return std::nullopt;
+  if (is_preview != (*op == Op::kFlexAttention)) return std::nullopt;
   if ((op_domain(*op) == Domain::kSluice) != is_ours) return std::nullopt;
   return find_op(canonical(*op)) != nullptr ? op : std::nullopt;
 }
@@ -70,7 +72,9 @@ Result<void> check_operators(const onnx::GraphProto& graph) {
   std::string text;
   for (const auto& [name, finding] : findings) text += (text.empty() ? "" : "; ") + finding_text(name, finding);
   return make_error(ErrorCode::kUnsupportedOp, "{} unsupported operator{}: {}", findings.size(), findings.size() == 1 ? "" : "s", text)
-      .with_hint("common/ops lists the operators of this release; docs/adding-an-op.md tells how to add one, or report the missing one");
+      .with_hint(
+          "common/ops lists the operators of this release, docs/microsoft-operators.md those of com.microsoft; docs/adding-an-op.md tells "
+          "how to add one, or report the missing one");
 }
 
 }  // namespace sluice

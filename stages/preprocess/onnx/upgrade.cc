@@ -1,8 +1,8 @@
-#include "stages/preprocess/onnx/upgrade.h"
-
 #include <algorithm>
 #include <cstring>
 #include <limits>
+
+#include "stages/preprocess/onnx/upgrade_forms.h"
 
 namespace sluice {
 
@@ -100,7 +100,7 @@ Result<void> batch_normalization(UpgradeCall& call) {
   if (node.int_attribute("spatial", 1) == 0) {
     return make_error(ErrorCode::kUnsupportedOp, "{}: statistics for each element (spatial = 0) are not supported", node.label());
   }
-  for (const char* name : {"spatial", "is_test", "consumed_inputs"}) node.remove_attribute(name);
+  for (const char* name : {"spatial", "is_test"}) node.remove_attribute(name);
   while (node.output_count() > 1) {  // of training
     node.remove_last_output();
     call.results.pop_back();
@@ -233,10 +233,6 @@ Result<void> scatter_elements(UpgradeCall& call) {
   return {};
 }
 
-Result<void> scan_of_batches(UpgradeCall& call) {
-  return make_error(ErrorCode::kUnsupportedOp, "{}: Scan of opset 8, which runs over batches, is not supported", call.node->label());
-}
-
 Result<void> roi_align_mode(UpgradeCall& call) {
   call.node->set_attribute("coordinate_transformation_mode", std::string("output_half_pixel"));
   return {};
@@ -289,13 +285,16 @@ constexpr UpgradeRow kRows[] = {
     {Op::kAdd, 7, broadcast_by_axis, 2},
     {Op::kAnd, 7, broadcast_by_axis, 2},
     {Op::kBatchNormalization, 14, batch_normalization},
+    {Op::kCast, 6, cast_by_name},
     {Op::kClip, 11, clip_bounds},
+    {Op::kConcat, 4, concat_axis},
     {Op::kDFT, 20, dft_axis},
     {Op::kDiv, 7, broadcast_by_axis, 2},
     {Op::kDropout, 12, dropout},
     {Op::kEqual, 7, broadcast_by_axis, 2},
     {Op::kGRU, 7, drop_output_sequence},
     {Op::kGemm, 7, drop_broadcast},
+    {Op::kGlobalLpPool, 2, float_power},
     {Op::kGreater, 7, broadcast_by_axis, 2},
     {Op::kGridSample, 20, grid_sample_mode},
     {Op::kGroupNormalization, 21, group_normalization, 3},
@@ -303,9 +302,11 @@ constexpr UpgradeRow kRows[] = {
     {Op::kLSTM, 7, drop_output_sequence},
     {Op::kLess, 7, broadcast_by_axis, 2},
     {Op::kLogSoftmax, 13, flatten_semantics},
+    {Op::kLpPool, 2, float_power},
     {Op::kMul, 7, broadcast_by_axis, 2},
     {Op::kOr, 7, broadcast_by_axis, 2},
     {Op::kPRelu, 7, prelu_channels, 2},
+    {Op::kPad, 2, pad_paddings},
     {Op::kPad, 11, pad_inputs},
     {Op::kPow, 7, broadcast_by_axis, 2},
     {Op::kRNN, 7, drop_output_sequence},
@@ -319,24 +320,75 @@ constexpr UpgradeRow kRows[] = {
     {Op::kReduceProd, 18, axes_input},
     {Op::kReduceSum, 13, axes_input},
     {Op::kReduceSumSquare, 18, axes_input},
+    {Op::kReshape, 5, reshape_by_attribute},
     {Op::kResize, 11, resize_from_corner},
     {Op::kResize, kAlways, resize_absent_inputs},
     {Op::kRoiAlign, 16, roi_align_mode},
-    {Op::kScan, 9, scan_of_batches},
+    {Op::kScan, 9, scan_of_batches, 0},
     {Op::kScatter, kAlways, scatter_elements},
+    {Op::kSelu, 6, selu_defaults},
     {Op::kSlice, 10, slice_inputs},
     {Op::kSoftmax, 13, flatten_semantics},
+    {Op::kSplit, 2, split_by_floats},
     {Op::kSplit, 13, split_input},
     {Op::kSplit, 18, split_evenly},
     {Op::kSqueeze, 13, axes_input},
     {Op::kSub, 7, broadcast_by_axis, 2},
+    {Op::kTile, 6, tile_along_axis, 3},
     {Op::kTopK, 10, top_k_input},
     {Op::kUnsqueeze, 13, axes_input},
+    {Op::kUpsample, 7, upsample_by_factors},
     {Op::kUpsample, 9, upsample_input},
     {Op::kUpsample, kAlways, upsample_to_resize},
     {Op::kXor, 7, broadcast_by_axis, 2},
 };
 static_assert(std::is_sorted(std::begin(kRows), std::end(kRows), [](const UpgradeRow& a, const UpgradeRow& b) { return a.op < b.op; }));
+
+// Attributes that adapters read: one of another kind must not pass for one that is absent.
+struct KindRow {
+  std::string_view name;
+  bool (*fits)(const AttributeValue& value);
+  std::string_view expected;
+};
+
+template <typename... Kinds>
+bool is_any(const AttributeValue& value) {
+  return (std::holds_alternative<Kinds>(value) || ...);
+}
+
+using Ints = std::vector<int64_t>;
+constexpr KindRow kKinds[] = {
+    {"axes", is_any<Ints, int64_t>, "integers"},
+    {"axis", is_any<int64_t>, "an integer"},
+    {"broadcast", is_any<int64_t>, "an integer"},
+    {"directions", is_any<Ints>, "integers"},
+    {"ends", is_any<Ints>, "integers"},
+    {"height_scale", is_any<float>, "a float"},
+    {"k", is_any<int64_t>, "an integer"},
+    {"max", is_any<float>, "a float"},
+    {"min", is_any<float>, "a float"},
+    {"num_groups", is_any<int64_t>, "an integer"},
+    {"num_scan_inputs", is_any<int64_t>, "an integer"},
+    {"paddings", is_any<Ints>, "integers"},
+    {"pads", is_any<Ints>, "integers"},
+    {"scales", is_any<std::vector<float>>, "floats"},
+    {"spatial", is_any<int64_t>, "an integer"},
+    {"split", is_any<Ints>, "integers"},
+    {"starts", is_any<Ints>, "integers"},
+    {"width_scale", is_any<float>, "a float"},
+};
+
+Result<void> check_kinds(const UpgradeCall& call) {
+  for (const KindRow& row : kKinds) {
+    const AttributeValue* value = call.node->find_attribute(row.name);
+    if (value == nullptr || row.fits(*value)) continue;
+    return make_error(ErrorCode::kBadModel, "{}: attribute '{}' is of another kind, expected {}", call.node->label(), row.name,
+                      row.expected);
+  }
+  const AttributeValue* value = call.node->find_attribute("value");
+  if (call.node->op() != Op::kPad || value == nullptr || std::holds_alternative<float>(*value)) return {};
+  return make_error(ErrorCode::kBadModel, "{}: attribute 'value' is of another kind, expected a float", call.node->label());
+}
 
 }  // namespace
 
@@ -352,9 +404,11 @@ Value* UpgradeCall::constant(std::vector<int64_t> elements) {
 
 Result<void> upgrade_node(UpgradeCall& call, int64_t opset) {
   const Op op = call.node->op();
+  if (opset < 6) call.node->remove_attribute("consumed_inputs");  // a hint for working in place, of any operator
   const auto* row = std::lower_bound(std::begin(kRows), std::end(kRows), op, [](const UpgradeRow& r, Op o) { return r.op < o; });
   for (; row != std::end(kRows) && row->op == op; ++row) {
     if (opset >= row->before) continue;
+    SLUICE_TRY(check_kinds(call));
     for (size_t i = 0; i < row->inputs; ++i) {
       if (call.node->input(i) == nullptr) return make_error(ErrorCode::kBadModel, "{}: input {} is absent", call.node->label(), i);
     }

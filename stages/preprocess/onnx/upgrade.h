@@ -9,7 +9,7 @@
 
 namespace sluice {
 
-inline constexpr int64_t kOldestOpset = 6;
+inline constexpr int64_t kOldestOpset = 1;
 inline constexpr int64_t kNewestOpset = 28;
 // Below this version some adapters ask for the ranks of inputs, so types have to be inferred while importing.
 inline constexpr int64_t kRanksNotNeeded = 13;

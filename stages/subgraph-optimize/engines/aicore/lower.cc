@@ -1,3 +1,4 @@
+#include "common/ir/limits.h"
 #include "common/ops/infer.h"
 #include "common/target/aicore.h"
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
@@ -16,7 +17,6 @@ Result<void> lower_node(Lowering& lowering, Node& node) {
 
 // Whatever is computed from sizes below, such as strides and multiply-adds, then fits 64 bits.
 Result<void> check_sizes(const Graph& graph) {
-  constexpr uint64_t kMostValueBytes = uint64_t{1} << 47;  // what x86-64 gives a process
   for (const Value& value : graph.values()) {
     if (value.is_erased() || value.type().dense_bytes().value_or(kMostValueBytes + 1) <= kMostValueBytes) continue;
     return make_error(ErrorCode::kLimit, "value '{}' has more than 2^47 bytes", value.name());

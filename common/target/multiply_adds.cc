@@ -1,12 +1,18 @@
+#include "common/target/multiply_adds.h"
+
 #include <algorithm>
 
 #include "common/target/aicore.h"
-#include "stages/build/package/emit_model.h"
 
 namespace sluice {
 namespace {
 
 uint64_t elements(const Type& type) { return static_cast<uint64_t>(type.element_count().value_or(0)); }
+
+uint64_t product(uint64_t a, uint64_t b) {
+  uint64_t result = 0;
+  return __builtin_mul_overflow(a, b, &result) ? UINT64_MAX : result;
+}
 
 // Of one contraction: elements of the result times the length of the sum behind each.
 uint64_t of_anchor(const Node& node) {
@@ -14,17 +20,17 @@ uint64_t of_anchor(const Node& node) {
   const std::vector<int64_t> w = weight.extents().value_or(std::vector<int64_t>{});
   switch (node.op()) {
     case Op::kConv:  // each result sums over [ci / groups, kernel...]
-      return w.empty() || w[0] == 0 ? 0 : elements(node.output().type()) * (elements(weight) / static_cast<uint64_t>(w[0]));
+      return w.empty() || w[0] == 0 ? 0 : product(elements(node.output().type()), elements(weight) / static_cast<uint64_t>(w[0]));
     case Op::kConvTranspose:  // each input element goes to [co / groups, kernel...]
-      return w.empty() || w[0] == 0 ? 0 : elements(node.input(0)->type()) * (elements(weight) / static_cast<uint64_t>(w[0]));
+      return w.empty() || w[0] == 0 ? 0 : product(elements(node.input(0)->type()), elements(weight) / static_cast<uint64_t>(w[0]));
     case Op::kMatMul: {
       const std::vector<int64_t> a = node.input(0)->type().extents().value_or(std::vector<int64_t>{});
-      return a.empty() ? 0 : elements(node.output().type()) * static_cast<uint64_t>(a.back());
+      return a.empty() ? 0 : product(elements(node.output().type()), static_cast<uint64_t>(a.back()));
     }
     case Op::kGemm: {
       const std::vector<int64_t> a = node.input(0)->type().extents().value_or(std::vector<int64_t>{});
       if (a.size() != 2) return 0;
-      return elements(node.output().type()) * static_cast<uint64_t>(node.int_attribute("transA", 0) != 0 ? a[0] : a[1]);
+      return product(elements(node.output().type()), static_cast<uint64_t>(node.int_attribute("transA", 0) != 0 ? a[0] : a[1]));
     }
     default:
       return 0;

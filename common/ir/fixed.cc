@@ -1,5 +1,6 @@
-#include "stages/build/tasks/fixed.h"
+#include "common/ir/fixed.h"
 
+#include "common/ir/limits.h"
 #include "common/ir/module.h"
 #include "common/ir/unfixed_dims.h"
 
@@ -7,7 +8,6 @@ namespace sluice {
 namespace {
 
 constexpr size_t kListed = 10;
-constexpr uint64_t kMostValueBytes = uint64_t{1} << 47;  // what x86-64 gives a process
 
 std::string describe(const Value& value) {
   if (value.is_constant()) return fmt::format("constant '{}'", value.name());
@@ -15,22 +15,40 @@ std::string describe(const Value& value) {
                                      : fmt::format("{}, result '{}'", value.producer()->label(), value.name());
 }
 
+const Graph* callee_of(const Node& node) { return node.op() == Op::kCall ? node.body("graph") : nullptr; }
+
+struct Findings {
+  std::vector<std::string> symbolic, other, large;
+};
+
+// is_callee: what its inputs are is told where the Call gets them.
+void collect(const Graph& graph, bool is_callee, Findings& found) {
+  for (const Value& value : graph.values()) {
+    const auto bytes = value.type().dense_bytes();
+    if (value.is_erased() || (bytes && *bytes <= kMostValueBytes) || (value.is_constant() && !value.is_used())) continue;
+    const Node* producer = value.producer();
+    const bool is_told_elsewhere = producer == nullptr ? value.is_input() && is_callee : callee_of(*producer) != nullptr;
+    if (is_told_elsewhere) continue;
+    if (value.type().is_fixed() && value.type().dtype != DType::kString) {
+      found.large.push_back(describe(value));
+      continue;
+    }
+    if (!value.is_used() && producer != nullptr && value.type().kind == TypeKind::kUnknown) continue;
+    const Type& type = value.type();
+    const bool has_expression = type.is_tensor() && type.ranked && !type.has_unknown();
+    (has_expression && type.dtype != DType::kString ? found.symbolic : found.other).push_back(describe(value));
+  }
+  for (const Node& node : graph.nodes()) {
+    if (const Graph* callee = callee_of(node)) collect(*callee, true, found);
+  }
+}
+
 }  // namespace
 
 Result<void> check_fixed(const Graph& root) {
-  std::vector<std::string> symbolic, other, large;
-  for (const Value& value : root.values()) {
-    const auto bytes = value.type().dense_bytes();
-    if (value.is_erased() || (bytes && *bytes <= kMostValueBytes) || (value.is_constant() && !value.is_used())) continue;
-    if (value.type().is_fixed() && value.type().dtype != DType::kString) {
-      large.push_back(describe(value));
-      continue;
-    }
-    if (!value.is_used() && value.producer() != nullptr && value.type().kind == TypeKind::kUnknown) continue;
-    const Type& type = value.type();
-    const bool has_expression = type.is_tensor() && type.ranked && !type.has_unknown();
-    (has_expression && type.dtype != DType::kString ? symbolic : other).push_back(describe(value));
-  }
+  Findings found;
+  collect(root, false, found);
+  const auto& [symbolic, other, large] = found;
   const std::vector<std::string>& findings = !large.empty() ? large : symbolic.empty() ? other : symbolic;
   if (findings.empty()) return {};
   std::string text;

@@ -1,0 +1,18 @@
+// Sizes for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "fmt/format.h"
+
+namespace sluice {
+
+// "12 B", "3.4 kB", "102.5 MB": decimal units.
+inline std::string size_text(uint64_t bytes) {
+  if (bytes < 1000) return fmt::format("{} B", bytes);
+  if (bytes < 1000 * 1000) return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+}  // namespace sluice

@@ -1,0 +1,217 @@
+#include "common/tools/check_model.h"
+
+#include <algorithm>
+#include <set>
+
+#include "common/base/size_text.h"
+#include "common/ir/fixed.h"
+#include "common/ops/op_table.h"
+#include "common/target/aicore.h"
+#include "common/target/multiply_adds.h"
+#include "common/text/names.h"
+#include "common/text/text.h"
+
+namespace sluice {
+namespace {
+
+uint64_t bytes_of(const Value& value) { return value.type().dense_bytes().value_or(0); }
+
+const Graph* callee_of(const Node& node) { return node.op() == Op::kCall ? node.body("graph") : nullptr; }
+
+bool is_view(const Node& node) {
+  const OpRow* row = find_op(node.op());
+  return row != nullptr && (row->flags & kView) != 0;
+}
+
+// Work that multiply-adds would measure and that count_multiply_adds does not know.
+bool has_uncounted_work(const Node& node) {
+  constexpr Op kHeavy[] = {Op::kAttention,     Op::kCausalConvWithState, Op::kConvInteger,   Op::kDFT,  Op::kDeformConv,
+                           Op::kEinsum,        Op::kFlexAttention,       Op::kGRU,           Op::kLSTM, Op::kLinearAttention,
+                           Op::kMatMulInteger, Op::kQLinearConv,         Op::kQLinearMatMul, Op::kRNN,  Op::kSTFT};
+  if (std::find(std::begin(kHeavy), std::end(kHeavy), node.op()) != std::end(kHeavy)) return true;
+  return node.op() != Op::kFused && node.op() != Op::kCall && !node.bodies().empty();
+}
+
+// The value whose bytes a view shows.
+const Value& viewed(const Value& value) {
+  const Value* base = &value;
+  while (base->producer() != nullptr && is_view(*base->producer()) && base->producer()->input(0) != nullptr)
+    base = base->producer()->input(0);
+  return *base;
+}
+
+// What lies in the memory that a run owns: neither inputs and outputs, which a caller owns, nor constants.
+uint64_t peak_bytes(const Graph& graph) {
+  std::vector<size_t> readers_left(graph.value_limit(), 0);  // of a value and the views of it
+  for (const Value& value : graph.values()) {
+    const Value& base = viewed(value);
+    readers_left[static_cast<size_t>(base.id())] += value.uses().size() - (&base == &value ? 0 : 1) + (value.is_output() ? 1 : 0);
+  }
+  const auto is_counted = [](const Value& value) { return value.producer() != nullptr && !value.is_output(); };
+  uint64_t alive = 0, peak = 0;
+  for (const Node& node : graph.nodes()) {
+    if (is_view(node)) continue;
+    for (size_t k = 0; k < node.output_count(); ++k) alive += is_counted(node.output(k)) ? bytes_of(node.output(k)) : 0;
+    const Graph* callee = callee_of(node);
+    peak = std::max(peak, alive + (callee == nullptr ? 0 : peak_bytes(*callee)));
+    for (size_t i = 0; i < node.input_count(); ++i) {
+      if (node.input(i) == nullptr) continue;
+      const Value& base = viewed(*node.input(i));
+      if (--readers_left[static_cast<size_t>(base.id())] == 0 && is_counted(base)) alive -= bytes_of(base);
+    }
+    for (size_t k = 0; k < node.output_count(); ++k) {
+      const Value& output = node.output(k);
+      if (readers_left[static_cast<size_t>(output.id())] == 0 && is_counted(output)) alive -= bytes_of(output);
+    }
+  }
+  return peak;
+}
+
+// Names may hold any bytes.
+std::string printable(const std::string& name) {
+  const bool is_plain = std::all_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) >= 32 && c != 127; });
+  return is_plain ? name : text::quoted(name);
+}
+
+class Checker {
+ public:
+  explicit Checker(const Module& module) : module_(module) {}
+
+  ModelCheck run() {
+    const Graph& root = module_.root();
+    for (const Value* input : root.inputs()) {
+      if (!input->is_constant()) check_.inputs.push_back(describe(*input));
+    }
+    for (const Value* output : root.outputs()) check_.outputs.push_back(describe(*output));
+    visit(root);
+    if (Result<void> fixed = check_fixed(root); !fixed) check_.refusal = std::move(fixed).error();
+    std::stable_sort(check_.host_nodes.begin(), check_.host_nodes.end(),
+                     [](const HostNode& a, const HostNode& b) { return a.multiply_adds > b.multiply_adds; });
+    check_.arena_bytes = peak_bytes(root);
+    return std::move(check_);
+  }
+
+ private:
+  std::string describe(const Value& value) const {
+    return fmt::format("{}: {}", printable(value.name()), print_type(module_, value.type_id()));
+  }
+
+  void visit(const Graph& graph) {
+    count_weights(graph);
+    for (const Node& node : graph.nodes()) {
+      if (const Graph* callee = callee_of(node)) {
+        visit(*callee);
+      } else {
+        count(node);
+      }
+    }
+  }
+
+  // Those of the bodies of control flow, too.
+  void count_weights(const Graph& graph) {
+    for (const Value& value : graph.values()) count_weight(value);
+    if (!graph.may_have_bodies()) return;
+    for (const Node& node : graph.nodes()) {
+      for (const GraphId body : node.op() == Op::kCall ? std::vector<GraphId>() : node.bodies()) count_weights(module_.graph(body));
+    }
+  }
+
+  void count_weight(const Value& value) {
+    if (value.is_erased() || !value.is_constant() || !value.is_used()) return;
+    const Segment& segment = module_.segment(value.segment());
+    if (segment.kind != SegmentKind::kParameter && weights_.insert(value.segment()).second) check_.weight_bytes += segment.size;
+  }
+
+  void count(const Node& node) {
+    if (is_view(node)) return;  // nothing runs
+    const uint64_t multiply_adds = count_multiply_adds(node);
+    if (has_uncounted_work(node)) ++check_.uncounted;
+    EngineShare& share = check_.engines[std::string(engine_name(node.plan.engine))];
+    ++share.nodes;
+    share.multiply_adds += multiply_adds;
+    check_.multiply_adds += multiply_adds;
+    if (node.plan.engine != EngineId::kHostCpu) return;
+    check_.host_nodes.push_back({name_text(node), op_text(node), multiply_adds});
+  }
+
+  const Module& module_;
+  ModelCheck check_;
+  std::set<SegmentId> weights_;
+};
+
+double percent(uint64_t part, uint64_t whole) { return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole); }
+
+std::string host_lines(const ModelCheck& check) {
+  constexpr size_t kListed = 20;
+  std::string text;
+  for (size_t i = 0; i < std::min(check.host_nodes.size(), kListed); ++i) {
+    const HostNode& node = check.host_nodes[i];
+    text += fmt::format("  {:<24} {}", node.op, printable(node.name));
+    if (node.multiply_adds > 0) text += fmt::format("  {:.1f} % of the multiply-adds", percent(node.multiply_adds, check.multiply_adds));
+    text += "\n";
+  }
+  if (check.host_nodes.size() > kListed) text += fmt::format("  … and {} more\n", check.host_nodes.size() - kListed);
+  return text;
+}
+
+}  // namespace
+
+Result<ModelCheck> check_model(const Module& module) {
+  if (module.level != Level::kPartitioned) {
+    return make_error(ErrorCode::kWrongLevel, "--check needs level 'partitioned', got '{}'", level_name(module.level))
+        .with_hint("sluice check MODEL.onnx makes such a graph and shows this; sluice-partition makes one of a typed graph");
+  }
+  return Checker(module).run();
+}
+
+std::string check_text(const ModelCheck& check) {
+  std::string text;
+  for (const std::string& input : check.inputs) text += fmt::format("input   {}\n", input);
+  for (const std::string& output : check.outputs) text += fmt::format("output  {}\n", output);
+  const bool measured = !check.refusal;
+  for (const auto& [name, share] : measured ? check.engines : std::map<std::string, EngineShare>()) {
+    text += fmt::format("engine  {:<10} {:>6} nodes, {:5.1f} % of the multiply-adds\n", name, share.nodes,
+                        percent(share.multiply_adds, check.multiply_adds));
+  }
+  text += fmt::format("weights {}\n", size_text(check.weight_bytes));
+  if (measured)
+    text += fmt::format("arena   about {}\nmultiply-adds {:.3g} per run\n", size_text(check.arena_bytes),
+                        static_cast<double>(check.multiply_adds));
+  if (check.uncounted > 0) text += fmt::format("{} nodes have work that is not counted in multiply-adds\n", check.uncounted);
+  if (measured && !check.host_nodes.empty()) text += "on host_cpu, by the reference kernels:\n" + host_lines(check);
+  return text;
+}
+
+Json check_json(const ModelCheck& check) {
+  const auto texts = [](const std::vector<std::string>& list) {
+    Json::Array array(list.begin(), list.end());
+    return Json(std::move(array));
+  };
+  Json engines{Json::Object{}}, nodes{Json::Array{}};
+  for (const auto& [name, share] : check.engines) {
+    Json engine;
+    engine.set("nodes", static_cast<uint64_t>(share.nodes));
+    engine.set("multiply_adds", share.multiply_adds);
+    engines.set(name, std::move(engine));
+  }
+  for (const HostNode& host : check.host_nodes) {
+    Json node;
+    node.set("name", host.name);
+    node.set("op", host.op);
+    node.set("multiply_adds", host.multiply_adds);
+    nodes.push(std::move(node));
+  }
+  Json json;
+  json.set("can_be_built", !check.refusal);
+  json.set("inputs", texts(check.inputs));
+  json.set("outputs", texts(check.outputs));
+  json.set("engines", std::move(engines));
+  json.set("host_nodes", std::move(nodes));
+  json.set("multiply_adds", check.multiply_adds);
+  json.set("uncounted_nodes", static_cast<uint64_t>(check.uncounted));
+  json.set("weight_bytes", check.weight_bytes);
+  json.set("arena_bytes", check.arena_bytes);
+  return json;
+}
+
+}  // namespace sluice

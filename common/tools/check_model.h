@@ -1,0 +1,43 @@
+// What a compile of a partitioned graph will be, told before any code is generated: which engine runs what, how much of the work that is,
+// how much memory it takes, and whether this release can build it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/json.h"
+#include "common/ir/module.h"
+
+namespace sluice {
+
+struct EngineShare {
+  size_t nodes = 0;
+  uint64_t multiply_adds = 0;  // per run
+};
+
+struct HostNode {
+  std::string name;  // ONNX's, else that of its first result
+  std::string op;
+  uint64_t multiply_adds = 0;
+};
+
+struct ModelCheck {
+  std::vector<std::string> inputs, outputs;    // "x: f32[1, 3, 224, 224]"
+  std::map<std::string, EngineShare> engines;  // by name; nodes that only look at a value in another shape are left out
+  std::vector<HostNode> host_nodes;            // those with the most multiply-adds first, then in list order
+  uint64_t multiply_adds = 0;                  // of all engines
+  size_t uncounted = 0;                        // nodes whose work is not in these: control flow, recurrences, integer products
+  uint64_t weight_bytes = 0;                   // of distinct constants
+  uint64_t arena_bytes = 0;                    // an estimate: the most bytes of results alive at once, in list order
+  std::optional<Error> refusal;                // why this release cannot build it
+};
+
+// Errors: kWrongLevel unless the graph is partitioned.
+Result<ModelCheck> check_model(const Module& module);
+
+std::string check_text(const ModelCheck& check);
+Json check_json(const ModelCheck& check);
+
+}  // namespace sluice

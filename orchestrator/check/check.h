@@ -1,0 +1,22 @@
+// Runs the stages that decide what a compile will be, and shows what they decided.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/base/result.h"
+
+namespace sluice {
+
+struct CheckRequest {
+  std::string input;                 // an ONNX model
+  std::vector<std::string> options;  // of sluice-preprocess, "--name=value"
+  std::string format;                // of the report: text or json
+  bool error_json = false;
+};
+
+// Writes the report to standard output and what the programs say to standard error. Answers the exit code: that of the first program that
+// failed. Errors are our own: kIo, kProgramMissing.
+Result<int> check(const CheckRequest& request);
+
+}  // namespace sluice

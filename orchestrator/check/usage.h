@@ -1,0 +1,32 @@
+// The help text of sluice-check, which is also the grammar of its command line.
+#pragma once
+
+namespace sluice {
+
+inline constexpr char kCheckUsage[] = R"(Says what a compile of a model will be, without generating code.
+
+Usage:
+  sluice-check [options] [--input-shape=SHAPES]... [--dim=DIM]... <in>
+  sluice-check (--help | --version)
+
+Reads <in>, an ONNX model, and runs the stages up to sluice-partition on it. Prints inputs and outputs, the engines with their shares of
+the multiply-adds, the nodes that fall to host_cpu, the weights and an estimate of the arena. Exits 0 when the model can be compiled with
+these options, 4 when this release cannot: then it lists all unsupported nodes, or the dimensions that are open with the --dim line that
+fixes them.
+
+Options:
+  --format=FMT           text or json [default: text].
+  --input-shape=SHAPES   Shapes of model inputs, "name:1,3,224,224"; several joined by ";".
+  --dim=DIM              Value of a named dimension, NAME=VALUE, or its bounds, NAME=LOW..HIGH.
+  --annotate=RULES       Annotate the nodes that RULES, a JSON file, selects; docs/annotations.md.
+  --out-nodes=NAMES      The outputs to keep.
+  --profile=NAME         The device profile: native, cpu-avx512, cpu-avx2 or cpu-generic.
+  --opt-level=LEVEL      Which passes run: O0, O1 or O3.
+  --external-dir=DIR     Also take external data of the model from files inside DIR.
+  --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it; 1 GiB unless said otherwise.
+  --error-format=FORMAT  text or json.
+  --help                 Print this.
+  --version              Print the release.
+)";
+
+}  // namespace sluice

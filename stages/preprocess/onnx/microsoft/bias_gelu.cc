@@ -1,0 +1,11 @@
+// BiasGelu: Gelu(A + B).
+#include "stages/preprocess/onnx/microsoft/operators.h"
+
+namespace sluice {
+
+Result<void> expand_bias_gelu(MicrosoftCall& call) {
+  call.results[0] = call.add(Op::kGelu, {call.add(Op::kAdd, {call.input(0), call.input(1)})});
+  return {};
+}
+
+}  // namespace sluice

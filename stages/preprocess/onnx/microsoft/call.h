@@ -1,0 +1,73 @@
+// A node of the domain com.microsoft while it is replaced by canonical nodes.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/ir/module.h"
+#include "onnx.pb.h"
+
+namespace sluice {
+
+struct MicrosoftCall {
+  Graph& graph;
+  const onnx::NodeProto& proto;
+  std::vector<Value*> inputs;   // null: absent; use input()
+  std::vector<Value*> results;  // to be filled: one for each output of the node, null where wants() is false
+
+  Value* input(size_t index) const { return index < inputs.size() ? inputs[index] : nullptr; }
+  bool wants(size_t output) const;
+
+  // Attributes; the table has checked their kinds.
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+  int64_t int_attribute(std::string_view name, int64_t fallback) const;
+  float float_attribute(std::string_view name, float fallback) const;
+  std::string string_attribute(std::string_view name, std::string_view fallback) const;
+  std::vector<int64_t> ints_attribute(std::string_view name) const;
+  std::vector<float> floats_attribute(std::string_view name) const;
+
+  // New nodes, behind all others. Absent inputs at the end are dropped.
+  Node& add_node(Op op, std::vector<Value*> operands, size_t outputs, std::initializer_list<Attribute> attributes = {});
+  Value* add(Op op, std::vector<Value*> operands, std::initializer_list<Attribute> attributes = {});
+  // The attributes of the call with these names, those it has, under the same names on `node`.
+  void copy_attributes(Node& node, std::initializer_list<std::string_view> names) const;
+
+  Value* ints(std::vector<int64_t> elements);  // i64, rank 1
+  Value* int_scalar(int64_t element);
+  Value* number(float element);               // f32 scalar
+  Value* number(float element, Value* like);  // scalar of the dtype of `like`
+  Value* int_like(int64_t element, Value* like);
+
+  // Pieces that several operators need.
+  Value* dim(Value* value, int64_t axis);  // i64, one element; a negative axis counts from the end
+  Value* dims(Value* value, int64_t from, int64_t to);
+  Value* cast(Value* value, DType dtype);
+  Value* concat(std::vector<Value*> parts, int64_t axis);
+  Value* reshape_to(Value* value, std::vector<Value*> shape);  // parts of the target shape
+  Value* reshape(Value* value, std::vector<int64_t> shape);
+  Value* transpose(Value* value, std::vector<int64_t> order);
+  Value* slice(Value* value, Value* from, Value* to, int64_t axis);
+  Value* unsqueeze(Value* value, std::vector<int64_t> axes);
+  Value* range(Value* from, Value* to);  // of two i64 scalars
+
+  std::string label() const;
+  // The rank of an input that is there. An error where it is not known yet.
+  Result<int64_t> rank(size_t index) const;
+
+  template <typename... Args>
+  Error unsupported(fmt::format_string<Args...> format, Args&&... args) const {
+    return make_error(ErrorCode::kUnsupportedOp, "{}: {}", label(), fmt::format(format, std::forward<Args>(args)...));
+  }
+  template <typename... Args>
+  Error bad(fmt::format_string<Args...> format, Args&&... args) const {
+    return make_error(ErrorCode::kBadModel, "{}: {}", label(), fmt::format(format, std::forward<Args>(args)...));
+  }
+
+ private:
+  const onnx::AttributeProto* find(std::string_view name) const;
+};
+
+}  // namespace sluice

@@ -1,0 +1,31 @@
+// Operators that may find the channels in the last axis.
+#pragma once
+
+#include "stages/preprocess/onnx/microsoft/call.h"
+
+namespace sluice {
+
+// [N, ..., C] to [N, C, ...] and back.
+inline std::vector<int64_t> channels_first_order(int64_t rank) {
+  std::vector<int64_t> order{0, rank - 1};
+  for (int64_t i = 1; i < rank - 1; ++i) order.push_back(i);
+  return order;
+}
+
+inline std::vector<int64_t> channels_last_order(int64_t rank) {
+  std::vector<int64_t> order{0};
+  for (int64_t i = 2; i < rank; ++i) order.push_back(i);
+  order.push_back(1);
+  return order;
+}
+
+// `add_pool` makes the pooling node of a value with channels first. The rank is asked for only where channels come last.
+template <typename AddPool>
+Result<Value*> pool_of(MicrosoftCall& call, Value* x, AddPool add_pool) {
+  if (call.int_attribute("channels_last", 0) == 0) return add_pool(x);
+  SLUICE_ASSIGN(const int64_t rank, call.rank(0));
+  if (rank < 3) return call.bad("input 0 has rank {}, expected at least 3", rank);
+  return call.transpose(add_pool(call.transpose(x, channels_first_order(rank))), channels_last_order(rank));
+}
+
+}  // namespace sluice

@@ -1,0 +1,13 @@
+// DequantizeLinear: ONNX's, for more dtypes than ONNX once had.
+#include "stages/preprocess/onnx/microsoft/operators.h"
+
+namespace sluice {
+
+Result<void> expand_dequantize_linear(MicrosoftCall& call) {
+  Node& node = call.add_node(Op::kDequantizeLinear, call.inputs, 1);
+  call.copy_attributes(node, {"axis", "block_size"});
+  call.results[0] = &node.output();
+  return {};
+}
+
+}  // namespace sluice

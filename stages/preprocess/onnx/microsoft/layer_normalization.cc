@@ -1,0 +1,14 @@
+// LayerNormalization as runtimes had it before ONNX: the same inputs, attributes and outputs.
+#include "stages/preprocess/onnx/microsoft/operators.h"
+
+namespace sluice {
+
+Result<void> expand_layer_normalization(MicrosoftCall& call) {
+  const size_t outputs = call.results.size();
+  Node& node = call.add_node(Op::kLayerNormalization, call.inputs, outputs);
+  call.copy_attributes(node, {"axis", "epsilon", "stash_type"});
+  for (size_t i = 0; i < outputs; ++i) call.results[i] = &node.output(i);
+  return {};
+}
+
+}  // namespace sluice

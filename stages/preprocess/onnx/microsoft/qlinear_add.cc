@@ -1,0 +1,13 @@
+// QLinearAdd: Add of quantized operands.
+#include "stages/preprocess/onnx/microsoft/operators.h"
+#include "stages/preprocess/onnx/microsoft/quantized.h"
+
+namespace sluice {
+
+Result<void> expand_qlinear_add(MicrosoftCall& call) {
+  Value* result = call.add(Op::kAdd, {dequantized(call, 0), dequantized(call, 3)});
+  call.results[0] = quantized(call, result, 6, call.input(0));
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,13 @@
+// QLinearLeakyRelu: LeakyRelu of quantized numbers.
+#include "stages/preprocess/onnx/microsoft/operators.h"
+#include "stages/preprocess/onnx/microsoft/quantized.h"
+
+namespace sluice {
+
+Result<void> expand_qlinear_leaky_relu(MicrosoftCall& call) {
+  Value* result = call.add(Op::kLeakyRelu, {dequantized(call, 0)}, {{"alpha", call.float_attribute("alpha", 0.01F)}});
+  call.results[0] = quantized(call, result, 3, call.input(0));
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,22 @@
+// QLinearSoftmax: Softmax of quantized numbers, along an axis, or as before opset 13 over all from it on.
+#include "stages/preprocess/onnx/microsoft/operators.h"
+#include "stages/preprocess/onnx/microsoft/quantized.h"
+
+namespace sluice {
+
+Result<void> expand_qlinear_softmax(MicrosoftCall& call) {
+  const bool flattens = call.int_attribute("opset", 0) < 13;
+  const int64_t axis = call.int_attribute("axis", flattens ? 1 : -1);
+  Value* x = dequantized(call, 0);
+  if (flattens) {
+    Value* flat = call.add(Op::kFlatten, {x}, {{"axis", axis}});
+    Value* result = call.add(Op::kSoftmax, {flat}, {{"axis", int64_t{-1}}});
+    x = call.add(Op::kReshape, {result, call.add(Op::kShape, {x})}, {{"allowzero", int64_t{1}}});
+  } else {
+    x = call.add(Op::kSoftmax, {x}, {{"axis", axis}});
+  }
+  call.results[0] = quantized(call, x, 3, call.input(0));
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,11 @@
+// QuickGelu: x * sigmoid(alpha * x).
+#include "stages/preprocess/onnx/microsoft/operators.h"
+
+namespace sluice {
+
+Result<void> expand_quick_gelu(MicrosoftCall& call) {
+  call.results[0] = call.add(Op::kSwish, {call.input(0)}, {{"alpha", call.float_attribute("alpha", 1.702F)}});
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,18 @@
+// SkipSimplifiedLayerNormalization: RMSNormalization of input + skip (+ bias). Skip may be [1, S, H] or [S, H].
+#include "stages/preprocess/onnx/microsoft/normalization.h"
+#include "stages/preprocess/onnx/microsoft/operators.h"
+
+namespace sluice {
+
+Result<void> expand_skip_simplified_layer_normalization(MicrosoftCall& call) {
+  const float epsilon = call.float_attribute("epsilon", 1e-12F);
+  Value* sum = call.add(Op::kAdd, {call.input(0), call.input(1)});
+  if (call.input(3) != nullptr) sum = call.add(Op::kAdd, {sum, call.input(3)});
+  call.results[0] = rms_normalization(call, sum, call.input(2), -1, epsilon);
+  if (call.wants(1)) return call.unsupported("output 1 'mean' is of training and is not supported");
+  if (call.wants(2)) call.results[2] = inverse_rms(call, sum, {-1}, epsilon);
+  if (call.wants(3)) call.results[3] = sum;
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,152 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "stages/preprocess/onnx/upgrade_forms.h"
+
+namespace sluice {
+namespace {
+
+// As onnx.proto names them.
+struct DTypeName {
+  std::string_view name;
+  DType dtype;
+};
+constexpr DTypeName kDTypes[] = {
+    {"FLOAT", DType::kF32},  {"UINT8", DType::kU8},   {"INT8", DType::kI8},       {"UINT16", DType::kU16},    {"INT16", DType::kI16},
+    {"INT32", DType::kI32},  {"INT64", DType::kI64},  {"STRING", DType::kString}, {"BOOL", DType::kBool},     {"FLOAT16", DType::kF16},
+    {"DOUBLE", DType::kF64}, {"UINT32", DType::kU32}, {"UINT64", DType::kU64},    {"COMPLEX64", DType::kC64}, {"COMPLEX128", DType::kC128},
+};
+
+Error bad_attribute(const UpgradeCall& call, std::string_view name, std::string_view expected) {
+  return make_error(ErrorCode::kBadModel, "{}: attribute '{}' is not {}", call.node->label(), name, expected);
+}
+
+template <typename T>
+double first_as(std::span<const std::byte> bytes) {
+  T element{};
+  std::memcpy(&element, bytes.data(), sizeof(T));
+  return static_cast<double>(element);
+}
+
+// Of a constant with one element; nothing for other values and dtypes.
+Result<std::optional<double>> constant_number(const UpgradeCall& call, const Value& value) {
+  if (!value.is_constant() || value.type().element_count() != std::optional<int64_t>(1)) return std::optional<double>();
+  const Segment& segment = call.graph.module().segment(value.segment());
+  std::span<const std::byte> bytes = segment.data;
+  if (segment.kind == SegmentKind::kBytes) {
+    SLUICE_ASSIGN(bytes, call.graph.module().bytes(value.segment()));
+  }
+  const DType dtype = value.type().dtype;
+  if (dtype == DType::kF32) return std::optional(first_as<float>(bytes));
+  if (dtype == DType::kF64) return std::optional(first_as<double>(bytes));
+  if (dtype == DType::kI32) return std::optional(first_as<int32_t>(bytes));
+  if (dtype == DType::kI64) return std::optional(first_as<int64_t>(bytes));
+  return std::optional<double>();
+}
+
+// Where `value` is a constant: a whole number from 0 to `most`.
+Result<void> check_whole(const UpgradeCall& call, size_t input, std::string_view name, double most) {
+  SLUICE_ASSIGN(const std::optional<double> number, constant_number(call, *call.node->input(input)));
+  if (!number || (*number >= 0 && *number <= most && *number == std::floor(*number))) return {};
+  return make_error(ErrorCode::kBadModel, "{}: input '{}' is {}, expected a whole number from 0 to {}", call.node->label(), name, *number,
+                    most);
+}
+
+Value* cast_to_i64(UpgradeCall& call, Value* value) {
+  Value* cast = call.add_before(Op::kCast, {value});
+  cast->producer()->set_attribute("to", static_cast<int64_t>(DType::kI64));
+  return cast;
+}
+
+Value* reshape_to(UpgradeCall& call, Value* value, std::vector<int64_t> dims) {
+  return call.add_before(Op::kReshape, {value, call.constant(std::move(dims))});
+}
+
+}  // namespace
+
+Result<void> cast_by_name(UpgradeCall& call) {
+  const std::string name = call.node->string_attribute("to", "");
+  const auto* known = std::find_if(std::begin(kDTypes), std::end(kDTypes), [&](const DTypeName& row) { return row.name == name; });
+  if (known == std::end(kDTypes)) {
+    return make_error(ErrorCode::kBadModel, "{}: attribute 'to' is '{}', expected the name of a dtype, such as FLOAT", call.node->label(),
+                      name);
+  }
+  call.node->set_attribute("to", static_cast<int64_t>(known->dtype));
+  return {};
+}
+
+Result<void> concat_axis(UpgradeCall& call) {
+  if (call.node->find_attribute("axis") == nullptr) call.node->set_attribute("axis", int64_t{1});
+  return {};
+}
+
+Result<void> float_power(UpgradeCall& call) {
+  const AttributeValue* found = call.node->find_attribute("p");
+  const auto* power = found == nullptr ? nullptr : std::get_if<float>(found);
+  if (power == nullptr) return {};
+  const float number = *power;
+  if (number != std::floor(number) || number < 1 || number > 1e6F) return bad_attribute(call, "p", "a whole number from 1");
+  call.node->set_attribute("p", static_cast<int64_t>(number));
+  return {};
+}
+
+Result<void> pad_paddings(UpgradeCall& call) {
+  const std::vector<int64_t> paddings = call.node->ints_attribute("paddings");
+  call.node->remove_attribute("paddings");
+  call.node->set_attribute("pads", paddings);
+  return {};
+}
+
+Result<void> reshape_by_attribute(UpgradeCall& call) {
+  const AttributeValue* found = call.node->find_attribute("shape");
+  if (found == nullptr || !std::holds_alternative<std::vector<int64_t>>(*found)) return bad_attribute(call, "shape", "a list of integers");
+  std::vector<int64_t> shape = std::get<std::vector<int64_t>>(*found);
+  call.node->remove_attribute("shape");
+  call.node->set_input(1, call.constant(std::move(shape)));
+  return {};
+}
+
+Result<void> selu_defaults(UpgradeCall& call) {
+  if (call.node->find_attribute("alpha") == nullptr) call.node->set_attribute("alpha", 1.6732F);
+  if (call.node->find_attribute("gamma") == nullptr) call.node->set_attribute("gamma", 1.0507F);
+  return {};
+}
+
+Result<void> split_by_floats(UpgradeCall& call) {
+  if (call.node->input(1) != nullptr) call.node->set_input(1, cast_to_i64(call, call.node->input(1)));
+  return {};
+}
+
+// Repeats are 1 for every axis but the given one: a one-hot vector with 1 for off and `tiles` for on.
+Result<void> tile_along_axis(UpgradeCall& call) {
+  Node& node = *call.node;
+  const Type& type = node.input(0)->type();
+  const double most_axis = type.is_tensor() && type.ranked ? static_cast<double>(type.rank()) - 1 : 63;
+  SLUICE_TRY(check_whole(call, 1, "tiles", 0x1p53));
+  SLUICE_TRY(check_whole(call, 2, "axis", most_axis));
+  Value* tiles = reshape_to(call, cast_to_i64(call, node.input(1)), {1});
+  Value* axis = reshape_to(call, cast_to_i64(call, node.input(2)), {});
+  Value* rank = call.add_before(Op::kShape, {call.add_before(Op::kShape, {node.input(0)})});
+  Value* values = call.add_before(Op::kConcat, {call.constant({1}), tiles});
+  values->producer()->set_attribute("axis", int64_t{0});
+  node.set_input(1, call.add_before(Op::kOneHot, {axis, rank, values}));
+  node.remove_last_input();
+  return {};
+}
+
+Result<void> upsample_by_factors(UpgradeCall& call) {
+  Node& node = *call.node;
+  std::vector<float> scales = {1, 1};
+  for (const char* name : {"height_scale", "width_scale"}) {
+    if (node.find_attribute(name) == nullptr) return bad_attribute(call, name, "there");
+    scales.push_back(node.float_attribute(name, 1));
+    node.remove_attribute(name);
+  }
+  node.set_attribute("scales", std::move(scales));
+  return {};
+}
+
+}  // namespace sluice
