@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 
 #include "common/base/parallel.h"
 
@@ -14,6 +15,7 @@ using enum OptionKind;
 constexpr int64_t kMostThreads = 1024;
 constexpr int64_t kMostFrameBytes = int64_t{1} << 40;
 constexpr int64_t kMostConstantBytes = int64_t{1} << 60;
+constexpr int64_t kMostNodes = std::numeric_limits<int64_t>::max();
 
 // The one table. A new row needs a sentence here and a line in the --help of the stages that read it.
 constexpr std::array kTable = {
@@ -25,6 +27,11 @@ constexpr std::array kTable = {
     OptionRow{"passes", kMeaning, "", "exactly these passes, in this order"},
     OptionRow{"skip", kMeaning, "", "passes to leave out"},
     OptionRow{"symbolic", kMeaning, "on", "off: any dimension that is not fixed makes a part dynamic", "on|off"},
+    OptionRow{"static-model-ops-lower-limit", kMeaning, "4", "known clusters of fewer nodes become unknown; -1: all do", "", kMostNodes,
+              -1},
+    OptionRow{"host-scheduling-max-threshold", kMeaning, "0", "with fewer known nodes and no control flow the graph is one dynamic part",
+              "", kMostNodes},
+    OptionRow{"stable-order", kMeaning, "off", "on: parts are runs of neighbours, so that nodes keep their order", "on|off"},
     OptionRow{"profile", kMeaning, "native", "the device profile"},
     OptionRow{"denormals", kMeaning, "flush", "flush or ieee: what generated kernels do with |x| < 2^-126", "flush|ieee"},
     OptionRow{"threads", kManner, "0", "worker threads; 0 means one per core", "", kMostThreads},
@@ -63,8 +70,8 @@ Result<void> check_option_value(const OptionRow& row, std::string_view value) {
   if (row.most >= 0) {
     int64_t number = 0;
     const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (code == std::errc() && end == value.data() + value.size() && number >= 0 && number <= row.most) return {};
-    return make_error(ErrorCode::kBadOption, "--{} is '{}', expected a whole number from 0 to {}", row.name, value, row.most);
+    if (code == std::errc() && end == value.data() + value.size() && number >= row.least && number <= row.most) return {};
+    return make_error(ErrorCode::kBadOption, "--{} is '{}', expected a whole number from {} to {}", row.name, value, row.least, row.most);
   }
   if (!value.empty() && value.find_first_not_of(";, ") == std::string_view::npos) {
     return make_error(ErrorCode::kBadOption, "--{} is '{}', which names nothing", row.name, value);

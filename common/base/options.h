@@ -22,7 +22,8 @@ struct OptionRow {
   std::string_view fallback;  // default value; a value equal to it is not stored
   std::string_view sentence;
   std::string_view choices = "";  // the only values, separated by '|'; empty: any text
-  int64_t most = -1;              // a whole number from 0 to this; -1: no number
+  int64_t most = -1;              // a whole number from `least` to this; -1: no number
+  int64_t least = 0;
 };
 
 std::span<const OptionRow> option_table();

@@ -16,6 +16,9 @@ Options:
   --opt-level=LEVEL    O0: change nothing; O1: clean up only; O3: everything.
   --profile=NAME       Device profile, for sluice-partition: travels with the graph.
   --symbolic=WHEN      on or off, for sluice-partition: travels with the graph.
+  --static-model-ops-lower-limit=N   For sluice-partition: travels with the graph.
+  --host-scheduling-max-threshold=N  The same.
+  --stable-order=WHEN  on or off, the same.
 )";
 
 sluice::Result<sluice::Module> run(sluice::Module module, const sluice::StageArgs& args) {

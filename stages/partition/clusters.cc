@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <queue>
 #include <set>
 #include <string>
 
 #include "common/base/work.h"
+#include "stages/partition/disjoint_sets.h"
 
 namespace sluice {
 namespace {
@@ -26,24 +26,6 @@ void for_each_predecessor(const Node& node, Function function) {
     if (!before->is_erased()) function(*before);
   }
 }
-
-class DisjointSets {
- public:
-  explicit DisjointSets(size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0); }
-  int32_t find(int32_t x) {
-    while (parent_[static_cast<size_t>(x)] != x)
-      x = parent_[static_cast<size_t>(x)] = parent_[static_cast<size_t>(parent_[static_cast<size_t>(x)])];
-    return x;
-  }
-  // The smaller id stays the representative, so results do not depend on the order of unions.
-  void unite(int32_t a, int32_t b) {
-    a = find(a), b = find(b);
-    parent_[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
-  }
-
- private:
-  std::vector<int32_t> parent_;
-};
 
 // The graph of clusters while neighbours are merged, with a topological order of it: each cluster has a slot, and every edge leads to a
 // later slot. Slots of clusters that were merged away stay empty.
@@ -211,21 +193,28 @@ std::vector<int32_t> level_clusters(const Graph& graph, const std::vector<int32_
 
 }  // namespace
 
-std::vector<int32_t> find_clusters(const Graph& graph, const std::vector<int32_t>& keys) {
-  ClusterGraph clusters(graph, keys, level_clusters(graph, keys));
-  clusters.merge_neighbours();
-  add_work(Work::kNodeVisits, 3 * graph.node_count());  // levels, cluster graph, numbers
-  add_work(Work::kClusterEdges, clusters.edges_seen());
-  std::vector<int32_t> numbers(graph.node_limit(), -1);  // of representatives
+std::vector<int32_t> merge_clusters(const Graph& graph, const std::vector<int32_t>& keys, std::vector<int32_t> clusters) {
+  ClusterGraph merged(graph, keys, std::move(clusters));
+  merged.merge_neighbours();
+  add_work(Work::kNodeVisits, 2 * graph.node_count());  // cluster graph, clusters
+  add_work(Work::kClusterEdges, merged.edges_seen());
   std::vector<int32_t> result(graph.node_limit(), -1);
+  for (const Node& node : graph.nodes()) result[index_of(node)] = merged.cluster(node);
+  return result;
+}
+
+std::vector<int32_t> find_clusters(const Graph& graph, const std::vector<int32_t>& keys) {
+  std::vector<int32_t> clusters = merge_clusters(graph, keys, level_clusters(graph, keys));
+  add_work(Work::kNodeVisits, graph.node_count());
+  std::vector<int32_t> numbers(graph.node_limit(), -1);  // of representatives
   int32_t next = 0;
   for (const Node& node : graph.nodes()) {
-    if (keys[index_of(node)] < 0) continue;
-    int32_t& number = numbers[static_cast<size_t>(clusters.cluster(node))];
-    if (number < 0) number = next++;
-    result[index_of(node)] = number;
+    int32_t& cluster = clusters[index_of(node)];
+    int32_t& number = numbers[static_cast<size_t>(cluster)];
+    if (keys[index_of(node)] >= 0 && number < 0) number = next++;
+    cluster = number;
   }
-  return result;
+  return clusters;
 }
 
 std::vector<int32_t> cluster_keys(const Graph& graph, EngineId (*engine_of)(const Node& node, const void* argument), const void* argument) {

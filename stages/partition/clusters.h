@@ -19,6 +19,10 @@ namespace sluice {
 // numbered in the order of their first nodes; -1 for nodes without a key. Linear but for the bounded merging.
 std::vector<int32_t> find_clusters(const Graph& graph, const std::vector<int32_t>& keys);
 
+// The merging alone. clusters: by node id, numbers below node_limit(), no ring among them; all nodes of one have the same key, and those of
+// key -1 stay as they are. Answers the cluster of each node by id: the smallest of the numbers that became one.
+std::vector<int32_t> merge_clusters(const Graph& graph, const std::vector<int32_t>& keys, std::vector<int32_t> clusters);
+
 // The key of each node: equal numbers for equal engine and stream label. `engine_of` maps a node to its engine, kNone: no key.
 std::vector<int32_t> cluster_keys(const Graph& graph, EngineId (*engine_of)(const Node& node, const void* argument), const void* argument);
 

@@ -93,7 +93,7 @@ class Cutter {
         callee.add_output(*inside_[static_cast<size_t>(result.id())]);
       }
     }
-    callee.shapes = description.role == GraphRole::kPart ? ShapeClass::kDynamic : classify_shapes(callee, symbolic_);
+    callee.shapes = description.shapes ? *description.shapes : classify_shapes(callee, symbolic_);
     Node& call = graph_.add_node(Op::kCall, operands, 0);
     call.set_attribute("graph", GraphRef{callee.id()});
     call.set_name(description.name);

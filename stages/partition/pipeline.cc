@@ -12,6 +12,8 @@ constexpr Pass kPasses[] = {
     {"place-shapes-on-host", "puts small shape arithmetic of models without fixed shapes on host_cpu", place_shapes_on_host,
      PassLevel::kO0},
     {"place-engines", "gives each node the cheapest engine that supports it", place_engines, PassLevel::kO0},
+    // After place-engines: shape arithmetic on host_cpu is unknown. Before the cuts, so that no subgraph crosses from one part to the next.
+    {"split-shapes", "makes parts of what has fixed shapes and of what has not", split_shapes, PassLevel::kO0},
     {"cut-composites", "cuts subgraphs for composite engines", cut_composites, PassLevel::kO0},
     // After cut-composites: what is in no composite subgraph is cut by single engines.
     {"cut-subgraphs", "cuts subgraphs of one engine each", cut_subgraphs, PassLevel::kO0},

@@ -21,6 +21,9 @@ Options:
   --out-nodes=NAMES     Keep these outputs only: value names or NODE:RESULT, separated by ";".
   --profile=NAME        Device profile, for sluice-partition: travels with the graph.
   --symbolic=WHEN       on or off, for sluice-partition: travels with the graph.
+  --static-model-ops-lower-limit=N   For sluice-partition: travels with the graph.
+  --host-scheduling-max-threshold=N  The same.
+  --stable-order=WHEN   on or off, the same.
   --opt-level=LEVEL     O0, O1 or O3 [default: O3].
 )";
 

@@ -44,7 +44,7 @@ Result<bool> cut(Graph& graph, const Options& options) {
   };
   SLUICE_TRY(cut_clusters(graph, clusters, describe, symbolic));
   changed = changed || number > 0;
-  if (graph.role != GraphRole::kRoot) return changed;
+  if (graph.role != GraphRole::kRoot || graph.shapes == ShapeClass::kDynamic) return changed;  // split-shapes decided it
   const ShapeClass before = std::exchange(graph.shapes, classify_shapes(graph, symbolic));
   return changed || graph.shapes != before;
 }

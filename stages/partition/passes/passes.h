@@ -10,6 +10,7 @@ namespace sluice {
 Result<bool> split_stage_levels(Graph& graph, const Options& options);
 Result<bool> place_shapes_on_host(Graph& graph, const Options& options);
 Result<bool> place_engines(Graph& graph, const Options& options);
+Result<bool> split_shapes(Graph& graph, const Options& options);
 Result<bool> cut_composites(Graph& graph, const Options& options);
 Result<bool> cut_subgraphs(Graph& graph, const Options& options);
 

@@ -75,7 +75,9 @@ Result<bool> split_stage_levels(Graph& graph, const Options& options) {
     level_of[static_cast<size_t>(cluster_of[id])] = levels[id];
   }
   const auto describe = [&](int32_t cluster) {
-    return CutCluster{fmt::format("Subgraph_Level_{}", level_of[static_cast<size_t>(cluster)]), GraphRole::kPart};
+    return CutCluster{.name = fmt::format("Subgraph_Level_{}", level_of[static_cast<size_t>(cluster)]),
+                      .role = GraphRole::kPart,
+                      .shapes = ShapeClass::kDynamic};
   };
   SLUICE_TRY(cut_clusters(graph, cluster_of, describe, options.text("symbolic") != "off"));
   return true;

@@ -1,0 +1,104 @@
+// Makes parts of what has fixed shapes and of what has not: the known/unknown split of the catalogue.
+//
+//   before:  %a = Conv(%x, %w)   %b = NonZero(%a)   %c = Gather(%t, %b)
+//   after:   %a = Call(%x, %w) {graph = @main_sub_0_know}   %c = Call(%a, %t) {graph = @main_sub_1_unknow}, of class dynamic
+//
+// A known part is sunk whole as a task list, an unknown one goes op by op. Which nodes are unknown is told in shape_kinds.h, what becomes
+// one part in shape_clusters.h; a part named _input reads nothing while the model runs. Without unknown nodes nothing happens: the root is
+// one part, as it is. Without known parts (all were unknown, or smaller than --static-model-ops-lower-limit) the root is one part too, of
+// class dynamic; so it is with limit -1, when fewer than --host-scheduling-max-threshold nodes are known and none is control flow, and when
+// it came as dynamic. Parts that the user marked as stages stay. Legal because clusters are convex: a Call needs no result of what waits
+// for it, and known parts take and give fixed tensors alone.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "common/base/work.h"
+#include "common/ir/module.h"
+#include "stages/partition/check_convexity.h"
+#include "stages/partition/cut.h"
+#include "stages/partition/passes/passes.h"
+#include "stages/partition/shape_clusters.h"
+#include "stages/partition/shape_kinds.h"
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+
+bool calls_parts(const Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
+    const Graph* callee = node.op() == Op::kCall ? node.body("graph") : nullptr;
+    return callee != nullptr && callee->role == GraphRole::kPart;
+  });
+}
+
+// Too few known nodes to be worth a task list.
+Result<bool> is_scheduled_by_host(const Graph& graph, const std::vector<ShapeKind>& kinds, const Options& options) {
+  SLUICE_ASSIGN(const int64_t threshold, options.integer("host-scheduling-max-threshold", 0, kMost));
+  int64_t known = 0;
+  for (const Node& node : graph.nodes()) {
+    if (node.op() != Op::kFused && !node.bodies().empty()) return false;
+    if (kinds[static_cast<size_t>(node.id())] != ShapeKind::kUnknown) known += operations_of(node);
+  }
+  return known < threshold;
+}
+
+// Of the clusters of these nodes, whether one is of the kind.
+bool has_cluster(const Graph& graph, const ShapeClusters& clusters, ShapeKind kind) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
+    return clusters.kind[static_cast<size_t>(clusters.cluster[static_cast<size_t>(node.id())])] == kind;
+  });
+}
+
+// What passes through counts, and inputs that nothing reads.
+bool takes_and_gives_known(const Graph& graph) {
+  const auto known = [](const Value* value) { return is_known(value->type()); };
+  return std::all_of(graph.inputs().begin(), graph.inputs().end(), known) &&
+         std::all_of(graph.outputs().begin(), graph.outputs().end(), known);
+}
+
+// What becomes parts; nothing: the graph is one part, of the class that is answered.
+struct Split {
+  ShapeClusters clusters;
+  ShapeClass shapes = ShapeClass::kDynamic;
+};
+
+Result<Split> find_split(const Graph& graph, const Options& options) {
+  SLUICE_ASSIGN(const int64_t fewest, options.integer("static-model-ops-lower-limit", -1, kMost));
+  if (graph.shapes == ShapeClass::kDynamic || fewest < 0) return Split{};
+  const std::vector<ShapeKind> kinds = find_shape_kinds(graph);
+  SLUICE_ASSIGN(const bool by_host, is_scheduled_by_host(graph, kinds, options));
+  if (by_host) return Split{};
+  add_work(Work::kNodeVisits, 4 * graph.node_count());
+  const bool is_known_throughout = std::none_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
+    return kinds[static_cast<size_t>(node.id())] == ShapeKind::kUnknown;
+  });
+  if (is_known_throughout) return Split{{}, takes_and_gives_known(graph) ? ShapeClass::kFixed : ShapeClass::kDynamic};
+  ShapeClusters clusters = options.flag("stable-order") ? find_shape_runs(graph, kinds, fewest) : find_shape_clusters(graph, kinds, fewest);
+  if (!has_cluster(graph, clusters, ShapeKind::kKnown)) return Split{};
+  return Split{std::move(clusters)};
+}
+
+}  // namespace
+
+Result<bool> split_shapes(Graph& graph, const Options& options) {
+  if (calls_parts(graph)) return false;
+  const bool marked = mark_dynamic_bodies(graph);
+  SLUICE_ASSIGN(const Split split, find_split(graph, options));
+  const ShapeClass before = std::exchange(graph.shapes, split.shapes);
+  if (split.clusters.kind.empty()) return marked || graph.shapes != before;
+  SLUICE_TRY(check_convexity(graph, split.clusters.cluster, options));
+  int number = 0;
+  const auto describe = [&](int32_t cluster) {
+    constexpr std::string_view kNames[] = {"know", "unknow", "input"};
+    const ShapeKind kind = split.clusters.kind[static_cast<size_t>(cluster)];
+    return CutCluster{.name = fmt::format("{}_sub_{}_{}", graph.name(), number++, kNames[static_cast<size_t>(kind)]),
+                      .role = GraphRole::kPart,
+                      .shapes = kind == ShapeKind::kUnknown ? ShapeClass::kDynamic : ShapeClass::kFixed};
+  };
+  SLUICE_TRY(cut_clusters(graph, split.clusters.cluster, describe, options.text("symbolic") != "off"));
+  return true;
+}
+
+}  // namespace sluice

@@ -1,0 +1,106 @@
+#include "stages/partition/shape_kinds.h"
+
+#include <algorithm>
+
+#include "common/base/work.h"
+#include "common/ir/module.h"
+#include "common/ops/op_table.h"
+#include "stages/partition/shape_arithmetic.h"
+
+namespace sluice {
+namespace {
+
+// The operands that are computed while the model runs.
+bool reads_at_run_time(const Node& node, size_t first = 0) {
+  for (size_t i = first; i < node.input_count(); ++i) {
+    if (node.input(i) != nullptr && !node.input(i)->is_constant()) return true;
+  }
+  return false;
+}
+
+// A shape that the model promises is no help: the data may break the promise, and a known part would have no room for it. How much Compress
+// takes is said by its condition alone.
+bool depends_on_data(const Node& node) {
+  const OpRow* row = find_op(node.op());
+  const size_t first = node.op() == Op::kCompress ? 1 : 0;
+  return row != nullptr && (row->flags & kDataDependent) != 0 && reads_at_run_time(node, first);
+}
+
+bool has_known_operands(const Node& node) {
+  for (size_t i = 0; i < node.input_count(); ++i) {
+    if (node.input(i) != nullptr && !is_known(node.input(i)->type())) return false;
+  }
+  for (size_t k = 0; k < node.output_count(); ++k) {
+    const Value& result = node.output(k);
+    const bool is_nothing = !result.is_used() && result.type().kind == TypeKind::kUnknown;
+    if (!is_nothing && !is_known(result.type())) return false;
+  }
+  return true;
+}
+
+bool has_known_values(const Graph& graph) {
+  return std::all_of(graph.values().begin(), graph.values().end(),
+                     [](const Value& value) { return value.is_erased() || !value.is_used() || is_known(value.type()); });
+}
+
+bool is_unknown(const Graph& body);
+
+// The bodies of control flow were judged before; those of Fused nodes are looked into.
+bool is_dynamic(const Graph& body) { return body.role == GraphRole::kBody ? body.shapes == ShapeClass::kDynamic : is_unknown(body); }
+
+bool is_unknown(const Node& node) {
+  if (!has_known_operands(node) || depends_on_data(node)) return true;
+  const std::vector<GraphId> bodies = node.bodies();
+  return std::any_of(bodies.begin(), bodies.end(), [&](GraphId body) { return is_dynamic(node.graph().module().graph(body)); });
+}
+
+bool is_unknown(const Graph& body) {
+  if (body.shapes == ShapeClass::kDynamic || !has_known_values(body)) return true;
+  add_work(Work::kNodeVisits, body.node_count());
+  return std::any_of(body.nodes().begin(), body.nodes().end(), [](const Node& node) { return is_unknown(node); });
+}
+
+}  // namespace
+
+// A release that sinks symbolic sizes says "fixed or symbolic" here.
+bool is_known(const Type& type) { return type.is_fixed() && type.dtype != DType::kString; }
+
+int64_t operations_of(const Node& node) {
+  const Graph* body = node.op() == Op::kFused ? node.body("body") : nullptr;
+  return body == nullptr ? 1 : static_cast<int64_t>(body->node_count());
+}
+
+bool mark_dynamic_bodies(Graph& graph) {
+  if (!graph.may_have_bodies()) return false;
+  bool changed = false;
+  add_work(Work::kNodeVisits, graph.node_count());
+  for (const Node& node : graph.nodes()) {
+    std::vector<Graph*> bodies;
+    for (const GraphId id : node.bodies()) bodies.push_back(&graph.module().graph(id));
+    for (Graph* body : bodies) changed = mark_dynamic_bodies(*body) || changed;
+    if (std::none_of(bodies.begin(), bodies.end(), [](const Graph* body) { return is_unknown(*body); })) continue;
+    for (Graph* body : bodies) {
+      if (body->role != GraphRole::kBody || body->shapes == ShapeClass::kDynamic) continue;
+      body->shapes = ShapeClass::kDynamic;
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+std::vector<ShapeKind> find_shape_kinds(const Graph& graph) {
+  std::vector<ShapeKind> kinds(graph.node_limit(), ShapeKind::kKnown);
+  const std::vector<bool> arithmetic = find_shape_arithmetic(graph);
+  add_work(Work::kNodeVisits, graph.node_count());
+  for (const Node& node : graph.nodes()) {
+    const auto id = static_cast<size_t>(node.id());
+    if (is_unknown(node) || (arithmetic[id] && node.plan.engine == EngineId::kHostCpu)) {
+      kinds[id] = ShapeKind::kUnknown;
+    } else if (!reads_at_run_time(node) && node.after().empty()) {
+      kinds[id] = ShapeKind::kInput;
+    }
+  }
+  return kinds;
+}
+
+}  // namespace sluice
