@@ -33,6 +33,19 @@ TEST(Options, AValueNamesSomething) {
   EXPECT_TRUE(options.set("input-shape", "x:").ok());  // a scalar
 }
 
+TEST(Options, ANumberMayHaveALeastBelowZero) {
+  Options options;
+  EXPECT_TRUE(options.set("static-model-ops-lower-limit", "-1").ok());
+  EXPECT_EQ(options.text("static-model-ops-lower-limit"), "-1");
+  EXPECT_TRUE(options.set("static-model-ops-lower-limit", "9223372036854775807").ok());
+  for (const char* bad : {"", "-2", "9223372036854775808", "4.5", "4x"}) {
+    EXPECT_EQ(options.set("static-model-ops-lower-limit", bad).error().code, ErrorCode::kBadOption) << bad;
+  }
+  EXPECT_EQ(options.set("static-model-ops-lower-limit", "-2").error().message,
+            "--static-model-ops-lower-limit is '-2', expected a whole number from -1 to 9223372036854775807");
+  EXPECT_EQ(options.inherit({{"host-scheduling-max-threshold", "-1"}}).error().code, ErrorCode::kBadFile);
+}
+
 TEST(Options, BadValuesNameTheOption) {
   Options options;
   EXPECT_EQ(options.set("colour", "red").error().code, ErrorCode::kBadOption);

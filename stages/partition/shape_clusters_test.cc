@@ -41,7 +41,8 @@ Module random_graph(std::mt19937& random, int nodes, int reach) {
   std::vector<std::vector<int>> reads;
   for (int n = 0; n < nodes; ++n) {
     std::vector<int>& list = reads.emplace_back();
-    for (uint32_t i = 0; n > 0 && i < random() % 4; ++i) list.push_back(n - 1 - static_cast<int>(random() % static_cast<uint32_t>(std::min(n, reach))));
+    for (uint32_t i = 0; n > 0 && i < random() % 4; ++i)
+      list.push_back(n - 1 - static_cast<int>(random() % static_cast<uint32_t>(std::min(n, reach))));
   }
   return make_graph(reads);
 }
