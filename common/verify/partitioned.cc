@@ -71,11 +71,17 @@ void check_constants(const Graph& graph, Findings& findings) {
   }
 }
 
-// Memory is planned by the class: of a fixed or symbolic graph every size is known, or can be computed.
+// Memory is planned by the class: of a fixed or symbolic graph every size is known, or can be computed. A fixed part is sunk, with memory
+// for plain elements.
+bool fits_class(const Type& type, const Graph& graph) {
+  const bool is_sunk = graph.role == GraphRole::kPart && graph.shapes == ShapeClass::kFixed;
+  return is_sunk ? type.is_fixed() && type.dtype != DType::kString : type.is_tensor() && !type.has_unknown();
+}
+
 void check_shape_class(const Graph& graph, Findings& findings) {
   if (graph.shapes == ShapeClass::kDynamic) return;
   for (const Value& value : graph.values()) {
-    if (value.is_erased() || !value.is_used() || (value.type().is_tensor() && !value.type().has_unknown())) continue;
+    if (value.is_erased() || !value.is_used() || fits_class(value.type(), graph)) continue;
     findings.add("{}: has no known size, though {} is {}", value_label(value), graph_label(graph), shape_class_name(graph.shapes));
   }
 }

@@ -1,5 +1,6 @@
 #include "common/verify/verify.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/text/text.h"
@@ -83,6 +84,23 @@ TEST(Verify, PartitionedGraphKeepsItsShapeClass) {
             "the graph is not partitioned: value 'y' of graph 'm': has no known size, though graph 'm' is fixed");
   EXPECT_EQ(findings(graphs(" shapes dynamic", " shapes symbolic"), Level::kPartitioned),
             "the graph is not partitioned: value 'y' of graph 'p': has no known size, though graph 'p' is symbolic");
+}
+
+TEST(Verify, FixedPartHoldsFixedPlainTensors) {
+  const auto graphs = [](std::string facts, std::string type) {
+    const std::string call = " = Call(%x) {graph = @";
+    return "sluice 1 partitioned\nsymbol N = dim(@m, %x, 0)\ngraph @m(%x: " + type + ") -> (%y, %z) shapes dynamic {\n  %y: " + type +
+           call + "p}\n  %z: " + type + call + "q}\n}\n" + "graph @p(%x: " + type + ") -> (%y) part" + facts + " {\n  %y: " + type +
+           " = Identity(%x) plan {engine = host_cpu}\n}\n" + "graph @q(%x: " + type + ") -> (%z) part shapes dynamic {\n  %z: " + type +
+           " = Identity(%x) plan {engine = host_cpu}\n}\n";
+  };
+  EXPECT_EQ(findings(graphs("", "f32[2]"), Level::kPartitioned), "");
+  EXPECT_EQ(findings(graphs(" shapes symbolic", "f32[N]"), Level::kPartitioned), "");
+  EXPECT_THAT(findings(graphs("", "f32[N]"), Level::kPartitioned),
+              ::testing::HasSubstr("value 'x' of graph 'p': has no known size, though graph 'p' is fixed"));
+  EXPECT_THAT(findings(graphs("", "string[2]"), Level::kPartitioned),
+              ::testing::HasSubstr("value 'y' of graph 'p': has no known size, though graph 'p' is fixed"));
+  EXPECT_EQ(findings(graphs(" shapes dynamic", "string[2]"), Level::kPartitioned), "");
 }
 
 TEST(Verify, Segments) {

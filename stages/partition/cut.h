@@ -16,7 +16,7 @@ struct CutCluster {
   GraphRole role = GraphRole::kSubgraph;
   EngineId engine = EngineId::kNone;
   std::string stream_label;
-  std::optional<ShapeClass> shapes;  // absent: as classify_shapes says
+  std::optional<ShapeClass> shapes;  // absent: what classify_shapes says
 };
 
 // clusters: by node id, -1 stays where it is. describe: what the graph of a cluster is called and is, asked once per cluster in the order

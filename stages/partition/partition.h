@@ -1,4 +1,4 @@
-// The third stage: engines, then subgraphs.
+// The third stage: engines, then parts, then subgraphs.
 #pragma once
 
 #include <span>
