@@ -54,11 +54,23 @@ Result<void> evaluate_node_into(const Node& node, std::span<const TensorView> in
 struct EvalOptions {
   // Called with every value as it is made (inputs and constants left out), in node order; bodies' values too.
   std::function<void(const Value&, const EvalValue&)> observer;
+  // Called before and after every node of a root graph; bodies' nodes left out.
+  std::function<void(const Node&, bool begins)> around_node;
+  // The results of a part, for a Call that has the attribute "part" instead of a graph. Null: there are no parts.
+  std::function<Result<std::vector<Tensor>>(int64_t part, std::span<const TensorView> inputs)> call_part;
 };
 
 // Outputs of a graph at any level. inputs: one per graph input that is not bound to a constant. Values nobody needs any more are freed on
 // the way.
 Result<std::vector<EvalValue>> evaluate_graph(const Graph& graph, std::vector<EvalValue> inputs, const EvalOptions& options = {});
+
+// What is given to a graph: a value, or else a tensor that somebody else owns.
+struct EvalInput {
+  TensorView view;
+  const EvalValue* value = nullptr;
+};
+// The same on inputs that are not copied; they must not change meanwhile.
+Result<std::vector<EvalValue>> evaluate_graph_on(const Graph& graph, std::span<const EvalInput> inputs, const EvalOptions& options = {});
 
 // The bytes of a constant of any kind but kParameter as a tensor. Expressions are evaluated, splats expanded.
 Result<Tensor> evaluate_segment(const Module& module, SegmentId segment);

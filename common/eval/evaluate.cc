@@ -153,9 +153,12 @@ class GraphRun {
         SLUICE_ASSIGN(operands[i], find(*node.input(i)));
       }
     }
+    const bool is_watched = options_.around_node && graph_.role == GraphRole::kRoot;
+    if (is_watched) options_.around_node(node, true);
     EvalCall call(node, operands, {}, options_);
     SLUICE_TRY(run_kernel(call));
     std::vector<EvalValue> outputs = call.take_outputs();
+    if (is_watched) options_.around_node(node, false);
     for (size_t i = 0; i < outputs.size(); ++i) {
       Slot& made = slot(node.output(i));
       made.value = std::move(outputs[i]);
@@ -236,6 +239,12 @@ Result<void> evaluate_node_into(const Node& node, std::span<const TensorView> in
 Result<std::vector<EvalValue>> evaluate_graph(const Graph& graph, std::vector<EvalValue> inputs, const EvalOptions& options) {
   std::vector<Operand> operands;
   for (const EvalValue& input : inputs) operands.push_back(Operand::of(input));
+  return evaluate_body(graph, operands, options);
+}
+
+Result<std::vector<EvalValue>> evaluate_graph_on(const Graph& graph, std::span<const EvalInput> inputs, const EvalOptions& options) {
+  std::vector<Operand> operands;
+  for (const EvalInput& input : inputs) operands.push_back(input.value != nullptr ? Operand::of(*input.value) : Operand{input.view, nullptr});
   return evaluate_body(graph, operands, options);
 }
 

@@ -1,14 +1,21 @@
-// The check that a graph is one fixed part, all this release builds.
+// What a graph needs to be sunk as one fixed part.
 #pragma once
+
+#include <vector>
 
 #include "common/base/result.h"
 #include "common/ir/graph.h"
 
 namespace sluice {
 
-// kDimNotFixed with the --dim line to copy when symbols of the inputs remain; kNotBuildable when shapes depend on data, or values are no
-// tensors of plain elements; kLimit for values above 2^47 bytes.
-// The graphs that Calls stand for are looked into; what a Call gives is named by the node inside that makes it.
-Result<void> check_fixed(const Graph& root);
+// Values that no fixed part can hold: dims that are not fixed, elements that are not plain, values that are no tensors. In list order; the
+// graphs that Calls stand for are looked into, and what a Call gives is listed where the node inside makes it.
+std::vector<const Value*> unfixed_values(const Graph& root);
+
+// kLimit for values above 2^47 bytes, all named.
+Result<void> check_sizes(const Graph& root);
+
+// "node 'conv1' (Conv), result 'y'", "input 'x'", "constant 'w'".
+std::string describe_value(const Value& value);
 
 }  // namespace sluice

@@ -32,7 +32,7 @@ Result<void> infer_stream_switch(InferCall& call) {
 }
 
 // subgraph: the digest of the file that holds the body, where the body itself is elsewhere (sluice-partition --split).
-constexpr AttributeRow kCall[] = {{"graph", kGraph}, {"subgraph", kString}};
+constexpr AttributeRow kCall[] = {{"graph", kGraph}, {"subgraph", kString}, {"part", kInt}};
 constexpr AttributeRow kFused[] = {{"body", kGraph, true}, {"anchor", kInt}};
 
 constexpr OpRow kRows[] = {

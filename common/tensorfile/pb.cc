@@ -109,6 +109,7 @@ Result<FileValue> from_optional(const onnx::OptionalProto& proto, const std::str
   if (proto.has_sequence_value()) {
     SLUICE_ASSIGN(FileValue value, from_sequence(proto.sequence_value(), path));
     value.kind = ValueKind::kOptional;
+    value.element = ValueKind::kSequence;
     return value;
   }
   if (proto.has_sparse_tensor_value() || proto.has_map_value() || proto.has_optional_value()) {
@@ -138,7 +139,13 @@ Result<FileValue> read_value(const std::string& path, ValueKind kind) {
   return FileValue{ValueKind::kTensor, true, {std::move(tensor)}};
 }
 
-std::string pb_bytes(const Tensor& tensor) {
+namespace {
+
+// DataType of SequenceProto and of OptionalProto, onnx-data.proto.
+constexpr int32_t kTensorElement = 1;
+constexpr int32_t kSequenceElement = 3;
+
+onnx::TensorProto to_proto(const Tensor& tensor) {
   onnx::TensorProto proto;
   proto.set_name(tensor.name);
   proto.set_data_type(static_cast<int32_t>(tensor.dtype));
@@ -149,7 +156,37 @@ std::string pb_bytes(const Tensor& tensor) {
   } else {
     proto.set_raw_data(tensor.bytes.data(), tensor.bytes.size());
   }
-  return proto.SerializeAsString();
+  return proto;
+}
+
+onnx::SequenceProto sequence_of(const std::vector<Tensor>& tensors) {
+  onnx::SequenceProto proto;
+  proto.set_elem_type(kTensorElement);
+  for (const Tensor& tensor : tensors) *proto.add_tensor_values() = to_proto(tensor);
+  return proto;
+}
+
+onnx::OptionalProto optional_of(const FileValue& value) {
+  onnx::OptionalProto proto;
+  if (!value.present) return proto;
+  if (value.element == ValueKind::kSequence) {
+    proto.set_elem_type(kSequenceElement);
+    *proto.mutable_sequence_value() = sequence_of(value.tensors);
+  } else {
+    proto.set_elem_type(kTensorElement);
+    *proto.mutable_tensor_value() = to_proto(value.tensors[0]);
+  }
+  return proto;
+}
+
+}  // namespace
+
+std::string pb_bytes(const Tensor& tensor) { return to_proto(tensor).SerializeAsString(); }
+
+Result<void> write_value(const std::string& path, const FileValue& value) {
+  if (value.kind == ValueKind::kSequence) return write_text(path, sequence_of(value.tensors).SerializeAsString());
+  if (value.kind == ValueKind::kOptional) return write_text(path, optional_of(value).SerializeAsString());
+  return write_text(path, pb_bytes(value.tensors[0]));
 }
 
 }  // namespace sluice

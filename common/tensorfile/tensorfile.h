@@ -41,8 +41,11 @@ struct FileValue {
   ValueKind kind = ValueKind::kTensor;
   bool present = true;          // false: an empty optional
   std::vector<Tensor> tensors;  // one for a tensor; a sequence's elements in order
+  ValueKind element = ValueKind::kTensor;  // of an optional that is present
 };
 // A sequence of tensors, or an optional of a tensor or of a sequence of tensors; others are kBadTensorFile.
 Result<FileValue> read_value(const std::string& path, ValueKind kind);
+// As ONNX's TensorProto, SequenceProto or OptionalProto.
+Result<void> write_value(const std::string& path, const FileValue& value);
 
 }  // namespace sluice

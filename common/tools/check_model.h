@@ -1,9 +1,8 @@
 // What a compile of a partitioned graph will be, told before any code is generated: which engine runs what, how much of the work that is,
-// how much memory it takes, and whether this release can build it.
+// how much memory it takes, and what has no fixed sizes.
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +30,8 @@ struct ModelCheck {
   size_t uncounted = 0;                        // nodes whose work is not in these: control flow, recurrences, integer products
   uint64_t weight_bytes = 0;                   // of distinct constants
   uint64_t arena_bytes = 0;                    // an estimate: the most bytes of results alive at once, in list order
-  std::optional<Error> refusal;                // why this release cannot build it
+  size_t walked = 0;                           // nodes outside of fixed parts, run one by one; the figures above leave them out
+  std::string fixing_options;                  // "--dim batch=1": what would make the inputs fixed. Empty: they are
 };
 
 // Errors: kWrongLevel unless the graph is partitioned.

@@ -3,18 +3,15 @@
 #include <map>
 #include <vector>
 
-#include "common/base/dtype.h"
-#include "common/base/tensor.h"
 #include "common/tools/om_text.h"
 #include "runtime/loader/om_file.h"
+#include "runtime/loader/type_text.h"
 
 namespace sluice {
 namespace {
 
 std::string binding_text(const pb::ModelDef& model, const pb::BindingDef& binding) {
-  const pb::TypeDef& type = model.types(static_cast<int>(binding.type()));
-  const std::vector<int64_t> dims(type.dims().begin(), type.dims().end());
-  return fmt::format("{} {} {}", binding.name(), dtype_name(static_cast<DType>(type.dtype())), dims_text(dims));
+  return fmt::format("{} {}", binding.name(), type_text(model, binding.type()));
 }
 
 template <typename Bindings>
@@ -55,8 +52,12 @@ Result<std::string> om_summary(std::span<const std::byte> bytes) {
   text += fmt::format("nodes: {}\nengines: {}\n", model.nodes(), engines_text(model));
   text += fmt::format("weights: {} bytes, kernels: {} with {} bytes\n", om.segment(pb::SEGMENT_WEIGHTS).size(), model.kernels_size(),
                       om.segment(pb::SEGMENT_KERNELS).size());
-  for (const pb::PartDef& part : model.parts()) {
-    if (part.has_fixed()) text += part_text(part.fixed());
+  if (model.has_root()) {
+    text += fmt::format("root: {} nodes, walked one by one; {} fixed parts\n", model.nodes() - model.root().first_node(), model.parts_size());
+  }
+  for (int i = 0; i < model.parts_size(); ++i) {
+    if (model.has_root()) text += fmt::format("part {}:\n", i);
+    if (model.parts(i).has_fixed()) text += part_text(model.parts(i).fixed());
   }
   return text;
 }

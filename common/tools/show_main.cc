@@ -54,8 +54,7 @@ Result<void> show_check(const Module& module, const CommandLine& line) {
   if (format != "text" && format != "json")
     return make_error(ErrorCode::kBadOption, "--check with --format={}: it must be text or json", format);
   SLUICE_ASSIGN(const ModelCheck check, check_model(module));
-  SLUICE_TRY(write_tool_text(line, format == "json" ? json_dump(check_json(check), 2) + "\n" : check_text(check)));
-  return check.refusal ? Result<void>(*check.refusal) : Result<void>();
+  return write_tool_text(line, format == "json" ? json_dump(check_json(check), 2) + "\n" : check_text(check));
 }
 
 Result<ExitClass> run(const CommandLine& line) {

@@ -142,7 +142,8 @@ void check_node(const Node& node, Findings& findings) {
     const auto signature = check_signature(node);
     if (!signature) findings.add_error(signature.error());
   }
-  if (node.op() == Op::kCall && node.body("graph") == nullptr && node.find_attribute("subgraph") == nullptr) {
+  const bool calls_elsewhere = node.find_attribute("subgraph") != nullptr || node.find_attribute("part") != nullptr;
+  if (node.op() == Op::kCall && node.body("graph") == nullptr && !calls_elsewhere) {
     findings.add("{}: calls nothing", node.label());
   }
   if (node.op() == Op::kFused && node.body("body") == nullptr) findings.add("{}: has no body", node.label());

@@ -105,4 +105,23 @@ Comparison compare(const Tensor& actual, const Tensor& expected, const Tolerance
   return compare_numbers(actual, expected, tolerance, !inexact && !tolerance.given);
 }
 
+Comparison compare(const FileValue& actual, const FileValue& expected, const Tolerance& tolerance) {
+  Comparison whole{true, {}, 0};
+  if (actual.present != expected.present || actual.element != expected.element || actual.tensors.size() != expected.tensors.size()) {
+    const auto text = [](const FileValue& value) {
+      if (!value.present) return std::string("nothing");
+      const bool is_sequence = value.kind == ValueKind::kSequence || value.element == ValueKind::kSequence;
+      return is_sequence ? fmt::format("a sequence of {}", value.tensors.size()) : std::string("a tensor");
+    };
+    return {false, fmt::format("got {}, expected {}", text(actual), text(expected)), 0};
+  }
+  for (size_t i = 0; i < actual.tensors.size() && whole.equal; ++i) {
+    Comparison one = compare(actual.tensors[i], expected.tensors[i], tolerance);
+    whole.max_error = std::max(whole.max_error, one.max_error);
+    whole.equal = one.equal;
+    if (!one.equal) whole.reason = actual.tensors.size() == 1 ? one.reason : fmt::format("element {}: {}", i, one.reason);
+  }
+  return whole;
+}
+
 }  // namespace sluice

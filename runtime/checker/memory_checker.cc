@@ -7,6 +7,7 @@
 #include "common/base/dtype.h"
 #include "fmt/format.h"
 #include "runtime/loader/om_names.h"
+#include "runtime/loader/part_bindings.h"
 
 namespace sluice {
 namespace {
@@ -110,8 +111,9 @@ class Replay {
         limit_(limit),
         shows_(static_cast<size_t>(part.value_type_size()), kNone) {
     region_bytes_ = {part.memory().arena_bytes(), weights_bytes};
-    for (const pb::BindingDef& input : model.inputs()) region_bytes_.push_back(bytes_of(model.types(static_cast<int>(input.type()))));
-    for (const pb::BindingDef& output : model.outputs()) region_bytes_.push_back(bytes_of(model.types(static_cast<int>(output.type()))));
+    for (const Bindings* bindings : {&part_inputs(model, part), &part_outputs(model, part)}) {
+      for (const pb::BindingDef& binding : *bindings) region_bytes_.push_back(bytes_of(model.types(static_cast<int>(binding.type()))));
+    }
     regions_.resize(region_bytes_.size());
     for (int i = 0; i < part.alias_value_size(); ++i) views_[part.alias_after_task(i)].push_back(part.alias_value(i));
   }
@@ -125,7 +127,7 @@ class Replay {
       for (const uint32_t result : task.results) write(task, result);
       for (const uint32_t view : views_[static_cast<uint32_t>(task.number)]) show(task, view);
     }
-    for (int k = 0; k < model_.outputs_size(); ++k) check_output(k);
+    for (int k = 0; k < part_outputs(model_, part_).size(); ++k) check_output(k);
     return faults_;
   }
 
@@ -135,13 +137,14 @@ class Replay {
     if (faults_.size() < limit_) faults_.push_back(fmt::format(format, std::forward<Args>(args)...));
   }
 
+  uint32_t inputs() const { return static_cast<uint32_t>(part_inputs(model_, part_).size()); }
   uint32_t region(uint32_t v) const { return part_.value_region(static_cast<int>(v)); }
   uint64_t begin(uint32_t v) const { return part_.value_offset(static_cast<int>(v)); }
   uint64_t end(uint32_t v) const { return begin(v) + part_.value_bytes(static_cast<int>(v)); }
   bool is_empty(uint32_t v) const { return begin(v) == end(v); }
   bool is_read_only(uint32_t v) const {
     return region(v) == pb::REGION_WEIGHTS ||
-           (region(v) >= pb::REGION_FIRST_BINDING && region(v) < pb::REGION_FIRST_BINDING + static_cast<uint32_t>(model_.inputs_size()));
+           (region(v) >= pb::REGION_FIRST_BINDING && region(v) < pb::REGION_FIRST_BINDING + inputs());
   }
 
   std::string name(uint32_t v) const { return fmt::format("value {} ('{}')", v, value_names_[v]); }
@@ -201,9 +204,9 @@ class Replay {
   }
 
   void check_output(int k) {
-    const auto binding = static_cast<size_t>(pb::REGION_FIRST_BINDING + model_.inputs_size() + k);
+    const size_t binding = pb::REGION_FIRST_BINDING + inputs() + static_cast<uint32_t>(k);
     if (region_bytes_[binding] > 0 && regions_[binding].writer(0, region_bytes_[binding]) == kNone)
-      fault("output '{}' is not written in full by one value", model_.outputs(k).name());
+      fault("output '{}' is not written in full by one value", part_outputs(model_, part_)[k].name());
   }
 
   const pb::ModelDef& model_;

@@ -5,6 +5,7 @@
 
 #include "fmt/format.h"
 #include "runtime/loader/om_names.h"
+#include "runtime/loader/part_bindings.h"
 
 namespace sluice {
 namespace {
@@ -89,12 +90,13 @@ std::optional<Access> common_bytes(const Work& a, const Work& b) {
   return std::nullopt;
 }
 
-std::string region_name(const pb::ModelDef& model, uint32_t region) {
+std::string region_name(const pb::ModelDef& model, const pb::FixedPart& part, uint32_t region) {
   if (region == pb::REGION_ARENA) return "the arena";
   if (region == pb::REGION_WEIGHTS) return "the weights";
   const int binding = static_cast<int>(region - pb::REGION_FIRST_BINDING);
-  if (binding < model.inputs_size()) return fmt::format("input '{}'", model.inputs(binding).name());
-  return fmt::format("output '{}'", model.outputs(binding - model.inputs_size()).name());
+  const Bindings& inputs = part_inputs(model, part);
+  if (binding < inputs.size()) return fmt::format("input '{}'", inputs[binding].name());
+  return fmt::format("output '{}'", part_outputs(model, part)[binding - inputs.size()].name());
 }
 
 std::string task_name(const NodeNames& names, const pb::FixedPart& part, const Work& work) {
@@ -115,7 +117,7 @@ std::vector<StreamConflict> find_stream_conflicts(const pb::ModelDef& model, con
       const auto common = common_bytes(works[i], works[j]);
       if (!common) continue;
       std::string text = fmt::format("launches {} and {} may overlap and share bytes [{}, {}) of {}", task_name(names, part, works[i]),
-                                     task_name(names, part, works[j]), common->begin, common->end, region_name(model, common->region));
+                                     task_name(names, part, works[j]), common->begin, common->end, region_name(model, part, common->region));
       conflicts.push_back({works[i].task, works[j].task, common->region, common->begin, common->end, std::move(text)});
     }
   }

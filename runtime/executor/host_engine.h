@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "common/base/dtype.h"
 #include "common/base/result.h"
+#include "common/base/tensor.h"
 #include "runtime/device/launch.h"
 
 namespace sluice {
@@ -28,16 +30,49 @@ struct HostTask {
   size_t outputs = 0;
 };
 
+// A tensor in memory that the caller or `owner` keeps. Elements as Tensor has them.
+struct HostTensor {
+  DType dtype = DType::kUndefined;
+  std::vector<int64_t> dims;
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+
+  static HostTensor of(std::shared_ptr<const Tensor> tensor) {  // inline: both sides of the library use it
+    const Tensor& held = *tensor;
+    return {held.dtype, held.dims, held.bytes, std::move(tensor)};
+  }
+};
+
+// What an input, output or value of a graph that is walked holds.
+struct HostValue {
+  enum class Kind : uint8_t { kTensor, kSequence, kNone };  // kNone: an empty optional
+  Kind kind = Kind::kTensor;
+  std::vector<HostTensor> tensors;  // one, a sequence's elements, or none
+};
+
+// What the executor does, and wants to see, while a root graph is walked.
+struct GraphHooks {
+  // The results of a fixed part.
+  std::function<Result<std::vector<Tensor>>(uint32_t part, std::span<const HostTensor> inputs)> call_part;
+  // Before and after each node, by its position in the graph. May be empty.
+  std::function<void(uint32_t node, bool begins)> around_node;
+  // Each value as it is made. May be empty.
+  std::function<void(const std::string& name, const HostValue& value)> value_made;
+};
+
 // A table of functions, found under the C name sluice_host_engine in the library.
 struct HostEngine {
   const char* release;
   size_t table_size;
-  // Reads the part's host graph (.sg bytes; they stay mapped while the result lives).
-  Result<std::shared_ptr<void>> (*open_graph)(std::span<const std::byte> graph);
+  // Reads a part's host graph, or a root graph (.sg bytes). They and the weights stay mapped while the result lives.
+  Result<std::shared_ptr<void>> (*open_graph)(std::span<const std::byte> graph, std::span<const std::byte> weights);
   // Checks that the node exists and takes these operands, and does what need be done once. graph outlives the result.
   Result<std::shared_ptr<const void>> (*prepare)(const std::shared_ptr<void>& graph, const HostTask& task);
   // Runs a prepared task: state is prepare's result, operands the addresses in the same order. Several threads at once.
   CallFunction run;
+  // Walks a root graph node by node. Inputs of the graph's types, one each; they are not copied and must not change meanwhile.
+  Result<std::vector<HostValue>> (*run_graph)(const std::shared_ptr<void>& graph, std::span<const HostValue> inputs,
+                                              const GraphHooks& hooks);
 };
 
 // Opens libsluice_host_cpu.so beside this program or library ($ORIGIN/../lib, then $ORIGIN). Errors: kWrongDevice when it is not there or
@@ -45,6 +80,6 @@ struct HostEngine {
 Result<const HostEngine*> open_host_engine();
 
 inline constexpr char kHostEngineSymbol[] = "sluice_host_engine";  // extern "C" const HostEngine* sluice_host_engine();
-inline constexpr char kHostEngineRelease[] = "0.1.0/1";            // raised with every change of this header
+inline constexpr char kHostEngineRelease[] = "0.1.0/2";            // raised with every change of this header
 
 }  // namespace sluice

@@ -49,21 +49,21 @@ Result<void> Run::bind(size_t binding, std::byte* memory, size_t bytes, const ch
 
 Result<void> Run::bind_input(size_t index, std::span<const std::byte> memory) {
   if (index >= inputs()) return make_error(ErrorCode::kBadBinding, "input {} of {}", index, inputs());
-  const std::string& name = model_->def().inputs(static_cast<int>(index)).name();
+  const std::string& name = model_->inputs()[static_cast<int>(index)].name();
   return bind(index, const_cast<std::byte*>(memory.data()), memory.size(), "input", name);  // inputs are only read: verified
 }
 
 Result<void> Run::bind_output(size_t index, std::span<std::byte> memory) {
-  const int outputs = model_->def().outputs_size();
+  const int outputs = model_->outputs().size();
   if (index >= static_cast<size_t>(outputs)) return make_error(ErrorCode::kBadBinding, "output {} of {}", index, outputs);
-  return bind(inputs() + index, memory.data(), memory.size(), "output", model_->def().outputs(static_cast<int>(index)).name());
+  return bind(inputs() + index, memory.data(), memory.size(), "output", model_->outputs()[static_cast<int>(index)].name());
 }
 
 Result<void> Run::prepare() {
   for (size_t i = 0; i < bindings_.size(); ++i) {
     if (bindings_[i].address != nullptr) continue;
     if (i < inputs())
-      return make_error(ErrorCode::kBadBinding, "input '{}' is not bound", model_->def().inputs(static_cast<int>(i)).name());
+      return make_error(ErrorCode::kBadBinding, "input '{}' is not bound", model_->inputs()[static_cast<int>(i)].name());
     SLUICE_TRY(use_own(i));
   }
   if (ready_) return {};

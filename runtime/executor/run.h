@@ -47,7 +47,7 @@ class Run {
   Result<void> use_own(size_t binding);
   void use(size_t binding, std::byte* address);
   Result<void> prepare();
-  size_t inputs() const { return static_cast<size_t>(model_->def().inputs_size()); }
+  size_t inputs() const { return static_cast<size_t>(model_->inputs().size()); }
   std::byte* region_base(uint32_t region) const;
 
   std::shared_ptr<const StaticModel> model_;

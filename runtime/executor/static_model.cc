@@ -1,7 +1,6 @@
 #include "runtime/executor/static_model.h"
 
 #include <cstring>
-#include <set>
 
 #include "runtime/loader/om_names.h"
 #include "runtime/loader/verify_model.h"
@@ -17,73 +16,40 @@ Result<void> run_copy(const void* state, void* const* operands) {
   return {};
 }
 
-bool denormals_flushed(const pb::ModelDef& model) {
-  for (const pb::OptionDef& option : model.options()) {
-    if (option.name() == "denormals") return option.value() != "ieee";
-  }
-  return true;
+Result<std::shared_ptr<const StaticModel>> sink_only_part(std::shared_ptr<const OpenedModel> model) {
+  if (model->def().has_root()) return make_error(ErrorCode::kUnsupportedPart, "the model is more than one fixed part");
+  return StaticModel::sink(std::move(model), 0);
 }
 
 }  // namespace
 
+StaticModel::StaticModel(std::shared_ptr<const OpenedModel> model, int part)
+    : model_(std::move(model)), part_(&model_->def().parts(part).fixed()) {}
+
 Result<std::shared_ptr<const StaticModel>> StaticModel::open(const std::string& path, const OpenOptions& options) {
-  auto opened = [&]() -> Result<std::shared_ptr<const StaticModel>> {
-    SLUICE_ASSIGN(OmBytes bytes, OmBytes::open(path));
-    return open(std::move(bytes), options);
-  }();
-  if (!opened) opened.error().file = path;
-  return opened;
+  SLUICE_ASSIGN(auto model, OpenedModel::open(path, options));
+  return sink_only_part(std::move(model));
 }
 
 Result<std::shared_ptr<const StaticModel>> StaticModel::open(OmBytes bytes, const OpenOptions& options) {
-  const OmChecks checks{.weights = options.verify_weights, .machine = true, .test_tasks = options.test_kernels != nullptr};
-  std::shared_ptr<StaticModel> model(new StaticModel());
-  SLUICE_ASSIGN(model->file_, read_om(std::move(bytes), checks));
-  model->weights_ = model->file_.segment(pb::SEGMENT_WEIGHTS);
-  model->flush_denormals_ = denormals_flushed(model->def());
-  SLUICE_TRY(model->load_kernels(options));
-  SLUICE_TRY(model->open_host());
-  model->sink_operands();
-  SLUICE_TRY(model->sink_tasks());
-  return std::shared_ptr<const StaticModel>(std::move(model));
+  SLUICE_ASSIGN(auto model, OpenedModel::open(std::move(bytes), options));
+  return sink_only_part(std::move(model));
 }
 
-Result<void> StaticModel::load_kernels(const OpenOptions& options) {
-  const auto code = file_.segment(pb::SEGMENT_KERNELS);
-  std::set<std::pair<uint64_t, uint64_t>> seen;  // kernels may share an object
-  std::vector<std::span<const std::byte>> objects;
-  for (const pb::KernelDef& kernel : def().kernels()) {
-    if (kernel.object_bytes() == 0 || !seen.emplace(kernel.object_offset(), kernel.object_bytes()).second) continue;
-    objects.push_back(code.subspan(kernel.object_offset(), kernel.object_bytes()));
+Result<std::shared_ptr<const StaticModel>> StaticModel::sink(std::shared_ptr<const OpenedModel> model, int part) {
+  std::shared_ptr<StaticModel> sunk(new StaticModel(std::move(model), part));
+  if (sunk->part().has_host()) {
+    const OpenedModel& opened = *sunk->model_;
+    SLUICE_ASSIGN(sunk->host_graph_, opened.host()->open_graph(opened.file().segment(sunk->part().host_graph()), opened.weights()));
   }
-  if (!objects.empty()) {
-    SLUICE_ASSIGN(image_, KernelImage::load(objects));
-  }
-  for (const pb::KernelDef& kernel : def().kernels()) {
-    KernelFunction function = nullptr;
-    if (kernel.object_bytes() != 0) {
-      function = image_->find(kernel.entry());
-    } else if (options.test_kernels != nullptr) {
-      const auto found = options.test_kernels->find(kernel.entry());
-      if (found != options.test_kernels->end()) function = found->second;
-    }
-    if (function == nullptr) return make_error(ErrorCode::kBadCompiledModel, "kernel '{}' is not in its object", kernel.entry());
-    kernels_.push_back(function);
-  }
-  return {};
-}
-
-Result<void> StaticModel::open_host() {
-  if (!part().has_host()) return {};
-  SLUICE_ASSIGN(host_, open_host_engine());
-  SLUICE_ASSIGN(host_graph_, host_->open_graph(file_.segment(part().host_graph())));
-  return {};
+  sunk->sink_operands();
+  SLUICE_TRY(sunk->sink_tasks());
+  return std::shared_ptr<const StaticModel>(std::move(sunk));
 }
 
 void StaticModel::sink_operands() {
-  const size_t bindings = static_cast<size_t>(def().inputs_size() + def().outputs_size());
-  binding_operands_.resize(bindings);
-  for (const auto* list : {&def().inputs(), &def().outputs()}) {
+  binding_operands_.resize(static_cast<size_t>(inputs().size() + outputs().size()));
+  for (const Bindings* list : {&inputs(), &outputs()}) {
     for (const pb::BindingDef& binding : *list) {
       binding_bytes_.push_back(type_bytes(def().types(static_cast<int>(binding.type()))).value());  // verified when opened
     }
@@ -138,18 +104,18 @@ Result<StreamTask> StaticModel::sink_task(int t, uint32_t operand_begin) {
       break;
     case pb::TASK_HOST: {
       SLUICE_ASSIGN(const HostTask host, describe_host_task(t, operand_begin));
-      SLUICE_ASSIGN(auto state, host_->prepare(host_graph_, host));
-      task.call = host_->run;
+      SLUICE_ASSIGN(auto state, model_->host()->prepare(host_graph_, host));
+      task.call = model_->host()->run;
       task.call_state = state.get();
       host_tasks_.push_back(std::move(state));
       break;
     }
     default: {
       const pb::KernelDef& kernel = def().kernels(static_cast<int>(target));
-      task.kernel = kernels_[target];
+      task.kernel = model_->kernel(target);
       task.blocks = kernel.blocks();
       task.scratch_bytes = static_cast<uint32_t>(kernel.scratch_bytes());
-      task.flush_denormals = flush_denormals_;
+      task.flush_denormals = model_->flush_denormals();
     }
   }
   return task;

@@ -71,17 +71,23 @@ Result<void> check_segments(std::span<const std::byte> bytes, const OmHeader& he
   return {};
 }
 
+Result<void> check_root(const pb::ModelDef& model) {
+  const auto graph = model.root().graph();
+  if (graph < static_cast<uint32_t>(model.segments_size()) && model.segments(static_cast<int>(graph)).kind() == pb::SEGMENT_GRAPH) return {};
+  return make_error(ErrorCode::kBadCompiledModel, "segment {} of the root is no graph", graph);
+}
+
 Result<void> check_parts(const pb::ModelDef& model, bool test_tasks) {
-  if (model.has_root())
-    return make_error(ErrorCode::kUnsupportedPart, "the model has several parts under a root; only one fixed part can run");
+  if (model.has_root()) {
+    SLUICE_TRY(check_root(model));
+  } else if (model.parts_size() != 1) {
+    return make_error(ErrorCode::kUnsupportedPart, "the model has {} parts and no root", model.parts_size());
+  }
   for (const pb::PartDef& part : model.parts()) {
-    if (part.has_symbolic()) return make_error(ErrorCode::kUnsupportedPart, "the model has a symbolic part; only fixed parts can run");
-    if (part.has_dynamic()) return make_error(ErrorCode::kUnsupportedPart, "the model has a dynamic part; only fixed parts can run");
+    if (!part.has_fixed()) return make_error(ErrorCode::kUnsupportedPart, "the model has a symbolic part; only fixed parts can run");
+    SLUICE_TRY(verify_fixed_part(model, part.fixed(), test_tasks));
   }
-  if (model.parts_size() != 1 || !model.parts(0).has_fixed()) {
-    return make_error(ErrorCode::kUnsupportedPart, "the model has {} parts; exactly one fixed part can run", model.parts_size());
-  }
-  return verify_fixed_part(model, model.parts(0).fixed(), test_tasks);
+  return {};
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ Result<OmHeader> read_om_header(std::span<const std::byte> bytes);
 Result<void> check_om_size(const OmHeader& header, uint64_t bytes);  // of the whole file
 
 // Checks everything of design section 7 "On open". Errors: kBadCompiledModel (damaged, truncated, foreign), kWrongDevice (ISA),
-// kUnsupportedPart (symbolic or dynamic parts, a root). O(ModelDef), independent of the weights unless checks.weights.
+// kUnsupportedPart (symbolic parts). O(ModelDef), independent of the weights unless checks.weights.
 Result<OmFile> read_om(OmBytes file, const OmChecks& checks);
 
 // True when this machine's CPU and system can run code made for isa ("avx512", "avx2" or "generic"; anything else: false).

@@ -113,14 +113,13 @@ TEST(OmFile, RefusesPartsItCannotRun) {
     return file ? ErrorCode::kInternal : file.error().code;
   };
   auto rooted = small_model().model;
-  rooted.mutable_root()->set_graph(0);
-  EXPECT_EQ(code_of(rooted), ErrorCode::kUnsupportedPart);
+  rooted.mutable_root()->set_graph(0);  // weights
+  EXPECT_EQ(code_of(rooted), ErrorCode::kBadCompiledModel);
+  rooted.mutable_root()->set_graph(9);
+  EXPECT_EQ(code_of(rooted), ErrorCode::kBadCompiledModel);
   auto symbolic = small_model().model;
   symbolic.mutable_parts(0)->mutable_symbolic();
   EXPECT_EQ(code_of(symbolic), ErrorCode::kUnsupportedPart);
-  auto dynamic = small_model().model;
-  dynamic.mutable_parts(0)->mutable_dynamic();
-  EXPECT_EQ(code_of(dynamic), ErrorCode::kUnsupportedPart);
   auto none = small_model().model;
   none.clear_parts();
   EXPECT_EQ(code_of(none), ErrorCode::kUnsupportedPart);

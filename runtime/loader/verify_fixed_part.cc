@@ -4,6 +4,7 @@
 
 #include "runtime/loader/om_format.h"
 #include "runtime/loader/om_names.h"
+#include "runtime/loader/part_bindings.h"
 #include "runtime/loader/verify_model.h"
 
 namespace sluice {
@@ -73,10 +74,12 @@ class FixedPartRules {
     return {};
   }
 
+  // Bindings under a root were not checked with the model's.
   Result<void> size_regions() {
     region_bytes_ = {part_.memory().arena_bytes(), segment_bytes(model_, pb::SEGMENT_WEIGHTS)};
-    for (const auto* bindings : {&model_.inputs(), &model_.outputs()}) {
+    for (const Bindings* bindings : {&part_inputs(model_, part_), &part_outputs(model_, part_)}) {
       for (const pb::BindingDef& binding : *bindings) {
+        if (binding.type() >= static_cast<uint32_t>(model_.types_size())) return bad("'{}' has type {}", binding.name(), binding.type());
         SLUICE_ASSIGN(const uint64_t bytes, type_bytes(model_.types(static_cast<int>(binding.type()))));
         region_bytes_.push_back(bytes);
       }
@@ -106,7 +109,7 @@ class FixedPartRules {
 
   bool may_be_written(uint32_t value) const {
     const uint32_t region = part_.value_region(static_cast<int>(value));
-    return region == pb::REGION_ARENA || region >= pb::REGION_FIRST_BINDING + static_cast<uint32_t>(model_.inputs_size());
+    return region == pb::REGION_ARENA || region >= pb::REGION_FIRST_BINDING + static_cast<uint32_t>(part_inputs(model_, part_).size());
   }
 
   Result<void> check_operands(int t, uint32_t begin, uint32_t end) const {

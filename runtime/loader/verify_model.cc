@@ -20,7 +20,23 @@ Result<void> verify_bindings(const pb::ModelDef& model, const Bindings& bindings
     }
     if (!names.insert(binding.name()).second)
       return make_error(ErrorCode::kBadCompiledModel, "two {}s are called '{}'", what, binding.name());
-    SLUICE_TRY(type_bytes(model.types(static_cast<int>(binding.type()))));
+    if (!model.has_root()) SLUICE_TRY(type_bytes(model.types(static_cast<int>(binding.type()))));
+  }
+  return {};
+}
+
+// Without a root there are only tensors of fixed dims, which type_bytes finds where they are used.
+Result<void> verify_type(const pb::ModelDef& model, int index) {
+  const pb::TypeDef& type = model.types(index);
+  if (type.kind() != pb::VALUE_TENSOR) {
+    const bool is_known = type.kind() == pb::VALUE_SEQUENCE || type.kind() == pb::VALUE_OPTIONAL;
+    if (is_known && type.element() < static_cast<uint32_t>(index)) return {};
+    return make_error(ErrorCode::kBadCompiledModel, "type {} is of kind {} with elements of type {}", index, static_cast<int>(type.kind()),
+                      type.element());
+  }
+  if (!dtype_is_valid(static_cast<int>(type.dtype()))) return make_error(ErrorCode::kBadCompiledModel, "unknown dtype {}", type.dtype());
+  if (type.dim_names_size() != 0 && type.dim_names_size() != type.dims_size()) {
+    return make_error(ErrorCode::kBadCompiledModel, "type {} has {} dims and names for {}", index, type.dims_size(), type.dim_names_size());
   }
   return {};
 }
@@ -55,6 +71,7 @@ Result<void> verify_nodes(const pb::ModelDef& model) {
 }  // namespace
 
 Result<uint64_t> type_bytes(const pb::TypeDef& type) {
+  if (type.kind() != pb::VALUE_TENSOR || type.unranked()) return make_error(ErrorCode::kUnsupportedPart, "a type is no tensor of fixed dims");
   if (!dtype_is_valid(static_cast<int>(type.dtype()))) return make_error(ErrorCode::kBadCompiledModel, "unknown dtype {}", type.dtype());
   uint64_t elements = 1;
   for (const int64_t dim : type.dims()) {
@@ -75,9 +92,7 @@ uint64_t segment_bytes(const pb::ModelDef& model, pb::SegmentKind kind) {
 
 Result<void> verify_model(const pb::ModelDef& model) {
   SLUICE_TRY(verify_nodes(model));
-  for (const pb::TypeDef& type : model.types()) {
-    if (!dtype_is_valid(static_cast<int>(type.dtype()))) return make_error(ErrorCode::kBadCompiledModel, "unknown dtype {}", type.dtype());
-  }
+  for (int type = 0; type < model.types_size(); ++type) SLUICE_TRY(verify_type(model, type));
   SLUICE_TRY(verify_bindings(model, model.inputs(), "input"));
   SLUICE_TRY(verify_bindings(model, model.outputs(), "output"));
   const uint64_t kernels_bytes = segment_bytes(model, pb::SEGMENT_KERNELS);

@@ -11,6 +11,7 @@
 #include "common/tensorfile/binding.h"
 #include "common/tensorfile/tensorfile.h"
 #include "fmt/format.h"
+#include "runtime/loader/type_text.h"
 
 namespace sluice {
 namespace {
@@ -38,68 +39,114 @@ std::vector<std::string> names_of_inputs(const pb::ModelDef& model) {
   return names;
 }
 
-Result<void> accept(Tensor tensor, Tensor& slot) {
-  adopt_dtype(tensor, slot.dtype);
-  if (tensor.dtype != slot.dtype || tensor.dims != slot.dims) {
-    return make_error(ErrorCode::kBadBinding, "input '{}' takes {} {}, the file holds {} {}", slot.name, dtype_name(slot.dtype),
-                      dims_text(slot.dims), dtype_name(tensor.dtype), dims_text(tensor.dims))
-        .with_hint(fitting_hint(tensor, slot.dtype, slot.name));
+ValueKind kind_of(const pb::TypeDef& type) {
+  if (type.kind() == pb::VALUE_SEQUENCE) return ValueKind::kSequence;
+  return type.kind() == pb::VALUE_OPTIONAL ? ValueKind::kOptional : ValueKind::kTensor;
+}
+
+bool fits(const pb::TypeDef& type, const Tensor& tensor) { return tensor_fits(type, static_cast<uint32_t>(tensor.dtype), tensor.dims); }
+
+// What a file holds, brought into the type's dtype where NumPy has no name for it.
+Result<void> accept(const pb::ModelDef& model, const pb::BindingDef& input, FileValue& value) {
+  const pb::TypeDef* type = &model.types(static_cast<int>(input.type()));
+  while (type->kind() != pb::VALUE_TENSOR) type = &model.types(static_cast<int>(type->element()));
+  const auto dtype = static_cast<DType>(type->dtype());
+  for (Tensor& tensor : value.tensors) {
+    adopt_dtype(tensor, dtype);
+    if (fits(*type, tensor)) continue;
+    return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, the file holds {} {}", input.name(), type_text(model, input.type()),
+                      dtype_name(tensor.dtype), dims_text(tensor.dims))
+        .with_hint(fitting_hint(tensor, dtype, input.name()));
   }
-  slot.bytes = std::move(tensor.bytes);
   return {};
 }
 
 class Inputs {
  public:
-  explicit Inputs(const pb::ModelDef& model) : model_(model), given_(static_cast<size_t>(model.inputs_size()), false) {}
-
-  Result<void> allocate() {
-    for (const pb::BindingDef& input : model_.inputs()) {
-      SLUICE_ASSIGN(Tensor tensor, make_binding_tensor(model_, input));
-      tensors.push_back(std::move(tensor));
-    }
-    return {};
-  }
+  Inputs(const pb::ModelDef& model, const LoaderOptions& options)
+      : model_(model), options_(options), values_(static_cast<size_t>(model.inputs_size())), given_(values_.size(), false) {}
 
   Result<void> bind(const std::string& binding) {
     if (const pb::BindingDef* input = input_of(model_, binding)) {
-      SLUICE_ASSIGN(Tensor tensor, read_member(binding.substr(input->name().size() + 1), input->name()));
-      return take(*input, std::move(tensor));
+      SLUICE_ASSIGN(FileValue value, read(*input, binding.substr(input->name().size() + 1)));
+      return take(*input, std::move(value));
     }
     if (!is_npz_alone(binding)) return unknown_input(binding, names_of_inputs(model_));
     SLUICE_ASSIGN(std::vector<Tensor> members, read_npz(binding));
     for (Tensor& member : members) {
       const pb::BindingDef* input = find_input(model_, member.name);
       if (input == nullptr) return unknown_input(fmt::format("{}={}", member.name, binding), names_of_inputs(model_));
-      SLUICE_TRY(take(*input, std::move(member)));
+      FileValue value;
+      value.tensors.push_back(std::move(member));
+      SLUICE_TRY(take(*input, std::move(value)));
     }
     return {};
   }
 
-  Result<void> fill(const std::optional<uint64_t>& seed) {
-    for (size_t i = 0; i < tensors.size(); ++i) {
+  Result<std::vector<NamedValue>> finish() {
+    for (size_t i = 0; i < values_.size(); ++i) {
+      const pb::BindingDef& input = model_.inputs(static_cast<int>(i));
+      values_[i].name = input.name();
       if (given_[i]) continue;
-      if (!seed) {
-        return make_error(ErrorCode::kBadBinding, "input '{}' is not given", model_.inputs(static_cast<int>(i)).name())
+      if (!options_.random) {
+        return make_error(ErrorCode::kBadBinding, "input '{}' is not given", input.name())
             .with_hint("give --input NAME=FILE, or --random");
       }
-      fill_random(tensors[i], *seed + i);
+      values_[i].value = random_value(input.type(), *options_.random + i);
     }
+    return std::move(values_);
+  }
+
+ private:
+  Result<FileValue> read(const pb::BindingDef& input, const std::string& path) const {
+    const ValueKind kind = kind_of(model_.types(static_cast<int>(input.type())));
+    if (kind != ValueKind::kTensor) return read_value(path, kind);
+    SLUICE_ASSIGN(Tensor tensor, read_member(path, input.name()));
+    FileValue value;
+    value.tensors.push_back(std::move(tensor));
+    return value;
+  }
+
+  Result<void> take(const pb::BindingDef& input, FileValue value) {
+    size_t index = 0;
+    while (&model_.inputs(static_cast<int>(index)) != &input) ++index;
+    if (given_[index]) return make_error(ErrorCode::kBadBinding, "input '{}' is given twice", input.name());
+    given_[index] = true;
+    SLUICE_TRY(accept(model_, input, value));
+    values_[index].value = std::move(value);
     return {};
   }
 
-  std::vector<Tensor> tensors;
+  // Sequences of one element; optionals that are there; dims that are not fixed as --dim says, else 1.
+  FileValue random_value(uint32_t index, uint64_t seed) const {
+    const pb::TypeDef& type = model_.types(static_cast<int>(index));
+    if (type.kind() != pb::VALUE_TENSOR) {
+      FileValue value = random_value(type.element(), seed);
+      value.element = value.kind;
+      value.kind = kind_of(type);
+      return value;
+    }
+    std::vector<int64_t> dims;
+    for (int i = 0; i < type.dims_size(); ++i) dims.push_back(type.dims(i) >= 0 ? type.dims(i) : size_of(type, i));
+    const auto dtype = static_cast<DType>(type.dtype());
+    FileValue value;
+    if (dtype == DType::kString) {
+      value.tensors.push_back(make_string_tensor(dims, std::vector<std::string>(element_count(dims).value_or(0))));
+    } else {
+      value.tensors.push_back(make_tensor(dtype, dims));
+      fill_random(value.tensors[0], seed);
+    }
+    return value;
+  }
 
- private:
-  Result<void> take(const pb::BindingDef& input, Tensor tensor) {
-    size_t index = 0;
-    while (tensors[index].name != input.name()) ++index;
-    if (given_[index]) return make_error(ErrorCode::kBadBinding, "input '{}' is given twice", input.name());
-    given_[index] = true;
-    return accept(std::move(tensor), tensors[index]);
+  int64_t size_of(const pb::TypeDef& type, int dim) const {
+    const auto found = dim < type.dim_names_size() ? options_.dims.find(type.dim_names(dim)) : options_.dims.end();
+    return found == options_.dims.end() ? 1 : found->second;
   }
 
   const pb::ModelDef& model_;
+  const LoaderOptions& options_;
+  std::vector<NamedValue> values_;
   std::vector<bool> given_;
 };
 
@@ -134,6 +181,8 @@ std::string summary(const Tensor& tensor) {
     case DType::kU8:
     case DType::kBool:
       return summary_of<uint8_t>(tensor);
+    case DType::kString:
+      return element_count(tensor.dims).value_or(0) == 0 ? "no elements" : fmt::format("first \"{}\"", string_at(tensor, 0));
     default:
       return fmt::format("{} bytes", tensor.bytes.size());
   }
@@ -141,38 +190,43 @@ std::string summary(const Tensor& tensor) {
 
 }  // namespace
 
-Result<Tensor> make_binding_tensor(const pb::ModelDef& model, const pb::BindingDef& binding) {
-  const pb::TypeDef& type = model.types(static_cast<int>(binding.type()));
-  const auto dtype = static_cast<DType>(type.dtype());
-  if (dtype == DType::kString) {
-    return make_error(ErrorCode::kUnsupportedPart, "'{}' is a tensor of strings, which cannot be bound", binding.name());
-  }
-  return make_tensor(dtype, {type.dims().begin(), type.dims().end()}, binding.name());
-}
-
-Result<std::vector<Tensor>> read_inputs(const pb::ModelDef& model, const LoaderOptions& options) {
-  Inputs inputs(model);
-  SLUICE_TRY(inputs.allocate());
+Result<std::vector<NamedValue>> read_inputs(const pb::ModelDef& model, const LoaderOptions& options) {
+  Inputs inputs(model, options);
   for (const std::string& binding : options.inputs) SLUICE_TRY(inputs.bind(binding));
-  SLUICE_TRY(inputs.fill(options.random));
-  return std::move(inputs.tensors);
+  return inputs.finish();
 }
 
-Result<void> write_outputs(const std::vector<Tensor>& outputs, const LoaderOptions& options) {
+Result<void> write_outputs(const std::vector<NamedValue>& outputs, const LoaderOptions& options) {
   SLUICE_TRY(make_directories(options.output_dir));
   FileNames names;  // two names may give one file: a/b and a_b
-  for (const Tensor& output : outputs) {
-    const std::string path = fmt::format("{}/{}.{}", options.output_dir, names.take(output.name), options.format);
-    SLUICE_TRY(write_tensor(path, output));
-    log_line("sluice-loader", "wrote", path);
+  for (const auto& [name, value] : outputs) {
+    const std::string path = fmt::format("{}/{}", options.output_dir, names.take(name));
+    if (options.format == "pb") {
+      SLUICE_TRY(write_value(path + ".pb", value));
+      log_line("sluice-loader", "wrote", path + ".pb");
+      continue;
+    }
+    const bool is_tensor = value.kind == ValueKind::kTensor;
+    for (size_t i = 0; i < value.tensors.size(); ++i) {
+      const std::string file = is_tensor ? path + ".npy" : fmt::format("{}.{}.npy", path, i);
+      SLUICE_TRY(write_tensor(file, value.tensors[i]));
+      log_line("sluice-loader", "wrote", file);
+    }
   }
   return {};
 }
 
-std::string outputs_text(const std::vector<Tensor>& outputs) {
+std::string outputs_text(const std::vector<NamedValue>& outputs) {
   std::string text;
-  for (const Tensor& output : outputs) {
-    text += fmt::format("{}: {} {}: {}\n", output.name, dtype_name(output.dtype), dims_text(output.dims), summary(output));
+  for (const auto& [name, value] : outputs) {
+    if (value.kind == ValueKind::kSequence) text += fmt::format("{}: a sequence of {}\n", name, value.tensors.size());
+    if (!value.present) text += fmt::format("{}: nothing\n", name);
+    const bool is_tensor = value.kind == ValueKind::kTensor;
+    for (size_t i = 0; i < value.tensors.size(); ++i) {
+      const Tensor& tensor = value.tensors[i];
+      text += fmt::format("{}: {} {}: {}\n", is_tensor ? name : fmt::format("{}.{}", name, i), dtype_name(tensor.dtype),
+                          dims_text(tensor.dims), summary(tensor));
+    }
   }
   return text;
 }

@@ -26,6 +26,19 @@ void nhwc_to_logical(const std::byte* from, Tensor& to) {
 
 }  // namespace
 
+bool is_dumped(const std::string& glob, const std::string& name, DType dtype) {
+  return dtype != DType::kString && ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
+}
+
+Result<void> dump_inputs(const std::vector<NamedValue>& inputs, const std::string& glob, ValueFolder& folder) {
+  for (const auto& [name, value] : inputs) {
+    for (const Tensor& tensor : value.tensors) {
+      if (is_dumped(glob, name, tensor.dtype)) SLUICE_TRY(folder.write(name, tensor));
+    }
+  }
+  return {};
+}
+
 Tensor logical_tensor(const Run& run, int value) {
   const pb::FixedPart& part = run.model().part();
   const pb::TypeDef& type = run.model().def().types(static_cast<int>(part.value_type(value)));
@@ -39,29 +52,20 @@ Tensor logical_tensor(const Run& run, int value) {
   return tensor;
 }
 
-ValueDump::ValueDump(const Run& run, ValueFolder folder, std::string glob)
+ValueDump::ValueDump(const Run& run, ValueFolder& folder, std::string glob)
     : run_(run),
       names_(run.model().part()),
-      folder_(std::move(folder)),
+      folder_(folder),
       glob_(std::move(glob)),
       aliases_(run.model().queue().tasks.size()) {
   const pb::FixedPart& part = run.model().part();
   for (int i = 0; i < part.alias_value_size(); ++i) aliases_[part.alias_after_task(i)].push_back(part.alias_value(i));
 }
 
-bool ValueDump::is_wanted(const std::string& name) const { return ::fnmatch(glob_.c_str(), name.c_str(), 0) == 0; }
-
-Result<void> ValueDump::write_inputs(const std::vector<Tensor>& inputs) {
-  for (const Tensor& input : inputs) {
-    if (input.dtype != DType::kString && is_wanted(input.name)) SLUICE_TRY(folder_.write(input.name, input));
-  }
-  return {};
-}
-
-Result<void> ValueDump::check(const std::vector<Tensor>& inputs) const {
+Result<void> ValueDump::check(const std::vector<NamedValue>& inputs) const {
   if (glob_ == "*") return {};  // fits all there are, maybe none
-  for (const Tensor& input : inputs) {
-    if (input.dtype != DType::kString && is_wanted(input.name)) return {};
+  for (const auto& [name, value] : inputs) {
+    if (is_dumped(glob_, name, value.tensors[0].dtype)) return {};
   }
   std::string some;
   size_t named = 0;
@@ -96,7 +100,7 @@ std::vector<uint32_t> ValueDump::values_of(uint32_t task) const {
 
 bool ValueDump::is_wanted(uint32_t value) const {
   const pb::TypeDef& type = run_.model().def().types(static_cast<int>(run_.model().part().value_type(static_cast<int>(value))));
-  return type.dtype() != static_cast<uint32_t>(DType::kString) && is_wanted(names_[value]);
+  return is_dumped(glob_, names_[value], static_cast<DType>(type.dtype()));
 }
 
 Result<void> ValueDump::write(uint32_t value) {

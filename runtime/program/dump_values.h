@@ -8,32 +8,35 @@
 #include "common/tensorfile/value_folder.h"
 #include "runtime/executor/run.h"
 #include "runtime/loader/om_names.h"
+#include "runtime/program/bindings.h"
 
 namespace sluice {
 
 class ValueDump {
  public:
   // Values whose names fit glob (fnmatch(3): *, ?, [..]) go to folder/NAME.npy; a name that occurs again gets "~2", "~3", ….
-  ValueDump(const Run& run, ValueFolder folder, std::string glob);
+  ValueDump(const Run& run, ValueFolder& folder, std::string glob);
   // kBadOption when no input and no value that a run makes fits the glob.
-  Result<void> check(const std::vector<Tensor>& inputs) const;
-  Result<void> write_inputs(const std::vector<Tensor>& inputs);
+  Result<void> check(const std::vector<NamedValue>& inputs) const;
   // Writes what a task made, and the values that are views complete after it. Errors of writing.
   Result<void> after_task(uint32_t task);
-  Result<void> finish() { return folder_.finish(); }
 
  private:
-  bool is_wanted(const std::string& name) const;
   bool is_wanted(uint32_t value) const;
   std::vector<uint32_t> values_of(uint32_t task) const;
   Result<void> write(uint32_t value);
 
   const Run& run_;
   const ValueNames names_;
-  ValueFolder folder_;
+  ValueFolder& folder_;
   std::string glob_;
   std::vector<std::vector<uint32_t>> aliases_;  // values by the task after which they are complete
 };
+
+// Whether a value is written: its name fits, and it is no tensor of strings, which .npy cannot hold.
+bool is_dumped(const std::string& glob, const std::string& name, DType dtype);
+// The tensors of inputs that are dumped.
+Result<void> dump_inputs(const std::vector<NamedValue>& inputs, const std::string& glob, ValueFolder& folder);
 
 // The elements of a value as its type says, dense and row-major, taken out of its storage; without a name.
 Tensor logical_tensor(const Run& run, int value);

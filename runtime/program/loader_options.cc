@@ -11,16 +11,18 @@ namespace sluice {
 const char kLoaderUsage[] = R"(Runs a compiled model. Also called `sluice run`; `sluice bench` is `sluice run --bench`.
 
 Usage:
-  sluice-loader [options] [--input=BINDING]... <model>
+  sluice-loader [options] [--input=BINDING]... [--dim=NAME=SIZE]... <model>
   sluice-loader (--help | --version)
 
-Reads <model>, a .om file, or standard input when it is "-". Inputs are .npy, .npz and .pb (ONNX TensorProto) files.
+Reads <model>, a .om file, or standard input when it is "-". Inputs are .npy, .npz and .pb files (ONNX TensorProto;
+SequenceProto and OptionalProto for inputs of such types).
 Without --output-dir and --bench the outputs are summed up on standard output.
 
 Options:
   --input=BINDING       NAME=FILE binds the model's input NAME; FILE.npz binds every member by its name.
   --random=SEED         Fill the other inputs by SEED: floats in [-1, 1), integers and bools 0 or 1. Plain --random is --random=0.
-  --output-dir=DIR      Write each output to DIR/NAME.npy ('/' in a name becomes '_').
+  --dim=NAME=SIZE       The size of a dim that the model leaves open, for random inputs; 1 when not given.
+  --output-dir=DIR      Write each output to DIR/NAME.npy ('/' in a name becomes '_'), a sequence to DIR/NAME.0.npy and so on.
   --format=FORMAT       Of the files of --output-dir: npy or pb [default: npy].
   --threads=T           Work on T threads; 0 means one for each core [default: 0].
   --verify              Also check the digest of the weights.
@@ -64,6 +66,18 @@ Result<void> check_company(const CommandLine& line) {
   return {};
 }
 
+Result<void> read_dims(const CommandLine& line, LoaderOptions& options) {
+  for (const std::string& text : line.list("--dim")) {
+    const size_t equals = text.rfind('=');
+    int64_t size = -1;
+    const char* end = text.data() + text.size();
+    const bool is_number = equals != std::string::npos && std::from_chars(text.data() + equals + 1, end, size).ptr == end;
+    if (!is_number || size < 0 || equals == 0) return make_error(ErrorCode::kBadOption, "--dim: '{}' is not NAME=SIZE", text);
+    options.dims[text.substr(0, equals)] = size;
+  }
+  return {};
+}
+
 void split_dump(const std::string& text, LoaderOptions& options) {
   const size_t colon = text.find(':');
   options.dump_dir = text.substr(0, colon);
@@ -82,6 +96,7 @@ Result<LoaderOptions> parse_loader_options(int argc, const char* const* argv) {
   SLUICE_TRY(check_company(line));
   options.model = line.text("<model>");
   options.inputs = line.list("--input");
+  SLUICE_TRY(read_dims(line, options));
   options.output_dir = line.text("--output-dir");
   options.format = line.text("--format");
   if (options.format != "npy" && options.format != "pb") {

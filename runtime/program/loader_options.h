@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ struct LoaderOptions {
   std::string model;                // path, "-": standard input
   std::vector<std::string> inputs;  // "NAME=FILE" or "FILE.npz"
   std::optional<uint64_t> random;   // seed for inputs that are not given
+  std::map<std::string, int64_t> dims;  // --dim: sizes of random inputs where the model leaves them open
   std::string output_dir;           // empty: outputs are summed up on standard output
   std::string format = "npy";       // or "pb"
   int threads = 1;

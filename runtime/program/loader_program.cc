@@ -8,9 +8,8 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "fmt/format.h"
-#include "runtime/program/bindings.h"
-#include "runtime/program/dump_values.h"
 #include "runtime/program/measure.h"
+#include "runtime/program/session.h"
 
 namespace sluice {
 namespace {
@@ -22,69 +21,47 @@ Result<void> print(std::string_view text) {
   return whole ? Result<void>() : make_error(ErrorCode::kIo, "cannot write to standard output");
 }
 
-// A model being run by this program: its run, and the memory bound to it.
-struct Session {
-  Measurement measurement;
-  std::unique_ptr<Run> run;
-  std::vector<Tensor> inputs;
-  std::vector<Tensor> outputs;
-};
-
-Result<void> open_session(const LoaderOptions& options, Session& session) {
+Result<std::unique_ptr<Session>> open_session(const LoaderOptions& options, Measurement& measurement) {
   const double begin = now_ms();
-  SLUICE_ASSIGN(auto model, StaticModel::open(options.model, {.verify_weights = options.verify_weights}));
-  SLUICE_ASSIGN(auto device, shared_device(options.threads));
-  session.run = std::make_unique<Run>(std::move(model), std::move(device));
-  session.measurement.load_ms = now_ms() - begin;
-  session.measurement.threads = options.threads;
-  return {};
+  SLUICE_ASSIGN(auto model, OpenedModel::open(options.model, {.verify_weights = options.verify_weights}));
+  const bool has_root = model->def().has_root();
+  SLUICE_ASSIGN(auto session, has_root ? make_hybrid_session(model, options.threads) : make_static_session(model, options.threads));
+  measurement.load_ms = now_ms() - begin;
+  measurement.threads = options.threads;
+  SLUICE_ASSIGN(std::vector<NamedValue> inputs, read_inputs(model->def(), options));
+  SLUICE_TRY(session->bind(std::move(inputs)));
+  return session;
 }
 
-Result<void> bind(const LoaderOptions& options, Session& session) {
-  const pb::ModelDef& model = session.run->model().def();
-  SLUICE_ASSIGN(session.inputs, read_inputs(model, options));
-  for (const pb::BindingDef& output : model.outputs()) {
-    SLUICE_ASSIGN(Tensor tensor, make_binding_tensor(model, output));
-    session.outputs.push_back(std::move(tensor));
-  }
-  for (size_t i = 0; i < session.inputs.size(); ++i) SLUICE_TRY(session.run->bind_input(i, session.inputs[i].bytes));
-  for (size_t i = 0; i < session.outputs.size(); ++i) SLUICE_TRY(session.run->bind_output(i, session.outputs[i].bytes));
-  return {};
-}
-
-Result<void> first_run(const LoaderOptions& options, Session& session) {
-  WalkObserver observer;
-  std::optional<ValueDump> dump;
-  if (!options.dump_dir.empty()) {
-    SLUICE_ASSIGN(ValueFolder folder, ValueFolder::create(options.dump_dir));
-    dump.emplace(*session.run, std::move(folder), options.dump_glob);
-    SLUICE_TRY(dump->check(session.inputs));
-    SLUICE_TRY(dump->write_inputs(session.inputs));
-    observer.after_task = [&dump](uint32_t task) { return dump->after_task(task); };
-  }
+Result<void> first_run(const LoaderOptions& options, Session& session, Measurement& measurement) {
   const double begin = now_ms();
-  SLUICE_TRY(session.run->execute(observer));
-  session.measurement.first_ms = now_ms() - begin;
-  return dump ? dump->finish() : Result<void>();
+  if (options.dump_dir.empty()) {
+    SLUICE_TRY(session.run());
+    measurement.first_ms = now_ms() - begin;
+    return {};
+  }
+  SLUICE_ASSIGN(ValueFolder folder, ValueFolder::create(options.dump_dir));
+  SLUICE_TRY(session.run_dumping(folder, options.dump_glob));
+  measurement.first_ms = now_ms() - begin;
+  return folder.finish();
 }
 
 }  // namespace
 
 Result<void> run_loader(const LoaderOptions& options) {
-  Session session;
-  SLUICE_TRY(open_session(options, session));
-  SLUICE_TRY(bind(options, session));
-  SLUICE_TRY(first_run(options, session));
-  if (!options.output_dir.empty()) SLUICE_TRY(write_outputs(session.outputs, options));
+  Measurement measurement;
+  SLUICE_ASSIGN(const std::unique_ptr<Session> session, open_session(options, measurement));
+  SLUICE_TRY(first_run(options, *session, measurement));
+  if (!options.output_dir.empty()) SLUICE_TRY(write_outputs(session->outputs(), options));
   if (!options.trace.empty()) {
-    SLUICE_ASSIGN(const std::string trace, trace_json(*session.run));
+    SLUICE_ASSIGN(const std::string trace, trace_json(*session));
     SLUICE_TRY(write_text(options.trace, trace));
   }
   if (options.bench) {
-    SLUICE_TRY(measure(*session.run, options.runs, session.measurement));
-    return print(options.json ? measurement_json(session.measurement) : measurement_table(session.measurement));
+    SLUICE_TRY(measure(*session, options.runs, measurement));
+    return print(options.json ? measurement_json(measurement) : measurement_table(measurement));
   }
-  if (options.output_dir.empty()) return print(outputs_text(session.outputs));
+  if (options.output_dir.empty()) return print(outputs_text(session->outputs()));
   return {};
 }
 

@@ -78,10 +78,11 @@ TEST_F(LoaderProgramTest, WritesOutputsByName) {
 
 TEST(WriteOutputs, GivesEveryOutputItsOwnFile) {
   const TestFolder folder;
-  std::vector<Tensor> outputs;
+  std::vector<NamedValue> outputs;
   for (const char* name : {"a/b", "a_b", "a_b"}) {
-    outputs.push_back(make_tensor(DType::kI64, {1}, name));
-    outputs.back().as<int64_t>()[0] = static_cast<int64_t>(outputs.size());
+    outputs.push_back({name, {}});
+    outputs.back().value.tensors.push_back(make_tensor(DType::kI64, {1}, name));
+    outputs.back().value.tensors[0].as<int64_t>()[0] = static_cast<int64_t>(outputs.size());
   }
   LoaderOptions options;
   options.output_dir = folder.path();
@@ -132,13 +133,13 @@ TEST_F(LoaderProgramTest, TracesTasks) {
 }
 
 TEST_F(LoaderProgramTest, MeasuresNodes) {
-  const auto model = StaticModel::open(options_.model);
+  const auto model = OpenedModel::open(options_.model);
   ASSERT_TRUE(model);
-  ::sluice::Run run(*model, shared_device(2).value());
-  std::vector<Tensor> inputs = *read_inputs((*model)->def(), options_);
-  for (size_t i = 0; i < inputs.size(); ++i) ASSERT_TRUE(run.bind_input(i, inputs[i].bytes));
+  const auto session = make_static_session(*model, 2);
+  ASSERT_TRUE(session);
+  ASSERT_TRUE((*session)->bind(*read_inputs((*model)->def(), options_)));
   Measurement measurement;
-  ASSERT_TRUE(measure(run, 5, measurement));
+  ASSERT_TRUE(measure(**session, 5, measurement));
   const auto json = json_parse(measurement_json(measurement));
   ASSERT_TRUE(json);
   for (const char* key : {"load_ms", "first_ms", "min_ms", "median_ms", "p90_ms", "p99_ms", "peak_rss_mb", "private_mb", "threads"}) {

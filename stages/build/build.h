@@ -19,8 +19,8 @@ Result<Module> read_lowered(const StageArgs& args);
 // Links: afterwards the root holds every node, in the order of execution.
 Result<Module> link(Module module, const Options& options, std::vector<PassReport>& report);
 
-// Plans memory, evaluates constants and writes the compiled model to args.output. Errors: kDimNotFixed, kNotBuildable for what is not one
-// fixed part.
+// Plans memory, evaluates constants and writes the compiled model to args.output. Errors: kLimit for impossible sizes,
+// kNotBuildable for inputs and outputs that a compiled model cannot have.
 Result<void> write_model(Module& module, const StageArgs& args);
 
 }  // namespace sluice

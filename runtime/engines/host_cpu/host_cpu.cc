@@ -1,16 +1,36 @@
-// The host_cpu engine: nodes of fixed parts as launches of one block into planned memory, each by the reference evaluator's one function.
+// The host_cpu engine: nodes of fixed parts as launches of one block into planned memory, each by the reference evaluator's one function;
+// and whole root graphs, walked node by node.
 // A library of its own, so that a model without such nodes loads neither the evaluator nor the graph reader.
+#include <deque>
+
 #include "common/eval/eval.h"
 #include "common/graphfile/graphfile.h"
 #include "runtime/executor/host_engine.h"
+#include "runtime/loader/om_format.h"
 
 namespace sluice {
 namespace {
 
 struct HostGraph {
   Module module;
-  std::vector<const Node*> nodes;  // of the root graph, by id
+  std::vector<const Node*> nodes;   // of the root graph, by id
+  std::vector<uint32_t> positions;  // of its nodes, by id
 };
+
+// Constants in the file "/weights" are those in the weights segment.
+Result<void> find_weights(Module& module, std::span<const std::byte> weights) {
+  for (SegmentId id = 0; id < static_cast<SegmentId>(module.segment_count()); ++id) {
+    Segment& segment = module.segment(id);
+    if (segment.kind != SegmentKind::kBytes || segment.location.where != Where::kFile) continue;
+    const uint64_t offset = segment.location.offset;
+    if (segment.location.path != kWeightsPath || offset > weights.size() || segment.size > weights.size() - offset) {
+      return make_error(ErrorCode::kBadCompiledModel, "a constant of its graph lies in '{}' at {} + {}, outside the {} bytes of weights",
+                        segment.location.path, offset, segment.size, weights.size());
+    }
+    segment.location = {Where::kHere, nullptr, weights.subspan(offset, segment.size), {}, 0, 0};
+  }
+  return {};
+}
 
 struct PreparedTask {
   std::shared_ptr<HostGraph> graph;
@@ -18,11 +38,17 @@ struct PreparedTask {
   HostTask task;
 };
 
-Result<std::shared_ptr<void>> open_graph(std::span<const std::byte> bytes) {
+Result<std::shared_ptr<void>> open_graph(std::span<const std::byte> bytes, std::span<const std::byte> weights) {
   auto graph = std::make_shared<HostGraph>();
   SLUICE_ASSIGN(graph->module, read_graph(bytes, nullptr, "host graph"));
+  SLUICE_TRY(find_weights(graph->module, weights));
   graph->nodes.resize(graph->module.root().node_limit(), nullptr);
-  for (const Node& node : graph->module.root().nodes()) graph->nodes[static_cast<size_t>(node.id())] = &node;
+  graph->positions.resize(graph->nodes.size(), 0);
+  uint32_t position = 0;
+  for (const Node& node : graph->module.root().nodes()) {
+    graph->nodes[static_cast<size_t>(node.id())] = &node;
+    graph->positions[static_cast<size_t>(node.id())] = position++;
+  }
   return std::shared_ptr<void>(std::move(graph));
 }
 
@@ -59,7 +85,79 @@ Result<void> run(const void* state, void* const* addresses) {
   return evaluate_node_into(*prepared.node, inputs, outputs);
 }
 
-constexpr HostEngine kEngine{kHostEngineRelease, sizeof(HostEngine), open_graph, prepare, run};
+// An empty tensor has an address too: one without is absent.
+TensorView view_of(const HostTensor& tensor) {
+  static constexpr std::byte kNothing[1] = {};
+  return {tensor.dtype, tensor.dims, tensor.bytes.empty() ? kNothing : tensor.bytes.data()};
+}
+
+Tensor copy_of(const HostTensor& tensor) { return {{}, tensor.dtype, tensor.dims, {tensor.bytes.begin(), tensor.bytes.end()}}; }
+
+EvalValue to_eval(const HostValue& value) {
+  EvalValue result;
+  if (value.kind == HostValue::Kind::kSequence) {
+    result.kind = EvalValue::Kind::kSequence;
+    for (const HostTensor& element : value.tensors) result.elements.push_back(EvalValue::of(copy_of(element)));
+  } else {
+    result.kind = EvalValue::Kind::kNone;
+  }
+  return result;
+}
+
+HostValue from_eval(const EvalValue& value) {
+  HostValue result;
+  if (value.kind == EvalValue::Kind::kTensor) {
+    result.tensors.push_back(HostTensor::of(value.tensor));
+    return result;
+  }
+  result.kind = value.kind == EvalValue::Kind::kSequence ? HostValue::Kind::kSequence : HostValue::Kind::kNone;
+  for (const EvalValue& element : value.elements) {
+    if (element.tensor != nullptr) result.tensors.push_back(HostTensor::of(element.tensor));
+  }
+  return result;
+}
+
+// A tensor's view with dims that live as long as the call.
+HostTensor from_view(const TensorView& view) {
+  const std::vector<int64_t> dims(view.dims.begin(), view.dims.end());
+  return {view.dtype, dims, {view.data, dtype_bytes(view.dtype, element_count(dims).value_or(0))}, nullptr};
+}
+
+EvalOptions eval_options(const HostGraph& graph, const GraphHooks& hooks) {
+  EvalOptions options;
+  options.call_part = [&hooks](int64_t part, std::span<const TensorView> inputs) {
+    std::vector<HostTensor> tensors;
+    for (const TensorView& input : inputs) tensors.push_back(from_view(input));
+    return hooks.call_part(static_cast<uint32_t>(part), tensors);
+  };
+  if (hooks.around_node) {
+    options.around_node = [&](const Node& node, bool begins) {
+      hooks.around_node(graph.positions[static_cast<size_t>(node.id())], begins);
+    };
+  }
+  if (hooks.value_made) {
+    options.observer = [&](const Value& value, const EvalValue& made) {
+      if (&value.graph() == &graph.module.root()) hooks.value_made(value.name(), from_eval(made));
+    };
+  }
+  return options;
+}
+
+Result<std::vector<HostValue>> run_graph(const std::shared_ptr<void>& opened, std::span<const HostValue> inputs, const GraphHooks& hooks) {
+  const auto& graph = *static_cast<const HostGraph*>(opened.get());
+  std::deque<EvalValue> values;
+  std::vector<EvalInput> operands;
+  for (const HostValue& input : inputs) {
+    const bool is_tensor = input.kind == HostValue::Kind::kTensor && input.tensors.size() == 1;
+    operands.push_back(is_tensor ? EvalInput{view_of(input.tensors[0]), nullptr} : EvalInput{{}, &values.emplace_back(to_eval(input))});
+  }
+  SLUICE_ASSIGN(const std::vector<EvalValue> results, evaluate_graph_on(graph.module.root(), operands, eval_options(graph, hooks)));
+  std::vector<HostValue> outputs;
+  for (const EvalValue& result : results) outputs.push_back(from_eval(result));
+  return outputs;
+}
+
+constexpr HostEngine kEngine{kHostEngineRelease, sizeof(HostEngine), open_graph, prepare, run, run_graph};
 
 }  // namespace
 }  // namespace sluice

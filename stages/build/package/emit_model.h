@@ -1,6 +1,8 @@
-// The ModelDef of a planned graph.
+// The ModelDef of planned parts.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "common/base/result.h"
@@ -19,12 +21,47 @@ struct KernelStore {
   uint64_t bytes = 0;
 };
 
-// Everything but the segments. host_nodes: by step, the id of its node in the host graph. has_host: a host graph will be the segment after
-// weights and kernels.
-Result<pb::ModelDef> emit_model(const Module& module, const StepList& list, const MemoryPlan& plan, KernelStore& kernels);
+// A graph that becomes a fixed part.
+struct PlannedPart {
+  const Graph* graph = nullptr;
+  StepList list;
+  MemoryPlan plan;
+};
 
-// The graph that holds the nodes of host steps, each alone with inputs and results of its own; node ids are the order of the steps. Empty:
-// no graph.
-Module make_host_graph(const Module& module, const StepList& list);
+// The tables that all parts share: types, nodes, kernels. Segments are not its business.
+class ModelEmitter {
+ public:
+  ModelEmitter(const Module& module, KernelStore& kernels) : module_(module), kernels_(kernels) {
+    kernels_.kernel_ids.assign(module.kernel_count(), -1);
+  }
+
+  // Version, profile, options, and what the model takes and gives: the inputs and outputs of `graph`. Error: kNotBuildable for types that a
+  // compiled model has no words for.
+  Result<void> emit_face(const Graph& graph);
+  void emit_part(const PlannedPart& part, bool under_root);
+  // The nodes of a root graph, in order.
+  void emit_root(const Graph& root);
+  pb::ModelDef finish();
+
+ private:
+  friend class PartEmitter;
+  Result<void> emit_header();
+  uint32_t type_index(const Type& type);
+  uint32_t emit_node(const std::string& name, const std::string& op, std::string_view engine, uint64_t multiply_adds);
+  uint32_t emit_node(const Node& node);
+  uint32_t kernel_index(KernelId id);
+
+  const Module& module_;
+  KernelStore& kernels_;
+  pb::ModelDef model_;
+  pb::NodeNamesDef node_names_;
+  std::map<SegmentId, size_t> objects_;  // index into the kernel store
+  std::map<Type, uint32_t> types_;
+  std::map<std::string, uint32_t> ops_, engines_;
+};
+
+// The graph that holds the nodes of a part's host steps, each alone with inputs and results of its own; node ids are the order of the
+// steps. Empty: no graph.
+Module make_host_graph(const Graph& part, const StepList& list);
 
 }  // namespace sluice

@@ -5,11 +5,11 @@
 
 namespace sluice {
 
-Module make_host_graph(const Module& module, const StepList& list) {
+Module make_host_graph(const Graph& part, const StepList& list) {
   Module host;
   Graph& graph = host.add_graph("host");
-  ModuleMapper mapper(module, host);
-  std::vector<Value*> values(module.root().value_limit(), nullptr);
+  ModuleMapper mapper(part.module(), host);
+  std::vector<Value*> values(part.value_limit(), nullptr);
   for (const Step& step : list.steps) {
     if (step.kind != StepKind::kHost) continue;
     for (const Value* input : step.inputs) {

@@ -1,10 +1,12 @@
 #include "common/base/work.h"
 #include "common/graphfile/graphfile.h"
+#include "common/ir/fixed.h"
 #include "runtime/checker/memory_checker.h"
 #include "runtime/checker/stream_checker.h"
 #include "runtime/loader/om_writer.h"
 #include "stages/build/build.h"
 #include "stages/build/package/emit_model.h"
+#include "stages/build/package/root_graph.h"
 #include "stages/build/weights/layout_weights.h"
 #include "stages/build/weights/stream_weights.h"
 
@@ -22,12 +24,22 @@ Result<OmSegment> kernel_segment(const Module& module, const KernelStore& kernel
   return segment;
 }
 
-// The host graph as a segment; its bytes are kept in `bytes`.
-Result<std::vector<std::byte>> host_segment(const Module& module, const StepList& list) {
-  Module host = make_host_graph(module, list);
-  if (host.root().node_count() == 0) return std::vector<std::byte>{};
-  return graph_bytes(host, {.inline_segments = true});
-}
+// Graphs as segments, in order; keeps their bytes.
+class GraphSegments {
+ public:
+  // The index of the segment, behind weights and kernels.
+  Result<uint32_t> add(Module module, bool inline_segments) {
+    SLUICE_ASSIGN(std::vector<std::byte> bytes, graph_bytes(module, {.inline_segments = inline_segments}));
+    graphs_.push_back(std::move(bytes));
+    return static_cast<uint32_t>(graphs_.size() + 1);
+  }
+  void append_to(std::vector<OmSegment>& segments) const {
+    for (const auto& graph : graphs_) segments.push_back({pb::SEGMENT_GRAPH, {{0, graph}}, graph.size(), {}});
+  }
+
+ private:
+  std::vector<std::vector<std::byte>> graphs_;
+};
 
 // --verify=each: what was planned and emitted, by checkers that share no code with it.
 Result<void> check_model(const pb::ModelDef& model, uint64_t weights_bytes, const Options& options) {
@@ -41,27 +53,80 @@ Result<void> check_model(const pb::ModelDef& model, uint64_t weights_bytes, cons
   return make_error(ErrorCode::kInternal, "the tasks and memory that were planned do not fit together:{}", findings);
 }
 
+// The graphs that become fixed parts: the whole, or what a root calls.
+std::vector<const Graph*> part_graphs(const Graph& root, bool has_root) {
+  if (!has_root) return {&root};
+  std::vector<const Graph*> graphs;
+  for (const Node& node : root.nodes()) {
+    if (node.op() == Op::kCall) graphs.push_back(node.body("graph"));
+  }
+  return graphs;
+}
+
+std::vector<PlannedPart> plan_parts(const Graph& root, bool has_root, WeightLayout& layout) {
+  std::vector<PlannedPart> parts;
+  for (const Graph* graph : part_graphs(root, has_root)) {
+    add_work(Work::kNodeVisits, graph->node_count());
+    parts.push_back({graph, make_steps(*graph), {}});
+    add_weights(root.module(), parts.back().list, layout);
+  }
+  layout.offsets.resize(root.module().segment_count(), UINT64_MAX);
+  for (PlannedPart& part : parts) {
+    part.plan = plan_memory(*part.graph, part.list, layout.offsets);
+    add_work(Work::kSteps, part.list.steps.size());
+    add_work(Work::kBlocks, part.plan.blocks);
+    add_work(Work::kBlockPairs, part.plan.block_pairs);
+  }
+  if (has_root) {
+    for (const SegmentId segment : root_weights(root)) add_weight(root.module(), segment, layout);
+  }
+  add_work(Work::kConstants, layout.segments.size());
+  return parts;
+}
+
+Result<pb::ModelDef> emit(const Graph& root, bool has_root, const std::vector<PlannedPart>& parts, KernelStore& kernels) {
+  ModelEmitter emitter(root.module(), kernels);
+  SLUICE_TRY(emitter.emit_face(root));
+  for (const PlannedPart& part : parts) {
+    emitter.emit_part(part, has_root);
+    add_work(Work::kNodeVisits, part.graph->node_count());
+    add_work(Work::kTasks, part.list.steps.size());
+  }
+  if (has_root) emitter.emit_root(root);
+  return emitter.finish();
+}
+
+Result<void> add_graphs(const Graph& root, const std::vector<PlannedPart>& parts, const WeightLayout& layout, pb::ModelDef& model,
+                        GraphSegments& graphs) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Module host = make_host_graph(*parts[i].graph, parts[i].list);
+    if (host.root().node_count() == 0) continue;
+    pb::FixedPart& part = *model.mutable_parts(static_cast<int>(i))->mutable_fixed();
+    SLUICE_ASSIGN(const uint32_t segment, graphs.add(std::move(host), true));
+    part.set_has_host(true);
+    part.set_host_graph(static_cast<int32_t>(segment));
+  }
+  if (!model.has_root()) return {};
+  SLUICE_ASSIGN(const uint32_t segment, graphs.add(make_root_graph(root, layout), false));
+  model.mutable_root()->set_graph(segment);
+  return {};
+}
+
 }  // namespace
 
 Result<void> write_model(Module& module, const StageArgs& args) {
   module.compact();
   const Graph& root = module.root();
+  SLUICE_TRY(check_sizes(root));
+  const bool has_root = !unfixed_values(root).empty();
   WorkReport planning("plan-memory", root.node_count());
-  SLUICE_ASSIGN(const StepList list, make_steps(root));
-  const WeightLayout layout = layout_weights(root, list);
-  const MemoryPlan plan = plan_memory(root, list, layout.offsets);
-  add_work(Work::kNodeVisits, root.node_count());
-  add_work(Work::kSteps, list.steps.size());
-  add_work(Work::kConstants, layout.segments.size());
-  add_work(Work::kBlocks, plan.blocks);
-  add_work(Work::kBlockPairs, plan.block_pairs);
+  WeightLayout layout;
+  const std::vector<PlannedPart> parts = plan_parts(root, has_root, layout);
   args.report->push_back(planning.done(module, false));
   WorkReport emitting("emit-tasks", root.node_count());
   KernelStore kernels;
-  SLUICE_ASSIGN(pb::ModelDef model, emit_model(module, list, plan, kernels));
+  SLUICE_ASSIGN(pb::ModelDef model, emit(root, has_root, parts, kernels));
   SLUICE_TRY(check_model(model, layout.bytes, args.options));
-  add_work(Work::kNodeVisits, root.node_count());
-  add_work(Work::kTasks, list.steps.size());
   args.report->push_back(emitting.done(module, false));
   WorkReport writing("write-model", root.node_count());
   SLUICE_ASSIGN(const int64_t threads, args.options.threads());
@@ -69,13 +134,9 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   segments[0] = {pb::SEGMENT_WEIGHTS, {}, layout.bytes, [&](const OmSink& sink) { return stream_weights(module, layout, threads, sink); }};
   SLUICE_ASSIGN(OmSegment kernel_bytes, kernel_segment(module, kernels));
   segments.push_back(std::move(kernel_bytes));
-  SLUICE_ASSIGN(const std::vector<std::byte> host, host_segment(module, list));
-  if (!host.empty()) {
-    pb::FixedPart& part = *model.mutable_parts(0)->mutable_fixed();
-    part.set_has_host(true);
-    part.set_host_graph(static_cast<int32_t>(segments.size()));
-    segments.push_back({pb::SEGMENT_GRAPH, {{0, host}}, host.size(), {}});
-  }
+  GraphSegments graphs;
+  SLUICE_TRY(add_graphs(root, parts, layout, model, graphs));
+  graphs.append_to(segments);
   SLUICE_TRY(write_om(args.output, std::move(model), segments));
   args.report->push_back(writing.done(module, false));
   return {};

@@ -3,12 +3,16 @@
 //   before:  %y = Call(%x, %w) {graph = @p0}     @p0(%a, parameter %b): %c = constant expression @pack(%b)   %r = Fused(%a, %c)
 //   after:   %y = Fused(%x, %c)                  %c = constant expression @pack(%w)
 //
+// Calls of fixed parts stay when the model is not one fixed part itself: they are sunk, each by itself, and called while the rest is walked.
+// Their constants are bound all the same.
+//
 // Legal because a subgraph names nothing outside itself: its inputs stand for the Call's operands, its parameters for the constants among
 // them. Constant expressions over parameters become expressions over those constants; equal ones are one constant.
 #include <map>
 
 #include "common/base/work.h"
 #include "common/ir/clone.h"
+#include "common/ir/fixed.h"
 #include "stages/build/passes/passes.h"
 
 namespace sluice {
@@ -46,24 +50,32 @@ Error does_not_fit(const Node& call, const Graph& callee, const std::string& wha
   return make_error(ErrorCode::kLinkFailed, "{}: subgraph '{}' {}", call.label(), callee.name(), what);
 }
 
-// Answers the last node of the subgraph, null when it is empty.
-Result<Node*> link(Node& call, Graph& callee) {
-  Graph& graph = call.graph();
-  Module& module = graph.module();
-  if (callee.inputs().size() != call.input_count() || callee.outputs().size() != call.output_count()) {
-    return does_not_fit(call, callee,
-                        fmt::format("takes {} values and gives {}, the Call has {} and {}", callee.inputs().size(), callee.outputs().size(),
-                                    call.input_count(), call.output_count()));
-  }
-  Binder binder(module);
-  std::vector<Value*> values(callee.value_limit(), nullptr);
+Result<void> check_fits(const Node& call, const Graph& callee) {
+  if (callee.inputs().size() == call.input_count() && callee.outputs().size() == call.output_count()) return {};
+  return does_not_fit(call, callee,
+                      fmt::format("takes {} values and gives {}, the Call has {} and {}", callee.inputs().size(), callee.outputs().size(),
+                                  call.input_count(), call.output_count()));
+}
+
+Result<void> bind_parameters(const Node& call, const Graph& callee, Binder& binder) {
   for (size_t i = 0; i < call.input_count(); ++i) {
     const Value& placeholder = *callee.inputs()[i];
-    values[static_cast<size_t>(placeholder.id())] = call.input(i);
     if (!placeholder.is_constant()) continue;
     if (!call.input(i)->is_constant()) return does_not_fit(call, callee, fmt::format("needs a constant as input {}", i));
     binder.bind(placeholder.segment(), call.input(i)->segment());
   }
+  return {};
+}
+
+// Answers the last node of the subgraph, null when it is empty.
+Result<Node*> link(Node& call, Graph& callee) {
+  Graph& graph = call.graph();
+  Module& module = graph.module();
+  SLUICE_TRY(check_fits(call, callee));
+  Binder binder(module);
+  SLUICE_TRY(bind_parameters(call, callee, binder));
+  std::vector<Value*> values(callee.value_limit(), nullptr);
+  for (size_t i = 0; i < call.input_count(); ++i) values[static_cast<size_t>(callee.inputs()[i]->id())] = call.input(i);
   for (const Value& value : callee.values()) {
     if (value.is_erased() || value.is_input() || !value.is_constant() || !value.is_used()) continue;
     SLUICE_ASSIGN(const SegmentId segment, binder.resolve(value.segment()));
@@ -105,7 +117,9 @@ void move_control_edges(Graph& graph, const std::map<const Node*, Node*>& last_o
   }
 }
 
-Result<void> link_all(Graph& graph) {
+bool is_fixed_part(const Graph& graph) { return graph.role == GraphRole::kPart && graph.shapes == ShapeClass::kFixed; }
+
+Result<void> link_all(Graph& graph, bool keeps_parts) {
   add_work(Work::kNodeVisits, graph.node_count());
   std::map<const Node*, Node*> last_of;  // looked up only
   for (Node& node : graph.nodes()) {
@@ -116,10 +130,24 @@ Result<void> link_all(Graph& graph) {
           .with_hint("give the lowered files of all subgraphs behind root.sg");
     }
     add_work(Work::kSubgraphs);
-    SLUICE_TRY(link_all(*callee));
+    SLUICE_TRY(link_all(*callee, keeps_parts));
+    if (keeps_parts && is_fixed_part(*callee)) continue;
     SLUICE_ASSIGN(last_of[&node], link(node, *callee));
   }
   move_control_edges(graph, last_of);
+  return {};
+}
+
+// The constants of a part that stays, as they are outside.
+Result<void> bind_constants(Node& call, Graph& part) {
+  SLUICE_TRY(check_fits(call, part));
+  Binder binder(part.module());
+  SLUICE_TRY(bind_parameters(call, part, binder));
+  for (Value& value : part.values()) {
+    if (value.is_erased() || !value.is_constant() || !value.is_used()) continue;
+    SLUICE_ASSIGN(const SegmentId segment, binder.resolve(value.segment()));
+    value.set_segment(segment);
+  }
   return {};
 }
 
@@ -128,7 +156,10 @@ Result<void> link_all(Graph& graph) {
 Result<bool> link_subgraphs(Graph& graph, const Options&) {
   bool any = false;
   for (const Node& node : graph.nodes()) any = any || node.op() == Op::kCall;
-  SLUICE_TRY(link_all(graph));
+  SLUICE_TRY(link_all(graph, !unfixed_values(graph).empty()));
+  for (Node& node : graph.nodes()) {
+    if (node.op() == Op::kCall) SLUICE_TRY(bind_constants(node, *node.body("graph")));
+  }
   return any;
 }
 

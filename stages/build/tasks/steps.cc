@@ -2,7 +2,6 @@
 
 #include <set>
 
-#include "common/ir/fixed.h"
 #include "common/ir/module.h"
 
 namespace sluice {
@@ -25,8 +24,7 @@ Step make_step(const Node& node) {
 
 }  // namespace
 
-Result<StepList> make_steps(const Graph& root) {
-  SLUICE_TRY(check_fixed(root));
+StepList make_steps(const Graph& root) {
   StepList list;
   std::vector<const Value*> base(root.value_limit(), nullptr);
   std::vector<int64_t> made_by(root.value_limit(), -1);

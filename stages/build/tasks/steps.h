@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/base/result.h"
 #include "common/ir/graph.h"
 
 namespace sluice {
@@ -32,7 +31,7 @@ struct StepList {
 };
 
 // Steps in node order, then a copy for every model output that cannot be written in place: one that is an input, a constant, a view of one,
-// or an output twice. Errors: kDimNotFixed, kNotBuildable, naming every value or node that is not fixed.
-Result<StepList> make_steps(const Graph& root);
+// or an output twice. Every value is fixed (common/ir/fixed.h).
+StepList make_steps(const Graph& root);
 
 }  // namespace sluice

@@ -7,23 +7,23 @@ constexpr uint64_t kAlignment = 64;
 
 }  // namespace
 
-WeightLayout layout_weights(const Graph& root, const StepList& list) {
-  const Module& module = root.module();
-  WeightLayout layout;
-  layout.offsets.assign(module.segment_count(), UINT64_MAX);
+void add_weight(const Module& module, SegmentId segment, WeightLayout& layout) {
+  if (layout.offsets.size() < module.segment_count()) layout.offsets.resize(module.segment_count(), UINT64_MAX);
+  uint64_t& offset = layout.offsets[static_cast<size_t>(segment)];
+  if (offset != UINT64_MAX) return;
+  offset = layout.bytes;
+  layout.segments.push_back(segment);
+  layout.bytes = (layout.bytes + module.segment(segment).size + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+void add_weights(const Module& module, const StepList& list, WeightLayout& layout) {
   const auto add = [&](const Value* value) {
-    if (value == nullptr || !value->is_constant()) return;
-    uint64_t& offset = layout.offsets[static_cast<size_t>(value->segment())];
-    if (offset != UINT64_MAX) return;
-    offset = layout.bytes;
-    layout.segments.push_back(value->segment());
-    layout.bytes = (layout.bytes + module.segment(value->segment()).size + kAlignment - 1) / kAlignment * kAlignment;
+    if (value != nullptr && value->is_constant()) add_weight(module, value->segment(), layout);
   };
   for (const Step& step : list.steps) {
     for (const Value* input : step.inputs) add(input);
   }
   for (const Alias& alias : list.aliases) add(alias.of);
-  return layout;
 }
 
 }  // namespace sluice

@@ -15,7 +15,9 @@ struct WeightLayout {
   uint64_t bytes = 0;
 };
 
-// Lays out the constants that steps read or that are model outputs.
-WeightLayout layout_weights(const Graph& root, const StepList& list);
+// Lays out the constants that steps read or that are outputs, behind those that were there.
+void add_weights(const Module& module, const StepList& list, WeightLayout& layout);
+// One constant.
+void add_weight(const Module& module, SegmentId segment, WeightLayout& layout);
 
 }  // namespace sluice

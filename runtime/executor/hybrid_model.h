@@ -1,0 +1,32 @@
+// A compiled model with a root: its fixed parts are sunk, the rest is walked node by node. Immutable and shared by any number of runs.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common/base/result.h"
+#include "runtime/executor/opened_model.h"
+#include "runtime/executor/static_model.h"
+
+namespace sluice {
+
+class HybridModel {
+ public:
+  // model has a root. Errors: kBadCompiledModel, kWrongDevice from kernels, host nodes and the root graph.
+  static Result<std::shared_ptr<const HybridModel>> sink(std::shared_ptr<const OpenedModel> model);
+
+  const pb::ModelDef& def() const { return model_->def(); }
+  std::span<const std::byte> weights() const { return model_->weights(); }
+  const std::vector<std::shared_ptr<const StaticModel>>& parts() const { return parts_; }
+  const HostEngine& engine() const { return *model_->host(); }
+  const std::shared_ptr<void>& root() const { return root_; }
+
+ private:
+  HybridModel() = default;
+
+  std::shared_ptr<const OpenedModel> model_;
+  std::vector<std::shared_ptr<const StaticModel>> parts_;
+  std::shared_ptr<void> root_;
+};
+
+}  // namespace sluice

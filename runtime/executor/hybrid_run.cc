@@ -1,0 +1,144 @@
+#include "runtime/executor/hybrid_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "runtime/loader/type_text.h"
+
+namespace sluice {
+namespace {
+
+int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
+
+bool fits(const pb::TypeDef& type, const HostTensor& tensor) {
+  return tensor_fits(type, static_cast<uint32_t>(tensor.dtype), tensor.dims);
+}
+
+bool fits(const pb::ModelDef& model, uint32_t index, const HostValue& value) {
+  const pb::TypeDef& type = model.types(static_cast<int>(index));
+  if (type.kind() == pb::VALUE_OPTIONAL) return value.kind == HostValue::Kind::kNone || fits(model, type.element(), value);
+  if (type.kind() == pb::VALUE_TENSOR) {
+    return value.kind == HostValue::Kind::kTensor && value.tensors.size() == 1 && fits(type, value.tensors[0]);
+  }
+  const pb::TypeDef& element = model.types(static_cast<int>(type.element()));
+  return value.kind == HostValue::Kind::kSequence && element.kind() == pb::VALUE_TENSOR &&
+         std::all_of(value.tensors.begin(), value.tensors.end(), [&](const HostTensor& tensor) { return fits(element, tensor); });
+}
+
+std::string text_of(const HostValue& value) {
+  if (value.kind == HostValue::Kind::kNone) return "nothing";
+  std::string text = value.kind == HostValue::Kind::kSequence ? fmt::format("a sequence of {}", value.tensors.size()) : "";
+  if (!value.tensors.empty()) {
+    const HostTensor& tensor = value.tensors[0];
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", the first ", dtype_name(tensor.dtype), dims_text(tensor.dims));
+  }
+  return text;
+}
+
+Result<void> check_size(const HostTensor& tensor, const std::string& name) {
+  const auto count = element_count(tensor.dims);
+  const uint64_t wanted = count ? dtype_bytes(tensor.dtype, *count) : 0;
+  const bool is_string = tensor.dtype == DType::kString;
+  const bool right = count && (is_string ? tensor.bytes.size() >= (*count + 1) * sizeof(uint64_t) : tensor.bytes.size() == wanted);
+  if (right) return {};
+  return make_error(ErrorCode::kBadBinding, "input '{}' of {} {} has {} bytes, got {}", name, dtype_name(tensor.dtype),
+                    dims_text(tensor.dims), wanted, tensor.bytes.size());
+}
+
+}  // namespace
+
+HybridRun::HybridRun(std::shared_ptr<const HybridModel> model, std::shared_ptr<Device> device)
+    : model_(std::move(model)),
+      device_(std::move(device)),
+      inputs_(static_cast<size_t>(model_->def().inputs_size())),
+      outputs_(static_cast<size_t>(model_->def().outputs_size())),
+      bound_(inputs_.size(), false),
+      parts_(model_->parts().size()) {}
+
+Result<void> HybridRun::bind_input(size_t index, HostValue value) {
+  if (index >= inputs_.size()) return make_error(ErrorCode::kBadBinding, "input {} of {}", index, inputs_.size());
+  const pb::BindingDef& input = model_->def().inputs(static_cast<int>(index));
+  if (!fits(model_->def(), input.type(), value)) {
+    return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, got {}", input.name(), type_text(model_->def(), input.type()),
+                      text_of(value));
+  }
+  for (const HostTensor& tensor : value.tensors) SLUICE_TRY(check_size(tensor, input.name()));
+  inputs_[index] = std::move(value);
+  bound_[index] = true;
+  return {};
+}
+
+// Every input is there, and dims of one name are equal.
+Result<void> HybridRun::check_inputs() const {
+  std::map<std::string_view, std::pair<size_t, int64_t>> dims;  // the input that said it first, and what it said
+  const pb::ModelDef& def = model_->def();
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const pb::BindingDef& input = def.inputs(static_cast<int>(i));
+    if (!bound_[i]) return make_error(ErrorCode::kBadBinding, "input '{}' is not bound", input.name());
+    const pb::TypeDef& type = def.types(static_cast<int>(input.type()));
+    if (type.kind() != pb::VALUE_TENSOR || type.dim_names_size() == 0) continue;
+    for (int d = 0; d < type.dims_size(); ++d) {
+      if (type.dims(d) >= 0 || type.dim_names(d).empty()) continue;
+      const int64_t given = inputs_[i].tensors[0].dims[static_cast<size_t>(d)];
+      const auto [first, inserted] = dims.try_emplace(type.dim_names(d), i, given);
+      if (inserted || first->second.second == given) continue;
+      return make_error(ErrorCode::kBadBinding, "dim '{}' is {} in input '{}' and {} in input '{}'", type.dim_names(d),
+                        first->second.second, def.inputs(static_cast<int>(first->second.first)).name(), given, input.name());
+    }
+  }
+  return {};
+}
+
+Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const HostTensor> inputs, const HybridObserver& observer) {
+  if (part >= parts_.size()) return make_error(ErrorCode::kBadCompiledModel, "the root calls part {} of {}", part, parts_.size());
+  if (!parts_[part]) parts_[part] = std::make_unique<Run>(model_->parts()[part], device_);
+  Run& run = *parts_[part];
+  const StaticModel& sunk = run.model();
+  if (inputs.size() != static_cast<size_t>(sunk.inputs().size())) {
+    return make_error(ErrorCode::kBadCompiledModel, "part {} takes {} values, the root gives {}", part, sunk.inputs().size(), inputs.size());
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const pb::BindingDef& input = sunk.inputs()[static_cast<int>(i)];
+    if (!fits(sunk.def().types(static_cast<int>(input.type())), inputs[i])) {
+      return make_error(ErrorCode::kBadShape, "'{}' is {} {}, the compiled part takes {}", input.name(), dtype_name(inputs[i].dtype),
+                        dims_text(inputs[i].dims), type_text(sunk.def(), input.type()));
+    }
+    SLUICE_TRY(run.bind_input(i, inputs[i].bytes));
+  }
+  std::vector<Tensor> outputs;
+  for (int k = 0; k < sunk.outputs().size(); ++k) {
+    const pb::TypeDef& type = sunk.def().types(static_cast<int>(sunk.outputs()[k].type()));
+    outputs.push_back(make_tensor(static_cast<DType>(type.dtype()), {type.dims().begin(), type.dims().end()}));
+    SLUICE_TRY(run.bind_output(static_cast<size_t>(k), outputs.back().bytes));
+  }
+  WalkObserver walk;
+  if (observer.part_times != nullptr) {
+    std::vector<TaskTime>& times = (*observer.part_times)[part];
+    times.resize(sunk.queue().tasks.size());
+    walk.times = &times;
+  }
+  if (observer.after_task) walk.after_task = [&](uint32_t task) { return observer.after_task(run, part, task); };
+  SLUICE_TRY(run.execute(walk));
+  return outputs;
+}
+
+Result<void> HybridRun::execute(const HybridObserver& observer) {
+  SLUICE_TRY(check_inputs());
+  GraphHooks hooks;
+  hooks.call_part = [&](uint32_t part, std::span<const HostTensor> inputs) { return call_part(part, inputs, observer); };
+  hooks.value_made = observer.value_made;
+  if (observer.node_times != nullptr) {
+    hooks.around_node = [&](uint32_t node, bool begins) {
+      std::vector<TaskTime>& times = *observer.node_times;
+      if (node >= times.size()) times.resize(node + 1);
+      (begins ? times[node].begin_ns : times[node].end_ns) = now_ns();
+    };
+  }
+  SLUICE_ASSIGN(outputs_, model_->engine().run_graph(model_->root(), inputs_, hooks));
+  if (outputs_.size() == static_cast<size_t>(model_->def().outputs_size())) return {};
+  return make_error(ErrorCode::kBadCompiledModel, "the root gives {} values, the model has {} outputs", outputs_.size(),
+                    model_->def().outputs_size());
+}
+
+}  // namespace sluice

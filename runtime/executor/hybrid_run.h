@@ -1,0 +1,54 @@
+// One run of a hybrid model: a walk over its root graph, which runs the fixed parts where they are called. Used by one thread at a time; any
+// number of runs of one model go on at once.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/result.h"
+#include "runtime/executor/hybrid_model.h"
+#include "runtime/executor/run.h"
+
+namespace sluice {
+
+// What a caller may want to see of a run; all optional.
+struct HybridObserver {
+  std::vector<TaskTime>* node_times = nullptr;               // one per node of the root graph
+  std::vector<std::vector<TaskTime>>* part_times = nullptr;  // of each part, one per task
+  std::function<void(const std::string& name, const HostValue& value)> value_made;      // of the root graph
+  std::function<Result<void>(const Run& part, uint32_t part_index, uint32_t task)> after_task;  // of a part
+};
+
+class HybridRun {
+ public:
+  HybridRun(std::shared_ptr<const HybridModel> model, std::shared_ptr<Device> device);
+  HybridRun(const HybridRun&) = delete;
+  HybridRun& operator=(const HybridRun&) = delete;
+
+  // Gives input `index` a value of its type, whose tensors stay valid and unchanged until it is bound anew or the run is destroyed. A dim
+  // that the model names ("batch") is the same in all inputs, which execute() checks. Error: kBadBinding.
+  Result<void> bind_input(size_t index, HostValue value);
+
+  // Runs the model once. Every input must be bound (kBadBinding); kBadShape, kBadValue and others from nodes that their operands do not fit.
+  Result<void> execute(const HybridObserver& observer = {});
+
+  // An output after execute(), until the next one.
+  const HostValue& output(size_t index) const { return outputs_[index]; }
+  const HybridModel& model() const { return *model_; }
+  // The run of a part; null before it was called for the first time.
+  const Run* part(size_t index) const { return parts_[index].get(); }
+
+ private:
+  Result<void> check_inputs() const;
+  Result<std::vector<Tensor>> call_part(uint32_t part, std::span<const HostTensor> inputs, const HybridObserver& observer);
+
+  std::shared_ptr<const HybridModel> model_;
+  std::shared_ptr<Device> device_;
+  std::vector<HostValue> inputs_, outputs_;
+  std::vector<bool> bound_;
+  std::vector<std::unique_ptr<Run>> parts_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,37 @@
+#include "runtime/loader/type_text.h"
+
+#include <algorithm>
+
+#include "common/base/dtype.h"
+
+namespace sluice {
+namespace {
+
+std::string dims_of(const pb::TypeDef& type) {
+  if (type.unranked()) return "of any rank";
+  if (type.dims_size() == 0) return "scalar";
+  std::string text;
+  for (int i = 0; i < type.dims_size(); ++i) {
+    const std::string name = i < type.dim_names_size() ? type.dim_names(i) : "";
+    const std::string unfixed = name.empty() ? "?" : name;
+    text += (i == 0 ? "" : "x") + (type.dims(i) < 0 ? unfixed : std::to_string(type.dims(i)));
+  }
+  return text;
+}
+
+}  // namespace
+
+bool tensor_fits(const pb::TypeDef& type, uint32_t dtype, std::span<const int64_t> dims) {
+  if (dtype != type.dtype()) return false;
+  return type.unranked() || std::equal(type.dims().begin(), type.dims().end(), dims.begin(), dims.end(),
+                                       [](int64_t wanted, int64_t given) { return wanted < 0 || wanted == given; });
+}
+
+std::string type_text(const pb::ModelDef& model, uint32_t index) {
+  const pb::TypeDef& type = model.types(static_cast<int>(index));
+  if (type.kind() == pb::VALUE_SEQUENCE) return "sequence of " + type_text(model, type.element());
+  if (type.kind() == pb::VALUE_OPTIONAL) return "optional of " + type_text(model, type.element());
+  return std::string(dtype_name(static_cast<DType>(type.dtype()))) + " " + dims_of(type);
+}
+
+}  // namespace sluice

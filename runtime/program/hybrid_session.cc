@@ -1,0 +1,154 @@
+// A model with a root.
+#include <algorithm>
+#include <map>
+
+#include "runtime/executor/hybrid_run.h"
+#include "runtime/program/dump_values.h"
+#include "runtime/program/session.h"
+
+namespace sluice {
+namespace {
+
+ValueKind kind_of(const pb::TypeDef& type) {
+  if (type.kind() == pb::VALUE_SEQUENCE) return ValueKind::kSequence;
+  return type.kind() == pb::VALUE_OPTIONAL ? ValueKind::kOptional : ValueKind::kTensor;
+}
+
+// The file's tensors stay where they are.
+HostValue host_value(const FileValue& value) {
+  HostValue host;
+  const bool is_sequence =
+      value.kind == ValueKind::kSequence || (value.kind == ValueKind::kOptional && value.element == ValueKind::kSequence);
+  host.kind = !value.present ? HostValue::Kind::kNone : is_sequence ? HostValue::Kind::kSequence : HostValue::Kind::kTensor;
+  for (const Tensor& tensor : value.tensors) host.tensors.push_back({tensor.dtype, tensor.dims, tensor.bytes, nullptr});
+  return host;
+}
+
+Tensor copy_of(const HostTensor& tensor) { return {{}, tensor.dtype, tensor.dims, {tensor.bytes.begin(), tensor.bytes.end()}}; }
+
+FileValue file_value(const HostValue& host, ValueKind kind) {
+  FileValue value;
+  value.kind = kind;
+  value.present = host.kind != HostValue::Kind::kNone;
+  value.element = host.kind == HostValue::Kind::kSequence ? ValueKind::kSequence : ValueKind::kTensor;
+  for (const HostTensor& tensor : host.tensors) value.tensors.push_back(copy_of(tensor));
+  return value;
+}
+
+class HybridSession : public Session {
+ public:
+  HybridSession(std::shared_ptr<const HybridModel> model, std::shared_ptr<Device> device)
+      : run_(std::move(model), std::move(device)), names_(def()) {}
+
+  Result<void> bind(std::vector<NamedValue> inputs) override {
+    inputs_ = std::move(inputs);
+    for (size_t i = 0; i < inputs_.size(); ++i) SLUICE_TRY(run_.bind_input(i, host_value(inputs_[i].value)));
+    return {};
+  }
+
+  Result<void> run() override { return run_.execute(); }
+
+  Result<void> run_dumping(ValueFolder& folder, const std::string& glob) override {
+    SLUICE_TRY(dump_inputs(inputs_, glob, folder));
+    std::map<uint32_t, ValueDump> parts;
+    Result<void> written;
+    size_t found = 0;
+    HybridObserver observer;
+    observer.value_made = [&](const std::string& name, const HostValue& value) {
+      for (const HostTensor& tensor : value.tensors) {
+        if (!is_dumped(glob, name, tensor.dtype)) continue;
+        ++found;
+        if (written) written = folder.write(name, copy_of(tensor));
+      }
+    };
+    observer.after_task = [&](const Run& part, uint32_t index, uint32_t task) {
+      return parts.try_emplace(index, part, folder, glob).first->second.after_task(task);
+    };
+    SLUICE_TRY(run_.execute(observer));
+    SLUICE_TRY(written);
+    if (found > 0 || glob == "*" || !parts.empty()) return {};
+    return make_error(ErrorCode::kBadOption, "--dump-values: no value fits '{}'", glob)
+        .with_hint("--dump-values DIR without a pattern writes all, and values.txt there lists them");
+  }
+
+  Result<std::vector<NodeTime>> run_timed(int runs) override {
+    std::vector<std::vector<TaskTime>> root(static_cast<size_t>(runs));
+    std::vector<std::vector<std::vector<TaskTime>>> parts(run_.model().parts().size(), decltype(root)(root.size()));
+    for (size_t i = 0; i < root.size(); ++i) {
+      std::vector<std::vector<TaskTime>> times;
+      SLUICE_TRY(run_once_timed(root[i], times));
+      for (size_t part = 0; part < times.size(); ++part) parts[part][i] = std::move(times[part]);
+    }
+    std::vector<NodeTime> nodes;
+    int64_t next_part = 0;
+    for (uint32_t i = 0; i < root_nodes(); ++i) {
+      NodeTime node = describe_node(def(), names_, def().root().first_node() + i);
+      if (node.op == "Call") {
+        const auto part = static_cast<size_t>(next_part++);
+        add_node_times(def(), names_, run_.model().parts()[part]->part(), parts[part], nodes);
+        continue;
+      }
+      node.ms = median_ms(root, i);
+      nodes.push_back(std::move(node));
+    }
+    return nodes;
+  }
+
+  Result<Json::Array> run_traced() override {
+    std::vector<TaskTime> root;
+    std::vector<std::vector<TaskTime>> parts;
+    SLUICE_TRY(run_once_timed(root, parts));
+    const int64_t start = root.empty() ? 0 : root[0].begin_ns;
+    Json::Array events;
+    events.push_back(track_event(0, "root"));
+    for (uint32_t i = 0; i < root.size(); ++i) {
+      const NodeTime node = describe_node(def(), names_, def().root().first_node() + i);
+      Json about;
+      about.set("op", node.op);
+      events.push_back(time_event(0, node, root[i], start, std::move(about)));
+    }
+    int track = 1;
+    for (size_t part = 0; part < parts.size(); ++part) {
+      const pb::FixedPart& sunk = run_.model().parts()[part]->part();
+      add_task_events(def(), names_, sunk, parts[part], track, start, fmt::format("part {} ", part), events);
+      track += sunk.streams_size();
+    }
+    return events;
+  }
+
+  std::vector<NamedValue> outputs() const override {
+    std::vector<NamedValue> values;
+    for (int k = 0; k < def().outputs_size(); ++k) {
+      const pb::BindingDef& output = def().outputs(k);
+      const ValueKind kind = kind_of(def().types(static_cast<int>(output.type())));
+      values.push_back({output.name(), file_value(run_.output(static_cast<size_t>(k)), kind)});
+    }
+    return values;
+  }
+
+ private:
+  Result<void> run_once_timed(std::vector<TaskTime>& root, std::vector<std::vector<TaskTime>>& parts) {
+    root.resize(root_nodes());
+    for (const auto& part : run_.model().parts()) parts.emplace_back(part->queue().tasks.size());
+    HybridObserver observer;
+    observer.node_times = &root;
+    observer.part_times = &parts;
+    return run_.execute(observer);
+  }
+  const pb::ModelDef& def() const { return run_.model().def(); }
+  uint32_t root_nodes() const { return def().nodes() - std::min(def().nodes(), def().root().first_node()); }
+
+  HybridRun run_;
+  NodeNames names_;
+  std::vector<NamedValue> inputs_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> make_hybrid_session(std::shared_ptr<const OpenedModel> model, int threads) {
+  SLUICE_ASSIGN(auto hybrid, HybridModel::sink(std::move(model)));
+  SLUICE_ASSIGN(auto device, shared_device(threads));
+  return std::unique_ptr<Session>(std::make_unique<HybridSession>(std::move(hybrid), std::move(device)));
+}
+
+}  // namespace sluice

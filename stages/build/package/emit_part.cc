@@ -1,0 +1,113 @@
+#include "stages/build/package/emit_part.h"
+
+#include <algorithm>
+
+namespace sluice {
+
+void PartEmitter::run(bool under_root) {
+  if (under_root) emit_bindings();
+  for (const Value* input : planned_.graph->inputs()) {
+    if (input->is_constant()) continue;
+    ++inputs_;
+    value_id(*input);
+  }
+  for (const Step& step : planned_.list.steps) emit_step(step);
+  for (const Alias& alias : planned_.list.aliases) emit_alias(alias);
+  emit_memory();
+  part_.set_value_names(value_names_.SerializeAsString());
+}
+
+// Names here are for messages only and may be equal.
+void PartEmitter::emit_bindings() {
+  const auto emit = [&](const Value& value, pb::BindingDef& binding) {
+    binding.set_name(value.name());
+    binding.set_type(model_.type_index(value.type()));
+  };
+  for (const Value* input : planned_.graph->inputs()) {
+    if (!input->is_constant()) emit(*input, *part_.add_inputs());
+  }
+  for (const Value* output : planned_.graph->outputs()) emit(*output, *part_.add_outputs());
+}
+
+uint32_t PartEmitter::region_of(const ValuePlace& place) const {
+  switch (place.place) {
+    case Place::kArena:
+      return pb::REGION_ARENA;
+    case Place::kWeights:
+      return pb::REGION_WEIGHTS;
+    case Place::kInput:
+      return pb::REGION_FIRST_BINDING + place.binding;
+    case Place::kOutput:
+      return pb::REGION_FIRST_BINDING + inputs_ + place.binding;
+  }
+  return pb::REGION_ARENA;
+}
+
+uint32_t PartEmitter::add_value(const Value& value, uint32_t region, uint64_t offset, uint64_t bytes) {
+  value_names_.add_name(value.name());
+  part_.add_value_type(model_.type_index(value.type()));
+  part_.add_value_region(region);
+  part_.add_value_offset(offset);
+  part_.add_value_bytes(bytes);
+  part_.add_value_format(value.storage() != nullptr && value.storage()->format == StorageFormat::kNhwc ? pb::FORMAT_NHWC
+                                                                                                        : pb::FORMAT_DENSE);
+  return static_cast<uint32_t>(part_.value_type_size() - 1);
+}
+
+uint32_t PartEmitter::value_id(const Value& value) {
+  uint32_t& id = value_ids_[static_cast<size_t>(value.id())];
+  if (id == kNoId) {
+    const ValuePlace& place = planned_.plan.places[static_cast<size_t>(value.id())];
+    id = add_value(value, region_of(place), place.offset, place.bytes);
+  }
+  return id;
+}
+
+void PartEmitter::emit_step(const Step& step) {
+  part_.add_task_stream(0);
+  if (step.kind == StepKind::kLaunch) {
+    part_.add_task_kind(pb::TASK_LAUNCH);
+    part_.add_task_target(model_.kernel_index(step.node->plan.kernel));
+    scratch_bytes_ = std::max(scratch_bytes_, planned_.graph->module().kernel(step.node->plan.kernel).scratch_bytes);
+  } else if (step.kind == StepKind::kHost) {
+    part_.add_task_kind(pb::TASK_HOST);
+    part_.add_task_target(next_host_node_++);
+  } else {
+    part_.add_task_kind(pb::TASK_COPY);
+    part_.add_task_target(0);
+  }
+  if (step.node == nullptr) {
+    emit_output_copy(step);
+  } else {
+    part_.add_task_node(model_.emit_node(*step.node));
+    part_.add_task_outputs(static_cast<uint32_t>(step.outputs.size()));
+    for (const Value* value : step.outputs) part_.add_operand(value_id(*value));
+    for (const Value* value : step.inputs) part_.add_operand(value == nullptr ? kNoId : value_id(*value));
+  }
+  part_.add_task_operand_end(static_cast<uint32_t>(part_.operand_size()));
+}
+
+void PartEmitter::emit_output_copy(const Step& step) {
+  const Value& source = *step.inputs[0];
+  const uint32_t region = pb::REGION_FIRST_BINDING + inputs_ + static_cast<uint32_t>(step.copied_output);
+  part_.add_task_node(model_.emit_node(source.name(), "MemCopy", engine_name(EngineId::kRts), 0));
+  part_.add_task_outputs(1);
+  part_.add_operand(add_value(source, region, 0, storage_bytes(source)));
+  part_.add_operand(value_id(source));
+}
+
+void PartEmitter::emit_alias(const Alias& alias) {
+  if (alias.after < 0) return;  // of an input or a constant: nothing makes it
+  part_.add_alias_value(value_id(*alias.value));
+  part_.add_alias_after_task(static_cast<uint32_t>(alias.after));
+}
+
+void PartEmitter::emit_memory() {
+  pb::MemoryDef& memory = *part_.mutable_memory();
+  memory.set_arena_bytes(planned_.plan.arena_bytes);
+  memory.set_alignment(kValueAlignment);
+  memory.set_scratch_bytes(scratch_bytes_);
+  part_.add_streams()->set_name("main");
+}
+
+}  // namespace sluice

@@ -1,0 +1,39 @@
+// One fixed part of a ModelDef: values, tasks and memory.
+#pragma once
+
+#include <vector>
+
+#include "stages/build/package/emit_model.h"
+
+namespace sluice {
+
+class PartEmitter {
+ public:
+  PartEmitter(ModelEmitter& model, const PlannedPart& planned, pb::FixedPart& part)
+      : model_(model), planned_(planned), part_(part), value_ids_(planned.graph->value_limit(), kNoId) {}
+
+  void run(bool under_root);
+
+ private:
+  static constexpr uint32_t kNoId = 0xffffffff;
+
+  void emit_bindings();
+  void emit_step(const Step& step);
+  void emit_output_copy(const Step& step);
+  void emit_alias(const Alias& alias);
+  void emit_memory();
+  uint32_t region_of(const ValuePlace& place) const;
+  uint32_t add_value(const Value& value, uint32_t region, uint64_t offset, uint64_t bytes);
+  uint32_t value_id(const Value& value);
+
+  ModelEmitter& model_;
+  const PlannedPart& planned_;
+  pb::FixedPart& part_;
+  std::vector<uint32_t> value_ids_;  // by value id of the graph
+  pb::ValueNamesDef value_names_;
+  uint32_t inputs_ = 0;
+  uint32_t next_host_node_ = 0;
+  uint64_t scratch_bytes_ = 0;
+};
+
+}  // namespace sluice

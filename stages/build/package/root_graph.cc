@@ -1,0 +1,117 @@
+#include "stages/build/package/root_graph.h"
+
+#include <set>
+
+#include "common/ir/clone.h"
+#include "runtime/loader/om_format.h"
+
+namespace sluice {
+namespace {
+
+bool belongs_to_weights(const Segment& segment) { return segment.kind != SegmentKind::kSmall; }
+
+class Collector {
+ public:
+  explicit Collector(const Module& module) : module_(module) {}
+
+  void visit(const Graph& graph) {
+    for (const Value& value : graph.values()) {
+      if (!value.is_erased() && value.is_constant() && value.is_used()) add(value.segment());
+    }
+    for (const Node& node : graph.nodes()) {
+      if (node.op() == Op::kCall) continue;  // a part, whose constants its tasks read
+      for (const Attribute& attribute : node.attributes()) {
+        if (const auto* ref = std::get_if<SegmentRef>(&attribute.value)) add(ref->id);
+      }
+      for (const GraphId body : node.bodies()) visit(module_.graph(body));
+    }
+  }
+
+  std::vector<SegmentId> found;
+
+ private:
+  void add(SegmentId id) {
+    if (belongs_to_weights(module_.segment(id)) && seen_.insert(id).second) found.push_back(id);
+  }
+
+  const Module& module_;
+  std::set<SegmentId> seen_;
+};
+
+class RootMaker {
+ public:
+  RootMaker(const Graph& source, const WeightLayout& layout) : source_(source), layout_(layout), mapper_(source.module(), result_) {}
+
+  Module make() {
+    Graph& root = result_.add_graph(source_.name());
+    std::vector<Value*> values(source_.value_limit(), nullptr);
+    for (const Value* input : source_.inputs()) {
+      values[static_cast<size_t>(input->id())] = &root.add_input(mapper_.type(input->type_id()), input->name());
+    }
+    for (const Node& node : source_.nodes()) {
+      if (node.op() == Op::kCall) {
+        add_call(node, root, values);
+      } else {
+        place_on_host(mapper_.clone_node(node, root, values));
+      }
+    }
+    for (const Value* output : source_.outputs()) root.add_output(*mapper_.value(*output, root, values));
+    find_weights();
+    result_.level = Level::kLowered;
+    return std::move(result_);
+  }
+
+ private:
+  static void place_on_host(Node& node) {
+    node.plan.kernel = -1;
+    node.plan.engine = EngineId::kHostCpu;
+    for (size_t k = 0; k < node.output_count(); ++k) node.output(k).set_storage(-1);
+  }
+
+  // Constants are the part's own.
+  void add_call(const Node& call, Graph& root, std::vector<Value*>& values) {
+    const Graph& part = *call.body("graph");
+    std::vector<Value*> operands;
+    for (size_t i = 0; i < call.input_count(); ++i) {
+      if (!part.inputs()[i]->is_constant()) operands.push_back(mapper_.value(*call.input(i), root, values));
+    }
+    Node& copy = root.add_node(Op::kCall, operands, 0);
+    copy.set_name(call.name());
+    copy.set_attribute("part", next_part_++);
+    for (size_t k = 0; k < call.output_count(); ++k) {
+      const Value& result = call.output(k);
+      values[static_cast<size_t>(result.id())] = &copy.add_output(mapper_.type(result.type_id()), result.name());
+    }
+  }
+
+  // The digest of what is evaluated only when it is written stays that of its expression.
+  void find_weights() {
+    for (const SegmentId id : root_weights(source_)) {
+      Segment& segment = result_.segment(mapper_.segment(id));
+      segment.kind = SegmentKind::kBytes;
+      segment.data.clear();
+      segment.inputs.clear();
+      segment.graph = -1;
+      segment.location = {Where::kFile, nullptr, {}, kWeightsPath, layout_.offsets[static_cast<size_t>(id)], 0};
+    }
+    result_.erase_unowned();
+  }
+
+  const Graph& source_;
+  const WeightLayout& layout_;
+  Module result_;
+  ModuleMapper mapper_;
+  int64_t next_part_ = 0;
+};
+
+}  // namespace
+
+std::vector<SegmentId> root_weights(const Graph& root) {
+  Collector collector(root.module());
+  collector.visit(root);
+  return std::move(collector.found);
+}
+
+Module make_root_graph(const Graph& root, const WeightLayout& layout) { return RootMaker(root, layout).make(); }
+
+}  // namespace sluice

@@ -1,0 +1,19 @@
+// The graph that a model with a root walks.
+#pragma once
+
+#include <vector>
+
+#include "common/ir/module.h"
+#include "stages/build/weights/layout_weights.h"
+
+namespace sluice {
+
+// Constants of the linked graph that the walk reads and that lie in the weights, not in the graph: all but small ones, those of bodies and
+// attributes included. In order of first use.
+std::vector<SegmentId> root_weights(const Graph& root);
+
+// A copy of the linked graph in which Calls name parts by their index in list order, every other node is a task of host_cpu, and constants
+// are found at their offsets in "/weights".
+Module make_root_graph(const Graph& root, const WeightLayout& layout);
+
+}  // namespace sluice
