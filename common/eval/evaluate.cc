@@ -244,7 +244,8 @@ Result<std::vector<EvalValue>> evaluate_graph(const Graph& graph, std::vector<Ev
 
 Result<std::vector<EvalValue>> evaluate_graph_on(const Graph& graph, std::span<const EvalInput> inputs, const EvalOptions& options) {
   std::vector<Operand> operands;
-  for (const EvalInput& input : inputs) operands.push_back(input.value != nullptr ? Operand::of(*input.value) : Operand{input.view, nullptr});
+  for (const EvalInput& input : inputs)
+    operands.push_back(input.value != nullptr ? Operand::of(*input.value) : Operand{input.view, nullptr});
   return evaluate_body(graph, operands, options);
 }
 

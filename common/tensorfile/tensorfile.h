@@ -39,8 +39,8 @@ std::string pb_bytes(const Tensor& tensor);
 enum class ValueKind : uint8_t { kTensor, kSequence, kOptional };
 struct FileValue {
   ValueKind kind = ValueKind::kTensor;
-  bool present = true;          // false: an empty optional
-  std::vector<Tensor> tensors;  // one for a tensor; a sequence's elements in order
+  bool present = true;                     // false: an empty optional
+  std::vector<Tensor> tensors;             // one for a tensor; a sequence's elements in order
   ValueKind element = ValueKind::kTensor;  // of an optional that is present
 };
 // A sequence of tensors, or an optional of a tensor or of a sequence of tensors; others are kBadTensorFile.

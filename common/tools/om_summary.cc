@@ -5,7 +5,7 @@
 
 #include "common/tools/om_text.h"
 #include "runtime/loader/om_file.h"
-#include "runtime/loader/type_text.h"
+#include "runtime/loader/om_types.h"
 
 namespace sluice {
 namespace {
@@ -53,7 +53,8 @@ Result<std::string> om_summary(std::span<const std::byte> bytes) {
   text += fmt::format("weights: {} bytes, kernels: {} with {} bytes\n", om.segment(pb::SEGMENT_WEIGHTS).size(), model.kernels_size(),
                       om.segment(pb::SEGMENT_KERNELS).size());
   if (model.has_root()) {
-    text += fmt::format("root: {} nodes, walked one by one; {} fixed parts\n", model.nodes() - model.root().first_node(), model.parts_size());
+    text +=
+        fmt::format("root: {} nodes, walked one by one; {} fixed parts\n", model.nodes() - model.root().first_node(), model.parts_size());
   }
   for (int i = 0; i < model.parts_size(); ++i) {
     if (model.has_root()) text += fmt::format("part {}:\n", i);

@@ -6,8 +6,8 @@
 
 #include "common/base/dtype.h"
 #include "fmt/format.h"
+#include "runtime/loader/om_bindings.h"
 #include "runtime/loader/om_names.h"
-#include "runtime/loader/part_bindings.h"
 
 namespace sluice {
 namespace {
@@ -143,8 +143,7 @@ class Replay {
   uint64_t end(uint32_t v) const { return begin(v) + part_.value_bytes(static_cast<int>(v)); }
   bool is_empty(uint32_t v) const { return begin(v) == end(v); }
   bool is_read_only(uint32_t v) const {
-    return region(v) == pb::REGION_WEIGHTS ||
-           (region(v) >= pb::REGION_FIRST_BINDING && region(v) < pb::REGION_FIRST_BINDING + inputs());
+    return region(v) == pb::REGION_WEIGHTS || (region(v) >= pb::REGION_FIRST_BINDING && region(v) < pb::REGION_FIRST_BINDING + inputs());
   }
 
   std::string name(uint32_t v) const { return fmt::format("value {} ('{}')", v, value_names_[v]); }

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "fmt/format.h"
+#include "runtime/loader/om_bindings.h"
 #include "runtime/loader/om_names.h"
-#include "runtime/loader/part_bindings.h"
 
 namespace sluice {
 namespace {
@@ -116,8 +116,9 @@ std::vector<StreamConflict> find_stream_conflicts(const pb::ModelDef& model, con
       if (ordered(works[i], works[j])) continue;
       const auto common = common_bytes(works[i], works[j]);
       if (!common) continue;
-      std::string text = fmt::format("launches {} and {} may overlap and share bytes [{}, {}) of {}", task_name(names, part, works[i]),
-                                     task_name(names, part, works[j]), common->begin, common->end, region_name(model, part, common->region));
+      std::string text =
+          fmt::format("launches {} and {} may overlap and share bytes [{}, {}) of {}", task_name(names, part, works[i]),
+                      task_name(names, part, works[j]), common->begin, common->end, region_name(model, part, common->region));
       conflicts.push_back({works[i].task, works[j].task, common->region, common->begin, common->end, std::move(text)});
     }
   }

@@ -4,16 +4,14 @@
 #include <chrono>
 #include <map>
 
-#include "runtime/loader/type_text.h"
+#include "runtime/loader/om_types.h"
 
 namespace sluice {
 namespace {
 
 int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
-bool fits(const pb::TypeDef& type, const HostTensor& tensor) {
-  return tensor_fits(type, static_cast<uint32_t>(tensor.dtype), tensor.dims);
-}
+bool fits(const pb::TypeDef& type, const HostTensor& tensor) { return tensor_fits(type, static_cast<uint32_t>(tensor.dtype), tensor.dims); }
 
 bool fits(const pb::ModelDef& model, uint32_t index, const HostValue& value) {
   const pb::TypeDef& type = model.types(static_cast<int>(index));
@@ -96,7 +94,8 @@ Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const 
   Run& run = *parts_[part];
   const StaticModel& sunk = run.model();
   if (inputs.size() != static_cast<size_t>(sunk.inputs().size())) {
-    return make_error(ErrorCode::kBadCompiledModel, "part {} takes {} values, the root gives {}", part, sunk.inputs().size(), inputs.size());
+    return make_error(ErrorCode::kBadCompiledModel, "part {} takes {} values, the root gives {}", part, sunk.inputs().size(),
+                      inputs.size());
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const pb::BindingDef& input = sunk.inputs()[static_cast<int>(i)];

@@ -1,5 +1,5 @@
-// One run of a hybrid model: a walk over its root graph, which runs the fixed parts where they are called. Used by one thread at a time; any
-// number of runs of one model go on at once.
+// One run of a hybrid model: a walk over its root graph, which runs the fixed parts where they are called. Used by one thread at a time;
+// any number of runs of one model go on at once.
 #pragma once
 
 #include <memory>
@@ -15,9 +15,9 @@ namespace sluice {
 
 // What a caller may want to see of a run; all optional.
 struct HybridObserver {
-  std::vector<TaskTime>* node_times = nullptr;               // one per node of the root graph
-  std::vector<std::vector<TaskTime>>* part_times = nullptr;  // of each part, one per task
-  std::function<void(const std::string& name, const HostValue& value)> value_made;      // of the root graph
+  std::vector<TaskTime>* node_times = nullptr;                                                  // one per node of the root graph
+  std::vector<std::vector<TaskTime>>* part_times = nullptr;                                     // of each part, one per task
+  std::function<void(const std::string& name, const HostValue& value)> value_made;              // of the root graph
   std::function<Result<void>(const Run& part, uint32_t part_index, uint32_t task)> after_task;  // of a part
 };
 
@@ -31,7 +31,8 @@ class HybridRun {
   // that the model names ("batch") is the same in all inputs, which execute() checks. Error: kBadBinding.
   Result<void> bind_input(size_t index, HostValue value);
 
-  // Runs the model once. Every input must be bound (kBadBinding); kBadShape, kBadValue and others from nodes that their operands do not fit.
+  // Runs the model once. Every input must be bound (kBadBinding); kBadShape, kBadValue and others from nodes that their operands do not
+  // fit.
   Result<void> execute(const HybridObserver& observer = {});
 
   // An output after execute(), until the next one.

@@ -62,8 +62,7 @@ Result<void> Run::bind_output(size_t index, std::span<std::byte> memory) {
 Result<void> Run::prepare() {
   for (size_t i = 0; i < bindings_.size(); ++i) {
     if (bindings_[i].address != nullptr) continue;
-    if (i < inputs())
-      return make_error(ErrorCode::kBadBinding, "input '{}' is not bound", model_->inputs()[static_cast<int>(i)].name());
+    if (i < inputs()) return make_error(ErrorCode::kBadBinding, "input '{}' is not bound", model_->inputs()[static_cast<int>(i)].name());
     SLUICE_TRY(use_own(i));
   }
   if (ready_) return {};

@@ -9,7 +9,7 @@
 #include "common/base/result.h"
 #include "runtime/device/task_queue.h"
 #include "runtime/executor/opened_model.h"
-#include "runtime/loader/part_bindings.h"
+#include "runtime/loader/om_bindings.h"
 
 namespace sluice {
 

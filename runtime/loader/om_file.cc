@@ -73,7 +73,8 @@ Result<void> check_segments(std::span<const std::byte> bytes, const OmHeader& he
 
 Result<void> check_root(const pb::ModelDef& model) {
   const auto graph = model.root().graph();
-  if (graph < static_cast<uint32_t>(model.segments_size()) && model.segments(static_cast<int>(graph)).kind() == pb::SEGMENT_GRAPH) return {};
+  if (graph < static_cast<uint32_t>(model.segments_size()) && model.segments(static_cast<int>(graph)).kind() == pb::SEGMENT_GRAPH)
+    return {};
   return make_error(ErrorCode::kBadCompiledModel, "segment {} of the root is no graph", graph);
 }
 

@@ -20,7 +20,7 @@ inline constexpr uint64_t kOmValueAlignment = 64;     // of every value within i
 inline constexpr uint64_t kOmScratchLimit = 1 << 20;  // bytes of scratch per worker
 inline constexpr uint32_t kOmBlockLimit = 1 << 20;    // blocks per launch
 
-inline constexpr char kWeightsPath[] = "/weights";    // the file that constants of a root graph lie in: the segment of weights
+inline constexpr char kWeightsPath[] = "/weights";  // the file that constants of a root graph lie in: the segment of weights
 
 struct OmHeader {
   char magic[8];          // kOmMagic

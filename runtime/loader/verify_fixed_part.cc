@@ -2,9 +2,9 @@
 // every target exists, and the streams cannot wait for each other forever.
 #include <vector>
 
+#include "runtime/loader/om_bindings.h"
 #include "runtime/loader/om_format.h"
 #include "runtime/loader/om_names.h"
-#include "runtime/loader/part_bindings.h"
 #include "runtime/loader/verify_model.h"
 
 namespace sluice {

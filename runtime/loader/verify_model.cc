@@ -71,7 +71,8 @@ Result<void> verify_nodes(const pb::ModelDef& model) {
 }  // namespace
 
 Result<uint64_t> type_bytes(const pb::TypeDef& type) {
-  if (type.kind() != pb::VALUE_TENSOR || type.unranked()) return make_error(ErrorCode::kUnsupportedPart, "a type is no tensor of fixed dims");
+  if (type.kind() != pb::VALUE_TENSOR || type.unranked())
+    return make_error(ErrorCode::kUnsupportedPart, "a type is no tensor of fixed dims");
   if (!dtype_is_valid(static_cast<int>(type.dtype()))) return make_error(ErrorCode::kBadCompiledModel, "unknown dtype {}", type.dtype());
   uint64_t elements = 1;
   for (const int64_t dim : type.dims()) {

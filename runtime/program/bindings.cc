@@ -11,7 +11,7 @@
 #include "common/tensorfile/binding.h"
 #include "common/tensorfile/tensorfile.h"
 #include "fmt/format.h"
-#include "runtime/loader/type_text.h"
+#include "runtime/loader/om_types.h"
 
 namespace sluice {
 namespace {
@@ -89,8 +89,7 @@ class Inputs {
       values_[i].name = input.name();
       if (given_[i]) continue;
       if (!options_.random) {
-        return make_error(ErrorCode::kBadBinding, "input '{}' is not given", input.name())
-            .with_hint("give --input NAME=FILE, or --random");
+        return make_error(ErrorCode::kBadBinding, "input '{}' is not given", input.name()).with_hint("give --input NAME=FILE, or --random");
       }
       values_[i].value = random_value(input.type(), *options_.random + i);
     }

@@ -53,11 +53,7 @@ Tensor logical_tensor(const Run& run, int value) {
 }
 
 ValueDump::ValueDump(const Run& run, ValueFolder& folder, std::string glob)
-    : run_(run),
-      names_(run.model().part()),
-      folder_(folder),
-      glob_(std::move(glob)),
-      aliases_(run.model().queue().tasks.size()) {
+    : run_(run), names_(run.model().part()), folder_(folder), glob_(std::move(glob)), aliases_(run.model().queue().tasks.size()) {
   const pb::FixedPart& part = run.model().part();
   for (int i = 0; i < part.alias_value_size(); ++i) aliases_[part.alias_after_task(i)].push_back(part.alias_value(i));
 }

@@ -24,14 +24,16 @@ HostValue host_value(const FileValue& value) {
   return host;
 }
 
-Tensor copy_of(const HostTensor& tensor) { return {{}, tensor.dtype, tensor.dims, {tensor.bytes.begin(), tensor.bytes.end()}}; }
+Tensor copy_of(const HostTensor& tensor, const std::string& name) {
+  return {name, tensor.dtype, tensor.dims, {tensor.bytes.begin(), tensor.bytes.end()}};
+}
 
-FileValue file_value(const HostValue& host, ValueKind kind) {
+FileValue file_value(const HostValue& host, ValueKind kind, const std::string& name) {
   FileValue value;
   value.kind = kind;
   value.present = host.kind != HostValue::Kind::kNone;
   value.element = host.kind == HostValue::Kind::kSequence ? ValueKind::kSequence : ValueKind::kTensor;
-  for (const HostTensor& tensor : host.tensors) value.tensors.push_back(copy_of(tensor));
+  for (const HostTensor& tensor : host.tensors) value.tensors.push_back(copy_of(tensor, name));
   return value;
 }
 
@@ -58,7 +60,7 @@ class HybridSession : public Session {
       for (const HostTensor& tensor : value.tensors) {
         if (!is_dumped(glob, name, tensor.dtype)) continue;
         ++found;
-        if (written) written = folder.write(name, copy_of(tensor));
+        if (written) written = folder.write(name, copy_of(tensor, name));
       }
     };
     observer.after_task = [&](const Run& part, uint32_t index, uint32_t task) {
@@ -121,7 +123,7 @@ class HybridSession : public Session {
     for (int k = 0; k < def().outputs_size(); ++k) {
       const pb::BindingDef& output = def().outputs(k);
       const ValueKind kind = kind_of(def().types(static_cast<int>(output.type())));
-      values.push_back({output.name(), file_value(run_.output(static_cast<size_t>(k)), kind)});
+      values.push_back({output.name(), file_value(run_.output(static_cast<size_t>(k)), kind, output.name())});
     }
     return values;
   }

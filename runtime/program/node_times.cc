@@ -88,8 +88,8 @@ void add_task_events(const pb::ModelDef& model, const NodeNames& names, const pb
     about.set("task", task);
     about.set("op", node.op);
     about.set("kernel", node.kernel);
-    events.push_back(time_event(track + static_cast<int>(part.task_stream(task)), node, times[static_cast<size_t>(task)], start_ns,
-                                std::move(about)));
+    events.push_back(
+        time_event(track + static_cast<int>(part.task_stream(task)), node, times[static_cast<size_t>(task)], start_ns, std::move(about)));
   }
 }
 

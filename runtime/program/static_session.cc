@@ -15,7 +15,7 @@ class StaticSession : public Session {
     inputs_ = std::move(inputs);
     for (const pb::BindingDef& output : run_.model().outputs()) {
       const pb::TypeDef& type = def().types(static_cast<int>(output.type()));
-      Tensor tensor = make_tensor(static_cast<DType>(type.dtype()), {type.dims().begin(), type.dims().end()});
+      Tensor tensor = make_tensor(static_cast<DType>(type.dtype()), {type.dims().begin(), type.dims().end()}, output.name());
       outputs_.push_back({output.name(), {}});
       outputs_.back().value.tensors.push_back(std::move(tensor));
     }

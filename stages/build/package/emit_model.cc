@@ -8,7 +8,7 @@
 #include "common/target/multiply_adds.h"
 #include "common/target/profile.h"
 #include "common/text/text.h"
-#include "runtime/loader/part_bindings.h"
+#include "runtime/loader/om_bindings.h"
 #include "stages/build/package/emit_part.h"
 
 namespace sluice {

@@ -50,7 +50,7 @@ uint32_t PartEmitter::add_value(const Value& value, uint32_t region, uint64_t of
   part_.add_value_offset(offset);
   part_.add_value_bytes(bytes);
   part_.add_value_format(value.storage() != nullptr && value.storage()->format == StorageFormat::kNhwc ? pb::FORMAT_NHWC
-                                                                                                        : pb::FORMAT_DENSE);
+                                                                                                       : pb::FORMAT_DENSE);
   return static_cast<uint32_t>(part_.value_type_size() - 1);
 }
 

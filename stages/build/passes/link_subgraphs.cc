@@ -3,8 +3,8 @@
 //   before:  %y = Call(%x, %w) {graph = @p0}     @p0(%a, parameter %b): %c = constant expression @pack(%b)   %r = Fused(%a, %c)
 //   after:   %y = Fused(%x, %c)                  %c = constant expression @pack(%w)
 //
-// Calls of fixed parts stay when the model is not one fixed part itself: they are sunk, each by itself, and called while the rest is walked.
-// Their constants are bound all the same.
+// Calls of fixed parts stay when the model is not one fixed part itself: they are sunk, each by itself, and called while the rest is
+// walked. Their constants are bound all the same.
 //
 // Legal because a subgraph names nothing outside itself: its inputs stand for the Call's operands, its parameters for the constants among
 // them. Constant expressions over parameters become expressions over those constants; equal ones are one constant.

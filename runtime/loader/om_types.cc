@@ -1,4 +1,4 @@
-#include "runtime/loader/type_text.h"
+#include "runtime/loader/om_types.h"
 
 #include <algorithm>
 
