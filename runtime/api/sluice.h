@@ -41,18 +41,32 @@ typedef struct sluice_binding {
   int32_t dtype;          /* ONNX's TensorProto.DataType */
   const char* dtype_name; /* "f32", "i64", ... */
   size_t rank;
-  const int64_t* dims;
-  uint64_t bytes; /* dense, row-major */
+  const int64_t* dims; /* -1: known only when the model runs */
+  uint64_t bytes;      /* dense, row-major; 0 when a dim is -1, for strings, and for what is no tensor */
+  int32_t kind;        /* SLUICE_KIND_...; of a sequence or optional, dtype, rank and dims are those of its elements */
+  const char* type;    /* in words: "f32 batchx3xhxw", "sequence of i64 ?" */
 } sluice_binding;
+
+enum { SLUICE_KIND_TENSOR = 0, SLUICE_KIND_SEQUENCE = 1, SLUICE_KIND_OPTIONAL = 2 };
+
+/* A tensor in memory: dense, row-major; 2- and 4-bit elements packed as ONNX packs them; n strings as n + 1 uint64 offsets into the text
+ * that follows them. */
+typedef struct sluice_tensor {
+  int32_t dtype; /* ONNX's TensorProto.DataType */
+  size_t rank;
+  const int64_t* dims;
+  const void* data;
+  uint64_t bytes;
+} sluice_tensor;
 
 enum { SLUICE_OPEN_VERIFY_WEIGHTS = 1 }; /* also check the digest of the weights: reads all of them */
 
 enum {
   SLUICE_COUNT_INPUTS = 0,
   SLUICE_COUNT_OUTPUTS = 1,
-  SLUICE_COUNT_TASKS = 2,
+  SLUICE_COUNT_TASKS = 2,      /* of fixed parts */
   SLUICE_COUNT_LAUNCHES = 3,   /* of generated kernels */
-  SLUICE_COUNT_HOST_TASKS = 4, /* nodes run by host_cpu */
+  SLUICE_COUNT_HOST_TASKS = 4, /* nodes run by host_cpu, those that are walked one by one included */
   SLUICE_COUNT_STREAMS = 5,
   SLUICE_COUNT_EVENTS = 6,
   SLUICE_COUNT_KERNELS = 7,
@@ -91,14 +105,21 @@ SLUICE_API int64_t sluice_model_find_output(const sluice_model* model, const cha
 /* Creates a run that works on `threads` threads, the calling one included; 0 means one for each core. Its memory is allocated when it is
  * first executed. */
 SLUICE_API int sluice_run_create(sluice_model* model, int threads, sluice_run** run);
-/* Binds memory of exactly the binding's bytes. It is not copied when it is aligned to 64 bytes, and must stay valid until bound anew or the
- * run is destroyed. Outputs may overlap neither inputs nor each other. */
+/* Binds memory of exactly the binding's bytes, which is fixed. It is not copied when it is aligned to 64 bytes, and must stay valid until
+ * bound anew or the run is destroyed. Outputs may overlap neither inputs nor each other. */
 SLUICE_API int sluice_run_bind_input(sluice_run* run, size_t index, const void* data, uint64_t bytes);
 SLUICE_API int sluice_run_bind_output(sluice_run* run, size_t index, void* data, uint64_t bytes);
+/* Binds an input of any type: a tensor (count 1), a sequence of `count` tensors, an optional that holds one, or nothing (count 0). The only
+ * way for inputs whose size is not fixed. What they point to is not copied, as above; the structs are. */
+SLUICE_API int sluice_run_bind_input_tensors(sluice_run* run, size_t index, const sluice_tensor* tensors, size_t count);
 /* Runs the model once: reads every input, writes every output. Every input must be bound; an output that is not is kept by the run. */
 SLUICE_API int sluice_run_execute(sluice_run* run);
 /* The memory of an output after sluice_run_execute, the caller's or the run's own; null for a wrong index or before. *bytes may be null. */
 SLUICE_API const void* sluice_run_output(const sluice_run* run, size_t index, uint64_t* bytes);
+/* How many tensors an output holds after sluice_run_execute: 1, a sequence's elements, or 0 for an empty optional. */
+SLUICE_API size_t sluice_run_output_count(const sluice_run* run, size_t index);
+/* One of them, with the dims it has in this run; valid until the next sluice_run_execute or the end of the run. */
+SLUICE_API int sluice_run_output_tensor(const sluice_run* run, size_t index, size_t element, sluice_tensor* tensor);
 /* Null is allowed. */
 SLUICE_API void sluice_run_destroy(sluice_run* run);
 

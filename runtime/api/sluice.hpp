@@ -25,6 +25,8 @@ struct Binding {
   int dtype = 0;
   std::vector<int64_t> dims;
   uint64_t bytes = 0;
+  int kind = SLUICE_KIND_TENSOR;
+  std::string type;
 };
 
 class Model {
@@ -49,7 +51,7 @@ class Model {
     for (size_t i = 0; i < count(what); ++i) {
       sluice_binding one;
       check(describe(model_.get(), i, &one));
-      all.push_back({one.name, one.dtype, {one.dims, one.dims + one.rank}, one.bytes});
+      all.push_back({one.name, one.dtype, {one.dims, one.dims + one.rank}, one.bytes, one.kind, one.type});
     }
     return all;
   }
@@ -64,9 +66,17 @@ class Run {
     run_.reset(run);
   }
   void bind_input(size_t index, const void* data, uint64_t bytes) { check(sluice_run_bind_input(run_.get(), index, data, bytes)); }
+  void bind_input(size_t index, const std::vector<sluice_tensor>& tensors) {
+    check(sluice_run_bind_input_tensors(run_.get(), index, tensors.data(), tensors.size()));
+  }
   void bind_output(size_t index, void* data, uint64_t bytes) { check(sluice_run_bind_output(run_.get(), index, data, bytes)); }
   void execute() { check(sluice_run_execute(run_.get())); }
   const void* output(size_t index) const { return sluice_run_output(run_.get(), index, nullptr); }
+  std::vector<sluice_tensor> output_tensors(size_t index) const {
+    std::vector<sluice_tensor> tensors(sluice_run_output_count(run_.get(), index));
+    for (size_t i = 0; i < tensors.size(); ++i) check(sluice_run_output_tensor(run_.get(), index, i, &tensors[i]));
+    return tensors;
+  }
 
  private:
   struct Destroy {

@@ -5,6 +5,8 @@
         run = model.run(threads=2)
         outputs = run(x=array)              # {name: numpy array}, or {name: bytes} without numpy
 
+A sequence is a list of arrays, an empty optional None, a tensor of strings an array of str.
+
 libsluice.so is looked for in $SLUICE_LIBRARY, then beside this file and in ../lib.
 """
 
@@ -18,6 +20,8 @@ except ImportError:  # arrays become bytes
 
 _NUMPY_TYPES = {1: "f4", 2: "u1", 3: "i1", 4: "u2", 5: "i2", 6: "i4", 7: "i8", 9: "?", 10: "f2", 11: "f8", 12: "u4", 13: "u8", 14: "c8", 15: "c16"}
 _COUNT_INPUTS, _COUNT_OUTPUTS = 0, 1
+_TENSOR, _SEQUENCE, _OPTIONAL = 0, 1, 2
+_STRING = 8
 
 
 class Error(Exception):
@@ -35,6 +39,18 @@ class _Binding(ctypes.Structure):
         ("dtype_name", ctypes.c_char_p),
         ("rank", ctypes.c_size_t),
         ("dims", ctypes.POINTER(ctypes.c_int64)),
+        ("bytes", ctypes.c_uint64),
+        ("kind", ctypes.c_int32),
+        ("type", ctypes.c_char_p),
+    ]
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [
+        ("dtype", ctypes.c_int32),
+        ("rank", ctypes.c_size_t),
+        ("dims", ctypes.POINTER(ctypes.c_int64)),
+        ("data", ctypes.c_void_p),
         ("bytes", ctypes.c_uint64),
     ]
 
@@ -58,8 +74,10 @@ for _name, _result, _arguments in (
     ("sluice_model_output", ctypes.c_int, [_pointer, _size, ctypes.POINTER(_Binding)]),
     ("sluice_run_create", ctypes.c_int, [_pointer, ctypes.c_int, ctypes.POINTER(_pointer)]),
     ("sluice_run_bind_input", ctypes.c_int, [_pointer, _size, _pointer, _u64]),
+    ("sluice_run_bind_input_tensors", ctypes.c_int, [_pointer, _size, ctypes.POINTER(_Tensor), _size]),
     ("sluice_run_execute", ctypes.c_int, [_pointer]),
-    ("sluice_run_output", _pointer, [_pointer, _size, ctypes.POINTER(_u64)]),
+    ("sluice_run_output_count", _size, [_pointer, _size]),
+    ("sluice_run_output_tensor", ctypes.c_int, [_pointer, _size, _size, ctypes.POINTER(_Tensor)]),
     ("sluice_run_destroy", None, [_pointer]),
 ):
     getattr(_library, _name).restype = _result
@@ -71,14 +89,50 @@ def _check(code):
         raise Error(code, _library.sluice_last_error().decode())
 
 
+def _to_tensor(binding, data):
+    """The C struct of an array, and what keeps its memory."""
+    if binding.dtype == _STRING:
+        array, texts = numpy.asarray(data, dtype=object), []
+        for text in array.reshape(-1):
+            texts.append(text if isinstance(text, bytes) else str(text).encode())
+        ends = numpy.cumsum([0] + [len(text) for text in texts], dtype="u8")
+        buffer = ends.tobytes() + b"".join(texts)
+        keep = (ctypes.c_char * len(buffer)).from_buffer_copy(buffer)
+        address, size = ctypes.addressof(keep), len(buffer)
+    else:
+        array = keep = numpy.ascontiguousarray(data, dtype=_NUMPY_TYPES.get(binding.dtype, "u1")).reshape(numpy.shape(data))
+        address, size = array.ctypes.data, array.nbytes
+    dims = (ctypes.c_int64 * array.ndim)(*array.shape)
+    tensor = _Tensor(binding.dtype, array.ndim, ctypes.cast(dims, ctypes.POINTER(ctypes.c_int64)), address, size)
+    return tensor, (keep, dims)
+
+
+def _from_tensor(tensor):
+    """A copy: an array, or bytes without numpy and for dtypes that numpy lacks."""
+    data = ctypes.string_at(tensor.data, tensor.bytes) if tensor.bytes else b""
+    dims = tuple(tensor.dims[i] for i in range(tensor.rank))
+    if numpy is not None and tensor.dtype == _STRING:
+        count = int(numpy.prod(dims, dtype="i8"))
+        ends = numpy.frombuffer(data, dtype="u8", count=count + 1).tolist()
+        text = data[8 * (count + 1) :]
+        strings = [text[begin:end].decode("utf-8", "surrogateescape") for begin, end in zip(ends, ends[1:])]
+        return numpy.array(strings, dtype=object).reshape(dims)
+    if numpy is None or tensor.dtype not in _NUMPY_TYPES:
+        return data
+    return numpy.frombuffer(data, dtype=_NUMPY_TYPES[tensor.dtype]).reshape(dims).copy()
+
+
 class Binding:
-    """An input or output: name, dtype (ONNX's number), dims, bytes."""
+    """An input or output: name, kind (0 tensor, 1 sequence, 2 optional), dtype (ONNX's number), dims (-1: any), bytes (0: not fixed), and
+    type in words."""
 
     def __init__(self, c):
         self.name = c.name.decode()
         self.dtype = c.dtype
         self.dims = tuple(c.dims[i] for i in range(c.rank))
         self.bytes = c.bytes
+        self.kind = c.kind
+        self.type = c.type.decode()
 
 
 class Model:
@@ -117,32 +171,37 @@ class Run:
         _check(_library.sluice_run_create(model._model, threads, ctypes.byref(self._run)))
 
     def __call__(self, **inputs):
-        """Runs once. Each input is a numpy array of its type, or bytes."""
-        kept = [self._bind(index, binding, inputs.pop(binding.name)) for index, binding in enumerate(self.inputs)]
+        """Runs once. Each input is a numpy array of its type, or bytes when its size is fixed; a list of arrays for a sequence; None or one
+        of these for an optional."""
+        missing = [binding.name for binding in self.inputs if binding.name not in inputs]
+        if missing:
+            raise Error(7004, "no value for input " + ", ".join(missing))
+        self._kept = [self._bind(index, binding, inputs.pop(binding.name)) for index, binding in enumerate(self.inputs)]
         if inputs:
             raise Error(7004, "no input called " + ", ".join(sorted(inputs)))
         _check(_library.sluice_run_execute(self._run))
-        del kept
         return {binding.name: self._output(index, binding) for index, binding in enumerate(self.outputs)}
 
     def _bind(self, index, binding, data):
-        if numpy is not None and not isinstance(data, (bytes, bytearray)):
-            array = numpy.ascontiguousarray(data, dtype=_NUMPY_TYPES.get(binding.dtype, "u1"))
-            if array.shape != binding.dims and binding.dtype in _NUMPY_TYPES:
-                raise Error(7004, f"input '{binding.name}' has dims {binding.dims}, got {array.shape}")
-            _check(_library.sluice_run_bind_input(self._run, index, array.ctypes.data, array.nbytes))
-            return array
-        buffer = (ctypes.c_char * len(data)).from_buffer_copy(data)
-        _check(_library.sluice_run_bind_input(self._run, index, ctypes.addressof(buffer), len(data)))
-        return buffer
+        if isinstance(data, (bytes, bytearray)):
+            buffer = (ctypes.c_char * len(data)).from_buffer_copy(data)
+            _check(_library.sluice_run_bind_input(self._run, index, ctypes.addressof(buffer), len(data)))
+            return buffer
+        is_list = isinstance(data, (list, tuple)) and binding.kind != _TENSOR
+        kept = [_to_tensor(binding, one) for one in ([] if data is None else data if is_list else [data])]
+        tensors = (_Tensor * len(kept))(*[tensor for tensor, _ in kept])
+        _check(_library.sluice_run_bind_input_tensors(self._run, index, tensors, len(kept)))
+        return kept
 
     def _output(self, index, binding):
-        size = _u64()
-        address = _library.sluice_run_output(self._run, index, ctypes.byref(size))
-        data = ctypes.string_at(address, size.value)
-        if numpy is None or binding.dtype not in _NUMPY_TYPES:
-            return data
-        return numpy.frombuffer(data, dtype=_NUMPY_TYPES[binding.dtype]).reshape(binding.dims).copy()
+        values = []
+        for element in range(_library.sluice_run_output_count(self._run, index)):
+            tensor = _Tensor()
+            _check(_library.sluice_run_output_tensor(self._run, index, element, ctypes.byref(tensor)))
+            values.append(_from_tensor(tensor))
+        if binding.type.startswith(("sequence of", "optional of sequence")):
+            return values
+        return values[0] if values else None
 
     def __del__(self):
         if getattr(self, "_run", None):

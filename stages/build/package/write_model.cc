@@ -1,6 +1,8 @@
+#include "common/base/log.h"
 #include "common/base/work.h"
 #include "common/graphfile/graphfile.h"
 #include "common/ir/fixed.h"
+#include "common/ir/unfixed_dims.h"
 #include "runtime/checker/memory_checker.h"
 #include "runtime/checker/stream_checker.h"
 #include "runtime/loader/om_writer.h"
@@ -112,6 +114,15 @@ Result<void> add_graphs(const Graph& root, const std::vector<PlannedPart>& parts
   return {};
 }
 
+// What has no fixed size runs slower; it may be an oversight.
+void warn_of_root(const Graph& root, const std::vector<PlannedPart>& parts) {
+  const std::string options = unfixed_dims_hint(root.module());
+  if (options.empty()) return;
+  log_warning("sluice-build", fmt::format("{} nodes have sizes that are known only when the model runs, and are run one by one; if they "
+                                          "need not be: {}",
+                                          root.node_count() - parts.size(), options));
+}
+
 }  // namespace
 
 Result<void> write_model(Module& module, const StageArgs& args) {
@@ -123,6 +134,7 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   WeightLayout layout;
   const std::vector<PlannedPart> parts = plan_parts(root, has_root, layout);
   args.report->push_back(planning.done(module, false));
+  if (has_root) warn_of_root(root, parts);
   WorkReport emitting("emit-tasks", root.node_count());
   KernelStore kernels;
   SLUICE_ASSIGN(pb::ModelDef model, emit(root, has_root, parts, kernels));

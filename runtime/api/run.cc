@@ -1,0 +1,169 @@
+// Runs of sluice.h.
+#include <algorithm>
+
+#include "common/base/parallel.h"
+#include "runtime/api/handles.h"
+#include "runtime/loader/om_types.h"
+#include "runtime/loader/verify_model.h"
+
+using sluice::ErrorCode;
+using sluice::HostTensor;
+using sluice::HostValue;
+using sluice::make_error;
+using sluice::Result;
+using sluice::api::guarded;
+using sluice::api::type_at;
+
+namespace {
+
+HostTensor host_tensor(const sluice_tensor& tensor) {
+  return {static_cast<sluice::DType>(tensor.dtype),
+          {tensor.dims, tensor.dims + tensor.rank},
+          {static_cast<const std::byte*>(tensor.data), tensor.bytes},
+          nullptr};
+}
+
+// What `count` tensors are for an input of this type.
+HostValue host_value(const sluice::pb::ModelDef& def, uint32_t index, const sluice_tensor* tensors, size_t count) {
+  const sluice::pb::TypeDef* type = &type_at(def, index);
+  HostValue value;
+  if (type->kind() == sluice::pb::VALUE_OPTIONAL) {
+    type = &type_at(def, type->element());
+    if (count == 0) value.kind = HostValue::Kind::kNone;
+  }
+  if (type->kind() == sluice::pb::VALUE_SEQUENCE && value.kind != HostValue::Kind::kNone) value.kind = HostValue::Kind::kSequence;
+  for (size_t i = 0; i < count; ++i) value.tensors.push_back(host_tensor(tensors[i]));
+  return value;
+}
+
+// The one tensor that an input of fixed size is.
+Result<sluice_tensor> fixed_tensor(const sluice::pb::ModelDef& def, size_t index, const void* data, uint64_t bytes) {
+  if (index >= static_cast<size_t>(def.inputs_size()))
+    return make_error(ErrorCode::kBadBinding, "input {} of {}", index, def.inputs_size());
+  const sluice::pb::BindingDef& input = def.inputs(static_cast<int>(index));
+  const sluice::pb::TypeDef& type = type_at(def, input.type());
+  if (!sluice::type_bytes(type)) {
+    return make_error(ErrorCode::kBadBinding, "input '{}' is {}: bind it with its dims", input.name(), sluice::type_text(def, input.type()))
+        .with_hint("sluice_run_bind_input_tensors");
+  }
+  return sluice_tensor{static_cast<int32_t>(type.dtype()), static_cast<size_t>(type.dims_size()), type.dims().data(), data, bytes};
+}
+
+// Of a hybrid run: outputs into the memory that the caller bound.
+Result<void> copy_outputs(sluice_run* run) {
+  for (size_t i = 0; i < run->bound_outputs.size(); ++i) {
+    const std::span<std::byte> bound = run->bound_outputs[i];
+    if (bound.data() == nullptr) continue;
+    const HostTensor& tensor = run->hybrid->output(i).tensors[0];  // of fixed type
+    std::copy(tensor.bytes.begin(), tensor.bytes.end(), bound.begin());
+  }
+  return {};
+}
+
+}  // namespace
+
+int sluice_run_create(sluice_model* model, int threads, sluice_run** run) {
+  return guarded([&]() -> Result<void> {
+    *run = nullptr;
+    if (threads < 0 || threads > 1024) return make_error(ErrorCode::kBadOption, "{} threads", threads);
+    const int count = static_cast<int>(sluice::thread_count(threads));
+    auto made = std::make_unique<sluice_run>();
+    SLUICE_ASSIGN(auto device, sluice::shared_device(count));
+    made->model = model->model;
+    if (model->fixed) made->fixed = std::make_unique<sluice::Run>(model->fixed, std::move(device));
+    if (model->hybrid) made->hybrid = std::make_unique<sluice::HybridRun>(model->hybrid, std::move(device));
+    *run = made.release();
+    return {};
+  });
+}
+
+int sluice_run_bind_input(sluice_run* run, size_t index, const void* data, uint64_t bytes) {
+  return guarded([&]() -> Result<void> {
+    if (run->fixed) return run->fixed->bind_input(index, {static_cast<const std::byte*>(data), bytes});
+    const sluice::pb::ModelDef& def = run->model->def();
+    SLUICE_ASSIGN(const sluice_tensor tensor, fixed_tensor(def, index, data, bytes));
+    return run->hybrid->bind_input(index, host_value(def, def.inputs(static_cast<int>(index)).type(), &tensor, 1));
+  });
+}
+
+int sluice_run_bind_input_tensors(sluice_run* run, size_t index, const sluice_tensor* tensors, size_t count) {
+  return guarded([&]() -> Result<void> {
+    const sluice::pb::ModelDef& def = run->model->def();
+    if (index >= static_cast<size_t>(def.inputs_size()))
+      return make_error(ErrorCode::kBadBinding, "input {} of {}", index, def.inputs_size());
+    const sluice::pb::BindingDef& input = def.inputs(static_cast<int>(index));
+    HostValue value = host_value(def, input.type(), tensors, count);
+    if (run->hybrid) return run->hybrid->bind_input(index, std::move(value));
+    const bool fits =
+        count == 1 && sluice::tensor_fits(type_at(def, input.type()), static_cast<uint32_t>(tensors[0].dtype), value.tensors[0].dims);
+    if (!fits) return make_error(ErrorCode::kBadBinding, "input '{}' takes {}", input.name(), sluice::type_text(def, input.type()));
+    return run->fixed->bind_input(index, value.tensors[0].bytes);
+  });
+}
+
+int sluice_run_bind_output(sluice_run* run, size_t index, void* data, uint64_t bytes) {
+  return guarded([&]() -> Result<void> {
+    const std::span<std::byte> memory(static_cast<std::byte*>(data), bytes);
+    if (run->fixed) return run->fixed->bind_output(index, memory);
+    const sluice::pb::ModelDef& def = run->model->def();
+    if (index >= static_cast<size_t>(def.outputs_size()))
+      return make_error(ErrorCode::kBadBinding, "output {} of {}", index, def.outputs_size());
+    const sluice::pb::BindingDef& output = def.outputs(static_cast<int>(index));
+    const auto wanted = sluice::type_bytes(type_at(def, output.type()));
+    if (!wanted) {
+      return make_error(ErrorCode::kBadBinding, "output '{}' is {}: its size is known only after the run", output.name(),
+                        sluice::type_text(def, output.type()))
+          .with_hint("sluice_run_output_tensor");
+    }
+    if (*wanted != bytes) return make_error(ErrorCode::kBadBinding, "output '{}' has {} bytes, got {}", output.name(), *wanted, bytes);
+    run->bound_outputs.resize(static_cast<size_t>(def.outputs_size()));
+    run->bound_outputs[index] = memory;
+    return {};
+  });
+}
+
+int sluice_run_execute(sluice_run* run) {
+  return guarded([&]() -> Result<void> {
+    run->executed = false;
+    if (run->fixed) {
+      SLUICE_TRY(run->fixed->execute());
+    } else {
+      SLUICE_TRY(run->hybrid->execute());
+      SLUICE_TRY(copy_outputs(run));
+    }
+    run->executed = true;
+    return {};
+  });
+}
+
+size_t sluice_run_output_count(const sluice_run* run, size_t index) {
+  if (!run->executed || index >= static_cast<size_t>(run->model->def().outputs_size())) return 0;
+  return run->fixed ? 1 : run->hybrid->output(index).tensors.size();
+}
+
+int sluice_run_output_tensor(const sluice_run* run, size_t index, size_t element, sluice_tensor* tensor) {
+  return guarded([&]() -> Result<void> {
+    if (element >= sluice_run_output_count(run, index)) {
+      return make_error(ErrorCode::kBadBinding, "tensor {} of output {}, which holds {}", element, index,
+                        sluice_run_output_count(run, index));
+    }
+    if (run->hybrid) {
+      const HostTensor& held = run->hybrid->output(index).tensors[element];
+      *tensor = {static_cast<int32_t>(held.dtype), held.dims.size(), held.dims.data(), held.bytes.data(), held.bytes.size()};
+      return {};
+    }
+    const sluice::pb::TypeDef& type = type_at(run->model->def(), run->model->def().outputs(static_cast<int>(index)).type());
+    const auto bytes = run->fixed->output(index);
+    *tensor = {static_cast<int32_t>(type.dtype()), static_cast<size_t>(type.dims_size()), type.dims().data(), bytes.data(), bytes.size()};
+    return {};
+  });
+}
+
+const void* sluice_run_output(const sluice_run* run, size_t index, uint64_t* bytes) {
+  if (sluice_run_output_count(run, index) == 0) return nullptr;
+  const auto output = run->fixed ? run->fixed->output(index) : run->hybrid->output(index).tensors[0].bytes;
+  if (bytes != nullptr) *bytes = output.size();
+  return output.data();
+}
+
+void sluice_run_destroy(sluice_run* run) { delete run; }

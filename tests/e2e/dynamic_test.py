@@ -1,0 +1,237 @@
+#!/usr/bin/python3
+"""Models whose sizes are known only when they run: free dims, shapes that depend on data, control flow, sequences, optionals and strings,
+through all stages and the loader, and through the Python face. What is right is worked out here with NumPy.
+
+usage: dynamic_test.py FOLDER_OF_PROGRAMS [unittest arguments]
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+from programs import STAGES, need
+
+PROGRAMS = None
+FLOAT, INT64, STRING, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING, TensorProto.BOOL
+
+
+def value(name, dims, dtype=FLOAT):
+    return helper.make_tensor_value_info(name, dtype, dims)
+
+
+def sequence(name, dims, dtype=FLOAT):
+    return helper.make_tensor_sequence_value_info(name, dtype, dims)
+
+
+def optional(name, dims, dtype=FLOAT):
+    return helper.make_value_info(name, helper.make_optional_type_proto(helper.make_tensor_type_proto(dtype, dims)))
+
+
+def model_of(nodes, inputs, outputs, constants=(), opset=18):
+    graph = helper.make_graph(nodes, "g", inputs, outputs, [numpy_helper.from_array(np.asarray(a), name) for name, a in constants])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    model.ir_version = 8
+    return model
+
+
+def random(*dims):
+    return np.random.default_rng(len(dims) + sum(dims)).standard_normal(dims).astype(np.float32)
+
+
+WEIGHTS = random(4, 3, 3, 3)
+COLUMNS = random(4, 600)
+
+
+def network():
+    """Convolution of a free batch and height, means, a product with columns that are too large to lie in the graph."""
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"], "conv", pads=[1, 1, 1, 1]), helper.make_node("Sin", ["c"], ["s"], "sin"),
+             helper.make_node("ReduceMean", ["s", "axes"], ["m"], "mean", keepdims=0),
+             helper.make_node("MatMul", ["m", "v"], ["p"], "product"), helper.make_node("Add", ["p", "bias"], ["y"], "add")]
+    constants = [("w", WEIGHTS), ("v", COLUMNS), ("axes", np.array([2, 3]))]
+    return model_of(nodes, [value("x", ["batch", 3, "h", 8]), value("bias", ["batch", 1])], [value("y", ["batch", 600])], constants)
+
+
+def network_result(x, bias):
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))).astype(np.float64)
+    c = sum(np.einsum("nchw,oc->nohw", padded[:, :, i:i + x.shape[2], j:j + 8], WEIGHTS[:, :, i, j]) for i in range(3) for j in range(3))
+    return np.sin(c).mean(axis=(2, 3)) @ COLUMNS + bias
+
+
+class Dynamic(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def program(self, code, name, *arguments):
+        done = subprocess.run([os.path.join(PROGRAMS, name), *arguments], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def compiled(self, model, *options, name="m"):
+        with open(self.path(name + ".onnx"), "wb") as file:
+            file.write(model.SerializeToString())
+        said = self.program(0, "sluice-compile", "-q", self.path(name + ".onnx"), "-o", self.path(name + ".om"), *options)
+        self.program(0, "sluice-verify", self.path(name + ".om"))
+        return said
+
+    def opened(self, model, *options):
+        """The model as the Python face has it."""
+        self.compiled(model, *options)
+        return sluice.Model(self.path("m.om")).run(threads=2)
+
+    def test_one_file_for_every_size(self):
+        run = self.opened(network())
+        for batch, height in ((1, 1), (2, 5), (7, 3), (2, 5), (0, 4)):
+            x, bias = random(batch, 3, height, 8), random(batch, 1)
+            y = run(x=x, bias=bias)["y"]
+            self.assertEqual(y.shape, (batch, 600))
+            np.testing.assert_allclose(y, network_result(x, bias), rtol=1e-4, atol=1e-4)
+
+    def test_the_loader_takes_any_size(self):
+        self.compiled(network())
+        x, bias = random(3, 3, 6, 8), random(3, 1)
+        np.save(self.path("x.npy"), x)
+        np.save(self.path("b.npy"), bias)
+        given = ["--input", "x=" + self.path("x.npy"), "--input", "bias=" + self.path("b.npy")]
+        self.program(0, "sluice-loader", self.path("m.om"), *given, "--output-dir", self.path("out"), "--dump-values", self.path("values"),
+                     "--trace", self.path("trace.json"))
+        np.testing.assert_allclose(np.load(self.path("out/y.npy")), network_result(x, bias), rtol=1e-4, atol=1e-4)
+        for name, dims in (("c", (3, 4, 6, 8)), ("m", (3, 4)), ("y", (3, 600))):
+            self.assertEqual(np.load(self.path(f"values/{name}.npy")).shape, dims)
+        with open(self.path("trace.json")) as file:
+            names = [event["name"] for event in json.load(file)["traceEvents"]]
+        for name in ("conv", "sin", "mean", "product", "add"):
+            self.assertIn(name, names)
+        report = json.loads(self.program(0, "sluice-loader", self.path("m.om"), "--bench", "--json", "--dim=batch=2", "--dim=h=9"))
+        self.assertEqual([node["op"] for node in report["nodes"]], ["Conv", "Sin", "ReduceMean", "MatMul", "Add"])
+        self.assertIn("'q*'", self.program(3, "sluice-loader", self.path("m.om"), *given, "--dump-values", self.path("v") + ":q*"))
+        self.assertIn("is not NAME=SIZE", self.program(3, "sluice-loader", self.path("m.om"), "--random", "--dim=batch"))
+
+    def test_what_does_not_fit_is_told(self):
+        run = self.opened(network())
+        for inputs, text in (({"x": random(2, 3, 4, 8), "bias": random(3, 1)}, "dim 'batch' is 2 in input 'x' and 3 in input 'bias'"),
+                             ({"x": random(2, 4, 4, 8), "bias": random(2, 1)}, "input 'x' takes f32 batchx3xhx8, got f32 2x4x4x8"),
+                             ({"x": random(2, 3, 8), "bias": random(2, 1)}, "got f32 2x3x8"),
+                             ({"x": bytes(192), "bias": random(2, 1)}, "bind it with its dims"),
+                             ({"x": random(2, 3, 4, 8)}, "no value for input bias")):
+            with self.assertRaises(sluice.Error) as caught:
+                run(**inputs)
+            self.assertIn(text, str(caught.exception))
+            self.assertEqual(caught.exception.code, 7004)
+        x, bias = random(1, 3, 2, 8), random(1, 1)
+        np.testing.assert_allclose(run(x=x, bias=bias)["y"], network_result(x, bias), rtol=1e-4, atol=1e-4)
+
+    def test_open_dims_are_told_when_compiling(self):
+        self.assertIn("--dim batch=1 --dim h=1", self.compiled(network()))
+        self.assertNotIn("--dim", self.compiled(network(), "--dim=batch=2", "--dim=h=4"))
+
+    def test_same_bytes_whatever_the_threads(self):
+        self.compiled(network(), "--threads=1", name="a")
+        self.compiled(network(), "--threads=8", name="b")
+        with open(self.path("a.om"), "rb") as a, open(self.path("b.om"), "rb") as b:
+            self.assertEqual(a.read(), b.read())
+
+    def test_shapes_that_depend_on_data(self):
+        nodes = [helper.make_node("NonZero", ["x"], ["places"]), helper.make_node("Compress", ["x", "keep"], ["kept"], axis=0),
+                 helper.make_node("TopK", ["kept", "k"], ["top", "at"], axis=1), helper.make_node("Unique", ["x"], ["u"])]
+        run = self.opened(model_of(nodes, [value("x", [4, 5]), value("keep", [4], BOOL), value("k", [1], INT64)],
+                                   [value("places", [2, None], INT64), value("top", [None, None]), value("at", [None, None], INT64),
+                                    value("u", [None])]))
+        x = np.round(random(4, 5))
+        for keep, k in (([True, False, True, True], 2), ([False] * 4, 1), ([True] * 4, 5)):
+            got = run(x=x, keep=np.array(keep), k=np.array([k]))
+            np.testing.assert_array_equal(got["places"], np.array(np.nonzero(x)))
+            kept = x[np.array(keep)]
+            np.testing.assert_array_equal(got["top"], -np.sort(-kept, axis=1)[:, :k])
+            np.testing.assert_array_equal(np.take_along_axis(kept, got["at"], 1), got["top"])
+            np.testing.assert_array_equal(got["u"], np.unique(x))
+
+    def test_branches_of_different_shape(self):
+        table = random(300, 2)
+        then = helper.make_graph([helper.make_node("Concat", ["x", "table"], ["a"], axis=0)], "then", [], [value("a", None)])
+        other = helper.make_graph([helper.make_node("ReduceSum", ["x"], ["b"], keepdims=0)], "else", [], [value("b", None)])
+        run = self.opened(model_of([helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=other)],
+                                   [value("c", [], BOOL), value("x", ["n", 2])], [value("y", None)], [("table", table)]))
+        x = random(3, 2)
+        np.testing.assert_array_equal(run(c=np.array(True), x=x)["y"], np.concatenate([x, table]))
+        np.testing.assert_allclose(run(c=np.array(False), x=x)["y"], x.sum(), rtol=1e-6)
+
+    def test_loop_of_a_count_that_is_given(self):
+        body = helper.make_graph([helper.make_node("Identity", ["go"], ["on"]), helper.make_node("Add", ["state", "step"], ["next"]),
+                                  helper.make_node("Mul", ["next", "next"], ["square"])], "body",
+                                 [value("i", [], INT64), value("go", [], BOOL), value("state", [2])],
+                                 [value("on", [], BOOL), value("next", [2]), value("square", [2])])
+        run = self.opened(model_of([helper.make_node("Loop", ["count", "", "x"], ["last", "squares"], body=body)],
+                                   [value("count", [], INT64), value("x", [2]), value("step", [2])],
+                                   [value("last", [2]), value("squares", [None, 2])]))
+        x, step = random(2), np.array([1, 2], np.float32)
+        for count in (0, 1, 5):
+            got = run(count=np.array(count), x=x, step=step)
+            states = [x + step * (i + 1) for i in range(count)]
+            np.testing.assert_allclose(got["last"], states[-1] if states else x, rtol=1e-5)
+            self.assertEqual(got["squares"].shape, (count, 2))
+            np.testing.assert_allclose(got["squares"], np.array(states, np.float32).reshape(count, 2) ** 2, rtol=1e-5)
+
+    def test_sequences_optionals_and_strings(self):
+        nodes = [helper.make_node("SequenceInsert", ["s", "x"], ["longer"]), helper.make_node("ConcatFromSequence", ["longer"], ["joined"], axis=0),
+                 helper.make_node("OptionalHasElement", ["o"], ["has"]), helper.make_node("Equal", ["t", "word"], ["same"]),
+                 helper.make_node("Identity", ["t"], ["texts"])]
+        model = model_of(nodes, [sequence("s", ["n"]), value("x", ["m"]), optional("o", [2]), value("t", ["k"], STRING)],
+                         [sequence("longer", [None]), value("joined", [None]), value("has", [], BOOL), value("same", ["k"], BOOL),
+                          value("texts", ["k"], STRING)], [("word", np.array("grün", dtype=object))], opset=19)
+        run = self.opened(model)
+        for parts, o in (([], None), ([random(2), random(5)], random(2))):
+            x, texts = random(3), np.array(["grün", "", "rot", "grün"], dtype=object)
+            got = run(s=parts, x=x, o=o, t=texts)
+            self.assertEqual(len(got["longer"]), len(parts) + 1)
+            for a, b in zip(got["longer"], parts + [x]):
+                np.testing.assert_array_equal(a, b)
+            np.testing.assert_array_equal(got["joined"], np.concatenate(parts + [x]))
+            self.assertEqual(bool(got["has"]), o is not None)
+            np.testing.assert_array_equal(got["same"], texts == "grün")
+            self.assertEqual(list(got["texts"]), list(texts))
+        with self.assertRaises(sluice.Error) as caught:
+            run(s=[np.zeros((2, 2), np.float32)], x=x, o=None, t=texts)
+        self.assertIn("'s' takes sequence of f32 ?", str(caught.exception))
+        self.program(0, "sluice-loader", self.path("m.om"), "--random", "--output-dir", self.path("out"))
+        self.assertTrue(os.path.exists(self.path("out/longer.1.npy")))
+        self.program(0, "sluice-loader", self.path("m.om"), "--random", "--output-dir", self.path("pb"), "--format=pb")
+        self.assertTrue(os.path.exists(self.path("pb/longer.pb")))
+
+    def test_a_kernel_that_refuses_names_its_node(self):
+        nodes = [helper.make_node("Reshape", ["x", "shape"], ["y"], "fold")]
+        run = self.opened(model_of(nodes, [value("x", ["n"]), value("shape", [2], INT64)], [value("y", [None, None])]))
+        np.testing.assert_array_equal(run(x=random(6), shape=np.array([2, -1]))["y"], random(6).reshape(2, 3))
+        with self.assertRaises(sluice.Error) as caught:
+            run(x=random(6), shape=np.array([4, -1]))
+        self.assertIn("'fold'", str(caught.exception))
+
+    def test_damaged_graphs_are_refused(self):
+        self.compiled(network())
+        with open(self.path("m.om"), "rb") as file:
+            whole = file.read()
+        for at in range(100, len(whole), 1009):
+            with open(self.path("bad.om"), "wb") as file:
+                file.write(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1:])
+            done = subprocess.run([os.path.join(PROGRAMS, "sluice-loader"), self.path("bad.om"), "--random", "--verify"], capture_output=True)
+            self.assertEqual(done.returncode, 3, (at, done.stderr))
+
+
+if __name__ == "__main__":
+    PROGRAMS = need(sys.argv.pop(1), ["compile", "loader", "verify", *STAGES])
+    sys.path.insert(0, os.path.join(PROGRAMS, "..", "lib"))
+    try:
+        import sluice
+    except Exception as error:  # a build whose library Python cannot load
+        print(f"SKIPPED: {error}")
+        sys.exit(77)
+    unittest.main(verbosity=2)
