@@ -1,9 +1,10 @@
-// Sampling of images: GridSample, AffineGrid, RoiAlign, DeformConv, NonMaxSuppression.
+// Sampling of images: GridSample, AffineGrid, MaxRoiPool, RoiAlign, DeformConv, NonMaxSuppression.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "common/eval/axes.h"
@@ -144,6 +145,18 @@ std::array<double, 4> roi_sample(const T* plane, int64_t height, int64_t width, 
           dy * dx * at(bottom, right)};
 }
 
+// The pixels [begin, end) of bin `number` of `count` along one axis of a region from `first` to `last`.
+std::pair<int64_t, int64_t> roi_bin(double first, double last, int64_t number, int64_t count, int64_t extent) {
+  const double start = std::round(first);
+  const double bin = std::max(std::round(last) - start + 1, 1.0) / static_cast<double>(count);
+  const auto inside = [&](double at) -> int64_t {
+    if (at >= static_cast<double>(extent)) return extent;
+    return at > 0 ? static_cast<int64_t>(at) : 0;  // of NaN too
+  };
+  const auto place = static_cast<double>(number);
+  return {inside(start + std::floor(place * bin)), inside(start + std::ceil((place + 1) * bin))};
+}
+
 }  // namespace
 
 Result<void> eval_grid_sample(EvalCall& call) {
@@ -208,6 +221,37 @@ Result<void> eval_affine_grid(EvalCall& call) {
         for (int64_t j = 0; j <= r; ++j) sum += static_cast<double>(row[j]) * at[static_cast<size_t>(j)];
         y.as<T>()[number * r + k] = static_cast<T>(sum);
       }
+    }
+    return {};
+  });
+}
+
+// The pooling of Fast R-CNN (Girshick, 2015): regions in whole pixels, both ends inside, cut into bins that may overlap.
+Result<void> eval_max_roi_pool(EvalCall& call) {
+  const Input& x = call.input(0);
+  const Input& rois = call.input(1);
+  const auto pooled = call.node.ints_attribute("pooled_shape");
+  const double scale = call.node.float_attribute("spatial_scale", 1.0f);
+  if (x.rank() != 4 || rois.rank() != 2 || rois.dims[1] != 5 || rois.dtype != x.dtype || pooled.size() != 2)
+    return call.bad_shape("input {}, regions {} and {} pooled axes do not fit", dims_text(x.dims), dims_text(rois.dims), pooled.size());
+  const int64_t channels = x.dims[1], height = x.dims[2], width = x.dims[3];
+  SLUICE_ASSIGN(const Output y, call.output_like(0, 0, {rois.dims[0], channels, pooled[0], pooled[1]}));
+  return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
+    for (int64_t at = 0; at < y.count; ++at) {
+      const int64_t column = at % pooled[1], row = at / pooled[1] % pooled[0], plane = at / (pooled[0] * pooled[1]);
+      const T* roi = rois.as<T>() + plane / channels * 5;
+      const auto batch = static_cast<double>(roi[0]);
+      if (!(batch >= 0 && batch < static_cast<double>(x.dims[0])))
+        return call.bad_value("batch index {} lies outside {}", batch, x.dims[0]);
+      const auto scaled = [&](T end) { return static_cast<double>(end) * scale; };
+      const auto [top, bottom] = roi_bin(scaled(roi[2]), scaled(roi[4]), row, pooled[0], height);
+      const auto [left, right] = roi_bin(scaled(roi[1]), scaled(roi[3]), column, pooled[1], width);
+      const T* from = x.as<T>() + (static_cast<int64_t>(batch) * channels + plane % channels) * height * width;
+      T best = top < bottom && left < right ? std::numeric_limits<T>::lowest() : T{0};
+      for (int64_t i = top; i < bottom; ++i) {
+        for (int64_t j = left; j < right; ++j) best = std::max(best, from[i * width + j]);
+      }
+      y.as<T>()[at] = best;
     }
     return {};
   });

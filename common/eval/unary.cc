@@ -247,17 +247,4 @@ Result<void> eval_identity(EvalCall& call) {
   return {};
 }
 
-Result<void> eval_dropout(EvalCall& call) {
-  const bool training = call.integer(2, 0) != 0;
-  const double ratio = call.number(1, 0.5);
-  if (training && !(ratio >= 0 && ratio < 1)) return call.bad_value("the ratio is {}, expected at least 0 and less than 1", ratio);
-  if (training && ratio != 0) return call.unsupported(std::string("random dropout"));
-  const Input& x = call.input(0);
-  SLUICE_TRY(call.copy_input(0, 0, dims_of(x)));
-  if (!call.wants(1)) return {};
-  SLUICE_ASSIGN(const Output mask, call.output(1, DType::kBool, dims_of(x)));
-  if (mask.count > 0) std::memset(mask.data, 1, static_cast<size_t>(mask.count));
-  return {};
-}
-
 }  // namespace sluice::eval

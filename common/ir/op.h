@@ -13,7 +13,7 @@ enum class Op : uint16_t {
 #undef SLUICE_OP
 };
 
-enum class Domain : uint8_t { kOnnx, kSluice };
+enum class Domain : uint8_t { kOnnx, kMl, kSluice };
 
 int op_count();
 std::string_view op_name(Op op);

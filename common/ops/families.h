@@ -15,6 +15,7 @@ std::span<const OpRow> generator_rows();
 std::span<const OpRow> image_rows();
 std::span<const OpRow> indexing_rows();
 std::span<const OpRow> loss_rows();
+std::span<const OpRow> ml_rows();
 std::span<const OpRow> normalization_rows();
 std::span<const OpRow> pooling_rows();
 std::span<const OpRow> quantization_rows();

@@ -71,22 +71,38 @@ Result<void> infer_eye_like(InferCall& call) {
   return call.give(0, dtype, call.shape(0));
 }
 
+// The dtype of random numbers: what the attribute says, else `fallback`, of `set`.
+Result<DType> random_dtype(const InferCall& call, DType fallback, uint32_t set) {
+  SLUICE_ASSIGN(const DType dtype, dtype_attribute(call, fallback));
+  if (dtype == DType::kUndefined || (set >> static_cast<int>(dtype) & 1) != 0) return dtype;
+  return call.bad_node("there are no random numbers of dtype {}", dtype_name(dtype)).with_hint("attribute 'dtype' chooses another one");
+}
+
 Result<void> infer_random(InferCall& call) {
-  SLUICE_ASSIGN(const DType dtype, dtype_attribute(call, DType::kF32));
+  SLUICE_ASSIGN(const DType dtype, random_dtype(call, DType::kF32, kFloatSet));
   Dims dims;
   for (const int64_t dim : call.node.ints_attribute("shape")) dims.push_back(Dim::fixed(dim));
   return call.give(0, dtype, std::move(dims));
 }
 
 Result<void> infer_random_like(InferCall& call) {
-  SLUICE_ASSIGN(const DType dtype, dtype_attribute(call, call.dtype(0)));
+  SLUICE_ASSIGN(const DType dtype, random_dtype(call, call.dtype(0), kFloatSet));
+  return call.give(0, dtype, call.shape(0));
+}
+
+Result<void> infer_bernoulli(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kFloatSet));
+  SLUICE_ASSIGN(const DType dtype, random_dtype(call, call.dtype(0), kNumericSet | kBoolSet));
   return call.give(0, dtype, call.shape(0));
 }
 
 Result<void> infer_multinomial(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   SLUICE_TRY(call.expect_rank(0, 2));
-  SLUICE_ASSIGN(const DType dtype, dtype_attribute(call, DType::kI32));
-  return call.give(0, dtype, Dims{call.dim(0, 0), Dim::fixed(call.node.int_attribute("sample_size", 1))});
+  SLUICE_ASSIGN(const DType dtype, random_dtype(call, DType::kI32, kIndexSet));
+  const int64_t samples = call.node.int_attribute("sample_size", 1);
+  if (samples < 1) return call.bad_node("attribute 'sample_size' is {}, expected at least 1", samples);
+  return call.give(0, dtype, Dims{call.dim(0, 0), Dim::fixed(samples)});
 }
 
 constexpr AttributeRow kValue[] = {{"value", kSegment}};
@@ -99,7 +115,7 @@ constexpr AttributeRow kUniformLike[] = {{"dtype", kInt}, {"high", kFloat}, {"lo
 constexpr AttributeRow kMultinomial[] = {{"dtype", kInt}, {"sample_size", kInt}, {"seed", kFloat}};
 
 constexpr OpRow kRows[] = {
-    {Op::kBernoulli, 1, 1, 1, 1, kRandom, kBernoulli, infer_random_like},
+    {Op::kBernoulli, 1, 1, 1, 1, kRandom, kBernoulli, infer_bernoulli},
     {Op::kConstantOfShape, 1, 1, 1, 1, 0, kValue, infer_constant_of_shape},
     {Op::kEyeLike, 1, 1, 1, 1, 0, kEye, infer_eye_like},
     {Op::kMultinomial, 1, 1, 1, 1, kRandom, kMultinomial, infer_multinomial},

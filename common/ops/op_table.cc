@@ -20,6 +20,7 @@ std::vector<const OpRow*> index_rows() {
                           image_rows(),
                           indexing_rows(),
                           loss_rows(),
+                          ml_rows(),
                           normalization_rows(),
                           pooling_rows(),
                           quantization_rows(),

@@ -7,7 +7,6 @@
 #include "common/base/tensor.h"
 #include "common/ir/annotation.h"
 #include "common/ops/op_table.h"
-#include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/node_order.h"
 #include "stages/preprocess/onnx/operators.h"
 #include "stages/preprocess/onnx/types.h"
@@ -71,6 +70,16 @@ std::vector<std::byte> bytes_of(const T* elements, size_t count) {
 std::vector<std::byte> string_bytes(const std::vector<std::string>& texts) {
   const Tensor tensor = make_string_tensor({static_cast<int64_t>(texts.size())}, texts);
   return {tensor.bytes.begin(), tensor.bytes.end()};
+}
+
+// A random node without a seed gets one that no other has: the same model gives the same results. Users' seeds are not negative.
+void give_seed(Node& node, size_t index) {
+  const OpRow* row = find_op(node.op());
+  const bool is_random = row != nullptr && (row->flags & kRandom) != 0;
+  if (!is_random || node.find_attribute("seed") != nullptr) return;
+  const int64_t seed = -1 - static_cast<int64_t>(index);
+  if (node.op() != Op::kDropout) return node.set_attribute("seed", static_cast<float>(seed));
+  if (node.input(2) != nullptr) node.set_attribute("seed", seed);  // else it is not trained
 }
 
 }  // namespace
@@ -281,19 +290,19 @@ Result<std::vector<Value*>> GraphImport::inputs_of(const onnx::NodeProto& proto)
   return inputs;
 }
 
-// A node of com.microsoft: the canonical nodes that mean the same.
-Result<void> GraphImport::add_microsoft_node(const onnx::NodeProto& proto, const MicrosoftRow& row) {
+// A node of another domain: the canonical nodes that mean the same.
+Result<void> GraphImport::add_expanded_node(const onnx::NodeProto& proto, const ExpandRow& row) {
   SLUICE_ASSIGN(std::vector<Value*> inputs, inputs_of(proto));
   Node* before = graph_.last_node();
-  MicrosoftCall call{graph_, proto, std::move(inputs), {}};
-  SLUICE_TRY(expand_microsoft(call, row));
+  ExpandCall call{graph_, proto, std::move(inputs), {}, &model_.constants};
+  SLUICE_TRY(expand_node(call, row));
   SLUICE_TRY(name_results(proto, call.results));
   const auto first = std::ranges::find_if(call.results, [](const Value* value) { return value != nullptr; });
   return finish_nodes(proto, before, first == call.results.end() ? nullptr : (*first)->producer());
 }
 
 Result<void> GraphImport::add_node(const onnx::NodeProto& proto) {
-  if (const MicrosoftRow* row = find_microsoft_operator(proto)) return add_microsoft_node(proto, *row);
+  if (const ExpandRow* row = find_expansion(proto)) return add_expanded_node(proto, *row);
   SLUICE_ASSIGN(const std::vector<Value*> inputs, inputs_of(proto));
   int outputs = proto.output_size();
   while (outputs > 1 && proto.output(outputs - 1).empty()) --outputs;
@@ -307,6 +316,7 @@ Result<void> GraphImport::add_node(const onnx::NodeProto& proto) {
   if (has_bodies && node.input_count() < own) node.set_input(own - 1, nullptr);  // captures come behind
   SLUICE_TRY(set_attributes(proto, node));
   SLUICE_TRY(add_bodies(proto, node));
+  give_seed(node, model_.node_index);
   UpgradeCall call{graph_, &node, {}};
   for (size_t i = 0; i < node.output_count(); ++i) call.results.push_back(&node.output(i));
   node.set_name(proto.name());

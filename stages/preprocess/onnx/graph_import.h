@@ -15,7 +15,7 @@
 
 namespace sluice {
 
-struct MicrosoftRow;
+struct ExpandRow;
 
 // What the importers of all graphs of one model share.
 struct ModelImport {
@@ -56,7 +56,7 @@ class GraphImport {
   Result<SegmentId> constant_segment(const onnx::NodeProto& node);
   Result<std::vector<Value*>> inputs_of(const onnx::NodeProto& proto);
   Result<void> add_node(const onnx::NodeProto& proto);
-  Result<void> add_microsoft_node(const onnx::NodeProto& proto, const MicrosoftRow& row);
+  Result<void> add_expanded_node(const onnx::NodeProto& proto, const ExpandRow& row);
   Result<void> set_attributes(const onnx::NodeProto& proto, Node& node);
   Result<void> add_bodies(const onnx::NodeProto& proto, Node& node);
   Result<GraphId> add_body(const onnx::GraphProto& body, const std::string& name, std::vector<std::unique_ptr<GraphImport>>& imports);

@@ -6,7 +6,6 @@
 
 #include "common/base/log.h"
 #include "stages/preprocess/onnx/graph_import.h"
-#include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/operators.h"
 #include "stages/preprocess/onnx/types.h"
 
@@ -14,12 +13,17 @@ namespace sluice {
 namespace {
 
 constexpr int64_t kNewestIr = 13;
+constexpr int64_t kNewestMlOpset = 5;
 
 // A domain may be imported twice, but in one version.
 Result<void> check_imports(const onnx::ModelProto& proto) {
   std::map<std::string, int64_t> versions;
   for (const auto& import : proto.opset_import()) {
     const std::string domain = import.domain() == "ai.onnx" ? "" : import.domain();
+    if (domain == "ai.onnx.ml" && import.version() > kNewestMlOpset) {
+      return make_error(ErrorCode::kUnsupportedOp, "the model uses opset {} of ai.onnx.ml, this release knows opsets up to {}",
+                        import.version(), kNewestMlOpset);
+    }
     const auto [known, inserted] = versions.try_emplace(domain, import.version());
     if (inserted || known->second == import.version()) continue;
     return make_error(ErrorCode::kBadModel, "the model imports opsets {} and {} of domain '{}', expected one", known->second,
@@ -43,6 +47,14 @@ Result<void> check_versions(const onnx::ModelProto& proto) {
     if (entry.key().starts_with("sluice.")) return make_error(ErrorCode::kBadModel, "the model's metadata '{}' is not known", entry.key());
   }
   return {};
+}
+
+// Nodes of other domains alone are read without.
+bool needs_opset(const onnx::GraphProto& graph) {
+  for (const onnx::NodeProto& node : graph.node()) {
+    if (find_expansion(node) == nullptr) return true;
+  }
+  return false;
 }
 
 std::vector<const onnx::ValueInfoProto*> inputs_of(const onnx::GraphProto& graph) {
@@ -82,7 +94,7 @@ Result<void> import_graphs(ModelFile& file, const Options& options, Module& modu
   SLUICE_ASSIGN(NodeOpsets opsets, inline_functions(file.proto));
   SLUICE_TRY(check_operators(file.proto.graph()));
   const int64_t opset = model_opset(file.proto);
-  if (opset < 0 && file.proto.graph().node_size() > 0) {
+  if (opset < 0 && needs_opset(file.proto.graph())) {
     return make_error(ErrorCode::kBadModel, "the model does not say which opset it uses");
   }
   SLUICE_ASSIGN(AnnotationRules rules, AnnotationRules::read(options.text("annotate")));
@@ -91,7 +103,7 @@ Result<void> import_graphs(ModelFile& file, const Options& options, Module& modu
   SLUICE_TRY(constants.hash_payloads(threads));
   module.made_from = {constants.model_digest()};
   Graph& graph = module.add_graph("main");
-  const bool needs_ranks = opset < kRanksNotNeeded || has_microsoft_operators(file.proto.graph()) ||
+  const bool needs_ranks = opset < kRanksNotNeeded || has_expansions(file.proto.graph()) ||
                            std::any_of(opsets.begin(), opsets.end(), [](const auto& entry) { return entry.second < kRanksNotNeeded; });
   ModelImport model{
       .module = module, .constants = constants, .rules = rules, .opsets = std::move(opsets), .opset = opset, .needs_ranks = needs_ranks};

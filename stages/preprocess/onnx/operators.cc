@@ -1,5 +1,6 @@
 #include "stages/preprocess/onnx/operators.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -7,6 +8,7 @@
 
 #include "common/ops/op_table.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
+#include "stages/preprocess/onnx/ml/operators.h"
 
 namespace sluice {
 namespace {
@@ -30,7 +32,7 @@ bool is_onnx_domain(const std::string& domain) { return domain.empty() || domain
 
 void check(const onnx::GraphProto& graph, Findings& findings) {
   for (const onnx::NodeProto& node : graph.node()) {
-    if (!is_constant_node(node) && !find_operator(node) && find_microsoft_operator(node) == nullptr) {
+    if (!is_constant_node(node) && !find_operator(node) && find_expansion(node) == nullptr) {
       Unsupported& finding = findings[{is_onnx_domain(node.domain()) ? "" : node.domain(), node.op_type()}];
       const std::string fallback = node.output_size() > 0 ? node.output(0) : "";
       if (++finding.count <= kNamedNodes) finding.nodes.push_back(node.name().empty() ? fallback : node.name());
@@ -61,8 +63,23 @@ std::optional<Op> find_operator(const onnx::NodeProto& node) {
   const bool is_preview = node.domain() == "ai.onnx.preview";
   if (!is_ours && !is_preview && !is_onnx_domain(node.domain())) return std::nullopt;
   if (is_preview != (*op == Op::kFlexAttention)) return std::nullopt;
-  if ((op_domain(*op) == Domain::kSluice) != is_ours) return std::nullopt;
+  if (op_domain(*op) == Domain::kMl || (op_domain(*op) == Domain::kSluice) != is_ours) return std::nullopt;
   return find_op(canonical(*op)) != nullptr ? op : std::nullopt;
+}
+
+const ExpandRow* find_expansion(const onnx::NodeProto& node) {
+  return node.domain() == "ai.onnx.ml" ? find_ml_operator(node.op_type()) : find_microsoft_operator(node);
+}
+
+bool has_expansions(const onnx::GraphProto& graph) {
+  for (const onnx::NodeProto& node : graph.node()) {
+    if (find_expansion(node) != nullptr) return true;
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (attribute.has_g() && has_expansions(attribute.g())) return true;
+      if (std::ranges::any_of(attribute.graphs(), has_expansions)) return true;
+    }
+  }
+  return false;
 }
 
 Result<void> check_operators(const onnx::GraphProto& graph) {

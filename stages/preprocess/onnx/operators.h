@@ -6,6 +6,7 @@
 #include "common/base/result.h"
 #include "common/ir/op.h"
 #include "onnx.pb.h"
+#include "stages/preprocess/onnx/expand_row.h"
 
 namespace sluice {
 
@@ -13,6 +14,11 @@ namespace sluice {
 // others have none. Constant is none: it becomes a constant.
 std::optional<Op> find_operator(const onnx::NodeProto& node);
 bool is_constant_node(const onnx::NodeProto& node);
+
+// How an operator of com.microsoft or ai.onnx.ml is replaced. Null: of neither, or not known.
+const ExpandRow* find_expansion(const onnx::NodeProto& node);
+// In the graph or in bodies below it. Some forms are told by dtypes and ranks, so types are then inferred while importing.
+bool has_expansions(const onnx::GraphProto& graph);
 
 // Everything that is not supported in one error (kUnsupportedOp): for each operator its type, domain, count and first nodes.
 Result<void> check_operators(const onnx::GraphProto& graph);

@@ -3,12 +3,10 @@
 //   before:  %y, %mask = Dropout(%x, %ratio)
 //   after:   %y = Identity(%x)   %mask = constant true
 //
-// Legal where `training_mode` is absent or a constant false. sluice-optimize removes the Identity. A constant true is an error unless the
-// ratio may be 0: what training drops is random, which nothing below can run.
+// Legal where `training_mode` is absent or a constant false. sluice-optimize removes the Identity.
 #include <optional>
 
 #include "common/base/work.h"
-#include "common/ops/small_constant.h"
 #include "stages/preprocess/passes/passes.h"
 
 namespace sluice {
@@ -24,22 +22,9 @@ std::optional<bool> is_training(const Node& node) {
   return segment.data[0] != std::byte{0};
 }
 
-bool may_drop_nothing(const Node& node) {
-  const Value* ratio = node.input(1);
-  if (ratio == nullptr) return false;  // 0.5
-  if (!ratio->is_constant()) return true;
-  const auto reals = read_small_reals(node.graph().module(), ratio->segment());
-  return !reals || reals->size() != 1 || reals->front() == 0;
-}
-
 Result<bool> normalize(Node& node) {
   if (node.op() != Op::kDropout) return false;
-  const auto training = is_training(node);
-  if (training == true && !may_drop_nothing(node)) {
-    return make_error(ErrorCode::kUnsupportedOp, "{}: drops at random, as in training, which this release cannot run", node.label())
-        .with_hint("export the model for inference");
-  }
-  if (training != false) return false;
+  if (is_training(node) != false) return false;
   Graph& graph = node.graph();
   if (node.output_count() > 1) {
     Value& mask = node.output(1);

@@ -37,7 +37,7 @@ bool activation_takes(const std::string& name, std::string_view parameter) {
   return row != activations().end() && std::ranges::count(row->parameters, parameter) > 0;
 }
 
-Result<Value*> add_activation(MicrosoftCall& call, Value* x, const std::string& name, const std::vector<float>& parameters) {
+Result<Value*> add_activation(ExpandCall& call, Value* x, const std::string& name, const std::vector<float>& parameters) {
   if (name.empty()) return x;
   if (name == "Clip") {
     Value* low = !parameters.empty() ? call.number(parameters[0], call.input(0)) : nullptr;

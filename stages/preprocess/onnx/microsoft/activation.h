@@ -1,12 +1,12 @@
 // The activation that a fused node ends with.
 #pragma once
 
-#include "stages/preprocess/onnx/microsoft/call.h"
+#include "stages/preprocess/onnx/expand_call.h"
 
 namespace sluice {
 
 // parameters: by the activation's own order, as many as are given; ONNX's defaults for the rest. An empty name: none.
-Result<Value*> add_activation(MicrosoftCall& call, Value* x, const std::string& name, const std::vector<float>& parameters);
+Result<Value*> add_activation(ExpandCall& call, Value* x, const std::string& name, const std::vector<float>& parameters);
 bool activation_takes(const std::string& name, std::string_view parameter);
 
 }  // namespace sluice

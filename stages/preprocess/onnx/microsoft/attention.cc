@@ -5,7 +5,7 @@
 namespace sluice {
 
 // input, weights, bias, mask_index, past, attention_bias, past_sequence_length.
-Result<void> expand_attention(MicrosoftCall& call) {
+Result<void> expand_attention(ExpandCall& call) {
   if (call.input(6) != nullptr) return call.unsupported("input 6 'past_sequence_length' is of shared buffers and is not supported");
   Value* projection = call.add(Op::kMatMul, {call.input(0), call.input(1)});
   projection = sum_of(call, projection, call.input(2));

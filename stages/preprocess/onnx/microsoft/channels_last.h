@@ -1,7 +1,7 @@
 // Operators that may find the channels in the last axis.
 #pragma once
 
-#include "stages/preprocess/onnx/microsoft/call.h"
+#include "stages/preprocess/onnx/expand_call.h"
 
 namespace sluice {
 
@@ -21,7 +21,7 @@ inline std::vector<int64_t> channels_last_order(int64_t rank) {
 
 // `add_pool` makes the pooling node of a value with channels first. The rank is asked for only where channels come last.
 template <typename AddPool>
-Result<Value*> pool_of(MicrosoftCall& call, Value* x, AddPool add_pool) {
+Result<Value*> pool_of(ExpandCall& call, Value* x, AddPool add_pool) {
   if (call.int_attribute("channels_last", 0) == 0) return add_pool(x);
   SLUICE_ASSIGN(const int64_t rank, call.rank(0));
   if (rank < 3) return call.bad("input 0 has rank {}, expected at least 3", rank);

@@ -3,7 +3,7 @@
 
 namespace sluice {
 
-Result<void> expand_dequantize_linear(MicrosoftCall& call) {
+Result<void> expand_dequantize_linear(ExpandCall& call) {
   Node& node = call.add_node(Op::kDequantizeLinear, call.inputs, 1);
   call.copy_attributes(node, {"axis", "block_size"});
   call.results[0] = &node.output();

@@ -5,13 +5,13 @@ namespace sluice {
 namespace {
 
 // Without ids: the first S rows, which broadcast over the batch.
-Value* positions(MicrosoftCall& call) {
+Value* positions(ExpandCall& call) {
   Value* table = call.input(3);
   if (call.input(8) != nullptr) return call.add(Op::kGather, {table, call.input(8)}, {{"axis", int64_t{0}}});
   return call.slice(table, call.ints({0}), call.dim(call.input(0), 1), 0);
 }
 
-Value* mask_index(MicrosoftCall& call) {
+Value* mask_index(ExpandCall& call) {
   Value* zero = call.cast(call.int_scalar(0), DType::kI32);
   if (call.input(7) == nullptr) return call.add(Op::kExpand, {zero, call.dim(call.input(0), 0)});
   Value* ones = call.add(Op::kEqual, {call.cast(call.input(7), DType::kI32), call.cast(call.int_scalar(1), DType::kI32)});
@@ -20,7 +20,7 @@ Value* mask_index(MicrosoftCall& call) {
 
 }  // namespace
 
-Result<void> expand_embed_layer_normalization(MicrosoftCall& call) {
+Result<void> expand_embed_layer_normalization(ExpandCall& call) {
   if ((call.input(1) == nullptr) != (call.input(4) == nullptr)) {
     return call.bad("inputs 'segment_ids' and 'segment_embedding' come together");
   }

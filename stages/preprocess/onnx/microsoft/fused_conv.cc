@@ -4,7 +4,7 @@
 
 namespace sluice {
 
-Result<void> expand_fused_conv(MicrosoftCall& call) {
+Result<void> expand_fused_conv(ExpandCall& call) {
   Node& node = call.add_node(Op::kConv, {call.input(0), call.input(1), call.input(2)}, 1);
   call.copy_attributes(node, {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"});
   Value* sum = &node.output();

@@ -4,7 +4,7 @@
 
 namespace sluice {
 
-Result<void> expand_fused_gemm(MicrosoftCall& call) {
+Result<void> expand_fused_gemm(ExpandCall& call) {
   Node& node = call.add_node(Op::kGemm, call.inputs, 1);
   call.copy_attributes(node, {"alpha", "beta", "transA", "transB"});
   const std::string name = call.string_attribute("activation", "");

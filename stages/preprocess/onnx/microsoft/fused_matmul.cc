@@ -14,7 +14,7 @@ std::vector<int64_t> operand_order(int64_t rank, bool trans, bool trans_batch) {
   return order;
 }
 
-Result<Value*> operand(MicrosoftCall& call, size_t index, std::string_view trans, std::string_view trans_batch) {
+Result<Value*> operand(ExpandCall& call, size_t index, std::string_view trans, std::string_view trans_batch) {
   const bool swaps = call.int_attribute(trans, 0) != 0;
   const bool moves = call.int_attribute(trans_batch, 0) != 0;
   if (!swaps && !moves) return call.input(index);
@@ -26,7 +26,7 @@ Result<Value*> operand(MicrosoftCall& call, size_t index, std::string_view trans
 
 }  // namespace
 
-Result<void> expand_fused_matmul(MicrosoftCall& call) {
+Result<void> expand_fused_matmul(ExpandCall& call) {
   const float alpha = call.float_attribute("alpha", 1);
   SLUICE_ASSIGN(Value * a, operand(call, 0, "transA", "transBatchA"));
   SLUICE_ASSIGN(Value * b, operand(call, 1, "transB", "transBatchB"));

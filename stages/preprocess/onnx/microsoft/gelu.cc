@@ -3,7 +3,7 @@
 
 namespace sluice {
 
-Result<void> expand_gelu(MicrosoftCall& call) {
+Result<void> expand_gelu(ExpandCall& call) {
   call.results[0] = call.add(Op::kGelu, {call.input(0)});
   return {};
 }

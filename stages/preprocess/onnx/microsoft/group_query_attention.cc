@@ -22,7 +22,7 @@ struct Grouped {
   Value* sequence = nullptr;
 };
 
-Result<void> check_form(const MicrosoftCall& call) {
+Result<void> check_form(const ExpandCall& call) {
   for (const std::string_view name : {"k_quant_type", "v_quant_type"}) {
     const std::string kind = call.string_attribute(name, "NONE");
     if (kind != "NONE") return call.unsupported("attribute '{}' is '{}': a quantized cache is not supported", name, kind);
@@ -45,7 +45,7 @@ Result<void> check_form(const MicrosoftCall& call) {
   return {};
 }
 
-void read_operands(MicrosoftCall& call, Grouped& x) {
+void read_operands(ExpandCall& call, Grouped& x) {
   if (call.input(1) != nullptr) {
     x.q = split_heads(call, call.input(0), x.q_heads);
     x.k = split_heads(call, call.input(1), x.kv_heads);
@@ -59,20 +59,20 @@ void read_operands(MicrosoftCall& call, Grouped& x) {
   x.v = &parts.output(2);
 }
 
-void read_sizes(MicrosoftCall& call, Grouped& x) {
+void read_sizes(ExpandCall& call, Grouped& x) {
   x.batch = call.dim(call.input(0), 0);
   x.sequence = call.dim(call.input(0), 1);
   Value* totals = call.add(Op::kAdd, {call.reshape(call.cast(call.input(5), DType::kI64), {-1}), call.ints({1})});
   x.start = call.add(Op::kMax, {call.add(Op::kSub, {totals, x.sequence}), call.ints({0})});
 }
 
-Value* normalized(MicrosoftCall& call, Value* x, size_t weight) {
+Value* normalized(ExpandCall& call, Value* x, size_t weight) {
   if (call.input(weight) == nullptr) return x;
   return call.add(Op::kRMSNormalization, {x, call.input(weight)},
                   {{"axis", int64_t{-1}}, {"epsilon", call.float_attribute("qk_norm_epsilon", 1e-6F)}});
 }
 
-Value* rotated(MicrosoftCall& call, Value* x, Value* positions) {
+Value* rotated(ExpandCall& call, Value* x, Value* positions) {
   Node& node = call.add_node(Op::kRotaryEmbedding, {x, call.input(7), call.input(8), positions}, 1,
                              {{"interleaved", call.int_attribute("rotary_interleaved", 0)}});
   const Type& table = call.input(7)->type();
@@ -81,7 +81,7 @@ Value* rotated(MicrosoftCall& call, Value* x, Value* positions) {
   return &node.output();
 }
 
-void rotate(MicrosoftCall& call, Grouped& x) {
+void rotate(ExpandCall& call, Grouped& x) {
   if (call.int_attribute("do_rotary", 0) == 0) return;
   Value* positions = call.input(9);
   if (positions == nullptr) positions = call.add(Op::kAdd, {call.unsqueeze(x.start, {1}), indices(call, x.sequence)});
@@ -90,7 +90,7 @@ void rotate(MicrosoftCall& call, Grouped& x) {
 }
 
 // The past with the new rows behind the valid ones of each row of the batch.
-Value* present(MicrosoftCall& call, const Grouped& x, Value* past, Value* now) {
+Value* present(ExpandCall& call, const Grouped& x, Value* past, Value* now) {
   if (past == nullptr) return now;
   const Type& type = past->type();
   const bool one_row = type.is_tensor() && type.ranked && !type.dims.empty() && type.dims[0] == Dim::fixed(1);
@@ -99,7 +99,7 @@ Value* present(MicrosoftCall& call, const Grouped& x, Value* past, Value* now) {
 }
 
 // Which keys each query sees, [batch, 1, sequence, keys].
-Value* seen(MicrosoftCall& call, const Grouped& x, Value* keys) {
+Value* seen(ExpandCall& call, const Grouped& x, Value* keys) {
   Value* start = call.reshape(x.start, {-1, 1, 1, 1});
   if (call.int_attribute("causal", 1) == 0) {
     Value* totals = call.reshape(call.add(Op::kAdd, {call.cast(call.input(5), DType::kI64), call.ints({1})}), {-1, 1, 1, 1});
@@ -115,7 +115,7 @@ Value* seen(MicrosoftCall& call, const Grouped& x, Value* keys) {
 }
 
 // A sink adds its weight to the sum of the softmax and nothing to the result: a key that scores it, with a value of zeros.
-Value* add_sink(MicrosoftCall& call, Grouped& x, Value* mask, Value* keys) {
+Value* add_sink(ExpandCall& call, Grouped& x, Value* mask, Value* keys) {
   Value* sink = call.number(0, call.input(0));
   if (call.input(11) != nullptr) sink = call.reshape(call.input(11), {1, -1, 1, 1});
   for (Value** operand : {&x.k, &x.v}) {
@@ -132,7 +132,7 @@ Value* add_sink(MicrosoftCall& call, Grouped& x, Value* mask, Value* keys) {
 
 // query, key, value, past_key, past_value, seqlens_k, total_sequence_length, cos_cache, sin_cache, position_ids, attention_bias, head_sink,
 // k_scale, v_scale, q_norm_weight, k_norm_weight.
-Result<void> expand_group_query_attention(MicrosoftCall& call) {
+Result<void> expand_group_query_attention(ExpandCall& call) {
   SLUICE_TRY(check_form(call));
   Grouped x;
   SLUICE_ASSIGN(x.q_heads, head_count(call, "num_heads"));

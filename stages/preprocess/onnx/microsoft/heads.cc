@@ -6,13 +6,13 @@ namespace sluice {
 namespace {
 
 // [batch, 1, 1, 1]: elements [from, from + batch) of a vector.
-Value* per_row(MicrosoftCall& call, Value* vector, Value* from, Value* batch) {
+Value* per_row(ExpandCall& call, Value* vector, Value* from, Value* batch) {
   Value* to = call.add(Op::kAdd, {from, batch});
   return call.reshape(call.cast(call.slice(vector, from, to, 0), DType::kI64), {-1, 1, 1, 1});
 }
 
 // Keys from `starts` up to `ends`. A vector of ends alone is continued by zeros, which are its starts.
-Result<Value*> ranges_keep(MicrosoftCall& call, size_t input, const ScoreSizes& sizes) {
+Result<Value*> ranges_keep(ExpandCall& call, size_t input, const ScoreSizes& sizes) {
   Value* mask = call.input(input);
   const Dim& given = mask->type().dims[0];
   const Type& first = call.input(0)->type();
@@ -30,38 +30,34 @@ Result<Value*> ranges_keep(MicrosoftCall& call, size_t input, const ScoreSizes& 
 }
 
 // The rows of the queries, which are the last of the keys, in a mask of the longest sequence by itself.
-Value* cut_square(MicrosoftCall& call, Value* mask, const ScoreSizes& sizes) {
+Value* cut_square(ExpandCall& call, Value* mask, const ScoreSizes& sizes) {
   Value* rows = call.slice(mask, call.add(Op::kSub, {sizes.keys, sizes.queries}), sizes.keys, 2);
   return call.slice(rows, call.ints({0}), sizes.keys, 3);
 }
 
 }  // namespace
 
-Result<int64_t> head_count(const MicrosoftCall& call, std::string_view name) {
+Result<int64_t> head_count(const ExpandCall& call, std::string_view name) {
   const int64_t heads = call.int_attribute(name, 0);
   if (heads < 1 || heads > INT32_MAX) return call.bad("attribute '{}' is {}, expected 1 to {}", name, heads, INT32_MAX);
   return heads;
 }
 
-Value* split_heads(MicrosoftCall& call, Value* x, int64_t heads) {
-  return call.transpose(call.reshape(x, {0, 0, heads, -1}), {0, 2, 1, 3});
-}
-Value* join_heads(MicrosoftCall& call, Value* x) { return call.reshape(call.transpose(x, {0, 2, 1, 3}), {0, 0, -1}); }
+Value* split_heads(ExpandCall& call, Value* x, int64_t heads) { return call.transpose(call.reshape(x, {0, 0, heads, -1}), {0, 2, 1, 3}); }
+Value* join_heads(ExpandCall& call, Value* x) { return call.reshape(call.transpose(x, {0, 2, 1, 3}), {0, 0, -1}); }
 
-Value* indices(MicrosoftCall& call, Value* count) {
-  return call.range(call.int_scalar(0), call.add(Op::kSqueeze, {count, call.ints({0})}));
-}
+Value* indices(ExpandCall& call, Value* count) { return call.range(call.int_scalar(0), call.add(Op::kSqueeze, {count, call.ints({0})})); }
 
-Value* blocked_where_not(MicrosoftCall& call, Value* keep, float blocked, Value* like) {
+Value* blocked_where_not(ExpandCall& call, Value* keep, float blocked, Value* like) {
   return call.add(Op::kWhere, {keep, call.number(0, like), call.number(blocked, like)});
 }
 
-Value* sum_of(MicrosoftCall& call, Value* a, Value* b) {
+Value* sum_of(ExpandCall& call, Value* a, Value* b) {
   if (a == nullptr || b == nullptr) return a == nullptr ? b : a;
   return call.add(Op::kAdd, {a, b});
 }
 
-Result<Value*> key_mask(MicrosoftCall& call, size_t input, const ScoreSizes& sizes, Value* like) {
+Result<Value*> key_mask(ExpandCall& call, size_t input, const ScoreSizes& sizes, Value* like) {
   Value* mask = call.input(input);
   if (mask == nullptr) return static_cast<Value*>(nullptr);
   SLUICE_ASSIGN(const int64_t rank, call.rank(input));
@@ -82,7 +78,7 @@ Result<Value*> key_mask(MicrosoftCall& call, size_t input, const ScoreSizes& siz
 namespace {
 
 // Q, K and V of the projection, [batch, sequence, hidden] each.
-Result<std::vector<Value*>> split_projection(MicrosoftCall& call, Value* projection) {
+Result<std::vector<Value*>> split_projection(ExpandCall& call, Value* projection) {
   const std::vector<int64_t> sizes = call.ints_attribute("qkv_hidden_sizes");
   if (!sizes.empty() && (sizes.size() != 3 || sizes[0] != sizes[1] || std::ranges::any_of(sizes, [](int64_t s) { return s < 1; }))) {
     return call.bad("attribute 'qkv_hidden_sizes' must hold three positive sizes, the first two equal");
@@ -92,13 +88,13 @@ Result<std::vector<Value*>> split_projection(MicrosoftCall& call, Value* project
   return std::vector<Value*>{&node.output(0), &node.output(1), &node.output(2)};
 }
 
-Value* half_of(MicrosoftCall& call, Value* pair, int64_t index) {
+Value* half_of(ExpandCall& call, Value* pair, int64_t index) {
   return pair == nullptr ? nullptr : call.add(Op::kGather, {pair, call.int_scalar(index)}, {{"axis", int64_t{0}}});
 }
 
 }  // namespace
 
-Result<void> attend_to_itself(MicrosoftCall& call, Value* projection, const SelfAttentionInputs& inputs) {
+Result<void> attend_to_itself(ExpandCall& call, Value* projection, const SelfAttentionInputs& inputs) {
   SLUICE_ASSIGN(const int64_t heads, head_count(call, "num_heads"));
   if (call.int_attribute("do_rotary", 0) != 0)
     return call.unsupported("attribute 'do_rotary' is not supported: its angles are not in the model");

@@ -1,24 +1,24 @@
 // What the attention operators share.
 #pragma once
 
-#include "stages/preprocess/onnx/microsoft/call.h"
+#include "stages/preprocess/onnx/expand_call.h"
 
 namespace sluice {
 
 // An attribute that counts heads.
-Result<int64_t> head_count(const MicrosoftCall& call, std::string_view name);
+Result<int64_t> head_count(const ExpandCall& call, std::string_view name);
 
 // [batch, sequence, heads * size] as [batch, heads, sequence, size], and back.
-Value* split_heads(MicrosoftCall& call, Value* x, int64_t heads);
-Value* join_heads(MicrosoftCall& call, Value* x);
+Value* split_heads(ExpandCall& call, Value* x, int64_t heads);
+Value* join_heads(ExpandCall& call, Value* x);
 
-Value* indices(MicrosoftCall& call, Value* count);  // 0, 1, ... of a one-element count
+Value* indices(ExpandCall& call, Value* count);  // 0, 1, ... of a one-element count
 
 // 0 where `keep` is true, else `blocked`, in the dtype of `like`.
-Value* blocked_where_not(MicrosoftCall& call, Value* keep, float blocked, Value* like);
+Value* blocked_where_not(ExpandCall& call, Value* keep, float blocked, Value* like);
 
 // The sum of two of which either may be null.
-Value* sum_of(MicrosoftCall& call, Value* a, Value* b);
+Value* sum_of(ExpandCall& call, Value* a, Value* b);
 
 // Sizes as i64 of one element each.
 struct ScoreSizes {
@@ -30,7 +30,7 @@ struct ScoreSizes {
 // What a mask over keys adds to the scores, as Attention, MultiHeadAttention and QAttention take it: [batch] (where each row's keys end),
 // [2 * batch] (ends, then starts), [batch, keys], [batch, queries, keys] or [batch, 1, most, most], all but the first two 0 for blocked.
 // Null when the input is absent.
-Result<Value*> key_mask(MicrosoftCall& call, size_t input, const ScoreSizes& sizes, Value* like);
+Result<Value*> key_mask(ExpandCall& call, size_t input, const ScoreSizes& sizes, Value* like);
 
 // Self-attention of the joint projection [batch, sequence, hidden + hidden + v_hidden], for Attention and QAttention. Fills call.results.
 // Inputs that the operator does not have: SIZE_MAX.
@@ -39,6 +39,6 @@ struct SelfAttentionInputs {
   size_t past;
   size_t bias;  // to the scores
 };
-Result<void> attend_to_itself(MicrosoftCall& call, Value* projection, const SelfAttentionInputs& inputs);
+Result<void> attend_to_itself(ExpandCall& call, Value* projection, const SelfAttentionInputs& inputs);
 
 }  // namespace sluice

@@ -3,7 +3,7 @@
 
 namespace sluice {
 
-Result<void> expand_layer_normalization(MicrosoftCall& call) {
+Result<void> expand_layer_normalization(ExpandCall& call) {
   const size_t outputs = call.results.size();
   Node& node = call.add_node(Op::kLayerNormalization, call.inputs, outputs);
   call.copy_attributes(node, {"axis", "epsilon", "stash_type"});

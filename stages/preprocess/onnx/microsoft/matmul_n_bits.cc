@@ -16,7 +16,7 @@ struct Weights {
   int64_t zero_bytes() const { return (blocks() * bits + 7) / 8; }  // of one row of packed zero points
 };
 
-Result<Weights> read_attributes(const MicrosoftCall& call) {
+Result<Weights> read_attributes(const ExpandCall& call) {
   constexpr int64_t kMost = int64_t{1} << 40;
   const Weights w{call.int_attribute("K", 0), call.int_attribute("N", 0), call.int_attribute("bits", 4),
                   call.int_attribute("block_size", 0)};
@@ -36,7 +36,7 @@ Result<Weights> read_attributes(const MicrosoftCall& call) {
 }
 
 // A constant of bytes as one of [rows, columns] elements of fewer bits; null when it is no constant of that size.
-Value* retyped(MicrosoftCall& call, const Value& packed, DType dtype, int64_t rows, int64_t columns) {
+Value* retyped(ExpandCall& call, const Value& packed, DType dtype, int64_t rows, int64_t columns) {
   if (!packed.is_constant()) return nullptr;
   Module& module = call.graph.module();
   Segment segment = module.segment(packed.segment());
@@ -52,7 +52,7 @@ Value* retyped(MicrosoftCall& call, const Value& packed, DType dtype, int64_t ro
 }
 
 // Bytes [rows, bytes] as u8 elements [rows, bytes * 8 / bits].
-Value* unpacked(MicrosoftCall& call, Value* bytes, int64_t rows, int64_t bits) {
+Value* unpacked(ExpandCall& call, Value* bytes, int64_t rows, int64_t bits) {
   Value* lines = call.reshape(bytes, {rows, -1});
   if (bits == 8) return lines;
   const auto byte = [&](int64_t number) { return call.cast(call.int_scalar(number), DType::kU8); };
@@ -69,7 +69,7 @@ DType element_type(int64_t bits) { return bits == 2 ? DType::kU2 : bits == 4 ? D
 bool is_float_type(const Value& value) { return dtype_is_float(value.type().dtype); }
 
 // [N, blocks] of the elements' type.
-Value* zero_points(MicrosoftCall& call, const Weights& w, bool packed) {
+Value* zero_points(ExpandCall& call, const Weights& w, bool packed) {
   const DType dtype = packed ? element_type(w.bits) : DType::kU8;
   Value* given = call.input(3);
   if (given == nullptr)
@@ -83,7 +83,7 @@ Value* zero_points(MicrosoftCall& call, const Weights& w, bool packed) {
 }
 
 // (B - zero point) * scale with the block of each column named by g_idx, or by its place.
-Value* dequantized_by_hand(MicrosoftCall& call, const Weights& w, Value* quantized, Value* scales, Value* zeros) {
+Value* dequantized_by_hand(ExpandCall& call, const Weights& w, Value* quantized, Value* scales, Value* zeros) {
   Value* numbers = call.add(Op::kCastLike, {quantized, call.input(2)});
   Value* offsets = call.add(Op::kCastLike, {zeros, call.input(2)});
   if (call.input(4) != nullptr) {
@@ -99,7 +99,7 @@ Value* dequantized_by_hand(MicrosoftCall& call, const Weights& w, Value* quantiz
 
 }  // namespace
 
-Result<void> expand_matmul_n_bits(MicrosoftCall& call) {
+Result<void> expand_matmul_n_bits(ExpandCall& call) {
   SLUICE_ASSIGN(const Weights w, read_attributes(call));
   const int64_t columns = w.blocks() * w.block;
   Value* scales = call.reshape(call.input(2), {w.n, w.blocks()});

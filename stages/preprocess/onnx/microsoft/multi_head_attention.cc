@@ -13,13 +13,13 @@ struct Operands {
 };
 
 // Part `index` of [batch, sequence, heads, parts, size] as [batch, heads, sequence, size].
-Value* packed_part(MicrosoftCall& call, Value* packed, int64_t index) {
+Value* packed_part(ExpandCall& call, Value* packed, int64_t index) {
   Value* part = call.add(Op::kGather, {packed, call.int_scalar(index)}, {{"axis", int64_t{3}}});
   return call.transpose(part, {0, 2, 1, 3});
 }
 
 // The three parts of the bias follow each other; those of K and V begin where the sizes before them end.
-Operands with_bias(MicrosoftCall& call, Operands x) {
+Operands with_bias(ExpandCall& call, Operands x) {
   Value* bias = call.input(3);
   if (bias == nullptr) return x;
   Value* end_q = call.dim(x.q, -1);
@@ -32,12 +32,12 @@ Operands with_bias(MicrosoftCall& call, Operands x) {
 }
 
 // Q is [batch, sequence, heads * size] still, K and V [batch, heads, sequence, size]: a bias there is of Q alone.
-Operands from_flat_query(MicrosoftCall& call, Value* k, Value* v, int64_t heads) {
+Operands from_flat_query(ExpandCall& call, Value* k, Value* v, int64_t heads) {
   const Operands x = with_bias(call, {call.input(0), k, v, false});
   return {split_heads(call, x.q, heads), k, v, false};
 }
 
-Result<Operands> read_operands(MicrosoftCall& call, int64_t heads) {
+Result<Operands> read_operands(ExpandCall& call, int64_t heads) {
   SLUICE_ASSIGN(const int64_t q_rank, call.rank(0));
   if (q_rank == 5) {
     if (call.input(1) != nullptr || call.input(2) != nullptr) return call.bad("inputs 'key' and 'value' stand beside a packed query");
@@ -60,7 +60,7 @@ Result<Operands> read_operands(MicrosoftCall& call, int64_t heads) {
 }  // namespace
 
 // query, key, value, bias, key_padding_mask, attention_bias, past_key, past_value, past_sequence_length, cache_indirection.
-Result<void> expand_multi_head_attention(MicrosoftCall& call) {
+Result<void> expand_multi_head_attention(ExpandCall& call) {
   SLUICE_ASSIGN(const int64_t heads, head_count(call, "num_heads"));
   for (const size_t i : {8, 9}) {
     if (call.input(i) != nullptr) return call.unsupported("input {} is of buffers shared by past and present and is not supported", i);

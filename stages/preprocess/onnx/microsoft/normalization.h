@@ -1,13 +1,13 @@
 // What the normalizations by root mean square share.
 #pragma once
 
-#include "stages/preprocess/onnx/microsoft/call.h"
+#include "stages/preprocess/onnx/expand_call.h"
 
 namespace sluice {
 
 // scale * x / sqrt(mean of x * x over the last axes + epsilon).
-Value* rms_normalization(MicrosoftCall& call, Value* x, Value* scale, int64_t axis, float epsilon);
+Value* rms_normalization(ExpandCall& call, Value* x, Value* scale, int64_t axis, float epsilon);
 // 1 / sqrt(...) of it in f32, over the axes given.
-Value* inverse_rms(MicrosoftCall& call, Value* x, std::vector<int64_t> axes, float epsilon);
+Value* inverse_rms(ExpandCall& call, Value* x, std::vector<int64_t> axes, float epsilon);
 
 }  // namespace sluice

@@ -4,7 +4,7 @@
 
 namespace sluice {
 
-Result<void> expand_qlinear_add(MicrosoftCall& call) {
+Result<void> expand_qlinear_add(ExpandCall& call) {
   Value* result = call.add(Op::kAdd, {dequantized(call, 0), dequantized(call, 3)});
   call.results[0] = quantized(call, result, 6, call.input(0));
   return {};

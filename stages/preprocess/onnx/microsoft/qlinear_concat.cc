@@ -4,7 +4,7 @@
 
 namespace sluice {
 
-Result<void> expand_qlinear_concat(MicrosoftCall& call) {
+Result<void> expand_qlinear_concat(ExpandCall& call) {
   if (call.inputs.size() < 5 || (call.inputs.size() - 2) % 3 != 0) {
     return call.bad("it has {} inputs, expected 2 and then 3 for each operand", call.inputs.size());
   }

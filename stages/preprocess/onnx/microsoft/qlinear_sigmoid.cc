@@ -4,7 +4,7 @@
 
 namespace sluice {
 
-Result<void> expand_qlinear_sigmoid(MicrosoftCall& call) {
+Result<void> expand_qlinear_sigmoid(ExpandCall& call) {
   call.results[0] = quantized(call, call.add(Op::kSigmoid, {dequantized(call, 0)}), 3, call.input(0));
   return {};
 }

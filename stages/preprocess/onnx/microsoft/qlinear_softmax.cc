@@ -4,7 +4,7 @@
 
 namespace sluice {
 
-Result<void> expand_qlinear_softmax(MicrosoftCall& call) {
+Result<void> expand_qlinear_softmax(ExpandCall& call) {
   const bool flattens = call.int_attribute("opset", 0) < 13;
   const int64_t axis = call.int_attribute("axis", flattens ? 1 : -1);
   Value* x = dequantized(call, 0);

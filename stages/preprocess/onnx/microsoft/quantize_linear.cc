@@ -3,7 +3,7 @@
 
 namespace sluice {
 
-Result<void> expand_quantize_linear(MicrosoftCall& call) {
+Result<void> expand_quantize_linear(ExpandCall& call) {
   Node& node = call.add_node(Op::kQuantizeLinear, call.inputs, 1);
   call.copy_attributes(node, {"axis", "block_size", "output_dtype", "saturate"});
   call.results[0] = &node.output();

@@ -1,13 +1,13 @@
 // What the quantized operators share: dequantize, compute, quantize.
 #pragma once
 
-#include "stages/preprocess/onnx/microsoft/call.h"
+#include "stages/preprocess/onnx/expand_call.h"
 
 namespace sluice {
 
 // The input `index`, whose scale and zero point (may be absent: 0) follow it, as real numbers.
-Value* dequantized(MicrosoftCall& call, size_t index);
+Value* dequantized(ExpandCall& call, size_t index);
 // x with the scale and zero point that are inputs `scale` and `scale` + 1; of the dtype of `like` where the zero point is absent.
-Value* quantized(MicrosoftCall& call, Value* x, size_t scale, Value* like);
+Value* quantized(ExpandCall& call, Value* x, size_t scale, Value* like);
 
 }  // namespace sluice

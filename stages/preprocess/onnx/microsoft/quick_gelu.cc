@@ -3,7 +3,7 @@
 
 namespace sluice {
 
-Result<void> expand_quick_gelu(MicrosoftCall& call) {
+Result<void> expand_quick_gelu(ExpandCall& call) {
   call.results[0] = call.add(Op::kSwish, {call.input(0)}, {{"alpha", call.float_attribute("alpha", 1.702F)}});
   return {};
 }

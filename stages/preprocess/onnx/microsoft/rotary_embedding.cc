@@ -6,7 +6,7 @@ namespace sluice {
 namespace {
 
 // [batch, sequence]; one number is the position of each row's first element.
-Result<Value*> positions(MicrosoftCall& call, bool flat) {
+Result<Value*> positions(ExpandCall& call, bool flat) {
   SLUICE_ASSIGN(const int64_t rank, call.rank(1));
   if (rank == 2) return call.input(1);
   if (rank != 1) return call.bad("input 1 'position_ids' has rank {}, expected 1 or 2", rank);
@@ -16,7 +16,7 @@ Result<Value*> positions(MicrosoftCall& call, bool flat) {
 }
 
 // Heads that the attribute does not count, from the tables' width.
-Value* split_by_tables(MicrosoftCall& call) {
+Value* split_by_tables(ExpandCall& call) {
   Value* size = call.add(Op::kMul, {call.dim(call.input(2), 1), call.ints({2})});
   return call.transpose(call.reshape_to(call.input(0), {call.ints({0, 0, -1}), size}), {0, 2, 1, 3});
 }
@@ -24,7 +24,7 @@ Value* split_by_tables(MicrosoftCall& call) {
 }  // namespace
 
 // input, position_ids, cos_cache, sin_cache.
-Result<void> expand_rotary_embedding(MicrosoftCall& call) {
+Result<void> expand_rotary_embedding(ExpandCall& call) {
   const int64_t heads = call.int_attribute("num_heads", 0);
   const int64_t turned = call.int_attribute("rotary_embedding_dim", 0);
   if (heads < 0 || turned < 0) return call.bad("attribute '{}' is negative", heads < 0 ? "num_heads" : "rotary_embedding_dim");

@@ -6,17 +6,17 @@
 
 namespace sluice {
 
-Value* rms_normalization(MicrosoftCall& call, Value* x, Value* scale, int64_t axis, float epsilon) {
+Value* rms_normalization(ExpandCall& call, Value* x, Value* scale, int64_t axis, float epsilon) {
   return call.add(Op::kRMSNormalization, {x, scale}, {{"axis", axis}, {"epsilon", epsilon}});
 }
 
-Value* inverse_rms(MicrosoftCall& call, Value* x, std::vector<int64_t> axes, float epsilon) {
+Value* inverse_rms(ExpandCall& call, Value* x, std::vector<int64_t> axes, float epsilon) {
   Value* exact = call.cast(x, DType::kF32);
   Value* mean = call.add(Op::kReduceMean, {call.add(Op::kMul, {exact, exact}), call.ints(std::move(axes))}, {{"keepdims", int64_t{1}}});
   return call.add(Op::kReciprocal, {call.add(Op::kSqrt, {call.add(Op::kAdd, {mean, call.number(epsilon)})})});
 }
 
-Result<void> expand_simplified_layer_normalization(MicrosoftCall& call) {
+Result<void> expand_simplified_layer_normalization(ExpandCall& call) {
   int64_t axis = call.int_attribute("axis", -1);
   const float epsilon = call.float_attribute("epsilon", 1e-5F);
   if (call.int_attribute("stash_type", 1) != 1)

@@ -3,7 +3,7 @@
 
 namespace sluice {
 
-Result<void> expand_skip_layer_normalization(MicrosoftCall& call) {
+Result<void> expand_skip_layer_normalization(ExpandCall& call) {
   Value* sum = call.add(Op::kAdd, {call.input(0), call.input(1)});
   if (call.input(4) != nullptr) sum = call.add(Op::kAdd, {sum, call.input(4)});
   const bool statistics = call.wants(1) || call.wants(2);

@@ -4,7 +4,7 @@
 
 namespace sluice {
 
-Result<void> expand_skip_simplified_layer_normalization(MicrosoftCall& call) {
+Result<void> expand_skip_simplified_layer_normalization(ExpandCall& call) {
   const float epsilon = call.float_attribute("epsilon", 1e-12F);
   Value* sum = call.add(Op::kAdd, {call.input(0), call.input(1)});
   if (call.input(3) != nullptr) sum = call.add(Op::kAdd, {sum, call.input(3)});

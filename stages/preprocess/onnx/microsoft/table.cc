@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <map>
 
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
@@ -66,7 +65,7 @@ constexpr AttributeRow kSoftmax[] = {{"axis", kInt}, {"opset", kInt, true}};
 constexpr AttributeRow kQuantize[] = {{"axis", kInt}, {"block_size", kInt}, {"output_dtype", kInt}, {"saturate", kInt}};
 constexpr AttributeRow kDequantize[] = {{"axis", kInt}, {"block_size", kInt}};
 
-constexpr MicrosoftRow kRows[] = {
+constexpr ExpandRow kRows[] = {
     {"Attention", "input weights bias? mask_index? past? attention_bias? past_sequence_length?", "output present?", kAttention,
      expand_attention},
     {"BiasGelu", "A B", "C", {}, expand_bias_gelu},
@@ -112,109 +111,15 @@ constexpr MicrosoftRow kRows[] = {
 };
 static_assert(std::is_sorted(std::begin(kRows), std::end(kRows), [](const auto& a, const auto& b) { return a.name < b.name; }));
 
-struct Slot {
-  std::string_view name;
-  bool optional = false;
-};
-
-// The slots of a row's "A B? C"; `more` tells whether "..." follows.
-std::vector<Slot> slots(std::string_view text, bool& more) {
-  std::vector<Slot> result;
-  more = false;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    Slot slot{text.substr(0, end)};
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (slot.name == "...") {
-      more = true;
-      continue;
-    }
-    slot.optional = slot.name.ends_with('?');
-    if (slot.optional) slot.name.remove_suffix(1);
-    result.push_back(slot);
-  }
-  return result;
-}
-
-template <typename IsThere>
-Result<void> check_slots(const MicrosoftCall& call, std::string_view text, size_t count, std::string_view kind, IsThere is_there) {
-  bool more = false;
-  const std::vector<Slot> wanted = slots(text, more);
-  if (count > wanted.size() && !more) return call.bad("it has {} {}s, expected at most {}", count, kind, wanted.size());
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    if (!wanted[i].optional && !is_there(i)) return call.bad("{} {} '{}' is absent", kind, i, wanted[i].name);
-  }
-  return {};
-}
-
-onnx::AttributeProto::AttributeType proto_type(AttributeKind kind) {
-  switch (kind) {
-    case kInt:
-      return onnx::AttributeProto::INT;
-    case kFloat:
-      return onnx::AttributeProto::FLOAT;
-    case kString:
-      return onnx::AttributeProto::STRING;
-    case kInts:
-      return onnx::AttributeProto::INTS;
-    case kFloats:
-      return onnx::AttributeProto::FLOATS;
-    default:
-      return onnx::AttributeProto::UNDEFINED;
-  }
-}
-
-Result<void> check_attributes(const MicrosoftCall& call, const MicrosoftRow& row) {
-  std::map<std::string_view, int> seen;
-  for (const onnx::AttributeProto& attribute : call.proto.attribute()) {
-    const auto known = std::ranges::find(row.attributes, attribute.name(), &AttributeRow::name);
-    if (known == row.attributes.end()) return call.unsupported("attribute '{}' is not known", attribute.name());
-    if (++seen[known->name] > 1) return call.bad("attribute '{}' is there twice", attribute.name());
-    const auto expected = proto_type(known->kind);
-    if (attribute.type() != expected) {
-      return call.bad("attribute '{}' is of type {}, expected {}", attribute.name(),
-                      onnx::AttributeProto::AttributeType_Name(attribute.type()), onnx::AttributeProto::AttributeType_Name(expected));
-    }
-  }
-  for (const AttributeRow& attribute : row.attributes) {
-    if (attribute.required && seen.count(attribute.name) == 0) return call.bad("attribute '{}' is absent", attribute.name);
-  }
-  return {};
-}
-
 }  // namespace
 
-const MicrosoftRow* find_microsoft_operator(const onnx::NodeProto& node) {
+const ExpandRow* find_microsoft_operator(const onnx::NodeProto& node) {
   const bool is_plain = node.domain().empty() || node.domain() == "ai.onnx";
   if (!is_plain && node.domain() != "com.microsoft") return nullptr;
   const auto* row = std::lower_bound(std::begin(kRows), std::end(kRows), node.op_type(),
-                                     [](const MicrosoftRow& r, const std::string& name) { return r.name < name; });
+                                     [](const ExpandRow& r, const std::string& name) { return r.name < name; });
   if (row == std::end(kRows) || row->name != node.op_type()) return nullptr;
   return is_plain && !row->also_plain ? nullptr : row;
-}
-
-bool has_microsoft_operators(const onnx::GraphProto& graph) {
-  for (const onnx::NodeProto& node : graph.node()) {
-    if (find_microsoft_operator(node) != nullptr) return true;
-    for (const onnx::AttributeProto& attribute : node.attribute()) {
-      if (attribute.has_g() && has_microsoft_operators(attribute.g())) return true;
-      if (std::ranges::any_of(attribute.graphs(), has_microsoft_operators)) return true;
-    }
-  }
-  return false;
-}
-
-Result<void> expand_microsoft(MicrosoftCall& call, const MicrosoftRow& row) {
-  SLUICE_TRY(check_slots(call, row.inputs, call.inputs.size(), "input", [&](size_t i) { return call.input(i) != nullptr; }));
-  SLUICE_TRY(
-      check_slots(call, row.outputs, static_cast<size_t>(call.proto.output_size()), "output", [&](size_t i) { return call.wants(i); }));
-  SLUICE_TRY(check_attributes(call, row));
-  call.results.assign(static_cast<size_t>(call.proto.output_size()), nullptr);
-  SLUICE_TRY(row.expand(call));
-  for (size_t i = 0; i < call.results.size(); ++i) {
-    if (call.wants(i) && call.results[i] == nullptr) return call.unsupported("output {} is not supported", i);
-  }
-  return {};
 }
 
 }  // namespace sluice

@@ -79,10 +79,10 @@ TEST(Microsoft, NodesBecomeTheMostFusedOps) {
     for (size_t i = 0; i < row.inputs; ++i) {
       inputs.push_back(&graph.add_input(module.intern(Type::fixed_tensor(DType::kF32, {2, 3, 8}))));
     }
-    MicrosoftCall call{graph, model.graph().node(0), inputs, {}};
-    const MicrosoftRow* found = find_microsoft_operator(model.graph().node(0));
+    ExpandCall call{graph, model.graph().node(0), inputs, {}};
+    const ExpandRow* found = find_microsoft_operator(model.graph().node(0));
     ASSERT_NE(found, nullptr) << row.op;
-    const auto expanded = expand_microsoft(call, *found);
+    const auto expanded = expand_node(call, *found);
     ASSERT_TRUE(expanded.ok()) << row.op << ": " << expanded.error().message;
     std::vector<Op> made;
     for (const Node& node : graph.nodes()) made.push_back(node.op());

@@ -1,4 +1,4 @@
-// A node of the domain com.microsoft while it is replaced by canonical nodes.
+// A node of another domain than ONNX's own while it is replaced by canonical nodes.
 #pragma once
 
 #include <initializer_list>
@@ -9,14 +9,16 @@
 #include "common/base/result.h"
 #include "common/ir/module.h"
 #include "onnx.pb.h"
+#include "stages/preprocess/onnx/constants.h"
 
 namespace sluice {
 
-struct MicrosoftCall {
+struct ExpandCall {
   Graph& graph;
   const onnx::NodeProto& proto;
-  std::vector<Value*> inputs;   // null: absent; use input()
-  std::vector<Value*> results;  // to be filled: one for each output of the node, null where wants() is false
+  std::vector<Value*> inputs;      // null: absent; use input()
+  std::vector<Value*> results;     // to be filled: one for each output of the node, null where wants() is false
+  Constants* constants = nullptr;  // of the model; for rows with attributes that are tensors
 
   Value* input(size_t index) const { return index < inputs.size() ? inputs[index] : nullptr; }
   bool wants(size_t output) const;
@@ -28,6 +30,8 @@ struct MicrosoftCall {
   std::string string_attribute(std::string_view name, std::string_view fallback) const;
   std::vector<int64_t> ints_attribute(std::string_view name) const;
   std::vector<float> floats_attribute(std::string_view name) const;
+  std::vector<std::string> strings_attribute(std::string_view name) const;
+  Result<Value*> tensor_attribute(std::string_view name);  // null when absent
 
   // New nodes, behind all others. Absent inputs at the end are dropped.
   Node& add_node(Op op, std::vector<Value*> operands, size_t outputs, std::initializer_list<Attribute> attributes = {});
@@ -37,6 +41,9 @@ struct MicrosoftCall {
 
   Value* ints(std::vector<int64_t> elements);  // i64, rank 1
   Value* int_scalar(int64_t element);
+  Value* floats(std::vector<float> elements);         // f32, rank 1
+  Value* strings(std::vector<std::string> elements);  // rank 1
+  Value* constant(DType dtype, std::vector<int64_t> dims, std::vector<std::byte> bytes);
   Value* number(float element);               // f32 scalar
   Value* number(float element, Value* like);  // scalar of the dtype of `like`
   Value* int_like(int64_t element, Value* like);
@@ -54,8 +61,9 @@ struct MicrosoftCall {
   Value* range(Value* from, Value* to);  // of two i64 scalars
 
   std::string label() const;
-  // The rank of an input that is there. An error where it is not known yet.
+  // The rank or dtype of an input that is there. An error where it is not known yet.
   Result<int64_t> rank(size_t index) const;
+  Result<DType> dtype(size_t index) const;
 
   template <typename... Args>
   Error unsupported(fmt::format_string<Args...> format, Args&&... args) const {

@@ -1,0 +1,88 @@
+// The domain ai.onnx.ml: what the other ops cannot say. Tables come as inputs, which ONNX has as attributes: lists or tensors, by version.
+// post_transform is nodes behind.
+#include <algorithm>
+
+#include "common/ops/families.h"
+#include "common/ops/infer_call.h"
+
+namespace sluice {
+namespace {
+
+using enum AttributeKind;
+
+constexpr uint32_t kLabelSet = dtype_set({DType::kString, DType::kI64, DType::kF32, DType::kI32, DType::kF64, DType::kI16});
+constexpr uint32_t kCategorySet = dtype_set({DType::kString, DType::kI64});
+
+// (X, keys [K], values [K], default): each element of X by its key's value.
+Result<void> infer_label_encoder(InferCall& call) {
+  for (const size_t i : {0, 2}) SLUICE_TRY(call.expect_dtype(i, kLabelSet));
+  SLUICE_TRY(call.expect_same_dtype(1, 0));
+  SLUICE_TRY(call.expect_same_dtype(3, 2));
+  for (const size_t i : {1, 2}) SLUICE_TRY(call.expect_rank(i, 1));
+  SLUICE_TRY(call.expect_one_element(3));
+  SLUICE_TRY(call.unify(call.dim(1, 0), call.dim(2, 0), "keys and values"));
+  return call.give(0, call.dtype(2), call.shape(0));
+}
+
+// (X, categories [C]): another axis with a one where the element's category is.
+Result<void> infer_one_hot_encoder(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kCategorySet));
+  SLUICE_TRY(call.expect_same_dtype(1, 0));
+  SLUICE_TRY(call.expect_rank(1, 1));
+  Shape shape = call.shape(0);
+  if (shape) shape->push_back(call.dim(1, 0));
+  return call.give(0, DType::kF32, std::move(shape));
+}
+
+Result<void> expect_ids(const InferCall& call, std::string_view name, size_t count, int64_t high) {
+  const std::vector<int64_t> ids = call.node.ints_attribute(name);
+  if (ids.size() != count) return call.bad_node("attribute '{}' has {} elements, expected {}", name, ids.size(), count);
+  const auto wrong = std::ranges::find_if(ids, [&](int64_t id) { return id < 0 || id >= high; });
+  if (wrong == ids.end()) return {};
+  return call.bad_node("attribute '{}' has the element {}, expected 0 to {}", name, *wrong, high - 1);
+}
+
+// (X [N, F], nodes_splits [nodes], nodes_modes [nodes], leaf_weights [leaves], membership_values): [N, n_targets].
+Result<void> infer_tree_ensemble(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, dtype_set({DType::kF16, DType::kF32, DType::kF64})));
+  SLUICE_TRY(call.expect_rank(0, 2));
+  for (const size_t i : {1, 3, 4}) SLUICE_TRY(call.expect_same_dtype(i, 0));
+  SLUICE_TRY(call.expect_dtype(2, dtype_set({DType::kU8})));
+  for (const size_t i : {1, 2, 3, 4}) SLUICE_TRY(call.expect_rank(i, 1));
+  const size_t nodes = call.node.ints_attribute("nodes_featureids").size();
+  const size_t leaves = call.node.ints_attribute("leaf_targetids").size();
+  const int64_t targets = call.node.int_attribute("n_targets", 1);
+  if (targets < 1) return call.bad_node("attribute 'n_targets' is {}, expected at least 1", targets);
+  const int64_t most = static_cast<int64_t>(std::max(nodes, leaves));
+  for (const char* name : {"nodes_truenodeids", "nodes_falsenodeids"}) SLUICE_TRY(expect_ids(call, name, nodes, most));
+  for (const char* name : {"nodes_trueleafs", "nodes_falseleafs"}) SLUICE_TRY(expect_ids(call, name, nodes, 2));
+  SLUICE_TRY(expect_ids(call, "tree_roots", call.node.ints_attribute("tree_roots").size(), static_cast<int64_t>(nodes)));
+  SLUICE_TRY(expect_ids(call, "leaf_targetids", leaves, targets));
+  for (const size_t i : {1, 2}) SLUICE_TRY(call.unify(call.dim(i, 0), Dim::fixed(static_cast<int64_t>(nodes)), "nodes"));
+  SLUICE_TRY(call.unify(call.dim(3, 0), Dim::fixed(static_cast<int64_t>(leaves)), "leaves"));
+  return call.give(0, call.dtype(0), Dims{call.dim(0, 0), Dim::fixed(targets)});
+}
+
+constexpr AttributeRow kOneHot[] = {{"zeros", kInt}};
+constexpr AttributeRow kTree[] = {{"aggregate_function", kInt},
+                                  {"leaf_targetids", kInts, true},
+                                  {"n_targets", kInt, true},
+                                  {"nodes_falseleafs", kInts, true},
+                                  {"nodes_falsenodeids", kInts, true},
+                                  {"nodes_featureids", kInts, true},
+                                  {"nodes_missing_value_tracks_true", kInts},
+                                  {"nodes_trueleafs", kInts, true},
+                                  {"nodes_truenodeids", kInts, true},
+                                  {"tree_roots", kInts, true}};
+
+constexpr OpRow kRows[] = {
+    {Op::kLabelEncoder, 4, 4, 1, 1, 0, {}, infer_label_encoder},
+    {Op::kOneHotEncoder, 2, 2, 1, 1, 0, kOneHot, infer_one_hot_encoder},
+    {Op::kTreeEnsemble, 4, 5, 1, 1, 0, kTree, infer_tree_ensemble},
+};
+
+}  // namespace
+
+std::span<const OpRow> ml_rows() { return kRows; }
+
+}  // namespace sluice

@@ -1,0 +1,23 @@
+// LinearClassifier: a score for each class, and the label of the best. One score for two classes is that of the second: it wins above zero.
+#include <algorithm>
+
+#include "stages/preprocess/onnx/ml/linear.h"
+#include "stages/preprocess/onnx/ml/operators.h"
+
+namespace sluice {
+
+Result<void> expand_linear_classifier(ExpandCall& call) {
+  const size_t labels = label_count(call, "classlabels_strings", "classlabels_ints");
+  const std::vector<float> intercepts = call.floats_attribute("intercepts");
+  const bool is_single = labels == 2 && intercepts.size() == 1;
+  const auto rows = static_cast<int64_t>(is_single ? 1 : labels);
+  SLUICE_ASSIGN(Value * scores, linear_scores(call, call.floats_attribute("coefficients"), intercepts, rows));
+  Value* compared = is_single ? call.concat({call.add(Op::kNeg, {scores}), scores}, 1) : scores;
+  SLUICE_ASSIGN(call.results[0], best_labels(call, compared, "classlabels_strings", "classlabels_ints"));
+  if (!call.wants(1)) return {};
+  SLUICE_ASSIGN(Value * given, transformed(call, scores, call.string_attribute("post_transform", "NONE")));
+  call.results[1] = is_single ? call.concat({call.add(Op::kSub, {call.number(1), given}), given}, 1) : given;
+  return {};
+}
+
+}  // namespace sluice
