@@ -213,10 +213,10 @@ Result<void> EvalCall::copy_input(size_t index, size_t input, std::vector<int64_
   return {};
 }
 
-Tensor EvalCall::strings_from(const Output& handles) const {
+Tensor EvalCall::strings_from(const Tensor& handles) const {
   std::vector<std::string> texts;
-  texts.reserve(static_cast<size_t>(handles.count));
-  for (int64_t i = 0; i < handles.count; ++i) texts.push_back(text(handles.as<int64_t>()[i]));
+  texts.reserve(handles.as<int64_t>().size());
+  for (const int64_t handle : handles.as<int64_t>()) texts.push_back(text(handle));
   return make_string_tensor(handles.dims, texts);
 }
 
@@ -232,7 +232,7 @@ Result<void> EvalCall::finish_slot(size_t index, Slot& slot) {
   if (slot.logical != slot.carried.dtype) {
     if (slot.logical == DType::kString) {
       if (planned) return unsupported("a string tensor in planned memory");
-      slot.tensor = strings_from(slot.carried);
+      slot.tensor = strings_from(slot.carrier);
     } else {
       if (!planned) slot.tensor = make_tensor(slot.logical, slot.carried.dims);
       std::byte* target = planned ? targets_[index].data : slot.tensor.bytes.data();

@@ -107,6 +107,7 @@ class EvalCall {
   // A string by its handle; and the handle of a new string (handles of new strings are not in order).
   const std::string& text(int64_t handle) const { return texts_[static_cast<size_t>(handle)]; }
   int64_t handle(const std::string& text);
+  Tensor strings_from(const Tensor& handles) const;
 
   template <typename... Args>
   Error bad_value(fmt::format_string<Args...> format, Args&&... args) const {
@@ -137,7 +138,6 @@ class EvalCall {
   Result<void> carry_strings();
   Result<void> finish_slot(size_t index, Slot& slot);
   Result<void> check_target(size_t index, DType dtype, const std::vector<int64_t>& dims) const;
-  Tensor strings_from(const Output& handles) const;
 
   uint8_t carry_ = kCarryNone;
   std::span<const MutableTensorView> targets_;

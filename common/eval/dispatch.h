@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "common/eval/call.h"
@@ -13,6 +15,13 @@ template <typename T>
 struct Tag {
   using type = T;
 };
+
+// A result as an element: integers are truncated, 0 for what is none of 64 bits.
+template <typename T>
+T element_of(double value) {
+  if constexpr (std::is_integral_v<T>) return std::abs(value) < 0x1p63 ? static_cast<T>(static_cast<int64_t>(value)) : T{0};
+  return static_cast<T>(value);
+}
 
 template <typename F>
 Result<void> visit_float(const EvalCall& call, DType dtype, F&& f) {

@@ -175,7 +175,7 @@ Result<void> eval_grid_sample(EvalCall& call) {
   const int64_t points = product(std::span<const int64_t>(dims).subspan(2));
   std::vector<double> coordinates(static_cast<size_t>(grid.count));
   load_doubles(grid.dtype, grid.data, 0, grid.count, coordinates.data());
-  return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
+  return visit_wide(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     std::vector<GridTaps> taps(rank);
     for (int64_t n = 0; n < x.dims[0]; ++n) {
       for (int64_t point = 0; point < points; ++point) {
@@ -184,7 +184,7 @@ Result<void> eval_grid_sample(EvalCall& call) {
         for (int64_t c = 0; c < x.dims[1]; ++c) {
           const int64_t plane = n * x.dims[1] + c;
           y.as<T>()[plane * points + point] =
-              static_cast<T>(sample_axis(x.as<T>() + plane * product(spatial), spatial, std::span<const GridTaps>(taps), 0));
+              element_of<T>(sample_axis(x.as<T>() + plane * product(spatial), spatial, std::span<const GridTaps>(taps), 0));
         }
       }
     }

@@ -265,7 +265,7 @@ Result<void> eval_reduce_log_sum_exp(EvalCall& call) {
   SLUICE_ASSIGN(const ReduceShape shape, reduce_shape(call));
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, shape.y));
-  return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
+  return visit_wide(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     for (size_t line = 0; line < shape.starts.size(); ++line) {
       const T* from = x.as<T>() + shape.starts[line];
       double top = -std::numeric_limits<double>::infinity();
@@ -273,7 +273,7 @@ Result<void> eval_reduce_log_sum_exp(EvalCall& call) {
       double sum = 0;
       const double shift = std::isfinite(top) ? top : 0;
       for (const int64_t offset : shape.offsets) sum += math::exp(static_cast<double>(from[offset]) - shift);
-      y.as<T>()[line] = static_cast<T>(math::log(sum) + shift);
+      y.as<T>()[line] = element_of<T>(math::log(sum) + shift);
     }
     return {};
   });

@@ -213,7 +213,9 @@ Result<void> eval_resize(EvalCall& call) {
     std::ranges::copy(values, y.as<float>());
     return {};
   }
-  if (number_class(x.dtype) == DType::kUndefined) return call.unsupported(x.dtype);
+  const bool copies = options.mode == "nearest" && options.coordinates != "tf_crop_and_resize";  // no element is computed
+  if (x.logical == DType::kString && !copies) return call.unsupported(x.logical);
+  if (number_class(x.dtype) == DType::kUndefined && x.dtype != DType::kBool) return call.unsupported(x.dtype);
   std::vector<double> values(static_cast<size_t>(x.count));
   load_doubles(x.dtype, x.data, 0, x.count, values.data());
   values = resize_axes<double>(std::move(values), to_vector(x.dims), axes, options);

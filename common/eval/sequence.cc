@@ -110,11 +110,10 @@ Result<void> eval_concat_from_sequence(EvalCall& call) {
 }
 
 Result<void> eval_split_to_sequence(EvalCall& call) {
-  const Operand& x = call.operands[0];
-  const auto rank = static_cast<int64_t>(x.view.dims.size());
-  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", 0), rank));
-  const AxisSplit split(x.view.dims, axis);
-  if (dtype_bits(x.view.dtype) < 8) return call.unsupported(x.view.dtype);
+  const Input& x = call.input(0);
+  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", 0), x.rank()));
+  const AxisSplit split(x.dims, axis);
+  if (dtype_bits(x.dtype) < 8) return call.unsupported(x.dtype);
   std::vector<int64_t> sizes = call.ints(1);
   if (!call.has(1)) sizes.assign(static_cast<size_t>(split.count), 1);
   if (call.has(1) && call.input(1).rank() == 0) {
@@ -124,19 +123,20 @@ Result<void> eval_split_to_sequence(EvalCall& call) {
     for (int64_t at = 0; at < split.count; at += size) sizes.push_back(std::min(size, split.count - at));
   }
   const bool keep = call.has(1) || call.node.int_attribute("keepdims", 1) != 0;
-  const size_t run = static_cast<size_t>(split.inner) * static_cast<size_t>(dtype_bits(x.view.dtype)) / 8;
+  const size_t run = static_cast<size_t>(split.inner) * static_cast<size_t>(dtype_bits(x.dtype)) / 8;
   std::vector<EvalValue> parts;
   int64_t start = 0;
   for (const int64_t size : sizes) {
     if (size < 0 || size > split.count - start) return call.bad_shape("parts do not fit an axis of {}", split.count);
-    std::vector<int64_t> dims = to_vector(x.view.dims);
+    std::vector<int64_t> dims = to_vector(x.dims);
     dims[static_cast<size_t>(axis)] = size;
-    Tensor part = make_tensor(x.view.dtype, dims);
+    Tensor part = make_tensor(x.dtype, dims);
     const size_t bytes = static_cast<size_t>(size) * run;
     for (int64_t outer = 0; bytes > 0 && outer < split.outer; ++outer) {
-      std::memcpy(part.bytes.data() + static_cast<size_t>(outer) * bytes,
-                  x.view.data + static_cast<size_t>(outer * split.count + start) * run, bytes);
+      std::memcpy(part.bytes.data() + static_cast<size_t>(outer) * bytes, x.data + static_cast<size_t>(outer * split.count + start) * run,
+                  bytes);
     }
+    if (x.logical == DType::kString) part = call.strings_from(part);
     if (!keep) part.dims.erase(part.dims.begin() + axis);
     parts.push_back(EvalValue::of(std::move(part)));
     start += size;

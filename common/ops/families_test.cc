@@ -54,6 +54,29 @@ TEST(Families, Elementwise) {
   });
 }
 
+TEST(Families, MachineLearning) {
+  const auto tree = [](Ints true_ids, Ints targets) {
+    return std::vector<Attribute>{{"leaf_targetids", std::move(targets)},
+                                  {"n_targets", int64_t{3}},
+                                  {"nodes_falseleafs", Ints{1}},
+                                  {"nodes_falsenodeids", Ints{1}},
+                                  {"nodes_featureids", Ints{0}},
+                                  {"nodes_trueleafs", Ints{1}},
+                                  {"nodes_truenodeids", std::move(true_ids)},
+                                  {"tree_roots", Ints{0}}};
+  };
+  expect_cases({
+      {Op::kLabelEncoder, {"string[N, 2]", "string[3]", "i16[3]", "i16[1]"}, {}, {"i16[N, 2]"}},
+      {Op::kLabelEncoder, {"string[N]", "i64[3]", "i64[3]", "i64[]"}, {}, {"error input 'b' is i64, but input 'a' is string"}},
+      {Op::kLabelEncoder, {"i64[N]", "i64[3]", "f32[2]", "f32[]"}, {}, {"error keys and values"}},
+      {Op::kOneHotEncoder, {"i64[N]", "i64[4]"}, {}, {"f32[N, 4]"}},
+      {Op::kTreeEnsemble, {"f64[N, 2]", "f64[1]", "u8[1]", "f64[2]"}, tree({0}, {0, 2}), {"f64[N, 3]"}},
+      {Op::kTreeEnsemble, {"f32[N, 2]", "f32[2]", "u8[1]", "f32[2]"}, tree({0}, {0, 2}), {"error nodes"}},
+      {Op::kTreeEnsemble, {"f32[N, 2]", "f32[1]", "u8[1]", "f32[2]"}, tree({0}, {0, 3}), {"error 'leaf_targetids' has the element 3"}},
+      {Op::kTreeEnsemble, {"f32[N, 2]", "f32[1]", "u8[1]", "f32[2]"}, tree({0, 0}, {0, 0}), {"error 'nodes_truenodeids' has 2 elements"}},
+  });
+}
+
 TEST(Families, Reduction) {
   expect_cases({
       {Op::kReduceMean, {"f32[N, 3, 4]", "i64{-1, 0}"}, {}, {"f32[1, 3, 1]"}},
@@ -330,6 +353,13 @@ TEST(Families, SignalsAndOthers) {
       {Op::kSequenceEmpty, {}, {}, {"sequence(f32 of unknown rank)"}},
       {Op::kSplitToSequence, {"f32[6, 2]", "i64(3)"}, {}, {"sequence(f32[3, 2])"}},
       {Op::kRandomNormal, {}, {{"shape", Ints{2, -3}}}, {"error its result would have the shape [2, -3]"}},
+      {Op::kRandomNormal, {}, {{"shape", Ints{2}}, {"dtype", int64_t{7}}}, {"error there are no random numbers of dtype i64"}},
+      {Op::kRandomUniformLike, {"f16[N, 2]"}, {}, {"f16[N, 2]"}},
+      {Op::kRandomUniformLike, {"i64[N]"}, {{"dtype", int64_t{11}}}, {"f64[N]"}},
+      {Op::kRandomUniformLike, {"i64[N]"}, {}, {"error there are no random numbers of dtype i64"}},
+      {Op::kBernoulli, {"f64[N]"}, {{"dtype", int64_t{9}}}, {"bool[N]"}},
+      {Op::kMultinomial, {"f32[N, 5]"}, {{"sample_size", int64_t{3}}}, {"i32[N, 3]"}},
+      {Op::kMultinomial, {"f32[N, 5]"}, {{"sample_size", int64_t{0}}}, {"error attribute 'sample_size' is 0"}},
       {Op::kEyeLike, {"i32[3, N]"}, {{"dtype", int64_t{1}}}, {"f32[3, N]"}},
       {Op::kGridSample, {"f32[N, 3, 4, 5]", "f32[N, 6, 7, 2]"}, {}, {"f32[N, 3, 6, 7]"}},
       {Op::kMaxUnpool,

@@ -27,6 +27,20 @@ Result<Value*> default_like(ExpandCall& call, Value* values) {
   return call.int_like(call.int_attribute("default_int64", -1), values);
 }
 
+Result<void> add_encoder(ExpandCall& call, Value* keys, Value* values, Value* other) {
+  SLUICE_ASSIGN(const DType dtype, call.dtype(0));
+  const DType key = keys->type().dtype, value = values->type().dtype;
+  if (key != dtype) return call.bad("its keys are {}, but input 0 'X' is {}", dtype_name(key), dtype_name(dtype));
+  if (keys->type().element_count() != values->type().element_count()) {
+    return call.bad("it has {} keys, but {} values", keys->type().element_count().value_or(0), values->type().element_count().value_or(0));
+  }
+  if (other->type().is_tensor() && other->type().dtype != DType::kUndefined && other->type().dtype != value) {
+    return call.bad("its values are {}, but its default is {}", dtype_name(value), dtype_name(other->type().dtype));
+  }
+  call.results[0] = call.add(Op::kLabelEncoder, {call.input(0), keys, values, other});
+  return {};
+}
+
 Result<void> expand_classes(ExpandCall& call) {
   SLUICE_ASSIGN(const DType dtype, call.dtype(0));
   const std::vector<std::string> texts = call.strings_attribute("classes_strings");
@@ -36,8 +50,7 @@ Result<void> expand_classes(ExpandCall& call) {
   Value* keys = from_text ? call.strings(texts) : call.ints(numbers);
   Value* values = from_text ? call.ints(numbers) : call.strings(texts);
   SLUICE_ASSIGN(Value * other, default_like(call, values));
-  call.results[0] = call.add(Op::kLabelEncoder, {call.input(0), keys, values, other});
-  return {};
+  return add_encoder(call, keys, values, other);
 }
 
 }  // namespace
@@ -47,8 +60,7 @@ Result<void> expand_label_encoder(ExpandCall& call) {
   SLUICE_ASSIGN(Value * keys, list_of(call, "keys"));
   SLUICE_ASSIGN(Value * values, list_of(call, "values"));
   SLUICE_ASSIGN(Value * other, default_like(call, values));
-  call.results[0] = call.add(Op::kLabelEncoder, {call.input(0), keys, values, other});
-  return {};
+  return add_encoder(call, keys, values, other);
 }
 
 }  // namespace sluice
