@@ -225,6 +225,10 @@ bool load_native(DType dtype, const std::byte* data, int64_t first, int64_t coun
 template <typename U>
 void load_packed_ints(DType dtype, const std::byte* data, int64_t first, int64_t count, U* into) {
   const int bits = dtype_bits(dtype);
+  if (bits != 2 && bits != 4) {  // no number
+    std::fill_n(into, count, U(0));
+    return;
+  }
   const int top = 1 << (bits - 1);
   for (int64_t i = 0; i < count; ++i) {
     const int raw = static_cast<int>(packed_at(data, first + i, bits));
@@ -330,7 +334,8 @@ void store_ints(DType dtype, std::byte* data, int64_t first, int64_t count, cons
       return store_as<uint32_t>(data, first, count, from);
     case 64:
       return store_as<uint64_t>(data, first, count, from);
-    default:
+    case 2:
+    case 4:
       for (int64_t i = 0; i < count; ++i) store_packed(data, first + i, dtype_bits(dtype), static_cast<uint32_t>(from[i]));
   }
 }

@@ -22,6 +22,7 @@ struct Narrowing {
 
 // Elements [first, first + count) of a tensor of any float, integer or bool type. Packed elements are read from their bits. Floats read as
 // integers are truncated; NaN and what is out of range becomes the most negative i64 (i32 for targets of 32 bits, see store_doubles).
+// What is no number is read as 0 and not written: inference refuses it where it matters.
 void load_doubles(DType dtype, const std::byte* data, int64_t first, int64_t count, double* into);
 void load_floats(DType dtype, const std::byte* data, int64_t first, int64_t count, float* into);
 void load_ints(DType dtype, const std::byte* data, int64_t first, int64_t count, int64_t* into);  // integers and bool only; u64 as bits

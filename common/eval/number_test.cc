@@ -90,5 +90,17 @@ TEST(NumberTest, FloatsBecomeIntegersByTruncation) {
   EXPECT_EQ(result[3], std::numeric_limits<int32_t>::min());
 }
 
+TEST(NumberTest, WhatIsNoNumberIsZero) {
+  const std::byte bytes[32] = {std::byte{1}};
+  for (const DType dtype : {DType::kString, DType::kC64, DType::kC128, DType::kUndefined}) {
+    double number = 1;
+    load_doubles(dtype, bytes, 0, 1, &number);
+    EXPECT_EQ(number, 0) << dtype_name(dtype);
+    int64_t whole = 1;
+    load_ints(dtype, bytes, 0, 1, &whole);
+    EXPECT_EQ(whole, 0) << dtype_name(dtype);
+  }
+}
+
 }  // namespace
 }  // namespace sluice::eval

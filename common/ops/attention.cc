@@ -45,7 +45,19 @@ Result<void> check_groups(const InferCall& call, const Dim& query, const Dim& ke
 }
 
 // Q, K, V, mask, past key, past value -> Y, present key, present value, scores.
+// Floats that are computed with in one precision: f64 with f64 alone.
+Result<void> expect_computed_alike(const InferCall& call, size_t index, size_t other) {
+  SLUICE_TRY(call.expect_dtype(index, kFloatSet));
+  const bool is_double = call.dtype(index) == DType::kF64 || call.dtype(other) == DType::kF64;
+  return is_double ? call.expect_same_dtype(index, other) : Result<void>();
+}
+
 Result<void> infer_attention(InferCall& call) {
+  SLUICE_TRY(expect_computed_alike(call, 2, 0));
+  SLUICE_TRY(call.expect_dtype(6, kIndexSet));
+  SLUICE_TRY(call.expect_dtype(3, kRealSet));
+  SLUICE_TRY(call.expect_same_dtype(4, 1));
+  SLUICE_TRY(call.expect_same_dtype(5, 2));
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   SLUICE_TRY(call.expect_same_dtype(1, 0));
   SLUICE_TRY(call.expect_rank(4, 4));
@@ -197,6 +209,7 @@ Result<void> infer_causal_conv(InferCall& call) {
 }
 
 Result<void> infer_rotary(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(3, kIndexSet));
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   SLUICE_TRY(call.expect_rank(0, 3, 4));
   SLUICE_TRY(call.expect_rank(1, 2, 3));

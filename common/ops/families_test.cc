@@ -54,6 +54,21 @@ TEST(Families, Elementwise) {
   });
 }
 
+// Kernels read their operands as what these say: an element of another size would lie behind the tensor's end.
+TEST(Families, OperandsOfAnotherDtypeAreRefused) {
+  expect_cases({
+      {Op::kRNN, {"f32[2, 1, 3]", "bool[1, 4, 3]", "f32[1, 4, 4]"}, {}, {"error input 'b' is bool, but input 'a' is f32"}},
+      {Op::kGRU, {"f32[2, 1, 3]", "f32[1, 12, 3]", "string[1, 12, 4]"}, {}, {"error input 'c' is string, but input 'a' is f32"}},
+      {Op::kNegativeLogLikelihoodLoss, {"f64[3, 5]", "i64[3]", "f32[5]"}, {}, {"error input 'c' is f32, but input 'a' is f64"}},
+      {Op::kQuantizeLinear, {"f32[2]", "string[]"}, {}, {"error input 'b' is string, expected one of"}},
+      {Op::kDequantizeLinear, {"u8[2]", "c64[]"}, {}, {"error input 'b' is c64, expected one of"}},
+      {Op::kOneHot, {"i64[2]", "string[]", "f32[2]"}, {}, {"error input 'b' is string, expected one of"}},
+      {Op::kUnsqueeze, {"f32[2]", "f32[1]"}, {}, {"error input 'b' is f32, expected one of i32, i64"}},
+      {Op::kGridSample, {"f32[N, 3, 4, 5]", "string[N, 6, 7, 2]"}, {}, {"error input 'b' is string, expected one of"}},
+      {Op::kEyeLike, {"string[2, 2]"}, {}, {"error input 'a' is string, expected one of"}},
+  });
+}
+
 TEST(Families, MachineLearning) {
   const auto tree = [](Ints true_ids, Ints targets) {
     return std::vector<Attribute>{{"leaf_targetids", std::move(targets)},

@@ -66,6 +66,7 @@ Result<void> infer_range(InferCall& call) {
 }
 
 Result<void> infer_eye_like(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kRealSet));
   SLUICE_TRY(call.expect_rank(0, 2));
   SLUICE_ASSIGN(const DType dtype, dtype_attribute(call, call.dtype(0)));
   return call.give(0, dtype, call.shape(0));

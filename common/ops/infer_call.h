@@ -26,6 +26,7 @@ inline constexpr uint32_t kNumericSet = kFloatSet | kIntegerSet;
 inline constexpr uint32_t kIndexSet = dtype_set({DType::kI32, DType::kI64});
 inline constexpr uint32_t kI64Set = dtype_set({DType::kI64});
 inline constexpr uint32_t kBoolSet = dtype_set({DType::kBool});
+inline constexpr uint32_t kRealSet = ~dtype_set({DType::kString, DType::kC64, DType::kC128});  // what can be read as a number
 inline constexpr uint32_t kAnySet = ~uint32_t{0};
 
 class InferCall {

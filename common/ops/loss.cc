@@ -8,6 +8,7 @@ namespace {
 using enum AttributeKind;
 
 Result<void> infer_loss(InferCall& call) {
+  SLUICE_TRY(call.expect_same_dtype(2, 0));
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   SLUICE_TRY(call.expect_dtype(1, kIndexSet));
   SLUICE_TRY(call.expect_rank(0, 2, INT64_MAX));

@@ -50,6 +50,7 @@ Result<void> infer_instance_normalization(InferCall& call) {
 }
 
 Result<void> infer_group_normalization(InferCall& call) {
+  for (const size_t i : {1, 2}) SLUICE_TRY(call.expect_dtype(i, kFloatSet));
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   SLUICE_TRY(call.expect_rank(0, 2, INT64_MAX));
   const int64_t groups = call.node.int_attribute("num_groups", 0);
@@ -77,6 +78,7 @@ Result<int64_t> check_trailing(InferCall& call, size_t inputs) {
 }
 
 Result<void> infer_layer_normalization(InferCall& call) {
+  for (const size_t i : {1, 2}) SLUICE_TRY(call.expect_dtype(i, kFloatSet));
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   const int64_t stash = call.node.int_attribute("stash_type", 1);
   const DType statistics = dtype_is_valid(static_cast<int>(stash & 255)) ? static_cast<DType>(stash & 255) : DType::kF32;
@@ -91,6 +93,7 @@ Result<void> infer_layer_normalization(InferCall& call) {
 }
 
 Result<void> infer_rms_normalization(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(1, kFloatSet));
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   if (call.shape(0)) SLUICE_TRY(check_trailing(call, 2));
   return call.give_like(0, 0);

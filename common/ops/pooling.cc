@@ -39,6 +39,7 @@ Result<void> infer_global(InferCall& call) {
 }
 
 Result<void> infer_max_unpool(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(2, kI64Set));
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   SLUICE_TRY(call.expect_dtype(1, kI64Set));
   SLUICE_TRY(call.expect_rank(0, 3, INT64_MAX));
@@ -73,6 +74,7 @@ Result<void> infer_max_roi_pool(InferCall& call) {
 }
 
 Result<void> infer_roi_align(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(2, kIndexSet));
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   SLUICE_TRY(call.expect_rank(0, 4));
   SLUICE_TRY(call.expect_rank(1, 2));

@@ -11,6 +11,7 @@ bool is_one_number(const Shape& shape) { return shape && (shape->empty() || (sha
 
 // Scale (and zero point) of input 0: one number, one per index of an axis, or one per block along it. Exporters mix [] and [1].
 Result<void> check_scale(InferCall& call) {
+  for (const size_t i : {0, 1, 2}) SLUICE_TRY(call.expect_dtype(i, kRealSet));
   const Shape input = call.shape(0);
   const Shape scale = call.shape(1);
   const Shape zero = call.has_input(2) ? call.shape(2) : std::nullopt;
@@ -65,6 +66,7 @@ Result<void> infer_dynamic_quantize(InferCall& call) {
 
 // x, x scale, x zero point, w, w scale, w zero point, y scale, y zero point, bias.
 Result<void> infer_qlinear_conv(InferCall& call) {
+  for (size_t i = 0; i < 8; ++i) SLUICE_TRY(call.expect_dtype(i, kRealSet));
   SLUICE_TRY(call.expect_dtype(8, dtype_set({DType::kI32})));
   SLUICE_ASSIGN(Shape shape, convolution_shape(call, 0, 3));
   SLUICE_TRY(call.expect_rank(8, 1));
@@ -76,6 +78,7 @@ Result<void> infer_qlinear_conv(InferCall& call) {
 
 // a, a scale, a zero point, b, b scale, b zero point, y scale, y zero point.
 Result<void> infer_qlinear_matmul(InferCall& call) {
+  for (size_t i = 0; i < 8; ++i) SLUICE_TRY(call.expect_dtype(i, kRealSet));
   SLUICE_ASSIGN(Shape shape, matmul_shape(call, 0, 3));
   return call.give(0, call.dtype(7), std::move(shape));
 }

@@ -17,6 +17,8 @@ Result<int64_t> directions(const InferCall& call) {
 
 template <int64_t gates>
 Result<void> infer_recurrent(InferCall& call) {
+  for (const size_t i : {1, 2, 3, 5, 6, 7}) SLUICE_TRY(call.expect_same_dtype(i, 0));
+  SLUICE_TRY(call.expect_dtype(4, kIndexSet));
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   for (const size_t i : {0, 1, 2}) SLUICE_TRY(call.expect_rank(i, 3));
   SLUICE_TRY(call.expect_rank(3, 2));

@@ -64,6 +64,8 @@ Result<Dims> sized_dims(InferCall& call, const Dims& input, const std::vector<in
 }
 
 Result<void> infer_resize(InferCall& call) {
+  for (const size_t i : {1, 2}) SLUICE_TRY(call.expect_dtype(i, kFloatSet));
+  SLUICE_TRY(call.expect_dtype(3, kIndexSet));
   const Shape input = call.shape(0);
   const bool sized = call.has_input(3);
   const bool scaled = call.has_input(2) && call.dim(2, 0) != Dim::fixed(0);
@@ -99,6 +101,7 @@ Result<void> infer_upsample(InferCall& call) {
 
 // Samples an image [N, C, H, W] at [N, OH, OW, 2] (one more dim each for volumes).
 Result<void> infer_grid_sample(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(1, kRealSet));
   SLUICE_TRY(call.expect_rank(0, 3, INT64_MAX));
   const Shape input = call.shape(0);
   const Shape grid = call.shape(1);

@@ -75,6 +75,7 @@ Result<void> infer_top_k(InferCall& call) {
 }
 
 Result<void> infer_one_hot(InferCall& call) {
+  for (const size_t i : {0, 1}) SLUICE_TRY(call.expect_dtype(i, kRealSet));
   SLUICE_TRY(call.expect_one_element(1));
   SLUICE_TRY(call.expect_rank(2, 1));
   Shape shape = call.shape(0);
@@ -117,6 +118,8 @@ Result<void> infer_cumulative(InferCall& call) {
 
 // Boxes [B, N, 4] and scores [B, C, N] give [selected, 3].
 Result<void> infer_non_max_suppression(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(2, kIndexSet));
+  for (const size_t i : {0, 1, 3, 4}) SLUICE_TRY(call.expect_dtype(i, kFloatSet));
   SLUICE_TRY(call.expect_rank(0, 3));
   SLUICE_TRY(call.expect_rank(1, 3));
   SLUICE_TRY(call.unify(call.dim(0, 0), call.dim(1, 0), "batch dims of boxes and scores"));

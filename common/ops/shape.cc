@@ -99,6 +99,7 @@ Result<void> infer_flatten(InferCall& call) {
 }
 
 Result<void> infer_squeeze(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(1, kIndexSet));
   const Shape input = call.shape(0);
   if (!input) return call.give(0, call.dtype(0), std::nullopt);
   std::vector<int64_t> axes;
@@ -126,6 +127,7 @@ Result<void> infer_squeeze(InferCall& call) {
 }
 
 Result<void> infer_unsqueeze(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(1, kIndexSet));
   const Shape input = call.shape(0);
   const Dim count = call.input_type(1).ranked && call.input_type(1).rank() == 0 ? Dim::fixed(1) : call.dim(1, 0);
   if (!input || !count.is_fixed() || count.value > kMostRank) return call.give(0, call.dtype(0), std::nullopt);

@@ -29,6 +29,7 @@ Result<void> infer_window(InferCall& call) {
 
 // Inputs: bins, DFT length, …: [DFT length / 2 + 1, bins].
 Result<void> infer_mel(InferCall& call) {
+  for (size_t i = 0; i < 5; ++i) SLUICE_TRY(call.expect_dtype(i, kNumericSet));
   for (size_t i = 0; i < 5; ++i) SLUICE_TRY(call.expect_one_element(i));
   SLUICE_ASSIGN(const DType dtype, window_dtype(call));
   const Dim length = number(call, 1);
@@ -37,6 +38,7 @@ Result<void> infer_mel(InferCall& call) {
 
 // The last dim holds real numbers (1) or complex ones (2).
 Result<void> infer_dft(InferCall& call) {
+  for (const size_t i : {1, 2}) SLUICE_TRY(call.expect_dtype(i, kIndexSet));
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   SLUICE_TRY(call.expect_rank(0, 2, INT64_MAX));
   SLUICE_TRY(call.expect_one_element(1));
@@ -70,6 +72,8 @@ Result<void> infer_dft(InferCall& call) {
 
 // Signal [batch, length, 1 or 2] gives [batch, frames, frequencies, 2].
 Result<void> infer_stft(InferCall& call) {
+  for (const size_t i : {1, 3}) SLUICE_TRY(call.expect_dtype(i, kIndexSet));
+  SLUICE_TRY(call.expect_dtype(2, kFloatSet));
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   SLUICE_TRY(call.expect_rank(0, 3));
   SLUICE_TRY(call.expect_one_element(1));

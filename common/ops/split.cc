@@ -121,6 +121,7 @@ Result<std::optional<std::vector<int64_t>>> named_axes(InferCall& call, size_t i
 
 // Pads may be negative: they cut.
 Result<void> infer_pad(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(3, kIndexSet));
   const std::string mode = call.node.string_attribute("mode", "constant");
   if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap") return call.bad_node("attribute 'mode' is '{}'", mode);
   SLUICE_TRY(call.expect_dtype(1, kI64Set));
@@ -143,6 +144,7 @@ Result<void> infer_pad(InferCall& call) {
 }
 
 Result<void> infer_center_crop_pad(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(1, kIndexSet));
   const Shape input = call.shape(0);
   if (!input) return call.give(0, call.dtype(0), std::nullopt);
   const bool some = call.node.find_attribute("axes") != nullptr;

@@ -41,6 +41,7 @@ Result<void> infer_match(InferCall& call) {
 
 // One count per n-gram: the largest of ngram_indexes says how many.
 Result<void> infer_tf_idf(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kIndexSet | kStringSet));
   SLUICE_TRY(call.expect_rank(0, 1, 2));
   const std::vector<int64_t> indexes = call.node.ints_attribute("ngram_indexes");
   if (indexes.empty()) return call.bad_node("attribute 'ngram_indexes' is empty");
