@@ -240,6 +240,9 @@ def tree_models():
                post_transform="SOFTMAX", **lists)
     whole = np.nan_to_num(x * 2).astype(np.int64)
     yield Case("trees_of_integers", "TreeEnsembleRegressor", [whole], [trees.scores(whole, 3).astype(np.float32)], 3, n_targets=3, **lists)
+    forest = Trees(150, 4, 4, 2, 2)  # of tables above what lies in the graph
+    yield Case("forest", "TreeEnsembleRegressor", [x], [forest.scores(x, 2).astype(np.float32)], 3, 2e-5, n_targets=2,
+               **forest.attributes("target"))
     doubles = dict(lists)
     for name in ("nodes_values", "target_weights"):
         doubles[f"{name}_as_tensor"] = tensor(np.array(doubles.pop(name), np.float64))

@@ -17,6 +17,9 @@ from ml_cases import cases, tensor
 from programs import need
 
 PROGRAMS = None
+# One of each kind: compiling takes longer than evaluating.
+COMPILED = {"tensors_float64", "one_hot_matrix", "extract", "impute_nan", "classify_SOFTMAX", "svm_RBF", "forest", "tree_pair_True_NONE",
+            "ensemble_float16_0", "ensemble_float64_2"}
 
 
 def run(program, *arguments):
@@ -83,6 +86,23 @@ class MachineLearning(Evaluated):
                         self.check_equal(got, wanted[name], case.tolerance)
 
 
+    def test_compiled(self):
+        for case in cases():
+            if case.name not in COMPILED:
+                continue
+            with self.subTest(case.name), tempfile.TemporaryDirectory() as folder:
+                model, compiled = os.path.join(folder, "m.onnx"), os.path.join(folder, "m.om")
+                save(model, case.model(False))
+                code, text = run("sluice", "compile", model, "-o", compiled, "--profile=cpu-generic")
+                self.assertEqual(code, 0, text)
+                inputs = {f"x{i}": value for i, value in enumerate(case.inputs)}
+                code, text = run("sluice", "run", compiled, *bindings(folder, inputs), "--output-dir", folder)
+                self.assertEqual(code, 0, text)
+                for i, wanted in enumerate(case.wanted):
+                    if wanted is not None:
+                        self.check_equal(np.load(os.path.join(folder, f"y{i}.npy")), wanted, case.tolerance)
+
+
 class Random(Evaluated):
     """Seeds draw as numpy.random.RandomState does."""
 
@@ -102,6 +122,19 @@ class Random(Evaluated):
                             (self.draw("RandomNormal", shape=[3, 4], seed=7.0, mean=2.0, scale=0.5), 0.5 * normal + 2),
                             (self.draw("RandomNormalLike", [like], seed=7.0, dtype=TensorProto.DOUBLE), normal)):
             np.testing.assert_allclose(got[0], wanted, rtol=1e-6, atol=1e-6)
+
+    def test_compiled_models_draw_the_same(self):
+        nodes = [helper.make_node("RandomUniform", [], ["a"], shape=[64]), helper.make_node("RandomNormalLike", ["a"], ["b"]),
+                 helper.make_node("Bernoulli", ["a"], ["c"]), helper.make_node("Sum", ["a", "b", "c"], ["y"])]
+        model = plain_model(nodes, {}, {"y": TensorProto.FLOAT})
+        wanted, = self.results(model, {}, ["y"])
+        with tempfile.TemporaryDirectory() as folder:
+            path, compiled = os.path.join(folder, "m.onnx"), os.path.join(folder, "m.om")
+            save(path, model)
+            for arguments in (["compile", path, "-o", compiled, "--profile=cpu-generic"], ["run", compiled, "--output-dir", folder]):
+                code, text = run("sluice", *arguments)
+                self.assertEqual(code, 0, text)
+            np.testing.assert_allclose(np.load(os.path.join(folder, "y.npy")), wanted, rtol=1e-6, atol=1e-6)
 
     def test_training_dropout(self):
         x = np.random.RandomState(1).randn(3, 50).astype(np.float32)
@@ -231,5 +264,5 @@ class Refused(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAMS = need(sys.argv.pop(1), ["preprocess", "eval", "optimize", "show"])
+    PROGRAMS = need(sys.argv.pop(1), ["preprocess", "eval", "optimize", "show", "partition", "subgraph-optimize", "build", "loader"])
     unittest.main()
