@@ -55,8 +55,17 @@ struct LastReader {
   size_t stage;
 };
 constexpr LastReader kLastReaders[] = {
-    {"input-shape", 0},  {"dim", 0},       {"out-nodes", 0}, {"annotate", 0},
-    {"external-dir", 0}, {"opt-level", 1}, {"profile", 2},   {"symbolic", 2},
+    {"input-shape", 0},
+    {"dim", 0},
+    {"out-nodes", 0},
+    {"annotate", 0},
+    {"external-dir", 0},
+    {"opt-level", 1},
+    {"profile", 2},
+    {"symbolic", 2},
+    {"static-model-ops-lower-limit", 2},
+    {"host-scheduling-max-threshold", 2},
+    {"stable-order", 2},
 };
 
 Result<void> check_in_time(const CompileRequest& request, size_t first) {

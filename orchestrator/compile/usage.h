@@ -28,6 +28,10 @@ Meaning options: they change the product and travel in the graph files.
   --passes=LIST          STAGE:PASS,PASS,... runs exactly these passes of that stage, in this order.
   --skip=LIST            STAGE:PASS,PASS,... leaves these passes of that stage out.
   --symbolic=SWITCH      off: any dimension that is not fixed makes a part dynamic.
+  --static-model-ops-lower-limit=N   Nodes of fixed sizes become a part of their own when they are at least N,
+                         4 unless said otherwise; -1: the whole model is run node by node.
+  --host-scheduling-max-threshold=N  With fewer nodes of fixed sizes than N the whole model is run node by node.
+  --stable-order=SWITCH  on: parts are runs of neighbours, so that nodes keep the model's order.
   --denormals=KIND       flush or ieee: what generated kernels do with |x| < 2^-126.
 
 Manner options: they do not change the product.
