@@ -47,6 +47,7 @@ double source_position(const ResizeAxis& axis, const std::string& mode, double a
     if (axis.out == 1) return 0.5 * (axis.roi_start + axis.roi_end) * (in - 1);
     return axis.roi_start * (in - 1) + at * (axis.roi_end - axis.roi_start) * (in - 1) / (out - 1);
   }
+  if (mode == "tf_half_pixel_for_nn") return (at + 0.5) / axis.scale;
   if (mode == "half_pixel_symmetric") {
     const double center = in / 2;
     return center * (1 - out / exact) + (at + 0.5) / axis.scale - 0.5;

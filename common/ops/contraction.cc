@@ -129,10 +129,20 @@ Result<void> infer_gemm(InferCall& call) {
   return call.give(0, call.dtype(0), product);
 }
 
-constexpr AttributeRow kConv[] = {{"auto_pad", kString},   {"dilations", kInts}, {"group", kInt},
-                                  {"kernel_shape", kInts}, {"pads", kInts},      {"strides", kInts}};
-constexpr AttributeRow kConvTranspose[] = {{"auto_pad", kString},     {"dilations", kInts},    {"group", kInt}, {"kernel_shape", kInts},
-                                           {"output_padding", kInts}, {"output_shape", kInts}, {"pads", kInts}, {"strides", kInts}};
+constexpr AttributeRow kConv[] = {{"auto_pad", kString, false, "NOTSET VALID SAME_UPPER SAME_LOWER"},
+                                  {"dilations", kInts},
+                                  {"group", kInt},
+                                  {"kernel_shape", kInts},
+                                  {"pads", kInts},
+                                  {"strides", kInts}};
+constexpr AttributeRow kConvTranspose[] = {{"auto_pad", kString, false, "NOTSET VALID SAME_UPPER SAME_LOWER"},
+                                           {"dilations", kInts},
+                                           {"group", kInt},
+                                           {"kernel_shape", kInts},
+                                           {"output_padding", kInts},
+                                           {"output_shape", kInts},
+                                           {"pads", kInts},
+                                           {"strides", kInts}};
 constexpr AttributeRow kGemm[] = {{"alpha", kFloat}, {"beta", kFloat}, {"transA", kInt}, {"transB", kInt}};
 
 constexpr OpRow kRows[] = {

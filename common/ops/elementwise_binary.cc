@@ -83,7 +83,7 @@ Result<void> infer_where(InferCall& call) {
 }
 
 constexpr AttributeRow kAlpha[] = {{"alpha", kFloat}};
-constexpr AttributeRow kDirection[] = {{"direction", kString, true}};
+constexpr AttributeRow kDirection[] = {{"direction", kString, true, "LEFT RIGHT"}};
 constexpr AttributeRow kFmod[] = {{"fmod", kInt}};
 constexpr uint32_t kEqualSet = kNumericSet | kBoolSet | dtype_set({DType::kString});
 

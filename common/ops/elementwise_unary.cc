@@ -64,11 +64,11 @@ constexpr AttributeRow kAlpha[] = {{"alpha", kFloat}};
 constexpr AttributeRow kAlphaBeta[] = {{"alpha", kFloat}, {"beta", kFloat}};
 constexpr AttributeRow kAlphaGamma[] = {{"alpha", kFloat}, {"gamma", kFloat}};
 constexpr AttributeRow kShrink[] = {{"bias", kFloat}, {"lambd", kFloat}};
-constexpr AttributeRow kGelu[] = {{"approximate", kString}};
+constexpr AttributeRow kGelu[] = {{"approximate", kString, false, "none tanh"}};
 constexpr AttributeRow kIsInf[] = {{"detect_negative", kInt}, {"detect_positive", kInt}};
 constexpr AttributeRow kSeed[] = {{"seed", kInt}};
-constexpr AttributeRow kCast[] = {{"to", kInt, true}, {"saturate", kInt}, {"round_mode", kString}};
-constexpr AttributeRow kCastLike[] = {{"saturate", kInt}, {"round_mode", kString}};
+constexpr AttributeRow kCast[] = {{"to", kInt, true}, {"saturate", kInt}, {"round_mode", kString, false, "up down nearest"}};
+constexpr AttributeRow kCastLike[] = {{"saturate", kInt}, {"round_mode", kString, false, "up down nearest"}};
 constexpr AttributeRow kTo[] = {{"to", kInt, true}};
 
 constexpr uint32_t kSignedNumericSet = kFloatSet | kSignedSet;

@@ -53,7 +53,7 @@ Result<void> infer_decoder(InferCall& call) {
 constexpr AttributeRow kCol2Im[] = {{"dilations", kInts}, {"pads", kInts}, {"strides", kInts}};
 constexpr AttributeRow kDeform[] = {{"dilations", kInts},   {"group", kInt}, {"kernel_shape", kInts},
                                     {"offset_group", kInt}, {"pads", kInts}, {"strides", kInts}};
-constexpr AttributeRow kDecoder[] = {{"pixel_format", kString}};
+constexpr AttributeRow kDecoder[] = {{"pixel_format", kString, false, "RGB BGR Grayscale"}};
 
 constexpr OpRow kRows[] = {
     {Op::kCol2Im, 3, 3, 1, 1, 0, kCol2Im, infer_col2im},

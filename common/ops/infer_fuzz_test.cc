@@ -59,6 +59,12 @@ class RandomNode {
     return dtype + "{" + elements + "}";
   }
 
+  std::string word_of(std::string_view words) {
+    const auto from = static_cast<size_t>(pick(0, static_cast<int>(words.size()) - 1));
+    const size_t begin = words.rfind(' ', from) + 1;  // 0 when there is none
+    return std::string(words.substr(begin, words.find(' ', begin) - begin));
+  }
+
   void set(Node& node, const AttributeRow& row) {
     switch (row.kind) {
       case AttributeKind::kInt:
@@ -66,6 +72,7 @@ class RandomNode {
       case AttributeKind::kFloat:
         return node.set_attribute(row.name, any<float>({0.F, -1.F, 1e30F}));
       case AttributeKind::kString:
+        if (!row.words.empty() && pick(0, 9) > 0) return node.set_attribute(row.name, word_of(row.words));
         return node.set_attribute(
             row.name, std::string(any<const char*>({"", "none", "mean", "SAME_UPPER", "VALID", "bidirectional", "LEFT", "ij,jk->ik",
                                                     "...i,i...", "a->aa", ",", "not_larger", "constant"})));

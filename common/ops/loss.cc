@@ -26,7 +26,7 @@ Result<void> infer_loss(InferCall& call) {
   return call.give_like(1, 0);
 }
 
-constexpr AttributeRow kLoss[] = {{"ignore_index", kInt}, {"reduction", kString}};
+constexpr AttributeRow kLoss[] = {{"ignore_index", kInt}, {"reduction", kString, false, "none sum mean"}};
 
 constexpr OpRow kRows[] = {
     {Op::kNegativeLogLikelihoodLoss, 2, 3, 1, 1, 0, kLoss, infer_loss},

@@ -72,6 +72,15 @@ void check_counts(const Node& node, const OpRow& row, std::string& findings) {
   }
 }
 
+bool is_one_of(std::string_view word, std::string_view words) {
+  while (!words.empty()) {
+    const std::string_view first = words.substr(0, words.find(' '));
+    if (first == word) return true;
+    words.remove_prefix(std::min(words.size(), first.size() + 1));
+  }
+  return false;
+}
+
 void check_attributes(const Node& node, const OpRow& row, std::string& findings) {
   for (const Attribute& attribute : node.attributes()) {
     const auto found = std::find_if(row.attributes.begin(), row.attributes.end(),
@@ -82,6 +91,9 @@ void check_attributes(const Node& node, const OpRow& row, std::string& findings)
       add_finding(findings,
                   fmt::format("attribute '{}' is of kind {}, expected {}", attribute.name,
                               kKindNames[static_cast<size_t>(kind_of(attribute.value))], kKindNames[static_cast<size_t>(found->kind)]));
+    } else if (const auto* word = std::get_if<std::string>(&attribute.value);
+               word != nullptr && !found->words.empty() && !is_one_of(*word, found->words)) {
+      add_finding(findings, fmt::format("attribute '{}' is '{}', expected one of {}", attribute.name, *word, found->words));
     }
   }
   for (const AttributeRow& attribute : row.attributes) {

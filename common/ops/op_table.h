@@ -19,6 +19,7 @@ struct AttributeRow {
   std::string_view name;
   AttributeKind kind;
   bool required = false;
+  std::string_view words = {};  // of a string: those it may be, with blanks between; empty: any
 };
 
 enum OpFlag : uint32_t {
@@ -47,7 +48,7 @@ struct OpRow {
 
 // Null when the op is not in this release's table.
 const OpRow* find_op(Op op);
-// Number of inputs and outputs, attribute names and kinds against the table; everything wrong in one error (kBadNode).
+// Number of inputs and outputs, attribute names, kinds and words against the table; everything wrong in one error (kBadNode).
 Result<void> check_signature(const Node& node);
 
 }  // namespace sluice

@@ -86,17 +86,32 @@ Result<void> infer_roi_align(InferCall& call) {
   return call.give(0, call.dtype(0), Dims{regions, call.dim(0, 1), Dim::fixed(height), Dim::fixed(width)});
 }
 
-constexpr AttributeRow kAverage[] = {{"auto_pad", kString},         {"ceil_mode", kInt}, {"count_include_pad", kInt}, {"dilations", kInts},
-                                     {"kernel_shape", kInts, true}, {"pads", kInts},     {"strides", kInts}};
-constexpr AttributeRow kMax[] = {{"auto_pad", kString}, {"ceil_mode", kInt},     {"dilations", kInts}, {"kernel_shape", kInts, true},
-                                 {"pads", kInts},       {"storage_order", kInt}, {"strides", kInts}};
-constexpr AttributeRow kLp[] = {{"auto_pad", kString}, {"ceil_mode", kInt}, {"dilations", kInts}, {"kernel_shape", kInts, true},
-                                {"p", kInt},           {"pads", kInts},     {"strides", kInts}};
+constexpr AttributeRow kAverage[] = {{"auto_pad", kString, false, "NOTSET VALID SAME_UPPER SAME_LOWER"},
+                                     {"ceil_mode", kInt},
+                                     {"count_include_pad", kInt},
+                                     {"dilations", kInts},
+                                     {"kernel_shape", kInts, true},
+                                     {"pads", kInts},
+                                     {"strides", kInts}};
+constexpr AttributeRow kMax[] = {{"auto_pad", kString, false, "NOTSET VALID SAME_UPPER SAME_LOWER"},
+                                 {"ceil_mode", kInt},
+                                 {"dilations", kInts},
+                                 {"kernel_shape", kInts, true},
+                                 {"pads", kInts},
+                                 {"storage_order", kInt},
+                                 {"strides", kInts}};
+constexpr AttributeRow kLp[] = {{"auto_pad", kString, false, "NOTSET VALID SAME_UPPER SAME_LOWER"},
+                                {"ceil_mode", kInt},
+                                {"dilations", kInts},
+                                {"kernel_shape", kInts, true},
+                                {"p", kInt},
+                                {"pads", kInts},
+                                {"strides", kInts}};
 constexpr AttributeRow kGlobalLp[] = {{"p", kInt}};
 constexpr AttributeRow kUnpool[] = {{"kernel_shape", kInts, true}, {"pads", kInts}, {"strides", kInts}};
 constexpr AttributeRow kRoiPool[] = {{"pooled_shape", kInts, true}, {"spatial_scale", kFloat}};
-constexpr AttributeRow kRoiAlign[] = {{"coordinate_transformation_mode", kString},
-                                      {"mode", kString},
+constexpr AttributeRow kRoiAlign[] = {{"coordinate_transformation_mode", kString, false, "half_pixel output_half_pixel"},
+                                      {"mode", kString, false, "avg max"},
                                       {"output_height", kInt},
                                       {"output_width", kInt},
                                       {"sampling_ratio", kInt},

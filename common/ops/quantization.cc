@@ -86,8 +86,12 @@ Result<void> infer_qlinear_matmul(InferCall& call) {
 constexpr AttributeRow kQuantize[] = {
     {"axis", kInt}, {"block_size", kInt}, {"output_dtype", kInt}, {"precision", kInt}, {"saturate", kInt}};
 constexpr AttributeRow kDequantize[] = {{"axis", kInt}, {"block_size", kInt}, {"output_dtype", kInt}};
-constexpr AttributeRow kConv[] = {{"auto_pad", kString},   {"dilations", kInts}, {"group", kInt},
-                                  {"kernel_shape", kInts}, {"pads", kInts},      {"strides", kInts}};
+constexpr AttributeRow kConv[] = {{"auto_pad", kString, false, "NOTSET VALID SAME_UPPER SAME_LOWER"},
+                                  {"dilations", kInts},
+                                  {"group", kInt},
+                                  {"kernel_shape", kInts},
+                                  {"pads", kInts},
+                                  {"strides", kInts}};
 
 constexpr OpRow kRows[] = {
     {Op::kDequantizeLinear, 2, 3, 1, 1, 0, kDequantize, infer_dequantize},

@@ -49,13 +49,29 @@ Result<void> infer_recurrent(InferCall& call) {
   return call.give(2, call.dtype(0), last);
 }
 
-constexpr AttributeRow kRnn[] = {{"activation_alpha", kFloats}, {"activation_beta", kFloats}, {"activations", kStrings}, {"clip", kFloat},
-                                 {"direction", kString},        {"hidden_size", kInt},        {"layout", kInt}};
-constexpr AttributeRow kGru[] = {
-    {"activation_alpha", kFloats}, {"activation_beta", kFloats}, {"activations", kStrings}, {"clip", kFloat},
-    {"direction", kString},        {"hidden_size", kInt},        {"layout", kInt},          {"linear_before_reset", kInt}};
-constexpr AttributeRow kLstm[] = {{"activation_alpha", kFloats}, {"activation_beta", kFloats}, {"activations", kStrings}, {"clip", kFloat},
-                                  {"direction", kString},        {"hidden_size", kInt},        {"input_forget", kInt},    {"layout", kInt}};
+constexpr AttributeRow kRnn[] = {{"activation_alpha", kFloats},
+                                 {"activation_beta", kFloats},
+                                 {"activations", kStrings},
+                                 {"clip", kFloat},
+                                 {"direction", kString, false, "forward reverse bidirectional"},
+                                 {"hidden_size", kInt},
+                                 {"layout", kInt}};
+constexpr AttributeRow kGru[] = {{"activation_alpha", kFloats},
+                                 {"activation_beta", kFloats},
+                                 {"activations", kStrings},
+                                 {"clip", kFloat},
+                                 {"direction", kString, false, "forward reverse bidirectional"},
+                                 {"hidden_size", kInt},
+                                 {"layout", kInt},
+                                 {"linear_before_reset", kInt}};
+constexpr AttributeRow kLstm[] = {{"activation_alpha", kFloats},
+                                  {"activation_beta", kFloats},
+                                  {"activations", kStrings},
+                                  {"clip", kFloat},
+                                  {"direction", kString, false, "forward reverse bidirectional"},
+                                  {"hidden_size", kInt},
+                                  {"input_forget", kInt},
+                                  {"layout", kInt}};
 
 constexpr OpRow kRows[] = {
     {Op::kGRU, 3, 6, 1, 2, 0, kGru, infer_recurrent<3>},

@@ -129,17 +129,21 @@ Result<void> infer_affine_grid(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
-constexpr AttributeRow kResize[] = {{"antialias", kInt},
-                                    {"axes", kInts},
-                                    {"coordinate_transformation_mode", kString},
-                                    {"cubic_coeff_a", kFloat},
-                                    {"exclude_outside", kInt},
-                                    {"extrapolation_value", kFloat},
-                                    {"keep_aspect_ratio_policy", kString},
-                                    {"mode", kString},
-                                    {"nearest_mode", kString}};
-constexpr AttributeRow kMode[] = {{"mode", kString}};
-constexpr AttributeRow kGrid[] = {{"align_corners", kInt}, {"mode", kString}, {"padding_mode", kString}};
+constexpr AttributeRow kResize[] = {
+    {"antialias", kInt},
+    {"axes", kInts},
+    {"coordinate_transformation_mode", kString, false,
+     "half_pixel half_pixel_symmetric pytorch_half_pixel align_corners asymmetric tf_crop_and_resize tf_half_pixel_for_nn"},
+    {"cubic_coeff_a", kFloat},
+    {"exclude_outside", kInt},
+    {"extrapolation_value", kFloat},
+    {"keep_aspect_ratio_policy", kString, false, "stretch not_larger not_smaller"},
+    {"mode", kString, false, "nearest linear cubic"},
+    {"nearest_mode", kString, false, "round_prefer_floor round_prefer_ceil floor ceil"}};
+constexpr AttributeRow kMode[] = {{"mode", kString, false, "nearest linear bilinear"}};
+constexpr AttributeRow kGrid[] = {{"align_corners", kInt},
+                                  {"mode", kString, false, "linear nearest cubic bilinear bicubic"},
+                                  {"padding_mode", kString, false, "zeros border reflection"}};
 constexpr AttributeRow kAffine[] = {{"align_corners", kInt}};
 
 constexpr OpRow kRows[] = {

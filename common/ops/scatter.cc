@@ -65,10 +65,10 @@ Result<void> infer_tensor_scatter(InferCall& call) {
   return call.give_like(0, 0);
 }
 
-constexpr AttributeRow kElements[] = {{"axis", kInt}, {"reduction", kString}};
+constexpr AttributeRow kElements[] = {{"axis", kInt}, {"reduction", kString, false, "none add mul max min"}};
 constexpr AttributeRow kScatter[] = {{"axis", kInt}};
-constexpr AttributeRow kNd[] = {{"reduction", kString}};
-constexpr AttributeRow kTensorScatter[] = {{"axis", kInt}, {"mode", kString}};
+constexpr AttributeRow kNd[] = {{"reduction", kString, false, "none add mul max min"}};
+constexpr AttributeRow kTensorScatter[] = {{"axis", kInt}, {"mode", kString, false, "linear circular"}};
 
 constexpr OpRow kRows[] = {
     {Op::kScatter, 3, 3, 1, 1, 0, kScatter, infer_scatter_elements},

@@ -223,7 +223,7 @@ constexpr AttributeRow kReshape[] = {{"allowzero", kInt}};
 constexpr AttributeRow kAxis[] = {{"axis", kInt}};
 constexpr AttributeRow kPerm[] = {{"perm", kInts}};
 constexpr AttributeRow kShape[] = {{"start", kInt}, {"end", kInt}};
-constexpr AttributeRow kDepthToSpace[] = {{"blocksize", kInt, true}, {"mode", kString}};
+constexpr AttributeRow kDepthToSpace[] = {{"blocksize", kInt, true}, {"mode", kString, false, "DCR CRD"}};
 constexpr AttributeRow kSpaceToDepth[] = {{"blocksize", kInt, true}};
 
 constexpr OpRow kRows[] = {

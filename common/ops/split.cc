@@ -164,7 +164,7 @@ Result<void> infer_center_crop_pad(InferCall& call) {
 
 constexpr AttributeRow kAxisRequired[] = {{"axis", kInt, true}};
 constexpr AttributeRow kSplit[] = {{"axis", kInt}, {"num_outputs", kInt}};
-constexpr AttributeRow kPad[] = {{"mode", kString}};
+constexpr AttributeRow kPad[] = {{"mode", kString, false, "constant reflect edge wrap"}};
 constexpr AttributeRow kAxes[] = {{"axes", kInts}};
 
 constexpr OpRow kRows[] = {

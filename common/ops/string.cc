@@ -53,12 +53,18 @@ Result<void> infer_tf_idf(InferCall& call) {
 }
 
 constexpr AttributeRow kNormalizer[] = {
-    {"case_change_action", kString}, {"is_case_sensitive", kInt}, {"locale", kString}, {"stopwords", kStrings}};
+    {"case_change_action", kString, false, "NONE LOWER UPPER"}, {"is_case_sensitive", kInt}, {"locale", kString}, {"stopwords", kStrings}};
 constexpr AttributeRow kSplit[] = {{"delimiter", kString}, {"maxsplit", kInt}};
 constexpr AttributeRow kPattern[] = {{"pattern", kString}};
-constexpr AttributeRow kTfIdf[] = {{"max_gram_length", kInt, true}, {"max_skip_count", kInt, true}, {"min_gram_length", kInt, true},
-                                   {"mode", kString, true},         {"ngram_counts", kInts, true},  {"ngram_indexes", kInts, true},
-                                   {"pool_int64s", kInts},          {"pool_strings", kStrings},     {"weights", kFloats}};
+constexpr AttributeRow kTfIdf[] = {{"max_gram_length", kInt, true},
+                                   {"max_skip_count", kInt, true},
+                                   {"min_gram_length", kInt, true},
+                                   {"mode", kString, true, "TF IDF TFIDF"},
+                                   {"ngram_counts", kInts, true},
+                                   {"ngram_indexes", kInts, true},
+                                   {"pool_int64s", kInts},
+                                   {"pool_strings", kStrings},
+                                   {"weights", kFloats}};
 
 constexpr OpRow kRows[] = {
     {Op::kRegexFullMatch, 1, 1, 1, 1, kElementwise, kPattern, infer_match},

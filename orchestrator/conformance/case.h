@@ -32,6 +32,7 @@ struct CaseResult {
   Verdict verdict = Verdict::kPass;
   std::string reason;                          // empty when it passed
   std::optional<double> max_error;             // over all outputs compared
+  std::optional<double> max_ulp;               // the same in units in the last place
   std::map<std::string, std::string> engines;  // by the name of the model's node
   std::map<std::string, std::string> ops;      // the same; of a fused node "Fused(Conv)"
   double ms = 0;                               // all processes and comparisons

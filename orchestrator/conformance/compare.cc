@@ -52,7 +52,12 @@ Comparison compare_numbers(const Tensor& actual, const Tensor& expected, const T
   Comparison result{true, {}, 0};
   size_t wrong = 0, first = 0;
   for (size_t i = 0; i < b.size(); ++i) {
-    if (std::isfinite(a[i]) && std::isfinite(b[i])) result.max_error = std::max(result.max_error, std::fabs(flushed(a[i]) - flushed(b[i])));
+    if (std::isfinite(a[i]) && std::isfinite(b[i])) {
+      const double error = std::fabs(flushed(a[i]) - flushed(b[i]));
+      const double unit = unit_in_last_place(expected.dtype, b[i]);
+      result.max_error = std::max(result.max_error, error);
+      if (unit > 0) result.max_ulp = std::max(result.max_ulp, error / unit);
+    }
     if (is_equal(i)) continue;
     if (wrong++ == 0) first = i;
   }
@@ -118,6 +123,7 @@ Comparison compare(const FileValue& actual, const FileValue& expected, const Tol
   for (size_t i = 0; i < actual.tensors.size() && whole.equal; ++i) {
     Comparison one = compare(actual.tensors[i], expected.tensors[i], tolerance);
     whole.max_error = std::max(whole.max_error, one.max_error);
+    whole.max_ulp = std::max(whole.max_ulp, one.max_ulp);
     whole.equal = one.equal;
     if (!one.equal) whole.reason = actual.tensors.size() == 1 ? one.reason : fmt::format("element {}: {}", i, one.reason);
   }

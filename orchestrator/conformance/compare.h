@@ -23,6 +23,7 @@ struct Comparison {
   bool equal = false;
   std::string reason;    // when not equal: the first element that is wrong, or what else is
   double max_error = 0;  // largest |a - b| over elements that are finite on both sides
+  double max_ulp = 0;    // the same in units in the last place of b; floats only
 };
 
 // Floats: |a - b| <= atol + rtol * |b|, NaN equals NaN, infinities by sign, |x| < 2^-126 counts as 0; complex numbers by parts. Others

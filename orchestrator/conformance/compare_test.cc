@@ -66,6 +66,7 @@ TEST(Compare, DtypeShapeAndPlaceAreNamed) {
   const Comparison comparison = compare(a, b, {});
   EXPECT_THAT(comparison.reason, HasSubstr("element [1,1] is 0, expected 2; 2 of 6 differ"));
   EXPECT_EQ(comparison.max_error, 2);
+  EXPECT_EQ(comparison.max_ulp, 1 << 23);  // 1 of 1
   EXPECT_TRUE(compare(make_tensor(DType::kF32, {0, 4}), make_tensor(DType::kF32, {0, 4}), {}).equal);
 }
 

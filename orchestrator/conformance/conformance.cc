@@ -78,6 +78,7 @@ Json json_of(const Case& test, const CaseResult& result) {
   json.set("verdict", verdict_name(result.verdict));
   json.set("reason", result.reason);
   json.set("max_error", result.max_error ? Json(*result.max_error) : Json());
+  json.set("max_ulp", result.max_ulp ? Json(*result.max_ulp) : Json());
   json.set("engines", json_of(result.engines));
   json.set("ops", json_of(result.ops));
   json.set("ms", result.ms);

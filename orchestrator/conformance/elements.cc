@@ -1,5 +1,6 @@
 #include "orchestrator/conformance/elements.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -105,6 +106,24 @@ std::vector<double> elements_as_double(const Tensor& tensor) {
     default:
       return unpacked(tensor);
   }
+}
+
+double unit_in_last_place(DType dtype, double x) {
+  struct Row {
+    DType dtype;
+    int mantissa_bits, least_exponent;
+  };
+  constexpr Row kRows[] = {
+      {DType::kF64, 52, -1022}, {DType::kC128, 52, -1022},    {DType::kF32, 23, -126},   {DType::kC64, 23, -126},
+      {DType::kF16, 10, -14},   {DType::kBF16, 7, -126},      {DType::kF8E4M3FN, 3, -6}, {DType::kF8E4M3FNUZ, 3, -7},
+      {DType::kF8E5M2, 2, -14}, {DType::kF8E5M2FNUZ, 2, -15}, {DType::kF4E2M1, 1, 0},
+  };
+  for (const Row& row : kRows) {
+    if (row.dtype != dtype) continue;
+    const int exponent = x == 0 ? row.least_exponent : std::max(std::ilogb(x), row.least_exponent);
+    return std::ldexp(1.0, exponent - row.mantissa_bits);
+  }
+  return 0;
 }
 
 }  // namespace sluice

@@ -11,4 +11,7 @@ namespace sluice {
 // 2^53.
 std::vector<double> elements_as_double(const Tensor& tensor);
 
+// The distance from |x| to the next number of the dtype, below its smallest normal number that of the smallest; 0 for what is no float.
+double unit_in_last_place(DType dtype, double x);
+
 }  // namespace sluice

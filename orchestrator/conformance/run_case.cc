@@ -118,6 +118,7 @@ class CaseRun {
     if (!actual) return settle(Verdict::kFail, error_text(actual.error())), false;
     const Comparison comparison = compare(*actual, *expected, tolerances_[i]);
     result_.max_error = std::max(result_.max_error.value_or(0), comparison.max_error);
+    result_.max_ulp = std::max(result_.max_ulp.value_or(0), comparison.max_ulp);
     if (comparison.equal) return true;
     note_engines();
     return settle(Verdict::kFail, fmt::format("output '{}': {}", face_.outputs[i].name, comparison.reason)), false;

@@ -24,7 +24,7 @@ or no end in time). Exit code: 0 when all pass, 7 when not, 3 when there is no c
 Options:
   -j N             Cases at once; 0 means one per core [default: 0].
   --report=FILE    Write the results to FILE as JSON: summary {pass, fail, unsupported, crash, total} and cases [{name, verdict, reason,
-                   max_error, engines, ops, ms}], where engines and ops are by the name of the model's node.
+                   max_error, max_ulp, engines, ops, ms}], where engines and ops are by the name of the model's node.
   --timeout=S      Seconds that a process may take [default: 120].
   --profile=NAME   The device profile to compile for.
   -q, --quiet      Print only the summary.

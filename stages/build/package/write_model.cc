@@ -118,9 +118,9 @@ Result<void> add_graphs(const Graph& root, const std::vector<PlannedPart>& parts
 void warn_of_root(const Graph& root, const std::vector<PlannedPart>& parts) {
   const std::string options = unfixed_dims_hint(root.module());
   if (options.empty()) return;
-  log_warning("sluice-build", fmt::format("{} nodes have sizes that are known only when the model runs, and are run one by one; if they "
-                                          "need not be: {}",
-                                          root.node_count() - parts.size(), options));
+  log_warning("sluice-build",
+              fmt::format("nodes that run one by one, because their sizes are known only when the model runs: {}; to fix sizes: {}",
+                          root.node_count() - parts.size(), options));
 }
 
 }  // namespace
