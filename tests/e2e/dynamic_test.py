@@ -57,10 +57,15 @@ def network():
     return model_of(nodes, [value("x", ["batch", 3, "h", 8]), value("bias", ["batch", 1])], [value("y", ["batch", 600])], constants)
 
 
-def network_result(x, bias):
+def convolve(x, weights):
+    """3 by 3, padded by 1."""
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))).astype(np.float64)
-    c = sum(np.einsum("nchw,oc->nohw", padded[:, :, i:i + x.shape[2], j:j + 8], WEIGHTS[:, :, i, j]) for i in range(3) for j in range(3))
-    return np.sin(c).mean(axis=(2, 3)) @ COLUMNS + bias
+    return sum(np.einsum("nchw,oc->nohw", padded[:, :, i:i + x.shape[2], j:j + x.shape[3]], weights[:, :, i, j])
+               for i in range(3) for j in range(3))
+
+
+def network_result(x, bias):
+    return np.sin(convolve(x, WEIGHTS)).mean(axis=(2, 3)) @ COLUMNS + bias
 
 
 class Dynamic(unittest.TestCase):
@@ -154,6 +159,40 @@ class Dynamic(unittest.TestCase):
             np.testing.assert_array_equal(got["top"], -np.sort(-kept, axis=1)[:, :k])
             np.testing.assert_array_equal(np.take_along_axis(kept, got["at"], 1), got["top"])
             np.testing.assert_array_equal(got["u"], np.unique(x))
+
+    def test_fixed_parts_around_what_depends_on_data_stay_sunk(self):
+        """Convolutions, a Compress by their result, then fixed work again on a table that its length picks."""
+        w1, w2, v = random(8, 3, 3, 3), random(8, 8, 3, 3), random(32, 32)
+        nodes = [helper.make_node("Conv", ["x", "w1"], ["a"], "first", pads=[1, 1, 1, 1]), helper.make_node("Relu", ["a"], ["b"]),
+                 helper.make_node("Conv", ["b", "w2"], ["c"], "second", pads=[1, 1, 1, 1]), helper.make_node("Relu", ["c"], ["d"]),
+                 helper.make_node("GlobalAveragePool", ["d"], ["e"]), helper.make_node("Flatten", ["e"], ["f"]),
+                 helper.make_node("NonZero", ["d"], ["places"], "places"), helper.make_node("Shape", ["places"], ["size"], "size"),
+                 helper.make_node("Cast", ["size"], ["real"], to=FLOAT), helper.make_node("ReduceSum", ["real"], ["count"], keepdims=0),
+                 helper.make_node("Mul", ["table", "count"], ["scaled"]), helper.make_node("MatMul", ["scaled", "v"], ["g"], "third"),
+                 helper.make_node("Tanh", ["g"], ["h"]), helper.make_node("MatMul", ["h", "v"], ["i"], "fourth"), helper.make_node("Sigmoid", ["i"], ["y"])]
+        model = model_of(nodes, [value("x", [1, 3, 8, 8]), value("table", [4, 32])], [value("y", [4, 32]), value("f", [1, 8]), value("places", [4, None], INT64)],
+                         [("w1", w1), ("w2", w2), ("v", v)])
+        run = self.opened(model)
+        summary = self.program(0, "sluice-show", "--summary", self.path("m.om"))
+        self.assertIn("2 fixed parts", summary)
+        x, table = random(1, 3, 8, 8), random(4, 32) / 1000
+        got = run(x=x, table=table)
+        d = np.maximum(convolve(np.maximum(convolve(x, w1), 0), w2), 0)
+        np.testing.assert_allclose(got["f"], d.mean(axis=(2, 3)), rtol=1e-4, atol=1e-4)
+        self.assertEqual(got["places"].shape[0], 4)
+        count = got["places"].shape[1] + 4
+        wanted = 1 / (1 + np.exp(-(np.tanh((table * count) @ v) @ v)))
+        np.testing.assert_allclose(got["y"], wanted, rtol=1e-3, atol=1e-4)
+        self.program(0, "sluice-loader", self.path("m.om"), "--random", "--trace", self.path("trace.json"), "--dump-values", self.path("values"))
+        with open(self.path("trace.json")) as file:
+            events = json.load(file)["traceEvents"]
+        engines = {event["name"]: (event["cat"], event["tid"]) for event in events if event["ph"] == "X"}
+        for name in ("first", "second", "third", "fourth"):
+            self.assertEqual(engines[name][0], "aicore", engines)
+            self.assertGreater(engines[name][1], 0, "a stream of a part, not the root's track")
+        self.assertEqual(engines["places"], ("host_cpu", 0))
+        for name in ("f", "places", "y"):
+            self.assertTrue(os.path.exists(self.path(f"values/{name}.npy")), os.listdir(self.path("values")))
 
     def test_branches_of_different_shape(self):
         table = random(300, 2)
