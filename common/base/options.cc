@@ -22,6 +22,7 @@ constexpr std::array kTable = {
     OptionRow{"input-shape", kMeaning, "", "shapes of model inputs, name:d0,d1,…"},
     OptionRow{"dim", kMeaning, "", "values of named dimensions, NAME=VALUE"},
     OptionRow{"annotate", kSource, "", "file of rules that annotate nodes; its digest is among what the graph is made from"},
+    OptionRow{"overridable-inputs", kMeaning, "off", "on: initializers that are inputs may be given when the model runs", "on|off"},
     OptionRow{"out-nodes", kMeaning, "", "the outputs to keep, as value names or node:result"},
     OptionRow{"opt-level", kMeaning, "O3", "which passes run: O0, O1 or O3", "O0|O1|O3"},
     OptionRow{"passes", kMeaning, "", "exactly these passes, in this order"},

@@ -7,6 +7,16 @@
 
 namespace sluice::eval {
 
+// Sizes that saturate: what is beyond int64 is no shape, which output() says.
+inline int64_t plus(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? (b < 0 ? INT64_MIN : INT64_MAX) : sum;
+}
+inline int64_t times(int64_t a, int64_t b) {
+  int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? ((a < 0) != (b < 0) ? INT64_MIN : INT64_MAX) : product;
+}
+
 inline int64_t product(std::span<const int64_t> dims) {
   int64_t size = 1;
   for (const int64_t dim : dims) size *= dim;

@@ -37,10 +37,11 @@ Result<Window> transposed_window(const EvalCall& call, std::span<const int64_t> 
   if (!sized || (!shape.empty() && shape.size() < rank)) return call.bad_value("attributes do not fit {} spatial axes", rank);
   for (size_t axis = 0; axis < rank; ++axis) {
     if (window.strides[axis] < 1 || window.dilations[axis] < 1) return call.bad_value("a stride or dilation is not positive");
-    const int64_t whole = (in[axis] - 1) * window.strides[axis] + extra[axis] + (window.kernel[axis] - 1) * window.dilations[axis] + 1;
+    const int64_t taps = plus(times(window.kernel[axis] - 1, window.dilations[axis]), 1);
+    const int64_t whole = plus(plus(times(in[axis] - 1, window.strides[axis]), extra[axis]), taps);
     int64_t out = whole - pads[axis] - pads[rank + axis];
     if (!shape.empty()) out = shape[shape.size() - rank + axis];
-    if (shape.empty() && same) out = in[axis] * window.strides[axis];
+    if (shape.empty() && same) out = times(in[axis], window.strides[axis]);
     if (!shape.empty() || same) {
       const int64_t total = std::max<int64_t>(whole - out, 0);
       pads[axis] = auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
@@ -112,7 +113,7 @@ Result<void> eval_max_unpool(EvalCall& call) {
   const auto pads = ints_or(call, "pads", 2 * kernel.size(), 0);
   std::vector<int64_t> inferred = {x.dims[0], x.dims[1]};
   for (size_t i = 0; i < kernel.size(); ++i)
-    inferred.push_back((x.dims[i + 2] - 1) * strides[i] + kernel[i] - pads[i] - pads[kernel.size() + i]);
+    inferred.push_back(plus(plus(times(x.dims[i + 2] - 1, strides[i]), kernel[i] - pads[i]), -pads[kernel.size() + i]));
   const std::vector<int64_t> dims = call.has(2) ? call.ints(2) : inferred;
   if (dims.size() != inferred.size()) return call.bad_shape("the output shape {} does not fit", dims_text(dims));
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));

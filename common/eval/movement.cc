@@ -87,7 +87,7 @@ Result<void> eval_tile(EvalCall& call) {
   std::vector<int64_t> dims, loop_dims, strides;
   for (size_t i = 0; i < x.dims.size(); ++i) {
     if (repeats[i] < 0) return call.bad_value("repeat {} is negative", i);
-    dims.push_back(x.dims[i] * repeats[i]);
+    dims.push_back(times(x.dims[i], repeats[i]));
     loop_dims.insert(loop_dims.end(), {repeats[i], x.dims[i]});
     strides.insert(strides.end(), {0, dense[i]});
   }
@@ -268,7 +268,8 @@ Result<void> eval_pad(EvalCall& call) {
   for (size_t i = 0; i < axes.size(); ++i) {
     SLUICE_ASSIGN(const int64_t axis, call.axis(axes[i], x.rank()));
     before[static_cast<size_t>(axis)] = pads[i];
-    dims[static_cast<size_t>(axis)] += pads[i] + pads[axes.size() + i];
+    int64_t& dim = dims[static_cast<size_t>(axis)];
+    dim = plus(plus(dim, pads[i]), pads[axes.size() + i]);
   }
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
   std::vector<std::vector<int64_t>> sources(dims.size());

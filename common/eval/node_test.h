@@ -16,7 +16,7 @@ template <typename T>
 Tensor tensor_of(DType dtype, std::vector<int64_t> dims, const std::vector<T>& values) {
   Tensor tensor = make_tensor(dtype, std::move(dims));
   EXPECT_EQ(tensor.bytes.size(), values.size() * sizeof(T));
-  std::memcpy(tensor.bytes.data(), values.data(), values.size() * sizeof(T));
+  if (!values.empty()) std::memcpy(tensor.bytes.data(), values.data(), values.size() * sizeof(T));
   return tensor;
 }
 inline Tensor f32(std::vector<int64_t> dims, const std::vector<float>& values) { return tensor_of(DType::kF32, std::move(dims), values); }

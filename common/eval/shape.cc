@@ -122,6 +122,20 @@ Result<void> eval_constant_of_shape(EvalCall& call) {
   return {};
 }
 
+namespace {
+
+// ceil((end - start) / step) of integers, at least 0; no difference of two int64 is beyond uint64.
+uint64_t count_integers(int64_t start, int64_t end, int64_t step) {
+  const bool rises = step > 0;
+  if (rises ? end <= start : end >= start) return 0;
+  const uint64_t distance =
+      rises ? static_cast<uint64_t>(end) - static_cast<uint64_t>(start) : static_cast<uint64_t>(start) - static_cast<uint64_t>(end);
+  const uint64_t stride = rises ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);
+  return (distance - 1) / stride + 1;
+}
+
+}  // namespace
+
 Result<void> eval_range(EvalCall& call) {
   const Input& start = call.input(0);
   for (size_t i = 0; i < 3; ++i) {
@@ -130,7 +144,9 @@ Result<void> eval_range(EvalCall& call) {
   }
   const double step = call.number(2, 1);
   if (step == 0) return call.bad_value("the step is zero");
-  const double steps = std::ceil((call.number(1, 0) - call.number(0, 0)) / step);
+  const bool is_float = dtype_is_float(start.logical);
+  const double steps = is_float ? std::ceil((call.number(1, 0) - call.number(0, 0)) / step)
+                                : static_cast<double>(count_integers(call.integer(0, 0), call.integer(1, 0), call.integer(2, 1)));
   if (!(steps < 1e12)) return call.bad_value("the range has no end");
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, {std::max<int64_t>(0, static_cast<int64_t>(steps))}));
   if (start.dtype == DType::kF32 || start.dtype == DType::kF64) {

@@ -1,5 +1,6 @@
 #include "common/tools/verify_file.h"
 
+#include "common/graphfile/graphfile.h"
 #include "common/verify/verify.h"
 #include "runtime/checker/memory_checker.h"
 #include "runtime/checker/stream_checker.h"
@@ -13,6 +14,51 @@ namespace {
 Result<void> answer(Result<void> verified) {
   if (!verified && verified.error().code == ErrorCode::kVerifyFailed) verified.error().code = ErrorCode::kDifferent;
   return verified;
+}
+
+// Constants that the root reads from the weights lie in them.
+void find_stray_constants(const Module& module, uint64_t weights_bytes, std::string& findings) {
+  for (SegmentId id = 0; id < static_cast<SegmentId>(module.segment_count()); ++id) {
+    const Segment& segment = module.segment(id);
+    const Location& location = segment.location;
+    if (segment.kind != SegmentKind::kBytes || location.where != Where::kFile) continue;
+    const bool is_inside = location.offset <= weights_bytes && segment.size <= weights_bytes - location.offset;
+    if (location.path != kWeightsPath || !is_inside)
+      findings += fmt::format("\n  a constant of the root lies in '{}' at {} + {}", location.path, location.offset, segment.size);
+  }
+}
+
+void find_wrong_calls(const pb::ModelDef& model, const Graph& root, std::string& findings) {
+  for (const Node& node : root.nodes()) {
+    const int64_t part = node.op() == Op::kCall ? node.int_attribute("part", -1) : 0;
+    if (node.op() != Op::kCall) continue;
+    if (part < 0 || part >= model.parts_size()) {
+      findings += fmt::format("\n  {}: it calls part {} of {}", node.label(), part, model.parts_size());
+      continue;
+    }
+    const pb::FixedPart& fixed = model.parts(static_cast<int>(part)).fixed();
+    if (node.input_count() != static_cast<size_t>(fixed.inputs_size()) || node.output_count() != static_cast<size_t>(fixed.outputs_size()))
+      findings +=
+          fmt::format("\n  {}: part {} takes {} values and gives {}", node.label(), part, fixed.inputs_size(), fixed.outputs_size());
+  }
+}
+
+// The root graph against the description around it.
+std::string root_findings(const OmFile& om) {
+  const pb::ModelDef& model = *om.model;
+  const auto module = read_graph(om.segment(static_cast<int>(model.root().graph())), nullptr, "root graph");
+  if (!module) return "\n  the root graph: " + module.error().message;
+  const Graph& root = module->root();
+  std::string findings;
+  if (const auto verified = verify(*module, Level::kLowered); !verified) findings += "\n  the root graph: " + verified.error().message;
+  if (root.inputs().size() != static_cast<size_t>(model.inputs_size()) ||
+      root.outputs().size() != static_cast<size_t>(model.outputs_size()))
+    findings += "\n  the root graph has other inputs or outputs than the model";
+  if (model.root().first_node() > model.nodes() || root.node_count() != model.nodes() - model.root().first_node())
+    findings += "\n  the root graph has another number of nodes than the model says";
+  find_stray_constants(*module, om.segment(pb::SEGMENT_WEIGHTS).size(), findings);
+  find_wrong_calls(model, root, findings);
+  return findings;
 }
 
 std::string figures_line(const MemoryFigures& figures) {
@@ -38,6 +84,7 @@ Result<std::string> verify_om(std::span<const std::byte> bytes, bool hash) {
   SLUICE_ASSIGN(const OmFile om, read_om(std::move(copy), {.weights = hash, .machine = false, .test_tasks = true}));
   std::string findings, figures;
   if (!NodeNames(*om.model).complete(om.model->nodes())) findings += "\n  the names of nodes are not as many as the nodes";
+  if (om.model->has_root()) findings += root_findings(om);
   for (const pb::PartDef& part : om.model->parts()) {
     if (!part.has_fixed()) continue;
     const auto values = static_cast<uint32_t>(part.fixed().value_type_size());
@@ -48,7 +95,7 @@ Result<std::string> verify_om(std::span<const std::byte> bytes, bool hash) {
     if (findings.empty()) figures += figures_line(measure_memory(*om.model, part.fixed()));
   }
   if (findings.empty()) return figures;
-  return make_error(ErrorCode::kDifferent, "tasks and memory do not fit together:{}", findings);
+  return make_error(ErrorCode::kDifferent, "what the file holds does not fit together:{}", findings);
 }
 
 }  // namespace sluice

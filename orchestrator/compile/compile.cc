@@ -58,6 +58,7 @@ constexpr LastReader kLastReaders[] = {
     {"input-shape", 0},
     {"dim", 0},
     {"out-nodes", 0},
+    {"overridable-inputs", 0},
     {"annotate", 0},
     {"external-dir", 0},
     {"opt-level", 1},

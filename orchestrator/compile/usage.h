@@ -22,6 +22,7 @@ Meaning options: they change the product and travel in the graph files.
   --input-shape=SHAPES   Shapes of model inputs, "name:1,3,224,224"; several joined by ";".
   --dim=DIM              Value of a named dimension, NAME=VALUE, or its bounds, NAME=LOW..HIGH.
   --annotate=RULES       Annotate the nodes that RULES, a JSON file, selects; docs/annotations.md.
+  --overridable-inputs=SWITCH  on: initializers that are inputs too may be given when the model runs.
   --out-nodes=NAMES      The outputs to keep.
   --profile=NAME         The device profile: native, cpu-avx512, cpu-avx2 or cpu-generic.
   --opt-level=LEVEL      Which passes run: O0, O1 or O3.

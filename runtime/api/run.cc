@@ -29,7 +29,8 @@ HostValue host_value(const sluice::pb::ModelDef& def, uint32_t index, const slui
   HostValue value;
   if (type->kind() == sluice::pb::VALUE_OPTIONAL) {
     type = &type_at(def, type->element());
-    if (count == 0) value.kind = HostValue::Kind::kNone;
+    const bool is_empty_sequence = count == 0 && tensors != nullptr && type->kind() == sluice::pb::VALUE_SEQUENCE;
+    if (count == 0 && !is_empty_sequence) value.kind = HostValue::Kind::kNone;
   }
   if (type->kind() == sluice::pb::VALUE_SEQUENCE && value.kind != HostValue::Kind::kNone) value.kind = HostValue::Kind::kSequence;
   for (size_t i = 0; i < count; ++i) value.tensors.push_back(host_tensor(tensors[i]));
@@ -92,6 +93,7 @@ int sluice_run_bind_input_tensors(sluice_run* run, size_t index, const sluice_te
     if (index >= static_cast<size_t>(def.inputs_size()))
       return make_error(ErrorCode::kBadBinding, "input {} of {}", index, def.inputs_size());
     const sluice::pb::BindingDef& input = def.inputs(static_cast<int>(index));
+    if (tensors == nullptr && count > 0) return make_error(ErrorCode::kBadBinding, "input '{}': {} tensors at null", input.name(), count);
     HostValue value = host_value(def, input.type(), tensors, count);
     if (run->hybrid) return run->hybrid->bind_input(index, std::move(value));
     const bool fits =
@@ -139,6 +141,11 @@ int sluice_run_execute(sluice_run* run) {
 size_t sluice_run_output_count(const sluice_run* run, size_t index) {
   if (!run->executed || index >= static_cast<size_t>(run->model->def().outputs_size())) return 0;
   return run->fixed ? 1 : run->hybrid->output(index).tensors.size();
+}
+
+int sluice_run_output_is_present(const sluice_run* run, size_t index) {
+  if (!run->executed || index >= static_cast<size_t>(run->model->def().outputs_size())) return 0;
+  return run->fixed || run->hybrid->output(index).kind != HostValue::Kind::kNone ? 1 : 0;
 }
 
 int sluice_run_output_tensor(const sluice_run* run, size_t index, size_t element, sluice_tensor* tensor) {

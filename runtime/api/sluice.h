@@ -109,15 +109,18 @@ SLUICE_API int sluice_run_create(sluice_model* model, int threads, sluice_run** 
  * bound anew or the run is destroyed. Outputs may overlap neither inputs nor each other. */
 SLUICE_API int sluice_run_bind_input(sluice_run* run, size_t index, const void* data, uint64_t bytes);
 SLUICE_API int sluice_run_bind_output(sluice_run* run, size_t index, void* data, uint64_t bytes);
-/* Binds an input of any type: a tensor (count 1), a sequence of `count` tensors, an optional that holds one, or nothing (count 0). The only
- * way for inputs whose size is not fixed. What they point to is not copied, as above; the structs are. */
+/* Binds an input of any type: a tensor (count 1), a sequence of `count` tensors, an optional that holds one of these, or nothing (tensors
+ * null, count 0). The only way for inputs whose size is not fixed. What they point to is not copied, as above; the structs are. */
 SLUICE_API int sluice_run_bind_input_tensors(sluice_run* run, size_t index, const sluice_tensor* tensors, size_t count);
-/* Runs the model once: reads every input, writes every output. Every input must be bound; an output that is not is kept by the run. */
+/* Runs the model once: reads every input, writes every output. Every input must be bound, but for optionals, which are empty then; an
+ * output that is not is kept by the run. */
 SLUICE_API int sluice_run_execute(sluice_run* run);
 /* The memory of an output after sluice_run_execute, the caller's or the run's own; null for a wrong index or before. *bytes may be null. */
 SLUICE_API const void* sluice_run_output(const sluice_run* run, size_t index, uint64_t* bytes);
 /* How many tensors an output holds after sluice_run_execute: 1, a sequence's elements, or 0 for an empty optional. */
 SLUICE_API size_t sluice_run_output_count(const sluice_run* run, size_t index);
+/* 0 for an optional that holds nothing, and before sluice_run_execute; else 1. */
+SLUICE_API int sluice_run_output_is_present(const sluice_run* run, size_t index);
 /* One of them, with the dims it has in this run; valid until the next sluice_run_execute or the end of the run. */
 SLUICE_API int sluice_run_output_tensor(const sluice_run* run, size_t index, size_t element, sluice_tensor* tensor);
 /* Null is allowed. */

@@ -77,6 +77,7 @@ for _name, _result, _arguments in (
     ("sluice_run_bind_input_tensors", ctypes.c_int, [_pointer, _size, ctypes.POINTER(_Tensor), _size]),
     ("sluice_run_execute", ctypes.c_int, [_pointer]),
     ("sluice_run_output_count", _size, [_pointer, _size]),
+    ("sluice_run_output_is_present", ctypes.c_int, [_pointer, _size]),
     ("sluice_run_output_tensor", ctypes.c_int, [_pointer, _size, _size, ctypes.POINTER(_Tensor)]),
     ("sluice_run_destroy", None, [_pointer]),
 ):
@@ -94,7 +95,7 @@ def _to_tensor(binding, data):
     if binding.dtype == _STRING:
         array, texts = numpy.asarray(data, dtype=object), []
         for text in array.reshape(-1):
-            texts.append(text if isinstance(text, bytes) else str(text).encode())
+            texts.append(text if isinstance(text, bytes) else str(text).encode("utf-8", "surrogateescape"))
         ends = numpy.cumsum([0] + [len(text) for text in texts], dtype="u8")
         buffer = ends.tobytes() + b"".join(texts)
         keep = (ctypes.c_char * len(buffer)).from_buffer_copy(buffer)
@@ -109,7 +110,7 @@ def _to_tensor(binding, data):
 
 def _from_tensor(tensor):
     """A copy: an array, or bytes without numpy and for dtypes that numpy lacks."""
-    data = ctypes.string_at(tensor.data, tensor.bytes) if tensor.bytes else b""
+    data = bytes(memoryview((ctypes.c_char * tensor.bytes).from_address(tensor.data))) if tensor.bytes else b""  # of any size
     dims = tuple(tensor.dims[i] for i in range(tensor.rank))
     if numpy is not None and tensor.dtype == _STRING:
         count = int(numpy.prod(dims, dtype="i8"))
@@ -172,11 +173,11 @@ class Run:
 
     def __call__(self, **inputs):
         """Runs once. Each input is a numpy array of its type, or bytes when its size is fixed; a list of arrays for a sequence; None or one
-        of these for an optional."""
-        missing = [binding.name for binding in self.inputs if binding.name not in inputs]
+        of these, or no word of it, for an optional."""
+        missing = [binding.name for binding in self.inputs if binding.name not in inputs and binding.kind != _OPTIONAL]
         if missing:
             raise Error(7004, "no value for input " + ", ".join(missing))
-        self._kept = [self._bind(index, binding, inputs.pop(binding.name)) for index, binding in enumerate(self.inputs)]
+        self._kept = [self._bind(index, binding, inputs.pop(binding.name, None)) for index, binding in enumerate(self.inputs)]
         if inputs:
             raise Error(7004, "no input called " + ", ".join(sorted(inputs)))
         _check(_library.sluice_run_execute(self._run))
@@ -189,11 +190,13 @@ class Run:
             return buffer
         is_list = isinstance(data, (list, tuple)) and binding.kind != _TENSOR
         kept = [_to_tensor(binding, one) for one in ([] if data is None else data if is_list else [data])]
-        tensors = (_Tensor * len(kept))(*[tensor for tensor, _ in kept])
+        tensors = None if data is None else (_Tensor * len(kept))(*[tensor for tensor, _ in kept])
         _check(_library.sluice_run_bind_input_tensors(self._run, index, tensors, len(kept)))
         return kept
 
     def _output(self, index, binding):
+        if not _library.sluice_run_output_is_present(self._run, index):
+            return None
         values = []
         for element in range(_library.sluice_run_output_count(self._run, index)):
             tensor = _Tensor()

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <map>
 
 #include "runtime/loader/om_types.h"
@@ -25,7 +26,9 @@ bool fits(const pb::ModelDef& model, uint32_t index, const HostValue& value) {
 }
 
 std::string text_of(const HostValue& value) {
-  if (value.kind == HostValue::Kind::kNone) return "nothing";
+  if (value.kind == HostValue::Kind::kNone || (value.kind == HostValue::Kind::kTensor && value.tensors.size() != 1)) {
+    return value.tensors.empty() ? "nothing" : fmt::format("{} tensors", value.tensors.size());
+  }
   std::string text = value.kind == HostValue::Kind::kSequence ? fmt::format("a sequence of {}", value.tensors.size()) : "";
   if (!value.tensors.empty()) {
     const HostTensor& tensor = value.tensors[0];
@@ -34,12 +37,44 @@ std::string text_of(const HostValue& value) {
   return text;
 }
 
-Result<void> check_size(const HostTensor& tensor, const std::string& name) {
+// Offsets from 0 upwards to the end of the text.
+bool strings_fit(std::span<const std::byte> bytes, uint64_t count) {
+  const uint64_t table = (count + 1) * sizeof(uint64_t);
+  if (table > bytes.size()) return false;
+  uint64_t before = 0;
+  for (uint64_t i = 0; i <= count; ++i) {
+    uint64_t offset = 0;
+    std::memcpy(&offset, bytes.data() + i * sizeof(offset), sizeof(offset));
+    if (offset < before || (i == 0 && offset != 0)) return false;
+    before = offset;
+  }
+  return before == bytes.size() - table;
+}
+
+// A dim as --dim bounded it, and as the graph needs it.
+Result<void> check_bounds(const pb::TypeDef& type, int dim, int64_t given, const std::string& input) {
+  if (dim >= type.dim_low_size()) return {};
+  const int64_t low = type.dim_low(dim), high = type.dim_high(dim), divisor = type.dim_divisor(dim);
+  if (given >= low && given <= high && (divisor <= 1 || given % divisor == 0)) return {};
+  return make_error(ErrorCode::kBadBinding, "dim '{}' of input '{}' is {}, the model takes {}{}", type.dim_names(dim), input, given,
+                    high == INT64_MAX ? fmt::format("{} and more", low) : fmt::format("{} to {}", low, high),
+                    divisor > 1 ? fmt::format(", multiples of {}", divisor) : "");
+}
+
+// What a caller's tensor needs before anything of it is read.
+Result<void> check_tensor(const HostTensor& tensor, const std::string& name) {
+  if (!dtype_is_valid(static_cast<int>(tensor.dtype)))
+    return make_error(ErrorCode::kBadBinding, "input '{}': {} is no dtype", name, static_cast<int>(tensor.dtype));
   const auto count = element_count(tensor.dims);
-  const uint64_t wanted = count ? dtype_bytes(tensor.dtype, *count) : 0;
-  const bool is_string = tensor.dtype == DType::kString;
-  const bool right = count && (is_string ? tensor.bytes.size() >= (*count + 1) * sizeof(uint64_t) : tensor.bytes.size() == wanted);
-  if (right) return {};
+  if (!count) return make_error(ErrorCode::kBadBinding, "input '{}' has the impossible shape {}", name, dims_text(tensor.dims));
+  if (tensor.bytes.data() == nullptr && !tensor.bytes.empty())
+    return make_error(ErrorCode::kBadBinding, "input '{}' is bound to null", name);
+  if (tensor.dtype == DType::kString) {
+    if (strings_fit(tensor.bytes, *count)) return {};
+    return make_error(ErrorCode::kBadBinding, "input '{}': {} strings do not fit {} bytes", name, *count, tensor.bytes.size());
+  }
+  const uint64_t wanted = dtype_bytes(tensor.dtype, *count);
+  if (tensor.bytes.size() == wanted) return {};
   return make_error(ErrorCode::kBadBinding, "input '{}' of {} {} has {} bytes, got {}", name, dtype_name(tensor.dtype),
                     dims_text(tensor.dims), wanted, tensor.bytes.size());
 }
@@ -52,16 +87,22 @@ HybridRun::HybridRun(std::shared_ptr<const HybridModel> model, std::shared_ptr<D
       inputs_(static_cast<size_t>(model_->def().inputs_size())),
       outputs_(static_cast<size_t>(model_->def().outputs_size())),
       bound_(inputs_.size(), false),
-      parts_(model_->parts().size()) {}
+      parts_(model_->parts().size()) {
+  for (size_t i = 0; i < inputs_.size(); ++i) {  // an optional that nobody gives is empty
+    const pb::TypeDef& type = model_->def().types(static_cast<int>(model_->def().inputs(static_cast<int>(i)).type()));
+    bound_[i] = type.kind() == pb::VALUE_OPTIONAL;
+    if (bound_[i]) inputs_[i].kind = HostValue::Kind::kNone;
+  }
+}
 
 Result<void> HybridRun::bind_input(size_t index, HostValue value) {
   if (index >= inputs_.size()) return make_error(ErrorCode::kBadBinding, "input {} of {}", index, inputs_.size());
   const pb::BindingDef& input = model_->def().inputs(static_cast<int>(index));
+  for (const HostTensor& tensor : value.tensors) SLUICE_TRY(check_tensor(tensor, input.name()));
   if (!fits(model_->def(), input.type(), value)) {
     return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, got {}", input.name(), type_text(model_->def(), input.type()),
                       text_of(value));
   }
-  for (const HostTensor& tensor : value.tensors) SLUICE_TRY(check_size(tensor, input.name()));
   inputs_[index] = std::move(value);
   bound_[index] = true;
   return {};
@@ -79,6 +120,7 @@ Result<void> HybridRun::check_inputs() const {
     for (int d = 0; d < type.dims_size(); ++d) {
       if (type.dims(d) >= 0 || type.dim_names(d).empty()) continue;
       const int64_t given = inputs_[i].tensors[0].dims[static_cast<size_t>(d)];
+      SLUICE_TRY(check_bounds(type, d, given, input.name()));
       const auto [first, inserted] = dims.try_emplace(type.dim_names(d), i, given);
       if (inserted || first->second.second == given) continue;
       return make_error(ErrorCode::kBadBinding, "dim '{}' is {} in input '{}' and {} in input '{}'", type.dim_names(d),
@@ -134,10 +176,26 @@ Result<void> HybridRun::execute(const HybridObserver& observer) {
       (begins ? times[node].begin_ns : times[node].end_ns) = now_ns();
     };
   }
-  SLUICE_ASSIGN(outputs_, model_->engine().run_graph(model_->root(), inputs_, hooks));
-  if (outputs_.size() == static_cast<size_t>(model_->def().outputs_size())) return {};
-  return make_error(ErrorCode::kBadCompiledModel, "the root gives {} values, the model has {} outputs", outputs_.size(),
-                    model_->def().outputs_size());
+  SLUICE_ASSIGN(std::vector<HostValue> outputs, model_->engine().run_graph(model_->root(), inputs_, hooks));
+  SLUICE_TRY(check_outputs(outputs));
+  outputs_ = std::move(outputs);
+  return {};
+}
+
+// Callers rely on the types that the model promises.
+Result<void> HybridRun::check_outputs(const std::vector<HostValue>& outputs) const {
+  const pb::ModelDef& def = model_->def();
+  if (outputs.size() != static_cast<size_t>(def.outputs_size())) {
+    return make_error(ErrorCode::kBadCompiledModel, "the root gives {} values, the model has {} outputs", outputs.size(),
+                      def.outputs_size());
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const pb::BindingDef& output = def.outputs(static_cast<int>(i));
+    if (fits(def, output.type(), outputs[i])) continue;
+    return make_error(ErrorCode::kBadShape, "output '{}' is {}, the model promises {}", output.name(), text_of(outputs[i]),
+                      type_text(def, output.type()));
+  }
+  return {};
 }
 
 }  // namespace sluice

@@ -31,8 +31,8 @@ class HybridRun {
   // that the model names ("batch") is the same in all inputs, which execute() checks. Error: kBadBinding.
   Result<void> bind_input(size_t index, HostValue value);
 
-  // Runs the model once. Every input must be bound (kBadBinding); kBadShape, kBadValue and others from nodes that their operands do not
-  // fit.
+  // Runs the model once. Every input must be bound (kBadBinding), but for optionals, which then hold nothing; kBadShape, kBadValue and
+  // others from nodes that their operands do not fit.
   Result<void> execute(const HybridObserver& observer = {});
 
   // An output after execute(), until the next one.
@@ -43,6 +43,7 @@ class HybridRun {
 
  private:
   Result<void> check_inputs() const;
+  Result<void> check_outputs(const std::vector<HostValue>& outputs) const;
   Result<std::vector<Tensor>> call_part(uint32_t part, std::span<const HostTensor> inputs, const HybridObserver& observer);
 
   std::shared_ptr<const HybridModel> model_;

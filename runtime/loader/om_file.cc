@@ -72,6 +72,8 @@ Result<void> check_segments(std::span<const std::byte> bytes, const OmHeader& he
 }
 
 Result<void> check_root(const pb::ModelDef& model) {
+  if (model.root().first_node() > model.nodes())
+    return make_error(ErrorCode::kBadCompiledModel, "the root's nodes begin at {} of {}", model.root().first_node(), model.nodes());
   const auto graph = model.root().graph();
   if (graph < static_cast<uint32_t>(model.segments_size()) && model.segments(static_cast<int>(graph)).kind() == pb::SEGMENT_GRAPH)
     return {};

@@ -35,8 +35,9 @@ Result<void> verify_type(const pb::ModelDef& model, int index) {
                       type.element());
   }
   if (!dtype_is_valid(static_cast<int>(type.dtype()))) return make_error(ErrorCode::kBadCompiledModel, "unknown dtype {}", type.dtype());
-  if (type.dim_names_size() != 0 && type.dim_names_size() != type.dims_size()) {
-    return make_error(ErrorCode::kBadCompiledModel, "type {} has {} dims and names for {}", index, type.dims_size(), type.dim_names_size());
+  for (const int facts : {type.dim_names_size(), type.dim_low_size(), type.dim_high_size(), type.dim_divisor_size()}) {
+    if (facts == 0 || (facts == type.dims_size() && facts == type.dim_names_size() && type.dim_low_size() == facts)) continue;
+    return make_error(ErrorCode::kBadCompiledModel, "type {} has {} dims and facts about {}", index, type.dims_size(), facts);
   }
   return {};
 }

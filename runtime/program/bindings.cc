@@ -88,6 +88,11 @@ class Inputs {
       const pb::BindingDef& input = model_.inputs(static_cast<int>(i));
       values_[i].name = input.name();
       if (given_[i]) continue;
+      const ValueKind kind = kind_of(model_.types(static_cast<int>(input.type())));
+      if (kind == ValueKind::kOptional && !options_.random) {
+        values_[i].value = {kind, false, {}};
+        continue;
+      }
       if (!options_.random) {
         return make_error(ErrorCode::kBadBinding, "input '{}' is not given", input.name()).with_hint("give --input NAME=FILE, or --random");
       }
@@ -99,10 +104,13 @@ class Inputs {
  private:
   Result<FileValue> read(const pb::BindingDef& input, const std::string& path) const {
     const ValueKind kind = kind_of(model_.types(static_cast<int>(input.type())));
-    if (kind != ValueKind::kTensor) return read_value(path, kind);
-    SLUICE_ASSIGN(Tensor tensor, read_member(path, input.name()));
+    if (kind == ValueKind::kSequence) return read_value(path, kind);
+    // An optional may be given as the tensor that it holds. No OptionalProto reads as a whole TensorProto, but the other way round.
+    auto tensor = read_member(path, input.name());
+    if (!tensor && kind == ValueKind::kOptional && path.ends_with(".pb")) return read_value(path, kind);
+    if (!tensor) return tensor.error();
     FileValue value;
-    value.tensors.push_back(std::move(tensor));
+    value.tensors.push_back(std::move(*tensor));
     return value;
   }
 
@@ -189,7 +197,26 @@ std::string summary(const Tensor& tensor) {
 
 }  // namespace
 
+namespace {
+
+// --dim names a dim that some input has.
+Result<void> check_dims(const pb::ModelDef& model, const LoaderOptions& options) {
+  std::set<std::string> names;
+  for (const pb::TypeDef& type : model.types()) names.insert(type.dim_names().begin(), type.dim_names().end());
+  for (const auto& [name, size] : options.dims) {
+    if (names.contains(name) && !name.empty()) continue;
+    std::string known;
+    for (const std::string& one : names) known += one.empty() ? "" : (known.empty() ? "" : ", ") + one;
+    return make_error(ErrorCode::kBadOption, "--dim: the model has no open dim '{}'", name)
+        .with_hint(known.empty() ? "all its dims are fixed" : "it has " + known);
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<std::vector<NamedValue>> read_inputs(const pb::ModelDef& model, const LoaderOptions& options) {
+  SLUICE_TRY(check_dims(model, options));
   Inputs inputs(model, options);
   for (const std::string& binding : options.inputs) SLUICE_TRY(inputs.bind(binding));
   return inputs.finish();

@@ -103,6 +103,7 @@ Result<void> ValueDump::write(uint32_t value) {
   const std::string& name = names_[value];
   Tensor tensor = logical_tensor(run_, static_cast<int>(value));
   tensor.name = name;
+  ++written_;
   return folder_.write(name, tensor);
 }
 

@@ -20,6 +20,7 @@ class ValueDump {
   Result<void> check(const std::vector<NamedValue>& inputs) const;
   // Writes what a task made, and the values that are views complete after it. Errors of writing.
   Result<void> after_task(uint32_t task);
+  size_t written() const { return written_; }  // files
 
  private:
   bool is_wanted(uint32_t value) const;
@@ -30,6 +31,7 @@ class ValueDump {
   const ValueNames names_;
   ValueFolder& folder_;
   std::string glob_;
+  size_t written_ = 0;
   std::vector<std::vector<uint32_t>> aliases_;  // values by the task after which they are complete
 };
 

@@ -68,7 +68,8 @@ class HybridSession : public Session {
     };
     SLUICE_TRY(run_.execute(observer));
     SLUICE_TRY(written);
-    if (found > 0 || glob == "*" || !parts.empty()) return {};
+    for (const auto& [index, dump] : parts) found += dump.written();
+    if (found > 0 || glob == "*") return {};
     return make_error(ErrorCode::kBadOption, "--dump-values: no value fits '{}'", glob)
         .with_hint("--dump-values DIR without a pattern writes all, and values.txt there lists them");
   }
@@ -87,6 +88,7 @@ class HybridSession : public Session {
       NodeTime node = describe_node(def(), names_, def().root().first_node() + i);
       if (node.op == "Call") {
         const auto part = static_cast<size_t>(next_part++);
+        if (part >= parts.size()) continue;  // the description is not the graph's
         add_node_times(def(), names_, run_.model().parts()[part]->part(), parts[part], nodes);
         continue;
       }

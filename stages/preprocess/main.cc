@@ -18,6 +18,8 @@ Options:
   --dim=DIM             Fix a named dim everywhere, NAME=VALUE, or bound it, NAME=LOW..HIGH. Repeatable.
   --annotate=RULES      Annotate the nodes that RULES, a JSON file, selects: engine, stream_label, ...; docs/annotations.md.
   --external-dir=DIR    Also take external data of the model from files inside DIR, by absolute paths, "../" or links.
+  --overridable-inputs=WHEN  on: initializers that are inputs too may be given when the model runs; off: they are
+                        constants, the default.
   --out-nodes=NAMES     Keep these outputs only: value names or NODE:RESULT, separated by ";".
   --profile=NAME        Device profile, for sluice-partition: travels with the graph.
   --symbolic=WHEN       on or off, for sluice-partition: travels with the graph.

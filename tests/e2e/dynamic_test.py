@@ -95,6 +95,10 @@ class Dynamic(unittest.TestCase):
 
     def test_one_file_for_every_size(self):
         run = self.opened(network())
+        with self.assertRaises(sluice.Error) as caught:
+            run(x=random(0, 3, 4, 8), bias=random(0, 1))
+        self.assertIn("dim 'batch' of input 'x' is 0, the model takes 1 and more", str(caught.exception))
+        run = self.opened(network(), "--dim=batch=0..9")
         for batch, height in ((1, 1), (2, 5), (7, 3), (2, 5), (0, 4)):
             x, bias = random(batch, 3, height, 8), random(batch, 1)
             y = run(x=x, bias=bias)["y"]
@@ -119,10 +123,17 @@ class Dynamic(unittest.TestCase):
         report = json.loads(self.program(0, "sluice-loader", self.path("m.om"), "--bench", "--json", "--dim=batch=2", "--dim=h=9"))
         self.assertEqual([node["op"] for node in report["nodes"]], ["Conv", "Sin", "ReduceMean", "MatMul", "Add"])
         self.assertIn("'q*'", self.program(3, "sluice-loader", self.path("m.om"), *given, "--dump-values", self.path("v") + ":q*"))
+        self.assertIn("it has batch, h", self.program(3, "sluice-loader", self.path("m.om"), "--random", "--dim=bach=2"))
         self.assertIn("is not NAME=SIZE", self.program(3, "sluice-loader", self.path("m.om"), "--random", "--dim=batch"))
 
     def test_what_does_not_fit_is_told(self):
         run = self.opened(network())
+        self.compiled(network(), "--dim=batch=2..4", name="bound")
+        bounded = sluice.Model(self.path("bound.om")).run(threads=1)
+        with self.assertRaises(sluice.Error) as caught:
+            bounded(x=random(5, 3, 4, 8), bias=random(5, 1))
+        self.assertIn("dim 'batch' of input 'x' is 5, the model takes 2 to 4", str(caught.exception))
+        self.assertEqual(bounded(x=random(4, 3, 4, 8), bias=random(4, 1))["y"].shape, (4, 600))
         for inputs, text in (({"x": random(2, 3, 4, 8), "bias": random(3, 1)}, "dim 'batch' is 2 in input 'x' and 3 in input 'bias'"),
                              ({"x": random(2, 4, 4, 8), "bias": random(2, 1)}, "input 'x' takes f32 batchx3xhx8, got f32 2x4x4x8"),
                              ({"x": random(2, 3, 8), "bias": random(2, 1)}, "got f32 2x3x8"),
@@ -194,6 +205,21 @@ class Dynamic(unittest.TestCase):
         for name in ("f", "places", "y"):
             self.assertTrue(os.path.exists(self.path(f"values/{name}.npy")), os.listdir(self.path("values")))
 
+    def test_sizes_that_no_tensor_has(self):
+        nodes = [helper.make_node("Tile", ["x", "n"], ["t"], "tile"), helper.make_node("Range", ["a", "b", "c"], ["r"], "range"),
+                 helper.make_node("Pad", ["x", "p"], ["q"], "pad")]
+        run = self.opened(model_of(nodes, [value("x", [4]), value("n", [1], INT64), value("p", [2], INT64), *(value(i, [], INT64) for i in "abc")],
+                                   [value("t", [None]), value("r", [None], INT64), value("q", [None])]))
+        usual = {"x": random(4), "n": np.array([2]), "p": np.array([0, 1]), "a": np.array(0), "b": np.array(3), "c": np.array(1)}
+        stamp = 1600000000000000001
+        got = run(**{**usual, "a": np.array(stamp), "b": np.array(stamp + 5)})["r"]
+        np.testing.assert_array_equal(got, np.arange(stamp, stamp + 5))
+        for name, huge, node in (("n", [2 ** 62 + 1], "tile"), ("n", [2 ** 62], "tile"), ("p", [2 ** 63 - 1, 2 ** 63 - 1], "pad"),
+                                 ("p", [-2 ** 63, -2 ** 63], "pad")):
+            with self.assertRaises(sluice.Error) as caught:
+                run(**{**usual, name: np.array(huge)})
+            self.assertIn(f"'{node}'", str(caught.exception))
+
     def test_branches_of_different_shape(self):
         table = random(300, 2)
         then = helper.make_graph([helper.make_node("Concat", ["x", "table"], ["a"], axis=0)], "then", [], [value("a", None)])
@@ -238,6 +264,9 @@ class Dynamic(unittest.TestCase):
             self.assertEqual(bool(got["has"]), o is not None)
             np.testing.assert_array_equal(got["same"], texts == "grün")
             self.assertEqual(list(got["texts"]), list(texts))
+        for text in (np.array(["a\0b"], dtype=object), np.array([b"\xff\xfe"], dtype=object)):
+            back = run(s=[], x=x, o=None, t=text)["texts"]
+            np.testing.assert_array_equal(run(s=[], x=x, o=None, t=back)["texts"], back)
         with self.assertRaises(sluice.Error) as caught:
             run(s=[np.zeros((2, 2), np.float32)], x=x, o=None, t=texts)
         self.assertIn("'s' takes sequence of f32 ?", str(caught.exception))
@@ -245,6 +274,28 @@ class Dynamic(unittest.TestCase):
         self.assertTrue(os.path.exists(self.path("out/longer.1.npy")))
         self.program(0, "sluice-loader", self.path("m.om"), "--random", "--output-dir", self.path("pb"), "--format=pb")
         self.assertTrue(os.path.exists(self.path("pb/longer.pb")))
+
+    def test_initializers_that_are_inputs_may_be_given(self):
+        weights = random(4, 300)
+        model = model_of([helper.make_node("MatMul", ["x", "w"], ["m"], "product"), helper.make_node("Mul", ["m", "s"], ["y"], "scale")],
+                         [value("x", [2, 4]), value("w", [4, 300]), value("s", [])], [value("y", [2, 300])],
+                         [("w", weights), ("s", np.array(2, np.float32))], opset=11)
+        x, other = random(2, 4), random(4, 300) + 1
+        plain = self.opened(model)
+        np.testing.assert_allclose(plain(x=x)["y"], x @ weights * 2, rtol=1e-4, atol=1e-5)
+        with self.assertRaises(sluice.Error):
+            plain(x=x, w=other)
+        run = self.opened(model, "--overridable-inputs=on")
+        for given, wanted in (({}, x @ weights * 2), ({"w": other}, x @ other * 2), ({"s": np.array(3, np.float32)}, x @ weights * 3)):
+            np.testing.assert_allclose(run(x=x, **given)["y"], wanted, rtol=1e-4, atol=1e-4)
+        np.save(self.path("x.npy"), x)
+        np.save(self.path("w.npy"), other)
+        with open(self.path("w.pb"), "wb") as file:
+            file.write(numpy_helper.from_array(other).SerializeToString())
+        for file in ("w.npy", "w.pb"):
+            self.program(0, "sluice-loader", self.path("m.om"), "--input", "x=" + self.path("x.npy"), "--input", "w=" + self.path(file),
+                         "--output-dir", self.path("out"))
+            np.testing.assert_allclose(np.load(self.path("out/y.npy")), x @ other * 2, rtol=1e-4, atol=1e-4)
 
     def test_a_kernel_that_refuses_names_its_node(self):
         nodes = [helper.make_node("Reshape", ["x", "shape"], ["y"], "fold")]

@@ -5,8 +5,7 @@
 #include "common/base/digest.h"
 #include "common/base/memory.h"
 #include "common/tools/verify_file.h"
-#include "runtime/executor/run.h"
-#include "runtime/executor/static_model.h"
+#include "runtime/executor/hybrid_model.h"
 #include "runtime/loader/om_file.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -50,9 +49,15 @@ void seal(Bytes& bytes) {
 void open_and_verify(const Bytes& bytes) {
   const auto verified = within_memory([&] { return verify_om(bytes, true); });
   if (!verified) fuzz::expect_refusal(verified.error());
-  const auto opened = within_memory([&]() -> Result<std::shared_ptr<const StaticModel>> {
+  const auto opened = within_memory([&]() -> Result<void> {
     SLUICE_ASSIGN(OmBytes copy, OmBytes::copy(bytes));
-    return StaticModel::open(std::move(copy));
+    SLUICE_ASSIGN(const auto model, OpenedModel::open(std::move(copy)));
+    if (model->def().has_root()) {
+      SLUICE_ASSIGN(const auto hybrid, HybridModel::sink(model));
+    } else {
+      SLUICE_ASSIGN(const auto sunk, StaticModel::sink(model, 0));
+    }
+    return {};
   });
   if (!opened) fuzz::expect_refusal(opened.error());
 }

@@ -137,7 +137,8 @@ EvalOptions eval_options(const HostGraph& graph, const GraphHooks& hooks) {
   }
   if (hooks.value_made) {
     options.observer = [&](const Value& value, const EvalValue& made) {
-      if (&value.graph() == &graph.module.root()) hooks.value_made(value.name(), from_eval(made));
+      const bool is_parts = value.producer() != nullptr && value.producer()->op() == Op::kCall;  // who runs the part has seen it
+      if (&value.graph() == &graph.module.root() && !is_parts) hooks.value_made(value.name(), from_eval(made));
     };
   }
   return options;

@@ -27,12 +27,25 @@ bool has_words(const Module& module, const Type& type) {
   return has_words(module, module.type(type.element));
 }
 
+// Of a dim that is a symbol itself; else one that may be anything.
+Symbol symbol_of(const Module& module, const Dim& dim) {
+  const Expression* expression = dim.is_expression() ? &module.expressions[static_cast<ExpressionId>(dim.value)] : nullptr;
+  if (expression == nullptr || expression->op != ExpressionOp::kSymbol) return {};
+  return module.expressions.symbol(static_cast<SymbolId>(expression->value));
+}
+
 void emit_tensor(const Module& module, const Type& type, pb::TypeDef& def) {
   def.set_dtype(static_cast<uint32_t>(type.dtype));
   def.set_unranked(!type.ranked);
   for (const Dim& dim : type.dims) def.add_dims(dim.is_fixed() ? dim.value : -1);
   if (std::none_of(type.dims.begin(), type.dims.end(), [](const Dim& dim) { return dim.is_expression(); })) return;
-  for (const Dim& dim : type.dims) def.add_dim_names(dim.is_expression() ? print_dim(module, dim) : "");
+  for (const Dim& dim : type.dims) {
+    def.add_dim_names(dim.is_expression() ? print_dim(module, dim) : "");
+    const Symbol facts = symbol_of(module, dim);
+    def.add_dim_low(facts.low);
+    def.add_dim_high(facts.high);
+    def.add_dim_divisor(facts.divisor);
+  }
 }
 
 }  // namespace

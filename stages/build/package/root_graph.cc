@@ -44,6 +44,7 @@ class RootMaker {
 
   Module make() {
     Graph& root = result_.add_graph(source_.name());
+    root.shapes = ShapeClass::kDynamic;
     std::vector<Value*> values(source_.value_limit(), nullptr);
     for (const Value* input : source_.inputs()) {
       values[static_cast<size_t>(input->id())] = &root.add_input(mapper_.type(input->type_id()), input->name());

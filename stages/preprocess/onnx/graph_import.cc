@@ -9,6 +9,7 @@
 #include "common/ops/op_table.h"
 #include "stages/preprocess/onnx/node_order.h"
 #include "stages/preprocess/onnx/operators.h"
+#include "stages/preprocess/onnx/overridable.h"
 #include "stages/preprocess/onnx/types.h"
 
 namespace sluice {
@@ -104,15 +105,21 @@ Result<Value*> GraphImport::capture(const std::string& name, Value& outer) {
   return names_[name] = &input;
 }
 
+Result<void> GraphImport::define_initializer(const std::string& name, SegmentId segment) {
+  const auto input = overridable_.find(name);
+  return define(name,
+                input == overridable_.end() ? graph_.add_constant(segment, name) : add_overridable(graph_, *input->second, segment, name));
+}
+
 Result<void> GraphImport::add_initializers(const onnx::GraphProto& proto) {
   for (const onnx::TensorProto& tensor : proto.initializer()) {
     SLUICE_ASSIGN(const SegmentId segment, model_.constants.segment(tensor, "an initializer"));
-    SLUICE_TRY(define(tensor.name(), graph_.add_constant(segment, tensor.name())));
+    SLUICE_TRY(define_initializer(tensor.name(), segment));
   }
   for (const onnx::SparseTensorProto& tensor : proto.sparse_initializer()) {
     const std::string& name = tensor.values().name();
     SLUICE_ASSIGN(const SegmentId segment, model_.constants.segment(tensor, fmt::format("initializer '{}'", name)));
-    SLUICE_TRY(define(name, graph_.add_constant(segment, name)));
+    SLUICE_TRY(define_initializer(name, segment));
   }
   return {};
 }

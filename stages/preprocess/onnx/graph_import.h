@@ -40,6 +40,8 @@ class GraphImport {
   // The graph's inputs must be there already, by define().
   Result<void> run(const onnx::GraphProto& proto);
   Result<void> define(const std::string& name, Value& value);
+  // The input stands for the initializer of that name, and its type for the initializer's (overridable.h).
+  void declare_overridable(const std::string& name, Value& input) { overridable_[name] = &input; }
 
  private:
   struct Body {
@@ -51,6 +53,7 @@ class GraphImport {
 
   Result<Value*> find(const std::string& name);  // null: not defined
   Result<Value*> capture(const std::string& name, Value& outer);
+  Result<void> define_initializer(const std::string& name, SegmentId segment);
   Result<void> add_initializers(const onnx::GraphProto& proto);
   Result<void> add_constant_node(const onnx::NodeProto& node);
   Result<SegmentId> constant_segment(const onnx::NodeProto& node);
@@ -69,6 +72,7 @@ class GraphImport {
   GraphImport* outer_;
   ValueFacts facts_;
   std::unordered_map<std::string, Value*> names_;
+  std::unordered_map<std::string, Value*> overridable_;
   std::vector<Capture> captures_;
 };
 

@@ -57,24 +57,28 @@ bool needs_opset(const onnx::GraphProto& graph) {
   return false;
 }
 
-std::vector<const onnx::ValueInfoProto*> inputs_of(const onnx::GraphProto& graph) {
-  std::set<std::string_view> constants;
-  for (const auto& tensor : graph.initializer()) constants.insert(tensor.name());
-  for (const auto& tensor : graph.sparse_initializer()) constants.insert(tensor.values().name());
-  std::vector<const onnx::ValueInfoProto*> inputs;
-  for (const auto& input : graph.input()) {
-    if (constants.count(input.name()) == 0) inputs.push_back(&input);
-  }
-  return inputs;
+std::set<std::string_view> initializers_of(const onnx::GraphProto& graph) {
+  std::set<std::string_view> names;
+  for (const auto& tensor : graph.initializer()) names.insert(tensor.name());
+  for (const auto& tensor : graph.sparse_initializer()) names.insert(tensor.values().name());
+  return names;
 }
 
 Result<void> add_inputs(const onnx::GraphProto& proto, const Options& options, Graph& graph, GraphImport& import) {
-  const std::vector<const onnx::ValueInfoProto*> inputs = inputs_of(proto);
+  const std::set<std::string_view> initializers = initializers_of(proto);
+  std::vector<const onnx::ValueInfoProto*> inputs;
+  for (const auto& input : proto.input()) {
+    if (!initializers.contains(input.name())) inputs.push_back(&input);
+  }
   SLUICE_ASSIGN(ShapeOptions shapes, parse_shape_options(options));
   SLUICE_ASSIGN(ModelInputs typed, ModelInputs::make(graph.module(), std::move(shapes), inputs));
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    SLUICE_ASSIGN(const TypeId type, typed.type(i));
-    SLUICE_TRY(import.define(inputs[i]->name(), graph.add_input(type, inputs[i]->name())));
+  size_t next = 0;
+  for (const auto& input : proto.input()) {
+    const bool is_initialized = initializers.contains(input.name());
+    if (is_initialized && options.flag("overridable-inputs")) import.declare_overridable(input.name(), graph.add_input(0, input.name()));
+    if (is_initialized) continue;
+    SLUICE_ASSIGN(const TypeId type, typed.type(next++));
+    SLUICE_TRY(import.define(input.name(), graph.add_input(type, input.name())));
   }
   return {};
 }
