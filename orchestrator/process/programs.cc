@@ -28,6 +28,7 @@ constexpr std::array kTable = {
     ProgramRow{"verify", "sluice-verify", "", "checks that a file keeps the promise of its level"},
     ProgramRow{"eval", "sluice-eval", "", "computes a graph's outputs with the reference kernels"},
     ProgramRow{"diff", "sluice-diff", "", "compares two graphs"},
+    ProgramRow{"reduce", "sluice-reduce", "", "finds a smaller model for which a command still fails"},
 };
 
 bool is_executable(const std::string& path) {
