@@ -23,6 +23,22 @@ NameMap pair_up(const std::vector<std::string>& from, const std::vector<std::str
   return names;
 }
 
+using OriginMap = std::map<std::string, std::vector<std::string>>;
+
+// Equal nodes may have been made of different numbers of ONNX nodes: a Reshape alone, and one that a Squeeze was merged with. Then each
+// origin stands for all of them.
+OriginMap pair_up_origins(const SubgraphNames& from, const SubgraphNames& to) {
+  OriginMap names;
+  for (size_t i = 0; i < from.origins.size(); ++i) {
+    const std::vector<std::string>&before = from.origins[i], &after = to.origins[i];
+    for (size_t k = 0; k < before.size(); ++k) {
+      const bool is_paired = before.size() == after.size();
+      names.emplace(before[k], is_paired ? std::vector<std::string>{after[k]} : after);
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 SubgraphNames read_names(const Graph& graph) {
@@ -39,21 +55,21 @@ SubgraphNames read_names(const Graph& graph) {
 void rename(Graph& lowered, const SubgraphNames& from, const SubgraphNames& to) {
   const NameMap values = pair_up(from.values, to.values);
   const NameMap nodes = pair_up(from.nodes, to.nodes);
-  NameMap origins;
-  for (size_t i = 0; i < from.origins.size(); ++i) {
-    const NameMap of_node = pair_up(from.origins[i], to.origins[i]);
-    origins.insert(of_node.begin(), of_node.end());
-  }
+  const OriginMap origins = pair_up_origins(from, to);
   Module& module = lowered.module();
   for (Value& value : lowered.values()) value.set_name(renamed(values, value.name()));
   for (Node& node : lowered.nodes()) {
     node.set_name(renamed(nodes, node.name()));
-    std::vector<uint32_t> own;
-    for (const uint32_t origin : node.origins()) {
+    const std::vector<uint32_t> before = node.origins();
+    node.set_origins({});
+    for (const uint32_t origin : before) {
       const auto found = origins.find(module.onnx_node(origin));
-      own.push_back(found == origins.end() ? origin : module.add_onnx_node(found->second));
+      if (found == origins.end()) {
+        node.add_origins({origin});
+        continue;
+      }
+      for (const std::string& name : found->second) node.add_origins({module.add_onnx_node(name)});
     }
-    node.set_origins(std::move(own));
   }
 }
 
