@@ -5,7 +5,7 @@ models, and numpy must agree.
 usage: random_graphs_test.py FOLDER_OF_PROGRAMS [options]
 
   --count N      graphs; 0: as many as --seconds allow     [default: 0]
-  --seconds S    begin no more models after S seconds      [default: 60]
+  --seconds S    begin no more models after S seconds      [default: 20]
   --seed S       other graphs                              [default: 1]
   --batch N      graphs in one model                       [default: 10]
   --only I       graph number I alone
@@ -157,7 +157,7 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage=argparse.SUPPRESS)
     parser.add_argument("bin", type=os.path.abspath)
     parser.add_argument("--count", type=int, default=0)
-    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--seed", default="1")
     parser.add_argument("--batch", type=int, default=10)
     parser.add_argument("--only", type=int)
