@@ -238,8 +238,10 @@ def change_dims(random, graph):
         else:
             dims.append(random.choice(DIMS))
         return
-    item = random.choice([*graph.input, *graph.output])
-    shape = item.type.tensor_type.shape
+    items = [*graph.input, *graph.output]
+    if not items:
+        return
+    shape = random.choice(items).type.tensor_type.shape
     if shape.dim and random.random() < 0.8:
         shape.dim[random.randrange(len(shape.dim))].dim_value = random.choice(DIMS)
     else:
@@ -313,8 +315,154 @@ def change_initializer(random, graph):
         tensor.raw_data = mutate_bytes(random, tensor.raw_data, b"\xff" * 9)
 
 
+def bodies_in(graph):
+    """Every (node, body) right inside."""
+    return [(node, attribute.g) for node in graph.node for attribute in node.attribute if attribute.HasField("g")]
+
+
+def cycle_through_body(random, graph):
+    """A body that reads what its own node makes, or what is made behind that node."""
+    owned = [(node, body) for node, body in bodies_in(graph) if node.output]
+    if not owned:
+        return retarget_input(random, graph)
+    owner, body = random.choice(owned)
+    names = [random.choice(owner.output), *random.choice(graph.node).output]
+    if body.node and random.random() < 0.7:
+        inner = random.choice(body.node)
+        del inner.input[:random.randrange(2)]
+        inner.input.insert(0, random.choice(names))
+    elif body.output:
+        random.choice(body.output).name = random.choice(names)
+    return None
+
+
+def change_body(random, graph):
+    """Other numbers of inputs and outputs; names of values outside; the body of another node; the node's own graph."""
+    owned = bodies_in(graph)
+    if not owned:
+        return change_inputs(random, graph)
+    node, body = random.choice(owned)
+    choice = random.randrange(6)
+    if choice == 0 and body.output:
+        del body.output[random.randrange(len(body.output))]
+    elif choice == 1 and body.input:
+        del body.input[random.randrange(len(body.input))]
+    elif choice == 2:
+        name = random.choice([*(item.name for item in graph.input), *(out for other in graph.node for out in other.output), "fresh"])
+        (body.input if random.random() < 0.5 else body.output).add().name = name
+    elif choice == 3:
+        other = type(body)()
+        other.CopyFrom(random.choice(owned)[1])
+        body.CopyFrom(other)
+    elif choice == 4:
+        node.op_type = random.choice(["If", "Loop", "Scan", "SequenceMap", "Relu"])
+    elif graph.ByteSize() < 100000:
+        other = type(body)()
+        other.CopyFrom(graph)
+        body.CopyFrom(other)
+    return None
+
+
+def contradict_shapes(random, graph):
+    """What the model says of a value is not so: of one on the way, of an output, of a body's input."""
+    names = [name for node in graph.node for name in node.output if name]
+    item = graph.value_info.add(name=random.choice(names or ["nobody"])) if random.random() < 0.5 or not graph.output else random.choice(graph.output)
+    kind = random.choice(["tensor_type", "tensor_type", "tensor_type", "sequence_type", "optional_type", "map_type", "sparse_tensor_type"])
+    if not item.type.HasField(kind):
+        item.ClearField("type")
+        getattr(item.type, kind).SetInParent()
+    if kind != "tensor_type":
+        return
+    tensor = item.type.tensor_type
+    tensor.elem_type = random.choice([tensor.elem_type, random.randrange(24)])
+    tensor.shape.SetInParent()
+    for _ in range(random.choice([0, 1, 2, 5, 60])):
+        dim = tensor.shape.dim.add()
+        if random.random() < 0.7:
+            dim.dim_value = random.choice(DIMS)
+        else:
+            dim.dim_param = random.choice(["N", "", "N*2", "-1", "x" * 300])
+
+
+def same_param_everywhere(random, graph):
+    """One name for sizes that are not equal."""
+    for item in graph.input:
+        for dim in item.type.tensor_type.shape.dim:
+            if random.random() < 0.7:
+                dim.dim_param = "N"
+
+
+def change_elements(random, graph):
+    """Huge and negative numbers in constants that may be sizes, axes, indices or counts."""
+    tensors = [t for t in graph.initializer if t.data_type in (TensorProto.INT64, TensorProto.INT32)]
+    tensors += [a.t for node in graph.node for a in node.attribute if a.HasField("t") and a.t.data_type in (TensorProto.INT64, TensorProto.INT32)]
+    if not tensors:
+        return change_dims(random, graph)
+    tensor = random.choice(tensors)
+    width = 8 if tensor.data_type == TensorProto.INT64 else 4
+    if len(tensor.raw_data) >= width:
+        data = bytearray(tensor.raw_data)
+        for _ in range(random.choice([1, 1, 3])):
+            at = random.randrange(len(data) // width) * width
+            data[at:at + width] = struct.pack("<q", random.choice(DIMS))[:width]
+        tensor.raw_data = bytes(data)
+    elif tensor.int64_data:
+        tensor.int64_data[random.randrange(len(tensor.int64_data))] = random.choice(DIMS)
+    return None
+
+
+def swap_attribute_kind(random, graph):
+    """An attribute of another kind than its operator's, whole in itself."""
+    nodes = [node for node in graph.node if node.attribute]
+    if not nodes:
+        return
+    attribute = random.choice(random.choice(nodes).attribute)
+    name = attribute.name
+    value = random.choice([random.choice(DIMS), 0.5, "text", [1, 2, 3], [0.5, 1e30], ["a", ""], [], onnx.helper.make_tensor("t", 1, [2], [1.0, 2.0]),
+                           onnx.GraphProto(name="empty")])
+    attribute.Clear()
+    if value == []:
+        attribute.name, attribute.type = name, onnx.AttributeProto.INTS
+    else:
+        attribute.CopyFrom(onnx.helper.make_attribute(name, value))
+
+
+def change_outputs(random, graph):
+    """Results too many or too few; outputs of the graph that are twice there, or inputs, or nothing."""
+    node = random.choice(graph.node)
+    choice = random.randrange(4)
+    if choice == 0 and node.output:
+        del node.output[random.randrange(len(node.output))]
+    elif choice == 1:
+        node.output.extend(f"more{i}" for i in range(random.choice([1, 2, 200])))
+    elif choice == 2 and graph.output:
+        graph.output.add().CopyFrom(random.choice(graph.output))
+    elif graph.output:
+        random.choice(graph.output).name = random.choice([*(item.name for item in graph.input), "", "nobody"])
+
+
+def nest_deeply(random, graph):
+    """Loop in If in Loop ..., each reading what lies outermost; more levels than any model has."""
+    name = graph.input[0].name if graph.input else "x"
+    inner = onnx.helper.make_graph([onnx.helper.make_node("Neg", [name], ["deep"])], "deep", [], [onnx.ValueInfoProto(name="deep")])
+    for i in range(random.choice([3, 15, 40, 70, 200])):
+        out = f"deep{i}"
+        if random.random() < 0.7:
+            node = onnx.helper.make_node("If", ["flag"], [out], then_branch=inner, else_branch=inner) if i < 6 else onnx.helper.make_node(
+                "If", ["flag"], [out], then_branch=inner)
+            inner = onnx.helper.make_graph([node], out, [], [onnx.ValueInfoProto(name=out)])
+        else:
+            cond = onnx.helper.make_node("Identity", [f"c{i}"], [f"d{i}"])
+            body = onnx.helper.make_graph([cond, *inner.node], "body", [onnx.ValueInfoProto(name=f"i{i}"), onnx.ValueInfoProto(name=f"c{i}")],
+                                          [onnx.ValueInfoProto(name=f"d{i}"), *inner.output])
+            inner = onnx.helper.make_graph([onnx.helper.make_node("Loop", ["trips", ""], [out], body=body)], out, [], [onnx.ValueInfoProto(name=out)])
+    graph.node.extend(inner.node)
+    graph.output.extend(inner.output)
+
+
 GRAPH = [drop_node, retarget_input, retarget_input, change_inputs, swap_dtype, change_dims, change_dims, change_attribute, change_attribute, change_op,
-         duplicate_name, copy_node, nest_bodies, external_data, change_initializer]
+         duplicate_name, copy_node, nest_bodies, external_data, change_initializer, cycle_through_body, cycle_through_body, change_body, change_body,
+         contradict_shapes, same_param_everywhere, change_elements, change_elements, swap_attribute_kind, change_outputs, nest_deeply]
 
 
 def graphs_of(graph):
@@ -327,14 +475,14 @@ def graphs_of(graph):
 
 
 def mutate_onnx(random, data, other):
-    if random.random() < 0.35:
+    if random.random() < 0.25:
         return mutate_bytes(random, data, other)
     made = onnx.ModelProto.FromString(data)
-    if random.random() < 0.35:
+    if random.random() < 0.3:
         mutate_message(random, made)
         return made.SerializeToString()
     for _ in range(random.choice([1, 1, 1, 2, 3])):
-        graphs = [graph for graph in graphs_of(made.graph) if graph.node and (graph.input or graph.output)]
+        graphs = [graph for graph in graphs_of(made.graph) if graph.node]
         if graphs:
             random.choice(GRAPH)(random, random.choice(graphs))
     return made.SerializeToString()

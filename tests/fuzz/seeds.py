@@ -5,6 +5,7 @@ usage: tests/fuzz/seeds.py --bin DIR FOLDER     (writes FOLDER/<kind>/..., a fol
 """
 import argparse
 import glob
+import importlib
 import os
 import shutil
 import struct
@@ -102,8 +103,33 @@ def strings():
     return model("strings", nodes, [value("x", [2, 4]), value("y", [3, 4]), value("seq", [3, 1, 3])], outputs, constants)
 
 
+def nested():
+    """A Scan and an If in a Loop, which all capture; a size that the elements decide."""
+    row = helper.make_graph([helper.make_node("Add", ["total", "row"], ["sum"]), helper.make_node("Mul", ["sum", "scale"], ["out"])], "rows",
+                            [value("total", [3]), value("row", [3])], [value("sum", [3]), value("out", [3])])
+    branches = [helper.make_graph([helper.make_node(op, ["s"], [op + "_s"])], op, [], [value(op + "_s", None)]) for op in ("Tanh", "Relu")]
+    body = helper.make_graph(
+        [helper.make_node("Scan", ["zeros", "s"], ["end", "rows"], body=row, num_scan_inputs=1),
+         helper.make_node("If", ["flag"], ["chosen"], then_branch=branches[0], else_branch=branches[1]),
+         helper.make_node("Add", ["rows", "chosen"], ["s_next"]), helper.make_node("Identity", ["c"], ["c_next"])], "body",
+        [value("i", [], TensorProto.INT64), value("c", [], TensorProto.BOOL), value("s", None)],
+        [value("c_next", [], TensorProto.BOOL), value("s_next", None), value("end", None)])
+    nodes = [helper.make_node("Loop", ["trips", "", "x"], ["y", "ends"], name="loop", body=body), helper.make_node("NonZero", ["y"], ["z"]),
+             helper.make_node("Transpose", ["z"], ["zt"]), helper.make_node("GatherND", ["y", "zt"], ["found"])]
+    return model("nested", nodes, [value("x", ["N", 3]), value("flag", [], TensorProto.BOOL)], [value("ends", None), value("found", None)],
+                 [("trips", np.array(2, np.int64)), ("zeros", np.zeros(3, np.float32)), ("scale", np.full(3, 0.5, np.float32))])
+
+
+def grown():
+    """A few of the random graphs that e2e/random_graphs compares."""
+    sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
+    random_graphs = importlib.import_module("random_graphs")
+    made = {f"grown-{i}": random_graphs.RandomGraph("fuzz", i) for i in range(24)}
+    return {name: random_graphs.model_of([graph]) for name, graph in made.items() if graph.outputs}
+
+
 def models():
-    return {"control-flow": control_flow(), "shapes": shapes(), "symbols": symbols(), "ops": many_ops(), "mixed": strings()}
+    return {"control-flow": control_flow(), "shapes": shapes(), "symbols": symbols(), "ops": many_ops(), "mixed": strings(), "nested": nested(), **grown()}
 
 
 def control_frames():
