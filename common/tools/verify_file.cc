@@ -30,8 +30,8 @@ void find_stray_constants(const Module& module, uint64_t weights_bytes, std::str
 
 void find_wrong_calls(const pb::ModelDef& model, const Graph& root, std::string& findings) {
   for (const Node& node : root.nodes()) {
-    const int64_t part = node.op() == Op::kCall ? node.int_attribute("part", -1) : 0;
     if (node.op() != Op::kCall) continue;
+    const int64_t part = node.int_attribute("part", -1);
     if (part < 0 || part >= model.parts_size()) {
       findings += fmt::format("\n  {}: it calls part {} of {}", node.label(), part, model.parts_size());
       continue;

@@ -185,6 +185,8 @@ class Dynamic(unittest.TestCase):
         run = self.opened(model)
         summary = self.program(0, "sluice-show", "--summary", self.path("m.om"))
         self.assertIn("2 fixed parts", summary)
+        weights = int(summary.split("weights: ")[1].split(" bytes")[0])
+        self.assertLess(weights, 1.5 * sum(array.nbytes for array in (w1, w2, v)), "no weight lies there raw and packed")
         x, table = random(1, 3, 8, 8), random(4, 32) / 1000
         got = run(x=x, table=table)
         d = np.maximum(convolve(np.maximum(convolve(x, w1), 0), w2), 0)

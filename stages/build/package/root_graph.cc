@@ -1,5 +1,6 @@
 #include "stages/build/package/root_graph.h"
 
+#include <algorithm>
 #include <set>
 
 #include "common/ir/clone.h"
@@ -7,6 +8,12 @@
 
 namespace sluice {
 namespace {
+
+// What only Calls read is bound to their parts, which may hold it packed: the root itself does not need it.
+bool is_read_here(const Value& value) {
+  return value.is_output() ||
+         std::any_of(value.uses().begin(), value.uses().end(), [](const Use& use) { return use.node->op() != Op::kCall; });
+}
 
 bool belongs_to_weights(const Segment& segment) { return segment.kind != SegmentKind::kSmall; }
 
@@ -16,7 +23,7 @@ class Collector {
 
   void visit(const Graph& graph) {
     for (const Value& value : graph.values()) {
-      if (!value.is_erased() && value.is_constant() && value.is_used()) add(value.segment());
+      if (!value.is_erased() && value.is_constant() && is_read_here(value)) add(value.segment());
     }
     for (const Node& node : graph.nodes()) {
       if (node.op() == Op::kCall) continue;  // a part, whose constants its tasks read
