@@ -46,7 +46,7 @@ std::atomic<bool> caught = false;
 bool read_output(int fd, Clock::time_point deadline, std::string& output) {
   std::array<char, 65536> buffer;
   while (!caught) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
     if (left <= 0) return false;
     pollfd entry{fd, POLLIN, 0};
     if (poll(&entry, 1, static_cast<int>(std::min<int64_t>(left, 1000))) <= 0) continue;
@@ -113,7 +113,7 @@ Result<Ending> run_command(const std::vector<std::string>& arguments, double sec
   kill(-child, SIGKILL);
   if (!ended) ended = waitpid(child, &status, 0) == child && !WIFSIGNALED(status);
   if (interrupted()) return make_error(ErrorCode::kIo, "interrupted");
-  ending.timed_out = !ended && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && Clock::now() >= deadline;
+  ending.timed_out = !ended && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
   if (WIFSIGNALED(status)) ending.signal = WTERMSIG(status);
   if (WIFEXITED(status)) ending.code = WEXITSTATUS(status);
   return ending;
