@@ -1,27 +1,59 @@
 // The texts whose digests name kernels: every number of a specification, in one order.
+#include <algorithm>
+
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "stages/subgraph-optimize/codegen/codegen.h"
 
 namespace sluice {
+namespace {
+
+std::string text_of(const Extent& extent) { return canonical_text(extent); }
+std::string text_of(int64_t number) { return fmt::format("{}", number); }
+
+// The numbers with spaces between them.
+template <typename... Numbers>
+std::string list(const Numbers&... numbers) {
+  return fmt::format("{}", fmt::join({text_of(numbers)...}, " "));
+}
+
+bool are_fixed(std::initializer_list<const Extent*> extents) {
+  return std::all_of(extents.begin(), extents.end(), [](const Extent* extent) { return extent->is_fixed(); });
+}
+
+bool are_fixed(const std::vector<PackAxis>& axes) {
+  return std::all_of(axes.begin(), axes.end(), [](const PackAxis& axis) { return are_fixed({&axis.size, &axis.stride}); });
+}
+
+}  // namespace
+
+bool is_fixed(const MatMulSpec& s) {
+  const auto is_fixed_axis = [](const BatchAxis& axis) { return are_fixed({&axis.size, &axis.a_stride, &axis.b_stride, &axis.c_stride}); };
+  return are_fixed({&s.m, &s.n, &s.k, &s.a_row_stride, &s.a_k_stride, &s.b_row_stride, &s.b_column_stride, &s.c_row_stride}) &&
+         std::all_of(s.batch.begin(), s.batch.end(), is_fixed_axis) && is_fixed(s.epilogue);
+}
+
+bool is_fixed(const ConvSpec& s) { return are_fixed({&s.n, &s.h, &s.w, &s.oh, &s.ow}) && is_fixed(s.epilogue); }
+
+bool is_fixed(const PackSpec& s) { return are_fixed(s.batch) && are_fixed(s.reduction) && are_fixed({s.columns}); }
 
 std::string canonical_text(const MatMulSpec& s) {
-  std::string text = fmt::format("matmul {} {} {} a {} {} packed {} b {} {} c {}", s.m, s.n, s.k, s.a_row_stride, s.a_k_stride, s.b_packed,
-                                 s.b_row_stride, s.b_column_stride, s.c_row_stride);
-  for (const BatchAxis& axis : s.batch) text += fmt::format(" batch {} {} {} {}", axis.size, axis.a_stride, axis.b_stride, axis.c_stride);
+  std::string text = fmt::format("matmul {} a {} packed {} b {} c {}", list(s.m, s.n, s.k), list(s.a_row_stride, s.a_k_stride), s.b_packed,
+                                 list(s.b_row_stride, s.b_column_stride), list(s.c_row_stride));
+  for (const BatchAxis& axis : s.batch) text += " batch " + list(axis.size, axis.a_stride, axis.b_stride, axis.c_stride);
   return text + " " + canonical_text(s.epilogue);
 }
 
 std::string canonical_text(const ConvSpec& s) {
-  return fmt::format("conv x {} {} {} {} y {} {} {} k {} {} stride {} {} dilation {} {} pad {} {} groups {} pixel {} {} {}", s.n, s.h, s.w,
-                     s.ci, s.oh, s.ow, s.co, s.kh, s.kw, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w, s.pad_top, s.pad_left,
-                     s.groups, s.x_pixel_stride, s.y_pixel_stride, canonical_text(s.epilogue));
+  return fmt::format("conv x {} y {} k {} stride {} dilation {} pad {} groups {} pixel {} {}", list(s.n, s.h, s.w, s.ci),
+                     list(s.oh, s.ow, s.co), list(s.kh, s.kw), list(s.stride_h, s.stride_w), list(s.dilation_h, s.dilation_w),
+                     list(s.pad_top, s.pad_left), s.groups, list(s.x_pixel_stride, s.y_pixel_stride), canonical_text(s.epilogue));
 }
 
 std::string canonical_text(const PackSpec& s) {
-  std::string text = fmt::format("pack {} {} {}", s.nr, s.columns.size, s.columns.stride);
-  for (const PackAxis& axis : s.batch) text += fmt::format(" batch {} {}", axis.size, axis.stride);
-  for (const PackAxis& axis : s.reduction) text += fmt::format(" reduction {} {}", axis.size, axis.stride);
+  std::string text = fmt::format("pack {} {}", s.nr, list(s.columns.size, s.columns.stride));
+  for (const PackAxis& axis : s.batch) text += " batch " + list(axis.size, axis.stride);
+  for (const PackAxis& axis : s.reduction) text += " reduction " + list(axis.size, axis.stride);
   return text;
 }
 

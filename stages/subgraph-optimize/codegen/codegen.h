@@ -1,9 +1,11 @@
 // The kernel generator: from the numbers of a contraction and a device profile to one closed machine-code object. Pure: the same
 // specification gives the same bytes on every machine. Knows no graph.
 //
-// Every kernel follows runtime/device/kernel_abi.h. Element type f32. All sizes >= 1 (K >= 1 too), all strides in elements and constant.
-// Pointers must be aligned to 4 bytes; 64 is faster. Output must not overlap any input, except that an epilogue operand may be the output
-// itself when each element is read where it is written (EpilogueOperand::full with the output's strides).
+// Every kernel follows runtime/device/kernel_abi.h. Element type f32. All strides in elements. Fixed sizes are >= 1 (K too). Sizes and
+// strides of type Extent may depend on symbols, whose values (>= 0) KernelArgs.symbols holds when the kernel runs; the plan is made for the
+// nominal ones. With a size of 0 the kernel does nothing; with k = 0 every sum is 0. Pointers must be aligned to 4 bytes; 64 is faster.
+// Output must not overlap any input, except that an epilogue operand may be the output itself when each element is read where it is written
+// (EpilogueOperand::full with the output's strides).
 //
 // Errors: kCodegen for a specification that contradicts itself, or an object that is not closed; kNotLowerable for one that is meaningful
 // but that this generator cannot do.
@@ -17,39 +19,44 @@
 #include "common/base/result.h"
 #include "common/target/profile.h"
 #include "stages/subgraph-optimize/codegen/epilogue.h"
+#include "stages/subgraph-optimize/codegen/extent.h"
 
 namespace sluice {
 
 struct GeneratedKernel {
   std::vector<std::byte> object;  // ELF64 relocatable, closed
   std::string entry;              // "k_" and 16 hex digits of the digest of specification, profile and generator version
-  uint32_t blocks = 1;            // the kernel must be launched with exactly this number
-  uint64_t scratch_bytes = 0;     // per worker
-  int64_t multiply_adds = 0;
+  // A fixed kernel must be launched with exactly this number of blocks; a symbolic one with any number from 1 to this:
+  // clamp(multiply_adds / multiply_adds_per_block, 1, blocks).
+  uint32_t blocks = 1;
+  int64_t multiply_adds_per_block = 0;  // 0: fixed
+  uint64_t scratch_bytes = 0;           // per worker
+  Extent scratch_more = 0;              // bytes per worker on top of these
+  Extent multiply_adds = 0;             // of a symbolic copy: the elements
 };
 
 // One batch axis; outermost first. A stride of 0 broadcasts. c_stride is never 0 unless size is 1.
 struct BatchAxis {
-  int64_t size = 1;
-  int64_t a_stride = 0, b_stride = 0, c_stride = 0;
+  Extent size = 1;
+  Extent a_stride = 0, b_stride = 0, c_stride = 0;
 };
 
 // C[batch, i, j] = epilogue(sum over k of A[batch, i, k] * B[batch, k, j]), i < m, j < n, k < k.
 //
 // Pointers: C, A, B, then the epilogue's operands.
 struct MatMulSpec {
-  int64_t m = 1, n = 1, k = 1;
-  int64_t a_row_stride = 0, a_k_stride = 1;
+  Extent m = 1, n = 1, k = 1;
+  Extent a_row_stride = 0, a_k_stride = 1;
   // Packed B: [ceil(n / nr)][k][nr] with nr = choose_matmul_plan(...).nr, missing columns zero; b_row_stride and b_column_stride are then
   // unused.
   bool b_packed = false;
-  int64_t b_row_stride = 0, b_column_stride = 1;  // any strides; a column stride other than 1 is packed into scratch by the kernel itself
-  int64_t c_row_stride = 0;                       // column stride is 1
-  std::vector<BatchAxis> batch;                   // at most 6
+  Extent b_row_stride = 0, b_column_stride = 1;  // any strides; a column stride other than 1 is packed into scratch by the kernel itself
+  Extent c_row_stride = 0;                       // column stride is 1
+  std::vector<BatchAxis> batch;                  // at most 6
   Epilogue epilogue;
 };
 
-// How a contraction is tiled; no LLVM behind it, cheap.
+// How a contraction is tiled; no LLVM behind it, cheap. For symbolic sizes the numbers of panels and blocks are those at the nominal sizes.
 struct ContractionPlan {
   int lanes = 0;             // floats per vector
   int vectors = 0;           // vectors per tile row
@@ -77,8 +84,10 @@ Result<GeneratedKernel> generate_matmul(const MatMulSpec& spec, const DeviceProf
 //
 // Pointers: y, x, packed weights, then the epilogue's operands.
 struct ConvSpec {
-  int64_t n = 1, h = 1, w = 1, ci = 1;
-  int64_t oh = 1, ow = 1, co = 1;
+  Extent n = 1, h = 1, w = 1;
+  int64_t ci = 1;
+  Extent oh = 1, ow = 1;
+  int64_t co = 1;
   int64_t kh = 1, kw = 1;
   int64_t stride_h = 1, stride_w = 1;
   int64_t dilation_h = 1, dilation_w = 1;
@@ -95,8 +104,8 @@ Result<GeneratedKernel> generate_conv(const ConvSpec& spec, const DeviceProfile&
 
 // One axis of a strided copy.
 struct PackAxis {
-  int64_t size = 1;
-  int64_t stride = 0;  // of the source
+  Extent size = 1;
+  Extent stride = 0;  // of the source
 };
 
 // packed[batch...][ceil(columns.size / nr)][reduction...][nr] = source at batch, reduction and column strides; columns past the end are
@@ -110,8 +119,13 @@ struct PackSpec {
   int64_t nr = 1;
 };
 
-int64_t packed_elements(const PackSpec& spec);  // floats of the result
+int64_t packed_elements(const PackSpec& spec);  // floats of the result, at the nominal sizes
 Result<GeneratedKernel> generate_pack(const PackSpec& spec, const DeviceProfile& profile);
+
+// No size or stride has symbols.
+bool is_fixed(const MatMulSpec& spec);
+bool is_fixed(const ConvSpec& spec);
+bool is_fixed(const PackSpec& spec);
 
 // The text whose digest names the kernel (with profile and generator version).
 std::string canonical_text(const MatMulSpec& spec);

@@ -56,14 +56,14 @@ double best_time(RunnableKernel& kernel, const std::vector<void*>& pointers) {
 double measure_peak(const DeviceProfile& profile) {
   MatMulSpec s;
   s.m = 24, s.n = profile.vector_bits / 32 * 2, s.k = 128;
-  s.a_row_stride = s.k, s.c_row_stride = s.n, s.b_packed = true;
+  s.a_row_stride = s.k.nominal, s.c_row_stride = s.n.nominal, s.b_packed = true;
   s.batch = {{4000, 0, 0, 0}};
   auto kernel = generate_matmul(s, profile);
   if (!kernel) return 0;
   auto runnable = RunnableKernel::load(*kernel);
-  Buffer a(s.m * s.k), b(s.n * s.k), c(s.m * s.n);
+  Buffer a(s.m.nominal * s.k.nominal), b(s.n.nominal * s.k.nominal), c(s.m.nominal * s.n.nominal);
   const double seconds = best_time(*runnable, {c.data(), a.data(), b.data()});
-  return 2e-9 * static_cast<double>(kernel->multiply_adds) / seconds;
+  return 2e-9 * static_cast<double>(kernel->multiply_adds.nominal) / seconds;
 }
 
 struct Measured {
@@ -81,7 +81,7 @@ Measured report(const std::string& name, const Result<GeneratedKernel>& kernel, 
   }
   auto runnable = RunnableKernel::load(*kernel);
   const double seconds = best_time(*runnable, pointers);
-  const Measured result{2e-9 * static_cast<double>(kernel->multiply_adds) / seconds, seconds * 1e3};
+  const Measured result{2e-9 * static_cast<double>(kernel->multiply_adds.nominal) / seconds, seconds * 1e3};
   std::printf("%-40s %8.3f ms %7.1f GF/s %5.1f %%  tile %2dx%dx%-2d group %lld blocks %u (%lldx%lldx%lld)  %zu B, compiled in %.0f ms\n",
               name.c_str(), result.milliseconds, result.gflops, 100 * result.gflops / peak, plan.rows, plan.vectors, plan.lanes,
               static_cast<long long>(plan.panel_group), plan.blocks, static_cast<long long>(plan.batch_blocks),
@@ -95,7 +95,8 @@ Measured bench_conv(const std::string& name, const ConvSpec& s, const DeviceProf
   const auto start = Clock::now();
   const auto kernel = generate_conv(s, profile);
   const double compile = seconds_since(start);
-  Buffer x(s.n * s.h * s.w * s.ci), y(s.n * s.oh * s.ow * s.co), bias(s.co), residual(s.n * s.oh * s.ow * s.co);
+  Buffer x(s.n.nominal * s.h.nominal * s.w.nominal * s.ci), y(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co), bias(s.co),
+      residual(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co);
   Buffer weights(packed_elements(conv_weight_packing(s, plan.nr)));
   return report(name, kernel, compile, plan, {y.data(), x.data(), weights.data(), bias.data(), residual.data()});
 }
@@ -158,9 +159,10 @@ void bench_network(const DeviceProfile& profile) {
       auto runnable = RunnableKernel::load(*kernel);
       const int64_t weights = packed_elements(conv_weight_packing(s, choose_conv_plan(s, profile).nr));
       steps.push_back({*std::move(runnable),
-                       {buffer(s.n * s.oh * s.ow * s.co), buffer(s.n * s.h * s.w * s.ci), buffer(weights), buffer(s.co)},
+                       {buffer(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co), buffer(s.n.nominal * s.h.nominal * s.w.nominal * s.ci),
+                        buffer(weights), buffer(s.co)},
                        1e9,
-                       2e-9 * static_cast<double>(kernel->multiply_adds),
+                       2e-9 * static_cast<double>(kernel->multiply_adds.nominal),
                        &l});
     }
   }
@@ -192,8 +194,8 @@ void bench_matmul(const std::string& name, MatMulSpec s, const DeviceProfile& pr
   const auto kernel = generate_matmul(s, profile);
   const double compile = seconds_since(start);
   int64_t batch = 1;
-  for (const BatchAxis& axis : s.batch) batch *= axis.size;
-  Buffer a(batch * s.m * s.k), b(batch * plan.panels * plan.nr * s.k), c(batch * s.m * s.n);
+  for (const BatchAxis& axis : s.batch) batch *= axis.size.nominal;
+  Buffer a(batch * s.m.nominal * s.k.nominal), b(batch * plan.panels * plan.nr * s.k.nominal), c(batch * s.m.nominal * s.n.nominal);
   report(name, kernel, compile, plan, {c.data(), a.data(), b.data()});
 }
 
@@ -235,25 +237,25 @@ void bench_sweep(const DeviceProfile& profile) {
     s.ci = s.groups * draw(1, 70 / s.groups), s.co = s.groups * draw(1, 70 / s.groups), s.kh = draw(1, 7), s.kw = draw(1, 7);
     s.stride_h = draw(1, 3), s.stride_w = draw(1, 3), s.dilation_h = draw(1, 3), s.dilation_w = draw(1, 3);
     s.pad_top = draw(0, s.kh - 1), s.pad_left = draw(0, s.kw - 1);
-    const int64_t high = s.h + s.pad_top + draw(0, s.kh - 1) - (s.kh - 1) * s.dilation_h - 1;
-    const int64_t wide = s.w + s.pad_left + draw(0, s.kw - 1) - (s.kw - 1) * s.dilation_w - 1;
+    const int64_t high = s.h.nominal + s.pad_top + draw(0, s.kh - 1) - (s.kh - 1) * s.dilation_h - 1;
+    const int64_t wide = s.w.nominal + s.pad_left + draw(0, s.kw - 1) - (s.kw - 1) * s.dilation_w - 1;
     if (high < 0 || wide < 0) continue;
     s.oh = high / s.stride_h + 1, s.ow = wide / s.stride_w + 1;
-    if (2 * s.n * s.oh * s.ow * s.co * (s.ci / s.groups) * s.kh * s.kw < 20000000) continue;
+    if (2 * s.n.nominal * s.oh.nominal * s.ow.nominal * s.co * (s.ci / s.groups) * s.kh * s.kw < 20000000) continue;
     ++found;
-    bench_conv(fmt::format("n{} {}x{} {}->{} k{}x{} s{}{} d{}{} g{} o{}x{}", s.n, s.h, s.w, s.ci, s.co, s.kh, s.kw, s.stride_h, s.stride_w,
-                           s.dilation_h, s.dilation_w, s.groups, s.oh, s.ow),
+    bench_conv(fmt::format("n{} {}x{} {}->{} k{}x{} s{}{} d{}{} g{} o{}x{}", s.n.nominal, s.h.nominal, s.w.nominal, s.ci, s.co, s.kh, s.kw,
+                           s.stride_h, s.stride_w, s.dilation_h, s.dilation_w, s.groups, s.oh.nominal, s.ow.nominal),
                s, profile);
   }
   for (int found = 0; found < 20;) {
     MatMulSpec s;
     s.m = draw(1, 200), s.n = draw(1, 200), s.k = draw(1, 200);
     const int64_t batch = draw(1, 8);
-    if (2 * s.m * s.n * s.k * batch < 20000000) continue;
+    if (2 * s.m.nominal * s.n.nominal * s.k.nominal * batch < 20000000) continue;
     ++found;
-    s.a_row_stride = s.k, s.b_row_stride = s.n, s.c_row_stride = s.n;
-    s.batch = {{batch, s.m * s.k, s.n * s.k, s.m * s.n}};
-    bench_matmul(fmt::format("matmul {}x{}x{}x{}", batch, s.m, s.k, s.n), s, profile);
+    s.a_row_stride = s.k.nominal, s.b_row_stride = s.n.nominal, s.c_row_stride = s.n.nominal;
+    s.batch = {{batch, s.m.nominal * s.k.nominal, s.n.nominal * s.k.nominal, s.m.nominal * s.n.nominal}};
+    bench_matmul(fmt::format("matmul {}x{}x{}x{}", batch, s.m.nominal, s.k.nominal, s.n.nominal), s, profile);
   }
 }
 

@@ -98,30 +98,31 @@ std::vector<double> reference_matmul(const MatMulSpec& s, const float* a, const 
                                      size_t c_elements) {
   std::vector<double> c(c_elements, 0);
   int64_t entries = 1;
-  for (const BatchAxis& axis : s.batch) entries *= axis.size;
+  for (const BatchAxis& axis : s.batch) entries *= axis.size.nominal;
   for (int64_t entry = 0; entry < entries; ++entry) {
     int64_t a0 = 0, b0 = 0, c0 = 0, rest = entry;
     std::vector<int64_t> o0(operands.size(), 0);
     for (size_t axis = s.batch.size(); axis-- > 0;) {
-      const int64_t index = rest % s.batch[axis].size;
-      rest /= s.batch[axis].size;
-      a0 += index * s.batch[axis].a_stride;
-      b0 += index * s.batch[axis].b_stride;
-      c0 += index * s.batch[axis].c_stride;
+      const int64_t index = rest % s.batch[axis].size.nominal;
+      rest /= s.batch[axis].size.nominal;
+      a0 += index * s.batch[axis].a_stride.nominal;
+      b0 += index * s.batch[axis].b_stride.nominal;
+      c0 += index * s.batch[axis].c_stride.nominal;
       for (size_t n = 0; n < operands.size(); ++n) {
         const auto& strides = s.epilogue.operands[n].batch_strides;
-        if (!strides.empty()) o0[n] += index * strides[axis];
+        if (!strides.empty()) o0[n] += index * strides[axis].nominal;
       }
     }
-    for (int64_t i = 0; i < s.m; ++i) {
-      for (int64_t j = 0; j < s.n; ++j) {
+    for (int64_t i = 0; i < s.m.nominal; ++i) {
+      for (int64_t j = 0; j < s.n.nominal; ++j) {
         double sum = 0;
-        for (int64_t k = 0; k < s.k; ++k) {
-          sum += double{a[a0 + i * s.a_row_stride + k * s.a_k_stride]} * b[b0 + k * s.b_row_stride + j * s.b_column_stride];
+        for (int64_t k = 0; k < s.k.nominal; ++k) {
+          sum += double{a[a0 + i * s.a_row_stride.nominal + k * s.a_k_stride.nominal]} *
+                 b[b0 + k * s.b_row_stride.nominal + j * s.b_column_stride.nominal];
         }
-        c[c0 + i * s.c_row_stride + j] = reference_epilogue(s.epilogue, sum, [&](int n) {
+        c[c0 + i * s.c_row_stride.nominal + j] = reference_epilogue(s.epilogue, sum, [&](int n) {
           const EpilogueOperand& o = s.epilogue.operands[n];
-          return operands[n][o0[n] + i * o.row_stride + j * o.column_stride];
+          return operands[n][o0[n] + i * o.row_stride.nominal + j * o.column_stride.nominal];
         });
       }
     }
@@ -138,8 +139,8 @@ double conv_sum(const ConvSpec& s, const float* x, const float* weights, int64_t
   for (int64_t kh = 0; kh < s.kh; ++kh) {
     for (int64_t kw = 0; kw < s.kw; ++kw) {
       const int64_t ih = oh * s.stride_h + kh * s.dilation_h - s.pad_top, iw = ow * s.stride_w + kw * s.dilation_w - s.pad_left;
-      if (ih < 0 || ih >= s.h || iw < 0 || iw >= s.w) continue;
-      const float* from = x + ((n * s.h + ih) * s.w + iw) * pixel + group * group_in;
+      if (ih < 0 || ih >= s.h.nominal || iw < 0 || iw >= s.w.nominal) continue;
+      const float* from = x + ((n * s.h.nominal + ih) * s.w.nominal + iw) * pixel + group * group_in;
       for (int64_t ci = 0; ci < group_in; ++ci) sum += double{from[ci]} * weights[((co * group_in + ci) * s.kh + kh) * s.kw + kw];
     }
   }
@@ -150,16 +151,16 @@ double conv_sum(const ConvSpec& s, const float* x, const float* weights, int64_t
 
 std::vector<double> reference_conv(const ConvSpec& s, const float* x, const float* weights, const std::vector<const float*>& operands) {
   const int64_t stride = s.y_pixel_stride ? s.y_pixel_stride : s.co;
-  const int64_t image = s.oh * s.ow;
-  std::vector<double> y(static_cast<size_t>(s.n * image * stride), 0);
-  for (int64_t pixel = 0; pixel < s.n * image; ++pixel) {
+  const int64_t image = s.oh.nominal * s.ow.nominal;
+  std::vector<double> y(static_cast<size_t>(s.n.nominal * image * stride), 0);
+  for (int64_t pixel = 0; pixel < s.n.nominal * image; ++pixel) {
     for (int64_t co = 0; co < s.co; ++co) {
-      const double sum = conv_sum(s, x, weights, pixel / image, pixel % image / s.ow, pixel % s.ow, co);
+      const double sum = conv_sum(s, x, weights, pixel / image, pixel % image / s.ow.nominal, pixel % s.ow.nominal, co);
       y[pixel * stride + co] = reference_epilogue(s.epilogue, sum, [&](int n) {
         const EpilogueOperand& o = s.epilogue.operands[n];
-        const int64_t row =
-            o.batch_strides.empty() ? pixel * o.row_stride : pixel / image * o.batch_strides[0] + pixel % image * o.row_stride;
-        return operands[n][row + co * o.column_stride];
+        const int64_t row = o.batch_strides.empty() ? pixel * o.row_stride.nominal
+                                                    : pixel / image * o.batch_strides[0].nominal + pixel % image * o.row_stride.nominal;
+        return operands[n][row + co * o.column_stride.nominal];
       });
     }
   }
@@ -170,20 +171,21 @@ namespace {
 
 void pack_rows(const PackSpec& spec, size_t axis, const float* from, int64_t columns, float*& to) {
   if (axis == spec.reduction.size()) {
-    for (int64_t j = 0; j < spec.nr; ++j) *to++ = j < columns ? from[j * spec.columns.stride] : 0.0f;
+    for (int64_t j = 0; j < spec.nr; ++j) *to++ = j < columns ? from[j * spec.columns.stride.nominal] : 0.0f;
     return;
   }
-  for (int64_t i = 0; i < spec.reduction[axis].size; ++i) pack_rows(spec, axis + 1, from + i * spec.reduction[axis].stride, columns, to);
+  for (int64_t i = 0; i < spec.reduction[axis].size.nominal; ++i)
+    pack_rows(spec, axis + 1, from + i * spec.reduction[axis].stride.nominal, columns, to);
 }
 
 void pack_batch(const PackSpec& spec, size_t axis, const float* from, float*& to) {
   if (axis == spec.batch.size()) {
-    for (int64_t j = 0; j < spec.columns.size; j += spec.nr) {
-      pack_rows(spec, 0, from + j * spec.columns.stride, std::min(spec.nr, spec.columns.size - j), to);
+    for (int64_t j = 0; j < spec.columns.size.nominal; j += spec.nr) {
+      pack_rows(spec, 0, from + j * spec.columns.stride.nominal, std::min(spec.nr, spec.columns.size.nominal - j), to);
     }
     return;
   }
-  for (int64_t i = 0; i < spec.batch[axis].size; ++i) pack_batch(spec, axis + 1, from + i * spec.batch[axis].stride, to);
+  for (int64_t i = 0; i < spec.batch[axis].size.nominal; ++i) pack_batch(spec, axis + 1, from + i * spec.batch[axis].stride.nominal, to);
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace {
 using llvm::Value;
 
 Result<void> check(const ConvSpec& s) {
-  for (int64_t size : {s.n, s.h, s.w, s.ci, s.oh, s.ow, s.co, s.kh, s.kw, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w, s.groups}) {
+  for (int64_t size : {s.n.nominal, s.h.nominal, s.w.nominal, s.ci, s.oh.nominal, s.ow.nominal, s.co, s.kh, s.kw, s.stride_h, s.stride_w,
+                       s.dilation_h, s.dilation_w, s.groups}) {
     if (size < 1) return make_error(ErrorCode::kCodegen, "conv has a size, stride or dilation of {}, at least 1 is needed", size);
   }
   if (s.ci % s.groups != 0 || s.co % s.groups != 0) {
@@ -29,7 +30,7 @@ class ConvEmitter {
   ConvEmitter(const ConvSpec& spec, const DeviceProfile& profile)
       : s_(spec), b_(profile), way_(choose_conv_rows(spec)), y_stride_(spec.y_pixel_stride != 0 ? spec.y_pixel_stride : spec.co) {
     nest_.batch = s_.groups;
-    nest_.rows = s_.n * s_.oh * s_.ow;
+    nest_.rows = s_.n.nominal * s_.oh.nominal * s_.ow.nominal;
     nest_.columns = s_.co / s_.groups;
     nest_.plan = choose_conv_plan(spec, profile);
   }
@@ -73,7 +74,8 @@ class ConvEmitter {
     TileOutput output{y_stride_, &s_.epilogue, {}};
     for (const EpilogueOperand& operand : s_.epilogue.operands) {
       const bool has_images = !operand.batch_strides.empty();
-      output.operand_rows.push_back({operand.row_stride, has_images ? operand.batch_strides[0] : 0, has_images ? s_.oh * s_.ow : 0});
+      output.operand_rows.push_back(
+          {operand.row_stride.nominal, has_images ? operand.batch_strides[0].nominal : 0, has_images ? s_.oh.nominal * s_.ow.nominal : 0});
     }
     tiles_[row_tail][column_tail] = emit_tile(b_, "tile", nest_tile_shape(nest_, row_tail, column_tail), reduction, output);
   }
@@ -90,7 +92,7 @@ class ConvEmitter {
     Value* weights = b_.at(weights_group_, b_.mul(panel, nest_.plan.nr * reduction()));
     IrValues arguments = {a, weights, b_.at(b_.at(y_, b_.mul(row, y_stride_)), channel), row};
     for (size_t n = 0; n < operands_.size(); ++n) {
-      arguments.push_back(b_.at(operands_[n], b_.mul(channel, s_.epilogue.operands[n].column_stride)));
+      arguments.push_back(b_.at(operands_[n], b_.mul(channel, s_.epilogue.operands[n].column_stride.nominal)));
     }
     b_.ir().CreateCall(tiles_[row_tail][column_tail], arguments);
   }
@@ -113,7 +115,7 @@ ContractionPlan choose_conv_plan(const ConvSpec& s, const DeviceProfile& profile
   constexpr double kCyclesPerRun = 6;
   const ConvRows way = choose_conv_rows(s);
   ContractionSize size;
-  size.rows = s.n * s.oh * s.ow;
+  size.rows = s.n.nominal * s.oh.nominal * s.ow.nominal;
   size.columns = s.co / s.groups;
   size.reduction = s.kh * s.kw * (s.ci / s.groups);
   size.batch = s.groups;
@@ -127,6 +129,7 @@ ContractionPlan choose_conv_plan(const ConvSpec& s, const DeviceProfile& profile
 
 Result<GeneratedKernel> generate_conv(const ConvSpec& spec, const DeviceProfile& profile) {
   SLUICE_TRY(check(spec));
+  if (!is_fixed(spec)) return make_error(ErrorCode::kNotLowerable, "conv of symbolic sizes");
   return ConvEmitter(spec, profile).emit();
 }
 

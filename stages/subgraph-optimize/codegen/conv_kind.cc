@@ -52,21 +52,22 @@ double tiles_cycles(const ConvSpec& s, int rows, int vectors, int lanes, int64_t
 double copy_cycles(const ConvSpec& s, const DirectGeometry& geometry, const DeviceProfile& profile) {
   if (geometry.in_place) return 0;
   const int lanes = profile.vector_bits / 32;
-  const double vectors = static_cast<double>(ceil_div(s.ow, lanes));
+  const double vectors = static_cast<double>(ceil_div(s.ow.nominal, lanes));
   const double row = 6 + vectors * (1 + 1.5 * static_cast<double>(s.stride_w)) * (profile.fused_multiply_add ? 1 : 1.5);
   return row * static_cast<double>(s.ci / s.groups * s.kw * static_cast<int64_t>(geometry.phases.size()) * geometry.plane_rows());
 }
 
 int64_t choose_chunk_rows(const ConvSpec& s, const DeviceProfile& profile) {
   const double lanes = profile.vector_bits / 32;
-  const double cycles = static_cast<double>(s.n * s.oh * s.ow * s.co) * static_cast<double>(s.ci / s.groups * s.kh * s.kw) / lanes;
+  const double cycles =
+      static_cast<double>(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co) * static_cast<double>(s.ci / s.groups * s.kh * s.kw) / lanes;
   const int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(cycles / kBlockCycles), 1, kMostBlocks);
-  int64_t rows = ceil_div(s.oh, std::clamp<int64_t>(wanted / (s.n * s.groups), 1, s.oh));
+  int64_t rows = ceil_div(s.oh.nominal, std::clamp<int64_t>(wanted / (s.n.nominal * s.groups), 1, s.oh.nominal));
   const DirectGeometry one(s, 1);
-  rows = std::min(s.oh, std::max(rows, 2 * one.most_shift));  // what neighbours prepare twice
+  rows = std::min(s.oh.nominal, std::max(rows, 2 * one.most_shift));  // what neighbours prepare twice
   const int64_t limit = std::min(profile.scratch_limit, profile.l2_bytes / 2) / 4;
   while (rows > 1 && DirectGeometry(s, rows).scratch_floats(s) > limit) rows = ceil_div(rows, 2);
-  return ceil_div(s.oh, ceil_div(s.oh, rows));
+  return ceil_div(s.oh.nominal, ceil_div(s.oh.nominal, rows));
 }
 
 void choose_direct_tile(const ConvSpec& s, const DeviceProfile& profile, DirectConvPlan& plan) {
@@ -74,7 +75,7 @@ void choose_direct_tile(const ConvSpec& s, const DeviceProfile& profile, DirectC
   for (int lanes = profile.vector_bits / 32; lanes >= 4; lanes /= 2) {
     for (int vectors = 1; vectors <= 8; ++vectors) {
       for (int rows = 1; rows <= channels && fits_registers(rows, vectors, profile); ++rows) {
-        const double cycles = tiles_cycles(s, rows, vectors, lanes, plan.chunk_rows * s.ow, profile);
+        const double cycles = tiles_cycles(s, rows, vectors, lanes, plan.chunk_rows * s.ow.nominal, profile);
         if (plan.rows > 0 && cycles >= plan.cycles) continue;
         plan.lanes = lanes, plan.vectors = vectors, plan.rows = rows;
         plan.cycles = cycles;
@@ -89,7 +90,8 @@ double layout_cycles(int64_t elements, int64_t channels) { return channels == 1 
 }  // namespace
 
 Result<void> check_conv(const ConvSpec& s) {
-  for (int64_t size : {s.n, s.h, s.w, s.ci, s.oh, s.ow, s.co, s.kh, s.kw, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w, s.groups}) {
+  for (int64_t size : {s.n.nominal, s.h.nominal, s.w.nominal, s.ci, s.oh.nominal, s.ow.nominal, s.co, s.kh, s.kw, s.stride_h, s.stride_w,
+                       s.dilation_h, s.dilation_w, s.groups}) {
     if (size < 1) return make_error(ErrorCode::kCodegen, "conv has a size, stride or dilation of {}, at least 1 is needed", size);
   }
   if (s.ci % s.groups != 0 || s.co % s.groups != 0) {
@@ -101,13 +103,13 @@ Result<void> check_conv(const ConvSpec& s) {
 DirectConvPlan choose_direct_plan(const ConvSpec& s, const DeviceProfile& profile) {
   DirectConvPlan plan;
   plan.chunk_rows = choose_chunk_rows(s, profile);
-  plan.chunks = ceil_div(s.oh, plan.chunk_rows);
+  plan.chunks = ceil_div(s.oh.nominal, plan.chunk_rows);
   const DirectGeometry geometry(s, plan.chunk_rows);
   plan.scratch_bytes = static_cast<uint64_t>(geometry.scratch_floats(s)) * 4;
   plan.possible = s.kh <= kMostKernel && s.kw <= kMostKernel && s.stride_w <= 8 && s.x_pixel_stride == 0 && s.y_pixel_stride == 0 &&
                   plan.scratch_bytes <= static_cast<uint64_t>(profile.scratch_limit);
   choose_direct_tile(s, profile, plan);
-  const int64_t items = s.n * s.groups * plan.chunks;
+  const int64_t items = s.n.nominal * s.groups * plan.chunks;
   plan.cycles = (plan.cycles + copy_cycles(s, geometry, profile)) * static_cast<double>(items);
   plan.blocks =
       static_cast<uint32_t>(std::min(items, std::clamp<int64_t>(static_cast<int64_t>(plan.cycles / kBlockCycles), 1, kMostBlocks)));
@@ -124,11 +126,11 @@ DepthwisePlan choose_depthwise_plan(const ConvSpec& s, const DeviceProfile& prof
   plan.nr = channel_vectors * plan.lanes;
   const int sums = profile.vector_registers >= 32 ? 24 : profile.fused_multiply_add ? 10 : 8;
   const int64_t most = sums / plan.vectors;
-  plan.pixels = static_cast<int>(ceil_div(s.ow, ceil_div(s.ow, most)));
+  plan.pixels = static_cast<int>(ceil_div(s.ow.nominal, ceil_div(s.ow.nominal, most)));
   const double taps = static_cast<double>(s.kh * s.kw);
   const double per_vector = taps * (profile.fused_multiply_add ? width(plan.lanes) * 1.2 : 1.0) + 4;
-  plan.cycles = static_cast<double>(s.n * s.oh * s.ow * channel_vectors) * per_vector;
-  const int64_t items = s.n * s.oh * ceil_div(channel_vectors, plan.vectors);
+  plan.cycles = static_cast<double>(s.n.nominal * s.oh.nominal * s.ow.nominal * channel_vectors) * per_vector;
+  const int64_t items = s.n.nominal * s.oh.nominal * ceil_div(channel_vectors, plan.vectors);
   plan.blocks =
       static_cast<uint32_t>(std::min(items, std::clamp<int64_t>(static_cast<int64_t>(plan.cycles / kBlockCycles), 1, kMostBlocks)));
   return plan;
@@ -153,7 +155,8 @@ PackSpec direct_weight_packing(const ConvSpec& s, int64_t nr) {
 }
 
 ConvKind choose_conv_kind(const ConvSpec& s, const DeviceProfile& profile, const ConvNeighbours& neighbours) {
-  const double copy_x = layout_cycles(s.n * s.ci * s.h * s.w, s.ci), copy_y = layout_cycles(s.n * s.co * s.oh * s.ow, s.co);
+  const double copy_x = layout_cycles(s.n.nominal * s.ci * s.h.nominal * s.w.nominal, s.ci),
+               copy_y = layout_cycles(s.n.nominal * s.co * s.oh.nominal * s.ow.nominal, s.co);
   const double to_channels_last = (neighbours.x_is_channels_last ? 0 : copy_x) + (neighbours.y_is_channels_last ? 0 : copy_y);
   const double to_dense = (neighbours.x_is_channels_last ? copy_x : 0) + (neighbours.y_is_channels_last ? copy_y : 0);
   const DepthwisePlan depthwise = choose_depthwise_plan(s, profile);

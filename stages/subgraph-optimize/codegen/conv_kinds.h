@@ -10,11 +10,14 @@ namespace sluice {
 //
 // Pointers: destination, source.
 struct LayoutCopySpec {
-  int64_t n = 1, channels = 1, pixels = 1;
+  Extent n = 1;
+  int64_t channels = 1;
+  Extent pixels = 1;
   bool to_channels_last = true;
 };
 
 Result<GeneratedKernel> generate_layout_copy(const LayoutCopySpec& spec, const DeviceProfile& profile);
+bool is_fixed(const LayoutCopySpec& spec);
 std::string canonical_text(const LayoutCopySpec& spec);
 
 // groups == ci == co, channels last, without pixel strides. Packed weights: [kh * kw][nr], nr = channels rounded up to the plan's lanes,

@@ -55,11 +55,11 @@ double best_time(const Result<GeneratedKernel>& kernel, const std::vector<void*>
 double measure_peak(const DeviceProfile& profile) {
   MatMulSpec s;
   s.m = 24, s.n = profile.vector_bits / 32 * 2, s.k = 128;
-  s.a_row_stride = s.k, s.c_row_stride = s.n, s.b_packed = true;
+  s.a_row_stride = s.k.nominal, s.c_row_stride = s.n.nominal, s.b_packed = true;
   s.batch = {{4000, 0, 0, 0}};
   const auto kernel = generate_matmul(s, profile);
-  Buffer a(s.m * s.k), b(s.n * s.k), c(s.m * s.n);
-  return 2.0 * static_cast<double>(kernel->multiply_adds) / best_time(kernel, {c.data(), a.data(), b.data()});
+  Buffer a(s.m.nominal * s.k.nominal), b(s.n.nominal * s.k.nominal), c(s.m.nominal * s.n.nominal);
+  return 2.0 * static_cast<double>(kernel->multiply_adds.nominal) / best_time(kernel, {c.data(), a.data(), b.data()});
 }
 
 struct Times {
@@ -75,10 +75,10 @@ struct Times {
 
 Times measure(const ConvSpec& s, const DeviceProfile& profile, bool channels_last) {
   Times t;
-  t.name = fmt::format("n{} {}x{} {}->{} k{}x{} s{}{} d{}{} g{} o{}x{}", s.n, s.h, s.w, s.ci, s.co, s.kh, s.kw, s.stride_h, s.stride_w,
-                       s.dilation_h, s.dilation_w, s.groups, s.oh, s.ow);
-  t.flops = 2.0 * static_cast<double>(s.n * s.oh * s.ow * s.co * (s.ci / s.groups) * s.kh * s.kw);
-  Buffer x(s.n * s.h * s.w * s.ci), y(s.n * s.oh * s.ow * s.co);
+  t.name = fmt::format("n{} {}x{} {}->{} k{}x{} s{}{} d{}{} g{} o{}x{}", s.n.nominal, s.h.nominal, s.w.nominal, s.ci, s.co, s.kh, s.kw,
+                       s.stride_h, s.stride_w, s.dilation_h, s.dilation_w, s.groups, s.oh.nominal, s.ow.nominal);
+  t.flops = 2.0 * static_cast<double>(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co * (s.ci / s.groups) * s.kh * s.kw);
+  Buffer x(s.n.nominal * s.h.nominal * s.w.nominal * s.ci), y(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co);
   const ContractionPlan plan = choose_conv_plan(s, profile);
   const DepthwisePlan depthwise = choose_depthwise_plan(s, profile);
   const DirectConvPlan direct = choose_direct_plan(s, profile);
@@ -91,9 +91,9 @@ Times measure(const ConvSpec& s, const DeviceProfile& profile, bool channels_las
   t.guess[0] = plan.cycles, t.guess[1] = depthwise.cycles, t.guess[2] = direct.cycles;
   t.chosen = choose_conv_kind(s, profile, {channels_last, channels_last});
   if (!channels_last) {
-    Buffer x2(s.n * s.h * s.w * s.ci), y2(s.n * s.oh * s.ow * s.co);
-    t.copies = best_time(generate_layout_copy({s.n, s.ci, s.h * s.w, true}, profile), {x2.data(), x.data()}) +
-               best_time(generate_layout_copy({s.n, s.co, s.oh * s.ow, false}, profile), {y2.data(), y.data()});
+    Buffer x2(s.n.nominal * s.h.nominal * s.w.nominal * s.ci), y2(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co);
+    t.copies = best_time(generate_layout_copy({s.n.nominal, s.ci, s.h.nominal * s.w.nominal, true}, profile), {x2.data(), x.data()}) +
+               best_time(generate_layout_copy({s.n.nominal, s.co, s.oh.nominal * s.ow.nominal, false}, profile), {y2.data(), y.data()});
   }
   return t;
 }
@@ -154,11 +154,11 @@ void bench_sweep(const DeviceProfile& profile, double peak, int count, unsigned 
     s.ci = s.groups * draw(1, 70 / s.groups), s.co = s.groups * draw(1, 70 / s.groups), s.kh = draw(1, 7), s.kw = draw(1, 7);
     s.stride_h = draw(1, 3), s.stride_w = draw(1, 3), s.dilation_h = draw(1, 3), s.dilation_w = draw(1, 3);
     s.pad_top = draw(0, s.kh - 1), s.pad_left = draw(0, s.kw - 1);
-    const int64_t high = s.h + s.pad_top + draw(0, s.kh - 1) - (s.kh - 1) * s.dilation_h - 1;
-    const int64_t wide = s.w + s.pad_left + draw(0, s.kw - 1) - (s.kw - 1) * s.dilation_w - 1;
+    const int64_t high = s.h.nominal + s.pad_top + draw(0, s.kh - 1) - (s.kh - 1) * s.dilation_h - 1;
+    const int64_t wide = s.w.nominal + s.pad_left + draw(0, s.kw - 1) - (s.kw - 1) * s.dilation_w - 1;
     if (high < 0 || wide < 0) continue;
     s.oh = high / s.stride_h + 1, s.ow = wide / s.stride_w + 1;
-    if (2 * s.n * s.oh * s.ow * s.co * (s.ci / s.groups) * s.kh * s.kw < 20000000) continue;
+    if (2 * s.n.nominal * s.oh.nominal * s.ow.nominal * s.co * (s.ci / s.groups) * s.kh * s.kw < 20000000) continue;
     all.push_back(measure(s, profile, false));
   }
   const auto speed = [](const Times& t) { return t.flops / t.total(t.chosen); };

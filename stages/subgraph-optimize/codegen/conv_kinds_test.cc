@@ -46,8 +46,8 @@ class ConvKinds : public testing::TestWithParam<std::string> {
       s.groups = groups == Groups::kOne ? 1 : draw(1, groups == Groups::kAny ? 5 : 40);
       s.ci = s.groups * (groups == Groups::kAny || groups == Groups::kOne ? draw(1, 8) : 1);
       s.co = groups == Groups::kDepthwise ? s.ci : s.groups * draw(1, groups == Groups::kMultiplied ? 4 : 20);
-      const int64_t high = s.h + s.pad_top + draw(0, 6) - (s.kh - 1) * s.dilation_h - 1;
-      const int64_t wide = s.w + s.pad_left + draw(0, 6) - (s.kw - 1) * s.dilation_w - 1;
+      const int64_t high = s.h.nominal + s.pad_top + draw(0, 6) - (s.kh - 1) * s.dilation_h - 1;
+      const int64_t wide = s.w.nominal + s.pad_left + draw(0, 6) - (s.kw - 1) * s.dilation_w - 1;
       if (high < 0 || wide < 0) continue;
       s.oh = high / s.stride_h + 1, s.ow = wide / s.stride_w + 1;
       return s;
@@ -77,13 +77,13 @@ class ConvKinds : public testing::TestWithParam<std::string> {
 
   // Runs every kind that the spec allows on the same numbers.
   void check(ConvSpec s, bool with_epilogue) {
-    const int64_t image = s.oh * s.ow;
+    const int64_t image = s.oh.nominal * s.ow.nominal;
     if (with_epilogue) add_epilogue(s, EpilogueOperand::column(), EpilogueOperand::full(s.co));
     SCOPED_TRACE(canonical_text(s));
-    const auto x = random_floats(static_cast<size_t>(s.n * s.h * s.w * s.ci), random_);
+    const auto x = random_floats(static_cast<size_t>(s.n.nominal * s.h.nominal * s.w.nominal * s.ci), random_);
     const auto weights = random_floats(static_cast<size_t>(s.co * (s.ci / s.groups) * s.kh * s.kw), random_);
     const auto bias = random_floats(static_cast<size_t>(s.co), random_);
-    const auto residual = random_floats(static_cast<size_t>(s.n * image * s.co), random_);
+    const auto residual = random_floats(static_cast<size_t>(s.n.nominal * image * s.co), random_);
     std::vector<const float*> operands;
     if (with_epilogue) operands = {bias.data(), residual.data()};
     const std::vector<double> expected = reference_conv(s, x.data(), weights.data(), operands);
@@ -96,7 +96,8 @@ class ConvKinds : public testing::TestWithParam<std::string> {
       ++depthwise_;
     }
     if (const DirectConvPlan plan = choose_direct_plan(s, profile_); plan.possible) {
-      const auto dense_x = transposed(x, s.n, s.h * s.w, s.ci), dense_residual = transposed(residual, s.n, image, s.co);
+      const auto dense_x = transposed(x, s.n.nominal, s.h.nominal * s.w.nominal, s.ci),
+                 dense_residual = transposed(residual, s.n.nominal, image, s.co);
       const auto packed = reference_pack(direct_weight_packing(s, plan.rows), weights.data());
       std::vector<const float*> inputs = {dense_x.data(), packed.data()};
       if (with_epilogue) {
@@ -104,7 +105,7 @@ class ConvKinds : public testing::TestWithParam<std::string> {
         inputs.insert(inputs.end(), {bias.data(), dense_residual.data()});
       }
       const auto y = run(generate_direct_conv({s}, profile_), expected.size(), inputs);
-      compare(s, transposed(y, s.n, s.co, image), expected);
+      compare(s, transposed(y, s.n.nominal, s.co, image), expected);
       ++direct_;
     }
   }
@@ -179,8 +180,9 @@ TEST_P(ConvKinds, LayoutCopies) {
   for (int i = 0; i < 30; ++i) {
     LayoutCopySpec s{draw(1, 3), draw(1, i < 15 ? 70 : 20), draw(1, i < 15 ? 50 : 3000), i % 2 == 0};
     SCOPED_TRACE(canonical_text(s));
-    const auto from = random_floats(static_cast<size_t>(s.n * s.channels * s.pixels), random_);
-    const auto expected = s.to_channels_last ? transposed(from, s.n, s.channels, s.pixels) : transposed(from, s.n, s.pixels, s.channels);
+    const auto from = random_floats(static_cast<size_t>(s.n.nominal * s.channels * s.pixels.nominal), random_);
+    const auto expected = s.to_channels_last ? transposed(from, s.n.nominal, s.channels, s.pixels.nominal)
+                                             : transposed(from, s.n.nominal, s.pixels.nominal, s.channels);
     EXPECT_EQ(run(generate_layout_copy(s, profile_), from.size(), {from.data()}), expected);
   }
 }

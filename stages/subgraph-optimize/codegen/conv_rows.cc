@@ -32,10 +32,10 @@ class RowEmitter {
       const Pixel pixel = locate(b_.add(first, i));
       b_.loop(b_.index(0), b_.index(s_.kh), 1, [&](Value* kh) {
         Value* ih = b_.add(pixel.ih, b_.mul(kh, s_.dilation_h));
-        Value* row_inside = inside(ih, s_.h);
+        Value* row_inside = inside(ih, s_.h.nominal);
         for (int64_t kw = 0; kw < s_.kw; ++kw) {
           Value* iw = b_.add(pixel.iw, b_.index(kw * s_.dilation_w));
-          Value* ok = b_.ir().CreateAnd(row_inside, inside(iw, s_.w));
+          Value* ok = b_.ir().CreateAnd(row_inside, inside(iw, s_.w.nominal));
           Value* pointer = b_.ir().CreateSelect(ok, address(pixel, ih, iw), zeros);
           Value* slot = b_.add(b_.mul(b_.add(b_.mul(kh, s_.kw), b_.index(kw)), tile_rows), i);
           b_.ir().CreateStore(pointer, b_.ir().CreateInBoundsGEP(b_.pointer_type(), table, slot));
@@ -56,7 +56,7 @@ class RowEmitter {
           copy_kernel_row(pixel, b_.add(pixel.ih, b_.mul(kh, s_.dilation_h)), b_.at(to, b_.mul(kh, s_.kw * group_channels(s_))));
         });
       };
-      const int64_t high = s_.h - (s_.kh - 1) * s_.dilation_h, wide = s_.w - s_.kw + 1;
+      const int64_t high = s_.h.nominal - (s_.kh - 1) * s_.dilation_h, wide = s_.w.nominal - s_.kw + 1;
       if (!is_one_run() || high < 1 || wide < 1) return at_border();
       b_.if_else(b_.ir().CreateAnd(inside(pixel.ih, high), inside(pixel.iw, wide)), [&] { copy_inner_pixel(pixel, to); }, at_border);
     });
@@ -69,18 +69,18 @@ class RowEmitter {
   };
 
   Pixel locate(Value* row) {
-    Value* n = b_.div(row, s_.oh * s_.ow);
-    Value* rest = b_.mod(row, s_.oh * s_.ow);
-    Value* ih = b_.add(b_.mul(b_.div(rest, s_.ow), s_.stride_h), b_.index(-s_.pad_top));
-    Value* iw = b_.add(b_.mul(b_.mod(rest, s_.ow), s_.stride_w), b_.index(-s_.pad_left));
-    return {b_.at(x_, b_.mul(n, s_.h * s_.w * conv_pixel_stride(s_))), ih, iw};
+    Value* n = b_.div(row, s_.oh.nominal * s_.ow.nominal);
+    Value* rest = b_.mod(row, s_.oh.nominal * s_.ow.nominal);
+    Value* ih = b_.add(b_.mul(b_.div(rest, s_.ow.nominal), s_.stride_h), b_.index(-s_.pad_top));
+    Value* iw = b_.add(b_.mul(b_.mod(rest, s_.ow.nominal), s_.stride_w), b_.index(-s_.pad_left));
+    return {b_.at(x_, b_.mul(n, s_.h.nominal * s_.w.nominal * conv_pixel_stride(s_))), ih, iw};
   }
 
   Value* inside(Value* i, int64_t size) { return b_.ir().CreateICmpULT(i, b_.index(size)); }
 
   // Not in bounds for pixels outside; never read then.
   Value* address(const Pixel& pixel, Value* ih, Value* iw) {
-    return b_.ir().CreateGEP(b_.float_type(), pixel.image, b_.mul(b_.add(b_.mul(ih, s_.w), iw), conv_pixel_stride(s_)));
+    return b_.ir().CreateGEP(b_.float_type(), pixel.image, b_.mul(b_.add(b_.mul(ih, s_.w.nominal), iw), conv_pixel_stride(s_)));
   }
 
   Value* zero_page() {
@@ -100,7 +100,7 @@ class RowEmitter {
     const int64_t run = s_.kw * group_channels(s_);
     Value* from = address(pixel, pixel.ih, pixel.iw);
     for (int64_t kh = 0; kh < s_.kh; ++kh) {
-      Value* row = b_.at(from, kh * s_.dilation_h * s_.w * conv_pixel_stride(s_));
+      Value* row = b_.at(from, kh * s_.dilation_h * s_.w.nominal * conv_pixel_stride(s_));
       for (int64_t at = 0; at < run; at += lanes) {
         const int active = static_cast<int>(std::min<int64_t>(lanes, run - at));
         b_.store_vector(b_.load_vector(b_.at(row, at), lanes, active), b_.at(to, kh * run + at), lanes);
@@ -114,7 +114,7 @@ class RowEmitter {
     b_.loop(b_.index(0), b_.index(s_.kw), 1, [&](Value* kw) {
       Value* iw = b_.add(pixel.iw, b_.mul(kw, s_.dilation_w));
       Value* run = b_.at(to, b_.mul(kw, channels));
-      Value* ok = b_.ir().CreateAnd(inside(ih, s_.h), inside(iw, s_.w));
+      Value* ok = b_.ir().CreateAnd(inside(ih, s_.h.nominal), inside(iw, s_.w.nominal));
       b_.if_else(ok, [&] { copy(address(pixel, ih, iw), run, channels); }, [&] { copy(nullptr, run, channels); });
     });
   }
@@ -146,7 +146,7 @@ int64_t conv_pixel_stride(const ConvSpec& s) { return s.x_pixel_stride != 0 ? s.
 
 ConvRows choose_conv_rows(const ConvSpec& s) {
   const bool is_pointwise = s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 && s.pad_left == 0;
-  if (is_pointwise && s.oh == s.h && s.ow == s.w) return ConvRows::kDirect;
+  if (is_pointwise && s.oh.nominal == s.h.nominal && s.ow.nominal == s.w.nominal) return ConvRows::kDirect;
   const bool fits = reduction_length(s) <= kMostCopied;
   return group_channels(s) < kFewChannels && fits ? ConvRows::kCopied : ConvRows::kPointers;
 }

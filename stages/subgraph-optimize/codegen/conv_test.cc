@@ -21,14 +21,15 @@ class ConvKernel : public testing::TestWithParam<std::string> {
   void check(const ConvSpec& s) {
     SCOPED_TRACE(canonical_text(s));
     const int64_t pixel = s.x_pixel_stride ? s.x_pixel_stride : s.ci;
-    const auto x = random_floats(static_cast<size_t>((s.n * s.h * s.w - 1) * pixel + s.ci), random_);
+    const auto x = random_floats(static_cast<size_t>((s.n.nominal * s.h.nominal * s.w.nominal - 1) * pixel + s.ci), random_);
     const auto weights = random_floats(static_cast<size_t>(s.co * (s.ci / s.groups) * s.kh * s.kw), random_);
     std::vector<std::vector<float>> operands;
     std::vector<const float*> operand_pointers;
-    const int64_t image = s.oh * s.ow;
+    const int64_t image = s.oh.nominal * s.ow.nominal;
     for (const EpilogueOperand& o : s.epilogue.operands) {
-      int64_t last = (s.co - 1) * o.column_stride;
-      last += o.batch_strides.empty() ? (s.n * image - 1) * o.row_stride : (s.n - 1) * o.batch_strides[0] + (image - 1) * o.row_stride;
+      int64_t last = (s.co - 1) * o.column_stride.nominal;
+      last += o.batch_strides.empty() ? (s.n.nominal * image - 1) * o.row_stride.nominal
+                                      : (s.n.nominal - 1) * o.batch_strides[0].nominal + (image - 1) * o.row_stride.nominal;
       operands.push_back(random_floats(static_cast<size_t>(last + 1), random_));
     }
     for (const auto& operand : operands) operand_pointers.push_back(operand.data());
@@ -58,8 +59,8 @@ class ConvKernel : public testing::TestWithParam<std::string> {
 
   // bottom and right: the padding on the far sides.
   static ConvSpec sized(ConvSpec s, int64_t bottom, int64_t right) {
-    s.oh = (s.h + s.pad_top + bottom - (s.kh - 1) * s.dilation_h - 1) / s.stride_h + 1;
-    s.ow = (s.w + s.pad_left + right - (s.kw - 1) * s.dilation_w - 1) / s.stride_w + 1;
+    s.oh = (s.h.nominal + s.pad_top + bottom - (s.kh - 1) * s.dilation_h - 1) / s.stride_h + 1;
+    s.ow = (s.w.nominal + s.pad_left + right - (s.kw - 1) * s.dilation_w - 1) / s.stride_w + 1;
     return s;
   }
 
@@ -75,7 +76,8 @@ class ConvKernel : public testing::TestWithParam<std::string> {
       s.dilation_h = draw(1, 3), s.dilation_w = draw(1, 3);
       s.pad_top = draw(0, 3), s.pad_left = draw(0, 3);
       const int64_t bottom = draw(0, 3), right = draw(0, 3);
-      if (s.h + s.pad_top + bottom <= (s.kh - 1) * s.dilation_h || s.w + s.pad_left + right <= (s.kw - 1) * s.dilation_w) continue;
+      if (s.h.nominal + s.pad_top + bottom <= (s.kh - 1) * s.dilation_h || s.w.nominal + s.pad_left + right <= (s.kw - 1) * s.dilation_w)
+        continue;
       return sized(s, bottom, right);
     }
   }

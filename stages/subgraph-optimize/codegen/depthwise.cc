@@ -28,9 +28,9 @@ class DepthwiseEmitter {
   DepthwiseEmitter(const ConvSpec& spec, const DeviceProfile& profile, const DepthwisePlan& plan)
       : s_(spec), b_(profile), plan_(plan), channel_tiles_(ceil_div(spec.co, int64_t{plan.lanes} * plan.vectors)) {
     // Output columns whose kernel columns are all inside the image.
-    first_inner_ = std::min(s_.ow, ceil_div(s_.pad_left, s_.stride_w));
-    const int64_t room = s_.w - 1 + s_.pad_left - (s_.kw - 1) * s_.dilation_w;
-    last_inner_ = room < 0 ? first_inner_ : std::clamp<int64_t>(room / s_.stride_w + 1, first_inner_, s_.ow);
+    first_inner_ = std::min(s_.ow.nominal, ceil_div(s_.pad_left, s_.stride_w));
+    const int64_t room = s_.w.nominal - 1 + s_.pad_left - (s_.kw - 1) * s_.dilation_w;
+    last_inner_ = room < 0 ? first_inner_ : std::clamp<int64_t>(room / s_.stride_w + 1, first_inner_, s_.ow.nominal);
   }
 
   Result<GeneratedKernel> emit(const std::string& entry) {
@@ -41,12 +41,12 @@ class DepthwiseEmitter {
     weights_ = b_.pointer_argument(2);
     for (size_t n = 0; n < s_.epilogue.operands.size(); ++n) operands_.push_back(b_.pointer_argument(static_cast<int>(3 + n)));
     // Rows of all images, channel tiles fastest.
-    const auto range = b_.partition(s_.n * s_.oh * channel_tiles_, b_.block(), plan_.blocks);
+    const auto range = b_.partition(s_.n.nominal * s_.oh.nominal * channel_tiles_, b_.block(), plan_.blocks);
     b_.loop(range.first, range.second, 1, [&](Value* item) { emit_row(b_.div(item, channel_tiles_), b_.mod(item, channel_tiles_)); });
     b_.ret_void();
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
     kernel.blocks = plan_.blocks;
-    kernel.multiply_adds = s_.n * s_.oh * s_.ow * s_.co * s_.kh * s_.kw;
+    kernel.multiply_adds = s_.n.nominal * s_.oh.nominal * s_.ow.nominal * s_.co * s_.kh * s_.kw;
     return kernel;
   }
 
@@ -69,7 +69,7 @@ class DepthwiseEmitter {
     if (tile.pixels > 0) inner_tail_[channel_tail] = emit_tile(tile);
     tile.pixels = 1;
     tile.at_border = true;
-    if (inner() < s_.ow) border_[channel_tail] = emit_tile(tile);
+    if (inner() < s_.ow.nominal) border_[channel_tail] = emit_tile(tile);
   }
 
   llvm::Function* emit_tile(const Tile& tile) {
@@ -93,7 +93,7 @@ class DepthwiseEmitter {
       } else {
         for (int64_t kw = 0; kw < s_.kw; ++kw) step(tile, b_.at(x, kw * s_.dilation_w * s_.ci), b_.at(weights, kw * plan_.nr), sums);
       }
-      sums.push_back(b_.ir().CreateGEP(b_.float_type(), x, b_.index(s_.dilation_h * s_.w * s_.ci)));
+      sums.push_back(b_.ir().CreateGEP(b_.float_type(), x, b_.index(s_.dilation_h * s_.w.nominal * s_.ci)));
       sums.push_back(b_.at(weights, s_.kw * plan_.nr));
       return sums;
     });
@@ -123,9 +123,9 @@ class DepthwiseEmitter {
       for (int j = 0; j < tile.vectors; ++j) {
         Value* result = emit_epilogue(b_, s_.epilogue, sums[static_cast<size_t>(i) * tile.vectors + j], [&](int n) {
           const EpilogueOperand& operand = s_.epilogue.operands[n];
-          Value* address =
-              b_.at(function.getArg(6 + static_cast<unsigned>(n)), i * operand.row_stride + j * plan_.lanes * operand.column_stride);
-          if (operand.column_stride == 0) return b_.broadcast(b_.load_float(address), plan_.lanes);
+          Value* address = b_.at(function.getArg(6 + static_cast<unsigned>(n)),
+                                 i * operand.row_stride.nominal + j * plan_.lanes * operand.column_stride.nominal);
+          if (operand.column_stride.nominal == 0) return b_.broadcast(b_.load_float(address), plan_.lanes);
           return b_.load_vector(address, plan_.lanes, active(tile, j));
         });
         b_.store_vector(result, b_.at(function.getArg(2), i * s_.co + j * plan_.lanes), active(tile, j));
@@ -136,16 +136,16 @@ class DepthwiseEmitter {
   Value* positive(Value* a) { return b_.ir().CreateSelect(b_.ir().CreateICmpSGT(a, b_.index(0)), a, b_.index(0)); }
 
   void emit_row(Value* row, Value* channel_tile) {
-    Value* image = b_.div(row, s_.oh);
-    Value* top = b_.add(b_.mul(b_.mod(row, s_.oh), s_.stride_h), b_.index(-s_.pad_top));
+    Value* image = b_.div(row, s_.oh.nominal);
+    Value* top = b_.add(b_.mul(b_.mod(row, s_.oh.nominal), s_.stride_h), b_.index(-s_.pad_top));
     // Kernel rows inside the image.
     Value* above = b_.ir().CreateNeg(top);
     Value* kh_begin = b_.div(b_.add(positive(above), b_.index(s_.dilation_h - 1)), s_.dilation_h);
-    Value* kh_end = b_.div(b_.add(positive(b_.add(above, b_.index(s_.h))), b_.index(s_.dilation_h - 1)), s_.dilation_h);
+    Value* kh_end = b_.div(b_.add(positive(b_.add(above, b_.index(s_.h.nominal))), b_.index(s_.dilation_h - 1)), s_.dilation_h);
     kh_end = b_.min(kh_end, b_.index(s_.kh));
     Value* channel = b_.mul(channel_tile, tile_channels());
-    Value* input_row = b_.add(b_.mul(image, s_.h), b_.add(top, b_.mul(kh_begin, s_.dilation_h)));
-    Value* x = b_.ir().CreateGEP(b_.float_type(), x_, b_.add(b_.mul(input_row, s_.w * s_.ci), channel));
+    Value* input_row = b_.add(b_.mul(image, s_.h.nominal), b_.add(top, b_.mul(kh_begin, s_.dilation_h)));
+    Value* x = b_.ir().CreateGEP(b_.float_type(), x_, b_.add(b_.mul(input_row, s_.w.nominal * s_.ci), channel));
     Value* weights = b_.at(weights_, b_.add(b_.mul(kh_begin, s_.kw * plan_.nr), channel));
     const Row place{x, weights, b_.ir().CreateSub(kh_end, kh_begin), row, image, channel};
     if (!has_channel_tail()) return emit_pixels(place, false);
@@ -164,7 +164,7 @@ class DepthwiseEmitter {
       b_.loop(b_.index(begin), b_.index(end), 1, [&](Value* ow) {
         Value* left = b_.ir().CreateNeg(b_.add(b_.mul(ow, s_.stride_w), b_.index(-s_.pad_left)));
         Value* kw_begin = b_.div(b_.add(positive(left), b_.index(s_.dilation_w - 1)), s_.dilation_w);
-        Value* kw_end = b_.div(b_.add(positive(b_.add(left, b_.index(s_.w))), b_.index(s_.dilation_w - 1)), s_.dilation_w);
+        Value* kw_end = b_.div(b_.add(positive(b_.add(left, b_.index(s_.w.nominal))), b_.index(s_.dilation_w - 1)), s_.dilation_w);
         call(border_[channel_tail], row, ow, kw_begin, b_.min(kw_end, b_.index(s_.kw)));
       });
     };
@@ -174,13 +174,13 @@ class DepthwiseEmitter {
     b_.loop(b_.index(first_inner_), b_.index(whole), plan_.pixels,
             [&](Value* ow) { call(inner_[channel_tail], row, ow, b_.index(0), all); });
     if (whole < last_inner_) call(inner_tail_[channel_tail], row, b_.index(whole), b_.index(0), all);
-    at_border(last_inner_, s_.ow);
+    at_border(last_inner_, s_.ow.nominal);
   }
 
   void call(llvm::Function* tile, const Row& row, Value* ow, Value* kw_begin, Value* kw_end) {
     Value* column = b_.add(b_.mul(ow, s_.stride_w), b_.index(-s_.pad_left));
-    Value* pixel = b_.add(b_.mul(row.number, s_.ow), ow);
-    Value* in_image = b_.add(b_.mul(b_.mod(row.number, s_.oh), s_.ow), ow);
+    Value* pixel = b_.add(b_.mul(row.number, s_.ow.nominal), ow);
+    Value* in_image = b_.add(b_.mul(b_.mod(row.number, s_.oh.nominal), s_.ow.nominal), ow);
     IrValues arguments = {b_.ir().CreateGEP(b_.float_type(), row.x, b_.mul(column, s_.ci)),
                           row.weights,
                           b_.at(y_, b_.add(b_.mul(pixel, s_.co), row.channel)),
@@ -190,9 +190,9 @@ class DepthwiseEmitter {
     for (size_t n = 0; n < operands_.size(); ++n) {
       const EpilogueOperand& operand = s_.epilogue.operands[n];
       Value* offset = operand.batch_strides.empty()
-                          ? b_.mul(pixel, operand.row_stride)
-                          : b_.add(b_.mul(row.image, operand.batch_strides[0]), b_.mul(in_image, operand.row_stride));
-      arguments.push_back(b_.at(operands_[n], b_.add(offset, b_.mul(row.channel, operand.column_stride))));
+                          ? b_.mul(pixel, operand.row_stride.nominal)
+                          : b_.add(b_.mul(row.image, operand.batch_strides[0].nominal), b_.mul(in_image, operand.row_stride.nominal));
+      arguments.push_back(b_.at(operands_[n], b_.add(offset, b_.mul(row.channel, operand.column_stride.nominal))));
     }
     b_.ir().CreateCall(tile, arguments);
   }
@@ -211,6 +211,7 @@ class DepthwiseEmitter {
 
 Result<GeneratedKernel> generate_depthwise(const DepthwiseSpec& spec, const DeviceProfile& profile) {
   SLUICE_TRY(check_conv(spec.conv));
+  if (!is_fixed(spec.conv)) return make_error(ErrorCode::kNotLowerable, "depthwise conv of symbolic sizes");
   const DepthwisePlan plan = choose_depthwise_plan(spec.conv, profile);
   if (!plan.possible) return make_error(ErrorCode::kNotLowerable, "not a depthwise convolution that can be written out");
   return DepthwiseEmitter(spec.conv, profile, plan).emit(kernel_entry(canonical_text(spec), profile));

@@ -24,8 +24,8 @@ class DirectEmitter {
       : s_(spec), b_(profile), plan_(plan), geometry_(spec, plan.chunk_rows), channels_(spec.co / spec.groups) {}
 
   Result<GeneratedKernel> emit(const std::string& entry) {
-    const int64_t last_rows = s_.oh - (plan_.chunks - 1) * plan_.chunk_rows;
-    const int64_t whole = plan_.chunk_rows * s_.ow, last = last_rows * s_.ow;
+    const int64_t last_rows = s_.oh.nominal - (plan_.chunks - 1) * plan_.chunk_rows;
+    const int64_t whole = plan_.chunk_rows * s_.ow.nominal, last = last_rows * s_.ow.nominal;
     emit_tiles(whole, 0);
     if (last != whole) emit_tiles(last, 1);
     if (!geometry_.in_place) copy_ = emit_plane_copy(b_, s_, geometry_);
@@ -34,7 +34,7 @@ class DirectEmitter {
     x_ = b_.pointer_argument(1);
     weights_ = b_.pointer_argument(2);
     for (size_t n = 0; n < s_.epilogue.operands.size(); ++n) operands_.push_back(b_.pointer_argument(static_cast<int>(3 + n)));
-    const auto range = b_.partition(s_.n * s_.groups * plan_.chunks, b_.block(), plan_.blocks);
+    const auto range = b_.partition(s_.n.nominal * s_.groups * plan_.chunks, b_.block(), plan_.blocks);
     b_.loop(range.first, range.second, 1, [&](Value* item) {
       Value* chunk = b_.mod(item, plan_.chunks);
       const Chunk place{b_.div(item, plan_.chunks * s_.groups), b_.mod(b_.div(item, plan_.chunks), s_.groups),
@@ -48,7 +48,7 @@ class DirectEmitter {
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
     kernel.blocks = plan_.blocks;
     kernel.scratch_bytes = plan_.scratch_bytes;
-    kernel.multiply_adds = s_.n * s_.oh * s_.ow * s_.co * reduction();
+    kernel.multiply_adds = s_.n.nominal * s_.oh.nominal * s_.ow.nominal * s_.co * reduction();
     return kernel;
   }
 
@@ -154,26 +154,28 @@ class DirectEmitter {
     Value* result = emit_epilogue(b_, s_.epilogue, sum, [&](int n) {
       const EpilogueOperand& operand = s_.epilogue.operands[n];
       Value* address = b_.at(function.getArg(3 + static_cast<unsigned>(n)),
-                             b_.add(b_.mul(row, operand.row_stride), b_.index(j * plan_.lanes * operand.column_stride)));
-      if (operand.column_stride == 0) return b_.broadcast(b_.load_float(address), plan_.lanes);
+                             b_.add(b_.mul(row, operand.row_stride.nominal), b_.index(j * plan_.lanes * operand.column_stride.nominal)));
+      if (operand.column_stride.nominal == 0) return b_.broadcast(b_.load_float(address), plan_.lanes);
       return b_.load_vector(address, plan_.lanes, active(tile, j));
     });
-    b_.store_vector(result, b_.at(function.getArg(2), b_.add(b_.mul(row, s_.oh * s_.ow), b_.index(j * plan_.lanes))), active(tile, j));
+    b_.store_vector(result, b_.at(function.getArg(2), b_.add(b_.mul(row, s_.oh.nominal * s_.ow.nominal), b_.index(j * plan_.lanes))),
+                    active(tile, j));
   }
 
   void emit_chunk(const Chunk& chunk, int64_t rows, int kind) {
     Value* channel = b_.add(b_.mul(chunk.image, s_.ci), b_.mul(chunk.group, s_.ci / s_.groups));
-    Value* x = b_.at(x_, b_.mul(channel, s_.h * s_.w));
-    Value* first = b_.mul(chunk.first_row, s_.ow);
+    Value* x = b_.at(x_, b_.mul(channel, s_.h.nominal * s_.w.nominal));
+    Value* first = b_.mul(chunk.first_row, s_.ow.nominal);
     Value* source = geometry_.in_place ? b_.at(x, first) : b_.scratch();
     if (!geometry_.in_place) {
       Value* top = b_.add(b_.mul(chunk.first_row, s_.stride_h), b_.index(-s_.pad_top));
       b_.loop(b_.index(0), b_.index(s_.ci / s_.groups), 1, [&](Value* ci) {
-        b_.ir().CreateCall(copy_, {b_.at(x, b_.mul(ci, s_.h * s_.w)), b_.at(source, b_.mul(ci, s_.kw * geometry_.plane_stride(s_))), top,
-                                   b_.index(rows + geometry_.most_shift)});
+        b_.ir().CreateCall(
+            copy_, {b_.at(x, b_.mul(ci, s_.h.nominal * s_.w.nominal)), b_.at(source, b_.mul(ci, s_.kw * geometry_.plane_stride(s_))), top,
+                    b_.index(rows + geometry_.most_shift)});
       });
     }
-    const int64_t positions = rows * s_.ow, whole = positions / tile_pixels() * tile_pixels();
+    const int64_t positions = rows * s_.ow.nominal, whole = positions / tile_pixels() * tile_pixels();
     b_.loop(b_.index(0), b_.index(whole), tile_pixels(), [&](Value* pixel) { emit_channels(chunk, source, first, pixel, kind, false); });
     if (whole < positions) emit_channels(chunk, source, first, b_.index(whole), kind, true);
   }
@@ -185,12 +187,12 @@ class DirectEmitter {
       Value* panel = b_.add(b_.mul(chunk.group, ceil_div(channels_, plan_.rows)), tile);
       Value* channel = b_.add(b_.mul(chunk.group, channels_), b_.mul(tile, plan_.rows));
       Value* column = b_.add(first, pixel);
-      Value* y = b_.at(y_, b_.add(b_.mul(b_.add(b_.mul(chunk.image, s_.co), channel), s_.oh * s_.ow), column));
+      Value* y = b_.at(y_, b_.add(b_.mul(b_.add(b_.mul(chunk.image, s_.co), channel), s_.oh.nominal * s_.ow.nominal), column));
       IrValues arguments = {b_.at(source, pixel), b_.at(weights_, b_.mul(panel, reduction() * plan_.rows)), y};
       for (size_t n = 0; n < operands_.size(); ++n) {
         const EpilogueOperand& operand = s_.epilogue.operands[n];
-        Value* offset = b_.add(b_.mul(channel, operand.row_stride), b_.mul(column, operand.column_stride));
-        if (!operand.batch_strides.empty()) offset = b_.add(offset, b_.mul(chunk.image, operand.batch_strides[0]));
+        Value* offset = b_.add(b_.mul(channel, operand.row_stride.nominal), b_.mul(column, operand.column_stride.nominal));
+        if (!operand.batch_strides.empty()) offset = b_.add(offset, b_.mul(chunk.image, operand.batch_strides[0].nominal));
         arguments.push_back(b_.at(operands_[n], offset));
       }
       b_.ir().CreateCall(tiles_[kind][channel_tail][pixel_tail], arguments);
@@ -214,6 +216,7 @@ class DirectEmitter {
 
 Result<GeneratedKernel> generate_direct_conv(const DirectConvSpec& spec, const DeviceProfile& profile) {
   SLUICE_TRY(check_conv(spec.conv));
+  if (!is_fixed(spec.conv)) return make_error(ErrorCode::kNotLowerable, "direct conv of symbolic sizes");
   const DirectConvPlan plan = choose_direct_plan(spec.conv, profile);
   if (!plan.possible)
     return make_error(ErrorCode::kNotLowerable, "a direct convolution needs {} bytes of scratch or too much code", plan.scratch_bytes);

@@ -19,8 +19,8 @@ struct DirectGeometry {
   int64_t chunk_rows = 1;
 
   DirectGeometry(const ConvSpec& s, int64_t rows) : chunk_rows(rows) {
-    in_place =
-        s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 && s.pad_left == 0 && s.oh == s.h && s.ow == s.w;
+    in_place = s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 && s.pad_left == 0 &&
+               s.oh.nominal == s.h.nominal && s.ow.nominal == s.w.nominal;
     for (int64_t kh = 0; kh < s.kh; ++kh) {
       phases.push_back(kh * s.dilation_h % s.stride_h);
       most_shift = std::max(most_shift, kh * s.dilation_h / s.stride_h);
@@ -30,11 +30,13 @@ struct DirectGeometry {
   }
 
   int64_t plane_rows() const { return chunk_rows + most_shift; }  // of each phase
-  int64_t plane_stride(const ConvSpec& s) const { return in_place ? s.h * s.w : static_cast<int64_t>(phases.size()) * plane_rows() * s.ow; }
+  int64_t plane_stride(const ConvSpec& s) const {
+    return in_place ? s.h.nominal * s.w.nominal : static_cast<int64_t>(phases.size()) * plane_rows() * s.ow.nominal;
+  }
   int64_t offset(const ConvSpec& s, int64_t kh) const {
     const int64_t phase = kh * s.dilation_h % s.stride_h;
     const int64_t slot = std::lower_bound(phases.begin(), phases.end(), phase) - phases.begin();
-    return (slot * plane_rows() + kh * s.dilation_h / s.stride_h) * s.ow;
+    return (slot * plane_rows() + kh * s.dilation_h / s.stride_h) * s.ow.nominal;
   }
   // Floats; the last vectors of a row and of a tile may run past the end.
   int64_t scratch_floats(const ConvSpec& s) const { return in_place ? 0 : s.ci / s.groups * s.kw * plane_stride(s) + 256; }

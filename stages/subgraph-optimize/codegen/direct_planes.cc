@@ -9,22 +9,22 @@ class PlaneCopy {
  public:
   PlaneCopy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry) : b_(builder), s_(spec), geometry_(geometry) {
     lanes_ = b_.profile().vector_bits / 32;
-    while (lanes_ > 4 && lanes_ / 2 >= s_.ow) lanes_ /= 2;
+    while (lanes_ > 4 && lanes_ / 2 >= s_.ow.nominal) lanes_ /= 2;
   }
 
   llvm::Function* emit() {
     llvm::Function* function = b_.begin_function("planes", {b_.pointer_type(), b_.pointer_type(), b_.index_type(), b_.index_type()});
     for (int64_t kw = 0; kw < s_.kw; ++kw) {
       for (size_t slot = 0; slot < geometry_.phases.size(); ++slot) {
-        Value* to =
-            b_.at(function->getArg(1), kw * geometry_.plane_stride(s_) + static_cast<int64_t>(slot) * geometry_.plane_rows() * s_.ow);
+        Value* to = b_.at(function->getArg(1),
+                          kw * geometry_.plane_stride(s_) + static_cast<int64_t>(slot) * geometry_.plane_rows() * s_.ow.nominal);
         Value* first = b_.add(function->getArg(2), b_.index(geometry_.phases[slot]));
         b_.loop(b_.index(0), function->getArg(3), 1, [&](Value* row) {
           Value* ih = b_.add(first, b_.mul(row, s_.stride_h));
-          Value* target = b_.at(to, b_.mul(row, s_.ow));
+          Value* target = b_.at(to, b_.mul(row, s_.ow.nominal));
           b_.if_else(
-              b_.ir().CreateICmpULT(ih, b_.index(s_.h)), [&] { emit_row(b_.at(function->getArg(0), b_.mul(ih, s_.w)), target, kw); },
-              [&] { emit_zeros(target); });
+              b_.ir().CreateICmpULT(ih, b_.index(s_.h.nominal)),
+              [&] { emit_row(b_.at(function->getArg(0), b_.mul(ih, s_.w.nominal)), target, kw); }, [&] { emit_zeros(target); });
         });
       }
     }
@@ -34,18 +34,19 @@ class PlaneCopy {
 
  private:
   void emit_zeros(Value* to) {
-    b_.loop(b_.index(0), b_.index(s_.ow), lanes_, [&](Value* ow) { b_.store_vector(b_.splat(0.0f, lanes_), b_.at(to, ow), lanes_); });
+    b_.loop(b_.index(0), b_.index(s_.ow.nominal), lanes_,
+            [&](Value* ow) { b_.store_vector(b_.splat(0.0f, lanes_), b_.at(to, ow), lanes_); });
   }
 
   int64_t input_column(int64_t ow, int64_t kw) const { return ow * s_.stride_w + kw * s_.dilation_w - s_.pad_left; }
   // All input columns of the vectors that produce [ow, ow + lanes) are inside the image.
   bool is_inner(int64_t ow, int64_t kw) const {
-    return input_column(ow, kw) >= 0 && input_column(ow, kw) + lanes_ * s_.stride_w <= s_.w && ow + lanes_ <= s_.ow;
+    return input_column(ow, kw) >= 0 && input_column(ow, kw) + lanes_ * s_.stride_w <= s_.w.nominal && ow + lanes_ <= s_.ow.nominal;
   }
 
   void emit_row(Value* from, Value* to, int64_t kw) {
     int64_t ow = 0;
-    while (ow < s_.ow) {
+    while (ow < s_.ow.nominal) {
       int64_t end = ow;
       while (is_inner(end, kw)) end += lanes_;
       if (end - ow > 2 * lanes_) {
@@ -73,7 +74,7 @@ class PlaneCopy {
       int count = 0;
       for (int lane = 0; lane < lanes_; ++lane) {
         const int64_t iw = begin + lane;
-        const bool is_read = iw >= 0 && iw < s_.w && (iw - first) % s_.stride_w == 0;
+        const bool is_read = iw >= 0 && iw < s_.w.nominal && (iw - first) % s_.stride_w == 0;
         mask.push_back(b_.ir().getInt1(is_read));
         count += is_read;
       }

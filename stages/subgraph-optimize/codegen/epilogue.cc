@@ -1,5 +1,6 @@
 #include "stages/subgraph-optimize/codegen/epilogue.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "fmt/format.h"
@@ -50,8 +51,9 @@ Result<void> check_epilogue(const Epilogue& epilogue, size_t batch_rank) {
   }
   for (size_t i = 0; i < epilogue.operands.size(); ++i) {
     const EpilogueOperand& operand = epilogue.operands[i];
-    if (operand.column_stride != 0 && operand.column_stride != 1) {
-      return make_error(ErrorCode::kCodegen, "epilogue operand {} has column stride {}, expected 0 or 1", i, operand.column_stride);
+    if (!operand.column_stride.is_fixed_at(0) && !operand.column_stride.is_fixed_at(1)) {
+      return make_error(ErrorCode::kCodegen, "epilogue operand {} has column stride {}, expected 0 or 1", i,
+                        canonical_text(operand.column_stride));
     }
     if (!operand.batch_strides.empty() && operand.batch_strides.size() != batch_rank) {
       return make_error(ErrorCode::kCodegen, "epilogue operand {} has {} batch strides, expected {}", i, operand.batch_strides.size(),
@@ -61,13 +63,23 @@ Result<void> check_epilogue(const Epilogue& epilogue, size_t batch_rank) {
   return {};
 }
 
+bool is_fixed(const Epilogue& epilogue) {
+  return std::all_of(epilogue.operands.begin(), epilogue.operands.end(), [](const EpilogueOperand& operand) {
+    const auto& strides = operand.batch_strides;
+    return operand.row_stride.is_fixed() && std::all_of(strides.begin(), strides.end(), [](const Extent& s) { return s.is_fixed(); });
+  });
+}
+
 std::string canonical_text(const Epilogue& epilogue) {
   std::string text = "epilogue";
   for (const EpilogueInstruction& i : epilogue.code) {
     text += fmt::format(" {}:{},{},{},{:08x}", static_cast<int>(i.op), i.a, i.b, i.c, std::bit_cast<uint32_t>(i.constant));
   }
   for (const EpilogueOperand& operand : epilogue.operands) {
-    text += fmt::format(" operand {} {} [{}]", operand.row_stride, operand.column_stride, fmt::join(operand.batch_strides, ","));
+    std::vector<std::string> strides;
+    for (const Extent& stride : operand.batch_strides) strides.push_back(canonical_text(stride));
+    text += fmt::format(" operand {} {} [{}]", canonical_text(operand.row_stride), canonical_text(operand.column_stride),
+                        fmt::join(strides, ","));
   }
   return text;
 }

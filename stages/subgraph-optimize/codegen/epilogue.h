@@ -15,9 +15,11 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/result.h"
+#include "stages/subgraph-optimize/codegen/extent.h"
 
 namespace sluice {
 
@@ -26,15 +28,15 @@ namespace sluice {
 // a row is an output pixel in the order oh, ow of one image, the column is the output channel, and batch_strides is empty (row_stride then
 // counts pixels over all images) or holds the one stride from image to image.
 struct EpilogueOperand {
-  std::vector<int64_t> batch_strides;
-  int64_t row_stride = 0;
-  int64_t column_stride = 0;  // 0 or 1
+  std::vector<Extent> batch_strides;
+  Extent row_stride = 0;
+  Extent column_stride = 0;  // 0 or 1, fixed
 
   static EpilogueOperand scalar() { return {}; }
-  static EpilogueOperand column() { return {{}, 0, 1}; }                                      // bias per output channel
-  static EpilogueOperand row(int64_t stride = 1) { return {{}, stride, 0}; }                  // one element per row
-  static EpilogueOperand full(int64_t row_stride, std::vector<int64_t> batch_strides = {}) {  // residual
-    return {std::move(batch_strides), row_stride, 1};
+  static EpilogueOperand column() { return {{}, 0, 1}; }                                    // bias per output channel
+  static EpilogueOperand row(Extent stride = 1) { return {{}, std::move(stride), 0}; }      // one element per row
+  static EpilogueOperand full(Extent row_stride, std::vector<Extent> batch_strides = {}) {  // residual
+    return {std::move(batch_strides), std::move(row_stride), 1};
   }
   bool operator==(const EpilogueOperand&) const = default;
 };
@@ -80,6 +82,7 @@ int epilogue_arity(EpilogueOp op);
 // kCodegen when a value reads itself or a later one, an operand does not exist, a column stride is not 0 or 1, or batch_strides has neither
 // 0 nor `batch_rank` entries.
 Result<void> check_epilogue(const Epilogue& epilogue, size_t batch_rank);
+bool is_fixed(const Epilogue& epilogue);  // no stride has symbols
 std::string canonical_text(const Epilogue& epilogue);
 
 // Writes programs; every call answers the number of the new value.

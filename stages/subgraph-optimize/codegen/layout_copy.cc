@@ -37,9 +37,9 @@ class Transposition {
  public:
   Transposition(const LayoutCopySpec& spec, const DeviceProfile& profile)
       : b_(profile),
-        images_(spec.n),
-        rows_(spec.to_channels_last ? spec.channels : spec.pixels),
-        columns_(spec.to_channels_last ? spec.pixels : spec.channels),
+        images_(spec.n.nominal),
+        rows_(spec.to_channels_last ? spec.channels : spec.pixels.nominal),
+        columns_(spec.to_channels_last ? spec.pixels.nominal : spec.channels),
         tile_(profile.vector_bits / 32) {}
 
   Result<GeneratedKernel> emit(const std::string& entry) {
@@ -105,13 +105,16 @@ class Transposition {
 
 }  // namespace
 
+bool is_fixed(const LayoutCopySpec& s) { return s.n.is_fixed() && s.pixels.is_fixed(); }
+
 std::string canonical_text(const LayoutCopySpec& s) {
-  return fmt::format("layout copy {} {} {} {}", s.n, s.channels, s.pixels, s.to_channels_last);
+  return fmt::format("layout copy {} {} {} {}", canonical_text(s.n), s.channels, canonical_text(s.pixels), s.to_channels_last);
 }
 
 Result<GeneratedKernel> generate_layout_copy(const LayoutCopySpec& spec, const DeviceProfile& profile) {
-  if (spec.n < 1 || spec.channels < 1 || spec.pixels < 1)
+  if (spec.n.nominal < 1 || spec.channels < 1 || spec.pixels.nominal < 1)
     return make_error(ErrorCode::kCodegen, "layout copy: every size must be at least 1");
+  if (!is_fixed(spec)) return make_error(ErrorCode::kNotLowerable, "layout copy of symbolic sizes");
   return Transposition(spec, profile).emit(kernel_entry(canonical_text(spec), profile));
 }
 

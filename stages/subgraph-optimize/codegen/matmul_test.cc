@@ -16,24 +16,26 @@ class MatMulKernel : public testing::TestWithParam<std::string> {
     if (!cpu_supports(profile_.isa)) GTEST_SKIP() << "this CPU cannot run " << profile_.isa;
   }
 
-  static size_t extent(const MatMulSpec& s, int64_t BatchAxis::* stride, int64_t rows, int64_t row_stride, int64_t columns,
+  static size_t extent(const MatMulSpec& s, Extent BatchAxis::* stride, int64_t rows, int64_t row_stride, int64_t columns,
                        int64_t column_stride) {
     int64_t last = (rows - 1) * row_stride + (columns - 1) * column_stride;
-    for (const BatchAxis& axis : s.batch) last += (axis.size - 1) * (axis.*stride);
+    for (const BatchAxis& axis : s.batch) last += (axis.size.nominal - 1) * (axis.*stride).nominal;
     return static_cast<size_t>(last + 1);
   }
 
   // Runs the spec three ways where they apply (direct or strided B as given, packed B) and compares with double precision.
   void check(MatMulSpec s, const std::string& what) {
     SCOPED_TRACE(what + ": " + canonical_text(s));
-    const auto a = random_floats(extent(s, &BatchAxis::a_stride, s.m, s.a_row_stride, s.k, s.a_k_stride), random_);
-    const auto b = random_floats(extent(s, &BatchAxis::b_stride, s.k, s.b_row_stride, s.n, s.b_column_stride), random_);
-    const size_t c_elements = extent(s, &BatchAxis::c_stride, s.m, s.c_row_stride, s.n, 1);
+    const auto a =
+        random_floats(extent(s, &BatchAxis::a_stride, s.m.nominal, s.a_row_stride.nominal, s.k.nominal, s.a_k_stride.nominal), random_);
+    const auto b = random_floats(
+        extent(s, &BatchAxis::b_stride, s.k.nominal, s.b_row_stride.nominal, s.n.nominal, s.b_column_stride.nominal), random_);
+    const size_t c_elements = extent(s, &BatchAxis::c_stride, s.m.nominal, s.c_row_stride.nominal, s.n.nominal, 1);
     std::vector<std::vector<float>> operands;
     std::vector<const float*> operand_pointers;
     for (const EpilogueOperand& o : s.epilogue.operands) {
-      int64_t last = (s.m - 1) * o.row_stride + (s.n - 1) * o.column_stride;
-      for (size_t i = 0; i < o.batch_strides.size(); ++i) last += (s.batch[i].size - 1) * o.batch_strides[i];
+      int64_t last = (s.m.nominal - 1) * o.row_stride.nominal + (s.n.nominal - 1) * o.column_stride.nominal;
+      for (size_t i = 0; i < o.batch_strides.size(); ++i) last += (s.batch[i].size.nominal - 1) * o.batch_strides[i].nominal;
       operands.push_back(random_floats(static_cast<size_t>(last + 1), random_));
     }
     for (const auto& operand : operands) operand_pointers.push_back(operand.data());
@@ -42,17 +44,17 @@ class MatMulKernel : public testing::TestWithParam<std::string> {
 
     PackSpec pack;
     for (BatchAxis& axis : s.batch) {
-      if (axis.b_stride != 0) pack.batch.push_back({axis.size, axis.b_stride});
+      if (axis.b_stride.nominal != 0) pack.batch.push_back({axis.size.nominal, axis.b_stride.nominal});
     }
-    pack.reduction = {{s.k, s.b_row_stride}};
-    pack.columns = {s.n, s.b_column_stride};
+    pack.reduction = {{s.k.nominal, s.b_row_stride.nominal}};
+    pack.columns = {s.n.nominal, s.b_column_stride.nominal};
     pack.nr = choose_matmul_plan(s, profile_).nr;
     int64_t packed_stride = packed_elements(pack);
-    for (const PackAxis& axis : pack.batch) packed_stride /= axis.size;
+    for (const PackAxis& axis : pack.batch) packed_stride /= axis.size.nominal;
     for (size_t i = s.batch.size(); i-- > 0;) {
-      if (s.batch[i].b_stride == 0) continue;
+      if (s.batch[i].b_stride.nominal == 0) continue;
       s.batch[i].b_stride = packed_stride;
-      packed_stride *= s.batch[i].size;
+      packed_stride *= s.batch[i].size.nominal;
     }
     s.b_packed = true;
     run(s, a, reference_pack(pack, b.data()), operand_pointers, expected);
@@ -69,9 +71,9 @@ class MatMulKernel : public testing::TestWithParam<std::string> {
     std::vector<void*> pointers = {c.data(), const_cast<float*>(a.data()), const_cast<float*>(b.data())};
     for (const float* operand : operands) pointers.push_back(const_cast<float*>(operand));
     runnable->run(pointers);
-    const double tolerance = 1e-6 * std::sqrt(static_cast<double>(s.k)) + 3e-6;
+    const double tolerance = 1e-6 * std::sqrt(static_cast<double>(s.k.nominal)) + 3e-6;
     for (size_t i = 0; i < c.size(); ++i) {
-      if (static_cast<int64_t>(i) % s.c_row_stride >= s.n && s.batch.empty()) {
+      if (static_cast<int64_t>(i) % s.c_row_stride.nominal >= s.n.nominal && s.batch.empty()) {
         ASSERT_EQ(c[i], kUntouched) << "element " << i;
       } else if (c[i] != kUntouched) {
         ASSERT_NEAR(c[i], expected[i], tolerance * std::max(1.0, std::fabs(expected[i]))) << "element " << i;
@@ -106,8 +108,8 @@ TEST_P(MatMulKernel, Transposes) {
   for (const bool a : {false, true}) {
     for (const bool b : {false, true}) {
       MatMulSpec s = dense(37, 29, 43);
-      if (a) s.a_row_stride = 1, s.a_k_stride = s.m;
-      if (b) s.b_row_stride = 1, s.b_column_stride = s.k;
+      if (a) s.a_row_stride = 1, s.a_k_stride = s.m.nominal;
+      if (b) s.b_row_stride = 1, s.b_column_stride = s.k.nominal;
       s.c_row_stride = 50;
       check(s, "transpose");
     }

@@ -139,7 +139,7 @@ class TileEmitter {
 
   Value* operand_address(int operand, Value* row, int vector) {
     const OperandRows& rows = output_.operand_rows[operand];
-    const int64_t column = vector * shape_.lanes * output_.epilogue->operands[operand].column_stride;
+    const int64_t column = vector * shape_.lanes * output_.epilogue->operands[operand].column_stride.nominal;
     Value* pointer = function_->getArg(static_cast<unsigned>(4 + operand));
     Value* r = b_.add(function_->getArg(3), row);
     Value* offset = nullptr;
@@ -154,7 +154,7 @@ class TileEmitter {
 
   Value* load_operand(int operand, Value* row, int vector) {
     Value* address = operand_address(operand, row, vector);
-    if (output_.epilogue->operands[operand].column_stride == 0) return b_.broadcast(b_.load_float(address), shape_.lanes);
+    if (output_.epilogue->operands[operand].column_stride.nominal == 0) return b_.broadcast(b_.load_float(address), shape_.lanes);
     return b_.load_vector(address, shape_.lanes, active(vector));
   }
 

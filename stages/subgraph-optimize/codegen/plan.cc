@@ -142,11 +142,11 @@ ContractionPlan choose_plan(const ContractionSize& size, const DeviceProfile& pr
 
 ContractionPlan choose_matmul_plan(const MatMulSpec& spec, const DeviceProfile& profile) {
   ContractionSize size;
-  size.rows = spec.m;
-  size.columns = spec.n;
-  size.reduction = spec.k;
-  for (const BatchAxis& axis : spec.batch) size.batch *= axis.size;
-  size.row_bytes = spec.a_row_stride * 4;
+  size.rows = spec.m.nominal;
+  size.columns = spec.n.nominal;
+  size.reduction = spec.k.nominal;
+  for (const BatchAxis& axis : spec.batch) size.batch *= axis.size.nominal;
+  size.row_bytes = spec.a_row_stride.nominal * 4;
   return choose_plan(size, profile);
 }
 

@@ -79,13 +79,13 @@ MatMulSpec make_spec(const Contraction& contraction, const Shapes& shapes) {
   spec.b_row_stride = b_transposed ? 1 : spec.n;
   spec.b_column_stride = b_transposed ? spec.k : 1;
   spec.c_row_stride = spec.n;
-  spec.batch = batch_axes(shapes, spec.m * spec.k, spec.k * spec.n, spec.m * spec.n);
+  spec.batch = batch_axes(shapes, (spec.m * spec.k).nominal, (spec.k * spec.n).nominal, (spec.m * spec.n).nominal);
   if (!a_transposed && !reads_rows(contraction)) fold_batch_into_rows(spec);
   return spec;
 }
 
 EpilogueAddressing addressing(const MatMulSpec& spec) {
-  std::vector<int64_t> strides;
+  std::vector<Extent> strides;
   for (const BatchAxis& axis : spec.batch) strides.push_back(axis.c_stride);
   EpilogueAddressing result;
   result.column = EpilogueOperand::column();
@@ -99,8 +99,8 @@ MatrixPacking make_packing(const Contraction& contraction, const MatMulSpec& spe
   const std::vector<int64_t> dims = *anchor.input(1)->type().extents();
   MatrixPacking packing;
   if (dims.size() > 2) packing.batch.assign(dims.begin(), dims.end() - 2);
-  packing.k = spec.k;
-  packing.n = spec.n;
+  packing.k = spec.k.nominal;
+  packing.n = spec.n.nominal;
   packing.transposed = anchor.op() == Op::kGemm && anchor.int_attribute("transB", 0) != 0;
   packing.nr = nr;
   return packing;
@@ -121,7 +121,8 @@ Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
     const ContractionPlan plan = choose_matmul_plan(spec, lowering.profile());
     const MatrixPacking packing = make_packing(contraction, spec, plan.nr);
     spec.b_packed = true;
-    for (BatchAxis& axis : spec.batch) axis.b_stride = axis.b_stride / (spec.k * spec.n) * (plan.panels * spec.k * plan.nr);
+    for (BatchAxis& axis : spec.batch)
+      axis.b_stride = axis.b_stride.nominal / (spec.k * spec.n).nominal * (plan.panels * plan.nr * spec.k.nominal);
     SLUICE_ASSIGN(Value * b, lowering.packed(b_outside, [&](Chain& chain) { packing.pack(chain); }, packing.spec(), before));
     const std::vector<int64_t> dims = *b_inside.type().extents();
     operands.push_back({&b_inside, b, [packing, dims](Chain& chain) {

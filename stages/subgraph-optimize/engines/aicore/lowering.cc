@@ -74,7 +74,7 @@ Result<KernelId> Lowering::add_kernel(const std::string& text, const std::functi
   kernel.isa = profile_.isa;
   kernel.blocks = made.blocks;
   kernel.scratch_bytes = made.scratch_bytes;
-  kernel.multiply_adds = static_cast<uint64_t>(made.multiply_adds);
+  kernel.multiply_adds = static_cast<uint64_t>(made.multiply_adds.nominal);
   return module.add_kernel(kernel);
 }
 
