@@ -1,7 +1,9 @@
 // Prints the speed of generated kernels as a share of the machine's multiply-add peak: the convolutions of ResNet-50, the products of
 // BERT-base, and random shapes. One thread.
 //
-//   codegen_bench [profile] [resnet|mobilenet|network|bert|sweep|all]
+// `symbolic` compares kernels of symbolic sizes, run at several sizes, with kernels made for each.
+//
+//   codegen_bench [profile] [resnet|mobilenet|network|bert|symbolic|sweep|all]
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -228,6 +230,72 @@ void bench_bert(const DeviceProfile& profile) {
   }
 }
 
+// Best times of both kernels, run in turns.
+std::pair<double, double> race(RunnableKernel& fixed, RunnableKernel& symbolic, const std::vector<void*>& pointers,
+                               const std::vector<void*>& symbolic_pointers, const std::vector<int64_t>& symbols) {
+  double best = 1e9, best_symbolic = 1e9;
+  const auto start = Clock::now();
+  for (int i = 0; i < 400 && (i < 5 || seconds_since(start) < 0.2); ++i) {
+    const double begin = thread_seconds();
+    fixed.run(pointers);
+    const double middle = thread_seconds();
+    symbolic.run(symbolic_pointers, symbols);
+    best_symbolic = std::min(best_symbolic, thread_seconds() - middle);
+    best = std::min(best, middle - begin);
+  }
+  return {best, best_symbolic};
+}
+
+void bench_symbolic_matmul(const std::string& name, const MatMulSpec& s, const std::vector<std::vector<int64_t>>& runs,
+                           const DeviceProfile& profile) {
+  const auto start = Clock::now();
+  const auto kernel = generate_matmul(s, profile);
+  const ContractionPlan plan = choose_matmul_plan(s, profile);
+  if (!kernel) return static_cast<void>(std::printf("%s %s\n", name.c_str(), error_text(kernel.error()).c_str()));
+  std::printf("%s: tile %dx%dx%d, %zu B, compiled in %.0f ms\n", name.c_str(), plan.rows, plan.vectors, plan.lanes, kernel->object.size(),
+              seconds_since(start) * 1e3);
+  auto symbolic = RunnableKernel::load(*kernel);
+  for (const std::vector<int64_t>& symbols : runs) {
+    const MatMulSpec f = fixed_at(s, symbols);
+    const auto fixed_kernel = generate_matmul(f, profile);
+    auto fixed = RunnableKernel::load(*fixed_kernel);
+    int64_t batch = 1;
+    for (const BatchAxis& axis : f.batch) batch *= axis.size.nominal;
+    const int64_t m = f.m.nominal, n = f.n.nominal, k = f.k.nominal;
+    Buffer a(batch * m * k), b(batch * k * (n + 256)), c(batch * m * n), bias(n);
+    const std::vector<void*> pointers = {c.data(), a.data(), b.data(), bias.data()};
+    const auto [best, best_symbolic] = race(*fixed, *symbolic, pointers, pointers, symbols);
+    const auto gflops = [&](double seconds) { return 2e-9 * static_cast<double>(batch * m * n * k) / seconds; };
+    std::printf("  %lldx%lldx%lldx%lld: fixed %7.1f GF/s, symbolic %7.1f GF/s, time x %.3f\n", static_cast<long long>(batch),
+                static_cast<long long>(m), static_cast<long long>(k), static_cast<long long>(n), gflops(best), gflops(best_symbolic),
+                best_symbolic / best);
+  }
+}
+
+void bench_symbolic(const DeviceProfile& profile) {
+  const Extent rows = Extent::of_symbol(0, 128), past = Extent::of_symbol(1, 128);
+  const std::vector<std::vector<int64_t>> lengths = {{1, 1}, {5, 5}, {16, 16}, {48, 48}, {128, 128}, {384, 384}};
+  for (const auto& [k, n] : {std::pair{768, 768}, {768, 3072}, {3072, 768}}) {
+    MatMulSpec s;
+    s.m = rows, s.n = n, s.k = k, s.a_row_stride = k, s.c_row_stride = n, s.b_packed = true;
+    EpilogueBuilder e;
+    s.epilogue = e.finish(e.add(e.accumulator(), e.load(EpilogueOperand::column())));
+    bench_symbolic_matmul(fmt::format("matmul ?x{}x{} packed", k, n), s, lengths, profile);
+  }
+  std::vector<std::vector<int64_t>> attention = {{48, 48}, {128, 128}, {384, 384}, {1, 5}, {1, 128}, {1, 1000}};
+  for (const bool transposed : {false, true}) {
+    MatMulSpec s;
+    s.m = rows, s.n = past, s.k = 64, s.a_row_stride = 64, s.c_row_stride = past;
+    s.b_row_stride = transposed ? 1 : past, s.b_column_stride = transposed ? Extent(64) : Extent(1);
+    s.batch = {{12, rows * 64, past * 64, rows * past}};
+    bench_symbolic_matmul(transposed ? "scores 12x?x64x?, B transposed" : "scores 12x?x64x?", s, attention, profile);
+    s.n = 64, s.k = past, s.a_row_stride = past, s.c_row_stride = 64;
+    s.b_row_stride = transposed ? 1 : 64, s.b_column_stride = transposed ? past : Extent(1);
+    s.batch = {{12, rows * past, past * 64, rows * 64}};
+    bench_symbolic_matmul(transposed ? "context 12x?x?x64, B transposed" : "context 12x?x?x64", s, attention, profile);
+  }
+}
+
 void bench_sweep(const DeviceProfile& profile) {
   std::mt19937 random(5);
   const auto draw = [&](int64_t low, int64_t high) { return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1)); };
@@ -275,6 +343,7 @@ int main(int argc, char** argv) {
   if (what == "all" || what == "mobilenet") sluice::bench_layers("MobileNet-v2", sluice::kMobileNet, *profile);
   if (what == "all" || what == "network") sluice::bench_network(*profile);
   if (what == "all" || what == "bert") sluice::bench_bert(*profile);
+  if (what == "all" || what == "symbolic") sluice::bench_symbolic(*profile);
   if (what == "all" || what == "sweep") sluice::bench_sweep(*profile);
   return 0;
 }

@@ -6,7 +6,14 @@
 namespace sluice {
 
 RunnableKernel::RunnableKernel(KernelImage image, KernelFunction function, const GeneratedKernel& kernel)
-    : image_(std::move(image)), function_(function), blocks_(kernel.blocks), scratch_(kernel.scratch_bytes / 4 + 16) {}
+    : image_(std::move(image)),
+      function_(function),
+      blocks_(kernel.blocks),
+      multiply_adds_per_block_(kernel.multiply_adds_per_block),
+      multiply_adds_(kernel.multiply_adds),
+      scratch_more_(kernel.scratch_more),
+      scratch_floats_(kernel.scratch_bytes / 4 + 16),
+      scratch_(scratch_floats_) {}
 
 Result<RunnableKernel> RunnableKernel::load(const GeneratedKernel& kernel) {
   const std::span<const std::byte> object = kernel.object;
@@ -25,6 +32,52 @@ void RunnableKernel::run_block(const std::vector<void*>& pointers, uint32_t bloc
 
 void RunnableKernel::run(const std::vector<void*>& pointers) {
   for (uint32_t block = 0; block < blocks_; ++block) run_block(pointers, block);
+}
+
+void RunnableKernel::run(const std::vector<void*>& pointers, const std::vector<int64_t>& symbols, uint32_t blocks) {
+  scratch_.resize(std::max(scratch_.size(), scratch_floats_ + static_cast<size_t>(scratch_more_.value(symbols.data())) / 4));
+  const auto address = (reinterpret_cast<uintptr_t>(scratch_.data()) + 63) / 64 * 64;
+  const KernelArgs args{pointers.data(), symbols.data(), reinterpret_cast<void*>(address)};
+  if (blocks == 0) {
+    const int64_t wanted = multiply_adds_.value(symbols.data()) / std::max<int64_t>(multiply_adds_per_block_, 1);
+    blocks = static_cast<uint32_t>(std::clamp<int64_t>(wanted, 1, blocks_));
+  }
+  for (uint32_t block = blocks; block-- > 0;) function_(&args, block, blocks);
+}
+
+namespace {
+
+void fix(std::initializer_list<Extent*> extents, const std::vector<int64_t>& symbols) {
+  for (Extent* extent : extents) *extent = extent->value(symbols.data());
+}
+
+void fix(Epilogue& epilogue, const std::vector<int64_t>& symbols) {
+  for (EpilogueOperand& operand : epilogue.operands) {
+    fix({&operand.row_stride}, symbols);
+    for (Extent& stride : operand.batch_strides) fix({&stride}, symbols);
+  }
+}
+
+}  // namespace
+
+MatMulSpec fixed_at(MatMulSpec s, const std::vector<int64_t>& symbols) {
+  fix({&s.m, &s.n, &s.k, &s.a_row_stride, &s.a_k_stride, &s.b_row_stride, &s.b_column_stride, &s.c_row_stride}, symbols);
+  for (BatchAxis& axis : s.batch) fix({&axis.size, &axis.a_stride, &axis.b_stride, &axis.c_stride}, symbols);
+  fix(s.epilogue, symbols);
+  return s;
+}
+
+ConvSpec fixed_at(ConvSpec s, const std::vector<int64_t>& symbols) {
+  fix({&s.n, &s.h, &s.w, &s.oh, &s.ow}, symbols);
+  fix(s.epilogue, symbols);
+  return s;
+}
+
+PackSpec fixed_at(PackSpec s, const std::vector<int64_t>& symbols) {
+  for (PackAxis& axis : s.batch) fix({&axis.size, &axis.stride}, symbols);
+  for (PackAxis& axis : s.reduction) fix({&axis.size, &axis.stride}, symbols);
+  fix({&s.columns.size, &s.columns.stride}, symbols);
+  return s;
 }
 
 std::vector<float> random_floats(size_t count, std::mt19937& random) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/device/kernel_image.h"
-#include "stages/subgraph-optimize/codegen/codegen.h"
+#include "stages/subgraph-optimize/codegen/conv_kinds.h"
 
 namespace sluice {
 
@@ -16,6 +16,8 @@ class RunnableKernel {
   static Result<RunnableKernel> load(const GeneratedKernel& kernel);
   void run(const std::vector<void*>& pointers);
   void run_block(const std::vector<void*>& pointers, uint32_t block);
+  // A symbolic kernel in so many blocks, the last one first; 0: as many as the device would launch.
+  void run(const std::vector<void*>& pointers, const std::vector<int64_t>& symbols, uint32_t blocks = 0);
   uint32_t blocks() const { return blocks_; }
 
  private:
@@ -23,11 +25,19 @@ class RunnableKernel {
   KernelImage image_;
   KernelFunction function_;
   uint32_t blocks_;
+  int64_t multiply_adds_per_block_;
+  Extent multiply_adds_, scratch_more_;
+  size_t scratch_floats_;
   std::vector<float> scratch_;
 };
 
 // Values in [-1, 1].
 std::vector<float> random_floats(size_t count, std::mt19937& random);
+
+// The specification with values for its symbols: a fixed one, whose sizes may be 0.
+MatMulSpec fixed_at(MatMulSpec spec, const std::vector<int64_t>& symbols);
+ConvSpec fixed_at(ConvSpec spec, const std::vector<int64_t>& symbols);
+PackSpec fixed_at(PackSpec spec, const std::vector<int64_t>& symbols);
 
 // What the epilogue makes of one accumulator; operand(i) answers the element of operand i.
 double reference_epilogue(const Epilogue& epilogue, double accumulator, const std::function<double(int)>& operand);

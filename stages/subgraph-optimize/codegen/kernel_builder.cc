@@ -3,6 +3,8 @@
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
 
+#include <numeric>
+
 #include "stages/subgraph-optimize/codegen/object_emitter.h"
 
 namespace sluice {
@@ -17,6 +19,7 @@ llvm::Function* KernelBuilder::begin_kernel(const std::string& entry) {
   auto* type = llvm::FunctionType::get(ir_.getVoidTy(), parameters, false);
   kernel_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, entry, module_);
   set_target(*kernel_, profile_);
+  values_.clear();
   ir_.SetInsertPoint(BasicBlock::Create(context_, "entry", kernel_));
   return kernel_;
 }
@@ -25,6 +28,7 @@ llvm::Function* KernelBuilder::begin_function(const std::string& name, const std
   auto* type = llvm::FunctionType::get(ir_.getVoidTy(), parameters, false);
   auto* function = llvm::Function::Create(type, llvm::Function::InternalLinkage, name, module_);
   set_target(*function, profile_);
+  values_.clear();
   function->addFnAttr(llvm::Attribute::NoInline);
   ir_.SetInsertPoint(BasicBlock::Create(context_, "entry", function));
   return function;
@@ -42,11 +46,37 @@ Value* KernelBuilder::scratch() { return kernel_member(2); }
 
 Value* KernelBuilder::block() { return ir_.CreateZExt(kernel_->getArg(1), index_type()); }
 
+Value* KernelBuilder::blocks() { return ir_.CreateZExt(kernel_->getArg(2), index_type()); }
+
+Value* KernelBuilder::symbols_argument() { return kernel_member(1); }
+
+Value* KernelBuilder::value(const Extent& extent) {
+  if (extent.is_fixed()) return index(extent.factor);
+  Value*& known = values_[{extent.factor, extent.symbols}];
+  if (known != nullptr) return known;
+  llvm::IRBuilderBase::InsertPointGuard guard(ir_);
+  BasicBlock& entry = ir_.GetInsertBlock()->getParent()->getEntryBlock();
+  if (llvm::Instruction* end = entry.getTerminator()) {
+    ir_.SetInsertPoint(end);
+  } else {
+    ir_.SetInsertPoint(&entry);
+  }
+  known = index(extent.factor);
+  for (const uint16_t symbol : extent.symbols) {
+    known = mul(known, ir_.CreateLoad(index_type(), ir_.CreateConstInBoundsGEP1_64(index_type(), symbols_, symbol)));
+  }
+  return known;
+}
+
 Value* KernelBuilder::splat(float value, int lanes) {
   return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes), llvm::ConstantFP::get(float_type(), value));
 }
 
 std::pair<Value*, Value*> KernelBuilder::partition(int64_t size, Value* which, int64_t count) {
+  return {div(mul(which, size), count), div(mul(add(which, index(1)), size), count)};
+}
+
+std::pair<Value*, Value*> KernelBuilder::partition(Value* size, Value* which, Value* count) {
   return {div(mul(which, size), count), div(mul(add(which, index(1)), size), count)};
 }
 
@@ -70,6 +100,21 @@ void KernelBuilder::store_vector(Value* vector, Value* pointer, int active) {
   } else {
     ir_.CreateMaskedStore(vector, pointer, llvm::Align(4), mask(lanes, active));
   }
+}
+
+Value* KernelBuilder::mask(Value* active, int lanes) {
+  std::vector<uint32_t> numbers(static_cast<size_t>(lanes));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  Value* limit = ir_.CreateVectorSplat(lanes, ir_.CreateTrunc(active, ir_.getInt32Ty()));
+  return ir_.CreateICmpSLT(llvm::ConstantDataVector::get(context_, numbers), limit);
+}
+
+Value* KernelBuilder::load_masked(Value* pointer, int lanes, Value* mask) {
+  return ir_.CreateMaskedLoad(vector_type(lanes), pointer, llvm::Align(4), mask, splat(0.0f, lanes));
+}
+
+void KernelBuilder::store_masked(Value* vector, Value* pointer, Value* mask) {
+  ir_.CreateMaskedStore(vector, pointer, llvm::Align(4), mask);
 }
 
 Value* KernelBuilder::multiply_add(Value* a, Value* b, Value* c) {
@@ -161,7 +206,7 @@ Value* KernelBuilder::stack(llvm::Type* type, int64_t count) {
 
 Result<GeneratedKernel> KernelBuilder::finish(const std::string& entry) {
   GeneratedKernel kernel;
-  SLUICE_ASSIGN(kernel.object, emit_object(module_, profile_));
+  SLUICE_ASSIGN(kernel.object, emit_object(module_, profile_, symbols_ != nullptr));
   kernel.entry = entry;
   return kernel;
 }

@@ -9,6 +9,7 @@
 #include <llvm/IR/Module.h>
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,14 @@ class KernelBuilder {
   // Kernel arguments; valid in the kernel function only.
   llvm::Value* pointer_argument(int index);  // KernelArgs.pointers[index]
   llvm::Value* scratch();
-  llvm::Value* block();  // i64
+  llvm::Value* block();   // i64
+  llvm::Value* blocks();  // i64
+  llvm::Value* symbols_argument();
+
+  // The values of extents. Where a function uses symbolic ones, it is told first where their values lie (KernelArgs.symbols).
+  void set_symbols(llvm::Value* symbols) { symbols_ = symbols; }
+  llvm::Value* symbols() { return symbols_; }
+  llvm::Value* value(const Extent& extent);  // i64; computed once, at the function's entry
 
   // Types and constants.
   llvm::Type* pointer_type() { return llvm::PointerType::getUnqual(context_); }
@@ -45,12 +53,20 @@ class KernelBuilder {
 
   // Index arithmetic on i64; constants fold.
   llvm::Value* add(llvm::Value* a, llvm::Value* b) { return ir_.CreateAdd(a, b); }
+  llvm::Value* sub(llvm::Value* a, llvm::Value* b) { return ir_.CreateSub(a, b); }
   llvm::Value* mul(llvm::Value* a, int64_t b) { return ir_.CreateMul(a, index(b)); }
+  llvm::Value* mul(llvm::Value* a, llvm::Value* b) { return ir_.CreateMul(a, b); }
+  llvm::Value* mul(llvm::Value* a, const Extent& b) { return b.is_fixed() ? mul(a, b.factor) : mul(a, value(b)); }
   llvm::Value* div(llvm::Value* a, int64_t b) { return ir_.CreateUDiv(a, index(b)); }  // a >= 0
   llvm::Value* mod(llvm::Value* a, int64_t b) { return ir_.CreateURem(a, index(b)); }
+  llvm::Value* div(llvm::Value* a, llvm::Value* b) { return ir_.CreateUDiv(a, b); }  // b > 0
+  llvm::Value* mod(llvm::Value* a, llvm::Value* b) { return ir_.CreateURem(a, b); }
+  llvm::Value* ceil_div(llvm::Value* a, llvm::Value* b) { return div(add(a, sub(b, index(1))), b); }
   llvm::Value* min(llvm::Value* a, llvm::Value* b) { return ir_.CreateSelect(ir_.CreateICmpSLT(a, b), a, b); }
+  llvm::Value* max(llvm::Value* a, llvm::Value* b) { return ir_.CreateSelect(ir_.CreateICmpSGT(a, b), a, b); }
   // part `which` of `count` of a range of `size`: [begin, end), sizes differ by at most one.
   std::pair<llvm::Value*, llvm::Value*> partition(int64_t size, llvm::Value* which, int64_t count);
+  std::pair<llvm::Value*, llvm::Value*> partition(llvm::Value* size, llvm::Value* which, llvm::Value* count);
 
   // Addresses and memory, in elements of float.
   llvm::Value* at(llvm::Value* pointer, llvm::Value* offset) { return ir_.CreateInBoundsGEP(float_type(), pointer, offset); }
@@ -59,6 +75,11 @@ class KernelBuilder {
   // The first `active` lanes; the others are zero and their memory is not touched.
   llvm::Value* load_vector(llvm::Value* pointer, int lanes, int active);
   void store_vector(llvm::Value* vector, llvm::Value* pointer, int active);
+  // The same with a number known only when the kernel runs; for profiles whose vectors have masks.
+  bool has_masks() const { return profile_.vector_bits >= 256; }
+  llvm::Value* mask(llvm::Value* active, int lanes);
+  llvm::Value* load_masked(llvm::Value* pointer, int lanes, llvm::Value* mask);
+  void store_masked(llvm::Value* vector, llvm::Value* pointer, llvm::Value* mask);
   llvm::Value* broadcast(llvm::Value* scalar, int lanes) { return ir_.CreateVectorSplat(lanes, scalar); }
   llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c);  // a * b + c, fused where the profile can
   void prefetch(llvm::Value* pointer, int locality);
@@ -85,6 +106,8 @@ class KernelBuilder {
   llvm::Module module_;
   llvm::IRBuilder<> ir_;
   llvm::Function* kernel_ = nullptr;
+  llvm::Value* symbols_ = nullptr;
+  std::map<std::pair<int64_t, std::vector<uint16_t>>, llvm::Value*> values_;  // of the function at hand
 };
 
 }  // namespace sluice

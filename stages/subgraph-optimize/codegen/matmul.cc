@@ -1,10 +1,11 @@
-// MatMul kernels: A and B are addressed by constant strides; B is packed beforehand, read where it lies, or packed into scratch panel by
-// panel.
+// MatMul kernels: A and B are addressed by strides; B is packed beforehand, read where it lies, or packed into scratch panel by panel.
+// Fixed and symbolic kernels differ in the loops around the tiles only.
 #include <algorithm>
 
 #include "stages/subgraph-optimize/codegen/contraction_nest.h"
 #include "stages/subgraph-optimize/codegen/object_emitter.h"
 #include "stages/subgraph-optimize/codegen/pack_emitter.h"
+#include "stages/subgraph-optimize/codegen/symbolic_nest.h"
 
 namespace sluice {
 namespace {
@@ -12,137 +13,192 @@ namespace {
 using llvm::Value;
 
 Result<void> check(const MatMulSpec& spec) {
-  if (spec.m.nominal < 1 || spec.n.nominal < 1 || spec.k.nominal < 1) {
-    return make_error(ErrorCode::kCodegen, "matmul of size {}x{}x{}: every size must be at least 1", spec.m.nominal, spec.k.nominal,
-                      spec.n.nominal);
+  if (spec.m.factor < 1 || spec.n.factor < 1 || spec.k.factor < 1) {
+    return make_error(ErrorCode::kCodegen, "matmul of size {}x{}x{}: every size must be at least 1", canonical_text(spec.m),
+                      canonical_text(spec.k), canonical_text(spec.n));
   }
   if (spec.batch.size() > 6) return make_error(ErrorCode::kCodegen, "matmul has {} batch axes, at most 6 are possible", spec.batch.size());
   for (const BatchAxis& axis : spec.batch) {
-    if (axis.size.nominal < 1) return make_error(ErrorCode::kCodegen, "matmul has a batch axis of size {}", axis.size.nominal);
+    if (axis.size.factor < 1) return make_error(ErrorCode::kCodegen, "matmul has a batch axis of size {}", canonical_text(axis.size));
   }
   return check_epilogue(spec.epilogue, spec.batch.size());
 }
 
 class MatMulEmitter {
  public:
-  MatMulEmitter(const MatMulSpec& spec, const DeviceProfile& profile) : spec_(spec), b_(profile) {
-    nest_.rows = spec.m.nominal;
-    nest_.columns = spec.n.nominal;
-    for (const BatchAxis& axis : spec.batch) nest_.batch *= axis.size.nominal;
-    nest_.plan = choose_matmul_plan(spec, profile);
+  MatMulEmitter(const MatMulSpec& spec, const DeviceProfile& profile)
+      : spec_(spec), b_(profile), is_symbolic_(!is_fixed(spec)), plan_(choose_matmul_plan(spec, profile)) {
+    for (const BatchAxis& axis : spec.batch) batch_ *= axis.size;
   }
 
   Result<GeneratedKernel> emit() {
     SLUICE_TRY(choose_b());
     const std::string entry = kernel_entry(canonical_text(spec_), b_.profile());
+    if (is_symbolic_) return emit_symbolic(entry);
+    return emit_fixed(entry);
+  }
+
+ private:
+  Result<GeneratedKernel> emit_fixed(const std::string& entry) {
+    ContractionNest nest;
+    nest.rows = spec_.m.factor;
+    nest.columns = spec_.n.factor;
+    nest.batch = batch_.factor;
+    nest.plan = plan_;
+    llvm::Function* tiles[2][2] = {};
     for (bool row_tail : {false, true}) {
-      if (row_tail && !has_row_tail(nest_)) continue;
-      for (bool column_tail : {false, true}) emit_tile_function(row_tail, column_tail);
+      if (row_tail && !has_row_tail(nest)) continue;
+      for (bool column_tail : {false, true}) {
+        if (column_tail ? !has_column_tail(nest) : nest.columns < plan_.nr) continue;
+        tiles[row_tail][column_tail] = emit_tile_function(nest_tile_shape(nest, row_tail, column_tail));
+      }
     }
+    begin(entry);
+    nest.enter = [&](Value* batch) { enter(batch); };
+    if (packs_b_) nest.prepare_panels = [&](Value* panel, Value*) { pack_panel(panel); };
+    nest.prepare_rows = [&](Value* tile, int) { return b_.at(a_entry_, b_.mul(tile, plan_.rows * spec_.a_row_stride.factor)); };
+    nest.call = [&](Value* a, Value* tile, Value* panel, bool row_tail, bool column_tail) {
+      b_.ir().CreateCall(tiles[row_tail][column_tail], arguments(a, b_.mul(tile, plan_.rows), panel, nullptr));
+    };
+    emit_nest(b_, nest);
+    b_.ret_void();
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
+    kernel.blocks = plan_.blocks;
+    kernel.scratch_bytes = packs_b_ ? static_cast<uint64_t>(spec_.k.factor * plan_.nr * 4) : 0;
+    kernel.multiply_adds = batch_ * spec_.m * spec_.n * spec_.k;
+    return kernel;
+  }
+
+  Result<GeneratedKernel> emit_symbolic(const std::string& entry) {
+    SymbolicNest nest;
+    nest.rows = spec_.m;
+    nest.columns = spec_.n;
+    nest.reduction = spec_.k;
+    nest.batch = batch_;
+    nest.plan = plan_;
+    nest.panels_are_dear = packs_b_;
+    std::vector<std::pair<TileShape, llvm::Function*>> tiles;
+    for (const TileShape& shape : nest_tile_shapes(nest, b_.has_masks())) tiles.emplace_back(shape, emit_tile_function(shape));
+    begin(entry);
+    nest.enter = [&](Value* batch) { enter(batch); };
+    if (packs_b_) nest.prepare_panel = [&](Value* panel) { pack_panel(panel); };
+    nest.prepare_rows = [&](Value* row, int) { return b_.at(a_entry_, b_.mul(row, spec_.a_row_stride)); };
+    nest.call = [&](const TileShape& shape, Value* a, const SymbolicNest::Place& place) {
+      IrValues values = arguments(a, place.row, place.panel, place.column);
+      values.insert(values.end(), {b_.symbols(), place.active});
+      const auto tile = std::find_if(tiles.begin(), tiles.end(), [&](const auto& known) { return known.first == shape; });
+      b_.ir().CreateCall(tile->second, values);
+    };
+    emit_nest(b_, nest);
+    b_.ret_void();
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
+    set_launch(nest, kernel);
+    if (packs_b_ && spec_.k.is_fixed()) kernel.scratch_bytes = static_cast<uint64_t>(spec_.k.factor * plan_.nr * 4);
+    if (packs_b_ && !spec_.k.is_fixed()) kernel.scratch_more = spec_.k * (plan_.nr * 4);
+    return kernel;
+  }
+
+  void begin(const std::string& entry) {
     b_.begin_kernel(entry);
+    if (is_symbolic_) b_.set_symbols(b_.symbols_argument());
     c_ = b_.pointer_argument(0);
     a_ = b_.pointer_argument(1);
     bp_ = b_.pointer_argument(2);
     for (size_t n = 0; n < spec_.epilogue.operands.size(); ++n) operands_.push_back(b_.pointer_argument(static_cast<int>(3 + n)));
     if (packs_b_) panel_buffer_ = b_.scratch();
-    nest_.enter = [&](Value* batch) { enter(batch); };
-    if (packs_b_) nest_.prepare_panels = [&](Value* panel, Value*) { pack_panel(panel); };
-    nest_.prepare_rows = [&](Value* tile, int) { return b_.at(a_entry_, b_.mul(tile, nest_.plan.rows * spec_.a_row_stride.nominal)); };
-    nest_.call = [&](Value* a, Value* tile, Value* panel, bool row_tail, bool column_tail) { call(a, tile, panel, row_tail, column_tail); };
-    emit_nest(b_, nest_);
-    b_.ret_void();
-    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
-    kernel.blocks = nest_.plan.blocks;
-    kernel.scratch_bytes = packs_b_ ? static_cast<uint64_t>(spec_.k.nominal * nest_.plan.nr * 4) : 0;
-    kernel.multiply_adds = nest_.batch * spec_.m.nominal * spec_.n.nominal * spec_.k.nominal;
-    return kernel;
   }
 
- private:
-  // A panel that is packed by the kernel must fit into scratch; narrower panels fit longer reductions.
+  // A panel that is packed by the kernel must fit into scratch; narrower panels fit longer reductions. A symbolic reduction may grow beyond
+  // its nominal length, and its scratch with it.
   Result<void> choose_b() {
-    packs_b_ = !spec_.b_packed && spec_.b_column_stride.nominal != 1 && spec_.n.nominal > 1;
+    packs_b_ = !spec_.b_packed && !spec_.b_column_stride.is_fixed_at(1) && !spec_.n.is_fixed_at(1);
     if (!packs_b_) return {};
-    ContractionPlan& plan = nest_.plan;
-    while (spec_.k.nominal * plan.nr * 4 > b_.profile().scratch_limit && plan.vectors > 1) {
-      --plan.vectors;
-      plan.nr = int64_t{plan.lanes} * plan.vectors;
+    while (spec_.k.nominal * plan_.nr * 4 > b_.profile().scratch_limit && plan_.vectors > 1) {
+      --plan_.vectors;
+      plan_.nr = int64_t{plan_.lanes} * plan_.vectors;
     }
-    if (spec_.k.nominal * plan.nr * 4 > b_.profile().scratch_limit) {
-      return make_error(ErrorCode::kNotLowerable, "matmul with k = {} and a strided B needs more than {} bytes of scratch", spec_.k.nominal,
+    if (spec_.k.is_fixed() && spec_.k.factor * plan_.nr * 4 > b_.profile().scratch_limit) {
+      return make_error(ErrorCode::kNotLowerable, "matmul with k = {} and a strided B needs more than {} bytes of scratch", spec_.k.factor,
                         b_.profile().scratch_limit)
           .with_hint("pack B with its own kernel first");
     }
-    plan.panels = (spec_.n.nominal + plan.nr - 1) / plan.nr;
-    plan.panel_blocks = std::min(plan.panel_blocks, plan.panels);
-    plan.panel_group = 1;
-    plan.blocks = static_cast<uint32_t>(plan.batch_blocks * plan.row_blocks * plan.panel_blocks);
+    plan_.panels = (spec_.n.nominal + plan_.nr - 1) / plan_.nr;
+    plan_.panel_blocks = std::min(plan_.panel_blocks, plan_.panels);
+    plan_.panel_group = 1;
+    plan_.blocks = static_cast<uint32_t>(plan_.batch_blocks * plan_.row_blocks * plan_.panel_blocks);
     return {};
   }
 
-  void emit_tile_function(bool row_tail, bool column_tail) {
-    if (column_tail ? !has_column_tail(nest_) : nest_.columns < nest_.plan.nr) return;
+  llvm::Function* emit_tile_function(const TileShape& shape) {
     TileReduction reduction;
-    reduction.length = spec_.k.nominal;
-    reduction.row_stride = spec_.a_row_stride.nominal;
-    reduction.k_stride = spec_.a_k_stride.nominal;
+    reduction.length = spec_.k;
+    reduction.row_stride = spec_.a_row_stride;
+    reduction.k_stride = spec_.a_k_stride;
     const bool is_direct = !spec_.b_packed && !packs_b_;
-    reduction.b_stride = is_direct ? spec_.b_row_stride.nominal : nest_.plan.nr;
+    reduction.b_stride = is_direct ? spec_.b_row_stride : plan_.nr;
     reduction.b_is_exact = is_direct;
-    TileOutput output{spec_.c_row_stride.nominal, &spec_.epilogue, {}};
-    for (const EpilogueOperand& operand : spec_.epilogue.operands) output.operand_rows.push_back({operand.row_stride.nominal, 0, 0});
-    tiles_[row_tail][column_tail] = emit_tile(b_, "tile", nest_tile_shape(nest_, row_tail, column_tail), reduction, output);
+    TileOutput output{spec_.c_row_stride, &spec_.epilogue, {}};
+    for (const EpilogueOperand& operand : spec_.epilogue.operands) output.operand_rows.push_back({operand.row_stride, 0, 0});
+    return emit_tile(b_, "tile", shape, reduction, output);
   }
 
   // Offset of a batch entry in an operand whose strides `stride` answers per axis.
-  Value* batch_offset(Value* entry, const std::function<int64_t(size_t axis)>& stride) {
+  Value* batch_offset(Value* entry, const std::function<const Extent&(size_t axis)>& stride) {
     Value* offset = b_.index(0);
     Value* rest = entry;
     for (size_t axis = spec_.batch.size(); axis-- > 0;) {
-      if (spec_.batch[axis].size.nominal == 1) continue;
-      offset = b_.add(offset, b_.mul(b_.mod(rest, spec_.batch[axis].size.nominal), stride(axis)));
-      rest = b_.div(rest, spec_.batch[axis].size.nominal);
+      if (spec_.batch[axis].size.is_fixed_at(1)) continue;
+      Value* size = b_.value(spec_.batch[axis].size);
+      offset = b_.add(offset, b_.mul(b_.mod(rest, size), stride(axis)));
+      rest = b_.div(rest, size);
     }
     return offset;
   }
 
   void enter(Value* entry) {
-    a_entry_ = b_.at(a_, batch_offset(entry, [&](size_t axis) { return spec_.batch[axis].a_stride.nominal; }));
-    b_entry_ = b_.at(bp_, batch_offset(entry, [&](size_t axis) { return spec_.batch[axis].b_stride.nominal; }));
-    c_entry_ = b_.at(c_, batch_offset(entry, [&](size_t axis) { return spec_.batch[axis].c_stride.nominal; }));
+    const auto& batch = spec_.batch;
+    a_entry_ = b_.at(a_, batch_offset(entry, [&](size_t axis) -> const Extent& { return batch[axis].a_stride; }));
+    b_entry_ = b_.at(bp_, batch_offset(entry, [&](size_t axis) -> const Extent& { return batch[axis].b_stride; }));
+    c_entry_ = b_.at(c_, batch_offset(entry, [&](size_t axis) -> const Extent& { return batch[axis].c_stride; }));
     operand_entries_.clear();
     for (size_t n = 0; n < operands_.size(); ++n) {
       const auto& strides = spec_.epilogue.operands[n].batch_strides;
-      Value* offset = strides.empty() ? b_.index(0) : batch_offset(entry, [&](size_t axis) { return strides[axis].nominal; });
+      Value* offset = strides.empty() ? b_.index(0) : batch_offset(entry, [&](size_t axis) -> const Extent& { return strides[axis]; });
       operand_entries_.push_back(b_.at(operands_[n], offset));
     }
   }
 
   void pack_panel(Value* panel) {
-    const PanelSource source{b_.at(b_entry_, b_.mul(panel, nest_.plan.nr * spec_.b_column_stride.nominal)),
-                             {{spec_.k.nominal, spec_.b_row_stride.nominal}},
-                             {spec_.n.nominal, spec_.b_column_stride.nominal},
-                             nest_.plan.nr};
+    const PanelSource source{b_.at(b_entry_, b_.mul(panel, spec_.b_column_stride * plan_.nr)),
+                             {{spec_.k, spec_.b_row_stride}},
+                             {spec_.n, spec_.b_column_stride},
+                             plan_.nr,
+                             !is_symbolic_};
     emit_pack_panel(b_, source, panel, panel_buffer_);
   }
 
-  void call(Value* a, Value* tile, Value* panel, bool row_tail, bool column_tail) {
-    Value* row = b_.mul(tile, nest_.plan.rows);
-    Value* column = b_.mul(panel, nest_.plan.nr);
+  // Of the tile function; `in_panel`: columns of the panel before the tile, null for none.
+  IrValues arguments(Value* a, Value* row, Value* panel, Value* in_panel) {
+    Value* column = b_.mul(panel, plan_.nr);
     Value* bp = panel_buffer_;
-    if (!packs_b_) bp = b_.at(b_entry_, spec_.b_packed ? b_.mul(panel, nest_.plan.nr * spec_.k.nominal) : column);
-    IrValues arguments = {a, bp, b_.at(b_.at(c_entry_, b_.mul(row, spec_.c_row_stride.nominal)), column), row};
-    for (size_t n = 0; n < operand_entries_.size(); ++n) {
-      arguments.push_back(b_.at(operand_entries_[n], b_.mul(column, spec_.epilogue.operands[n].column_stride.nominal)));
+    if (!packs_b_) bp = b_.at(b_entry_, spec_.b_packed ? b_.mul(panel, spec_.k * plan_.nr) : column);
+    if (in_panel != nullptr) {
+      column = b_.add(column, in_panel);
+      bp = b_.at(bp, in_panel);
     }
-    b_.ir().CreateCall(tiles_[row_tail][column_tail], arguments);
+    IrValues values = {a, bp, b_.at(b_.at(c_entry_, b_.mul(row, spec_.c_row_stride)), column), row};
+    for (size_t n = 0; n < operand_entries_.size(); ++n) {
+      values.push_back(b_.at(operand_entries_[n], b_.mul(column, spec_.epilogue.operands[n].column_stride)));
+    }
+    return values;
   }
 
   const MatMulSpec& spec_;
   KernelBuilder b_;
-  ContractionNest nest_;
+  bool is_symbolic_;
+  ContractionPlan plan_;
+  Extent batch_ = 1;
   bool packs_b_ = false;
-  llvm::Function* tiles_[2][2] = {};
   Value *a_ = nullptr, *bp_ = nullptr, *c_ = nullptr, *panel_buffer_ = nullptr;
   Value *a_entry_ = nullptr, *b_entry_ = nullptr, *c_entry_ = nullptr;
   IrValues operands_, operand_entries_;
@@ -152,7 +208,6 @@ class MatMulEmitter {
 
 Result<GeneratedKernel> generate_matmul(const MatMulSpec& spec, const DeviceProfile& profile) {
   SLUICE_TRY(check(spec));
-  if (!is_fixed(spec)) return make_error(ErrorCode::kNotLowerable, "matmul of symbolic sizes");
   return MatMulEmitter(spec, profile).emit();
 }
 

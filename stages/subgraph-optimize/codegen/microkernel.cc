@@ -17,7 +17,8 @@ class TileEmitter {
   TileEmitter(KernelBuilder& builder, const TileShape& shape, const TileReduction& reduction, const TileOutput& output)
       : b_(builder), shape_(shape), reduction_(reduction), output_(output) {
     // Small tiles keep several sums per element, added up at the end.
-    while (splits_ * shape.rows * shape.vectors < kSumsInFlight && splits_ * 2 <= reduction.length) splits_ *= 2;
+    const bool is_long = !reduction.length.is_fixed();
+    while (splits_ * shape.rows * shape.vectors < kSumsInFlight && (is_long || splits_ * 2 <= reduction.length.factor)) splits_ *= 2;
     unroll_ = std::max<int64_t>(splits_, shape.rows * shape.vectors >= 20 ? 2 : shape.rows * shape.vectors >= 8 ? 4 : 8);
   }
 
@@ -25,9 +26,16 @@ class TileEmitter {
     std::vector<llvm::Type*> parameters(3, b_.pointer_type());
     parameters.push_back(b_.index_type());
     parameters.insert(parameters.end(), output_.operand_rows.size(), b_.pointer_type());
+    if (shape_.is_symbolic) parameters.insert(parameters.end(), {b_.pointer_type(), b_.index_type()});
     function_ = b_.begin_function(name, parameters);
+    if (shape_.is_symbolic) b_.set_symbols(function_->getArg(static_cast<unsigned>(parameters.size() - 2)));
+    if (shape_.active == 0) mask_ = b_.mask(function_->getArg(static_cast<unsigned>(parameters.size() - 1)), shape_.lanes);
     IrValues sums(static_cast<size_t>(splits_) * shape_.rows * shape_.vectors, b_.splat(0.0f, shape_.lanes));
-    sums = reduction_.by_pointers ? reduce_by_pointers(sums) : reduce_by_strides(sums);
+    if (reduction_.by_pointers) {
+      sums = reduce_by_pointers(sums);
+    } else {
+      sums = has_fixed_strides() && reduction_.length.is_fixed() ? reduce_by_strides(sums) : reduce_by_extents(sums);
+    }
     const IrValues results = add_splits(sums);
     if (is_long(*output_.epilogue, shape_.rows * shape_.vectors)) {
       finish_in_loop(results);
@@ -43,12 +51,20 @@ class TileEmitter {
     return (static_cast<size_t>(split) * shape_.rows + row) * shape_.vectors + vector;
   }
   int active(int vector) const { return vector == shape_.vectors - 1 ? shape_.active : shape_.lanes; }
+  Value* load(Value* pointer, int vector) {
+    if (active(vector) == 0) return b_.load_masked(pointer, shape_.lanes, mask_);
+    return b_.load_vector(pointer, shape_.lanes, active(vector));
+  }
+  bool has_fixed_strides() const {
+    return reduction_.row_stride.is_fixed() && reduction_.k_stride.is_fixed() && reduction_.b_stride.is_fixed();
+  }
 
   // One reduction step: a(i) answers the address of row i's element; bp points at B's row.
   void step(int64_t u, const std::function<Value*(int)>& a, Value* bp, IrValues& sums) {
     IrValues columns;
     for (int j = 0; j < shape_.vectors; ++j) {
-      columns.push_back(b_.load_vector(b_.at(bp, j * shape_.lanes), shape_.lanes, reduction_.b_is_exact ? active(j) : shape_.lanes));
+      Value* from = b_.at(bp, j * shape_.lanes);
+      columns.push_back(reduction_.b_is_exact ? load(from, j) : b_.load_vector(from, shape_.lanes, shape_.lanes));
     }
     for (int i = 0; i < shape_.rows; ++i) {
       Value* row = b_.broadcast(b_.load_float(a(i)), shape_.lanes);
@@ -72,17 +88,66 @@ class TileEmitter {
       values.pop_back();
       for (int64_t u = 0; u < count; ++u) {
         step(
-            u, [&](int i) { return b_.at(ap, i * reduction_.row_stride + u * reduction_.k_stride); }, b_.at(bp, u * reduction_.b_stride),
-            values);
+            u, [&](int i) { return b_.at(ap, i * reduction_.row_stride.factor + u * reduction_.k_stride.factor); },
+            b_.at(bp, u * reduction_.b_stride.factor), values);
       }
-      values.push_back(b_.at(ap, count * reduction_.k_stride));
-      values.push_back(b_.at(bp, count * reduction_.b_stride));
+      values.push_back(b_.at(ap, count * reduction_.k_stride.factor));
+      values.push_back(b_.at(bp, count * reduction_.b_stride.factor));
       return values;
     };
-    const int64_t whole = reduction_.length / unroll_ * unroll_;
+    const int64_t length = reduction_.length.factor;
+    const int64_t whole = length / unroll_ * unroll_;
     carried =
         b_.loop(b_.index(0), b_.index(whole), unroll_, carried, [&](Value*, const IrValues& values) { return steps(values, unroll_); });
-    carried = steps(carried, reduction_.length - whole);
+    carried = steps(carried, length - whole);
+    carried.resize(start.size());
+    return carried;
+  }
+
+  // A pointer moved by a stride: along a fixed one from where it started, so that it costs nothing.
+  struct Walk {
+    Value* pointer;
+    const Extent& stride;
+    int64_t steps = 0;
+  };
+  Value* at(const Walk& walk) { return b_.at(walk.pointer, walk.steps * walk.stride.factor); }
+  void advance(Walk& walk) {
+    if (walk.stride.is_fixed()) {
+      ++walk.steps;
+    } else {
+      walk.pointer = b_.at(walk.pointer, b_.value(walk.stride));
+    }
+  }
+
+  // Strides or length known only when the kernel runs.
+  IrValues reduce_by_extents(const IrValues& start) {
+    const int rows_per_base = reduction_.row_stride.is_fixed() ? shape_.rows : 4;
+    IrValues carried = start;
+    for (int i = 0; i < shape_.rows; i += rows_per_base) {
+      carried.push_back(b_.at(function_->getArg(0), b_.mul(b_.index(i), reduction_.row_stride)));
+    }
+    carried.push_back(function_->getArg(1));
+    const auto steps = [&](const IrValues& values, int64_t count) {
+      IrValues sums(values.begin(), values.begin() + static_cast<int64_t>(start.size()));
+      std::vector<Walk> bases;
+      for (size_t n = start.size(); n + 1 < values.size(); ++n) bases.push_back({values[n], reduction_.k_stride});
+      Walk bp{values.back(), reduction_.b_stride};
+      for (int64_t u = 0; u < count; ++u) {
+        const auto row = [&](int i) {
+          return b_.at(at(bases[static_cast<size_t>(i / rows_per_base)]), b_.mul(b_.index(i % rows_per_base), reduction_.row_stride));
+        };
+        step(u, row, at(bp), sums);
+        for (Walk& base : bases) advance(base);
+        advance(bp);
+      }
+      for (const Walk& base : bases) sums.push_back(at(base));
+      sums.push_back(at(bp));
+      return sums;
+    };
+    Value* length = b_.value(reduction_.length);
+    Value* whole = b_.mul(b_.div(length, unroll_), unroll_);
+    carried = b_.loop(b_.index(0), whole, unroll_, carried, [&](Value*, const IrValues& values) { return steps(values, unroll_); });
+    carried = b_.loop(whole, length, 1, carried, [&](Value*, const IrValues& values) { return steps(values, 1); });
     carried.resize(start.size());
     return carried;
   }
@@ -116,15 +181,16 @@ class TileEmitter {
       Value* p = values.back();
       values.pop_back();
       for (int64_t u = 0; u < count; ++u) {
-        step(u, [&](int i) { return b_.at(b_.at(rows[i], k), u); }, b_.at(p, u * reduction_.b_stride), values);
+        step(u, [&](int i) { return b_.at(b_.at(rows[i], k), u); }, b_.at(p, u * reduction_.b_stride.factor), values);
       }
-      values.push_back(b_.at(p, count * reduction_.b_stride));
+      values.push_back(b_.at(p, count * reduction_.b_stride.factor));
       return values;
     };
-    const int64_t whole = reduction_.length / unroll_ * unroll_;
+    const int64_t length = reduction_.length.factor;
+    const int64_t whole = length / unroll_ * unroll_;
     carried = b_.loop(b_.index(0), b_.index(whole), unroll_, carried,
                       [&](Value* k, const IrValues& values) { return steps(k, values, unroll_); });
-    return steps(b_.index(whole), carried, reduction_.length - whole);
+    return steps(b_.index(whole), carried, length - whole);
   }
 
   IrValues add_splits(const IrValues& sums) {
@@ -143,11 +209,12 @@ class TileEmitter {
     Value* pointer = function_->getArg(static_cast<unsigned>(4 + operand));
     Value* r = b_.add(function_->getArg(3), row);
     Value* offset = nullptr;
-    if (rows.image_rows == 0) {
-      if (rows.row_stride == 0) return b_.at(pointer, column);
+    if (rows.image_rows.is_fixed_at(0)) {
+      if (rows.row_stride.is_fixed_at(0)) return b_.at(pointer, column);
       offset = b_.mul(r, rows.row_stride);
     } else {
-      offset = b_.add(b_.mul(b_.div(r, rows.image_rows), rows.image_stride), b_.mul(b_.mod(r, rows.image_rows), rows.row_stride));
+      Value* image_rows = b_.value(rows.image_rows);
+      offset = b_.add(b_.mul(b_.div(r, image_rows), rows.image_stride), b_.mul(b_.mod(r, image_rows), rows.row_stride));
     }
     return b_.at(b_.at(pointer, offset), column);
   }
@@ -155,11 +222,11 @@ class TileEmitter {
   Value* load_operand(int operand, Value* row, int vector) {
     Value* address = operand_address(operand, row, vector);
     if (output_.epilogue->operands[operand].column_stride.nominal == 0) return b_.broadcast(b_.load_float(address), shape_.lanes);
-    return b_.load_vector(address, shape_.lanes, active(vector));
+    return load(address, vector);
   }
 
   bool is_same_for_all_rows(int operand) const {
-    return output_.operand_rows[operand].row_stride == 0 && output_.operand_rows[operand].image_rows == 0;
+    return output_.operand_rows[operand].row_stride.is_fixed_at(0) && output_.operand_rows[operand].image_rows.is_fixed_at(0);
   }
 
   // Operands that all rows share, loaded once.
@@ -176,7 +243,11 @@ class TileEmitter {
     Value* result = emit_epilogue(b_, *output_.epilogue, sum,
                                   [&](int operand) { return shared[operand] ? shared[operand] : load_operand(operand, row, vector); });
     Value* address = b_.at(b_.at(function_->getArg(2), b_.mul(row, output_.row_stride)), vector * shape_.lanes);
-    b_.store_vector(result, address, active(vector));
+    if (active(vector) == 0) {
+      b_.store_masked(result, address, mask_);
+    } else {
+      b_.store_vector(result, address, active(vector));
+    }
   }
 
   void finish_unrolled(const IrValues& results) {
@@ -206,6 +277,7 @@ class TileEmitter {
   const TileReduction& reduction_;
   const TileOutput& output_;
   llvm::Function* function_ = nullptr;
+  Value* mask_ = nullptr;  // of the last vector, where it is known only when the kernel runs
   int64_t splits_ = 1;
   int64_t unroll_ = 4;
 };

@@ -2,8 +2,8 @@
 // stores.
 //
 // The shape of the loop follows the GotoBLAS/BLIS micro-kernel (Van Zee and van de Geijn, "BLIS", ACM TOMS 2015): per reduction step,
-// `vectors` loads of B and `rows` broadcasts of A feed rows * vectors multiply-adds. Strides along rows and reduction are constants, so
-// that all rows are addressed from one register.
+// `vectors` loads of B and `rows` broadcasts of A feed rows * vectors multiply-adds. Where the strides along rows and reduction are fixed,
+// all rows are addressed from one register; else every four rows have one.
 #pragma once
 
 #include "stages/subgraph-optimize/codegen/kernel_builder.h"
@@ -15,37 +15,39 @@ struct TileShape {
   int vectors = 1;
   int lanes = 1;
   int active = 1;  // lanes of the last vector that exist in the output; the others are neither loaded from operands nor stored
+  // The tile function has two more parameters: where the symbols' values lie, and the active lanes if `active` is 0.
+  bool is_symbolic = false;
   bool operator==(const TileShape&) const = default;
 };
 
 struct TileReduction {
-  int64_t length = 1;    // steps in a row: a contiguous run of the reduction
+  Extent length = 1;     // steps in a row: a contiguous run of the reduction
   int64_t segments = 1;  // runs
   // Not by_pointers: A(i, k) = a[i * row_stride + k * k_stride] and segments is 1. By pointers: `a` is a table of float pointers
-  // [segments][table_rows] and A(i, s * length + k) = table[s][i][k].
+  // [segments][table_rows] and A(i, s * length + k) = table[s][i][k]; length and b_stride are fixed.
   bool by_pointers = false;
   int64_t table_rows = 0;
-  int64_t row_stride = 0, k_stride = 1;
-  int64_t b_stride = 0;     // floats from one step of B to the next
+  Extent row_stride = 0, k_stride = 1;
+  Extent b_stride = 0;      // floats from one step of B to the next
   bool b_is_exact = false;  // B holds only existing columns: the last vector is loaded with a mask
 };
 
 // Where an epilogue operand's rows lie: row r is at (r / image_rows) * image_stride + (r % image_rows) * row_stride, or r * row_stride when
 // image_rows is 0.
 struct OperandRows {
-  int64_t row_stride = 0;
-  int64_t image_stride = 0;
-  int64_t image_rows = 0;
+  Extent row_stride = 0;
+  Extent image_stride = 0;
+  Extent image_rows = 0;
 };
 
 struct TileOutput {
-  int64_t row_stride = 0;
+  Extent row_stride = 0;
   const Epilogue* epilogue = nullptr;
   std::vector<OperandRows> operand_rows;  // one per operand
 };
 
 // Writes an internal function void(a, b, c, row, operands...): a, b, c point at the tile; row (i64) is its first row, which operands are
-// addressed with; each operand pointer is already at the tile's first column and batch entry.
+// addressed with; each operand pointer is already at the tile's first column and batch entry. A symbolic tile: see TileShape.
 llvm::Function* emit_tile(KernelBuilder& builder, const std::string& name, const TileShape& shape, const TileReduction& reduction,
                           const TileOutput& output);
 

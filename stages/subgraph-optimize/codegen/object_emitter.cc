@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
@@ -62,7 +63,7 @@ void set_target(llvm::Function& function, const DeviceProfile& profile) {
   function.addFnAttr(llvm::Attribute::NoUnwind);
 }
 
-Result<std::vector<std::byte>> emit_object(llvm::Module& module, const DeviceProfile& profile) {
+Result<std::vector<std::byte>> emit_object(llvm::Module& module, const DeviceProfile& profile, bool knows_target) {
   SLUICE_ASSIGN(std::unique_ptr<llvm::TargetMachine> machine, make_target_machine(profile));
   module.setTargetTriple(kTriple);
   module.setDataLayout(machine->createDataLayout());
@@ -77,6 +78,7 @@ Result<std::vector<std::byte>> emit_object(llvm::Module& module, const DevicePro
   llvm::TargetLibraryInfoImpl no_library{module.getTargetTriple().empty() ? llvm::Triple(kTriple) : llvm::Triple(module.getTargetTriple())};
   no_library.disableAllFunctions();
   passes.add(new llvm::TargetLibraryInfoWrapperPass(no_library));
+  if (knows_target) passes.add(llvm::createTargetTransformInfoWrapperPass(machine->getTargetIRAnalysis()));
   // The generator writes nearly final code; what is left is folding of address arithmetic.
   passes.add(llvm::createEarlyCSEPass());
   passes.add(llvm::createInstructionCombiningPass());

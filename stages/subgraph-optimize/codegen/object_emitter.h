@@ -21,8 +21,9 @@ namespace sluice {
 void set_target(llvm::Function& function, const DeviceProfile& profile);
 
 // Verifies, optimises and compiles the module. kCodegen when LLVM refuses the module, or when the object names a symbol that it does not
-// define.
-Result<std::vector<std::byte>> emit_object(llvm::Module& module, const DeviceProfile& profile);
+// define. knows_target: LLVM's passes ask what the machine can do; else masks that are known only when the kernel runs become a branch per
+// lane.
+Result<std::vector<std::byte>> emit_object(llvm::Module& module, const DeviceProfile& profile, bool knows_target = false);
 
 // kCodegen naming the first undefined symbol of an ELF64 relocatable object.
 Result<void> check_closed(const std::vector<std::byte>& object, const std::string& profile_name);

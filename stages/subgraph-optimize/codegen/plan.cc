@@ -126,8 +126,9 @@ void choose_blocks(const ContractionSize& size, double cycles, const DeviceProfi
 
 }  // namespace
 
-ContractionPlan choose_plan(const ContractionSize& size, const DeviceProfile& profile) {
-  const Tile tile = choose_tile(size, profile);
+namespace {
+
+ContractionPlan plan_with(const Tile& tile, const ContractionSize& size, const DeviceProfile& profile) {
   ContractionPlan plan;
   plan.lanes = tile.lanes;
   plan.vectors = tile.vectors;
@@ -140,6 +141,21 @@ ContractionPlan choose_plan(const ContractionSize& size, const DeviceProfile& pr
   return plan;
 }
 
+}  // namespace
+
+ContractionPlan choose_plan(const ContractionSize& size, const DeviceProfile& profile) {
+  return plan_with(choose_tile(size, profile), size, profile);
+}
+
+ContractionPlan choose_symbolic_plan(ContractionSize size, bool rows_are_symbolic, bool columns_are_symbolic,
+                                     const DeviceProfile& profile) {
+  for (int64_t* extent : {&size.rows, &size.columns, &size.reduction, &size.batch}) *extent = std::max<int64_t>(*extent, 1);
+  ContractionSize many = size;
+  if (rows_are_symbolic) many.rows = 360360;  // every number of rows divides it
+  if (columns_are_symbolic) many.columns = 960;
+  return plan_with(choose_tile(many, profile), size, profile);
+}
+
 ContractionPlan choose_matmul_plan(const MatMulSpec& spec, const DeviceProfile& profile) {
   ContractionSize size;
   size.rows = spec.m.nominal;
@@ -147,6 +163,7 @@ ContractionPlan choose_matmul_plan(const MatMulSpec& spec, const DeviceProfile& 
   size.reduction = spec.k.nominal;
   for (const BatchAxis& axis : spec.batch) size.batch *= axis.size.nominal;
   size.row_bytes = spec.a_row_stride.nominal * 4;
+  if (!is_fixed(spec)) return choose_symbolic_plan(size, !spec.m.is_fixed(), !spec.n.is_fixed(), profile);
   return choose_plan(size, profile);
 }
 

@@ -1,0 +1,50 @@
+// The loops around the register tiles where sizes are known only when the kernel runs: the counterpart of contraction_nest.h, shared by
+// MatMul and Conv.
+//
+// Rows are cut into as few tiles as the plan's rows allow, of sizes that differ by at most one: there is a tile function for every number
+// of rows. The launch's number of blocks is spread over batch entries, then row tiles and panels, so that the same code serves one row
+// (blocks share the panels) and thousands. Results do not depend on the number of blocks.
+#pragma once
+
+#include <map>
+#include <tuple>
+
+#include "stages/subgraph-optimize/codegen/kernel_builder.h"
+#include "stages/subgraph-optimize/codegen/microkernel.h"
+
+namespace sluice {
+
+struct SymbolicNest {
+  // Where one tile lies: its first row, its panel, and the columns of the panel before it.
+  struct Place {
+    llvm::Value *row, *panel, *column;
+    llvm::Value* active;  // lanes of its last vector
+  };
+
+  Extent batch = 1;
+  Extent rows = 1;     // of one batch entry
+  Extent columns = 1;  // of one batch entry
+  Extent reduction = 1;
+  ContractionPlan plan;
+  bool panels_are_dear = false;  // prepare_panels works: one panel at a time, and blocks share panels before rows
+
+  // As in ContractionNest.
+  std::function<void(llvm::Value* entry)> enter;
+  std::function<void(llvm::Value* panel)> prepare_panel;
+  std::function<llvm::Value*(llvm::Value* row, int rows)> prepare_rows;
+  std::function<void(const TileShape& shape, llvm::Value* a, const Place& place)> call;
+};
+
+// Every tile that the loops may call; all are symbolic.
+std::vector<TileShape> nest_tile_shapes(const SymbolicNest& nest, bool has_masks);
+
+// Writes the loops into the kernel at the insert point; with a size of 0 they do nothing.
+void emit_nest(KernelBuilder& builder, const SymbolicNest& nest);
+
+// The numbers of a symbolic kernel's launch.
+void set_launch(const SymbolicNest& nest, GeneratedKernel& kernel);
+
+// Runs body with the option that `number` equals; it is one of these, which ascend.
+void emit_choice(KernelBuilder& builder, llvm::Value* number, const std::vector<int>& options, const std::function<void(int)>& body);
+
+}  // namespace sluice
