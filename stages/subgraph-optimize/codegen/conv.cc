@@ -1,9 +1,12 @@
 // Conv kernels: an implicit matrix product (rows: output pixels of all images; columns: output channels of one group) on the same tiles as
-// MatMul.
+// MatMul. Fixed and symbolic kernels differ in the loops around the tiles only.
+#include <algorithm>
+
 #include "stages/subgraph-optimize/codegen/contraction_nest.h"
 #include "stages/subgraph-optimize/codegen/conv_rows.h"
 #include "stages/subgraph-optimize/codegen/object_emitter.h"
 #include "stages/subgraph-optimize/codegen/plan.h"
+#include "stages/subgraph-optimize/codegen/symbolic_nest.h"
 
 namespace sluice {
 namespace {
@@ -11,7 +14,7 @@ namespace {
 using llvm::Value;
 
 Result<void> check(const ConvSpec& s) {
-  for (int64_t size : {s.n.nominal, s.h.nominal, s.w.nominal, s.ci, s.oh.nominal, s.ow.nominal, s.co, s.kh, s.kw, s.stride_h, s.stride_w,
+  for (int64_t size : {s.n.factor, s.h.factor, s.w.factor, s.ci, s.oh.factor, s.ow.factor, s.co, s.kh, s.kw, s.stride_h, s.stride_w,
                        s.dilation_h, s.dilation_w, s.groups}) {
     if (size < 1) return make_error(ErrorCode::kCodegen, "conv has a size, stride or dilation of {}, at least 1 is needed", size);
   }
@@ -28,81 +31,122 @@ Result<void> check(const ConvSpec& s) {
 class ConvEmitter {
  public:
   ConvEmitter(const ConvSpec& spec, const DeviceProfile& profile)
-      : s_(spec), b_(profile), way_(choose_conv_rows(spec)), y_stride_(spec.y_pixel_stride != 0 ? spec.y_pixel_stride : spec.co) {
-    nest_.batch = s_.groups;
-    nest_.rows = s_.n.nominal * s_.oh.nominal * s_.ow.nominal;
-    nest_.columns = s_.co / s_.groups;
-    nest_.plan = choose_conv_plan(spec, profile);
-  }
+      : s_(spec),
+        b_(profile),
+        way_(choose_conv_rows(spec)),
+        y_stride_(spec.y_pixel_stride != 0 ? spec.y_pixel_stride : spec.co),
+        plan_(choose_conv_plan(spec, profile)) {}
 
   Result<GeneratedKernel> emit() {
-    const uint64_t scratch = conv_row_scratch(s_, way_, nest_.plan.rows);
+    const uint64_t scratch = conv_row_scratch(s_, way_, plan_.rows);
     if (scratch > static_cast<uint64_t>(b_.profile().scratch_limit)) {
       return make_error(ErrorCode::kNotLowerable, "conv with a {}x{} kernel needs {} bytes of scratch, the device has {}", s_.kh, s_.kw,
                         scratch, b_.profile().scratch_limit);
     }
     const std::string entry = kernel_entry(canonical_text(s_), b_.profile());
-    for (bool row_tail : {false, true}) {
-      if (row_tail && !has_row_tail(nest_)) continue;
-      for (bool column_tail : {false, true}) emit_tile_function(row_tail, column_tail);
-    }
-    b_.begin_kernel(entry);
-    y_ = b_.pointer_argument(0);
-    x_ = b_.pointer_argument(1);
-    weights_ = b_.pointer_argument(2);
-    for (size_t n = 0; n < s_.epilogue.operands.size(); ++n) operands_.push_back(b_.pointer_argument(static_cast<int>(3 + n)));
-    nest_.enter = [&](Value* group) { enter(group); };
-    nest_.prepare_rows = [&](Value* tile, int rows) {
-      return emit_conv_rows(b_, s_, way_, x_group_, b_.mul(tile, nest_.plan.rows), rows, nest_.plan.rows);
-    };
-    nest_.call = [&](Value* a, Value* tile, Value* panel, bool row_tail, bool column_tail) { call(a, tile, panel, row_tail, column_tail); };
-    emit_nest(b_, nest_);
-    b_.ret_void();
-    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
-    kernel.blocks = nest_.plan.blocks;
+    SLUICE_ASSIGN(GeneratedKernel kernel, is_fixed(s_) ? emit_fixed(entry) : emit_symbolic(entry));
     kernel.scratch_bytes = scratch;
-    kernel.multiply_adds = s_.groups * nest_.rows * nest_.columns * reduction();
+    kernel.multiply_adds = s_.n * s_.oh * s_.ow * (s_.co * reduction());
     return kernel;
   }
 
  private:
   int64_t reduction() const { return s_.kh * s_.kw * (s_.ci / s_.groups); }
 
-  void emit_tile_function(bool row_tail, bool column_tail) {
-    if (column_tail ? !has_column_tail(nest_) : nest_.columns < nest_.plan.nr) return;
-    const TileReduction reduction = conv_reduction(s_, way_, nest_.plan.rows, nest_.plan.nr);
+  Result<GeneratedKernel> emit_fixed(const std::string& entry) {
+    ContractionNest nest;
+    nest.batch = s_.groups;
+    nest.rows = (s_.n * s_.oh * s_.ow).factor;
+    nest.columns = s_.co / s_.groups;
+    nest.plan = plan_;
+    llvm::Function* tiles[2][2] = {};
+    for (bool row_tail : {false, true}) {
+      if (row_tail && !has_row_tail(nest)) continue;
+      for (bool column_tail : {false, true}) {
+        if (column_tail ? !has_column_tail(nest) : nest.columns < plan_.nr) continue;
+        tiles[row_tail][column_tail] = emit_tile_function(nest_tile_shape(nest, row_tail, column_tail));
+      }
+    }
+    begin(entry);
+    nest.enter = [&](Value* group) { enter(group); };
+    nest.prepare_rows = [&](Value* tile, int rows) { return prepare_rows(b_.mul(tile, plan_.rows), b_.index(rows)); };
+    nest.call = [&](Value* a, Value* tile, Value* panel, bool row_tail, bool column_tail) {
+      b_.ir().CreateCall(tiles[row_tail][column_tail], arguments(a, b_.mul(tile, plan_.rows), panel));
+    };
+    emit_nest(b_, nest);
+    b_.ret_void();
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
+    kernel.blocks = plan_.blocks;
+    return kernel;
+  }
+
+  Result<GeneratedKernel> emit_symbolic(const std::string& entry) {
+    SymbolicNest nest;
+    nest.batch = s_.groups;
+    nest.rows = s_.n * s_.oh * s_.ow;
+    nest.columns = s_.co / s_.groups;
+    nest.reduction = reduction();
+    nest.plan = plan_;
+    std::vector<std::pair<TileShape, llvm::Function*>> tiles;
+    for (const TileShape& shape : nest_tile_shapes(nest, b_.has_masks())) tiles.emplace_back(shape, emit_tile_function(shape));
+    begin(entry);
+    b_.set_symbols(b_.symbols_argument());
+    nest.enter = [&](Value* group) { enter(group); };
+    nest.prepare_rows = [&](Value* row, Value* rows) { return prepare_rows(row, rows); };
+    nest.call = [&](const TileShape& shape, Value* a, const SymbolicNest::Place& place) {
+      IrValues values = arguments(a, place.row, place.panel);
+      values.insert(values.end(), {b_.symbols(), place.active});
+      const auto tile = std::find_if(tiles.begin(), tiles.end(), [&](const auto& known) { return known.first == shape; });
+      b_.ir().CreateCall(tile->second, values);
+    };
+    emit_nest(b_, nest);
+    b_.ret_void();
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
+    set_launch(nest, kernel);
+    return kernel;
+  }
+
+  void begin(const std::string& entry) {
+    b_.begin_kernel(entry);
+    y_ = b_.pointer_argument(0);
+    x_ = b_.pointer_argument(1);
+    weights_ = b_.pointer_argument(2);
+    for (size_t n = 0; n < s_.epilogue.operands.size(); ++n) operands_.push_back(b_.pointer_argument(static_cast<int>(3 + n)));
+  }
+
+  llvm::Function* emit_tile_function(const TileShape& shape) {
+    const TileReduction reduction = conv_reduction(s_, way_, plan_.rows, plan_.nr);
     TileOutput output{y_stride_, &s_.epilogue, {}};
     for (const EpilogueOperand& operand : s_.epilogue.operands) {
       const bool has_images = !operand.batch_strides.empty();
-      output.operand_rows.push_back(
-          {operand.row_stride.nominal, has_images ? operand.batch_strides[0].nominal : 0, has_images ? s_.oh.nominal * s_.ow.nominal : 0});
+      output.operand_rows.push_back({operand.row_stride, has_images ? operand.batch_strides[0] : 0, has_images ? s_.oh * s_.ow : 0});
     }
-    tiles_[row_tail][column_tail] = emit_tile(b_, "tile", nest_tile_shape(nest_, row_tail, column_tail), reduction, output);
+    return emit_tile(b_, "tile", shape, reduction, output);
   }
 
   void enter(Value* group) {
     x_group_ = b_.at(x_, b_.mul(group, s_.ci / s_.groups));
-    weights_group_ = b_.at(weights_, b_.mul(group, nest_.plan.panels * nest_.plan.nr * reduction()));
-    first_channel_ = b_.mul(group, nest_.columns);
+    weights_group_ = b_.at(weights_, b_.mul(group, plan_.panels * plan_.nr * reduction()));
+    first_channel_ = b_.mul(group, s_.co / s_.groups);
   }
 
-  void call(Value* a, Value* tile, Value* panel, bool row_tail, bool column_tail) {
-    Value* row = b_.mul(tile, nest_.plan.rows);
-    Value* channel = b_.add(first_channel_, b_.mul(panel, nest_.plan.nr));
-    Value* weights = b_.at(weights_group_, b_.mul(panel, nest_.plan.nr * reduction()));
-    IrValues arguments = {a, weights, b_.at(b_.at(y_, b_.mul(row, y_stride_)), channel), row};
+  Value* prepare_rows(Value* first, Value* rows) { return emit_conv_rows(b_, s_, way_, x_group_, first, rows, plan_.rows); }
+
+  IrValues arguments(Value* a, Value* row, Value* panel) {
+    Value* channel = b_.add(first_channel_, b_.mul(panel, plan_.nr));
+    Value* weights = b_.at(weights_group_, b_.mul(panel, plan_.nr * reduction()));
+    IrValues values = {a, weights, b_.at(b_.at(y_, b_.mul(row, y_stride_)), channel), row};
     for (size_t n = 0; n < operands_.size(); ++n) {
-      arguments.push_back(b_.at(operands_[n], b_.mul(channel, s_.epilogue.operands[n].column_stride.nominal)));
+      values.push_back(b_.at(operands_[n], b_.mul(channel, s_.epilogue.operands[n].column_stride)));
     }
-    b_.ir().CreateCall(tiles_[row_tail][column_tail], arguments);
+    return values;
   }
 
   const ConvSpec& s_;
   KernelBuilder b_;
   ConvRows way_;
   int64_t y_stride_;
-  ContractionNest nest_;
-  llvm::Function* tiles_[2][2] = {};
+  ContractionPlan plan_;
   Value *x_ = nullptr, *y_ = nullptr, *weights_ = nullptr;
   Value *x_group_ = nullptr, *weights_group_ = nullptr, *first_channel_ = nullptr;
   IrValues operands_;
@@ -124,12 +168,12 @@ ContractionPlan choose_conv_plan(const ConvSpec& s, const DeviceProfile& profile
   if (way == ConvRows::kPointers) size.row_cycles = kCyclesPerPointer * static_cast<double>(s.kh * s.kw);
   if (way == ConvRows::kCopied)
     size.row_cycles = static_cast<double>(s.kh) * (kCyclesPerRun + static_cast<double>(s.kw * s.ci / s.groups) / 4);
-  return choose_plan(size, profile);
+  const Extent rows = s.n * s.oh * s.ow;
+  return rows.is_fixed() ? choose_plan(size, profile) : choose_symbolic_plan(size, true, false, profile);
 }
 
 Result<GeneratedKernel> generate_conv(const ConvSpec& spec, const DeviceProfile& profile) {
   SLUICE_TRY(check(spec));
-  if (!is_fixed(spec)) return make_error(ErrorCode::kNotLowerable, "conv of symbolic sizes");
   return ConvEmitter(spec, profile).emit();
 }
 

@@ -90,7 +90,7 @@ double layout_cycles(int64_t elements, int64_t channels) { return channels == 1 
 }  // namespace
 
 Result<void> check_conv(const ConvSpec& s) {
-  for (int64_t size : {s.n.nominal, s.h.nominal, s.w.nominal, s.ci, s.oh.nominal, s.ow.nominal, s.co, s.kh, s.kw, s.stride_h, s.stride_w,
+  for (int64_t size : {s.n.factor, s.h.factor, s.w.factor, s.ci, s.oh.factor, s.ow.factor, s.co, s.kh, s.kw, s.stride_h, s.stride_w,
                        s.dilation_h, s.dilation_w, s.groups}) {
     if (size < 1) return make_error(ErrorCode::kCodegen, "conv has a size, stride or dilation of {}, at least 1 is needed", size);
   }
@@ -106,8 +106,8 @@ DirectConvPlan choose_direct_plan(const ConvSpec& s, const DeviceProfile& profil
   plan.chunks = ceil_div(s.oh.nominal, plan.chunk_rows);
   const DirectGeometry geometry(s, plan.chunk_rows);
   plan.scratch_bytes = static_cast<uint64_t>(geometry.scratch_floats(s)) * 4;
-  plan.possible = s.kh <= kMostKernel && s.kw <= kMostKernel && s.stride_w <= 8 && s.x_pixel_stride == 0 && s.y_pixel_stride == 0 &&
-                  plan.scratch_bytes <= static_cast<uint64_t>(profile.scratch_limit);
+  plan.possible = is_fixed(s) && s.kh <= kMostKernel && s.kw <= kMostKernel && s.stride_w <= 8 && s.x_pixel_stride == 0 &&
+                  s.y_pixel_stride == 0 && plan.scratch_bytes <= static_cast<uint64_t>(profile.scratch_limit);
   choose_direct_tile(s, profile, plan);
   const int64_t items = s.n.nominal * s.groups * plan.chunks;
   plan.cycles = (plan.cycles + copy_cycles(s, geometry, profile)) * static_cast<double>(items);
@@ -118,7 +118,8 @@ DirectConvPlan choose_direct_plan(const ConvSpec& s, const DeviceProfile& profil
 
 DepthwisePlan choose_depthwise_plan(const ConvSpec& s, const DeviceProfile& profile) {
   DepthwisePlan plan;
-  plan.possible = s.groups == s.ci && s.groups == s.co && s.kw <= kMostKernel && s.x_pixel_stride == 0 && s.y_pixel_stride == 0;
+  plan.possible =
+      is_fixed(s) && s.groups == s.ci && s.groups == s.co && s.kw <= kMostKernel && s.x_pixel_stride == 0 && s.y_pixel_stride == 0;
   plan.lanes = profile.vector_bits / 32;
   while (plan.lanes > 4 && s.co <= plan.lanes / 2) plan.lanes /= 2;
   const int64_t channel_vectors = ceil_div(s.co, plan.lanes);

@@ -25,17 +25,16 @@ class RowEmitter {
   RowEmitter(KernelBuilder& builder, const ConvSpec& spec, Value* x) : b_(builder), s_(spec), x_(x) {}
 
   // table[kh * kw][tile_rows] of pointers in scratch.
-  Value* emit_pointers(Value* first, int rows, int tile_rows) {
+  Value* emit_pointers(Value* first, Value* rows, int tile_rows) {
     Value* table = b_.scratch();
     Value* zeros = zero_page();
-    b_.loop(b_.index(0), b_.index(rows), 1, [&](Value* i) {
-      const Pixel pixel = locate(b_.add(first, i));
+    for_each_pixel(first, rows, [&](Value* i, const Pixel& pixel) {
       b_.loop(b_.index(0), b_.index(s_.kh), 1, [&](Value* kh) {
         Value* ih = b_.add(pixel.ih, b_.mul(kh, s_.dilation_h));
-        Value* row_inside = inside(ih, s_.h.nominal);
+        Value* row_inside = inside(ih, s_.h);
         for (int64_t kw = 0; kw < s_.kw; ++kw) {
           Value* iw = b_.add(pixel.iw, b_.index(kw * s_.dilation_w));
-          Value* ok = b_.ir().CreateAnd(row_inside, inside(iw, s_.w.nominal));
+          Value* ok = b_.ir().CreateAnd(row_inside, inside(iw, s_.w));
           Value* pointer = b_.ir().CreateSelect(ok, address(pixel, ih, iw), zeros);
           Value* slot = b_.add(b_.mul(b_.add(b_.mul(kh, s_.kw), b_.index(kw)), tile_rows), i);
           b_.ir().CreateStore(pointer, b_.ir().CreateInBoundsGEP(b_.pointer_type(), table, slot));
@@ -46,19 +45,24 @@ class RowEmitter {
   }
 
   // rows[rows][copied_row_stride] in scratch.
-  Value* emit_copies(Value* first, int rows) {
+  Value* emit_copies(Value* first, Value* rows) {
     Value* buffer = b_.scratch();
-    b_.loop(b_.index(0), b_.index(rows), 1, [&](Value* i) {
-      const Pixel pixel = locate(b_.add(first, i));
+    for_each_pixel(first, rows, [&](Value* i, const Pixel& pixel) {
       Value* to = b_.at(buffer, b_.mul(i, copied_row_stride(s_)));
       const auto at_border = [&] {
         b_.loop(b_.index(0), b_.index(s_.kh), 1, [&](Value* kh) {
           copy_kernel_row(pixel, b_.add(pixel.ih, b_.mul(kh, s_.dilation_h)), b_.at(to, b_.mul(kh, s_.kw * group_channels(s_))));
         });
       };
-      const int64_t high = s_.h.nominal - (s_.kh - 1) * s_.dilation_h, wide = s_.w.nominal - s_.kw + 1;
-      if (!is_one_run() || high < 1 || wide < 1) return at_border();
-      b_.if_else(b_.ir().CreateAnd(inside(pixel.ih, high), inside(pixel.iw, wide)), [&] { copy_inner_pixel(pixel, to); }, at_border);
+      // A symbolic image may be smaller than the kernel.
+      const int64_t high = (s_.kh - 1) * s_.dilation_h, wide = s_.kw - 1;
+      const bool has_inner = (!s_.h.is_fixed() || s_.h.factor > high) && (!s_.w.is_fixed() || s_.w.factor > wide);
+      if (!is_one_run() || !has_inner) return at_border();
+      const auto less = [&](const Extent& size, int64_t by) {
+        return size.is_fixed() ? b_.index(size.factor - by) : b_.max(b_.add(b_.value(size), b_.index(-by)), b_.index(0));
+      };
+      Value* is_inner = b_.ir().CreateAnd(inside(pixel.ih, less(s_.h, high)), inside(pixel.iw, less(s_.w, wide)));
+      b_.if_else(is_inner, [&] { copy_inner_pixel(pixel, to); }, at_border);
     });
     return buffer;
   }
@@ -68,19 +72,47 @@ class RowEmitter {
     Value *image, *ih, *iw;  // start of the image; input row and column of kernel position (0, 0)
   };
 
-  Pixel locate(Value* row) {
-    Value* n = b_.div(row, s_.oh.nominal * s_.ow.nominal);
-    Value* rest = b_.mod(row, s_.oh.nominal * s_.ow.nominal);
-    Value* ih = b_.add(b_.mul(b_.div(rest, s_.ow.nominal), s_.stride_h), b_.index(-s_.pad_top));
-    Value* iw = b_.add(b_.mul(b_.mod(rest, s_.ow.nominal), s_.stride_w), b_.index(-s_.pad_left));
-    return {b_.at(x_, b_.mul(n, s_.h.nominal * s_.w.nominal * conv_pixel_stride(s_))), ih, iw};
+  void for_each_pixel(Value* first, Value* rows, const std::function<void(Value* i, const Pixel& pixel)>& body) {
+    if (s_.oh.is_fixed() && s_.ow.is_fixed()) {
+      return b_.loop(b_.index(0), rows, 1, [&](Value* i) { body(i, locate(b_.add(first, i))); });
+    }
+    // Divisions by numbers that are no constants are slow: one for the first pixel, then from pixel to pixel.
+    Value *high = b_.value(s_.oh), *wide = b_.value(s_.ow), *image = b_.mul(high, wide);
+    Value* rest = b_.mod(first, image);
+    const IrValues start = {b_.div(first, image), b_.div(rest, wide), b_.mod(rest, wide)};
+    b_.loop(b_.index(0), rows, 1, start, [&](Value* i, const IrValues& at) {
+      body(i, pixel_at(at[0], at[1], at[2]));
+      const auto advance = [&](Value* number, Value* limit) {
+        Value* is_last = b_.ir().CreateICmpEQ(number, limit);
+        return std::pair{b_.ir().CreateSelect(is_last, b_.index(0), number), b_.ir().CreateZExt(is_last, b_.index_type())};
+      };
+      const auto [column, wraps] = advance(b_.add(at[2], b_.index(1)), wide);
+      const auto [row, ends] = advance(b_.add(at[1], wraps), high);
+      return IrValues{b_.add(at[0], ends), row, column};
+    });
   }
 
-  Value* inside(Value* i, int64_t size) { return b_.ir().CreateICmpULT(i, b_.index(size)); }
+  Pixel locate(Value* row) {
+    const int64_t high = s_.oh.factor, wide = s_.ow.factor;
+    Value* n = b_.div(row, high * wide);
+    Value* rest = b_.mod(row, high * wide);
+    Value* ih = b_.add(b_.mul(b_.div(rest, wide), s_.stride_h), b_.index(-s_.pad_top));
+    Value* iw = b_.add(b_.mul(b_.mod(rest, wide), s_.stride_w), b_.index(-s_.pad_left));
+    return {b_.at(x_, b_.mul(n, s_.h * s_.w * conv_pixel_stride(s_))), ih, iw};
+  }
+
+  Pixel pixel_at(Value* n, Value* oh, Value* ow) {
+    Value* ih = b_.add(b_.mul(oh, s_.stride_h), b_.index(-s_.pad_top));
+    Value* iw = b_.add(b_.mul(ow, s_.stride_w), b_.index(-s_.pad_left));
+    return {b_.at(x_, b_.mul(n, s_.h * s_.w * conv_pixel_stride(s_))), ih, iw};
+  }
+
+  Value* inside(Value* i, Value* size) { return b_.ir().CreateICmpULT(i, size); }
+  Value* inside(Value* i, const Extent& size) { return inside(i, b_.value(size)); }
 
   // Not in bounds for pixels outside; never read then.
   Value* address(const Pixel& pixel, Value* ih, Value* iw) {
-    return b_.ir().CreateGEP(b_.float_type(), pixel.image, b_.mul(b_.add(b_.mul(ih, s_.w.nominal), iw), conv_pixel_stride(s_)));
+    return b_.ir().CreateGEP(b_.float_type(), pixel.image, b_.mul(b_.add(b_.mul(ih, s_.w), iw), conv_pixel_stride(s_)));
   }
 
   Value* zero_page() {
@@ -100,7 +132,7 @@ class RowEmitter {
     const int64_t run = s_.kw * group_channels(s_);
     Value* from = address(pixel, pixel.ih, pixel.iw);
     for (int64_t kh = 0; kh < s_.kh; ++kh) {
-      Value* row = b_.at(from, kh * s_.dilation_h * s_.w.nominal * conv_pixel_stride(s_));
+      Value* row = b_.at(from, b_.value(s_.w * (kh * s_.dilation_h * conv_pixel_stride(s_))));
       for (int64_t at = 0; at < run; at += lanes) {
         const int active = static_cast<int>(std::min<int64_t>(lanes, run - at));
         b_.store_vector(b_.load_vector(b_.at(row, at), lanes, active), b_.at(to, kh * run + at), lanes);
@@ -114,7 +146,7 @@ class RowEmitter {
     b_.loop(b_.index(0), b_.index(s_.kw), 1, [&](Value* kw) {
       Value* iw = b_.add(pixel.iw, b_.mul(kw, s_.dilation_w));
       Value* run = b_.at(to, b_.mul(kw, channels));
-      Value* ok = b_.ir().CreateAnd(inside(ih, s_.h.nominal), inside(iw, s_.w.nominal));
+      Value* ok = b_.ir().CreateAnd(inside(ih, s_.h), inside(iw, s_.w));
       b_.if_else(ok, [&] { copy(address(pixel, ih, iw), run, channels); }, [&] { copy(nullptr, run, channels); });
     });
   }
@@ -177,7 +209,7 @@ uint64_t conv_row_scratch(const ConvSpec& s, ConvRows way, int tile_rows) {
   return static_cast<uint64_t>(copied_row_stride(s) * tile_rows * 4);
 }
 
-Value* emit_conv_rows(KernelBuilder& b, const ConvSpec& s, ConvRows way, Value* x, Value* first, int rows, int tile_rows) {
+Value* emit_conv_rows(KernelBuilder& b, const ConvSpec& s, ConvRows way, Value* x, Value* first, Value* rows, int tile_rows) {
   if (way == ConvRows::kDirect) return b.at(x, b.mul(first, conv_pixel_stride(s)));
   RowEmitter emitter(b, s, x);
   return way == ConvRows::kPointers ? emitter.emit_pointers(first, rows, tile_rows) : emitter.emit_copies(first, rows);

@@ -22,7 +22,7 @@ TileReduction conv_reduction(const ConvSpec& spec, ConvRows way, int tile_rows, 
 uint64_t conv_row_scratch(const ConvSpec& spec, ConvRows way, int tile_rows);  // bytes
 
 // Writes the code that prepares rows [first, first + rows) and answers the tile function's first argument. x: at the group's first channel.
-llvm::Value* emit_conv_rows(KernelBuilder& builder, const ConvSpec& spec, ConvRows way, llvm::Value* x, llvm::Value* first, int rows,
-                            int tile_rows);
+llvm::Value* emit_conv_rows(KernelBuilder& builder, const ConvSpec& spec, ConvRows way, llvm::Value* x, llvm::Value* first,
+                            llvm::Value* rows, int tile_rows);
 
 }  // namespace sluice

@@ -37,70 +37,171 @@ class Transposition {
  public:
   Transposition(const LayoutCopySpec& spec, const DeviceProfile& profile)
       : b_(profile),
-        images_(spec.n.nominal),
-        rows_(spec.to_channels_last ? spec.channels : spec.pixels.nominal),
-        columns_(spec.to_channels_last ? spec.pixels.nominal : spec.channels),
+        is_symbolic_(!is_fixed(spec)),
+        images_(spec.n),
+        rows_(spec.to_channels_last ? Extent(spec.channels) : spec.pixels),
+        columns_(spec.to_channels_last ? spec.pixels : Extent(spec.channels)),
         tile_(profile.vector_bits / 32) {}
 
   Result<GeneratedKernel> emit(const std::string& entry) {
-    const int64_t row_tiles = ceil_div(rows_, tile_), column_tiles = ceil_div(columns_, tile_);
-    const int64_t items = images_ * row_tiles * column_tiles;
+    const int64_t nominal_items = images_.nominal * ceil_div(rows_.nominal, tile_) * ceil_div(columns_.nominal, tile_);
     constexpr int64_t kBlockElements = 16384;
-    const int64_t blocks = std::clamp<int64_t>(images_ * rows_ * columns_ / kBlockElements, 1, std::min<int64_t>(items, 32));
+    constexpr int64_t kMostBlocks = 32;
+    const Extent elements = images_ * rows_ * columns_;
+    const int64_t blocks =
+        is_symbolic_ ? kMostBlocks : std::clamp<int64_t>(elements.factor / kBlockElements, 1, std::min(nominal_items, kMostBlocks));
     for (bool row_tail : {false, true}) {
       for (bool column_tail : {false, true}) emit_tile(row_tail, column_tail);
     }
     b_.begin_kernel(entry);
-    Value* to = b_.pointer_argument(0);
-    Value* from = b_.pointer_argument(1);
-    const auto range = b_.partition(items, b_.block(), blocks);
-    b_.loop(range.first, range.second, 1, [&](Value* item) {
-      Value* column_tile = b_.mod(item, column_tiles);
-      Value* rest = b_.div(item, column_tiles);
-      Value* image = b_.mul(b_.div(rest, row_tiles), rows_ * columns_);
-      Value* row_tile = b_.mod(rest, row_tiles);
-      Value* row = b_.mul(row_tile, tile_);
-      Value* column = b_.mul(column_tile, tile_);
-      const IrValues arguments = {b_.at(to, b_.add(image, b_.add(b_.mul(column, rows_), row))),
-                                  b_.at(from, b_.add(image, b_.add(b_.mul(row, columns_), column)))};
-      choose(row_tile, rows_, [&](bool row_tail) {
-        choose(column_tile, columns_, [&](bool column_tail) { b_.ir().CreateCall(tiles_[row_tail][column_tail], arguments); });
+    if (is_symbolic_) b_.set_symbols(b_.symbols_argument());
+    to_ = b_.pointer_argument(0);
+    from_ = b_.pointer_argument(1);
+    row_tiles_ = b_.ceil_div(b_.value(rows_), b_.index(tile_));
+    column_tiles_ = b_.ceil_div(b_.value(columns_), b_.index(tile_));
+    Value* items = b_.mul(b_.mul(column_tiles_, row_tiles_), images_);
+    const auto range = b_.partition(items, b_.block(), is_symbolic_ ? b_.blocks() : b_.index(blocks));
+    if (is_symbolic_) {
+      emit_lines(range.first, range.second);
+    } else {
+      b_.loop(range.first, range.second, 1, [&](Value* item) {
+        Value* column_tile = b_.mod(item, column_tiles_);
+        Value* rest = b_.div(item, column_tiles_);
+        Value* image = b_.div(rest, row_tiles_);
+        emit_item(image, b_.mod(rest, row_tiles_), column_tile);
       });
-    });
+    }
     b_.ret_void();
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
     kernel.blocks = static_cast<uint32_t>(blocks);
+    if (!is_symbolic_) return kernel;
+    kernel.multiply_adds = elements;
+    kernel.multiply_adds_per_block = kBlockElements;
     return kernel;
   }
 
  private:
+  // Items [begin, end) without a division for each.
+  void emit_lines(Value* begin, Value* end) {
+    b_.if_else(
+        b_.ir().CreateICmpSLT(begin, end),
+        [&] {
+          Value* rest = b_.div(begin, column_tiles_);
+          const IrValues start = {b_.div(rest, row_tiles_), b_.mod(rest, row_tiles_), b_.mod(begin, column_tiles_)};
+          b_.loop(begin, end, 1, start, [&](Value*, const IrValues& at) {
+            emit_item(at[0], at[1], at[2]);
+            const auto advance = [&](Value* number, Value* limit) {
+              Value* is_last = b_.ir().CreateICmpEQ(number, limit);
+              return std::pair{b_.ir().CreateSelect(is_last, b_.index(0), number), b_.ir().CreateZExt(is_last, b_.index_type())};
+            };
+            const auto [column, wraps] = advance(b_.add(at[2], b_.index(1)), column_tiles_);
+            const auto [row, ends] = advance(b_.add(at[1], wraps), row_tiles_);
+            return IrValues{b_.add(at[0], ends), row, column};
+          });
+        },
+        [] {});
+  }
+
+  void emit_item(Value* image_number, Value* row_tile, Value* column_tile) {
+    Value* image = b_.mul(image_number, rows_ * columns_);
+    Value* row = b_.mul(row_tile, tile_);
+    Value* column = b_.mul(column_tile, tile_);
+    IrValues arguments = {b_.at(to_, b_.add(image, b_.add(b_.mul(column, rows_), row))),
+                          b_.at(from_, b_.add(image, b_.add(b_.mul(row, columns_), column)))};
+    if (is_symbolic_) arguments.insert(arguments.end(), {b_.symbols(), pixels_left(row, column)});
+    choose(row_tile, rows_, [&](bool row_tail) {
+      choose(column_tile, columns_, [&](bool column_tail) { b_.ir().CreateCall(tiles_[row_tail][column_tail], arguments); });
+    });
+  }
+
+  // From the tile on, of the axis that is symbolic.
+  Value* pixels_left(Value* row, Value* column) {
+    return rows_.is_fixed() ? b_.sub(b_.value(columns_), column) : b_.sub(b_.value(rows_), row);
+  }
+
   // Runs body(is the last tile, and not whole?).
-  void choose(Value* number, int64_t size, const std::function<void(bool)>& body) {
-    const int64_t whole = size / tile_;
-    if (size % tile_ == 0) return body(false);
-    if (whole == 0) return body(true);
-    b_.if_else(b_.ir().CreateICmpSLT(number, b_.index(whole)), [&] { body(false); }, [&] { body(true); });
+  void choose(Value* number, const Extent& size, const std::function<void(bool)>& body) {
+    if (size.is_fixed() && size.factor % tile_ == 0) return body(false);
+    if (size.is_fixed() && size.factor < tile_) return body(true);
+    b_.if_else(b_.ir().CreateICmpSLT(number, b_.div(b_.value(size), tile_)), [&] { body(false); }, [&] { body(true); });
   }
 
   void emit_tile(bool row_tail, bool column_tail) {
-    const int rows = row_tail ? static_cast<int>(rows_ % tile_) : tile_;
-    const int columns = column_tail ? static_cast<int>(columns_ % tile_) : tile_;
-    if (rows == 0 || columns == 0 || rows > rows_ || columns > columns_) return;
-    auto* function = b_.begin_function("tile", {b_.pointer_type(), b_.pointer_type()});
-    IrValues vectors;
-    for (int i = 0; i < tile_; ++i) {
-      vectors.push_back(i < rows ? b_.load_vector(b_.at(function->getArg(1), i * columns_), tile_, columns) : b_.splat(0.0f, tile_));
+    const auto count = [&](const Extent& size, bool tail) {
+      return tail && size.is_fixed() ? static_cast<int>(size.factor % tile_) : tile_;
+    };
+    const int rows = count(rows_, row_tail), columns = count(columns_, column_tail);
+    const auto is_short = [](const Extent& size, int used) { return size.is_fixed() && used > size.factor; };
+    if (rows == 0 || columns == 0 || is_short(rows_, rows) || is_short(columns_, columns)) return;
+    std::vector<llvm::Type*> parameters(2, b_.pointer_type());
+    if (is_symbolic_) parameters.insert(parameters.end(), {b_.pointer_type(), b_.index_type()});
+    auto* function = b_.begin_function("tile", parameters);
+    if (is_symbolic_) b_.set_symbols(function->getArg(2));
+    if (row_tail && !rows_.is_fixed()) {
+      emit_symbolic_tail(*function, columns, true);
+    } else if (column_tail && !columns_.is_fixed()) {
+      emit_symbolic_tail(*function, rows, false);
+    } else {
+      emit_known_tile(*function, rows, columns);
     }
-    transpose_in_registers(b_, vectors);
-    for (int i = 0; i < columns; ++i) b_.store_vector(vectors[i], b_.at(function->getArg(0), i * rows_), rows);
     b_.ret_void();
     tiles_[row_tail][column_tail] = function;
   }
 
+  void emit_known_tile(llvm::Function& function, int rows, int columns) {
+    IrValues vectors;
+    for (int i = 0; i < tile_; ++i) {
+      vectors.push_back(i < rows ? b_.load_vector(row_of(function, b_.index(i)), tile_, columns) : b_.splat(0.0f, tile_));
+    }
+    transpose_in_registers(b_, vectors);
+    for (int i = 0; i < columns; ++i) b_.store_vector(vectors[i], column_of(function, b_.index(i)), rows);
+  }
+
+  Value* row_of(llvm::Function& function, Value* row) { return b_.at(function.getArg(1), b_.mul(row, columns_)); }
+  Value* column_of(llvm::Function& function, Value* column) { return b_.at(function.getArg(0), b_.mul(column, rows_)); }
+
+  // Fewer pixels than a tile has; `channels` of the other axis. Vectors beyond the last pixel are read from it again, or written to it
+  // before it is.
+  void emit_symbolic_tail(llvm::Function& function, int channels, bool pixels_are_rows) {
+    Value* pixels = function.getArg(3);
+    if (!b_.has_masks()) return emit_scalar_tail(function, channels, pixels_are_rows);
+    Value* mask = b_.mask(pixels, tile_);
+    Value* last = b_.sub(pixels, b_.index(1));
+    IrValues vectors;
+    for (int i = 0; i < tile_; ++i) {
+      if (pixels_are_rows) {
+        vectors.push_back(b_.load_vector(row_of(function, b_.min(b_.index(i), last)), tile_, channels));
+      } else {
+        vectors.push_back(i < channels ? b_.load_masked(row_of(function, b_.index(i)), tile_, mask) : b_.splat(0.0f, tile_));
+      }
+    }
+    transpose_in_registers(b_, vectors);
+    for (int i = tile_; i-- > 0;) {
+      if (!pixels_are_rows) {
+        b_.store_vector(vectors[i], column_of(function, b_.min(b_.index(i), last)), channels);
+      } else if (i < channels) {
+        b_.store_masked(vectors[i], column_of(function, b_.index(i)), mask);
+      }
+    }
+  }
+
+  void emit_scalar_tail(llvm::Function& function, int channels, bool pixels_are_rows) {
+    b_.loop(b_.index(0), function.getArg(3), 1, [&](Value* pixel) {
+      for (int channel = 0; channel < channels; ++channel) {
+        Value *row = b_.index(channel), *column = pixel;
+        if (pixels_are_rows) std::swap(row, column);
+        b_.ir().CreateAlignedStore(b_.load_float(b_.at(row_of(function, row), column)), b_.at(column_of(function, column), row),
+                                   llvm::Align(4));
+      }
+    });
+  }
+
   KernelBuilder b_;
-  int64_t images_, rows_, columns_;
+  bool is_symbolic_;
+  Extent images_, rows_, columns_;
   int tile_;
   llvm::Function* tiles_[2][2] = {};
+  Value *to_ = nullptr, *from_ = nullptr, *row_tiles_ = nullptr, *column_tiles_ = nullptr;
 };
 
 }  // namespace
@@ -112,9 +213,8 @@ std::string canonical_text(const LayoutCopySpec& s) {
 }
 
 Result<GeneratedKernel> generate_layout_copy(const LayoutCopySpec& spec, const DeviceProfile& profile) {
-  if (spec.n.nominal < 1 || spec.channels < 1 || spec.pixels.nominal < 1)
+  if (spec.n.factor < 1 || spec.channels < 1 || spec.pixels.factor < 1)
     return make_error(ErrorCode::kCodegen, "layout copy: every size must be at least 1");
-  if (!is_fixed(spec)) return make_error(ErrorCode::kNotLowerable, "layout copy of symbolic sizes");
   return Transposition(spec, profile).emit(kernel_entry(canonical_text(spec), profile));
 }
 

@@ -82,7 +82,7 @@ class MatMulEmitter {
     begin(entry);
     nest.enter = [&](Value* batch) { enter(batch); };
     if (packs_b_) nest.prepare_panel = [&](Value* panel) { pack_panel(panel); };
-    nest.prepare_rows = [&](Value* row, int) { return b_.at(a_entry_, b_.mul(row, spec_.a_row_stride)); };
+    nest.prepare_rows = [&](Value* row, Value*) { return b_.at(a_entry_, b_.mul(row, spec_.a_row_stride)); };
     nest.call = [&](const TileShape& shape, Value* a, const SymbolicNest::Place& place) {
       IrValues values = arguments(a, place.row, place.panel, place.column);
       values.insert(values.end(), {b_.symbols(), place.active});

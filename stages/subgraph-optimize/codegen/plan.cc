@@ -161,9 +161,12 @@ ContractionPlan choose_matmul_plan(const MatMulSpec& spec, const DeviceProfile& 
   size.rows = spec.m.nominal;
   size.columns = spec.n.nominal;
   size.reduction = spec.k.nominal;
-  for (const BatchAxis& axis : spec.batch) size.batch *= axis.size.nominal;
+  Extent size_of_batch = 1;
+  for (const BatchAxis& axis : spec.batch) size_of_batch *= axis.size;
+  size.batch = size_of_batch.nominal;
   size.row_bytes = spec.a_row_stride.nominal * 4;
-  if (!is_fixed(spec)) return choose_symbolic_plan(size, !spec.m.is_fixed(), !spec.n.is_fixed(), profile);
+  const bool is_symbolic = !size_of_batch.is_fixed() || !spec.m.is_fixed() || !spec.n.is_fixed() || !spec.k.is_fixed();
+  if (is_symbolic) return choose_symbolic_plan(size, !spec.m.is_fixed(), !spec.n.is_fixed(), profile);
   return choose_plan(size, profile);
 }
 

@@ -106,12 +106,12 @@ class SymbolicNestEmitter {
   void emit_row_tile(Value* tile, Value* begin, Value* end) {
     Value* row = b_.add(b_.mul(tile, base_), b_.min(tile, extra_));
     Value* count = b_.add(base_, b_.ir().CreateZExt(b_.ir().CreateICmpSLT(tile, extra_), b_.index_type()));
-    emit_choice(b_, count, row_counts(nest_), [&](int rows) { emit_panels(rows, row, begin, end); });
+    Value* a = nest_.prepare_rows(row, count);
+    emit_choice(b_, count, row_counts(nest_), [&](int rows) { emit_panels(rows, a, row, begin, end); });
   }
 
-  void emit_panels(int rows, Value* row, Value* begin, Value* end) {
+  void emit_panels(int rows, Value* a, Value* row, Value* begin, Value* end) {
     const int lanes = nest_.plan.lanes;
-    Value* a = nest_.prepare_rows(row, rows);
     if (!nest_.columns.is_fixed() || nest_.columns.factor >= nest_.plan.nr) {
       b_.loop(begin, b_.min(end, whole_panels_), 1, [&](Value* panel) {
         nest_.call({rows, nest_.plan.vectors, lanes, lanes, true}, a, {row, panel, b_.index(0), b_.index(lanes)});

@@ -31,7 +31,7 @@ struct SymbolicNest {
   // As in ContractionNest.
   std::function<void(llvm::Value* entry)> enter;
   std::function<void(llvm::Value* panel)> prepare_panel;
-  std::function<llvm::Value*(llvm::Value* row, int rows)> prepare_rows;
+  std::function<llvm::Value*(llvm::Value* row, llvm::Value* rows)> prepare_rows;
   std::function<void(const TileShape& shape, llvm::Value* a, const Place& place)> call;
 };
 

@@ -1,0 +1,244 @@
+// Convolutions and layout copies of symbolic sizes: one kernel at many sizes and numbers of blocks, against double precision.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "stages/subgraph-optimize/codegen/codegen_testing.h"
+
+namespace sluice {
+namespace {
+
+constexpr float kUntouched = 12345;
+constexpr size_t kGuard = 64;  // floats around a result that nothing may write
+
+using Symbols = std::vector<int64_t>;  // n, h, w, oh, ow
+
+// [n][rows][columns] -> [n][columns][rows].
+std::vector<float> transposed(const std::vector<float>& from, int64_t n, int64_t rows, int64_t columns) {
+  std::vector<float> to(from.size());
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t c = 0; c < columns; ++c) to[(i * columns + c) * rows + r] = from[(i * rows + r) * columns + c];
+    }
+  }
+  return to;
+}
+
+class SymbolicConv : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    auto profile = get_profile(GetParam());
+    ASSERT_TRUE(profile.ok());
+    profile_ = *profile;
+    if (!cpu_supports(profile_.isa)) GTEST_SKIP() << "this CPU cannot run " << profile_.isa;
+  }
+
+  int64_t draw(int64_t low, int64_t high) { return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1)); }
+
+  // A convolution whose image sizes are symbols; bottom and right: the padding on the far sides.
+  struct Case {
+    ConvSpec spec;
+    int64_t bottom = 0, right = 0;
+
+    // Results below 0 count as 0.
+    Symbols at(int64_t n, int64_t h, int64_t w) const {
+      const int64_t high = h + spec.pad_top + bottom - (spec.kh - 1) * spec.dilation_h;
+      const int64_t wide = w + spec.pad_left + right - (spec.kw - 1) * spec.dilation_w;
+      return {n, h, w, high < 1 ? 0 : (high - 1) / spec.stride_h + 1, wide < 1 ? 0 : (wide - 1) / spec.stride_w + 1};
+    }
+  };
+
+  static void set_sizes(Case& c, int64_t n, int64_t h, int64_t w) {
+    const Symbols nominal = c.at(n, h, w);
+    Extent* extents[] = {&c.spec.n, &c.spec.h, &c.spec.w, &c.spec.oh, &c.spec.ow};
+    for (uint16_t i = 0; i < 5; ++i) *extents[i] = Extent::of_symbol(i, nominal[i]);
+  }
+
+  Case random_case(int64_t channels, bool depthwise) {
+    Case c;
+    ConvSpec& s = c.spec;
+    s.groups = depthwise ? draw(1, channels) : draw(0, 2) == 0 ? draw(2, 4) : 1;
+    s.ci = depthwise ? s.groups : s.groups * draw(1, std::max<int64_t>(1, channels / s.groups));
+    s.co = depthwise ? s.groups : s.groups * draw(1, std::max<int64_t>(1, channels / s.groups));
+    s.kh = draw(1, 5), s.kw = draw(1, 5);
+    s.stride_h = draw(1, 3), s.stride_w = draw(1, 3);
+    s.dilation_h = draw(1, 3), s.dilation_w = draw(1, 3);
+    s.pad_top = draw(0, 3), s.pad_left = draw(0, 3);
+    c.bottom = draw(0, 3), c.right = draw(0, 3);
+    set_sizes(c, 1, 20, 20);
+    return c;
+  }
+
+  static void add_epilogue(ConvSpec& s, const EpilogueOperand& bias, const EpilogueOperand& residual) {
+    EpilogueBuilder e;
+    const int value = e.add(e.accumulator(), e.load(bias));
+    s.epilogue = e.finish(e.relu(e.add(value, e.load(residual))));
+  }
+
+  std::vector<float> run(RunnableKernel& kernel, size_t elements, const std::vector<const float*>& inputs, const Symbols& symbols) {
+    std::vector<float> first;
+    for (const uint32_t blocks : {1u, 2u, 5u, 32u, 0u}) {
+      std::vector<float> y(elements + 2 * kGuard, kUntouched);
+      std::vector<void*> pointers = {y.data() + kGuard};
+      for (const float* input : inputs) pointers.push_back(const_cast<float*>(input));
+      kernel.run(pointers, symbols, blocks);
+      for (size_t i = 0; i < kGuard; ++i) {
+        EXPECT_EQ(y[i], kUntouched);
+        EXPECT_EQ(y[y.size() - 1 - i], kUntouched);
+      }
+      if (first.empty()) first = y;
+      EXPECT_EQ(y, first) << blocks << " blocks";
+    }
+    return {first.begin() + kGuard, first.end() - kGuard};
+  }
+
+  struct Kernel {
+    ConvKind kind;
+    RunnableKernel kernel;
+    PackSpec packing;
+  };
+
+  // Every kind that the spec allows.
+  std::vector<Kernel> kernels(const Case& c, bool with_epilogue) {
+    std::vector<Kernel> result;
+    ConvSpec s = c.spec;
+    const auto add = [&](ConvKind kind, const Result<GeneratedKernel>& made, const PackSpec& packing) {
+      ASSERT_TRUE(made.ok()) << error_text(made.error());
+      EXPECT_GT(made->multiply_adds_per_block, 0);
+      auto runnable = RunnableKernel::load(*made);
+      ASSERT_TRUE(runnable.ok());
+      result.push_back({kind, *std::move(runnable), packing});
+    };
+    if (with_epilogue) add_epilogue(s, EpilogueOperand::column(), EpilogueOperand::full(s.co, {s.oh * s.ow * s.co}));
+    add(ConvKind::kChannelsLast, generate_conv(s, profile_), conv_weight_packing(s, choose_conv_plan(s, profile_).nr));
+    if (const DepthwisePlan plan = choose_depthwise_plan(s, profile_); plan.possible) {
+      add(ConvKind::kDepthwise, generate_depthwise({s}, profile_), depthwise_weight_packing(s, plan.nr));
+    }
+    if (with_epilogue) add_epilogue(s, EpilogueOperand::row(), EpilogueOperand::full(s.oh * s.ow, {s.oh * s.ow * s.co}));
+    if (const DirectConvPlan plan = choose_direct_plan(s, profile_); plan.possible) {
+      add(ConvKind::kDirect, generate_direct_conv({s}, profile_), direct_weight_packing(s, plan.rows));
+    }
+    return result;
+  }
+
+  void check(const Case& c, const std::vector<Symbols>& runs, bool with_epilogue) {
+    SCOPED_TRACE(canonical_text(c.spec));
+    std::vector<Kernel> made = kernels(c, with_epilogue);
+    const auto weights = random_floats(static_cast<size_t>(c.spec.co * (c.spec.ci / c.spec.groups) * c.spec.kh * c.spec.kw), random_);
+    const auto bias = random_floats(static_cast<size_t>(c.spec.co), random_);
+    for (const Symbols& symbols : runs) {
+      SCOPED_TRACE(testing::PrintToString(symbols));
+      ConvSpec s = fixed_at(c.spec, symbols);
+      if (with_epilogue) add_epilogue(s, EpilogueOperand::column(), EpilogueOperand::full(s.co));
+      const int64_t n = s.n.nominal, pixels = s.h.nominal * s.w.nominal, image = s.oh.nominal * s.ow.nominal;
+      const auto x = random_floats(static_cast<size_t>(n * pixels * s.ci), random_);
+      const auto residual = random_floats(static_cast<size_t>(n * image * s.co), random_);
+      const std::vector<double> expected = reference_conv(s, x.data(), weights.data(), {bias.data(), residual.data()});
+      for (Kernel& kernel : made) {
+        SCOPED_TRACE(static_cast<int>(kernel.kind));
+        const bool is_dense = kernel.kind == ConvKind::kDirect;
+        const auto packed = reference_pack(kernel.packing, weights.data());
+        const auto own_x = is_dense ? transposed(x, n, pixels, s.ci) : x;
+        const auto own_residual = is_dense ? transposed(residual, n, image, s.co) : residual;
+        auto y = run(kernel.kernel, expected.size(), {own_x.data(), packed.data(), bias.data(), own_residual.data()}, symbols);
+        if (is_dense) y = transposed(y, n, s.co, image);
+        const double tolerance = 2e-6 * std::sqrt(static_cast<double>(s.kh * s.kw * s.ci)) + 3e-6;
+        for (size_t i = 0; i < y.size(); ++i) {
+          ASSERT_NEAR(y[i], expected[i], tolerance * std::max(1.0, std::fabs(expected[i]))) << "element " << i;
+        }
+      }
+      ++runs_;
+    }
+  }
+
+  std::vector<Symbols> some_sizes(const Case& c, int count) {
+    std::vector<Symbols> runs = {c.at(0, 20, 20), c.at(1, 0, 9), c.at(1, 1, 1), c.at(2, 20, 20), c.at(1, 45, 61)};
+    for (int i = 0; i < count; ++i) runs.push_back(c.at(draw(1, 3), draw(1, 34), draw(1, 34)));
+    return runs;
+  }
+
+  DeviceProfile profile_;
+  std::mt19937 random_{29};
+  int runs_ = 0;
+};
+
+TEST_P(SymbolicConv, FewChannels) {
+  for (int i = 0; i < 10; ++i) {
+    const Case c = random_case(12, false);
+    check(c, some_sizes(c, 8), i % 2 == 0);
+  }
+  EXPECT_EQ(runs_, 130);
+}
+
+TEST_P(SymbolicConv, ManyChannels) {
+  for (int i = 0; i < 8; ++i) {
+    const Case c = random_case(70, false);
+    check(c, some_sizes(c, 5), i % 2 == 0);
+  }
+}
+
+TEST_P(SymbolicConv, Depthwise) {
+  for (int i = 0; i < 10; ++i) {
+    const Case c = random_case(40, true);
+    check(c, some_sizes(c, 8), i % 2 == 0);
+  }
+}
+
+TEST_P(SymbolicConv, Pointwise) {
+  for (const int64_t co : {1, 24, 100}) {
+    Case c{{.ci = 40, .co = co}};
+    set_sizes(c, 1, 20, 20);
+    check(c, some_sizes(c, 5), true);
+  }
+}
+
+TEST_P(SymbolicConv, NetworkShapes) {
+  Case first{{.ci = 3, .co = 40, .kh = 7, .kw = 7, .stride_h = 2, .stride_w = 2, .pad_top = 3, .pad_left = 3}, 3, 3};
+  set_sizes(first, 1, 64, 64);
+  check(first, {first.at(1, 64, 64), first.at(2, 33, 90)}, false);
+  Case middle{{.ci = 32, .co = 48, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1}, 1, 1};
+  set_sizes(middle, 2, 14, 14);
+  check(middle, {middle.at(2, 14, 14), middle.at(1, 7, 7), middle.at(1, 40, 30), middle.at(4, 2, 1)}, true);
+}
+
+// Only some of the sizes are symbols.
+TEST_P(SymbolicConv, FreeBatchOrWidth) {
+  Case c{{.ci = 20, .co = 30, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1}, 1, 1};
+  set_sizes(c, 2, 14, 14);
+  Case batch = c;
+  for (Extent* extent : {&batch.spec.h, &batch.spec.w, &batch.spec.oh, &batch.spec.ow}) *extent = 14;
+  check(batch, {c.at(0, 14, 14), c.at(1, 14, 14), c.at(5, 14, 14)}, true);
+  Case wide = c;
+  wide.spec.n = 1, wide.spec.h = 14, wide.spec.oh = 14;
+  check(wide, {c.at(1, 14, 0), c.at(1, 14, 1), c.at(1, 14, 14), c.at(1, 14, 53)}, true);
+}
+
+TEST_P(SymbolicConv, LayoutCopies) {
+  for (int i = 0; i < 12; ++i) {
+    LayoutCopySpec s;
+    s.n = i % 3 == 0 ? Extent(2) : Extent::of_symbol(0, 1);
+    s.channels = draw(1, 70);
+    s.pixels = i % 3 == 1 ? Extent(45) : Extent::of_symbol(1, 400) * Extent::of_symbol(2, 2);
+    s.to_channels_last = i % 2 == 0;
+    SCOPED_TRACE(canonical_text(s));
+    auto made = generate_layout_copy(s, profile_);
+    ASSERT_TRUE(made.ok()) << error_text(made.error());
+    auto kernel = RunnableKernel::load(*made);
+    ASSERT_TRUE(kernel.ok());
+    for (const int64_t size : {0, 1, 2, 3, 4, 7, 15, 16, 17, 49, 400, 1201}) {
+      for (const int64_t images : {0, 1, 3}) {
+        const Symbols symbols = {images, size, 1};
+        const int64_t n = s.n.value(symbols.data()), pixels = s.pixels.value(symbols.data());
+        const auto from = random_floats(static_cast<size_t>(n * s.channels * pixels), random_);
+        const auto expected = s.to_channels_last ? transposed(from, n, s.channels, pixels) : transposed(from, n, pixels, s.channels);
+        ASSERT_EQ(run(*kernel, from.size(), {from.data()}, symbols), expected) << size << " " << images;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Profiles, SymbolicConv, testing::ValuesIn(profile_names()),
+                         [](const auto& info) { return info.param.substr(info.param.find('-') + 1); });
+
+}  // namespace
+}  // namespace sluice
