@@ -101,7 +101,7 @@ class ConvEmitter {
     };
     emit_nest(b_, nest);
     b_.ret_void();
-    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, true));
     set_launch(nest, kernel);
     return kernel;
   }

@@ -1,8 +1,9 @@
 // Prints the speed of every kind of convolution kernel that a shape allows, beside the kind that is chosen: the depthwise layers of
 // MobileNet-v2, copies between layouts, and random shapes above 20 MFLOP, worst first. One thread.
 //
-//   conv_kinds_bench [profile] [mobilenet|layout|first|sweep] [count] [seed]
+//   conv_kinds_bench [profile] [mobilenet|layout|first|symbolic|sweep] [count] [seed]
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -179,6 +180,97 @@ void bench_sweep(const DeviceProfile& profile, double peak, int count, unsigned 
               100 * lost / static_cast<double>(all.size()));
 }
 
+using GenerateConv = std::function<Result<GeneratedKernel>(const ConvSpec&)>;
+
+// A kernel of symbolic image sizes at several sizes, with kernels made for each, in turns.
+void race(const std::string& name, const ConvSpec& symbolic, const std::vector<std::vector<int64_t>>& runs, const GenerateConv& generate,
+          const PackSpec& packing) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto kernel = generate(symbolic);
+  const double compiled = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!kernel) return static_cast<void>(std::printf("  %s: %s\n", name.c_str(), error_text(kernel.error()).c_str()));
+  std::printf("  %s: %zu B, compiled in %.0f ms;", name.c_str(), kernel->object.size(), compiled * 1e3);
+  auto free_sized = RunnableKernel::load(*kernel);
+  for (const std::vector<int64_t>& symbols : runs) {
+    const ConvSpec s = fixed_at(symbolic, symbols);
+    auto fixed = RunnableKernel::load(*generate(s));
+    Buffer x(s.n.nominal * s.h.nominal * s.w.nominal * s.ci), y(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co);
+    Buffer weights(packed_elements(packing) + 4096), bias(s.co);
+    const std::vector<void*> pointers = {y.data(), x.data(), weights.data(), bias.data()};
+    double best = 1e9, best_symbolic = 1e9;
+    for (int i = 0; i < 60; ++i) {
+      const double begin = thread_seconds();
+      fixed->run(pointers);
+      const double middle = thread_seconds();
+      free_sized->run(pointers, symbols);
+      best_symbolic = std::min(best_symbolic, thread_seconds() - middle);
+      best = std::min(best, middle - begin);
+    }
+    std::printf(" @%lld %.3f ms x %.3f", static_cast<long long>(s.oh.nominal), best * 1e3, best_symbolic / best);
+  }
+  std::printf("\n");
+}
+
+// Layers of a small detector.
+void bench_symbolic(const DeviceProfile& profile) {
+  struct Layer {
+    int64_t ci, co, k, stride, out, groups;
+  };
+  constexpr Layer kLayers[] = {{3, 16, 3, 2, 160, 1},  {16, 32, 3, 2, 80, 1},    {32, 32, 3, 1, 80, 1},   {64, 64, 3, 1, 40, 1},
+                               {64, 32, 1, 1, 80, 1},  {128, 64, 1, 1, 40, 1},   {128, 128, 3, 1, 20, 1}, {256, 255, 1, 1, 20, 1},
+                               {96, 96, 3, 1, 40, 96}, {144, 144, 3, 2, 20, 144}};
+  for (const Layer& l : kLayers) {
+    ConvSpec s;
+    s.ci = l.ci, s.co = l.co, s.kh = s.kw = l.k, s.stride_h = s.stride_w = l.stride, s.groups = l.groups;
+    s.pad_top = s.pad_left = l.k / 2;
+    s.h = Extent::of_symbol(0, l.out * l.stride), s.w = Extent::of_symbol(1, l.out * l.stride);
+    s.oh = Extent::of_symbol(2, l.out), s.ow = Extent::of_symbol(3, l.out);
+    std::vector<std::vector<int64_t>> runs;
+    for (const int64_t out : {l.out, l.out / 2 + 1, l.out * 3 / 2 - 1}) runs.push_back({out * l.stride, out * l.stride, out, out});
+    const auto with_bias = [](ConvSpec conv, const EpilogueOperand& bias) {
+      EpilogueBuilder e;
+      conv.epilogue = e.finish(e.relu(e.add(e.accumulator(), e.load(bias))));
+      return conv;
+    };
+    std::printf("%ld->%ld k%ld s%ld g%ld, chosen: %d\n", l.ci, l.co, l.k, l.stride, l.groups,
+                static_cast<int>(choose_conv_kind(s, profile, {})));
+    const ConvSpec by_column = with_bias(s, EpilogueOperand::column()), by_row = with_bias(s, EpilogueOperand::row());
+    if (l.groups == 1) {
+      race(
+          "rows", by_column, runs, [&](const ConvSpec& c) { return generate_conv(c, profile); },
+          conv_weight_packing(s, choose_conv_plan(s, profile).nr));
+    } else {
+      race(
+          "depthwise", by_column, runs, [&](const ConvSpec& c) { return generate_depthwise({c}, profile); },
+          depthwise_weight_packing(s, choose_depthwise_plan(s, profile).nr));
+    }
+    race(
+        "direct", by_row, runs, [&](const ConvSpec& c) { return generate_direct_conv({c}, profile); },
+        direct_weight_packing(s, std::max(choose_direct_plan(s, profile).rows, 1)));
+  }
+  for (const auto& [channels, pixels] : {std::pair{3, 320 * 320}, {32, 80 * 80}, {144, 400}, {256, 49}}) {
+    for (const bool to_channels_last : {true, false}) {
+      const LayoutCopySpec known{1, channels, pixels, to_channels_last};
+      LayoutCopySpec free_sized = known;
+      free_sized.pixels = Extent::of_symbol(0, pixels);
+      auto fixed = RunnableKernel::load(*generate_layout_copy(known, profile));
+      auto symbolic = RunnableKernel::load(*generate_layout_copy(free_sized, profile));
+      Buffer from(int64_t{channels} * pixels), to(int64_t{channels} * pixels);
+      double best = 1e9, best_symbolic = 1e9;
+      for (int i = 0; i < 200; ++i) {
+        const double begin = thread_seconds();
+        fixed->run({to.data(), from.data()});
+        const double middle = thread_seconds();
+        symbolic->run({to.data(), from.data()}, {pixels});
+        best_symbolic = std::min(best_symbolic, thread_seconds() - middle);
+        best = std::min(best, middle - begin);
+      }
+      std::printf("layout copy %d x %d to %s: %.4f ms x %.3f\n", channels, pixels, to_channels_last ? "NHWC" : "NCHW", best * 1e3,
+                  best_symbolic / best);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice
 
@@ -193,6 +285,7 @@ int main(int argc, char** argv) {
   std::printf("%s: multiply-add peak %.1f GF/s\n", profile->name.c_str(), peak * 1e-9);
   if (what == "mobilenet") sluice::bench_mobilenet(*profile, peak);
   if (what == "first") sluice::bench_first(*profile, peak);
+  if (what == "symbolic") sluice::bench_symbolic(*profile);
   if (what == "layout") sluice::bench_layout(*profile);
   if (what == "sweep")
     sluice::bench_sweep(*profile, peak, argc > 3 ? std::atoi(argv[3]) : 60, argc > 4 ? static_cast<unsigned>(std::atoi(argv[4])) : 1);

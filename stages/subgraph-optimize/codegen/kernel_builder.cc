@@ -204,9 +204,9 @@ Value* KernelBuilder::stack(llvm::Type* type, int64_t count) {
   return ir_.CreateAlloca(type, index(count));
 }
 
-Result<GeneratedKernel> KernelBuilder::finish(const std::string& entry) {
+Result<GeneratedKernel> KernelBuilder::finish(const std::string& entry, bool knows_target) {
   GeneratedKernel kernel;
-  SLUICE_ASSIGN(kernel.object, emit_object(module_, profile_, symbols_ != nullptr));
+  SLUICE_ASSIGN(kernel.object, emit_object(module_, profile_, knows_target));
   kernel.entry = entry;
   return kernel;
 }

@@ -95,7 +95,8 @@ class KernelBuilder {
   // Memory of the function's frame; must be called while the entry block is the insert block's function.
   llvm::Value* stack(llvm::Type* type, int64_t count);
 
-  Result<GeneratedKernel> finish(const std::string& entry);  // object and entry set
+  // Sets object and entry. knows_target: see emit_object.
+  Result<GeneratedKernel> finish(const std::string& entry, bool knows_target = false);
 
  private:
   llvm::Value* kernel_member(int member);

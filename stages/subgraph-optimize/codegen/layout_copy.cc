@@ -38,6 +38,7 @@ class Transposition {
   Transposition(const LayoutCopySpec& spec, const DeviceProfile& profile)
       : b_(profile),
         is_symbolic_(!is_fixed(spec)),
+        to_channels_last_(spec.to_channels_last),
         images_(spec.n),
         rows_(spec.to_channels_last ? Extent(spec.channels) : spec.pixels),
         columns_(spec.to_channels_last ? spec.pixels : Extent(spec.channels)),
@@ -81,42 +82,53 @@ class Transposition {
   }
 
  private:
-  // Items [begin, end) without a division for each.
+  // Items [begin, end) in the order (image, channel tile, pixel tile): no division for each.
   void emit_lines(Value* begin, Value* end) {
-    b_.if_else(
-        b_.ir().CreateICmpSLT(begin, end),
-        [&] {
-          Value* rest = b_.div(begin, column_tiles_);
-          const IrValues start = {b_.div(rest, row_tiles_), b_.mod(rest, row_tiles_), b_.mod(begin, column_tiles_)};
-          b_.loop(begin, end, 1, start, [&](Value*, const IrValues& at) {
-            emit_item(at[0], at[1], at[2]);
-            const auto advance = [&](Value* number, Value* limit) {
-              Value* is_last = b_.ir().CreateICmpEQ(number, limit);
-              return std::pair{b_.ir().CreateSelect(is_last, b_.index(0), number), b_.ir().CreateZExt(is_last, b_.index_type())};
-            };
-            const auto [column, wraps] = advance(b_.add(at[2], b_.index(1)), column_tiles_);
-            const auto [row, ends] = advance(b_.add(at[1], wraps), row_tiles_);
-            return IrValues{b_.add(at[0], ends), row, column};
-          });
-        },
-        [] {});
-  }
-
-  void emit_item(Value* image_number, Value* row_tile, Value* column_tile) {
-    Value* image = b_.mul(image_number, rows_ * columns_);
-    Value* row = b_.mul(row_tile, tile_);
-    Value* column = b_.mul(column_tile, tile_);
-    IrValues arguments = {b_.at(to_, b_.add(image, b_.add(b_.mul(column, rows_), row))),
-                          b_.at(from_, b_.add(image, b_.add(b_.mul(row, columns_), column)))};
-    if (is_symbolic_) arguments.insert(arguments.end(), {b_.symbols(), pixels_left(row, column)});
-    choose(row_tile, rows_, [&](bool row_tail) {
-      choose(column_tile, columns_, [&](bool column_tail) { b_.ir().CreateCall(tiles_[row_tail][column_tail], arguments); });
+    const bool pixels_are_rows = !to_channels_last_;
+    const Extent &pixels = pixels_are_rows ? rows_ : columns_, &channels = pixels_are_rows ? columns_ : rows_;
+    const int64_t channel_tiles = ceil_div(channels.factor, tile_);
+    Value* pixel_tiles = b_.ceil_div(b_.value(pixels), b_.index(tile_));
+    Value* whole = b_.div(b_.value(pixels), tile_);
+    // Without a pixel there is no item; its division must have a divisor all the same.
+    Value* divisor = b_.max(pixel_tiles, b_.index(1));
+    b_.loop(b_.div(begin, divisor), b_.ceil_div(end, divisor), 1, [&](Value* line) {
+      Value* image = b_.div(line, channel_tiles);
+      Value* channel_tile = b_.mod(line, channel_tiles);
+      Value* before = b_.mul(line, pixel_tiles);
+      Value* first = b_.max(b_.sub(begin, before), b_.index(0));
+      Value* last = b_.min(b_.sub(end, before), pixel_tiles);
+      choose(channel_tile, channels, [&](bool channel_tail) {
+        // count: whole tiles, or the pixels of the tail.
+        const auto call = [&](Value* pixel_tile, bool pixel_tail, Value* count) {
+          Value *row_tile = channel_tile, *column_tile = pixel_tile;
+          if (pixels_are_rows) std::swap(row_tile, column_tile);
+          llvm::Function* tile = pixels_are_rows ? tiles_[pixel_tail][channel_tail] : tiles_[channel_tail][pixel_tail];
+          if (tile == nullptr) return;  // there is no such tail
+          IrValues arguments = addresses(image, row_tile, column_tile);
+          arguments.insert(arguments.end(), {b_.symbols(), count});
+          b_.ir().CreateCall(tile, arguments);
+        };
+        call(first, false, b_.sub(b_.min(last, whole), first));
+        b_.loop(b_.max(first, whole), last, 1,
+                [&](Value* pixel_tile) { call(pixel_tile, true, b_.sub(b_.value(pixels), b_.mul(pixel_tile, tile_))); });
+      });
     });
   }
 
-  // From the tile on, of the axis that is symbolic.
-  Value* pixels_left(Value* row, Value* column) {
-    return rows_.is_fixed() ? b_.sub(b_.value(columns_), column) : b_.sub(b_.value(rows_), row);
+  // Of a tile: where it is written to, where it is read from.
+  IrValues addresses(Value* image_number, Value* row_tile, Value* column_tile) {
+    Value* image = b_.mul(image_number, rows_ * columns_);
+    Value* row = b_.mul(row_tile, tile_);
+    Value* column = b_.mul(column_tile, tile_);
+    return {b_.at(to_, b_.add(image, b_.add(b_.mul(column, rows_), row))),
+            b_.at(from_, b_.add(image, b_.add(b_.mul(row, columns_), column)))};
+  }
+
+  void emit_item(Value* image, Value* row_tile, Value* column_tile) {
+    const IrValues arguments = addresses(image, row_tile, column_tile);
+    choose(row_tile, rows_, [&](bool row_tail) {
+      choose(column_tile, columns_, [&](bool column_tail) { b_.ir().CreateCall(tiles_[row_tail][column_tail], arguments); });
+    });
   }
 
   // Runs body(is the last tile, and not whole?).
@@ -137,67 +149,57 @@ class Transposition {
     if (is_symbolic_) parameters.insert(parameters.end(), {b_.pointer_type(), b_.index_type()});
     auto* function = b_.begin_function("tile", parameters);
     if (is_symbolic_) b_.set_symbols(function->getArg(2));
-    if (row_tail && !rows_.is_fixed()) {
-      emit_symbolic_tail(*function, columns, true);
+    if (!is_symbolic_) {
+      emit_known_tile(function->getArg(0), function->getArg(1), rows, columns);
+    } else if (row_tail && !rows_.is_fixed()) {
+      emit_symbolic_tail(function->getArg(0), function->getArg(1), function->getArg(3), columns);
     } else if (column_tail && !columns_.is_fixed()) {
-      emit_symbolic_tail(*function, rows, false);
+      emit_symbolic_tail(function->getArg(0), function->getArg(1), function->getArg(3), rows);
     } else {
-      emit_known_tile(*function, rows, columns);
+      emit_known_tiles(*function, rows, columns);
     }
     b_.ret_void();
     tiles_[row_tail][column_tail] = function;
   }
 
-  void emit_known_tile(llvm::Function& function, int rows, int columns) {
-    IrValues vectors;
-    for (int i = 0; i < tile_; ++i) {
-      vectors.push_back(i < rows ? b_.load_vector(row_of(function, b_.index(i)), tile_, columns) : b_.splat(0.0f, tile_));
-    }
-    transpose_in_registers(b_, vectors);
-    for (int i = 0; i < columns; ++i) b_.store_vector(vectors[i], column_of(function, b_.index(i)), rows);
+  // As many tiles, one behind the other along the pixels, as the function's last argument says; the tail of fixed pixels is one.
+  void emit_known_tiles(llvm::Function& function, int rows, int columns) {
+    const int pixels = to_channels_last_ ? columns : rows;
+    Value* count = pixels < tile_ ? b_.index(1) : function.getArg(3);
+    b_.loop(b_.index(0), count, 1, [&](Value* number) {
+      Value* pixel = b_.mul(number, tile_);
+      Value* along = b_.mul(pixel, to_channels_last_ ? rows_ : columns_);
+      Value* to = b_.at(function.getArg(0), to_channels_last_ ? along : pixel);
+      Value* from = b_.at(function.getArg(1), to_channels_last_ ? pixel : along);
+      emit_known_tile(to, from, rows, columns);
+    });
   }
 
-  Value* row_of(llvm::Function& function, Value* row) { return b_.at(function.getArg(1), b_.mul(row, columns_)); }
-  Value* column_of(llvm::Function& function, Value* column) { return b_.at(function.getArg(0), b_.mul(column, rows_)); }
-
-  // Fewer pixels than a tile has; `channels` of the other axis. Vectors beyond the last pixel are read from it again, or written to it
-  // before it is.
-  void emit_symbolic_tail(llvm::Function& function, int channels, bool pixels_are_rows) {
-    Value* pixels = function.getArg(3);
-    if (!b_.has_masks()) return emit_scalar_tail(function, channels, pixels_are_rows);
-    Value* mask = b_.mask(pixels, tile_);
-    Value* last = b_.sub(pixels, b_.index(1));
+  void emit_known_tile(Value* to, Value* from, int rows, int columns) {
     IrValues vectors;
     for (int i = 0; i < tile_; ++i) {
-      if (pixels_are_rows) {
-        vectors.push_back(b_.load_vector(row_of(function, b_.min(b_.index(i), last)), tile_, channels));
-      } else {
-        vectors.push_back(i < channels ? b_.load_masked(row_of(function, b_.index(i)), tile_, mask) : b_.splat(0.0f, tile_));
-      }
+      vectors.push_back(i < rows ? b_.load_vector(row_of(from, b_.index(i)), tile_, columns) : b_.splat(0.0f, tile_));
     }
     transpose_in_registers(b_, vectors);
-    for (int i = tile_; i-- > 0;) {
-      if (!pixels_are_rows) {
-        b_.store_vector(vectors[i], column_of(function, b_.min(b_.index(i), last)), channels);
-      } else if (i < channels) {
-        b_.store_masked(vectors[i], column_of(function, b_.index(i)), mask);
-      }
-    }
+    for (int i = 0; i < columns; ++i) b_.store_vector(vectors[i], column_of(to, b_.index(i)), rows);
   }
 
-  void emit_scalar_tail(llvm::Function& function, int channels, bool pixels_are_rows) {
-    b_.loop(b_.index(0), function.getArg(3), 1, [&](Value* pixel) {
+  Value* row_of(Value* from, Value* row) { return b_.at(from, b_.mul(row, columns_)); }
+  Value* column_of(Value* to, Value* column) { return b_.at(to, b_.mul(column, rows_)); }
+
+  // Fewer pixels than a tile has, with `channels` of the other axis: so few elements that masks would not pay.
+  void emit_symbolic_tail(Value* to, Value* from, Value* pixels, int channels) {
+    b_.loop(b_.index(0), pixels, 1, [&](Value* pixel) {
       for (int channel = 0; channel < channels; ++channel) {
         Value *row = b_.index(channel), *column = pixel;
-        if (pixels_are_rows) std::swap(row, column);
-        b_.ir().CreateAlignedStore(b_.load_float(b_.at(row_of(function, row), column)), b_.at(column_of(function, column), row),
-                                   llvm::Align(4));
+        if (!to_channels_last_) std::swap(row, column);
+        b_.ir().CreateAlignedStore(b_.load_float(b_.at(row_of(from, row), column)), b_.at(column_of(to, column), row), llvm::Align(4));
       }
     });
   }
 
   KernelBuilder b_;
-  bool is_symbolic_;
+  bool is_symbolic_, to_channels_last_;
   Extent images_, rows_, columns_;
   int tile_;
   llvm::Function* tiles_[2][2] = {};

@@ -91,7 +91,7 @@ class MatMulEmitter {
     };
     emit_nest(b_, nest);
     b_.ret_void();
-    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, true));
     set_launch(nest, kernel);
     if (packs_b_ && spec_.k.is_fixed()) kernel.scratch_bytes = static_cast<uint64_t>(spec_.k.factor * plan_.nr * 4);
     if (packs_b_ && !spec_.k.is_fixed()) kernel.scratch_more = spec_.k * (plan_.nr * 4);
