@@ -87,7 +87,18 @@ void choose_direct_tile(const ConvSpec& s, const DeviceProfile& profile, DirectC
 // From the bandwidth of the caches. One channel lies the same both ways.
 double layout_cycles(int64_t elements, int64_t channels) { return channels == 1 ? 0 : 0.4 * static_cast<double>(elements) + 100; }
 
+// Of symbolic sizes the nominal ones, at least 1.
+ConvSpec at_nominal(ConvSpec s) {
+  for (Extent* extent : {&s.n, &s.h, &s.w, &s.oh, &s.ow}) *extent = std::max<int64_t>(extent->nominal, 1);
+  return s;
+}
+
 }  // namespace
+
+int64_t conv_multiply_adds_per_block(const Extent& multiply_adds, double cycles) {
+  const double per_cycle = static_cast<double>(std::max<int64_t>(multiply_adds.nominal, 1)) / std::max(cycles, 1.0);
+  return std::max<int64_t>(1, static_cast<int64_t>(kBlockCycles * per_cycle));
+}
 
 Result<void> check_conv(const ConvSpec& s) {
   for (int64_t size : {s.n.factor, s.h.factor, s.w.factor, s.ci, s.oh.factor, s.ow.factor, s.co, s.kh, s.kw, s.stride_h, s.stride_w,
@@ -100,23 +111,26 @@ Result<void> check_conv(const ConvSpec& s) {
   return check_epilogue(s.epilogue, 1);
 }
 
-DirectConvPlan choose_direct_plan(const ConvSpec& s, const DeviceProfile& profile) {
+DirectConvPlan choose_direct_plan(const ConvSpec& spec, const DeviceProfile& profile) {
+  const ConvSpec s = at_nominal(spec);
   DirectConvPlan plan;
   plan.chunk_rows = choose_chunk_rows(s, profile);
   plan.chunks = ceil_div(s.oh.nominal, plan.chunk_rows);
   const DirectGeometry geometry(s, plan.chunk_rows);
   plan.scratch_bytes = static_cast<uint64_t>(geometry.scratch_floats(s)) * 4;
-  plan.possible = is_fixed(s) && s.kh <= kMostKernel && s.kw <= kMostKernel && s.stride_w <= 8 && s.x_pixel_stride == 0 &&
+  plan.possible = is_fixed(spec) && s.kh <= kMostKernel && s.kw <= kMostKernel && s.stride_w <= 8 && s.x_pixel_stride == 0 &&
                   s.y_pixel_stride == 0 && plan.scratch_bytes <= static_cast<uint64_t>(profile.scratch_limit);
   choose_direct_tile(s, profile, plan);
   const int64_t items = s.n.nominal * s.groups * plan.chunks;
   plan.cycles = (plan.cycles + copy_cycles(s, geometry, profile)) * static_cast<double>(items);
   plan.blocks =
       static_cast<uint32_t>(std::min(items, std::clamp<int64_t>(static_cast<int64_t>(plan.cycles / kBlockCycles), 1, kMostBlocks)));
+  if (!is_fixed(spec)) plan.blocks = kMostBlocks;
   return plan;
 }
 
-DepthwisePlan choose_depthwise_plan(const ConvSpec& s, const DeviceProfile& profile) {
+DepthwisePlan choose_depthwise_plan(const ConvSpec& spec, const DeviceProfile& profile) {
+  const ConvSpec s = at_nominal(spec);
   DepthwisePlan plan;
   plan.possible =
       is_fixed(s) && s.groups == s.ci && s.groups == s.co && s.kw <= kMostKernel && s.x_pixel_stride == 0 && s.y_pixel_stride == 0;
@@ -127,13 +141,15 @@ DepthwisePlan choose_depthwise_plan(const ConvSpec& s, const DeviceProfile& prof
   plan.nr = channel_vectors * plan.lanes;
   const int sums = profile.vector_registers >= 32 ? 24 : profile.fused_multiply_add ? 10 : 8;
   const int64_t most = sums / plan.vectors;
-  plan.pixels = static_cast<int>(ceil_div(s.ow.nominal, ceil_div(s.ow.nominal, most)));
+  const bool has_known_width = spec.w.is_fixed() && spec.ow.is_fixed();
+  plan.pixels = static_cast<int>(has_known_width ? ceil_div(s.ow.nominal, ceil_div(s.ow.nominal, most)) : most);
   const double taps = static_cast<double>(s.kh * s.kw);
   const double per_vector = taps * (profile.fused_multiply_add ? width(plan.lanes) * 1.2 : 1.0) + 4;
   plan.cycles = static_cast<double>(s.n.nominal * s.oh.nominal * s.ow.nominal * channel_vectors) * per_vector;
   const int64_t items = s.n.nominal * s.oh.nominal * ceil_div(channel_vectors, plan.vectors);
   plan.blocks =
       static_cast<uint32_t>(std::min(items, std::clamp<int64_t>(static_cast<int64_t>(plan.cycles / kBlockCycles), 1, kMostBlocks)));
+  if (!is_fixed(spec)) plan.blocks = kMostBlocks;
   return plan;
 }
 
@@ -155,14 +171,15 @@ PackSpec direct_weight_packing(const ConvSpec& s, int64_t nr) {
   return spec;
 }
 
-ConvKind choose_conv_kind(const ConvSpec& s, const DeviceProfile& profile, const ConvNeighbours& neighbours) {
+ConvKind choose_conv_kind(const ConvSpec& spec, const DeviceProfile& profile, const ConvNeighbours& neighbours) {
+  const ConvSpec s = at_nominal(spec);
   const double copy_x = layout_cycles(s.n.nominal * s.ci * s.h.nominal * s.w.nominal, s.ci),
                copy_y = layout_cycles(s.n.nominal * s.co * s.oh.nominal * s.ow.nominal, s.co);
   const double to_channels_last = (neighbours.x_is_channels_last ? 0 : copy_x) + (neighbours.y_is_channels_last ? 0 : copy_y);
   const double to_dense = (neighbours.x_is_channels_last ? copy_x : 0) + (neighbours.y_is_channels_last ? copy_y : 0);
-  const DepthwisePlan depthwise = choose_depthwise_plan(s, profile);
-  const double by_channels = depthwise.possible ? depthwise.cycles : choose_conv_plan(s, profile).cycles;
-  const DirectConvPlan direct = choose_direct_plan(s, profile);
+  const DepthwisePlan depthwise = choose_depthwise_plan(spec, profile);
+  const double by_channels = depthwise.possible ? depthwise.cycles : choose_conv_plan(spec, profile).cycles;
+  const DirectConvPlan direct = choose_direct_plan(spec, profile);
   if (direct.possible && direct.cycles + to_dense < by_channels + to_channels_last) return ConvKind::kDirect;
   return depthwise.possible ? ConvKind::kDepthwise : ConvKind::kChannelsLast;
 }

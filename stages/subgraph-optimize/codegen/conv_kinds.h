@@ -77,6 +77,9 @@ struct ConvNeighbours {
 // The kind with the fewest estimated cycles, copies between layouts counted.
 ConvKind choose_conv_kind(const ConvSpec& conv, const DeviceProfile& profile, const ConvNeighbours& neighbours);
 
+// GeneratedKernel.multiply_adds_per_block of a symbolic convolution with so many estimated cycles.
+int64_t conv_multiply_adds_per_block(const Extent& multiply_adds, double cycles);
+
 // kCodegen for sizes below 1 or groups that do not divide the channels.
 Result<void> check_conv(const ConvSpec& conv);
 

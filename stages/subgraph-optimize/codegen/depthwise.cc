@@ -6,6 +6,7 @@
 #include "stages/subgraph-optimize/codegen/epilogue_emitter.h"
 #include "stages/subgraph-optimize/codegen/kernel_builder.h"
 #include "stages/subgraph-optimize/codegen/object_emitter.h"
+#include "stages/subgraph-optimize/codegen/symbolic_nest.h"
 
 namespace sluice {
 namespace {
@@ -15,7 +16,7 @@ using llvm::Value;
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // A tile function: void(x, weights, y, kernel rows, first kw, last kw, operands...). x: the input pixel under kernel row 0 of those given
-// and kernel column 0; the last two numbers are read at the border only.
+// and kernel column 0; the last two numbers are read at the border only. A symbolic one has KernelArgs.symbols last.
 struct Tile {
   int pixels = 1;
   int vectors = 1;
@@ -26,11 +27,15 @@ struct Tile {
 class DepthwiseEmitter {
  public:
   DepthwiseEmitter(const ConvSpec& spec, const DeviceProfile& profile, const DepthwisePlan& plan)
-      : s_(spec), b_(profile), plan_(plan), channel_tiles_(ceil_div(spec.co, int64_t{plan.lanes} * plan.vectors)) {
+      : s_(spec),
+        b_(profile),
+        plan_(plan),
+        is_symbolic_(!is_fixed(spec)),
+        channel_tiles_(ceil_div(spec.co, int64_t{plan.lanes} * plan.vectors)) {
     // Output columns whose kernel columns are all inside the image.
-    first_inner_ = std::min(s_.ow.nominal, ceil_div(s_.pad_left, s_.stride_w));
-    const int64_t room = s_.w.nominal - 1 + s_.pad_left - (s_.kw - 1) * s_.dilation_w;
-    last_inner_ = room < 0 ? first_inner_ : std::clamp<int64_t>(room / s_.stride_w + 1, first_inner_, s_.ow.nominal);
+    first_inner_ = std::min(s_.ow.factor, ceil_div(s_.pad_left, s_.stride_w));
+    const int64_t room = s_.w.factor - 1 + s_.pad_left - (s_.kw - 1) * s_.dilation_w;
+    last_inner_ = room < 0 ? first_inner_ : std::clamp<int64_t>(room / s_.stride_w + 1, first_inner_, s_.ow.factor);
   }
 
   Result<GeneratedKernel> emit(const std::string& entry) {
@@ -41,12 +46,16 @@ class DepthwiseEmitter {
     weights_ = b_.pointer_argument(2);
     for (size_t n = 0; n < s_.epilogue.operands.size(); ++n) operands_.push_back(b_.pointer_argument(static_cast<int>(3 + n)));
     // Rows of all images, channel tiles fastest.
-    const auto range = b_.partition(s_.n.nominal * s_.oh.nominal * channel_tiles_, b_.block(), plan_.blocks);
+    if (is_symbolic_) b_.set_symbols(b_.symbols_argument());
+    if (is_symbolic_) find_inner();
+    const Extent items = s_.n * s_.oh * channel_tiles_;
+    const auto range = b_.partition(b_.value(items), b_.block(), is_symbolic_ ? b_.blocks() : b_.index(plan_.blocks));
     b_.loop(range.first, range.second, 1, [&](Value* item) { emit_row(b_.div(item, channel_tiles_), b_.mod(item, channel_tiles_)); });
     b_.ret_void();
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
     kernel.blocks = plan_.blocks;
-    kernel.multiply_adds = s_.n.nominal * s_.oh.nominal * s_.ow.nominal * s_.co * s_.kh * s_.kw;
+    kernel.multiply_adds = s_.n * s_.oh * s_.ow * (s_.co * s_.kh * s_.kw);
+    if (is_symbolic_) kernel.multiply_adds_per_block = conv_multiply_adds_per_block(kernel.multiply_adds, plan_.cycles);
     return kernel;
   }
 
@@ -64,19 +73,30 @@ class DepthwiseEmitter {
       tile.vectors = static_cast<int>(ceil_div(rest, plan_.lanes));
       tile.active = rest - (tile.vectors - 1) * plan_.lanes;
     }
+    if (is_symbolic_) return emit_symbolic_tiles(tile, channel_tail);
     if (inner() >= plan_.pixels) inner_[channel_tail] = emit_tile(tile);
     tile.pixels = static_cast<int>(inner() % plan_.pixels);
     if (tile.pixels > 0) inner_tail_[channel_tail] = emit_tile(tile);
     tile.pixels = 1;
     tile.at_border = true;
-    if (inner() < s_.ow.nominal) border_[channel_tail] = emit_tile(tile);
+    if (inner() < s_.ow.factor) border_[channel_tail] = emit_tile(tile);
+  }
+
+  // One for every number of pixels: the inner ones are cut into as few tiles as possible, of sizes that differ by at most one.
+  void emit_symbolic_tiles(Tile tile, bool channel_tail) {
+    for (tile.pixels = 1; tile.pixels <= plan_.pixels; ++tile.pixels) by_pixels_[channel_tail].push_back(emit_tile(tile));
+    tile.pixels = 1;
+    tile.at_border = true;
+    border_[channel_tail] = emit_tile(tile);
   }
 
   llvm::Function* emit_tile(const Tile& tile) {
     std::vector<llvm::Type*> parameters(3, b_.pointer_type());
     parameters.insert(parameters.end(), 3, b_.index_type());
     parameters.insert(parameters.end(), s_.epilogue.operands.size(), b_.pointer_type());
+    if (is_symbolic_) parameters.push_back(b_.pointer_type());
     llvm::Function* function = b_.begin_function("tile", parameters);
+    if (is_symbolic_) b_.set_symbols(function->getArg(static_cast<unsigned>(parameters.size() - 1)));
     IrValues carried(static_cast<size_t>(tile.pixels) * tile.vectors, b_.splat(0.0f, plan_.lanes));
     carried.push_back(function->getArg(0));
     carried.push_back(function->getArg(1));
@@ -93,7 +113,7 @@ class DepthwiseEmitter {
       } else {
         for (int64_t kw = 0; kw < s_.kw; ++kw) step(tile, b_.at(x, kw * s_.dilation_w * s_.ci), b_.at(weights, kw * plan_.nr), sums);
       }
-      sums.push_back(b_.ir().CreateGEP(b_.float_type(), x, b_.index(s_.dilation_h * s_.w.nominal * s_.ci)));
+      sums.push_back(b_.ir().CreateGEP(b_.float_type(), x, b_.value(s_.w * (s_.dilation_h * s_.ci))));
       sums.push_back(b_.at(weights, s_.kw * plan_.nr));
       return sums;
     });
@@ -123,9 +143,14 @@ class DepthwiseEmitter {
       for (int j = 0; j < tile.vectors; ++j) {
         Value* result = emit_epilogue(b_, s_.epilogue, sums[static_cast<size_t>(i) * tile.vectors + j], [&](int n) {
           const EpilogueOperand& operand = s_.epilogue.operands[n];
-          Value* address = b_.at(function.getArg(6 + static_cast<unsigned>(n)),
-                                 i * operand.row_stride.nominal + j * plan_.lanes * operand.column_stride.nominal);
-          if (operand.column_stride.nominal == 0) return b_.broadcast(b_.load_float(address), plan_.lanes);
+          const int64_t column = j * plan_.lanes * operand.column_stride.factor;
+          Value* address = function.getArg(6 + static_cast<unsigned>(n));
+          if (operand.row_stride.is_fixed()) {
+            address = b_.at(address, i * operand.row_stride.factor + column);
+          } else {
+            address = b_.at(b_.at(address, b_.mul(b_.index(i), operand.row_stride)), column);
+          }
+          if (operand.column_stride.is_fixed_at(0)) return b_.broadcast(b_.load_float(address), plan_.lanes);
           return b_.load_vector(address, plan_.lanes, active(tile, j));
         });
         b_.store_vector(result, b_.at(function.getArg(2), i * s_.co + j * plan_.lanes), active(tile, j));
@@ -136,16 +161,16 @@ class DepthwiseEmitter {
   Value* positive(Value* a) { return b_.ir().CreateSelect(b_.ir().CreateICmpSGT(a, b_.index(0)), a, b_.index(0)); }
 
   void emit_row(Value* row, Value* channel_tile) {
-    Value* image = b_.div(row, s_.oh.nominal);
-    Value* top = b_.add(b_.mul(b_.mod(row, s_.oh.nominal), s_.stride_h), b_.index(-s_.pad_top));
+    Value* image = b_.div(row, b_.value(s_.oh));
+    Value* top = b_.add(b_.mul(b_.mod(row, b_.value(s_.oh)), s_.stride_h), b_.index(-s_.pad_top));
     // Kernel rows inside the image.
     Value* above = b_.ir().CreateNeg(top);
     Value* kh_begin = b_.div(b_.add(positive(above), b_.index(s_.dilation_h - 1)), s_.dilation_h);
-    Value* kh_end = b_.div(b_.add(positive(b_.add(above, b_.index(s_.h.nominal))), b_.index(s_.dilation_h - 1)), s_.dilation_h);
+    Value* kh_end = b_.div(b_.add(positive(b_.add(above, b_.value(s_.h))), b_.index(s_.dilation_h - 1)), s_.dilation_h);
     kh_end = b_.min(kh_end, b_.index(s_.kh));
     Value* channel = b_.mul(channel_tile, tile_channels());
-    Value* input_row = b_.add(b_.mul(image, s_.h.nominal), b_.add(top, b_.mul(kh_begin, s_.dilation_h)));
-    Value* x = b_.ir().CreateGEP(b_.float_type(), x_, b_.add(b_.mul(input_row, s_.w.nominal * s_.ci), channel));
+    Value* input_row = b_.add(b_.mul(image, s_.h), b_.add(top, b_.mul(kh_begin, s_.dilation_h)));
+    Value* x = b_.ir().CreateGEP(b_.float_type(), x_, b_.add(b_.mul(input_row, s_.w * s_.ci), channel));
     Value* weights = b_.at(weights_, b_.add(b_.mul(kh_begin, s_.kw * plan_.nr), channel));
     const Row place{x, weights, b_.ir().CreateSub(kh_end, kh_begin), row, image, channel};
     if (!has_channel_tail()) return emit_pixels(place, false);
@@ -160,27 +185,64 @@ class DepthwiseEmitter {
   };
 
   void emit_pixels(const Row& row, bool channel_tail) {
-    const auto at_border = [&](int64_t begin, int64_t end) {
-      b_.loop(b_.index(begin), b_.index(end), 1, [&](Value* ow) {
+    const auto at_border = [&](Value* begin, Value* end) {
+      b_.loop(begin, end, 1, [&](Value* ow) {
         Value* left = b_.ir().CreateNeg(b_.add(b_.mul(ow, s_.stride_w), b_.index(-s_.pad_left)));
         Value* kw_begin = b_.div(b_.add(positive(left), b_.index(s_.dilation_w - 1)), s_.dilation_w);
-        Value* kw_end = b_.div(b_.add(positive(b_.add(left, b_.index(s_.w.nominal))), b_.index(s_.dilation_w - 1)), s_.dilation_w);
+        Value* kw_end = b_.div(b_.add(positive(b_.add(left, b_.value(s_.w))), b_.index(s_.dilation_w - 1)), s_.dilation_w);
         call(border_[channel_tail], row, ow, kw_begin, b_.min(kw_end, b_.index(s_.kw)));
       });
     };
-    at_border(0, first_inner_);
     Value* all = b_.index(s_.kw);
+    if (is_symbolic_) {
+      at_border(b_.index(0), inner_begin_);
+      emit_inner(row, channel_tail, all);
+      return at_border(inner_end_, b_.value(s_.ow));
+    }
+    at_border(b_.index(0), b_.index(first_inner_));
     const int64_t whole = first_inner_ + inner() / plan_.pixels * plan_.pixels;
     b_.loop(b_.index(first_inner_), b_.index(whole), plan_.pixels,
             [&](Value* ow) { call(inner_[channel_tail], row, ow, b_.index(0), all); });
     if (whole < last_inner_) call(inner_tail_[channel_tail], row, b_.index(whole), b_.index(0), all);
-    at_border(last_inner_, s_.ow.nominal);
+    at_border(b_.index(last_inner_), b_.index(s_.ow.factor));
+  }
+
+  // The same bounds as the constructor's, and the sizes of the tiles between them.
+  void find_inner() {
+    Value *one = b_.index(1), *wide = b_.value(s_.ow);
+    inner_begin_ = b_.min(wide, b_.index(ceil_div(s_.pad_left, s_.stride_w)));
+    Value* room = b_.add(b_.value(s_.w), b_.index(s_.pad_left - 1 - (s_.kw - 1) * s_.dilation_w));
+    Value* end = b_.min(b_.add(b_.div(positive(room), s_.stride_w), one), wide);
+    end = b_.ir().CreateSelect(b_.ir().CreateICmpSLT(room, b_.index(0)), inner_begin_, end);
+    inner_end_ = b_.max(end, inner_begin_);
+    Value* pixels = b_.sub(inner_end_, inner_begin_);
+    Value* tiles = b_.max(b_.ceil_div(pixels, b_.index(plan_.pixels)), one);
+    tile_pixels_ = b_.div(pixels, tiles);
+    Value* larger = b_.mod(pixels, tiles);
+    larger_end_ = b_.add(inner_begin_, b_.mul(larger, b_.add(tile_pixels_, one)));
+  }
+
+  // Tiles of one pixel more first.
+  void emit_inner(const Row& row, bool channel_tail, Value* all) {
+    const auto tiles = [&](Value* begin, Value* end, Value* pixels) {
+      b_.if_else(
+          b_.ir().CreateICmpSLT(begin, end),
+          [&] {
+            emit_choice(b_, pixels, numbers(1, plan_.pixels), [&](int count) {
+              b_.loop(begin, end, count,
+                      [&](Value* ow) { call(by_pixels_[channel_tail][static_cast<size_t>(count - 1)], row, ow, b_.index(0), all); });
+            });
+          },
+          [] {});
+    };
+    tiles(inner_begin_, larger_end_, b_.add(tile_pixels_, b_.index(1)));
+    tiles(larger_end_, inner_end_, tile_pixels_);
   }
 
   void call(llvm::Function* tile, const Row& row, Value* ow, Value* kw_begin, Value* kw_end) {
     Value* column = b_.add(b_.mul(ow, s_.stride_w), b_.index(-s_.pad_left));
-    Value* pixel = b_.add(b_.mul(row.number, s_.ow.nominal), ow);
-    Value* in_image = b_.add(b_.mul(b_.mod(row.number, s_.oh.nominal), s_.ow.nominal), ow);
+    Value* pixel = b_.add(b_.mul(row.number, s_.ow), ow);
+    Value* in_image = b_.add(b_.mul(b_.mod(row.number, b_.value(s_.oh)), s_.ow), ow);
     IrValues arguments = {b_.ir().CreateGEP(b_.float_type(), row.x, b_.mul(column, s_.ci)),
                           row.weights,
                           b_.at(y_, b_.add(b_.mul(pixel, s_.co), row.channel)),
@@ -190,19 +252,25 @@ class DepthwiseEmitter {
     for (size_t n = 0; n < operands_.size(); ++n) {
       const EpilogueOperand& operand = s_.epilogue.operands[n];
       Value* offset = operand.batch_strides.empty()
-                          ? b_.mul(pixel, operand.row_stride.nominal)
-                          : b_.add(b_.mul(row.image, operand.batch_strides[0].nominal), b_.mul(in_image, operand.row_stride.nominal));
-      arguments.push_back(b_.at(operands_[n], b_.add(offset, b_.mul(row.channel, operand.column_stride.nominal))));
+                          ? b_.mul(pixel, operand.row_stride)
+                          : b_.add(b_.mul(row.image, operand.batch_strides[0]), b_.mul(in_image, operand.row_stride));
+      arguments.push_back(b_.at(operands_[n], b_.add(offset, b_.mul(row.channel, operand.column_stride))));
     }
+    if (is_symbolic_) arguments.push_back(b_.symbols());
     b_.ir().CreateCall(tile, arguments);
   }
 
   const ConvSpec& s_;
   KernelBuilder b_;
   const DepthwisePlan& plan_;
+  bool is_symbolic_;
   int64_t channel_tiles_;
   int64_t first_inner_ = 0, last_inner_ = 0;
   llvm::Function *inner_[2] = {}, *inner_tail_[2] = {}, *border_[2] = {};
+  // Of symbolic sizes: tile functions by number of pixels; the inner output columns, and where tiles of one pixel more than tile_pixels
+  // end.
+  std::vector<llvm::Function*> by_pixels_[2];
+  Value *inner_begin_ = nullptr, *inner_end_ = nullptr, *tile_pixels_ = nullptr, *larger_end_ = nullptr;
   Value *x_ = nullptr, *y_ = nullptr, *weights_ = nullptr;
   IrValues operands_;
 };
@@ -211,7 +279,6 @@ class DepthwiseEmitter {
 
 Result<GeneratedKernel> generate_depthwise(const DepthwiseSpec& spec, const DeviceProfile& profile) {
   SLUICE_TRY(check_conv(spec.conv));
-  if (!is_fixed(spec.conv)) return make_error(ErrorCode::kNotLowerable, "depthwise conv of symbolic sizes");
   const DepthwisePlan plan = choose_depthwise_plan(spec.conv, profile);
   if (!plan.possible) return make_error(ErrorCode::kNotLowerable, "not a depthwise convolution that can be written out");
   return DepthwiseEmitter(spec.conv, profile, plan).emit(kernel_entry(canonical_text(spec), profile));

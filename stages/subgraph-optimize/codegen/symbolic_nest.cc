@@ -9,12 +9,6 @@ using llvm::Value;
 
 constexpr uint32_t kMostBlocks = 32;
 
-std::vector<int> numbers(int first, int last) {
-  std::vector<int> result;
-  for (int i = first; i <= last; ++i) result.push_back(i);
-  return result;
-}
-
 // Numbers of rows that tiles may have.
 std::vector<int> row_counts(const SymbolicNest& nest) {
   if (!nest.rows.is_fixed()) return numbers(1, nest.plan.rows);
@@ -153,6 +147,12 @@ class SymbolicNestEmitter {
 };
 
 }  // namespace
+
+std::vector<int> numbers(int first, int last) {
+  std::vector<int> result;
+  for (int i = first; i <= last; ++i) result.push_back(i);
+  return result;
+}
 
 void emit_choice(KernelBuilder& b, Value* number, const std::vector<int>& options, const std::function<void(int)>& body) {
   if (options.size() == 1) return body(options.front());

@@ -44,6 +44,9 @@ void emit_nest(KernelBuilder& builder, const SymbolicNest& nest);
 // The numbers of a symbolic kernel's launch.
 void set_launch(const SymbolicNest& nest, GeneratedKernel& kernel);
 
+// first, first + 1, …, last.
+std::vector<int> numbers(int first, int last);
+
 // Runs body with the option that `number` equals; it is one of these, which ascend.
 void emit_choice(KernelBuilder& builder, llvm::Value* number, const std::vector<int>& options, const std::function<void(int)>& body);
 
