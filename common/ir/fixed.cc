@@ -1,5 +1,6 @@
 #include "common/ir/fixed.h"
 
+#include <algorithm>
 #include <functional>
 
 #include "common/ir/limits.h"
@@ -26,7 +27,22 @@ void for_each_value(const Graph& graph, bool is_callee, const std::function<void
   }
 }
 
+bool reads_inputs_only(const ExpressionTable& expressions, ExpressionId id) {
+  const Expression& e = expressions[id];
+  if (e.op == ExpressionOp::kConstant) return true;
+  if (e.op == ExpressionOp::kSymbol) return expressions.symbol(static_cast<SymbolId>(e.value)).origin == SymbolOrigin::kInputDim;
+  return reads_inputs_only(expressions, e.a) && reads_inputs_only(expressions, e.b);
+}
+
 }  // namespace
+
+bool has_known_size(const Module& module, const Type& type) {
+  if (type.is_fixed()) return type.dtype != DType::kString;
+  if (!type.is_tensor() || type.has_unknown() || type.dtype == DType::kString || type.dtype == DType::kUndefined) return false;
+  return std::all_of(type.dims.begin(), type.dims.end(), [&](const Dim& dim) {
+    return !dim.is_expression() || reads_inputs_only(module.expressions, static_cast<ExpressionId>(dim.value));
+  });
+}
 
 std::string describe_value(const Value& value) {
   if (value.is_constant()) return fmt::format("constant '{}'", value.name());

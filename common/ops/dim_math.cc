@@ -99,8 +99,10 @@ std::optional<Dim> DimMath::broadcast(const Dim& a, const Dim& b) {
   }
   const bool neither_is_one = bounds(a).low > 1 && bounds(b).low > 1;
   if (neither_is_one) return is_differing(a, b) ? std::nullopt : std::optional(a);
-  // Valid shapes have both equal or one of them 1, so the larger one is right unless one is 0.
-  return bounds(a).low >= 1 && bounds(b).low >= 1 ? maximum(a, b) : Dim::unknown();
+  // Valid shapes have both equal or one of them 1: the larger one, or 0 when one is.
+  const Dim larger = maximum(a, b);
+  if (bounds(a).low >= 1 && bounds(b).low >= 1) return larger;
+  return multiply(larger, minimum(minimum(a, b), Dim::fixed(1)));
 }
 
 }  // namespace sluice

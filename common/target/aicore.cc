@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "common/ir/fixed.h"
 #include "common/ir/module.h"
 
 namespace sluice {
@@ -20,8 +21,8 @@ std::string type_refusal(const Node& node) {
     if (value == nullptr) continue;
     const Type& type = value->type();
     if (!type.is_tensor() || type.dtype != DType::kF32) return fmt::format("dtype {}, only f32", dtype_name(type.dtype));
-    if (!type.is_fixed()) return "a shape that is not fixed";
-    if (type.element_count().value_or(0) == 0) return "an empty tensor";
+    if (!has_known_size(node.graph().module(), type)) return "a shape that the inputs' shapes do not tell";
+    if (std::find(type.dims.begin(), type.dims.end(), Dim::fixed(0)) != type.dims.end()) return "an empty tensor";
   }
   return {};
 }
@@ -31,6 +32,8 @@ std::string conv_refusal(const Node& node) {
   if (node.string_attribute("auto_pad", "NOTSET") != "NOTSET") return "padding that is not explicit";
   const std::vector<int64_t> pads = node.ints_attribute("pads");
   if (std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad < 0; })) return "negative padding";
+  if (!node.input(1)->type().is_fixed()) return "a weight whose shape is not fixed";
+  if (!node.input(0)->type().dims[1].is_fixed()) return "channels whose number is not fixed";
   return {};
 }
 
@@ -53,12 +56,23 @@ MatrixAxes matrix_axes(const Node& anchor, size_t rank) {
 
 // A bias of Gemm must broadcast as an epilogue operand.
 std::string gemm_refusal(const Node& node) {
+  const Dim& a = node.input(0)->type().dims[node.int_attribute("transA", 0) != 0 ? 0 : 1];
+  const Dim& b = node.input(1)->type().dims[node.int_attribute("transB", 0) != 0 ? 1 : 0];
+  if (a != b) return "operands that may or may not fit each other";
   const Value* bias = node.input(2);
   if (bias == nullptr || epilogue_shape(bias->type(), node)) return {};
   return "a bias that broadcasts in an unusual way";
 }
 
+// A dim of one operand and the same of the other: equal as they are written, or 1 for both to broadcast.
+bool broadcasts_as_written(const Dim& a, const Dim& b) { return a == b || a == Dim::fixed(1) || b == Dim::fixed(1); }
+
 std::string matmul_refusal(const Node& node) {
+  const std::vector<Dim>&a = node.input(0)->type().dims, &b = node.input(1)->type().dims;
+  for (size_t axis = 3; axis <= std::min(a.size(), b.size()); ++axis) {
+    if (!broadcasts_as_written(a[a.size() - axis], b[b.size() - axis])) return "batch sizes that may or may not be equal";
+  }
+  if (a.back() != (b.size() == 1 ? b[0] : b[b.size() - 2])) return "operands that may or may not fit each other";
   if (std::max(node.input(0)->type().rank(), node.input(1)->type().rank()) > 8) return "more than six batch axes";
   return {};
 }
@@ -108,6 +122,13 @@ bool has_constant_inputs(const Node& node, size_t first) {
   return true;
 }
 
+bool has_fixed_sizes(const Node& node) {
+  for (size_t i = 0; i < node.input_count(); ++i) {
+    if (node.input(i) != nullptr && !node.input(i)->type().is_fixed()) return false;
+  }
+  return node.output_count() == 0 || node.output().type().is_fixed();
+}
+
 }  // namespace
 
 bool is_contraction(Op op) { return op == Op::kConv || op == Op::kMatMul || op == Op::kGemm; }
@@ -123,21 +144,21 @@ const Node* find_anchor(const Graph& body) {
 }
 
 std::optional<EpilogueShape> epilogue_shape(const Type& operand, const Node& anchor) {
-  const auto from = operand.extents();
-  const auto to = anchor.output().type().extents();
-  if (!from || !to || operand.dtype != DType::kF32 || from->size() > to->size()) return std::nullopt;
-  std::vector<int64_t> aligned(to->size() - from->size(), 1);
-  aligned.insert(aligned.end(), from->begin(), from->end());
+  const std::vector<Dim>&from = operand.dims, &to = anchor.output().type().dims;
+  if (operand.has_unknown() || operand.dtype != DType::kF32 || from.size() > to.size()) return std::nullopt;
+  std::vector<Dim> aligned(to.size() - from.size(), Dim::fixed(1));
+  aligned.insert(aligned.end(), from.begin(), from.end());
   // A convolution's operand is stored as its result is: it needs the result's own rank.
-  const bool is_whole = aligned == *to;
-  if (is_whole && (anchor.op() != Op::kConv || from->size() == to->size())) return EpilogueShape::kFull;
-  const MatrixAxes axes = matrix_axes(anchor, to->size());
+  const bool is_whole = aligned == to;
+  if (is_whole && (anchor.op() != Op::kConv || from.size() == to.size())) return EpilogueShape::kFull;
+  const MatrixAxes axes = matrix_axes(anchor, to.size());
   bool is_scalar = true, is_column = axes.column != kNoAxis, is_row = axes.row != kNoAxis;
   for (size_t axis = 0; axis < aligned.size(); ++axis) {
-    if (aligned[axis] != 1 && aligned[axis] != (*to)[axis]) return std::nullopt;
-    is_scalar = is_scalar && aligned[axis] == 1;
-    is_column = is_column && (axis == axes.column || aligned[axis] == 1);
-    is_row = is_row && (axis == axes.row || aligned[axis] == 1);
+    const bool is_one = aligned[axis] == Dim::fixed(1);
+    if (!is_one && aligned[axis] != to[axis]) return std::nullopt;
+    is_scalar = is_scalar && is_one;
+    is_column = is_column && (axis == axes.column || is_one);
+    is_row = is_row && (axis == axes.row || is_one);
   }
   if (is_scalar) return EpilogueShape::kScalar;
   if (is_column) return EpilogueShape::kColumn;
@@ -146,12 +167,17 @@ std::optional<EpilogueShape> epilogue_shape(const Type& operand, const Node& anc
 }
 
 bool is_epilogue_op(const Node& node) {
-  if (node.output_count() != 1 || !node.output().type().is_fixed() || node.output().type().dtype != DType::kF32) return false;
+  if (node.output_count() != 1 || node.output().type().dtype != DType::kF32) return false;
+  if (!has_known_size(node.graph().module(), node.output().type())) return false;
   if (node.op() == Op::kClip) return has_constant_inputs(node, 1);
   return contains(kUnary, node.op()) || contains(kBinary, node.op());
 }
 
-std::string aicore_refusal(const Node& node) { return node.op() == Op::kFused ? fused_refusal(node) : anchor_refusal(node); }
+std::string aicore_refusal(const Node& node) {
+  if (node.graph().shapes == ShapeClass::kDynamic && !has_fixed_sizes(node))
+    return "a shape that is not fixed, in a part that goes op by op";
+  return node.op() == Op::kFused ? fused_refusal(node) : anchor_refusal(node);
+}
 
 std::string op_text(const Node& node) {
   const Graph* body = node.op() == Op::kFused ? node.body("body") : nullptr;

@@ -244,6 +244,41 @@ Result<void> ModuleParser::parse_kernel() {
   Kernel kernel;
   kernel.entry = name;
   SLUICE_ASSIGN(kernel.object, parse_constant(nullptr));
+  SLUICE_TRY(parse_kernel_fields(kernel));
+  if (token().is("symbolic")) SLUICE_TRY(parse_kernel_symbols(kernel));
+  if (kernels_.contains(name)) return lexer_.error_at(offset, fmt::format("kernel {} is defined twice", spelled_word(name)));
+  kernels_.emplace(name, module_.add_kernel(kernel));
+  return {};
+}
+
+Result<std::vector<uint32_t>> ModuleParser::take_symbols() {
+  std::vector<uint32_t> symbols;
+  SLUICE_TRY(expect("["));
+  while (!token().is("]")) {
+    if (!symbols.empty()) SLUICE_TRY(expect(","));
+    SLUICE_ASSIGN(const int64_t symbol, take_int("a symbol", 0, UINT32_MAX));
+    symbols.push_back(static_cast<uint32_t>(symbol));
+  }
+  SLUICE_TRY(advance());
+  return symbols;
+}
+
+// Stands on "symbolic".
+Result<void> ModuleParser::parse_kernel_symbols(Kernel& kernel) {
+  SLUICE_TRY(advance());
+  kernel.symbolic = true;
+  SLUICE_ASSIGN(kernel.multiply_add_symbols, take_symbols());
+  SLUICE_TRY(expect("per_block"));
+  SLUICE_ASSIGN(const int64_t per_block, take_int("per_block", 0, INT64_MAX));
+  kernel.multiply_adds_per_block = static_cast<uint64_t>(per_block);
+  SLUICE_TRY(expect("scratch_more"));
+  SLUICE_ASSIGN(const int64_t more, take_int("scratch_more", 0, INT64_MAX));
+  kernel.scratch_more = static_cast<uint64_t>(more);
+  SLUICE_ASSIGN(kernel.scratch_symbols, take_symbols());
+  return {};
+}
+
+Result<void> ModuleParser::parse_kernel_fields(Kernel& kernel) {
   while (token().is("entry") || token().is("isa") || token().is("blocks") || token().is("scratch") || token().is("multiply_adds")) {
     const std::string field = token().text;
     SLUICE_TRY(advance());
@@ -257,8 +292,6 @@ Result<void> ModuleParser::parse_kernel() {
     if (field == "scratch") kernel.scratch_bytes = static_cast<uint64_t>(number);
     if (field == "multiply_adds") kernel.multiply_adds = static_cast<uint64_t>(number);
   }
-  if (kernels_.contains(name)) return lexer_.error_at(offset, fmt::format("kernel {} is defined twice", spelled_word(name)));
-  kernels_.emplace(name, module_.add_kernel(kernel));
   return {};
 }
 

@@ -56,6 +56,9 @@ class ModuleParser {
   Result<void> parse_symbol();
   Result<void> parse_symbol_bounds(Symbol& symbol);
   Result<void> parse_kernel();
+  Result<void> parse_kernel_fields(Kernel& kernel);
+  Result<void> parse_kernel_symbols(Kernel& kernel);
+  Result<std::vector<uint32_t>> take_symbols();
   Result<void> parse_numbered(Numbered& numbered);
   Result<void> resolve_symbols();
   Result<void> check_owners() const;

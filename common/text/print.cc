@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "common/base/release.h"
@@ -94,8 +96,13 @@ void ModulePrinter::kernels() {
     kernel_names_[static_cast<size_t>(id)] = spelled_word(name);
     out_ += fmt::format("kernel {} = {}", spelled_word(name), constant(kernel.object));
     if (name != kernel.entry) out_ += " entry " + quoted(kernel.entry);
-    out_ += fmt::format(" isa {} blocks {} scratch {} multiply_adds {}\n", quoted(kernel.isa), kernel.blocks, kernel.scratch_bytes,
+    out_ += fmt::format(" isa {} blocks {} scratch {} multiply_adds {}", quoted(kernel.isa), kernel.blocks, kernel.scratch_bytes,
                         kernel.multiply_adds);
+    if (kernel.symbolic) {
+      out_ += fmt::format(" symbolic [{}] per_block {}", fmt::join(kernel.multiply_add_symbols, ", "), kernel.multiply_adds_per_block);
+      out_ += fmt::format(" scratch_more {} [{}]", kernel.scratch_more, fmt::join(kernel.scratch_symbols, ", "));
+    }
+    out_ += "\n";
   }
 }
 

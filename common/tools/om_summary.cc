@@ -29,12 +29,20 @@ std::string engines_text(const pb::ModelDef& model) {
   return text.empty() ? "unknown" : text;
 }
 
-std::string part_text(const pb::FixedPart& part) {
+std::string memory_text(const pb::PartDef& part) {
+  const pb::MemoryDef& memory = part.fixed().memory();
+  const bool is_open = part.has_symbolic() && part.symbolic().block_offset_size() == 0 && part.symbolic().block_first_size() > 0;
+  const std::string arena = is_open ? fmt::format("{} blocks, placed for each size", part.symbolic().block_first_size())
+                                    : fmt::format("{} bytes", memory.arena_bytes());
+  return fmt::format("arena: {}, scratch: {} bytes for each worker{}\n", arena, memory.scratch_bytes(),
+                     part.has_symbolic() ? " and what the sizes need" : "");
+}
+
+std::string part_text(const pb::PartDef& def) {
+  const pb::FixedPart& part = def.fixed();
   std::array<size_t, pb::TaskKind_ARRAYSIZE> tasks{};
   for (const int kind : part.task_kind()) ++tasks[static_cast<size_t>(kind)];
-  std::string text =
-      fmt::format("arena: {} bytes, scratch: {} bytes for each worker\n", part.memory().arena_bytes(), part.memory().scratch_bytes());
-  return text +
+  return memory_text(def) +
          fmt::format("tasks: {}: {} generated kernels, {} reference kernels, {} copies, {} records, {} waits\nstreams: {}, events: {}\n",
                      part.task_kind_size(), tasks[pb::TASK_LAUNCH] + tasks[pb::TASK_TEST], tasks[pb::TASK_HOST], tasks[pb::TASK_COPY],
                      tasks[pb::TASK_RECORD], tasks[pb::TASK_WAIT], part.streams_size(), part.events_size());
@@ -53,12 +61,12 @@ Result<std::string> om_summary(std::span<const std::byte> bytes) {
   text += fmt::format("weights: {} bytes, kernels: {} with {} bytes\n", om.segment(pb::SEGMENT_WEIGHTS).size(), model.kernels_size(),
                       om.segment(pb::SEGMENT_KERNELS).size());
   if (model.has_root()) {
-    text +=
-        fmt::format("root: {} nodes, walked one by one; {} fixed parts\n", model.nodes() - model.root().first_node(), model.parts_size());
+    const auto parts = static_cast<uint32_t>(model.parts_size());
+    text += fmt::format("root: {} nodes, walked one by one; {} parts\n", model.nodes() - model.root().first_node() - parts, parts);
   }
   for (int i = 0; i < model.parts_size(); ++i) {
-    if (model.has_root()) text += fmt::format("part {}:\n", i);
-    if (model.parts(i).has_fixed()) text += part_text(model.parts(i).fixed());
+    if (model.has_root()) text += fmt::format("part {}, {}:\n", i, model.parts(i).has_symbolic() ? "symbolic" : "fixed");
+    text += part_text(model.parts(i));
   }
   return text;
 }

@@ -2,6 +2,7 @@
 
 #include "common/graphfile/graphfile.h"
 #include "common/verify/verify.h"
+#include "runtime/checker/bind_for_checks.h"
 #include "runtime/checker/memory_checker.h"
 #include "runtime/checker/stream_checker.h"
 #include "runtime/loader/om_file.h"
@@ -66,6 +67,20 @@ std::string figures_line(const MemoryFigures& figures) {
                      figures.dense_live, figures.scratch_per_worker);
 }
 
+std::string part_findings(const pb::ModelDef& model, int index, uint64_t weights_bytes, std::string& figures) {
+  const pb::FixedPart& part = model.parts(index).fixed();
+  std::string findings;
+  for (const StreamConflict& conflict : find_stream_conflicts(model, part)) findings += "\n  " + conflict.text;
+  for (const std::string& fault : find_memory_faults(model, part, weights_bytes)) findings += "\n  " + fault;
+  if (findings.empty()) figures += figures_line(measure_memory(model, part));
+  return findings;
+}
+
+std::string symbolic_findings(const pb::ModelDef& model, int index, uint64_t weights_bytes, std::string& figures) {
+  const auto bound = bind_for_checks(model, index);
+  return bound ? part_findings(*bound, index, weights_bytes, figures) : std::string();
+}
+
 }  // namespace
 
 Result<void> verify_graph(const Module& module, const std::string& level_text, bool hash) {
@@ -85,14 +100,12 @@ Result<std::string> verify_om(std::span<const std::byte> bytes, bool hash) {
   std::string findings, figures;
   if (!NodeNames(*om.model).complete(om.model->nodes())) findings += "\n  the names of nodes are not as many as the nodes";
   if (om.model->has_root()) findings += root_findings(om);
-  for (const pb::PartDef& part : om.model->parts()) {
-    if (!part.has_fixed()) continue;
+  const uint64_t weights_bytes = om.segment(pb::SEGMENT_WEIGHTS).size();
+  for (int i = 0; i < om.model->parts_size(); ++i) {
+    const pb::PartDef& part = om.model->parts(i);
     const auto values = static_cast<uint32_t>(part.fixed().value_type_size());
     if (!ValueNames(part.fixed()).complete(values)) findings += "\n  the names of values are not as many as the values";
-    for (const StreamConflict& conflict : find_stream_conflicts(*om.model, part.fixed())) findings += "\n  " + conflict.text;
-    for (const std::string& fault : find_memory_faults(*om.model, part.fixed(), om.segment(pb::SEGMENT_WEIGHTS).size()))
-      findings += "\n  " + fault;
-    if (findings.empty()) figures += figures_line(measure_memory(*om.model, part.fixed()));
+    findings += (part.has_symbolic() ? symbolic_findings : part_findings)(*om.model, i, weights_bytes, figures);
   }
   if (findings.empty()) return figures;
   return make_error(ErrorCode::kDifferent, "what the file holds does not fit together:{}", findings);

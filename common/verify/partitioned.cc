@@ -1,5 +1,6 @@
 // Level partitioned: every node has an engine; the root calls parts, a part calls subgraphs; boundaries match (checked as for every body).
 #include "common/base/work.h"
+#include "common/ir/fixed.h"
 #include "common/verify/findings.h"
 
 namespace sluice::verifying {
@@ -34,7 +35,8 @@ void check_caller(const Graph& graph, Findings& findings) {
   }
   if (graph.role == GraphRole::kPart && parts > 0) findings.add("{}: a part calls subgraphs, not parts", graph_label(graph));
   if (parts > 0 && subgraphs > 0) findings.add("{}: calls parts and subgraphs", graph_label(graph));
-  if (graph.role == GraphRole::kRoot && parts == 1 && graph.node_count() == 1) {
+  if (graph.role == GraphRole::kRoot && parts == 1 && graph.node_count() == 1 &&
+      callee(*graph.nodes().begin())->shapes != ShapeClass::kSymbolic) {
     findings.add("{}: calls one part only; it should be that part", graph_label(graph));
   }
 }
@@ -71,11 +73,11 @@ void check_constants(const Graph& graph, Findings& findings) {
   }
 }
 
-// Memory is planned by the class: of a fixed or symbolic graph every size is known, or can be computed. A fixed part is sunk, with memory
-// for plain elements.
+// Memory is planned by the class: of a fixed or symbolic graph every size is known, or can be computed. A part of either is sunk, with
+// memory for plain elements.
 bool fits_class(const Type& type, const Graph& graph) {
-  const bool is_sunk = graph.role == GraphRole::kPart && graph.shapes == ShapeClass::kFixed;
-  return is_sunk ? type.is_fixed() && type.dtype != DType::kString : type.is_tensor() && !type.has_unknown();
+  if (graph.role != GraphRole::kPart) return type.is_tensor() && !type.has_unknown();
+  return graph.shapes == ShapeClass::kFixed ? type.is_fixed() && type.dtype != DType::kString : has_known_size(graph.module(), type);
 }
 
 void check_shape_class(const Graph& graph, Findings& findings) {

@@ -50,7 +50,7 @@ bool get_scratch(const Launch& launch, Scratch& scratch, KernelArgs& args) {
 }  // namespace
 
 void run_inline(const Launch& launch, Scratch& scratch) {
-  KernelArgs args{launch.operands, nullptr, nullptr};
+  KernelArgs args{launch.operands, launch.symbols, nullptr};
   if (!get_scratch(launch, scratch, args)) return;
   const FlushDenormals flush(launch.flush_denormals && launch.kernel != nullptr);
   for (uint32_t block = 0; block < launch.blocks; ++block) run_block(launch, args, block);
@@ -110,7 +110,7 @@ void Device::end(int slot) { taken_.fetch_and(~(uint64_t{1} << slot), std::memor
 void Device::run_blocks(int slot, Scratch& scratch, int index) {
   Slot& s = slots_[slot];
   const Launch& launch = s.launch;
-  KernelArgs args{launch.operands, nullptr, nullptr};
+  KernelArgs args{launch.operands, launch.symbols, nullptr};
   const bool ready = get_scratch(launch, scratch, args);
   const FlushDenormals flush(launch.flush_denormals && launch.kernel != nullptr);
   while (may_work(index)) {

@@ -45,6 +45,7 @@ struct Launch {
   CallFunction call = nullptr;      // called once, with blocks = 1
   const void* call_state = nullptr;
   void* const* operands = nullptr;
+  const int64_t* symbols = nullptr;  // of the kernel; null without
   uint32_t blocks = 1;
   uint32_t scratch_bytes = 0;
   bool flush_denormals = false;  // around kernel; never around call

@@ -48,6 +48,7 @@ Launch Walk::launch_at(uint32_t stream) {
                 .call = task.call,
                 .call_state = task.call_state,
                 .operands = operands_ + task.operand_begin,
+                .symbols = task.symbols,
                 .blocks = task.blocks,
                 .scratch_bytes = task.scratch_bytes,
                 .flush_denormals = task.flush_denormals,

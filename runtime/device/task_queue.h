@@ -25,6 +25,7 @@ struct StreamTask {
   KernelFunction kernel = nullptr;
   CallFunction call = nullptr;  // when kernel is null
   const void* call_state = nullptr;
+  const int64_t* symbols = nullptr;  // of the kernel; null without
 };
 
 // All tasks of a part, in an order in which each stream's own tasks are in order. Immutable, shared by runs.

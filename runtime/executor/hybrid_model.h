@@ -1,10 +1,12 @@
-// A compiled model with a root: its fixed parts are sunk, the rest is walked node by node. Immutable and shared by any number of runs.
+// A compiled model with a root: its parts are sunk, symbolic ones for each of the sizes they are called with; the rest is walked node by
+// node. Immutable and shared by any number of runs.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "common/base/result.h"
+#include "runtime/executor/bound_parts.h"
 #include "runtime/executor/opened_model.h"
 #include "runtime/executor/static_model.h"
 
@@ -17,7 +19,11 @@ class HybridModel {
 
   const pb::ModelDef& def() const { return model_->def(); }
   std::span<const std::byte> weights() const { return model_->weights(); }
-  const std::vector<std::shared_ptr<const StaticModel>>& parts() const { return parts_; }
+  size_t part_count() const { return fixed_.size(); }
+  // A part, sunk for these values of ModelDef.sizes.symbols. Errors of StaticModel::bind.
+  Result<std::shared_ptr<const StaticModel>> part(size_t index, std::span<const int64_t> symbols) const {
+    return fixed_[index] != nullptr ? fixed_[index] : symbolic_->get(index, symbols);
+  }
   const HostEngine& engine() const { return *model_->host(); }
   const std::shared_ptr<void>& root() const { return root_; }
 
@@ -25,7 +31,8 @@ class HybridModel {
   HybridModel() = default;
 
   std::shared_ptr<const OpenedModel> model_;
-  std::vector<std::shared_ptr<const StaticModel>> parts_;
+  std::vector<std::shared_ptr<const StaticModel>> fixed_;  // by part; null: symbolic
+  std::shared_ptr<BoundParts> symbolic_;
   std::shared_ptr<void> root_;
 };
 

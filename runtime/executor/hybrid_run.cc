@@ -1,10 +1,12 @@
 #include "runtime/executor/hybrid_run.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <map>
 
+#include "runtime/loader/bind_part.h"
 #include "runtime/loader/om_types.h"
 
 namespace sluice {
@@ -87,7 +89,7 @@ HybridRun::HybridRun(std::shared_ptr<const HybridModel> model, std::shared_ptr<D
       inputs_(static_cast<size_t>(model_->def().inputs_size())),
       outputs_(static_cast<size_t>(model_->def().outputs_size())),
       bound_(inputs_.size(), false),
-      parts_(model_->parts().size()) {
+      parts_(model_->part_count()) {
   for (size_t i = 0; i < inputs_.size(); ++i) {  // an optional that nobody gives is empty
     const pb::TypeDef& type = model_->def().types(static_cast<int>(model_->def().inputs(static_cast<int>(i)).type()));
     bound_[i] = type.kind() == pb::VALUE_OPTIONAL;
@@ -130,10 +132,36 @@ Result<void> HybridRun::check_inputs() const {
   return {};
 }
 
-Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const HostTensor> inputs, const HybridObserver& observer) {
+// Once for all parts of a run.
+Result<void> HybridRun::bind_symbols() {
+  if (!model_->def().has_sizes()) return {};
+  std::vector<std::span<const int64_t>> shapes;
+  for (const HostValue& input : inputs_) {
+    const bool is_tensor = input.kind == HostValue::Kind::kTensor && input.tensors.size() == 1;
+    shapes.push_back(is_tensor ? std::span<const int64_t>(input.tensors[0].dims) : std::span<const int64_t>());
+  }
+  SLUICE_ASSIGN(symbols_, sluice::bind_symbols(model_->def(), shapes));
+  return {};
+}
+
+// Parts run one after the other and share the arena, which has a power of two of bytes once it has grown, so that it seldom grows.
+Result<Run*> HybridRun::find_run(uint32_t part) {
   if (part >= parts_.size()) return make_error(ErrorCode::kBadCompiledModel, "the root calls part {} of {}", part, parts_.size());
-  if (!parts_[part]) parts_[part] = std::make_unique<Run>(model_->parts()[part], device_);
-  Run& run = *parts_[part];
+  SLUICE_ASSIGN(auto model, model_->part(part, symbols_));
+  const uint64_t bytes = model->part().memory().arena_bytes();
+  if (bytes > arena_.size() || arena_.data() == nullptr) {
+    arena_ = {};
+    SLUICE_ASSIGN(arena_, Arena::allocate(std::bit_ceil(bytes)));
+  }
+  std::unique_ptr<Run>& run = parts_[part];
+  if (!run || &run->model() != model.get()) run = std::make_unique<Run>(std::move(model), device_);
+  run->use_arena(arena_.data());
+  return run.get();
+}
+
+Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const HostTensor> inputs, const HybridObserver& observer) {
+  SLUICE_ASSIGN(Run * found, find_run(part));
+  Run& run = *found;
   const StaticModel& sunk = run.model();
   if (inputs.size() != static_cast<size_t>(sunk.inputs().size())) {
     return make_error(ErrorCode::kBadCompiledModel, "part {} takes {} values, the root gives {}", part, sunk.inputs().size(),
@@ -150,7 +178,7 @@ Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const 
   std::vector<Tensor> outputs;
   for (int k = 0; k < sunk.outputs().size(); ++k) {
     const pb::TypeDef& type = sunk.def().types(static_cast<int>(sunk.outputs()[k].type()));
-    outputs.push_back(make_tensor(static_cast<DType>(type.dtype()), {type.dims().begin(), type.dims().end()}));
+    outputs.push_back(make_tensor(static_cast<DType>(type.dtype()), sunk.extents(sunk.outputs()[k].type())));
     SLUICE_TRY(run.bind_output(static_cast<size_t>(k), outputs.back().bytes));
   }
   WalkObserver walk;
@@ -166,6 +194,7 @@ Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const 
 
 Result<void> HybridRun::execute(const HybridObserver& observer) {
   SLUICE_TRY(check_inputs());
+  SLUICE_TRY(bind_symbols());
   GraphHooks hooks;
   hooks.call_part = [&](uint32_t part, std::span<const HostTensor> inputs) { return call_part(part, inputs, observer); };
   hooks.value_made = observer.value_made;

@@ -44,13 +44,17 @@ class HybridRun {
  private:
   Result<void> check_inputs() const;
   Result<void> check_outputs(const std::vector<HostValue>& outputs) const;
+  Result<void> bind_symbols();
+  Result<Run*> find_run(uint32_t part);
   Result<std::vector<Tensor>> call_part(uint32_t part, std::span<const HostTensor> inputs, const HybridObserver& observer);
 
   std::shared_ptr<const HybridModel> model_;
   std::shared_ptr<Device> device_;
   std::vector<HostValue> inputs_, outputs_;
   std::vector<bool> bound_;
-  std::vector<std::unique_ptr<Run>> parts_;
+  std::vector<int64_t> symbols_;             // of this run: the values of ModelDef.sizes.symbols
+  std::vector<std::unique_ptr<Run>> parts_;  // each for the sizes it was called with last
+  Arena arena_;                              // of all parts, one after the other; grows
 };
 
 }  // namespace sluice

@@ -12,7 +12,7 @@ Run::Run(std::shared_ptr<const StaticModel> model, std::shared_ptr<Device> devic
       walk_(model_->queue()) {}
 
 std::byte* Run::region_base(uint32_t region) const {
-  if (region == pb::REGION_ARENA) return arena_.data();
+  if (region == pb::REGION_ARENA) return arena_;
   if (region == pb::REGION_WEIGHTS) return const_cast<std::byte*>(model_->weights().data());  // verified: never an output
   return bindings_[region - pb::REGION_FIRST_BINDING].address;
 }
@@ -66,13 +66,26 @@ Result<void> Run::prepare() {
     SLUICE_TRY(use_own(i));
   }
   if (ready_) return {};
-  SLUICE_ASSIGN(arena_, Arena::allocate(model_->part().memory().arena_bytes()));
+  if (arena_ == nullptr) {
+    SLUICE_ASSIGN(own_arena_, Arena::allocate(model_->part().memory().arena_bytes()));
+    arena_ = own_arena_.data();
+  }
+  place_operands();
+  return {};
+}
+
+void Run::place_operands() {
   for (size_t i = 0; i < addresses_.size(); ++i) {
     const OperandPlace& place = model_->places()[i];
     if (place.region != kAbsentRegion) addresses_[i] = region_base(place.region) + place.offset;
   }
   ready_ = true;
-  return {};
+}
+
+void Run::use_arena(std::byte* arena) {
+  if (arena == arena_) return;
+  arena_ = arena;
+  ready_ = false;
 }
 
 Result<void> Run::execute(const WalkObserver& observer) {

@@ -24,8 +24,12 @@ class Run {
   Result<void> bind_input(size_t index, std::span<const std::byte> memory);
   Result<void> bind_output(size_t index, std::span<std::byte> memory);
 
-  // Runs the model once. Every input must be bound (kBadBinding). Errors of host nodes as they come. The arena is allocated at the first
-  // call.
+  // Gives the run its arena, of at least part().memory().arena_bytes, aligned to 4096 bytes; it must stay valid until another is given or
+  // the run is destroyed, and holds nothing that anybody needs between two calls of execute().
+  void use_arena(std::byte* arena);
+
+  // Runs the model once. Every input must be bound (kBadBinding). Errors of host nodes as they come. Without an arena it allocates its
+  // own at the first call.
   Result<void> execute(const WalkObserver& observer = {});
 
   // Bytes of an output after execute(), in the caller's memory or the run's own.
@@ -47,16 +51,18 @@ class Run {
   Result<void> use_own(size_t binding);
   void use(size_t binding, std::byte* address);
   Result<void> prepare();
+  void place_operands();
   size_t inputs() const { return static_cast<size_t>(model_->inputs().size()); }
   std::byte* region_base(uint32_t region) const;
 
   std::shared_ptr<const StaticModel> model_;
   std::shared_ptr<Device> device_;
-  Arena arena_;
+  Arena own_arena_;
+  std::byte* arena_ = nullptr;
   std::vector<void*> addresses_;  // parallel to model.places()
   std::vector<Binding> bindings_;
   Walk walk_;
-  bool ready_ = false;  // arena allocated
+  bool ready_ = false;  // operands placed
 };
 
 }  // namespace sluice

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
+#include "runtime/loader/bind_part.h"
 #include "runtime/loader/om_names.h"
-#include "runtime/loader/verify_model.h"
 
 namespace sluice {
 namespace {
@@ -23,8 +23,15 @@ Result<std::shared_ptr<const StaticModel>> sink_only_part(std::shared_ptr<const 
 
 }  // namespace
 
-StaticModel::StaticModel(std::shared_ptr<const OpenedModel> model, int part)
-    : model_(std::move(model)), part_(&model_->def().parts(part).fixed()) {}
+Result<std::shared_ptr<void>> open_host_graph(const OpenedModel& model, int part) {
+  const pb::FixedPart& def = model.def().parts(part).fixed();
+  if (!def.has_host()) return std::shared_ptr<void>();
+  return model.host()->open_graph(model.file().segment(def.host_graph()), model.weights());
+}
+
+StaticModel::StaticModel(std::shared_ptr<const OpenedModel> model, std::shared_ptr<const pb::FixedPart> part, TypeSizes sizes,
+                         std::shared_ptr<void> host_graph)
+    : model_(std::move(model)), part_(std::move(part)), sizes_(std::move(sizes)), host_graph_(std::move(host_graph)) {}
 
 Result<std::shared_ptr<const StaticModel>> StaticModel::open(const std::string& path, const OpenOptions& options) {
   SLUICE_ASSIGN(auto model, OpenedModel::open(path, options));
@@ -37,11 +44,21 @@ Result<std::shared_ptr<const StaticModel>> StaticModel::open(OmBytes bytes, cons
 }
 
 Result<std::shared_ptr<const StaticModel>> StaticModel::sink(std::shared_ptr<const OpenedModel> model, int part) {
-  std::shared_ptr<StaticModel> sunk(new StaticModel(std::move(model), part));
-  if (sunk->part().has_host()) {
-    const OpenedModel& opened = *sunk->model_;
-    SLUICE_ASSIGN(sunk->host_graph_, opened.host()->open_graph(opened.file().segment(sunk->part().host_graph()), opened.weights()));
-  }
+  SLUICE_ASSIGN(auto host_graph, open_host_graph(*model, part));
+  const pb::FixedPart& fixed = model->def().parts(part).fixed();
+  TypeSizes sizes(model->def());
+  std::shared_ptr<const pb::FixedPart> shared(model, &fixed);
+  return sink(std::shared_ptr<StaticModel>(new StaticModel(std::move(model), std::move(shared), std::move(sizes), std::move(host_graph))));
+}
+
+Result<std::shared_ptr<const StaticModel>> StaticModel::bind(std::shared_ptr<const OpenedModel> model, int part, TypeSizes sizes,
+                                                             std::shared_ptr<void> host_graph) {
+  SLUICE_ASSIGN(pb::FixedPart bound, bind_part(model->def(), part, sizes));
+  auto shared = std::make_shared<const pb::FixedPart>(std::move(bound));
+  return sink(std::shared_ptr<StaticModel>(new StaticModel(std::move(model), std::move(shared), std::move(sizes), std::move(host_graph))));
+}
+
+Result<std::shared_ptr<const StaticModel>> StaticModel::sink(std::shared_ptr<StaticModel> sunk) {
   sunk->sink_operands();
   SLUICE_TRY(sunk->sink_tasks());
   return std::shared_ptr<const StaticModel>(std::move(sunk));
@@ -51,7 +68,7 @@ void StaticModel::sink_operands() {
   binding_operands_.resize(static_cast<size_t>(inputs().size() + outputs().size()));
   for (const Bindings* list : {&inputs(), &outputs()}) {
     for (const pb::BindingDef& binding : *list) {
-      binding_bytes_.push_back(type_bytes(def().types(static_cast<int>(binding.type()))).value());  // verified when opened
+      binding_bytes_.push_back(sizes_.bytes(binding.type()).value().value());  // verified
     }
   }
   places_.reserve(static_cast<size_t>(part().operand_size()));
@@ -110,15 +127,30 @@ Result<StreamTask> StaticModel::sink_task(int t, uint32_t operand_begin) {
       host_tasks_.push_back(std::move(state));
       break;
     }
-    default: {
-      const pb::KernelDef& kernel = def().kernels(static_cast<int>(target));
-      task.kernel = model_->kernel(target);
-      task.blocks = kernel.blocks();
-      task.scratch_bytes = static_cast<uint32_t>(kernel.scratch_bytes());
-      task.flush_denormals = model_->flush_denormals();
-    }
+    default:
+      SLUICE_TRY(sink_launch(t, operand_begin, task));
   }
   return task;
+}
+
+// The symbols of a kernel are the dims of its operands.
+Result<void> StaticModel::sink_launch(int t, uint32_t operand_begin, StreamTask& task) {
+  const uint32_t target = part().task_target(t);
+  const pb::KernelDef& kernel = def().kernels(static_cast<int>(target));
+  std::vector<int64_t> dims;
+  if (kernel.symbolic()) {
+    for (uint32_t i = operand_begin; i < part().task_operand_end(t); ++i) {
+      const std::vector<int64_t> own = extents(part().value_type(static_cast<int>(part().operand(static_cast<int>(i)))));
+      dims.insert(dims.end(), own.begin(), own.end());
+    }
+  }
+  SLUICE_ASSIGN(const LaunchSize size, size_launch(kernel, dims));
+  task.kernel = model_->kernel(target);
+  task.blocks = size.blocks;
+  task.scratch_bytes = size.scratch_bytes;
+  task.flush_denormals = model_->flush_denormals();
+  if (kernel.symbolic()) task.symbols = symbols_.emplace_back(std::move(dims)).data();
+  return {};
 }
 
 Result<HostTask> StaticModel::describe_host_task(int t, uint32_t begin) const {
@@ -132,7 +164,7 @@ Result<HostTask> StaticModel::describe_host_task(int t, uint32_t begin) const {
         return make_error(ErrorCode::kBadCompiledModel, "a host node takes value '{}', which is not dense", ValueNames(part())[value]);
       }
       const pb::TypeDef& type = def().types(static_cast<int>(part().value_type(v)));
-      operand = {true, static_cast<DType>(type.dtype()), {type.dims().begin(), type.dims().end()}, part().value_bytes(v)};
+      operand = {true, static_cast<DType>(type.dtype()), extents(part().value_type(v)), part().value_bytes(v)};
     }
     task.operands.push_back(std::move(operand));
   }

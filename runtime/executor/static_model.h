@@ -1,7 +1,8 @@
-// A fixed part of a compiled model, sunk: everything that does not change from run to run is done here, once. Immutable and shared by any
-// number of runs.
+// A part of a compiled model, sunk: everything that does not change from run to run is done here, once; of a symbolic part, once for the
+// sizes it is bound to. Immutable and shared by any number of runs.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "runtime/device/task_queue.h"
 #include "runtime/executor/opened_model.h"
 #include "runtime/loader/om_bindings.h"
+#include "runtime/loader/type_sizes.h"
 
 namespace sluice {
 
@@ -20,16 +22,25 @@ struct OperandPlace {
 };
 inline constexpr uint32_t kAbsentRegion = 0xffffffff;  // an absent optional operand: its address is null
 
+// The host graph of a part; null when it has none.
+Result<std::shared_ptr<void>> open_host_graph(const OpenedModel& model, int part);
+
 class StaticModel {
  public:
   // A model that is one fixed part. Errors of OpenedModel::open; kUnsupportedPart when it has a root.
   static Result<std::shared_ptr<const StaticModel>> open(const std::string& path, const OpenOptions& options = {});
   static Result<std::shared_ptr<const StaticModel>> open(OmBytes bytes, const OpenOptions& options = {});
-  // One part of an opened model.
+  // A fixed part of an opened model.
   static Result<std::shared_ptr<const StaticModel>> sink(std::shared_ptr<const OpenedModel> model, int part);
+  // A symbolic one. host_graph: its host graph, opened, or null without. Errors of bind_part and size_launch.
+  static Result<std::shared_ptr<const StaticModel>> bind(std::shared_ptr<const OpenedModel> model, int part, TypeSizes sizes,
+                                                         std::shared_ptr<void> host_graph);
 
   const pb::ModelDef& def() const { return model_->def(); }
   const pb::FixedPart& part() const { return *part_; }
+  const TypeSizes& sizes() const { return sizes_; }
+  // Extents of the type of a value, or of a binding.
+  std::vector<int64_t> extents(uint32_t type) const { return *sizes_.extents(type); }
   const Bindings& inputs() const { return part_inputs(def(), part()); }
   const Bindings& outputs() const { return part_outputs(def(), part()); }
   std::span<const std::byte> weights() const { return model_->weights(); }
@@ -41,15 +52,20 @@ class StaticModel {
   size_t kernel_image_bytes() const { return model_->kernel_image_bytes(); }
 
  private:
-  StaticModel(std::shared_ptr<const OpenedModel> model, int part);
+  StaticModel(std::shared_ptr<const OpenedModel> model, std::shared_ptr<const pb::FixedPart> part, TypeSizes sizes,
+              std::shared_ptr<void> host_graph);
+  static Result<std::shared_ptr<const StaticModel>> sink(std::shared_ptr<StaticModel> sunk);
   Result<void> sink_tasks();
   Result<StreamTask> sink_task(int task, uint32_t operand_begin);
+  Result<void> sink_launch(int task, uint32_t operand_begin, StreamTask& sunk);
   Result<HostTask> describe_host_task(int task, uint32_t begin) const;
   void sink_operands();
 
   std::shared_ptr<const OpenedModel> model_;
-  const pb::FixedPart* part_;
+  std::shared_ptr<const pb::FixedPart> part_;
+  TypeSizes sizes_;
   std::shared_ptr<void> host_graph_;
+  std::deque<std::vector<int64_t>> symbols_;             // of launches
   std::vector<std::shared_ptr<const void>> host_tasks_;  // states of host calls, kept alive
   TaskQueue queue_;
   std::vector<OperandPlace> places_;

@@ -85,10 +85,11 @@ Result<void> check_parts(const pb::ModelDef& model, bool test_tasks) {
     SLUICE_TRY(check_root(model));
   } else if (model.parts_size() != 1) {
     return make_error(ErrorCode::kUnsupportedPart, "the model has {} parts and no root", model.parts_size());
+  } else if (model.parts(0).has_symbolic()) {
+    return make_error(ErrorCode::kUnsupportedPart, "the model has a symbolic part and no root");
   }
   for (const pb::PartDef& part : model.parts()) {
-    if (!part.has_fixed()) return make_error(ErrorCode::kUnsupportedPart, "the model has a symbolic part; only fixed parts can run");
-    SLUICE_TRY(verify_fixed_part(model, part.fixed(), test_tasks));
+    SLUICE_TRY(verify_part(model, part, test_tasks));
   }
   return {};
 }

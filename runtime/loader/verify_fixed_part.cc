@@ -1,5 +1,5 @@
-// Rules of a fixed part. After them the executor indexes without looking: every operand is a value, every value lies inside its region,
-// every target exists, and the streams cannot wait for each other forever.
+// Rules of a part. After them the executor indexes without looking: every operand is a value, every value lies inside its region,
+// every target exists, and the streams cannot wait for each other forever. What has no size before it is bound is looked at when it has.
 #include <vector>
 
 #include "runtime/loader/om_bindings.h"
@@ -15,8 +15,14 @@ constexpr uint32_t kAbsent = 0xffffffff;
 
 class FixedPartRules {
  public:
-  FixedPartRules(const pb::ModelDef& model, const pb::FixedPart& part, bool test_tasks)
-      : model_(model), part_(part), test_tasks_(test_tasks), tasks_(part.task_kind_size()), values_(part.value_type_size()) {}
+  FixedPartRules(const pb::ModelDef& model, const pb::FixedPart& part, const TypeSizes& sizes, bool is_bound, bool test_tasks)
+      : model_(model),
+        part_(part),
+        sizes_(sizes),
+        is_bound_(is_bound),
+        test_tasks_(test_tasks),
+        tasks_(part.task_kind_size()),
+        values_(part.value_type_size()) {}
 
   Result<void> check() {
     SLUICE_TRY(check_columns());
@@ -80,8 +86,8 @@ class FixedPartRules {
     for (const Bindings* bindings : {&part_inputs(model_, part_), &part_outputs(model_, part_)}) {
       for (const pb::BindingDef& binding : *bindings) {
         if (binding.type() >= static_cast<uint32_t>(model_.types_size())) return bad("'{}' has type {}", binding.name(), binding.type());
-        SLUICE_ASSIGN(const uint64_t bytes, type_bytes(model_.types(static_cast<int>(binding.type()))));
-        region_bytes_.push_back(bytes);
+        SLUICE_ASSIGN(const auto bytes, sizes_.bytes(binding.type()));
+        region_bytes_.push_back(bytes.value_or(0));
       }
     }
     return {};
@@ -92,14 +98,15 @@ class FixedPartRules {
     const uint64_t bytes = part_.value_bytes(v);
     if (part_.value_type(v) >= static_cast<uint32_t>(model_.types_size())) return bad("value {} has type {}", v, part_.value_type(v));
     if (part_.value_region(v) >= region_bytes_.size()) return bad("value {} lies in region {}", v, part_.value_region(v));
-    const uint64_t region = region_bytes_[part_.value_region(v)];
+    const bool is_placed = is_bound_ || part_.value_region(v) != pb::REGION_ARENA;
+    const uint64_t region = is_placed ? region_bytes_[part_.value_region(v)] : UINT64_MAX;
     if (offset % kOmValueAlignment != 0) return bad("value {} ('{}') begins at byte {}, not a multiple of 64", v, name(v), offset);
     if (offset > region || bytes > region - offset) {
       return bad("value {} ('{}') at bytes {} + {} leaves its region of {}", v, name(v), offset, bytes, region);
     }
     const pb::TypeDef& type = model_.types(static_cast<int>(part_.value_type(v)));
-    SLUICE_ASSIGN(const uint64_t dense, type_bytes(type));
-    if (dense > bytes) return bad("value {} ('{}') has {} bytes of storage, its type needs {}", v, name(v), bytes, dense);
+    SLUICE_ASSIGN(const auto dense, sizes_.bytes(part_.value_type(v)));
+    if (dense.value_or(0) > bytes) return bad("value {} ('{}') has {} bytes of storage, its type needs {}", v, name(v), bytes, *dense);
     const pb::Format format = part_.value_format(v);
     if (format != pb::FORMAT_DENSE && !(format == pb::FORMAT_NHWC && type.dims_size() == 4)) {
       return bad("value {} ('{}') has format {} at rank {}", v, name(v), static_cast<int>(format), type.dims_size());
@@ -211,6 +218,8 @@ class FixedPartRules {
 
   const pb::ModelDef& model_;
   const pb::FixedPart& part_;
+  const TypeSizes& sizes_;
+  const bool is_bound_;  // false: the arena has no size yet
   const bool test_tasks_;
   const int tasks_;
   const int values_;
@@ -218,10 +227,41 @@ class FixedPartRules {
   std::vector<int> recorded_;
 };
 
+// Where the values of a symbolic part come to lie.
+Result<void> check_blocks(const pb::FixedPart& part, const pb::SymbolicPart& symbolic) {
+  const int blocks = symbolic.block_first_size();
+  const int offsets = symbolic.block_offset_size();
+  const bool columns_agree = symbolic.value_block_size() == part.value_type_size() && symbolic.block_last_size() == blocks;
+  if (!columns_agree || (offsets != 0 && offsets != blocks))
+    return make_error(ErrorCode::kBadCompiledModel, "the columns that describe blocks differ in length");
+  for (int v = 0; v < part.value_type_size(); ++v) {
+    const uint32_t block = symbolic.value_block(v);
+    const bool is_in_arena = part.value_region(v) == pb::REGION_ARENA;
+    if (block == kAbsent ? is_in_arena : !is_in_arena || block >= static_cast<uint32_t>(blocks))
+      return make_error(ErrorCode::kBadCompiledModel, "value {} lies in block {} of {}", v, block, blocks);
+  }
+  for (int i = 0; i < blocks; ++i) {
+    if (symbolic.block_first(i) > symbolic.block_last(i))
+      return make_error(ErrorCode::kBadCompiledModel, "block {} ends before it begins", i);
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<void> verify_fixed_part(const pb::ModelDef& model, const pb::FixedPart& part, bool test_tasks) {
-  return FixedPartRules(model, part, test_tasks).check();
+Result<void> verify_fixed_part(const pb::ModelDef& model, const pb::FixedPart& part, const TypeSizes& sizes, bool test_tasks) {
+  return FixedPartRules(model, part, sizes, true, test_tasks).check();
+}
+
+Result<void> verify_part(const pb::ModelDef& model, const pb::PartDef& part, bool test_tasks) {
+  if (!part.has_fixed()) return make_error(ErrorCode::kBadCompiledModel, "a part without tasks");
+  const TypeSizes sizes(model);
+  SLUICE_TRY(FixedPartRules(model, part.fixed(), sizes, !part.has_symbolic(), test_tasks).check());
+  if (part.has_symbolic()) return check_blocks(part.fixed(), part.symbolic());
+  for (int v = 0; v < part.fixed().value_type_size(); ++v) {
+    if (!sizes.is_fixed(part.fixed().value_type(v))) return make_error(ErrorCode::kUnsupportedPart, "a type has a dim that is not fixed");
+  }
+  return {};
 }
 
 }  // namespace sluice

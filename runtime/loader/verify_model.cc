@@ -99,6 +99,7 @@ Result<void> verify_model(const pb::ModelDef& model) {
   SLUICE_TRY(verify_bindings(model, model.outputs(), "output"));
   const uint64_t kernels_bytes = segment_bytes(model, pb::SEGMENT_KERNELS);
   for (const pb::KernelDef& kernel : model.kernels()) SLUICE_TRY(verify_kernel(kernel, kernels_bytes));
+  SLUICE_TRY(verify_sizes(model));
   return {};
 }
 

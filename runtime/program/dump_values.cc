@@ -42,7 +42,7 @@ Result<void> dump_inputs(const std::vector<NamedValue>& inputs, const std::strin
 Tensor logical_tensor(const Run& run, int value) {
   const pb::FixedPart& part = run.model().part();
   const pb::TypeDef& type = run.model().def().types(static_cast<int>(part.value_type(value)));
-  Tensor tensor = make_tensor(static_cast<DType>(type.dtype()), {type.dims().begin(), type.dims().end()});
+  Tensor tensor = make_tensor(static_cast<DType>(type.dtype()), run.model().extents(part.value_type(value)));
   const auto stored = run.value(value);  // at least as many bytes as the type needs: verified
   if (part.value_format(value) == pb::FORMAT_NHWC) {
     nhwc_to_logical(stored.data(), tensor);

@@ -76,7 +76,7 @@ class HybridSession : public Session {
 
   Result<std::vector<NodeTime>> run_timed(int runs) override {
     std::vector<std::vector<TaskTime>> root(static_cast<size_t>(runs));
-    std::vector<std::vector<std::vector<TaskTime>>> parts(run_.model().parts().size(), decltype(root)(root.size()));
+    std::vector<std::vector<std::vector<TaskTime>>> parts(run_.model().part_count(), decltype(root)(root.size()));
     for (size_t i = 0; i < root.size(); ++i) {
       std::vector<std::vector<TaskTime>> times;
       SLUICE_TRY(run_once_timed(root[i], times));
@@ -89,7 +89,7 @@ class HybridSession : public Session {
       if (node.op == "Call") {
         const auto part = static_cast<size_t>(next_part++);
         if (part >= parts.size()) continue;  // the description is not the graph's
-        add_node_times(def(), names_, run_.model().parts()[part]->part(), parts[part], nodes);
+        add_node_times(def(), names_, def().parts(static_cast<int>(part)).fixed(), parts[part], nodes);
         continue;
       }
       node.ms = median_ms(root, i);
@@ -113,7 +113,7 @@ class HybridSession : public Session {
     }
     int track = 1;
     for (size_t part = 0; part < parts.size(); ++part) {
-      const pb::FixedPart& sunk = run_.model().parts()[part]->part();
+      const pb::FixedPart& sunk = def().parts(static_cast<int>(part)).fixed();
       add_task_events(def(), names_, sunk, parts[part], track, start, fmt::format("part {} ", part), events);
       track += sunk.streams_size();
     }
@@ -133,7 +133,7 @@ class HybridSession : public Session {
  private:
   Result<void> run_once_timed(std::vector<TaskTime>& root, std::vector<std::vector<TaskTime>>& parts) {
     root.resize(root_nodes());
-    for (const auto& part : run_.model().parts()) parts.emplace_back(part->queue().tasks.size());
+    for (const pb::PartDef& part : def().parts()) parts.emplace_back(static_cast<size_t>(part.fixed().task_kind_size()));
     HybridObserver observer;
     observer.node_times = &root;
     observer.part_times = &parts;

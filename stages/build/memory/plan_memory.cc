@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "common/ir/limits.h"
 #include "common/ir/module.h"
 #include "common/target/aicore.h"
 #include "stages/build/memory/plan_offsets.h"
@@ -11,6 +12,21 @@ namespace sluice {
 namespace {
 
 uint64_t aligned(uint64_t bytes) { return (bytes + kValueAlignment - 1) / kValueAlignment * kValueAlignment; }
+
+constexpr uint64_t kUnbounded = UINT64_MAX;  // bytes of what has no largest size
+
+// The most bytes that a value may have.
+uint64_t most_bytes(const Value& value) {
+  const Type& type = value.type();
+  if (type.is_fixed() || !type.is_tensor()) return storage_bytes(value);
+  const ExpressionTable& expressions = value.graph().module().expressions;
+  uint64_t elements = 1;
+  for (const Dim& dim : type.dims) {
+    const int64_t most = dim.is_fixed() ? dim.value : expressions.bounds(static_cast<ExpressionId>(dim.value)).high;
+    if (__builtin_mul_overflow(elements, static_cast<uint64_t>(std::max<int64_t>(most, 0)), &elements)) return kUnbounded;
+  }
+  return elements > kMostValueBytes ? kUnbounded : dtype_bytes(type.dtype, elements);
+}
 
 // Values that share bytes, with what is known of them together.
 struct Shared {
@@ -64,7 +80,7 @@ class Planner {
     for (const Value& value : root_.values()) {
       if (value.is_erased()) continue;
       Shared& mine = shared_[static_cast<size_t>(value.id())];
-      mine.bytes = storage_bytes(value);
+      mine.bytes = most_bytes(value);
       mine.constant = value.is_constant();
       mine.input = value.is_input() && !value.is_constant() ? &value : nullptr;
     }
@@ -137,20 +153,17 @@ class Planner {
       const Shared& mine = shared_[static_cast<size_t>(value.id())];
       if (mine.constant || mine.input != nullptr || mine.output >= 0 || mine.last < 0) continue;
       block_of[static_cast<size_t>(value.id())] = static_cast<int32_t>(blocks.size());
-      blocks.push_back({mine.first, mine.last, aligned(mine.bytes)});
+      blocks.push_back({mine.first, mine.last, mine.bytes == kUnbounded ? kUnbounded : aligned(mine.bytes)});
     }
-    const OffsetPlan offsets = plan_offsets(blocks);
     MemoryPlan plan;
-    plan.arena_bytes = blocks.empty() ? 0 : offsets.arena_bytes;
-    plan.live_bytes = blocks.empty() ? 0 : max_live_bytes(blocks);
-    plan.blocks = blocks.size();
-    plan.block_pairs = offsets.pairs;
+    place_blocks(blocks, plan);
     plan.places.resize(root_.value_limit());
     for (const Value& value : root_.values()) {
       if (value.is_erased()) continue;
       const Shared& mine = shared(value);
       ValuePlace& at = plan.places[static_cast<size_t>(value.id())];
       at.bytes = storage_bytes(value);
+      at.block = block_of[static_cast<size_t>(find(value))];
       if (mine.constant) {
         at.place = Place::kWeights;
         at.offset = constant_offsets[static_cast<size_t>(constant_of(value).segment())];
@@ -160,11 +173,23 @@ class Planner {
       } else if (mine.output >= 0) {
         at.place = Place::kOutput;
         at.binding = static_cast<uint32_t>(mine.output);
-      } else if (const int32_t block = block_of[static_cast<size_t>(find(value))]; block >= 0) {
-        at.offset = offsets.offsets[static_cast<size_t>(block)];
+      } else if (at.block >= 0) {
+        at.offset = plan.blocks_of_arena[static_cast<size_t>(at.block)].offset;
       }
     }
     return plan;
+  }
+
+  static void place_blocks(const std::vector<Block>& blocks, MemoryPlan& plan) {
+    plan.blocks = blocks.size();
+    for (const Block& block : blocks) plan.blocks_of_arena.push_back({block.first, block.last, 0});
+    plan.is_placed = std::none_of(blocks.begin(), blocks.end(), [](const Block& block) { return block.bytes == kUnbounded; });
+    if (blocks.empty() || !plan.is_placed) return;
+    const OffsetPlan offsets = plan_offsets(blocks);
+    plan.arena_bytes = offsets.arena_bytes;
+    plan.live_bytes = max_live_bytes(blocks);
+    plan.block_pairs = offsets.pairs;
+    for (size_t i = 0; i < blocks.size(); ++i) plan.blocks_of_arena[i].offset = offsets.offsets[i];
   }
 
   // The constant that a view of a constant shows.
@@ -192,6 +217,7 @@ class Planner {
 }  // namespace
 
 uint64_t storage_bytes(const Value& value) {
+  if (!value.type().is_fixed()) return 0;
   if (value.storage() != nullptr && value.storage()->bytes.is_fixed()) return static_cast<uint64_t>(value.storage()->bytes.value);
   if (value.is_constant()) return value.graph().module().segment(value.segment()).size;
   return value.type().dense_bytes().value_or(0);

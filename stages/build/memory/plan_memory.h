@@ -15,11 +15,21 @@ struct ValuePlace {
   Place place = Place::kArena;
   uint32_t binding = 0;  // kInput, kOutput: which one
   uint64_t offset = 0;   // bytes within the region
-  uint64_t bytes = 0;    // of its storage
+  uint64_t bytes = 0;    // of its storage; 0 when it has no fixed size
+  int32_t block = -1;    // in the arena
+};
+
+// A block of the arena, and the steps during which it holds something, both included.
+struct BlockLife {
+  int64_t first = 0;
+  int64_t last = 0;
+  uint64_t offset = 0;  // when the plan is placed
 };
 
 struct MemoryPlan {
   std::vector<ValuePlace> places;  // by value id of the root
+  std::vector<BlockLife> blocks_of_arena;
+  bool is_placed = true;  // false: some value has no largest size, and blocks get their offsets when the model runs
   uint64_t arena_bytes = 0;
   uint64_t live_bytes = 0;   // the most alive in any step; no arena can be smaller
   uint64_t blocks = 0;       // that got an offset
@@ -30,7 +40,8 @@ inline constexpr uint64_t kValueAlignment = 64;
 
 // Values that share bytes (views, results written over an operand) share a place. Inputs are read where the caller bound them, outputs
 // written there. A kernel's result overwrites an operand when that operand dies there, has the same type and storage, and is read only
-// elementwise behind the anchor. constant_offsets: by SegmentId, offsets in the weights region.
+// elementwise behind the anchor. Of symbolic sizes the largest counts, where dims are bounded. constant_offsets: by SegmentId, offsets in
+// the weights region.
 MemoryPlan plan_memory(const Graph& root, const StepList& list, const std::vector<uint64_t>& constant_offsets);
 
 uint64_t storage_bytes(const Value& value);

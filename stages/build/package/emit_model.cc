@@ -34,21 +34,63 @@ Symbol symbol_of(const Module& module, const Dim& dim) {
   return module.expressions.symbol(static_cast<SymbolId>(expression->value));
 }
 
-void emit_tensor(const Module& module, const Type& type, pb::TypeDef& def) {
+}  // namespace
+
+void ModelEmitter::emit_tensor(const Type& type, pb::TypeDef& def) {
   def.set_dtype(static_cast<uint32_t>(type.dtype));
   def.set_unranked(!type.ranked);
   for (const Dim& dim : type.dims) def.add_dims(dim.is_fixed() ? dim.value : -1);
   if (std::none_of(type.dims.begin(), type.dims.end(), [](const Dim& dim) { return dim.is_expression(); })) return;
   for (const Dim& dim : type.dims) {
-    def.add_dim_names(dim.is_expression() ? print_dim(module, dim) : "");
-    const Symbol facts = symbol_of(module, dim);
+    def.add_dim_names(dim.is_expression() ? print_dim(module_, dim) : "");
+    const Symbol facts = symbol_of(module_, dim);
     def.add_dim_low(facts.low);
     def.add_dim_high(facts.high);
     def.add_dim_divisor(facts.divisor);
+    if (model_.has_sizes()) def.add_dim_expression(dim.is_expression() ? size_index(static_cast<ExpressionId>(dim.value)) : 0);
   }
 }
 
-}  // namespace
+// What inputs give: the first dim that is a symbol, for each.
+void ModelEmitter::emit_symbols(const Graph& graph) {
+  pb::SizesDef& sizes = *model_.mutable_sizes();
+  uint32_t index = 0;
+  for (const Value* input : graph.inputs()) {
+    if (input->is_constant()) continue;
+    const std::vector<Dim>& dims = input->type().dims;
+    for (uint32_t axis = 0; axis < dims.size(); ++axis) {
+      if (!dims[axis].is_expression()) continue;
+      const Expression& expression = module_.expressions[static_cast<ExpressionId>(dims[axis].value)];
+      const auto next = static_cast<uint32_t>(sizes.symbols_size());
+      if (expression.op != ExpressionOp::kSymbol || !symbols_.emplace(static_cast<SymbolId>(expression.value), next).second) continue;
+      pb::SymbolDef& symbol = *sizes.add_symbols();
+      symbol.set_name(module_.expressions.symbol(static_cast<SymbolId>(expression.value)).name);
+      symbol.set_input(index);
+      symbol.set_axis(axis);
+    }
+    ++index;
+  }
+}
+
+uint32_t ModelEmitter::size_index(ExpressionId id) {
+  if (const auto found = sizes_.find(id); found != sizes_.end()) return found->second;
+  const Expression& expression = module_.expressions[id];
+  int64_t a = expression.value, b = 0;
+  if (expression.op == ExpressionOp::kSymbol) {
+    const auto symbol = symbols_.find(static_cast<SymbolId>(expression.value));
+    if (symbol == symbols_.end()) return sizes_[id] = 0;
+    a = symbol->second;
+  } else if (expression.op != ExpressionOp::kConstant) {
+    a = int64_t{size_index(expression.a)} - 1;
+    b = int64_t{size_index(expression.b)} - 1;
+    if (a < 0 || b < 0) return sizes_[id] = 0;
+  }
+  pb::SizesDef& sizes = *model_.mutable_sizes();
+  sizes.add_expression_op(static_cast<uint32_t>(expression.op));
+  sizes.add_expression_a(a);
+  sizes.add_expression_b(b);
+  return sizes_[id] = static_cast<uint32_t>(sizes.expression_op_size());
+}
 
 Result<void> ModelEmitter::emit_header() {
   const auto profile_name = module_.options.find("profile");
@@ -69,7 +111,7 @@ uint32_t ModelEmitter::type_index(const Type& type) {
   if (const auto found = types_.find(type); found != types_.end()) return found->second;
   pb::TypeDef def;
   if (type.is_tensor()) {
-    emit_tensor(module_, type, def);
+    emit_tensor(type, def);
   } else {
     def.set_kind(type.kind == TypeKind::kSequence ? pb::VALUE_SEQUENCE : pb::VALUE_OPTIONAL);
     def.set_element(type_index(module_.type(type.element)));
@@ -78,8 +120,9 @@ uint32_t ModelEmitter::type_index(const Type& type) {
   return types_[type] = static_cast<uint32_t>(model_.types_size() - 1);
 }
 
-Result<void> ModelEmitter::emit_face(const Graph& graph) {
+Result<void> ModelEmitter::emit_face(const Graph& graph, bool has_symbolic) {
   SLUICE_TRY(emit_header());
+  if (has_symbolic) emit_symbols(graph);
   std::string refused;
   std::map<std::string, int> named;
   const auto emit = [&](const Value& value, Bindings& bindings, const std::string& name) {
@@ -103,9 +146,7 @@ Result<void> ModelEmitter::emit_face(const Graph& graph) {
                     refused);
 }
 
-void ModelEmitter::emit_part(const PlannedPart& part, bool under_root) {
-  PartEmitter(*this, part, *model_.add_parts()->mutable_fixed()).run(under_root);
-}
+void ModelEmitter::emit_part(const PlannedPart& part, bool under_root) { PartEmitter(*this, part, *model_.add_parts()).run(under_root); }
 
 void ModelEmitter::emit_root(const Graph& root) {
   model_.mutable_root()->set_first_node(static_cast<uint32_t>(node_names_.name_size()));
@@ -151,6 +192,13 @@ uint32_t ModelEmitter::kernel_index(KernelId id) {
   def.set_blocks(kernel.blocks);
   def.set_scratch_bytes(kernel.scratch_bytes);
   def.set_multiply_adds(kernel.multiply_adds);
+  if (kernel.symbolic) {
+    def.set_symbolic(true);
+    def.mutable_multiply_add_symbols()->Assign(kernel.multiply_add_symbols.begin(), kernel.multiply_add_symbols.end());
+    def.set_multiply_adds_per_block(kernel.multiply_adds_per_block);
+    def.set_scratch_more(kernel.scratch_more);
+    def.mutable_scratch_symbols()->Assign(kernel.scratch_symbols.begin(), kernel.scratch_symbols.end());
+  }
   index = model_.kernels_size() - 1;
   return static_cast<uint32_t>(index);
 }

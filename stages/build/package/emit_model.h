@@ -35,9 +35,9 @@ class ModelEmitter {
     kernels_.kernel_ids.assign(module.kernel_count(), -1);
   }
 
-  // Version, profile, options, and what the model takes and gives: the inputs and outputs of `graph`. Error: kNotBuildable for types that a
-  // compiled model has no words for.
-  Result<void> emit_face(const Graph& graph);
+  // Version, profile, options, what the model takes and gives: the inputs and outputs of `graph`, and when some part is symbolic, their
+  // dims as what all sizes are computed from. Error: kNotBuildable for types that a compiled model has no words for.
+  Result<void> emit_face(const Graph& graph, bool has_symbolic);
   void emit_part(const PlannedPart& part, bool under_root);
   // The nodes of a root graph, in order.
   void emit_root(const Graph& root);
@@ -50,6 +50,9 @@ class ModelEmitter {
   uint32_t emit_node(const std::string& name, const std::string& op, std::string_view engine, uint64_t multiply_adds);
   uint32_t emit_node(const Node& node);
   uint32_t kernel_index(KernelId id);
+  void emit_symbols(const Graph& graph);
+  void emit_tensor(const Type& type, pb::TypeDef& def);
+  uint32_t size_index(ExpressionId id);
 
   const Module& module_;
   KernelStore& kernels_;
@@ -58,6 +61,8 @@ class ModelEmitter {
   std::map<SegmentId, size_t> objects_;  // index into the kernel store
   std::map<Type, uint32_t> types_;
   std::map<std::string, uint32_t> ops_, engines_;
+  std::map<SymbolId, uint32_t> symbols_;    // index into the sizes' symbols
+  std::map<ExpressionId, uint32_t> sizes_;  // 1 + the index of an expression; 0: it is of other symbols
 };
 
 // The graph that holds the nodes of a part's host steps, each alone with inputs and results of its own; node ids are the order of the

@@ -43,7 +43,7 @@ uint32_t PartEmitter::region_of(const ValuePlace& place) const {
   return pb::REGION_ARENA;
 }
 
-uint32_t PartEmitter::add_value(const Value& value, uint32_t region, uint64_t offset, uint64_t bytes) {
+uint32_t PartEmitter::add_value(const Value& value, uint32_t region, uint64_t offset, uint64_t bytes, int32_t block) {
   value_names_.add_name(value.name());
   part_.add_value_type(model_.type_index(value.type()));
   part_.add_value_region(region);
@@ -51,6 +51,7 @@ uint32_t PartEmitter::add_value(const Value& value, uint32_t region, uint64_t of
   part_.add_value_bytes(bytes);
   part_.add_value_format(value.storage() != nullptr && value.storage()->format == StorageFormat::kNhwc ? pb::FORMAT_NHWC
                                                                                                        : pb::FORMAT_DENSE);
+  if (is_symbolic()) def_.mutable_symbolic()->add_value_block(block < 0 ? kNoId : static_cast<uint32_t>(block));
   return static_cast<uint32_t>(part_.value_type_size() - 1);
 }
 
@@ -58,7 +59,8 @@ uint32_t PartEmitter::value_id(const Value& value) {
   uint32_t& id = value_ids_[static_cast<size_t>(value.id())];
   if (id == kNoId) {
     const ValuePlace& place = planned_.plan.places[static_cast<size_t>(value.id())];
-    id = add_value(value, region_of(place), place.offset, place.bytes);
+    const bool is_bound_later = is_symbolic() && place.block >= 0;
+    id = add_value(value, region_of(place), is_bound_later ? 0 : place.offset, place.bytes, place.block);
   }
   return id;
 }
@@ -92,7 +94,7 @@ void PartEmitter::emit_output_copy(const Step& step) {
   const uint32_t region = pb::REGION_FIRST_BINDING + inputs_ + static_cast<uint32_t>(step.copied_output);
   part_.add_task_node(model_.emit_node(source.name(), "MemCopy", engine_name(EngineId::kRts), 0));
   part_.add_task_outputs(1);
-  part_.add_operand(add_value(source, region, 0, storage_bytes(source)));
+  part_.add_operand(add_value(source, region, 0, storage_bytes(source), -1));
   part_.add_operand(value_id(source));
 }
 
@@ -108,6 +110,16 @@ void PartEmitter::emit_memory() {
   memory.set_alignment(kValueAlignment);
   memory.set_scratch_bytes(scratch_bytes_);
   part_.add_streams()->set_name("main");
+  if (is_symbolic()) emit_blocks();
+}
+
+void PartEmitter::emit_blocks() {
+  pb::SymbolicPart& symbolic = *def_.mutable_symbolic();
+  for (const BlockLife& block : planned_.plan.blocks_of_arena) {
+    symbolic.add_block_first(static_cast<uint32_t>(block.first));
+    symbolic.add_block_last(static_cast<uint32_t>(block.last));
+    if (planned_.plan.is_placed) symbolic.add_block_offset(block.offset);
+  }
 }
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// One fixed part of a ModelDef: values, tasks and memory.
+// One part of a ModelDef: values, tasks and memory.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@ namespace sluice {
 
 class PartEmitter {
  public:
-  PartEmitter(ModelEmitter& model, const PlannedPart& planned, pb::FixedPart& part)
-      : model_(model), planned_(planned), part_(part), value_ids_(planned.graph->value_limit(), kNoId) {}
+  PartEmitter(ModelEmitter& model, const PlannedPart& planned, pb::PartDef& def)
+      : model_(model), planned_(planned), def_(def), part_(*def.mutable_fixed()), value_ids_(planned.graph->value_limit(), kNoId) {}
 
   void run(bool under_root);
 
@@ -22,12 +22,15 @@ class PartEmitter {
   void emit_output_copy(const Step& step);
   void emit_alias(const Alias& alias);
   void emit_memory();
+  void emit_blocks();
+  bool is_symbolic() const { return planned_.graph->shapes == ShapeClass::kSymbolic; }
   uint32_t region_of(const ValuePlace& place) const;
-  uint32_t add_value(const Value& value, uint32_t region, uint64_t offset, uint64_t bytes);
+  uint32_t add_value(const Value& value, uint32_t region, uint64_t offset, uint64_t bytes, int32_t block);
   uint32_t value_id(const Value& value);
 
   ModelEmitter& model_;
   const PlannedPart& planned_;
+  pb::PartDef& def_;
   pb::FixedPart& part_;
   std::vector<uint32_t> value_ids_;  // by value id of the graph
   pb::ValueNamesDef value_names_;

@@ -3,6 +3,7 @@
 #include "common/graphfile/graphfile.h"
 #include "common/ir/fixed.h"
 #include "common/ir/unfixed_dims.h"
+#include "runtime/checker/bind_for_checks.h"
 #include "runtime/checker/memory_checker.h"
 #include "runtime/checker/stream_checker.h"
 #include "runtime/loader/om_writer.h"
@@ -47,9 +48,13 @@ class GraphSegments {
 Result<void> check_model(const pb::ModelDef& model, uint64_t weights_bytes, const Options& options) {
   if (options.text("verify") != "each") return {};
   std::string findings;
-  for (const pb::PartDef& part : model.parts()) {
-    for (const std::string& fault : find_memory_faults(model, part.fixed(), weights_bytes)) findings += "\n  " + fault;
-    for (const StreamConflict& conflict : find_stream_conflicts(model, part.fixed())) findings += "\n  " + conflict.text;
+  for (int i = 0; i < model.parts_size(); ++i) {
+    const auto bound = model.parts(i).has_symbolic() ? bind_for_checks(model, i) : std::nullopt;
+    if (model.parts(i).has_symbolic() && !bound) continue;
+    const pb::ModelDef& checked = bound ? *bound : model;
+    const pb::FixedPart& part = checked.parts(i).fixed();
+    for (const std::string& fault : find_memory_faults(checked, part, weights_bytes)) findings += "\n  " + fault;
+    for (const StreamConflict& conflict : find_stream_conflicts(checked, part)) findings += "\n  " + conflict.text;
   }
   if (findings.empty()) return {};
   return make_error(ErrorCode::kInternal, "the tasks and memory that were planned do not fit together:{}", findings);
@@ -88,7 +93,9 @@ std::vector<PlannedPart> plan_parts(const Graph& root, bool has_root, WeightLayo
 
 Result<pb::ModelDef> emit(const Graph& root, bool has_root, const std::vector<PlannedPart>& parts, KernelStore& kernels) {
   ModelEmitter emitter(root.module(), kernels);
-  SLUICE_TRY(emitter.emit_face(root));
+  const bool has_symbolic =
+      std::any_of(parts.begin(), parts.end(), [](const PlannedPart& part) { return part.graph->shapes == ShapeClass::kSymbolic; });
+  SLUICE_TRY(emitter.emit_face(root, has_symbolic));
   for (const PlannedPart& part : parts) {
     emitter.emit_part(part, has_root);
     add_work(Work::kNodeVisits, part.graph->node_count());
@@ -117,7 +124,7 @@ Result<void> add_graphs(const Graph& root, const std::vector<PlannedPart>& parts
 // What has no fixed size runs slower; it may be an oversight.
 void warn_of_root(const Graph& root, const std::vector<PlannedPart>& parts) {
   const std::string options = unfixed_dims_hint(root.module());
-  if (options.empty()) return;
+  if (options.empty() || root.node_count() == parts.size()) return;
   log_warning("sluice-build",
               fmt::format("nodes that run one by one, because their sizes are known only when the model runs: {}; to fix sizes: {}",
                           root.node_count() - parts.size(), options));

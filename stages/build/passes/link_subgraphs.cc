@@ -3,8 +3,8 @@
 //   before:  %y = Call(%x, %w) {graph = @p0}     @p0(%a, parameter %b): %c = constant expression @pack(%b)   %r = Fused(%a, %c)
 //   after:   %y = Fused(%x, %c)                  %c = constant expression @pack(%w)
 //
-// Calls of fixed parts stay when the model is not one fixed part itself: they are sunk, each by itself, and called while the rest is
-// walked. Their constants are bound all the same.
+// Calls of fixed and symbolic parts stay when the model is not one fixed part itself: they are sunk, each by itself, and called while the
+// rest is walked. Their constants are bound all the same.
 //
 // Legal because a subgraph names nothing outside itself: its inputs stand for the Call's operands, its parameters for the constants among
 // them. Constant expressions over parameters become expressions over those constants; equal ones are one constant.
@@ -117,7 +117,7 @@ void move_control_edges(Graph& graph, const std::map<const Node*, Node*>& last_o
   }
 }
 
-bool is_fixed_part(const Graph& graph) { return graph.role == GraphRole::kPart && graph.shapes == ShapeClass::kFixed; }
+bool is_sunk(const Graph& graph) { return graph.role == GraphRole::kPart && graph.shapes != ShapeClass::kDynamic; }
 
 Result<void> link_all(Graph& graph, bool keeps_parts) {
   add_work(Work::kNodeVisits, graph.node_count());
@@ -131,7 +131,7 @@ Result<void> link_all(Graph& graph, bool keeps_parts) {
     }
     add_work(Work::kSubgraphs);
     SLUICE_TRY(link_all(*callee, keeps_parts));
-    if (keeps_parts && is_fixed_part(*callee)) continue;
+    if (keeps_parts && is_sunk(*callee)) continue;
     SLUICE_ASSIGN(last_of[&node], link(node, *callee));
   }
   move_control_edges(graph, last_of);

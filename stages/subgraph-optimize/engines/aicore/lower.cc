@@ -15,10 +15,11 @@ Result<void> lower_node(Lowering& lowering, Node& node) {
   return contraction.anchor->op() == Op::kConv ? lower_conv(lowering, contraction) : lower_matmul(lowering, contraction);
 }
 
-// Whatever is computed from sizes below, such as strides and multiply-adds, then fits 64 bits.
+// Whatever is computed from sizes below, such as strides and multiply-adds, then fits 64 bits. Others are looked at when they are bound.
 Result<void> check_sizes(const Graph& graph) {
   for (const Value& value : graph.values()) {
-    if (value.is_erased() || value.type().dense_bytes().value_or(kMostValueBytes + 1) <= kMostValueBytes) continue;
+    if (value.is_erased() || !value.type().is_fixed() || value.type().dense_bytes().value_or(kMostValueBytes + 1) <= kMostValueBytes)
+      continue;
     return make_error(ErrorCode::kLimit, "value '{}' has more than 2^47 bytes", value.name());
   }
   return {};

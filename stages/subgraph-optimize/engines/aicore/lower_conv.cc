@@ -2,6 +2,7 @@
 
 #include "stages/subgraph-optimize/codegen/conv_kinds.h"
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
+#include "stages/subgraph-optimize/engines/aicore/operand_sizes.h"
 #include "stages/subgraph-optimize/engines/aicore/packing.h"
 
 namespace sluice {
@@ -13,15 +14,16 @@ int64_t number_or(const std::vector<int64_t>& numbers, size_t index, int64_t fal
 
 ConvSpec make_spec(const Contraction& contraction) {
   const Node& anchor = *contraction.anchor;
-  const std::vector<int64_t> x = *anchor.input(0)->type().extents();
+  const Type& input = anchor.input(0)->type();
+  const OperandSizes sizes(anchor.graph().module(), {&contraction.result(), &input});
+  const std::vector<Extent> x = sizes.of(input), y = sizes.of(contraction.result());
   const std::vector<int64_t> w = *anchor.input(1)->type().extents();
-  const std::vector<int64_t> y = *contraction.result().extents();
   const std::vector<int64_t> strides = anchor.ints_attribute("strides");
   const std::vector<int64_t> dilations = anchor.ints_attribute("dilations");
   const std::vector<int64_t> pads = anchor.ints_attribute("pads");
   ConvSpec spec;
-  spec.n = x[0], spec.ci = x[1], spec.h = x[2], spec.w = x[3];
-  spec.co = y[1], spec.oh = y[2], spec.ow = y[3];
+  spec.n = x[0], spec.ci = x[1].factor, spec.h = x[2], spec.w = x[3];
+  spec.co = y[1].factor, spec.oh = y[2], spec.ow = y[3];
   spec.kh = w[2], spec.kw = w[3];
   spec.stride_h = number_or(strides, 0, 1), spec.stride_w = number_or(strides, 1, 1);
   spec.dilation_h = number_or(dilations, 0, 1), spec.dilation_w = number_or(dilations, 1, 1);

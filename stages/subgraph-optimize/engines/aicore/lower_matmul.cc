@@ -2,6 +2,7 @@
 
 #include "common/target/aicore.h"
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
+#include "stages/subgraph-optimize/engines/aicore/operand_sizes.h"
 #include "stages/subgraph-optimize/engines/aicore/packing.h"
 
 namespace sluice {
@@ -9,11 +10,14 @@ namespace {
 
 // The dims of both operands as matrices with equally many batch axes in front.
 struct Shapes {
-  std::vector<int64_t> a, b;
+  std::vector<Extent> a, b;
 };
 
-Shapes matrix_shapes(const Node& anchor) {
-  Shapes shapes{*anchor.input(0)->type().extents(), *anchor.input(1)->type().extents()};
+Shapes matrix_shapes(const Contraction& contraction) {
+  const Node& anchor = *contraction.anchor;
+  const Type &a = anchor.input(0)->type(), &b = anchor.input(1)->type();
+  const OperandSizes sizes(anchor.graph().module(), {&contraction.result(), &a, &b});
+  Shapes shapes{sizes.of(a), sizes.of(b)};
   if (shapes.a.size() == 1) shapes.a.insert(shapes.a.begin(), 1);
   if (shapes.b.size() == 1) shapes.b.push_back(1);
   const size_t rank = std::max(shapes.a.size(), shapes.b.size());
@@ -23,15 +27,15 @@ Shapes matrix_shapes(const Node& anchor) {
 }
 
 // Batch axes from the innermost out; axes of size 1 are left out, neighbours that are one stride become one.
-std::vector<BatchAxis> batch_axes(const Shapes& shapes, int64_t a_matrix, int64_t b_matrix, int64_t c_matrix) {
+std::vector<BatchAxis> batch_axes(const Shapes& shapes, Extent a, Extent b, Extent c) {
   std::vector<BatchAxis> axes;
-  int64_t a = a_matrix, b = b_matrix, c = c_matrix;
   for (size_t axis = shapes.a.size() - 2; axis-- > 0;) {
-    const int64_t size = std::max(shapes.a[axis], shapes.b[axis]);
-    if (size == 1) continue;
-    const BatchAxis next{size, shapes.a[axis] == 1 ? 0 : a, shapes.b[axis] == 1 ? 0 : b, c};
-    if (shapes.a[axis] != 1) a *= size;
-    if (shapes.b[axis] != 1) b *= size;
+    const bool a_is_one = shapes.a[axis].is_fixed_at(1), b_is_one = shapes.b[axis].is_fixed_at(1);
+    if (a_is_one && b_is_one) continue;
+    const Extent size = a_is_one ? shapes.b[axis] : shapes.a[axis];
+    const BatchAxis next{size, a_is_one ? 0 : a, b_is_one ? 0 : b, c};
+    if (!a_is_one) a *= size;
+    if (!b_is_one) b *= size;
     c *= size;
     if (!axes.empty()) {
       BatchAxis& inner = axes.front();
@@ -58,7 +62,8 @@ bool reads_rows(const Contraction& contraction) {
 void fold_batch_into_rows(MatMulSpec& spec) {
   while (!spec.batch.empty()) {
     const BatchAxis inner = spec.batch.back();
-    if (inner.b_stride != 0 || inner.a_stride != spec.m * spec.a_row_stride || inner.c_stride != spec.m * spec.c_row_stride) return;
+    if (!inner.b_stride.is_fixed_at(0) || inner.a_stride != spec.m * spec.a_row_stride || inner.c_stride != spec.m * spec.c_row_stride)
+      return;
     spec.m *= inner.size;
     spec.batch.pop_back();
   }
@@ -79,7 +84,7 @@ MatMulSpec make_spec(const Contraction& contraction, const Shapes& shapes) {
   spec.b_row_stride = b_transposed ? 1 : spec.n;
   spec.b_column_stride = b_transposed ? spec.k : 1;
   spec.c_row_stride = spec.n;
-  spec.batch = batch_axes(shapes, (spec.m * spec.k).nominal, (spec.k * spec.n).nominal, (spec.m * spec.n).nominal);
+  spec.batch = batch_axes(shapes, spec.m * spec.k, spec.k * spec.n, spec.m * spec.n);
   if (!a_transposed && !reads_rows(contraction)) fold_batch_into_rows(spec);
   return spec;
 }
@@ -99,8 +104,8 @@ MatrixPacking make_packing(const Contraction& contraction, const MatMulSpec& spe
   const std::vector<int64_t> dims = *anchor.input(1)->type().extents();
   MatrixPacking packing;
   if (dims.size() > 2) packing.batch.assign(dims.begin(), dims.end() - 2);
-  packing.k = spec.k.nominal;
-  packing.n = spec.n.nominal;
+  packing.k = spec.k.factor;
+  packing.n = spec.n.factor;
   packing.transposed = anchor.op() == Op::kGemm && anchor.int_attribute("transB", 0) != 0;
   packing.nr = nr;
   return packing;
@@ -108,21 +113,26 @@ MatrixPacking make_packing(const Contraction& contraction, const MatMulSpec& spe
 
 }  // namespace
 
+// Behind the matrices of a packed B.
+Extent packed_stride(const Extent& stride, const MatMulSpec& spec, const ContractionPlan& plan) {
+  const int64_t matrix = spec.k.factor * spec.n.factor;
+  return stride.factor / matrix * (plan.panels * spec.k.factor * plan.nr);
+}
+
 // B known when compiling is packed by a constant expression; B known only when running is read where it lies, whatever its strides.
 Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
   Node* before = contraction.node;
   const Value& a_inside = *contraction.anchor->input(0);
   const Value& b_inside = *contraction.anchor->input(1);
   Value& b_outside = lowering.operand_value(contraction, b_inside);
-  MatMulSpec spec = make_spec(contraction, matrix_shapes(*contraction.anchor));
+  MatMulSpec spec = make_spec(contraction, matrix_shapes(contraction));
   SLUICE_ASSIGN(Value * a, lowering.dense(lowering.operand_value(contraction, a_inside), before));
   std::vector<Lowering::Operand> operands = {{&a_inside, a}};
   if (b_outside.is_constant()) {
     const ContractionPlan plan = choose_matmul_plan(spec, lowering.profile());
     const MatrixPacking packing = make_packing(contraction, spec, plan.nr);
     spec.b_packed = true;
-    for (BatchAxis& axis : spec.batch)
-      axis.b_stride = axis.b_stride.nominal / (spec.k * spec.n).nominal * (plan.panels * plan.nr * spec.k.nominal);
+    for (BatchAxis& axis : spec.batch) axis.b_stride = packed_stride(axis.b_stride, spec, plan);
     SLUICE_ASSIGN(Value * b, lowering.packed(b_outside, [&](Chain& chain) { packing.pack(chain); }, packing.spec(), before));
     const std::vector<int64_t> dims = *b_inside.type().extents();
     operands.push_back({&b_inside, b, [packing, dims](Chain& chain) {

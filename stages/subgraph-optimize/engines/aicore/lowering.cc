@@ -1,15 +1,32 @@
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
 
 #include "stages/subgraph-optimize/codegen/conv_kinds.h"
+#include "stages/subgraph-optimize/engines/aicore/operand_sizes.h"
 
 namespace sluice {
 namespace {
 
 // Both layouts are the same bytes when there is one channel or one pixel.
-bool is_same_layout(const std::vector<int64_t>& dims) { return dims.size() != 4 || dims[1] == 1 || dims[2] * dims[3] == 1; }
+bool is_same_layout(const Type& type) {
+  if (type.rank() != 4) return true;
+  const auto is_one = [&](size_t axis) { return type.dims[axis] == Dim::fixed(1); };
+  return is_one(1) || (is_one(2) && is_one(3));
+}
 
-LayoutCopySpec layout_spec(const std::vector<int64_t>& dims, bool channels_last) {
-  return {dims[0], dims[1], dims[2] * dims[3], channels_last};
+LayoutCopySpec layout_spec(const Module& module, const Type& type, bool channels_last) {
+  const std::vector<Extent> dims = OperandSizes(module, {&type}).of(type);
+  return {dims[0], dims[1].factor, dims[2] * dims[3], channels_last};
+}
+
+// Of a value whose every byte is an element's.
+Dim dense_bytes(Module& module, const Type& type) {
+  if (const auto bytes = type.dense_bytes()) return Dim::fixed(static_cast<int64_t>(*bytes));
+  ExpressionTable& expressions = module.expressions;
+  ExpressionId product = expressions.constant(static_cast<int64_t>(dtype_bits(type.dtype) / 8));
+  for (const Dim& dim : type.dims) {
+    product = expressions.multiply(product, dim.is_fixed() ? expressions.constant(dim.value) : static_cast<ExpressionId>(dim.value));
+  }
+  return module.make_dim(product);
 }
 
 using Inside = std::map<const Value*, Value*>;  // looked up only
@@ -55,12 +72,12 @@ int64_t anchor_index(const Graph& body, const Value& anchor_result) {
 bool is_channels_last(const Value& value) { return value.storage() != nullptr && value.storage()->format == StorageFormat::kNhwc; }
 
 void Lowering::store_channels_last(Value& value) {
-  const std::vector<int64_t> dims = *value.type().extents();
-  if (is_same_layout(dims)) return;
+  const Type& type = value.type();
+  if (is_same_layout(type)) return;
   Storage storage;
   storage.format = StorageFormat::kNhwc;
-  for (const size_t axis : {0, 2, 3, 1}) storage.dims.push_back(Dim::fixed(dims[axis]));
-  storage.bytes = Dim::fixed(static_cast<int64_t>(*value.type().dense_bytes()));
+  for (const size_t axis : {0, 2, 3, 1}) storage.dims.push_back(type.dims[axis]);
+  storage.bytes = dense_bytes(graph_.module(), type);
   value.set_storage(graph_.module().intern(storage));
 }
 
@@ -74,16 +91,22 @@ Result<KernelId> Lowering::add_kernel(const std::string& text, const std::functi
   kernel.isa = profile_.isa;
   kernel.blocks = made.blocks;
   kernel.scratch_bytes = made.scratch_bytes;
-  kernel.multiply_adds = static_cast<uint64_t>(made.multiply_adds.nominal);
+  kernel.multiply_adds = static_cast<uint64_t>(made.multiply_adds.factor);
+  kernel.symbolic = made.multiply_adds_per_block > 0;
+  if (kernel.symbolic) {
+    kernel.multiply_add_symbols.assign(made.multiply_adds.symbols.begin(), made.multiply_adds.symbols.end());
+    kernel.multiply_adds_per_block = static_cast<uint64_t>(made.multiply_adds_per_block);
+    kernel.scratch_more = static_cast<uint64_t>(made.scratch_more.factor);
+    kernel.scratch_symbols.assign(made.scratch_more.symbols.begin(), made.scratch_more.symbols.end());
+  }
   return module.add_kernel(kernel);
 }
 
 Result<Value*> Lowering::converted(Value& value, Node* before, bool channels_last) {
-  const std::vector<int64_t> dims = *value.type().extents();
-  if (is_same_layout(dims) || is_channels_last(value) == channels_last) return &value;
+  if (is_same_layout(value.type()) || is_channels_last(value) == channels_last) return &value;
   Value*& known = converted_[{value.id(), channels_last}];
   if (known != nullptr) return known;
-  SLUICE_ASSIGN(const KernelId id, kernel(layout_spec(dims, channels_last), generate_layout_copy));
+  SLUICE_ASSIGN(const KernelId id, kernel(layout_spec(graph_.module(), value.type(), channels_last), generate_layout_copy));
   Node& node = graph_.add_node(Op::kTransData, {&value}, 1, before);
   node.plan.engine = EngineId::kAicore;
   node.plan.kernel = id;

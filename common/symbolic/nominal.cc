@@ -1,0 +1,24 @@
+#include "common/symbolic/nominal.h"
+
+#include <algorithm>
+
+namespace sluice {
+namespace {
+
+int64_t nominal_symbol(const Symbol& symbol) {
+  const int64_t guess = symbol.axis == 0 ? 4 : 128;
+  const int64_t divisor = std::max<int64_t>(symbol.divisor, 1);
+  const int64_t multiple = (guess + divisor - 1) / divisor * divisor;
+  return std::clamp(multiple, std::min(symbol.low, symbol.high), symbol.high);
+}
+
+}  // namespace
+
+int64_t nominal_value(const ExpressionTable& expressions, ExpressionId id) {
+  std::vector<int64_t> symbols;
+  for (size_t i = 0; i < expressions.symbol_count(); ++i) symbols.push_back(nominal_symbol(expressions.symbol(static_cast<SymbolId>(i))));
+  const auto value = expressions.evaluate(id, symbols);
+  return value ? std::max<int64_t>(*value, 1) : 1;
+}
+
+}  // namespace sluice

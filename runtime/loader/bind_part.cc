@@ -1,0 +1,145 @@
+#include "runtime/loader/bind_part.h"
+
+#include <algorithm>
+
+#include "common/base/dtype.h"
+#include "runtime/loader/om_format.h"
+#include "runtime/loader/om_names.h"
+#include "runtime/loader/place_blocks.h"
+#include "runtime/loader/verify_model.h"
+
+namespace sluice {
+namespace {
+
+constexpr uint32_t kNoBlock = 0xffffffff;
+
+uint64_t aligned(uint64_t bytes) { return (bytes + kOmValueAlignment - 1) / kOmValueAlignment * kOmValueAlignment; }
+
+// Of inputs of computed dims, such as "past + seq".
+Result<void> check_computed(const pb::ModelDef& model, const TypeSizes& sizes, std::span<const std::span<const int64_t>> shapes) {
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const pb::BindingDef& input = model.inputs(static_cast<int>(i));
+    const pb::TypeDef& type = model.types(static_cast<int>(input.type()));
+    for (int dim = 0; dim < type.dim_expression_size() && dim < static_cast<int>(shapes[i].size()); ++dim) {
+      if (type.dim_expression(dim) == 0) continue;
+      const auto wanted = sizes.extent(input.type(), dim);
+      if (wanted == shapes[i][static_cast<size_t>(dim)]) continue;
+      return make_error(ErrorCode::kBadBinding, "dim {} ('{}') of input '{}' is {}, the dims of the other inputs make it {}", dim,
+                        dim < type.dim_names_size() ? type.dim_names(dim) : "", input.name(), shapes[i][static_cast<size_t>(dim)],
+                        wanted ? fmt::format("{}", *wanted) : "negative");
+    }
+  }
+  return {};
+}
+
+class PartBinder {
+ public:
+  PartBinder(const pb::ModelDef& model, const pb::PartDef& def, const TypeSizes& sizes)
+      : model_(model), symbolic_(def.symbolic()), sizes_(sizes), part_(def.fixed()) {}
+
+  Result<pb::FixedPart> bind() {
+    SLUICE_TRY(size_values());
+    SLUICE_TRY(place_values());
+    SLUICE_TRY(verify_fixed_part(model_, part_, sizes_, false));
+    return std::move(part_);
+  }
+
+ private:
+  Result<void> size_values() {
+    for (int v = 0; v < part_.value_type_size(); ++v) {
+      if (sizes_.is_fixed(part_.value_type(v))) continue;
+      SLUICE_ASSIGN(const auto bytes, sizes_.bytes(part_.value_type(v)));
+      if (!bytes) {
+        return make_error(ErrorCode::kBadBinding, "with these inputs value '{}' would have a negative size",
+                          ValueNames(part_)[static_cast<uint32_t>(v)])
+            .with_hint("the inputs are too small for the model");
+      }
+      part_.set_value_bytes(v, *bytes);
+    }
+    return {};
+  }
+
+  Result<void> place_values() {
+    std::vector<PlacedBlock> blocks(static_cast<size_t>(symbolic_.block_first_size()));
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      blocks[i].first = symbolic_.block_first(static_cast<int>(i));
+      blocks[i].last = symbolic_.block_last(static_cast<int>(i));
+    }
+    for (int v = 0; v < part_.value_type_size(); ++v) {
+      if (symbolic_.value_block(v) == kNoBlock) continue;
+      uint64_t& bytes = blocks[symbolic_.value_block(v)].bytes;
+      bytes = std::max(bytes, aligned(part_.value_bytes(v)));
+    }
+    SLUICE_TRY(place(blocks));
+    for (int v = 0; v < part_.value_type_size(); ++v) {
+      if (symbolic_.value_block(v) != kNoBlock) part_.set_value_offset(v, blocks[symbolic_.value_block(v)].offset);
+    }
+    return {};
+  }
+
+  Result<void> place(std::vector<PlacedBlock>& blocks) {
+    if (symbolic_.block_offset_size() > 0) {
+      for (size_t i = 0; i < blocks.size(); ++i) blocks[i].offset = symbolic_.block_offset(static_cast<int>(i));
+      return {};
+    }
+    uint64_t total = 0;
+    for (const PlacedBlock& block : blocks) {
+      if (__builtin_add_overflow(total, block.bytes, &total))
+        return make_error(ErrorCode::kLimit, "these inputs need more memory than there are addresses");
+    }
+    part_.mutable_memory()->set_arena_bytes(place_blocks(blocks));
+    return {};
+  }
+
+  const pb::ModelDef& model_;
+  const pb::SymbolicPart& symbolic_;
+  const TypeSizes& sizes_;
+  pb::FixedPart part_;
+};
+
+template <typename Symbols>
+bool multiply(uint64_t factor, const Symbols& symbols, std::span<const int64_t> dims, uint64_t& product) {
+  product = factor;
+  return std::all_of(symbols.begin(), symbols.end(), [&](uint32_t symbol) {
+    return symbol < dims.size() && !__builtin_mul_overflow(product, static_cast<uint64_t>(dims[symbol]), &product);
+  });
+}
+
+}  // namespace
+
+Result<std::vector<int64_t>> bind_symbols(const pb::ModelDef& model, std::span<const std::span<const int64_t>> shapes) {
+  std::vector<int64_t> values;
+  for (const pb::SymbolDef& symbol : model.sizes().symbols()) {
+    const std::span<const int64_t> shape = shapes[symbol.input()];
+    if (symbol.axis() >= shape.size()) return make_error(ErrorCode::kBadBinding, "no input gives the dim '{}'", symbol.name());
+    values.push_back(shape[symbol.axis()]);
+  }
+  SLUICE_ASSIGN(const TypeSizes sizes, TypeSizes::bind(model, values));
+  SLUICE_TRY(check_computed(model, sizes, shapes));
+  return values;
+}
+
+Result<pb::FixedPart> bind_part(const pb::ModelDef& model, int part, const TypeSizes& sizes) {
+  return PartBinder(model, model.parts(part), sizes).bind();
+}
+
+Result<LaunchSize> size_launch(const pb::KernelDef& kernel, std::span<const int64_t> dims) {
+  LaunchSize size{kernel.blocks(), static_cast<uint32_t>(kernel.scratch_bytes())};
+  if (!kernel.symbolic()) return size;
+  uint64_t multiply_adds = 0, scratch = 0;
+  if (!multiply(kernel.multiply_adds(), kernel.multiply_add_symbols(), dims, multiply_adds) ||
+      !multiply(kernel.scratch_more(), kernel.scratch_symbols(), dims, scratch)) {
+    return make_error(ErrorCode::kBadBinding, "kernel '{}': its work cannot be counted", kernel.entry());
+  }
+  if (kernel.multiply_adds_per_block() > 0) {
+    size.blocks = static_cast<uint32_t>(std::clamp<uint64_t>(multiply_adds / kernel.multiply_adds_per_block(), 1, kernel.blocks()));
+  }
+  if (scratch > kOmScratchLimit || scratch + kernel.scratch_bytes() > kOmScratchLimit) {
+    return make_error(ErrorCode::kLimit, "kernel '{}' needs {} bytes of scratch for these inputs, a worker has at most {}", kernel.entry(),
+                      scratch + kernel.scratch_bytes(), kOmScratchLimit);
+  }
+  size.scratch_bytes += static_cast<uint32_t>(scratch);
+  return size;
+}
+
+}  // namespace sluice
