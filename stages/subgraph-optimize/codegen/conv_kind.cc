@@ -118,8 +118,8 @@ DirectConvPlan choose_direct_plan(const ConvSpec& spec, const DeviceProfile& pro
   plan.chunks = ceil_div(s.oh.nominal, plan.chunk_rows);
   const DirectGeometry geometry(s, plan.chunk_rows);
   plan.scratch_bytes = static_cast<uint64_t>(geometry.scratch_floats(s)) * 4;
-  plan.possible = is_fixed(spec) && s.kh <= kMostKernel && s.kw <= kMostKernel && s.stride_w <= 8 && s.x_pixel_stride == 0 &&
-                  s.y_pixel_stride == 0 && plan.scratch_bytes <= static_cast<uint64_t>(profile.scratch_limit);
+  plan.possible = s.kh <= kMostKernel && s.kw <= kMostKernel && s.stride_w <= 8 && s.x_pixel_stride == 0 && s.y_pixel_stride == 0 &&
+                  plan.scratch_bytes <= static_cast<uint64_t>(profile.scratch_limit);
   choose_direct_tile(s, profile, plan);
   const int64_t items = s.n.nominal * s.groups * plan.chunks;
   plan.cycles = (plan.cycles + copy_cycles(s, geometry, profile)) * static_cast<double>(items);

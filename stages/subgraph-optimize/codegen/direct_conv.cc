@@ -1,9 +1,13 @@
 // Direct convolution on dense tensors: output channels x output pixels in registers, weights broadcast, the input read from planes
 // (direct_geometry.h).
+#include <algorithm>
+#include <utility>
+
 #include "stages/subgraph-optimize/codegen/conv_kinds.h"
 #include "stages/subgraph-optimize/codegen/direct_planes.h"
 #include "stages/subgraph-optimize/codegen/epilogue_emitter.h"
 #include "stages/subgraph-optimize/codegen/object_emitter.h"
+#include "stages/subgraph-optimize/codegen/symbolic_nest.h"
 
 namespace sluice {
 namespace {
@@ -15,26 +19,36 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 struct Tile {
   int rows = 1;
   int vectors = 1;
-  int active = 1;  // lanes of the last vector
+  int active = 1;  // lanes of the last vector; 0: a symbolic tile is told when it runs
+  int lanes = 1;
+  bool operator==(const Tile&) const = default;
 };
 
 class DirectEmitter {
  public:
   DirectEmitter(const ConvSpec& spec, const DeviceProfile& profile, const DirectConvPlan& plan)
-      : s_(spec), b_(profile), plan_(plan), geometry_(spec, plan.chunk_rows), channels_(spec.co / spec.groups) {}
+      : s_(spec),
+        b_(profile),
+        plan_(plan),
+        is_symbolic_(!is_fixed(spec)),
+        geometry_(spec, plan.chunk_rows),
+        channels_(spec.co / spec.groups) {}
 
-  Result<GeneratedKernel> emit(const std::string& entry) {
-    const int64_t last_rows = s_.oh.nominal - (plan_.chunks - 1) * plan_.chunk_rows;
-    const int64_t whole = plan_.chunk_rows * s_.ow.nominal, last = last_rows * s_.ow.nominal;
+  Result<GeneratedKernel> emit(const std::string& entry) { return is_symbolic_ ? emit_symbolic(entry) : emit_fixed(entry); }
+
+ private:
+  struct Chunk {
+    Value *image, *group, *first_row;
+  };
+
+  Result<GeneratedKernel> emit_fixed(const std::string& entry) {
+    const int64_t last_rows = s_.oh.factor - (plan_.chunks - 1) * plan_.chunk_rows;
+    const int64_t whole = plan_.chunk_rows * s_.ow.factor, last = last_rows * s_.ow.factor;
     emit_tiles(whole, 0);
     if (last != whole) emit_tiles(last, 1);
     if (!geometry_.in_place) copy_ = emit_plane_copy(b_, s_, geometry_);
-    b_.begin_kernel(entry);
-    y_ = b_.pointer_argument(0);
-    x_ = b_.pointer_argument(1);
-    weights_ = b_.pointer_argument(2);
-    for (size_t n = 0; n < s_.epilogue.operands.size(); ++n) operands_.push_back(b_.pointer_argument(static_cast<int>(3 + n)));
-    const auto range = b_.partition(s_.n.nominal * s_.groups * plan_.chunks, b_.block(), plan_.blocks);
+    begin(entry);
+    const auto range = b_.partition(s_.n.factor * s_.groups * plan_.chunks, b_.block(), plan_.blocks);
     b_.loop(range.first, range.second, 1, [&](Value* item) {
       Value* chunk = b_.mod(item, plan_.chunks);
       const Chunk place{b_.div(item, plan_.chunks * s_.groups), b_.mod(b_.div(item, plan_.chunks), s_.groups),
@@ -48,14 +62,57 @@ class DirectEmitter {
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
     kernel.blocks = plan_.blocks;
     kernel.scratch_bytes = plan_.scratch_bytes;
-    kernel.multiply_adds = s_.n.nominal * s_.oh.nominal * s_.ow.nominal * s_.co * reduction();
+    kernel.multiply_adds = multiply_adds();
     return kernel;
   }
 
- private:
-  struct Chunk {
-    Value *image, *group, *first_row;
-  };
+  Result<GeneratedKernel> emit_symbolic(const std::string& entry) {
+    for (const Tile& tile : symbolic_tile_shapes()) symbolic_tiles_.emplace_back(tile, emit_tile(tile));
+    if (!geometry_.in_place) copy_ = emit_symbolic_plane_copy(b_, s_, geometry_);
+    begin(entry);
+    b_.set_symbols(b_.symbols_argument());
+    Value* least = b_.min(b_.value(s_.n), b_.min(b_.value(s_.oh), b_.value(s_.ow)));
+    b_.if_else(b_.ir().CreateICmpSGT(least, b_.index(0)), [&] { emit_chunks(); }, [] {});
+    b_.ret_void();
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, true));
+    kernel.blocks = plan_.blocks;
+    kernel.multiply_adds = multiply_adds();
+    kernel.multiply_adds_per_block = conv_multiply_adds_per_block(kernel.multiply_adds, plan_.cycles);
+    if (geometry_.in_place) return kernel;
+    const int64_t row_bytes = planes() * static_cast<int64_t>(geometry_.phases.size()) * 4;  // per column of the output
+    kernel.scratch_bytes = static_cast<uint64_t>(row_bytes * planned_positions() + 1024);
+    kernel.scratch_more = s_.ow * (row_bytes * (geometry_.least_rows() + geometry_.most_shift));
+    if (kernel.scratch_more.is_fixed()) kernel.scratch_bytes += static_cast<uint64_t>(std::exchange(kernel.scratch_more, 0).factor);
+    return kernel;
+  }
+
+  void begin(const std::string& entry) {
+    b_.begin_kernel(entry);
+    y_ = b_.pointer_argument(0);
+    x_ = b_.pointer_argument(1);
+    weights_ = b_.pointer_argument(2);
+    for (size_t n = 0; n < s_.epilogue.operands.size(); ++n) operands_.push_back(b_.pointer_argument(static_cast<int>(3 + n)));
+  }
+
+  Extent multiply_adds() const { return s_.n * s_.oh * s_.ow * (s_.co * reduction()); }
+  int64_t planned_positions() const { return plan_.chunk_rows * std::max<int64_t>(s_.ow.nominal, 1); }
+
+  // Chunks of (nearly) equally many rows; at least one row, column and image.
+  void emit_chunks() {
+    Value *high = b_.value(s_.oh), *wide = b_.value(s_.ow);
+    Value* most = b_.max(b_.div(b_.index(planned_positions()), wide), b_.index(geometry_.least_rows()));
+    Value* chunks = b_.ceil_div(high, b_.min(most, high));
+    Value* chunk_rows = b_.ceil_div(high, chunks);
+    slot_stride_ = b_.mul(b_.add(chunk_rows, b_.index(geometry_.most_shift)), wide);
+    const auto range = b_.partition(b_.mul(chunks, s_.n * s_.groups), b_.block(), b_.blocks());
+    b_.loop(range.first, range.second, 1, [&](Value* item) {
+      Value* rest = b_.div(item, chunks);
+      Value* first_row = b_.mul(b_.mod(item, chunks), chunk_rows);
+      const Chunk place{b_.div(rest, s_.groups), b_.mod(rest, s_.groups), first_row};
+      // The last chunks may be shorter, or empty.
+      emit_symbolic_chunk(place, b_.max(b_.min(chunk_rows, b_.sub(high, first_row)), b_.index(0)));
+    });
+  }
 
   int64_t planes() const { return s_.ci / s_.groups * s_.kw; }
   int64_t reduction() const { return planes() * s_.kh; }
@@ -68,22 +125,50 @@ class DirectEmitter {
     for (const int rows : {plan_.rows, row_tail}) {
       if (rows == 0 || (rows == plan_.rows && channels_ < rows)) continue;
       const bool is_tail = rows == row_tail;
-      if (positions >= tile_pixels()) tiles_[kind][is_tail][0] = emit_tile({rows, plan_.vectors, plan_.lanes});
+      if (positions >= tile_pixels()) tiles_[kind][is_tail][0] = emit_tile({rows, plan_.vectors, plan_.lanes, plan_.lanes});
       if (rest == 0) continue;
       const int vectors = static_cast<int>(ceil_div(rest, plan_.lanes));
-      tiles_[kind][is_tail][1] = emit_tile({rows, vectors, rest - (vectors - 1) * plan_.lanes});
+      tiles_[kind][is_tail][1] = emit_tile({rows, vectors, rest - (vectors - 1) * plan_.lanes, plan_.lanes});
     }
   }
 
-  // void(planes, weights, y, operands...), all at the tile.
+  std::vector<Tile> symbolic_tile_shapes() {
+    std::vector<Tile> columns = {{1, plan_.vectors, plan_.lanes, plan_.lanes}};
+    if (b_.has_masks()) {
+      for (int vectors = 1; vectors <= plan_.vectors; ++vectors) columns.push_back({1, vectors, 0, plan_.lanes});
+    } else {
+      for (int vectors = 1; vectors < plan_.vectors; ++vectors) columns.push_back({1, vectors, plan_.lanes, plan_.lanes});
+      for (int pixels = 1; pixels < plan_.lanes; ++pixels) columns.push_back({1, pixels, 1, 1});
+    }
+    std::vector<Tile> tiles;
+    for (const int rows : {plan_.rows, static_cast<int>(channels_ % plan_.rows)}) {
+      if (rows == 0 || rows > channels_) continue;
+      for (Tile tile : columns) {
+        tile.rows = rows;
+        tiles.push_back(tile);
+      }
+    }
+    return tiles;
+  }
+
+  // void(planes, weights, y, operands...), all at the tile. A symbolic one also: the symbols, floats from one phase of a plane to the next,
+  // and the active lanes.
   llvm::Function* emit_tile(const Tile& tile) {
-    llvm::Function* function = b_.begin_function("tile", std::vector<llvm::Type*>(3 + s_.epilogue.operands.size(), b_.pointer_type()));
+    std::vector<llvm::Type*> parameters(3 + s_.epilogue.operands.size(), b_.pointer_type());
+    const auto own = static_cast<unsigned>(parameters.size());
+    if (is_symbolic_) parameters.insert(parameters.end(), {b_.pointer_type(), b_.index_type(), b_.index_type()});
+    llvm::Function* function = b_.begin_function("tile", parameters);
+    if (is_symbolic_) {
+      b_.set_symbols(function->getArg(own));
+      slot_stride_ = function->getArg(own + 1);
+      if (tile.active == 0) mask_ = b_.mask(function->getArg(own + 2), tile.lanes);
+    }
     const size_t count = static_cast<size_t>(tile.rows) * tile.vectors;
     const int64_t unroll = std::min<int64_t>(planes(), s_.kh >= 3 ? 1 : 4 / s_.kh);
     // A multiply-add answers after 4 cycles: small tiles keep several sums per element.
     size_t splits = 1;
     while (splits * count < 8 && static_cast<int64_t>(splits) * 2 <= unroll * s_.kh) splits *= 2;
-    IrValues carried(splits * count, b_.splat(0.0f, plan_.lanes));
+    IrValues carried(splits * count, b_.splat(0.0f, tile.lanes));
     carried.push_back(function->getArg(0));
     carried.push_back(function->getArg(1));
     const auto steps = [&](IrValues values, int64_t plane_count) {
@@ -92,10 +177,9 @@ class DirectEmitter {
       Value* x = values.back();
       values.pop_back();
       for (int64_t u = 0; u < plane_count * s_.kh; ++u) {
-        Value* at = b_.at(x, u / s_.kh * geometry_.plane_stride(s_) + geometry_.offset(s_, u % s_.kh));
-        step(tile, at, b_.at(weights, u * plan_.rows), values, static_cast<size_t>(u) % splits * count);
+        step(tile, plane_address(x, u / s_.kh, u % s_.kh), b_.at(weights, u * plan_.rows), values, static_cast<size_t>(u) % splits * count);
       }
-      values.push_back(b_.at(x, plane_count * geometry_.plane_stride(s_)));
+      values.push_back(plane_address(x, plane_count, -1));
       values.push_back(b_.at(weights, plane_count * s_.kh * plan_.rows));
       return values;
     };
@@ -112,17 +196,35 @@ class DirectEmitter {
     return function;
   }
 
-  int active(const Tile& tile, int vector) const { return vector == tile.vectors - 1 ? tile.active : plan_.lanes; }
+  // Kernel row kh of the plane so many planes on; -1: the plane itself.
+  Value* plane_address(Value* x, int64_t plane, int64_t kh) {
+    if (!is_symbolic_) return b_.at(x, plane * geometry_.plane_stride(s_) + (kh < 0 ? 0 : geometry_.offset(s_, kh)));
+    if (plane > 0) x = b_.at(x, b_.mul(plane_stride(), plane));
+    if (kh <= 0) return x;
+    Value* rows = b_.mul(b_.value(s_.ow), kh * s_.dilation_h / s_.stride_h);
+    return b_.at(x, b_.add(b_.mul(slot_stride_, geometry_.slot(s_, kh)), rows));
+  }
+
+  Value* plane_stride() {
+    return geometry_.in_place ? b_.value(s_.h * s_.w) : b_.mul(slot_stride_, static_cast<int64_t>(geometry_.phases.size()));
+  }
+
+  int active(const Tile& tile, int vector) const { return vector == tile.vectors - 1 ? tile.active : tile.lanes; }
+
+  Value* load_pixels(const Tile& tile, Value* address, int vector) {
+    if (active(tile, vector) == 0) return b_.load_masked(address, tile.lanes, mask_);
+    return b_.load_vector(address, tile.lanes, active(tile, vector));
+  }
 
   void step(const Tile& tile, Value* x, Value* weights, IrValues& sums, size_t first) {
     IrValues pixels;
     for (int j = 0; j < tile.vectors; ++j) {
       // Scratch may be read past the pixels, x may not.
-      const int read = geometry_.in_place ? active(tile, j) : plan_.lanes;
-      pixels.push_back(b_.load_vector(b_.at(x, j * plan_.lanes), plan_.lanes, read));
+      Value* address = b_.at(x, j * tile.lanes);
+      pixels.push_back(geometry_.in_place ? load_pixels(tile, address, j) : b_.load_vector(address, tile.lanes, tile.lanes));
     }
     for (int i = 0; i < tile.rows; ++i) {
-      Value* weight = b_.broadcast(b_.load_float(b_.at(weights, i)), plan_.lanes);
+      Value* weight = b_.broadcast(b_.load_float(b_.at(weights, i)), tile.lanes);
       for (int j = 0; j < tile.vectors; ++j) {
         Value*& sum = sums[first + static_cast<size_t>(i) * tile.vectors + j];
         sum = b_.multiply_add(weight, pixels[j], sum);
@@ -140,12 +242,12 @@ class DirectEmitter {
       }
       return;
     }
-    Value* buffer = b_.stack(b_.vector_type(plan_.lanes), static_cast<int64_t>(sums.size()));
-    for (size_t n = 0; n < sums.size(); ++n) b_.store_vector(sums[n], b_.at(buffer, static_cast<int64_t>(n) * plan_.lanes), plan_.lanes);
+    Value* buffer = b_.stack(b_.vector_type(tile.lanes), static_cast<int64_t>(sums.size()));
+    for (size_t n = 0; n < sums.size(); ++n) b_.store_vector(sums[n], b_.at(buffer, static_cast<int64_t>(n) * tile.lanes), tile.lanes);
     b_.loop(b_.index(0), b_.index(tile.rows), 1, [&](Value* row) {
       for (int j = 0; j < tile.vectors; ++j) {
-        Value* at = b_.at(buffer, b_.add(b_.mul(row, tile.vectors * plan_.lanes), b_.index(j * plan_.lanes)));
-        finish_vector(tile, function, b_.load_vector(at, plan_.lanes, plan_.lanes), row, j);
+        Value* at = b_.at(buffer, b_.add(b_.mul(row, tile.vectors * tile.lanes), b_.index(j * tile.lanes)));
+        finish_vector(tile, function, b_.load_vector(at, tile.lanes, tile.lanes), row, j);
       }
     });
   }
@@ -154,48 +256,106 @@ class DirectEmitter {
     Value* result = emit_epilogue(b_, s_.epilogue, sum, [&](int n) {
       const EpilogueOperand& operand = s_.epilogue.operands[n];
       Value* address = b_.at(function.getArg(3 + static_cast<unsigned>(n)),
-                             b_.add(b_.mul(row, operand.row_stride.nominal), b_.index(j * plan_.lanes * operand.column_stride.nominal)));
-      if (operand.column_stride.nominal == 0) return b_.broadcast(b_.load_float(address), plan_.lanes);
-      return b_.load_vector(address, plan_.lanes, active(tile, j));
+                             b_.add(b_.mul(row, operand.row_stride), b_.index(j * tile.lanes * operand.column_stride.factor)));
+      if (operand.column_stride.is_fixed_at(0)) return b_.broadcast(b_.load_float(address), tile.lanes);
+      return load_pixels(tile, address, j);
     });
-    b_.store_vector(result, b_.at(function.getArg(2), b_.add(b_.mul(row, s_.oh.nominal * s_.ow.nominal), b_.index(j * plan_.lanes))),
-                    active(tile, j));
+    Value* address = b_.at(function.getArg(2), b_.add(b_.mul(row, s_.oh * s_.ow), b_.index(j * tile.lanes)));
+    if (active(tile, j) == 0) {
+      b_.store_masked(result, address, mask_);
+    } else {
+      b_.store_vector(result, address, active(tile, j));
+    }
   }
+
+  // Of the chunk's group.
+  Value* input(const Chunk& chunk) {
+    Value* channel = b_.add(b_.mul(chunk.image, s_.ci), b_.mul(chunk.group, s_.ci / s_.groups));
+    return b_.at(x_, b_.mul(channel, s_.h * s_.w));
+  }
+
+  // Input row under kernel row 0 of the chunk's first output row.
+  Value* top(const Chunk& chunk) { return b_.add(b_.mul(chunk.first_row, s_.stride_h), b_.index(-s_.pad_top)); }
 
   void emit_chunk(const Chunk& chunk, int64_t rows, int kind) {
-    Value* channel = b_.add(b_.mul(chunk.image, s_.ci), b_.mul(chunk.group, s_.ci / s_.groups));
-    Value* x = b_.at(x_, b_.mul(channel, s_.h.nominal * s_.w.nominal));
-    Value* first = b_.mul(chunk.first_row, s_.ow.nominal);
+    Value* x = input(chunk);
+    Value* first = b_.mul(chunk.first_row, s_.ow);
     Value* source = geometry_.in_place ? b_.at(x, first) : b_.scratch();
     if (!geometry_.in_place) {
-      Value* top = b_.add(b_.mul(chunk.first_row, s_.stride_h), b_.index(-s_.pad_top));
+      Value* first_input = top(chunk);
       b_.loop(b_.index(0), b_.index(s_.ci / s_.groups), 1, [&](Value* ci) {
-        b_.ir().CreateCall(
-            copy_, {b_.at(x, b_.mul(ci, s_.h.nominal * s_.w.nominal)), b_.at(source, b_.mul(ci, s_.kw * geometry_.plane_stride(s_))), top,
-                    b_.index(rows + geometry_.most_shift)});
+        b_.ir().CreateCall(copy_, {b_.at(x, b_.mul(ci, s_.h * s_.w)), b_.at(source, b_.mul(ci, s_.kw * geometry_.plane_stride(s_))),
+                                   first_input, b_.index(rows + geometry_.most_shift)});
       });
     }
-    const int64_t positions = rows * s_.ow.nominal, whole = positions / tile_pixels() * tile_pixels();
-    b_.loop(b_.index(0), b_.index(whole), tile_pixels(), [&](Value* pixel) { emit_channels(chunk, source, first, pixel, kind, false); });
-    if (whole < positions) emit_channels(chunk, source, first, b_.index(whole), kind, true);
+    const int64_t positions = rows * s_.ow.factor, whole = positions / tile_pixels() * tile_pixels();
+    const auto channels_at = [&](Value* pixel, bool pixel_tail) {
+      emit_channels(chunk, source, first, pixel, [&](bool channel_tail) { return tiles_[kind][channel_tail][pixel_tail]; });
+    };
+    b_.loop(b_.index(0), b_.index(whole), tile_pixels(), [&](Value* pixel) { channels_at(pixel, false); });
+    if (whole < positions) channels_at(b_.index(whole), true);
   }
 
-  // All output channels of the group over one tile of pixels.
-  void emit_channels(const Chunk& chunk, Value* source, Value* first, Value* pixel, int kind, bool pixel_tail) {
+  void emit_symbolic_chunk(const Chunk& chunk, Value* rows) {
+    Value* x = input(chunk);
+    Value* first = b_.mul(chunk.first_row, s_.ow);
+    Value* source = geometry_.in_place ? b_.at(x, first) : b_.scratch();
+    if (!geometry_.in_place) {
+      Value* first_input = top(chunk);
+      Value* plane_rows = b_.add(rows, b_.index(geometry_.most_shift));
+      b_.loop(b_.index(0), b_.index(s_.ci / s_.groups), 1, [&](Value* ci) {
+        Value* to = b_.at(source, b_.mul(b_.mul(ci, plane_stride()), s_.kw));
+        b_.ir().CreateCall(copy_, {b_.at(x, b_.mul(ci, s_.h * s_.w)), to, first_input, plane_rows, b_.symbols(), slot_stride_});
+      });
+    }
+    Value* positions = b_.mul(rows, s_.ow);
+    Value* whole = b_.mul(b_.div(positions, tile_pixels()), tile_pixels());
+    const auto channels_at = [&](Value* pixel, Tile tile, Value* active) {
+      const auto pick = [&](bool channel_tail) {
+        tile.rows = channel_tail ? static_cast<int>(channels_ % plan_.rows) : plan_.rows;
+        return std::find_if(symbolic_tiles_.begin(), symbolic_tiles_.end(), [&](const auto& known) { return known.first == tile; })->second;
+      };
+      active_ = active;
+      emit_channels(chunk, source, first, pixel, pick);
+    };
+    const int lanes = plan_.lanes, vectors = plan_.vectors;
+    Value* all = b_.index(lanes);
+    b_.loop(b_.index(0), whole, tile_pixels(), [&](Value* pixel) { channels_at(pixel, {1, vectors, lanes, lanes}, all); });
+    Value* rest = b_.sub(positions, whole);
+    if (b_.has_masks()) {
+      Value* count = b_.ceil_div(rest, all);
+      Value* active = b_.sub(rest, b_.mul(b_.sub(count, b_.index(1)), lanes));
+      emit_choice(b_, count, numbers(0, vectors), [&](int used) {
+        if (used > 0) channels_at(whole, {1, used, 0, lanes}, active);
+      });
+      return;
+    }
+    Value* in_vectors = b_.div(rest, all);
+    emit_choice(b_, in_vectors, numbers(0, vectors - 1), [&](int used) {
+      if (used > 0) channels_at(whole, {1, used, lanes, lanes}, all);
+    });
+    emit_choice(b_, b_.mod(rest, all), numbers(0, lanes - 1), [&](int pixels) {
+      if (pixels > 0) channels_at(b_.add(whole, b_.mul(in_vectors, lanes)), {1, pixels, 1, 1}, b_.index(1));
+    });
+  }
+
+  // All output channels of the group over one tile of pixels; pick answers the tile function for whole channel tiles or the tail.
+  void emit_channels(const Chunk& chunk, Value* source, Value* first, Value* pixel, const std::function<llvm::Function*(bool)>& pick) {
     const int64_t whole = channels_ / plan_.rows;
     const auto call = [&](Value* tile, bool channel_tail) {
       Value* panel = b_.add(b_.mul(chunk.group, ceil_div(channels_, plan_.rows)), tile);
       Value* channel = b_.add(b_.mul(chunk.group, channels_), b_.mul(tile, plan_.rows));
       Value* column = b_.add(first, pixel);
-      Value* y = b_.at(y_, b_.add(b_.mul(b_.add(b_.mul(chunk.image, s_.co), channel), s_.oh.nominal * s_.ow.nominal), column));
+      Value* y = b_.at(y_, b_.add(b_.mul(b_.add(b_.mul(chunk.image, s_.co), channel), s_.oh * s_.ow), column));
       IrValues arguments = {b_.at(source, pixel), b_.at(weights_, b_.mul(panel, reduction() * plan_.rows)), y};
       for (size_t n = 0; n < operands_.size(); ++n) {
         const EpilogueOperand& operand = s_.epilogue.operands[n];
-        Value* offset = b_.add(b_.mul(channel, operand.row_stride.nominal), b_.mul(column, operand.column_stride.nominal));
-        if (!operand.batch_strides.empty()) offset = b_.add(offset, b_.mul(chunk.image, operand.batch_strides[0].nominal));
+        Value* offset = b_.add(b_.mul(channel, operand.row_stride), b_.mul(column, operand.column_stride));
+        if (!operand.batch_strides.empty()) offset = b_.add(offset, b_.mul(chunk.image, operand.batch_strides[0]));
         arguments.push_back(b_.at(operands_[n], offset));
       }
-      b_.ir().CreateCall(tiles_[kind][channel_tail][pixel_tail], arguments);
+      if (is_symbolic_) arguments.insert(arguments.end(), {b_.symbols(), slot_stride_, active_});
+      b_.ir().CreateCall(pick(channel_tail), arguments);
     };
     b_.loop(b_.index(0), b_.index(whole), 1, [&](Value* tile) { call(tile, false); });
     if (channels_ % plan_.rows != 0) call(b_.index(whole), true);
@@ -204,10 +364,14 @@ class DirectEmitter {
   const ConvSpec& s_;
   KernelBuilder b_;
   const DirectConvPlan& plan_;
+  bool is_symbolic_;
   DirectGeometry geometry_;
   int64_t channels_;  // of a group's output
   llvm::Function* tiles_[2][2][2] = {};
   llvm::Function* copy_ = nullptr;
+  std::vector<std::pair<Tile, llvm::Function*>> symbolic_tiles_;
+  Value* slot_stride_ = nullptr;               // floats from one phase of a plane to the next, in the function at hand
+  Value *mask_ = nullptr, *active_ = nullptr;  // lanes of the last vector: of the tile function at hand, of the next call
   Value *x_ = nullptr, *y_ = nullptr, *weights_ = nullptr;
   IrValues operands_;
 };
@@ -216,7 +380,6 @@ class DirectEmitter {
 
 Result<GeneratedKernel> generate_direct_conv(const DirectConvSpec& spec, const DeviceProfile& profile) {
   SLUICE_TRY(check_conv(spec.conv));
-  if (!is_fixed(spec.conv)) return make_error(ErrorCode::kNotLowerable, "direct conv of symbolic sizes");
   const DirectConvPlan plan = choose_direct_plan(spec.conv, profile);
   if (!plan.possible)
     return make_error(ErrorCode::kNotLowerable, "a direct convolution needs {} bytes of scratch or too much code", plan.scratch_bytes);

@@ -3,6 +3,9 @@
 // For each input channel and kernel column kw there is one plane of as many columns as the output: plane(ih, ow) = x(ih, ow * stride_w +
 // kw * dilation_w - pad_left), zero outside. Its rows are sorted by ih modulo stride_h, so that the reduction step (ci, kh, kw) reads the
 // whole output chunk from one constant offset, over row ends: a convolution becomes a matrix product whose second operand overlaps itself.
+//
+// Of symbolic sizes a chunk has as many rows as fill the positions planned for, whatever the width, and the offsets are computed when the
+// kernel runs.
 #pragma once
 
 #include <algorithm>
@@ -29,15 +32,18 @@ struct DirectGeometry {
     phases.erase(std::unique(phases.begin(), phases.end()), phases.end());
   }
 
+  int64_t slot(const ConvSpec& s, int64_t kh) const {  // of the kernel row's phase
+    return std::lower_bound(phases.begin(), phases.end(), kh * s.dilation_h % s.stride_h) - phases.begin();
+  }
   int64_t plane_rows() const { return chunk_rows + most_shift; }  // of each phase
   int64_t plane_stride(const ConvSpec& s) const {
     return in_place ? s.h.nominal * s.w.nominal : static_cast<int64_t>(phases.size()) * plane_rows() * s.ow.nominal;
   }
   int64_t offset(const ConvSpec& s, int64_t kh) const {
-    const int64_t phase = kh * s.dilation_h % s.stride_h;
-    const int64_t slot = std::lower_bound(phases.begin(), phases.end(), phase) - phases.begin();
-    return (slot * plane_rows() + kh * s.dilation_h / s.stride_h) * s.ow.nominal;
+    return (slot(s, kh) * plane_rows() + kh * s.dilation_h / s.stride_h) * s.ow.nominal;
   }
+  // Of symbolic sizes: output rows of a chunk at least, so that neighbours do not prepare most of it twice.
+  int64_t least_rows() const { return std::max<int64_t>(1, 2 * most_shift); }
   // Floats; the last vectors of a row and of a tile may run past the end.
   int64_t scratch_floats(const ConvSpec& s) const { return in_place ? 0 : s.ci / s.groups * s.kw * plane_stride(s) + 256; }
 };

@@ -5,11 +5,31 @@ namespace {
 
 using llvm::Value;
 
+// Elements 0, stride, 2 * stride, … of the pieces one after the other.
+Value* every(KernelBuilder& b, const IrValues& pieces, int lanes, int64_t stride) {
+  Value* result = pieces[0];
+  if (pieces.size() == 1) return result;
+  for (size_t piece = 0; piece < pieces.size(); ++piece) {
+    std::vector<int> indices;
+    for (int lane = 0; lane < lanes; ++lane) {
+      const int64_t source = lane * stride;
+      const bool is_here = source / lanes == static_cast<int64_t>(piece);
+      if (piece == 0) {
+        indices.push_back(is_here ? static_cast<int>(source) : 0);
+      } else {
+        indices.push_back(is_here ? lanes + static_cast<int>(source % lanes) : lane);
+      }
+    }
+    result = b.ir().CreateShuffleVector(result, pieces[piece], indices);
+  }
+  return result;
+}
+
 class PlaneCopy {
  public:
   PlaneCopy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry) : b_(builder), s_(spec), geometry_(geometry) {
     lanes_ = b_.profile().vector_bits / 32;
-    while (lanes_ > 4 && lanes_ / 2 >= s_.ow.nominal) lanes_ /= 2;
+    while (lanes_ > 4 && lanes_ / 2 >= s_.ow.factor) lanes_ /= 2;
   }
 
   llvm::Function* emit() {
@@ -17,14 +37,14 @@ class PlaneCopy {
     for (int64_t kw = 0; kw < s_.kw; ++kw) {
       for (size_t slot = 0; slot < geometry_.phases.size(); ++slot) {
         Value* to = b_.at(function->getArg(1),
-                          kw * geometry_.plane_stride(s_) + static_cast<int64_t>(slot) * geometry_.plane_rows() * s_.ow.nominal);
+                          kw * geometry_.plane_stride(s_) + static_cast<int64_t>(slot) * geometry_.plane_rows() * s_.ow.factor);
         Value* first = b_.add(function->getArg(2), b_.index(geometry_.phases[slot]));
         b_.loop(b_.index(0), function->getArg(3), 1, [&](Value* row) {
           Value* ih = b_.add(first, b_.mul(row, s_.stride_h));
-          Value* target = b_.at(to, b_.mul(row, s_.ow.nominal));
+          Value* target = b_.at(to, b_.mul(row, s_.ow.factor));
           b_.if_else(
-              b_.ir().CreateICmpULT(ih, b_.index(s_.h.nominal)),
-              [&] { emit_row(b_.at(function->getArg(0), b_.mul(ih, s_.w.nominal)), target, kw); }, [&] { emit_zeros(target); });
+              b_.ir().CreateICmpULT(ih, b_.index(s_.h.factor)),
+              [&] { emit_row(b_.at(function->getArg(0), b_.mul(ih, s_.w.factor)), target, kw); }, [&] { emit_zeros(target); });
         });
       }
     }
@@ -34,19 +54,19 @@ class PlaneCopy {
 
  private:
   void emit_zeros(Value* to) {
-    b_.loop(b_.index(0), b_.index(s_.ow.nominal), lanes_,
+    b_.loop(b_.index(0), b_.index(s_.ow.factor), lanes_,
             [&](Value* ow) { b_.store_vector(b_.splat(0.0f, lanes_), b_.at(to, ow), lanes_); });
   }
 
   int64_t input_column(int64_t ow, int64_t kw) const { return ow * s_.stride_w + kw * s_.dilation_w - s_.pad_left; }
   // All input columns of the vectors that produce [ow, ow + lanes) are inside the image.
   bool is_inner(int64_t ow, int64_t kw) const {
-    return input_column(ow, kw) >= 0 && input_column(ow, kw) + lanes_ * s_.stride_w <= s_.w.nominal && ow + lanes_ <= s_.ow.nominal;
+    return input_column(ow, kw) >= 0 && input_column(ow, kw) + lanes_ * s_.stride_w <= s_.w.factor && ow + lanes_ <= s_.ow.factor;
   }
 
   void emit_row(Value* from, Value* to, int64_t kw) {
     int64_t ow = 0;
-    while (ow < s_.ow.nominal) {
+    while (ow < s_.ow.factor) {
       int64_t end = ow;
       while (is_inner(end, kw)) end += lanes_;
       if (end - ow > 2 * lanes_) {
@@ -54,7 +74,7 @@ class PlaneCopy {
           Value* x = b_.at(from, b_.add(b_.mul(i, s_.stride_w), b_.index(kw * s_.dilation_w - s_.pad_left)));
           IrValues pieces;
           for (int64_t piece = 0; piece < s_.stride_w; ++piece) pieces.push_back(b_.load_vector(b_.at(x, piece * lanes_), lanes_, lanes_));
-          b_.store_vector(every(pieces), b_.at(to, i), lanes_);
+          b_.store_vector(every(b_, pieces, lanes_, s_.stride_w), b_.at(to, i), lanes_);
         });
         ow = end;
         continue;
@@ -74,13 +94,13 @@ class PlaneCopy {
       int count = 0;
       for (int lane = 0; lane < lanes_; ++lane) {
         const int64_t iw = begin + lane;
-        const bool is_read = iw >= 0 && iw < s_.w.nominal && (iw - first) % s_.stride_w == 0;
+        const bool is_read = iw >= 0 && iw < s_.w.factor && (iw - first) % s_.stride_w == 0;
         mask.push_back(b_.ir().getInt1(is_read));
         count += is_read;
       }
       pieces.push_back(load(from, begin, mask, count));
     }
-    b_.store_vector(every(pieces), b_.at(to, ow), lanes_);
+    b_.store_vector(every(b_, pieces, lanes_, s_.stride_w), b_.at(to, ow), lanes_);
   }
 
   Value* load(Value* from, int64_t begin, const std::vector<llvm::Constant*>& mask, int count) {
@@ -91,33 +111,103 @@ class PlaneCopy {
                                     b_.splat(0.0f, lanes_));
   }
 
-  // Elements 0, stride, 2 * stride, … of the pieces one after the other.
-  Value* every(const IrValues& pieces) {
-    Value* result = pieces[0];
-    if (pieces.size() == 1) return result;
-    for (size_t piece = 0; piece < pieces.size(); ++piece) {
-      std::vector<int> indices;
-      for (int lane = 0; lane < lanes_; ++lane) {
-        const int64_t source = lane * s_.stride_w;
-        const bool is_here = source / lanes_ == static_cast<int64_t>(piece);
-        if (piece == 0) {
-          indices.push_back(is_here ? static_cast<int>(source) : 0);
-        } else {
-          indices.push_back(is_here ? lanes_ + static_cast<int>(source % lanes_) : lane);
-        }
-      }
-      result = b_.ir().CreateShuffleVector(result, pieces[piece], indices);
-    }
-    return result;
-  }
-
   KernelBuilder& b_;
   const ConvSpec& s_;
   const DirectGeometry& geometry_;
   int lanes_ = 4;
 };
 
+// The same for sizes known only when the kernel runs.
+class SymbolicPlaneCopy {
+ public:
+  SymbolicPlaneCopy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry)
+      : b_(builder), s_(spec), geometry_(geometry), lanes_(builder.profile().vector_bits / 32) {}
+
+  llvm::Function* emit() {
+    llvm::Function* function = b_.begin_function(
+        "planes", {b_.pointer_type(), b_.pointer_type(), b_.index_type(), b_.index_type(), b_.pointer_type(), b_.index_type()});
+    b_.set_symbols(function->getArg(4));
+    wide_ = b_.value(s_.ow);
+    const auto phases = static_cast<int64_t>(geometry_.phases.size());
+    for (int64_t kw = 0; kw < s_.kw; ++kw) {
+      for (int64_t slot = 0; slot < phases; ++slot) {
+        Value* to = b_.at(function->getArg(1), b_.mul(function->getArg(5), kw * phases + slot));
+        Value* first = b_.add(function->getArg(2), b_.index(geometry_.phases[static_cast<size_t>(slot)]));
+        find_inside(kw);
+        b_.loop(b_.index(0), function->getArg(3), 1, [&](Value* row) {
+          Value* ih = b_.add(first, b_.mul(row, s_.stride_h));
+          Value* target = b_.at(to, b_.mul(row, wide_));
+          b_.if_else(
+              b_.ir().CreateICmpULT(ih, b_.value(s_.h)), [&] { emit_row(b_.at(function->getArg(0), b_.mul(ih, s_.w)), target); },
+              [&] { emit_zeros(target, b_.index(0), wide_); });
+        });
+      }
+    }
+    b_.ret_void();
+    return function;
+  }
+
+ private:
+  // Output columns whose input column of kernel column kw is inside the image, and those where whole vectors of input are.
+  void find_inside(int64_t kw) {
+    shift_ = kw * s_.dilation_w - s_.pad_left;
+    const int64_t before = shift_ >= 0 ? 0 : (-shift_ + s_.stride_w - 1) / s_.stride_w;
+    begin_ = b_.min(b_.index(before), wide_);
+    Value* room = b_.max(b_.add(b_.value(s_.w), b_.index(-shift_)), b_.index(0));
+    end_ = b_.max(b_.min(b_.div(b_.add(room, b_.index(s_.stride_w - 1)), s_.stride_w), wide_), begin_);
+    Value* vectors_end = b_.min(b_.div(room, s_.stride_w), wide_);
+    Value* whole = b_.div(b_.max(b_.sub(vectors_end, begin_), b_.index(0)), lanes_);
+    whole_end_ = b_.add(begin_, b_.mul(whole, lanes_));
+  }
+
+  void emit_zeros(Value* to, Value* begin, Value* end) {
+    b_.loop(begin, end, lanes_, [&](Value* ow) { b_.store_vector(b_.splat(0.0f, lanes_), b_.at(to, ow), lanes_); });
+  }
+
+  void emit_row(Value* from, Value* to) {
+    emit_zeros(to, b_.index(0), begin_);
+    b_.loop(begin_, whole_end_, lanes_, [&](Value* ow) {
+      Value* x = input(from, ow);
+      emit_vector(b_.at(to, ow), [&](int64_t piece) { return b_.load_vector(b_.at(x, piece * lanes_), lanes_, lanes_); });
+    });
+    if (b_.has_masks()) {
+      b_.loop(whole_end_, end_, lanes_, [&](Value* ow) {
+        Value* x = input(from, ow);
+        Value* left = b_.sub(b_.value(s_.w), column(ow));
+        emit_vector(b_.at(to, ow), [&](int64_t piece) {
+          Value* active = b_.min(b_.add(left, b_.index(-piece * lanes_)), b_.index(lanes_));
+          return b_.load_masked(b_.at(x, piece * lanes_), lanes_, b_.mask(active, lanes_));
+        });
+      });
+    } else {
+      b_.loop(whole_end_, end_, 1,
+              [&](Value* ow) { b_.ir().CreateAlignedStore(b_.load_float(input(from, ow)), b_.at(to, ow), llvm::Align(4)); });
+    }
+    emit_zeros(to, end_, wide_);
+  }
+
+  Value* column(Value* ow) { return b_.add(b_.mul(ow, s_.stride_w), b_.index(shift_)); }
+  Value* input(Value* from, Value* ow) { return b_.ir().CreateGEP(b_.float_type(), from, column(ow)); }
+
+  void emit_vector(Value* to, const std::function<Value*(int64_t piece)>& load) {
+    IrValues pieces;
+    for (int64_t piece = 0; piece < s_.stride_w; ++piece) pieces.push_back(load(piece));
+    b_.store_vector(every(b_, pieces, lanes_, s_.stride_w), to, lanes_);
+  }
+
+  KernelBuilder& b_;
+  const ConvSpec& s_;
+  const DirectGeometry& geometry_;
+  int lanes_;
+  int64_t shift_ = 0;  // from output column * stride to input column
+  Value *wide_ = nullptr, *begin_ = nullptr, *end_ = nullptr, *whole_end_ = nullptr;
+};
+
 }  // namespace
+
+llvm::Function* emit_symbolic_plane_copy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry) {
+  return SymbolicPlaneCopy(builder, spec, geometry).emit();
+}
 
 llvm::Function* emit_plane_copy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry) {
   return PlaneCopy(builder, spec, geometry).emit();
