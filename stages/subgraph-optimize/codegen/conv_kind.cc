@@ -1,4 +1,6 @@
 // The plans of depthwise and direct convolutions, and the choice between the kinds. No LLVM.
+#include <vector>
+
 #include "fmt/format.h"
 #include "stages/subgraph-optimize/codegen/direct_geometry.h"
 
@@ -70,12 +72,17 @@ int64_t choose_chunk_rows(const ConvSpec& s, const DeviceProfile& profile) {
   return ceil_div(s.oh.nominal, ceil_div(s.oh.nominal, rows));
 }
 
-void choose_direct_tile(const ConvSpec& s, const DeviceProfile& profile, DirectConvPlan& plan) {
+// The best tile for chunks of so many output pixels, on average.
+void choose_direct_tile(const ConvSpec& s, const std::vector<int64_t>& chunks, const DeviceProfile& profile, DirectConvPlan& plan) {
   const int64_t channels = s.co / s.groups;
-  for (int lanes = profile.vector_bits / 32; lanes >= 4; lanes /= 2) {
+  // Narrow vectors pay only where they leave no tail.
+  const int full = profile.vector_bits / 32, least = chunks.size() == 1 ? 4 : full;
+  for (int lanes = full; lanes >= least; lanes /= 2) {
     for (int vectors = 1; vectors <= 8; ++vectors) {
       for (int rows = 1; rows <= channels && fits_registers(rows, vectors, profile); ++rows) {
-        const double cycles = tiles_cycles(s, rows, vectors, lanes, plan.chunk_rows * s.ow.nominal, profile);
+        double cycles = 0;
+        for (const int64_t positions : chunks) cycles += tiles_cycles(s, rows, vectors, lanes, positions, profile);
+        cycles /= static_cast<double>(chunks.size());
         if (plan.rows > 0 && cycles >= plan.cycles) continue;
         plan.lanes = lanes, plan.vectors = vectors, plan.rows = rows;
         plan.cycles = cycles;
@@ -120,7 +127,11 @@ DirectConvPlan choose_direct_plan(const ConvSpec& spec, const DeviceProfile& pro
   plan.scratch_bytes = static_cast<uint64_t>(geometry.scratch_floats(s)) * 4;
   plan.possible = s.kh <= kMostKernel && s.kw <= kMostKernel && s.stride_w <= 8 && s.x_pixel_stride == 0 && s.y_pixel_stride == 0 &&
                   plan.scratch_bytes <= static_cast<uint64_t>(profile.scratch_limit);
-  choose_direct_tile(s, profile, plan);
+  const int64_t positions = plan.chunk_rows * s.ow.nominal;
+  // A symbolic width fills chunks more or less; half of the weight lies on the nominal one.
+  std::vector<int64_t> sizes(is_fixed(spec) ? 1 : 8, positions);
+  for (int64_t part = 8; part < 16 && !is_fixed(spec); ++part) sizes.push_back(ceil_div(positions * part, 16));
+  choose_direct_tile(s, sizes, profile, plan);
   const int64_t items = s.n.nominal * s.groups * plan.chunks;
   plan.cycles = (plan.cycles + copy_cycles(s, geometry, profile)) * static_cast<double>(items);
   plan.blocks =

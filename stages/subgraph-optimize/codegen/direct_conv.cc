@@ -14,6 +14,8 @@ namespace {
 
 using llvm::Value;
 
+constexpr int64_t kLine = 16;  // floats of a cache line
+
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 struct Tile {
@@ -79,8 +81,8 @@ class DirectEmitter {
     kernel.multiply_adds = multiply_adds();
     kernel.multiply_adds_per_block = conv_multiply_adds_per_block(kernel.multiply_adds, plan_.cycles);
     if (geometry_.in_place) return kernel;
-    const int64_t row_bytes = planes() * static_cast<int64_t>(geometry_.phases.size()) * 4;  // per column of the output
-    kernel.scratch_bytes = static_cast<uint64_t>(row_bytes * planned_positions() + 1024);
+    const int64_t row_bytes = planes() * phases() * 4;  // per column of the output
+    kernel.scratch_bytes = static_cast<uint64_t>(row_bytes * planned_positions() + planes() * 2 * kLine * 4 + 1024);
     kernel.scratch_more = s_.ow * (row_bytes * (geometry_.least_rows() + geometry_.most_shift));
     if (kernel.scratch_more.is_fixed()) kernel.scratch_bytes += static_cast<uint64_t>(std::exchange(kernel.scratch_more, 0).factor);
     return kernel;
@@ -97,6 +99,14 @@ class DirectEmitter {
   Extent multiply_adds() const { return s_.n * s_.oh * s_.ow * (s_.co * reduction()); }
   int64_t planned_positions() const { return plan_.chunk_rows * std::max<int64_t>(s_.ow.nominal, 1); }
 
+  int64_t phases() const { return static_cast<int64_t>(geometry_.phases.size()); }
+
+  // The next odd number of cache lines: planes at even distances would share few of the first cache's sets.
+  Value* spread(Value* floats) {
+    Value* lines = b_.div(b_.add(floats, b_.index(kLine - 1)), kLine);
+    return b_.mul(b_.ir().CreateOr(lines, b_.index(1)), kLine);
+  }
+
   // Chunks of (nearly) equally many rows; at least one row, column and image.
   void emit_chunks() {
     Value *high = b_.value(s_.oh), *wide = b_.value(s_.ow);
@@ -104,6 +114,7 @@ class DirectEmitter {
     Value* chunks = b_.ceil_div(high, b_.min(most, high));
     Value* chunk_rows = b_.ceil_div(high, chunks);
     slot_stride_ = b_.mul(b_.add(chunk_rows, b_.index(geometry_.most_shift)), wide);
+    plane_stride_ = geometry_.in_place ? b_.value(s_.h * s_.w) : spread(b_.mul(slot_stride_, phases()));
     const auto range = b_.partition(b_.mul(chunks, s_.n * s_.groups), b_.block(), b_.blocks());
     b_.loop(range.first, range.second, 1, [&](Value* item) {
       Value* rest = b_.div(item, chunks);
@@ -151,17 +162,18 @@ class DirectEmitter {
     return tiles;
   }
 
-  // void(planes, weights, y, operands...), all at the tile. A symbolic one also: the symbols, floats from one phase of a plane to the next,
-  // and the active lanes.
+  // void(planes, weights, y, operands...), all at the tile. A symbolic one also: the symbols, floats from one phase of a plane to the next
+  // and from plane to plane, and the active lanes.
   llvm::Function* emit_tile(const Tile& tile) {
     std::vector<llvm::Type*> parameters(3 + s_.epilogue.operands.size(), b_.pointer_type());
     const auto own = static_cast<unsigned>(parameters.size());
-    if (is_symbolic_) parameters.insert(parameters.end(), {b_.pointer_type(), b_.index_type(), b_.index_type()});
+    if (is_symbolic_) parameters.insert(parameters.end(), {b_.pointer_type(), b_.index_type(), b_.index_type(), b_.index_type()});
     llvm::Function* function = b_.begin_function("tile", parameters);
     if (is_symbolic_) {
       b_.set_symbols(function->getArg(own));
       slot_stride_ = function->getArg(own + 1);
-      if (tile.active == 0) mask_ = b_.mask(function->getArg(own + 2), tile.lanes);
+      plane_stride_ = function->getArg(own + 2);
+      if (tile.active == 0) mask_ = b_.mask(function->getArg(own + 3), tile.lanes);
     }
     const size_t count = static_cast<size_t>(tile.rows) * tile.vectors;
     const int64_t unroll = std::min<int64_t>(planes(), s_.kh >= 3 ? 1 : 4 / s_.kh);
@@ -199,14 +211,10 @@ class DirectEmitter {
   // Kernel row kh of the plane so many planes on; -1: the plane itself.
   Value* plane_address(Value* x, int64_t plane, int64_t kh) {
     if (!is_symbolic_) return b_.at(x, plane * geometry_.plane_stride(s_) + (kh < 0 ? 0 : geometry_.offset(s_, kh)));
-    if (plane > 0) x = b_.at(x, b_.mul(plane_stride(), plane));
+    if (plane > 0) x = b_.at(x, b_.mul(plane_stride_, plane));
     if (kh <= 0) return x;
     Value* rows = b_.mul(b_.value(s_.ow), kh * s_.dilation_h / s_.stride_h);
     return b_.at(x, b_.add(b_.mul(slot_stride_, geometry_.slot(s_, kh)), rows));
-  }
-
-  Value* plane_stride() {
-    return geometry_.in_place ? b_.value(s_.h * s_.w) : b_.mul(slot_stride_, static_cast<int64_t>(geometry_.phases.size()));
   }
 
   int active(const Tile& tile, int vector) const { return vector == tile.vectors - 1 ? tile.active : tile.lanes; }
@@ -304,8 +312,9 @@ class DirectEmitter {
       Value* first_input = top(chunk);
       Value* plane_rows = b_.add(rows, b_.index(geometry_.most_shift));
       b_.loop(b_.index(0), b_.index(s_.ci / s_.groups), 1, [&](Value* ci) {
-        Value* to = b_.at(source, b_.mul(b_.mul(ci, plane_stride()), s_.kw));
-        b_.ir().CreateCall(copy_, {b_.at(x, b_.mul(ci, s_.h * s_.w)), to, first_input, plane_rows, b_.symbols(), slot_stride_});
+        Value* to = b_.at(source, b_.mul(b_.mul(ci, plane_stride_), s_.kw));
+        b_.ir().CreateCall(copy_,
+                           {b_.at(x, b_.mul(ci, s_.h * s_.w)), to, first_input, plane_rows, b_.symbols(), slot_stride_, plane_stride_});
       });
     }
     Value* positions = b_.mul(rows, s_.ow);
@@ -354,7 +363,7 @@ class DirectEmitter {
         if (!operand.batch_strides.empty()) offset = b_.add(offset, b_.mul(chunk.image, operand.batch_strides[0]));
         arguments.push_back(b_.at(operands_[n], offset));
       }
-      if (is_symbolic_) arguments.insert(arguments.end(), {b_.symbols(), slot_stride_, active_});
+      if (is_symbolic_) arguments.insert(arguments.end(), {b_.symbols(), slot_stride_, plane_stride_, active_});
       b_.ir().CreateCall(pick(channel_tail), arguments);
     };
     b_.loop(b_.index(0), b_.index(whole), 1, [&](Value* tile) { call(tile, false); });
@@ -370,8 +379,8 @@ class DirectEmitter {
   llvm::Function* tiles_[2][2][2] = {};
   llvm::Function* copy_ = nullptr;
   std::vector<std::pair<Tile, llvm::Function*>> symbolic_tiles_;
-  Value* slot_stride_ = nullptr;               // floats from one phase of a plane to the next, in the function at hand
-  Value *mask_ = nullptr, *active_ = nullptr;  // lanes of the last vector: of the tile function at hand, of the next call
+  Value *slot_stride_ = nullptr, *plane_stride_ = nullptr;  // floats from one phase of a plane to the next, from plane to plane
+  Value *mask_ = nullptr, *active_ = nullptr;               // lanes of the last vector: of the tile function at hand, of the next call
   Value *x_ = nullptr, *y_ = nullptr, *weights_ = nullptr;
   IrValues operands_;
 };

@@ -124,14 +124,14 @@ class SymbolicPlaneCopy {
       : b_(builder), s_(spec), geometry_(geometry), lanes_(builder.profile().vector_bits / 32) {}
 
   llvm::Function* emit() {
-    llvm::Function* function = b_.begin_function(
-        "planes", {b_.pointer_type(), b_.pointer_type(), b_.index_type(), b_.index_type(), b_.pointer_type(), b_.index_type()});
+    llvm::Function* function = b_.begin_function("planes", {b_.pointer_type(), b_.pointer_type(), b_.index_type(), b_.index_type(),
+                                                            b_.pointer_type(), b_.index_type(), b_.index_type()});
     b_.set_symbols(function->getArg(4));
     wide_ = b_.value(s_.ow);
     const auto phases = static_cast<int64_t>(geometry_.phases.size());
     for (int64_t kw = 0; kw < s_.kw; ++kw) {
       for (int64_t slot = 0; slot < phases; ++slot) {
-        Value* to = b_.at(function->getArg(1), b_.mul(function->getArg(5), kw * phases + slot));
+        Value* to = b_.at(function->getArg(1), b_.add(b_.mul(function->getArg(6), kw), b_.mul(function->getArg(5), slot)));
         Value* first = b_.add(function->getArg(2), b_.index(geometry_.phases[static_cast<size_t>(slot)]));
         find_inside(kw);
         b_.loop(b_.index(0), function->getArg(3), 1, [&](Value* row) {

@@ -10,7 +10,8 @@ namespace sluice {
 // negative): the input row under kernel row 0 of the chunk's first output row; rows: of each phase. Vectors are stored whole, so floats up
 // to a vector behind each row are overwritten: rows are written in ascending order.
 llvm::Function* emit_plane_copy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry);
-// The same for symbolic sizes, with two more parameters: the symbols, and the floats from one phase of a plane to the next.
+// The same for symbolic sizes, with more parameters: the symbols, the floats from one phase of a plane to the next, and from plane to
+// plane.
 llvm::Function* emit_symbolic_plane_copy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry);
 
 }  // namespace sluice
