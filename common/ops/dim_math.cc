@@ -86,6 +86,31 @@ std::optional<Dim> DimMath::unify(const Dim& a, const Dim& b) {
   return module_.make_dim(module_.expressions.renormalize(expression(a)));
 }
 
+// Whether `cut` is min(whole, number).
+bool DimMath::is_cut(const Dim& cut, const Dim& whole) {
+  const ExpressionTable& expressions = module_.expressions;
+  const Expression& least = expressions[expression(cut)];
+  if (least.op != ExpressionOp::kMin) return false;
+  const ExpressionId id = expression(whole);
+  return (least.a == id && expressions.as_constant(least.b)) || (least.b == id && expressions.as_constant(least.a));
+}
+
+// Whether `symbol` is one, of which `made` is made, among others.
+bool DimMath::is_made_of(const Dim& made, const Dim& symbol) {
+  const ExpressionTable& expressions = module_.expressions;
+  const ExpressionId id = expression(symbol);
+  if (expressions[id].op != ExpressionOp::kSymbol) return false;
+  std::vector<ExpressionId> open = {expression(made)};
+  while (!open.empty()) {
+    const ExpressionId next = open.back();
+    open.pop_back();
+    if (next == id) return true;
+    const Expression& e = expressions[next];
+    if (e.op != ExpressionOp::kConstant && e.op != ExpressionOp::kSymbol) open.insert(open.end(), {e.a, e.b});
+  }
+  return false;
+}
+
 std::optional<Dim> DimMath::broadcast(const Dim& a, const Dim& b) {
   if (a == b || b == Dim::fixed(1)) return a;
   if (a == Dim::fixed(1)) return b;
@@ -99,7 +124,14 @@ std::optional<Dim> DimMath::broadcast(const Dim& a, const Dim& b) {
   }
   const bool neither_is_one = bounds(a).low > 1 && bounds(b).low > 1;
   if (neither_is_one) return is_differing(a, b) ? std::nullopt : std::optional(a);
-  // Valid shapes have both equal or one of them 1: the larger one, or 0 when one is.
+  // Valid shapes have both equal or one of them 1. A size and what is left of it above a number: valid ones are below.
+  if (is_cut(b, a)) return a;
+  if (is_cut(a, b)) return b;
+  // A size and what was computed from it, such as the rows of a table of positions: meant to be equal. A model that is valid for the size 1
+  // alone, by broadcasting it, is refused when it runs.
+  if (is_made_of(b, a)) return a;
+  if (is_made_of(a, b)) return b;
+  // Else the larger one, or 0 when one is.
   const Dim larger = maximum(a, b);
   if (bounds(a).low >= 1 && bounds(b).low >= 1) return larger;
   return multiply(larger, minimum(minimum(a, b), Dim::fixed(1)));

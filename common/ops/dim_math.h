@@ -41,6 +41,8 @@ class DimMath {
   std::optional<Dim> broadcast(const Dim& a, const Dim& b);
 
  private:
+  bool is_cut(const Dim& cut, const Dim& whole);
+  bool is_made_of(const Dim& made, const Dim& symbol);
   Dim apply(ExpressionOp op, const Dim& a, const Dim& b);
 
   Module& module_;

@@ -1,6 +1,7 @@
 // Level partitioned: every node has an engine; the root calls parts, a part calls subgraphs; boundaries match (checked as for every body).
 #include "common/base/work.h"
 #include "common/ir/fixed.h"
+#include "common/ir/states.h"
 #include "common/verify/findings.h"
 
 namespace sluice::verifying {
@@ -35,7 +36,7 @@ void check_caller(const Graph& graph, Findings& findings) {
   }
   if (graph.role == GraphRole::kPart && parts > 0) findings.add("{}: a part calls subgraphs, not parts", graph_label(graph));
   if (parts > 0 && subgraphs > 0) findings.add("{}: calls parts and subgraphs", graph_label(graph));
-  if (graph.role == GraphRole::kRoot && parts == 1 && graph.node_count() == 1 &&
+  if (graph.role == GraphRole::kRoot && parts == 1 && graph.node_count() == 1 && !has_states(graph) &&
       callee(*graph.nodes().begin())->shapes != ShapeClass::kSymbolic) {
     findings.add("{}: calls one part only; it should be that part", graph_label(graph));
   }

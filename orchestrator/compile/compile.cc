@@ -59,6 +59,7 @@ constexpr LastReader kLastReaders[] = {
     {"dim", 0},
     {"out-nodes", 0},
     {"overridable-inputs", 0},
+    {"state", 0},
     {"annotate", 0},
     {"external-dir", 0},
     {"opt-level", 1},

@@ -23,6 +23,7 @@ Meaning options: they change the product and travel in the graph files.
   --dim=DIM              Value of a named dimension, NAME=VALUE, or its bounds, NAME=LOW..HIGH.
   --annotate=RULES       Annotate the nodes that RULES, a JSON file, selects; docs/annotations.md.
   --overridable-inputs=SWITCH  on: initializers that are inputs too may be given when the model runs.
+  --state=PAIRS          Keep outputs for inputs of the next execution, OUTPUT=INPUT,...: 'present.*=past_key_values.*'.
   --out-nodes=NAMES      The outputs to keep.
   --profile=NAME         The device profile: native, cpu-avx512, cpu-avx2 or cpu-generic.
   --opt-level=LEVEL      Which passes run: O0, O1 or O3.

@@ -16,6 +16,10 @@ using sluice::api::type_at;
 
 namespace {
 
+bool is_state(const sluice::pb::ModelDef& def, size_t input) {
+  return std::any_of(def.states().begin(), def.states().end(), [&](const sluice::pb::StateDef& state) { return state.input() == input; });
+}
+
 int describe(const sluice_model* model, const Bindings& bindings, const std::vector<std::string>& types, size_t index,
              sluice_binding* out) {
   return guarded([&]() -> Result<void> {
@@ -34,7 +38,8 @@ int describe(const sluice_model* model, const Bindings& bindings, const std::vec
             type->dims().data(),
             bytes ? *bytes : 0,
             static_cast<int32_t>(whole.kind()),
-            types[index].c_str()};
+            types[index].c_str(),
+            &bindings == &def.inputs() && is_state(def, index) ? 1 : 0};
     return {};
   });
 }

@@ -124,6 +124,13 @@ int sluice_run_bind_output(sluice_run* run, size_t index, void* data, uint64_t b
   });
 }
 
+int sluice_reset_state(sluice_run* run) {
+  return guarded([&]() -> Result<void> {
+    if (run->hybrid) run->hybrid->reset_states();
+    return {};
+  });
+}
+
 int sluice_run_execute(sluice_run* run) {
   return guarded([&]() -> Result<void> {
     run->executed = false;

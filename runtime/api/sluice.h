@@ -45,6 +45,7 @@ typedef struct sluice_binding {
   uint64_t bytes;      /* dense, row-major; 0 when a dim is -1, for strings, and for what is no tensor */
   int32_t kind;        /* SLUICE_KIND_...; of a sequence or optional, dtype, rank and dims are those of its elements */
   const char* type;    /* in words: "f32 batchx3xhxw", "sequence of i64 ?" */
+  int32_t is_state;    /* 1: an input that a run keeps from one execution to the next (sluice_reset_state); need not be bound */
 } sluice_binding;
 
 enum { SLUICE_KIND_TENSOR = 0, SLUICE_KIND_SEQUENCE = 1, SLUICE_KIND_OPTIONAL = 2 };
@@ -112,8 +113,12 @@ SLUICE_API int sluice_run_bind_output(sluice_run* run, size_t index, void* data,
 /* Binds an input of any type: a tensor (count 1), a sequence of `count` tensors, an optional that holds one of these, or nothing (tensors
  * null, count 0). The only way for inputs whose size is not fixed. What they point to is not copied, as above; the structs are. */
 SLUICE_API int sluice_run_bind_input_tensors(sluice_run* run, size_t index, const sluice_tensor* tensors, size_t count);
-/* Runs the model once: reads every input, writes every output. Every input must be bound, but for optionals, which are empty then; an
- * output that is not is kept by the run. */
+/* Inputs that are states (sluice compile --state) need not be bound: the run keeps the outputs paired with them, without copying, from one
+ * execution to the next. This forgets them, and what was bound to them: the next execution begins with zeros, empty along dims that no other
+ * input tells. */
+SLUICE_API int sluice_reset_state(sluice_run* run);
+/* Runs the model once: reads every input, writes every output. Every input must be bound, but for states, and for optionals, which are empty
+ * then; an output that is not is kept by the run. */
 SLUICE_API int sluice_run_execute(sluice_run* run);
 /* The memory of an output after sluice_run_execute, the caller's or the run's own; null for a wrong index or before. *bytes may be null. */
 SLUICE_API const void* sluice_run_output(const sluice_run* run, size_t index, uint64_t* bytes);

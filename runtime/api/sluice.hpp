@@ -27,6 +27,7 @@ struct Binding {
   uint64_t bytes = 0;
   int kind = SLUICE_KIND_TENSOR;
   std::string type;
+  bool is_state = false;
 };
 
 class Model {
@@ -51,7 +52,7 @@ class Model {
     for (size_t i = 0; i < count(what); ++i) {
       sluice_binding one;
       check(describe(model_.get(), i, &one));
-      all.push_back({one.name, one.dtype, {one.dims, one.dims + one.rank}, one.bytes, one.kind, one.type});
+      all.push_back({one.name, one.dtype, {one.dims, one.dims + one.rank}, one.bytes, one.kind, one.type, one.is_state != 0});
     }
     return all;
   }
@@ -70,6 +71,7 @@ class Run {
     check(sluice_run_bind_input_tensors(run_.get(), index, tensors.data(), tensors.size()));
   }
   void bind_output(size_t index, void* data, uint64_t bytes) { check(sluice_run_bind_output(run_.get(), index, data, bytes)); }
+  void reset_state() { check(sluice_reset_state(run_.get())); }
   void execute() { check(sluice_run_execute(run_.get())); }
   const void* output(size_t index) const { return sluice_run_output(run_.get(), index, nullptr); }
   std::vector<sluice_tensor> output_tensors(size_t index) const {

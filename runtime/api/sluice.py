@@ -42,6 +42,7 @@ class _Binding(ctypes.Structure):
         ("bytes", ctypes.c_uint64),
         ("kind", ctypes.c_int32),
         ("type", ctypes.c_char_p),
+        ("is_state", ctypes.c_int32),
     ]
 
 
@@ -75,6 +76,7 @@ for _name, _result, _arguments in (
     ("sluice_run_create", ctypes.c_int, [_pointer, ctypes.c_int, ctypes.POINTER(_pointer)]),
     ("sluice_run_bind_input", ctypes.c_int, [_pointer, _size, _pointer, _u64]),
     ("sluice_run_bind_input_tensors", ctypes.c_int, [_pointer, _size, ctypes.POINTER(_Tensor), _size]),
+    ("sluice_reset_state", ctypes.c_int, [_pointer]),
     ("sluice_run_execute", ctypes.c_int, [_pointer]),
     ("sluice_run_output_count", _size, [_pointer, _size]),
     ("sluice_run_output_is_present", ctypes.c_int, [_pointer, _size]),
@@ -124,8 +126,8 @@ def _from_tensor(tensor):
 
 
 class Binding:
-    """An input or output: name, kind (0 tensor, 1 sequence, 2 optional), dtype (ONNX's number), dims (-1: any), bytes (0: not fixed), and
-    type in words."""
+    """An input or output: name, kind (0 tensor, 1 sequence, 2 optional), dtype (ONNX's number), dims (-1: any), bytes (0: not fixed),
+    type in words, and is_state: an input that runs keep from one call to the next."""
 
     def __init__(self, c):
         self.name = c.name.decode()
@@ -134,6 +136,7 @@ class Binding:
         self.bytes = c.bytes
         self.kind = c.kind
         self.type = c.type.decode()
+        self.is_state = bool(c.is_state)
 
 
 class Model:
@@ -173,15 +176,23 @@ class Run:
 
     def __call__(self, **inputs):
         """Runs once. Each input is a numpy array of its type, or bytes when its size is fixed; a list of arrays for a sequence; None or one
-        of these, or no word of it, for an optional."""
-        missing = [binding.name for binding in self.inputs if binding.name not in inputs and binding.kind != _OPTIONAL]
+        of these, or no word of it, for an optional. States go on from the last call when they are not given."""
+        needed = [binding for binding in self.inputs if binding.kind != _OPTIONAL and not binding.is_state]
+        missing = [binding.name for binding in needed if binding.name not in inputs]
         if missing:
             raise Error(7004, "no value for input " + ", ".join(missing))
-        self._kept = [self._bind(index, binding, inputs.pop(binding.name, None)) for index, binding in enumerate(self.inputs)]
+        self._kept = []
+        for index, binding in enumerate(self.inputs):
+            if binding.name in inputs or not binding.is_state:
+                self._kept.append(self._bind(index, binding, inputs.pop(binding.name, None)))
         if inputs:
             raise Error(7004, "no input called " + ", ".join(sorted(inputs)))
         _check(_library.sluice_run_execute(self._run))
         return {binding.name: self._output(index, binding) for index, binding in enumerate(self.outputs)}
+
+    def reset_state(self):
+        """Forgets the states: the next call begins with zeros, empty where they grow."""
+        _check(_library.sluice_reset_state(self._run))
 
     def _bind(self, index, binding, data):
         if isinstance(data, (bytes, bytearray)):

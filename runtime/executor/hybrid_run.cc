@@ -132,6 +132,48 @@ Result<void> HybridRun::check_inputs() const {
   return {};
 }
 
+void HybridRun::reset_states() {
+  for (const pb::StateDef& state : model_->def().states()) {
+    inputs_[state.input()] = {};
+    bound_[state.input()] = false;
+  }
+}
+
+// Of a dim that another input tells, that; else as little as there can be.
+int64_t HybridRun::begin_extent(const pb::TypeDef& type, int dim) const {
+  if (type.dims(dim) >= 0) return type.dims(dim);
+  const std::string& name = dim < type.dim_names_size() ? type.dim_names(dim) : std::string();
+  for (size_t i = 0; i < inputs_.size() && !name.empty(); ++i) {
+    const pb::TypeDef& other = model_->def().types(static_cast<int>(model_->def().inputs(static_cast<int>(i)).type()));
+    if (!bound_[i] || inputs_[i].tensors.size() != 1) continue;
+    for (int k = 0; k < other.dim_names_size(); ++k) {
+      if (other.dims(k) < 0 && other.dim_names(k) == name) return inputs_[i].tensors[0].dims[static_cast<size_t>(k)];
+    }
+  }
+  return dim < type.dim_low_size() ? type.dim_low(dim) : 0;
+}
+
+Result<void> HybridRun::begin_states() {
+  const pb::ModelDef& def = model_->def();
+  first_states_.resize(static_cast<size_t>(def.states_size()));
+  for (int s = 0; s < def.states_size(); ++s) {
+    const uint32_t input = def.states(s).input();
+    if (bound_[input]) continue;
+    const pb::TypeDef& type = def.types(static_cast<int>(def.inputs(static_cast<int>(input)).type()));
+    std::vector<int64_t> dims;
+    for (int dim = 0; dim < type.dims_size(); ++dim) dims.push_back(begin_extent(type, dim));
+    Tensor& first = first_states_[static_cast<size_t>(s)];
+    first = make_tensor(static_cast<DType>(type.dtype()), dims);
+    inputs_[input] = {HostValue::Kind::kTensor, {{first.dtype, first.dims, first.bytes, nullptr}}};
+  }
+  for (const pb::StateDef& state : def.states()) bound_[state.input()] = true;
+  return {};
+}
+
+void HybridRun::keep_states() {
+  for (const pb::StateDef& state : model_->def().states()) inputs_[state.input()] = outputs_[state.output()];
+}
+
 // Once for all parts of a run.
 Result<void> HybridRun::bind_symbols() {
   if (!model_->def().has_sizes()) return {};
@@ -193,6 +235,7 @@ Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const 
 }
 
 Result<void> HybridRun::execute(const HybridObserver& observer) {
+  SLUICE_TRY(begin_states());
   SLUICE_TRY(check_inputs());
   SLUICE_TRY(bind_symbols());
   GraphHooks hooks;
@@ -208,6 +251,7 @@ Result<void> HybridRun::execute(const HybridObserver& observer) {
   SLUICE_ASSIGN(std::vector<HostValue> outputs, model_->engine().run_graph(model_->root(), inputs_, hooks));
   SLUICE_TRY(check_outputs(outputs));
   outputs_ = std::move(outputs);
+  keep_states();
   return {};
 }
 

@@ -31,7 +31,12 @@ class HybridRun {
   // that the model names ("batch") is the same in all inputs, which execute() checks. Error: kBadBinding.
   Result<void> bind_input(size_t index, HostValue value);
 
-  // Runs the model once. Every input must be bound (kBadBinding), but for optionals, which then hold nothing; kBadShape, kBadValue and
+  // Forgets what was kept of earlier executions, and what was bound to inputs that are states: they begin as zeros, and empty along dims
+  // that no other input tells.
+  void reset_states();
+
+  // Runs the model once. Every input must be bound (kBadBinding), but for states, which go on from the last execution unless they were bound
+  // since, and optionals, which then hold nothing; kBadShape, kBadValue and
   // others from nodes that their operands do not fit.
   Result<void> execute(const HybridObserver& observer = {});
 
@@ -45,6 +50,9 @@ class HybridRun {
   Result<void> check_inputs() const;
   Result<void> check_outputs(const std::vector<HostValue>& outputs) const;
   Result<void> bind_symbols();
+  Result<void> begin_states();
+  int64_t begin_extent(const pb::TypeDef& type, int dim) const;
+  void keep_states();
   Result<Run*> find_run(uint32_t part);
   Result<std::vector<Tensor>> call_part(uint32_t part, std::span<const HostTensor> inputs, const HybridObserver& observer);
 
@@ -52,6 +60,7 @@ class HybridRun {
   std::shared_ptr<Device> device_;
   std::vector<HostValue> inputs_, outputs_;
   std::vector<bool> bound_;
+  std::vector<Tensor> first_states_;         // what states begin as, by state
   std::vector<int64_t> symbols_;             // of this run: the values of ModelDef.sizes.symbols
   std::vector<std::unique_ptr<Run>> parts_;  // each for the sizes it was called with last
   Arena arena_;                              // of all parts, one after the other; grows

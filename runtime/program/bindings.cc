@@ -93,6 +93,10 @@ class Inputs {
         values_[i].value = {kind, false, {}};
         continue;
       }
+      if (is_state(i) && !names_its_dims(input.type())) {
+        values_[i].value = {kind, true, {}};  // it begins empty
+        continue;
+      }
       if (!options_.random) {
         return make_error(ErrorCode::kBadBinding, "input '{}' is not given", input.name()).with_hint("give --input NAME=FILE, or --random");
       }
@@ -102,6 +106,16 @@ class Inputs {
   }
 
  private:
+  bool is_state(size_t input) const {
+    return std::any_of(model_.states().begin(), model_.states().end(), [&](const pb::StateDef& state) { return state.input() == input; });
+  }
+
+  // Whether --dim gives a size of the state, which is then not to begin empty.
+  bool names_its_dims(uint32_t type) const {
+    const auto& names = model_.types(static_cast<int>(type)).dim_names();
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return options_.dims.contains(name); });
+  }
+
   Result<FileValue> read(const pb::BindingDef& input, const std::string& path) const {
     const ValueKind kind = kind_of(model_.types(static_cast<int>(input.type())));
     if (kind == ValueKind::kSequence) return read_value(path, kind);

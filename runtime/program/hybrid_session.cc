@@ -44,11 +44,10 @@ class HybridSession : public Session {
 
   Result<void> bind(std::vector<NamedValue> inputs) override {
     inputs_ = std::move(inputs);
-    for (size_t i = 0; i < inputs_.size(); ++i) SLUICE_TRY(run_.bind_input(i, host_value(inputs_[i].value)));
-    return {};
+    return bind_inputs();
   }
 
-  Result<void> run() override { return run_.execute(); }
+  Result<void> run() override { return execute({}); }
 
   Result<void> run_dumping(ValueFolder& folder, const std::string& glob) override {
     SLUICE_TRY(dump_inputs(inputs_, glob, folder));
@@ -66,7 +65,7 @@ class HybridSession : public Session {
     observer.after_task = [&](const Run& part, uint32_t index, uint32_t task) {
       return parts.try_emplace(index, part, folder, glob).first->second.after_task(task);
     };
-    SLUICE_TRY(run_.execute(observer));
+    SLUICE_TRY(execute(observer));
     SLUICE_TRY(written);
     for (const auto& [index, dump] : parts) found += dump.written();
     if (found > 0 || glob == "*") return {};
@@ -131,13 +130,32 @@ class HybridSession : public Session {
   }
 
  private:
+  // States that are not given begin empty.
+  Result<void> bind_inputs() {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const FileValue& value = inputs_[i].value;
+      const bool is_first_state = value.kind == ValueKind::kTensor && value.tensors.empty();
+      if (!is_first_state) SLUICE_TRY(run_.bind_input(i, host_value(value)));
+    }
+    return {};
+  }
+
+  // Every run begins with the same states.
+  Result<void> execute(const HybridObserver& observer) {
+    if (def().states_size() > 0) {
+      run_.reset_states();
+      SLUICE_TRY(bind_inputs());
+    }
+    return run_.execute(observer);
+  }
+
   Result<void> run_once_timed(std::vector<TaskTime>& root, std::vector<std::vector<TaskTime>>& parts) {
     root.resize(root_nodes());
     for (const pb::PartDef& part : def().parts()) parts.emplace_back(static_cast<size_t>(part.fixed().task_kind_size()));
     HybridObserver observer;
     observer.node_times = &root;
     observer.part_times = &parts;
-    return run_.execute(observer);
+    return execute(observer);
   }
   const pb::ModelDef& def() const { return run_.model().def(); }
   uint32_t root_nodes() const { return def().nodes() - std::min(def().nodes(), def().root().first_node()); }

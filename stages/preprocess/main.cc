@@ -20,6 +20,8 @@ Options:
   --external-dir=DIR    Also take external data of the model from files inside DIR, by absolute paths, "../" or links.
   --overridable-inputs=WHEN  on: initializers that are inputs too may be given when the model runs; off: they are
                         constants, the default.
+  --state=PAIRS         Keep outputs for inputs of the next execution: OUTPUT=INPUT,... where * stands for the same text
+                        on both sides: 'present.*=past_key_values.*'. docs/states.md.
   --out-nodes=NAMES     Keep these outputs only: value names or NODE:RESULT, separated by ";".
   --profile=NAME        Device profile, for sluice-partition: travels with the graph.
   --symbolic=WHEN       on or off, for sluice-partition: travels with the graph.

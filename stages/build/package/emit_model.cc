@@ -4,6 +4,7 @@
 
 #include "common/graphfile/header.h"
 #include "common/ir/fixed.h"
+#include "common/ir/states.h"
 #include "common/target/aicore.h"
 #include "common/target/multiply_adds.h"
 #include "common/target/profile.h"
@@ -19,6 +20,11 @@ uint32_t interned(Column* column, std::map<std::string, uint32_t>& index, const 
   const auto [found, inserted] = index.try_emplace(text, static_cast<uint32_t>(index.size()));
   if (inserted) *column->Add() = text;
   return found->second;
+}
+
+std::string state_option(const Module& module) {
+  const auto option = module.options.find("state");
+  return option == module.options.end() ? "" : option->second;
 }
 
 bool has_words(const Module& module, const Type& type) {
@@ -140,6 +146,12 @@ Result<void> ModelEmitter::emit_face(const Graph& graph, bool has_symbolic) {
   for (const Value* output : graph.outputs()) {
     const int before = named[output->name()]++;  // a value that is an output twice is bound twice
     emit(*output, *model_.mutable_outputs(), before == 0 ? output->name() : fmt::format("{}~{}", output->name(), before));
+  }
+  SLUICE_ASSIGN(const std::vector<State> states, find_states(graph, state_option(module_)));
+  for (const State& state : states) {
+    pb::StateDef& def = *model_.add_states();
+    def.set_output(state.output);
+    def.set_input(state.input);
   }
   if (refused.empty()) return {};
   return make_error(ErrorCode::kNotBuildable, "inputs and outputs are tensors, sequences and optionals of known elements, but not:{}",

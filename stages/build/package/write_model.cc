@@ -2,6 +2,7 @@
 #include "common/base/work.h"
 #include "common/graphfile/graphfile.h"
 #include "common/ir/fixed.h"
+#include "common/ir/states.h"
 #include "common/ir/unfixed_dims.h"
 #include "runtime/checker/bind_for_checks.h"
 #include "runtime/checker/memory_checker.h"
@@ -136,7 +137,7 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   module.compact();
   const Graph& root = module.root();
   SLUICE_TRY(check_sizes(root));
-  const bool has_root = !unfixed_values(root).empty();
+  const bool has_root = !unfixed_values(root).empty() || has_states(root);
   WorkReport planning("plan-memory", root.node_count());
   WeightLayout layout;
   const std::vector<PlannedPart> parts = plan_parts(root, has_root, layout);

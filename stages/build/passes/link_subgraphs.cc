@@ -13,6 +13,7 @@
 #include "common/base/work.h"
 #include "common/ir/clone.h"
 #include "common/ir/fixed.h"
+#include "common/ir/states.h"
 #include "stages/build/passes/passes.h"
 
 namespace sluice {
@@ -156,7 +157,7 @@ Result<void> bind_constants(Node& call, Graph& part) {
 Result<bool> link_subgraphs(Graph& graph, const Options&) {
   bool any = false;
   for (const Node& node : graph.nodes()) any = any || node.op() == Op::kCall;
-  SLUICE_TRY(link_all(graph, !unfixed_values(graph).empty()));
+  SLUICE_TRY(link_all(graph, !unfixed_values(graph).empty() || has_states(graph)));
   for (Node& node : graph.nodes()) {
     if (node.op() == Op::kCall) SLUICE_TRY(bind_constants(node, *node.body("graph")));
   }

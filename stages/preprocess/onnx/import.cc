@@ -5,6 +5,7 @@
 #include <set>
 
 #include "common/base/log.h"
+#include "common/ir/states.h"
 #include "stages/preprocess/onnx/graph_import.h"
 #include "stages/preprocess/onnx/operators.h"
 #include "stages/preprocess/onnx/types.h"
@@ -93,6 +94,31 @@ void forget_types(Module& module) {
   }
 }
 
+// States begin empty: a size that only they have, and that nobody bounded, may be 0.
+Result<void> declare_states(Graph& graph, const Options& options) {
+  SLUICE_ASSIGN(const std::vector<State> states, find_states(graph, options.text("state")));
+  if (states.empty()) return {};
+  std::set<uint32_t> kept;
+  for (const State& state : states) kept.insert(state.input);
+  ExpressionTable& expressions = graph.module().expressions;
+  std::map<SymbolId, bool> symbols;  // whether only states have it
+  uint32_t index = 0;
+  for (const Value* input : graph.inputs()) {
+    if (input->is_constant()) continue;
+    const bool is_state = kept.contains(index++);
+    for (const Dim& dim : input->type().dims) {
+      if (!dim.is_expression() || expressions[static_cast<ExpressionId>(dim.value)].op != ExpressionOp::kSymbol) continue;
+      const auto symbol = static_cast<SymbolId>(expressions[static_cast<ExpressionId>(dim.value)].value);
+      symbols[symbol] = symbols.try_emplace(symbol, true).first->second && is_state;
+    }
+  }
+  for (const auto& [id, only_states] : symbols) {
+    Symbol& symbol = expressions.symbol(id);
+    if (only_states && symbol.low == 1 && symbol.high == INT64_MAX) symbol.low = 0;
+  }
+  return {};
+}
+
 Result<void> import_graphs(ModelFile& file, const Options& options, Module& module) {
   SLUICE_TRY(check_versions(file.proto));
   SLUICE_ASSIGN(NodeOpsets opsets, inline_functions(file.proto));
@@ -114,6 +140,7 @@ Result<void> import_graphs(ModelFile& file, const Options& options, Module& modu
   GraphImport import(model, graph, nullptr);
   SLUICE_TRY(add_inputs(file.proto.graph(), options, graph, import));
   SLUICE_TRY(import.run(file.proto.graph()));
+  SLUICE_TRY(declare_states(graph, options));
   for (const std::string& line : rules.unmatched()) log_warning("sluice-preprocess", fmt::format("{}: {}", options.text("annotate"), line));
   if (!rules.digest().is_zero()) module.made_from.push_back(rules.digest());
   if (needs_ranks) forget_types(module);

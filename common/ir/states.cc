@@ -1,0 +1,139 @@
+#include "common/ir/states.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "common/ir/module.h"
+
+namespace sluice {
+namespace {
+
+struct Pair {
+  std::string output, input;
+};
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> pieces;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    pieces.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return pieces;
+}
+
+Result<std::vector<Pair>> parse_pairs(const std::string& text) {
+  std::vector<Pair> pairs;
+  for (const std::string_view item : split(text, ',')) {
+    const size_t equals = item.find('=');
+    const std::string output(item.substr(0, equals));
+    const std::string input(equals == std::string_view::npos ? "" : item.substr(equals + 1));
+    if (output.empty() || input.empty() || std::count(output.begin(), output.end(), '*') != std::count(input.begin(), input.end(), '*')) {
+      return make_error(ErrorCode::kBadOption, "--state: '{}' is not OUTPUT=INPUT with as many * on both sides", item)
+          .with_hint("for example --state 'present.*=past_key_values.*'");
+    }
+    pairs.push_back({output, input});
+  }
+  return pairs;
+}
+
+// What each * of the pattern stands for in the name, as little as possible for each but the last.
+std::optional<std::vector<std::string>> match(std::string_view pattern, std::string_view name) {
+  const std::vector<std::string_view> pieces = split(pattern, '*');
+  if (!name.starts_with(pieces[0])) return std::nullopt;
+  if (pieces.size() == 1) return name == pattern ? std::optional(std::vector<std::string>()) : std::nullopt;
+  std::vector<std::string> found;
+  size_t at = pieces[0].size();
+  for (size_t i = 1; i + 1 < pieces.size(); ++i) {
+    const size_t next = name.find(pieces[i], at);
+    if (next == std::string_view::npos) return std::nullopt;
+    found.emplace_back(name.substr(at, next - at));
+    at = next + pieces[i].size();
+  }
+  if (name.size() < at + pieces.back().size() || !name.ends_with(pieces.back())) return std::nullopt;
+  found.emplace_back(name.substr(at, name.size() - at - pieces.back().size()));
+  return found;
+}
+
+std::string fill(std::string_view pattern, const std::vector<std::string>& texts) {
+  std::string name;
+  size_t next = 0;
+  for (const char c : pattern) name += c == '*' ? texts[next++] : std::string(1, c);
+  return name;
+}
+
+bool may_be_equal(const Type& output, const Type& input) {
+  if (output.kind == TypeKind::kUnknown || input.kind == TypeKind::kUnknown) return true;  // not inferred yet
+  if (!output.is_tensor() || !input.is_tensor() || input.dtype == DType::kString) return false;
+  const bool are_equal_dtypes = output.dtype == input.dtype || output.dtype == DType::kUndefined;
+  return are_equal_dtypes && (!output.ranked || !input.ranked || output.dims.size() == input.dims.size());
+}
+
+class Finder {
+ public:
+  explicit Finder(const Graph& root) : root_(root) {
+    uint32_t index = 0;
+    for (const Value* input : root.inputs()) {
+      if (!input->is_constant()) inputs_[input->name()] = {index++, input};
+    }
+  }
+
+  Result<void> add(const Pair& pair) {
+    size_t found = 0;
+    for (uint32_t k = 0; k < root_.outputs().size(); ++k) {
+      const auto texts = match(pair.output, root_.outputs()[k]->name());
+      if (!texts) continue;
+      ++found;
+      SLUICE_TRY(add_one(k, fill(pair.input, *texts)));
+    }
+    if (found > 0) return {};
+    std::string names;
+    for (const Value* output : root_.outputs()) names += fmt::format("{}{}", names.empty() ? "" : ", ", output->name());
+    return make_error(ErrorCode::kBadOption, "--state: no output is called '{}'", pair.output).with_hint("the outputs are " + names);
+  }
+
+  std::vector<State> states() const {
+    std::vector<State> states;
+    for (const auto& [input, output] : found_) states.push_back({output, input});
+    return states;
+  }
+
+ private:
+  Result<void> add_one(uint32_t output, const std::string& name) {
+    const Value& value = *root_.outputs()[output];
+    const auto input = inputs_.find(name);
+    if (input == inputs_.end()) {
+      return make_error(ErrorCode::kBadOption, "--state: output '{}' is to be kept for input '{}', which the model does not have",
+                        value.name(), name);
+    }
+    const auto [index, placeholder] = input->second;
+    if (!may_be_equal(value.type(), placeholder->type()))
+      return make_error(ErrorCode::kBadOption, "--state: output '{}' and input '{}' are of different types", value.name(), name);
+    if (!found_.emplace(index, output).second) return make_error(ErrorCode::kBadOption, "--state: input '{}' is paired twice", name);
+    return {};
+  }
+
+  const Graph& root_;
+  std::map<std::string, std::pair<uint32_t, const Value*>> inputs_;
+  std::map<uint32_t, uint32_t> found_;  // output by input
+};
+
+}  // namespace
+
+Result<std::vector<State>> find_states(const Graph& root, const std::string& text) {
+  if (text.empty()) return std::vector<State>();
+  SLUICE_ASSIGN(const std::vector<Pair> pairs, parse_pairs(text));
+  Finder finder(root);
+  for (const Pair& pair : pairs) SLUICE_TRY(finder.add(pair));
+  return finder.states();
+}
+
+bool has_states(const Graph& root) {
+  const auto& options = root.module().options;
+  const auto state = options.find("state");
+  return state != options.end() && !state->second.empty();
+}
+
+}  // namespace sluice
