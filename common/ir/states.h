@@ -16,8 +16,8 @@ struct State {
 };
 
 // text: the value of --state, pairs OUTPUT=INPUT separated by commas. A "*" stands for the same text on both sides, several for several in
-// their order: present.*=past_key_values.* pairs present.0.key with past_key_values.0.key. By input. Errors: kBadOption for a pair that fits
-// nothing, an input paired twice, or types that differ in dtype or rank.
+// their order: present.*=past_key_values.* pairs present.0.key with past_key_values.0.key. By input. Errors: kBadOption for a pair that
+// fits nothing, an input paired twice, or types that differ in dtype or rank.
 Result<std::vector<State>> find_states(const Graph& root, const std::string& text);
 
 // Whether the model of this root graph keeps states.

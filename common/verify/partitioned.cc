@@ -61,7 +61,7 @@ bool is_large(const Segment& segment) {
   return (segment.kind == SegmentKind::kBytes || segment.kind == SegmentKind::kSplat) && segment.size > kSmallSegmentBytes;
 }
 
-// Large constants are operands of the Call, so that equal layers with other weights are one subgraph.
+// Large constants are operands of the Call, so that equal layers with other weights are one subgraph. Linking gives them to parts.
 void check_constants(const Graph& graph, Findings& findings) {
   const Module& module = graph.module();
   for (const Value& value : graph.values()) {
@@ -99,7 +99,8 @@ void check_partitioned(const Module& module, Findings& findings) {
     if (graph.role == GraphRole::kSubgraph || (graph.role == GraphRole::kRoot && graph.engine != EngineId::kNone)) {
       check_subgraph(graph, findings);
     }
-    if (is_called(graph)) check_constants(graph, findings);
+    const bool may_be_linked = graph.role == GraphRole::kPart && module.level == Level::kLowered;
+    if (is_called(graph) && !may_be_linked) check_constants(graph, findings);
     if (is_caller(graph) || is_called(graph)) check_shape_class(graph, findings);
   }
 }

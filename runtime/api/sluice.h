@@ -114,11 +114,11 @@ SLUICE_API int sluice_run_bind_output(sluice_run* run, size_t index, void* data,
  * null, count 0). The only way for inputs whose size is not fixed. What they point to is not copied, as above; the structs are. */
 SLUICE_API int sluice_run_bind_input_tensors(sluice_run* run, size_t index, const sluice_tensor* tensors, size_t count);
 /* Inputs that are states (sluice compile --state) need not be bound: the run keeps the outputs paired with them, without copying, from one
- * execution to the next. This forgets them, and what was bound to them: the next execution begins with zeros, empty along dims that no other
- * input tells. */
+ * execution to the next. This forgets them, and what was bound to them: the next execution begins with zeros, empty along dims that no
+ * other input tells. */
 SLUICE_API int sluice_reset_state(sluice_run* run);
-/* Runs the model once: reads every input, writes every output. Every input must be bound, but for states, and for optionals, which are empty
- * then; an output that is not is kept by the run. */
+/* Runs the model once: reads every input, writes every output. Every input must be bound, but for states, and for optionals, which are
+ * empty then; an output that is not is kept by the run. */
 SLUICE_API int sluice_run_execute(sluice_run* run);
 /* The memory of an output after sluice_run_execute, the caller's or the run's own; null for a wrong index or before. *bytes may be null. */
 SLUICE_API const void* sluice_run_output(const sluice_run* run, size_t index, uint64_t* bytes);

@@ -35,9 +35,8 @@ class HybridRun {
   // that no other input tells.
   void reset_states();
 
-  // Runs the model once. Every input must be bound (kBadBinding), but for states, which go on from the last execution unless they were bound
-  // since, and optionals, which then hold nothing; kBadShape, kBadValue and
-  // others from nodes that their operands do not fit.
+  // Runs the model once. Every input must be bound (kBadBinding), but for states, which go on from the last execution unless they were
+  // bound since, and optionals, which then hold nothing; kBadShape, kBadValue and others from nodes that their operands do not fit.
   Result<void> execute(const HybridObserver& observer = {});
 
   // An output after execute(), until the next one.

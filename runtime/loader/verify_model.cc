@@ -101,8 +101,10 @@ Result<void> verify_model(const pb::ModelDef& model) {
   for (const pb::KernelDef& kernel : model.kernels()) SLUICE_TRY(verify_kernel(kernel, kernels_bytes));
   SLUICE_TRY(verify_sizes(model));
   for (const pb::StateDef& state : model.states()) {
-    const bool exist = state.output() < static_cast<uint32_t>(model.outputs_size()) && state.input() < static_cast<uint32_t>(model.inputs_size());
-    if (!exist || !model.has_root()) return make_error(ErrorCode::kBadCompiledModel, "a state keeps output {} for input {}", state.output(), state.input());
+    const bool exist =
+        state.output() < static_cast<uint32_t>(model.outputs_size()) && state.input() < static_cast<uint32_t>(model.inputs_size());
+    if (!exist || !model.has_root())
+      return make_error(ErrorCode::kBadCompiledModel, "a state keeps output {} for input {}", state.output(), state.input());
   }
   return {};
 }

@@ -6,8 +6,9 @@
 // A known part is sunk whole as a task list, an unknown one goes op by op. A known part is of class fixed, or symbolic when some of its
 // sizes follow from the dims of the model's inputs (not with --symbolic=off: then such sizes are unknown). Which nodes are unknown is told
 // in shape_kinds.h, what becomes one part in shape_clusters.h; a part named _input reads nothing while the model runs. Without unknown
-// nodes the root is one part: as it is when all is fixed and no states are kept, else called as <graph>_sub_0_know. Without known parts (all were unknown, or
-// smaller than --static-model-ops-lower-limit) the root is one part too, of class dynamic; so it is with limit -1, when fewer than
+// nodes the root is one part: as it is when all is fixed and no states are kept, else called as <graph>_sub_0_know. Without known parts
+// (all were unknown, or smaller than --static-model-ops-lower-limit) the root is one part too, of class dynamic; so it is with limit -1,
+// when fewer than
 // --host-scheduling-max-threshold nodes are known and none is control flow, and when it came as dynamic. Parts that the user marked as
 // stages stay. Legal because clusters are convex: a Call needs no result of what waits for it, and known parts take and give tensors of
 // known sizes alone.
@@ -106,7 +107,8 @@ Result<Split> find_split(const Graph& graph, const KnownTypes& known, const Opti
   });
   if (is_known_throughout) {
     const bool is_all_fixed = std::all_of(graph.nodes().begin(), graph.nodes().end(), is_fixed_throughout);
-    if (is_all_fixed && (!has_states(graph) || graph.node_count() == 0)) return Split{{}, takes_and_gives_fixed(graph) ? ShapeClass::kFixed : ShapeClass::kDynamic};
+    if (is_all_fixed && (!has_states(graph) || graph.node_count() == 0))
+      return Split{{}, takes_and_gives_fixed(graph) ? ShapeClass::kFixed : ShapeClass::kDynamic};
     return Split{one_cluster(graph)};
   }
   ShapeClusters clusters = options.flag("stable-order") ? find_shape_runs(graph, kinds, fewest) : find_shape_clusters(graph, kinds, fewest);

@@ -1,0 +1,258 @@
+#!/usr/bin/python3
+"""Models with free dims as task lists: every contraction on aicore in one symbolic part, right at every size, and with states that a run
+keeps. What is right is what sluice-eval computes.
+
+usage: symbolic_test.py FOLDER_OF_PROGRAMS [unittest arguments]
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+from programs import STAGES, need
+
+PROGRAMS = None
+FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+
+
+def value(name, dims, dtype=FLOAT):
+    return helper.make_tensor_value_info(name, dtype, dims)
+
+
+def random(*dims, scale=1.0):
+    return (np.random.default_rng(len(dims) + sum(dims)).standard_normal(dims) * scale).astype(np.float32)
+
+
+class Builder:
+    """Nodes and weights of a model, one behind the other."""
+
+    def __init__(self):
+        self.nodes, self.constants = [], []
+
+    def node(self, op, *inputs, name=None, **attributes):
+        result = name or f"{op.lower()}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, inputs, [result], result, **attributes))
+        return result
+
+    def constant(self, array):
+        self.constants.append(numpy_helper.from_array(np.asarray(array), f"c{len(self.constants)}"))
+        return self.constants[-1].name
+
+    def model(self, inputs, outputs, opset=17):
+        model = helper.make_model(helper.make_graph(self.nodes, "g", inputs, outputs, self.constants), opset_imports=[helper.make_opsetid("", opset)])
+        model.ir_version = 8
+        return model
+
+
+def dense(b, x, size_in, size_out):
+    return b.node("Add", b.node("MatMul", x, b.constant(random(size_in, size_out, scale=size_in ** -0.5))), b.constant(random(size_out)))
+
+
+def heads(b, x, perm):
+    shape = b.node("Concat", b.node("Slice", b.node("Shape", x), b.constant([0]), b.constant([2])), b.constant([4, 8]), axis=0)
+    return b.node("Transpose", b.node("Reshape", x, shape), perm=perm)
+
+
+def attend(b, query, key, values, mask=None):
+    scores = b.node("Mul", b.node("MatMul", query, b.node("Transpose", key, perm=[0, 1, 3, 2])), b.constant(np.float32(8 ** -0.5)))
+    weights = b.node("Softmax", scores if mask is None else b.node("Add", scores, mask), axis=-1)
+    x = b.node("Transpose", b.node("MatMul", weights, values), perm=[0, 2, 1, 3])
+    return b.node("Reshape", x, b.constant([0, 0, 32]))
+
+
+def encoder():
+    """Two layers of attention over a free batch and sequence; one has an odd width."""
+    b = Builder()
+    x = "x"
+    for width in (96, 37):
+        query, key, values = (heads(b, dense(b, x, 32, 32), [0, 2, 1, 3]) for _ in range(3))
+        x = b.node("Add", x, dense(b, attend(b, query, key, values), 32, 32))
+        x = b.node("Add", x, dense(b, b.node("Relu", dense(b, x, 32, width)), width, 32))
+    b.node("Gemm", b.node("Gather", x, b.constant(np.int64(0)), axis=1), b.constant(random(32, 9)), b.constant(random(9)), name="pooled")
+    b.node("Identity", x, name="y")
+    return b.model([value("x", ["batch", "seq", 32])], [value("y", ["batch", "seq", 32]), value("pooled", ["batch", 9])])
+
+
+def convolve(b, x, size_in, size_out, kernel, **attributes):
+    weight = b.constant(random(size_out, size_in // attributes.get("group", 1), kernel, kernel, scale=(size_in * kernel * kernel) ** -0.5))
+    return b.node("Relu", b.node("Conv", x, weight, b.constant(random(size_out)), **attributes))
+
+
+def detector():
+    """Convolutions of every kind over images of any height and width, a level of half the size that is added back, and a head."""
+    b = Builder()
+    x = convolve(b, "x", 3, 16, 3, strides=[2, 2], pads=[1, 1, 1, 1])
+    x = convolve(b, x, 16, 16, 3, pads=[1, 1, 1, 1], group=16)
+    fine = convolve(b, x, 16, 24, 1)
+    coarse = convolve(b, b.node("MaxPool", fine, kernel_shape=[2, 2], strides=[2, 2]), 24, 24, 5, pads=[2, 2, 2, 2], group=2)
+    coarse = b.node("Resize", coarse, "", b.constant(np.array([1, 1, 2, 2], np.float32)), mode="nearest", name="up")
+    x = convolve(b, b.node("Add", fine, coarse), 24, 10, 3, pads=[2, 2, 2, 2], dilations=[2, 2])
+    b.node("Reshape", b.node("Transpose", x, perm=[0, 2, 3, 1]), b.constant([0, -1, 10]), name="y")
+    return b.model([value("x", ["n", 3, "h", "w"])], [value("y", ["n", None, 10])])
+
+
+def decoder():
+    """One layer of attention over keys and values that grow by the new tokens."""
+    b = Builder()
+    query, key, values = (heads(b, dense(b, "x", 32, 32), [0, 2, 1, 3]) for _ in range(3))
+    key = b.node("Concat", "past.key", key, axis=2, name="present.key")
+    values = b.node("Concat", "past.value", values, axis=2, name="present.value")
+    dense_out = dense(b, attend(b, query, key, values), 32, 32)
+    b.node("Identity", dense_out, name="y")
+    past, present = ["batch", 4, "past", 8], ["batch", 4, None, 8]
+    return b.model([value("x", ["batch", "tokens", 32]), value("past.key", past), value("past.value", past)],
+                   [value("y", ["batch", "tokens", 32]), value("present.key", present), value("present.value", present)])
+
+
+class Symbolic(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def program(self, code, name, *arguments):
+        done = subprocess.run([os.path.join(PROGRAMS, name), *arguments], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def compiled(self, model, *options, name="m"):
+        with open(self.path("m.onnx"), "wb") as file:
+            file.write(model.SerializeToString())
+        self.program(0, "sluice-compile", "-q", self.path("m.onnx"), "-o", self.path(name + ".om"), "--verify=each", *options)
+        self.program(0, "sluice-verify", self.path(name + ".om"))
+        self.program(0, "sluice-preprocess", self.path("m.onnx"), "-o", self.path("m.sg"))
+        return sluice.Model(self.path(name + ".om"))
+
+    def evaluated(self, inputs):
+        arguments = []
+        for name, array in inputs.items():
+            np.save(self.path(name + ".npy"), array)
+            arguments += ["--input", f"{name}={self.path(name)}.npy"]
+        self.program(0, "sluice-eval", *arguments, "--output-dir", self.path("wanted"), self.path("m.sg"))
+        return {name[:-4]: np.load(self.path("wanted/" + name)) for name in os.listdir(self.path("wanted"))}
+
+    def check(self, got, inputs):
+        for name, wanted in self.evaluated(inputs).items():
+            self.assertEqual(got[name].shape, wanted.shape)
+            np.testing.assert_allclose(got[name], wanted, rtol=1e-3, atol=1e-4, err_msg=name)
+
+    def check_one_part(self, *dims):
+        """All in one part, every contraction on aicore, nothing walked."""
+        summary = self.program(0, "sluice-show", "--summary", self.path("m.om"))
+        self.assertIn("root: 0 nodes, walked one by one; 1 parts\npart 0, symbolic:", summary)
+        self.program(0, "sluice-loader", self.path("m.om"), "--random", *dims, "--trace", self.path("trace.json"))
+        with open(self.path("trace.json")) as file:
+            events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+        contractions = [event for event in events if any(op in event["args"].get("op", "") for op in ("Conv", "MatMul", "Gemm"))]
+        self.assertGreater(len(contractions), 3)
+        for event in contractions:
+            self.assertEqual((event["cat"], event["args"]["kernel"][:2]), ("aicore", "k_"), event)
+
+    def test_any_batch_and_sequence(self):
+        for profile in ("native", "cpu-generic"):
+            model = self.compiled(encoder(), f"--profile={profile}")
+            self.check_one_part("--dim=batch=2", "--dim=seq=3")
+            run = model.run(threads=2)
+            for batch, sequence in ((1, 1), (2, 3), (1, 128), (5, 17), (3, 64), (2, 3), (1, 200)):
+                x = random(batch, sequence, 32)
+                self.check(run(x=x), {"x": x})
+
+    def test_any_height_and_width(self):
+        for profile in ("native", "cpu-generic"):
+            model = self.compiled(detector(), f"--profile={profile}")
+            self.check_one_part("--dim=n=1", "--dim=h=32", "--dim=w=24")
+            run = model.run(threads=2)
+            for dims in ((1, 3, 32, 32), (2, 3, 8, 20), (1, 3, 64, 36), (3, 3, 4, 4), (1, 3, 100, 8), (1, 3, 32, 32)):
+                x = random(*dims)
+                self.check(run(x=x), {"x": x})
+            with self.assertRaises(sluice.Error) as caught:
+                run(x=random(1, 3, 5, 32))
+            self.assertIn("cannot be broadcast", str(caught.exception))
+            x = random(1, 3, 16, 16)
+            self.check(run(x=x), {"x": x})
+
+    def test_bounds_are_planned_once(self):
+        self.compiled(encoder(), "--dim=batch=1..4", "--dim=seq=2..40")
+        summary = self.program(0, "sluice-show", "--summary", self.path("m.om"))
+        self.assertRegex(summary, r"arena: [1-9]\d* bytes")
+        run = sluice.Model(self.path("m.om")).run(threads=1)
+        for batch, sequence in ((4, 40), (1, 2), (3, 11)):
+            x = random(batch, sequence, 32)
+            self.check(run(x=x), {"x": x})
+        with self.assertRaises(sluice.Error) as caught:
+            run(x=random(1, 41, 32))
+        self.assertIn("is 41, the model takes 2 to 40", str(caught.exception))
+
+    def test_same_results_whatever_the_threads_and_what_ran_before(self):
+        model = self.compiled(encoder())
+        x = random(3, 50, 32)
+        first = model.run(threads=1)(x=x)
+        other = model.run(threads=3)
+        for batch, sequence in ((1, 1), (7, 90)):
+            other(x=random(batch, sequence, 32))
+        again = other(x=x)
+        for name in first:
+            np.testing.assert_array_equal(first[name], again[name])
+
+    def test_states_go_on_and_are_forgotten(self):
+        model = self.compiled(decoder(), "--state=present.*=past.*")
+        self.assertEqual([binding.name for binding in model.inputs if binding.is_state], ["past.key", "past.value"])
+        run = model.run(threads=2)
+        x = random(2, 9, 32)
+        none = np.zeros((2, 4, 0, 8), np.float32)
+        for _ in range(2):
+            past = {"past.key": none, "past.value": none}
+            for begin, end in ((0, 4), (4, 5), (5, 9)):
+                got = run(x=x[:, begin:end])
+                inputs = {"x": x[:, begin:end], **past}
+                self.check(got, inputs)
+                past = {"past.key": got["present.key"], "past.value": got["present.value"]}
+            run.reset_state()
+        given = {"past.key": random(2, 4, 3, 8), "past.value": random(2, 4, 3, 8)}
+        got = run(x=x, **given)
+        self.check(got, {"x": x, **given})
+        self.assertEqual(run(x=x)["present.key"].shape, (2, 4, 21, 8))
+        with self.assertRaises(sluice.Error) as caught:
+            run(x=random(3, 1, 32))
+        self.assertIn("dim 'batch' is 3 in input 'x' and 2 in input 'past.key'", str(caught.exception))
+
+    def test_states_of_fixed_size(self):
+        b = Builder()
+        b.node("Tanh", b.node("Add", b.node("MatMul", "h", b.constant(random(8, 8))), "x"), name="next")
+        b.node("ReduceSum", "next", name="y", keepdims=0)
+        self.compiled(b.model([value("x", [2, 8]), value("h", [2, 8])], [value("y", []), value("next", [2, 8])]), "--state=next=h")
+        run = sluice.Model(self.path("m.om")).run(threads=1)
+        h = np.zeros((2, 8), np.float32)
+        for step in range(4):
+            x = random(2, 8 + step)[:, :8]
+            got = run(x=x)
+            self.check(got, {"x": x, "h": h})
+            h = got["next"]
+
+    def test_states_that_do_not_pair_are_told(self):
+        with open(self.path("m.onnx"), "wb") as file:
+            file.write(decoder().SerializeToString())
+        for pairs, text in (("present.*=past", "is not OUTPUT=INPUT with as many * on both sides"), ("gone.*=past.*", "no output is called 'gone.*'"),
+                            ("present.*=gone.*", "for input 'gone.key', which the model does not have"), ("y=past.key", "are of different types"),
+                            ("present.key=past.key,present.value=past.key", "input 'past.key' is paired twice")):
+            said = self.program(3, "sluice-compile", self.path("m.onnx"), "-o", self.path("m.om"), "--state", pairs)
+            self.assertIn(text, said)
+
+
+if __name__ == "__main__":
+    PROGRAMS = need(sys.argv.pop(1), ["compile", "loader", "verify", "eval", *STAGES])
+    sys.path.insert(0, os.path.join(PROGRAMS, "..", "lib"))
+    try:
+        import sluice
+    except Exception as error:  # a build whose library Python cannot load
+        print(f"SKIPPED: {error}")
+        sys.exit(77)
+    unittest.main(verbosity=2)
