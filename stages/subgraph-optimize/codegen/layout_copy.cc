@@ -5,6 +5,7 @@
 #include "stages/subgraph-optimize/codegen/conv_kinds.h"
 #include "stages/subgraph-optimize/codegen/kernel_builder.h"
 #include "stages/subgraph-optimize/codegen/object_emitter.h"
+#include "stages/subgraph-optimize/codegen/register_transpose.h"
 
 namespace sluice {
 namespace {
@@ -12,25 +13,6 @@ namespace {
 using llvm::Value;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// Exchanges elements between vectors i and i + distance for distance = 1, 2, 4, …: after all stages vector i holds column i.
-void transpose_in_registers(KernelBuilder& b, IrValues& v) {
-  const int size = static_cast<int>(v.size());
-  for (int distance = 1; distance < size; distance *= 2) {
-    std::vector<int> low, high;
-    for (int lane = 0; lane < size; ++lane) {
-      const bool second = (lane / distance) % 2 == 1;
-      low.push_back(second ? size + lane - distance : lane);
-      high.push_back(second ? size + lane : lane + distance);
-    }
-    for (int i = 0; i < size; ++i) {
-      if ((i / distance) % 2 == 1) continue;
-      Value* first = b.ir().CreateShuffleVector(v[i], v[i + distance], low);
-      v[i + distance] = b.ir().CreateShuffleVector(v[i], v[i + distance], high);
-      v[i] = first;
-    }
-  }
-}
 
 // source[rows][columns] -> destination[columns][rows], `images` times.
 class Transposition {

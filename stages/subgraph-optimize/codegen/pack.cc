@@ -3,6 +3,7 @@
 
 #include "stages/subgraph-optimize/codegen/object_emitter.h"
 #include "stages/subgraph-optimize/codegen/pack_emitter.h"
+#include "stages/subgraph-optimize/codegen/register_transpose.h"
 
 namespace sluice {
 namespace {
@@ -37,7 +38,42 @@ Result<void> check(const PackSpec& spec) {
 
 }  // namespace
 
+namespace {
+
+// Panels whose columns are contiguous along the reduction: squares turned in registers. Columns past the end are copies of the last one.
+void emit_turned_panel(KernelBuilder& b, const PanelSource& source, Value* active, Value* to) {
+  int lanes = b.profile().vector_bits / 32;
+  while (source.nr % lanes != 0) lanes /= 2;
+  Value* last = b.sub(active, b.index(1));
+  Value* length = b.value(source.reduction[0].size);
+  Value* whole = b.mul(b.div(length, lanes), lanes);
+  b.loop(b.index(0), active, lanes, [&](Value* column) {
+    IrValues columns;
+    for (int i = 0; i < lanes; ++i) {
+      columns.push_back(b.at(source.first, b.mul(b.min(b.add(column, b.index(i)), last), source.columns.stride)));
+    }
+    b.loop(b.index(0), whole, lanes, [&](Value* k) {
+      IrValues square;
+      for (Value* from : columns) square.push_back(b.load_vector(b.at(from, k), lanes, lanes));
+      transpose_in_registers(b, square);
+      Value* row = b.at(b.at(to, b.mul(k, source.nr)), column);
+      for (int i = 0; i < lanes; ++i) b.store_vector(square[i], b.at(row, i * source.nr), lanes);
+    });
+    b.loop(whole, length, 1, [&](Value* k) {
+      Value* row = b.at(b.at(to, b.mul(k, source.nr)), column);
+      for (int i = 0; i < lanes; ++i) b.ir().CreateAlignedStore(b.load_float(b.at(columns[i], k)), b.at(row, i), llvm::Align(4));
+    });
+  });
+}
+
+}  // namespace
+
 void emit_pack_panel(KernelBuilder& b, const PanelSource& source, Value* panel, Value* to) {
+  const bool is_turned = source.reduction.size() == 1 && source.reduction[0].stride.is_fixed_at(1) && source.nr % 4 == 0;
+  if (!source.fill && is_turned) {
+    Value* rest = b.sub(b.value(source.columns.size), b.mul(panel, source.nr));
+    return emit_turned_panel(b, source, b.min(rest, b.index(source.nr)), to);
+  }
   const auto copy = [&](Value* active) {
     emit_axes(b, source.reduction, 0, source.first, b.index(0), [&](Value* from, Value* index) {
       Value* row = b.at(to, b.mul(index, source.nr));

@@ -42,6 +42,18 @@ TEST_P(Plan, LargeLaunchesHaveManyBlocksAndTinyOnesOne) {
   EXPECT_GE(choose_plan({128, 128, 64, 12, 0, 0}, *profile).blocks, 8u);
 }
 
+// A kernel that is planned for one row serves many, too.
+TEST_P(Plan, SymbolicRowsGetATileForManyRows) {
+  auto profile = get_profile(GetParam());
+  ASSERT_TRUE(profile.ok());
+  for (int64_t rows : {0, 1, 128}) {
+    const ContractionPlan plan = choose_symbolic_plan({rows, 768, 768, 1, 0, 0}, true, false, *profile);
+    EXPECT_GE(plan.rows * plan.vectors, 8);
+    EXPECT_GE(plan.rows, 2);
+    EXPECT_EQ(plan.rows, choose_symbolic_plan({4096, 768, 768, 1, 0, 0}, true, false, *profile).rows);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Profiles, Plan, testing::ValuesIn(profile_names()),
                          [](const auto& info) { return info.param.substr(info.param.find('-') + 1); });
 

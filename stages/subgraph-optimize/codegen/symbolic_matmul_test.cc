@@ -151,6 +151,8 @@ TEST_P(SymbolicMatMul, Columns) {
     s.epilogue = e.finish(e.relu(e.add(e.accumulator(), e.load(EpilogueOperand::full(kN)))));
     check(s, pairs({0}, {0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 47, 48, 49, 63, 97, 144, 500}));
     check(s, pairs({0}, {0, 1, 2, 3, 13, 48, 61, 144}), true);
+    s.epilogue = gelu();
+    check(s, pairs({0}, {1, 3, 20, 48, 61}));
   }
 }
 
