@@ -40,6 +40,9 @@ class ProfileReader {
     if (member && member->as_bool()) return void(out = *member->as_bool());
     miss(key);
   }
+  void read_optional(std::string_view key, bool& out) {
+    if (json_.find(key) != nullptr) read(key, out);
+  }
   void read(std::string_view key, std::vector<std::string>& out) {
     const Json* member = json_.find(key);
     if (!member || !member->as_array()) return miss(key);
@@ -99,6 +102,9 @@ constexpr InstructionSet kInstructionSets[] = {
     {"avx2", "x86-64-v3", 256, 16, " sse sse2 sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma bmi bmi2 lzcnt movbe f16c "},
     {"avx512", "x86-64-v4", 512, 32,
      " sse sse2 sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma bmi bmi2 lzcnt movbe f16c avx512f avx512cd avx512bw avx512dq avx512vl "},
+    {"avx512vnni", "x86-64-v4", 512, 32,
+     " sse sse2 sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma bmi bmi2 lzcnt movbe f16c avx512f avx512cd avx512bw avx512dq avx512vl "
+     "avx512vnni "},
 };
 
 bool has_features(const InstructionSet& set, std::string_view features) {
@@ -115,7 +121,7 @@ void check_machine(const DeviceProfile& profile, ProfileReader& reader) {
   const auto* set =
       std::find_if(std::begin(kInstructionSets), std::end(kInstructionSets), [&](const auto& s) { return s.isa == profile.isa; });
   if (set == std::end(kInstructionSets)) {
-    return reader.misfit(fmt::format("'isa' is '{}', it must be avx512, avx2 or generic", profile.isa));
+    return reader.misfit(fmt::format("'isa' is '{}', it must be avx512vnni, avx512, avx2 or generic", profile.isa));
   }
   if (profile.llvm_cpu != "x86-64" && profile.llvm_cpu != set->llvm_cpu) {
     reader.misfit(fmt::format("'llvm_cpu' is '{}', for isa {} it must be x86-64 or {}", profile.llvm_cpu, set->isa, set->llvm_cpu));
@@ -126,6 +132,8 @@ void check_machine(const DeviceProfile& profile, ProfileReader& reader) {
   }
   const bool has_fma = profile.llvm_cpu != "x86-64" || ("," + profile.llvm_features + ",").find(",+fma,") != std::string::npos;
   if (profile.fused_multiply_add && !has_fma) reader.misfit("'fused_multiply_add' is true, and 'llvm_features' lacks +fma");
+  const bool has_vnni = ("," + profile.llvm_features + ",").find(",+avx512vnni,") != std::string::npos;
+  if (profile.int8_dot_product && !has_vnni) reader.misfit("'int8_dot_product' is true, and 'llvm_features' lacks +avx512vnni");
   const bool is_power = std::has_single_bit(static_cast<uint64_t>(profile.vector_bits));
   if (!is_power || profile.vector_bits > set->vector_bits) {
     reader.misfit(
@@ -152,6 +160,7 @@ Result<DeviceProfile> parse_profile(std::string_view text) {
   reader.read_int("vector_bits", profile.vector_bits, 128, 512);
   reader.read_int("vector_registers", profile.vector_registers, 16, 32);
   reader.read("fused_multiply_add", profile.fused_multiply_add);
+  reader.read_optional("int8_dot_product", profile.int8_dot_product);
   reader.read_int("l1_bytes", profile.l1_bytes, 1, kMostCacheBytes);
   reader.read_int("l2_bytes", profile.l2_bytes, 1, kMostCacheBytes);
   reader.read_int("l3_bytes", profile.l3_bytes, 1, kMostCacheBytes);
@@ -199,6 +208,7 @@ bool cpu_supports(std::string_view isa) {
   const bool avx2 =
       __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
   if (isa == "avx2") return avx2;
+  if (isa == "avx512vnni") return cpu_supports("avx512") && __builtin_cpu_supports("avx512vnni");
   if (isa == "avx512") {
     return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");

@@ -27,12 +27,13 @@ struct CompositeEngine {
 
 struct DeviceProfile {
   std::string name;           // "cpu-avx512"; `native` is resolved to an explicit profile before it is stored anywhere
-  std::string isa;            // "avx512", "avx2" or "generic": what a loader must find on its CPU
+  std::string isa;            // "avx512vnni", "avx512", "avx2" or "generic": what a loader must find on its CPU
   std::string llvm_cpu;       // explicit -mcpu, e.g. "x86-64-v4"
   std::string llvm_features;  // explicit -mattr, e.g. "+avx512f,+avx512vl,…"
   int vector_bits = 128;      // widest register to use
   int vector_registers = 16;
   bool fused_multiply_add = false;
+  bool int8_dot_product = false;  // one instruction adds four products of bytes (vpdpbusd); absent in a file: false
   int64_t l1_bytes = 32 * 1024;
   int64_t l2_bytes = 1024 * 1024;
   int64_t l3_bytes = 16 * 1024 * 1024;
@@ -47,8 +48,8 @@ struct DeviceProfile {
   std::vector<CompositeEngine> composites;
 };
 
-// name: a built-in profile, "native" (detects the CPU and answers cpu-avx512, cpu-avx2 or cpu-generic), or the path of a .json file like
-// those in common/target/profiles.
+// name: a built-in profile, "native" (detects the CPU and answers the first that it runs of cpu-avx512vnni, cpu-avx512, cpu-avx2 and
+// cpu-generic), or the path of a .json file like those in common/target/profiles.
 Result<DeviceProfile> get_profile(std::string_view name);
 // The content of such a file. Error: kBadJson, naming the member that is absent, of another kind or out of range.
 Result<DeviceProfile> parse_profile(std::string_view text);

@@ -6,7 +6,7 @@ namespace sluice {
 namespace {
 
 TEST(Profile, BuiltInProfilesAreComplete) {
-  EXPECT_THAT(profile_names(), testing::ElementsAre("cpu-avx512", "cpu-avx2", "cpu-generic"));
+  EXPECT_THAT(profile_names(), testing::ElementsAre("cpu-avx512vnni", "cpu-avx512", "cpu-avx2", "cpu-generic"));
   for (const std::string& name : profile_names()) {
     auto profile = get_profile(name);
     ASSERT_TRUE(profile.ok()) << error_text(profile.error());
@@ -23,6 +23,10 @@ TEST(Profile, ValuesComeFromTheFiles) {
   EXPECT_EQ(wide->vector_bits, 512);
   EXPECT_EQ(wide->vector_registers, 32);
   EXPECT_TRUE(wide->fused_multiply_add);
+  EXPECT_FALSE(wide->int8_dot_product);
+  auto dot = get_profile("cpu-avx512vnni");
+  ASSERT_TRUE(dot.ok());
+  EXPECT_TRUE(dot->int8_dot_product);
   EXPECT_EQ(wide->llvm_cpu, "x86-64-v4");
   EXPECT_EQ(narrow->vector_bits, 128);
   EXPECT_FALSE(narrow->fused_multiply_add);
@@ -83,7 +87,7 @@ TEST(Profile, NumbersThatNoMachineHasAreRefused) {
   EXPECT_EQ(fault_of("alignment", "65"), "device profile 'n': 'alignment' is 65, it must be a power of two");
   EXPECT_EQ(fault_of("l2_bytes", "-1"), "device profile 'n': 'l2_bytes' is -1, it must be 1 to 1099511627776");
   EXPECT_EQ(fault_of("l2_bytes", "1.5"), "device profile 'n': member 'l2_bytes' is absent or of the wrong kind");
-  EXPECT_EQ(fault_of("isa", "\"z80\""), "device profile 'n': 'isa' is 'z80', it must be avx512, avx2 or generic");
+  EXPECT_EQ(fault_of("isa", "\"z80\""), "device profile 'n': 'isa' is 'z80', it must be avx512vnni, avx512, avx2 or generic");
   EXPECT_EQ(fault_of("vector_bits", "512"), "device profile 'n': 'vector_bits' is 512, for isa avx2 it must be a power of two up to 256");
   EXPECT_EQ(fault_of("vector_registers", "32"), "device profile 'n': 'vector_registers' is 32, isa avx2 has 16");
   EXPECT_EQ(fault_of("described_engines", R"([{"name": "dvpp", "cost": -7, "ops": []}])"),

@@ -20,7 +20,7 @@ Options:
   --dim=DIM              Value of a named dimension, NAME=VALUE, or its bounds, NAME=LOW..HIGH.
   --annotate=RULES       Annotate the nodes that RULES, a JSON file, selects; docs/annotations.md.
   --out-nodes=NAMES      The outputs to keep.
-  --profile=NAME         The device profile: native, cpu-avx512, cpu-avx2 or cpu-generic.
+  --profile=NAME         The device profile: native, cpu-avx512vnni, cpu-avx512, cpu-avx2, cpu-generic.
   --opt-level=LEVEL      Which passes run: O0, O1 or O3.
   --external-dir=DIR     Also take external data of the model from files inside DIR.
   --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it; 1 GiB unless said otherwise.

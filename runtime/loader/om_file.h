@@ -47,7 +47,7 @@ Result<void> check_om_size(const OmHeader& header, uint64_t bytes);  // of the w
 // kUnsupportedPart (symbolic parts). O(ModelDef), independent of the weights unless checks.weights.
 Result<OmFile> read_om(OmBytes file, const OmChecks& checks);
 
-// True when this machine's CPU and system can run code made for isa ("avx512", "avx2" or "generic"; anything else: false).
+// True when this machine's CPU and system can run code made for isa ("avx512vnni", "avx512", "avx2" or "generic"; anything else: false).
 bool machine_runs(std::string_view isa);
 
 }  // namespace sluice

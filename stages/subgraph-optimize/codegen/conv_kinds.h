@@ -14,6 +14,7 @@ struct LayoutCopySpec {
   int64_t channels = 1;
   Extent pixels = 1;
   bool to_channels_last = true;
+  int element_bytes = 4;  // or 1
 };
 
 Result<GeneratedKernel> generate_layout_copy(const LayoutCopySpec& spec, const DeviceProfile& profile);

@@ -3,7 +3,7 @@
 
 #include "fmt/format.h"
 #include "stages/subgraph-optimize/codegen/conv_kinds.h"
-#include "stages/subgraph-optimize/codegen/kernel_builder.h"
+#include "stages/subgraph-optimize/codegen/int8_emitter.h"
 #include "stages/subgraph-optimize/codegen/object_emitter.h"
 #include "stages/subgraph-optimize/codegen/register_transpose.h"
 
@@ -24,7 +24,8 @@ class Transposition {
         images_(spec.n),
         rows_(spec.to_channels_last ? Extent(spec.channels) : spec.pixels),
         columns_(spec.to_channels_last ? spec.pixels : Extent(spec.channels)),
-        tile_(profile.vector_bits / 32) {}
+        is_bytes_(spec.element_bytes == 1),
+        tile_(is_bytes_ ? 16 : profile.vector_bits / 32) {}
 
   Result<GeneratedKernel> emit(const std::string& entry) {
     const int64_t nominal_items = images_.nominal * ceil_div(rows_.nominal, tile_) * ceil_div(columns_.nominal, tile_);
@@ -102,8 +103,8 @@ class Transposition {
     Value* image = b_.mul(image_number, rows_ * columns_);
     Value* row = b_.mul(row_tile, tile_);
     Value* column = b_.mul(column_tile, tile_);
-    return {b_.at(to_, b_.add(image, b_.add(b_.mul(column, rows_), row))),
-            b_.at(from_, b_.add(image, b_.add(b_.mul(row, columns_), column)))};
+    return {at(to_, b_.add(image, b_.add(b_.mul(column, rows_), row))),
+            at(from_, b_.add(image, b_.add(b_.mul(row, columns_), column)))};
   }
 
   void emit_item(Value* image, Value* row_tile, Value* column_tile) {
@@ -151,8 +152,8 @@ class Transposition {
     b_.loop(b_.index(0), count, 1, [&](Value* number) {
       Value* pixel = b_.mul(number, tile_);
       Value* along = b_.mul(pixel, to_channels_last_ ? rows_ : columns_);
-      Value* to = b_.at(function.getArg(0), to_channels_last_ ? along : pixel);
-      Value* from = b_.at(function.getArg(1), to_channels_last_ ? pixel : along);
+      Value* to = at(function.getArg(0), to_channels_last_ ? along : pixel);
+      Value* from = at(function.getArg(1), to_channels_last_ ? pixel : along);
       emit_known_tile(to, from, rows, columns);
     });
   }
@@ -160,14 +161,14 @@ class Transposition {
   void emit_known_tile(Value* to, Value* from, int rows, int columns) {
     IrValues vectors;
     for (int i = 0; i < tile_; ++i) {
-      vectors.push_back(i < rows ? b_.load_vector(row_of(from, b_.index(i)), tile_, columns) : b_.splat(0.0f, tile_));
+      vectors.push_back(i < rows ? load(row_of(from, b_.index(i)), columns) : nothing());
     }
     transpose_in_registers(b_, vectors);
-    for (int i = 0; i < columns; ++i) b_.store_vector(vectors[i], column_of(to, b_.index(i)), rows);
+    for (int i = 0; i < columns; ++i) store(vectors[i], column_of(to, b_.index(i)), rows);
   }
 
-  Value* row_of(Value* from, Value* row) { return b_.at(from, b_.mul(row, columns_)); }
-  Value* column_of(Value* to, Value* column) { return b_.at(to, b_.mul(column, rows_)); }
+  Value* row_of(Value* from, Value* row) { return at(from, b_.mul(row, columns_)); }
+  Value* column_of(Value* to, Value* column) { return at(to, b_.mul(column, rows_)); }
 
   // Fewer pixels than a tile has, with `channels` of the other axis: so few elements that masks would not pay.
   void emit_symbolic_tail(Value* to, Value* from, Value* pixels, int channels) {
@@ -175,14 +176,27 @@ class Transposition {
       for (int channel = 0; channel < channels; ++channel) {
         Value *row = b_.index(channel), *column = pixel;
         if (!to_channels_last_) std::swap(row, column);
-        b_.ir().CreateAlignedStore(b_.load_float(b_.at(row_of(from, row), column)), b_.at(column_of(to, column), row), llvm::Align(4));
+        Value* number = b_.ir().CreateAlignedLoad(element(), at(row_of(from, row), column), alignment());
+        b_.ir().CreateAlignedStore(number, at(column_of(to, column), row), alignment());
       }
     });
+  }
+
+  llvm::Type* element() { return is_bytes_ ? b_.ir().getInt8Ty() : b_.float_type(); }
+  llvm::Align alignment() const { return llvm::Align(is_bytes_ ? 1 : 4); }
+  Value* at(Value* pointer, Value* offset) { return b_.ir().CreateInBoundsGEP(element(), pointer, offset); }
+  Value* nothing() { return llvm::Constant::getNullValue(llvm::FixedVectorType::get(element(), static_cast<unsigned>(tile_))); }
+  Value* load(Value* pointer, int active) {
+    return is_bytes_ ? Int8Emitter(b_).load_bytes(pointer, tile_, active) : b_.load_vector(pointer, tile_, active);
+  }
+  void store(Value* vector, Value* pointer, int active) {
+    is_bytes_ ? Int8Emitter(b_).store_bytes(vector, pointer, active) : b_.store_vector(vector, pointer, active);
   }
 
   KernelBuilder b_;
   bool is_symbolic_, to_channels_last_;
   Extent images_, rows_, columns_;
+  bool is_bytes_;
   int tile_;
   llvm::Function* tiles_[2][2] = {};
   Value *to_ = nullptr, *from_ = nullptr, *row_tiles_ = nullptr, *column_tiles_ = nullptr;
@@ -193,12 +207,15 @@ class Transposition {
 bool is_fixed(const LayoutCopySpec& s) { return s.n.is_fixed() && s.pixels.is_fixed(); }
 
 std::string canonical_text(const LayoutCopySpec& s) {
-  return fmt::format("layout copy {} {} {} {}", canonical_text(s.n), s.channels, canonical_text(s.pixels), s.to_channels_last);
+  return fmt::format("layout copy {} {} {} {}{}", canonical_text(s.n), s.channels, canonical_text(s.pixels), s.to_channels_last,
+                     s.element_bytes == 4 ? "" : fmt::format(" of {} bytes", s.element_bytes));
 }
 
 Result<GeneratedKernel> generate_layout_copy(const LayoutCopySpec& spec, const DeviceProfile& profile) {
   if (spec.n.factor < 1 || spec.channels < 1 || spec.pixels.factor < 1)
     return make_error(ErrorCode::kCodegen, "layout copy: every size must be at least 1");
+  if (spec.element_bytes != 1 && spec.element_bytes != 4)
+    return make_error(ErrorCode::kCodegen, "layout copy: elements of {} bytes", spec.element_bytes);
   return Transposition(spec, profile).emit(kernel_entry(canonical_text(spec), profile));
 }
 

@@ -1,0 +1,55 @@
+// Integers of 8 and 32 bits in vectors, and what becomes of a finished sum. For files that emit IR.
+#pragma once
+
+#include "stages/subgraph-optimize/codegen/int8.h"
+#include "stages/subgraph-optimize/codegen/kernel_builder.h"
+
+namespace sluice {
+
+class Int8Emitter {
+ public:
+  explicit Int8Emitter(KernelBuilder& builder) : b_(builder) {}
+
+  // Addresses in bytes.
+  llvm::Value* bytes_at(llvm::Value* pointer, llvm::Value* offset);
+  llvm::Value* bytes_at(llvm::Value* pointer, int64_t offset) { return bytes_at(pointer, b_.index(offset)); }
+
+  llvm::Type* byte_vector(int lanes) { return llvm::FixedVectorType::get(b_.ir().getInt8Ty(), lanes); }
+  llvm::Type* int_vector(int lanes) { return llvm::FixedVectorType::get(b_.ir().getInt32Ty(), lanes); }
+  llvm::Value* ints(int32_t value, int lanes);
+  llvm::Value* load_ints(llvm::Value* pointer, int lanes, int active);
+  llvm::Value* load_bytes(llvm::Value* pointer, int lanes, int active);
+  void store_bytes(llvm::Value* vector, llvm::Value* pointer, int active);
+  llvm::Value* widened(llvm::Value* vector, int bits, bool is_signed);
+  llvm::Value* load_byte(llvm::Value* pointer, bool is_signed);  // as i32
+
+  // a + x * w summed over pairs of 16 bits: vectors of i32, the factors with twice as many lanes of i16.
+  llvm::Value* add_products_of_pairs(llvm::Value* sum, llvm::Value* x, llvm::Value* w);
+  // a + x * w summed over fours: x bytes without sign, w bytes with sign, all as vectors of i32.
+  llvm::Value* add_products_of_fours(llvm::Value* sum, llvm::Value* x, llvm::Value* w);
+
+  // Stores what the numbers and the epilogue make of the sums; y at the first element of the vector.
+  void finish(llvm::Value* sums, const Int8Numbers& numbers, const Epilogue& epilogue, const std::function<llvm::Value*(int)>& load,
+              llvm::Value* y, int active);
+
+ private:
+  llvm::Value* quantized(llvm::Value* real, const Int8Numbers& numbers);
+
+  KernelBuilder& b_;
+};
+
+// Bytes of one stored element.
+int64_t int8_result_bytes(Int8Result result);
+// kCodegen for numbers outside their types.
+Result<void> check_int8_numbers(const Int8Numbers& numbers, const Epilogue& epilogue);
+std::string canonical_text(const Int8Numbers& numbers);
+// Operands between the packed weights and the epilogue's.
+struct Int8Pointers {
+  llvm::Value *y, *x, *weights, *sums;
+  llvm::Value *w_zero, *bias;  // null: none
+  llvm::Value* x_zero;         // i32, as kernels see x
+  IrValues operands;           // of the epilogue
+};
+Int8Pointers int8_pointers(KernelBuilder& builder, const Int8Numbers& numbers, const Epilogue& epilogue);
+
+}  // namespace sluice

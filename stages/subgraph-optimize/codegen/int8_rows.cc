@@ -1,0 +1,145 @@
+#include "stages/subgraph-optimize/codegen/int8_rows.h"
+
+#include <algorithm>
+
+namespace sluice {
+namespace {
+
+using llvm::Value;
+
+class Int8RowEmitter {
+ public:
+  Int8RowEmitter(KernelBuilder& builder, const Int8ConvSpec& spec, const Int8Plan& plan, Value* x, Value* x_zero)
+      : b_(builder), ints_(builder), s_(spec.conv), is_signed_(spec.numbers.x_signed), plan_(plan), x_(x) {
+    fill_ = b_.ir().CreateTrunc(x_zero, element());
+  }
+
+  void emit(Value* first, Value* rows) {
+    b_.loop(b_.index(0), rows, 1, [&](Value* i) {
+      Value* to = ints_.bytes_at(b_.scratch(), b_.mul(i, plan_.row_bytes));
+      if (is_pointwise(s_)) {
+        copy(ints_.bytes_at(x_, b_.mul(b_.add(first, i), s_.ci)), to, channels());
+      } else {
+        copy_pixel(locate(b_.add(first, i)), to);
+      }
+      clear_rest(to);
+    });
+  }
+
+ private:
+  struct Pixel {
+    Value *image, *ih, *iw;  // start of the image; input row and column of kernel position (0, 0)
+  };
+
+  int64_t channels() const { return s_.ci / s_.groups; }
+  int64_t bytes() const { return plan_.unit == 4 ? 1 : 2; }  // of a copied element
+  llvm::Type* element() { return b_.ir().getIntNTy(static_cast<unsigned>(8 * bytes())); }
+
+  Pixel locate(Value* row) {
+    Value* image = b_.value(s_.oh * s_.ow);
+    Value* wide = b_.value(s_.ow);
+    Value* rest = b_.mod(row, image);
+    Value* ih = b_.add(b_.mul(b_.div(rest, wide), s_.stride_h), b_.index(-s_.pad_top));
+    Value* iw = b_.add(b_.mul(b_.mod(rest, wide), s_.stride_w), b_.index(-s_.pad_left));
+    return {ints_.bytes_at(x_, b_.mul(b_.div(row, image), s_.h * s_.w * s_.ci)), ih, iw};
+  }
+
+  Value* inside(Value* i, Value* size) { return b_.ir().CreateICmpULT(i, size); }
+  Value* address(const Pixel& pixel, Value* ih, Value* iw) {
+    return ints_.bytes_at(pixel.image, b_.mul(b_.add(b_.mul(ih, s_.w), iw), s_.ci));
+  }
+
+  // The runs of one kernel row follow each other in x too.
+  bool is_one_run() const { return s_.dilation_w == 1 && s_.groups == 1; }
+
+  void copy_pixel(const Pixel& pixel, Value* to) {
+    const int64_t row = s_.kw * channels();
+    const auto each_kernel_row = [&](bool whole) {
+      b_.loop(b_.index(0), b_.index(s_.kh), 1, [&](Value* kh) {
+        Value* ih = b_.add(pixel.ih, b_.mul(kh, s_.dilation_h));
+        Value* row_to = ints_.bytes_at(to, b_.mul(kh, row * bytes()));
+        if (whole) return copy(address(pixel, ih, pixel.iw), row_to, row);
+        b_.if_else(inside(ih, b_.value(s_.h)), [&] { copy_kernel_row(pixel, ih, row_to); }, [&] { fill(row_to, row); });
+      });
+    };
+    if (!is_one_run()) return each_kernel_row(false);
+    // The last kernel row and column are inside too.
+    Value* last_row = b_.add(pixel.ih, b_.index((s_.kh - 1) * s_.dilation_h));
+    Value* last_column = b_.add(pixel.iw, b_.index(s_.kw - 1));
+    Value* high = b_.ir().CreateAnd(inside(pixel.ih, b_.value(s_.h)), inside(last_row, b_.value(s_.h)));
+    Value* wide = b_.ir().CreateAnd(inside(pixel.iw, b_.value(s_.w)), inside(last_column, b_.value(s_.w)));
+    b_.if_else(b_.ir().CreateAnd(high, wide), [&] { each_kernel_row(true); }, [&] { each_kernel_row(false); });
+  }
+
+  void copy_kernel_row(const Pixel& pixel, Value* ih, Value* to) {
+    b_.loop(b_.index(0), b_.index(s_.kw), 1, [&](Value* kw) {
+      Value* iw = b_.add(pixel.iw, b_.mul(kw, s_.dilation_w));
+      Value* run = ints_.bytes_at(to, b_.mul(kw, channels() * bytes()));
+      b_.if_else(inside(iw, b_.value(s_.w)), [&] { copy(address(pixel, ih, iw), run, channels()); }, [&] { fill(run, channels()); });
+    });
+  }
+
+  // Pieces of falling length: body(offset in elements, length).
+  void each_piece(int64_t count, const std::function<void(Value*, int)>& body) {
+    const int widest = b_.profile().vector_bits / 8 / static_cast<int>(bytes());
+    const int64_t whole = count / widest * widest;
+    if (whole > 4 * widest) {
+      b_.loop(b_.index(0), b_.index(whole), widest, [&](Value* at) { body(at, widest); });
+    } else {
+      for (int64_t at = 0; at < whole; at += widest) body(b_.index(at), widest);
+    }
+    int64_t at = whole;
+    for (int length = widest / 2; length >= 1; length /= 2) {
+      if ((count - at) < length) continue;
+      body(b_.index(at), length);
+      at += length;
+    }
+  }
+
+  void copy(Value* from, Value* to, int64_t count) {
+    each_piece(count, [&](Value* at, int length) {
+      Value* piece = ints_.load_bytes(ints_.bytes_at(from, at), length, length);
+      if (plan_.unit == 2) {
+        piece = ints_.widened(piece, 16, is_signed_);
+      } else if (is_signed_) {
+        piece = b_.ir().CreateXor(piece, b_.broadcast(b_.ir().getInt8(0x80), length));
+      }
+      b_.ir().CreateAlignedStore(piece, ints_.bytes_at(to, b_.mul(at, bytes())), llvm::Align(1));
+    });
+  }
+
+  void fill(Value* to, int64_t count) {
+    each_piece(count, [&](Value* at, int length) {
+      b_.ir().CreateAlignedStore(b_.broadcast(fill_, length), ints_.bytes_at(to, b_.mul(at, bytes())), llvm::Align(1));
+    });
+  }
+
+  // Weights there are zero, but the sum of x counts what is copied.
+  void clear_rest(Value* to) {
+    const int64_t reduction = s_.kh * s_.kw * channels();
+    for (int64_t k = reduction; k % plan_.unit != 0; ++k)
+      b_.ir().CreateAlignedStore(llvm::Constant::getNullValue(element()), ints_.bytes_at(to, k * bytes()), llvm::Align(1));
+  }
+
+  KernelBuilder& b_;
+  Int8Emitter ints_;
+  const ConvSpec& s_;
+  bool is_signed_;
+  const Int8Plan& plan_;
+  Value* x_;
+  Value* fill_;
+};
+
+}  // namespace
+
+bool is_pointwise(const ConvSpec& s) {
+  const bool is_one = s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 && s.pad_left == 0;
+  return is_one && s.oh == s.h && s.ow == s.w;
+}
+
+void emit_int8_rows(KernelBuilder& builder, const Int8ConvSpec& spec, const Int8Plan& plan, Value* x, Value* x_zero, Value* first,
+                    Value* rows) {
+  Int8RowEmitter(builder, spec, plan, x, x_zero).emit(first, rows);
+}
+
+}  // namespace sluice
