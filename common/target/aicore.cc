@@ -5,6 +5,7 @@
 
 #include "common/ir/fixed.h"
 #include "common/ir/module.h"
+#include "common/target/quantized.h"
 
 namespace sluice {
 namespace {
@@ -45,7 +46,7 @@ struct MatrixAxes {
 };
 
 MatrixAxes matrix_axes(const Node& anchor, size_t rank) {
-  if (anchor.op() == Op::kConv) return {kNoAxis, 1};
+  if (anchor.op() == Op::kConv || anchor.op() == Op::kConvInteger) return {kNoAxis, 1};
   const bool has_rows = anchor.op() == Op::kGemm || anchor.input(0)->type().rank() > 1;
   const bool has_columns = anchor.op() == Op::kGemm || anchor.input(1)->type().rank() > 1;
   MatrixAxes axes;
@@ -131,7 +132,7 @@ bool has_fixed_sizes(const Node& node) {
 
 }  // namespace
 
-bool is_contraction(Op op) { return op == Op::kConv || op == Op::kMatMul || op == Op::kGemm; }
+bool is_contraction(Op op) { return op == Op::kConv || op == Op::kMatMul || op == Op::kGemm || is_integer_contraction(op); }
 
 const Node* find_anchor(const Graph& body) {
   const Node* anchor = nullptr;
@@ -150,7 +151,8 @@ std::optional<EpilogueShape> epilogue_shape(const Type& operand, const Node& anc
   aligned.insert(aligned.end(), from.begin(), from.end());
   // A convolution's operand is stored as its result is: it needs the result's own rank.
   const bool is_whole = aligned == to;
-  if (is_whole && (anchor.op() != Op::kConv || from.size() == to.size())) return EpilogueShape::kFull;
+  const bool is_conv = anchor.op() == Op::kConv || anchor.op() == Op::kConvInteger;
+  if (is_whole && (!is_conv || from.size() == to.size())) return EpilogueShape::kFull;
   const MatrixAxes axes = matrix_axes(anchor, to.size());
   bool is_scalar = true, is_column = axes.column != kNoAxis, is_row = axes.row != kNoAxis;
   for (size_t axis = 0; axis < aligned.size(); ++axis) {
@@ -176,6 +178,7 @@ bool is_epilogue_op(const Node& node) {
 std::string aicore_refusal(const Node& node) {
   if (node.graph().shapes == ShapeClass::kDynamic && !has_fixed_sizes(node))
     return "a shape that is not fixed, in a part that goes op by op";
+  if (const auto quantized = read_quantized(node)) return quantized_refusal(node, *quantized);
   return node.op() == Op::kFused ? fused_refusal(node) : anchor_refusal(node);
 }
 

@@ -1,5 +1,5 @@
 // What the aicore engine takes: contractions with fixed f32 shapes, alone or as the anchor of a Fused body whose other nodes can be its
-// epilogue.
+// epilogue; and those over integers of 8 bits (quantized.h).
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace sluice {
 // Empty when aicore can lower the node; else why not.
 std::string aicore_refusal(const Node& node);
 
-bool is_contraction(Op op);  // Conv, MatMul, Gemm: what can be an anchor
+bool is_contraction(Op op);  // Conv, MatMul, Gemm and those over integers: what can be an anchor
 
 // The anchor of a Fused body; null when there is none, or more than one.
 const Node* find_anchor(const Graph& body);

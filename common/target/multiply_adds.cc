@@ -16,13 +16,18 @@ uint64_t product(uint64_t a, uint64_t b) {
 
 // Of one contraction: elements of the result times the length of the sum behind each.
 uint64_t of_anchor(const Node& node) {
-  const Type& weight = node.input_count() > 1 && node.input(1) != nullptr ? node.input(1)->type() : node.output().type();
+  const size_t second = node.op() == Op::kQLinearConv ? 3 : 1;
+  const Type& weight = node.input(second) != nullptr ? node.input(second)->type() : node.output().type();
   const std::vector<int64_t> w = weight.extents().value_or(std::vector<int64_t>{});
   switch (node.op()) {
+    case Op::kConvInteger:
+    case Op::kQLinearConv:
     case Op::kConv:  // each result sums over [ci / groups, kernel...]
       return w.empty() || w[0] == 0 ? 0 : product(elements(node.output().type()), elements(weight) / static_cast<uint64_t>(w[0]));
     case Op::kConvTranspose:  // each input element goes to [co / groups, kernel...]
       return w.empty() || w[0] == 0 ? 0 : product(elements(node.input(0)->type()), elements(weight) / static_cast<uint64_t>(w[0]));
+    case Op::kMatMulInteger:
+    case Op::kQLinearMatMul:
     case Op::kMatMul: {
       const std::vector<int64_t> a = node.input(0)->type().extents().value_or(std::vector<int64_t>{});
       return a.empty() ? 0 : product(elements(node.output().type()), static_cast<uint64_t>(a.back()));

@@ -10,6 +10,9 @@ constexpr Pass kPasses[] = {
     {"eliminate-dead-nodes", "erases nodes and constants that nothing reads", eliminate_dead_nodes, PassLevel::kO1},
     // Before everything that looks at neighbours: a Dropout or a Cast between two nodes hides one from the other.
     {"eliminate-identities", "erases nodes that give back their input", eliminate_identities, PassLevel::kO1},
+    // Before weights are folded to floats.
+    {"fuse-quantized-contraction", "fuses convolutions and matrix products with the quantization around them", fuse_quantized_contraction,
+     PassLevel::kO3},
     // Before the passes that ask for constants.
     {"fold-constants", "evaluates nodes over small constants", fold_constants, PassLevel::kO1},
     {"fold-reshape-chain", "collapses reshapes of reshapes", fold_reshape_chain, PassLevel::kO3},

@@ -22,6 +22,7 @@
 #include "common/target/aicore.h"
 #include "stages/optimize/editor.h"
 #include "stages/optimize/fusion/epilogue_patterns.h"
+#include "stages/optimize/fusion/fused_node.h"
 #include "stages/optimize/fusion/fusion.h"
 
 namespace sluice {
@@ -44,12 +45,6 @@ Steps find_pattern_steps(const Graph& graph) {
     while (const auto match = matcher.match_next()) steps[match->captured("x")].push_back(match->boundary().nodes);
   }
   return steps;
-}
-
-// A scalar that a body may hold as its own.
-bool belongs_inside(const Value& value) {
-  if (!value.is_constant() || value.is_input() || value.type().element_count() != 1) return false;
-  return value.graph().module().segment(value.segment()).kind == SegmentKind::kSmall;
 }
 
 class Chain {
@@ -96,7 +91,7 @@ class Chain {
       const Value* input = node.input(i);
       if (input == nullptr || input == &end() || contains(step, input->producer())) continue;
       if (contains(nodes_, input->producer()) || !epilogue_shape(input->type(), anchor())) return false;
-      if (node.op() == Op::kClip && !belongs_inside(*input)) return false;
+      if (node.op() == Op::kClip && !belongs_in_body(*input)) return false;
     }
     return true;
   }
@@ -104,73 +99,12 @@ class Chain {
   std::vector<Node*> nodes_;  // the anchor first
 };
 
-// Builds the Fused node of a chain and its body.
-class Fuser {
- public:
-  Fuser(Editor& editor, const Chain& chain)
-      : editor_(editor), graph_(editor.graph()), chain_(chain), body_(graph_.module().add_graph(body_name(), GraphRole::kFused)) {}
-
-  void fuse() {
-    Node& anchor = chain_.anchor();
-    std::vector<Value*> operands;
-    for (size_t i = 0; i < anchor.input_count(); ++i)
-      operands.push_back(anchor.input(i) == nullptr ? nullptr : &add_input(*anchor.input(i)));
-    copy(anchor, operands);
-    for (size_t i = 1; i < chain_.nodes().size(); ++i) {
-      const Node& node = *chain_.nodes()[i];
-      operands.clear();
-      for (size_t k = 0; k < node.input_count(); ++k) operands.push_back(node.input(k) == nullptr ? nullptr : &inside(*node.input(k)));
-      copy(node, operands);
-    }
-    body_.add_output(inside(chain_.end()));
-    replace_chain();
-  }
-
- private:
-  std::string body_name() const { return chain_.end().name().empty() ? "fused" : chain_.end().name(); }
-
-  Value& add_input(Value& outer) {
-    inputs_.push_back(&outer);
-    return body_.add_input(outer.type_id(), outer.name());
-  }
-
-  // The value of the body that stands for one outside, or for a result of an earlier node of the chain.
-  Value& inside(Value& outer) {
-    Value*& known = inside_[&outer];
-    if (known == nullptr) known = belongs_inside(outer) ? &body_.add_constant(outer.segment(), outer.name()) : &add_input(outer);
-    return *known;
-  }
-
-  void copy(const Node& node, const std::vector<Value*>& operands) {
-    Node& copy = body_.add_node(node.op(), operands, 0);
-    for (const Attribute& attribute : node.attributes()) copy.set_attribute(attribute.name, attribute.value);
-    copy.set_name(node.name());
-    copy.add_origins(node.origins());
-    inside_[&node.output()] = &copy.add_output(node.output().type_id(), node.output().name());
-  }
-
-  // In the place of the last node: everything the chain reads is made by then.
-  void replace_chain() {
-    Node& fused = graph_.add_node(Op::kFused, inputs_, 0, chain_.nodes().back());
-    fused.set_attribute("anchor", int64_t{0});
-    fused.set_attribute("body", GraphRef{body_.id()});
-    fused.set_name(chain_.anchor().name());
-    fused.plan = chain_.anchor().plan;
-    for (const Node* node : chain_.nodes()) fused.add_origins(node->origins());
-    Value& end = chain_.end();
-    Value& result = fused.add_output(end.type_id(), end.name());
-    graph_.replace_all_uses(end, result);
-    editor_.control().bequeath(chain_.nodes(), {&fused});
-    for (auto node = chain_.nodes().rbegin(); node != chain_.nodes().rend(); ++node) graph_.erase_node(**node);
-  }
-
-  Editor& editor_;
-  Graph& graph_;
-  const Chain& chain_;
-  Graph& body_;
-  std::vector<Value*> inputs_;
-  std::unordered_map<const Value*, Value*> inside_;
-};
+void fuse(Editor& editor, const Chain& chain) {
+  FusedNode fused(editor, chain.end());
+  fused.copy_anchor(chain.anchor());
+  for (size_t i = 1; i < chain.nodes().size(); ++i) fused.copy(*chain.nodes()[i]);
+  fused.replace(chain.anchor(), chain.nodes());
+}
 
 Result<bool> run(Graph& graph) {
   Editor editor(graph);
@@ -185,7 +119,7 @@ Result<bool> run(Graph& graph) {
     chain.grow(pattern_steps);
     std::string reason;
     if (chain.nodes().size() == 1 || (editor.has_control_edges() && !can_fuse(chain.nodes(), reason))) continue;
-    Fuser(editor, chain).fuse();
+    fuse(editor, chain);
     changed = true;
   }
   return changed;

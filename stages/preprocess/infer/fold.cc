@@ -129,6 +129,7 @@ bool fold_by_evaluation(Node& node) {
 bool fold_node(Node& node, ValueFacts& facts) {
   const OpRow* row = find_op(node.op());
   if (row == nullptr || (row->flags & (kRandom | kControlFlow)) != 0 || node.plan.no_fold || node.plan.keep) return false;
+  if (node.op() == Op::kDequantizeLinear) return false;  // a contraction may want the integers; sluice-optimize folds the others
   if (node.output_count() == 0 || op_domain(node.op()) == Domain::kSluice) return false;
   const bool folded = fold_known_values(node, facts) || fold_to_splat(node) ||
                       (is_evaluable(node.op()) && is_cheap(node, row->flags) && fold_by_evaluation(node));

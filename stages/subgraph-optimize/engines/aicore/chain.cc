@@ -12,12 +12,43 @@ Value* Chain::indices(std::vector<int64_t> numbers) {
   return &graph_.add_constant(module.make_constant(type, {bytes.begin(), bytes.end()}));
 }
 
-Chain& Chain::append(Op op, const std::vector<Value*>& inputs, std::vector<int64_t> dims) {
+Chain& Chain::append(Op op, const std::vector<Value*>& inputs, const Type& type) {
   Node& node = graph_.add_node(op, inputs, 1, before_);
-  node.output().set_type(Type::fixed_tensor(value_->type().dtype, dims));
+  node.output().set_type(type);
   value_ = &node.output();
-  dims_ = std::move(dims);
+  dims_ = *type.extents();
   return *this;
+}
+
+Chain& Chain::append(Op op, const std::vector<Value*>& inputs, std::vector<int64_t> dims) {
+  return append(op, inputs, Type::fixed_tensor(value_->type().dtype, std::move(dims)));
+}
+
+Chain& Chain::cast(DType dtype) {
+  if (value_->type().dtype == dtype) return *this;
+  append(Op::kCast, {value_}, Type::fixed_tensor(dtype, dims_));
+  value_->producer()->set_attribute("to", static_cast<int64_t>(dtype));
+  return *this;
+}
+
+Chain& Chain::add(Value& other) { return append(Op::kAdd, {value_, &other}, *other.type().extents()); }
+
+Chain& Chain::subtract(Value& other) { return append(Op::kSub, {value_, &other}, dims_); }
+
+Chain& Chain::sum_last() {
+  Value* axes = indices({static_cast<int64_t>(dims_.size()) - 1});
+  std::vector<int64_t> dims(dims_.begin(), dims_.end() - 1);
+  append(Op::kReduceSum, {value_, axes}, std::move(dims));
+  value_->producer()->set_attribute("keepdims", int64_t{0});
+  return *this;
+}
+
+Chain& Chain::add_number(int32_t number) {
+  Module& module = graph_.module();
+  const auto bytes = std::as_bytes(std::span(&number, 1));
+  Value& constant =
+      graph_.add_constant(module.make_constant(module.intern(Type::fixed_tensor(DType::kI32, {})), {bytes.begin(), bytes.end()}));
+  return append(Op::kAdd, {value_, &constant}, dims_);
 }
 
 Chain& Chain::reshape(std::vector<int64_t> dims) {

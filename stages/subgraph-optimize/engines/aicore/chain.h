@@ -8,7 +8,7 @@
 
 namespace sluice {
 
-// Appends f32 nodes of fixed shape behind a value; every call moves on to the new result.
+// Appends nodes of fixed shape behind a value; every call moves on to the new result.
 class Chain {
  public:
   Chain(Graph& graph, Value& start, Node* before = nullptr);
@@ -17,12 +17,18 @@ class Chain {
   Chain& transpose(std::vector<int64_t> permutation);
   Chain& pad_last(int64_t extent);    // zeros behind the last axis, up to `extent`
   Chain& slice_last(int64_t extent);  // the first `extent` of the last axis
+  Chain& cast(DType dtype);
+  Chain& add_number(int32_t number);  // to elements of i32
+  Chain& add(Value& other);           // which decides the shape
+  Chain& subtract(Value& other);      // broadcast to this shape
+  Chain& sum_last();                  // over the last axis, which goes
   Value& value() const { return *value_; }
   const std::vector<int64_t>& dims() const { return dims_; }
 
  private:
   Value* indices(std::vector<int64_t> numbers);
   Chain& append(Op op, const std::vector<Value*>& inputs, std::vector<int64_t> dims);
+  Chain& append(Op op, const std::vector<Value*>& inputs, const Type& type);
 
   Graph& graph_;
   Value* value_;

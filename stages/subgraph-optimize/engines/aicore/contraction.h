@@ -7,6 +7,7 @@
 
 #include "common/base/result.h"
 #include "common/ir/graph.h"
+#include "common/target/quantized.h"
 #include "stages/subgraph-optimize/codegen/codegen.h"
 #include "stages/subgraph-optimize/engines/aicore/chain.h"
 
@@ -38,7 +39,11 @@ struct TranslatedEpilogue {
   std::vector<const Value*> operands;  // of the body (or of the plain node's graph), in the order of Epilogue.operands
 };
 
-// The anchor's bias (and Gemm's alpha and beta) and every node behind the anchor, in order.
-Result<TranslatedEpilogue> translate_epilogue(const Contraction& contraction, const EpilogueAddressing& addressing);
+// The anchor's bias (and Gemm's alpha and beta) and every node behind the anchor, in order. With `quantized` from the exact sum to the
+// result in steps of its scale, before it is rounded.
+Result<TranslatedEpilogue> translate_epilogue(const Contraction& contraction, const EpilogueAddressing& addressing,
+                                              const QuantizedContraction* quantized = nullptr);
+// The number that a value of the contraction's own graph is known to be.
+std::optional<double> known_number(const Contraction& contraction, const Value& inside);
 
 }  // namespace sluice

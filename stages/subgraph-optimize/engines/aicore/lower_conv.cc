@@ -12,26 +12,6 @@ int64_t number_or(const std::vector<int64_t>& numbers, size_t index, int64_t fal
   return index < numbers.size() ? numbers[index] : fallback;
 }
 
-ConvSpec make_spec(const Contraction& contraction) {
-  const Node& anchor = *contraction.anchor;
-  const Type& input = anchor.input(0)->type();
-  const OperandSizes sizes(anchor.graph().module(), {&contraction.result(), &input});
-  const std::vector<Extent> x = sizes.of(input), y = sizes.of(contraction.result());
-  const std::vector<int64_t> w = *anchor.input(1)->type().extents();
-  const std::vector<int64_t> strides = anchor.ints_attribute("strides");
-  const std::vector<int64_t> dilations = anchor.ints_attribute("dilations");
-  const std::vector<int64_t> pads = anchor.ints_attribute("pads");
-  ConvSpec spec;
-  spec.n = x[0], spec.ci = x[1].factor, spec.h = x[2], spec.w = x[3];
-  spec.co = y[1].factor, spec.oh = y[2], spec.ow = y[3];
-  spec.kh = w[2], spec.kw = w[3];
-  spec.stride_h = number_or(strides, 0, 1), spec.stride_w = number_or(strides, 1, 1);
-  spec.dilation_h = number_or(dilations, 0, 1), spec.dilation_w = number_or(dilations, 1, 1);
-  spec.pad_top = number_or(pads, 0, 0), spec.pad_left = number_or(pads, 1, 0);
-  spec.groups = anchor.int_attribute("group", 1);
-  return spec;
-}
-
 // What a kind of kernel wants: how its weight is packed, how its tensors lie, and its generator.
 struct ConvWay {
   bool channels_last = true;  // x, the result and full epilogue operands
@@ -80,12 +60,9 @@ ConvWay direct_way(const ConvSpec& spec, const DeviceProfile& profile) {
 
 bool is_conv(Node& node) {
   Contraction contraction{};
-  return read_contraction(node, contraction) && contraction.anchor->op() == Op::kConv;
-}
-
-// A convolution that reads the result most likely wants it channels-last.
-bool has_conv_reader(const Value& value) {
-  return std::any_of(value.uses().begin(), value.uses().end(), [](const Use& use) { return is_conv(*use.node); });
+  if (!read_contraction(node, contraction)) return false;
+  const Op op = contraction.anchor->op();
+  return op == Op::kConv || op == Op::kConvInteger || op == Op::kQLinearConv;
 }
 
 ConvWay choose_way(const ConvSpec& spec, const Contraction& contraction, const Value& x, const DeviceProfile& profile) {
@@ -102,11 +79,34 @@ ConvWay choose_way(const ConvSpec& spec, const Contraction& contraction, const V
 
 }  // namespace
 
+ConvSpec make_conv_spec(const Node& conv, const Value& x_value, const Value& w_value) {
+  const Type &input = x_value.type(), &result = conv.output().type();
+  const OperandSizes sizes(conv.graph().module(), {&result, &input});
+  const std::vector<Extent> x = sizes.of(input), y = sizes.of(result);
+  const std::vector<int64_t> w = *w_value.type().extents();
+  const std::vector<int64_t> strides = conv.ints_attribute("strides");
+  const std::vector<int64_t> dilations = conv.ints_attribute("dilations");
+  const std::vector<int64_t> pads = conv.ints_attribute("pads");
+  ConvSpec spec;
+  spec.n = x[0], spec.ci = x[1].factor, spec.h = x[2], spec.w = x[3];
+  spec.co = y[1].factor, spec.oh = y[2], spec.ow = y[3];
+  spec.kh = w[2], spec.kw = w[3];
+  spec.stride_h = number_or(strides, 0, 1), spec.stride_w = number_or(strides, 1, 1);
+  spec.dilation_h = number_or(dilations, 0, 1), spec.dilation_w = number_or(dilations, 1, 1);
+  spec.pad_top = number_or(pads, 0, 0), spec.pad_left = number_or(pads, 1, 0);
+  spec.groups = conv.int_attribute("group", 1);
+  return spec;
+}
+
+bool has_conv_reader(const Value& value) {
+  return std::any_of(value.uses().begin(), value.uses().end(), [](const Use& use) { return is_conv(*use.node); });
+}
+
 Result<void> lower_conv(Lowering& lowering, const Contraction& contraction) {
   Node* before = contraction.node;
   const Value& x_inside = *contraction.anchor->input(0);
   const Value& w_inside = *contraction.anchor->input(1);
-  ConvSpec spec = make_spec(contraction);
+  ConvSpec spec = make_conv_spec(*contraction.anchor, x_inside, w_inside);
   Value& x_outside = lowering.operand_value(contraction, x_inside);
   const ConvWay way = choose_way(spec, contraction, x_outside, lowering.profile());
   const auto stored = [&](Value& value) {

@@ -15,7 +15,7 @@ bool is_same_layout(const Type& type) {
 
 LayoutCopySpec layout_spec(const Module& module, const Type& type, bool channels_last) {
   const std::vector<Extent> dims = OperandSizes(module, {&type}).of(type);
-  return {dims[0], dims[1].factor, dims[2] * dims[3], channels_last};
+  return {dims[0], dims[1].factor, dims[2] * dims[3], channels_last, dtype_bits(type.dtype) / 8};
 }
 
 // Of a value whose every byte is an element's.
@@ -156,7 +156,7 @@ Node& Lowering::replace(const Contraction& contraction, const std::vector<Operan
   for (size_t i = 0; i < operands.size(); ++i) {
     Chain chain(body, *placed[i]);
     if (operands[i].unpack) operands[i].unpack(chain);
-    values[operands[i].inside] = &chain.value();
+    if (operands[i].inside != nullptr) values[operands[i].inside] = &chain.value();
   }
   if (contraction.body == nullptr) {
     copy_node(old, body, values);

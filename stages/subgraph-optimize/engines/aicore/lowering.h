@@ -40,7 +40,7 @@ class Lowering {
 
   // Operands of the kernel in its order, each with the value of the contraction's own graph that it stands for.
   struct Operand {
-    const Value* inside;     // of the body, or of the graph for a plain node
+    const Value* inside;     // of the body, or of the graph for a plain node; null: only the kernel reads it
     Value* value;            // of the graph
     BuildChain unpack = {};  // from the operand's bytes back to `inside`; absent: the same
   };
@@ -64,5 +64,11 @@ bool is_channels_last(const Value& value);
 
 Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction);  // MatMul and Gemm
 Result<void> lower_conv(Lowering& lowering, const Contraction& contraction);
+Result<void> lower_quantized(Lowering& lowering, const Contraction& contraction, const QuantizedContraction& quantized);
+
+// The convolution that a node of such an op computes, without an epilogue.
+ConvSpec make_conv_spec(const Node& conv, const Value& x, const Value& w);
+// True when a convolution reads the value: most likely it wants it channels-last.
+bool has_conv_reader(const Value& value);
 
 }  // namespace sluice

@@ -43,13 +43,18 @@ std::optional<EpilogueOp> find_row(const UnaryRow (&rows)[N], Op op) {
 
 class Translator {
  public:
-  Translator(const Contraction& contraction, const EpilogueAddressing& addressing) : contraction_(contraction), addressing_(addressing) {}
+  Translator(const Contraction& contraction, const EpilogueAddressing& addressing, const QuantizedContraction* quantized)
+      : contraction_(contraction), addressing_(addressing), quantized_(quantized) {}
 
   Result<TranslatedEpilogue> run() {
     SLUICE_ASSIGN(int last, start());
     numbers_[&contraction_.anchor->output()] = last;
     if (contraction_.body != nullptr) {
       for (const Node& node : contraction_.body->nodes()) {
+        if (quantized_ != nullptr && quantized_->is_own(node)) {
+          SLUICE_ASSIGN(last, pass(node, last));
+          continue;
+        }
         if (&node == contraction_.anchor) continue;
         SLUICE_ASSIGN(last, translate(node));
         numbers_[&node.output()] = last;
@@ -65,6 +70,10 @@ class Translator {
     const Node& anchor = *contraction_.anchor;
     const bool gemm = anchor.op() == Op::kGemm;
     int value = builder_.accumulator();
+    if (quantized_ != nullptr) {
+      SLUICE_ASSIGN(value, scaled(value));
+      if (is_integer_contraction(anchor.op())) return value;
+    }
     if (const float alpha = gemm ? anchor.float_attribute("alpha", 1) : 1; alpha != 1)
       value = builder_.mul(value, builder_.constant(alpha));
     const Value* bias = anchor.op() == Op::kMatMul ? nullptr : anchor.input(2);
@@ -78,6 +87,38 @@ class Translator {
     }
     if (beta != 1) term = builder_.mul(term, builder_.constant(beta));
     return builder_.add(value, term);
+  }
+
+  // The sum times the scales of both operands; without nodes behind the anchor also in steps of the result's scale.
+  Result<int> scaled(int value) {
+    double known = 1;
+    const QuantizedContraction& q = *quantized_;
+    if (contraction_.body == nullptr && q.y.scale != nullptr) known /= known_number(contraction_, *q.y.scale).value_or(1);
+    std::vector<int> factors;
+    for (const Value* scale : {q.x.scale, q.w.scale}) {
+      if (scale == nullptr) continue;
+      if (const auto number = known_number(contraction_, *scale)) {
+        known *= *number;
+      } else if (scale->type().element_count() == 1) {
+        factors.push_back(load(*scale, EpilogueOperand::scalar()));
+      } else {
+        factors.push_back(load(*scale, addressing_.column));
+      }
+    }
+    if (known != 1) factors.push_back(builder_.constant(static_cast<float>(known)));
+    if (factors.empty()) return value;
+    int factor = factors[0];
+    for (size_t i = 1; i < factors.size(); ++i) factor = builder_.mul(factor, factors[i]);
+    return builder_.mul(value, factor);
+  }
+
+  // A node that the kernel's integers stand for.
+  Result<int> pass(const Node& node, int last) {
+    if (&node == quantized_->cast) return numbers_[&node.output()] = numbers_.at(node.input(0));
+    if (&node != quantized_->last) return last;
+    SLUICE_ASSIGN(const int value, read(*node.input(0)));
+    const double step = known_number(contraction_, *quantized_->y.scale).value_or(1);
+    return numbers_[&node.output()] = step == 1 ? value : builder_.mul(value, builder_.constant(static_cast<float>(1 / step)));
   }
 
   int load(const Value& value, const EpilogueOperand& operand) {
@@ -165,6 +206,7 @@ class Translator {
 
   const Contraction& contraction_;
   const EpilogueAddressing& addressing_;
+  const QuantizedContraction* quantized_;
   EpilogueBuilder builder_;
   std::map<const Value*, int> numbers_;  // looked up only, never walked
   std::vector<const Value*> operands_;
@@ -193,8 +235,14 @@ bool read_contraction(Node& node, Contraction& contraction) {
   return anchor != nullptr;
 }
 
-Result<TranslatedEpilogue> translate_epilogue(const Contraction& contraction, const EpilogueAddressing& addressing) {
-  return Translator(contraction, addressing).run();
+std::optional<double> known_number(const Contraction& contraction, const Value& inside) {
+  const Value* outside = contraction.outside(inside);
+  return known_number(outside == nullptr ? inside : *outside);
+}
+
+Result<TranslatedEpilogue> translate_epilogue(const Contraction& contraction, const EpilogueAddressing& addressing,
+                                              const QuantizedContraction* quantized) {
+  return Translator(contraction, addressing, quantized).run();
 }
 
 }  // namespace sluice

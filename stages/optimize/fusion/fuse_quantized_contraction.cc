@@ -1,0 +1,152 @@
+// Wraps a contraction of dequantized integers and what follows, up to the quantization of its result, into one Fused node.
+//
+//   before:  %1 = DequantizeLinear(%x, …)   %2 = DequantizeLinear(%w, …)   %3 = Conv(%1, %2, %b)   %4 = Relu(%3)   %y = QuantizeLinear(%4,
+//   …) after:   %y = Fused(%x, %w, %b) {anchor = 2, body = @y}      @y holds the five nodes
+//
+// Legal because the body means exactly what the nodes meant. DequantizeLinear nodes are copied: those that others read stay. From the
+// contraction the chain grows by elementwise nodes, each the only reader of the one before and one that the aicore engine takes as an
+// epilogue, to a QuantizeLinear with one scale. Without QuantizeLinear the result is f32. MatMulInteger and ConvInteger start a chain with
+// a Cast to f32. Only what the engine takes (common/target/quantized.h) is fused: the rest is dequantized, computed and quantized in
+// floats.
+//
+// The bias stays outside, dequantized: folding constants makes it floats.
+#include "common/pass/boundary.h"
+#include "common/target/aicore.h"
+#include "common/target/quantized.h"
+#include "stages/optimize/fusion/fused_node.h"
+#include "stages/optimize/fusion/fusion.h"
+
+namespace sluice {
+namespace {
+
+// A longer epilogue would not stay in a core's registers; the rest runs on its own.
+constexpr size_t kLongestChain = 64;
+
+class QuantizedChain {
+ public:
+  explicit QuantizedChain(Node& anchor) : nodes_{&anchor} {}
+
+  // False when the anchor's operands are no integers, or nothing is won.
+  bool grow() {
+    if (!start()) return false;
+    while (nodes_.size() < kLongestChain && take_elementwise()) {
+    }
+    take_quantization();
+    return quantized_refusal(anchor(), quantized_).empty();
+  }
+
+  const std::vector<Node*>& nodes() const { return nodes_; }  // the anchor first
+  // DequantizeLinear of the operands; none for integer anchors.
+  std::vector<Node*> dequantizations() const {
+    if (is_integer_contraction(anchor().op())) return {};
+    return {anchor().input(0)->producer(), anchor().input(1)->producer()};
+  }
+  Node& anchor() const { return *nodes_.front(); }
+  Value& end() const { return nodes_.back()->output(); }
+
+ private:
+  bool start() {
+    if (is_integer_contraction(anchor().op())) {
+      quantized_ = *read_quantized(anchor());
+      Node* cast = reader();
+      if (quantized_.y.scale != nullptr || cast == nullptr || cast->op() != Op::kCast || cast->output().type().dtype != DType::kF32)
+        return false;
+      take(*cast);
+      return true;
+    }
+    const Node* x = anchor().input(0)->producer();
+    const Node* w = anchor().input(1)->producer();
+    if (!is_byte_dequantization(x, -1) || !is_byte_dequantization(w, column_axis(anchor()))) return false;
+    if (!(x->plan == anchor().plan) || !(w->plan == anchor().plan)) return false;
+    quantized_ = {
+        .anchor = &anchor(), .x = {x->input(0), x->input(1), x->input(2)}, .w = {w->input(0), w->input(1), w->input(2)}, .result = &end()};
+    const Value* bias = anchor().input(2);
+    return anchor().op() != Op::kGemm || bias == nullptr || epilogue_shape(bias->type(), anchor()).has_value();
+  }
+
+  // The one node that reads the chain's end, when it may join the chain.
+  Node* reader() const {
+    const std::vector<Use>& uses = end().uses();
+    if (uses.empty() || end().is_output()) return nullptr;
+    Node* node = uses[0].node;
+    for (const Use& use : uses) {
+      if (use.node != node) return nullptr;
+    }
+    return node->plan.keep || !(node->plan == anchor().plan) ? nullptr : node;
+  }
+
+  void take(Node& node) {
+    nodes_.push_back(&node);
+    quantized_.result = &end();
+  }
+
+  bool take_elementwise() {
+    Node* node = reader();
+    if (node == nullptr || !is_epilogue_op(*node) || node->output().type().dims != anchor().output().type().dims) return false;
+    for (size_t i = 0; i < node->input_count(); ++i) {
+      const Value* input = node->input(i);
+      if (input == nullptr || input == &end()) continue;
+      if (!epilogue_shape(input->type(), anchor()) || is_made_inside(*input)) return false;
+      if (node->op() == Op::kClip && !belongs_in_body(*input)) return false;
+    }
+    take(*node);
+    return true;
+  }
+
+  bool is_made_inside(const Value& value) const {
+    for (const Node* node : nodes_) {
+      if (value.producer() == node) return true;
+    }
+    return false;
+  }
+
+  void take_quantization() {
+    Node* node = reader();
+    if (node == nullptr || node->op() != Op::kQuantizeLinear || node->input(0) != &end()) return;
+    for (const size_t i : {1, 2}) {
+      if (node->input(i) != nullptr && !known_number(*node->input(i))) return;
+    }
+    const DType dtype = node->output().type().dtype;
+    if (dtype != DType::kI8 && dtype != DType::kU8) return;
+    take(*node);
+    quantized_.y = {&end(), node->input(1), node->input(2)};
+  }
+
+  std::vector<Node*> nodes_;
+  QuantizedContraction quantized_;
+};
+
+void fuse(Editor& editor, const QuantizedChain& chain) {
+  const std::vector<Node*> dequantizations = chain.dequantizations();
+  FusedNode fused(editor, chain.end());
+  for (const Node* node : dequantizations) fused.copy(*node);
+  for (const Node* node : chain.nodes()) fused.copy(*node);
+  Node& made = fused.replace(chain.anchor(), chain.nodes());
+  for (Node* node : dequantizations) {
+    made.add_origins(node->origins());
+    if (!node->is_erased()) editor.erase_unused(*node);
+  }
+}
+
+Result<bool> run(Graph& graph) {
+  Editor editor(graph);
+  std::vector<Node*> anchors;
+  for (Node& node : graph.nodes()) {
+    if (is_contraction(node.op()) && node.output_count() == 1 && !node.plan.keep) anchors.push_back(&node);
+  }
+  bool changed = false;
+  for (Node* anchor : anchors) {
+    QuantizedChain chain(*anchor);
+    std::string reason;
+    if (!chain.grow() || (editor.has_control_edges() && !can_fuse(chain.nodes(), reason))) continue;
+    fuse(editor, chain);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+Result<bool> fuse_quantized_contraction(Graph& root, const Options&) { return on_every_graph(root, run); }
+
+}  // namespace sluice

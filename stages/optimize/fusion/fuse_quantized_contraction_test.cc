@@ -1,0 +1,112 @@
+#include <gtest/gtest.h>
+
+#include "stages/optimize/fusion/fusion.h"
+#include "stages/optimize/optimize_testing.h"
+
+namespace sluice {
+namespace {
+
+TEST(FuseQuantizedContraction, DequantizedOperandsActivationAndQuantization) {
+  expect_rewrite(fuse_quantized_contraction,
+                 R"(graph @main(%x: u8[1, 2, 4, 4], %b: f32[3]) -> (%y, %z) {
+  %w = constant i8[3, 2, 1, 1] [1, 2, 3, 4, 5, 6]
+  %s = constant f32[3] [0.1, 0.2, 0.3]
+  %t = constant f32[] [0.5]
+  %zero = constant u8[] [7]
+  %0: f32[1, 2, 4, 4] = DequantizeLinear(%x, %t, %zero) from "x"
+  %1: f32[3, 2, 1, 1] = DequantizeLinear(%w, %s) {axis = 0} from "w"
+  %2: f32[1, 3, 4, 4] = Conv(%0, %1, %b) from "conv"
+  %3: f32[1, 3, 4, 4] = Relu(%2) from "relu"
+  %y: u8[1, 3, 4, 4] = QuantizeLinear(%3, %t, %zero) from "y"
+  %z: f32[1, 2, 4, 4] = Neg(%0)
+}
+)",
+                 R"(graph @main(%x: u8[1, 2, 4, 4], %b: f32[3]) -> (%y, %z) {
+  %w = constant i8[3, 2, 1, 1] [1, 2, 3, 4, 5, 6]
+  %s = constant f32[3] [0.1, 0.2, 0.3]
+  %t = constant f32[] [0.5]
+  %zero = constant u8[] [7]
+  %0: f32[1, 2, 4, 4] = DequantizeLinear(%x, %t, %zero) from "x"
+  %y: u8[1, 3, 4, 4] = Fused(%x, %w, %s, %b) {anchor = 2, body = @y} from "x", "w", "conv", "relu", "y"
+  %z: f32[1, 2, 4, 4] = Neg(%0)
+}
+graph @y(%x: u8[1, 2, 4, 4], %w: i8[3, 2, 1, 1], %s: f32[3], %b: f32[3]) -> (%y) fused {
+  %t = constant f32[] [0.5]
+  %zero = constant u8[] [7]
+  %0: f32[1, 2, 4, 4] = DequantizeLinear(%x, %t, %zero) from "x"
+  %1: f32[3, 2, 1, 1] = DequantizeLinear(%w, %s) {axis = 0} from "w"
+  %2: f32[1, 3, 4, 4] = Conv(%0, %1, %b) from "conv"
+  %3: f32[1, 3, 4, 4] = Relu(%2) from "relu"
+  %y: u8[1, 3, 4, 4] = QuantizeLinear(%3, %t, %zero) from "y"
+}
+)");
+}
+
+TEST(FuseQuantizedContraction, WithoutQuantizationTheResultIsReal) {
+  expect_rewrite(fuse_quantized_contraction,
+                 R"(graph @main(%x: i8[4, 3]) -> (%y) {
+  %w = constant i8[3, 2] [1, 2, 3, 4, 5, 6]
+  %s = constant f32[] [0.5]
+  %0: f32[4, 3] = DequantizeLinear(%x, %s)
+  %1: f32[3, 2] = DequantizeLinear(%w, %s)
+  %y: f32[4, 2] = MatMul(%0, %1)
+}
+)",
+                 R"(graph @main(%x: i8[4, 3]) -> (%y) {
+  %w = constant i8[3, 2] [1, 2, 3, 4, 5, 6]
+  %y: f32[4, 2] = Fused(%x, %w) {anchor = 2, body = @y}
+}
+graph @y(%x: i8[4, 3], %w: i8[3, 2]) -> (%y) fused {
+  %s = constant f32[] [0.5]
+  %0: f32[4, 3] = DequantizeLinear(%x, %s)
+  %1: f32[3, 2] = DequantizeLinear(%w, %s)
+  %y: f32[4, 2] = MatMul(%0, %1)
+}
+)");
+}
+
+TEST(FuseQuantizedContraction, SumsOfIntegersThatAreCast) {
+  expect_rewrite(fuse_quantized_contraction,
+                 R"(graph @main(%x: u8[4, 3], %zero: u8[], %s: f32[]) -> (%y) {
+  %w = constant i8[3, 2] [1, 2, 3, 4, 5, 6]
+  %0: i32[4, 2] = MatMulInteger(%x, %w, %zero)
+  %1: f32[4, 2] = Cast(%0) {to = 1}
+  %y: f32[4, 2] = Mul(%1, %s)
+}
+)",
+                 R"(graph @main(%x: u8[4, 3], %zero: u8[], %s: f32[]) -> (%y) {
+  %w = constant i8[3, 2] [1, 2, 3, 4, 5, 6]
+  %y: f32[4, 2] = Fused(%x, %w, %zero, %s) {anchor = 0, body = @y}
+}
+graph @y(%x: u8[4, 3], %w: i8[3, 2], %zero: u8[], %s: f32[]) -> (%y) fused {
+  %0: i32[4, 2] = MatMulInteger(%x, %w, %zero)
+  %1: f32[4, 2] = Cast(%0) {to = 1}
+  %y: f32[4, 2] = Mul(%1, %s)
+}
+)");
+}
+
+TEST(FuseQuantizedContraction, LeavesScalesAlongTheReduction) {
+  expect_unchanged(fuse_quantized_contraction, R"(graph @main(%x: i8[4, 3]) -> (%y) {
+  %w = constant i8[3, 2] [1, 2, 3, 4, 5, 6]
+  %s = constant f32[3] [0.1, 0.2, 0.3]
+  %t = constant f32[] [0.5]
+  %0: f32[4, 3] = DequantizeLinear(%x, %t)
+  %1: f32[3, 2] = DequantizeLinear(%w, %s) {axis = 0}
+  %y: f32[4, 2] = MatMul(%0, %1)
+}
+)");
+}
+
+TEST(FuseQuantizedContraction, LeavesWeightsThatAreNoConstant) {
+  expect_unchanged(fuse_quantized_contraction, R"(graph @main(%x: i8[4, 3], %w: i8[3, 2]) -> (%y) {
+  %t = constant f32[] [0.5]
+  %0: f32[4, 3] = DequantizeLinear(%x, %t)
+  %1: f32[3, 2] = DequantizeLinear(%w, %t)
+  %y: f32[4, 2] = MatMul(%0, %1)
+}
+)");
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,37 @@
+// How weights of 8 bits lie for the generated kernels, as chains of canonical ops there and back, and what kernels know of their sums.
+#pragma once
+
+#include "common/target/quantized.h"
+#include "stages/subgraph-optimize/codegen/int8.h"
+#include "stages/subgraph-optimize/engines/aicore/chain.h"
+
+namespace sluice {
+
+// The second operand of a contraction, seen as [co, ci / groups, kh, kw].
+struct Int8Packing {
+  std::vector<int64_t> dims;  // of the operand: a convolution's, or a matrix [k, n] or, transposed, [n, k]
+  DType dtype = DType::kI8;
+  bool is_matrix = false;
+  bool transposed = false;
+  int64_t co = 1, ci_per_group = 1, kh = 1, kw = 1;
+  int64_t groups = 1;
+  int64_t nr = 1;
+  int64_t unit = 4;
+  bool is_depthwise = false;
+
+  void pack(Chain& chain) const;  // -> [groups, panels, steps, nr, unit] of i8; depthwise [kh * kw, nr]
+  void unpack(Chain& chain) const;
+  int64_t reduction() const { return kh * kw * ci_per_group; }
+
+ private:
+  void rows_of_columns(Chain& chain) const;
+};
+
+// i32[co]: for each result channel the sum of weight - zero point, as a constant expression over constants; zero_point may be null.
+SegmentId make_weight_sums(Module& module, const Int8Packing& packing, SegmentId weights, const Value* zero_point);
+// i32[co]: the zero points as packed weights have them.
+SegmentId make_zero_points(Module& module, const Int8Packing& packing, const Value* zero_point);
+// False when they are known to be 0.
+bool has_zero_points(const Int8Packing& packing, const Value* zero_point);
+
+}  // namespace sluice

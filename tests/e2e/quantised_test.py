@@ -1,0 +1,250 @@
+#!/usr/bin/python3
+"""Random convolutions and matrix products over integers of 8 bits: each runs on aicore in one kernel, for every device profile that this CPU
+can run, and gives what sluice-eval gives: integers exactly, quantized results within one step and 99 of 100 the same.
+
+usage: quantised_test.py FOLDER_OF_PROGRAMS [unittest arguments]
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+from programs import need
+
+PROGRAMS = None
+PROFILES = {"cpu-avx512vnni": {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"},
+            "cpu-avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, "cpu-avx2": {"avx2", "fma"}, "cpu-generic": set()}
+TYPES = {np.dtype(np.int8): TensorProto.INT8, np.dtype(np.uint8): TensorProto.UINT8}
+
+
+def cpu_flags():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        return next((set(line.split(":")[1].split()) for line in file if line.startswith("flags")), set())
+
+
+def run(program, *arguments):
+    done = subprocess.run([os.path.join(PROGRAMS, program), *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"{program} ended with {done.returncode}: {done.stderr}")
+    return done.stdout
+
+
+class Model:
+    """Independent contractions, each with an input of its own, in one model."""
+
+    def __init__(self, seed):
+        self.random = np.random.default_rng(seed)
+        self.nodes, self.constants, self.inputs, self.outputs = [], [], [], []
+        self.values, self.anchors = {}, []
+
+    def draw(self, low, high):
+        return int(self.random.integers(low, high + 1))
+
+    def some(self):
+        return self.draw(0, 1) == 1
+
+    def constant(self, value):
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+    def node(self, op, inputs, **attributes):
+        name = f"n{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, inputs, [name], name, **attributes))
+        return name
+
+    def bytes(self, dtype, *shape):
+        info = np.iinfo(dtype)
+        return self.random.integers(info.min, info.max + 1, shape, dtype)
+
+    def byte_type(self):
+        return np.int8 if self.some() else np.uint8
+
+    def input(self, dtype, *shape):
+        name = f"x{len(self.inputs)}"
+        self.inputs.append(helper.make_tensor_value_info(name, TYPES[np.dtype(dtype)], shape))
+        self.values[name] = self.bytes(dtype, *shape)
+        return name
+
+    def output(self, name, dtype):
+        self.outputs.append(helper.make_tensor_value_info(name, dtype, None))
+
+    def scales(self, columns, per_column):
+        shape = columns if per_column else ()
+        return self.random.uniform(0.005, 0.02, shape).astype(np.float32)
+
+    def zero_points(self, dtype, columns, per_column):
+        """Mostly the neutral ones, as exporters write them."""
+        shape = (columns,) if per_column else ()
+        neutral = np.full(shape, 128 if dtype == np.uint8 else 0, dtype)
+        return self.bytes(dtype, *shape) if self.draw(0, 2) == 0 else neutral
+
+    def step(self, reduction):
+        """A scale of the result under which few elements saturate."""
+        return np.float32(reduction ** 0.5 * 70 * 70 * 0.02 * 0.0125 / 40)
+
+    def conv_case(self, kind):
+        """x shape, weight shape and attributes of a convolution."""
+        groups = {"depthwise": self.draw(2, 40), "grouped": self.draw(2, 4)}.get(kind, 1)
+        per_group = 1 if kind == "depthwise" else self.draw(1, 24)
+        kernel = [1, 1] if kind == "pointwise" else [self.draw(1, 5), self.draw(1, 5)]
+        columns = groups * (1 if kind == "depthwise" else self.draw(1, 40))
+        x = [self.draw(1, 2), groups * per_group, self.draw(5, 14), self.draw(5, 14)]
+        attributes = dict(group=groups, kernel_shape=kernel, strides=[self.draw(1, 2), self.draw(1, 2)])
+        if kind != "pointwise":
+            attributes["pads"] = [self.draw(0, size - 1) for size in kernel * 2]
+            if kernel[0] < 3 and kernel[1] < 3:
+                attributes["dilations"] = [self.draw(1, 2), self.draw(1, 2)]
+        return x, [columns, per_group, *kernel], attributes
+
+    def matrix_case(self):
+        k, n = self.draw(1, 150), self.draw(1, 70)
+        rows = [self.draw(1, 20)] if self.some() else [self.draw(1, 3), self.draw(1, 9)]
+        return rows + [k], [k, n]
+
+    def add_dequantized(self, kind):
+        """DequantizeLinear -> anchor -> perhaps an activation -> perhaps QuantizeLinear."""
+        attributes = {}
+        if kind in ("MatMul", "Gemm"):
+            x_shape, w_shape = self.matrix_case()
+            reduction, columns, axis = w_shape[0], w_shape[1], 1
+            if kind == "Gemm":
+                x_shape = x_shape[-2:] if len(x_shape) > 1 else [1] + x_shape
+                if self.some():
+                    attributes, axis, w_shape = dict(transB=1), 0, w_shape[::-1]
+        else:
+            x_shape, w_shape, attributes = self.conv_case(kind)
+            reduction, columns, axis = int(np.prod(w_shape[1:])), w_shape[0], 0
+        x_type, w_type, per_column = self.byte_type(), self.byte_type(), self.some()
+        x = self.input(x_type, *x_shape)
+        x = self.node("DequantizeLinear", [x, self.constant(np.float32(0.02)), self.constant(self.bytes(x_type))])
+        scales = self.scales(columns, per_column)
+        w = [self.constant(self.bytes(w_type, *w_shape)), self.constant(scales)]
+        if self.some() or w_type == np.uint8:
+            w.append(self.constant(self.zero_points(w_type, columns, per_column)))
+        w = self.node("DequantizeLinear", w, axis=axis)
+        operands = [x, w]
+        if kind != "MatMul" and self.some():
+            bias = self.random.integers(-3000, 3000, columns).astype(np.int32)
+            operands.append(self.node("DequantizeLinear", [self.constant(bias), self.constant(np.float32(0.02) * scales)], axis=0)
+                            if self.some() else self.constant((bias * 3e-4).astype(np.float32)))
+        anchor = self.node({"MatMul": "MatMul", "Gemm": "Gemm"}.get(kind, "Conv"), operands, **attributes)
+        self.anchors.append(anchor)
+        y = anchor
+        if kind == "MatMul" and self.some():
+            y = self.node("Add", [y, self.constant(self.random.uniform(-1, 1, columns).astype(np.float32))])
+        activation = self.draw(0, 3)
+        if activation == 1:
+            y = self.node("Relu", [y])
+        if activation == 2:
+            y = self.node("Clip", [y, self.constant(np.float32(0)), self.constant(np.float32(6))])
+        if self.draw(0, 3) == 0:
+            return self.output(y, TensorProto.FLOAT)
+        y_type = self.byte_type()
+        y = self.node("QuantizeLinear", [y, self.constant(self.step(reduction)), self.constant(self.bytes(y_type))])
+        self.output(y, TYPES[np.dtype(y_type)])
+
+    def add_integer(self, op):
+        """QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger."""
+        attributes = {}
+        if "MatMul" in op:
+            x_shape, w_shape = self.matrix_case()
+            reduction, columns = w_shape
+            if len(x_shape) == 1:
+                x_shape = [1] + x_shape
+        else:
+            x_shape, w_shape, attributes = self.conv_case(("dense", "depthwise", "grouped", "pointwise")[self.draw(0, 3)])
+            reduction, columns = int(np.prod(w_shape[1:])), w_shape[0]
+        x_type, w_type = self.byte_type(), self.byte_type()
+        x, w = self.input(x_type, *x_shape), self.constant(self.bytes(w_type, *w_shape))
+        x_zero = self.constant(self.bytes(x_type))
+        per_column = self.some()
+        if op.startswith("QLinear"):
+            y_type = self.byte_type()
+            w_zero = self.constant(self.zero_points(w_type, columns, per_column))
+            operands = [x, self.constant(np.float32(0.02)), x_zero, w, self.constant(self.scales(columns, per_column)), w_zero,
+                        self.constant(self.step(reduction)), self.constant(self.bytes(y_type))]
+            if op == "QLinearConv" and self.some():
+                operands.append(self.constant(self.random.integers(-3000, 3000, columns).astype(np.int32)))
+            y = self.node(op, operands, **attributes)
+            self.output(y, TYPES[np.dtype(y_type)])
+        else:
+            if self.some():  # known only when the model runs
+                x_zero = self.input(x_type)
+            w_zero = self.constant(self.zero_points(w_type, columns, op == "MatMulInteger" and per_column))
+            y = self.node(op, [x, w, x_zero, w_zero], **attributes)
+            if op == "MatMulInteger" and self.some():
+                self.anchors.append(y)
+                y = self.node("Cast", [y], to=TensorProto.FLOAT)
+                y = self.node("Mul", [y, self.constant(np.float32(1e-3))])
+                return self.output(y, TensorProto.FLOAT)
+            self.output(y, TensorProto.INT32)
+        return self.anchors.append(y)
+
+    def save(self, path):
+        graph = helper.make_graph(self.nodes, "g", self.inputs, self.outputs, self.constants)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)])
+        model.ir_version = 9
+        with open(path, "wb") as file:
+            file.write(model.SerializeToString())
+
+
+class Quantised(unittest.TestCase):
+    def compare(self, name, found, wanted):
+        self.assertEqual((found.dtype, found.shape), (wanted.dtype, wanted.shape), name)
+        if wanted.dtype == np.int32:
+            np.testing.assert_array_equal(found, wanted, name)
+        elif wanted.dtype == np.float32:
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5 * np.abs(wanted).max(), err_msg=name)
+        else:
+            steps = np.abs(found.astype(int) - wanted.astype(int))
+            self.assertLessEqual(steps.max(), 1, name)
+            self.assertGreaterEqual(np.mean(steps == 0), 0.99 if steps.size > 100 else 0.9, name)
+
+    def check(self, model):
+        with tempfile.TemporaryDirectory() as folder:
+            place = lambda name: os.path.join(folder, name)
+            model.save(place("m.onnx"))
+            inputs = []
+            for name, value in model.values.items():
+                np.save(place(name + ".npy"), value)
+                inputs += ["--input", f"{name}={place(name + '.npy')}"]
+            run("sluice-preprocess", place("m.onnx"), "-o", place("m.sg"))
+            run("sluice-eval", place("m.sg"), *inputs, "--output-dir", place("wanted"))
+            for profile, needed in PROFILES.items():
+                if not needed <= cpu_flags():
+                    continue
+                with self.subTest(profile):
+                    run("sluice-compile", place("m.onnx"), "-q", "--profile", profile, "-o", place("m.om"))
+                    run("sluice-loader", place("m.om"), *inputs, "--output-dir", place(profile))
+                    self.check_engines(model, run("sluice-loader", place("m.om"), *inputs, "--bench", "--json", "--runs", "1"))
+                    for output in model.outputs:
+                        file = output.name + ".npy"
+                        self.compare(f"{output.name} of\n{model.nodes}", np.load(os.path.join(place(profile), file)),
+                                     np.load(os.path.join(place("wanted"), file)))
+
+    def check_engines(self, model, text):
+        engines = {node["name"]: node["engine"] for node in json.loads(text)["nodes"]}
+        self.assertEqual({engines.get(anchor) for anchor in model.anchors}, {"aicore"}, engines)
+
+    def test_dequantized(self):
+        model = Model(11)
+        for kind in ("dense", "depthwise", "grouped", "pointwise", "MatMul", "Gemm") * 3:
+            model.add_dequantized(kind)
+        self.check(model)
+
+    def test_integers(self):
+        model = Model(12)
+        for op in ("QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger", "QLinearConv") * 4:
+            model.add_integer(op)
+        self.check(model)
+
+
+if __name__ == "__main__":
+    PROGRAMS = need(sys.argv.pop(1), ["preprocess", "eval", "compile", "optimize", "partition", "subgraph-optimize", "build", "loader"])
+    unittest.main()
