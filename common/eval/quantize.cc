@@ -38,6 +38,12 @@ struct ScaleMap {
   bool single = true;
   bool by_block = false;
 
+  // How many elements from `at` on share its scale.
+  int64_t run(int64_t at, int64_t end) const {
+    if (single) return end - at;
+    return by_block ? 1 : inner - at % inner;
+  }
+
   size_t index(int64_t at) const {
     if (single) return 0;
     const int64_t along = at / inner % count;
@@ -73,6 +79,53 @@ Result<ScaleMap> make_scale_map(const EvalCall& call) {
 }
 
 double quantized(double ratio, double zero, const Range& range) { return std::clamp(std::nearbyint(ratio) + zero, range.low, range.high); }
+
+// The same as below for the dtypes of quantized models, in floats: their integers, differences and quotients are exact in them, or rounded
+// as in float32.
+template <typename T>
+void quantize_run(const float* x, int64_t count, float scale, float zero, const Range& range, T* y) {
+  const float low = static_cast<float>(range.low) - zero, high = static_cast<float>(range.high) - zero;
+  constexpr float kRounds = 12582912.0f;  // 1.5 * 2^23: adding it leaves an integer, rounded half to even
+  for (int64_t i = 0; i < count; ++i) {
+    float ratio = x[i] / scale;
+    if (!(ratio > low)) ratio = std::isnan(ratio) ? 0.0f : low;
+    if (ratio > high) ratio = high;
+    y[i] = static_cast<T>(static_cast<int32_t>(ratio + kRounds - kRounds + zero));
+  }
+}
+
+template <typename T>
+void dequantize_run(const T* x, int64_t count, float scale, float zero, float* y) {
+  for (int64_t i = 0; i < count; ++i) y[i] = (static_cast<float>(x[i]) - zero) * scale;
+}
+
+bool quantize_bytes(const Input& x, const ScaleMap& map, const std::vector<double>& scales, const std::vector<double>& zeros,
+                    const Range& range, const Output& y) {
+  const bool is_byte = y.dtype == DType::kI8 || y.dtype == DType::kU8;
+  if (x.dtype != DType::kF32 || !is_byte) return false;
+  for (int64_t at = 0; at < x.count;) {
+    const int64_t count = std::min(map.run(at, x.count), x.count - at);
+    const float scale = static_cast<float>(scales[map.index(at)]), zero = static_cast<float>(zeros[map.index(at)]);
+    if (y.dtype == DType::kI8) quantize_run(x.as<float>() + at, count, scale, zero, range, y.as<int8_t>() + at);
+    if (y.dtype == DType::kU8) quantize_run(x.as<float>() + at, count, scale, zero, range, y.as<uint8_t>() + at);
+    at += count;
+  }
+  return true;
+}
+
+bool dequantize_bytes(const Input& x, const ScaleMap& map, const std::vector<double>& scales, const std::vector<double>& zeros,
+                      const Output& y) {
+  const bool is_byte = x.dtype == DType::kI8 || x.dtype == DType::kU8;
+  if (!is_byte || y.dtype != DType::kF32) return false;
+  for (int64_t at = 0; at < x.count;) {
+    const int64_t count = std::min(map.run(at, x.count), x.count - at);
+    const float scale = static_cast<float>(scales[map.index(at)]), zero = zeros.empty() ? 0 : static_cast<float>(zeros[map.index(at)]);
+    if (x.dtype == DType::kI8) dequantize_run(x.as<int8_t>() + at, count, scale, zero, y.as<float>() + at);
+    if (x.dtype == DType::kU8) dequantize_run(x.as<uint8_t>() + at, count, scale, zero, y.as<float>() + at);
+    at += count;
+  }
+  return true;
+}
 
 // x - zero point (per element, or per index of `axis`), as i32
 std::vector<int32_t> centered(const Input& x, const Input& zero, int64_t axis) {
@@ -138,6 +191,7 @@ Result<void> eval_quantize_linear(EvalCall& call) {
   if (zeros.empty()) zeros.assign(scales.size(), 0);
   const bool floats = dtype_is_float(dtype);
   const Range range = floats ? Range{} : integer_range(dtype);
+  if (quantize_bytes(x, map, scales, zeros, range, y)) return {};
   const Narrowing narrowing{.saturate = call.node.int_attribute("saturate", 1) != 0};
   for (int64_t at = 0; at < x.count; ++at) {
     double value = 0;
@@ -157,6 +211,7 @@ Result<void> eval_dequantize_linear(EvalCall& call) {
   SLUICE_ASSIGN(const Output y, call.output(0, named != 0 ? static_cast<DType>(named) : call.input(1).dtype, to_vector(x.dims)));
   const auto scales = doubles_of(call.input(1));
   const auto zeros = doubles_of(call.input(2));
+  if (dequantize_bytes(x, map, scales, zeros, y)) return {};
   for (int64_t at = 0; at < x.count; ++at) {
     double value = 0;
     load_doubles(x.dtype, x.data, at, 1, &value);

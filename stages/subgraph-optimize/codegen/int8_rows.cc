@@ -54,29 +54,39 @@ class Int8RowEmitter {
 
   void copy_pixel(const Pixel& pixel, Value* to) {
     const int64_t row = s_.kw * channels();
-    const auto each_kernel_row = [&](bool whole) {
+    // Null: the kernel's columns are no run.
+    Value* wide = is_one_run() ? both_inside(pixel.iw, s_.kw - 1, s_.w) : nullptr;
+    const auto each_kernel_row = [&](const std::function<void(Value * ih, Value * row_to)>& body) {
       b_.loop(b_.index(0), b_.index(s_.kh), 1, [&](Value* kh) {
-        Value* ih = b_.add(pixel.ih, b_.mul(kh, s_.dilation_h));
-        Value* row_to = ints_.bytes_at(to, b_.mul(kh, row * bytes()));
-        if (whole) return copy(address(pixel, ih, pixel.iw), row_to, row);
-        b_.if_else(inside(ih, b_.value(s_.h)), [&] { copy_kernel_row(pixel, ih, row_to); }, [&] { fill(row_to, row); });
+        body(b_.add(pixel.ih, b_.mul(kh, s_.dilation_h)), ints_.bytes_at(to, b_.mul(kh, row * bytes())));
       });
     };
-    if (!is_one_run()) return each_kernel_row(false);
-    // The last kernel row and column are inside too.
-    Value* last_row = b_.add(pixel.ih, b_.index((s_.kh - 1) * s_.dilation_h));
-    Value* last_column = b_.add(pixel.iw, b_.index(s_.kw - 1));
-    Value* high = b_.ir().CreateAnd(inside(pixel.ih, b_.value(s_.h)), inside(last_row, b_.value(s_.h)));
-    Value* wide = b_.ir().CreateAnd(inside(pixel.iw, b_.value(s_.w)), inside(last_column, b_.value(s_.w)));
-    b_.if_else(b_.ir().CreateAnd(high, wide), [&] { each_kernel_row(true); }, [&] { each_kernel_row(false); });
+    const auto at_border = [&] {
+      each_kernel_row([&](Value* ih, Value* row_to) {
+        b_.if_else(inside(ih, b_.value(s_.h)), [&] { copy_kernel_row(pixel, ih, row_to, wide); }, [&] { fill(row_to, row); });
+      });
+    };
+    if (wide == nullptr) return at_border();
+    b_.if_else(
+        b_.ir().CreateAnd(both_inside(pixel.ih, (s_.kh - 1) * s_.dilation_h, s_.h), wide),
+        [&] { each_kernel_row([&](Value* ih, Value* row_to) { copy(address(pixel, ih, pixel.iw), row_to, row); }); }, at_border);
   }
 
-  void copy_kernel_row(const Pixel& pixel, Value* ih, Value* to) {
-    b_.loop(b_.index(0), b_.index(s_.kw), 1, [&](Value* kw) {
-      Value* iw = b_.add(pixel.iw, b_.mul(kw, s_.dilation_w));
-      Value* run = ints_.bytes_at(to, b_.mul(kw, channels() * bytes()));
-      b_.if_else(inside(iw, b_.value(s_.w)), [&] { copy(address(pixel, ih, iw), run, channels()); }, [&] { fill(run, channels()); });
-    });
+  // The first position and the last one, `more` behind it.
+  Value* both_inside(Value* first, int64_t more, const Extent& size) {
+    return b_.ir().CreateAnd(inside(first, b_.value(size)), inside(b_.add(first, b_.index(more)), b_.value(size)));
+  }
+
+  void copy_kernel_row(const Pixel& pixel, Value* ih, Value* to, Value* wide) {
+    const auto by_column = [&] {
+      b_.loop(b_.index(0), b_.index(s_.kw), 1, [&](Value* kw) {
+        Value* iw = b_.add(pixel.iw, b_.mul(kw, s_.dilation_w));
+        Value* run = ints_.bytes_at(to, b_.mul(kw, channels() * bytes()));
+        b_.if_else(inside(iw, b_.value(s_.w)), [&] { copy(address(pixel, ih, iw), run, channels()); }, [&] { fill(run, channels()); });
+      });
+    };
+    if (wide == nullptr) return by_column();
+    b_.if_else(wide, [&] { copy(address(pixel, ih, pixel.iw), to, s_.kw * channels()); }, by_column);
   }
 
   // Pieces of falling length: body(offset in elements, length).
