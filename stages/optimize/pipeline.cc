@@ -10,6 +10,8 @@ constexpr Pass kPasses[] = {
     {"eliminate-dead-nodes", "erases nodes and constants that nothing reads", eliminate_dead_nodes, PassLevel::kO1},
     // Before everything that looks at neighbours: a Dropout or a Cast between two nodes hides one from the other.
     {"eliminate-identities", "erases nodes that give back their input", eliminate_identities, PassLevel::kO1},
+    // Before fusion: what moves integers stands between contractions of integers.
+    {"fold-requantization", "moves integers where they were dequantized, moved and quantized again", fold_requantization, PassLevel::kO3},
     // Before weights are folded to floats.
     {"fuse-quantized-contraction", "fuses convolutions and matrix products with the quantization around them", fuse_quantized_contraction,
      PassLevel::kO3},

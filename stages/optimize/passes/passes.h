@@ -13,6 +13,7 @@ Result<bool> eliminate_dead_nodes(Graph& root, const Options& options);
 Result<bool> eliminate_identities(Graph& root, const Options& options);
 Result<bool> fold_constants(Graph& root, const Options& options);
 Result<bool> fold_pad_into_conv(Graph& root, const Options& options);
+Result<bool> fold_requantization(Graph& root, const Options& options);
 Result<bool> fold_reshape_chain(Graph& root, const Options& options);
 Result<bool> fold_transpose_chain(Graph& root, const Options& options);
 

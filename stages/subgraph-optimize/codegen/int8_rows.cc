@@ -57,9 +57,8 @@ class Int8RowEmitter {
     // Null: the kernel's columns are no run.
     Value* wide = is_one_run() ? both_inside(pixel.iw, s_.kw - 1, s_.w) : nullptr;
     const auto each_kernel_row = [&](const std::function<void(Value * ih, Value * row_to)>& body) {
-      b_.loop(b_.index(0), b_.index(s_.kh), 1, [&](Value* kh) {
-        body(b_.add(pixel.ih, b_.mul(kh, s_.dilation_h)), ints_.bytes_at(to, b_.mul(kh, row * bytes())));
-      });
+      b_.loop(b_.index(0), b_.index(s_.kh), 1,
+              [&](Value* kh) { body(b_.add(pixel.ih, b_.mul(kh, s_.dilation_h)), ints_.bytes_at(to, b_.mul(kh, row * bytes()))); });
     };
     const auto at_border = [&] {
       each_kernel_row([&](Value* ih, Value* row_to) {

@@ -103,8 +103,7 @@ class Transposition {
     Value* image = b_.mul(image_number, rows_ * columns_);
     Value* row = b_.mul(row_tile, tile_);
     Value* column = b_.mul(column_tile, tile_);
-    return {at(to_, b_.add(image, b_.add(b_.mul(column, rows_), row))),
-            at(from_, b_.add(image, b_.add(b_.mul(row, columns_), column)))};
+    return {at(to_, b_.add(image, b_.add(b_.mul(column, rows_), row))), at(from_, b_.add(image, b_.add(b_.mul(row, columns_), column)))};
   }
 
   void emit_item(Value* image, Value* row_tile, Value* column_tile) {
