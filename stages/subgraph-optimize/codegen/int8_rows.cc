@@ -7,6 +7,8 @@ namespace {
 
 using llvm::Value;
 
+constexpr int64_t kWrittenOut = 8;
+
 class Int8RowEmitter {
  public:
   Int8RowEmitter(KernelBuilder& builder, const Int8ConvSpec& spec, const Int8Plan& plan, Value* x, Value* x_zero)
@@ -68,7 +70,17 @@ class Int8RowEmitter {
     if (wide == nullptr) return at_border();
     b_.if_else(
         b_.ir().CreateAnd(both_inside(pixel.ih, (s_.kh - 1) * s_.dilation_h, s_.h), wide),
-        [&] { each_kernel_row([&](Value* ih, Value* row_to) { copy(address(pixel, ih, pixel.iw), row_to, row); }); }, at_border);
+        [&] { copy_inner_pixel(address(pixel, pixel.ih, pixel.iw), to, row); }, at_border);
+  }
+
+  // No position outside the image. Few kernel rows are written out.
+  void copy_inner_pixel(Value* from, Value* to, int64_t row) {
+    Value* line = b_.value(s_.w * (s_.dilation_h * s_.ci));
+    const auto copy_row = [&](Value* kh) {
+      copy(ints_.bytes_at(from, b_.mul(kh, line)), ints_.bytes_at(to, b_.mul(kh, row * bytes())), row);
+    };
+    if (s_.kh > kWrittenOut) return b_.loop(b_.index(0), b_.index(s_.kh), 1, copy_row);
+    for (int64_t kh = 0; kh < s_.kh; ++kh) copy_row(b_.index(kh));
   }
 
   // The first position and the last one, `more` behind it.
