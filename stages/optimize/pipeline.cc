@@ -12,6 +12,8 @@ constexpr Pass kPasses[] = {
     {"eliminate-identities", "erases nodes that give back their input", eliminate_identities, PassLevel::kO1},
     // Before fusion: what moves integers stands between contractions of integers.
     {"fold-requantization", "moves integers where they were dequantized, moved and quantized again", fold_requantization, PassLevel::kO3},
+    {"fold-transpose-into-weights", "transposes integers of weights instead of their dequantized values", fold_transpose_into_weights,
+     PassLevel::kO3},
     // Before weights are folded to floats.
     {"fuse-quantized-contraction", "fuses convolutions and matrix products with the quantization around them", fuse_quantized_contraction,
      PassLevel::kO3},

@@ -127,7 +127,12 @@ class Model:
         w = [self.constant(self.bytes(w_type, *w_shape)), self.constant(scales)]
         if self.some() or w_type == np.uint8:
             w.append(self.constant(self.zero_points(w_type, columns, per_column)))
-        w = self.node("DequantizeLinear", w, axis=axis)
+        if kind == "MatMul" and self.some():  # stored the other way round
+            stored = numpy_helper.to_array(next(constant for constant in self.constants if constant.name == w[0]))
+            w = self.node("DequantizeLinear", [self.constant(np.ascontiguousarray(stored.T))] + w[1:], axis=0)
+            w = self.node("Transpose", [w], perm=[1, 0])
+        else:
+            w = self.node("DequantizeLinear", w, axis=axis)
         operands = [x, w]
         if kind != "MatMul" and self.some():
             bias = self.random.integers(-3000, 3000, columns).astype(np.int32)

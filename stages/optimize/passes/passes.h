@@ -16,5 +16,6 @@ Result<bool> fold_pad_into_conv(Graph& root, const Options& options);
 Result<bool> fold_requantization(Graph& root, const Options& options);
 Result<bool> fold_reshape_chain(Graph& root, const Options& options);
 Result<bool> fold_transpose_chain(Graph& root, const Options& options);
+Result<bool> fold_transpose_into_weights(Graph& root, const Options& options);
 
 }  // namespace sluice
