@@ -210,7 +210,8 @@ StorageId Module::intern(const Storage& storage) {
 
 Dim Module::make_dim(ExpressionId id) const {
   const auto constant = expressions.as_constant(id);
-  return constant ? Dim::fixed(*constant) : Dim::expression(id);
+  if (constant) return Dim::fixed(*constant);
+  return expressions.is_small(id) ? Dim::expression(id) : Dim::unknown();
 }
 
 std::optional<ExpressionId> Module::dim_expression(const Dim& dim) {

@@ -54,7 +54,7 @@ class Module {
   StorageId intern(const Storage& storage);
   const Storage& storage(StorageId id) const { return storages_[static_cast<size_t>(id)]; }
   size_t storage_count() const { return storages_.size(); }
-  // A fixed dim when the expression is a constant.
+  // A fixed dim when the expression is a constant; an unknown one when it is too long for readers (ExpressionTable::is_small).
   Dim make_dim(ExpressionId id) const;
   // The expression of a dim; unknown dims have none.
   std::optional<ExpressionId> dim_expression(const Dim& dim);

@@ -61,38 +61,75 @@ ExpressionId ExpressionTable::intern(const Expression& expression) {
   expressions_.push_back(expression);
   Extent own;
   if (expression.a >= 0) {
-    own.size = saturating_add(1, saturating_add(extent(expression.a).size, extent(expression.b).size));
-    if (expression.op == ExpressionOp::kAdd) own.terms = saturating_add(extent(expression.a).terms, extent(expression.b).terms);
+    const Extent& a = extent(expression.a);
+    const Extent& b = extent(expression.b);
+    const bool is_sum = expression.op == ExpressionOp::kAdd;
+    own.size = saturating_add(1, saturating_add(a.size, b.size));
+    if (is_sum) own.terms = saturating_add(a.terms, b.terms);
+    own.widest = std::max({own.terms, a.widest, b.widest});
+    own.depth = std::max(a.depth, b.depth) + (is_sum || expression.op == ExpressionOp::kMul ? 0 : 1);
   }
   extents_.push_back(own);
   return found->second;
 }
 
+bool ExpressionTable::is_before(ExpressionId a, ExpressionId b) const {
+  const auto rank = [](const Expression& e) {
+    return e.op == ExpressionOp::kConstant ? 255 : e.op == ExpressionOp::kSymbol ? 0 : static_cast<int>(e.op);
+  };
+  while (a != b) {  // equal expressions have equal ids, so the first operands that differ decide
+    const Expression& left = (*this)[a];
+    const Expression& right = (*this)[b];
+    if (left.op != right.op) return rank(left) < rank(right);
+    if (left.a < 0) return left.value < right.value;
+    const bool same_first = left.a == right.a;
+    a = same_first ? left.b : left.a;
+    b = same_first ? right.b : right.a;
+  }
+  return false;
+}
+
 // Exact for sums and products whose terms neither merge nor vanish.
 ExpressionTable::Extent ExpressionTable::extent_of(ExpressionOp op, const Extent& a, const Extent& b) {
-  const int64_t both = saturating_add(1, saturating_add(a.size, b.size));
+  Extent result;
+  result.size = saturating_add(1, saturating_add(a.size, b.size));
+  result.depth = std::max(a.depth, b.depth);
   switch (op) {
     case ExpressionOp::kAdd:
-      return {saturating_add(a.terms, b.terms), both};
+      result.terms = saturating_add(a.terms, b.terms);
+      break;
     case ExpressionOp::kMul: {
       const int64_t left = saturating_multiply(a.size, b.terms);  // every term of a stands once beside each of b
       const int64_t right = saturating_multiply(b.size, a.terms);
-      return {saturating_multiply(a.terms, b.terms), saturating_add(saturating_add(left, right), saturating_add(a.terms, b.terms))};
+      result.terms = saturating_multiply(a.terms, b.terms);
+      result.size = saturating_add(saturating_add(left, right), saturating_add(a.terms, b.terms) - 1);
+      break;
     }
     case ExpressionOp::kFloorDiv:
-      return {a.terms, both};
+      result.terms = a.terms;
+      ++result.depth;
+      break;
     case ExpressionOp::kCeilDiv:
-      return {saturating_add(a.terms, b.terms), saturating_add(both, saturating_add(b.size, 2))};
+      result.terms = saturating_add(a.terms, b.terms);
+      result.size = saturating_add(result.size, saturating_add(b.size, 2));
+      ++result.depth;
+      break;
     case ExpressionOp::kMod:
       return extent_of(ExpressionOp::kAdd, a, extent_of(ExpressionOp::kMul, b, extent_of(ExpressionOp::kFloorDiv, a, b)));
     default:
-      return {1, both};
+      ++result.depth;
+      break;
   }
+  result.widest = std::max({result.terms, a.widest, b.widest});
+  return result;
+}
+
+bool ExpressionTable::is_small(const Extent& extent) {
+  return extent.widest <= kMostTerms && extent.size <= kMostSize && extent.depth <= kMostDepth;
 }
 
 bool ExpressionTable::stays_small(ExpressionOp op, ExpressionId a, ExpressionId b) const {
-  const Extent result = extent_of(op, extent(a), extent(b));
-  return result.terms <= kMostTerms && result.size <= kMostSize;
+  return is_small(extent_of(op, extent(a), extent(b)));
 }
 
 ExpressionId ExpressionTable::constant(int64_t value) { return intern({ExpressionOp::kConstant, -1, -1, value}); }
@@ -105,38 +142,45 @@ std::optional<int64_t> ExpressionTable::as_constant(ExpressionId id) const {
   return expression.value;
 }
 
+ExpressionTable::Monomial ExpressionTable::joined(const Monomial& a, const Monomial& b) const {
+  Monomial result;
+  result.reserve(a.size() + b.size());
+  std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(result), ByStructure{this});
+  return result;
+}
+
 // Reads the normal form back: sums and products are spread, everything else is an atom.
 ExpressionTable::Polynomial ExpressionTable::polynomial(ExpressionId id) const {
   const Expression& expression = (*this)[id];
+  Polynomial result = no_terms();
   switch (expression.op) {
     case ExpressionOp::kConstant:
-      return expression.value == 0 ? Polynomial{} : Polynomial{{{}, expression.value}};
+      if (expression.value != 0) result[{}] = expression.value;
+      return result;
     case ExpressionOp::kAdd: {
-      Polynomial sum = polynomial(expression.a);
+      result = polynomial(expression.a);
       for (const auto& [monomial, coefficient] : polynomial(expression.b)) {
-        int64_t& slot = sum[monomial];
+        int64_t& slot = result[monomial];
         slot = saturating_add(slot, coefficient);
-        if (slot == 0) sum.erase(monomial);
+        if (slot == 0) result.erase(monomial);
       }
-      return sum;
+      return result;
     }
     case ExpressionOp::kMul: {
-      Polynomial product;
       const Polynomial right = polynomial(expression.b);
       for (const auto& [left_monomial, left_coefficient] : polynomial(expression.a)) {
         for (const auto& [right_monomial, right_coefficient] : right) {
-          Monomial monomial = left_monomial;
-          monomial.insert(monomial.end(), right_monomial.begin(), right_monomial.end());
-          std::sort(monomial.begin(), monomial.end());
-          int64_t& slot = product[monomial];
+          const Monomial monomial = joined(left_monomial, right_monomial);
+          int64_t& slot = result[monomial];
           slot = saturating_add(slot, saturating_multiply(left_coefficient, right_coefficient));
-          if (slot == 0) product.erase(monomial);
+          if (slot == 0) result.erase(monomial);
         }
       }
-      return product;
+      return result;
     }
     default:
-      return {{{id}, 1}};
+      result[{id}] = 1;
+      return result;
   }
 }
 
@@ -174,10 +218,7 @@ bool ExpressionTable::cancel_division(Polynomial& sum, const Monomial& monomial,
     Monomial rest = monomial;
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
     for (const auto& [inner, inner_coefficient] : polynomial(quotient)) {
-      Monomial joined = rest;
-      joined.insert(joined.end(), inner.begin(), inner.end());
-      std::sort(joined.begin(), joined.end());
-      add_term(sum, joined, saturating_multiply(coefficient / common, inner_coefficient));
+      add_term(sum, joined(rest, inner), saturating_multiply(coefficient / common, inner_coefficient));
     }
     return true;
   }
@@ -192,7 +233,7 @@ void ExpressionTable::add_term(Polynomial& sum, const Monomial& monomial, int64_
 }
 
 ExpressionId ExpressionTable::from_polynomial(Polynomial terms) {
-  Polynomial sum;
+  Polynomial sum = no_terms();
   for (const auto& [monomial, coefficient] : terms) add_term(sum, monomial, coefficient);
   ExpressionId result = -1;
   const auto append = [&](ExpressionId term) { result = result < 0 ? term : intern({ExpressionOp::kAdd, result, term, 0}); };
@@ -223,14 +264,11 @@ ExpressionId ExpressionTable::add(ExpressionId a, ExpressionId b) {
 ExpressionId ExpressionTable::subtract(ExpressionId a, ExpressionId b) { return add(a, multiply(constant(-1), b)); }
 
 ExpressionId ExpressionTable::multiply(ExpressionId a, ExpressionId b) {
-  Polynomial product;
+  Polynomial product = no_terms();
   const Polynomial right = polynomial(b);
   for (const auto& [left_monomial, left_coefficient] : polynomial(a)) {
     for (const auto& [right_monomial, right_coefficient] : right) {
-      Monomial monomial = left_monomial;
-      monomial.insert(monomial.end(), right_monomial.begin(), right_monomial.end());
-      std::sort(monomial.begin(), monomial.end());
-      add_term(product, monomial, saturating_multiply(left_coefficient, right_coefficient));
+      add_term(product, joined(left_monomial, right_monomial), saturating_multiply(left_coefficient, right_coefficient));
     }
   }
   return from_polynomial(std::move(product));
@@ -241,20 +279,21 @@ std::optional<ExpressionTable::Polynomial> ExpressionTable::divide_by_monomial(c
                                                                                const Polynomial& divisor) const {
   if (divisor.size() != 1) return std::nullopt;
   const auto& [by, by_coefficient] = *divisor.begin();
-  Polynomial quotient;
+  Polynomial quotient = no_terms();
+  const ByStructure before{this};
   for (const auto& [monomial, coefficient] : dividend) {
     if (by_coefficient == 0 || coefficient % by_coefficient != 0) return std::nullopt;
-    if (!std::includes(monomial.begin(), monomial.end(), by.begin(), by.end())) return std::nullopt;
+    if (!std::includes(monomial.begin(), monomial.end(), by.begin(), by.end(), before)) return std::nullopt;
     Monomial rest;
-    std::set_difference(monomial.begin(), monomial.end(), by.begin(), by.end(), std::back_inserter(rest));
+    std::set_difference(monomial.begin(), monomial.end(), by.begin(), by.end(), std::back_inserter(rest), before);
     quotient[rest] = coefficient / by_coefficient;
   }
   return quotient;
 }
 
 ExpressionId ExpressionTable::floor_divide_constant(const Polynomial& dividend, int64_t divisor) {
-  Polynomial whole;  // what the divisor divides by coefficient alone
-  Polynomial rest;
+  Polynomial whole = no_terms();  // what the divisor divides by coefficient alone
+  Polynomial rest = no_terms();
   int64_t constant_term = 0;
   bool rest_divisible = true;
   for (const auto& [monomial, coefficient] : dividend) {
@@ -311,7 +350,7 @@ ExpressionId ExpressionTable::minimum(ExpressionId a, ExpressionId b) {
   const Interval difference = bounds(subtract(a, b));
   if (difference.high <= 0) return a;
   if (difference.low >= 0) return b;
-  return intern({ExpressionOp::kMin, std::min(a, b), std::max(a, b), 0});
+  return intern(is_before(a, b) ? Expression{ExpressionOp::kMin, a, b, 0} : Expression{ExpressionOp::kMin, b, a, 0});
 }
 
 ExpressionId ExpressionTable::maximum(ExpressionId a, ExpressionId b) {
@@ -320,7 +359,7 @@ ExpressionId ExpressionTable::maximum(ExpressionId a, ExpressionId b) {
   const Interval difference = bounds(subtract(a, b));
   if (difference.low >= 0) return a;
   if (difference.high <= 0) return b;
-  return intern({ExpressionOp::kMax, std::min(a, b), std::max(a, b), 0});
+  return intern(is_before(a, b) ? Expression{ExpressionOp::kMax, a, b, 0} : Expression{ExpressionOp::kMax, b, a, 0});
 }
 
 ExpressionId ExpressionTable::make(ExpressionOp op, ExpressionId a, ExpressionId b) {

@@ -1,13 +1,15 @@
 // Dimension expressions: integers over symbols, hash-consed and always in one normal form, so that equal expressions have equal ids.
 //
 // Normal form: a sum of monomials (a coefficient times sorted atoms), sorted, the constant last. An atom is a symbol or a floordiv, min or
-// max of normal forms. ceildiv(a, b) becomes floordiv(a + b - 1, b), mod(a, b) becomes a - b*floordiv(a, b). A floordiv by a constant gives
-// up every term it divides (using the divisors of symbols), and k*floordiv(x, d) becomes (k/g)*floordiv(x, d/g), g = gcd(k, d), where d
-// divides x. Arithmetic saturates at the ends of int64.
+// max of normal forms. What sorts them, and the operands of min and max, is what they say and the order of the symbols, never when they
+// were made: what is printed parses to the same normal form in any table. ceildiv(a, b) becomes floordiv(a + b - 1, b), mod(a, b) becomes a
+// - b*floordiv(a, b). A floordiv by a constant gives up every term it divides (using the divisors of symbols), and k*floordiv(x, d) becomes
+// (k/g)*floordiv(x, d/g), g = gcd(k, d), where d divides x. Arithmetic saturates at the ends of int64.
 //
 // A product of sums has as many terms as both multiplied, so whoever makes expressions of a model's choosing asks stays_small first.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -74,12 +76,15 @@ class ExpressionTable {
   ExpressionId maximum(ExpressionId a, ExpressionId b);
   ExpressionId make(ExpressionOp op, ExpressionId a, ExpressionId b);  // by op, for readers; not for constants and symbols
 
-  // Whether op on a and b gives at most kMostTerms terms and kMostSize leaves and operators, by an upper estimate that costs nothing.
-  // Where it does not, what the result stands for is best left unknown.
+  // Small is an expression of at most kMostSize leaves and operators, written out, with no sum in it of more than kMostTerms terms and
+  // divisions, min and max at most kMostDepth deep. Readers take only those; what a larger one stands for is best left unknown.
   static constexpr int64_t kMostTerms = 256;
   static constexpr int64_t kMostSize = 4096;
+  static constexpr int64_t kMostDepth = 256;
+  bool is_small(ExpressionId id) const { return is_small(extent(id)); }
+  // Whether op on a and b gives a small one, by an estimate that costs nothing; a little too low where a division splits.
   bool stays_small(ExpressionOp op, ExpressionId a, ExpressionId b) const;
-  int64_t written_size(ExpressionId id) const { return extents_[static_cast<size_t>(id)].size; }  // leaves and operators, written out
+  int64_t written_size(ExpressionId id) const { return extent(id).size; }  // leaves and operators, written out
 
   std::optional<int64_t> as_constant(ExpressionId id) const;
   Interval bounds(ExpressionId id) const;
@@ -101,12 +106,21 @@ class ExpressionTable {
 
  private:
   using Monomial = std::vector<ExpressionId>;  // sorted atoms; empty for the constant
-  using Polynomial = std::map<Monomial, int64_t>;
+  struct ByStructure {
+    const ExpressionTable* table;
+    bool operator()(ExpressionId a, ExpressionId b) const { return table->is_before(a, b); }
+    bool operator()(const Monomial& a, const Monomial& b) const {
+      return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), *this);
+    }
+  };
+  using Polynomial = std::map<Monomial, int64_t, ByStructure>;
 
   // How long an expression is, written out: shared operands count each time. Saturates.
   struct Extent {
     int64_t terms = 1;
     int64_t size = 1;
+    int64_t widest = 1;  // the most terms of a sum in it
+    int64_t depth = 0;   // of divisions, min and max
   };
 
   struct Demand {
@@ -115,7 +129,12 @@ class ExpressionTable {
   };
 
   ExpressionId intern(const Expression& expression);
+  // A total order of what expressions say: symbols first, in their order, constants last. Looks along one path down both.
+  bool is_before(ExpressionId a, ExpressionId b) const;
+  Monomial joined(const Monomial& a, const Monomial& b) const;
+  Polynomial no_terms() const { return Polynomial(ByStructure{this}); }
   const Extent& extent(ExpressionId id) const { return extents_[static_cast<size_t>(id)]; }
+  static bool is_small(const Extent& extent);
   static Extent extent_of(ExpressionOp op, const Extent& a, const Extent& b);  // at most
   // What follows for the symbol of the term `monomial` when the polynomial is zero: it is a multiple of what all other terms are.
   std::optional<Demand> demanded_divisor(const Polynomial& zero, const Monomial& monomial) const;

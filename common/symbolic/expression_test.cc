@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <random>
+
+#include "common/symbolic/random_expression.h"
+
 namespace sluice {
 namespace {
 
@@ -101,6 +106,56 @@ TEST_F(Fixture, WrittenSizeIsWhatTheEstimateSays) {
   }
   EXPECT_EQ(terms, ExpressionTable::kMostTerms);
   EXPECT_EQ(table.written_size(sum), 2 * terms - 1);
+}
+
+// The same expression made by another table, as a reader makes it of what is written.
+ExpressionId made_again(const ExpressionTable& from, ExpressionId id, ExpressionTable& to, std::map<ExpressionId, ExpressionId>& made) {
+  const Expression& e = from[id];
+  if (e.op == ExpressionOp::kConstant) return to.constant(e.value);
+  if (e.op == ExpressionOp::kSymbol) return to.symbol_expression(static_cast<SymbolId>(e.value));
+  if (const auto found = made.find(id); found != made.end()) return found->second;
+  const ExpressionId b = made_again(from, e.b, to, made);
+  return made[id] = to.make(e.op, made_again(from, e.a, to, made), b);
+}
+
+TEST(Expression, NormalFormsSayTheSameInEveryTable) {
+  std::mt19937 random(1);
+  static constexpr int64_t kDivisors[] = {1, 2, 4, 12};
+  ExpressionTable first;
+  for (int i = 0; i < 4; ++i) {
+    first.add_symbol(
+        {.name = std::string(1, static_cast<char>('A' + i)), .low = i, .high = i == 2 ? 40 : INT64_MAX, .divisor = kDivisors[i]});
+  }
+  ExpressionTable second;
+  for (SymbolId i = 0; i < 4; ++i) second.add_symbol(first.symbol(i));
+  std::vector<ExpressionId> expressions;
+  for (int i = 0; i < 2000; ++i) expressions.push_back(random_expression(first, random, 5));
+  std::shuffle(expressions.begin(), expressions.end(), random);  // so that the other one makes them in another order
+  std::map<ExpressionId, ExpressionId> made;
+  for (const ExpressionId id : expressions) {
+    EXPECT_EQ(first.renormalize(id), id) << first.text(id) << "\n" << first.text(first.renormalize(id));
+    const ExpressionId again = made_again(first, id, second, made);
+    EXPECT_EQ(second.text(again), first.text(id));
+    EXPECT_EQ(second.written_size(again), first.written_size(id));
+  }
+}
+
+TEST_F(Fixture, OrderIsThatOfSymbolsWithConstantsLast) {
+  const ExpressionId half = table.floor_divide(H, c(2));
+  const ExpressionId few = table.minimum(c(512), H);
+  const ExpressionId most = table.maximum(table.add(N, c(1)), half);
+  EXPECT_EQ(table.text(few), "min(H, 512)");
+  EXPECT_EQ(table.text(most), "max(N + 1, floordiv(H, 2))");
+  EXPECT_EQ(table.text(table.add(table.add(c(1), most), table.multiply(few, table.add(N, H)))),
+            "H*min(H, 512) + N*min(H, 512) + max(N + 1, floordiv(H, 2)) + 1");
+}
+
+TEST_F(Fixture, DeepDivisionsStopBeingSmall) {
+  ExpressionId e = H;
+  while (table.stays_small(ExpressionOp::kFloorDiv, e, N)) e = table.floor_divide(table.add(e, c(1)), N);
+  EXPECT_TRUE(table.is_small(e));
+  EXPECT_FALSE(table.is_small(table.floor_divide(table.add(e, c(1)), N)));
+  EXPECT_EQ(table.written_size(e), 1 + 4 * ExpressionTable::kMostDepth);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@ namespace sluice::text {
 namespace {
 
 constexpr int kTypeDepthLimit = 64;
-constexpr uint64_t kSummandLimit = 1000;  // of one dimension written out as a sum
+constexpr int kDimDepthLimit = ExpressionTable::kMostDepth;
 
 }  // namespace
 
@@ -12,8 +12,8 @@ Result<Dim> ModuleParser::parse_dim() {
   SLUICE_ASSIGN(const bool is_unknown, skip("?"));
   if (is_unknown) return Dim::unknown();
   const size_t offset = token().offset;
-  SLUICE_ASSIGN(const Term term, parse_sum());
-  const Dim dim = module_.make_dim(term.id);
+  SLUICE_ASSIGN(const ExpressionId sum, parse_sum());
+  const Dim dim = module_.make_dim(sum);
   if (dim.is_fixed() && dim.value < 0) return lexer_.error_at(offset, fmt::format("a dimension is {}", dim.value));
   return dim;
 }
@@ -101,42 +101,44 @@ Result<StorageId> ModuleParser::parse_storage() {
   return module_.intern(storage);
 }
 
+// One operation of a dimension; refused where what it makes would be too long.
+Result<ExpressionId> ModuleParser::apply(ExpressionOp op, ExpressionId a, ExpressionId b) {
+  if (!module_.expressions.stays_small(op, a, b)) return lexer_.error("the dimension is too long");
+  return module_.expressions.make(op, a, b);
+}
+
 // sum: product (("+" | "-") product)*; "N -1" is a sum too, though "-1" is one token.
-Result<ModuleParser::Term> ModuleParser::parse_sum(int depth) {
-  if (depth > kTypeDepthLimit) return lexer_.error("the dimension is nested too deep");
-  SLUICE_ASSIGN(Term sum, parse_product(depth));
+Result<ExpressionId> ModuleParser::parse_sum(int depth) {
+  if (depth > kDimDepthLimit) return lexer_.error("the dimension is nested too deep");
+  SLUICE_ASSIGN(ExpressionId sum, parse_product(depth));
   while (token().is("+") || token().is("-") || (token().kind == TokenKind::kNumber && token().text[0] == '-')) {
     const bool is_minus = token().is("-");
     if (token().kind == TokenKind::kMark) SLUICE_TRY(advance());
-    SLUICE_ASSIGN(const Term next, parse_product(depth));
-    sum.summands += next.summands;
-    if (sum.summands > kSummandLimit) return lexer_.error("the dimension is too long");
-    sum.id = is_minus ? module_.expressions.subtract(sum.id, next.id) : module_.expressions.add(sum.id, next.id);
+    SLUICE_ASSIGN(ExpressionId next, parse_product(depth));
+    if (is_minus) next = module_.expressions.multiply(module_.expressions.constant(-1), next);
+    SLUICE_ASSIGN(sum, apply(ExpressionOp::kAdd, sum, next));
   }
   return sum;
 }
 
-Result<ModuleParser::Term> ModuleParser::parse_product(int depth) {
-  SLUICE_ASSIGN(Term product, parse_factor(depth));
-  int factors = 1;
+Result<ExpressionId> ModuleParser::parse_product(int depth) {
+  SLUICE_ASSIGN(ExpressionId product, parse_factor(depth));
   while (token().is("*")) {
     SLUICE_TRY(advance());
-    SLUICE_ASSIGN(const Term next, parse_factor(depth));
-    product.summands *= next.summands;
-    if (product.summands > kSummandLimit || ++factors > kTypeDepthLimit) return lexer_.error("the dimension is too long");
-    product.id = module_.expressions.multiply(product.id, next.id);
+    SLUICE_ASSIGN(const ExpressionId next, parse_factor(depth));
+    SLUICE_ASSIGN(product, apply(ExpressionOp::kMul, product, next));
   }
   return product;
 }
 
-Result<ModuleParser::Term> ModuleParser::parse_factor(int depth) {
+Result<ExpressionId> ModuleParser::parse_factor(int depth) {
   if (token().kind == TokenKind::kNumber) {
     SLUICE_ASSIGN(const int64_t value, take_int("a number"));
-    return Term{module_.expressions.constant(value)};
+    return module_.expressions.constant(value);
   }
   SLUICE_ASSIGN(const bool is_nested, skip("("));
   if (is_nested) {
-    SLUICE_ASSIGN(const Term inner, parse_sum(depth + 1));
+    SLUICE_ASSIGN(const ExpressionId inner, parse_sum(depth + 1));
     SLUICE_TRY(expect(")"));
     return inner;
   }
@@ -146,10 +148,10 @@ Result<ModuleParser::Term> ModuleParser::parse_factor(int depth) {
   if (is_word && token().is("(")) return parse_function(name, depth);
   const auto symbol = symbols_.find(name);
   if (symbol == symbols_.end()) return lexer_.error_at(offset, fmt::format("there is no symbol '{}' above", name));
-  return Term{module_.expressions.symbol_expression(symbol->second)};
+  return module_.expressions.symbol_expression(symbol->second);
 }
 
-Result<ModuleParser::Term> ModuleParser::parse_function(const std::string& name, int depth) {
+Result<ExpressionId> ModuleParser::parse_function(const std::string& name, int depth) {
   static const std::map<std::string, ExpressionOp> kFunctions = {{"floordiv", ExpressionOp::kFloorDiv},
                                                                  {"ceildiv", ExpressionOp::kCeilDiv},
                                                                  {"mod", ExpressionOp::kMod},
@@ -158,15 +160,15 @@ Result<ModuleParser::Term> ModuleParser::parse_function(const std::string& name,
   const auto function = kFunctions.find(name);
   if (function == kFunctions.end()) return lexer_.error(fmt::format("there is no function '{}'", name));
   SLUICE_TRY(expect("("));
-  SLUICE_ASSIGN(const Term a, parse_sum(depth + 1));
+  SLUICE_ASSIGN(const ExpressionId a, parse_sum(depth + 1));
   SLUICE_TRY(expect(","));
   const size_t offset = token().offset;
-  SLUICE_ASSIGN(const Term b, parse_sum(depth + 1));
+  SLUICE_ASSIGN(const ExpressionId b, parse_sum(depth + 1));
   SLUICE_TRY(expect(")"));
   const bool divides = function->second != ExpressionOp::kMin && function->second != ExpressionOp::kMax;
-  const auto divisor = module_.expressions.as_constant(b.id);
+  const auto divisor = module_.expressions.as_constant(b);
   if (divides && divisor && *divisor <= 0) return lexer_.error_at(offset, fmt::format("cannot divide by {}", *divisor));
-  return Term{module_.expressions.make(function->second, a.id, b.id), a.summands + b.summands};
+  return apply(function->second, a, b);
 }
 
 }  // namespace sluice::text

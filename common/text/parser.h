@@ -43,10 +43,6 @@ class ModuleParser {
     Token graph;
     Token value;
   };
-  struct Term {  // an expression and how many summands it may have
-    ExpressionId id = -1;
-    uint64_t summands = 1;
-  };
 
   // parse.cc: lines of the module
   Result<void> find_definitions();
@@ -69,10 +65,11 @@ class ModuleParser {
   Result<TypeId> parse_type(int depth = 0);
   Result<DType> parse_dtype();
   Result<StorageId> parse_storage();
-  Result<Term> parse_sum(int depth = 0);
-  Result<Term> parse_product(int depth);
-  Result<Term> parse_factor(int depth);
-  Result<Term> parse_function(const std::string& name, int depth);
+  Result<ExpressionId> apply(ExpressionOp op, ExpressionId a, ExpressionId b);
+  Result<ExpressionId> parse_sum(int depth = 0);
+  Result<ExpressionId> parse_product(int depth);
+  Result<ExpressionId> parse_factor(int depth);
+  Result<ExpressionId> parse_function(const std::string& name, int depth);
 
   // parse_constant.cc
   Result<SegmentId> parse_constant(const Scope* scope);

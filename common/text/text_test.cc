@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
 #include "common/graphfile/graphfile.h"
+#include "common/symbolic/random_expression.h"
 #include "common/text/elements.h"
 
 namespace sluice {
@@ -64,6 +66,42 @@ graph @main(%x: f32[N, "a b" + 2*floordiv(N, 3) + 1], %u: f16[*], %q: seq(option
   %z: ? storage dense [] bytes 4 = Relu(%u) plan {kernel = k_1~1}
 }
 )");
+}
+
+// Dims read back as they are printed, in whatever order a module mentions them.
+TEST(Text, RandomDims) {
+  const std::string head = R"(sluice 1 typed
+symbol A = dim(@main, %x, 0)
+symbol B = dim(@main, %x, 1) in [1, 40] multiple 4
+symbol C = dim(@main, %x, 2) in [1, *] multiple 6
+graph @main(%x: f32[A, B, C]) -> (%x) {
+)";
+  auto module = parse_module(head + "}\n", "t");
+  ASSERT_TRUE(module.ok()) << error_text(module.error());
+  std::mt19937 random(1);
+  std::vector<std::string> dims;
+  while (dims.size() < 2000) {
+    const ExpressionId id = random_expression(module->expressions, random, 5);
+    if (!module->expressions.as_constant(id)) dims.push_back(print_dim(*module, Dim::expression(id)));
+  }
+  std::shuffle(dims.begin(), dims.end(), random);
+  std::string text = head;
+  for (size_t i = 0; i < dims.size(); ++i) text += fmt::format("  %v{}: f32[{}] = Relu(%x)\n", i, dims[i]);
+  expect_canonical(text + "}\n");
+}
+
+// The longest sum that the compiler makes is read, a longer one not.
+TEST(Text, LongDims) {
+  const auto sum_of = [](int64_t terms) {
+    std::string symbols, sum;
+    for (int64_t i = 0; i < terms; ++i) {
+      symbols += fmt::format("symbol s{} = dim(@main, %x, {})\n", i, i);
+      sum += fmt::format("{}s{}", i > 0 ? " + " : "", i);
+    }
+    return fmt::format("sluice 1 typed\n{}graph @main(%x: f32[?]) -> (%y) {{\n  %y: f32[{}] = Relu(%x)\n}}\n", symbols, sum);
+  };
+  expect_canonical(sum_of(ExpressionTable::kMostTerms));
+  EXPECT_NE(error_of(sum_of(ExpressionTable::kMostTerms + 1)).find("the dimension is too long"), std::string::npos);
 }
 
 TEST(Text, ConstantsOfEveryKind) {
