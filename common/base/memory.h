@@ -26,6 +26,18 @@ auto within_memory(Body&& body) -> decltype(body()) {
   }
 }
 
+// The same where label() names what ran out of it, a node for example.
+template <typename Body, typename Label>
+auto within_memory(Body&& body, Label&& label) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return make_error(ErrorCode::kLimit, "{}: memory ran out", label());
+  } catch (const std::length_error&) {
+    return make_error(ErrorCode::kLimit, "{}: memory ran out: a size exceeds what can be allocated", label());
+  }
+}
+
 // Makes room for the calling thread's stack now, when a lack of it can still be told: a stack that cannot grow later kills the process.
 Result<void> grow_stack();
 

@@ -2,6 +2,7 @@
 #include <deque>
 #include <functional>
 
+#include "common/base/memory.h"
 #include "common/eval/call.h"
 #include "common/eval/strided.h"
 
@@ -189,9 +190,12 @@ class GraphRun {
 Result<void> run_kernel(EvalCall& call) {
   const KernelRow* kernel = find_kernel(call.node.op());
   if (kernel == nullptr) return make_error(ErrorCode::kNotEvaluable, "{}: the reference evaluator has no kernel", call.node.label());
-  SLUICE_TRY(call.start(kernel->carry));
-  SLUICE_TRY(kernel->run(call));
-  return call.finish();
+  const auto run = [&]() -> Result<void> {
+    SLUICE_TRY(call.start(kernel->carry));
+    SLUICE_TRY(kernel->run(call));
+    return call.finish();
+  };
+  return within_memory(run, [&] { return call.node.label(); });
 }
 
 Result<std::vector<EvalValue>> evaluate_body(const Graph& graph, std::span<const Operand> inputs, const EvalOptions& options) {

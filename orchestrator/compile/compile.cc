@@ -169,7 +169,8 @@ class Compilation {
   void tell(size_t i, StageReport report, const OutputFile* output) {
     const std::string name(kStageNames[first_ + i]);
     if (interrupted()) return;
-    std::fputs(report.messages.c_str(), stderr);
+    const bool only_warns = report.ending.clean();
+    if (!request_.quiet || !only_warns) std::fputs(report.messages.c_str(), stderr);
     if (!report.ending.clean()) return tell_stage_failure("sluice-" + name, report);
     const bool last = first_ + i + 1 == kStageNames.size();
     if (last && output != nullptr) report.bytes = output->bytes().ok() ? *output->bytes() : 0;

@@ -27,7 +27,7 @@ struct CompileRequest {
   Transport transport = Transport::kPipe;
   std::map<std::string, std::string> services;  // endpoint by stage, of services that run already
   uint32_t heartbeat_ms = 1000;
-  bool quiet = false;       // no progress lines
+  bool quiet = false;       // no progress lines, no warnings
   bool error_json = false;  // our own errors as JSON
 };
 

@@ -14,7 +14,7 @@ Reads <in>: an ONNX model, or a graph file (.sg) written by any stage or by --du
 
 Options:
   -o FILE                Write the compiled model to FILE; it appears only when all stages succeeded [default: -].
-  -q, --quiet            No progress lines.
+  -q, --quiet            No progress lines, no warnings.
   --help                 Print this.
   --version              Print the release.
 

@@ -21,6 +21,14 @@ Result<void> print(std::string_view text) {
   return whole ? Result<void>() : make_error(ErrorCode::kIo, "cannot write to standard output");
 }
 
+// An error of a run names the model.
+template <typename Body>
+auto of_model(const LoaderOptions& options, Body&& body) -> decltype(body()) {
+  auto done = within_memory(body);
+  if (!done && done.error().file.empty()) done.error().file = options.model;
+  return done;
+}
+
 Result<std::unique_ptr<Session>> open_session(const LoaderOptions& options, Measurement& measurement) {
   const double begin = now_ms();
   SLUICE_ASSIGN(auto model, OpenedModel::open(options.model, {.verify_weights = options.verify_weights}));
@@ -28,20 +36,21 @@ Result<std::unique_ptr<Session>> open_session(const LoaderOptions& options, Meas
   SLUICE_ASSIGN(auto session, has_root ? make_hybrid_session(model, options.threads) : make_static_session(model, options.threads));
   measurement.load_ms = now_ms() - begin;
   measurement.threads = options.threads;
-  SLUICE_ASSIGN(std::vector<NamedValue> inputs, read_inputs(model->def(), options));
-  SLUICE_TRY(session->bind(std::move(inputs)));
+  const auto label = [&] { return fmt::format("the inputs of '{}'", options.model); };
+  SLUICE_ASSIGN(std::vector<NamedValue> inputs, within_memory([&] { return read_inputs(model->def(), options); }, label));
+  SLUICE_TRY(of_model(options, [&] { return session->bind(std::move(inputs)); }));
   return session;
 }
 
 Result<void> first_run(const LoaderOptions& options, Session& session, Measurement& measurement) {
   const double begin = now_ms();
   if (options.dump_dir.empty()) {
-    SLUICE_TRY(session.run());
+    SLUICE_TRY(of_model(options, [&] { return session.run(); }));
     measurement.first_ms = now_ms() - begin;
     return {};
   }
   SLUICE_ASSIGN(ValueFolder folder, ValueFolder::create(options.dump_dir));
-  SLUICE_TRY(session.run_dumping(folder, options.dump_glob));
+  SLUICE_TRY(of_model(options, [&] { return session.run_dumping(folder, options.dump_glob); }));
   measurement.first_ms = now_ms() - begin;
   return folder.finish();
 }
@@ -54,11 +63,11 @@ Result<void> run_loader(const LoaderOptions& options) {
   SLUICE_TRY(first_run(options, *session, measurement));
   if (!options.output_dir.empty()) SLUICE_TRY(write_outputs(session->outputs(), options));
   if (!options.trace.empty()) {
-    SLUICE_ASSIGN(const std::string trace, trace_json(*session));
+    SLUICE_ASSIGN(const std::string trace, of_model(options, [&] { return trace_json(*session); }));
     SLUICE_TRY(write_text(options.trace, trace));
   }
   if (options.bench) {
-    SLUICE_TRY(measure(*session, options.runs, measurement));
+    SLUICE_TRY(of_model(options, [&] { return measure(*session, options.runs, measurement); }));
     return print(options.json ? measurement_json(measurement) : measurement_table(measurement));
   }
   if (options.output_dir.empty()) return print(outputs_text(session->outputs()));

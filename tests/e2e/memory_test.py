@@ -122,6 +122,21 @@ class Memory(unittest.TestCase):
         smallest = max(smallest_limit(kind, name) for name in ["compile", *STAGES])
         self.assertGreater(self.sweep(kind, smallest, command, out), 0)
 
+    def test_a_run_names_node_and_model(self):
+        """Two gigabytes that only the run knows of."""
+        fill = helper.make_node("ConstantOfShape", ["s"], ["y"], "fill")
+        ends = helper.make_tensor_value_info("s", TensorProto.INT64, [1]), helper.make_tensor_value_info("y", TensorProto.FLOAT, [None])
+        model = helper.make_model(helper.make_graph([fill], "g", [ends[0]], [ends[1]]), opset_imports=[helper.make_opsetid("", 13)])
+        model.ir_version = 8
+        with open(self.path("fill.onnx"), "wb") as file:
+            file.write(model.SerializeToString())
+        np.save(self.path("s.npy"), np.array([1 << 29], np.int64))
+        compiled = subprocess.run([program("compile"), "-q", self.path("fill.onnx"), "-o", self.path("fill.om")], capture_output=True, text=True)
+        self.assertEqual((compiled.returncode, compiled.stderr), (0, ""))
+        result = run_limited("addresses", 1 << 30, program("loader"), self.path("fill.om"), "--threads=1", "--input=s=" + self.path("s.npy"))
+        self.assertEqual(result.returncode, 5, result.stderr)
+        self.assertIn(f"error SL1008: node 'fill' (ConstantOfShape): memory ran out [{self.path('fill.om')}]", result.stderr)
+
     def test_programs_short_of_data(self):
         self.sweep_programs("data")
 

@@ -113,7 +113,9 @@ class Orchestrator(unittest.TestCase):
         result = self.run_sluice("compile", "-q", self.model)
         self.assertEqual(result.returncode, 0)
         self.assertTrue(result.stdout.endswith("\nbuild\n"))
-        self.assertNotIn("sluice-compile:", result.stderr)
+        self.assertEqual(result.stderr, "")
+        broken = self.run_sluice("compile", "-q", self.model, FAIL_partition="4")
+        self.assertIn("sluice-partition: error SL2001", broken.stderr)
 
     def test_more_bytes_than_a_pipe_holds(self):
         result = self.compile(BIG="3000000")
