@@ -8,7 +8,15 @@ namespace {
 
 constexpr uint64_t kMaxElements = uint64_t{1} << 60;
 
+thread_local std::pmr::memory_resource* chosen_memory = nullptr;
+
 }  // namespace
+
+std::pmr::memory_resource* tensor_memory() { return chosen_memory != nullptr ? chosen_memory : std::pmr::new_delete_resource(); }
+
+UseTensorMemory::UseTensorMemory(std::pmr::memory_resource* memory) : before_(chosen_memory) { chosen_memory = memory; }
+
+UseTensorMemory::~UseTensorMemory() { chosen_memory = before_; }
 
 std::optional<uint64_t> element_count(std::span<const int64_t> dims) {
   bool empty = false;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <new>
 #include <optional>
 #include <span>
@@ -14,17 +15,41 @@
 
 namespace sluice {
 
-// Storage that starts on a cache line, so that it can be bound to a run without a copy.
+// Where tensors that this thread makes take their bytes from; the heap when nobody chose. A library that is opened at run time has a
+// choice of its own.
+std::pmr::memory_resource* tensor_memory();
+
+// Chooses it while in scope. What is made meanwhile must end before `memory` does.
+class UseTensorMemory {
+ public:
+  explicit UseTensorMemory(std::pmr::memory_resource* memory);
+  ~UseTensorMemory();
+  UseTensorMemory(const UseTensorMemory&) = delete;
+  UseTensorMemory& operator=(const UseTensorMemory&) = delete;
+
+ private:
+  std::pmr::memory_resource* before_;
+};
+
+// Storage that starts on a cache line, so that it can be bound to a run without a copy. A copy takes its memory where it is made.
 template <typename T>
 struct CacheLineAllocator {
   using value_type = T;
-  static constexpr std::align_val_t kAlignment{64};
+  using propagate_on_container_move_assignment = std::true_type;
+  using propagate_on_container_swap = std::true_type;
+  static constexpr size_t kAlignment = 64;
   CacheLineAllocator() = default;
   template <typename U>
-  CacheLineAllocator(const CacheLineAllocator<U>&) {}  // NOLINT: rebinding is implicit by the standard
-  T* allocate(size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), kAlignment)); }
-  void deallocate(T* memory, size_t) { ::operator delete(memory, kAlignment); }
-  bool operator==(const CacheLineAllocator&) const { return true; }
+  CacheLineAllocator(const CacheLineAllocator<U>& other) : memory(other.memory) {}  // NOLINT: rebinding is implicit by the standard
+  CacheLineAllocator select_on_container_copy_construction() const { return {}; }
+  T* allocate(size_t count) {
+    if (count > PTRDIFF_MAX / sizeof(T)) throw std::bad_alloc();
+    return static_cast<T*>(memory->allocate(count * sizeof(T), kAlignment));
+  }
+  void deallocate(T* bytes, size_t count) { memory->deallocate(bytes, count * sizeof(T), kAlignment); }
+  bool operator==(const CacheLineAllocator& other) const { return memory == other.memory; }
+
+  std::pmr::memory_resource* memory = tensor_memory();
 };
 using TensorBytes = std::vector<std::byte, CacheLineAllocator<std::byte>>;
 

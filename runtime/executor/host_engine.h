@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,6 +57,8 @@ struct GraphHooks {
   std::function<Result<std::vector<Tensor>>(uint32_t part, std::span<const HostTensor> inputs)> call_part;
   // Before and after each node, by its position in the graph. May be empty.
   std::function<void(uint32_t node, bool begins)> around_node;
+  // Where values take their memory from; null: the heap. It outlives them all.
+  std::pmr::memory_resource* memory = nullptr;
   // Each value as it is made. May be empty.
   std::function<void(const std::string& name, const HostValue& value)> value_made;
 };
@@ -80,6 +83,6 @@ struct HostEngine {
 Result<const HostEngine*> open_host_engine();
 
 inline constexpr char kHostEngineSymbol[] = "sluice_host_engine";  // extern "C" const HostEngine* sluice_host_engine();
-inline constexpr char kHostEngineRelease[] = "0.1.0/2";            // raised with every change of this header
+inline constexpr char kHostEngineRelease[] = "0.1.0/3";            // raised with every change of this header
 
 }  // namespace sluice

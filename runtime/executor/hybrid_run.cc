@@ -81,6 +81,12 @@ Result<void> check_tensor(const HostTensor& tensor, const std::string& name) {
                     dims_text(tensor.dims), wanted, tensor.bytes.size());
 }
 
+// A tensor keeps the memory that it lies in.
+void keep_memory(HostValue& value, const std::shared_ptr<MemoryPool>& memory) {
+  using Both = std::pair<std::shared_ptr<MemoryPool>, std::shared_ptr<const void>>;  // the memory ends last
+  for (HostTensor& tensor : value.tensors) tensor.owner = std::make_shared<const Both>(memory, std::move(tensor.owner));
+}
+
 }  // namespace
 
 HybridRun::HybridRun(std::shared_ptr<const HybridModel> model, std::shared_ptr<Device> device)
@@ -238,7 +244,10 @@ Result<void> HybridRun::execute(const HybridObserver& observer) {
   SLUICE_TRY(begin_states());
   SLUICE_TRY(check_inputs());
   SLUICE_TRY(bind_symbols());
+  outputs_.assign(outputs_.size(), {});  // their memory is for this run's values
+  const UseTensorMemory memory(memory_.get());
   GraphHooks hooks;
+  hooks.memory = memory_.get();
   hooks.call_part = [&](uint32_t part, std::span<const HostTensor> inputs) { return call_part(part, inputs, observer); };
   hooks.value_made = observer.value_made;
   if (observer.node_times != nullptr) {
@@ -250,6 +259,7 @@ Result<void> HybridRun::execute(const HybridObserver& observer) {
   }
   SLUICE_ASSIGN(std::vector<HostValue> outputs, model_->engine().run_graph(model_->root(), inputs_, hooks));
   SLUICE_TRY(check_outputs(outputs));
+  for (HostValue& output : outputs) keep_memory(output, memory_);
   outputs_ = std::move(outputs);
   keep_states();
   return {};

@@ -9,6 +9,7 @@
 
 #include "common/base/result.h"
 #include "runtime/executor/hybrid_model.h"
+#include "runtime/executor/memory_pool.h"
 #include "runtime/executor/run.h"
 
 namespace sluice {
@@ -42,6 +43,8 @@ class HybridRun {
   // An output after execute(), until the next one.
   const HostValue& output(size_t index) const { return outputs_[index]; }
   const HybridModel& model() const { return *model_; }
+  // Of the memory of values outside of parts.
+  MemoryCounters memory() const { return memory_->counters(); }
   // The run of a part; null before it was called for the first time.
   const Run* part(size_t index) const { return parts_[index].get(); }
 
@@ -57,6 +60,7 @@ class HybridRun {
 
   std::shared_ptr<const HybridModel> model_;
   std::shared_ptr<Device> device_;
+  std::shared_ptr<MemoryPool> memory_ = std::make_shared<MemoryPool>();
   std::vector<HostValue> inputs_, outputs_;
   std::vector<bool> bound_;
   std::vector<Tensor> first_states_;         // what states begin as, by state

@@ -119,6 +119,8 @@ class HybridSession : public Session {
     return events;
   }
 
+  std::optional<MemoryCounters> memory() const override { return run_.memory(); }
+
   std::vector<NamedValue> outputs() const override {
     std::vector<NamedValue> values;
     for (int k = 0; k < def().outputs_size(); ++k) {

@@ -47,6 +47,22 @@ Json node_json(const NodeTime& node) {
   return json;
 }
 
+Json pool_json(const MemoryCounters& pool) {
+  Json json;
+  json.set("held_bytes", pool.held_bytes);
+  json.set("held_blocks", pool.held_blocks);
+  json.set("most_used_bytes", pool.most_used_bytes);
+  json.set("system_calls", pool.system_calls);
+  return json;
+}
+
+std::string pool_text(const MemoryCounters& pool) {
+  constexpr double kMega = 1 << 20;
+  return fmt::format("values outside of fixed parts: at most {:.2f} MB at once, {:.2f} MB held in {} blocks, {} taken from the system\n",
+                     static_cast<double>(pool.most_used_bytes) / kMega, static_cast<double>(pool.held_bytes) / kMega, pool.held_blocks,
+                     pool.system_calls);
+}
+
 }  // namespace
 
 double percentile(const std::vector<double>& ascending, double share) {
@@ -64,6 +80,7 @@ Result<void> measure(Session& session, int runs, Measurement& measurement) {
   std::sort(measurement.run_ms.begin(), measurement.run_ms.end());
   measurement.private_mb = private_mb();
   measurement.peak_rss_mb = peak_rss_mb();
+  measurement.pool = session.memory();
   SLUICE_ASSIGN(measurement.nodes, session.run_timed(std::min(runs, kProfiledRuns)));
   return {};
 }
@@ -79,6 +96,7 @@ std::string measurement_json(const Measurement& m) {
   json.set("peak_rss_mb", rounded(m.peak_rss_mb));
   json.set("private_mb", rounded(m.private_mb));
   json.set("threads", m.threads);
+  if (m.pool) json.set("pool", pool_json(*m.pool));
   Json::Array nodes;
   for (const NodeTime& node : m.nodes) nodes.push_back(node_json(node));
   json.set("nodes", std::move(nodes));
@@ -90,7 +108,9 @@ std::string measurement_table(const Measurement& m) {
       fmt::format("load {:.2f} ms, first run {:.2f} ms, then {} runs on {} threads: min {:.3f}, median {:.3f}, p90 {:.3f}, p99 {:.3f} ms\n",
                   m.load_ms, m.first_ms, m.run_ms.size(), m.threads, percentile(m.run_ms, 0), percentile(m.run_ms, 0.5),
                   percentile(m.run_ms, 0.9), percentile(m.run_ms, 0.99));
-  text += fmt::format("peak resident {:.1f} MB, private {:.1f} MB\n\n", m.peak_rss_mb, m.private_mb);
+  text += fmt::format("peak resident {:.1f} MB, private {:.1f} MB\n", m.peak_rss_mb, m.private_mb);
+  if (m.pool) text += pool_text(*m.pool);
+  text += "\n";
   text += fmt::format("{:>9} {:>8} {:>10}  {:10} {:18} {}\n", "ms", "GMAC/s", "MMAC", "engine", "op", "node");
   for (const NodeTime& node : m.nodes) {
     const double mega = static_cast<double>(node.multiply_adds) * 1e-6;

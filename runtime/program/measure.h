@@ -1,6 +1,7 @@
 // What --bench and --trace say about runs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ struct Measurement {
   double peak_rss_mb = 0;
   double private_mb = 0;  // memory of this process that no other can share
   int threads = 1;
-  std::vector<NodeTime> nodes;  // in the order of their first tasks
+  std::optional<MemoryCounters> pool;  // after the runs, of values outside of parts
+  std::vector<NodeTime> nodes;         // in the order of their first tasks
 };
 
 // Runs `runs` times without looking, then up to 20 times with the times of tasks.

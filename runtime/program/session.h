@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/base/json.h"
 #include "common/tensorfile/value_folder.h"
+#include "runtime/executor/memory_pool.h"
 #include "runtime/executor/opened_model.h"
 #include "runtime/program/bindings.h"
 #include "runtime/program/node_times.h"
@@ -26,6 +28,8 @@ class Session {
   virtual Result<std::vector<NodeTime>> run_timed(int runs) = 0;
   // One run as events of a Chrome trace.
   virtual Result<Json::Array> run_traced() = 0;
+  // Of the memory of values outside of parts; nothing where there are none.
+  virtual std::optional<MemoryCounters> memory() const { return std::nullopt; }
   // Of the last run.
   virtual std::vector<NamedValue> outputs() const = 0;
 };

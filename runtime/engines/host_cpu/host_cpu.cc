@@ -146,6 +146,7 @@ EvalOptions eval_options(const HostGraph& graph, const GraphHooks& hooks) {
 
 Result<std::vector<HostValue>> run_graph(const std::shared_ptr<void>& opened, std::span<const HostValue> inputs, const GraphHooks& hooks) {
   const auto& graph = *static_cast<const HostGraph*>(opened.get());
+  const UseTensorMemory memory(hooks.memory);
   std::deque<EvalValue> values;
   std::vector<EvalInput> operands;
   for (const HostValue& input : inputs) {

@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <random>
 
 #include "common/graphfile/graphfile.h"
+#include "common/text/text.h"
+#include "runtime/executor/hybrid_run.h"
 #include "runtime/executor/run.h"
 #include "runtime/testing/model_builder.h"
 
@@ -101,6 +104,80 @@ TEST(HostCpu, RefusesTasksThatDoNotFitTheirNodes) {
   Built no_graph = build();
   no_graph.graph.assign(100, std::byte{1});
   EXPECT_FALSE(no_graph.open());
+}
+
+// A model of a root alone, whose values have sizes that only a run knows.
+std::vector<std::byte> rooted_om() {
+  auto module = parse_module(R"(sluice 1 typed
+graph @main(%x: f32[?]) -> (%where, %last) {
+  %turns = constant i64[] [3]
+  %go = constant bool[] [true]
+  %where: i64[1, ?] = NonZero(%x)
+  %last: f32[?] = Loop(%turns, %go, %x) {body = @main.body}
+}
+graph @main.body(%i: i64[], %go: bool[], %v: f32[?]) -> (%go, %twice) body {
+  %twice: f32[?] = Concat(%v, %v) {axis = 0}
+}
+)",
+                             "root");
+  EXPECT_TRUE(module) << module.error().message;
+  const std::vector<std::byte> graph = graph_bytes(*module).value();
+  testing::ModelBuilder b;
+  b.model.clear_parts();
+  const auto bind = [&](pb::BindingDef& binding, const char* name, uint32_t type) {
+    binding.set_name(name);
+    binding.set_type(type);
+  };
+  bind(*b.model.add_inputs(), "x", b.type(DType::kF32, {-1}));
+  bind(*b.model.add_outputs(), "where", b.type(DType::kI64, {1, -1}));
+  bind(*b.model.add_outputs(), "last", b.type(DType::kF32, {-1}));
+  b.model.mutable_root()->set_graph(1);
+  return testing::om_bytes(b.model,
+                           {{.kind = pb::SEGMENT_WEIGHTS}, {.kind = pb::SEGMENT_GRAPH, .pieces = {{0, graph}}, .bytes = graph.size()}});
+}
+
+TEST(HostCpu, RunsOfSizesSeenBeforeTakeNoMemory) {
+  const auto model = OpenedModel::open(OmBytes::copy(rooted_om()).value());
+  ASSERT_TRUE(model) << model.error().message;
+  HybridRun run(HybridModel::sink(*model).value(), shared_device(1).value());
+  constexpr size_t kSizes = 500;
+  const std::vector<float> ones(kSizes * 40, 1.0f);
+  std::mt19937 random(1);
+  MemoryCounters seen;
+  for (size_t i = 0; i < 10000; ++i) {
+    const size_t count = 40 * (i < kSizes ? i + 1 : random() % kSizes + 1);
+    HostValue x;
+    x.tensors.push_back({DType::kF32, {static_cast<int64_t>(count)}, std::as_bytes(std::span(ones).first(count)), nullptr});
+    ASSERT_TRUE(run.bind_input(0, x));
+    const auto done = run.execute();
+    ASSERT_TRUE(done) << done.error().message;
+    EXPECT_EQ(run.output(0).tensors[0].dims, (std::vector<int64_t>{1, static_cast<int64_t>(count)}));
+    EXPECT_EQ(run.output(1).tensors[0].dims, (std::vector<int64_t>{static_cast<int64_t>(8 * count)}));
+    if (i == 599) seen = run.memory();
+  }
+  const MemoryCounters last = run.memory();
+  EXPECT_GT(seen.held_blocks, 0u);
+  EXPECT_EQ(last.system_calls, seen.system_calls);
+  EXPECT_EQ(last.held_blocks, seen.held_blocks);
+  EXPECT_EQ(last.held_bytes, seen.held_bytes);
+  EXPECT_EQ(last.most_used_bytes, seen.most_used_bytes);
+}
+
+TEST(HostCpu, OutputsOutliveTheirRun) {
+  const auto model = OpenedModel::open(OmBytes::copy(rooted_om()).value());
+  ASSERT_TRUE(model) << model.error().message;
+  const std::vector<float> x{0, 2, 3};
+  HostValue last;
+  {
+    HybridRun run(HybridModel::sink(*model).value(), shared_device(1).value());
+    ASSERT_TRUE(run.bind_input(0, {.tensors = {{DType::kF32, {3}, std::as_bytes(std::span(x)), nullptr}}}));
+    ASSERT_TRUE(run.execute());
+    last = run.output(1);
+  }
+  ASSERT_EQ(last.tensors[0].bytes.size(), 24 * sizeof(float));
+  float element = 0;
+  std::memcpy(&element, last.tensors[0].bytes.data() + 23 * sizeof(float), sizeof(element));
+  EXPECT_EQ(element, 3.0f);
 }
 
 }  // namespace

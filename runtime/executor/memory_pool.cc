@@ -1,0 +1,94 @@
+#include "runtime/executor/memory_pool.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <new>
+
+namespace sluice {
+
+MemoryPool::~MemoryPool() {
+  give_back_idle();
+  for (void* block : blocks_) system_->deallocate(block, kBlockBytes, kAlignment);
+}
+
+MemoryCounters MemoryPool::counters() const {
+  const std::lock_guard lock(mutex_);
+  return counters_;
+}
+
+size_t MemoryPool::piece_bytes(size_t bytes) {
+  if (bytes > SIZE_MAX / 4) throw std::bad_alloc();
+  if (bytes > kMostCut) return std::bit_ceil(bytes);
+  const size_t step = std::max(kAlignment, std::bit_ceil(std::max<size_t>(bytes, 1)) / 8);
+  return (std::max<size_t>(bytes, 1) + step - 1) / step * step;
+}
+
+void* MemoryPool::do_allocate(size_t bytes, [[maybe_unused]] size_t alignment) {
+  assert(alignment <= kAlignment);
+  const size_t piece = piece_bytes(bytes);
+  const std::lock_guard lock(mutex_);
+  void* memory = take(piece);
+  counters_.used_bytes += piece;
+  counters_.most_used_bytes = std::max(counters_.most_used_bytes, counters_.used_bytes);
+  return memory;
+}
+
+void MemoryPool::do_deallocate(void* memory, size_t bytes, size_t) {
+  const size_t piece = piece_bytes(bytes);
+  const std::lock_guard lock(mutex_);
+  Free*& first = free_[piece];  // it is there since the piece was taken
+  first = new (memory) Free{first};
+  counters_.used_bytes -= piece;
+}
+
+void* MemoryPool::take(size_t piece) {
+  Free*& first = free_.try_emplace(piece, nullptr).first->second;
+  if (first == nullptr) return piece > kMostCut ? take_block(piece) : cut(piece);
+  Free* taken = first;
+  first = taken->next;
+  return taken;
+}
+
+// The rest of a block that is too short is left: less than a quarter of it.
+void* MemoryPool::cut(size_t piece) {
+  if (rest_bytes_ < piece) {
+    blocks_.reserve(blocks_.size() + 1);
+    rest_ = static_cast<std::byte*>(take_block(kBlockBytes));
+    rest_bytes_ = kBlockBytes;
+    blocks_.push_back(rest_);
+  }
+  std::byte* memory = rest_;
+  rest_ += piece;
+  rest_bytes_ -= piece;
+  return memory;
+}
+
+void* MemoryPool::take_block(size_t bytes) {
+  void* memory = nullptr;
+  try {
+    memory = system_->allocate(bytes, kAlignment);
+  } catch (const std::bad_alloc&) {
+    give_back_idle();
+    memory = system_->allocate(bytes, kAlignment);
+  }
+  ++counters_.system_calls;
+  ++counters_.held_blocks;
+  counters_.held_bytes += bytes;
+  return memory;
+}
+
+// Free pieces that are blocks of their own.
+void MemoryPool::give_back_idle() {
+  for (auto entry = free_.upper_bound(kMostCut); entry != free_.end(); ++entry) {
+    while (entry->second != nullptr) {
+      Free* idle = entry->second;
+      entry->second = idle->next;
+      system_->deallocate(idle, entry->first, kAlignment);
+      --counters_.held_blocks;
+      counters_.held_bytes -= entry->first;
+    }
+  }
+}
+
+}  // namespace sluice
