@@ -67,7 +67,7 @@ ExpressionId ExpressionTable::intern(const Expression& expression) {
     own.size = saturating_add(1, saturating_add(a.size, b.size));
     if (is_sum) own.terms = saturating_add(a.terms, b.terms);
     own.widest = std::max({own.terms, a.widest, b.widest});
-    own.depth = std::max(a.depth, b.depth) + (is_sum || expression.op == ExpressionOp::kMul ? 0 : 1);
+    own.depth = std::max(a.depth, b.depth) + (is_sum ? 0 : 1);
   }
   extents_.push_back(own);
   return found->second;
@@ -93,7 +93,7 @@ bool ExpressionTable::is_before(ExpressionId a, ExpressionId b) const {
 ExpressionTable::Extent ExpressionTable::extent_of(ExpressionOp op, const Extent& a, const Extent& b) {
   Extent result;
   result.size = saturating_add(1, saturating_add(a.size, b.size));
-  result.depth = std::max(a.depth, b.depth);
+  result.depth = std::max(a.depth, b.depth) + (op == ExpressionOp::kAdd ? 0 : 1);
   switch (op) {
     case ExpressionOp::kAdd:
       result.terms = saturating_add(a.terms, b.terms);
@@ -107,17 +107,14 @@ ExpressionTable::Extent ExpressionTable::extent_of(ExpressionOp op, const Extent
     }
     case ExpressionOp::kFloorDiv:
       result.terms = a.terms;
-      ++result.depth;
       break;
     case ExpressionOp::kCeilDiv:
       result.terms = saturating_add(a.terms, b.terms);
       result.size = saturating_add(result.size, saturating_add(b.size, 2));
-      ++result.depth;
       break;
     case ExpressionOp::kMod:
       return extent_of(ExpressionOp::kAdd, a, extent_of(ExpressionOp::kMul, b, extent_of(ExpressionOp::kFloorDiv, a, b)));
     default:
-      ++result.depth;
       break;
   }
   result.widest = std::max({result.terms, a.widest, b.widest});

@@ -77,7 +77,7 @@ class ExpressionTable {
   ExpressionId make(ExpressionOp op, ExpressionId a, ExpressionId b);  // by op, for readers; not for constants and symbols
 
   // Small is an expression of at most kMostSize leaves and operators, written out, with no sum in it of more than kMostTerms terms and
-  // divisions, min and max at most kMostDepth deep. Readers take only those; what a larger one stands for is best left unknown.
+  // products, divisions, min and max at most kMostDepth deep. Readers take only those; what a larger one stands for is best left unknown.
   static constexpr int64_t kMostTerms = 256;
   static constexpr int64_t kMostSize = 4096;
   static constexpr int64_t kMostDepth = 256;
@@ -120,7 +120,7 @@ class ExpressionTable {
     int64_t terms = 1;
     int64_t size = 1;
     int64_t widest = 1;  // the most terms of a sum in it
-    int64_t depth = 0;   // of divisions, min and max
+    int64_t depth = 0;   // of products, divisions, min and max
   };
 
   struct Demand {

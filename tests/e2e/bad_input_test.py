@@ -420,7 +420,7 @@ class BadInput(unittest.TestCase):
         self.succeeds("preprocess", self.path("m.onnx", nested_ifs(10)), "-o", self.path("out"))
 
     def test_deep_nesting_in_texts(self):
-        symbol = "sluice 1 typed\nsymbol n = dim(@main, %%x, 0) in [1, 64]\ngraph @main(%%x: f32[%s]) -> (%%y) {\n  %%y: f32[n] = Identity(%%x)\n}\n"
+        symbol = "sluice 1 typed\nsymbol n = dim(@main, %%x, 0) in [1, *]\ngraph @main(%%x: f32[%s]) -> (%%y) {\n  %%y: f32[n] = Identity(%%x)\n}\n"
         kind = "sluice 1 typed\ngraph @main(%%x: %sf32[1]%s) -> (%%y) {\n  %%y: f32[1] = Identity(%%x)\n}\n" % ("seq(" * DEEP, ")" * DEEP)
         texts = [nested_bodies(DEEP), kind, symbol % ("(" * DEEP + "n" + ")" * DEEP), symbol % ("max(1, " * DEEP + "n" + ")" * DEEP),
                  symbol % "+".join("floordiv(n, %d)" % (k + 2) for k in range(DEEP)), symbol % "*".join(["n"] * DEEP), "sluice 1 typed\n" + "(" * DEEP]

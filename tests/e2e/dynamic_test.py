@@ -84,7 +84,7 @@ class Dynamic(unittest.TestCase):
     def compiled(self, model, *options, name="m"):
         with open(self.path(name + ".onnx"), "wb") as file:
             file.write(model.SerializeToString())
-        said = self.program(0, "sluice-compile", "-q", self.path(name + ".onnx"), "-o", self.path(name + ".om"), *options)
+        said = self.program(0, "sluice-compile", self.path(name + ".onnx"), "-o", self.path(name + ".om"), *options)
         self.program(0, "sluice-verify", self.path(name + ".om"))
         return said
 
