@@ -50,7 +50,16 @@ class DepthwiseEmitter {
     if (is_symbolic_) find_inner();
     const Extent items = s_.n * s_.oh * channel_tiles_;
     const auto range = b_.partition(b_.value(items), b_.block(), is_symbolic_ ? b_.blocks() : b_.index(plan_.blocks));
-    b_.loop(range.first, range.second, 1, [&](Value* item) { emit_row(b_.div(item, channel_tiles_), b_.mod(item, channel_tiles_)); });
+    if (is_symbolic_) {
+      emit_symbolic_rows(range.first, range.second);
+    } else {
+      b_.loop(range.first, range.second, 1, [&](Value* item) {
+        Value* channel_tile = b_.mod(item, channel_tiles_);
+        Value* row = b_.div(item, channel_tiles_);
+        Value* image = b_.div(row, s_.oh.factor);
+        emit_row(row, image, b_.mod(row, s_.oh.factor), channel_tile);
+      });
+    }
     b_.ret_void();
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
     kernel.blocks = plan_.blocks;
@@ -160,9 +169,25 @@ class DepthwiseEmitter {
 
   Value* positive(Value* a) { return b_.ir().CreateSelect(b_.ir().CreateICmpSGT(a, b_.index(0)), a, b_.index(0)); }
 
-  void emit_row(Value* row, Value* channel_tile) {
-    Value* image = b_.div(row, b_.value(s_.oh));
-    Value* top = b_.add(b_.mul(b_.mod(row, b_.value(s_.oh)), s_.stride_h), b_.index(-s_.pad_top));
+  // Without a division by the image's rows for each.
+  void emit_symbolic_rows(Value* begin, Value* end) {
+    Value* high = b_.value(s_.oh);
+    Value* divisor = b_.max(high, b_.index(1));  // without a row there is no item
+    Value* first = b_.div(begin, channel_tiles_);
+    const IrValues start = {b_.div(first, divisor), b_.mod(first, divisor)};
+    b_.loop(begin, end, 1, start, [&](Value* item, const IrValues& at) {
+      Value* channel_tile = b_.mod(item, channel_tiles_);
+      emit_row(b_.div(item, channel_tiles_), at[0], at[1], channel_tile);
+      const auto count = [&](Value* condition) { return b_.ir().CreateZExt(condition, b_.index_type()); };
+      Value* next = b_.add(at[1], count(b_.ir().CreateICmpEQ(channel_tile, b_.index(channel_tiles_ - 1))));
+      Value* ends = b_.ir().CreateICmpEQ(next, high);
+      return IrValues{b_.add(at[0], count(ends)), b_.ir().CreateSelect(ends, b_.index(0), next)};
+    });
+  }
+
+  // row: over all images; in_image: of its image.
+  void emit_row(Value* row, Value* image, Value* in_image, Value* channel_tile) {
+    Value* top = b_.add(b_.mul(in_image, s_.stride_h), b_.index(-s_.pad_top));
     // Kernel rows inside the image.
     Value* above = b_.ir().CreateNeg(top);
     Value* kh_begin = b_.div(b_.add(positive(above), b_.index(s_.dilation_h - 1)), s_.dilation_h);
@@ -172,7 +197,7 @@ class DepthwiseEmitter {
     Value* input_row = b_.add(b_.mul(image, s_.h), b_.add(top, b_.mul(kh_begin, s_.dilation_h)));
     Value* x = b_.ir().CreateGEP(b_.float_type(), x_, b_.add(b_.mul(input_row, s_.w * s_.ci), channel));
     Value* weights = b_.at(weights_, b_.add(b_.mul(kh_begin, s_.kw * plan_.nr), channel));
-    const Row place{x, weights, b_.ir().CreateSub(kh_end, kh_begin), row, image, channel};
+    const Row place{x, weights, b_.ir().CreateSub(kh_end, kh_begin), row, image, in_image, channel};
     if (!has_channel_tail()) return emit_pixels(place, false);
     if (!has_whole_tiles()) return emit_pixels(place, true);
     b_.if_else(
@@ -181,7 +206,7 @@ class DepthwiseEmitter {
   }
 
   struct Row {
-    Value *x, *weights, *kernel_rows, *number, *image, *channel;
+    Value *x, *weights, *kernel_rows, *number, *image, *in_image, *channel;
   };
 
   void emit_pixels(const Row& row, bool channel_tail) {
@@ -242,7 +267,8 @@ class DepthwiseEmitter {
   void call(llvm::Function* tile, const Row& row, Value* ow, Value* kw_begin, Value* kw_end) {
     Value* column = b_.add(b_.mul(ow, s_.stride_w), b_.index(-s_.pad_left));
     Value* pixel = b_.add(b_.mul(row.number, s_.ow), ow);
-    Value* in_image = b_.add(b_.mul(b_.mod(row.number, b_.value(s_.oh)), s_.ow), ow);
+    // Fixed: a division by a constant, cheaper than a register kept for it.
+    Value* in_image = b_.add(b_.mul(is_symbolic_ ? row.in_image : b_.mod(row.number, s_.oh.factor), s_.ow), ow);
     IrValues arguments = {b_.ir().CreateGEP(b_.float_type(), row.x, b_.mul(column, s_.ci)),
                           row.weights,
                           b_.at(y_, b_.add(b_.mul(pixel, s_.co), row.channel)),
