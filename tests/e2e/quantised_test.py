@@ -37,7 +37,8 @@ def run(program, *arguments):
 class Model:
     """Independent contractions, each with an input of its own, in one model."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, is_open=False):
+        self.is_open = is_open  # the first dim of each input is known only when the model runs
         self.random = np.random.default_rng(seed)
         self.nodes, self.constants, self.inputs, self.outputs = [], [], [], []
         self.values, self.anchors = {}, []
@@ -67,7 +68,8 @@ class Model:
 
     def input(self, dtype, *shape):
         name = f"x{len(self.inputs)}"
-        self.inputs.append(helper.make_tensor_value_info(name, TYPES[np.dtype(dtype)], shape))
+        dims = [f"N{len(self.inputs)}", *shape[1:]] if self.is_open and shape else shape
+        self.inputs.append(helper.make_tensor_value_info(name, TYPES[np.dtype(dtype)], dims))
         self.values[name] = self.bytes(dtype, *shape)
         return name
 
@@ -241,6 +243,14 @@ class Quantised(unittest.TestCase):
         model = Model(11)
         for kind in ("dense", "depthwise", "grouped", "pointwise", "MatMul", "Gemm") * 3:
             model.add_dequantized(kind)
+        self.check(model)
+
+    def test_open_batches(self):
+        model = Model(13, is_open=True)
+        for kind in ("dense", "depthwise", "grouped", "pointwise", "MatMul", "Gemm"):
+            model.add_dequantized(kind)
+        for op in ("QLinearConv", "QLinearMatMul", "MatMulInteger"):
+            model.add_integer(op)
         self.check(model)
 
     def test_integers(self):
