@@ -40,7 +40,10 @@ class PartBinder {
   Result<pb::FixedPart> bind() {
     SLUICE_TRY(size_values());
     SLUICE_TRY(place_values());
-    SLUICE_TRY(verify_fixed_part(model_, part_, sizes_, false));
+    if (auto verified = verify_fixed_part(model_, part_, sizes_, false); !verified) {
+      return make_error(ErrorCode::kBadBinding, "the sizes of the inputs do not fit each other: {}", verified.error().message)
+          .with_hint("sluice eval names the node");
+    }
     return std::move(part_);
   }
 

@@ -87,7 +87,7 @@ class FixedPartRules {
       for (const pb::BindingDef& binding : *bindings) {
         if (binding.type() >= static_cast<uint32_t>(model_.types_size())) return bad("'{}' has type {}", binding.name(), binding.type());
         SLUICE_ASSIGN(const auto bytes, sizes_.bytes(binding.type()));
-        region_bytes_.push_back(bytes.value_or(0));
+        region_bytes_.push_back(bytes.value_or(UINT64_MAX));
       }
     }
     return {};

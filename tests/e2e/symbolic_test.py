@@ -4,6 +4,7 @@ keeps. What is right is what sluice-eval computes.
 
 usage: symbolic_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
+import ctypes
 import json
 import os
 import shutil
@@ -27,6 +28,19 @@ def value(name, dims, dtype=FLOAT):
 
 def random(*dims, scale=1.0):
     return (np.random.default_rng(len(dims) + sum(dims)).standard_normal(dims) * scale).astype(np.float32)
+
+
+class Heap(ctypes.Structure):
+    """The C library's struct mallinfo2."""
+    _fields_ = [(name, ctypes.c_size_t) for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks",
+                                                     "fordblks", "keepcost")]
+
+
+def bytes_in_use():
+    mallinfo2 = ctypes.CDLL(None).mallinfo2
+    mallinfo2.restype = Heap
+    heap = mallinfo2()
+    return heap.uordblks + heap.hblkhd
 
 
 class Builder:
@@ -201,6 +215,38 @@ class Symbolic(unittest.TestCase):
         again = other(x=x)
         for name in first:
             np.testing.assert_array_equal(first[name], again[name])
+
+    def test_the_pipe_can_be_stopped_anywhere(self):
+        """Each stage's file gives the same model, and the text of the lowered one reads back."""
+        self.compiled(encoder(), "--dump-dir", self.path("dump"))
+        with open(self.path("m.om"), "rb") as file:
+            whole = file.read()
+        for name in sorted(os.listdir(self.path("dump"))):
+            if not name.endswith(".sg"):
+                continue
+            self.program(0, "sluice-compile", "-q", self.path("dump/" + name), "-o", self.path("again.om"))
+            with open(self.path("again.om"), "rb") as file:
+                self.assertEqual(file.read(), whole, name)
+            text = self.program(0, "sluice-show", self.path("dump/" + name))
+            with open(self.path("text.txt"), "w") as file:
+                file.write(text)
+            self.program(0, "sluice-as", self.path("text.txt"), "-o", self.path("text.sg"), "--with", self.path("dump/" + name))
+            again = self.program(0, "sluice-show", self.path("text.sg"))
+            kernels = [line for line in text.splitlines() if line.startswith("kernel")]
+            self.assertEqual([line for line in again.splitlines() if line.startswith("kernel")], kernels)
+            self.assertEqual(len(kernels) > 3, "subgraph" in name, name)
+
+    def test_memory_does_not_grow_with_runs(self):
+        """500 sizes again and again: once each was seen, nothing is kept that was not before."""
+        run = self.compiled(encoder()).run(threads=2)
+        inputs = [random(1 + i % 5, 1 + i // 5, 32) for i in range(500)]
+        first = [run(x=x)["pooled"] for x in inputs]
+        for x in inputs[:100]:
+            run(x=x)
+        before = bytes_in_use()
+        for i in range(2400):
+            np.testing.assert_array_equal(run(x=inputs[i % 500])["pooled"], first[i % 500])
+        self.assertLess(bytes_in_use() - before, 400_000)
 
     def test_states_go_on_and_are_forgotten(self):
         model = self.compiled(decoder(), "--state=present.*=past.*")
