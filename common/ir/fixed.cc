@@ -5,6 +5,7 @@
 
 #include "common/ir/limits.h"
 #include "common/ir/module.h"
+#include "common/symbolic/nominal.h"
 
 namespace sluice {
 namespace {
@@ -48,6 +49,15 @@ std::string describe_value(const Value& value) {
   if (value.is_constant()) return fmt::format("constant '{}'", value.name());
   return value.producer() == nullptr ? fmt::format("input '{}'", value.name())
                                      : fmt::format("{}, result '{}'", value.producer()->label(), value.name());
+}
+
+Type nominal_type(const Module& module, const Type& type) {
+  if (type.is_fixed() || !has_known_size(module, type)) return type;
+  Type nominal = type;
+  for (Dim& dim : nominal.dims) {
+    if (dim.is_expression()) dim = Dim::fixed(nominal_value(module.expressions, static_cast<ExpressionId>(dim.value)));
+  }
+  return nominal;
 }
 
 std::vector<const Value*> unfixed_values(const Graph& root) {

@@ -16,6 +16,9 @@ std::vector<const Value*> unfixed_values(const Graph& root);
 // expressions over dims of inputs.
 bool has_known_size(const Module& module, const Type& type);
 
+// The type with nominal sizes (common/symbolic/nominal.h) where it is symbolic. What has no known size stays as it is.
+Type nominal_type(const Module& module, const Type& type);
+
 // kLimit for values above 2^47 bytes, all named.
 Result<void> check_sizes(const Graph& root);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/ir/fixed.h"
 #include "common/target/aicore.h"
 
 namespace sluice {
@@ -14,41 +15,51 @@ uint64_t product(uint64_t a, uint64_t b) {
   return __builtin_mul_overflow(a, b, &result) ? UINT64_MAX : result;
 }
 
+// What operands and results count as.
+using TypeOf = Type (*)(const Value&);
+
+Type own_type(const Value& value) { return value.type(); }
+Type own_nominal_type(const Value& value) { return nominal_type(value.graph().module(), value.type()); }
+
 // Of one contraction: elements of the result times the length of the sum behind each.
-uint64_t of_anchor(const Node& node) {
+uint64_t of_anchor(const Node& node, TypeOf type_of) {
   const size_t second = node.op() == Op::kQLinearConv ? 3 : 1;
-  const Type& weight = node.input(second) != nullptr ? node.input(second)->type() : node.output().type();
+  const Type weight = type_of(node.input(second) != nullptr ? *node.input(second) : node.output());
   const std::vector<int64_t> w = weight.extents().value_or(std::vector<int64_t>{});
   switch (node.op()) {
     case Op::kConvInteger:
     case Op::kQLinearConv:
     case Op::kConv:  // each result sums over [ci / groups, kernel...]
-      return w.empty() || w[0] == 0 ? 0 : product(elements(node.output().type()), elements(weight) / static_cast<uint64_t>(w[0]));
+      return w.empty() || w[0] == 0 ? 0 : product(elements(type_of(node.output())), elements(weight) / static_cast<uint64_t>(w[0]));
     case Op::kConvTranspose:  // each input element goes to [co / groups, kernel...]
-      return w.empty() || w[0] == 0 ? 0 : product(elements(node.input(0)->type()), elements(weight) / static_cast<uint64_t>(w[0]));
+      return w.empty() || w[0] == 0 ? 0 : product(elements(type_of(*node.input(0))), elements(weight) / static_cast<uint64_t>(w[0]));
     case Op::kMatMulInteger:
     case Op::kQLinearMatMul:
     case Op::kMatMul: {
-      const std::vector<int64_t> a = node.input(0)->type().extents().value_or(std::vector<int64_t>{});
-      return a.empty() ? 0 : product(elements(node.output().type()), static_cast<uint64_t>(a.back()));
+      const std::vector<int64_t> a = type_of(*node.input(0)).extents().value_or(std::vector<int64_t>{});
+      return a.empty() ? 0 : product(elements(type_of(node.output())), static_cast<uint64_t>(a.back()));
     }
     case Op::kGemm: {
-      const std::vector<int64_t> a = node.input(0)->type().extents().value_or(std::vector<int64_t>{});
+      const std::vector<int64_t> a = type_of(*node.input(0)).extents().value_or(std::vector<int64_t>{});
       if (a.size() != 2) return 0;
-      return product(elements(node.output().type()), static_cast<uint64_t>(node.int_attribute("transA", 0) != 0 ? a[0] : a[1]));
+      return product(elements(type_of(node.output())), static_cast<uint64_t>(node.int_attribute("transA", 0) != 0 ? a[0] : a[1]));
     }
     default:
       return 0;
   }
 }
 
-}  // namespace
-
-uint64_t count_multiply_adds(const Node& node) {
-  if (node.op() != Op::kFused) return of_anchor(node);
+uint64_t count(const Node& node, TypeOf type_of) {
+  if (node.op() != Op::kFused) return of_anchor(node, type_of);
   const Graph* body = node.body("body");
   const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
-  return anchor == nullptr ? 0 : of_anchor(*anchor);
+  return anchor == nullptr ? 0 : of_anchor(*anchor, type_of);
 }
+
+}  // namespace
+
+uint64_t count_multiply_adds(const Node& node) { return count(node, own_type); }
+
+uint64_t nominal_multiply_adds(const Node& node) { return count(node, own_nominal_type); }
 
 }  // namespace sluice

@@ -15,7 +15,7 @@
 namespace sluice {
 namespace {
 
-uint64_t bytes_of(const Value& value) { return value.type().dense_bytes().value_or(0); }
+uint64_t bytes_of(const Value& value) { return nominal_type(value.graph().module(), value.type()).dense_bytes().value_or(0); }
 
 const Graph* callee_of(const Node& node) { return node.op() == Op::kCall ? node.body("graph") : nullptr; }
 
@@ -26,9 +26,8 @@ bool is_view(const Node& node) {
 
 // Work that multiply-adds would measure and that count_multiply_adds does not know.
 bool has_uncounted_work(const Node& node) {
-  constexpr Op kHeavy[] = {Op::kAttention,     Op::kCausalConvWithState, Op::kConvInteger,   Op::kDFT,  Op::kDeformConv,
-                           Op::kEinsum,        Op::kFlexAttention,       Op::kGRU,           Op::kLSTM, Op::kLinearAttention,
-                           Op::kMatMulInteger, Op::kQLinearConv,         Op::kQLinearMatMul, Op::kRNN,  Op::kSTFT};
+  constexpr Op kHeavy[] = {Op::kAttention, Op::kCausalConvWithState, Op::kDFT, Op::kDeformConv, Op::kEinsum, Op::kFlexAttention, Op::kGRU,
+                           Op::kLSTM,      Op::kLinearAttention,     Op::kRNN, Op::kSTFT};
   if (std::find(std::begin(kHeavy), std::end(kHeavy), node.op()) != std::end(kHeavy)) return true;
   return node.op() != Op::kFused && node.op() != Op::kCall && !node.bodies().empty();
 }
@@ -74,6 +73,19 @@ std::string printable(const std::string& name) {
   return is_plain ? name : text::quoted(name);
 }
 
+// Of dims that take a line to write, that there are such.
+std::string short_type(const Module& module, TypeId id) {
+  constexpr size_t kLong = 40;
+  const Type& type = module.type(id);
+  if (!type.is_tensor() || !type.ranked) return print_type(module, id);
+  std::string dims;
+  for (const Dim& dim : type.dims) {
+    const std::string text = print_dim(module, dim);
+    dims += (dims.empty() ? "" : ", ") + (text.size() > kLong ? "…" : text);
+  }
+  return fmt::format("{}[{}]", dtype_name(type.dtype), dims);
+}
+
 class Checker {
  public:
   explicit Checker(const Module& module) : module_(module) {}
@@ -86,7 +98,8 @@ class Checker {
     for (const Value* output : root.outputs()) check_.outputs.push_back(describe(*output));
     visit(root);
     check_.fixing_options = unfixed_dims_hint(module_);
-    if (!unfixed_values(root).empty()) check_.walked = count_walked(root);
+    check_.is_symbolic = !unfixed_values(root).empty();
+    if (check_.is_symbolic) check_.walked = count_walked(root);
     std::stable_sort(check_.host_nodes.begin(), check_.host_nodes.end(),
                      [](const HostNode& a, const HostNode& b) { return a.multiply_adds > b.multiply_adds; });
     check_.arena_bytes = peak_bytes(root);
@@ -95,7 +108,7 @@ class Checker {
 
  private:
   std::string describe(const Value& value) const {
-    return fmt::format("{}: {}", printable(value.name()), print_type(module_, value.type_id()));
+    return fmt::format("{}: {}", printable(value.name()), short_type(module_, value.type_id()));
   }
 
   size_t count_walked(const Graph& graph) const {
@@ -103,7 +116,7 @@ class Checker {
     for (const Node& node : graph.nodes()) {
       const Graph* callee = callee_of(node);
       if (callee == nullptr) ++nodes;
-      if (callee != nullptr && (callee->role != GraphRole::kPart || callee->shapes != ShapeClass::kFixed)) nodes += count_walked(*callee);
+      if (callee != nullptr && (callee->role != GraphRole::kPart || callee->shapes == ShapeClass::kDynamic)) nodes += count_walked(*callee);
     }
     return nodes;
   }
@@ -136,7 +149,7 @@ class Checker {
 
   void count(const Node& node) {
     if (is_view(node)) return;  // nothing runs
-    const uint64_t multiply_adds = count_multiply_adds(node);
+    const uint64_t multiply_adds = nominal_multiply_adds(node);
     if (has_uncounted_work(node)) ++check_.uncounted;
     EngineShare& share = check_.engines[std::string(engine_name(node.plan.engine))];
     ++share.nodes;
@@ -185,6 +198,8 @@ std::string check_text(const ModelCheck& check) {
     text += fmt::format("engine  {:<10} {:>6} nodes, {:5.1f} % of the multiply-adds\n", name, share.nodes,
                         percent(share.multiply_adds, check.multiply_adds));
   }
+  if (measured && check.is_symbolic)
+    text += "sizes   any; figures are for 4 along the first dims of inputs and 128 along others, as far as --dim allows\n";
   text += fmt::format("weights {}\n", size_text(check.weight_bytes));
   if (measured)
     text += fmt::format("arena   about {}\nmultiply-adds {:.3g} per run\n", size_text(check.arena_bytes),
@@ -225,6 +240,7 @@ Json check_json(const ModelCheck& check) {
   json.set("uncounted_nodes", static_cast<uint64_t>(check.uncounted));
   json.set("weight_bytes", check.weight_bytes);
   json.set("arena_bytes", check.arena_bytes);
+  json.set("symbolic", check.is_symbolic);
   json.set("walked_nodes", static_cast<uint64_t>(check.walked));
   json.set("fixing_options", check.fixing_options);
   return json;

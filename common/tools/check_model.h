@@ -30,8 +30,9 @@ struct ModelCheck {
   size_t uncounted = 0;                        // nodes whose work is not in these: control flow, recurrences, integer products
   uint64_t weight_bytes = 0;                   // of distinct constants
   uint64_t arena_bytes = 0;                    // an estimate: the most bytes of results alive at once, in list order
-  size_t walked = 0;                           // nodes outside of fixed parts, run one by one; the figures above leave them out
-  std::string fixing_options;                  // "--dim batch=1": what would make the inputs fixed. Empty: they are
+  bool is_symbolic = false;    // some sizes are no numbers: the figures above are for nominal ones (common/symbolic/nominal.h)
+  size_t walked = 0;           // nodes of dynamic parts, run one by one; the figures above leave them out
+  std::string fixing_options;  // "--dim batch=1": what would make the inputs fixed. Empty: they are
 };
 
 // Errors: kWrongLevel unless the graph is partitioned.

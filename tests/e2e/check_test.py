@@ -80,7 +80,8 @@ class Check(unittest.TestCase):
         self.assertIn("open dims of inputs can be fixed: --dim batch=1", text)
         self.assertIn("x: f32[batch, 3, 8, 8]", text)
         report = json.loads(self.check(0, "--format=json").stdout)
-        self.assertEqual((report["walked_nodes"], report["fixing_options"]), (4, "--dim batch=1"))
+        self.assertEqual((report["symbolic"], report["walked_nodes"], report["fixing_options"]), (True, 0, "--dim batch=1"))
+        self.assertEqual(report["multiply_adds"], json.loads(self.check(0, "--format=json", "--dim=batch=4").stdout)["multiply_adds"])
         fixed = self.check(0, "--dim=batch=2").stdout
         self.assertIn("x: f32[2, 3, 8, 8]", fixed)
         self.assertNotIn("--dim", fixed)

@@ -33,6 +33,13 @@ bool has_words(const Module& module, const Type& type) {
   return has_words(module, module.type(type.element));
 }
 
+// Empty for what nobody would read.
+std::string dim_name(const Module& module, const Dim& dim) {
+  constexpr size_t kLong = 64;
+  const std::string text = dim.is_expression() ? print_dim(module, dim) : "";
+  return text.size() > kLong ? "" : text;
+}
+
 // Of a dim that is a symbol itself; else one that may be anything.
 Symbol symbol_of(const Module& module, const Dim& dim) {
   const Expression* expression = dim.is_expression() ? &module.expressions[static_cast<ExpressionId>(dim.value)] : nullptr;
@@ -48,7 +55,7 @@ void ModelEmitter::emit_tensor(const Type& type, pb::TypeDef& def) {
   for (const Dim& dim : type.dims) def.add_dims(dim.is_fixed() ? dim.value : -1);
   if (std::none_of(type.dims.begin(), type.dims.end(), [](const Dim& dim) { return dim.is_expression(); })) return;
   for (const Dim& dim : type.dims) {
-    def.add_dim_names(dim.is_expression() ? print_dim(module_, dim) : "");
+    def.add_dim_names(dim_name(module_, dim));
     const Symbol facts = symbol_of(module_, dim);
     def.add_dim_low(facts.low);
     def.add_dim_high(facts.high);
