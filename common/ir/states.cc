@@ -68,7 +68,9 @@ bool may_be_equal(const Type& output, const Type& input) {
   if (output.kind == TypeKind::kUnknown || input.kind == TypeKind::kUnknown) return true;  // not inferred yet
   if (!output.is_tensor() || !input.is_tensor() || input.dtype == DType::kString) return false;
   const bool are_equal_dtypes = output.dtype == input.dtype || output.dtype == DType::kUndefined;
-  return are_equal_dtypes && (!output.ranked || !input.ranked || output.dims.size() == input.dims.size());
+  if (!output.ranked || !input.ranked) return are_equal_dtypes;
+  return are_equal_dtypes && std::equal(output.dims.begin(), output.dims.end(), input.dims.begin(), input.dims.end(),
+                                        [](const Dim& a, const Dim& b) { return !a.is_fixed() || !b.is_fixed() || a == b; });
 }
 
 class Finder {
@@ -110,7 +112,10 @@ class Finder {
     }
     const auto [index, placeholder] = input->second;
     if (!may_be_equal(value.type(), placeholder->type()))
-      return make_error(ErrorCode::kBadOption, "--state: output '{}' and input '{}' are of different types", value.name(), name);
+      return make_error(
+          ErrorCode::kBadOption,
+          "--state: output '{}' and input '{}' cannot be one state: tensors of one dtype, none of strings, and of one shape are needed",
+          value.name(), name);
     if (!found_.emplace(index, output).second) return make_error(ErrorCode::kBadOption, "--state: input '{}' is paired twice", name);
     return {};
   }

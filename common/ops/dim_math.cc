@@ -100,15 +100,19 @@ bool DimMath::is_made_of(const Dim& made, const Dim& symbol) {
   const ExpressionTable& expressions = module_.expressions;
   const ExpressionId id = expression(symbol);
   if (expressions[id].op != ExpressionOp::kSymbol) return false;
+  bool is_found = false;
   std::vector<ExpressionId> open = {expression(made)};
   while (!open.empty()) {
     const ExpressionId next = open.back();
     open.pop_back();
-    if (next == id) return true;
     const Expression& e = expressions[next];
+    // What two sizes broadcast to is not computed from them.
+    const bool is_broadcast = e.op == ExpressionOp::kMax && !expressions.as_constant(e.a) && !expressions.as_constant(e.b);
+    if (is_broadcast) return false;
+    is_found = is_found || next == id;
     if (e.op != ExpressionOp::kConstant && e.op != ExpressionOp::kSymbol) open.insert(open.end(), {e.a, e.b});
   }
-  return false;
+  return is_found;
 }
 
 std::optional<Dim> DimMath::broadcast(const Dim& a, const Dim& b) {

@@ -139,13 +139,21 @@ Result<void> HybridRun::check_inputs() const {
 }
 
 void HybridRun::reset_states() {
-  for (const pb::StateDef& state : model_->def().states()) {
-    inputs_[state.input()] = {};
-    bound_[state.input()] = false;
+  kept_states_.clear();
+  restore_states();
+}
+
+// What was kept, in the place of what was bound or made since.
+void HybridRun::restore_states() {
+  kept_states_.resize(static_cast<size_t>(model_->def().states_size()));
+  for (int s = 0; s < model_->def().states_size(); ++s) {
+    const uint32_t input = model_->def().states(s).input();
+    inputs_[input] = kept_states_[static_cast<size_t>(s)];
+    bound_[input] = !inputs_[input].tensors.empty();
   }
 }
 
-// Of a dim that another input tells, that; else as little as there can be.
+// Of a dim that another input tells, that; else nothing.
 int64_t HybridRun::begin_extent(const pb::TypeDef& type, int dim) const {
   if (type.dims(dim) >= 0) return type.dims(dim);
   const std::string& name = dim < type.dim_names_size() ? type.dim_names(dim) : std::string();
@@ -156,7 +164,7 @@ int64_t HybridRun::begin_extent(const pb::TypeDef& type, int dim) const {
       if (other.dims(k) < 0 && other.dim_names(k) == name) return inputs_[i].tensors[0].dims[static_cast<size_t>(k)];
     }
   }
-  return dim < type.dim_low_size() ? type.dim_low(dim) : 0;
+  return 0;
 }
 
 Result<void> HybridRun::begin_states() {
@@ -177,7 +185,9 @@ Result<void> HybridRun::begin_states() {
 }
 
 void HybridRun::keep_states() {
-  for (const pb::StateDef& state : model_->def().states()) inputs_[state.input()] = outputs_[state.output()];
+  kept_states_.clear();
+  for (const pb::StateDef& state : model_->def().states()) kept_states_.push_back(outputs_[state.output()]);
+  restore_states();
 }
 
 // Once for all parts of a run.
@@ -241,6 +251,16 @@ Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const 
 }
 
 Result<void> HybridRun::execute(const HybridObserver& observer) {
+  auto done = execute_once(observer);
+  if (done) {
+    keep_states();
+  } else if (model_->def().states_size() > 0) {
+    restore_states();
+  }
+  return done;
+}
+
+Result<void> HybridRun::execute_once(const HybridObserver& observer) {
   SLUICE_TRY(begin_states());
   SLUICE_TRY(check_inputs());
   SLUICE_TRY(bind_symbols());
@@ -261,7 +281,6 @@ Result<void> HybridRun::execute(const HybridObserver& observer) {
   SLUICE_TRY(check_outputs(outputs));
   for (HostValue& output : outputs) keep_memory(output, memory_);
   outputs_ = std::move(outputs);
-  keep_states();
   return {};
 }
 

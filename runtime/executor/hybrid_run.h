@@ -55,6 +55,8 @@ class HybridRun {
   Result<void> begin_states();
   int64_t begin_extent(const pb::TypeDef& type, int dim) const;
   void keep_states();
+  void restore_states();
+  Result<void> execute_once(const HybridObserver& observer);
   Result<Run*> find_run(uint32_t part);
   Result<std::vector<Tensor>> call_part(uint32_t part, std::span<const HostTensor> inputs, const HybridObserver& observer);
 
@@ -63,6 +65,7 @@ class HybridRun {
   std::shared_ptr<MemoryPool> memory_ = std::make_shared<MemoryPool>();
   std::vector<HostValue> inputs_, outputs_;
   std::vector<bool> bound_;
+  std::vector<HostValue> kept_states_;       // of the last execution that succeeded, by state; without tensors: none
   std::vector<Tensor> first_states_;         // what states begin as, by state
   std::vector<int64_t> symbols_;             // of this run: the values of ModelDef.sizes.symbols
   std::vector<std::unique_ptr<Run>> parts_;  // each for the sizes it was called with last

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/dtype.h"
+#include "common/base/tensor.h"
 #include "runtime/loader/om_format.h"
 #include "runtime/loader/om_names.h"
 #include "runtime/loader/place_blocks.h"
@@ -39,6 +40,7 @@ class PartBinder {
 
   Result<pb::FixedPart> bind() {
     SLUICE_TRY(size_values());
+    SLUICE_TRY(check_views());
     SLUICE_TRY(place_values());
     if (auto verified = verify_fixed_part(model_, part_, sizes_, false); !verified) {
       return make_error(ErrorCode::kBadBinding, "the sizes of the inputs do not fit each other: {}", verified.error().message)
@@ -51,7 +53,12 @@ class PartBinder {
   Result<void> size_values() {
     for (int v = 0; v < part_.value_type_size(); ++v) {
       if (sizes_.is_fixed(part_.value_type(v))) continue;
-      SLUICE_ASSIGN(const auto bytes, sizes_.bytes(part_.value_type(v)));
+      const auto sized = sizes_.bytes(part_.value_type(v));
+      if (!sized) {
+        return make_error(ErrorCode::kBadBinding, "with these inputs value '{}' has a size that no process can have",
+                          ValueNames(part_)[static_cast<uint32_t>(v)]);
+      }
+      const std::optional<uint64_t> bytes = *sized;
       if (!bytes) {
         return make_error(ErrorCode::kBadBinding, "with these inputs value '{}' would have a negative size",
                           ValueNames(part_)[static_cast<uint32_t>(v)])
@@ -61,6 +68,21 @@ class PartBinder {
     }
     return {};
   }
+
+  // A view has the bytes of what it shows, no more and no fewer.
+  Result<void> check_views() const {
+    for (int i = 0; i < symbolic_.view_value_size(); ++i) {
+      const uint32_t view = symbolic_.view_value(i), whole = symbolic_.view_of(i);
+      if (part_.value_bytes(static_cast<int>(view)) == part_.value_bytes(static_cast<int>(whole))) continue;
+      const ValueNames names(part_);
+      return make_error(ErrorCode::kBadShape, "value '{}' of shape {} cannot be reshaped to {}, as value '{}'", names[whole],
+                        shape_text(whole), shape_text(view), names[view])
+          .with_hint("the sizes of the inputs do not fit the model; sluice eval names the node");
+    }
+    return {};
+  }
+
+  std::string shape_text(uint32_t value) const { return dims_text(*sizes_.extents(part_.value_type(static_cast<int>(value)))); }
 
   Result<void> place_values() {
     std::vector<PlacedBlock> blocks(static_cast<size_t>(symbolic_.block_first_size()));

@@ -1,5 +1,6 @@
 // Rules of a part. After them the executor indexes without looking: every operand is a value, every value lies inside its region,
 // every target exists, and the streams cannot wait for each other forever. What has no size before it is bound is looked at when it has.
+#include <algorithm>
 #include <vector>
 
 #include "runtime/loader/om_bindings.h"
@@ -240,6 +241,11 @@ Result<void> check_blocks(const pb::FixedPart& part, const pb::SymbolicPart& sym
     if (block == kAbsent ? is_in_arena : !is_in_arena || block >= static_cast<uint32_t>(blocks))
       return make_error(ErrorCode::kBadCompiledModel, "value {} lies in block {} of {}", v, block, blocks);
   }
+  const auto is_value = [&](uint32_t value) { return value < static_cast<uint32_t>(part.value_type_size()); };
+  const bool views_exist = symbolic.view_value_size() == symbolic.view_of_size() &&
+                           std::all_of(symbolic.view_value().begin(), symbolic.view_value().end(), is_value) &&
+                           std::all_of(symbolic.view_of().begin(), symbolic.view_of().end(), is_value);
+  if (!views_exist) return make_error(ErrorCode::kBadCompiledModel, "the columns that describe views name no values");
   for (int i = 0; i < blocks; ++i) {
     if (symbolic.block_first(i) > symbolic.block_last(i))
       return make_error(ErrorCode::kBadCompiledModel, "block {} ends before it begins", i);

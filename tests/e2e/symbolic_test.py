@@ -216,6 +216,32 @@ class Symbolic(unittest.TestCase):
         for name in first:
             np.testing.assert_array_equal(first[name], again[name])
 
+    def test_views_have_as_many_elements(self):
+        b = Builder()
+        b.node("Sin", b.node("Reshape", "x", b.constant([-1, 4])), name="y")
+        run = self.compiled(b.model([value("x", ["n", "m"])], [value("y", [None, 4])])).run(threads=1)
+        for dims in ((2, 6), (4, 1)):
+            x = random(*dims)
+            self.check(run(x=x), {"x": x})
+        with self.assertRaises(sluice.Error) as caught:
+            run(x=random(3, 5))
+        self.assertIn("value 'x' of shape 3x5 cannot be reshaped to 3x4, as value 'reshape_0'", str(caught.exception))
+
+    def test_broadcasts_in_both_directions(self):
+        b = Builder()
+        b.node("Mul", b.node("Relu", b.node("Add", "x", "z")), "x", name="y")
+        run = self.compiled(b.model([value("x", ["n", 4]), value("z", ["m", 4])], [value("y", [None, 4])])).run(threads=1)
+        for n, m in ((1, 3), (3, 1), (2, 2), (1, 1)):
+            inputs = {"x": random(n, 4), "z": random(m, 4)}
+            self.check(run(**inputs), inputs)
+
+    def test_sizes_of_zero(self):
+        self.compiled(encoder(), "--dim=batch=0..8", "--dim=seq=1..8")
+        run = sluice.Model(self.path("m.om")).run(threads=1)
+        for batch in (0, 3, 0):
+            got = run(x=random(batch, 4, 32))
+            self.assertEqual((got["y"].shape, got["pooled"].shape), ((batch, 4, 32), (batch, 9)))
+
     def test_the_pipe_can_be_stopped_anywhere(self):
         """Each stage's file gives the same model, and the text of the lowered one reads back."""
         self.compiled(encoder(), "--dump-dir", self.path("dump"))
@@ -265,10 +291,20 @@ class Symbolic(unittest.TestCase):
         given = {"past.key": random(2, 4, 3, 8), "past.value": random(2, 4, 3, 8)}
         got = run(x=x, **given)
         self.check(got, {"x": x, **given})
+        with self.assertRaises(sluice.Error):
+            run(x=x, **{name: random(3, 4, 3, 8) for name in given})  # another batch: the states stay what they were
         self.assertEqual(run(x=x)["present.key"].shape, (2, 4, 21, 8))
         with self.assertRaises(sluice.Error) as caught:
             run(x=random(3, 1, 32))
         self.assertIn("dim 'batch' is 3 in input 'x' and 2 in input 'past.key'", str(caught.exception))
+
+    def test_states_with_a_bound_begin_empty(self):
+        run = self.compiled(decoder(), "--state=present.*=past.*", "--dim=past=1..20").run(threads=1)
+        for tokens, grown in ((4, 4), (16, 20), (1, 21)):
+            self.assertEqual(run(x=random(1, tokens, 32))["present.key"].shape, (1, 4, grown, 8))
+        with self.assertRaises(sluice.Error) as caught:
+            run(x=random(1, 1, 32))
+        self.assertIn("is 21, the model takes 0 to 20", str(caught.exception))
 
     def test_states_of_fixed_size(self):
         b = Builder()
@@ -287,7 +323,7 @@ class Symbolic(unittest.TestCase):
         with open(self.path("m.onnx"), "wb") as file:
             file.write(decoder().SerializeToString())
         for pairs, text in (("present.*=past", "is not OUTPUT=INPUT with as many * on both sides"), ("gone.*=past.*", "no output is called 'gone.*'"),
-                            ("present.*=gone.*", "for input 'gone.key', which the model does not have"), ("y=past.key", "are of different types"),
+                            ("present.*=gone.*", "for input 'gone.key', which the model does not have"), ("y=past.key", "cannot be one state"),
                             ("present.key=past.key,present.value=past.key", "input 'past.key' is paired twice")):
             said = self.program(3, "sluice-compile", self.path("m.onnx"), "-o", self.path("m.om"), "--state", pairs)
             self.assertIn(text, said)

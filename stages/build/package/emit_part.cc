@@ -99,6 +99,10 @@ void PartEmitter::emit_output_copy(const Step& step) {
 }
 
 void PartEmitter::emit_alias(const Alias& alias) {
+  if (is_symbolic()) {
+    def_.mutable_symbolic()->add_view_value(value_id(*alias.value));
+    def_.mutable_symbolic()->add_view_of(value_id(*alias.of));
+  }
   if (alias.after < 0) return;  // of an input or a constant: nothing makes it
   part_.add_alias_value(value_id(*alias.value));
   part_.add_alias_after_task(static_cast<uint32_t>(alias.after));

@@ -120,7 +120,9 @@ void fuse(Editor& editor, const QuantizedChain& chain) {
   const std::vector<Node*> dequantizations = chain.dequantizations();
   FusedNode fused(editor, chain.end());
   for (const Node* node : dequantizations) fused.copy(*node);
-  for (const Node* node : chain.nodes()) fused.copy(*node);
+  fused.copy(chain.anchor());
+  for (const Node* node : dequantizations) fused.keep_outside(node->output());  // an epilogue reads operands, as floats
+  for (size_t i = 1; i < chain.nodes().size(); ++i) fused.copy(*chain.nodes()[i]);
   Node& made = fused.replace(chain.anchor(), chain.nodes());
   for (Node* node : dequantizations) {
     made.add_origins(node->origins());

@@ -20,6 +20,8 @@ class FusedNode {
   // Every operand becomes an input, scalars too.
   void copy_anchor(const Node& anchor);
   void copy(const Node& node);
+  // Nodes copied from here on read the value from outside, though a copied node makes it too.
+  void keep_outside(const Value& outer) { inside_.erase(&outer); }
   // The Fused node, with the anchor's name and plan, in the place of the last of `nodes`: everything they read is made by then. All of them
   // are erased; what was copied besides stays.
   Node& replace(const Node& anchor, const std::vector<Node*>& nodes);

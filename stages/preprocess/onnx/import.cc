@@ -94,7 +94,7 @@ void forget_types(Module& module) {
   }
 }
 
-// States begin empty: a size that only they have, and that nobody bounded, may be 0.
+// States begin empty: a size that only they have may be 0, also where it was bounded from 1.
 Result<void> declare_states(Graph& graph, const Options& options) {
   SLUICE_ASSIGN(const std::vector<State> states, find_states(graph, options.text("state")));
   if (states.empty()) return {};
@@ -114,7 +114,7 @@ Result<void> declare_states(Graph& graph, const Options& options) {
   }
   for (const auto& [id, only_states] : symbols) {
     Symbol& symbol = expressions.symbol(id);
-    if (only_states && symbol.low == 1 && symbol.high == INT64_MAX) symbol.low = 0;
+    if (only_states && symbol.low == 1) symbol.low = 0;
   }
   return {};
 }

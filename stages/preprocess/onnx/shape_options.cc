@@ -35,7 +35,7 @@ std::optional<DimRange> range(std::string_view text) {
   }
   const auto low = number(text.substr(0, dots));
   const auto high = number(text.substr(dots + 2));
-  if (!low || !high || *low < 1 || *high < *low) return std::nullopt;
+  if (!low || !high || *low < 0 || *high < 1 || *high < *low) return std::nullopt;
   return DimRange{*low, *high};
 }
 
@@ -56,7 +56,7 @@ Result<ShapeOptions> parse_shape_options(const Options& options) {
   for (const std::string& item : options.list("dim", ';')) {
     const size_t equal = item.rfind('=');
     const auto bounds = equal == std::string::npos ? std::nullopt : range(std::string_view(item).substr(equal + 1));
-    if (!bounds) return make_error(ErrorCode::kBadOption, "--dim has '{}', expected NAME=VALUE or NAME=LOW..HIGH, from 1", item);
+    if (!bounds) return make_error(ErrorCode::kBadOption, "--dim has '{}', expected NAME=VALUE, from 1, or NAME=LOW..HIGH, from 0", item);
     const auto [known, inserted] = parsed.dims.emplace(item.substr(0, equal), *bounds);
     if (!inserted && (known->second.low != bounds->low || known->second.high != bounds->high)) {
       return make_error(ErrorCode::kBadOption, "--dim gives '{}' two values", item.substr(0, equal));
