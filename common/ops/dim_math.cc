@@ -131,10 +131,11 @@ std::optional<Dim> DimMath::broadcast(const Dim& a, const Dim& b) {
   // Valid shapes have both equal or one of them 1. A size and what is left of it above a number: valid ones are below.
   if (is_cut(b, a)) return a;
   if (is_cut(a, b)) return b;
-  // A size and what was computed from it, such as the rows of a table of positions: meant to be equal. A model that is valid for the size 1
-  // alone, by broadcasting it, is refused when it runs.
-  if (is_made_of(b, a)) return a;
-  if (is_made_of(a, b)) return b;
+  // A size and what was computed from it, such as the rows of a table of positions: meant to be equal, unless they never are. Where the
+  // size 1 is valid by broadcasting alone, it is refused when the model runs.
+  const bool may_be_equal = !is_differing(a, b);
+  if (may_be_equal && is_made_of(b, a)) return a;
+  if (may_be_equal && is_made_of(a, b)) return b;
   // Else the larger one, or 0 when one is.
   const Dim larger = maximum(a, b);
   if (bounds(a).low >= 1 && bounds(b).low >= 1) return larger;
