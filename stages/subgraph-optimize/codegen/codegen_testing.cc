@@ -87,6 +87,16 @@ std::vector<float> random_floats(size_t count, std::mt19937& random) {
   return values;
 }
 
+std::vector<float> transposed(const std::vector<float>& from, int64_t n, int64_t rows, int64_t columns) {
+  std::vector<float> to(from.size());
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t c = 0; c < columns; ++c) to[(i * columns + c) * rows + r] = from[(i * rows + r) * columns + c];
+    }
+  }
+  return to;
+}
+
 namespace {
 
 double evaluate(const EpilogueInstruction& i, const std::vector<double>& v) {

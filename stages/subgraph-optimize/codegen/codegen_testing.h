@@ -34,6 +34,9 @@ class RunnableKernel {
 // Values in [-1, 1].
 std::vector<float> random_floats(size_t count, std::mt19937& random);
 
+// [n][rows][columns] -> [n][columns][rows].
+std::vector<float> transposed(const std::vector<float>& from, int64_t n, int64_t rows, int64_t columns);
+
 // The specification with values for its symbols: a fixed one, whose sizes may be 0.
 MatMulSpec fixed_at(MatMulSpec spec, const std::vector<int64_t>& symbols);
 ConvSpec fixed_at(ConvSpec spec, const std::vector<int64_t>& symbols);

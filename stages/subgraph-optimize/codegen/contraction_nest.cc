@@ -1,11 +1,11 @@
 #include "stages/subgraph-optimize/codegen/contraction_nest.h"
 
+#include "stages/subgraph-optimize/codegen/ceil_div.h"
+
 namespace sluice {
 namespace {
 
 using llvm::Value;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 class NestEmitter {
  public:

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "fmt/format.h"
+#include "stages/subgraph-optimize/codegen/ceil_div.h"
 #include "stages/subgraph-optimize/codegen/direct_geometry.h"
 
 namespace sluice {
@@ -10,8 +11,6 @@ namespace {
 constexpr int64_t kMostKernel = 16;  // kernel rows or columns that are written out
 constexpr int64_t kMostBlocks = 32;
 constexpr double kBlockCycles = 40000;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 double width(int lanes) { return lanes > 8 ? 1.0 : 0.5; }
 

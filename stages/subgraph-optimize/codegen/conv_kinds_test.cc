@@ -5,34 +5,17 @@
 #include <cmath>
 
 #include "stages/subgraph-optimize/codegen/codegen_testing.h"
+#include "stages/subgraph-optimize/codegen/kernel_test.h"
 
 namespace sluice {
 namespace {
 
-// [n][rows][columns] -> [n][columns][rows].
-std::vector<float> transposed(const std::vector<float>& from, int64_t n, int64_t rows, int64_t columns) {
-  std::vector<float> to(from.size());
-  for (int64_t i = 0; i < n; ++i) {
-    for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t c = 0; c < columns; ++c) to[(i * columns + c) * rows + r] = from[(i * rows + r) * columns + c];
-    }
-  }
-  return to;
-}
-
 constexpr float kUntouched = 12345;
 constexpr size_t kGuard = 64;  // floats behind a result that nothing may write
 
-class ConvKinds : public testing::TestWithParam<std::string> {
+class ConvKinds : public KernelTest {
  protected:
-  void SetUp() override {
-    auto profile = get_profile(GetParam());
-    ASSERT_TRUE(profile.ok());
-    profile_ = *profile;
-    if (!cpu_supports(profile_.isa)) GTEST_SKIP() << "this CPU cannot run " << profile_.isa;
-  }
-
-  int64_t draw(int64_t low, int64_t high) { return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1)); }
+  ConvKinds() : KernelTest(17) {}
 
   enum class Groups { kAny, kOne, kDepthwise, kMultiplied };
 
@@ -117,9 +100,6 @@ class ConvKinds : public testing::TestWithParam<std::string> {
       ASSERT_NEAR(y[i], expected[i], tolerance * std::max(1.0, std::fabs(expected[i]))) << "element " << i;
     }
   }
-
-  DeviceProfile profile_;
-  std::mt19937 random_{17};
   int depthwise_ = 0, direct_ = 0;
 };
 

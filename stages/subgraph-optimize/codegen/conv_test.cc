@@ -3,20 +3,14 @@
 #include <cmath>
 
 #include "stages/subgraph-optimize/codegen/codegen_testing.h"
+#include "stages/subgraph-optimize/codegen/kernel_test.h"
 
 namespace sluice {
 namespace {
 
-class ConvKernel : public testing::TestWithParam<std::string> {
+class ConvKernel : public KernelTest {
  protected:
-  void SetUp() override {
-    auto profile = get_profile(GetParam());
-    ASSERT_TRUE(profile.ok());
-    profile_ = *profile;
-    if (!cpu_supports(profile_.isa)) GTEST_SKIP() << "this CPU cannot run " << profile_.isa;
-  }
-
-  int64_t draw(int64_t low, int64_t high) { return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1)); }
+  ConvKernel() : KernelTest(11) {}
 
   void check(const ConvSpec& s) {
     SCOPED_TRACE(canonical_text(s));
@@ -81,9 +75,6 @@ class ConvKernel : public testing::TestWithParam<std::string> {
       return sized(s, bottom, right);
     }
   }
-
-  DeviceProfile profile_;
-  std::mt19937 random_{11};
 };
 
 TEST_P(ConvKernel, RandomFewChannels) {

@@ -2,6 +2,7 @@
 // outside the image are left out of the loop; pixels whose kernel columns are not all inside have a tile of their own.
 #include <algorithm>
 
+#include "stages/subgraph-optimize/codegen/ceil_div.h"
 #include "stages/subgraph-optimize/codegen/conv_kinds.h"
 #include "stages/subgraph-optimize/codegen/epilogue_emitter.h"
 #include "stages/subgraph-optimize/codegen/kernel_builder.h"
@@ -12,8 +13,6 @@ namespace sluice {
 namespace {
 
 using llvm::Value;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // A tile function: void(x, weights, y, kernel rows, first kw, last kw, operands...). x: the input pixel under kernel row 0 of those given
 // and kernel column 0; the last two numbers are read at the border only. A symbolic one has KernelArgs.symbols last.

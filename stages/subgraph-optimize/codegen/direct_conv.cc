@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "stages/subgraph-optimize/codegen/ceil_div.h"
 #include "stages/subgraph-optimize/codegen/conv_kinds.h"
 #include "stages/subgraph-optimize/codegen/direct_planes.h"
 #include "stages/subgraph-optimize/codegen/epilogue_emitter.h"
@@ -15,8 +16,6 @@ namespace {
 using llvm::Value;
 
 constexpr int64_t kLine = 16;  // floats of a cache line
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 struct Tile {
   int rows = 1;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "stages/subgraph-optimize/codegen/codegen_testing.h"
+#include "stages/subgraph-optimize/codegen/kernel_test.h"
 
 namespace sluice {
 namespace {
@@ -34,16 +35,7 @@ Epilogue unary(EpilogueOp op) {
   return e.finish(e.unary(op, e.accumulator()));
 }
 
-class EpilogueMath : public testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override {
-    auto profile = get_profile(GetParam());
-    ASSERT_TRUE(profile.ok());
-    profile_ = *profile;
-    if (!cpu_supports(profile_.isa)) GTEST_SKIP() << "this CPU cannot run " << profile_.isa;
-  }
-  DeviceProfile profile_;
-};
+using EpilogueMath = KernelTest;
 
 TEST_P(EpilogueMath, FunctionsAreAccurate) {
   const std::pair<EpilogueOp, float> functions[] = {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "fmt/format.h"
+#include "stages/subgraph-optimize/codegen/ceil_div.h"
 #include "stages/subgraph-optimize/codegen/contraction_nest.h"
 #include "stages/subgraph-optimize/codegen/conv_kinds.h"
 #include "stages/subgraph-optimize/codegen/int8_rows.h"
@@ -15,7 +16,6 @@ namespace {
 
 using llvm::Value;
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t reduction_of(const ConvSpec& s) { return s.kh * s.kw * (s.ci / s.groups); }
 
 class Int8ConvEmitter {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fmt/format.h"
+#include "stages/subgraph-optimize/codegen/ceil_div.h"
 #include "stages/subgraph-optimize/codegen/conv_kinds.h"
 #include "stages/subgraph-optimize/codegen/int8_emitter.h"
 #include "stages/subgraph-optimize/codegen/object_emitter.h"
@@ -14,8 +15,6 @@ using llvm::Value;
 
 constexpr uint32_t kMostBlocks = 32;
 constexpr int64_t kBlockMultiplyAdds = 150'000;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // A tile function: void(x, weights, y, kernel rows, first kw, last kw, x zero, w zero, bias, operands...). x: the input pixel under kernel
 // row 0 of those given and kernel column 0; first and last kw are read at the border only.

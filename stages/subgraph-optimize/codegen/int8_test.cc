@@ -7,6 +7,7 @@
 
 #include "stages/subgraph-optimize/codegen/codegen_testing.h"
 #include "stages/subgraph-optimize/codegen/conv_kinds.h"
+#include "stages/subgraph-optimize/codegen/kernel_test.h"
 
 namespace sluice {
 namespace {
@@ -44,16 +45,10 @@ struct Problem {
   }
 };
 
-class Int8 : public testing::TestWithParam<std::string> {
+class Int8 : public KernelTest {
  protected:
-  void SetUp() override {
-    auto profile = get_profile(GetParam());
-    ASSERT_TRUE(profile.ok());
-    profile_ = *profile;
-    if (!cpu_supports(profile_.isa)) GTEST_SKIP() << "this CPU cannot run " << profile_.isa;
-  }
+  Int8() : KernelTest(23) {}
 
-  int64_t draw(int64_t low, int64_t high) { return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1)); }
   Ints draw_ints(int64_t count, int64_t low, int64_t high) {
     Ints values;
     for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<int32_t>(draw(low, high)));
@@ -206,9 +201,6 @@ class Int8 : public testing::TestWithParam<std::string> {
     SCOPED_TRACE(canonical_text(p.spec));
     check(p, generate_int8_conv(p.spec, profile_), packed(p, choose_int8_plan(p.spec, profile_)));
   }
-
-  DeviceProfile profile_;
-  std::mt19937 random_{23};
 };
 
 TEST_P(Int8, Convolutions) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "fmt/format.h"
+#include "stages/subgraph-optimize/codegen/ceil_div.h"
 #include "stages/subgraph-optimize/codegen/conv_kinds.h"
 #include "stages/subgraph-optimize/codegen/int8_emitter.h"
 #include "stages/subgraph-optimize/codegen/object_emitter.h"
@@ -11,8 +12,6 @@ namespace sluice {
 namespace {
 
 using llvm::Value;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // source[rows][columns] -> destination[columns][rows], `images` times.
 class Transposition {

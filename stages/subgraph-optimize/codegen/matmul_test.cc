@@ -3,18 +3,14 @@
 #include <cmath>
 
 #include "stages/subgraph-optimize/codegen/codegen_testing.h"
+#include "stages/subgraph-optimize/codegen/kernel_test.h"
 
 namespace sluice {
 namespace {
 
-class MatMulKernel : public testing::TestWithParam<std::string> {
+class MatMulKernel : public KernelTest {
  protected:
-  void SetUp() override {
-    auto profile = get_profile(GetParam());
-    ASSERT_TRUE(profile.ok());
-    profile_ = *profile;
-    if (!cpu_supports(profile_.isa)) GTEST_SKIP() << "this CPU cannot run " << profile_.isa;
-  }
+  MatMulKernel() : KernelTest(3) {}
 
   static size_t extent(const MatMulSpec& s, Extent BatchAxis::* stride, int64_t rows, int64_t row_stride, int64_t columns,
                        int64_t column_stride) {
@@ -91,9 +87,6 @@ class MatMulKernel : public testing::TestWithParam<std::string> {
     s.c_row_stride = n;
     return s;
   }
-
-  DeviceProfile profile_;
-  std::mt19937 random_{3};
 };
 
 TEST_P(MatMulKernel, RandomSizes) {

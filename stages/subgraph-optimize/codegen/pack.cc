@@ -1,6 +1,7 @@
 // Pack kernels and the copy inside them.
 #include <algorithm>
 
+#include "stages/subgraph-optimize/codegen/ceil_div.h"
 #include "stages/subgraph-optimize/codegen/object_emitter.h"
 #include "stages/subgraph-optimize/codegen/pack_emitter.h"
 #include "stages/subgraph-optimize/codegen/register_transpose.h"
@@ -9,8 +10,6 @@ namespace sluice {
 namespace {
 
 using llvm::Value;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 Extent product(const std::vector<PackAxis>& axes) {
   Extent result = 1;

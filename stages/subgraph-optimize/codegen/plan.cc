@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stages/subgraph-optimize/codegen/ceil_div.h"
+
 namespace sluice {
 namespace {
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 struct Tile {
   int lanes, vectors, rows;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "stages/subgraph-optimize/codegen/codegen_testing.h"
+#include "stages/subgraph-optimize/codegen/kernel_test.h"
 
 namespace sluice {
 namespace {
@@ -13,27 +14,9 @@ constexpr size_t kGuard = 64;  // floats around a result that nothing may write
 
 using Symbols = std::vector<int64_t>;  // n, h, w, oh, ow
 
-// [n][rows][columns] -> [n][columns][rows].
-std::vector<float> transposed(const std::vector<float>& from, int64_t n, int64_t rows, int64_t columns) {
-  std::vector<float> to(from.size());
-  for (int64_t i = 0; i < n; ++i) {
-    for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t c = 0; c < columns; ++c) to[(i * columns + c) * rows + r] = from[(i * rows + r) * columns + c];
-    }
-  }
-  return to;
-}
-
-class SymbolicConv : public testing::TestWithParam<std::string> {
+class SymbolicConv : public KernelTest {
  protected:
-  void SetUp() override {
-    auto profile = get_profile(GetParam());
-    ASSERT_TRUE(profile.ok());
-    profile_ = *profile;
-    if (!cpu_supports(profile_.isa)) GTEST_SKIP() << "this CPU cannot run " << profile_.isa;
-  }
-
-  int64_t draw(int64_t low, int64_t high) { return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1)); }
+  SymbolicConv() : KernelTest(29) {}
 
   // A convolution whose image sizes are symbols; bottom and right: the padding on the far sides.
   struct Case {
@@ -156,9 +139,6 @@ class SymbolicConv : public testing::TestWithParam<std::string> {
     for (int i = 0; i < count; ++i) runs.push_back(c.at(draw(1, 3), draw(1, 34), draw(1, 34)));
     return runs;
   }
-
-  DeviceProfile profile_;
-  std::mt19937 random_{29};
   int runs_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "stages/subgraph-optimize/codegen/codegen_testing.h"
+#include "stages/subgraph-optimize/codegen/kernel_test.h"
 
 namespace sluice {
 namespace {
@@ -13,14 +14,9 @@ constexpr size_t kGuard = 64;  // floats around a result that nothing may write
 
 using Symbols = std::vector<int64_t>;
 
-class SymbolicMatMul : public testing::TestWithParam<std::string> {
+class SymbolicMatMul : public KernelTest {
  protected:
-  void SetUp() override {
-    auto profile = get_profile(GetParam());
-    ASSERT_TRUE(profile.ok());
-    profile_ = *profile;
-    if (!cpu_supports(profile_.isa)) GTEST_SKIP() << "this CPU cannot run " << profile_.isa;
-  }
+  SymbolicMatMul() : KernelTest(23) {}
 
   // Floats from the first to the last element; 0 when there is none.
   static size_t span(std::vector<std::pair<Extent, Extent>> sizes_and_strides) {
@@ -126,9 +122,6 @@ class SymbolicMatMul : public testing::TestWithParam<std::string> {
     }
     return runs;
   }
-
-  DeviceProfile profile_;
-  std::mt19937 random_{23};
 };
 
 const Extent kM = Extent::of_symbol(0, 48), kN = Extent::of_symbol(1, 48), kBatch = Extent::of_symbol(2, 2), kK = Extent::of_symbol(3, 48);

@@ -1,0 +1,31 @@
+// What tests of the generator begin with: a device profile by its name, skipped where this CPU cannot run it, and random numbers.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+#include "common/target/profile.h"
+
+namespace sluice {
+
+class KernelTest : public testing::TestWithParam<std::string> {
+ protected:
+  explicit KernelTest(uint32_t seed = 0) : random_(seed) {}
+
+  void SetUp() override {
+    auto profile = get_profile(GetParam());
+    ASSERT_TRUE(profile.ok());
+    profile_ = *profile;
+    if (!cpu_supports(profile_.isa)) GTEST_SKIP() << "this CPU cannot run " << profile_.isa;
+  }
+
+  // From low to high, both included.
+  int64_t draw(int64_t low, int64_t high) { return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1)); }
+
+  DeviceProfile profile_;
+  std::mt19937 random_;
+};
+
+}  // namespace sluice
