@@ -6,18 +6,15 @@ usage: dynamic_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from programs import STAGES, need
+from programs import STAGES, ProgramCase, import_sluice, need
 
-PROGRAMS = None
 FLOAT, INT64, STRING, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING, TensorProto.BOOL
 
 
@@ -68,19 +65,7 @@ def network_result(x, bias):
     return np.sin(convolve(x, WEIGHTS)).mean(axis=(2, 3)) @ COLUMNS + bias
 
 
-class Dynamic(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def program(self, code, name, *arguments):
-        done = subprocess.run([os.path.join(PROGRAMS, name), *arguments], capture_output=True, text=True, timeout=120)
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        return done.stdout + done.stderr
-
+class Dynamic(ProgramCase):
     def compiled(self, model, *options, name="m"):
         with open(self.path(name + ".onnx"), "wb") as file:
             file.write(model.SerializeToString())
@@ -314,16 +299,11 @@ class Dynamic(unittest.TestCase):
         for at in range(100, len(whole), 1009):
             with open(self.path("bad.om"), "wb") as file:
                 file.write(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1:])
-            done = subprocess.run([os.path.join(PROGRAMS, "sluice-loader"), self.path("bad.om"), "--random", "--verify"], capture_output=True)
+            done = subprocess.run([os.path.join(self.programs, "sluice-loader"), self.path("bad.om"), "--random", "--verify"], capture_output=True)
             self.assertEqual(done.returncode, 3, (at, done.stderr))
 
 
 if __name__ == "__main__":
-    PROGRAMS = need(sys.argv.pop(1), ["compile", "loader", "verify", *STAGES])
-    sys.path.insert(0, os.path.join(PROGRAMS, "..", "lib"))
-    try:
-        import sluice
-    except Exception as error:  # a build whose library Python cannot load
-        print(f"SKIPPED: {error}")
-        sys.exit(77)
+    ProgramCase.programs = need(sys.argv.pop(1), ["compile", "loader", "verify", *STAGES])
+    sluice = import_sluice(ProgramCase.programs)
     unittest.main(verbosity=2)

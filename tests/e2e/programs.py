@@ -1,6 +1,10 @@
 """The programs that a test of the end-to-end suite runs."""
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
+import unittest
 
 STAGES = ["preprocess", "optimize", "partition", "subgraph-optimize", "build"]
 
@@ -13,3 +17,33 @@ def need(folder, names):
         print("SKIPPED: not built: " + ", ".join(missing))
         sys.exit(77)
     return folder
+
+
+class ProgramCase(unittest.TestCase):
+    """A test that runs programs from the folder `programs` on files in a folder of its own."""
+
+    programs = None
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def program(self, code, name, *arguments):
+        """What the program prints; it must end with `code`."""
+        done = subprocess.run([os.path.join(self.programs, name), *arguments], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+
+def import_sluice(programs):
+    """The Python package beside the folder of programs; ends the test as skipped when Python cannot load it."""
+    sys.path.insert(0, os.path.join(programs, "..", "lib"))
+    try:
+        import sluice
+    except Exception as error:  # a build whose library Python cannot load
+        print(f"SKIPPED: {error}")
+        sys.exit(77)
+    return sluice

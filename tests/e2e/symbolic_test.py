@@ -7,18 +7,14 @@ usage: symbolic_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 import ctypes
 import json
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
 import unittest
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from programs import STAGES, need
+from programs import STAGES, ProgramCase, import_sluice, need
 
-PROGRAMS = None
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 
 
@@ -124,19 +120,7 @@ def decoder():
                    [value("y", ["batch", "tokens", 32]), value("present.key", present), value("present.value", present)])
 
 
-class Symbolic(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def program(self, code, name, *arguments):
-        done = subprocess.run([os.path.join(PROGRAMS, name), *arguments], capture_output=True, text=True, timeout=120)
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        return done.stdout + done.stderr
-
+class Symbolic(ProgramCase):
     def compiled(self, model, *options, name="m"):
         with open(self.path("m.onnx"), "wb") as file:
             file.write(model.SerializeToString())
@@ -330,11 +314,6 @@ class Symbolic(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAMS = need(sys.argv.pop(1), ["compile", "loader", "verify", "eval", *STAGES])
-    sys.path.insert(0, os.path.join(PROGRAMS, "..", "lib"))
-    try:
-        import sluice
-    except Exception as error:  # a build whose library Python cannot load
-        print(f"SKIPPED: {error}")
-        sys.exit(77)
+    ProgramCase.programs = need(sys.argv.pop(1), ["compile", "loader", "verify", "eval", *STAGES])
+    sluice = import_sluice(ProgramCase.programs)
     unittest.main(verbosity=2)
