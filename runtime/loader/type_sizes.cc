@@ -35,7 +35,29 @@ bool is_operator(ExpressionOp op) {
          op == ExpressionOp::kMax;
 }
 
+std::optional<int64_t> extent_of(const pb::TypeDef& type, int dim, std::span<const int64_t> expressions) {
+  if (type.dims(dim) >= 0) return type.dims(dim);
+  if (expressions.empty() || dim >= type.dim_expression_size() || type.dim_expression(dim) == 0) return std::nullopt;
+  const int64_t value = expressions[type.dim_expression(dim) - 1];
+  return value < 0 ? std::nullopt : std::optional(value);
+}
+
 }  // namespace
+
+Result<std::optional<uint64_t>> dense_bytes(const pb::TypeDef& type, std::span<const int64_t> expressions) {
+  if (type.kind() != pb::VALUE_TENSOR || type.unranked())
+    return make_error(ErrorCode::kUnsupportedPart, "a type is no tensor of some rank");
+  if (!dtype_is_valid(static_cast<int>(type.dtype()))) return make_error(ErrorCode::kBadCompiledModel, "unknown dtype {}", type.dtype());
+  uint64_t elements = 1;
+  for (int dim = 0; dim < type.dims_size(); ++dim) {
+    const auto extent = extent_of(type, dim, expressions);
+    if (!extent) return std::optional<uint64_t>();
+    if (__builtin_mul_overflow(elements, static_cast<uint64_t>(*extent), &elements) || elements > (uint64_t{1} << 56)) {
+      return make_error(ErrorCode::kBadCompiledModel, "a type has impossibly many elements");
+    }
+  }
+  return std::optional<uint64_t>(dtype_bytes(static_cast<DType>(type.dtype()), elements));
+}
 
 Result<TypeSizes> TypeSizes::bind(const pb::ModelDef& model, std::span<const int64_t> symbols) {
   TypeSizes sizes(model);
@@ -58,11 +80,7 @@ Result<TypeSizes> TypeSizes::bind(const pb::ModelDef& model, std::span<const int
 }
 
 std::optional<int64_t> TypeSizes::extent(uint32_t type, int dim) const {
-  const pb::TypeDef& def = model_->types(static_cast<int>(type));
-  if (def.dims(dim) >= 0) return def.dims(dim);
-  if (expressions_.empty() || dim >= def.dim_expression_size() || def.dim_expression(dim) == 0) return std::nullopt;
-  const int64_t value = expressions_[def.dim_expression(dim) - 1];
-  return value < 0 ? std::nullopt : std::optional(value);
+  return extent_of(model_->types(static_cast<int>(type)), dim, expressions_);
 }
 
 std::optional<std::vector<int64_t>> TypeSizes::extents(uint32_t type) const {
@@ -76,17 +94,7 @@ std::optional<std::vector<int64_t>> TypeSizes::extents(uint32_t type) const {
 }
 
 Result<std::optional<uint64_t>> TypeSizes::bytes(uint32_t type) const {
-  const pb::TypeDef& def = model_->types(static_cast<int>(type));
-  if (def.kind() != pb::VALUE_TENSOR || def.unranked()) return make_error(ErrorCode::kUnsupportedPart, "a type is no tensor of some rank");
-  uint64_t elements = 1;
-  for (int dim = 0; dim < def.dims_size(); ++dim) {
-    const auto one = extent(type, dim);
-    if (!one) return std::optional<uint64_t>();
-    if (__builtin_mul_overflow(elements, static_cast<uint64_t>(*one), &elements) || elements > (uint64_t{1} << 56)) {
-      return make_error(ErrorCode::kBadCompiledModel, "a type has impossibly many elements");
-    }
-  }
-  return std::optional<uint64_t>(dtype_bytes(static_cast<DType>(def.dtype()), elements));
+  return dense_bytes(model_->types(static_cast<int>(type)), expressions_);
 }
 
 bool TypeSizes::is_fixed(uint32_t type) const {

@@ -11,6 +11,10 @@
 
 namespace sluice {
 
+// expressions: the value of each of ModelDef.sizes; empty: not bound, then only fixed dims have an extent. nullopt: a dim without one.
+// Error: kBadCompiledModel for a type of impossibly many elements, kUnsupportedPart for what is no tensor of some rank.
+Result<std::optional<uint64_t>> dense_bytes(const pb::TypeDef& type, std::span<const int64_t> expressions);
+
 class TypeSizes {
  public:
   // Types of fixed dims alone. model outlives this.
@@ -21,8 +25,7 @@ class TypeSizes {
   // nullopt: a dim that is known only when the model runs. A negative extent is answered as nullopt, too. Indices were verified.
   std::optional<int64_t> extent(uint32_t type, int dim) const;
   std::optional<std::vector<int64_t>> extents(uint32_t type) const;
-  // Dense bytes; nullopt as above. Error: kBadCompiledModel for a type of impossibly many elements, kUnsupportedPart for what is no tensor
-  // of some rank.
+  // As dense_bytes.
   Result<std::optional<uint64_t>> bytes(uint32_t type) const;
   bool is_fixed(uint32_t type) const;  // without binding
 

@@ -72,17 +72,9 @@ Result<void> verify_nodes(const pb::ModelDef& model) {
 }  // namespace
 
 Result<uint64_t> type_bytes(const pb::TypeDef& type) {
-  if (type.kind() != pb::VALUE_TENSOR || type.unranked())
-    return make_error(ErrorCode::kUnsupportedPart, "a type is no tensor of fixed dims");
-  if (!dtype_is_valid(static_cast<int>(type.dtype()))) return make_error(ErrorCode::kBadCompiledModel, "unknown dtype {}", type.dtype());
-  uint64_t elements = 1;
-  for (const int64_t dim : type.dims()) {
-    if (dim < 0) return make_error(ErrorCode::kUnsupportedPart, "a type has a dim that is not fixed");
-    if (__builtin_mul_overflow(elements, static_cast<uint64_t>(dim), &elements) || elements > (uint64_t{1} << 56)) {
-      return make_error(ErrorCode::kBadCompiledModel, "a type has impossibly many elements");
-    }
-  }
-  return dtype_bytes(static_cast<DType>(type.dtype()), elements);
+  SLUICE_ASSIGN(const std::optional<uint64_t> bytes, dense_bytes(type, {}));
+  if (!bytes) return make_error(ErrorCode::kUnsupportedPart, "a type has a dim that is not fixed");
+  return *bytes;
 }
 
 uint64_t segment_bytes(const pb::ModelDef& model, pb::SegmentKind kind) {
