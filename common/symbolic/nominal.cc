@@ -6,7 +6,7 @@ namespace sluice {
 namespace {
 
 int64_t nominal_symbol(const Symbol& symbol) {
-  const int64_t guess = symbol.axis == 0 ? 4 : 128;
+  const int64_t guess = symbol.axis == 0 ? kNominalBatch : kNominalSize;
   const int64_t divisor = std::max<int64_t>(symbol.divisor, 1);
   const int64_t multiple = (guess + divisor - 1) / divisor * divisor;
   return std::clamp(multiple, std::min(symbol.low, symbol.high), symbol.high);

@@ -5,7 +5,10 @@
 
 namespace sluice {
 
-// At least 1. A symbol that is the first dim of an input, mostly a batch, counts as 4, others as 128, within what is known of them.
+constexpr int64_t kNominalBatch = 4;   // of a symbol that is the first dim of an input, mostly a batch
+constexpr int64_t kNominalSize = 128;  // of others
+
+// At least 1; symbols count as these, within what is known of them.
 int64_t nominal_value(const ExpressionTable& expressions, ExpressionId id);
 
 }  // namespace sluice

@@ -7,6 +7,7 @@
 #include "common/ir/fixed.h"
 #include "common/ir/unfixed_dims.h"
 #include "common/ops/op_table.h"
+#include "common/symbolic/nominal.h"
 #include "common/target/aicore.h"
 #include "common/target/multiply_adds.h"
 #include "common/text/names.h"
@@ -199,7 +200,8 @@ std::string check_text(const ModelCheck& check) {
                         percent(share.multiply_adds, check.multiply_adds));
   }
   if (measured && check.is_symbolic)
-    text += "sizes   any; figures are for 4 along the first dims of inputs and 128 along others, as far as --dim allows\n";
+    text += fmt::format("sizes   any; figures are for {} along the first dims of inputs and {} along others, as far as --dim allows\n",
+                        kNominalBatch, kNominalSize);
   text += fmt::format("weights {}\n", size_text(check.weight_bytes));
   if (measured)
     text += fmt::format("arena   about {}\nmultiply-adds {:.3g} per run\n", size_text(check.arena_bytes),

@@ -27,7 +27,7 @@ struct ModelCheck {
   std::map<std::string, EngineShare> engines;  // by name; nodes that only look at a value in another shape are left out
   std::vector<HostNode> host_nodes;            // those with the most multiply-adds first, then in list order
   uint64_t multiply_adds = 0;                  // of all engines
-  size_t uncounted = 0;                        // nodes whose work is not in these: control flow, recurrences, integer products
+  size_t uncounted = 0;                        // nodes whose work is not in these: control flow, recurrences, attention, …
   uint64_t weight_bytes = 0;                   // of distinct constants
   uint64_t arena_bytes = 0;                    // an estimate: the most bytes of results alive at once, in list order
   bool is_symbolic = false;    // some sizes are no numbers: the figures above are for nominal ones (common/symbolic/nominal.h)

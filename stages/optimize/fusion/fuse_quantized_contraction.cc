@@ -1,7 +1,8 @@
 // Wraps a contraction of dequantized integers and what follows, up to the quantization of its result, into one Fused node.
 //
-//   before:  %1 = DequantizeLinear(%x, …)   %2 = DequantizeLinear(%w, …)   %3 = Conv(%1, %2, %b)   %4 = Relu(%3)   %y = QuantizeLinear(%4,
-//   …) after:   %y = Fused(%x, %w, %b) {anchor = 2, body = @y}      @y holds the five nodes
+//   before:  %1 = DequantizeLinear(%x, …)   %2 = DequantizeLinear(%w, …)
+//            %3 = Conv(%1, %2, %b)   %4 = Relu(%3)   %y = QuantizeLinear(%4, …)
+//   after:   %y = Fused(%x, %w, %b) {anchor = 2, body = @y}      @y holds the five nodes
 //
 // Legal because the body means exactly what the nodes meant. DequantizeLinear nodes are copied: those that others read stay. From the
 // contraction the chain grows by elementwise nodes, each the only reader of the one before and one that the aicore engine takes as an
