@@ -10,6 +10,8 @@
 namespace sluice {
 namespace {
 
+std::string count_text(uint32_t count, std::string_view thing) { return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s"); }
+
 std::string binding_text(const pb::ModelDef& model, const pb::BindingDef& binding) {
   return fmt::format("{} {}", binding.name(), type_text(model, binding.type()));
 }
@@ -32,8 +34,9 @@ std::string engines_text(const pb::ModelDef& model) {
 std::string memory_text(const pb::PartDef& part) {
   const pb::MemoryDef& memory = part.fixed().memory();
   const bool is_open = part.has_symbolic() && part.symbolic().block_offset_size() == 0 && part.symbolic().block_first_size() > 0;
-  const std::string arena = is_open ? fmt::format("{} blocks, placed for each size", part.symbolic().block_first_size())
-                                    : fmt::format("{} bytes", memory.arena_bytes());
+  const std::string arena = is_open
+                                ? count_text(static_cast<uint32_t>(part.symbolic().block_first_size()), "block") + ", placed for each size"
+                                : fmt::format("{} bytes", memory.arena_bytes());
   return fmt::format("arena: {}, scratch: {} bytes for each worker{}\n", arena, memory.scratch_bytes(),
                      part.has_symbolic() ? " and what the sizes need" : "");
 }
@@ -62,7 +65,8 @@ Result<std::string> om_summary(std::span<const std::byte> bytes) {
                       om.segment(pb::SEGMENT_KERNELS).size());
   if (model.has_root()) {
     const auto parts = static_cast<uint32_t>(model.parts_size());
-    text += fmt::format("root: {} nodes, walked one by one; {} parts\n", model.nodes() - model.root().first_node() - parts, parts);
+    text += fmt::format("root: {}, walked one by one; {}\n", count_text(model.nodes() - model.root().first_node() - parts, "node"),
+                        count_text(parts, "part"));
   }
   for (int i = 0; i < model.parts_size(); ++i) {
     if (model.has_root()) text += fmt::format("part {}, {}:\n", i, model.parts(i).has_symbolic() ? "symbolic" : "fixed");

@@ -145,7 +145,7 @@ class Symbolic(ProgramCase):
     def check_one_part(self, *dims):
         """All in one part, every contraction on aicore, nothing walked."""
         summary = self.program(0, "sluice-show", "--summary", self.path("m.om"))
-        self.assertIn("root: 0 nodes, walked one by one; 1 parts\npart 0, symbolic:", summary)
+        self.assertIn("root: 0 nodes, walked one by one; 1 part\npart 0, symbolic:", summary)
         self.program(0, "sluice-loader", self.path("m.om"), "--random", *dims, "--trace", self.path("trace.json"))
         with open(self.path("trace.json")) as file:
             events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
