@@ -482,11 +482,15 @@ bool ExpressionTable::require_equal(ExpressionId a, ExpressionId b) {
 }
 
 Result<int64_t> ExpressionTable::evaluate(ExpressionId id, std::span<const int64_t> symbols) const {
+  return evaluate(id, [symbols](SymbolId symbol) { return symbols[static_cast<size_t>(symbol)]; });
+}
+
+Result<int64_t> ExpressionTable::evaluate(ExpressionId id, const std::function<int64_t(SymbolId)>& value_of) const {
   const Expression& e = (*this)[id];
   if (e.op == ExpressionOp::kConstant) return e.value;
-  if (e.op == ExpressionOp::kSymbol) return symbols[static_cast<size_t>(e.value)];
-  SLUICE_ASSIGN(const int64_t a, evaluate(e.a, symbols));
-  SLUICE_ASSIGN(const int64_t b, evaluate(e.b, symbols));
+  if (e.op == ExpressionOp::kSymbol) return value_of(static_cast<SymbolId>(e.value));
+  SLUICE_ASSIGN(const int64_t a, evaluate(e.a, value_of));
+  SLUICE_ASSIGN(const int64_t b, evaluate(e.b, value_of));
   switch (e.op) {
     case ExpressionOp::kAdd:
       return saturating_add(a, b);

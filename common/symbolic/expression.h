@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -99,6 +100,8 @@ class ExpressionTable {
   ExpressionId renormalize(ExpressionId id);
   // The value for given symbol values (indexed by SymbolId); an error when a division is by zero.
   Result<int64_t> evaluate(ExpressionId id, std::span<const int64_t> symbols) const;
+  // The same with a function that is asked for the symbols of this expression only.
+  Result<int64_t> evaluate(ExpressionId id, const std::function<int64_t(SymbolId)>& value_of) const;
   // Replaces symbols by expressions (by SymbolId; -1 keeps the symbol).
   ExpressionId substitute(ExpressionId id, std::span<const ExpressionId> replacement);
   // "2*floordiv(H, 2) + 1", as the textual graph has it.

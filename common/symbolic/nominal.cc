@@ -15,9 +15,7 @@ int64_t nominal_symbol(const Symbol& symbol) {
 }  // namespace
 
 int64_t nominal_value(const ExpressionTable& expressions, ExpressionId id) {
-  std::vector<int64_t> symbols;
-  for (size_t i = 0; i < expressions.symbol_count(); ++i) symbols.push_back(nominal_symbol(expressions.symbol(static_cast<SymbolId>(i))));
-  const auto value = expressions.evaluate(id, symbols);
+  const auto value = expressions.evaluate(id, [&](SymbolId symbol) { return nominal_symbol(expressions.symbol(symbol)); });
   return value ? std::max<int64_t>(*value, 1) : 1;
 }
 
