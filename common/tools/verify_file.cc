@@ -67,18 +67,21 @@ std::string figures_line(const MemoryFigures& figures) {
                      figures.dense_live, figures.scratch_per_worker);
 }
 
-std::string part_findings(const pb::ModelDef& model, int index, uint64_t weights_bytes, std::string& figures) {
+std::string part_findings(const pb::ModelDef& model, int index, uint64_t weights_bytes, OmVerified& verified) {
   const pb::FixedPart& part = model.parts(index).fixed();
   std::string findings;
   for (const StreamConflict& conflict : find_stream_conflicts(model, part)) findings += "\n  " + conflict.text;
   for (const std::string& fault : find_memory_faults(model, part, weights_bytes)) findings += "\n  " + fault;
-  if (findings.empty()) figures += figures_line(measure_memory(model, part));
+  if (findings.empty()) verified.figures += figures_line(measure_memory(model, part));
   return findings;
 }
 
-std::string symbolic_findings(const pb::ModelDef& model, int index, uint64_t weights_bytes, std::string& figures) {
-  const auto bound = bind_for_checks(model, index);
-  return bound ? part_findings(*bound, index, weights_bytes, figures) : std::string();
+std::string symbolic_findings(const pb::ModelDef& model, int index, uint64_t weights_bytes, OmVerified& verified) {
+  const auto bound = bind_to_some_sizes(model, index);
+  if (bound) return part_findings(*bound, index, weights_bytes, verified);
+  verified.unchecked.push_back(
+      fmt::format("part {} was not checked, for none of the sizes tried binds it; the last: {}", index, bound.error().message));
+  return {};
 }
 
 }  // namespace
@@ -94,10 +97,11 @@ Result<void> verify_graph(const Module& module, const std::string& level_text, b
   return hash ? answer(verify_segments(module)) : Result<void>();
 }
 
-Result<std::string> verify_om(std::span<const std::byte> bytes, bool hash) {
+Result<OmVerified> verify_om(std::span<const std::byte> bytes, bool hash) {
   SLUICE_ASSIGN(OmBytes copy, OmBytes::copy(bytes));
   SLUICE_ASSIGN(const OmFile om, read_om(std::move(copy), {.weights = hash, .machine = false, .test_tasks = true}));
-  std::string findings, figures;
+  std::string findings;
+  OmVerified verified;
   if (!NodeNames(*om.model).complete(om.model->nodes())) findings += "\n  the names of nodes are not as many as the nodes";
   if (om.model->has_root()) findings += root_findings(om);
   const uint64_t weights_bytes = om.segment(pb::SEGMENT_WEIGHTS).size();
@@ -105,9 +109,9 @@ Result<std::string> verify_om(std::span<const std::byte> bytes, bool hash) {
     const pb::PartDef& part = om.model->parts(i);
     const auto values = static_cast<uint32_t>(part.fixed().value_type_size());
     if (!ValueNames(part.fixed()).complete(values)) findings += "\n  the names of values are not as many as the values";
-    findings += (part.has_symbolic() ? symbolic_findings : part_findings)(*om.model, i, weights_bytes, figures);
+    findings += (part.has_symbolic() ? symbolic_findings : part_findings)(*om.model, i, weights_bytes, verified);
   }
-  if (findings.empty()) return figures;
+  if (findings.empty()) return verified;
   return make_error(ErrorCode::kDifferent, "what the file holds does not fit together:{}", findings);
 }
 

@@ -1,4 +1,5 @@
 #include "common/base/file_kind.h"
+#include "common/base/log.h"
 #include "common/graphfile/graphfile.h"
 #include "common/stage/rebind.h"
 #include "common/tools/tool_main.h"
@@ -17,6 +18,7 @@ Usage:
 Reads <in>, or standard input when it is absent or "-". Says nothing when all is well; exits 7 when a
 graph breaks a rule, or when tasks of a compiled model that may run at the same time share bytes, or
 use memory that is not theirs; 3 when the file, or with --segments a constant, cannot be read.
+A symbolic part is checked at some small sizes; when it takes none of them, a line on standard error says so.
 
 Options:
   --level=LEVEL       Check for another level than the file's: typed, partitioned or lowered.
@@ -33,8 +35,9 @@ Result<ExitClass> run(const CommandLine& line) {
   SLUICE_ASSIGN(const InputBytes input, InputBytes::open(input_path(line)));
   if (file_kind(input.bytes) == FileKind::kCompiledModel) {
     if (line.has("--level")) return make_error(ErrorCode::kBadOption, "--level is for graphs, '{}' is a compiled model", input.name);
-    SLUICE_ASSIGN(const std::string figures, input.checked(verify_om(input.bytes, line.flag("--segments"))));
-    if (line.flag("--memory")) SLUICE_TRY(write_tool_text(line, figures));
+    SLUICE_ASSIGN(const OmVerified verified, input.checked(verify_om(input.bytes, line.flag("--segments"))));
+    for (const std::string& part : verified.unchecked) log_warning("sluice-verify", part);
+    if (line.flag("--memory")) SLUICE_TRY(write_tool_text(line, verified.figures));
     return ExitClass::kDone;
   }
   if (line.flag("--memory")) return make_error(ErrorCode::kUsage, "--memory is for compiled models, '{}' is a graph", input.name);

@@ -211,6 +211,16 @@ class Symbolic(ProgramCase):
             run(x=random(3, 5))
         self.assertIn("value 'x' of shape 3x5 cannot be reshaped to 3x4, as value 'reshape_0'", str(caught.exception))
 
+    def test_a_part_that_no_size_binds_is_told_of(self):
+        """None of 3, 32 and 256 squared is a multiple of 7."""
+        b = Builder()
+        b.node("Sin", b.node("Reshape", "x", b.constant([-1, 7])), name="y")
+        self.compiled(b.model([value("x", ["n", "m"])], [value("y", [None, 7])]))
+        said = self.program(0, "sluice-verify", "--memory", self.path("m.om")).splitlines()
+        self.assertEqual(len(said), 1, said)
+        self.assertIn("sluice-verify: warning part 0 was not checked, for none of the sizes tried binds it", said[0])
+        self.assertIn("of shape 256x256 cannot be reshaped", said[0])
+
     def test_broadcasts_in_both_directions(self):
         b = Builder()
         b.node("Mul", b.node("Relu", b.node("Add", "x", "z")), "x", name="y")
