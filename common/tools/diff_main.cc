@@ -1,11 +1,6 @@
-#include <cstdlib>
-#include <filesystem>
-
-#include "common/graphfile/graphfile.h"
-#include "common/stage/rebind.h"
-#include "common/tools/diff.h"
-#include "common/tools/diff_values.h"
+#include "common/tools/diff_tool.h"
 #include "common/tools/tool_main.h"
+#include "common/tools/tool_numbers.h"
 
 namespace {
 
@@ -35,66 +30,18 @@ Options:
   --error-format=FMT  text or json [default: text].
 )";
 
-Result<size_t> limit_of(const CommandLine& line) {
-  const std::string text = line.text("--limit");
-  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos) {
-    return make_error(ErrorCode::kBadOption, "--limit is '{}', it must be a number", text);
-  }
-  return std::stoul(text) == 0 ? SIZE_MAX : std::stoul(text);
-}
-
-Result<double> tolerance_of(const CommandLine& line) {
-  const std::string text = line.text("--tolerance");
-  char* end = nullptr;
-  const double tolerance = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != 0 || !(tolerance >= 0)) {
-    return make_error(ErrorCode::kBadOption, "--tolerance is '{}', it must be a number of at least 0", text);
-  }
-  return tolerance;
-}
-
-std::string names_text(const std::vector<std::string>& names) {
-  constexpr size_t kShown = 3;
-  std::string text;
-  for (size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i > 0 ? ", " : "") + names[i];
-  return names.size() > kShown ? text + ", ..." : text;
-}
-
-Result<ExitClass> run_values(const CommandLine& line) {
-  SLUICE_ASSIGN(const size_t limit, limit_of(line));
-  SLUICE_ASSIGN(const double tolerance, tolerance_of(line));
-  const std::string a = line.text("<a>"), b = line.text("<b>");
-  ValueDifferences differences;
-  if (std::filesystem::is_directory(b)) {
-    SLUICE_ASSIGN(differences, compare_folders(a, b, tolerance));
-  } else {
-    SLUICE_ASSIGN(Module graph, read_graph_file(b));
-    SLUICE_TRY(find_constants(graph, line.text("--store"), line.text("--model")));
-    SLUICE_ASSIGN(differences, compare_with_evaluation(a, graph, tolerance));
-  }
-  if (differences.compared == 0) return make_error(ErrorCode::kBadBinding, "'{}' and '{}' have no value in common", a, b);
-  std::string text;
-  for (size_t i = 0; i < differences.lines.size() && i < limit; ++i) text += differences.lines[i] + "\n";
-  text += fmt::format("{} values compared, {} differ", differences.compared, differences.lines.size());
-  for (const auto& [side, names] : {std::pair("a", &differences.only_a), std::pair("b", &differences.only_b)}) {
-    if (!names->empty()) text += fmt::format("; {} only in <{}>: {}", names->size(), side, names_text(*names));
-  }
-  SLUICE_TRY(write_tool_text(line, text + "\n"));
-  return differences.lines.empty() ? ExitClass::kDone : ExitClass::kFailed;
-}
-
 Result<ExitClass> run(const CommandLine& line) {
-  if (line.flag("--values")) return run_values(line);
-  if (line.text("<a>") == "-" && line.text("<b>") == "-") return make_error(ErrorCode::kUsage, "only one of <a> and <b> may be \"-\"");
-  SLUICE_ASSIGN(const size_t limit, limit_of(line));
-  SLUICE_ASSIGN(const Module a, read_graph_file(line.text("<a>")));
-  SLUICE_ASSIGN(const Module b, read_graph_file(line.text("<b>")));
-  const std::vector<std::string> lines = find_differences(a, b);
-  std::string text;
-  for (size_t i = 0; i < lines.size() && i < limit; ++i) text += lines[i] + "\n";
-  if (lines.size() > limit) text += fmt::format("and {} more\n", lines.size() - limit);
-  SLUICE_TRY(write_tool_text(line, text));
-  return lines.empty() ? ExitClass::kDone : ExitClass::kFailed;
+  const bool of_values = line.flag("--values");
+  DiffRequest request{line.text("<a>"), line.text("<b>")};
+  if (!of_values && request.a == "-" && request.b == "-") return make_error(ErrorCode::kUsage, "only one of <a> and <b> may be \"-\"");
+  SLUICE_ASSIGN(request.limit, whole_number(line, "--limit", 999'999'999));
+  if (of_values) {
+    SLUICE_ASSIGN(request.tolerance, number_from_0(line, "--tolerance"));
+  }
+  request.store = line.text("--store"), request.model = line.text("--model");
+  SLUICE_ASSIGN(const Differences found, of_values ? diff_values(request) : diff_graphs(request));
+  SLUICE_TRY(write_tool_text(line, found.text));
+  return found.any ? ExitClass::kFailed : ExitClass::kDone;
 }
 
 }  // namespace

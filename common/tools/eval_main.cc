@@ -1,10 +1,9 @@
-#include <charconv>
-
 #include "common/base/options.h"
 #include "common/graphfile/graphfile.h"
 #include "common/stage/rebind.h"
 #include "common/tools/eval_tool.h"
 #include "common/tools/tool_main.h"
+#include "common/tools/tool_numbers.h"
 #include "common/verify/verify.h"
 
 namespace {
@@ -34,13 +33,7 @@ Result<ExitClass> run(const CommandLine& line) {
   SLUICE_TRY(check_input(line));
   EvalRequest request{line.list("--input"), std::nullopt, line.text("--output-dir"), line.text("--dump-values")};
   if (line.has("--random")) {
-    const std::string digits = line.text("--random");
-    uint64_t seed = 0;
-    const auto done = std::from_chars(digits.data(), digits.data() + digits.size(), seed);
-    if (done.ec != std::errc() || done.ptr != digits.data() + digits.size()) {
-      return make_error(ErrorCode::kBadOption, "--random is '{}', it must be a number", digits);
-    }
-    request.random = seed;
+    SLUICE_ASSIGN(request.random, whole_number(line, "--random"));
   }
   SLUICE_ASSIGN(Module module, read_graph_file(input_path(line)));
   SLUICE_TRY(find_constants(module, line.text("--store"), line.text("--model")));

@@ -1,13 +1,9 @@
-#include <cerrno>
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
-
 #include "common/base/descriptor.h"
 #include "common/base/files.h"
 #include "common/tools/reduce/reduce.h"
+#include "common/tools/reduce/scratch_folder.h"
 #include "common/tools/tool_main.h"
+#include "common/tools/tool_numbers.h"
 
 namespace {
 
@@ -36,49 +32,21 @@ Options:
   --error-format=FMT  text or json [default: text].
 )";
 
-Result<double> number_of(const CommandLine& line, const char* option, double most) {
-  const std::string text = line.text(option);
-  double number = 0;
-  const auto done = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (done.ec == std::errc() && done.ptr == text.data() + text.size() && number >= 0 && number <= most) return number;
-  return make_error(ErrorCode::kBadOption, "{} is '{}', it must be a number from 0 to {}", option, text, most);
-}
-
-// A folder of our own, removed with everything in it.
-struct Scratch {
-  std::string path;
-  ~Scratch() {
-    std::error_code ignored;
-    if (!path.empty()) std::filesystem::remove_all(path, ignored);
-  }
-};
-
-Result<void> make_scratch(Scratch& scratch) {
-  const char* parent = std::getenv("TMPDIR");
-  std::string path = fmt::format("{}/sluice-reduce-XXXXXX", parent != nullptr && *parent != '\0' ? parent : "/tmp");
-  if (mkdtemp(path.data()) == nullptr) {
-    return make_error(ErrorCode::kIo, "cannot make a temporary folder '{}': {}", path, std::strerror(errno));
-  }
-  scratch.path = path;
-  return {};
-}
-
 Result<ExitClass> run(const CommandLine& line) {
   if (input_path(line) == "-" || output_path(line) == "-") {
     return make_error(ErrorCode::kUsage, "<in> and FILE must be files, not \"-\"");
   }
   Wanted wanted{std::nullopt, line.text("--match")};
   if (line.has("--exit-code")) {
-    SLUICE_ASSIGN(const double code, number_of(line, "--exit-code", 255));
+    SLUICE_ASSIGN(const double code, number_from_0_to(line, "--exit-code", 255));
     wanted.exit_code = static_cast<int>(code);
   }
-  SLUICE_ASSIGN(const double seconds, number_of(line, "--timeout", 1e6));
-  Scratch scratch;
-  SLUICE_TRY(make_scratch(scratch));
+  SLUICE_ASSIGN(const double seconds, number_from_0_to(line, "--timeout", 1e6));
+  SLUICE_ASSIGN(const ScratchFolder scratch, ScratchFolder::make());
   catch_interrupts();
   Command command(line.list("<command>"), wanted, seconds);
   const auto say = [](const std::string& text) { return write_descriptor(STDOUT_FILENO, std::as_bytes(std::span(text))); };
-  SLUICE_ASSIGN(const Reduced reduced, reduce_model({input_path(line), output_path(line), scratch.path, say}, command));
+  SLUICE_ASSIGN(const Reduced reduced, reduce_model({input_path(line), output_path(line), scratch.path(), say}, command));
   SLUICE_TRY(say(fmt::format("{} runs; {}\n{} of {} nodes left\n", command.runs(), output_path(line), reduced.nodes, reduced.of)));
   return ExitClass::kDone;
 }

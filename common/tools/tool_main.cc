@@ -1,9 +1,6 @@
 #include "common/tools/tool_main.h"
 
-#include <unistd.h>
-
 #include "common/base/failure_header.h"
-#include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/options.h"
@@ -52,36 +49,6 @@ int tool_main(int argc, char** argv, const Tool& tool) {
   });
   if (done) return static_cast<int>(*done);
   return fail(name, done.error(), json, tool.writes_graph && fails_into_pipe(output_path(*line)));
-}
-
-std::string input_path(const CommandLine& line) { return line.has("<in>") ? line.text("<in>") : "-"; }
-std::string output_path(const CommandLine& line) { return line.has("-o") ? line.text("-o") : "-"; }
-
-Result<void> check_input(const CommandLine& line) {
-  if (input_path(line) != "-" || isatty(STDIN_FILENO) == 0) return {};
-  return make_error(ErrorCode::kUsage, "standard input is a terminal").with_hint("see --help");
-}
-
-Result<void> write_tool_text(const CommandLine& line, std::string_view text) {
-  if (output_path(line) == "-") return write_descriptor(STDOUT_FILENO, std::as_bytes(std::span(text)));
-  return write_text(output_path(line), text);
-}
-
-Result<void> check_binary_output(const CommandLine& line) {
-  if (output_path(line) != "-" || isatty(STDOUT_FILENO) == 0) return {};
-  return make_error(ErrorCode::kUsage, "standard output is a terminal and the result is binary")
-      .with_hint("give -o FILE, or pipe into sluice-show");
-}
-
-Result<InputBytes> InputBytes::open(const std::string& path) {
-  if (path == "-") {
-    SLUICE_ASSIGN(std::vector<std::byte> content, read_file(path));
-    auto owner = std::make_shared<const std::vector<std::byte>>(std::move(content));
-    return InputBytes{*owner, owner, "standard input"};
-  }
-  SLUICE_ASSIGN(MappedFile file, MappedFile::open(path));
-  const auto bytes = file.bytes();
-  return InputBytes{bytes, std::make_shared<const MappedFile>(std::move(file)), path};
 }
 
 }  // namespace sluice

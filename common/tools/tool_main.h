@@ -1,14 +1,11 @@
-// What the mains of the inspection tools share: arguments, one error, exit code, where text and bytes may go.
+// What the mains of the inspection tools share: arguments, one error, exit code.
 #pragma once
 
-#include <memory>
-#include <span>
-#include <string>
 #include <string_view>
 
 #include "common/base/command_line.h"
 #include "common/base/result.h"
-#include "common/ir/module.h"
+#include "common/tools/tool_files.h"
 
 namespace sluice {
 
@@ -21,27 +18,5 @@ struct Tool {
 };
 
 int tool_main(int argc, char** argv, const Tool& tool);
-
-// "-" or absent: standard output. Bytes are kept from a terminal.
-Result<void> write_tool_text(const CommandLine& line, std::string_view text);
-Result<void> check_binary_output(const CommandLine& line);
-std::string input_path(const CommandLine& line);  // <in>, "-" when absent; a terminal is refused by check_input
-Result<void> check_input(const CommandLine& line);
-std::string output_path(const CommandLine& line);
-
-// A whole file, mapped, or standard input, read.
-struct InputBytes {
-  static Result<InputBytes> open(const std::string& path);
-  // An error in what it holds names it.
-  template <typename T>
-  Result<T> checked(Result<T> result) const {
-    if (!result && result.error().file.empty()) result.error().file = name;
-    return result;
-  }
-
-  std::span<const std::byte> bytes;
-  std::shared_ptr<const void> owner;
-  std::string name;
-};
 
 }  // namespace sluice

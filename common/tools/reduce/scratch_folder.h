@@ -1,0 +1,24 @@
+// A folder for the models that are tried, removed with everything in it.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "common/base/result.h"
+
+namespace sluice {
+
+class ScratchFolder {
+ public:
+  static Result<ScratchFolder> make();  // below TMPDIR, else /tmp
+  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  ScratchFolder& operator=(ScratchFolder&&) = delete;
+  ~ScratchFolder();
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,49 @@
+#include "common/tools/show_tool.h"
+
+#include "common/base/file_kind.h"
+#include "common/graphfile/graphfile.h"
+#include "common/text/text.h"
+#include "common/tools/check_model.h"
+#include "common/tools/om_text.h"
+#include "common/tools/show.h"
+
+namespace sluice {
+namespace {
+
+Result<std::string> check_of(const Module& module, const std::string& format) {
+  if (format != "text" && format != "json")
+    return make_error(ErrorCode::kBadOption, "--check with --format={}: it must be text or json", format);
+  SLUICE_ASSIGN(const ModelCheck check, check_model(module));
+  return format == "json" ? json_dump(check_json(check), 2) + "\n" : check_text(check);
+}
+
+Result<std::string> show_graph(const Module& module, const ShowRequest& request) {
+  if (request.check) return check_of(module, request.format);
+  if (request.summary) return summary_text(module);
+  if (request.format == "json") return graph_json(module);
+  if (request.format == "dot") return graph_dot(module);
+  if (request.format != "text") return make_error(ErrorCode::kBadOption, "--format is '{}', it must be text, json or dot", request.format);
+  return print_module(module, {.header = request.header});
+}
+
+Result<std::string> show_compiled_model(const InputBytes& om, const ShowRequest& request) {
+  if (request.check) {
+    return make_error(ErrorCode::kBadOption, "--check is for graphs, '{}' is a compiled model", om.name)
+        .with_hint("--summary says what it is");
+  }
+  if (request.format != "text") {
+    return make_error(ErrorCode::kBadOption, "--format={} is for graphs, '{}' is a compiled model", request.format, om.name)
+        .with_hint("sluice compile --dump-dir DIR keeps the graph of each stage");
+  }
+  return om.checked(request.summary ? om_summary(om.bytes) : om_text(om.bytes, request.header));
+}
+
+}  // namespace
+
+Result<std::string> show_file(const InputBytes& input, const ShowRequest& request) {
+  if (file_kind(input.bytes) == FileKind::kCompiledModel) return show_compiled_model(input, request);
+  SLUICE_ASSIGN(const Module module, read_graph(input.bytes, input.owner, input.name));
+  return show_graph(module, request);
+}
+
+}  // namespace sluice

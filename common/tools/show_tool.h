@@ -1,0 +1,18 @@
+// What sluice-show prints of a file, whichever kind it is.
+#pragma once
+
+#include <string>
+
+#include "common/tools/tool_files.h"
+
+namespace sluice {
+
+struct ShowRequest {
+  std::string format;  // text, json or dot
+  bool summary = false, check = false, header = false;
+};
+
+// Errors: kBadOption for a format or a view that this kind of file does not have; those of reading it.
+Result<std::string> show_file(const InputBytes& input, const ShowRequest& request);
+
+}  // namespace sluice

@@ -1,0 +1,33 @@
+#include "common/tools/tool_numbers.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <string>
+
+namespace sluice {
+
+Result<uint64_t> whole_number(const CommandLine& line, const char* option, uint64_t most) {
+  const std::string digits = line.text(option);
+  uint64_t number = 0;
+  const auto done = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (done.ec == std::errc() && done.ptr == digits.data() + digits.size() && number <= most) return number;
+  return make_error(ErrorCode::kBadOption, "{} is '{}', it must be a number", option, digits);
+}
+
+Result<double> number_from_0(const CommandLine& line, const char* option) {
+  const std::string text = line.text(option);
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  if (!text.empty() && *end == 0 && number >= 0) return number;
+  return make_error(ErrorCode::kBadOption, "{} is '{}', it must be a number of at least 0", option, text);
+}
+
+Result<double> number_from_0_to(const CommandLine& line, const char* option, double most) {
+  const std::string text = line.text(option);
+  double number = 0;
+  const auto done = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (done.ec == std::errc() && done.ptr == text.data() + text.size() && number >= 0 && number <= most) return number;
+  return make_error(ErrorCode::kBadOption, "{} is '{}', it must be a number from 0 to {}", option, text, most);
+}
+
+}  // namespace sluice

@@ -1,0 +1,15 @@
+// Options of the inspection tools that are numbers. Error: kBadOption, which says what the option must be.
+#pragma once
+
+#include <cstdint>
+
+#include "common/base/command_line.h"
+#include "common/base/result.h"
+
+namespace sluice {
+
+Result<uint64_t> whole_number(const CommandLine& line, const char* option, uint64_t most = UINT64_MAX);
+Result<double> number_from_0(const CommandLine& line, const char* option);
+Result<double> number_from_0_to(const CommandLine& line, const char* option, double most);
+
+}  // namespace sluice
