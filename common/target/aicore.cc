@@ -91,18 +91,27 @@ std::string anchor_refusal(const Node& node) {
   }
 }
 
+bool is_read_by_alone(const Value& value, const Node& reader) {
+  return !value.is_output() && std::all_of(value.uses().begin(), value.uses().end(), [&](const Use& use) { return use.node == &reader; });
+}
+
 std::string fused_refusal(const Node& fused) {
   const Graph* body = fused.body("body");
   const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
   if (anchor == nullptr) return "a Fused body without one contraction as its anchor";
   if (std::string refusal = anchor_refusal(*anchor); !refusal.empty()) return refusal;
   if (body->outputs().size() != 1) return "a Fused body with several results";
+  std::vector<const Node*> transposes;
   for (size_t i = 0; i < anchor->input_count(); ++i) {
-    if (anchor->input(i) != nullptr && anchor->input(i)->producer() != nullptr) return "a Fused body that computes its anchor's operands";
+    if (anchor->input(i) == nullptr || anchor->input(i)->producer() == nullptr) continue;
+    const Node* transpose = find_operand_transpose(*anchor, i);
+    if (transpose == nullptr || !is_read_by_alone(transpose->output(), *anchor)) return "a Fused body that computes its anchor's operands";
+    if (i == 1 && !takes_second_transposed(*anchor)) return "a transposed operand with a dim too long to be packed";
+    transposes.push_back(transpose);
   }
   const Type& result = anchor->output().type();
   for (const Node& node : body->nodes()) {
-    if (&node == anchor) continue;
+    if (&node == anchor || std::find(transposes.begin(), transposes.end(), &node) != transposes.end()) continue;
     if (!is_epilogue_op(node)) return fmt::format("{} in its epilogue", op_name(node.op()));
     if (node.output().type() != result) return fmt::format("{} changes the shape in its epilogue", op_name(node.op()));
     for (size_t i = 0; i < node.input_count(); ++i) {
@@ -142,6 +151,27 @@ const Node* find_anchor(const Graph& body) {
     anchor = &node;
   }
   return anchor;
+}
+
+const Node* find_operand_transpose(const Node& anchor, size_t index) {
+  const bool is_product = anchor.op() == Op::kMatMul || anchor.op() == Op::kGemm;
+  if (!is_product || index > 1 || anchor.graph().role != GraphRole::kFused || anchor.input(index) == nullptr) return nullptr;
+  const Node* node = anchor.input(index)->producer();
+  return node != nullptr && node->op() == Op::kTranspose && node->input(0)->producer() == nullptr ? node : nullptr;
+}
+
+bool takes_second_transposed(const Node& product) {
+  constexpr int64_t kLongestSum = 16384;  // a panel of the widest vectors is then 1 MiB, DeviceProfile.scratch_limit of every profile
+  const std::vector<Dim>& a = product.input(0)->type().dims;
+  const Dim& length = product.op() == Op::kGemm && product.int_attribute("transA", 0) != 0 ? a.front() : a.back();
+  return !length.is_fixed() || length.value <= kLongestSum;
+}
+
+std::vector<int64_t> transpose_order(const Node& transpose) {
+  std::vector<int64_t> order = transpose.ints_attribute("perm");
+  if (!order.empty()) return order;
+  for (int64_t axis = static_cast<int64_t>(transpose.input(0)->type().rank()); axis-- > 0;) order.push_back(axis);
+  return order;
 }
 
 std::optional<EpilogueShape> epilogue_shape(const Type& operand, const Node& anchor) {

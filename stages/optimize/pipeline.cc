@@ -30,6 +30,9 @@ constexpr Pass kPasses[] = {
     // Before fusion: what is left of a normalisation joins an epilogue.
     {"fold-batch-norm", "moves batch normalisation into the weights before it", fold_batch_norm, PassLevel::kO3},
     {"fuse-contraction-epilogue", "fuses convolutions and matrix products with what follows", fuse_contraction_epilogue, PassLevel::kO3},
+    // Behind the fusion of epilogues, which starts from plain contractions.
+    {"fuse-transposed-operands", "lets matrix products read operands through their transposition", fuse_transposed_operands,
+     PassLevel::kO3},
 };
 
 }  // namespace

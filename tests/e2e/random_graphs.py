@@ -206,7 +206,20 @@ def matmul(g, rng):
     b = g.pick(lambda v: v.dtype == a.dtype and v.rank >= 2 and v.array.size and v.shape[-2] == a.shape[-1] and may_broadcast(v.shape[:-2], a.shape[:-2]))
     if b is None or rng.random() < 0.5:
         b = g.weight((a.shape[-1], rng.choice([1, 3, 5, 8])), a.dtype)
+    a, b = transposed_twice(g, rng, a), transposed_twice(g, rng, b)
     return g.emit("MatMul", [a, b], np.matmul)
+
+
+def transposed_twice(g, rng, x):
+    """Sometimes magnitudes instead, which lie otherwise in memory and are transposed back."""
+    if x.rank < 2 or rng.random() < 0.6:
+        return x
+    order = list(range(x.rank))
+    rng.shuffle(order)
+    turned = g.emit("Transpose", [x], lambda v: np.transpose(v, order), True, perm=order)
+    lying = g.emit("Abs", [turned], np.abs, True)
+    back = [order.index(axis) for axis in range(x.rank)]
+    return g.emit("Transpose", [lying], lambda v: np.transpose(v, back), True, perm=back)
 
 
 def gemm(g, rng):

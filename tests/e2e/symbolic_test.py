@@ -120,6 +120,24 @@ def decoder():
                    [value("y", ["batch", "tokens", 32]), value("present.key", present), value("present.value", present)])
 
 
+def products(free):
+    """Products whose operands are transposed in every way, of odd sizes: with the batch, among themselves, on both sides, read twice."""
+    n, m, k = ("n", "m", "k") if free else (3, 7, 19)
+    b = Builder()
+    turn = lambda x, *perm: b.node("Transpose", x, perm=perm)
+    b.node("MatMul", turn("a", 0, 2, 1, 3), turn("b", 0, 2, 3, 1), name="heads")
+    b.node("Relu", b.node("MatMul", turn("a", 2, 0, 3, 1), turn("a", 2, 0, 1, 3)), name="gram")
+    b.node("MatMul", b.node("Softmax", "heads", axis=-1), turn("b", 0, 2, 1, 3), name="merged")
+    b.node("MatMul", "a", turn("row", 1, 0), name="columns")
+    both = turn("row", 1, 0)
+    b.node("Add", b.node("MatMul", both, "row"), b.node("MatMul", b.node("Abs", both), b.node("Abs", "row")), name="kept")
+    b.node("Gemm", turn("row", 1, 0), turn("w", 1, 0), "bias", transB=1, alpha=0.5, name="gemm")
+    b.node("MatMul", "vector", turn("w", 1, 0), name="of_vector")
+    return b.model([value("a", [n, m, 3, 5]), value("b", [n, k, 3, 5]), value("row", [m, 5]), value("w", [m, 9]), value("bias", [9]), value("vector", [9])],
+                   [value("heads", [n, 3, m, k]), value("gram", [3, n, 5, 5]), value("merged", [n, 3, m, 5]), value("columns", [n, m, 3, m]),
+                    value("kept", [5, 5]), value("gemm", [5, 9]), value("of_vector", [m])])
+
+
 class Symbolic(ProgramCase):
     def compiled(self, model, *options, name="m"):
         with open(self.path("m.onnx"), "wb") as file:
@@ -176,6 +194,18 @@ class Symbolic(ProgramCase):
             self.assertIn("cannot be broadcast", str(caught.exception))
             x = random(1, 3, 16, 16)
             self.check(run(x=x), {"x": x})
+
+    def test_products_read_transposed_operands(self):
+        for profile in ("native", "cpu-generic"):
+            for free in (True, False):
+                run = self.compiled(products(free), f"--profile={profile}", "--dump-dir", self.path("dump")).run(threads=2)
+                text = self.program(0, "sluice-show", self.path("dump/2-optimize.sg"))
+                main = text.split("\n}")[0]
+                self.assertEqual(main.count("= Transpose("), 1, main)  # read by Abs, too
+                for n, m, k in ((1, 1, 1), (2, 7, 150), (1, 40, 3), (3, 7, 19)) if free else ((3, 7, 19),):
+                    inputs = {"a": random(n, m, 3, 5), "b": random(n, k, 3, 5), "row": random(m, 5), "w": random(m, 9), "bias": random(9),
+                              "vector": random(9)}
+                    self.check(run(**inputs), inputs)
 
     def test_bounds_are_planned_once(self):
         self.compiled(encoder(), "--dim=batch=1..4", "--dim=seq=2..40")

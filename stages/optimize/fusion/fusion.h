@@ -10,5 +10,6 @@ namespace sluice {
 Result<bool> fold_batch_norm(Graph& root, const Options& options);
 Result<bool> fuse_contraction_epilogue(Graph& root, const Options& options);
 Result<bool> fuse_quantized_contraction(Graph& root, const Options& options);
+Result<bool> fuse_transposed_operands(Graph& root, const Options& options);
 
 }  // namespace sluice

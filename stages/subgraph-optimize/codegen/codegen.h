@@ -50,9 +50,11 @@ struct MatMulSpec {
   // Packed B: [ceil(n / nr)][k][nr] with nr = choose_matmul_plan(...).nr, missing columns zero; b_row_stride and b_column_stride are then
   // unused.
   bool b_packed = false;
-  Extent b_row_stride = 0, b_column_stride = 1;  // any strides; a column stride other than 1 is packed into scratch by the kernel itself
-  Extent c_row_stride = 0;                       // column stride is 1
-  std::vector<BatchAxis> batch;                  // at most 6
+  // Any strides; a column stride other than 1, and rows of B with gaps that several tiles read, are packed into scratch by the kernel
+  // itself.
+  Extent b_row_stride = 0, b_column_stride = 1;
+  Extent c_row_stride = 0;       // column stride is 1
+  std::vector<BatchAxis> batch;  // at most 6
   Epilogue epilogue;
 };
 

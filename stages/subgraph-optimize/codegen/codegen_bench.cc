@@ -3,7 +3,9 @@
 //
 // `symbolic` compares kernels of symbolic sizes, run at several sizes, with kernels made for each.
 //
-//   codegen_bench [profile] [resnet|mobilenet|network|bert|symbolic|sweep|all]
+// `attention` compares operands that lie dense with operands that are read through a transposition.
+//
+//   codegen_bench [profile] [resnet|mobilenet|network|bert|attention|symbolic|sweep|all]
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -327,6 +329,61 @@ void bench_sweep(const DeviceProfile& profile) {
   }
 }
 
+// 12 heads of 64: rows and columns of an operand as [heads, rows, 64], its transpose, or [rows, heads, 64].
+struct Lie {
+  int64_t row = 0, column = 0, head = 0;
+};
+Lie dense(int64_t rows, int64_t columns) { return {columns, 1, rows * columns}; }
+Lie turned(int64_t rows, int64_t columns) { return {1, rows, rows * columns}; }
+Lie merged() { return {768, 1, 64}; }
+Lie merged_turned() { return {1, 768, 64}; }
+
+struct Form {
+  std::string name;
+  MatMulSpec spec;
+};
+
+Form attention_form(const std::string& name, int64_t m, int64_t k, int64_t n, const Lie& a, const Lie& b) {
+  MatMulSpec s;
+  s.m = m, s.k = k, s.n = n;
+  s.a_row_stride = a.row, s.a_k_stride = a.column;
+  s.b_row_stride = b.row, s.b_column_stride = b.column;
+  s.c_row_stride = n;
+  s.batch = {{12, a.head, b.head, m * n}};
+  return {fmt::format("{} {}x{}x{}", name, m, k, n), s};
+}
+
+// Interleaved, since the machine is never as fast as a moment ago.
+void bench_forms(const std::vector<Form>& forms, const DeviceProfile& profile) {
+  std::vector<RunnableKernel> kernels;
+  for (const Form& form : forms) kernels.push_back(*RunnableKernel::load(*generate_matmul(form.spec, profile)));
+  Buffer a(12 * 512 * 512), b(12 * 512 * 512), c(12 * 512 * 512);
+  std::vector<double> best(forms.size(), 1e9);
+  for (int round = 0; round < 12; ++round) {
+    for (size_t i = 0; i < forms.size(); ++i) best[i] = std::min(best[i], best_time(kernels[i], {c.data(), a.data(), b.data()}));
+  }
+  for (size_t i = 0; i < forms.size(); ++i) std::printf("%-44s %9.1f us\n", forms[i].name.c_str(), best[i] * 1e6);
+}
+
+void bench_attention(const DeviceProfile& profile) {
+  for (const int64_t s : {128, 512}) {
+    bench_forms({attention_form("scores, dense", s, 64, s, dense(s, 64), dense(64, s)),
+                 attention_form("scores, keys turned", s, 64, s, dense(s, 64), turned(64, s)),
+                 attention_form("scores, keys merged", s, 64, s, dense(s, 64), merged_turned()),
+                 attention_form("scores, queries merged", s, 64, s, merged(), dense(64, s)),
+                 attention_form("scores, both merged", s, 64, s, merged(), merged_turned()),
+                 attention_form("values, dense", s, s, 64, dense(s, s), dense(s, 64)),
+                 attention_form("values, merged", s, s, 64, dense(s, s), merged()),
+                 attention_form("values, weights turned", s, s, 64, turned(s, s), dense(s, 64)),
+                 attention_form("one row, scores, dense", 1, 64, s, dense(1, 64), dense(64, s)),
+                 attention_form("one row, scores, keys turned", 1, 64, s, dense(1, 64), turned(64, s)),
+                 attention_form("one row, scores, keys merged", 1, 64, s, dense(1, 64), merged_turned()),
+                 attention_form("one row, values, dense", 1, s, 64, dense(1, s), dense(s, 64)),
+                 attention_form("one row, values, merged", 1, s, 64, dense(1, s), merged())},
+                profile);
+  }
+}
+
 }  // namespace
 }  // namespace sluice
 
@@ -343,6 +400,7 @@ int main(int argc, char** argv) {
   if (what == "all" || what == "mobilenet") sluice::bench_layers("MobileNet-v2", sluice::kMobileNet, *profile);
   if (what == "all" || what == "network") sluice::bench_network(*profile);
   if (what == "all" || what == "bert") sluice::bench_bert(*profile);
+  if (what == "all" || what == "attention") sluice::bench_attention(*profile);
   if (what == "all" || what == "symbolic") sluice::bench_symbolic(*profile);
   if (what == "all" || what == "sweep") sluice::bench_sweep(*profile);
   return 0;

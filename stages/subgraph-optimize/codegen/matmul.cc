@@ -108,10 +108,16 @@ class MatMulEmitter {
     if (packs_b_) panel_buffer_ = b_.scratch();
   }
 
+  // Rows of B with something else between them push each other out of the first cache, from which several tiles would read them.
+  bool has_far_rows() const {
+    const bool fits = spec_.k.nominal * plan_.lanes * 4 <= b_.profile().scratch_limit;
+    return fits && spec_.b_row_stride.nominal > spec_.n.nominal && spec_.m.nominal > 2 * plan_.rows;
+  }
+
   // A panel that is packed by the kernel must fit into scratch; narrower panels fit longer reductions. A symbolic reduction may grow beyond
   // its nominal length, and its scratch with it.
   Result<void> choose_b() {
-    packs_b_ = !spec_.b_packed && !spec_.b_column_stride.is_fixed_at(1) && !spec_.n.is_fixed_at(1);
+    packs_b_ = !spec_.b_packed && !spec_.n.is_fixed_at(1) && (!spec_.b_column_stride.is_fixed_at(1) || has_far_rows());
     if (!packs_b_) return {};
     while (spec_.k.nominal * plan_.nr * 4 > b_.profile().scratch_limit && plan_.vectors > 1) {
       --plan_.vectors;
@@ -173,7 +179,7 @@ class MatMulEmitter {
                              {{spec_.k, spec_.b_row_stride}},
                              {spec_.n, spec_.b_column_stride},
                              plan_.nr,
-                             !is_symbolic_};
+                             false};
     emit_pack_panel(b_, source, panel, panel_buffer_);
   }
 

@@ -120,6 +120,29 @@ TEST_P(MatMulKernel, BatchWithBroadcast) {
   check(s, "more entries than blocks");
 }
 
+// Operands as [batch, row, head, column], read head by head; rows and columns exchanged or not.
+TEST_P(MatMulKernel, OperandsWithAxesPermuted) {
+  for (const auto& [m, k, n] : {std::tuple{1, 17, 33}, {1, 1, 1}, {5, 16, 1}, {37, 29, 43}, {100, 64, 96}, {61, 5, 150}, {64, 130, 7}}) {
+    for (const bool a_turned : {false, true}) {
+      for (const bool b_turned : {false, true}) {
+        constexpr int64_t kBatch = 2, kHeads = 3;
+        MatMulSpec s = dense(m, k, n);
+        s.a_row_stride = kHeads * k, s.a_k_stride = 1;
+        s.b_row_stride = kHeads * n, s.b_column_stride = 1;
+        if (a_turned) s.a_row_stride = 1, s.a_k_stride = kHeads * m;
+        if (b_turned) s.b_row_stride = 1, s.b_column_stride = kHeads * k;
+        s.batch = {{kBatch, kHeads * m * k, kHeads * k * n, kHeads * m * n}, {kHeads, a_turned ? m : k, b_turned ? k : n, m * n}};
+        check(s, "permuted");
+        if (n > 1 && m > 1) {
+          s.b_row_stride = 2, s.b_column_stride = 2 * k;  // neither rows nor columns are neighbours
+          s.batch = {{kBatch, kHeads * m * k, 2 * k * n, m * n}};
+          check(s, "every other element");
+        }
+      }
+    }
+  }
+}
+
 TEST_P(MatMulKernel, Vectors) {
   check(dense(1, 300, 500), "row times matrix");
   check(dense(300, 200, 1), "matrix times column");

@@ -65,6 +65,18 @@ void emit_turned_panel(KernelBuilder& b, const PanelSource& source, Value* activ
   });
 }
 
+// Whole panels whose columns are neighbours in memory.
+void emit_straight_panel(KernelBuilder& b, const PanelSource& source, Value* to) {
+  int lanes = b.profile().vector_bits / 32;
+  while (source.nr % lanes != 0) lanes /= 2;
+  emit_axes(b, source.reduction, 0, source.first, b.index(0), [&](Value* from, Value* index) {
+    Value* row = b.at(to, b.mul(index, source.nr));
+    for (int64_t column = 0; column < source.nr; column += lanes) {
+      b.store_vector(b.load_vector(b.at(from, column), lanes, lanes), b.at(row, column), lanes);
+    }
+  });
+}
+
 }  // namespace
 
 void emit_pack_panel(KernelBuilder& b, const PanelSource& source, Value* panel, Value* to) {
@@ -84,13 +96,16 @@ void emit_pack_panel(KernelBuilder& b, const PanelSource& source, Value* panel, 
              [&](Value* j) { b.ir().CreateAlignedStore(llvm::ConstantFP::get(b.float_type(), 0.0), b.at(row, j), llvm::Align(4)); });
     });
   };
+  const bool is_straight = !source.fill && source.columns.stride.is_fixed_at(1) && source.nr % 4 == 0;
+  const auto copy_whole = [&] {
+    if (is_straight) return emit_straight_panel(b, source, to);
+    copy(b.index(source.nr));
+  };
   const Extent& columns = source.columns.size;
-  if (columns.is_fixed() && columns.factor % source.nr == 0) return copy(b.index(source.nr));
+  if (columns.is_fixed() && columns.factor % source.nr == 0) return copy_whole();
   if (columns.is_fixed() && columns.factor < source.nr) return copy(b.index(columns.factor));
   Value* whole = b.div(b.value(columns), source.nr);
-  b.if_else(
-      b.ir().CreateICmpSLT(panel, whole), [&] { copy(b.index(source.nr)); },
-      [&] { copy(b.sub(b.value(columns), b.mul(whole, source.nr))); });
+  b.if_else(b.ir().CreateICmpSLT(panel, whole), copy_whole, [&] { copy(b.sub(b.value(columns), b.mul(whole, source.nr))); });
 }
 
 int64_t packed_elements(const PackSpec& spec) {

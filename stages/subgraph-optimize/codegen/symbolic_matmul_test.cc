@@ -187,6 +187,31 @@ TEST_P(SymbolicMatMul, Attention) {
   }
 }
 
+// The same with operands as [batch, rows, 3, columns], read head by head.
+TEST_P(SymbolicMatMul, AttentionOfMergedHeads) {
+  std::vector<Symbols> runs;
+  for (const auto& [m, n] : {std::pair{0, 5}, {1, 1}, {1, 150}, {2, 0}, {7, 13}, {48, 48}, {31, 97}, {144, 145}}) {
+    for (const int64_t batch : {0, 1, 3}) runs.push_back({m, n, batch});
+  }
+  for (const bool turned : {false, true}) {
+    MatMulSpec s = dense(kM, 16, kN);
+    s.a_row_stride = 48;
+    s.b_row_stride = 1, s.b_column_stride = 48;
+    if (turned) s.a_row_stride = 1, s.a_k_stride = kM * 3;
+    s.batch = {{kBatch, kM * 48, kN * 48, kM * kN * 3}, {3, turned ? kM : Extent(16), 16, kM * kN}};
+    check(s, runs);
+    s = dense(kM, kN, 16);
+    s.b_row_stride = 48;
+    if (turned) s.b_row_stride = 1, s.b_column_stride = kN * 3;
+    s.batch = {{kBatch, kM * kN * 3, kN * 48, kM * 48}, {3, kM * kN, turned ? kN : Extent(16), kM * 16}};
+    check(s, runs);
+    s = dense(kM, 16, kN);
+    s.b_row_stride = kN * 3;
+    s.batch = {{kBatch, kM * 48, kN * 48, kM * kN * 3}, {3, kM * 16, kN, kM * kN}};
+    check(s, runs);
+  }
+}
+
 TEST_P(SymbolicMatMul, Everything) {
   std::vector<Symbols> runs;
   for (const int64_t m : {1, 7, 50}) {

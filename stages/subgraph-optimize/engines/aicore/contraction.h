@@ -7,6 +7,7 @@
 
 #include "common/base/result.h"
 #include "common/ir/graph.h"
+#include "common/target/aicore.h"
 #include "common/target/quantized.h"
 #include "stages/subgraph-optimize/codegen/codegen.h"
 #include "stages/subgraph-optimize/engines/aicore/chain.h"
@@ -23,6 +24,9 @@ struct Contraction {
   Value* operand(size_t index) const;
   // The same for any value of the body that no node makes: a body input, or a constant (then null: look at its segment).
   Value* outside(const Value& inside) const;
+  // What anchor input `index` is read from: the input of the Transpose that a body has in front of it, else that operand itself.
+  const Value& source(size_t index) const;
+  bool transposes(size_t index) const { return find_operand_transpose(*anchor, index) != nullptr; }
   const Type& result() const { return anchor->output().type(); }
 };
 

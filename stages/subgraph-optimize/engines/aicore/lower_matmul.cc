@@ -8,35 +8,77 @@
 namespace sluice {
 namespace {
 
-// The dims of both operands as matrices with equally many batch axes in front.
-struct Shapes {
-  std::vector<Extent> a, b;
+// A matrix in memory, or many: batch axes, rows, columns.
+struct MatrixOperand {
+  std::vector<Extent> dims, strides;
+
+  const Extent& rows() const { return dims[dims.size() - 2]; }
+  const Extent& columns() const { return dims.back(); }
+  const Extent& row_stride() const { return strides[strides.size() - 2]; }
+  const Extent& column_stride() const { return strides.back(); }
+
+  void permute(const std::vector<int64_t>& order) {
+    MatrixOperand old = *this;
+    for (size_t axis = 0; axis < order.size(); ++axis) {
+      dims[axis] = old.dims[static_cast<size_t>(order[axis])];
+      strides[axis] = old.strides[static_cast<size_t>(order[axis])];
+    }
+  }
+  void exchange_last_two() {
+    std::swap(dims.back(), dims[dims.size() - 2]);
+    std::swap(strides.back(), strides[strides.size() - 2]);
+  }
+  // An axis of size 1, to stand before `axis`.
+  void insert(size_t axis) {
+    const auto at = static_cast<int64_t>(axis);
+    Extent stride = axis == dims.size() ? Extent(1) : strides[axis] * dims[axis];
+    dims.insert(dims.begin() + at, 1);
+    strides.insert(strides.begin() + at, std::move(stride));
+  }
 };
 
-Shapes matrix_shapes(const Contraction& contraction) {
+// All with equally many batch axes in front.
+struct Matrices {
+  MatrixOperand a, b, c;
+};
+
+MatrixOperand read_operand(const Contraction& contraction, size_t index, const Value& stored, const OperandSizes& sizes) {
   const Node& anchor = *contraction.anchor;
-  const Type &a = anchor.input(0)->type(), &b = anchor.input(1)->type();
-  const OperandSizes sizes(anchor.graph().module(), {&contraction.result(), &a, &b});
-  Shapes shapes{sizes.of(a), sizes.of(b)};
-  if (shapes.a.size() == 1) shapes.a.insert(shapes.a.begin(), 1);
-  if (shapes.b.size() == 1) shapes.b.push_back(1);
-  const size_t rank = std::max(shapes.a.size(), shapes.b.size());
-  shapes.a.insert(shapes.a.begin(), rank - shapes.a.size(), 1);
-  shapes.b.insert(shapes.b.begin(), rank - shapes.b.size(), 1);
-  return shapes;
+  MatrixOperand operand{sizes.of(stored.type()), sizes.strides(stored)};
+  if (contraction.transposes(index)) operand.permute(transpose_order(*anchor.input(index)->producer()));
+  if (anchor.op() == Op::kGemm && anchor.int_attribute(index == 0 ? "transA" : "transB", 0) != 0) operand.exchange_last_two();
+  return operand;
+}
+
+// a, b: the values that the kernel reads.
+Matrices read_matrices(const Contraction& contraction, const Value& a, const Value& b) {
+  const Value& result = contraction.node->output();
+  const OperandSizes sizes(result.graph().module(), {&result.type(), &a.type(), &b.type()});
+  Matrices matrices{
+      read_operand(contraction, 0, a, sizes), read_operand(contraction, 1, b, sizes), {sizes.of(result.type()), sizes.strides(result)}};
+  if (matrices.b.dims.size() == 1) {
+    matrices.b.insert(1);
+    matrices.c.insert(matrices.c.dims.size());
+  }
+  if (matrices.a.dims.size() == 1) {
+    matrices.a.insert(0);
+    matrices.c.insert(matrices.c.dims.size() - 1);
+  }
+  for (MatrixOperand* operand : {&matrices.a, &matrices.b}) {
+    while (operand->dims.size() < matrices.c.dims.size()) operand->insert(0);
+  }
+  return matrices;
 }
 
 // Batch axes from the innermost out; axes of size 1 are left out, neighbours that are one stride become one.
-std::vector<BatchAxis> batch_axes(const Shapes& shapes, Extent a, Extent b, Extent c) {
+std::vector<BatchAxis> batch_axes(const Matrices& matrices) {
+  const auto& [a, b, c] = matrices;
   std::vector<BatchAxis> axes;
-  for (size_t axis = shapes.a.size() - 2; axis-- > 0;) {
-    const bool a_is_one = shapes.a[axis].is_fixed_at(1), b_is_one = shapes.b[axis].is_fixed_at(1);
+  for (size_t axis = c.dims.size() - 2; axis-- > 0;) {
+    const bool a_is_one = a.dims[axis].is_fixed_at(1), b_is_one = b.dims[axis].is_fixed_at(1);
     if (a_is_one && b_is_one) continue;
-    const Extent size = a_is_one ? shapes.b[axis] : shapes.a[axis];
-    const BatchAxis next{size, a_is_one ? 0 : a, b_is_one ? 0 : b, c};
-    if (!a_is_one) a *= size;
-    if (!b_is_one) b *= size;
-    c *= size;
+    const Extent size = a_is_one ? b.dims[axis] : a.dims[axis];
+    const BatchAxis next{size, a_is_one ? 0 : a.strides[axis], b_is_one ? 0 : b.strides[axis], c.strides[axis]};
     if (!axes.empty()) {
       BatchAxis& inner = axes.front();
       const bool joins = next.a_stride == inner.a_stride * inner.size && next.b_stride == inner.b_stride * inner.size &&
@@ -69,23 +111,20 @@ void fold_batch_into_rows(MatMulSpec& spec) {
   }
 }
 
-MatMulSpec make_spec(const Contraction& contraction, const Shapes& shapes) {
-  const Node& anchor = *contraction.anchor;
-  const bool gemm = anchor.op() == Op::kGemm;
-  const bool a_transposed = gemm && anchor.int_attribute("transA", 0) != 0;
-  const bool b_transposed = gemm && anchor.int_attribute("transB", 0) != 0;
-  const size_t rank = shapes.a.size();
+MatMulSpec make_spec(const Contraction& contraction, const Value& stored_a, const Value& stored_b) {
+  const Matrices matrices = read_matrices(contraction, stored_a, stored_b);
+  const auto& [a, b, c] = matrices;
   MatMulSpec spec;
-  spec.m = shapes.a[rank - (a_transposed ? 1 : 2)];
-  spec.k = shapes.a[rank - (a_transposed ? 2 : 1)];
-  spec.n = shapes.b[rank - (b_transposed ? 2 : 1)];
-  spec.a_row_stride = a_transposed ? 1 : spec.k;
-  spec.a_k_stride = a_transposed ? spec.m : 1;
-  spec.b_row_stride = b_transposed ? 1 : spec.n;
-  spec.b_column_stride = b_transposed ? spec.k : 1;
-  spec.c_row_stride = spec.n;
-  spec.batch = batch_axes(shapes, spec.m * spec.k, spec.k * spec.n, spec.m * spec.n);
-  if (!a_transposed && !reads_rows(contraction)) fold_batch_into_rows(spec);
+  spec.m = a.rows();
+  spec.k = a.columns();
+  spec.n = b.columns();
+  spec.a_row_stride = a.row_stride();
+  spec.a_k_stride = a.column_stride();
+  spec.b_row_stride = b.row_stride();
+  spec.b_column_stride = b.column_stride();
+  spec.c_row_stride = c.row_stride();
+  spec.batch = batch_axes(matrices);
+  if (!reads_rows(contraction)) fold_batch_into_rows(spec);
   return spec;
 }
 
@@ -95,7 +134,7 @@ EpilogueAddressing addressing(const MatMulSpec& spec) {
   EpilogueAddressing result;
   result.column = EpilogueOperand::column();
   result.row = EpilogueOperand::row(1);
-  result.full = EpilogueOperand::full(spec.n, strides);
+  result.full = EpilogueOperand::full(spec.c_row_stride, strides);
   return result;
 }
 
@@ -122,25 +161,28 @@ Extent packed_stride(const Extent& stride, const MatMulSpec& spec, const Contrac
 // B known when compiling is packed by a constant expression; B known only when running is read where it lies, whatever its strides.
 Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
   Node* before = contraction.node;
-  const Value& a_inside = *contraction.anchor->input(0);
-  const Value& b_inside = *contraction.anchor->input(1);
-  Value& b_outside = lowering.operand_value(contraction, b_inside);
-  MatMulSpec spec = make_spec(contraction, matrix_shapes(contraction));
+  const Value& a_inside = contraction.source(0);
+  const Value& b_inside = contraction.source(1);
+  Value* b = &lowering.operand_value(contraction, b_inside);
   SLUICE_ASSIGN(Value * a, lowering.dense(lowering.operand_value(contraction, a_inside), before));
+  const bool packs = b->is_constant() && !contraction.transposes(1);
+  if (!packs) {
+    SLUICE_ASSIGN(b, lowering.dense(*b, before));
+  }
+  MatMulSpec spec = make_spec(contraction, *a, *b);
   std::vector<Lowering::Operand> operands = {{&a_inside, a}};
-  if (b_outside.is_constant()) {
+  if (packs) {
     const ContractionPlan plan = choose_matmul_plan(spec, lowering.profile());
     const MatrixPacking packing = make_packing(contraction, spec, plan.nr);
     spec.b_packed = true;
     for (BatchAxis& axis : spec.batch) axis.b_stride = packed_stride(axis.b_stride, spec, plan);
-    SLUICE_ASSIGN(Value * b, lowering.packed(b_outside, [&](Chain& chain) { packing.pack(chain); }, packing.spec(), before));
+    SLUICE_ASSIGN(b, lowering.packed(*b, [&](Chain& chain) { packing.pack(chain); }, packing.spec(), before));
     const std::vector<int64_t> dims = *b_inside.type().extents();
     operands.push_back({&b_inside, b, [packing, dims](Chain& chain) {
                           packing.unpack(chain);
                           chain.reshape(dims);
                         }});
   } else {
-    SLUICE_ASSIGN(Value * b, lowering.dense(b_outside, before));
     operands.push_back({&b_inside, b});
   }
   SLUICE_ASSIGN(TranslatedEpilogue translated, translate_epilogue(contraction, addressing(spec)));

@@ -25,4 +25,11 @@ std::vector<Extent> OperandSizes::of(const Type& type) const {
   return extents;
 }
 
+std::vector<Extent> OperandSizes::strides(const Value& value) const {
+  const std::vector<Extent> dims = of(value.type());
+  std::vector<Extent> strides(dims.size(), 1);
+  for (size_t axis = dims.size(); axis-- > 1;) strides[axis - 1] = strides[axis] * dims[axis];
+  return strides;
+}
+
 }  // namespace sluice

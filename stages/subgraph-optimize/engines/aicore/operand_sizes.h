@@ -16,6 +16,8 @@ class OperandSizes {
   // A number, or the symbol of the first operand's dim that is the same. The dim must be fixed or be some operand's.
   Extent of(const Dim& dim) const;
   std::vector<Extent> of(const Type& type) const;
+  // Elements from one index of each axis to the next, as the value lies in memory.
+  std::vector<Extent> strides(const Value& value) const;
 
  private:
   const Module& module_;

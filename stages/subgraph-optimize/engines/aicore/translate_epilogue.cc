@@ -55,7 +55,7 @@ class Translator {
           SLUICE_ASSIGN(last, pass(node, last));
           continue;
         }
-        if (&node == contraction_.anchor) continue;
+        if (&node == contraction_.anchor || makes_operand(node)) continue;
         SLUICE_ASSIGN(last, translate(node));
         numbers_[&node.output()] = last;
       }
@@ -124,6 +124,10 @@ class Translator {
   int load(const Value& value, const EpilogueOperand& operand) {
     operands_.push_back(&value);
     return builder_.load(operand);
+  }
+
+  bool makes_operand(const Node& node) const {
+    return find_operand_transpose(*contraction_.anchor, 0) == &node || find_operand_transpose(*contraction_.anchor, 1) == &node;
   }
 
   Result<int> read(const Value& value) {
@@ -223,6 +227,11 @@ Value* Contraction::outside(const Value& inside) const {
 }
 
 Value* Contraction::operand(size_t index) const { return anchor->input(index) == nullptr ? nullptr : outside(*anchor->input(index)); }
+
+const Value& Contraction::source(size_t index) const {
+  const Value& operand = *anchor->input(index);
+  return transposes(index) ? *operand.producer()->input(0) : operand;
+}
 
 bool read_contraction(Node& node, Contraction& contraction) {
   if (is_contraction(node.op())) {
