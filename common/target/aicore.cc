@@ -28,6 +28,13 @@ std::string type_refusal(const Node& node) {
   return {};
 }
 
+// A typed graph may hold contractions that no inference has seen.
+std::string rank_refusal(const Node& node) {
+  const int64_t a = node.input(0)->type().rank(), b = node.input(1)->type().rank();
+  const bool fits = node.op() == Op::kMatMul ? a > 0 && b > 0 : a == b && (node.op() == Op::kConv || a == 2);
+  return fits ? "" : fmt::format("operands of ranks {} and {}", a, b);
+}
+
 std::string conv_refusal(const Node& node) {
   if (node.input(0)->type().rank() != 4) return fmt::format("a convolution of rank {}, only 2-d ones", node.input(0)->type().rank());
   if (node.string_attribute("auto_pad", "NOTSET") != "NOTSET") return "padding that is not explicit";
@@ -81,6 +88,7 @@ std::string matmul_refusal(const Node& node) {
 std::string anchor_refusal(const Node& node) {
   if (!is_contraction(node.op())) return fmt::format("{} is no contraction", op_name(node.op()));
   if (std::string refusal = type_refusal(node); !refusal.empty()) return refusal;
+  if (std::string refusal = rank_refusal(node); !refusal.empty()) return refusal;
   switch (node.op()) {
     case Op::kConv:
       return conv_refusal(node);

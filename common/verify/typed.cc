@@ -192,6 +192,9 @@ void check_expressions(const Module& module, Findings& findings) {
 }  // namespace
 
 void check_typed(const Module& module, Findings& findings) {
+  // A file of its own for a subgraph there is from partition on.
+  const bool is_split_off = module.has_graph(0) && module.graph(0).role == GraphRole::kSubgraph;
+  if (is_split_off && module.level == Level::kTyped) findings.add("{}: a subgraph is no typed graph", graph_label(module.graph(0)));
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
     if (module.has_graph(id)) check_graph(module.graph(id), findings);
   }

@@ -23,6 +23,11 @@ TEST(Verify, TypedGraph) {
             "the graph is not typed: node 'y' (Relu): has 2 inputs, expected 1; has no attribute 'q'");
 }
 
+TEST(Verify, TypedGraphIsNoSubgraph) {
+  EXPECT_EQ(findings("sluice 1 typed\ngraph @m(%x: f32[2]) -> (%y) subgraph {\n  %y: f32[2] = Relu(%x)\n}\n", Level::kTyped),
+            "the graph is not typed: graph 'm': a subgraph is no typed graph");
+}
+
 TEST(Verify, ListsEverythingUpToTwenty) {
   std::string text = "sluice 1 typed\ngraph @m(%x: f32[2]) -> (%x) {\n";
   for (int i = 0; i < 25; ++i) text += fmt::format("  %y{} = Relu(%x)\n", i);

@@ -31,6 +31,16 @@ graph @y(%x: f32[1, 2, 4, 4], %w: f32[3, 2, 1, 1], %b: f32[3, 1, 1], %r: f32[1, 
 )");
 }
 
+// As a graph that no inference has seen may have it.
+TEST(FuseContractionEpilogue, OperandsWithoutAxesAreLeftAlone) {
+  expect_unchanged(fuse_contraction_epilogue,
+                   R"(graph @main(%x: f32[], %w: f32[2, 2]) -> (%y) {
+  %0: f32[2, 2] = MatMul(%x, %w)
+  %y: f32[2, 2] = Relu(%0)
+}
+)");
+}
+
 TEST(FuseContractionEpilogue, GeluReadsItsInputTwice) {
   expect_rewrite(fuse_contraction_epilogue,
                  R"(graph @main(%x: f32[4, 8], %w: f32[8, 16]) -> (%y) {

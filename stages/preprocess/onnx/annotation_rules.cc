@@ -2,12 +2,16 @@
 
 #include <fnmatch.h>
 
+#include <algorithm>
+
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/ir/annotation.h"
 
 namespace sluice {
 namespace {
+
+constexpr size_t kListed = 20;  // rules that fit no node; of more, the number
 
 std::string scope_of(const onnx::NodeProto& node) {
   for (const auto& entry : node.metadata_props()) {
@@ -91,6 +95,11 @@ std::vector<std::string> AnnotationRules::unmatched() const {
   for (size_t i = 0; i < rules_.size(); ++i) {
     const Rule& rule = rules_[i];
     if (rule.matched) continue;
+    if (lines.size() == kListed) {
+      const auto all = std::ranges::count(rules_, false, &Rule::matched);
+      lines.push_back(fmt::format("{} more rules fit no node", all - static_cast<std::ptrdiff_t>(kListed)));
+      break;
+    }
     std::string globs;
     for (const auto& [name, glob] : {std::pair("node", &rule.node), std::pair("op", &rule.op), std::pair("scope", &rule.scope)}) {
       if (!glob->empty()) globs += fmt::format(" {} '{}'", name, *glob);

@@ -29,7 +29,7 @@ class AnnotationRules {
   static Result<AnnotationRules> parse(std::string_view text);
 
   void apply(const onnx::NodeProto& node, Plan& plan);
-  // One line for each rule that fitted no node.
+  // One line for each rule that fitted no node; of very many, of the first ones, and their number.
   std::vector<std::string> unmatched() const;
   const Digest& digest() const { return digest_; }  // of the file; zero without one
 

@@ -47,6 +47,18 @@ TEST(AnnotationRules, GlobsOnNodeOpAndScope) {
   EXPECT_THAT(rules->unmatched(), ElementsAre("rule 4 fits no node: node 'nobody' scope 'x'"));
 }
 
+TEST(AnnotationRules, ManyThatFitNoNodeAreCounted) {
+  std::string text = R"([{"node": "a", "set": {"keep": true}})";
+  for (int i = 0; i < 999; ++i) text += R"(, {"node": "nobody", "set": {"keep": true}})";
+  auto rules = rules_of(text + "]");
+  Plan plan;
+  rules->apply(node_of("a", "Relu"), plan);
+  const auto lines = rules->unmatched();
+  ASSERT_EQ(lines.size(), 21u);
+  EXPECT_EQ(lines[0], "rule 2 fits no node: node 'nobody'");
+  EXPECT_EQ(lines[20], "979 more rules fit no node");
+}
+
 TEST(AnnotationRules, ScopeOfTheExportersMetadata) {
   auto rules = rules_of(R"([{"scope": "encoder.*", "set": {"parallel_group": 3}}])");
   onnx::NodeProto node = node_of("node_7", "Add");
