@@ -94,6 +94,23 @@ TEST(ConvTest, PadsStridesAndGroups) {
   EXPECT_EQ(NodeRun(Op::kConv, {x, f32({1, 2, 1, 1}, {1, 1})}).error().code, ErrorCode::kBadShape);
 }
 
+TEST(ConvTest, WindowsLargerThanThePaddedImageAreRefused) {
+  const Tensor w = f32({1, 1, 5}, std::vector<float>(5, 1));
+  const NodeRun run(Op::kConv, {f32({1, 1, 2}, {1, 2}), w}, {{"pads", Ints{1, 1}}, {"strides", Ints{2}}});
+  EXPECT_EQ(run.error().code, ErrorCode::kBadShape);
+  EXPECT_EQ(run.error().message, "node 'n' (Conv): a window of 5 does not fit into 2 with pads 1 and 1");
+  const NodeRun empty(Op::kConv, {f32({1, 1, 0}, {}), w}, {{"auto_pad", std::string("SAME_UPPER")}});
+  EXPECT_EQ(empty.dims(), (Ints{1, 1, 0}));
+}
+
+TEST(SplitTest, TheLastPieceMayBeEmptyButNotLess) {
+  const NodeRun run(Op::kSplit, {f32({2}, {1, 2})}, {{"num_outputs", int64_t{3}}}, 3);
+  EXPECT_THAT(run.get<float>(1), ElementsAre(2));
+  EXPECT_THAT(run.get<float>(2), ElementsAre());
+  const NodeRun bad(Op::kSplit, {f32({5}, {1, 2, 3, 4, 5})}, {{"num_outputs", int64_t{4}}}, 4);
+  EXPECT_EQ(bad.error().message, "node 'n' (Split): 5 elements cannot be split into 4 pieces of equal size, but for a smaller last one");
+}
+
 TEST(PoolTest, MaxWithIndicesAndCeil) {
   const NodeRun run(Op::kMaxPool, {f32({1, 1, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9})},
                     {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}, {"ceil_mode", int64_t{1}}}, 2);

@@ -7,6 +7,7 @@
 #include "common/eval/broadcast.h"
 #include "common/eval/dispatch.h"
 #include "common/eval/kernels.h"
+#include "common/ir/misfit.h"
 
 namespace sluice::eval {
 namespace {
@@ -167,9 +168,12 @@ Result<std::vector<int64_t>> split_sizes(const EvalCall& call, int64_t extent) {
   std::vector<int64_t> sizes = call.ints(1);
   if (!call.has(1)) {
     const int64_t count = call.node.int_attribute("num_outputs", static_cast<int64_t>(call.node.output_count()));
-    if (count < 1) return call.bad_value("num_outputs is {}", count);
+    const auto outputs = static_cast<int64_t>(call.node.output_count());
+    if (count != outputs) return call.bad_value("num_outputs is {}, the node has {} outputs", count, outputs);
     const int64_t size = (extent + count - 1) / count;
-    for (int64_t i = 0; i < count; ++i) sizes.push_back(std::clamp<int64_t>(extent - i * size, 0, size));
+    if (extent < (count - 1) * size) return call.bad_shape("{}", split_misfit(extent, count));
+    sizes.assign(static_cast<size_t>(count), size);
+    sizes.back() = extent - (count - 1) * size;
   }
   if (std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != extent || std::ranges::any_of(sizes, [](int64_t s) { return s < 0; })) {
     return call.bad_shape("parts of {} do not fill an axis of {}", dims_text(sizes), extent);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/ir/misfit.h"
+
 namespace sluice::eval {
 namespace {
 
@@ -12,19 +14,20 @@ Result<std::vector<int64_t>> spatial_ints(const EvalCall& call, std::string_view
   return values;
 }
 
-// SAME_UPPER, SAME_LOWER: as many outputs as strides fit in, the padding shared out.
-void pad_to_same(Window& window, size_t axis, bool upper) {
+// SAME_UPPER, SAME_LOWER: as many outputs as strides fit in, the padding shared out. Returns how many.
+int64_t pad_to_same(Window& window, size_t axis, bool upper) {
   const int64_t reach = (window.kernel[axis] - 1) * window.dilations[axis] + 1;
   const int64_t outputs = (window.in[axis] + window.strides[axis] - 1) / window.strides[axis];
   const int64_t total = std::max<int64_t>((outputs - 1) * window.strides[axis] + reach - window.in[axis], 0);
   window.begin[axis] = upper ? total / 2 : total - total / 2;
   window.end[axis] = total - window.begin[axis];
+  return outputs;
 }
 
-int64_t outputs_along(const Window& window, size_t axis, bool ceil) {
+Result<int64_t> outputs_along(const EvalCall& call, const Window& window, size_t axis, bool ceil) {
   const int64_t reach = (window.kernel[axis] - 1) * window.dilations[axis] + 1;
   const int64_t room = window.in[axis] + window.begin[axis] + window.end[axis] - reach;
-  if (room < 0) return 0;
+  if (room < 0) return call.bad_shape("{}", window_misfit(reach, fmt::format("{}", window.in[axis]), window.begin[axis], window.end[axis]));
   const int64_t stride = window.strides[axis];
   int64_t outputs = (ceil ? room + stride - 1 : room) / stride + 1;
   if (ceil && (outputs - 1) * stride >= window.in[axis] + window.begin[axis]) --outputs;  // no window starts in the padding after
@@ -72,9 +75,13 @@ Result<Window> make_window(const EvalCall& call, std::span<const int64_t> in, st
   const bool ceil = call.node.int_attribute("ceil_mode", 0) != 0;
   for (size_t axis = 0; axis < rank; ++axis) {
     if (!is_sane(window, axis)) return call.bad_value("a stride, dilation, kernel extent or padding is not positive or too large");
-    if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") pad_to_same(window, axis, auto_pad == "SAME_UPPER");
+    if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
+      window.out.push_back(pad_to_same(window, axis, auto_pad == "SAME_UPPER"));
+      continue;
+    }
     if (auto_pad == "VALID") window.begin[axis] = window.end[axis] = 0;
-    window.out.push_back(outputs_along(window, axis, ceil));
+    SLUICE_ASSIGN(const int64_t outputs, outputs_along(call, window, axis, ceil));
+    window.out.push_back(outputs);
   }
   return window;
 }

@@ -86,6 +86,11 @@ std::optional<Dim> DimMath::unify(const Dim& a, const Dim& b) {
   return module_.make_dim(module_.expressions.renormalize(expression(a)));
 }
 
+bool DimMath::require_at_least(const Dim& dim, int64_t low) {
+  if (dim.is_unknown()) return true;
+  return dim.is_fixed() ? dim.value >= low : module_.expressions.require_at_least(expression(dim), low);
+}
+
 // Whether `cut` is min(whole, number).
 bool DimMath::is_cut(const Dim& cut, const Dim& whole) {
   const ExpressionTable& expressions = module_.expressions;

@@ -109,6 +109,16 @@ TEST_F(InferTest, TablesBoundTheSequencesThatReadThem) {
   EXPECT_EQ(module.expressions.symbol(*module.expressions.find_symbol("S")).high, 512);
 }
 
+TEST_F(InferTest, WindowsBoundTheSizesThatTheySlideOver) {
+  const Attribute halving{"strides", Ints{2}};
+  Value& half = add(Op::kConv, {value("f32[1, 1, H]"), value("f32[1, 1, 3]")}, {halving, {"pads", Ints{1, 0}}});  // floordiv(H, 2)
+  add(Op::kAveragePool, {&half}, {{"kernel_shape", Ints{7}}});
+  add(Op::kMaxPool, {value("f32[1, 1, W]")}, {{"kernel_shape", Ints{3}}, {"pads", Ints{1, 1}}});
+  infer();
+  EXPECT_EQ(module.expressions.symbol(*module.expressions.find_symbol("H")).low, 14);
+  EXPECT_EQ(module.expressions.symbol(*module.expressions.find_symbol("W")).low, 1);
+}
+
 TEST_F(InferTest, RequiredEqualityInBroadcastLeavesOtherSymbolsAlone) {
   Value& half = add(Op::kMaxPool, {value("f32[1, 1, H]")}, {{"kernel_shape", Ints{2}}, {"strides", Ints{2}}});
   add(Op::kAdd, {&half, value("f32[H]")});

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/ir/misfit.h"
+
 namespace sluice {
 namespace {
 
@@ -15,8 +17,12 @@ Result<Dim> window_dim(InferCall& call, const Dim& in, const Dim& extent, const 
   DimMath& math = call.math;
   const Dim padded = math.add(in, math.add(Dim::fixed(slide.before), slide.after));
   const Dim room = math.subtract(padded, extent);
-  if (room.is_fixed() && room.value < 0) {
-    return call.bad_shape("a window of {} does not fit into {} with pads {} and {}", extent.value, in.value, slide.before, slide.after);
+  // A node of a body may never run with the sizes that do not fit.
+  const bool is_always_run = call.node.graph().id() == 0;
+  const bool fits = is_always_run ? math.require_at_least(room, 0) : !room.is_fixed() || room.value >= 0;
+  if (!fits) {
+    const std::string size = in.is_fixed() ? fmt::format("{}", in.value) : call.module.expressions.text(math.expression(in));
+    return call.bad_shape("{}", window_misfit(math.bounds(extent).low, size, slide.before, slide.after));
   }
   if (!ceil) return math.add(math.floor_divide(room, slide.stride), 1);
   const Dim last = math.ceil_divide(math.add(in, slide.before), slide.stride);  // windows that start inside

@@ -481,6 +481,46 @@ bool ExpressionTable::require_equal(ExpressionId a, ExpressionId b) {
   return false;
 }
 
+// Whether no symbol but `only` (the first one met) is in it, and it never falls while that rises.
+bool ExpressionTable::grows_with(ExpressionId id, std::optional<SymbolId>& only) const {
+  const Expression& e = (*this)[id];
+  if (e.op == ExpressionOp::kConstant) return true;
+  if (e.op == ExpressionOp::kSymbol) {
+    if (!only) only = static_cast<SymbolId>(e.value);
+    return *only == e.value;
+  }
+  if (!grows_with(e.a, only) || !grows_with(e.b, only)) return false;
+  if (e.op == ExpressionOp::kMul) return bounds(e.a).low >= 0 && bounds(e.b).low >= 0;
+  return e.op != ExpressionOp::kFloorDiv || as_constant(e.b).value_or(0) > 0;
+}
+
+// The value where every symbol is `number`; no division in it is by a symbol.
+int64_t ExpressionTable::value_at(ExpressionId id, int64_t number) const {
+  return *evaluate(id, std::vector<int64_t>(symbols_.size(), number));
+}
+
+bool ExpressionTable::require_at_least(ExpressionId id, int64_t low) {
+  const Interval range = bounds(id);
+  if (range.low >= low) return true;
+  if (range.high < low) return false;
+  std::optional<SymbolId> only;
+  if (!grows_with(id, only) || symbol(*only).origin != SymbolOrigin::kInputDim) return true;
+  constexpr int64_t kMost = int64_t{1} << 40;
+  int64_t small = symbol(*only).low;
+  int64_t large = std::min(symbol(*only).high, kMost);
+  if (small > large || value_at(id, large) < low) return false;
+  while (small < large) {  // the smallest value that will do
+    const int64_t middle = small + (large - small) / 2;
+    if (value_at(id, middle) >= low) {
+      large = middle;
+    } else {
+      small = middle + 1;
+    }
+  }
+  symbol(*only).low = small;
+  return true;
+}
+
 Result<int64_t> ExpressionTable::evaluate(ExpressionId id, std::span<const int64_t> symbols) const {
   return evaluate(id, [symbols](SymbolId symbol) { return symbols[static_cast<size_t>(symbol)]; });
 }

@@ -96,6 +96,9 @@ class ExpressionTable {
   // be zero by raising the symbols' divisors, and answers true; where one is a symbol cut at a constant (S and min(S, 512)), by lowering
   // the symbol's high. A model that breaks the demand has no valid shapes at all. Symbols stay as they are when the answer is false.
   bool require_equal(ExpressionId a, ExpressionId b);
+  // Demands the expression to be at least `low`, by raising the low of its symbol, where it has one only, the dim of an input, and grows
+  // with it. False when no value of that symbol will do.
+  bool require_at_least(ExpressionId id, int64_t low);
   // The same expression with what is known about its symbols now.
   ExpressionId renormalize(ExpressionId id);
   // The value for given symbol values (indexed by SymbolId); an error when a division is by zero.
@@ -149,6 +152,8 @@ class ExpressionTable {
   void add_term(Polynomial& sum, const Monomial& monomial, int64_t coefficient);
   bool absorbs(ExpressionId a, ExpressionId b, ExpressionOp dual) const;
   bool require_within(ExpressionId cut, ExpressionId whole);
+  bool grows_with(ExpressionId id, std::optional<SymbolId>& only) const;
+  int64_t value_at(ExpressionId id, int64_t number) const;
   bool cancel_division(Polynomial& sum, const Monomial& monomial, int64_t coefficient);
   std::optional<Polynomial> divide_by_monomial(const Polynomial& dividend, const Polynomial& divisor) const;
   ExpressionId floor_divide_constant(const Polynomial& dividend, int64_t divisor);

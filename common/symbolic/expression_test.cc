@@ -54,6 +54,21 @@ TEST_F(Fixture, RequiredEqualityRaisesDivisors) {
   EXPECT_EQ(table.symbol(n).divisor, 1);
 }
 
+TEST_F(Fixture, RequiredSizeRaisesLow) {
+  const ExpressionId down = table.floor_divide(table.add(table.floor_divide(table.add(H, c(1)), c(2)), c(-3)), c(2));
+  EXPECT_TRUE(table.require_at_least(down, 2));  // floordiv(H + 1, 2) from 7
+  EXPECT_EQ(table.symbol(h).low, 13);
+  EXPECT_EQ(table.bounds(down).low, 2);
+  EXPECT_TRUE(table.require_at_least(H, 5));
+  EXPECT_EQ(table.symbol(h).low, 13);
+  // Two symbols, or a difference: nothing about one symbol says the same.
+  EXPECT_TRUE(table.require_at_least(table.add(H, N), 1000));
+  EXPECT_TRUE(table.require_at_least(table.subtract(H, table.multiply(c(2), table.floor_divide(H, c(2)))), 1));
+  EXPECT_EQ(table.symbol(h).low, 13);
+  EXPECT_EQ(table.symbol(n).low, 1);
+  EXPECT_FALSE(table.require_at_least(table.floor_divide(N, c(32)), 3));
+}
+
 // Halving by a convolution of kernel 3 rounds up: H and 4*floordiv(floordiv(H + 1, 2) + 1, 2) are equal where 4 divides H.
 TEST_F(Fixture, EqualToAMultipleIsAMultiple) {
   const ExpressionId half = table.floor_divide(table.add(H, c(1)), c(2));

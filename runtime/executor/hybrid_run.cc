@@ -60,7 +60,8 @@ Result<void> check_bounds(const pb::TypeDef& type, int dim, int64_t given, const
   if (given >= low && given <= high && (divisor <= 1 || given % divisor == 0)) return {};
   return make_error(ErrorCode::kBadBinding, "dim '{}' of input '{}' is {}, the model takes {}{}", type.dim_names(dim), input, given,
                     high == INT64_MAX ? fmt::format("{} and more", low) : fmt::format("{} to {}", low, high),
-                    divisor > 1 ? fmt::format(", multiples of {}", divisor) : "");
+                    divisor > 1 ? fmt::format(", multiples of {}", divisor) : "")
+      .with_hint("as --dim and the model's nodes need it; sluice eval names a node that other sizes do not fit");
 }
 
 // What a caller's tensor needs before anything of it is read.

@@ -55,16 +55,27 @@ class PartBinder {
       if (sizes_.is_fixed(part_.value_type(v))) continue;
       const auto sized = sizes_.bytes(part_.value_type(v));
       if (!sized) {
-        return make_error(ErrorCode::kBadBinding, "with these inputs value '{}' has a size that no process can have",
+        return make_error(ErrorCode::kBadBinding, "{}with these inputs value '{}' has a size that no process can have", maker(v),
                           ValueNames(part_)[static_cast<uint32_t>(v)]);
       }
       const std::optional<uint64_t> bytes = *sized;
       if (!bytes) {
-        return make_error(ErrorCode::kBadBinding, "with these inputs value '{}' would have a negative size",
+        return make_error(ErrorCode::kBadBinding, "{}with these inputs value '{}' would have a negative size", maker(v),
                           ValueNames(part_)[static_cast<uint32_t>(v)])
-            .with_hint("the inputs are too small for the model");
+            .with_hint("the sizes of the inputs do not fit the model; sluice eval says why");
       }
       part_.set_value_bytes(v, *bytes);
+    }
+    return {};
+  }
+
+  // "node 'conv1': ", of the node that makes a value.
+  std::string maker(int value) const {
+    int first = 0;
+    for (int t = 0; t < part_.task_kind_size(); ++t) {
+      const auto made = part_.operand().begin() + first, end = made + static_cast<int>(part_.task_outputs(t));
+      if (std::find(made, end, static_cast<uint32_t>(value)) != end) return node_text(model_, part_.task_node(t)) + ": ";
+      first = static_cast<int>(part_.task_operand_end(t));
     }
     return {};
   }

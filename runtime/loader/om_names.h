@@ -35,6 +35,9 @@ class NodeNames {
   bool valid_ = false;
 };
 
+// "node 'conv1'", for messages.
+inline std::string node_text(const pb::ModelDef& model, uint32_t node) { return "node '" + NodeNames(model)[node] + "'"; }
+
 // Of the values of a part; the same.
 class ValueNames {
  public:
