@@ -6,6 +6,7 @@
         outputs = run(x=array)              # {name: numpy array}, or {name: bytes} without numpy
 
 A sequence is a list of arrays, an empty optional None, a tensor of strings an array of str.
+An array must have the input's dtype; Python numbers, also in lists, are converted where their kind (integers before floats) and range allow it.
 
 libsluice.so is looked for in $SLUICE_LIBRARY, then beside this file and in ../lib.
 """
@@ -19,6 +20,7 @@ except ImportError:  # arrays become bytes
     numpy = None
 
 _NUMPY_TYPES = {1: "f4", 2: "u1", 3: "i1", 4: "u2", 5: "i2", 6: "i4", 7: "i8", 9: "?", 10: "f2", 11: "f8", 12: "u4", 13: "u8", 14: "c8", 15: "c16"}
+_BFLOAT16 = 16  # its bits, as those of other dtypes that numpy lacks
 _COUNT_INPUTS, _COUNT_OUTPUTS = 0, 1
 _TENSOR, _SEQUENCE, _OPTIONAL = 0, 1, 2
 _STRING = 8
@@ -92,18 +94,35 @@ def _check(code):
         raise Error(code, _library.sluice_last_error().decode())
 
 
+def _to_array(binding, data):
+    """As an array of the input's dtype, if it is one or made of plain numbers that fit it."""
+    wanted = numpy.dtype(_NUMPY_TYPES.get(binding.dtype, "u2" if binding.dtype == _BFLOAT16 else "u1"))
+    array = numpy.asarray(data)
+    is_typed = hasattr(data, "dtype")  # arrays and scalars of numpy
+    kind, wanted_kind = ("bifc".find("i" if one.kind == "u" else one.kind) for one in (array.dtype, wanted))
+    is_number = binding.dtype in _NUMPY_TYPES and 0 <= kind <= wanted_kind
+    if array.dtype.newbyteorder("=") != wanted and (is_typed or not (is_number or array.size == 0)):
+        raise TypeError(f"input '{binding.name}' takes {wanted.name}, got {array.dtype.name}")
+    converted = numpy.ascontiguousarray(array, dtype=wanted).reshape(array.shape)
+    if kind == wanted_kind == 1 and not numpy.array_equal(converted, array):
+        raise OverflowError(f"input '{binding.name}' takes {wanted.name}, which cannot hold all of the numbers given")
+    return converted
+
+
 def _to_tensor(binding, data):
     """The C struct of an array, and what keeps its memory."""
     if binding.dtype == _STRING:
         array, texts = numpy.asarray(data, dtype=object), []
         for text in array.reshape(-1):
+            if not isinstance(text, (bytes, str)):
+                raise TypeError(f"input '{binding.name}' takes str, got {type(text).__name__}")
             texts.append(text if isinstance(text, bytes) else str(text).encode("utf-8", "surrogateescape"))
         ends = numpy.cumsum([0] + [len(text) for text in texts], dtype="u8")
         buffer = ends.tobytes() + b"".join(texts)
         keep = (ctypes.c_char * len(buffer)).from_buffer_copy(buffer)
         address, size = ctypes.addressof(keep), len(buffer)
     else:
-        array = keep = numpy.ascontiguousarray(data, dtype=_NUMPY_TYPES.get(binding.dtype, "u1")).reshape(numpy.shape(data))
+        array = keep = _to_array(binding, data)
         address, size = array.ctypes.data, array.nbytes
     dims = (ctypes.c_int64 * array.ndim)(*array.shape)
     tensor = _Tensor(binding.dtype, array.ndim, ctypes.cast(dims, ctypes.POINTER(ctypes.c_int64)), address, size)

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import types
 
 import numpy
 
@@ -18,11 +19,47 @@ with tempfile.TemporaryDirectory() as folder:
     x = numpy.arange(6, dtype="f4").reshape(2, 3)
     assert numpy.array_equal(run(x=x)["y"], x)
     assert numpy.array_equal(run(x=(x * 2).tobytes())["y"], x * 2)
+    for given in (x.astype(">f4"), x.tolist(), [[0, 1, 2], [3, 4, 5]]):
+        assert numpy.array_equal(run(x=given)["y"], x)
+    for given, dtype in ((x.astype("f8"), "float64"), (x.astype("i4"), "int32"), ((x + 1j).tolist(), "complex128")):
+        try:
+            run(x=given)
+            raise SystemExit(dtype + " was accepted")
+        except TypeError as error:
+            assert str(error) == "input 'x' takes float32, got " + dtype, error
     try:
         run(x=numpy.zeros((3, 2), "f4"))
         raise SystemExit("wrong dims were accepted")
     except sluice.Error as error:
         assert error.code == 7004
+
+def outcome(dtype, data):
+    """What an input of an ONNX dtype makes of it: numbers, or the kind of error."""
+    try:
+        array = sluice._to_array(types.SimpleNamespace(name="i", dtype=dtype), data)
+        assert array.shape == numpy.shape(data) and array.flags.c_contiguous
+        return array.dtype.name, array.tolist()
+    except (OverflowError, TypeError) as error:
+        return type(error).__name__
+
+
+U8, I64, BOOL, F16, U64, BF16 = 2, 7, 9, 10, 13, 16
+assert outcome(I64, [1, -2]) == ("int64", [1, -2])
+assert outcome(I64, 7) == ("int64", 7)
+assert outcome(I64, []) == ("int64", [])
+assert outcome(I64, numpy.arange(4)[::2]) == ("int64", [0, 2])
+assert outcome(I64, [2**63]) == "OverflowError"
+assert outcome(U64, [2**63]) == ("uint64", [2**63])
+assert outcome(U8, [255, 0]) == ("uint8", [255, 0])
+assert outcome(U8, [256]) == outcome(U8, [-1]) == "OverflowError"
+assert outcome(F16, [1, 2.5, True]) == ("float16", [1, 2.5, 1])
+assert outcome(BF16, numpy.array([0x3F80], "u2")) == ("uint16", [0x3F80])
+for dtype, data in (
+    (I64, numpy.array([1.0])), (I64, [1.5]), (I64, numpy.array([1], "i4")), (I64, numpy.float32(1)), (I64, numpy.zeros(0)), (I64, ["1"]),
+    (BOOL, [1]), (U8, numpy.array([1], "i1")), (F16, numpy.array([1], "f4")), (BF16, [1.0]), (BF16, numpy.array([1], "f4")), (I64, [2**64]),
+):  # fmt: skip
+    assert outcome(dtype, data) == "TypeError", (dtype, data)
+
 try:
     sluice.Model("/nowhere.om")
     raise SystemExit("a missing file was opened")
