@@ -93,7 +93,7 @@ Result<void> StaticModel::sink_tasks() {
   uint32_t begin = 0;
   for (int t = 0; t < tasks; ++t) {
     auto task = sink_task(t, begin);
-    if (!task) return std::move(task).error().within(fmt::format("task {}", t));
+    if (!task) return std::move(task).error().within(node_text(def(), part().task_node(t)));
     queue_.tasks.push_back(*task);
     queue_.streams[part().task_stream(t)].push_back(static_cast<uint32_t>(t));
     begin = part().task_operand_end(t);

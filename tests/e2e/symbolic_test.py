@@ -207,6 +207,41 @@ class Symbolic(ProgramCase):
                               "vector": random(9)}
                     self.check(run(**inputs), inputs)
 
+    def test_sizes_that_do_not_fit_a_node(self):
+        """The loader refuses what sluice-eval refuses: a window larger than its padded image, pieces of a negative size."""
+        b = Builder()
+        b.node("Relu", convolve(b, "x", 1, 1, 5, pads=[1, 1, 1, 1]), name="y")
+        windows = b.model([value("x", [1, 1, "h", "w"])], [value("y", None)])
+        split = helper.make_node("Split", ["x"], ["a", "b", "c", "d"], "split", axis=0, num_outputs=4)
+        pieces = Builder().model([value("x", ["n", 3])], [value(name, None) for name in "abcd"], opset=18)
+        pieces.graph.node.append(split)
+        negative = "node 'split': with these inputs value 'd' would have a negative size"
+        pieces_of = "elements cannot be split into 4 pieces"
+        for model, dims, refusals in ((windows, (1, 1, 3, 4), None), (windows, (1, 1, 2, 9), ("'h' of input 'x' is 2, the model takes 3", "a window of 5")),
+                                      (pieces, (7, 3), None), (pieces, (3, 3), None),
+                                      (pieces, (5, 3), (negative, "5 " + pieces_of)), (pieces, (2, 3), (negative, "2 " + pieces_of))):
+            run = self.compiled(model).run(threads=1)
+            x = random(*dims)
+            shutil.rmtree(self.path("wanted"), ignore_errors=True)
+            if refusals is None:
+                self.check(run(x=x), {"x": x})
+                continue
+            with self.assertRaises(sluice.Error) as caught:
+                run(x=x)
+            self.assertIn(refusals[0], str(caught.exception))
+            np.save(self.path("x.npy"), x)
+            self.assertIn(refusals[1], self.program(3, "sluice-eval", self.path("m.sg"), "--input", f"x={self.path('x.npy')}"))
+
+    def test_too_much_scratch_names_the_node(self):
+        b = Builder()
+        b.node("Gemm", "x", "w", transB=1, name="y")
+        model = b.model([value("x", ["m", "k"]), value("w", ["n", "k"])], [value("y", ["m", "n"])])
+        run = self.compiled(model, "--profile=cpu-avx2").run(threads=1)
+        self.check(run(x=random(2, 30), w=random(5, 30)), {"x": random(2, 30), "w": random(5, 30)})
+        with self.assertRaises(sluice.Error) as caught:
+            run(x=random(2, 70000), w=random(5, 70000))
+        self.assertRegex(str(caught.exception), r"SL1008: node 'y': kernel 'k_\w+' needs \d+ bytes of scratch for these inputs")
+
     def test_bounds_are_planned_once(self):
         self.compiled(encoder(), "--dim=batch=1..4", "--dim=seq=2..40")
         summary = self.program(0, "sluice-show", "--summary", self.path("m.om"))
