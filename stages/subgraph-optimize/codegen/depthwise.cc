@@ -90,12 +90,24 @@ class DepthwiseEmitter {
     if (inner() < s_.ow.factor) border_[channel_tail] = emit_tile(tile);
   }
 
-  // One for every number of pixels: the inner ones are cut into as few tiles as possible, of sizes that differ by at most one.
+  // Not one for every number of pixels: the code would take several times longer to write and no less to run.
   void emit_symbolic_tiles(Tile tile, bool channel_tail) {
-    for (tile.pixels = 1; tile.pixels <= plan_.pixels; ++tile.pixels) by_pixels_[channel_tail].push_back(emit_tile(tile));
+    for (const int pixels : tile_sizes()) {
+      tile.pixels = pixels;
+      by_size_[channel_tail].push_back(emit_tile(tile));
+    }
     tile.pixels = 1;
     tile.at_border = true;
     border_[channel_tail] = emit_tile(tile);
+  }
+
+  // Largest first, none less than half of the one before: what a size leaves over takes each of the others once at most.
+  std::vector<int> tile_sizes() const {
+    std::vector<int> sizes = {plan_.pixels};
+    for (const int size : {16, 8, 4, 2, 1}) {
+      if (size < plan_.pixels) sizes.push_back(size);
+    }
+    return sizes;
   }
 
   llvm::Function* emit_tile(const Tile& tile) {
@@ -231,7 +243,7 @@ class DepthwiseEmitter {
     at_border(b_.index(last_inner_), b_.index(s_.ow.factor));
   }
 
-  // The same bounds as the constructor's, and the sizes of the tiles between them.
+  // The same bounds as the constructor's, and those of the tiles between them.
   void find_inner() {
     Value *one = b_.index(1), *wide = b_.value(s_.ow);
     inner_begin_ = b_.min(wide, b_.index(ceil_div(s_.pad_left, s_.stride_w)));
@@ -239,28 +251,21 @@ class DepthwiseEmitter {
     Value* end = b_.min(b_.add(b_.div(positive(room), s_.stride_w), one), wide);
     end = b_.ir().CreateSelect(b_.ir().CreateICmpSLT(room, b_.index(0)), inner_begin_, end);
     inner_end_ = b_.max(end, inner_begin_);
-    Value* pixels = b_.sub(inner_end_, inner_begin_);
-    Value* tiles = b_.max(b_.ceil_div(pixels, b_.index(plan_.pixels)), one);
-    tile_pixels_ = b_.div(pixels, tiles);
-    Value* larger = b_.mod(pixels, tiles);
-    larger_end_ = b_.add(inner_begin_, b_.mul(larger, b_.add(tile_pixels_, one)));
+    Value* begin = inner_begin_;
+    for (const int size : tile_sizes()) {
+      begin = b_.add(begin, b_.mul(b_.div(b_.sub(inner_end_, begin), size), size));
+      tiles_end_.push_back(begin);
+    }
   }
 
-  // Tiles of one pixel more first.
+  // Tiles of each size in turn.
   void emit_inner(const Row& row, bool channel_tail, Value* all) {
-    const auto tiles = [&](Value* begin, Value* end, Value* pixels) {
-      b_.if_else(
-          b_.ir().CreateICmpSLT(begin, end),
-          [&] {
-            emit_choice(b_, pixels, numbers(1, plan_.pixels), [&](int count) {
-              b_.loop(begin, end, count,
-                      [&](Value* ow) { call(by_pixels_[channel_tail][static_cast<size_t>(count - 1)], row, ow, b_.index(0), all); });
-            });
-          },
-          [] {});
-    };
-    tiles(inner_begin_, larger_end_, b_.add(tile_pixels_, b_.index(1)));
-    tiles(larger_end_, inner_end_, tile_pixels_);
+    Value* begin = inner_begin_;
+    const std::vector<int> sizes = tile_sizes();
+    for (size_t n = 0; n < sizes.size(); ++n) {
+      b_.loop(begin, tiles_end_[n], sizes[n], [&](Value* ow) { call(by_size_[channel_tail][n], row, ow, b_.index(0), all); });
+      begin = tiles_end_[n];
+    }
   }
 
   void call(llvm::Function* tile, const Row& row, Value* ow, Value* kw_begin, Value* kw_end) {
@@ -292,10 +297,10 @@ class DepthwiseEmitter {
   int64_t channel_tiles_;
   int64_t first_inner_ = 0, last_inner_ = 0;
   llvm::Function *inner_[2] = {}, *inner_tail_[2] = {}, *border_[2] = {};
-  // Of symbolic sizes: tile functions by number of pixels; the inner output columns, and where tiles of one pixel more than tile_pixels
-  // end.
-  std::vector<llvm::Function*> by_pixels_[2];
-  Value *inner_begin_ = nullptr, *inner_end_ = nullptr, *tile_pixels_ = nullptr, *larger_end_ = nullptr;
+  // Of symbolic sizes: tile functions as tile_sizes; the inner output columns, and where the tiles of each size end.
+  std::vector<llvm::Function*> by_size_[2];
+  Value *inner_begin_ = nullptr, *inner_end_ = nullptr;
+  IrValues tiles_end_;
   Value *x_ = nullptr, *y_ = nullptr, *weights_ = nullptr;
   IrValues operands_;
 };
