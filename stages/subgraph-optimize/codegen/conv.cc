@@ -87,6 +87,7 @@ class ConvEmitter {
     nest.columns = s_.co / s_.groups;
     nest.reduction = reduction();
     nest.plan = plan_;
+    nest.has_many_rows = true;
     std::vector<std::pair<TileShape, llvm::Function*>> tiles;
     for (const TileShape& shape : nest_tile_shapes(nest, b_.has_masks())) tiles.emplace_back(shape, emit_tile_function(shape));
     begin(entry);

@@ -92,22 +92,13 @@ class DepthwiseEmitter {
 
   // Not one for every number of pixels: the code would take several times longer to write and no less to run.
   void emit_symbolic_tiles(Tile tile, bool channel_tail) {
-    for (const int pixels : tile_sizes()) {
+    for (const int pixels : falling_sizes(plan_.pixels)) {
       tile.pixels = pixels;
       by_size_[channel_tail].push_back(emit_tile(tile));
     }
     tile.pixels = 1;
     tile.at_border = true;
     border_[channel_tail] = emit_tile(tile);
-  }
-
-  // Largest first, none less than half of the one before: what a size leaves over takes each of the others once at most.
-  std::vector<int> tile_sizes() const {
-    std::vector<int> sizes = {plan_.pixels};
-    for (const int size : {16, 8, 4, 2, 1}) {
-      if (size < plan_.pixels) sizes.push_back(size);
-    }
-    return sizes;
   }
 
   llvm::Function* emit_tile(const Tile& tile) {
@@ -252,7 +243,7 @@ class DepthwiseEmitter {
     end = b_.ir().CreateSelect(b_.ir().CreateICmpSLT(room, b_.index(0)), inner_begin_, end);
     inner_end_ = b_.max(end, inner_begin_);
     Value* begin = inner_begin_;
-    for (const int size : tile_sizes()) {
+    for (const int size : falling_sizes(plan_.pixels)) {
       begin = b_.add(begin, b_.mul(b_.div(b_.sub(inner_end_, begin), size), size));
       tiles_end_.push_back(begin);
     }
@@ -261,7 +252,7 @@ class DepthwiseEmitter {
   // Tiles of each size in turn.
   void emit_inner(const Row& row, bool channel_tail, Value* all) {
     Value* begin = inner_begin_;
-    const std::vector<int> sizes = tile_sizes();
+    const std::vector<int> sizes = falling_sizes(plan_.pixels);
     for (size_t n = 0; n < sizes.size(); ++n) {
       b_.loop(begin, tiles_end_[n], sizes[n], [&](Value* ow) { call(by_size_[channel_tail][n], row, ow, b_.index(0), all); });
       begin = tiles_end_[n];
@@ -297,7 +288,7 @@ class DepthwiseEmitter {
   int64_t channel_tiles_;
   int64_t first_inner_ = 0, last_inner_ = 0;
   llvm::Function *inner_[2] = {}, *inner_tail_[2] = {}, *border_[2] = {};
-  // Of symbolic sizes: tile functions as tile_sizes; the inner output columns, and where the tiles of each size end.
+  // Of symbolic sizes: tile functions by falling_sizes; the inner output columns, and where the tiles of each size end.
   std::vector<llvm::Function*> by_size_[2];
   Value *inner_begin_ = nullptr, *inner_end_ = nullptr;
   IrValues tiles_end_;

@@ -9,8 +9,11 @@ using llvm::Value;
 
 constexpr uint32_t kMostBlocks = 32;
 
+bool cuts_last_tile(const SymbolicNest& nest) { return nest.has_many_rows && !nest.rows.is_fixed(); }
+
 // Numbers of rows that tiles may have.
 std::vector<int> row_counts(const SymbolicNest& nest) {
+  if (cuts_last_tile(nest)) return falling_sizes(nest.plan.rows);
   if (!nest.rows.is_fixed()) return numbers(1, nest.plan.rows);
   const int64_t tiles = (nest.rows.factor + nest.plan.rows - 1) / nest.plan.rows;
   const int base = static_cast<int>(nest.rows.factor / tiles);
@@ -97,7 +100,25 @@ class SymbolicNestEmitter {
     });
   }
 
+  // The last tile's rows as tiles of each size in turn.
+  void emit_cut_tile(Value* row, Value* begin, Value* end) {
+    Value* rows = b_.value(nest_.rows);
+    for (const int size : falling_sizes(nest_.plan.rows)) {
+      if (size == nest_.plan.rows) continue;
+      Value* next = b_.add(row, b_.mul(b_.div(b_.sub(rows, row), size), size));
+      b_.loop(row, next, size, [&](Value* first) { emit_panels(size, nest_.prepare_rows(first, b_.index(size)), first, begin, end); });
+      row = next;
+    }
+  }
+
   void emit_row_tile(Value* tile, Value* begin, Value* end) {
+    if (cuts_last_tile(nest_)) {
+      Value* row = b_.mul(tile, nest_.plan.rows);
+      Value* whole = b_.index(nest_.plan.rows);
+      return b_.if_else(
+          b_.ir().CreateICmpSLE(b_.add(row, whole), b_.value(nest_.rows)),
+          [&] { emit_panels(nest_.plan.rows, nest_.prepare_rows(row, whole), row, begin, end); }, [&] { emit_cut_tile(row, begin, end); });
+    }
     Value* row = b_.add(b_.mul(tile, base_), b_.min(tile, extra_));
     Value* count = b_.add(base_, b_.ir().CreateZExt(b_.ir().CreateICmpSLT(tile, extra_), b_.index_type()));
     Value* a = nest_.prepare_rows(row, count);
@@ -152,6 +173,14 @@ std::vector<int> numbers(int first, int last) {
   std::vector<int> result;
   for (int i = first; i <= last; ++i) result.push_back(i);
   return result;
+}
+
+std::vector<int> falling_sizes(int most) {
+  std::vector<int> sizes = {most};
+  for (const int size : {16, 8, 4, 2, 1}) {
+    if (size < most) sizes.push_back(size);
+  }
+  return sizes;
 }
 
 void emit_choice(KernelBuilder& b, Value* number, const std::vector<int>& options, const std::function<void(int)>& body) {
