@@ -135,10 +135,11 @@ Result<std::vector<State>> find_states(const Graph& root, const std::string& tex
   return finder.states();
 }
 
-bool has_states(const Graph& root) {
-  const auto& options = root.module().options;
-  const auto state = options.find("state");
-  return state != options.end() && !state->second.empty();
+std::string state_option(const Module& module) {
+  const auto option = module.options.find("state");
+  return option == module.options.end() ? "" : option->second;
 }
+
+bool has_states(const Graph& root) { return !state_option(root.module()).empty(); }
 
 }  // namespace sluice

@@ -20,6 +20,9 @@ struct State {
 // fits nothing, an input paired twice, or types that differ in dtype or rank.
 Result<std::vector<State>> find_states(const Graph& root, const std::string& text);
 
+// The value of --state, empty without.
+std::string state_option(const Module& module);
+
 // Whether the model of this root graph keeps states.
 bool has_states(const Graph& root);
 

@@ -46,8 +46,9 @@ std::string part_text(const pb::PartDef& def) {
   std::array<size_t, pb::TaskKind_ARRAYSIZE> tasks{};
   for (const int kind : part.task_kind()) ++tasks[static_cast<size_t>(kind)];
   return memory_text(def) +
-         fmt::format("tasks: {}: {} generated kernels, {} reference kernels, {} copies, {} records, {} waits\nstreams: {}, events: {}\n",
+         fmt::format("tasks: {}: {} generated kernels, {} reference kernels, {} copies{}, {} records, {} waits\nstreams: {}, events: {}\n",
                      part.task_kind_size(), tasks[pb::TASK_LAUNCH] + tasks[pb::TASK_TEST], tasks[pb::TASK_HOST], tasks[pb::TASK_COPY],
+                     tasks[pb::TASK_APPEND] > 0 ? fmt::format(", {} appends to states", tasks[pb::TASK_APPEND]) : "",
                      tasks[pb::TASK_RECORD], tasks[pb::TASK_WAIT], part.streams_size(), part.events_size());
 }
 

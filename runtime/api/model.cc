@@ -3,6 +3,7 @@
 
 #include "common/base/digest.h"
 #include "runtime/api/handles.h"
+#include "runtime/loader/om_bindings.h"
 #include "runtime/loader/om_types.h"
 #include "runtime/loader/verify_model.h"
 
@@ -15,10 +16,6 @@ using sluice::api::guarded;
 using sluice::api::type_at;
 
 namespace {
-
-bool is_state(const sluice::pb::ModelDef& def, size_t input) {
-  return std::any_of(def.states().begin(), def.states().end(), [&](const sluice::pb::StateDef& state) { return state.input() == input; });
-}
 
 int describe(const sluice_model* model, const Bindings& bindings, const std::vector<std::string>& types, size_t index,
              sluice_binding* out) {
@@ -39,7 +36,7 @@ int describe(const sluice_model* model, const Bindings& bindings, const std::vec
             bytes ? *bytes : 0,
             static_cast<int32_t>(whole.kind()),
             types[index].c_str(),
-            &bindings == &def.inputs() && is_state(def, index) ? 1 : 0};
+            (&bindings == &def.inputs() ? sluice::is_state_input(def, index) : sluice::is_state_output(def, index)) ? 1 : 0};
     return {};
   });
 }

@@ -147,12 +147,12 @@ int sluice_run_execute(sluice_run* run) {
 
 size_t sluice_run_output_count(const sluice_run* run, size_t index) {
   if (!run->executed || index >= static_cast<size_t>(run->model->def().outputs_size())) return 0;
-  return run->fixed ? 1 : run->hybrid->output(index).tensors.size();
+  return run->fixed ? 1 : run->hybrid->described_output(index).tensors.size();
 }
 
 int sluice_run_output_is_present(const sluice_run* run, size_t index) {
   if (!run->executed || index >= static_cast<size_t>(run->model->def().outputs_size())) return 0;
-  return run->fixed || run->hybrid->output(index).kind != HostValue::Kind::kNone ? 1 : 0;
+  return run->fixed || run->hybrid->described_output(index).kind != HostValue::Kind::kNone ? 1 : 0;
 }
 
 int sluice_run_output_tensor(const sluice_run* run, size_t index, size_t element, sluice_tensor* tensor) {

@@ -195,7 +195,8 @@ class Run:
 
     def __call__(self, **inputs):
         """Runs once. Each input is a numpy array of its type, or bytes when its size is fixed; a list of arrays for a sequence; None or one
-        of these, or no word of it, for an optional. States go on from the last call when they are not given."""
+        of these, or no word of it, for an optional. States go on from the last call when they are not given; their outputs are not among the results, but output() reads
+        them."""
         needed = [binding for binding in self.inputs if binding.kind != _OPTIONAL and not binding.is_state]
         missing = [binding.name for binding in needed if binding.name not in inputs]
         if missing:
@@ -207,7 +208,14 @@ class Run:
         if inputs:
             raise Error(7004, "no input called " + ", ".join(sorted(inputs)))
         _check(_library.sluice_run_execute(self._run))
-        return {binding.name: self._output(index, binding) for index, binding in enumerate(self.outputs)}
+        return {binding.name: self._output(index, binding) for index, binding in enumerate(self.outputs) if not binding.is_state}
+
+    def output(self, name):
+        """An output of the last call, also one that is a state."""
+        for index, binding in enumerate(self.outputs):
+            if binding.name == name:
+                return self._output(index, binding)
+        raise Error(7004, "no output called " + name)
 
     def reset_state(self):
         """Forgets the states: the next call begins with zeros, empty where they grow."""

@@ -63,6 +63,13 @@ struct GraphHooks {
   std::function<void(const std::string& name, const HostValue& value)> value_made;
 };
 
+// Result `result` of the Call of part `part`, which is the root's output `output`.
+struct PartResult {
+  uint32_t part = 0;
+  uint32_t result = 0;
+  uint32_t output = 0;
+};
+
 // A table of functions, found under the C name sluice_host_engine in the library.
 struct HostEngine {
   const char* release;
@@ -73,6 +80,9 @@ struct HostEngine {
   Result<std::shared_ptr<const void>> (*prepare)(const std::shared_ptr<void>& graph, const HostTask& task);
   // Runs a prepared task: state is prepare's result, operands the addresses in the same order. Several threads at once.
   CallFunction run;
+  // Checks that each of these results of parts is the one output of the root graph with its index, and that no node reads it: its elements
+  // lie in memory of which the graph knows nothing. Error: kBadCompiledModel.
+  Result<void> (*check_unread)(const std::shared_ptr<void>& graph, std::span<const PartResult> results);
   // Walks a root graph node by node. Inputs of the graph's types, one each; they are not copied and must not change meanwhile.
   Result<std::vector<HostValue>> (*run_graph)(const std::shared_ptr<void>& graph, std::span<const HostValue> inputs,
                                               const GraphHooks& hooks);
@@ -83,6 +93,6 @@ struct HostEngine {
 Result<const HostEngine*> open_host_engine();
 
 inline constexpr char kHostEngineSymbol[] = "sluice_host_engine";  // extern "C" const HostEngine* sluice_host_engine();
-inline constexpr char kHostEngineRelease[] = "0.1.0/3";            // raised with every change of this header
+inline constexpr char kHostEngineRelease[] = "0.1.0/4";            // raised with every change of this header
 
 }  // namespace sluice

@@ -1,6 +1,25 @@
 #include "runtime/executor/hybrid_model.h"
 
+#include "runtime/loader/om_bindings.h"
+
 namespace sluice {
+namespace {
+
+// Of the parts: results whose elements lie in a state's memory.
+std::vector<PartResult> states_in_place(const pb::ModelDef& model) {
+  std::vector<PartResult> results;
+  for (int part = 0; part < model.parts_size(); ++part) {
+    const Bindings& outputs = part_outputs(model, model.parts(part).fixed());
+    for (int k = 0; k < outputs.size(); ++k) {
+      if (outputs[k].state() == 0) continue;
+      const uint32_t output = model.states(static_cast<int>(outputs[k].state()) - 1).output();
+      results.push_back({static_cast<uint32_t>(part), static_cast<uint32_t>(k), output});
+    }
+  }
+  return results;
+}
+
+}  // namespace
 
 Result<std::shared_ptr<const HybridModel>> HybridModel::sink(std::shared_ptr<const OpenedModel> model) {
   std::shared_ptr<HybridModel> hybrid(new HybridModel());
@@ -17,6 +36,7 @@ Result<std::shared_ptr<const HybridModel>> HybridModel::sink(std::shared_ptr<con
   hybrid->symbolic_ = std::make_shared<BoundParts>(model, std::move(host_graphs));
   const auto graph = model->file().segment(static_cast<int>(model->def().root().graph()));
   SLUICE_ASSIGN(hybrid->root_, model->host()->open_graph(graph, model->weights()));
+  SLUICE_TRY(model->host()->check_unread(hybrid->root_, states_in_place(model->def())));
   hybrid->model_ = std::move(model);
   return std::shared_ptr<const HybridModel>(std::move(hybrid));
 }

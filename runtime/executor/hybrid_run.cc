@@ -97,6 +97,10 @@ HybridRun::HybridRun(std::shared_ptr<const HybridModel> model, std::shared_ptr<D
       outputs_(static_cast<size_t>(model_->def().outputs_size())),
       bound_(inputs_.size(), false),
       parts_(model_->part_count()) {
+  for (const pb::StateDef& state : model_->def().states()) {
+    growing_states_.emplace_back();
+    if (state.storage() != 0) growing_states_.back().emplace(model_->def().types(static_cast<int>(state.storage()) - 1));
+  }
   for (size_t i = 0; i < inputs_.size(); ++i) {  // an optional that nobody gives is empty
     const pb::TypeDef& type = model_->def().types(static_cast<int>(model_->def().inputs(static_cast<int>(i)).type()));
     bound_[i] = type.kind() == pb::VALUE_OPTIONAL;
@@ -141,15 +145,26 @@ Result<void> HybridRun::check_inputs() const {
 
 void HybridRun::reset_states() {
   kept_states_.clear();
+  for (auto& state : growing_states_) {
+    if (state) state->forget();
+  }
   restore_states();
 }
 
-// What was kept, in the place of what was bound or made since.
+void HybridRun::rewind_states() {
+  kept_states_ = begun_states_;
+  for (auto& state : growing_states_) {
+    if (state) state->rewind();
+  }
+  restore_states();
+}
+
+// What was kept, in the place of what was bound or made since. What is written in place is kept elsewhere.
 void HybridRun::restore_states() {
-  kept_states_.resize(static_cast<size_t>(model_->def().states_size()));
-  for (int s = 0; s < model_->def().states_size(); ++s) {
-    const uint32_t input = model_->def().states(s).input();
-    inputs_[input] = kept_states_[static_cast<size_t>(s)];
+  kept_states_.resize(growing_states_.size());
+  for (size_t s = 0; s < growing_states_.size(); ++s) {
+    const uint32_t input = model_->def().states(static_cast<int>(s)).input();
+    inputs_[input] = kept_states_[s];
     bound_[input] = !inputs_[input].tensors.empty();
   }
 }
@@ -168,27 +183,74 @@ int64_t HybridRun::begin_extent(const pb::TypeDef& type, int dim) const {
   return 0;
 }
 
+std::vector<int64_t> HybridRun::begin_extents(const pb::TypeDef& type) const {
+  std::vector<int64_t> extents;
+  for (int dim = 0; dim < type.dims_size(); ++dim) extents.push_back(begin_extent(type, dim));
+  return extents;
+}
+
+// The input stands for the memory: dims, and enough bytes for whoever would read it as a dense tensor.
+Result<void> HybridRun::begin_in_place(size_t index) {
+  GrowingState& state = *growing_states_[index];
+  const uint32_t input = model_->def().states(static_cast<int>(index)).input();
+  const pb::BindingDef& binding = model_->def().inputs(static_cast<int>(input));
+  const pb::TypeDef& type = model_->def().types(static_cast<int>(binding.type()));
+  if (bound_[input]) {
+    SLUICE_TRY(state.load(inputs_[input].tensors[0], binding.name()));
+  } else if (state.is_kept()) {
+    state.go_on();
+  } else {
+    SLUICE_TRY(state.begin(begin_extents(type), binding.name()));
+  }
+  inputs_[input] = {HostValue::Kind::kTensor, {{static_cast<DType>(type.dtype()), state.extents(), state.memory(), nullptr}}};
+  return {};
+}
+
 Result<void> HybridRun::begin_states() {
   const pb::ModelDef& def = model_->def();
-  first_states_.resize(static_cast<size_t>(def.states_size()));
-  for (int s = 0; s < def.states_size(); ++s) {
-    const uint32_t input = def.states(s).input();
+  first_states_.resize(growing_states_.size());
+  for (size_t s = 0; s < growing_states_.size(); ++s) {
+    const uint32_t input = def.states(static_cast<int>(s)).input();
+    if (growing_states_[s]) {
+      SLUICE_TRY(begin_in_place(s));
+      continue;
+    }
     if (bound_[input]) continue;
     const pb::TypeDef& type = def.types(static_cast<int>(def.inputs(static_cast<int>(input)).type()));
-    std::vector<int64_t> dims;
-    for (int dim = 0; dim < type.dims_size(); ++dim) dims.push_back(begin_extent(type, dim));
-    Tensor& first = first_states_[static_cast<size_t>(s)];
-    first = make_tensor(static_cast<DType>(type.dtype()), dims);
+    Tensor& first = first_states_[s];
+    first = make_tensor(static_cast<DType>(type.dtype()), begin_extents(type));
     inputs_[input] = {HostValue::Kind::kTensor, {{first.dtype, first.dims, first.bytes, nullptr}}};
   }
-  for (const pb::StateDef& state : def.states()) bound_[state.input()] = true;
+  begun_states_.clear();
+  for (const pb::StateDef& state : def.states()) {
+    bound_[state.input()] = true;
+    begun_states_.push_back(state.storage() == 0 ? inputs_[state.input()] : HostValue());
+  }
   return {};
 }
 
 void HybridRun::keep_states() {
   kept_states_.clear();
-  for (const pb::StateDef& state : model_->def().states()) kept_states_.push_back(outputs_[state.output()]);
+  for (size_t s = 0; s < growing_states_.size(); ++s) {
+    const HostValue& output = outputs_[model_->def().states(static_cast<int>(s)).output()];
+    if (growing_states_[s]) growing_states_[s]->keep(output.tensors[0].dims);
+    kept_states_.push_back(growing_states_[s] ? HostValue() : output);
+  }
   restore_states();
+}
+
+const HostValue& HybridRun::output(size_t index) const {
+  for (size_t s = 0; s < growing_states_.size(); ++s) {
+    if (!growing_states_[s] || model_->def().states(static_cast<int>(s)).output() != index) continue;
+    HostValue& copy = copies_[index];
+    if (copy.tensors.empty()) {
+      const UseTensorMemory memory(memory_.get());
+      copy.tensors.push_back(HostTensor::of(std::make_shared<const Tensor>(growing_states_[s]->dense())));
+      keep_memory(copy, memory_);
+    }
+    return copy;
+  }
+  return outputs_[index];
 }
 
 // Once for all parts of a run.
@@ -218,6 +280,10 @@ Result<Run*> HybridRun::find_run(uint32_t part) {
   return run.get();
 }
 
+std::span<std::byte> HybridRun::state_memory(const pb::BindingDef& binding) const {
+  return growing_states_[binding.state() - 1]->memory();
+}
+
 Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const HostTensor> inputs, const HybridObserver& observer) {
   SLUICE_ASSIGN(Run * found, find_run(part));
   Run& run = *found;
@@ -232,13 +298,19 @@ Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const 
       return make_error(ErrorCode::kBadShape, "'{}' is {} {}, the compiled part takes {}", input.name(), dtype_name(inputs[i].dtype),
                         dims_text(inputs[i].dims), type_text(sunk.def(), input.type()));
     }
-    SLUICE_TRY(run.bind_input(i, inputs[i].bytes));
+    SLUICE_TRY(run.bind_input(i, input.state() == 0 ? inputs[i].bytes : state_memory(input)));
   }
   std::vector<Tensor> outputs;
   for (int k = 0; k < sunk.outputs().size(); ++k) {
     const pb::TypeDef& type = sunk.def().types(static_cast<int>(sunk.outputs()[k].type()));
-    outputs.push_back(make_tensor(static_cast<DType>(type.dtype()), sunk.extents(sunk.outputs()[k].type())));
-    SLUICE_TRY(run.bind_output(static_cast<size_t>(k), outputs.back().bytes));
+    const bool is_in_place = sunk.outputs()[k].state() != 0;
+    std::vector<int64_t> extents = sunk.extents(sunk.outputs()[k].type());
+    if (is_in_place) {  // nobody reads its elements in the root: checked
+      outputs.push_back({{}, static_cast<DType>(type.dtype()), std::move(extents), {}});
+    } else {
+      outputs.push_back(make_tensor(static_cast<DType>(type.dtype()), std::move(extents)));
+    }
+    SLUICE_TRY(run.bind_output(static_cast<size_t>(k), is_in_place ? state_memory(sunk.outputs()[k]) : std::span(outputs.back().bytes)));
   }
   WalkObserver walk;
   if (observer.part_times != nullptr) {
@@ -266,6 +338,7 @@ Result<void> HybridRun::execute_once(const HybridObserver& observer) {
   SLUICE_TRY(check_inputs());
   SLUICE_TRY(bind_symbols());
   outputs_.assign(outputs_.size(), {});  // their memory is for this run's values
+  copies_.assign(outputs_.size(), {});
   const UseTensorMemory memory(memory_.get());
   GraphHooks hooks;
   hooks.memory = memory_.get();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/result.h"
+#include "runtime/executor/growing_state.h"
 #include "runtime/executor/hybrid_model.h"
 #include "runtime/executor/memory_pool.h"
 #include "runtime/executor/run.h"
@@ -36,12 +37,17 @@ class HybridRun {
   // that no other input tells.
   void reset_states();
 
+  // The next execution begins with the states that the last one began with.
+  void rewind_states();
+
   // Runs the model once. Every input must be bound (kBadBinding), but for states, which go on from the last execution unless they were
   // bound since, and optionals, which then hold nothing; kBadShape, kBadValue and others from nodes that their operands do not fit.
   Result<void> execute(const HybridObserver& observer = {});
 
-  // An output after execute(), until the next one.
-  const HostValue& output(size_t index) const { return outputs_[index]; }
+  // An output after execute(), until the next one. Of a state that is written in place a copy, made when it is asked for.
+  const HostValue& output(size_t index) const;
+  // Its kind and dims, and its elements where they are no state's that is written in place.
+  const HostValue& described_output(size_t index) const { return outputs_[index]; }
   const HybridModel& model() const { return *model_; }
   // Of the memory of values outside of parts.
   MemoryCounters memory() const { return memory_->counters(); }
@@ -53,7 +59,10 @@ class HybridRun {
   Result<void> check_outputs(const std::vector<HostValue>& outputs) const;
   Result<void> bind_symbols();
   Result<void> begin_states();
+  Result<void> begin_in_place(size_t state);
+  std::vector<int64_t> begin_extents(const pb::TypeDef& type) const;
   int64_t begin_extent(const pb::TypeDef& type, int dim) const;
+  std::span<std::byte> state_memory(const pb::BindingDef& binding) const;
   void keep_states();
   void restore_states();
   Result<void> execute_once(const HybridObserver& observer);
@@ -65,8 +74,12 @@ class HybridRun {
   std::shared_ptr<MemoryPool> memory_ = std::make_shared<MemoryPool>();
   std::vector<HostValue> inputs_, outputs_;
   std::vector<bool> bound_;
-  std::vector<HostValue> kept_states_;       // of the last execution that succeeded, by state; without tensors: none
-  std::vector<Tensor> first_states_;         // what states begin as, by state
+  // By state. What is written in place is kept in growing_states_, else in kept_states_.
+  std::vector<std::optional<GrowingState>> growing_states_;
+  std::vector<HostValue> kept_states_;       // of the last execution that succeeded; without tensors: none
+  std::vector<HostValue> begun_states_;      // what the last execution began with
+  std::vector<Tensor> first_states_;         // what states begin as
+  mutable std::vector<HostValue> copies_;    // of outputs that are written in place, by output; without tensors: not asked for
   std::vector<int64_t> symbols_;             // of this run: the values of ModelDef.sizes.symbols
   std::vector<std::unique_ptr<Run>> parts_;  // each for the sizes it was called with last
   Arena arena_;                              // of all parts, one after the other; grows

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "runtime/loader/bind_part.h"
+#include "runtime/loader/growth.h"
 #include "runtime/loader/om_names.h"
 
 namespace sluice {
@@ -13,6 +14,19 @@ constexpr uint32_t kAbsentOperand = 0xffffffff;
 // A copy's state is the number of bytes itself, in the pointer: nothing to own.
 Result<void> run_copy(const void* state, void* const* operands) {
   if (const size_t bytes = reinterpret_cast<size_t>(state); bytes != 0) std::memmove(operands[0], operands[1], bytes);
+  return {};
+}
+
+// Of operand 1 to operand 0, by rows.
+Result<void> run_strided_copy(const void* state, void* const* operands) {
+  static_cast<const StridedCopy*>(state)->run(static_cast<const std::byte*>(operands[1]), static_cast<std::byte*>(operands[0]));
+  return {};
+}
+
+// Of operands 2 and on to operand 0, which holds operand 1 already.
+Result<void> run_append(const void* state, void* const* operands) {
+  const auto& copies = *static_cast<const std::vector<StridedCopy>*>(state);
+  for (size_t i = 0; i < copies.size(); ++i) copies[i].run(static_cast<const std::byte*>(operands[2 + i]), static_cast<std::byte*>(operands[0]));
   return {};
 }
 
@@ -68,7 +82,7 @@ void StaticModel::sink_operands() {
   binding_operands_.resize(static_cast<size_t>(inputs().size() + outputs().size()));
   for (const Bindings* list : {&inputs(), &outputs()}) {
     for (const pb::BindingDef& binding : *list) {
-      binding_bytes_.push_back(sizes_.bytes(binding.type()).value().value());  // verified
+      binding_bytes_.push_back(sizes_.bytes(memory_type(def(), binding)).value().value());  // verified
     }
   }
   places_.reserve(static_cast<size_t>(part().operand_size()));
@@ -115,22 +129,62 @@ Result<StreamTask> StaticModel::sink_task(int t, uint32_t operand_begin) {
       task.event = target;
       break;
     case pb::TASK_COPY:
-      task.call = run_copy;
-      task.call_state =
-          reinterpret_cast<const void*>(part().value_bytes(static_cast<int>(part().operand(static_cast<int>(operand_begin)))));
+      sink_copy(operand_begin, task);
+      break;
+    case pb::TASK_APPEND:
+      sink_append(t, operand_begin, task);
       break;
     case pb::TASK_HOST: {
       SLUICE_ASSIGN(const HostTask host, describe_host_task(t, operand_begin));
       SLUICE_ASSIGN(auto state, model_->host()->prepare(host_graph_, host));
       task.call = model_->host()->run;
       task.call_state = state.get();
-      host_tasks_.push_back(std::move(state));
+      call_states_.push_back(std::move(state));
       break;
     }
     default:
       SLUICE_TRY(sink_launch(t, operand_begin, task));
   }
   return task;
+}
+
+// Extents of the memory that a value lies in, dense but for states that are written in place.
+std::vector<int64_t> StaticModel::room(uint32_t value) const {
+  const uint32_t state = state_of(def(), part(), part().value_region(static_cast<int>(value)));
+  return extents(state == 0 ? part().value_type(static_cast<int>(value)) : def().states(static_cast<int>(state) - 1).storage() - 1);
+}
+
+void StaticModel::sink_copy(uint32_t operand_begin, StreamTask& task) {
+  const uint32_t to = part().operand(static_cast<int>(operand_begin)), from = part().operand(static_cast<int>(operand_begin) + 1);
+  const std::vector<int64_t> extents = this->extents(part().value_type(static_cast<int>(to))), to_room = room(to), from_room = room(from);
+  if (to_room == extents && from_room == extents) {
+    task.call = run_copy;
+    task.call_state = reinterpret_cast<const void*>(part().value_bytes(static_cast<int>(to)));
+    return;
+  }
+  const size_t axis = axis_of_growth(extents, to_room == extents ? from_room : to_room);
+  const auto copy = std::make_shared<const StridedCopy>(strided_copy(extents, from_room, to_room, axis, 0, element_bytes(to)));
+  task.call = run_strided_copy;
+  task.call_state = copy.get();
+  call_states_.push_back(copy);
+}
+
+void StaticModel::sink_append(int t, uint32_t operand_begin, StreamTask& task) {
+  const uint32_t axis = part().task_target(t), to = part().operand(static_cast<int>(operand_begin));
+  auto copies = std::make_shared<std::vector<StridedCopy>>();
+  int64_t at = 0;
+  for (uint32_t i = operand_begin + 1; i < part().task_operand_end(t); ++i) {
+    const std::vector<int64_t> own = extents(part().value_type(static_cast<int>(part().operand(static_cast<int>(i)))));
+    if (i > operand_begin + 1) copies->push_back(strided_copy(own, own, room(to), axis, at, element_bytes(to)));
+    at += own[axis];
+  }
+  task.call = run_append;
+  task.call_state = copies.get();
+  call_states_.push_back(std::move(copies));
+}
+
+uint64_t StaticModel::element_bytes(uint32_t value) const {
+  return dtype_bits(static_cast<DType>(def().types(static_cast<int>(part().value_type(static_cast<int>(value)))).dtype())) / 8;
 }
 
 // The symbols of a kernel are the dims of its operands.

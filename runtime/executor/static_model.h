@@ -41,6 +41,8 @@ class StaticModel {
   const TypeSizes& sizes() const { return sizes_; }
   // Extents of the type of a value, or of a binding.
   std::vector<int64_t> extents(uint32_t type) const { return *sizes_.extents(type); }
+  // Extents of the memory that a value lies in: larger than its own where it is a state that is written in place.
+  std::vector<int64_t> room(uint32_t value) const;
   const Bindings& inputs() const { return part_inputs(def(), part()); }
   const Bindings& outputs() const { return part_outputs(def(), part()); }
   std::span<const std::byte> weights() const { return model_->weights(); }
@@ -57,6 +59,9 @@ class StaticModel {
   static Result<std::shared_ptr<const StaticModel>> sink(std::shared_ptr<StaticModel> sunk);
   Result<void> sink_tasks();
   Result<StreamTask> sink_task(int task, uint32_t operand_begin);
+  void sink_copy(uint32_t operand_begin, StreamTask& sunk);
+  void sink_append(int task, uint32_t operand_begin, StreamTask& sunk);
+  uint64_t element_bytes(uint32_t value) const;
   Result<void> sink_launch(int task, uint32_t operand_begin, StreamTask& sunk);
   Result<HostTask> describe_host_task(int task, uint32_t begin) const;
   void sink_operands();
@@ -66,7 +71,7 @@ class StaticModel {
   TypeSizes sizes_;
   std::shared_ptr<void> host_graph_;
   std::deque<std::vector<int64_t>> symbols_;             // of launches
-  std::vector<std::shared_ptr<const void>> host_tasks_;  // states of host calls, kept alive
+  std::vector<std::shared_ptr<const void>> call_states_;  // of host nodes and of copies by rows, kept alive
   TaskQueue queue_;
   std::vector<OperandPlace> places_;
   std::vector<std::vector<uint32_t>> binding_operands_;

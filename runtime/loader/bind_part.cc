@@ -4,6 +4,8 @@
 
 #include "common/base/dtype.h"
 #include "common/base/tensor.h"
+#include "runtime/loader/growth.h"
+#include "runtime/loader/om_bindings.h"
 #include "runtime/loader/om_format.h"
 #include "runtime/loader/om_names.h"
 #include "runtime/loader/place_blocks.h"
@@ -39,6 +41,7 @@ class PartBinder {
       : model_(model), symbolic_(def.symbolic()), sizes_(sizes), part_(def.fixed()) {}
 
   Result<pb::FixedPart> bind() {
+    SLUICE_TRY(check_states());
     SLUICE_TRY(size_values());
     SLUICE_TRY(check_views());
     SLUICE_TRY(place_values());
@@ -50,10 +53,35 @@ class PartBinder {
   }
 
  private:
+  // States that are written in place have room for what this run makes of them.
+  Result<void> check_states() const {
+    for (const pb::BindingDef& output : part_outputs(model_, part_)) {
+      if (output.state() == 0) continue;
+      const auto extents = sizes_.extents(output.type()), room = sizes_.extents(memory_type(model_, output));
+      for (size_t dim = 0; extents && room && dim < room->size(); ++dim) {
+        if ((*extents)[dim] <= (*room)[dim]) continue;
+        const pb::StateDef& state = model_.states(static_cast<int>(output.state()) - 1);
+        const pb::BindingDef& input = model_.inputs(static_cast<int>(state.input()));
+        const pb::TypeDef& type = model_.types(static_cast<int>(input.type()));
+        return make_error(ErrorCode::kBadBinding, "state '{}' would grow to {} along axis {}, the model was compiled for {}", input.name(),
+                          (*extents)[dim], dim, (*room)[dim])
+            .with_hint(fmt::format("reset the state, or compile with a larger bound: --dim {}=0..SIZE",
+                                   static_cast<int>(dim) < type.dim_names_size() ? type.dim_names(static_cast<int>(dim)) : "NAME"));
+      }
+    }
+    return {};
+  }
+
+  // The type whose bytes a value takes: its own, or that of the state's memory that it lies in.
+  uint32_t memory_type_of(int value) const {
+    const uint32_t state = state_of(model_, part_, part_.value_region(value));
+    return state == 0 ? part_.value_type(value) : model_.states(static_cast<int>(state) - 1).storage() - 1;
+  }
+
   Result<void> size_values() {
     for (int v = 0; v < part_.value_type_size(); ++v) {
       if (sizes_.is_fixed(part_.value_type(v))) continue;
-      const auto sized = sizes_.bytes(part_.value_type(v));
+      const auto sized = sizes_.bytes(memory_type_of(v));
       if (!sized) {
         return make_error(ErrorCode::kBadBinding, "{}with these inputs value '{}' has a size that no process can have", maker(v),
                           ValueNames(part_)[static_cast<uint32_t>(v)]);

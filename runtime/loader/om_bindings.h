@@ -1,6 +1,8 @@
 // What a fixed part takes and gives.
 #pragma once
 
+#include <algorithm>
+
 #include "model.pb.h"
 
 namespace sluice {
@@ -13,6 +15,14 @@ inline const Bindings& part_inputs(const pb::ModelDef& model, const pb::FixedPar
 }
 inline const Bindings& part_outputs(const pb::ModelDef& model, const pb::FixedPart& part) {
   return model.has_root() ? part.outputs() : model.outputs();
+}
+
+
+inline bool is_state_input(const pb::ModelDef& model, size_t input) {
+  return std::any_of(model.states().begin(), model.states().end(), [&](const pb::StateDef& state) { return state.input() == input; });
+}
+inline bool is_state_output(const pb::ModelDef& model, size_t output) {
+  return std::any_of(model.states().begin(), model.states().end(), [&](const pb::StateDef& state) { return state.output() == output; });
 }
 
 }  // namespace sluice

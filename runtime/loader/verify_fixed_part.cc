@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "runtime/loader/growth.h"
 #include "runtime/loader/om_bindings.h"
 #include "runtime/loader/om_format.h"
 #include "runtime/loader/om_names.h"
@@ -87,11 +88,19 @@ class FixedPartRules {
     for (const Bindings* bindings : {&part_inputs(model_, part_), &part_outputs(model_, part_)}) {
       for (const pb::BindingDef& binding : *bindings) {
         if (binding.type() >= static_cast<uint32_t>(model_.types_size())) return bad("'{}' has type {}", binding.name(), binding.type());
-        SLUICE_ASSIGN(const auto bytes, sizes_.bytes(binding.type()));
+        SLUICE_TRY(check_state(binding));
+        SLUICE_ASSIGN(const auto bytes, sizes_.bytes(memory_type(model_, binding)));
         region_bytes_.push_back(bytes.value_or(UINT64_MAX));
       }
     }
     return {};
+  }
+
+  Result<void> check_state(const pb::BindingDef& binding) const {
+    if (binding.state() == 0) return {};
+    const bool is_kept = binding.state() <= static_cast<uint32_t>(model_.states_size()) && model_.has_root() &&
+                         model_.states(static_cast<int>(binding.state()) - 1).storage() != 0;
+    return is_kept ? Result<void>() : bad("'{}' is state {}, which is not written in place", binding.name(), binding.state());
   }
 
   Result<void> check_value(int v) const {
@@ -107,6 +116,8 @@ class FixedPartRules {
     }
     const pb::TypeDef& type = model_.types(static_cast<int>(part_.value_type(v)));
     SLUICE_ASSIGN(const auto dense, sizes_.bytes(part_.value_type(v)));
+    if (is_growing(static_cast<uint32_t>(v)) && !has_room(model_, part_, sizes_, is_bound_, static_cast<uint32_t>(v)))
+      return bad("value {} ('{}') does not fit the memory of its state", v, name(v));
     if (dense.value_or(0) > bytes) return bad("value {} ('{}') has {} bytes of storage, its type needs {}", v, name(v), bytes, *dense);
     const pb::Format format = part_.value_format(v);
     if (format != pb::FORMAT_DENSE && !(format == pb::FORMAT_NHWC && type.dims_size() == 4)) {
@@ -158,6 +169,8 @@ class FixedPartRules {
         return {};
       case pb::TASK_COPY:
         return check_copy(t, begin, end);
+      case pb::TASK_APPEND:
+        return check_append(t, begin, end);
       case pb::TASK_RECORD:
       case pb::TASK_WAIT:
         if (begin != end) return bad_task(t, "an event has operands");
@@ -171,10 +184,22 @@ class FixedPartRules {
 
   Result<void> check_copy(int t, uint32_t begin, uint32_t end) const {
     if (end - begin != 2 || part_.task_outputs(t) != 1) return bad_task(t, "a copy has one output and one input");
-    const uint64_t to = part_.value_bytes(static_cast<int>(part_.operand(static_cast<int>(begin))));
-    const uint64_t from = part_.value_bytes(static_cast<int>(part_.operand(static_cast<int>(begin + 1))));
-    if (to != from) return bad_task(t, fmt::format("it copies {} bytes to {}", from, to));
+    const uint32_t to = part_.operand(static_cast<int>(begin)), from = part_.operand(static_cast<int>(begin + 1));
+    if (is_growing(to) || is_growing(from)) {
+      const std::string fault = growing_copy_fault(model_, part_, sizes_, is_bound_, to, from);
+      return fault.empty() ? Result<void>() : Result<void>(bad_task(t, fault));
+    }
+    const uint64_t to_bytes = part_.value_bytes(static_cast<int>(to)), from_bytes = part_.value_bytes(static_cast<int>(from));
+    if (to_bytes != from_bytes) return bad_task(t, fmt::format("it copies {} bytes to {}", from_bytes, to_bytes));
     return {};
+  }
+
+  bool is_growing(uint32_t value) const { return state_of(model_, part_, part_.value_region(static_cast<int>(value))) != 0; }
+
+  Result<void> check_append(int t, uint32_t begin, uint32_t end) const {
+    const std::span<const uint32_t> operands(part_.operand().data() + begin, end - begin);
+    const std::string fault = append_fault(model_, part_, sizes_, is_bound_, operands, part_.task_target(t));
+    return fault.empty() && part_.task_outputs(t) == 1 ? Result<void>() : Result<void>(bad_task(t, fault));
   }
 
   Result<void> check_aliases() const {

@@ -69,6 +69,31 @@ Result<void> verify_nodes(const pb::ModelDef& model) {
   return {};
 }
 
+// A storage has the dims of what it holds, but one that is a number there and a size here.
+bool holds(const pb::TypeDef& storage, const pb::TypeDef& held) {
+  if (storage.kind() != pb::VALUE_TENSOR || held.kind() != pb::VALUE_TENSOR || storage.dtype() != held.dtype() || held.unranked() ||
+      storage.unranked() || storage.dims_size() != held.dims_size() || dtype_bits(static_cast<DType>(held.dtype())) % 8 != 0)
+    return false;
+  int differ = 0;
+  for (int dim = 0; dim < held.dims_size(); ++dim) differ += storage.dims(dim) != held.dims(dim) ? 1 : 0;
+  return differ <= 1;
+}
+
+Result<void> verify_state(const pb::ModelDef& model, const pb::StateDef& state) {
+  const bool exist =
+      state.output() < static_cast<uint32_t>(model.outputs_size()) && state.input() < static_cast<uint32_t>(model.inputs_size());
+  if (!exist || !model.has_root())
+    return make_error(ErrorCode::kBadCompiledModel, "a state keeps output {} for input {}", state.output(), state.input());
+  if (state.storage() == 0) return {};
+  const auto type = [&](uint32_t index) -> const pb::TypeDef& { return model.types(static_cast<int>(index)); };
+  const bool fits = state.storage() <= static_cast<uint32_t>(model.types_size()) &&
+                    holds(type(state.storage() - 1), type(model.inputs(static_cast<int>(state.input())).type())) &&
+                    holds(type(state.storage() - 1), type(model.outputs(static_cast<int>(state.output())).type()));
+  if (fits) return {};
+  return make_error(ErrorCode::kBadCompiledModel, "the state of input '{}' has a storage of another type",
+                    model.inputs(static_cast<int>(state.input())).name());
+}
+
 }  // namespace
 
 Result<uint64_t> type_bytes(const pb::TypeDef& type) {
@@ -92,12 +117,7 @@ Result<void> verify_model(const pb::ModelDef& model) {
   const uint64_t kernels_bytes = segment_bytes(model, pb::SEGMENT_KERNELS);
   for (const pb::KernelDef& kernel : model.kernels()) SLUICE_TRY(verify_kernel(kernel, kernels_bytes));
   SLUICE_TRY(verify_sizes(model));
-  for (const pb::StateDef& state : model.states()) {
-    const bool exist =
-        state.output() < static_cast<uint32_t>(model.outputs_size()) && state.input() < static_cast<uint32_t>(model.inputs_size());
-    if (!exist || !model.has_root())
-      return make_error(ErrorCode::kBadCompiledModel, "a state keeps output {} for input {}", state.output(), state.input());
-  }
+  for (const pb::StateDef& state : model.states()) SLUICE_TRY(verify_state(model, state));
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "common/tensorfile/binding.h"
 #include "common/tensorfile/tensorfile.h"
 #include "fmt/format.h"
+#include "runtime/loader/om_bindings.h"
 #include "runtime/loader/om_types.h"
 
 namespace sluice {
@@ -93,7 +94,7 @@ class Inputs {
         values_[i].value = {kind, false, {}};
         continue;
       }
-      if (is_state(i) && !names_its_dims(input.type())) {
+      if (is_state_input(model_, i) && !names_its_dims(input.type())) {
         values_[i].value = {kind, true, {}};  // it begins empty
         continue;
       }
@@ -106,14 +107,19 @@ class Inputs {
   }
 
  private:
-  bool is_state(size_t input) const {
-    return std::any_of(model_.states().begin(), model_.states().end(), [&](const pb::StateDef& state) { return state.input() == input; });
-  }
-
-  // Whether --dim gives a size of the state, which is then not to begin empty.
+  // Whether --dim gives a size that only states have: the state is then not to begin empty.
   bool names_its_dims(uint32_t type) const {
     const auto& names = model_.types(static_cast<int>(type)).dim_names();
-    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return options_.dims.contains(name); });
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return options_.dims.contains(name) && !is_told(name); });
+  }
+
+  // Whether an input that is no state has the dim.
+  bool is_told(const std::string& name) const {
+    for (int i = 0; i < model_.inputs_size(); ++i) {
+      const auto& names = model_.types(static_cast<int>(model_.inputs(i).type())).dim_names();
+      if (!is_state_input(model_, static_cast<size_t>(i)) && std::count(names.begin(), names.end(), name) > 0) return true;
+    }
+    return false;
   }
 
   Result<FileValue> read(const pb::BindingDef& input, const std::string& path) const {

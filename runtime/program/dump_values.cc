@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "runtime/loader/growth.h"
+
 namespace sluice {
 namespace {
 
@@ -46,6 +48,12 @@ Tensor logical_tensor(const Run& run, int value) {
   const auto stored = run.value(value);  // at least as many bytes as the type needs: verified
   if (part.value_format(value) == pb::FORMAT_NHWC) {
     nhwc_to_logical(stored.data(), tensor);
+    return tensor;
+  }
+  const std::vector<int64_t> room = run.model().room(static_cast<uint32_t>(value));
+  if (room != tensor.dims) {
+    strided_copy(tensor.dims, room, tensor.dims, axis_of_growth(tensor.dims, room), 0, dtype_bits(tensor.dtype) / 8)
+        .run(stored.data(), tensor.bytes.data());
   } else if (!tensor.bytes.empty()) {
     std::memcpy(tensor.bytes.data(), stored.data(), tensor.bytes.size());
   }

@@ -144,10 +144,8 @@ class HybridSession : public Session {
 
   // Every run begins with the same states.
   Result<void> execute(const HybridObserver& observer) {
-    if (def().states_size() > 0) {
-      run_.reset_states();
-      SLUICE_TRY(bind_inputs());
-    }
+    if (def().states_size() > 0 && has_run_) run_.rewind_states();
+    has_run_ = true;
     return run_.execute(observer);
   }
 
@@ -165,6 +163,7 @@ class HybridSession : public Session {
   HybridRun run_;
   NodeNames names_;
   std::vector<NamedValue> inputs_;
+  bool has_run_ = false;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The host_cpu engine: nodes of fixed parts as launches of one block into planned memory, each by the reference evaluator's one function;
 // and whole root graphs, walked node by node.
 // A library of its own, so that a model without such nodes loads neither the evaluator nor the graph reader.
+#include <algorithm>
 #include <deque>
 
 #include "common/eval/eval.h"
@@ -144,6 +145,24 @@ EvalOptions eval_options(const HostGraph& graph, const GraphHooks& hooks) {
   return options;
 }
 
+Result<void> check_unread(const std::shared_ptr<void>& opened, std::span<const PartResult> results) {
+  const Graph& root = static_cast<const HostGraph*>(opened.get())->module.root();
+  const auto is_unread = [&](const PartResult& wanted) {
+    if (wanted.output >= root.outputs().size()) return false;
+    const Value& value = *root.outputs()[wanted.output];
+    const Node* call = value.producer();
+    return call != nullptr && call->op() == Op::kCall && call->int_attribute("part", -1) == int64_t{wanted.part} &&
+           value.result() == wanted.result && value.uses().empty() &&
+           std::count(root.outputs().begin(), root.outputs().end(), &value) == 1;
+  };
+  for (const PartResult& wanted : results) {
+    if (is_unread(wanted)) continue;
+    return make_error(ErrorCode::kBadCompiledModel, "output {} is not result {} of part {} alone, which is written in place", wanted.output,
+                      wanted.result, wanted.part);
+  }
+  return {};
+}
+
 Result<std::vector<HostValue>> run_graph(const std::shared_ptr<void>& opened, std::span<const HostValue> inputs, const GraphHooks& hooks) {
   const auto& graph = *static_cast<const HostGraph*>(opened.get());
   const UseTensorMemory memory(hooks.memory);
@@ -159,7 +178,7 @@ Result<std::vector<HostValue>> run_graph(const std::shared_ptr<void>& opened, st
   return outputs;
 }
 
-constexpr HostEngine kEngine{kHostEngineRelease, sizeof(HostEngine), open_graph, prepare, run, run_graph};
+constexpr HostEngine kEngine{kHostEngineRelease, sizeof(HostEngine), open_graph, prepare, run, check_unread, run_graph};
 
 }  // namespace
 }  // namespace sluice

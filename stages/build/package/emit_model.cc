@@ -1,9 +1,11 @@
 #include "stages/build/package/emit_model.h"
 
 #include <algorithm>
+#include <set>
 
 #include "common/graphfile/header.h"
 #include "common/ir/fixed.h"
+#include "common/ir/growth.h"
 #include "common/ir/states.h"
 #include "common/target/aicore.h"
 #include "common/target/multiply_adds.h"
@@ -20,11 +22,6 @@ uint32_t interned(Column* column, std::map<std::string, uint32_t>& index, const 
   const auto [found, inserted] = index.try_emplace(text, static_cast<uint32_t>(index.size()));
   if (inserted) *column->Add() = text;
   return found->second;
-}
-
-std::string state_option(const Module& module) {
-  const auto option = module.options.find("state");
-  return option == module.options.end() ? "" : option->second;
 }
 
 bool has_words(const Module& module, const Type& type) {
@@ -45,6 +42,16 @@ Symbol symbol_of(const Module& module, const Dim& dim) {
   const Expression* expression = dim.is_expression() ? &module.expressions[static_cast<ExpressionId>(dim.value)] : nullptr;
   if (expression == nullptr || expression->op != ExpressionOp::kSymbol) return {};
   return module.expressions.symbol(static_cast<SymbolId>(expression->value));
+}
+
+// What lies in a part's memory with room to grow is a state, given and taken.
+Result<void> check_growing(const Graph& part, const std::set<const Value*>& states) {
+  for (const Value& value : part.values()) {
+    if (value.is_erased() || !value.is_used() || !growth_axis(value) || states.contains(&value)) continue;
+    return make_error(ErrorCode::kNotBuildable, "value '{}' has a storage with room to grow, but is no state of --state", value.name())
+        .with_hint("go on from the partitioned graph");
+  }
+  return {};
 }
 
 }  // namespace
@@ -165,11 +172,50 @@ Result<void> ModelEmitter::emit_face(const Graph& graph, bool has_symbolic) {
                     refused);
 }
 
-void ModelEmitter::emit_part(const PlannedPart& part, bool under_root) { PartEmitter(*this, part, *model_.add_parts()).run(under_root); }
+Result<void> ModelEmitter::emit_part(const PlannedPart& part, bool under_root) {
+  if (!under_root) SLUICE_TRY(check_growing(*part.graph, {}));
+  PartEmitter(*this, part, *model_.add_parts()).run(under_root);
+  return {};
+}
 
-void ModelEmitter::emit_root(const Graph& root) {
+Result<void> ModelEmitter::emit_root(const Graph& root) {
   model_.mutable_root()->set_first_node(static_cast<uint32_t>(node_names_.name_size()));
-  for (const Node& node : root.nodes()) emit_node(node);
+  int part = 0;
+  for (const Node& node : root.nodes()) {
+    emit_node(node);
+    if (node.op() == Op::kCall) SLUICE_TRY(emit_states(node, *model_.mutable_parts(part++)->mutable_fixed()));
+  }
+  return {};
+}
+
+// The bindings of a part that are states in the memory of their bound.
+Result<void> ModelEmitter::emit_states(const Node& call, pb::FixedPart& part) {
+  const Graph &root = call.graph(), &graph = *call.body("graph");
+  std::set<const Value*> growing;
+  std::vector<const Value*> inputs, operands, placeholders;
+  for (const Value* input : root.inputs()) {
+    if (!input->is_constant()) inputs.push_back(input);
+  }
+  for (size_t i = 0; i < call.input_count(); ++i) {
+    if (graph.inputs()[i]->is_constant()) continue;
+    operands.push_back(call.input(i));
+    placeholders.push_back(graph.inputs()[i]);
+  }
+  for (int s = 0; s < model_.states_size(); ++s) {
+    pb::StateDef& state = *model_.mutable_states(s);
+    const Value &input = *inputs[state.input()], &output = *root.outputs()[state.output()];
+    if (output.producer() != &call || !growth_axis(output)) continue;
+    const auto operand = static_cast<int>(std::find(operands.begin(), operands.end(), &input) - operands.begin());
+    if (operand == part.inputs_size() || input.storage_id() != output.storage_id()) continue;
+    const Value* const ends[] = {placeholders[static_cast<size_t>(operand)], graph.outputs()[output.result()]};
+    for (const Value* value : ends) {
+      if (value->storage_id() == output.storage_id()) growing.insert(value);
+    }
+    state.set_storage(1 + type_index(Type::tensor(output.type().dtype, output.storage()->dims)));
+    part.mutable_inputs(operand)->set_state(static_cast<uint32_t>(s) + 1);
+    part.mutable_outputs(static_cast<int>(output.result()))->set_state(static_cast<uint32_t>(s) + 1);
+  }
+  return check_growing(graph, growing);
 }
 
 pb::ModelDef ModelEmitter::finish() {

@@ -38,9 +38,11 @@ class ModelEmitter {
   // Version, profile, options, what the model takes and gives: the inputs and outputs of `graph`, and when some part is symbolic, their
   // dims as what all sizes are computed from. Error: kNotBuildable for types that a compiled model has no words for.
   Result<void> emit_face(const Graph& graph, bool has_symbolic);
-  void emit_part(const PlannedPart& part, bool under_root);
-  // The nodes of a root graph, in order.
-  void emit_root(const Graph& root);
+  // Error: kNotBuildable when the whole model is one part and a value is to grow, which only states do.
+  Result<void> emit_part(const PlannedPart& part, bool under_root);
+  // The nodes of a root graph, in order, and where its parts keep states in place. After the parts. Error: kNotBuildable when a value is to
+  // grow that is no state.
+  Result<void> emit_root(const Graph& root);
   pb::ModelDef finish();
 
  private:
@@ -51,6 +53,7 @@ class ModelEmitter {
   uint32_t emit_node(const Node& node);
   uint32_t kernel_index(KernelId id);
   void emit_symbols(const Graph& graph);
+  Result<void> emit_states(const Node& call, pb::FixedPart& part);
   void emit_tensor(const Type& type, pb::TypeDef& def);
   uint32_t size_index(ExpressionId id);
 

@@ -65,19 +65,28 @@ uint32_t PartEmitter::value_id(const Value& value) {
   return id;
 }
 
+// Kind and target of the step's task.
+void PartEmitter::emit_task(const Step& step) {
+  const auto emit = [&](pb::TaskKind kind, uint32_t target) {
+    part_.add_task_kind(kind);
+    part_.add_task_target(target);
+  };
+  switch (step.kind) {
+    case StepKind::kLaunch:
+      scratch_bytes_ = std::max(scratch_bytes_, planned_.graph->module().kernel(step.node->plan.kernel).scratch_bytes);
+      return emit(pb::TASK_LAUNCH, model_.kernel_index(step.node->plan.kernel));
+    case StepKind::kHost:
+      return emit(pb::TASK_HOST, next_host_node_++);
+    case StepKind::kAppend:
+      return emit(pb::TASK_APPEND, step.axis);
+    case StepKind::kCopy:
+      return emit(pb::TASK_COPY, 0);
+  }
+}
+
 void PartEmitter::emit_step(const Step& step) {
   part_.add_task_stream(0);
-  if (step.kind == StepKind::kLaunch) {
-    part_.add_task_kind(pb::TASK_LAUNCH);
-    part_.add_task_target(model_.kernel_index(step.node->plan.kernel));
-    scratch_bytes_ = std::max(scratch_bytes_, planned_.graph->module().kernel(step.node->plan.kernel).scratch_bytes);
-  } else if (step.kind == StepKind::kHost) {
-    part_.add_task_kind(pb::TASK_HOST);
-    part_.add_task_target(next_host_node_++);
-  } else {
-    part_.add_task_kind(pb::TASK_COPY);
-    part_.add_task_target(0);
-  }
+  emit_task(step);
   if (step.node == nullptr) {
     emit_output_copy(step);
   } else {

@@ -19,6 +19,7 @@ class PartEmitter {
 
   void emit_bindings();
   void emit_step(const Step& step);
+  void emit_task(const Step& step);
   void emit_output_copy(const Step& step);
   void emit_alias(const Alias& alias);
   void emit_memory();

@@ -98,11 +98,11 @@ Result<pb::ModelDef> emit(const Graph& root, bool has_root, const std::vector<Pl
       std::any_of(parts.begin(), parts.end(), [](const PlannedPart& part) { return part.graph->shapes == ShapeClass::kSymbolic; });
   SLUICE_TRY(emitter.emit_face(root, has_symbolic));
   for (const PlannedPart& part : parts) {
-    emitter.emit_part(part, has_root);
+    SLUICE_TRY(emitter.emit_part(part, has_root));
     add_work(Work::kNodeVisits, part.graph->node_count());
     add_work(Work::kTasks, part.list.steps.size());
   }
-  if (has_root) emitter.emit_root(root);
+  if (has_root) SLUICE_TRY(emitter.emit_root(root));
   return emitter.finish();
 }
 

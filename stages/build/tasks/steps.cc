@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "common/ir/growth.h"
 #include "common/ir/module.h"
 
 namespace sluice {
@@ -13,9 +14,16 @@ const Value* base_of(const std::vector<const Value*>& base, const Value* value) 
   return value;
 }
 
+StepKind step_kind(const Node& node) {
+  if (node.plan.kernel >= 0) return StepKind::kLaunch;
+  if (node.op() == Op::kMemCopy || node.op() == Op::kTransData) return StepKind::kCopy;
+  return node.op() == Op::kConcat && growth_axis(node.output()) ? StepKind::kAppend : StepKind::kHost;
+}
+
 Step make_step(const Node& node) {
   Step step;
-  step.kind = node.plan.kernel >= 0 ? StepKind::kLaunch : node.op() == Op::kMemCopy ? StepKind::kCopy : StepKind::kHost;
+  step.kind = step_kind(node);
+  if (step.kind == StepKind::kAppend) step.axis = static_cast<uint32_t>(*growth_axis(node.output()));
   step.node = &node;
   for (size_t k = 0; k < node.output_count(); ++k) step.outputs.push_back(&node.output(k));
   for (size_t i = 0; i < node.input_count(); ++i) step.inputs.push_back(node.input(i));

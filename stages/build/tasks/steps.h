@@ -8,13 +8,14 @@
 
 namespace sluice {
 
-enum class StepKind : uint8_t { kLaunch, kHost, kCopy };
+enum class StepKind : uint8_t { kLaunch, kHost, kCopy, kAppend };
 
 struct Step {
   StepKind kind = StepKind::kHost;
   const Node* node = nullptr;         // null: a copy of one value to a model output
   std::vector<const Value*> outputs;  // unused ones included
   std::vector<const Value*> inputs;   // null: absent
+  uint32_t axis = 0;                  // kAppend
   size_t copied_output = 0;           // kCopy without node: the index of the model output; inputs[0] is what it gets
 };
 

@@ -8,5 +8,6 @@
 namespace sluice {
 
 Result<bool> lower_subgraphs(Graph& graph, const Options& options);
+Result<bool> store_states_in_place(Graph& root, const Options& options);
 
 }  // namespace sluice

@@ -1,5 +1,6 @@
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
 
+#include "common/ir/growth.h"
 #include "stages/subgraph-optimize/codegen/conv_kinds.h"
 #include "stages/subgraph-optimize/engines/aicore/operand_sizes.h"
 
@@ -16,17 +17,6 @@ bool is_same_layout(const Type& type) {
 LayoutCopySpec layout_spec(const Module& module, const Type& type, bool channels_last) {
   const std::vector<Extent> dims = OperandSizes(module, {&type}).of(type);
   return {dims[0], dims[1].factor, dims[2] * dims[3], channels_last, dtype_bits(type.dtype) / 8};
-}
-
-// Of a value whose every byte is an element's.
-Dim dense_bytes(Module& module, const Type& type) {
-  if (const auto bytes = type.dense_bytes()) return Dim::fixed(static_cast<int64_t>(*bytes));
-  ExpressionTable& expressions = module.expressions;
-  ExpressionId product = expressions.constant(static_cast<int64_t>(dtype_bits(type.dtype) / 8));
-  for (const Dim& dim : type.dims) {
-    product = expressions.multiply(product, dim.is_fixed() ? expressions.constant(dim.value) : static_cast<ExpressionId>(dim.value));
-  }
-  return module.make_dim(product);
 }
 
 using Inside = std::map<const Value*, Value*>;  // looked up only
@@ -77,7 +67,7 @@ void Lowering::store_channels_last(Value& value) {
   Storage storage;
   storage.format = StorageFormat::kNhwc;
   for (const size_t axis : {0, 2, 3, 1}) storage.dims.push_back(type.dims[axis]);
-  storage.bytes = dense_bytes(graph_.module(), type);
+  storage.bytes = dense_bytes(graph_.module(), type.dtype, type.dims);
   value.set_storage(graph_.module().intern(storage));
 }
 

@@ -1,0 +1,57 @@
+#include "runtime/executor/growing_state.h"
+
+#include <cstring>
+
+#include "runtime/loader/growth.h"
+
+namespace sluice {
+
+uint64_t GrowingState::element_bytes() const { return dtype_bits(static_cast<DType>(storage_->dtype())) / 8; }
+
+// The memory of the execution before when nobody keeps anything in it, and it is large enough.
+Result<GrowingState::Place> GrowingState::make_place(std::span<const int64_t> extents, const std::string& name) const {
+  const std::vector<int64_t> room = room_of(*storage_, extents);
+  for (size_t axis = 0; axis < room.size(); ++axis) {
+    if (extents[axis] <= room[axis]) continue;
+    return make_error(ErrorCode::kBadBinding, "state '{}' of {} is larger than the model was compiled for: {}", name, dims_text(extents),
+                      dims_text(room));
+  }
+  const auto elements = element_count(room);
+  if (!elements) return make_error(ErrorCode::kLimit, "state '{}' of {} needs more memory than there are addresses", name, dims_text(room));
+  Place place{now_.memory, *elements * element_bytes(), {extents.begin(), extents.end()}};
+  if (is_kept() || place.memory.data() == nullptr || place.memory.size() < place.bytes) {
+    SLUICE_ASSIGN(place.memory, Arena::allocate(place.bytes));
+  }
+  return place;
+}
+
+Result<void> GrowingState::begin(std::span<const int64_t> extents, const std::string& name) {
+  SLUICE_ASSIGN(now_, make_place(extents, name));
+  const std::vector<int64_t> room = room_of(*storage_, extents);
+  const Tensor zeros = make_tensor(static_cast<DType>(storage_->dtype()), now_.extents);
+  strided_copy(extents, extents, room, axis_of_growth(extents, room), 0, element_bytes()).run(zeros.bytes.data(), now_.memory.data());
+  return {};
+}
+
+Result<void> GrowingState::load(const HostTensor& tensor, const std::string& name) {
+  SLUICE_ASSIGN(now_, make_place(tensor.dims, name));
+  const std::vector<int64_t> room = room_of(*storage_, tensor.dims);
+  strided_copy(tensor.dims, tensor.dims, room, axis_of_growth(tensor.dims, room), 0, element_bytes())
+      .run(tensor.bytes.data(), now_.memory.data());
+  return {};
+}
+
+void GrowingState::keep(std::span<const int64_t> extents) {
+  kept_ = now_;
+  kept_->extents.assign(extents.begin(), extents.end());
+}
+
+Tensor GrowingState::dense() const {
+  Tensor tensor = make_tensor(static_cast<DType>(storage_->dtype()), kept_->extents);
+  const std::vector<int64_t> room = room_of(*storage_, tensor.dims);
+  strided_copy(tensor.dims, room, tensor.dims, axis_of_growth(tensor.dims, room), 0, element_bytes())
+      .run(kept_->memory.data(), tensor.bytes.data());
+  return tensor;
+}
+
+}  // namespace sluice

@@ -1,0 +1,207 @@
+// Gives states that grow memory of their own, as large as their bound, in which each execution writes behind what is there.
+//
+//   before:  %k = Concat(%past, %new) {axis = 2}        %past: state input, [B, 12, P, 64], P at most 1023    %k: its output
+//   after:   the same; %past and %k have    storage dense [B, 12, 1024, 64]
+//
+// Legal because a storage never changes a value's type: the Concat becomes a task that copies %new to its place alone, and the run binds
+// both values to the same memory. Matrix products on aicore read the storage where it lies; whatever else reads %k reads a dense copy of
+// it (TransData). For f32 and other whole bytes, inputs that only this Concat reads (their shape aside), and sizes with a bound.
+#include <algorithm>
+
+#include "common/ir/growth.h"
+#include "common/ir/limits.h"
+#include "common/ir/module.h"
+#include "common/ir/states.h"
+#include "common/target/aicore.h"
+#include "common/target/quantized.h"
+#include "stages/subgraph-optimize/passes/passes.h"
+
+namespace sluice {
+namespace {
+
+// Where a state passes through the graphs: root, part, and the subgraph that appends to it.
+struct GrowingState {
+  Value *input = nullptr, *output = nullptr;            // of the root
+  Node* part_call = nullptr;                            // in the root
+  Value *part_input = nullptr, *part_output = nullptr;  // of the part
+  Node* append_call = nullptr;                          // in the part
+  Node* append = nullptr;                               // the Concat
+  size_t axis = 0;
+};
+
+Value* only_input_of(const Value& value, Op op, Node*& node) {
+  node = value.uses().size() == 1 && !value.is_output() ? value.uses()[0].node : nullptr;
+  if (node == nullptr || node->op() != op) return nullptr;
+  Graph* body = node->body("graph");
+  return body == nullptr ? nullptr : body->inputs()[value.uses()[0].input];
+}
+
+// The value of the called graph that is this result.
+Value* result_inside(const Value& result) {
+  const Node* call = result.producer();
+  const Graph* body = call == nullptr || call->op() != Op::kCall ? nullptr : call->body("graph");
+  return body == nullptr ? nullptr : body->outputs()[result.result()];
+}
+
+bool reads_shape_only(const Use& use) { return use.node->op() == Op::kShape || use.node->op() == Op::kSize; }
+
+// Of a value of a part: only the Concat reads its elements.
+bool is_read_by(const Value& value, const Node& append) {
+  return !value.is_output() && std::all_of(value.uses().begin(), value.uses().end(), [&](const Use& call) {
+    const Graph* body = call.node->op() == Op::kCall ? call.node->body("graph") : nullptr;
+    if (body == nullptr) return false;
+    const Value& inside = *body->inputs()[call.input];
+    return !inside.is_output() && std::all_of(inside.uses().begin(), inside.uses().end(), [&](const Use& use) {
+      return reads_shape_only(use) || (use.node == &append && use.input == 0);
+    });
+  });
+}
+
+bool appends(const Node& node, const Value& past, size_t& axis) {
+  if (node.op() != Op::kConcat || node.input(0) != &past || node.input_count() < 2) return false;
+  const Type &before = past.type(), &after = node.output().type();
+  const int64_t given = node.int_attribute("axis", 0);
+  if (!before.is_tensor() || !before.ranked || before.rank() != after.rank()) return false;
+  axis = static_cast<size_t>(given < 0 ? given + before.rank() : given);
+  for (size_t d = 0; d < before.dims.size(); ++d) {
+    if (d != axis && before.dims[d] != after.dims[d]) return false;
+  }
+  return before.dims[axis].is_expression() && after.dims[axis].is_expression() && dtype_bits(before.dtype) % 8 == 0;
+}
+
+std::optional<GrowingState> find_growth(Value& input, Value& output) {
+  GrowingState state;
+  state.input = &input;
+  state.output = &output;
+  state.part_input = only_input_of(input, Op::kCall, state.part_call);
+  state.part_output = result_inside(output);
+  const bool is_one_part = state.part_input != nullptr && state.part_output != nullptr && output.producer() == state.part_call &&
+                           output.uses().empty() && state.part_call->body("graph")->shapes == ShapeClass::kSymbolic;
+  if (!is_one_part) return std::nullopt;
+  const Value* result = result_inside(*state.part_output);
+  if (result == nullptr || result->producer() == nullptr || state.part_output->producer()->body("graph")->engine != EngineId::kHostCpu)
+    return std::nullopt;
+  state.append_call = state.part_output->producer();
+  state.append = result->producer();
+  const Graph& subgraph = *state.append_call->body("graph");
+  for (size_t i = 0; i < state.append_call->input_count(); ++i) {
+    if (state.append_call->input(i) != state.part_input || !appends(*state.append, *subgraph.inputs()[i], state.axis)) continue;
+    if (is_read_by(*state.part_input, *state.append)) return state;
+  }
+  return std::nullopt;
+}
+
+// Values that are bound to memory of their own, once.
+bool is_once(const Graph& graph, const Value& output) { return std::count(graph.outputs().begin(), graph.outputs().end(), &output) == 1; }
+
+// The most elements along the axis that the state may have; 0 when it has no bound.
+int64_t bound_of(const GrowingState& state) {
+  const ExpressionTable& expressions = state.input->graph().module().expressions;
+  const auto most = [&](const Value& value) {
+    return expressions.bounds(static_cast<ExpressionId>(value.type().dims[state.axis].value)).high;
+  };
+  const int64_t before = most(*state.part_input), after = most(*state.part_output);
+  if (before == INT64_MAX) return 0;
+  return std::max(before, after == INT64_MAX ? before : after);
+}
+
+bool is_possible(const Type& type, size_t axis, int64_t bound) {
+  uint64_t bytes = dtype_bits(type.dtype) / 8;
+  for (size_t d = 0; d < type.dims.size(); ++d) {
+    const int64_t extent = d == axis ? bound : type.dims[d].is_fixed() ? type.dims[d].value : 1;
+    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes) || bytes > kMostValueBytes) return false;
+  }
+  return true;
+}
+
+// A matrix product on aicore reads the operand by strides.
+bool reads_by_strides(const Use& use) {
+  if (true || use.node->graph().engine != EngineId::kAicore || read_quantized(*use.node)) return false;
+  const auto is_matrix = [](const Use& at) { return (at.node->op() == Op::kMatMul || at.node->op() == Op::kGemm) && at.input < 2; };
+  if (use.node->op() != Op::kFused) return is_matrix(use);
+  const Graph* body = use.node->body("body");
+  if (body == nullptr) return false;
+  const Value& inside = *body->inputs()[use.input];
+  return std::all_of(inside.uses().begin(), inside.uses().end(), [&](const Use& at) {
+    if (at.node->op() != Op::kTranspose) return is_matrix(at);
+    const std::vector<Use>& further = at.node->output().uses();
+    return std::all_of(further.begin(), further.end(), is_matrix);
+  });
+}
+
+bool can_read(const Use& use) { return reads_shape_only(use) || reads_by_strides(use); }
+
+class Storer {
+ public:
+  Storer(GrowingState state, StorageId storage) : state_(std::move(state)), storage_(storage) {}
+
+  void run() {
+    for (Value* value : {state_.input, state_.output, state_.part_input, state_.part_output, &state_.append->output()}) store(*value);
+    for (const Use& call : state_.part_input->uses()) store(*call.node->body("graph")->inputs()[call.input]);
+    read_inside();
+    const std::vector<Use> calls = state_.part_output->uses();
+    for (const Use& call : calls) read_outside(call);
+  }
+
+ private:
+  void store(Value& value) const { value.set_storage(storage_); }
+
+  // By nodes of the subgraph that appends.
+  void read_inside() {
+    const std::vector<Use> uses = state_.append->output().uses();
+    for (const Use& use : uses) {
+      if (!can_read(use)) use.node->set_input(use.input, &dense());
+    }
+  }
+
+  // By another subgraph of the part.
+  void read_outside(const Use& call) {
+    Value& inside = *call.node->body("graph")->inputs()[call.input];
+    if (!inside.is_output() && std::all_of(inside.uses().begin(), inside.uses().end(), can_read)) return store(inside);
+    if (dense_result_ == nullptr) {
+      state_.append->graph().add_output(dense());
+      dense_result_ = &state_.append_call->add_output(state_.part_output->type_id(), dense().name());
+    }
+    call.node->set_input(call.input, dense_result_);
+  }
+
+  Value& dense() {
+    if (dense_ != nullptr) return *dense_;
+    Value& grown = state_.append->output();
+    Node& copy = grown.graph().add_node(Op::kTransData, {&grown}, 1, state_.append->next());
+    copy.plan.engine = state_.append->plan.engine;
+  copy.set_origins(state_.append->origins());
+    copy.output().set_type(grown.type_id());
+    copy.output().set_name(grown.name() + ":dense");
+    return *(dense_ = &copy.output());
+  }
+
+  GrowingState state_;
+  StorageId storage_;
+  Value *dense_ = nullptr, *dense_result_ = nullptr;
+};
+
+}  // namespace
+
+Result<bool> store_states_in_place(Graph& root, const Options&) {
+  if (root.engine != EngineId::kNone) return false;  // a subgraph in a file of its own
+  Module& module = root.module();
+  SLUICE_ASSIGN(const std::vector<State> states, find_states(root, state_option(module)));
+  std::vector<Value*> inputs;
+  for (Value* input : root.inputs()) {
+    if (!input->is_constant()) inputs.push_back(input);
+  }
+  bool changed = false;
+  for (const State& state : states) {
+    Value& output = *root.outputs()[state.output];
+    const auto growing = find_growth(*inputs[state.input], output);
+    if (!growing || !is_once(root, output) || !is_once(growing->part_output->graph(), *growing->part_output)) continue;
+    const int64_t bound = bound_of(*growing);
+    if (bound == 0 || !is_possible(output.type(), growing->axis, bound)) continue;
+    Storer(*growing, module.intern(growing_storage(module, output.type(), growing->axis, bound))).run();
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace sluice
