@@ -1,6 +1,8 @@
 // A compiled model in some lines.
+#include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "common/tools/om_text.h"
@@ -52,6 +54,18 @@ std::string part_text(const pb::PartDef& def) {
                      tasks[pb::TASK_RECORD], tasks[pb::TASK_WAIT], part.streams_size(), part.events_size());
 }
 
+// How many, and what those written in place may grow to.
+std::string states_text(const pb::ModelDef& model) {
+  const auto in_place = std::count_if(model.states().begin(), model.states().end(), [](const auto& state) { return state.storage() != 0; });
+  std::set<std::string> rooms;
+  for (const pb::StateDef& state : model.states()) {
+    if (state.storage() != 0) rooms.insert(type_text(model, state.storage() - 1));
+  }
+  std::string room;
+  for (const std::string& one : rooms) room += (room.empty() ? ", with room for " : " or ") + one;
+  return fmt::format("states: {}, {} written in place{}\n", model.states_size(), in_place, room);
+}
+
 }  // namespace
 
 Result<std::string> om_summary(std::span<const std::byte> bytes) {
@@ -64,6 +78,7 @@ Result<std::string> om_summary(std::span<const std::byte> bytes) {
   text += fmt::format("nodes: {}\nengines: {}\n", model.nodes(), engines_text(model));
   text += fmt::format("weights: {} bytes, kernels: {} with {} bytes\n", om.segment(pb::SEGMENT_WEIGHTS).size(), model.kernels_size(),
                       om.segment(pb::SEGMENT_KERNELS).size());
+  if (model.states_size() > 0) text += states_text(model);
   if (model.has_root()) {
     const auto parts = static_cast<uint32_t>(model.parts_size());
     text += fmt::format("root: {}, walked one by one; {}\n", count_text(model.nodes() - model.root().first_node() - parts, "node"),

@@ -8,12 +8,14 @@
 // it (TransData). For f32 and other whole bytes, inputs that only this Concat reads (their shape aside), and sizes with a bound.
 #include <algorithm>
 
+#include "common/base/log.h"
 #include "common/ir/growth.h"
 #include "common/ir/limits.h"
 #include "common/ir/module.h"
 #include "common/ir/states.h"
 #include "common/target/aicore.h"
 #include "common/target/quantized.h"
+#include "common/text/text.h"
 #include "stages/subgraph-optimize/passes/passes.h"
 
 namespace sluice {
@@ -181,6 +183,16 @@ class Storer {
   Value *dense_ = nullptr, *dense_result_ = nullptr;
 };
 
+// An oversight, mostly.
+void warn_of_unbounded(const std::vector<GrowingState>& states) {
+  if (states.empty()) return;
+  const Value& first = *states[0].input;
+  const Module& module = first.graph().module();
+  log_warning("sluice-subgraph-optimize", fmt::format("states that each execution copies, because nothing bounds them: {} ('{}', ...); to write "
+                                                      "them in place: --dim {}=0..SIZE",
+                                                      states.size(), first.name(), print_dim(module, first.type().dims[states[0].axis])));
+}
+
 }  // namespace
 
 Result<bool> store_states_in_place(Graph& root, const Options&) {
@@ -192,15 +204,18 @@ Result<bool> store_states_in_place(Graph& root, const Options&) {
     if (!input->is_constant()) inputs.push_back(input);
   }
   bool changed = false;
+  std::vector<GrowingState> unbounded;
   for (const State& state : states) {
     Value& output = *root.outputs()[state.output];
     const auto growing = find_growth(*inputs[state.input], output);
     if (!growing || !is_once(root, output) || !is_once(growing->part_output->graph(), *growing->part_output)) continue;
     const int64_t bound = bound_of(*growing);
+    if (bound == 0) unbounded.push_back(*growing);
     if (bound == 0 || !is_possible(output.type(), growing->axis, bound)) continue;
     Storer(*growing, module.intern(growing_storage(module, output.type(), growing->axis, bound))).run();
     changed = true;
   }
+  warn_of_unbounded(unbounded);
   return changed;
 }
 
