@@ -45,7 +45,8 @@ typedef struct sluice_binding {
   uint64_t bytes;      /* dense, row-major; 0 when a dim is -1, for strings, and for what is no tensor */
   int32_t kind;        /* SLUICE_KIND_...; of a sequence or optional, dtype, rank and dims are those of its elements */
   const char* type;    /* in words: "f32 batchx3xhxw", "sequence of i64 ?" */
-  int32_t is_state;    /* 1: an input that a run keeps from one execution to the next (sluice_reset_state) and that need not be bound, or the output it is kept of */
+  int32_t is_state; /* 1: an input that a run keeps from one execution to the next (sluice_reset_state) and that need not be bound, or the
+                       output it is kept of */
 } sluice_binding;
 
 enum { SLUICE_KIND_TENSOR = 0, SLUICE_KIND_SEQUENCE = 1, SLUICE_KIND_OPTIONAL = 2 };

@@ -113,7 +113,8 @@ class Replay {
         shows_(static_cast<size_t>(part.value_type_size()), kNone) {
     region_bytes_ = {part.memory().arena_bytes(), weights_bytes};
     for (const Bindings* bindings : {&part_inputs(model, part), &part_outputs(model, part)}) {
-      for (const pb::BindingDef& binding : *bindings) region_bytes_.push_back(bytes_of(model.types(static_cast<int>(memory_type(model, binding)))));
+      for (const pb::BindingDef& binding : *bindings)
+        region_bytes_.push_back(bytes_of(model.types(static_cast<int>(memory_type(model, binding)))));
     }
     regions_.resize(region_bytes_.size());
     for (int i = 0; i < part.alias_value_size(); ++i) views_[part.alias_after_task(i)].push_back(part.alias_value(i));

@@ -280,9 +280,7 @@ Result<Run*> HybridRun::find_run(uint32_t part) {
   return run.get();
 }
 
-std::span<std::byte> HybridRun::state_memory(const pb::BindingDef& binding) const {
-  return growing_states_[binding.state() - 1]->memory();
-}
+std::span<std::byte> HybridRun::state_memory(const pb::BindingDef& binding) const { return growing_states_[binding.state() - 1]->memory(); }
 
 Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const HostTensor> inputs, const HybridObserver& observer) {
   SLUICE_ASSIGN(Run * found, find_run(part));

@@ -20,7 +20,8 @@ class Run {
 
   // Binds input or output `index` to memory of exactly its size, which must stay valid until it is bound anew or the run is destroyed, and
   // is read or written in every execute(). Memory aligned to 64 bytes is used in place; other memory costs a copy per execute(). Outputs
-  // may not overlap inputs or each other, but for a state that is written in place, whose input and output are the same memory. An output that is not bound is kept by the run itself. Error: kBadBinding.
+  // may not overlap inputs or each other, but for a state that is written in place, whose input and output are the same memory. An output
+  // that is not bound is kept by the run itself. Error: kBadBinding.
   Result<void> bind_input(size_t index, std::span<const std::byte> memory);
   Result<void> bind_output(size_t index, std::span<std::byte> memory);
 

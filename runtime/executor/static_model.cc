@@ -26,7 +26,8 @@ Result<void> run_strided_copy(const void* state, void* const* operands) {
 // Of operands 2 and on to operand 0, which holds operand 1 already.
 Result<void> run_append(const void* state, void* const* operands) {
   const auto& copies = *static_cast<const std::vector<StridedCopy>*>(state);
-  for (size_t i = 0; i < copies.size(); ++i) copies[i].run(static_cast<const std::byte*>(operands[2 + i]), static_cast<std::byte*>(operands[0]));
+  for (size_t i = 0; i < copies.size(); ++i)
+    copies[i].run(static_cast<const std::byte*>(operands[2 + i]), static_cast<std::byte*>(operands[0]));
   return {};
 }
 

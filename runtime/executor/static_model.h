@@ -70,7 +70,7 @@ class StaticModel {
   std::shared_ptr<const pb::FixedPart> part_;
   TypeSizes sizes_;
   std::shared_ptr<void> host_graph_;
-  std::deque<std::vector<int64_t>> symbols_;             // of launches
+  std::deque<std::vector<int64_t>> symbols_;              // of launches
   std::vector<std::shared_ptr<const void>> call_states_;  // of host nodes and of copies by rows, kept alive
   TaskQueue queue_;
   std::vector<OperandPlace> places_;

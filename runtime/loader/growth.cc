@@ -50,8 +50,8 @@ size_t axis_of_growth(std::span<const int64_t> extents, std::span<const int64_t>
   return 0;
 }
 
-StridedCopy strided_copy(std::span<const int64_t> extents, std::span<const int64_t> from_room, std::span<const int64_t> to_room, size_t axis,
-                         int64_t at, uint64_t element_bytes) {
+StridedCopy strided_copy(std::span<const int64_t> extents, std::span<const int64_t> from_room, std::span<const int64_t> to_room,
+                         size_t axis, int64_t at, uint64_t element_bytes) {
   StridedCopy copy;
   copy.rows = product(extents.first(axis));
   copy.row_bytes = product(extents.subspan(axis)) * element_bytes;

@@ -31,8 +31,8 @@ struct StridedCopy {
 };
 // From memory of extents from_room to memory of extents to_room; both hold what is copied, of `extents`, from their begin on but for
 // `at` elements along `axis` of to_room. Rooms are larger than the extents along that axis alone.
-StridedCopy strided_copy(std::span<const int64_t> extents, std::span<const int64_t> from_room, std::span<const int64_t> to_room, size_t axis,
-                         int64_t at, uint64_t element_bytes);
+StridedCopy strided_copy(std::span<const int64_t> extents, std::span<const int64_t> from_room, std::span<const int64_t> to_room,
+                         size_t axis, int64_t at, uint64_t element_bytes);
 // The axis along which room exceeds the extents; 0 when none does.
 size_t axis_of_growth(std::span<const int64_t> extents, std::span<const int64_t> room);
 

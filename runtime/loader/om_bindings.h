@@ -17,7 +17,6 @@ inline const Bindings& part_outputs(const pb::ModelDef& model, const pb::FixedPa
   return model.has_root() ? part.outputs() : model.outputs();
 }
 
-
 inline bool is_state_input(const pb::ModelDef& model, size_t input) {
   return std::any_of(model.states().begin(), model.states().end(), [&](const pb::StateDef& state) { return state.input() == input; });
 }

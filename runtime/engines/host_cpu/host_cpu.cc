@@ -152,8 +152,7 @@ Result<void> check_unread(const std::shared_ptr<void>& opened, std::span<const P
     const Value& value = *root.outputs()[wanted.output];
     const Node* call = value.producer();
     return call != nullptr && call->op() == Op::kCall && call->int_attribute("part", -1) == int64_t{wanted.part} &&
-           value.result() == wanted.result && value.uses().empty() &&
-           std::count(root.outputs().begin(), root.outputs().end(), &value) == 1;
+           value.result() == wanted.result && value.uses().empty() && std::count(root.outputs().begin(), root.outputs().end(), &value) == 1;
   };
   for (const PartResult& wanted : results) {
     if (is_unread(wanted)) continue;

@@ -172,7 +172,7 @@ class Storer {
     Value& grown = state_.append->output();
     Node& copy = grown.graph().add_node(Op::kTransData, {&grown}, 1, state_.append->next());
     copy.plan.engine = state_.append->plan.engine;
-  copy.set_origins(state_.append->origins());
+    copy.set_origins(state_.append->origins());
     copy.output().set_type(grown.type_id());
     copy.output().set_name(grown.name() + ":dense");
     return *(dense_ = &copy.output());
@@ -188,9 +188,10 @@ void warn_of_unbounded(const std::vector<GrowingState>& states) {
   if (states.empty()) return;
   const Value& first = *states[0].input;
   const Module& module = first.graph().module();
-  log_warning("sluice-subgraph-optimize", fmt::format("states that each execution copies, because nothing bounds them: {} ('{}', ...); to write "
-                                                      "them in place: --dim {}=0..SIZE",
-                                                      states.size(), first.name(), print_dim(module, first.type().dims[states[0].axis])));
+  log_warning("sluice-subgraph-optimize",
+              fmt::format("states that each execution copies, because nothing bounds them: {} ('{}', ...); to write "
+                          "them in place: --dim {}=0..SIZE",
+                          states.size(), first.name(), print_dim(module, first.type().dims[states[0].axis])));
 }
 
 }  // namespace
