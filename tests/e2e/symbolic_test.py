@@ -7,6 +7,7 @@ usage: symbolic_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 import ctypes
 import json
 import os
+import shutil
 import sys
 import unittest
 

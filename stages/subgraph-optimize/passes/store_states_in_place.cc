@@ -118,7 +118,7 @@ bool is_possible(const Type& type, size_t axis, int64_t bound) {
 
 // A matrix product on aicore reads the operand by strides.
 bool reads_by_strides(const Use& use) {
-  if (true || use.node->graph().engine != EngineId::kAicore || read_quantized(*use.node)) return false;
+  if (use.node->graph().engine != EngineId::kAicore || read_quantized(*use.node)) return false;
   const auto is_matrix = [](const Use& at) { return (at.node->op() == Op::kMatMul || at.node->op() == Op::kGemm) && at.input < 2; };
   if (use.node->op() != Op::kFused) return is_matrix(use);
   const Graph* body = use.node->body("body");

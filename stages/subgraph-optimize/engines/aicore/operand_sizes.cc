@@ -1,5 +1,6 @@
 #include "stages/subgraph-optimize/engines/aicore/operand_sizes.h"
 
+#include "common/ir/growth.h"
 #include "common/ir/module.h"
 #include "common/symbolic/nominal.h"
 
@@ -26,9 +27,9 @@ std::vector<Extent> OperandSizes::of(const Type& type) const {
 }
 
 std::vector<Extent> OperandSizes::strides(const Value& value) const {
-  const std::vector<Extent> dims = of(value.type());
-  std::vector<Extent> strides(dims.size(), 1);
-  for (size_t axis = dims.size(); axis-- > 1;) strides[axis - 1] = strides[axis] * dims[axis];
+  const std::vector<Dim>& room = growth_axis(value) ? value.storage()->dims : value.type().dims;
+  std::vector<Extent> strides(room.size(), 1);
+  for (size_t axis = room.size(); axis-- > 1;) strides[axis - 1] = strides[axis] * of(room[axis]);
   return strides;
 }
 
