@@ -399,6 +399,38 @@ class Symbolic(ProgramCase):
             run(x=x)
             self.assertEqual(run.output("present.key").shape, (2, 4, 7, 8))
 
+    def test_states_in_place_of_any_dtype_axis_and_reader(self):
+        """Read by a product, by what needs a dense copy, by nobody; several values appended at once."""
+        b = Builder()
+        dims, dtypes = {}, {"f": np.float32, "h": np.float16, "i": np.int64, "b": np.bool_}
+        for name, axis, shape in (("f", 2, [3, 2, "pf", 4]), ("h", 0, ["ph", 5]), ("i", 1, [2, "pi"]), ("b", 2, [2, 1, "pb"])):
+            grown = list(shape)
+            grown[axis] = None
+            dims[name] = (axis, shape, grown)
+            b.node("Concat", "past." + name, "x." + name, "x." + name, axis=axis, name="grown." + name)
+        b.node("MatMul", "grown.f", "w", name="y.f")
+        b.node("ReduceSum", b.node("Sin", "grown.f"), keepdims=0, name="s.f")
+        b.node("Transpose", "grown.h", perm=[1, 0], name="y.h")
+        b.node("Mul", b.node("Shape", "grown.i"), b.node("Shape", "past.i"), name="y.i")
+        types = {"f": TensorProto.FLOAT, "h": TensorProto.FLOAT16, "i": TensorProto.INT64, "b": TensorProto.BOOL}
+        one = lambda name: [2 if dim == "p" + name else dim for dim in dims[name][1]]
+        inputs = [value("w", [4, 7])]
+        for name, (_, shape, _) in dims.items():
+            inputs += [value("x." + name, one(name), types[name]), value("past." + name, shape, types[name])]
+        outputs = [value("y.f", [3, 2, None, 7]), value("s.f", []), value("y.h", [5, None], types["h"]), value("y.i", [2], types["i"])]
+        outputs += [value("grown." + name, grown, types[name]) for name, (_, _, grown) in dims.items()]
+        run = self.compiled(b.model(inputs, outputs), "--state=grown.*=past.*", *(f"--dim=p{name}=0..{size}" for name, size in zip("fhib", (16, 40, 17, 8)))).run(threads=2)
+        self.assertIn("states: 4, 4 written in place", self.program(0, "sluice-show", "--summary", self.path("m.om")))
+        past = {"past." + name: np.zeros([0 if isinstance(dim, str) else dim for dim in shape], dtypes[name]) for name, (_, shape, _) in dims.items()}
+        for step in range(3):
+            given = {"w": random(4, 7), **{"x." + name: (random(*one(name)) * 9).astype(dtypes[name]) for name in dims}}
+            got = with_states(run, run(**given))
+            self.check(got, {**given, **past})
+            past = {"past." + name: got["grown." + name] for name in dims}
+        with self.assertRaises(sluice.Error) as caught:
+            run(**given)
+        self.assertIn("is 12, the model takes 0 to 8", str(caught.exception))
+
     def test_states_of_fixed_size(self):
         b = Builder()
         b.node("Tanh", b.node("Add", b.node("MatMul", "h", b.constant(random(8, 8))), "x"), name="next")
