@@ -77,7 +77,7 @@ std::string part_findings(const pb::ModelDef& model, int index, uint64_t weights
 }
 
 std::string symbolic_findings(const pb::ModelDef& model, int index, uint64_t weights_bytes, OmVerified& verified) {
-  const auto bound = bind_to_some_sizes(model, index);
+  const auto bound = bind_for_checks(model, index);
   if (bound) return part_findings(*bound, index, weights_bytes, verified);
   verified.unchecked.push_back(
       fmt::format("part {} was not checked, for none of the sizes tried binds it; the last: {}", index, bound.error().message));

@@ -35,16 +35,11 @@ Result<pb::ModelDef> bind_model(const pb::ModelDef& model, int part, int64_t wan
 
 }  // namespace
 
-Result<pb::ModelDef> bind_to_some_sizes(const pb::ModelDef& model, int part) {
-  for (const int64_t wanted : {3, 32}) {
+Result<pb::ModelDef> bind_for_checks(const pb::ModelDef& model, int part) {
+  for (const int64_t wanted : {3, 1, 32}) {
     if (auto bound = bind_model(model, part, wanted)) return bound;
   }
   return bind_model(model, part, 256);
-}
-
-std::optional<pb::ModelDef> bind_for_checks(const pb::ModelDef& model, int part) {
-  auto bound = bind_to_some_sizes(model, part);
-  return bound ? std::optional(std::move(*bound)) : std::nullopt;
 }
 
 }  // namespace sluice

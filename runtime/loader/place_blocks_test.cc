@@ -37,7 +37,7 @@ TEST(PlaceBlocks, NeverOverlapWhileAlive) {
       EXPECT_EQ(blocks[i].offset % 64, 0u);
       for (size_t k = 0; k < i; ++k) EXPECT_FALSE(live_together(blocks[i], blocks[k]) && overlap(blocks[i], blocks[k])) << i << " " << k;
     }
-    EXPECT_LE(arena, 2 * most_alive(blocks));
+    EXPECT_LE(arena, 2 * most_alive(blocks));  // no bound of the algorithm: these rounds reach 1.51
   }
 }
 

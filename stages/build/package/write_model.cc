@@ -50,9 +50,14 @@ Result<void> check_model(const pb::ModelDef& model, uint64_t weights_bytes, cons
   if (options.text("verify") != "each") return {};
   std::string findings;
   for (int i = 0; i < model.parts_size(); ++i) {
-    const auto bound = model.parts(i).has_symbolic() ? bind_for_checks(model, i) : std::nullopt;
-    if (model.parts(i).has_symbolic() && !bound) continue;
-    const pb::ModelDef& checked = bound ? *bound : model;
+    const bool is_symbolic = model.parts(i).has_symbolic();
+    const Result<pb::ModelDef> bound = is_symbolic ? bind_for_checks(model, i) : pb::ModelDef();
+    if (!bound) {
+      log_warning("sluice-build", fmt::format("--verify=each: part {} was not checked, for none of the sizes tried binds it; the last: {}",
+                                              i, bound.error().message));
+      continue;
+    }
+    const pb::ModelDef& checked = is_symbolic ? *bound : model;
     const pb::FixedPart& part = checked.parts(i).fixed();
     for (const std::string& fault : find_memory_faults(checked, part, weights_bytes)) findings += "\n  " + fault;
     for (const StreamConflict& conflict : find_stream_conflicts(checked, part)) findings += "\n  " + conflict.text;
