@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "common/base/result.h"
-#include "runtime/executor/growing_state.h"
 #include "runtime/executor/hybrid_model.h"
 #include "runtime/executor/memory_pool.h"
 #include "runtime/executor/run.h"
+#include "runtime/executor/run_states.h"
 
 namespace sluice {
 
@@ -58,13 +58,6 @@ class HybridRun {
   Result<void> check_inputs() const;
   Result<void> check_outputs(const std::vector<HostValue>& outputs) const;
   Result<void> bind_symbols();
-  Result<void> begin_states();
-  Result<void> begin_in_place(size_t state);
-  std::vector<int64_t> begin_extents(const pb::TypeDef& type) const;
-  int64_t begin_extent(const pb::TypeDef& type, int dim) const;
-  std::span<std::byte> state_memory(const pb::BindingDef& binding) const;
-  void keep_states();
-  void restore_states();
   Result<void> execute_once(const HybridObserver& observer);
   Result<Run*> find_run(uint32_t part);
   Result<std::vector<Tensor>> call_part(uint32_t part, std::span<const HostTensor> inputs, const HybridObserver& observer);
@@ -72,13 +65,9 @@ class HybridRun {
   std::shared_ptr<const HybridModel> model_;
   std::shared_ptr<Device> device_;
   std::shared_ptr<MemoryPool> memory_ = std::make_shared<MemoryPool>();
-  std::vector<HostValue> inputs_, outputs_;
-  std::vector<bool> bound_;
-  // By state. What is written in place is kept in growing_states_, else in kept_states_.
-  std::vector<std::optional<GrowingState>> growing_states_;
-  std::vector<HostValue> kept_states_;       // of the last execution that succeeded; without tensors: none
-  std::vector<HostValue> begun_states_;      // what the last execution began with
-  std::vector<Tensor> first_states_;         // what states begin as
+  RunInputs inputs_;
+  std::vector<HostValue> outputs_;
+  RunStates states_;
   mutable std::vector<HostValue> copies_;    // of outputs that are written in place, by output; without tensors: not asked for
   std::vector<int64_t> symbols_;             // of this run: the values of ModelDef.sizes.symbols
   std::vector<std::unique_ptr<Run>> parts_;  // each for the sizes it was called with last

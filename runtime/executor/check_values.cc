@@ -1,0 +1,100 @@
+#include "runtime/executor/check_values.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "runtime/loader/om_types.h"
+
+namespace sluice {
+namespace {
+
+// Offsets from 0 upwards to the end of the text.
+bool strings_fit(std::span<const std::byte> bytes, uint64_t count) {
+  const uint64_t table = (count + 1) * sizeof(uint64_t);
+  if (table > bytes.size()) return false;
+  uint64_t before = 0;
+  for (uint64_t i = 0; i <= count; ++i) {
+    uint64_t offset = 0;
+    std::memcpy(&offset, bytes.data() + i * sizeof(offset), sizeof(offset));
+    if (offset < before || (i == 0 && offset != 0)) return false;
+    before = offset;
+  }
+  return before == bytes.size() - table;
+}
+
+// A dim as --dim bounded it, and as the graph needs it.
+Result<void> check_bounds(const pb::TypeDef& type, int dim, int64_t given, const std::string& input) {
+  if (dim >= type.dim_low_size()) return {};
+  const int64_t low = type.dim_low(dim), high = type.dim_high(dim), divisor = type.dim_divisor(dim);
+  if (given >= low && given <= high && (divisor <= 1 || given % divisor == 0)) return {};
+  return make_error(ErrorCode::kBadBinding, "dim '{}' of input '{}' is {}, the model takes {}{}", type.dim_names(dim), input, given,
+                    high == INT64_MAX ? fmt::format("{} and more", low) : fmt::format("{} to {}", low, high),
+                    divisor > 1 ? fmt::format(", multiples of {}", divisor) : "")
+      .with_hint("as --dim and the model's nodes need it; sluice eval names a node that other sizes do not fit");
+}
+
+}  // namespace
+
+bool fits(const pb::TypeDef& type, const HostTensor& tensor) { return tensor_fits(type, static_cast<uint32_t>(tensor.dtype), tensor.dims); }
+
+bool fits(const pb::ModelDef& model, uint32_t index, const HostValue& value) {
+  const pb::TypeDef& type = model.types(static_cast<int>(index));
+  if (type.kind() == pb::VALUE_OPTIONAL) return value.kind == HostValue::Kind::kNone || fits(model, type.element(), value);
+  if (type.kind() == pb::VALUE_TENSOR) {
+    return value.kind == HostValue::Kind::kTensor && value.tensors.size() == 1 && fits(type, value.tensors[0]);
+  }
+  const pb::TypeDef& element = model.types(static_cast<int>(type.element()));
+  return value.kind == HostValue::Kind::kSequence && element.kind() == pb::VALUE_TENSOR &&
+         std::all_of(value.tensors.begin(), value.tensors.end(), [&](const HostTensor& tensor) { return fits(element, tensor); });
+}
+
+std::string text_of(const HostValue& value) {
+  if (value.kind == HostValue::Kind::kNone || (value.kind == HostValue::Kind::kTensor && value.tensors.size() != 1)) {
+    return value.tensors.empty() ? "nothing" : fmt::format("{} tensors", value.tensors.size());
+  }
+  std::string text = value.kind == HostValue::Kind::kSequence ? fmt::format("a sequence of {}", value.tensors.size()) : "";
+  if (!value.tensors.empty()) {
+    const HostTensor& tensor = value.tensors[0];
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", the first ", dtype_name(tensor.dtype), dims_text(tensor.dims));
+  }
+  return text;
+}
+
+Result<void> check_tensor(const HostTensor& tensor, const std::string& input) {
+  if (!dtype_is_valid(static_cast<int>(tensor.dtype)))
+    return make_error(ErrorCode::kBadBinding, "input '{}': {} is no dtype", input, static_cast<int>(tensor.dtype));
+  const auto count = element_count(tensor.dims);
+  if (!count) return make_error(ErrorCode::kBadBinding, "input '{}' has the impossible shape {}", input, dims_text(tensor.dims));
+  if (tensor.bytes.data() == nullptr && !tensor.bytes.empty())
+    return make_error(ErrorCode::kBadBinding, "input '{}' is bound to null", input);
+  if (tensor.dtype == DType::kString) {
+    if (strings_fit(tensor.bytes, *count)) return {};
+    return make_error(ErrorCode::kBadBinding, "input '{}': {} strings do not fit {} bytes", input, *count, tensor.bytes.size());
+  }
+  const uint64_t wanted = dtype_bytes(tensor.dtype, *count);
+  if (tensor.bytes.size() == wanted) return {};
+  return make_error(ErrorCode::kBadBinding, "input '{}' of {} {} has {} bytes, got {}", input, dtype_name(tensor.dtype),
+                    dims_text(tensor.dims), wanted, tensor.bytes.size());
+}
+
+Result<void> check_dims(const pb::ModelDef& model, std::span<const HostValue> inputs) {
+  std::map<std::string_view, std::pair<size_t, int64_t>> dims;  // the input that said it first, and what it said
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const pb::BindingDef& input = model.inputs(static_cast<int>(i));
+    const pb::TypeDef& type = model.types(static_cast<int>(input.type()));
+    if (type.kind() != pb::VALUE_TENSOR || type.dim_names_size() == 0) continue;
+    for (int d = 0; d < type.dims_size(); ++d) {
+      if (type.dims(d) >= 0 || type.dim_names(d).empty()) continue;
+      const int64_t given = inputs[i].tensors[0].dims[static_cast<size_t>(d)];
+      SLUICE_TRY(check_bounds(type, d, given, input.name()));
+      const auto [first, inserted] = dims.try_emplace(type.dim_names(d), i, given);
+      if (inserted || first->second.second == given) continue;
+      return make_error(ErrorCode::kBadBinding, "dim '{}' is {} in input '{}' and {} in input '{}'", type.dim_names(d),
+                        first->second.second, model.inputs(static_cast<int>(first->second.first)).name(), given, input.name());
+    }
+  }
+  return {};
+}
+
+}  // namespace sluice

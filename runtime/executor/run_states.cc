@@ -1,0 +1,118 @@
+#include "runtime/executor/run_states.h"
+
+namespace sluice {
+
+RunStates::RunStates(const pb::ModelDef& model)
+    : model_(&model), kept_(static_cast<size_t>(model.states_size())), begun_(kept_.size()), first_(kept_.size()) {
+  for (const pb::StateDef& state : model.states()) {
+    growing_.emplace_back();
+    if (state.storage() != 0) growing_.back().emplace(model.types(static_cast<int>(state.storage()) - 1));
+  }
+}
+
+const pb::TypeDef& RunStates::input_type(size_t state) const {
+  const uint32_t input = model_->states(static_cast<int>(state)).input();
+  return model_->types(static_cast<int>(model_->inputs(static_cast<int>(input)).type()));
+}
+
+Result<void> RunStates::begin(RunInputs& inputs) {
+  for (size_t s = 0; s < growing_.size(); ++s) {
+    if (growing_[s]) {
+      SLUICE_TRY(begin_in_place(s, inputs));
+    } else {
+      begin_elsewhere(s, inputs);
+    }
+  }
+  for (const pb::StateDef& state : model_->states()) inputs.bound[state.input()] = true;
+  return {};
+}
+
+// The input stands for the memory: dims, and enough bytes for whoever would read it as a dense tensor.
+Result<void> RunStates::begin_in_place(size_t index, RunInputs& inputs) {
+  GrowingState& state = *growing_[index];
+  const uint32_t input = model_->states(static_cast<int>(index)).input();
+  const pb::TypeDef& type = input_type(index);
+  const std::string& name = model_->inputs(static_cast<int>(input)).name();
+  if (inputs.bound[input]) {
+    SLUICE_TRY(state.load(inputs.values[input].tensors[0], name));
+  } else if (state.is_kept()) {
+    state.go_on();
+  } else {
+    SLUICE_TRY(state.begin(first_extents(type, inputs), name));
+  }
+  inputs.values[input] = {HostValue::Kind::kTensor, {{static_cast<DType>(type.dtype()), state.extents(), state.memory(), nullptr}}};
+  return {};
+}
+
+void RunStates::begin_elsewhere(size_t index, RunInputs& inputs) {
+  const uint32_t input = model_->states(static_cast<int>(index)).input();
+  if (!inputs.bound[input]) {
+    const pb::TypeDef& type = input_type(index);
+    Tensor& first = first_[index];
+    first = make_tensor(static_cast<DType>(type.dtype()), first_extents(type, inputs));
+    inputs.values[input] = {HostValue::Kind::kTensor, {{first.dtype, first.dims, first.bytes, nullptr}}};
+  }
+  begun_[index] = inputs.values[input];
+}
+
+std::vector<int64_t> RunStates::first_extents(const pb::TypeDef& type, const RunInputs& inputs) const {
+  std::vector<int64_t> extents;
+  for (int dim = 0; dim < type.dims_size(); ++dim) extents.push_back(first_extent(type, dim, inputs));
+  return extents;
+}
+
+// Of a dim that another input tells, that; else nothing.
+int64_t RunStates::first_extent(const pb::TypeDef& type, int dim, const RunInputs& inputs) const {
+  if (type.dims(dim) >= 0) return type.dims(dim);
+  const std::string& name = dim < type.dim_names_size() ? type.dim_names(dim) : std::string();
+  for (size_t i = 0; i < inputs.values.size() && !name.empty(); ++i) {
+    const pb::TypeDef& other = model_->types(static_cast<int>(model_->inputs(static_cast<int>(i)).type()));
+    if (!inputs.bound[i] || inputs.values[i].tensors.size() != 1) continue;
+    for (int k = 0; k < other.dim_names_size(); ++k) {
+      if (other.dims(k) < 0 && other.dim_names(k) == name) return inputs.values[i].tensors[0].dims[static_cast<size_t>(k)];
+    }
+  }
+  return 0;
+}
+
+void RunStates::keep(const std::vector<HostValue>& outputs) {
+  for (size_t s = 0; s < growing_.size(); ++s) {
+    const HostValue& output = outputs[model_->states(static_cast<int>(s)).output()];
+    if (growing_[s]) {
+      growing_[s]->keep(output.tensors[0].dims);
+    } else {
+      kept_[s] = output;
+    }
+  }
+}
+
+void RunStates::forget() {
+  kept_.assign(kept_.size(), {});
+  for (auto& state : growing_) {
+    if (state) state->forget();
+  }
+}
+
+void RunStates::rewind() {
+  kept_ = begun_;
+  for (auto& state : growing_) {
+    if (state) state->rewind();
+  }
+}
+
+void RunStates::restore(RunInputs& inputs) const {
+  for (size_t s = 0; s < growing_.size(); ++s) {
+    const uint32_t input = model_->states(static_cast<int>(s)).input();
+    inputs.values[input] = kept_[s];
+    inputs.bound[input] = !kept_[s].tensors.empty();
+  }
+}
+
+const GrowingState* RunStates::in_place(size_t output) const {
+  for (size_t s = 0; s < growing_.size(); ++s) {
+    if (growing_[s] && model_->states(static_cast<int>(s)).output() == output) return &*growing_[s];
+  }
+  return nullptr;
+}
+
+}  // namespace sluice
