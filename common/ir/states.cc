@@ -64,13 +64,23 @@ std::string fill(std::string_view pattern, const std::vector<std::string>& texts
   return name;
 }
 
-bool may_be_equal(const Type& output, const Type& input) {
+// Whether some size of the output is one that the input takes.
+bool may_be_equal(const ExpressionTable& expressions, const Dim& output, const Dim& input) {
+  const auto range = [&](const Dim& dim) {
+    if (dim.is_fixed()) return Interval{dim.value, dim.value};
+    return dim.is_expression() ? expressions.bounds(static_cast<ExpressionId>(dim.value)) : Interval{};
+  };
+  const Interval given = range(output), taken = range(input);
+  return given.low <= taken.high && taken.low <= given.high;
+}
+
+bool may_be_equal(const ExpressionTable& expressions, const Type& output, const Type& input) {
   if (output.kind == TypeKind::kUnknown || input.kind == TypeKind::kUnknown) return true;  // not inferred yet
   if (!output.is_tensor() || !input.is_tensor() || input.dtype == DType::kString) return false;
   const bool are_equal_dtypes = output.dtype == input.dtype || output.dtype == DType::kUndefined;
   if (!output.ranked || !input.ranked) return are_equal_dtypes;
   return are_equal_dtypes && std::equal(output.dims.begin(), output.dims.end(), input.dims.begin(), input.dims.end(),
-                                        [](const Dim& a, const Dim& b) { return !a.is_fixed() || !b.is_fixed() || a == b; });
+                                        [&](const Dim& a, const Dim& b) { return may_be_equal(expressions, a, b); });
 }
 
 class Finder {
@@ -111,11 +121,14 @@ class Finder {
                         value.name(), name);
     }
     const auto [index, placeholder] = input->second;
-    if (!may_be_equal(value.type(), placeholder->type()))
-      return make_error(
-          ErrorCode::kBadOption,
-          "--state: output '{}' and input '{}' cannot be one state: tensors of one dtype, none of strings, and of one shape are needed",
-          value.name(), name);
+    const Type &given = value.type(), &taken = placeholder->type();
+    if (!may_be_equal(root_.module().expressions, given, taken))
+      return make_error(ErrorCode::kBadOption,
+                        "--state: output '{}' and input '{}' cannot be one state: tensors of one dtype, none of strings, and of sizes that "
+                        "the input takes "
+                        "again are needed",
+                        value.name(), name)
+          .with_hint("a size that grows must be open in the input: no --dim NAME=SIZE, but --dim NAME=0..SIZE");
     if (!found_.emplace(index, output).second) return make_error(ErrorCode::kBadOption, "--state: input '{}' is paired twice", name);
     return {};
   }

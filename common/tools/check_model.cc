@@ -195,7 +195,7 @@ std::string check_text(const ModelCheck& check) {
   for (const std::string& input : check.inputs) text += fmt::format("input   {}\n", input);
   for (const std::string& output : check.outputs) text += fmt::format("output  {}\n", output);
   const bool measured = check.walked == 0;
-  for (const auto& [name, share] : measured ? check.engines : std::map<std::string, EngineShare>()) {
+  for (const auto& [name, share] : check.engines) {
     text += fmt::format("engine  {:<10} {:>6} nodes, {:5.1f} % of the multiply-adds\n", name, share.nodes,
                         percent(share.multiply_adds, check.multiply_adds));
   }
@@ -207,7 +207,7 @@ std::string check_text(const ModelCheck& check) {
     text += fmt::format("arena   about {}\nmultiply-adds {:.3g} per run\n", size_text(check.arena_bytes),
                         static_cast<double>(check.multiply_adds));
   if (check.uncounted > 0) text += fmt::format("{} nodes have work that is not counted in multiply-adds\n", check.uncounted);
-  if (measured && !check.host_nodes.empty()) text += "on host_cpu, by the reference kernels:\n" + host_lines(check);
+  if (!check.host_nodes.empty()) text += "on host_cpu, by the reference kernels:\n" + host_lines(check);
   if (!measured)
     text += fmt::format("{} nodes have sizes that are known only when the model runs: they run one by one on host_cpu\n", check.walked);
   if (!check.fixing_options.empty()) text += fmt::format("open dims of inputs can be fixed: {}\n", check.fixing_options);

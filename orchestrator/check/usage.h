@@ -11,8 +11,7 @@ Usage:
 
 Reads <in>, an ONNX model, and runs the stages up to sluice-partition on it. Prints inputs and outputs, the engines with their shares of
 the multiply-adds, the nodes that fall to host_cpu, the weights and an estimate of the arena. Exits 0 when the model can be compiled with
-these options, 4 when this release cannot: then it lists all unsupported nodes, or the dimensions that are open with the --dim line that
-fixes them.
+these options, 4 when this release cannot: then it lists all unsupported nodes. Of a model with open dims, the --dim line that fixes them.
 
 Options:
   --format=FMT           text or json [default: text].
@@ -20,7 +19,10 @@ Options:
   --dim=DIM              Value of a named dimension, NAME=VALUE, or its bounds, NAME=LOW..HIGH.
   --annotate=RULES       Annotate the nodes that RULES, a JSON file, selects; docs/annotations.md.
   --out-nodes=NAMES      The outputs to keep.
-  --profile=NAME         The device profile: native, cpu-avx512vnni, cpu-avx512, cpu-avx2, cpu-generic.
+  --overridable-inputs=WHEN  on: initializers that are also inputs stay inputs.
+  --state=PAIRS          Keep outputs for inputs of the next execution: OUTPUT=INPUT,... docs/states.md.
+  --symbolic=WHEN        on, or off: every dimension that is not fixed makes its part dynamic.
+  --profile=NAME         The device profile: native, cpu-avx512vnni, cpu-avx512, cpu-avx2, cpu-generic, or a .json file.
   --opt-level=LEVEL      Which passes run: O0, O1 or O3.
   --external-dir=DIR     Also take external data of the model from files inside DIR.
   --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it; 1 GiB unless said otherwise.

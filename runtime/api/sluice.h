@@ -112,7 +112,8 @@ SLUICE_API int sluice_run_create(sluice_model* model, int threads, sluice_run** 
 SLUICE_API int sluice_run_bind_input(sluice_run* run, size_t index, const void* data, uint64_t bytes);
 SLUICE_API int sluice_run_bind_output(sluice_run* run, size_t index, void* data, uint64_t bytes);
 /* Binds an input of any type: a tensor (count 1), a sequence of `count` tensors, an optional that holds one of these, or nothing (tensors
- * null, count 0). The only way for inputs whose size is not fixed. What they point to is not copied, as above; the structs are. */
+ * null, count 0), which of a state undoes its binding: it goes on from what was kept. The only way for inputs whose size is not fixed. What
+ * they point to is not copied, as above; the structs are. */
 SLUICE_API int sluice_run_bind_input_tensors(sluice_run* run, size_t index, const sluice_tensor* tensors, size_t count);
 /* Inputs that are states (sluice compile --state) need not be bound: the run keeps the outputs paired with them, without copying, from one
  * execution to the next. This forgets them, and what was bound to them: the next execution begins with zeros, empty along dims that no

@@ -195,18 +195,17 @@ class Run:
 
     def __call__(self, **inputs):
         """Runs once. Each input is a numpy array of its type, or bytes when its size is fixed; a list of arrays for a sequence; None or one
-        of these, or no word of it, for an optional. States go on from the last call when they are not given; their outputs are not among the results, but output() reads
-        them."""
+        of these, or no word of it, for an optional. States go on from the last call when they are not given; their outputs are not among the
+        results, but output() reads them."""
         needed = [binding for binding in self.inputs if binding.kind != _OPTIONAL and not binding.is_state]
         missing = [binding.name for binding in needed if binding.name not in inputs]
         if missing:
             raise Error(7004, "no value for input " + ", ".join(missing))
-        self._kept = []
-        for index, binding in enumerate(self.inputs):
-            if binding.name in inputs or not binding.is_state:
-                self._kept.append(self._bind(index, binding, inputs.pop(binding.name, None)))
-        if inputs:
-            raise Error(7004, "no input called " + ", ".join(sorted(inputs)))
+        unknown = inputs.keys() - {binding.name for binding in self.inputs}
+        if unknown:
+            raise Error(7004, "no input called " + ", ".join(sorted(unknown)))
+        # A state without a word of it is bound to nothing: a call that failed may have bound it.
+        self._kept = [self._bind(index, binding, inputs.get(binding.name)) for index, binding in enumerate(self.inputs)]
         _check(_library.sluice_run_execute(self._run))
         return {binding.name: self._output(index, binding) for index, binding in enumerate(self.outputs) if not binding.is_state}
 

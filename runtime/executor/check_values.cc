@@ -31,7 +31,8 @@ Result<void> check_bounds(const pb::TypeDef& type, int dim, int64_t given, const
   return make_error(ErrorCode::kBadBinding, "dim '{}' of input '{}' is {}, the model takes {}{}", type.dim_names(dim), input, given,
                     high == INT64_MAX ? fmt::format("{} and more", low) : fmt::format("{} to {}", low, high),
                     divisor > 1 ? fmt::format(", multiples of {}", divisor) : "")
-      .with_hint("as --dim and the model's nodes need it; sluice eval names a node that other sizes do not fit");
+      .with_hint(fmt::format("so --dim bounded it when compiling, or a node needs it; the size of random inputs is given by --dim {}=SIZE",
+                             type.dim_names(dim)));
 }
 
 }  // namespace

@@ -14,13 +14,19 @@ Result<GrowingState::Place> GrowingState::make_place(std::span<const int64_t> ex
   for (size_t axis = 0; axis < room.size(); ++axis) {
     if (extents[axis] <= room[axis]) continue;
     return make_error(ErrorCode::kBadBinding, "state '{}' of {} is larger than the model was compiled for: {}", name, dims_text(extents),
-                      dims_text(room));
+                      dims_text(room))
+        .with_hint("compile with a larger bound: --dim NAME=0..SIZE");
   }
   const auto elements = element_count(room);
   if (!elements) return make_error(ErrorCode::kLimit, "state '{}' of {} needs more memory than there are addresses", name, dims_text(room));
   Place place{now_.memory, *elements * element_bytes(), {extents.begin(), extents.end()}};
   if (is_kept() || place.memory.data() == nullptr || place.memory.size() < place.bytes) {
-    SLUICE_ASSIGN(place.memory, Arena::allocate(place.bytes));
+    auto memory = Arena::allocate(place.bytes);
+    if (!memory) {
+      return make_error(ErrorCode::kLimit, "no memory for state '{}', which may grow to {}: {} bytes", name, dims_text(room), place.bytes)
+          .with_hint("compile with a smaller bound: --dim NAME=0..SIZE");
+    }
+    place.memory = std::move(*memory);
   }
   return place;
 }
@@ -42,15 +48,15 @@ Result<void> GrowingState::load(const HostTensor& tensor, const std::string& nam
 }
 
 void GrowingState::keep(std::span<const int64_t> extents) {
-  kept_ = now_;
-  kept_->extents.assign(extents.begin(), extents.end());
+  made_.assign(extents.begin(), extents.end());
+  kept_ = {now_.memory, now_.bytes, made_};
 }
 
 Tensor GrowingState::dense() const {
-  Tensor tensor = make_tensor(static_cast<DType>(storage_->dtype()), kept_->extents);
+  Tensor tensor = make_tensor(static_cast<DType>(storage_->dtype()), made_);
   const std::vector<int64_t> room = room_of(*storage_, tensor.dims);
   strided_copy(tensor.dims, room, tensor.dims, axis_of_growth(tensor.dims, room), 0, element_bytes())
-      .run(kept_->memory.data(), tensor.bytes.data());
+      .run(now_.memory.data(), tensor.bytes.data());
   return tensor;
 }
 

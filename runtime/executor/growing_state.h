@@ -38,7 +38,7 @@ class GrowingState {
   void rewind() { kept_ = now_; }
   void forget() { kept_.reset(); }
 
-  // What was kept, dense.
+  // What the last execution that was kept made, dense; until the next one begins.
   Tensor dense() const;
 
  private:
@@ -54,6 +54,7 @@ class GrowingState {
   const pb::TypeDef* storage_;
   std::optional<Place> kept_;
   Place now_;
+  std::vector<int64_t> made_;  // extents that were kept last
 };
 
 }  // namespace sluice

@@ -84,6 +84,17 @@ TEST(GrowingState, IsRewoundWithoutACopy) {
   state.rewind();
   state.go_on();
   EXPECT_EQ(state.memory().data(), memory);
+  EXPECT_EQ(state.extents(), first.dims);
+  EXPECT_EQ(at(state, 0, 1, 2), 6.0F);
+}
+
+TEST(GrowingState, IsReadAfterItWasForgotten) {
+  const pb::TypeDef storage = room_for_five();
+  GrowingState state(storage);
+  const Tensor first = counted({1, 2, 3});
+  ASSERT_TRUE(state.load(seen(first), "past"));
+  state.keep(first.dims);
+  state.forget();
   EXPECT_EQ(state.dense().bytes, first.bytes);
 }
 

@@ -5,6 +5,7 @@
 
 #include "runtime/executor/check_values.h"
 #include "runtime/loader/bind_part.h"
+#include "runtime/loader/om_bindings.h"
 #include "runtime/loader/om_types.h"
 
 namespace sluice {
@@ -38,6 +39,10 @@ HybridRun::HybridRun(std::shared_ptr<const HybridModel> model, std::shared_ptr<D
 Result<void> HybridRun::bind_input(size_t index, HostValue value) {
   if (index >= inputs_.values.size()) return make_error(ErrorCode::kBadBinding, "input {} of {}", index, inputs_.values.size());
   const pb::BindingDef& input = model_->def().inputs(static_cast<int>(index));
+  if (value.tensors.empty() && is_state_input(model_->def(), index)) {
+    states_.restore(inputs_, static_cast<uint32_t>(index));
+    return {};
+  }
   for (const HostTensor& tensor : value.tensors) SLUICE_TRY(check_tensor(tensor, input.name()));
   if (!fits(model_->def(), input.type(), value)) {
     return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, got {}", input.name(), type_text(model_->def(), input.type()),

@@ -30,7 +30,8 @@ class HybridRun {
   HybridRun& operator=(const HybridRun&) = delete;
 
   // Gives input `index` a value of its type, whose tensors stay valid and unchanged until it is bound anew or the run is destroyed. A dim
-  // that the model names ("batch") is the same in all inputs, which execute() checks. Error: kBadBinding.
+  // that the model names ("batch") is the same in all inputs, which execute() checks. A value without tensors undoes the binding of a
+  // state, which goes on from what was kept. Error: kBadBinding.
   Result<void> bind_input(size_t index, HostValue value);
 
   // Forgets what was kept of earlier executions, and what was bound to inputs that are states: they begin as zeros, and empty along dims

@@ -101,8 +101,12 @@ void RunStates::rewind() {
 }
 
 void RunStates::restore(RunInputs& inputs) const {
+  for (const pb::StateDef& state : model_->states()) restore(inputs, state.input());
+}
+
+void RunStates::restore(RunInputs& inputs, uint32_t input) const {
   for (size_t s = 0; s < growing_.size(); ++s) {
-    const uint32_t input = model_->states(static_cast<int>(s)).input();
+    if (model_->states(static_cast<int>(s)).input() != input) continue;
     inputs.values[input] = kept_[s];
     inputs.bound[input] = !kept_[s].tensors.empty();
   }

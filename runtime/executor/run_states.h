@@ -33,6 +33,7 @@ class RunStates {
   void rewind();
   // Puts what is kept in the place of what was bound or begun with.
   void restore(RunInputs& inputs) const;
+  void restore(RunInputs& inputs, uint32_t input) const;  // of one input alone
 
   // Of a binding of a part that is a state written in place.
   std::span<std::byte> memory(const pb::BindingDef& binding) const { return growing_[binding.state() - 1]->memory(); }

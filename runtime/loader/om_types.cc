@@ -10,13 +10,14 @@ namespace {
 std::string dims_of(const pb::TypeDef& type) {
   if (type.unranked()) return "of any rank";
   if (type.dims_size() == 0) return "scalar";
+  const bool is_open = std::any_of(type.dims().begin(), type.dims().end(), [](int64_t dim) { return dim < 0; });
   std::string text;
   for (int i = 0; i < type.dims_size(); ++i) {
     const std::string name = i < type.dim_names_size() ? type.dim_names(i) : "";
     const std::string unfixed = name.empty() ? "?" : name;
-    text += (i == 0 ? "" : "x") + (type.dims(i) < 0 ? unfixed : std::to_string(type.dims(i)));
+    text += (i == 0 ? "" : is_open ? ", " : "x") + (type.dims(i) < 0 ? unfixed : std::to_string(type.dims(i)));
   }
-  return text;
+  return is_open ? "[" + text + "]" : text;
 }
 
 }  // namespace

@@ -50,6 +50,8 @@ Result<void> verify_kernel(const pb::KernelDef& kernel, uint64_t kernels_bytes) 
   }
   if (kernel.blocks() == 0 || kernel.blocks() > kOmBlockLimit) fault = "has an impossible number of blocks";
   if (kernel.scratch_bytes() > kOmScratchLimit) fault = "needs more scratch than a worker has";
+  const bool has_symbols = kernel.multiply_add_symbols_size() + kernel.scratch_symbols_size() > 0;
+  if (has_symbols && !kernel.symbolic()) fault = "has symbols, but is said to have none";
   if (fault != nullptr) return make_error(ErrorCode::kBadCompiledModel, "kernel '{}' {}", kernel.entry(), fault);
   return {};
 }

@@ -1,5 +1,7 @@
 #include "runtime/program/loader_program.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -17,8 +19,9 @@ namespace {
 double now_ms() { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 Result<void> print(std::string_view text) {
-  const bool whole = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  return whole ? Result<void>() : make_error(ErrorCode::kIo, "cannot write to standard output");
+  auto written = write_descriptor(STDOUT_FILENO, std::as_bytes(std::span(text)));
+  if (!written) written.error().file = "standard output";
+  return written;
 }
 
 // An error of a run names the model.

@@ -119,7 +119,7 @@ class Dynamic(ProgramCase):
         self.assertIn("dim 'batch' of input 'x' is 5, the model takes 2 to 4", str(caught.exception))
         self.assertEqual(bounded(x=random(4, 3, 4, 8), bias=random(4, 1))["y"].shape, (4, 600))
         for inputs, text in (({"x": random(2, 3, 4, 8), "bias": random(3, 1)}, "dim 'batch' is 2 in input 'x' and 3 in input 'bias'"),
-                             ({"x": random(2, 4, 4, 8), "bias": random(2, 1)}, "input 'x' takes f32 batchx3xhx8, got f32 2x4x4x8"),
+                             ({"x": random(2, 4, 4, 8), "bias": random(2, 1)}, "input 'x' takes f32 [batch, 3, h, 8], got f32 2x4x4x8"),
                              ({"x": random(2, 3, 8), "bias": random(2, 1)}, "got f32 2x3x8"),
                              ({"x": bytes(192), "bias": random(2, 1)}, "bind it with its dims"),
                              ({"x": random(2, 3, 4, 8)}, "no value for input bias")):
@@ -256,7 +256,7 @@ class Dynamic(ProgramCase):
             np.testing.assert_array_equal(run(s=[], x=x, o=None, t=back)["texts"], back)
         with self.assertRaises(sluice.Error) as caught:
             run(s=[np.zeros((2, 2), np.float32)], x=x, o=None, t=texts)
-        self.assertIn("'s' takes sequence of f32 ?", str(caught.exception))
+        self.assertIn("'s' takes sequence of f32 [?]", str(caught.exception))
         self.program(0, "sluice-loader", self.path("m.om"), "--random", "--output-dir", self.path("out"))
         self.assertTrue(os.path.exists(self.path("out/longer.1.npy")))
         self.program(0, "sluice-loader", self.path("m.om"), "--random", "--output-dir", self.path("pb"), "--format=pb")

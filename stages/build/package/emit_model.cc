@@ -12,6 +12,7 @@
 #include "common/target/profile.h"
 #include "common/text/text.h"
 #include "runtime/loader/om_bindings.h"
+#include "stages/build/package/check_growing.h"
 #include "stages/build/package/emit_part.h"
 
 namespace sluice {
@@ -42,16 +43,6 @@ Symbol symbol_of(const Module& module, const Dim& dim) {
   const Expression* expression = dim.is_expression() ? &module.expressions[static_cast<ExpressionId>(dim.value)] : nullptr;
   if (expression == nullptr || expression->op != ExpressionOp::kSymbol) return {};
   return module.expressions.symbol(static_cast<SymbolId>(expression->value));
-}
-
-// What lies in a part's memory with room to grow is a state, given and taken.
-Result<void> check_growing(const Graph& part, const std::set<const Value*>& states) {
-  for (const Value& value : part.values()) {
-    if (value.is_erased() || !value.is_used() || !growth_axis(value) || states.contains(&value)) continue;
-    return make_error(ErrorCode::kNotBuildable, "value '{}' has a storage with room to grow, but is no state of --state", value.name())
-        .with_hint("go on from the partitioned graph");
-  }
-  return {};
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "common/base/work.h"
 #include "common/ir/clone.h"
 #include "common/ir/fixed.h"
+#include "common/ir/growth.h"
 #include "common/ir/states.h"
 #include "stages/build/passes/passes.h"
 
@@ -51,8 +52,24 @@ Error does_not_fit(const Node& call, const Graph& callee, const std::string& wha
   return make_error(ErrorCode::kLinkFailed, "{}: subgraph '{}' {}", call.label(), callee.name(), what);
 }
 
+// A kernel was made for the storage that its operand has inside.
+bool are_stored_alike(const Value& outside, const Value& inside) {
+  return outside.storage_id() == inside.storage_id() || (!growth_axis(outside) && !growth_axis(inside));
+}
+
+Result<void> check_storages(const Node& call, const Graph& callee) {
+  for (size_t i = 0; i < call.input_count() + call.output_count(); ++i) {
+    const bool is_input = i < call.input_count();
+    const Value* outside = is_input ? call.input(i) : &call.output(i - call.input_count());
+    const Value& inside = is_input ? *callee.inputs()[i] : *callee.outputs()[i - call.input_count()];
+    if (outside == nullptr || are_stored_alike(*outside, inside)) continue;
+    return does_not_fit(call, callee, fmt::format("stores '{}' with other room to grow than the Call", inside.name()));
+  }
+  return {};
+}
+
 Result<void> check_fits(const Node& call, const Graph& callee) {
-  if (callee.inputs().size() == call.input_count() && callee.outputs().size() == call.output_count()) return {};
+  if (callee.inputs().size() == call.input_count() && callee.outputs().size() == call.output_count()) return check_storages(call, callee);
   return does_not_fit(call, callee,
                       fmt::format("takes {} values and gives {}, the Call has {} and {}", callee.inputs().size(), callee.outputs().size(),
                                   call.input_count(), call.output_count()));

@@ -1,7 +1,7 @@
 // Gives states that grow memory of their own, as large as their bound, in which each execution writes behind what is there.
 //
 //   before:  %k = Concat(%past, %new) {axis = 2}        %past: state input, [B, 12, P, 64], P at most 1023    %k: its output
-//   after:   the same; %past and %k have    storage dense [B, 12, 1024, 64]
+//   after:   the same; %past and %k have    storage dense [B, 12, 1023, 64]
 //
 // Legal because a storage never changes a value's type: the Concat becomes a task that copies %new to its place alone, and the run binds
 // both values to the same memory. Matrix products on aicore read the storage where it lies; whatever else reads %k reads a dense copy of
@@ -96,15 +96,10 @@ std::optional<GrowingState> find_growth(Value& input, Value& output) {
 // Values that are bound to memory of their own, once.
 bool is_once(const Graph& graph, const Value& output) { return std::count(graph.outputs().begin(), graph.outputs().end(), &output) == 1; }
 
-// The most elements along the axis that the state may have; 0 when it has no bound.
+// The most elements along the axis that the input takes; INT64_MAX when nothing bounds them.
 int64_t bound_of(const GrowingState& state) {
-  const ExpressionTable& expressions = state.input->graph().module().expressions;
-  const auto most = [&](const Value& value) {
-    return expressions.bounds(static_cast<ExpressionId>(value.type().dims[state.axis].value)).high;
-  };
-  const int64_t before = most(*state.part_input), after = most(*state.part_output);
-  if (before == INT64_MAX) return 0;
-  return std::max(before, after == INT64_MAX ? before : after);
+  const Dim& dim = state.input->type().dims[state.axis];
+  return state.input->graph().module().expressions.bounds(static_cast<ExpressionId>(dim.value)).high;
 }
 
 bool is_possible(const Type& type, size_t axis, int64_t bound) {
@@ -206,13 +201,17 @@ Result<bool> store_states_in_place(Graph& root, const Options&) {
   }
   bool changed = false;
   std::vector<GrowingState> unbounded;
+  const auto is_kept_twice = [&](const State& state) {
+    return std::count_if(states.begin(), states.end(), [&](const State& other) { return other.output == state.output; }) > 1;
+  };
   for (const State& state : states) {
+    if (is_kept_twice(state)) continue;
     Value& output = *root.outputs()[state.output];
     const auto growing = find_growth(*inputs[state.input], output);
     if (!growing || !is_once(root, output) || !is_once(growing->part_output->graph(), *growing->part_output)) continue;
     const int64_t bound = bound_of(*growing);
-    if (bound == 0) unbounded.push_back(*growing);
-    if (bound == 0 || !is_possible(output.type(), growing->axis, bound)) continue;
+    if (bound == INT64_MAX) unbounded.push_back(*growing);
+    if (bound == INT64_MAX || !is_possible(output.type(), growing->axis, bound)) continue;
     Storer(*growing, module.intern(growing_storage(module, output.type(), growing->axis, bound))).run();
     changed = true;
   }
