@@ -1,4 +1,5 @@
 // Cast, CastLike, BitCast.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -54,11 +55,19 @@ bool parse_special(std::string text, double& value) {
   return true;
 }
 
+// Blanks around a number count for nothing, as in numpy.
+std::string trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\n\v\f\r";
+  const size_t first = std::min(text.find_first_not_of(kBlanks), text.size());
+  return std::string(text.substr(first, text.find_last_not_of(kBlanks) + 1 - first));
+}
+
 Result<void> cast_from_strings(EvalCall& call, DType to, const Narrowing& narrowing) {
   const EvalValue held = value_of(call.operands[0]);
   SLUICE_ASSIGN(const Output y, call.output(0, to, held.tensor->dims));
   for (int64_t i = 0; i < y.count; ++i) {
-    std::string text(string_at(*held.tensor, static_cast<uint64_t>(i)));
+    const std::string_view whole = string_at(*held.tensor, static_cast<uint64_t>(i));
+    const std::string text = trimmed(whole);
     double value = 0;
     int64_t integer = 0;
     const char* begin = text.data() + (!text.empty() && text[0] == '+' ? 1 : 0);
@@ -68,7 +77,8 @@ Result<void> cast_from_strings(EvalCall& call, DType to, const Narrowing& narrow
       continue;
     }
     const auto read = std::from_chars(begin, end, value);
-    if ((read.ec != std::errc() || read.ptr != end) && !parse_special(text, value)) return call.bad_value("'{}' is not a number", text);
+    if ((read.ec != std::errc() || read.ptr != end) && !parse_special(text, value))
+      return call.bad_value("element {} is '{}', which is no number", i, whole);
     store_doubles(to, y.data, i, 1, &value, narrowing);
   }
   return {};

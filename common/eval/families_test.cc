@@ -9,6 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::FloatNear;
+using testing::HasSubstr;
 using testing::Pointwise;
 using Ints = std::vector<int64_t>;
 
@@ -68,6 +69,31 @@ TEST(ResizeTest, NearestAndLinear) {
               ElementsAre(1, 2, 3));
 }
 
+TEST(CastTest, BlanksAroundANumber) {
+  EXPECT_THAT(NodeRun(Op::kCast, {texts({4}, {" 7", "-2.5\t", "\n+3", " inf "})}, {{"to", int64_t{1}}}).get<float>(),
+              ElementsAre(7, -2.5f, 3, INFINITY));
+  EXPECT_THAT(NodeRun(Op::kCast, {texts({2}, {"1", "1 2"})}, {{"to", int64_t{7}}}).error().message, HasSubstr("element 1 is '1 2'"));
+}
+
+TEST(UnaryTest, ThresholdedReluOfNoNumberIsZero) {
+  EXPECT_THAT(NodeRun(Op::kThresholdedRelu, {f32({3}, {NAN, 1, 2})}, {}).get<float>(), ElementsAre(0, 0, 2));
+}
+
+TEST(ResizeTest, EmptyBatch) {
+  const Tensor x = f32({0, 1, 1, 2}, {});
+  const Tensor none;
+  EXPECT_EQ(NodeRun(Op::kResize, {x, none, f32({4}, {1, 1, 1, 2})}).dims(), (Ints{0, 1, 1, 4}));
+  EXPECT_EQ(NodeRun(Op::kResize, {x, none, none, i64({4}, {0, 1, 3, 6})}, {{"mode", std::string("cubic")}}).dims(), (Ints{0, 1, 3, 6}));
+}
+
+// With coordinates outside the image, cubic weights stay those of the coordinate: halfway between two pixels that are both the border.
+TEST(GridSampleTest, CubicBorderIsFoundForEachTap) {
+  const NodeRun run(Op::kGridSample, {f32({1, 1, 1, 4}, {8, 0, 0, 0}), f32({1, 1, 1, 2}, {-1.0f, 0})},
+                    {{"mode", std::string("cubic")}, {"padding_mode", std::string("border")}});
+  // x = -0.5: taps -2, -1, 0, 1 have the weights of distance 1.5, 0.5, 0.5, 1.5 for a = -0.75.
+  EXPECT_THAT(run.get<float>(), ElementsAre(FloatNear(8 * (1 + 0.09375f), 1e-5f)));
+}
+
 TEST(ConvTransposeTest, StridesAndPads) {
   const Tensor x = f32({1, 1, 2}, {1, 10});
   const Tensor w = f32({1, 1, 3}, {1, 2, 3});
@@ -87,6 +113,17 @@ TEST(RecurrentTest, RnnAndLstm) {
   const float cell = gate * std::tanh(1.0f);
   EXPECT_THAT(lstm.get<float>(2), ElementsAre(FloatNear(cell, 1e-6f)));
   EXPECT_THAT(lstm.get<float>(1), ElementsAre(FloatNear(gate * std::tanh(cell), 1e-6f)));
+}
+
+// Alphas and betas go to the activations that take one, in the order of the activations.
+TEST(RecurrentTest, ActivationParametersAreConsumedInOrder) {
+  const Tensor minus = f32({1, 1, 1}, {-1});
+  const std::vector<std::string> names = {"Tanh", "LeakyRelu"};
+  const NodeRun rnn(Op::kRNN, {minus, f32({2, 1, 1}, {1, 1}), f32({2, 1, 1}, {0, 0})},
+                    {{"activations", names}, {"activation_alpha", std::vector<float>{0.5f}}, {"direction", std::string("bidirectional")},
+                     {"hidden_size", int64_t{1}}},
+                    2);
+  EXPECT_THAT(rnn.get<float>(1), ElementsAre(FloatNear(std::tanh(-1.0f), 1e-6f), -0.5f));
 }
 
 TEST(EinsumTest, TraceAndEllipsis) {

@@ -66,7 +66,8 @@ GridTaps grid_taps(const GridOptions& options, double coordinate, int64_t extent
   GridTaps taps;
   if (!std::isfinite(x) || std::abs(x) > 1e15) x = -1e15;
   if (options.mode == "nearest") x = std::nearbyint(x);
-  if (options.padding == "border") x = std::clamp(x, 0.0, length - 1);
+  // Cubic weights are those of the coordinate outside: as in PyTorch and ONNX Runtime, the border is found for each tap.
+  if (options.padding == "border" && options.mode != "cubic") x = std::clamp(x, 0.0, length - 1);
   if (options.padding == "reflection") x = reflected(x, low_border(options), high_border(options, extent));
   const auto floor = static_cast<int64_t>(std::floor(x));
   if (options.mode == "nearest") {

@@ -167,6 +167,9 @@ TEST(MovementTest, TransposeSliceConcat) {
   const NodeRun slice(Op::kSlice, {x, i64({2}, {-1, 1}), i64({2}, {-100, 3}), i64({2}, {0, 1}), i64({2}, {-1, 1})});
   EXPECT_EQ(slice.dims(), (Ints{2, 2}));
   EXPECT_THAT(slice.get<int64_t>(), ElementsAre(5, 6, 2, 3));
+  // Backwards, a start before the first element is clamped to it.
+  const NodeRun first(Op::kSlice, {i64({3}, {7, 8, 9}), i64({1}, {-9}), i64({1}, {INT64_MIN}), i64({1}, {0}), i64({1}, {-2})});
+  EXPECT_THAT(first.get<int64_t>(), ElementsAre(7));
   const NodeRun joined(Op::kConcat, {x, i64({2, 1}, {7, 8})}, {{"axis", int64_t{1}}});
   EXPECT_THAT(joined.get<int64_t>(), ElementsAre(1, 2, 3, 7, 4, 5, 6, 8));
   EXPECT_THAT(NodeRun(Op::kTile, {i64({2}, {1, 2}), i64({1}, {2})}).get<int64_t>(), ElementsAre(1, 2, 1, 2));

@@ -120,7 +120,7 @@ Result<void> eval_slice(EvalCall& call) {
     const bool forward = step > 0;
     const int64_t low = forward ? 0 : -1;
     const int64_t high = forward ? extent : extent - 1;
-    const int64_t start = std::clamp(wrapped(starts[i]), forward ? int64_t{0} : int64_t{-1}, high);
+    const int64_t start = std::min(std::max<int64_t>(wrapped(starts[i]), 0), high);
     const int64_t end = std::clamp(wrapped(ends[i]), low, high);
     const int64_t distance = forward ? end - start : start - end;
     const uint64_t stride = forward ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);

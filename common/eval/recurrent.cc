@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "common/eval/axes.h"
@@ -79,34 +80,45 @@ Result<Activation<T>> make_activation(const EvalCall& call, const std::string& n
   return call.bad_value("unknown activation '{}'", name);
 }
 
-struct Defaults {
-  double alpha;
-  double beta;
+// What an activation takes from activation_alpha and activation_beta, by its defaults; it takes none of what has no default.
+struct Parameters {
+  std::optional<double> alpha;
+  std::optional<double> beta;
 };
 
-Defaults activation_defaults(const std::string& name) {
-  if (name == "LeakyRelu") return {0.01, 0};
+Parameters activation_parameters(const std::string& name) {
+  if (name == "LeakyRelu") return {0.01, {}};
+  if (name == "Elu" || name == "ThresholdedRelu") return {1, {}};
   if (name == "HardSigmoid") return {0.2, 0.5};
-  return {1, name == "ScaledTanh" ? 1.0 : 0.0};
+  if (name == "ScaledTanh") return {1, 1};
+  if (name == "Affine") return {1, 0};
+  return {};
 }
 
-// The activations of one direction, in the order of the attribute.
+// The next value of an attribute; the default where there are no more, 0 where the activation takes none.
+double take(const std::vector<float>& values, size_t& next, const std::optional<double>& fallback) {
+  if (!fallback) return 0;
+  return next < values.size() ? static_cast<double>(values[next++]) : *fallback;
+}
+
+// The activations of one direction. The attributes list all directions', one behind the other; alphas and betas are consumed in that order.
 template <typename T>
-Result<std::vector<Activation<T>>> activations(const EvalCall& call, std::vector<std::string> names, int64_t direction) {
+Result<std::vector<Activation<T>>> activations(const EvalCall& call, const std::vector<std::string>& usual, int64_t direction) {
   const auto given = call.node.strings_attribute("activations");
   const auto alphas = call.node.floats_attribute("activation_alpha");
   const auto betas = call.node.floats_attribute("activation_beta");
-  const size_t first = static_cast<size_t>(direction) * names.size();
-  if (!given.empty()) {
-    if (given.size() < first + names.size()) return call.bad_value("{} activations are too few", given.size());
-    std::copy_n(given.begin() + static_cast<std::ptrdiff_t>(first), names.size(), names.begin());
-  }
+  const size_t first = static_cast<size_t>(direction) * usual.size();
+  const size_t last = first + usual.size();
+  if (!given.empty() && given.size() < last) return call.bad_value("{} activations are too few", given.size());
+  size_t alphas_used = 0, betas_used = 0;
   std::vector<Activation<T>> result;
-  for (size_t i = 0; i < names.size(); ++i) {
-    const Defaults defaults = activation_defaults(names[i]);
-    const double alpha = first + i < alphas.size() ? static_cast<double>(alphas[first + i]) : defaults.alpha;
-    const double beta = first + i < betas.size() ? static_cast<double>(betas[first + i]) : defaults.beta;
-    SLUICE_ASSIGN(auto made, make_activation<T>(call, names[i], static_cast<T>(alpha), static_cast<T>(beta)));
+  for (size_t i = 0; i < last; ++i) {
+    const std::string& name = given.empty() ? usual[i % usual.size()] : given[i];
+    const Parameters parameters = activation_parameters(name);
+    const auto alpha = static_cast<T>(take(alphas, alphas_used, parameters.alpha));
+    const auto beta = static_cast<T>(take(betas, betas_used, parameters.beta));
+    if (i < first) continue;
+    SLUICE_ASSIGN(auto made, make_activation<T>(call, name, alpha, beta));
     result.push_back(std::move(made));
   }
   return result;

@@ -1,6 +1,7 @@
 // Resize: along one axis after another, each with its own table of sources and weights.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "common/eval/axes.h"
@@ -151,9 +152,13 @@ std::vector<double> doubles_of(const EvalCall& call, size_t input) {
 // keep_aspect_ratio_policy: one scale for all named axes.
 void keep_aspect(const std::string& policy, std::vector<ResizeAxis>& axes) {
   if (policy == "stretch") return;
-  double scale = axes[0].scale;
-  for (const ResizeAxis& axis : axes) scale = policy == "not_larger" ? std::min(scale, axis.scale) : std::max(scale, axis.scale);
+  const bool is_least = policy == "not_larger";
+  double scale = is_least ? std::numeric_limits<double>::infinity() : 0;
+  for (const ResizeAxis& axis : axes) {
+    if (axis.in > 0) scale = is_least ? std::min(scale, axis.scale) : std::max(scale, axis.scale);
+  }
   for (ResizeAxis& axis : axes) {
+    if (axis.in == 0) continue;
     axis.scale = scale;
     axis.out = static_cast<int64_t>(std::floor(scale * static_cast<double>(axis.in) + 0.5));
   }
@@ -175,8 +180,10 @@ Result<std::vector<ResizeAxis>> find_axes(const EvalCall& call) {
     ResizeAxis axis;
     SLUICE_ASSIGN(axis.axis, call.axis(named[i], x.rank()));
     axis.in = x.dims[static_cast<size_t>(axis.axis)];
-    axis.scale = by_size ? static_cast<double>(sizes[i]) / static_cast<double>(axis.in) : scales[i];
-    if (!(axis.scale > 0) || axis.in == 0 || axis.scale * static_cast<double>(axis.in) > 1e9)
+    if (by_size && axis.in == 0 && sizes[i] != 0) return call.bad_value("axis {} is empty, it cannot have size {}", axis.axis, sizes[i]);
+    if (!by_size) axis.scale = scales[i];
+    if (by_size && axis.in > 0) axis.scale = static_cast<double>(sizes[i]) / static_cast<double>(axis.in);
+    if (!(axis.scale > 0) || axis.scale * static_cast<double>(axis.in) > 1e9)
       return call.bad_value("axis {} cannot be scaled by {}", axis.axis, axis.scale);
     const bool crops =
         call.node.string_attribute("coordinate_transformation_mode", "") == "tf_crop_and_resize" && roi.size() == 2 * named.size();
@@ -208,6 +215,7 @@ Result<void> eval_resize(EvalCall& call) {
   std::vector<int64_t> dims = to_vector(x.dims);
   for (const ResizeAxis& axis : axes) dims[static_cast<size_t>(axis.axis)] = axis.out;
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
+  if (x.count == 0) return {};  // no axis that is empty grows
   if (x.dtype == DType::kF32) {
     std::vector<float> values(x.as<float>(), x.as<float>() + x.count);
     values = resize_axes<float>(std::move(values), to_vector(x.dims), axes, options);

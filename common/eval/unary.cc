@@ -197,7 +197,7 @@ Result<void> eval_leaky_relu(EvalCall& call) {
 }
 Result<void> eval_thresholded_relu(EvalCall& call) {
   const float alpha = call.node.float_attribute("alpha", 1.0f);
-  return map_floats(call, [alpha]<typename T>(T x) { return x <= T(alpha) ? T(0) : x; });
+  return map_floats(call, [alpha]<typename T>(T x) { return x > T(alpha) ? x : T(0); });
 }
 Result<void> eval_shrink(EvalCall& call) {
   const float bias = call.node.float_attribute("bias", 0.0f);

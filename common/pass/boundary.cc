@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "common/ir/predecessors.h"
+
 namespace sluice {
 namespace {
 
@@ -30,16 +32,6 @@ std::string plan_refusal(const Node& first, const Node& node) {
   if (node.plan.super_kernel_scope != first.plan.super_kernel_scope) return differ("super-kernel scope");
   if (node.plan.engine != first.plan.engine) return differ("engine");
   return {};
-}
-
-template <typename Function>
-void for_each_predecessor(const Node& node, Function function) {
-  for (size_t i = 0; i < node.input_count(); ++i) {
-    if (node.input(i) != nullptr && node.input(i)->producer() != nullptr) function(*node.input(i)->producer());
-  }
-  for (const Node* before : node.after()) {
-    if (!before->is_erased()) function(*before);
-  }
 }
 
 // Breadth first, backwards from what the nodes read outside themselves. Nothing before the first of them can be reached from them.

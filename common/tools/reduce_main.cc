@@ -1,7 +1,7 @@
 #include "common/base/descriptor.h"
 #include "common/base/files.h"
+#include "common/base/scratch_folder.h"
 #include "common/tools/reduce/reduce.h"
-#include "common/tools/reduce/scratch_folder.h"
 #include "common/tools/tool_main.h"
 #include "common/tools/tool_numbers.h"
 
@@ -42,7 +42,7 @@ Result<ExitClass> run(const CommandLine& line) {
     wanted.exit_code = static_cast<int>(code);
   }
   SLUICE_ASSIGN(const double seconds, number_from_0_to(line, "--timeout", 1e6));
-  SLUICE_ASSIGN(const ScratchFolder scratch, ScratchFolder::make());
+  SLUICE_ASSIGN(const ScratchFolder scratch, ScratchFolder::create());
   catch_interrupts();
   Command command(line.list("<command>"), wanted, seconds);
   const auto say = [](const std::string& text) { return write_descriptor(STDOUT_FILENO, std::as_bytes(std::span(text))); };

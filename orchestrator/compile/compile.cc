@@ -7,6 +7,7 @@
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/program.h"
+#include "common/base/scratch_folder.h"
 #include "common/base/size_text.h"
 #include "orchestrator/compile/files.h"
 #include "orchestrator/compile/pipeline.h"
@@ -16,7 +17,6 @@
 #include "orchestrator/compile/stats.h"
 #include "orchestrator/process/output_file.h"
 #include "orchestrator/process/programs.h"
-#include "orchestrator/process/scratch_folder.h"
 
 namespace sluice {
 namespace {

@@ -9,10 +9,10 @@
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/parallel.h"
+#include "common/base/scratch_folder.h"
 #include "orchestrator/conformance/run_case.h"
 #include "orchestrator/process/process.h"
 #include "orchestrator/process/programs.h"
-#include "orchestrator/process/scratch_folder.h"
 
 namespace sluice {
 namespace {

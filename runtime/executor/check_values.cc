@@ -28,11 +28,16 @@ Result<void> check_bounds(const pb::TypeDef& type, int dim, int64_t given, const
   if (dim >= type.dim_low_size()) return {};
   const int64_t low = type.dim_low(dim), high = type.dim_high(dim), divisor = type.dim_divisor(dim);
   if (given >= low && given <= high && (divisor <= 1 || given % divisor == 0)) return {};
-  return make_error(ErrorCode::kBadBinding, "dim '{}' of input '{}' is {}, the model takes {}{}", type.dim_names(dim), input, given,
+  const std::string& name = type.dim_names(dim);
+  const std::string hint =
+      given == 0 && low == 1
+          ? fmt::format("dims begin at 1 unless the model is compiled with --dim {}=0..SIZE", name)
+          : fmt::format("so --dim bounded it when compiling, or a node needs it; the size of random inputs is given by --dim {}=SIZE",
+                        name);
+  return make_error(ErrorCode::kBadBinding, "dim '{}' of input '{}' is {}, the model takes {}{}", name, input, given,
                     high == INT64_MAX ? fmt::format("{} and more", low) : fmt::format("{} to {}", low, high),
                     divisor > 1 ? fmt::format(", multiples of {}", divisor) : "")
-      .with_hint(fmt::format("so --dim bounded it when compiling, or a node needs it; the size of random inputs is given by --dim {}=SIZE",
-                             type.dim_names(dim)));
+      .with_hint(hint);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/base/work.h"
+#include "common/ir/predecessors.h"
 #include "stages/partition/disjoint_sets.h"
 
 namespace sluice {
@@ -16,16 +17,6 @@ constexpr int32_t kSearchLimit = 1024;            // how far apart in the order 
 constexpr size_t kEdgeLimit = 16 * kSearchLimit;  // edges looked at for it
 
 size_t index_of(const Node& node) { return static_cast<size_t>(node.id()); }
-
-template <typename Function>
-void for_each_predecessor(const Node& node, Function function) {
-  for (size_t i = 0; i < node.input_count(); ++i) {
-    if (node.input(i) != nullptr && node.input(i)->producer() != nullptr) function(*node.input(i)->producer());
-  }
-  for (const Node* before : node.after()) {
-    if (!before->is_erased()) function(*before);
-  }
-}
 
 // The graph of clusters while neighbours are merged, with a topological order of it: each cluster has a slot, and every edge leads to a
 // later slot. Slots of clusters that were merged away stay empty.

@@ -6,6 +6,7 @@
 
 #include "common/base/work.h"
 #include "common/ir/clone.h"
+#include "common/ir/predecessors.h"
 
 namespace sluice {
 namespace {
@@ -37,16 +38,12 @@ Result<std::vector<Unit>> order_units(Graph& graph, const std::vector<int32_t>& 
   std::vector<int32_t> waiting(units.size(), 0);
   for (Node& node : graph.nodes()) {
     const int32_t mine = unit_of[static_cast<size_t>(node.id())];
-    const auto depend = [&](const Node& before) {
+    for_each_predecessor(node, [&](const Node& before) {
       const int32_t theirs = unit_of[static_cast<size_t>(before.id())];
       if (theirs == mine) return;
       successors[static_cast<size_t>(theirs)].push_back(mine);
       ++waiting[static_cast<size_t>(mine)];
-    };
-    for (size_t i = 0; i < node.input_count(); ++i) {
-      if (node.input(i) != nullptr && node.input(i)->producer() != nullptr) depend(*node.input(i)->producer());
-    }
-    for (const Node* before : node.after()) depend(*before);
+    });
   }
   std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> ready;
   for (size_t i = 0; i < units.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/work.h"
+#include "common/ir/predecessors.h"
 #include "stages/partition/clusters.h"
 #include "stages/partition/disjoint_sets.h"
 
@@ -15,16 +16,6 @@ constexpr int kMostRounds = 64;
 using Edge = std::pair<int32_t, int32_t>;
 
 size_t index_of(const Node& node) { return static_cast<size_t>(node.id()); }
-
-template <typename Function>
-void for_each_predecessor(const Node& node, Function function) {
-  for (size_t i = 0; i < node.input_count(); ++i) {
-    if (node.input(i) != nullptr && node.input(i)->producer() != nullptr) function(*node.input(i)->producer());
-  }
-  for (const Node* before : node.after()) {
-    if (!before->is_erased()) function(*before);
-  }
-}
 
 // The clusters that each one leads to, one list behind the other.
 struct Successors {

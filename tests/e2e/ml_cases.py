@@ -159,9 +159,10 @@ def linear_models():
     yield Case("classify_text", "LinearClassifier", [x.astype(np.float64)], [texts("a", "b", "c", "d")[scores.argmax(1)], None],
                classlabels_strings=["a", "b", "c", "d"], **flat)
     single = (x @ weights[0] + bias[0])[:, None]
-    yield Case("classify_single", "LinearClassifier", [x], [i64(0, 1)[(single[:, 0] > 0).astype(int)],
-                                                          np.hstack([1 - sigmoid(single), sigmoid(single)]).astype(np.float32)],
-               classlabels_ints=[0, 1], coefficients=weights[0].tolist(), intercepts=bias[:1].tolist(), post_transform="LOGISTIC")
+    for name, function in TRANSFORMS.items():
+        pair = np.hstack([1 - single, single]) if name == "NONE" else function(np.hstack([-single, single]))
+        yield Case(f"classify_single_{name}", "LinearClassifier", [x], [i64(0, 1)[(single[:, 0] > 0).astype(int)], pair.astype(np.float32)],
+                   classlabels_ints=[0, 1], coefficients=weights[0].tolist(), intercepts=bias[:1].tolist(), post_transform=name)
     chances = np.linspace(0.05, 0.95, 6, dtype=np.float32)[:, None]
     yield Case("probit", "LinearRegressor", [chances], [probit(chances).astype(np.float32)], tolerance=4e-3, coefficients=[1.0],
                post_transform="PROBIT")

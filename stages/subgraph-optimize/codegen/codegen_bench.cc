@@ -12,70 +12,23 @@
 #include <memory>
 
 #include "fmt/format.h"
-#include "stages/subgraph-optimize/codegen/codegen_testing.h"
+#include "stages/subgraph-optimize/codegen/kernel_timing.h"
 
 namespace sluice {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Time of this thread: others may use the machine too.
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-// 64-byte aligned floats with values that vary.
-class Buffer {
- public:
-  explicit Buffer(int64_t count)
-      : data_(static_cast<float*>(std::aligned_alloc(4096, (static_cast<size_t>(count) * 4 + 4096) / 4096 * 4096))) {
-    for (int64_t i = 0; i < count; ++i) data_[i] = static_cast<float>((i * 7919) % 2001 - 1000) / 1e4f;
-  }
-  Buffer(const Buffer&) = delete;
-  ~Buffer() { std::free(data_); }
-  float* data() { return data_; }
-
- private:
-  float* data_;
-};
-
-// Best of runs during about 60 ms, in seconds; the shortest is what the code can do on a machine that others use too.
-double best_time(RunnableKernel& kernel, const std::vector<void*>& pointers) {
-  kernel.run(pointers);
-  double best = 1e9;
-  const auto start = Clock::now();
-  for (int i = 0; i < 200 && (i < 5 || seconds_since(start) < 0.06); ++i) {
-    const double begin = thread_seconds();
-    kernel.run(pointers);
-    best = std::min(best, thread_seconds() - begin);
-  }
-  return best;
-}
-
-// Multiply-add peak, GFLOP/s, from a kernel that stays in registers and the first cache.
-double measure_peak(const DeviceProfile& profile) {
-  MatMulSpec s;
-  s.m = 24, s.n = profile.vector_bits / 32 * 2, s.k = 128;
-  s.a_row_stride = s.k.nominal, s.c_row_stride = s.n.nominal, s.b_packed = true;
-  s.batch = {{4000, 0, 0, 0}};
-  auto kernel = generate_matmul(s, profile);
-  if (!kernel) return 0;
-  auto runnable = RunnableKernel::load(*kernel);
-  Buffer a(s.m.nominal * s.k.nominal), b(s.n.nominal * s.k.nominal), c(s.m.nominal * s.n.nominal);
-  const double seconds = best_time(*runnable, {c.data(), a.data(), b.data()});
-  return 2e-9 * static_cast<double>(kernel->multiply_adds.nominal) / seconds;
-}
 
 struct Measured {
   double gflops = 0;
   double milliseconds = 0;
 };
 
-double peak = 0;
+constexpr double kSeconds = 0.06;  // for a kernel
+
+double peak = 0;  // GFLOP/s
 
 Measured report(const std::string& name, const Result<GeneratedKernel>& kernel, double compile_seconds, const ContractionPlan& plan,
                 const std::vector<void*>& pointers) {
@@ -84,7 +37,7 @@ Measured report(const std::string& name, const Result<GeneratedKernel>& kernel, 
     return {};
   }
   auto runnable = RunnableKernel::load(*kernel);
-  const double seconds = best_time(*runnable, pointers);
+  const double seconds = best_time(*runnable, pointers, kSeconds);
   const Measured result{2e-9 * static_cast<double>(kernel->multiply_adds.nominal) / seconds, seconds * 1e3};
   std::printf("%-40s %8.3f ms %7.1f GF/s %5.1f %%  tile %2dx%dx%-2d group %lld blocks %u (%lldx%lldx%lld)  %zu B, compiled in %.0f ms\n",
               name.c_str(), result.milliseconds, result.gflops, 100 * result.gflops / peak, plan.rows, plan.vectors, plan.lanes,
@@ -99,9 +52,9 @@ Measured bench_conv(const std::string& name, const ConvSpec& s, const DeviceProf
   const auto start = Clock::now();
   const auto kernel = generate_conv(s, profile);
   const double compile = seconds_since(start);
-  Buffer x(s.n.nominal * s.h.nominal * s.w.nominal * s.ci), y(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co), bias(s.co),
+  FloatBuffer x(s.n.nominal * s.h.nominal * s.w.nominal * s.ci), y(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co), bias(s.co),
       residual(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co);
-  Buffer weights(packed_elements(conv_weight_packing(s, plan.nr)));
+  FloatBuffer weights(packed_elements(conv_weight_packing(s, plan.nr)));
   return report(name, kernel, compile, plan, {y.data(), x.data(), weights.data(), bias.data(), residual.data()});
 }
 
@@ -154,8 +107,8 @@ void bench_network(const DeviceProfile& profile) {
     const Layer* layer;
   };
   std::vector<Step> steps;
-  std::vector<std::unique_ptr<Buffer>> buffers;
-  const auto buffer = [&](int64_t count) { return buffers.emplace_back(std::make_unique<Buffer>(count))->data(); };
+  std::vector<std::unique_ptr<FloatBuffer>> buffers;
+  const auto buffer = [&](int64_t count) { return buffers.emplace_back(std::make_unique<FloatBuffer>(count))->data(); };
   for (const Layer& l : kResNet50) {
     const ConvSpec s = square_conv(l.ci, l.co, l.k, l.stride, l.out);
     const auto kernel = generate_conv(s, profile);
@@ -199,7 +152,7 @@ void bench_matmul(const std::string& name, MatMulSpec s, const DeviceProfile& pr
   const double compile = seconds_since(start);
   int64_t batch = 1;
   for (const BatchAxis& axis : s.batch) batch *= axis.size.nominal;
-  Buffer a(batch * s.m.nominal * s.k.nominal), b(batch * plan.panels * plan.nr * s.k.nominal), c(batch * s.m.nominal * s.n.nominal);
+  FloatBuffer a(batch * s.m.nominal * s.k.nominal), b(batch * plan.panels * plan.nr * s.k.nominal), c(batch * s.m.nominal * s.n.nominal);
   report(name, kernel, compile, plan, {c.data(), a.data(), b.data()});
 }
 
@@ -264,7 +217,7 @@ void bench_symbolic_matmul(const std::string& name, const MatMulSpec& s, const s
     int64_t batch = 1;
     for (const BatchAxis& axis : f.batch) batch *= axis.size.nominal;
     const int64_t m = f.m.nominal, n = f.n.nominal, k = f.k.nominal;
-    Buffer a(batch * m * k), b(batch * k * (n + 256)), c(batch * m * n), bias(n);
+    FloatBuffer a(batch * m * k), b(batch * k * (n + 256)), c(batch * m * n), bias(n);
     const std::vector<void*> pointers = {c.data(), a.data(), b.data(), bias.data()};
     const auto [best, best_symbolic] = race(*fixed, *symbolic, pointers, pointers, symbols);
     const auto gflops = [&](double seconds) { return 2e-9 * static_cast<double>(batch * m * n * k) / seconds; };
@@ -357,10 +310,10 @@ Form attention_form(const std::string& name, int64_t m, int64_t k, int64_t n, co
 void bench_forms(const std::vector<Form>& forms, const DeviceProfile& profile) {
   std::vector<RunnableKernel> kernels;
   for (const Form& form : forms) kernels.push_back(*RunnableKernel::load(*generate_matmul(form.spec, profile)));
-  Buffer a(12 * 512 * 512), b(12 * 512 * 512), c(12 * 512 * 512);
+  FloatBuffer a(12 * 512 * 512), b(12 * 512 * 512), c(12 * 512 * 512);
   std::vector<double> best(forms.size(), 1e9);
   for (int round = 0; round < 12; ++round) {
-    for (size_t i = 0; i < forms.size(); ++i) best[i] = std::min(best[i], best_time(kernels[i], {c.data(), a.data(), b.data()}));
+    for (size_t i = 0; i < forms.size(); ++i) best[i] = std::min(best[i], best_time(kernels[i], {c.data(), a.data(), b.data()}, kSeconds));
   }
   for (size_t i = 0; i < forms.size(); ++i) std::printf("%-44s %9.1f us\n", forms[i].name.c_str(), best[i] * 1e6);
 }
@@ -394,7 +347,7 @@ int main(int argc, char** argv) {
     return 3;
   }
   const std::string what = argc > 2 ? argv[2] : "all";
-  sluice::peak = sluice::measure_peak(*profile);
+  sluice::peak = 1e-9 * sluice::measure_peak(*profile);
   std::printf("%s: multiply-add peak %.1f GF/s\n", profile->name.c_str(), sluice::peak);
   if (what == "all" || what == "resnet") sluice::bench_layers("ResNet-50", sluice::kResNet50, *profile);
   if (what == "all" || what == "mobilenet") sluice::bench_layers("MobileNet-v2", sluice::kMobileNet, *profile);

@@ -7,6 +7,21 @@ namespace {
 
 using llvm::Value;
 
+bool has_row_tail(const ContractionNest& nest) { return nest.rows % nest.plan.rows != 0; }
+bool has_column_tail(const ContractionNest& nest) { return nest.columns % nest.plan.nr != 0; }
+
+TileShape tile_shape(const ContractionNest& nest, bool row_tail, bool column_tail) {
+  const int lanes = nest.plan.lanes;
+  TileShape shape{nest.plan.rows, nest.plan.vectors, lanes, lanes};
+  if (row_tail) shape.rows = static_cast<int>(nest.rows % nest.plan.rows);
+  if (column_tail) {
+    const int rest = static_cast<int>(nest.columns % nest.plan.nr);
+    shape.vectors = static_cast<int>(ceil_div(rest, lanes));
+    shape.active = rest - (shape.vectors - 1) * lanes;
+  }
+  return shape;
+}
+
 class NestEmitter {
  public:
   NestEmitter(KernelBuilder& builder, const ContractionNest& nest)
@@ -40,7 +55,7 @@ class NestEmitter {
   }
 
   void emit_panels(Value* tile, bool row_tail, Value* begin, Value* end) {
-    Value* a = nest_.prepare_rows(tile, nest_tile_shape(nest_, row_tail, false).rows);
+    Value* a = nest_.prepare_rows(tile, tile_shape(nest_, row_tail, false).rows);
     const int64_t whole = nest_.columns / nest_.plan.nr;
     if (whole > 0) {
       b_.loop(begin, b_.min(end, b_.index(whole)), 1, [&](Value* panel) { nest_.call(a, tile, panel, row_tail, false); });
@@ -57,19 +72,16 @@ class NestEmitter {
 
 }  // namespace
 
-bool has_row_tail(const ContractionNest& nest) { return nest.rows % nest.plan.rows != 0; }
-bool has_column_tail(const ContractionNest& nest) { return nest.columns % nest.plan.nr != 0; }
-
-TileShape nest_tile_shape(const ContractionNest& nest, bool row_tail, bool column_tail) {
-  const int lanes = nest.plan.lanes;
-  TileShape shape{nest.plan.rows, nest.plan.vectors, lanes, lanes};
-  if (row_tail) shape.rows = static_cast<int>(nest.rows % nest.plan.rows);
-  if (column_tail) {
-    const int rest = static_cast<int>(nest.columns % nest.plan.nr);
-    shape.vectors = static_cast<int>(ceil_div(rest, lanes));
-    shape.active = rest - (shape.vectors - 1) * lanes;
+TileFunctions emit_tile_functions(const ContractionNest& nest, const std::function<llvm::Function*(const TileShape&)>& emit) {
+  TileFunctions tiles = {};
+  for (bool row_tail : {false, true}) {
+    if (row_tail && !has_row_tail(nest)) continue;
+    for (bool column_tail : {false, true}) {
+      if (column_tail ? !has_column_tail(nest) : nest.columns < nest.plan.nr) continue;
+      tiles[row_tail][column_tail] = emit(tile_shape(nest, row_tail, column_tail));
+    }
   }
-  return shape;
+  return tiles;
 }
 
 void emit_nest(KernelBuilder& builder, const ContractionNest& nest) { NestEmitter(builder, nest).emit(); }

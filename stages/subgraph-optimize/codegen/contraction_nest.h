@@ -2,6 +2,8 @@
 // what order.
 #pragma once
 
+#include <array>
+
 #include "stages/subgraph-optimize/codegen/kernel_builder.h"
 #include "stages/subgraph-optimize/codegen/microkernel.h"
 
@@ -23,10 +25,9 @@ struct ContractionNest {
   std::function<void(llvm::Value* a, llvm::Value* tile, llvm::Value* panel, bool row_tail, bool column_tail)> call;
 };
 
-// Shapes of the up to four tile functions; rows or vectors 0 where there is no such tail.
-TileShape nest_tile_shape(const ContractionNest& nest, bool row_tail, bool column_tail);
-bool has_row_tail(const ContractionNest& nest);
-bool has_column_tail(const ContractionNest& nest);
+// The tile functions that a nest calls, by (rows tail?, columns tail?); null where there is no such tile. `emit` writes one of a shape.
+using TileFunctions = std::array<std::array<llvm::Function*, 2>, 2>;
+TileFunctions emit_tile_functions(const ContractionNest& nest, const std::function<llvm::Function*(const TileShape&)>& emit);
 
 // Writes the loops into the kernel at the insert point.
 void emit_nest(KernelBuilder& builder, const ContractionNest& nest);

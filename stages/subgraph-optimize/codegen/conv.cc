@@ -59,14 +59,7 @@ class ConvEmitter {
     nest.rows = (s_.n * s_.oh * s_.ow).factor;
     nest.columns = s_.co / s_.groups;
     nest.plan = plan_;
-    llvm::Function* tiles[2][2] = {};
-    for (bool row_tail : {false, true}) {
-      if (row_tail && !has_row_tail(nest)) continue;
-      for (bool column_tail : {false, true}) {
-        if (column_tail ? !has_column_tail(nest) : nest.columns < plan_.nr) continue;
-        tiles[row_tail][column_tail] = emit_tile_function(nest_tile_shape(nest, row_tail, column_tail));
-      }
-    }
+    const TileFunctions tiles = emit_tile_functions(nest, [&](const TileShape& shape) { return emit_tile_function(shape); });
     begin(entry);
     nest.enter = [&](Value* group) { enter(group); };
     nest.prepare_rows = [&](Value* tile, int rows) { return prepare_rows(b_.mul(tile, plan_.rows), b_.index(rows)); };
@@ -112,7 +105,7 @@ class ConvEmitter {
     y_ = b_.pointer_argument(0);
     x_ = b_.pointer_argument(1);
     weights_ = b_.pointer_argument(2);
-    for (size_t n = 0; n < s_.epilogue.operands.size(); ++n) operands_.push_back(b_.pointer_argument(static_cast<int>(3 + n)));
+    operands_ = b_.pointer_arguments(3, s_.epilogue.operands.size());
   }
 
   llvm::Function* emit_tile_function(const TileShape& shape) {

@@ -6,61 +6,20 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <memory>
 
 #include "fmt/format.h"
-#include "stages/subgraph-optimize/codegen/codegen_testing.h"
 #include "stages/subgraph-optimize/codegen/conv_kinds.h"
+#include "stages/subgraph-optimize/codegen/kernel_timing.h"
 
 namespace sluice {
 namespace {
 
-// Time of this thread: others may use the machine too.
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-class Buffer {
- public:
-  explicit Buffer(int64_t count)
-      : data_(static_cast<float*>(std::aligned_alloc(4096, (static_cast<size_t>(count) * 4 + 4096) / 4096 * 4096))) {
-    for (int64_t i = 0; i < count; ++i) data_[i] = static_cast<float>((i * 7919) % 2001 - 1000) / 1e4f;
-  }
-  Buffer(const Buffer&) = delete;
-  ~Buffer() { std::free(data_); }
-  float* data() { return data_; }
-
- private:
-  float* data_;
-};
-
-// The shortest of runs during about 20 ms, in seconds; 0 when there is no kernel.
+// In seconds; 0 when there is no kernel.
 double best_time(const Result<GeneratedKernel>& kernel, const std::vector<void*>& pointers) {
   if (!kernel) return 0;
   auto runnable = RunnableKernel::load(*kernel);
-  runnable->run(pointers);
-  double best = 1e9;
-  const double start = thread_seconds();
-  for (int i = 0; i < 200 && (i < 4 || thread_seconds() - start < 0.02); ++i) {
-    const double begin = thread_seconds();
-    runnable->run(pointers);
-    best = std::min(best, thread_seconds() - begin);
-  }
-  return best;
-}
-
-// Multiply-add peak, FLOP/s, from a kernel that stays in registers and the first cache.
-double measure_peak(const DeviceProfile& profile) {
-  MatMulSpec s;
-  s.m = 24, s.n = profile.vector_bits / 32 * 2, s.k = 128;
-  s.a_row_stride = s.k.nominal, s.c_row_stride = s.n.nominal, s.b_packed = true;
-  s.batch = {{4000, 0, 0, 0}};
-  const auto kernel = generate_matmul(s, profile);
-  Buffer a(s.m.nominal * s.k.nominal), b(s.n.nominal * s.k.nominal), c(s.m.nominal * s.n.nominal);
-  return 2.0 * static_cast<double>(kernel->multiply_adds.nominal) / best_time(kernel, {c.data(), a.data(), b.data()});
+  return best_time(*runnable, pointers, 0.02);
 }
 
 struct Times {
@@ -79,12 +38,12 @@ Times measure(const ConvSpec& s, const DeviceProfile& profile, bool channels_las
   t.name = fmt::format("n{} {}x{} {}->{} k{}x{} s{}{} d{}{} g{} o{}x{}", s.n.nominal, s.h.nominal, s.w.nominal, s.ci, s.co, s.kh, s.kw,
                        s.stride_h, s.stride_w, s.dilation_h, s.dilation_w, s.groups, s.oh.nominal, s.ow.nominal);
   t.flops = 2.0 * static_cast<double>(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co * (s.ci / s.groups) * s.kh * s.kw);
-  Buffer x(s.n.nominal * s.h.nominal * s.w.nominal * s.ci), y(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co);
+  FloatBuffer x(s.n.nominal * s.h.nominal * s.w.nominal * s.ci), y(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co);
   const ContractionPlan plan = choose_conv_plan(s, profile);
   const DepthwisePlan depthwise = choose_depthwise_plan(s, profile);
   const DirectConvPlan direct = choose_direct_plan(s, profile);
-  Buffer weights(packed_elements(conv_weight_packing(s, plan.nr)) + packed_elements(depthwise_weight_packing(s, depthwise.nr)) +
-                 packed_elements(direct_weight_packing(s, direct.rows)));
+  FloatBuffer weights(packed_elements(conv_weight_packing(s, plan.nr)) + packed_elements(depthwise_weight_packing(s, depthwise.nr)) +
+                      packed_elements(direct_weight_packing(s, direct.rows)));
   const std::vector<void*> pointers = {y.data(), x.data(), weights.data()};
   t.seconds[0] = best_time(generate_conv(s, profile), pointers);
   if (depthwise.possible) t.seconds[1] = best_time(generate_depthwise({s}, profile), pointers);
@@ -92,7 +51,7 @@ Times measure(const ConvSpec& s, const DeviceProfile& profile, bool channels_las
   t.guess[0] = plan.cycles, t.guess[1] = depthwise.cycles, t.guess[2] = direct.cycles;
   t.chosen = choose_conv_kind(s, profile, {channels_last, channels_last});
   if (!channels_last) {
-    Buffer x2(s.n.nominal * s.h.nominal * s.w.nominal * s.ci), y2(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co);
+    FloatBuffer x2(s.n.nominal * s.h.nominal * s.w.nominal * s.ci), y2(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co);
     t.copies = best_time(generate_layout_copy({s.n.nominal, s.ci, s.h.nominal * s.w.nominal, true}, profile), {x2.data(), x.data()}) +
                best_time(generate_layout_copy({s.n.nominal, s.co, s.oh.nominal * s.ow.nominal, false}, profile), {y2.data(), y.data()});
   }
@@ -137,7 +96,7 @@ void bench_layout(const DeviceProfile& profile) {
   for (const auto& [channels, pixels] :
        {std::pair{3, 224 * 224}, {64, 112 * 112}, {64, 56 * 56}, {256, 56 * 56}, {512, 28 * 28}, {1024, 14 * 14}, {2048, 49}}) {
     for (const bool to : {true, false}) {
-      Buffer a(int64_t{channels} * pixels), b(int64_t{channels} * pixels);
+      FloatBuffer a(int64_t{channels} * pixels), b(int64_t{channels} * pixels);
       const double seconds = best_time(generate_layout_copy({1, channels, pixels, to}, profile), {a.data(), b.data()});
       std::printf("%4d channels, %5d pixels, %s: %.3f ms, %.1f GB/s read and written\n", channels, pixels,
                   to ? "to channels last" : "to dense", seconds * 1e3, 8e-9 * channels * pixels / seconds);
@@ -194,8 +153,8 @@ void race(const std::string& name, const ConvSpec& symbolic, const std::vector<s
   for (const std::vector<int64_t>& symbols : runs) {
     const ConvSpec s = fixed_at(symbolic, symbols);
     auto fixed = RunnableKernel::load(*generate(s));
-    Buffer x(s.n.nominal * s.h.nominal * s.w.nominal * s.ci), y(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co);
-    Buffer weights(packed_elements(packing) + 4096), bias(s.co);
+    FloatBuffer x(s.n.nominal * s.h.nominal * s.w.nominal * s.ci), y(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co);
+    FloatBuffer weights(packed_elements(packing) + 4096), bias(s.co);
     const std::vector<void*> pointers = {y.data(), x.data(), weights.data(), bias.data()};
     double best = 1e9, best_symbolic = 1e9;
     for (int i = 0; i < 60; ++i) {
@@ -255,7 +214,7 @@ void bench_symbolic(const DeviceProfile& profile) {
       free_sized.pixels = Extent::of_symbol(0, pixels);
       auto fixed = RunnableKernel::load(*generate_layout_copy(known, profile));
       auto symbolic = RunnableKernel::load(*generate_layout_copy(free_sized, profile));
-      Buffer from(int64_t{channels} * pixels), to(int64_t{channels} * pixels);
+      FloatBuffer from(int64_t{channels} * pixels), to(int64_t{channels} * pixels);
       double best = 1e9, best_symbolic = 1e9;
       for (int i = 0; i < 200; ++i) {
         const double begin = thread_seconds();

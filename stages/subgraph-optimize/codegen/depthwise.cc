@@ -43,7 +43,7 @@ class DepthwiseEmitter {
     y_ = b_.pointer_argument(0);
     x_ = b_.pointer_argument(1);
     weights_ = b_.pointer_argument(2);
-    for (size_t n = 0; n < s_.epilogue.operands.size(); ++n) operands_.push_back(b_.pointer_argument(static_cast<int>(3 + n)));
+    operands_ = b_.pointer_arguments(3, s_.epilogue.operands.size());
     // Rows of all images, channel tiles fastest.
     if (is_symbolic_) b_.set_symbols(b_.symbols_argument());
     if (is_symbolic_) find_inner();

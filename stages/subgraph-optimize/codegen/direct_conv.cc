@@ -92,7 +92,7 @@ class DirectEmitter {
     y_ = b_.pointer_argument(0);
     x_ = b_.pointer_argument(1);
     weights_ = b_.pointer_argument(2);
-    for (size_t n = 0; n < s_.epilogue.operands.size(); ++n) operands_.push_back(b_.pointer_argument(static_cast<int>(3 + n)));
+    operands_ = b_.pointer_arguments(3, s_.epilogue.operands.size());
   }
 
   Extent multiply_adds() const { return s_.n * s_.oh * s_.ow * (s_.co * reduction()); }

@@ -44,14 +44,7 @@ class Int8ConvEmitter {
   Result<GeneratedKernel> emit_fixed(const std::string& entry) {
     ContractionNest nest;
     nest.batch = s_.groups, nest.rows = rows().factor, nest.columns = columns(), nest.plan = tiles_;
-    llvm::Function* tiles[2][2] = {};
-    for (bool row_tail : {false, true}) {
-      if (row_tail && !has_row_tail(nest)) continue;
-      for (bool column_tail : {false, true}) {
-        if (column_tail ? !has_column_tail(nest) : nest.columns < tiles_.nr) continue;
-        tiles[row_tail][column_tail] = emit_tile_function(nest_tile_shape(nest, row_tail, column_tail));
-      }
-    }
+    const TileFunctions tiles = emit_tile_functions(nest, [&](const TileShape& shape) { return emit_tile_function(shape); });
     begin(entry);
     nest.enter = [&](Value* group) { enter(group); };
     nest.prepare_rows = [&](Value* tile, int rows) { return prepare_rows(b_.mul(tile, tiles_.rows), b_.index(rows)); };

@@ -128,7 +128,7 @@ Int8Pointers int8_pointers(KernelBuilder& b, const Int8Numbers& numbers, const E
   if (numbers.has_bias) p.bias = b.pointer_argument(next++);
   p.x_zero = numbers.x_zero_is_operand ? Int8Emitter(b).load_byte(b.pointer_argument(next++), numbers.x_signed)
                                        : b.ir().getInt32(static_cast<uint32_t>(numbers.x_zero));
-  for (size_t n = 0; n < epilogue.operands.size(); ++n) p.operands.push_back(b.pointer_argument(next++));
+  p.operands = b.pointer_arguments(next, epilogue.operands.size());
   return p;
 }
 

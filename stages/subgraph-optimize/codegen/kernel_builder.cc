@@ -42,6 +42,12 @@ Value* KernelBuilder::pointer_argument(int index) {
   return ir_.CreateLoad(pointer_type(), ir_.CreateConstInBoundsGEP1_64(pointer_type(), kernel_member(0), index));
 }
 
+IrValues KernelBuilder::pointer_arguments(int first, size_t count) {
+  IrValues pointers(count);
+  for (Value*& pointer : pointers) pointer = pointer_argument(first++);
+  return pointers;
+}
+
 Value* KernelBuilder::scratch() { return kernel_member(2); }
 
 Value* KernelBuilder::block() { return ir_.CreateZExt(kernel_->getArg(1), index_type()); }

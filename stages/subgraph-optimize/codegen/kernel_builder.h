@@ -32,7 +32,8 @@ class KernelBuilder {
   llvm::Function* begin_function(const std::string& name, const std::vector<llvm::Type*>& parameters);  // internal, never inlined
   void ret_void() { ir_.CreateRetVoid(); }
   // Kernel arguments; valid in the kernel function only.
-  llvm::Value* pointer_argument(int index);  // KernelArgs.pointers[index]
+  llvm::Value* pointer_argument(int index);             // KernelArgs.pointers[index]
+  IrValues pointer_arguments(int first, size_t count);  // those from index `first` on
   llvm::Value* scratch();
   llvm::Value* block();   // i64
   llvm::Value* blocks();  // i64

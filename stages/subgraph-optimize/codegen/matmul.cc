@@ -45,14 +45,7 @@ class MatMulEmitter {
     nest.columns = spec_.n.factor;
     nest.batch = batch_.factor;
     nest.plan = plan_;
-    llvm::Function* tiles[2][2] = {};
-    for (bool row_tail : {false, true}) {
-      if (row_tail && !has_row_tail(nest)) continue;
-      for (bool column_tail : {false, true}) {
-        if (column_tail ? !has_column_tail(nest) : nest.columns < plan_.nr) continue;
-        tiles[row_tail][column_tail] = emit_tile_function(nest_tile_shape(nest, row_tail, column_tail));
-      }
-    }
+    const TileFunctions tiles = emit_tile_functions(nest, [&](const TileShape& shape) { return emit_tile_function(shape); });
     begin(entry);
     nest.enter = [&](Value* batch) { enter(batch); };
     if (packs_b_) nest.prepare_panels = [&](Value* panel, Value*) { pack_panel(panel); };
@@ -104,7 +97,7 @@ class MatMulEmitter {
     c_ = b_.pointer_argument(0);
     a_ = b_.pointer_argument(1);
     bp_ = b_.pointer_argument(2);
-    for (size_t n = 0; n < spec_.epilogue.operands.size(); ++n) operands_.push_back(b_.pointer_argument(static_cast<int>(3 + n)));
+    operands_ = b_.pointer_arguments(3, spec_.epilogue.operands.size());
     if (packs_b_) panel_buffer_ = b_.scratch();
   }
 

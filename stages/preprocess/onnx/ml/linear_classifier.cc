@@ -15,8 +15,13 @@ Result<void> expand_linear_classifier(ExpandCall& call) {
   Value* compared = is_single ? call.concat({call.add(Op::kNeg, {scores}), scores}, 1) : scores;
   SLUICE_ASSIGN(call.results[0], best_labels(call, compared, "classlabels_strings", "classlabels_ints"));
   if (!call.wants(1)) return {};
-  SLUICE_ASSIGN(Value * given, transformed(call, scores, call.string_attribute("post_transform", "NONE")));
-  call.results[1] = is_single ? call.concat({call.add(Op::kSub, {call.number(1), given}), given}, 1) : given;
+  const std::string transform = call.string_attribute("post_transform", "NONE");
+  if (is_single && (transform == "NONE" || transform == "PROBIT")) {
+    SLUICE_ASSIGN(Value * second, transformed(call, scores, transform));
+    call.results[1] = call.concat({call.add(Op::kSub, {call.number(1), second}), second}, 1);
+    return {};
+  }
+  SLUICE_ASSIGN(call.results[1], transformed(call, compared, transform));
   return {};
 }
 

@@ -1,4 +1,4 @@
-#include "common/tools/reduce/scratch_folder.h"
+#include "common/base/scratch_folder.h"
 
 #include <cerrno>
 #include <cstdlib>
@@ -7,9 +7,9 @@
 
 namespace sluice {
 
-Result<ScratchFolder> ScratchFolder::make() {
+Result<ScratchFolder> ScratchFolder::create() {
   const char* parent = std::getenv("TMPDIR");
-  std::string path = fmt::format("{}/sluice-reduce-XXXXXX", parent != nullptr && *parent != '\0' ? parent : "/tmp");
+  std::string path = fmt::format("{}/sluice-XXXXXX", parent != nullptr && *parent != '\0' ? parent : "/tmp");
   if (mkdtemp(path.data()) == nullptr) {
     return make_error(ErrorCode::kIo, "cannot make a temporary folder '{}': {}", path, std::strerror(errno));
   }

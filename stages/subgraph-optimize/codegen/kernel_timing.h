@@ -1,0 +1,32 @@
+// For the benchmarks of the generator: how fast a kernel is on this machine.
+#pragma once
+
+#include <vector>
+
+#include "stages/subgraph-optimize/codegen/codegen_testing.h"
+
+namespace sluice {
+
+// Seconds that this thread has computed: others may use the machine too.
+double thread_seconds();
+
+// Page-aligned floats with values that vary.
+class FloatBuffer {
+ public:
+  explicit FloatBuffer(int64_t count);
+  FloatBuffer(const FloatBuffer&) = delete;
+  ~FloatBuffer();
+  float* data() { return data_; }
+
+ private:
+  float* data_;
+};
+
+// The shortest of 5 to 200 runs during about `limit` seconds, in seconds: the shortest is what the code can do on a machine that others
+// use.
+double best_time(RunnableKernel& kernel, const std::vector<void*>& pointers, double limit);
+
+// Multiply-add peak, FLOP/s, from a kernel that stays in registers and the first cache; 0 when the profile has none.
+double measure_peak(const DeviceProfile& profile);
+
+}  // namespace sluice
