@@ -120,7 +120,9 @@ TEST(RecurrentTest, ActivationParametersAreConsumedInOrder) {
   const Tensor minus = f32({1, 1, 1}, {-1});
   const std::vector<std::string> names = {"Tanh", "LeakyRelu"};
   const NodeRun rnn(Op::kRNN, {minus, f32({2, 1, 1}, {1, 1}), f32({2, 1, 1}, {0, 0})},
-                    {{"activations", names}, {"activation_alpha", std::vector<float>{0.5f}}, {"direction", std::string("bidirectional")},
+                    {{"activations", names},
+                     {"activation_alpha", std::vector<float>{0.5f}},
+                     {"direction", std::string("bidirectional")},
                      {"hidden_size", int64_t{1}}},
                     2);
   EXPECT_THAT(rnn.get<float>(1), ElementsAre(FloatNear(std::tanh(-1.0f), 1e-6f), -0.5f));
