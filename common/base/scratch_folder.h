@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "common/base/result.h"
 
@@ -14,6 +15,7 @@ class ScratchFolder {
   ScratchFolder& operator=(ScratchFolder&&) = delete;
   ~ScratchFolder();
   const std::string& path() const { return path_; }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
 
  private:
   explicit ScratchFolder(std::string path) : path_(std::move(path)) {}

@@ -56,10 +56,10 @@ bool parse_special(std::string text, double& value) {
 }
 
 // Blanks around a number count for nothing, as in numpy.
-std::string trimmed(std::string_view text) {
+std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\n\v\f\r";
   const size_t first = std::min(text.find_first_not_of(kBlanks), text.size());
-  return std::string(text.substr(first, text.find_last_not_of(kBlanks) + 1 - first));
+  return text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
 }
 
 Result<void> cast_from_strings(EvalCall& call, DType to, const Narrowing& narrowing) {
@@ -67,7 +67,7 @@ Result<void> cast_from_strings(EvalCall& call, DType to, const Narrowing& narrow
   SLUICE_ASSIGN(const Output y, call.output(0, to, held.tensor->dims));
   for (int64_t i = 0; i < y.count; ++i) {
     const std::string_view whole = string_at(*held.tensor, static_cast<uint64_t>(i));
-    const std::string text = trimmed(whole);
+    const std::string_view text = trimmed(whole);
     double value = 0;
     int64_t integer = 0;
     const char* begin = text.data() + (!text.empty() && text[0] == '+' ? 1 : 0);
@@ -77,7 +77,7 @@ Result<void> cast_from_strings(EvalCall& call, DType to, const Narrowing& narrow
       continue;
     }
     const auto read = std::from_chars(begin, end, value);
-    if ((read.ec != std::errc() || read.ptr != end) && !parse_special(text, value))
+    if ((read.ec != std::errc() || read.ptr != end) && !parse_special(std::string(text), value))
       return call.bad_value("element {} is '{}', which is no number", i, whole);
     store_doubles(to, y.data, i, 1, &value, narrowing);
   }

@@ -125,8 +125,7 @@ class Finder {
     if (!may_be_equal(root_.module().expressions, given, taken))
       return make_error(ErrorCode::kBadOption,
                         "--state: output '{}' and input '{}' cannot be one state: tensors of one dtype, none of strings, and of sizes that "
-                        "the input takes "
-                        "again are needed",
+                        "the input takes again are needed",
                         value.name(), name)
           .with_hint("a size that grows must be open in the input: no --dim NAME=SIZE, but --dim NAME=0..SIZE");
     if (!found_.emplace(index, output).second) return make_error(ErrorCode::kBadOption, "--state: input '{}' is paired twice", name);

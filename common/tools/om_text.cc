@@ -6,11 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 
 #include "common/base/files.h"
+#include "common/base/scratch_folder.h"
 #include "runtime/loader/om_file.h"
 #include "runtime/loader/om_writer.h"
 
@@ -33,30 +32,8 @@ std::string readable_schema() {
   return schema;
 }
 
-// A folder that goes with its contents.
-class TemporaryFolder {
- public:
-  static Result<TemporaryFolder> create() {
-    std::error_code code;
-    std::string path = (std::filesystem::temp_directory_path(code) / "sluice-XXXXXX").string();
-    if (code || ::mkdtemp(path.data()) == nullptr) return make_error(ErrorCode::kIo, "cannot create a folder for temporary files");
-    return TemporaryFolder(std::move(path));
-  }
-  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  ~TemporaryFolder() {
-    std::error_code code;
-    if (!path_.empty()) std::filesystem::remove_all(path_, code);
-  }
-  std::string file(const char* name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
-
- private:
-  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
-
 // Runs protoc with files as its three streams; answers its exit status, 127 when there is none.
-int run_protoc(const TemporaryFolder& folder, const char* mode) {
+int run_protoc(const ScratchFolder& folder, const char* mode) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   const std::string in = folder.file("in"), out = folder.file("out"), errors = folder.file("errors");
@@ -75,7 +52,7 @@ int run_protoc(const TemporaryFolder& folder, const char* mode) {
 
 // mode: "decode" or "encode".
 Result<std::string> through_protoc(const char* mode, std::span<const std::byte> input, ErrorCode refused) {
-  SLUICE_ASSIGN(const TemporaryFolder folder, TemporaryFolder::create());
+  SLUICE_ASSIGN(const ScratchFolder folder, ScratchFolder::create());
   SLUICE_TRY(write_text(folder.file("model.proto"), readable_schema()));
   SLUICE_TRY(write_file(folder.file("in"), input));
   const int status = run_protoc(folder, mode);

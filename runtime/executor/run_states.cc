@@ -101,15 +101,19 @@ void RunStates::rewind() {
 }
 
 void RunStates::restore(RunInputs& inputs) const {
-  for (const pb::StateDef& state : model_->states()) restore(inputs, state.input());
+  for (size_t s = 0; s < growing_.size(); ++s) restore_state(inputs, s);
 }
 
 void RunStates::restore(RunInputs& inputs, uint32_t input) const {
   for (size_t s = 0; s < growing_.size(); ++s) {
-    if (model_->states(static_cast<int>(s)).input() != input) continue;
-    inputs.values[input] = kept_[s];
-    inputs.bound[input] = !kept_[s].tensors.empty();
+    if (model_->states(static_cast<int>(s)).input() == input) restore_state(inputs, s);
   }
+}
+
+void RunStates::restore_state(RunInputs& inputs, size_t state) const {
+  const uint32_t input = model_->states(static_cast<int>(state)).input();
+  inputs.values[input] = kept_[state];
+  inputs.bound[input] = !kept_[state].tensors.empty();
 }
 
 const GrowingState* RunStates::in_place(size_t output) const {

@@ -46,6 +46,7 @@ class RunStates {
   int64_t first_extent(const pb::TypeDef& type, int dim, const RunInputs& inputs) const;
   Result<void> begin_in_place(size_t state, RunInputs& inputs);
   void begin_elsewhere(size_t state, RunInputs& inputs);
+  void restore_state(RunInputs& inputs, size_t state) const;
 
   const pb::ModelDef* model_;
   // By state. What is written in place is in growing_, else in the others.

@@ -1,8 +1,6 @@
 #include "runtime/testing/model_builder.h"
 
-#include <cstdio>
-#include <cstdlib>
-
+#include "common/base/scratch_folder.h"
 #include "runtime/loader/verify_model.h"
 
 namespace sluice::testing {
@@ -113,13 +111,9 @@ void ModelBuilder::alias(uint32_t value, uint32_t after_task) {
 }
 
 std::vector<std::byte> om_bytes(const pb::ModelDef& model, const std::vector<OmSegment>& segments) {
-  char path[] = "/tmp/sluice-test-XXXXXX";
-  const int fd = ::mkstemp(path);
-  std::vector<std::byte> bytes;
-  if (fd >= 0 && write_om(path, model, segments)) bytes = read_file(path).value();
-  if (fd >= 0) ::close(fd);
-  std::remove(path);
-  return bytes;
+  const auto folder = ScratchFolder::create();
+  if (!folder || !write_om(folder->file("model.om"), model, segments)) return {};
+  return read_file(folder->file("model.om")).value();
 }
 
 pb::ModelDef without_event(pb::ModelDef model, uint32_t event) {

@@ -166,6 +166,8 @@ def linear_models():
     chances = np.linspace(0.05, 0.95, 6, dtype=np.float32)[:, None]
     yield Case("probit", "LinearRegressor", [chances], [probit(chances).astype(np.float32)], tolerance=4e-3, coefficients=[1.0],
                post_transform="PROBIT")
+    yield Case("classify_probit", "LinearClassifier", [chances], [i64(*[1] * 6), np.hstack([1 - probit(chances), probit(chances)]).astype(np.float32)],
+               tolerance=4e-3, classlabels_ints=[0, 1], coefficients=[1.0], intercepts=[0.0], post_transform="PROBIT")
     vectors, factors = RANDOM.standard_normal((5, 3)).astype(np.float32), RANDOM.standard_normal(5).astype(np.float32)
     dots = x @ vectors.T
     for kind, values in (("LINEAR", dots), ("POLY", (0.5 * dots + 0.25) ** 3), ("SIGMOID", np.tanh(0.5 * dots + 0.25)),

@@ -54,6 +54,11 @@ Result<Value*> transformed(ExpandCall& call, Value* scores, const std::string& n
   return call.bad("attribute 'post_transform' is '{}', expected NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT", name);
 }
 
+Value* both_classes(ExpandCall& call, Value* score, bool are_probabilities) {
+  Value* first = are_probabilities ? call.add(Op::kSub, {call.number(1), score}) : call.add(Op::kNeg, {score});
+  return call.concat({first, score}, 1);
+}
+
 size_t label_count(const ExpandCall& call, const std::string& strings, const std::string& ints) {
   return call.has(strings) ? call.strings_attribute(strings).size() : call.ints_attribute(ints).size();
 }

@@ -13,6 +13,9 @@ Result<Value*> transformed(ExpandCall& call, Value* scores, const std::string& n
 // Whether it is one of those names.
 bool is_transform(const std::string& name);
 
+// Scores [N, 2] from those of the second of two classes [N, 1]: the first's is 1 - s, as of probabilities, else -s.
+Value* both_classes(ExpandCall& call, Value* score, bool are_probabilities);
+
 // The label of the largest score of each row: [N]. Labels are strings or numbers, by the attributes of these names.
 Result<Value*> best_labels(ExpandCall& call, Value* scores, const std::string& strings, const std::string& ints);
 // How many labels there are.

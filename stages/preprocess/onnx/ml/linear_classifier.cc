@@ -12,13 +12,13 @@ Result<void> expand_linear_classifier(ExpandCall& call) {
   const bool is_single = labels == 2 && intercepts.size() == 1;
   const auto rows = static_cast<int64_t>(is_single ? 1 : labels);
   SLUICE_ASSIGN(Value * scores, linear_scores(call, call.floats_attribute("coefficients"), intercepts, rows));
-  Value* compared = is_single ? call.concat({call.add(Op::kNeg, {scores}), scores}, 1) : scores;
+  Value* compared = is_single ? both_classes(call, scores, false) : scores;
   SLUICE_ASSIGN(call.results[0], best_labels(call, compared, "classlabels_strings", "classlabels_ints"));
   if (!call.wants(1)) return {};
   const std::string transform = call.string_attribute("post_transform", "NONE");
   if (is_single && (transform == "NONE" || transform == "PROBIT")) {
     SLUICE_ASSIGN(Value * second, transformed(call, scores, transform));
-    call.results[1] = call.concat({call.add(Op::kSub, {call.number(1), second}), second}, 1);
+    call.results[1] = both_classes(call, second, true);
     return {};
   }
   SLUICE_ASSIGN(call.results[1], transformed(call, compared, transform));

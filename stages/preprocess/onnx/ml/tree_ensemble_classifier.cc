@@ -10,15 +10,6 @@
 #include "stages/preprocess/onnx/ml/trees.h"
 
 namespace sluice {
-namespace {
-
-Value* both_classes(ExpandCall& call, Value* score, bool are_probabilities) {
-  Value* first = are_probabilities ? call.add(Op::kSub, {call.number(1), score}) : call.add(Op::kNeg, {score});
-  return call.concat({first, score}, 1);
-}
-
-}  // namespace
-
 Result<void> expand_tree_ensemble_classifier(ExpandCall& call) {
   const size_t labels = label_count(call, "classlabels_strings", "classlabels_int64s");
   const std::vector<int64_t> ids = call.ints_attribute("class_ids");
