@@ -93,6 +93,6 @@ struct HostEngine {
 Result<const HostEngine*> open_host_engine();
 
 inline constexpr char kHostEngineSymbol[] = "sluice_host_engine";  // extern "C" const HostEngine* sluice_host_engine();
-inline constexpr char kHostEngineRelease[] = "0.1.0/4";            // raised with every change of this header
+inline constexpr char kHostEngineRelease[] = "0.1.0/5";            // raised with every change of this header
 
 }  // namespace sluice

@@ -14,7 +14,7 @@
 
 namespace sluice {
 
-inline constexpr uint32_t kOmFormat = 3;              // raised when KernelArgs, this header or the meaning of a field changes
+inline constexpr uint32_t kOmFormat = 4;              // raised when KernelArgs, this header or the meaning of a field changes
 inline constexpr uint64_t kOmPage = 4096;             // segments begin at multiples of it
 inline constexpr uint64_t kOmValueAlignment = 64;     // of every value within its region
 inline constexpr uint64_t kOmScratchLimit = 1 << 20;  // bytes of scratch per worker
