@@ -14,10 +14,7 @@ std::string host_cpu_refusal(const Node& node) {
   return is_evaluable(node.op()) ? std::string() : fmt::format("the reference evaluator has no kernel for {}", op_name(node.op()));
 }
 
-std::string rts_refusal(const Node& node) {
-  const bool ours = node.op() == Op::kMemCopy || node.op() == Op::kStreamActive || node.op() == Op::kStreamSwitch;
-  return ours ? std::string() : "only memory copies and stream control";
-}
+std::string rts_refusal(const Node& node) { return node.op() == Op::kMemCopy ? std::string() : "only memory copies run there"; }
 
 struct OwnEngine {
   EngineId id;

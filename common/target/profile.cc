@@ -194,6 +194,15 @@ Result<DeviceProfile> get_profile(std::string_view name) {
   return make_error(ErrorCode::kBadOption, "there is no device profile '{}'", name).with_hint("known profiles: " + known);
 }
 
+Result<void> check_lowerable(const DeviceProfile& profile) {
+  std::string names;
+  for (const DescribedEngine& engine : profile.described_engines) names += (names.empty() ? "" : ", ") + engine.name;
+  for (const CompositeEngine& engine : profile.composites) names += (names.empty() ? "" : ", ") + engine.name;
+  if (names.empty()) return {};
+  return make_error(ErrorCode::kNotLowerable, "device profile '{}' has engines that this release cannot lower for: {}", profile.name, names)
+      .with_hint("leave 'described_engines' and 'composites' out of the profile: sluice-partition alone reads them");
+}
+
 std::vector<std::string> profile_names() {
   std::vector<std::string> names;
   for (std::string_view text : kProfileTexts) {

@@ -53,6 +53,9 @@ struct DeviceProfile {
 Result<DeviceProfile> get_profile(std::string_view name);
 // The content of such a file. Error: kBadJson, naming the member that is absent, of another kind or out of range.
 Result<DeviceProfile> parse_profile(std::string_view text);
+// Error kNotLowerable for a profile with engines that it only describes, or with composite ones: sluice-partition alone knows these, and no
+// stage behind it lowers for them.
+Result<void> check_lowerable(const DeviceProfile& profile);
 std::vector<std::string> profile_names();
 // True when this machine's CPU can run code made for the profile's isa.
 bool cpu_supports(std::string_view isa);

@@ -10,6 +10,7 @@
 #include "common/symbolic/nominal.h"
 #include "common/target/aicore.h"
 #include "common/target/multiply_adds.h"
+#include "common/target/profile.h"
 #include "common/text/names.h"
 #include "common/text/text.h"
 
@@ -186,6 +187,10 @@ Result<ModelCheck> check_model(const Module& module) {
   if (module.level != Level::kPartitioned) {
     return make_error(ErrorCode::kWrongLevel, "--check needs level 'partitioned', got '{}'", level_name(module.level))
         .with_hint("sluice check MODEL.onnx makes such a graph and shows this; sluice-partition makes one of a typed graph");
+  }
+  if (const auto profile_option = module.options.find("profile"); profile_option != module.options.end()) {
+    SLUICE_ASSIGN(const DeviceProfile profile, get_profile(profile_option->second));
+    SLUICE_TRY(check_lowerable(profile));
   }
   return Checker(module).run();
 }

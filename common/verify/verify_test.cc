@@ -67,7 +67,7 @@ TEST(Verify, PartitionedGraph) {
       head + "graph @p(%a: f32[2]) -> (%b) subgraph engine aicore {\n  %b: f32[2] = Relu(%a) plan {engine = aicore}\n}\n";
   EXPECT_EQ(findings(good, Level::kPartitioned), "");
   EXPECT_EQ(findings(good, Level::kLowered),
-            "the graph is not lowered: node 'b' (Relu): names no kernel, and aicore runs nothing without one");
+            "the graph is not lowered: node 'b' (Relu): names no kernel, and aicore does not run it without one");
   const std::string other =
       head + "graph @p(%a: f32[2]) -> (%b) subgraph engine aicore {\n  %b: f32[2] = Relu(%a) plan {engine = rts}\n}\n";
   EXPECT_EQ(findings(other, Level::kPartitioned), "the graph is not partitioned: node 'b' (Relu): runs on rts, its graph 'p' on aicore");

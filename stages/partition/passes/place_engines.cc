@@ -3,10 +3,10 @@
 //   before:  %y = Conv(%x, %w)   %z = Softmax(%y)
 //   after:   %y = Conv(%x, %w) plan {engine = aicore}   %z = Softmax(%y) plan {engine = host_cpu}
 //
-// Engines are asked in ascending order of cost; the first that supports the node wins. An engine already in the plan is respected. A Fused
-// node that no engine takes whole is inlined again and its nodes are placed one by one; legal because a Fused node means its body. Nodes in
-// the bodies of control flow run where their owner runs. When some nodes find no engine, one error lists them all, with each engine's
-// reason.
+// Engines are asked in ascending order of cost; the first that supports the node wins. An engine already in the plan is kept if its row
+// supports the node. A Fused node that no engine takes whole is inlined again and its nodes are placed one by one; legal because a Fused
+// node means its body. Nodes in the bodies of control flow run where their owner runs. One error lists all nodes that find no engine and
+// all that cannot have the engine of their plan, each with the reason.
 #include "common/base/work.h"
 #include "common/ir/clone.h"
 #include "common/target/engine_table.h"
@@ -35,18 +35,40 @@ class Placer {
   bool changed() const { return changed_; }
 
   Result<void> finish() const {
-    if (refused_.empty()) return {};
-    std::string text = fmt::format("no engine of profile '{}' has a kernel for {}:", profile_,
-                                   refused_.size() == 1 ? "this node" : fmt::format("these {} nodes", refused_.size()));
-    for (size_t i = 0; i < std::min(refused_.size(), kListed); ++i) text += "\n  " + refused_[i];
-    if (refused_.size() > kListed) text += fmt::format("\n  … and {} more", refused_.size() - kListed);
+    if (unsupported_.empty()) return {};
+    const std::string nodes = unsupported_.size() == 1 ? "this node" : fmt::format("these {} nodes", unsupported_.size());
+    std::string text = misplaced_ ? fmt::format("no engine of profile '{}' supports {} as annotated:", profile_, nodes)
+                                  : fmt::format("no engine of profile '{}' has a kernel for {}:", profile_, nodes);
+    for (size_t i = 0; i < std::min(unsupported_.size(), kListed); ++i) text += "\n  " + unsupported_[i];
+    if (unsupported_.size() > kListed) text += fmt::format("\n  … and {} more", unsupported_.size() - kListed);
     return make_error(ErrorCode::kNoEngine, "{}", text)
-        .with_hint("choose another --profile, or report the operators; docs/adding-an-op.md tells how to add a kernel");
+        .with_hint(misplaced_ ? "without the annotation 'engine' a node gets the cheapest engine that supports it"
+                              : "choose another --profile, or report the operators; docs/adding-an-op.md tells how to add a kernel");
   }
 
  private:
   void place(Node& node) {
-    if (node.plan.engine != EngineId::kNone) return assign_bodies(node);
+    if (node.plan.engine == EngineId::kNone) return choose(node);
+    const std::string reason = unsupported_reason(node, node.plan.engine);
+    if (reason.empty()) return assign_bodies(node);
+    if (node.op() == Op::kFused && node.body("body") != nullptr) return inline_body(node);
+    add_misplaced(node, reason);
+  }
+
+  void add_misplaced(const Node& node, const std::string& reason) {
+    unsupported_.push_back(
+        fmt::format("{}{}: annotated with engine {}: {}", node.label(), of_dtype(node), engine_name(node.plan.engine), reason));
+    misplaced_ = true;
+  }
+
+  std::string unsupported_reason(const Node& node, EngineId engine) {
+    const EngineRow* row = table_.find(engine);
+    if (row == nullptr) return fmt::format("profile '{}' has no such engine", profile_);
+    add_work(Work::kEngineQuestions);
+    return engine_refusal(*row, node);
+  }
+
+  void choose(Node& node) {
     std::string reasons;
     for (const EngineRow& row : table_.engines) {
       add_work(Work::kEngineQuestions);
@@ -60,7 +82,7 @@ class Placer {
     if (node.op() == Op::kFused && node.body("body") != nullptr) {
       inline_body(node);
     } else {
-      refused_.push_back(fmt::format("{}{}: {}", node.label(), of_dtype(node), reasons));
+      unsupported_.push_back(fmt::format("{}{}: {}", node.label(), of_dtype(node), reasons));
     }
   }
 
@@ -79,7 +101,22 @@ class Placer {
   void assign_bodies(Node& node) {
     if (node.op() == Op::kFused) return;
     for (const GraphId body : node.bodies()) {
-      for (Node& inner : node.graph().module().graph(body).nodes()) assign(inner, node.plan.engine);
+      for (Node& inner : node.graph().module().graph(body).nodes()) assign_inner(inner, node);
+    }
+  }
+
+  // A Fused node is not lowered there: it runs as the nodes of its body.
+  std::string inner_reason(const Node& inner, EngineId engine) { return inner.op() == Op::kFused ? "" : unsupported_reason(inner, engine); }
+
+  void assign_inner(Node& inner, const Node& owner) {
+    const EngineId engine = owner.plan.engine;
+    if (inner.plan.engine != EngineId::kNone && inner.plan.engine != engine) {
+      add_misplaced(inner, fmt::format("it runs where {} runs, on {}", owner.label(), engine_name(engine)));
+    } else if (const std::string reason = inner_reason(inner, engine); !reason.empty()) {
+      unsupported_.push_back(
+          fmt::format("{}{} inside {}: {}: {}", inner.label(), of_dtype(inner), owner.label(), engine_name(engine), reason));
+    } else {
+      assign(inner, engine);
     }
   }
 
@@ -94,6 +131,7 @@ class Placer {
     for (const Node& node : body.nodes()) {
       Node& copy = mapper.clone_node(node, graph, values, &fused);
       if (copy.origins().empty()) copy.set_origins(fused.origins());
+      copy.plan = fused.plan;  // all that was fused had this one
       copies.push_back(&copy);
     }
     for (size_t k = 0; k < body.outputs().size(); ++k) {
@@ -109,7 +147,8 @@ class Placer {
 
   EngineTable table_;
   std::string profile_;
-  std::vector<std::string> refused_;
+  std::vector<std::string> unsupported_;
+  bool misplaced_ = false;  // some of these by an annotation
   bool changed_ = false;
 };
 

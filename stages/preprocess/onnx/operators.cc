@@ -64,7 +64,9 @@ std::optional<Op> find_operator(const onnx::NodeProto& node) {
   if (!is_ours && !is_preview && !is_onnx_domain(node.domain())) return std::nullopt;
   if (is_preview != (*op == Op::kFlexAttention)) return std::nullopt;
   if (op_domain(*op) == Domain::kMl || (op_domain(*op) == Domain::kSluice) != is_ours) return std::nullopt;
-  return find_op(canonical(*op)) != nullptr ? op : std::nullopt;
+  const OpRow* row = find_op(canonical(*op));
+  const bool has_results = row != nullptr && row->max_outputs != 0;  // stream control has none, and nothing in this release runs it
+  return has_results ? op : std::nullopt;
 }
 
 const ExpandRow* find_expansion(const onnx::NodeProto& node) {

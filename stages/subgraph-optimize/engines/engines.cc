@@ -1,8 +1,29 @@
 #include "stages/subgraph-optimize/engines/engines.h"
 
+#include "common/target/engine_table.h"
 #include "stages/subgraph-optimize/codegen/llvm_memory.h"
 
 namespace sluice {
+namespace {
+
+// A subgraph may come from a file that partition did not write. Engines that generate kernels find such nodes themselves.
+Result<void> check_nodes(const Graph& graph, const DeviceProfile& profile) {
+  SLUICE_ASSIGN(const EngineTable table, make_engine_table(profile));
+  const EngineRow* row = table.find(graph.engine);
+  if (row == nullptr)
+    return make_error(ErrorCode::kNotLowerable, "subgraph '{}': profile '{}' has no engine {}", graph.name(), profile.name,
+                      engine_name(graph.engine));
+  std::string nodes;
+  for (const Node& node : graph.nodes()) {
+    const std::string reason = engine_refusal(*row, node);
+    if (!reason.empty()) nodes += fmt::format("\n  {}: {}", node.label(), reason);
+  }
+  if (nodes.empty()) return {};
+  return make_error(ErrorCode::kNotLowerable, "subgraph '{}': engine {} does not support these nodes:{}", graph.name(),
+                    engine_name(graph.engine), nodes);
+}
+
+}  // namespace
 
 Result<GeneratedKernel> KernelCache::get(const std::string& specification, const std::function<Result<GeneratedKernel>()>& generate) {
   {
@@ -22,9 +43,10 @@ Result<void> lower_for_engine(Graph& graph, const DeviceProfile& profile, Kernel
     case EngineId::kAicore:
       return lower_aicore(graph, profile, kernels);
     case EngineId::kHostCpu:
+      SLUICE_TRY(check_nodes(graph, profile));
       return lower_host_cpu(graph);
     case EngineId::kRts:
-      return {};
+      return check_nodes(graph, profile);
     default:
       return make_error(ErrorCode::kNotLowerable, "subgraph '{}': this release cannot lower for engine {}", graph.name(),
                         engine_name(graph.engine))

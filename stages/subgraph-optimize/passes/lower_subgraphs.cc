@@ -77,6 +77,7 @@ Result<void> lower_all(std::deque<Job>& jobs, const DeviceProfile& profile, int6
 
 Result<bool> lower_subgraphs(Graph& graph, const Options& options) {
   SLUICE_ASSIGN(const DeviceProfile profile, get_profile(options.text("profile")));
+  SLUICE_TRY(check_lowerable(profile));
   SLUICE_ASSIGN(const int64_t threads, options.threads());
   if (graph.engine != EngineId::kNone) {  // a subgraph in a file of its own
     KernelCache kernels;
