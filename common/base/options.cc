@@ -36,7 +36,7 @@ constexpr std::array kTable = {
     OptionRow{"stable-order", kMeaning, "off", "on: parts are runs of neighbours, so that nodes keep their order", "on|off"},
     OptionRow{"profile", kMeaning, "native", "the device profile"},
     OptionRow{"denormals", kMeaning, "flush", "flush or ieee: what generated kernels do with |x| < 2^-126", "flush|ieee"},
-    OptionRow{"threads", kManner, "0", "worker threads; 0 means one per core", "", kMostThreads},
+    OptionRow{"threads", kManner, "0", "worker threads; 0 means one per usable core", "", kMostThreads},
     OptionRow{"dump-dir", kManner, "", "folder for the text of the graph after each change"},
     OptionRow{"stats", kManner, "", "file for pass statistics"},
     OptionRow{"verify", kManner, "end", "each, end or segments", "each|end|segments"},
@@ -50,7 +50,7 @@ constexpr std::array kTable = {
     OptionRow{"serve", kManner, "", "endpoint of the service to be"},
     OptionRow{"allow-path", kManner, "", "the folder below which jobs of a service may name files"},
     OptionRow{"max-frame", kManner, "1073741824", "most bytes of one frame that a service takes or sends", "", kMostFrameBytes},
-    OptionRow{"jobs", kManner, "0", "jobs that a service runs at once; 0 means one per core", "", kMostThreads},
+    OptionRow{"jobs", kManner, "0", "jobs that a service runs at once; 0 means one per usable core", "", kMostThreads},
     OptionRow{"split", kManner, "", "folder for root.sg and one file per distinct subgraph"},
 };
 

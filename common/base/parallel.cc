@@ -4,11 +4,12 @@
 #include <atomic>
 #include <mutex>
 
+#include "common/base/cores.h"
 #include "common/base/memory.h"
 
 namespace sluice {
 
-int64_t thread_count(int64_t asked) { return asked > 0 ? asked : static_cast<int64_t>(std::max(1u, std::thread::hardware_concurrency())); }
+int64_t thread_count(int64_t asked) { return asked > 0 ? asked : usable_cores(); }
 
 Result<void> parallel_for(size_t count, int64_t threads, const std::function<Result<void>(size_t)>& job) {
   std::atomic<size_t> next{0};

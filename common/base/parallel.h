@@ -11,7 +11,7 @@
 
 namespace sluice {
 
-// The number of threads that --threads=asked means: asked, or one per core when it is 0.
+// The number of threads that --threads=asked means: asked, or one per core that the process may use when it is 0.
 int64_t thread_count(int64_t asked);
 
 // Runs job(i) for every i < count, in the order of i, on at most `threads` threads, the caller's among them. After a failure no job is

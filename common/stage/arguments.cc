@@ -12,7 +12,7 @@ constexpr std::string_view kCommonOptions = R"(
 Common options:
   -o FILE               Write the result to FILE; it appears only when it is whole [default: -].
   --denormals=HOW       flush or ieee: what generated kernels do with |x| < 2^-126. Travels with the graph.
-  --threads=N           Worker threads; 0 means one per core [default: 0].
+  --threads=N           Worker threads; 0 means one per usable core [default: 0].
   --passes=LIST         Run exactly these passes, in this order.
   --skip=LIST           Leave these passes out of the default order.
   --stop-after=STEP     Run up to pass number or name STEP.
@@ -30,7 +30,7 @@ Service options:
   --serve=ENDPOINT      Take jobs at ipc://PATH or tcp://127.0.0.1:PORT until SIGTERM, each in a process of its own.
   --allow-path=DIR      Jobs may name files below DIR.
   --max-frame=BYTES     Most bytes of one frame, such as a graph.
-  --jobs=N              Run at most N jobs at once; 0 means one per core.
+  --jobs=N              Run at most N jobs at once; 0 means one per usable core.
 )";
 
 // Options that name passes speak of one stage only.

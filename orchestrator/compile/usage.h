@@ -37,7 +37,7 @@ Meaning options: they change the product and travel in the graph files.
   --denormals=KIND       flush or ieee: what generated kernels do with |x| < 2^-126.
 
 Manner options: they do not change the product.
-  --threads=N            Worker threads of each stage; 0 means one per core.
+  --threads=N            Worker threads of each stage; 0 means one per usable core.
   --dump-dir=DIR         Keep DIR/<n>-<stage>.sg of each stage, and in DIR/<n>-<stage>/ the text of the graph after each change.
   --stats=FILE           Write times, sizes and pass statistics of all stages to FILE, as JSON.
   --verify=WHEN          When the stages verify their graphs: after each pass, at the end, or also the segments of constants.

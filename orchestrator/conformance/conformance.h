@@ -9,7 +9,7 @@ namespace sluice {
 
 struct ConformanceRequest {
   std::string folder;
-  int jobs = 0;        // 0: one per core
+  int jobs = 0;        // 0: one per usable core
   std::string report;  // JSON file; empty: none
   double timeout = 120;
   std::string profile;

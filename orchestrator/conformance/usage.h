@@ -22,7 +22,7 @@ Verdicts: pass; fail; unsupported (a program ended with exit code 4); crash (a s
 or no end in time). Exit code: 0 when all pass, 7 when not, 3 when there is no case.
 
 Options:
-  -j N             Cases at once; 0 means one per core [default: 0].
+  -j N             Cases at once; 0 means one per usable core [default: 0].
   --report=FILE    Write the results to FILE as JSON: summary {pass, fail, unsupported, crash, total} and cases [{name, verdict, reason,
                    max_error, max_ulp, engines, ops, ms}], where engines and ops are by the name of the model's node.
   --timeout=S      Seconds that a process may take [default: 120].

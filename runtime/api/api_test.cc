@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 
@@ -91,6 +94,43 @@ TEST(Api, CxxFaceRunsSeveralAtOnce) {
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_THROW(api::Model("/nowhere/x.om"), api::Failure);
+}
+
+// A child has none of the parent's threads: its runs start some of their own. It ends by a signal when it waits for what is not there.
+TEST(Api, RunsGoOnInAForkedChild) {
+  const std::string path = write_model("fork");
+  const api::Model model(path);
+  api::Run run(model, 4);
+  std::vector<float> x(kElements, 1.0f);
+  run.bind_input(0, x.data(), kElements * sizeof(float));
+  run.execute();
+  for (int round = 0; round < 5; ++round) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      ::alarm(20);
+      bool right = true;
+      {
+        auto* inherited = new api::Run(model, 3);
+        inherited->bind_input(0, x.data(), kElements * sizeof(float));
+        std::fill(x.begin(), x.end(), 3.0f);
+        for (api::Run* each : {&run, inherited}) {
+          for (int i = 0; i < 50; ++i) each->execute();
+          right = right && static_cast<const float*>(each->output(0))[kElements - 1] == 3.0f;
+        }
+        delete inherited;
+      }
+      {
+        const api::Run taken = std::move(run);
+      }  // its device ends here
+      ::_exit(right ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << (WIFSIGNALED(status) ? "signal " : "exit ") << status;
+  }
+  run.execute();
+  EXPECT_EQ(static_cast<const float*>(run.output(0))[0], 1.0f);
 }
 
 }  // namespace

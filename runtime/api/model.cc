@@ -66,10 +66,12 @@ uint64_t count_tasks(const sluice::pb::ModelDef& def, sluice::pb::TaskKind kind)
   return sum(def, [kind](const sluice::pb::FixedPart& part) { return std::count(part.task_kind().begin(), part.task_kind().end(), kind); });
 }
 
-uint64_t most_scratch(const sluice::pb::ModelDef& def) {
-  uint64_t most = 0;
-  for (const sluice::pb::PartDef& part : def.parts()) most = std::max<uint64_t>(most, part.fixed().memory().scratch_bytes());
-  return most;
+// The largest of them.
+template <typename Number>
+uint64_t most(const sluice::pb::ModelDef& def, Number number) {
+  uint64_t largest = 0;
+  for (const sluice::pb::PartDef& part : def.parts()) largest = std::max<uint64_t>(largest, number(part.fixed()));
+  return largest;
 }
 
 uint64_t walked_nodes(const sluice::pb::ModelDef& def) {
@@ -127,11 +129,11 @@ uint64_t sluice_model_count(const sluice_model* model, int what) {
     case SLUICE_COUNT_KERNELS:
       return static_cast<uint64_t>(def.kernels_size());
     case SLUICE_COUNT_ARENA_BYTES:
-      return sum(def, [](const Part& part) { return part.memory().arena_bytes(); });
+      return most(def, [](const Part& part) { return part.memory().arena_bytes(); });  // parts share one
     case SLUICE_COUNT_WEIGHT_BYTES:
       return model->model->weights().size();
     case SLUICE_COUNT_SCRATCH_BYTES:
-      return most_scratch(def);
+      return most(def, [](const Part& part) { return part.memory().scratch_bytes(); });
     default:
       return 0;
   }

@@ -15,7 +15,9 @@
  * would load as a shared library.
  *
  * Threads: a model may be used from any number of threads. A run is used by one thread at a time; several runs of one model go on at once,
- * each with its own memory. Runs created with the same number of threads share the threads: at most that many are busy in the process. */
+ * each with its own memory. All runs share their threads: each is worked on by no more than it was created with, and no more than the
+ * run with the most was created with are busy in the process. After fork() the child may go on with models and runs that no other thread
+ * was using at that moment: threads are started anew there. */
 #ifndef SLUICE_RUNTIME_API_SLUICE_H_
 #define SLUICE_RUNTIME_API_SLUICE_H_
 
@@ -72,7 +74,7 @@ enum {
   SLUICE_COUNT_STREAMS = 5,
   SLUICE_COUNT_EVENTS = 6,
   SLUICE_COUNT_KERNELS = 7,
-  SLUICE_COUNT_ARENA_BYTES = 8, /* of each run */
+  SLUICE_COUNT_ARENA_BYTES = 8, /* of each run; parts share them, and those whose sizes a run tells are not counted */
   SLUICE_COUNT_WEIGHT_BYTES = 9,
   SLUICE_COUNT_SCRATCH_BYTES = 10 /* of each thread */
 };
@@ -104,8 +106,8 @@ SLUICE_API int sluice_model_output(const sluice_model* model, size_t index, slui
 SLUICE_API int64_t sluice_model_find_input(const sluice_model* model, const char* name);
 SLUICE_API int64_t sluice_model_find_output(const sluice_model* model, const char* name);
 
-/* Creates a run that works on `threads` threads, the calling one included; 0 means one for each core. Its memory is allocated when it is
- * first executed. */
+/* Creates a run that works on `threads` threads, the calling one included; 0 means one for each core that the process may use
+ * (its affinity and the quotas of its control groups). Its memory is allocated when it is first executed. */
 SLUICE_API int sluice_run_create(sluice_model* model, int threads, sluice_run** run);
 /* Binds memory of exactly the binding's bytes, which is fixed. It is not copied when it is aligned to 64 bytes, and must stay valid until
  * bound anew or the run is destroyed. Outputs may overlap neither inputs nor each other. */

@@ -131,6 +131,7 @@ void Walk::help_one(Device& device) {
 }
 
 Result<void> Walk::run(Device& device, void* const* operands, const WalkObserver& observer) {
+  SLUICE_TRY(device.start_threads());
   reset();
   operands_ = operands;
   const Device::Seat seat(device);

@@ -150,6 +150,7 @@ Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const 
 }
 
 Result<void> HybridRun::execute(const HybridObserver& observer) {
+  const Device::Seat seat(*device_);  // the nodes between parts are work too
   auto done = execute_once(observer);
   if (done) states_.keep(outputs_);
   states_.restore(inputs_);

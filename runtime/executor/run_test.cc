@@ -49,7 +49,7 @@ TEST_P(ThreeStreamsTest, RightAThousandTimes) {
   ASSERT_EQ(std::count(kinds.begin(), kinds.end(), pb::TASK_TEST), 200);
   const auto model = open_model(three.model, three.kernels);
   ASSERT_NE(model, nullptr);
-  ModelRun run(model, Device::make(GetParam()).value());
+  ModelRun run(model, shared_device(GetParam()).value());
   for (uint32_t i = 0; i < 1000; ++i) {
     const auto x = words_of(i % 7);
     ASSERT_TRUE(run.bind_input(0, std::as_bytes(std::span(x))));
@@ -63,7 +63,7 @@ TEST_P(ThreeStreamsTest, RightAThousandTimes) {
 TEST_P(ThreeStreamsTest, SeveralRunsAtOnceOnOneModel) {
   const auto three = make_three_streams();
   const auto model = open_model(three.model, three.kernels);
-  const auto device = Device::make(GetParam()).value();
+  const auto device = shared_device(GetParam()).value();
   std::vector<std::thread> callers;
   std::atomic<int> wrong{0};
   for (uint32_t caller = 0; caller < 3; ++caller) {
@@ -111,7 +111,7 @@ using Floats = std::vector<float, CacheLineAllocator<float>>;
 
 TEST(Run, BindsAlignedMemoryInPlaceAndCopiesOther) {
   const auto model = open_model(negate_model(), {{"k", negate_and_see}});
-  ModelRun run(model, Device::make(1).value());
+  ModelRun run(model, shared_device(1).value());
   Floats in(32, 1.0f);
   Floats out(32, 0.0f);
   ASSERT_TRUE(run.bind_input(0, std::as_bytes(std::span(in).first(16))));
@@ -135,7 +135,7 @@ TEST(Run, BindsAlignedMemoryInPlaceAndCopiesOther) {
 
 TEST(Run, SaysWhatIsNotBoundOrDoesNotFit) {
   const auto model = open_model(negate_model(), {{"k", negate}});
-  ModelRun run(model, Device::make(1).value());
+  ModelRun run(model, shared_device(1).value());
   const auto unbound = run.execute();
   ASSERT_FALSE(unbound);
   EXPECT_EQ(unbound.error().code, ErrorCode::kBadBinding);
@@ -155,7 +155,7 @@ TEST(Run, FlushesDenormalsUnlessAskedNotTo) {
   };
   for (const bool ieee : {false, true}) {
     const auto model = open_model(negate_model(ieee), {{"k", halve}});
-    ModelRun run(model, Device::make(1).value());
+    ModelRun run(model, shared_device(1).value());
     ASSERT_TRUE(run.bind_input(0, std::as_bytes(std::span(in))));
     ASSERT_TRUE(run.execute());
     float out = -1;
@@ -178,7 +178,7 @@ TEST(Run, CopiesAndShowsEveryTaskToAnObserver) {
   b.copy("copy", stream, y, middle);
   const TestKernels kernels{{"k", negate}};
   const auto model = open_model(b.model, kernels);
-  ModelRun run(model, Device::make(2).value());
+  ModelRun run(model, shared_device(2).value());
   Floats in(16, 3.0f);
   ASSERT_TRUE(run.bind_input(0, std::as_bytes(std::span(in))));
   std::vector<uint32_t> seen;

@@ -24,7 +24,7 @@ Options:
   --dim=NAME=SIZE       The size of a dim that the model leaves open, for random inputs; 1 when not given.
   --output-dir=DIR      Write each output to DIR/NAME.npy ('/' in a name becomes '_'), a sequence to DIR/NAME.0.npy and so on.
   --format=FORMAT       Of the files of --output-dir: npy or pb [default: npy].
-  --threads=T           Work on T threads; 0 means one for each core [default: 0].
+  --threads=T           Work on T threads; 0 means one for each usable core [default: 0].
   --verify              Also check the digest of the weights.
   --bench               Measure: loading, the first run, then --runs runs, then the time of each node.
                         Without --input the inputs are random.

@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <random>
+#include <thread>
 
 #include "common/graphfile/graphfile.h"
 #include "common/text/text.h"
@@ -161,6 +163,34 @@ TEST(HostCpu, RunsOfSizesSeenBeforeTakeNoMemory) {
   EXPECT_EQ(last.held_blocks, seen.held_blocks);
   EXPECT_EQ(last.held_bytes, seen.held_bytes);
   EXPECT_EQ(last.most_used_bytes, seen.most_used_bytes);
+}
+
+// Whoever walks a root is busy, also between its parts: of six callers on a device of two threads two at a time.
+TEST(HostCpu, WalkedNodesAreWorkOfTheDevice) {
+  const auto opened = OpenedModel::open(OmBytes::copy(rooted_om()).value());
+  ASSERT_TRUE(opened) << opened.error().message;
+  const auto model = HybridModel::sink(*opened).value();
+  const auto device = shared_device(2).value();
+  std::atomic<int> busy{0}, most{0};
+  HybridObserver observer;
+  observer.value_made = [&](const std::string&, const HostValue&) {
+    const int now = ++busy;
+    for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    --busy;
+  };
+  const std::vector<float> x{0, 2, 3};
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 6; ++caller) {
+    callers.emplace_back([&] {
+      HybridRun run(model, device);
+      ASSERT_TRUE(run.bind_input(0, {.tensors = {{DType::kF32, {3}, std::as_bytes(std::span(x)), nullptr}}}));
+      for (int round = 0; round < 5; ++round) EXPECT_TRUE(run.execute(observer));
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(most, 2);
 }
 
 TEST(HostCpu, OutputsOutliveTheirRun) {

@@ -1,0 +1,231 @@
+#include "runtime/device/worker_pool.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+
+#include "common/base/memory.h"
+#include "runtime/device/flush_denormals.h"
+
+namespace sluice {
+namespace {
+
+// True once the calling thread has looked for something for 20 µs. Reading the clock costs about as much as a pause; it is read rarely.
+class SpinLimit {
+ public:
+  bool reached() {
+    _mm_pause();
+    if (++pauses_ % 16 != 0) return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (pauses_ == 16) start_ = now;
+    return now - start_ > std::chrono::microseconds(20);
+  }
+  void reset() { pauses_ = 0; }
+
+ private:
+  uint32_t pauses_ = 0;
+  std::chrono::steady_clock::time_point start_;
+};
+
+void run_block(const Launch& launch, const KernelArgs& args, uint32_t block) {
+  if (launch.kernel != nullptr) {
+    launch.kernel(&args, block, launch.blocks);
+    return;
+  }
+  auto done = within_memory([&] { return launch.call(launch.call_state, launch.operands); });
+  if (!done) launch.failure->note(launch.task, std::move(done).error());
+}
+
+// The launch's scratch. False when there is no memory for it: the launch has failed, and its blocks are taken but not run.
+bool get_scratch(const Launch& launch, Scratch& scratch, KernelArgs& args) {
+  args.scratch = scratch.get(launch.scratch_bytes);
+  if (args.scratch != nullptr || launch.scratch_bytes == 0) return true;
+  launch.failure->note(launch.task, make_error(ErrorCode::kLimit, "memory ran out"));
+  return false;
+}
+
+}  // namespace
+
+void run_inline(const Launch& launch, Scratch& scratch) {
+  KernelArgs args{launch.operands, launch.symbols, nullptr};
+  if (!get_scratch(launch, scratch, args)) return;
+  const FlushDenormals flush(launch.flush_denormals && launch.kernel != nullptr);
+  for (uint32_t block = 0; block < launch.blocks; ++block) run_block(launch, args, block);
+}
+
+WorkerPool::~WorkerPool() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  work_came_.notify_all();
+}
+
+void WorkerPool::set_width(int threads) {
+  {
+    const std::lock_guard lock(mutex_);
+    width_ = threads;
+  }
+  seat_came_free_.notify_all();
+}
+
+Result<void> WorkerPool::start_threads(int threads) {
+  if (started_.load(std::memory_order_acquire) + 1 >= threads) return {};
+  const std::lock_guard lock(mutex_);
+  return within_memory([&]() -> Result<void> {
+    while (started_ + 1 < threads) {
+      const int index = started_;
+      if (workers_.size() == static_cast<size_t>(index)) workers_.push_back(std::make_unique<Worker>());
+      SLUICE_TRY(threads_.start([this, index, me = workers_.back().get()] { work(index, *me); }));
+      ++started_;
+    }
+    return {};
+  });
+}
+
+int WorkerPool::begin(const Launch& launch, int limit) {
+  uint64_t taken = taken_.load(std::memory_order_relaxed);
+  int slot = 0;
+  do {
+    if (taken == ~uint64_t{0}) return -1;
+    slot = std::countr_one(taken);
+  } while (!taken_.compare_exchange_weak(taken, taken | uint64_t{1} << slot, std::memory_order_acquire, std::memory_order_relaxed));
+  slots_[slot].launch = launch;
+  slots_[slot].limit.store(limit, std::memory_order_relaxed);
+  slots_[slot].next.store(0, std::memory_order_relaxed);
+  open_.fetch_or(uint64_t{1} << slot);
+  if (sleepers_.load() > 0) wake_workers(launch, limit);
+  return slot;
+}
+
+void WorkerPool::help(int slot, Scratch& scratch) { run_blocks(slot, scratch, kWalker); }
+
+bool WorkerPool::finished(int slot) const {
+  const Slot& s = slots_[slot];
+  return s.next.load() >= s.launch.blocks && s.users.load() == 0;
+}
+
+void WorkerPool::wait_any(std::span<const int> slots) {
+  auto any = [&] { return std::any_of(slots.begin(), slots.end(), [this](int slot) { return finished(slot); }); };
+  SpinLimit spin;
+  while (!spin.reached()) {
+    if (any()) return;
+  }
+  std::unique_lock lock(mutex_);
+  joiners_.fetch_add(1);
+  launch_ended_.wait(lock, any);
+  joiners_.fetch_sub(1);
+}
+
+void WorkerPool::end(int slot) { taken_.fetch_and(~(uint64_t{1} << slot), std::memory_order_release); }
+
+void WorkerPool::run_blocks(int slot, Scratch& scratch, int index) {
+  Slot& s = slots_[slot];
+  const Launch& launch = s.launch;
+  KernelArgs args{launch.operands, launch.symbols, nullptr};
+  const bool ready = get_scratch(launch, scratch, args);
+  const FlushDenormals flush(launch.flush_denormals && launch.kernel != nullptr);
+  while (may_work(index)) {
+    const uint32_t block = s.next.fetch_add(1);
+    if (block >= launch.blocks) return;
+    if (block + 1 == launch.blocks) open_.fetch_and(~(uint64_t{1} << slot));
+    if (ready) run_block(launch, args, block);
+  }
+}
+
+void WorkerPool::work(int index, Worker& me) {
+  Scratch scratch;
+  SpinLimit spin;
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    if (work_once(index, me, scratch)) {
+      spin.reset();
+    } else if (spin.reached()) {
+      sleep(index);
+      spin.reset();
+    }
+  }
+}
+
+uint64_t WorkerPool::open_to(int index) const {
+  const uint64_t open = open_.load();
+  uint64_t joinable = open;
+  for (uint64_t rest = open; rest != 0; rest &= rest - 1) {
+    const int slot = std::countr_zero(rest);
+    if (!may_join(slot, index)) joinable &= ~(uint64_t{1} << slot);
+  }
+  return joinable;
+}
+
+// The thread says that it is busy before it asks whether it may be, a walker sits down before it asks who is busy: one of them sees the
+// other.
+bool WorkerPool::work_once(int index, Worker& me, Scratch& scratch) {
+  const uint64_t open = open_to(index);
+  if (open == 0 || !may_work(index)) return false;
+  me.is_busy.store(true);
+  // Threads begin at different slots, so that launches in flight together get a thread each before one gets two.
+  const int slot = (std::countr_zero(std::rotr(open, index)) + index) % kSlots;
+  Slot& s = slots_[slot];
+  s.users.fetch_add(1);
+  if ((open_.load() >> slot & 1) != 0 && may_join(slot, index)) run_blocks(slot, scratch, index);
+  leave_slot(slot);
+  me.is_busy.store(false);
+  if (!may_work(index)) {
+    {
+      const std::lock_guard lock(mutex_);
+    }
+    seat_came_free_.notify_all();
+  }
+  return true;
+}
+
+void WorkerPool::leave_slot(int slot) {
+  slots_[slot].users.fetch_sub(1);
+  if (joiners_.load() == 0) return;
+  {
+    const std::lock_guard lock(mutex_);
+  }
+  launch_ended_.notify_all();
+}
+
+void WorkerPool::sleep(int index) {
+  std::unique_lock lock(mutex_);
+  sleepers_.fetch_add(1);
+  work_came_.wait(lock, [this, index] { return stopping_ || (may_work(index) && open_to(index) != 0); });
+  sleepers_.fetch_sub(1);
+}
+
+void WorkerPool::wake_workers(const Launch& launch, int limit) {
+  {
+    const std::lock_guard lock(mutex_);
+  }
+  if (limit < width_.load() || walkers_.load() > 1) return work_came_.notify_all();  // not every thread may take it
+  for (uint32_t n = std::min(launch.blocks, static_cast<uint32_t>(limit - 1)); n > 0; --n) work_came_.notify_one();
+}
+
+// Under mutex_.
+bool WorkerPool::is_anyone_barred_busy() const {
+  for (size_t index = workers_.size(); index-- > 0 && !may_work(static_cast<int>(index));) {
+    if (workers_[index]->is_busy.load()) return true;
+  }
+  return false;
+}
+
+void WorkerPool::sit() {
+  std::unique_lock lock(mutex_);
+  seat_came_free_.wait(lock, [this] { return walkers_.load() < width_.load(); });
+  walkers_.fetch_add(1);
+  seat_came_free_.wait(lock, [this] { return !is_anyone_barred_busy(); });
+}
+
+void WorkerPool::rise() {
+  {
+    const std::lock_guard lock(mutex_);
+    walkers_.fetch_sub(1);
+  }
+  seat_came_free_.notify_all();  // of the waiters some wait for a thread of the pool
+  if (open_.load() != 0) work_came_.notify_all();
+}
+
+}  // namespace sluice
