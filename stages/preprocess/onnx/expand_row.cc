@@ -4,6 +4,8 @@
 #include <map>
 #include <vector>
 
+#include "stages/preprocess/onnx/types.h"
+
 namespace sluice {
 namespace {
 
@@ -72,9 +74,10 @@ Result<void> check_attributes(const ExpandCall& call, const ExpandRow& row) {
     if (known == row.attributes.end()) return call.unsupported("attribute '{}' is not known", attribute.name());
     if (++seen[known->name] > 1) return call.bad("attribute '{}' is there twice", attribute.name());
     const auto expected = proto_type(known->kind);
-    if (attribute.type() != expected) {
-      return call.bad("attribute '{}' is of type {}, expected {}", attribute.name(),
-                      onnx::AttributeProto::AttributeType_Name(attribute.type()), onnx::AttributeProto::AttributeType_Name(expected));
+    const auto given = attribute_type(attribute);
+    if (given != expected) {
+      return call.bad("attribute '{}' is of type {}, expected {}", attribute.name(), onnx::AttributeProto::AttributeType_Name(given),
+                      onnx::AttributeProto::AttributeType_Name(expected));
     }
   }
   for (const AttributeRow& attribute : row.attributes) {

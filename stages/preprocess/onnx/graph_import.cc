@@ -17,20 +17,6 @@ namespace {
 
 using onnx::AttributeProto;
 
-// Before IR version 2 an attribute did not say its type.
-AttributeProto::AttributeType attribute_type(const AttributeProto& attribute) {
-  if (attribute.type() != AttributeProto::UNDEFINED) return attribute.type();
-  if (attribute.has_f()) return AttributeProto::FLOAT;
-  if (attribute.has_i()) return AttributeProto::INT;
-  if (attribute.has_s()) return AttributeProto::STRING;
-  if (attribute.has_t()) return AttributeProto::TENSOR;
-  if (attribute.has_g()) return AttributeProto::GRAPH;
-  if (attribute.floats_size() > 0) return AttributeProto::FLOATS;
-  if (attribute.ints_size() > 0) return AttributeProto::INTS;
-  if (attribute.strings_size() > 0) return AttributeProto::STRINGS;
-  return AttributeProto::UNDEFINED;
-}
-
 template <typename To, typename List>
 std::vector<To> copied(const List& list) {
   return std::vector<To>(list.begin(), list.end());

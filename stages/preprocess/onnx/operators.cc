@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/ops/op_table.h"
+#include "stages/preprocess/onnx/experimental/operators.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/ml/operators.h"
 
@@ -70,7 +71,9 @@ std::optional<Op> find_operator(const onnx::NodeProto& node) {
 }
 
 const ExpandRow* find_expansion(const onnx::NodeProto& node) {
-  return node.domain() == "ai.onnx.ml" ? find_ml_operator(node.op_type()) : find_microsoft_operator(node);
+  if (node.domain() == "ai.onnx.ml") return find_ml_operator(node.op_type());
+  const ExpandRow* microsoft = find_microsoft_operator(node);
+  return microsoft != nullptr ? microsoft : find_experimental_operator(node);
 }
 
 bool has_expansions(const onnx::GraphProto& graph) {

@@ -15,7 +15,7 @@ namespace sluice {
 std::optional<Op> find_operator(const onnx::NodeProto& node);
 bool is_constant_node(const onnx::NodeProto& node);
 
-// How an operator of com.microsoft or ai.onnx.ml is replaced. Null: of neither, or not known.
+// How an operator of com.microsoft or ai.onnx.ml, or an experimental one of ONNX's first releases, is replaced. Null: none of them.
 const ExpandRow* find_expansion(const onnx::NodeProto& node);
 // In the graph or in bodies below it. Some forms are told by dtypes and ranks, so types are then inferred while importing.
 bool has_expansions(const onnx::GraphProto& graph);

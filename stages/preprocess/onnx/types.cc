@@ -62,6 +62,20 @@ bool is_open(const onnx::TensorShapeProto::Dimension& dim) { return !dim.has_dim
 
 }  // namespace
 
+onnx::AttributeProto::AttributeType attribute_type(const onnx::AttributeProto& attribute) {
+  using onnx::AttributeProto;
+  if (attribute.type() != AttributeProto::UNDEFINED) return attribute.type();
+  if (attribute.has_f()) return AttributeProto::FLOAT;
+  if (attribute.has_i()) return AttributeProto::INT;
+  if (attribute.has_s()) return AttributeProto::STRING;
+  if (attribute.has_t()) return AttributeProto::TENSOR;
+  if (attribute.has_g()) return AttributeProto::GRAPH;
+  if (attribute.floats_size() > 0) return AttributeProto::FLOATS;
+  if (attribute.ints_size() > 0) return AttributeProto::INTS;
+  if (attribute.strings_size() > 0) return AttributeProto::STRINGS;
+  return AttributeProto::UNDEFINED;
+}
+
 Result<TypeId> declared_type(Module& module, const onnx::TypeProto& proto, const std::string& what) {
   return convert(module, proto, what, with_fixed_dims, 0);
 }

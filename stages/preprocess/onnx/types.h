@@ -13,6 +13,9 @@
 
 namespace sluice {
 
+// Before IR version 2 an attribute did not say its type: then that of the member that is set.
+onnx::AttributeProto::AttributeType attribute_type(const onnx::AttributeProto& attribute);
+
 // A type as the model declares it inside: fixed dims as they are, others unknown. Sparse and opaque types are kUnsupportedOp; undefined
 // ones the unknown type. what: "input 'x'", for messages.
 Result<TypeId> declared_type(Module& module, const onnx::TypeProto& proto, const std::string& what);

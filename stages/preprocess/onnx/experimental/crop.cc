@@ -1,0 +1,49 @@
+// Crop: an image [N, C, H, W] without its borders (left, top, right, bottom); with a scale (height, width), that many rows and columns
+// behind the left and top border.
+#include <algorithm>
+
+#include "stages/preprocess/onnx/experimental/operators.h"
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kMostPixels = INT32_MAX;
+
+Result<std::vector<int64_t>> pixels(const ExpandCall& call, std::string_view name, size_t count) {
+  const std::vector<int64_t> numbers = call.ints_attribute(name);
+  const auto fits = [](int64_t n) { return n >= 0 && n <= kMostPixels; };
+  if (numbers.size() == count && std::ranges::all_of(numbers, fits)) return numbers;
+  return call.bad("attribute '{}' must hold {} numbers from 0 to {}", name, count, kMostPixels);
+}
+
+// Borders and scale must lie in the image, where its size is known.
+Result<void> check_size(const ExpandCall& call, std::string_view what, const Dim& size, int64_t wanted) {
+  if (!size.is_fixed() || size.value >= wanted) return {};
+  return call.bad("the image's {} is {}, expected at least the {} that 'border' and 'scale' name", what, size.value, wanted);
+}
+
+}  // namespace
+
+Result<void> expand_crop(ExpandCall& call) {
+  SLUICE_ASSIGN(const int64_t rank, call.rank(0));
+  if (rank != 4) return call.bad("input 0 'input' has rank {}, expected 4", rank);
+  SLUICE_ASSIGN(const std::vector<int64_t> border, pixels(call, "border", 4));
+  const int64_t left = border[0];
+  const int64_t top = border[1];
+  const std::vector<Dim>& dims = call.input(0)->type().dims;
+  SLUICE_TRY(check_size(call, "height", dims[2], top + border[3]));
+  SLUICE_TRY(check_size(call, "width", dims[3], left + border[2]));
+  if (call.ints_attribute("scale").empty()) {  // padding by less than nothing, which cannot take more than there is
+    call.results[0] = call.add(Op::kPad, {call.input(0), call.ints({0, 0, -top, -left, 0, 0, -border[3], -border[2]})});
+    return {};
+  }
+  SLUICE_ASSIGN(const std::vector<int64_t> scale, pixels(call, "scale", 2));
+  SLUICE_TRY(check_size(call, "height", dims[2], top + scale[0]));
+  SLUICE_TRY(check_size(call, "width", dims[3], left + scale[1]));
+  Value* cut = call.add(Op::kSlice, {call.input(0), call.ints({top, left}), call.ints({top + scale[0], left + scale[1]}), call.ints({2, 3})});
+  // The size is what was asked for, or the image is too small.
+  call.results[0] = call.reshape(cut, {0, 0, scale[0], scale[1]});
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,23 @@
+// The experimental operators of ONNX's first releases, which were never in an opset and are gone from ONNX, replaced by canonical nodes at
+// import. One row of the table (table.cc) and one file for each. They are what ONNX Runtime computes, and Caffe2 where it has a schema alone.
+#pragma once
+
+#include "stages/preprocess/onnx/expand_row.h"
+
+namespace sluice {
+
+// Null: not of ONNX's own domain, or not in the table.
+const ExpandRow* find_experimental_operator(const onnx::NodeProto& node);
+
+Result<void> expand_affine(ExpandCall& call);
+Result<void> expand_constant_fill(ExpandCall& call);
+Result<void> expand_crop(ExpandCall& call);
+Result<void> expand_dynamic_slice(ExpandCall& call);
+Result<void> expand_given_tensor_fill(ExpandCall& call);
+Result<void> expand_gru_unit(ExpandCall& call);
+Result<void> expand_image_scaler(ExpandCall& call);
+Result<void> expand_parametric_softplus(ExpandCall& call);
+Result<void> expand_scale(ExpandCall& call);
+Result<void> expand_scaled_tanh(ExpandCall& call);
+
+}  // namespace sluice
