@@ -147,6 +147,12 @@ Result<std::vector<State>> find_states(const Graph& root, const std::string& tex
   return finder.states();
 }
 
+bool is_state_input(const std::string& text, std::string_view input) {
+  if (text.empty()) return false;
+  const auto pairs = parse_pairs(text);
+  return pairs && std::ranges::any_of(*pairs, [&](const Pair& pair) { return match(pair.input, input).has_value(); });
+}
+
 std::string state_option(const Module& module) {
   const auto option = module.options.find("state");
   return option == module.options.end() ? "" : option->second;

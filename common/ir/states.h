@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/result.h"
@@ -19,6 +20,9 @@ struct State {
 // their order: present.*=past_key_values.* pairs present.0.key with past_key_values.0.key. By input. Errors: kBadOption for a pair that
 // fits nothing, an input paired twice, or types that differ in dtype or rank.
 Result<std::vector<State>> find_states(const Graph& root, const std::string& text);
+
+// Whether a pair of --state names this input. A pair that find_states refuses names none.
+bool is_state_input(const std::string& text, std::string_view input);
 
 // The value of --state, empty without.
 std::string state_option(const Module& module);

@@ -85,6 +85,13 @@ def normalizations():
                {"y": layer_norm(total, gamma, 0, 0.01), "m": None, "v": None, "sum": total}, epsilon=0.01)
     yield Case("skip_rms", "SkipSimplifiedLayerNormalization", {"x": x, "s": skip, "g": gamma, "c": bias},
                {"y": rms_norm(total, gamma, 1e-6), "m": None, "v": None, "sum": total}, epsilon=1e-6)
+    exact = total.astype(np.float64)
+    yield Case("skip_rms_statistics", "SkipSimplifiedLayerNormalization", {"x": x, "s": skip, "g": gamma, "c": bias},
+               {"y": rms_norm(total, gamma, 0.1), "m": exact.mean(-1, keepdims=True).astype(np.float32),
+                "v": (1 / np.sqrt((exact * exact).mean(-1, keepdims=True) + 0.1)).astype(np.float32), "sum": total}, epsilon=0.1)
+    total = x + skip[0]
+    yield Case("skip_rms_mean", "SkipSimplifiedLayerNormalization", {"x": x, "s": skip[0], "g": gamma},
+               {"y": rms_norm(total, gamma, 1e-12), "m": total.mean(-1, keepdims=True)})
     ids, segments = RANDOM.integers(0, 9, (2, 3)).astype(np.int32), RANDOM.integers(0, 2, (2, 3)).astype(np.int32)
     words, places, kinds = normal(9, 8), normal(5, 8), normal(2, 8)
     mask = np.array([[1, 1, 0], [1, 1, 1]], np.int32)
@@ -366,11 +373,92 @@ def multi_head():
                {"y": joined(attend(hq, keys, values, causal(3, 7))), "pk": keys, "pv": values}, num_heads=2, unidirectional=1)
 
 
+def filled(past, new, length):
+    """The buffer of the past with the new rows behind its first `length` ones."""
+    present = past.copy()
+    present[:, :, length:length + new.shape[2]] = new
+    return present
+
+
+def shared_buffers():
+    """Past and present in one buffer of 9 rows, 4 of them valid. The rows behind hold what must not be seen."""
+    q, k, v, bias = normal(2, 3, 8), normal(2, 3, 8), normal(2, 3, 4), normal(20)
+    past_k, past_v = normal(2, 2, 9, 4), normal(2, 2, 9, 2)
+    past_k[:, :, 4:], past_v[:, :, 4:] = 100, 1e6
+    length, pair = np.int32([4]), ("pk", "pv")
+    for name, used, flag in (("", np.zeros(20, np.float32), 0), ("_bias", bias, 0), ("_causal", bias, 1)):
+        hq, hk, hv = (heads_of(x + b, 2) for x, b in zip((q, k, v), np.split(used, [8, 16])))
+        present = filled(past_k, hk, 4), filled(past_v, hv, 4)
+        keys, values = (x[:, :, :7] for x in present)
+        given = {"q": q, "k": k, "v": v, "b": used if name else None, "m": None, "e": None, "past_k": past_k, "past_v": past_v, "n": length}
+        y = joined(attend(hq, keys, values, causal(3, 7) if flag else 0))
+        yield Case(f"shared{name}", "MultiHeadAttention", given, {"y": y, **dict(zip(pair, present))}, num_heads=2, unidirectional=flag)
+    rows, extra = RANDOM.integers(0, 2, (2, 7)).astype(np.int32), normal(1, 2, 3, 7)
+    rows[:, 1] = 1
+    added = np.where(rows == 0, -10000.0, 0)[:, None, None] + extra
+    given = {**given, "b": None, "m": rows, "e": extra}
+    hq, hk, hv = (heads_of(x, 2) for x in (q, k, v))
+    present = filled(past_k, hk, 4), filled(past_v, hv, 4)
+    keys, values = (x[:, :, :7] for x in present)
+    wanted = {"y": joined(attend(hq, keys, values, added)), **dict(zip(pair, present))}
+    yield Case("shared_mask", "MultiHeadAttention", given, wanted, num_heads=2)
+    whole = np.concatenate([rows, np.ones((2, 2), np.int32)], 1)  # of the buffer's length
+    yield Case("shared_whole_mask", "MultiHeadAttention", {**given, "m": whole}, wanted, num_heads=2)
+    yield Case("shared_constant", "MultiHeadAttention", given, wanted, ("n",), num_heads=2)
+    yield Case("shared_output_alone", "MultiHeadAttention", given, {"y": wanted["y"]}, num_heads=2)
+    start = {**given, "m": None, "e": None, "n": np.array(0, np.int32)}
+    present = filled(past_k, hk, 0), filled(past_v, hv, 0)
+    yield Case("shared_prompt", "MultiHeadAttention", start,
+               {"y": joined(attend(hq, hk, hv, causal(3, 3))), **dict(zip(pair, present))}, num_heads=2, unidirectional=1)
+
+
+def of_beams(buffer, beams, length):
+    """The rows of each beam: the first `length` of them lie in the beams of its batch that `beams` [batch, beams, rows] names."""
+    result = buffer.copy()
+    for batch in range(beams.shape[0]):
+        for beam in range(beams.shape[1]):
+            for row in range(length):
+                result[batch * beams.shape[1] + beam, :, row] = buffer[batch * beams.shape[1] + beams[batch, beam, row], :, row]
+    return result
+
+
+def decoder_masked():
+    q, bias = normal(4, 1, 8), normal(24)
+    cross_k, cross_v = normal(4, 2, 5, 4), normal(4, 2, 5, 4)
+    rows = RANDOM.integers(0, 2, (4, 5)).astype(np.int32)
+    rows[:, 1] = 1
+    y = joined(attend(heads_of(q + bias[:8], 2), cross_k, cross_v, np.where(rows == 0, -10000.0, 0)[:, None, None], 0.3))
+    absent = {"e": None, "past_k": None, "past_v": None, "n": None, "w": None, "i": None}
+    yield Case("decoder_across", "DecoderMaskedMultiHeadAttention", {"q": q, "k": cross_k, "v": cross_v, "m": rows, **absent, "b": bias}, {"y": y},
+               num_heads=2, scale=0.3)
+    k, v, past_k, past_v = normal(4, 1, 8), normal(4, 1, 8), normal(4, 2, 9, 4), normal(4, 2, 9, 4)
+    past_k[:, :, 5:], past_v[:, :, 5:] = 100, 1e6
+    beams = RANDOM.integers(0, 2, (2, 2, 9)).astype(np.int32)
+    rows, extra = RANDOM.integers(0, 2, (4, 6)).astype(np.int32), normal(1, 2, 1, 6)
+    rows[:, 2] = 1
+    blocked = np.where(rows == 0, -10000.0, 0)[:, None, None]
+    hq, hk, hv = (heads_of(x, 2) for x in (q, k, v))
+    bq, bk, bv = (heads_of(x + b, 2) for x, b in zip((q, k, v), np.split(bias, 3)))
+    base = {"q": q, "k": k, "v": v, "m": None, "e": None, "past_k": past_k, "past_v": past_v, "n": np.int32([5])}
+    beam = {"w": np.int32([2]), "i": beams}
+    packed = {"q": np.concatenate([q, k, v], -1), "k": None, "v": None}
+    for name, given, (a, b, c), added in (
+            ("", {}, (hq, hk, hv), 0), ("_masked", {"m": rows, "e": extra}, (hq, hk, hv), blocked + extra),
+            ("_bias", {"w": None, "i": None, "b": bias}, (bq, bk, bv), 0), ("_packed", packed, (hq, hk, hv), 0),
+            ("_beams", beam, (hq, hk, hv), 0), ("_beams_all", {"m": rows, **beam, "b": bias}, (bq, bk, bv), blocked)):
+        present = filled(past_k, b, 5), filled(past_v, c, 5)
+        keys, values = present if "i" not in given or given["i"] is None else (of_beams(x, beams, 5) for x in present)
+        yield Case(f"decoder{name}", "DecoderMaskedMultiHeadAttention", {**base, **given},
+                   {"y": joined(attend(a, keys[:, :, :6], values[:, :, :6], added)), "pk": present[0], "pv": present[1]}, num_heads=2,
+                   past_present_share_buffer=1)
+
+
 def group_case(name, batch, sequence, past, lengths=None, rotates=False, packed=False, window=-1, bias=None, sink=None, smooth=0, cap=0.0,
-               interleaved=0, positions=None, norms=False):
-    """4 query heads, 2 key heads of size 16. lengths: keys of each row, all of them unless given."""
+               interleaved=0, positions=None, norms=False, room=None, known=False):
+    """4 query heads, 2 key heads of size 16. lengths: keys of each row, all of them unless given. room: the rows of a buffer that past and
+    present share; known: total_sequence_length is an initializer."""
     q, k, v = normal(batch, sequence, 64), normal(batch, sequence, 32), normal(batch, sequence, 32)
-    past_k, past_v = normal(batch, 2, past, 16), normal(batch, 2, past, 16)
+    past_k, past_v = normal(batch, 2, room or past, 16), normal(batch, 2, room or past, 16)
     angles = RANDOM.random((16, 8)).astype(np.float32)
     cos, sin = np.cos(angles), np.sin(angles)
     lengths = np.full(batch, past + sequence) if lengths is None else np.asarray(lengths)
@@ -382,33 +470,52 @@ def group_case(name, batch, sequence, past, lengths=None, rotates=False, packed=
     if rotates:
         rows = start[:, None] + np.arange(sequence) if positions is None else positions
         hq, hk = rotate(hq, cos, sin, rows, bool(interleaved)), rotate(hk, cos, sin, rows, bool(interleaved))
-    keys, values = np.concatenate([past_k, hk], 2), np.concatenate([past_v, hv], 2)
+    keys, values = (past_k.copy(), past_v.copy()) if room else (np.concatenate([past_k, hk], 2), np.concatenate([past_v, hv], 2))
     for b in range(batch):
         keys[b, :, start[b]:start[b] + sequence], values[b, :, start[b]:start[b] + sequence] = hk[b], hv[b]
     last = start[:, None, None] + np.arange(sequence)[:, None]
-    keep = np.arange(past + sequence) <= last
+    places = np.arange(keys.shape[2])
+    keep = places <= last
     if window >= 0:
-        keep &= np.arange(past + sequence) > last - window
-    added = np.where(keep, 0, -np.inf)[:, None] + (0 if bias is None else bias)
+        keep &= places > last - window
+    added = np.where(keep, 0, -np.inf)[:, None]
+    if bias is not None:
+        added = added + np.pad(bias, ((0, 0), (0, 0), (0, 0), (0, keys.shape[2] - bias.shape[3])))
     y = joined(attend(hq, keys, values, added, None, cap, np.zeros(4) if smooth else sink))
     for b in range(batch):  # what lies behind a row's keys is not specified
         keys[b, :, lengths[b]:] = values[b, :, lengths[b]:] = np.nan
     inputs = {"q": np.concatenate([q, k, v], -1) if packed else q, "k": None if packed else k, "v": None if packed else v,
-              "past_k": past_k if past else None, "past_v": past_v if past else None, "lengths": (lengths - 1).astype(np.int32),
+              "past_k": past_k if past or room else None, "past_v": past_v if past or room else None, "lengths": (lengths - 1).astype(np.int32),
               "total": np.int32(lengths.max()), "c": cos if rotates else None, "s": sin if rotates else None, "positions": positions,
               "bias": bias, "sink": sink, "k_scale": None, "v_scale": None, "qn": weights[0], "kn": weights[1]}
     while list(inputs.values())[-1] is None:
         inputs.popitem()
     options = {"softcap": cap} if cap else {}
     case = Case(f"group_{name}", "GroupQueryAttention", inputs, {"y": y, "pk": keys, "pv": values},
-                tuple(c for c in ("c", "s", "qn", "kn") if inputs.get(c) is not None), num_heads=4, kv_num_heads=2,
+                tuple(c for c in ("c", "s", "qn", "kn") + (("total",) if known else ()) if inputs.get(c) is not None), num_heads=4, kv_num_heads=2,
                 do_rotary=int(rotates), rotary_interleaved=interleaved, local_window_size=window, **options)
     if smooth:
         case.attributes["smooth_softmax"] = 1
     return case
 
 
+def group_buffers():
+    for known in (False, True):
+        name = "buffer_known" if known else "buffer"
+        yield group_case(f"{name}_prompt", 1, 3, 0, rotates=True, room=12, known=known)
+        yield group_case(f"{name}_next", 1, 1, 4, rotates=True, room=12, known=known)
+        yield group_case(f"{name}_ragged", 2, 1, 4, lengths=[5, 3], rotates=True, room=12, known=known)
+        yield group_case(f"{name}_ragged_prompt", 2, 4, 0, lengths=[4, 2], rotates=True, room=12, known=known)
+        yield group_case(f"{name}_last", 1, 1, 11, room=12, known=known)
+        yield group_case(f"{name}_window", 1, 4, 3, window=2, room=12, known=known)
+        yield group_case(f"{name}_biased", 1, 3, 2, bias=normal(1, 4, 3, 5), room=12, known=known)
+        yield group_case(f"{name}_smooth", 2, 1, 4, smooth=1, room=12, known=known)
+    yield group_case("known_next", 1, 1, 4, rotates=True, known=True)
+    yield group_case("known_ragged", 2, 1, 4, lengths=[5, 3], known=True)
+
+
 def group_query():
+    yield from group_buffers()
     yield group_case("prompt", 2, 3, 0)
     yield group_case("prompt_rotated", 1, 3, 0, rotates=True)
     yield group_case("next", 1, 1, 4, rotates=True)
@@ -426,5 +533,5 @@ def group_query():
 
 def cases():
     for make in (normalizations, activations, products, quantized_products, quantized_elementwise, rotary, self_attention, multi_head,
-                 group_query):
+                 shared_buffers, decoder_masked, group_query):
         yield from make()

@@ -8,6 +8,7 @@
 
 #include "common/base/result.h"
 #include "common/ir/module.h"
+#include "common/ops/infer.h"
 #include "onnx.pb.h"
 #include "stages/preprocess/onnx/constants.h"
 
@@ -19,6 +20,8 @@ struct ExpandCall {
   std::vector<Value*> inputs;      // null: absent; use input()
   std::vector<Value*> results;     // to be filled: one for each output of the node, null where wants() is false
   Constants* constants = nullptr;  // of the model; for rows with attributes that are tensors
+  ValueFacts* facts = nullptr;     // what is known about the contents of inputs
+  std::string_view states = {};    // the value of --state
 
   Value* input(size_t index) const { return index < inputs.size() ? inputs[index] : nullptr; }
   bool wants(size_t output) const;

@@ -287,7 +287,7 @@ Result<std::vector<Value*>> GraphImport::inputs_of(const onnx::NodeProto& proto)
 Result<void> GraphImport::add_expanded_node(const onnx::NodeProto& proto, const ExpandRow& row) {
   SLUICE_ASSIGN(std::vector<Value*> inputs, inputs_of(proto));
   Node* before = graph_.last_node();
-  ExpandCall call{graph_, proto, std::move(inputs), {}, &model_.constants};
+  ExpandCall call{graph_, proto, std::move(inputs), {}, &model_.constants, &facts_, model_.states};
   SLUICE_TRY(expand_node(call, row));
   SLUICE_TRY(name_results(proto, call.results));
   const auto first = std::ranges::find_if(call.results, [](const Value* value) { return value != nullptr; });

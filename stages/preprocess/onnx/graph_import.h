@@ -25,6 +25,7 @@ struct ModelImport {
   NodeOpsets opsets;  // of nodes that came from functions
   int64_t opset = 0;  // of the others
   bool needs_ranks = false;
+  std::string states = {};  // the value of --state
   size_t node_index = 0;  // of nodes without name
 
   int64_t opset_of(const onnx::NodeProto& node) const {

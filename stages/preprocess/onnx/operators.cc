@@ -45,12 +45,21 @@ void check(const onnx::GraphProto& graph, Findings& findings) {
   }
 }
 
+// Operators whose decoder is a body that they call for token after token.
+constexpr std::string_view kSearches[] = {"BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch"};
+
+bool is_search(const std::pair<std::string, std::string>& name) {
+  return name.first == "com.microsoft" && std::ranges::find(kSearches, name.second) != std::end(kSearches);
+}
+
 std::string finding_text(const std::pair<std::string, std::string>& name, const Unsupported& finding) {
   std::string text = name.second.empty() ? "(no operator type)" : name.second;
   if (!name.first.empty()) text += fmt::format(" of domain '{}'", name.first);
   text += finding.count == 1 ? " (1 node:" : fmt::format(" ({} nodes:", finding.count);
   for (const std::string& node : finding.nodes) text += fmt::format("{}'{}'", &node == finding.nodes.data() ? " " : ", ", node);
-  return text + (finding.count > finding.nodes.size() ? ", ...)" : ")");
+  text += finding.count > finding.nodes.size() ? ", ...)" : ")";
+  if (is_search(name)) text += ", a loop around a decoder, which no device runs yet: export the decoder alone and search outside of it";
+  return text;
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 // GroupQueryAttention: attention of decoders, where several query heads share a key head, with rotary embedding and a cache.
 //
-// Past and present are values of their own: present = past and the new keys, so its length is the past's plus the sequence's. Row b of the
-// batch has seqlens_k[b] + 1 keys; what lies behind them is not seen. The row's new keys begin at start[b] = seqlens_k[b] + 1 - sequence,
-// or 0 in a padded prompt.
+// Row b of the batch has seqlens_k[b] + 1 keys; what lies behind them is not seen. The row's new keys begin at start[b] = seqlens_k[b] + 1 -
+// sequence, or 0 in a padded prompt. Present is as long as the past or as total_sequence_length, whichever is more: a past that holds no
+// more than its keys is continued by the new ones, a buffer for the longest sequence is filled and keeps its size.
 #include <limits>
+#include <optional>
 
+#include "common/ir/states.h"
 #include "stages/preprocess/onnx/microsoft/heads.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
+#include "stages/preprocess/onnx/microsoft/shared_buffer.h"
 
 namespace sluice {
 namespace {
@@ -21,6 +24,8 @@ struct Grouped {
   Value* batch = nullptr;
   Value* sequence = nullptr;
 };
+
+enum class Growth { kAppended, kFilled, kEither };
 
 Result<void> check_form(const ExpandCall& call) {
   for (const std::string_view name : {"k_quant_type", "v_quant_type"}) {
@@ -89,13 +94,45 @@ void rotate(ExpandCall& call, Grouped& x) {
   x.k = rotated(call, x.k, positions);
 }
 
+std::optional<ExpressionId> size_of(ExpandCall& call, const Value* value, size_t axis) {
+  const Type& type = value->type();
+  if (!type.is_tensor() || !type.ranked || type.dims.size() <= axis) return std::nullopt;
+  return call.graph.module().dim_expression(type.dims[axis]);
+}
+
+// What is known about total_sequence_length beside the past's length. A state that grows holds its keys and no more.
+Growth growth_of(ExpandCall& call, const Value* past) {
+  ExpressionTable& expressions = call.graph.module().expressions;
+  const auto before = size_of(call, past, 2);
+  const bool is_open = !before || !expressions.as_constant(*before);
+  if (is_open && past->is_input() && is_state_input(std::string(call.states), past->name())) return Growth::kAppended;
+  const auto sequence = size_of(call, call.input(0), 1);
+  const auto* total = call.facts == nullptr ? nullptr : call.facts->find(*call.input(6));
+  if (!before || !sequence || total == nullptr || total->size() != 1) return Growth::kEither;
+  const ExpressionId after = total->front();
+  if (expressions.prove_equal(after, expressions.add(*before, *sequence))) return Growth::kAppended;
+  return expressions.bounds(expressions.subtract(*before, after)).low >= 0 ? Growth::kFilled : Growth::kEither;
+}
+
+// As long as total_sequence_length at least.
+Value* lengthened(ExpandCall& call, const Grouped& x, Value* past) {
+  Value* total = call.reshape(call.cast(call.input(6), DType::kI64), {1});
+  Value* before = call.dim(past, 2);
+  Value* missing = call.add(Op::kSub, {call.add(Op::kMax, {total, before}), before});
+  Value* shape = call.concat({x.batch, call.ints({x.kv_heads}), missing, call.dim(past, 3)}, 0);
+  return call.concat({past, call.add(Op::kExpand, {call.number(0, past), shape})}, 2);
+}
+
 // The past with the new rows behind the valid ones of each row of the batch.
 Value* present(ExpandCall& call, const Grouped& x, Value* past, Value* now) {
   if (past == nullptr) return now;
+  const Growth growth = growth_of(call, past);
+  if (growth == Growth::kFilled) return fill_buffer(call, past, now, x.start);
+  if (growth == Growth::kEither) return fill_buffer(call, lengthened(call, x, past), now, x.start);
   const Type& type = past->type();
   const bool one_row = type.is_tensor() && type.ranked && !type.dims.empty() && type.dims[0] == Dim::fixed(1);
   Value* joint = call.concat({past, now}, 2);
-  return one_row ? joint : call.add(Op::kTensorScatter, {joint, now, x.start}, {{"axis", int64_t{2}}});
+  return one_row ? joint : fill_buffer(call, joint, now, x.start);
 }
 
 // Which keys each query sees, [batch, 1, sequence, keys].
@@ -149,7 +186,7 @@ Result<void> expand_group_query_attention(ExpandCall& call) {
   if (call.wants(2)) call.results[2] = x.v;
   Value* keys = call.dim(x.k, 2);
   Value* mask = blocked_where_not(call, seen(call, x, keys), -std::numeric_limits<float>::infinity(), call.input(0));
-  mask = sum_of(call, mask, call.input(10));
+  if (call.input(10) != nullptr) mask = call.add(Op::kAdd, {mask, fit_to_keys(call, call.input(10), keys)});
   if (call.int_attribute("smooth_softmax", 0) == 1 || call.input(11) != nullptr) mask = add_sink(call, x, mask, keys);
   Node& node = call.add_node(Op::kAttention, {x.q, x.k, x.v, mask}, 1);
   if (const float scale = call.float_attribute("scale", 0); scale != 0) node.set_attribute("scale", scale);

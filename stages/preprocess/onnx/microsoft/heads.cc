@@ -46,6 +46,17 @@ Result<int64_t> head_count(const ExpandCall& call, std::string_view name) {
 Value* split_heads(ExpandCall& call, Value* x, int64_t heads) { return call.transpose(call.reshape(x, {0, 0, heads, -1}), {0, 2, 1, 3}); }
 Value* join_heads(ExpandCall& call, Value* x) { return call.reshape(call.transpose(x, {0, 2, 1, 3}), {0, 0, -1}); }
 
+Projections with_bias(ExpandCall& call, Value* bias, const Projections& x) {
+  if (bias == nullptr) return x;
+  Value* end_q = call.dim(x.q, -1);
+  Value* q = call.add(Op::kAdd, {x.q, call.slice(bias, call.ints({0}), end_q, 0)});
+  if (x.k == nullptr) return {q, nullptr, nullptr};
+  Value* end_k = call.add(Op::kAdd, {end_q, call.dim(x.k, -1)});
+  Value* end_v = call.add(Op::kAdd, {end_k, call.dim(x.v, -1)});
+  Value* k = call.add(Op::kAdd, {x.k, call.slice(bias, end_q, end_k, 0)});
+  return {q, k, call.add(Op::kAdd, {x.v, call.slice(bias, end_k, end_v, 0)})};
+}
+
 Value* indices(ExpandCall& call, Value* count) { return call.range(call.int_scalar(0), call.add(Op::kSqueeze, {count, call.ints({0})})); }
 
 Value* blocked_where_not(ExpandCall& call, Value* keep, float blocked, Value* like) {

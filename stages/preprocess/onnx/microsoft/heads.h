@@ -14,6 +14,14 @@ Value* join_heads(ExpandCall& call, Value* x);
 
 Value* indices(ExpandCall& call, Value* count);  // 0, 1, ... of a one-element count
 
+// Q, K and V with their parts of one bias, which follow each other in it; [batch, sequence, heads * size] each. K and V null: Q alone.
+struct Projections {
+  Value* q;
+  Value* k;
+  Value* v;
+};
+Projections with_bias(ExpandCall& call, Value* bias, const Projections& x);
+
 // 0 where `keep` is true, else `blocked`, in the dtype of `like`.
 Value* blocked_where_not(ExpandCall& call, Value* keep, float blocked, Value* like);
 

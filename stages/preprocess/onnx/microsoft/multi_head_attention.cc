@@ -1,6 +1,7 @@
 // MultiHeadAttention: projections made before; Q, K and V apart, or packed, or K and V as they lie in a cache.
 #include "stages/preprocess/onnx/microsoft/heads.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
+#include "stages/preprocess/onnx/microsoft/shared_buffer.h"
 
 namespace sluice {
 namespace {
@@ -12,28 +13,22 @@ struct Operands {
   bool flat = false;  // [batch, sequence, heads * size]; else [batch, heads, sequence, size]
 };
 
+// One buffer for past and present, where the past's length is an input.
+Result<void> attend_in_shared_buffer(ExpandCall& call, const Operands& x, int64_t heads) {
+  const auto lies = [&](Value* operand) { return x.flat ? split_heads(call, operand, heads) : operand; };
+  const SharedBuffer buffer{.past_key = 6, .past_value = 7, .length = 8, .indirection = 9, .mask = 4, .bias = 5};
+  return attend_in_buffer(call, lies(x.q), lies(x.k), lies(x.v), buffer);
+}
+
 // Part `index` of [batch, sequence, heads, parts, size] as [batch, heads, sequence, size].
 Value* packed_part(ExpandCall& call, Value* packed, int64_t index) {
   Value* part = call.add(Op::kGather, {packed, call.int_scalar(index)}, {{"axis", int64_t{3}}});
   return call.transpose(part, {0, 2, 1, 3});
 }
 
-// The three parts of the bias follow each other; those of K and V begin where the sizes before them end.
-Operands with_bias(ExpandCall& call, Operands x) {
-  Value* bias = call.input(3);
-  if (bias == nullptr) return x;
-  Value* end_q = call.dim(x.q, -1);
-  Value* q = call.add(Op::kAdd, {x.q, call.slice(bias, call.ints({0}), end_q, 0)});
-  if (!x.flat) return {q, x.k, x.v, false};
-  Value* end_k = call.add(Op::kAdd, {end_q, call.dim(x.k, -1)});
-  Value* end_v = call.add(Op::kAdd, {end_k, call.dim(x.v, -1)});
-  Value* k = call.add(Op::kAdd, {x.k, call.slice(bias, end_q, end_k, 0)});
-  return {q, k, call.add(Op::kAdd, {x.v, call.slice(bias, end_k, end_v, 0)}), true};
-}
-
 // Q is [batch, sequence, heads * size] still, K and V [batch, heads, sequence, size]: a bias there is of Q alone.
 Operands from_flat_query(ExpandCall& call, Value* k, Value* v, int64_t heads) {
-  const Operands x = with_bias(call, {call.input(0), k, v, false});
+  const Projections x = with_bias(call, call.input(3), {call.input(0), nullptr, nullptr});
   return {split_heads(call, x.q, heads), k, v, false};
 }
 
@@ -54,7 +49,8 @@ Result<Operands> read_operands(ExpandCall& call, int64_t heads) {
   if (call.input(2) == nullptr) return call.bad("input 2 'value' is absent, and the key is not packed");
   if (k_rank == 4) return from_flat_query(call, call.input(1), call.input(2), heads);
   if (k_rank != 3) return call.bad("input 1 'key' has rank {}, expected 3, 4 or 5", k_rank);
-  return with_bias(call, {call.input(0), call.input(1), call.input(2), true});
+  const Projections x = with_bias(call, call.input(3), {call.input(0), call.input(1), call.input(2)});
+  return Operands{x.q, x.k, x.v, true};
 }
 
 }  // namespace
@@ -62,12 +58,11 @@ Result<Operands> read_operands(ExpandCall& call, int64_t heads) {
 // query, key, value, bias, key_padding_mask, attention_bias, past_key, past_value, past_sequence_length, cache_indirection.
 Result<void> expand_multi_head_attention(ExpandCall& call) {
   SLUICE_ASSIGN(const int64_t heads, head_count(call, "num_heads"));
-  for (const size_t i : {8, 9}) {
-    if (call.input(i) != nullptr) return call.unsupported("input {} is of buffers shared by past and present and is not supported", i);
-  }
   if ((call.input(6) == nullptr) != (call.input(7) == nullptr)) return call.bad("inputs 'past_key' and 'past_value' come together");
   if (call.wants(3)) return call.unsupported("output 3 'qk' is not supported");
   SLUICE_ASSIGN(const Operands x, read_operands(call, heads));
+  if (call.input(8) != nullptr) return attend_in_shared_buffer(call, x, heads);
+  if (call.input(9) != nullptr) return call.bad("input 9 'cache_indirection' needs input 8 'past_sequence_length'");
   Value* keys = call.dim(x.k, x.flat ? 1 : 2);
   if (call.input(6) != nullptr) keys = call.add(Op::kAdd, {keys, call.dim(call.input(6), 2)});
   const ScoreSizes sizes{call.dim(x.q, 0), call.dim(x.q, x.flat ? 1 : 2), keys};

@@ -11,6 +11,7 @@ const ExpandRow* find_microsoft_operator(const onnx::NodeProto& node);
 
 Result<void> expand_attention(ExpandCall& call);
 Result<void> expand_bias_gelu(ExpandCall& call);
+Result<void> expand_decoder_masked_multi_head_attention(ExpandCall& call);
 Result<void> expand_dequantize_linear(ExpandCall& call);
 Result<void> expand_dynamic_quantize_matmul(ExpandCall& call);
 Result<void> expand_embed_layer_normalization(ExpandCall& call);

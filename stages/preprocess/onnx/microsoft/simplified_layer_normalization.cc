@@ -10,9 +10,13 @@ Value* rms_normalization(ExpandCall& call, Value* x, Value* scale, int64_t axis,
   return call.add(Op::kRMSNormalization, {x, scale}, {{"axis", axis}, {"epsilon", epsilon}});
 }
 
+Value* mean_of(ExpandCall& call, Value* x, std::vector<int64_t> axes) {
+  return call.add(Op::kReduceMean, {x, call.ints(std::move(axes))}, {{"keepdims", int64_t{1}}});
+}
+
 Value* inverse_rms(ExpandCall& call, Value* x, std::vector<int64_t> axes, float epsilon) {
   Value* exact = call.cast(x, DType::kF32);
-  Value* mean = call.add(Op::kReduceMean, {call.add(Op::kMul, {exact, exact}), call.ints(std::move(axes))}, {{"keepdims", int64_t{1}}});
+  Value* mean = mean_of(call, call.add(Op::kMul, {exact, exact}), std::move(axes));
   return call.add(Op::kReciprocal, {call.add(Op::kSqrt, {call.add(Op::kAdd, {mean, call.number(epsilon)})})});
 }
 

@@ -1,4 +1,5 @@
-// SkipSimplifiedLayerNormalization: RMSNormalization of input + skip (+ bias). Skip may be [1, S, H] or [S, H].
+// SkipSimplifiedLayerNormalization: RMSNormalization of input + skip (+ bias). Skip may be [1, S, H] or [S, H]. The normalization needs no
+// mean; where it is asked for, it is that of the sum, in f32, as SkipLayerNormalization gives it.
 #include "stages/preprocess/onnx/microsoft/normalization.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
@@ -9,7 +10,7 @@ Result<void> expand_skip_simplified_layer_normalization(ExpandCall& call) {
   Value* sum = call.add(Op::kAdd, {call.input(0), call.input(1)});
   if (call.input(3) != nullptr) sum = call.add(Op::kAdd, {sum, call.input(3)});
   call.results[0] = rms_normalization(call, sum, call.input(2), -1, epsilon);
-  if (call.wants(1)) return call.unsupported("output 1 'mean' is of training and is not supported");
+  if (call.wants(1)) call.results[1] = mean_of(call, call.cast(sum, DType::kF32), {-1});
   if (call.wants(2)) call.results[2] = inverse_rms(call, sum, {-1}, epsilon);
   if (call.wants(3)) call.results[3] = sum;
   return {};

@@ -34,6 +34,8 @@ constexpr AttributeRow kQAttention[] = {{"do_rotary", kInt},
                                         {"rotary_embedding_dim", kInt},
                                         {"scale", kFloat},
                                         {"unidirectional", kInt}};
+constexpr AttributeRow kDecoderMasked[] = {
+    {"mask_filter_value", kFloat}, {"num_heads", kInt, true}, {"output_qk", kInt}, {"past_present_share_buffer", kInt}, {"scale", kFloat}};
 constexpr AttributeRow kMultiHead[] = {
     {"mask_filter_value", kFloat}, {"num_heads", kInt, true}, {"scale", kFloat}, {"unidirectional", kInt}};
 constexpr AttributeRow kGroupQuery[] = {{"causal", kInt},
@@ -69,6 +71,9 @@ constexpr ExpandRow kRows[] = {
     {"Attention", "input weights bias? mask_index? past? attention_bias? past_sequence_length?", "output present?", kAttention,
      expand_attention},
     {"BiasGelu", "A B", "C", {}, expand_bias_gelu},
+    {"DecoderMaskedMultiHeadAttention",
+     "query key? value? mask_index? attention_bias? past_key? past_value? past_sequence_length? beam_width? cache_indirection? bias?",
+     "output present_key? present_value? qk?", kDecoderMasked, expand_decoder_masked_multi_head_attention},
     {"DequantizeLinear", "x x_scale x_zero_point?", "y", kDequantize, expand_dequantize_linear},
     {"DynamicQuantizeMatMul", "A B b_scale b_zero_point? bias?", "Y", {}, expand_dynamic_quantize_matmul},
     {"EmbedLayerNormalization",
