@@ -179,6 +179,50 @@ class Random(Evaluated):
         self.assertGreater((picked[0] != picked[1]).mean(), 0.3)
 
 
+class Choices(Evaluated):
+    """Where ONNX's text leaves a choice, docs/operators.md says what is taken: evaluated, and compiled and run."""
+
+    def values(self, nodes, inputs, outputs, opset):
+        model = plain_model(nodes, inputs, outputs)
+        model.opset_import[0].version = opset
+        evaluated = self.results(model, inputs, outputs)
+        with tempfile.TemporaryDirectory() as folder:
+            path, compiled = os.path.join(folder, "m.onnx"), os.path.join(folder, "m.om")
+            save(path, model)
+            for arguments in (["compile", path, "-o", compiled, "--profile=cpu-generic"],
+                              ["run", compiled, *bindings(folder, inputs), "--output-dir", folder]):
+                code, text = run("sluice", *arguments)
+                self.assertEqual(code, 0, text)
+            for name, wanted in zip(outputs, evaluated):
+                got = np.load(os.path.join(folder, name + ".npy"))
+                self.assertEqual(got.dtype, wanted.dtype)
+                np.testing.assert_array_equal(got, wanted)
+        return evaluated
+
+    def test_corners_of_fractional_scales(self):
+        x, floats = np.arange(1, 9, dtype=np.float32).reshape(1, 1, 2, 4), {"y": TensorProto.FLOAT}
+        scales, sizes = np.array([1, 1, 0.6, 0.6], np.float32), np.array([1, 1, 1, 2], np.int64)
+        resize = dict(mode="linear", coordinate_transformation_mode="align_corners")
+        constants = [helper.make_node("Constant", [], ["scales"], value=tensor(scales)), helper.make_node("Constant", [], ["sizes"], value=tensor(sizes))]
+        by_scales, = self.values([constants[0], helper.make_node("Resize", ["x", "", "scales"], ["y"], **resize)], {"x": x}, floats, 13)
+        np.testing.assert_allclose(by_scales, [[[[1, 1 + 3 / (4 * 0.6 - 1)]]]], rtol=1e-6)
+        by_sizes, = self.values([constants[1], helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], **resize)], {"x": x}, floats, 13)
+        np.testing.assert_allclose(by_sizes, [[[[1, 4]]]], rtol=1e-6)
+
+    def test_masks_of_dropout_that_drops_nothing(self):
+        x = np.arange(6, dtype=np.float64).reshape(2, 3)
+        for opset, dtype in ((1, np.float64), (6, np.float64), (7, np.float64), (10, np.bool_), (12, np.bool_), (13, np.bool_)):
+            attributes = {"is_test": 1} if opset < 7 else {}
+            if opset < 12:
+                attributes["ratio"] = 0.25
+            outputs = {"y": TensorProto.DOUBLE, "mask": TensorProto.BOOL if dtype == np.bool_ else TensorProto.DOUBLE}
+            with self.subTest(opset=opset):
+                y, mask = self.values([helper.make_node("Dropout", ["x"], ["y", "mask"], **attributes)], {"x": x}, outputs, opset)
+                np.testing.assert_array_equal(y, x)
+                self.assertEqual(mask.dtype, dtype)
+                np.testing.assert_array_equal(mask, np.ones((2, 3)))
+
+
 def has_leptonica():
     try:
         ctypes.CDLL("liblept.so.5")

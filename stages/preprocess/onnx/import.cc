@@ -135,8 +135,12 @@ Result<void> import_graphs(ModelFile& file, const Options& options, Module& modu
   Graph& graph = module.add_graph("main");
   const bool needs_ranks = opset < kRanksNotNeeded || has_expansions(file.proto.graph()) ||
                            std::any_of(opsets.begin(), opsets.end(), [](const auto& entry) { return entry.second < kRanksNotNeeded; });
-  ModelImport model{
-      .module = module, .constants = constants, .rules = rules, .opsets = std::move(opsets), .opset = opset, .needs_ranks = needs_ranks,
+  ModelImport model{.module = module,
+                    .constants = constants,
+                    .rules = rules,
+                    .opsets = std::move(opsets),
+                    .opset = opset,
+                    .needs_ranks = needs_ranks,
                     .states = options.text("state")};
   GraphImport import(model, graph, nullptr);
   SLUICE_TRY(add_inputs(file.proto.graph(), options, graph, import));

@@ -108,6 +108,12 @@ Result<void> batch_normalization(UpgradeCall& call) {
   return {};
 }
 
+// The mask was of the data's dtype.
+Result<void> dropout_mask(UpgradeCall& call) {
+  if (call.results.size() > 1) call.results[1] = call.add_behind(Op::kCastLike, {call.results[1], call.node->input(0)});
+  return {};
+}
+
 Result<void> dropout(UpgradeCall& call) {
   for (const char* name : {"ratio", "is_test", "seed"}) call.node->remove_attribute(name);
   return {};
@@ -290,6 +296,7 @@ constexpr UpgradeRow kRows[] = {
     {Op::kConcat, 4, concat_axis},
     {Op::kDFT, 20, dft_axis},
     {Op::kDiv, 7, broadcast_by_axis, 2},
+    {Op::kDropout, 10, dropout_mask},
     {Op::kDropout, 12, dropout},
     {Op::kEqual, 7, broadcast_by_axis, 2},
     {Op::kGRU, 7, drop_output_sequence},

@@ -40,7 +40,8 @@ Result<void> expand_crop(ExpandCall& call) {
   SLUICE_ASSIGN(const std::vector<int64_t> scale, pixels(call, "scale", 2));
   SLUICE_TRY(check_size(call, "height", dims[2], top + scale[0]));
   SLUICE_TRY(check_size(call, "width", dims[3], left + scale[1]));
-  Value* cut = call.add(Op::kSlice, {call.input(0), call.ints({top, left}), call.ints({top + scale[0], left + scale[1]}), call.ints({2, 3})});
+  Value* cut =
+      call.add(Op::kSlice, {call.input(0), call.ints({top, left}), call.ints({top + scale[0], left + scale[1]}), call.ints({2, 3})});
   // The size is what was asked for, or the image is too small.
   call.results[0] = call.reshape(cut, {0, 0, scale[0], scale[1]});
   return {};

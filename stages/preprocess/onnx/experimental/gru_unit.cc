@@ -1,5 +1,5 @@
-// GRUUnit: one step of a GRU, after its matrix products. Gates [1, N, 3 * D] are reset, update and candidate of each row, where the reset has
-// been applied before; a row whose sequence ends before step t keeps its state, or loses it.
+// GRUUnit: one step of a GRU, after its matrix products. Gates [1, N, 3 * D] are reset, update and candidate of each row, where the reset
+// has been applied before; a row whose sequence ends before step t keeps its state, or loses it.
 #include "stages/preprocess/onnx/experimental/operators.h"
 
 namespace sluice {

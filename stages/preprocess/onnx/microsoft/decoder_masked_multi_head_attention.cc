@@ -1,5 +1,6 @@
-// DecoderMaskedMultiHeadAttention: attention of one new token, to its own sequence in buffers that past and present share, or across, to keys
-// and values [batch, heads, length, size] that stay the same. Buffers lie as ONNX Runtime's CPU kernels have them, not reordered as on GPUs.
+// DecoderMaskedMultiHeadAttention: attention of one new token, to its own sequence in buffers that past and present share, or across, to
+// keys and values [batch, heads, length, size] that stay the same. Buffers lie as ONNX Runtime's CPU kernels have them, not reordered as on
+// GPUs.
 #include "stages/preprocess/onnx/microsoft/heads.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/microsoft/shared_buffer.h"
@@ -47,7 +48,8 @@ Result<Projections> read_operands(ExpandCall& call) {
     return with_bias(call, call.input(10), {call.input(0), call.input(1), call.input(2)});
   }
   const Dim& width = call.input(0)->type().dims[2];
-  if (width.is_fixed() && width.value % 3 != 0) return call.bad("{} elements of input 0 are no query, key and value of one size", width.value);
+  if (width.is_fixed() && width.value % 3 != 0)
+    return call.bad("{} elements of input 0 are no query, key and value of one size", width.value);
   Node& parts = call.add_node(Op::kSplit, {call.input(0)}, 3, {{"axis", int64_t{-1}}, {"num_outputs", int64_t{3}}});
   return with_bias(call, call.input(10), {&parts.output(0), &parts.output(1), &parts.output(2)});
 }

@@ -1,7 +1,7 @@
 // GroupQueryAttention: attention of decoders, where several query heads share a key head, with rotary embedding and a cache.
 //
-// Row b of the batch has seqlens_k[b] + 1 keys; what lies behind them is not seen. The row's new keys begin at start[b] = seqlens_k[b] + 1 -
-// sequence, or 0 in a padded prompt. Present is as long as the past or as total_sequence_length, whichever is more: a past that holds no
+// Row b of the batch has seqlens_k[b] + 1 keys; what lies behind them is not seen. The row's new keys begin at start[b] = seqlens_k[b] + 1
+// - sequence, or 0 in a padded prompt. Present is as long as the past or as total_sequence_length, whichever is more: a past that holds no
 // more than its keys is continued by the new ones, a buffer for the longest sequence is filled and keeps its size.
 #include <limits>
 #include <optional>
