@@ -34,12 +34,18 @@ std::optional<uint64_t> element_count(std::span<const int64_t> dims) {
   return empty ? 0 : count;
 }
 
-Tensor make_tensor(DType dtype, std::vector<int64_t> dims, std::string name) {
+Tensor make_unfilled_tensor(DType dtype, std::vector<int64_t> dims, std::string name) {
   const std::optional<uint64_t> count = element_count(dims);
   assert(count.has_value());
   Tensor tensor{std::move(name), dtype, std::move(dims), {}};
   const uint64_t bytes = dtype == DType::kString ? (*count + 1) * sizeof(uint64_t) : dtype_bytes(dtype, *count);
   tensor.bytes.resize(bytes);
+  return tensor;
+}
+
+Tensor make_tensor(DType dtype, std::vector<int64_t> dims, std::string name) {
+  Tensor tensor = make_unfilled_tensor(dtype, std::move(dims), std::move(name));
+  if (!tensor.bytes.empty()) std::memset(tensor.bytes.data(), 0, tensor.bytes.size());
   return tensor;
 }
 

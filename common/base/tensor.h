@@ -31,7 +31,8 @@ class UseTensorMemory {
   std::pmr::memory_resource* before_;
 };
 
-// Storage that starts on a cache line, so that it can be bound to a run without a copy. A copy takes its memory where it is made.
+// Storage that starts on a cache line, so that it can be bound to a run without a copy. A copy takes its memory where it is made. A size
+// alone gives elements that hold nothing yet: who wants zeros says so.
 template <typename T>
 struct CacheLineAllocator {
   using value_type = T;
@@ -47,6 +48,10 @@ struct CacheLineAllocator {
     return static_cast<T*>(memory->allocate(count * sizeof(T), kAlignment));
   }
   void deallocate(T* bytes, size_t count) { memory->deallocate(bytes, count * sizeof(T), kAlignment); }
+  template <typename U>
+  void construct(U* at) noexcept {
+    ::new (static_cast<void*>(at)) U;
+  }
   bool operator==(const CacheLineAllocator& other) const { return memory == other.memory; }
 
   std::pmr::memory_resource* memory = tensor_memory();
@@ -76,6 +81,8 @@ std::optional<uint64_t> element_count(std::span<const int64_t> dims);
 
 // Zeros. The dims must have an element_count.
 Tensor make_tensor(DType dtype, std::vector<int64_t> dims, std::string name = {});
+// The same, but its elements hold nothing yet: whoever makes it writes them all.
+Tensor make_unfilled_tensor(DType dtype, std::vector<int64_t> dims, std::string name = {});
 Tensor make_string_tensor(std::vector<int64_t> dims, std::span<const std::string> texts, std::string name = {});
 // Element `index` of a string tensor; empty when its offsets are damaged.
 std::string_view string_at(const Tensor& tensor, uint64_t index);

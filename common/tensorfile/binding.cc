@@ -13,7 +13,7 @@ namespace {
 // Packs sub-byte elements that a .npy holds one to a byte.
 TensorBytes packed(const Tensor& wide, int bits) {
   const size_t per_byte = 8 / static_cast<size_t>(bits);
-  TensorBytes bytes((wide.bytes.size() + per_byte - 1) / per_byte);
+  TensorBytes bytes((wide.bytes.size() + per_byte - 1) / per_byte, std::byte{0});
   const unsigned mask = (1u << bits) - 1;
   for (size_t i = 0; i < wide.bytes.size(); ++i) {
     bytes[i / per_byte] |=

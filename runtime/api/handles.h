@@ -23,7 +23,6 @@ struct sluice_model {
 struct sluice_run {
   std::unique_ptr<sluice::Run> fixed;
   std::unique_ptr<sluice::HybridRun> hybrid;
-  std::vector<std::span<std::byte>> bound_outputs;  // of a hybrid run: where to copy outputs
   std::shared_ptr<const sluice::OpenedModel> model;
   bool executed = false;
 };

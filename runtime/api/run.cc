@@ -50,17 +50,6 @@ Result<sluice_tensor> fixed_tensor(const sluice::pb::ModelDef& def, size_t index
   return sluice_tensor{static_cast<int32_t>(type.dtype()), static_cast<size_t>(type.dims_size()), type.dims().data(), data, bytes};
 }
 
-// Of a hybrid run: outputs into the memory that the caller bound.
-Result<void> copy_outputs(sluice_run* run) {
-  for (size_t i = 0; i < run->bound_outputs.size(); ++i) {
-    const std::span<std::byte> bound = run->bound_outputs[i];
-    if (bound.data() == nullptr) continue;
-    const HostTensor& tensor = run->hybrid->output(i).tensors[0];  // of fixed type
-    std::copy(tensor.bytes.begin(), tensor.bytes.end(), bound.begin());
-  }
-  return {};
-}
-
 }  // namespace
 
 int sluice_run_create(sluice_model* model, int threads, sluice_run** run) {
@@ -106,21 +95,7 @@ int sluice_run_bind_input_tensors(sluice_run* run, size_t index, const sluice_te
 int sluice_run_bind_output(sluice_run* run, size_t index, void* data, uint64_t bytes) {
   return guarded([&]() -> Result<void> {
     const std::span<std::byte> memory(static_cast<std::byte*>(data), bytes);
-    if (run->fixed) return run->fixed->bind_output(index, memory);
-    const sluice::pb::ModelDef& def = run->model->def();
-    if (index >= static_cast<size_t>(def.outputs_size()))
-      return make_error(ErrorCode::kBadBinding, "output {} of {}", index, def.outputs_size());
-    const sluice::pb::BindingDef& output = def.outputs(static_cast<int>(index));
-    const auto wanted = sluice::type_bytes(type_at(def, output.type()));
-    if (!wanted) {
-      return make_error(ErrorCode::kBadBinding, "output '{}' is {}: its size is known only after the run", output.name(),
-                        sluice::type_text(def, output.type()))
-          .with_hint("sluice_run_output_tensor");
-    }
-    if (*wanted != bytes) return make_error(ErrorCode::kBadBinding, "output '{}' has {} bytes, got {}", output.name(), *wanted, bytes);
-    run->bound_outputs.resize(static_cast<size_t>(def.outputs_size()));
-    run->bound_outputs[index] = memory;
-    return {};
+    return run->fixed ? run->fixed->bind_output(index, memory) : run->hybrid->bind_output(index, memory);
   });
 }
 
@@ -134,12 +109,7 @@ int sluice_reset_state(sluice_run* run) {
 int sluice_run_execute(sluice_run* run) {
   return guarded([&]() -> Result<void> {
     run->executed = false;
-    if (run->fixed) {
-      SLUICE_TRY(run->fixed->execute());
-    } else {
-      SLUICE_TRY(run->hybrid->execute());
-      SLUICE_TRY(copy_outputs(run));
-    }
+    SLUICE_TRY(run->fixed ? run->fixed->execute() : run->hybrid->execute());
     run->executed = true;
     return {};
   });

@@ -47,13 +47,10 @@ Result<void> GrowingState::load(const HostTensor& tensor, const std::string& nam
   return {};
 }
 
-void GrowingState::keep(std::span<const int64_t> extents) {
-  made_.assign(extents.begin(), extents.end());
-  kept_ = {now_.memory, now_.bytes, made_};
-}
+void GrowingState::keep(std::vector<int64_t> extents) noexcept { kept_ = {now_.memory, now_.bytes, std::move(extents)}; }
 
-Tensor GrowingState::dense() const {
-  Tensor tensor = make_tensor(static_cast<DType>(storage_->dtype()), made_);
+Tensor GrowingState::dense(std::span<const int64_t> extents) const {
+  Tensor tensor = make_unfilled_tensor(static_cast<DType>(storage_->dtype()), {extents.begin(), extents.end()});
   const std::vector<int64_t> room = room_of(*storage_, tensor.dims);
   strided_copy(tensor.dims, room, tensor.dims, axis_of_growth(tensor.dims, room), 0, element_bytes())
       .run(now_.memory.data(), tensor.bytes.data());

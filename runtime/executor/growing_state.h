@@ -33,13 +33,13 @@ class GrowingState {
   std::span<std::byte> memory() const { return {now_.memory.data(), now_.bytes}; }
 
   // The execution succeeded: the state has these extents now.
-  void keep(std::span<const int64_t> extents);
+  void keep(std::vector<int64_t> extents) noexcept;
   // The next execution begins as this one did.
   void rewind() { kept_ = now_; }
   void forget() { kept_.reset(); }
 
-  // What the last execution that was kept made, dense; until the next one begins.
-  Tensor dense() const;
+  // What the last execution made, of these extents, dense; until the next one begins.
+  Tensor dense(std::span<const int64_t> extents) const;
 
  private:
   struct Place {
@@ -54,7 +54,6 @@ class GrowingState {
   const pb::TypeDef* storage_;
   std::optional<Place> kept_;
   Place now_;
-  std::vector<int64_t> made_;  // extents that were kept last
 };
 
 }  // namespace sluice

@@ -41,7 +41,7 @@ TEST(GrowingState, HoldsRowsAtTheDistanceOfItsRoom) {
   EXPECT_EQ(at(state, 0, 1, 2), 6.0F);
   EXPECT_EQ(at(state, 1, 0, 0), 7.0F);
   state.keep(given.dims);
-  EXPECT_EQ(state.dense().bytes, given.bytes);
+  EXPECT_EQ(state.dense(given.dims).bytes, given.bytes);
 }
 
 TEST(GrowingState, GoesOnWhereItLies) {
@@ -57,7 +57,7 @@ TEST(GrowingState, GoesOnWhereItLies) {
     EXPECT_EQ(state.memory().data(), memory);  // nothing was copied
     EXPECT_EQ(state.extents()[1], rows);
   }
-  EXPECT_EQ(state.dense().as<float>()[(5 + 3) * 3 + 2], 4.0F);
+  EXPECT_EQ(state.dense(state.extents()).as<float>()[(5 + 3) * 3 + 2], 4.0F);
 }
 
 TEST(GrowingState, WhatIsNotKeptDoesNotCount) {
@@ -71,7 +71,7 @@ TEST(GrowingState, WhatIsNotKeptDoesNotCount) {
   ASSERT_TRUE(state.load(seen(second), "past"));  // and one that begins with something else
   state.go_on();
   EXPECT_EQ(state.extents(), first.dims);
-  EXPECT_EQ(state.dense().bytes, first.bytes);
+  EXPECT_EQ(state.dense(first.dims).bytes, first.bytes);
 }
 
 TEST(GrowingState, IsRewoundWithoutACopy) {
@@ -95,7 +95,7 @@ TEST(GrowingState, IsReadAfterItWasForgotten) {
   ASSERT_TRUE(state.load(seen(first), "past"));
   state.keep(first.dims);
   state.forget();
-  EXPECT_EQ(state.dense().bytes, first.bytes);
+  EXPECT_EQ(state.dense(first.dims).bytes, first.bytes);
 }
 
 TEST(GrowingState, BeginsWithZerosWhateverWasThere) {
@@ -107,7 +107,7 @@ TEST(GrowingState, BeginsWithZerosWhateverWasThere) {
   const std::vector<int64_t> dims{2, 2, 3};
   ASSERT_TRUE(state.begin(dims, "past"));
   state.keep(dims);
-  EXPECT_EQ(state.dense().bytes, make_tensor(DType::kF32, dims).bytes);
+  EXPECT_EQ(state.dense(dims).bytes, make_tensor(DType::kF32, dims).bytes);
   EXPECT_EQ(at(state, 1, 1, 2), 0.0F);
 }
 

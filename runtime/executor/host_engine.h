@@ -83,6 +83,9 @@ struct HostEngine {
   // Checks that each of these results of parts is the one output of the root graph with its index, and that no node reads it: its elements
   // lie in memory of which the graph knows nothing. Error: kBadCompiledModel.
   Result<void> (*check_unread)(const std::shared_ptr<void>& graph, std::span<const PartResult> results);
+  // Results of parts that are one output of the root graph each, of parts that are called once, which nothing reads but other parts: nobody
+  // else shares their memory.
+  std::vector<PartResult> (*outputs_of_parts)(const std::shared_ptr<void>& graph);
   // Walks a root graph node by node. Inputs of the graph's types, one each; they are not copied and must not change meanwhile.
   Result<std::vector<HostValue>> (*run_graph)(const std::shared_ptr<void>& graph, std::span<const HostValue> inputs,
                                               const GraphHooks& hooks);

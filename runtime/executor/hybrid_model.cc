@@ -37,6 +37,9 @@ Result<std::shared_ptr<const HybridModel>> HybridModel::sink(std::shared_ptr<con
   const auto graph = model->file().segment(static_cast<int>(model->def().root().graph()));
   SLUICE_ASSIGN(hybrid->root_, model->host()->open_graph(graph, model->weights()));
   SLUICE_TRY(model->host()->check_unread(hybrid->root_, states_in_place(model->def())));
+  for (const PartResult& result : model->host()->outputs_of_parts(hybrid->root_)) {  // what is a state is read by the next execution
+    if (!is_state_output(model->def(), result.output)) hybrid->outputs_of_parts_[{result.part, result.result}] = result.output;
+  }
   hybrid->model_ = std::move(model);
   return std::shared_ptr<const HybridModel>(std::move(hybrid));
 }

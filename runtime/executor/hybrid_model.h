@@ -2,7 +2,10 @@
 // node. Immutable and shared by any number of runs.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "common/base/result.h"
@@ -24,6 +27,11 @@ class HybridModel {
   Result<std::shared_ptr<const StaticModel>> part(size_t index, std::span<const int64_t> symbols) const {
     return fixed_[index] != nullptr ? fixed_[index] : symbolic_->get(index, symbols);
   }
+  // The output of the model that a result of a part is and that only parts read, so that it may be made in memory of the caller's.
+  std::optional<uint32_t> output_of(uint32_t part, uint32_t result) const {
+    const auto found = outputs_of_parts_.find({part, result});
+    return found == outputs_of_parts_.end() ? std::nullopt : std::optional(found->second);
+  }
   const HostEngine& engine() const { return *model_->host(); }
   const std::shared_ptr<void>& root() const { return root_; }
 
@@ -34,6 +42,7 @@ class HybridModel {
   std::vector<std::shared_ptr<const StaticModel>> fixed_;  // by part; null: symbolic
   std::shared_ptr<BoundParts> symbolic_;
   std::shared_ptr<void> root_;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> outputs_of_parts_;
 };
 
 }  // namespace sluice

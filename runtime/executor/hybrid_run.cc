@@ -2,11 +2,13 @@
 
 #include <bit>
 #include <chrono>
+#include <cstring>
 
 #include "runtime/executor/check_values.h"
 #include "runtime/loader/bind_part.h"
 #include "runtime/loader/om_bindings.h"
 #include "runtime/loader/om_types.h"
+#include "runtime/loader/verify_model.h"
 
 namespace sluice {
 namespace {
@@ -14,16 +16,30 @@ namespace {
 int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
 // A tensor keeps the memory that it lies in.
-void keep_memory(HostValue& value, const std::shared_ptr<MemoryPool>& memory) {
-  using Both = std::pair<std::shared_ptr<MemoryPool>, std::shared_ptr<const void>>;  // the memory ends last
+void keep_memory(HostValue& value, const std::shared_ptr<const void>& memory) {
+  using Both = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;  // the memory ends last
   for (HostTensor& tensor : value.tensors) tensor.owner = std::make_shared<const Both>(memory, std::move(tensor.owner));
 }
+
+// Unbinds states when an execution ends, also by an exception: their values stand for memory that is not dense, or belongs to nobody then.
+class StatesBound {
+ public:
+  StatesBound(const RunStates& states, RunInputs& inputs) : states_(states), inputs_(inputs) {}
+  ~StatesBound() { states_.unbind(inputs_); }
+  StatesBound(const StatesBound&) = delete;
+  StatesBound& operator=(const StatesBound&) = delete;
+
+ private:
+  const RunStates& states_;
+  RunInputs& inputs_;
+};
 
 }  // namespace
 
 HybridRun::HybridRun(std::shared_ptr<const HybridModel> model, std::shared_ptr<Device> device)
     : model_(std::move(model)),
       device_(std::move(device)),
+      memory_(std::make_shared<RunMemory>(static_cast<size_t>(model_->def().outputs_size()))),
       outputs_(static_cast<size_t>(model_->def().outputs_size())),
       states_(model_->def()),
       parts_(model_->part_count()) {
@@ -40,7 +56,7 @@ Result<void> HybridRun::bind_input(size_t index, HostValue value) {
   if (index >= inputs_.values.size()) return make_error(ErrorCode::kBadBinding, "input {} of {}", index, inputs_.values.size());
   const pb::BindingDef& input = model_->def().inputs(static_cast<int>(index));
   if (value.tensors.empty() && is_state_input(model_->def(), index)) {
-    states_.restore(inputs_, static_cast<uint32_t>(index));
+    states_.unbind(inputs_, static_cast<uint32_t>(index));
     return {};
   }
   for (const HostTensor& tensor : value.tensors) SLUICE_TRY(check_tensor(tensor, input.name()));
@@ -50,6 +66,24 @@ Result<void> HybridRun::bind_input(size_t index, HostValue value) {
   }
   inputs_.values[index] = std::move(value);
   inputs_.bound[index] = true;
+  return {};
+}
+
+Result<void> HybridRun::bind_output(size_t index, std::span<std::byte> memory) {
+  const pb::ModelDef& def = model_->def();
+  if (index >= outputs_.size()) return make_error(ErrorCode::kBadBinding, "output {} of {}", index, outputs_.size());
+  const pb::BindingDef& output = def.outputs(static_cast<int>(index));
+  const auto wanted = type_bytes(def.types(static_cast<int>(output.type())));
+  if (!wanted) {
+    return make_error(ErrorCode::kBadBinding, "output '{}' is {}: its size is known only after the run", output.name(),
+                      type_text(def, output.type()))
+        .with_hint("sluice_run_output_tensor");
+  }
+  if (*wanted != memory.size())
+    return make_error(ErrorCode::kBadBinding, "output '{}' has {} bytes, got {}", output.name(), *wanted, memory.size());
+  if (memory.data() == nullptr && !memory.empty())
+    return make_error(ErrorCode::kBadBinding, "output '{}' is bound to null", output.name());
+  memory_->given[index].use(memory);
   return {};
 }
 
@@ -63,21 +97,21 @@ Result<void> HybridRun::check_inputs() const {
 
 void HybridRun::reset_states() {
   states_.forget();
-  states_.restore(inputs_);
+  states_.unbind(inputs_);
 }
 
 void HybridRun::rewind_states() {
   states_.rewind();
-  states_.restore(inputs_);
+  states_.unbind(inputs_);
 }
 
 const HostValue& HybridRun::output(size_t index) const {
   const GrowingState* state = states_.in_place(index);
-  if (state == nullptr) return outputs_[index];
+  if (state == nullptr || outputs_[index].tensors.empty()) return outputs_[index];
   HostValue& copy = copies_[index];
   if (copy.tensors.empty()) {
-    const UseTensorMemory memory(memory_.get());
-    copy.tensors.push_back(HostTensor::of(std::make_shared<const Tensor>(state->dense())));
+    const UseTensorMemory memory(&memory_->pool);
+    copy.tensors.push_back(HostTensor::of(std::make_shared<const Tensor>(state->dense(outputs_[index].tensors[0].dims))));
     keep_memory(copy, memory_);
   }
   return copy;
@@ -110,6 +144,14 @@ Result<Run*> HybridRun::find_run(uint32_t part) {
   return run.get();
 }
 
+// Memory for a result of a part, which writes all of it: the caller's where the result is an output that was bound to it.
+Tensor HybridRun::make_result(uint32_t part, uint32_t result, DType dtype, std::vector<int64_t> extents, uint64_t bytes) {
+  const auto output = model_->output_of(part, result);
+  GivenMemory* given = output ? &memory_->given[*output] : nullptr;
+  const UseTensorMemory use(given != nullptr && given->holds(bytes) ? given : tensor_memory());
+  return make_unfilled_tensor(dtype, std::move(extents));
+}
+
 Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const HostTensor> inputs, const HybridObserver& observer) {
   SLUICE_ASSIGN(Run * found, find_run(part));
   Run& run = *found;
@@ -134,7 +176,8 @@ Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const 
     if (is_in_place) {  // nobody reads its elements in the root: checked
       outputs.push_back({{}, static_cast<DType>(type.dtype()), std::move(extents), {}});
     } else {
-      outputs.push_back(make_tensor(static_cast<DType>(type.dtype()), std::move(extents)));
+      const uint64_t bytes = sunk.binding_bytes(static_cast<size_t>(sunk.inputs().size() + k));
+      outputs.push_back(make_result(part, static_cast<uint32_t>(k), static_cast<DType>(type.dtype()), std::move(extents), bytes));
     }
     SLUICE_TRY(run.bind_output(static_cast<size_t>(k), is_in_place ? states_.memory(sunk.outputs()[k]) : std::span(outputs.back().bytes)));
   }
@@ -151,10 +194,21 @@ Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const 
 
 Result<void> HybridRun::execute(const HybridObserver& observer) {
   const Device::Seat seat(*device_);  // the nodes between parts are work too
-  auto done = execute_once(observer);
-  if (done) states_.keep(outputs_);
-  states_.restore(inputs_);
-  return done;
+  const StatesBound bound(states_, inputs_);
+  SLUICE_TRY(execute_once(observer));
+  states_.keep(outputs_);
+  fill_bound_outputs();
+  return {};
+}
+
+// Those that no part wrote there.
+void HybridRun::fill_bound_outputs() const {
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const std::span<std::byte> bound = memory_->given[i].bytes();
+    if (bound.empty()) continue;
+    const std::span<const std::byte> made = output(i).tensors[0].bytes;  // of fixed type: one tensor of as many bytes
+    if (made.data() != bound.data()) std::memcpy(bound.data(), made.data(), bound.size());
+  }
 }
 
 Result<void> HybridRun::execute_once(const HybridObserver& observer) {
@@ -163,9 +217,9 @@ Result<void> HybridRun::execute_once(const HybridObserver& observer) {
   SLUICE_TRY(bind_symbols());
   outputs_.assign(outputs_.size(), {});  // their memory is for this run's values
   copies_.assign(outputs_.size(), {});
-  const UseTensorMemory memory(memory_.get());
+  const UseTensorMemory memory(&memory_->pool);
   GraphHooks hooks;
-  hooks.memory = memory_.get();
+  hooks.memory = &memory_->pool;
   hooks.call_part = [&](uint32_t part, std::span<const HostTensor> inputs) { return call_part(part, inputs, observer); };
   hooks.value_made = observer.value_made;
   if (observer.node_times != nullptr) {

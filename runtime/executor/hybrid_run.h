@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/result.h"
+#include "runtime/executor/given_memory.h"
 #include "runtime/executor/hybrid_model.h"
 #include "runtime/executor/memory_pool.h"
 #include "runtime/executor/run.h"
@@ -34,6 +35,11 @@ class HybridRun {
   // state, which goes on from what was kept. Error: kBadBinding.
   Result<void> bind_input(size_t index, HostValue value);
 
+  // Gives output `index`, of fixed size, memory of exactly its bytes, which must stay valid until it is bound anew or the run is
+  // destroyed, and is written in every execute(): without a copy where a part makes the output, nothing but parts reads it, and the memory
+  // is aligned to 64 bytes. Outputs overlap neither inputs nor each other. Error: kBadBinding.
+  Result<void> bind_output(size_t index, std::span<std::byte> memory);
+
   // Forgets what was kept of earlier executions, and what was bound to inputs that are states: they begin as zeros, and empty along dims
   // that no other input tells.
   void reset_states();
@@ -45,27 +51,36 @@ class HybridRun {
   // bound since, and optionals, which then hold nothing; kBadShape, kBadValue and others from nodes that their operands do not fit.
   Result<void> execute(const HybridObserver& observer = {});
 
-  // An output after execute(), until the next one. Of a state that is written in place a copy, made when it is asked for.
+  // An output after execute(), until the next one; in the caller's memory or the run's own. Of a state that is written in place a copy, made when it is asked for.
   const HostValue& output(size_t index) const;
   // Its kind and dims, and its elements where they are no state's that is written in place.
   const HostValue& described_output(size_t index) const { return outputs_[index]; }
   const HybridModel& model() const { return *model_; }
   // Of the memory of values outside of parts.
-  MemoryCounters memory() const { return memory_->counters(); }
+  MemoryCounters memory() const { return memory_->pool.counters(); }
   // The run of a part; null before it was called for the first time.
   const Run* part(size_t index) const { return parts_[index].get(); }
 
  private:
+  // What outputs lie in, which may outlive the run.
+  struct RunMemory {
+    explicit RunMemory(size_t outputs) : given(outputs) {}
+    MemoryPool pool;
+    std::vector<GivenMemory> given;  // by output
+  };
+
   Result<void> check_inputs() const;
   Result<void> check_outputs(const std::vector<HostValue>& outputs) const;
   Result<void> bind_symbols();
   Result<void> execute_once(const HybridObserver& observer);
   Result<Run*> find_run(uint32_t part);
+  Tensor make_result(uint32_t part, uint32_t result, DType dtype, std::vector<int64_t> extents, uint64_t bytes);
+  void fill_bound_outputs() const;
   Result<std::vector<Tensor>> call_part(uint32_t part, std::span<const HostTensor> inputs, const HybridObserver& observer);
 
   std::shared_ptr<const HybridModel> model_;
   std::shared_ptr<Device> device_;
-  std::shared_ptr<MemoryPool> memory_ = std::make_shared<MemoryPool>();
+  std::shared_ptr<RunMemory> memory_;
   RunInputs inputs_;
   std::vector<HostValue> outputs_;
   RunStates states_;

@@ -16,6 +16,7 @@ const pb::TypeDef& RunStates::input_type(size_t state) const {
 }
 
 Result<void> RunStates::begin(RunInputs& inputs) {
+  go_on_elsewhere(inputs);
   for (size_t s = 0; s < growing_.size(); ++s) {
     if (growing_[s]) {
       SLUICE_TRY(begin_in_place(s, inputs));
@@ -25,6 +26,16 @@ Result<void> RunStates::begin(RunInputs& inputs) {
   }
   for (const pb::StateDef& state : model_->states()) inputs.bound[state.input()] = true;
   return {};
+}
+
+// First of all, since what is kept may tell dims of other states.
+void RunStates::go_on_elsewhere(RunInputs& inputs) const {
+  for (size_t s = 0; s < kept_.size(); ++s) {
+    const uint32_t input = model_->states(static_cast<int>(s)).input();
+    if (inputs.bound[input] || kept_[s].tensors.empty()) continue;
+    inputs.values[input] = kept_[s];
+    inputs.bound[input] = true;
+  }
 }
 
 // The input stands for the memory: dims, and enough bytes for whoever would read it as a dense tensor.
@@ -76,12 +87,13 @@ int64_t RunStates::first_extent(const pb::TypeDef& type, int dim, const RunInput
 }
 
 void RunStates::keep(const std::vector<HostValue>& outputs) {
-  for (size_t s = 0; s < growing_.size(); ++s) {
-    const HostValue& output = outputs[model_->states(static_cast<int>(s)).output()];
+  std::vector<HostValue> kept;
+  for (const pb::StateDef& state : model_->states()) kept.push_back(outputs[state.output()]);
+  for (size_t s = 0; s < growing_.size(); ++s) {  // nothing throws from here on
     if (growing_[s]) {
-      growing_[s]->keep(output.tensors[0].dims);
+      growing_[s]->keep(std::move(kept[s].tensors[0].dims));
     } else {
-      kept_[s] = output;
+      kept_[s] = std::move(kept[s]);
     }
   }
 }
@@ -100,20 +112,19 @@ void RunStates::rewind() {
   }
 }
 
-void RunStates::restore(RunInputs& inputs) const {
-  for (size_t s = 0; s < growing_.size(); ++s) restore_state(inputs, s);
-}
-
-void RunStates::restore(RunInputs& inputs, uint32_t input) const {
-  for (size_t s = 0; s < growing_.size(); ++s) {
-    if (model_->states(static_cast<int>(s)).input() == input) restore_state(inputs, s);
+void RunStates::unbind(RunInputs& inputs) const noexcept {
+  for (const pb::StateDef& state : model_->states()) {
+    inputs.values[state.input()] = {};
+    inputs.bound[state.input()] = false;
   }
 }
 
-void RunStates::restore_state(RunInputs& inputs, size_t state) const {
-  const uint32_t input = model_->states(static_cast<int>(state)).input();
-  inputs.values[input] = kept_[state];
-  inputs.bound[input] = !kept_[state].tensors.empty();
+void RunStates::unbind(RunInputs& inputs, uint32_t input) const noexcept {
+  for (const pb::StateDef& state : model_->states()) {
+    if (state.input() != input) continue;
+    inputs.values[input] = {};
+    inputs.bound[input] = false;
+  }
 }
 
 const GrowingState* RunStates::in_place(size_t output) const {

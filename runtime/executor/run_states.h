@@ -26,14 +26,14 @@ class RunStates {
   // Binds the inputs that are states to what the execution begins with: what the caller bound, else what was kept, else zeros, which are
   // empty along dims that no other input tells. Errors of GrowingState.
   Result<void> begin(RunInputs& inputs);
-  // The execution succeeded and made these outputs.
+  // The execution succeeded and made these outputs. An exception leaves what was kept before.
   void keep(const std::vector<HostValue>& outputs);
   // The next execution begins anew, or as the last one did.
   void forget();
   void rewind();
-  // Puts what is kept in the place of what was bound or begun with.
-  void restore(RunInputs& inputs) const;
-  void restore(RunInputs& inputs, uint32_t input) const;  // of one input alone
+  // Takes back what was bound to the inputs that are states, or begun with: they go on from what is kept.
+  void unbind(RunInputs& inputs) const noexcept;
+  void unbind(RunInputs& inputs, uint32_t input) const noexcept;  // of one input alone
 
   // Of a binding of a part that is a state written in place.
   std::span<std::byte> memory(const pb::BindingDef& binding) const { return growing_[binding.state() - 1]->memory(); }
@@ -44,9 +44,9 @@ class RunStates {
   const pb::TypeDef& input_type(size_t state) const;
   std::vector<int64_t> first_extents(const pb::TypeDef& type, const RunInputs& inputs) const;
   int64_t first_extent(const pb::TypeDef& type, int dim, const RunInputs& inputs) const;
+  void go_on_elsewhere(RunInputs& inputs) const;
   Result<void> begin_in_place(size_t state, RunInputs& inputs);
   void begin_elsewhere(size_t state, RunInputs& inputs);
-  void restore_state(RunInputs& inputs, size_t state) const;
 
   const pb::ModelDef* model_;
   // By state. What is written in place is in growing_, else in the others.

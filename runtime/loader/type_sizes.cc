@@ -102,6 +102,15 @@ bool TypeSizes::is_fixed(uint32_t type) const {
   return !def.unranked() && std::all_of(def.dims().begin(), def.dims().end(), [](int64_t dim) { return dim >= 0; });
 }
 
+bool TypeSizes::is_told(uint32_t type) const {
+  const pb::TypeDef& def = model_->types(static_cast<int>(type));
+  if (def.unranked()) return false;
+  for (int dim = 0; dim < def.dims_size(); ++dim) {
+    if (def.dims(dim) < 0 && (dim >= def.dim_expression_size() || def.dim_expression(dim) == 0)) return false;
+  }
+  return true;
+}
+
 Result<void> verify_sizes(const pb::ModelDef& model) {
   const pb::SizesDef& def = model.sizes();
   const auto bad = [](const char* what, int index) { return make_error(ErrorCode::kBadCompiledModel, "size {} {}", index, what); };

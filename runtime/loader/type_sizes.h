@@ -28,6 +28,7 @@ class TypeSizes {
   // As dense_bytes.
   Result<std::optional<uint64_t>> bytes(uint32_t type) const;
   bool is_fixed(uint32_t type) const;  // without binding
+  bool is_told(uint32_t type) const;   // by binding: each dim is a number or an expression
 
  private:
   const pb::ModelDef* model_;

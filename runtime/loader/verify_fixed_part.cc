@@ -7,6 +7,7 @@
 #include "runtime/loader/om_bindings.h"
 #include "runtime/loader/om_format.h"
 #include "runtime/loader/om_names.h"
+#include "runtime/loader/om_types.h"
 #include "runtime/loader/verify_model.h"
 
 namespace sluice {
@@ -89,11 +90,20 @@ class FixedPartRules {
       for (const pb::BindingDef& binding : *bindings) {
         if (binding.type() >= static_cast<uint32_t>(model_.types_size())) return bad("'{}' has type {}", binding.name(), binding.type());
         SLUICE_TRY(check_state(binding));
+        SLUICE_TRY(check_sized(binding, binding.type()));
+        SLUICE_TRY(check_sized(binding, memory_type(model_, binding)));
         SLUICE_ASSIGN(const auto bytes, sizes_.bytes(memory_type(model_, binding)));
         region_bytes_.push_back(bytes.value_or(UINT64_MAX));
       }
     }
     return {};
+  }
+
+  // What a part takes and gives has a size once the part is bound.
+  Result<void> check_sized(const pb::BindingDef& binding, uint32_t type) const {
+    SLUICE_ASSIGN(const auto bytes, sizes_.bytes(type));
+    if (bytes || (!is_bound_ && sizes_.is_told(type))) return {};
+    return bad("'{}' of a part is {}, which has no size before the part runs", binding.name(), type_text(model_, type));
   }
 
   Result<void> check_state(const pb::BindingDef& binding) const {

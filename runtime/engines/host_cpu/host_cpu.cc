@@ -3,6 +3,7 @@
 // A library of its own, so that a model without such nodes loads neither the evaluator nor the graph reader.
 #include <algorithm>
 #include <deque>
+#include <map>
 
 #include "common/eval/eval.h"
 #include "common/graphfile/graphfile.h"
@@ -162,6 +163,25 @@ Result<void> check_unread(const std::shared_ptr<void>& opened, std::span<const P
   return {};
 }
 
+int64_t part_of(const Node& node) { return node.op() == Op::kCall ? node.int_attribute("part", -1) : -1; }
+
+std::vector<PartResult> outputs_of_parts(const std::shared_ptr<void>& opened) {
+  const Graph& root = static_cast<const HostGraph*>(opened.get())->module.root();
+  std::map<int64_t, size_t> calls;
+  for (const Node& node : root.nodes()) ++calls[part_of(node)];
+  std::map<const Value*, size_t> times;
+  for (const Value* output : root.outputs()) ++times[output];
+  std::vector<PartResult> results;
+  for (uint32_t i = 0; i < root.outputs().size(); ++i) {
+    const Value& value = *root.outputs()[i];
+    const int64_t part = value.producer() == nullptr ? -1 : part_of(*value.producer());
+    const bool is_read = std::any_of(value.uses().begin(), value.uses().end(), [](const Use& use) { return part_of(*use.node) < 0; });
+    if (part >= 0 && calls[part] == 1 && times[&value] == 1 && !is_read)
+      results.push_back({static_cast<uint32_t>(part), static_cast<uint32_t>(value.result()), i});
+  }
+  return results;
+}
+
 Result<std::vector<HostValue>> run_graph(const std::shared_ptr<void>& opened, std::span<const HostValue> inputs, const GraphHooks& hooks) {
   const auto& graph = *static_cast<const HostGraph*>(opened.get());
   const UseTensorMemory memory(hooks.memory);
@@ -177,7 +197,7 @@ Result<std::vector<HostValue>> run_graph(const std::shared_ptr<void>& opened, st
   return outputs;
 }
 
-constexpr HostEngine kEngine{kHostEngineRelease, sizeof(HostEngine), open_graph, prepare, run, check_unread, run_graph};
+constexpr HostEngine kEngine{kHostEngineRelease, sizeof(HostEngine), open_graph, prepare, run, check_unread, outputs_of_parts, run_graph};
 
 }  // namespace
 }  // namespace sluice
