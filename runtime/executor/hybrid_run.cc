@@ -81,8 +81,7 @@ Result<void> HybridRun::bind_output(size_t index, std::span<std::byte> memory) {
   }
   if (*wanted != memory.size())
     return make_error(ErrorCode::kBadBinding, "output '{}' has {} bytes, got {}", output.name(), *wanted, memory.size());
-  if (memory.data() == nullptr && !memory.empty())
-    return make_error(ErrorCode::kBadBinding, "output '{}' is bound to null", output.name());
+  if (memory.data() == nullptr && !memory.empty()) return make_error(ErrorCode::kBadBinding, "output '{}' is bound to null", output.name());
   memory_->given[index].use(memory);
   return {};
 }

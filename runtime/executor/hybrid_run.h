@@ -51,7 +51,8 @@ class HybridRun {
   // bound since, and optionals, which then hold nothing; kBadShape, kBadValue and others from nodes that their operands do not fit.
   Result<void> execute(const HybridObserver& observer = {});
 
-  // An output after execute(), until the next one; in the caller's memory or the run's own. Of a state that is written in place a copy, made when it is asked for.
+  // An output after execute(), until the next one; in the caller's memory or the run's own. Of a state that is written in place a copy,
+  // made when it is asked for.
   const HostValue& output(size_t index) const;
   // Its kind and dims, and its elements where they are no state's that is written in place.
   const HostValue& described_output(size_t index) const { return outputs_[index]; }

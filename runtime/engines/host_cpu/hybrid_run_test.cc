@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <functional>
 
 #include "common/graphfile/graphfile.h"
 #include "common/symbolic/expression.h"
@@ -16,6 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ModelRun = sluice::Run;  // gtest has a Run of its own
 
 constexpr const char* kRoot = R"(sluice 1 typed
 graph @main(%past: f32[2, ?, 3], %fresh: f32[2, 1, 3]) -> (%present, %seen, %walked) {
@@ -132,9 +132,13 @@ TEST_F(HybridRunTest, AStateIsWhatItWasAfterAnError) {
   ASSERT_TRUE(execute(1));
   for (int steps = 2; steps <= 5; ++steps) ASSERT_TRUE(execute(2));
   EXPECT_FALSE(execute(3));  // it would not fit
-  run_.rewind_states();
+  run_.reset_states();
   ASSERT_TRUE(execute(4));
-  EXPECT_THAT(output(0), ElementsAre(1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 4, 4, 4, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 4, 4, 4));
+  HybridObserver fails;
+  fails.after_task = [](const ModelRun&, uint32_t, uint32_t) { return make_error(ErrorCode::kBadValue, "no"); };
+  EXPECT_FALSE(execute(5, fails));
+  ASSERT_TRUE(execute(6));
+  EXPECT_THAT(output(0), ElementsAre(4, 4, 4, 6, 6, 6, 4, 4, 4, 6, 6, 6));
 }
 
 struct alignas(64) Line {
