@@ -78,6 +78,26 @@ uint64_t walked_nodes(const sluice::pb::ModelDef& def) {
   return def.has_root() ? def.nodes() - std::min(def.nodes(), def.root().first_node()) - static_cast<uint64_t>(def.parts_size()) : 0;
 }
 
+uint64_t count_bound_parts(const sluice_model* model, int what) {
+  const auto counters = model->hybrid ? model->hybrid->bound_parts().counters() : sluice::BoundPartsCounters();
+  switch (what) {
+    case SLUICE_COUNT_PARTS_FOUND_BOUND:
+      return counters.hits;
+    case SLUICE_COUNT_PARTS_BOUND:
+      return counters.binds;
+    case SLUICE_COUNT_PARTS_GIVEN_UP:
+      return counters.evictions;
+    case SLUICE_COUNT_PARTS_KEPT:
+      return counters.parts;
+    case SLUICE_COUNT_PARTS_KEPT_BYTES:
+      return counters.bytes;
+    case SLUICE_COUNT_PARTS_LIMIT_BYTES:
+      return counters.limit_bytes;
+    default:
+      return 0;
+  }
+}
+
 }  // namespace
 
 const char* sluice_last_error(void) { return sluice::api::last_error.c_str(); }
@@ -135,8 +155,15 @@ uint64_t sluice_model_count(const sluice_model* model, int what) {
     case SLUICE_COUNT_SCRATCH_BYTES:
       return most(def, [](const Part& part) { return part.memory().scratch_bytes(); });
     default:
-      return 0;
+      return count_bound_parts(model, what);
   }
+}
+
+int sluice_model_limit_bound_parts(sluice_model* model, uint64_t bytes) {
+  return guarded([&]() -> Result<void> {
+    if (model->hybrid) model->hybrid->bound_parts().limit(bytes);
+    return {};
+  });
 }
 
 const char* sluice_model_text(const sluice_model* model, int what) {

@@ -76,7 +76,14 @@ enum {
   SLUICE_COUNT_KERNELS = 7,
   SLUICE_COUNT_ARENA_BYTES = 8, /* of each run; parts share them, and those whose sizes a run tells are not counted */
   SLUICE_COUNT_WEIGHT_BYTES = 9,
-  SLUICE_COUNT_SCRATCH_BYTES = 10 /* of each thread */
+  SLUICE_COUNT_SCRATCH_BYTES = 10, /* of each thread */
+  /* Of parts of open sizes, which all runs share; 11 to 13 count from the opening of the model on. */
+  SLUICE_COUNT_PARTS_FOUND_BOUND = 11, /* runs of a part whose sizes were known */
+  SLUICE_COUNT_PARTS_BOUND = 12,       /* and those that had to bind it to sizes */
+  SLUICE_COUNT_PARTS_GIVEN_UP = 13,    /* bound parts that made room for others */
+  SLUICE_COUNT_PARTS_KEPT = 14,        /* bound parts that are kept now */
+  SLUICE_COUNT_PARTS_KEPT_BYTES = 15,  /* what these hold */
+  SLUICE_COUNT_PARTS_LIMIT_BYTES = 16  /* sluice_model_limit_bound_parts */
 };
 
 enum {
@@ -96,6 +103,9 @@ SLUICE_API void sluice_model_close(sluice_model* model);
 
 /* A SLUICE_COUNT_... of the model; 0 for what it does not know. */
 SLUICE_API uint64_t sluice_model_count(const sluice_model* model, int what);
+/* Parts of open sizes are kept, bound to the sizes they ran with last, as long as all together hold at most so many bytes: 64 MiB unless
+ * this says otherwise, for all runs of the model, from now on. Runs keep what they use themselves. Models without such parts ignore it. */
+SLUICE_API int sluice_model_limit_bound_parts(sluice_model* model, uint64_t bytes);
 /* A SLUICE_TEXT_... of the model; "" for what it does not know. Lives as long as the model. */
 SLUICE_API const char* sluice_model_text(const sluice_model* model, int what);
 /* Provenance: file digest (64 hex digits) of the index-th graph the model was made from, the newest first; null past the last. */

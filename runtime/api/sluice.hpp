@@ -39,6 +39,7 @@ class Model {
   }
   std::vector<Binding> inputs() const { return bindings(SLUICE_COUNT_INPUTS, sluice_model_input); }
   std::vector<Binding> outputs() const { return bindings(SLUICE_COUNT_OUTPUTS, sluice_model_output); }
+  void limit_bound_parts(uint64_t bytes) { check(sluice_model_limit_bound_parts(model_.get(), bytes)); }
   uint64_t count(int what) const { return sluice_model_count(model_.get(), what); }
   sluice_model* get() const { return model_.get(); }
 

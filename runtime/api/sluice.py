@@ -22,6 +22,7 @@ except ImportError:  # arrays become bytes
 _NUMPY_TYPES = {1: "f4", 2: "u1", 3: "i1", 4: "u2", 5: "i2", 6: "i4", 7: "i8", 9: "?", 10: "f2", 11: "f8", 12: "u4", 13: "u8", 14: "c8", 15: "c16"}
 _BFLOAT16 = 16  # its bits, as those of other dtypes that numpy lacks
 _COUNT_INPUTS, _COUNT_OUTPUTS = 0, 1
+_BOUND_PARTS = {"hits": 11, "binds": 12, "evictions": 13, "parts": 14, "bytes": 15, "limit_bytes": 16}
 _TENSOR, _SEQUENCE, _OPTIONAL = 0, 1, 2
 _STRING = 8
 
@@ -73,6 +74,7 @@ for _name, _result, _arguments in (
     ("sluice_model_open", ctypes.c_int, [ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(_pointer)]),
     ("sluice_model_close", None, [_pointer]),
     ("sluice_model_count", _u64, [_pointer, ctypes.c_int]),
+    ("sluice_model_limit_bound_parts", ctypes.c_int, [_pointer, _u64]),
     ("sluice_model_input", ctypes.c_int, [_pointer, _size, ctypes.POINTER(_Binding)]),
     ("sluice_model_output", ctypes.c_int, [_pointer, _size, ctypes.POINTER(_Binding)]),
     ("sluice_run_create", ctypes.c_int, [_pointer, ctypes.c_int, ctypes.POINTER(_pointer)]),
@@ -172,6 +174,14 @@ class Model:
             _check(describe(self._model, index, ctypes.byref(binding)))
             found.append(Binding(binding))
         return found
+
+    def limit_bound_parts(self, size):
+        """Parts of open sizes that are kept, bound to sizes, hold at most that many bytes together."""
+        _check(_library.sluice_model_limit_bound_parts(self._model, size))
+
+    def bound_parts(self):
+        """Counters of these, by the names of `sluice bench --json`."""
+        return {name: _library.sluice_model_count(self._model, what) for name, what in _BOUND_PARTS.items()}
 
     def run(self, threads=0):
         return Run(self, threads)

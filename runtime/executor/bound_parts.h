@@ -1,7 +1,8 @@
-// Symbolic parts of a model, bound to sizes: each distinct one once, until others were used more lately. Shared by the runs of the model,
-// from any threads.
+// Symbolic parts of a model, bound to sizes: each distinct one once, until others were used more lately and all together would hold more
+// bytes than they may. Shared by the runs of the model, from any threads.
 #pragma once
 
+#include <cstdint>
 #include <list>
 #include <map>
 #include <memory>
@@ -15,28 +16,51 @@
 
 namespace sluice {
 
+struct BoundPartsCounters {
+  uint64_t hits = 0;       // requests for what was bound before
+  uint64_t binds = 0;      // and for what was not
+  uint64_t evictions = 0;  // bound parts that were given up for others, or for a lower limit
+  uint64_t parts = 0;      // kept
+  uint64_t bytes = 0;      // held by those
+  uint64_t limit_bytes = 0;
+  bool operator==(const BoundPartsCounters&) const = default;
+};
+
 class BoundParts {
  public:
-  static constexpr size_t kMost = 1024;  // parts kept, bound
+  static constexpr uint64_t kDefaultBytes = uint64_t{64} << 20;
 
+  // host_graphs: by part; null without.
   BoundParts(std::shared_ptr<const OpenedModel> model, std::vector<std::shared_ptr<void>> host_graphs)
       : model_(std::move(model)), host_graphs_(std::move(host_graphs)) {}
 
-  // symbols: the values of ModelDef.sizes.symbols. Errors of StaticModel::bind.
-  Result<std::shared_ptr<const StaticModel>> get(size_t part, std::span<const int64_t> symbols);
+  // symbols: the values of ModelDef.sizes.symbols. held: what the caller has bound for the same part and symbols, or null; it is as good as
+  // what is kept here. Errors of StaticModel::bind.
+  Result<std::shared_ptr<const StaticModel>> get(size_t part, std::span<const int64_t> symbols,
+                                                 std::shared_ptr<const StaticModel> held = nullptr);
+
+  // Parts that are kept hold at most so many bytes from now on; one that needs more by itself is not kept.
+  void limit(uint64_t bytes);
+  BoundPartsCounters counters() const;
 
  private:
   using Key = std::vector<int64_t>;  // the part, then the symbols
-  using Entry = std::pair<Key, std::shared_ptr<const StaticModel>>;
+  struct Entry {
+    Key key;
+    std::shared_ptr<const StaticModel> bound;
+    uint64_t bytes = 0;
+  };
 
-  std::shared_ptr<const StaticModel> find(const Key& key);
+  std::shared_ptr<const StaticModel> find(const Key& key, std::shared_ptr<const StaticModel> held);
   std::shared_ptr<const StaticModel> keep(const Key& key, std::shared_ptr<const StaticModel> bound);
+  void give_up(uint64_t most_bytes);
 
   std::shared_ptr<const OpenedModel> model_;
-  std::vector<std::shared_ptr<void>> host_graphs_;  // by part; null without
-  std::mutex mutex_;
+  std::vector<std::shared_ptr<void>> host_graphs_;
+  mutable std::mutex mutex_;
   std::list<Entry> entries_;  // the one used last first
   std::map<Key, std::list<Entry>::iterator> index_;
+  BoundPartsCounters counters_{.limit_bytes = kDefaultBytes};
 };
 
 }  // namespace sluice

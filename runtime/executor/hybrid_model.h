@@ -23,10 +23,13 @@ class HybridModel {
   const pb::ModelDef& def() const { return model_->def(); }
   std::span<const std::byte> weights() const { return model_->weights(); }
   size_t part_count() const { return fixed_.size(); }
-  // A part, sunk for these values of ModelDef.sizes.symbols. Errors of StaticModel::bind.
-  Result<std::shared_ptr<const StaticModel>> part(size_t index, std::span<const int64_t> symbols) const {
-    return fixed_[index] != nullptr ? fixed_[index] : symbolic_->get(index, symbols);
+  // A part, sunk for these values of ModelDef.sizes.symbols. held: what the caller has of the same, or null. Errors of StaticModel::bind.
+  Result<std::shared_ptr<const StaticModel>> part(size_t index, std::span<const int64_t> symbols,
+                                                  std::shared_ptr<const StaticModel> held = nullptr) const {
+    return fixed_[index] != nullptr ? fixed_[index] : symbolic_->get(index, symbols, std::move(held));
   }
+  // Those that are symbolic, as far as they are kept bound, for all runs.
+  BoundParts& bound_parts() const { return *symbolic_; }
   // The output of the model that a result of a part is and that only parts read, so that it may be made in memory of the caller's.
   std::optional<uint32_t> output_of(uint32_t part, uint32_t result) const {
     const auto found = outputs_of_parts_.find({part, result});

@@ -42,7 +42,8 @@ HybridRun::HybridRun(std::shared_ptr<const HybridModel> model, std::shared_ptr<D
       memory_(std::make_shared<RunMemory>(static_cast<size_t>(model_->def().outputs_size()))),
       outputs_(static_cast<size_t>(model_->def().outputs_size())),
       states_(model_->def()),
-      parts_(model_->part_count()) {
+      parts_(model_->part_count()),
+      part_symbols_(parts_.size()) {
   inputs_.values.resize(static_cast<size_t>(model_->def().inputs_size()));
   inputs_.bound.resize(inputs_.values.size(), false);
   for (size_t i = 0; i < inputs_.values.size(); ++i) {  // an optional that nobody gives is empty
@@ -131,14 +132,18 @@ Result<void> HybridRun::bind_symbols() {
 // Parts run one after the other and share the arena, which has a power of two of bytes once it has grown, so that it seldom grows.
 Result<Run*> HybridRun::find_run(uint32_t part) {
   if (part >= parts_.size()) return make_error(ErrorCode::kBadCompiledModel, "the root calls part {} of {}", part, parts_.size());
-  SLUICE_ASSIGN(auto model, model_->part(part, symbols_));
+  std::unique_ptr<Run>& run = parts_[part];
+  const bool is_same = run && part_symbols_[part] == symbols_;
+  SLUICE_ASSIGN(auto model, model_->part(part, symbols_, is_same ? run->shared_model() : nullptr));
   const uint64_t bytes = model->part().memory().arena_bytes();
   if (bytes > arena_.size() || arena_.data() == nullptr) {
     arena_ = {};
     SLUICE_ASSIGN(arena_, Arena::allocate(std::bit_ceil(bytes)));
   }
-  std::unique_ptr<Run>& run = parts_[part];
-  if (!run || &run->model() != model.get()) run = std::make_unique<Run>(std::move(model), device_);
+  if (!run || &run->model() != model.get()) {
+    run = std::make_unique<Run>(std::move(model), device_);
+    part_symbols_[part] = symbols_;
+  }
   run->use_arena(arena_.data());
   return run.get();
 }

@@ -85,10 +85,11 @@ class HybridRun {
   RunInputs inputs_;
   std::vector<HostValue> outputs_;
   RunStates states_;
-  mutable std::vector<HostValue> copies_;    // of outputs that are written in place, by output; without tensors: not asked for
-  std::vector<int64_t> symbols_;             // of this run: the values of ModelDef.sizes.symbols
-  std::vector<std::unique_ptr<Run>> parts_;  // each for the sizes it was called with last
-  Arena arena_;                              // of all parts, one after the other; grows
+  mutable std::vector<HostValue> copies_;           // of outputs that are written in place, by output; without tensors: not asked for
+  std::vector<int64_t> symbols_;                    // of this run: the values of ModelDef.sizes.symbols
+  std::vector<std::unique_ptr<Run>> parts_;         // each for the sizes it was called with last
+  std::vector<std::vector<int64_t>> part_symbols_;  // by part: those sizes
+  Arena arena_;                                     // of all parts, one after the other; grows
 };
 
 }  // namespace sluice

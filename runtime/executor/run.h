@@ -40,6 +40,7 @@ class Run {
   std::span<const std::byte> value(int value) const;
 
   const StaticModel& model() const { return *model_; }
+  const std::shared_ptr<const StaticModel>& shared_model() const { return model_; }
 
  private:
   struct Binding {

@@ -51,6 +51,7 @@ class StaticModel {
   // Operands that lie in input k (index k) or output k (index inputs + k), as indices into places().
   const std::vector<std::vector<uint32_t>>& binding_operands() const { return binding_operands_; }
   uint64_t binding_bytes(size_t binding) const { return binding_bytes_[binding]; }  // same index
+  uint64_t held_bytes() const;                                                      // about: of this part alone, bound as it is
   size_t kernel_image_bytes() const { return model_->kernel_image_bytes(); }
 
  private:

@@ -121,6 +121,12 @@ class HybridSession : public Session {
 
   std::optional<MemoryCounters> memory() const override { return run_.memory(); }
 
+  std::optional<BoundPartsCounters> bound_parts() const override {
+    const auto is_symbolic = [](const pb::PartDef& part) { return part.has_symbolic(); };
+    if (std::none_of(def().parts().begin(), def().parts().end(), is_symbolic)) return std::nullopt;
+    return run_.model().bound_parts().counters();
+  }
+
   std::vector<NamedValue> outputs() const override {
     std::vector<NamedValue> values;
     for (int k = 0; k < def().outputs_size(); ++k) {
@@ -168,8 +174,9 @@ class HybridSession : public Session {
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> make_hybrid_session(std::shared_ptr<const OpenedModel> model, int threads) {
+Result<std::unique_ptr<Session>> make_hybrid_session(std::shared_ptr<const OpenedModel> model, int threads, uint64_t bound_parts_bytes) {
   SLUICE_ASSIGN(auto hybrid, HybridModel::sink(std::move(model)));
+  hybrid->bound_parts().limit(bound_parts_bytes);
   SLUICE_ASSIGN(auto device, shared_device(threads));
   return std::unique_ptr<Session>(std::make_unique<HybridSession>(std::move(hybrid), std::move(device)));
 }

@@ -31,6 +31,8 @@ Options:
   --json                Print what --bench measured as JSON.
   --runs=N              Measured runs of --bench; 20 when not given.
   --trace=FILE          Write the times of one run's tasks to FILE, in the Chrome trace format (Perfetto, about:tracing).
+  --bound-parts-bytes=N  Parts of open sizes are kept, bound to the sizes they ran with last, as long as all together hold at
+                        most N bytes [default: 67108864].
   --dump-values=DIR[:GLOB]  Write the inputs and every task's outputs to DIR as .npy, in logical axis order; DIR/values.txt lists them.
   --error-format=WHAT   text or json [default: text].
 )";
@@ -109,6 +111,7 @@ Result<LoaderOptions> parse_loader_options(int argc, const char* const* argv) {
   }
   SLUICE_ASSIGN(const uint64_t threads, number(line, "--threads", 0, 1024));
   options.threads = static_cast<int>(thread_count(static_cast<int64_t>(threads)));
+  SLUICE_ASSIGN(options.bound_parts_bytes, number(line, "--bound-parts-bytes", 0, UINT64_MAX));
   if (line.has("--runs")) {
     SLUICE_ASSIGN(const uint64_t runs, number(line, "--runs", 1, 1'000'000));
     options.runs = static_cast<int>(runs);

@@ -36,7 +36,8 @@ Result<std::unique_ptr<Session>> open_session(const LoaderOptions& options, Meas
   const double begin = now_ms();
   SLUICE_ASSIGN(auto model, OpenedModel::open(options.model, {.verify_weights = options.verify_weights}));
   const bool has_root = model->def().has_root();
-  SLUICE_ASSIGN(auto session, has_root ? make_hybrid_session(model, options.threads) : make_static_session(model, options.threads));
+  SLUICE_ASSIGN(auto session, has_root ? make_hybrid_session(model, options.threads, options.bound_parts_bytes)
+                                       : make_static_session(model, options.threads));
   measurement.load_ms = now_ms() - begin;
   measurement.threads = options.threads;
   const auto label = [&] { return fmt::format("the inputs of '{}'", options.model); };

@@ -14,6 +14,7 @@ namespace sluice {
 namespace {
 
 constexpr int kProfiledRuns = 20;
+constexpr double kMega = 1 << 20;
 
 double now_ms() { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -56,8 +57,24 @@ Json pool_json(const MemoryCounters& pool) {
   return json;
 }
 
+Json bound_parts_json(const BoundPartsCounters& parts) {
+  Json json;
+  json.set("hits", parts.hits);
+  json.set("binds", parts.binds);
+  json.set("evictions", parts.evictions);
+  json.set("parts", parts.parts);
+  json.set("bytes", parts.bytes);
+  json.set("limit_bytes", parts.limit_bytes);
+  return json;
+}
+
+std::string bound_parts_text(const BoundPartsCounters& parts) {
+  return fmt::format("parts bound to sizes: {} times, {} times found bound, {} given up; {} kept in {:.2f} of {:.2f} MB\n", parts.binds,
+                     parts.hits, parts.evictions, parts.parts, static_cast<double>(parts.bytes) / kMega,
+                     static_cast<double>(parts.limit_bytes) / kMega);
+}
+
 std::string pool_text(const MemoryCounters& pool) {
-  constexpr double kMega = 1 << 20;
   return fmt::format("values outside of fixed parts: at most {:.2f} MB at once, {:.2f} MB held in {} blocks, {} taken from the system\n",
                      static_cast<double>(pool.most_used_bytes) / kMega, static_cast<double>(pool.held_bytes) / kMega, pool.held_blocks,
                      pool.system_calls);
@@ -81,6 +98,7 @@ Result<void> measure(Session& session, int runs, Measurement& measurement) {
   measurement.private_mb = private_mb();
   measurement.peak_rss_mb = peak_rss_mb();
   measurement.pool = session.memory();
+  measurement.bound_parts = session.bound_parts();
   SLUICE_ASSIGN(measurement.nodes, session.run_timed(std::min(runs, kProfiledRuns)));
   return {};
 }
@@ -97,6 +115,7 @@ std::string measurement_json(const Measurement& m) {
   json.set("private_mb", rounded(m.private_mb));
   json.set("threads", m.threads);
   if (m.pool) json.set("pool", pool_json(*m.pool));
+  if (m.bound_parts) json.set("bound_parts", bound_parts_json(*m.bound_parts));
   Json::Array nodes;
   for (const NodeTime& node : m.nodes) nodes.push_back(node_json(node));
   json.set("nodes", std::move(nodes));
@@ -110,6 +129,7 @@ std::string measurement_table(const Measurement& m) {
                   percentile(m.run_ms, 0.9), percentile(m.run_ms, 0.99));
   text += fmt::format("peak resident {:.1f} MB, private {:.1f} MB\n", m.peak_rss_mb, m.private_mb);
   if (m.pool) text += pool_text(*m.pool);
+  if (m.bound_parts) text += bound_parts_text(*m.bound_parts);
   text += "\n";
   text += fmt::format("{:>9} {:>8} {:>10}  {:10} {:18} {}\n", "ms", "GMAC/s", "MMAC", "engine", "op", "node");
   for (const NodeTime& node : m.nodes) {

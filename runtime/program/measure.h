@@ -17,7 +17,8 @@ struct Measurement {
   double private_mb = 0;  // memory of this process that no other can share
   int threads = 1;
   std::optional<MemoryCounters> pool;  // after the runs, of values outside of parts
-  std::vector<NodeTime> nodes;         // in the order of their first tasks
+  std::optional<BoundPartsCounters> bound_parts;
+  std::vector<NodeTime> nodes;  // in the order of their first tasks
 };
 
 // Runs `runs` times without looking, then up to 20 times with the times of tasks.

@@ -8,6 +8,7 @@
 
 #include "common/base/json.h"
 #include "common/tensorfile/value_folder.h"
+#include "runtime/executor/bound_parts.h"
 #include "runtime/executor/memory_pool.h"
 #include "runtime/executor/opened_model.h"
 #include "runtime/program/bindings.h"
@@ -30,11 +31,13 @@ class Session {
   virtual Result<Json::Array> run_traced() = 0;
   // Of the memory of values outside of parts; nothing where there are none.
   virtual std::optional<MemoryCounters> memory() const { return std::nullopt; }
+  // Of the model's symbolic parts; nothing where there are none.
+  virtual std::optional<BoundPartsCounters> bound_parts() const { return std::nullopt; }
   // Of the last run.
   virtual std::vector<NamedValue> outputs() const = 0;
 };
 
 Result<std::unique_ptr<Session>> make_static_session(std::shared_ptr<const OpenedModel> model, int threads);
-Result<std::unique_ptr<Session>> make_hybrid_session(std::shared_ptr<const OpenedModel> model, int threads);
+Result<std::unique_ptr<Session>> make_hybrid_session(std::shared_ptr<const OpenedModel> model, int threads, uint64_t bound_parts_bytes);
 
 }  // namespace sluice
