@@ -76,11 +76,12 @@ std::vector<const Graph*> part_graphs(const Graph& root, bool has_root) {
   return graphs;
 }
 
-std::vector<PlannedPart> plan_parts(const Graph& root, bool has_root, WeightLayout& layout) {
+Result<std::vector<PlannedPart>> plan_parts(const Graph& root, bool has_root, WeightLayout& layout) {
   std::vector<PlannedPart> parts;
   for (const Graph* graph : part_graphs(root, has_root)) {
     add_work(Work::kNodeVisits, graph->node_count());
-    parts.push_back({graph, make_steps(*graph), {}});
+    SLUICE_ASSIGN(StepList list, make_steps(*graph));
+    parts.push_back({graph, std::move(list), {}});
     add_weights(root.module(), parts.back().list, layout);
   }
   layout.offsets.resize(root.module().segment_count(), UINT64_MAX);
@@ -145,7 +146,7 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   const bool has_root = !unfixed_values(root).empty() || has_states(root);
   WorkReport planning("plan-memory", root.node_count());
   WeightLayout layout;
-  const std::vector<PlannedPart> parts = plan_parts(root, has_root, layout);
+  SLUICE_ASSIGN(const std::vector<PlannedPart> parts, plan_parts(root, has_root, layout));
   args.report->push_back(planning.done(module, false));
   if (has_root) warn_of_root(root, parts);
   WorkReport emitting("emit-tasks", root.node_count());

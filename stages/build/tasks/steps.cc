@@ -1,5 +1,6 @@
 #include "stages/build/tasks/steps.h"
 
+#include <map>
 #include <set>
 
 #include "common/ir/growth.h"
@@ -30,34 +31,87 @@ Step make_step(const Node& node) {
   return step;
 }
 
+class StepMaker {
+ public:
+  explicit StepMaker(const Graph& root)
+      : root_(root), base_(root.value_limit(), nullptr), made_by_(root.value_limit(), -1), seen_(root.node_limit(), false) {}
+
+  Result<StepList> make() {
+    for (const Node& node : root_.nodes()) {
+      SLUICE_ASSIGN(std::vector<size_t> after, control_of(node));
+      seen_[static_cast<size_t>(node.id())] = true;
+      if (node.plan.no_task) {
+        add_alias(node, std::move(after));
+      } else {
+        add_step(node, std::move(after));
+      }
+    }
+    add_output_copies();
+    return std::move(list_);
+  }
+
+ private:
+  int64_t maker_of(const Value& value) const { return made_by_[static_cast<size_t>(base_of(base_, &value)->id())]; }
+
+  // The steps that the node's control edges name, and those of the views that it reads: a view is there once what it waits for is done.
+  Result<std::vector<size_t>> control_of(const Node& node) const {
+    std::set<size_t> steps;
+    const auto add_views = [&](const Node& view) {
+      const auto found = control_of_views_.find(view.id());
+      if (found != control_of_views_.end()) steps.insert(found->second.begin(), found->second.end());
+    };
+    for (const Node* before : node.after()) {
+      if (!seen_[static_cast<size_t>(before->id())]) {
+        return make_error(ErrorCode::kInternal, "{} stands before {}, which it is to run after", node.label(), before->label());
+      }
+      const int64_t maker = maker_of(before->output());
+      if (maker >= 0) steps.insert(static_cast<size_t>(maker));
+      add_views(*before);
+    }
+    for (size_t i = 0; i < node.input_count(); ++i) {
+      const Node* producer = node.input(i) == nullptr ? nullptr : node.input(i)->producer();
+      if (producer != nullptr) add_views(*producer);
+    }
+    return std::vector<size_t>(steps.begin(), steps.end());
+  }
+
+  void add_alias(const Node& node, std::vector<size_t> after) {
+    base_[static_cast<size_t>(node.output().id())] = node.input(0);
+    const Value* origin = base_of(base_, node.input(0));
+    list_.aliases.push_back({&node.output(), origin, made_by_[static_cast<size_t>(origin->id())]});
+    if (!after.empty()) control_of_views_.emplace(node.id(), std::move(after));
+  }
+
+  void add_step(const Node& node, std::vector<size_t> after) {
+    for (size_t k = 0; k < node.output_count(); ++k)
+      made_by_[static_cast<size_t>(node.output(k).id())] = static_cast<int64_t>(list_.steps.size());
+    list_.steps.push_back(make_step(node));
+    list_.steps.back().after = std::move(after);
+  }
+
+  void add_output_copies() {
+    std::set<int32_t> written;  // values that already lie in an output
+    for (size_t k = 0; k < root_.outputs().size(); ++k) {
+      const Value* origin = base_of(base_, root_.outputs()[k]);
+      if (origin->producer() != nullptr && written.insert(origin->id()).second) continue;
+      Step copy;
+      copy.kind = StepKind::kCopy;
+      copy.inputs = {root_.outputs()[k]};
+      copy.copied_output = k;
+      list_.steps.push_back(std::move(copy));
+    }
+  }
+
+  const Graph& root_;
+  StepList list_;
+  std::vector<const Value*> base_;                           // by value id: what a view shows
+  std::vector<int64_t> made_by_;                             // by value id: the step
+  std::vector<bool> seen_;                                   // by node id
+  std::map<int32_t, std::vector<size_t>> control_of_views_;  // by node id
+};
+
 }  // namespace
 
-StepList make_steps(const Graph& root) {
-  StepList list;
-  std::vector<const Value*> base(root.value_limit(), nullptr);
-  std::vector<int64_t> made_by(root.value_limit(), -1);
-  for (const Node& node : root.nodes()) {
-    if (node.plan.no_task) {
-      base[static_cast<size_t>(node.output().id())] = node.input(0);
-      const Value* origin = base_of(base, node.input(0));
-      list.aliases.push_back({&node.output(), origin, made_by[static_cast<size_t>(origin->id())]});
-      continue;
-    }
-    for (size_t k = 0; k < node.output_count(); ++k)
-      made_by[static_cast<size_t>(node.output(k).id())] = static_cast<int64_t>(list.steps.size());
-    list.steps.push_back(make_step(node));
-  }
-  std::set<int32_t> written;  // values that already lie in an output
-  for (size_t k = 0; k < root.outputs().size(); ++k) {
-    const Value* origin = base_of(base, root.outputs()[k]);
-    if (origin->producer() != nullptr && written.insert(origin->id()).second) continue;
-    Step copy;
-    copy.kind = StepKind::kCopy;
-    copy.inputs = {root.outputs()[k]};
-    copy.copied_output = k;
-    list.steps.push_back(std::move(copy));
-  }
-  return list;
-}
+Result<StepList> make_steps(const Graph& root) { return StepMaker(root).make(); }
 
 }  // namespace sluice

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/base/result.h"
 #include "common/ir/graph.h"
 
 namespace sluice {
@@ -17,6 +18,7 @@ struct Step {
   std::vector<const Value*> inputs;   // null: absent
   uint32_t axis = 0;                  // kAppend
   size_t copied_output = 0;           // kCopy without node: the index of the model output; inputs[0] is what it gets
+  std::vector<size_t> after = {};     // steps that control edges put before it, also those of the views that it reads; ascending
 };
 
 // A view: the same bytes as another value, once step `after` has run (-1: from the beginning).
@@ -32,7 +34,7 @@ struct StepList {
 };
 
 // Steps in node order, then a copy for every model output that cannot be written in place: one that is an input, a constant, a view of one,
-// or an output twice. Every value is fixed (common/ir/fixed.h).
-StepList make_steps(const Graph& root);
+// or an output twice. Every value is fixed (common/ir/fixed.h). Error: kInternal for a control edge from a later node.
+Result<StepList> make_steps(const Graph& root);
 
 }  // namespace sluice

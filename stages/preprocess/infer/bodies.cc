@@ -74,7 +74,7 @@ bool tidy_captures(Node& node) {
 
 Node* inline_decided_if(Node& node, bool& inlined) {
   inlined = false;
-  const auto condition = node.op() == Op::kIf ? constant_condition(node) : std::nullopt;
+  const auto condition = node.op() == Op::kIf && !node.plan.keep ? constant_condition(node) : std::nullopt;
   const Graph* body = condition ? node.body(*condition ? "then_branch" : "else_branch") : nullptr;
   if (body == nullptr || body->outputs().size() != node.output_count()) return &node;
   inlined = true;

@@ -166,6 +166,7 @@ Node& Lowering::replace(const Contraction& contraction, const std::vector<Operan
   node.output().set_type(old.output().type_id());
   node.output().set_name(old.output().name());
   graph_.replace_all_uses(old.output(), node.output());
+  control_.bequeath({&old}, {&node});
   graph_.erase_node(old);
   return node;
 }

@@ -8,6 +8,7 @@
 
 #include "common/base/result.h"
 #include "common/ir/module.h"
+#include "common/pass/control_edges.h"
 #include "common/target/profile.h"
 #include "stages/subgraph-optimize/engines/aicore/contraction.h"
 #include "stages/subgraph-optimize/engines/engines.h"
@@ -18,7 +19,8 @@ using BuildChain = std::function<void(Chain&)>;
 
 class Lowering {
  public:
-  Lowering(Graph& graph, const DeviceProfile& profile, KernelCache& kernels) : graph_(graph), profile_(profile), kernels_(kernels) {}
+  Lowering(Graph& graph, const DeviceProfile& profile, KernelCache& kernels)
+      : graph_(graph), profile_(profile), kernels_(kernels), control_(graph) {}
 
   Graph& graph() const { return graph_; }
   const DeviceProfile& profile() const { return profile_; }
@@ -56,6 +58,7 @@ class Lowering {
   Graph& graph_;
   const DeviceProfile& profile_;
   KernelCache& kernels_;
+  ControlEdges control_;
   std::map<std::pair<int32_t, bool>, Value*> converted_;      // by value id and layout
   std::map<std::pair<int32_t, std::string>, Value*> packed_;  // by value id and text of the packing
 };
