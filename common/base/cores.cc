@@ -35,7 +35,7 @@ bool lists(const std::string& comma_separated, std::string_view name) {
 // A hierarchy of control groups, mounted.
 struct Mount {
   bool is_v2 = false;
-  std::string root;    // the group that `folder` shows
+  std::string root;  // the group that `folder` shows
   std::string folder;
 };
 
@@ -43,9 +43,8 @@ struct Mount {
 std::string unescaped(const std::string& text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {
-    const bool is_octal = text[i] == '\\' && i + 3 < text.size() && std::all_of(&text[i + 1], &text[i + 4], [](char c) {
-      return c >= '0' && c <= '7';
-    });
+    const bool is_octal =
+        text[i] == '\\' && i + 3 < text.size() && std::all_of(&text[i + 1], &text[i + 4], [](char c) { return c >= '0' && c <= '7'; });
     plain += is_octal ? static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0')) : text[i];
     i += is_octal ? 3 : 0;
   }

@@ -19,6 +19,8 @@ void no_memory() {
   throw std::bad_alloc();
 }
 
+constexpr char kWayOut[] = "make the inputs smaller, run fewer models at once, or give the process more memory";
+
 constexpr size_t kStackBytes = size_t{1} << 20;
 constexpr size_t kLeastStackBytes = size_t{512} << 10;
 constexpr size_t kStackStep = size_t{16} << 10;
@@ -38,10 +40,39 @@ size_t stack_limit() {
 
 }  // namespace
 
+std::string memory_limit_text() {
+  struct Kind {
+    __rlimit_resource resource;
+    const char* flag;
+  };
+  for (const Kind kind : {Kind{RLIMIT_AS, "-v"}, Kind{RLIMIT_DATA, "-d"}}) {
+    rlimit limit{};
+    if (::getrlimit(kind.resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+      return fmt::format(", this process may have {} bytes (ulimit {})", limit.rlim_cur, kind.flag);
+  }
+  return {};
+}
+
+Error memory_error(const std::bad_alloc& failed, const std::string& who) {
+  const auto* known = dynamic_cast<const MemoryRanOut*>(&failed);
+  if (who.empty() && known == nullptr) return make_error(ErrorCode::kLimit, "memory ran out");  // short enough to need none itself
+  try {
+    const std::string bytes = known == nullptr ? "" : fmt::format(": {} bytes more were wanted{}", known->bytes(), memory_limit_text());
+    return make_error(ErrorCode::kLimit, "{}{}memory ran out{}", who, who.empty() ? "" : ": ", bytes).with_hint(kWayOut);
+  } catch (const std::bad_alloc&) {
+    return make_error(ErrorCode::kLimit, "memory ran out");
+  }
+}
+
+Error memory_error(uint64_t bytes, const std::string& what) {
+  return make_error(ErrorCode::kLimit, "no memory for {}: {} bytes{}", what, bytes, memory_limit_text()).with_hint(kWayOut);
+}
+
 Result<void> grow_stack() {
   const size_t limit = stack_limit();
   if (limit < kLeastStackBytes) {
-    return make_error(ErrorCode::kLimit, "the stack is limited to {} KiB, expected at least {}", limit >> 10, kLeastStackBytes >> 10);
+    return make_error(ErrorCode::kLimit, "the stack is limited to {} KiB, expected at least {}", limit >> 10, kLeastStackBytes >> 10)
+        .with_hint("ulimit -s unlimited");
   }
   const size_t bytes = kStackBytes + (size_t{64} << 10);  // and frames around it
   void* room = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,6 +1,7 @@
 // Memory that runs out, as an error like any other.
 #pragma once
 
+#include <cstdint>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -10,14 +11,32 @@
 
 namespace sluice {
 
+// An allocation that failed, and of how many bytes.
+class MemoryRanOut : public std::bad_alloc {
+ public:
+  explicit MemoryRanOut(uint64_t bytes) : bytes_(bytes) {}
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  uint64_t bytes_;
+};
+
+// The error of memory that could not be had: the bytes where they are known, the process's limits, what may help. who: "node 'x'", or
+// empty.
+Error memory_error(const std::bad_alloc& failed, const std::string& who = {});
+// For a failed mmap or the like: "no memory for WHAT: 4096 bytes, …".
+Error memory_error(uint64_t bytes, const std::string& what);
+// ", this process may have 1048576 bytes (ulimit -v)"; empty when it is not limited.
+std::string memory_limit_text();
+
 // What body() gives; kLimit where an allocation below it failed or was larger than any can be, or where a thread could not be started.
 // Catches on the calling thread only: for others, see parallel.h.
 template <typename Body>
 auto within_memory(Body&& body) -> decltype(body()) {
   try {
     return body();
-  } catch (const std::bad_alloc&) {
-    return make_error(ErrorCode::kLimit, "memory ran out");  // short enough to need none itself
+  } catch (const std::bad_alloc& failed) {
+    return memory_error(failed);
   } catch (const std::length_error&) {
     return make_error(ErrorCode::kLimit, "memory ran out: a size exceeds what can be allocated");
   } catch (const std::system_error& error) {
@@ -31,8 +50,8 @@ template <typename Body, typename Label>
 auto within_memory(Body&& body, Label&& label) -> decltype(body()) {
   try {
     return body();
-  } catch (const std::bad_alloc&) {
-    return make_error(ErrorCode::kLimit, "{}: memory ran out", label());
+  } catch (const std::bad_alloc& failed) {
+    return memory_error(failed, label());
   } catch (const std::length_error&) {
     return make_error(ErrorCode::kLimit, "{}: memory ran out: a size exceeds what can be allocated", label());
   }

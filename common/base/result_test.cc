@@ -32,6 +32,12 @@ TEST(WithinMemory, MakesAFailedAllocationAnError) {
             ErrorCode::kLimit);
 }
 
+TEST(WithinMemory, SaysWhoWantedHowMuch) {
+  const auto failed = within_memory([]() -> Result<int> { throw MemoryRanOut(12345); }, [] { return std::string("node 'x'"); });
+  EXPECT_TRUE(failed.error().message.starts_with("node 'x': memory ran out: 12345 bytes more were wanted")) << failed.error().message;
+  EXPECT_FALSE(failed.error().hint.empty());
+}
+
 TEST(Result, TextHasCodeFileAndHint) {
   Error error = make_error(ErrorCode::kWrongLevel, "needs level 'lowered', got 'typed'").with_hint("run sluice-partition first");
   error.file = "a.sg";

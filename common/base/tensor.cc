@@ -2,17 +2,37 @@
 
 #include <cassert>
 #include <cstring>
+#include <new>
+
+#include "common/base/memory.h"
 
 namespace sluice {
 namespace {
 
 constexpr uint64_t kMaxElements = uint64_t{1} << 60;
 
+// The heap, which says how many bytes it did not have.
+class Heap : public std::pmr::memory_resource {
+  void* do_allocate(size_t bytes, size_t alignment) override {
+    void* memory = ::operator new(bytes, std::align_val_t(alignment), std::nothrow);
+    return memory != nullptr ? memory : throw MemoryRanOut(bytes);
+  }
+  void do_deallocate(void* memory, size_t bytes, size_t alignment) override {
+    ::operator delete(memory, bytes, std::align_val_t(alignment));
+  }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+};
+
+std::pmr::memory_resource* heap() {
+  static Heap& heap = *new Heap();  // never destroyed: tensors may end after main
+  return &heap;
+}
+
 thread_local std::pmr::memory_resource* chosen_memory = nullptr;
 
 }  // namespace
 
-std::pmr::memory_resource* tensor_memory() { return chosen_memory != nullptr ? chosen_memory : std::pmr::new_delete_resource(); }
+std::pmr::memory_resource* tensor_memory() { return chosen_memory != nullptr ? chosen_memory : heap(); }
 
 UseTensorMemory::UseTensorMemory(std::pmr::memory_resource* memory) : before_(chosen_memory) { chosen_memory = memory; }
 

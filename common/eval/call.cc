@@ -175,7 +175,9 @@ Result<Output> EvalCall::output(size_t index, DType dtype, std::vector<int64_t> 
   const uint64_t width = static_cast<uint64_t>(std::max(dtype_bits(dtype), 64)) / 8;
   if (!count) return bad_shape("output {} would have the impossible shape {}", index, dims_text(dims));
   if (*count > kMaxBytes / width) {
-    return make_error(ErrorCode::kLimit, "{}: output {} would have the shape {}", node.label(), index, dims_text(dims));
+    return make_error(ErrorCode::kLimit, "{}: output {} would have the shape {}: {} bytes, at most {}", node.label(), index,
+                      dims_text(dims), static_cast<double>(*count) * static_cast<double>(width), kMaxBytes)
+        .with_hint("make the inputs smaller");
   }
   Slot& slot = slots_[index];
   slot.made = true;

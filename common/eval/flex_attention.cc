@@ -131,8 +131,9 @@ Result<void> eval_flex_attention(EvalCall& call) {
   if (y.count == 0) return {};
   const auto count = element_count(std::vector<int64_t>{sizes.batch, sizes.q_heads, sizes.queries, sizes.keys});
   if (!count || *count > kMostScores) {
-    return make_error(ErrorCode::kLimit, "{}: {} queries of {} heads have too many scores for {} keys", call.node.label(), sizes.queries,
-                      sizes.q_heads, sizes.keys);
+    return make_error(ErrorCode::kLimit, "{}: {} queries of {} heads for {} keys, {} times, have more than {} scores", call.node.label(),
+                      sizes.queries, sizes.q_heads, sizes.keys, sizes.batch, kMostScores)
+        .with_hint("make the inputs smaller");
   }
   return visit_float(call, call.input(0).dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     SLUICE_ASSIGN(const EvalValue scores, modify(call, "score_mod", EvalValue::of(make_scores<T>(call, sizes, dtype))));

@@ -90,7 +90,9 @@ class TermBuilder {
 
   Result<int32_t> add_expression(const Segment& segment) {
     if (!module_.has_graph(segment.graph)) return make_error(ErrorCode::kBadGraph, "a constant expression has no graph");
-    if (nesting_ == kMostNesting) return make_error(ErrorCode::kLimit, "constant expressions are nested more than {} deep", kMostNesting);
+    if (nesting_ == kMostNesting)
+      return make_error(ErrorCode::kLimit, "constant expressions are nested more than {} deep", kMostNesting)
+          .with_hint("compile from the ONNX model anew");
     const Graph& graph = module_.graph(segment.graph);
     std::vector<int32_t> values(static_cast<size_t>(graph.value_limit()), -1);
     if (graph.inputs().size() != segment.inputs.size() || graph.outputs().empty()) {

@@ -72,7 +72,8 @@ Result<void> check_size(const Module& module) {
   size_t items = 0;
   for (GraphId id = 0; id < module.graph_limit(); ++id) items += module.graph(id).node_count() * 2 + module.graph(id).value_limit();
   if (items <= kItemLimit) return {};
-  return make_error(ErrorCode::kLimit, "the graph is too large for a graph file: {} nodes and values, at most {}", items, kItemLimit);
+  return make_error(ErrorCode::kLimit, "the graph is too large for a graph file: {} nodes and values, at most {}", items, kItemLimit)
+      .with_hint("compile it in pieces: --out-nodes");
 }
 
 // Feeds the pieces of the file to `put` in order.

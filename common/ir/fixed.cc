@@ -74,12 +74,14 @@ Result<void> check_sizes(const Graph& root) {
   for_each_value(root, false, [&](const Value& value) {
     const bool is_string = value.type().dtype == DType::kString;
     if (!value.type().is_fixed() || is_string || value.type().dense_bytes().value_or(UINT64_MAX) <= kMostValueBytes) return;
-    if (++count <= kListed) text += "\n  " + describe_value(value);
+    if (++count > kListed) return;
+    const auto bytes = value.type().dense_bytes();
+    text += fmt::format("\n  {}: {}", describe_value(value), bytes ? fmt::format("{} bytes", *bytes) : "more than 2^64 bytes");
   });
   if (count == 0) return {};
   if (count > kListed) text += fmt::format("\n  … and {} more", count - kListed);
-  return make_error(ErrorCode::kLimit, "{} values have more bytes than a process can address:{}", count, text)
-      .with_hint("look at the shapes; sluice-show prints them");
+  return make_error(ErrorCode::kLimit, "{} values have more bytes than a process can address, {}:{}", count, kMostValueBytes, text)
+      .with_hint("look at the shapes, which sluice show prints; --input-shape and --dim give smaller ones");
 }
 
 }  // namespace sluice

@@ -285,9 +285,11 @@ Result<std::string> npy_bytes(const Tensor& tensor) {
     uint64_t length = 1;  // NumPy has no texts of length 0
     for (uint64_t i = 0; i < count; ++i) length = std::max<uint64_t>(length, string_at(tensor, i).size());
     if (count > kMaxTextBytes / length) {
-      return make_error(ErrorCode::kLimit,
-                        "tensor '{}' has {} texts, the longest of {} bytes: too much for .npy, which pads all to one length", tensor.name,
-                        count, length);
+      return make_error(
+                 ErrorCode::kLimit,
+                 "tensor '{}' has {} texts, the longest of {} bytes: too much for .npy, which pads all to one length: {} bytes at most",
+                 tensor.name, count, length, kMaxTextBytes)
+          .with_hint("write .pb: --format=pb");
     }
     return npy_header(fmt::format("|S{}", length), tensor.dims) + padded_texts(tensor, count, length);
   }

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "common/base/files.h"
+#include "common/base/memory.h"
 #include "common/base/program.h"
 #include "common/wire/client.h"
 
@@ -77,7 +78,7 @@ int wait_for_end(pid_t pid) {
 // What a job died of that left no report.
 Error error_of_death(int status) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == static_cast<int>(ExitClass::kResource)) {
-    return make_error(ErrorCode::kLimit, "memory ran out");
+    return make_error(ErrorCode::kLimit, "the job's memory ran out").with_hint("give the service more memory, or let it run fewer --jobs");
   }
   if (!WIFSIGNALED(status)) return make_error(ErrorCode::kStageFailed, "the job ended without a result");
   const int signal = WTERMSIG(status);
@@ -96,7 +97,7 @@ Result<Payload> map_output(const Descriptor& file, uint64_t max_frame) {
   }
   if (size == 0) return Payload{};
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
-  if (address == MAP_FAILED) return make_error(ErrorCode::kLimit, "memory ran out");
+  if (address == MAP_FAILED) return memory_error(size, "the output of a job");
   std::shared_ptr<const void> owner(address, [size](const void* map) { ::munmap(const_cast<void*>(map), size); });
   return Payload{{static_cast<const std::byte*>(address), size}, std::move(owner)};
 }

@@ -162,7 +162,8 @@ class Service {
     }
     const bool fits = waiting <= kMostWaiting && (waiting == 1 || bytes / kMostWaitingFrames <= options_.max_frame);
     return fits ? Result<void>()
-                : make_error(ErrorCode::kLimit, "the service has {} jobs waiting", waiting - 1).with_hint("try again later");
+                : make_error(ErrorCode::kLimit, "the service has {} jobs waiting, at most {}", waiting - 1, kMostWaiting)
+                      .with_hint("try again later");
   }
 
   void start_waiting() {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/base/memory.h"
 #include "runtime/device/elf_object.h"
 
 namespace sluice {
@@ -118,7 +119,7 @@ Result<KernelImage> KernelImage::load(std::span<const std::span<const std::byte>
   if (end == 0) return image;
   const size_t size = align_up(end, static_cast<size_t>(sysconf(_SC_PAGESIZE)));
   void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return make_error(ErrorCode::kLimit, "cannot map {} bytes for kernels: {}", size, std::strerror(errno));
+  if (memory == MAP_FAILED) return memory_error(size, "the generated kernels");
   image.base_ = static_cast<std::byte*>(memory);
   image.size_ = size;
   for (const PlacedObject& placed : all) {
@@ -126,7 +127,8 @@ Result<KernelImage> KernelImage::load(std::span<const std::span<const std::byte>
     for (const ElfObject::Relocation& relocation : placed.object.relocations()) SLUICE_TRY(relocate(placed, relocation, image.base_));
   }
   if (mprotect(image.base_, size, PROT_READ | PROT_EXEC) != 0) {
-    return make_error(ErrorCode::kLimit, "cannot make kernels executable: {}", std::strerror(errno));
+    return make_error(ErrorCode::kLimit, "{} bytes of kernels cannot be made executable: {}", size, std::strerror(errno))
+        .with_hint("a policy of the system may forbid it (SELinux: execmem), or a limit on mappings (vm.max_map_count)");
   }
   return image;
 }

@@ -15,6 +15,7 @@ namespace sluice {
 // The first failure of a run, first in task order, whatever thread met it first.
 class Failure {
  public:
+  uint32_t task() const { return task_; }  // of the failure that was taken last
   bool happened() const { return happened_.load(std::memory_order_acquire); }
   void note(uint32_t task, Error error) {
     const std::lock_guard lock(mutex_);

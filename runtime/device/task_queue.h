@@ -52,6 +52,7 @@ class Walk {
   explicit Walk(const TaskQueue& queue);
   // Runs every task once. operands: the run's table of addresses. Returns the first failure in task order; then some tasks have not run.
   Result<void> run(Device& device, void* const* operands, const WalkObserver& observer);
+  uint32_t failed_task() const { return failure_.task(); }  // of the run before, where a task failed
 
  private:
   void reset();

@@ -42,7 +42,7 @@ void run_block(const Launch& launch, const KernelArgs& args, uint32_t block) {
 bool get_scratch(const Launch& launch, Scratch& scratch, KernelArgs& args) {
   args.scratch = scratch.get(launch.scratch_bytes);
   if (args.scratch != nullptr || launch.scratch_bytes == 0) return true;
-  launch.failure->note(launch.task, make_error(ErrorCode::kLimit, "memory ran out"));
+  launch.failure->note(launch.task, memory_error(launch.scratch_bytes, "the scratch of a thread"));
   return false;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "common/base/memory.h"
 #include "runtime/loader/growth.h"
 
 namespace sluice {
@@ -18,12 +19,15 @@ Result<GrowingState::Place> GrowingState::make_place(std::span<const int64_t> ex
         .with_hint("compile with a larger bound: --dim NAME=0..SIZE");
   }
   const auto elements = element_count(room);
-  if (!elements) return make_error(ErrorCode::kLimit, "state '{}' of {} needs more memory than there are addresses", name, dims_text(room));
+  if (!elements)
+    return make_error(ErrorCode::kLimit, "state '{}' of {} needs more memory than there are addresses", name, dims_text(room))
+        .with_hint("compile with a smaller bound: --dim NAME=0..SIZE");
   Place place{now_.memory, *elements * element_bytes(), {extents.begin(), extents.end()}};
   if (is_kept() || place.memory.data() == nullptr || place.memory.size() < place.bytes) {
     auto memory = Arena::allocate(place.bytes);
     if (!memory) {
-      return make_error(ErrorCode::kLimit, "no memory for state '{}', which may grow to {}: {} bytes", name, dims_text(room), place.bytes)
+      return make_error(ErrorCode::kLimit, "no memory for state '{}', which may grow to {}: {} bytes{}", name, dims_text(room), place.bytes,
+                        memory_limit_text())
           .with_hint("compile with a smaller bound: --dim NAME=0..SIZE");
     }
     place.memory = std::move(*memory);

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "common/base/memory.h"
+
 namespace sluice {
 namespace {
 
@@ -48,7 +50,10 @@ Result<const HostEngine*> open_host_engine() {
       if (!std::filesystem::exists(file, ignored)) continue;
       if (void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return engine_in(library);
       const std::string problem = ::dlerror();
-      if (lacks_memory(problem)) return make_error(ErrorCode::kLimit, "no memory for {}: {}", kLibrary, problem);
+      if (lacks_memory(problem)) {
+        return make_error(ErrorCode::kLimit, "no memory for {}: {}{}", kLibrary, problem, memory_limit_text())
+            .with_hint("give the process more memory");
+      }
       tried = ": " + problem;
     }
   }

@@ -15,6 +15,18 @@ namespace {
 
 int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
+// Others were placed for their sizes, or for the largest that these can have: they never need more.
+bool is_placed_when_bound(const pb::PartDef& part) { return part.has_symbolic() && part.symbolic().block_offset_size() == 0; }
+
+// grows: with room for larger sizes, so that it seldom grows again, where there is memory for that.
+Result<Arena> make_arena(const StaticModel& part, bool grows) {
+  const uint64_t bytes = part.part().memory().arena_bytes();
+  if (grows && bytes > 0) {
+    if (auto roomy = Arena::allocate(std::bit_ceil(bytes))) return roomy;
+  }
+  return allocate_arena(part);
+}
+
 // A tensor keeps the memory that it lies in.
 void keep_memory(HostValue& value, const std::shared_ptr<const void>& memory) {
   using Both = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;  // the memory ends last
@@ -129,7 +141,7 @@ Result<void> HybridRun::bind_symbols() {
   return {};
 }
 
-// Parts run one after the other and share the arena, which has a power of two of bytes once it has grown, so that it seldom grows.
+// Parts run one after the other and share the arena, which is as large as the largest of them needs.
 Result<Run*> HybridRun::find_run(uint32_t part) {
   if (part >= parts_.size()) return make_error(ErrorCode::kBadCompiledModel, "the root calls part {} of {}", part, parts_.size());
   std::unique_ptr<Run>& run = parts_[part];
@@ -138,7 +150,7 @@ Result<Run*> HybridRun::find_run(uint32_t part) {
   const uint64_t bytes = model->part().memory().arena_bytes();
   if (bytes > arena_.size() || arena_.data() == nullptr) {
     arena_ = {};
-    SLUICE_ASSIGN(arena_, Arena::allocate(std::bit_ceil(bytes)));
+    SLUICE_ASSIGN(arena_, make_arena(*model, is_placed_when_bound(model_->def().parts(static_cast<int>(part)))));
   }
   if (!run || &run->model() != model.get()) {
     run = std::make_unique<Run>(std::move(model), device_);

@@ -5,6 +5,8 @@
 #include <cassert>
 #include <new>
 
+#include "common/base/memory.h"
+
 namespace sluice {
 
 MemoryPool::~MemoryPool() {
@@ -64,13 +66,21 @@ void* MemoryPool::cut(size_t piece) {
   return memory;
 }
 
+void* MemoryPool::allocate_again(size_t bytes) {
+  try {
+    return system_->allocate(bytes, kAlignment);
+  } catch (const std::bad_alloc&) {
+    throw MemoryRanOut(bytes);
+  }
+}
+
 void* MemoryPool::take_block(size_t bytes) {
   void* memory = nullptr;
   try {
     memory = system_->allocate(bytes, kAlignment);
   } catch (const std::bad_alloc&) {
     give_back_idle();
-    memory = system_->allocate(bytes, kAlignment);
+    memory = allocate_again(bytes);
   }
   ++counters_.system_calls;
   ++counters_.held_blocks;

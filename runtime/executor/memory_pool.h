@@ -50,6 +50,7 @@ class MemoryPool : public std::pmr::memory_resource {
   void* take(size_t piece);
   void* cut(size_t piece);
   void* take_block(size_t bytes);
+  void* allocate_again(size_t bytes);
   void give_back_idle();
 
   mutable std::mutex mutex_;  // values may end on another thread than the run's

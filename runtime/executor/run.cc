@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "runtime/loader/om_names.h"
+
 namespace sluice {
 
 Run::Run(std::shared_ptr<const StaticModel> model, std::shared_ptr<Device> device)
@@ -25,7 +27,9 @@ void Run::use(size_t binding, std::byte* address) {
 Result<void> Run::use_own(size_t binding) {
   Arena& own = bindings_[binding].own;
   if (own.data() == nullptr) {
-    SLUICE_ASSIGN(own, Arena::allocate(model_->binding_bytes(binding)));
+    auto memory = Arena::allocate(model_->binding_bytes(binding));
+    if (!memory) return std::move(memory).error().with_hint(fmt::format("bind memory that is aligned to {} bytes", kOmValueAlignment));
+    own = std::move(*memory);
   }
   use(binding, own.data());
   return {};
@@ -67,7 +71,7 @@ Result<void> Run::prepare() {
   }
   if (ready_) return {};
   if (arena_ == nullptr) {
-    SLUICE_ASSIGN(own_arena_, Arena::allocate(model_->part().memory().arena_bytes()));
+    SLUICE_ASSIGN(own_arena_, allocate_arena(*model_));
     arena_ = own_arena_.data();
   }
   place_operands();
@@ -88,13 +92,22 @@ void Run::use_arena(std::byte* arena) {
   ready_ = false;
 }
 
+// A generated kernel fails for want of scratch alone, and knows no names.
+Error Run::name_node(Error error) const {
+  const bool is_kernel = error.code == ErrorCode::kLimit && walk_.failed_task() < model_->queue().tasks.size() &&
+                         model_->queue().tasks[walk_.failed_task()].kernel != nullptr;
+  if (is_kernel)
+    error.message = node_text(model_->def(), model_->part().task_node(static_cast<int>(walk_.failed_task()))) + ": " + error.message;
+  return error;
+}
+
 Result<void> Run::execute(const WalkObserver& observer) {
   SLUICE_TRY(prepare());
   for (size_t i = 0; i < inputs(); ++i) {
     const Binding& binding = bindings_[i];
     if (binding.address != binding.user) std::memcpy(binding.address, binding.user, model_->binding_bytes(i));
   }
-  SLUICE_TRY(walk_.run(*device_, addresses_.data(), observer));
+  if (auto done = walk_.run(*device_, addresses_.data(), observer); !done) return name_node(std::move(done).error());
   for (size_t i = inputs(); i < bindings_.size(); ++i) {
     const Binding& binding = bindings_[i];
     if (binding.user != nullptr && binding.address != binding.user) std::memcpy(binding.user, binding.address, model_->binding_bytes(i));

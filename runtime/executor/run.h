@@ -53,6 +53,7 @@ class Run {
   Result<void> use_own(size_t binding);
   void use(size_t binding, std::byte* address);
   Result<void> prepare();
+  Error name_node(Error error) const;
   void place_operands();
   size_t inputs() const { return static_cast<size_t>(model_->inputs().size()); }
   std::byte* region_base(uint32_t region) const;

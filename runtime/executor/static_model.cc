@@ -38,6 +38,15 @@ Result<std::shared_ptr<const StaticModel>> sink_only_part(std::shared_ptr<const 
 
 }  // namespace
 
+Result<Arena> allocate_arena(const StaticModel& part) {
+  auto arena = Arena::allocate(part.part().memory().arena_bytes());
+  if (arena) return arena;
+  Error error = std::move(arena).error();
+  const std::string largest = maker_of_largest(part.def(), part.part());
+  if (!largest.empty()) error.message = largest + " and others: " + error.message;
+  return error;
+}
+
 Result<std::shared_ptr<void>> open_host_graph(const OpenedModel& model, int part) {
   const pb::FixedPart& def = model.def().parts(part).fixed();
   if (!def.has_host()) return std::shared_ptr<void>();

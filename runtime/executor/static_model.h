@@ -9,6 +9,7 @@
 
 #include "common/base/result.h"
 #include "runtime/device/task_queue.h"
+#include "runtime/executor/arena.h"
 #include "runtime/executor/opened_model.h"
 #include "runtime/loader/om_bindings.h"
 #include "runtime/loader/type_sizes.h"
@@ -78,5 +79,8 @@ class StaticModel {
   std::vector<std::vector<uint32_t>> binding_operands_;
   std::vector<uint64_t> binding_bytes_;
 };
+
+// Memory for the values of a part. Error: kLimit, which names the node of the largest.
+Result<Arena> allocate_arena(const StaticModel& part);
 
 }  // namespace sluice

@@ -99,13 +99,8 @@ class PartBinder {
 
   // "node 'conv1': ", of the node that makes a value.
   std::string maker(int value) const {
-    int first = 0;
-    for (int t = 0; t < part_.task_kind_size(); ++t) {
-      const auto made = part_.operand().begin() + first, end = made + static_cast<int>(part_.task_outputs(t));
-      if (std::find(made, end, static_cast<uint32_t>(value)) != end) return node_text(model_, part_.task_node(t)) + ": ";
-      first = static_cast<int>(part_.task_operand_end(t));
-    }
-    return {};
+    const std::string node = maker_text(model_, part_, value);
+    return node.empty() ? node : node + ": ";
   }
 
   // A view has the bytes of what it shows, no more and no fewer.
@@ -148,11 +143,19 @@ class PartBinder {
     }
     uint64_t total = 0;
     for (const PlacedBlock& block : blocks) {
-      if (__builtin_add_overflow(total, block.bytes, &total))
-        return make_error(ErrorCode::kLimit, "these inputs need more memory than there are addresses");
+      if (__builtin_add_overflow(total, block.bytes, &total)) return too_large(UINT64_MAX);
     }
-    part_.mutable_memory()->set_arena_bytes(place_blocks(blocks));
+    const uint64_t arena = place_blocks(blocks);
+    if (arena > kOmArenaLimit) return too_large(arena);
+    part_.mutable_memory()->set_arena_bytes(arena);
     return {};
+  }
+
+  Error too_large(uint64_t bytes) const {
+    const std::string largest = maker_of_largest(model_, part_);
+    return make_error(ErrorCode::kLimit, "{}{}with these inputs the values of its part need {} bytes, a run may have {}", largest,
+                      largest.empty() ? "" : ": ", bytes, kOmArenaLimit)
+        .with_hint("make the inputs smaller");
   }
 
   const pb::ModelDef& model_;
@@ -200,7 +203,8 @@ Result<LaunchSize> size_launch(const pb::KernelDef& kernel, std::span<const int6
   }
   if (scratch > kOmScratchLimit || scratch + kernel.scratch_bytes() > kOmScratchLimit) {
     return make_error(ErrorCode::kLimit, "kernel '{}' needs {} bytes of scratch for these inputs, a worker has at most {}", kernel.entry(),
-                      scratch + kernel.scratch_bytes(), kOmScratchLimit);
+                      scratch + kernel.scratch_bytes(), kOmScratchLimit)
+        .with_hint("make the inputs smaller, or compile with the sizes fixed: --dim NAME=SIZE");
   }
   size.scratch_bytes += static_cast<uint32_t>(scratch);
   return size;

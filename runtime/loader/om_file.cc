@@ -8,6 +8,7 @@
 #include "common/base/digest.h"
 #include "common/base/failure_header.h"
 #include "common/base/files.h"
+#include "common/base/memory.h"
 #include "google/protobuf/arena.h"
 #include "runtime/loader/verify_model.h"
 
@@ -111,7 +112,7 @@ Result<OmBytes> OmBytes::open(const std::string& path) {
 Result<OmBytes> OmBytes::copy(std::span<const std::byte> bytes) {
   const size_t size = std::max<size_t>(bytes.size(), 1);
   void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return make_error(ErrorCode::kLimit, "no memory for a model of {} bytes", bytes.size());
+  if (memory == MAP_FAILED) return memory_error(bytes.size(), "the compiled model");
   if (!bytes.empty()) std::memcpy(memory, bytes.data(), bytes.size());
   OmBytes result;
   result.owner_ = std::shared_ptr<const void>(memory, [size](const void* address) { ::munmap(const_cast<void*>(address), size); });

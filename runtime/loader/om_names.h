@@ -38,6 +38,11 @@ class NodeNames {
 // "node 'conv1'", for messages.
 inline std::string node_text(const pb::ModelDef& model, uint32_t node) { return "node '" + NodeNames(model)[node] + "'"; }
 
+// The node that makes a value of a part, as node_text has it; empty for what no task makes.
+std::string maker_text(const pb::ModelDef& model, const pb::FixedPart& part, int value);
+// The node that makes the largest value of the part's arena.
+std::string maker_of_largest(const pb::ModelDef& model, const pb::FixedPart& part);
+
 // Of the values of a part; the same.
 class ValueNames {
  public:

@@ -118,7 +118,11 @@ Result<void> write_om(const std::string& path, pb::ModelDef model, std::span<con
   }
   const uint64_t file_bytes = place_segments(model);
   const uint64_t head_bytes = sizeof(OmHeader) + model.ByteSizeLong();
-  if (head_bytes > INT_MAX) return make_error(ErrorCode::kLimit, "the model's description exceeds 2 GiB");
+  if (head_bytes > INT_MAX) {
+    return make_error(ErrorCode::kLimit, "the model's description, without weights and kernels, has {} bytes, at most {}", head_bytes,
+                      INT_MAX)
+        .with_hint("compile it in pieces: --out-nodes");
+  }
   SLUICE_ASSIGN(FileWriter writer, FileWriter::create(path, FileWriter::Order::kRewriting));
   for (uint64_t left = head_bytes; left > 0; left -= std::min<uint64_t>(left, kZeros.size())) {
     SLUICE_TRY(writer.write(std::span(kZeros).first(std::min<uint64_t>(left, kZeros.size()))));

@@ -13,7 +13,6 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kArenaLimit = uint64_t{1} << 46;
 constexpr uint32_t kAbsent = 0xffffffff;
 
 class FixedPartRules {
@@ -71,7 +70,7 @@ class FixedPartRules {
     const uint64_t alignment = memory.alignment();
     if (alignment < kOmValueAlignment || alignment > kOmPage || (alignment & (alignment - 1)) != 0)
       return bad("arena alignment {}", alignment);
-    if (memory.arena_bytes() > kArenaLimit) return bad("an arena of {} bytes", memory.arena_bytes());
+    if (memory.arena_bytes() > kOmArenaLimit) return bad("an arena of {} bytes, at most {}", memory.arena_bytes(), kOmArenaLimit);
     if (memory.scratch_bytes() > kOmScratchLimit)
       return bad("{} bytes of scratch per worker, at most {}", memory.scratch_bytes(), kOmScratchLimit);
     if (part_.has_host()) {

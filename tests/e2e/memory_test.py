@@ -135,7 +135,8 @@ class Memory(unittest.TestCase):
         self.assertEqual((compiled.returncode, compiled.stderr), (0, ""))
         result = run_limited("addresses", 1 << 30, program("loader"), self.path("fill.om"), "--threads=1", "--input=s=" + self.path("s.npy"))
         self.assertEqual(result.returncode, 5, result.stderr)
-        self.assertIn(f"error SL1008: node 'fill' (ConstantOfShape): memory ran out [{self.path('fill.om')}]", result.stderr)
+        self.assertIn("error SL1008: node 'fill' (ConstantOfShape): memory ran out: 2147483648 bytes more were wanted, this process may have "
+                      f"1073741824 bytes (ulimit -v) [{self.path('fill.om')}]\nhint: make the inputs smaller", result.stderr)
 
     def test_programs_short_of_data(self):
         self.sweep_programs("data")

@@ -6,6 +6,7 @@
 #include "common/ir/limits.h"
 #include "common/ir/module.h"
 #include "common/target/aicore.h"
+#include "runtime/loader/om_format.h"
 #include "stages/build/memory/plan_offsets.h"
 
 namespace sluice {
@@ -44,7 +45,7 @@ class Planner {
     std::iota(parent_.begin(), parent_.end(), 0);
   }
 
-  MemoryPlan plan(const std::vector<uint64_t>& constant_offsets) {
+  Result<MemoryPlan> plan(const std::vector<uint64_t>& constant_offsets) {
     describe_values();
     for (const Alias& alias : list_.aliases) unite(*alias.value, *alias.of);
     bind_outputs();
@@ -145,7 +146,7 @@ class Planner {
     }
   }
 
-  MemoryPlan place(const std::vector<uint64_t>& constant_offsets) {
+  Result<MemoryPlan> place(const std::vector<uint64_t>& constant_offsets) {
     std::vector<Block> blocks;
     std::vector<int32_t> block_of(root_.value_limit(), -1);
     for (const Value& value : root_.values()) {
@@ -156,7 +157,7 @@ class Planner {
       blocks.push_back({mine.first, mine.last, mine.bytes == kUnbounded ? kUnbounded : aligned(mine.bytes)});
     }
     MemoryPlan plan;
-    place_blocks(blocks, plan);
+    SLUICE_TRY(place_blocks(blocks, plan));
     plan.places.resize(root_.value_limit());
     for (const Value& value : root_.values()) {
       if (value.is_erased()) continue;
@@ -180,16 +181,29 @@ class Planner {
     return plan;
   }
 
-  static void place_blocks(const std::vector<Block>& blocks, MemoryPlan& plan) {
+  Result<void> place_blocks(const std::vector<Block>& blocks, MemoryPlan& plan) const {
     plan.blocks = blocks.size();
     for (const Block& block : blocks) plan.blocks_of_arena.push_back({block.first, block.last, 0});
     plan.is_placed = std::none_of(blocks.begin(), blocks.end(), [](const Block& block) { return block.bytes == kUnbounded; });
-    if (blocks.empty() || !plan.is_placed) return;
-    const OffsetPlan offsets = plan_offsets(blocks);
+    if (blocks.empty() || !plan.is_placed) return {};
+    const LivePeak live = live_peak(blocks);
+    const OffsetPlan offsets = live.bytes > kOmArenaLimit ? OffsetPlan{{}, live.bytes, 0} : plan_offsets(blocks);
+    if (offsets.arena_bytes > kOmArenaLimit) {
+      plan.is_placed = false;
+      return root_.shapes == ShapeClass::kSymbolic ? Result<void>() : too_large(offsets.arena_bytes, live.step);
+    }
     plan.arena_bytes = offsets.arena_bytes;
-    plan.live_bytes = max_live_bytes(blocks);
+    plan.live_bytes = live.bytes;
     plan.block_pairs = offsets.pairs;
     for (size_t i = 0; i < blocks.size(); ++i) plan.blocks_of_arena[i].offset = offsets.offsets[i];
+    return {};
+  }
+
+  Error too_large(uint64_t bytes, int64_t at) const {
+    const Node* node = list_.steps[static_cast<size_t>(at)].node;
+    return make_error(ErrorCode::kLimit, "{}: the values that are needed while it runs take {} bytes of memory, a model may have {}",
+                      node == nullptr ? "an output's copy" : node->label(), bytes, kOmArenaLimit)
+        .with_hint("make the inputs smaller (--input-shape, --dim), or leave dims open: --dim NAME=LOW..HIGH");
   }
 
   // The constant that a view of a constant shows.
@@ -223,7 +237,7 @@ uint64_t storage_bytes(const Value& value) {
   return value.type().dense_bytes().value_or(0);
 }
 
-MemoryPlan plan_memory(const Graph& root, const StepList& list, const std::vector<uint64_t>& constant_offsets) {
+Result<MemoryPlan> plan_memory(const Graph& root, const StepList& list, const std::vector<uint64_t>& constant_offsets) {
   return Planner(root, list).plan(constant_offsets);
 }
 

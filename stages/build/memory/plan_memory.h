@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/base/result.h"
 #include "common/ir/graph.h"
 #include "stages/build/tasks/steps.h"
 
@@ -41,8 +42,9 @@ inline constexpr uint64_t kValueAlignment = 64;
 // Values that share bytes (views, results written over an operand) share a place. Inputs are read where the caller bound them, outputs
 // written there. A kernel's result overwrites an operand when that operand dies there, has the same type and storage, and is read only
 // elementwise behind the anchor. Of symbolic sizes the largest counts, where dims are bounded. constant_offsets: by SegmentId, offsets in
-// the weights region.
-MemoryPlan plan_memory(const Graph& root, const StepList& list, const std::vector<uint64_t>& constant_offsets);
+// the weights region. Error: kLimit when a part of fixed sizes needs a larger arena than any model may have; one whose largest sizes
+// would need it is placed when it runs.
+Result<MemoryPlan> plan_memory(const Graph& root, const StepList& list, const std::vector<uint64_t>& constant_offsets);
 
 uint64_t storage_bytes(const Value& value);
 

@@ -135,24 +135,30 @@ int64_t life(const Block& block) { return block.last - block.first + 1; }
 
 }  // namespace
 
-uint64_t max_live_bytes(const std::vector<Block>& blocks) {
+LivePeak live_peak(const std::vector<Block>& blocks) {
   int64_t steps = 0;
   for (const Block& block : blocks) steps = std::max(steps, block.last + 2);
-  std::vector<int64_t> change(static_cast<size_t>(steps), 0);
+  std::vector<__int128> change(static_cast<size_t>(steps), 0);  // sums of sizes need more than 64 bits
   for (const Block& block : blocks) {
-    change[static_cast<size_t>(block.first)] += static_cast<int64_t>(block.bytes);
-    change[static_cast<size_t>(block.last + 1)] -= static_cast<int64_t>(block.bytes);
+    change[static_cast<size_t>(block.first)] += block.bytes;
+    change[static_cast<size_t>(block.last + 1)] -= block.bytes;
   }
-  int64_t live = 0, most = 0;
-  for (const int64_t step : change) most = std::max(most, live += step);
-  return static_cast<uint64_t>(most);
+  __int128 live = 0, most = 0;
+  LivePeak peak;
+  for (int64_t step = 0; step < steps; ++step) {
+    live += change[static_cast<size_t>(step)];
+    if (live <= most) continue;
+    most = live;
+    peak = {static_cast<uint64_t>(std::min<__int128>(most, UINT64_MAX)), step};
+  }
+  return peak;
 }
 
 OffsetPlan plan_offsets(const std::vector<Block>& given) {
   const std::vector<Block> blocks = with_dense_steps(given);
   int64_t steps = 1;
   for (const Block& block : blocks) steps = std::max(steps, block.last + 1);
-  const uint64_t bound = max_live_bytes(blocks);
+  const uint64_t bound = live_peak(blocks).bytes;
   std::vector<uint32_t> order(blocks.size());
   std::iota(order.begin(), order.end(), 0);
   const auto area = [](const Block& b) { return static_cast<double>(b.bytes) * static_cast<double>(life(b)); };

@@ -25,7 +25,11 @@ struct OffsetPlan {
 // same ones. O((B + P) log B) per order, P the pairs of blocks alive together.
 OffsetPlan plan_offsets(const std::vector<Block>& blocks);
 
-// The most bytes alive in any step: no arena can be smaller.
-uint64_t max_live_bytes(const std::vector<Block>& blocks);
+// The most bytes alive in any step, and the first such step: no arena can be smaller. Above 2^64 - 1 that number.
+struct LivePeak {
+  uint64_t bytes = 0;
+  int64_t step = 0;
+};
+LivePeak live_peak(const std::vector<Block>& blocks);
 
 }  // namespace sluice

@@ -86,7 +86,7 @@ Result<std::vector<PlannedPart>> plan_parts(const Graph& root, bool has_root, We
   }
   layout.offsets.resize(root.module().segment_count(), UINT64_MAX);
   for (PlannedPart& part : parts) {
-    part.plan = plan_memory(*part.graph, part.list, layout.offsets);
+    SLUICE_ASSIGN(part.plan, plan_memory(*part.graph, part.list, layout.offsets));
     add_work(Work::kSteps, part.list.steps.size());
     add_work(Work::kBlocks, part.plan.blocks);
     add_work(Work::kBlockPairs, part.plan.block_pairs);
