@@ -62,7 +62,7 @@ std::vector<int32_t> used_onnx_nodes(const Module& module, TextRun& names) {
 
 flatbuffers::DetachedBuffer build_names_buffer(const Module& module, const Mentioned& mentioned) {
   Builder builder(1 << 16);
-  TextRun onnx_nodes, names, symbols, option_names, option_values;
+  TextRun onnx_nodes, names, symbols, option_names, option_values, passes;
   const std::vector<int32_t> onnx_ids = used_onnx_nodes(module, onnx_nodes);
   std::vector<flatbuffers::Offset<fb::GraphNames>> graphs;
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
@@ -80,14 +80,15 @@ flatbuffers::DetachedBuffer build_names_buffer(const Module& module, const Menti
   const auto made_from_offset = builder.CreateVectorOfStructs(made_from);
   const auto option_names_offset = option_names.build(builder);
   const auto option_values_offset = option_values.build(builder);
-  const auto last_pass = builder.CreateString(module.last_pass);
+  for (const std::string& pass : module.passes) passes.add(pass);
+  const auto passes_offset = passes.build(builder);
   const auto producer = builder.CreateString(module.producer);
   const auto names_offset = names.build(builder);
   const auto graphs_offset = builder.CreateVector(graphs);
   const auto symbols_offset = symbols.build(builder);
   const auto onnx_offset = onnx_nodes.build(builder);
-  builder.Finish(fb::CreateNames(builder, version, made_from_offset, option_names_offset, option_values_offset, last_pass, producer,
-                                 names_offset, graphs_offset, symbols_offset, onnx_offset));
+  builder.Finish(fb::CreateNames(builder, version, made_from_offset, option_names_offset, option_values_offset, producer, names_offset,
+                                 graphs_offset, symbols_offset, onnx_offset, passes_offset, static_cast<uint32_t>(module.passes_done)));
   return builder.Release();
 }
 

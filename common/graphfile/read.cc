@@ -121,6 +121,20 @@ Result<void> add_graphs(const fb::File& file, const std::vector<std::string_view
   return {};
 }
 
+Result<void> read_passes(const fb::Names& names, const GraphHeader& header, Module& module, Budget& budget) {
+  SLUICE_ASSIGN(const auto passes, texts_of(names.passes(), budget));
+  module.passes.assign(passes.begin(), passes.end());
+  module.passes_done = names.passes_done();
+  if (header.half_way && passes.empty()) {
+    return make_error(ErrorCode::kBadFile, "the graph file stopped half-way in an earlier release, which did not record its passes")
+        .with_hint("run the stage again on what it read");
+  }
+  const bool is_whole = passes.empty() && module.passes_done == 0;
+  const bool is_half_way = module.passes_done > 0 && module.passes_done < passes.size();
+  if (header.half_way ? is_half_way : is_whole) return {};
+  return bad_file("its header and its names do not agree on the passes that ran");
+}
+
 Result<void> read_facts(const fb::Names& names, const GraphHeader& header, Module& module, Budget& budget) {
   if (header.level < static_cast<uint8_t>(Level::kTyped) || header.level > static_cast<uint8_t>(Level::kLowered) ||
       header.last_stage > static_cast<uint8_t>(StageId::kBuild)) {
@@ -128,11 +142,10 @@ Result<void> read_facts(const fb::Names& names, const GraphHeader& header, Modul
   }
   module.level = static_cast<Level>(header.level);
   module.last_stage = static_cast<StageId>(header.last_stage);
-  if (names.last_pass() != nullptr) module.last_pass = names.last_pass()->str();
-  if (header.half_way == module.last_pass.empty()) return bad_file("its header and its names do not agree on the pass it stopped after");
+  SLUICE_TRY(read_passes(names, header, module, budget));
   if (names.producer() != nullptr) module.producer = names.producer()->str();
   // A file stopped half-way is no station of its own: resumed from it or not, the product is the same.
-  if (module.last_pass.empty()) module.made_from.push_back(header.file_digest);
+  if (!module.is_half_way()) module.made_from.push_back(header.file_digest);
   for (size_t i = 0; i < size_of(names.made_from()); ++i) {
     Digest& digest = module.made_from.emplace_back();
     std::memcpy(digest.bytes.data(), names.made_from()->Get(static_cast<uint32_t>(i))->bytes()->data(), digest.bytes.size());

@@ -88,7 +88,7 @@ Result<void> emit(Module& module, const WriteGraphOptions& options, Put put) {
   GraphHeader header;
   header.level = static_cast<uint8_t>(module.level);
   header.last_stage = static_cast<uint8_t>(module.last_stage);
-  header.half_way = !module.last_pass.empty();
+  header.half_way = module.is_half_way();
   header.graph_bytes = graph.size();
   header.names_bytes = names.size();
   header.locations_bytes = placement.locations.size();

@@ -89,11 +89,13 @@ class Module {
   // Facts of the header and of the names buffer.
   Level level = Level::kTyped;
   StageId last_stage = StageId::kNone;
-  std::string last_pass;                       // non-empty: stopped after this pass of the stage after last_stage
+  std::vector<std::string> passes;             // stopped half-way: all that the stage after last_stage was to run, in order; else empty
+  size_t passes_done = 0;                      // how many of them ran; fewer than all
   std::map<std::string, std::string> options;  // meaning options
   std::vector<Digest> made_from;               // file digests, the newest first
   std::string producer;                        // of the ONNX model
   std::string source;                          // where it was read from, for messages; not stored
+  bool is_half_way() const { return passes_done > 0; }
 
  private:
   struct Files;

@@ -45,10 +45,11 @@ class WorkReport {
   std::chrono::steady_clock::time_point start_;
 };
 
-// Runs a stage's passes in order, leaving out what the options opt-level, passes and skip say; stops after --stop-after (module.last_pass
-// is set then); mends the node order and erases unowned graphs after each pass; verifies the graph after each under --verify=each, and in
-// debug builds proves the changed bit by digest; writes --dump-dir. An error is prefixed with the pass's name. A cycle that a pass made,
-// and our own verifier failing after our own pass, are kInternal.
+// Runs a stage's passes in order, leaving out what the options opt-level, passes and skip say; stops after --stop-after (module.passes
+// and passes_done are set then), and goes on there with a module that was stopped, which other options are refused for (kBadOption); mends
+// the node order and erases unowned graphs after each pass; verifies the graph after each under --verify=each, and in debug builds proves
+// the changed bit by digest; writes --dump-dir. An error is prefixed with the pass's name. A cycle that a pass made, and our own verifier
+// failing after our own pass, are kInternal.
 Result<std::vector<PassReport>> run_passes(Module& module, std::span<const Pass> passes, const Options& options);
 
 }  // namespace sluice

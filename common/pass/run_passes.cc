@@ -70,12 +70,25 @@ Result<size_t> stop_index(std::span<const Pass> passes, const std::vector<const 
   return unknown_pass(passes, "stop-after", step);
 }
 
-// A file written by --stop-after goes on behind that pass.
-size_t resume_index(const Module& module, const std::vector<const Pass*>& chosen) {
-  for (size_t i = 0; i < chosen.size(); ++i) {
-    if (chosen[i]->name == module.last_pass) return i + 1;
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "'" : ", '") + name + "'";
+  return text.empty() ? "none" : text;
+}
+
+// A file written by --stop-after goes on where it stopped, in the list that it was in.
+Result<size_t> resume_index(const Module& module, std::span<const Pass> passes, const std::vector<std::string>& chosen, size_t stop) {
+  if (!module.is_half_way()) return size_t{0};
+  const bool is_ours =
+      std::all_of(module.passes.begin(), module.passes.end(), [&](const std::string& name) { return find_pass(passes, name) != nullptr; });
+  if (module.passes != chosen) {
+    return make_error(ErrorCode::kBadOption, "the graph stopped {}after {} of these passes:\n  {}\n  here the passes are: {}",
+                      is_ours ? "" : "in another stage, ", module.passes_done, listed(module.passes), listed(chosen))
+        .with_hint(is_ours ? "give the options that it was written with, or begin with the graph that the stage read"
+                           : "give it to the stage that wrote it");
   }
-  return 0;
+  if (stop >= module.passes_done) return module.passes_done;
+  return make_error(ErrorCode::kBadOption, "--stop-after is {}, and the graph has been through {} passes", stop, module.passes_done);
 }
 
 Result<void> dump(const Module& module, const Options& options, size_t number, std::string_view name) {
@@ -138,12 +151,15 @@ PassReport WorkReport::done(const Module& module, bool changed) {
 Result<std::vector<PassReport>> run_passes(Module& module, std::span<const Pass> passes, const Options& options) {
   SLUICE_ASSIGN(const std::vector<const Pass*> chosen, choose_passes(passes, options));
   SLUICE_ASSIGN(const size_t stop, stop_index(passes, chosen, options));
-  const size_t first = resume_index(module, chosen);
-  if (first == chosen.size()) module.last_pass.clear();
+  std::vector<std::string> names;
+  for (const Pass* pass : chosen) names.emplace_back(pass->name);
+  SLUICE_ASSIGN(const size_t first, resume_index(module, passes, names, stop));
   std::vector<PassReport> reports;
   for (size_t i = first; i < stop; ++i) {
     SLUICE_ASSIGN(PassReport report, run_pass(module, *chosen[i], options));
-    module.last_pass = i + 1 < chosen.size() ? std::string(chosen[i]->name) : std::string();  // half-way less is promised
+    const bool is_last = i + 1 == chosen.size();  // half-way less is promised
+    module.passes = is_last ? std::vector<std::string>() : names;
+    module.passes_done = is_last ? 0 : i + 1;
     SLUICE_TRY(check(module, *chosen[i], options));
     if (report.changed) SLUICE_TRY(dump(module, options, i + 1, report.name));
     reports.push_back(report);

@@ -160,7 +160,7 @@ Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
   }
   run.times.work += seconds_since(work);
   module = std::move(result).value();
-  if (module.last_pass.empty()) {  // else it stopped half-way, and is resumed from what it accepted
+  if (!module.is_half_way()) {  // else it stopped half-way, and is resumed from what it accepted
     module.level = stage.produces;
     module.last_stage = stage.id;
   }

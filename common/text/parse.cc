@@ -1,4 +1,5 @@
 #include <charconv>
+#include <limits>
 
 #include "common/text/names.h"
 #include "common/text/parser.h"
@@ -129,10 +130,23 @@ Result<void> ModuleParser::parse_header() {
   }
   SLUICE_ASSIGN(const bool is_stopped, skip("stopped"));
   if (!is_stopped) return {};
+  return parse_passes();
+}
+
+Result<void> ModuleParser::parse_passes() {
   SLUICE_TRY(expect("after"));
-  SLUICE_ASSIGN(const Token pass, take(TokenKind::kString, "the name of a pass"));
-  module_.last_pass = pass.text;
-  return {};
+  const size_t offset = token().offset;
+  SLUICE_ASSIGN(const int64_t done, take_int("how many passes ran", 1, std::numeric_limits<uint32_t>::max()));
+  SLUICE_TRY(expect("of"));
+  bool is_more = true;
+  while (is_more) {
+    SLUICE_ASSIGN(const Token pass, take(TokenKind::kString, "the name of a pass"));
+    module_.passes.push_back(pass.text);
+    SLUICE_ASSIGN(is_more, skip(","));
+  }
+  module_.passes_done = static_cast<size_t>(done);
+  if (module_.passes_done < module_.passes.size()) return {};
+  return lexer_.error_at(offset, fmt::format("{} of {} passes are not half of the way", done, module_.passes.size()));
 }
 
 Result<void> ModuleParser::parse_line() {

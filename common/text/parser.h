@@ -47,6 +47,7 @@ class ModuleParser {
   // parse.cc: lines of the module
   Result<void> find_definitions();
   Result<void> parse_header();
+  Result<void> parse_passes();
   Result<void> parse_line();
   Result<void> parse_fact();
   Result<void> parse_symbol();

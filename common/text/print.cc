@@ -57,7 +57,8 @@ std::string ModulePrinter::graph_alone(const Graph& alone) {
 void ModulePrinter::header(const PrintOptions& options) {
   out_ += fmt::format("sluice {} {}", kTextVersion, level_name(module_.level));
   if (module_.last_stage != StageId::kNone) out_ += fmt::format(" after {}", stage_name(module_.last_stage));
-  if (!module_.last_pass.empty()) out_ += " stopped after " + quoted(module_.last_pass);
+  if (module_.is_half_way()) out_ += fmt::format(" stopped after {} of", module_.passes_done);
+  for (const std::string& pass : module_.passes) out_ += (&pass == module_.passes.data() ? " " : ", ") + quoted(pass);
   out_ += "\n";
   if (!options.header) return;
   out_ += fmt::format("version {}\n", quoted(kRelease));

@@ -42,7 +42,7 @@ graph @main(%x: f32[2, 3]) -> (%y) {
 }
 
 TEST(Text, AttributesOfEveryKind) {
-  expect_canonical(R"(sluice 1 partitioned after subgraph-optimize stopped after "a pass"
+  expect_canonical(R"(sluice 1 partitioned after subgraph-optimize stopped after 2 of "a pass", "b", "b"
 graph @main(%x: f32[2]) -> (%0) {
   %0: f32[2] = Fused(%x, _) {a = 1, b = -1.0, body = @"main body", c = "a\n\"\x00", d = [1, 2], e = [0.5, 1e+20, nan, -inf], f = ["x", ""], g = ints [], h = floats [], i = strings [], j = type seq(f32[2]), k = constant f32[2] [1, 0.1], l = graphs [], m = 0x7fc00001}
   #1: StreamActive(%0) after %0

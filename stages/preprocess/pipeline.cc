@@ -42,7 +42,7 @@ Result<Module> read_model(const StageArgs& args) {
   if (file_kind(file.bytes) != FileKind::kGraph) return import_timed(std::move(file), work, args);
   SLUICE_ASSIGN(Module module, read_graph(file.bytes, file.owner, file.name));
   module.source = file.name;
-  if (module.last_stage != StageId::kNone || module.last_pass.empty()) {
+  if (module.last_stage != StageId::kNone || !module.is_half_way()) {
     return make_error(ErrorCode::kWrongLevel, "needs an ONNX model, or a graph that sluice-preprocess --stop-after wrote")
         .with_hint("this graph is past this stage already; give it to the next one");
   }

@@ -33,9 +33,18 @@ int epilogue_arity(EpilogueOp op) {
       return 2;
     case EpilogueOp::kSelectPositive:
       return 3;
-    default:
+    case EpilogueOp::kNeg:
+    case EpilogueOp::kAbs:
+    case EpilogueOp::kRelu:
+    case EpilogueOp::kExp:
+    case EpilogueOp::kTanh:
+    case EpilogueOp::kErf:
+    case EpilogueOp::kSigmoid:
+    case EpilogueOp::kSqrt:
+    case EpilogueOp::kReciprocal:
       return 1;
   }
+  return 0;  // the compiler sees to it that every op has its case
 }
 
 Result<void> check_epilogue(const Epilogue& epilogue, size_t batch_rank) {

@@ -22,47 +22,74 @@ int length_of(EpilogueOp op) {
   }
 }
 
-Value* emit_unary(KernelBuilder& b, EpilogueOp op, Value* a, int lanes) {
-  auto& ir = b.ir();
-  switch (op) {
-    case EpilogueOp::kNeg:
-      return ir.CreateFNeg(a);
-    case EpilogueOp::kAbs:
-      return ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
-    case EpilogueOp::kRelu:
-      return emit_max(b, a, b.splat(0.0f, lanes));
-    case EpilogueOp::kExp:
-      return emit_exp(b, a);
-    case EpilogueOp::kTanh:
-      return emit_tanh(b, a);
-    case EpilogueOp::kErf:
-      return emit_erf(b, a);
-    case EpilogueOp::kSigmoid:
-      return emit_sigmoid(b, a);
-    case EpilogueOp::kSqrt:
-      return ir.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a);
-    default:
-      return ir.CreateFDiv(b.splat(1.0f, lanes), a);  // kReciprocal
-  }
-}
+// What each op becomes; the compiler sees to it that every op has its case.
+class InstructionEmitter {
+ public:
+  InstructionEmitter(KernelBuilder& b, Value* accumulator, const std::function<Value*(int)>& load)
+      : b_(b), accumulator_(accumulator), load_(load) {}
 
-Value* emit_binary(KernelBuilder& b, EpilogueOp op, Value* a, Value* c) {
-  auto& ir = b.ir();
-  switch (op) {
-    case EpilogueOp::kAdd:
-      return ir.CreateFAdd(a, c);
-    case EpilogueOp::kSub:
-      return ir.CreateFSub(a, c);
-    case EpilogueOp::kMul:
-      return ir.CreateFMul(a, c);
-    case EpilogueOp::kDiv:
-      return ir.CreateFDiv(a, c);
-    case EpilogueOp::kMax:
-      return emit_max(b, a, c);
-    default:
-      return emit_min(b, a, c);  // kMin
+  void emit(const EpilogueInstruction& i) {
+    const int arity = epilogue_arity(i.op);
+    values_.push_back(make(i, arity > 0 ? values_[i.a] : nullptr, arity > 1 ? values_[i.b] : nullptr, arity > 2 ? values_[i.c] : nullptr));
   }
-}
+
+  Value* last() { return values_.back(); }
+
+ private:
+  Value* splat(float number) {
+    return b_.splat(number, static_cast<int>(llvm::cast<llvm::FixedVectorType>(accumulator_->getType())->getNumElements()));
+  }
+
+  Value* make(const EpilogueInstruction& i, Value* x, Value* y, Value* z) {
+    auto& ir = b_.ir();
+    switch (i.op) {
+      case EpilogueOp::kAccumulator:
+        return accumulator_;
+      case EpilogueOp::kConstant:
+        return splat(i.constant);
+      case EpilogueOp::kLoad:
+        return load_(i.a);
+      case EpilogueOp::kAdd:
+        return ir.CreateFAdd(x, y);
+      case EpilogueOp::kSub:
+        return ir.CreateFSub(x, y);
+      case EpilogueOp::kMul:
+        return ir.CreateFMul(x, y);
+      case EpilogueOp::kDiv:
+        return ir.CreateFDiv(x, y);
+      case EpilogueOp::kMax:
+        return emit_max(b_, x, y);
+      case EpilogueOp::kMin:
+        return emit_min(b_, x, y);
+      case EpilogueOp::kNeg:
+        return ir.CreateFNeg(x);
+      case EpilogueOp::kAbs:
+        return ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
+      case EpilogueOp::kRelu:
+        return emit_max(b_, x, splat(0.0f));
+      case EpilogueOp::kExp:
+        return emit_exp(b_, x);
+      case EpilogueOp::kTanh:
+        return emit_tanh(b_, x);
+      case EpilogueOp::kErf:
+        return emit_erf(b_, x);
+      case EpilogueOp::kSigmoid:
+        return emit_sigmoid(b_, x);
+      case EpilogueOp::kSqrt:
+        return ir.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
+      case EpilogueOp::kReciprocal:
+        return ir.CreateFDiv(splat(1.0f), x);
+      case EpilogueOp::kSelectPositive:
+        return ir.CreateSelect(ir.CreateFCmpOGT(x, splat(0.0f)), y, z);
+    }
+    return nullptr;
+  }
+
+  KernelBuilder& b_;
+  Value* accumulator_;
+  const std::function<Value*(int)>& load_;
+  IrValues values_;
+};
 
 }  // namespace
 
@@ -74,29 +101,9 @@ bool is_long(const Epilogue& epilogue, int vectors_in_tile) {
 
 Value* emit_epilogue(KernelBuilder& b, const Epilogue& epilogue, Value* accumulator, const std::function<Value*(int)>& load) {
   if (epilogue.code.empty()) return accumulator;
-  const int lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(accumulator->getType())->getNumElements());
-  IrValues values;
-  for (const EpilogueInstruction& i : epilogue.code) {
-    Value* value = nullptr;
-    switch (i.op) {
-      case EpilogueOp::kAccumulator:
-        value = accumulator;
-        break;
-      case EpilogueOp::kConstant:
-        value = b.splat(i.constant, lanes);
-        break;
-      case EpilogueOp::kLoad:
-        value = load(i.a);
-        break;
-      case EpilogueOp::kSelectPositive:
-        value = b.ir().CreateSelect(b.ir().CreateFCmpOGT(values[i.a], b.splat(0.0f, lanes)), values[i.b], values[i.c]);
-        break;
-      default:
-        value = epilogue_arity(i.op) == 1 ? emit_unary(b, i.op, values[i.a], lanes) : emit_binary(b, i.op, values[i.a], values[i.b]);
-    }
-    values.push_back(value);
-  }
-  return values.back();
+  InstructionEmitter emitter(b, accumulator, load);
+  for (const EpilogueInstruction& instruction : epilogue.code) emitter.emit(instruction);
+  return emitter.last();
 }
 
 }  // namespace sluice

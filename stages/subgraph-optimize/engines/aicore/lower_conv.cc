@@ -79,10 +79,11 @@ ConvWay choose_way(const ConvSpec& spec, const Contraction& contraction, const V
 
 }  // namespace
 
-ConvSpec make_conv_spec(const Node& conv, const Value& x_value, const Value& w_value) {
+Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x_value, const Value& w_value) {
   const Type &input = x_value.type(), &result = conv.output().type();
   const OperandSizes sizes(conv.graph().module(), {&result, &input});
-  const std::vector<Extent> x = sizes.of(input), y = sizes.of(result);
+  SLUICE_ASSIGN(const std::vector<Extent> x, sizes.of(input));
+  SLUICE_ASSIGN(const std::vector<Extent> y, sizes.of(result));
   const std::vector<int64_t> w = *w_value.type().extents();
   const std::vector<int64_t> strides = conv.ints_attribute("strides");
   const std::vector<int64_t> dilations = conv.ints_attribute("dilations");
@@ -106,7 +107,7 @@ Result<void> lower_conv(Lowering& lowering, const Contraction& contraction) {
   Node* before = contraction.node;
   const Value& x_inside = *contraction.anchor->input(0);
   const Value& w_inside = *contraction.anchor->input(1);
-  ConvSpec spec = make_conv_spec(*contraction.anchor, x_inside, w_inside);
+  SLUICE_ASSIGN(ConvSpec spec, make_conv_spec(*contraction.anchor, x_inside, w_inside));
   Value& x_outside = lowering.operand_value(contraction, x_inside);
   const ConvWay way = choose_way(spec, contraction, x_outside, lowering.profile());
   const auto stored = [&](Value& value) {

@@ -42,20 +42,28 @@ struct Matrices {
   MatrixOperand a, b, c;
 };
 
-MatrixOperand read_operand(const Contraction& contraction, size_t index, const Value& stored, const OperandSizes& sizes) {
+Result<MatrixOperand> read_matrix(const Value& stored, const OperandSizes& sizes) {
+  SLUICE_ASSIGN(std::vector<Extent> dims, sizes.of(stored.type()));
+  SLUICE_ASSIGN(std::vector<Extent> strides, sizes.strides(stored));
+  return MatrixOperand{std::move(dims), std::move(strides)};
+}
+
+Result<MatrixOperand> read_operand(const Contraction& contraction, size_t index, const Value& stored, const OperandSizes& sizes) {
   const Node& anchor = *contraction.anchor;
-  MatrixOperand operand{sizes.of(stored.type()), sizes.strides(stored)};
+  SLUICE_ASSIGN(MatrixOperand operand, read_matrix(stored, sizes));
   if (contraction.transposes(index)) operand.permute(transpose_order(*anchor.input(index)->producer()));
   if (anchor.op() == Op::kGemm && anchor.int_attribute(index == 0 ? "transA" : "transB", 0) != 0) operand.exchange_last_two();
   return operand;
 }
 
 // a, b: the values that the kernel reads.
-Matrices read_matrices(const Contraction& contraction, const Value& a, const Value& b) {
+Result<Matrices> read_matrices(const Contraction& contraction, const Value& a, const Value& b) {
   const Value& result = contraction.node->output();
   const OperandSizes sizes(result.graph().module(), {&result.type(), &a.type(), &b.type()});
-  Matrices matrices{
-      read_operand(contraction, 0, a, sizes), read_operand(contraction, 1, b, sizes), {sizes.of(result.type()), sizes.strides(result)}};
+  Matrices matrices;
+  SLUICE_ASSIGN(matrices.a, read_operand(contraction, 0, a, sizes));
+  SLUICE_ASSIGN(matrices.b, read_operand(contraction, 1, b, sizes));
+  SLUICE_ASSIGN(matrices.c, read_matrix(result, sizes));
   if (matrices.b.dims.size() == 1) {
     matrices.b.insert(1);
     matrices.c.insert(matrices.c.dims.size());
@@ -111,8 +119,8 @@ void fold_batch_into_rows(MatMulSpec& spec) {
   }
 }
 
-MatMulSpec make_spec(const Contraction& contraction, const Value& stored_a, const Value& stored_b) {
-  const Matrices matrices = read_matrices(contraction, stored_a, stored_b);
+Result<MatMulSpec> make_spec(const Contraction& contraction, const Value& stored_a, const Value& stored_b) {
+  SLUICE_ASSIGN(const Matrices matrices, read_matrices(contraction, stored_a, stored_b));
   const auto& [a, b, c] = matrices;
   MatMulSpec spec;
   spec.m = a.rows();
@@ -169,7 +177,7 @@ Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
   if (!packs) {
     SLUICE_ASSIGN(b, lowering.dense(*b, before));
   }
-  MatMulSpec spec = make_spec(contraction, *a, *b);
+  SLUICE_ASSIGN(MatMulSpec spec, make_spec(contraction, *a, *b));
   std::vector<Lowering::Operand> operands = {{&a_inside, a}};
   if (packs) {
     const ContractionPlan plan = choose_matmul_plan(spec, lowering.profile());

@@ -15,8 +15,8 @@ class QuantizedLowering {
       : lowering_(lowering), contraction_(contraction), q_(quantized) {}
 
   Result<void> run() {
-    spec_.conv = q_.is_conv() ? make_conv_spec(*q_.anchor, *q_.x.integers, *q_.w.integers) : matrix_product();
-    set_numbers();
+    SLUICE_ASSIGN(spec_.conv, q_.is_conv() ? make_conv_spec(*q_.anchor, *q_.x.integers, *q_.w.integers) : matrix_product());
+    SLUICE_TRY(set_numbers());
     choose_packing();
     SLUICE_TRY(add_integers());
     SLUICE_TRY(add_epilogue());
@@ -37,9 +37,9 @@ class QuantizedLowering {
   }
 
   // Each row of the first operand is an image of one pixel.
-  ConvSpec matrix_product() const {
+  Result<ConvSpec> matrix_product() const {
     const Type& type = q_.x.integers->type();
-    const std::vector<Extent> x = OperandSizes(module(), {&q_.result->type(), &type}).of(type);
+    SLUICE_ASSIGN(const std::vector<Extent> x, OperandSizes(module(), {&q_.result->type(), &type}).of(type));
     const std::vector<int64_t> w = *q_.w.integers->type().extents();
     ConvSpec spec;
     for (size_t i = 0; i + 1 < x.size(); ++i) spec.n *= x[i];
@@ -48,7 +48,7 @@ class QuantizedLowering {
     return spec;
   }
 
-  void set_numbers() {
+  Result<void> set_numbers() {
     Int8Numbers& numbers = spec_.numbers;
     numbers.x_signed = q_.x.integers->type().dtype == DType::kI8;
     if (q_.x.zero_point != nullptr) {
@@ -67,10 +67,18 @@ class QuantizedLowering {
       case DType::kU8:
         numbers.result = Int8Result::kU8;
         break;
-      default:
+      case DType::kI32:
         numbers.result = Int8Result::kI32;
+        break;
+      default:
+        return make_error(ErrorCode::kInternal, "{}: no kernel makes results of {}", contraction_.node->label(),
+                          dtype_name(q_.result->type().dtype));
     }
-    if (q_.y.zero_point != nullptr) numbers.y_zero = static_cast<int32_t>(known_number(contraction_, *q_.y.zero_point).value_or(0));
+    if (q_.y.zero_point == nullptr) return {};
+    const auto zero = known_number(contraction_, *q_.y.zero_point);
+    if (!zero) return make_error(ErrorCode::kInternal, "{}: the zero point of its result is no constant", contraction_.node->label());
+    numbers.y_zero = static_cast<int32_t>(*zero);
+    return {};
   }
 
   void choose_packing() {

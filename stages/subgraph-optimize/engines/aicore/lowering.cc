@@ -14,9 +14,9 @@ bool is_same_layout(const Type& type) {
   return is_one(1) || (is_one(2) && is_one(3));
 }
 
-LayoutCopySpec layout_spec(const Module& module, const Type& type, bool channels_last) {
-  const std::vector<Extent> dims = OperandSizes(module, {&type}).of(type);
-  return {dims[0], dims[1].factor, dims[2] * dims[3], channels_last, dtype_bits(type.dtype) / 8};
+Result<LayoutCopySpec> layout_spec(const Module& module, const Type& type, bool channels_last) {
+  SLUICE_ASSIGN(const std::vector<Extent> dims, OperandSizes(module, {&type}).of(type));
+  return LayoutCopySpec{dims[0], dims[1].factor, dims[2] * dims[3], channels_last, dtype_bits(type.dtype) / 8};
 }
 
 using Inside = std::map<const Value*, Value*>;  // looked up only
@@ -96,7 +96,8 @@ Result<Value*> Lowering::converted(Value& value, Node* before, bool channels_las
   if (is_same_layout(value.type()) || is_channels_last(value) == channels_last) return &value;
   Value*& known = converted_[{value.id(), channels_last}];
   if (known != nullptr) return known;
-  SLUICE_ASSIGN(const KernelId id, kernel(layout_spec(graph_.module(), value.type(), channels_last), generate_layout_copy));
+  SLUICE_ASSIGN(const LayoutCopySpec spec, layout_spec(graph_.module(), value.type(), channels_last));
+  SLUICE_ASSIGN(const KernelId id, kernel(spec, generate_layout_copy));
   Node& node = graph_.add_node(Op::kTransData, {&value}, 1, before);
   node.plan.engine = EngineId::kAicore;
   node.plan.kernel = id;

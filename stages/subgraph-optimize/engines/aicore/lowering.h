@@ -70,7 +70,7 @@ Result<void> lower_conv(Lowering& lowering, const Contraction& contraction);
 Result<void> lower_quantized(Lowering& lowering, const Contraction& contraction, const QuantizedContraction& quantized);
 
 // The convolution that a node of such an op computes, without an epilogue.
-ConvSpec make_conv_spec(const Node& conv, const Value& x, const Value& w);
+Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x, const Value& w);
 // True when a convolution reads the value: most likely it wants it channels-last.
 bool has_conv_reader(const Value& value);
 

@@ -8,8 +8,8 @@ namespace sluice {
 
 OperandSizes::OperandSizes(const Module& module, std::vector<const Type*> operands) : module_(module), operands_(std::move(operands)) {}
 
-Extent OperandSizes::of(const Dim& dim) const {
-  if (dim.is_fixed()) return dim.value;
+Result<Extent> OperandSizes::of(const Dim& dim) const {
+  if (dim.is_fixed()) return Extent(dim.value);
   uint16_t symbol = 0;
   for (const Type* operand : operands_) {
     for (const Dim& other : operand->dims) {
@@ -17,19 +17,26 @@ Extent OperandSizes::of(const Dim& dim) const {
       ++symbol;
     }
   }
-  return 1;  // not reached: dims of specifications are those of operands
+  return make_error(ErrorCode::kInternal, "a kernel is to be made for the size {}, which none of its operands has",
+                    dim.is_unknown() ? "?" : module_.expressions.text(static_cast<ExpressionId>(dim.value)));
 }
 
-std::vector<Extent> OperandSizes::of(const Type& type) const {
+Result<std::vector<Extent>> OperandSizes::of(const Type& type) const {
   std::vector<Extent> extents;
-  for (const Dim& dim : type.dims) extents.push_back(of(dim));
+  for (const Dim& dim : type.dims) {
+    SLUICE_ASSIGN(Extent extent, of(dim));
+    extents.push_back(std::move(extent));
+  }
   return extents;
 }
 
-std::vector<Extent> OperandSizes::strides(const Value& value) const {
+Result<std::vector<Extent>> OperandSizes::strides(const Value& value) const {
   const std::vector<Dim>& room = growth_axis(value) ? value.storage()->dims : value.type().dims;
   std::vector<Extent> strides(room.size(), 1);
-  for (size_t axis = room.size(); axis-- > 1;) strides[axis - 1] = strides[axis] * of(room[axis]);
+  for (size_t axis = room.size(); axis-- > 1;) {
+    SLUICE_ASSIGN(const Extent extent, of(room[axis]));
+    strides[axis - 1] = strides[axis] * extent;
+  }
   return strides;
 }
 

@@ -89,11 +89,21 @@ class Translator {
     return builder_.add(value, term);
   }
 
+  // aicore takes no other scale.
+  Result<double> result_step() const {
+    const auto step = known_number(contraction_, *quantized_->y.scale);
+    if (step) return *step;
+    return make_error(ErrorCode::kInternal, "{}: the scale of its result is no constant", contraction_.node->label());
+  }
+
   // The sum times the scales of both operands; without nodes behind the anchor also in steps of the result's scale.
   Result<int> scaled(int value) {
     double known = 1;
     const QuantizedContraction& q = *quantized_;
-    if (contraction_.body == nullptr && q.y.scale != nullptr) known /= known_number(contraction_, *q.y.scale).value_or(1);
+    if (contraction_.body == nullptr && q.y.scale != nullptr) {
+      SLUICE_ASSIGN(const double step, result_step());
+      known /= step;
+    }
     std::vector<int> factors;
     for (const Value* scale : {q.x.scale, q.w.scale}) {
       if (scale == nullptr) continue;
@@ -117,7 +127,7 @@ class Translator {
     if (&node == quantized_->cast) return numbers_[&node.output()] = numbers_.at(node.input(0));
     if (&node != quantized_->last) return last;
     SLUICE_ASSIGN(const int value, read(*node.input(0)));
-    const double step = known_number(contraction_, *quantized_->y.scale).value_or(1);
+    SLUICE_ASSIGN(const double step, result_step());
     return numbers_[&node.output()] = step == 1 ? value : builder_.mul(value, builder_.constant(static_cast<float>(1 / step)));
   }
 

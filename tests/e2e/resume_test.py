@@ -1,0 +1,91 @@
+#!/usr/bin/python3
+"""A graph that a stage stopped half-way records the list of passes and how many of it ran, and is resumed in that list alone.
+
+usage: resume_test.py FOLDER_OF_PROGRAMS [unittest arguments]
+"""
+import json
+import sys
+import unittest
+
+from onnx import TensorProto, helper
+
+from programs import STAGES, ProgramCase, need
+
+PROFILE = "--profile=cpu-generic"  # runs everywhere
+
+
+def floats(name, dims):
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+
+
+class Resume(ProgramCase):
+    def setUp(self):
+        super().setUp()
+        nodes = [helper.make_node("Identity", ["x"], ["a"], "same"), helper.make_node("Relu", ["a"], ["b"], "act"),
+                 helper.make_node("Relu", ["a"], ["c"], "again"), helper.make_node("Add", ["b", "c"], ["y"], "sum")]
+        graph = helper.make_graph(nodes, "g", [floats("x", [2, 8])], [floats("y", [2, 8])])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+        model.ir_version = 8
+        with open(self.path("model.onnx"), "wb") as file:
+            file.write(model.SerializeToString())
+        self.program(0, "sluice-preprocess", self.path("model.onnx"), "-o", self.path("typed.sg"))
+
+    def optimize(self, code, source, product, *options):
+        return self.program(code, "sluice-optimize", self.path(source), "-o", self.path(product), *options)
+
+    def passes_run(self, source, *options):
+        """The names of the passes that ran, in order."""
+        self.optimize(0, source, "product.sg", "--stats=" + self.path("stats.json"), *options)
+        with open(self.path("stats.json")) as file:
+            return [entry["name"] for entry in json.load(file)["passes"]]
+
+    def test_a_pass_that_is_now_skipped(self):
+        self.optimize(0, "typed.sg", "half.sg", "--stop-after=eliminate-identities")
+        printed = self.optimize(3, "half.sg", "product.sg", "--skip=eliminate-identities")
+        self.assertIn("error SL1006", printed)
+        before, now = printed.split("here the passes are: ", 1)
+        self.assertIn("eliminate-identities", before)
+        self.assertNotIn("eliminate-identities", now.split("\n")[0])
+        self.assertIn("sluice-optimize: error SL1006", self.program(
+            3, "sluice-compile", "-q", self.path("half.sg"), "-o", self.path("m.om"), "--skip=optimize:eliminate-identities"))
+        self.program(0, "sluice-compile", "-q", self.path("half.sg"), "-o", self.path("m.om"))
+
+    def test_a_pass_that_stands_twice_in_the_list(self):
+        names = ["eliminate-identities", "eliminate-dead-nodes", "eliminate-identities", "eliminate-common-subexpressions"]
+        chosen = "--passes=" + ",".join(names)
+        self.assertEqual(self.passes_run("typed.sg", chosen), names)
+        for done in (1, 2, 3):
+            self.optimize(0, "typed.sg", "half.sg", chosen, f"--stop-after={done}")
+            self.assertEqual(self.passes_run("half.sg"), names[done:])
+            self.assertEqual(self.passes_run("half.sg", chosen), names[done:])
+            printed = self.program(0, "sluice-show", self.path("half.sg")).split("\n")[0]
+            self.assertEqual(printed, "sluice 1 typed after preprocess stopped after %d of %s" % (done, ", ".join(f'"{name}"' for name in names)))
+        self.assertIn("here the passes are: " + ", ".join(f"'{name}'" for name in names[:3]), self.optimize(3, "half.sg", "product.sg", "--passes=" + ",".join(names[:3])))
+        self.assertIn("--stop-after is 2, and the graph has been through 3 passes", self.optimize(3, "half.sg", "product.sg", "--stop-after=2"))
+
+    def test_a_skipped_pass_stays_skipped(self):
+        skip = "--skip=eliminate-identities"
+        everything = self.passes_run("typed.sg", skip)
+        self.assertNotIn("eliminate-identities", everything)
+        self.optimize(0, "typed.sg", "half.sg", skip, "--stop-after=2")
+        self.assertEqual(self.passes_run("half.sg"), everything[2:])
+        self.assertIn("error SL1006", self.optimize(3, "half.sg", "product.sg", "--opt-level=O0"))
+
+    def test_another_stage(self):
+        self.optimize(0, "typed.sg", "half.sg", "--stop-after=1")
+        printed = self.program(3, "sluice-partition", self.path("half.sg"), "-o", self.path("product.sg"), PROFILE)
+        self.assertIn("in another stage", printed)
+
+    def test_text_keeps_the_record(self):
+        self.optimize(0, "typed.sg", "half.sg", "--stop-after=1")
+        self.program(0, "sluice-show", self.path("half.sg"), "-o", self.path("half.txt"))
+        self.program(0, "sluice-as", self.path("half.txt"), "-o", self.path("again.sg"))
+        self.assertEqual(self.passes_run("again.sg"), self.passes_run("half.sg"))
+        with open(self.path("bad.txt"), "w") as file:
+            file.write('sluice 1 typed after preprocess stopped after 1 of "a"\ngraph @main(%x: f32[4]) -> (%x) {\n}\n')
+        self.assertIn("1 of 1 passes", self.program(3, "sluice-as", self.path("bad.txt"), "-o", self.path("bad.sg")))
+
+
+if __name__ == "__main__":
+    Resume.programs = need(sys.argv.pop(1), ["as", "compile", "show", *STAGES])
+    unittest.main(verbosity=2)
