@@ -80,9 +80,8 @@ class GraphBufferWriter {
     for (const int32_t id : mentioned_.storages.order()) {
       const Storage& storage = module_.storage(id);
       const auto dims = rows(storage.dims);
-      const auto halo = builder_.CreateVector(storage.halo);
       const fb::Dim bytes = row(storage.bytes);
-      result.push_back(fb::CreateStorage(builder_, static_cast<uint8_t>(storage.format), dims, halo, storage.alignment, &bytes));
+      result.push_back(fb::CreateStorage(builder_, static_cast<uint8_t>(storage.format), dims, &bytes));
     }
     return builder_.CreateVector(result);
   }
@@ -174,8 +173,7 @@ class GraphBufferWriter {
     const auto id_of = [&](const std::string& text) { return text.empty() ? -1 : static_cast<int32_t>(strings_.id(text)); };
     const int32_t label = id_of(plan.stream_label);
     return fb::CreatePlan(builder_, static_cast<uint8_t>(plan.engine), mentioned_.kernels[plan.kernel], label, plan.stage_level,
-                          plan.parallel_group, plan.no_task, plan.keep, plan.no_fold, plan.in_place, static_cast<uint8_t>(plan.autofuse),
-                          static_cast<uint8_t>(plan.precision), id_of(plan.super_kernel_scope), plan.never_timeout);
+                          plan.parallel_group, plan.no_task, plan.keep, plan.no_fold, id_of(plan.super_kernel_scope));
   }
 
   flatbuffers::Offset<fb::Node> node(const Node& node) {

@@ -65,7 +65,6 @@ Module example() {
   Storage storage;
   storage.format = StorageFormat::kNhwc;
   storage.dims = {Dim::fixed(3), m.make_dim(half)};
-  storage.halo = {0, 0, 1, 1};
   storage.bytes = Dim::fixed(4096);
   fused.output().set_storage(m.intern(storage));
   Node& add = main.add_node(Op::kAdd, {&fused.output(), nullptr, &splat, &small});
@@ -94,7 +93,7 @@ TEST(GraphFile, RoundTripIsTheIdentity) {
   EXPECT_EQ(fused.strings_attribute("ss"), (std::vector<std::string>{"a", "", "a"}));
   EXPECT_EQ(fused.origins().size(), 2u);
   EXPECT_EQ(back->kernel(fused.plan.kernel).multiply_adds, 99u);
-  EXPECT_EQ(fused.output().storage()->halo.size(), 4u);
+  EXPECT_EQ(fused.output().storage()->dims.size(), 2u);
   EXPECT_EQ(fused.body("body")->name(), "main.f");
   EXPECT_EQ(back->root().last_node()->input(1), nullptr);
   const Segment& expression = back->segment(fused.input(1)->segment());

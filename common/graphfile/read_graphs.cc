@@ -150,10 +150,7 @@ class GraphReader {
     const bool kernel_fits = row.kernel() >= -1 && row.kernel() < static_cast<int64_t>(tables_.kernels.size());
     const bool label_fits = row.stream_label() >= -1 && row.stream_label() < static_cast<int64_t>(strings_.size());
     const bool scope_fits = row.super_kernel_scope() >= -1 && row.super_kernel_scope() < static_cast<int64_t>(strings_.size());
-    const bool choices_fit =
-        row.autofuse() <= static_cast<uint8_t>(Switch::kOn) && row.precision() <= static_cast<uint8_t>(Precision::kBF16);
-    if (!engine_fits || !kernel_fits || !label_fits || !scope_fits || !choices_fit)
-      return bad_file("the plan of node {} makes no sense", node.id());
+    if (!engine_fits || !kernel_fits || !label_fits || !scope_fits) return bad_file("the plan of node {} makes no sense", node.id());
     Plan& plan = node.plan;
     plan.engine = static_cast<EngineId>(row.engine());
     if (row.kernel() >= 0) plan.kernel = tables_.kernels[static_cast<size_t>(row.kernel())];
@@ -165,13 +162,9 @@ class GraphReader {
     plan.no_task = row.no_task();
     plan.keep = row.keep();
     plan.no_fold = row.no_fold();
-    plan.in_place = row.in_place();
-    plan.autofuse = static_cast<Switch>(row.autofuse());
-    plan.precision = static_cast<Precision>(row.precision());
     if (row.super_kernel_scope() >= 0) {
       SLUICE_ASSIGN(plan.super_kernel_scope, string(row.super_kernel_scope()));
     }
-    plan.never_timeout = row.never_timeout();
     return {};
   }
 

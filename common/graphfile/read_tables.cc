@@ -10,7 +10,6 @@ namespace {
 constexpr uint64_t kExpressionSizeLimit = 20'000;       // nodes of one expression written out as a tree
 constexpr uint64_t kExpressionTotalLimit = 64'000'000;  // of all together
 constexpr size_t kTypeDepthLimit = 64;                  // sequences of sequences of …
-constexpr uint32_t kStorageAlignmentLimit = 1 << 20;
 
 class TableReader {
  public:
@@ -143,19 +142,11 @@ class TableReader {
       Storage storage;
       storage.format = static_cast<StorageFormat>(row.format());
       SLUICE_ASSIGN(storage.dims, dims(row.dims()));
-      SLUICE_TRY(budget_.charge(size_of(row.halo()), sizeof(uint16_t)));
-      if (row.halo() != nullptr) storage.halo.assign(row.halo()->begin(), row.halo()->end());
-      storage.alignment = row.alignment();
       if (reinterpret_cast<uintptr_t>(row.bytes()) % alignof(fb::Dim) != 0) return bad_file("storage {} is not aligned", i);
       if (row.bytes() != nullptr) {
         SLUICE_ASSIGN(storage.bytes, dim(*row.bytes()));
       }
-      const bool halo_fits = storage.halo.empty() || storage.halo.size() == 2 * storage.dims.size();
-      const bool aligned = storage.alignment != 0 && (storage.alignment & (storage.alignment - 1)) == 0;
-      if (row.format() > static_cast<uint8_t>(StorageFormat::kNhwc) || !halo_fits || !aligned ||
-          storage.alignment > kStorageAlignmentLimit) {
-        return bad_file("storage {} makes no sense", i);
-      }
+      if (row.format() > static_cast<uint8_t>(StorageFormat::kNhwc)) return bad_file("storage {} makes no sense", i);
       tables_.storages.push_back(module_.intern(storage));
     }
     return {};

@@ -29,16 +29,6 @@ bool set_engine(Plan& plan, std::string_view value) {
   return plan.engine != EngineId::kNone;
 }
 
-bool set_autofuse(Plan& plan, std::string_view value) {
-  plan.autofuse = value == "on" ? Switch::kOn : Switch::kOff;
-  return value == "on" || value == "off";
-}
-
-bool set_precision(Plan& plan, std::string_view value) {
-  plan.precision = precision_from_name(value);
-  return plan.precision != Precision::kDefault;
-}
-
 struct AnnotationRow {
   std::string_view name, values;
   bool (*set)(Plan& plan, std::string_view value);
@@ -49,10 +39,7 @@ constexpr AnnotationRow kTable[] = {
     {"stream_label", "any text", [](Plan& p, std::string_view v) { return set_text(p.stream_label, v); }},
     {"stage_level", "a number", [](Plan& p, std::string_view v) { return set_number(p.stage_level, v); }},
     {"parallel_group", "a number", [](Plan& p, std::string_view v) { return set_number(p.parallel_group, v); }},
-    {"autofuse", "on or off", set_autofuse},
     {"super_kernel_scope", "any text", [](Plan& p, std::string_view v) { return set_text(p.super_kernel_scope, v); }},
-    {"never_timeout", "true or false", [](Plan& p, std::string_view v) { return set_flag(p.never_timeout, v); }},
-    {"precision", "origin, f32, f16 or bf16", set_precision},
     {"keep", "true or false", [](Plan& p, std::string_view v) { return set_flag(p.keep, v); }},
     {"no_fold", "true or false", [](Plan& p, std::string_view v) { return set_flag(p.no_fold, v); }},
 };

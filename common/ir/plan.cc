@@ -1,6 +1,5 @@
 #include "common/ir/plan.h"
 
-#include <algorithm>
 #include <array>
 
 namespace sluice {
@@ -8,7 +7,6 @@ namespace {
 
 constexpr std::array<std::string_view, 10> kEngines = {"none", "aicore", "vector", "aicpu", "host_cpu",
                                                        "hccl", "dvpp",   "ffts",   "rts",   "aicore+vector"};
-constexpr std::array<std::string_view, 5> kPrecisions = {"default", "origin", "f32", "f16", "bf16"};
 constexpr std::array<std::string_view, 3> kShapes = {"fixed", "symbolic", "dynamic"};
 
 }  // namespace
@@ -20,13 +18,6 @@ EngineId engine_from_name(std::string_view name) {
     if (kEngines[i] == name) return static_cast<EngineId>(i);
   }
   return EngineId::kNone;
-}
-
-std::string_view precision_name(Precision precision) { return kPrecisions[static_cast<size_t>(precision)]; }
-
-Precision precision_from_name(std::string_view name) {
-  const auto* found = std::find(kPrecisions.begin(), kPrecisions.end(), name);
-  return found == kPrecisions.end() ? Precision::kDefault : static_cast<Precision>(found - kPrecisions.begin());
 }
 
 std::string_view shape_class_name(ShapeClass shapes) { return kShapes[static_cast<size_t>(shapes)]; }

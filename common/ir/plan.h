@@ -1,4 +1,5 @@
-// Compiler facts about a node and about a graph. There is no free map: a fact that a later stage reads is a field here.
+// Compiler facts about a node and about a graph. There is no free map: a fact that a later stage reads is a field here, and nothing else is
+// (scripts/check).
 #pragma once
 
 #include <cstdint>
@@ -27,25 +28,16 @@ enum class EngineId : uint8_t {
 std::string_view engine_name(EngineId engine);     // "aicore", "host_cpu", …; kComposite "aicore+vector"; kNone "none"
 EngineId engine_from_name(std::string_view name);  // kNone when unknown
 
-enum class Switch : uint8_t { kDefault = 0, kOff = 1, kOn = 2 };
-enum class Precision : uint8_t { kDefault = 0, kOrigin = 1, kF32 = 2, kF16 = 3, kBF16 = 4 };
-std::string_view precision_name(Precision precision);  // "origin", "f32", …; kDefault "default"
-Precision precision_from_name(std::string_view name);  // kDefault when unknown
-
 struct Plan {
   EngineId engine = EngineId::kNone;
   KernelId kernel = -1;      // lowered: the kernel this node launches
   std::string stream_label;  // user's or compiler's; empty: none
   int32_t stage_level = -1;  // user's pipeline stage; -1: none
   int32_t parallel_group = -1;
-  Switch autofuse = Switch::kDefault;
-  Precision precision = Precision::kDefault;
   std::string super_kernel_scope;  // user's; empty: none
-  bool never_timeout = false;
-  bool no_task = false;   // its result is a view of its input: nothing runs
-  bool keep = false;      // no pass may remove it
-  bool no_fold = false;   // no pass may fold it
-  bool in_place = false;  // its result may overwrite input 0
+  bool no_task = false;  // its result is a view of its input: nothing runs
+  bool keep = false;     // no pass may remove it
+  bool no_fold = false;  // no pass may fold it
   bool operator==(const Plan&) const = default;
 };
 

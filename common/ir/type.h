@@ -63,10 +63,8 @@ enum class StorageFormat : uint8_t { kDense, kNhwc };
 
 struct Storage {
   StorageFormat format = StorageFormat::kDense;
-  std::vector<Dim> dims;       // stored extents, without halo
-  std::vector<uint16_t> halo;  // elements before and after each stored dim: 2 * rank, or empty for none
-  uint32_t alignment = 64;     // bytes, a power of two
-  Dim bytes = Dim::fixed(0);   // whole size, halo included
+  std::vector<Dim> dims;      // stored extents
+  Dim bytes = Dim::fixed(0);  // whole size
   auto operator<=>(const Storage&) const = default;
 };
 

@@ -13,38 +13,38 @@ namespace {
 #include "profile_texts.inc"
 
 constexpr int64_t kMostCost = 1'000'000;
+constexpr int kMostNamed = 20;  // unknown members in one error
 constexpr int64_t kMostCacheBytes = int64_t{1} << 40;
-constexpr int64_t kMostOfAKind = int64_t{1} << 30;       // streams, tasks, events
 constexpr int64_t kMostScratchBytes = int64_t{1} << 20;  // what a compiled model may ask for each worker
 
-// Reads members of one profile; the first member that is absent, mistyped or out of range becomes the error.
+// Reads members of one profile; the first member that is absent, mistyped, out of range or read by nobody becomes the error.
 class ProfileReader {
  public:
   explicit ProfileReader(const Json& json) : json_(json) {}
 
   void read(std::string_view key, std::string& out) {
-    const Json* member = json_.find(key);
+    const Json* member = find(key);
     if (member && member->as_string()) return void(out = *member->as_string());
     miss(key);
   }
   template <typename Int>
   void read_int(std::string_view key, Int& out, int64_t low, int64_t high) {
-    const Json* member = json_.find(key);
+    const Json* member = find(key);
     if (member == nullptr || member->as_int() == nullptr) return miss(key);
     const int64_t number = *member->as_int();
     if (number < low || number > high) return misfit(fmt::format("'{}' is {}, it must be {} to {}", key, number, low, high));
     out = static_cast<Int>(number);
   }
   void read(std::string_view key, bool& out) {
-    const Json* member = json_.find(key);
+    const Json* member = find(key);
     if (member && member->as_bool()) return void(out = *member->as_bool());
     miss(key);
   }
   void read_optional(std::string_view key, bool& out) {
-    if (json_.find(key) != nullptr) read(key, out);
+    if (find(key) != nullptr) read(key, out);
   }
   void read(std::string_view key, std::vector<std::string>& out) {
-    const Json* member = json_.find(key);
+    const Json* member = find(key);
     if (!member || !member->as_array()) return miss(key);
     for (const Json& element : *member->as_array()) {
       if (!element.as_string()) return miss(key);
@@ -69,26 +69,45 @@ class ProfileReader {
       out.push_back(std::move(composite));
     });
   }
+  // To be called last. A member that nothing reads says what nobody does: a misspelt one, or one of another release.
+  void refuse_unread() {
+    if (json_.as_object() == nullptr) return;
+    std::string unread, known;
+    int count = 0;
+    for (const auto& [name, value] : *json_.as_object()) {
+      if (std::find(known_.begin(), known_.end(), name) != known_.end() || ++count > kMostNamed) continue;
+      unread += (unread.empty() ? "" : "' or '") + name;
+    }
+    if (count == 0) return;
+    for (const std::string_view name : known_) known += fmt::format("{}{}", known.empty() ? "" : ", ", name);
+    misfit(fmt::format("no member has the name '{}'; known are {}", unread, known));
+  }
   void misfit(std::string what) {
     if (fault_.empty()) fault_ = std::move(what);
   }
   const std::string& fault() const { return fault_; }
 
  private:
+  const Json* find(std::string_view key) {
+    if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.push_back(key);
+    return json_.find(key);
+  }
   template <typename Function>
   void for_each(std::string_view key, Function function) {
-    const Json* member = json_.find(key);
+    const Json* member = find(key);
     if (member == nullptr) return;
     if (member->as_array() == nullptr) return miss(key);
     for (const Json& element : *member->as_array()) {
       ProfileReader reader(element);
       function(reader);
+      reader.refuse_unread();
       if (!reader.fault().empty()) misfit(fmt::format("{}: {}", key, reader.fault()));
     }
   }
   void miss(std::string_view key) { misfit(fmt::format("member '{}' is absent or of the wrong kind", key)); }
   const Json& json_;
-  std::string fault_;  // the first
+  std::vector<std::string_view> known_;  // the members asked for
+  std::string fault_;                    // the first
 };
 
 // An instruction set that loaders know: what code for it may use.
@@ -142,9 +161,6 @@ void check_machine(const DeviceProfile& profile, ProfileReader& reader) {
   if (profile.vector_registers > set->vector_registers) {
     reader.misfit(fmt::format("'vector_registers' is {}, isa {} has {}", profile.vector_registers, set->isa, set->vector_registers));
   }
-  if (!std::has_single_bit(static_cast<uint64_t>(profile.alignment))) {
-    reader.misfit(fmt::format("'alignment' is {}, it must be a power of two", profile.alignment));
-  }
 }
 
 }  // namespace
@@ -161,18 +177,12 @@ Result<DeviceProfile> parse_profile(std::string_view text) {
   reader.read_int("vector_registers", profile.vector_registers, 16, 32);
   reader.read("fused_multiply_add", profile.fused_multiply_add);
   reader.read_optional("int8_dot_product", profile.int8_dot_product);
-  reader.read_int("l1_bytes", profile.l1_bytes, 1, kMostCacheBytes);
   reader.read_int("l2_bytes", profile.l2_bytes, 1, kMostCacheBytes);
-  reader.read_int("l3_bytes", profile.l3_bytes, 1, kMostCacheBytes);
-  reader.read_int("alignment", profile.alignment, 64, 4096);
-  reader.read_int("max_streams", profile.max_streams, 1, kMostOfAKind);
-  reader.read_int("max_tasks_per_stream", profile.max_tasks_per_stream, 1, kMostOfAKind);
-  reader.read_int("max_events", profile.max_events, 1, kMostOfAKind);
-  reader.read_int("prefetch_num", profile.prefetch_num, 0, kMostOfAKind);
   reader.read_int("scratch_limit", profile.scratch_limit, 0, kMostScratchBytes);
   reader.read("engines", profile.engines);
   reader.read("described_engines", profile.described_engines);
   reader.read("composites", profile.composites);
+  reader.refuse_unread();
   if (reader.fault().empty()) check_machine(profile, reader);
   if (reader.fault().empty()) return profile;
   return make_error(ErrorCode::kBadJson, "device profile '{}': {}", profile.name, reader.fault());

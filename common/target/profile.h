@@ -34,14 +34,7 @@ struct DeviceProfile {
   int vector_registers = 16;
   bool fused_multiply_add = false;
   bool int8_dot_product = false;  // one instruction adds four products of bytes (vpdpbusd); absent in a file: false
-  int64_t l1_bytes = 32 * 1024;
   int64_t l2_bytes = 1024 * 1024;
-  int64_t l3_bytes = 16 * 1024 * 1024;
-  int64_t alignment = 64;  // of every block, bytes
-  int64_t max_streams = 64;
-  int64_t max_tasks_per_stream = 1 << 20;
-  int64_t max_events = 1024;
-  int64_t prefetch_num = 0;
   int64_t scratch_limit = 1 << 20;   // bytes per worker
   std::vector<std::string> engines;  // engine names that exist on this device
   std::vector<DescribedEngine> described_engines;
@@ -51,7 +44,7 @@ struct DeviceProfile {
 // name: a built-in profile, "native" (detects the CPU and answers the first that it runs of cpu-avx512vnni, cpu-avx512, cpu-avx2 and
 // cpu-generic), or the path of a .json file like those in common/target/profiles.
 Result<DeviceProfile> get_profile(std::string_view name);
-// The content of such a file. Error: kBadJson, naming the member that is absent, of another kind or out of range.
+// The content of such a file. Error: kBadJson, naming the member that is absent, unknown, of another kind or out of range.
 Result<DeviceProfile> parse_profile(std::string_view text);
 // Error kNotLowerable for a profile with engines that it only describes, or with composite ones: sluice-partition alone knows these, and no
 // stage behind it lowers for them.

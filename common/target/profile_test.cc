@@ -51,8 +51,7 @@ TEST(Profile, UnknownNamesListTheKnownOnes) {
 std::string profile_text(std::string_view member, std::string_view value) {
   std::string text =
       R"({"name": "n", "isa": "avx2", "llvm_cpu": "x86-64-v3", "llvm_features": "", "vector_bits": 256, "vector_registers": 16,
-          "fused_multiply_add": true, "l1_bytes": 1, "l2_bytes": 1, "l3_bytes": 1, "alignment": 64, "max_streams": 1,
-          "max_tasks_per_stream": 1, "max_events": 1, "prefetch_num": 0, "scratch_limit": 0, "engines": [])";
+          "fused_multiply_add": true, "l2_bytes": 1, "scratch_limit": 0, "engines": [])";
   if (const size_t at = text.find(fmt::format("\"{}\": ", member)); at != std::string::npos) {
     const size_t begin = at + member.size() + 4;
     text.replace(begin, text.find_first_of(",}", begin) - begin, value);
@@ -84,7 +83,6 @@ TEST(Profile, NumbersThatNoMachineHasAreRefused) {
   EXPECT_EQ(fault_of("vector_bits", "0"), "device profile 'n': 'vector_bits' is 0, it must be 128 to 512");
   EXPECT_EQ(fault_of("vector_bits", "384"), "device profile 'n': 'vector_bits' is 384, for isa avx2 it must be a power of two up to 256");
   EXPECT_EQ(fault_of("vector_bits", "4294967424"), "device profile 'n': 'vector_bits' is 4294967424, it must be 128 to 512");
-  EXPECT_EQ(fault_of("alignment", "65"), "device profile 'n': 'alignment' is 65, it must be a power of two");
   EXPECT_EQ(fault_of("l2_bytes", "-1"), "device profile 'n': 'l2_bytes' is -1, it must be 1 to 1099511627776");
   EXPECT_EQ(fault_of("l2_bytes", "1.5"), "device profile 'n': member 'l2_bytes' is absent or of the wrong kind");
   EXPECT_EQ(fault_of("isa", "\"z80\""), "device profile 'n': 'isa' is 'z80', it must be avx512vnni, avx512, avx2 or generic");
@@ -92,6 +90,15 @@ TEST(Profile, NumbersThatNoMachineHasAreRefused) {
   EXPECT_EQ(fault_of("vector_registers", "32"), "device profile 'n': 'vector_registers' is 32, isa avx2 has 16");
   EXPECT_EQ(fault_of("described_engines", R"([{"name": "dvpp", "cost": -7, "ops": []}])"),
             "device profile 'n': described_engines: 'cost' is -7, it must be 0 to 1000000");
+}
+
+// What nothing reads is said to be unknown, of the profile and of what it lists.
+TEST(Profile, MembersThatNothingReadsAreRefused) {
+  for (const char* gone : {"alignment", "l1_bytes", "l3_bytes", "max_streams", "max_tasks_per_stream", "max_events", "prefetch_num"}) {
+    EXPECT_THAT(fault_of(gone, "1"), testing::StartsWith(fmt::format("device profile 'n': no member has the name '{}'; known are name, isa,", gone)));
+  }
+  EXPECT_EQ(fault_of("described_engines", R"([{"name": "dvpp", "cost": 7, "ops": [], "speed": 3}])"),
+            "device profile 'n': described_engines: no member has the name 'speed'; known are name, cost, ops");
 }
 
 }  // namespace

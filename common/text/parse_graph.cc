@@ -264,11 +264,7 @@ Result<void> ModuleParser::parse_plan(Node& node) {
 Result<void> ModuleParser::parse_plan_field(Plan& plan) {
   const size_t offset = token().offset;
   SLUICE_ASSIGN(const std::string field, take_name("a field of the plan"));
-  const std::pair<std::string_view, bool*> flags[] = {{"never_timeout", &plan.never_timeout},
-                                                      {"_no_task", &plan.no_task},
-                                                      {"keep", &plan.keep},
-                                                      {"no_fold", &plan.no_fold},
-                                                      {"in_place", &plan.in_place}};
+  const std::pair<std::string_view, bool*> flags[] = {{"_no_task", &plan.no_task}, {"keep", &plan.keep}, {"no_fold", &plan.no_fold}};
   for (const auto& [name, flag] : flags) {
     if (field != name) continue;
     *flag = true;

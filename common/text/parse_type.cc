@@ -79,23 +79,6 @@ Result<StorageId> ModuleParser::parse_storage() {
   }
   SLUICE_TRY(advance());
   SLUICE_ASSIGN(storage.dims, parse_dims());
-  SLUICE_ASSIGN(const bool has_halo, skip("halo"));
-  if (has_halo) {
-    const size_t offset = token().offset;
-    SLUICE_ASSIGN(const std::vector<int64_t> halo, parse_ints(false));
-    for (const int64_t width : halo) {
-      if (width < 0 || width > UINT16_MAX) return lexer_.error_at(offset, fmt::format("a halo is {} wide", width));
-      storage.halo.push_back(static_cast<uint16_t>(width));
-    }
-    if (halo.size() != 2 * storage.dims.size()) return lexer_.error_at(offset, "a halo has two numbers for each stored dimension");
-  }
-  SLUICE_ASSIGN(const bool has_alignment, skip("align"));
-  if (has_alignment) {
-    const size_t offset = token().offset;
-    SLUICE_ASSIGN(const int64_t alignment, take_int("an alignment", 1, 1 << 20));
-    if ((alignment & (alignment - 1)) != 0) return lexer_.error_at(offset, "an alignment is a power of two");
-    storage.alignment = static_cast<uint32_t>(alignment);
-  }
   SLUICE_TRY(expect("bytes"));
   SLUICE_ASSIGN(storage.bytes, parse_dim());
   return module_.intern(storage);

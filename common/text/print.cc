@@ -187,14 +187,10 @@ std::string ModulePrinter::plan(const Plan& plan) const {
   if (!plan.stream_label.empty()) fields.push_back("stream_label = " + quoted(plan.stream_label));
   if (plan.stage_level >= 0) fields.push_back(fmt::format("stage_level = {}", plan.stage_level));
   if (plan.parallel_group >= 0) fields.push_back(fmt::format("parallel_group = {}", plan.parallel_group));
-  if (plan.autofuse != Switch::kDefault) fields.push_back(plan.autofuse == Switch::kOn ? "autofuse = on" : "autofuse = off");
-  if (plan.precision != Precision::kDefault) fields.push_back("precision = " + std::string(precision_name(plan.precision)));
   if (!plan.super_kernel_scope.empty()) fields.push_back("super_kernel_scope = " + quoted(plan.super_kernel_scope));
-  if (plan.never_timeout) fields.push_back("never_timeout");
   if (plan.no_task) fields.push_back("_no_task");
   if (plan.keep) fields.push_back("keep");
   if (plan.no_fold) fields.push_back("no_fold");
-  if (plan.in_place) fields.push_back("in_place");
   return joined(fields, ", ");
 }
 

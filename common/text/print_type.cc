@@ -47,14 +47,7 @@ std::string print_expression(const ExpressionTable& table, ExpressionId id) {
 
 std::string print_storage(const Module& module, const Storage& storage) {
   std::string result = storage.format == StorageFormat::kNhwc ? "nhwc " : "dense ";
-  result += dims_list(module, storage.dims);
-  if (!storage.halo.empty()) {
-    result += " halo [";
-    for (size_t i = 0; i < storage.halo.size(); ++i) result += fmt::format("{}{}", i > 0 ? ", " : "", storage.halo[i]);
-    result += "]";
-  }
-  if (storage.alignment != 64) result += fmt::format(" align {}", storage.alignment);
-  return result + " bytes " + print_dim(module, storage.bytes);
+  return result + dims_list(module, storage.dims) + " bytes " + print_dim(module, storage.bytes);
 }
 
 }  // namespace text

@@ -10,7 +10,7 @@
 namespace sluice::text {
 
 std::string print_expression(const ExpressionTable& table, ExpressionId id);
-std::string print_storage(const Module& module, const Storage& storage);  // "nhwc [1, 8, 8, 64] halo [...] align 64 bytes 4096"
+std::string print_storage(const Module& module, const Storage& storage);  // "nhwc [1, 8, 8, 64] bytes 16384"
 
 class ModulePrinter {
  public:

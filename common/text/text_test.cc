@@ -46,7 +46,7 @@ TEST(Text, AttributesOfEveryKind) {
 graph @main(%x: f32[2]) -> (%0) {
   %0: f32[2] = Fused(%x, _) {a = 1, b = -1.0, body = @"main body", c = "a\n\"\x00", d = [1, 2], e = [0.5, 1e+20, nan, -inf], f = ["x", ""], g = ints [], h = floats [], i = strings [], j = type seq(f32[2]), k = constant f32[2] [1, 0.1], l = graphs [], m = 0x7fc00001}
   #1: StreamActive(%0) after %0
-  %1, %2: i64[] = TopK(_, %0) after %0, #1 plan {engine = "aicore+vector", stream_label = "left", stage_level = 0, parallel_group = 3, _no_task, keep, no_fold, in_place} name "top" from "a", "b"
+  %1, %2: i64[] = TopK(_, %0) after %0, #1 plan {engine = "aicore+vector", stream_label = "left", stage_level = 0, parallel_group = 3, _no_task, keep, no_fold} name "top" from "a", "b"
 }
 graph @"main body"(%x: f32[2]) -> (%x) fused engine aicore shapes symbolic {
 }
@@ -62,7 +62,7 @@ symbol M = dim(_, _, 0)
 kernel k_1 = u8[3] [1, 2, 3] isa "avx2" blocks 8 scratch 64 multiply_adds 99
 kernel k_1~1 = u8[4000] sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef entry "k_1" isa "" blocks 1 scratch 0 multiply_adds 0
 graph @main(%x: f32[N, "a b" + 2*floordiv(N, 3) + 1], %u: f16[*], %q: seq(optional(map(i64, string[?])))) -> (%y) {
-  %y: f32[K, max(N, M)] storage nhwc [1, N] halo [0, 0, 1, 1] align 32 bytes 64*N = Relu(%x) plan {kernel = k_1}
+  %y: f32[K, max(N, M)] storage nhwc [1, N] bytes 64*N = Relu(%x) plan {kernel = k_1}
   %z: ? storage dense [] bytes 4 = Relu(%u) plan {kernel = k_1~1}
 }
 )");

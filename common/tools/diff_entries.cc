@@ -99,14 +99,8 @@ void DiffSide::add_plan(DiffEntry& entry, const Plan& plan) const {
   if (!plan.stream_label.empty()) entry.facts.emplace_back("stream_label", plan.stream_label);
   if (plan.stage_level >= 0) entry.facts.emplace_back("stage_level", fmt::format("{}", plan.stage_level));
   if (plan.parallel_group >= 0) entry.facts.emplace_back("parallel_group", fmt::format("{}", plan.parallel_group));
-  if (plan.autofuse != Switch::kDefault) entry.facts.emplace_back("autofuse", plan.autofuse == Switch::kOn ? "on" : "off");
-  if (plan.precision != Precision::kDefault) entry.facts.emplace_back("precision", std::string(precision_name(plan.precision)));
   if (!plan.super_kernel_scope.empty()) entry.facts.emplace_back("super_kernel_scope", plan.super_kernel_scope);
-  const std::pair<const char*, bool> flags[] = {{"never_timeout", plan.never_timeout},
-                                                {"_no_task", plan.no_task},
-                                                {"keep", plan.keep},
-                                                {"no_fold", plan.no_fold},
-                                                {"in_place", plan.in_place}};
+  const std::pair<const char*, bool> flags[] = {{"_no_task", plan.no_task}, {"keep", plan.keep}, {"no_fold", plan.no_fold}};
   for (const auto& [name, is_set] : flags) {
     if (is_set) entry.facts.emplace_back(name, "yes");
   }

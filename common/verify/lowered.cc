@@ -29,9 +29,6 @@ void check_task(const Node& node, Findings& findings) {
 
 void check_memory(const Value& value, Findings& findings) {
   if (const Storage* storage = value.storage()) {
-    if (!storage->halo.empty() && storage->halo.size() != 2 * storage->dims.size()) {
-      findings.add("{}: its storage has {} dims and a halo of {} numbers", value_label(value), storage->dims.size(), storage->halo.size());
-    }
     if (storage->bytes.is_unknown()) findings.add("{}: its storage has no size", value_label(value));
     if (storage->bytes.is_fixed() && storage->bytes.value == 0 && value.type().element_count().value_or(0) > 0) {
       findings.add("{}: its storage has 0 bytes", value_label(value));

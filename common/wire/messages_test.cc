@@ -53,7 +53,7 @@ std::string refused_answer(const pb::Reply& reply, bool has_output, const std::s
 
 TEST(Messages, AnswersMustNotContradictThemselves) {
   pb::Reply beat, done, failed;
-  beat.mutable_heartbeat()->set_seconds(1);
+  beat.mutable_heartbeat();
   done.mutable_result()->set_exit_code(0);
   failed.mutable_result()->set_exit_code(3);
   EXPECT_EQ(refused_answer(beat, false), "taken");

@@ -37,7 +37,7 @@ struct Entry {
   pb::Job job;
   Payload graph;
   std::optional<wire::JobProcess> process;
-  Clock::time_point came = Clock::now(), next_beat = Clock::now();
+  Clock::time_point next_beat = Clock::now();
   milliseconds heartbeat{kHeartbeatMs};
   bool done = false;
 };
@@ -187,8 +187,7 @@ class Service {
       if (entry.done || entry.next_beat > Clock::now()) continue;
       entry.next_beat = Clock::now() + entry.heartbeat;
       pb::Reply reply;
-      reply.mutable_heartbeat()->set_seconds(std::chrono::duration<double>(Clock::now() - entry.came).count());
-      reply.mutable_heartbeat()->set_waiting(!entry.process);
+      reply.mutable_heartbeat();
       if (send(entry.client, entry.id, reply, {}) != wire::Sent::kGone) continue;
       if (entry.process) wire::kill_job(*entry.process);  // nobody waits for it any more
       entry.done = true;

@@ -369,7 +369,7 @@ class BadPeer {
 
 std::string heartbeat() {
   pb::Reply reply;
-  reply.mutable_heartbeat()->set_seconds(1);
+  reply.mutable_heartbeat();
   return reply.SerializeAsString();
 }
 

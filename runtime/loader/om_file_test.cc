@@ -164,7 +164,6 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"storage", [](ModelBuilder& b) { b.part().set_value_bytes(3, 32); }, "32 bytes of storage, its type needs 64"},
         Fault{"region", [](ModelBuilder& b) { b.part().set_value_region(3, 4); }, "value 3 lies in region 4"},
         Fault{"format", [](ModelBuilder& b) { b.part().set_value_format(3, pb::FORMAT_NHWC); }, "has format 1 at rank 2"},
-        Fault{"alignment", [](ModelBuilder& b) { b.part().mutable_memory()->set_alignment(96); }, "arena alignment 96"},
         Fault{"operand", [](ModelBuilder& b) { b.part().set_operand(1, 4); }, "task 0 (node 'add'): operand 1 is value 4 of 4"},
         Fault{"absent", [](ModelBuilder& b) { b.part().set_operand(1, 0xffffffff); }, "operand 1 is value"},
         Fault{"operands", [](ModelBuilder& b) { b.part().set_task_operand_end(0, 9); }, "outside the list"},

@@ -67,9 +67,6 @@ class FixedPartRules {
 
   Result<void> check_memory() const {
     const pb::MemoryDef& memory = part_.memory();
-    const uint64_t alignment = memory.alignment();
-    if (alignment < kOmValueAlignment || alignment > kOmPage || (alignment & (alignment - 1)) != 0)
-      return bad("arena alignment {}", alignment);
     if (memory.arena_bytes() > kOmArenaLimit) return bad("an arena of {} bytes, at most {}", memory.arena_bytes(), kOmArenaLimit);
     if (memory.scratch_bytes() > kOmScratchLimit)
       return bad("{} bytes of scratch per worker, at most {}", memory.scratch_bytes(), kOmScratchLimit);

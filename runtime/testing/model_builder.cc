@@ -10,7 +10,6 @@ ModelBuilder::ModelBuilder() {
   model.set_profile("cpu-generic");
   model.set_isa("generic");
   model.add_parts();
-  part().mutable_memory()->set_alignment(64);
 }
 
 uint32_t ModelBuilder::type(DType dtype, std::vector<int64_t> dims) {

@@ -23,9 +23,9 @@ TARGETS = {"onnx": "onnx", "typed": "graph-file", "partitioned": "graph-file", "
            "text": "graph-text", "rules": "rules", "profile": "profile", "control": "control"}
 
 RULES = """[
-  {"scope": "encoder/*", "op": "Neg", "set": {"stage_level": 0, "precision": "f32"}},
+  {"scope": "encoder/*", "op": "Neg", "set": {"stage_level": 0, "no_fold": true}},
   {"op": "Softmax", "set": {"engine": "host_cpu", "keep": true}},
-  {"op": "Re*", "node": "/r?lu*", "set": {"autofuse": "off", "stream_label": "left", "parallel_group": 3}}
+  {"op": "Re*", "node": "/r?lu*", "set": {"stream_label": "left", "parallel_group": 3}}
 ]
 """
 

@@ -109,11 +109,24 @@ Result<void> ModelEmitter::emit_header() {
   model_.set_version(version_text());
   model_.set_profile(profile.name);
   model_.set_isa(profile.isa);
+  SLUICE_TRY(check_kernels());
   for (const Digest& digest : module_.made_from) model_.add_made_from(digest.bytes.data(), digest.bytes.size());
   for (const auto& [name, value] : module_.options) {
     pb::OptionDef& option = *model_.add_options();
     option.set_name(name);
     option.set_value(value);
+  }
+  return {};
+}
+
+// A loader asks its CPU for the model's isa alone, so every kernel must be made for that one: subgraphs that were lowered apart need not be.
+Result<void> ModelEmitter::check_kernels() const {
+  for (KernelId id = 0; id < static_cast<KernelId>(module_.kernel_count()); ++id) {
+    const Kernel& kernel = module_.kernel(id);
+    if (kernel.isa == model_.isa()) continue;
+    return make_error(ErrorCode::kLinkFailed, "a kernel is made for isa '{}', the root graph for profile '{}', whose isa is '{}'",
+                      kernel.isa, model_.profile(), model_.isa())
+        .with_hint("partition root and subgraphs with one --profile, and lower them again");
   }
   return {};
 }

@@ -48,6 +48,7 @@ class ModelEmitter {
  private:
   friend class PartEmitter;
   Result<void> emit_header();
+  Result<void> check_kernels() const;
   uint32_t type_index(const Type& type);
   uint32_t emit_node(const std::string& name, const std::string& op, std::string_view engine, uint64_t multiply_adds);
   uint32_t emit_node(const Node& node);

@@ -120,7 +120,6 @@ void PartEmitter::emit_alias(const Alias& alias) {
 void PartEmitter::emit_memory() {
   pb::MemoryDef& memory = *part_.mutable_memory();
   memory.set_arena_bytes(planned_.plan.arena_bytes);
-  memory.set_alignment(kValueAlignment);
   memory.set_scratch_bytes(scratch_bytes_);
   part_.add_streams()->set_name("main");
   if (is_symbolic()) emit_blocks();

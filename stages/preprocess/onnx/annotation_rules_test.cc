@@ -30,8 +30,8 @@ TEST(AnnotationRules, GlobsOnNodeOpAndScope) {
   auto rules = rules_of(R"([
     {"op": "Conv", "set": {"engine": "aicore", "stage_level": 1}},
     {"scope": "layer?/*", "op": "Re*", "set": {"stream_label": "left", "keep": true}},
-    {"node": "/layer1/b/Relu", "set": {"stream_label": "right", "autofuse": "off", "precision": "f16"}},
-    {"node": "nobody", "scope": "x", "set": {"never_timeout": true}}])");
+    {"node": "/layer1/b/Relu", "set": {"stream_label": "right", "no_fold": true, "super_kernel_scope": "s"}},
+    {"node": "nobody", "scope": "x", "set": {"parallel_group": 3}}])");
   ASSERT_TRUE(rules.ok()) << rules.error().message;
   Plan conv, relu, other;
   rules->apply(node_of("/layer1/a/Conv", "Conv"), conv);
@@ -41,8 +41,8 @@ TEST(AnnotationRules, GlobsOnNodeOpAndScope) {
   EXPECT_EQ(conv.stage_level, 1);
   EXPECT_EQ(relu.stream_label, "right");  // the later rule wins
   EXPECT_TRUE(relu.keep);
-  EXPECT_EQ(relu.autofuse, Switch::kOff);
-  EXPECT_EQ(relu.precision, Precision::kF16);
+  EXPECT_TRUE(relu.no_fold);
+  EXPECT_EQ(relu.super_kernel_scope, "s");
   EXPECT_EQ(other, Plan{});
   EXPECT_THAT(rules->unmatched(), ElementsAre("rule 4 fits no node: node 'nobody' scope 'x'"));
 }

@@ -113,8 +113,8 @@ std::string kernel_entry(const std::string& canonical_text, const DeviceProfile&
   Sha256 digest;
   digest.add(fmt::format("sluice kernel generator {}\n{} {} {} {}\n", kGeneratorVersion, profile.name, profile.llvm_cpu,
                          profile.llvm_features, profile.vector_bits));
-  digest.add(fmt::format("{} {} {} {} {} {} {}\n", profile.vector_registers, profile.fused_multiply_add, profile.int8_dot_product,
-                         profile.l1_bytes, profile.l2_bytes, profile.l3_bytes, profile.scratch_limit));
+  digest.add(fmt::format("{} {} {} {} {}\n", profile.vector_registers, profile.fused_multiply_add, profile.int8_dot_product,
+                         profile.l2_bytes, profile.scratch_limit));
   digest.add(canonical_text);
   return "k_" + digest_hex(digest.finish()).substr(0, 16);
 }
