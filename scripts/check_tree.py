@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 
+from check_fields import check_fields
+
 # ---- which folder may include which (docs: the arrow of the design, section 1) -------------------------------------------
 
 BASE, SYMBOLIC, IR, OPS = "common/base", "common/symbolic", "common/ir", "common/ops"
@@ -187,7 +189,7 @@ def main():
     tracked = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True, check=True).stdout.split("\0")
     files = {path: read(path) for path in tracked if path and os.path.isfile(path)}
     faults = [fault for path, text in files.items() for check in (check_layers, check_words, check_size) for fault in check(path, text)]
-    faults += list(check_passes(files)) + list(check_dependencies(files))
+    faults += [*check_passes(files), *check_dependencies(files), *check_fields(files)]
     print("\n".join(faults), end="\n" if faults else "")
     return 7 if faults else 0
 

@@ -2,6 +2,7 @@
 """check_tree.py finds what it is there to find, and nothing in a small clean tree."""
 import sys
 
+import check_fields
 import check_tree as check
 
 PIPELINE = 'constexpr Pass kPasses[] = {\n    {"fold-pair", "folds a pair", fold_pair},\n};\n'
@@ -11,6 +12,44 @@ CLEAN = {
     "stages/optimize/passes/fold_pair.cc": "Result<bool> fold_pair(Graph& graph, const Options&) {}\n",
     "tests/golden/optimize/fold-pair-twice.txt": "",
 }
+
+
+FIELDS = {
+    "common/ir/plan.h": "struct Plan {\n  int32_t level = -1;  // of the user\n  std::string label;\n};\n",
+    "common/ir/annotation.cc": 'constexpr Row kTable[] = {\n    {"level", "a number", set_level},\n};\n',
+    "common/text/print.cc": "print(plan.level, plan.label);\n",
+    "common/target/profile.h": "struct DeviceProfile {\n  int64_t l2_bytes = 1 << 20;\n};\n",
+    "common/base/options.cc": 'OptionRow{"depth", kMeaning, "1", "how deep"},\n',
+    "schemas/graph.fbs": "table Plan {\n  level:int = -1;  // of: the user;\n  label:int; speed:bool (deprecated);\n}\n",
+    "schemas/model.proto": "message MemoryDef {\n  reserved 2;\n  uint64 arena_bytes = 1;\n}\n",
+    "stages/partition/cut.cc": 'if (node.plan.level == 1) use(plan.label, profile_.l2_bytes, options.integer("depth", 0, 9));\n',
+    "runtime/loader/arena.cc": "map(memory.arena_bytes());\n",
+}
+
+
+def field_faults(path=None, old="", new=""):
+    """Faults of FIELDS with one text replaced."""
+    assert path is None or old in FIELDS[path]
+    return list(check_fields.check_fields({**FIELDS, path: FIELDS[path].replace(old, new)} if path else FIELDS))
+
+
+def check_that_unread_fields_are_found():
+    """Somebody adds a field, and code that parses, copies, prints or verifies it: a fault until something acts on it."""
+    reader, plan, profile = "stages/partition/cut.cc", "common/ir/plan.h", "common/target/profile.h"
+    assert field_faults() == []
+    assert len(field_faults(reader, "node.plan.level == 1", "true")) == 1, "printed alone"
+    assert field_faults(reader, "node.plan.level == 1", "node.plan.level = 1"), "set alone"
+    assert field_faults(reader, "node.plan.level == 1", "read(&node.plan.level)"), "parsed alone"
+    assert field_faults(reader, "node.plan.level == 1", "true /* */)  // plan.level\n("), "a comment"
+    assert field_faults(reader, "plan.label", "digest.add(plan.label);"), "in a digest alone"
+    assert field_faults(reader, "profile_.l2_bytes", "0"), "a member of profiles"
+    assert field_faults(profile, "int64_t l2", "bool prefetch = false;\n  int64_t l2"), "a new member of profiles"
+    assert len(field_faults(plan, "  std::string label", "  bool fast = false;\n  std::string label")) == 2, "a new field, in no file"
+    assert field_faults("schemas/graph.fbs", " (deprecated)", ""), "a field of files that nothing holds"
+    assert field_faults("common/ir/annotation.cc", '{"level"', '{"precision", "f16", set_p},\n    {"level"'), "an annotation without a field"
+    assert field_faults(reader, 'options.integer("depth", 0, 9)', "1"), "an option that nobody asks for"
+    assert field_faults("schemas/model.proto", "reserved 2;", "uint64 alignment = 2;"), "a field of a message"
+    assert field_faults("runtime/loader/arena.cc", "memory.arena_bytes()", "0"), "a field of a message whose reader went"
 
 
 def layer_faults(path, include):
@@ -40,6 +79,7 @@ def main():
     assert list(check.check_words("a.sh", "cd /ho" "me/someone\n")) and not list(check.check_words("a.cc", '"common/work/x"\n'))
     assert list(check.check_size("x/main.cc", "\n" * 61)) and not list(check.check_size("x/main.cc", "\n" * 60))
 
+    check_that_unread_fields_are_found()
     assert pass_faults() == []
     assert pass_faults(fold_pair__cc=None), "no file"
     assert pass_faults(passes__h="\n"), "no declaration"

@@ -35,9 +35,9 @@ struct Plan {
   int32_t stage_level = -1;  // user's pipeline stage; -1: none
   int32_t parallel_group = -1;
   std::string super_kernel_scope;  // user's; empty: none
-  bool no_task = false;  // its result is a view of its input: nothing runs
-  bool keep = false;     // no pass may remove it
-  bool no_fold = false;  // no pass may fold it
+  bool no_task = false;            // its result is a view of its input: nothing runs
+  bool keep = false;               // no pass may remove it
+  bool no_fold = false;            // no pass may fold it
   bool operator==(const Plan&) const = default;
 };
 

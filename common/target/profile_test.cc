@@ -95,7 +95,8 @@ TEST(Profile, NumbersThatNoMachineHasAreRefused) {
 // What nothing reads is said to be unknown, of the profile and of what it lists.
 TEST(Profile, MembersThatNothingReadsAreRefused) {
   for (const char* gone : {"alignment", "l1_bytes", "l3_bytes", "max_streams", "max_tasks_per_stream", "max_events", "prefetch_num"}) {
-    EXPECT_THAT(fault_of(gone, "1"), testing::StartsWith(fmt::format("device profile 'n': no member has the name '{}'; known are name, isa,", gone)));
+    EXPECT_THAT(fault_of(gone, "1"),
+                testing::StartsWith(fmt::format("device profile 'n': no member has the name '{}'; known are name, isa,", gone)));
   }
   EXPECT_EQ(fault_of("described_engines", R"([{"name": "dvpp", "cost": 7, "ops": [], "speed": 3}])"),
             "device profile 'n': described_engines: no member has the name 'speed'; known are name, cost, ops");

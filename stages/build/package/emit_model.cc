@@ -119,7 +119,8 @@ Result<void> ModelEmitter::emit_header() {
   return {};
 }
 
-// A loader asks its CPU for the model's isa alone, so every kernel must be made for that one: subgraphs that were lowered apart need not be.
+// A loader asks its CPU for the model's isa alone, so every kernel must be made for that one: subgraphs that were lowered apart need not
+// be.
 Result<void> ModelEmitter::check_kernels() const {
   for (KernelId id = 0; id < static_cast<KernelId>(module_.kernel_count()); ++id) {
     const Kernel& kernel = module_.kernel(id);
