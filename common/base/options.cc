@@ -39,6 +39,7 @@ constexpr std::array kTable = {
     OptionRow{"threads", kManner, "0", "worker threads; 0 means one per usable core", "", kMostThreads},
     OptionRow{"dump-dir", kManner, "", "folder for the text of the graph after each change"},
     OptionRow{"stats", kManner, "", "file for pass statistics"},
+    OptionRow{"strict", kManner, "off", "refuse what ONNX does not allow, where that is otherwise a warning", "on|off", -1, 0, true},
     OptionRow{"verify", kManner, "end", "each, end or segments", "each|end|segments"},
     OptionRow{"segments", kManner, "", "inline: make the output file self-contained", "inline"},
     OptionRow{"store", kManner, "", "folder for the bytes of constants, shared by the stages"},
@@ -61,6 +62,10 @@ std::span<const OptionRow> option_table() { return kTable; }
 const OptionRow* find_option(std::string_view name) {
   const auto* row = std::find_if(kTable.begin(), kTable.end(), [&](const OptionRow& r) { return r.name == name; });
   return row == kTable.end() ? nullptr : row;
+}
+
+std::string option_argument(const OptionRow& row, std::string_view value) {
+  return row.is_flag ? fmt::format("--{}", row.name) : fmt::format("--{}={}", row.name, value);
 }
 
 bool names_file(std::string_view option) {

@@ -24,11 +24,17 @@ struct OptionRow {
   std::string_view choices = "";  // the only values, separated by '|'; empty: any text
   int64_t most = -1;              // a whole number from `least` to this; -1: no number
   int64_t least = 0;
+  bool is_flag = false;  // typed without a value, which means "on"
 };
 
 std::span<const OptionRow> option_table();
 const OptionRow* find_option(std::string_view name);
 bool names_file(std::string_view option);  // its value is the path of a file or a folder
+
+// What an option means as it was typed: of flags, which have no value, "on".
+inline std::string_view typed_value(const OptionRow& row, std::string_view value) { return row.is_flag ? "on" : value; }
+// The argument of another program that says the same: "--name=value", or "--name".
+std::string option_argument(const OptionRow& row, std::string_view value);
 
 // Whether the option takes this value. Errors: kBadOption, naming what it takes.
 Result<void> check_option_value(const OptionRow& row, std::string_view value);

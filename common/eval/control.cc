@@ -28,14 +28,20 @@ bool is_true(const EvalValue& value) {
   return value.tensor != nullptr && !value.tensor->bytes.empty() && value.tensor->bytes[0] != std::byte{0};
 }
 
-Tensor scalar_i64(int64_t value) {
-  Tensor tensor = make_tensor(DType::kI64, {});
+// What a body sees as its counter or condition: a scalar, or one element of rank 1 where it is declared so.
+std::vector<int64_t> dims_of_one(const Value& input) {
+  const Type& type = input.type();
+  return type.is_tensor() && type.ranked && type.rank() == 1 ? std::vector<int64_t>{1} : std::vector<int64_t>{};
+}
+
+Tensor one_i64(int64_t value, const std::vector<int64_t>& dims) {
+  Tensor tensor = make_tensor(DType::kI64, dims);
   std::memcpy(tensor.bytes.data(), &value, sizeof value);
   return tensor;
 }
 
-Tensor scalar_bool(bool value) {
-  Tensor tensor = make_tensor(DType::kBool, {});
+Tensor one_bool(bool value, const std::vector<int64_t>& dims) {
+  Tensor tensor = make_tensor(DType::kBool, dims);
   tensor.bytes[0] = static_cast<std::byte>(value);
   return tensor;
 }
@@ -116,6 +122,11 @@ Result<void> eval_if(EvalCall& call) {
   return forward(call, *body, call.operands.subspan(1));
 }
 
+// Where an error of inference was left for the run that comes here.
+Result<void> eval_fail(EvalCall& call) {
+  return make_error(ErrorCode::kBadShape, "{}", call.node.string_attribute("message", "the branch cannot run"));
+}
+
 Result<void> eval_fused(EvalCall& call) {
   const auto bodies = call.node.bodies();
   if (bodies.size() != 1 || !call.node.graph().module().has_graph(bodies[0]))
@@ -145,15 +156,17 @@ Result<void> eval_loop(EvalCall& call) {
   for (size_t i = 0; i < count; ++i) states.push_back(value_of(call.operands[2 + i]));
   std::vector<std::vector<EvalValue>> scans(call.node.output_count() - count);
   const int64_t trips = call.has(0) ? call.integer(0, 0) : std::numeric_limits<int64_t>::max();
-  EvalValue condition = EvalValue::of(scalar_bool(!call.has(1) || call.integer(1, 0) != 0));
+  const std::vector<int64_t> counter_dims = dims_of_one(*body->inputs()[0]);
+  const std::vector<int64_t> condition_dims = dims_of_one(*body->inputs()[1]);
+  EvalValue condition = EvalValue::of(one_bool(!call.has(1) || call.integer(1, 0) != 0, condition_dims));
   for (int64_t trip = 0; trip < trips && is_true(condition); ++trip) {
-    const EvalValue index = EvalValue::of(scalar_i64(trip));
+    const EvalValue index = EvalValue::of(one_i64(trip, counter_dims));
     std::vector<Operand> inputs = {Operand::of(index), Operand::of(condition)};
     for (const EvalValue& state : states) inputs.push_back(Operand::of(state));
     inputs.insert(inputs.end(), call.operands.begin() + 2 + state_count, call.operands.end());
     EvalValue next;
     SLUICE_TRY(iterate(call, *body, inputs, 1, states, scans, &next));
-    condition = std::move(next);
+    condition = EvalValue::of(one_bool(is_true(next), condition_dims));
   }
   for (size_t i = 0; i < count; ++i) call.set_value(i, std::move(states[i]));
   for (size_t i = 0; i < scans.size(); ++i) {

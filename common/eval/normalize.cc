@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/eval/axes.h"
+#include "common/eval/broadcast.h"
 #include "common/eval/dispatch.h"
 #include "common/eval/kernels.h"
 #include "common/eval/math64.h"
@@ -214,7 +215,42 @@ bool repeats_along(std::span<const int64_t> dims, std::span<const int64_t> given
   return given.size() <= dims.size() && std::ranges::equal(given, dims.last(given.size()));
 }
 
-// What LayerNormalization and RMSNormalization have in common: rows of the trailing axes, scale and bias broadcast along them.
+// Whether rows of `trailing` need no more than to have the operand's elements one by one, again and again.
+bool is_plain(const Input& operand, std::span<const int64_t> trailing) {
+  return !operand.present() || (operand.count > 0 && repeats_along(trailing, operand.dims));
+}
+
+// The dims of an operand, of which leading ones beyond the rank that it is broadcast to say nothing.
+std::span<const int64_t> dims_below(const Input& operand, size_t rank) {
+  std::span<const int64_t> dims = operand.dims;
+  while (dims.size() > rank && dims.front() == 1) dims = dims.subspan(1);
+  return dims;
+}
+
+bool spreads_to(const Input& operand, const Input& x) {
+  return !operand.present() || broadcasts_to(dims_below(operand, x.dims.size()), x.dims);
+}
+
+// y = y * scale + bias, both broadcast to y.
+template <typename T>
+void scale_and_shift(const Output& y, const Input& scale, const Input& bias) {
+  const auto scales = numbers<T>(scale);
+  const auto biases = bias.present() ? numbers<T>(bias) : std::vector<T>{T(0)};
+  const auto strides_of = [&](const Input& operand) {
+    if (!operand.present()) return std::vector<int64_t>(y.dims.size(), 0);
+    return broadcast_strides(dims_below(operand, y.dims.size()), y.dims);
+  };
+  const RowPlan plan = make_row_plan(y.dims, {strides_of(scale), strides_of(bias)});
+  for_each_row(plan, [&](int64_t out, const int64_t* at) {
+    T* row = y.as<T>() + out;
+    for (int64_t i = 0; i < plan.row(); ++i) {
+      row[i] = row[i] * scales[static_cast<size_t>(at[0] + i * plan.stride(0))];
+      if (bias.present()) row[i] += biases[static_cast<size_t>(at[1] + i * plan.stride(1))];
+    }
+  });
+}
+
+// What LayerNormalization and RMSNormalization have in common: rows of the trailing axes, scale and bias broadcast along them, or to all.
 Result<void> normalize_rows(EvalCall& call, bool centered) {
   const Input& x = call.input(0);
   const Input& scale = call.input(1);
@@ -222,8 +258,8 @@ Result<void> normalize_rows(EvalCall& call, bool centered) {
   SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", -1), x.rank()));
   const auto trailing = x.dims.subspan(static_cast<size_t>(axis));
   const int64_t size = product(trailing);
-  if (scale.count == 0 || !repeats_along(trailing, scale.dims) ||
-      (bias.present() && (bias.count == 0 || !repeats_along(trailing, bias.dims)))) {
+  const bool is_repeating = is_plain(scale, trailing) && is_plain(bias, trailing);
+  if (!is_repeating && (!spreads_to(scale, x) || !spreads_to(bias, x))) {
     return call.bad_shape("scale or bias does not fit rows of {} elements", size);
   }
   const double epsilon = call.node.float_attribute("epsilon", 1e-5f);
@@ -249,10 +285,11 @@ Result<void> normalize_rows(EvalCall& call, bool centered) {
       deviations.push_back(inverse);
       for (int64_t i = 0; i < size; ++i) {
         const T unit = static_cast<T>((static_cast<double>(from[i]) - m.mean) * inverse);
-        to[i] = unit * scales[static_cast<size_t>(i) % scales.size()];
-        if (!biases.empty()) to[i] += biases[static_cast<size_t>(i) % biases.size()];
+        to[i] = is_repeating ? unit * scales[static_cast<size_t>(i) % scales.size()] : unit;
+        if (is_repeating && !biases.empty()) to[i] += biases[static_cast<size_t>(i) % biases.size()];
       }
     }
+    if (!is_repeating && y.count > 0) scale_and_shift<T>(y, scale, bias);
     return {};
   }));
   const std::vector<double>* statistics[] = {&means, &deviations};

@@ -71,6 +71,7 @@ Module& Module::operator=(Module&& other) noexcept {
   made_from = std::move(other.made_from);
   producer = std::move(other.producer);
   source = std::move(other.source);
+  warnings = std::move(other.warnings);
   graphs_ = std::move(other.graphs_);
   types_ = std::move(other.types_);
   type_index_ = std::move(other.type_index_);

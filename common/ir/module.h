@@ -11,6 +11,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/result.h"
+#include "common/base/warnings.h"
 #include "common/ir/graph.h"
 #include "common/ir/segment.h"
 #include "common/symbolic/expression.h"
@@ -95,6 +96,7 @@ class Module {
   std::vector<Digest> made_from;               // file digests, the newest first
   std::string producer;                        // of the ONNX model
   std::string source;                          // where it was read from, for messages; not stored
+  Warnings warnings;                           // of its import, until they are told; not stored
   bool is_half_way() const { return passes_done > 0; }
 
  private:

@@ -1,5 +1,6 @@
 // If, Loop, Scan. Captured values are trailing inputs of the node and of its bodies; both branches of an If take all of them.
 #include "common/ops/bodies.h"
+#include "common/ops/failing_branch.h"
 #include "common/ops/families.h"
 #include "common/ops/op_table.h"
 #include "common/ops/refine.h"
@@ -24,6 +25,50 @@ Result<void> infer_taken(InferCall& call, Graph& taken, Graph& other) {
   return {};
 }
 
+// Why a branch cannot run with these sizes; nothing where it can. What it demanded of symbols then binds nobody.
+Result<std::optional<Error>> infer_branch(InferCall& call, Graph& branch, std::span<const BodyInput> inputs) {
+  if (const Node* node = failing_node(branch)) {
+    return std::optional(make_error(ErrorCode::kBadShape, "{}", node->string_attribute("message", "")));
+  }
+  ExpressionTable& expressions = call.module.expressions;
+  const size_t mark = expressions.mark();
+  auto inferred = infer_body(call, branch, inputs, false, call.changed);
+  if (inferred) return std::optional<Error>();
+  if (!is_of_sizes(inferred.error().code)) return std::move(inferred).error();
+  expressions.forget_since(mark);
+  return std::optional(std::move(inferred).error());
+}
+
+// Whether a symbol is the size of a value in the body, or in one below it: outside nobody can know it then.
+bool is_from_inside(const Module& module, const Graph& body, ExpressionId id) {
+  const Expression& e = module.expressions[id];
+  if (e.op == ExpressionOp::kConstant) return false;
+  if (e.op != ExpressionOp::kSymbol) return is_from_inside(module, body, e.a) || is_from_inside(module, body, e.b);
+  const Symbol& symbol = module.expressions.symbol(static_cast<SymbolId>(e.value));
+  const Graph* graph = module.has_graph(symbol.graph) ? &module.graph(symbol.graph) : nullptr;
+  while (graph != nullptr && graph != &body) graph = graph->owner() == nullptr ? nullptr : &graph->owner()->graph();
+  return graph == &body;
+}
+
+Type seen_from_outside(const Module& module, const Graph& body, Type type) {
+  for (Dim& dim : type.dims) {
+    if (dim.is_expression() && is_from_inside(module, body, static_cast<ExpressionId>(dim.value))) dim = Dim::unknown();
+  }
+  return type;
+}
+
+// Only one branch can run, so the results are its.
+Result<void> infer_other_fails(InferCall& call, const Graph& branch, Graph& other) {
+  const bool is_marked = failing_node(other) != nullptr;
+  for (size_t i = 0; i < call.node.output_count(); ++i) {
+    SLUICE_TRY(call.give_type(i, seen_from_outside(call.module, branch, branch.outputs()[i]->type())));
+    if (!is_marked || other.outputs()[i]->type_id() == call.node.output(i).type_id()) continue;
+    other.outputs()[i]->set_type(call.node.output(i).type_id());
+    call.changed = true;
+  }
+  return {};
+}
+
 Result<void> infer_if(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kBoolSet));
   SLUICE_ASSIGN(Graph * yes, find_body(call, "then_branch"));
@@ -36,8 +81,11 @@ Result<void> infer_if(InferCall& call) {
     return condition->front() != 0 ? infer_taken(call, *yes, *no) : infer_taken(call, *no, *yes);
   }
   const auto inputs = captured_inputs(call, 1);
-  SLUICE_TRY(infer_body(call, *yes, inputs, false, call.changed));
-  SLUICE_TRY(infer_body(call, *no, inputs, false, call.changed));
+  SLUICE_ASSIGN(const std::optional<Error> yes_fails, infer_branch(call, *yes, inputs));
+  SLUICE_ASSIGN(const std::optional<Error> no_fails, infer_branch(call, *no, inputs));
+  if (yes_fails && no_fails) return call.bad_shape("both branches fail: {}; {}", yes_fails->message, no_fails->message);
+  if (yes_fails) return infer_other_fails(call, *no, *yes);
+  if (no_fails) return infer_other_fails(call, *yes, *no);
   for (size_t i = 0; i < call.node.output_count(); ++i) {
     const Type& a = yes->outputs()[i]->type();
     const Type& b = no->outputs()[i]->type();

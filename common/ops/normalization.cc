@@ -62,8 +62,8 @@ Result<void> infer_group_normalization(InferCall& call) {
   return call.give_like(0, 0);
 }
 
-// Scale and bias spread to the normalised dims, those from `axis` on, and to no others.
-Result<int64_t> check_trailing(InferCall& call, size_t inputs) {
+// Scale and bias spread to the normalised dims, those from `axis` on; or, as ONNX Runtime has it, to all dims, and to no others.
+Result<int64_t> check_scales(InferCall& call, size_t inputs) {
   const Shape shape = call.shape(0);
   SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", -1, rank_of(*shape)));
   const Shape trailing = Dims(shape->begin() + axis, shape->end());
@@ -71,8 +71,11 @@ Result<int64_t> check_trailing(InferCall& call, size_t inputs) {
     Shape given = call.shape(i);
     if (!given) continue;
     while (given->size() > trailing->size() && given->front() == Dim::fixed(1)) given->erase(given->begin());
-    SLUICE_ASSIGN(const Shape spread, call.broadcast(trailing, given));
-    SLUICE_TRY(call.unify(trailing, spread, fmt::format("the normalised dims and {} spread to them", call.input_name(i))));
+    const bool is_wide = given->size() > trailing->size();
+    const Shape& target = is_wide ? shape : trailing;
+    SLUICE_ASSIGN(const Shape spread, call.broadcast(target, given));
+    const std::string_view dims = is_wide ? "the dims" : "the normalised dims";
+    SLUICE_TRY(call.unify(target, spread, fmt::format("{} and {} spread to them", dims, call.input_name(i))));
   }
   return axis;
 }
@@ -85,7 +88,7 @@ Result<void> infer_layer_normalization(InferCall& call) {
   const Shape shape = call.shape(0);
   SLUICE_TRY(call.give_like(0, 0));
   if (!shape) return {};
-  SLUICE_ASSIGN(const int64_t axis, check_trailing(call, 3));
+  SLUICE_ASSIGN(const int64_t axis, check_scales(call, 3));
   std::vector<int64_t> axes(shape->size() - static_cast<size_t>(axis));
   std::iota(axes.begin(), axes.end(), axis);
   SLUICE_TRY(call.give(1, statistics, without_axes(*shape, axes, true)));
@@ -95,7 +98,7 @@ Result<void> infer_layer_normalization(InferCall& call) {
 Result<void> infer_rms_normalization(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(1, kFloatSet));
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
-  if (call.shape(0)) SLUICE_TRY(check_trailing(call, 2));
+  if (call.shape(0)) SLUICE_TRY(check_scales(call, 2));
   return call.give_like(0, 0);
 }
 

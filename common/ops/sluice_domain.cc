@@ -24,6 +24,7 @@ Result<void> infer_fused(InferCall& call) { return infer_through(call, "body"); 
 
 Result<void> infer_copy(InferCall& call) { return call.give_type(0, call.input_type(0)); }
 
+// Its results have the types that were given to them: nobody ever sees one.
 Result<void> infer_nothing(InferCall&) { return {}; }
 
 Result<void> infer_stream_switch(InferCall& call) {
@@ -33,10 +34,12 @@ Result<void> infer_stream_switch(InferCall& call) {
 
 // subgraph: the digest of the file that holds the body, where the body itself is elsewhere (sluice-partition --split).
 constexpr AttributeRow kCall[] = {{"graph", kGraph}, {"subgraph", kString}, {"part", kInt}};
+constexpr AttributeRow kFail[] = {{"message", kString, true}};
 constexpr AttributeRow kFused[] = {{"body", kGraph, true}, {"anchor", kInt}};
 
 constexpr OpRow kRows[] = {
     {Op::kCall, 0, -1, 0, -1, kControlFlow | kAnyKind, kCall, infer_call},
+    {Op::kFail, 0, 0, 1, -1, kAnyKind, kFail, infer_nothing},
     {Op::kFused, 1, -1, 1, -1, kControlFlow | kAnyKind, kFused, infer_fused},
     {Op::kMemCopy, 1, 1, 1, 1, kElementwise | kAnyKind, {}, infer_copy},
     {Op::kStreamActive, 0, 1, 0, 0, kAnyKind, {}, infer_nothing},

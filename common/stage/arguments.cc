@@ -60,8 +60,10 @@ Result<ParsedArguments> parse_arguments(int argc, char** argv, StageId stage, st
     const std::string name = fmt::format("--{}", row.name);
     if (!line.has(name)) continue;
     auto set = [&]() -> Result<void> {
-      for (const std::string& value : line.list(name)) SLUICE_TRY(check_option_value(row, value));
-      return args.options.set(row.name, joined_values(line.list(name)));
+      std::vector<std::string> values;
+      for (const std::string& value : line.list(name)) values.emplace_back(typed_value(row, value));
+      for (const std::string& value : values) SLUICE_TRY(check_option_value(row, value));
+      return args.options.set(row.name, joined_values(std::move(values)));
     }();
     if (!set && !parsed.wrong) parsed.wrong = std::move(set).error();
   }

@@ -424,6 +424,22 @@ ExpressionId ExpressionTable::substitute(ExpressionId id, std::span<const Expres
 
 bool ExpressionTable::prove_equal(ExpressionId a, ExpressionId b) { return a == b || renormalize(a) == renormalize(b); }
 
+Symbol& ExpressionTable::learn(SymbolId id) {
+  Symbol& known = symbol(id);
+  lessons_.push_back({id, known.low, known.high, known.divisor});
+  return known;
+}
+
+void ExpressionTable::forget_since(size_t mark) {
+  for (; lessons_.size() > mark; lessons_.pop_back()) {
+    const Lesson& lesson = lessons_.back();
+    Symbol& known = symbol(lesson.symbol);
+    known.low = lesson.low;
+    known.high = lesson.high;
+    known.divisor = lesson.divisor;
+  }
+}
+
 // min(symbol, c) equal to the symbol: the symbol is at most c.
 bool ExpressionTable::require_within(ExpressionId cut, ExpressionId whole) {
   const Expression minimum = (*this)[cut];
@@ -431,9 +447,9 @@ bool ExpressionTable::require_within(ExpressionId cut, ExpressionId whole) {
   if (minimum.op != ExpressionOp::kMin || uncut.op != ExpressionOp::kSymbol) return false;
   if (minimum.a != whole && minimum.b != whole) return false;
   const auto limit = as_constant(minimum.a == whole ? minimum.b : minimum.a);
-  Symbol& bounded = symbol(static_cast<SymbolId>(uncut.value));
-  if (!limit || *limit < bounded.low) return false;
-  bounded.high = std::min(bounded.high, *limit);
+  const auto bounded = static_cast<SymbolId>(uncut.value);
+  if (!limit || *limit < symbol(bounded).low) return false;
+  if (*limit < symbol(bounded).high) learn(bounded).high = *limit;
   return true;
 }
 
@@ -462,22 +478,20 @@ std::vector<ExpressionTable::Demand> ExpressionTable::demanded_divisors(const Po
 
 bool ExpressionTable::require_equal(ExpressionId a, ExpressionId b) {
   if (require_within(a, b) || require_within(b, a)) return true;
-  std::vector<Demand> before;  // divisors, in the order they were raised
+  const size_t before = mark();
   for (int round = 0; round < 8; ++round) {
     if (prove_equal(a, b)) return true;
     bool raised = false;
     for (const Demand& demand : demanded_divisors(polynomial(subtract(renormalize(a), renormalize(b))))) {
       if (demand.divisor < 1 || demand.divisor > (int64_t{1} << 31)) continue;
-      int64_t& divisor = symbol(demand.symbol).divisor;
-      const int64_t wanted = std::lcm(divisor, demand.divisor);
-      if (wanted == divisor) continue;
+      const int64_t wanted = std::lcm(symbol(demand.symbol).divisor, demand.divisor);
+      if (wanted == symbol(demand.symbol).divisor) continue;
       raised = true;
-      before.push_back({demand.symbol, divisor});
-      divisor = wanted;
+      learn(demand.symbol).divisor = wanted;
     }
     if (!raised) break;
   }
-  for (auto raise = before.rbegin(); raise != before.rend(); ++raise) symbol(raise->symbol).divisor = raise->divisor;
+  forget_since(before);
   return false;
 }
 
@@ -517,7 +531,7 @@ bool ExpressionTable::require_at_least(ExpressionId id, int64_t low) {
       small = middle + 1;
     }
   }
-  symbol(*only).low = small;
+  learn(*only).low = small;
   return true;
 }
 

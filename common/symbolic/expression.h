@@ -99,6 +99,10 @@ class ExpressionTable {
   // Demands the expression to be at least `low`, by raising the low of its symbol, where it has one only, the dim of an input, and grows
   // with it. False when no value of that symbol will do.
   bool require_at_least(ExpressionId id, int64_t low);
+  // What demands taught of the symbols since mark() was asked can be forgotten again; values that were inferred meanwhile with it are not
+  // to be used then.
+  size_t mark() const { return lessons_.size(); }
+  void forget_since(size_t mark);
   // The same expression with what is known about its symbols now.
   ExpressionId renormalize(ExpressionId id);
   // The value for given symbol values (indexed by SymbolId); an error when a division is by zero.
@@ -129,6 +133,13 @@ class ExpressionTable {
     int64_t depth = 0;   // of products, divisions, min and max
   };
 
+  // What was known of a symbol before a demand.
+  struct Lesson {
+    SymbolId symbol;
+    int64_t low;
+    int64_t high;
+    int64_t divisor;
+  };
   struct Demand {
     SymbolId symbol;
     int64_t divisor;
@@ -151,6 +162,7 @@ class ExpressionTable {
   bool term_is_multiple(const Monomial& monomial, int64_t coefficient, int64_t divisor) const;
   void add_term(Polynomial& sum, const Monomial& monomial, int64_t coefficient);
   bool absorbs(ExpressionId a, ExpressionId b, ExpressionOp dual) const;
+  Symbol& learn(SymbolId id);  // to be changed; what was known of it is kept
   bool require_within(ExpressionId cut, ExpressionId whole);
   bool grows_with(ExpressionId id, std::optional<SymbolId>& only) const;
   int64_t value_at(ExpressionId id, int64_t number) const;
@@ -162,6 +174,7 @@ class ExpressionTable {
   std::vector<Extent> extents_;  // of each
   std::map<Expression, ExpressionId> index_;
   std::vector<Symbol> symbols_;
+  std::vector<Lesson> lessons_;
   std::map<std::string, SymbolId, std::less<>> symbol_names_;  // the first of each name
 };
 

@@ -54,6 +54,19 @@ TEST_F(Fixture, RequiredEqualityRaisesDivisors) {
   EXPECT_EQ(table.symbol(n).divisor, 1);
 }
 
+TEST_F(Fixture, DemandsCanBeForgotten) {
+  EXPECT_TRUE(table.require_equal(table.multiply(c(2), table.floor_divide(H, c(2))), H));
+  const size_t mark = table.mark();
+  const Symbol before = table.symbol(n);
+  EXPECT_TRUE(table.require_equal(table.multiply(c(8), table.floor_divide(H, c(8))), H));
+  EXPECT_TRUE(table.require_equal(table.minimum(N, c(32)), N));
+  EXPECT_TRUE(table.require_at_least(N, 3));
+  table.forget_since(mark);
+  EXPECT_EQ(table.symbol(h).divisor, 2);
+  EXPECT_EQ(table.symbol(n).high, before.high);
+  EXPECT_EQ(table.symbol(n).low, before.low);
+}
+
 TEST_F(Fixture, RequiredSizeRaisesLow) {
   const ExpressionId down = table.floor_divide(table.add(table.floor_divide(table.add(H, c(1)), c(2)), c(-3)), c(2));
   EXPECT_TRUE(table.require_at_least(down, 2));  // floordiv(H + 1, 2) from 7

@@ -20,8 +20,8 @@ sluice::Result<sluice::CheckRequest> request_from(const CommandLine& line) {
   }
   for (const sluice::OptionRow& row : sluice::option_table()) {
     for (const std::string& value : line.list(fmt::format("--{}", row.name))) {
-      SLUICE_TRY(check_option_value(row, value));
-      if (row.name != "error-format") request.options.push_back(fmt::format("--{}={}", row.name, value));
+      SLUICE_TRY(check_option_value(row, typed_value(row, value)));
+      if (row.name != "error-format") request.options.push_back(option_argument(row, value));
     }
   }
   return request;

@@ -21,6 +21,7 @@ Options:
   --out-nodes=NAMES      The outputs to keep.
   --overridable-inputs=WHEN  on: initializers that are also inputs stay inputs.
   --state=PAIRS          Keep outputs for inputs of the next execution: OUTPUT=INPUT,... docs/states.md.
+  --strict               Refuse what ONNX does not allow, where that is otherwise a warning; docs/operators.md.
   --symbolic=WHEN        on, or off: every dimension that is not fixed makes its part dynamic.
   --profile=NAME         The device profile: native, cpu-avx512vnni, cpu-avx512, cpu-avx2, cpu-generic, or a .json file.
   --opt-level=LEVEL      Which passes run: O0, O1 or O3.

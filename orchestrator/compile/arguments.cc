@@ -13,8 +13,10 @@
 namespace sluice {
 namespace {
 
-// The other options go to all stages, or by their kind to the first.
+// The other options go to all stages, or to the first: those that travel in the file from there, and those of the import.
 constexpr std::string_view kHandled[] = {"dump-dir", "stats", "passes", "skip", "segments", "store", "model"};
+
+bool is_for_first(const OptionRow& row) { return row.kind != OptionKind::kManner || row.name == "strict"; }
 
 Result<Transport> transport_from(const std::string& text) {
   if (text == "pipe") return Transport::kPipe;
@@ -63,15 +65,15 @@ Result<CompileRequest> request_from(const CommandLine& line) {
   SLUICE_TRY(take_services(line, request));
   SLUICE_ASSIGN(request.heartbeat_ms, heartbeat_from(line.text("--heartbeat")));
   for (const OptionRow& row : option_table()) {
-    for (const std::string& value : line.list(fmt::format("--{}", row.name))) SLUICE_TRY(check_option_value(row, value));
+    for (const std::string& value : line.list(fmt::format("--{}", row.name))) SLUICE_TRY(check_option_value(row, typed_value(row, value)));
     if (std::find(std::begin(kHandled), std::end(kHandled), row.name) != std::end(kHandled)) continue;
     const std::string name = "--" + std::string(row.name);
-    auto& arguments = row.kind == OptionKind::kManner ? request.manner : request.meaning;
+    auto& arguments = is_for_first(row) ? request.meaning : request.manner;
     const std::vector<std::string>& values = line.list(name);
     if (row.name == "dim") {
       for (const std::string& value : values) arguments.push_back(name + "=" + value);
     } else if (!values.empty()) {
-      arguments.push_back(fmt::format("{}={}", name, fmt::join(values, ";")));
+      arguments.push_back(option_argument(row, fmt::format("{}", fmt::join(values, ";"))));
     }
   }
   return request;

@@ -6,6 +6,7 @@
 
 #include "common/base/files.h"
 #include "common/base/json.h"
+#include "common/base/options.h"
 #include "common/base/program.h"
 #include "common/base/scratch_folder.h"
 #include "common/base/size_text.h"
@@ -49,7 +50,7 @@ Result<std::array<std::string, kStageNames.size()>> by_stage(std::string_view op
   return lists;
 }
 
-// Meaning options that only stages up to this one read: for a file that is past it they come too late.
+// Options that only stages up to this one read: for a file that is past it they come too late.
 struct LastReader {
   std::string_view option;
   size_t stage;
@@ -60,6 +61,7 @@ constexpr LastReader kLastReaders[] = {
     {"out-nodes", 0},
     {"overridable-inputs", 0},
     {"state", 0},
+    {"strict", 0},
     {"annotate", 0},
     {"external-dir", 0},
     {"opt-level", 1},
@@ -72,7 +74,7 @@ constexpr LastReader kLastReaders[] = {
 
 Result<void> check_in_time(const CompileRequest& request, size_t first) {
   for (const LastReader& reader : kLastReaders) {
-    const std::string start = fmt::format("--{}=", reader.option);
+    const std::string start = option_argument(*find_option(reader.option), "");
     const auto given = [&](const std::string& argument) { return argument.starts_with(start); };
     if (first <= reader.stage || std::none_of(request.meaning.begin(), request.meaning.end(), given)) continue;
     return Error{ErrorCode::kBadOption,

@@ -15,7 +15,7 @@ enum class Transport { kPipe, kFiles, kZmq };
 struct CompileRequest {
   std::string input;                 // an ONNX model, or a .sg file
   std::string output;                // "-": standard output
-  std::vector<std::string> meaning;  // "--name=value" for the first stage run; they travel in the file from there
+  std::vector<std::string> meaning;  // arguments of the first stage run; options of meaning travel in the file from there
   std::vector<std::string> manner;   // for every stage
   std::vector<std::string> passes;   // "STAGE:LIST" items, several joined by ';': exactly these passes of that stage
   std::vector<std::string> skip;     // the same: leave these out

@@ -130,7 +130,7 @@ class Services {
     job.set_heartbeat_ms(choice_.heartbeat_ms);
     for (const std::string& option : stage.options) {
       const size_t equals = option.find('=');
-      const std::string name = option.substr(2, equals - 2), value = option.substr(equals + 1);
+      const std::string name = option.substr(2, equals - 2), value = equals == std::string::npos ? "on" : option.substr(equals + 1);
       if (name == "stats" || name == "error-format") continue;  // the result holds both
       if (name == "store") continue;                            // its service has it
       pb::Setting& setting = *job.add_options();

@@ -40,6 +40,7 @@ Manner options: they do not change the product.
   --threads=N            Worker threads of each stage; 0 means one per usable core.
   --dump-dir=DIR         Keep DIR/<n>-<stage>.sg of each stage, and in DIR/<n>-<stage>/ the text of the graph after each change.
   --stats=FILE           Write times, sizes and pass statistics of all stages to FILE, as JSON.
+  --strict               Refuse what ONNX does not allow, where that is otherwise a warning; docs/operators.md.
   --verify=WHEN          When the stages verify their graphs: after each pass, at the end, or also the segments of constants.
   --segments=inline      Put the bytes of all constants into the files of --dump-dir.
   --store=DIR            Keep the bytes of constants in DIR, under their digests, so that the files of --dump-dir stay small.

@@ -23,6 +23,7 @@ Options:
   --state=PAIRS         Keep outputs for inputs of the next execution: OUTPUT=INPUT,... where * stands for the same text
                         on both sides: 'present.*=past_key_values.*'. docs/states.md.
   --out-nodes=NAMES     Keep these outputs only: value names or NODE:RESULT, separated by ";".
+  --strict              Refuse what ONNX does not allow, where that is otherwise a warning; docs/operators.md.
   --profile=NAME        Device profile, for sluice-partition: travels with the graph.
   --symbolic=WHEN       on or off, for sluice-partition: travels with the graph.
   --static-model-ops-lower-limit=N   For sluice-partition: travels with the graph.

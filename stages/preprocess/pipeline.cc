@@ -4,6 +4,7 @@
 #include "common/base/file_kind.h"
 #include "common/graphfile/graphfile.h"
 #include "common/verify/verify.h"
+#include "stages/preprocess/lenient_forms.h"
 #include "stages/preprocess/onnx/import.h"
 #include "stages/preprocess/passes/passes.h"
 #include "stages/preprocess/preprocess.h"
@@ -28,6 +29,7 @@ namespace {
 // Import is work, not reading.
 Result<Module> import_timed(ModelFile file, WorkReport work, const StageArgs& args) {
   SLUICE_ASSIGN(Module module, import_model(std::move(file), args.options));
+  SLUICE_TRY(tell_warnings(module, args.options));
   if (args.report != nullptr) args.report->push_back(work.done(module));
   return module;
 }
@@ -51,7 +53,12 @@ Result<Module> read_model(const StageArgs& args) {
 }
 
 Result<Module> preprocess(Module module, const StageArgs& args) {
-  SLUICE_ASSIGN(std::vector<PassReport> report, run_passes(module, kPasses, args.options));
+  auto ran = run_passes(module, kPasses, args.options);
+  if (ran && !module.is_half_way()) warn_of_lenient_forms(module);
+  auto told = tell_warnings(module, args.options);
+  if (!ran) return std::move(ran).error();
+  SLUICE_TRY(std::move(told));
+  const std::vector<PassReport>& report = *ran;
   if (args.report != nullptr) args.report->insert(args.report->end(), report.begin(), report.end());
   return module;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "stages/preprocess/onnx/types.h"
+#include "stages/preprocess/onnx/unknown_attributes.h"
 
 namespace sluice {
 namespace {
@@ -71,7 +72,12 @@ Result<void> check_attributes(const ExpandCall& call, const ExpandRow& row) {
   std::map<std::string_view, int> seen;
   for (const onnx::AttributeProto& attribute : call.proto.attribute()) {
     const auto known = std::ranges::find(row.attributes, attribute.name(), &AttributeRow::name);
-    if (known == row.attributes.end()) return call.unsupported("attribute '{}' is not known", attribute.name());
+    if (known == row.attributes.end()) {
+      // com.microsoft grows with each release of ONNX Runtime: what it added would be lost.
+      if (call.proto.domain() != "ai.onnx.ml") return call.unsupported("attribute '{}' is not known", attribute.name());
+      call.graph.module().warnings.add(Leniency::kUnknownAttribute, unknown_attribute_text(call.proto, attribute.name()));
+      continue;
+    }
     if (++seen[known->name] > 1) return call.bad("attribute '{}' is there twice", attribute.name());
     const auto expected = proto_type(known->kind);
     const auto given = attribute_type(attribute);

@@ -106,10 +106,14 @@ class Inliner {
     onnx::NodeProto& placed = *out.Add();
     placed.Swap(&node);
     if (opset != model_opset_) opsets_[&placed] = opset;
+    if (++graphs_ > kMaxDepth + 1) {
+      return make_error(ErrorCode::kLimit, "node '{}' lies in more than {} bodies", placed.name(), kMaxDepth);
+    }
     for (onnx::AttributeProto& attribute : *placed.mutable_attribute()) {
       if (attribute.has_g()) SLUICE_TRY(expand(*attribute.mutable_g(), opset, depth));
       for (onnx::GraphProto& graph : *attribute.mutable_graphs()) SLUICE_TRY(expand(graph, opset, depth));
     }
+    --graphs_;
     return {};
   }
 
@@ -218,6 +222,7 @@ class Inliner {
   int64_t model_opset_;
   size_t count_ = 0;
   size_t calls_ = 0;
+  int graphs_ = 0;  // that the node at hand lies in
 };
 
 }  // namespace

@@ -6,16 +6,28 @@
 
 #include "common/base/tensor.h"
 #include "common/ir/annotation.h"
+#include "common/ops/failing_branch.h"
 #include "common/ops/op_table.h"
 #include "stages/preprocess/onnx/node_order.h"
 #include "stages/preprocess/onnx/operators.h"
 #include "stages/preprocess/onnx/overridable.h"
 #include "stages/preprocess/onnx/types.h"
+#include "stages/preprocess/onnx/unknown_attributes.h"
 
 namespace sluice {
 namespace {
 
 using onnx::AttributeProto;
+
+constexpr int kMaxBodyDepth = 64;  // as many as inference takes
+
+// The type of a Loop's counter or condition where the body declares it of rank 1; else what inference will say.
+TypeId declared_counter(Module& module, const Node& node, size_t index, const onnx::ValueInfoProto& input) {
+  const auto& type = input.type().tensor_type();
+  const bool is_vector = type.has_shape() && type.shape().dim_size() == 1;
+  if (node.op() != Op::kLoop || index > 1 || !is_vector) return 0;
+  return module.intern(Type::fixed_tensor(index == 0 ? DType::kI64 : DType::kBool, {1}));
+}
 
 template <typename To, typename List>
 std::vector<To> copied(const List& list) {
@@ -91,10 +103,18 @@ Result<Value*> GraphImport::capture(const std::string& name, Value& outer) {
   return names_[name] = &input;
 }
 
+// Equal constants of one name are one.
+Result<void> GraphImport::define_constant(const std::string& name, SegmentId segment, const std::string& who) {
+  const auto known = names_.find(name);
+  if (known == names_.end() || known->second->segment() != segment) return define(name, graph_.add_constant(segment, name));
+  model_.module.warnings.add(Leniency::kDefinedTwice, fmt::format("{}: value '{}' is defined twice, by equal constants", who, name));
+  return {};
+}
+
 Result<void> GraphImport::define_initializer(const std::string& name, SegmentId segment) {
   const auto input = overridable_.find(name);
-  return define(name,
-                input == overridable_.end() ? graph_.add_constant(segment, name) : add_overridable(graph_, *input->second, segment, name));
+  if (input == overridable_.end()) return define_constant(name, segment, fmt::format("initializer '{}'", name));
+  return define(name, add_overridable(graph_, *input->second, segment, name));
 }
 
 Result<void> GraphImport::add_initializers(const onnx::GraphProto& proto) {
@@ -142,7 +162,7 @@ Result<void> GraphImport::add_constant_node(const onnx::NodeProto& node) {
   if (node.output_size() != 1)
     return make_error(ErrorCode::kBadModel, "{} has {} outputs, expected 1", node_label(node), node.output_size());
   SLUICE_ASSIGN(const SegmentId segment, constant_segment(node));
-  return define(node.output(0), graph_.add_constant(segment, node.output(0)));
+  return define_constant(node.output(0), segment, node_label(node));
 }
 
 Result<void> GraphImport::set_attributes(const onnx::NodeProto& proto, Node& node) {
@@ -158,40 +178,63 @@ Result<void> GraphImport::set_attributes(const onnx::NodeProto& proto, Node& nod
     } else if (attribute_type(attribute) == AttributeProto::TYPE_PROTO) {
       SLUICE_ASSIGN(const TypeId type, declared_type(model_.module, attribute.tp(), what));
       node.set_attribute(attribute.name(), TypeRef{type});
-    } else {
+    } else if (knows_attribute(node.op(), attribute.name())) {
       return make_error(ErrorCode::kBadModel, "{} is of a kind that no operator takes", what);
+    } else {
+      model_.module.warnings.add(Leniency::kUnknownAttribute, unknown_attribute_text(proto, attribute.name()));
     }
   }
   return {};
 }
 
-Result<GraphId> GraphImport::add_body(const onnx::GraphProto& body, const std::string& name,
-                                      std::vector<std::unique_ptr<GraphImport>>& imports) {
+Result<void> GraphImport::import_body(const Node& node, const onnx::GraphProto& body, const std::string& name, Imports& imports) {
+  if (depth() >= kMaxBodyDepth) {
+    return make_error(ErrorCode::kLimit, "{}: more than {} bodies lie in one another", node.label(), kMaxBodyDepth);
+  }
   Graph& graph = model_.module.add_graph(name, GraphRole::kBody);
   imports.push_back(std::make_unique<GraphImport>(model_, graph, this));
   std::set<std::string_view> constants;
   for (const auto& tensor : body.initializer()) constants.insert(tensor.name());
   for (const auto& input : body.input()) {
     if (constants.count(input.name()) > 0) continue;
-    SLUICE_TRY(imports.back()->define(input.name(), graph.add_input(0, input.name())));
+    const TypeId type = declared_counter(model_.module, node, graph.inputs().size(), input);
+    SLUICE_TRY(imports.back()->define(input.name(), graph.add_input(type, input.name())));
   }
-  SLUICE_TRY(imports.back()->run(body));
+  return imports.back()->run(body);
+}
+
+// A branch that cannot be imported because inference failed in it fails when it is taken.
+Result<GraphId> GraphImport::add_body(const Node& node, const onnx::GraphProto& body, const std::string& name, Imports& imports) {
+  const size_t index = imports.size();
+  auto imported = import_body(node, body, name, imports);
+  if (imported) return imports[index]->graph_.id();
+  if (index == imports.size() || !imports[index]->failure_) return std::move(imported).error();
+  const Error failure = *imports[index]->failure_;
+  if (node.op() != Op::kIf) return failure;
+  Graph& graph = model_.module.add_graph(name, GraphRole::kBody);
+  imports[index] = std::make_unique<GraphImport>(model_, graph, this);
+  add_failing_node(graph, static_cast<size_t>(body.output_size()), failure.message);
+  model_.module.warnings.add(Leniency::kFailingBranch, failing_branch_text(node, name, failure.message));
   return graph.id();
 }
 
 // Bodies, then the captures that all of them take as their trailing inputs.
 Result<void> GraphImport::add_bodies(const onnx::NodeProto& proto, Node& node) {
-  std::vector<std::unique_ptr<GraphImport>> imports;
+  Imports imports;
   for (const AttributeProto& attribute : proto.attribute()) {
     if (!is_graph_attribute(attribute)) continue;
+    if (!knows_attribute(node.op(), attribute.name())) {
+      model_.module.warnings.add(Leniency::kUnknownAttribute, unknown_attribute_text(proto, attribute.name()));
+      continue;
+    }
     const std::string name = fmt::format("{}.{}", proto.name().empty() ? proto.op_type() : proto.name(), attribute.name());
     if (attribute_type(attribute) == AttributeProto::GRAPH) {
-      SLUICE_ASSIGN(const GraphId body, add_body(attribute.g(), name, imports));
+      SLUICE_ASSIGN(const GraphId body, add_body(node, attribute.g(), name, imports));
       node.set_attribute(attribute.name(), GraphRef{body});
     } else {
       std::vector<GraphRef> bodies;
       for (const onnx::GraphProto& graph : attribute.graphs()) {
-        SLUICE_ASSIGN(const GraphId body, add_body(graph, name, imports));
+        SLUICE_ASSIGN(const GraphId body, add_body(node, graph, name, imports));
         bodies.push_back({body});
       }
       node.set_attribute(attribute.name(), std::move(bodies));
@@ -247,6 +290,16 @@ Result<void> GraphImport::name_results(const onnx::NodeProto& proto, const std::
   return {};
 }
 
+// What inference says against a node of a body may be wrong only while nothing is folded, or may never be reached: the passes infer it
+// again.
+Result<void> GraphImport::infer(Node& node) {
+  auto inferred = infer_node(node, facts_);
+  if (inferred) return {};
+  if (outer_ == nullptr || !is_of_sizes(inferred.error().code)) return std::move(inferred).error();
+  if (!failure_) failure_ = std::move(inferred).error();
+  return {};
+}
+
 // Origins and names of the nodes made of one ONNX node, which are those behind `before`; types where adapters need ranks.
 Result<void> GraphImport::finish_nodes(const onnx::NodeProto& proto, Node* before, const Node* named) {
   const size_t index = model_.node_index++;
@@ -262,7 +315,7 @@ Result<void> GraphImport::finish_nodes(const onnx::NodeProto& proto, Node* befor
       made->set_name(fmt::format("{}/{}", origin, op_name(made->op())));
     }
     if (!model_.needs_ranks) continue;
-    SLUICE_TRY(infer_node(*made, facts_));
+    SLUICE_TRY(infer(*made));
   }
   return {};
 }
@@ -307,14 +360,15 @@ Result<void> GraphImport::add_node(const onnx::NodeProto& proto) {
   while (!has_bodies && node.input_count() > 0 && node.input(node.input_count() - 1) == nullptr) node.remove_last_input();
   const auto own = static_cast<size_t>(row == nullptr ? 0 : row->min_inputs);
   if (has_bodies && node.input_count() < own) node.set_input(own - 1, nullptr);  // captures come behind
+  node.set_name(proto.name());
+  for (size_t i = 0; i < node.output_count(); ++i) node.output(i).set_name(proto.output(static_cast<int>(i)));  // for messages
   SLUICE_TRY(set_attributes(proto, node));
   SLUICE_TRY(add_bodies(proto, node));
   give_seed(node, model_.node_index);
   UpgradeCall call{graph_, &node, {}};
   for (size_t i = 0; i < node.output_count(); ++i) call.results.push_back(&node.output(i));
-  node.set_name(proto.name());
-  for (size_t i = 0; i < node.output_count(); ++i) node.output(i).set_name(proto.output(static_cast<int>(i)));  // for messages
   SLUICE_TRY(upgrade_node(call, model_.opset_of(proto)));
+  drop_unknown_attributes(proto, node, model_.module.warnings);
   for (size_t i = 0; i < node.output_count(); ++i) node.output(i).set_name({});
   SLUICE_TRY(name_results(proto, call.results));
   return finish_nodes(proto, before, call.results.empty() ? &node : call.results[0]->producer());

@@ -1,6 +1,7 @@
 // One graph of a model, bodies below it included.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -41,6 +42,8 @@ class GraphImport {
   // The graph's inputs must be there already, by define().
   Result<void> run(const onnx::GraphProto& proto);
   Result<void> define(const std::string& name, Value& value);
+  // How many graphs this one lies in.
+  int depth() const { return outer_ == nullptr ? 0 : outer_->depth() + 1; }
   // The input stands for the initializer of that name, and its type for the initializer's (overridable.h).
   void declare_overridable(const std::string& name, Value& input) { overridable_[name] = &input; }
 
@@ -50,6 +53,7 @@ class GraphImport {
     std::string attribute;
     bool in_list;  // of an attribute that holds several graphs
   };
+  using Imports = std::vector<std::unique_ptr<GraphImport>>;
   using Capture = std::pair<Value*, Value*>;  // the outer value, the input that stands for it here
 
   Result<Value*> find(const std::string& name);  // null: not defined
@@ -63,7 +67,10 @@ class GraphImport {
   Result<void> add_expanded_node(const onnx::NodeProto& proto, const ExpandRow& row);
   Result<void> set_attributes(const onnx::NodeProto& proto, Node& node);
   Result<void> add_bodies(const onnx::NodeProto& proto, Node& node);
-  Result<GraphId> add_body(const onnx::GraphProto& body, const std::string& name, std::vector<std::unique_ptr<GraphImport>>& imports);
+  Result<GraphId> add_body(const Node& node, const onnx::GraphProto& body, const std::string& name, Imports& imports);
+  Result<void> import_body(const Node& node, const onnx::GraphProto& body, const std::string& name, Imports& imports);
+  Result<void> define_constant(const std::string& name, SegmentId segment, const std::string& who);
+  Result<void> infer(Node& node);
   Result<void> name_results(const onnx::NodeProto& proto, const std::vector<Value*>& results);
   Result<void> finish_nodes(const onnx::NodeProto& proto, Node* before, const Node* named);
   Result<Plan> plan_of(const onnx::NodeProto& proto);
@@ -75,6 +82,7 @@ class GraphImport {
   std::unordered_map<std::string, Value*> names_;
   std::unordered_map<std::string, Value*> overridable_;
   std::vector<Capture> captures_;
+  std::optional<Error> failure_;  // the first of inference in this body, which the passes may see another way
 };
 
 }  // namespace sluice

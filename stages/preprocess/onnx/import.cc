@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/ir/states.h"
 #include "stages/preprocess/onnx/graph_import.h"
+#include "stages/preprocess/onnx/missing_imports.h"
 #include "stages/preprocess/onnx/operators.h"
 #include "stages/preprocess/onnx/types.h"
 
@@ -50,10 +51,16 @@ Result<void> check_versions(const onnx::ModelProto& proto) {
   return {};
 }
 
-// Nodes of other domains alone are read without.
-bool needs_opset(const onnx::GraphProto& graph) {
+// Nodes of other domains, nodes of functions that say it themselves, and constants are read without.
+bool needs_opset(const onnx::GraphProto& graph, const NodeOpsets& opsets) {
   for (const onnx::NodeProto& node : graph.node()) {
-    if (find_expansion(node) == nullptr) return true;
+    if (find_expansion(node) == nullptr && !is_constant_node(node) && !opsets.contains(&node)) return true;
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (attribute.has_g() && needs_opset(attribute.g(), opsets)) return true;
+      for (const onnx::GraphProto& body : attribute.graphs()) {
+        if (needs_opset(body, opsets)) return true;
+      }
+    }
   }
   return false;
 }
@@ -84,12 +91,21 @@ Result<void> add_inputs(const onnx::GraphProto& proto, const Options& options, G
   return {};
 }
 
+// Of rank 1, which only the declaration of a Loop's body says of its counter and its condition.
+bool is_declared_counter(const Value& input) {
+  const Graph& body = input.graph();
+  if (body.owner() == nullptr || body.owner()->op() != Op::kLoop) return false;
+  const bool is_counter = &input == body.inputs()[0] || (body.inputs().size() > 1 && &input == body.inputs()[1]);
+  return is_counter && input.type().is_tensor() && input.type().ranked && input.type().rank() == 1;
+}
+
 // Types that were inferred on the way were inferred without folding: the passes start afresh.
 void forget_types(Module& module) {
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
     if (!module.has_graph(id)) continue;
     for (Value& value : module.graph(id).values()) {
-      if (value.producer() != nullptr || (value.is_input() && id > 0)) value.set_type(TypeId{0});
+      const bool is_inferred = value.producer() != nullptr || (value.is_input() && id > 0 && !is_declared_counter(value));
+      if (is_inferred) value.set_type(TypeId{0});
     }
   }
 }
@@ -121,10 +137,11 @@ Result<void> declare_states(Graph& graph, const Options& options) {
 
 Result<void> import_graphs(ModelFile& file, const Options& options, Module& module) {
   SLUICE_TRY(check_versions(file.proto));
+  warn_of_missing_imports(file.proto, module.warnings);
   SLUICE_ASSIGN(NodeOpsets opsets, inline_functions(file.proto));
   SLUICE_TRY(check_operators(file.proto.graph()));
   const int64_t opset = model_opset(file.proto);
-  if (opset < 0 && needs_opset(file.proto.graph())) {
+  if (opset < 0 && needs_opset(file.proto.graph(), opsets)) {
     return make_error(ErrorCode::kBadModel, "the model does not say which opset it uses");
   }
   SLUICE_ASSIGN(AnnotationRules rules, AnnotationRules::read(options.text("annotate")));

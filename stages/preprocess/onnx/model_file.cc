@@ -1,5 +1,7 @@
 #include "stages/preprocess/onnx/model_file.h"
 
+#include <google/protobuf/io/coded_stream.h>
+
 #include <filesystem>
 
 #include "common/base/failure_header.h"
@@ -12,6 +14,13 @@ namespace {
 
 Error not_onnx(const ModelFile& file, const std::string& why) {
   return Error{ErrorCode::kBadModel, "not an ONNX model: " + why, {}, file.name};
+}
+
+// Protobuf's own limit is 32 bodies in one another.
+bool parse_message(const std::string& bytes, onnx::ModelProto& proto) {
+  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+  stream.SetRecursionLimit(kMaxMessageDepth);
+  return proto.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
 }
 
 Result<void> parse(ModelFile& file) {
@@ -30,7 +39,7 @@ Result<void> parse(ModelFile& file) {
     error.file = file.name;
     return error;
   }
-  if (!file.proto.ParseFromString(*reduced)) return not_onnx(file, "the file is no ModelProto");
+  if (!parse_message(*reduced, file.proto)) return not_onnx(file, "the file is no ModelProto");
   if (!file.proto.has_graph()) return not_onnx(file, "there is no graph");
   file.digest = sha256(*reduced);
   return {};

@@ -72,7 +72,7 @@ std::optional<Op> find_operator(const onnx::NodeProto& node) {
   const bool is_ours = node.domain() == "sluice";
   const bool is_preview = node.domain() == "ai.onnx.preview";
   if (!is_ours && !is_preview && !is_onnx_domain(node.domain())) return std::nullopt;
-  if (is_preview != (*op == Op::kFlexAttention)) return std::nullopt;
+  if (is_preview != (*op == Op::kFlexAttention) || *op == Op::kFail) return std::nullopt;  // Fail is the import's own
   if (op_domain(*op) == Domain::kMl || (op_domain(*op) == Domain::kSluice) != is_ours) return std::nullopt;
   const OpRow* row = find_op(canonical(*op));
   const bool has_results = row != nullptr && row->max_outputs != 0;  // stream control has none, and nothing in this release runs it

@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-constexpr int kMaxDepth = 64;
+constexpr int kMaxDepth = kMaxMessageDepth - 8;  // of those that are looked into; types and shapes lie below
 
 enum class Message { kModel, kGraph, kNode, kAttribute, kTensor, kSparse, kFunction };
 

@@ -14,8 +14,11 @@
 
 namespace sluice {
 
-// The reduced message, ready for the generated parser. Anything that is not the wire format, or nested deeper than 64 messages, is
-// kBadModel naming the byte; more than 2 GiB left over is kLimit.
+// How deep messages may lie in one another: 64 bodies, each in an attribute of a node of a graph, and what they hold.
+inline constexpr int kMaxMessageDepth = 208;
+
+// The reduced message, ready for the generated parser. Anything that is not the wire format, or nested deeper than that, is kBadModel
+// naming the byte; more than 2 GiB left over is kLimit.
 Result<std::string> drop_payloads(std::span<const std::byte> model);
 
 }  // namespace sluice

@@ -99,7 +99,7 @@ TEST(Wire, SurvivesDamage) {
 TEST(Wire, RefusesDeepNesting) {
   onnx::ModelProto model;
   onnx::GraphProto* graph = model.mutable_graph();
-  for (int i = 0; i < 30; ++i) graph = graph->add_node()->add_attribute()->mutable_g();
+  for (int i = 0; i < 70; ++i) graph = graph->add_node()->add_attribute()->mutable_g();
   const auto reduced = drop_payloads(bytes_of(model.SerializeAsString()));
   ASSERT_FALSE(reduced.ok());
   EXPECT_NE(reduced.error().message.find("nested too deeply"), std::string::npos);

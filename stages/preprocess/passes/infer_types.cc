@@ -8,6 +8,9 @@
 // a node may demand that a symbol is a multiple of something (the halves of a U-Net), which simplifies dims before it. So the walk is
 // repeated while the symbols learned something; each is linear.
 //
+// A branch of an If in which inference fails is replaced by one that fails when it is taken, with the same message; in it alone the walk
+// goes on after an error.
+//
 // Legal because a folded node reads constants alone and the evaluator is the meaning of the graph. Random ops are left.
 #include <tuple>
 #include <vector>
@@ -15,6 +18,7 @@
 #include "common/base/work.h"
 #include "common/ops/infer.h"
 #include "stages/preprocess/infer/bodies.h"
+#include "stages/preprocess/infer/failing_branches.h"
 #include "stages/preprocess/infer/fold.h"
 #include "stages/preprocess/passes/passes.h"
 
@@ -45,13 +49,21 @@ void share_facts(const Node& node, const Graph& body, ValueFacts& outer, ValueFa
   }
 }
 
+Result<bool> walk_body(Node& node, Graph& body, ValueFacts& facts) {
+  ValueFacts inner(body);
+  share_facts(node, body, facts, inner);
+  const size_t mark = body.module().expressions.mark();
+  auto walked = walk(body, inner);
+  if (walked || node.op() != Op::kIf) return walked;
+  body.module().expressions.forget_since(mark);
+  SLUICE_TRY(fail_when_taken(node, body, std::move(walked).error()));
+  return true;
+}
+
 Result<bool> walk_bodies(Node& node, ValueFacts& facts) {
   bool changed = false;
   for (const GraphId id : node.bodies()) {
-    Graph& body = node.graph().module().graph(id);
-    ValueFacts inner(body);
-    share_facts(node, body, facts, inner);
-    SLUICE_ASSIGN(const bool body_changed, walk(body, inner));
+    SLUICE_ASSIGN(const bool body_changed, walk_body(node, node.graph().module().graph(id), facts));
     changed = changed || body_changed;
   }
   if (changed) SLUICE_TRY(infer_node(node, facts));

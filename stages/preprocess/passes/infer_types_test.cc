@@ -67,6 +67,44 @@ graph @main(%x: f32[N, 3]) -> (%y) {
   EXPECT_NE(text.find("%y: f32[2*N, 3] = Concat"), std::string::npos) << text;
 }
 
+TEST(InferTypes, ABranchThatCannotBeRightFailsWhenTaken) {
+  const std::string good = R"(graph @yes(%b: f32[2]) -> (%p) body captures 1 {
+  %p: f32[2] = Neg(%b)
+}
+)";
+  EXPECT_EQ(after_pass(infer_types, R"(graph @main(%c: bool[], %x: f32[2]) -> (%y) {
+  %y: ? = If(%c, %x) {else_branch = @no, then_branch = @yes}
+}
+graph @no(%a: f32[2]) -> (%n) body captures 1 {
+  %shape = constant i64[1] [3]
+  %n: ? = Reshape(%a, %shape)
+}
+)" + good),
+            R"(graph @main(%c: bool[], %x: f32[2]) -> (%y) {
+  %y: f32[2] = If(%c, %x) {else_branch = @no, then_branch = @yes}
+}
+graph @no(%a: f32[2]) -> (%n) body captures 1 {
+  %n: f32[2] = Fail() {message = "node 'n' (Reshape): 2 elements do not fit a target shape of 3"}
+}
+)" + good);
+}
+
+TEST(InferTypes, OneBranchHasToBeRight) {
+  EXPECT_EQ(after_pass(infer_types, R"(graph @main(%c: bool[], %x: f32[2]) -> (%y) {
+  %y: ? = If(%c, %x) {else_branch = @no, then_branch = @yes}
+}
+graph @no(%a: f32[2]) -> (%n) body captures 1 {
+  %shape = constant i64[1] [3]
+  %n: ? = Reshape(%a, %shape)
+}
+graph @yes(%b: f32[2]) -> (%p) body captures 1 {
+  %p: ? = Fail() {message = "why"}
+}
+)"),
+            "error: node 'y' (If): both branches fail: why; node 'y' (If): graph 'no': node 'n' (Reshape): 2 elements do not fit a target "
+            "shape of 3");
+}
+
 TEST(InferTypes, TakesTheBranchOfADecidedIf) {
   EXPECT_EQ(after_pass(infer_types, R"(graph @main(%x: f32[2]) -> (%y) {
   %c = constant bool[] [true]

@@ -1,9 +1,19 @@
 // FeatureVectorizer: the operands' columns side by side, each operand cut or filled up with zeros to its number of columns. A vector counts
-// as one row.
+// as one row; of a tensor of higher rank, rows are what lies along the first axis, as in ONNX Runtime.
 #include "stages/preprocess/onnx/ml/operators.h"
 
 namespace sluice {
 namespace {
+
+Value* rows_of(ExpandCall& call, size_t index, int64_t rank) {
+  Value* input = call.input(index);
+  if (rank == 1) return call.unsqueeze(input, {0});
+  if (rank == 2) return input;
+  call.graph.module().warnings.add(
+      Leniency::kFeatureRank,
+      fmt::format("{}: input {} has rank {}, of which rows along the first axis are made", call.label(), index, rank));
+  return call.add(Op::kFlatten, {input}, {{"axis", int64_t{1}}});
+}
 
 Value* of_width(ExpandCall& call, Value* rows, int64_t width) {
   Value* cut = call.slice(rows, call.ints({0}), call.ints({width}), 1);
@@ -22,8 +32,8 @@ Result<void> expand_feature_vectorizer(ExpandCall& call) {
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     if (call.input(i) == nullptr) return call.bad("input {} is absent", i);
     SLUICE_ASSIGN(const int64_t rank, call.rank(i));
-    if (rank < 1 || rank > 2) return call.bad("input {} has rank {}, expected 1 or 2", i, rank);
-    Value* rows = call.cast(rank == 1 ? call.unsqueeze(call.input(i), {0}) : call.input(i), DType::kF32);
+    if (rank < 1) return call.bad("input {} has rank {}, expected 1 or 2", i, rank);
+    Value* rows = call.cast(rows_of(call, i, rank), DType::kF32);
     if (!widths.empty() && widths[i] < 0) return call.bad("attribute 'inputdimensions' has the element {}", widths[i]);
     columns.push_back(widths.empty() ? rows : of_width(call, rows, widths[i]));
   }
