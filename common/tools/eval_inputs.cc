@@ -50,10 +50,11 @@ Result<void> EvalInputs::bind(const std::string& binding) {
   return {};
 }
 
-Result<std::vector<Tensor>> EvalInputs::finish(const std::optional<uint64_t>& seed) {
+Result<std::vector<Tensor>> EvalInputs::finish(const std::optional<uint64_t>& seed, const std::map<std::string, int64_t>& dims) {
+  SLUICE_TRY(check_dims(dims));
   std::vector<Tensor> result;
   for (size_t i = 0; i < values_.size(); ++i) {
-    if (!tensors_[i]) SLUICE_TRY(invent(i, seed));
+    if (!tensors_[i]) SLUICE_TRY(invent(i, seed, dims));
     result.push_back(std::move(*tensors_[i]));
   }
   return result;
@@ -78,17 +79,59 @@ Result<void> EvalInputs::take(size_t index, Tensor tensor) {
   return {};
 }
 
-Result<void> EvalInputs::invent(size_t index, const std::optional<uint64_t>& seed) {
+Result<void> EvalInputs::check_dims(const std::map<std::string, int64_t>& dims) const {
+  std::vector<std::string> names;  // as the inputs have them, in order
+  for (const Value* value : values_) {
+    for (const Dim& dim : value->type().dims) {
+      if (!dim.is_expression()) continue;
+      const Expression& expression = module_.expressions[static_cast<ExpressionId>(dim.value)];
+      if (expression.op != ExpressionOp::kSymbol) continue;
+      const std::string& name = module_.expressions.symbol(static_cast<SymbolId>(expression.value)).name;
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  std::string known;
+  for (const std::string& name : names) known += (known.empty() ? "'" : ", '") + name + "'";
+  for (const auto& [name, size] : dims) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    return make_error(ErrorCode::kBadOption, "--dim: no input of the graph has the open dim '{}'", name)
+        .with_hint(known.empty() ? "all dims of its inputs are fixed" : "its inputs have " + known);
+  }
+  return {};
+}
+
+Result<std::vector<int64_t>> EvalInputs::extents(const Value& value, const std::map<std::string, int64_t>& dims) const {
+  const auto size_of = [&](SymbolId symbol) {
+    const auto found = dims.find(module_.expressions.symbol(symbol).name);
+    return found == dims.end() ? int64_t{1} : found->second;
+  };
+  std::vector<int64_t> extents;
+  for (const Dim& dim : value.type().dims) {
+    if (dim.is_expression()) {
+      SLUICE_ASSIGN(const int64_t extent, module_.expressions.evaluate(static_cast<ExpressionId>(dim.value), size_of));
+      extents.push_back(extent);
+    } else if (dim.is_fixed()) {
+      extents.push_back(dim.value);
+    }
+  }
+  if (value.type().is_tensor() && value.type().ranked && extents.size() == value.type().dims.size()) return extents;
+  return make_error(ErrorCode::kBadBinding, "input '{}' of type {} cannot be random", value.name(), print_type(module_, value.type_id()))
+      .with_hint("give --input NAME=FILE");
+}
+
+Result<void> EvalInputs::invent(size_t index, const std::optional<uint64_t>& seed, const std::map<std::string, int64_t>& dims) {
   const Value& value = *values_[index];
   if (!seed) {
     return make_error(ErrorCode::kBadBinding, "input '{}' is not given", value.name()).with_hint("give --input NAME=FILE, or --random");
   }
-  const auto extents = value.type().extents();
-  if (!extents || !value.type().dense_bytes()) {
+  SLUICE_ASSIGN(const std::vector<int64_t> shape, extents(value, dims));
+  std::vector<Dim> fixed;
+  for (const int64_t extent : shape) fixed.push_back(Dim::fixed(extent));
+  if (!Type::tensor(value.type().dtype, std::move(fixed)).dense_bytes()) {
     return make_error(ErrorCode::kBadBinding, "input '{}' of type {} cannot be random", value.name(), print_type(module_, value.type_id()))
         .with_hint("give --input NAME=FILE");
   }
-  Tensor tensor = make_tensor(value.type().dtype, *extents, value.name());
+  Tensor tensor = make_tensor(value.type().dtype, shape, value.name());
   fill_random(tensor, *seed + index);
   tensors_[index] = std::move(tensor);
   return {};

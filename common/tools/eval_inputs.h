@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,13 +17,16 @@ class EvalInputs {
  public:
   explicit EvalInputs(const Graph& graph);
   Result<void> bind(const std::string& binding);  // NAME=FILE, or FILE.npz
-  // One tensor for each input that is not bound to a constant; missing ones by seed, with the same numbers that sluice-loader uses.
-  Result<std::vector<Tensor>> finish(const std::optional<uint64_t>& seed);
+  // One tensor for each input that is not bound to a constant; missing ones by seed, with the same numbers that sluice-loader uses, and
+  // with `dims` for the symbols of their sizes, 1 for others.
+  Result<std::vector<Tensor>> finish(const std::optional<uint64_t>& seed, const std::map<std::string, int64_t>& dims);
 
  private:
   std::vector<std::string> names() const;
   Result<void> take(size_t index, Tensor tensor);
-  Result<void> invent(size_t index, const std::optional<uint64_t>& seed);
+  Result<void> check_dims(const std::map<std::string, int64_t>& dims) const;
+  Result<std::vector<int64_t>> extents(const Value& value, const std::map<std::string, int64_t>& dims) const;
+  Result<void> invent(size_t index, const std::optional<uint64_t>& seed, const std::map<std::string, int64_t>& dims);
 
   const Module& module_;
   std::vector<const Value*> values_;

@@ -13,7 +13,7 @@ using namespace sluice;
 constexpr char kUsage[] = R"(Evaluates a graph of any level with the reference evaluator.
 
 Usage:
-  sluice-eval [options] [--input=BINDING]... [<in>]
+  sluice-eval [options] [--input=BINDING]... [--dim=NAME=SIZE]... [<in>]
   sluice-eval (--help | --version)
 
 Reads the graph <in>, or standard input when it is absent or "-". Prints a line for each output.
@@ -21,6 +21,7 @@ Reads the graph <in>, or standard input when it is absent or "-". Prints a line 
 Options:
   --input=BINDING     NAME=FILE binds the input NAME to a .npy, .npz or .pb file; FILE.npz binds each member.
   --random=SEED       Fill the other inputs by SEED, as sluice-loader does. Plain --random is --random=0.
+  --dim=NAME=SIZE     The size of a dim that the graph leaves open, for random inputs; 1 when not given.
   --output-dir=DIR    Write each output to DIR/NAME.npy ('/' in a name becomes '_').
   --dump-values=DIR   Write every value that is made on the way, bodies' too, to DIR as .npy; DIR/values.txt lists them.
   --store=DIR         The folder of constants that the graph was written with.
@@ -31,9 +32,13 @@ Options:
 
 Result<ExitClass> run(const CommandLine& line) {
   SLUICE_TRY(check_input(line));
-  EvalRequest request{line.list("--input"), std::nullopt, line.text("--output-dir"), line.text("--dump-values")};
+  EvalRequest request{line.list("--input"), std::nullopt, {}, line.text("--output-dir"), line.text("--dump-values")};
   if (line.has("--random")) {
     SLUICE_ASSIGN(request.random, whole_number(line, "--random"));
+  }
+  for (const std::string& text : line.list("--dim")) {
+    SLUICE_ASSIGN(auto dim, named_size(text));
+    request.dims.insert(std::move(dim));
   }
   SLUICE_ASSIGN(Module module, read_graph_file(input_path(line)));
   SLUICE_TRY(find_constants(module, line.text("--store"), line.text("--model")));

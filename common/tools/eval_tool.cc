@@ -44,7 +44,7 @@ Result<std::string> evaluate_to_files(const Module& module, const EvalRequest& r
   const Graph& root = module.root();
   EvalInputs inputs(root);
   for (const std::string& binding : request.bindings) SLUICE_TRY(inputs.bind(binding));
-  SLUICE_ASSIGN(std::vector<Tensor> tensors, inputs.finish(request.random));
+  SLUICE_ASSIGN(std::vector<Tensor> tensors, inputs.finish(request.random, request.dims));
   std::vector<EvalValue> values;
   for (Tensor& tensor : tensors) values.push_back(EvalValue::of(std::move(tensor)));
   EvalOptions options;

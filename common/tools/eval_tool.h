@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,10 +13,11 @@
 namespace sluice {
 
 struct EvalRequest {
-  std::vector<std::string> bindings;  // NAME=FILE, or FILE.npz
-  std::optional<uint64_t> random;     // seed for inputs without file
-  std::string output_dir;             // empty: only the summary
-  std::string dump_dir;               // empty: nothing is dumped
+  std::vector<std::string> bindings;    // NAME=FILE, or FILE.npz
+  std::optional<uint64_t> random;       // seed for inputs without file
+  std::map<std::string, int64_t> dims;  // sizes of open dims of these; 1 when absent
+  std::string output_dir;               // empty: only the summary
+  std::string dump_dir;                 // empty: nothing is dumped
 };
 
 // Evaluates the root; writes each output, and each value made on the way, as DIR/NAME.npy. Sequences are NAME.0.npy, NAME.1.npy, …

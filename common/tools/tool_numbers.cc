@@ -1,10 +1,20 @@
 #include "common/tools/tool_numbers.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <string>
 
 namespace sluice {
+
+Result<std::pair<std::string, int64_t>> named_size(const std::string& text) {
+  const size_t equals = std::min(text.rfind('='), text.size());
+  const char* end = text.data() + text.size();
+  int64_t size = -1;
+  const bool is_number = equals < text.size() && std::from_chars(text.data() + equals + 1, end, size).ptr == end;
+  if (is_number && size >= 0 && equals > 0) return std::pair(text.substr(0, equals), size);
+  return make_error(ErrorCode::kBadOption, "--dim: '{}' is not NAME=SIZE", text);
+}
 
 Result<uint64_t> whole_number(const CommandLine& line, const char* option, uint64_t most) {
   const std::string digits = line.text(option);

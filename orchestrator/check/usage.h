@@ -15,8 +15,10 @@ these options, 4 when this release cannot: then it lists all unsupported nodes. 
 
 Options:
   --format=FMT           text or json [default: text].
-  --input-shape=SHAPES   Shapes of model inputs, "name:1,3,224,224"; several joined by ";".
-  --dim=DIM              Value of a named dimension, NAME=VALUE, or its bounds, NAME=LOW..HIGH.
+  --input-shape=SHAPES   Shapes of model inputs, "name:1~8,3,-1,-1": bounds, a size, and -1 for what the model says; several joined
+                         by ";".
+  --dim=DIM              Value of a named dimension, NAME=VALUE, or its bounds, NAME=LOW..HIGH. NAME is as the model has it, blanks
+                         and all; a dimension without a name is INPUT_AXIS.
   --annotate=RULES       Annotate the nodes that RULES, a JSON file, selects; docs/annotations.md.
   --out-nodes=NAMES      The outputs to keep.
   --overridable-inputs=WHEN  on: initializers that are also inputs stay inputs.

@@ -14,7 +14,7 @@ namespace sluice {
 namespace {
 
 // The other options go to all stages, or to the first: those that travel in the file from there, and those of the import.
-constexpr std::string_view kHandled[] = {"dump-dir", "stats", "passes", "skip", "segments", "store", "model"};
+constexpr std::string_view kHandled[] = {"dump-dir", "stats", "passes", "skip", "stop-after", "segments", "store", "model"};
 
 bool is_for_first(const OptionRow& row) { return row.kind != OptionKind::kManner || row.name == "strict"; }
 
@@ -54,6 +54,7 @@ Result<CompileRequest> request_from(const CommandLine& line) {
                          .output = line.text("-o"),
                          .passes = line.list("--passes"),
                          .skip = line.list("--skip"),
+                         .stop_after = line.text("--stop-after"),
                          .segments = line.text("--segments"),
                          .model = line.text("--model"),
                          .store = line.text("--store"),

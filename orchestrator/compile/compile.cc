@@ -29,8 +29,8 @@ void add_to(std::vector<std::string>& arguments, const std::vector<std::string>&
 }
 
 // Pass names belong to a stage: splits "STAGE:LIST" items into one list for each stage.
-Result<std::array<std::string, kStageNames.size()>> by_stage(std::string_view option, const std::vector<std::string>& values,
-                                                             size_t first) {
+Result<std::array<std::string, kStageNames.size()>> by_stage(std::string_view option, const std::vector<std::string>& values, size_t first,
+                                                             size_t last) {
   std::array<std::string, kStageNames.size()> lists;
   for (const std::string& value : values) {
     for (size_t begin = 0, end = 0; begin < value.size(); begin = end + 1) {
@@ -38,7 +38,7 @@ Result<std::array<std::string, kStageNames.size()>> by_stage(std::string_view op
       const std::string_view item = std::string_view(value).substr(begin, end - begin);
       const size_t colon = item.find(':');
       const auto* stage = std::find(kStageNames.begin(), kStageNames.end(), item.substr(0, colon));
-      if (colon == std::string_view::npos || stage < kStageNames.begin() + first || stage == kStageNames.end()) {
+      if (colon == std::string_view::npos || stage < kStageNames.begin() + first || stage > kStageNames.begin() + last) {
         return make_error(ErrorCode::kBadOption, "--{} has '{}', expected STAGE:PASS,PASS,... with a stage that runs", option, item)
             .with_hint(
                 fmt::format("such as --{}=optimize:fold-constants; sluice optimize --list-passes prints the passes of that stage", option));
@@ -48,6 +48,23 @@ Result<std::array<std::string, kStageNames.size()>> by_stage(std::string_view op
     }
   }
   return lists;
+}
+
+// The last stage to run, and the pass after which it stops; empty: its last.
+struct LastStep {
+  size_t stage = kStageNames.size() - 1;
+  std::string pass;
+};
+
+Result<LastStep> last_step(const std::string& text, size_t first) {
+  if (text.empty()) return LastStep{};
+  const size_t colon = std::min(text.find(':'), text.size());
+  const auto* stage = std::find(kStageNames.begin() + first, kStageNames.end(), text.substr(0, colon));
+  if (stage == kStageNames.end() || colon + 1 == text.size()) {
+    return make_error(ErrorCode::kBadOption, "--stop-after is '{}', expected STAGE or STAGE:PASS with a stage that runs", text)
+        .with_hint("such as optimize or optimize:fold-constants; sluice optimize --list-passes prints the passes of that stage");
+  }
+  return LastStep{static_cast<size_t>(stage - kStageNames.begin()), colon == text.size() ? "" : text.substr(colon + 1)};
 }
 
 // Options that only stages up to this one read: for a file that is past it they come too late.
@@ -92,6 +109,7 @@ class Compilation {
   Result<int> run() {
     SLUICE_ASSIGN(first_, first_stage_for(request_.input));
     SLUICE_TRY(check_in_time(request_, first_));
+    SLUICE_ASSIGN(last_, last_step(request_.stop_after, first_));
     SLUICE_TRY(check_output_is_no_input(request_.output, request_.input));
     if (!request_.stats.empty()) {
       SLUICE_TRY(check_output_is_no_input(request_.stats, request_.input));
@@ -126,7 +144,7 @@ class Compilation {
     if (request_.transport == Transport::kFiles) return run_over_files(stages, descriptor, scratch_->path(), done);
     const ServiceChoice choice{request_.services, request_.store, request_.heartbeat_ms, request_.error_json};
     const bool is_file = output != nullptr && !output->reserved().empty();
-    const std::string product = is_file ? output->reserved() : scratch_->path() + "/model.om";
+    const std::string product = is_file ? output->reserved() : scratch_->path() + "/product";
     SLUICE_ASSIGN(const bool succeeded, run_over_services(stages, product, scratch_->path(), choice, done));
     if (!succeeded || is_file) return succeeded;
     SLUICE_ASSIGN(const MappedFile model, MappedFile::open(product));
@@ -135,10 +153,10 @@ class Compilation {
   }
 
   Result<std::vector<StageRun>> plan() const {
-    SLUICE_ASSIGN(const auto passes, by_stage("passes", request_.passes, first_));
-    SLUICE_ASSIGN(const auto skip, by_stage("skip", request_.skip, first_));
+    SLUICE_ASSIGN(const auto passes, by_stage("passes", request_.passes, first_, last_.stage));
+    SLUICE_ASSIGN(const auto skip, by_stage("skip", request_.skip, first_, last_.stage));
     std::vector<StageRun> stages;
-    for (size_t i = first_; i < kStageNames.size(); ++i) {
+    for (size_t i = first_; i <= last_.stage; ++i) {
       StageRun stage;
       stage.name = kStageNames[i];
       SLUICE_ASSIGN(std::string program, find_program("sluice-" + stage.name));
@@ -147,6 +165,7 @@ class Compilation {
       add_to(stage.options, request_.manner);
       if (!passes[i].empty()) stage.options.push_back("--passes=" + passes[i]);
       if (!skip[i].empty()) stage.options.push_back("--skip=" + skip[i]);
+      if (i == last_.stage && !last_.pass.empty()) stage.options.push_back("--stop-after=" + last_.pass);
       if (!request_.segments.empty() && i + 1 < kStageNames.size()) stage.options.push_back("--segments=" + request_.segments);
       if (!request_.store.empty()) stage.options.push_back("--store=" + request_.store);
       if (!request_.model.empty() && i > 0) stage.options.push_back("--model=" + request_.model);
@@ -160,7 +179,7 @@ class Compilation {
     if (!request_.dump_dir.empty()) {
       const std::string folder = fmt::format("{}/{}-{}", request_.dump_dir, i + 1, stage.name);
       stage.options.push_back("--dump-dir=" + folder);
-      if (i + 1 < kStageNames.size()) stage.dump = folder + ".sg";
+      if (i < last_.stage) stage.dump = folder + ".sg";  // the last one's graph is the output
     }
     if (!request_.stats.empty()) stage.options.push_back("--stats=" + stats_path(stage.name));
     stage.input = i == first_ ? request_.input : "-";
@@ -174,7 +193,7 @@ class Compilation {
     const bool only_warns = report.ending.clean();
     if (!request_.quiet || !only_warns) std::fputs(report.messages.c_str(), stderr);
     if (!report.ending.clean()) return tell_stage_failure("sluice-" + name, report);
-    const bool last = first_ + i + 1 == kStageNames.size();
+    const bool last = first_ + i == last_.stage;
     if (last && output != nullptr) report.bytes = output->bytes().ok() ? *output->bytes() : 0;
     const std::optional<uint64_t> nodes = !request_.stats.empty() ? take_stats(name, report) : std::nullopt;
     if (request_.quiet) return;
@@ -211,6 +230,7 @@ class Compilation {
 
   const CompileRequest& request_;
   size_t first_ = 0;
+  LastStep last_;
   std::optional<ScratchFolder> scratch_;  // for statistics, graphs and endpoints
   std::optional<FileWriter> stats_file_;  // opened first: a model without its statistics is not what was asked for
   Json stats_;

@@ -19,6 +19,7 @@ struct CompileRequest {
   std::vector<std::string> manner;   // for every stage
   std::vector<std::string> passes;   // "STAGE:LIST" items, several joined by ';': exactly these passes of that stage
   std::vector<std::string> skip;     // the same: leave these out
+  std::string stop_after;            // "STAGE" or "STAGE:PASS": the last to run, whose graph is the output; empty: all
   std::string segments;              // --segments, for the stages that write graphs; empty: not given
   std::string model;                 // --model, for the stages that read graphs; empty: not given
   std::string store;                 // --store; empty: not given

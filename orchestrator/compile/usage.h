@@ -14,13 +14,16 @@ Reads <in>: an ONNX model, or a graph file (.sg) written by any stage or by --du
 
 Options:
   -o FILE                Write the compiled model to FILE; it appears only when all stages succeeded [default: -].
+  --stop-after=STEP      Run up to STEP, which is STAGE or STAGE:PASS, and write the graph that is there then; compile takes it again.
   -q, --quiet            No progress lines, no warnings.
   --help                 Print this.
   --version              Print the release.
 
 Meaning options: they change the product and travel in the graph files.
-  --input-shape=SHAPES   Shapes of model inputs, "name:1,3,224,224"; several joined by ";".
-  --dim=DIM              Value of a named dimension, NAME=VALUE, or its bounds, NAME=LOW..HIGH.
+  --input-shape=SHAPES   Shapes of model inputs, "name:1~8,3,-1,-1": bounds, a size, and -1 for what the model says; several joined
+                         by ";".
+  --dim=DIM              Value of a named dimension, NAME=VALUE, or its bounds, NAME=LOW..HIGH. NAME is as the model has it, blanks
+                         and all; a dimension without a name is INPUT_AXIS.
   --annotate=RULES       Annotate the nodes that RULES, a JSON file, selects; docs/annotations.md.
   --overridable-inputs=SWITCH  on: initializers that are inputs too may be given when the model runs.
   --state=PAIRS          Keep outputs for inputs of the next execution, OUTPUT=INPUT,...: 'present.*=past_key_values.*'.

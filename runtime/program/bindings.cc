@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <set>
 
 #include "common/base/files.h"
 #include "common/base/log.h"
@@ -221,14 +220,18 @@ namespace {
 
 // --dim names a dim that some input has.
 Result<void> check_dims(const pb::ModelDef& model, const LoaderOptions& options) {
-  std::set<std::string> names;
-  for (const pb::TypeDef& type : model.types()) names.insert(type.dim_names().begin(), type.dim_names().end());
+  std::vector<std::string> names;  // as the inputs have them, in order
+  for (const pb::BindingDef& input : model.inputs()) {
+    for (const std::string& name : model.types(static_cast<int>(input.type())).dim_names()) {
+      if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  std::string known;
+  for (const std::string& name : names) known += (known.empty() ? "'" : ", '") + name + "'";
   for (const auto& [name, size] : options.dims) {
-    if (names.contains(name) && !name.empty()) continue;
-    std::string known;
-    for (const std::string& one : names) known += one.empty() ? "" : (known.empty() ? "" : ", ") + one;
-    return make_error(ErrorCode::kBadOption, "--dim: the model has no open dim '{}'", name)
-        .with_hint(known.empty() ? "all its dims are fixed" : "it has " + known);
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    return make_error(ErrorCode::kBadOption, "--dim: no input of the model has the open dim '{}'", name)
+        .with_hint(known.empty() ? "all dims of its inputs are fixed" : "its inputs have " + known);
   }
   return {};
 }

@@ -14,8 +14,9 @@ Reads the model <in>, or standard input when it is absent or "-". Weights stay i
 A graph that --stop-after wrote goes on after that pass.
 
 Options:
-  --input-shape=SHAPES  Shapes of inputs, "x:1,3,224,224;y:1,-1"; -1 leaves a dim open.
-  --dim=DIM             Fix a named dim everywhere, NAME=VALUE, or bound it, NAME=LOW..HIGH. Repeatable.
+  --input-shape=SHAPES  Shapes of inputs, "x:1~8,3,-1,-1;y:1,-1": bounds, a size, and -1 for what the model says.
+  --dim=DIM             Fix a named dim everywhere, NAME=VALUE, or bound it, NAME=LOW..HIGH. NAME is as the model has it, blanks
+                        and all; a dim without a name is INPUT_AXIS. Repeatable.
   --annotate=RULES      Annotate the nodes that RULES, a JSON file, selects: engine, stream_label, ...; docs/annotations.md.
   --external-dir=DIR    Also take external data of the model from files inside DIR, by absolute paths, "../" or links.
   --overridable-inputs=WHEN  on: initializers that are inputs too may be given when the model runs; off: they are

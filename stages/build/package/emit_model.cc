@@ -31,10 +31,13 @@ bool has_words(const Module& module, const Type& type) {
   return has_words(module, module.type(type.element));
 }
 
-// Empty for what nobody would read.
+// A symbol's name as the model has it, else an expression. Empty for what nobody would read.
 std::string dim_name(const Module& module, const Dim& dim) {
+  if (!dim.is_expression()) return {};
+  const Expression& expression = module.expressions[static_cast<ExpressionId>(dim.value)];
+  if (expression.op == ExpressionOp::kSymbol) return module.expressions.symbol(static_cast<SymbolId>(expression.value)).name;
   constexpr size_t kLong = 64;
-  const std::string text = dim.is_expression() ? print_dim(module, dim) : "";
+  const std::string text = print_dim(module, dim);
   return text.size() > kLong ? "" : text;
 }
 

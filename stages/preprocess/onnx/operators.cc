@@ -104,8 +104,8 @@ Result<void> check_operators(const onnx::GraphProto& graph) {
   for (const auto& [name, finding] : findings) text += (text.empty() ? "" : "; ") + finding_text(name, finding);
   return make_error(ErrorCode::kUnsupportedOp, "{} unsupported operator{}: {}", findings.size(), findings.size() == 1 ? "" : "s", text)
       .with_hint(
-          "common/ops lists the operators of this release, docs/operators.md those of other domains; docs/adding-an-op.md tells "
-          "how to add one, or report the missing one");
+          "docs/onnx-support.md lists the operators of ONNX that this release has, docs/operators.md those of other domains; "
+          "docs/adding-an-op.md tells how to add one, or report the missing one");
 }
 
 }  // namespace sluice

@@ -14,13 +14,22 @@ std::optional<int64_t> number(std::string_view text) {
   return value;
 }
 
-std::optional<std::vector<int64_t>> shape(std::string_view text) {
-  std::vector<int64_t> extents;
+// "4", or "1~8".
+std::optional<DimRange> extent(std::string_view text) {
+  const size_t tilde = std::min(text.find('~'), text.size());
+  const auto low = number(text.substr(0, tilde));
+  const auto high = tilde == text.size() ? low : number(text.substr(tilde + 1));
+  if (!low || !high || *low < 0 || *high < *low) return std::nullopt;
+  return DimRange{*low, *high};
+}
+
+std::optional<std::vector<std::optional<DimRange>>> shape(std::string_view text) {
+  std::vector<std::optional<DimRange>> extents;
   while (!text.empty()) {
     const size_t comma = std::min(text.find(','), text.size());
-    const auto extent = number(text.substr(0, comma));
-    if (!extent || *extent < -1 || (comma + 1 == text.size())) return std::nullopt;
-    extents.push_back(*extent);
+    const std::string_view item = text.substr(0, comma);
+    extents.push_back(extent(item));
+    if ((!extents.back() && item != "-1") || comma + 1 == text.size()) return std::nullopt;
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
   return extents;
@@ -47,7 +56,8 @@ Result<ShapeOptions> parse_shape_options(const Options& options) {
     const size_t colon = item.rfind(':');  // names of inputs may have colons of their own
     const auto extents = colon == std::string::npos ? std::nullopt : shape(std::string_view(item).substr(colon + 1));
     if (!extents) {
-      return make_error(ErrorCode::kBadOption, "--input-shape has '{}', expected NAME:D0,D1,... with whole numbers or -1", item);
+      return make_error(ErrorCode::kBadOption, "--input-shape has '{}', expected NAME:D0,D1,... with whole numbers, bounds LOW~HIGH or -1",
+                        item);
     }
     if (!parsed.inputs.emplace(item.substr(0, colon), *extents).second) {
       return make_error(ErrorCode::kBadOption, "--input-shape names input '{}' twice", item.substr(0, colon));

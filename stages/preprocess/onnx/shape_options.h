@@ -1,12 +1,13 @@
 // What the command line says about the sizes of the model's inputs.
 //
-//   --input-shape "x:1,3,224,224;y:1,-1"   -1 leaves the dim as the model has it
+//   --input-shape "x:1,3,224,224;y:1~8,-1"  1~8 bounds the dim, -1 leaves it as the model has it
 //   --dim N=4                              fixes the named dim everywhere
 //   --dim N=1..64                          bounds it
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,8 @@ struct DimRange {
 };
 
 struct ShapeOptions {
-  std::map<std::string, std::vector<int64_t>> inputs;  // by input name
-  std::map<std::string, DimRange> dims;                // by dim name
+  std::map<std::string, std::vector<std::optional<DimRange>>> inputs;  // by input name; none: as the model has the dim
+  std::map<std::string, DimRange> dims;                                // by dim name
 };
 
 Result<ShapeOptions> parse_shape_options(const Options& options);

@@ -1,5 +1,6 @@
 #include "stages/preprocess/onnx/types.h"
 
+#include <algorithm>
 #include <functional>
 
 namespace sluice {
@@ -56,6 +57,10 @@ std::string listed(const std::set<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "'" : ", '") + name + "'";
   return text.empty() ? "none" : text;
+}
+
+std::string range_text(const DimRange& range) {
+  return range.is_fixed() ? fmt::format("{}", range.low) : fmt::format("{}~{}", range.low, range.high);
 }
 
 bool is_open(const onnx::TensorShapeProto::Dimension& dim) { return !dim.has_dim_value() || dim.dim_value() < 0; }
@@ -127,18 +132,23 @@ Result<void> ModelInputs::fix_by_input_shapes() {
       return make_error(ErrorCode::kBadOption, "--input-shape gives input '{}' rank {}, but the model says {}", inputs_[i]->name(),
                         given->second.size(), tensor.shape().dim_size());
     }
-    for (int axis = 0; axis < tensor.shape().dim_size(); ++axis) {
-      const int64_t extent = given->second[static_cast<size_t>(axis)];
-      if (extent < 0 || !is_open(tensor.shape().dim(axis))) continue;
-      const std::string name = dim_name(i, axis);
-      const auto [known, inserted] = options_.dims.emplace(name, DimRange{extent, extent});
-      if (!inserted && (extent < known->second.low || extent > known->second.high)) {
-        return make_error(ErrorCode::kBadOption, "--input-shape gives dim '{}' of input '{}' the size {}, which contradicts another option",
-                          name, inputs_[i]->name(), extent);
-      }
-      known->second = {extent, extent};
+    for (size_t axis = 0; axis < given->second.size(); ++axis) {
+      const bool open = !tensor.has_shape() || is_open(tensor.shape().dim(static_cast<int>(axis)));
+      if (open && given->second[axis]) SLUICE_TRY(fix_dim(i, static_cast<int>(axis), *given->second[axis]));
     }
   }
+  return {};
+}
+
+Result<void> ModelInputs::fix_dim(size_t index, int axis, const DimRange& range) {
+  const std::string name = dim_name(index, axis);
+  DimRange& known = options_.dims.emplace(name, range).first->second;
+  const DimRange both{std::max(known.low, range.low), std::min(known.high, range.high)};
+  if (both.low > both.high) {
+    return make_error(ErrorCode::kBadOption, "--input-shape gives dim '{}' of input '{}' the size {}, which contradicts another option",
+                      name, inputs_[index]->name(), range_text(range));
+  }
+  known = both;
   return {};
 }
 
@@ -163,11 +173,16 @@ Result<std::vector<Dim>> ModelInputs::dims(size_t index, const onnx::TensorShape
   const auto given = options_.inputs.find(inputs_[index]->name());
   std::vector<Dim> dims;
   for (int axis = 0; axis < shape.dim_size(); ++axis) {
-    const int64_t extent = given == options_.inputs.end() ? -1 : given->second[static_cast<size_t>(axis)];
-    if (extent >= 0) {
-      dims.push_back(Dim::fixed(extent));
-    } else if (!is_open(shape.dim(axis))) {
-      dims.push_back(Dim::fixed(shape.dim(axis).dim_value()));
+    const auto range = given == options_.inputs.end() ? std::nullopt : given->second[static_cast<size_t>(axis)];
+    const int64_t declared = is_open(shape.dim(axis)) ? -1 : shape.dim(axis).dim_value();
+    if (range && range->is_fixed()) {
+      dims.push_back(Dim::fixed(range->low));
+    } else if (declared >= 0) {
+      if (range && (declared < range->low || declared > range->high)) {
+        return make_error(ErrorCode::kBadOption, "--input-shape bounds dim {} of input '{}' by {}, but the model says {}", axis,
+                          inputs_[index]->name(), range_text(*range), declared);
+      }
+      dims.push_back(Dim::fixed(declared));
     } else {
       dims.push_back(named_dim(dim_name(index, axis), index, axis));
     }

@@ -35,6 +35,7 @@ class ModelInputs {
       : module_(module), options_(std::move(options)), inputs_(std::move(inputs)) {}
   std::string dim_name(size_t index, int axis) const;
   Result<void> fix_by_input_shapes();
+  Result<void> fix_dim(size_t index, int axis, const DimRange& range);
   Result<void> check_names() const;
   Result<std::vector<Dim>> dims(size_t index, const onnx::TensorShapeProto& shape);
   Dim named_dim(const std::string& name, size_t index, int axis);

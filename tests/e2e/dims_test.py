@@ -1,0 +1,86 @@
+#!/usr/bin/python3
+"""How sizes are told: names of dims as an exporter writes them, bounds of dims without a name, a compile that stops on the way.
+
+usage: dims_test.py FOLDER_OF_PROGRAMS [unittest arguments]
+"""
+import os
+import sys
+import unittest
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from programs import STAGES, ProgramCase, need
+
+PROFILE = "--profile=cpu-generic"  # runs everywhere
+SUM = "past_sequence_length + sequence_length"
+
+
+def floats(name, dims):
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+
+
+class Dims(ProgramCase):
+    def setUp(self):
+        super().setUp()
+        nodes = [helper.make_node("Relu", ["x"], ["y"], "act"), helper.make_node("Exp", ["z"], ["w"], "exp")]
+        inputs = [floats("x", ["1", SUM]), floats("z", ["N", 3, None])]
+        graph = helper.make_graph(nodes, "g", inputs, [floats("y", [None, None]), floats("w", [None, 3, None])])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+        model.ir_version = 8
+        self.model, self.om = self.path("model.onnx"), self.path("model.om")
+        with open(self.model, "wb") as file:
+            file.write(model.SerializeToString())
+
+    def compile(self, code, *options):
+        return self.program(code, "sluice-compile", "-q", self.model, "-o", self.om, PROFILE, *options)
+
+    def first_line_of(self, graph):
+        return self.program(0, "sluice-show", graph).split("\n")[0]
+
+    def test_names_as_they_stand(self):
+        sizes = [f"--dim={SUM}=5", "--dim=1=2", "--dim=N=7", "--dim=z_2=4"]
+        for program in ("sluice-check", "sluice-preprocess"):
+            self.program(0, program, *sizes, *((PROFILE,) if program == "sluice-check" else ("-o", self.path("typed.sg"))), self.model)
+        self.compile(0)
+        self.program(0, "sluice-preprocess", self.model, "-o", self.path("open.sg"))
+        for program, source in (("sluice-loader", self.om), ("sluice-eval", self.path("open.sg"))):
+            folder = self.path(program)
+            self.program(0, program, source, "--random", *sizes, "--output-dir=" + folder)
+            for name, shape in (("y", (2, 5)), ("w", (7, 3, 4))):
+                self.assertEqual(np.load(os.path.join(folder, name + ".npy")).shape, shape)
+            said = self.program(3, program, source, "--random", "--dim=M=4")
+            self.assertIn(f"its inputs have '1', '{SUM}', 'N', 'z_2'", said)
+
+    def test_bounds_of_dims_without_a_name(self):
+        self.program(0, "sluice-preprocess", "--input-shape=z:1~8,3,2~6;x:2,-1", self.model, "-o", self.path("typed.sg"))
+        text = self.program(0, "sluice-show", self.path("typed.sg"))
+        self.assertIn("symbol N = dim(@main, %z, 0) in [1, 8]", text)
+        self.assertIn("symbol z_2 = dim(@main, %z, 2) in [2, 6]", text)
+        self.assertIn(f'%x: f32[2, "{SUM}"]', text)
+        self.compile(0, "--input-shape=z:1~8,3,2~6")
+        self.program(0, "sluice-loader", self.om, "--random", "--dim=N=8", "--dim=z_2=6")
+        self.assertIn("SL7", self.program(3, "sluice-loader", self.om, "--random", "--dim=N=9", "--dim=z_2=6"))
+        for wrong, word in (("z:8~1,3,4", "LOW~HIGH"), ("z:1~8,4~5,4", "the model says 3"), ("z:1~,3,4", "LOW~HIGH")):
+            self.assertIn(word, self.compile(3, "--input-shape=" + wrong))
+        self.assertIn("contradicts another option", self.compile(3, "--input-shape=z:1~8,3,4", "--dim=N=9..20"))
+
+    def test_a_compile_stops_on_the_way(self):
+        whole, half = self.path("whole.om"), self.path("half.sg")
+        self.program(0, "sluice-compile", "-q", self.model, "-o", whole, PROFILE)
+        for transport in ("pipe", "files", "zmq"):
+            for step, line in (("partition", "sluice 1 partitioned after partition"), ("optimize:eliminate-dead-nodes", "stopped after 1 of"),
+                               ("preprocess:infer-types", "stopped after 2 of")):
+                self.program(0, "sluice-compile", "-q", self.model, "-o", half, PROFILE, "--stop-after=" + step, "--transport=" + transport)
+                self.assertIn(line, self.first_line_of(half))
+                self.program(0, "sluice-compile", "-q", half, "-o", self.om)
+                with open(whole, "rb") as one, open(self.om, "rb") as other:
+                    self.assertEqual(one.read(), other.read(), (transport, step))
+        for wrong in ("nonsense", "optimize:", "optimize:nonsense", ":fold-constants"):
+            self.assertIn("SL1006", self.compile(3, "--stop-after=" + wrong))
+        self.assertIn("a stage that runs", self.compile(3, "--stop-after=optimize", "--skip=build:link-subgraphs"))
+
+
+if __name__ == "__main__":
+    Dims.programs = need(sys.argv.pop(1), ["check", "compile", "eval", "loader", "show", *STAGES])
+    unittest.main(verbosity=2)
