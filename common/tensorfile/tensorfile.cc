@@ -1,7 +1,5 @@
 #include "common/tensorfile/tensorfile.h"
 
-#include <cstring>
-
 #include "common/base/files.h"
 #include "common/tensorfile/bad_file.h"
 
@@ -30,20 +28,6 @@ Result<Tensor> read_npy(const std::string& path) {
 Result<Tensor> read_pb(const std::string& path) {
   SLUICE_ASSIGN(const MappedFile file, MappedFile::open(path));
   return parse_pb(file.bytes(), path);
-}
-
-Result<Tensor> read_raw(const std::string& path, DType dtype, std::vector<int64_t> dims) {
-  SLUICE_ASSIGN(const MappedFile file, MappedFile::open(path));
-  const std::optional<uint64_t> count = element_count(dims);
-  if (!count || dtype_bits(dtype) == 0) {
-    return bad_file(path, "raw elements cannot be {} of shape {}", dtype_name(dtype), dims_text(dims));
-  }
-  const uint64_t expected = dtype_bytes(dtype, *count);
-  if (file.bytes().size() != expected) {
-    return bad_file(path, "the file has {} bytes, expected {} for {} of shape {}", file.bytes().size(), expected, dtype_name(dtype),
-                    dims_text(dims));
-  }
-  return Tensor{{}, dtype, std::move(dims), {file.bytes().begin(), file.bytes().end()}};
 }
 
 }  // namespace sluice

@@ -17,7 +17,7 @@
 
 namespace sluice {
 
-// By extension: .npy or .pb. For .npz see read_npz; for raw elements read_raw. The name is the one in the file (.pb), else empty.
+// By extension: .npy or .pb. For .npz see read_npz. The name is the one in the file (.pb), else empty.
 Result<Tensor> read_tensor(const std::string& path);
 // By extension: .npy or .pb. The file appears under its name only when complete.
 Result<void> write_tensor(const std::string& path, const Tensor& tensor);
@@ -26,8 +26,6 @@ Result<Tensor> read_npy(const std::string& path);
 // The members of the archive by name without ".npy", in the archive's order; stored or deflated, also zip64.
 Result<std::vector<Tensor>> read_npz(const std::string& path);
 Result<Tensor> read_pb(const std::string& path);
-// The file holds exactly the elements; not for strings.
-Result<Tensor> read_raw(const std::string& path, DType dtype, std::vector<int64_t> dims);
 
 // The same on bytes in memory; `path` only names them in errors.
 Result<Tensor> parse_npy(std::span<const std::byte> bytes, const std::string& path);

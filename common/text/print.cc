@@ -45,15 +45,6 @@ std::string ModulePrinter::module(const PrintOptions& options) {
   return std::move(out_);
 }
 
-std::string ModulePrinter::graph_alone(const Graph& alone) {
-  collect(alone);
-  symbols();
-  kernels();
-  numbered_constants();
-  graph(alone);
-  return std::move(out_);
-}
-
 void ModulePrinter::header(const PrintOptions& options) {
   out_ += fmt::format("sluice {} {}", kTextVersion, level_name(module_.level));
   if (module_.last_stage != StageId::kNone) out_ += fmt::format(" after {}", stage_name(module_.last_stage));
@@ -197,6 +188,5 @@ std::string ModulePrinter::plan(const Plan& plan) const {
 }  // namespace text
 
 std::string print_module(const Module& module, const PrintOptions& options) { return text::ModulePrinter(module).module(options); }
-std::string print_graph(const Graph& graph) { return text::ModulePrinter(graph.module()).graph_alone(graph); }
 
 }  // namespace sluice

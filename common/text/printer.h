@@ -17,7 +17,6 @@ class ModulePrinter {
   explicit ModulePrinter(const Module& module);
 
   std::string module(const PrintOptions& options);
-  std::string graph_alone(const Graph& graph);
   std::string attribute(const AttributeValue& value) const;
   std::string constant(SegmentId id) const;  // type and content
 

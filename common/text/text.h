@@ -15,7 +15,6 @@ struct PrintOptions {
 
 // Parsing what was printed and printing it again gives the same text.
 std::string print_module(const Module& module, const PrintOptions& options = {});
-std::string print_graph(const Graph& graph);                // one graph alone, for messages and dumps
 std::string print_type(const Module& module, TypeId type);  // "f32[N, 3, 224, 224]"
 std::string print_dim(const Module& module, const Dim& dim);
 

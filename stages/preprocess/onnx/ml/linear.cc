@@ -41,10 +41,6 @@ Result<Value*> linear_scores(ExpandCall& call, const std::vector<float>& coeffic
   return intercepts.empty() ? scores : call.add(Op::kAdd, {scores, call.floats(intercepts)});
 }
 
-bool is_transform(const std::string& name) {
-  return name == "NONE" || name == "SOFTMAX" || name == "LOGISTIC" || name == "SOFTMAX_ZERO" || name == "PROBIT";
-}
-
 Result<Value*> transformed(ExpandCall& call, Value* scores, const std::string& name) {
   if (name == "NONE") return scores;
   if (name == "SOFTMAX") return call.add(Op::kSoftmax, {scores}, {{"axis", int64_t{-1}}});

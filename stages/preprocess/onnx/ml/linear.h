@@ -10,8 +10,6 @@ Result<Value*> linear_scores(ExpandCall& call, const std::vector<float>& coeffic
 
 // Attribute 'post_transform', a name: NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT, of scores [N, E].
 Result<Value*> transformed(ExpandCall& call, Value* scores, const std::string& name);
-// Whether it is one of those names.
-bool is_transform(const std::string& name);
 
 // Scores [N, 2] from those of the second of two classes [N, 1]: the first's is 1 - s, as of probabilities, else -s.
 Value* both_classes(ExpandCall& call, Value* score, bool are_probabilities);
