@@ -26,6 +26,7 @@ LESSER_PROCESSOR = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2"}
 # missing here, or has gone there, fails the test.
 MANNER = {"--threads": ["1", "2", "8", "0"], "--dump-dir": ["{}/dump"], "--stats": ["{}/stats.json", "{}/stats"], "--verify": ["each", "end", "segments"],
           "--segments": ["inline"], "--store": ["{}/store"], "--max-constant-bytes": ["2000000000"], "--error-format": ["text", "json"],
+          "--strict": [None],
           "--transport": ["pipe", "files", "zmq"], "--heartbeat": ["500"], "--model": ["MODEL"], "--external-dir": ["{}"], "--service": []}
 
 
@@ -90,8 +91,9 @@ class SameBytes:
             for value in values:
                 own = os.path.join(self.folder, "own")
                 os.mkdir(own)
-                self.compile(self.model, "%s=%s" % (name, self.model if value == "MODEL" else value.format(own)))
-                self.same("manner options", "%s=%s" % (name, value))
+                option = name if value is None else "%s=%s" % (name, self.model if value == "MODEL" else value.format(own))
+                self.compile(self.model, option)
+                self.same("manner options", option)
                 shutil.rmtree(own)
 
     def after_each_stage(self):
