@@ -24,6 +24,7 @@ constexpr std::array kTable = {
     OptionRow{"annotate", kSource, "", "file of rules that annotate nodes; its digest is among what the graph is made from"},
     OptionRow{"overridable-inputs", kMeaning, "off", "on: initializers that are inputs may be given when the model runs", "on|off"},
     OptionRow{"state", kMeaning, "", "outputs that a run keeps for inputs of its next execution, OUTPUT=INPUT,…"},
+    OptionRow{"zipmap", kMeaning, "map", "tensor: ZipMap gives the tensor it takes, under the same name", "map|tensor"},
     OptionRow{"out-nodes", kMeaning, "", "the outputs to keep, as value names or node:result"},
     OptionRow{"opt-level", kMeaning, "O3", "which passes run: O0, O1 or O3", "O0|O1|O3"},
     OptionRow{"passes", kMeaning, "", "exactly these passes, in this order"},

@@ -15,10 +15,10 @@ namespace sluice {
 
 // What a Value holds at run time. Copies share the tensor, which nobody changes once it is in an EvalValue.
 struct EvalValue {
-  enum class Kind : uint8_t { kTensor, kSequence, kNone };  // kNone: an empty optional
+  enum class Kind : uint8_t { kTensor, kSequence, kMap, kNone };  // kNone: an empty optional
   Kind kind = Kind::kTensor;
   std::shared_ptr<const Tensor> tensor;
-  std::vector<EvalValue> elements;  // kSequence
+  std::vector<EvalValue> elements;  // of kSequence; of kMap its keys and its values, tensors of one dim
 
   EvalValue();
   EvalValue(const EvalValue&);

@@ -26,6 +26,23 @@ TEST(LabelEncoderTest, NumbersAndTexts) {
   EXPECT_EQ(NodeRun(Op::kLabelEncoder, {i64({1}, {1}), i64({2}, {1, 2}), i64({1}, {1}), i64({1}, {1})}).error().code, ErrorCode::kBadShape);
 }
 
+TEST(ZipMapTest, RowsShareTheirKeys) {
+  const NodeRun maps(Op::kZipMap, {f32({2, 3}, {1, 2, 3, 4, 5, 6}), texts({3}, {"a", "b", "c"})});
+  ASSERT_TRUE(maps.ok()) << maps.error().message;
+  ASSERT_EQ(maps.value().elements.size(), 2u);
+  const EvalValue &first = maps.value().elements[0], &second = maps.value().elements[1];
+  EXPECT_EQ(second.kind, EvalValue::Kind::kMap);
+  EXPECT_THAT(second.elements[1].tensor->as<float>(), ElementsAre(4, 5, 6));
+  EXPECT_EQ(first.elements[0].tensor, second.elements[0].tensor);
+  EXPECT_EQ(string_at(*second.elements[0].tensor, 2), "c");
+  EXPECT_EQ(NodeRun(Op::kZipMap, {f32({1, 2}, {1, 2}), i64({1}, {1})}).error().code, ErrorCode::kBadShape);
+  EXPECT_EQ(NodeRun(Op::kZipMap, {f32({1, 1}, {1}), i64({}, {1})}).error().code, ErrorCode::kBadShape);
+}
+
+TEST(DictVectorizerTest, TakesMapsOnly) {
+  EXPECT_EQ(NodeRun(Op::kDictVectorizer, {f32({1}, {1}), i64({1}, {1})}).error().code, ErrorCode::kBadValue);
+}
+
 TEST(OneHotEncoderTest, UnknownCategories) {
   const Tensor x = i64({2}, {5, 9}), categories = i64({2}, {3, 5});
   EXPECT_THAT(NodeRun(Op::kOneHotEncoder, {x, categories}).get<float>(), ElementsAre(0, 1, 0, 0));

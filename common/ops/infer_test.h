@@ -12,8 +12,8 @@ namespace sluice {
 
 struct InferCase {
   Op op;
-  // "f32[N, 3, ?]" a type; "f32" one of unknown rank; "?" the unknown type; "i64{2, -1}" a constant of rank 1; "i64(5)" a scalar
-  // constant; "_" absent. Letters are symbols of at least 1.
+  // "f32[N, 3, ?]" a type; "f32" one of unknown rank; "?" the unknown type; "map(i64, f32)" a map; "i64{2, -1}" a constant of rank 1;
+  // "i64(5)" a scalar constant; "_" absent. Letters are symbols of at least 1.
   std::vector<std::string> inputs;
   std::vector<Attribute> attributes;
   std::vector<std::string> results;  // type_text of each, or one text that starts with "error" and names what the error must hold
@@ -45,6 +45,7 @@ class InferBed {
   Value* value(const std::string& text) {
     if (text == "_") return nullptr;
     if (text == "?") return &graph.add_input(0, name());
+    if (text.starts_with("map(")) return &graph.add_input(module.intern(map_type(parts(text.substr(4, text.size() - 5)))), name());
     const size_t open = text.find_first_of("[{(");
     const DType dtype = dtype_from_name(text.substr(0, open)).value();
     if (open == std::string::npos) return &graph.add_input(module.intern(Type::unranked(dtype)), name());
@@ -55,6 +56,12 @@ class InferBed {
       return &graph.add_input(module.intern(Type::tensor(dtype, dims)), name());
     }
     return &graph.add_constant(constant(dtype, elements, text[open] == '('), name());
+  }
+
+  // Of the dtypes of keys and values.
+  Type map_type(const std::vector<std::string>& dtypes) {
+    const TypeId value = module.intern(Type::fixed_tensor(dtype_from_name(dtypes.at(1)).value(), {}));
+    return Type::map(dtype_from_name(dtypes.at(0)).value(), value);
   }
 
   SegmentId constant(DType dtype, const std::vector<std::string>& elements, bool scalar) {

@@ -63,6 +63,34 @@ Result<void> infer_tree_ensemble(InferCall& call) {
   return call.give(0, call.dtype(0), Dims{call.dim(0, 0), Dim::fixed(targets)});
 }
 
+// (map, vocabulary [V]): its values in the vocabulary's order, zero or "" for a key that is not there: [1, V].
+Result<void> infer_dict_vectorizer(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(1, kCategorySet));
+  SLUICE_TRY(call.expect_rank(1, 1));
+  const Type& map = call.input_type(0);
+  const bool is_unknown = map.kind == TypeKind::kUnknown;
+  if (!is_unknown && map.kind != TypeKind::kMap) return call.bad_node("{} is not a map", call.input_name(0));
+  if (!is_unknown && map.dtype != call.dtype(1)) {
+    return call.bad_node("{} has keys of {}, its vocabulary is of {}", call.input_name(0), dtype_name(map.dtype),
+                         dtype_name(call.dtype(1)));
+  }
+  const DType value = is_unknown ? DType::kUndefined : call.module.type(map.element).dtype;
+  return call.give(0, value, Dims{Dim::fixed(1), call.dim(1, 0)});
+}
+
+// (X [N, C] or [C], keys [C]): for each row a map from the keys to its elements.
+Result<void> infer_zip_map(InferCall& call) {
+  const TypeKind kind = call.input_type(0).kind;
+  if (kind != TypeKind::kTensor && kind != TypeKind::kUnknown) return call.bad_node("{} is not a tensor", call.input_name(0));
+  SLUICE_TRY(call.expect_dtype(0, dtype_set({DType::kF32})));
+  SLUICE_TRY(call.expect_dtype(1, kCategorySet));
+  SLUICE_TRY(call.expect_rank(0, 1, 2));
+  SLUICE_TRY(call.expect_rank(1, 1));
+  if (const Shape shape = call.shape(0)) SLUICE_TRY(call.unify(shape->back(), call.dim(1, 0), "columns and keys"));
+  const TypeId value = call.module.intern(Type::fixed_tensor(DType::kF32, {}));
+  return call.give_type(0, Type::sequence(call.module.intern(Type::map(call.dtype(1), value))));
+}
+
 constexpr AttributeRow kOneHot[] = {{"zeros", kInt}};
 constexpr AttributeRow kTree[] = {{"aggregate_function", kInt},
                                   {"leaf_targetids", kInts, true},
@@ -76,9 +104,11 @@ constexpr AttributeRow kTree[] = {{"aggregate_function", kInt},
                                   {"tree_roots", kInts, true}};
 
 constexpr OpRow kRows[] = {
+    {Op::kDictVectorizer, 2, 2, 1, 1, kAnyKind, {}, infer_dict_vectorizer},
     {Op::kLabelEncoder, 4, 4, 1, 1, 0, {}, infer_label_encoder},
     {Op::kOneHotEncoder, 2, 2, 1, 1, 0, kOneHot, infer_one_hot_encoder},
     {Op::kTreeEnsemble, 4, 5, 1, 1, 0, kTree, infer_tree_ensemble},
+    {Op::kZipMap, 2, 2, 1, 1, kAnyKind, {}, infer_zip_map},
 };
 
 }  // namespace

@@ -1,9 +1,10 @@
-// ONNX's TensorProto, SequenceProto and OptionalProto as files.
+// ONNX's TensorProto, SequenceProto, MapProto and OptionalProto as files.
 #include <climits>
 #include <cstring>
 
 #include "common/base/files.h"
 #include "common/tensorfile/bad_file.h"
+#include "common/tensorfile/pb_maps.h"
 #include "common/tensorfile/tensorfile.h"
 #include "onnx.pb.h"
 
@@ -55,6 +56,8 @@ Result<Tensor> from_strings(const onnx::TensorProto& proto, std::vector<int64_t>
   return make_string_tensor(std::move(dims), texts, proto.name());
 }
 
+}  // namespace
+
 Result<Tensor> from_proto(const onnx::TensorProto& proto, const std::string& path) {
   if (!dtype_is_valid(proto.data_type()) || proto.data_type() == 0) {
     return bad_file(path, "tensor '{}' has element type {}, which is unknown", proto.name(), proto.data_type());
@@ -80,6 +83,8 @@ Result<Tensor> from_proto(const onnx::TensorProto& proto, const std::string& pat
   }
   return Tensor{proto.name(), dtype, std::move(dims), std::move(bytes)};
 }
+
+namespace {
 
 template <typename Proto>
 Result<Proto> parsed(std::span<const std::byte> bytes, const std::string& path, const char* message) {
@@ -127,9 +132,13 @@ Result<Tensor> parse_pb(std::span<const std::byte> bytes, const std::string& pat
 
 Result<FileValue> read_value(const std::string& path, ValueKind kind) {
   SLUICE_ASSIGN(const MappedFile file, MappedFile::open(path));
-  if (kind == ValueKind::kSequence) {
+  if (kind == ValueKind::kSequence || kind == ValueKind::kMaps) {
     SLUICE_ASSIGN(const onnx::SequenceProto proto, parsed<onnx::SequenceProto>(file.bytes(), path, "SequenceProto"));
-    return from_sequence(proto, path);
+    return kind == ValueKind::kMaps ? from_maps(proto, path) : from_sequence(proto, path);
+  }
+  if (kind == ValueKind::kMap) {
+    SLUICE_ASSIGN(const onnx::MapProto proto, parsed<onnx::MapProto>(file.bytes(), path, "MapProto"));
+    return from_map(proto, path);
   }
   if (kind == ValueKind::kOptional) {
     SLUICE_ASSIGN(const onnx::OptionalProto proto, parsed<onnx::OptionalProto>(file.bytes(), path, "OptionalProto"));
@@ -145,6 +154,8 @@ namespace {
 constexpr int32_t kTensorElement = 1;
 constexpr int32_t kSequenceElement = 3;
 
+}  // namespace
+
 onnx::TensorProto to_proto(const Tensor& tensor) {
   onnx::TensorProto proto;
   proto.set_name(tensor.name);
@@ -158,6 +169,8 @@ onnx::TensorProto to_proto(const Tensor& tensor) {
   }
   return proto;
 }
+
+namespace {
 
 onnx::SequenceProto sequence_of(const std::vector<Tensor>& tensors) {
   onnx::SequenceProto proto;
@@ -185,6 +198,8 @@ std::string pb_bytes(const Tensor& tensor) { return to_proto(tensor).SerializeAs
 
 Result<void> write_value(const std::string& path, const FileValue& value) {
   if (value.kind == ValueKind::kSequence) return write_text(path, sequence_of(value.tensors).SerializeAsString());
+  if (value.kind == ValueKind::kMap) return write_text(path, map_of(value.tensors[0], value.tensors[1]).SerializeAsString());
+  if (value.kind == ValueKind::kMaps) return write_text(path, maps_of(value.tensors).SerializeAsString());
   if (value.kind == ValueKind::kOptional) return write_text(path, optional_of(value).SerializeAsString());
   return write_text(path, pb_bytes(value.tensors[0]));
 }

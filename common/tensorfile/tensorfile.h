@@ -25,6 +25,8 @@ Result<void> write_tensor(const std::string& path, const Tensor& tensor);
 Result<Tensor> read_npy(const std::string& path);
 // The members of the archive by name without ".npy", in the archive's order; stored or deflated, also zip64.
 Result<std::vector<Tensor>> read_npz(const std::string& path);
+// Members by their names, stored. kLimit above 2 GiB.
+Result<void> write_npz(const std::string& path, std::span<const Tensor> members);
 Result<Tensor> read_pb(const std::string& path);
 
 // The same on bytes in memory; `path` only names them in errors.
@@ -34,16 +36,25 @@ Result<std::string> npy_bytes(const Tensor& tensor);
 std::string pb_bytes(const Tensor& tensor);
 
 // A value of ONNX test data: what the model's type says it is decides how its file is read, for the file does not.
-enum class ValueKind : uint8_t { kTensor, kSequence, kOptional };
+enum class ValueKind : uint8_t { kTensor, kSequence, kOptional, kMap, kMaps };  // kMaps: a sequence of maps
 struct FileValue {
   ValueKind kind = ValueKind::kTensor;
   bool present = true;                     // false: an empty optional
-  std::vector<Tensor> tensors;             // one for a tensor; a sequence's elements in order
+  std::vector<Tensor> tensors;             // one for a tensor; a sequence's elements in order; keys and values of each map, of one dim
   ValueKind element = ValueKind::kTensor;  // of an optional that is present
 };
-// A sequence of tensors, or an optional of a tensor or of a sequence of tensors; others are kBadTensorFile.
+inline bool holds_maps(ValueKind kind) { return kind == ValueKind::kMap || kind == ValueKind::kMaps; }
+inline bool holds_maps(const FileValue& value) { return holds_maps(value.kind); }
+
+// From ONNX's protos: a tensor, a sequence of tensors or maps, a map of scalars, or an optional of a tensor or of a sequence of tensors;
+// others are kBadTensorFile.
 Result<FileValue> read_value(const std::string& path, ValueKind kind);
-// As ONNX's TensorProto, SequenceProto or OptionalProto.
+// As ONNX's TensorProto, SequenceProto, MapProto or OptionalProto.
 Result<void> write_value(const std::string& path, const FileValue& value);
+
+// A map, or a sequence of maps, as .npz: the members "keys" and "values" of one dim; of a sequence those of all maps, one behind the other,
+// and "lengths", int64: how many keys each map has.
+Result<FileValue> read_maps(const std::string& path, ValueKind kind);
+Result<void> write_maps(const std::string& path, const FileValue& value);
 
 }  // namespace sluice

@@ -17,12 +17,18 @@ Result<ValueFolder> ValueFolder::create(const std::string& path) {
   return ValueFolder(path);
 }
 
-Result<void> ValueFolder::write(const std::string& name, const Tensor& tensor) {
-  const std::string file = names_.take(name) + ".npy";
+std::string ValueFolder::listed(const std::string& name, const char* ending) {
+  const std::string file = names_.take(name) + ending;
   std::string line = name;
   std::replace_if(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 32; }, '_');
   list_ += file + "\t" + line + "\n";
-  return write_tensor(path_ + "/" + file, tensor);
+  return path_ + "/" + file;
+}
+
+Result<void> ValueFolder::write(const std::string& name, const Tensor& tensor) { return write_tensor(listed(name, ".npy"), tensor); }
+
+Result<void> ValueFolder::write_maps(const std::string& name, const FileValue& value) {
+  return sluice::write_maps(listed(name, ".npz"), value);
 }
 
 Result<void> ValueFolder::finish() { return write_text(path_ + "/" + kList, list_); }
@@ -44,7 +50,8 @@ Result<std::vector<ValueFile>> list_values(const std::string& folder) {
     return files;
   }
   for (const auto& entry : std::filesystem::directory_iterator(folder, code)) {
-    if (entry.path().extension() == ".npy") files.push_back({entry.path().string(), entry.path().stem().string()});
+    if (entry.path().extension() == ".npy" || entry.path().extension() == ".npz")
+      files.push_back({entry.path().string(), entry.path().stem().string()});
   }
   if (code) return make_error(ErrorCode::kNotFound, "cannot read the folder '{}': {}", folder, code.message());
   std::sort(files.begin(), files.end(), [](const ValueFile& a, const ValueFile& b) { return a.path < b.path; });

@@ -1,5 +1,5 @@
-// A folder of the values of one run: each as .npy, and values.txt, which lists them in the order in which they were made, a line each:
-// the file's name, a tab, the value's name.
+// A folder of the values of one run: each as .npy, maps as .npz, and values.txt, which lists them in the order in which they were made, a
+// line each: the file's name, a tab, the value's name.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "common/base/files.h"
 #include "common/base/result.h"
-#include "common/base/tensor.h"
+#include "common/tensorfile/tensorfile.h"
 
 namespace sluice {
 
@@ -15,10 +15,13 @@ class ValueFolder {
  public:
   static Result<ValueFolder> create(const std::string& path);  // makes the folder
   Result<void> write(const std::string& name, const Tensor& tensor);
-  Result<void> finish();  // writes values.txt
+  Result<void> write_maps(const std::string& name, const FileValue& value);  // as .npz
+  Result<void> finish();                                                     // writes values.txt
 
  private:
   explicit ValueFolder(std::string path) : path_(std::move(path)) {}
+  std::string listed(const std::string& name, const char* ending);  // the path of a new file
+
   std::string path_;
   FileNames names_;
   std::string list_;

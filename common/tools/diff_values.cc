@@ -7,6 +7,7 @@
 #include "common/eval/number.h"
 #include "common/tensorfile/tensorfile.h"
 #include "common/tensorfile/value_folder.h"
+#include "common/tools/eval_maps.h"
 
 namespace sluice {
 namespace {
@@ -32,6 +33,7 @@ std::string type_text(const Tensor& tensor) { return fmt::format("{} {}", dtype_
 // Empty when the two are equal within the tolerance.
 std::string difference(const Tensor& a, const Tensor& b, double tolerance) {
   if (a.dtype != b.dtype || a.dims != b.dims) return fmt::format("{} | {}", type_text(a), type_text(b));
+  if (a.dtype == DType::kString) return a.bytes == b.bytes ? "" : fmt::format("{}: other texts", type_text(a));
   const std::vector<double> x = numbers_of(a), y = numbers_of(b);
   double largest = 0, worst = -1;
   size_t at = 0;
@@ -45,6 +47,41 @@ std::string difference(const Tensor& a, const Tensor& b, double tolerance) {
   if (worst <= tolerance * largest || worst <= 0) return {};
   const std::string share = largest > 0 ? fmt::format(", {:.3g} of the largest {:.6g}", worst / largest, largest) : "";
   return fmt::format("{}: {:.6g} | {:.6g} at {}, {:.3g} apart{}", type_text(a), x[at], y[at], index_text(at, a.dims), worst, share);
+}
+
+// The first difference of the tensors of maps.
+std::string difference(const std::vector<Tensor>& a, const std::vector<Tensor>& b, double tolerance) {
+  if (a.size() != b.size()) return fmt::format("{} | {} tensors of maps", a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    const std::string line = difference(a[i], b[i], tolerance);
+    if (line.empty()) continue;
+    if (!a[i].name.empty()) return fmt::format("{} {}", a[i].name, line);  // a member of the archive
+    return fmt::format("{} of map {} {}", i % 2 == 0 ? "keys" : "values", i / 2, line);
+  }
+  return {};
+}
+
+Result<std::string> file_difference(const std::string& a, const std::string& b, double tolerance) {
+  if (a.ends_with(".npz") && b.ends_with(".npz")) {
+    SLUICE_ASSIGN(const std::vector<Tensor> x, read_npz(a));
+    SLUICE_ASSIGN(const std::vector<Tensor> y, read_npz(b));
+    return difference(x, y, tolerance);
+  }
+  SLUICE_ASSIGN(const Tensor x, read_tensor(a));
+  SLUICE_ASSIGN(const Tensor y, read_tensor(b));
+  return difference(x, y, tolerance);
+}
+
+// Of what a file of maps holds, and of a tensor, to what was evaluated.
+Result<std::string> file_difference(const std::string& path, const FileValue& made, double tolerance) {
+  SLUICE_ASSIGN(const FileValue held, read_maps(path, made.kind));
+  return difference(held.tensors, made.tensors, tolerance);
+}
+
+Result<std::string> file_difference(const std::string& path, const Tensor& made, double tolerance) {
+  SLUICE_ASSIGN(Tensor held, read_tensor(path));
+  if (dtype_bits(held.dtype) == dtype_bits(made.dtype)) held.dtype = made.dtype;
+  return difference(held, made, tolerance);
 }
 
 using FilesByName = std::map<std::string, std::string>;  // the first file of each name
@@ -71,6 +108,12 @@ Result<std::vector<EvalValue>> inputs_from(FilesByName& files, const Graph& grap
       return make_error(ErrorCode::kBadBinding, "input '{}' is not among the values in '{}'", input->name(), folder)
           .with_hint("sluice run --dump-values writes the inputs too");
     }
+    if (const auto kind = map_kind(graph.module(), input->type())) {
+      SLUICE_ASSIGN(FileValue maps, read_maps(found->second, *kind));
+      inputs.push_back(maps_from_file(std::move(maps)));
+      files.erase(found);
+      continue;
+    }
     SLUICE_ASSIGN(Tensor tensor, read_tensor(found->second));
     if (tensor.dtype != input->type().dtype && dtype_bits(tensor.dtype) == dtype_bits(input->type().dtype)) {
       tensor.dtype = input->type().dtype;  // .npy has no name for it
@@ -93,9 +136,8 @@ Result<ValueDifferences> compare_folders(const std::string& a, const std::string
       differences.only_a.push_back(file.name);
       continue;
     }
-    SLUICE_ASSIGN(const Tensor x, read_tensor(file.path));
-    SLUICE_ASSIGN(const Tensor y, read_tensor(other->second));
-    add(differences, file.name, difference(x, y, tolerance));
+    SLUICE_ASSIGN(const std::string line, file_difference(file.path, other->second, tolerance));
+    add(differences, file.name, line);
     others.erase(other);
   }
   for (const auto& [name, path] : others) differences.only_b.push_back(name);
@@ -109,19 +151,21 @@ Result<ValueDifferences> compare_with_evaluation(const std::string& a, const Mod
   std::optional<Error> failed;
   EvalOptions options;
   options.observer = [&](const Value& value, const EvalValue& made) {
-    if (made.tensor == nullptr || made.tensor->dtype == DType::kString || failed) return;
+    const auto maps = maps_to_file(made);
+    const bool is_compared = maps || (made.tensor != nullptr && made.tensor->dtype != DType::kString);
+    if (!is_compared || value.name().empty() || failed) return;  // several values may have no name
     const auto file = files.find(value.name());
     if (file == files.end()) {
-      if (!value.name().empty()) differences.only_b.push_back(value.name());
+      differences.only_b.push_back(value.name());
       return;
     }
-    Result<Tensor> tensor = read_tensor(file->second);
-    if (!tensor) {
-      failed = std::move(tensor).error();
+    Result<std::string> line =
+        maps ? file_difference(file->second, *maps, tolerance) : file_difference(file->second, *made.tensor, tolerance);
+    if (!line) {
+      failed = std::move(line).error();
       return;
     }
-    if (dtype_bits(tensor->dtype) == dtype_bits(made.tensor->dtype)) tensor->dtype = made.tensor->dtype;
-    add(differences, value.name(), difference(*tensor, *made.tensor, tolerance));
+    add(differences, value.name(), *line);
     files.erase(file);
   };
   SLUICE_TRY(evaluate_graph(b.root(), std::move(inputs), options));

@@ -5,6 +5,7 @@
 #include "common/tensorfile/binding.h"
 #include "common/tensorfile/tensorfile.h"
 #include "common/text/text.h"
+#include "common/tools/eval_maps.h"
 
 namespace sluice {
 namespace {
@@ -26,7 +27,7 @@ EvalInputs::EvalInputs(const Graph& graph) : module_(graph.module()) {
     const bool is_free = !input->is_constant() || module_.segment(input->segment()).kind == SegmentKind::kParameter;
     if (is_free) values_.push_back(input);
   }
-  tensors_.resize(values_.size());
+  given_.resize(values_.size());
 }
 
 Result<void> EvalInputs::bind(const std::string& binding) {
@@ -36,9 +37,7 @@ Result<void> EvalInputs::bind(const std::string& binding) {
     if (named && (!best || values_[i]->name().size() > values_[*best]->name().size())) best = i;
   }
   if (best) {
-    const std::string& name = values_[*best]->name();
-    SLUICE_ASSIGN(Tensor tensor, read_member(binding.substr(name.size() + 1), name));
-    return take(*best, std::move(tensor));
+    return bind_file(*best, binding.substr(values_[*best]->name().size() + 1));
   }
   if (!is_npz_alone(binding)) return unknown_input(binding, names());
   SLUICE_ASSIGN(std::vector<Tensor> members, read_npz(binding));
@@ -50,12 +49,32 @@ Result<void> EvalInputs::bind(const std::string& binding) {
   return {};
 }
 
-Result<std::vector<Tensor>> EvalInputs::finish(const std::optional<uint64_t>& seed, const std::map<std::string, int64_t>& dims) {
+Result<void> EvalInputs::bind_file(size_t index, const std::string& path) {
+  const Value& value = *values_[index];
+  const auto kind = map_kind(module_, value.type());
+  if (!kind) {
+    SLUICE_ASSIGN(Tensor tensor, read_member(path, value.name()));
+    return take(index, std::move(tensor));
+  }
+  if (given_[index]) return make_error(ErrorCode::kBadBinding, "input '{}' is given twice", value.name());
+  SLUICE_ASSIGN(FileValue maps, path.ends_with(".pb") ? read_value(path, *kind) : read_maps(path, *kind));
+  const Type& map = module_.type(*kind == ValueKind::kMap ? value.type_id() : value.type().element);
+  const bool is_fit =
+      maps.tensors.empty() || (maps.tensors[0].dtype == map.dtype && maps.tensors[1].dtype == module_.type(map.element).dtype);
+  if (!is_fit) {
+    return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, the file holds keys {} and values {}", value.name(),
+                      print_type(module_, value.type_id()), dtype_name(maps.tensors[0].dtype), dtype_name(maps.tensors[1].dtype));
+  }
+  given_[index] = maps_from_file(std::move(maps));
+  return {};
+}
+
+Result<std::vector<EvalValue>> EvalInputs::finish(const std::optional<uint64_t>& seed, const std::map<std::string, int64_t>& dims) {
   SLUICE_TRY(check_dims(dims));
-  std::vector<Tensor> result;
+  std::vector<EvalValue> result;
   for (size_t i = 0; i < values_.size(); ++i) {
-    if (!tensors_[i]) SLUICE_TRY(invent(i, seed, dims));
-    result.push_back(std::move(*tensors_[i]));
+    if (!given_[i]) SLUICE_TRY(invent(i, seed, dims));
+    result.push_back(std::move(*given_[i]));
   }
   return result;
 }
@@ -68,14 +87,14 @@ std::vector<std::string> EvalInputs::names() const {
 
 Result<void> EvalInputs::take(size_t index, Tensor tensor) {
   const Value& value = *values_[index];
-  if (tensors_[index]) return make_error(ErrorCode::kBadBinding, "input '{}' is given twice", value.name());
+  if (given_[index]) return make_error(ErrorCode::kBadBinding, "input '{}' is given twice", value.name());
   if (value.type().is_tensor()) adopt_dtype(tensor, value.type().dtype);
   if (!fits(value.type(), tensor)) {
     return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, the file holds {} {}", value.name(),
                       print_type(module_, value.type_id()), dtype_name(tensor.dtype), dims_text(tensor.dims))
         .with_hint(fitting_hint(tensor, value.type().dtype, value.name()));
   }
-  tensors_[index] = std::move(tensor);
+  given_[index] = EvalValue::of(std::move(tensor));
   return {};
 }
 
@@ -133,7 +152,7 @@ Result<void> EvalInputs::invent(size_t index, const std::optional<uint64_t>& see
   }
   Tensor tensor = make_tensor(value.type().dtype, shape, value.name());
   fill_random(tensor, *seed + index);
-  tensors_[index] = std::move(tensor);
+  given_[index] = EvalValue::of(std::move(tensor));
   return {};
 }
 

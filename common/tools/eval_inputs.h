@@ -9,6 +9,7 @@
 
 #include "common/base/result.h"
 #include "common/base/tensor.h"
+#include "common/eval/eval.h"
 #include "common/ir/module.h"
 
 namespace sluice {
@@ -17,12 +18,13 @@ class EvalInputs {
  public:
   explicit EvalInputs(const Graph& graph);
   Result<void> bind(const std::string& binding);  // NAME=FILE, or FILE.npz
-  // One tensor for each input that is not bound to a constant; missing ones by seed, with the same numbers that sluice-loader uses, and
+  // One value for each input that is not bound to a constant; missing ones by seed, with the same numbers that sluice-loader uses, and
   // with `dims` for the symbols of their sizes, 1 for others.
-  Result<std::vector<Tensor>> finish(const std::optional<uint64_t>& seed, const std::map<std::string, int64_t>& dims);
+  Result<std::vector<EvalValue>> finish(const std::optional<uint64_t>& seed, const std::map<std::string, int64_t>& dims);
 
  private:
   std::vector<std::string> names() const;
+  Result<void> bind_file(size_t index, const std::string& path);
   Result<void> take(size_t index, Tensor tensor);
   Result<void> check_dims(const std::map<std::string, int64_t>& dims) const;
   Result<std::vector<int64_t>> extents(const Value& value, const std::map<std::string, int64_t>& dims) const;
@@ -30,7 +32,7 @@ class EvalInputs {
 
   const Module& module_;
   std::vector<const Value*> values_;
-  std::vector<std::optional<Tensor>> tensors_;
+  std::vector<std::optional<EvalValue>> given_;
 };
 
 }  // namespace sluice

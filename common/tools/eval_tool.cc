@@ -5,6 +5,7 @@
 #include "common/eval/eval.h"
 #include "common/tensorfile/value_folder.h"
 #include "common/tools/eval_inputs.h"
+#include "common/tools/eval_maps.h"
 
 namespace sluice {
 namespace {
@@ -14,6 +15,7 @@ std::string name_of(const Value& value) {
 }
 
 Result<void> write(ValueFolder& folder, const std::string& name, const EvalValue& value) {
+  if (const auto maps = maps_to_file(value)) return folder.write_maps(name, *maps);
   if (value.kind == EvalValue::Kind::kSequence) {
     for (size_t i = 0; i < value.elements.size(); ++i) SLUICE_TRY(write(folder, fmt::format("{}.{}", name, i), value.elements[i]));
     return {};
@@ -35,6 +37,7 @@ std::string range_text(const Tensor& tensor) {
 std::string line_of(const std::string& name, const EvalValue& value) {
   if (value.kind == EvalValue::Kind::kNone) return fmt::format("{}: none\n", name);
   if (value.kind == EvalValue::Kind::kSequence) return fmt::format("{}: sequence of {}\n", name, value.elements.size());
+  if (value.kind == EvalValue::Kind::kMap) return fmt::format("{}: map of {}\n", name, value.elements[0].tensor->dims[0]);
   return fmt::format("{}: {} {}{}\n", name, dtype_name(value.tensor->dtype), dims_text(value.tensor->dims), range_text(*value.tensor));
 }
 
@@ -44,9 +47,7 @@ Result<std::string> evaluate_to_files(const Module& module, const EvalRequest& r
   const Graph& root = module.root();
   EvalInputs inputs(root);
   for (const std::string& binding : request.bindings) SLUICE_TRY(inputs.bind(binding));
-  SLUICE_ASSIGN(std::vector<Tensor> tensors, inputs.finish(request.random, request.dims));
-  std::vector<EvalValue> values;
-  for (Tensor& tensor : tensors) values.push_back(EvalValue::of(std::move(tensor)));
+  SLUICE_ASSIGN(std::vector<EvalValue> values, inputs.finish(request.random, request.dims));
   EvalOptions options;
   std::optional<ValueFolder> dump;
   std::optional<Error> failed;

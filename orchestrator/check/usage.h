@@ -24,6 +24,7 @@ Options:
   --overridable-inputs=WHEN  on: initializers that are also inputs stay inputs.
   --state=PAIRS          Keep outputs for inputs of the next execution: OUTPUT=INPUT,... docs/states.md.
   --strict               Refuse what ONNX does not allow, where that is otherwise a warning; docs/operators.md.
+  --zipmap=KIND          What ZipMap gives: map, a sequence of maps, or tensor, what it takes under the same name.
   --symbolic=WHEN        on, or off: every dimension that is not fixed makes its part dynamic.
   --profile=NAME         The device profile: native, cpu-avx512vnni, cpu-avx512, cpu-avx2, cpu-generic, or a .json file.
   --opt-level=LEVEL      Which passes run: O0, O1 or O3.

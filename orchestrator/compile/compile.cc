@@ -76,6 +76,7 @@ constexpr LastReader kLastReaders[] = {
     {"input-shape", 0},
     {"dim", 0},
     {"out-nodes", 0},
+    {"zipmap", 0},
     {"overridable-inputs", 0},
     {"state", 0},
     {"strict", 0},

@@ -28,6 +28,7 @@ Meaning options: they change the product and travel in the graph files.
   --overridable-inputs=SWITCH  on: initializers that are inputs too may be given when the model runs.
   --state=PAIRS          Keep outputs for inputs of the next execution, OUTPUT=INPUT,...: 'present.*=past_key_values.*'.
   --out-nodes=NAMES      The outputs to keep.
+  --zipmap=KIND          What ZipMap gives: map, a sequence of maps, or tensor, what it takes under the same name.
   --profile=NAME         The device profile: native, cpu-avx512vnni, cpu-avx512, cpu-avx2, cpu-generic.
   --opt-level=LEVEL      Which passes run: O0, O1 or O3.
   --passes=LIST          STAGE:PASS,PASS,... runs exactly these passes of that stage, in this order.

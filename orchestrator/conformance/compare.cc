@@ -5,6 +5,7 @@
 
 #include "common/base/json.h"
 #include "orchestrator/conformance/elements.h"
+#include "orchestrator/conformance/key_order.h"
 
 namespace sluice {
 namespace {
@@ -110,24 +111,39 @@ Comparison compare(const Tensor& actual, const Tensor& expected, const Tolerance
   return compare_numbers(actual, expected, tolerance, !inexact && !tolerance.given);
 }
 
-Comparison compare(const FileValue& actual, const FileValue& expected, const Tolerance& tolerance) {
+namespace {
+
+std::string value_text(const FileValue& value) {
+  if (!value.present) return "nothing";
+  if (holds_maps(value)) return fmt::format("{} maps", value.tensors.size() / 2);
+  const bool is_sequence = value.kind == ValueKind::kSequence || value.element == ValueKind::kSequence;
+  return is_sequence ? fmt::format("a sequence of {}", value.tensors.size()) : "a tensor";
+}
+
+std::string place_text(size_t i, bool are_maps) {
+  return are_maps ? fmt::format("{} of map {}", i % 2 == 0 ? "keys" : "values", i / 2) : fmt::format("element {}", i);
+}
+
+Comparison compare(std::span<const Tensor> actual, std::span<const Tensor> expected, const Tolerance& tolerance, bool are_maps) {
   Comparison whole{true, {}, 0};
-  if (actual.present != expected.present || actual.element != expected.element || actual.tensors.size() != expected.tensors.size()) {
-    const auto text = [](const FileValue& value) {
-      if (!value.present) return std::string("nothing");
-      const bool is_sequence = value.kind == ValueKind::kSequence || value.element == ValueKind::kSequence;
-      return is_sequence ? fmt::format("a sequence of {}", value.tensors.size()) : std::string("a tensor");
-    };
-    return {false, fmt::format("got {}, expected {}", text(actual), text(expected)), 0};
-  }
-  for (size_t i = 0; i < actual.tensors.size() && whole.equal; ++i) {
-    Comparison one = compare(actual.tensors[i], expected.tensors[i], tolerance);
+  for (size_t i = 0; i < actual.size() && whole.equal; ++i) {
+    const Comparison one = compare(actual[i], expected[i], tolerance);
     whole.max_error = std::max(whole.max_error, one.max_error);
     whole.max_ulp = std::max(whole.max_ulp, one.max_ulp);
     whole.equal = one.equal;
-    if (!one.equal) whole.reason = actual.tensors.size() == 1 ? one.reason : fmt::format("element {}: {}", i, one.reason);
+    if (!one.equal) whole.reason = actual.size() == 1 ? one.reason : fmt::format("{}: {}", place_text(i, are_maps), one.reason);
   }
   return whole;
+}
+
+}  // namespace
+
+Comparison compare(const FileValue& actual, const FileValue& expected, const Tolerance& tolerance) {
+  if (actual.present != expected.present || actual.element != expected.element || actual.tensors.size() != expected.tensors.size()) {
+    return {false, fmt::format("got {}, expected {}", value_text(actual), value_text(expected)), 0};
+  }
+  if (!holds_maps(expected)) return compare(actual.tensors, expected.tensors, tolerance, false);
+  return compare(in_key_order(actual.tensors), in_key_order(expected.tensors), tolerance, true);
 }
 
 }  // namespace sluice

@@ -97,7 +97,10 @@ bool add_value(Bytes bytes, std::vector<FaceValue>& values) {
   onnx::ValueInfoProto proto;
   if (bytes.size() > INT_MAX || !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return false;
   FaceValue value{proto.name(), ValueKind::kTensor, is_fixed(proto.type())};
-  if (proto.type().has_sequence_type()) value.kind = ValueKind::kSequence;
+  if (proto.type().has_map_type()) value.kind = ValueKind::kMap;
+  if (proto.type().has_sequence_type()) {
+    value.kind = proto.type().sequence_type().elem_type().has_map_type() ? ValueKind::kMaps : ValueKind::kSequence;
+  }
   if (proto.type().has_optional_type()) value.kind = ValueKind::kOptional;
   values.push_back(std::move(value));
   return true;

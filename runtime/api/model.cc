@@ -26,7 +26,11 @@ int describe(const sluice_model* model, const Bindings& bindings, const std::vec
     const sluice::pb::BindingDef& binding = bindings[static_cast<int>(index)];
     const sluice::pb::TypeDef& whole = type_at(def, binding.type());
     const sluice::pb::TypeDef* type = &whole;
-    while (type->kind() != sluice::pb::VALUE_TENSOR) type = &type_at(def, type->element());
+    int32_t key_dtype = 0;
+    while (type->kind() != sluice::pb::VALUE_TENSOR) {
+      if (type->kind() == sluice::pb::VALUE_MAP) key_dtype = static_cast<int32_t>(type->dtype());
+      type = &type_at(def, type->element());
+    }
     const auto bytes = sluice::type_bytes(whole);  // an error: not fixed
     *out = {binding.name().c_str(),
             static_cast<int32_t>(type->dtype()),
@@ -36,7 +40,8 @@ int describe(const sluice_model* model, const Bindings& bindings, const std::vec
             bytes ? *bytes : 0,
             static_cast<int32_t>(whole.kind()),
             types[index].c_str(),
-            (&bindings == &def.inputs() ? sluice::is_state_input(def, index) : sluice::is_state_output(def, index)) ? 1 : 0};
+            (&bindings == &def.inputs() ? sluice::is_state_input(def, index) : sluice::is_state_output(def, index)) ? 1 : 0,
+            key_dtype};
     return {};
   });
 }

@@ -23,6 +23,12 @@ HostTensor host_tensor(const sluice_tensor& tensor) {
           nullptr};
 }
 
+HostValue::Kind host_kind(const sluice::pb::ModelDef& def, const sluice::pb::TypeDef& type) {
+  if (type.kind() == sluice::pb::VALUE_MAP) return HostValue::Kind::kMap;
+  if (type.kind() != sluice::pb::VALUE_SEQUENCE) return HostValue::Kind::kTensor;
+  return type_at(def, type.element()).kind() == sluice::pb::VALUE_MAP ? HostValue::Kind::kMaps : HostValue::Kind::kSequence;
+}
+
 // What `count` tensors are for an input of this type.
 HostValue host_value(const sluice::pb::ModelDef& def, uint32_t index, const sluice_tensor* tensors, size_t count) {
   const sluice::pb::TypeDef* type = &type_at(def, index);
@@ -32,7 +38,7 @@ HostValue host_value(const sluice::pb::ModelDef& def, uint32_t index, const slui
     const bool is_empty_sequence = count == 0 && tensors != nullptr && type->kind() == sluice::pb::VALUE_SEQUENCE;
     if (count == 0 && !is_empty_sequence) value.kind = HostValue::Kind::kNone;
   }
-  if (type->kind() == sluice::pb::VALUE_SEQUENCE && value.kind != HostValue::Kind::kNone) value.kind = HostValue::Kind::kSequence;
+  if (value.kind != HostValue::Kind::kNone) value.kind = host_kind(def, *type);
   for (size_t i = 0; i < count; ++i) value.tensors.push_back(host_tensor(tensors[i]));
   return value;
 }

@@ -45,13 +45,16 @@ typedef struct sluice_binding {
   size_t rank;
   const int64_t* dims; /* -1: known only when the model runs */
   uint64_t bytes;      /* dense, row-major; 0 when a dim is -1, for strings, and for what is no tensor */
-  int32_t kind;        /* SLUICE_KIND_...; of a sequence or optional, dtype, rank and dims are those of its elements */
-  const char* type;    /* in words: "f32 batchx3xhxw", "sequence of i64 ?" */
+  int32_t kind;     /* SLUICE_KIND_...; of a sequence or optional, dtype, rank and dims are those of its elements; of maps, their values' */
+  const char* type; /* in words: "f32 batchx3xhxw", "sequence of i64 ?" */
   int32_t is_state; /* 1: an input that a run keeps from one execution to the next (sluice_reset_state) and that need not be bound, or the
                        output it is kept of */
+  int32_t key_dtype; /* of a map, and of a sequence of maps: ONNX's TensorProto.DataType of the keys; else 0 */
 } sluice_binding;
 
-enum { SLUICE_KIND_TENSOR = 0, SLUICE_KIND_SEQUENCE = 1, SLUICE_KIND_OPTIONAL = 2 };
+/* A map is two tensors of one dim, its keys and its values: value i belongs to key i. A sequence of m maps is 2 m tensors: keys and values
+ * of the first map, then of the second, and so on. */
+enum { SLUICE_KIND_TENSOR = 0, SLUICE_KIND_SEQUENCE = 1, SLUICE_KIND_OPTIONAL = 2, SLUICE_KIND_MAP = 3 };
 
 /* A tensor in memory: dense, row-major; 2- and 4-bit elements packed as ONNX packs them; n strings as n + 1 uint64 offsets into the text
  * that follows them. */
@@ -123,9 +126,9 @@ SLUICE_API int sluice_run_create(sluice_model* model, int threads, sluice_run** 
  * bound anew or the run is destroyed. Outputs may overlap neither inputs nor each other. */
 SLUICE_API int sluice_run_bind_input(sluice_run* run, size_t index, const void* data, uint64_t bytes);
 SLUICE_API int sluice_run_bind_output(sluice_run* run, size_t index, void* data, uint64_t bytes);
-/* Binds an input of any type: a tensor (count 1), a sequence of `count` tensors, an optional that holds one of these, or nothing (tensors
- * null, count 0), which of a state undoes its binding: it goes on from what was kept. The only way for inputs whose size is not fixed. What
- * they point to is not copied, as above; the structs are. */
+/* Binds an input of any type: a tensor (count 1), a sequence of `count` tensors, a map or maps (SLUICE_KIND_MAP), an optional that holds
+ * one of these, or nothing (tensors null, count 0), which of a state undoes its binding: it goes on from what was kept. The only way for
+ * inputs whose size is not fixed. What they point to is not copied, as above; the structs are. */
 SLUICE_API int sluice_run_bind_input_tensors(sluice_run* run, size_t index, const sluice_tensor* tensors, size_t count);
 /* Inputs that are states (sluice compile --state) need not be bound: the run keeps the outputs paired with them, without copying, from one
  * execution to the next. This forgets them, and what was bound to them: the next execution begins with zeros, empty along dims that no
@@ -136,7 +139,7 @@ SLUICE_API int sluice_reset_state(sluice_run* run);
 SLUICE_API int sluice_run_execute(sluice_run* run);
 /* The memory of an output after sluice_run_execute, the caller's or the run's own; null for a wrong index or before. *bytes may be null. */
 SLUICE_API const void* sluice_run_output(const sluice_run* run, size_t index, uint64_t* bytes);
-/* How many tensors an output holds after sluice_run_execute: 1, a sequence's elements, or 0 for an empty optional. */
+/* How many tensors an output holds after sluice_run_execute: 1, a sequence's elements, 2 for each map, or 0 for an empty optional. */
 SLUICE_API size_t sluice_run_output_count(const sluice_run* run, size_t index);
 /* 0 for an optional that holds nothing, and before sluice_run_execute; else 1. */
 SLUICE_API int sluice_run_output_is_present(const sluice_run* run, size_t index);

@@ -28,6 +28,11 @@ struct Binding {
   int kind = SLUICE_KIND_TENSOR;
   std::string type;
   bool is_state = false;
+  int key_dtype = 0;
+};
+
+struct Map {  // value i belongs to key i
+  sluice_tensor keys, values;
 };
 
 class Model {
@@ -53,7 +58,7 @@ class Model {
     for (size_t i = 0; i < count(what); ++i) {
       sluice_binding one;
       check(describe(model_.get(), i, &one));
-      all.push_back({one.name, one.dtype, {one.dims, one.dims + one.rank}, one.bytes, one.kind, one.type, one.is_state != 0});
+      all.push_back({one.name, one.dtype, {one.dims, one.dims + one.rank}, one.bytes, one.kind, one.type, one.is_state != 0, one.key_dtype});
     }
     return all;
   }
@@ -79,6 +84,13 @@ class Run {
     std::vector<sluice_tensor> tensors(sluice_run_output_count(run_.get(), index));
     for (size_t i = 0; i < tensors.size(); ++i) check(sluice_run_output_tensor(run_.get(), index, i, &tensors[i]));
     return tensors;
+  }
+  // Of an output that is a map, or a sequence of maps.
+  std::vector<Map> output_maps(size_t index) const {
+    const std::vector<sluice_tensor> tensors = output_tensors(index);
+    std::vector<Map> maps;
+    for (size_t i = 0; i + 1 < tensors.size(); i += 2) maps.push_back({tensors[i], tensors[i + 1]});
+    return maps;
   }
 
  private:

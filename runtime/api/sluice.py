@@ -5,7 +5,7 @@
         run = model.run(threads=2)
         outputs = run(x=array)              # {name: numpy array}, or {name: bytes} without numpy
 
-A sequence is a list of arrays, an empty optional None, a tensor of strings an array of str.
+A sequence is a list of arrays, an empty optional None, a tensor of strings an array of str, a map a dict, a sequence of maps a list of dicts.
 An array must have the input's dtype; Python numbers, also in lists, are converted where their kind (integers before floats) and range allow it.
 
 libsluice.so is looked for in $SLUICE_LIBRARY, then beside this file and in ../lib.
@@ -23,7 +23,7 @@ _NUMPY_TYPES = {1: "f4", 2: "u1", 3: "i1", 4: "u2", 5: "i2", 6: "i4", 7: "i8", 9
 _BFLOAT16 = 16  # its bits, as those of other dtypes that numpy lacks
 _COUNT_INPUTS, _COUNT_OUTPUTS = 0, 1
 _BOUND_PARTS = {"hits": 11, "binds": 12, "evictions": 13, "parts": 14, "bytes": 15, "limit_bytes": 16}
-_TENSOR, _SEQUENCE, _OPTIONAL = 0, 1, 2
+_TENSOR, _SEQUENCE, _OPTIONAL, _MAP = 0, 1, 2, 3
 _STRING = 8
 
 
@@ -46,6 +46,7 @@ class _Binding(ctypes.Structure):
         ("kind", ctypes.c_int32),
         ("type", ctypes.c_char_p),
         ("is_state", ctypes.c_int32),
+        ("key_dtype", ctypes.c_int32),
     ]
 
 
@@ -131,9 +132,13 @@ def _to_tensor(binding, data):
     return tensor, (keep, dims)
 
 
+def _bytes_of(tensor):
+    return bytes(memoryview((ctypes.c_char * tensor.bytes).from_address(tensor.data))) if tensor.bytes else b""  # of any size
+
+
 def _from_tensor(tensor):
     """A copy: an array, or bytes without numpy and for dtypes that numpy lacks."""
-    data = bytes(memoryview((ctypes.c_char * tensor.bytes).from_address(tensor.data))) if tensor.bytes else b""  # of any size
+    data = _bytes_of(tensor)
     dims = tuple(tensor.dims[i] for i in range(tensor.rank))
     if numpy is not None and tensor.dtype == _STRING:
         count = int(numpy.prod(dims, dtype="i8"))
@@ -146,9 +151,52 @@ def _from_tensor(tensor):
     return numpy.frombuffer(data, dtype=_NUMPY_TYPES[tensor.dtype]).reshape(dims).copy()
 
 
+class _Typed:
+    """What _to_tensor asks of a binding."""
+
+    def __init__(self, name, dtype):
+        self.name, self.dtype = name, dtype
+
+
+def _from_dicts(binding, dicts):
+    """Keys and values of each dict, as C structs."""
+    kept = []
+    for one in dicts:
+        if not isinstance(one, dict):
+            raise TypeError(f"input '{binding.name}' takes {binding.type}, got {type(one).__name__}")
+        kept.append(_to_tensor(_Typed(binding.name, binding.key_dtype), list(one.keys())))
+        kept.append(_to_tensor(_Typed(binding.name, binding.dtype), list(one.values())))
+    return kept
+
+
+_ELEMENT_FORMATS = {1: "f", 2: "B", 3: "b", 4: "H", 5: "h", 6: "i", 7: "q", 11: "d", 12: "I", 13: "Q"}
+
+
+def _to_list(tensor):
+    """The elements of keys or values, with and without numpy."""
+    data = _bytes_of(tensor)
+    count = tensor.dims[0]
+    if tensor.dtype == _STRING:
+        ends = memoryview(data[: 8 * (count + 1)]).cast("Q").tolist()
+        text = data[8 * (count + 1) :]
+        return [text[begin:end].decode("utf-8", "surrogateescape") for begin, end in zip(ends, ends[1:])]
+    if tensor.dtype not in _ELEMENT_FORMATS:
+        raise TypeError(f"no Python numbers for maps of dtype {tensor.dtype}")
+    return memoryview(data).cast(_ELEMENT_FORMATS[tensor.dtype]).tolist() if data else []
+
+
+def _to_dicts(tensors):
+    dicts, last, labels = [], None, []
+    for keys, values in zip(tensors[::2], tensors[1::2]):
+        if keys.data is None or keys.data != last:  # maps of one ZipMap share their keys
+            last, labels = keys.data, _to_list(keys)
+        dicts.append(dict(zip(labels, _to_list(values))))
+    return dicts
+
+
 class Binding:
-    """An input or output: name, kind (0 tensor, 1 sequence, 2 optional), dtype (ONNX's number), dims (-1: any), bytes (0: not fixed),
-    type in words, and is_state: an input that runs keep from one call to the next."""
+    """An input or output: name, kind (0 tensor, 1 sequence, 2 optional, 3 map), dtype (ONNX's number), dims (-1: any), bytes (0: not
+    fixed), type in words, is_state: an input that runs keep from one call to the next, and key_dtype: of maps, else 0."""
 
     def __init__(self, c):
         self.name = c.name.decode()
@@ -158,6 +206,7 @@ class Binding:
         self.kind = c.kind
         self.type = c.type.decode()
         self.is_state = bool(c.is_state)
+        self.key_dtype = c.key_dtype
 
 
 class Model:
@@ -204,9 +253,9 @@ class Run:
         _check(_library.sluice_run_create(model._model, threads, ctypes.byref(self._run)))
 
     def __call__(self, **inputs):
-        """Runs once. Each input is a numpy array of its type, or bytes when its size is fixed; a list of arrays for a sequence; None or one
-        of these, or no word of it, for an optional. States go on from the last call when they are not given; their outputs are not among the
-        results, but output() reads them."""
+        """Runs once. Each input is a numpy array of its type, or bytes when its size is fixed; a list of arrays for a sequence; a dict for a
+        map, a list of dicts for a sequence of maps; None or one of these, or no word of it, for an optional. States go on from the last call
+        when they are not given; their outputs are not among the results, but output() reads them."""
         needed = [binding for binding in self.inputs if binding.kind != _OPTIONAL and not binding.is_state]
         missing = [binding.name for binding in needed if binding.name not in inputs]
         if missing:
@@ -235,8 +284,10 @@ class Run:
             buffer = (ctypes.c_char * len(data)).from_buffer_copy(data)
             _check(_library.sluice_run_bind_input(self._run, index, ctypes.addressof(buffer), len(data)))
             return buffer
+        if binding.key_dtype:
+            data = _from_dicts(binding, [data] if binding.kind == _MAP else data)
         is_list = isinstance(data, (list, tuple)) and binding.kind != _TENSOR
-        kept = [_to_tensor(binding, one) for one in ([] if data is None else data if is_list else [data])]
+        kept = [one if binding.key_dtype else _to_tensor(binding, one) for one in ([] if data is None else data if is_list else [data])]
         tensors = None if data is None else (_Tensor * len(kept))(*[tensor for tensor, _ in kept])
         _check(_library.sluice_run_bind_input_tensors(self._run, index, tensors, len(kept)))
         return kept
@@ -244,11 +295,15 @@ class Run:
     def _output(self, index, binding):
         if not _library.sluice_run_output_is_present(self._run, index):
             return None
-        values = []
+        tensors = []
         for element in range(_library.sluice_run_output_count(self._run, index)):
             tensor = _Tensor()
             _check(_library.sluice_run_output_tensor(self._run, index, element, ctypes.byref(tensor)))
-            values.append(_from_tensor(tensor))
+            tensors.append(tensor)
+        if binding.key_dtype:
+            dicts = _to_dicts(tensors)
+            return dicts[0] if binding.kind == _MAP else dicts
+        values = [_from_tensor(tensor) for tensor in tensors]
         if binding.type.startswith(("sequence of", "optional of sequence")):
             return values
         return values[0] if values else None

@@ -40,6 +40,28 @@ Result<void> check_bounds(const pb::TypeDef& type, int dim, int64_t given, const
       .with_hint(hint);
 }
 
+std::string tensor_text(const HostTensor& tensor) { return fmt::format("{} {}", dtype_name(tensor.dtype), dims_text(tensor.dims)); }
+
+std::string maps_text(const HostValue& value) {
+  const std::vector<HostTensor>& tensors = value.tensors;
+  if (tensors.size() % 2 != 0) return fmt::format("{} tensors, which are no keys and values", tensors.size());
+  std::string text = value.kind == HostValue::Kind::kMap ? "a map" : fmt::format("a sequence of {} maps", tensors.size() / 2);
+  if (!tensors.empty()) text += fmt::format(", keys {}, values {}", tensor_text(tensors[0]), tensor_text(tensors[1]));
+  return text;
+}
+
+// Keys and values of one map after another, as many values as keys.
+bool maps_fit(const pb::ModelDef& model, const pb::TypeDef& map, std::span<const HostTensor> tensors) {
+  if (tensors.size() % 2 != 0) return false;
+  const uint32_t value = model.types(static_cast<int>(map.element())).dtype();
+  for (size_t i = 0; i < tensors.size(); i += 2) {
+    const HostTensor &keys = tensors[i], &values = tensors[i + 1];
+    const bool fits = static_cast<uint32_t>(keys.dtype) == map.dtype() && static_cast<uint32_t>(values.dtype) == value;
+    if (!fits || keys.dims.size() != 1 || keys.dims != values.dims) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool fits(const pb::TypeDef& type, const HostTensor& tensor) { return tensor_fits(type, static_cast<uint32_t>(tensor.dtype), tensor.dims); }
@@ -50,21 +72,26 @@ bool fits(const pb::ModelDef& model, uint32_t index, const HostValue& value) {
   if (type.kind() == pb::VALUE_TENSOR) {
     return value.kind == HostValue::Kind::kTensor && value.tensors.size() == 1 && fits(type, value.tensors[0]);
   }
+  if (type.kind() == pb::VALUE_MAP) {
+    return value.kind == HostValue::Kind::kMap && value.tensors.size() == 2 && maps_fit(model, type, value.tensors);
+  }
   const pb::TypeDef& element = model.types(static_cast<int>(type.element()));
+  if (element.kind() == pb::VALUE_MAP) {
+    const bool is_empty = value.kind == HostValue::Kind::kSequence && value.tensors.empty();
+    return is_empty || (value.kind == HostValue::Kind::kMaps && maps_fit(model, element, value.tensors));
+  }
   return value.kind == HostValue::Kind::kSequence && element.kind() == pb::VALUE_TENSOR &&
          std::all_of(value.tensors.begin(), value.tensors.end(), [&](const HostTensor& tensor) { return fits(element, tensor); });
 }
 
 std::string text_of(const HostValue& value) {
-  if (value.kind == HostValue::Kind::kNone || (value.kind == HostValue::Kind::kTensor && value.tensors.size() != 1)) {
+  using enum HostValue::Kind;
+  if (value.kind == kMap || value.kind == kMaps) return maps_text(value);
+  if (value.kind == kNone || (value.kind == kTensor && value.tensors.size() != 1)) {
     return value.tensors.empty() ? "nothing" : fmt::format("{} tensors", value.tensors.size());
   }
-  std::string text = value.kind == HostValue::Kind::kSequence ? fmt::format("a sequence of {}", value.tensors.size()) : "";
-  if (!value.tensors.empty()) {
-    const HostTensor& tensor = value.tensors[0];
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", the first ", dtype_name(tensor.dtype), dims_text(tensor.dims));
-  }
-  return text;
+  const std::string text = value.kind == kSequence ? fmt::format("a sequence of {}", value.tensors.size()) : "";
+  return value.tensors.empty() ? text : text + (text.empty() ? "" : ", the first ") + tensor_text(value.tensors[0]);
 }
 
 Result<void> check_tensor(const HostTensor& tensor, const std::string& input) {

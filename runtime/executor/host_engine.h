@@ -46,9 +46,9 @@ struct HostTensor {
 
 // What an input, output or value of a graph that is walked holds.
 struct HostValue {
-  enum class Kind : uint8_t { kTensor, kSequence, kNone };  // kNone: an empty optional
+  enum class Kind : uint8_t { kTensor, kSequence, kMap, kMaps, kNone };  // kMaps: a sequence of maps; kNone: an empty optional
   Kind kind = Kind::kTensor;
-  std::vector<HostTensor> tensors;  // one, a sequence's elements, or none
+  std::vector<HostTensor> tensors;  // one, a sequence's elements, or none; of each map its keys and its values, both of one dim
 };
 
 // What the executor does, and wants to see, while a root graph is walked.

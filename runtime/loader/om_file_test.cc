@@ -132,6 +132,13 @@ struct Fault {
   const char* message;
 };
 
+void add_map(ModelBuilder& b, DType key, uint32_t value) {
+  pb::TypeDef& map = *b.model.add_types();
+  map.set_kind(pb::VALUE_MAP);
+  map.set_dtype(static_cast<uint32_t>(key));
+  map.set_element(value);
+}
+
 class FaultTest : public ::testing::TestWithParam<Fault> {};
 TEST_P(FaultTest, IsNamed) {
   ModelBuilder b = small_model();
@@ -173,6 +180,12 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"kernel", [](ModelBuilder& b) { b.part().set_task_target(0, 1); }, "kernel 1"},
         Fault{"node", [](ModelBuilder& b) { b.part().set_task_node(0, 9); }, "node 9"},
         Fault{"kind", [](ModelBuilder& b) { b.part().set_task_kind(0, static_cast<pb::TaskKind>(17)); }, "unknown kind 17"},
+        Fault{"value", [](ModelBuilder& b) { b.model.add_types()->set_kind(static_cast<pb::ValueKindDef>(4)); }, "is of kind 4"},
+        Fault{"element", [](ModelBuilder& b) { add_map(b, DType::kI64, 9); }, "is of kind 3 with elements of type 9"},
+        Fault{"key", [](ModelBuilder& b) { add_map(b, DType::kF32, b.type(DType::kF32, {})); },
+              "expected keys that are integers or strings"},
+        Fault{"keys", [](ModelBuilder& b) { add_map(b, static_cast<DType>(99), b.type(DType::kF32, {})); }, "from keys of dtype 99"},
+        Fault{"scalar", [](ModelBuilder& b) { add_map(b, DType::kI64, b.type(DType::kF32, {2})); }, "expected scalars"},
         Fault{"host", [](ModelBuilder& b) { b.part().set_task_kind(0, pb::TASK_HOST); }, "no host graph"},
         Fault{"code", [](ModelBuilder& b) { b.part().set_task_kind(0, pb::TASK_LAUNCH); }, "its kernel has no code"},
         Fault{"event", [](ModelBuilder& b) { b.part().set_task_target(1, 1); }, "event 1"},

@@ -32,7 +32,9 @@ std::string type_text(const pb::ModelDef& model, uint32_t index) {
   const pb::TypeDef& type = model.types(static_cast<int>(index));
   if (type.kind() == pb::VALUE_SEQUENCE) return "sequence of " + type_text(model, type.element());
   if (type.kind() == pb::VALUE_OPTIONAL) return "optional of " + type_text(model, type.element());
-  return std::string(dtype_name(static_cast<DType>(type.dtype()))) + " " + dims_of(type);
+  const std::string dtype(dtype_name(static_cast<DType>(type.dtype())));
+  if (type.kind() == pb::VALUE_MAP) return "map from " + dtype + " to " + type_text(model, type.element());
+  return dtype + " " + dims_of(type);
 }
 
 }  // namespace sluice

@@ -25,12 +25,27 @@ Result<void> verify_bindings(const pb::ModelDef& model, const Bindings& bindings
   return {};
 }
 
+// Keys are integers or strings, values scalars.
+Result<void> verify_map(const pb::TypeDef& map, const pb::TypeDef& value, int index) {
+  const auto key = static_cast<DType>(map.dtype());
+  const bool has_key =
+      dtype_is_valid(static_cast<int>(map.dtype())) && dtype_bits(key) % 8 == 0 && (dtype_is_integer(key) || key == DType::kString);
+  const bool is_scalar = value.kind() == pb::VALUE_TENSOR && !value.unranked() && value.dims_size() == 0 &&
+                         dtype_bits(static_cast<DType>(value.dtype())) % 8 == 0;
+  if (has_key && is_scalar && map.dims_size() == 0) return {};
+  return make_error(ErrorCode::kBadCompiledModel, "type {} is a map from keys of dtype {} to elements of type {}, expected {}", index,
+                    map.dtype(), map.element(), has_key ? "scalars" : "keys that are integers or strings");
+}
+
 // Without a root there are only tensors of fixed dims, which type_bytes finds where they are used.
 Result<void> verify_type(const pb::ModelDef& model, int index) {
   const pb::TypeDef& type = model.types(index);
   if (type.kind() != pb::VALUE_TENSOR) {
-    const bool is_known = type.kind() == pb::VALUE_SEQUENCE || type.kind() == pb::VALUE_OPTIONAL;
-    if (is_known && type.element() < static_cast<uint32_t>(index)) return {};
+    const bool is_known = type.kind() == pb::VALUE_SEQUENCE || type.kind() == pb::VALUE_OPTIONAL || type.kind() == pb::VALUE_MAP;
+    const bool has_element = type.element() < static_cast<uint32_t>(index);
+    if (is_known && has_element && type.kind() == pb::VALUE_MAP)
+      return verify_map(type, model.types(static_cast<int>(type.element())), index);
+    if (is_known && has_element) return {};
     return make_error(ErrorCode::kBadCompiledModel, "type {} is of kind {} with elements of type {}", index, static_cast<int>(type.kind()),
                       type.element());
   }

@@ -12,6 +12,8 @@
 #include "fmt/format.h"
 #include "runtime/loader/om_bindings.h"
 #include "runtime/loader/om_types.h"
+#include "runtime/program/value_kinds.h"
+#include "runtime/program/value_text.h"
 
 namespace sluice {
 namespace {
@@ -39,15 +41,24 @@ std::vector<std::string> names_of_inputs(const pb::ModelDef& model) {
   return names;
 }
 
-ValueKind kind_of(const pb::TypeDef& type) {
-  if (type.kind() == pb::VALUE_SEQUENCE) return ValueKind::kSequence;
-  return type.kind() == pb::VALUE_OPTIONAL ? ValueKind::kOptional : ValueKind::kTensor;
-}
-
 bool fits(const pb::TypeDef& type, const Tensor& tensor) { return tensor_fits(type, static_cast<uint32_t>(tensor.dtype), tensor.dims); }
+
+// NumPy has a name for every dtype of keys and values that there are; a run checks the rest.
+Result<void> accept_maps(const pb::ModelDef& model, const pb::BindingDef& input, const FileValue& value) {
+  const pb::TypeDef* map = &model.types(static_cast<int>(input.type()));
+  if (value.kind == ValueKind::kMaps) map = &model.types(static_cast<int>(map->element()));
+  const uint32_t wanted[] = {map->dtype(), model.types(static_cast<int>(map->element())).dtype()};
+  for (size_t i = 0; i < value.tensors.size(); ++i) {
+    if (static_cast<uint32_t>(value.tensors[i].dtype) == wanted[i % 2]) continue;
+    return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, the file holds {} of {}", input.name(), type_text(model, input.type()),
+                      i % 2 == 0 ? "keys" : "values", dtype_name(value.tensors[i].dtype));
+  }
+  return {};
+}
 
 // What a file holds, brought into the type's dtype where NumPy has no name for it.
 Result<void> accept(const pb::ModelDef& model, const pb::BindingDef& input, FileValue& value) {
+  if (holds_maps(value.kind)) return accept_maps(model, input, value);
   const pb::TypeDef* type = &model.types(static_cast<int>(input.type()));
   while (type->kind() != pb::VALUE_TENSOR) type = &model.types(static_cast<int>(type->element()));
   const auto dtype = static_cast<DType>(type->dtype());
@@ -76,6 +87,9 @@ class Inputs {
     for (Tensor& member : members) {
       const pb::BindingDef* input = find_input(model_, member.name);
       if (input == nullptr) return unknown_input(fmt::format("{}={}", member.name, binding), names_of_inputs(model_));
+      if (holds_maps(value_kind(model_, input->type()))) {
+        return make_error(ErrorCode::kBadBinding, "input '{}' is a map", input->name()).with_hint("give --input NAME=FILE.npz");
+      }
       FileValue value;
       value.tensors.push_back(std::move(member));
       SLUICE_TRY(take(*input, std::move(value)));
@@ -88,7 +102,7 @@ class Inputs {
       const pb::BindingDef& input = model_.inputs(static_cast<int>(i));
       values_[i].name = input.name();
       if (given_[i]) continue;
-      const ValueKind kind = kind_of(model_.types(static_cast<int>(input.type())));
+      const ValueKind kind = value_kind(model_, input.type());
       if (kind == ValueKind::kOptional && !options_.random) {
         values_[i].value = {kind, false, {}};
         continue;
@@ -122,8 +136,9 @@ class Inputs {
   }
 
   Result<FileValue> read(const pb::BindingDef& input, const std::string& path) const {
-    const ValueKind kind = kind_of(model_.types(static_cast<int>(input.type())));
-    if (kind == ValueKind::kSequence) return read_value(path, kind);
+    const ValueKind kind = value_kind(model_, input.type());
+    if (holds_maps(kind) && path.ends_with(".npz")) return read_maps(path, kind);
+    if (kind == ValueKind::kSequence || holds_maps(kind)) return read_value(path, kind);
     // An optional may be given as the tensor that it holds. No OptionalProto reads as a whole TensorProto, but the other way round.
     auto tensor = read_member(path, input.name());
     if (!tensor && kind == ValueKind::kOptional && path.ends_with(".pb")) return read_value(path, kind);
@@ -149,7 +164,8 @@ class Inputs {
     if (type.kind() != pb::VALUE_TENSOR) {
       FileValue value = random_value(type.element(), seed);
       value.element = value.kind;
-      value.kind = kind_of(type);
+      value.kind = value_kind(model_, index);
+      if (value.kind == ValueKind::kMap) value.tensors = one_entry(type, std::move(value.tensors));
       return value;
     }
     std::vector<int64_t> dims;
@@ -165,6 +181,15 @@ class Inputs {
     return value;
   }
 
+  // The key 0 or "", and the value.
+  static std::vector<Tensor> one_entry(const pb::TypeDef& map, std::vector<Tensor> value) {
+    const std::string none;
+    const auto dtype = static_cast<DType>(map.dtype());
+    value[0].dims = {1};
+    value.insert(value.begin(), dtype == DType::kString ? make_string_tensor({1}, {&none, 1}) : make_tensor(dtype, {1}));
+    return value;
+  }
+
   int64_t size_of(const pb::TypeDef& type, int dim) const {
     const auto found = dim < type.dim_names_size() ? options_.dims.find(type.dim_names(dim)) : options_.dims.end();
     return found == options_.dims.end() ? 1 : found->second;
@@ -175,48 +200,6 @@ class Inputs {
   std::vector<NamedValue> values_;
   std::vector<bool> given_;
 };
-
-template <typename T>
-std::string summary_of(const Tensor& tensor) {
-  const auto elements = tensor.as<T>();
-  if (elements.empty()) return "no elements";
-  size_t greatest = 0;
-  double least = static_cast<double>(elements[0]);
-  double sum = 0;
-  for (size_t i = 0; i < elements.size(); ++i) {
-    least = std::min(least, static_cast<double>(elements[i]));
-    sum += static_cast<double>(elements[i]);
-    if (elements[i] > elements[greatest]) greatest = i;
-  }
-  return fmt::format("min {:.6g}, max {:.6g} at {}, mean {:.6g}", least, static_cast<double>(elements[greatest]), greatest,
-                     sum / static_cast<double>(elements.size()));
-}
-
-std::string summary(const Tensor& tensor) {
-  switch (tensor.dtype) {
-    case DType::kF32:
-      return summary_of<float>(tensor);
-    case DType::kF64:
-      return summary_of<double>(tensor);
-    case DType::kI64:
-      return summary_of<int64_t>(tensor);
-    case DType::kI32:
-      return summary_of<int32_t>(tensor);
-    case DType::kI8:
-      return summary_of<int8_t>(tensor);
-    case DType::kU8:
-    case DType::kBool:
-      return summary_of<uint8_t>(tensor);
-    case DType::kString:
-      return element_count(tensor.dims).value_or(0) == 0 ? "no elements" : fmt::format("first \"{}\"", string_at(tensor, 0));
-    default:
-      return fmt::format("{} bytes", tensor.bytes.size());
-  }
-}
-
-}  // namespace
-
-namespace {
 
 // --dim names a dim that some input has.
 Result<void> check_dims(const pb::ModelDef& model, const LoaderOptions& options) {
@@ -255,6 +238,11 @@ Result<void> write_outputs(const std::vector<NamedValue>& outputs, const LoaderO
       log_line("sluice-loader", "wrote", path + ".pb");
       continue;
     }
+    if (holds_maps(value.kind)) {
+      SLUICE_TRY(write_maps(path + ".npz", value));
+      log_line("sluice-loader", "wrote", path + ".npz");
+      continue;
+    }
     const bool is_tensor = value.kind == ValueKind::kTensor;
     for (size_t i = 0; i < value.tensors.size(); ++i) {
       const std::string file = is_tensor ? path + ".npy" : fmt::format("{}.{}.npy", path, i);
@@ -268,13 +256,17 @@ Result<void> write_outputs(const std::vector<NamedValue>& outputs, const LoaderO
 std::string outputs_text(const std::vector<NamedValue>& outputs) {
   std::string text;
   for (const auto& [name, value] : outputs) {
+    if (holds_maps(value.kind)) {
+      text += maps_text(name, value);
+      continue;
+    }
     if (value.kind == ValueKind::kSequence) text += fmt::format("{}: a sequence of {}\n", name, value.tensors.size());
     if (!value.present) text += fmt::format("{}: nothing\n", name);
     const bool is_tensor = value.kind == ValueKind::kTensor;
     for (size_t i = 0; i < value.tensors.size(); ++i) {
       const Tensor& tensor = value.tensors[i];
       text += fmt::format("{}: {} {}: {}\n", is_tensor ? name : fmt::format("{}.{}", name, i), dtype_name(tensor.dtype),
-                          dims_text(tensor.dims), summary(tensor));
+                          dims_text(tensor.dims), summary_text(tensor));
     }
   }
   return text;

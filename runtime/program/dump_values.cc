@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/loader/growth.h"
+#include "runtime/program/value_kinds.h"
 
 namespace sluice {
 namespace {
@@ -34,6 +35,10 @@ bool is_dumped(const std::string& glob, const std::string& name, DType dtype) {
 
 Result<void> dump_inputs(const std::vector<NamedValue>& inputs, const std::string& glob, ValueFolder& folder) {
   for (const auto& [name, value] : inputs) {
+    if (holds_maps(value.kind)) {
+      if (is_dumped(glob, name, DType::kUndefined)) SLUICE_TRY(folder.write_maps(name, value));
+      continue;
+    }
     for (const Tensor& tensor : value.tensors) {
       if (is_dumped(glob, name, tensor.dtype)) SLUICE_TRY(folder.write(name, tensor));
     }

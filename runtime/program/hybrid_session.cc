@@ -5,36 +5,13 @@
 #include "runtime/executor/hybrid_run.h"
 #include "runtime/program/dump_values.h"
 #include "runtime/program/session.h"
+#include "runtime/program/value_kinds.h"
 
 namespace sluice {
 namespace {
 
-ValueKind kind_of(const pb::TypeDef& type) {
-  if (type.kind() == pb::VALUE_SEQUENCE) return ValueKind::kSequence;
-  return type.kind() == pb::VALUE_OPTIONAL ? ValueKind::kOptional : ValueKind::kTensor;
-}
-
-// The file's tensors stay where they are.
-HostValue host_value(const FileValue& value) {
-  HostValue host;
-  const bool is_sequence =
-      value.kind == ValueKind::kSequence || (value.kind == ValueKind::kOptional && value.element == ValueKind::kSequence);
-  host.kind = !value.present ? HostValue::Kind::kNone : is_sequence ? HostValue::Kind::kSequence : HostValue::Kind::kTensor;
-  for (const Tensor& tensor : value.tensors) host.tensors.push_back({tensor.dtype, tensor.dims, tensor.bytes, nullptr});
-  return host;
-}
-
 Tensor copy_of(const HostTensor& tensor, const std::string& name) {
   return {name, tensor.dtype, tensor.dims, {tensor.bytes.begin(), tensor.bytes.end()}};
-}
-
-FileValue file_value(const HostValue& host, ValueKind kind, const std::string& name) {
-  FileValue value;
-  value.kind = kind;
-  value.present = host.kind != HostValue::Kind::kNone;
-  value.element = host.kind == HostValue::Kind::kSequence ? ValueKind::kSequence : ValueKind::kTensor;
-  for (const HostTensor& tensor : host.tensors) value.tensors.push_back(copy_of(tensor, name));
-  return value;
 }
 
 class HybridSession : public Session {
@@ -56,6 +33,13 @@ class HybridSession : public Session {
     size_t found = 0;
     HybridObserver observer;
     observer.value_made = [&](const std::string& name, const HostValue& value) {
+      if (value.kind == HostValue::Kind::kMap || value.kind == HostValue::Kind::kMaps) {
+        const ValueKind kind = value.kind == HostValue::Kind::kMap ? ValueKind::kMap : ValueKind::kMaps;
+        if (!is_dumped(glob, name, DType::kUndefined)) return;
+        ++found;
+        if (written) written = folder.write_maps(name, file_value(value, kind, name));
+        return;
+      }
       for (const HostTensor& tensor : value.tensors) {
         if (!is_dumped(glob, name, tensor.dtype)) continue;
         ++found;
@@ -131,7 +115,7 @@ class HybridSession : public Session {
     std::vector<NamedValue> values;
     for (int k = 0; k < def().outputs_size(); ++k) {
       const pb::BindingDef& output = def().outputs(k);
-      const ValueKind kind = kind_of(def().types(static_cast<int>(output.type())));
+      const ValueKind kind = value_kind(def(), output.type());
       values.push_back({output.name(), file_value(run_.output(static_cast<size_t>(k)), kind, output.name())});
     }
     return values;

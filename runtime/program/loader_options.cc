@@ -22,7 +22,8 @@ Options:
   --input=BINDING       NAME=FILE binds the model's input NAME; FILE.npz binds every member by its name.
   --random=SEED         Fill the other inputs by SEED: floats in [-1, 1), integers and bools 0 or 1. Plain --random is --random=0.
   --dim=NAME=SIZE       The size of a dim that the model leaves open, for random inputs; 1 when not given.
-  --output-dir=DIR      Write each output to DIR/NAME.npy ('/' in a name becomes '_'), a sequence to DIR/NAME.0.npy and so on.
+  --output-dir=DIR      Write each output to DIR/NAME.npy ('/' in a name becomes '_'), a sequence to DIR/NAME.0.npy and so on,
+                        a map or a sequence of maps to DIR/NAME.npz, docs/compiled-model.md.
   --format=FORMAT       Of the files of --output-dir: npy or pb [default: npy].
   --threads=T           Work on T threads; 0 means one for each usable core [default: 0].
   --verify              Also check the digest of the weights.

@@ -23,6 +23,8 @@ Options:
                         constants, the default.
   --state=PAIRS         Keep outputs for inputs of the next execution: OUTPUT=INPUT,... where * stands for the same text
                         on both sides: 'present.*=past_key_values.*'. docs/states.md.
+  --zipmap=KIND         What ZipMap gives: map, a sequence of maps; tensor, the tensor it takes, under the same name
+                        [default: map].
   --out-nodes=NAMES     Keep these outputs only: value names or NODE:RESULT, separated by ";".
   --strict              Refuse what ONNX does not allow, where that is otherwise a warning; docs/operators.md.
   --profile=NAME        Device profile, for sluice-partition: travels with the graph.

@@ -15,6 +15,8 @@ namespace {
 constexpr std::array kPasses = {
     // First, so that nothing is inferred, and no error reported, for nodes that nobody wants.
     Pass{"select-outputs", "keeps the outputs that --out-nodes names", select_outputs, PassLevel::kO0},
+    // Before types, which it changes.
+    Pass{"normalize-zipmap", "makes ZipMap the tensor that it takes, with --zipmap=tensor", normalize_zipmap, PassLevel::kO0},
     Pass{"infer-types", "gives every value its type, folding constants on the way", infer_types, PassLevel::kO0},
     // Below here types are known.
     Pass{"normalize-dropout", "makes Dropout outside training an Identity", normalize_dropout, PassLevel::kO0},

@@ -284,7 +284,7 @@ class Refused(unittest.TestCase):
         leaf = dict(nodes_modes=["LEAF"], nodes_featureids=[0], nodes_values=[0.0], nodes_truenodeids=[0], nodes_falsenodeids=[0],
                     nodes_treeids=[0], nodes_nodeids=[0], target_treeids=[0], target_nodeids=[0], target_ids=[0], target_weights=[2.5])
         for node, part in (
-                (self.ml_node("ZipMap", classlabels_int64s=[1]), "ZipMap of domain 'ai.onnx.ml'"),
+                (self.ml_node("CastMap"), "CastMap of domain 'ai.onnx.ml'"),
                 (self.ml_node("LabelEncoder"), "it has no attribute 'keys_tensor', 'keys_strings'"),
                 (self.ml_node("LabelEncoder", keys_floats=[1.0]), "it has no attribute 'values_tensor'"),
                 (self.ml_node("LabelEncoder", keys_floats=[1]), "attribute 'keys_floats' is of type INTS, expected FLOATS"),

@@ -148,7 +148,7 @@ class Orchestrator(unittest.TestCase):
         self.assertEqual(self.compile("--skip=optimize:a", source=source).returncode, 3)
 
     def test_real_stages_know_the_options_they_are_given(self):
-        given = ["--input-shape=x:1", "--dim=n=1", "--out-nodes=y", "--overridable-inputs=on", "--state=y=x", "--profile=cpu-avx2", "--opt-level=O1", "--symbolic=off", "--stable-order=on",
+        given = ["--input-shape=x:1", "--dim=n=1", "--out-nodes=y", "--zipmap=tensor", "--overridable-inputs=on", "--state=y=x", "--profile=cpu-avx2", "--opt-level=O1", "--symbolic=off", "--stable-order=on",
                  "--static-model-ops-lower-limit=2", "--host-scheduling-max-threshold=1",
                  "--denormals=ieee", "--threads=1", "--dump-dir", self.path("dump"), "--stats", self.path("stats.json"), "--verify=each",
                  "--max-constant-bytes=1000", "--error-format=text", "--model=m", "--external-dir=d", "--annotate=a", "--transport=pipe", "--heartbeat=1000",

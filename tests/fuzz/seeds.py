@@ -128,8 +128,15 @@ def grown():
     return {name: random_graphs.model_of([graph]) for name, graph in made.items() if graph.outputs}
 
 
+def classified():
+    """A forest whose scores become maps."""
+    sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
+    return importlib.import_module("classifiers").RandomForest(["no", "perhaps", "yes"], 1).model()
+
+
 def models():
-    return {"control-flow": control_flow(), "shapes": shapes(), "symbols": symbols(), "ops": many_ops(), "mixed": strings(), "nested": nested(), **grown()}
+    return {"control-flow": control_flow(), "shapes": shapes(), "symbols": symbols(), "ops": many_ops(), "mixed": strings(), "nested": nested(), "maps": classified(),
+            **grown()}
 
 
 def control_frames():

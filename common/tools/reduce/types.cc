@@ -37,9 +37,14 @@ std::optional<TypeProto> proto_of(const Module& module, const Type& type) {
     }
     return proto;
   }
-  if (type.kind != TypeKind::kSequence && type.kind != TypeKind::kOptional) return std::nullopt;
+  if (type.kind != TypeKind::kSequence && type.kind != TypeKind::kOptional && type.kind != TypeKind::kMap) return std::nullopt;
   const auto element = proto_of(module, module.type(type.element));
   if (!element) return std::nullopt;
+  if (type.kind == TypeKind::kMap) {
+    proto.mutable_map_type()->set_key_type(static_cast<int>(type.dtype));
+    *proto.mutable_map_type()->mutable_value_type() = *element;
+    return proto;
+  }
   *(type.kind == TypeKind::kSequence ? proto.mutable_sequence_type()->mutable_elem_type()
                                      : proto.mutable_optional_type()->mutable_elem_type()) = *element;
   return proto;

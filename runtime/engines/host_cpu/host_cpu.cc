@@ -95,27 +95,46 @@ TensorView view_of(const HostTensor& tensor) {
 
 Tensor copy_of(const HostTensor& tensor) { return {{}, tensor.dtype, tensor.dims, {tensor.bytes.begin(), tensor.bytes.end()}}; }
 
+std::vector<EvalValue> elements_of(std::span<const HostTensor> tensors) {
+  std::vector<EvalValue> elements;
+  for (const HostTensor& tensor : tensors) elements.push_back(EvalValue::of(copy_of(tensor)));
+  return elements;
+}
+
 EvalValue to_eval(const HostValue& value) {
   EvalValue result;
-  if (value.kind == HostValue::Kind::kSequence) {
-    result.kind = EvalValue::Kind::kSequence;
-    for (const HostTensor& element : value.tensors) result.elements.push_back(EvalValue::of(copy_of(element)));
-  } else {
-    result.kind = EvalValue::Kind::kNone;
+  result.kind = EvalValue::Kind::kSequence;
+  if (value.kind == HostValue::Kind::kNone) result.kind = EvalValue::Kind::kNone;
+  if (value.kind == HostValue::Kind::kMap) result.kind = EvalValue::Kind::kMap;
+  if (value.kind != HostValue::Kind::kMaps) {
+    result.elements = elements_of(value.tensors);
+    return result;
+  }
+  for (size_t i = 0; i + 1 < value.tensors.size(); i += 2) {
+    EvalValue map;
+    map.kind = EvalValue::Kind::kMap;
+    map.elements = elements_of(std::span(value.tensors).subspan(i, 2));
+    result.elements.push_back(std::move(map));
   }
   return result;
 }
 
+// A sequence without elements is one of tensors: only its type could tell.
+HostValue::Kind kind_of(const EvalValue& value) {
+  using enum HostValue::Kind;
+  if (value.kind == EvalValue::Kind::kMap) return kMap;
+  if (value.kind != EvalValue::Kind::kSequence) return value.kind == EvalValue::Kind::kTensor ? kTensor : kNone;
+  return !value.elements.empty() && value.elements[0].kind == EvalValue::Kind::kMap ? kMaps : kSequence;
+}
+
+void add_tensors(const EvalValue& value, std::vector<HostTensor>& tensors) {
+  if (value.tensor != nullptr) tensors.push_back(HostTensor::of(value.tensor));
+  for (const EvalValue& element : value.elements) add_tensors(element, tensors);
+}
+
 HostValue from_eval(const EvalValue& value) {
-  HostValue result;
-  if (value.kind == EvalValue::Kind::kTensor) {
-    result.tensors.push_back(HostTensor::of(value.tensor));
-    return result;
-  }
-  result.kind = value.kind == EvalValue::Kind::kSequence ? HostValue::Kind::kSequence : HostValue::Kind::kNone;
-  for (const EvalValue& element : value.elements) {
-    if (element.tensor != nullptr) result.tensors.push_back(HostTensor::of(element.tensor));
-  }
+  HostValue result{kind_of(value), {}};
+  add_tensors(value, result.tensors);
   return result;
 }
 

@@ -25,10 +25,24 @@ uint32_t interned(Column* column, std::map<std::string, uint32_t>& index, const 
   return found->second;
 }
 
-bool has_words(const Module& module, const Type& type) {
+bool is_map_of_scalars(const Module& module, const Type& type) {
+  const bool is_key = type.dtype == DType::kString || (dtype_is_integer(type.dtype) && dtype_bits(type.dtype) >= 8);
+  if (type.kind != TypeKind::kMap || !is_key) return false;
+  const Type& value = module.type(type.element);
+  return value.is_tensor() && value.ranked && value.dims.empty() && value.dtype != DType::kUndefined && dtype_bits(value.dtype) % 8 == 0;
+}
+
+// Maps are values of their own or elements of a sequence.
+bool has_words(const Module& module, const Type& type, bool in_optional = false) {
   if (type.kind == TypeKind::kTensor) return type.dtype != DType::kUndefined;
+  if (type.kind == TypeKind::kMap) return !in_optional && is_map_of_scalars(module, type);
   if (type.kind != TypeKind::kSequence && type.kind != TypeKind::kOptional) return false;
-  return has_words(module, module.type(type.element));
+  return has_words(module, module.type(type.element), in_optional || type.kind == TypeKind::kOptional);
+}
+
+pb::ValueKindDef kind_of(TypeKind kind) {
+  if (kind == TypeKind::kMap) return pb::VALUE_MAP;
+  return kind == TypeKind::kSequence ? pb::VALUE_SEQUENCE : pb::VALUE_OPTIONAL;
 }
 
 // A symbol's name as the model has it, else an expression. Empty for what nobody would read.
@@ -141,7 +155,8 @@ uint32_t ModelEmitter::type_index(const Type& type) {
   if (type.is_tensor()) {
     emit_tensor(type, def);
   } else {
-    def.set_kind(type.kind == TypeKind::kSequence ? pb::VALUE_SEQUENCE : pb::VALUE_OPTIONAL);
+    def.set_kind(kind_of(type.kind));
+    if (type.kind == TypeKind::kMap) def.set_dtype(static_cast<uint32_t>(type.dtype));
     def.set_element(type_index(module_.type(type.element)));
   }
   *model_.add_types() = std::move(def);
@@ -176,7 +191,7 @@ Result<void> ModelEmitter::emit_face(const Graph& graph, bool has_symbolic) {
     def.set_input(state.input);
   }
   if (refused.empty()) return {};
-  return make_error(ErrorCode::kNotBuildable, "inputs and outputs are tensors, sequences and optionals of known elements, but not:{}",
+  return make_error(ErrorCode::kNotBuildable, "inputs and outputs are tensors, sequences, optionals and maps of known elements, but not:{}",
                     refused);
 }
 

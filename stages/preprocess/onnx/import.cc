@@ -8,6 +8,7 @@
 #include "common/ir/states.h"
 #include "stages/preprocess/onnx/graph_import.h"
 #include "stages/preprocess/onnx/missing_imports.h"
+#include "stages/preprocess/onnx/needed_nodes.h"
 #include "stages/preprocess/onnx/operators.h"
 #include "stages/preprocess/onnx/types.h"
 
@@ -139,6 +140,7 @@ Result<void> import_graphs(ModelFile& file, const Options& options, Module& modu
   SLUICE_TRY(check_versions(file.proto));
   warn_of_missing_imports(file.proto, module.warnings);
   SLUICE_ASSIGN(NodeOpsets opsets, inline_functions(file.proto));
+  keep_needed_nodes(*file.proto.mutable_graph(), options.list("out-nodes", ';'));
   SLUICE_TRY(check_operators(file.proto.graph()));
   const int64_t opset = model_opset(file.proto);
   if (opset < 0 && needs_opset(file.proto.graph(), opsets)) {

@@ -225,9 +225,9 @@ TEST(Import, EverythingUnsupportedIsListedAtOnce) {
   model.input("x", {"2"}).output("y");
   model.node("Frobnicate", {"x"}, {"a"}).set_name("f1");
   model.node("Frobnicate", {"a"}, {"b"}).set_name("f2");
-  model.node("ZipMap", {"b"}, {"y"}).set_domain("ai.onnx.ml");
+  model.node("CastMap", {"b"}, {"y"}).set_domain("ai.onnx.ml");
   expect_error(model.import(), ErrorCode::kUnsupportedOp,
-               "2 unsupported operators: Frobnicate (2 nodes: 'f1', 'f2'); ZipMap of domain 'ai.onnx.ml' (1 node: 'y')");
+               "2 unsupported operators: Frobnicate (2 nodes: 'f1', 'f2'); CastMap of domain 'ai.onnx.ml' (1 node: 'y')");
 }
 
 TEST(Import, FlexAttentionIsOfThePreviewDomain) {

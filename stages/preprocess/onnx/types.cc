@@ -13,6 +13,13 @@ Result<DType> dtype_of(int number, const std::string& what) {
   return make_error(ErrorCode::kBadModel, "{}: element type {} is unknown", what, number);
 }
 
+// The operators know maps of single values alone; exporters write these as tensors without a shape, as scalars or with one element.
+TypeId single_value(Module& module, TypeId id) {
+  const Type& type = module.type(id);
+  const bool is_single = type.is_tensor() && (!type.ranked || type.element_count() == 1);
+  return is_single ? module.intern(Type::fixed_tensor(type.dtype, {})) : id;
+}
+
 Result<TypeId> convert(Module& module, const onnx::TypeProto& proto, const std::string& what, const ShapeOfTensor& tensor, int depth) {
   if (depth > 16) return make_error(ErrorCode::kBadModel, "{}: its type is nested too deeply", what);
   switch (proto.value_case()) {
@@ -32,7 +39,7 @@ Result<TypeId> convert(Module& module, const onnx::TypeProto& proto, const std::
     case onnx::TypeProto::kMapType: {
       SLUICE_ASSIGN(const DType key, dtype_of(proto.map_type().key_type(), what));
       SLUICE_ASSIGN(const TypeId element, convert(module, proto.map_type().value_type(), what, tensor, depth + 1));
-      return module.intern(Type::map(key, element));
+      return module.intern(Type::map(key, single_value(module, element)));
     }
     case onnx::TypeProto::kSparseTensorType:
       return make_error(ErrorCode::kUnsupportedOp, "{} is a sparse tensor, which this release does not support", what);

@@ -1,5 +1,5 @@
-// The operators of the domain ai.onnx.ml but those with maps, replaced by canonical nodes at import. One row of the table (table.cc) and
-// one file for each.
+// The operators of the domain ai.onnx.ml but CastMap and SVMClassifier, replaced by canonical nodes at import. One row of the table
+// (table.cc) and one file for each.
 #pragma once
 
 #include "stages/preprocess/onnx/expand_row.h"
@@ -12,6 +12,7 @@ const ExpandRow* find_ml_operator(std::string_view name);
 Result<void> expand_array_feature_extractor(ExpandCall& call);
 Result<void> expand_binarizer(ExpandCall& call);
 Result<void> expand_category_mapper(ExpandCall& call);
+Result<void> expand_dict_vectorizer(ExpandCall& call);
 Result<void> expand_feature_vectorizer(ExpandCall& call);
 Result<void> expand_imputer(ExpandCall& call);
 Result<void> expand_label_encoder(ExpandCall& call);
@@ -24,5 +25,6 @@ Result<void> expand_svm_regressor(ExpandCall& call);
 Result<void> expand_tree_ensemble(ExpandCall& call);
 Result<void> expand_tree_ensemble_classifier(ExpandCall& call);
 Result<void> expand_tree_ensemble_regressor(ExpandCall& call);
+Result<void> expand_zip_map(ExpandCall& call);
 
 }  // namespace sluice

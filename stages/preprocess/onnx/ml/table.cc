@@ -89,10 +89,14 @@ constexpr AttributeRow kTreeRegressor[] = {{"aggregate_function", kString},
                                            {"target_weights", kFloats},
                                            {"target_weights_as_tensor", kSegment}};
 
+constexpr AttributeRow kVocabulary[] = {{"int64_vocabulary", kInts}, {"string_vocabulary", kStrings}};
+constexpr AttributeRow kZipMap[] = {{"classlabels_int64s", kInts}, {"classlabels_strings", kStrings}};
+
 constexpr ExpandRow kRows[] = {
     {"ArrayFeatureExtractor", "X Y", "Z", {}, expand_array_feature_extractor},
     {"Binarizer", "X", "Y", kThreshold, expand_binarizer},
     {"CategoryMapper", "X", "Y", kCategories, expand_category_mapper},
+    {"DictVectorizer", "X", "Y", kVocabulary, expand_dict_vectorizer},
     {"FeatureVectorizer", "X ...", "Y", kDimensions, expand_feature_vectorizer},
     {"Imputer", "X", "Y", kImputer, expand_imputer},
     {"LabelEncoder", "X", "Y", kLabels, expand_label_encoder},
@@ -105,6 +109,7 @@ constexpr ExpandRow kRows[] = {
     {"TreeEnsemble", "X", "Y", kTreeEnsemble, expand_tree_ensemble},
     {"TreeEnsembleClassifier", "X", "Y Z?", kTreeClassifier, expand_tree_ensemble_classifier},
     {"TreeEnsembleRegressor", "X", "Y", kTreeRegressor, expand_tree_ensemble_regressor},
+    {"ZipMap", "X", "Z", kZipMap, expand_zip_map},
 };
 static_assert(std::is_sorted(std::begin(kRows), std::end(kRows), [](const auto& a, const auto& b) { return a.name < b.name; }));
 

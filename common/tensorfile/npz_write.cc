@@ -1,0 +1,64 @@
+// Writes NumPy's .npz: a ZIP archive of stored .npy files (PKWARE APPNOTE 6.3), without dates.
+#include <zlib.h>
+
+#include "common/base/files.h"
+#include "common/tensorfile/bad_file.h"
+#include "common/tensorfile/tensorfile.h"
+
+namespace sluice {
+namespace {
+
+constexpr uint64_t kMostBytes = 0xffffffff, kMostMembers = 0xffff;  // without the zip64 fields
+constexpr uint32_t kLocalHeader = 0x04034b50, kCentralHeader = 0x02014b50, kEnd = 0x06054b50;
+constexpr uint16_t kVersion = 20, kStored = 0, kFirstDay = 0x21;  // 1980-01-01
+
+template <typename... Numbers>
+void put(std::string& text, Numbers... numbers) {
+  (text.append(reinterpret_cast<const char*>(&numbers), sizeof(numbers)), ...);
+}
+
+struct Entry {
+  std::string name;
+  uint32_t crc = 0, bytes = 0, offset = 0;
+};
+
+// What the local and the central header have in common.
+void put_entry(std::string& text, const Entry& entry) {
+  put(text, kVersion, uint16_t{0}, kStored, uint16_t{0}, kFirstDay, entry.crc, entry.bytes, entry.bytes,
+      static_cast<uint16_t>(entry.name.size()), uint16_t{0});
+}
+
+void put_directory(std::string& text, const std::vector<Entry>& entries) {
+  const auto begin = static_cast<uint32_t>(text.size());
+  for (const Entry& entry : entries) {
+    put(text, kCentralHeader, kVersion);
+    put_entry(text, entry);
+    put(text, uint16_t{0}, uint16_t{0}, uint16_t{0}, uint32_t{0}, entry.offset);
+    text += entry.name;
+  }
+  const auto count = static_cast<uint16_t>(entries.size());
+  const auto bytes = static_cast<uint32_t>(text.size() - begin);
+  put(text, kEnd, uint16_t{0}, uint16_t{0}, count, count, bytes, begin, uint16_t{0});
+}
+
+}  // namespace
+
+Result<void> write_npz(const std::string& path, std::span<const Tensor> members) {
+  std::string text;
+  std::vector<Entry> entries;
+  for (const Tensor& member : members) {
+    SLUICE_ASSIGN(const std::string bytes, npy_bytes(member));
+    if (text.size() + bytes.size() > kMostBytes / 2 || entries.size() == kMostMembers) {
+      return Error{ErrorCode::kLimit, "the values are too many for .npz, which holds 2 GiB here", "write them as .pb", path};
+    }
+    const auto crc = static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+    entries.push_back({member.name + ".npy", crc, static_cast<uint32_t>(bytes.size()), static_cast<uint32_t>(text.size())});
+    put(text, kLocalHeader);
+    put_entry(text, entries.back());
+    text += entries.back().name + bytes;
+  }
+  put_directory(text, entries);
+  return write_text(path, text);
+}
+
+}  // namespace sluice

@@ -1,0 +1,18 @@
+// ONNX's MapProto, and the SequenceProto of such. Internal to this folder.
+#pragma once
+
+#include "common/tensorfile/tensorfile.h"
+#include "onnx.pb.h"
+
+namespace sluice {
+
+Result<Tensor> from_proto(const onnx::TensorProto& proto, const std::string& path);
+onnx::TensorProto to_proto(const Tensor& tensor);
+
+// Values that are scalars of one dtype, each.
+Result<FileValue> from_map(const onnx::MapProto& proto, const std::string& path);
+Result<FileValue> from_maps(const onnx::SequenceProto& proto, const std::string& path);
+onnx::MapProto map_of(const Tensor& keys, const Tensor& values);
+onnx::SequenceProto maps_of(const std::vector<Tensor>& tensors);
+
+}  // namespace sluice
