@@ -107,7 +107,7 @@ class Dynamic(ProgramCase):
         report = json.loads(self.program(0, "sluice-loader", self.path("m.om"), "--bench", "--json", "--dim=batch=2", "--dim=h=9"))
         self.assertEqual([node["op"] for node in report["nodes"] if node["op"] != "TransData"], ["Fused(Conv)", "Sin", "ReduceMean", "Fused(MatMul)"])
         self.assertIn("'q*'", self.program(3, "sluice-loader", self.path("m.om"), *given, "--dump-values", self.path("v") + ":q*"))
-        self.assertIn("it has batch, h", self.program(3, "sluice-loader", self.path("m.om"), "--random", "--dim=bach=2"))
+        self.assertIn("its inputs have 'batch', 'h'", self.program(3, "sluice-loader", self.path("m.om"), "--random", "--dim=bach=2"))
         self.assertIn("is not NAME=SIZE", self.program(3, "sluice-loader", self.path("m.om"), "--random", "--dim=batch"))
 
     def test_what_does_not_fit_is_told(self):
