@@ -134,20 +134,6 @@ Result<void> eval_fused(EvalCall& call) {
   return forward(call, call.node.graph().module().graph(bodies[0]), call.operands);
 }
 
-// Of a subgraph; or of a part, which somebody else runs.
-Result<void> eval_call(EvalCall& call) {
-  const int64_t part = call.node.int_attribute("part", -1);
-  if (part < 0 || !call.options.call_part) return eval_fused(call);
-  std::vector<TensorView> inputs;
-  for (const Operand& operand : call.operands) inputs.push_back(operand.view);
-  SLUICE_ASSIGN(std::vector<Tensor> outputs, call.options.call_part(part, inputs));
-  if (outputs.size() != call.node.output_count()) {
-    return make_error(ErrorCode::kBadNode, "{}: has {} outputs, its part {}", call.node.label(), call.node.output_count(), outputs.size());
-  }
-  for (size_t i = 0; i < outputs.size(); ++i) call.set_value(i, EvalValue::of(std::move(outputs[i])));
-  return {};
-}
-
 Result<void> eval_loop(EvalCall& call) {
   SLUICE_ASSIGN(const Graph* body, body_of(call, "body"));
   SLUICE_ASSIGN(const int64_t state_count, count_states(call, *body, 2));

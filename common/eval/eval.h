@@ -51,13 +51,20 @@ Result<std::vector<EvalValue>> evaluate_node(const Node& node, std::span<const E
 // share memory with nothing. Used by host_cpu tasks.
 Result<void> evaluate_node_into(const Node& node, std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs);
 
+// Runs nodes in place of the evaluator.
+struct NodeRunner {
+  std::function<bool(const Node&)> takes;
+  // All outputs of a node that it takes. The data of absent inputs is null.
+  std::function<Result<std::vector<EvalValue>>(const Node&, std::span<const TensorView> inputs)> run;
+};
+
 struct EvalOptions {
   // Called with every value as it is made (inputs and constants left out), in node order; bodies' values too.
   std::function<void(const Value&, const EvalValue&)> observer;
   // Called before and after every node of a root graph; bodies' nodes left out.
   std::function<void(const Node&, bool begins)> around_node;
-  // The results of a part, for a Call that has the attribute "part" instead of a graph. Null: there are no parts.
-  std::function<Result<std::vector<Tensor>>(int64_t part, std::span<const TensorView> inputs)> call_part;
+  // Nodes that somebody else runs, such as Calls of compiled parts. Null: all are evaluated here.
+  const NodeRunner* elsewhere = nullptr;
 };
 
 // Outputs of a graph at any level. inputs: one per graph input that is not bound to a constant. Values nobody needs any more are freed on

@@ -156,9 +156,7 @@ class GraphRun {
     }
     const bool is_watched = options_.around_node && graph_.role == GraphRole::kRoot;
     if (is_watched) options_.around_node(node, true);
-    EvalCall call(node, operands, {}, options_);
-    SLUICE_TRY(run_kernel(call));
-    std::vector<EvalValue> outputs = call.take_outputs();
+    SLUICE_ASSIGN(std::vector<EvalValue> outputs, results_of(node, operands));
     if (is_watched) options_.around_node(node, false);
     for (size_t i = 0; i < outputs.size(); ++i) {
       Slot& made = slot(node.output(i));
@@ -169,6 +167,21 @@ class GraphRun {
     }
     release_inputs(node);
     return {};
+  }
+
+  Result<std::vector<EvalValue>> results_of(const Node& node, std::span<const Operand> operands) {
+    if (options_.elsewhere != nullptr && options_.elsewhere->takes(node)) return run_elsewhere(node, operands);
+    EvalCall call(node, operands, {}, options_);
+    SLUICE_TRY(run_kernel(call));
+    return call.take_outputs();
+  }
+
+  Result<std::vector<EvalValue>> run_elsewhere(const Node& node, std::span<const Operand> operands) {
+    std::vector<TensorView> inputs;
+    for (const Operand& operand : operands) inputs.push_back(operand.view);
+    SLUICE_ASSIGN(std::vector<EvalValue> outputs, options_.elsewhere->run(node, inputs));
+    if (outputs.size() == node.output_count()) return outputs;
+    return make_error(ErrorCode::kBadNode, "{}: has {} outputs, {} were made", node.label(), node.output_count(), outputs.size());
   }
 
   void release_inputs(const Node& node) {

@@ -38,11 +38,13 @@ bool reads_inputs_only(const ExpressionTable& expressions, ExpressionId id) {
 }  // namespace
 
 bool has_known_size(const Module& module, const Type& type) {
-  if (type.is_fixed()) return type.dtype != DType::kString;
-  if (!type.is_tensor() || type.has_unknown() || type.dtype == DType::kString || type.dtype == DType::kUndefined) return false;
-  return std::all_of(type.dims.begin(), type.dims.end(), [&](const Dim& dim) {
+  return has_computed_size(type) && std::all_of(type.dims.begin(), type.dims.end(), [&](const Dim& dim) {
     return !dim.is_expression() || reads_inputs_only(module.expressions, static_cast<ExpressionId>(dim.value));
   });
+}
+
+bool has_computed_size(const Type& type) {
+  return !type.has_unknown() && type.dtype != DType::kString && type.dtype != DType::kUndefined;
 }
 
 std::string describe_value(const Value& value) {
@@ -52,7 +54,7 @@ std::string describe_value(const Value& value) {
 }
 
 Type nominal_type(const Module& module, const Type& type) {
-  if (type.is_fixed() || !has_known_size(module, type)) return type;
+  if (type.is_fixed() || !has_computed_size(type)) return type;
   Type nominal = type;
   for (Dim& dim : nominal.dims) {
     if (dim.is_expression()) dim = Dim::fixed(nominal_value(module.expressions, static_cast<ExpressionId>(dim.value)));

@@ -16,7 +16,11 @@ std::vector<const Value*> unfixed_values(const Graph& root);
 // expressions over dims of inputs.
 bool has_known_size(const Module& module, const Type& type);
 
-// The type with nominal sizes (common/symbolic/nominal.h) where it is symbolic. What has no known size stays as it is.
+// Whether the bytes of a value of this type can be told before the node that makes it runs: a tensor
+// of plain elements whose dims are fixed, or expressions, also over dims that earlier results have.
+bool has_computed_size(const Type& type);
+
+// The type with nominal sizes (common/symbolic/nominal.h) where it is symbolic. What has no computed size stays.
 Type nominal_type(const Module& module, const Type& type);
 
 // kLimit for values above 2^47 bytes, all named.

@@ -22,7 +22,7 @@ std::string type_refusal(const Node& node) {
     if (value == nullptr) continue;
     const Type& type = value->type();
     if (!type.is_tensor() || type.dtype != DType::kF32) return fmt::format("dtype {}, only f32", dtype_name(type.dtype));
-    if (!has_known_size(node.graph().module(), type)) return "a shape that the inputs' shapes do not tell";
+    if (!has_computed_size(type)) return "a dim of unknown size";
     if (std::find(type.dims.begin(), type.dims.end(), Dim::fixed(0)) != type.dims.end()) return "an empty tensor";
   }
   return {};
@@ -140,13 +140,6 @@ bool has_constant_inputs(const Node& node, size_t first) {
   return true;
 }
 
-bool has_fixed_sizes(const Node& node) {
-  for (size_t i = 0; i < node.input_count(); ++i) {
-    if (node.input(i) != nullptr && !node.input(i)->type().is_fixed()) return false;
-  }
-  return node.output_count() == 0 || node.output().type().is_fixed();
-}
-
 }  // namespace
 
 bool is_contraction(Op op) { return op == Op::kConv || op == Op::kMatMul || op == Op::kGemm || is_integer_contraction(op); }
@@ -208,14 +201,12 @@ std::optional<EpilogueShape> epilogue_shape(const Type& operand, const Node& anc
 
 bool is_epilogue_op(const Node& node) {
   if (node.output_count() != 1 || node.output().type().dtype != DType::kF32) return false;
-  if (!has_known_size(node.graph().module(), node.output().type())) return false;
+  if (!has_computed_size(node.output().type())) return false;
   if (node.op() == Op::kClip) return has_constant_inputs(node, 1);
   return contains(kUnary, node.op()) || contains(kBinary, node.op());
 }
 
 std::string aicore_refusal(const Node& node) {
-  if (node.graph().shapes == ShapeClass::kDynamic && !has_fixed_sizes(node))
-    return "a shape that is not fixed, in a part that goes op by op";
   if (const auto quantized = read_quantized(node)) return quantized_refusal(node, *quantized);
   return node.op() == Op::kFused ? fused_refusal(node) : anchor_refusal(node);
 }

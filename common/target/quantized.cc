@@ -43,7 +43,7 @@ bool is_per_column(const Value* value, int64_t columns) {
 
 std::string shape_refusal(const Value& value) {
   const Type& type = value.type();
-  if (!has_known_size(value.graph().module(), type)) return "a shape that the inputs' shapes do not tell";
+  if (!has_computed_size(type)) return "a dim of unknown size";
   return std::find(type.dims.begin(), type.dims.end(), Dim::fixed(0)) != type.dims.end() ? "an empty tensor" : "";
 }
 

@@ -101,7 +101,7 @@ class Checker {
     visit(root);
     check_.fixing_options = unfixed_dims_hint(module_);
     check_.is_symbolic = !unfixed_values(root).empty();
-    if (check_.is_symbolic) check_.walked = count_walked(root);
+    count_walked(root);
     std::stable_sort(check_.host_nodes.begin(), check_.host_nodes.end(),
                      [](const HostNode& a, const HostNode& b) { return a.multiply_adds > b.multiply_adds; });
     check_.arena_bytes = peak_bytes(root);
@@ -113,14 +113,24 @@ class Checker {
     return fmt::format("{}: {}", printable(value.name()), short_type(module_, value.type_id()));
   }
 
-  size_t count_walked(const Graph& graph) const {
-    size_t nodes = 0;
+  // A graph of class dynamic is walked, but for its fixed and symbolic parts; its subgraphs are put in the place of their Calls.
+  void count_walked(const Graph& graph) {
     for (const Node& node : graph.nodes()) {
       const Graph* callee = callee_of(node);
-      if (callee == nullptr) ++nodes;
-      if (callee != nullptr && (callee->role != GraphRole::kPart || callee->shapes == ShapeClass::kDynamic)) nodes += count_walked(*callee);
+      if (callee == nullptr) {
+        count_walked(node);
+      } else if (callee->role == GraphRole::kPart ? callee->shapes == ShapeClass::kDynamic : graph.shapes == ShapeClass::kDynamic) {
+        count_walked(*callee);
+      }
     }
-    return nodes;
+  }
+
+  void count_walked(const Node& node) {
+    ++check_.walked;
+    bool is_sized = true;
+    for (size_t k = 0; k < node.output_count(); ++k)
+      is_sized = is_sized && (!node.output(k).is_used() || has_computed_size(node.output(k).type()));
+    if (!is_sized) ++check_.unsized;
   }
 
   void visit(const Graph& graph) {
@@ -199,7 +209,7 @@ std::string check_text(const ModelCheck& check) {
   std::string text;
   for (const std::string& input : check.inputs) text += fmt::format("input   {}\n", input);
   for (const std::string& output : check.outputs) text += fmt::format("output  {}\n", output);
-  const bool measured = check.walked == 0;
+  const bool measured = check.unsized == 0;
   for (const auto& [name, share] : check.engines) {
     text += fmt::format("engine  {:<10} {:>6} nodes, {:5.1f} % of the multiply-adds\n", name, share.nodes,
                         percent(share.multiply_adds, check.multiply_adds));
@@ -213,8 +223,9 @@ std::string check_text(const ModelCheck& check) {
                         static_cast<double>(check.multiply_adds));
   if (check.uncounted > 0) text += fmt::format("{} nodes have work that is not counted in multiply-adds\n", check.uncounted);
   if (!check.host_nodes.empty()) text += "on host_cpu, by the reference kernels:\n" + host_lines(check);
+  if (check.walked > 0) text += fmt::format("{} nodes run one by one\n", check.walked);
   if (!measured)
-    text += fmt::format("{} nodes have sizes that are known only when the model runs: they run one by one on host_cpu\n", check.walked);
+    text += fmt::format("{} of them have sizes that are known only when the model runs: they run on host_cpu\n", check.unsized);
   if (!check.fixing_options.empty()) text += fmt::format("open dims of inputs can be fixed: {}\n", check.fixing_options);
   return text;
 }
@@ -249,6 +260,7 @@ Json check_json(const ModelCheck& check) {
   json.set("arena_bytes", check.arena_bytes);
   json.set("symbolic", check.is_symbolic);
   json.set("walked_nodes", static_cast<uint64_t>(check.walked));
+  json.set("unsized_nodes", static_cast<uint64_t>(check.unsized));
   json.set("fixing_options", check.fixing_options);
   return json;
 }

@@ -31,7 +31,8 @@ struct ModelCheck {
   uint64_t weight_bytes = 0;                   // of distinct constants
   uint64_t arena_bytes = 0;                    // an estimate: the most bytes of results alive at once, in list order
   bool is_symbolic = false;    // some sizes are no numbers: the figures above are for nominal ones (common/symbolic/nominal.h)
-  size_t walked = 0;           // nodes of dynamic parts, run one by one; the figures above leave them out
+  size_t walked = 0;           // nodes of dynamic parts, run one by one
+  size_t unsized = 0;          // those of them with results of unknown dims; the figures above leave them out
   std::string fixing_options;  // "--dim batch=1": what would make the inputs fixed. Empty: they are
 };
 

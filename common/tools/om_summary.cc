@@ -54,6 +54,15 @@ std::string part_text(const pb::PartDef& def) {
                      tasks[pb::TASK_RECORD], tasks[pb::TASK_WAIT], part.streams_size(), part.events_size());
 }
 
+std::string root_text(const pb::ModelDef& model) {
+  const auto& kernels = model.root().node_kernel();
+  const auto parts = static_cast<uint32_t>(model.parts_size());
+  const uint32_t nodes = model.nodes() - model.root().first_node() - parts;
+  const auto launches = static_cast<uint32_t>(kernels.size() - std::count(kernels.begin(), kernels.end(), 0u));
+  return fmt::format("root: {}, walked one by one: {} generated kernels, {} reference kernels; {}\n", count_text(nodes, "node"), launches,
+                     nodes - launches, count_text(parts, "part"));
+}
+
 // How many, and what those written in place may grow to.
 std::string states_text(const pb::ModelDef& model) {
   const auto in_place = std::count_if(model.states().begin(), model.states().end(), [](const auto& state) { return state.storage() != 0; });
@@ -80,9 +89,7 @@ Result<std::string> om_summary(std::span<const std::byte> bytes) {
                       om.segment(pb::SEGMENT_KERNELS).size());
   if (model.states_size() > 0) text += states_text(model);
   if (model.has_root()) {
-    const auto parts = static_cast<uint32_t>(model.parts_size());
-    text += fmt::format("root: {}, walked one by one; {}\n", count_text(model.nodes() - model.root().first_node() - parts, "node"),
-                        count_text(parts, "part"));
+    text += root_text(model);
   }
   for (int i = 0; i < model.parts_size(); ++i) {
     if (model.has_root()) text += fmt::format("part {}, {}:\n", i, model.parts(i).has_symbolic() ? "symbolic" : "fixed");

@@ -90,6 +90,14 @@ Device::Seat::~Seat() {
   pool_->rise();
 }
 
+void Device::run(const Launch& launch, Scratch& scratch) {
+  const int slot = launch.blocks > 1 && threads_ > 1 ? begin(launch) : -1;
+  if (slot < 0) return run_inline(launch, scratch);
+  help(slot, scratch);
+  wait_any({&slot, 1});
+  end(slot);
+}
+
 Result<std::shared_ptr<Device>> shared_device(int threads) { return ProcessDevices::get().find_or_make(std::max(threads, 1)); }
 
 }  // namespace sluice

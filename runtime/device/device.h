@@ -37,6 +37,9 @@ class Device {
     WorkerPool* before_ = nullptr;  // where the thread sat before, in another pool
   };
 
+  // Runs a launch whole, on the calling thread, which has a seat, and the device's own.
+  void run(const Launch& launch, Scratch& scratch);
+
   // Puts a launch in flight; its operands must live until end(). Returns its slot, or -1 when 64 are in flight already.
   int begin(const Launch& launch) { return pool_->begin(launch, threads_); }
   // Runs blocks of it on the calling thread until none is left to take.

@@ -55,12 +55,17 @@ struct HostValue {
 struct GraphHooks {
   // The results of a fixed part.
   std::function<Result<std::vector<Tensor>>(uint32_t part, std::span<const HostTensor> inputs)> call_part;
+  // By the node's position in the graph: 1 + the kernel of the compiled model that it launches; 0: none. Empty: no node launches one.
+  std::span<const uint32_t> node_kernels;
+  // Launches a kernel and waits for its end. operands: its outputs, then its inputs, each at a multiple of 64 bytes, in the storages that
+  // the graph says. dims: of all of them, one behind the other.
+  std::function<Result<void>(uint32_t kernel, std::span<void* const> operands, std::span<const int64_t> dims)> launch;
   // Before and after each node, by its position in the graph. May be empty.
   std::function<void(uint32_t node, bool begins)> around_node;
   // Where values take their memory from; null: the heap. It outlives them all.
   std::pmr::memory_resource* memory = nullptr;
-  // Each value as it is made. May be empty.
-  std::function<void(const std::string& name, const HostValue& value)> value_made;
+  // Each value as it is made. May be empty. is_channels_last: a tensor whose elements lie in the order N, H, W, C.
+  std::function<void(const std::string& name, const HostValue& value, bool is_channels_last)> value_made;
 };
 
 // Result `result` of the Call of part `part`, which is the root's output `output`.

@@ -37,6 +37,12 @@ class HybridModel {
   }
   const HostEngine& engine() const { return *model_->host(); }
   const std::shared_ptr<void>& root() const { return root_; }
+  // As GraphHooks wants them.
+  std::span<const uint32_t> node_kernels() const {
+    return {def().root().node_kernel().data(), static_cast<size_t>(def().root().node_kernel_size())};
+  }
+  KernelFunction kernel(uint32_t index) const { return model_->kernel(index); }
+  bool flush_denormals() const { return model_->flush_denormals(); }
 
  private:
   HybridModel() = default;

@@ -208,6 +208,21 @@ Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const 
   return outputs;
 }
 
+Result<void> HybridRun::launch(uint32_t kernel, std::span<void* const> operands, std::span<const int64_t> dims) {
+  const pb::KernelDef& def = model_->def().kernels(static_cast<int>(kernel));
+  SLUICE_ASSIGN(const LaunchSize size, size_launch(def, dims));
+  Failure failure;
+  device_->run({.kernel = model_->kernel(kernel),
+                .operands = operands.data(),
+                .symbols = def.symbolic() ? dims.data() : nullptr,
+                .blocks = size.blocks,
+                .scratch_bytes = size.scratch_bytes,
+                .flush_denormals = model_->flush_denormals(),
+                .failure = &failure},
+               scratch_);
+  return failure.take();
+}
+
 Result<void> HybridRun::execute(const HybridObserver& observer) {
   const Device::Seat seat(*device_);  // the nodes between parts are work too
   const StatesBound bound(states_, inputs_);
@@ -237,6 +252,10 @@ Result<void> HybridRun::execute_once(const HybridObserver& observer) {
   GraphHooks hooks;
   hooks.memory = &memory_->pool;
   hooks.call_part = [&](uint32_t part, std::span<const HostTensor> inputs) { return call_part(part, inputs, observer); };
+  hooks.node_kernels = model_->node_kernels();
+  hooks.launch = [this](uint32_t kernel, std::span<void* const> operands, std::span<const int64_t> dims) {
+    return launch(kernel, operands, dims);
+  };
   hooks.value_made = observer.value_made;
   if (observer.node_times != nullptr) {
     hooks.around_node = [&](uint32_t node, bool begins) {

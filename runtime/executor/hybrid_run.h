@@ -18,10 +18,10 @@ namespace sluice {
 
 // What a caller may want to see of a run; all optional.
 struct HybridObserver {
-  std::vector<TaskTime>* node_times = nullptr;                                                  // one per node of the root graph
-  std::vector<std::vector<TaskTime>>* part_times = nullptr;                                     // of each part, one per task
-  std::function<void(const std::string& name, const HostValue& value)> value_made;              // of the root graph
-  std::function<Result<void>(const Run& part, uint32_t part_index, uint32_t task)> after_task;  // of a part
+  std::vector<TaskTime>* node_times = nullptr;                                                             // one per node of the root graph
+  std::vector<std::vector<TaskTime>>* part_times = nullptr;                                                // of each part, one per task
+  std::function<void(const std::string& name, const HostValue& value, bool is_channels_last)> value_made;  // of the root graph
+  std::function<Result<void>(const Run& part, uint32_t part_index, uint32_t task)> after_task;             // of a part
 };
 
 class HybridRun {
@@ -79,8 +79,11 @@ class HybridRun {
   void fill_bound_outputs() const;
   Result<std::vector<Tensor>> call_part(uint32_t part, std::span<const HostTensor> inputs, const HybridObserver& observer);
 
+  Result<void> launch(uint32_t kernel, std::span<void* const> operands, std::span<const int64_t> dims);
+
   std::shared_ptr<const HybridModel> model_;
   std::shared_ptr<Device> device_;
+  Scratch scratch_;  // of the walking thread
   std::shared_ptr<RunMemory> memory_;
   RunInputs inputs_;
   std::vector<HostValue> outputs_;

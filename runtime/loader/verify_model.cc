@@ -86,6 +86,16 @@ Result<void> verify_nodes(const pb::ModelDef& model) {
   return {};
 }
 
+// Nodes of the root that launch kernels: a column as long as the root is, or none.
+Result<void> verify_launches(const pb::ModelDef& model) {
+  const pb::RootDef& root = model.root();
+  const bool is_whole =
+      root.first_node() <= model.nodes() && static_cast<uint32_t>(root.node_kernel_size()) == model.nodes() - root.first_node();
+  const auto exists = [&](uint32_t kernel) { return kernel <= static_cast<uint32_t>(model.kernels_size()); };
+  if ((is_whole || root.node_kernel_size() == 0) && std::all_of(root.node_kernel().begin(), root.node_kernel().end(), exists)) return {};
+  return make_error(ErrorCode::kBadCompiledModel, "the column of kernels that the root launches does not fit its nodes");
+}
+
 // A storage has the dims of what it holds, but one that is a number there and a size here.
 bool holds(const pb::TypeDef& storage, const pb::TypeDef& held) {
   if (storage.kind() != pb::VALUE_TENSOR || held.kind() != pb::VALUE_TENSOR || storage.dtype() != held.dtype() || held.unranked() ||
@@ -133,6 +143,7 @@ Result<void> verify_model(const pb::ModelDef& model) {
   SLUICE_TRY(verify_bindings(model, model.outputs(), "output"));
   const uint64_t kernels_bytes = segment_bytes(model, pb::SEGMENT_KERNELS);
   for (const pb::KernelDef& kernel : model.kernels()) SLUICE_TRY(verify_kernel(kernel, kernels_bytes));
+  SLUICE_TRY(verify_launches(model));
   SLUICE_TRY(verify_sizes(model));
   for (const pb::StateDef& state : model.states()) SLUICE_TRY(verify_state(model, state));
   return {};

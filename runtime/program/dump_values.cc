@@ -65,6 +65,12 @@ Tensor logical_tensor(const Run& run, int value) {
   return tensor;
 }
 
+Tensor logical_tensor(const HostTensor& channels_last, const std::string& name) {
+  Tensor tensor = make_tensor(channels_last.dtype, channels_last.dims, name);
+  nhwc_to_logical(channels_last.bytes.data(), tensor);
+  return tensor;
+}
+
 ValueDump::ValueDump(const Run& run, ValueFolder& folder, std::string glob)
     : run_(run), names_(run.model().part()), folder_(folder), glob_(std::move(glob)), aliases_(run.model().queue().tasks.size()) {
   const pb::FixedPart& part = run.model().part();

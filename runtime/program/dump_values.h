@@ -42,5 +42,7 @@ Result<void> dump_inputs(const std::vector<NamedValue>& inputs, const std::strin
 
 // The elements of a value as its type says, dense and row-major, taken out of its storage; without a name.
 Tensor logical_tensor(const Run& run, int value);
+// The same of a tensor whose elements lie in the order N, H, W, C.
+Tensor logical_tensor(const HostTensor& channels_last, const std::string& name);
 
 }  // namespace sluice

@@ -32,7 +32,7 @@ class HybridSession : public Session {
     Result<void> written;
     size_t found = 0;
     HybridObserver observer;
-    observer.value_made = [&](const std::string& name, const HostValue& value) {
+    observer.value_made = [&](const std::string& name, const HostValue& value, bool is_channels_last) {
       if (value.kind == HostValue::Kind::kMap || value.kind == HostValue::Kind::kMaps) {
         const ValueKind kind = value.kind == HostValue::Kind::kMap ? ValueKind::kMap : ValueKind::kMaps;
         if (!is_dumped(glob, name, DType::kUndefined)) return;
@@ -43,7 +43,7 @@ class HybridSession : public Session {
       for (const HostTensor& tensor : value.tensors) {
         if (!is_dumped(glob, name, tensor.dtype)) continue;
         ++found;
-        if (written) written = folder.write(name, copy_of(tensor, name));
+        if (written) written = folder.write(name, is_channels_last ? logical_tensor(tensor, name) : copy_of(tensor, name));
       }
     };
     observer.after_task = [&](const Run& part, uint32_t index, uint32_t task) {
@@ -75,6 +75,7 @@ class HybridSession : public Session {
         add_node_times(def(), names_, def().parts(static_cast<int>(part)).fixed(), parts[part], nodes);
         continue;
       }
+      node.kernel = kernel_of(i);
       node.ms = median_ms(root, i);
       nodes.push_back(std::move(node));
     }
@@ -92,6 +93,7 @@ class HybridSession : public Session {
       const NodeTime node = describe_node(def(), names_, def().root().first_node() + i);
       Json about;
       about.set("op", node.op);
+      about.set("kernel", kernel_of(i));
       events.push_back(time_event(0, node, root[i], start, std::move(about)));
     }
     int track = 1;
@@ -146,6 +148,11 @@ class HybridSession : public Session {
     observer.node_times = &root;
     observer.part_times = &parts;
     return execute(observer);
+  }
+  // The entry of the kernel that node i of the root launches; empty: none.
+  std::string kernel_of(uint32_t i) const {
+    const uint32_t kernel = static_cast<int>(i) < def().root().node_kernel_size() ? def().root().node_kernel(static_cast<int>(i)) : 0;
+    return kernel == 0 ? "" : def().kernels(static_cast<int>(kernel) - 1).entry();
   }
   const pb::ModelDef& def() const { return run_.model().def(); }
   uint32_t root_nodes() const { return def().nodes() - std::min(def().nodes(), def().root().first_node()); }

@@ -7,6 +7,7 @@
 
 #include "common/eval/eval.h"
 #include "common/graphfile/graphfile.h"
+#include "runtime/engines/host_cpu/walk.h"
 #include "runtime/executor/host_engine.h"
 #include "runtime/loader/om_format.h"
 
@@ -138,30 +139,21 @@ HostValue from_eval(const EvalValue& value) {
   return result;
 }
 
-// A tensor's view with dims that live as long as the call.
-HostTensor from_view(const TensorView& view) {
-  const std::vector<int64_t> dims(view.dims.begin(), view.dims.end());
-  return {view.dtype, dims, {view.data, dtype_bytes(view.dtype, element_count(dims).value_or(0))}, nullptr};
-}
+bool is_channels_last(const Value& value) { return value.storage() != nullptr && value.storage()->format == StorageFormat::kNhwc; }
 
-EvalOptions eval_options(const HostGraph& graph, const GraphHooks& hooks) {
+EvalOptions eval_options(const HostGraph& graph, const GraphHooks& hooks, GraphWalk& walk) {
   EvalOptions options;
-  options.call_part = [&hooks](int64_t part, std::span<const TensorView> inputs) {
-    std::vector<HostTensor> tensors;
-    for (const TensorView& input : inputs) tensors.push_back(from_view(input));
-    return hooks.call_part(static_cast<uint32_t>(part), tensors);
-  };
   if (hooks.around_node) {
     options.around_node = [&](const Node& node, bool begins) {
       hooks.around_node(graph.positions[static_cast<size_t>(node.id())], begins);
     };
   }
-  if (hooks.value_made) {
-    options.observer = [&](const Value& value, const EvalValue& made) {
-      const bool is_parts = value.producer() != nullptr && value.producer()->op() == Op::kCall;  // who runs the part has seen it
-      if (&value.graph() == &graph.module.root() && !is_parts) hooks.value_made(value.name(), from_eval(made));
-    };
-  }
+  options.observer = [&](const Value& value, const EvalValue& made) {
+    if (&value.graph() != &graph.module.root()) return;
+    walk.note(value, made);
+    const bool is_parts = value.producer() != nullptr && value.producer()->op() == Op::kCall;  // who runs the part has seen it
+    if (hooks.value_made && !is_parts) hooks.value_made(value.name(), from_eval(made), is_channels_last(value));
+  };
   return options;
 }
 
@@ -210,7 +202,13 @@ Result<std::vector<HostValue>> run_graph(const std::shared_ptr<void>& opened, st
     const bool is_tensor = input.kind == HostValue::Kind::kTensor && input.tensors.size() == 1;
     operands.push_back(is_tensor ? EvalInput{view_of(input.tensors[0]), nullptr} : EvalInput{{}, &values.emplace_back(to_eval(input))});
   }
-  SLUICE_ASSIGN(const std::vector<EvalValue> results, evaluate_graph_on(graph.module.root(), operands, eval_options(graph, hooks)));
+  GraphWalk walk(graph.module.root(), graph.positions, hooks);
+  for (size_t i = 0; i < inputs.size(); ++i) walk.bind_input(i, inputs[i]);
+  const NodeRunner runner{[&](const Node& node) { return walk.takes(node); },
+                          [&](const Node& node, std::span<const TensorView> given) { return walk.run(node, given); }};
+  EvalOptions options = eval_options(graph, hooks, walk);
+  options.elsewhere = &runner;
+  SLUICE_ASSIGN(const std::vector<EvalValue> results, evaluate_graph_on(graph.module.root(), operands, options));
   std::vector<HostValue> outputs;
   for (const EvalValue& result : results) outputs.push_back(from_eval(result));
   return outputs;

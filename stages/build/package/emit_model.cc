@@ -14,6 +14,7 @@
 #include "runtime/loader/om_bindings.h"
 #include "stages/build/package/check_growing.h"
 #include "stages/build/package/emit_part.h"
+#include "stages/build/walk.h"
 
 namespace sluice {
 namespace {
@@ -202,10 +203,14 @@ Result<void> ModelEmitter::emit_part(const PlannedPart& part, bool under_root) {
 }
 
 Result<void> ModelEmitter::emit_root(const Graph& root) {
-  model_.mutable_root()->set_first_node(static_cast<uint32_t>(node_names_.name_size()));
+  pb::RootDef& def = *model_.mutable_root();
+  def.set_first_node(static_cast<uint32_t>(node_names_.name_size()));
+  const std::vector<bool> launches = find_launches(root);
   int part = 0;
   for (const Node& node : root.nodes()) {
-    emit_node(node);
+    const bool is_launch = launches[static_cast<size_t>(node.id())];
+    emit_node(node, is_launch ? node.plan.engine : node.op() == Op::kCall ? EngineId::kNone : EngineId::kHostCpu);
+    def.add_node_kernel(is_launch ? 1 + kernel_index(node.plan.kernel) : 0);
     if (node.op() == Op::kCall) SLUICE_TRY(emit_states(node, *model_.mutable_parts(part++)->mutable_fixed()));
   }
   return {};
@@ -256,8 +261,8 @@ uint32_t ModelEmitter::emit_node(const std::string& name, const std::string& op,
   return static_cast<uint32_t>(node_names_.name_size() - 1);
 }
 
-uint32_t ModelEmitter::emit_node(const Node& node) {
-  const uint32_t index = emit_node(name_text(node), op_text(node), engine_name(node.plan.engine), count_multiply_adds(node));
+uint32_t ModelEmitter::emit_node(const Node& node, EngineId engine) {
+  const uint32_t index = emit_node(name_text(node), op_text(node), engine_name(engine), count_multiply_adds(node));
   for (const uint32_t origin : node.origins())
     node_names_.mutable_origins(static_cast<int>(index))->add_onnx_nodes(module_.onnx_node(origin));
   return index;

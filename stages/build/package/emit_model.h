@@ -51,7 +51,7 @@ class ModelEmitter {
   Result<void> check_kernels() const;
   uint32_t type_index(const Type& type);
   uint32_t emit_node(const std::string& name, const std::string& op, std::string_view engine, uint64_t multiply_adds);
-  uint32_t emit_node(const Node& node);
+  uint32_t emit_node(const Node& node, EngineId engine);  // engine: what runs it
   uint32_t kernel_index(KernelId id);
   void emit_symbols(const Graph& graph);
   Result<void> emit_states(const Node& call, pb::FixedPart& part);

@@ -3,6 +3,15 @@
 #include <algorithm>
 
 namespace sluice {
+namespace {
+
+// What runs the step's task: copies of all kinds are the device's own.
+EngineId engine_of(const Step& step) {
+  if (step.kind == StepKind::kLaunch) return step.node->plan.engine;
+  return step.kind == StepKind::kHost ? EngineId::kHostCpu : EngineId::kRts;
+}
+
+}  // namespace
 
 void PartEmitter::run(bool under_root) {
   if (under_root) emit_bindings();
@@ -90,7 +99,7 @@ void PartEmitter::emit_step(const Step& step) {
   if (step.node == nullptr) {
     emit_output_copy(step);
   } else {
-    part_.add_task_node(model_.emit_node(*step.node));
+    part_.add_task_node(model_.emit_node(*step.node, engine_of(step)));
     part_.add_task_outputs(static_cast<uint32_t>(step.outputs.size()));
     for (const Value* value : step.outputs) part_.add_operand(value_id(*value));
     for (const Value* value : step.inputs) part_.add_operand(value == nullptr ? kNoId : value_id(*value));

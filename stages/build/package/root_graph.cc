@@ -5,6 +5,7 @@
 
 #include "common/ir/clone.h"
 #include "runtime/loader/om_format.h"
+#include "stages/build/walk.h"
 
 namespace sluice {
 namespace {
@@ -47,7 +48,8 @@ class Collector {
 
 class RootMaker {
  public:
-  RootMaker(const Graph& source, const WeightLayout& layout) : source_(source), layout_(layout), mapper_(source.module(), result_) {}
+  RootMaker(const Graph& source, const WeightLayout& layout)
+      : source_(source), layout_(layout), launches_(find_launches(source)), mapper_(source.module(), result_) {}
 
   Module make() {
     Graph& root = result_.add_graph(source_.name());
@@ -60,7 +62,7 @@ class RootMaker {
       if (node.op() == Op::kCall) {
         add_call(node, root, values);
       } else {
-        place_on_host(mapper_.clone_node(node, root, values));
+        add_node(node, root, values);
       }
     }
     for (const Value* output : source_.outputs()) root.add_output(*mapper_.value(*output, root, values));
@@ -70,10 +72,14 @@ class RootMaker {
   }
 
  private:
-  static void place_on_host(Node& node) {
-    node.plan.kernel = -1;
-    node.plan.engine = EngineId::kHostCpu;
-    for (size_t k = 0; k < node.output_count(); ++k) node.output(k).set_storage(-1);
+  // The kernel of a launch is named beside the graph (RootDef.node_kernel).
+  void add_node(const Node& node, Graph& root, std::vector<Value*>& values) {
+    const bool is_launch = launches_[static_cast<size_t>(node.id())];
+    Node& copy = mapper_.clone_node(node, root, values);
+    copy.plan.kernel = -1;
+    if (is_launch) return;
+    copy.plan.engine = EngineId::kHostCpu;
+    for (size_t k = 0; k < copy.output_count(); ++k) copy.output(k).set_storage(-1);
   }
 
   // Constants are the part's own.
@@ -107,6 +113,7 @@ class RootMaker {
 
   const Graph& source_;
   const WeightLayout& layout_;
+  const std::vector<bool> launches_;
   Module result_;
   ModuleMapper mapper_;
   int64_t next_part_ = 0;

@@ -12,8 +12,8 @@ namespace sluice {
 // attributes included. In order of first use.
 std::vector<SegmentId> root_weights(const Graph& root);
 
-// A copy of the linked graph in which Calls name parts by their index in list order, every other node is a task of host_cpu, and constants
-// are found at their offsets in "/weights".
+// A copy of the linked graph in which Calls name parts by their index in list order, nodes that launch
+// no kernel are tasks of host_cpu, and constants are found at their offsets in "/weights".
 Module make_root_graph(const Graph& root, const WeightLayout& layout);
 
 }  // namespace sluice

@@ -1,8 +1,9 @@
+#include <algorithm>
+
 #include "common/base/log.h"
 #include "common/base/work.h"
 #include "common/graphfile/graphfile.h"
 #include "common/ir/fixed.h"
-#include "common/ir/states.h"
 #include "common/ir/unfixed_dims.h"
 #include "runtime/checker/bind_for_checks.h"
 #include "runtime/checker/memory_checker.h"
@@ -12,6 +13,7 @@
 #include "stages/build/package/emit_model.h"
 #include "stages/build/package/root_graph.h"
 #include "stages/build/weights/layout_weights.h"
+#include "stages/build/walk.h"
 #include "stages/build/weights/stream_weights.h"
 
 namespace sluice {
@@ -128,13 +130,23 @@ Result<void> add_graphs(const Graph& root, const std::vector<PlannedPart>& parts
   return {};
 }
 
-// What has no fixed size runs slower; it may be an oversight.
-void warn_of_root(const Graph& root, const std::vector<PlannedPart>& parts) {
+bool has_size_of_a_result(const Node& node) {
+  const Module& module = node.graph().module();
+  for (size_t k = 0; k < node.output_count(); ++k) {
+    const Type& type = node.output(k).type();
+    if (node.output(k).is_used() && !has_known_size(module, type) && type.dtype != DType::kString) return true;
+  }
+  return false;
+}
+
+// What has no size before the model runs goes slower; it may be an oversight.
+void warn_of_root(const Graph& root) {
   const std::string options = unfixed_dims_hint(root.module());
-  if (options.empty() || root.node_count() == parts.size()) return;
-  log_warning("sluice-build",
-              fmt::format("nodes that run one by one, because their sizes are known only when the model runs: {}; to fix sizes: {}",
-                          root.node_count() - parts.size(), options));
+  const auto count = std::count_if(root.nodes().begin(), root.nodes().end(), has_size_of_a_result);
+  if (options.empty() || count == 0) return;
+  log_warning("sluice-build", fmt::format("nodes that run one by one, because their sizes are known only when the model runs: {}; "
+                                          "to fix sizes: {}",
+                                          count, options));
 }
 
 }  // namespace
@@ -143,12 +155,12 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   module.compact();
   const Graph& root = module.root();
   SLUICE_TRY(check_sizes(root));
-  const bool has_root = !unfixed_values(root).empty() || has_states(root);
+  const bool has_root = is_walked(root);
   WorkReport planning("plan-memory", root.node_count());
   WeightLayout layout;
   SLUICE_ASSIGN(const std::vector<PlannedPart> parts, plan_parts(root, has_root, layout));
   args.report->push_back(planning.done(module, false));
-  if (has_root) warn_of_root(root, parts);
+  if (has_root) warn_of_root(root);
   WorkReport emitting("emit-tasks", root.node_count());
   KernelStore kernels;
   SLUICE_ASSIGN(pb::ModelDef model, emit(root, has_root, parts, kernels));

@@ -3,8 +3,9 @@
 //   before:  %y = Call(%x, %w) {graph = @p0}     @p0(%a, parameter %b): %c = constant expression @pack(%b)   %r = Fused(%a, %c)
 //   after:   %y = Fused(%x, %c)                  %c = constant expression @pack(%w)
 //
-// Calls of fixed and symbolic parts stay when the model is not one fixed part itself: they are sunk, each by itself, and called while the
-// rest is walked. Their constants are bound all the same.
+// Calls of fixed and symbolic parts stay when the model is not one fixed part itself: they are sunk,
+// each by itself, and called while the rest is walked. Their constants are bound all the same. Dynamic
+// parts are linked: their nodes become nodes of the root, which is dynamic from then on.
 //
 // Legal because a subgraph names nothing outside itself: its inputs stand for the Call's operands, its parameters for the constants among
 // them. Constant expressions over parameters become expressions over those constants; equal ones are one constant.
@@ -12,10 +13,9 @@
 
 #include "common/base/work.h"
 #include "common/ir/clone.h"
-#include "common/ir/fixed.h"
 #include "common/ir/growth.h"
-#include "common/ir/states.h"
 #include "stages/build/passes/passes.h"
+#include "stages/build/walk.h"
 
 namespace sluice {
 namespace {
@@ -174,11 +174,13 @@ Result<void> bind_constants(Node& call, Graph& part) {
 Result<bool> link_subgraphs(Graph& graph, const Options&) {
   bool any = false;
   for (const Node& node : graph.nodes()) any = any || node.op() == Op::kCall;
-  SLUICE_TRY(link_all(graph, !unfixed_values(graph).empty() || has_states(graph)));
+  const ShapeClass before = graph.shapes;
+  if (is_walked(graph)) graph.shapes = ShapeClass::kDynamic;
+  SLUICE_TRY(link_all(graph, graph.shapes == ShapeClass::kDynamic));
   for (Node& node : graph.nodes()) {
     if (node.op() == Op::kCall) SLUICE_TRY(bind_constants(node, *node.body("graph")));
   }
-  return any;
+  return any || graph.shapes != before;
 }
 
 }  // namespace sluice
