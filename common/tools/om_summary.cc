@@ -59,8 +59,8 @@ std::string root_text(const pb::ModelDef& model) {
   const auto parts = static_cast<uint32_t>(model.parts_size());
   const uint32_t nodes = model.nodes() - model.root().first_node() - parts;
   const auto launches = static_cast<uint32_t>(kernels.size() - std::count(kernels.begin(), kernels.end(), 0u));
-  return fmt::format("root: {}, walked one by one: {} generated kernels, {} reference kernels; {}\n", count_text(nodes, "node"), launches,
-                     nodes - launches, count_text(parts, "part"));
+  const std::string made = nodes == 0 ? "" : fmt::format(": {} generated kernels, {} reference kernels", launches, nodes - launches);
+  return fmt::format("root: {}, walked one by one{}; {}\n", count_text(nodes, "node"), made, count_text(parts, "part"));
 }
 
 // How many, and what those written in place may grow to.

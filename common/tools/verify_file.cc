@@ -44,13 +44,39 @@ void find_wrong_calls(const pb::ModelDef& model, const Graph& root, std::string&
   }
 }
 
+// Kernels that the root's nodes launch are named beside the graph. Answers whether the column fits it.
+bool name_kernels(const pb::ModelDef& model, Module& module) {
+  const auto& kernels = model.root().node_kernel();
+  if (kernels.empty()) return true;
+  if (static_cast<size_t>(kernels.size()) != module.root().node_count()) return false;
+  int position = 0;
+  for (Node& node : module.root().nodes()) {
+    const uint32_t kernel = kernels[position++];
+    if (kernel == 0) continue;
+    node.plan.kernel = module.add_kernel({.entry = model.kernels(static_cast<int>(kernel) - 1).entry(), .isa = model.isa()});
+  }
+  return true;
+}
+
+// The evaluator takes dense values alone.
+void find_stored_operands(const Graph& root, std::string& findings) {
+  for (const Node& node : root.nodes()) {
+    if (node.plan.kernel >= 0) continue;
+    for (size_t i = 0; i < node.input_count(); ++i) {
+      if (node.input(i) != nullptr && node.input(i)->storage_id() >= 0)
+        findings += fmt::format("\n  {}: it launches no kernel, and '{}' is not dense", node.label(), node.input(i)->name());
+    }
+  }
+}
+
 // The root graph against the description around it.
 std::string root_findings(const OmFile& om) {
   const pb::ModelDef& model = *om.model;
-  const auto module = read_graph(om.segment(static_cast<int>(model.root().graph())), nullptr, "root graph");
+  auto module = read_graph(om.segment(static_cast<int>(model.root().graph())), nullptr, "root graph");
   if (!module) return "\n  the root graph: " + module.error().message;
   const Graph& root = module->root();
   std::string findings;
+  if (!name_kernels(model, *module)) findings += "\n  the column of kernels that the root launches does not fit its nodes";
   if (const auto verified = verify(*module, Level::kLowered); !verified) findings += "\n  the root graph: " + verified.error().message;
   if (root.inputs().size() != static_cast<size_t>(model.inputs_size()) ||
       root.outputs().size() != static_cast<size_t>(model.outputs_size()))
@@ -59,6 +85,7 @@ std::string root_findings(const OmFile& om) {
     findings += "\n  the root graph has another number of nodes than the model says";
   find_stray_constants(*module, om.segment(pb::SEGMENT_WEIGHTS).size(), findings);
   find_wrong_calls(model, root, findings);
+  find_stored_operands(root, findings);
   return findings;
 }
 
