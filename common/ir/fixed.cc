@@ -39,13 +39,11 @@ bool reads_inputs_only(const ExpressionTable& expressions, ExpressionId id) {
 
 bool has_known_size(const Module& module, const Type& type) {
   return has_computed_size(type) && std::all_of(type.dims.begin(), type.dims.end(), [&](const Dim& dim) {
-    return !dim.is_expression() || reads_inputs_only(module.expressions, static_cast<ExpressionId>(dim.value));
-  });
+           return !dim.is_expression() || reads_inputs_only(module.expressions, static_cast<ExpressionId>(dim.value));
+         });
 }
 
-bool has_computed_size(const Type& type) {
-  return !type.has_unknown() && type.dtype != DType::kString && type.dtype != DType::kUndefined;
-}
+bool has_computed_size(const Type& type) { return !type.has_unknown() && type.dtype != DType::kString && type.dtype != DType::kUndefined; }
 
 std::string describe_value(const Value& value) {
   if (value.is_constant()) return fmt::format("constant '{}'", value.name());

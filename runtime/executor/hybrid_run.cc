@@ -224,6 +224,7 @@ Result<void> HybridRun::launch(uint32_t kernel, std::span<void* const> operands,
 }
 
 Result<void> HybridRun::execute(const HybridObserver& observer) {
+  SLUICE_TRY(device_->start_threads());
   const Device::Seat seat(*device_);  // the nodes between parts are work too
   const StatesBound bound(states_, inputs_);
   SLUICE_TRY(execute_once(observer));

@@ -173,7 +173,7 @@ TEST(HostCpu, WalkedNodesAreWorkOfTheDevice) {
   const auto device = shared_device(2).value();
   std::atomic<int> busy{0}, most{0};
   HybridObserver observer;
-  observer.value_made = [&](const std::string&, const HostValue&) {
+  observer.value_made = [&](const std::string&, const HostValue&, bool) {
     const int now = ++busy;
     for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
     }

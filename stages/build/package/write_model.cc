@@ -12,8 +12,8 @@
 #include "stages/build/build.h"
 #include "stages/build/package/emit_model.h"
 #include "stages/build/package/root_graph.h"
-#include "stages/build/weights/layout_weights.h"
 #include "stages/build/walk.h"
+#include "stages/build/weights/layout_weights.h"
 #include "stages/build/weights/stream_weights.h"
 
 namespace sluice {
