@@ -121,7 +121,7 @@ class HybridRunTest : public ::testing::Test {
 TEST_F(HybridRunTest, AStateIsWhatItWasAfterAnException) {
   ASSERT_TRUE(execute(1));
   HybridObserver fails;
-  fails.value_made = [](const std::string&, const HostValue&) { throw std::bad_alloc(); };
+  fails.value_made = [](const std::string&, const HostValue&, bool) { throw std::bad_alloc(); };
   EXPECT_THROW(static_cast<void>(execute(2, fails)), std::bad_alloc);
   const auto done = execute(3);
   ASSERT_TRUE(done) << done.error().message;

@@ -130,11 +130,15 @@ Result<void> add_graphs(const Graph& root, const std::vector<PlannedPart>& parts
   return {};
 }
 
+// With --symbolic=off every size that is no number counts as such.
 bool has_size_of_a_result(const Node& node) {
   const Module& module = node.graph().module();
+  const auto option = module.options.find("symbolic");
+  const bool is_symbolic = option == module.options.end() || option->second != "off";
   for (size_t k = 0; k < node.output_count(); ++k) {
     const Type& type = node.output(k).type();
-    if (node.output(k).is_used() && !has_known_size(module, type) && type.dtype != DType::kString) return true;
+    const bool is_known = is_symbolic ? has_known_size(module, type) : type.is_fixed();
+    if (node.output(k).is_used() && !is_known && type.dtype != DType::kString) return true;
   }
   return false;
 }
