@@ -114,10 +114,9 @@ class GraphBufferWriter {
       const auto isa = builder_.CreateString(kernel.isa);
       const auto symbols = [&](const std::vector<uint32_t>& list) { return list.empty() ? 0 : builder_.CreateVector(list); };
       const auto multiply_add_symbols = symbols(kernel.multiply_add_symbols);
-      const auto scratch_symbols = symbols(kernel.scratch_symbols);
       result.push_back(fb::CreateKernel(builder_, static_cast<uint32_t>(mentioned_.segments[kernel.object]), entry, isa, kernel.blocks,
                                         kernel.scratch_bytes, kernel.multiply_adds, kernel.symbolic, multiply_add_symbols,
-                                        kernel.multiply_adds_per_block, kernel.scratch_more, scratch_symbols));
+                                        kernel.multiply_adds_per_block));
     }
     return builder_.CreateVector(result);
   }

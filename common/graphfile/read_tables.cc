@@ -221,8 +221,9 @@ class TableReader {
     for (size_t i = 0; i < size_of(file_.kernels()); ++i) {
       const fb::Kernel& row = *file_.kernels()->Get(static_cast<uint32_t>(i));
       if (row.object() >= tables_.segments.size()) return bad_file("kernel {} lies in constant {}", i, row.object());
+      if (row.scratch_more() != 0) return bad_file("kernel {} is of an earlier release: its scratch grows with its sizes", i);
       SLUICE_TRY(budget_.charge(size_of(row.entry()) + size_of(row.isa()), 1));
-      SLUICE_TRY(budget_.charge(size_of(row.multiply_add_symbols()) + size_of(row.scratch_symbols()), sizeof(uint32_t)));
+      SLUICE_TRY(budget_.charge(size_of(row.multiply_add_symbols()), sizeof(uint32_t)));
       Kernel kernel;
       kernel.object = tables_.segments[row.object()];
       if (row.entry() != nullptr) kernel.entry = row.entry()->str();
@@ -234,8 +235,6 @@ class TableReader {
       if (row.multiply_add_symbols() != nullptr)
         kernel.multiply_add_symbols.assign(row.multiply_add_symbols()->begin(), row.multiply_add_symbols()->end());
       kernel.multiply_adds_per_block = row.multiply_adds_per_block();
-      kernel.scratch_more = row.scratch_more();
-      if (row.scratch_symbols() != nullptr) kernel.scratch_symbols.assign(row.scratch_symbols()->begin(), row.scratch_symbols()->end());
       tables_.kernels.push_back(module_.add_kernel(kernel));
     }
     return {};

@@ -60,14 +60,12 @@ struct Kernel {
   std::string entry;
   std::string isa;
   uint32_t blocks = 1;         // per launch
-  uint64_t scratch_bytes = 0;  // per worker
+  uint64_t scratch_bytes = 0;  // per worker, whatever the sizes
   uint64_t multiply_adds = 0;  // per launch
   // Of a kernel of symbolic sizes. Its symbols are the dims of the operands of its launch, outputs then inputs, one behind the other.
   bool symbolic = false;
   std::vector<uint32_t> multiply_add_symbols = {};  // multiply_adds times the product of these
   uint64_t multiply_adds_per_block = 0;             // a launch has that many blocks fewer or more, 1 to `blocks`
-  uint64_t scratch_more = 0;                        // times the product of scratch_symbols, besides scratch_bytes
-  std::vector<uint32_t> scratch_symbols = {};
   bool operator==(const Kernel&) const = default;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "common/base/limits.h"
 #include "common/ir/fixed.h"
 #include "common/ir/module.h"
 #include "common/target/quantized.h"
@@ -42,6 +43,11 @@ std::string conv_refusal(const Node& node) {
   if (std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad < 0; })) return "negative padding";
   if (!node.input(1)->type().is_fixed()) return "a weight whose shape is not fixed";
   if (!node.input(0)->type().dims[1].is_fixed()) return "channels whose number is not fixed";
+  // A kernel of the generator has a pointer for each position in scratch.
+  constexpr auto kMostPositions = static_cast<int64_t>(kScratchLimit / sizeof(void*));
+  const std::vector<int64_t> weight = *node.input(1)->type().extents();
+  if (weight[2] > kMostPositions / std::max<int64_t>(weight[3], 1))
+    return fmt::format("a kernel of more than {} positions", kMostPositions);
   return {};
 }
 
@@ -162,7 +168,7 @@ const Node* find_operand_transpose(const Node& anchor, size_t index) {
 }
 
 bool takes_second_transposed(const Node& product) {
-  constexpr int64_t kLongestSum = 16384;  // a panel of the widest vectors is then 1 MiB, DeviceProfile.scratch_limit of every profile
+  constexpr auto kLongestSum = static_cast<int64_t>(kScratchLimit / 64);  // a panel of the widest vectors then fits into scratch
   const std::vector<Dim>& a = product.input(0)->type().dims;
   const Dim& length = product.op() == Op::kGemm && product.int_attribute("transA", 0) != 0 ? a.front() : a.back();
   return !length.is_fixed() || length.value <= kLongestSum;

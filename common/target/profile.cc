@@ -15,7 +15,6 @@ namespace {
 constexpr int64_t kMostCost = 1'000'000;
 constexpr int kMostNamed = 20;  // unknown members in one error
 constexpr int64_t kMostCacheBytes = int64_t{1} << 40;
-constexpr int64_t kMostScratchBytes = int64_t{1} << 20;  // what a compiled model may ask for each worker
 
 // Reads members of one profile; the first member that is absent, mistyped, out of range or read by nobody becomes the error.
 class ProfileReader {
@@ -178,7 +177,7 @@ Result<DeviceProfile> parse_profile(std::string_view text) {
   reader.read("fused_multiply_add", profile.fused_multiply_add);
   reader.read_optional("int8_dot_product", profile.int8_dot_product);
   reader.read_int("l2_bytes", profile.l2_bytes, 1, kMostCacheBytes);
-  reader.read_int("scratch_limit", profile.scratch_limit, 0, kMostScratchBytes);
+  reader.read_int("scratch_limit", profile.scratch_limit, 0, kScratchLimit);
   reader.read("engines", profile.engines);
   reader.read("described_engines", profile.described_engines);
   reader.read("composites", profile.composites);

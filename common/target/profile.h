@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/limits.h"
 #include "common/base/result.h"
 
 namespace sluice {
@@ -35,8 +36,8 @@ struct DeviceProfile {
   bool fused_multiply_add = false;
   bool int8_dot_product = false;  // one instruction adds four products of bytes (vpdpbusd); absent in a file: false
   int64_t l2_bytes = 1024 * 1024;
-  int64_t scratch_limit = 1 << 20;   // bytes per worker
-  std::vector<std::string> engines;  // engine names that exist on this device
+  int64_t scratch_limit = kScratchLimit;  // bytes per worker, at most kScratchLimit
+  std::vector<std::string> engines;       // engine names that exist on this device
   std::vector<DescribedEngine> described_engines;
   std::vector<CompositeEngine> composites;
 };

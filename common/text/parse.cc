@@ -285,10 +285,6 @@ Result<void> ModuleParser::parse_kernel_symbols(Kernel& kernel) {
   SLUICE_TRY(expect("per_block"));
   SLUICE_ASSIGN(const int64_t per_block, take_int("per_block", 0, INT64_MAX));
   kernel.multiply_adds_per_block = static_cast<uint64_t>(per_block);
-  SLUICE_TRY(expect("scratch_more"));
-  SLUICE_ASSIGN(const int64_t more, take_int("scratch_more", 0, INT64_MAX));
-  kernel.scratch_more = static_cast<uint64_t>(more);
-  SLUICE_ASSIGN(kernel.scratch_symbols, take_symbols());
   return {};
 }
 

@@ -92,7 +92,6 @@ void ModulePrinter::kernels() {
                         kernel.multiply_adds);
     if (kernel.symbolic) {
       out_ += fmt::format(" symbolic [{}] per_block {}", fmt::join(kernel.multiply_add_symbols, ", "), kernel.multiply_adds_per_block);
-      out_ += fmt::format(" scratch_more {} [{}]", kernel.scratch_more, fmt::join(kernel.scratch_symbols, ", "));
     }
     out_ += "\n";
   }

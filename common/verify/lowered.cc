@@ -1,4 +1,5 @@
 // Level lowered: every node names a kernel or is a task by its engine; every value that reaches memory has a size.
+#include "common/base/limits.h"
 #include "common/base/work.h"
 #include "common/verify/findings.h"
 
@@ -27,6 +28,17 @@ void check_task(const Node& node, Findings& findings) {
   }
 }
 
+// What a loader asks of them.
+void check_kernel(const Kernel& kernel, Findings& findings) {
+  if (kernel.entry.empty()) findings.add("a kernel has no entry name");
+  if (kernel.blocks == 0 || kernel.blocks > kBlockLimit) {
+    findings.add("kernel '{}' has {} blocks, 1 to {} are possible", kernel.entry, kernel.blocks, kBlockLimit);
+  }
+  if (kernel.scratch_bytes > kScratchLimit) {
+    findings.add("kernel '{}' needs {} bytes of scratch, at most {} are possible", kernel.entry, kernel.scratch_bytes, kScratchLimit);
+  }
+}
+
 void check_memory(const Value& value, Findings& findings) {
   if (const Storage* storage = value.storage()) {
     if (storage->bytes.is_unknown()) findings.add("{}: its storage has no size", value_label(value));
@@ -39,6 +51,7 @@ void check_memory(const Value& value, Findings& findings) {
 }  // namespace
 
 void check_lowered(const Module& module, Findings& findings) {
+  for (size_t id = 0; id < module.kernel_count(); ++id) check_kernel(module.kernel(static_cast<KernelId>(id)), findings);
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
     if (!module.has_graph(id) || !is_run(module.graph(id))) continue;
     const Graph& graph = module.graph(id);

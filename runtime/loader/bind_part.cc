@@ -193,20 +193,13 @@ Result<pb::FixedPart> bind_part(const pb::ModelDef& model, int part, const TypeS
 Result<LaunchSize> size_launch(const pb::KernelDef& kernel, std::span<const int64_t> dims) {
   LaunchSize size{kernel.blocks(), static_cast<uint32_t>(kernel.scratch_bytes())};
   if (!kernel.symbolic()) return size;
-  uint64_t multiply_adds = 0, scratch = 0;
-  if (!multiply(kernel.multiply_adds(), kernel.multiply_add_symbols(), dims, multiply_adds) ||
-      !multiply(kernel.scratch_more(), kernel.scratch_symbols(), dims, scratch)) {
+  uint64_t multiply_adds = 0;
+  if (!multiply(kernel.multiply_adds(), kernel.multiply_add_symbols(), dims, multiply_adds)) {
     return make_error(ErrorCode::kBadBinding, "kernel '{}': its work cannot be counted", kernel.entry());
   }
   if (kernel.multiply_adds_per_block() > 0) {
     size.blocks = static_cast<uint32_t>(std::clamp<uint64_t>(multiply_adds / kernel.multiply_adds_per_block(), 1, kernel.blocks()));
   }
-  if (scratch > kOmScratchLimit || scratch + kernel.scratch_bytes() > kOmScratchLimit) {
-    return make_error(ErrorCode::kLimit, "kernel '{}' needs {} bytes of scratch for these inputs, a worker has at most {}", kernel.entry(),
-                      scratch + kernel.scratch_bytes(), kOmScratchLimit)
-        .with_hint("make the inputs smaller, or compile with the sizes fixed: --dim NAME=SIZE");
-  }
-  size.scratch_bytes += static_cast<uint32_t>(scratch);
   return size;
 }
 

@@ -171,9 +171,13 @@ Result<OmFile> read_om(OmBytes file, const OmChecks& checks) {
   }
   SLUICE_ASSIGN(auto model, parse_model(bytes, header));
   SLUICE_TRY(check_segments(bytes, header, *model, checks.weights));
-  SLUICE_TRY(verify_model(*model));
-  SLUICE_TRY(check_parts(*model, checks.test_tasks));
+  SLUICE_TRY(verify_om(*model, checks.test_tasks));
   return OmFile{std::move(file), std::move(model)};
+}
+
+Result<void> verify_om(const pb::ModelDef& model, bool test_tasks) {
+  SLUICE_TRY(verify_model(model));
+  return check_parts(model, test_tasks);
 }
 
 bool machine_runs(std::string_view isa) {

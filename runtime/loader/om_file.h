@@ -47,6 +47,10 @@ Result<void> check_om_size(const OmHeader& header, uint64_t bytes);  // of the w
 // kUnsupportedPart (symbolic parts). O(ModelDef), independent of the weights unless checks.weights.
 Result<OmFile> read_om(OmBytes file, const OmChecks& checks);
 
+// What read_om asks of the description when header and segments are in order: everything but the bytes of the file and the machine. For
+// who writes a model.
+Result<void> verify_om(const pb::ModelDef& model, bool test_tasks = false);
+
 // True when this machine's CPU and system can run code made for isa ("avx512vnni", "avx512", "avx2" or "generic"; anything else: false).
 bool machine_runs(std::string_view isa);
 

@@ -17,9 +17,7 @@ namespace sluice {
 inline constexpr uint32_t kOmFormat = 4;                      // raised when KernelArgs, this header or the meaning of a field changes
 inline constexpr uint64_t kOmPage = 4096;                     // segments begin at multiples of it
 inline constexpr uint64_t kOmValueAlignment = 64;             // of every value within its region
-inline constexpr uint64_t kOmScratchLimit = 1 << 20;          // bytes of scratch per worker
 inline constexpr uint64_t kOmArenaLimit = uint64_t{1} << 46;  // bytes of an arena: a process has 2^47, and other things in it
-inline constexpr uint32_t kOmBlockLimit = 1 << 20;            // blocks per launch
 
 inline constexpr char kWeightsPath[] = "/weights";  // the file that constants of a root graph lie in: the segment of weights
 

@@ -108,7 +108,7 @@ Result<OmHeader> make_header(const pb::ModelDef& model, const std::string& model
 
 }  // namespace
 
-Result<void> write_om(const std::string& path, pb::ModelDef model, std::span<const OmSegment> segments) {
+Result<void> write_om(const std::string& path, pb::ModelDef model, std::span<const OmSegment> segments, const OmCheck& check) {
   model.clear_segments();
   for (const OmSegment& segment : segments) {
     pb::SegmentDef* def = model.add_segments();
@@ -123,6 +123,7 @@ Result<void> write_om(const std::string& path, pb::ModelDef model, std::span<con
                       INT_MAX)
         .with_hint("compile it in pieces: --out-nodes");
   }
+  if (check) SLUICE_TRY(check(model));
   SLUICE_ASSIGN(FileWriter writer, FileWriter::create(path, FileWriter::Order::kRewriting));
   for (uint64_t left = head_bytes; left > 0; left -= std::min<uint64_t>(left, kZeros.size())) {
     SLUICE_TRY(writer.write(std::span(kZeros).first(std::min<uint64_t>(left, kZeros.size()))));

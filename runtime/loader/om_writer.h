@@ -29,8 +29,12 @@ struct OmSegment {
   std::function<Result<void>(const OmSink&)> stream;  // instead of pieces: gives them to the sink, in the same order
 };
 
+// Judges the description with its segments in their places, but without their digests.
+using OmCheck = std::function<Result<void>(const pb::ModelDef& model)>;
+
 // Writes header, `model` and `segments` in that order, to path; "-" is standard output. Fills model.segments. The same arguments give the
-// same bytes. Errors: kInternal when pieces overlap or profile, isa or version do not fit the header; kIo.
-Result<void> write_om(const std::string& path, pb::ModelDef model, std::span<const OmSegment> segments);
+// same bytes. `check` must pass before the first byte is written. Errors: its own; kInternal when pieces overlap or profile, isa or version
+// do not fit the header; kIo.
+Result<void> write_om(const std::string& path, pb::ModelDef model, std::span<const OmSegment> segments, const OmCheck& check = {});
 
 }  // namespace sluice

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "common/base/limits.h"
 #include "runtime/loader/growth.h"
 #include "runtime/loader/om_bindings.h"
 #include "runtime/loader/om_format.h"
@@ -68,8 +69,8 @@ class FixedPartRules {
   Result<void> check_memory() const {
     const pb::MemoryDef& memory = part_.memory();
     if (memory.arena_bytes() > kOmArenaLimit) return bad("an arena of {} bytes, at most {}", memory.arena_bytes(), kOmArenaLimit);
-    if (memory.scratch_bytes() > kOmScratchLimit)
-      return bad("{} bytes of scratch per worker, at most {}", memory.scratch_bytes(), kOmScratchLimit);
+    if (memory.scratch_bytes() > kScratchLimit)
+      return bad("{} bytes of scratch per worker, at most {}", memory.scratch_bytes(), kScratchLimit);
     if (part_.has_host()) {
       const int graph = part_.host_graph();
       if (graph < 0 || graph >= model_.segments_size() || model_.segments(graph).kind() != pb::SEGMENT_GRAPH) {

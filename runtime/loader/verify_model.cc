@@ -4,6 +4,7 @@
 #include <set>
 
 #include "common/base/dtype.h"
+#include "common/base/limits.h"
 #include "runtime/loader/om_format.h"
 
 namespace sluice {
@@ -63,10 +64,9 @@ Result<void> verify_kernel(const pb::KernelDef& kernel, uint64_t kernels_bytes) 
   if (kernel.object_offset() > kernels_bytes || kernel.object_bytes() > kernels_bytes - kernel.object_offset()) {
     fault = "lies outside the kernels segment";
   }
-  if (kernel.blocks() == 0 || kernel.blocks() > kOmBlockLimit) fault = "has an impossible number of blocks";
-  if (kernel.scratch_bytes() > kOmScratchLimit) fault = "needs more scratch than a worker has";
-  const bool has_symbols = kernel.multiply_add_symbols_size() + kernel.scratch_symbols_size() > 0;
-  if (has_symbols && !kernel.symbolic()) fault = "has symbols, but is said to have none";
+  if (kernel.blocks() == 0 || kernel.blocks() > kBlockLimit) fault = "has an impossible number of blocks";
+  if (kernel.scratch_bytes() > kScratchLimit) fault = "needs more scratch than a worker has";
+  if (kernel.multiply_add_symbols_size() > 0 && !kernel.symbolic()) fault = "has symbols, but is said to have none";
   if (fault != nullptr) return make_error(ErrorCode::kBadCompiledModel, "kernel '{}' {}", kernel.entry(), fault);
   return {};
 }

@@ -289,8 +289,6 @@ uint32_t ModelEmitter::kernel_index(KernelId id) {
     def.set_symbolic(true);
     def.mutable_multiply_add_symbols()->Assign(kernel.multiply_add_symbols.begin(), kernel.multiply_add_symbols.end());
     def.set_multiply_adds_per_block(kernel.multiply_adds_per_block);
-    def.set_scratch_more(kernel.scratch_more);
-    def.mutable_scratch_symbols()->Assign(kernel.scratch_symbols.begin(), kernel.scratch_symbols.end());
   }
   index = model_.kernels_size() - 1;
   return static_cast<uint32_t>(index);

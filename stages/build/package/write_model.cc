@@ -12,6 +12,7 @@
 #include "stages/build/build.h"
 #include "stages/build/package/emit_model.h"
 #include "stages/build/package/root_graph.h"
+#include "stages/build/package/verify_loadable.h"
 #include "stages/build/walk.h"
 #include "stages/build/weights/layout_weights.h"
 #include "stages/build/weights/stream_weights.h"
@@ -179,7 +180,7 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   GraphSegments graphs;
   SLUICE_TRY(add_graphs(root, parts, layout, model, graphs));
   graphs.append_to(segments);
-  SLUICE_TRY(write_om(args.output, std::move(model), segments));
+  SLUICE_TRY(write_om(args.output, std::move(model), segments, verify_loadable));
   args.report->push_back(writing.done(module, false));
   return {};
 }

@@ -37,9 +37,11 @@ bool is_fixed(const ConvSpec& s) { return are_fixed({&s.n, &s.h, &s.w, &s.oh, &s
 
 bool is_fixed(const PackSpec& s) { return are_fixed(s.batch) && are_fixed(s.reduction) && are_fixed({s.columns}); }
 
+// Kernels of one version of the generator that stay within the scratch where those before them grew out of it have another text.
 std::string canonical_text(const MatMulSpec& s) {
-  std::string text = fmt::format("matmul {} a {} packed {} b {} c {}", list(s.m, s.n, s.k), list(s.a_row_stride, s.a_k_stride), s.b_packed,
-                                 list(s.b_row_stride, s.b_column_stride), list(s.c_row_stride));
+  const char* name = s.b_packed || s.k.is_fixed() ? "matmul" : "matmul-any-k";
+  std::string text = fmt::format("{} {} a {} packed {} b {} c {}", name, list(s.m, s.n, s.k), list(s.a_row_stride, s.a_k_stride),
+                                 s.b_packed, list(s.b_row_stride, s.b_column_stride), list(s.c_row_stride));
   for (const BatchAxis& axis : s.batch) text += " batch " + list(axis.size, axis.a_stride, axis.b_stride, axis.c_stride);
   return text + " " + canonical_text(s.epilogue);
 }

@@ -30,8 +30,7 @@ struct GeneratedKernel {
   // clamp(multiply_adds / multiply_adds_per_block, 1, blocks).
   uint32_t blocks = 1;
   int64_t multiply_adds_per_block = 0;  // 0: fixed
-  uint64_t scratch_bytes = 0;           // per worker
-  Extent scratch_more = 0;              // bytes per worker on top of these
+  uint64_t scratch_bytes = 0;           // per worker, whatever the sizes; at most DeviceProfile.scratch_limit
   Extent multiply_adds = 0;             // of a symbolic copy: the elements
 };
 

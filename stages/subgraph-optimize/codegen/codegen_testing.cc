@@ -2,8 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 namespace sluice {
+namespace {
+
+constexpr size_t kGuardBytes = 4096;
+constexpr std::byte kGuard{0x5a};
+
+}  // namespace
 
 RunnableKernel::RunnableKernel(KernelImage image, KernelFunction function, const GeneratedKernel& kernel)
     : image_(std::move(image)),
@@ -11,9 +18,8 @@ RunnableKernel::RunnableKernel(KernelImage image, KernelFunction function, const
       blocks_(kernel.blocks),
       multiply_adds_per_block_(kernel.multiply_adds_per_block),
       multiply_adds_(kernel.multiply_adds),
-      scratch_more_(kernel.scratch_more),
-      scratch_floats_(kernel.scratch_bytes / 4 + 16),
-      scratch_(scratch_floats_) {}
+      scratch_bytes_(kernel.scratch_bytes),
+      scratch_(scratch_bytes_ + 64 + kGuardBytes, kGuard) {}
 
 Result<RunnableKernel> RunnableKernel::load(const GeneratedKernel& kernel) {
   const std::span<const std::byte> object = kernel.object;
@@ -23,26 +29,27 @@ Result<RunnableKernel> RunnableKernel::load(const GeneratedKernel& kernel) {
   return RunnableKernel(std::move(image), function, kernel);
 }
 
-void RunnableKernel::run_block(const std::vector<void*>& pointers, uint32_t block) {
-  const auto address = (reinterpret_cast<uintptr_t>(scratch_.data()) + 63) / 64 * 64;
-  // 16 spare floats cover the alignment.
-  const KernelArgs args{pointers.data(), nullptr, reinterpret_cast<void*>(address)};
-  function_(&args, block, blocks_);
+void RunnableKernel::call(const std::vector<void*>& pointers, const int64_t* symbols, uint32_t block, uint32_t blocks) {
+  auto* scratch = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(scratch_.data()) + 63) / 64 * 64);
+  const KernelArgs args{pointers.data(), symbols, scratch};
+  function_(&args, block, blocks);
+  const std::span<const std::byte> guard(scratch + scratch_bytes_, kGuardBytes);
+  const bool is_whole = std::all_of(guard.begin(), guard.end(), [](std::byte b) { return b == kGuard; });
+  if (!is_whole) throw std::logic_error("a kernel wrote behind its scratch");
 }
+
+void RunnableKernel::run_block(const std::vector<void*>& pointers, uint32_t block) { call(pointers, nullptr, block, blocks_); }
 
 void RunnableKernel::run(const std::vector<void*>& pointers) {
   for (uint32_t block = 0; block < blocks_; ++block) run_block(pointers, block);
 }
 
 void RunnableKernel::run(const std::vector<void*>& pointers, const std::vector<int64_t>& symbols, uint32_t blocks) {
-  scratch_.resize(std::max(scratch_.size(), scratch_floats_ + static_cast<size_t>(scratch_more_.value(symbols.data())) / 4));
-  const auto address = (reinterpret_cast<uintptr_t>(scratch_.data()) + 63) / 64 * 64;
-  const KernelArgs args{pointers.data(), symbols.data(), reinterpret_cast<void*>(address)};
   if (blocks == 0) {
     const int64_t wanted = multiply_adds_.value(symbols.data()) / std::max<int64_t>(multiply_adds_per_block_, 1);
     blocks = static_cast<uint32_t>(std::clamp<int64_t>(wanted, 1, blocks_));
   }
-  for (uint32_t block = blocks; block-- > 0;) function_(&args, block, blocks);
+  for (uint32_t block = blocks; block-- > 0;) call(pointers, symbols.data(), block, blocks);
 }
 
 namespace {

@@ -21,14 +21,16 @@ class RunnableKernel {
   uint32_t blocks() const { return blocks_; }
 
  private:
+  // Throws when the kernel wrote behind its scratch.
+  void call(const std::vector<void*>& pointers, const int64_t* symbols, uint32_t block, uint32_t blocks);
   RunnableKernel(KernelImage image, KernelFunction function, const GeneratedKernel& kernel);
   KernelImage image_;
   KernelFunction function_;
   uint32_t blocks_;
   int64_t multiply_adds_per_block_;
-  Extent multiply_adds_, scratch_more_;
-  size_t scratch_floats_;
-  std::vector<float> scratch_;
+  Extent multiply_adds_;
+  size_t scratch_bytes_;
+  std::vector<std::byte> scratch_;
 };
 
 // Values in [-1, 1].

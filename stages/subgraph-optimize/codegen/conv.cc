@@ -163,7 +163,10 @@ ContractionPlan choose_conv_plan(const ConvSpec& s, const DeviceProfile& profile
   if (way == ConvRows::kCopied)
     size.row_cycles = static_cast<double>(s.kh) * (kCyclesPerRun + static_cast<double>(s.kw * s.ci / s.groups) / 4);
   const Extent rows = s.n * s.oh * s.ow;
-  return rows.is_fixed() ? choose_plan(size, profile) : choose_symbolic_plan(size, true, false, profile);
+  ContractionPlan plan = rows.is_fixed() ? choose_plan(size, profile) : choose_symbolic_plan(size, true, false, profile);
+  // The largest kernels have room for few rows of pointers.
+  while (plan.rows > 1 && conv_row_scratch(s, way, plan.rows) > static_cast<uint64_t>(profile.scratch_limit)) --plan.rows;
+  return plan;
 }
 
 Result<GeneratedKernel> generate_conv(const ConvSpec& spec, const DeviceProfile& profile) {

@@ -90,6 +90,22 @@ void choose_direct_tile(const ConvSpec& s, const std::vector<int64_t>& chunks, c
   }
 }
 
+// Symbolic sizes stay within the scratch whatever they are when the kernel runs.
+void bound_chunks(const ConvSpec& spec, const DirectGeometry& geometry, const DeviceProfile& profile, DirectConvPlan& plan) {
+  const int64_t shift = geometry.most_shift;
+  plan.phase_floats = geometry.most_phase_floats(spec, profile.scratch_limit);
+  if (spec.ow.is_fixed()) {
+    const int64_t rows = std::min(std::max(plan.chunk_rows, geometry.least_rows()), plan.phase_floats / spec.ow.factor - shift);
+    plan.possible = plan.possible && rows >= 1;
+    plan.phase_floats = std::max<int64_t>(rows + shift, 0) * spec.ow.factor;
+  } else {
+    const int64_t columns = plan.phase_floats / (1 + shift), pixels = int64_t{plan.lanes} * plan.vectors;
+    plan.possible = plan.possible && columns >= 1;
+    plan.piece_columns = columns < pixels ? columns : columns / pixels * pixels;
+  }
+  plan.scratch_bytes = geometry.spread_scratch_bytes(spec, plan.phase_floats);
+}
+
 // From the bandwidth of the caches. One channel lies the same both ways.
 double layout_cycles(int64_t elements, int64_t channels) { return channels == 1 ? 0 : 0.4 * static_cast<double>(elements) + 100; }
 
@@ -131,6 +147,7 @@ DirectConvPlan choose_direct_plan(const ConvSpec& spec, const DeviceProfile& pro
   std::vector<int64_t> sizes(is_fixed(spec) ? 1 : 8, positions);
   for (int64_t part = 8; part < 16 && !is_fixed(spec); ++part) sizes.push_back(ceil_div(positions * part, 16));
   choose_direct_tile(s, sizes, profile, plan);
+  if (!is_fixed(spec) && !geometry.in_place) bound_chunks(spec, geometry, profile, plan);
   const int64_t items = s.n.nominal * s.groups * plan.chunks;
   plan.cycles = (plan.cycles + copy_cycles(s, geometry, profile)) * static_cast<double>(items);
   plan.blocks =
@@ -195,6 +212,8 @@ ConvKind choose_conv_kind(const ConvSpec& spec, const DeviceProfile& profile, co
 }
 
 std::string canonical_text(const DepthwiseSpec& spec) { return "depthwise " + canonical_text(spec.conv); }
-std::string canonical_text(const DirectConvSpec& spec) { return "direct " + canonical_text(spec.conv); }
+std::string canonical_text(const DirectConvSpec& spec) {
+  return (spec.conv.ow.is_fixed() ? "direct " : "direct-any-width ") + canonical_text(spec.conv);
+}
 
 }  // namespace sluice

@@ -56,6 +56,9 @@ struct DirectConvPlan {
   int vectors = 0;         // output pixels of a tile: lanes * vectors
   int rows = 0;            // output channels of a tile
   int64_t chunk_rows = 1;  // output rows whose input is prepared at once
+  // Of symbolic sizes: floats for each phase of a plane, and where the width is no number, output columns of a piece of a row that is too
+  // wide for them.
+  int64_t phase_floats = 0, piece_columns = 0;
   int64_t chunks = 1;
   uint64_t scratch_bytes = 0;
   uint32_t blocks = 1;

@@ -1,7 +1,6 @@
 // Direct convolution on dense tensors: output channels x output pixels in registers, weights broadcast, the input read from planes
 // (direct_geometry.h).
 #include <algorithm>
-#include <utility>
 
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
 #include "stages/subgraph-optimize/codegen/conv_kinds.h"
@@ -14,8 +13,6 @@ namespace sluice {
 namespace {
 
 using llvm::Value;
-
-constexpr int64_t kLine = 16;  // floats of a cache line
 
 struct Tile {
   int rows = 1;
@@ -40,6 +37,7 @@ class DirectEmitter {
  private:
   struct Chunk {
     Value *image, *group, *first_row;
+    Value *first_column = nullptr, *columns = nullptr;  // of a kernel that cuts rows; else all columns
   };
 
   Result<GeneratedKernel> emit_fixed(const std::string& entry) {
@@ -69,7 +67,7 @@ class DirectEmitter {
 
   Result<GeneratedKernel> emit_symbolic(const std::string& entry) {
     for (const Tile& tile : symbolic_tile_shapes()) symbolic_tiles_.emplace_back(tile, emit_tile(tile));
-    if (!geometry_.in_place) copy_ = emit_symbolic_plane_copy(b_, s_, geometry_);
+    if (!geometry_.in_place) copy_ = emit_symbolic_plane_copy(b_, s_, geometry_, cuts_rows());
     begin(entry);
     b_.set_symbols(b_.symbols_argument());
     Value* least = b_.min(b_.value(s_.n), b_.min(b_.value(s_.oh), b_.value(s_.ow)));
@@ -79,11 +77,7 @@ class DirectEmitter {
     kernel.blocks = plan_.blocks;
     kernel.multiply_adds = multiply_adds();
     kernel.multiply_adds_per_block = conv_multiply_adds_per_block(kernel.multiply_adds, plan_.cycles);
-    if (geometry_.in_place) return kernel;
-    const int64_t row_bytes = planes() * phases() * 4;  // per column of the output
-    kernel.scratch_bytes = static_cast<uint64_t>(row_bytes * planned_positions() + planes() * 2 * kLine * 4 + 1024);
-    kernel.scratch_more = s_.ow * (row_bytes * (geometry_.least_rows() + geometry_.most_shift));
-    if (kernel.scratch_more.is_fixed()) kernel.scratch_bytes += static_cast<uint64_t>(std::exchange(kernel.scratch_more, 0).factor);
+    kernel.scratch_bytes = plan_.scratch_bytes;
     return kernel;
   }
 
@@ -100,31 +94,47 @@ class DirectEmitter {
 
   int64_t phases() const { return static_cast<int64_t>(geometry_.phases.size()); }
 
-  // The next odd number of cache lines: planes at even distances would share few of the first cache's sets.
+  // As DirectGeometry::spread_floats.
   Value* spread(Value* floats) {
-    Value* lines = b_.div(b_.add(floats, b_.index(kLine - 1)), kLine);
-    return b_.mul(b_.ir().CreateOr(lines, b_.index(1)), kLine);
+    Value* lines = b_.div(b_.add(floats, b_.index(kScratchLine - 1)), kScratchLine);
+    return b_.mul(b_.ir().CreateOr(lines, b_.index(1)), kScratchLine);
   }
+
+  // Rows of a width known only when the kernel runs may be too wide for the scratch.
+  bool cuts_rows() const { return plan_.piece_columns > 0; }
 
   // Chunks of (nearly) equally many rows; at least one row, column and image.
   void emit_chunks() {
-    Value *high = b_.value(s_.oh), *wide = b_.value(s_.ow);
+    Value *high = b_.value(s_.oh), *wide = b_.value(s_.ow), *columns = wide;
     Value* most = b_.max(b_.div(b_.index(planned_positions()), wide), b_.index(geometry_.least_rows()));
+    if (!geometry_.in_place) {
+      Value* fitting = b_.sub(b_.div(b_.index(plan_.phase_floats), wide), b_.index(geometry_.most_shift));
+      most = b_.max(b_.min(most, fitting), b_.index(1));
+      Value* is_whole = b_.ir().CreateICmpSGT(fitting, b_.index(0));
+      if (cuts_rows()) columns = b_.ir().CreateSelect(is_whole, wide, b_.index(plan_.piece_columns));
+    }
     Value* chunks = b_.ceil_div(high, b_.min(most, high));
     Value* chunk_rows = b_.ceil_div(high, chunks);
-    slot_stride_ = b_.mul(b_.add(chunk_rows, b_.index(geometry_.most_shift)), wide);
+    slot_stride_ = b_.mul(b_.add(chunk_rows, b_.index(geometry_.most_shift)), columns);
     plane_stride_ = geometry_.in_place ? b_.value(s_.h * s_.w) : spread(b_.mul(slot_stride_, phases()));
-    const auto range = b_.partition(b_.mul(chunks, s_.n * s_.groups), b_.block(), b_.blocks());
+    Value* pieces = cuts_rows() ? b_.ceil_div(wide, columns) : nullptr;
+    Value* all = cuts_rows() ? b_.mul(chunks, pieces) : chunks;
+    const auto range = b_.partition(b_.mul(all, s_.n * s_.groups), b_.block(), b_.blocks());
     b_.loop(range.first, range.second, 1, [&](Value* item) {
-      Value* rest = b_.div(item, chunks);
-      Value* first_row = b_.mul(b_.mod(item, chunks), chunk_rows);
-      const Chunk place{b_.div(rest, s_.groups), b_.mod(rest, s_.groups), first_row};
+      Value* number = cuts_rows() ? b_.div(item, pieces) : item;
+      Value* rest = b_.div(number, chunks);
+      Value* first_row = b_.mul(b_.mod(number, chunks), chunk_rows);
+      Chunk place{b_.div(rest, s_.groups), b_.mod(rest, s_.groups), first_row};
+      if (cuts_rows()) {
+        place.first_column = b_.mul(b_.mod(item, pieces), columns);
+        place.columns = b_.min(columns, b_.sub(wide, place.first_column));
+      }
       // The last chunks may be shorter, or empty.
       emit_symbolic_chunk(place, b_.max(b_.min(chunk_rows, b_.sub(high, first_row)), b_.index(0)));
     });
   }
 
-  int64_t planes() const { return s_.ci / s_.groups * s_.kw; }
+  int64_t planes() const { return geometry_.planes(s_); }
   int64_t reduction() const { return planes() * s_.kh; }
   int64_t tile_pixels() const { return int64_t{plan_.lanes} * plan_.vectors; }
 
@@ -162,17 +172,19 @@ class DirectEmitter {
   }
 
   // void(planes, weights, y, operands...), all at the tile. A symbolic one also: the symbols, floats from one phase of a plane to the next
-  // and from plane to plane, and the active lanes.
+  // and from plane to plane, and the active lanes; of a kernel that cuts rows also the columns of a piece.
   llvm::Function* emit_tile(const Tile& tile) {
     std::vector<llvm::Type*> parameters(3 + s_.epilogue.operands.size(), b_.pointer_type());
     const auto own = static_cast<unsigned>(parameters.size());
     if (is_symbolic_) parameters.insert(parameters.end(), {b_.pointer_type(), b_.index_type(), b_.index_type(), b_.index_type()});
+    if (cuts_rows()) parameters.push_back(b_.index_type());
     llvm::Function* function = b_.begin_function("tile", parameters);
     if (is_symbolic_) {
       b_.set_symbols(function->getArg(own));
       slot_stride_ = function->getArg(own + 1);
       plane_stride_ = function->getArg(own + 2);
       if (tile.active == 0) mask_ = b_.mask(function->getArg(own + 3), tile.lanes);
+      columns_ = cuts_rows() ? function->getArg(own + 4) : b_.value(s_.ow);
     }
     const size_t count = static_cast<size_t>(tile.rows) * tile.vectors;
     const int64_t unroll = std::min<int64_t>(planes(), s_.kh >= 3 ? 1 : 4 / s_.kh);
@@ -212,7 +224,7 @@ class DirectEmitter {
     if (!is_symbolic_) return b_.at(x, plane * geometry_.plane_stride(s_) + (kh < 0 ? 0 : geometry_.offset(s_, kh)));
     if (plane > 0) x = b_.at(x, b_.mul(plane_stride_, plane));
     if (kh <= 0) return x;
-    Value* rows = b_.mul(b_.value(s_.ow), kh * s_.dilation_h / s_.stride_h);
+    Value* rows = b_.mul(columns_, kh * s_.dilation_h / s_.stride_h);
     return b_.at(x, b_.add(b_.mul(slot_stride_, geometry_.slot(s_, kh)), rows));
   }
 
@@ -306,17 +318,20 @@ class DirectEmitter {
   void emit_symbolic_chunk(const Chunk& chunk, Value* rows) {
     Value* x = input(chunk);
     Value* first = b_.mul(chunk.first_row, s_.ow);
+    if (cuts_rows()) first = b_.add(first, chunk.first_column);
+    columns_ = cuts_rows() ? chunk.columns : b_.value(s_.ow);
     Value* source = geometry_.in_place ? b_.at(x, first) : b_.scratch();
     if (!geometry_.in_place) {
       Value* first_input = top(chunk);
       Value* plane_rows = b_.add(rows, b_.index(geometry_.most_shift));
       b_.loop(b_.index(0), b_.index(s_.ci / s_.groups), 1, [&](Value* ci) {
         Value* to = b_.at(source, b_.mul(b_.mul(ci, plane_stride_), s_.kw));
-        b_.ir().CreateCall(copy_,
-                           {b_.at(x, b_.mul(ci, s_.h * s_.w)), to, first_input, plane_rows, b_.symbols(), slot_stride_, plane_stride_});
+        IrValues arguments = {b_.at(x, b_.mul(ci, s_.h * s_.w)), to, first_input, plane_rows, b_.symbols(), slot_stride_, plane_stride_};
+        if (cuts_rows()) arguments.insert(arguments.end(), {chunk.first_column, chunk.columns});
+        b_.ir().CreateCall(copy_, arguments);
       });
     }
-    Value* positions = b_.mul(rows, s_.ow);
+    Value* positions = b_.mul(rows, columns_);
     Value* whole = b_.mul(b_.div(positions, tile_pixels()), tile_pixels());
     const auto channels_at = [&](Value* pixel, Tile tile, Value* active) {
       const auto pick = [&](bool channel_tail) {
@@ -363,6 +378,7 @@ class DirectEmitter {
         arguments.push_back(b_.at(operands_[n], offset));
       }
       if (is_symbolic_) arguments.insert(arguments.end(), {b_.symbols(), slot_stride_, plane_stride_, active_});
+      if (cuts_rows()) arguments.push_back(columns_);
       b_.ir().CreateCall(pick(channel_tail), arguments);
     };
     b_.loop(b_.index(0), b_.index(whole), 1, [&](Value* tile) { call(tile, false); });
@@ -379,6 +395,7 @@ class DirectEmitter {
   llvm::Function* copy_ = nullptr;
   std::vector<std::pair<Tile, llvm::Function*>> symbolic_tiles_;
   Value *slot_stride_ = nullptr, *plane_stride_ = nullptr;  // floats from one phase of a plane to the next, from plane to plane
+  Value* columns_ = nullptr;                                // of the chunk, a row of its planes
   Value *mask_ = nullptr, *active_ = nullptr;               // lanes of the last vector: of the tile function at hand, of the next call
   Value *x_ = nullptr, *y_ = nullptr, *weights_ = nullptr;
   IrValues operands_;

@@ -5,7 +5,8 @@
 // whole output chunk from one constant offset, over row ends: a convolution becomes a matrix product whose second operand overlaps itself.
 //
 // Of symbolic sizes a chunk has as many rows as fill the positions planned for, whatever the width, and the offsets are computed when the
-// kernel runs.
+// kernel runs. A plane has a fixed share of the scratch that a device has: where one output row is too wide for it, a chunk is a piece of
+// a row.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +15,8 @@
 #include "stages/subgraph-optimize/codegen/conv_kinds.h"
 
 namespace sluice {
+
+constexpr int64_t kScratchLine = 16;  // floats of a cache line
 
 struct DirectGeometry {
   bool in_place = false;        // a 1x1 kernel over every pixel: x holds the planes already
@@ -44,8 +47,24 @@ struct DirectGeometry {
   }
   // Of symbolic sizes: output rows of a chunk at least, so that neighbours do not prepare most of it twice.
   int64_t least_rows() const { return std::max<int64_t>(1, 2 * most_shift); }
+  int64_t planes(const ConvSpec& s) const { return s.ci / s.groups * s.kw; }  // of a group
   // Floats; the last vectors of a row and of a tile may run past the end.
-  int64_t scratch_floats(const ConvSpec& s) const { return in_place ? 0 : s.ci / s.groups * s.kw * plane_stride(s) + 256; }
+  int64_t scratch_floats(const ConvSpec& s) const { return in_place ? 0 : planes(s) * plane_stride(s) + kPastEnd; }
+
+  // Of symbolic sizes. Planes begin an odd number of cache lines apart: at even distances they would share few of the first cache's sets.
+  int64_t spread_floats(int64_t floats) const { return ((floats + kScratchLine - 1) / kScratchLine | 1) * kScratchLine; }
+  // Floats for each phase of a plane when all planes fit into so many bytes; 0 when they cannot.
+  int64_t most_phase_floats(const ConvSpec& s, int64_t scratch_limit) const {
+    const int64_t lines = (scratch_limit / 4 - kPastEnd) / planes(s) / kScratchLine;
+    const int64_t odd = lines % 2 == 0 ? lines - 1 : lines;
+    return std::max<int64_t>(odd, 0) * kScratchLine / static_cast<int64_t>(phases.size());
+  }
+  uint64_t spread_scratch_bytes(const ConvSpec& s, int64_t phase_floats) const {
+    const int64_t plane = spread_floats(phase_floats * static_cast<int64_t>(phases.size()));
+    return static_cast<uint64_t>(planes(s) * plane + kPastEnd) * 4;
+  }
+
+  static constexpr int64_t kPastEnd = 256;  // floats
 };
 
 }  // namespace sluice

@@ -120,14 +120,17 @@ class PlaneCopy {
 // The same for sizes known only when the kernel runs.
 class SymbolicPlaneCopy {
  public:
-  SymbolicPlaneCopy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry)
-      : b_(builder), s_(spec), geometry_(geometry), lanes_(builder.profile().vector_bits / 32) {}
+  SymbolicPlaneCopy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry, bool cuts_rows)
+      : b_(builder), s_(spec), geometry_(geometry), cuts_rows_(cuts_rows), lanes_(builder.profile().vector_bits / 32) {}
 
   llvm::Function* emit() {
-    llvm::Function* function = b_.begin_function("planes", {b_.pointer_type(), b_.pointer_type(), b_.index_type(), b_.index_type(),
-                                                            b_.pointer_type(), b_.index_type(), b_.index_type()});
+    std::vector<llvm::Type*> parameters = {b_.pointer_type(), b_.pointer_type(), b_.index_type(), b_.index_type(),
+                                           b_.pointer_type(), b_.index_type(),   b_.index_type()};
+    if (cuts_rows_) parameters.insert(parameters.end(), 2, b_.index_type());
+    llvm::Function* function = b_.begin_function("planes", parameters);
     b_.set_symbols(function->getArg(4));
-    wide_ = b_.value(s_.ow);
+    if (cuts_rows_) first_ = function->getArg(7);
+    wide_ = cuts_rows_ ? function->getArg(8) : b_.value(s_.ow);
     const auto phases = static_cast<int64_t>(geometry_.phases.size());
     for (int64_t kw = 0; kw < s_.kw; ++kw) {
       for (int64_t slot = 0; slot < phases; ++slot) {
@@ -152,13 +155,16 @@ class SymbolicPlaneCopy {
   void find_inside(int64_t kw) {
     shift_ = kw * s_.dilation_w - s_.pad_left;
     const int64_t before = shift_ >= 0 ? 0 : (-shift_ + s_.stride_w - 1) / s_.stride_w;
-    begin_ = b_.min(b_.index(before), wide_);
+    begin_ = b_.min(in_piece(b_.index(before)), wide_);
     Value* room = b_.max(b_.add(b_.value(s_.w), b_.index(-shift_)), b_.index(0));
-    end_ = b_.max(b_.min(b_.div(b_.add(room, b_.index(s_.stride_w - 1)), s_.stride_w), wide_), begin_);
-    Value* vectors_end = b_.min(b_.div(room, s_.stride_w), wide_);
+    end_ = b_.max(b_.min(in_piece(b_.div(b_.add(room, b_.index(s_.stride_w - 1)), s_.stride_w)), wide_), begin_);
+    Value* vectors_end = b_.min(in_piece(b_.div(room, s_.stride_w)), wide_);
     Value* whole = b_.div(b_.max(b_.sub(vectors_end, begin_), b_.index(0)), lanes_);
     whole_end_ = b_.add(begin_, b_.mul(whole, lanes_));
   }
+
+  // An output column of the row, as one of the piece.
+  Value* in_piece(Value* ow) { return cuts_rows_ ? b_.max(b_.sub(ow, first_), b_.index(0)) : ow; }
 
   void emit_zeros(Value* to, Value* begin, Value* end) {
     b_.loop(begin, end, lanes_, [&](Value* ow) { b_.store_vector(b_.splat(0.0f, lanes_), b_.at(to, ow), lanes_); });
@@ -186,7 +192,11 @@ class SymbolicPlaneCopy {
     emit_zeros(to, end_, wide_);
   }
 
-  Value* column(Value* ow) { return b_.add(b_.mul(ow, s_.stride_w), b_.index(shift_)); }
+  // Of the input.
+  Value* column(Value* ow) {
+    if (cuts_rows_) ow = b_.add(ow, first_);
+    return b_.add(b_.mul(ow, s_.stride_w), b_.index(shift_));
+  }
   Value* input(Value* from, Value* ow) { return b_.ir().CreateGEP(b_.float_type(), from, column(ow)); }
 
   void emit_vector(Value* to, const std::function<Value*(int64_t piece)>& load) {
@@ -198,15 +208,17 @@ class SymbolicPlaneCopy {
   KernelBuilder& b_;
   const ConvSpec& s_;
   const DirectGeometry& geometry_;
+  bool cuts_rows_;
   int lanes_;
-  int64_t shift_ = 0;  // from output column * stride to input column
+  int64_t shift_ = 0;       // from output column * stride to input column
+  Value* first_ = nullptr;  // output column of the piece; all others are counted from it
   Value *wide_ = nullptr, *begin_ = nullptr, *end_ = nullptr, *whole_end_ = nullptr;
 };
 
 }  // namespace
 
-llvm::Function* emit_symbolic_plane_copy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry) {
-  return SymbolicPlaneCopy(builder, spec, geometry).emit();
+llvm::Function* emit_symbolic_plane_copy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry, bool cuts_rows) {
+  return SymbolicPlaneCopy(builder, spec, geometry, cuts_rows).emit();
 }
 
 llvm::Function* emit_plane_copy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry) {

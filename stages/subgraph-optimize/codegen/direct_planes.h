@@ -11,7 +11,7 @@ namespace sluice {
 // to a vector behind each row are overwritten: rows are written in ascending order.
 llvm::Function* emit_plane_copy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry);
 // The same for symbolic sizes, with more parameters: the symbols, the floats from one phase of a plane to the next, and from plane to
-// plane.
-llvm::Function* emit_symbolic_plane_copy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry);
+// plane; where rows are cut also the first output column and how many.
+llvm::Function* emit_symbolic_plane_copy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry, bool cuts_rows);
 
 }  // namespace sluice

@@ -88,7 +88,7 @@ std::pair<Value*, Value*> KernelBuilder::partition(Value* size, Value* which, Va
 
 Value* KernelBuilder::load_float(Value* pointer) { return ir_.CreateAlignedLoad(float_type(), pointer, llvm::Align(4)); }
 
-llvm::Constant* KernelBuilder::mask(int lanes, int active) {
+llvm::Constant* KernelBuilder::known_mask(int active, int lanes) {
   std::vector<llvm::Constant*> bits;
   for (int i = 0; i < lanes; ++i) bits.push_back(ir_.getInt1(i < active));
   return llvm::ConstantVector::get(bits);
@@ -96,7 +96,7 @@ llvm::Constant* KernelBuilder::mask(int lanes, int active) {
 
 Value* KernelBuilder::load_vector(Value* pointer, int lanes, int active) {
   if (active == lanes) return ir_.CreateAlignedLoad(vector_type(lanes), pointer, llvm::Align(4));
-  return ir_.CreateMaskedLoad(vector_type(lanes), pointer, llvm::Align(4), mask(lanes, active), splat(0.0f, lanes));
+  return ir_.CreateMaskedLoad(vector_type(lanes), pointer, llvm::Align(4), known_mask(active, lanes), splat(0.0f, lanes));
 }
 
 void KernelBuilder::store_vector(Value* vector, Value* pointer, int active) {
@@ -104,7 +104,7 @@ void KernelBuilder::store_vector(Value* vector, Value* pointer, int active) {
   if (active == lanes) {
     ir_.CreateAlignedStore(vector, pointer, llvm::Align(4));
   } else {
-    ir_.CreateMaskedStore(vector, pointer, llvm::Align(4), mask(lanes, active));
+    ir_.CreateMaskedStore(vector, pointer, llvm::Align(4), known_mask(active, lanes));
   }
 }
 
@@ -121,6 +121,19 @@ Value* KernelBuilder::load_masked(Value* pointer, int lanes, Value* mask) {
 
 void KernelBuilder::store_masked(Value* vector, Value* pointer, Value* mask) {
   ir_.CreateMaskedStore(vector, pointer, llvm::Align(4), mask);
+}
+
+Value* KernelBuilder::gather(Value* pointer, Value* offsets, Value* mask) {
+  const auto lanes = llvm::cast<llvm::FixedVectorType>(offsets->getType())->getNumElements();
+  llvm::Type* type = vector_type(static_cast<int>(lanes));
+  return ir_.CreateMaskedGather(type, ir_.CreateGEP(float_type(), pointer, offsets), llvm::Align(4), mask,
+                                llvm::Constant::getNullValue(type));
+}
+
+Value* KernelBuilder::multiples(Value* number, int lanes) {
+  std::vector<uint64_t> numbers(static_cast<size_t>(lanes));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return ir_.CreateMul(llvm::ConstantDataVector::get(context_, numbers), ir_.CreateVectorSplat(lanes, number));
 }
 
 Value* KernelBuilder::multiply_add(Value* a, Value* b, Value* c) {

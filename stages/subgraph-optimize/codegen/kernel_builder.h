@@ -81,6 +81,10 @@ class KernelBuilder {
   llvm::Value* mask(llvm::Value* active, int lanes);
   llvm::Value* load_masked(llvm::Value* pointer, int lanes, llvm::Value* mask);
   void store_masked(llvm::Value* vector, llvm::Value* pointer, llvm::Value* mask);
+  // The floats at pointer + offsets[lane] where the mask is set; the others are zero and their memory is not touched.
+  llvm::Value* gather(llvm::Value* pointer, llvm::Value* offsets, llvm::Value* mask);
+  llvm::Value* multiples(llvm::Value* number, int lanes);  // 0, number, 2 * number, …
+  llvm::Constant* known_mask(int active, int lanes);
   llvm::Value* broadcast(llvm::Value* scalar, int lanes) { return ir_.CreateVectorSplat(lanes, scalar); }
   llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c);  // a * b + c, fused where the profile can
   void prefetch(llvm::Value* pointer, int locality);
@@ -101,7 +105,6 @@ class KernelBuilder {
 
  private:
   llvm::Value* kernel_member(int member);
-  llvm::Constant* mask(int lanes, int active);
 
   const DeviceProfile& profile_;
   llvm::LLVMContext context_;

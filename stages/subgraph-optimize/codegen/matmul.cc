@@ -1,6 +1,8 @@
-// MatMul kernels: A and B are addressed by strides; B is packed beforehand, read where it lies, or packed into scratch panel by panel.
+// MatMul kernels: A and B are addressed by strides; B is packed beforehand, read where it lies, or packed into scratch panel by panel. A
+// reduction whose length is known only when the kernel runs, and then too long for a panel in scratch, makes it read B where it lies.
 // Fixed and symbolic kernels differ in the loops around the tiles only.
 #include <algorithm>
+#include <utility>
 
 #include "stages/subgraph-optimize/codegen/contraction_nest.h"
 #include "stages/subgraph-optimize/codegen/object_emitter.h"
@@ -29,10 +31,10 @@ class MatMulEmitter {
   MatMulEmitter(const MatMulSpec& spec, const DeviceProfile& profile)
       : spec_(spec), b_(profile), is_symbolic_(!is_fixed(spec)), plan_(choose_matmul_plan(spec, profile)) {
     for (const BatchAxis& axis : spec.batch) batch_ *= axis.size;
+    choose_b();
   }
 
   Result<GeneratedKernel> emit() {
-    SLUICE_TRY(choose_b());
     const std::string entry = kernel_entry(canonical_text(spec_), b_.profile());
     if (is_symbolic_) return emit_symbolic(entry);
     return emit_fixed(entry);
@@ -63,6 +65,30 @@ class MatMulEmitter {
   }
 
   Result<GeneratedKernel> emit_symbolic(const std::string& entry) {
+    const SymbolicNest nest = make_nest();
+    const SymbolicTiles tiles = emit_symbolic_tiles(nest);
+    const bool may_be_long = packs_b_ && !spec_.k.is_fixed();
+    const SymbolicNest in_place = make_nest_in_place();
+    SymbolicTiles tiles_in_place;
+    if (may_be_long) reading_in_place([&] { tiles_in_place = emit_symbolic_tiles(in_place); });
+    begin(entry);
+    if (may_be_long) {
+      Value* fits = b_.ir().CreateICmpSLE(b_.value(spec_.k), b_.index(longest_panel()));
+      b_.if_else(
+          fits, [&] { emit_symbolic_nest(nest, tiles); }, [&] { reading_in_place([&] { emit_symbolic_nest(in_place, tiles_in_place); }); });
+    } else {
+      emit_symbolic_nest(nest, tiles);
+    }
+    b_.ret_void();
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, true));
+    set_launch(nest, kernel);
+    if (packs_b_) kernel.scratch_bytes = static_cast<uint64_t>((may_be_long ? longest_panel() : spec_.k.factor) * plan_.nr * 4);
+    return kernel;
+  }
+
+  using SymbolicTiles = std::vector<std::pair<TileShape, llvm::Function*>>;
+
+  SymbolicNest make_nest() const {
     SymbolicNest nest;
     nest.rows = spec_.m;
     nest.columns = spec_.n;
@@ -70,9 +96,36 @@ class MatMulEmitter {
     nest.batch = batch_;
     nest.plan = plan_;
     nest.panels_are_dear = packs_b_;
-    std::vector<std::pair<TileShape, llvm::Function*>> tiles;
+    return nest;
+  }
+
+  // Few tile functions: such reductions are rare.
+  SymbolicNest make_nest_in_place() const {
+    SymbolicNest nest = make_nest();
+    nest.plan.vectors = 1;
+    nest.plan.nr = plan_.lanes;
+    nest.plan.rows = std::min(plan_.rows, 8);
+    nest.has_many_rows = true;
+    nest.panels_are_dear = false;
+    return nest;
+  }
+
+  // What `emit` writes takes B as it lies, in panels of one vector.
+  void reading_in_place(const std::function<void()>& emit) {
+    const ContractionPlan plan = std::exchange(plan_, make_nest_in_place().plan);
+    packs_b_ = false;
+    emit();
+    packs_b_ = true;
+    plan_ = plan;
+  }
+
+  SymbolicTiles emit_symbolic_tiles(const SymbolicNest& nest) {
+    SymbolicTiles tiles;
     for (const TileShape& shape : nest_tile_shapes(nest, b_.has_masks())) tiles.emplace_back(shape, emit_tile_function(shape));
-    begin(entry);
+    return tiles;
+  }
+
+  void emit_symbolic_nest(SymbolicNest nest, const SymbolicTiles& tiles) {
     nest.enter = [&](Value* batch) { enter(batch); };
     if (packs_b_) nest.prepare_panel = [&](Value* panel) { pack_panel(panel); };
     nest.prepare_rows = [&](Value* row, Value*) { return b_.at(a_entry_, b_.mul(row, spec_.a_row_stride)); };
@@ -83,12 +136,6 @@ class MatMulEmitter {
       b_.ir().CreateCall(tile->second, values);
     };
     emit_nest(b_, nest);
-    b_.ret_void();
-    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, true));
-    set_launch(nest, kernel);
-    if (packs_b_ && spec_.k.is_fixed()) kernel.scratch_bytes = static_cast<uint64_t>(spec_.k.factor * plan_.nr * 4);
-    if (packs_b_ && !spec_.k.is_fixed()) kernel.scratch_more = spec_.k * (plan_.nr * 4);
-    return kernel;
   }
 
   void begin(const std::string& entry) {
@@ -101,31 +148,29 @@ class MatMulEmitter {
     if (packs_b_) panel_buffer_ = b_.scratch();
   }
 
+  bool has_strided_columns() const { return !spec_.n.is_fixed_at(1) && !spec_.b_column_stride.is_fixed_at(1); }
+
   // Rows of B with something else between them push each other out of the first cache, from which several tiles would read them.
   bool has_far_rows() const {
     const bool fits = spec_.k.nominal * plan_.lanes * 4 <= b_.profile().scratch_limit;
     return fits && spec_.b_row_stride.nominal > spec_.n.nominal && spec_.m.nominal > 2 * plan_.rows;
   }
 
-  // A panel that is packed by the kernel must fit into scratch; narrower panels fit longer reductions. A symbolic reduction may grow beyond
-  // its nominal length, and its scratch with it.
-  Result<void> choose_b() {
-    packs_b_ = !spec_.b_packed && !spec_.n.is_fixed_at(1) && (!spec_.b_column_stride.is_fixed_at(1) || has_far_rows());
-    if (!packs_b_) return {};
-    while (spec_.k.nominal * plan_.nr * 4 > b_.profile().scratch_limit && plan_.vectors > 1) {
+  int64_t longest_panel() const { return b_.profile().scratch_limit / (plan_.nr * 4); }
+
+  // A panel that is packed by the kernel must fit into scratch; narrower panels fit longer reductions.
+  void choose_b() {
+    packs_b_ = !spec_.b_packed && !spec_.n.is_fixed_at(1) && (has_strided_columns() || has_far_rows());
+    if (!packs_b_) return;
+    while (spec_.k.nominal > longest_panel() && plan_.vectors > 1) {
       --plan_.vectors;
       plan_.nr = int64_t{plan_.lanes} * plan_.vectors;
     }
-    if (spec_.k.is_fixed() && spec_.k.factor * plan_.nr * 4 > b_.profile().scratch_limit) {
-      return make_error(ErrorCode::kNotLowerable, "matmul with k = {} and a strided B needs more than {} bytes of scratch", spec_.k.factor,
-                        b_.profile().scratch_limit)
-          .with_hint("pack B with its own kernel first");
-    }
+    packs_b_ = spec_.k.nominal <= longest_panel();
     plan_.panels = (spec_.n.nominal + plan_.nr - 1) / plan_.nr;
     plan_.panel_blocks = std::min(plan_.panel_blocks, plan_.panels);
     plan_.panel_group = 1;
     plan_.blocks = static_cast<uint32_t>(plan_.batch_blocks * plan_.row_blocks * plan_.panel_blocks);
-    return {};
   }
 
   llvm::Function* emit_tile_function(const TileShape& shape) {
@@ -135,6 +180,7 @@ class MatMulEmitter {
     reduction.k_stride = spec_.a_k_stride;
     const bool is_direct = !spec_.b_packed && !packs_b_;
     reduction.b_stride = is_direct ? spec_.b_row_stride : plan_.nr;
+    if (is_direct && has_strided_columns()) reduction.b_column_stride = spec_.b_column_stride;
     reduction.b_is_exact = is_direct;
     TileOutput output{spec_.c_row_stride, &spec_.epilogue, {}};
     for (const EpilogueOperand& operand : spec_.epilogue.operands) output.operand_rows.push_back({operand.row_stride, 0, 0});
@@ -176,14 +222,17 @@ class MatMulEmitter {
     emit_pack_panel(b_, source, panel, panel_buffer_);
   }
 
+  // From the first of so many columns of B where it lies to the next one behind them.
+  Value* b_columns(Value* columns) { return has_strided_columns() ? b_.mul(columns, spec_.b_column_stride) : columns; }
+
   // Of the tile function; `in_panel`: columns of the panel before the tile, null for none.
   IrValues arguments(Value* a, Value* row, Value* panel, Value* in_panel) {
     Value* column = b_.mul(panel, plan_.nr);
     Value* bp = panel_buffer_;
-    if (!packs_b_) bp = b_.at(b_entry_, spec_.b_packed ? b_.mul(panel, spec_.k * plan_.nr) : column);
+    if (!packs_b_) bp = b_.at(b_entry_, spec_.b_packed ? b_.mul(panel, spec_.k * plan_.nr) : b_columns(column));
     if (in_panel != nullptr) {
       column = b_.add(column, in_panel);
-      bp = b_.at(bp, in_panel);
+      bp = b_.at(bp, packs_b_ || spec_.b_packed ? in_panel : b_columns(in_panel));
     }
     IrValues values = {a, bp, b_.at(b_.at(c_entry_, b_.mul(row, spec_.c_row_stride)), column), row};
     for (size_t n = 0; n < operand_entries_.size(); ++n) {

@@ -29,6 +29,7 @@ class TileEmitter {
     if (shape_.is_symbolic) parameters.insert(parameters.end(), {b_.pointer_type(), b_.index_type()});
     function_ = b_.begin_function(name, parameters);
     if (shape_.is_symbolic) b_.set_symbols(function_->getArg(static_cast<unsigned>(parameters.size() - 2)));
+    if (!reduction_.b_column_stride.is_fixed_at(1)) gathered_ = b_.multiples(b_.value(reduction_.b_column_stride), shape_.lanes);
     if (shape_.active == 0) mask_ = b_.mask(function_->getArg(static_cast<unsigned>(parameters.size() - 1)), shape_.lanes);
     IrValues sums(static_cast<size_t>(splits_) * shape_.rows * shape_.vectors, b_.splat(0.0f, shape_.lanes));
     if (reduction_.by_pointers) {
@@ -55,6 +56,15 @@ class TileEmitter {
     if (active(vector) == 0) return b_.load_masked(pointer, shape_.lanes, mask_);
     return b_.load_vector(pointer, shape_.lanes, active(vector));
   }
+  // A vector of B's columns at one step.
+  Value* load_columns(Value* bp, int vector) {
+    if (gathered_ != nullptr) {
+      Value* from = b_.at(bp, b_.mul(b_.index(vector * shape_.lanes), reduction_.b_column_stride));
+      return b_.gather(from, gathered_, active(vector) == 0 ? mask_ : b_.known_mask(active(vector), shape_.lanes));
+    }
+    Value* from = b_.at(bp, vector * shape_.lanes);
+    return reduction_.b_is_exact ? load(from, vector) : b_.load_vector(from, shape_.lanes, shape_.lanes);
+  }
   bool has_fixed_strides() const {
     return reduction_.row_stride.is_fixed() && reduction_.k_stride.is_fixed() && reduction_.b_stride.is_fixed();
   }
@@ -62,10 +72,7 @@ class TileEmitter {
   // One reduction step: a(i) answers the address of row i's element; bp points at B's row.
   void step(int64_t u, const std::function<Value*(int)>& a, Value* bp, IrValues& sums) {
     IrValues columns;
-    for (int j = 0; j < shape_.vectors; ++j) {
-      Value* from = b_.at(bp, j * shape_.lanes);
-      columns.push_back(reduction_.b_is_exact ? load(from, j) : b_.load_vector(from, shape_.lanes, shape_.lanes));
-    }
+    for (int j = 0; j < shape_.vectors; ++j) columns.push_back(load_columns(bp, j));
     for (int i = 0; i < shape_.rows; ++i) {
       Value* row = b_.broadcast(b_.load_float(a(i)), shape_.lanes);
       for (int j = 0; j < shape_.vectors; ++j) {
@@ -277,7 +284,8 @@ class TileEmitter {
   const TileReduction& reduction_;
   const TileOutput& output_;
   llvm::Function* function_ = nullptr;
-  Value* mask_ = nullptr;  // of the last vector, where it is known only when the kernel runs
+  Value* mask_ = nullptr;      // of the last vector, where it is known only when the kernel runs
+  Value* gathered_ = nullptr;  // offsets of a vector's columns in B, where these do not follow each other
   int64_t splits_ = 1;
   int64_t unroll_ = 4;
 };

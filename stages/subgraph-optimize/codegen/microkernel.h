@@ -28,8 +28,9 @@ struct TileReduction {
   bool by_pointers = false;
   int64_t table_rows = 0;
   Extent row_stride = 0, k_stride = 1;
-  Extent b_stride = 0;      // floats from one step of B to the next
-  bool b_is_exact = false;  // B holds only existing columns: the last vector is loaded with a mask
+  Extent b_stride = 0;         // floats from one step of B to the next
+  Extent b_column_stride = 1;  // others than 1 are gathered, float by float
+  bool b_is_exact = false;     // B holds only existing columns: the last vector is loaded with a mask
 };
 
 // Where an epilogue operand's rows lie: row r is at (r / image_rows) * image_stride + (r % image_rows) * row_stride, or r * row_stride when

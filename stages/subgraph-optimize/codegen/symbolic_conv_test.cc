@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
 
 #include "stages/subgraph-optimize/codegen/codegen_testing.h"
 #include "stages/subgraph-optimize/codegen/kernel_test.h"
@@ -88,6 +89,7 @@ class SymbolicConv : public KernelTest {
     const auto add = [&](ConvKind kind, const Result<GeneratedKernel>& made, const PackSpec& packing) {
       ASSERT_TRUE(made.ok()) << error_text(made.error());
       EXPECT_GT(made->multiply_adds_per_block, 0);
+      EXPECT_LE(made->scratch_bytes, static_cast<uint64_t>(profile_.scratch_limit));
       auto runnable = RunnableKernel::load(*made);
       ASSERT_TRUE(runnable.ok());
       result.push_back({kind, *std::move(runnable), packing});
@@ -191,6 +193,40 @@ TEST_P(SymbolicConv, FreeBatchOrWidth) {
   Case wide = c;
   wide.spec.n = 1, wide.spec.h = 14, wide.spec.oh = 14;
   check(wide, {c.at(1, 14, 0), c.at(1, 14, 1), c.at(1, 14, 14), c.at(1, 14, 53)}, true);
+}
+
+// Rows that the scratch cannot hold are computed in pieces.
+TEST_P(SymbolicConv, RowsWiderThanTheScratch) {
+  profile_.scratch_limit = 12 << 10;
+  int direct = 0;
+  for (int i = 0; i < 24; ++i) {
+    const Case c = random_case(12, false);
+    direct += choose_direct_plan(c.spec, profile_).piece_columns > 0 ? 1 : 0;
+    check(c, {c.at(1, 20, 20), c.at(2, 9, 150), c.at(1, 3, 700), c.at(2, 17, 61), c.at(1, 1, 333), c.at(1, 40, 1)}, i % 2 == 0);
+  }
+  EXPECT_GE(direct, 8);
+}
+
+TEST_P(SymbolicConv, AnyWidth) {
+  Case c{{.ci = 64, .co = 6, .kh = 5, .kw = 5, .pad_top = 2, .pad_left = 2}, 2, 2};
+  set_sizes(c, 1, 20, 20);
+  EXPECT_GT(choose_direct_plan(c.spec, profile_).piece_columns, 0);
+  check(c, {c.at(1, 3, 60), c.at(1, 2, 1200)}, true);
+}
+
+// Of a fixed width the scratch decides how many rows a chunk has: of one image as many as of any number.
+TEST_P(SymbolicConv, FreeBatchOfLargeImages) {
+  for (const auto& [channels, size, kernel] : {std::tuple{64, 192, 3}, {128, 112, 3}, {64, 112, 5}, {64, 224, 3}, {3, 4000, 7}}) {
+    ConvSpec s{.h = size, .w = size, .ci = channels, .oh = size, .ow = size, .co = channels, .kh = kernel, .kw = kernel};
+    s.pad_top = s.pad_left = kernel / 2;
+    s.n = Extent::of_symbol(0, 4);
+    const DirectConvPlan plan = choose_direct_plan(s, profile_);
+    if (!plan.possible) continue;
+    const auto made = generate_direct_conv({s}, profile_);
+    ASSERT_TRUE(made.ok()) << error_text(made.error());
+    EXPECT_LE(made->scratch_bytes, static_cast<uint64_t>(profile_.scratch_limit));
+    EXPECT_EQ(made->scratch_bytes, plan.scratch_bytes);
+  }
 }
 
 TEST_P(SymbolicConv, LayoutCopies) {

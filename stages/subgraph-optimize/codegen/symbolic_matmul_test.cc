@@ -39,6 +39,7 @@ class SymbolicMatMul : public KernelTest {
     SCOPED_TRACE(canonical_text(spec));
     auto kernel = generate_matmul(spec, profile_);
     ASSERT_TRUE(kernel.ok()) << error_text(kernel.error());
+    EXPECT_LE(kernel->scratch_bytes, static_cast<uint64_t>(profile_.scratch_limit));
     auto runnable = RunnableKernel::load(*kernel);
     ASSERT_TRUE(runnable.ok()) << error_text(runnable.error());
     for (const Symbols& symbols : runs) run(*runnable, symbolic, symbols, packed);
@@ -164,6 +165,33 @@ TEST_P(SymbolicMatMul, Reduction) {
     s.b_row_stride = 1, s.b_column_stride = kK;
     check(s, runs);
   }
+}
+
+// A panel of B is packed where it fits into scratch; longer reductions read B where it lies.
+TEST_P(SymbolicMatMul, ReductionLongerThanTheScratch) {
+  profile_.scratch_limit = 8 << 10;
+  std::vector<Symbols> runs;
+  for (const int64_t n : {1, 17, 70}) {
+    for (const int64_t k : {0, 1, 31, 48, 100, 513, 3000}) runs.push_back({13, n, 2, k});
+  }
+  for (const Extent& m : {Extent(40), kM}) {
+    for (const Extent& n : {Extent(70), kN}) {
+      MatMulSpec s = dense(m, kK, n);
+      s.b_row_stride = 1, s.b_column_stride = kK;
+      s.batch = {{kBatch, m * kK, kK * n, m * n}};
+      s.epilogue = gelu();
+      check(s, runs);
+      s.b_row_stride = n * 3, s.b_column_stride = 1;
+      s.batch = {{kBatch, m * kK, kK * n * 3, m * n}};
+      check(s, runs);
+    }
+  }
+}
+
+TEST_P(SymbolicMatMul, AttentionOverManyTokens) {
+  MatMulSpec s = dense(3, kK, 16);
+  s.b_row_stride = 1, s.b_column_stride = kK;
+  check(s, {{0, 0, 0, 100}, {0, 0, 0, 40000}});
 }
 
 // Attention of 3 heads: [batch, 3, s, 16] x [batch, 3, 16, t], then [batch, 3, s, t] x [batch, 3, t, 16].

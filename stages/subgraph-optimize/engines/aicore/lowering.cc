@@ -73,6 +73,10 @@ void Lowering::store_channels_last(Value& value) {
 
 Result<KernelId> Lowering::add_kernel(const std::string& text, const std::function<Result<GeneratedKernel>()>& generate) {
   SLUICE_ASSIGN(GeneratedKernel made, kernels_.get(text, generate));
+  if (made.scratch_bytes > static_cast<uint64_t>(profile_.scratch_limit)) {
+    return make_error(ErrorCode::kInternal, "kernel '{}' needs {} bytes of scratch, the device has {}", made.entry, made.scratch_bytes,
+                      profile_.scratch_limit);
+  }
   Module& module = graph_.module();
   const TypeId type = module.intern(Type::fixed_tensor(DType::kU8, {static_cast<int64_t>(made.object.size())}));
   Kernel kernel;
@@ -86,8 +90,6 @@ Result<KernelId> Lowering::add_kernel(const std::string& text, const std::functi
   if (kernel.symbolic) {
     kernel.multiply_add_symbols.assign(made.multiply_adds.symbols.begin(), made.multiply_adds.symbols.end());
     kernel.multiply_adds_per_block = static_cast<uint64_t>(made.multiply_adds_per_block);
-    kernel.scratch_more = static_cast<uint64_t>(made.scratch_more.factor);
-    kernel.scratch_symbols.assign(made.scratch_more.symbols.begin(), made.scratch_more.symbols.end());
   }
   return module.add_kernel(kernel);
 }

@@ -1,0 +1,13 @@
+#include "stages/build/package/verify_loadable.h"
+
+#include "runtime/loader/om_file.h"
+
+namespace sluice {
+
+Result<void> verify_loadable(const pb::ModelDef& model) {
+  const Result<void> verdict = verify_om(model);
+  if (verdict) return {};
+  return make_error(ErrorCode::kInternal, "the compiled model would be refused by its loader: {}", verdict.error().message);
+}
+
+}  // namespace sluice
