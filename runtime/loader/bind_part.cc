@@ -45,7 +45,7 @@ class PartBinder {
     SLUICE_TRY(size_values());
     SLUICE_TRY(check_views());
     SLUICE_TRY(place_values());
-    if (auto verified = verify_fixed_part(model_, part_, sizes_, false); !verified) {
+    if (auto verified = verify_fixed_part(model_, part_, sizes_, true); !verified) {
       return make_error(ErrorCode::kBadBinding, "the sizes of the inputs do not fit each other: {}", verified.error().message)
           .with_hint("sluice eval names the node");
     }

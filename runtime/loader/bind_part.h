@@ -13,9 +13,9 @@ namespace sluice {
 // the model computes from others are not those.
 Result<std::vector<int64_t>> bind_symbols(const pb::ModelDef& model, std::span<const std::span<const int64_t>> shapes);
 
-// The part as a fixed one: every value has its bytes and offset, the arena its size. The model was verified, and so is the result; about
-// 100 ns for a value. Errors: kBadBinding when a size would be negative, or sizes contradict each other; kLimit for an arena that no
-// process can have.
+// The part as a fixed one: every value has its bytes and offset, the arena its size. The model was verified, and so is the result, but for
+// whether tests' tasks are taken; about 100 ns for a value. Errors: kBadBinding when a size would be negative, or sizes contradict each
+// other; kLimit for an arena that no process can have.
 Result<pb::FixedPart> bind_part(const pb::ModelDef& model, int part, const TypeSizes& sizes);
 
 // What one launch of a kernel needs, whose symbols are `dims`.

@@ -19,8 +19,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PROFILE = "--profile=cpu-generic"
 STAGES = ["preprocess", "optimize", "partition", "subgraph-optimize"]
 # Kind of seed -> folders of fuzz targets that take it (scripts/check --fuzz).
-TARGETS = {"onnx": "onnx", "typed": "graph-file", "partitioned": "graph-file", "lowered": "graph-file", "om": "compiled-model",
-           "text": "graph-text", "rules": "rules", "profile": "profile", "control": "control"}
+TARGETS = {"onnx": ["onnx"], "typed": ["graph-file", "run-graph"], "partitioned": ["graph-file"], "lowered": ["graph-file", "run-graph"],
+           "om": ["compiled-model", "bind-part"], "text": ["graph-text"], "rules": ["rules"], "profile": ["profile"], "control": ["control"]}
 
 RULES = """[
   {"scope": "encoder/*", "op": "Neg", "set": {"stage_level": 0, "no_fold": true}},
@@ -236,9 +236,10 @@ def main():
     options = parser.parse_args()
     kinds = os.path.join(options.folder, "kinds")
     make_seeds(os.path.abspath(options.bin), kinds)
-    for kind, target in TARGETS.items():
+    for kind, targets in TARGETS.items():
         for path in sorted(glob.glob(os.path.join(kinds, kind, "*"))):
-            move(path, options.folder, target, os.path.basename(path))
+            for target in targets:
+                move(path, options.folder, target, os.path.basename(path))
     shutil.rmtree(kinds)
     return 0
 
