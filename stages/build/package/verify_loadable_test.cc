@@ -10,7 +10,6 @@ namespace {
 
 pb::ModelDef empty_model() {
   pb::ModelDef model;
-  model.add_parts()->mutable_fixed()->mutable_memory()->set_alignment(kOmValueAlignment);
   return model;
 }
 
