@@ -72,12 +72,15 @@ def is_read(code, receiver, field):
 
 
 def check_table(files, table, fields, struct):
-    """A field of graph.fbs without the mark `(deprecated)` is a field of the struct, and the other way round."""
+    """A field of graph.fbs without the mark `(deprecated)` is a field of the struct, and the other way round; but for those whose comment
+    says that they are refused, which the reader looks at to refuse them."""
     schema = re.sub(r"//[^\n]*", "", files.get("schemas/graph.fbs", ""))
     body = re.search(rf"^table {table} {{([^}}]*)}}", schema, re.M)
     if body is None:
         return
-    living = [row for row, rest in re.findall(r"(\w+):([^;]*);", body.group(1)) if "(deprecated)" not in rest]
+    refused = re.findall(r"(\w+):[^;\n]*;[ ]*//[^\n]*\brefused\b", files.get("schemas/graph.fbs", ""))
+    living = [row for row, rest in re.findall(r"(\w+):([^;]*);", body.group(1))
+              if "(deprecated)" not in rest and row not in refused]
     for row in sorted(set(living) ^ set(fields)):
         yield f"schemas/graph.fbs: {table}.{row} is not both there and in {struct}; mark `(deprecated)` what nothing reads"
 

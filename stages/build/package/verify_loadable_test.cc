@@ -10,6 +10,7 @@ namespace {
 
 pb::ModelDef empty_model() {
   pb::ModelDef model;
+  model.add_parts()->mutable_fixed()->mutable_memory();
   return model;
 }
 
