@@ -70,7 +70,7 @@ class Dims(ProgramCase):
         self.program(0, "sluice-compile", "-q", self.model, "-o", whole, PROFILE)
         for transport in ("pipe", "files", "zmq"):
             for step, line in (("partition", "sluice 1 partitioned after partition"), ("optimize:eliminate-dead-nodes", "stopped after 1 of"),
-                               ("preprocess:infer-types", "stopped after 2 of")):
+                               ("preprocess:infer-types", "stopped after 3 of")):
                 self.program(0, "sluice-compile", "-q", self.model, "-o", half, PROFILE, "--stop-after=" + step, "--transport=" + transport)
                 self.assertIn(line, self.first_line_of(half))
                 self.program(0, "sluice-compile", "-q", half, "-o", self.om)

@@ -238,15 +238,14 @@ class Symbolic(ProgramCase):
             np.save(self.path("x.npy"), x)
             self.assertIn(refusals[1], self.program(3, "sluice-eval", self.path("m.sg"), "--input", f"x={self.path('x.npy')}"))
 
-    def test_too_much_scratch_names_the_node(self):
+    def test_sums_of_any_length_keep_to_their_scratch(self):
         b = Builder()
         b.node("Gemm", "x", "w", transB=1, name="y")
         model = b.model([value("x", ["m", "k"]), value("w", ["n", "k"])], [value("y", ["m", "n"])])
         run = self.compiled(model, "--profile=cpu-avx2").run(threads=1)
         self.check(run(x=random(2, 30), w=random(5, 30)), {"x": random(2, 30), "w": random(5, 30)})
-        with self.assertRaises(sluice.Error) as caught:
-            run(x=random(2, 70000), w=random(5, 70000))
-        self.assertRegex(str(caught.exception), r"SL1008: node 'y': kernel 'k_\w+' needs \d+ bytes of scratch for these inputs")
+        x, w = random(2, 70000), random(5, 70000)
+        np.testing.assert_allclose(run(x=x, w=w)["y"], x.astype(np.float64) @ w.T.astype(np.float64), rtol=1e-3, atol=0.05)
 
     def test_bounds_are_planned_once(self):
         self.compiled(encoder(), "--dim=batch=1..4", "--dim=seq=2..40")
