@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/work.h"
 #include "common/graphfile/graphfile.h"
@@ -20,12 +21,19 @@
 namespace sluice {
 namespace {
 
+// Objects are small and will be run: their bytes are hashed, as those of large constants are not.
 Result<OmSegment> kernel_segment(const Module& module, const KernelStore& kernels) {
   OmSegment segment;
   segment.kind = pb::SEGMENT_KERNELS;
   segment.bytes = kernels.bytes;
   for (size_t i = 0; i < kernels.objects.size(); ++i) {
     SLUICE_ASSIGN(const std::span<const std::byte> bytes, module.bytes(kernels.objects[i]));
+    const Digest& digest = module.segment(kernels.objects[i]).digest;
+    if (sha256(bytes) != digest) {
+      return make_error(ErrorCode::kBadGraph, "a kernel's object has other bytes than its digest sha256:{}… says",
+                        digest_hex(digest).substr(0, 16))
+          .with_hint("the file is damaged: make it anew with sluice-subgraph-optimize");
+    }
     segment.pieces.push_back({kernels.offsets[i], bytes});
   }
   return segment;
