@@ -1,11 +1,10 @@
 #include "runtime/program/measure.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <string_view>
 
 #include "common/base/files.h"
 #include "common/base/json.h"
@@ -18,19 +17,20 @@ constexpr double kMega = 1 << 20;
 
 double now_ms() { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// Anonymous memory of the whole process. Pages of mapped files do not count: others may map them too, even while nobody does
-// ("Private_Dirty" would count those the system has yet to write to the disk).
-double private_mb() {
-  const auto text = read_text("/proc/self/smaps_rollup");
-  const size_t at = text ? text->find("Anonymous:") : std::string::npos;
-  return at == std::string::npos ? 0 : std::strtod(text->c_str() + at + 10, nullptr) / 1024;
+// A number of kilobytes behind `key` in one of /proc/self's files, in MB; 0 when it cannot be read.
+double megabytes_in(const char* file, std::string_view key) {
+  const auto text = read_text(file);
+  const size_t at = text ? text->find(key) : std::string::npos;
+  if (at == std::string::npos) return 0;
+  return std::strtod(text->c_str() + at + key.size(), nullptr) / 1024;
 }
 
-double peak_rss_mb() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
+// Anonymous memory of the whole process. Pages of mapped files do not count: others may map them
+// too, even while nobody does ("Private_Dirty" would count those the system has yet to write).
+double private_mb() { return megabytes_in("/proc/self/smaps_rollup", "Anonymous:"); }
+
+// Of this program alone: getrusage would count what its parent held when it started it.
+double peak_rss_mb() { return megabytes_in("/proc/self/status", "VmHWM:"); }
 
 Json rounded(double value) { return std::round(value * 1e4) / 1e4; }
 

@@ -1,12 +1,11 @@
 // Runs or measures a model with ONNX Runtime. See kUsage; scripts/bench/ort fetches the library and builds this program.
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <sstream>
+#include <string_view>
 
 #include "common/base/files.h"
 #include "common/base/json.h"
@@ -81,10 +80,13 @@ Result<double> timed(Action action) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
+// Of this program alone: getrusage would count what its parent held when it started it.
 double peak_rss_mb() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
+  constexpr std::string_view kKey = "VmHWM:";
+  const auto text = read_text("/proc/self/status");
+  const size_t at = text ? text->find(kKey) : std::string::npos;
+  if (at == std::string::npos) return 0;
+  return std::strtod(text->c_str() + at + kKey.size(), nullptr) / 1024;
 }
 
 Result<void> measure(OrtSession& session, int runs, Json& report) {
