@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "common/base/log.h"
+
 namespace sluice {
 namespace {
 
@@ -134,6 +136,7 @@ Result<CommandLine> CommandLine::parse(std::string_view usage, int argc, const c
   } catch (const std::exception& error) {
     return make_error(ErrorCode::kInternal, "the usage text cannot be read: {}", error.what());
   }
+  if (line.flag("--quiet")) silence_log();
   return line;
 }
 

@@ -15,8 +15,8 @@ class CommandLine {
  public:
   enum class Wish { kRun, kHelp, kVersion };
 
-  // Wrong arguments: kUsage; "--name=" without a value: kBadOption. A usage text that docopt cannot read: kInternal. "-" is an ordinary
-  // argument.
+  // -q, --quiet, where the usage text has it, silences the log (common/base/log.h). Wrong arguments: kUsage; "--name=" without a value:
+  // kBadOption. A usage text that docopt cannot read: kInternal. "-" is an ordinary argument.
   static Result<CommandLine> parse(std::string_view usage, int argc, const char* const* argv);
 
   Wish wish() const { return wish_; }

@@ -45,6 +45,8 @@ constexpr std::array kTable = {
     OptionRow{"segments", kManner, "", "inline: make the output file self-contained", "inline"},
     OptionRow{"store", kManner, "", "folder for the bytes of constants, shared by the stages"},
     OptionRow{"stop-after", kManner, "", "pass number or name to stop after"},
+    OptionRow{"quiet", kManner, "off", "no warnings and progress on standard error, errors alone", "on|off", -1, 0, true},
+    OptionRow{"propose-sizes", kManner, "", "file for sizes of the open dims of inputs that were tried"},
     OptionRow{"error-format", kManner, "text", "text or json", "text|json"},
     OptionRow{"max-constant-bytes", kManner, "1073741824", "most bytes of one constant", "", kMostConstantBytes},
     OptionRow{"model", kManner, "", "file that holds the constants, when it moved"},
@@ -70,7 +72,8 @@ std::string option_argument(const OptionRow& row, std::string_view value) {
 }
 
 bool names_file(std::string_view option) {
-  constexpr std::string_view kNames[] = {"annotate", "external-dir", "model", "dump-dir", "stats", "split", "store", "allow-path"};
+  constexpr std::string_view kNames[] = {"annotate", "external-dir", "model",      "dump-dir",     "stats",
+                                         "split",    "store",        "allow-path", "propose-sizes"};
   return std::find(std::begin(kNames), std::end(kNames), option) != std::end(kNames);
 }
 

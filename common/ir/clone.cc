@@ -4,6 +4,12 @@
 
 namespace sluice {
 
+std::optional<int64_t> ModuleMapper::fixed_size(const Expression& expression) const {
+  if (expression.op != ExpressionOp::kSymbol) return std::nullopt;
+  const auto found = sizes_.find(static_cast<SymbolId>(expression.value));
+  return found == sizes_.end() ? std::nullopt : std::optional(found->second);
+}
+
 ExpressionId ModuleMapper::expression(ExpressionId id) {
   if (same()) return id;
   if (const auto found = expressions_.find(id); found != expressions_.end()) return found->second;
@@ -11,6 +17,8 @@ ExpressionId ModuleMapper::expression(ExpressionId id) {
   ExpressionId mapped = -1;
   if (source.op == ExpressionOp::kConstant) {
     mapped = target_.expressions.constant(source.value);
+  } else if (const auto size = fixed_size(source)) {
+    mapped = target_.expressions.constant(*size);
   } else if (source.op == ExpressionOp::kSymbol) {
     Symbol symbol = source_.expressions.symbol(static_cast<SymbolId>(source.value));
     symbol.graph = symbol.value = -1;  // ids of the source mean nothing here

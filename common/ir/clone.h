@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "common/ir/module.h"
@@ -13,6 +14,8 @@ namespace sluice {
 class ModuleMapper {
  public:
   ModuleMapper(const Module& source, Module& target) : source_(source), target_(target) {}
+  // What is copied has this size wherever the source has the symbol. Before anything is copied, between two modules.
+  void fix_symbol(SymbolId symbol, int64_t size) { sizes_[symbol] = size; }
 
   TypeId type(TypeId id);
   Dim dim(const Dim& dim);
@@ -31,10 +34,12 @@ class ModuleMapper {
 
  private:
   bool same() const { return &source_ == &target_; }
+  std::optional<int64_t> fixed_size(const Expression& expression) const;
   ExpressionId expression(ExpressionId id);
 
   const Module& source_;
   Module& target_;
+  std::map<SymbolId, int64_t> sizes_;
   std::map<TypeId, TypeId> types_;
   std::map<ExpressionId, ExpressionId> expressions_;
   std::map<SegmentId, SegmentId> segments_;

@@ -1,15 +1,18 @@
-// What a user has to type to fix the dims that a model leaves open.
+// The dims that a model leaves open, and what a user has to type to fix them.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "common/ir/module.h"
 
 namespace sluice {
 
-// Empty when every input of the root graph has a fixed type. Else the options to add, ready to be copied: "--dim batch=1 --dim seq=32",
-// each with the smallest size that the dim allows, names quoted for a shell where they need it. An input without rank gives
-// "--input-shape 'x:...'", for which nothing better is known.
+// The symbols that are dims of the root graph's inputs, in the order of these.
+std::vector<SymbolId> open_symbols(const Module& module);
+
+// Empty when every input of the root graph has a fixed type. Else the options to add, names quoted for a shell where they need it, sizes
+// left open since none was tried: "--dim batch=SIZE --dim seq=SIZE". An input without rank gives "--input-shape 'x:...'".
 std::string unfixed_dims_hint(const Module& module);
 
 }  // namespace sluice

@@ -23,6 +23,7 @@ Common options:
   --model=FILE          Take the constants from this copy of the model file, external data from the folder it is in.
   --dump-dir=DIR        Write the text of the graph after each change.
   --stats=FILE          Write statistics of the passes; JSON if FILE ends in .json.
+  -q, --quiet           No warnings on standard error, errors alone.
   --error-format=FMT    text or json [default: text].
   --list-passes         Print the passes in their order.
 

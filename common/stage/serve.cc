@@ -23,8 +23,9 @@ namespace sluice {
 namespace {
 
 // What a job cannot ask for: what makes a service, and what its Result and its frames are there for.
-constexpr std::string_view kNotOfJobs[] = {"serve", "allow-path", "max-frame", "jobs", "store", "stats", "split", "error-format"};
-constexpr std::string_view kBesideServe[] = {"serve", "allow-path", "max-frame", "jobs", "store", "error-format"};
+constexpr std::string_view kNotOfJobs[] = {"serve", "allow-path", "max-frame",    "jobs",         "store",
+                                           "stats", "split",      "error-format", "propose-sizes"};
+constexpr std::string_view kBesideServe[] = {"serve", "allow-path", "max-frame", "jobs", "store", "quiet", "error-format"};
 
 bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -79,6 +80,7 @@ class JobRunner {
     StageArgs args{.input = "-", .output = "-", .may_read = [this](const std::string& path) { return allowed_.check(path); }};
     SLUICE_TRY(take_options(job, args.options));
     SLUICE_TRY(args.options.set("store", store_));
+    if (args.options.flag("quiet")) silence_log();  // this process is the job's alone
     if (!job.input().empty()) {
       SLUICE_TRY(allowed_.check(job.input()));
       args.input = job.input();

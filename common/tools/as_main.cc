@@ -23,7 +23,6 @@ Options:
   --with=FILE         Take the bytes of constants, by digest, from the graph file FILE; for a compiled model its
                       segments from the compiled model FILE. May be repeated for graph files.
   --segments=inline   Put the bytes of all constants into the file.
-  --error-format=FMT  text or json [default: text].
 )";
 
 void warn_of_missing_bytes(const Module& module) {

@@ -191,6 +191,13 @@ std::string host_lines(const ModelCheck& check) {
   return text;
 }
 
+std::string fixing_lines(const ModelCheck& check) {
+  if (!check.fixing_options.empty()) return fmt::format("open dims of inputs can be fixed: {}\n", check.fixing_options);
+  if (check.fixing_failure.empty()) return {};
+  return fmt::format("open dims of inputs: no sizes were found that can be compiled, of {} that were tried; with the first: {}\n",
+                     check.fixing_tries, check.fixing_failure);
+}
+
 }  // namespace
 
 Result<ModelCheck> check_model(const Module& module) {
@@ -226,8 +233,7 @@ std::string check_text(const ModelCheck& check) {
   if (check.walked > 0) text += fmt::format("{} nodes run one by one\n", check.walked);
   if (!measured)
     text += fmt::format("{} of them have sizes that are known only when the model runs: they run on host_cpu\n", check.unsized);
-  if (!check.fixing_options.empty()) text += fmt::format("open dims of inputs can be fixed: {}\n", check.fixing_options);
-  return text;
+  return text + fixing_lines(check);
 }
 
 Json check_json(const ModelCheck& check) {
@@ -262,6 +268,8 @@ Json check_json(const ModelCheck& check) {
   json.set("walked_nodes", static_cast<uint64_t>(check.walked));
   json.set("unsized_nodes", static_cast<uint64_t>(check.unsized));
   json.set("fixing_options", check.fixing_options);
+  json.set("fixing_tries", static_cast<uint64_t>(check.fixing_tries));
+  json.set("fixing_failure", check.fixing_failure);
   return json;
 }
 

@@ -33,7 +33,9 @@ struct ModelCheck {
   bool is_symbolic = false;    // some sizes are no numbers: the figures above are for nominal ones (common/symbolic/nominal.h)
   size_t walked = 0;           // nodes of dynamic parts, run one by one
   size_t unsized = 0;          // those of them with results of unknown dims; the figures above leave them out
-  std::string fixing_options;  // "--dim batch=1": what would make the inputs fixed. Empty: they are
+  std::string fixing_options;  // "--dim batch=1": what would make the inputs fixed. Empty: they are, or no sizes that were tried will do
+  std::string fixing_failure;  // what the first sizes that were tried failed with, when all did
+  size_t fixing_tries = 0;     // 0: none was tried, and SIZE stands for the sizes
 };
 
 // Errors: kWrongLevel unless the graph is partitioned.

@@ -27,7 +27,6 @@ Options:
                       folder it is in.
   -o FILE             Write to FILE [default: -].
   --limit=N           Print at most N lines; 0 prints all [default: 50].
-  --error-format=FMT  text or json [default: text].
 )";
 
 Result<ExitClass> run(const CommandLine& line) {

@@ -27,7 +27,6 @@ Options:
   --store=DIR         The folder of constants that the graph was written with.
   --model=FILE        Take the constants from this copy of the model file, external data from the folder it is in.
   --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it [default: 1073741824].
-  --error-format=FMT  text or json [default: text].
 )";
 
 Result<ExitClass> run(const CommandLine& line) {

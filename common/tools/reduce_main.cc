@@ -29,7 +29,6 @@ Options:
   --exit-code=N       The failure is exit code N, whatever it tells.
   --match=TEXT        The failure prints TEXT.
   --timeout=SECONDS   A run of the command that takes longer is ended, which is a failure of its own [default: 60].
-  --error-format=FMT  text or json [default: text].
 )";
 
 Result<ExitClass> run(const CommandLine& line) {
@@ -46,7 +45,9 @@ Result<ExitClass> run(const CommandLine& line) {
   catch_interrupts();
   Command command(line.list("<command>"), wanted, seconds);
   const auto say = [](const std::string& text) { return write_descriptor(STDOUT_FILENO, std::as_bytes(std::span(text))); };
-  SLUICE_ASSIGN(const Reduced reduced, reduce_model({input_path(line), output_path(line), scratch.path(), say}, command));
+  const bool quiet = line.flag("--quiet");
+  const auto tell = [&](const std::string& progress) { return quiet ? Result<void>() : say(progress); };
+  SLUICE_ASSIGN(const Reduced reduced, reduce_model({input_path(line), output_path(line), scratch.path(), tell}, command));
   SLUICE_TRY(say(fmt::format("{} runs; {}\n{} of {} nodes left\n", command.runs(), output_path(line), reduced.nodes, reduced.of)));
   return ExitClass::kDone;
 }

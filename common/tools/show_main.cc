@@ -21,17 +21,19 @@ Options:
   --check             Of a partitioned graph: what a compile of it will be, as text or JSON: engines and their shares of the
                       multiply-adds, nodes that fall to host_cpu, weights, an estimate of the arena. Exits 4 with the reason
                       when this release cannot build it. sluice check MODEL.onnx does this from the model on.
+  --sizes=FILE        With --check: the sizes that sluice-preprocess --propose-sizes wrote to FILE, to be shown.
   --header            Also version, options and what the file was made from.
-  --error-format=FMT  text or json [default: text].
 )";
 
 Result<ExitClass> run(const CommandLine& line) {
   SLUICE_TRY(check_input(line));
   SLUICE_ASSIGN(const InputBytes input, InputBytes::open(input_path(line)));
-  const ShowRequest request{line.text("--format"), line.flag("--summary"), line.flag("--check"), line.flag("--header")};
+  const ShowRequest request{line.text("--format"), line.flag("--summary"), line.flag("--check"), line.flag("--header"),
+                            line.text("--sizes")};
   if (request.check && (request.summary || request.header)) {
     return make_error(ErrorCode::kUsage, "--check shows neither a summary nor a header");
   }
+  if (!request.check && !request.sizes.empty()) return make_error(ErrorCode::kUsage, "--sizes goes with --check");
   SLUICE_ASSIGN(const std::string text, show_file(input, request));
   SLUICE_TRY(write_tool_text(line, text));
   return ExitClass::kDone;

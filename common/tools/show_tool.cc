@@ -1,6 +1,7 @@
 #include "common/tools/show_tool.h"
 
 #include "common/base/file_kind.h"
+#include "common/base/size_proposal.h"
 #include "common/graphfile/graphfile.h"
 #include "common/text/text.h"
 #include "common/tools/check_model.h"
@@ -10,15 +11,27 @@
 namespace sluice {
 namespace {
 
-Result<std::string> check_of(const Module& module, const std::string& format) {
+// In the place of options without sizes. No try: nothing is open, or what is has no rank.
+void take_proposal(const SizeProposal& proposal, ModelCheck& check) {
+  if (proposal.tries == 0) return;
+  check.fixing_options = dim_options(proposal);
+  check.fixing_failure = proposal.failure;
+  check.fixing_tries = proposal.tries;
+}
+
+Result<std::string> check_of(const Module& module, const std::string& format, const std::string& sizes) {
   if (format != "text" && format != "json")
     return make_error(ErrorCode::kBadOption, "--check with --format={}: it must be text or json", format);
-  SLUICE_ASSIGN(const ModelCheck check, check_model(module));
+  SLUICE_ASSIGN(ModelCheck check, check_model(module));
+  if (!sizes.empty()) {
+    SLUICE_ASSIGN(const SizeProposal proposal, read_proposal(sizes));
+    take_proposal(proposal, check);
+  }
   return format == "json" ? json_dump(check_json(check), 2) + "\n" : check_text(check);
 }
 
 Result<std::string> show_graph(const Module& module, const ShowRequest& request) {
-  if (request.check) return check_of(module, request.format);
+  if (request.check) return check_of(module, request.format, request.sizes);
   if (request.summary) return summary_text(module);
   if (request.format == "json") return graph_json(module);
   if (request.format == "dot") return graph_dot(module);

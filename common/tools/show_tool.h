@@ -10,6 +10,7 @@ namespace sluice {
 struct ShowRequest {
   std::string format;  // text, json or dot
   bool summary = false, check = false, header = false;
+  std::string sizes;  // with check: the file that sluice-preprocess --propose-sizes wrote, or empty
 };
 
 // Errors: kBadOption for a format or a view that this kind of file does not have; those of reading it.

@@ -18,6 +18,11 @@ int fail(const std::string& name, const Error& error, bool json, bool into_pipe)
   return end_failed(name, error, json, into_pipe);
 }
 
+// Of all tools. Their own end the usage text, so that these go on with its list.
+constexpr std::string_view kCommonOptions = R"(  -q, --quiet         No warnings on standard error, errors alone.
+  --error-format=FMT  text or json [default: text].
+)";
+
 // Values of options that all programs share.
 Result<void> check_values(const CommandLine& line) {
   for (const OptionRow& row : option_table()) {
@@ -33,9 +38,10 @@ Result<void> check_values(const CommandLine& line) {
 int tool_main(int argc, char** argv, const Tool& tool) {
   begin_program();
   const std::string name(tool.name);
-  const auto line = program_within_memory([&] { return CommandLine::parse(tool.usage, argc, argv); });
+  const std::string usage = std::string(tool.usage).append(kCommonOptions);
+  const auto line = program_within_memory([&] { return CommandLine::parse(usage, argc, argv); });
   if (!line) return fail(name, line.error(), false, false);
-  if (line->wish() == CommandLine::Wish::kHelp) return print_text(tool.name, tool.usage);
+  if (line->wish() == CommandLine::Wish::kHelp) return print_text(tool.name, usage);
   if (line->wish() == CommandLine::Wish::kVersion) return print_text(tool.name, fmt::format("{} {}\n", tool.name, kRelease));
   const std::string format = line->text("--error-format");
   const bool json = format == "json";

@@ -27,7 +27,6 @@ Options:
   --model=FILE        Take the constants from this copy of the model file, external data from the folder it is in.
   --memory            Print a line for each part of a compiled model: its arena, the most bytes alive in
                       it, the same with dense types, scratch bytes per worker.
-  --error-format=FMT  text or json [default: text].
 )";
 
 Result<ExitClass> run(const CommandLine& line) {

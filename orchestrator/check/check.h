@@ -12,11 +12,13 @@ struct CheckRequest {
   std::string input;                 // an ONNX model
   std::vector<std::string> options;  // of sluice-preprocess, "--name=value"
   std::string format;                // of the report: text or json
+  bool quiet = false;
   bool error_json = false;
 };
 
-// Writes the report to standard output and what the programs say to standard error. Answers the exit code: that of the first program that
-// failed. Errors are our own: kIo, kProgramMissing.
+// Writes the report to standard output, as text followed by the command that compiles the model with the sizes proposed, if any, and what
+// the programs say to standard error. Answers the exit code: that of the first program that failed. Errors are our own: kIo,
+// kProgramMissing.
 Result<int> check(const CheckRequest& request);
 
 }  // namespace sluice

@@ -13,15 +13,18 @@ using sluice::CommandLine;
 using sluice::ErrorCode;
 
 sluice::Result<sluice::CheckRequest> request_from(const CommandLine& line) {
-  sluice::CheckRequest request{
-      .input = line.text("<in>"), .options = {}, .format = line.text("--format"), .error_json = line.text("--error-format") == "json"};
+  sluice::CheckRequest request{.input = line.text("<in>"),
+                               .options = {},
+                               .format = line.text("--format"),
+                               .quiet = line.flag("--quiet"),
+                               .error_json = line.text("--error-format") == "json"};
   if (request.format != "text" && request.format != "json") {
     return make_error(ErrorCode::kBadOption, "--format is '{}', it must be text or json", request.format);
   }
   for (const sluice::OptionRow& row : sluice::option_table()) {
     for (const std::string& value : line.list(fmt::format("--{}", row.name))) {
       SLUICE_TRY(check_option_value(row, typed_value(row, value)));
-      if (row.name != "error-format") request.options.push_back(option_argument(row, value));
+      if (row.name != "error-format" && row.name != "quiet") request.options.push_back(option_argument(row, value));
     }
   }
   return request;

@@ -35,6 +35,7 @@ Options:
   --bound-parts-bytes=N  Parts of open sizes are kept, bound to the sizes they ran with last, as long as all together hold at
                         most N bytes [default: 67108864].
   --dump-values=DIR[:GLOB]  Write the inputs and every task's outputs to DIR as .npy, in logical axis order; DIR/values.txt lists them.
+  -q, --quiet           Do not say on standard error what was written; errors alone.
   --error-format=WHAT   text or json [default: text].
 )";
 

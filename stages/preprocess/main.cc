@@ -27,6 +27,8 @@ Options:
                         [default: map].
   --out-nodes=NAMES     Keep these outputs only: value names or NODE:RESULT, separated by ";".
   --strict              Refuse what ONNX does not allow, where that is otherwise a warning; docs/operators.md.
+  --propose-sizes=FILE  Write sizes of the open dims of inputs with which the model can be compiled to FILE, as JSON. At most
+                        128 are tried, fewer of large models: a million nodes in all, but three times in any case.
   --profile=NAME        Device profile, for sluice-partition: travels with the graph.
   --symbolic=WHEN       on or off, for sluice-partition: travels with the graph.
   --static-model-ops-lower-limit=N   For sluice-partition: travels with the graph.

@@ -2,12 +2,14 @@
 #include <array>
 
 #include "common/base/file_kind.h"
+#include "common/base/program.h"
 #include "common/graphfile/graphfile.h"
 #include "common/verify/verify.h"
 #include "stages/preprocess/lenient_forms.h"
 #include "stages/preprocess/onnx/import.h"
 #include "stages/preprocess/passes/passes.h"
 #include "stages/preprocess/preprocess.h"
+#include "stages/preprocess/sizes/propose_sizes.h"
 
 namespace sluice {
 namespace {
@@ -36,6 +38,14 @@ Result<Module> import_timed(ModelFile file, WorkReport work, const StageArgs& ar
   return module;
 }
 
+Result<void> propose(const Module& module, const StageArgs& args) {
+  const std::string path = args.options.text("propose-sizes");
+  if (path.empty() || module.is_half_way()) return {};
+  SLUICE_TRY(check_output_is_no_input(path, args.input));
+  SLUICE_ASSIGN(const SizeProposal proposal, propose_sizes(module, args.options));
+  return write_proposal(proposal, path);
+}
+
 }  // namespace
 
 std::span<const Pass> preprocess_passes() { return kPasses; }
@@ -60,6 +70,7 @@ Result<Module> preprocess(Module module, const StageArgs& args) {
   auto told = tell_warnings(module, args.options);
   if (!ran) return std::move(ran).error();
   SLUICE_TRY(std::move(told));
+  SLUICE_TRY(propose(module, args));
   const std::vector<PassReport>& report = *ran;
   if (args.report != nullptr) args.report->insert(args.report->end(), report.begin(), report.end());
   return module;

@@ -5,6 +5,7 @@ usage: check_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,11 @@ from onnx import TensorProto, helper, numpy_helper
 from programs import STAGES, need
 
 PROGRAMS = None
+
+
+def read_text(path):
+    with open(path) as file:
+        return file.read()
 
 
 def floats(name, dims):
@@ -77,7 +83,7 @@ class Check(unittest.TestCase):
     def test_open_dimensions_name_the_line_that_fixes_them(self):
         save_network(self.model, "batch")
         text = self.check(0).stdout
-        self.assertIn("open dims of inputs can be fixed: --dim batch=1", text)
+        self.assertIn("open dims of inputs can be fixed: --dim batch=1\n", text)
         self.assertIn("x: f32[batch, 3, 8, 8]", text)
         report = json.loads(self.check(0, "--format=json").stdout)
         self.assertEqual((report["symbolic"], report["walked_nodes"], report["fixing_options"]), (True, 0, "--dim batch=1"))
@@ -87,6 +93,78 @@ class Check(unittest.TestCase):
         self.assertNotIn("--dim", fixed)
         self.compile(0)
         self.compile(0, "--dim=batch=2")
+
+    def proposed(self, *options):
+        """The command that check prints, run as it is by a shell; the command."""
+        lines = [line for line in self.check(0, *options).stdout.splitlines() if line.startswith("compiled with these: ")]
+        self.assertEqual(len(lines), 1)
+        command = lines[0].removeprefix("compiled with these: ")
+        environment = dict(os.environ, PATH=os.path.abspath(PROGRAMS) + ":" + os.environ["PATH"])
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=self.folder, env=environment, timeout=120)
+        self.assertEqual(done.returncode, 0, command + "\n" + done.stderr)
+        summary = self.run_program(0, "sluice-show", "--summary", os.path.join(self.folder, "model.om")).stdout
+        self.assertNotIn("symbolic", summary)
+        self.run_program(0, "sluice-loader", os.path.join(self.folder, "model.om"), "--random")
+        return command
+
+    def test_a_network_that_needs_an_image(self):
+        weights = [("w", np.ones((4, 3, 7, 7), np.float32)), ("v", np.ones((4 * 109 * 109, 10), np.float32))]
+        nodes = [helper.make_node("Conv", ["x", "w"], ["c"], "conv", strides=[2, 2]), helper.make_node("Flatten", ["c"], ["f"], "flat"),
+                 helper.make_node("Gemm", ["f", "v"], ["y"], "dense")]
+        save(self.model, nodes, [floats("x", ["N", 3, "height", None])], [floats("y", [None, 10])], weights)
+        self.assertIn("--dim N=1 --dim height=224 --dim x_3=224 ", self.proposed("--profile=cpu-generic"))
+        self.assertIn(" '--input-shape=x:1~4,3,-1,-1' ", self.proposed("--input-shape=x:1~4,3,-1,-1"))
+        self.assertEqual(self.proposed("--dim=height=200..300").count("height="), 1)
+        pooled = [helper.make_node("Conv", ["x", "w"], ["c"], "conv", strides=[2, 2]), helper.make_node("MaxPool", ["c"], ["y"], "pool", kernel_shape=[20, 20])]
+        save(self.model, pooled, [floats("x", ["N", 3, "H", "W"])], [floats("y", [None] * 4)], weights[:1])
+        self.assertIn("--dim H=60 --dim W=224 ", self.proposed("--dim=H=1..60"))
+
+    def test_dims_that_must_be_divisible(self):
+        nodes = [helper.make_node("Reshape", ["x", "s"], ["y"], "rows")]
+        save(self.model, nodes, [floats("x", ["rows", 3, "cols"])], [floats("y", [None, 96])], [("s", np.array([-1, 96], np.int64))])
+        self.assertIn("--dim rows=1 --dim cols=32 ", self.proposed())
+        save(self.model, nodes, [floats("x", ["rows", 5, "cols"])], [floats("y", [None, 33])], [("s", np.array([-1, 33], np.int64))])
+        self.assertIn("--dim rows=1 --dim cols=33 ", self.proposed())
+        halves = [helper.make_node("MaxPool", ["x"], ["d"], "down", kernel_shape=[8, 8], strides=[8, 8]),
+                  helper.make_node("Resize", ["d", "", "scales"], ["u"], "up"), helper.make_node("Concat", ["x", "u"], ["y"], "cat", axis=1)]
+        save(self.model, halves, [floats("x", ["N", 3, "H", "W"])], [floats("y", [None] * 4)], [("scales", np.array([1, 1, 8, 8], np.float32))])
+        self.assertIn("--dim N=1 --dim H=224 --dim W=224 ", self.proposed())
+        self.assertIn("--dim H=96 --dim W=224 ", self.proposed("--dim=H=65..100"))
+
+    def test_sizes_that_are_sums_or_equal(self):
+        nodes = [helper.make_node("Concat", ["past", "x"], ["k"], "cat", axis=1), helper.make_node("Concat", ["k", "mask"], ["y"], "rows", axis=0)]
+        for name in ("past_sequence_length + sequence_length", "past_sequence_length+sequence_length", "total_length", "mask"):
+            inputs = [floats("past", ["batch", "past_sequence_length"]), floats("x", ["batch", "sequence_length"]), floats("mask", ["batch", name])]
+            save(self.model, nodes, inputs, [floats("y", [None, None])])
+            command = self.proposed()
+            sizes = dict(option.rsplit("=", 1) for option in shlex.split(command) if option.count("=") == 1)
+            self.assertEqual(int(sizes[name]), int(sizes["past_sequence_length"]) + int(sizes["sequence_length"]))
+            if name != "mask":  # whose name tells nothing
+                self.assertEqual(list(sizes.values()), ["1", "128", "1", "129"])
+        save(self.model, [helper.make_node("MatMul", ["x", "z"], ["y"], "mm")], [floats("x", ["N", "it's $HOME"]), floats("z", ["L", 7])],
+             [floats("y", [None, 7])])
+        self.assertIn("--dim N=1 ", self.proposed())
+
+    def test_nothing_that_works(self):
+        nodes = [helper.make_node("Reshape", ["x", name], [name + "y"], "to_" + name) for name in ("seven", "eleven")]
+        constants = [("seven", np.array([7], np.int64)), ("eleven", np.array([11], np.int64))]
+        save(self.model, nodes, [floats("x", ["N"])], [floats("seveny", [7]), floats("eleveny", [11])], constants)
+        text = self.check(0).stdout
+        self.assertRegex(text, r"no sizes were found that can be compiled, of \d+ that were tried; with the first: SL2003: node 'to_seven' \(Reshape\)")
+        self.assertNotIn("sluice compile", text)
+        report = json.loads(self.check(0, "--format=json").stdout)
+        self.assertEqual(report["fixing_options"], "")
+        self.assertGreater(report["fixing_tries"], 3)
+        self.assertIn("to_seven", report["fixing_failure"])
+        long = [helper.make_node("Relu", [f"r{i}" if i else "x"], [f"r{i + 1}"]) for i in range(20000)]
+        nodes = [helper.make_node("Reshape", ["r20000", name], [name + "y"], "to_" + name) for name in ("seven", "eleven")]
+        save(self.model, long + nodes, [floats("x", ["N", "M"])], [floats("seveny", [7]), floats("eleveny", [11])], constants)
+        proposals = [os.path.join(self.folder, name) for name in ("one.json", "other.json")]
+        for path in proposals:
+            self.run_program(0, "sluice-preprocess", self.model, "-o", "/dev/null", "--propose-sizes=" + path)
+        first, second = map(read_text, proposals)
+        self.assertEqual(first, second)
+        self.assertLessEqual(json.loads(first)["tries"], 26)  # a million nodes
 
     def test_all_unsupported_nodes_at_once(self):
         nodes = [helper.make_node(op, ["x"], [op], "node" + op) for op in ("Nonsense", "Relu", "Folly")]
@@ -114,5 +192,5 @@ class Check(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAMS = need(sys.argv.pop(1), ["check", "compile", "show", *STAGES])
+    PROGRAMS = need(sys.argv.pop(1), ["check", "compile", "loader", "show", *STAGES])
     unittest.main(verbosity=2)

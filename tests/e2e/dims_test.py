@@ -52,6 +52,32 @@ class Dims(ProgramCase):
             said = self.program(3, program, source, "--random", "--dim=M=4")
             self.assertIn(f"its inputs have '1', '{SUM}', 'N', 'z_2'", said)
 
+    def test_hints_list_the_dims_of_the_inputs_in_their_order(self):
+        nodes = [helper.make_node("Concat", ["z", "x"], ["c"], "cat", axis=1), helper.make_node("Flatten", ["c"], ["y"], "flat", axis=0)]
+        inputs = [floats("z", ["rows", SUM]), floats("x", ["rows", None])]  # c has an expression of these, y one of that
+        model = helper.make_model(helper.make_graph(nodes, "g", inputs, [floats("y", [1, None])]), opset_imports=[helper.make_opsetid("", 13)])
+        model.ir_version = 8
+        with open(self.model, "wb") as file:
+            file.write(model.SerializeToString())
+        listed = f"'rows', '{SUM}', 'x_1'\n"
+        for said in (self.compile(3, "--dim=M=4"), self.program(3, "sluice-check", self.model, "--dim=M=4"),
+                     self.program(3, "sluice-preprocess", self.model, "--dim=M=4", "-o", self.path("open.sg"))):
+            self.assertIn("hint: its open dimensions are " + listed, said)
+            self.assertNotIn("floordiv", said)
+        self.assertIn("hint: its inputs are 'z', 'x'\n", self.compile(3, "--input-shape=m:4"))
+        self.compile(0)
+        self.program(0, "sluice-preprocess", self.model, "-o", self.path("open.sg"))
+        for program, source in (("sluice-loader", self.om), ("sluice-eval", self.path("open.sg"))):
+            self.assertIn("hint: its inputs have " + listed, self.program(3, program, source, "--random", "--dim=M=4"))
+        nodes = [helper.make_node("NonZero", ["x"], ["n"], "nz"), helper.make_node("Flatten", ["z"], ["y"], "flat", axis=0)]
+        outputs = [floats("y", [1, None]), helper.make_tensor_value_info("n", TensorProto.INT64, [2, None])]
+        model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs), opset_imports=[helper.make_opsetid("", 13)])
+        model.ir_version = 8
+        with open(self.model, "wb") as file:
+            file.write(model.SerializeToString())
+        said = self.program(0, "sluice-compile", self.model, "-o", self.om, PROFILE)
+        self.assertIn(f"which sluice check proposes: --dim rows=SIZE --dim '{SUM}=SIZE' --dim x_1=SIZE\n", said)
+
     def test_bounds_of_dims_without_a_name(self):
         self.program(0, "sluice-preprocess", "--input-shape=z:1~8,3,2~6;x:2,-1", self.model, "-o", self.path("typed.sg"))
         text = self.program(0, "sluice-show", self.path("typed.sg"))

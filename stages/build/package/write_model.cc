@@ -158,7 +158,7 @@ void warn_of_root(const Graph& root) {
   const auto count = std::count_if(root.nodes().begin(), root.nodes().end(), has_size_of_a_result);
   if (options.empty() || count == 0) return;
   log_warning("sluice-build", fmt::format("nodes that run one by one, because their sizes are known only when the model runs: {}; "
-                                          "to fix sizes: {}",
+                                          "to fix sizes, which sluice check proposes: {}",
                                           count, options));
 }
 

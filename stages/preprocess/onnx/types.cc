@@ -60,10 +60,14 @@ Result<Type> with_fixed_dims(DType dtype, const onnx::TypeProto::Tensor& tensor)
   return Type::tensor(dtype, std::move(dims));
 }
 
-std::string listed(const std::set<std::string>& names) {
+std::string listed(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "'" : ", '") + name + "'";
   return text.empty() ? "none" : text;
+}
+
+bool holds(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 std::string range_text(const DimRange& range) {
@@ -108,21 +112,22 @@ std::string ModelInputs::dim_name(size_t index, int axis) const {
 }
 
 Result<void> ModelInputs::check_names() const {
-  std::set<std::string> input_names, dim_names;
+  std::vector<std::string> input_names, dim_names;  // as the inputs have them, in order
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    input_names.insert(inputs_[i]->name());
+    input_names.push_back(inputs_[i]->name());
     const onnx::TensorShapeProto& shape = inputs_[i]->type().tensor_type().shape();
     for (int axis = 0; axis < shape.dim_size(); ++axis) {
-      if (is_open(shape.dim(axis))) dim_names.insert(dim_name(i, axis));
+      const std::string name = dim_name(i, axis);
+      if (is_open(shape.dim(axis)) && !holds(dim_names, name)) dim_names.push_back(name);
     }
   }
   for (const auto& [name, extents] : options_.inputs) {
-    if (input_names.count(name) > 0) continue;
+    if (holds(input_names, name)) continue;
     return make_error(ErrorCode::kBadOption, "--input-shape names '{}', which is no input of the model", name)
         .with_hint("its inputs are " + listed(input_names));
   }
   for (const auto& [name, range] : options_.dims) {
-    if (dim_names.count(name) > 0) continue;
+    if (holds(dim_names, name)) continue;
     return make_error(ErrorCode::kBadOption, "--dim names '{}', which is no open dimension of the model's inputs", name)
         .with_hint(dim_names.empty() ? "the model has no open dimensions" : "its open dimensions are " + listed(dim_names));
   }

@@ -1,0 +1,19 @@
+// Sizes for the open dims of a model's inputs with which it can be compiled, found by trying.
+#pragma once
+
+#include <cstdint>
+
+#include "common/base/options.h"
+#include "common/base/result.h"
+#include "common/ir/module.h"
+#include "common/base/size_proposal.h"
+
+namespace sluice {
+
+// module: typed. Each try infers the types of a copy that has these sizes; constants are shared with it, none is loaded for it. At most
+// kMostTries, and fewer for large models: together they look at kMostWork nodes, or three times at each. The same module gives the same.
+inline constexpr size_t kMostTries = 128;
+inline constexpr uint64_t kMostWork = 1'000'000;
+Result<SizeProposal> propose_sizes(const Module& module, const Options& options);
+
+}  // namespace sluice
