@@ -23,12 +23,12 @@ struct RoleWord {
   SizeRole role;
 };
 constexpr RoleWord kRoleWords[] = {
-    {"batch", false, SizeRole::kBatch},     {"n", true, SizeRole::kBatch},          {"b", true, SizeRole::kBatch},
-    {"bs", true, SizeRole::kBatch},         {"height", false, SizeRole::kImage},    {"width", false, SizeRole::kImage},
-    {"image", false, SizeRole::kImage},     {"h", true, SizeRole::kImage},          {"w", true, SizeRole::kImage},
-    {"past", false, SizeRole::kPast},       {"cache", false, SizeRole::kPast},      {"seq", false, SizeRole::kSequence},
-    {"len", false, SizeRole::kSequence},    {"token", false, SizeRole::kSequence},  {"time", false, SizeRole::kSequence},
-    {"frame", false, SizeRole::kSequence},  {"t", true, SizeRole::kSequence},       {"s", true, SizeRole::kSequence},
+    {"batch", false, SizeRole::kBatch},    {"n", true, SizeRole::kBatch},         {"b", true, SizeRole::kBatch},
+    {"bs", true, SizeRole::kBatch},        {"height", false, SizeRole::kImage},   {"width", false, SizeRole::kImage},
+    {"image", false, SizeRole::kImage},    {"h", true, SizeRole::kImage},         {"w", true, SizeRole::kImage},
+    {"past", false, SizeRole::kPast},      {"cache", false, SizeRole::kPast},     {"seq", false, SizeRole::kSequence},
+    {"len", false, SizeRole::kSequence},   {"token", false, SizeRole::kSequence}, {"time", false, SizeRole::kSequence},
+    {"frame", false, SizeRole::kSequence}, {"t", true, SizeRole::kSequence},      {"s", true, SizeRole::kSequence},
     {"l", true, SizeRole::kSequence},
 };
 
@@ -56,7 +56,8 @@ SizeRole role_of(const Module& module, const Symbol& symbol) {
       const Dim& dim = type.dims[static_cast<size_t>(axis)];
       if (!dim.is_expression()) continue;
       const Expression& expression = module.expressions[static_cast<ExpressionId>(dim.value)];
-      const bool is_it = expression.op == ExpressionOp::kSymbol && &module.expressions.symbol(static_cast<SymbolId>(expression.value)) == &symbol;
+      const bool is_it =
+          expression.op == ExpressionOp::kSymbol && &module.expressions.symbol(static_cast<SymbolId>(expression.value)) == &symbol;
       if (is_it) return role_by_place(type, axis);
     }
   }
@@ -83,9 +84,8 @@ void read_total(const Module& module, std::vector<OpenDim>& dims, size_t i) {
   if (!is_total(name(dims[i]))) return;
   std::vector<size_t> summands;
   for (const SizeRole role : {SizeRole::kPast, SizeRole::kSequence}) {
-    const auto summand = std::find_if(dims.begin(), dims.end(), [&](const OpenDim& dim) {
-      return dim.role == role && dim.summands.empty() && !is_total(name(dim));
-    });
+    const auto summand = std::find_if(dims.begin(), dims.end(),
+                                      [&](const OpenDim& dim) { return dim.role == role && dim.summands.empty() && !is_total(name(dim)); });
     if (summand == dims.end()) return;
     summands.push_back(static_cast<size_t>(summand - dims.begin()));
   }
@@ -109,6 +109,35 @@ void read_sum(const Module& module, const std::map<std::string, int64_t>& sizes,
     if (open == dims.end()) sum.rest += *number;
   }
   dims[i] = sum;
+}
+
+// Names of dims that are longer in what a run keeps than in what it took.
+std::vector<std::string> growing_dims(const Module& module, std::span<const State> states) {
+  std::vector<std::string> names;
+  std::vector<const Value*> inputs;  // as states count them
+  for (const Value* input : module.root().inputs()) {
+    if (!input->is_constant()) inputs.push_back(input);
+  }
+  for (const State& state : states) {
+    const Type &taken = inputs[state.input]->type(), &given = module.root().outputs()[state.output]->type();
+    if (!given.ranked || given.rank() != taken.rank()) continue;
+    for (size_t i = 0; i < taken.dims.size(); ++i) {
+      if (!taken.dims[i].is_expression() || taken.dims[i] == given.dims[i]) continue;
+      const Expression& expression = module.expressions[static_cast<ExpressionId>(taken.dims[i].value)];
+      if (expression.op == ExpressionOp::kSymbol) names.push_back(module.expressions.symbol(static_cast<SymbolId>(expression.value)).name);
+    }
+  }
+  return names;
+}
+
+bool grows(const std::string& name, const std::vector<std::string>& growing) {
+  if (growing.empty()) return false;
+  if (is_total(name) || std::find(growing.begin(), growing.end(), name) != growing.end()) return true;
+  for (size_t begin = 0, end = 0; begin <= name.size(); begin = end + 1) {
+    end = std::min(name.find('+', begin), name.size());
+    if (std::find(growing.begin(), growing.end(), without_blanks(name.substr(begin, end - begin))) != growing.end()) return true;
+  }
+  return false;
 }
 
 std::span<const int64_t> usual_sizes(std::span<const OpenDim> dims, SizeRole role) {
@@ -157,9 +186,11 @@ std::vector<int64_t> numbers_in(std::string_view text) {
 
 }  // namespace
 
-std::vector<OpenDim> find_open_dims(const Module& module, const std::map<std::string, int64_t>& sizes) {
+std::vector<OpenDim> find_open_dims(const Module& module, const std::map<std::string, int64_t>& sizes, std::span<const State> states) {
   std::vector<OpenDim> dims;
+  const std::vector<std::string> growing = growing_dims(module, states);
   for (const SymbolId symbol : open_symbols(module)) {
+    if (grows(module.expressions.symbol(symbol).name, growing)) continue;
     dims.push_back({.symbol = symbol, .role = role_of(module, module.expressions.symbol(symbol)), .summands = {}});
   }
   for (size_t i = 0; i < dims.size(); ++i) read_sum(module, sizes, dims, i);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/ir/module.h"
+#include "common/ir/states.h"
 
 namespace sluice {
 
@@ -23,8 +24,9 @@ struct OpenDim {
   int64_t rest = 0;
 };
 
-// In the order of the inputs. sizes: of dims that are fixed already, by name.
-std::vector<OpenDim> find_open_dims(const Module& module, const std::map<std::string, int64_t>& sizes);
+// In the order of the inputs. sizes: of dims that are fixed already, by name. Those along which a state grows, which --state leaves open on
+// purpose, are left out, and sums of them by name.
+std::vector<OpenDim> find_open_dims(const Module& module, const std::map<std::string, int64_t>& sizes, std::span<const State> states);
 
 // The size nearest to `wanted` that the symbol can have, from there up, else down; nothing when there is none.
 std::optional<int64_t> fitting_size(const Symbol& symbol, int64_t wanted);

@@ -53,9 +53,7 @@ class Proposer {
     return proposal;
   }
 
-  bool is_exhausted() const {
-    return tried_.size() >= kMostTries || (tried_.size() >= kFewestTries && work_ > kMostWork);
-  }
+  bool is_exhausted() const { return tried_.size() >= kMostTries || (tried_.size() >= kFewestTries && work_ > kMostWork); }
 
   // Whether these sizes will do. Those that were tried before will not.
   bool attempt(const Sizes& sizes) {
@@ -129,7 +127,8 @@ Result<SizeProposal> propose_sizes(const Module& module, const Options& options)
   for (const auto& [name, range] : given.dims) {
     if (range.is_fixed()) sizes.emplace(name, range.low);
   }
-  std::vector<OpenDim> dims = find_open_dims(module, sizes);
+  SLUICE_ASSIGN(const std::vector<State> states, find_states(module.root(), options.text("state")));
+  std::vector<OpenDim> dims = find_open_dims(module, sizes, states);
   if (dims.empty()) return SizeProposal{};
   return Proposer(module, std::move(dims), options).run();
 }

@@ -5,8 +5,8 @@
 
 #include "common/base/options.h"
 #include "common/base/result.h"
-#include "common/ir/module.h"
 #include "common/base/size_proposal.h"
+#include "common/ir/module.h"
 
 namespace sluice {
 
