@@ -51,17 +51,6 @@ ExitClass exit_class(ErrorCode code) {
   return ExitClass::kInternal;
 }
 
-const char* error_sentence(ErrorCode code) {
-  switch (code) {
-#define SLUICE_ERROR(name, number, exit, sentence) \
-  case ErrorCode::name:                            \
-    return sentence;
-#include "common/base/errors.def"
-#undef SLUICE_ERROR
-  }
-  return "unknown error";
-}
-
 bool is_error_code(uint16_t number) {
   switch (static_cast<ErrorCode>(number)) {
 #define SLUICE_ERROR(name, number, exit, sentence) case ErrorCode::name:

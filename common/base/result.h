@@ -21,7 +21,6 @@ enum class ErrorCode : uint16_t {
 };
 
 ExitClass exit_class(ErrorCode code);
-const char* error_sentence(ErrorCode code);
 bool is_error_code(uint16_t number);
 
 // message: one line, "node 'conv1' (Conv): input 'W' has rank 3, expected 4". hint: what to do, may be empty. file: what was read, may be

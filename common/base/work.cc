@@ -11,18 +11,11 @@ constexpr std::array<std::string_view, kWorkCount> kNames = {
 #undef SLUICE_WORK
 };
 
-constexpr std::array<std::string_view, kWorkCount> kSentences = {
-#define SLUICE_WORK(enumerator, name, sentence) sentence,
-#include "common/base/work.def"
-#undef SLUICE_WORK
-};
-
 std::array<std::atomic<uint64_t>, kWorkCount> counters;  // zero at start
 
 }  // namespace
 
 std::string_view work_name(Work work) { return kNames[static_cast<size_t>(work)]; }
-std::string_view work_sentence(Work work) { return kSentences[static_cast<size_t>(work)]; }
 
 void add_work(Work work, uint64_t count) { counters[static_cast<size_t>(work)].fetch_add(count, std::memory_order_relaxed); }
 

@@ -24,7 +24,6 @@ inline constexpr size_t kWorkCount = 0
 using WorkCounts = std::array<uint64_t, kWorkCount>;
 
 std::string_view work_name(Work work);
-std::string_view work_sentence(Work work);
 
 // Any thread may add. A sum does not depend on the order, so not on the number of threads.
 void add_work(Work work, uint64_t count = 1);

@@ -28,9 +28,12 @@ TEST(Work, EveryCounterIsDocumented) {
   std::ifstream file(std::filesystem::path(SLUICE_SOURCE_DIR) / "docs" / "statistics.md");
   std::stringstream text;
   text << file.rdbuf();
-  for (size_t i = 0; i < kWorkCount; ++i) {
-    const auto work = static_cast<Work>(i);
-    const std::string row = "| `" + std::string(work_name(work)) + "` | " + std::string(work_sentence(work)) + " |";
+  const std::string rows[] = {
+#define SLUICE_WORK(enumerator, name, sentence) "| `" name "` | " sentence " |",
+#include "common/base/work.def"
+#undef SLUICE_WORK
+  };
+  for (const std::string& row : rows) {
     EXPECT_NE(text.str().find(row), std::string::npos) << "docs/statistics.md lacks: " << row;
   }
 }

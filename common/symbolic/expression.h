@@ -85,7 +85,6 @@ class ExpressionTable {
   bool is_small(ExpressionId id) const { return is_small(extent(id)); }
   // Whether op on a and b gives a small one, by an estimate that costs nothing; a little too low where a division splits.
   bool stays_small(ExpressionOp op, ExpressionId a, ExpressionId b) const;
-  int64_t written_size(ExpressionId id) const { return extent(id).size; }  // leaves and operators, written out
 
   std::optional<int64_t> as_constant(ExpressionId id) const;
   Interval bounds(ExpressionId id) const;

@@ -1,5 +1,7 @@
 #include "common/target/profile.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <bit>
 #include <iterator>
@@ -194,13 +196,12 @@ Result<DeviceProfile> get_profile(std::string_view name) {
     if (!profile) profile.error().file = name;
     return profile;
   }
-  std::string known = "native";
   for (std::string_view text : kProfileTexts) {
     SLUICE_ASSIGN(DeviceProfile profile, parse_profile(text));
     if (name == profile.name || (name == "native" && cpu_supports(profile.isa))) return profile;
-    known += ", " + profile.name;
   }
-  return make_error(ErrorCode::kBadOption, "there is no device profile '{}'", name).with_hint("known profiles: " + known);
+  return make_error(ErrorCode::kBadOption, "there is no device profile '{}'", name)
+      .with_hint(fmt::format("known profiles: native, {}", fmt::join(profile_names(), ", ")));
 }
 
 Result<void> check_lowerable(const DeviceProfile& profile) {

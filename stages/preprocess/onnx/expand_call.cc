@@ -124,7 +124,6 @@ Value* ExpandCall::dim(Value* value, int64_t axis) {
   return &node.output();
 }
 
-Value* ExpandCall::dims(Value* value, int64_t from, int64_t to) { return add(Op::kShape, {value}, {{"start", from}, {"end", to}}); }
 Value* ExpandCall::cast(Value* value, DType dtype) { return add(Op::kCast, {value}, {{"to", static_cast<int64_t>(dtype)}}); }
 Value* ExpandCall::concat(std::vector<Value*> parts, int64_t axis) { return add(Op::kConcat, std::move(parts), {{"axis", axis}}); }
 

@@ -53,7 +53,6 @@ struct ExpandCall {
 
   // Pieces that several operators need.
   Value* dim(Value* value, int64_t axis);  // i64, one element; a negative axis counts from the end
-  Value* dims(Value* value, int64_t from, int64_t to);
   Value* cast(Value* value, DType dtype);
   Value* concat(std::vector<Value*> parts, int64_t axis);
   Value* reshape_to(Value* value, std::vector<Value*> shape);  // parts of the target shape

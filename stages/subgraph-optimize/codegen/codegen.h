@@ -120,7 +120,6 @@ struct PackSpec {
   int64_t nr = 1;
 };
 
-int64_t packed_elements(const PackSpec& spec);  // floats of the result, at the nominal sizes
 Result<GeneratedKernel> generate_pack(const PackSpec& spec, const DeviceProfile& profile);
 
 // No size or stride has symbols.

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "stages/subgraph-optimize/codegen/ceil_div.h"
+
 namespace sluice {
 namespace {
 
@@ -46,7 +48,7 @@ void RunnableKernel::run(const std::vector<void*>& pointers) {
 
 void RunnableKernel::run(const std::vector<void*>& pointers, const std::vector<int64_t>& symbols, uint32_t blocks) {
   if (blocks == 0) {
-    const int64_t wanted = multiply_adds_.value(symbols.data()) / std::max<int64_t>(multiply_adds_per_block_, 1);
+    const int64_t wanted = value_of(multiply_adds_, symbols) / std::max<int64_t>(multiply_adds_per_block_, 1);
     blocks = static_cast<uint32_t>(std::clamp<int64_t>(wanted, 1, blocks_));
   }
   for (uint32_t block = blocks; block-- > 0;) call(pointers, symbols.data(), block, blocks);
@@ -55,7 +57,7 @@ void RunnableKernel::run(const std::vector<void*>& pointers, const std::vector<i
 namespace {
 
 void fix(std::initializer_list<Extent*> extents, const std::vector<int64_t>& symbols) {
-  for (Extent* extent : extents) *extent = extent->value(symbols.data());
+  for (Extent* extent : extents) *extent = value_of(*extent, symbols);
 }
 
 void fix(Epilogue& epilogue, const std::vector<int64_t>& symbols) {
@@ -267,12 +269,37 @@ std::vector<float> reference_pack(const PackSpec& spec, const float* source) {
   return packed;
 }
 
+int64_t value_of(const Extent& extent, const std::vector<int64_t>& symbols) {
+  int64_t result = extent.factor;
+  for (const uint16_t symbol : extent.symbols) result *= symbols[symbol];
+  return result;
+}
+
+int64_t packed_elements(const PackSpec& spec) {
+  const auto count = [](const std::vector<PackAxis>& axes) {
+    int64_t product = 1;
+    for (const PackAxis& axis : axes) product *= axis.size.nominal;
+    return product;
+  };
+  return count(spec.batch) * ceil_div(spec.columns.size.nominal, spec.nr) * count(spec.reduction) * spec.nr;
+}
+
 PackSpec conv_weight_packing(const ConvSpec& s, int64_t nr) {
   const int64_t group_in = s.ci / s.groups, group_out = s.co / s.groups, kernel = s.kh * s.kw;
   PackSpec spec;
   spec.batch = {{s.groups, group_out * group_in * kernel}};
   spec.reduction = {{s.kh, s.kw}, {s.kw, 1}, {group_in, kernel}};
   spec.columns = {group_out, group_in * kernel};
+  spec.nr = nr;
+  return spec;
+}
+
+PackSpec direct_weight_packing(const ConvSpec& s, int64_t nr) {
+  const int64_t taps = s.kh * s.kw, channels = s.ci / s.groups;
+  PackSpec spec;
+  spec.batch = {{s.groups, s.co / s.groups * channels * taps}};
+  spec.reduction = {{channels, taps}, {s.kw, 1}, {s.kh, s.kw}};
+  spec.columns = {s.co / s.groups, channels * taps};
   spec.nr = nr;
   return spec;
 }

@@ -53,9 +53,14 @@ std::vector<double> reference_matmul(const MatMulSpec& spec, const float* a, con
 // weights: [co][ci / groups][kh][kw]. Untouched elements of y (a pixel stride wider than co) are 0.
 std::vector<double> reference_conv(const ConvSpec& spec, const float* x, const float* weights, const std::vector<const float*>& operands);
 
+// symbols: as in KernelArgs.
+int64_t value_of(const Extent& extent, const std::vector<int64_t>& symbols);
+
 // Packs on the host, by the definition in codegen.h.
 std::vector<float> reference_pack(const PackSpec& spec, const float* source);
-// The PackSpec that a conv's [co][ci / groups][kh][kw] weights need.
+int64_t packed_elements(const PackSpec& spec);  // floats of the result, at the nominal sizes
+// The PackSpec that a conv's [co][ci / groups][kh][kw] weights need, and those of a direct one.
 PackSpec conv_weight_packing(const ConvSpec& spec, int64_t nr);
+PackSpec direct_weight_packing(const ConvSpec& spec, int64_t nr);
 
 }  // namespace sluice

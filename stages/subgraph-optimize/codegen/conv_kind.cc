@@ -188,16 +188,6 @@ PackSpec depthwise_weight_packing(const ConvSpec& s, int64_t nr) {
   return spec;
 }
 
-PackSpec direct_weight_packing(const ConvSpec& s, int64_t nr) {
-  const int64_t taps = s.kh * s.kw, channels = s.ci / s.groups;
-  PackSpec spec;
-  spec.batch = {{s.groups, s.co / s.groups * channels * taps}};
-  spec.reduction = {{channels, taps}, {s.kw, 1}, {s.kh, s.kw}};
-  spec.columns = {s.co / s.groups, channels * taps};
-  spec.nr = nr;
-  return spec;
-}
-
 ConvKind choose_conv_kind(const ConvSpec& spec, const DeviceProfile& profile, const ConvNeighbours& neighbours) {
   const ConvSpec s = at_nominal(spec);
   const double copy_x = layout_cycles(s.n.nominal * s.ci * s.h.nominal * s.w.nominal, s.ci),

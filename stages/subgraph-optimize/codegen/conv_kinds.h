@@ -68,7 +68,6 @@ struct DirectConvPlan {
 DirectConvPlan choose_direct_plan(const ConvSpec& conv, const DeviceProfile& profile);
 Result<GeneratedKernel> generate_direct_conv(const DirectConvSpec& spec, const DeviceProfile& profile);
 std::string canonical_text(const DirectConvSpec& spec);
-PackSpec direct_weight_packing(const ConvSpec& conv, int64_t nr);
 
 enum class ConvKind { kChannelsLast, kDepthwise, kDirect };
 

@@ -13,12 +13,6 @@ Extent::Extent(int64_t number, std::vector<uint16_t> of, int64_t planned) : fact
   if (is_fixed()) nominal = factor;
 }
 
-int64_t Extent::value(const int64_t* values) const {
-  int64_t result = factor;
-  for (const uint16_t symbol : symbols) result *= values[symbol];
-  return result;
-}
-
 Extent& Extent::operator*=(const Extent& other) {
   std::vector<uint16_t> all = symbols;
   all.insert(all.end(), other.symbols.begin(), other.symbols.end());

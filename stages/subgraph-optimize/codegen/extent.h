@@ -20,7 +20,6 @@ struct Extent {
 
   bool is_fixed() const { return symbols.empty(); }
   bool is_fixed_at(int64_t value) const { return is_fixed() && factor == value; }
-  int64_t value(const int64_t* values) const;  // values: KernelArgs.symbols
   Extent& operator*=(const Extent& other);
   friend Extent operator*(Extent a, const Extent& b) { return a *= b; }
   bool operator==(const Extent&) const = default;

@@ -141,10 +141,6 @@ Value* KernelBuilder::multiply_add(Value* a, Value* b, Value* c) {
   return ir_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
 }
 
-void KernelBuilder::prefetch(Value* pointer, int locality) {
-  ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer_type()}, {pointer, ir_.getInt32(0), ir_.getInt32(locality), ir_.getInt32(1)});
-}
-
 void KernelBuilder::keep_memory_order() {
   auto* type = llvm::FunctionType::get(ir_.getVoidTy(), false);
   ir_.CreateCall(llvm::InlineAsm::get(type, "", "~{memory}", true));

@@ -87,7 +87,6 @@ class KernelBuilder {
   llvm::Constant* known_mask(int active, int lanes);
   llvm::Value* broadcast(llvm::Value* scalar, int lanes) { return ir_.CreateVectorSplat(lanes, scalar); }
   llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c);  // a * b + c, fused where the profile can
-  void prefetch(llvm::Value* pointer, int locality);
   // No instruction; loads and stores are not moved across it.
   void keep_memory_order();
 

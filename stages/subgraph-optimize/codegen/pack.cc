@@ -108,10 +108,6 @@ void emit_pack_panel(KernelBuilder& b, const PanelSource& source, Value* panel, 
   b.if_else(b.ir().CreateICmpSLT(panel, whole), copy_whole, [&] { copy(b.sub(b.value(columns), b.mul(whole, source.nr))); });
 }
 
-int64_t packed_elements(const PackSpec& spec) {
-  return product(spec.batch).nominal * ceil_div(spec.columns.size.nominal, spec.nr) * product(spec.reduction).nominal * spec.nr;
-}
-
 Result<GeneratedKernel> generate_pack(const PackSpec& spec, const DeviceProfile& profile) {
   SLUICE_TRY(check(spec));
   const std::string entry = kernel_entry(canonical_text(spec), profile);

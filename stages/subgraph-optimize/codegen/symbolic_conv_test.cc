@@ -244,7 +244,7 @@ TEST_P(SymbolicConv, LayoutCopies) {
     for (const int64_t size : {0, 1, 2, 3, 4, 7, 15, 16, 17, 49, 400, 1201}) {
       for (const int64_t images : {0, 1, 3}) {
         const Symbols symbols = {images, size, 1};
-        const int64_t n = s.n.value(symbols.data()), pixels = s.pixels.value(symbols.data());
+        const int64_t n = value_of(s.n, symbols), pixels = value_of(s.pixels, symbols);
         const auto from = random_floats(static_cast<size_t>(n * s.channels * pixels), random_);
         const auto expected = s.to_channels_last ? transposed(from, n, s.channels, pixels) : transposed(from, n, pixels, s.channels);
         ASSERT_EQ(run(*kernel, from.size(), {from.data()}, symbols), expected) << size << " " << images;

@@ -20,9 +20,8 @@ struct Contraction {
   const Node* anchor;  // the node itself, or the anchor of its body
   const Graph* body;   // null for a plain node
 
-  // The value of the subgraph that anchor input `index` stands for; null when absent.
-  Value* operand(size_t index) const;
-  // The same for any value of the body that no node makes: a body input, or a constant (then null: look at its segment).
+  // The value of the subgraph that a value of the body stands for which no node makes: a body input, or a constant (then null: look at its
+  // segment).
   Value* outside(const Value& inside) const;
   // What anchor input `index` is read from: the input of the Transpose that a body has in front of it, else that operand itself.
   const Value& source(size_t index) const;

@@ -236,8 +236,6 @@ Value* Contraction::outside(const Value& inside) const {
   return nullptr;
 }
 
-Value* Contraction::operand(size_t index) const { return anchor->input(index) == nullptr ? nullptr : outside(*anchor->input(index)); }
-
 const Value& Contraction::source(size_t index) const {
   const Value& operand = *anchor->input(index);
   return transposes(index) ? *operand.producer()->input(0) : operand;
