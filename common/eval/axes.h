@@ -19,7 +19,7 @@ inline int64_t times(int64_t a, int64_t b) {
 
 inline int64_t product(std::span<const int64_t> dims) {
   int64_t size = 1;
-  for (const int64_t dim : dims) size *= dim;
+  for (const int64_t dim : dims) size = times(size, dim);
   return size;
 }
 

@@ -33,7 +33,7 @@ bool broadcasts_to(std::span<const int64_t> dims, std::span<const int64_t> to) {
 std::vector<int64_t> dense_strides(std::span<const int64_t> dims) {
   std::vector<int64_t> strides(dims.size());
   int64_t stride = 1;
-  for (size_t axis = dims.size(); axis-- > 0; stride *= dims[axis]) strides[axis] = stride;
+  for (size_t axis = dims.size(); axis-- > 0; stride = times(stride, dims[axis])) strides[axis] = stride;
   return strides;
 }
 
@@ -52,9 +52,9 @@ RowPlan make_row_plan(std::span<const int64_t> dims, const std::vector<std::vect
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     if (dims[axis] == 1) continue;
     bool merges = !plan.dims.empty();
-    for (size_t k = 0; merges && k < operands; ++k) merges = plan.strides[k].back() == strides[k][axis] * dims[axis];
+    for (size_t k = 0; merges && k < operands; ++k) merges = plan.strides[k].back() == times(strides[k][axis], dims[axis]);
     if (merges) {
-      plan.dims.back() *= dims[axis];
+      plan.dims.back() = times(plan.dims.back(), dims[axis]);
       for (size_t k = 0; k < operands; ++k) plan.strides[k].back() = strides[k][axis];
     } else {
       plan.dims.push_back(dims[axis]);

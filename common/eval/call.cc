@@ -228,7 +228,8 @@ Result<void> EvalCall::finish_slot(size_t index, Slot& slot) {
     if (!planned) return {};
     if (slot.value.tensor == nullptr) return unsupported("a sequence in planned memory");
     SLUICE_TRY(check_target(index, slot.value.tensor->dtype, slot.value.tensor->dims));
-    std::memcpy(targets_[index].data, slot.value.tensor->bytes.data(), slot.value.tensor->bytes.size());
+    const TensorBytes& bytes = slot.value.tensor->bytes;
+    if (!bytes.empty()) std::memcpy(targets_[index].data, bytes.data(), bytes.size());
     return {};
   }
   if (slot.logical != slot.carried.dtype) {

@@ -111,6 +111,18 @@ TEST(SplitTest, TheLastPieceMayBeEmptyButNotLess) {
   EXPECT_EQ(bad.error().message, "node 'n' (Split): 5 elements cannot be split into 4 pieces of equal size, but for a smaller last one");
 }
 
+// A sanitizer build sees sizes beyond int64 that are not kept from wrapping.
+TEST(ShapeTest, SizesBeyondInt64AreNoShape) {
+  const Tensor x = f32({2}, {1, 2});
+  for (const std::vector<int64_t>& dims :
+       {std::vector<int64_t>{2, int64_t{1} << 62}, {INT64_MAX, -1}, {INT64_MAX, INT64_MAX, -1}}) {
+    const auto count = static_cast<int64_t>(dims.size());
+    EXPECT_EQ(NodeRun(Op::kReshape, {x, i64({count}, dims)}).error().code, ErrorCode::kBadShape);
+  }
+  EXPECT_EQ(NodeRun(Op::kSplit, {x, i64({2}, {2, INT64_MAX})}, {}, 2).error().code,
+            ErrorCode::kBadShape);
+}
+
 TEST(PoolTest, MaxWithIndicesAndCeil) {
   const NodeRun run(Op::kMaxPool, {f32({1, 1, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9})},
                     {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}, {"ceil_mode", int64_t{1}}}, 2);

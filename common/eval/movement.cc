@@ -145,7 +145,8 @@ Result<void> eval_concat(EvalCall& call) {
       return call.bad_shape("inputs {}[{}] and {}[{}] cannot be joined along axis {}", dtype_name(first.logical), dims_text(first.dims),
                             dtype_name(x.logical), dims_text(x.dims), axis);
     }
-    dims[static_cast<size_t>(axis)] += x.dims[static_cast<size_t>(axis)];
+    int64_t& joined = dims[static_cast<size_t>(axis)];
+    joined = plus(joined, x.dims[static_cast<size_t>(axis)]);
   }
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
   if (y.count == 0) return {};
@@ -175,7 +176,8 @@ Result<std::vector<int64_t>> split_sizes(const EvalCall& call, int64_t extent) {
     sizes.assign(static_cast<size_t>(count), size);
     sizes.back() = extent - (count - 1) * size;
   }
-  if (std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != extent || std::ranges::any_of(sizes, [](int64_t s) { return s < 0; })) {
+  const bool negative = std::ranges::any_of(sizes, [](int64_t size) { return size < 0; });
+  if (negative || std::accumulate(sizes.begin(), sizes.end(), int64_t{0}, plus) != extent) {
     return call.bad_shape("parts of {} do not fill an axis of {}", dims_text(sizes), extent);
   }
   return sizes;

@@ -60,7 +60,7 @@ Result<void> eval_reshape(EvalCall& call) {
     } else if (dims[i] < 0) {
       return call.bad_value("the shape {} has a negative dim", dims_text(dims));
     } else {
-      known *= dims[i];
+      known = times(known, dims[i]);
     }
   }
   if (open >= 0) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/eval/axes.h"
+
 namespace sluice::eval {
 namespace {
 
@@ -98,7 +100,7 @@ Group next_group(const std::vector<int64_t>& a, size_t a_begin, const std::vecto
 
 std::vector<int64_t> dense_strides(const std::vector<int64_t>& dims) {
   std::vector<int64_t> strides(dims.size(), 1);
-  for (size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
+  for (size_t i = dims.size(); i-- > 1;) strides[i - 1] = times(strides[i], dims[i]);
   return strides;
 }
 
@@ -106,7 +108,7 @@ bool StridedView::is_dense() const {
   int64_t expected = 1;
   for (size_t i = dims.size(); i-- > 0;) {
     if (dims[i] != 1 && strides[i] != expected) return false;
-    expected *= dims[i];
+    expected = times(expected, dims[i]);
   }
   return true;
 }

@@ -54,12 +54,6 @@ std::vector<int64_t> window_start(const Window& window, int64_t position) {
 
 }  // namespace
 
-int64_t Window::product(const std::vector<int64_t>& dims) {
-  int64_t size = 1;
-  for (const int64_t dim : dims) size *= dim;
-  return size;
-}
-
 Result<Window> make_window(const EvalCall& call, std::span<const int64_t> in, std::vector<int64_t> kernel) {
   Window window;
   const size_t rank = in.size();

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "common/eval/axes.h"
 #include "common/eval/call.h"
 
 namespace sluice::eval {
@@ -22,7 +23,6 @@ struct Window {
   int64_t in_size() const { return product(in); }
   int64_t out_size() const { return product(out); }
   int64_t taps() const { return product(kernel); }
-  static int64_t product(const std::vector<int64_t>& dims);
 };
 
 // From the attributes strides, dilations, pads, auto_pad and ceil_mode of the node.
