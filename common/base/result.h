@@ -3,6 +3,7 @@
 
 #include <cassert>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -82,17 +83,16 @@ template <>
 class [[nodiscard]] Result<void> {
  public:
   Result() = default;
-  Result(Error error) : error_(std::move(error)), ok_(false) {}  // NOLINT: implicit on purpose
+  Result(Error error) : error_(std::move(error)) {}  // NOLINT: implicit on purpose
 
-  bool ok() const { return ok_; }
-  explicit operator bool() const { return ok_; }
-  Error& error() & { return assert(!ok_), error_; }
-  const Error& error() const& { return assert(!ok_), error_; }
-  Error&& error() && { return assert(!ok_), std::move(error_); }
+  bool ok() const { return !error_; }
+  explicit operator bool() const { return ok(); }
+  Error& error() & { return assert(!ok()), *error_; }
+  const Error& error() const& { return assert(!ok()), *error_; }
+  Error&& error() && { return assert(!ok()), *std::move(error_); }
 
  private:
-  Error error_;
-  bool ok_ = true;
+  std::optional<Error> error_;  // success makes no strings: a run has ten such results
 };
 
 }  // namespace sluice

@@ -114,13 +114,11 @@ TEST(SplitTest, TheLastPieceMayBeEmptyButNotLess) {
 // A sanitizer build sees sizes beyond int64 that are not kept from wrapping.
 TEST(ShapeTest, SizesBeyondInt64AreNoShape) {
   const Tensor x = f32({2}, {1, 2});
-  for (const std::vector<int64_t>& dims :
-       {std::vector<int64_t>{2, int64_t{1} << 62}, {INT64_MAX, -1}, {INT64_MAX, INT64_MAX, -1}}) {
+  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{2, int64_t{1} << 62}, {INT64_MAX, -1}, {INT64_MAX, INT64_MAX, -1}}) {
     const auto count = static_cast<int64_t>(dims.size());
     EXPECT_EQ(NodeRun(Op::kReshape, {x, i64({count}, dims)}).error().code, ErrorCode::kBadShape);
   }
-  EXPECT_EQ(NodeRun(Op::kSplit, {x, i64({2}, {2, INT64_MAX})}, {}, 2).error().code,
-            ErrorCode::kBadShape);
+  EXPECT_EQ(NodeRun(Op::kSplit, {x, i64({2}, {2, INT64_MAX})}, {}, 2).error().code, ErrorCode::kBadShape);
 }
 
 TEST(PoolTest, MaxWithIndicesAndCeil) {

@@ -21,7 +21,10 @@ class Device {
 
   int threads() const { return threads_; }
   // Starts the threads where that has not happened yet in this process. Error: kLimit.
-  Result<void> start_threads() { return pool_->start_threads(threads_); }
+  Result<void> start_threads() {
+    if (pool_->has_threads(threads_)) return {};
+    return pool_->start_threads(threads_);
+  }
 
   // The right of a walking thread to work on the device, while in scope. Waits while all seats are taken. A thread that has a seat gets
   // it again at once.

@@ -72,7 +72,7 @@ void WorkerPool::set_width(int threads) {
 }
 
 Result<void> WorkerPool::start_threads(int threads) {
-  if (started_.load(std::memory_order_acquire) + 1 >= threads) return {};
+  if (has_threads(threads)) return {};
   const std::lock_guard lock(mutex_);
   return within_memory([&]() -> Result<void> {
     while (started_ + 1 < threads) {
@@ -214,17 +214,21 @@ bool WorkerPool::is_anyone_barred_busy() const {
 
 void WorkerPool::sit() {
   std::unique_lock lock(mutex_);
+  ++standing_;
   seat_came_free_.wait(lock, [this] { return walkers_.load() < width_.load(); });
   walkers_.fetch_add(1);
   seat_came_free_.wait(lock, [this] { return !is_anyone_barred_busy(); });
+  --standing_;
 }
 
 void WorkerPool::rise() {
+  bool waits = false;
   {
     const std::lock_guard lock(mutex_);
     walkers_.fetch_sub(1);
+    waits = standing_ > 0;
   }
-  seat_came_free_.notify_all();  // of the waiters some wait for a thread of the pool
+  if (waits) seat_came_free_.notify_all();  // of the waiters some wait for a thread of the pool
   if (open_.load() != 0) work_came_.notify_all();
 }
 

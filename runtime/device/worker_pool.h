@@ -29,6 +29,7 @@ class WorkerPool {
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   void set_width(int threads);  // T >= 1
+  bool has_threads(int threads) const { return started_.load(std::memory_order_acquire) + 1 >= threads; }
   // Starts those of the first `threads` - 1 that do not exist yet. Error: kLimit when they cannot be had.
   Result<void> start_threads(int threads);
 
@@ -78,6 +79,7 @@ class WorkerPool {
   std::atomic<int> started_{0};
   std::atomic<int> sleepers_{0};  // own threads asleep
   std::atomic<int> joiners_{0};   // walkers asleep in wait_any
+  int standing_ = 0;              // walkers asleep in sit; guarded by mutex_
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;
   std::condition_variable work_came_;
