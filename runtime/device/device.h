@@ -43,7 +43,8 @@ class Device {
   // Runs a launch whole, on the calling thread, which has a seat, and the device's own.
   void run(const Launch& launch, Scratch& scratch);
 
-  // Puts a launch in flight; its operands must live until end(). Returns its slot, or -1 when 64 are in flight already.
+  // Puts a launch in flight; its operands must live until end(). Returns its slot, or -1, and the caller runs it:
+  // 64 are in flight already, or the device has one thread.
   int begin(const Launch& launch) { return pool_->begin(launch, threads_); }
   // Runs blocks of it on the calling thread until none is left to take.
   void help(int slot, Scratch& scratch) { pool_->help(slot, scratch); }

@@ -33,28 +33,22 @@ TEST_P(DeviceTest, RunsEveryBlockOnce) {
   const Launch launch{.kernel = count_block, .operands = operands, .blocks = kBlocks};
   for (uint32_t round = 1; round <= 2000; ++round) {
     const Device::Seat seat(device);
-    const int slot = device.begin(launch);
-    ASSERT_GE(slot, 0);
-    device.help(slot, scratch);
-    device.wait_any({&slot, 1});
-    device.end(slot);
+    device.run(launch, scratch);
     ASSERT_EQ(counts, std::vector<uint32_t>(kBlocks, round));
   }
 }
 
 TEST_P(DeviceTest, WakesThreadsThatFellAsleep) {
-  const auto made = shared_device(GetParam());
+  const auto made = shared_device(GetParam() + 1);
   ASSERT_TRUE(made);
   Device& device = **made;
-  Scratch scratch;
   std::vector<uint32_t> counts(kBlocks, 0);
   void* operands[] = {counts.data()};
   const Launch launch{.kernel = count_block, .operands = operands, .blocks = kBlocks};
   for (int round = 0; round < 20; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     const Device::Seat seat(device);
-    const int slot = device.begin(launch);
-    if (device.threads() == 1) device.help(slot, scratch);  // else the device's own threads must do it alone
+    const int slot = device.begin(launch);  // the device's own threads must do it alone
     while (!device.finished(slot)) device.wait_any({&slot, 1});
     device.end(slot);
   }
@@ -65,6 +59,10 @@ TEST_P(DeviceTest, KeepsManyLaunchesInFlight) {
   const auto made = shared_device(GetParam());
   ASSERT_TRUE(made);
   Device& device = **made;
+  if (device.threads() == 1) {
+    EXPECT_EQ(device.begin({.kernel = count_block, .blocks = kBlocks}), -1);
+    return;
+  }
   Scratch scratch;
   std::vector<std::vector<uint32_t>> counts(Device::kSlots, std::vector<uint32_t>(kBlocks, 0));
   std::vector<void*> operands;

@@ -75,6 +75,7 @@ Result<void> WorkerPool::start_threads(int threads) {
   if (has_threads(threads)) return {};
   const std::lock_guard lock(mutex_);
   return within_memory([&]() -> Result<void> {
+    if (slots_ == nullptr) slots_ = std::make_unique<Slot[]>(kSlots);
     while (started_ + 1 < threads) {
       const int index = started_;
       if (workers_.size() == static_cast<size_t>(index)) workers_.push_back(std::make_unique<Worker>());
@@ -86,6 +87,7 @@ Result<void> WorkerPool::start_threads(int threads) {
 }
 
 int WorkerPool::begin(const Launch& launch, int limit) {
+  if (limit == 1) return -1;
   uint64_t taken = taken_.load(std::memory_order_relaxed);
   int slot = 0;
   do {

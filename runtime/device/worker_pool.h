@@ -5,7 +5,6 @@
 // Threads look for work for at most 20 µs, then sleep. Everything here is safe to call from any thread.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -71,7 +70,7 @@ class WorkerPool {
   bool is_anyone_barred_busy() const;
   void wake_workers(const Launch& launch, int limit);
 
-  std::array<Slot, kSlots> slots_;
+  std::unique_ptr<Slot[]> slots_;               // kSlots, made before the first thread starts
   alignas(64) std::atomic<uint64_t> open_{0};   // slots with blocks to take
   alignas(64) std::atomic<uint64_t> taken_{0};  // slots in use
   alignas(64) std::atomic<int> walkers_{0};     // seated
