@@ -67,7 +67,9 @@ Result<size_t> stop_index(std::span<const Pass> passes, const std::vector<const 
   for (size_t i = 0; i < chosen.size(); ++i) {
     if (chosen[i]->name == step) return i + 1;
   }
-  return unknown_pass(passes, "stop-after", step);
+  if (find_pass(passes, step) == nullptr) return unknown_pass(passes, "stop-after", step);
+  return make_error(ErrorCode::kBadOption, "--stop-after names the pass '{}', which these options leave out", step)
+      .with_hint("--opt-level, --passes and --skip choose what runs");
 }
 
 std::string listed(const std::vector<std::string>& names) {

@@ -36,12 +36,13 @@ class AllowedFolder {
  public:
   explicit AllowedFolder(std::string folder) : folder_(std::move(folder)) {}
 
-  Result<void> check(const std::string& path) const {
+  // hint: another way than a folder, may be empty.
+  Result<void> check(const std::string& path, const std::string& hint = "") const {
     if (holds(path)) return {};
     const std::string where =
         folder_.empty() ? "this service reads and writes no files" : fmt::format("this service keeps below '{}'", folder_);
     return make_error(ErrorCode::kBadOption, "a job names '{}', and {}", path, where)
-        .with_hint("start the service with --allow-path FOLDER; or --segments=inline sends constants along with the graph");
+        .with_hint("start the service with --allow-path FOLDER" + hint);
   }
 
   bool holds(const std::string& path) const {
@@ -77,7 +78,10 @@ class JobRunner {
     if (job.stage() != stage_name(stage_.id)) {
       return make_error(ErrorCode::kBadRequest, "the job is for '{}' and this is a service of '{}'", job.stage(), stage_name(stage_.id));
     }
-    StageArgs args{.input = "-", .output = "-", .may_read = [this](const std::string& path) { return allowed_.check(path); }};
+    const std::string hint = stage_.id == StageId::kPreprocess ? ""  // it reads the model itself
+                                                               : "; or --segments=inline sends constants along with the graph";
+    const auto may_read = [this, hint](const std::string& path) { return allowed_.check(path, hint); };
+    StageArgs args{.input = "-", .output = "-", .may_read = may_read};
     SLUICE_TRY(take_options(job, args.options));
     SLUICE_TRY(args.options.set("store", store_));
     if (args.options.flag("quiet")) silence_log();  // this process is the job's alone

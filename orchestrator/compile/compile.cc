@@ -61,8 +61,10 @@ Result<LastStep> last_step(const std::string& text, size_t first) {
   const size_t colon = std::min(text.find(':'), text.size());
   const auto* stage = std::find(kStageNames.begin() + first, kStageNames.end(), text.substr(0, colon));
   if (stage == kStageNames.end() || colon + 1 == text.size()) {
-    return make_error(ErrorCode::kBadOption, "--stop-after is '{}', expected STAGE or STAGE:PASS with a stage that runs", text)
-        .with_hint("such as optimize or optimize:fold-constants; sluice optimize --list-passes prints the passes of that stage");
+    std::string stages(kStageNames[first]);
+    for (size_t i = first + 1; i < kStageNames.size(); ++i) stages += fmt::format(", {}", kStageNames[i]);
+    return make_error(ErrorCode::kBadOption, "--stop-after is '{}', expected STAGE or STAGE:PASS with a stage that runs: {}", text, stages)
+        .with_hint("sluice STAGE --list-passes prints the passes of a stage");
   }
   return LastStep{static_cast<size_t>(stage - kStageNames.begin()), colon == text.size() ? "" : text.substr(colon + 1)};
 }

@@ -14,7 +14,8 @@ Reads <in>: an ONNX model, or a graph file (.sg) written by any stage or by --du
 
 Options:
   -o FILE                Write the compiled model to FILE; it appears only when all stages succeeded [default: -].
-  --stop-after=STEP      Run up to STEP, which is STAGE or STAGE:PASS, and write the graph that is there then; compile takes it again.
+  --stop-after=STEP      Run up to STEP, which is STAGE or STAGE:PASS, and write the graph that is there then (after the build, the
+                         compiled model); compile takes it again.
   -q, --quiet            No progress lines, no warnings; errors alone.
   --help                 Print this.
   --version              Print the release.
