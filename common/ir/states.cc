@@ -64,23 +64,57 @@ std::string fill(std::string_view pattern, const std::vector<std::string>& texts
   return name;
 }
 
-// Whether some size of the output is one that the input takes.
-bool may_be_equal(const ExpressionTable& expressions, const Dim& output, const Dim& input) {
-  const auto range = [&](const Dim& dim) {
-    if (dim.is_fixed()) return Interval{dim.value, dim.value};
-    return dim.is_expression() ? expressions.bounds(static_cast<ExpressionId>(dim.value)) : Interval{};
-  };
-  const Interval given = range(output), taken = range(input);
-  return given.low <= taken.high && taken.low <= given.high;
+Interval range_of(const ExpressionTable& expressions, const Dim& dim) {
+  if (dim.is_fixed()) return Interval{dim.value, dim.value};
+  return dim.is_expression() ? expressions.bounds(static_cast<ExpressionId>(dim.value)) : Interval{};
 }
 
-bool may_be_equal(const ExpressionTable& expressions, const Type& output, const Type& input) {
-  if (output.kind == TypeKind::kUnknown || input.kind == TypeKind::kUnknown) return true;  // not inferred yet
-  if (!output.is_tensor() || !input.is_tensor() || input.dtype == DType::kString) return false;
+// "4", "at least 128", "0 to 64".
+std::string range_text(const Interval& range) {
+  if (range.low == range.high) return fmt::format("{}", range.low);
+  if (range.high == INT64_MAX) return fmt::format("at least {}", range.low);
+  return fmt::format("{} to {}", range.low, range.high);
+}
+
+// "64", "past, 0 to 64".
+std::string dim_text(const ExpressionTable& expressions, const Dim& dim) {
+  const std::string sizes = range_text(range_of(expressions, dim));
+  if (!dim.is_expression()) return sizes;
+  const Expression& expression = expressions[static_cast<ExpressionId>(dim.value)];
+  if (expression.op != ExpressionOp::kSymbol) return sizes;
+  return fmt::format("'{}', {}", expressions.symbol(static_cast<SymbolId>(expression.value)).name, sizes);
+}
+
+// Why values of the one type cannot be taken as the other, and what to do.
+struct Mismatch {
+  std::string reason, hint;
+};
+
+// Nothing where some size of the output is one that the input takes.
+std::optional<Mismatch> find_mismatch(const ExpressionTable& expressions, const Dim& output, const Dim& input, size_t axis) {
+  const Interval given = range_of(expressions, output), taken = range_of(expressions, input);
+  if (given.low <= taken.high && taken.low <= given.high) return std::nullopt;
+  const bool is_bound = given.low > taken.high && taken.low != taken.high;
+  return Mismatch{fmt::format("along axis {} the output has {}, and the input takes {}", axis, dim_text(expressions, output),
+                              dim_text(expressions, input)),
+                  is_bound ? "give smaller sizes to what is new, or the input's dim a larger bound: --dim NAME=0..SIZE"
+                           : "a size that grows must be open in the input: no --dim NAME=SIZE, but --dim NAME=0..SIZE"};
+}
+
+std::optional<Mismatch> find_mismatch(const ExpressionTable& expressions, const Type& output, const Type& input) {
+  if (output.kind == TypeKind::kUnknown || input.kind == TypeKind::kUnknown) return std::nullopt;  // not inferred yet
   const bool are_equal_dtypes = output.dtype == input.dtype || output.dtype == DType::kUndefined;
-  if (!output.ranked || !input.ranked) return are_equal_dtypes;
-  return are_equal_dtypes && std::equal(output.dims.begin(), output.dims.end(), input.dims.begin(), input.dims.end(),
-                                        [&](const Dim& a, const Dim& b) { return may_be_equal(expressions, a, b); });
+  if (!output.is_tensor() || !input.is_tensor() || input.dtype == DType::kString || !are_equal_dtypes) {
+    return Mismatch{"both must be tensors of one dtype, none of strings", ""};
+  }
+  if (!output.ranked || !input.ranked) return std::nullopt;
+  if (output.rank() != input.rank()) {
+    return Mismatch{fmt::format("the output has rank {}, and the input {}", output.rank(), input.rank()), ""};
+  }
+  for (size_t axis = 0; axis < output.dims.size(); ++axis) {
+    if (auto mismatch = find_mismatch(expressions, output.dims[axis], input.dims[axis], axis)) return mismatch;
+  }
+  return std::nullopt;
 }
 
 class Finder {
@@ -121,13 +155,11 @@ class Finder {
                         value.name(), name);
     }
     const auto [index, placeholder] = input->second;
-    const Type &given = value.type(), &taken = placeholder->type();
-    if (!may_be_equal(root_.module().expressions, given, taken))
-      return make_error(ErrorCode::kBadOption,
-                        "--state: output '{}' and input '{}' cannot be one state: tensors of one dtype, none of strings, and of sizes that "
-                        "the input takes again are needed",
-                        value.name(), name)
-          .with_hint("a size that grows must be open in the input: no --dim NAME=SIZE, but --dim NAME=0..SIZE");
+    if (auto mismatch = find_mismatch(root_.module().expressions, value.type(), placeholder->type())) {
+      return make_error(ErrorCode::kBadOption, "--state: output '{}' and input '{}' cannot be one state: {}", value.name(), name,
+                        mismatch->reason)
+          .with_hint(std::move(mismatch->hint));
+    }
     if (!found_.emplace(index, output).second) return make_error(ErrorCode::kBadOption, "--state: input '{}' is paired twice", name);
     return {};
   }

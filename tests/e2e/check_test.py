@@ -152,6 +152,20 @@ class Check(unittest.TestCase):
         self.assertIn(" --state=k=past --dim batch=1 --dim S=", command)
         self.assertNotIn("--dim P", command)
 
+    def test_what_is_new_fits_the_bound_of_a_state(self):
+        for high in (1, 64, 1024):
+            for step in ("seq", "D"):  # whose name tells nothing
+                x = floats("x", ["batch", 8, step] if step == "D" else ["batch", step, 8])
+                past = floats("past", ["batch", 8, "P"] if step == "D" else ["batch", "P", 8])
+                nodes = [helper.make_node("Concat", ["past", "x"], ["k"], "cat", axis=2 if step == "D" else 1)]
+                save(self.model, nodes, [past, x], [floats("k", [None] * 3)])
+                command = self.proposed("--state=k=past", f"--dim=P=0..{high}", fixed=False)
+                self.assertIn(f" --dim batch=1 --dim {step}=1 ", command)
+        self.compile(0, "--state=k=past", "--dim=P=0..64", "--dim=D=64")
+        said = self.compile(3, "--state=k=past", "--dim=P=0..64", "--dim=D=65").stderr
+        self.assertIn("output 'k' and input 'past' cannot be one state: along axis 2 the output has 65 to 129, and the input takes 'P', 0 to 64\n", said)
+        self.assertIn("hint: give smaller sizes to what is new, or the input's dim a larger bound: --dim NAME=0..SIZE\n", said)
+
     def test_nothing_that_works(self):
         nodes = [helper.make_node("Reshape", ["x", name], [name + "y"], "to_" + name) for name in ("seven", "eleven")]
         constants = [("seven", np.array([7], np.int64)), ("eleven", np.array([11], np.int64))]

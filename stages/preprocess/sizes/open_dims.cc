@@ -13,7 +13,7 @@ constexpr int64_t kBatches[] = {1, 2, 4, 8};
 constexpr int64_t kImages[] = {224, 256, 32, 64, 128, 512, 320, 640, 28, 299, 96, 416, 384, 160, 192, 112, 48, 16, 8, 1024};
 constexpr int64_t kPasts[] = {128, 1, 8, 16, 64, 32, 256, 512, 2, 4};
 constexpr int64_t kSequences[] = {128, 1, 8, 16, 64, 32, 256, 512, 2, 4, 77, 384};
-constexpr int64_t kSteps[] = {1, 8, 16, 128, 64, 32, 256, 512, 2, 4};  // sequences that go on from a past
+constexpr int64_t kSteps[] = {1, 8, 16, 128, 64, 32, 256, 512, 2, 4};
 constexpr int64_t kOthers[] = {1, 8, 16, 32, 64, 128, 2, 3, 4, 96, 256, 512, 768, 1024, 80, 100};
 
 // Words in names of dims, in small letters; of the first row that fits.
@@ -140,8 +140,16 @@ bool grows(const std::string& name, const std::vector<std::string>& growing) {
   return false;
 }
 
-std::span<const int64_t> usual_sizes(std::span<const OpenDim> dims, SizeRole role) {
-  const bool has_past = std::any_of(dims.begin(), dims.end(), [](const OpenDim& dim) { return dim.role == SizeRole::kPast; });
+// Sequences beside a past are what is new.
+void read_steps(std::vector<OpenDim>& dims, bool grows) {
+  const bool has_past = grows || std::any_of(dims.begin(), dims.end(), [](const OpenDim& dim) { return dim.role == SizeRole::kPast; });
+  if (!has_past) return;
+  for (OpenDim& dim : dims) {
+    if (dim.role == SizeRole::kSequence) dim.role = SizeRole::kStep;
+  }
+}
+
+std::span<const int64_t> usual_sizes(SizeRole role) {
   switch (role) {
     case SizeRole::kBatch:
       return kBatches;
@@ -150,7 +158,9 @@ std::span<const int64_t> usual_sizes(std::span<const OpenDim> dims, SizeRole rol
     case SizeRole::kPast:
       return kPasts;
     case SizeRole::kSequence:
-      return has_past ? std::span<const int64_t>(kSteps) : kSequences;
+      return kSequences;
+    case SizeRole::kStep:
+      return kSteps;
     case SizeRole::kOther:
       break;
   }
@@ -195,6 +205,7 @@ std::vector<OpenDim> find_open_dims(const Module& module, const std::map<std::st
   }
   for (size_t i = 0; i < dims.size(); ++i) read_sum(module, sizes, dims, i);
   for (size_t i = 0; i < dims.size(); ++i) read_total(module, dims, i);
+  read_steps(dims, !growing.empty());
   std::vector<size_t> sums;  // a sum of sums would need an order
   for (size_t i = 0; i < dims.size(); ++i) {
     if (!dims[i].summands.empty()) sums.push_back(i);
@@ -221,7 +232,7 @@ std::vector<std::vector<int64_t>> likely_sizes(const Module& module, std::span<c
   for (size_t k = 0; k < std::size(kImages); ++k) {  // the longest list
     std::vector<int64_t> sizes;
     for (const OpenDim& dim : dims) {
-      const std::span<const int64_t> usual = usual_sizes(dims, dim.role);
+      const std::span<const int64_t> usual = usual_sizes(dim.role);
       sizes.push_back(dim.role == SizeRole::kBatch ? 1 : usual[std::min(k, usual.size() - 1)]);
     }
     const auto fits = fitting(module, dims, fitting(module, dims, sizes).value_or(sizes));  // twice: a sum may stand first
@@ -253,7 +264,7 @@ std::vector<int64_t> other_sizes(const Module& module, std::span<const OpenDim> 
       if (number % size == 0) add(number / size);
     }
   }
-  for (const int64_t size : usual_sizes(dims, dims[varied].role)) add(size);
+  for (const int64_t size : usual_sizes(dims[varied].role)) add(size);
   return others;
 }
 

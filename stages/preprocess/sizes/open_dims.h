@@ -15,7 +15,8 @@
 
 namespace sluice {
 
-enum class SizeRole : uint8_t { kBatch, kImage, kPast, kSequence, kOther };
+// kStep: a sequence that goes on from a past, which is open itself or grows in a state.
+enum class SizeRole : uint8_t { kBatch, kImage, kPast, kSequence, kStep, kOther };
 
 struct OpenDim {
   SymbolId symbol = -1;

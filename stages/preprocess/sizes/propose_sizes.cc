@@ -93,6 +93,13 @@ class Proposer {
     return neighbours;
   }
 
+  // What is new must have room in states that grow to a bound.
+  Result<void> check_fit(const Graph& root) const {
+    SLUICE_TRY(check_sizes(root));
+    const auto states = find_states(root, options_.text("state"));
+    return states ? Result<void>() : Result<void>(states.error());
+  }
+
   Trial try_sizes(const Sizes& sizes) {
     Module copy;
     ModuleMapper mapper(module_, copy);
@@ -100,7 +107,7 @@ class Proposer {
     const WorkCounts before = work_done();
     Graph& root = mapper.clone(module_.root());
     const Result<bool> inferred = infer_types(root, options_);
-    const auto fits = inferred ? check_sizes(root) : Result<void>(inferred.error());
+    const auto fits = inferred ? check_fit(root) : Result<void>(inferred.error());
     Trial trial{.sizes = sizes, .failure = fits ? std::string() : error_text(fits.error())};
     trial.reached = work_since(before)[static_cast<size_t>(Work::kInferences)];
     work_ += module_.root().node_count() + trial.reached;
