@@ -5,6 +5,7 @@
 #include <charconv>
 #include <limits>
 
+#include "common/base/listed_values.h"
 #include "common/base/parallel.h"
 
 namespace sluice {
@@ -86,6 +87,9 @@ Result<void> check_option_value(const OptionRow& row, std::string_view value) {
   }
   if (!value.empty() && value.find_first_not_of(";, ") == std::string_view::npos) {
     return make_error(ErrorCode::kBadOption, "--{} is '{}', which names nothing", row.name, value);
+  }
+  if (row.name == "dim" && !value.empty() && !ends_value(value, kDimEnd)) {
+    return make_error(ErrorCode::kBadOption, "--dim has '{}', expected NAME=VALUE, from 1, or NAME=LOW..HIGH, from 0", value);
   }
   if (row.choices.empty() || value == row.fallback) return {};
   std::string listed;

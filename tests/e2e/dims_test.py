@@ -52,6 +52,32 @@ class Dims(ProgramCase):
             said = self.program(3, program, source, "--random", "--dim=M=4")
             self.assertIn(f"its inputs have '1', '{SUM}', 'N', 'z_2'", said)
 
+    def test_names_with_separators(self):
+        names = ["N;M", "a=b;c", "end;"]
+        inputs = [floats("x;y", names), floats("z", ["1;2", 3, None])]
+        nodes = [helper.make_node("Relu", ["x;y"], ["y"], "act"), helper.make_node("Exp", ["z"], ["w"], "exp")]
+        graph = helper.make_graph(nodes, "g", inputs, [floats("y", [None] * 3), floats("w", [None, 3, None])])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+        model.ir_version = 8
+        with open(self.model, "wb") as file:
+            file.write(model.SerializeToString())
+        sizes = [f"--dim={name}={size}" for name, size in zip(names + ["1;2", "z_2"], (2, 3, 4, 5, 6))]
+        self.assertIn("x;y: f32[2, 3, 4]\n", self.program(0, "sluice-check", self.model, *sizes, PROFILE))
+        self.assertIn("x;y: f32[2, 3, 4]\n", self.program(0, "sluice-check", self.model, "--input-shape=x;y:2,3,4;z:5,3,6", PROFILE))
+        self.program(0, "sluice-preprocess", self.model, *sizes, "-o", self.path("typed.sg"))
+        self.assertIn('"x;y": f32[2, 3, 4]', self.program(0, "sluice-show", self.path("typed.sg")))
+        for transport in ("pipe", "files", "zmq"):
+            self.compile(0, *sizes, "--transport=" + transport)
+            self.program(0, "sluice-loader", self.om, "--random")
+        self.compile(0, "--dim=N;M=1..8;a=b;c=1..8")
+        self.program(0, "sluice-preprocess", self.model, "-o", self.path("open.sg"))
+        for program, source in (("sluice-loader", self.om), ("sluice-eval", self.path("open.sg"))):
+            self.program(0, program, source, "--random", *sizes, "--output-dir=" + self.path(program))
+            self.assertEqual(np.load(os.path.join(self.path(program), "y.npy")).shape, (2, 3, 4))
+        self.program(3, "sluice-loader", self.om, "--random", *sizes, "--dim=N;M=9")
+        for wrong in (["--dim=N;M"], ["--dim=N", "--dim=z_2=4"]):
+            self.assertIn(f"--dim has '{wrong[0][6:]}', expected NAME=VALUE", self.compile(3, *wrong))
+
     def test_hints_list_the_dims_of_the_inputs_in_their_order(self):
         nodes = [helper.make_node("Concat", ["z", "x"], ["c"], "cat", axis=1), helper.make_node("Flatten", ["c"], ["y"], "flat", axis=0)]
         inputs = [floats("z", ["rows", SUM]), floats("x", ["rows", None])]  # c has an expression of these, y one of that

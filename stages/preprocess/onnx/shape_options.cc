@@ -4,6 +4,8 @@
 #include <optional>
 #include <string_view>
 
+#include "common/base/listed_values.h"
+
 namespace sluice {
 namespace {
 
@@ -52,7 +54,7 @@ std::optional<DimRange> range(std::string_view text) {
 
 Result<ShapeOptions> parse_shape_options(const Options& options) {
   ShapeOptions parsed;
-  for (const std::string& item : options.list("input-shape", ';')) {
+  for (const std::string& item : listed_values(options.text("input-shape"), kInputShapeEnd)) {
     const size_t colon = item.rfind(':');  // names of inputs may have colons of their own
     const auto extents = colon == std::string::npos ? std::nullopt : shape(std::string_view(item).substr(colon + 1));
     if (!extents) {
@@ -63,7 +65,7 @@ Result<ShapeOptions> parse_shape_options(const Options& options) {
       return make_error(ErrorCode::kBadOption, "--input-shape names input '{}' twice", item.substr(0, colon));
     }
   }
-  for (const std::string& item : options.list("dim", ';')) {
+  for (const std::string& item : listed_values(options.text("dim"), kDimEnd)) {
     const size_t equal = item.rfind('=');
     const auto bounds = equal == std::string::npos ? std::nullopt : range(std::string_view(item).substr(equal + 1));
     if (!bounds) return make_error(ErrorCode::kBadOption, "--dim has '{}', expected NAME=VALUE, from 1, or NAME=LOW..HIGH, from 0", item);

@@ -1,0 +1,39 @@
+// Values of a repeatable option in one text, joined with ';'. Names in them, which exporters write, may hold any byte, also a ';'.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice {
+
+// How a value ends: behind the last `mark` stand these characters alone.
+struct ValueEnd {
+  char mark;
+  std::string_view characters;
+  bool may_be_empty;  // nothing may stand behind the mark
+};
+inline constexpr ValueEnd kDimEnd = {'=', "0123456789.", false};
+inline constexpr ValueEnd kInputShapeEnd = {':', "0123456789,~-", true};
+
+inline bool ends_value(std::string_view text, const ValueEnd& end) {
+  const size_t mark = text.rfind(end.mark);
+  if (mark == std::string_view::npos) return false;
+  const std::string_view rest = text.substr(mark + 1);
+  return (end.may_be_empty || !rest.empty()) && rest.find_first_not_of(end.characters) == std::string_view::npos;
+}
+
+// The values, without empty ones. A ';' is between two where what stands before it is a whole value, else it is of a name.
+inline std::vector<std::string> listed_values(std::string_view text, const ValueEnd& end) {
+  std::vector<std::string> values;
+  for (size_t begin = 0, at = 0; begin < text.size(); ++at) {
+    const bool is_over = at >= text.size();
+    const bool is_between = !is_over && text[at] == ';' && (at == begin || ends_value(text.substr(begin, at - begin), end));
+    if (!is_over && !is_between) continue;
+    if (at > begin) values.emplace_back(text.substr(begin, at - begin));
+    begin = at + 1;
+  }
+  return values;
+}
+
+}  // namespace sluice
