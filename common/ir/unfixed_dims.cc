@@ -26,14 +26,26 @@ std::vector<SymbolId> open_symbols(const Module& module) {
   return symbols;
 }
 
-std::string unfixed_dims_hint(const Module& module) {
-  std::string hint;
-  const auto add = [&](const std::string& option) { hint += (hint.empty() ? "" : " ") + option; };
-  for (const SymbolId symbol : open_symbols(module)) {
-    add("--dim " + shell_word(module.expressions.symbol(symbol).name + "=SIZE"));
-  }
+std::vector<const Value*> unranked_inputs(const Module& module) {
+  std::vector<const Value*> inputs;
   for (const Value* input : module.root().inputs()) {
-    if (input->type().is_tensor() && !input->type().ranked) add("--input-shape " + shell_word(input->name() + ":..."));
+    if (input->type().is_tensor() && !input->type().ranked) inputs.push_back(input);
+  }
+  return inputs;
+}
+
+std::string open_dims_hint(const Module& module) {
+  std::string hint;
+  for (const SymbolId symbol : open_symbols(module)) {
+    hint += (hint.empty() ? "--dim " : " --dim ") + shell_word(module.expressions.symbol(symbol).name + "=SIZE");
+  }
+  return hint;
+}
+
+std::string unfixed_dims_hint(const Module& module) {
+  std::string hint = open_dims_hint(module);
+  for (const Value* input : unranked_inputs(module)) {
+    hint += (hint.empty() ? "--input-shape " : " --input-shape ") + shell_word(input->name() + ":SIZES");
   }
   return hint;
 }

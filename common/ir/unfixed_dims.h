@@ -11,8 +11,14 @@ namespace sluice {
 // The symbols that are dims of the root graph's inputs, in the order of these.
 std::vector<SymbolId> open_symbols(const Module& module);
 
-// Empty when every input of the root graph has a fixed type. Else the options to add, names quoted for a shell where they need it, sizes
-// left open since none was tried: "--dim batch=SIZE --dim seq=SIZE". An input without rank gives "--input-shape 'x:...'".
+// The inputs whose shape is not known at all.
+std::vector<const Value*> unranked_inputs(const Module& module);
+
+// The options that fix the open dims of inputs, names quoted for a shell where they need it, sizes left open since none was tried:
+// "--dim batch=SIZE --dim seq=SIZE". Empty when there are none.
+std::string open_dims_hint(const Module& module);
+
+// The same with a shape for each input without rank: "--input-shape x:SIZES".
 std::string unfixed_dims_hint(const Module& module);
 
 }  // namespace sluice

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "common/base/size_text.h"
 #include "common/ir/fixed.h"
 #include "common/ir/unfixed_dims.h"
 #include "common/ops/op_table.h"
@@ -11,7 +10,6 @@
 #include "common/target/aicore.h"
 #include "common/target/multiply_adds.h"
 #include "common/target/profile.h"
-#include "common/text/names.h"
 #include "common/text/text.h"
 
 namespace sluice {
@@ -69,12 +67,6 @@ uint64_t peak_bytes(const Graph& graph) {
   return peak;
 }
 
-// Names may hold any bytes.
-std::string printable(const std::string& name) {
-  const bool is_plain = std::all_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) >= 32 && c != 127; });
-  return is_plain ? name : text::quoted(name);
-}
-
 // Of dims that take a line to write, that there are such.
 std::string short_type(const Module& module, TypeId id) {
   constexpr size_t kLong = 40;
@@ -99,7 +91,12 @@ class Checker {
     }
     for (const Value* output : root.outputs()) check_.outputs.push_back(describe(*output));
     visit(root);
-    check_.fixing_options = unfixed_dims_hint(module_);
+    check_.fixing_options = open_dims_hint(module_);
+    for (const SymbolId id : open_symbols(module_)) {
+      const Symbol& symbol = module_.expressions.symbol(id);
+      check_.open_dims.push_back({symbol.name, symbol.low, symbol.high, symbol.divisor});
+    }
+    for (const Value* input : unranked_inputs(module_)) check_.unranked.push_back(input->name());
     check_.is_symbolic = !unfixed_values(root).empty();
     count_walked(root);
     std::stable_sort(check_.host_nodes.begin(), check_.host_nodes.end(),
@@ -176,28 +173,6 @@ class Checker {
   std::set<SegmentId> weights_;
 };
 
-double percent(uint64_t part, uint64_t whole) { return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole); }
-
-std::string host_lines(const ModelCheck& check) {
-  constexpr size_t kListed = 20;
-  std::string text;
-  for (size_t i = 0; i < std::min(check.host_nodes.size(), kListed); ++i) {
-    const HostNode& node = check.host_nodes[i];
-    text += fmt::format("  {:<24} {}", node.op, printable(node.name));
-    if (node.multiply_adds > 0) text += fmt::format("  {:.1f} % of the multiply-adds", percent(node.multiply_adds, check.multiply_adds));
-    text += "\n";
-  }
-  if (check.host_nodes.size() > kListed) text += fmt::format("  … and {} more\n", check.host_nodes.size() - kListed);
-  return text;
-}
-
-std::string fixing_lines(const ModelCheck& check) {
-  if (!check.fixing_options.empty()) return fmt::format("open dims of inputs can be fixed: {}\n", check.fixing_options);
-  if (check.fixing_failure.empty()) return {};
-  return fmt::format("open dims of inputs: no sizes were found that can be compiled, of {} that were tried; with the first: {}\n",
-                     check.fixing_tries, check.fixing_failure);
-}
-
 }  // namespace
 
 Result<ModelCheck> check_model(const Module& module) {
@@ -210,67 +185,6 @@ Result<ModelCheck> check_model(const Module& module) {
     SLUICE_TRY(check_lowerable(profile));
   }
   return Checker(module).run();
-}
-
-std::string check_text(const ModelCheck& check) {
-  std::string text;
-  for (const std::string& input : check.inputs) text += fmt::format("input   {}\n", input);
-  for (const std::string& output : check.outputs) text += fmt::format("output  {}\n", output);
-  const bool measured = check.unsized == 0;
-  for (const auto& [name, share] : check.engines) {
-    text += fmt::format("engine  {:<10} {:>6} nodes, {:5.1f} % of the multiply-adds\n", name, share.nodes,
-                        percent(share.multiply_adds, check.multiply_adds));
-  }
-  if (measured && check.is_symbolic)
-    text += fmt::format("sizes   any; figures are for {} along the first dims of inputs and {} along others, as far as --dim allows\n",
-                        kNominalBatch, kNominalSize);
-  text += fmt::format("weights {}\n", size_text(check.weight_bytes));
-  if (measured)
-    text += fmt::format("arena   about {}\nmultiply-adds {:.3g} per run\n", size_text(check.arena_bytes),
-                        static_cast<double>(check.multiply_adds));
-  if (check.uncounted > 0) text += fmt::format("{} nodes have work that is not counted in multiply-adds\n", check.uncounted);
-  if (!check.host_nodes.empty()) text += "on host_cpu, by the reference kernels:\n" + host_lines(check);
-  if (check.walked > 0) text += fmt::format("{} nodes run one by one\n", check.walked);
-  if (!measured)
-    text += fmt::format("{} of them have sizes that are known only when the model runs: they run on host_cpu\n", check.unsized);
-  return text + fixing_lines(check);
-}
-
-Json check_json(const ModelCheck& check) {
-  const auto texts = [](const std::vector<std::string>& list) {
-    Json::Array array(list.begin(), list.end());
-    return Json(std::move(array));
-  };
-  Json engines{Json::Object{}}, nodes{Json::Array{}};
-  for (const auto& [name, share] : check.engines) {
-    Json engine;
-    engine.set("nodes", static_cast<uint64_t>(share.nodes));
-    engine.set("multiply_adds", share.multiply_adds);
-    engines.set(name, std::move(engine));
-  }
-  for (const HostNode& host : check.host_nodes) {
-    Json node;
-    node.set("name", host.name);
-    node.set("op", host.op);
-    node.set("multiply_adds", host.multiply_adds);
-    nodes.push(std::move(node));
-  }
-  Json json;
-  json.set("inputs", texts(check.inputs));
-  json.set("outputs", texts(check.outputs));
-  json.set("engines", std::move(engines));
-  json.set("host_nodes", std::move(nodes));
-  json.set("multiply_adds", check.multiply_adds);
-  json.set("uncounted_nodes", static_cast<uint64_t>(check.uncounted));
-  json.set("weight_bytes", check.weight_bytes);
-  json.set("arena_bytes", check.arena_bytes);
-  json.set("symbolic", check.is_symbolic);
-  json.set("walked_nodes", static_cast<uint64_t>(check.walked));
-  json.set("unsized_nodes", static_cast<uint64_t>(check.unsized));
-  json.set("fixing_options", check.fixing_options);
-  json.set("fixing_tries", static_cast<uint64_t>(check.fixing_tries));
-  json.set("fixing_failure", check.fixing_failure);
-  return json;
 }
 
 }  // namespace sluice

@@ -11,9 +11,8 @@
 namespace sluice {
 namespace {
 
-// In the place of options without sizes. No try: nothing is open, or what is has no rank.
+// In the place of options without sizes. No try: nothing is open but what states leave open on purpose.
 void take_proposal(const SizeProposal& proposal, ModelCheck& check) {
-  if (proposal.tries == 0) return;
   check.fixing_options = dim_options(proposal);
   check.fixing_failure = proposal.failure;
   check.fixing_tries = proposal.tries;
