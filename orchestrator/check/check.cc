@@ -1,27 +1,33 @@
 #include "orchestrator/check/check.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
+#include "common/base/json.h"
 #include "common/base/program.h"
 #include "common/base/scratch_folder.h"
 #include "common/base/shell_word.h"
 #include "common/base/size_proposal.h"
 #include "orchestrator/compile/pipeline.h"
 #include "orchestrator/compile/stage_failure.h"
+#include "orchestrator/compile/stages.h"
+#include "orchestrator/process/process.h"
 #include "orchestrator/process/programs.h"
 
 namespace sluice {
 namespace {
 
+constexpr size_t kStagesRun = 3;  // those that decide
+
 Result<std::vector<StageRun>> plan(const CheckRequest& request, const std::string& sizes) {
   std::vector<StageRun> runs;
-  for (const char* name : {"preprocess", "optimize", "partition", "show"}) {
+  SLUICE_ASSIGN(std::vector<std::vector<std::string>> arguments, arguments_of_stages(request.options, 0, kStageNames.size() - 1));
+  arguments[kStagesRun].clear();  // what is behind them shows what they decided
+  for (size_t i = 0; i <= kStagesRun; ++i) {
     StageRun run;
-    run.name = name;
+    run.name = i < kStagesRun ? kStageNames[i] : "show";
+    run.options = std::move(arguments[i]);
     SLUICE_ASSIGN(run.program, find_program("sluice-" + run.name));
     run.input = "-";
     if (request.quiet) run.options.emplace_back("--quiet");
@@ -29,7 +35,6 @@ Result<std::vector<StageRun>> plan(const CheckRequest& request, const std::strin
     runs.push_back(std::move(run));
   }
   runs.front().input = request.input;
-  runs.front().options.insert(runs.front().options.end(), request.options.begin(), request.options.end());
   runs.front().options.push_back("--propose-sizes=" + sizes);
   runs.back().options.insert(runs.back().options.end(), {"--check", "--format=" + request.format, "--sizes=" + sizes});
   return runs;
@@ -44,7 +49,7 @@ bool bounds_one_of(const std::string& option, const SizeProposal& proposal) {
 
 std::string compile_command(const CheckRequest& request, const SizeProposal& proposal) {
   std::string command = "sluice compile";
-  for (const std::string& option : request.options) {
+  for (const std::string& option : typed_options(request.options)) {
     if (!bounds_one_of(option, proposal)) command += " " + shell_word(option);
   }
   const std::string model = std::filesystem::path(request.input).filename().replace_extension(".om").string();
@@ -52,12 +57,16 @@ std::string compile_command(const CheckRequest& request, const SizeProposal& pro
   return fmt::format("{} {} -o {} {}", command, dim_options(proposal), shell_word("./" + model), shell_word(input));
 }
 
-// Answers the exit code.
-Result<int> print_command(const CheckRequest& request, const std::string& sizes) {
-  if (request.format != "text") return 0;
+// The report with the command. Answers the exit code.
+Result<int> print_report(const CheckRequest& request, const std::string& report, const std::string& sizes) {
   SLUICE_ASSIGN(const SizeProposal proposal, read_proposal(sizes));
-  if (proposal.dims.empty()) return 0;
-  return print_text("sluice-check", fmt::format("compiled with these: {}\n", compile_command(request, proposal)));
+  const std::string command = proposal.dims.empty() ? "" : compile_command(request, proposal);
+  if (request.format == "text") {
+    return print_text("sluice-check", command.empty() ? report : fmt::format("{}compiled with these: {}\n", report, command));
+  }
+  SLUICE_ASSIGN(Json json, json_parse(report));
+  json.set("fixing_command", command);
+  return print_text("sluice-check", json_dump(json, 2) + "\n");
 }
 
 }  // namespace
@@ -74,15 +83,12 @@ Result<int> check(const CheckRequest& request) {
   const auto done = [&](size_t i, const StageReport& report) {
     if (interrupted()) return;
     std::fputs(report.messages.c_str(), stderr);
-    const bool shows = i + 1 == runs.size();
-    const bool reader_gone = shows && report.ending.code == static_cast<int>(ExitClass::kResource) && report.messages.empty();
-    if (report.ending.clean()) return;
-    code = report.ending.code;  // also when the reader of our output has gone, of which there is nothing to tell
-    if (!reader_gone) code = tell_failure("sluice-check", "sluice-" + runs[i].name, report, request.error_json);
+    if (!report.ending.clean()) code = tell_failure("sluice-check", "sluice-" + runs[i].name, report, request.error_json);
   };
-  SLUICE_TRY(run_pipeline(runs, STDOUT_FILENO, done));
+  SLUICE_ASSIGN(const Descriptor shown, make_memory_file());
+  SLUICE_TRY(run_pipeline(runs, shown.get(), done));
   if (!interrupted() && code == 0) {
-    SLUICE_ASSIGN(code, print_command(request, sizes));
+    SLUICE_ASSIGN(code, print_report(request, memory_file_text(shown), sizes));
   }
   return interrupted() ? static_cast<int>(ExitClass::kResource) : code;
 }

@@ -2,23 +2,22 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "common/base/result.h"
+#include "orchestrator/compile/stage_options.h"
 
 namespace sluice {
 
 struct CheckRequest {
-  std::string input;                 // an ONNX model
-  std::vector<std::string> options;  // of sluice-preprocess, "--name=value"
-  std::string format;                // of the report: text or json
+  std::string input;     // an ONNX model
+  StageOptions options;  // without --quiet and --error-format
+  std::string format;    // of the report: text or json
   bool quiet = false;
   bool error_json = false;
 };
 
-// Writes the report to standard output, as text followed by the command that compiles the model with the sizes proposed, if any, and what
-// the programs say to standard error. Answers the exit code: that of the first program that failed. Errors are our own: kIo,
-// kProgramMissing.
+// Writes the report to standard output, with the command that compiles the model with the sizes proposed, if any, and what the programs say
+// to standard error. Answers the exit code: that of the first program that failed. Errors are our own: kIo, kProgramMissing.
 Result<int> check(const CheckRequest& request);
 
 }  // namespace sluice

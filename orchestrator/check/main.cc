@@ -1,6 +1,5 @@
 #include "common/base/command_line.h"
 #include "common/base/memory.h"
-#include "common/base/options.h"
 #include "common/base/program.h"
 #include "orchestrator/check/check.h"
 #include "orchestrator/check/usage.h"
@@ -21,18 +20,17 @@ sluice::Result<sluice::CheckRequest> request_from(const CommandLine& line) {
   if (request.format != "text" && request.format != "json") {
     return make_error(ErrorCode::kBadOption, "--format is '{}', it must be text or json", request.format);
   }
-  for (const sluice::OptionRow& row : sluice::option_table()) {
-    for (const std::string& value : line.list(fmt::format("--{}", row.name))) {
-      SLUICE_TRY(check_option_value(row, typed_value(row, value)));
-      if (row.name != "error-format" && row.name != "quiet") request.options.push_back(option_argument(row, value));
-    }
-  }
+  SLUICE_ASSIGN(request.options, sluice::stage_options(line));
+  std::erase_if(request.options.manner, [](const std::string& option) {
+    return option == "--quiet" || option.starts_with("--error-format=");  // they are for what check itself prints, too
+  });
   return request;
 }
 
 sluice::Result<int> run(int argc, char** argv, bool& error_json) {
-  SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(sluice::kCheckUsage, argc, argv));
-  if (const auto answered = sluice::answer_wish(line, "sluice-check", sluice::kCheckUsage)) return *answered;
+  const std::string usage = sluice::check_usage();
+  SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(usage, argc, argv));
+  if (const auto answered = sluice::answer_wish(line, "sluice-check", usage)) return *answered;
   error_json = line.text("--error-format") == "json";
   SLUICE_ASSIGN(const sluice::CheckRequest request, request_from(line));
   return sluice::check(request);

@@ -1,12 +1,16 @@
 // The help text of sluice-check, which is also the grammar of its command line.
 #pragma once
 
+#include <string>
+
+#include "orchestrator/compile/meaning_options.h"
+
 namespace sluice {
 
-inline constexpr char kCheckUsage[] = R"(Says what a compile of a model will be, without generating code.
+inline constexpr char kCheckHead[] = R"(Says what a compile of a model will be, without generating code.
 
 Usage:
-  sluice-check [options] [--input-shape=SHAPES]... [--dim=DIM]... <in>
+  sluice-check [options] [--input-shape=SHAPES]... [--dim=DIM]... [--passes=LIST]... [--skip=LIST]... <in>
   sluice-check (--help | --version)
 
 Reads <in>, an ONNX model, and runs the stages up to sluice-partition on it. Prints inputs and outputs, the engines with their shares of
@@ -17,25 +21,17 @@ times, and of models above 4,000 nodes as often as makes a million nodes in all,
 
 Options:
   --format=FMT           text or json [default: text].
-  --input-shape=SHAPES   Shapes of model inputs, "name:1~8,3,-1,-1": bounds, a size, and -1 for what the model says; several joined
-                         by ";".
-  --dim=DIM              Value of a named dimension, NAME=VALUE, or its bounds, NAME=LOW..HIGH. NAME is as the model has it, blanks
-                         and all; a dimension without a name is INPUT_AXIS.
-  --annotate=RULES       Annotate the nodes that RULES, a JSON file, selects; docs/annotations.md.
-  --out-nodes=NAMES      The outputs to keep.
-  --overridable-inputs=WHEN  on: initializers that are also inputs stay inputs.
-  --state=PAIRS          Keep outputs for inputs of the next execution: OUTPUT=INPUT,... docs/states.md.
   --strict               Refuse what ONNX does not allow, where that is otherwise a warning; docs/operators.md.
-  --zipmap=KIND          What ZipMap gives: map, a sequence of maps, or tensor, what it takes under the same name.
-  --symbolic=WHEN        on, or off: every dimension that is not fixed makes its part dynamic.
-  --profile=NAME         The device profile: native, cpu-avx512vnni, cpu-avx512, cpu-avx2, cpu-generic, or a .json file.
-  --opt-level=LEVEL      Which passes run: O0, O1 or O3.
   --external-dir=DIR     Also take external data of the model from files inside DIR.
   --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it; 1 GiB unless said otherwise.
   -q, --quiet            No warnings on standard error, errors alone.
   --error-format=FORMAT  text or json.
   --help                 Print this.
   --version              Print the release.
+
+Meaning options: those of sluice-compile, which a compile of the model will be given.
 )";
+
+inline std::string check_usage() { return std::string(kCheckHead) + kMeaningOptions; }
 
 }  // namespace sluice

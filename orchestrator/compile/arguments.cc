@@ -5,18 +5,12 @@
 #include <iterator>
 #include <string_view>
 
-#include "common/base/options.h"
 #include "common/wire/endpoint.h"
 #include "fmt/format.h"
 #include "orchestrator/compile/stages.h"
 
 namespace sluice {
 namespace {
-
-// The other options go to all stages, or to the first: those that travel in the file from there, and those of the import.
-constexpr std::string_view kHandled[] = {"dump-dir", "stats", "passes", "skip", "stop-after", "segments", "store", "model"};
-
-bool is_for_first(const OptionRow& row) { return row.kind != OptionKind::kManner || row.name == "strict"; }
 
 Result<Transport> transport_from(const std::string& text) {
   if (text == "pipe") return Transport::kPipe;
@@ -52,8 +46,7 @@ Result<uint32_t> heartbeat_from(const std::string& text) {
 Result<CompileRequest> request_from(const CommandLine& line) {
   CompileRequest request{.input = line.text("<in>"),
                          .output = line.text("-o"),
-                         .passes = line.list("--passes"),
-                         .skip = line.list("--skip"),
+                         .options = {},
                          .stop_after = line.text("--stop-after"),
                          .segments = line.text("--segments"),
                          .model = line.text("--model"),
@@ -65,18 +58,7 @@ Result<CompileRequest> request_from(const CommandLine& line) {
   SLUICE_ASSIGN(request.transport, transport_from(line.text("--transport")));
   SLUICE_TRY(take_services(line, request));
   SLUICE_ASSIGN(request.heartbeat_ms, heartbeat_from(line.text("--heartbeat")));
-  for (const OptionRow& row : option_table()) {
-    for (const std::string& value : line.list(fmt::format("--{}", row.name))) SLUICE_TRY(check_option_value(row, typed_value(row, value)));
-    if (std::find(std::begin(kHandled), std::end(kHandled), row.name) != std::end(kHandled)) continue;
-    const std::string name = "--" + std::string(row.name);
-    auto& arguments = is_for_first(row) ? request.meaning : request.manner;
-    const std::vector<std::string>& values = line.list(name);
-    if (row.name == "dim") {
-      for (const std::string& value : values) arguments.push_back(name + "=" + value);
-    } else if (!values.empty()) {
-      arguments.push_back(option_argument(row, fmt::format("{}", fmt::join(values, ";"))));
-    }
-  }
+  SLUICE_ASSIGN(request.options, stage_options(line));
   return request;
 }
 

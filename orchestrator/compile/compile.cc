@@ -24,32 +24,6 @@ namespace {
 
 constexpr std::string_view kProgram = "sluice-compile";
 
-void add_to(std::vector<std::string>& arguments, const std::vector<std::string>& more) {
-  arguments.insert(arguments.end(), more.begin(), more.end());
-}
-
-// Pass names belong to a stage: splits "STAGE:LIST" items into one list for each stage.
-Result<std::array<std::string, kStageNames.size()>> by_stage(std::string_view option, const std::vector<std::string>& values, size_t first,
-                                                             size_t last) {
-  std::array<std::string, kStageNames.size()> lists;
-  for (const std::string& value : values) {
-    for (size_t begin = 0, end = 0; begin < value.size(); begin = end + 1) {
-      end = std::min(value.find(';', begin), value.size());
-      const std::string_view item = std::string_view(value).substr(begin, end - begin);
-      const size_t colon = item.find(':');
-      const auto* stage = std::find(kStageNames.begin(), kStageNames.end(), item.substr(0, colon));
-      if (colon == std::string_view::npos || stage < kStageNames.begin() + first || stage > kStageNames.begin() + last) {
-        return make_error(ErrorCode::kBadOption, "--{} has '{}', expected STAGE:PASS,PASS,... with a stage that runs", option, item)
-            .with_hint(
-                fmt::format("such as --{}=optimize:fold-constants; sluice optimize --list-passes prints the passes of that stage", option));
-      }
-      std::string& list = lists[static_cast<size_t>(stage - kStageNames.begin())];
-      list += (list.empty() ? "" : ",") + std::string(item.substr(colon + 1));
-    }
-  }
-  return lists;
-}
-
 // The last stage to run, and the pass after which it stops; empty: its last.
 struct LastStep {
   size_t stage = kStageNames.size() - 1;
@@ -96,7 +70,7 @@ Result<void> check_in_time(const CompileRequest& request, size_t first) {
   for (const LastReader& reader : kLastReaders) {
     const std::string start = option_argument(*find_option(reader.option), "");
     const auto given = [&](const std::string& argument) { return argument.starts_with(start); };
-    if (first <= reader.stage || std::none_of(request.meaning.begin(), request.meaning.end(), given)) continue;
+    if (first <= reader.stage || std::ranges::none_of(request.options.meaning, given)) continue;
     return Error{ErrorCode::kBadOption,
                  fmt::format("--{} is read by sluice-{} and this file is past it: work goes on with sluice-{}", reader.option,
                              kStageNames[reader.stage], kStageNames[first]),
@@ -156,18 +130,14 @@ class Compilation {
   }
 
   Result<std::vector<StageRun>> plan() const {
-    SLUICE_ASSIGN(const auto passes, by_stage("passes", request_.passes, first_, last_.stage));
-    SLUICE_ASSIGN(const auto skip, by_stage("skip", request_.skip, first_, last_.stage));
+    SLUICE_ASSIGN(std::vector<std::vector<std::string>> arguments, arguments_of_stages(request_.options, first_, last_.stage));
     std::vector<StageRun> stages;
     for (size_t i = first_; i <= last_.stage; ++i) {
       StageRun stage;
       stage.name = kStageNames[i];
       SLUICE_ASSIGN(std::string program, find_program("sluice-" + stage.name));
       stage.program = std::move(program);
-      if (i == first_) add_to(stage.options, request_.meaning);
-      add_to(stage.options, request_.manner);
-      if (!passes[i].empty()) stage.options.push_back("--passes=" + passes[i]);
-      if (!skip[i].empty()) stage.options.push_back("--skip=" + skip[i]);
+      stage.options = std::move(arguments[i - first_]);
       if (i == last_.stage && !last_.pass.empty()) stage.options.push_back("--stop-after=" + last_.pass);
       if (!request_.segments.empty() && i + 1 < kStageNames.size()) stage.options.push_back("--segments=" + request_.segments);
       if (!request_.store.empty()) stage.options.push_back("--store=" + request_.store);

@@ -7,24 +7,22 @@
 #include <vector>
 
 #include "common/base/result.h"
+#include "orchestrator/compile/stage_options.h"
 
 namespace sluice {
 
 enum class Transport { kPipe, kFiles, kZmq };
 
 struct CompileRequest {
-  std::string input;                 // an ONNX model, or a .sg file
-  std::string output;                // "-": standard output
-  std::vector<std::string> meaning;  // arguments of the first stage run; options of meaning travel in the file from there
-  std::vector<std::string> manner;   // for every stage
-  std::vector<std::string> passes;   // "STAGE:LIST" items, several joined by ';': exactly these passes of that stage
-  std::vector<std::string> skip;     // the same: leave these out
-  std::string stop_after;            // "STAGE" or "STAGE:PASS": the last to run, whose graph is the output; empty: all
-  std::string segments;              // --segments, for the stages that write graphs; empty: not given
-  std::string model;                 // --model, for the stages that read graphs; empty: not given
-  std::string store;                 // --store; empty: not given
-  std::string dump_dir;              // empty: none
-  std::string stats;                 // JSON file; empty: none
+  std::string input;   // an ONNX model, or a .sg file
+  std::string output;  // "-": standard output
+  StageOptions options;
+  std::string stop_after;  // "STAGE" or "STAGE:PASS": the last to run, whose graph is the output; empty: all
+  std::string segments;    // --segments, for the stages that write graphs; empty: not given
+  std::string model;       // --model, for the stages that read graphs; empty: not given
+  std::string store;       // --store; empty: not given
+  std::string dump_dir;    // empty: none
+  std::string stats;       // JSON file; empty: none
   Transport transport = Transport::kPipe;
   std::map<std::string, std::string> services;  // endpoint by stage, of services that run already
   uint32_t heartbeat_ms = 1000;

@@ -14,8 +14,9 @@ using sluice::CommandLine;
 using sluice::ErrorCode;
 
 sluice::Result<int> run(int argc, char** argv, bool& error_json) {
-  SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(sluice::kCompileUsage, argc, argv));
-  if (const auto answered = sluice::answer_wish(line, "sluice-compile", sluice::kCompileUsage)) return *answered;
+  const std::string usage = sluice::compile_usage();
+  SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(usage, argc, argv));
+  if (const auto answered = sluice::answer_wish(line, "sluice-compile", usage)) return *answered;
   if (line.text("-o") == "-" && isatty(STDOUT_FILENO)) {
     return make_error(ErrorCode::kUsage, "a compiled model is not written to a terminal").with_hint("name a file with -o FILE");
   }

@@ -76,7 +76,7 @@ class Check(unittest.TestCase):
         self.assertEqual(report["weight_bytes"], 4 * (4 * 3 * 3 * 3 + 256 * 10))
         self.assertGreaterEqual(report["arena_bytes"], 2 * 4 * 256)  # the results of conv and sin, at least
         text = self.check(0, "--profile=cpu-avx2").stdout
-        for line in ("engine  aicore          2 nodes, 100.0 % of the multiply-adds", "weights 10.7 kB", "Sin                      sin"):
+        for line in ("engine  host_cpu        1 node,   0.0 % of the multiply-adds", "engine  aicore          2 nodes, 100.0 % of the multiply-adds", "weights 10.7 kB", "Sin                      sin"):
             self.assertIn(line, text)
         self.compile(0)
 
@@ -99,6 +99,7 @@ class Check(unittest.TestCase):
         lines = [line for line in self.check(0, *options).stdout.splitlines() if line.startswith("compiled with these: ")]
         self.assertEqual(len(lines), 1)
         command = lines[0].removeprefix("compiled with these: ")
+        self.assertEqual(json.loads(self.check(0, "--format=json", *options).stdout)["fixing_command"], command)
         environment = dict(os.environ, PATH=os.path.abspath(PROGRAMS) + ":" + os.environ["PATH"])
         done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=self.folder, env=environment, timeout=120)
         self.assertEqual(done.returncode, 0, command + "\n" + done.stderr)
@@ -165,6 +166,59 @@ class Check(unittest.TestCase):
         said = self.compile(3, "--state=k=past", "--dim=P=0..64", "--dim=D=65").stderr
         self.assertIn("output 'k' and input 'past' cannot be one state: along axis 2 the output has 65 to 129, and the input takes 'P', 0 to 64\n", said)
         self.assertIn("hint: give smaller sizes to what is new, or the input's dim a larger bound: --dim NAME=0..SIZE\n", said)
+
+    def test_dims_that_a_state_leaves_open_are_not_to_be_fixed(self):
+        save(self.model, [helper.make_node("Concat", ["past", "x"], ["k"], "cat", axis=1)], [floats("past", [2, "P", 8]), floats("x", [2, 1, 8])],
+             [floats("k", [None] * 3)])
+        report = json.loads(self.check(0, "--format=json", "--state=k=past", "--dim=P=0..64").stdout)
+        self.assertEqual((report["fixing_options"], report["fixing_command"]), ("", ""))
+        self.assertEqual(report["open_dims"], [{"name": "P", "low": 0, "high": 64, "divisor": 1}])
+
+    def test_bounds_that_are_known(self):
+        pooled = [helper.make_node("MaxPool", ["x"], ["d"], "down", kernel_shape=[8, 8], strides=[8, 8]),
+                  helper.make_node("Resize", ["d", "", "scales"], ["u"], "up"), helper.make_node("Concat", ["x", "u"], ["y"], "cat", axis=1)]
+        scales = [("scales", np.array([1, 1, 8, 8], np.float32))]
+        save(self.model, pooled, [floats("x", ["N", 3, "H", 64])], [floats("y", [None] * 4)], scales)
+        self.assertIn("\nsizes   N from 1 to 4, H from 8 in multiples of 8; figures are for ", self.check(0, "--dim=N=1..4").stdout)
+        dims = json.loads(self.check(0, "--dim=N=1..4", "--format=json").stdout)["open_dims"]
+        self.assertEqual(dims, [{"name": "N", "low": 1, "high": 4, "divisor": 1}, {"name": "H", "low": 8, "high": None, "divisor": 8}])
+        self.compile(0, "--dim=N=1..4")
+        for code, batch, height in ((0, 1, 8), (0, 4, 16), (3, 5, 8), (3, 1, 12), (3, 1, 1)):
+            self.run_program(code, "sluice-loader", os.path.join(self.folder, "out.om"), "--random", f"--dim=N={batch}", f"--dim=H={height}")
+        nodes = [helper.make_node("Reshape", ["x", name], [name + "y"], "to_" + name) for name in ("seven", "eleven")]
+        save(self.model, nodes, [floats("x", ["N"])], [floats("seveny", [7]), floats("eleveny", [11])],
+             [("seven", np.array([7], np.int64)), ("eleven", np.array([11], np.int64))])
+        text = self.check(0).stdout
+        self.assertNotIn("any", text)
+        self.assertNotIn("N from", text)
+
+    def test_options_of_compile_change_what_is_told(self):
+        save_network(self.model, "batch")
+        options = {"--static-model-ops-lower-limit=-1": 4, "--host-scheduling-max-threshold=9": 4, "--symbolic=off": 4, "--stable-order=on": 0,
+                   "--denormals=ieee": 0, "--skip=optimize:fold-constants": 0, "--skip=build:link-subgraphs": 0, "--opt-level=O1": 0}
+        for option, walked in options.items():
+            report = json.loads(self.check(0, "--format=json", option).stdout)
+            self.assertEqual(report["walked_nodes"], walked, option)
+            self.assertIn(option, shlex.split(report["fixing_command"]))
+        self.assertIn("nodes run one by one\n", self.check(0, "--dim=batch=1", "--static-model-ops-lower-limit=-1").stdout)
+        self.assertIn("STAGE:PASS", self.check(3, "--skip=nonsense").stderr)
+        help_of = {name: self.run_program(0, "sluice-" + name, "--help").stdout for name in ("check", "compile")}
+        section = help_of["compile"].split("Meaning options:")[1].split("\n\n")[0].split("\n", 1)[1]
+        self.assertIn("--stable-order=", section)
+        self.assertIn(section.strip(), help_of["check"])
+
+    def test_inputs_without_rank(self):
+        nodes = [helper.make_node("Relu", ["x y"], ["y"]), helper.make_node("Exp", ["z"], ["w"])]
+        save(self.model, nodes, [floats("x y", None), floats("z", ["N", 4])], [floats("y", None), floats("w", [None, 4])])
+        text = self.check(0).stdout
+        self.assertIn("input 'x y' has no rank: give its shape, --input-shape 'x y:SIZES'\nopen dims of inputs can be fixed: --dim N=1\n", text)
+        report = json.loads(self.check(0, "--format=json").stdout)
+        self.assertEqual((report["fixing_options"], report["unranked_inputs"]), ("--dim N=1", ["x y"]))
+        save(self.model, nodes[:1], [floats("x y", None)], [floats("y", None)])
+        text = self.check(0).stdout
+        self.assertIn("\n1 node runs one by one\n1 of them has sizes", text)
+        self.assertNotIn("can be fixed", text)
+        self.assertEqual(json.loads(self.check(0, "--format=json").stdout)["fixing_options"], "")
 
     def test_nothing_that_works(self):
         nodes = [helper.make_node("Reshape", ["x", name], [name + "y"], "to_" + name) for name in ("seven", "eleven")]

@@ -1,0 +1,87 @@
+#include "orchestrator/compile/stage_options.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string_view>
+
+#include "common/base/options.h"
+#include "fmt/ranges.h"
+#include "orchestrator/compile/stages.h"
+
+namespace sluice {
+namespace {
+
+// The other options go to all stages, or to the first: those that travel in the file from there, and those of the import.
+constexpr std::string_view kHandled[] = {"dump-dir", "stats", "passes", "skip", "stop-after", "segments", "store", "model"};
+
+bool is_for_first(const OptionRow& row) { return row.kind != OptionKind::kManner || row.name == "strict"; }
+
+void add_to(std::vector<std::string>& arguments, const std::vector<std::string>& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+}
+
+// Pass names belong to a stage: splits "STAGE:LIST" items into one list for each stage.
+Result<std::array<std::string, kStageNames.size()>> by_stage(std::string_view option, const std::vector<std::string>& values, size_t first,
+                                                             size_t last) {
+  std::array<std::string, kStageNames.size()> lists;
+  for (const std::string& value : values) {
+    for (size_t begin = 0, end = 0; begin < value.size(); begin = end + 1) {
+      end = std::min(value.find(';', begin), value.size());
+      const std::string_view item = std::string_view(value).substr(begin, end - begin);
+      const size_t colon = item.find(':');
+      const auto* stage = std::find(kStageNames.begin(), kStageNames.end(), item.substr(0, colon));
+      if (colon == std::string_view::npos || stage < kStageNames.begin() + first || stage > kStageNames.begin() + last) {
+        return make_error(ErrorCode::kBadOption, "--{} has '{}', expected STAGE:PASS,PASS,... with a stage that runs", option, item)
+            .with_hint(
+                fmt::format("such as --{}=optimize:fold-constants; sluice optimize --list-passes prints the passes of that stage", option));
+      }
+      std::string& list = lists[static_cast<size_t>(stage - kStageNames.begin())];
+      list += (list.empty() ? "" : ",") + std::string(item.substr(colon + 1));
+    }
+  }
+  return lists;
+}
+
+}  // namespace
+
+Result<StageOptions> stage_options(const CommandLine& line) {
+  StageOptions options{.meaning = {}, .manner = {}, .passes = line.list("--passes"), .skip = line.list("--skip")};
+  for (const OptionRow& row : option_table()) {
+    for (const std::string& value : line.list(fmt::format("--{}", row.name))) SLUICE_TRY(check_option_value(row, typed_value(row, value)));
+    if (std::find(std::begin(kHandled), std::end(kHandled), row.name) != std::end(kHandled)) continue;
+    const std::string name = "--" + std::string(row.name);
+    auto& arguments = is_for_first(row) ? options.meaning : options.manner;
+    const std::vector<std::string>& values = line.list(name);
+    if (row.name == "dim") {
+      for (const std::string& value : values) arguments.push_back(name + "=" + value);
+    } else if (!values.empty()) {
+      arguments.push_back(option_argument(row, fmt::format("{}", fmt::join(values, ";"))));
+    }
+  }
+  return options;
+}
+
+Result<std::vector<std::vector<std::string>>> arguments_of_stages(const StageOptions& options, size_t first, size_t last) {
+  SLUICE_ASSIGN(const auto passes, by_stage("passes", options.passes, first, last));
+  SLUICE_ASSIGN(const auto skip, by_stage("skip", options.skip, first, last));
+  std::vector<std::vector<std::string>> stages;
+  for (size_t i = first; i <= last; ++i) {
+    std::vector<std::string>& arguments = stages.emplace_back();
+    if (i == first) add_to(arguments, options.meaning);
+    add_to(arguments, options.manner);
+    if (!passes[i].empty()) arguments.push_back("--passes=" + passes[i]);
+    if (!skip[i].empty()) arguments.push_back("--skip=" + skip[i]);
+  }
+  return stages;
+}
+
+std::vector<std::string> typed_options(const StageOptions& options) {
+  std::vector<std::string> typed = options.meaning;
+  add_to(typed, options.manner);
+  for (const std::string& list : options.passes) typed.push_back("--passes=" + list);
+  for (const std::string& list : options.skip) typed.push_back("--skip=" + list);
+  return typed;
+}
+
+}  // namespace sluice
