@@ -165,7 +165,7 @@ TEST(Families, Indexing) {
       {Op::kGatherND, {"f32[2, 3, 4]", "i64[2, 1]"}, {{"batch_dims", int64_t{1}}}, {"f32[2, 4]"}},
       {Op::kSlice, {"f32[10, N]", "i64{1, 0}", "i64{-1, 9223372036854775807}"}, {}, {"f32[8, N]"}},
       {Op::kSlice, {"f32[10]", "i64{-1}", "i64{-100}", "_", "i64{-3}"}, {}, {"f32[4]"}},
-      {Op::kSlice, {"f32[N]", "i64{0}", "i64{-1}"}, {}, {"f32[N + -1]"}},
+      {Op::kSlice, {"f32[N]", "i64{0}", "i64{-1}"}, {}, {"f32[N - 1]"}},
       {Op::kSlice, {"f32[N]", "i64{-1}", "i64{-9223372036854775807}", "i64{0}", "i64{-1}"}, {}, {"f32[N]"}},
       {Op::kSlice, {"f32[3]", "i64{0}", "i64{9}", "i64{0}", "i64{9223372036854775807}"}, {}, {"f32[1]"}},
       {Op::kSlice, {"f32[3]", "i64{2}", "i64{-9}", "i64{0}", "i64{-9223372036854775807}"}, {}, {"f32[1]"}},
@@ -191,7 +191,7 @@ TEST(Families, Contraction) {
       {Op::kConv, {"f32[1, 3, 8, 8]", "f32[4, 3, 3, 3]"}, {{"pads", Ints{-1, 0, 0, 0}}}, {"error attribute 'pads' has the element -1"}},
       {Op::kConv, {"f32[1, 3, 8, 8]", "f32[4, 3, 3, 3]"}, {{"group", int64_t{0}}}, {"error attribute 'group' is 0"}},
       {Op::kConv, {"f32[1, 3, 8, 8]", "f32[4, 3, 3, 3]"}, {{"dilations", Ints{INT64_MAX, 1}}}, {"error does not fit"}},
-      {Op::kConvTranspose, {"f32[1, 3, 3, W]", "f32[3, 2, 3, 3]"}, {strides, pads}, {"f32[1, 2, 5, 2*W + -1]"}},
+      {Op::kConvTranspose, {"f32[1, 3, 3, W]", "f32[3, 2, 3, 3]"}, {strides, pads}, {"f32[1, 2, 5, 2*W - 1]"}},
       {Op::kMatMul, {"f32[N, 1, 5, 3]", "f32[4, 3, 2]"}, {}, {"f32[N, 4, 5, 2]"}},
       {Op::kMatMul, {"f32[3]", "f32[3]"}, {}, {"f32[]"}},
       {Op::kMatMul, {"i8[3, 3]", "i8[3, 3]"}, {}, {"error input 'a' is i8, expected one of"}},
@@ -331,7 +331,7 @@ TEST(Families, CausalConvolution) {
   const Attribute silu{"activation", std::string("silu")};
   expect_cases({
       {Op::kCausalConvWithState, {"f32[N, 4, L]", "f32[4, 1, 3]"}, {silu}, {"f32[N, 4, L]", "f32[N, 4, 2]"}},
-      {Op::kCausalConvWithState, {"f16[?, ?, L]", "f16[C, 1, K]", "f16[4]", "f16[2, ?, ?]"}, {}, {"f16[2, 4, L]", "f16[2, 4, K + -1]"}},
+      {Op::kCausalConvWithState, {"f16[?, ?, L]", "f16[C, 1, K]", "f16[4]", "f16[2, ?, ?]"}, {}, {"f16[2, 4, L]", "f16[2, 4, K - 1]"}},
       {Op::kCausalConvWithState, {"f32", "f32[4, 1, 1]"}, {}, {"f32[?, 4, ?]", "f32[?, 4, 0]"}},
       {Op::kCausalConvWithState, {"f32[1, 4, 9]", "f32[5, 1, 3]"}, {}, {"error channels of input 'a' and input 'b' differ: [4, 5]"}},
       {Op::kCausalConvWithState, {"f32[1, 4, 9]", "f32[4, 2, 3]"}, {}, {"error channels of one filter and 1 differ: [2, 1]"}},

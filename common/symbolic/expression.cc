@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "common/symbolic/sum_text.h"
+
 namespace sluice {
 namespace {
 
@@ -571,7 +573,7 @@ std::string ExpressionTable::text(ExpressionId id) const {
     case ExpressionOp::kSymbol:
       return symbol(static_cast<SymbolId>(e.value)).name;
     case ExpressionOp::kAdd:
-      return fmt::format("{} + {}", text(e.a), text(e.b));
+      return sum_text(text(e.a), text(e.b), begins_negative(*this, e.b));
     case ExpressionOp::kMul:
       return fmt::format("{}*{}", factor(e.a), factor(e.b));
     case ExpressionOp::kFloorDiv:

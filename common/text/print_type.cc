@@ -1,3 +1,4 @@
+#include "common/symbolic/sum_text.h"
 #include "common/text/names.h"
 #include "common/text/printer.h"
 
@@ -28,7 +29,7 @@ std::string print_expression(const ExpressionTable& table, ExpressionId id) {
     case ExpressionOp::kSymbol:
       return spelled_word(table.symbol(static_cast<SymbolId>(e.value)).name);
     case ExpressionOp::kAdd:
-      return print_expression(table, e.a) + " + " + print_expression(table, e.b);
+      return sum_text(print_expression(table, e.a), print_expression(table, e.b), begins_negative(table, e.b));
     case ExpressionOp::kMul:
       return factor(e.a) + "*" + factor(e.b);
     case ExpressionOp::kFloorDiv:

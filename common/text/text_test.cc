@@ -90,6 +90,16 @@ graph @main(%x: f32[A, B, C]) -> (%x) {
   expect_canonical(text + "}\n");
 }
 
+TEST(Text, SumsSubtract) {
+  const std::string head =
+      "sluice 1 typed\nsymbol H = dim(@main, %x, 0) in [9, *]\nsymbol W = dim(@main, %x, 1) in [1, *]\n"
+      "graph @main(%x: f32[H, W]) -> (%y) {\n";
+  expect_canonical(head + "  %y: f32[H - 2, H - W, 2*H - 3*W - 1, -1*min(H, W - 1) + 9] = Relu(%x)\n}\n");
+  auto module = parse_module(head + "  %y: f32[H + -2, H + -1*W] = Relu(%x)\n}\n", "t");
+  ASSERT_TRUE(module.ok()) << error_text(module.error());
+  EXPECT_NE(print_module(*module).find("f32[H - 2, H - W]"), std::string::npos) << print_module(*module);
+}
+
 // The longest sum that the compiler makes is read, a longer one not.
 TEST(Text, LongDims) {
   const auto sum_of = [](int64_t terms) {

@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "common/base/count_text.h"
 #include "common/tools/om_text.h"
 #include "runtime/loader/om_file.h"
 #include "runtime/loader/om_types.h"
@@ -12,7 +13,9 @@
 namespace sluice {
 namespace {
 
-std::string count_text(uint32_t count, std::string_view thing) { return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s"); }
+std::string kernels_text(uint64_t generated, uint64_t reference) {
+  return count_text(generated, "generated kernel") + ", " + count_text(reference, "reference kernel");
+}
 
 std::string binding_text(const pb::ModelDef& model, const pb::BindingDef& binding) {
   return fmt::format("{} {}", binding.name(), type_text(model, binding.type()));
@@ -37,7 +40,7 @@ std::string memory_text(const pb::PartDef& part) {
   const pb::MemoryDef& memory = part.fixed().memory();
   const bool is_open = part.has_symbolic() && part.symbolic().block_offset_size() == 0 && part.symbolic().block_first_size() > 0;
   const std::string arena = is_open
-                                ? count_text(static_cast<uint32_t>(part.symbolic().block_first_size()), "block") + ", placed for each size"
+                                ? count_text(static_cast<uint64_t>(part.symbolic().block_first_size()), "block") + ", placed for each size"
                                 : fmt::format("{} bytes", memory.arena_bytes());
   return fmt::format("arena: {}, scratch: {} bytes for each worker{}\n", arena, memory.scratch_bytes(),
                      part.has_symbolic() ? " and what the sizes need" : "");
@@ -48,10 +51,12 @@ std::string part_text(const pb::PartDef& def) {
   std::array<size_t, pb::TaskKind_ARRAYSIZE> tasks{};
   for (const int kind : part.task_kind()) ++tasks[static_cast<size_t>(kind)];
   return memory_text(def) +
-         fmt::format("tasks: {}: {} generated kernels, {} reference kernels, {} copies{}, {} records, {} waits\nstreams: {}, events: {}\n",
-                     part.task_kind_size(), tasks[pb::TASK_LAUNCH] + tasks[pb::TASK_TEST], tasks[pb::TASK_HOST], tasks[pb::TASK_COPY],
-                     tasks[pb::TASK_APPEND] > 0 ? fmt::format(", {} appends to states", tasks[pb::TASK_APPEND]) : "",
-                     tasks[pb::TASK_RECORD], tasks[pb::TASK_WAIT], part.streams_size(), part.events_size());
+         fmt::format("tasks: {}: {}, {} {}{}, {}, {}\nstreams: {}, events: {}\n", part.task_kind_size(),
+                     kernels_text(tasks[pb::TASK_LAUNCH] + tasks[pb::TASK_TEST], tasks[pb::TASK_HOST]), tasks[pb::TASK_COPY],
+                     tasks[pb::TASK_COPY] == 1 ? "copy" : "copies",
+                     tasks[pb::TASK_APPEND] > 0 ? fmt::format(", {} to states", count_text(tasks[pb::TASK_APPEND], "append")) : "",
+                     count_text(tasks[pb::TASK_RECORD], "record"), count_text(tasks[pb::TASK_WAIT], "wait"), part.streams_size(),
+                     part.events_size());
 }
 
 std::string root_text(const pb::ModelDef& model) {
@@ -59,7 +64,7 @@ std::string root_text(const pb::ModelDef& model) {
   const auto parts = static_cast<uint32_t>(model.parts_size());
   const uint32_t nodes = model.nodes() - model.root().first_node() - parts;
   const auto launches = static_cast<uint32_t>(kernels.size() - std::count(kernels.begin(), kernels.end(), 0u));
-  const std::string made = nodes == 0 ? "" : fmt::format(": {} generated kernels, {} reference kernels", launches, nodes - launches);
+  const std::string made = nodes == 0 ? "" : ": " + kernels_text(launches, nodes - launches);
   return fmt::format("root: {}, walked one by one{}; {}\n", count_text(nodes, "node"), made, count_text(parts, "part"));
 }
 

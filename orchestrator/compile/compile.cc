@@ -171,7 +171,7 @@ class Compilation {
     const std::optional<uint64_t> nodes = !request_.stats.empty() ? take_stats(name, report) : std::nullopt;
     if (request_.quiet) return;
     std::string text = fmt::format("{:<18} {:>9.1f} ms", name, report.seconds * 1e3);
-    if (nodes) text += fmt::format(" {:>7} nodes", *nodes);
+    if (nodes) text += fmt::format(" {:>7} {}", *nodes, *nodes == 1 ? "node " : "nodes");
     if (!last || output != nullptr) text += fmt::format(" {:>10}", size_text(report.bytes));
     std::fprintf(stderr, "%s: %s\n", kProgram.data(), text.c_str());
   }

@@ -75,9 +75,9 @@ std::string bound_parts_text(const BoundPartsCounters& parts) {
 }
 
 std::string pool_text(const MemoryCounters& pool) {
-  return fmt::format("values outside of fixed parts: at most {:.2f} MB at once, {:.2f} MB held in {} blocks, {} taken from the system\n",
+  return fmt::format("values outside of fixed parts: at most {:.2f} MB at once, {:.2f} MB held in {} {}, {} taken from the system\n",
                      static_cast<double>(pool.most_used_bytes) / kMega, static_cast<double>(pool.held_bytes) / kMega, pool.held_blocks,
-                     pool.system_calls);
+                     pool.held_blocks == 1 ? "block" : "blocks", pool.system_calls);
 }
 
 }  // namespace

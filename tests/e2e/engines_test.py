@@ -228,7 +228,7 @@ class Engines(ProgramCase):
         text = self.program(0, "sluice-show", "--summary", self.om)
         counts = re.search(r"^engines: (.*)", text, re.M).group(1).split(", ")
         counts = {name: int(count) for count, name in (each.split() for each in counts)}
-        generated, reference = (sum(map(int, re.findall(rf"(\d+) {kind} kernels", text)))
+        generated, reference = (sum(map(int, re.findall(rf"(\d+) {kind} kernels?", text)))
                                 for kind in ("generated", "reference"))
         return counts, generated, reference
 

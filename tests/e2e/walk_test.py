@@ -82,7 +82,7 @@ class Walk(ProgramCase):
             said = self.compiled(convolutions(1), *options)
             self.program(0, "sluice-verify", self.path("m.om"))
             self.assertNotIn("sizes", said)
-            self.assertIn("generated kernels, 1 reference kernels; 0 parts", self.summary())
+            self.assertIn("generated kernels, 1 reference kernel; 0 parts", self.summary())
             y, events = self.run_model(x=x)
             np.testing.assert_array_equal(y, expected)
             launched = [event["name"] for event in events if event["args"].get("kernel") and event["args"]["op"] != "TransData"]

@@ -16,6 +16,7 @@
 #include <numeric>
 #include <set>
 
+#include "common/base/count_text.h"
 #include "common/base/digest.h"
 #include "common/base/files.h"
 #include "common/tools/reduce/cuts.h"
@@ -55,7 +56,7 @@ class Reducer {
     const std::string candidate = write_path();
     SLUICE_TRY(write_text(candidate, model_.SerializeAsString()));
     SLUICE_TRY(command_.learn(candidate));
-    SLUICE_TRY(say(fmt::format("{} nodes: {}", whole_nodes_, ending_text(command_.whole()))));
+    SLUICE_TRY(say(fmt::format("{}: {}", count_text(whole_nodes_, "node"), ending_text(command_.whole()))));
     SLUICE_ASSIGN(Inferred inferred, infer_types(model_, request_.scratch));
     types_ = std::move(inferred.types);
     must_be_valid_ = inferred.is_valid;
@@ -102,7 +103,7 @@ class Reducer {
     const size_t nodes = count_nodes(model_);
     if (nodes == said_) return {};
     said_ = nodes;
-    return say(fmt::format("{}: {} nodes left after {} runs", step, nodes, command_.runs()));
+    return say(fmt::format("{}: {} left after {}", step, count_text(nodes, "node"), count_text(command_.runs(), "run")));
   }
 
   // Drops members of a list, many at once first. `without(rest)` is the candidate with those members only, which may keep more; it
