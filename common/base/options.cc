@@ -63,6 +63,31 @@ constexpr std::array kTable = {
 
 std::span<const OptionRow> option_table() { return kTable; }
 
+std::string_view last_reader(std::string_view option) {
+  struct Row {
+    std::string_view option, stage;
+  };
+  constexpr Row kRows[] = {
+      {"input-shape", "preprocess"},
+      {"dim", "preprocess"},
+      {"out-nodes", "preprocess"},
+      {"zipmap", "preprocess"},
+      {"overridable-inputs", "preprocess"},
+      {"state", "preprocess"},
+      {"strict", "preprocess"},
+      {"annotate", "preprocess"},
+      {"external-dir", "preprocess"},
+      {"opt-level", "optimize"},
+      {"profile", "partition"},
+      {"symbolic", "partition"},
+      {"static-model-ops-lower-limit", "partition"},
+      {"host-scheduling-max-threshold", "partition"},
+      {"stable-order", "partition"},
+  };
+  const auto* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& each) { return each.option == option; });
+  return row == std::end(kRows) ? "" : row->stage;
+}
+
 const OptionRow* find_option(std::string_view name) {
   const auto* row = std::find_if(kTable.begin(), kTable.end(), [&](const OptionRow& r) { return r.name == name; });
   return row == kTable.end() ? nullptr : row;

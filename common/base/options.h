@@ -29,6 +29,8 @@ struct OptionRow {
 
 std::span<const OptionRow> option_table();
 const OptionRow* find_option(std::string_view name);
+// The stage after which nothing reads the option: for a file that is past it, it comes too late. Empty: read to the end, or by no stage.
+std::string_view last_reader(std::string_view option);
 bool names_file(std::string_view option);  // its value is the path of a file or a folder
 
 // What an option means as it was typed: of flags, which have no value, "on".

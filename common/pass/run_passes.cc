@@ -43,6 +43,10 @@ Result<std::vector<const Pass*>> choose_passes(std::span<const Pass> passes, con
   }
   std::vector<const Pass*> chosen;
   if (const std::vector<std::string> exact = options.list("passes"); !exact.empty()) {
+    if (!skip.empty()) {
+      return make_error(ErrorCode::kBadOption, "--skip leaves out '{}' beside --passes, which says exactly what runs", options.text("skip"))
+          .with_hint("leave it out of --passes: " + options.text("passes"));
+    }
     for (const std::string& name : exact) {
       const Pass* pass = find_pass(passes, name);
       if (pass == nullptr) return unknown_pass(passes, "passes", name);

@@ -66,6 +66,21 @@ Result<void> check_files(const Module& module, const StageArgs& args) {
   return {};
 }
 
+// A graph that stopped within this stage goes on with what the stage was given when it began: passes that have run do not run again.
+Result<void> check_half_way(const Stage& stage, const Module& module, const Options& given) {
+  if (!module.is_half_way()) return {};
+  for (const OptionRow& row : option_table()) {
+    if (last_reader(row.name) != stage_name(stage.id) || row.name == "opt-level") continue;  // of which the list of passes tells
+    const std::string value = given.text(row.name);
+    const auto recorded = module.options.find(std::string(row.name));
+    if (value == row.fallback || (recorded != module.options.end() && recorded->second == value)) continue;
+    return make_error(ErrorCode::kBadOption, "--{} is '{}', and sluice-{} had begun {} when this graph was written", row.name, value,
+                      stage_name(stage.id), recorded == module.options.end() ? "without it" : fmt::format("with '{}'", recorded->second))
+        .with_hint("begin with what the stage read, or leave the option out");
+  }
+  return {};
+}
+
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -146,6 +161,7 @@ Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
   SLUICE_TRY(check_output_is_no_input(args.options.text("stats"), args.input));
   SLUICE_ASSIGN(StatsFile stats, StatsFile::create(args.options.text("stats")));
   SLUICE_ASSIGN(Module module, read_timed(stage, args, run.times));
+  SLUICE_TRY(check_half_way(stage, module, args.options));
   SLUICE_TRY(inherit_options(args.options, stage.id, module.options));
   export_options(args.options, stage.id, module.options);
   SLUICE_TRY(check_files(module, args));

@@ -43,37 +43,17 @@ Result<LastStep> last_step(const std::string& text, size_t first) {
   return LastStep{static_cast<size_t>(stage - kStageNames.begin()), colon == text.size() ? "" : text.substr(colon + 1)};
 }
 
-// Options that only stages up to this one read: for a file that is past it they come too late.
-struct LastReader {
-  std::string_view option;
-  size_t stage;
-};
-constexpr LastReader kLastReaders[] = {
-    {"input-shape", 0},
-    {"dim", 0},
-    {"out-nodes", 0},
-    {"zipmap", 0},
-    {"overridable-inputs", 0},
-    {"state", 0},
-    {"strict", 0},
-    {"annotate", 0},
-    {"external-dir", 0},
-    {"opt-level", 1},
-    {"profile", 2},
-    {"symbolic", 2},
-    {"static-model-ops-lower-limit", 2},
-    {"host-scheduling-max-threshold", 2},
-    {"stable-order", 2},
-};
-
 Result<void> check_in_time(const CompileRequest& request, size_t first) {
-  for (const LastReader& reader : kLastReaders) {
-    const std::string start = option_argument(*find_option(reader.option), "");
+  for (const OptionRow& row : option_table()) {
+    const std::string_view reader = last_reader(row.name);
+    if (reader.empty()) continue;
+    const auto stage = static_cast<size_t>(std::ranges::find(kStageNames, reader) - kStageNames.begin());
+    const std::string start = option_argument(row, "");
     const auto given = [&](const std::string& argument) { return argument.starts_with(start); };
-    if (first <= reader.stage || std::ranges::none_of(request.options.meaning, given)) continue;
+    if (first <= stage || std::ranges::none_of(request.options.meaning, given)) continue;
     return Error{ErrorCode::kBadOption,
-                 fmt::format("--{} is read by sluice-{} and this file is past it: work goes on with sluice-{}", reader.option,
-                             kStageNames[reader.stage], kStageNames[first]),
+                 fmt::format("--{} is read by sluice-{} and this file is past it: work goes on with sluice-{}", row.name, reader,
+                             kStageNames[first]),
                  "compile the model itself, or an earlier file of --dump-dir, with this option", request.input};
   }
   return {};

@@ -228,6 +228,7 @@ Result<void> HybridRun::execute(const HybridObserver& observer) {
   const Device::Seat seat(*device_);  // the nodes between parts are work too
   const StatesBound bound(states_, inputs_);
   SLUICE_TRY(execute_once(observer));
+  SLUICE_TRY(states_.check_room(outputs_));
   states_.keep(outputs_);
   fill_bound_outputs();
   return {};

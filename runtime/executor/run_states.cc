@@ -86,6 +86,25 @@ int64_t RunStates::first_extent(const pb::TypeDef& type, int dim, const RunInput
   return 0;
 }
 
+// What is written in place was checked when its memory was made.
+Result<void> RunStates::check_room(const std::vector<HostValue>& outputs) const {
+  for (size_t s = 0; s < growing_.size(); ++s) {
+    const pb::StateDef& state = model_->states(static_cast<int>(s));
+    const HostValue& output = outputs[state.output()];
+    if (growing_[s] || output.tensors.size() != 1) continue;
+    const pb::TypeDef& type = input_type(s);
+    const std::vector<int64_t>& dims = output.tensors[0].dims;
+    for (int d = 0; d < type.dim_high_size() && static_cast<size_t>(d) < dims.size(); ++d) {
+      if (type.dims(d) >= 0 || dims[static_cast<size_t>(d)] <= type.dim_high(d)) continue;
+      const std::string& name = model_->inputs(static_cast<int>(state.input())).name();
+      return make_error(ErrorCode::kBadBinding, "state '{}' would grow to {} along axis {}, the model was compiled for {}", name,
+                        dims[static_cast<size_t>(d)], d, type.dim_high(d))
+          .with_hint("compile with a larger bound: --dim NAME=0..SIZE");
+    }
+  }
+  return {};
+}
+
 void RunStates::keep(const std::vector<HostValue>& outputs) {
   std::vector<HostValue> kept;
   for (const pb::StateDef& state : model_->states()) kept.push_back(outputs[state.output()]);

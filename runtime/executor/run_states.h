@@ -26,6 +26,8 @@ class RunStates {
   // Binds the inputs that are states to what the execution begins with: what the caller bound, else what was kept, else zeros, which are
   // empty along dims that no other input tells. Errors of GrowingState.
   Result<void> begin(RunInputs& inputs);
+  // The outputs fit the inputs that they are for next. Error: kBadBinding, a state beyond its bound.
+  Result<void> check_room(const std::vector<HostValue>& outputs) const;
   // The execution succeeded and made these outputs. An exception leaves what was kept before.
   void keep(const std::vector<HostValue>& outputs);
   // The next execution begins anew, or as the last one did.

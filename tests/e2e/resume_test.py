@@ -50,6 +50,29 @@ class Resume(ProgramCase):
             3, "sluice-compile", "-q", self.path("half.sg"), "-o", self.path("m.om"), "--skip=optimize:eliminate-identities"))
         self.program(0, "sluice-compile", "-q", self.path("half.sg"), "-o", self.path("m.om"))
 
+    def test_options_that_have_been_read(self):
+        """What a stage read when it began cannot change when it goes on; the same again is no change."""
+        model = self.path("model.onnx")
+        self.program(0, "sluice-preprocess", model, "-o", self.path("half.sg"), "--out-nodes=y", "--stop-after=infer-types")
+        for option in ("--dim=N=2", "--input-shape=x:2,8", "--out-nodes=b", "--state=y=x", "--zipmap=tensor",
+                       "--annotate=" + model, "--strict", "--overridable-inputs=on", "--external-dir=" + self.path(".")):
+            with self.subTest(option):
+                name = option.split("=")[0]
+                for command in (["sluice-preprocess"], ["sluice-compile", "-q"]):
+                    printed = self.program(3, *command, self.path("half.sg"), "-o", self.path("none"), option)
+                    self.assertIn(f"sluice-preprocess: error SL1006: {name} is ", printed)
+        self.program(0, "sluice-preprocess", self.path("half.sg"), "-o", self.path("whole.sg"), "--out-nodes=y")
+        self.program(0, "sluice-preprocess", model, "-o", self.path("once.sg"), "--out-nodes=y")
+        with open(self.path("whole.sg"), "rb") as resumed, open(self.path("once.sg"), "rb") as once:
+            self.assertEqual(resumed.read(), once.read())
+
+    def test_passes_say_exactly_what_runs(self):
+        chosen = "--passes=eliminate-identities,eliminate-dead-nodes"
+        self.optimize(0, "typed.sg", "half.sg", chosen, "--stop-after=1")
+        for source, more in (("half.sg", []), ("typed.sg", [chosen])):
+            printed = self.optimize(3, source, "product.sg", *more, "--skip=eliminate-dead-nodes")
+            self.assertIn("beside --passes, which says exactly what runs", printed)
+
     def test_a_pass_that_stands_twice_in_the_list(self):
         names = ["eliminate-identities", "eliminate-dead-nodes", "eliminate-identities", "eliminate-common-subexpressions"]
         chosen = "--passes=" + ",".join(names)

@@ -372,6 +372,17 @@ class Symbolic(ProgramCase):
             run(x=random(1, 1, 32))
         self.assertIn("state 'past.key' would grow to 21 along axis 2, the model was compiled for 20", str(caught.exception))
 
+    def test_states_with_a_bound_keep_to_it_however_they_run(self):
+        for way in ("--static-model-ops-lower-limit=-1", "--symbolic=off", "--host-scheduling-max-threshold=1000"):
+            with self.subTest(way):
+                run = self.compiled(decoder(), "--state=present.*=past.*", "--dim=past=0..8", way).run(threads=1)
+                run(x=random(1, 7, 32))
+                with self.assertRaises(sluice.Error) as caught:
+                    run(x=random(1, 3, 32))
+                self.assertIn("would grow to 10 along axis 2, the model was compiled for 8", str(caught.exception))
+                run(x=random(1, 1, 32))  # the state stayed what it was
+                self.assertEqual(run.output("present.key").shape, (1, 4, 8, 8))
+
     def test_states_with_a_bound_are_written_in_place(self):
         """The steps of a sequence, in memory with room for more, are those of the whole; what an execution that fails wrote does not count."""
         for bounds in (["--dim=past=0..24"], ["--dim=past=0..24", "--dim=batch=1..3", "--dim=tokens=1..8"]):

@@ -42,6 +42,7 @@ HostValue value_of(const Type& type) {
   std::vector<int64_t> dims;
   for (const Dim& dim : type.dims) dims.push_back(dim.is_fixed() ? dim.value : 2);
   if (!type.ranked) dims = {2, 2};
+  if (!element_count(dims)) dims.assign(dims.size(), 1);  // as no file of values could hold them
   value.tensors.push_back(HostTensor::of(std::make_shared<const Tensor>(make_tensor(type.dtype, std::move(dims)))));
   return value;
 }
