@@ -68,7 +68,8 @@ Result<void> check_files(const Module& module, const StageArgs& args) {
 
 // A graph that stopped within this stage goes on with what the stage was given when it began: passes that have run do not run again.
 Result<void> check_half_way(const Stage& stage, const Module& module, const Options& given) {
-  if (!module.is_half_way()) return {};
+  const bool is_ours = static_cast<int>(module.last_stage) + 1 == static_cast<int>(stage.id);
+  if (!module.is_half_way() || !is_ours) return {};
   for (const OptionRow& row : option_table()) {
     if (last_reader(row.name) != stage_name(stage.id) || row.name == "opt-level") continue;  // of which the list of passes tells
     const std::string value = given.text(row.name);
