@@ -111,6 +111,8 @@ TEST(SplitTest, TheLastPieceMayBeEmptyButNotLess) {
   EXPECT_EQ(bad.error().message, "node 'n' (Split): 5 elements cannot be split into 4 pieces of equal size, but for a smaller last one");
 }
 
+TEST(IdentityTest, ADamagedGraphMayGiveItNothing) { EXPECT_EQ(NodeRun(Op::kIdentity, {}).error().code, ErrorCode::kBadValue); }
+
 // A sanitizer build sees sizes beyond int64 that are not kept from wrapping.
 TEST(ShapeTest, SizesBeyondInt64AreNoShape) {
   const Tensor x = f32({2}, {1, 2});

@@ -43,7 +43,7 @@ Tensor values_at(const Tensor& values, const std::vector<std::optional<size_t>>&
 }  // namespace
 
 Result<void> eval_dict_vectorizer(EvalCall& call) {
-  const EvalValue* map = call.operands[0].value;
+  const EvalValue* map = call.operands.size() == 2 ? call.operands[0].value : nullptr;
   if (map == nullptr || map->kind != EvalValue::Kind::kMap) return call.bad_value("input 0 is no map");
   const Tensor &keys = *map->elements[0].tensor, &values = *map->elements[1].tensor;
   const EvalValue vocabulary = value_of(call.operands[1]);

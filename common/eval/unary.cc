@@ -243,6 +243,7 @@ Result<void> eval_clip(EvalCall& call) {
 }
 
 Result<void> eval_identity(EvalCall& call) {
+  if (call.operands.empty()) return call.bad_value("it has no input");
   call.set_value(0, value_of(call.operands[0]));
   return {};
 }
