@@ -111,7 +111,7 @@ TEST(SplitTest, TheLastPieceMayBeEmptyButNotLess) {
   EXPECT_EQ(bad.error().message, "node 'n' (Split): 5 elements cannot be split into 4 pieces of equal size, but for a smaller last one");
 }
 
-TEST(IdentityTest, ADamagedGraphMayGiveItNothing) { EXPECT_EQ(NodeRun(Op::kIdentity, {}).error().code, ErrorCode::kBadValue); }
+TEST(DamagedGraphTest, ANodeMayHaveNoInput) { EXPECT_EQ(NodeRun(Op::kIdentity, {}).error().code, ErrorCode::kBadValue); }
 
 // A sanitizer build sees sizes beyond int64 that are not kept from wrapping.
 TEST(ShapeTest, SizesBeyondInt64AreNoShape) {
@@ -119,6 +119,8 @@ TEST(ShapeTest, SizesBeyondInt64AreNoShape) {
   for (const std::vector<int64_t>& dims : {std::vector<int64_t>{2, int64_t{1} << 62}, {INT64_MAX, -1}, {INT64_MAX, INT64_MAX, -1}}) {
     const auto count = static_cast<int64_t>(dims.size());
     EXPECT_EQ(NodeRun(Op::kReshape, {x, i64({count}, dims)}).error().code, ErrorCode::kBadShape);
+    const auto text = static_cast<int64_t>(DType::kString);
+    EXPECT_EQ(NodeRun(Op::kCast, {}, {{"to", text}}).error().code, ErrorCode::kBadValue);
   }
   EXPECT_EQ(NodeRun(Op::kSplit, {x, i64({2}, {2, INT64_MAX})}, {}, 2).error().code, ErrorCode::kBadShape);
 }
