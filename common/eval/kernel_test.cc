@@ -111,7 +111,7 @@ TEST(SplitTest, TheLastPieceMayBeEmptyButNotLess) {
   EXPECT_EQ(bad.error().message, "node 'n' (Split): 5 elements cannot be split into 4 pieces of equal size, but for a smaller last one");
 }
 
-TEST(DamagedGraphTest, ANodeMayHaveNoInput) { EXPECT_EQ(NodeRun(Op::kIdentity, {}).error().code, ErrorCode::kBadValue); }
+TEST(DamagedGraphTest, ANodeMayHaveNoInputAndNoType) { EXPECT_EQ(NodeRun(Op::kIdentity, {}).error().code, ErrorCode::kBadValue); }
 
 // A sanitizer build sees sizes beyond int64 that are not kept from wrapping.
 TEST(ShapeTest, SizesBeyondInt64AreNoShape) {
@@ -123,6 +123,8 @@ TEST(ShapeTest, SizesBeyondInt64AreNoShape) {
     EXPECT_EQ(NodeRun(Op::kCast, {}, {{"to", text}}).error().code, ErrorCode::kBadValue);
   }
   EXPECT_EQ(NodeRun(Op::kSplit, {x, i64({2}, {2, INT64_MAX})}, {}, 2).error().code, ErrorCode::kBadShape);
+  const NodeRun none(Op::kCast, {f32({1}, {1})}, {{"to", int64_t{119}}});
+  EXPECT_THAT(none.error().message, testing::HasSubstr("undefined"));
 }
 
 TEST(PoolTest, MaxWithIndicesAndCeil) {
