@@ -278,6 +278,7 @@ Result<void> eval_pad(EvalCall& call) {
     dim = plus(plus(dim, pads[i]), pads[axes.size() + i]);
   }
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
+  if (y.count == 0) return {};  // beside a dim of 0 another may be of any length
   std::vector<std::vector<int64_t>> sources(dims.size());
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     for (int64_t i = 0; i < dims[axis]; ++i) sources[axis].push_back(pad_source(mode, i - before[axis], x.dims[axis]));
@@ -305,6 +306,7 @@ Result<void> eval_center_crop_pad(EvalCall& call) {
     dims[static_cast<size_t>(axis)] = shape[i];
   }
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
+  if (y.count == 0) return {};  // beside a dim of 0 another may be of any length
   std::vector<std::vector<int64_t>> sources(dims.size());
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     const int64_t extra = dims[axis] - x.dims[axis];
