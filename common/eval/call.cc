@@ -215,6 +215,12 @@ Result<void> EvalCall::copy_input(size_t index, size_t input, std::vector<int64_
   return {};
 }
 
+const std::string& EvalCall::text(int64_t handle) const {
+  static const std::string empty;
+  const auto index = static_cast<size_t>(handle);
+  return index < texts_.size() ? texts_[index] : empty;
+}
+
 Tensor EvalCall::strings_from(const Tensor& handles) const {
   std::vector<std::string> texts;
   texts.reserve(handles.as<int64_t>().size());

@@ -104,8 +104,9 @@ class EvalCall {
   void set_value(size_t index, EvalValue value);                                   // sequences, optionals, results of bodies
   Result<void> copy_input(size_t index, size_t input, std::vector<int64_t> dims);  // the same elements under other dims
 
-  // A string by its handle; and the handle of a new string (handles of new strings are not in order).
-  const std::string& text(int64_t handle) const { return texts_[static_cast<size_t>(handle)]; }
+  // A string by its handle, empty for a number that is none (a damaged graph may give numbers for strings); and the handle of a new string
+  // (handles of new strings are not in order).
+  const std::string& text(int64_t handle) const;
   int64_t handle(const std::string& text);
   Tensor strings_from(const Tensor& handles) const;
 
