@@ -81,6 +81,7 @@ Result<void> eval_conv(EvalCall& call) {
   if (bias.present() && (bias.count != shape.filters || bias.dtype != x.dtype))
     return call.bad_shape("the bias does not fit {} filters", shape.filters);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, shape.y));
+  if (y.count == 0) return {};  // beside a dim of 0 another may be of any length
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     const int64_t positions = shape.window.out_size();
     for (int64_t plane = 0; plane < shape.batch * shape.filters; ++plane) {

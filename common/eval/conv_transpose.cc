@@ -72,6 +72,7 @@ Result<void> eval_conv_transpose(EvalCall& call) {
   std::vector<int64_t> dims = {x.dims[0], filters * groups};
   dims.insert(dims.end(), window.in.begin(), window.in.end());
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
+  if (y.count == 0) return {};  // beside a dim of 0 another may be of any length
   const int64_t positions = window.out_size();
   const int64_t taps = window.taps();
   std::vector<int64_t> targets(static_cast<size_t>(positions * taps));
@@ -117,6 +118,7 @@ Result<void> eval_max_unpool(EvalCall& call) {
   const std::vector<int64_t> dims = call.has(2) ? call.ints(2) : inferred;
   if (dims.size() != inferred.size()) return call.bad_shape("the output shape {} does not fit", dims_text(dims));
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
+  if (y.count == 0) return {};  // beside a dim of 0 another may be of any length
   const auto from = dense_strides(inferred);
   const auto to = dense_strides(dims);
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
@@ -150,6 +152,7 @@ Result<void> eval_col2im(EvalCall& call) {
   std::vector<int64_t> dims = {x.dims[0], channels};
   dims.insert(dims.end(), image.begin(), image.end());
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
+  if (y.count == 0) return {};  // beside a dim of 0 another may be of any length
   std::vector<int64_t> targets(static_cast<size_t>(taps));
   return visit_product(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     std::fill_n(y.as<T>(), y.count, T(0));

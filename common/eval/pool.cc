@@ -205,6 +205,7 @@ Result<void> global_pool(EvalCall& call, GlobalKind kind) {
   std::vector<int64_t> dims(x.dims.begin(), x.dims.end());
   std::fill(dims.begin() + 2, dims.end(), 1);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
+  if (y.count == 0) return {};  // beside a dim of 0 another may be of any length
   const int64_t size = y.count == 0 ? 0 : x.count / y.count;
   const int64_t p = call.node.int_attribute("p", 2);
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
@@ -241,6 +242,7 @@ Result<void> eval_average_pool(EvalCall& call) {
   SLUICE_ASSIGN(const PoolShape shape, make_pool_shape(call));
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, shape.y));
+  if (y.count == 0) return {};  // beside a dim of 0 another may be of any length
   const auto counts = window_counts(shape, call.node.int_attribute("count_include_pad", 0) != 0);
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     for_each_pool_row<T>(shape, x, y, [&](const T* plane, int64_t row, T* to) {
@@ -256,6 +258,7 @@ Result<void> eval_lp_pool(EvalCall& call) {
   SLUICE_ASSIGN(const PoolShape shape, make_pool_shape(call));
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, shape.y));
+  if (y.count == 0) return {};  // beside a dim of 0 another may be of any length
   const auto p = static_cast<double>(call.node.int_attribute("p", 2));
   std::vector<double> sums(static_cast<size_t>(shape.width));
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
