@@ -1,14 +1,14 @@
 """Fields that only travel: parsed, copied, verified, compared by diff, printed, and read by nobody. check_tree.py asks for them.
 
-A name, option, annotation, member or field exists when something reads it. A read is an expression like `node.plan.keep` in code that
+A name, option, annotation, member or field exists when something reads it. A read is an expression like `node.placement.keep` in code that
 acts on it, so a variable of one of the types below is named as RECEIVER says, and what merely carries fields along is in CARRIERS.
 """
 import re
 
 # struct -> header, how variables of it are called, the table of graph.fbs that holds the same fields (None: no file does).
 STRUCTS = {
-    "Plan": ("common/ir/plan.h", r"plan", "Plan"),
-    "Kernel": ("common/ir/plan.h", r"kernel(?:\([^;{}]*?\))?", "Kernel"),
+    "Placement": ("common/ir/placement.h", r"placement", "Placement"),
+    "Kernel": ("common/ir/placement.h", r"kernel(?:\([^;{}]*?\))?", "Kernel"),
     "Storage": ("common/ir/type.h", r"storage(?:\(\))?", "Storage"),
     "DeviceProfile": ("common/target/profile.h", r"(?:\w*profile|machine)_?(?:\(\))?", None),
 }
@@ -65,7 +65,7 @@ def fields_of(text, struct):
 
 
 def is_read(code, receiver, field):
-    """`plan.keep` counts; `plan.keep = x`, `plan.names.push_back(x)` and `&plan.keep` do not."""
+    """`placement.keep` counts; `placement.keep = x`, `placement.names.push_back(x)` and `&placement.keep` do not."""
     written = r"(?!\s*=[^=]|\.(?:push_back|assign|emplace_back|clear)\b)"
     path = r"(?<![\w.>&])(?:[\w()\[\]*]+(?:\.|->))*"  # up to the receiver
     return re.search(rf"{path}{receiver}(?:\.|->){field}\b{written}", code) is not None
@@ -79,20 +79,20 @@ def check_table(files, table, fields, struct):
     if body is None:
         return
     refused = re.findall(r"(\w+):[^;\n]*;[ ]*//[^\n]*\brefused\b", files.get("schemas/graph.fbs", ""))
-    living = [row for row, rest in re.findall(r"(\w+):([^;]*);", body.group(1))
-              if "(deprecated)" not in rest and row not in refused]
+    living = [row for row, remaining in re.findall(r"(\w+):([^;]*);", body.group(1))
+              if "(deprecated)" not in remaining and row not in refused]
     for row in sorted(set(living) ^ set(fields)):
         yield f"schemas/graph.fbs: {table}.{row} is not both there and in {struct}; mark `(deprecated)` what nothing reads"
 
 
 def check_annotations(files):
-    """An annotation sets the field of a Plan that has its name."""
+    """An annotation sets the field of a Placement that has its name."""
     if ANNOTATIONS not in files:
         return
-    fields = fields_of(files["common/ir/plan.h"], "Plan")
+    fields = fields_of(files["common/ir/placement.h"], "Placement")
     for name in re.findall(r'^ {4}\{"(\w+)", "[^"]*", ', files[ANNOTATIONS], re.M):
         if name not in fields:
-            yield f"{ANNOTATIONS}: annotation '{name}' sets no field of that name of Plan"
+            yield f"{ANNOTATIONS}: annotation '{name}' sets no field of that name of Placement"
 
 
 def check_options(files):

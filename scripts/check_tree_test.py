@@ -15,14 +15,14 @@ CLEAN = {
 
 
 FIELDS = {
-    "common/ir/plan.h": "struct Plan {\n  int32_t level = -1;  // of the user\n  std::string label;\n};\n",
+    "common/ir/placement.h": "struct Placement {\n  int32_t level = -1;  // of the user\n  std::string label;\n};\n",
     "common/ir/annotation.cc": 'constexpr Row kTable[] = {\n    {"level", "a number", set_level},\n};\n',
-    "common/text/print.cc": "print(plan.level, plan.label);\n",
+    "common/text/print.cc": "print(placement.level, placement.label);\n",
     "common/target/profile.h": "struct DeviceProfile {\n  int64_t l2_bytes = 1 << 20;\n};\n",
     "common/base/options.cc": 'OptionRow{"depth", kMeaning, "1", "how deep"},\n',
-    "schemas/graph.fbs": "table Plan {\n  level:int = -1;  // of: the user;\n  label:int; speed:bool (deprecated);\n}\n",
+    "schemas/graph.fbs": "table Placement {\n  level:int = -1;  // of: the user;\n  label:int; speed:bool (deprecated);\n}\n",
     "schemas/model.proto": "message MemoryDef {\n  reserved 2;\n  uint64 arena_bytes = 1;\n}\n",
-    "stages/partition/cut.cc": 'if (node.plan.level == 1) use(plan.label, profile_.l2_bytes, options.integer("depth", 0, 9));\n',
+    "stages/partition/cut.cc": 'if (node.placement.level == 1) use(placement.label, profile_.l2_bytes, options.integer("depth", 0, 9));\n',
     "runtime/loader/arena.cc": "map(memory.arena_bytes());\n",
 }
 
@@ -35,16 +35,16 @@ def field_faults(path=None, old="", new=""):
 
 def check_that_unread_fields_are_found():
     """Somebody adds a field, and code that parses, copies, prints or verifies it: a fault until something acts on it."""
-    reader, plan, profile = "stages/partition/cut.cc", "common/ir/plan.h", "common/target/profile.h"
+    reader, placement, profile = "stages/partition/cut.cc", "common/ir/placement.h", "common/target/profile.h"
     assert field_faults() == []
-    assert len(field_faults(reader, "node.plan.level == 1", "true")) == 1, "printed alone"
-    assert field_faults(reader, "node.plan.level == 1", "node.plan.level = 1"), "set alone"
-    assert field_faults(reader, "node.plan.level == 1", "read(&node.plan.level)"), "parsed alone"
-    assert field_faults(reader, "node.plan.level == 1", "true /* */)  // plan.level\n("), "a comment"
-    assert field_faults(reader, "plan.label", "digest.add(plan.label);"), "in a digest alone"
+    assert len(field_faults(reader, "node.placement.level == 1", "true")) == 1, "printed alone"
+    assert field_faults(reader, "node.placement.level == 1", "node.placement.level = 1"), "set alone"
+    assert field_faults(reader, "node.placement.level == 1", "read(&node.placement.level)"), "parsed alone"
+    assert field_faults(reader, "node.placement.level == 1", "true /* */)  // placement.level\n("), "a comment"
+    assert field_faults(reader, "placement.label", "digest.add(placement.label);"), "in a digest alone"
     assert field_faults(reader, "profile_.l2_bytes", "0"), "a member of profiles"
     assert field_faults(profile, "int64_t l2", "bool prefetch = false;\n  int64_t l2"), "a new member of profiles"
-    assert len(field_faults(plan, "  std::string label", "  bool fast = false;\n  std::string label")) == 2, "a new field, in no file"
+    assert len(field_faults(placement, "  std::string label", "  bool fast = false;\n  std::string label")) == 2, "a new field, in no file"
     assert field_faults("schemas/graph.fbs", " (deprecated)", ""), "a field of files that nothing holds"
     assert field_faults("common/ir/annotation.cc", '{"level"', '{"precision", "f16", set_p},\n    {"level"'), "an annotation without a field"
     assert field_faults(reader, 'options.integer("depth", 0, 9)', "1"), "an option that nobody asks for"

@@ -16,9 +16,9 @@ namespace {
 
 // Cores in the process's affinity; those of the machine when the system does not tell.
 int64_t affinity_cores() {
-  for (int most = 1024; most <= 1 << 20; most *= 4) {  // the kernel refuses a set with less room than it needs
-    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(static_cast<size_t>(most)), [](cpu_set_t* s) { CPU_FREE(s); });
-    const size_t bytes = CPU_ALLOC_SIZE(static_cast<size_t>(most));
+  for (int maximum = 1024; maximum <= 1 << 20; maximum *= 4) {  // the kernel refuses a set with less room than it needs
+    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(static_cast<size_t>(maximum)), [](cpu_set_t* s) { CPU_FREE(s); });
+    const size_t bytes = CPU_ALLOC_SIZE(static_cast<size_t>(maximum));
     if (set != nullptr && ::sched_getaffinity(0, bytes, set.get()) == 0) return CPU_COUNT_S(bytes, set.get());
   }
   return std::thread::hardware_concurrency();
@@ -101,11 +101,11 @@ std::string below_mount(const Mount& mount, const std::string& group) {
 
 // The smallest quota of the group and of those around it.
 double tightest_quota(const Mount& mount, std::string group) {
-  double least = 0;
+  double minimum = 0;
   while (true) {
     const double quota = quota_of(mount, mount.folder + group);
-    if (quota > 0 && (least == 0 || quota < least)) least = quota;
-    if (group.empty()) return least;
+    if (quota > 0 && (minimum == 0 || quota < minimum)) minimum = quota;
+    if (group.empty()) return minimum;
     group.erase(group.rfind('/') == std::string::npos ? 0 : group.rfind('/'));
   }
 }
@@ -113,13 +113,13 @@ double tightest_quota(const Mount& mount, std::string group) {
 }  // namespace
 
 int64_t quota_cores(const std::string& root) {
-  double least = 0;
+  double minimum = 0;
   for (const Mount& mount : cpu_mounts(root)) {
     const auto group = group_of_process(root, mount.is_v2);
     const double quota = group ? tightest_quota(mount, below_mount(mount, *group)) : 0;
-    if (quota > 0 && (least == 0 || quota < least)) least = quota;
+    if (quota > 0 && (minimum == 0 || quota < minimum)) minimum = quota;
   }
-  return least == 0 ? 0 : static_cast<int64_t>(std::clamp(least, 1.0, 1e6));
+  return minimum == 0 ? 0 : static_cast<int64_t>(std::clamp(minimum, 1.0, 1e6));
 }
 
 int64_t usable_cores() {

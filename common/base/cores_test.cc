@@ -33,7 +33,7 @@ constexpr char kMountV1[] =
     "33 24 0:28 / /sys/fs/cgroup/memory rw shared:9 - cgroup cgroup rw,memory\n"
     "34 24 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n";
 
-TEST(QuotaCores, OfV2IsTheTightestOnTheWayToTheRoot) {
+TEST(QuotaCores, OfV2IsTheTightestUpToTheRoot) {
   const Root root;
   root.write("proc/self/mountinfo", kMountV2);
   root.write("proc/self/cgroup", "0::/a/b\n");

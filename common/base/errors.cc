@@ -6,13 +6,13 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kMostWord = 400;  // bytes between two quotes that are shown whole
+constexpr size_t kMaxWord = 400;  // bytes between two quotes that are shown whole
 constexpr size_t kWordStart = 200;
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
 std::string shortened(std::string_view piece) {
-  if (piece.size() <= kMostWord) return std::string(piece);
+  if (piece.size() <= kMaxWord) return std::string(piece);
   size_t end = kWordStart;
   while (is_continuation(piece[end])) --end;
   return fmt::format("{}… ({} bytes)", piece.substr(0, end), piece.size());

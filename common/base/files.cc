@@ -19,14 +19,14 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kMostNameBytes = 200;  // file systems take 255; an ending and a number follow
-constexpr int kMostTemporaries = 1000;
+constexpr size_t kMaxNameBytes = 200;  // file systems take 255; an ending and a number follow
+constexpr int kMaxTemporaries = 1000;
 
 // A file beside the target that nobody else writes: where containers share a folder, process numbers repeat. -1: see errno.
 int create_temporary(const std::string& target, std::string& name) {
   int fd = -1;
   errno = EEXIST;
-  for (int again = 0; fd < 0 && errno == EEXIST && again < kMostTemporaries; ++again) {
+  for (int again = 0; fd < 0 && errno == EEXIST && again < kMaxTemporaries; ++again) {
     name = fmt::format("{}.tmp{}", target, ::getpid()) + (again == 0 ? "" : fmt::format("-{}", again));
     fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   }
@@ -96,14 +96,14 @@ const std::string& MappedFile::path() const { return map_->path; }
 int64_t MappedFile::mtime_ns() const { return map_->mtime_ns; }
 
 Result<std::vector<std::byte>> read_descriptor(int fd) {
-  constexpr size_t kLeastRoom = 4096;
+  constexpr size_t kMinFree = 4096;
   std::vector<std::byte> bytes;
   size_t size = 0;
   while (true) {
-    if (bytes.size() - size < kLeastRoom) {
+    if (bytes.size() - size < kMinFree) {
       int waiting = 0;  // what a pipe holds or a file has left: room for more than that would be cleared in vain
       if (::ioctl(fd, FIONREAD, &waiting) != 0) waiting = 0;
-      bytes.resize(std::max(size + static_cast<size_t>(std::max(waiting, 0)) + kLeastRoom, bytes.size() * 2));
+      bytes.resize(std::max(size + static_cast<size_t>(std::max(waiting, 0)) + kMinFree, bytes.size() * 2));
     }
     const ssize_t got = ::read(fd, bytes.data() + size, bytes.size() - size);
     if (got < 0 && errno == EINTR) continue;
@@ -279,8 +279,8 @@ std::string file_name_of(std::string_view name) {
     if (c == '/' || static_cast<unsigned char>(c) < 32) c = '_';
   }
   if (file == "." || file == "..") file.back() = '_';
-  if (file.size() <= kMostNameBytes) return file;
-  return file.substr(0, kMostNameBytes - 17) + "~" + digest_hex(sha256(name)).substr(0, 16);
+  if (file.size() <= kMaxNameBytes) return file;
+  return file.substr(0, kMaxNameBytes - 17) + "~" + digest_hex(sha256(name)).substr(0, 16);
 }
 
 std::string FileNames::take(std::string_view name) {

@@ -7,7 +7,7 @@ namespace {
 
 using External = nlohmann::ordered_json;
 
-constexpr int kMostDepth = 100;  // of values in each other: reading, printing and destroying them recurse
+constexpr int kMaxDepth = 100;  // of values in each other: reading, printing and destroying them recurse
 
 Json from_external(const External& external) {
   switch (external.type()) {
@@ -86,12 +86,12 @@ Result<Json> json_parse(std::string_view text) {
   bool too_deep = false;
   // Of a value that is not kept the library keeps no members either: memory and, above, the stack stay bounded.
   const auto keep = [&too_deep](int depth, External::parse_event_t, External&) {
-    too_deep = too_deep || depth > kMostDepth;
-    return depth <= kMostDepth;
+    too_deep = too_deep || depth > kMaxDepth;
+    return depth <= kMaxDepth;
   };
   try {
     const External external = External::parse(text, keep);
-    if (too_deep) return make_error(ErrorCode::kBadJson, "lists and objects lie more than {} deep in each other", kMostDepth);
+    if (too_deep) return make_error(ErrorCode::kBadJson, "lists and objects lie more than {} deep in each other", kMaxDepth);
     return from_external(external);
   } catch (const nlohmann::json::exception& failure) {
     return make_error(ErrorCode::kBadJson, "not valid JSON: {}", failure.what());

@@ -19,8 +19,8 @@ inline constexpr ValueEnd kInputShapeEnd = {':', "0123456789,~-", true};
 inline bool ends_value(std::string_view text, const ValueEnd& end) {
   const size_t mark = text.rfind(end.mark);
   if (mark == std::string_view::npos) return false;
-  const std::string_view rest = text.substr(mark + 1);
-  return (end.may_be_empty || !rest.empty()) && rest.find_first_not_of(end.characters) == std::string_view::npos;
+  const std::string_view remaining = text.substr(mark + 1);
+  return (end.may_be_empty || !remaining.empty()) && remaining.find_first_not_of(end.characters) == std::string_view::npos;
 }
 
 // The values, without empty ones. A ';' is between two where what stands before it is a whole value, else it is of a name.

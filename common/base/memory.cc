@@ -19,18 +19,18 @@ void no_memory() {
   throw std::bad_alloc();
 }
 
-constexpr char kWayOut[] = "make the inputs smaller, run fewer models at once, or give the process more memory";
+constexpr char kMemoryHint[] = "make the inputs smaller, run fewer models at once, or give the process more memory";
 
 constexpr size_t kStackBytes = size_t{1} << 20;
-constexpr size_t kLeastStackBytes = size_t{512} << 10;
+constexpr size_t kMinStackBytes = size_t{512} << 10;
 constexpr size_t kStackStep = size_t{16} << 10;
 
 // Steps down by frames that are touched at their far end.
 [[gnu::noinline]] void touch_stack(size_t bytes) {
-  volatile char room[kStackStep];
-  room[0] = 0;
+  volatile char probe[kStackStep];
+  probe[0] = 0;
   if (bytes > kStackStep) touch_stack(bytes - kStackStep);
-  room[1] = room[0];  // keeps this frame while the next is there
+  probe[1] = probe[0];  // keeps this frame while the next is there
 }
 
 size_t stack_limit() {
@@ -58,26 +58,26 @@ Error memory_error(const std::bad_alloc& failed, const std::string& who) {
   if (who.empty() && known == nullptr) return make_error(ErrorCode::kLimit, "memory ran out");  // short enough to need none itself
   try {
     const std::string bytes = known == nullptr ? "" : fmt::format(": {} bytes more were wanted{}", known->bytes(), memory_limit_text());
-    return make_error(ErrorCode::kLimit, "{}{}memory ran out{}", who, who.empty() ? "" : ": ", bytes).with_hint(kWayOut);
+    return make_error(ErrorCode::kLimit, "{}{}memory ran out{}", who, who.empty() ? "" : ": ", bytes).with_hint(kMemoryHint);
   } catch (const std::bad_alloc&) {
     return make_error(ErrorCode::kLimit, "memory ran out");
   }
 }
 
 Error memory_error(uint64_t bytes, const std::string& what) {
-  return make_error(ErrorCode::kLimit, "no memory for {}: {} bytes{}", what, bytes, memory_limit_text()).with_hint(kWayOut);
+  return make_error(ErrorCode::kLimit, "no memory for {}: {} bytes{}", what, bytes, memory_limit_text()).with_hint(kMemoryHint);
 }
 
 Result<void> grow_stack() {
   const size_t limit = stack_limit();
-  if (limit < kLeastStackBytes) {
-    return make_error(ErrorCode::kLimit, "the stack is limited to {} KiB, expected at least {}", limit >> 10, kLeastStackBytes >> 10)
+  if (limit < kMinStackBytes) {
+    return make_error(ErrorCode::kLimit, "the stack is limited to {} KiB, expected at least {}", limit >> 10, kMinStackBytes >> 10)
         .with_hint("ulimit -s unlimited");
   }
   const size_t bytes = kStackBytes + (size_t{64} << 10);  // and frames around it
-  void* room = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (room == MAP_FAILED) return make_error(ErrorCode::kLimit, "memory ran out");
-  ::munmap(room, bytes);
+  void* probe = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (probe == MAP_FAILED) return make_error(ErrorCode::kLimit, "memory ran out");
+  ::munmap(probe, bytes);
   // Half of a small stack stays for what is on it already: arguments, environment, the frames so far.
   touch_stack(std::min(kStackBytes, limit / 2));
   return {};

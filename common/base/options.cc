@@ -13,50 +13,50 @@ namespace {
 
 using enum OptionKind;
 
-constexpr int64_t kMostThreads = 1024;
-constexpr int64_t kMostFrameBytes = int64_t{1} << 40;
-constexpr int64_t kMostConstantBytes = int64_t{1} << 60;
-constexpr int64_t kMostNodes = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMaxThreads = 1024;
+constexpr int64_t kMaxFrameBytes = int64_t{1} << 40;
+constexpr int64_t kMaxConstantBytes = int64_t{1} << 60;
+constexpr int64_t kMaxNodes = std::numeric_limits<int64_t>::max();
 
 // The one table. A new row needs a sentence here and a line in the --help of the stages that read it.
 constexpr std::array kTable = {
-    OptionRow{"input-shape", kMeaning, "", "shapes of model inputs, name:d0,d1,…"},
-    OptionRow{"dim", kMeaning, "", "values of named dimensions, NAME=VALUE"},
+    OptionRow{"input-shape", kSemantic, "", "shapes of model inputs, name:d0,d1,…"},
+    OptionRow{"dim", kSemantic, "", "values of named dimensions, NAME=VALUE"},
     OptionRow{"annotate", kSource, "", "file of rules that annotate nodes; its digest is among what the graph is made from"},
-    OptionRow{"overridable-inputs", kMeaning, "off", "on: initializers that are inputs may be given when the model runs", "on|off"},
-    OptionRow{"state", kMeaning, "", "outputs that a run keeps for inputs of its next execution, OUTPUT=INPUT,…"},
-    OptionRow{"zipmap", kMeaning, "map", "tensor: ZipMap gives the tensor it takes, under the same name", "map|tensor"},
-    OptionRow{"out-nodes", kMeaning, "", "the outputs to keep, as value names or node:result"},
-    OptionRow{"opt-level", kMeaning, "O3", "which passes run: O0, O1 or O3", "O0|O1|O3"},
-    OptionRow{"passes", kMeaning, "", "exactly these passes, in this order"},
-    OptionRow{"skip", kMeaning, "", "passes to leave out"},
-    OptionRow{"symbolic", kMeaning, "on", "off: any dimension that is not fixed makes a part dynamic", "on|off"},
-    OptionRow{"static-model-ops-lower-limit", kMeaning, "4", "known clusters of fewer nodes become unknown; -1: all do", "", kMostNodes,
+    OptionRow{"overridable-inputs", kSemantic, "off", "on: initializers that are inputs may be given when the model runs", "on|off"},
+    OptionRow{"state", kSemantic, "", "outputs that a run keeps for inputs of its next execution, OUTPUT=INPUT,…"},
+    OptionRow{"zipmap", kSemantic, "map", "tensor: ZipMap gives the tensor it takes, under the same name", "map|tensor"},
+    OptionRow{"out-nodes", kSemantic, "", "the outputs to keep, as value names or node:result"},
+    OptionRow{"opt-level", kSemantic, "O3", "which passes run: O0, O1 or O3", "O0|O1|O3"},
+    OptionRow{"passes", kSemantic, "", "exactly these passes, in this order"},
+    OptionRow{"skip", kSemantic, "", "passes to leave out"},
+    OptionRow{"symbolic", kSemantic, "on", "off: any dimension that is not fixed makes a part dynamic", "on|off"},
+    OptionRow{"static-model-ops-lower-limit", kSemantic, "4", "known clusters of fewer nodes become unknown; -1: all do", "", kMaxNodes,
               -1},
-    OptionRow{"host-scheduling-max-threshold", kMeaning, "0", "with fewer known nodes and no control flow the graph is one dynamic part",
-              "", kMostNodes},
-    OptionRow{"stable-order", kMeaning, "off", "on: parts are runs of neighbours, so that nodes keep their order", "on|off"},
-    OptionRow{"profile", kMeaning, "native", "the device profile"},
-    OptionRow{"denormals", kMeaning, "flush", "flush or ieee: what generated kernels do with |x| < 2^-126", "flush|ieee"},
-    OptionRow{"threads", kManner, "0", "worker threads; 0 means one per usable core", "", kMostThreads},
-    OptionRow{"dump-dir", kManner, "", "folder for the text of the graph after each change"},
-    OptionRow{"stats", kManner, "", "file for pass statistics"},
-    OptionRow{"strict", kManner, "off", "refuse what ONNX does not allow, where that is otherwise a warning", "on|off", -1, 0, true},
-    OptionRow{"verify", kManner, "end", "each, end or segments", "each|end|segments"},
-    OptionRow{"segments", kManner, "", "inline: make the output file self-contained", "inline"},
-    OptionRow{"store", kManner, "", "folder for the bytes of constants, shared by the stages"},
-    OptionRow{"stop-after", kManner, "", "pass number or name to stop after"},
-    OptionRow{"quiet", kManner, "off", "no warnings and progress on standard error, errors alone", "on|off", -1, 0, true},
-    OptionRow{"propose-sizes", kManner, "", "file for sizes of the open dims of inputs that were tried"},
-    OptionRow{"error-format", kManner, "text", "text or json", "text|json"},
-    OptionRow{"max-constant-bytes", kManner, "1073741824", "most bytes of one constant", "", kMostConstantBytes},
-    OptionRow{"model", kManner, "", "file that holds the constants, when it moved"},
+    OptionRow{"host-scheduling-max-threshold", kSemantic, "0", "with fewer known nodes and no control flow the graph is one dynamic part",
+              "", kMaxNodes},
+    OptionRow{"stable-order", kSemantic, "off", "on: parts are runs of neighbours, so that nodes keep their order", "on|off"},
+    OptionRow{"profile", kSemantic, "native", "the device profile"},
+    OptionRow{"denormals", kSemantic, "flush", "flush or ieee: what generated kernels do with |x| < 2^-126", "flush|ieee"},
+    OptionRow{"threads", kNonSemantic, "0", "worker threads; 0 means one per usable core", "", kMaxThreads},
+    OptionRow{"dump-dir", kNonSemantic, "", "folder for the text of the graph after each change"},
+    OptionRow{"stats", kNonSemantic, "", "file for pass statistics"},
+    OptionRow{"strict", kNonSemantic, "off", "refuse what ONNX does not allow, where that is otherwise a warning", "on|off", -1, 0, true},
+    OptionRow{"verify", kNonSemantic, "end", "each, end or segments", "each|end|segments"},
+    OptionRow{"segments", kNonSemantic, "", "inline: make the output file self-contained", "inline"},
+    OptionRow{"store", kNonSemantic, "", "folder for the bytes of constants, shared by the stages"},
+    OptionRow{"stop-after", kNonSemantic, "", "pass number or name to stop after"},
+    OptionRow{"quiet", kNonSemantic, "off", "no warnings and progress on standard error, errors alone", "on|off", -1, 0, true},
+    OptionRow{"propose-sizes", kNonSemantic, "", "file for sizes of the open dims of inputs that were tried"},
+    OptionRow{"error-format", kNonSemantic, "text", "text or json", "text|json"},
+    OptionRow{"max-constant-bytes", kNonSemantic, "1073741824", "most bytes of one constant", "", kMaxConstantBytes},
+    OptionRow{"model", kNonSemantic, "", "file that holds the constants, when it moved"},
     OptionRow{"external-dir", kSource, "", "folder that the model's external data may lie in, besides its own"},
-    OptionRow{"serve", kManner, "", "endpoint of the service to be"},
-    OptionRow{"allow-path", kManner, "", "the folder below which jobs of a service may name files"},
-    OptionRow{"max-frame", kManner, "1073741824", "most bytes of one frame that a service takes or sends", "", kMostFrameBytes},
-    OptionRow{"jobs", kManner, "0", "jobs that a service runs at once; 0 means one per usable core", "", kMostThreads},
-    OptionRow{"split", kManner, "", "folder for root.sg and one file per distinct subgraph"},
+    OptionRow{"serve", kNonSemantic, "", "endpoint of the service to be"},
+    OptionRow{"allow-path", kNonSemantic, "", "the folder below which jobs of a service may name files"},
+    OptionRow{"max-frame", kNonSemantic, "1073741824", "most bytes of one frame that a service takes or sends", "", kMaxFrameBytes},
+    OptionRow{"jobs", kNonSemantic, "0", "jobs that a service runs at once; 0 means one per usable core", "", kMaxThreads},
+    OptionRow{"split", kNonSemantic, "", "folder for root.sg and one file per distinct subgraph"},
 };
 
 }  // namespace
@@ -104,11 +104,11 @@ bool names_file(std::string_view option) {
 }
 
 Result<void> check_option_value(const OptionRow& row, std::string_view value) {
-  if (row.most >= 0) {
+  if (row.maximum >= 0) {
     int64_t number = 0;
     const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (code == std::errc() && end == value.data() + value.size() && number >= row.least && number <= row.most) return {};
-    return make_error(ErrorCode::kBadOption, "--{} is '{}', expected a whole number from {} to {}", row.name, value, row.least, row.most);
+    if (code == std::errc() && end == value.data() + value.size() && number >= row.minimum && number <= row.maximum) return {};
+    return make_error(ErrorCode::kBadOption, "--{} is '{}', expected a whole number from {} to {}", row.name, value, row.minimum, row.maximum);
   }
   if (!value.empty() && value.find_first_not_of(";, ") == std::string_view::npos) {
     return make_error(ErrorCode::kBadOption, "--{} is '{}', which names nothing", row.name, value);
@@ -132,7 +132,7 @@ Result<void> Options::set(std::string_view name, std::string_view value) {
   const OptionRow* row = find_option(name);
   if (row == nullptr) return make_error(ErrorCode::kBadOption, "unknown option '--{}'", name);
   SLUICE_TRY(check_option_value(*row, value));
-  auto& values = row->kind == kMeaning ? meaning_ : manner_;
+  auto& values = row->kind == kSemantic ? semantic_ : non_semantic_;
   if (value == row->fallback) {
     values.erase(std::string(name));
   } else {
@@ -144,7 +144,7 @@ Result<void> Options::set(std::string_view name, std::string_view value) {
 std::string Options::text(std::string_view name) const {
   const OptionRow* row = find_option(name);
   assert(row != nullptr);
-  const auto& values = row->kind == kMeaning ? meaning_ : manner_;
+  const auto& values = row->kind == kSemantic ? semantic_ : non_semantic_;
   const auto found = values.find(std::string(name));
   return found == values.end() ? std::string(row->fallback) : found->second;
 }
@@ -182,16 +182,16 @@ std::vector<std::string> Options::list(std::string_view name, char separator) co
   return items;
 }
 
-Result<void> Options::inherit(const std::map<std::string, std::string>& meaning) {
-  for (const auto& [name, value] : meaning) {
+Result<void> Options::inherit(const std::map<std::string, std::string>& semantic) {
+  for (const auto& [name, value] : semantic) {
     const OptionRow* row = find_option(name);
-    if (row == nullptr || row->kind != kMeaning) {
+    if (row == nullptr || row->kind != kSemantic) {
       return make_error(ErrorCode::kBadFile, "the file carries the option '{}', which this release does not know", name);
     }
     if (auto taken = check_option_value(*row, value); !taken) {
       return make_error(ErrorCode::kBadFile, "the file carries an option that cannot be: {}", taken.error().message);
     }
-    meaning_.try_emplace(name, value);
+    semantic_.try_emplace(name, value);
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// Options, split by what they may change (design section 3): meaning options change the product and travel in graph files; manner options
+// Options, split by what they may change (design section 3): semantic options change the product and travel in graph files; non-semantic options
 // never do.
 #pragma once
 
@@ -14,7 +14,7 @@
 namespace sluice {
 
 // kSource: a file or folder that the import reads besides the model; what it says is in the graph from there on.
-enum class OptionKind : uint8_t { kMeaning, kManner, kSource };
+enum class OptionKind : uint8_t { kSemantic, kNonSemantic, kSource };
 
 struct OptionRow {
   std::string_view name;  // as typed after "--"
@@ -22,8 +22,8 @@ struct OptionRow {
   std::string_view fallback;  // default value; a value equal to it is not stored
   std::string_view sentence;
   std::string_view choices = "";  // the only values, separated by '|'; empty: any text
-  int64_t most = -1;              // a whole number from `least` to this; -1: no number
-  int64_t least = 0;
+  int64_t maximum = -1;              // a whole number from `least` to this; -1: no number
+  int64_t minimum = 0;
   bool is_flag = false;  // typed without a value, which means "on"
 };
 
@@ -53,14 +53,14 @@ class Options {
   Result<int64_t> threads() const;                                                   // how many --threads means, at least 1
   std::vector<std::string> list(std::string_view name, char separator = ',') const;  // empty value: empty list
 
-  // The meaning options alone, as they travel in a file.
-  const std::map<std::string, std::string>& meaning() const { return meaning_; }
-  // Takes over the meaning options of a file that was read; values already set here win.
-  Result<void> inherit(const std::map<std::string, std::string>& meaning);
+  // The semantic options alone, as they travel in a file.
+  const std::map<std::string, std::string>& semantic() const { return semantic_; }
+  // Takes over the semantic options of a file that was read; values already set here win.
+  Result<void> inherit(const std::map<std::string, std::string>& semantic);
 
  private:
-  std::map<std::string, std::string> meaning_;
-  std::map<std::string, std::string> manner_;
+  std::map<std::string, std::string> semantic_;
+  std::map<std::string, std::string> non_semantic_;
 };
 
 }  // namespace sluice

@@ -9,9 +9,9 @@ TEST(Options, DefaultsAreNotStored) {
   Options options;
   ASSERT_TRUE(options.set("profile", "cpu-avx2").ok());
   ASSERT_TRUE(options.set("threads", "4").ok());
-  EXPECT_EQ(options.meaning().size(), 1u);
+  EXPECT_EQ(options.semantic().size(), 1u);
   ASSERT_TRUE(options.set("profile", "native").ok());
-  EXPECT_TRUE(options.meaning().empty());
+  EXPECT_TRUE(options.semantic().empty());
   EXPECT_EQ(options.text("profile"), "native");
 }
 
@@ -33,7 +33,7 @@ TEST(Options, AValueNamesSomething) {
   EXPECT_TRUE(options.set("input-shape", "x:").ok());  // a scalar
 }
 
-TEST(Options, ANumberMayHaveALeastBelowZero) {
+TEST(Options, ANumberMayHaveAMinimumBelowZero) {
   Options options;
   EXPECT_TRUE(options.set("static-model-ops-lower-limit", "-1").ok());
   EXPECT_EQ(options.text("static-model-ops-lower-limit"), "-1");

@@ -14,7 +14,7 @@
 namespace sluice {
 namespace {
 
-constexpr int kMostLinks = 40;  // as many as Linux follows
+constexpr int kMaxLinks = 40;  // as many as Linux follows
 
 }  // namespace
 
@@ -44,7 +44,7 @@ std::string behind_links(const std::string& path) {
   namespace fs = std::filesystem;
   fs::path end = path;
   std::error_code failed;
-  for (int links = 0; links < kMostLinks && fs::is_symlink(fs::symlink_status(end, failed)); ++links) {
+  for (int links = 0; links < kMaxLinks && fs::is_symlink(fs::symlink_status(end, failed)); ++links) {
     const fs::path target = fs::read_symlink(end, failed);
     if (failed) break;
     end = end.parent_path() / target;  // an absolute target replaces the folder

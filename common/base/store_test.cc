@@ -56,7 +56,7 @@ TEST_F(StoreTest, FilesMove) {
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/made"));
 }
 
-TEST_F(StoreTest, AFileInItsWayIsAnError) {
+TEST_F(StoreTest, AFileInItsPlaceIsAnError) {
   ASSERT_TRUE(write_text(folder_ + "/file", "").ok());
   EXPECT_FALSE(put_in_store(folder_ + "/file", sha256(std::string_view("abc")), bytes_of("abc")).ok());
 }

@@ -23,7 +23,7 @@ constexpr std::string_view kPlurals[] = {
 void Warnings::add(Leniency leniency, std::string text) {
   Kind& kind = kinds_[static_cast<size_t>(leniency)];
   ++kind.count;
-  if (kind.kept.size() < kMostOfAKind) kind.kept.push_back(std::move(text));
+  if (kind.kept.size() < kMaxOfAKind) kind.kept.push_back(std::move(text));
 }
 
 bool Warnings::empty() const {

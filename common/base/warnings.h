@@ -19,7 +19,7 @@ enum class Leniency : uint8_t {
 
 class Warnings {
  public:
-  static constexpr size_t kMostOfAKind = 10;  // that are kept; of the others there is a number
+  static constexpr size_t kMaxOfAKind = 10;  // that are kept; of the others there is a number
 
   void add(Leniency leniency, std::string text);
   bool empty() const;

@@ -21,7 +21,7 @@ TEST(WarningsTest, LinesComeKindByKind) {
 TEST(WarningsTest, ManyOfAKindAreCounted) {
   Warnings warnings;
   for (int i = 0; i < 10'000; ++i) warnings.add(Leniency::kWideScale, "wide");
-  EXPECT_THAT(warnings.lines(), SizeIs(Warnings::kMostOfAKind + 1));
+  EXPECT_THAT(warnings.lines(), SizeIs(Warnings::kMaxOfAKind + 1));
   EXPECT_EQ(warnings.lines().back(), "and 9990 more scales wider than the normalised dims");
 }
 

@@ -49,12 +49,12 @@ struct FloorModulus {  // the sign of the divisor
   template <typename T>
   T operator()(T a, T b) const {
     if constexpr (std::is_floating_point_v<T>) {
-      const T rest = std::fmod(a, b);
-      return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+      const T remainder = std::fmod(a, b);
+      return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
     } else {
       if (b == static_cast<T>(-1) && std::is_signed_v<T>) return 0;
-      const T rest = static_cast<T>(a % b);
-      return rest != 0 && (rest < 0) != (b < 0) ? static_cast<T>(rest + b) : rest;
+      const T remainder = static_cast<T>(a % b);
+      return remainder != 0 && (remainder < 0) != (b < 0) ? static_cast<T>(remainder + b) : remainder;
     }
   }
 };

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "common/eval/call.h"
-#include "common/eval/panel_terms.h"
+#include "common/eval/tile_terms.h"
 
 namespace sluice::eval {
 namespace {

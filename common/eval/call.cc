@@ -48,20 +48,20 @@ EvalCall::EvalCall(const Node& node, std::span<const Operand> operands, std::spa
 
 EvalCall::~EvalCall() = default;
 
-DType EvalCall::carrier(DType logical) const {
+DType EvalCall::promoted_dtype(DType logical) const {
   const int bits = dtype_bits(logical);
   const bool narrow_float = dtype_is_float(logical) && bits < 32;
-  if ((carry_ & kCarryFloats) != 0 && narrow_float) return DType::kF32;
-  if ((carry_ & kCarryIntegers) != 0 && (dtype_is_integer(logical) || logical == DType::kBool) && bits < 64) return DType::kI64;
-  if ((carry_ & kCarryPacked) != 0 && bits > 0 && bits < 8) return dtype_is_signed(logical) && !narrow_float ? DType::kI8 : DType::kU8;
-  if ((carry_ & kCarryStrings) != 0 && logical == DType::kString) return DType::kI64;
+  if ((promotion_ & kPromoteFloats) != 0 && narrow_float) return DType::kF32;
+  if ((promotion_ & kPromoteIntegers) != 0 && (dtype_is_integer(logical) || logical == DType::kBool) && bits < 64) return DType::kI64;
+  if ((promotion_ & kPromotePacked) != 0 && bits > 0 && bits < 8) return dtype_is_signed(logical) && !narrow_float ? DType::kI8 : DType::kU8;
+  if ((promotion_ & kPromoteStrings) != 0 && logical == DType::kString) return DType::kI64;
   return logical;
 }
 
-Result<void> EvalCall::start(uint8_t carry) {
-  carry_ = carry;
+Result<void> EvalCall::start(uint8_t promotion) {
+  promotion_ = promotion;
   inputs_.resize(operands.size());
-  carriers_.reserve(operands.size());
+  promoted_inputs_.reserve(operands.size());
   bool strings = false;
   for (size_t i = 0; i < operands.size(); ++i) {
     const TensorView& view = operands[i].view;
@@ -75,25 +75,25 @@ Result<void> EvalCall::start(uint8_t carry) {
     const auto count = element_count(view.dims);
     if (!count) return bad_shape("input {} has the impossible shape {}", i, dims_text(view.dims));
     input.count = static_cast<int64_t>(*count);
-    const DType carried = carrier(view.dtype);
-    if (carried == view.dtype) continue;
+    const DType promoted = promoted_dtype(view.dtype);
+    if (promoted == view.dtype) continue;
     if (view.dtype == DType::kString) {
       strings = true;
       continue;
     }
-    Tensor& tensor = carriers_.emplace_back(make_tensor(carried, {view.dims.begin(), view.dims.end()}));
-    if (dtype_bits(view.dtype) < 8 && carried == DType::kU8 && dtype_is_float(view.dtype)) {
-      convert(DType::kU4, view.data, carried, tensor.bytes.data(), input.count);  // 4-bit floats are moved as bits
+    Tensor& tensor = promoted_inputs_.emplace_back(make_tensor(promoted, {view.dims.begin(), view.dims.end()}));
+    if (dtype_bits(view.dtype) < 8 && promoted == DType::kU8 && dtype_is_float(view.dtype)) {
+      convert(DType::kU4, view.data, promoted, tensor.bytes.data(), input.count);  // 4-bit floats are moved as bits
     } else {
-      convert(view.dtype, view.data, carried, tensor.bytes.data(), input.count);
+      convert(view.dtype, view.data, promoted, tensor.bytes.data(), input.count);
     }
-    input.dtype = carried;
+    input.dtype = promoted;
     input.data = tensor.bytes.empty() ? kNothing : tensor.bytes.data();
   }
-  return strings ? carry_strings() : Result<void>();
+  return strings ? promote_strings() : Result<void>();
 }
 
-Result<void> EvalCall::carry_strings() {
+Result<void> EvalCall::promote_strings() {
   std::vector<EvalValue> values(operands.size());
   for (size_t i = 0; i < operands.size(); ++i) {
     if (inputs_[i].dtype != DType::kString) continue;
@@ -107,7 +107,7 @@ Result<void> EvalCall::carry_strings() {
   for (size_t i = 0; i < operands.size(); ++i) {
     Input& input = inputs_[i];
     if (input.dtype != DType::kString) continue;
-    Tensor& tensor = carriers_.emplace_back(make_tensor(DType::kI64, {input.dims.begin(), input.dims.end()}));
+    Tensor& tensor = promoted_inputs_.emplace_back(make_tensor(DType::kI64, {input.dims.begin(), input.dims.end()}));
     for (int64_t k = 0; k < input.count; ++k) {
       tensor.as<int64_t>()[static_cast<size_t>(k)] = handles_.find(string_at(*values[i].tensor, static_cast<uint64_t>(k)))->second;
     }
@@ -182,19 +182,19 @@ Result<Output> EvalCall::output(size_t index, DType dtype, std::vector<int64_t> 
   Slot& slot = slots_[index];
   slot.made = true;
   slot.logical = dtype;
-  slot.carried = {carrier(dtype), std::move(dims), nullptr, static_cast<int64_t>(*count)};
+  slot.promoted = {promoted_dtype(dtype), std::move(dims), nullptr, static_cast<int64_t>(*count)};
   const bool planned = index < targets_.size() && targets_[index].data != nullptr;
-  if (planned) SLUICE_TRY(check_target(index, dtype, slot.carried.dims));
-  if (slot.carried.dtype != dtype) {
-    slot.carrier = make_tensor(slot.carried.dtype, slot.carried.dims);
-    slot.carried.data = slot.carrier.bytes.data();
+  if (planned) SLUICE_TRY(check_target(index, dtype, slot.promoted.dims));
+  if (slot.promoted.dtype != dtype) {
+    slot.promoted_dtype = make_tensor(slot.promoted.dtype, slot.promoted.dims);
+    slot.promoted.data = slot.promoted_dtype.bytes.data();
   } else if (planned) {
-    slot.carried.data = targets_[index].data;
+    slot.promoted.data = targets_[index].data;
   } else {
-    slot.tensor = make_tensor(dtype, slot.carried.dims);
-    slot.carried.data = slot.tensor.bytes.data();
+    slot.tensor = make_tensor(dtype, slot.promoted.dims);
+    slot.promoted.data = slot.tensor.bytes.data();
   }
-  return slot.carried;
+  return slot.promoted;
 }
 
 Result<Output> EvalCall::output_like(size_t index, size_t input, std::vector<int64_t> dims) {
@@ -238,16 +238,16 @@ Result<void> EvalCall::finish_slot(size_t index, Slot& slot) {
     if (!bytes.empty()) std::memcpy(targets_[index].data, bytes.data(), bytes.size());
     return {};
   }
-  if (slot.logical != slot.carried.dtype) {
+  if (slot.logical != slot.promoted.dtype) {
     if (slot.logical == DType::kString) {
       if (planned) return unsupported("a string tensor in planned memory");
-      slot.tensor = strings_from(slot.carrier);
+      slot.tensor = strings_from(slot.promoted_dtype);
     } else {
-      if (!planned) slot.tensor = make_tensor(slot.logical, slot.carried.dims);
+      if (!planned) slot.tensor = make_tensor(slot.logical, slot.promoted.dims);
       std::byte* target = planned ? targets_[index].data : slot.tensor.bytes.data();
-      const bool bits_only = slot.carried.dtype == DType::kU8;  // also 4-bit floats that were only moved
-      convert(slot.carried.dtype, slot.carried.data, bits_only ? (dtype_bits(slot.logical) == 2 ? DType::kU2 : DType::kU4) : slot.logical,
-              target, slot.carried.count);
+      const bool bits_only = slot.promoted.dtype == DType::kU8;  // also 4-bit floats that were only moved
+      convert(slot.promoted.dtype, slot.promoted.data, bits_only ? (dtype_bits(slot.logical) == 2 ? DType::kU2 : DType::kU4) : slot.logical,
+              target, slot.promoted.count);
     }
   }
   if (!planned) slot.value = EvalValue::of(std::move(slot.tensor));

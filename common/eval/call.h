@@ -21,16 +21,16 @@ struct Operand {
 
 // Kernels are written for few element types. Before one runs, its inputs are turned into types it knows (the carriers) and afterwards the
 // outputs are turned back.
-enum Carry : uint8_t {
-  kCarryNone = 0,
-  kCarryFloats = 1,    // f16, bf16, 8- and 4-bit floats as f32
-  kCarryPacked = 2,    // 2- and 4-bit elements one to a byte
-  kCarryStrings = 4,   // strings as i64 handles: equal strings have equal handles, and handles are in the strings' order
-  kCarryIntegers = 8,  // bool and integers narrower than 64 bits as i64
-  kCarryCompute = kCarryFloats | kCarryPacked,
-  kCarryMove = kCarryPacked | kCarryStrings,
-  kCarryAll = kCarryFloats | kCarryPacked | kCarryStrings,
-  kCarryWide = kCarryFloats | kCarryIntegers,
+enum Promotion : uint8_t {
+  kPromoteNone = 0,
+  kPromoteFloats = 1,    // f16, bf16, 8- and 4-bit floats as f32
+  kPromotePacked = 2,    // 2- and 4-bit elements one to a byte
+  kPromoteStrings = 4,   // strings as i64 handles: equal strings have equal handles, and handles are in the strings' order
+  kPromoteIntegers = 8,  // bool and integers narrower than 64 bits as i64
+  kPromoteCompute = kPromoteFloats | kPromotePacked,
+  kPromoteMove = kPromotePacked | kPromoteStrings,
+  kPromoteAll = kPromoteFloats | kPromotePacked | kPromoteStrings,
+  kPromoteWide = kPromoteFloats | kPromoteIntegers,
 };
 
 struct Input {
@@ -79,7 +79,7 @@ class EvalCall {
   ~EvalCall();
 
   // Makes the carriers; answers bad inputs.
-  Result<void> start(uint8_t carry);
+  Result<void> start(uint8_t promotion);
   // Turns carriers back and checks that every output was made.
   Result<void> finish();
   std::vector<EvalValue> take_outputs();
@@ -128,22 +128,22 @@ class EvalCall {
   struct Slot {
     bool made = false;
     DType logical = DType::kUndefined;
-    Output carried;
+    Output promoted;
     Tensor tensor;    // what the result will be, unless it goes to a target
-    Tensor carrier;   // when the kernel writes another type
+    Tensor promoted_dtype;   // when the kernel writes another type
     EvalValue value;  // set_value
     bool has_value = false;
   };
   Error error(ErrorCode code, fmt::string_view format, fmt::format_args args) const;
-  DType carrier(DType logical) const;
-  Result<void> carry_strings();
+  DType promoted_dtype(DType logical) const;
+  Result<void> promote_strings();
   Result<void> finish_slot(size_t index, Slot& slot);
   Result<void> check_target(size_t index, DType dtype, const std::vector<int64_t>& dims) const;
 
-  uint8_t carry_ = kCarryNone;
+  uint8_t promotion_ = kPromoteNone;
   std::span<const MutableTensorView> targets_;
   std::vector<Input> inputs_;
-  std::vector<Tensor> carriers_;
+  std::vector<Tensor> promoted_inputs_;
   std::vector<Slot> slots_;
   std::vector<std::string> texts_;
   std::map<std::string, int64_t, std::less<>> handles_;
@@ -154,7 +154,7 @@ using KernelFunction = Result<void> (*)(EvalCall& call);
 struct KernelRow {
   Op op;
   KernelFunction run;
-  uint8_t carry;
+  uint8_t promotion;
 };
 // Null when there is none.
 const KernelRow* find_kernel(Op op);

@@ -35,7 +35,7 @@ Result<void> visit_float(const EvalCall& call, DType dtype, F&& f) {
   }
 }
 
-// Numbers whose integers are carried as 64 bits (kCarryWide).
+// Numbers whose integers are carried as 64 bits (kPromoteWide).
 template <typename F>
 Result<void> visit_wide(const EvalCall& call, DType dtype, F&& f) {
   if (dtype == DType::kI64) return f(Tag<int64_t>{});

@@ -204,7 +204,7 @@ Result<void> run_kernel(EvalCall& call) {
   const KernelRow* kernel = find_kernel(call.node.op());
   if (kernel == nullptr) return make_error(ErrorCode::kNotEvaluable, "{}: the reference evaluator has no kernel", call.node.label());
   const auto run = [&]() -> Result<void> {
-    SLUICE_TRY(call.start(kernel->carry));
+    SLUICE_TRY(call.start(kernel->promotion));
     SLUICE_TRY(kernel->run(call));
     return call.finish();
   };

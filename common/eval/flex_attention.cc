@@ -11,7 +11,7 @@
 namespace sluice::eval {
 namespace {
 
-constexpr uint64_t kMostScores = uint64_t{1} << 33;
+constexpr uint64_t kMaxScores = uint64_t{1} << 33;
 constexpr size_t kOwnInputs = 3;  // captures follow
 
 struct Sizes {
@@ -130,9 +130,9 @@ Result<void> eval_flex_attention(EvalCall& call) {
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, {sizes.batch, sizes.q_heads, sizes.queries, sizes.value}));
   if (y.count == 0) return {};
   const auto count = element_count(std::vector<int64_t>{sizes.batch, sizes.q_heads, sizes.queries, sizes.keys});
-  if (!count || *count > kMostScores) {
+  if (!count || *count > kMaxScores) {
     return make_error(ErrorCode::kLimit, "{}: {} queries of {} heads for {} keys, {} times, have more than {} scores", call.node.label(),
-                      sizes.queries, sizes.q_heads, sizes.keys, sizes.batch, kMostScores)
+                      sizes.queries, sizes.q_heads, sizes.keys, sizes.batch, kMaxScores)
         .with_hint("make the inputs smaller");
   }
   return visit_float(call, call.input(0).dtype, [&]<typename T>(Tag<T>) -> Result<void> {

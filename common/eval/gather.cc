@@ -105,7 +105,7 @@ Result<void> check_element_indices(const EvalCall& call, const Input& x, const I
 struct Slices {
   std::vector<int64_t> offsets;
   int64_t size = 1;
-  std::vector<int64_t> tail;  // dims of one slice
+  std::vector<int64_t> slice_dims;  // dims of one slice
 };
 
 Result<Slices> find_slices(const EvalCall& call, int64_t batch) {
@@ -119,8 +119,8 @@ Result<Slices> find_slices(const EvalCall& call, int64_t batch) {
       return call.bad_shape("the batch axes of {} and {} differ", dims_text(indices.dims), dims_text(x.dims));
   }
   Slices slices;
-  slices.tail.assign(x.dims.begin() + batch + depth, x.dims.end());
-  slices.size = product(slices.tail);
+  slices.slice_dims.assign(x.dims.begin() + batch + depth, x.dims.end());
+  slices.size = product(slices.slice_dims);
   const auto strides = dense_strides(x.dims);
   const auto flat = call.ints(1);
   const int64_t tuples = product(indices.dims.first(indices.dims.size() - 1));
@@ -183,7 +183,7 @@ Result<void> eval_gather_nd(EvalCall& call) {
   const Input& indices = call.input(1);
   SLUICE_ASSIGN(const Slices slices, find_slices(call, call.node.int_attribute("batch_dims", 0)));
   std::vector<int64_t> dims(indices.dims.begin(), indices.dims.end() - 1);
-  dims.insert(dims.end(), slices.tail.begin(), slices.tail.end());
+  dims.insert(dims.end(), slices.slice_dims.begin(), slices.slice_dims.end());
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
   const size_t width = static_cast<size_t>(dtype_bits(y.dtype)) / 8;
   const size_t run = static_cast<size_t>(slices.size) * width;

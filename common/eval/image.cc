@@ -24,9 +24,9 @@ double reflected(double x, double low, double high) {
   const double distance = x < low ? low - x : x - high;
   if (distance <= 0) return x;
   const double turns = std::floor(distance / range);
-  const double rest = distance - turns * range;
+  const double remainder = distance - turns * range;
   const bool even = std::fmod(turns, 2) == 0;
-  return (x < low) == even ? low + rest : high - rest;
+  return (x < low) == even ? low + remainder : high - remainder;
 }
 
 struct GridOptions {
@@ -209,11 +209,11 @@ Result<void> eval_affine_grid(EvalCall& call) {
   return visit_float(call, theta.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     for (int64_t number = 0; number < size[0] * points; ++number) {
       std::vector<double> at(rank + 1, 1.0);  // x, y, (z,) 1
-      int64_t rest = number % points;
+      int64_t remainder = number % points;
       for (size_t axis = rank; axis-- > 0;) {
         const auto extent = static_cast<double>(size[axis + 2]);
-        const auto i = static_cast<double>(rest % size[axis + 2]);
-        rest /= size[axis + 2];
+        const auto i = static_cast<double>(remainder % size[axis + 2]);
+        remainder /= size[axis + 2];
         at[rank - 1 - axis] = align ? (extent > 1 ? 2 * i / (extent - 1) - 1 : -1) : (2 * i + 1) / extent - 1;
       }
       for (int64_t k = 0; k < r; ++k) {

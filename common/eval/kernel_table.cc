@@ -7,7 +7,7 @@ namespace sluice::eval {
 namespace {
 
 constexpr KernelRow kRows[] = {
-#define SLUICE_KERNEL(op, function, carry) {Op::k##op, eval_##function, carry},
+#define SLUICE_KERNEL(op, function, promotion) {Op::k##op, eval_##function, promotion},
 #include "common/eval/kernels.def"
 #undef SLUICE_KERNEL
 };

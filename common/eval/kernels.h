@@ -9,7 +9,7 @@
 
 namespace sluice::eval {
 
-#define SLUICE_KERNEL(op, function, carry) Result<void> eval_##function(EvalCall& call);
+#define SLUICE_KERNEL(op, function, promotion) Result<void> eval_##function(EvalCall& call);
 #include "common/eval/kernels.def"
 #undef SLUICE_KERNEL
 

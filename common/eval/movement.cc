@@ -7,7 +7,7 @@
 #include "common/eval/broadcast.h"
 #include "common/eval/dispatch.h"
 #include "common/eval/kernels.h"
-#include "common/ir/misfit.h"
+#include "common/ir/shape_mismatch.h"
 
 namespace sluice::eval {
 namespace {
@@ -172,7 +172,7 @@ Result<std::vector<int64_t>> split_sizes(const EvalCall& call, int64_t extent) {
     const auto outputs = static_cast<int64_t>(call.node.output_count());
     if (count != outputs) return call.bad_value("num_outputs is {}, the node has {} outputs", count, outputs);
     const int64_t size = (extent + count - 1) / count;
-    if (extent < (count - 1) * size) return call.bad_shape("{}", split_misfit(extent, count));
+    if (extent < (count - 1) * size) return call.bad_shape("{}", split_mismatch(extent, count));
     sizes.assign(static_cast<size_t>(count), size);
     sizes.back() = extent - (count - 1) * size;
   }

@@ -95,11 +95,11 @@ DType dtype_or(const EvalCall& call, DType fallback) {
 
 // One number drawn by each weight that a row adds up to.
 Result<std::vector<double>> cumulated(const EvalCall& call, const double* logs, int64_t count) {
-  const double most = *std::max_element(logs, logs + count);
+  const double maximum = *std::max_element(logs, logs + count);
   std::vector<double> sums;
   double sum = 0;
-  for (int64_t i = 0; i < count; ++i) sums.push_back(sum += math::exp(logs[i] - most));
-  if (!(sum > 0) || !std::isfinite(sum)) return call.bad_value("the log-probabilities of a row say nothing: their largest is {}", most);
+  for (int64_t i = 0; i < count; ++i) sums.push_back(sum += math::exp(logs[i] - maximum));
+  if (!(sum > 0) || !std::isfinite(sum)) return call.bad_value("the log-probabilities of a row say nothing: their largest is {}", maximum);
   return sums;
 }
 

@@ -191,16 +191,16 @@ Step<T> gru_step(const EvalCall& call, const RecurrentShape& shape, Weights<T> w
     apply(weights.w, 3 * n, shape.input, x, wx.data());
     Line<T> rh(weights.rb.begin(), weights.rb.begin() + 2 * n);
     apply(weights.r, 2 * n, n, h.data(), rh.data());
-    Line<T> z(size), reset(size), tail(weights.rb.begin() + 2 * n, weights.rb.end());
+    Line<T> z(size), reset(size), candidate_bias(weights.rb.begin() + 2 * n, weights.rb.end());
     for (size_t i = 0; i < size; ++i) {
       z[i] = f[0](clipped(call, wx[i] + rh[i]));
       reset[i] = f[0](clipped(call, wx[size + i] + rh[size + i]));
     }
     Line<T> source = h;
     for (size_t i = 0; i < size && !linear_before_reset; ++i) source[i] *= reset[i];
-    apply(weights.r + 2 * n * n, n, n, source.data(), tail.data());
+    apply(weights.r + 2 * n * n, n, n, source.data(), candidate_bias.data());
     for (size_t i = 0; i < size; ++i) {
-      const T candidate = f[1](clipped(call, wx[2 * size + i] + (linear_before_reset ? reset[i] * tail[i] : tail[i])));
+      const T candidate = f[1](clipped(call, wx[2 * size + i] + (linear_before_reset ? reset[i] * candidate_bias[i] : candidate_bias[i])));
       h[i] = (T(1) - z[i]) * candidate + z[i] * h[i];
     }
   };

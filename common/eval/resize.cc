@@ -152,10 +152,10 @@ std::vector<double> doubles_of(const EvalCall& call, size_t input) {
 // keep_aspect_ratio_policy: one scale for all named axes.
 void keep_aspect(const std::string& policy, std::vector<ResizeAxis>& axes) {
   if (policy == "stretch") return;
-  const bool is_least = policy == "not_larger";
-  double scale = is_least ? std::numeric_limits<double>::infinity() : 0;
+  const bool is_minimum = policy == "not_larger";
+  double scale = is_minimum ? std::numeric_limits<double>::infinity() : 0;
   for (const ResizeAxis& axis : axes) {
-    if (axis.in > 0) scale = is_least ? std::min(scale, axis.scale) : std::max(scale, axis.scale);
+    if (axis.in > 0) scale = is_minimum ? std::min(scale, axis.scale) : std::max(scale, axis.scale);
   }
   for (ResizeAxis& axis : axes) {
     if (axis.in == 0) continue;

@@ -31,9 +31,9 @@ Result<size_t> position(const EvalCall& call, size_t input, int64_t fallback, in
 void give_scalar(EvalCall& call, Tensor tensor) { call.set_value(0, EvalValue::of(std::move(tensor))); }
 
 // Runs another op's kernel on the same node and operands.
-Result<EvalValue> run_on(const EvalCall& call, std::span<const Operand> operands, Result<void> (*kernel)(EvalCall&), uint8_t carry) {
+Result<EvalValue> run_on(const EvalCall& call, std::span<const Operand> operands, Result<void> (*kernel)(EvalCall&), uint8_t promotion) {
   EvalCall inner(call.node, operands, {}, call.options);
-  SLUICE_TRY(inner.start(carry));
+  SLUICE_TRY(inner.start(promotion));
   SLUICE_TRY(kernel(inner));
   SLUICE_TRY(inner.finish());
   return inner.take_outputs()[0];
@@ -104,7 +104,7 @@ Result<void> eval_concat_from_sequence(EvalCall& call) {
   }
   std::vector<Operand> operands;
   for (const EvalValue& part : parts) operands.push_back(Operand::of(part));
-  SLUICE_ASSIGN(EvalValue joined, run_on(call, operands, eval_concat, kCarryMove));
+  SLUICE_ASSIGN(EvalValue joined, run_on(call, operands, eval_concat, kPromoteMove));
   call.set_value(0, std::move(joined));
   return {};
 }

@@ -25,12 +25,12 @@ struct Extents {
   // False when the term does not fit the dims: the kernel says so at once.
   bool take(const std::string& term, std::span<const int64_t> dims) {
     const size_t dots = std::min(term.find("..."), term.size());
-    const std::string tail = dots == term.size() ? std::string() : term.substr(dots + 3);
-    if (dims.size() < dots + tail.size() || (dots == term.size() && dims.size() != dots)) return false;
+    const std::string after_dots = dots == term.size() ? std::string() : term.substr(dots + 3);
+    if (dims.size() < dots + after_dots.size() || (dots == term.size() && dims.size() != dots)) return false;
     for (size_t i = 0; i < dots; ++i) widen(term[i], dims[i]);
-    for (size_t i = 0; i < tail.size(); ++i) widen(tail[i], dims[dims.size() - tail.size() + i]);
+    for (size_t i = 0; i < after_dots.size(); ++i) widen(after_dots[i], dims[dims.size() - after_dots.size() + i]);
     uint64_t between = 1;
-    for (const int64_t dim : dims.subspan(dots, dims.size() - dots - tail.size())) between = times(between, static_cast<uint64_t>(dim));
+    for (const int64_t dim : dims.subspan(dots, dims.size() - dots - after_dots.size())) between = times(between, static_cast<uint64_t>(dim));
     ellipsis = std::max(ellipsis, between);
     return true;
   }

@@ -120,16 +120,16 @@ Result<void> eval_string_normalizer(EvalCall& call) {
 // Patterns come with the model. Reading one recurses at each parenthesis, and each repetition {n} copies what it repeats: both are bounded
 // here, as RE2, whose syntax ONNX names, bounds them.
 bool is_bounded(const std::string& pattern) {
-  constexpr uint64_t kMostPatternBytes = 1000, kMostStates = 2000;
+  constexpr uint64_t kMaxPatternBytes = 1000, kMaxStates = 2000;
   uint64_t states = pattern.size();
   for (size_t at = pattern.find('{'); at != std::string::npos; at = pattern.find('{', at + 1)) {
     const std::string counts = pattern.substr(at + 1, std::min(pattern.find('}', at), pattern.size()) - at - 1);
     const size_t comma = counts.rfind(',');
-    const std::string most = comma == std::string::npos || comma + 1 == counts.size() ? counts.substr(0, comma) : counts.substr(comma + 1);
-    states *= most.size() > 4 ? kMostStates + 1 : std::max<uint64_t>(1, std::strtoul(most.c_str(), nullptr, 10));
-    if (states > kMostStates) return false;
+    const std::string maximum = comma == std::string::npos || comma + 1 == counts.size() ? counts.substr(0, comma) : counts.substr(comma + 1);
+    states *= maximum.size() > 4 ? kMaxStates + 1 : std::max<uint64_t>(1, std::strtoul(maximum.c_str(), nullptr, 10));
+    if (states > kMaxStates) return false;
   }
-  return pattern.size() <= kMostPatternBytes && states <= kMostStates;
+  return pattern.size() <= kMaxPatternBytes && states <= kMaxStates;
 }
 
 Result<void> eval_regex_full_match(EvalCall& call) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/ir/misfit.h"
+#include "common/ir/shape_mismatch.h"
 
 namespace sluice::eval {
 namespace {
@@ -26,21 +26,21 @@ int64_t pad_to_same(Window& window, size_t axis, bool upper) {
 
 Result<int64_t> outputs_along(const EvalCall& call, const Window& window, size_t axis, bool ceil) {
   const int64_t reach = (window.kernel[axis] - 1) * window.dilations[axis] + 1;
-  const int64_t room = window.in[axis] + window.begin[axis] + window.end[axis] - reach;
-  if (room < 0) return call.bad_shape("{}", window_misfit(reach, fmt::format("{}", window.in[axis]), window.begin[axis], window.end[axis]));
+  const int64_t slack = window.in[axis] + window.begin[axis] + window.end[axis] - reach;
+  if (slack < 0) return call.bad_shape("{}", window_mismatch(reach, fmt::format("{}", window.in[axis]), window.begin[axis], window.end[axis]));
   const int64_t stride = window.strides[axis];
-  int64_t outputs = (ceil ? room + stride - 1 : room) / stride + 1;
+  int64_t outputs = (ceil ? slack + stride - 1 : slack) / stride + 1;
   if (ceil && (outputs - 1) * stride >= window.in[axis] + window.begin[axis]) --outputs;  // no window starts in the padding after
   return outputs;
 }
 
 // Far beyond any memory, and small enough that no sum or product below overflows.
-constexpr int64_t kMostReach = int64_t{1} << 48;
+constexpr int64_t kMaxReach = int64_t{1} << 48;
 
 bool is_sane(const Window& window, size_t axis) {
-  const auto within = [](int64_t value, int64_t low) { return value >= low && value <= kMostReach; };
+  const auto within = [](int64_t value, int64_t low) { return value >= low && value <= kMaxReach; };
   return within(window.strides[axis], 1) && within(window.dilations[axis], 1) && within(window.kernel[axis], 0) &&
-         window.kernel[axis] <= kMostReach / window.dilations[axis] && window.begin[axis] <= kMostReach && window.end[axis] <= kMostReach;
+         window.kernel[axis] <= kMaxReach / window.dilations[axis] && window.begin[axis] <= kMaxReach && window.end[axis] <= kMaxReach;
 }
 
 // Start of the window along each axis.
@@ -106,8 +106,8 @@ void add_taps_inside(const Window& window, int64_t position, std::vector<int64_t
   for (size_t axis = 0; axis < window.rank(); ++axis) {
     const int64_t dilation = window.dilations[axis];
     first[axis] = start[axis] >= 0 ? 0 : (-start[axis] + dilation - 1) / dilation;
-    const int64_t room = window.in[axis] - start[axis];
-    last[axis] = room <= 0 ? 0 : std::min(window.kernel[axis], (room + dilation - 1) / dilation);
+    const int64_t slack = window.in[axis] - start[axis];
+    last[axis] = slack <= 0 ? 0 : std::min(window.kernel[axis], (slack + dilation - 1) / dilation);
     if (first[axis] >= last[axis]) return;
   }
   std::vector<int64_t> tap = first;
@@ -127,8 +127,8 @@ int64_t taps_inside_padding(const Window& window, int64_t position) {
   const std::vector<int64_t> start = window_start(window, position);
   int64_t count = 1;
   for (size_t axis = 0; axis < window.rank(); ++axis) {
-    const int64_t room = window.in[axis] + window.end[axis] - start[axis];
-    const int64_t along = std::clamp<int64_t>((room + window.dilations[axis] - 1) / window.dilations[axis], 0, window.kernel[axis]);
+    const int64_t slack = window.in[axis] + window.end[axis] - start[axis];
+    const int64_t along = std::clamp<int64_t>((slack + window.dilations[axis] - 1) / window.dilations[axis], 0, window.kernel[axis]);
     if (__builtin_mul_overflow(count, along, &count)) return INT64_MAX;
   }
   return count;

@@ -167,12 +167,12 @@ class GraphBufferWriter {
     return builder_.CreateVectorOfStructs(attribute_rows_);
   }
 
-  flatbuffers::Offset<fb::Plan> plan(const Plan& plan) {
-    if (plan == Plan{}) return 0;
+  flatbuffers::Offset<fb::Placement> placement(const Placement& placement) {
+    if (placement == Placement{}) return 0;
     const auto id_of = [&](const std::string& text) { return text.empty() ? -1 : static_cast<int32_t>(strings_.id(text)); };
-    const int32_t label = id_of(plan.stream_label);
-    return fb::CreatePlan(builder_, static_cast<uint8_t>(plan.engine), mentioned_.kernels[plan.kernel], label, plan.stage_level,
-                          plan.parallel_group, plan.no_task, plan.keep, plan.no_fold, id_of(plan.super_kernel_scope));
+    const int32_t label = id_of(placement.stream_label);
+    return fb::CreatePlacement(builder_, static_cast<uint8_t>(placement.engine), mentioned_.kernels[placement.kernel], label, placement.stage_level,
+                          placement.parallel_group, placement.no_task, placement.keep, placement.no_fold, id_of(placement.super_kernel_scope));
   }
 
   flatbuffers::Offset<fb::Node> node(const Node& node) {
@@ -184,9 +184,9 @@ class GraphBufferWriter {
     const auto inputs = inputs_.empty() ? 0 : builder_.CreateVector(inputs_);
     const auto attributes_offset = attributes(node);
     const auto after_offset = after.empty() ? 0 : builder_.CreateVector(after);
-    const auto plan_offset = plan(node.plan);
+    const auto placement_offset = placement(node.placement);
     const auto op = static_cast<uint16_t>(ops_.id(op_name(node.op())));
-    return fb::CreateNode(builder_, op, inputs, static_cast<uint32_t>(node.output_count()), attributes_offset, after_offset, plan_offset);
+    return fb::CreateNode(builder_, op, inputs, static_cast<uint32_t>(node.output_count()), attributes_offset, after_offset, placement_offset);
   }
 
   flatbuffers::Offset<fb::Graph> graph(const Graph& graph) {

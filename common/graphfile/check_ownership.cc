@@ -33,7 +33,7 @@ class OwnershipCheck {
     state = State::kOpen;
     for (const Value& value : module_.graph(id).values()) SLUICE_TRY(enter_segment(value.segment()));
     for (const Node& node : module_.graph(id).nodes()) {
-      if (node.plan.kernel >= 0) SLUICE_TRY(enter_segment(module_.kernel(node.plan.kernel).object));
+      if (node.placement.kernel >= 0) SLUICE_TRY(enter_segment(module_.kernel(node.placement.kernel).object));
       for (const Attribute& attribute : node.attributes()) {
         if (const auto* ref = std::get_if<SegmentRef>(&attribute.value)) SLUICE_TRY(enter_segment(ref->id));
       }

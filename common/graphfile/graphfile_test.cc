@@ -19,7 +19,7 @@ Bytes counted(size_t size) {
   return bytes;
 }
 
-// A little of everything: two graphs, symbols, every kind of constant and attribute, plan, storage, names.
+// A little of everything: two graphs, symbols, every kind of constant and attribute, placement, storage, names.
 Module example() {
   Module m;
   m.level = Level::kPartitioned;
@@ -58,9 +58,9 @@ Module example() {
   fused.set_attribute("v", SegmentRef{big});
   fused.set_name("fused node");
   fused.add_origins({m.add_onnx_node("n0"), m.add_onnx_node("n1")});
-  fused.plan.engine = EngineId::kAicore;
-  fused.plan.stream_label = "left";
-  fused.plan.kernel =
+  fused.placement.engine = EngineId::kAicore;
+  fused.placement.stream_label = "left";
+  fused.placement.kernel =
       m.add_kernel({m.make_constant(m.intern(Type::fixed_tensor(DType::kU8, {2000})), counted(2000)), "k_1", "avx2", 8, 64, 99});
   Storage storage;
   storage.format = StorageFormat::kNhwc;
@@ -92,7 +92,7 @@ TEST(GraphFile, RoundTripIsTheIdentity) {
   EXPECT_EQ(fused.name(), "fused node");
   EXPECT_EQ(fused.strings_attribute("ss"), (std::vector<std::string>{"a", "", "a"}));
   EXPECT_EQ(fused.origins().size(), 2u);
-  EXPECT_EQ(back->kernel(fused.plan.kernel).multiply_adds, 99u);
+  EXPECT_EQ(back->kernel(fused.placement.kernel).multiply_adds, 99u);
   EXPECT_EQ(fused.output().storage()->dims.size(), 2u);
   EXPECT_EQ(fused.body("body")->name(), "main.f");
   EXPECT_EQ(back->root().last_node()->input(1), nullptr);

@@ -49,8 +49,8 @@ Result<GraphHeader> parse_graph_header(std::span<const std::byte> bytes) {
     return make_error(ErrorCode::kBadFile, "the graph file has {} bytes, less than its header", bytes.size());
   }
   GraphHeader header;
-  std::span<const std::byte> rest = bytes.subspan(sizeof(kGraphMagic));
-  take(rest, header.schema);
+  std::span<const std::byte> remaining = bytes.subspan(sizeof(kGraphMagic));
+  take(remaining, header.schema);
   if (header.schema > kGraphSchema) {
     return make_error(ErrorCode::kNewerSchema, "the graph file has schema {}, this release reads up to {}", header.schema, kGraphSchema);
   }
@@ -60,32 +60,32 @@ Result<GraphHeader> parse_graph_header(std::span<const std::byte> bytes) {
   if (crc != crc_of(bytes) || std::any_of(zeros.begin(), zeros.end(), [](std::byte b) { return b != std::byte{0}; })) {
     return make_error(ErrorCode::kBadFile, "the header of the graph file is damaged");
   }
-  uint8_t half_way = 0, zero = 0;
-  take(rest, header.level);
-  take(rest, header.last_stage);
-  take(rest, half_way);
-  take(rest, zero);
-  if (half_way > 1 || zero != 0) return make_error(ErrorCode::kBadFile, "the header of the graph file is damaged");
-  header.half_way = half_way == 1;
-  for (uint64_t* length : {&header.graph_bytes, &header.names_bytes, &header.locations_bytes, &header.segment_bytes}) take(rest, *length);
-  take(rest, header.structure_digest.bytes);
-  take(rest, header.file_digest.bytes);
+  uint8_t mid_stage = 0, zero = 0;
+  take(remaining, header.level);
+  take(remaining, header.last_stage);
+  take(remaining, mid_stage);
+  take(remaining, zero);
+  if (mid_stage > 1 || zero != 0) return make_error(ErrorCode::kBadFile, "the header of the graph file is damaged");
+  header.mid_stage = mid_stage == 1;
+  for (uint64_t* length : {&header.graph_bytes, &header.names_bytes, &header.locations_bytes, &header.segment_bytes}) take(remaining, *length);
+  take(remaining, header.structure_digest.bytes);
+  take(remaining, header.file_digest.bytes);
   return header;
 }
 
 void print_graph_header(const GraphHeader& header, std::span<std::byte, kGraphHeaderBytes> bytes) {
   std::fill(bytes.begin(), bytes.end(), std::byte{0});
-  std::span<std::byte> rest = bytes;
-  put(rest, kGraphMagic);
-  put(rest, header.schema);
-  put(rest, header.level);
-  put(rest, header.last_stage);
-  put(rest, static_cast<uint8_t>(header.half_way ? 1 : 0));
-  put(rest, uint8_t{0});
-  for (uint64_t length : {header.graph_bytes, header.names_bytes, header.locations_bytes, header.segment_bytes}) put(rest, length);
-  put(rest, header.structure_digest.bytes);
-  put(rest, header.file_digest.bytes);
-  put(rest, crc_of(bytes));
+  std::span<std::byte> remaining = bytes;
+  put(remaining, kGraphMagic);
+  put(remaining, header.schema);
+  put(remaining, header.level);
+  put(remaining, header.last_stage);
+  put(remaining, static_cast<uint8_t>(header.mid_stage ? 1 : 0));
+  put(remaining, uint8_t{0});
+  for (uint64_t length : {header.graph_bytes, header.names_bytes, header.locations_bytes, header.segment_bytes}) put(remaining, length);
+  put(remaining, header.structure_digest.bytes);
+  put(remaining, header.file_digest.bytes);
+  put(remaining, crc_of(bytes));
 }
 
 }  // namespace sluice

@@ -23,7 +23,7 @@ struct GraphHeader {
   uint32_t schema = kGraphSchema;
   uint8_t level = 0;       // Level
   uint8_t last_stage = 0;  // StageId
-  bool half_way = false;   // the stage after last_stage stopped within its passes, and goes on with this file
+  bool mid_stage = false;   // the stage after last_stage stopped within its passes, and goes on with this file
   uint64_t graph_bytes = 0;
   uint64_t names_bytes = 0;
   uint64_t locations_bytes = 0;

@@ -91,9 +91,9 @@ void Mentioned::node(const Node& node) {
     if (const auto* ref = std::get_if<TypeRef>(&attribute.value)) type(ref->id);
     if (const auto* ref = std::get_if<SegmentRef>(&attribute.value)) segment(ref->id);
   }
-  if (node.plan.kernel < 0 || kernels.has(node.plan.kernel)) return;
-  segment(module_.kernel(node.plan.kernel).object);
-  kernels.add(node.plan.kernel);
+  if (node.placement.kernel < 0 || kernels.has(node.placement.kernel)) return;
+  segment(module_.kernel(node.placement.kernel).object);
+  kernels.add(node.placement.kernel);
 }
 
 }  // namespace sluice::graphfile

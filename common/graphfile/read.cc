@@ -125,13 +125,13 @@ Result<void> read_passes(const fb::Names& names, const GraphHeader& header, Modu
   SLUICE_ASSIGN(const auto passes, texts_of(names.passes(), budget));
   module.passes.assign(passes.begin(), passes.end());
   module.passes_done = names.passes_done();
-  if (header.half_way && passes.empty()) {
+  if (header.mid_stage && passes.empty()) {
     return make_error(ErrorCode::kBadFile, "the graph file stopped half-way in an earlier release, which did not record its passes")
         .with_hint("run the stage again on what it read");
   }
   const bool is_whole = passes.empty() && module.passes_done == 0;
-  const bool is_half_way = module.passes_done > 0 && module.passes_done < passes.size();
-  if (header.half_way ? is_half_way : is_whole) return {};
+  const bool is_mid_stage = module.passes_done > 0 && module.passes_done < passes.size();
+  if (header.mid_stage ? is_mid_stage : is_whole) return {};
   return bad_file("its header and its names do not agree on the passes that ran");
 }
 
@@ -145,7 +145,7 @@ Result<void> read_facts(const fb::Names& names, const GraphHeader& header, Modul
   SLUICE_TRY(read_passes(names, header, module, budget));
   if (names.producer() != nullptr) module.producer = names.producer()->str();
   // A file stopped half-way is no station of its own: resumed from it or not, the product is the same.
-  if (!module.is_half_way()) module.made_from.push_back(header.file_digest);
+  if (!module.is_mid_stage()) module.made_from.push_back(header.file_digest);
   for (size_t i = 0; i < size_of(names.made_from()); ++i) {
     Digest& digest = module.made_from.emplace_back();
     std::memcpy(digest.bytes.data(), names.made_from()->Get(static_cast<uint32_t>(i))->bytes()->data(), digest.bytes.size());

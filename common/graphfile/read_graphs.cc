@@ -130,7 +130,7 @@ class GraphReader {
     nodes_.push_back(&node);
     for (size_t i = 0; i < size_of(row.attributes()); ++i)
       SLUICE_TRY(add_attribute(*row.attributes()->Get(static_cast<uint32_t>(i)), node));
-    return row.plan() == nullptr ? Result<void>() : add_plan(*row.plan(), node);
+    return row.placement() == nullptr ? Result<void>() : add_placement(*row.placement(), node);
   }
 
   Result<void> add_after(const fb::Node& row, Node& node) {
@@ -145,25 +145,25 @@ class GraphReader {
     return {};
   }
 
-  Result<void> add_plan(const fb::Plan& row, Node& node) {
+  Result<void> add_placement(const fb::Placement& row, Node& node) {
     const bool engine_fits = row.engine() <= static_cast<uint8_t>(EngineId::kComposite);
     const bool kernel_fits = row.kernel() >= -1 && row.kernel() < static_cast<int64_t>(tables_.kernels.size());
     const bool label_fits = row.stream_label() >= -1 && row.stream_label() < static_cast<int64_t>(strings_.size());
     const bool scope_fits = row.super_kernel_scope() >= -1 && row.super_kernel_scope() < static_cast<int64_t>(strings_.size());
-    if (!engine_fits || !kernel_fits || !label_fits || !scope_fits) return bad_file("the plan of node {} makes no sense", node.id());
-    Plan& plan = node.plan;
-    plan.engine = static_cast<EngineId>(row.engine());
-    if (row.kernel() >= 0) plan.kernel = tables_.kernels[static_cast<size_t>(row.kernel())];
+    if (!engine_fits || !kernel_fits || !label_fits || !scope_fits) return bad_file("the placement of node {} makes no sense", node.id());
+    Placement& placement = node.placement;
+    placement.engine = static_cast<EngineId>(row.engine());
+    if (row.kernel() >= 0) placement.kernel = tables_.kernels[static_cast<size_t>(row.kernel())];
     if (row.stream_label() >= 0) {
-      SLUICE_ASSIGN(plan.stream_label, string(row.stream_label()));
+      SLUICE_ASSIGN(placement.stream_label, string(row.stream_label()));
     }
-    plan.stage_level = row.stage_level();
-    plan.parallel_group = row.parallel_group();
-    plan.no_task = row.no_task();
-    plan.keep = row.keep();
-    plan.no_fold = row.no_fold();
+    placement.stage_level = row.stage_level();
+    placement.parallel_group = row.parallel_group();
+    placement.no_task = row.no_task();
+    placement.keep = row.keep();
+    placement.no_fold = row.no_fold();
     if (row.super_kernel_scope() >= 0) {
-      SLUICE_ASSIGN(plan.super_kernel_scope, string(row.super_kernel_scope()));
+      SLUICE_ASSIGN(placement.super_kernel_scope, string(row.super_kernel_scope()));
     }
     return {};
   }

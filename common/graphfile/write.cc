@@ -14,7 +14,7 @@ using namespace graphfile;
 constexpr uint64_t kAlignment = 64;                      // of every buffer and inline segment
 constexpr size_t kItemLimit = size_t{24} * 1000 * 1000;  // nodes and values; FlatBuffers stop at 2 GiB
 
-constexpr size_t kMostGathered = 1 << 20;  // written at once: each write to a pipe wakes its reader
+constexpr size_t kMaxGathered = 1 << 20;  // written at once: each write to a pipe wakes its reader
 
 uint64_t aligned(uint64_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -88,7 +88,7 @@ Result<void> emit(Module& module, const WriteGraphOptions& options, Put put) {
   GraphHeader header;
   header.level = static_cast<uint8_t>(module.level);
   header.last_stage = static_cast<uint8_t>(module.last_stage);
-  header.half_way = module.is_half_way();
+  header.mid_stage = module.is_mid_stage();
   header.graph_bytes = graph.size();
   header.names_bytes = names.size();
   header.locations_bytes = placement.locations.size();
@@ -113,11 +113,11 @@ Result<void> emit(Module& module, const WriteGraphOptions& options, Put put) {
 Result<void> write_graph(Module& module, FileWriter& writer, const WriteGraphOptions& options) {
   std::vector<std::byte> gathered;
   SLUICE_TRY(emit(module, options, [&](std::span<const std::byte> bytes) -> Result<void> {
-    if (gathered.size() + bytes.size() > kMostGathered) {
+    if (gathered.size() + bytes.size() > kMaxGathered) {
       SLUICE_TRY(writer.write(gathered));
       gathered.clear();
     }
-    if (bytes.size() > kMostGathered) {
+    if (bytes.size() > kMaxGathered) {
       SLUICE_TRY(writer.write(bytes));
       return writer.pad_to(kAlignment);
     }

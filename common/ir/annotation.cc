@@ -24,33 +24,33 @@ bool set_text(std::string& field, std::string_view value) {
   return true;
 }
 
-bool set_engine(Plan& plan, std::string_view value) {
-  plan.engine = engine_from_name(value);
-  return plan.engine != EngineId::kNone;
+bool set_engine(Placement& placement, std::string_view value) {
+  placement.engine = engine_from_name(value);
+  return placement.engine != EngineId::kNone;
 }
 
 struct AnnotationRow {
   std::string_view name, values;
-  bool (*set)(Plan& plan, std::string_view value);
+  bool (*set)(Placement& placement, std::string_view value);
 };
 
 constexpr AnnotationRow kTable[] = {
     {"engine", "an engine's name", set_engine},
-    {"stream_label", "any text", [](Plan& p, std::string_view v) { return set_text(p.stream_label, v); }},
-    {"stage_level", "a number", [](Plan& p, std::string_view v) { return set_number(p.stage_level, v); }},
-    {"parallel_group", "a number", [](Plan& p, std::string_view v) { return set_number(p.parallel_group, v); }},
-    {"super_kernel_scope", "any text", [](Plan& p, std::string_view v) { return set_text(p.super_kernel_scope, v); }},
-    {"keep", "true or false", [](Plan& p, std::string_view v) { return set_flag(p.keep, v); }},
-    {"no_fold", "true or false", [](Plan& p, std::string_view v) { return set_flag(p.no_fold, v); }},
+    {"stream_label", "any text", [](Placement& p, std::string_view v) { return set_text(p.stream_label, v); }},
+    {"stage_level", "a number", [](Placement& p, std::string_view v) { return set_number(p.stage_level, v); }},
+    {"parallel_group", "a number", [](Placement& p, std::string_view v) { return set_number(p.parallel_group, v); }},
+    {"super_kernel_scope", "any text", [](Placement& p, std::string_view v) { return set_text(p.super_kernel_scope, v); }},
+    {"keep", "true or false", [](Placement& p, std::string_view v) { return set_flag(p.keep, v); }},
+    {"no_fold", "true or false", [](Placement& p, std::string_view v) { return set_flag(p.no_fold, v); }},
 };
 
 }  // namespace
 
-Result<void> annotate(Plan& plan, std::string_view name, std::string_view value) {
+Result<void> annotate(Placement& placement, std::string_view name, std::string_view value) {
   std::string names;
   for (const AnnotationRow& row : kTable) {
     if (row.name == name) {
-      if (row.set(plan, value)) return {};
+      if (row.set(placement, value)) return {};
       return make_error(ErrorCode::kBadValue, "annotation '{}' is '{}', expected {}", name, value, row.values);
     }
     names += (names.empty() ? "" : ", ") + std::string(row.name);

@@ -5,12 +5,12 @@
 #include <string_view>
 
 #include "common/base/result.h"
-#include "common/ir/plan.h"
+#include "common/ir/placement.h"
 
 namespace sluice {
 
 // Sets the field that the annotation names from the text of its value. Errors: kBadValue, for an unknown name or a value that the field
 // does not take, with what is known as the hint.
-Result<void> annotate(Plan& plan, std::string_view name, std::string_view value);
+Result<void> annotate(Placement& placement, std::string_view name, std::string_view value);
 
 }  // namespace sluice

@@ -121,8 +121,8 @@ Node& ModuleMapper::clone_node(const Node& node, Graph& into, std::vector<Value*
   }
   copy.set_name(node.name());
   copy.add_origins(origins(node.origins()));
-  copy.plan = node.plan;
-  copy.plan.kernel = kernel(node.plan.kernel);
+  copy.placement = node.placement;
+  copy.placement.kernel = kernel(node.placement.kernel);
   return copy;
 }
 

@@ -60,7 +60,7 @@ Type nominal_type(const Module& module, const Type& type) {
   return nominal;
 }
 
-std::vector<const Value*> unfixed_values(const Graph& root) {
+std::vector<const Value*> dynamic_values(const Graph& root) {
   std::vector<const Value*> found;
   for_each_value(root, false, [&](const Value& value) {
     if (!value.type().is_fixed() || value.type().dtype == DType::kString) found.push_back(&value);
@@ -73,14 +73,14 @@ Result<void> check_sizes(const Graph& root) {
   size_t count = 0;
   for_each_value(root, false, [&](const Value& value) {
     const bool is_string = value.type().dtype == DType::kString;
-    if (!value.type().is_fixed() || is_string || value.type().dense_bytes().value_or(UINT64_MAX) <= kMostValueBytes) return;
+    if (!value.type().is_fixed() || is_string || value.type().dense_bytes().value_or(UINT64_MAX) <= kMaxValueBytes) return;
     if (++count > kListed) return;
     const auto bytes = value.type().dense_bytes();
     text += fmt::format("\n  {}: {}", describe_value(value), bytes ? fmt::format("{} bytes", *bytes) : "more than 2^64 bytes");
   });
   if (count == 0) return {};
   if (count > kListed) text += fmt::format("\n  … and {} more", count - kListed);
-  return make_error(ErrorCode::kLimit, "{} values have more bytes than a process can address, {}:{}", count, kMostValueBytes, text)
+  return make_error(ErrorCode::kLimit, "{} values have more bytes than a process can address, {}:{}", count, kMaxValueBytes, text)
       .with_hint("look at the shapes, which sluice show prints; --input-shape and --dim give smaller ones");
 }
 

@@ -1,4 +1,4 @@
-// What a graph needs to be sunk: values whose sizes are numbers, or can be computed from the dims of the model's inputs.
+// What a graph needs to be lowered to a task list: values whose sizes are numbers, or can be computed from the dims of the model's inputs.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace sluice {
 
 // Values that no fixed part can hold: dims that are not fixed, elements that are not plain, values that are no tensors. In list order; the
 // graphs that Calls stand for are looked into, and what a Call gives is listed where the node inside makes it.
-std::vector<const Value*> unfixed_values(const Graph& root);
+std::vector<const Value*> dynamic_values(const Graph& root);
 
 // Whether the bytes of a value of this type can be told before anything is computed: a tensor of plain elements whose dims are fixed, or
 // expressions over dims of inputs.

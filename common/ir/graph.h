@@ -15,7 +15,7 @@
 #include "common/base/result.h"
 #include "common/ir/attribute.h"
 #include "common/ir/op.h"
-#include "common/ir/plan.h"
+#include "common/ir/placement.h"
 #include "common/ir/stable_vector.h"
 #include "common/ir/type.h"
 
@@ -144,7 +144,7 @@ class Node {
   uint64_t order_ = 0;
 
  public:
-  Plan plan;
+  Placement placement;
 };
 
 // Iterates live nodes in list order. The current node may be erased, and nodes inserted, while iterating.

@@ -5,6 +5,6 @@
 
 namespace sluice {
 
-constexpr uint64_t kMostValueBytes = uint64_t{1} << 47;  // of one value: what x86-64 gives a process
+constexpr uint64_t kMaxValueBytes = uint64_t{1} << 47;  // of one value: what x86-64 gives a process
 
 }  // namespace sluice

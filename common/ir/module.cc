@@ -262,7 +262,7 @@ SegmentId Module::make_splat(TypeId type_id, std::span<const std::byte> element)
 SegmentId Module::make_expression(TypeId type_id, GraphId graph_id, std::vector<SegmentId> inputs) {
   Sha256 hash;
   hash.add("expression");
-  hash.add_value(meaning_digest(graph(graph_id)).bytes);
+  hash.add_value(graph_digest(graph(graph_id)).bytes);
   for (const SegmentId input : inputs) {
     hash.add_value(segment(input).kind);
     hash.add_value(segment(input).digest.bytes);

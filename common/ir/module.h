@@ -92,12 +92,12 @@ class Module {
   StageId last_stage = StageId::kNone;
   std::vector<std::string> passes;             // stopped half-way: all that the stage after last_stage was to run, in order; else empty
   size_t passes_done = 0;                      // how many of them ran; fewer than all
-  std::map<std::string, std::string> options;  // meaning options
+  std::map<std::string, std::string> options;  // semantic options
   std::vector<Digest> made_from;               // file digests, the newest first
   std::string producer;                        // of the ONNX model
   std::string source;                          // where it was read from, for messages; not stored
   Warnings warnings;                           // of its import, until they are told; not stored
-  bool is_half_way() const { return passes_done > 0; }
+  bool is_mid_stage() const { return passes_done > 0; }
 
  private:
   struct Files;
@@ -115,7 +115,7 @@ class Module {
   std::shared_ptr<Files> files_;
 };
 
-// SHA-256 over what the graph computes: ops, attributes, types, wiring, bodies and constants by digest; no names, no plan, no ids.
-Digest meaning_digest(const Graph& graph);
+// SHA-256 over what the graph computes: ops, attributes, types, wiring, bodies and constants by digest; no names, no placement, no ids.
+Digest graph_digest(const Graph& graph);
 
 }  // namespace sluice

@@ -6,10 +6,10 @@
 namespace sluice {
 namespace {
 
-constexpr int kMostBodyDepth = 64;
+constexpr int kMaxBodyDepth = 64;
 // Each round infers the body once and each nesting multiplies, so deeper bodies get no guesses.
-constexpr int kMostGuessDepth = 3;
-constexpr int kMostRounds = 4;
+constexpr int kMaxGuessDepth = 3;
+constexpr int kMaxRounds = 4;
 
 // Types of all values of a body and of the bodies in it.
 class TypesOfBody {
@@ -31,7 +31,7 @@ class TypesOfBody {
     for (Value& value : body.values()) types_.emplace_back(&value, value.type_id());
     for (const Node& node : body.nodes()) {
       for (const GraphId inner : node.bodies()) {
-        if (depth < kMostBodyDepth && body.module().has_graph(inner)) add(body.module().graph(inner), depth + 1);
+        if (depth < kMaxBodyDepth && body.module().has_graph(inner)) add(body.module().graph(inner), depth + 1);
       }
     }
   }
@@ -40,7 +40,7 @@ class TypesOfBody {
 };
 
 // What a carried value may be when it is `now` and comes back as `next`. An optional may come back as its element: it then is present.
-std::optional<Type> carried_type(Module& module, const Type& now, const Type& next) {
+std::optional<Type> loop_carried_type(Module& module, const Type& now, const Type& next) {
   if (now.kind != TypeKind::kOptional || next.kind == TypeKind::kOptional) return generalize(module, now, next);
   const auto element = generalize(module, module.type(now.element), next);
   return element ? std::optional(Type::optional(module.intern(*element))) : std::nullopt;
@@ -55,8 +55,8 @@ Result<Graph*> find_body(InferCall& call, std::string_view attribute) {
   Graph* body = call.node.body(attribute);
   if (body == nullptr) return call.bad_node("attribute '{}' names no graph", attribute);
   if (body->owner() != &call.node) return call.bad_node("graph '{}' belongs to another node", body->name());
-  if (call.body_depth >= kMostBodyDepth) {
-    return make_error(ErrorCode::kLimit, "{}: more than {} bodies lie in one another", call.node.label(), kMostBodyDepth);
+  if (call.body_depth >= kMaxBodyDepth) {
+    return make_error(ErrorCode::kLimit, "{}: more than {} bodies lie in one another", call.node.label(), kMaxBodyDepth);
   }
   return body;
 }
@@ -92,7 +92,7 @@ Result<void> infer_body(InferCall& call, Graph& body, std::span<const BodyInput>
 Result<std::vector<Type>> infer_repeated_body(InferCall& call, Graph& body, std::vector<BodyInput> inputs, size_t first,
                                               size_t first_output, size_t count) {
   const TypesOfBody before(body);
-  const bool guess = call.body_depth < kMostGuessDepth;
+  const bool guess = call.body_depth < kMaxGuessDepth;
   std::vector<Type> carried;
   for (size_t i = 0; i < count; ++i) carried.push_back(guess ? inputs[first + i].type : without_shape(inputs[first + i].type));
   for (int round = 1;; ++round) {
@@ -102,15 +102,15 @@ Result<std::vector<Type>> infer_repeated_body(InferCall& call, Graph& body, std:
     bool stable = true;
     for (size_t i = 0; i < count; ++i) {
       const Type& next = body.outputs()[first_output + i]->type();
-      auto both = carried_type(call.module, carried[i], next);
+      auto both = loop_carried_type(call.module, carried[i], next);
       if (!both) {
         return call.bad_shape("carried value {} is {} and then {}", i, type_text(call.module, carried[i]), type_text(call.module, next));
       }
-      if (round >= kMostRounds && *both != carried[i]) *both = without_shape(*both);
+      if (round >= kMaxRounds && *both != carried[i]) *both = without_shape(*both);
       stable = stable && *both == carried[i];
       carried[i] = std::move(*both);
     }
-    if (stable || round > kMostRounds) break;
+    if (stable || round > kMaxRounds) break;
     before.restore();
   }
   for (size_t i = 0; i < count; ++i) {

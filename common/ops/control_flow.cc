@@ -121,10 +121,10 @@ bool runs_all_trips(InferCall& call, const Graph& body) {
 
 // How often the body runs: the length of scan outputs.
 Dim trip_count(InferCall& call, const Graph& body, size_t output) {
-  const auto most = call.has_input(0) ? call.value_dims(0) : std::nullopt;
-  const bool known = most && most->size() == 1;
-  if (known && runs_all_trips(call, body)) return call.math.maximum(most->front(), Dim::fixed(0));
-  return call.result_dim(output, 0, known && most->front().is_fixed() ? most->front() : Dim::unknown());
+  const auto maximum = call.has_input(0) ? call.value_dims(0) : std::nullopt;
+  const bool known = maximum && maximum->size() == 1;
+  if (known && runs_all_trips(call, body)) return call.math.maximum(maximum->front(), Dim::fixed(0));
+  return call.result_dim(output, 0, known && maximum->front().is_fixed() ? maximum->front() : Dim::unknown());
 }
 
 // A stacked output: the body's type with one more dim.

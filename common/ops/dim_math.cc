@@ -86,18 +86,18 @@ std::optional<Dim> DimMath::unify(const Dim& a, const Dim& b) {
   return module_.make_dim(module_.expressions.renormalize(expression(a)));
 }
 
-bool DimMath::require_at_least(const Dim& dim, int64_t low) {
+bool DimMath::require_min(const Dim& dim, int64_t low) {
   if (dim.is_unknown()) return true;
-  return dim.is_fixed() ? dim.value >= low : module_.expressions.require_at_least(expression(dim), low);
+  return dim.is_fixed() ? dim.value >= low : module_.expressions.require_min(expression(dim), low);
 }
 
 // Whether `cut` is min(whole, number).
 bool DimMath::is_cut(const Dim& cut, const Dim& whole) {
   const ExpressionTable& expressions = module_.expressions;
-  const Expression& least = expressions[expression(cut)];
-  if (least.op != ExpressionOp::kMin) return false;
+  const Expression& minimum = expressions[expression(cut)];
+  if (minimum.op != ExpressionOp::kMin) return false;
   const ExpressionId id = expression(whole);
-  return (least.a == id && expressions.as_constant(least.b)) || (least.b == id && expressions.as_constant(least.a));
+  return (minimum.a == id && expressions.as_constant(minimum.b)) || (minimum.b == id && expressions.as_constant(minimum.a));
 }
 
 // Whether `symbol` is one, of which `made` is made, among others.

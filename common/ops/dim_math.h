@@ -38,7 +38,7 @@ class DimMath {
   // What two dims that have to be equal are: the more specific one. Nothing when they cannot be. May raise the divisors of symbols.
   std::optional<Dim> unify(const Dim& a, const Dim& b);
   // Demands `dim` to be at least `low`, by raising the lows of symbols where that says the same. False when it cannot be.
-  bool require_at_least(const Dim& dim, int64_t low);
+  bool require_min(const Dim& dim, int64_t low);
   // What two dims broadcast to; nothing when they cannot.
   std::optional<Dim> broadcast(const Dim& a, const Dim& b);
 

@@ -9,17 +9,17 @@ namespace {
 
 using enum AttributeKind;
 
-constexpr char kRest = '.';  // stands for "..."
+constexpr char kEllipsis = '.';  // stands for "..."
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// One term as letters, with kRest where "..." was.
+// One term as letters, with kEllipsis where "..." was.
 Result<std::string> read_term(const InferCall& call, std::string_view text) {
   std::string term;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == ' ') continue;
-    if (text.substr(i, 3) == "..." && term.find(kRest) == std::string::npos) {
-      term += kRest;
+    if (text.substr(i, 3) == "..." && term.find(kEllipsis) == std::string::npos) {
+      term += kEllipsis;
       i += 2;
     } else if (is_letter(text[i])) {
       term += text[i];
@@ -40,9 +40,9 @@ std::string implied_result(const std::vector<std::string>& inputs) {
   for (const std::string& term : inputs) {
     for (const char letter : term) ++counts[letter];
   }
-  std::string result = counts.contains(kRest) ? std::string(1, kRest) : std::string();
+  std::string result = counts.contains(kEllipsis) ? std::string(1, kEllipsis) : std::string();
   for (const auto& [letter, count] : counts) {
-    if (letter != kRest && count == 1) result += letter;
+    if (letter != kEllipsis && count == 1) result += letter;
   }
   return result;
 }
@@ -73,27 +73,27 @@ Result<Equation> read_equation(const InferCall& call) {
 // The dims that the letters stand for, from all inputs.
 struct Letters {
   std::map<char, Dim> dims;
-  Shape rest = Dims{};
+  Shape ellipsis = Dims{};
 };
 
 Result<void> read_operand(InferCall& call, size_t index, const std::string& term, Letters& letters) {
   const Shape shape = call.shape(index);
-  const bool rest = term.find(kRest) != std::string::npos;
+  const bool ellipsis = term.find(kEllipsis) != std::string::npos;
   if (!shape) {
-    if (rest) letters.rest = std::nullopt;
+    if (ellipsis) letters.ellipsis = std::nullopt;
     for (const char letter : term) letters.dims.try_emplace(letter, Dim::unknown());
     return {};
   }
-  const size_t named = term.size() - (rest ? 1 : 0);
-  if (shape->size() < named || (!rest && shape->size() > named)) {
+  const size_t named = term.size() - (ellipsis ? 1 : 0);
+  if (shape->size() < named || (!ellipsis && shape->size() > named)) {
     return call.bad_shape("{} has rank {}, the equation names {} dims", call.input_name(index), shape->size(), named);
   }
   size_t next = 0;
   for (const char letter : term) {
-    if (letter == kRest) {
+    if (letter == kEllipsis) {
       const auto first = shape->begin() + static_cast<std::ptrdiff_t>(next);
       const auto count = static_cast<std::ptrdiff_t>(shape->size() - named);
-      SLUICE_ASSIGN(letters.rest, call.broadcast(letters.rest, Dims(first, first + count)));
+      SLUICE_ASSIGN(letters.ellipsis, call.broadcast(letters.ellipsis, Dims(first, first + count)));
       next += static_cast<size_t>(count);
       continue;
     }
@@ -114,9 +114,9 @@ Result<void> infer_einsum(InferCall& call) {
   for (size_t i = 0; i < equation.inputs.size(); ++i) SLUICE_TRY(read_operand(call, i, equation.inputs[i], letters));
   Dims dims;
   for (const char letter : equation.result) {
-    if (letter == kRest) {
-      if (!letters.rest) return call.give(0, call.dtype(0), std::nullopt);
-      dims.insert(dims.end(), letters.rest->begin(), letters.rest->end());
+    if (letter == kEllipsis) {
+      if (!letters.ellipsis) return call.give(0, call.dtype(0), std::nullopt);
+      dims.insert(dims.end(), letters.ellipsis->begin(), letters.ellipsis->end());
       continue;
     }
     const auto found = letters.dims.find(letter);

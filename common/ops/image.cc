@@ -19,7 +19,7 @@ Result<void> infer_col2im(InferCall& call) {
   const auto image = call.value_dims(1);
   const auto block = call.value_dims(2);
   const Dim spatial = call.dim(1, 0);
-  if (!spatial.is_fixed() || spatial.value > kMostRank) return call.give(0, call.dtype(0), std::nullopt);
+  if (!spatial.is_fixed() || spatial.value > kMaxRank) return call.give(0, call.dtype(0), std::nullopt);
   const auto count = static_cast<size_t>(spatial.value);
   SLUICE_TRY(call.ints("strides", count, 1, 1));
   SLUICE_TRY(call.ints("dilations", count, 1, 1));

@@ -15,10 +15,10 @@ namespace sluice {
 // while it is inferred.
 class ValueFacts {
  public:
-  static constexpr size_t kMostElements = 64;
+  static constexpr size_t kMaxElements = 64;
 
   explicit ValueFacts(const Graph& graph) : facts_(graph.value_limit()) {}
-  // Elements of a rank 0 or 1 tensor of at most kMostElements integers, bools (0 and 1) or floats that are whole numbers; constants are
+  // Elements of a rank 0 or 1 tensor of at most kMaxElements integers, bools (0 and 1) or floats that are whole numbers; constants are
   // read from their segment. Null: not known. Good until set() of the same value.
   const std::vector<ExpressionId>* find(const Value& value);
   void set(const Value& value, std::vector<ExpressionId> elements);

@@ -232,7 +232,7 @@ Result<void> refine_value(Value& value, const Type& found, const std::string& wh
 }
 
 Shape unknown_dims(const Dim& rank) {
-  if (!rank.is_fixed() || rank.value < 0 || rank.value > kMostRank) return std::nullopt;
+  if (!rank.is_fixed() || rank.value < 0 || rank.value > kMaxRank) return std::nullopt;
   return Dims(static_cast<size_t>(rank.value), Dim::unknown());
 }
 

@@ -95,9 +95,9 @@ class InferCall {
 
 // Refines the type of `value` by `found`, or says that the two contradict; sets `changed` when the type changed.
 Result<void> refine_value(Value& value, const Type& found, const std::string& where, bool& changed);
-// A shape of as many unknown dims as `rank` says; of unknown rank when it says nothing, or more than kMostRank.
+// A shape of as many unknown dims as `rank` says; of unknown rank when it says nothing, or more than kMaxRank.
 Shape unknown_dims(const Dim& rank);
-inline constexpr int64_t kMostRank = 64;
+inline constexpr int64_t kMaxRank = 64;
 inline int64_t rank_of(const Dims& dims) { return static_cast<int64_t>(dims.size()); }
 // The dims but those of `axes` (non-negative), or these as 1.
 Dims without_axes(const Dims& dims, std::span<const int64_t> axes, bool keep_as_one);

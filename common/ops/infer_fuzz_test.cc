@@ -15,9 +15,9 @@ class RandomNode {
 
   Node& make(Op op) {
     const OpRow& row = *find_op(op);
-    const int most = row.max_inputs < 0 ? row.min_inputs + 3 : row.max_inputs;
+    const int maximum = row.max_inputs < 0 ? row.min_inputs + 3 : row.max_inputs;
     std::vector<Value*> inputs;
-    for (int count = pick(row.min_inputs, most); count > 0; --count) inputs.push_back(input());
+    for (int count = pick(row.min_inputs, maximum); count > 0; --count) inputs.push_back(input());
     Node& node = bed.graph.add_node(op, inputs, static_cast<size_t>(std::max(row.min_outputs, row.max_outputs)));
     for (const AttributeRow& attribute : row.attributes) {
       if (attribute.required || pick(0, 2) == 0) set(node, attribute);
@@ -116,14 +116,14 @@ TEST(InferFuzz, EveryOpAnswers) {
       const auto first = infer_node(node, facts);
       if (!first) continue;
       ++answered;
-      bool rests = false;
-      for (int pass = 0; pass < 4 && !rests; ++pass) {
+      bool is_stable = false;
+      for (int pass = 0; pass < 4 && !is_stable; ++pass) {
         ValueFacts again(random.bed.graph);
         const auto next = infer_node(node, again);
         ASSERT_TRUE(next.ok()) << node.label() << " seed " << seed << ": " << next.error().message;
-        rests = !*next;
+        is_stable = !*next;
       }
-      ASSERT_TRUE(rests) << node.label() << " seed " << seed;
+      ASSERT_TRUE(is_stable) << node.label() << " seed " << seed;
     }
   }
   EXPECT_GT(answered, 5000u);

@@ -53,8 +53,8 @@ Result<void> infer_tree_ensemble(InferCall& call) {
   const size_t leaves = call.node.ints_attribute("leaf_targetids").size();
   const int64_t targets = call.node.int_attribute("n_targets", 1);
   if (targets < 1) return call.bad_node("attribute 'n_targets' is {}, expected at least 1", targets);
-  const int64_t most = static_cast<int64_t>(std::max(nodes, leaves));
-  for (const char* name : {"nodes_truenodeids", "nodes_falsenodeids"}) SLUICE_TRY(expect_ids(call, name, nodes, most));
+  const int64_t maximum = static_cast<int64_t>(std::max(nodes, leaves));
+  for (const char* name : {"nodes_truenodeids", "nodes_falsenodeids"}) SLUICE_TRY(expect_ids(call, name, nodes, maximum));
   for (const char* name : {"nodes_trueleafs", "nodes_falseleafs"}) SLUICE_TRY(expect_ids(call, name, nodes, 2));
   SLUICE_TRY(expect_ids(call, "tree_roots", call.node.ints_attribute("tree_roots").size(), static_cast<int64_t>(nodes)));
   SLUICE_TRY(expect_ids(call, "leaf_targetids", leaves, targets));

@@ -10,7 +10,7 @@ namespace {
 
 using enum AttributeKind;
 
-constexpr int64_t kMostDenominator = 64;
+constexpr int64_t kMaxDenominator = 64;
 
 // floor(in * scale); of a symbolic dim where the scale is a fraction with a small denominator.
 Dim scaled_dim(InferCall& call, size_t axis, const Dim& in, double scale) {
@@ -18,7 +18,7 @@ Dim scaled_dim(InferCall& call, size_t axis, const Dim& in, double scale) {
     const double size = std::floor(static_cast<float>(in.value) * static_cast<float>(scale));
     return size < 1e15 ? Dim::fixed(static_cast<int64_t>(size)) : Dim::fixed(INT64_MAX);
   }
-  for (int64_t denominator = 1; denominator <= kMostDenominator && scale < 1e9; ++denominator) {
+  for (int64_t denominator = 1; denominator <= kMaxDenominator && scale < 1e9; ++denominator) {
     const double numerator = scale * static_cast<double>(denominator);
     if (std::trunc(numerator) != numerator) continue;
     return call.math.floor_divide(call.math.multiply(in, static_cast<int64_t>(numerator)), denominator);

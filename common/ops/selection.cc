@@ -13,8 +13,8 @@ using enum AttributeKind;
 Result<void> infer_non_zero(InferCall& call) {
   const Shape input = call.shape(0);
   const Dim rank = input ? Dim::fixed(std::max<int64_t>(rank_of(*input), 1)) : Dim::unknown();
-  const Dim most = input ? call.math.product(*input) : Dim::unknown();
-  return call.give(0, DType::kI64, Dims{rank, call.result_dim(0, 1, most)});
+  const Dim maximum = input ? call.math.product(*input) : Dim::unknown();
+  return call.give(0, DType::kI64, Dims{rank, call.result_dim(0, 1, maximum)});
 }
 
 Result<void> infer_compress(InferCall& call) {

@@ -130,7 +130,7 @@ Result<void> infer_unsqueeze(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(1, kIndexSet));
   const Shape input = call.shape(0);
   const Dim count = call.input_type(1).ranked && call.input_type(1).rank() == 0 ? Dim::fixed(1) : call.dim(1, 0);
-  if (!input || !count.is_fixed() || count.value > kMostRank) return call.give(0, call.dtype(0), std::nullopt);
+  if (!input || !count.is_fixed() || count.value > kMaxRank) return call.give(0, call.dtype(0), std::nullopt);
   const int64_t rank = rank_of(*input) + count.value;
   const auto given = call.integers(1);
   if (!given) return call.give(0, call.dtype(0), unknown_dims(Dim::fixed(rank)));

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "common/ir/misfit.h"
+#include "common/ir/shape_mismatch.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
 
@@ -67,7 +67,7 @@ Result<Dims> equal_pieces(InferCall& call, const Dim& whole, size_t count) {
   const Dim piece = call.math.ceil_divide(whole, pieces);
   Dims sizes(count, piece);
   sizes.back() = call.math.subtract(whole, call.math.multiply(piece, pieces - 1));
-  if (sizes.back().is_fixed() && sizes.back().value < 0) return call.bad_shape("{}", split_misfit(whole.value, pieces));
+  if (sizes.back().is_fixed() && sizes.back().value < 0) return call.bad_shape("{}", split_mismatch(whole.value, pieces));
   return sizes;
 }
 

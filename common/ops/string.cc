@@ -45,10 +45,10 @@ Result<void> infer_tf_idf(InferCall& call) {
   SLUICE_TRY(call.expect_rank(0, 1, 2));
   const std::vector<int64_t> indexes = call.node.ints_attribute("ngram_indexes");
   if (indexes.empty()) return call.bad_node("attribute 'ngram_indexes' is empty");
-  const int64_t most = *std::max_element(indexes.begin(), indexes.end());
-  if (most < 0 || most == INT64_MAX) return call.bad_node("attribute 'ngram_indexes' has the element {}", most);
+  const int64_t maximum = *std::max_element(indexes.begin(), indexes.end());
+  if (maximum < 0 || maximum == INT64_MAX) return call.bad_node("attribute 'ngram_indexes' has the element {}", maximum);
   Shape shape = call.shape(0);
-  if (shape) shape->back() = Dim::fixed(most + 1);
+  if (shape) shape->back() = Dim::fixed(maximum + 1);
   return call.give(0, DType::kF32, std::move(shape));
 }
 

@@ -16,7 +16,7 @@ std::optional<size_t> result_size(const InferCall& call) {
   const Type& type = call.node.output().type();
   if (!type.is_tensor() || !type.ranked || type.rank() > 1) return std::nullopt;
   const auto count = type.element_count();
-  if (!count || *count > static_cast<int64_t>(ValueFacts::kMostElements)) return std::nullopt;
+  if (!count || *count > static_cast<int64_t>(ValueFacts::kMaxElements)) return std::nullopt;
   return static_cast<size_t>(*count);
 }
 
@@ -61,9 +61,9 @@ std::optional<ExpressionId> remainder(InferCall& call, ExpressionId a, Expressio
   const auto divisor = table.as_constant(b);
   if (dividend && divisor) {
     if (*divisor == 0 || *divisor == -1) return std::nullopt;
-    const int64_t rest = *dividend % *divisor;
-    const bool turn = call.node.int_attribute("fmod", 0) == 0 && rest != 0 && (rest < 0) != (*divisor < 0);
-    return table.constant(turn ? rest + *divisor : rest);
+    const int64_t remainder = *dividend % *divisor;
+    const bool turn = call.node.int_attribute("fmod", 0) == 0 && remainder != 0 && (remainder < 0) != (*divisor < 0);
+    return table.constant(turn ? remainder + *divisor : remainder);
   }
   if (table.bounds(b).low <= 0 || table.bounds(a).low < 0) return std::nullopt;
   return make(call, ExpressionOp::kMod, a, b);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/ir/misfit.h"
+#include "common/ir/shape_mismatch.h"
 
 namespace sluice {
 namespace {
@@ -16,17 +16,17 @@ struct Slide {
 Result<Dim> window_dim(InferCall& call, const Dim& in, const Dim& extent, const Slide& slide, bool ceil) {
   DimMath& math = call.math;
   const Dim padded = math.add(in, math.add(Dim::fixed(slide.before), slide.after));
-  const Dim room = math.subtract(padded, extent);
+  const Dim slack = math.subtract(padded, extent);
   // A node of a body may never run with the sizes that do not fit.
   const bool is_always_run = call.node.graph().id() == 0;
-  const bool fits = is_always_run ? math.require_at_least(room, 0) : !room.is_fixed() || room.value >= 0;
+  const bool fits = is_always_run ? math.require_min(slack, 0) : !slack.is_fixed() || slack.value >= 0;
   if (!fits) {
     const std::string size = in.is_fixed() ? fmt::format("{}", in.value) : call.module.expressions.text(math.expression(in));
-    return call.bad_shape("{}", window_misfit(math.bounds(extent).low, size, slide.before, slide.after));
+    return call.bad_shape("{}", window_mismatch(math.bounds(extent).low, size, slide.before, slide.after));
   }
-  if (!ceil) return math.add(math.floor_divide(room, slide.stride), 1);
+  if (!ceil) return math.add(math.floor_divide(slack, slide.stride), 1);
   const Dim last = math.ceil_divide(math.add(in, slide.before), slide.stride);  // windows that start inside
-  return math.minimum(math.add(math.ceil_divide(room, slide.stride), 1), last);
+  return math.minimum(math.add(math.ceil_divide(slack, slide.stride), 1), last);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ bool is_read_outside(const Value& value, const NodeSet& inside) {
          std::any_of(value.uses().begin(), value.uses().end(), [&](const Use& use) { return !inside.contains(use.node); });
 }
 
-std::string graph_refusal(const std::vector<Node*>& nodes) {
+std::string graph_obstacle(const std::vector<Node*>& nodes) {
   if (nodes.empty() || std::find(nodes.begin(), nodes.end(), nullptr) != nodes.end()) return "there are no nodes";
   for (const Node* node : nodes) {
     if (node->is_erased()) return fmt::format("{} is erased", node->label());
@@ -24,18 +24,18 @@ std::string graph_refusal(const std::vector<Node*>& nodes) {
   return {};
 }
 
-std::string plan_refusal(const Node& first, const Node& node) {
+std::string plan_obstacle(const Node& first, const Node& node) {
   const auto differ = [&](std::string_view what) { return fmt::format("{} has another {} than {}", node.label(), what, first.label()); };
-  if (node.plan.stream_label != first.plan.stream_label) return differ("stream label");
-  if (node.plan.stage_level != first.plan.stage_level) return differ("stage level");
-  if (node.plan.parallel_group != first.plan.parallel_group) return differ("parallel group");
-  if (node.plan.super_kernel_scope != first.plan.super_kernel_scope) return differ("super-kernel scope");
-  if (node.plan.engine != first.plan.engine) return differ("engine");
+  if (node.placement.stream_label != first.placement.stream_label) return differ("stream label");
+  if (node.placement.stage_level != first.placement.stage_level) return differ("stage level");
+  if (node.placement.parallel_group != first.placement.parallel_group) return differ("parallel group");
+  if (node.placement.super_kernel_scope != first.placement.super_kernel_scope) return differ("super-kernel scope");
+  if (node.placement.engine != first.placement.engine) return differ("engine");
   return {};
 }
 
 // Breadth first, backwards from what the nodes read outside themselves. Nothing before the first of them can be reached from them.
-std::string cycle_refusal(const std::vector<Node*>& nodes) {
+std::string cycle_obstacle(const std::vector<Node*>& nodes) {
   const NodeSet inside(nodes.begin(), nodes.end());
   const Node* first = *std::min_element(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
   NodeSet seen;
@@ -57,8 +57,8 @@ std::string cycle_refusal(const std::vector<Node*>& nodes) {
 
 }  // namespace
 
-std::string boundary_refusal(const Boundary& boundary) {
-  if (std::string refusal = graph_refusal(boundary.nodes); !refusal.empty()) return refusal;
+std::string boundary_obstacle(const Boundary& boundary) {
+  if (std::string obstacle = graph_obstacle(boundary.nodes); !obstacle.empty()) return obstacle;
   const NodeSet inside(boundary.nodes.begin(), boundary.nodes.end());
   const Graph& graph = boundary.nodes[0]->graph();
   for (const Value* input : boundary.inputs) {
@@ -82,14 +82,14 @@ std::string boundary_refusal(const Boundary& boundary) {
 }
 
 bool can_fuse(const std::vector<Node*>& nodes, std::string& reason) {
-  reason = graph_refusal(nodes);
-  for (size_t i = 1; i < nodes.size() && reason.empty(); ++i) reason = plan_refusal(*nodes[0], *nodes[i]);
+  reason = graph_obstacle(nodes);
+  for (size_t i = 1; i < nodes.size() && reason.empty(); ++i) reason = plan_obstacle(*nodes[0], *nodes[i]);
   if (!reason.empty()) return false;
   if (auto ordered = nodes[0]->graph().restore_order(); !ordered) {
     reason = ordered.error().message;
     return false;
   }
-  reason = cycle_refusal(nodes);
+  reason = cycle_obstacle(nodes);
   return reason.empty();
 }
 

@@ -16,7 +16,7 @@ struct Boundary {
 
 // Why the boundary is not one: no nodes, several graphs, an input made inside, an output that is not made inside or named twice, or a
 // value inside that is read outside without being an output. Empty when it is good.
-std::string boundary_refusal(const Boundary& boundary);
+std::string boundary_obstacle(const Boundary& boundary);
 
 // Whether the nodes could be one node; if not, `reason` says why: none, erased ones or several graphs, another stream label, stage level,
 // parallel group or engine, or a path, along values or control edges, that leaves them and comes back. The search for one goes backwards

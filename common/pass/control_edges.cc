@@ -18,7 +18,7 @@ void ControlEdges::add(Node& before, Node& node) {
   followers_[before.id()].push_back(&node);
 }
 
-void ControlEdges::bequeath(const std::vector<Node*>& nodes, const std::vector<Node*>& heirs) {
+void ControlEdges::transfer(const std::vector<Node*>& nodes, const std::vector<Node*>& heirs) {
   if (empty()) return;
   std::vector<Node*> before, behind;
   const auto collect = [&](std::vector<Node*>& list, Node* node) {

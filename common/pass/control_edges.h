@@ -15,7 +15,7 @@ class ControlEdges {
   bool empty() const { return followers_.empty(); }
   // Call before `nodes` are erased: each heir runs after what they ran after, and what ran after them runs after the heirs. Without heirs
   // what ran after them runs after what they ran after.
-  void bequeath(const std::vector<Node*>& nodes, const std::vector<Node*>& heirs);
+  void transfer(const std::vector<Node*>& nodes, const std::vector<Node*>& heirs);
 
  private:
   void add(Node& before, Node& node);

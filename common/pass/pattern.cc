@@ -6,7 +6,7 @@
 namespace sluice {
 namespace {
 
-std::string node_refusal(const Node& node) {
+std::string node_obstacle(const Node& node) {
   if (!node.bodies().empty()) return fmt::format("{} has a body", node.label());
   if (!node.after().empty()) return fmt::format("{} has a control edge", node.label());
   const OpRow* row = find_op(node.op());
@@ -17,7 +17,7 @@ std::string node_refusal(const Node& node) {
 }
 
 // Everything must lead to an output: what does not would be left without a match.
-std::string reach_refusal(const Graph& graph) {
+std::string reach_obstacle(const Graph& graph) {
   std::vector<bool> reached(graph.node_limit(), false);
   std::vector<const Node*> queue;
   const auto reach = [&](const Value* value) {
@@ -60,16 +60,16 @@ Value& Pattern::node(Op op, const std::vector<Value*>& inputs, std::string captu
   return result;
 }
 
-std::string Pattern::refusal() const {
+std::string Pattern::obstacle() const {
   if (graph().outputs().empty()) return "it has no output";
   for (const Value* output : graph().outputs()) {
     if (output->producer() == nullptr) return fmt::format("output '{}' is no node's result", output->name());
   }
   for (const Node& node : graph().nodes()) {
-    if (std::string refusal = node_refusal(node); !refusal.empty()) return refusal;
+    if (std::string obstacle = node_obstacle(node); !obstacle.empty()) return obstacle;
   }
   if (auto ordered = graph().restore_order(); !ordered) return ordered.error().message;
-  return reach_refusal(graph());
+  return reach_obstacle(graph());
 }
 
 }  // namespace sluice

@@ -32,7 +32,7 @@ class Pattern {
 
   // Why the pattern can never match; empty when it can. Patterns with bodies, control edges, ops that take or give a variable number of
   // values, cycles, or without outputs never match; neither do those with nodes or inputs that lead to no output.
-  std::string refusal() const;
+  std::string obstacle() const;
 
  private:
   std::unique_ptr<Module> module_;

@@ -45,7 +45,7 @@ Boundary Match::boundary() const {
 }
 
 PatternMatcher::PatternMatcher(const Pattern& pattern, const OpIndex& index, MatchOptions options)
-    : pattern_(pattern), index_(index), options_(options), refused_(!pattern.refusal().empty()) {}
+    : pattern_(pattern), index_(index), options_(options), refused_(!pattern.obstacle().empty()) {}
 
 std::optional<Match> PatternMatcher::match_next() {
   if (refused_) return std::nullopt;

@@ -148,7 +148,7 @@ graph @t() -> (%k) body {
   const auto expect_refused = [&](const std::string& text, const std::string& why) {
     const auto pattern = Pattern::from_text("sluice 1 typed\n" + text, "pattern");
     ASSERT_TRUE(pattern.ok()) << error_text(pattern.error());
-    EXPECT_NE(pattern->refusal().find(why), std::string::npos) << pattern->refusal();
+    EXPECT_NE(pattern->obstacle().find(why), std::string::npos) << pattern->obstacle();
     EXPECT_EQ(matches(*pattern, module.root()), Names{}) << text;
   };
   expect_refused("graph @p(%x) -> () {\n  %y = Relu(%x)\n}\n", "no output");
@@ -170,7 +170,7 @@ TEST(Scenario54, CyclesNeverMatch) {
   Value& b = pattern.node(Op::kExp, {&a});
   a.producer()->set_input(0, &b);
   pattern.output(b);
-  EXPECT_NE(pattern.refusal().find("cycle"), std::string::npos) << pattern.refusal();
+  EXPECT_NE(pattern.obstacle().find("cycle"), std::string::npos) << pattern.obstacle();
 }
 
 // Exp is read inside and by %z.

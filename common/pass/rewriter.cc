@@ -11,7 +11,7 @@ namespace {
 
 Result<void> check(const Boundary& boundary, Graph& replacement, const RewriteStatistics& statistics) {
   if (statistics.pass.empty()) return make_error(ErrorCode::kInternal, "a replacement without the name of a pass");
-  if (std::string refusal = boundary_refusal(boundary); !refusal.empty()) return make_error(ErrorCode::kBadGraph, "{}", refusal);
+  if (std::string obstacle = boundary_obstacle(boundary); !obstacle.empty()) return make_error(ErrorCode::kBadGraph, "{}", obstacle);
   if (replacement.inputs().size() != boundary.inputs.size() || replacement.outputs().size() != boundary.outputs.size()) {
     return make_error(ErrorCode::kBadGraph, "a replacement with {} inputs and {} outputs for {} and {}", replacement.inputs().size(),
                       replacement.outputs().size(), boundary.inputs.size(), boundary.outputs.size());
@@ -35,7 +35,7 @@ class Replacer {
   std::vector<Node*> run() {
     copy_nodes();
     for (size_t i = 0; i < boundary_.outputs.size(); ++i) give_output(*boundary_.outputs[i], *replacement_.outputs()[i]);
-    control_.bequeath(boundary_.nodes, made_);
+    control_.transfer(boundary_.nodes, made_);
     for (auto node = boundary_.nodes.rbegin(); node != boundary_.nodes.rend(); ++node) graph_.erase_node(**node);
     return std::move(made_);
   }
@@ -47,18 +47,18 @@ class Replacer {
       values_[static_cast<size_t>(replacement_.inputs()[i]->id())] = boundary_.inputs[i];
     }
     std::vector<uint32_t> origins;
-    Plan plan = boundary_.nodes[0]->plan;
+    Placement placement = boundary_.nodes[0]->placement;
     for (const Node* node : boundary_.nodes) {
       std::vector<uint32_t> merged;
       std::set_union(origins.begin(), origins.end(), node->origins().begin(), node->origins().end(), std::back_inserter(merged));
       origins = std::move(merged);
-      plan.keep = plan.keep || node->plan.keep;
-      plan.no_fold = plan.no_fold || node->plan.no_fold;
+      placement.keep = placement.keep || node->placement.keep;
+      placement.no_fold = placement.no_fold || node->placement.no_fold;
     }
     for (const Node& node : replacement_.nodes()) {
       Node& copy = mapper_.clone_node(node, graph_, values_, boundary_.nodes.back());
       copy.add_origins(origins);
-      copy.plan = plan;
+      copy.placement = placement;
       made_.push_back(&copy);
     }
   }
@@ -69,7 +69,7 @@ class Replacer {
     bool fresh = std::find(made_.begin(), made_.end(), result->producer()) != made_.end() && !result->is_output();
     if (old.is_output() && !fresh) {
       Node& copy = graph_.add_node(Op::kIdentity, {result}, 1, boundary_.nodes.back());
-      copy.plan = boundary_.nodes[0]->plan;
+      copy.placement = boundary_.nodes[0]->placement;
       copy.output().set_type(result->type_id());
       made_.push_back(&copy);
       result = &copy.output();

@@ -110,7 +110,7 @@ TEST(Scenario56, InteriorReadOutsideIsRejected) {
   const Boundary boundary{{&maker(module.root(), "a"), &maker(module.root(), "b"), &maker(module.root(), "y")},
                           {&named(module.root(), "x")},
                           {&named(module.root(), "y")}};
-  EXPECT_NE(boundary_refusal(boundary).find("is read outside"), std::string::npos) << boundary_refusal(boundary);
+  EXPECT_NE(boundary_obstacle(boundary).find("is read outside"), std::string::npos) << boundary_obstacle(boundary);
 }
 
 TEST(Rewriter, ModelOutputsKeepTheirNamesWhenTheyBecomeInputs) {
@@ -184,8 +184,8 @@ TEST(Scenario57, ChainWithoutOneAndNothingAtAll) {
 TEST(Scenario57, OtherStreamLabelOrStageLevel) {
   const Module module = parsed(R"(graph @main(%x: f32[2]) -> (%c) {
   %a: f32[2] = Exp(%x)
-  %b: f32[2] = Relu(%a) plan {stream_label = "left"}
-  %c: f32[2] = Relu(%b) plan {stream_label = "left", stage_level = 1}
+  %b: f32[2] = Relu(%a) placement {stream_label = "left"}
+  %c: f32[2] = Relu(%b) placement {stream_label = "left", stage_level = 1}
 }
 )");
   std::string reason;

@@ -84,7 +84,7 @@ std::string listed(const std::vector<std::string>& names) {
 
 // A file written by --stop-after goes on where it stopped, in the list that it was in.
 Result<size_t> resume_index(const Module& module, std::span<const Pass> passes, const std::vector<std::string>& chosen, size_t stop) {
-  if (!module.is_half_way()) return size_t{0};
+  if (!module.is_mid_stage()) return size_t{0};
   const bool is_ours =
       std::all_of(module.passes.begin(), module.passes.end(), [&](const std::string& name) { return find_pass(passes, name) != nullptr; });
   if (module.passes != chosen) {

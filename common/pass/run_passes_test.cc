@@ -71,7 +71,7 @@ TEST(RunPasses, ACycleIsOursWhenAPassMadeIt) {
 }
 
 // Types come with a pass of their own, and none is missed before it has run.
-TEST(RunPasses, VerifyEachKnowsThatPreprocessIsHalfWay) {
+TEST(RunPasses, VerifyEachKnowsThatPreprocessIsUnfinished) {
   auto module = parse_module(kGraph, "test");
   ASSERT_TRUE(module.ok());
   module->last_stage = StageId::kNone;

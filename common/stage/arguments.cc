@@ -82,7 +82,7 @@ Result<void> inherit_options(Options& options, StageId stage, const std::map<std
 }
 
 void export_options(const Options& options, StageId stage, std::map<std::string, std::string>& travelling) {
-  for (const auto& [name, value] : options.meaning()) {
+  for (const auto& [name, value] : options.semantic()) {
     travelling[is_of_one_stage(name) ? fmt::format("{}.{}", stage_name(stage), name) : name] = value;
   }
 }

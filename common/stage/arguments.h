@@ -1,4 +1,4 @@
-// From argv to StageArgs: docopt, whose exceptions end here, and the split of meaning options that travel in files.
+// From argv to StageArgs: docopt, whose exceptions end here, and the split of semantic options that travel in files.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ Result<ParsedArguments> parse_arguments(int argc, char** argv, StageId stage, st
 // The values of a repeatable option as the option table keeps them: sorted, joined by ";".
 std::string joined_values(std::vector<std::string> values);
 
-// The meaning options that travel in a file: as named in the option table; those that speak of one stage's passes are prefixed,
+// The semantic options that travel in a file: as named in the option table; those that speak of one stage's passes are prefixed,
 // "optimize.skip".
 Result<void> inherit_options(Options& options, StageId stage, const std::map<std::string, std::string>& travelling);
 void export_options(const Options& options, StageId stage, std::map<std::string, std::string>& travelling);

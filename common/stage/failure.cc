@@ -21,7 +21,7 @@ bool is_pipe(int fd) {
 }
 
 // What is left of standard input, of which one byte more than a failure header is kept.
-std::vector<std::byte> rest_of_input() {
+std::vector<std::byte> remaining_input() {
   std::vector<std::byte> kept;
   std::array<std::byte, 65536> buffer;
   while (true) {
@@ -44,9 +44,9 @@ std::string failure_text(const std::string& program, const Error& error) {
 
 Error earliest_failure(Error own, const std::string& input) {
   if (input != "-" || !is_pipe(STDIN_FILENO)) return own;
-  const std::vector<std::byte> rest = rest_of_input();
-  if (file_kind(rest) != FileKind::kFailure) return own;
-  Error earlier = failure_read(rest);
+  const std::vector<std::byte> remaining = remaining_input();
+  if (file_kind(remaining) != FileKind::kFailure) return own;
+  Error earlier = failure_read(remaining);
   return earlier.told_by.empty() ? own : earlier;
 }
 

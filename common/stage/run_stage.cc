@@ -67,9 +67,9 @@ Result<void> check_files(const Module& module, const StageArgs& args) {
 }
 
 // A graph that stopped within this stage goes on with what the stage was given when it began: passes that have run do not run again.
-Result<void> check_half_way(const Stage& stage, const Module& module, const Options& given) {
+Result<void> check_mid_stage(const Stage& stage, const Module& module, const Options& given) {
   const bool is_ours = static_cast<int>(module.last_stage) + 1 == static_cast<int>(stage.id);
-  if (!module.is_half_way() || !is_ours) return {};
+  if (!module.is_mid_stage() || !is_ours) return {};
   for (const OptionRow& row : option_table()) {
     if (last_reader(row.name) != stage_name(stage.id) || row.name == "opt-level") continue;  // of which the list of passes tells
     const std::string value = given.text(row.name);
@@ -162,7 +162,7 @@ Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
   SLUICE_TRY(check_output_is_no_input(args.options.text("stats"), args.input));
   SLUICE_ASSIGN(StatsFile stats, StatsFile::create(args.options.text("stats")));
   SLUICE_ASSIGN(Module module, read_timed(stage, args, run.times));
-  SLUICE_TRY(check_half_way(stage, module, args.options));
+  SLUICE_TRY(check_mid_stage(stage, module, args.options));
   SLUICE_TRY(inherit_options(args.options, stage.id, module.options));
   export_options(args.options, stage.id, module.options);
   SLUICE_TRY(check_files(module, args));
@@ -177,7 +177,7 @@ Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
   }
   run.times.work += seconds_since(work);
   module = std::move(result).value();
-  if (!module.is_half_way()) {  // else it stopped half-way, and is resumed from what it accepted
+  if (!module.is_mid_stage()) {  // else it stopped half-way, and is resumed from what it accepted
     module.level = stage.produces;
     module.last_stage = stage.id;
   }

@@ -151,8 +151,8 @@ Result<void> serve_jobs(const Stage& stage, const Options& options) {
   if (std::error_code code; !allowed.empty() && !std::filesystem::exists(allowed, code)) {
     return make_error(ErrorCode::kBadOption, "--allow-path '{}' does not exist", allowed);
   }
-  SLUICE_ASSIGN(const int64_t max_frame, options.integer("max-frame", 1, find_option("max-frame")->most));
-  SLUICE_ASSIGN(const int64_t jobs, options.integer("jobs", 0, find_option("jobs")->most));
+  SLUICE_ASSIGN(const int64_t max_frame, options.integer("max-frame", 1, find_option("max-frame")->maximum));
+  SLUICE_ASSIGN(const int64_t jobs, options.integer("jobs", 0, find_option("jobs")->maximum));
   service.max_frame = static_cast<uint64_t>(max_frame);
   service.jobs = static_cast<size_t>(thread_count(jobs));
   service.ready = [&](const std::string& endpoint) { log_line(stage_program(stage.id), "serves", endpoint); };

@@ -15,7 +15,7 @@
 namespace sluice {
 
 struct StageArgs {
-  Options options;                       // the command line, then the file's meaning options
+  Options options;                       // the command line, then the file's semantic options
   std::string input;                     // <in>, "-" for standard input
   std::vector<std::string> more_inputs;  // sluice-build: subgraph files behind root.sg
   std::string output;                    // -o

@@ -124,7 +124,7 @@ ExpressionTable::Extent ExpressionTable::extent_of(ExpressionOp op, const Extent
 }
 
 bool ExpressionTable::is_small(const Extent& extent) {
-  return extent.widest <= kMostTerms && extent.size <= kMostSize && extent.depth <= kMostDepth;
+  return extent.widest <= kMaxTerms && extent.size <= kMaxSize && extent.depth <= kMaxDepth;
 }
 
 bool ExpressionTable::stays_small(ExpressionOp op, ExpressionId a, ExpressionId b) const {
@@ -184,17 +184,17 @@ ExpressionTable::Polynomial ExpressionTable::polynomial(ExpressionId id) const {
 }
 
 bool ExpressionTable::term_is_multiple(const Monomial& monomial, int64_t coefficient, int64_t divisor) const {
-  int64_t rest = divisor / std::gcd(coefficient, divisor);
+  int64_t remainder = divisor / std::gcd(coefficient, divisor);
   for (const ExpressionId atom : monomial) {
     const Expression& expression = (*this)[atom];
     if (expression.op == ExpressionOp::kSymbol) {
-      rest /= std::gcd(rest, symbol(static_cast<SymbolId>(expression.value)).divisor);
+      remainder /= std::gcd(remainder, symbol(static_cast<SymbolId>(expression.value)).divisor);
     } else if (expression.op == ExpressionOp::kFloorDiv) {
       const auto by = as_constant(expression.b);  // x / k is a multiple of r where x is one of k*r
-      if (by && rest > 1 && is_multiple(expression.a, saturating_multiply(*by, rest))) rest = 1;
+      if (by && remainder > 1 && is_multiple(expression.a, saturating_multiply(*by, remainder))) remainder = 1;
     }
   }
-  return rest == 1;
+  return remainder == 1;
 }
 
 bool ExpressionTable::is_multiple(ExpressionId id, int64_t divisor) const {
@@ -214,10 +214,10 @@ bool ExpressionTable::cancel_division(Polynomial& sum, const Monomial& monomial,
     const int64_t common = std::gcd(coefficient, *divisor);
     if (common <= 1 || !is_multiple(atom.a, *divisor)) continue;
     const ExpressionId quotient = floor_divide(atom.a, constant(*divisor / common));
-    Monomial rest = monomial;
-    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+    Monomial remainder = monomial;
+    remainder.erase(remainder.begin() + static_cast<std::ptrdiff_t>(i));
     for (const auto& [inner, inner_coefficient] : polynomial(quotient)) {
-      add_term(sum, joined(rest, inner), saturating_multiply(coefficient / common, inner_coefficient));
+      add_term(sum, joined(remainder, inner), saturating_multiply(coefficient / common, inner_coefficient));
     }
     return true;
   }
@@ -283,35 +283,35 @@ std::optional<ExpressionTable::Polynomial> ExpressionTable::divide_by_monomial(c
   for (const auto& [monomial, coefficient] : dividend) {
     if (by_coefficient == 0 || coefficient % by_coefficient != 0) return std::nullopt;
     if (!std::includes(monomial.begin(), monomial.end(), by.begin(), by.end(), before)) return std::nullopt;
-    Monomial rest;
-    std::set_difference(monomial.begin(), monomial.end(), by.begin(), by.end(), std::back_inserter(rest), before);
-    quotient[rest] = coefficient / by_coefficient;
+    Monomial remainder;
+    std::set_difference(monomial.begin(), monomial.end(), by.begin(), by.end(), std::back_inserter(remainder), before);
+    quotient[remainder] = coefficient / by_coefficient;
   }
   return quotient;
 }
 
 ExpressionId ExpressionTable::floor_divide_constant(const Polynomial& dividend, int64_t divisor) {
   Polynomial whole = no_terms();  // what the divisor divides by coefficient alone
-  Polynomial rest = no_terms();
+  Polynomial remainder = no_terms();
   int64_t constant_term = 0;
-  bool rest_divisible = true;
+  bool remainder_divisible = true;
   for (const auto& [monomial, coefficient] : dividend) {
     if (monomial.empty()) {
       constant_term = coefficient;
     } else if (coefficient % divisor == 0) {
       add_term(whole, monomial, coefficient / divisor);
     } else {
-      rest_divisible = rest_divisible && term_is_multiple(monomial, coefficient, divisor);
-      rest[monomial] = coefficient;
+      remainder_divisible = remainder_divisible && term_is_multiple(monomial, coefficient, divisor);
+      remainder[monomial] = coefficient;
     }
   }
   // The constant's whole multiples leave the floor; a rest that the divisor divides lets the constant leave altogether.
   const int64_t outside = floor_quotient(constant_term, divisor);
-  const int64_t inside = rest_divisible ? 0 : constant_term - outside * divisor;
+  const int64_t inside = remainder_divisible ? 0 : constant_term - outside * divisor;
   if (outside != 0) add_term(whole, {}, outside);
-  if (rest.empty()) return from_polynomial(std::move(whole));
-  if (inside != 0) rest[{}] = inside;
-  const ExpressionId remaining = from_polynomial(rest);
+  if (remainder.empty()) return from_polynomial(std::move(whole));
+  if (inside != 0) remainder[{}] = inside;
+  const ExpressionId remaining = from_polynomial(remainder);
   const Expression inner = (*this)[remaining];
   ExpressionId quotient = -1;
   if (inner.op == ExpressionOp::kFloorDiv && as_constant(inner.b)) {  // floordiv(floordiv(x, a), b) = floordiv(x, a*b)
@@ -515,15 +515,15 @@ int64_t ExpressionTable::value_at(ExpressionId id, int64_t number) const {
   return *evaluate(id, std::vector<int64_t>(symbols_.size(), number));
 }
 
-bool ExpressionTable::require_at_least(ExpressionId id, int64_t low) {
+bool ExpressionTable::require_min(ExpressionId id, int64_t low) {
   const Interval range = bounds(id);
   if (range.low >= low) return true;
   if (range.high < low) return false;
   std::optional<SymbolId> only;
   if (!grows_with(id, only) || symbol(*only).origin != SymbolOrigin::kInputDim) return true;
-  constexpr int64_t kMost = int64_t{1} << 40;
+  constexpr int64_t kMax = int64_t{1} << 40;
   int64_t small = symbol(*only).low;
-  int64_t large = std::min(symbol(*only).high, kMost);
+  int64_t large = std::min(symbol(*only).high, kMax);
   if (small > large || value_at(id, large) < low) return false;
   while (small < large) {  // the smallest value that will do
     const int64_t middle = small + (large - small) / 2;

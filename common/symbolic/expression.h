@@ -77,11 +77,11 @@ class ExpressionTable {
   ExpressionId maximum(ExpressionId a, ExpressionId b);
   ExpressionId make(ExpressionOp op, ExpressionId a, ExpressionId b);  // by op, for readers; not for constants and symbols
 
-  // Small is an expression of at most kMostSize leaves and operators, written out, with no sum in it of more than kMostTerms terms and
-  // products, divisions, min and max at most kMostDepth deep. Readers take only those; what a larger one stands for is best left unknown.
-  static constexpr int64_t kMostTerms = 256;
-  static constexpr int64_t kMostSize = 4096;
-  static constexpr int64_t kMostDepth = 256;
+  // Small is an expression of at most kMaxSize leaves and operators, written out, with no sum in it of more than kMaxTerms terms and
+  // products, divisions, min and max at most kMaxDepth deep. Readers take only those; what a larger one stands for is best left unknown.
+  static constexpr int64_t kMaxTerms = 256;
+  static constexpr int64_t kMaxSize = 4096;
+  static constexpr int64_t kMaxDepth = 256;
   bool is_small(ExpressionId id) const { return is_small(extent(id)); }
   // Whether op on a and b gives a small one, by an estimate that costs nothing; a little too low where a division splits.
   bool stays_small(ExpressionOp op, ExpressionId a, ExpressionId b) const;
@@ -97,7 +97,7 @@ class ExpressionTable {
   bool require_equal(ExpressionId a, ExpressionId b);
   // Demands the expression to be at least `low`, by raising the low of its symbol, where it has one only, the dim of an input, and grows
   // with it. False when no value of that symbol will do.
-  bool require_at_least(ExpressionId id, int64_t low);
+  bool require_min(ExpressionId id, int64_t low);
   // What demands taught of the symbols since mark() was asked can be forgotten again; values that were inferred meanwhile with it are not
   // to be used then.
   size_t mark() const { return lessons_.size(); }

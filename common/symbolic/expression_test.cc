@@ -60,7 +60,7 @@ TEST_F(Fixture, DemandsCanBeForgotten) {
   const Symbol before = table.symbol(n);
   EXPECT_TRUE(table.require_equal(table.multiply(c(8), table.floor_divide(H, c(8))), H));
   EXPECT_TRUE(table.require_equal(table.minimum(N, c(32)), N));
-  EXPECT_TRUE(table.require_at_least(N, 3));
+  EXPECT_TRUE(table.require_min(N, 3));
   table.forget_since(mark);
   EXPECT_EQ(table.symbol(h).divisor, 2);
   EXPECT_EQ(table.symbol(n).high, before.high);
@@ -69,17 +69,17 @@ TEST_F(Fixture, DemandsCanBeForgotten) {
 
 TEST_F(Fixture, RequiredSizeRaisesLow) {
   const ExpressionId down = table.floor_divide(table.add(table.floor_divide(table.add(H, c(1)), c(2)), c(-3)), c(2));
-  EXPECT_TRUE(table.require_at_least(down, 2));  // floordiv(H + 1, 2) from 7
+  EXPECT_TRUE(table.require_min(down, 2));  // floordiv(H + 1, 2) from 7
   EXPECT_EQ(table.symbol(h).low, 13);
   EXPECT_EQ(table.bounds(down).low, 2);
-  EXPECT_TRUE(table.require_at_least(H, 5));
+  EXPECT_TRUE(table.require_min(H, 5));
   EXPECT_EQ(table.symbol(h).low, 13);
   // Two symbols, or a difference: nothing about one symbol says the same.
-  EXPECT_TRUE(table.require_at_least(table.add(H, N), 1000));
-  EXPECT_TRUE(table.require_at_least(table.subtract(H, table.multiply(c(2), table.floor_divide(H, c(2)))), 1));
+  EXPECT_TRUE(table.require_min(table.add(H, N), 1000));
+  EXPECT_TRUE(table.require_min(table.subtract(H, table.multiply(c(2), table.floor_divide(H, c(2)))), 1));
   EXPECT_EQ(table.symbol(h).low, 13);
   EXPECT_EQ(table.symbol(n).low, 1);
-  EXPECT_FALSE(table.require_at_least(table.floor_divide(N, c(32)), 3));
+  EXPECT_FALSE(table.require_min(table.floor_divide(N, c(32)), 3));
 }
 
 // Halving by a convolution of kernel 3 rounds up: H and 4*floordiv(floordiv(H + 1, 2) + 1, 2) are equal where 4 divides H.
@@ -123,7 +123,7 @@ TEST_F(Fixture, ChainsOfProductsStopBeingSmall) {
       const ExpressionId next = table.add(v, c(plus));
       if (!table.stays_small(ExpressionOp::kMul, v, next)) break;
       v = table.multiply(v, next);
-      EXPECT_LE(written_size(table, v), ExpressionTable::kMostSize);
+      EXPECT_LE(written_size(table, v), ExpressionTable::kMaxSize);
     }
     EXPECT_GE(links, 4);
     EXPECT_LE(links, 12);
@@ -139,7 +139,7 @@ TEST_F(Fixture, WrittenSizeIsWhatTheEstimateSays) {
   for (; terms < 1000 && table.stays_small(ExpressionOp::kAdd, sum, H); ++terms) {
     sum = table.add(sum, table.symbol_expression(table.add_symbol({.name = "S" + std::to_string(terms), .low = 1})));
   }
-  EXPECT_EQ(terms, ExpressionTable::kMostTerms);
+  EXPECT_EQ(terms, ExpressionTable::kMaxTerms);
   EXPECT_EQ(written_size(table, sum), 2 * terms - 1);
 }
 
@@ -177,10 +177,10 @@ TEST(Expression, NormalFormsSayTheSameInEveryTable) {
 TEST_F(Fixture, OrderIsThatOfSymbolsWithConstantsLast) {
   const ExpressionId half = table.floor_divide(H, c(2));
   const ExpressionId few = table.minimum(c(512), H);
-  const ExpressionId most = table.maximum(table.add(N, c(1)), half);
+  const ExpressionId maximum = table.maximum(table.add(N, c(1)), half);
   EXPECT_EQ(table.text(few), "min(H, 512)");
-  EXPECT_EQ(table.text(most), "max(N + 1, floordiv(H, 2))");
-  EXPECT_EQ(table.text(table.add(table.add(c(1), most), table.multiply(few, table.add(N, H)))),
+  EXPECT_EQ(table.text(maximum), "max(N + 1, floordiv(H, 2))");
+  EXPECT_EQ(table.text(table.add(table.add(c(1), maximum), table.multiply(few, table.add(N, H)))),
             "H*min(H, 512) + N*min(H, 512) + max(N + 1, floordiv(H, 2)) + 1");
 }
 
@@ -189,7 +189,7 @@ TEST_F(Fixture, DeepDivisionsStopBeingSmall) {
   while (table.stays_small(ExpressionOp::kFloorDiv, e, N)) e = table.floor_divide(table.add(e, c(1)), N);
   EXPECT_TRUE(table.is_small(e));
   EXPECT_FALSE(table.is_small(table.floor_divide(table.add(e, c(1)), N)));
-  EXPECT_EQ(written_size(table, e), 1 + 4 * ExpressionTable::kMostDepth);
+  EXPECT_EQ(written_size(table, e), 1 + 4 * ExpressionTable::kMaxDepth);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ constexpr Op kBinary[] = {Op::kAdd, Op::kSub, Op::kMul, Op::kDiv, Op::kMax, Op::
 
 bool contains(std::span<const Op> ops, Op op) { return std::find(ops.begin(), ops.end(), op) != ops.end(); }
 
-std::string type_refusal(const Node& node) {
+std::string type_unsupported_reason(const Node& node) {
   for (size_t i = 0; i < node.input_count() + node.output_count(); ++i) {
     const Value* value = i < node.input_count() ? node.input(i) : &node.output(i - node.input_count());
     if (value == nullptr) continue;
@@ -30,13 +30,13 @@ std::string type_refusal(const Node& node) {
 }
 
 // A typed graph may hold contractions that no inference has seen.
-std::string rank_refusal(const Node& node) {
+std::string rank_unsupported_reason(const Node& node) {
   const int64_t a = node.input(0)->type().rank(), b = node.input(1)->type().rank();
   const bool fits = node.op() == Op::kMatMul ? a > 0 && b > 0 : a == b && (node.op() == Op::kConv || a == 2);
   return fits ? "" : fmt::format("operands of ranks {} and {}", a, b);
 }
 
-std::string conv_refusal(const Node& node) {
+std::string conv_unsupported_reason(const Node& node) {
   if (node.input(0)->type().rank() != 4) return fmt::format("a convolution of rank {}, only 2-d ones", node.input(0)->type().rank());
   if (node.string_attribute("auto_pad", "NOTSET") != "NOTSET") return "padding that is not explicit";
   const std::vector<int64_t> pads = node.ints_attribute("pads");
@@ -44,10 +44,10 @@ std::string conv_refusal(const Node& node) {
   if (!node.input(1)->type().is_fixed()) return "a weight whose shape is not fixed";
   if (!node.input(0)->type().dims[1].is_fixed()) return "channels whose number is not fixed";
   // A kernel of the generator has a pointer for each position in scratch.
-  constexpr auto kMostPositions = static_cast<int64_t>(kScratchLimit / sizeof(void*));
+  constexpr auto kMaxPositions = static_cast<int64_t>(kScratchLimit / sizeof(void*));
   const std::vector<int64_t> weight = *node.input(1)->type().extents();
-  if (weight[2] > kMostPositions / std::max<int64_t>(weight[3], 1))
-    return fmt::format("a kernel of more than {} positions", kMostPositions);
+  if (weight[2] > kMaxPositions / std::max<int64_t>(weight[3], 1))
+    return fmt::format("a kernel of more than {} positions", kMaxPositions);
   return {};
 }
 
@@ -69,7 +69,7 @@ MatrixAxes matrix_axes(const Node& anchor, size_t rank) {
 }
 
 // A bias of Gemm must broadcast as an epilogue operand.
-std::string gemm_refusal(const Node& node) {
+std::string gemm_unsupported_reason(const Node& node) {
   const Dim& a = node.input(0)->type().dims[node.int_attribute("transA", 0) != 0 ? 0 : 1];
   const Dim& b = node.input(1)->type().dims[node.int_attribute("transB", 0) != 0 ? 1 : 0];
   if (a != b) return "operands that may or may not fit each other";
@@ -81,7 +81,7 @@ std::string gemm_refusal(const Node& node) {
 // A dim of one operand and the same of the other: equal as they are written, or 1 for both to broadcast.
 bool broadcasts_as_written(const Dim& a, const Dim& b) { return a == b || a == Dim::fixed(1) || b == Dim::fixed(1); }
 
-std::string matmul_refusal(const Node& node) {
+std::string matmul_unsupported_reason(const Node& node) {
   const std::vector<Dim>&a = node.input(0)->type().dims, &b = node.input(1)->type().dims;
   for (size_t axis = 3; axis <= std::min(a.size(), b.size()); ++axis) {
     if (!broadcasts_as_written(a[a.size() - axis], b[b.size() - axis])) return "batch sizes that may or may not be equal";
@@ -91,17 +91,17 @@ std::string matmul_refusal(const Node& node) {
   return {};
 }
 
-std::string anchor_refusal(const Node& node) {
+std::string anchor_unsupported_reason(const Node& node) {
   if (!is_contraction(node.op())) return fmt::format("{} is no contraction", op_name(node.op()));
-  if (std::string refusal = type_refusal(node); !refusal.empty()) return refusal;
-  if (std::string refusal = rank_refusal(node); !refusal.empty()) return refusal;
+  if (std::string reason = type_unsupported_reason(node); !reason.empty()) return reason;
+  if (std::string reason = rank_unsupported_reason(node); !reason.empty()) return reason;
   switch (node.op()) {
     case Op::kConv:
-      return conv_refusal(node);
+      return conv_unsupported_reason(node);
     case Op::kGemm:
-      return gemm_refusal(node);
+      return gemm_unsupported_reason(node);
     default:
-      return matmul_refusal(node);
+      return matmul_unsupported_reason(node);
   }
 }
 
@@ -109,11 +109,11 @@ bool is_read_by_alone(const Value& value, const Node& reader) {
   return !value.is_output() && std::all_of(value.uses().begin(), value.uses().end(), [&](const Use& use) { return use.node == &reader; });
 }
 
-std::string fused_refusal(const Node& fused) {
+std::string fused_unsupported_reason(const Node& fused) {
   const Graph* body = fused.body("body");
   const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
   if (anchor == nullptr) return "a Fused body without one contraction as its anchor";
-  if (std::string refusal = anchor_refusal(*anchor); !refusal.empty()) return refusal;
+  if (std::string reason = anchor_unsupported_reason(*anchor); !reason.empty()) return reason;
   if (body->outputs().size() != 1) return "a Fused body with several results";
   std::vector<const Node*> transposes;
   for (size_t i = 0; i < anchor->input_count(); ++i) {
@@ -212,9 +212,9 @@ bool is_epilogue_op(const Node& node) {
   return contains(kUnary, node.op()) || contains(kBinary, node.op());
 }
 
-std::string aicore_refusal(const Node& node) {
-  if (const auto quantized = read_quantized(node)) return quantized_refusal(node, *quantized);
-  return node.op() == Op::kFused ? fused_refusal(node) : anchor_refusal(node);
+std::string aicore_unsupported_reason(const Node& node) {
+  if (const auto quantized = read_quantized(node)) return quantized_unsupported_reason(node, *quantized);
+  return node.op() == Op::kFused ? fused_unsupported_reason(node) : anchor_unsupported_reason(node);
 }
 
 std::string op_text(const Node& node) {

@@ -11,7 +11,7 @@
 namespace sluice {
 
 // Empty when aicore can lower the node; else why not.
-std::string aicore_refusal(const Node& node);
+std::string aicore_unsupported_reason(const Node& node);
 
 bool is_contraction(Op op);  // Conv, MatMul, Gemm and those over integers: what can be an anchor
 

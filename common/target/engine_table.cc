@@ -9,23 +9,23 @@ namespace sluice {
 namespace {
 
 // A Fused node runs there too, but its parts one by one may find better engines.
-std::string host_cpu_refusal(const Node& node) {
+std::string host_cpu_unsupported_reason(const Node& node) {
   if (node.op() == Op::kFused) return "fused nodes are for engines that generate kernels";
   return is_evaluable(node.op()) ? std::string() : fmt::format("the reference evaluator has no kernel for {}", op_name(node.op()));
 }
 
-std::string rts_refusal(const Node& node) { return node.op() == Op::kMemCopy ? std::string() : "only memory copies run there"; }
+std::string rts_unsupported_reason(const Node& node) { return node.op() == Op::kMemCopy ? std::string() : "only memory copies run there"; }
 
 struct OwnEngine {
   EngineId id;
   int cost;
-  std::string (*refusal)(const Node& node);
+  std::string (*reason)(const Node& node);
 };
 
 constexpr OwnEngine kOwn[] = {
-    {EngineId::kAicore, 1, aicore_refusal},
-    {EngineId::kRts, 2, rts_refusal},
-    {EngineId::kHostCpu, 10, host_cpu_refusal},
+    {EngineId::kAicore, 1, aicore_unsupported_reason},
+    {EngineId::kRts, 2, rts_unsupported_reason},
+    {EngineId::kHostCpu, 10, host_cpu_unsupported_reason},
 };
 
 Error unknown_engine(const DeviceProfile& profile, std::string_view name) {
@@ -59,7 +59,7 @@ Result<EngineTable> make_engine_table(const DeviceProfile& profile) {
     const auto* own =
         std::find_if(std::begin(kOwn), std::end(kOwn), [&](const OwnEngine& engine) { return engine_name(engine.id) == name; });
     if (own == std::end(kOwn)) return unknown_engine(profile, name);
-    table.engines.push_back({own->id, own->cost, own->refusal, {}});
+    table.engines.push_back({own->id, own->cost, own->reason, {}});
   }
   for (const DescribedEngine& described : profile.described_engines) {
     SLUICE_ASSIGN(EngineRow row, described_row(profile, described));
@@ -79,8 +79,8 @@ Result<EngineTable> make_engine_table(const DeviceProfile& profile) {
   return table;
 }
 
-std::string engine_refusal(const EngineRow& row, const Node& node) {
-  if (row.refusal != nullptr) return row.refusal(node);
+std::string engine_unsupported_reason(const EngineRow& row, const Node& node) {
+  if (row.reason != nullptr) return row.reason(node);
   const bool listed = std::find(row.ops.begin(), row.ops.end(), node.op()) != row.ops.end();
   return listed ? std::string() : fmt::format("{} is not among its ops", op_name(node.op()));
 }

@@ -16,7 +16,7 @@ struct EngineRow {
   EngineId id = EngineId::kNone;
   int cost = 0;  // the placer asks in ascending order
   // Why the engine cannot take the node ("dtype f16, only f32"); empty when it can. Null: `ops` decides.
-  std::string (*refusal)(const Node& node) = nullptr;
+  std::string (*reason)(const Node& node) = nullptr;
   std::vector<Op> ops;
 };
 
@@ -35,6 +35,6 @@ struct EngineTable {
 Result<EngineTable> make_engine_table(const DeviceProfile& profile);
 
 // The row's answer for the node, with its reason.
-std::string engine_refusal(const EngineRow& row, const Node& node);
+std::string engine_unsupported_reason(const EngineRow& row, const Node& node);
 
 }  // namespace sluice

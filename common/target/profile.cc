@@ -14,9 +14,9 @@ namespace {
 
 #include "profile_texts.inc"
 
-constexpr int64_t kMostCost = 1'000'000;
-constexpr int kMostNamed = 20;  // unknown members in one error
-constexpr int64_t kMostCacheBytes = int64_t{1} << 40;
+constexpr int64_t kMaxCost = 1'000'000;
+constexpr int kMaxNamed = 20;  // unknown members in one error
+constexpr int64_t kMaxCacheBytes = int64_t{1} << 40;
 
 // Reads members of one profile; the first member that is absent, mistyped, out of range or read by nobody becomes the error.
 class ProfileReader {
@@ -33,7 +33,7 @@ class ProfileReader {
     const Json* member = find(key);
     if (member == nullptr || member->as_int() == nullptr) return miss(key);
     const int64_t number = *member->as_int();
-    if (number < low || number > high) return misfit(fmt::format("'{}' is {}, it must be {} to {}", key, number, low, high));
+    if (number < low || number > high) return shape_mismatch(fmt::format("'{}' is {}, it must be {} to {}", key, number, low, high));
     out = static_cast<Int>(number);
   }
   void read(std::string_view key, bool& out) {
@@ -57,7 +57,7 @@ class ProfileReader {
     for_each(key, [&](ProfileReader& element) {
       DescribedEngine engine;
       element.read("name", engine.name);
-      element.read_int("cost", engine.cost, 0, kMostCost);
+      element.read_int("cost", engine.cost, 0, kMaxCost);
       element.read("ops", engine.ops);
       out.push_back(std::move(engine));
     });
@@ -76,14 +76,14 @@ class ProfileReader {
     std::string unread, known;
     int count = 0;
     for (const auto& [name, value] : *json_.as_object()) {
-      if (std::find(known_.begin(), known_.end(), name) != known_.end() || ++count > kMostNamed) continue;
+      if (std::find(known_.begin(), known_.end(), name) != known_.end() || ++count > kMaxNamed) continue;
       unread += (unread.empty() ? "" : "' or '") + name;
     }
     if (count == 0) return;
     for (const std::string_view name : known_) known += fmt::format("{}{}", known.empty() ? "" : ", ", name);
-    misfit(fmt::format("no member has the name '{}'; known are {}", unread, known));
+    shape_mismatch(fmt::format("no member has the name '{}'; known are {}", unread, known));
   }
-  void misfit(std::string what) {
+  void shape_mismatch(std::string what) {
     if (fault_.empty()) fault_ = std::move(what);
   }
   const std::string& fault() const { return fault_; }
@@ -102,10 +102,10 @@ class ProfileReader {
       ProfileReader reader(element);
       function(reader);
       reader.refuse_unread();
-      if (!reader.fault().empty()) misfit(fmt::format("{}: {}", key, reader.fault()));
+      if (!reader.fault().empty()) shape_mismatch(fmt::format("{}: {}", key, reader.fault()));
     }
   }
-  void miss(std::string_view key) { misfit(fmt::format("member '{}' is absent or of the wrong kind", key)); }
+  void miss(std::string_view key) { shape_mismatch(fmt::format("member '{}' is absent or of the wrong kind", key)); }
   const Json& json_;
   std::vector<std::string_view> known_;  // the members asked for
   std::string fault_;                    // the first
@@ -141,26 +141,26 @@ void check_machine(const DeviceProfile& profile, ProfileReader& reader) {
   const auto* set =
       std::find_if(std::begin(kInstructionSets), std::end(kInstructionSets), [&](const auto& s) { return s.isa == profile.isa; });
   if (set == std::end(kInstructionSets)) {
-    return reader.misfit(fmt::format("'isa' is '{}', it must be avx512vnni, avx512, avx2 or generic", profile.isa));
+    return reader.shape_mismatch(fmt::format("'isa' is '{}', it must be avx512vnni, avx512, avx2 or generic", profile.isa));
   }
   if (profile.llvm_cpu != "x86-64" && profile.llvm_cpu != set->llvm_cpu) {
-    reader.misfit(fmt::format("'llvm_cpu' is '{}', for isa {} it must be x86-64 or {}", profile.llvm_cpu, set->isa, set->llvm_cpu));
+    reader.shape_mismatch(fmt::format("'llvm_cpu' is '{}', for isa {} it must be x86-64 or {}", profile.llvm_cpu, set->isa, set->llvm_cpu));
   }
   if (!has_features(*set, profile.llvm_features)) {
-    reader.misfit(fmt::format("'llvm_features' is '{}', for isa {} it may hold + before each of{}", profile.llvm_features, set->isa,
+    reader.shape_mismatch(fmt::format("'llvm_features' is '{}', for isa {} it may hold + before each of{}", profile.llvm_features, set->isa,
                               set->features.substr(0, set->features.size() - 1)));
   }
   const bool has_fma = profile.llvm_cpu != "x86-64" || ("," + profile.llvm_features + ",").find(",+fma,") != std::string::npos;
-  if (profile.fused_multiply_add && !has_fma) reader.misfit("'fused_multiply_add' is true, and 'llvm_features' lacks +fma");
+  if (profile.fused_multiply_add && !has_fma) reader.shape_mismatch("'fused_multiply_add' is true, and 'llvm_features' lacks +fma");
   const bool has_vnni = ("," + profile.llvm_features + ",").find(",+avx512vnni,") != std::string::npos;
-  if (profile.int8_dot_product && !has_vnni) reader.misfit("'int8_dot_product' is true, and 'llvm_features' lacks +avx512vnni");
+  if (profile.int8_dot_product && !has_vnni) reader.shape_mismatch("'int8_dot_product' is true, and 'llvm_features' lacks +avx512vnni");
   const bool is_power = std::has_single_bit(static_cast<uint64_t>(profile.vector_bits));
   if (!is_power || profile.vector_bits > set->vector_bits) {
-    reader.misfit(
+    reader.shape_mismatch(
         fmt::format("'vector_bits' is {}, for isa {} it must be a power of two up to {}", profile.vector_bits, set->isa, set->vector_bits));
   }
   if (profile.vector_registers > set->vector_registers) {
-    reader.misfit(fmt::format("'vector_registers' is {}, isa {} has {}", profile.vector_registers, set->isa, set->vector_registers));
+    reader.shape_mismatch(fmt::format("'vector_registers' is {}, isa {} has {}", profile.vector_registers, set->isa, set->vector_registers));
   }
 }
 
@@ -178,7 +178,7 @@ Result<DeviceProfile> parse_profile(std::string_view text) {
   reader.read_int("vector_registers", profile.vector_registers, 16, 32);
   reader.read("fused_multiply_add", profile.fused_multiply_add);
   reader.read_optional("int8_dot_product", profile.int8_dot_product);
-  reader.read_int("l2_bytes", profile.l2_bytes, 1, kMostCacheBytes);
+  reader.read_int("l2_bytes", profile.l2_bytes, 1, kMaxCacheBytes);
   reader.read_int("scratch_limit", profile.scratch_limit, 0, kScratchLimit);
   reader.read("engines", profile.engines);
   reader.read("described_engines", profile.described_engines);

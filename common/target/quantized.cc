@@ -11,7 +11,7 @@ namespace sluice {
 namespace {
 
 // 255 * 255 times as many still fits 31 bits.
-constexpr int64_t kMostProducts = 32768;
+constexpr int64_t kMaxProducts = 32768;
 
 bool is_byte(DType dtype) { return dtype == DType::kI8 || dtype == DType::kU8; }
 
@@ -41,13 +41,13 @@ bool is_per_column(const Value* value, int64_t columns) {
   return dims && value->type().element_count() == columns && dims->back() == columns;
 }
 
-std::string shape_refusal(const Value& value) {
+std::string shape_unsupported_reason(const Value& value) {
   const Type& type = value.type();
   if (!has_computed_size(type)) return "a dim of unknown size";
   return std::find(type.dims.begin(), type.dims.end(), Dim::fixed(0)) != type.dims.end() ? "an empty tensor" : "";
 }
 
-std::string conv_refusal(const Node& conv, const Type& x, const Type& w) {
+std::string conv_unsupported_reason(const Node& conv, const Type& x, const Type& w) {
   if (x.rank() != 4 || w.rank() != 4) return fmt::format("a convolution of rank {}, only 2-d ones", x.rank());
   if (!x.dims[1].is_fixed()) return "channels whose number is not fixed";
   if (conv.string_attribute("auto_pad", "NOTSET") != "NOTSET") return "padding that is not explicit";
@@ -56,38 +56,38 @@ std::string conv_refusal(const Node& conv, const Type& x, const Type& w) {
   return {};
 }
 
-std::string matrix_refusal(const Node& anchor, const Type& x, const Type& w) {
+std::string matrix_unsupported_reason(const Node& anchor, const Type& x, const Type& w) {
   if (w.rank() != 2 || x.rank() < 2) return "integer matrices other than [..., m, k] times [k, n]";
   if (!x.dims.back().is_fixed()) return "sums whose length is not fixed";
   if (anchor.op() == Op::kGemm && anchor.int_attribute("transA", 0) != 0) return "a transposed first operand of integers";
   return {};
 }
 
-std::string operand_refusal(const Node& node, const QuantizedContraction& q) {
+std::string operand_unsupported_reason(const Node& node, const QuantizedContraction& q) {
   for (const Value* value : {q.x.integers, q.w.integers}) {
     if (!is_byte(value->type().dtype)) return fmt::format("integers of dtype {}, only i8 and u8", dtype_name(value->type().dtype));
-    if (std::string refusal = shape_refusal(*value); !refusal.empty()) return refusal;
+    if (std::string reason = shape_unsupported_reason(*value); !reason.empty()) return reason;
   }
   if (!outside(node, *q.w.integers).is_constant()) return "weights of integers that are no constant";
   if (!q.w.integers->type().is_fixed()) return "weights whose shape is not fixed";
   const Type& w = q.w.integers->type();
-  std::string refusal = q.is_conv() ? conv_refusal(*q.anchor, q.x.integers->type(), w) : matrix_refusal(*q.anchor, q.x.integers->type(), w);
-  if (!refusal.empty()) return refusal;
+  std::string reason = q.is_conv() ? conv_unsupported_reason(*q.anchor, q.x.integers->type(), w) : matrix_unsupported_reason(*q.anchor, q.x.integers->type(), w);
+  if (!reason.empty()) return reason;
   const int64_t columns = (*w.extents())[static_cast<size_t>(column_axis(*q.anchor))];
   if (!is_one_number(q.x.scale) || !is_one_number(q.x.zero_point)) return "a scale or zero point for each row";
   if (!is_per_column(q.w.scale, columns) || !is_per_column(q.w.zero_point, columns))
     return "scales that are neither one nor one per column";
   if (q.w.zero_point != nullptr && !outside(node, *q.w.zero_point).is_constant()) return "a zero point of weights that is no constant";
-  if (columns > 0 && *w.element_count() / columns > kMostProducts) return fmt::format("sums of more than {} products", kMostProducts);
+  if (columns > 0 && *w.element_count() / columns > kMaxProducts) return fmt::format("sums of more than {} products", kMaxProducts);
   return {};
 }
 
-std::string result_refusal(const Node& node, const QuantizedContraction& q) {
+std::string result_unsupported_reason(const Node& node, const QuantizedContraction& q) {
   for (const Value* scale : {q.x.scale, q.w.scale, q.y.scale}) {
     if (scale != nullptr && scale->type().dtype != DType::kF32) return fmt::format("a scale of dtype {}", dtype_name(scale->type().dtype));
   }
   const Value& result = *q.result;
-  if (std::string refusal = shape_refusal(result); !refusal.empty()) return refusal;
+  if (std::string reason = shape_unsupported_reason(result); !reason.empty()) return reason;
   if (q.y.scale == nullptr) return {};
   if (!is_byte(result.type().dtype)) return fmt::format("a result of dtype {}, only i8 and u8", dtype_name(result.type().dtype));
   if (!is_one_number(q.y.scale) || !is_one_number(q.y.zero_point)) return "a result with a scale for each channel";
@@ -97,7 +97,7 @@ std::string result_refusal(const Node& node, const QuantizedContraction& q) {
   return {};
 }
 
-std::string epilogue_refusal(const QuantizedContraction& q) {
+std::string epilogue_unsupported_reason(const QuantizedContraction& q) {
   for (const Node& node : q.anchor->graph().nodes()) {
     if (q.is_own(node)) continue;
     if (!is_epilogue_op(node)) return fmt::format("{} in its epilogue", op_name(node.op()));
@@ -211,10 +211,10 @@ std::optional<QuantizedContraction> read_quantized(const Node& node) {
   return body == nullptr ? std::nullopt : read_fused(*body);
 }
 
-std::string quantized_refusal(const Node& node, const QuantizedContraction& q) {
-  if (std::string refusal = operand_refusal(node, q); !refusal.empty()) return refusal;
-  if (std::string refusal = result_refusal(node, q); !refusal.empty()) return refusal;
-  return node.op() == Op::kFused ? epilogue_refusal(q) : "";
+std::string quantized_unsupported_reason(const Node& node, const QuantizedContraction& q) {
+  if (std::string reason = operand_unsupported_reason(node, q); !reason.empty()) return reason;
+  if (std::string reason = result_unsupported_reason(node, q); !reason.empty()) return reason;
+  return node.op() == Op::kFused ? epilogue_unsupported_reason(q) : "";
 }
 
 }  // namespace sluice

@@ -40,7 +40,7 @@ std::optional<QuantizedContraction> read_quantized(const Node& node);
 
 // Empty when aicore can lower it; else why not. node: the one that was read; a contraction put together from nodes that no body holds yet
 // is given with its anchor, and its epilogue is not looked at.
-std::string quantized_refusal(const Node& node, const QuantizedContraction& quantized);
+std::string quantized_unsupported_reason(const Node& node, const QuantizedContraction& quantized);
 
 // The single element of a constant that lies in the graph.
 std::optional<double> known_number(const Value& value);

@@ -102,11 +102,11 @@ bool inflate_all(Bytes packed, std::vector<std::byte>& out) {
     stream.avail_in = static_cast<uInt>(std::min(packed.size() - read, kChunk));
     stream.next_out = reinterpret_cast<Bytef*>(out.empty() ? &none : out.data() + written);
     stream.avail_out = static_cast<uInt>(std::min(out.size() - written, kChunk));
-    const uInt in = stream.avail_in, room = stream.avail_out;
+    const uInt in = stream.avail_in, available = stream.avail_out;
     code = inflate(&stream, Z_NO_FLUSH);
     read += in - stream.avail_in;
-    written += room - stream.avail_out;
-    if (in == stream.avail_in && room == stream.avail_out && code != Z_STREAM_END) break;
+    written += available - stream.avail_out;
+    if (in == stream.avail_in && available == stream.avail_out && code != Z_STREAM_END) break;
   }
   inflateEnd(&stream);
   return code == Z_STREAM_END && written == out.size();

@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kMostBytes = 0xffffffff, kMostMembers = 0xffff;  // without the zip64 fields
+constexpr uint64_t kMaxBytes = 0xffffffff, kMaxMembers = 0xffff;  // without the zip64 fields
 constexpr uint32_t kLocalHeader = 0x04034b50, kCentralHeader = 0x02014b50, kEnd = 0x06054b50;
 constexpr uint16_t kVersion = 20, kStored = 0, kFirstDay = 0x21;  // 1980-01-01
 
@@ -48,7 +48,7 @@ Result<void> write_npz(const std::string& path, std::span<const Tensor> members)
   std::vector<Entry> entries;
   for (const Tensor& member : members) {
     SLUICE_ASSIGN(const std::string bytes, npy_bytes(member));
-    if (text.size() + bytes.size() > kMostBytes / 2 || entries.size() == kMostMembers) {
+    if (text.size() + bytes.size() > kMaxBytes / 2 || entries.size() == kMaxMembers) {
       return Error{ErrorCode::kLimit, "the values are too many for .npz, which holds 2 GiB here", "write them as .pb", path};
     }
     const auto crc = static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));

@@ -29,10 +29,10 @@ void ModulePrinter::collect(const Graph& graph) {
       if (const auto* ref = std::get_if<TypeRef>(&attribute.value)) collect_type(ref->id);
       if (const auto* ref = std::get_if<SegmentRef>(&attribute.value)) collect_segment(ref->id);
     }
-    if (node.plan.kernel < 0 || !kernel_names_[static_cast<size_t>(node.plan.kernel)].empty()) continue;
-    kernel_names_[static_cast<size_t>(node.plan.kernel)] = "?";  // named when all are known
-    kernels_.push_back(node.plan.kernel);
-    collect_segment(module_.kernel(node.plan.kernel).object);
+    if (node.placement.kernel < 0 || !kernel_names_[static_cast<size_t>(node.placement.kernel)].empty()) continue;
+    kernel_names_[static_cast<size_t>(node.placement.kernel)] = "?";  // named when all are known
+    kernels_.push_back(node.placement.kernel);
+    collect_segment(module_.kernel(node.placement.kernel).object);
   }
 }
 

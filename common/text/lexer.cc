@@ -89,10 +89,10 @@ Result<void> Lexer::lex_string() {
       position_ += 3;
       continue;
     }
-    static constexpr std::string_view kEscapes = "nt\"\\", kMeanings = "\n\t\"\\";
+    static constexpr std::string_view kEscapes = "nt\"\\", kEscaped = "\n\t\"\\";
     const size_t which = kEscapes.find(escape);
     if (which == std::string_view::npos || escape == '\0') return error_at(position_, "unknown escape; there are \\n \\t \\\" \\\\ \\xHH");
-    token_.text += kMeanings[which];
+    token_.text += kEscaped[which];
     ++position_;
   }
   return error("the text has no closing quote");
@@ -127,25 +127,25 @@ void Lexer::lex_number() {
 }
 
 Result<void> Lexer::lex_word_or_mark() {
-  const std::string_view rest = text_.substr(position_);
-  const size_t length = word_length(rest);
-  if (length == 6 && rest.starts_with("sha256:")) {
+  const std::string_view remaining = text_.substr(position_);
+  const size_t length = word_length(remaining);
+  if (length == 6 && remaining.starts_with("sha256:")) {
     token_.kind = TokenKind::kDigest;
     position_ += 7;
     while (hex_value(peek()) >= 0) token_.text += text_[position_++];
     if (token_.text.size() != kDigestDigits) return error("a SHA-256 has 64 hex digits");
     return {};
   }
-  if (length > 0 && rest.substr(0, length) != "_") {
+  if (length > 0 && remaining.substr(0, length) != "_") {
     token_.kind = TokenKind::kWord;
-    token_.text = rest.substr(0, length);
+    token_.text = remaining.substr(0, length);
     position_ += length;
     return {};
   }
   token_.kind = TokenKind::kMark;
-  token_.text = rest.starts_with("->") ? "->" : std::string(1, rest[0]);
+  token_.text = remaining.starts_with("->") ? "->" : std::string(1, remaining[0]);
   static constexpr std::string_view kMarks = "()[]{},:=*+-?_";
-  if (token_.text.size() == 1 && kMarks.find(rest[0]) == std::string_view::npos) return error("unexpected " + quoted(token_.text));
+  if (token_.text.size() == 1 && kMarks.find(remaining[0]) == std::string_view::npos) return error("unexpected " + quoted(token_.text));
   position_ += token_.text.size();
   return {};
 }

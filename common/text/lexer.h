@@ -10,7 +10,7 @@ namespace sluice::text {
 
 enum class TokenKind : uint8_t {
   kEnd,
-  kWord,      // f32, Conv, plan
+  kWord,      // f32, Conv, placement
   kNumber,    // -1, 0.5, 1e-3, 0x7fc00001, -inf
   kString,    // "…", decoded
   kValue,     // %x, decoded, without sigil

@@ -121,8 +121,8 @@ Result<void> ModuleParser::parse_header() {
     SLUICE_ASSIGN(std::string name, take_name("a stage"));
     while (token().is("-")) {
       SLUICE_TRY(advance());
-      SLUICE_ASSIGN(const std::string rest, take_name("a stage"));
-      name += "-" + rest;
+      SLUICE_ASSIGN(const std::string remaining, take_name("a stage"));
+      name += "-" + remaining;
     }
     const auto stage = stage_from_name(name);
     if (!stage) return lexer_.error_at(offset, fmt::format("there is no stage '{}'", name));

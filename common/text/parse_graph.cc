@@ -174,7 +174,7 @@ Result<void> ModuleParser::parse_constant_value(Scope& scope, Graph& graph, cons
   return define(scope, definition.name, value);
 }
 
-// Op(operands) {attributes} after … plan {…} name "…" from …
+// Op(operands) {attributes} after … placement {…} name "…" from …
 Result<void> ModuleParser::parse_node(Scope& scope, Graph& graph, const std::vector<Definition>& results, const Token* number) {
   const auto op = op_from_name(token().text);
   if (token().kind != TokenKind::kWord || !op) return unexpected("an op of this release");
@@ -183,7 +183,7 @@ Result<void> ModuleParser::parse_node(Scope& scope, Graph& graph, const std::vec
   Node& node = graph.add_node(*op, operands, 0);
   if (token().is("{")) SLUICE_TRY(parse_attributes(scope, node));
   if (token().is("after")) SLUICE_TRY(parse_after(scope, node));
-  if (token().is("plan")) SLUICE_TRY(parse_plan(node));
+  if (token().is("placement")) SLUICE_TRY(parse_placement(node));
   SLUICE_ASSIGN(const bool has_name, skip("name"));
   if (has_name) {
     SLUICE_ASSIGN(const Token name, take(TokenKind::kString, "the name of the node"));
@@ -251,20 +251,20 @@ Result<void> ModuleParser::parse_after(const Scope& scope, Node& node) {
   return {};
 }
 
-Result<void> ModuleParser::parse_plan(Node& node) {
+Result<void> ModuleParser::parse_placement(Node& node) {
   SLUICE_TRY(advance());
   SLUICE_TRY(expect("{"));
   for (bool first = true; !token().is("}"); first = false) {
     if (!first) SLUICE_TRY(expect(","));
-    SLUICE_TRY(parse_plan_field(node.plan));
+    SLUICE_TRY(parse_placement_field(node.placement));
   }
   return advance();
 }
 
-Result<void> ModuleParser::parse_plan_field(Plan& plan) {
+Result<void> ModuleParser::parse_placement_field(Placement& placement) {
   const size_t offset = token().offset;
-  SLUICE_ASSIGN(const std::string field, take_name("a field of the plan"));
-  const std::pair<std::string_view, bool*> flags[] = {{"_no_task", &plan.no_task}, {"keep", &plan.keep}, {"no_fold", &plan.no_fold}};
+  SLUICE_ASSIGN(const std::string field, take_name("a field of the placement"));
+  const std::pair<std::string_view, bool*> flags[] = {{"_no_task", &placement.no_task}, {"keep", &placement.keep}, {"no_fold", &placement.no_fold}};
   for (const auto& [name, flag] : flags) {
     if (field != name) continue;
     *flag = true;
@@ -273,7 +273,7 @@ Result<void> ModuleParser::parse_plan_field(Plan& plan) {
   SLUICE_TRY(expect("="));
   if (field == "stage_level" || field == "parallel_group") {
     SLUICE_ASSIGN(const int64_t number, take_int(field, 0, INT32_MAX));
-    (field == "stage_level" ? plan.stage_level : plan.parallel_group) = static_cast<int32_t>(number);
+    (field == "stage_level" ? placement.stage_level : placement.parallel_group) = static_cast<int32_t>(number);
     return {};
   }
   const size_t value_offset = token().offset;
@@ -281,9 +281,9 @@ Result<void> ModuleParser::parse_plan_field(Plan& plan) {
   if (field == "kernel") {
     const auto found = kernels_.find(value);
     if (found == kernels_.end()) return lexer_.error_at(value_offset, fmt::format("there is no kernel '{}' above", value));
-    plan.kernel = found->second;
-  } else if (auto set = annotate(plan, field, value); !set) {
-    return lexer_.error_at(offset, fmt::format("the plan's field '{}': {}", field, set.error().message));
+    placement.kernel = found->second;
+  } else if (auto set = annotate(placement, field, value); !set) {
+    return lexer_.error_at(offset, fmt::format("the placement's field '{}': {}", field, set.error().message));
   }
   return {};
 }

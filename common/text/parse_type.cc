@@ -4,7 +4,7 @@ namespace sluice::text {
 namespace {
 
 constexpr int kTypeDepthLimit = 64;
-constexpr int kDimDepthLimit = ExpressionTable::kMostDepth;
+constexpr int kDimDepthLimit = ExpressionTable::kMaxDepth;
 
 }  // namespace
 

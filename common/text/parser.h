@@ -105,8 +105,8 @@ class ModuleParser {
   Result<std::vector<Value*>> parse_operands(const Scope& scope);
   Result<void> parse_attributes(const Scope& scope, Node& node);
   Result<void> parse_after(const Scope& scope, Node& node);
-  Result<void> parse_plan(Node& node);
-  Result<void> parse_plan_field(Plan& plan);
+  Result<void> parse_placement(Node& node);
+  Result<void> parse_placement_field(Placement& placement);
   Result<void> parse_origins(Node& node);
 
   // Small steps; `what` is for the message.

@@ -48,7 +48,7 @@ std::string ModulePrinter::module(const PrintOptions& options) {
 void ModulePrinter::header(const PrintOptions& options) {
   out_ += fmt::format("sluice {} {}", kTextVersion, level_name(module_.level));
   if (module_.last_stage != StageId::kNone) out_ += fmt::format(" after {}", stage_name(module_.last_stage));
-  if (module_.is_half_way()) out_ += fmt::format(" stopped after {} of", module_.passes_done);
+  if (module_.is_mid_stage()) out_ += fmt::format(" stopped after {} of", module_.passes_done);
   for (const std::string& pass : module_.passes) out_ += (&pass == module_.passes.data() ? " " : ", ") + quoted(pass);
   out_ += "\n";
   if (!options.header) return;
@@ -164,23 +164,23 @@ void ModulePrinter::node(const Node& node, const std::vector<std::string>& names
   out_ += fmt::format("{}({})", op_name(node.op()), joined(operands, ", "));
   if (!attributes.empty()) out_ += " {" + joined(attributes, ", ") + "}";
   if (!after.empty()) out_ += " after " + joined(after, ", ");
-  if (!(node.plan == Plan{})) out_ += " plan {" + plan(node.plan) + "}";
+  if (!(node.placement == Placement{})) out_ += " placement {" + placement(node.placement) + "}";
   if (!node.name().empty()) out_ += " name " + quoted(node.name());
   if (!origins.empty()) out_ += " from " + joined(origins, ", ");
   out_ += "\n";
 }
 
-std::string ModulePrinter::plan(const Plan& plan) const {
+std::string ModulePrinter::placement(const Placement& placement) const {
   std::vector<std::string> fields;
-  if (plan.engine != EngineId::kNone) fields.push_back("engine = " + spelled_word(engine_name(plan.engine)));
-  if (plan.kernel >= 0) fields.push_back("kernel = " + kernel_names_[static_cast<size_t>(plan.kernel)]);
-  if (!plan.stream_label.empty()) fields.push_back("stream_label = " + quoted(plan.stream_label));
-  if (plan.stage_level >= 0) fields.push_back(fmt::format("stage_level = {}", plan.stage_level));
-  if (plan.parallel_group >= 0) fields.push_back(fmt::format("parallel_group = {}", plan.parallel_group));
-  if (!plan.super_kernel_scope.empty()) fields.push_back("super_kernel_scope = " + quoted(plan.super_kernel_scope));
-  if (plan.no_task) fields.push_back("_no_task");
-  if (plan.keep) fields.push_back("keep");
-  if (plan.no_fold) fields.push_back("no_fold");
+  if (placement.engine != EngineId::kNone) fields.push_back("engine = " + spelled_word(engine_name(placement.engine)));
+  if (placement.kernel >= 0) fields.push_back("kernel = " + kernel_names_[static_cast<size_t>(placement.kernel)]);
+  if (!placement.stream_label.empty()) fields.push_back("stream_label = " + quoted(placement.stream_label));
+  if (placement.stage_level >= 0) fields.push_back(fmt::format("stage_level = {}", placement.stage_level));
+  if (placement.parallel_group >= 0) fields.push_back(fmt::format("parallel_group = {}", placement.parallel_group));
+  if (!placement.super_kernel_scope.empty()) fields.push_back("super_kernel_scope = " + quoted(placement.super_kernel_scope));
+  if (placement.no_task) fields.push_back("_no_task");
+  if (placement.keep) fields.push_back("keep");
+  if (placement.no_fold) fields.push_back("no_fold");
   return joined(fields, ", ");
 }
 

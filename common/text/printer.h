@@ -34,7 +34,7 @@ class ModulePrinter {
   void node(const Node& node, const std::vector<std::string>& names, const std::vector<size_t>& positions);
   std::string definition(const Value& value, const std::string& name) const;
   std::string input(const Value& value, const std::string& name) const;
-  std::string plan(const Plan& plan) const;
+  std::string placement(const Placement& placement) const;
   std::string content(const Segment& segment) const;
   std::string elements(const Segment& segment) const;
 

@@ -46,7 +46,7 @@ TEST(Text, AttributesOfEveryKind) {
 graph @main(%x: f32[2]) -> (%0) {
   %0: f32[2] = Fused(%x, _) {a = 1, b = -1.0, body = @"main body", c = "a\n\"\x00", d = [1, 2], e = [0.5, 1e+20, nan, -inf], f = ["x", ""], g = ints [], h = floats [], i = strings [], j = type seq(f32[2]), k = constant f32[2] [1, 0.1], l = graphs [], m = 0x7fc00001}
   #1: StreamActive(%0) after %0
-  %1, %2: i64[] = TopK(_, %0) after %0, #1 plan {engine = "aicore+vector", stream_label = "left", stage_level = 0, parallel_group = 3, _no_task, keep, no_fold} name "top" from "a", "b"
+  %1, %2: i64[] = TopK(_, %0) after %0, #1 placement {engine = "aicore+vector", stream_label = "left", stage_level = 0, parallel_group = 3, _no_task, keep, no_fold} name "top" from "a", "b"
 }
 graph @"main body"(%x: f32[2]) -> (%x) fused engine aicore shapes symbolic {
 }
@@ -62,8 +62,8 @@ symbol M = dim(_, _, 0)
 kernel k_1 = u8[3] [1, 2, 3] isa "avx2" blocks 8 scratch 64 multiply_adds 99
 kernel k_1~1 = u8[4000] sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef entry "k_1" isa "" blocks 1 scratch 0 multiply_adds 0
 graph @main(%x: f32[N, "a b" + 2*floordiv(N, 3) + 1], %u: f16[*], %q: seq(optional(map(i64, string[?])))) -> (%y) {
-  %y: f32[K, max(N, M)] storage nhwc [1, N] bytes 64*N = Relu(%x) plan {kernel = k_1}
-  %z: ? storage dense [] bytes 4 = Relu(%u) plan {kernel = k_1~1}
+  %y: f32[K, max(N, M)] storage nhwc [1, N] bytes 64*N = Relu(%x) placement {kernel = k_1}
+  %z: ? storage dense [] bytes 4 = Relu(%u) placement {kernel = k_1~1}
 }
 )");
 }
@@ -110,8 +110,8 @@ TEST(Text, LongDims) {
     }
     return fmt::format("sluice 1 typed\n{}graph @main(%x: f32[?]) -> (%y) {{\n  %y: f32[{}] = Relu(%x)\n}}\n", symbols, sum);
   };
-  expect_canonical(sum_of(ExpressionTable::kMostTerms));
-  EXPECT_NE(error_of(sum_of(ExpressionTable::kMostTerms + 1)).find("the dimension is too long"), std::string::npos);
+  expect_canonical(sum_of(ExpressionTable::kMaxTerms));
+  EXPECT_NE(error_of(sum_of(ExpressionTable::kMaxTerms + 1)).find("the dimension is too long"), std::string::npos);
 }
 
 TEST(Text, ConstantsOfEveryKind) {
@@ -201,7 +201,7 @@ symbol N = dim(@main, %x, 0) in [1, 64]
 constant $0 = f32[4] [1, 2, 3, 4]
 graph @main(%x: f32[N, 3*N]) -> (%y) {
   %a = constant f32[4] expression @f($0)
-  %y: f32[N] = If(%x, %a) {else = @e, then = @t} after %y plan {keep} from "n"
+  %y: f32[N] = If(%x, %a) {else = @e, then = @t} after %y placement {keep} from "n"
 }
 graph @e() -> () body {
 }

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "common/ir/fixed.h"
-#include "common/ir/unfixed_dims.h"
+#include "common/ir/dynamic_dims.h"
 #include "common/ops/op_table.h"
 #include "common/symbolic/nominal.h"
 #include "common/target/aicore.h"
@@ -97,7 +97,7 @@ class Checker {
       check_.open_dims.push_back({symbol.name, symbol.low, symbol.high, symbol.divisor});
     }
     for (const Value* input : unranked_inputs(module_)) check_.unranked.push_back(input->name());
-    check_.is_symbolic = !unfixed_values(root).empty();
+    check_.is_symbolic = !dynamic_values(root).empty();
     count_walked(root);
     std::stable_sort(check_.host_nodes.begin(), check_.host_nodes.end(),
                      [](const HostNode& a, const HostNode& b) { return a.multiply_adds > b.multiply_adds; });
@@ -160,11 +160,11 @@ class Checker {
     if (is_view(node)) return;  // nothing runs
     const uint64_t multiply_adds = nominal_multiply_adds(node);
     if (has_uncounted_work(node)) ++check_.uncounted;
-    EngineShare& share = check_.engines[std::string(engine_name(node.plan.engine))];
+    EngineShare& share = check_.engines[std::string(engine_name(node.placement.engine))];
     ++share.nodes;
     share.multiply_adds += multiply_adds;
     check_.multiply_adds += multiply_adds;
-    if (node.plan.engine != EngineId::kHostCpu) return;
+    if (node.placement.engine != EngineId::kHostCpu) return;
     check_.host_nodes.push_back({name_text(node), op_text(node), multiply_adds});
   }
 

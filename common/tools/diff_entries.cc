@@ -85,22 +85,22 @@ DiffEntry DiffSide::node_entry(const Node& node, const std::vector<std::string>&
     if (before->is_erased()) continue;
     entry.facts.emplace_back("after " + (before->output_count() > 0 ? name_of(before->output(), names) : before->label()), "yes");
   }
-  add_plan(entry, node.plan);
+  add_placement(entry, node.placement);
   return entry;
 }
 
-void DiffSide::add_plan(DiffEntry& entry, const Plan& plan) const {
-  if (plan.engine != EngineId::kNone) entry.facts.emplace_back("engine", std::string(engine_name(plan.engine)));
-  if (plan.kernel >= 0) {
-    const Kernel& kernel = module_.kernel(plan.kernel);
+void DiffSide::add_placement(DiffEntry& entry, const Placement& placement) const {
+  if (placement.engine != EngineId::kNone) entry.facts.emplace_back("engine", std::string(engine_name(placement.engine)));
+  if (placement.kernel >= 0) {
+    const Kernel& kernel = module_.kernel(placement.kernel);
     const std::string object = digest_hex(module_.segment(kernel.object).digest).substr(0, 16);
     entry.facts.emplace_back("kernel", fmt::format("{} isa {} blocks {} object {}", kernel.entry, kernel.isa, kernel.blocks, object));
   }
-  if (!plan.stream_label.empty()) entry.facts.emplace_back("stream_label", plan.stream_label);
-  if (plan.stage_level >= 0) entry.facts.emplace_back("stage_level", fmt::format("{}", plan.stage_level));
-  if (plan.parallel_group >= 0) entry.facts.emplace_back("parallel_group", fmt::format("{}", plan.parallel_group));
-  if (!plan.super_kernel_scope.empty()) entry.facts.emplace_back("super_kernel_scope", plan.super_kernel_scope);
-  const std::pair<const char*, bool> flags[] = {{"_no_task", plan.no_task}, {"keep", plan.keep}, {"no_fold", plan.no_fold}};
+  if (!placement.stream_label.empty()) entry.facts.emplace_back("stream_label", placement.stream_label);
+  if (placement.stage_level >= 0) entry.facts.emplace_back("stage_level", fmt::format("{}", placement.stage_level));
+  if (placement.parallel_group >= 0) entry.facts.emplace_back("parallel_group", fmt::format("{}", placement.parallel_group));
+  if (!placement.super_kernel_scope.empty()) entry.facts.emplace_back("super_kernel_scope", placement.super_kernel_scope);
+  const std::pair<const char*, bool> flags[] = {{"_no_task", placement.no_task}, {"keep", placement.keep}, {"no_fold", placement.no_fold}};
   for (const auto& [name, is_set] : flags) {
     if (is_set) entry.facts.emplace_back(name, "yes");
   }

@@ -26,7 +26,7 @@ class DiffSide {
 
  private:
   void add_value(DiffEntry& entry, const std::string& what, const Value& value) const;
-  void add_plan(DiffEntry& entry, const Plan& plan) const;
+  void add_placement(DiffEntry& entry, const Placement& placement) const;
   DiffEntry graph_entry(const Graph& graph, const std::vector<std::string>& names) const;
   DiffEntry constant_entry(const Value& value, const std::vector<std::string>& names) const;
   DiffEntry node_entry(const Node& node, const std::vector<std::string>& names, size_t position) const;

@@ -38,9 +38,9 @@ std::string engines_text(const pb::ModelDef& model) {
 
 std::string memory_text(const pb::PartDef& part) {
   const pb::MemoryDef& memory = part.fixed().memory();
-  const bool is_open = part.has_symbolic() && part.symbolic().block_offset_size() == 0 && part.symbolic().block_first_size() > 0;
+  const bool is_open = part.has_symbolic() && part.symbolic().buffer_offset_size() == 0 && part.symbolic().buffer_first_size() > 0;
   const std::string arena = is_open
-                                ? count_text(static_cast<uint64_t>(part.symbolic().block_first_size()), "block") + ", placed for each size"
+                                ? count_text(static_cast<uint64_t>(part.symbolic().buffer_first_size()), "buffer") + ", placed for each size"
                                 : fmt::format("{} bytes", memory.arena_bytes());
   return fmt::format("arena: {}, scratch: {} bytes for each worker{}\n", arena, memory.scratch_bytes(),
                      part.has_symbolic() ? " and what the sizes need" : "");
@@ -71,13 +71,13 @@ std::string root_text(const pb::ModelDef& model) {
 // How many, and what those written in place may grow to.
 std::string states_text(const pb::ModelDef& model) {
   const auto in_place = std::count_if(model.states().begin(), model.states().end(), [](const auto& state) { return state.storage() != 0; });
-  std::set<std::string> rooms;
+  std::set<std::string> capacities;
   for (const pb::StateDef& state : model.states()) {
-    if (state.storage() != 0) rooms.insert(type_text(model, state.storage() - 1));
+    if (state.storage() != 0) capacities.insert(type_text(model, state.storage() - 1));
   }
-  std::string room;
-  for (const std::string& one : rooms) room += (room.empty() ? ", with room for " : " or ") + one;
-  return fmt::format("states: {}, {} written in place{}\n", model.states_size(), in_place, room);
+  std::string capacity;
+  for (const std::string& one : capacities) capacity += (capacity.empty() ? ", with room for " : " or ") + one;
+  return fmt::format("states: {}, {} written in place{}\n", model.states_size(), in_place, capacity);
 }
 
 }  // namespace

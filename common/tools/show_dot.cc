@@ -36,7 +36,7 @@ class DotPrinter {
     }
     for (const Node& node : graph.nodes()) {
       std::string label(op_name(node.op()));
-      if (node.plan.engine != EngineId::kNone) label += fmt::format(" [{}]", engine_name(node.plan.engine));
+      if (node.placement.engine != EngineId::kNone) label += fmt::format(" [{}]", engine_name(node.placement.engine));
       if (!node.name().empty()) label += "\n" + node.name();
       out_ += fmt::format("    {} [label={}];\n", node_id(node), text::quoted(label));
     }

@@ -79,8 +79,8 @@ class JsonPrinter {
     json.set("outputs", std::move(outputs));
     if (!node.attributes().empty()) json.set("attributes", std::move(attributes));
     if (!node.after().empty()) json.set("after", std::move(after));
-    if (node.plan.engine != EngineId::kNone) json.set("engine", engine_name(node.plan.engine));
-    if (node.plan.kernel >= 0) json.set("kernel", module_.kernel(node.plan.kernel).entry);
+    if (node.placement.engine != EngineId::kNone) json.set("engine", engine_name(node.placement.engine));
+    if (node.placement.kernel >= 0) json.set("kernel", module_.kernel(node.placement.kernel).entry);
     if (!node.origins().empty()) json.set("from", std::move(origins));
     return json;
   }

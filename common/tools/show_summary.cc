@@ -29,7 +29,7 @@ std::string summary_text(const Module& module) {
     nodes += graph.node_count();
     for (const Node& node : graph.nodes()) {
       ++ops[std::string(op_name(node.op()))];
-      if (node.plan.engine != EngineId::kNone) ++engines[std::string(engine_name(node.plan.engine))];
+      if (node.placement.engine != EngineId::kNone) ++engines[std::string(engine_name(node.placement.engine))];
     }
     for (const Value& value : graph.values()) {
       values += value.is_erased() ? 0 : 1;

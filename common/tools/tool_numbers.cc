@@ -16,11 +16,11 @@ Result<std::pair<std::string, int64_t>> named_size(const std::string& text) {
   return make_error(ErrorCode::kBadOption, "--dim: '{}' is not NAME=SIZE", text);
 }
 
-Result<uint64_t> whole_number(const CommandLine& line, const char* option, uint64_t most) {
+Result<uint64_t> whole_number(const CommandLine& line, const char* option, uint64_t maximum) {
   const std::string digits = line.text(option);
   uint64_t number = 0;
   const auto done = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (done.ec == std::errc() && done.ptr == digits.data() + digits.size() && number <= most) return number;
+  if (done.ec == std::errc() && done.ptr == digits.data() + digits.size() && number <= maximum) return number;
   return make_error(ErrorCode::kBadOption, "{} is '{}', it must be a number", option, digits);
 }
 
@@ -32,12 +32,12 @@ Result<double> number_from_0(const CommandLine& line, const char* option) {
   return make_error(ErrorCode::kBadOption, "{} is '{}', it must be a number of at least 0", option, text);
 }
 
-Result<double> number_from_0_to(const CommandLine& line, const char* option, double most) {
+Result<double> number_from_0_to(const CommandLine& line, const char* option, double maximum) {
   const std::string text = line.text(option);
   double number = 0;
   const auto done = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (done.ec == std::errc() && done.ptr == text.data() + text.size() && number >= 0 && number <= most) return number;
-  return make_error(ErrorCode::kBadOption, "{} is '{}', it must be a number from 0 to {}", option, text, most);
+  if (done.ec == std::errc() && done.ptr == text.data() + text.size() && number >= 0 && number <= maximum) return number;
+  return make_error(ErrorCode::kBadOption, "{} is '{}', it must be a number from 0 to {}", option, text, maximum);
 }
 
 }  // namespace sluice

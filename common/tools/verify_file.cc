@@ -53,7 +53,7 @@ bool name_kernels(const pb::ModelDef& model, Module& module) {
   for (Node& node : module.root().nodes()) {
     const uint32_t kernel = kernels[position++];
     if (kernel == 0) continue;
-    node.plan.kernel = module.add_kernel({.entry = model.kernels(static_cast<int>(kernel) - 1).entry(), .isa = model.isa()});
+    node.placement.kernel = module.add_kernel({.entry = model.kernels(static_cast<int>(kernel) - 1).entry(), .isa = model.isa()});
   }
   return true;
 }
@@ -61,7 +61,7 @@ bool name_kernels(const pb::ModelDef& model, Module& module) {
 // The evaluator takes dense values alone.
 void find_stored_operands(const Graph& root, std::string& findings) {
   for (const Node& node : root.nodes()) {
-    if (node.plan.kernel >= 0) continue;
+    if (node.placement.kernel >= 0) continue;
     for (size_t i = 0; i < node.input_count(); ++i) {
       if (node.input(i) != nullptr && node.input(i)->storage_id() >= 0)
         findings += fmt::format("\n  {}: it launches no kernel, and '{}' is not dense", node.label(), node.input(i)->name());

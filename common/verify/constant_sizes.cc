@@ -13,7 +13,7 @@ bool is_made(const Value& value) {
 
 }  // namespace
 
-Result<void> verify_constant_sizes(const Module& module, uint64_t most) {
+Result<void> verify_constant_sizes(const Module& module, uint64_t maximum) {
   verifying::Findings findings;
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
     if (!module.has_graph(id)) continue;
@@ -23,10 +23,10 @@ Result<void> verify_constant_sizes(const Module& module, uint64_t most) {
       if (!type.is_fixed() || type.dtype == DType::kString) continue;
       const auto bytes = type.dense_bytes();
       if (!bytes) findings.add("{} has {} elements", verifying::value_label(value), type.element_count().value_or(0));
-      if (bytes.value_or(0) > most) findings.add("{} has {} bytes", verifying::value_label(value), *bytes);
+      if (bytes.value_or(0) > maximum) findings.add("{} has {} bytes", verifying::value_label(value), *bytes);
     }
   }
-  auto result = findings.result(fmt::format("constants have more than {} bytes", most));
+  auto result = findings.result(fmt::format("constants have more than {} bytes", maximum));
   if (result) return {};
   result.error().code = ErrorCode::kLimit;
   result.error().hint = "--max-constant-bytes=N allows larger ones";

@@ -12,19 +12,19 @@ bool is_run(const Graph& graph) {
 }
 
 bool runs_without_kernel(const Node& node) {
-  if (node.plan.engine == EngineId::kRts) return node.op() == Op::kMemCopy || node.op() == Op::kTransData;
-  return node.plan.engine == EngineId::kHostCpu && node.output_count() > 0;  // stream control has no results
+  if (node.placement.engine == EngineId::kRts) return node.op() == Op::kMemCopy || node.op() == Op::kTransData;
+  return node.placement.engine == EngineId::kHostCpu && node.output_count() > 0;  // stream control has no results
 }
 
 void check_task(const Node& node, Findings& findings) {
   const Module& module = node.graph().module();
-  const Plan& plan = node.plan;
-  if (plan.kernel >= static_cast<KernelId>(module.kernel_count())) {
-    findings.add("{}: kernel {} does not exist", node.label(), plan.kernel);
+  const Placement& placement = node.placement;
+  if (placement.kernel >= static_cast<KernelId>(module.kernel_count())) {
+    findings.add("{}: kernel {} does not exist", node.label(), placement.kernel);
     return;
   }
-  if (plan.kernel < 0 && !plan.no_task && node.op() != Op::kCall && !runs_without_kernel(node)) {
-    findings.add("{}: names no kernel, and {} does not run it without one", node.label(), engine_name(plan.engine));
+  if (placement.kernel < 0 && !placement.no_task && node.op() != Op::kCall && !runs_without_kernel(node)) {
+    findings.add("{}: names no kernel, and {} does not run it without one", node.label(), engine_name(placement.engine));
   }
 }
 

@@ -23,14 +23,14 @@ void check_caller(const Graph& graph, Findings& findings) {
   size_t parts = 0, subgraphs = 0;
   add_work(Work::kNodeVisits, graph.node_count());
   for (const Node& node : graph.nodes()) {
-    const EngineId engine = node.plan.engine;
+    const EngineId engine = node.placement.engine;
     if (node.op() == Op::kCall) {
       const Graph* called = callee(node);
       if (called != nullptr && called->role == GraphRole::kPart) ++parts;
       if (called != nullptr && called->role == GraphRole::kSubgraph) ++subgraphs;
     } else if (engine == EngineId::kNone) {
       findings.add("{}: has no engine", node.label());
-    } else if (engine != EngineId::kRts && engine != EngineId::kHostCpu && node.plan.kernel < 0) {  // with a kernel: linked again
+    } else if (engine != EngineId::kRts && engine != EngineId::kHostCpu && node.placement.kernel < 0) {  // with a kernel: linked again
       findings.add("{}: runs on {} but lies in no subgraph", node.label(), engine_name(engine));
     }
   }
@@ -47,8 +47,8 @@ void check_subgraph(const Graph& graph, Findings& findings) {
   add_work(Work::kNodeVisits, graph.node_count());
   for (const Node& node : graph.nodes()) {
     if (node.op() == Op::kCall) findings.add("{}: a subgraph calls no other graph", node.label());
-    const EngineId engine = node.plan.engine;
-    const bool fits = engine == graph.engine || graph.engine == EngineId::kComposite || node.plan.no_task;
+    const EngineId engine = node.placement.engine;
+    const bool fits = engine == graph.engine || graph.engine == EngineId::kComposite || node.placement.no_task;
     if (engine == EngineId::kNone) {
       findings.add("{}: has no engine", node.label());
     } else if (!fits) {
@@ -74,7 +74,7 @@ void check_constants(const Graph& graph, Findings& findings) {
   }
 }
 
-// Memory is planned by the class: of a fixed or symbolic graph every size is known, or can be computed. A part of either is sunk, with
+// Memory is planned by the class: of a fixed or symbolic graph every size is known, or can be computed. A part of either is lowered to a task list, with
 // memory for plain elements.
 bool fits_class(const Type& type, const Graph& graph) {
   if (graph.role != GraphRole::kPart) return type.is_tensor() && !type.has_unknown();

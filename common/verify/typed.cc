@@ -39,7 +39,7 @@ void check_value(const Value& value, Findings& findings) {
   const Module& module = value.graph().module();
   const Type& type = value.type();
   // Within preprocess, types come with a pass of their own.
-  const bool is_importing = module.last_stage == StageId::kNone && module.is_half_way();
+  const bool is_importing = module.last_stage == StageId::kNone && module.is_mid_stage();
   if (type.kind == TypeKind::kUnknown && !is_importing) findings.add("{} has no type", value_label(value));
   if (type.is_tensor() && type.dtype == DType::kUndefined) findings.add("{} has no element type", value_label(value));
   if (!value.is_constant()) return;

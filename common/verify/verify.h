@@ -12,6 +12,6 @@ Result<void> verify(const Module& module, Level level);
 Result<void> verify_segments(const Module& module);
 // No constant that something reads, nor what is made on the way to one, may have more than `most` bytes (--max-constant-bytes): a file of a
 // few bytes can ask for terabytes. Errors: kLimit, listed as by verify.
-Result<void> verify_constant_sizes(const Module& module, uint64_t most);
+Result<void> verify_constant_sizes(const Module& module, uint64_t maximum);
 
 }  // namespace sluice

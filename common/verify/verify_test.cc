@@ -64,15 +64,15 @@ TEST(Verify, OrderAndOwners) {
 TEST(Verify, PartitionedGraph) {
   const std::string head = "sluice 1 partitioned\ngraph @m(%x: f32[2]) -> (%y) {\n  %y: f32[2] = Call(%x) {graph = @p}\n}\n";
   const std::string good =
-      head + "graph @p(%a: f32[2]) -> (%b) subgraph engine aicore {\n  %b: f32[2] = Relu(%a) plan {engine = aicore}\n}\n";
+      head + "graph @p(%a: f32[2]) -> (%b) subgraph engine aicore {\n  %b: f32[2] = Relu(%a) placement {engine = aicore}\n}\n";
   EXPECT_EQ(findings(good, Level::kPartitioned), "");
   EXPECT_EQ(findings(good, Level::kLowered),
             "the graph is not lowered: node 'b' (Relu): names no kernel, and aicore does not run it without one");
   const std::string other =
-      head + "graph @p(%a: f32[2]) -> (%b) subgraph engine aicore {\n  %b: f32[2] = Relu(%a) plan {engine = rts}\n}\n";
+      head + "graph @p(%a: f32[2]) -> (%b) subgraph engine aicore {\n  %b: f32[2] = Relu(%a) placement {engine = rts}\n}\n";
   EXPECT_EQ(findings(other, Level::kPartitioned), "the graph is not partitioned: node 'b' (Relu): runs on rts, its graph 'p' on aicore");
   const std::string large = head + "graph @p(%a: f32[2]) -> (%b) subgraph engine rts {\n  %k = constant f32[1000] splat 1\n" +
-                            "  %b: f32[2] = Add(%a, %k) plan {engine = rts}\n}\n";
+                            "  %b: f32[2] = Add(%a, %k) placement {engine = rts}\n}\n";
   EXPECT_EQ(findings(large, Level::kPartitioned),
             "the graph is not partitioned: value 'k' of graph 'p' is a constant of 4000 bytes; it should be a parameter");
 }
@@ -80,9 +80,9 @@ TEST(Verify, PartitionedGraph) {
 TEST(Verify, PartitionedGraphKeepsItsShapeClass) {
   const auto graphs = [](std::string root, std::string subgraph) {
     return "sluice 1 partitioned\ngraph @m(%x: f32[2]) -> (%y)" + root +
-           " {\n  %y: i64[1, ?] = Call(%x) {graph = @p} plan {engine = host_cpu}\n}\n" +
+           " {\n  %y: i64[1, ?] = Call(%x) {graph = @p} placement {engine = host_cpu}\n}\n" +
            "graph @p(%x: f32[2]) -> (%y) subgraph engine host_cpu" + subgraph +
-           " {\n  %y: i64[1, ?] = NonZero(%x) plan {engine = host_cpu}\n}\n";
+           " {\n  %y: i64[1, ?] = NonZero(%x) placement {engine = host_cpu}\n}\n";
   };
   EXPECT_EQ(findings(graphs(" shapes dynamic", " shapes dynamic"), Level::kPartitioned), "");
   EXPECT_EQ(findings(graphs("", " shapes dynamic"), Level::kPartitioned),
@@ -96,8 +96,8 @@ TEST(Verify, FixedPartHoldsFixedPlainTensors) {
     const std::string call = " = Call(%x) {graph = @";
     return "sluice 1 partitioned\nsymbol N = dim(@m, %x, 0)\ngraph @m(%x: " + type + ") -> (%y, %z) shapes dynamic {\n  %y: " + type +
            call + "p}\n  %z: " + type + call + "q}\n}\n" + "graph @p(%x: " + type + ") -> (%y) part" + facts + " {\n  %y: " + type +
-           " = Identity(%x) plan {engine = host_cpu}\n}\n" + "graph @q(%x: " + type + ") -> (%z) part shapes dynamic {\n  %z: " + type +
-           " = Identity(%x) plan {engine = host_cpu}\n}\n";
+           " = Identity(%x) placement {engine = host_cpu}\n}\n" + "graph @q(%x: " + type + ") -> (%z) part shapes dynamic {\n  %z: " + type +
+           " = Identity(%x) placement {engine = host_cpu}\n}\n";
   };
   EXPECT_EQ(findings(graphs("", "f32[2]"), Level::kPartitioned), "");
   EXPECT_EQ(findings(graphs(" shapes symbolic", "f32[N]"), Level::kPartitioned), "");

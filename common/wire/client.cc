@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 using wire::Frames;
 
 constexpr int kReconnectMs = 10;          // a service that was started just now listens soon
-constexpr int kMostWaitMs = 1000;         // between two questions whether we are interrupted
+constexpr int kMaxWaitMs = 1000;         // between two questions whether we are interrupted
 constexpr int64_t kSpareMessages = 50;    // heartbeats that may come early before we call it a flood
 constexpr std::string_view kJobId = "1";  // each job has a connection of its own
 
@@ -63,10 +63,10 @@ class Client {
       if (options_.interrupted()) return make_error(ErrorCode::kIo, "interrupted");
       const auto left = std::chrono::ceil<milliseconds>(deadline_ - Clock::now());
       if (left.count() <= 0) return silent();
-      poll(items, std::min<int64_t>(left.count(), kMostWaitMs));
+      poll(items, std::min<int64_t>(left.count(), kMaxWaitMs));
       const bool broken = !wire::receive(events_, 2).empty();
-      for (Frames frames = wire::receive(socket_, wire::kMostAnswerFrames + 1); !frames.empty();
-           frames = wire::receive(socket_, wire::kMostAnswerFrames + 1)) {
+      for (Frames frames = wire::receive(socket_, wire::kMaxAnswerFrames + 1); !frames.empty();
+           frames = wire::receive(socket_, wire::kMaxAnswerFrames + 1)) {
         JobReply reply;
         SLUICE_ASSIGN(const bool is_result, take(std::move(frames), reply));
         if (is_result) return reply;

@@ -11,7 +11,7 @@
 namespace sluice {
 
 struct ClientOptions {
-  uint64_t max_frame = kMostFrameBytes;
+  uint64_t max_frame = kMaxFrameBytes;
   std::function<bool()> interrupted = [] { return false; };  // asked whenever a signal or a message came, and at least each second
 };
 

@@ -22,7 +22,7 @@ namespace {
 constexpr int kFirstFree = 10;   // descriptors are moved out of the way of the standard ones
 constexpr char kReported = 'R';  // before the Result, which may have no bytes
 constexpr int kReport = 3;
-constexpr size_t kMostMessageBytes = 1u << 20;
+constexpr size_t kMaxMessageBytes = 1u << 20;
 
 Result<Descriptor> memory_file() {
   Descriptor file(::memfd_create("sluice-job", MFD_CLOEXEC));
@@ -61,8 +61,8 @@ size_t size_of(const Descriptor& file) {
   return ::fstat(file.get(), &status) == 0 ? static_cast<size_t>(status.st_size) : 0;
 }
 
-std::string text_of_file(const Descriptor& file, size_t most) {
-  std::string text(std::min(size_of(file), most), '\0');
+std::string text_of_file(const Descriptor& file, size_t maximum) {
+  std::string text(std::min(size_of(file), maximum), '\0');
   const ssize_t got = ::pread(file.get(), text.data(), text.size(), 0);
   text.resize(got < 0 ? 0 : static_cast<size_t>(got));
   return text;
@@ -148,7 +148,7 @@ JobEnd end_job(JobProcess process, uint64_t max_frame) {
     }
   }
   // The line of exhausted memory is the error itself.
-  if (reported) end.result.set_messages(text_of_file(process.messages, kMostMessageBytes));
+  if (reported) end.result.set_messages(text_of_file(process.messages, kMaxMessageBytes));
   return end;
 }
 

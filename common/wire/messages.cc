@@ -3,8 +3,8 @@
 namespace sluice::wire {
 namespace {
 
-constexpr size_t kMostIdBytes = 64;
-constexpr size_t kMostJobBytes = 1u << 20;
+constexpr size_t kMaxIdBytes = 64;
+constexpr size_t kMaxJobBytes = 1u << 20;
 
 Error bad_request(const std::string& why) {
   return make_error(ErrorCode::kBadRequest, "the request {}", why).with_hint("docs/transports.md says what a request is");
@@ -30,18 +30,18 @@ bool is_consistent(const pb::Result& result, bool has_output) {
 std::string_view text_of(const Payload& frame) { return {reinterpret_cast<const char*>(frame.bytes.data()), frame.bytes.size()}; }
 
 std::string_view job_id_of(const std::vector<Payload>& frames) {
-  return frames.empty() || frames[0].bytes.size() > kMostIdBytes ? std::string_view() : text_of(frames[0]);
+  return frames.empty() || frames[0].bytes.size() > kMaxIdBytes ? std::string_view() : text_of(frames[0]);
 }
 
 Result<Request> parse_request(std::vector<Payload> frames) {
-  if (frames.size() < 2 || frames.size() > kMostRequestFrames) {
+  if (frames.size() < 2 || frames.size() > kMaxRequestFrames) {
     return bad_request(fmt::format("has {} frames, expected a job id, a Job and, if that names no input, a graph",
-                                   frames.size() > kMostRequestFrames ? "too many" : std::to_string(frames.size())));
+                                   frames.size() > kMaxRequestFrames ? "too many" : std::to_string(frames.size())));
   }
-  if (job_id_of(frames).empty()) return bad_request(fmt::format("has no job id of 1 to {} bytes", kMostIdBytes));
+  if (job_id_of(frames).empty()) return bad_request(fmt::format("has no job id of 1 to {} bytes", kMaxIdBytes));
   Request request;
-  if (frames[1].bytes.size() > kMostJobBytes || !parse(frames[1], request.job)) return bad_request("holds no Job message");
-  const bool has_graph = frames.size() == kMostRequestFrames;
+  if (frames[1].bytes.size() > kMaxJobBytes || !parse(frames[1], request.job)) return bad_request("holds no Job message");
+  const bool has_graph = frames.size() == kMaxRequestFrames;
   if (request.job.input().empty() != has_graph) return bad_request("needs a graph, or an input by name, and not both");
   if (has_graph) request.graph = std::move(frames[2]);
   return request;
@@ -49,7 +49,7 @@ Result<Request> parse_request(std::vector<Payload> frames) {
 
 Result<Answer> parse_answer(std::vector<Payload> frames, std::string_view id) {
   Answer answer;
-  const bool has_output = frames.size() == kMostAnswerFrames;
+  const bool has_output = frames.size() == kMaxAnswerFrames;
   const bool is_ours = (frames.size() == 2 || has_output) && text_of(frames[0]) == id && parse(frames[1], answer.reply) &&
                        answer.reply.is_case() != pb::Reply::IS_NOT_SET;
   if (!is_ours || (answer.reply.has_heartbeat() && has_output)) return bad_reply("what it sends is no answer");

@@ -10,8 +10,8 @@
 
 namespace sluice::wire {
 
-inline constexpr size_t kMostRequestFrames = 3;  // job id, Job, graph
-inline constexpr size_t kMostAnswerFrames = 3;   // job id, Reply, output
+inline constexpr size_t kMaxRequestFrames = 3;  // job id, Job, graph
+inline constexpr size_t kMaxAnswerFrames = 3;   // job id, Reply, output
 
 std::string_view text_of(const Payload& frame);
 

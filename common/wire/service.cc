@@ -24,10 +24,10 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using wire::Frames;
 
-constexpr size_t kMostFrames = 1 + wire::kMostRequestFrames;  // the client; one more is one too many
-constexpr size_t kMostAtOnce = 16;                            // requests taken before the jobs are looked at again
-constexpr size_t kMostWaiting = 64;                           // jobs
-constexpr uint64_t kMostWaitingFrames = 4;                    // their graphs, in frames of the largest size
+constexpr size_t kMaxFrames = 1 + wire::kMaxRequestFrames;  // the client; one more is one too many
+constexpr size_t kMaxAtOnce = 16;                            // requests taken before the jobs are looked at again
+constexpr size_t kMaxWaiting = 64;                           // jobs
+constexpr uint64_t kMaxWaitingFrames = 4;                    // their graphs, in frames of the largest size
 constexpr uint32_t kShortestHeartbeatMs = 10, kLongestHeartbeatMs = 60000;
 constexpr int kLingerMs = 1000;  // for the last answers when the service ends
 
@@ -122,8 +122,8 @@ class Service {
 
   // A few at a time: whoever floods us must not keep others from their heartbeats.
   void take_requests() {
-    for (size_t i = 0; i < kMostAtOnce; ++i) {
-      Frames frames = wire::receive(socket_, kMostFrames + 1);
+    for (size_t i = 0; i < kMaxAtOnce; ++i) {
+      Frames frames = wire::receive(socket_, kMaxFrames + 1);
       if (frames.empty()) return;
       take_within_memory(std::move(frames));
     }
@@ -144,7 +144,7 @@ class Service {
   Result<void> take(const std::string& client, const std::string& id, std::vector<Payload> frames) {
     SLUICE_ASSIGN(wire::Request request, wire::parse_request(std::move(frames)));
     Entry entry{.client = client, .id = id, .job = std::move(request.job), .graph = std::move(request.graph)};
-    SLUICE_TRY(check_room(entry));
+    SLUICE_TRY(check_capacity(entry));
     if (entry.job.heartbeat_ms() != 0) {
       entry.heartbeat = milliseconds(std::clamp(entry.job.heartbeat_ms(), kShortestHeartbeatMs, kLongestHeartbeatMs));
     }
@@ -152,7 +152,7 @@ class Service {
     return {};
   }
 
-  Result<void> check_room(const Entry& more) const {
+  Result<void> check_capacity(const Entry& more) const {
     uint64_t bytes = more.graph.bytes.size();
     size_t waiting = 1;
     for (const Entry& entry : entries_) {
@@ -160,9 +160,9 @@ class Service {
       ++waiting;
       bytes += entry.graph.bytes.size();
     }
-    const bool fits = waiting <= kMostWaiting && (waiting == 1 || bytes / kMostWaitingFrames <= options_.max_frame);
+    const bool fits = waiting <= kMaxWaiting && (waiting == 1 || bytes / kMaxWaitingFrames <= options_.max_frame);
     return fits ? Result<void>()
-                : make_error(ErrorCode::kLimit, "the service has {} jobs waiting, at most {}", waiting - 1, kMostWaiting)
+                : make_error(ErrorCode::kLimit, "the service has {} jobs waiting, at most {}", waiting - 1, kMaxWaiting)
                       .with_hint("try again later");
   }
 

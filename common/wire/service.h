@@ -14,7 +14,7 @@ namespace sluice {
 
 struct ServiceOptions {
   std::string endpoint;
-  uint64_t max_frame = kMostFrameBytes;
+  uint64_t max_frame = kMaxFrameBytes;
   size_t jobs = 1;                                                              // at once; the others wait
   std::function<void(const std::string& endpoint)> ready = [](const auto&) {};  // called once, when clients can connect
 };

@@ -351,9 +351,9 @@ class BadPeer {
     socket_.set(zmq::sockopt::rcvtimeo, 5000);
     socket_.bind(endpoint);
     thread_ = std::thread([this] {
-      zmq::message_t client, id, rest;
+      zmq::message_t client, id, remaining;
       if (!socket_.recv(client) || !socket_.recv(id)) return;
-      while (id.more() && socket_.recv(rest) && rest.more()) {
+      while (id.more() && socket_.recv(remaining) && remaining.more()) {
       }
       behaviour_(socket_, client.to_string(), id.to_string());
     });

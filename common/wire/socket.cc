@@ -29,13 +29,13 @@ std::vector<Payload> payloads_of(Frames frames) {
   return payloads;
 }
 
-Frames receive(zmq::socket_t& socket, size_t most) {
+Frames receive(zmq::socket_t& socket, size_t maximum) {
   Frames frames;
   for (bool more = true; more;) {
     zmq::message_t frame;
     if (!socket.recv(frame, zmq::recv_flags::dontwait)) break;
     more = frame.more();
-    if (frames.size() < most) frames.push_back(std::move(frame));
+    if (frames.size() < maximum) frames.push_back(std::move(frame));
   }
   return frames;
 }

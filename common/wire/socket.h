@@ -21,7 +21,7 @@ Payload payload_of(zmq::message_t frame);  // not copied
 std::vector<Payload> payloads_of(Frames frames);
 
 // What is there to receive, at most `most` frames of it: the others are dropped. Empty: nothing now.
-Frames receive(zmq::socket_t& socket, size_t most);
+Frames receive(zmq::socket_t& socket, size_t maximum);
 
 // Without ever waiting. kGone: a ROUTER knows nobody of that identity any more. kFull: the peer does not read.
 enum class Sent { kDone, kGone, kFull };

@@ -21,7 +21,7 @@ sluice::Result<sluice::CheckRequest> request_from(const CommandLine& line) {
     return make_error(ErrorCode::kBadOption, "--format is '{}', it must be text or json", request.format);
   }
   SLUICE_ASSIGN(request.options, sluice::stage_options(line));
-  std::erase_if(request.options.manner, [](const std::string& option) {
+  std::erase_if(request.options.non_semantic, [](const std::string& option) {
     return option == "--quiet" || option.starts_with("--error-format=");  // they are for what check itself prints, too
   });
   return request;

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "orchestrator/compile/meaning_options.h"
+#include "orchestrator/compile/semantic_options.h"
 
 namespace sluice {
 
@@ -29,9 +29,9 @@ Options:
   --help                 Print this.
   --version              Print the release.
 
-Meaning options: those of sluice-compile, which a compile of the model will be given.
+Semantic options: those of sluice-compile, which a compile of the model will be given.
 )";
 
-inline std::string check_usage() { return std::string(kCheckHead) + kMeaningOptions; }
+inline std::string check_usage() { return std::string(kCheckHead) + kSemanticOptions; }
 
 }  // namespace sluice

@@ -50,7 +50,7 @@ Result<void> check_in_time(const CompileRequest& request, size_t first) {
     const auto stage = static_cast<size_t>(std::ranges::find(kStageNames, reader) - kStageNames.begin());
     const std::string start = option_argument(row, "");
     const auto given = [&](const std::string& argument) { return argument.starts_with(start); };
-    if (first <= stage || std::ranges::none_of(request.options.meaning, given)) continue;
+    if (first <= stage || std::ranges::none_of(request.options.semantic, given)) continue;
     return Error{ErrorCode::kBadOption,
                  fmt::format("--{} is read by sluice-{} and this file is past it: work goes on with sluice-{}", row.name, reader,
                              kStageNames[first]),

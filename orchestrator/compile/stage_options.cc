@@ -15,7 +15,7 @@ namespace {
 // The other options go to all stages, or to the first: those that travel in the file from there, and those of the import.
 constexpr std::string_view kHandled[] = {"dump-dir", "stats", "passes", "skip", "stop-after", "segments", "store", "model"};
 
-bool is_for_first(const OptionRow& row) { return row.kind != OptionKind::kManner || row.name == "strict"; }
+bool is_for_first(const OptionRow& row) { return row.kind != OptionKind::kNonSemantic || row.name == "strict"; }
 
 void add_to(std::vector<std::string>& arguments, const std::vector<std::string>& more) {
   arguments.insert(arguments.end(), more.begin(), more.end());
@@ -46,12 +46,12 @@ Result<std::array<std::string, kStageNames.size()>> by_stage(std::string_view op
 }  // namespace
 
 Result<StageOptions> stage_options(const CommandLine& line) {
-  StageOptions options{.meaning = {}, .manner = {}, .passes = line.list("--passes"), .skip = line.list("--skip")};
+  StageOptions options{.semantic = {}, .non_semantic = {}, .passes = line.list("--passes"), .skip = line.list("--skip")};
   for (const OptionRow& row : option_table()) {
     for (const std::string& value : line.list(fmt::format("--{}", row.name))) SLUICE_TRY(check_option_value(row, typed_value(row, value)));
     if (std::find(std::begin(kHandled), std::end(kHandled), row.name) != std::end(kHandled)) continue;
     const std::string name = "--" + std::string(row.name);
-    auto& arguments = is_for_first(row) ? options.meaning : options.manner;
+    auto& arguments = is_for_first(row) ? options.semantic : options.non_semantic;
     const std::vector<std::string>& values = line.list(name);
     if (row.name == "dim") {
       for (const std::string& value : values) arguments.push_back(name + "=" + value);
@@ -68,8 +68,8 @@ Result<std::vector<std::vector<std::string>>> arguments_of_stages(const StageOpt
   std::vector<std::vector<std::string>> stages;
   for (size_t i = first; i <= last; ++i) {
     std::vector<std::string>& arguments = stages.emplace_back();
-    if (i == first) add_to(arguments, options.meaning);
-    add_to(arguments, options.manner);
+    if (i == first) add_to(arguments, options.semantic);
+    add_to(arguments, options.non_semantic);
     if (!passes[i].empty()) arguments.push_back("--passes=" + passes[i]);
     if (!skip[i].empty()) arguments.push_back("--skip=" + skip[i]);
   }
@@ -77,8 +77,8 @@ Result<std::vector<std::vector<std::string>>> arguments_of_stages(const StageOpt
 }
 
 std::vector<std::string> typed_options(const StageOptions& options) {
-  std::vector<std::string> typed = options.meaning;
-  add_to(typed, options.manner);
+  std::vector<std::string> typed = options.semantic;
+  add_to(typed, options.non_semantic);
   for (const std::string& list : options.passes) typed.push_back("--passes=" + list);
   for (const std::string& list : options.skip) typed.push_back("--skip=" + list);
   return typed;

@@ -11,8 +11,8 @@
 namespace sluice {
 
 struct StageOptions {
-  std::vector<std::string> meaning;  // arguments of the first stage run; options of meaning travel in the file from there
-  std::vector<std::string> manner;   // for every stage
+  std::vector<std::string> semantic;  // arguments of the first stage run; options of meaning travel in the file from there
+  std::vector<std::string> non_semantic;   // for every stage
   std::vector<std::string> passes;   // "STAGE:LIST" items, several joined by ';': exactly these passes of that stage
   std::vector<std::string> skip;     // the same: leave these out
 };

@@ -44,7 +44,7 @@ Result<size_t> first_stage_for(const std::string& path) {
                  {},
                  path};
   }
-  const bool is_after_stage = header->last_stage != 0 || header->half_way;
+  const bool is_after_stage = header->last_stage != 0 || header->mid_stage;
   return is_after_stage ? size_t{header->last_stage} : stage_of_level(header->level);
 }
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "orchestrator/compile/meaning_options.h"
+#include "orchestrator/compile/semantic_options.h"
 
 namespace sluice {
 
@@ -24,11 +24,11 @@ Options:
   --help                 Print this.
   --version              Print the release.
 
-Meaning options: they change the product and travel in the graph files.
+Semantic options: they change the product and travel in the graph files.
 )";
 
-inline constexpr char kCompileManner[] = R"(
-Manner options: they do not change the product.
+inline constexpr char kCompileNonSemantic[] = R"(
+Non-semantic options: they do not change the product.
   --threads=N            Worker threads of each stage; 0 means one per usable core.
   --dump-dir=DIR         Keep DIR/<n>-<stage>.sg of each stage, and in DIR/<n>-<stage>/ the text of the graph after each change.
   --stats=FILE           Write times, sizes and pass statistics of all stages to FILE, as JSON.
@@ -45,6 +45,6 @@ Manner options: they do not change the product.
   --external-dir=DIR     Also take external data of the model from files inside DIR.
 )";
 
-inline std::string compile_usage() { return std::string(kCompileHead) + kMeaningOptions + kCompileManner; }
+inline std::string compile_usage() { return std::string(kCompileHead) + kSemanticOptions + kCompileNonSemantic; }
 
 }  // namespace sluice

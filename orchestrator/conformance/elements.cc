@@ -111,7 +111,7 @@ std::vector<double> elements_as_double(const Tensor& tensor) {
 double unit_in_last_place(DType dtype, double x) {
   struct Row {
     DType dtype;
-    int mantissa_bits, least_exponent;
+    int mantissa_bits, min_exponent;
   };
   constexpr Row kRows[] = {
       {DType::kF64, 52, -1022}, {DType::kC128, 52, -1022},    {DType::kF32, 23, -126},   {DType::kC64, 23, -126},
@@ -120,7 +120,7 @@ double unit_in_last_place(DType dtype, double x) {
   };
   for (const Row& row : kRows) {
     if (row.dtype != dtype) continue;
-    const int exponent = x == 0 ? row.least_exponent : std::max(std::ilogb(x), row.least_exponent);
+    const int exponent = x == 0 ? row.min_exponent : std::max(std::ilogb(x), row.min_exponent);
     return std::ldexp(1.0, exponent - row.mantissa_bits);
   }
   return 0;

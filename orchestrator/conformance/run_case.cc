@@ -6,7 +6,7 @@
 #include "common/base/files.h"
 #include "orchestrator/conformance/compare.h"
 #include "orchestrator/conformance/engines.h"
-#include "orchestrator/conformance/model_face.h"
+#include "orchestrator/conformance/model_signature.h"
 #include "orchestrator/process/process.h"
 
 namespace sluice {
@@ -62,24 +62,24 @@ class CaseRun {
 
   Result<void> read_case() {
     SLUICE_ASSIGN(const MappedFile model, MappedFile::open(test_.folder + "/model.onnx"));
-    SLUICE_ASSIGN(face_, read_model_face(model.bytes()));
-    tolerances_.assign(face_.outputs.size(), Tolerance{});
+    SLUICE_ASSIGN(signature_, read_model_signature(model.bytes()));
+    tolerances_.assign(signature_.outputs.size(), Tolerance{});
     if (Result<std::string> text = read_text(test_.folder + "/data.json")) {
-      SLUICE_ASSIGN(tolerances_, parse_tolerances(*text, face_.outputs.size()));
+      SLUICE_ASSIGN(tolerances_, parse_tolerances(*text, signature_.outputs.size()));
     }
     return {};
   }
 
   // --input-shape's value: the shapes that the data has where the model leaves a dim open.
   std::optional<std::string> shapes_of(const DataSet& data) {
-    if (data.inputs.size() != face_.inputs.size() || data.outputs.size() != face_.outputs.size()) {
+    if (data.inputs.size() != signature_.inputs.size() || data.outputs.size() != signature_.outputs.size()) {
       settle(Verdict::kFail, fmt::format("the data has {} inputs and {} outputs, the model {} and {}", data.inputs.size(),
-                                         data.outputs.size(), face_.inputs.size(), face_.outputs.size()));
+                                         data.outputs.size(), signature_.inputs.size(), signature_.outputs.size()));
       return std::nullopt;
     }
     std::string shapes;
-    for (size_t i = 0; i < face_.inputs.size(); ++i) {
-      const FaceValue& input = face_.inputs[i];
+    for (size_t i = 0; i < signature_.inputs.size(); ++i) {
+      const SignatureValue& input = signature_.inputs[i];
       if (input.fixed || input.kind != ValueKind::kTensor) continue;
       const Result<Tensor> tensor = read_pb(data.inputs[i]);
       if (!tensor) return settle(Verdict::kFail, error_text(tensor.error())), std::nullopt;
@@ -99,21 +99,21 @@ class CaseRun {
 
   bool run_data(const DataSet& data) {
     std::vector<std::string> arguments = {model_path(), threads(), "--format=pb", "--output-dir=" + output_folder()};
-    for (size_t i = 0; i < face_.inputs.size(); ++i) arguments.push_back("--input=" + face_.inputs[i].name + "=" + data.inputs[i]);
+    for (size_t i = 0; i < signature_.inputs.size(); ++i) arguments.push_back("--input=" + signature_.inputs[i].name + "=" + data.inputs[i]);
     if (!run_program(tools_.loader, arguments)) return false;
-    for (size_t i = 0; i < face_.outputs.size(); ++i) {
+    for (size_t i = 0; i < signature_.outputs.size(); ++i) {
       if (!compare_output(i, data.outputs[i])) return false;
     }
     return true;
   }
 
   bool compare_output(size_t i, const std::string& expected_path) {
-    const ValueKind kind = face_.outputs[i].kind;
+    const ValueKind kind = signature_.outputs[i].kind;
     const Result<FileValue> expected = read_value(expected_path, kind);
     if (!expected) return settle(Verdict::kFail, error_text(expected.error())), false;
     const Result<FileValue> actual = read_value(output_path(i), kind);
     if (!actual && actual.error().code == ErrorCode::kNotFound) {
-      return settle(Verdict::kFail, fmt::format("sluice-loader wrote no output '{}'", face_.outputs[i].name)), false;
+      return settle(Verdict::kFail, fmt::format("sluice-loader wrote no output '{}'", signature_.outputs[i].name)), false;
     }
     if (!actual) return settle(Verdict::kFail, error_text(actual.error())), false;
     const Comparison comparison = compare(*actual, *expected, tolerances_[i]);
@@ -121,7 +121,7 @@ class CaseRun {
     result_.max_ulp = std::max(result_.max_ulp.value_or(0), comparison.max_ulp);
     if (comparison.equal) return true;
     note_engines();
-    return settle(Verdict::kFail, fmt::format("output '{}': {}", face_.outputs[i].name, comparison.reason)), false;
+    return settle(Verdict::kFail, fmt::format("output '{}': {}", signature_.outputs[i].name, comparison.reason)), false;
   }
 
   // True when it ended with 0; else the verdict is settled.
@@ -157,13 +157,13 @@ class CaseRun {
 
   std::string model_path() const { return folder_ + "/model.om"; }
   std::string output_folder() const { return fmt::format("{}/outputs_{}", folder_, set_); }  // no set takes another's for its own
-  std::string output_path(size_t i) const { return fmt::format("{}/{}.pb", output_folder(), file_name_of(face_.outputs[i].name)); }
+  std::string output_path(size_t i) const { return fmt::format("{}/{}.pb", output_folder(), file_name_of(signature_.outputs[i].name)); }
   std::string threads() const { return fmt::format("--threads={}", tools_.threads); }
 
   const Case& test_;
   const Toolbox& tools_;
   const std::string& folder_;
-  ModelFace face_;
+  ModelSignature signature_;
   int set_ = 0;  // number of data sets begun
   std::vector<Tolerance> tolerances_;
   CaseResult result_;

@@ -78,7 +78,7 @@ TEST(Api, SaysWhatFailed) {
   std::thread([] { EXPECT_STREQ(sluice_last_error(), ""); }).join();
 }
 
-TEST(Api, CxxFaceRunsSeveralAtOnce) {
+TEST(Api, CxxInterfaceRunsSeveralAtOnce) {
   const std::string path = write_model("cxx");
   const api::Model model(path);
   EXPECT_EQ(model.inputs().at(0).dims, (std::vector<int64_t>{2, 48}));

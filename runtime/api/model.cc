@@ -73,7 +73,7 @@ uint64_t count_tasks(const sluice::pb::ModelDef& def, sluice::pb::TaskKind kind)
 
 // The largest of them.
 template <typename Number>
-uint64_t most(const sluice::pb::ModelDef& def, Number number) {
+uint64_t maximum(const sluice::pb::ModelDef& def, Number number) {
   uint64_t largest = 0;
   for (const sluice::pb::PartDef& part : def.parts()) largest = std::max<uint64_t>(largest, number(part.fixed()));
   return largest;
@@ -121,9 +121,9 @@ int sluice_model_open(const char* path, int flags, sluice_model** model) {
     made->input_types = type_texts(opened->def(), opened->def().inputs());
     made->output_types = type_texts(opened->def(), opened->def().outputs());
     if (opened->def().has_root()) {
-      SLUICE_ASSIGN(made->hybrid, sluice::HybridModel::sink(opened));
+      SLUICE_ASSIGN(made->hybrid, sluice::HybridModel::lower(opened));
     } else {
-      SLUICE_ASSIGN(made->fixed, sluice::StaticModel::sink(opened, 0));
+      SLUICE_ASSIGN(made->fixed, sluice::StaticModel::lower(opened, 0));
     }
     made->model = std::move(opened);
     *model = made.release();
@@ -154,11 +154,11 @@ uint64_t sluice_model_count(const sluice_model* model, int what) {
     case SLUICE_COUNT_KERNELS:
       return static_cast<uint64_t>(def.kernels_size());
     case SLUICE_COUNT_ARENA_BYTES:
-      return most(def, [](const Part& part) { return part.memory().arena_bytes(); });  // parts share one
+      return maximum(def, [](const Part& part) { return part.memory().arena_bytes(); });  // parts share one
     case SLUICE_COUNT_WEIGHT_BYTES:
       return model->model->weights().size();
     case SLUICE_COUNT_SCRATCH_BYTES:
-      return most(def, [](const Part& part) { return part.memory().scratch_bytes(); });
+      return maximum(def, [](const Part& part) { return part.memory().scratch_bytes(); });
     default:
       return count_bound_parts(model, what);
   }

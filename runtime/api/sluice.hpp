@@ -1,4 +1,4 @@
-// The C++ face of sluice.h: the same contracts, with ownership by scope and failures as exceptions.
+// The C++ interface to sluice.h: the same contracts, with ownership by scope and failures as exceptions.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-"""The Python face of sluice.h, by ctypes; the contracts are written there.
+"""The Python interface to sluice.h, by ctypes; the contracts are written there.
 
     import sluice
     with sluice.Model("model.om") as model:

@@ -1,4 +1,4 @@
-"""Runs a model through the Python face. argv[1]: the program that writes the model."""
+"""Runs a model through the Python module. argv[1]: the program that writes the model."""
 
 import os
 import subprocess

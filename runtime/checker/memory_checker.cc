@@ -6,7 +6,7 @@
 
 #include "common/base/dtype.h"
 #include "fmt/format.h"
-#include "runtime/loader/growth.h"
+#include "runtime/loader/in_place_append.h"
 #include "runtime/loader/om_bindings.h"
 #include "runtime/loader/om_names.h"
 
@@ -252,16 +252,16 @@ struct Life {
   uint64_t dense = 0;
 };
 
-uint64_t most_alive(const std::vector<Life>& lives, size_t tasks, uint64_t Life::* bytes) {
+uint64_t max_alive(const std::vector<Life>& lives, size_t tasks, uint64_t Life::* bytes) {
   std::vector<int64_t> change(tasks + 1, 0);
   for (const Life& life : lives) {
     if (life.begin == SIZE_MAX) continue;
     change[life.begin] += static_cast<int64_t>(life.*bytes);
     change[life.end + 1] -= static_cast<int64_t>(life.*bytes);
   }
-  int64_t alive = 0, most = 0;
-  for (const int64_t step : change) most = std::max(most, alive += step);
-  return static_cast<uint64_t>(most);
+  int64_t alive = 0, maximum = 0;
+  for (const int64_t step : change) maximum = std::max(maximum, alive += step);
+  return static_cast<uint64_t>(maximum);
 }
 
 }  // namespace
@@ -300,8 +300,8 @@ MemoryFigures measure_memory(const pb::ModelDef& model, const pb::FixedPart& par
       }
     }
   }
-  figures.live = most_alive(lives, tasks.size(), &Life::bytes);
-  figures.dense_live = most_alive(lives, tasks.size(), &Life::dense);
+  figures.live = max_alive(lives, tasks.size(), &Life::bytes);
+  figures.dense_live = max_alive(lives, tasks.size(), &Life::dense);
   return figures;
 }
 

@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-thread_local WorkerPool* seated_in = nullptr;
+thread_local WorkerPool* acquired_from = nullptr;
 
 }  // namespace
 
@@ -51,9 +51,9 @@ class ProcessDevices {
   }
 
   void set_width(WorkerPool& pool) const {
-    int most = 1;
-    for (const auto& [threads, device] : devices_) most = device.expired() ? most : std::max(most, threads);
-    pool.set_width(most);
+    int maximum = 1;
+    for (const auto& [threads, device] : devices_) maximum = device.expired() ? maximum : std::max(maximum, threads);
+    pool.set_width(maximum);
   }
 
   // In a child: the parent's threads are not here, and its pool must not be ended, which would wait for them.
@@ -77,17 +77,17 @@ class ProcessDevices {
 
 Device::~Device() { ProcessDevices::get().device_ends(); }
 
-Device::Seat::Seat(Device& device) {
-  if (seated_in == device.pool_.get()) return;
+Device::WalkerSlot::WalkerSlot(Device& device) {
+  if (acquired_from == device.pool_.get()) return;
   pool_ = device.pool_.get();
-  pool_->sit();
-  before_ = std::exchange(seated_in, pool_);
+  pool_->acquire_slot();
+  before_ = std::exchange(acquired_from, pool_);
 }
 
-Device::Seat::~Seat() {
+Device::WalkerSlot::~WalkerSlot() {
   if (pool_ == nullptr) return;
-  seated_in = before_;
-  pool_->rise();
+  acquired_from = before_;
+  pool_->release_slot();
 }
 
 void Device::run(const Launch& launch, Scratch& scratch) {

@@ -26,21 +26,21 @@ class Device {
     return pool_->start_threads(threads_);
   }
 
-  // The right of a walking thread to work on the device, while in scope. Waits while all seats are taken. A thread that has a seat gets
+  // The right of a walking thread to work on the device, while in scope. Waits while all slots are acquired. A thread that has a slot gets
   // it again at once.
-  class Seat {
+  class WalkerSlot {
    public:
-    explicit Seat(Device& device);
-    ~Seat();
-    Seat(const Seat&) = delete;
-    Seat& operator=(const Seat&) = delete;
+    explicit WalkerSlot(Device& device);
+    ~WalkerSlot();
+    WalkerSlot(const WalkerSlot&) = delete;
+    WalkerSlot& operator=(const WalkerSlot&) = delete;
 
    private:
-    WorkerPool* pool_ = nullptr;    // null: the thread was seated
+    WorkerPool* pool_ = nullptr;    // null: the thread had a slot
     WorkerPool* before_ = nullptr;  // where the thread sat before, in another pool
   };
 
-  // Runs a launch whole, on the calling thread, which has a seat, and the device's own.
+  // Runs a launch whole, on the calling thread, which has a slot, and the device's own.
   void run(const Launch& launch, Scratch& scratch);
 
   // Puts a launch in flight; its operands must live until end(). Returns its slot, or -1, and the caller runs it:

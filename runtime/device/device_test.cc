@@ -32,7 +32,7 @@ TEST_P(DeviceTest, RunsEveryBlockOnce) {
   void* operands[] = {counts.data()};
   const Launch launch{.kernel = count_block, .operands = operands, .blocks = kBlocks};
   for (uint32_t round = 1; round <= 2000; ++round) {
-    const Device::Seat seat(device);
+    const Device::WalkerSlot walker(device);
     device.run(launch, scratch);
     ASSERT_EQ(counts, std::vector<uint32_t>(kBlocks, round));
   }
@@ -47,7 +47,7 @@ TEST_P(DeviceTest, WakesThreadsThatFellAsleep) {
   const Launch launch{.kernel = count_block, .operands = operands, .blocks = kBlocks};
   for (int round = 0; round < 20; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    const Device::Seat seat(device);
+    const Device::WalkerSlot walker(device);
     const int slot = device.begin(launch);  // the device's own threads must do it alone
     while (!device.finished(slot)) device.wait_any({&slot, 1});
     device.end(slot);
@@ -67,7 +67,7 @@ TEST_P(DeviceTest, KeepsManyLaunchesInFlight) {
   std::vector<std::vector<uint32_t>> counts(Device::kSlots, std::vector<uint32_t>(kBlocks, 0));
   std::vector<void*> operands;
   for (auto& c : counts) operands.push_back(c.data());
-  const Device::Seat seat(device);
+  const Device::WalkerSlot walker(device);
   std::vector<int> slots;
   for (int i = 0; i < Device::kSlots; ++i) {
     slots.push_back(device.begin({.kernel = count_block, .operands = &operands[static_cast<size_t>(i)], .blocks = kBlocks}));
@@ -119,16 +119,16 @@ TEST_P(DeviceTest, ExhaustedMemoryForScratchIsTheRunsError) {
 }
 
 std::atomic<int> busy{0};
-std::atomic<int> most_busy{0};
+std::atomic<int> max_busy{0};
 
-void raise_to(std::atomic<int>& most, int now) {
-  int seen = most.load();
-  while (now > seen && !most.compare_exchange_weak(seen, now)) {
+void raise_to(std::atomic<int>& maximum, int now) {
+  int seen = maximum.load();
+  while (now > seen && !maximum.compare_exchange_weak(seen, now)) {
   }
 }
 
 void note_busy(const KernelArgs*, uint32_t, uint32_t) {
-  raise_to(most_busy, ++busy);
+  raise_to(max_busy, ++busy);
   std::this_thread::sleep_for(std::chrono::microseconds(200));
   --busy;
 }
@@ -141,9 +141,9 @@ TaskQueue queue_of(uint32_t tasks, KernelFunction kernel) {
   return queue;
 }
 
-// Walkers beyond the last seat wait, and threads of the device make room for those that have one.
-TEST_P(DeviceTest, KeepsAtMostItsThreadsBusy) {
-  busy = most_busy = 0;
+// Walkers beyond the last slot wait, and threads of the device make room for those that have one.
+TEST_P(DeviceTest, KeepsItsThreadsBusyAndNoMore) {
+  busy = max_busy = 0;
   const auto made = shared_device(GetParam());
   ASSERT_TRUE(made);
   Device& device = **made;
@@ -157,17 +157,17 @@ TEST_P(DeviceTest, KeepsAtMostItsThreadsBusy) {
     });
   }
   for (std::thread& caller : callers) caller.join();
-  EXPECT_LE(most_busy, GetParam());
+  EXPECT_LE(max_busy, GetParam());
 }
 
-TEST_P(DeviceTest, ASeatedThreadIsSeatedAgain) {
+TEST_P(DeviceTest, AThreadWithASlotAcquiresItAgain) {
   const auto made = shared_device(GetParam());
   ASSERT_TRUE(made);
   const TaskQueue queue = queue_of(3, note_busy);
   Walk walk(queue);
   void* const no_operands = nullptr;
-  const Device::Seat seat(**made);
-  const Device::Seat again(**made);
+  const Device::WalkerSlot walker(**made);
+  const Device::WalkerSlot again(**made);
   EXPECT_TRUE(walk.run(**made, &no_operands, {}));
 }
 
@@ -244,19 +244,19 @@ TEST(SharedDevice, IsOnePerNumberOfThreads) {
 
 struct RunCount {
   std::atomic<int> busy{0};
-  std::atomic<int> most{0};
+  std::atomic<int> maximum{0};
 };
 
 void note_busy_run(const KernelArgs* args, uint32_t block, uint32_t blocks) {
   auto& run = *static_cast<RunCount*>(args->pointers[0]);
-  raise_to(run.most, ++run.busy);
+  raise_to(run.maximum, ++run.busy);
   note_busy(args, block, blocks);
   --run.busy;
 }
 
 // Runs on 1, 2, 2 and 4 threads: none is worked on by more than its own, and no more than four threads are busy in all.
 TEST(SharedDevice, RunsOfDifferentThreadCountsShareTheThreads) {
-  busy = most_busy = 0;
+  busy = max_busy = 0;
   const TaskQueue queue = queue_of(40, note_busy_run);
   const std::vector<int> widths{1, 2, 2, 4, 4};
   std::vector<RunCount> counts(widths.size());
@@ -271,9 +271,9 @@ TEST(SharedDevice, RunsOfDifferentThreadCountsShareTheThreads) {
     });
   }
   for (std::thread& caller : callers) caller.join();
-  EXPECT_LE(most_busy, 4);
-  EXPECT_GT(most_busy, 1);
-  for (size_t i = 0; i < widths.size(); ++i) EXPECT_LE(counts[i].most, widths[i]) << "run " << i;
+  EXPECT_LE(max_busy, 4);
+  EXPECT_GT(max_busy, 1);
+  for (size_t i = 0; i < widths.size(); ++i) EXPECT_LE(counts[i].maximum, widths[i]) << "run " << i;
 }
 
 // Threads are started as the first device that needs them is made, and end with the last device.

@@ -19,15 +19,15 @@ void note_begin(const WalkObserver& observer, uint32_t task) {
 }  // namespace
 
 Walk::Walk(const TaskQueue& queue) : queue_(queue) {
-  for (auto* streams : {&ready_, &flying_streams_}) streams->reserve(queue.streams.size());  // nothing is allocated during a walk
-  flying_slots_.reserve(queue.streams.size());
+  for (auto* streams : {&ready_, &streams_in_flight_}) streams->reserve(queue.streams.size());  // nothing is allocated during a walk
+  slots_in_flight_.reserve(queue.streams.size());
 }
 
 void Walk::reset() {
   head_.assign(queue_.streams.size(), 0);
   events_.assign(queue_.events, 0);
-  flying_streams_.clear();
-  flying_slots_.clear();
+  streams_in_flight_.clear();
+  slots_in_flight_.clear();
 }
 
 bool Walk::advance(uint32_t stream) {
@@ -81,21 +81,21 @@ void Walk::begin_ready(Device& device, const WalkObserver& observer) {
       run_here(stream, observer);
       continue;
     }
-    flying_streams_.push_back(stream);
-    flying_slots_.push_back(slot);
+    streams_in_flight_.push_back(stream);
+    slots_in_flight_.push_back(slot);
   }
 }
 
 void Walk::retire_finished(Device& device, const WalkObserver& observer) {
-  for (size_t i = 0; i < flying_slots_.size();) {
-    if (!device.finished(flying_slots_[i])) {
+  for (size_t i = 0; i < slots_in_flight_.size();) {
+    if (!device.finished(slots_in_flight_[i])) {
       ++i;
       continue;
     }
-    device.end(flying_slots_[i]);
-    const uint32_t stream = flying_streams_[i];
-    flying_slots_.erase(flying_slots_.begin() + static_cast<std::ptrdiff_t>(i));
-    flying_streams_.erase(flying_streams_.begin() + static_cast<std::ptrdiff_t>(i));
+    device.end(slots_in_flight_[i]);
+    const uint32_t stream = streams_in_flight_[i];
+    slots_in_flight_.erase(slots_in_flight_.begin() + static_cast<std::ptrdiff_t>(i));
+    streams_in_flight_.erase(streams_in_flight_.begin() + static_cast<std::ptrdiff_t>(i));
     retire(stream, observer);
   }
 }
@@ -106,7 +106,7 @@ void Walk::collect_ready() {
     moved = false;
     ready_.clear();
     for (uint32_t stream = 0; stream < queue_.streams.size(); ++stream) {
-      if (std::find(flying_streams_.begin(), flying_streams_.end(), stream) != flying_streams_.end()) continue;
+      if (std::find(streams_in_flight_.begin(), streams_in_flight_.end(), stream) != streams_in_flight_.end()) continue;
       const uint32_t before = head_[stream];
       if (advance(stream)) ready_.push_back(stream);
       moved = moved || head_[stream] != before;
@@ -123,23 +123,23 @@ void Walk::run_ready_here(const WalkObserver& observer) {
 
 // Works on what is in flight until one launch has finished.
 void Walk::help_one(Device& device) {
-  for (const int slot : flying_slots_) {
+  for (const int slot : slots_in_flight_) {
     device.help(slot, scratch_);
     if (device.finished(slot)) return;
   }
-  if (!flying_slots_.empty()) device.wait_any(flying_slots_);
+  if (!slots_in_flight_.empty()) device.wait_any(slots_in_flight_);
 }
 
 Result<void> Walk::run(Device& device, void* const* operands, const WalkObserver& observer) {
   SLUICE_TRY(device.start_threads());
   reset();
   operands_ = operands;
-  const Device::Seat seat(device);
+  const Device::WalkerSlot walker(device);
   while (true) {
     collect_ready();
-    if (ready_.empty() && flying_slots_.empty()) break;
+    if (ready_.empty() && slots_in_flight_.empty()) break;
     // Alone on the device, or alone to run one block: no other thread could help.
-    const bool one_block = ready_.size() == 1 && flying_slots_.empty() && queue_.tasks[head_task(ready_[0])].blocks == 1;
+    const bool one_block = ready_.size() == 1 && slots_in_flight_.empty() && queue_.tasks[head_task(ready_[0])].blocks == 1;
     if (one_block || device.threads() == 1) {
       run_ready_here(observer);
       continue;

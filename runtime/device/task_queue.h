@@ -73,8 +73,8 @@ class Walk {
   std::vector<uint32_t> head_;    // per stream: position of the first task not completed
   std::vector<uint32_t> events_;  // how often each was recorded in this run
   std::vector<uint32_t> ready_;   // streams with a launch at their head, not in flight
-  std::vector<uint32_t> flying_streams_;
-  std::vector<int> flying_slots_;  // parallel
+  std::vector<uint32_t> streams_in_flight_;
+  std::vector<int> slots_in_flight_;  // parallel
   Failure failure_;
   Scratch scratch_;
 };

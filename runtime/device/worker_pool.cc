@@ -68,7 +68,7 @@ void WorkerPool::set_width(int threads) {
     const std::lock_guard lock(mutex_);
     width_ = threads;
   }
-  seat_came_free_.notify_all();
+  slot_released_.notify_all();
 }
 
 Result<void> WorkerPool::start_threads(int threads) {
@@ -153,8 +153,8 @@ void WorkerPool::work(int index, Worker& me) {
 uint64_t WorkerPool::open_to(int index) const {
   const uint64_t open = open_.load();
   uint64_t joinable = open;
-  for (uint64_t rest = open; rest != 0; rest &= rest - 1) {
-    const int slot = std::countr_zero(rest);
+  for (uint64_t remainder = open; remainder != 0; remainder &= remainder - 1) {
+    const int slot = std::countr_zero(remainder);
     if (!may_join(slot, index)) joinable &= ~(uint64_t{1} << slot);
   }
   return joinable;
@@ -177,7 +177,7 @@ bool WorkerPool::work_once(int index, Worker& me, Scratch& scratch) {
     {
       const std::lock_guard lock(mutex_);
     }
-    seat_came_free_.notify_all();
+    slot_released_.notify_all();
   }
   return true;
 }
@@ -214,23 +214,23 @@ bool WorkerPool::is_anyone_barred_busy() const {
   return false;
 }
 
-void WorkerPool::sit() {
+void WorkerPool::acquire_slot() {
   std::unique_lock lock(mutex_);
   ++standing_;
-  seat_came_free_.wait(lock, [this] { return walkers_.load() < width_.load(); });
+  slot_released_.wait(lock, [this] { return walkers_.load() < width_.load(); });
   walkers_.fetch_add(1);
-  seat_came_free_.wait(lock, [this] { return !is_anyone_barred_busy(); });
+  slot_released_.wait(lock, [this] { return !is_anyone_barred_busy(); });
   --standing_;
 }
 
-void WorkerPool::rise() {
+void WorkerPool::release_slot() {
   bool waits = false;
   {
     const std::lock_guard lock(mutex_);
     walkers_.fetch_sub(1);
     waits = standing_ > 0;
   }
-  if (waits) seat_came_free_.notify_all();  // of the waiters some wait for a thread of the pool
+  if (waits) slot_released_.notify_all();  // of the waiters some wait for a thread of the pool
   if (open_.load() != 0) work_came_.notify_all();
 }
 

@@ -1,5 +1,5 @@
-// The threads of the process that run the blocks of launches, and the seats of the threads that walk runs, which work too. With a width of
-// T at most T of them are busy: T - 1 threads are the pool's own, a walker beyond the T-th waits for a seat, and each walker beyond the
+// The threads of the process that run the blocks of launches, and the slots of the threads that walk runs, which work too. With a width of
+// T at most T of them are busy: T - 1 threads are the pool's own, a walker beyond the T-th waits for a slot, and each walker beyond the
 // first keeps one of the pool's own threads idle, and waits for the block that it is inside.
 //
 // Threads look for work for at most 20 µs, then sleep. Everything here is safe to call from any thread.
@@ -32,8 +32,8 @@ class WorkerPool {
   // Starts those of the first `threads` - 1 that do not exist yet. Error: kLimit when they cannot be had.
   Result<void> start_threads(int threads);
 
-  void sit();  // waits for a seat
-  void rise();
+  void acquire_slot();  // waits for a slot
+  void release_slot();
 
   // As Device has them. limit: of the threads that run the launch, its walker among them.
   int begin(const Launch& launch, int limit);
@@ -73,7 +73,7 @@ class WorkerPool {
   std::unique_ptr<Slot[]> slots_;               // kSlots, made before the first thread starts
   alignas(64) std::atomic<uint64_t> open_{0};   // slots with blocks to take
   alignas(64) std::atomic<uint64_t> taken_{0};  // slots in use
-  alignas(64) std::atomic<int> walkers_{0};     // seated
+  alignas(64) std::atomic<int> walkers_{0};     // that have a slot
   std::atomic<int> width_{1};
   std::atomic<int> started_{0};
   std::atomic<int> sleepers_{0};  // own threads asleep
@@ -83,7 +83,7 @@ class WorkerPool {
   std::mutex mutex_;
   std::condition_variable work_came_;
   std::condition_variable launch_ended_;
-  std::condition_variable seat_came_free_;
+  std::condition_variable slot_released_;
   std::vector<std::unique_ptr<Worker>> workers_;  // by index; guarded by mutex_
   Threads threads_;                               // the last member: they use the others until they have ended
 };

@@ -15,7 +15,7 @@ double now_ms() { return std::chrono::duration<double, std::milli>(std::chrono::
 Result<void> run(const char* path) {
   SLUICE_ASSIGN(auto opened, OpenedModel::open(path));
   const pb::ModelDef& def = opened->def();
-  SLUICE_ASSIGN(auto model, HybridModel::sink(std::move(opened)));
+  SLUICE_ASSIGN(auto model, HybridModel::lower(std::move(opened)));
   for (int part = 0; part < def.parts_size(); ++part) {
     std::vector<double> times;
     for (int64_t size = 1; size <= 100; ++size) {

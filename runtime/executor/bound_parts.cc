@@ -41,8 +41,8 @@ std::shared_ptr<const StaticModel> BoundParts::keep(const Key& key, std::shared_
 }
 
 // Those not used for the longest time, until the rest holds at most so many bytes. Runs keep what they use themselves.
-void BoundParts::give_up(uint64_t most_bytes) {
-  while (counters_.bytes > most_bytes) {
+void BoundParts::give_up(uint64_t max_bytes) {
+  while (counters_.bytes > max_bytes) {
     counters_.bytes -= entries_.back().bytes;
     --counters_.parts;
     ++counters_.evictions;

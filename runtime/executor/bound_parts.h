@@ -53,7 +53,7 @@ class BoundParts {
 
   std::shared_ptr<const StaticModel> find(const Key& key, std::shared_ptr<const StaticModel> held);
   std::shared_ptr<const StaticModel> keep(const Key& key, std::shared_ptr<const StaticModel> bound);
-  void give_up(uint64_t most_bytes);
+  void give_up(uint64_t max_bytes);
 
   std::shared_ptr<const OpenedModel> model_;
   std::vector<std::shared_ptr<void>> host_graphs_;

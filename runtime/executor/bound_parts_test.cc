@@ -30,7 +30,7 @@ std::shared_ptr<const OpenedModel> copying_model() {
     b.part().add_value_offset(0);
     b.part().add_value_bytes(0);
     b.part().add_value_format(pb::FORMAT_DENSE);
-    b.model.mutable_parts(0)->mutable_symbolic()->add_value_block(0xffffffff);
+    b.model.mutable_parts(0)->mutable_symbolic()->add_value_buffer(0xffffffff);
   }
   b.copy("copy", b.stream("main"), 1, 0);
   b.model.mutable_root()->set_graph(1);

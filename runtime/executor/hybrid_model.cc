@@ -21,7 +21,7 @@ std::vector<PartResult> states_in_place(const pb::ModelDef& model) {
 
 }  // namespace
 
-Result<std::shared_ptr<const HybridModel>> HybridModel::sink(std::shared_ptr<const OpenedModel> model) {
+Result<std::shared_ptr<const HybridModel>> HybridModel::lower(std::shared_ptr<const OpenedModel> model) {
   std::shared_ptr<HybridModel> hybrid(new HybridModel());
   std::vector<std::shared_ptr<void>> host_graphs;
   for (int part = 0; part < model->def().parts_size(); ++part) {
@@ -30,7 +30,7 @@ Result<std::shared_ptr<const HybridModel>> HybridModel::sink(std::shared_ptr<con
     if (model->def().parts(part).has_symbolic()) {
       SLUICE_ASSIGN(host_graphs.back(), open_host_graph(*model, part));
     } else {
-      SLUICE_ASSIGN(hybrid->fixed_.back(), StaticModel::sink(model, part));
+      SLUICE_ASSIGN(hybrid->fixed_.back(), StaticModel::lower(model, part));
     }
   }
   hybrid->symbolic_ = std::make_shared<BoundParts>(model, std::move(host_graphs));

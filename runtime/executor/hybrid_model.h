@@ -1,4 +1,4 @@
-// A compiled model with a root: its parts are sunk, symbolic ones for each of the sizes they are called with; the rest is walked node by
+// A compiled model with a root: its parts are lowered to task lists, symbolic ones for each of the sizes they are called with; the rest is walked node by
 // node. Immutable and shared by any number of runs.
 #pragma once
 
@@ -18,12 +18,12 @@ namespace sluice {
 class HybridModel {
  public:
   // model has a root. Errors: kBadCompiledModel, kWrongDevice from kernels, host nodes and the root graph.
-  static Result<std::shared_ptr<const HybridModel>> sink(std::shared_ptr<const OpenedModel> model);
+  static Result<std::shared_ptr<const HybridModel>> lower(std::shared_ptr<const OpenedModel> model);
 
   const pb::ModelDef& def() const { return model_->def(); }
   std::span<const std::byte> weights() const { return model_->weights(); }
   size_t part_count() const { return fixed_.size(); }
-  // A part, sunk for these values of ModelDef.sizes.symbols. held: what the caller has of the same, or null. Errors of StaticModel::bind.
+  // A part, lowered to a task list for these values of ModelDef.sizes.symbols. held: what the caller has of the same, or null. Errors of StaticModel::bind.
   Result<std::shared_ptr<const StaticModel>> part(size_t index, std::span<const int64_t> symbols,
                                                   std::shared_ptr<const StaticModel> held = nullptr) const {
     return fixed_[index] != nullptr ? fixed_[index] : symbolic_->get(index, symbols, std::move(held));

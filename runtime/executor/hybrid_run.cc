@@ -16,13 +16,13 @@ namespace {
 int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
 // Others were placed for their sizes, or for the largest that these can have: they never need more.
-bool is_placed_when_bound(const pb::PartDef& part) { return part.has_symbolic() && part.symbolic().block_offset_size() == 0; }
+bool is_placed_when_bound(const pb::PartDef& part) { return part.has_symbolic() && part.symbolic().buffer_offset_size() == 0; }
 
 // grows: with room for larger sizes, so that it seldom grows again, where there is memory for that.
 Result<Arena> make_arena(const StaticModel& part, bool grows) {
   const uint64_t bytes = part.part().memory().arena_bytes();
   if (grows && bytes > 0) {
-    if (auto roomy = Arena::allocate(std::bit_ceil(bytes))) return roomy;
+    if (auto larger = Arena::allocate(std::bit_ceil(bytes))) return larger;
   }
   return allocate_arena(part);
 }
@@ -118,7 +118,7 @@ void HybridRun::rewind_states() {
 }
 
 const HostValue& HybridRun::output(size_t index) const {
-  const GrowingState* state = states_.in_place(index);
+  const AppendedState* state = states_.in_place(index);
   if (state == nullptr || outputs_[index].tensors.empty()) return outputs_[index];
   HostValue& copy = copies_[index];
   if (copy.tensors.empty()) {
@@ -171,36 +171,36 @@ Tensor HybridRun::make_result(uint32_t part, uint32_t result, DType dtype, std::
 Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const HostTensor> inputs, const HybridObserver& observer) {
   SLUICE_ASSIGN(Run * found, find_run(part));
   Run& run = *found;
-  const StaticModel& sunk = run.model();
-  if (inputs.size() != static_cast<size_t>(sunk.inputs().size())) {
-    return make_error(ErrorCode::kBadCompiledModel, "part {} takes {} values, the root gives {}", part, sunk.inputs().size(),
+  const StaticModel& lowered = run.model();
+  if (inputs.size() != static_cast<size_t>(lowered.inputs().size())) {
+    return make_error(ErrorCode::kBadCompiledModel, "part {} takes {} values, the root gives {}", part, lowered.inputs().size(),
                       inputs.size());
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const pb::BindingDef& input = sunk.inputs()[static_cast<int>(i)];
-    if (!fits(sunk.def().types(static_cast<int>(input.type())), inputs[i])) {
+    const pb::BindingDef& input = lowered.inputs()[static_cast<int>(i)];
+    if (!fits(lowered.def().types(static_cast<int>(input.type())), inputs[i])) {
       return make_error(ErrorCode::kBadShape, "'{}' is {} {}, the compiled part takes {}", input.name(), dtype_name(inputs[i].dtype),
-                        dims_text(inputs[i].dims), type_text(sunk.def(), input.type()));
+                        dims_text(inputs[i].dims), type_text(lowered.def(), input.type()));
     }
     SLUICE_TRY(run.bind_input(i, input.state() == 0 ? inputs[i].bytes : states_.memory(input)));
   }
   std::vector<Tensor> outputs;
-  for (int k = 0; k < sunk.outputs().size(); ++k) {
-    const pb::TypeDef& type = sunk.def().types(static_cast<int>(sunk.outputs()[k].type()));
-    const bool is_in_place = sunk.outputs()[k].state() != 0;
-    std::vector<int64_t> extents = sunk.extents(sunk.outputs()[k].type());
+  for (int k = 0; k < lowered.outputs().size(); ++k) {
+    const pb::TypeDef& type = lowered.def().types(static_cast<int>(lowered.outputs()[k].type()));
+    const bool is_in_place = lowered.outputs()[k].state() != 0;
+    std::vector<int64_t> extents = lowered.extents(lowered.outputs()[k].type());
     if (is_in_place) {  // nobody reads its elements in the root: checked
       outputs.push_back({{}, static_cast<DType>(type.dtype()), std::move(extents), {}});
     } else {
-      const uint64_t bytes = sunk.binding_bytes(static_cast<size_t>(sunk.inputs().size() + k));
+      const uint64_t bytes = lowered.binding_bytes(static_cast<size_t>(lowered.inputs().size() + k));
       outputs.push_back(make_result(part, static_cast<uint32_t>(k), static_cast<DType>(type.dtype()), std::move(extents), bytes));
     }
-    SLUICE_TRY(run.bind_output(static_cast<size_t>(k), is_in_place ? states_.memory(sunk.outputs()[k]) : std::span(outputs.back().bytes)));
+    SLUICE_TRY(run.bind_output(static_cast<size_t>(k), is_in_place ? states_.memory(lowered.outputs()[k]) : std::span(outputs.back().bytes)));
   }
   WalkObserver walk;
   if (observer.part_times != nullptr) {
     std::vector<TaskTime>& times = (*observer.part_times)[part];
-    times.resize(sunk.queue().tasks.size());
+    times.resize(lowered.queue().tasks.size());
     walk.times = &times;
   }
   if (observer.after_task) walk.after_task = [&](uint32_t task) { return observer.after_task(run, part, task); };
@@ -225,10 +225,10 @@ Result<void> HybridRun::launch(uint32_t kernel, std::span<void* const> operands,
 
 Result<void> HybridRun::execute(const HybridObserver& observer) {
   SLUICE_TRY(device_->start_threads());
-  const Device::Seat seat(*device_);  // the nodes between parts are work too
+  const Device::WalkerSlot walker(*device_);  // the nodes between parts are work too
   const StatesBound bound(states_, inputs_);
   SLUICE_TRY(execute_once(observer));
-  SLUICE_TRY(states_.check_room(outputs_));
+  SLUICE_TRY(states_.check_capacity(outputs_));
   states_.keep(outputs_);
   fill_bound_outputs();
   return {};

@@ -11,7 +11,7 @@ namespace sluice {
 
 MemoryPool::~MemoryPool() {
   give_back_idle();
-  for (void* block : blocks_) system_->deallocate(block, kBlockBytes, kAlignment);
+  for (void* slab : slabs_) system_->deallocate(slab, kSlabBytes, kAlignment);
 }
 
 MemoryCounters MemoryPool::counters() const {
@@ -21,7 +21,7 @@ MemoryCounters MemoryPool::counters() const {
 
 size_t MemoryPool::piece_bytes(size_t bytes) {
   if (bytes > SIZE_MAX / 4) throw std::bad_alloc();
-  if (bytes > kMostCut) return std::bit_ceil(bytes);
+  if (bytes > kMaxCut) return std::bit_ceil(bytes);
   const size_t step = std::max(kAlignment, std::bit_ceil(std::max<size_t>(bytes, 1)) / 8);
   return (std::max<size_t>(bytes, 1) + step - 1) / step * step;
 }
@@ -32,7 +32,7 @@ void* MemoryPool::do_allocate(size_t bytes, [[maybe_unused]] size_t alignment) {
   const std::lock_guard lock(mutex_);
   void* memory = take(piece);
   counters_.used_bytes += piece;
-  counters_.most_used_bytes = std::max(counters_.most_used_bytes, counters_.used_bytes);
+  counters_.max_used_bytes = std::max(counters_.max_used_bytes, counters_.used_bytes);
   return memory;
 }
 
@@ -46,7 +46,7 @@ void MemoryPool::do_deallocate(void* memory, size_t bytes, size_t) {
 
 void* MemoryPool::take(size_t piece) {
   Free*& first = free_.try_emplace(piece, nullptr).first->second;
-  if (first == nullptr) return piece > kMostCut ? take_block(piece) : cut(piece);
+  if (first == nullptr) return piece > kMaxCut ? take_slab(piece) : cut(piece);
   Free* taken = first;
   first = taken->next;
   return taken;
@@ -54,15 +54,15 @@ void* MemoryPool::take(size_t piece) {
 
 // The rest of a block that is too short is left: less than a quarter of it.
 void* MemoryPool::cut(size_t piece) {
-  if (rest_bytes_ < piece) {
-    blocks_.reserve(blocks_.size() + 1);
-    rest_ = static_cast<std::byte*>(take_block(kBlockBytes));
-    rest_bytes_ = kBlockBytes;
-    blocks_.push_back(rest_);
+  if (remainder_bytes_ < piece) {
+    slabs_.reserve(slabs_.size() + 1);
+    remainder_ = static_cast<std::byte*>(take_slab(kSlabBytes));
+    remainder_bytes_ = kSlabBytes;
+    slabs_.push_back(remainder_);
   }
-  std::byte* memory = rest_;
-  rest_ += piece;
-  rest_bytes_ -= piece;
+  std::byte* memory = remainder_;
+  remainder_ += piece;
+  remainder_bytes_ -= piece;
   return memory;
 }
 
@@ -74,7 +74,7 @@ void* MemoryPool::allocate_again(size_t bytes) {
   }
 }
 
-void* MemoryPool::take_block(size_t bytes) {
+void* MemoryPool::take_slab(size_t bytes) {
   void* memory = nullptr;
   try {
     memory = system_->allocate(bytes, kAlignment);
@@ -83,19 +83,19 @@ void* MemoryPool::take_block(size_t bytes) {
     memory = allocate_again(bytes);
   }
   ++counters_.system_calls;
-  ++counters_.held_blocks;
+  ++counters_.held_slabs;
   counters_.held_bytes += bytes;
   return memory;
 }
 
 // Free pieces that are blocks of their own.
 void MemoryPool::give_back_idle() {
-  for (auto entry = free_.upper_bound(kMostCut); entry != free_.end(); ++entry) {
+  for (auto entry = free_.upper_bound(kMaxCut); entry != free_.end(); ++entry) {
     while (entry->second != nullptr) {
       Free* idle = entry->second;
       entry->second = idle->next;
       system_->deallocate(idle, entry->first, kAlignment);
-      --counters_.held_blocks;
+      --counters_.held_slabs;
       counters_.held_bytes -= entry->first;
     }
   }

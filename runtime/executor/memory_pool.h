@@ -2,7 +2,7 @@
 // one run to the next, so that runs of sizes that were seen before ask the system for nothing.
 //
 // First level: a list of free pieces for each size class, which are quarter steps between powers of two, cut from blocks. Second level:
-// above kMostCut a piece is a block of its own, a power of two: what growing sizes leave behind is then at most what they need themselves.
+// above kMaxCut a piece is a block of its own, a power of two: what growing sizes leave behind is then at most what they need themselves.
 // A piece goes back to the list of its class and is never merged, so the memory held depends on sizes alone, not on their order.
 #pragma once
 
@@ -17,9 +17,9 @@ namespace sluice {
 
 struct MemoryCounters {
   uint64_t held_bytes = 0;       // taken from the system and not given back
-  uint64_t held_blocks = 0;      // in so many blocks
+  uint64_t held_slabs = 0;      // in so many blocks
   uint64_t used_bytes = 0;       // of pieces in use
-  uint64_t most_used_bytes = 0;  // the most ever
+  uint64_t max_used_bytes = 0;  // the most ever
   uint64_t system_calls = 0;     // blocks ever taken
   bool operator==(const MemoryCounters&) const = default;
 };
@@ -27,8 +27,8 @@ struct MemoryCounters {
 class MemoryPool : public std::pmr::memory_resource {
  public:
   static constexpr size_t kAlignment = 64;
-  static constexpr size_t kBlockBytes = size_t{256} << 10;
-  static constexpr size_t kMostCut = kBlockBytes / 4;
+  static constexpr size_t kSlabBytes = size_t{256} << 10;
+  static constexpr size_t kMaxCut = kSlabBytes / 4;
 
   // blocks: where blocks come from.
   explicit MemoryPool(std::pmr::memory_resource* blocks = std::pmr::new_delete_resource()) : system_(blocks) {}
@@ -49,16 +49,16 @@ class MemoryPool : public std::pmr::memory_resource {
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
   void* take(size_t piece);
   void* cut(size_t piece);
-  void* take_block(size_t bytes);
+  void* take_slab(size_t bytes);
   void* allocate_again(size_t bytes);
   void give_back_idle();
 
   mutable std::mutex mutex_;  // values may end on another thread than the run's
   std::pmr::memory_resource* system_;
   std::map<size_t, Free*> free_;  // by piece size; a class stays once it is there
-  std::vector<void*> blocks_;     // of kBlockBytes
-  std::byte* rest_ = nullptr;     // of the last one
-  size_t rest_bytes_ = 0;
+  std::vector<void*> slabs_;     // of kSlabBytes
+  std::byte* remainder_ = nullptr;     // of the last one
+  size_t remainder_bytes_ = 0;
   MemoryCounters counters_;
 };
 

@@ -45,7 +45,7 @@ TEST(MemoryPool, ClassesAreQuarterStepsThenPowersOfTwo) {
                                                                            {3 << 20, 4 << 20}}) {
     EXPECT_EQ(MemoryPool::piece_bytes(bytes), piece);
   }
-  for (size_t bytes = 257; bytes < MemoryPool::kMostCut; bytes += 37) EXPECT_LE(MemoryPool::piece_bytes(bytes), bytes * 5 / 4 + 1);
+  for (size_t bytes = 257; bytes < MemoryPool::kMaxCut; bytes += 37) EXPECT_LE(MemoryPool::piece_bytes(bytes), bytes * 5 / 4 + 1);
 }
 
 // As runs of a model do: some values at once, of sizes that the run's own size gives, freed in another order.
@@ -70,14 +70,14 @@ TEST(MemoryPool, SizesSeenBeforeTakeNothingFromTheSystem) {
   for (size_t size = 1; size <= 100; ++size) run_once(pool, size);
   const MemoryCounters seen = pool.counters();
   EXPECT_EQ(seen.used_bytes, 0U);
-  EXPECT_GE(seen.held_bytes, seen.most_used_bytes);
-  EXPECT_EQ(seen.system_calls, seen.held_blocks);
+  EXPECT_GE(seen.held_bytes, seen.max_used_bytes);
+  EXPECT_EQ(seen.system_calls, seen.held_slabs);
   std::mt19937 random(1);
   for (int i = 0; i < 300; ++i) run_once(pool, random() % 100 + 1);
   EXPECT_EQ(pool.counters(), seen);
 }
 
-TEST(MemoryPool, IdleBlocksGoBackBeforeMemoryRunsOut) {
+TEST(MemoryPool, IdleSlabsGoBackBeforeMemoryRunsOut) {
   constexpr size_t kMega = 1 << 20;
   Limited system(5 * kMega);
   {
@@ -86,8 +86,8 @@ TEST(MemoryPool, IdleBlocksGoBackBeforeMemoryRunsOut) {
     pool.deallocate(pool.allocate(2 * kMega, 64), 2 * kMega, 64);
     void* large = pool.allocate(4 * kMega, 64);
     EXPECT_THROW(static_cast<void>(pool.allocate(kMega, 64)), std::bad_alloc);
-    EXPECT_EQ(pool.counters().held_bytes, 4 * kMega + MemoryPool::kBlockBytes);
-    EXPECT_EQ(pool.counters().held_blocks, 2U);
+    EXPECT_EQ(pool.counters().held_bytes, 4 * kMega + MemoryPool::kSlabBytes);
+    EXPECT_EQ(pool.counters().held_slabs, 2U);
     pool.deallocate(large, 4 * kMega, 64);
     pool.deallocate(small, 100, 64);
     EXPECT_THROW(static_cast<void>(pool.allocate(SIZE_MAX, 64)), std::bad_alloc);

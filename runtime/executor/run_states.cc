@@ -5,8 +5,8 @@ namespace sluice {
 RunStates::RunStates(const pb::ModelDef& model)
     : model_(&model), kept_(static_cast<size_t>(model.states_size())), begun_(kept_.size()), first_(kept_.size()) {
   for (const pb::StateDef& state : model.states()) {
-    growing_.emplace_back();
-    if (state.storage() != 0) growing_.back().emplace(model.types(static_cast<int>(state.storage()) - 1));
+    appended_.emplace_back();
+    if (state.storage() != 0) appended_.back().emplace(model.types(static_cast<int>(state.storage()) - 1));
   }
 }
 
@@ -17,8 +17,8 @@ const pb::TypeDef& RunStates::input_type(size_t state) const {
 
 Result<void> RunStates::begin(RunInputs& inputs) {
   go_on_elsewhere(inputs);
-  for (size_t s = 0; s < growing_.size(); ++s) {
-    if (growing_[s]) {
+  for (size_t s = 0; s < appended_.size(); ++s) {
+    if (appended_[s]) {
       SLUICE_TRY(begin_in_place(s, inputs));
     } else {
       begin_elsewhere(s, inputs);
@@ -40,7 +40,7 @@ void RunStates::go_on_elsewhere(RunInputs& inputs) const {
 
 // The input stands for the memory: dims, and enough bytes for whoever would read it as a dense tensor.
 Result<void> RunStates::begin_in_place(size_t index, RunInputs& inputs) {
-  GrowingState& state = *growing_[index];
+  AppendedState& state = *appended_[index];
   const uint32_t input = model_->states(static_cast<int>(index)).input();
   const pb::TypeDef& type = input_type(index);
   const std::string& name = model_->inputs(static_cast<int>(input)).name();
@@ -87,11 +87,11 @@ int64_t RunStates::first_extent(const pb::TypeDef& type, int dim, const RunInput
 }
 
 // What is written in place was checked when its memory was made.
-Result<void> RunStates::check_room(const std::vector<HostValue>& outputs) const {
-  for (size_t s = 0; s < growing_.size(); ++s) {
+Result<void> RunStates::check_capacity(const std::vector<HostValue>& outputs) const {
+  for (size_t s = 0; s < appended_.size(); ++s) {
     const pb::StateDef& state = model_->states(static_cast<int>(s));
     const HostValue& output = outputs[state.output()];
-    if (growing_[s] || output.tensors.size() != 1) continue;
+    if (appended_[s] || output.tensors.size() != 1) continue;
     const pb::TypeDef& type = input_type(s);
     const std::vector<int64_t>& dims = output.tensors[0].dims;
     for (int d = 0; d < type.dim_high_size() && static_cast<size_t>(d) < dims.size(); ++d) {
@@ -108,9 +108,9 @@ Result<void> RunStates::check_room(const std::vector<HostValue>& outputs) const 
 void RunStates::keep(const std::vector<HostValue>& outputs) {
   std::vector<HostValue> kept;
   for (const pb::StateDef& state : model_->states()) kept.push_back(outputs[state.output()]);
-  for (size_t s = 0; s < growing_.size(); ++s) {  // nothing throws from here on
-    if (growing_[s]) {
-      growing_[s]->keep(std::move(kept[s].tensors[0].dims));
+  for (size_t s = 0; s < appended_.size(); ++s) {  // nothing throws from here on
+    if (appended_[s]) {
+      appended_[s]->keep(std::move(kept[s].tensors[0].dims));
     } else {
       kept_[s] = std::move(kept[s]);
     }
@@ -119,14 +119,14 @@ void RunStates::keep(const std::vector<HostValue>& outputs) {
 
 void RunStates::forget() {
   kept_.assign(kept_.size(), {});
-  for (auto& state : growing_) {
+  for (auto& state : appended_) {
     if (state) state->forget();
   }
 }
 
 void RunStates::rewind() {
   kept_ = begun_;
-  for (auto& state : growing_) {
+  for (auto& state : appended_) {
     if (state) state->rewind();
   }
 }
@@ -146,9 +146,9 @@ void RunStates::unbind(RunInputs& inputs, uint32_t input) const noexcept {
   }
 }
 
-const GrowingState* RunStates::in_place(size_t output) const {
-  for (size_t s = 0; s < growing_.size(); ++s) {
-    if (growing_[s] && model_->states(static_cast<int>(s)).output() == output) return &*growing_[s];
+const AppendedState* RunStates::in_place(size_t output) const {
+  for (size_t s = 0; s < appended_.size(); ++s) {
+    if (appended_[s] && model_->states(static_cast<int>(s)).output() == output) return &*appended_[s];
   }
   return nullptr;
 }

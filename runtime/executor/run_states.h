@@ -7,7 +7,7 @@
 
 #include "common/base/result.h"
 #include "model.pb.h"
-#include "runtime/executor/growing_state.h"
+#include "runtime/executor/appended_state.h"
 #include "runtime/executor/host_engine.h"
 
 namespace sluice {
@@ -24,10 +24,10 @@ class RunStates {
   explicit RunStates(const pb::ModelDef& model);
 
   // Binds the inputs that are states to what the execution begins with: what the caller bound, else what was kept, else zeros, which are
-  // empty along dims that no other input tells. Errors of GrowingState.
+  // empty along dims that no other input tells. Errors of AppendedState.
   Result<void> begin(RunInputs& inputs);
   // The outputs fit the inputs that they are for next. Error: kBadBinding, a state beyond its bound.
-  Result<void> check_room(const std::vector<HostValue>& outputs) const;
+  Result<void> check_capacity(const std::vector<HostValue>& outputs) const;
   // The execution succeeded and made these outputs. An exception leaves what was kept before.
   void keep(const std::vector<HostValue>& outputs);
   // The next execution begins anew, or as the last one did.
@@ -38,9 +38,9 @@ class RunStates {
   void unbind(RunInputs& inputs, uint32_t input) const noexcept;  // of one input alone
 
   // Of a binding of a part that is a state written in place.
-  std::span<std::byte> memory(const pb::BindingDef& binding) const { return growing_[binding.state() - 1]->memory(); }
+  std::span<std::byte> memory(const pb::BindingDef& binding) const { return appended_[binding.state() - 1]->memory(); }
   // The state of this output when it is written in place, else null.
-  const GrowingState* in_place(size_t output) const;
+  const AppendedState* in_place(size_t output) const;
 
  private:
   const pb::TypeDef& input_type(size_t state) const;
@@ -52,7 +52,7 @@ class RunStates {
 
   const pb::ModelDef* model_;
   // By state. What is written in place is in growing_, else in the others.
-  std::vector<std::optional<GrowingState>> growing_;
+  std::vector<std::optional<AppendedState>> appended_;
   std::vector<HostValue> kept_;   // of the last execution that succeeded; without tensors: none
   std::vector<HostValue> begun_;  // what the last execution began with
   std::vector<Tensor> first_;     // zeros

@@ -141,9 +141,9 @@ TEST(Run, SaysWhatIsNotBoundOrDoesNotFit) {
   EXPECT_EQ(unbound.error().code, ErrorCode::kBadBinding);
   EXPECT_EQ(unbound.error().message, "input 'x' is not bound");
   Floats in(15);
-  const auto misfit = run.bind_input(0, std::as_bytes(std::span(in)));
-  ASSERT_FALSE(misfit);
-  EXPECT_EQ(misfit.error().message, "input 'x' has 64 bytes, got 60");
+  const auto shape_mismatch = run.bind_input(0, std::as_bytes(std::span(in)));
+  ASSERT_FALSE(shape_mismatch);
+  EXPECT_EQ(shape_mismatch.error().message, "input 'x' has 64 bytes, got 60");
   EXPECT_FALSE(run.bind_input(1, std::as_bytes(std::span(in))));
 }
 

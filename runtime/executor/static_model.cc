@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "runtime/loader/bind_part.h"
-#include "runtime/loader/growth.h"
+#include "runtime/loader/in_place_append.h"
 #include "runtime/loader/om_names.h"
 
 namespace sluice {
@@ -31,9 +31,9 @@ Result<void> run_append(const void* state, void* const* operands) {
   return {};
 }
 
-Result<std::shared_ptr<const StaticModel>> sink_only_part(std::shared_ptr<const OpenedModel> model) {
+Result<std::shared_ptr<const StaticModel>> lower_only_part(std::shared_ptr<const OpenedModel> model) {
   if (model->def().has_root()) return make_error(ErrorCode::kUnsupportedPart, "the model is more than one fixed part");
-  return StaticModel::sink(std::move(model), 0);
+  return StaticModel::lower(std::move(model), 0);
 }
 
 }  // namespace
@@ -59,36 +59,36 @@ StaticModel::StaticModel(std::shared_ptr<const OpenedModel> model, std::shared_p
 
 Result<std::shared_ptr<const StaticModel>> StaticModel::open(const std::string& path, const OpenOptions& options) {
   SLUICE_ASSIGN(auto model, OpenedModel::open(path, options));
-  return sink_only_part(std::move(model));
+  return lower_only_part(std::move(model));
 }
 
 Result<std::shared_ptr<const StaticModel>> StaticModel::open(OmBytes bytes, const OpenOptions& options) {
   SLUICE_ASSIGN(auto model, OpenedModel::open(std::move(bytes), options));
-  return sink_only_part(std::move(model));
+  return lower_only_part(std::move(model));
 }
 
-Result<std::shared_ptr<const StaticModel>> StaticModel::sink(std::shared_ptr<const OpenedModel> model, int part) {
+Result<std::shared_ptr<const StaticModel>> StaticModel::lower(std::shared_ptr<const OpenedModel> model, int part) {
   SLUICE_ASSIGN(auto host_graph, open_host_graph(*model, part));
   const pb::FixedPart& fixed = model->def().parts(part).fixed();
   TypeSizes sizes(model->def());
   std::shared_ptr<const pb::FixedPart> shared(model, &fixed);
-  return sink(std::shared_ptr<StaticModel>(new StaticModel(std::move(model), std::move(shared), std::move(sizes), std::move(host_graph))));
+  return lower(std::shared_ptr<StaticModel>(new StaticModel(std::move(model), std::move(shared), std::move(sizes), std::move(host_graph))));
 }
 
 Result<std::shared_ptr<const StaticModel>> StaticModel::bind(std::shared_ptr<const OpenedModel> model, int part, TypeSizes sizes,
                                                              std::shared_ptr<void> host_graph) {
   SLUICE_ASSIGN(pb::FixedPart bound, bind_part(model->def(), part, sizes));
   auto shared = std::make_shared<const pb::FixedPart>(std::move(bound));
-  return sink(std::shared_ptr<StaticModel>(new StaticModel(std::move(model), std::move(shared), std::move(sizes), std::move(host_graph))));
+  return lower(std::shared_ptr<StaticModel>(new StaticModel(std::move(model), std::move(shared), std::move(sizes), std::move(host_graph))));
 }
 
-Result<std::shared_ptr<const StaticModel>> StaticModel::sink(std::shared_ptr<StaticModel> sunk) {
-  sunk->sink_operands();
-  SLUICE_TRY(sunk->sink_tasks());
-  return std::shared_ptr<const StaticModel>(std::move(sunk));
+Result<std::shared_ptr<const StaticModel>> StaticModel::lower(std::shared_ptr<StaticModel> lowered) {
+  lowered->lower_operands();
+  SLUICE_TRY(lowered->lower_tasks());
+  return std::shared_ptr<const StaticModel>(std::move(lowered));
 }
 
-void StaticModel::sink_operands() {
+void StaticModel::lower_operands() {
   binding_operands_.resize(static_cast<size_t>(inputs().size() + outputs().size()));
   for (const Bindings* list : {&inputs(), &outputs()}) {
     for (const pb::BindingDef& binding : *list) {
@@ -109,14 +109,14 @@ void StaticModel::sink_operands() {
   }
 }
 
-Result<void> StaticModel::sink_tasks() {
+Result<void> StaticModel::lower_tasks() {
   const int tasks = part().task_kind_size();
   queue_.events = static_cast<uint32_t>(part().events_size());
   queue_.streams.resize(static_cast<size_t>(part().streams_size()));
   queue_.tasks.reserve(static_cast<size_t>(tasks));
   uint32_t begin = 0;
   for (int t = 0; t < tasks; ++t) {
-    auto task = sink_task(t, begin);
+    auto task = lower_task(t, begin);
     if (!task) return std::move(task).error().within(node_text(def(), part().task_node(t)));
     queue_.tasks.push_back(*task);
     queue_.streams[part().task_stream(t)].push_back(static_cast<uint32_t>(t));
@@ -125,7 +125,7 @@ Result<void> StaticModel::sink_tasks() {
   return {};
 }
 
-Result<StreamTask> StaticModel::sink_task(int t, uint32_t operand_begin) {
+Result<StreamTask> StaticModel::lower_task(int t, uint32_t operand_begin) {
   StreamTask task;
   task.operand_begin = operand_begin;
   const uint32_t target = part().task_target(t);
@@ -139,10 +139,10 @@ Result<StreamTask> StaticModel::sink_task(int t, uint32_t operand_begin) {
       task.event = target;
       break;
     case pb::TASK_COPY:
-      sink_copy(operand_begin, task);
+      lower_copy(operand_begin, task);
       break;
     case pb::TASK_APPEND:
-      sink_append(t, operand_begin, task);
+      lower_append(t, operand_begin, task);
       break;
     case pb::TASK_HOST: {
       SLUICE_ASSIGN(const HostTask host, describe_host_task(t, operand_begin));
@@ -153,39 +153,39 @@ Result<StreamTask> StaticModel::sink_task(int t, uint32_t operand_begin) {
       break;
     }
     default:
-      SLUICE_TRY(sink_launch(t, operand_begin, task));
+      SLUICE_TRY(lower_launch(t, operand_begin, task));
   }
   return task;
 }
 
 // Extents of the memory that a value lies in, dense but for states that are written in place.
-std::vector<int64_t> StaticModel::room(uint32_t value) const {
+std::vector<int64_t> StaticModel::capacity(uint32_t value) const {
   const uint32_t state = state_of(def(), part(), part().value_region(static_cast<int>(value)));
   return extents(state == 0 ? part().value_type(static_cast<int>(value)) : def().states(static_cast<int>(state) - 1).storage() - 1);
 }
 
-void StaticModel::sink_copy(uint32_t operand_begin, StreamTask& task) {
+void StaticModel::lower_copy(uint32_t operand_begin, StreamTask& task) {
   const uint32_t to = part().operand(static_cast<int>(operand_begin)), from = part().operand(static_cast<int>(operand_begin) + 1);
-  const std::vector<int64_t> extents = this->extents(part().value_type(static_cast<int>(to))), to_room = room(to), from_room = room(from);
-  if (to_room == extents && from_room == extents) {
+  const std::vector<int64_t> extents = this->extents(part().value_type(static_cast<int>(to))), to_capacity = capacity(to), from_capacity = capacity(from);
+  if (to_capacity == extents && from_capacity == extents) {
     task.call = run_copy;
     task.call_state = reinterpret_cast<const void*>(part().value_bytes(static_cast<int>(to)));
     return;
   }
-  const size_t axis = axis_of_growth(extents, to_room == extents ? from_room : to_room);
-  const auto copy = std::make_shared<const StridedCopy>(strided_copy(extents, from_room, to_room, axis, 0, element_bytes(to)));
+  const size_t axis = append_axis_of(extents, to_capacity == extents ? from_capacity : to_capacity);
+  const auto copy = std::make_shared<const StridedCopy>(strided_copy(extents, from_capacity, to_capacity, axis, 0, element_bytes(to)));
   task.call = run_strided_copy;
   task.call_state = copy.get();
   call_states_.push_back(copy);
 }
 
-void StaticModel::sink_append(int t, uint32_t operand_begin, StreamTask& task) {
+void StaticModel::lower_append(int t, uint32_t operand_begin, StreamTask& task) {
   const uint32_t axis = part().task_target(t), to = part().operand(static_cast<int>(operand_begin));
   auto copies = std::make_shared<std::vector<StridedCopy>>();
   int64_t at = 0;
   for (uint32_t i = operand_begin + 1; i < part().task_operand_end(t); ++i) {
     const std::vector<int64_t> own = extents(part().value_type(static_cast<int>(part().operand(static_cast<int>(i)))));
-    if (i > operand_begin + 1) copies->push_back(strided_copy(own, own, room(to), axis, at, element_bytes(to)));
+    if (i > operand_begin + 1) copies->push_back(strided_copy(own, own, capacity(to), axis, at, element_bytes(to)));
     at += own[axis];
   }
   task.call = run_append;
@@ -198,7 +198,7 @@ uint64_t StaticModel::element_bytes(uint32_t value) const {
 }
 
 // The symbols of a kernel are the dims of its operands.
-Result<void> StaticModel::sink_launch(int t, uint32_t operand_begin, StreamTask& task) {
+Result<void> StaticModel::lower_launch(int t, uint32_t operand_begin, StreamTask& task) {
   const uint32_t target = part().task_target(t);
   const pb::KernelDef& kernel = def().kernels(static_cast<int>(target));
   std::vector<int64_t> dims;

@@ -1,4 +1,4 @@
-// A part of a compiled model, sunk: everything that does not change from run to run is done here, once; of a symbolic part, once for the
+// A part of a compiled model, lowered to a task list: everything that does not change from run to run is done here, once; of a symbolic part, once for the
 // sizes it is bound to. Immutable and shared by any number of runs.
 #pragma once
 
@@ -32,7 +32,7 @@ class StaticModel {
   static Result<std::shared_ptr<const StaticModel>> open(const std::string& path, const OpenOptions& options = {});
   static Result<std::shared_ptr<const StaticModel>> open(OmBytes bytes, const OpenOptions& options = {});
   // A fixed part of an opened model.
-  static Result<std::shared_ptr<const StaticModel>> sink(std::shared_ptr<const OpenedModel> model, int part);
+  static Result<std::shared_ptr<const StaticModel>> lower(std::shared_ptr<const OpenedModel> model, int part);
   // A symbolic one. host_graph: its host graph, opened, or null without. Errors of bind_part and size_launch.
   static Result<std::shared_ptr<const StaticModel>> bind(std::shared_ptr<const OpenedModel> model, int part, TypeSizes sizes,
                                                          std::shared_ptr<void> host_graph);
@@ -43,7 +43,7 @@ class StaticModel {
   // Extents of the type of a value, or of a binding.
   std::vector<int64_t> extents(uint32_t type) const { return *sizes_.extents(type); }
   // Extents of the memory that a value lies in: larger than its own where it is a state that is written in place.
-  std::vector<int64_t> room(uint32_t value) const;
+  std::vector<int64_t> capacity(uint32_t value) const;
   const Bindings& inputs() const { return part_inputs(def(), part()); }
   const Bindings& outputs() const { return part_outputs(def(), part()); }
   std::span<const std::byte> weights() const { return model_->weights(); }
@@ -58,15 +58,15 @@ class StaticModel {
  private:
   StaticModel(std::shared_ptr<const OpenedModel> model, std::shared_ptr<const pb::FixedPart> part, TypeSizes sizes,
               std::shared_ptr<void> host_graph);
-  static Result<std::shared_ptr<const StaticModel>> sink(std::shared_ptr<StaticModel> sunk);
-  Result<void> sink_tasks();
-  Result<StreamTask> sink_task(int task, uint32_t operand_begin);
-  void sink_copy(uint32_t operand_begin, StreamTask& sunk);
-  void sink_append(int task, uint32_t operand_begin, StreamTask& sunk);
+  static Result<std::shared_ptr<const StaticModel>> lower(std::shared_ptr<StaticModel> lowered);
+  Result<void> lower_tasks();
+  Result<StreamTask> lower_task(int task, uint32_t operand_begin);
+  void lower_copy(uint32_t operand_begin, StreamTask& lowered);
+  void lower_append(int task, uint32_t operand_begin, StreamTask& lowered);
   uint64_t element_bytes(uint32_t value) const;
-  Result<void> sink_launch(int task, uint32_t operand_begin, StreamTask& sunk);
+  Result<void> lower_launch(int task, uint32_t operand_begin, StreamTask& lowered);
   Result<HostTask> describe_host_task(int task, uint32_t begin) const;
-  void sink_operands();
+  void lower_operands();
 
   std::shared_ptr<const OpenedModel> model_;
   std::shared_ptr<const pb::FixedPart> part_;

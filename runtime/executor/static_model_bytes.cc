@@ -1,4 +1,4 @@
-// What a sunk part holds by itself, for the limit on those that are kept bound.
+// What a part that is lowered to a task list holds by itself, for the limit on those that are kept bound.
 #include "runtime/executor/static_model.h"
 
 namespace sluice {

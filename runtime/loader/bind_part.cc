@@ -4,17 +4,17 @@
 
 #include "common/base/dtype.h"
 #include "common/base/tensor.h"
-#include "runtime/loader/growth.h"
+#include "runtime/loader/in_place_append.h"
 #include "runtime/loader/om_bindings.h"
 #include "runtime/loader/om_format.h"
 #include "runtime/loader/om_names.h"
-#include "runtime/loader/place_blocks.h"
+#include "runtime/loader/place_buffers.h"
 #include "runtime/loader/verify_model.h"
 
 namespace sluice {
 namespace {
 
-constexpr uint32_t kNoBlock = 0xffffffff;
+constexpr uint32_t kNoBuffer = 0xffffffff;
 
 uint64_t aligned(uint64_t bytes) { return (bytes + kOmValueAlignment - 1) / kOmValueAlignment * kOmValueAlignment; }
 
@@ -57,14 +57,14 @@ class PartBinder {
   Result<void> check_states() const {
     for (const pb::BindingDef& output : part_outputs(model_, part_)) {
       if (output.state() == 0) continue;
-      const auto extents = sizes_.extents(output.type()), room = sizes_.extents(memory_type(model_, output));
-      for (size_t dim = 0; extents && room && dim < room->size(); ++dim) {
-        if ((*extents)[dim] <= (*room)[dim]) continue;
+      const auto extents = sizes_.extents(output.type()), capacity = sizes_.extents(memory_type(model_, output));
+      for (size_t dim = 0; extents && capacity && dim < capacity->size(); ++dim) {
+        if ((*extents)[dim] <= (*capacity)[dim]) continue;
         const pb::StateDef& state = model_.states(static_cast<int>(output.state()) - 1);
         const pb::BindingDef& input = model_.inputs(static_cast<int>(state.input()));
         const pb::TypeDef& type = model_.types(static_cast<int>(input.type()));
         return make_error(ErrorCode::kBadBinding, "state '{}' would grow to {} along axis {}, the model was compiled for {}", input.name(),
-                          (*extents)[dim], dim, (*room)[dim])
+                          (*extents)[dim], dim, (*capacity)[dim])
             .with_hint(fmt::format("reset the state, or compile with a larger bound: --dim {}=0..SIZE",
                                    static_cast<int>(dim) < type.dim_names_size() ? type.dim_names(static_cast<int>(dim)) : "NAME"));
       }
@@ -119,33 +119,33 @@ class PartBinder {
   std::string shape_text(uint32_t value) const { return dims_text(*sizes_.extents(part_.value_type(static_cast<int>(value)))); }
 
   Result<void> place_values() {
-    std::vector<PlacedBlock> blocks(static_cast<size_t>(symbolic_.block_first_size()));
-    for (size_t i = 0; i < blocks.size(); ++i) {
-      blocks[i].first = symbolic_.block_first(static_cast<int>(i));
-      blocks[i].last = symbolic_.block_last(static_cast<int>(i));
+    std::vector<PlacedBuffer> buffers(static_cast<size_t>(symbolic_.buffer_first_size()));
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      buffers[i].first = symbolic_.buffer_first(static_cast<int>(i));
+      buffers[i].last = symbolic_.buffer_last(static_cast<int>(i));
     }
     for (int v = 0; v < part_.value_type_size(); ++v) {
-      if (symbolic_.value_block(v) == kNoBlock) continue;
-      uint64_t& bytes = blocks[symbolic_.value_block(v)].bytes;
+      if (symbolic_.value_buffer(v) == kNoBuffer) continue;
+      uint64_t& bytes = buffers[symbolic_.value_buffer(v)].bytes;
       bytes = std::max(bytes, aligned(part_.value_bytes(v)));
     }
-    SLUICE_TRY(place(blocks));
+    SLUICE_TRY(place(buffers));
     for (int v = 0; v < part_.value_type_size(); ++v) {
-      if (symbolic_.value_block(v) != kNoBlock) part_.set_value_offset(v, blocks[symbolic_.value_block(v)].offset);
+      if (symbolic_.value_buffer(v) != kNoBuffer) part_.set_value_offset(v, buffers[symbolic_.value_buffer(v)].offset);
     }
     return {};
   }
 
-  Result<void> place(std::vector<PlacedBlock>& blocks) {
-    if (symbolic_.block_offset_size() > 0) {
-      for (size_t i = 0; i < blocks.size(); ++i) blocks[i].offset = symbolic_.block_offset(static_cast<int>(i));
+  Result<void> place(std::vector<PlacedBuffer>& buffers) {
+    if (symbolic_.buffer_offset_size() > 0) {
+      for (size_t i = 0; i < buffers.size(); ++i) buffers[i].offset = symbolic_.buffer_offset(static_cast<int>(i));
       return {};
     }
     uint64_t total = 0;
-    for (const PlacedBlock& block : blocks) {
-      if (__builtin_add_overflow(total, block.bytes, &total)) return too_large(UINT64_MAX);
+    for (const PlacedBuffer& buffer : buffers) {
+      if (__builtin_add_overflow(total, buffer.bytes, &total)) return too_large(UINT64_MAX);
     }
-    const uint64_t arena = place_blocks(blocks);
+    const uint64_t arena = place_buffers(buffers);
     if (arena > kOmArenaLimit) return too_large(arena);
     part_.mutable_memory()->set_arena_bytes(arena);
     return {};

@@ -153,7 +153,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Fault{"dtype", [](ModelBuilder& b) { b.model.mutable_types(0)->set_dtype(99); }, "unknown dtype 99"},
         Fault{"huge", [](ModelBuilder& b) { b.model.mutable_types(0)->set_dims(0, int64_t{1} << 62); }, "impossibly many elements"},
-        Fault{"unfixed", [](ModelBuilder& b) { b.model.mutable_types(0)->set_dims(0, -1); }, "not fixed"},
+        Fault{"dynamic", [](ModelBuilder& b) { b.model.mutable_types(0)->set_dims(0, -1); }, "not fixed"},
         Fault{"binding", [](ModelBuilder& b) { b.model.mutable_inputs(0)->set_type(5); }, "input 'x' has type 5 of 1"},
         Fault{"names", [](ModelBuilder& b) { *b.model.add_inputs() = b.model.inputs(0); }, "two inputs are called 'x'"},
         Fault{"blocks", [](ModelBuilder& b) { b.model.mutable_kernels(0)->set_blocks(0); },

@@ -14,8 +14,8 @@ std::string dims_of(const pb::TypeDef& type) {
   std::string text;
   for (int i = 0; i < type.dims_size(); ++i) {
     const std::string name = i < type.dim_names_size() ? type.dim_names(i) : "";
-    const std::string unfixed = name.empty() ? "?" : name;
-    text += (i == 0 ? "" : is_open ? ", " : "x") + (type.dims(i) < 0 ? unfixed : std::to_string(type.dims(i)));
+    const std::string dynamic_dim = name.empty() ? "?" : name;
+    text += (i == 0 ? "" : is_open ? ", " : "x") + (type.dims(i) < 0 ? dynamic_dim : std::to_string(type.dims(i)));
   }
   return is_open ? "[" + text + "]" : text;
 }

@@ -24,11 +24,11 @@ class SegmentWriter {
 
   Result<Digest> write() {
     if (segment_.bytes >= kUncachedBytes) writer_.begin_uncached();
-    const OmSink sink = [&](const OmPiece& piece) { return add(piece); };
+    const OmOutput output = [&](const OmPiece& piece) { return add(piece); };
     if (segment_.stream) {
-      SLUICE_TRY(segment_.stream(sink));
+      SLUICE_TRY(segment_.stream(output));
     } else {
-      for (const OmPiece& piece : segment_.pieces) SLUICE_TRY(sink(piece));
+      for (const OmPiece& piece : segment_.pieces) SLUICE_TRY(output(piece));
     }
     SLUICE_TRY(zeros_up_to(segment_.bytes));
     SLUICE_TRY(writer_.end_uncached());

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "common/base/limits.h"
-#include "runtime/loader/growth.h"
+#include "runtime/loader/in_place_append.h"
 #include "runtime/loader/om_bindings.h"
 #include "runtime/loader/om_format.h"
 #include "runtime/loader/om_names.h"
@@ -123,7 +123,7 @@ class FixedPartRules {
     }
     const pb::TypeDef& type = model_.types(static_cast<int>(part_.value_type(v)));
     SLUICE_ASSIGN(const auto dense, sizes_.bytes(part_.value_type(v)));
-    if (is_growing(static_cast<uint32_t>(v)) && !has_room(model_, part_, sizes_, is_bound_, static_cast<uint32_t>(v)))
+    if (is_appended(static_cast<uint32_t>(v)) && !has_capacity(model_, part_, sizes_, is_bound_, static_cast<uint32_t>(v)))
       return bad("value {} ('{}') does not fit the memory of its state", v, name(v));
     if (dense.value_or(0) > bytes) return bad("value {} ('{}') has {} bytes of storage, its type needs {}", v, name(v), bytes, *dense);
     const pb::Format format = part_.value_format(v);
@@ -192,8 +192,8 @@ class FixedPartRules {
   Result<void> check_copy(int t, uint32_t begin, uint32_t end) const {
     if (end - begin != 2 || part_.task_outputs(t) != 1) return bad_task(t, "a copy has one output and one input");
     const uint32_t to = part_.operand(static_cast<int>(begin)), from = part_.operand(static_cast<int>(begin + 1));
-    if (is_growing(to) || is_growing(from)) {
-      const std::string fault = growing_copy_fault(model_, part_, sizes_, is_bound_, to, from);
+    if (is_appended(to) || is_appended(from)) {
+      const std::string fault = append_copy_fault(model_, part_, sizes_, is_bound_, to, from);
       return fault.empty() ? Result<void>() : Result<void>(bad_task(t, fault));
     }
     const uint64_t to_bytes = part_.value_bytes(static_cast<int>(to)), from_bytes = part_.value_bytes(static_cast<int>(from));
@@ -201,7 +201,7 @@ class FixedPartRules {
     return {};
   }
 
-  bool is_growing(uint32_t value) const { return state_of(model_, part_, part_.value_region(static_cast<int>(value))) != 0; }
+  bool is_appended(uint32_t value) const { return state_of(model_, part_, part_.value_region(static_cast<int>(value))) != 0; }
 
   Result<void> check_append(int t, uint32_t begin, uint32_t end) const {
     const std::span<const uint32_t> operands(part_.operand().data() + begin, end - begin);
@@ -261,26 +261,26 @@ class FixedPartRules {
 };
 
 // Where the values of a symbolic part come to lie.
-Result<void> check_blocks(const pb::FixedPart& part, const pb::SymbolicPart& symbolic) {
-  const int blocks = symbolic.block_first_size();
-  const int offsets = symbolic.block_offset_size();
-  const bool columns_agree = symbolic.value_block_size() == part.value_type_size() && symbolic.block_last_size() == blocks;
-  if (!columns_agree || (offsets != 0 && offsets != blocks))
-    return make_error(ErrorCode::kBadCompiledModel, "the columns that describe blocks differ in length");
+Result<void> check_buffers(const pb::FixedPart& part, const pb::SymbolicPart& symbolic) {
+  const int buffers = symbolic.buffer_first_size();
+  const int offsets = symbolic.buffer_offset_size();
+  const bool columns_agree = symbolic.value_buffer_size() == part.value_type_size() && symbolic.buffer_last_size() == buffers;
+  if (!columns_agree || (offsets != 0 && offsets != buffers))
+    return make_error(ErrorCode::kBadCompiledModel, "the columns that describe buffers differ in length");
   for (int v = 0; v < part.value_type_size(); ++v) {
-    const uint32_t block = symbolic.value_block(v);
+    const uint32_t buffer = symbolic.value_buffer(v);
     const bool is_in_arena = part.value_region(v) == pb::REGION_ARENA;
-    if (block == kAbsent ? is_in_arena : !is_in_arena || block >= static_cast<uint32_t>(blocks))
-      return make_error(ErrorCode::kBadCompiledModel, "value {} lies in block {} of {}", v, block, blocks);
+    if (buffer == kAbsent ? is_in_arena : !is_in_arena || buffer >= static_cast<uint32_t>(buffers))
+      return make_error(ErrorCode::kBadCompiledModel, "value {} lies in buffer {} of {}", v, buffer, buffers);
   }
   const auto is_value = [&](uint32_t value) { return value < static_cast<uint32_t>(part.value_type_size()); };
   const bool views_exist = symbolic.view_value_size() == symbolic.view_of_size() &&
                            std::all_of(symbolic.view_value().begin(), symbolic.view_value().end(), is_value) &&
                            std::all_of(symbolic.view_of().begin(), symbolic.view_of().end(), is_value);
   if (!views_exist) return make_error(ErrorCode::kBadCompiledModel, "the columns that describe views name no values");
-  for (int i = 0; i < blocks; ++i) {
-    if (symbolic.block_first(i) > symbolic.block_last(i))
-      return make_error(ErrorCode::kBadCompiledModel, "block {} ends before it begins", i);
+  for (int i = 0; i < buffers; ++i) {
+    if (symbolic.buffer_first(i) > symbolic.buffer_last(i))
+      return make_error(ErrorCode::kBadCompiledModel, "buffer {} ends before it begins", i);
   }
   return {};
 }
@@ -295,7 +295,7 @@ Result<void> verify_part(const pb::ModelDef& model, const pb::PartDef& part, boo
   if (!part.has_fixed()) return make_error(ErrorCode::kBadCompiledModel, "a part without tasks");
   const TypeSizes sizes(model);
   SLUICE_TRY(FixedPartRules(model, part.fixed(), sizes, !part.has_symbolic(), test_tasks).check());
-  if (part.has_symbolic()) return check_blocks(part.fixed(), part.symbolic());
+  if (part.has_symbolic()) return check_buffers(part.fixed(), part.symbolic());
   for (int v = 0; v < part.fixed().value_type_size(); ++v) {
     if (!sizes.is_fixed(part.fixed().value_type(v))) return make_error(ErrorCode::kUnsupportedPart, "a type has a dim that is not fixed");
   }

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "runtime/loader/growth.h"
+#include "runtime/loader/in_place_append.h"
 #include "runtime/program/value_kinds.h"
 
 namespace sluice {
@@ -55,9 +55,9 @@ Tensor logical_tensor(const Run& run, int value) {
     nhwc_to_logical(stored.data(), tensor);
     return tensor;
   }
-  const std::vector<int64_t> room = run.model().room(static_cast<uint32_t>(value));
-  if (room != tensor.dims) {
-    strided_copy(tensor.dims, room, tensor.dims, axis_of_growth(tensor.dims, room), 0, dtype_bits(tensor.dtype) / 8)
+  const std::vector<int64_t> capacity = run.model().capacity(static_cast<uint32_t>(value));
+  if (capacity != tensor.dims) {
+    strided_copy(tensor.dims, capacity, tensor.dims, append_axis_of(tensor.dims, capacity), 0, dtype_bits(tensor.dtype) / 8)
         .run(stored.data(), tensor.bytes.data());
   } else if (!tensor.bytes.empty()) {
     std::memcpy(tensor.bytes.data(), stored.data(), tensor.bytes.size());

@@ -98,9 +98,9 @@ class HybridSession : public Session {
     }
     int track = 1;
     for (size_t part = 0; part < parts.size(); ++part) {
-      const pb::FixedPart& sunk = def().parts(static_cast<int>(part)).fixed();
-      add_task_events(def(), names_, sunk, parts[part], track, start, fmt::format("part {} ", part), events);
-      track += sunk.streams_size();
+      const pb::FixedPart& lowered = def().parts(static_cast<int>(part)).fixed();
+      add_task_events(def(), names_, lowered, parts[part], track, start, fmt::format("part {} ", part), events);
+      track += lowered.streams_size();
     }
     return events;
   }
@@ -166,7 +166,7 @@ class HybridSession : public Session {
 }  // namespace
 
 Result<std::unique_ptr<Session>> make_hybrid_session(std::shared_ptr<const OpenedModel> model, int threads, uint64_t bound_parts_bytes) {
-  SLUICE_ASSIGN(auto hybrid, HybridModel::sink(std::move(model)));
+  SLUICE_ASSIGN(auto hybrid, HybridModel::lower(std::move(model)));
   hybrid->bound_parts().limit(bound_parts_bytes);
   SLUICE_ASSIGN(auto device, shared_device(threads));
   return std::unique_ptr<Session>(std::make_unique<HybridSession>(std::move(hybrid), std::move(device)));

@@ -51,8 +51,8 @@ Json node_json(const NodeTime& node) {
 Json pool_json(const MemoryCounters& pool) {
   Json json;
   json.set("held_bytes", pool.held_bytes);
-  json.set("held_blocks", pool.held_blocks);
-  json.set("most_used_bytes", pool.most_used_bytes);
+  json.set("held_slabs", pool.held_slabs);
+  json.set("most_used_bytes", pool.max_used_bytes);
   json.set("system_calls", pool.system_calls);
   return json;
 }
@@ -76,8 +76,8 @@ std::string bound_parts_text(const BoundPartsCounters& parts) {
 
 std::string pool_text(const MemoryCounters& pool) {
   return fmt::format("values outside of fixed parts: at most {:.2f} MB at once, {:.2f} MB held in {} {}, {} taken from the system\n",
-                     static_cast<double>(pool.most_used_bytes) / kMega, static_cast<double>(pool.held_bytes) / kMega, pool.held_blocks,
-                     pool.held_blocks == 1 ? "block" : "blocks", pool.system_calls);
+                     static_cast<double>(pool.max_used_bytes) / kMega, static_cast<double>(pool.held_bytes) / kMega, pool.held_slabs,
+                     pool.held_slabs == 1 ? "slab" : "slabs", pool.system_calls);
 }
 
 }  // namespace

@@ -71,9 +71,9 @@ class StaticSession : public Session {
 }  // namespace
 
 Result<std::unique_ptr<Session>> make_static_session(std::shared_ptr<const OpenedModel> model, int threads) {
-  SLUICE_ASSIGN(auto sunk, StaticModel::sink(std::move(model), 0));
+  SLUICE_ASSIGN(auto lowered, StaticModel::lower(std::move(model), 0));
   SLUICE_ASSIGN(auto device, shared_device(threads));
-  return std::unique_ptr<Session>(std::make_unique<StaticSession>(std::move(sunk), std::move(device)));
+  return std::unique_ptr<Session>(std::make_unique<StaticSession>(std::move(lowered), std::move(device)));
 }
 
 }  // namespace sluice

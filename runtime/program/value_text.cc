@@ -14,14 +14,14 @@ std::string summary_of(const Tensor& tensor) {
   const auto elements = tensor.as<T>();
   if (elements.empty()) return "no elements";
   size_t greatest = 0;
-  double least = static_cast<double>(elements[0]);
+  double minimum = static_cast<double>(elements[0]);
   double sum = 0;
   for (size_t i = 0; i < elements.size(); ++i) {
-    least = std::min(least, static_cast<double>(elements[i]));
+    minimum = std::min(minimum, static_cast<double>(elements[i]));
     sum += static_cast<double>(elements[i]);
     if (elements[i] > elements[greatest]) greatest = i;
   }
-  return fmt::format("min {:.6g}, max {:.6g} at {}, mean {:.6g}", least, static_cast<double>(elements[greatest]), greatest,
+  return fmt::format("min {:.6g}, max {:.6g} at {}, mean {:.6g}", minimum, static_cast<double>(elements[greatest]), greatest,
                      sum / static_cast<double>(elements.size()));
 }
 

@@ -100,13 +100,13 @@ def split_heads(net, x, at, order):
     return net.node("Transpose", [reshape(net, x, at, [HEADS, HIDDEN // HEADS])], at, perm=order)
 
 
-def reshape(net, x, at, tail):
+def reshape(net, x, at, last_dims):
     """Keeps the first two axes; their sizes are constants, or computed from x when symbolic."""
     if net.dynamic:
-        parts = [net.dim(x, 0, at), net.dim(x, 1, at)] + [net.constant([size], np.int64, at) for size in tail]
+        parts = [net.dim(x, 0, at), net.dim(x, 1, at)] + [net.constant([size], np.int64, at) for size in last_dims]
         target = net.node("Concat", parts, at, axis=0)
     else:
-        target = net.constant([1, LENGTH] + tail, np.int64, at)
+        target = net.constant([1, LENGTH] + last_dims, np.int64, at)
     return net.node("Reshape", [x, target], at)
 
 

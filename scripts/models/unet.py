@@ -38,8 +38,8 @@ def double_conv(net, x, at, channels_in, channels_out):
 def upsample(net, x, partner, at):
     if net.dynamic:
         head = [net.dim(x, axis, at) for axis in (0, 1)]
-        tail = [net.dim(partner, axis, at) for axis in (2, 3)]
-        sizing = ["", "", net.node("Concat", head + tail, at, axis=0)]
+        last_dims = [net.dim(partner, axis, at) for axis in (2, 3)]
+        sizing = ["", "", net.node("Concat", head + last_dims, at, axis=0)]
     else:
         sizing = ["", net.constant([1, 1, 2, 2], np.float32, at)]
     return net.node("Resize", [x] + sizing, at, coordinate_transformation_mode="asymmetric", cubic_coeff_a=-0.75,

@@ -92,7 +92,7 @@ class Spread {
 
 bool is_walked(const Graph& root) {
   return root.shapes != ShapeClass::kFixed || has_states(root) || std::any_of(root.nodes().begin(), root.nodes().end(), calls_part) ||
-         !unfixed_values(root).empty();
+         !dynamic_values(root).empty();
 }
 
 std::vector<bool> find_launches(const Graph& root) {
@@ -100,7 +100,7 @@ std::vector<bool> find_launches(const Graph& root) {
   BoundSymbols symbols(root.module().expressions);
   for (const Value* input : root.inputs()) symbols.bind(input->type());
   for (const Node& node : root.nodes()) {
-    launches[static_cast<size_t>(node.id())] = node.plan.kernel >= 0 && has_told_sizes(node, symbols);
+    launches[static_cast<size_t>(node.id())] = node.placement.kernel >= 0 && has_told_sizes(node, symbols);
     for (size_t k = 0; k < node.output_count(); ++k) symbols.bind(node.output(k).type());
   }
   Spread spread(launches);

@@ -7,7 +7,7 @@ namespace sluice {
 bool is_model_output(const Value& value) { return value.is_output() && value.graph().role == GraphRole::kRoot; }
 
 bool is_removable(const Node& node) {
-  if (node.plan.keep || node.output_count() == 0) return false;
+  if (node.placement.keep || node.output_count() == 0) return false;
   return node.op() != Op::kStreamSwitch && node.op() != Op::kStreamActive;
 }
 
@@ -39,7 +39,7 @@ void Editor::move_symbols(const Value& from, const Value& to) {
 }
 
 void Editor::erase(Node& node) {
-  control_.bequeath({&node}, {});
+  control_.transfer({&node}, {});
   graph_.erase_node(node);
 }
 

@@ -38,7 +38,7 @@ class Editor {
 // True when replace(from, …) of a constant or input is pointless: the value's name belongs to the model.
 bool is_model_output(const Value& value);
 
-// False for nodes that do something besides their results, or that the plan keeps.
+// False for nodes that do something besides their results, or that the placement keeps.
 bool is_removable(const Node& node);
 
 // Runs the rewrite on the root and on every body of control flow, callers first. Bodies of Fused nodes and constant expressions are the

@@ -53,7 +53,7 @@ void expect_close(const Tensor& before, const Tensor& after) {
   for (size_t i = 0; i < a.size(); ++i) ASSERT_LE(std::abs(a[i] - b[i]), 1e-5f * largest) << "element " << i;
 }
 
-void expect_same_meaning(const Graph& before, const Graph& after) {
+void expect_same_results(const Graph& before, const Graph& after) {
   const std::vector<EvalValue> inputs = random_inputs(before);
   if (inputs.empty()) return;
   const auto wanted = evaluate_graph(before, inputs), got = evaluate_graph(after, inputs);
@@ -70,7 +70,7 @@ void expect_rewrite(PassFunction pass, const std::string& before, const std::str
   auto original = parse_module(text, "test"), module = parse_module(text, "test");
   ASSERT_TRUE(module.ok() && original.ok()) << error_text(module.error());
   EXPECT_EQ(rewritten(pass, *module), after);
-  expect_same_meaning(original->root(), module->root());
+  expect_same_results(original->root(), module->root());
 }
 
 void expect_unchanged(PassFunction pass, const std::string& text) {

@@ -214,7 +214,7 @@ std::vector<int32_t> cluster_keys(const Graph& graph, EngineId (*engine_of)(cons
   for (const Node& node : graph.nodes()) {
     const EngineId engine = engine_of(node, argument);
     if (engine == EngineId::kNone) continue;
-    keys[index_of(node)] = known.try_emplace({engine, node.plan.stream_label}, static_cast<int32_t>(known.size())).first->second;
+    keys[index_of(node)] = known.try_emplace({engine, node.placement.stream_label}, static_cast<int32_t>(known.size())).first->second;
   }
   return keys;
 }

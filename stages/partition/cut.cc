@@ -94,13 +94,13 @@ class Cutter {
     Node& call = graph_.add_node(Op::kCall, operands, 0);
     call.set_attribute("graph", GraphRef{callee.id()});
     call.set_name(description.name);
-    call.plan.engine = description.engine;
-    call.plan.stream_label = description.stream_label;
+    call.placement.engine = description.engine;
+    call.placement.stream_label = description.stream_label;
     for (Value* result : results) {
       Value& outer = call.add_output(result->type_id(), result->name());
       graph_.replace_all_uses(*result, outer);
     }
-    carry_control_edges(unit, copies, call);
+    transfer_control_edges(unit, copies, call);
     forget(unit);
     for (Node* node : unit.nodes) calls_[static_cast<size_t>(node->id())] = &call;
     cut_.insert(cut_.end(), unit.nodes.begin(), unit.nodes.end());
@@ -185,7 +185,7 @@ class Cutter {
   }
 
   // An edge within the unit stays within; one from outside becomes the Call's.
-  void carry_control_edges(const Unit& unit, const std::vector<Node*>& copies, Node& call) {
+  void transfer_control_edges(const Unit& unit, const std::vector<Node*>& copies, Node& call) {
     for (size_t i = 0; i < unit.nodes.size(); ++i) {
       for (const Node* before : unit.nodes[i]->after()) {
         Node* placed = calls_[static_cast<size_t>(before->id())];

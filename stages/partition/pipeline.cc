@@ -12,7 +12,7 @@ constexpr Pass kPasses[] = {
     // may be unknown.
     {"place-shapes-on-host", "puts small shape arithmetic of models without fixed shapes on host_cpu", place_shapes_on_host,
      PassLevel::kO0},
-    // Before place-engines: what an engine takes depends on whether its part is sunk. Before the cuts, so that no subgraph crosses from one
+    // Before place-engines: what an engine takes depends on whether its part is lowered to a task list. Before the cuts, so that no subgraph crosses from one
     // part to the next.
     {"split-shapes", "makes parts of what has known shapes and of what has not", split_shapes, PassLevel::kO0},
     {"place-engines", "gives each node the cheapest engine that supports it", place_engines, PassLevel::kO0},

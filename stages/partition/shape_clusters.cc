@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-constexpr int kMostRounds = 64;
+constexpr int kMaxRounds = 64;
 
 using Edge = std::pair<int32_t, int32_t>;
 
@@ -108,7 +108,7 @@ class ShapeClusterGraph {
   }
 
   void spread_unknown() {
-    for (int round = 0; round < kMostRounds; ++round) {
+    for (int round = 0; round < kMaxRounds; ++round) {
       std::vector<Edge> edges = edges_;
       for (const auto& [from, to] : edges_) {
         if (is(from, ShapeKind::kUnknown) && is(to, ShapeKind::kUnknown)) edges.emplace_back(to, from);
@@ -145,12 +145,12 @@ class ShapeClusterGraph {
     contract(numbers, kind_.size());
   }
 
-  void downgrade_small(int64_t fewest) {
+  void downgrade_small(int64_t min_nodes) {
     std::vector<int64_t> sizes(kind_.size(), 0);
     add_work(Work::kNodeVisits, graph_.node_count());
     for (const Node& node : graph_.nodes()) sizes[static_cast<size_t>(cluster_[index_of(node)])] += operations_of(node);
     for (size_t i = 0; i < kind_.size(); ++i) {
-      if (kind_[i] == ShapeKind::kKnown && sizes[i] < fewest) kind_[i] = ShapeKind::kUnknown;
+      if (kind_[i] == ShapeKind::kKnown && sizes[i] < min_nodes) kind_[i] = ShapeKind::kUnknown;
     }
   }
 
@@ -232,22 +232,22 @@ std::vector<int64_t> number_runs(const Graph& graph, const std::vector<ShapeKind
 
 }  // namespace
 
-ShapeClusters find_shape_clusters(const Graph& graph, const std::vector<ShapeKind>& kinds, int64_t fewest) {
+ShapeClusters find_shape_clusters(const Graph& graph, const std::vector<ShapeKind>& kinds, int64_t min_nodes) {
   ShapeClusterGraph clusters(graph, kinds);
   clusters.spread_unknown();
   clusters.merge_known();
-  clusters.downgrade_small(fewest);
+  clusters.downgrade_small(min_nodes);
   clusters.spread_unknown();
   clusters.settle_inputs();
   return std::move(clusters).take();
 }
 
-ShapeClusters find_shape_runs(const Graph& graph, std::vector<ShapeKind> kinds, int64_t fewest) {
+ShapeClusters find_shape_runs(const Graph& graph, std::vector<ShapeKind> kinds, int64_t min_nodes) {
   ShapeClusters runs{std::vector<int32_t>(graph.node_limit(), -1), {}};
   const std::vector<int64_t> sizes = number_runs(graph, kinds, runs);
   for (const Node& node : graph.nodes()) {
     const auto run = static_cast<size_t>(runs.cluster[index_of(node)]);
-    if (runs.kind[run] == ShapeKind::kKnown && sizes[run] < fewest) kinds[index_of(node)] = ShapeKind::kUnknown;
+    if (runs.kind[run] == ShapeKind::kKnown && sizes[run] < min_nodes) kinds[index_of(node)] = ShapeKind::kUnknown;
   }
   number_runs(graph, kinds, runs);
   return runs;

@@ -7,7 +7,7 @@
 //
 // Neighbours that are unknown depend on each other as far as clusters go, so 3a is: edges between unknown clusters lead both ways, and the
 // strongly connected components are the new clusters. What is swallowed may have unknown neighbours of its own; so it is repeated until
-// there are none, each time linear. Past kMostRounds such neighbours stay apart, which is legal.
+// there are none, each time linear. Past kMaxRounds such neighbours stay apart, which is legal.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,9 @@ struct ShapeClusters {
 };
 
 // kinds: by node id. The clusters are convex.
-ShapeClusters find_shape_clusters(const Graph& graph, const std::vector<ShapeKind>& kinds, int64_t fewest);
+ShapeClusters find_shape_clusters(const Graph& graph, const std::vector<ShapeKind>& kinds, int64_t min_nodes);
 
 // The same with every cluster a run of neighbours in the order of the nodes, connected or not, so that parts keep that order.
-ShapeClusters find_shape_runs(const Graph& graph, std::vector<ShapeKind> kinds, int64_t fewest);
+ShapeClusters find_shape_runs(const Graph& graph, std::vector<ShapeKind> kinds, int64_t min_nodes);
 
 }  // namespace sluice

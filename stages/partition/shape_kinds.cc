@@ -128,7 +128,7 @@ std::vector<ShapeKind> find_shape_kinds(const Graph& graph, const KnownTypes& kn
   add_work(Work::kNodeVisits, graph.node_count());
   for (const Node& node : graph.nodes()) {
     const auto id = static_cast<size_t>(node.id());
-    const bool is_needed = arithmetic[id] && node.plan.engine == EngineId::kHostCpu && (!known.symbolic() || reads_unknown(node, kinds));
+    const bool is_needed = arithmetic[id] && node.placement.engine == EngineId::kHostCpu && (!known.symbolic() || reads_unknown(node, kinds));
     if (is_needed || is_unknown(node, known)) {
       kinds[id] = ShapeKind::kUnknown;
     } else if (!reads_at_run_time(node) && node.after().empty()) {

@@ -1,4 +1,4 @@
-// Which nodes can be sunk with fixed shapes, and which cannot: the recognition rule of the known/unknown split (catalogue 1.8).
+// Which nodes can be lowered to task lists with fixed shapes, and which cannot: the recognition rule of the known/unknown split (catalogue 1.8).
 #pragma once
 
 #include <vector>

@@ -40,7 +40,7 @@ Result<Module> import_timed(ModelFile file, WorkReport work, const StageArgs& ar
 
 Result<void> propose(const Module& module, const StageArgs& args) {
   const std::string path = args.options.text("propose-sizes");
-  if (path.empty() || module.is_half_way()) return {};
+  if (path.empty() || module.is_mid_stage()) return {};
   SLUICE_TRY(check_output_is_no_input(path, args.input));
   SLUICE_ASSIGN(const SizeProposal proposal, propose_sizes(module, args.options));
   return write_proposal(proposal, path);
@@ -56,7 +56,7 @@ Result<Module> read_model(const StageArgs& args) {
   if (file_kind(file.bytes) != FileKind::kGraph) return import_timed(std::move(file), work, args);
   SLUICE_ASSIGN(Module module, read_graph(file.bytes, file.owner, file.name));
   module.source = file.name;
-  if (module.last_stage != StageId::kNone || !module.is_half_way()) {
+  if (module.last_stage != StageId::kNone || !module.is_mid_stage()) {
     return make_error(ErrorCode::kWrongLevel, "needs an ONNX model, or a graph that sluice-preprocess --stop-after wrote")
         .with_hint("this graph is past this stage already; give it to the next one");
   }
@@ -66,7 +66,7 @@ Result<Module> read_model(const StageArgs& args) {
 
 Result<Module> preprocess(Module module, const StageArgs& args) {
   auto ran = run_passes(module, kPasses, args.options);
-  if (ran && !module.is_half_way()) warn_of_lenient_forms(module);
+  if (ran && !module.is_mid_stage()) warn_of_lenient_forms(module);
   auto told = tell_warnings(module, args.options);
   if (!ran) return std::move(ran).error();
   SLUICE_TRY(std::move(told));

@@ -59,7 +59,7 @@ class Arena(ProgramCase):
                          r"this process may have 419430400 bytes \(ulimit -v\)")
         self.assertIn("hint: ", done.stderr)
 
-    def test_an_open_part_grows_where_there_is_room_for_that(self):
+    def test_an_open_part_takes_more_where_there_is_memory_for_that(self):
         self.compile(*self.products("n"))
         self.assertEqual(self.run_within(900 << 20, "--dim=n=36000").returncode, 0)
 

@@ -393,7 +393,7 @@ class BadInput(unittest.TestCase):
         model = self.path("m.onnx", model_bytes(nodes, [value("x", [1], TensorProto.INT64)], [value("y", None)], [external("w", [1 << 20, 1 << 20], "w.bin")]))
         self.refused(5, 1008, ["tensor 'w' has 4398046511104 bytes", "\nhint: --max-constant-bytes=N"], "preprocess", model, "-o", self.path("out"))
 
-    def test_what_is_made_on_the_way_to_a_constant(self):
+    def test_what_is_made_before_a_constant(self):
         """The sum of terabytes is a small constant."""
         text = ("sluice 1 typed\nconstant $0 = f32[1048576, 1048576] splat 0.5\ngraph @main(%x: f32[1, 1]) -> (%y) {\n"
                 "  %w = constant f32[1, 1] expression @e($0)\n  %y: f32[1, 1] = Add(%x, %w)\n}\n"

@@ -146,7 +146,7 @@ class Check(unittest.TestCase):
              [floats("y", [None, 7])])
         self.assertIn("--dim N=1 ", self.proposed())
 
-    def test_a_state_goes_on_growing(self):
+    def test_a_state_goes_on(self):
         nodes = [helper.make_node("Concat", ["past", "x"], ["k"], "cat", axis=1)]
         save(self.model, nodes, [floats("past", ["batch", "P", 8]), floats("x", ["batch", "S", 8])], [floats("k", [None, None, 8])])
         command = self.proposed("--state=k=past", fixed=False)
@@ -203,7 +203,7 @@ class Check(unittest.TestCase):
         self.assertIn("nodes run one by one\n", self.check(0, "--dim=batch=1", "--static-model-ops-lower-limit=-1").stdout)
         self.assertIn("STAGE:PASS", self.check(3, "--skip=nonsense").stderr)
         help_of = {name: self.run_program(0, "sluice-" + name, "--help").stdout for name in ("check", "compile")}
-        section = help_of["compile"].split("Meaning options:")[1].split("\n\n")[0].split("\n", 1)[1]
+        section = help_of["compile"].split("Semantic options:")[1].split("\n\n")[0].split("\n", 1)[1]
         self.assertIn("--stable-order=", section)
         self.assertIn(section.strip(), help_of["check"])
 

@@ -117,7 +117,7 @@ class Dims(ProgramCase):
             self.assertIn(word, self.compile(3, "--input-shape=" + wrong))
         self.assertIn("contradicts another option", self.compile(3, "--input-shape=z:1~8,3,4", "--dim=N=9..20"))
 
-    def test_a_compile_stops_on_the_way(self):
+    def test_a_compile_stops_between_stages(self):
         whole, half = self.path("whole.om"), self.path("half.sg")
         self.program(0, "sluice-compile", "-q", self.model, "-o", whole, PROFILE)
         for transport in ("pipe", "files", "zmq"):

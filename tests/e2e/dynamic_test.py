@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Models whose sizes are known only when they run: free dims, shapes that depend on data, control flow, sequences, optionals and strings,
-through all stages and the loader, and through the Python face. What is right is worked out here with NumPy.
+through all stages and the loader, and through the Python module. What is right is worked out here with NumPy.
 
 usage: dynamic_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -74,7 +74,7 @@ class Dynamic(ProgramCase):
         return said
 
     def opened(self, model, *options):
-        """The model as the Python face has it."""
+        """The model as the Python module has it."""
         self.compiled(model, *options)
         return sluice.Model(self.path("m.om")).run(threads=2)
 
@@ -156,7 +156,7 @@ class Dynamic(ProgramCase):
             np.testing.assert_array_equal(np.take_along_axis(kept, got["at"], 1), got["top"])
             np.testing.assert_array_equal(got["u"], np.unique(x))
 
-    def test_fixed_parts_around_what_depends_on_data_stay_sunk(self):
+    def test_fixed_parts_around_what_depends_on_data_stay_task_lists(self):
         """Convolutions, a Compress by their result, then fixed work again on a table that its length picks."""
         w1, w2, v = random(8, 3, 3, 3), random(8, 8, 3, 3), random(32, 32)
         nodes = [helper.make_node("Conv", ["x", "w1"], ["a"], "first", pads=[1, 1, 1, 1]), helper.make_node("Relu", ["a"], ["b"]),

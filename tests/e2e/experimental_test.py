@@ -144,7 +144,7 @@ def bindings(folder, case):
     return arguments
 
 
-class Meaning(unittest.TestCase):
+class Semantics(unittest.TestCase):
     def check(self, case, folder):
         got = np.load(os.path.join(folder, "y.npy"))
         self.assertEqual((got.dtype, got.shape), (case.wanted.dtype, case.wanted.shape))

@@ -163,19 +163,19 @@ class FailingBranches(LenientCase):
         return helper.make_node("If", ["c"], [inside or "y"], name, then_branch=branch(good), else_branch=branch(bad))
 
     RELU = helper.make_node("Relu", ["x"], ["b"])
-    MISFIT = helper.make_node("Reshape", ["x", "shape"], ["b"], "misfit")
+    SHAPE_MISMATCH = helper.make_node("Reshape", ["x", "shape"], ["b"], "mismatch")
 
     def graph(self, nodes, shape=(2, 3, 4), **more):
         return helper.make_graph(nodes, "g", [value("x", np.float32, shape), value("c", bool, [])], [value("y", np.float32)],
                                  constants(shape=np.array([5, 7]), **more))
 
     def test_both(self):
-        text = self.compile(self.save(self.graph([self.choice([self.MISFIT], [self.MISFIT])])), code=3)
+        text = self.compile(self.save(self.graph([self.choice([self.SHAPE_MISMATCH], [self.SHAPE_MISMATCH])])), code=3)
         self.assertIn("node 'choose' (If): both branches fail: ", text)
 
     def test_nested(self):
-        inner = self.choice([self.MISFIT], [self.MISFIT], "inner", "b")
-        half = self.choice([self.RELU], [self.MISFIT], "half", "b")
+        inner = self.choice([self.SHAPE_MISMATCH], [self.SHAPE_MISMATCH], "inner", "b")
+        half = self.choice([self.RELU], [self.SHAPE_MISMATCH], "half", "b")
         self.compile(self.save(self.graph([self.choice([half], [inner])])))
         self.expect({"x": X, "c": np.array(True)}, np.maximum(X, 0))
         self.assertIn("both branches fail", self.run_model({"x": X, "c": np.array(False)}, code=3))
@@ -183,7 +183,7 @@ class FailingBranches(LenientCase):
     def test_in_a_loop(self):
         choose = helper.make_node("If", ["d"], ["next"], "choose", then_branch=helper.make_graph(
             [helper.make_node("Add", ["s", "one"], ["b"])], "t", [], [value("b", np.float32)]), else_branch=helper.make_graph(
-                [helper.make_node("Reshape", ["s", "shape"], ["b"], "misfit")], "e", [], [value("b", np.float32)]))
+                [helper.make_node("Reshape", ["s", "shape"], ["b"], "mismatch")], "e", [], [value("b", np.float32)]))
         body = helper.make_graph([helper.make_node("Identity", ["c"], ["d"]), choose, helper.make_node("Identity", ["go"], ["on"])], "body",
                                  [value("i", np.int64, []), value("go", bool, []), value("s", np.float32)],
                                  [value("on", bool, []), value("next", np.float32)])
@@ -191,7 +191,7 @@ class FailingBranches(LenientCase):
         text = self.compile(self.save(self.graph([loop], trips=np.int64(3), one=np.float32(1))))
         self.assertIn("warning node 'choose' (If)", text)
         self.expect({"x": X, "c": np.array(True)}, X + 3)
-        self.assertIn("node 'misfit' (Reshape)", self.run_model({"x": X, "c": np.array(False)}, code=3))
+        self.assertIn("node 'mismatch' (Reshape)", self.run_model({"x": X, "c": np.array(False)}, code=3))
 
     def test_grows_in_a_loop(self):
         """A branch that is right from the second time on stays."""
@@ -213,7 +213,7 @@ class FailingBranches(LenientCase):
     def test_what_a_failing_branch_demands_binds_nobody(self):
         half = [helper.make_node("Split", ["x"], ["a1", "a2"], axis=0, num_outputs=2),
                 helper.make_node("Concat", ["a1", "a1"], ["twice"], axis=0), helper.make_node("Add", ["twice", "x"], ["sum"]),
-                helper.make_node("MatMul", ["sum", "five"], ["b"], "misfit")]
+                helper.make_node("MatMul", ["sum", "five"], ["b"], "mismatch")]
         graph = self.graph([self.choice([self.RELU], half)], ("N", 3), five=np.zeros((5, 2), np.float32))
         self.assertIn("fails when it is taken", self.compile(self.save(graph, 18)))
         self.expect({"x": X[0, :, :3], "c": np.array(True)}, np.maximum(X[0, :, :3], 0))
@@ -227,7 +227,7 @@ class FailingBranches(LenientCase):
         def branch(nodes):
             return helper.make_graph(nodes, "b", [], [helper.make_tensor_sequence_value_info("b", TensorProto.FLOAT, None)])
         good = branch([helper.make_node("SequenceConstruct", ["x", "x"], ["b"])])
-        bad = branch([helper.make_node("Reshape", ["x", "shape"], ["r"], "misfit"), helper.make_node("SequenceConstruct", ["r"], ["b"])])
+        bad = branch([helper.make_node("Reshape", ["x", "shape"], ["r"], "mismatch"), helper.make_node("SequenceConstruct", ["r"], ["b"])])
         nodes = [helper.make_node("If", ["c"], ["s"], "choose", then_branch=good, else_branch=bad),
                  helper.make_node("ConcatFromSequence", ["s"], ["y"], axis=0)]
         self.compile(self.save(self.graph(nodes)))

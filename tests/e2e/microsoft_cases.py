@@ -454,11 +454,11 @@ def decoder_masked():
 
 
 def group_case(name, batch, sequence, past, lengths=None, rotates=False, packed=False, window=-1, bias=None, sink=None, smooth=0, cap=0.0,
-               interleaved=0, positions=None, norms=False, room=None, known=False):
+               interleaved=0, positions=None, norms=False, capacity=None, known=False):
     """4 query heads, 2 key heads of size 16. lengths: keys of each row, all of them unless given. room: the rows of a buffer that past and
     present share; known: total_sequence_length is an initializer."""
     q, k, v = normal(batch, sequence, 64), normal(batch, sequence, 32), normal(batch, sequence, 32)
-    past_k, past_v = normal(batch, 2, room or past, 16), normal(batch, 2, room or past, 16)
+    past_k, past_v = normal(batch, 2, capacity or past, 16), normal(batch, 2, capacity or past, 16)
     angles = RANDOM.random((16, 8)).astype(np.float32)
     cos, sin = np.cos(angles), np.sin(angles)
     lengths = np.full(batch, past + sequence) if lengths is None else np.asarray(lengths)
@@ -470,7 +470,7 @@ def group_case(name, batch, sequence, past, lengths=None, rotates=False, packed=
     if rotates:
         rows = start[:, None] + np.arange(sequence) if positions is None else positions
         hq, hk = rotate(hq, cos, sin, rows, bool(interleaved)), rotate(hk, cos, sin, rows, bool(interleaved))
-    keys, values = (past_k.copy(), past_v.copy()) if room else (np.concatenate([past_k, hk], 2), np.concatenate([past_v, hv], 2))
+    keys, values = (past_k.copy(), past_v.copy()) if capacity else (np.concatenate([past_k, hk], 2), np.concatenate([past_v, hv], 2))
     for b in range(batch):
         keys[b, :, start[b]:start[b] + sequence], values[b, :, start[b]:start[b] + sequence] = hk[b], hv[b]
     last = start[:, None, None] + np.arange(sequence)[:, None]
@@ -485,7 +485,7 @@ def group_case(name, batch, sequence, past, lengths=None, rotates=False, packed=
     for b in range(batch):  # what lies behind a row's keys is not specified
         keys[b, :, lengths[b]:] = values[b, :, lengths[b]:] = np.nan
     inputs = {"q": np.concatenate([q, k, v], -1) if packed else q, "k": None if packed else k, "v": None if packed else v,
-              "past_k": past_k if past or room else None, "past_v": past_v if past or room else None, "lengths": (lengths - 1).astype(np.int32),
+              "past_k": past_k if past or capacity else None, "past_v": past_v if past or capacity else None, "lengths": (lengths - 1).astype(np.int32),
               "total": np.int32(lengths.max()), "c": cos if rotates else None, "s": sin if rotates else None, "positions": positions,
               "bias": bias, "sink": sink, "k_scale": None, "v_scale": None, "qn": weights[0], "kn": weights[1]}
     while list(inputs.values())[-1] is None:
@@ -502,14 +502,14 @@ def group_case(name, batch, sequence, past, lengths=None, rotates=False, packed=
 def group_buffers():
     for known in (False, True):
         name = "buffer_known" if known else "buffer"
-        yield group_case(f"{name}_prompt", 1, 3, 0, rotates=True, room=12, known=known)
-        yield group_case(f"{name}_next", 1, 1, 4, rotates=True, room=12, known=known)
-        yield group_case(f"{name}_ragged", 2, 1, 4, lengths=[5, 3], rotates=True, room=12, known=known)
-        yield group_case(f"{name}_ragged_prompt", 2, 4, 0, lengths=[4, 2], rotates=True, room=12, known=known)
-        yield group_case(f"{name}_last", 1, 1, 11, room=12, known=known)
-        yield group_case(f"{name}_window", 1, 4, 3, window=2, room=12, known=known)
-        yield group_case(f"{name}_biased", 1, 3, 2, bias=normal(1, 4, 3, 5), room=12, known=known)
-        yield group_case(f"{name}_smooth", 2, 1, 4, smooth=1, room=12, known=known)
+        yield group_case(f"{name}_prompt", 1, 3, 0, rotates=True, capacity=12, known=known)
+        yield group_case(f"{name}_next", 1, 1, 4, rotates=True, capacity=12, known=known)
+        yield group_case(f"{name}_ragged", 2, 1, 4, lengths=[5, 3], rotates=True, capacity=12, known=known)
+        yield group_case(f"{name}_ragged_prompt", 2, 4, 0, lengths=[4, 2], rotates=True, capacity=12, known=known)
+        yield group_case(f"{name}_last", 1, 1, 11, capacity=12, known=known)
+        yield group_case(f"{name}_window", 1, 4, 3, window=2, capacity=12, known=known)
+        yield group_case(f"{name}_biased", 1, 3, 2, bias=normal(1, 4, 3, 5), capacity=12, known=known)
+        yield group_case(f"{name}_smooth", 2, 1, 4, smooth=1, capacity=12, known=known)
     yield group_case("known_next", 1, 1, 4, rotates=True, known=True)
     yield group_case("known_ragged", 2, 1, 4, lengths=[5, 3], known=True)
 

@@ -42,7 +42,7 @@ def bindings(folder, case):
     return arguments
 
 
-class Meaning(unittest.TestCase):
+class Semantics(unittest.TestCase):
     def check_outputs(self, case, folder):
         for name, wanted in case.wanted.items():
             if wanted is None:
@@ -112,9 +112,9 @@ class Decoder(unittest.TestCase):
         self.assertEqual(code, 0, text)
         return compiled
 
-    def step(self, folder, compiled, room, sequence, total, batch):
-        fed = {"q": normal(batch, sequence, 128), "mask": np.ones((batch, total), np.int64), "past.key": normal(batch, 2, room, 16),
-               "past.value": normal(batch, 2, room, 16)}
+    def step(self, folder, compiled, capacity, sequence, total, batch):
+        fed = {"q": normal(batch, sequence, 128), "mask": np.ones((batch, total), np.int64), "past.key": normal(batch, 2, capacity, 16),
+               "past.value": normal(batch, 2, capacity, 16)}
         arguments = []
         for name, value in fed.items():
             np.save(os.path.join(folder, f"{name}.in.npy"), value)
@@ -127,15 +127,15 @@ class Decoder(unittest.TestCase):
         np.testing.assert_allclose(np.load(os.path.join(folder, "y.npy")), joined(attend(q, keys, values, causal(sequence, total))), atol=2e-5)
         for name, rows in (("key", keys), ("value", values)):
             present = np.load(os.path.join(folder, f"present.{name}.npy"))
-            self.assertEqual(present.shape, (batch, 2, max(room, total), 16))
+            self.assertEqual(present.shape, (batch, 2, max(capacity, total), 16))
             np.testing.assert_array_equal(present[:, :, :total], rows)
 
     def test_one_model_takes_pasts_that_grow_and_buffers(self):
         with tempfile.TemporaryDirectory() as folder:
             compiled = self.compile(folder, "--dim=past_sequence_length=0..64")
-            for room, sequence, total, batch in ((0, 3, 3, 2), (4, 1, 5, 2), (4, 3, 7, 1), (12, 3, 3, 2), (12, 1, 5, 2), (12, 3, 8, 1), (12, 1, 12, 1)):
-                with self.subTest(room=room, sequence=sequence, total=total, batch=batch):
-                    self.step(folder, compiled, room, sequence, total, batch)
+            for capacity, sequence, total, batch in ((0, 3, 3, 2), (4, 1, 5, 2), (4, 3, 7, 1), (12, 3, 3, 2), (12, 1, 5, 2), (12, 3, 8, 1), (12, 1, 12, 1)):
+                with self.subTest(capacity=capacity, sequence=sequence, total=total, batch=batch):
+                    self.step(folder, compiled, capacity, sequence, total, batch)
 
     def test_a_buffer_of_fixed_size(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -67,10 +67,10 @@ def softmax(x):
 
 def softmax_zero(x):
     """Scores near zero stay near zero."""
-    most = x.max(-1, keepdims=True)
+    largest = x.max(-1, keepdims=True)
     counts = abs(x) > 1e-7
-    e = np.where(counts, np.exp(x - most), 0)
-    return np.where(counts, e, x * np.exp(-most)) / e.sum(-1, keepdims=True)
+    e = np.where(counts, np.exp(x - largest), 0)
+    return np.where(counts, e, x * np.exp(-largest)) / e.sum(-1, keepdims=True)
 
 
 def probit(x):

@@ -21,7 +21,7 @@ import programs
 BIN = None
 GRAPHS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "random_graphs_test.py")
 SHOWN = 11  # a graph of seed 1 with a Sub among others
-MOST_NODES = 5
+MAX_NODES = 5
 FAULT = r"""#!/bin/sh
 here=$(dirname "$0")
 "$here/whole-optimize" "$@" | "$here/sluice-show" --header - | sed -E 's/ = Sub\((%[^,]*), (%[^)]*)\)/ = Sub(\2, \1)/' | "$here/sluice-as" -
@@ -54,7 +54,7 @@ class PlantedFault(unittest.TestCase):
             shrunk = subprocess.run(line, capture_output=True, text=True, check=False)
             self.assertEqual(shrunk.returncode, 0, shrunk.stderr)
             nodes = [node.op_type for node in onnx.load(small).graph.node]
-            self.assertLessEqual(len(nodes), MOST_NODES, nodes)
+            self.assertLessEqual(len(nodes), MAX_NODES, nodes)
             self.assertIn("Sub", nodes)
 
     def test_whole_programs_agree(self):

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, mapping, numpy_helper
 
 OPSET, IR = 17, 8
 FLOATS = (np.float32, np.float64, np.float16)
-MOST_ELEMENTS, MOST = 2000, 100.0
+MAX_ELEMENTS, MAX = 2000, 100.0
 _ERF = np.vectorize(math.erf, otypes=[np.float64])
 
 
@@ -113,11 +113,11 @@ def listed(results):
 
 
 def is_moderate(array):
-    if array.size > MOST_ELEMENTS or array.ndim > 5:
+    if array.size > MAX_ELEMENTS or array.ndim > 5:
         return False
     if not array.size or array.dtype.kind not in "fiu":
         return True
-    return bool(np.all(np.isfinite(array))) and np.max(np.abs(array.astype(np.float64))) <= MOST
+    return bool(np.all(np.isfinite(array))) and np.max(np.abs(array.astype(np.float64))) <= MAX
 
 
 def replay(tape, env):

@@ -31,7 +31,7 @@ import random_graphs
 
 LEVELS = ("O0", "O1", "O3")
 LIMIT = {np.dtype(np.float16): 2e-2, np.dtype(np.float32): 5e-4, np.dtype(np.float64): 5e-4}
-MOST_SECONDS = 60
+MAX_SECONDS = 60
 
 
 class Failed(Exception):
@@ -40,10 +40,10 @@ class Failed(Exception):
 
 def run(options, program, *arguments):
     try:
-        done = subprocess.run([os.path.join(options.bin, "sluice-" + program), *arguments], capture_output=True, text=True, timeout=MOST_SECONDS,
+        done = subprocess.run([os.path.join(options.bin, "sluice-" + program), *arguments], capture_output=True, text=True, timeout=MAX_SECONDS,
                               check=False)
     except subprocess.TimeoutExpired as late:
-        raise Failed(f"{program}: no end after {MOST_SECONDS} s") from late
+        raise Failed(f"{program}: no end after {MAX_SECONDS} s") from late
     if done.returncode != 0:
         raise Failed(f"{program}: exit code {done.returncode}: {done.stderr.strip()[:400]}")
 

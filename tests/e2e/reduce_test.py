@@ -147,7 +147,7 @@ class Reduce(unittest.TestCase):
             small, _ = self.shrink(made, ["sh", "-c", f"grep -q Tanh % || exit 0; {ending}"], options)
             self.assertEqual([node.op_type for node in small.graph.node], ["Tanh"])
 
-    def test_refusals(self):
+    def test_unsupported(self):
         nodes, last = chain(5, "x", "v", {})
         whole = self.place("whole.onnx")
         onnx.save(model(nodes, [tensor("x", [4, 6])], [tensor(last, [4, 6])]), whole)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """One compiled model, byte for byte, however it was made: the pipe of a shell, every transport, work resumed after each stage and each pass,
-any number of threads, each manner option set and unset, another folder, another locale, a processor that seems to lack instructions.
+any number of threads, each non-semantic option set and unset, another folder, another locale, a processor that seems to lack instructions.
 
 usage: same_bytes_test.py FOLDER_OF_PROGRAMS [--model FILE]
 """
@@ -22,9 +22,9 @@ PROFILE = "--profile=cpu-generic"  # runs everywhere
 LOCALES = [{"LC_ALL": "C.UTF-8"}, {"LC_ALL": "tr_TR.UTF-8", "LANG": "de_DE.UTF-8"}]
 LESSER_PROCESSOR = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2"}
 
-# What each manner option of sluice compile is tried with; {} is a folder of its own. The options are those of the help text: one that is
+# What each non-semantic option of sluice compile is tried with; {} is a folder of its own. The options are those of the help text: one that is
 # missing here, or has gone there, fails the test.
-MANNER = {"--threads": ["1", "2", "8", "0"], "--dump-dir": ["{}/dump"], "--stats": ["{}/stats.json", "{}/stats"], "--verify": ["each", "end", "segments"],
+NON_SEMANTIC = {"--threads": ["1", "2", "8", "0"], "--dump-dir": ["{}/dump"], "--stats": ["{}/stats.json", "{}/stats"], "--verify": ["each", "end", "segments"],
           "--segments": ["inline"], "--store": ["{}/store"], "--max-constant-bytes": ["2000000000"], "--error-format": ["text", "json"],
           "--strict": [None],
           "--transport": ["pipe", "files", "zmq"], "--heartbeat": ["500"], "--model": ["MODEL"], "--external-dir": ["{}"], "--service": []}
@@ -82,18 +82,18 @@ class SameBytes:
         subprocess.run(["/bin/sh", "-c", " | ".join(commands) + " > '%s'" % self.out], check=True, timeout=600)
         self.same("pipes of a shell", "shell")
 
-    def manner_options(self):
+    def non_semantic_options(self):
         usage = self.call("compile", "--help")
-        section = usage[usage.index("Manner options"):]
+        section = usage[usage.index("Non-semantic options"):]
         known = set(re.findall(r"^ +(--[\w-]+)", section, re.MULTILINE))
-        assert known == set(MANNER), "manner options without a try, or tries without an option: %s" % sorted(known ^ set(MANNER))
-        for name, values in sorted(MANNER.items()):
+        assert known == set(NON_SEMANTIC), "non-semantic options without a try, or tries without an option: %s" % sorted(known ^ set(NON_SEMANTIC))
+        for name, values in sorted(NON_SEMANTIC.items()):
             for value in values:
                 own = os.path.join(self.folder, "own")
                 os.mkdir(own)
                 option = name if value is None else "%s=%s" % (name, self.model if value == "MODEL" else value.format(own))
                 self.compile(self.model, option)
-                self.same("manner options", option)
+                self.same("non-semantic options", option)
                 shutil.rmtree(own)
 
     def after_each_stage(self):
@@ -138,7 +138,7 @@ def main():
         if not arguments.model:
             make_model(model)
         test = SameBytes(programs, model, folder)
-        for part in (test.shell, test.manner_options, test.after_each_stage, test.after_each_pass, test.elsewhere):
+        for part in (test.shell, test.non_semantic_options, test.after_each_stage, test.after_each_pass, test.elsewhere):
             part()
     print("the same %d bytes: %s; %.0f s" % (len(test.expected), ", ".join("%s %d" % item for item in test.counts.items()), time.monotonic() - start))
 

@@ -223,20 +223,20 @@ class Symbolic(ProgramCase):
         pieces.graph.node.append(split)
         negative = "node 'split': with these inputs value 'd' would have a negative size"
         pieces_of = "elements cannot be split into 4 pieces"
-        for model, dims, refusals in ((windows, (1, 1, 3, 4), None), (windows, (1, 1, 2, 9), ("'h' of input 'x' is 2, the model takes 3", "a window of 5")),
+        for model, dims, reasons in ((windows, (1, 1, 3, 4), None), (windows, (1, 1, 2, 9), ("'h' of input 'x' is 2, the model takes 3", "a window of 5")),
                                       (pieces, (7, 3), None), (pieces, (3, 3), None),
                                       (pieces, (5, 3), (negative, "5 " + pieces_of)), (pieces, (2, 3), (negative, "2 " + pieces_of))):
             run = self.compiled(model).run(threads=1)
             x = random(*dims)
             shutil.rmtree(self.path("wanted"), ignore_errors=True)
-            if refusals is None:
+            if reasons is None:
                 self.check(run(x=x), {"x": x})
                 continue
             with self.assertRaises(sluice.Error) as caught:
                 run(x=x)
-            self.assertIn(refusals[0], str(caught.exception))
+            self.assertIn(reasons[0], str(caught.exception))
             np.save(self.path("x.npy"), x)
-            self.assertIn(refusals[1], self.program(3, "sluice-eval", self.path("m.sg"), "--input", f"x={self.path('x.npy')}"))
+            self.assertIn(reasons[1], self.program(3, "sluice-eval", self.path("m.sg"), "--input", f"x={self.path('x.npy')}"))
 
     def test_sums_of_any_length_keep_to_their_scratch(self):
         b = Builder()
@@ -365,17 +365,17 @@ class Symbolic(ProgramCase):
 
     def test_states_with_a_bound_begin_empty(self):
         run = self.compiled(decoder(), "--state=present.*=past.*", "--dim=past=1..20").run(threads=1)
-        for tokens, grown in ((4, 4), (16, 20)):
+        for tokens, appended in ((4, 4), (16, 20)):
             run(x=random(1, tokens, 32))
-            self.assertEqual(run.output("present.key").shape, (1, 4, grown, 8))
+            self.assertEqual(run.output("present.key").shape, (1, 4, appended, 8))
         with self.assertRaises(sluice.Error) as caught:
             run(x=random(1, 1, 32))
         self.assertIn("state 'past.key' would grow to 21 along axis 2, the model was compiled for 20", str(caught.exception))
 
     def test_states_with_a_bound_keep_to_it_however_they_run(self):
-        for way in ("--static-model-ops-lower-limit=-1", "--symbolic=off", "--host-scheduling-max-threshold=1000"):
-            with self.subTest(way):
-                run = self.compiled(decoder(), "--state=present.*=past.*", "--dim=past=0..8", way).run(threads=1)
+        for option in ("--static-model-ops-lower-limit=-1", "--symbolic=off", "--host-scheduling-max-threshold=1000"):
+            with self.subTest(option):
+                run = self.compiled(decoder(), "--state=present.*=past.*", "--dim=past=0..8", option).run(threads=1)
                 run(x=random(1, 7, 32))
                 with self.assertRaises(sluice.Error) as caught:
                     run(x=random(1, 3, 32))
@@ -414,9 +414,9 @@ class Symbolic(ProgramCase):
         b = Builder()
         dims, dtypes = {}, {"f": np.float32, "h": np.float16, "i": np.int64, "b": np.bool_}
         for name, axis, shape in (("f", 2, [3, 2, "pf", 4]), ("h", 0, ["ph", 5]), ("i", 1, [2, "pi"]), ("b", 2, [2, 1, "pb"])):
-            grown = list(shape)
-            grown[axis] = None
-            dims[name] = (axis, shape, grown)
+            appended = list(shape)
+            appended[axis] = None
+            dims[name] = (axis, shape, appended)
             b.node("Concat", "past." + name, "x." + name, "x." + name, axis=axis, name="grown." + name)
         b.node("MatMul", "grown.f", "w", name="y.f")
         b.node("ReduceSum", b.node("Sin", "grown.f"), keepdims=0, name="s.f")
@@ -428,7 +428,7 @@ class Symbolic(ProgramCase):
         for name, (_, shape, _) in dims.items():
             inputs += [value("x." + name, one(name), types[name]), value("past." + name, shape, types[name])]
         outputs = [value("y.f", [3, 2, None, 7]), value("s.f", []), value("y.h", [5, None], types["h"]), value("y.i", [2], types["i"])]
-        outputs += [value("grown." + name, grown, types[name]) for name, (_, _, grown) in dims.items()]
+        outputs += [value("grown." + name, appended, types[name]) for name, (_, _, appended) in dims.items()]
         run = self.compiled(b.model(inputs, outputs), "--state=grown.*=past.*", *(f"--dim=p{name}=0..{size}" for name, size in zip("fhib", (12, 40, 17, 12)))).run(threads=2)
         self.assertIn("states: 4, 4 written in place", self.program(0, "sluice-show", "--summary", self.path("m.om")))
         past = {"past." + name: np.zeros([0 if isinstance(dim, str) else dim for dim in shape], dtypes[name]) for name, (_, shape, _) in dims.items()}

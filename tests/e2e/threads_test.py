@@ -33,18 +33,18 @@ def make_model(path):
         file.write(model.SerializeToString())
 
 
-def most_threads(command):
+def max_threads(command):
     """The most threads that the program was seen with."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    most = 0
+    largest = 0
     while process.poll() is None:
         try:
-            most = max(most, len(os.listdir(f"/proc/{process.pid}/task")))
+            largest = max(largest, len(os.listdir(f"/proc/{process.pid}/task")))
         except FileNotFoundError:
             break
     if process.wait() != 0:
         raise AssertionError(command)
-    return most
+    return largest
 
 
 class Threads(ProgramCase):
@@ -74,8 +74,8 @@ class Threads(ProgramCase):
             subprocess.run(command, check=True, timeout=60)
             source = self.path(stage)
         command = [self.path_of("subgraph-optimize"), source, "-o", self.path("lowered")]
-        self.assertEqual(most_threads(self.on_one_core(*command)), 1)
-        self.assertEqual(most_threads(self.on_one_core(*command, "--threads=3")), 3)
+        self.assertEqual(max_threads(self.on_one_core(*command)), 1)
+        self.assertEqual(max_threads(self.on_one_core(*command, "--threads=3")), 3)
 
 
 if __name__ == "__main__":

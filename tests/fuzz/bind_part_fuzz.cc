@@ -11,12 +11,12 @@ using namespace sluice;
 Result<void> bind_parts(std::span<const std::byte> om, std::span<const std::byte> entropy) {
   SLUICE_ASSIGN(const auto model, fuzz::open_with_stand_ins(om));
   if (!model->def().has_root()) return {};
-  SLUICE_ASSIGN(const auto hybrid, HybridModel::sink(model));
+  SLUICE_ASSIGN(const auto hybrid, HybridModel::lower(model));
   for (const bool any : {false, true}) {
     const std::vector<int64_t> symbols = fuzz::draw_symbols(model->def(), entropy, any);
     for (size_t part = 0; part < hybrid->part_count(); ++part) {
       const auto bound = hybrid->part(part, symbols);
-      if (!bound) fuzz::expect_refusal(bound.error());
+      if (!bound) fuzz::expect_unsupported_reason(bound.error());
     }
   }
   return {};
@@ -30,6 +30,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (om.empty()) return 0;
   const auto entropy = bytes.subspan(offsetof(OmHeader, digest), sizeof(Digest));
   const auto done = within_memory([&] { return bind_parts(om, entropy); });
-  if (!done) fuzz::expect_refusal(done.error());
+  if (!done) fuzz::expect_unsupported_reason(done.error());
   return 0;
 }

@@ -15,7 +15,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxBytes = uint64_t{64} << 20;
 constexpr const char* kStandIn = "stand-in";
 
 void put_digest(std::span<const std::byte> of, void* at) { std::memcpy(at, sha256(of).bytes.data(), sizeof(Digest)); }
@@ -61,17 +61,17 @@ std::unique_ptr<HostValue> value_of(const pb::ModelDef& model, uint32_t index, c
   std::vector<int64_t> dims;
   for (int dim = 0; dim < type.dims_size(); ++dim) dims.push_back(sizes.extent(index, dim).value_or(2));
   const auto count = element_count(dims);
-  if (!count || *count > kMostBytes / 16) return nullptr;
+  if (!count || *count > kMaxBytes / 16) return nullptr;
   value->tensors.push_back(HostTensor::of(std::make_shared<const Tensor>(make_tensor(static_cast<DType>(type.dtype()), std::move(dims)))));
   return value;
 }
 
 Result<void> run_hybrid(const std::shared_ptr<const OpenedModel>& model, std::span<const int64_t> symbols) {
-  SLUICE_ASSIGN(auto hybrid, HybridModel::sink(model));
+  SLUICE_ASSIGN(auto hybrid, HybridModel::lower(model));
   SLUICE_ASSIGN(const TypeSizes sizes, TypeSizes::bind(model->def(), symbols));
   for (size_t part = 0; part < hybrid->part_count(); ++part) {
     SLUICE_ASSIGN(const auto bound, hybrid->part(part, symbols));
-    if (bound->part().memory().arena_bytes() > kMostBytes) return {};
+    if (bound->part().memory().arena_bytes() > kMaxBytes) return {};
   }
   SLUICE_ASSIGN(auto device, shared_device(1));
   HybridRun run(hybrid, std::move(device));
@@ -87,16 +87,16 @@ Result<void> run_hybrid(const std::shared_ptr<const OpenedModel>& model, std::sp
 }
 
 Result<void> run_fixed(const std::shared_ptr<const OpenedModel>& model) {
-  SLUICE_ASSIGN(const auto sunk, StaticModel::sink(model, 0));
-  uint64_t bytes = sunk->part().memory().arena_bytes();
-  const int bindings = sunk->inputs().size() + sunk->outputs().size();
-  for (int i = 0; i < bindings; ++i) bytes = std::max(bytes, sunk->binding_bytes(static_cast<size_t>(i)));
-  if (bytes > kMostBytes) return {};
+  SLUICE_ASSIGN(const auto lowered, StaticModel::lower(model, 0));
+  uint64_t bytes = lowered->part().memory().arena_bytes();
+  const int bindings = lowered->inputs().size() + lowered->outputs().size();
+  for (int i = 0; i < bindings; ++i) bytes = std::max(bytes, lowered->binding_bytes(static_cast<size_t>(i)));
+  if (bytes > kMaxBytes) return {};
   SLUICE_ASSIGN(auto device, shared_device(1));
-  Run run(sunk, std::move(device));
+  Run run(lowered, std::move(device));
   std::vector<TensorBytes> inputs;
-  for (int i = 0; i < sunk->inputs().size(); ++i) {
-    const TensorBytes& input = inputs.emplace_back(sunk->binding_bytes(static_cast<size_t>(i)), std::byte{0});
+  for (int i = 0; i < lowered->inputs().size(); ++i) {
+    const TensorBytes& input = inputs.emplace_back(lowered->binding_bytes(static_cast<size_t>(i)), std::byte{0});
     SLUICE_TRY(run.bind_input(static_cast<size_t>(i), input));
   }
   return run.execute();

@@ -13,18 +13,18 @@ using namespace sluice;
 
 void open_and_verify(const std::vector<std::byte>& bytes) {
   const auto verified = within_memory([&] { return verify_om(bytes, true); });
-  if (!verified) fuzz::expect_refusal(verified.error());
+  if (!verified) fuzz::expect_unsupported_reason(verified.error());
   const auto opened = within_memory([&]() -> Result<void> {
     SLUICE_ASSIGN(OmBytes copy, OmBytes::copy(bytes));
     SLUICE_ASSIGN(const auto model, OpenedModel::open(std::move(copy)));
     if (model->def().has_root()) {
-      SLUICE_ASSIGN(const auto hybrid, HybridModel::sink(model));
+      SLUICE_ASSIGN(const auto hybrid, HybridModel::lower(model));
     } else {
-      SLUICE_ASSIGN(const auto sunk, StaticModel::sink(model, 0));
+      SLUICE_ASSIGN(const auto lowered, StaticModel::lower(model, 0));
     }
     return {};
   });
-  if (!opened) fuzz::expect_refusal(opened.error());
+  if (!opened) fuzz::expect_unsupported_reason(opened.error());
 }
 
 }  // namespace

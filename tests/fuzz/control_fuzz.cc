@@ -26,16 +26,16 @@ std::vector<Payload> frames_of(std::span<const std::byte> bytes) {
 
 void read_request(std::vector<Payload> frames) {
   const auto request = within_memory([&] { return wire::parse_request(std::move(frames)); });
-  if (!request) return fuzz::expect_refusal(request.error());
+  if (!request) return fuzz::expect_unsupported_reason(request.error());
   Options options;
   for (const pb::Setting& setting : request->job.options()) {
-    if (auto set = options.set(setting.name(), setting.value()); !set) fuzz::expect_refusal(set.error());
+    if (auto set = options.set(setting.name(), setting.value()); !set) fuzz::expect_unsupported_reason(set.error());
   }
 }
 
 void read_answer(std::vector<Payload> frames) {
   const auto answer = within_memory([&] { return wire::parse_answer(std::move(frames), "1"); });
-  if (!answer) return fuzz::expect_refusal(answer.error());
+  if (!answer) return fuzz::expect_unsupported_reason(answer.error());
   if (!answer->reply.has_result()) return;
   const Error error = failure_error(answer->reply.result().error());  // printed by the client, whatever it holds
   if (error_text(error).find('\x1b') != std::string::npos) fuzz::finding("a peer writes to the terminal", error_text(error));

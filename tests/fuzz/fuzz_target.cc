@@ -18,7 +18,7 @@ using Bytes = std::shared_ptr<const std::vector<std::byte>>;
 
 Bytes written(Module& module) {
   auto bytes = graph_bytes(module);
-  if (!bytes) expect_refusal(bytes.error());  // constants whose bytes are nowhere
+  if (!bytes) expect_unsupported_reason(bytes.error());  // constants whose bytes are nowhere
   return bytes ? std::make_shared<const std::vector<std::byte>>(std::move(*bytes)) : nullptr;
 }
 
@@ -42,7 +42,7 @@ void check_text(const Module& module, const std::string& text) {
 }
 
 void check_stage(Result<Module> result, Level level) {
-  if (!result) return expect_refusal(result.error());
+  if (!result) return expect_unsupported_reason(result.error());
   result->compact();
   result->level = level;
   if (auto verified = verify(*result, level); !verified) {
@@ -63,14 +63,14 @@ void finding(std::string_view what, std::string_view text) {
   std::abort();
 }
 
-void expect_refusal(const Error& error) {
+void expect_unsupported_reason(const Error& error) {
   if (exit_class(error.code) == ExitClass::kInternal) finding("bad input is told as a bug of our own", error_text(error));
   if (error.message.empty()) finding("an error without a message", error_text(error));
 }
 
 bool use_module(Module& module) {
   const auto verified = verify(module, module.level);
-  if (!verified) expect_refusal(verified.error());
+  if (!verified) expect_unsupported_reason(verified.error());
   static_cast<void>(verify_segments(module));
   module.compact();
   const std::string text = print_module(module, {.header = true});

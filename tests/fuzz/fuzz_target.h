@@ -18,7 +18,7 @@ inline std::string_view text_of(const uint8_t* data, size_t size) { return {rein
 [[noreturn]] void finding(std::string_view what, std::string_view text);
 
 // Bad input is refused with a sentence, and never as a bug of our own (exit class 6).
-void expect_refusal(const Error& error);
+void expect_unsupported_reason(const Error& error);
 
 // Everything that the tools do with a module that was read: verify it by its level, print it, write it. What is written reads back to the
 // same bytes, and a module that verifies does so again; what is printed by one that verifies parses again. True when it verifies.

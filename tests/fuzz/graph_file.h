@@ -14,7 +14,7 @@ inline void seal_graph(std::vector<std::byte>& bytes) {
   GraphHeader header;
   std::memcpy(&header.level, &bytes[12], 1);
   std::memcpy(&header.last_stage, &bytes[13], 1);
-  header.half_way = bytes[14] != std::byte{0};
+  header.mid_stage = bytes[14] != std::byte{0};
   uint64_t* lengths[] = {&header.graph_bytes, &header.names_bytes, &header.locations_bytes, &header.segment_bytes};
   for (size_t i = 0; i < 4; ++i) std::memcpy(lengths[i], &bytes[16 + 8 * i], 8);
   std::memcpy(header.structure_digest.bytes.data(), &bytes[48], 32);

@@ -12,7 +12,7 @@ using Bytes = std::vector<std::byte>;
 
 void use(Bytes bytes) {
   auto module = within_memory([&] { return read_graph(std::make_shared<const Bytes>(std::move(bytes)), "fuzzed"); });
-  if (!module) return fuzz::expect_refusal(module.error());
+  if (!module) return fuzz::expect_unsupported_reason(module.error());
   const bool verifies = fuzz::use_module(*module);
   if (verifies && module->level == Level::kTyped) fuzz::run_middle_stages(std::move(*module));
 }

@@ -7,7 +7,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace sluice;
   auto module = within_memory([&] { return parse_module(fuzz::text_of(data, size), "fuzzed"); });
   if (!module) {
-    fuzz::expect_refusal(module.error());
+    fuzz::expect_unsupported_reason(module.error());
     return 0;
   }
   const bool verifies = fuzz::use_module(*module);

@@ -33,7 +33,7 @@ import time
 import mutators
 import seeds
 
-MOST_KILOBYTES = 2_000_000
+MAX_KILOBYTES = 2_000_000
 CHUNK = 500
 WHAT = {"stages": ("onnx", "fuzz-onnx-files", 10000), "models": ("onnx", "fuzz-run-files", 10000), "om": ("om", "fuzz-run-files", 5000)}
 OUT_OF_MEMORY = re.compile(r"allocation-size-too-big|out-of-memory|maximum supported size|failed to allocate")
@@ -82,10 +82,10 @@ def try_chunk(options, folder, damage, first, last):
         paths.append(os.path.join(folder, f"{index}.{damage.kind}"))
         with open(paths[-1], "wb") as file:
             file.write(damage.make(index))
-    findings, long, most, left = [], 0, 0, paths
+    findings, long, largest, left = [], 0, 0, paths
     while left:
         taken, culprit, why, memory = run_driver(options.driver, left)
-        most = max(most, memory)
+        largest = max(largest, memory)
         if culprit is None:
             break
         if why:
@@ -97,7 +97,7 @@ def try_chunk(options, folder, damage, first, last):
         left = left[taken + 1:]
     for path in paths:
         os.remove(path)
-    return findings, long, most
+    return findings, long, largest
 
 
 def parse():
@@ -116,7 +116,7 @@ def parse():
 
 
 def main():
-    options, begin, findings, long, most = parse(), time.time(), [], 0, 0
+    options, begin, findings, long, largest = parse(), time.time(), [], 0, 0
     with tempfile.TemporaryDirectory() as folder:
         made = os.path.join(folder, "seeds")
         seeds.make_seeds(options.bin, made)
@@ -125,10 +125,10 @@ def main():
             found, more, memory = try_chunk(options, folder, damage, first, min(first + CHUNK, options.count))
             for name, why in found:
                 print(f"{name}: {why}", flush=True)
-            findings, long, most = findings + found, long + more, max(most, memory)
-    print(f"in process: {options.count} models, {len(findings)} findings, {long} run long or large, at most {most // 1000} MB, "
+            findings, long, largest = findings + found, long + more, max(largest, memory)
+    print(f"in process: {options.count} models, {len(findings)} findings, {long} run long or large, at most {largest // 1000} MB, "
           f"{time.time() - begin:.0f} s")
-    return 7 if findings or most > MOST_KILOBYTES else 0
+    return 7 if findings or largest > MAX_KILOBYTES else 0
 
 
 if __name__ == "__main__":

@@ -146,8 +146,8 @@ def scalar(random, field, old):
     if field.cpp_type == field.CPPTYPE_INT64:
         return random.choice([old + 1, old - 1, *DIMS])
     if field.cpp_type in (field.CPPTYPE_UINT32, field.CPPTYPE_UINT64):
-        most = 2**32 - 1 if field.cpp_type == field.CPPTYPE_UINT32 else 2**64 - 1
-        return random.choice([old ^ 1, old ^ 64, 0, most, most // 2 + 1, old + 64]) & most
+        largest = 2**32 - 1 if field.cpp_type == field.CPPTYPE_UINT32 else 2**64 - 1
+        return random.choice([old ^ 1, old ^ 64, 0, largest, largest // 2 + 1, old + 64]) & largest
     if field.cpp_type in (field.CPPTYPE_FLOAT, field.CPPTYPE_DOUBLE):
         return random.choice([0.0, -1.0, 1e30, float("nan"), float("inf"), -0.0])
     if field.cpp_type == field.CPPTYPE_BOOL:

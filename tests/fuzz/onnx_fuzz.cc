@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (is_graph_file(fuzz::bytes_of(data, size))) return 0;  // graph_file_fuzz
   auto module = within_memory([&] { return preprocessed(data, size); });
   if (!module) {
-    fuzz::expect_refusal(module.error());
+    fuzz::expect_unsupported_reason(module.error());
     return 0;
   }
   if (auto verified = verify(*module, Level::kTyped); !verified) {

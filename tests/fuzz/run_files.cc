@@ -86,6 +86,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto bytes = fuzz::bytes_of(data, size);
   const bool is_compiled = file_kind(bytes) == FileKind::kCompiledModel;
   const auto done = within_memory([&] { return is_compiled ? try_compiled_model(bytes) : try_model(bytes); });
-  if (!done) fuzz::expect_refusal(done.error());
+  if (!done) fuzz::expect_unsupported_reason(done.error());
   return 0;
 }

@@ -120,7 +120,7 @@ def nested():
                  [("trips", np.array(2, np.int64)), ("zeros", np.zeros(3, np.float32)), ("scale", np.full(3, 0.5, np.float32))])
 
 
-def grown():
+def appended():
     """A few of the random graphs that e2e/random_graphs compares."""
     sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
     random_graphs = importlib.import_module("random_graphs")
@@ -136,7 +136,7 @@ def classified():
 
 def models():
     return {"control-flow": control_flow(), "shapes": shapes(), "symbols": symbols(), "ops": many_ops(), "mixed": strings(), "nested": nested(), "maps": classified(),
-            **grown()}
+            **appended()}
 
 
 def control_frames():

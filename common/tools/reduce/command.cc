@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kMostOutput = 1 << 20;
+constexpr size_t kMaxOutput = 1 << 20;
 constexpr int kCannotStart = 127;
 
 std::atomic<bool> caught = false;
@@ -52,7 +52,7 @@ bool read_output(int fd, Clock::time_point deadline, std::string& output) {
     if (poll(&entry, 1, static_cast<int>(std::min<int64_t>(left, 1000))) <= 0) continue;
     const ssize_t count = read(fd, buffer.data(), buffer.size());
     if (count == 0 || (count < 0 && errno != EINTR)) return true;
-    if (count > 0) output.append(buffer.data(), std::min(static_cast<size_t>(count), kMostOutput - output.size()));
+    if (count > 0) output.append(buffer.data(), std::min(static_cast<size_t>(count), kMaxOutput - output.size()));
   }
   return false;
 }

@@ -15,7 +15,7 @@ using onnx::ModelProto;
 using onnx::NodeProto;
 using onnx::TensorProto;
 
-constexpr uint64_t kMostBytes = uint64_t{1800} << 20;  // a protobuf message ends at 2 GiB
+constexpr uint64_t kMaxBytes = uint64_t{1800} << 20;  // a protobuf message ends at 2 GiB
 
 template <typename Visit>
 void visit_bodies(const NodeProto& node, const Visit& visit) {
@@ -140,8 +140,8 @@ Result<void> take_external(TensorProto& tensor, const std::filesystem::path& fol
   }
   const auto part = bytes.subspan(place.offset, std::min<uint64_t>(place.length, bytes.size() - place.offset));
   total += part.size();
-  if (total > kMostBytes) {
-    return make_error(ErrorCode::kLimit, "the model has more than {} bytes of external data", kMostBytes)
+  if (total > kMaxBytes) {
+    return make_error(ErrorCode::kLimit, "the model has more than {} bytes of external data", kMaxBytes)
         .with_hint("reduce an export of fewer layers, or one with smaller weights");
   }
   tensor.set_raw_data(std::string(reinterpret_cast<const char*>(part.data()), part.size()));

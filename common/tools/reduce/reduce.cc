@@ -109,15 +109,15 @@ class Reducer {
   // Drops members of a list, many at once first. `without(rest)` is the candidate with those members only, which may keep more; it
   // updates `members` to those it kept, renumbered, and answers whether it failed.
   template <typename Try>
-  Result<void> sweep(size_t count, const Try& try_rest) {
+  Result<void> sweep(size_t count, const Try& try_remaining) {
     for (size_t chunk = std::max<size_t>(1, (count + 1) / 2);; chunk = (chunk + 1) / 2) {
       for (size_t end = count; end > 0;) {
         const size_t begin = end > chunk ? end - chunk : 0;
-        std::vector<int> rest;
+        std::vector<int> remaining;
         for (size_t i = 0; i < count; ++i) {
-          if (i < begin || i >= end) rest.push_back(static_cast<int>(i));
+          if (i < begin || i >= end) remaining.push_back(static_cast<int>(i));
         }
-        SLUICE_ASSIGN(const size_t left, try_rest(rest));
+        SLUICE_ASSIGN(const size_t left, try_remaining(remaining));
         count = left;
         end = std::min(begin, count);
       }
@@ -127,8 +127,8 @@ class Reducer {
 
   Result<void> drop_outputs() {
     const auto count = [&] { return static_cast<size_t>(model_.graph().output_size()); };
-    SLUICE_TRY(sweep(count(), [&](const std::vector<int>& rest) -> Result<size_t> {
-      SLUICE_TRY(attempt(with_outputs(model_, rest)));
+    SLUICE_TRY(sweep(count(), [&](const std::vector<int>& remaining) -> Result<size_t> {
+      SLUICE_TRY(attempt(with_outputs(model_, remaining)));
       return count();
     }));
     return say_progress("outputs");
@@ -137,8 +137,8 @@ class Reducer {
   Result<void> drop_nodes(size_t index) {
     const GraphPath path = graph_paths(model_)[index];
     const auto count = [&] { return static_cast<size_t>(graph_at(std::as_const(model_), path).node_size()); };
-    SLUICE_TRY(sweep(count(), [&](const std::vector<int>& rest) -> Result<size_t> {
-      if (auto cut = with_nodes(model_, path, rest, types_)) SLUICE_TRY(attempt(cut->model));
+    SLUICE_TRY(sweep(count(), [&](const std::vector<int>& remaining) -> Result<size_t> {
+      if (auto cut = with_nodes(model_, path, remaining, types_)) SLUICE_TRY(attempt(cut->model));
       return count();
     }));
     return say_progress(path.empty() ? "nodes" : "nodes of bodies");

@@ -15,7 +15,7 @@ using onnx::ModelProto;
 using onnx::NodeProto;
 using onnx::TensorProto;
 
-constexpr int64_t kMostShapeElements = 16;  // of a constant that may be a shape
+constexpr int64_t kMaxShapeElements = 16;  // of a constant that may be a shape
 
 void visit_tensors(GraphProto& graph, const std::function<void(TensorProto&)>& visit) {
   for (TensorProto& tensor : *graph.mutable_initializer()) visit(tensor);
@@ -105,7 +105,7 @@ bool cut_tensor(TensorProto& tensor, int axis, int64_t extent) {
 
 bool may_be_shape(const TensorProto& tensor) {
   return tensor.data_type() == static_cast<int>(DType::kI64) && tensor.dims_size() <= 1 &&
-         (tensor.dims_size() == 0 || tensor.dims(0) <= kMostShapeElements);
+         (tensor.dims_size() == 0 || tensor.dims(0) <= kMaxShapeElements);
 }
 
 bool change_elements(TensorProto& tensor, int64_t from, int64_t to) {

@@ -141,7 +141,7 @@ graph @main.body(%i: i64[], %go: bool[], %v: f32[?]) -> (%go, %twice) body {
 TEST(HostCpu, RunsOfSizesSeenBeforeTakeNoMemory) {
   const auto model = OpenedModel::open(OmBytes::copy(rooted_om()).value());
   ASSERT_TRUE(model) << model.error().message;
-  HybridRun run(HybridModel::sink(*model).value(), shared_device(1).value());
+  HybridRun run(HybridModel::lower(*model).value(), shared_device(1).value());
   constexpr size_t kSizes = 500;
   const std::vector<float> ones(kSizes * 40, 1.0f);
   std::mt19937 random(1);
@@ -158,24 +158,24 @@ TEST(HostCpu, RunsOfSizesSeenBeforeTakeNoMemory) {
     if (i == 599) seen = run.memory();
   }
   const MemoryCounters last = run.memory();
-  EXPECT_GT(seen.held_blocks, 0u);
+  EXPECT_GT(seen.held_slabs, 0u);
   EXPECT_EQ(last.system_calls, seen.system_calls);
-  EXPECT_EQ(last.held_blocks, seen.held_blocks);
+  EXPECT_EQ(last.held_slabs, seen.held_slabs);
   EXPECT_EQ(last.held_bytes, seen.held_bytes);
-  EXPECT_EQ(last.most_used_bytes, seen.most_used_bytes);
+  EXPECT_EQ(last.max_used_bytes, seen.max_used_bytes);
 }
 
 // Whoever walks a root is busy, also between its parts: of six callers on a device of two threads two at a time.
 TEST(HostCpu, WalkedNodesAreWorkOfTheDevice) {
   const auto opened = OpenedModel::open(OmBytes::copy(rooted_om()).value());
   ASSERT_TRUE(opened) << opened.error().message;
-  const auto model = HybridModel::sink(*opened).value();
+  const auto model = HybridModel::lower(*opened).value();
   const auto device = shared_device(2).value();
-  std::atomic<int> busy{0}, most{0};
+  std::atomic<int> busy{0}, maximum{0};
   HybridObserver observer;
   observer.value_made = [&](const std::string&, const HostValue&, bool) {
     const int now = ++busy;
-    for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+    for (int seen = maximum; now > seen && !maximum.compare_exchange_weak(seen, now);) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     --busy;
@@ -190,7 +190,7 @@ TEST(HostCpu, WalkedNodesAreWorkOfTheDevice) {
     });
   }
   for (std::thread& caller : callers) caller.join();
-  EXPECT_EQ(most, 2);
+  EXPECT_EQ(maximum, 2);
 }
 
 TEST(HostCpu, OutputsOutliveTheirRun) {
@@ -199,7 +199,7 @@ TEST(HostCpu, OutputsOutliveTheirRun) {
   const std::vector<float> x{0, 2, 3};
   HostValue last;
   {
-    HybridRun run(HybridModel::sink(*model).value(), shared_device(1).value());
+    HybridRun run(HybridModel::lower(*model).value(), shared_device(1).value());
     ASSERT_TRUE(run.bind_input(0, {.tensors = {{DType::kF32, {3}, std::as_bytes(std::span(x)), nullptr}}}));
     ASSERT_TRUE(run.execute());
     last = run.output(1);

@@ -32,12 +32,12 @@ void add_size(pb::ModelDef& model, ExpressionOp op, int64_t a, int64_t b) {
 }
 
 // A part that appends one step to a state of n steps, which has room for five, and copies that step; the root negates it.
-class Growing {
+class AppendModel {
  public:
-  Growing() {
+  AppendModel() {
     pb::ModelDef& model = b_.model;
     const uint32_t past = b_.type(DType::kF32, {2, -1, 3}), present = b_.type(DType::kF32, {2, -1, 3});
-    const uint32_t step = b_.type(DType::kF32, {2, 1, 3}), room = b_.type(DType::kF32, {2, 5, 3});
+    const uint32_t step = b_.type(DType::kF32, {2, 1, 3}), capacity = b_.type(DType::kF32, {2, 5, 3});
     model.mutable_sizes()->add_symbols()->set_axis(1);
     add_size(model, ExpressionOp::kSymbol, 0, 0);
     add_size(model, ExpressionOp::kConstant, 1, 0);
@@ -53,7 +53,7 @@ class Growing {
     bind(*model.add_outputs(), "walked", step);
     model.mutable_root()->set_graph(1);
     pb::StateDef& state = *model.add_states();
-    state.set_storage(room + 1);
+    state.set_storage(capacity + 1);
     b_.part().mutable_inputs(0)->set_state(1);
     b_.part().mutable_outputs(0)->set_state(1);
     add_values({past, step, present, step});
@@ -71,7 +71,7 @@ class Growing {
     const auto bytes = testing::om_bytes(
         b_.model, {{.kind = pb::SEGMENT_WEIGHTS}, {.kind = pb::SEGMENT_GRAPH, .pieces = {{0, graph}}, .bytes = graph.size()}});
     SLUICE_ASSIGN(auto opened, OpenedModel::open(OmBytes::copy(bytes).value()));
-    return HybridModel::sink(std::move(opened));
+    return HybridModel::lower(std::move(opened));
   }
 
  private:
@@ -89,7 +89,7 @@ class Growing {
       b_.part().add_value_offset(0);
       b_.part().add_value_bytes(b_.model.types(static_cast<int>(type)).dims(1) < 0 ? 0 : 24);
       b_.part().add_value_format(pb::FORMAT_DENSE);
-      b_.model.mutable_parts(0)->mutable_symbolic()->add_value_block(0xffffffff);
+      b_.model.mutable_parts(0)->mutable_symbolic()->add_value_buffer(0xffffffff);
     }
   }
 
@@ -98,7 +98,7 @@ class Growing {
 
 class HybridRunTest : public ::testing::Test {
  protected:
-  HybridRunTest() : run_(Growing().open().value(), shared_device(1).value()) {}
+  HybridRunTest() : run_(AppendModel().open().value(), shared_device(1).value()) {}
 
   // One execution with a step whose elements are `value`.
   Result<void> execute(float value, const HybridObserver& observer = {}) {
@@ -176,19 +176,19 @@ TEST_F(HybridRunTest, OutputsAreBoundToTheirSize) {
 }
 
 TEST(HybridModel, RefusesBindingsOfPartsThatNothingSizes) {
-  Growing untold;
+  AppendModel untold;
   untold.model().mutable_types(0)->clear_dim_expression();
   const auto refused = untold.open();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kBadCompiledModel);
   EXPECT_THAT(refused.error().message, HasSubstr("'past' of a part is f32 [2, ?, 3], which has no size before the part runs"));
-  Growing fixed;
+  AppendModel fixed;
   fixed.model().mutable_parts(0)->clear_symbolic();
   EXPECT_THAT(fixed.open().error().message, HasSubstr("which has no size before the part runs"));
 }
 
 TEST(HybridModel, RefusesBindingsWhoseSizeIsNegative) {
-  Growing shrinking;
+  AppendModel shrinking;
   shrinking.model().mutable_sizes()->set_expression_a(1, -2);
   HybridRun run(shrinking.open().value(), shared_device(1).value());
   const std::vector<float> step(6);

@@ -17,22 +17,22 @@ uint64_t aligned(uint64_t bytes) { return (bytes + kValueAlignment - 1) / kValue
 constexpr uint64_t kUnbounded = UINT64_MAX;  // bytes of what has no largest size
 
 // The most bytes that a value may have.
-uint64_t most_bytes(const Value& value) {
+uint64_t max_bytes(const Value& value) {
   const Type& type = value.type();
   if (type.is_fixed() || !type.is_tensor()) return storage_bytes(value);
   const ExpressionTable& expressions = value.graph().module().expressions;
   uint64_t elements = 1;
   for (const Dim& dim : type.dims) {
-    const int64_t most = dim.is_fixed() ? dim.value : expressions.bounds(static_cast<ExpressionId>(dim.value)).high;
-    if (__builtin_mul_overflow(elements, static_cast<uint64_t>(std::max<int64_t>(most, 0)), &elements)) return kUnbounded;
+    const int64_t maximum = dim.is_fixed() ? dim.value : expressions.bounds(static_cast<ExpressionId>(dim.value)).high;
+    if (__builtin_mul_overflow(elements, static_cast<uint64_t>(std::max<int64_t>(maximum, 0)), &elements)) return kUnbounded;
   }
-  return elements > kMostValueBytes ? kUnbounded : dtype_bytes(type.dtype, elements);
+  return elements > kMaxValueBytes ? kUnbounded : dtype_bytes(type.dtype, elements);
 }
 
 // Values that share bytes, with what is known of them together.
 struct Shared {
-  int64_t first = INT64_MAX;  // step that writes it first
-  int64_t last = -1;          // last step that touches it
+  int64_t first = INT64_MAX;  // task that writes it first
+  int64_t last = -1;          // last task that touches it
   uint64_t bytes = 0;
   const Value* input = nullptr;  // a model input among them
   bool constant = false;
@@ -41,7 +41,7 @@ struct Shared {
 
 class Planner {
  public:
-  Planner(const Graph& root, const StepList& list) : root_(root), list_(list), parent_(root.value_limit()), shared_(root.value_limit()) {
+  Planner(const Graph& root, const TaskList& list) : root_(root), list_(list), parent_(root.value_limit()), shared_(root.value_limit()) {
     std::iota(parent_.begin(), parent_.end(), 0);
   }
 
@@ -50,7 +50,7 @@ class Planner {
     for (const Alias& alias : list_.aliases) unite(*alias.value, *alias.of);
     bind_outputs();
     find_lives();
-    for (size_t step = 0; step < list_.steps.size(); ++step) write_in_place(static_cast<int64_t>(step));
+    for (size_t task = 0; task < list_.tasks.size(); ++task) write_in_place(static_cast<int64_t>(task));
     return place(constant_offsets);
   }
 
@@ -81,17 +81,17 @@ class Planner {
     for (const Value& value : root_.values()) {
       if (value.is_erased()) continue;
       Shared& mine = shared_[static_cast<size_t>(value.id())];
-      mine.bytes = most_bytes(value);
+      mine.bytes = max_bytes(value);
       mine.constant = value.is_constant();
       mine.input = value.is_input() && !value.is_constant() ? &value : nullptr;
     }
   }
 
-  // Outputs that no copy step fills are written in place.
+  // Outputs that no copy task fills are written in place.
   void bind_outputs() {
     std::vector<bool> copied(root_.outputs().size(), false);
-    for (const Step& step : list_.steps) {
-      if (step.node == nullptr) copied[step.copied_output] = true;
+    for (const Task& task : list_.tasks) {
+      if (task.node == nullptr) copied[task.copied_output] = true;
     }
     for (size_t k = 0; k < copied.size(); ++k) {
       if (!copied[k]) shared(*root_.outputs()[k]).output = static_cast<int64_t>(k);
@@ -99,15 +99,15 @@ class Planner {
   }
 
   void find_lives() {
-    for (size_t step = 0; step < list_.steps.size(); ++step) {
+    for (size_t task = 0; task < list_.tasks.size(); ++task) {
       const auto touch = [&](const Value* value) {
         if (value == nullptr) return;
         Shared& mine = shared(*value);
-        mine.first = std::min(mine.first, static_cast<int64_t>(step));
-        mine.last = std::max(mine.last, static_cast<int64_t>(step));
+        mine.first = std::min(mine.first, static_cast<int64_t>(task));
+        mine.last = std::max(mine.last, static_cast<int64_t>(task));
       };
-      std::for_each(list_.steps[step].outputs.begin(), list_.steps[step].outputs.end(), touch);
-      std::for_each(list_.steps[step].inputs.begin(), list_.steps[step].inputs.end(), touch);
+      std::for_each(list_.tasks[task].outputs.begin(), list_.tasks[task].outputs.end(), touch);
+      std::for_each(list_.tasks[task].inputs.begin(), list_.tasks[task].inputs.end(), touch);
     }
   }
 
@@ -121,50 +121,50 @@ class Planner {
                        [&](const Use& use) { return is_epilogue_op(*use.node) && use.node != anchor; });
   }
 
-  bool can_overwrite(const Step& step, size_t index, int64_t number) {
-    const Value* operand = step.inputs[index];
-    const Value& result = *step.outputs[0];
-    if (operand == nullptr || std::count(step.inputs.begin(), step.inputs.end(), operand) != 1) return false;
+  bool can_overwrite(const Task& task, size_t index, int64_t number) {
+    const Value* operand = task.inputs[index];
+    const Value& result = *task.outputs[0];
+    if (operand == nullptr || std::count(task.inputs.begin(), task.inputs.end(), operand) != 1) return false;
     Shared& from = shared(*operand);
     const Shared& to = shared(result);
     const bool free = !from.constant && from.input == nullptr && from.last == number && (from.output < 0 || to.output < 0) && !to.constant;
     if (!free || find(*operand) == find(result)) return false;
-    const bool alone = std::none_of(step.inputs.begin(), step.inputs.end(), [&](const Value* other) {
+    const bool alone = std::none_of(task.inputs.begin(), task.inputs.end(), [&](const Value* other) {
       return other != nullptr && other != operand && find(*other) == find(*operand);
     });
     return alone && from.output < 0 && operand->type_id() == result.type_id() && operand->storage_id() == result.storage_id() &&
-           is_read_elementwise(*step.node, index);
+           is_read_elementwise(*task.node, index);
   }
 
   void write_in_place(int64_t number) {
-    const Step& step = list_.steps[static_cast<size_t>(number)];
-    if (step.kind != StepKind::kLaunch || step.outputs.size() != 1) return;
-    for (size_t index = 0; index < step.inputs.size(); ++index) {
-      if (!can_overwrite(step, index, number)) continue;
-      unite(*step.outputs[0], *step.inputs[index]);
+    const Task& task = list_.tasks[static_cast<size_t>(number)];
+    if (task.kind != TaskKind::kLaunch || task.outputs.size() != 1) return;
+    for (size_t index = 0; index < task.inputs.size(); ++index) {
+      if (!can_overwrite(task, index, number)) continue;
+      unite(*task.outputs[0], *task.inputs[index]);
       return;
     }
   }
 
   Result<MemoryPlan> place(const std::vector<uint64_t>& constant_offsets) {
-    std::vector<Block> blocks;
+    std::vector<Buffer> buffers;
     std::vector<int32_t> block_of(root_.value_limit(), -1);
     for (const Value& value : root_.values()) {
       if (value.is_erased() || find(value) != value.id()) continue;
       const Shared& mine = shared_[static_cast<size_t>(value.id())];
       if (mine.constant || mine.input != nullptr || mine.output >= 0 || mine.last < 0) continue;
-      block_of[static_cast<size_t>(value.id())] = static_cast<int32_t>(blocks.size());
-      blocks.push_back({mine.first, mine.last, mine.bytes == kUnbounded ? kUnbounded : aligned(mine.bytes)});
+      block_of[static_cast<size_t>(value.id())] = static_cast<int32_t>(buffers.size());
+      buffers.push_back({mine.first, mine.last, mine.bytes == kUnbounded ? kUnbounded : aligned(mine.bytes)});
     }
     MemoryPlan plan;
-    SLUICE_TRY(place_blocks(blocks, plan));
+    SLUICE_TRY(place_buffers(buffers, plan));
     plan.places.resize(root_.value_limit());
     for (const Value& value : root_.values()) {
       if (value.is_erased()) continue;
       const Shared& mine = shared(value);
       ValuePlace& at = plan.places[static_cast<size_t>(value.id())];
       at.bytes = storage_bytes(value);
-      at.block = block_of[static_cast<size_t>(find(value))];
+      at.buffer = block_of[static_cast<size_t>(find(value))];
       if (mine.constant) {
         at.place = Place::kWeights;
         at.offset = constant_offsets[static_cast<size_t>(constant_of(value).segment())];
@@ -174,33 +174,33 @@ class Planner {
       } else if (mine.output >= 0) {
         at.place = Place::kOutput;
         at.binding = static_cast<uint32_t>(mine.output);
-      } else if (at.block >= 0) {
-        at.offset = plan.blocks_of_arena[static_cast<size_t>(at.block)].offset;
+      } else if (at.buffer >= 0) {
+        at.offset = plan.arena_buffers[static_cast<size_t>(at.buffer)].offset;
       }
     }
     return plan;
   }
 
-  Result<void> place_blocks(const std::vector<Block>& blocks, MemoryPlan& plan) const {
-    plan.blocks = blocks.size();
-    for (const Block& block : blocks) plan.blocks_of_arena.push_back({block.first, block.last, 0});
-    plan.is_placed = std::none_of(blocks.begin(), blocks.end(), [](const Block& block) { return block.bytes == kUnbounded; });
-    if (blocks.empty() || !plan.is_placed) return {};
-    const LivePeak live = live_peak(blocks);
-    const OffsetPlan offsets = live.bytes > kOmArenaLimit ? OffsetPlan{{}, live.bytes, 0} : plan_offsets(blocks);
+  Result<void> place_buffers(const std::vector<Buffer>& buffers, MemoryPlan& plan) const {
+    plan.buffers = buffers.size();
+    for (const Buffer& buffer : buffers) plan.arena_buffers.push_back({buffer.first, buffer.last, 0});
+    plan.is_placed = std::none_of(buffers.begin(), buffers.end(), [](const Buffer& buffer) { return buffer.bytes == kUnbounded; });
+    if (buffers.empty() || !plan.is_placed) return {};
+    const LivePeak live = live_peak(buffers);
+    const OffsetPlan offsets = live.bytes > kOmArenaLimit ? OffsetPlan{{}, live.bytes, 0} : plan_offsets(buffers);
     if (offsets.arena_bytes > kOmArenaLimit) {
       plan.is_placed = false;
-      return root_.shapes == ShapeClass::kSymbolic ? Result<void>() : too_large(offsets.arena_bytes, live.step);
+      return root_.shapes == ShapeClass::kSymbolic ? Result<void>() : too_large(offsets.arena_bytes, live.task);
     }
     plan.arena_bytes = offsets.arena_bytes;
     plan.live_bytes = live.bytes;
-    plan.block_pairs = offsets.pairs;
-    for (size_t i = 0; i < blocks.size(); ++i) plan.blocks_of_arena[i].offset = offsets.offsets[i];
+    plan.buffer_pairs = offsets.pairs;
+    for (size_t i = 0; i < buffers.size(); ++i) plan.arena_buffers[i].offset = offsets.offsets[i];
     return {};
   }
 
   Error too_large(uint64_t bytes, int64_t at) const {
-    const Node* node = list_.steps[static_cast<size_t>(at)].node;
+    const Node* node = list_.tasks[static_cast<size_t>(at)].node;
     return make_error(ErrorCode::kLimit, "{}: the values that are needed while it runs take {} bytes of memory, a model may have {}",
                       node == nullptr ? "an output's copy" : node->label(), bytes, kOmArenaLimit)
         .with_hint("make the inputs smaller (--input-shape, --dim), or leave dims open: --dim NAME=LOW..HIGH");
@@ -223,7 +223,7 @@ class Planner {
   }
 
   const Graph& root_;
-  const StepList& list_;
+  const TaskList& list_;
   std::vector<int32_t> parent_;
   std::vector<Shared> shared_;
 };
@@ -237,7 +237,7 @@ uint64_t storage_bytes(const Value& value) {
   return value.type().dense_bytes().value_or(0);
 }
 
-Result<MemoryPlan> plan_memory(const Graph& root, const StepList& list, const std::vector<uint64_t>& constant_offsets) {
+Result<MemoryPlan> plan_memory(const Graph& root, const TaskList& list, const std::vector<uint64_t>& constant_offsets) {
   return Planner(root, list).plan(constant_offsets);
 }
 

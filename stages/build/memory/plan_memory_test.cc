@@ -12,14 +12,14 @@
 namespace sluice {
 namespace {
 
-// A graph, its steps and its plan. Nodes of aicore launch a kernel.
+// A graph, its tasks and its plan. Nodes of aicore launch a kernel.
 class Planned {
  public:
   explicit Planned(const std::string& text) : module_(parse_module("sluice 1 lowered\n" + text, "test").value()) {
     for (Node& node : module_.root().nodes()) {
-      if (node.plan.engine == EngineId::kAicore) node.plan.kernel = 0;
+      if (node.placement.engine == EngineId::kAicore) node.placement.kernel = 0;
     }
-    list_ = make_steps(module_.root()).value();
+    list_ = make_tasks(module_.root()).value();
     const std::vector<uint64_t> offsets(module_.segment_count(), 640);
     auto planned = plan_memory(module_.root(), list_, offsets);
     if (planned)
@@ -37,12 +37,12 @@ class Planned {
     throw std::runtime_error("no value " + name);
   }
   bool share(const std::string& a, const std::string& b) const {
-    return at(a).place == at(b).place && at(a).binding == at(b).binding && at(a).offset == at(b).offset && at(a).block == at(b).block;
+    return at(a).place == at(b).place && at(a).binding == at(b).binding && at(a).offset == at(b).offset && at(a).buffer == at(b).buffer;
   }
 
  private:
   Module module_;
-  StepList list_;
+  TaskList list_;
   MemoryPlan plan_;
   std::optional<Error> error_;
 };
@@ -50,8 +50,8 @@ class Planned {
 TEST(PlanMemory, InputsOutputsAndConstantsLieOutsideTheArena) {
   const Planned planned(R"(graph @main(%x: f32[4], %z: f32[4]) -> (%a, %b) {
   %c = constant f32[4] [1, 2, 3, 4]
-  %a: f32[4] = Add(%x, %c) plan {engine = host_cpu}
-  %b: f32[4] = Add(%z, %c) plan {engine = host_cpu}
+  %a: f32[4] = Add(%x, %c) placement {engine = host_cpu}
+  %b: f32[4] = Add(%z, %c) placement {engine = host_cpu}
 }
 )");
   ASSERT_FALSE(planned.error());
@@ -68,13 +68,13 @@ TEST(PlanMemory, InputsOutputsAndConstantsLieOutsideTheArena) {
 // Of a chain two neighbours are alive at a time; the third takes the place of the first.
 TEST(PlanMemory, AValueTakesThePlaceOfOneThatDied) {
   const Planned planned(R"(graph @main(%x: f32[100]) -> (%y) {
-  %a: f32[100] = Neg(%x) plan {engine = host_cpu}
-  %b: f32[100] = Sin(%a) plan {engine = host_cpu}
-  %c: f32[100] = Cos(%b) plan {engine = host_cpu}
-  %y: f32[100] = Exp(%c) plan {engine = host_cpu}
+  %a: f32[100] = Neg(%x) placement {engine = host_cpu}
+  %b: f32[100] = Sin(%a) placement {engine = host_cpu}
+  %c: f32[100] = Cos(%b) placement {engine = host_cpu}
+  %y: f32[100] = Exp(%c) placement {engine = host_cpu}
 }
 )");
-  EXPECT_EQ(planned.plan().blocks, 3u);
+  EXPECT_EQ(planned.plan().buffers, 3u);
   EXPECT_EQ(planned.plan().arena_bytes, 2 * 448u);  // 400 bytes, in lines of 64
   EXPECT_EQ(planned.plan().live_bytes, 2 * 448u);
   EXPECT_EQ(planned.at("a").offset, planned.at("c").offset);
@@ -85,24 +85,24 @@ TEST(PlanMemory, AValueTakesThePlaceOfOneThatDied) {
 TEST(PlanMemory, AViewLiesWhereTheWholeLies) {
   const Planned planned(R"(graph @main(%x: f32[2, 8]) -> (%y) {
   %s = constant i64[1] [16]
-  %a: f32[2, 8] = Neg(%x) plan {engine = host_cpu}
-  %v: f32[16] = Reshape(%a, %s) plan {_no_task}
-  %b: f32[16] = Sin(%v) plan {engine = host_cpu}
-  %y: f32[16] = Add(%b, %v) plan {engine = host_cpu}
+  %a: f32[2, 8] = Neg(%x) placement {engine = host_cpu}
+  %v: f32[16] = Reshape(%a, %s) placement {_no_task}
+  %b: f32[16] = Sin(%v) placement {engine = host_cpu}
+  %y: f32[16] = Add(%b, %v) placement {engine = host_cpu}
 }
 )");
   EXPECT_TRUE(planned.share("a", "v"));
   EXPECT_FALSE(planned.share("b", "v"));  // alive: y reads it yet
-  EXPECT_EQ(planned.plan().blocks, 2u);
+  EXPECT_EQ(planned.plan().buffers, 2u);
 }
 
-// A residual block: the result of the second convolution is added behind the first, whose kernel writes over it.
+// A residual buffer: the result of the second convolution is added behind the first, whose kernel writes over it.
 std::string residual(const std::string& reader, const std::string& epilogue) {
   return R"(graph @main(%x: f32[1, 4, 8, 8], %w: f32[4, 4, 1, 1]) -> (%y) {
-  %d: f32[1, 4, 8, 8] = Conv(%x, %w) plan {engine = aicore}
-  %r: f32[1, 4, 8, 8] = Fused(%x, %w, %d) {anchor = 0, body = @r} plan {engine = aicore}
+  %d: f32[1, 4, 8, 8] = Conv(%x, %w) placement {engine = aicore}
+  %r: f32[1, 4, 8, 8] = Fused(%x, %w, %d) {anchor = 0, body = @r} placement {engine = aicore}
   %y: f32[1, 4, 8, 8] = )" +
-         reader + R"( plan {engine = host_cpu}
+         reader + R"( placement {engine = host_cpu}
 }
 graph @r(%x: f32[1, 4, 8, 8], %w: f32[4, 4, 1, 1], %d: f32[1, 4, 8, 8]) -> (%s) fused {
   %a: f32[1, 4, 8, 8] = Conv(%x, %w)
@@ -114,7 +114,7 @@ TEST(PlanMemory, AKernelWritesOverTheOperandThatDiesInItsEpilogue) {
   const Planned planned(residual("Sin(%r)", "Add(%a, %d)"));
   EXPECT_TRUE(planned.share("r", "d"));
   EXPECT_EQ(planned.at("r").place, Place::kArena);
-  EXPECT_EQ(planned.plan().blocks, 1u);
+  EXPECT_EQ(planned.plan().buffers, 1u);
   EXPECT_EQ(planned.plan().arena_bytes, 1024u);
 }
 
@@ -126,9 +126,9 @@ TEST(PlanMemory, AnOperandThatIsReadLaterIsNotWrittenOver) {
 
 TEST(PlanMemory, AnOperandThatTheAnchorReadsIsNotWrittenOver) {
   const Planned planned(R"(graph @main(%x: f32[8, 8], %w: f32[8, 8]) -> (%y) {
-  %d: f32[8, 8] = MatMul(%x, %w) plan {engine = aicore}
-  %r: f32[8, 8] = Fused(%d, %w) {anchor = 0, body = @r} plan {engine = aicore}
-  %y: f32[8, 8] = Sin(%r) plan {engine = host_cpu}
+  %d: f32[8, 8] = MatMul(%x, %w) placement {engine = aicore}
+  %r: f32[8, 8] = Fused(%d, %w) {anchor = 0, body = @r} placement {engine = aicore}
+  %y: f32[8, 8] = Sin(%r) placement {engine = host_cpu}
 }
 graph @r(%d: f32[8, 8], %w: f32[8, 8]) -> (%s) fused {
   %a: f32[8, 8] = MatMul(%d, %w)
@@ -141,8 +141,8 @@ graph @r(%d: f32[8, 8], %w: f32[8, 8]) -> (%s) fused {
 
 TEST(PlanMemory, AnInputIsNeverWrittenOver) {
   const Planned planned(R"(graph @main(%x: f32[8, 8], %w: f32[8, 8], %d: f32[8, 8]) -> (%y) {
-  %r: f32[8, 8] = Fused(%x, %w, %d) {anchor = 0, body = @r} plan {engine = aicore}
-  %y: f32[8, 8] = Sin(%r) plan {engine = host_cpu}
+  %r: f32[8, 8] = Fused(%x, %w, %d) {anchor = 0, body = @r} placement {engine = aicore}
+  %y: f32[8, 8] = Sin(%r) placement {engine = host_cpu}
 }
 graph @r(%x: f32[8, 8], %w: f32[8, 8], %d: f32[8, 8]) -> (%s) fused {
   %a: f32[8, 8] = MatMul(%x, %w)
@@ -156,8 +156,8 @@ graph @r(%x: f32[8, 8], %w: f32[8, 8], %d: f32[8, 8]) -> (%s) fused {
 TEST(PlanMemory, OfBoundedDimsTheLargestSizesCount) {
   const Planned planned(R"(symbol n = dim(@main, %x, 0) in [1, 50]
 graph @main(%x: f32[n, 8]) -> (%y) shapes symbolic {
-  %a: f32[n, 8] = Neg(%x) plan {engine = host_cpu}
-  %y: f32[n, 8] = Sin(%a) plan {engine = host_cpu}
+  %a: f32[n, 8] = Neg(%x) placement {engine = host_cpu}
+  %y: f32[n, 8] = Sin(%a) placement {engine = host_cpu}
 }
 )");
   EXPECT_TRUE(planned.plan().is_placed);
@@ -168,19 +168,19 @@ graph @main(%x: f32[n, 8]) -> (%y) shapes symbolic {
 TEST(PlanMemory, OfOpenDimsTheBlocksArePlacedLater) {
   const Planned planned(R"(symbol n = dim(@main, %x, 0) in [1, 9223372036854775807]
 graph @main(%x: f32[n, 8]) -> (%y) shapes symbolic {
-  %a: f32[n, 8] = Neg(%x) plan {engine = host_cpu}
-  %y: f32[n, 8] = Sin(%a) plan {engine = host_cpu}
+  %a: f32[n, 8] = Neg(%x) placement {engine = host_cpu}
+  %y: f32[n, 8] = Sin(%a) placement {engine = host_cpu}
 }
 )");
   EXPECT_FALSE(planned.plan().is_placed);
-  EXPECT_EQ(planned.plan().blocks, 1u);
+  EXPECT_EQ(planned.plan().buffers, 1u);
   EXPECT_EQ(planned.plan().arena_bytes, 0u);
 }
 
 std::string neg_of(uint64_t elements, const std::string& dim, const std::string& head, const std::string& attributes) {
   const std::string type = "f32[" + (dim.empty() ? std::to_string(elements) : dim) + "]";
   return head + "graph @main(%x: " + type + ") -> (%y) " + attributes + "{\n  %a: " + type +
-         " = Neg(%x) plan {engine = host_cpu}\n  %y: " + type + " = Sin(%a) plan {engine = host_cpu}\n}\n";
+         " = Neg(%x) placement {engine = host_cpu}\n  %y: " + type + " = Sin(%a) placement {engine = host_cpu}\n}\n";
 }
 
 TEST(PlanMemory, LargerArenasThanTheLoaderOpensAreRefused) {

@@ -10,36 +10,36 @@ namespace {
 constexpr size_t kClimbRounds = 2000;
 constexpr size_t kClimbWork = 100'000'000;
 
-// Placed blocks by time. A block lies in the O(log T) nodes of a segment tree that cover its life, and at its first step; blocks alive
+// Placed buffers by time. A buffer lies in the O(log T) nodes of a segment tree that cover its life, and at its first task; buffers alive
 // together with [first, last] are those alive at `first` and those that begin in (first, last].
 class AliveIndex {
  public:
-  explicit AliveIndex(int64_t steps) : beginning_(static_cast<size_t>(steps)) {
-    while (leaves_ < steps) leaves_ *= 2;
+  explicit AliveIndex(int64_t tasks) : beginning_(static_cast<size_t>(tasks)) {
+    while (leaves_ < tasks) leaves_ *= 2;
     tree_.resize(static_cast<size_t>(2 * leaves_));
     begins_.resize(static_cast<size_t>(2 * leaves_), 0);
   }
 
-  void insert(const Block& block, uint32_t id) {
-    beginning_[static_cast<size_t>(block.first)].push_back(id);
-    for (int64_t node = block.first + leaves_; node > 0; node /= 2) ++begins_[static_cast<size_t>(node)];
-    int64_t low = block.first + leaves_, high = block.last + leaves_ + 1;
+  void insert(const Buffer& buffer, uint32_t id) {
+    beginning_[static_cast<size_t>(buffer.first)].push_back(id);
+    for (int64_t node = buffer.first + leaves_; node > 0; node /= 2) ++begins_[static_cast<size_t>(node)];
+    int64_t low = buffer.first + leaves_, high = buffer.last + leaves_ + 1;
     for (; low < high; low /= 2, high /= 2) {
       if (low % 2 == 1) tree_[static_cast<size_t>(low++)].push_back(id);
       if (high % 2 == 1) tree_[static_cast<size_t>(--high)].push_back(id);
     }
   }
 
-  void find(const Block& block, std::vector<uint32_t>& found) const {
-    for (int64_t node = block.first + leaves_; node > 0; node /= 2) {
+  void find(const Buffer& buffer, std::vector<uint32_t>& found) const {
+    for (int64_t node = buffer.first + leaves_; node > 0; node /= 2) {
       const std::vector<uint32_t>& ids = tree_[static_cast<size_t>(node)];
       found.insert(found.end(), ids.begin(), ids.end());
     }
-    find_beginning(1, 0, leaves_, block.first + 1, block.last + 1, found);
+    find_beginning(1, 0, leaves_, buffer.first + 1, buffer.last + 1, found);
   }
 
  private:
-  // Blocks that begin in [low, high), skipping empty subtrees.
+  // Buffers that begin in [low, high), skipping empty subtrees.
   void find_beginning(int64_t node, int64_t from, int64_t to, int64_t low, int64_t high, std::vector<uint32_t>& found) const {
     if (from >= high || to <= low || begins_[static_cast<size_t>(node)] == 0) return;
     if (to - from == 1) {
@@ -72,45 +72,45 @@ uint64_t best_gap(std::vector<std::pair<uint64_t, uint64_t>>& occupied, uint64_t
   return best == UINT64_MAX ? end : best_offset;
 }
 
-OffsetPlan place_in_order(const std::vector<Block>& blocks, const std::vector<uint32_t>& order, int64_t steps, uint64_t& pairs) {
+OffsetPlan place_in_order(const std::vector<Buffer>& buffers, const std::vector<uint32_t>& order, int64_t tasks, uint64_t& pairs) {
   OffsetPlan plan;
-  plan.offsets.resize(blocks.size());
-  AliveIndex alive(steps);
+  plan.offsets.resize(buffers.size());
+  AliveIndex alive(tasks);
   std::vector<uint32_t> neighbours;
   std::vector<std::pair<uint64_t, uint64_t>> occupied;
   for (const uint32_t id : order) {
-    const Block& block = blocks[id];
-    if (block.bytes == 0) continue;
+    const Buffer& buffer = buffers[id];
+    if (buffer.bytes == 0) continue;
     neighbours.clear();
     occupied.clear();
-    alive.find(block, neighbours);
-    for (const uint32_t other : neighbours) occupied.emplace_back(plan.offsets[other], plan.offsets[other] + blocks[other].bytes);
+    alive.find(buffer, neighbours);
+    for (const uint32_t other : neighbours) occupied.emplace_back(plan.offsets[other], plan.offsets[other] + buffers[other].bytes);
     pairs += neighbours.size();
-    plan.offsets[id] = best_gap(occupied, block.bytes);
-    plan.arena_bytes = std::max(plan.arena_bytes, plan.offsets[id] + block.bytes);
-    alive.insert(block, id);
+    plan.offsets[id] = best_gap(occupied, buffer.bytes);
+    plan.arena_bytes = std::max(plan.arena_bytes, plan.offsets[id] + buffer.bytes);
+    alive.insert(buffer, id);
   }
   return plan;
 }
 
 // Improves an order while it can: what ends highest is placed earlier (halfway to the front, then first), and the change is kept when the
-// arena does not grow. Stops at the bound or when the work, in pairs of blocks, is used up.
-void climb(const std::vector<Block>& blocks, std::vector<uint32_t> order, int64_t steps, uint64_t bound, OffsetPlan& best,
+// arena does not grow. Stops at the bound or when the work, in pairs of buffers, is used up.
+void climb(const std::vector<Buffer>& buffers, std::vector<uint32_t> order, int64_t tasks, uint64_t bound, OffsetPlan& best,
            uint64_t& pairs) {
-  OffsetPlan plan = place_in_order(blocks, order, steps, pairs);
+  OffsetPlan plan = place_in_order(buffers, order, tasks, pairs);
   std::mt19937 random(1);  // its numbers are the same everywhere
-  const auto rounds = static_cast<int>(std::min<size_t>(kClimbRounds, kClimbWork / std::max<size_t>(1, blocks.size() * blocks.size())));
+  const auto rounds = static_cast<int>(std::min<size_t>(kClimbRounds, kClimbWork / std::max<size_t>(1, buffers.size() * buffers.size())));
   for (int round = 0; round < rounds && best.arena_bytes > bound; ++round) {
     std::vector<size_t> highest;  // positions in the order
     for (size_t i = 0; i < order.size(); ++i) {
-      if (plan.offsets[order[i]] + blocks[order[i]].bytes == plan.arena_bytes) highest.push_back(i);
+      if (plan.offsets[order[i]] + buffers[order[i]].bytes == plan.arena_bytes) highest.push_back(i);
     }
     std::vector<uint32_t> next = order;
     const size_t from = highest[random() % highest.size()], to = from == 0 ? 0 : random() % from;
     std::rotate(next.begin() + static_cast<int64_t>(to), next.begin() + static_cast<int64_t>(from),
                 next.begin() + static_cast<int64_t>(from) + 1);
     if (from == 0 || round % 4 == 3) std::swap(next[random() % next.size()], next[random() % next.size()]);
-    OffsetPlan changed = place_in_order(blocks, next, steps, pairs);
+    OffsetPlan changed = place_in_order(buffers, next, tasks, pairs);
     if (changed.arena_bytes > plan.arena_bytes) continue;
     order = std::move(next);
     plan = std::move(changed);
@@ -118,54 +118,54 @@ void climb(const std::vector<Block>& blocks, std::vector<uint32_t> order, int64_
   }
 }
 
-// Two blocks are alive together exactly when one begins while the other is alive: only steps in which blocks begin matter.
-std::vector<Block> with_dense_steps(std::vector<Block> blocks) {
+// Two buffers are alive together exactly when one begins while the other is alive: only tasks in which buffers begin matter.
+std::vector<Buffer> with_dense_tasks(std::vector<Buffer> buffers) {
   std::vector<int64_t> begins;
-  for (const Block& block : blocks) begins.push_back(block.first);
+  for (const Buffer& buffer : buffers) begins.push_back(buffer.first);
   std::sort(begins.begin(), begins.end());
   begins.erase(std::unique(begins.begin(), begins.end()), begins.end());
-  for (Block& block : blocks) {
-    block.first = std::lower_bound(begins.begin(), begins.end(), block.first) - begins.begin();
-    block.last = std::upper_bound(begins.begin(), begins.end(), block.last) - begins.begin() - 1;
+  for (Buffer& buffer : buffers) {
+    buffer.first = std::lower_bound(begins.begin(), begins.end(), buffer.first) - begins.begin();
+    buffer.last = std::upper_bound(begins.begin(), begins.end(), buffer.last) - begins.begin() - 1;
   }
-  return blocks;
+  return buffers;
 }
 
-int64_t life(const Block& block) { return block.last - block.first + 1; }
+int64_t life(const Buffer& buffer) { return buffer.last - buffer.first + 1; }
 
 }  // namespace
 
-LivePeak live_peak(const std::vector<Block>& blocks) {
-  int64_t steps = 0;
-  for (const Block& block : blocks) steps = std::max(steps, block.last + 2);
-  std::vector<__int128> change(static_cast<size_t>(steps), 0);  // sums of sizes need more than 64 bits
-  for (const Block& block : blocks) {
-    change[static_cast<size_t>(block.first)] += block.bytes;
-    change[static_cast<size_t>(block.last + 1)] -= block.bytes;
+LivePeak live_peak(const std::vector<Buffer>& buffers) {
+  int64_t tasks = 0;
+  for (const Buffer& buffer : buffers) tasks = std::max(tasks, buffer.last + 2);
+  std::vector<__int128> change(static_cast<size_t>(tasks), 0);  // sums of sizes need more than 64 bits
+  for (const Buffer& buffer : buffers) {
+    change[static_cast<size_t>(buffer.first)] += buffer.bytes;
+    change[static_cast<size_t>(buffer.last + 1)] -= buffer.bytes;
   }
-  __int128 live = 0, most = 0;
+  __int128 live = 0, maximum = 0;
   LivePeak peak;
-  for (int64_t step = 0; step < steps; ++step) {
-    live += change[static_cast<size_t>(step)];
-    if (live <= most) continue;
-    most = live;
-    peak = {static_cast<uint64_t>(std::min<__int128>(most, UINT64_MAX)), step};
+  for (int64_t task = 0; task < tasks; ++task) {
+    live += change[static_cast<size_t>(task)];
+    if (live <= maximum) continue;
+    maximum = live;
+    peak = {static_cast<uint64_t>(std::min<__int128>(maximum, UINT64_MAX)), task};
   }
   return peak;
 }
 
-OffsetPlan plan_offsets(const std::vector<Block>& given) {
-  const std::vector<Block> blocks = with_dense_steps(given);
-  int64_t steps = 1;
-  for (const Block& block : blocks) steps = std::max(steps, block.last + 1);
-  const uint64_t bound = live_peak(blocks).bytes;
-  std::vector<uint32_t> order(blocks.size());
+OffsetPlan plan_offsets(const std::vector<Buffer>& given) {
+  const std::vector<Buffer> buffers = with_dense_tasks(given);
+  int64_t tasks = 1;
+  for (const Buffer& buffer : buffers) tasks = std::max(tasks, buffer.last + 1);
+  const uint64_t bound = live_peak(buffers).bytes;
+  std::vector<uint32_t> order(buffers.size());
   std::iota(order.begin(), order.end(), 0);
-  const auto area = [](const Block& b) { return static_cast<double>(b.bytes) * static_cast<double>(life(b)); };
-  using Less = bool (*)(const Block&, const Block&);
-  const Less by_size = [](const Block& a, const Block& b) { return a.bytes > b.bytes || (a.bytes == b.bytes && life(a) > life(b)); };
-  const Less by_life = [](const Block& a, const Block& b) { return life(a) > life(b) || (life(a) == life(b) && a.bytes > b.bytes); };
-  const Less by_time = [](const Block& a, const Block& b) { return a.first < b.first || (a.first == b.first && a.bytes > b.bytes); };
+  const auto area = [](const Buffer& b) { return static_cast<double>(b.bytes) * static_cast<double>(life(b)); };
+  using Less = bool (*)(const Buffer&, const Buffer&);
+  const Less by_size = [](const Buffer& a, const Buffer& b) { return a.bytes > b.bytes || (a.bytes == b.bytes && life(a) > life(b)); };
+  const Less by_life = [](const Buffer& a, const Buffer& b) { return life(a) > life(b) || (life(a) == life(b) && a.bytes > b.bytes); };
+  const Less by_time = [](const Buffer& a, const Buffer& b) { return a.first < b.first || (a.first == b.first && a.bytes > b.bytes); };
   uint64_t pairs = 0;
   OffsetPlan best;
   std::vector<uint32_t> best_order;
@@ -173,17 +173,17 @@ OffsetPlan plan_offsets(const std::vector<Block>& given) {
   const auto attempt = [&](const auto& less) {
     if (best.arena_bytes == bound) return;
     std::vector<uint32_t> sorted = order;
-    std::stable_sort(sorted.begin(), sorted.end(), [&](uint32_t a, uint32_t b) { return less(blocks[a], blocks[b]); });
-    OffsetPlan plan = place_in_order(blocks, sorted, steps, pairs);
+    std::stable_sort(sorted.begin(), sorted.end(), [&](uint32_t a, uint32_t b) { return less(buffers[a], buffers[b]); });
+    OffsetPlan plan = place_in_order(buffers, sorted, tasks, pairs);
     if (plan.arena_bytes >= best.arena_bytes) return;
     best = std::move(plan);
     best_order = std::move(sorted);
   };
   attempt(by_size);
-  attempt([&](const Block& a, const Block& b) { return area(a) > area(b); });
+  attempt([&](const Buffer& a, const Buffer& b) { return area(a) > area(b); });
   attempt(by_life);
   attempt(by_time);
-  if (best.arena_bytes > bound) climb(blocks, best_order, steps, bound, best, pairs);
+  if (best.arena_bytes > bound) climb(buffers, best_order, tasks, bound, best, pairs);
   best.pairs = pairs;
   return best;
 }

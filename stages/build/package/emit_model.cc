@@ -5,14 +5,14 @@
 
 #include "common/graphfile/header.h"
 #include "common/ir/fixed.h"
-#include "common/ir/growth.h"
+#include "common/ir/append_axis.h"
 #include "common/ir/states.h"
 #include "common/target/aicore.h"
 #include "common/target/multiply_adds.h"
 #include "common/target/profile.h"
 #include "common/text/text.h"
 #include "runtime/loader/om_bindings.h"
-#include "stages/build/package/check_growing.h"
+#include "stages/build/package/check_appended.h"
 #include "stages/build/package/emit_part.h"
 #include "stages/build/walk.h"
 
@@ -164,7 +164,7 @@ uint32_t ModelEmitter::type_index(const Type& type) {
   return types_[type] = static_cast<uint32_t>(model_.types_size() - 1);
 }
 
-Result<void> ModelEmitter::emit_face(const Graph& graph, bool has_symbolic) {
+Result<void> ModelEmitter::emit_signature(const Graph& graph, bool has_symbolic) {
   SLUICE_TRY(emit_header());
   if (has_symbolic) emit_symbols(graph);
   std::string refused;
@@ -197,7 +197,7 @@ Result<void> ModelEmitter::emit_face(const Graph& graph, bool has_symbolic) {
 }
 
 Result<void> ModelEmitter::emit_part(const PlannedPart& part, bool under_root) {
-  if (!under_root) SLUICE_TRY(check_growing(*part.graph, {}));
+  if (!under_root) SLUICE_TRY(check_appended(*part.graph, {}));
   PartEmitter(*this, part, *model_.add_parts()).run(under_root);
   return {};
 }
@@ -209,8 +209,8 @@ Result<void> ModelEmitter::emit_root(const Graph& root) {
   int part = 0;
   for (const Node& node : root.nodes()) {
     const bool is_launch = launches[static_cast<size_t>(node.id())];
-    emit_node(node, is_launch ? node.plan.engine : node.op() == Op::kCall ? EngineId::kNone : EngineId::kHostCpu);
-    def.add_node_kernel(is_launch ? 1 + kernel_index(node.plan.kernel) : 0);
+    emit_node(node, is_launch ? node.placement.engine : node.op() == Op::kCall ? EngineId::kNone : EngineId::kHostCpu);
+    def.add_node_kernel(is_launch ? 1 + kernel_index(node.placement.kernel) : 0);
     if (node.op() == Op::kCall) SLUICE_TRY(emit_states(node, *model_.mutable_parts(part++)->mutable_fixed()));
   }
   return {};
@@ -219,7 +219,7 @@ Result<void> ModelEmitter::emit_root(const Graph& root) {
 // The bindings of a part that are states in the memory of their bound.
 Result<void> ModelEmitter::emit_states(const Node& call, pb::FixedPart& part) {
   const Graph &root = call.graph(), &graph = *call.body("graph");
-  std::set<const Value*> growing;
+  std::set<const Value*> appended;
   std::vector<const Value*> inputs, operands, placeholders;
   for (const Value* input : root.inputs()) {
     if (!input->is_constant()) inputs.push_back(input);
@@ -232,18 +232,18 @@ Result<void> ModelEmitter::emit_states(const Node& call, pb::FixedPart& part) {
   for (int s = 0; s < model_.states_size(); ++s) {
     pb::StateDef& state = *model_.mutable_states(s);
     const Value &input = *inputs[state.input()], &output = *root.outputs()[state.output()];
-    if (output.producer() != &call || !growth_axis(output)) continue;
+    if (output.producer() != &call || !append_axis(output)) continue;
     const auto operand = static_cast<int>(std::find(operands.begin(), operands.end(), &input) - operands.begin());
     if (operand == part.inputs_size() || input.storage_id() != output.storage_id()) continue;
     const Value* const ends[] = {placeholders[static_cast<size_t>(operand)], graph.outputs()[output.result()]};
     for (const Value* value : ends) {
-      if (value->storage_id() == output.storage_id()) growing.insert(value);
+      if (value->storage_id() == output.storage_id()) appended.insert(value);
     }
     state.set_storage(1 + type_index(Type::tensor(output.type().dtype, output.storage()->dims)));
     part.mutable_inputs(operand)->set_state(static_cast<uint32_t>(s) + 1);
     part.mutable_outputs(static_cast<int>(output.result()))->set_state(static_cast<uint32_t>(s) + 1);
   }
-  return check_growing(graph, growing);
+  return check_appended(graph, appended);
 }
 
 pb::ModelDef ModelEmitter::finish() {

@@ -9,7 +9,7 @@
 #include "common/ir/module.h"
 #include "model.pb.h"
 #include "stages/build/memory/plan_memory.h"
-#include "stages/build/tasks/steps.h"
+#include "stages/build/tasks/tasks.h"
 
 namespace sluice {
 
@@ -24,7 +24,7 @@ struct KernelStore {
 // A graph that becomes a fixed part.
 struct PlannedPart {
   const Graph* graph = nullptr;
-  StepList list;
+  TaskList list;
   MemoryPlan plan;
 };
 
@@ -37,7 +37,7 @@ class ModelEmitter {
 
   // Version, profile, options, what the model takes and gives: the inputs and outputs of `graph`, and when some part is symbolic, their
   // dims as what all sizes are computed from. Error: kNotBuildable for types that a compiled model has no words for.
-  Result<void> emit_face(const Graph& graph, bool has_symbolic);
+  Result<void> emit_signature(const Graph& graph, bool has_symbolic);
   // Error: kNotBuildable when the whole model is one part and a value is to grow, which only states do.
   Result<void> emit_part(const PlannedPart& part, bool under_root);
   // The nodes of a root graph, in order, and where its parts keep states in place. After the parts. Error: kNotBuildable when a value is to
@@ -69,8 +69,8 @@ class ModelEmitter {
   std::map<ExpressionId, uint32_t> sizes_;  // 1 + the index of an expression; 0: it is of other symbols
 };
 
-// The graph that holds the nodes of a part's host steps, each alone with inputs and results of its own; node ids are the order of the
-// steps. Empty: no graph.
-Module make_host_graph(const Graph& part, const StepList& list);
+// The graph that holds the nodes of a part's host tasks, each alone with inputs and results of its own; node ids are the order of the
+// tasks. Empty: no graph.
+Module make_host_graph(const Graph& part, const TaskList& list);
 
 }  // namespace sluice

@@ -5,10 +5,10 @@
 namespace sluice {
 namespace {
 
-// What runs the step's task: copies of all kinds are the device's own.
-EngineId engine_of(const Step& step) {
-  if (step.kind == StepKind::kLaunch) return step.node->plan.engine;
-  return step.kind == StepKind::kHost ? EngineId::kHostCpu : EngineId::kRts;
+// What runs the task's task: copies of all kinds are the device's own.
+EngineId engine_of(const Task& task) {
+  if (task.kind == TaskKind::kLaunch) return task.node->placement.engine;
+  return task.kind == TaskKind::kHost ? EngineId::kHostCpu : EngineId::kRts;
 }
 
 }  // namespace
@@ -20,7 +20,7 @@ void PartEmitter::run(bool under_root) {
     ++inputs_;
     value_id(*input);
   }
-  for (const Step& step : planned_.list.steps) emit_step(step);
+  for (const Task& task : planned_.list.tasks) emit_task(task);
   for (const Alias& alias : planned_.list.aliases) emit_alias(alias);
   emit_memory();
   part_.set_value_names(value_names_.SerializeAsString());
@@ -52,7 +52,7 @@ uint32_t PartEmitter::region_of(const ValuePlace& place) const {
   return pb::REGION_ARENA;
 }
 
-uint32_t PartEmitter::add_value(const Value& value, uint32_t region, uint64_t offset, uint64_t bytes, int32_t block) {
+uint32_t PartEmitter::add_value(const Value& value, uint32_t region, uint64_t offset, uint64_t bytes, int32_t buffer) {
   value_names_.add_name(value.name());
   part_.add_value_type(model_.type_index(value.type()));
   part_.add_value_region(region);
@@ -60,7 +60,7 @@ uint32_t PartEmitter::add_value(const Value& value, uint32_t region, uint64_t of
   part_.add_value_bytes(bytes);
   part_.add_value_format(value.storage() != nullptr && value.storage()->format == StorageFormat::kNhwc ? pb::FORMAT_NHWC
                                                                                                        : pb::FORMAT_DENSE);
-  if (is_symbolic()) def_.mutable_symbolic()->add_value_block(block < 0 ? kNoId : static_cast<uint32_t>(block));
+  if (is_symbolic()) def_.mutable_symbolic()->add_value_buffer(buffer < 0 ? kNoId : static_cast<uint32_t>(buffer));
   return static_cast<uint32_t>(part_.value_type_size() - 1);
 }
 
@@ -68,48 +68,48 @@ uint32_t PartEmitter::value_id(const Value& value) {
   uint32_t& id = value_ids_[static_cast<size_t>(value.id())];
   if (id == kNoId) {
     const ValuePlace& place = planned_.plan.places[static_cast<size_t>(value.id())];
-    const bool is_bound_later = is_symbolic() && place.block >= 0;
-    id = add_value(value, region_of(place), is_bound_later ? 0 : place.offset, place.bytes, place.block);
+    const bool is_bound_later = is_symbolic() && place.buffer >= 0;
+    id = add_value(value, region_of(place), is_bound_later ? 0 : place.offset, place.bytes, place.buffer);
   }
   return id;
 }
 
-// Kind and target of the step's task.
-void PartEmitter::emit_task(const Step& step) {
+// Kind and target of the task's task.
+void PartEmitter::emit_task_kind(const Task& task) {
   const auto emit = [&](pb::TaskKind kind, uint32_t target) {
     part_.add_task_kind(kind);
     part_.add_task_target(target);
   };
-  switch (step.kind) {
-    case StepKind::kLaunch:
-      scratch_bytes_ = std::max(scratch_bytes_, planned_.graph->module().kernel(step.node->plan.kernel).scratch_bytes);
-      return emit(pb::TASK_LAUNCH, model_.kernel_index(step.node->plan.kernel));
-    case StepKind::kHost:
+  switch (task.kind) {
+    case TaskKind::kLaunch:
+      scratch_bytes_ = std::max(scratch_bytes_, planned_.graph->module().kernel(task.node->placement.kernel).scratch_bytes);
+      return emit(pb::TASK_LAUNCH, model_.kernel_index(task.node->placement.kernel));
+    case TaskKind::kHost:
       return emit(pb::TASK_HOST, next_host_node_++);
-    case StepKind::kAppend:
-      return emit(pb::TASK_APPEND, step.axis);
-    case StepKind::kCopy:
+    case TaskKind::kAppend:
+      return emit(pb::TASK_APPEND, task.axis);
+    case TaskKind::kCopy:
       return emit(pb::TASK_COPY, 0);
   }
 }
 
-void PartEmitter::emit_step(const Step& step) {
+void PartEmitter::emit_task(const Task& task) {
   part_.add_task_stream(0);
-  emit_task(step);
-  if (step.node == nullptr) {
-    emit_output_copy(step);
+  emit_task_kind(task);
+  if (task.node == nullptr) {
+    emit_output_copy(task);
   } else {
-    part_.add_task_node(model_.emit_node(*step.node, engine_of(step)));
-    part_.add_task_outputs(static_cast<uint32_t>(step.outputs.size()));
-    for (const Value* value : step.outputs) part_.add_operand(value_id(*value));
-    for (const Value* value : step.inputs) part_.add_operand(value == nullptr ? kNoId : value_id(*value));
+    part_.add_task_node(model_.emit_node(*task.node, engine_of(task)));
+    part_.add_task_outputs(static_cast<uint32_t>(task.outputs.size()));
+    for (const Value* value : task.outputs) part_.add_operand(value_id(*value));
+    for (const Value* value : task.inputs) part_.add_operand(value == nullptr ? kNoId : value_id(*value));
   }
   part_.add_task_operand_end(static_cast<uint32_t>(part_.operand_size()));
 }
 
-void PartEmitter::emit_output_copy(const Step& step) {
-  const Value& source = *step.inputs[0];
-  const uint32_t region = pb::REGION_FIRST_BINDING + inputs_ + static_cast<uint32_t>(step.copied_output);
+void PartEmitter::emit_output_copy(const Task& task) {
+  const Value& source = *task.inputs[0];
+  const uint32_t region = pb::REGION_FIRST_BINDING + inputs_ + static_cast<uint32_t>(task.copied_output);
   part_.add_task_node(model_.emit_node(source.name(), "MemCopy", engine_name(EngineId::kRts), 0));
   part_.add_task_outputs(1);
   part_.add_operand(add_value(source, region, 0, storage_bytes(source), -1));
@@ -131,15 +131,15 @@ void PartEmitter::emit_memory() {
   memory.set_arena_bytes(planned_.plan.arena_bytes);
   memory.set_scratch_bytes(scratch_bytes_);
   part_.add_streams()->set_name("main");
-  if (is_symbolic()) emit_blocks();
+  if (is_symbolic()) emit_buffers();
 }
 
-void PartEmitter::emit_blocks() {
+void PartEmitter::emit_buffers() {
   pb::SymbolicPart& symbolic = *def_.mutable_symbolic();
-  for (const BlockLife& block : planned_.plan.blocks_of_arena) {
-    symbolic.add_block_first(static_cast<uint32_t>(block.first));
-    symbolic.add_block_last(static_cast<uint32_t>(block.last));
-    if (planned_.plan.is_placed) symbolic.add_block_offset(block.offset);
+  for (const BufferLife& buffer : planned_.plan.arena_buffers) {
+    symbolic.add_buffer_first(static_cast<uint32_t>(buffer.first));
+    symbolic.add_buffer_last(static_cast<uint32_t>(buffer.last));
+    if (planned_.plan.is_placed) symbolic.add_buffer_offset(buffer.offset);
   }
 }
 

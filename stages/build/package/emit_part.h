@@ -18,15 +18,15 @@ class PartEmitter {
   static constexpr uint32_t kNoId = 0xffffffff;
 
   void emit_bindings();
-  void emit_step(const Step& step);
-  void emit_task(const Step& step);
-  void emit_output_copy(const Step& step);
+  void emit_task(const Task& task);
+  void emit_task_kind(const Task& task);
+  void emit_output_copy(const Task& task);
   void emit_alias(const Alias& alias);
   void emit_memory();
-  void emit_blocks();
+  void emit_buffers();
   bool is_symbolic() const { return planned_.graph->shapes == ShapeClass::kSymbolic; }
   uint32_t region_of(const ValuePlace& place) const;
-  uint32_t add_value(const Value& value, uint32_t region, uint64_t offset, uint64_t bytes, int32_t block);
+  uint32_t add_value(const Value& value, uint32_t region, uint64_t offset, uint64_t bytes, int32_t buffer);
   uint32_t value_id(const Value& value);
 
   ModelEmitter& model_;

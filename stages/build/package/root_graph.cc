@@ -76,9 +76,9 @@ class RootMaker {
   void add_node(const Node& node, Graph& root, std::vector<Value*>& values) {
     const bool is_launch = launches_[static_cast<size_t>(node.id())];
     Node& copy = mapper_.clone_node(node, root, values);
-    copy.plan.kernel = -1;
+    copy.placement.kernel = -1;
     if (is_launch) return;
-    copy.plan.engine = EngineId::kHostCpu;
+    copy.placement.engine = EngineId::kHostCpu;
     for (size_t k = 0; k < copy.output_count(); ++k) copy.output(k).set_storage(-1);
   }
 

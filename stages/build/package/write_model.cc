@@ -5,7 +5,7 @@
 #include "common/base/work.h"
 #include "common/graphfile/graphfile.h"
 #include "common/ir/fixed.h"
-#include "common/ir/unfixed_dims.h"
+#include "common/ir/dynamic_dims.h"
 #include "runtime/checker/bind_for_checks.h"
 #include "runtime/checker/memory_checker.h"
 #include "runtime/checker/stream_checker.h"
@@ -91,16 +91,15 @@ Result<std::vector<PlannedPart>> plan_parts(const Graph& root, bool has_root, We
   std::vector<PlannedPart> parts;
   for (const Graph* graph : part_graphs(root, has_root)) {
     add_work(Work::kNodeVisits, graph->node_count());
-    SLUICE_ASSIGN(StepList list, make_steps(*graph));
+    SLUICE_ASSIGN(TaskList list, make_tasks(*graph));
     parts.push_back({graph, std::move(list), {}});
     add_weights(root.module(), parts.back().list, layout);
   }
   layout.offsets.resize(root.module().segment_count(), UINT64_MAX);
   for (PlannedPart& part : parts) {
     SLUICE_ASSIGN(part.plan, plan_memory(*part.graph, part.list, layout.offsets));
-    add_work(Work::kSteps, part.list.steps.size());
-    add_work(Work::kBlocks, part.plan.blocks);
-    add_work(Work::kBlockPairs, part.plan.block_pairs);
+    add_work(Work::kBuffers, part.plan.buffers);
+    add_work(Work::kBufferPairs, part.plan.buffer_pairs);
   }
   if (has_root) {
     for (const SegmentId segment : root_weights(root)) add_weight(root.module(), segment, layout);
@@ -113,11 +112,11 @@ Result<pb::ModelDef> emit(const Graph& root, bool has_root, const std::vector<Pl
   ModelEmitter emitter(root.module(), kernels);
   const bool has_symbolic =
       std::any_of(parts.begin(), parts.end(), [](const PlannedPart& part) { return part.graph->shapes == ShapeClass::kSymbolic; });
-  SLUICE_TRY(emitter.emit_face(root, has_symbolic));
+  SLUICE_TRY(emitter.emit_signature(root, has_symbolic));
   for (const PlannedPart& part : parts) {
     SLUICE_TRY(emitter.emit_part(part, has_root));
     add_work(Work::kNodeVisits, part.graph->node_count());
-    add_work(Work::kTasks, part.list.steps.size());
+    add_work(Work::kTasks, part.list.tasks.size());
   }
   if (has_root) SLUICE_TRY(emitter.emit_root(root));
   return emitter.finish();
@@ -154,7 +153,7 @@ bool has_size_of_a_result(const Node& node) {
 
 // What has no size before the model runs goes slower; it may be an oversight.
 void warn_of_root(const Graph& root) {
-  const std::string options = unfixed_dims_hint(root.module());
+  const std::string options = dynamic_dims_hint(root.module());
   const auto count = std::count_if(root.nodes().begin(), root.nodes().end(), has_size_of_a_result);
   if (options.empty() || count == 0) return;
   log_warning("sluice-build", fmt::format("nodes that run one by one, because their sizes are known only when the model runs: {}; "
@@ -182,7 +181,7 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   WorkReport writing("write-model", root.node_count());
   SLUICE_ASSIGN(const int64_t threads, args.options.threads());
   std::vector<OmSegment> segments(1);
-  segments[0] = {pb::SEGMENT_WEIGHTS, {}, layout.bytes, [&](const OmSink& sink) { return stream_weights(module, layout, threads, sink); }};
+  segments[0] = {pb::SEGMENT_WEIGHTS, {}, layout.bytes, [&](const OmOutput& output) { return stream_weights(module, layout, threads, output); }};
   SLUICE_ASSIGN(OmSegment kernel_bytes, kernel_segment(module, kernels));
   segments.push_back(std::move(kernel_bytes));
   GraphSegments graphs;

@@ -3,7 +3,7 @@
 //   before:  %y = Call(%x, %w) {graph = @p0}     @p0(%a, parameter %b): %c = constant expression @pack(%b)   %r = Fused(%a, %c)
 //   after:   %y = Fused(%x, %c)                  %c = constant expression @pack(%w)
 //
-// Calls of fixed and symbolic parts stay when the model is not one fixed part itself: they are sunk,
+// Calls of fixed and symbolic parts stay when the model is not one fixed part itself: they are lowered to task lists,
 // each by itself, and called while the rest is walked. Their constants are bound all the same. Dynamic
 // parts are linked: their nodes become nodes of the root, which is dynamic from then on.
 //
@@ -13,7 +13,7 @@
 
 #include "common/base/work.h"
 #include "common/ir/clone.h"
-#include "common/ir/growth.h"
+#include "common/ir/append_axis.h"
 #include "stages/build/passes/passes.h"
 #include "stages/build/walk.h"
 
@@ -54,7 +54,7 @@ Error does_not_fit(const Node& call, const Graph& callee, const std::string& wha
 
 // A kernel was made for the storage that its operand has inside.
 bool are_stored_alike(const Value& outside, const Value& inside) {
-  return outside.storage_id() == inside.storage_id() || (!growth_axis(outside) && !growth_axis(inside));
+  return outside.storage_id() == inside.storage_id() || (!append_axis(outside) && !append_axis(inside));
 }
 
 Result<void> check_storages(const Node& call, const Graph& callee) {
@@ -63,7 +63,7 @@ Result<void> check_storages(const Node& call, const Graph& callee) {
     const Value* outside = is_input ? call.input(i) : &call.output(i - call.input_count());
     const Value& inside = is_input ? *callee.inputs()[i] : *callee.outputs()[i - call.input_count()];
     if (outside == nullptr || are_stored_alike(*outside, inside)) continue;
-    return does_not_fit(call, callee, fmt::format("stores '{}' with other room to grow than the Call", inside.name()));
+    return does_not_fit(call, callee, fmt::format("stores '{}' with another capacity than the Call", inside.name()));
   }
   return {};
 }
@@ -135,7 +135,7 @@ void move_control_edges(Graph& graph, const std::map<const Node*, Node*>& last_o
   }
 }
 
-bool is_sunk(const Graph& graph) { return graph.role == GraphRole::kPart && graph.shapes != ShapeClass::kDynamic; }
+bool is_task_list(const Graph& graph) { return graph.role == GraphRole::kPart && graph.shapes != ShapeClass::kDynamic; }
 
 Result<void> link_all(Graph& graph, bool keeps_parts) {
   add_work(Work::kNodeVisits, graph.node_count());
@@ -149,7 +149,7 @@ Result<void> link_all(Graph& graph, bool keeps_parts) {
     }
     add_work(Work::kSubgraphs);
     SLUICE_TRY(link_all(*callee, keeps_parts));
-    if (keeps_parts && is_sunk(*callee)) continue;
+    if (keeps_parts && is_task_list(*callee)) continue;
     SLUICE_ASSIGN(last_of[&node], link(node, *callee));
   }
   move_control_edges(graph, last_of);

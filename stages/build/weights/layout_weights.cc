@@ -16,12 +16,12 @@ void add_weight(const Module& module, SegmentId segment, WeightLayout& layout) {
   layout.bytes = (layout.bytes + module.segment(segment).size + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-void add_weights(const Module& module, const StepList& list, WeightLayout& layout) {
+void add_weights(const Module& module, const TaskList& list, WeightLayout& layout) {
   const auto add = [&](const Value* value) {
     if (value != nullptr && value->is_constant()) add_weight(module, value->segment(), layout);
   };
-  for (const Step& step : list.steps) {
-    for (const Value* input : step.inputs) add(input);
+  for (const Task& task : list.tasks) {
+    for (const Value* input : task.inputs) add(input);
   }
   for (const Alias& alias : list.aliases) add(alias.of);
 }

@@ -1,11 +1,11 @@
-// The weights region: every constant that a step reads, once each.
+// The weights region: every constant that a task reads, once each.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "common/ir/module.h"
-#include "stages/build/tasks/steps.h"
+#include "stages/build/tasks/tasks.h"
 
 namespace sluice {
 
@@ -15,8 +15,8 @@ struct WeightLayout {
   uint64_t bytes = 0;
 };
 
-// Lays out the constants that steps read or that are outputs, behind those that were there.
-void add_weights(const Module& module, const StepList& list, WeightLayout& layout);
+// Lays out the constants that tasks read or that are outputs, behind those that were there.
+void add_weights(const Module& module, const TaskList& list, WeightLayout& layout);
 // One constant.
 void add_weight(const Module& module, SegmentId segment, WeightLayout& layout);
 

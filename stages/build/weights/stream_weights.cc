@@ -11,13 +11,13 @@
 #include "common/base/files.h"
 #include "common/base/memory.h"
 #include "common/base/parallel.h"
-#include "common/eval/panels.h"
+#include "common/eval/tiled_evaluation.h"
 
 namespace sluice {
 namespace {
 
-constexpr uint64_t kPanelBytes = 1 << 20;  // with its intermediate values within a second-level cache
-constexpr size_t kAhead = 8;               // panels for each thread that are evaluated and not yet written
+constexpr uint64_t kTileBytes = 1 << 20;  // with its intermediate values within a second-level cache
+constexpr size_t kAhead = 8;               // tiles for each thread that are evaluated and not yet written
 
 bool is_evaluated(const Segment& segment) { return segment.kind == SegmentKind::kExpression || segment.kind == SegmentKind::kSplat; }
 
@@ -43,10 +43,10 @@ void let_go(const Module& module, SegmentId id) {
   }
 }
 
-// Constants evaluated by threads, in panels, taken in order by one consumer.
-class PanelQueue {
+// Constants evaluated by threads, in tiles, taken in order by one consumer.
+class TileQueue {
  public:
-  PanelQueue(const Module& module, std::vector<SegmentId> segments, size_t threads)
+  TileQueue(const Module& module, std::vector<SegmentId> segments, size_t threads)
       : module_(module), segments_(std::move(segments)), plans_ahead_(threads), items_(segments_.size()), made_(kAhead * threads) {}
 
   void stop() {
@@ -70,15 +70,15 @@ class PanelQueue {
     }
   }
 
-  // Number of panels of an item, once it is planned.
-  Result<size_t> panels(size_t item) {
+  // Number of tiles of an item, once it is planned.
+  Result<size_t> tiles(size_t item) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return items_[item].panels.has_value(); });
-    if (!*items_[item].panels) return items_[item].panels->error();
-    return **items_[item].panels;
+    changed_.wait(lock, [&] { return items_[item].tiles.has_value(); });
+    if (!*items_[item].tiles) return items_[item].tiles->error();
+    return **items_[item].tiles;
   }
 
-  // The next panel, in the order of items.
+  // The next tile, in the order of items.
   Result<TensorBytes> take() {
     std::unique_lock lock(mutex_);
     std::optional<Result<TensorBytes>>& slot = made_[taken_ % made_.size()];
@@ -97,8 +97,8 @@ class PanelQueue {
 
  private:
   struct Item {
-    std::optional<PanelEvaluation> evaluation;
-    std::optional<Result<size_t>> panels;
+    std::optional<TiledEvaluation> evaluation;
+    std::optional<Result<size_t>> tiles;
     size_t begun = 0;
     size_t made = 0;
   };
@@ -106,30 +106,30 @@ class PanelQueue {
   bool all_begun() const { return current_ == items_.size(); }
   bool can_plan() const { return planned_ < items_.size() && planned_ <= current_ + plans_ahead_; }
   bool can_evaluate() const {
-    return !all_begun() && items_[current_].panels && items_[current_].panels->ok() && begun_ < taken_ + made_.size();
+    return !all_begun() && items_[current_].tiles && items_[current_].tiles->ok() && begun_ < taken_ + made_.size();
   }
 
   void plan(std::unique_lock<std::mutex>& lock) {
     const size_t item = planned_++;
     lock.unlock();
-    Result<PanelEvaluation> made = within_memory([&] { return PanelEvaluation::make(module_, segments_[item], kPanelBytes); });
+    Result<TiledEvaluation> made = within_memory([&] { return TiledEvaluation::make(module_, segments_[item], kTileBytes); });
     lock.lock();
-    items_[item].panels = made ? Result<size_t>(made->panels()) : Result<size_t>(std::move(made.error()));
+    items_[item].tiles = made ? Result<size_t>(made->tiles()) : Result<size_t>(std::move(made.error()));
     if (made) items_[item].evaluation = std::move(made).value();
     skip_done();
   }
 
   void evaluate(std::unique_lock<std::mutex>& lock) {
     const size_t item = current_;
-    const size_t panel = items_[item].begun++;
-    const PanelEvaluation& evaluation = *items_[item].evaluation;
+    const size_t tile = items_[item].begun++;
+    const TiledEvaluation& evaluation = *items_[item].evaluation;
     std::optional<Result<TensorBytes>>& slot = made_[begun_++ % made_.size()];
     skip_done();
     lock.unlock();
-    Result<TensorBytes> bytes = within_memory([&] { return evaluation.evaluate(panel); });
+    Result<TensorBytes> bytes = within_memory([&] { return evaluation.evaluate(tile); });
     lock.lock();
     slot = std::move(bytes);
-    if (++items_[item].made < **items_[item].panels) return;
+    if (++items_[item].made < **items_[item].tiles) return;
     changed_.notify_all();
     lock.unlock();
     let_go(module_, segments_[item]);
@@ -137,8 +137,8 @@ class PanelQueue {
   }
 
   void skip_done() {
-    while (!all_begun() && items_[current_].panels && items_[current_].panels->ok() &&
-           items_[current_].begun == **items_[current_].panels) {
+    while (!all_begun() && items_[current_].tiles && items_[current_].tiles->ok() &&
+           items_[current_].begun == **items_[current_].tiles) {
       ++current_;
     }
   }
@@ -149,25 +149,25 @@ class PanelQueue {
   std::mutex mutex_;  // guards the rest
   std::condition_variable changed_;
   std::vector<Item> items_;                               // by index of segments_
-  std::vector<std::optional<Result<TensorBytes>>> made_;  // panel n of all lies in slot n modulo the size, from its end to its taking
+  std::vector<std::optional<Result<TensorBytes>>> made_;  // tile n of all lies in slot n modulo the size, from its end to its taking
   size_t planned_ = 0;                                    // items that a thread has begun to plan
-  size_t current_ = 0;                                    // item whose panels are being evaluated
-  size_t begun_ = 0;                                      // panels that a thread has begun to evaluate
-  size_t taken_ = 0;                                      // panels that the consumer has
+  size_t current_ = 0;                                    // item whose tiles are being evaluated
+  size_t begun_ = 0;                                      // tiles that a thread has begun to evaluate
+  size_t taken_ = 0;                                      // tiles that the consumer has
   bool stopped_ = false;
 };
 
 struct StopAtEnd {
-  PanelQueue& queue;
+  TileQueue& queue;
   ~StopAtEnd() { queue.stop(); }
 };
 
-Result<void> give_evaluated(PanelQueue& queue, size_t item, uint64_t offset, uint64_t size, const OmSink& sink) {
-  SLUICE_ASSIGN(const size_t panels, queue.panels(item));
+Result<void> give_evaluated(TileQueue& queue, size_t item, uint64_t offset, uint64_t size, const OmOutput& output) {
+  SLUICE_ASSIGN(const size_t tiles, queue.tiles(item));
   const uint64_t end = offset + size;
-  for (size_t panel = 0; panel < panels; ++panel) {
+  for (size_t tile = 0; tile < tiles; ++tile) {
     SLUICE_ASSIGN(const TensorBytes bytes, queue.take());
-    SLUICE_TRY(sink({offset, bytes}));
+    SLUICE_TRY(output({offset, bytes}));
     offset += bytes.size();
   }
   queue.finish(item);
@@ -177,13 +177,13 @@ Result<void> give_evaluated(PanelQueue& queue, size_t item, uint64_t offset, uin
 
 }  // namespace
 
-Result<void> stream_weights(const Module& module, const WeightLayout& layout, int64_t threads, const OmSink& sink) {
+Result<void> stream_weights(const Module& module, const WeightLayout& layout, int64_t threads, const OmOutput& output) {
   std::vector<SegmentId> evaluated;
   for (const SegmentId id : layout.segments) {
     if (is_evaluated(module.segment(id))) evaluated.push_back(id);
   }
   const size_t workers = std::min(static_cast<size_t>(std::max<int64_t>(threads, 1)), std::max<size_t>(evaluated.size(), 1));
-  PanelQueue queue(module, evaluated, workers);
+  TileQueue queue(module, evaluated, workers);
   Threads pool;
   const StopAtEnd stop{queue};  // before the pool waits for its threads
   for (size_t i = 0; i < workers && !evaluated.empty(); ++i) SLUICE_TRY(pool.start([&queue] { queue.work(); }));
@@ -192,11 +192,11 @@ Result<void> stream_weights(const Module& module, const WeightLayout& layout, in
     const Segment& segment = module.segment(id);
     const uint64_t offset = layout.offsets[static_cast<size_t>(id)];
     if (is_evaluated(segment)) {
-      SLUICE_TRY(give_evaluated(queue, item++, offset, segment.size, sink));
+      SLUICE_TRY(give_evaluated(queue, item++, offset, segment.size, output));
       continue;
     }
     SLUICE_ASSIGN(const std::span<const std::byte> bytes, module.bytes(id));
-    SLUICE_TRY(sink({offset, bytes}));
+    SLUICE_TRY(output({offset, bytes}));
     let_go(module, id);
   }
   return {};

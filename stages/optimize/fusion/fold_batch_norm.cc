@@ -80,7 +80,7 @@ std::optional<size_t> channel_axis(const Node& contraction, const Node& norm, in
   const Value& weight = *contraction.input(1);
   const Value* bias = contraction.input(2);
   if (!is_weight(&weight) || (bias != nullptr && !is_vector(bias, count))) return std::nullopt;
-  if (!(contraction.plan == norm.plan) || !is_removable(contraction)) return std::nullopt;
+  if (!(contraction.placement == norm.placement) || !is_removable(contraction)) return std::nullopt;
   size_t axis = 0;
   if (contraction.op() != Op::kConv) {
     if (norm.input(0)->type().rank() != 2 || weight.type().rank() != 2) return std::nullopt;
@@ -92,7 +92,7 @@ std::optional<size_t> channel_axis(const Node& contraction, const Node& norm, in
 Node& copy_of(const Node& node, Op op, const std::vector<Value*>& inputs, Node& before) {
   Node& copy = node.graph().add_node(op, inputs, 0, &before);
   copy.set_name(node.name());
-  copy.plan = node.plan;
+  copy.placement = node.placement;
   return copy;
 }
 
@@ -120,7 +120,7 @@ void fold(Editor& editor, Node& contraction, Node& norm, size_t axis) {
     node->add_origins(norm.origins());
   }
   graph.replace_all_uses(norm.output(), result);
-  editor.control().bequeath({&contraction, &norm}, made);
+  editor.control().transfer({&contraction, &norm}, made);
   graph.erase_node(norm);
   graph.erase_node(contraction);
 }
@@ -160,7 +160,7 @@ void spell_out(Editor& editor, Node& norm, int64_t count) {
   product.add_origins(norm.origins());
   sum.add_origins(norm.origins());
   graph.replace_all_uses(norm.output(), sum.add_output(norm.output().type_id(), norm.output().name()));
-  editor.control().bequeath({&norm}, {&product, &sum});
+  editor.control().transfer({&norm}, {&product, &sum});
   graph.erase_node(norm);
 }
 

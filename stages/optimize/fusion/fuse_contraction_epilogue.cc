@@ -8,7 +8,7 @@
 // by steps that take in all readers of the value reached so far. A step is one elementwise node, or a match of a pattern
 // (epilogue_patterns) that reads the value in several places. So no path leaves the set and comes back but through control edges, for which
 // the graph is searched. Each node must be what the aicore engine takes as an epilogue (common/target/aicore.h): then a Fused node is sure
-// to find its engine. All nodes must have the same plan.
+// to find its engine. All nodes must have the same placement.
 //
 // Inputs of the Fused node: the anchor's, then one for each other value that the epilogue reads. Scalars that lie in the graph become
 // constants of the body; all other constants stay outside, so that equal layers with other weights have equal bodies.
@@ -84,7 +84,7 @@ class Chain {
   }
 
   bool fits(const Node& node, const Step& step) const {
-    if (!is_epilogue_op(node) || node.plan.keep || !(node.plan == anchor().plan)) return false;
+    if (!is_epilogue_op(node) || node.placement.keep || !(node.placement == anchor().placement)) return false;
     const Type& result = anchor().output().type();
     if (node.output().type() != result) return false;
     for (size_t i = 0; i < node.input_count(); ++i) {
@@ -111,7 +111,7 @@ Result<bool> run(Graph& graph) {
   const Steps pattern_steps = find_pattern_steps(graph);
   std::vector<Node*> anchors;
   for (Node& node : graph.nodes()) {
-    if (is_contraction(node.op()) && node.output_count() == 1 && !node.plan.keep && aicore_refusal(node).empty()) anchors.push_back(&node);
+    if (is_contraction(node.op()) && node.output_count() == 1 && !node.placement.keep && aicore_unsupported_reason(node).empty()) anchors.push_back(&node);
   }
   bool changed = false;
   for (Node* anchor : anchors) {

@@ -33,7 +33,7 @@ class QuantizedChain {
     while (nodes_.size() < kLongestChain && take_elementwise()) {
     }
     take_quantization();
-    return quantized_refusal(anchor(), quantized_).empty();
+    return quantized_unsupported_reason(anchor(), quantized_).empty();
   }
 
   const std::vector<Node*>& nodes() const { return nodes_; }  // the anchor first
@@ -58,7 +58,7 @@ class QuantizedChain {
     const Node* x = anchor().input(0)->producer();
     const Node* w = anchor().input(1)->producer();
     if (!is_byte_dequantization(x, -1) || !is_byte_dequantization(w, column_axis(anchor()))) return false;
-    if (!(x->plan == anchor().plan) || !(w->plan == anchor().plan)) return false;
+    if (!(x->placement == anchor().placement) || !(w->placement == anchor().placement)) return false;
     quantized_ = {
         .anchor = &anchor(), .x = {x->input(0), x->input(1), x->input(2)}, .w = {w->input(0), w->input(1), w->input(2)}, .result = &end()};
     const Value* bias = anchor().input(2);
@@ -73,7 +73,7 @@ class QuantizedChain {
     for (const Use& use : uses) {
       if (use.node != node) return nullptr;
     }
-    return node->plan.keep || !(node->plan == anchor().plan) ? nullptr : node;
+    return node->placement.keep || !(node->placement == anchor().placement) ? nullptr : node;
   }
 
   void take(Node& node) {
@@ -135,7 +135,7 @@ Result<bool> run(Graph& graph) {
   Editor editor(graph);
   std::vector<Node*> anchors;
   for (Node& node : graph.nodes()) {
-    if (is_contraction(node.op()) && node.output_count() == 1 && !node.plan.keep) anchors.push_back(&node);
+    if (is_contraction(node.op()) && node.output_count() == 1 && !node.placement.keep) anchors.push_back(&node);
   }
   bool changed = false;
   for (Node* anchor : anchors) {

@@ -46,8 +46,8 @@ bool hands_to_anchor(const Node& fused, size_t input) {
 
 bool can_read(const Use& use, const Node& transpose) {
   const Node& node = *use.node;
-  if (!(node.plan == transpose.plan) || !aicore_refusal(node).empty()) return false;
-  return node.op() == Op::kFused ? hands_to_anchor(node, use.input) : is_product(node) && !node.plan.keep && takes(node, use.input);
+  if (!(node.placement == transpose.placement) || !aicore_unsupported_reason(node).empty()) return false;
+  return node.op() == Op::kFused ? hands_to_anchor(node, use.input) : is_product(node) && !node.placement.keep && takes(node, use.input);
 }
 
 bool can_move(const Node& transpose) {

@@ -34,11 +34,11 @@ Node& FusedNode::replace(const Node& anchor, const std::vector<Node*>& nodes) {
   fused.set_attribute("anchor", anchor_index);
   fused.set_attribute("body", GraphRef{body_.id()});
   fused.set_name(anchor.name());
-  fused.plan = anchor.plan;
+  fused.placement = anchor.placement;
   for (const Node* node : nodes) fused.add_origins(node->origins());
   Value& result = fused.add_output(end_.type_id(), end_.name());
   graph.replace_all_uses(end_, result);
-  editor_.control().bequeath(nodes, {&fused});
+  editor_.control().transfer(nodes, {&fused});
   for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) graph.erase_node(**node);
   return fused;
 }

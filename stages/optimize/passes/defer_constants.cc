@@ -18,9 +18,9 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kMostGrowth = 8;  // result bytes for each byte read: from 4-bit weights to f32
-constexpr uint64_t kMostStepsPerByte = 4096;
-constexpr uint32_t kMostNesting = 50;  // of expressions over expressions
+constexpr uint64_t kMaxExpansion = 8;  // result bytes for each byte read: from 4-bit weights to f32
+constexpr uint64_t kMaxStepsPerByte = 4096;
+constexpr uint32_t kMaxNesting = 50;  // of expressions over expressions
 
 class ConstantDeferral {
  public:
@@ -30,7 +30,7 @@ class ConstantDeferral {
     for (const Node& node : graph_.nodes()) {
       if (!is_deferrable(node)) continue;
       const uint32_t nesting = nesting_behind(node);
-      if (nesting <= kMostNesting) nesting_[index(node.output(0))] = nesting;
+      if (nesting <= kMaxNesting) nesting_[index(node.output(0))] = nesting;
     }
     bool changed = false;
     for (Node& node : graph_.nodes()) {
@@ -65,7 +65,7 @@ class ConstantDeferral {
     const OpRow* row = find_op(node.op());
     if (row == nullptr || (row->flags & (kRandom | kControlFlow | kDataDependent | kAnyKind)) != 0 || !is_evaluable(node.op()))
       return false;
-    if (!is_removable(node) || node.plan.no_fold || !node.bodies().empty() || node.output_count() != 1) return false;
+    if (!is_removable(node) || node.placement.no_fold || !node.bodies().empty() || node.output_count() != 1) return false;
     const Type& made = node.output(0).type();
     if (!made.is_tensor() || !made.is_fixed() || !made.dense_bytes().has_value() || is_model_output(node.output(0))) return false;
     uint64_t read = 0;
@@ -80,22 +80,22 @@ class ConstantDeferral {
       is_large = is_large || is_opaque;
     }
     is_large = is_large || read + *made.dense_bytes() > kFoldLimitBytes;
-    const bool is_quick = hidden_steps(node) / kMostStepsPerByte <= read + *made.dense_bytes();
-    return is_large && is_quick && *made.dense_bytes() / kMostGrowth <= read;
+    const bool is_quick = hidden_steps(node) / kMaxStepsPerByte <= read + *made.dense_bytes();
+    return is_large && is_quick && *made.dense_bytes() / kMaxExpansion <= read;
   }
 
   uint32_t nesting_behind(const Node& node) const {
-    uint32_t most = 1;
+    uint32_t maximum = 1;
     for (size_t i = 0; i < node.input_count(); ++i) {
       const Value* input = node.input(i);
       if (input == nullptr) continue;
       if (is_deferred(*input)) {
-        most = std::max(most, nesting_[index(*input)] + (input->uses().size() == 1 ? 0u : 1u));
+        maximum = std::max(maximum, nesting_[index(*input)] + (input->uses().size() == 1 ? 0u : 1u));
       } else if (graph_.module().segment(input->segment()).kind == SegmentKind::kExpression) {
-        most = std::max(most, 2u);
+        maximum = std::max(maximum, 2u);
       }
     }
-    return most;
+    return maximum;
   }
 
   // The nodes of one expression, inputs first: those that only it reads.

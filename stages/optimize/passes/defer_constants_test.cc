@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-TEST(DeferConstants, LeavesSmallGrowingRandomKeptAndOutputNodes) {
+TEST(DeferConstants, LeavesSmallExpandingRandomKeptAndOutputNodes) {
   expect_unchanged(defer_constants,
                    R"(graph @main(%x: f32[20000]) -> (%y, %o) {
   %w = constant f32[20000] splat 1
@@ -15,7 +15,7 @@ TEST(DeferConstants, LeavesSmallGrowingRandomKeptAndOutputNodes) {
   %shape = constant i64[2] [1000, 20]
   %wide: f32[1000, 20] = Expand(%one, %shape)
   %r: f32[20000] = RandomNormalLike(%w)
-  %k: f32[20000] = Neg(%w) plan {no_fold}
+  %k: f32[20000] = Neg(%w) placement {no_fold}
   %n: f32[20] = Neg(%one)
   %y: f32[20000] = Add(%x, %k)
   %o: f32[20000] = Exp(%w)

@@ -45,7 +45,7 @@ size_t hash_of(const Node& node) {
 }
 
 bool computes_the_same(const Node& a, const Node& b) {
-  if (a.op() != b.op() || a.input_count() != b.input_count() || a.output_count() != b.output_count() || !(a.plan == b.plan)) return false;
+  if (a.op() != b.op() || a.input_count() != b.input_count() || a.output_count() != b.output_count() || !(a.placement == b.placement)) return false;
   for (size_t i = 0; i < a.input_count(); ++i) {
     if (a.input(i) != b.input(i)) return false;
   }
@@ -90,7 +90,7 @@ Result<bool> run(Graph& graph) {
     }
     for (size_t i = 0; i < node.output_count(); ++i) editor.replace(node.output(i), first->output(i));
     first->add_origins(node.origins());
-    editor.control().bequeath({&node}, {first});
+    editor.control().transfer({&node}, {first});
     graph.erase_node(node);
     changed = true;
   }

@@ -35,7 +35,7 @@ TEST(EliminateCommonSubexpressions, KeepsRandomOpsOtherAttributesAndOtherPlans) 
   %c: f32[2] = Elu(%x) {alpha = 1.0}
   %d: f32[2] = Elu(%x) {alpha = 2.0}
   %e: f32[2] = Relu(%x)
-  %f: f32[2] = Relu(%x) plan {stream_label = "left"}
+  %f: f32[2] = Relu(%x) placement {stream_label = "left"}
 }
 )");
 }

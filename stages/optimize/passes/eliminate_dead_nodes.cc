@@ -14,7 +14,7 @@ namespace {
 
 bool drop_unused_results(Node& node) {
   const OpRow* row = find_op(node.op());
-  if (row == nullptr || row->max_outputs < 0 || node.plan.keep) return false;
+  if (row == nullptr || row->max_outputs < 0 || node.placement.keep) return false;
   bool changed = false;
   while (static_cast<int>(node.output_count()) > row->min_outputs && !node.output(node.output_count() - 1).is_used()) {
     node.remove_last_output();

@@ -36,7 +36,7 @@ TEST(EliminateDeadNodes, KeepsWhatThePlanKeepsAndItsProducers) {
   expect_unchanged(eliminate_dead_nodes,
                    R"(graph @main(%x: f32[2]) -> (%y) {
   %a: f32[2] = Exp(%x)
-  %b: f32[2] = Exp(%a) plan {keep}
+  %b: f32[2] = Exp(%a) placement {keep}
   %y: f32[2] = Relu(%x)
 }
 )");

@@ -25,7 +25,7 @@ bool is_readable(const Module& module, const Value& value) {
 bool is_foldable(const Node& node) {
   const OpRow* row = find_op(node.op());
   if (row == nullptr || (row->flags & (kRandom | kControlFlow)) != 0 || !is_evaluable(node.op())) return false;
-  if (!is_removable(node) || node.plan.no_fold || !node.bodies().empty() || node.input_count() == 0) return false;
+  if (!is_removable(node) || node.placement.no_fold || !node.bodies().empty() || node.input_count() == 0) return false;
   const Module& module = node.graph().module();
   uint64_t bytes = 0;
   for (size_t i = 0; i < node.input_count(); ++i) {
@@ -39,7 +39,7 @@ bool is_foldable(const Node& node) {
     if (!is_sized || is_model_output(node.output(i))) return false;
     bytes += *type.dense_bytes();
   }
-  return bytes <= kFoldLimitBytes && hidden_steps(node) <= kMostFoldSteps;
+  return bytes <= kFoldLimitBytes && hidden_steps(node) <= kMaxFoldSteps;
 }
 
 Result<std::vector<EvalValue>> evaluate(const Node& node) {

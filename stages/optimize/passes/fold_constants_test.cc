@@ -40,7 +40,7 @@ TEST(FoldConstants, LeavesLargeRandomKeptAndOutputNodes) {
   %two = constant f32[2] [1, 2]
   %a: f32[9000] = Neg(%one)
   %b: f32[2] = RandomNormalLike(%two)
-  %c: f32[2] = Neg(%two) plan {no_fold}
+  %c: f32[2] = Neg(%two) placement {no_fold}
   %d: f32[2] = Add(%b, %c)
   %e: f32[2] = Exp(%two)
   %y: f32[9000] = Mul(%x, %a)

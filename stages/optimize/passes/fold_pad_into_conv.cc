@@ -61,7 +61,7 @@ Result<bool> run(Graph& graph) {
   bool changed = false;
   for (Node& conv : graph.nodes()) {
     Node* pad = conv.op() == Op::kConv ? conv.input(0)->producer() : nullptr;
-    if (pad == nullptr || pad->op() != Op::kPad || !(pad->plan == conv.plan) || !pads_with_zeros(*pad)) continue;
+    if (pad == nullptr || pad->op() != Op::kPad || !(pad->placement == conv.placement) || !pads_with_zeros(*pad)) continue;
     std::vector<int64_t> pads = joined_pads(conv, *pad);
     if (pads.empty()) continue;
     conv.remove_attribute("auto_pad");

@@ -40,7 +40,7 @@ Node* find_quantization(const Node& node, const Node& dequantize) {
   const Value& result = node.output();
   if (result.uses().size() != 1 || result.is_output()) return nullptr;
   Node* quantize = result.uses()[0].node;
-  if (quantize->op() != Op::kQuantizeLinear || quantize->input(0) != &result || !(quantize->plan == node.plan)) return nullptr;
+  if (quantize->op() != Op::kQuantizeLinear || quantize->input(0) != &result || !(quantize->placement == node.placement)) return nullptr;
   const bool is_same = is_same_number(quantize->input(1), dequantize.input(1)) && is_same_number(quantize->input(2), dequantize.input(2)) &&
                        quantize->output().type().dtype == dequantize.input(0)->type().dtype;
   return is_same && is_removable(*quantize) ? quantize : nullptr;
@@ -51,7 +51,7 @@ Result<bool> run(Graph& graph) {
   bool changed = false;
   for (Node& node : graph.nodes()) {
     Node* dequantize = is_moving(node) && node.input(0) != nullptr ? node.input(0)->producer() : nullptr;
-    if (!is_byte_dequantization(dequantize, -1) || !has_usual_scale(*dequantize) || node.plan.keep) continue;
+    if (!is_byte_dequantization(dequantize, -1) || !has_usual_scale(*dequantize) || node.placement.keep) continue;
     Node* quantize = find_quantization(node, *dequantize);
     if (quantize == nullptr) continue;
     node.set_input(0, dequantize->input(0));

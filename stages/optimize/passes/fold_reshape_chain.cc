@@ -54,7 +54,7 @@ Result<bool> run(Graph& graph) {
   for (Node& node : graph.nodes()) {  // producers first, so a chain is folded from its start
     const Node* producer = node.input(0) == nullptr ? nullptr : node.input(0)->producer();
     if (producer == nullptr || !is_reshaping(node) || !is_reshaping(*producer) || !is_removable(node)) continue;
-    if (has_plain_extents(node) && node.plan == producer->plan) changed = shorten(editor, node) || changed;
+    if (has_plain_extents(node) && node.placement == producer->placement) changed = shorten(editor, node) || changed;
   }
   return changed;
 }

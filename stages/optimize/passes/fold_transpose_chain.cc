@@ -59,7 +59,7 @@ Result<bool> run(Graph& graph) {
   for (Node& node : graph.nodes()) {  // producers first, so a chain is folded from its start
     if (node.op() != Op::kTranspose || !is_removable(node)) continue;
     Node* producer = node.input(0)->producer();
-    if (producer == nullptr || producer->op() != Op::kTranspose || !(producer->plan == node.plan)) continue;
+    if (producer == nullptr || producer->op() != Op::kTranspose || !(producer->placement == node.placement)) continue;
     changed = shorten(editor, node, *producer) || changed;
   }
   return changed;

@@ -49,7 +49,7 @@ Result<bool> run(Graph& graph) {
   bool changed = false;
   for (Node& node : graph.nodes()) {
     Node* dequantize = node.op() == Op::kTranspose ? node.input(0)->producer() : nullptr;
-    if (dequantize == nullptr || dequantize->op() != Op::kDequantizeLinear || !(dequantize->plan == node.plan) || node.plan.keep) continue;
+    if (dequantize == nullptr || dequantize->op() != Op::kDequantizeLinear || !(dequantize->placement == node.placement) || node.placement.keep) continue;
     const std::vector<int64_t> permutation = node.ints_attribute("perm");
     if (permutation.size() != static_cast<size_t>(dequantize->input(0)->type().rank())) continue;
     const auto axis = permuted_axis(*dequantize, permutation);

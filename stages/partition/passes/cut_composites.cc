@@ -1,6 +1,6 @@
 // Cuts subgraphs for composite engines: regions whose nodes may mix the engines of one composite.
 //
-//   before:  %a = Conv(…) plan {engine = aicore}   %b = Relu(%a) plan {engine = vector}   %c = Sort(%b) plan {engine = host_cpu}
+//   before:  %a = Conv(…) placement {engine = aicore}   %b = Relu(%a) placement {engine = vector}   %c = Sort(%b) placement {engine = host_cpu}
 //   after:   %b = Call(…) {graph = @main.c0}, of engine aicore+vector   %c = Sort(%b) …
 //
 // A cluster becomes a composite subgraph only when it really mixes engines; else cut-subgraphs cuts it by its one engine. Legal because
@@ -21,7 +21,7 @@ namespace {
 
 EngineId member_of(const Node& node, const void* argument) {
   const auto& composite = *static_cast<const CompositeRow*>(argument);
-  const bool member = std::find(composite.members.begin(), composite.members.end(), node.plan.engine) != composite.members.end();
+  const bool member = std::find(composite.members.begin(), composite.members.end(), node.placement.engine) != composite.members.end();
   return member && node.op() != Op::kCall ? composite.id : EngineId::kNone;
 }
 
@@ -31,7 +31,7 @@ bool keep_mixed(const Graph& graph, std::vector<int32_t>& clusters) {
   add_work(Work::kNodeVisits, graph.node_count());
   for (const Node& node : graph.nodes()) {
     if (const int32_t cluster = clusters[static_cast<size_t>(node.id())]; cluster >= 0)
-      engines[static_cast<size_t>(cluster)].insert(node.plan.engine);
+      engines[static_cast<size_t>(cluster)].insert(node.placement.engine);
   }
   bool any = false;
   for (int32_t& cluster : clusters) {
@@ -50,7 +50,7 @@ Result<bool> cut(Graph& graph, const EngineTable& table, const Options& options)
     SLUICE_TRY(check_convexity(graph, clusters, options));
     std::map<int32_t, std::string> labels;  // of each cluster: all its nodes have the same
     add_work(Work::kNodeVisits, graph.node_count());
-    for (const Node& node : graph.nodes()) labels.try_emplace(clusters[static_cast<size_t>(node.id())], node.plan.stream_label);
+    for (const Node& node : graph.nodes()) labels.try_emplace(clusters[static_cast<size_t>(node.id())], node.placement.stream_label);
     int number = 0;
     const auto describe = [&](int32_t cluster) {
       return CutCluster{fmt::format("{}.c{}", graph.name(), number++), GraphRole::kSubgraph, composite.id, labels[cluster]};

@@ -1,6 +1,6 @@
 // Cuts subgraphs of one engine (and one stream label) each.
 //
-//   before:  %a = Conv(%x, %w) plan {engine = aicore}   %b = Softmax(%a) plan {engine = host_cpu}
+//   before:  %a = Conv(%x, %w) placement {engine = aicore}   %b = Softmax(%a) placement {engine = host_cpu}
 //   after:   %a = Call(%x, %w) {graph = @main.p0}       %b = Call(%a) {graph = @main.p1}
 //
 // How nodes are grouped: see clusters.h. Legal because clusters are convex: a Call needs no result of what waits for it.
@@ -16,7 +16,7 @@ namespace sluice {
 namespace {
 
 EngineId own_engine(const Node& node, const void*) {
-  return node.op() == Op::kCall && node.body("graph") != nullptr ? EngineId::kNone : node.plan.engine;
+  return node.op() == Op::kCall && node.body("graph") != nullptr ? EngineId::kNone : node.placement.engine;
 }
 
 Result<bool> cut(Graph& graph, const Options& options) {
@@ -39,8 +39,8 @@ Result<bool> cut(Graph& graph, const Options& options) {
   }
   int number = 0;
   const auto describe = [&](int32_t cluster) {
-    const Plan& plan = first[static_cast<size_t>(cluster)]->plan;
-    return CutCluster{fmt::format("{}.p{}", graph.name(), number++), GraphRole::kSubgraph, plan.engine, plan.stream_label};
+    const Placement& placement = first[static_cast<size_t>(cluster)]->placement;
+    return CutCluster{fmt::format("{}.p{}", graph.name(), number++), GraphRole::kSubgraph, placement.engine, placement.stream_label};
   };
   SLUICE_TRY(cut_clusters(graph, clusters, describe, symbolic));
   changed = changed || number > 0;

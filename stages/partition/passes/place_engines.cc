@@ -1,7 +1,7 @@
 // Gives each node the cheapest engine that supports it.
 //
 //   before:  %y = Conv(%x, %w)   %z = Softmax(%y)
-//   after:   %y = Conv(%x, %w) plan {engine = aicore}   %z = Softmax(%y) plan {engine = host_cpu}
+//   after:   %y = Conv(%x, %w) placement {engine = aicore}   %z = Softmax(%y) placement {engine = host_cpu}
 //
 // Engines are asked in ascending order of cost; the first that supports the node wins. An engine already in the plan is kept if its row
 // supports the node. A Fused node that no engine takes whole is inlined again and its nodes are placed one by one; legal because a Fused
@@ -48,8 +48,8 @@ class Placer {
 
  private:
   void place(Node& node) {
-    if (node.plan.engine == EngineId::kNone) return choose(node);
-    const std::string reason = unsupported_reason(node, node.plan.engine);
+    if (node.placement.engine == EngineId::kNone) return choose(node);
+    const std::string reason = unsupported_reason(node, node.placement.engine);
     if (reason.empty()) return assign_bodies(node);
     if (node.op() == Op::kFused && node.body("body") != nullptr) return inline_body(node);
     add_misplaced(node, reason);
@@ -57,7 +57,7 @@ class Placer {
 
   void add_misplaced(const Node& node, const std::string& reason) {
     unsupported_.push_back(
-        fmt::format("{}{}: annotated with engine {}: {}", node.label(), of_dtype(node), engine_name(node.plan.engine), reason));
+        fmt::format("{}{}: annotated with engine {}: {}", node.label(), of_dtype(node), engine_name(node.placement.engine), reason));
     misplaced_ = true;
   }
 
@@ -65,14 +65,14 @@ class Placer {
     const EngineRow* row = table_.find(engine);
     if (row == nullptr) return fmt::format("profile '{}' has no such engine", profile_);
     add_work(Work::kEngineQuestions);
-    return engine_refusal(*row, node);
+    return engine_unsupported_reason(*row, node);
   }
 
   void choose(Node& node) {
     std::string reasons;
     for (const EngineRow& row : table_.engines) {
       add_work(Work::kEngineQuestions);
-      const std::string reason = engine_refusal(row, node);
+      const std::string reason = engine_unsupported_reason(row, node);
       if (reason.empty()) {
         assign(node, row.id);
         return;
@@ -93,8 +93,8 @@ class Placer {
   }
 
   void assign(Node& node, EngineId engine) {
-    changed_ = changed_ || node.plan.engine != engine;
-    node.plan.engine = engine;
+    changed_ = changed_ || node.placement.engine != engine;
+    node.placement.engine = engine;
     assign_bodies(node);
   }
 
@@ -109,8 +109,8 @@ class Placer {
   std::string inner_reason(const Node& inner, EngineId engine) { return inner.op() == Op::kFused ? "" : unsupported_reason(inner, engine); }
 
   void assign_inner(Node& inner, const Node& owner) {
-    const EngineId engine = owner.plan.engine;
-    if (inner.plan.engine != EngineId::kNone && inner.plan.engine != engine) {
+    const EngineId engine = owner.placement.engine;
+    if (inner.placement.engine != EngineId::kNone && inner.placement.engine != engine) {
       add_misplaced(inner, fmt::format("it runs where {} runs, on {}", owner.label(), engine_name(engine)));
     } else if (const std::string reason = inner_reason(inner, engine); !reason.empty()) {
       unsupported_.push_back(
@@ -131,7 +131,7 @@ class Placer {
     for (const Node& node : body.nodes()) {
       Node& copy = mapper.clone_node(node, graph, values, &fused);
       if (copy.origins().empty()) copy.set_origins(fused.origins());
-      copy.plan = fused.plan;  // all that was fused had this one
+      copy.placement = fused.placement;  // all that was fused had this one
       copies.push_back(&copy);
     }
     for (size_t k = 0; k < body.outputs().size(); ++k) {

@@ -3,7 +3,7 @@
 //   before:  %a = Conv(%x, %w)   %b = NonZero(%a)   %c = Gather(%t, %b)
 //   after:   %a = Call(%x, %w) {graph = @main_sub_0_know}   %c = Call(%a, %t) {graph = @main_sub_1_unknow}, of class dynamic
 //
-// A known part is sunk whole as a task list, an unknown one goes op by op. A known part is of class fixed, or symbolic when some of its
+// A known part is lowered whole to a task list, an unknown one goes op by op. A known part is of class fixed, or symbolic when some of its
 // sizes follow from the dims of the model's inputs (not with --symbolic=off: then such sizes are unknown). Which nodes are unknown is told
 // in shape_kinds.h, what becomes one part in shape_clusters.h; a part named _input reads nothing while the model runs. Without unknown
 // nodes the root is one part: as it is when all is fixed and no states are kept, else called as <graph>_sub_0_know. Without known parts
@@ -28,7 +28,7 @@
 namespace sluice {
 namespace {
 
-constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 bool calls_parts(const Graph& graph) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
@@ -39,7 +39,7 @@ bool calls_parts(const Graph& graph) {
 
 // Too few known nodes to be worth a task list.
 Result<bool> is_scheduled_by_host(const Graph& graph, const std::vector<ShapeKind>& kinds, const Options& options) {
-  SLUICE_ASSIGN(const int64_t threshold, options.integer("host-scheduling-max-threshold", 0, kMost));
+  SLUICE_ASSIGN(const int64_t threshold, options.integer("host-scheduling-max-threshold", 0, kMax));
   int64_t known = 0;
   for (const Node& node : graph.nodes()) {
     if (node.op() != Op::kFused && !node.bodies().empty()) return false;
@@ -96,8 +96,8 @@ struct Split {
 };
 
 Result<Split> find_split(const Graph& graph, const KnownTypes& known, const Options& options) {
-  SLUICE_ASSIGN(const int64_t fewest, options.integer("static-model-ops-lower-limit", -1, kMost));
-  if (graph.shapes == ShapeClass::kDynamic || fewest < 0) return Split{};
+  SLUICE_ASSIGN(const int64_t min_nodes, options.integer("static-model-ops-lower-limit", -1, kMax));
+  if (graph.shapes == ShapeClass::kDynamic || min_nodes < 0) return Split{};
   const std::vector<ShapeKind> kinds = find_shape_kinds(graph, known);
   SLUICE_ASSIGN(const bool by_host, is_scheduled_by_host(graph, kinds, options));
   if (by_host) return Split{};
@@ -111,7 +111,7 @@ Result<Split> find_split(const Graph& graph, const KnownTypes& known, const Opti
       return Split{{}, takes_and_gives_fixed(graph) ? ShapeClass::kFixed : ShapeClass::kDynamic};
     return Split{one_cluster(graph)};
   }
-  ShapeClusters clusters = options.flag("stable-order") ? find_shape_runs(graph, kinds, fewest) : find_shape_clusters(graph, kinds, fewest);
+  ShapeClusters clusters = options.flag("stable-order") ? find_shape_runs(graph, kinds, min_nodes) : find_shape_clusters(graph, kinds, min_nodes);
   if (!has_cluster(graph, clusters, ShapeKind::kKnown)) return Split{};
   return Split{std::move(clusters)};
 }

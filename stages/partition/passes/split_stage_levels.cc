@@ -1,10 +1,10 @@
 // Makes a part of each pipeline stage that the user marked.
 //
-//   before:  %a = Relu(%x) plan {stage_level = 0}   %b = Neg(%a) plan {stage_level = 1}
+//   before:  %a = Relu(%x) placement {stage_level = 0}   %b = Neg(%a) placement {stage_level = 1}
 //   after:   %a = Call(%x) {graph = @Subgraph_Level_0}   %b = Call(%a) {graph = @Subgraph_Level_1}
 //
 // Nodes without a mark take the lowest level of their readers; what no marked node reads goes to a tail stage behind the last one. The
-// parts are dynamic: they are run one by one, not sunk together. Legal because levels may not fall along an edge, which is checked. Without
+// parts are dynamic: they are run one by one, not lowered together. Legal because levels may not fall along an edge, which is checked. Without
 // marks, or with one stage only, nothing happens.
 #include <algorithm>
 #include <map>
@@ -23,7 +23,7 @@ Levels inherited_levels(const Graph& graph) {
   Levels levels(graph.node_limit(), kNoLevel);
   for (const Node* node = graph.last_node(); node != nullptr; node = node->previous()) {
     int64_t& level = levels[static_cast<size_t>(node->id())];
-    level = std::max<int64_t>(node->plan.stage_level, kNoLevel);
+    level = std::max<int64_t>(node->placement.stage_level, kNoLevel);
     if (level != kNoLevel) continue;
     for (size_t k = 0; k < node->output_count(); ++k) {
       for (const Use& use : node->output(k).uses()) {

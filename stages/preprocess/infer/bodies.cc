@@ -74,7 +74,7 @@ bool tidy_captures(Node& node) {
 
 Node* inline_decided_if(Node& node, bool& inlined) {
   inlined = false;
-  const auto condition = node.op() == Op::kIf && !node.plan.keep ? constant_condition(node) : std::nullopt;
+  const auto condition = node.op() == Op::kIf && !node.placement.keep ? constant_condition(node) : std::nullopt;
   const Graph* body = condition ? node.body(*condition ? "then_branch" : "else_branch") : nullptr;
   if (body == nullptr || body->outputs().size() != node.output_count()) return &node;
   inlined = true;
@@ -100,7 +100,7 @@ bool erase_dead_nodes(Graph& graph) {
   bool changed = false;
   for (Node* node = graph.last_node(); node != nullptr; node = node->previous()) {
     for (const GraphId body : node->bodies()) changed = erase_dead_nodes(graph.module().graph(body)) || changed;
-    bool is_used = node->plan.keep || node->output_count() == 0;
+    bool is_used = node->placement.keep || node->output_count() == 0;
     for (size_t i = 0; i < node->output_count(); ++i) is_used = is_used || node->output(i).is_used();
     if (is_used) continue;
     graph.erase_node(*node);

@@ -90,7 +90,7 @@ bool is_cheap(const Node& node, uint32_t flags) {
     if (!type.is_fixed() && !is_small_anyway) return false;
     bytes += type.dense_bytes().value_or(0);
   }
-  return bytes <= kFoldLimitBytes && hidden_steps(node) <= kMostFoldSteps;
+  return bytes <= kFoldLimitBytes && hidden_steps(node) <= kMaxFoldSteps;
 }
 
 bool fold_by_evaluation(Node& node) {
@@ -128,7 +128,7 @@ bool fold_by_evaluation(Node& node) {
 
 bool fold_node(Node& node, ValueFacts& facts) {
   const OpRow* row = find_op(node.op());
-  if (row == nullptr || (row->flags & (kRandom | kControlFlow)) != 0 || node.plan.no_fold || node.plan.keep) return false;
+  if (row == nullptr || (row->flags & (kRandom | kControlFlow)) != 0 || node.placement.no_fold || node.placement.keep) return false;
   if (node.op() == Op::kDequantizeLinear) return false;  // a contraction may want the integers; sluice-optimize folds the others
   if (node.output_count() == 0 || op_domain(node.op()) == Domain::kSluice) return false;
   const bool folded = fold_known_values(node, facts) || fold_to_splat(node) ||

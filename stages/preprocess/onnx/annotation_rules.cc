@@ -74,19 +74,19 @@ Result<AnnotationRules::Rule> AnnotationRules::parse_rule(const Json& row) {
   if (set == nullptr || set->empty()) return make_error(ErrorCode::kBadJson, "sets nothing: \"set\" is missing or empty");
   for (const auto& [name, value] : *set) {
     SLUICE_ASSIGN(std::string spelled, text_of(value, name));
-    Plan tried;
+    Placement tried;
     SLUICE_TRY(annotate(tried, name, spelled));
     rule.set.emplace_back(name, std::move(spelled));
   }
   return rule;
 }
 
-void AnnotationRules::apply(const onnx::NodeProto& node, Plan& plan) {
+void AnnotationRules::apply(const onnx::NodeProto& node, Placement& placement) {
   for (Rule& rule : rules_) {
     if (!fits(rule.op, node.op_type()) || !fits(rule.node, node.name())) continue;
     if (!rule.scope.empty() && !fits(rule.scope, scope_of(node))) continue;
     rule.matched = true;
-    for (const auto& [name, value] : rule.set) static_cast<void>(annotate(plan, name, value));  // tried when it was read
+    for (const auto& [name, value] : rule.set) static_cast<void>(annotate(placement, name, value));  // tried when it was read
   }
 }
 

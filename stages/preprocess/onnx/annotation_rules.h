@@ -16,7 +16,7 @@
 #include "common/base/digest.h"
 #include "common/base/json.h"
 #include "common/base/result.h"
-#include "common/ir/plan.h"
+#include "common/ir/placement.h"
 #include "onnx.pb.h"
 
 namespace sluice {
@@ -28,7 +28,7 @@ class AnnotationRules {
   // The content of such a file.
   static Result<AnnotationRules> parse(std::string_view text);
 
-  void apply(const onnx::NodeProto& node, Plan& plan);
+  void apply(const onnx::NodeProto& node, Placement& placement);
   // One line for each rule that fitted no node; of very many, of the first ones, and their number.
   std::vector<std::string> unmatched() const;
   const Digest& digest() const { return digest_; }  // of the file; zero without one

@@ -33,7 +33,7 @@ TEST(AnnotationRules, GlobsOnNodeOpAndScope) {
     {"node": "/layer1/b/Relu", "set": {"stream_label": "right", "no_fold": true, "super_kernel_scope": "s"}},
     {"node": "nobody", "scope": "x", "set": {"parallel_group": 3}}])");
   ASSERT_TRUE(rules.ok()) << rules.error().message;
-  Plan conv, relu, other;
+  Placement conv, relu, other;
   rules->apply(node_of("/layer1/a/Conv", "Conv"), conv);
   rules->apply(node_of("/layer1/b/Relu", "Relu"), relu);
   rules->apply(node_of("Relu", "Relu"), other);
@@ -43,7 +43,7 @@ TEST(AnnotationRules, GlobsOnNodeOpAndScope) {
   EXPECT_TRUE(relu.keep);
   EXPECT_TRUE(relu.no_fold);
   EXPECT_EQ(relu.super_kernel_scope, "s");
-  EXPECT_EQ(other, Plan{});
+  EXPECT_EQ(other, Placement{});
   EXPECT_THAT(rules->unmatched(), ElementsAre("rule 4 fits no node: node 'nobody' scope 'x'"));
 }
 
@@ -51,8 +51,8 @@ TEST(AnnotationRules, ManyThatFitNoNodeAreCounted) {
   std::string text = R"([{"node": "a", "set": {"keep": true}})";
   for (int i = 0; i < 999; ++i) text += R"(, {"node": "nobody", "set": {"keep": true}})";
   auto rules = rules_of(text + "]");
-  Plan plan;
-  rules->apply(node_of("a", "Relu"), plan);
+  Placement placement;
+  rules->apply(node_of("a", "Relu"), placement);
   const auto lines = rules->unmatched();
   ASSERT_EQ(lines.size(), 21u);
   EXPECT_EQ(lines[0], "rule 2 fits no node: node 'nobody'");
@@ -65,9 +65,9 @@ TEST(AnnotationRules, ScopeOfTheExportersMetadata) {
   auto* entry = node.add_metadata_props();
   entry->set_key("namespace");
   entry->set_value("encoder.layers.0");
-  Plan plan;
-  rules->apply(node, plan);
-  EXPECT_EQ(plan.parallel_group, 3);
+  Placement placement;
+  rules->apply(node, placement);
+  EXPECT_EQ(placement.parallel_group, 3);
 }
 
 TEST(AnnotationRules, WrongRulesAreNamed) {

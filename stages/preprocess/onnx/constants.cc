@@ -125,8 +125,8 @@ const std::string& Constants::path_of(const Payload& payload) const {
 
 // Before anything is hashed: a file with holes can be larger than any disk.
 Result<void> Constants::check_size(uint64_t bytes, const std::string& name) const {
-  if (bytes <= most_bytes_) return {};
-  return make_error(ErrorCode::kLimit, "{} has {} bytes, expected at most {}", name, bytes, most_bytes_)
+  if (bytes <= max_bytes_) return {};
+  return make_error(ErrorCode::kLimit, "{} has {} bytes, expected at most {}", name, bytes, max_bytes_)
       .with_hint("--max-constant-bytes=N allows larger ones");
 }
 

@@ -21,7 +21,7 @@ class Constants {
  public:
   // Options read: external-dir (see find_external_file), max-constant-bytes.
   Constants(const ModelFile& file, Module& module, const Options& options)
-      : file_(file), module_(module), external_dir_(options.text("external-dir")), most_bytes_(options.max_constant_bytes()) {}
+      : file_(file), module_(module), external_dir_(options.text("external-dir")), max_bytes_(options.max_constant_bytes()) {}
 
   // Hashes everything that lies in files. To be called once, before segment().
   Result<void> hash_payloads(int64_t threads);
@@ -61,7 +61,7 @@ class Constants {
   const ModelFile& file_;
   Module& module_;
   std::string external_dir_;
-  uint64_t most_bytes_;
+  uint64_t max_bytes_;
   std::vector<MappedFile> external_;
   std::map<std::string, int> external_index_;
   std::map<Payload, Hashed> hashed_;

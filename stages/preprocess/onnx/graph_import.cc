@@ -266,18 +266,18 @@ Result<void> GraphImport::add_bodies(const onnx::NodeProto& proto, Node& node) {
 }
 
 // What ONNX has no word for: metadata keys "sluice.<name>" of a node, and the rules of --annotate.
-Result<Plan> GraphImport::plan_of(const onnx::NodeProto& proto) {
-  Plan plan;
+Result<Placement> GraphImport::placement_of(const onnx::NodeProto& proto) {
+  Placement placement;
   for (const auto& entry : proto.metadata_props()) {
     if (!entry.key().starts_with("sluice.")) continue;
-    if (auto set = annotate(plan, entry.key().substr(7), entry.value()); !set) {
+    if (auto set = annotate(placement, entry.key().substr(7), entry.value()); !set) {
       Error error = std::move(set).error().within(fmt::format("{}: metadata '{}'", node_label(proto), entry.key()));
       error.code = ErrorCode::kBadModel;
       return error;
     }
   }
-  model_.rules.apply(proto, plan);
-  return plan;
+  model_.rules.apply(proto, placement);
+  return placement;
 }
 
 Result<void> GraphImport::name_results(const onnx::NodeProto& proto, const std::vector<Value*>& results) {
@@ -305,10 +305,10 @@ Result<void> GraphImport::finish_nodes(const onnx::NodeProto& proto, Node* befor
   const size_t index = model_.node_index++;
   const std::string origin = proto.name().empty() ? fmt::format("{}_{}", proto.op_type(), index) : proto.name();
   const uint32_t onnx_node = model_.module.add_onnx_node(origin);
-  SLUICE_ASSIGN(const Plan plan, plan_of(proto));
+  SLUICE_ASSIGN(const Placement placement, placement_of(proto));
   for (Node* made = before == nullptr ? graph_.first_node() : before->next(); made != nullptr; made = made->next()) {
     made->add_origins({onnx_node});
-    made->plan = plan;
+    made->placement = placement;
     if (made == named) {
       made->set_name(proto.name());
     } else {

@@ -73,7 +73,7 @@ class GraphImport {
   Result<void> infer(Node& node);
   Result<void> name_results(const onnx::NodeProto& proto, const std::vector<Value*>& results);
   Result<void> finish_nodes(const onnx::NodeProto& proto, Node* before, const Node* named);
-  Result<Plan> plan_of(const onnx::NodeProto& proto);
+  Result<Placement> placement_of(const onnx::NodeProto& proto);
 
   ModelImport& model_;
   Graph& graph_;

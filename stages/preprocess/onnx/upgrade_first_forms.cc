@@ -48,11 +48,11 @@ Result<std::optional<double>> constant_number(const UpgradeCall& call, const Val
 }
 
 // Where `value` is a constant: a whole number from 0 to `most`.
-Result<void> check_whole(const UpgradeCall& call, size_t input, std::string_view name, double most) {
+Result<void> check_whole(const UpgradeCall& call, size_t input, std::string_view name, double maximum) {
   SLUICE_ASSIGN(const std::optional<double> number, constant_number(call, *call.node->input(input)));
-  if (!number || (*number >= 0 && *number <= most && *number == std::floor(*number))) return {};
+  if (!number || (*number >= 0 && *number <= maximum && *number == std::floor(*number))) return {};
   return make_error(ErrorCode::kBadModel, "{}: input '{}' is {}, expected a whole number from 0 to {}", call.node->label(), name, *number,
-                    most);
+                    maximum);
 }
 
 Value* cast_to_i64(UpgradeCall& call, Value* value) {
@@ -124,9 +124,9 @@ Result<void> split_by_floats(UpgradeCall& call) {
 Result<void> tile_along_axis(UpgradeCall& call) {
   Node& node = *call.node;
   const Type& type = node.input(0)->type();
-  const double most_axis = type.is_tensor() && type.ranked ? static_cast<double>(type.rank()) - 1 : 63;
+  const double max_axis = type.is_tensor() && type.ranked ? static_cast<double>(type.rank()) - 1 : 63;
   SLUICE_TRY(check_whole(call, 1, "tiles", 0x1p53));
-  SLUICE_TRY(check_whole(call, 2, "axis", most_axis));
+  SLUICE_TRY(check_whole(call, 2, "axis", max_axis));
   Value* tiles = reshape_to(call, cast_to_i64(call, node.input(1)), {1});
   Value* axis = reshape_to(call, cast_to_i64(call, node.input(2)), {});
   Value* rank = call.add_before(Op::kShape, {call.add_before(Op::kShape, {node.input(0)})});

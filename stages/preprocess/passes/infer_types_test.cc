@@ -5,7 +5,7 @@
 namespace sluice {
 namespace {
 
-TEST(InferTypes, FoldsShapesOnTheWay) {
+TEST(InferTypes, FoldsShapesAsItGoes) {
   EXPECT_EQ(after_pass(infer_types, R"(graph @main(%x: f32[2, 3, 4]) -> (%y) {
   %zero = constant i64[] [0]
   %rest = constant i64[1] [-1]

@@ -4,7 +4,7 @@
 #include <cctype>
 #include <charconv>
 
-#include "common/ir/unfixed_dims.h"
+#include "common/ir/dynamic_dims.h"
 
 namespace sluice {
 namespace {
@@ -106,13 +106,13 @@ void read_sum(const Module& module, const std::map<std::string, int64_t>& sizes,
     if (open == dims.end() && !number) return;
     if (open == dims.begin() + static_cast<ptrdiff_t>(i)) return;  // no sum, but its whole name
     if (open != dims.end()) sum.summands.push_back(static_cast<size_t>(open - dims.begin()));
-    if (open == dims.end()) sum.rest += *number;
+    if (open == dims.end()) sum.remainder += *number;
   }
   dims[i] = sum;
 }
 
 // Names of dims that are longer in what a run keeps than in what it took.
-std::vector<std::string> growing_dims(const Module& module, std::span<const State> states) {
+std::vector<std::string> appended_dims(const Module& module, std::span<const State> states) {
   std::vector<std::string> names;
   std::vector<const Value*> inputs;  // as states count them
   for (const Value* input : module.root().inputs()) {
@@ -130,12 +130,12 @@ std::vector<std::string> growing_dims(const Module& module, std::span<const Stat
   return names;
 }
 
-bool grows(const std::string& name, const std::vector<std::string>& growing) {
-  if (growing.empty()) return false;
-  if (is_total(name) || std::find(growing.begin(), growing.end(), name) != growing.end()) return true;
+bool grows(const std::string& name, const std::vector<std::string>& appended) {
+  if (appended.empty()) return false;
+  if (is_total(name) || std::find(appended.begin(), appended.end(), name) != appended.end()) return true;
   for (size_t begin = 0, end = 0; begin <= name.size(); begin = end + 1) {
     end = std::min(name.find('+', begin), name.size());
-    if (std::find(growing.begin(), growing.end(), without_blanks(name.substr(begin, end - begin))) != growing.end()) return true;
+    if (std::find(appended.begin(), appended.end(), without_blanks(name.substr(begin, end - begin))) != appended.end()) return true;
   }
   return false;
 }
@@ -170,7 +170,7 @@ std::span<const int64_t> usual_sizes(SizeRole role) {
 // Sums as their summands say. Nothing when a dim cannot have a size of the kind.
 std::optional<std::vector<int64_t>> fitting(const Module& module, std::span<const OpenDim> dims, std::vector<int64_t> sizes) {
   for (size_t i = 0; i < dims.size(); ++i) {
-    int64_t wanted = dims[i].rest;
+    int64_t wanted = dims[i].remainder;
     for (const size_t summand : dims[i].summands) wanted += sizes[summand];
     if (dims[i].summands.empty()) wanted = sizes[i];
     const auto size = fitting_size(module.expressions.symbol(dims[i].symbol), wanted);
@@ -182,9 +182,9 @@ std::optional<std::vector<int64_t>> fitting(const Module& module, std::span<cons
 
 // The numbers in a message: a size that a node wants is one of them, mostly.
 std::vector<int64_t> numbers_in(std::string_view text) {
-  constexpr size_t kMost = 8;
+  constexpr size_t kMax = 8;
   std::vector<int64_t> numbers;
-  for (size_t i = 0; i < text.size() && numbers.size() < kMost; ++i) {
+  for (size_t i = 0; i < text.size() && numbers.size() < kMax; ++i) {
     if (std::isdigit(static_cast<unsigned char>(text[i])) == 0) continue;
     int64_t number = 0;
     const auto [end, fault] = std::from_chars(text.data() + i, text.data() + text.size(), number);
@@ -198,14 +198,14 @@ std::vector<int64_t> numbers_in(std::string_view text) {
 
 std::vector<OpenDim> find_open_dims(const Module& module, const std::map<std::string, int64_t>& sizes, std::span<const State> states) {
   std::vector<OpenDim> dims;
-  const std::vector<std::string> growing = growing_dims(module, states);
+  const std::vector<std::string> appended = appended_dims(module, states);
   for (const SymbolId symbol : open_symbols(module)) {
-    if (grows(module.expressions.symbol(symbol).name, growing)) continue;
+    if (grows(module.expressions.symbol(symbol).name, appended)) continue;
     dims.push_back({.symbol = symbol, .role = role_of(module, module.expressions.symbol(symbol)), .summands = {}});
   }
   for (size_t i = 0; i < dims.size(); ++i) read_sum(module, sizes, dims, i);
   for (size_t i = 0; i < dims.size(); ++i) read_total(module, dims, i);
-  read_steps(dims, !growing.empty());
+  read_steps(dims, !appended.empty());
   std::vector<size_t> sums;  // a sum of sums would need an order
   for (size_t i = 0; i < dims.size(); ++i) {
     if (!dims[i].summands.empty()) sums.push_back(i);
@@ -218,12 +218,12 @@ std::vector<OpenDim> find_open_dims(const Module& module, const std::map<std::st
 }
 
 std::optional<int64_t> fitting_size(const Symbol& symbol, int64_t wanted) {
-  constexpr int64_t kMost = int64_t{1} << 40;
+  constexpr int64_t kMax = int64_t{1} << 40;
   const int64_t low = std::max<int64_t>(symbol.low, 1), divisor = std::max<int64_t>(symbol.divisor, 1);
-  if (low > kMost || divisor > kMost) return std::nullopt;
-  const int64_t lowest = (low + divisor - 1) / divisor * divisor, highest = std::min(symbol.high, kMost) / divisor * divisor;
+  if (low > kMax || divisor > kMax) return std::nullopt;
+  const int64_t lowest = (low + divisor - 1) / divisor * divisor, highest = std::min(symbol.high, kMax) / divisor * divisor;
   if (lowest > highest) return std::nullopt;
-  const int64_t up = (std::clamp(wanted, int64_t{1}, kMost) + divisor - 1) / divisor * divisor;
+  const int64_t up = (std::clamp(wanted, int64_t{1}, kMax) + divisor - 1) / divisor * divisor;
   return std::clamp(up, lowest, highest);
 }
 
@@ -243,23 +243,23 @@ std::vector<std::vector<int64_t>> likely_sizes(const Module& module, std::span<c
 
 std::vector<int64_t> other_sizes(const Module& module, std::span<const OpenDim> dims, std::span<const int64_t> sizes, size_t varied,
                                  std::string_view failure) {
-  constexpr size_t kMostPairs = 8;  // of the dims next to each other
+  constexpr size_t kMaxPairs = 8;  // of the dims next to each other
   std::vector<int64_t> others;
   const auto add = [&](int64_t wanted) {
     const auto size = wanted > 0 ? fitting_size(module.expressions.symbol(dims[varied].symbol), wanted) : std::nullopt;
     if (size && *size != sizes[varied] && std::find(others.begin(), others.end(), *size) == others.end()) others.push_back(*size);
   };
-  std::vector<int64_t> rest;
+  std::vector<int64_t> remainder;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    if (i != varied) rest.push_back(sizes[i]);
+    if (i != varied) remainder.push_back(sizes[i]);
   }
-  for (size_t i = 0; i < rest.size() && i < kMostPairs; ++i) {
-    for (size_t k = i + 1; k < rest.size() && k < kMostPairs; ++k) add(rest[i] + rest[k]);
+  for (size_t i = 0; i < remainder.size() && i < kMaxPairs; ++i) {
+    for (size_t k = i + 1; k < remainder.size() && k < kMaxPairs; ++k) add(remainder[i] + remainder[k]);
   }
-  for (const int64_t size : rest) add(size);
+  for (const int64_t size : remainder) add(size);
   for (const int64_t number : numbers_in(failure)) {
     add(number);
-    for (const int64_t size : rest) {
+    for (const int64_t size : remainder) {
       add(number - size);
       if (number % size == 0) add(number / size);
     }

@@ -22,7 +22,7 @@ struct OpenDim {
   SymbolId symbol = -1;
   SizeRole role = SizeRole::kOther;
   std::vector<size_t> summands;  // "past + sequence": the open dims that it is the sum of, with `rest`; empty: no sum
-  int64_t rest = 0;
+  int64_t remainder = 0;
 };
 
 // In the order of the inputs. sizes: of dims that are fixed already, by name. Those along which a state grows, which --state leaves open on

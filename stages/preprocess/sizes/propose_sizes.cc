@@ -14,7 +14,7 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kFewestTries = 3;
+constexpr size_t kMinTries = 3;
 
 using Sizes = std::vector<int64_t>;
 
@@ -53,7 +53,7 @@ class Proposer {
     return proposal;
   }
 
-  bool is_exhausted() const { return tried_.size() >= kMostTries || (tried_.size() >= kFewestTries && work_ > kMostWork); }
+  bool is_exhausted() const { return tried_.size() >= kMaxTries || (tried_.size() >= kMinTries && work_ > kMaxWork); }
 
   // Whether these sizes will do. Those that were tried before will not.
   bool attempt(const Sizes& sizes) {

@@ -11,9 +11,9 @@
 namespace sluice {
 
 // module: typed. Each try infers the types of a copy that has these sizes; constants are shared with it, none is loaded for it. At most
-// kMostTries, and fewer for large models: together they look at kMostWork nodes, or three times at each. The same module gives the same.
-inline constexpr size_t kMostTries = 128;
-inline constexpr uint64_t kMostWork = 1'000'000;
+// kMaxTries, and fewer for large models: together they look at kMaxWork nodes, or three times at each. The same module gives the same.
+inline constexpr size_t kMaxTries = 128;
+inline constexpr uint64_t kMaxWork = 1'000'000;
 Result<SizeProposal> propose_sizes(const Module& module, const Options& options);
 
 }  // namespace sluice

@@ -172,11 +172,11 @@ std::vector<double> reference_matmul(const MatMulSpec& s, const float* a, const 
   int64_t entries = 1;
   for (const BatchAxis& axis : s.batch) entries *= axis.size.nominal;
   for (int64_t entry = 0; entry < entries; ++entry) {
-    int64_t a0 = 0, b0 = 0, c0 = 0, rest = entry;
+    int64_t a0 = 0, b0 = 0, c0 = 0, remainder = entry;
     std::vector<int64_t> o0(operands.size(), 0);
     for (size_t axis = s.batch.size(); axis-- > 0;) {
-      const int64_t index = rest % s.batch[axis].size.nominal;
-      rest /= s.batch[axis].size.nominal;
+      const int64_t index = remainder % s.batch[axis].size.nominal;
+      remainder /= s.batch[axis].size.nominal;
       a0 += index * s.batch[axis].a_stride.nominal;
       b0 += index * s.batch[axis].b_stride.nominal;
       c0 += index * s.batch[axis].c_stride.nominal;

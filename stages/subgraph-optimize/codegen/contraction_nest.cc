@@ -7,17 +7,17 @@ namespace {
 
 using llvm::Value;
 
-bool has_row_tail(const ContractionNest& nest) { return nest.rows % nest.plan.rows != 0; }
-bool has_column_tail(const ContractionNest& nest) { return nest.columns % nest.plan.nr != 0; }
+bool has_row_remainder(const ContractionNest& nest) { return nest.rows % nest.plan.rows != 0; }
+bool has_column_remainder(const ContractionNest& nest) { return nest.columns % nest.plan.nr != 0; }
 
-TileShape tile_shape(const ContractionNest& nest, bool row_tail, bool column_tail) {
+TileShape tile_shape(const ContractionNest& nest, bool row_remainder, bool column_remainder) {
   const int lanes = nest.plan.lanes;
   TileShape shape{nest.plan.rows, nest.plan.vectors, lanes, lanes};
-  if (row_tail) shape.rows = static_cast<int>(nest.rows % nest.plan.rows);
-  if (column_tail) {
-    const int rest = static_cast<int>(nest.columns % nest.plan.nr);
-    shape.vectors = static_cast<int>(ceil_div(rest, lanes));
-    shape.active = rest - (shape.vectors - 1) * lanes;
+  if (row_remainder) shape.rows = static_cast<int>(nest.rows % nest.plan.rows);
+  if (column_remainder) {
+    const int remainder = static_cast<int>(nest.columns % nest.plan.nr);
+    shape.vectors = static_cast<int>(ceil_div(remainder, lanes));
+    shape.active = remainder - (shape.vectors - 1) * lanes;
   }
   return shape;
 }
@@ -48,20 +48,20 @@ class NestEmitter {
   void emit_tiles(Value* first, Value* last, Value* panel_begin, Value* panel_end) {
     const int64_t whole = nest_.rows / nest_.plan.rows;
     b_.loop(first, b_.min(last, b_.index(whole)), 1, [&](Value* tile) { emit_panels(tile, false, panel_begin, panel_end); });
-    if (has_row_tail(nest_)) {
+    if (has_row_remainder(nest_)) {
       // The last tile of all, if this block has it: no iteration or one.
       b_.loop(b_.index(whole), last, 1, [&](Value* tile) { emit_panels(tile, true, panel_begin, panel_end); });
     }
   }
 
-  void emit_panels(Value* tile, bool row_tail, Value* begin, Value* end) {
-    Value* a = nest_.prepare_rows(tile, tile_shape(nest_, row_tail, false).rows);
+  void emit_panels(Value* tile, bool row_remainder, Value* begin, Value* end) {
+    Value* a = nest_.prepare_rows(tile, tile_shape(nest_, row_remainder, false).rows);
     const int64_t whole = nest_.columns / nest_.plan.nr;
     if (whole > 0) {
-      b_.loop(begin, b_.min(end, b_.index(whole)), 1, [&](Value* panel) { nest_.call(a, tile, panel, row_tail, false); });
+      b_.loop(begin, b_.min(end, b_.index(whole)), 1, [&](Value* panel) { nest_.call(a, tile, panel, row_remainder, false); });
     }
-    if (has_column_tail(nest_)) {
-      b_.loop(b_.index(whole), end, 1, [&](Value* panel) { nest_.call(a, tile, panel, row_tail, true); });
+    if (has_column_remainder(nest_)) {
+      b_.loop(b_.index(whole), end, 1, [&](Value* panel) { nest_.call(a, tile, panel, row_remainder, true); });
     }
   }
 
@@ -74,11 +74,11 @@ class NestEmitter {
 
 TileFunctions emit_tile_functions(const ContractionNest& nest, const std::function<llvm::Function*(const TileShape&)>& emit) {
   TileFunctions tiles = {};
-  for (bool row_tail : {false, true}) {
-    if (row_tail && !has_row_tail(nest)) continue;
-    for (bool column_tail : {false, true}) {
-      if (column_tail ? !has_column_tail(nest) : nest.columns < nest.plan.nr) continue;
-      tiles[row_tail][column_tail] = emit(tile_shape(nest, row_tail, column_tail));
+  for (bool row_remainder : {false, true}) {
+    if (row_remainder && !has_row_remainder(nest)) continue;
+    for (bool column_remainder : {false, true}) {
+      if (column_remainder ? !has_column_remainder(nest) : nest.columns < nest.plan.nr) continue;
+      tiles[row_remainder][column_remainder] = emit(tile_shape(nest, row_remainder, column_remainder));
     }
   }
   return tiles;

@@ -22,7 +22,7 @@ struct ContractionNest {
   // Answers the tile function's first argument for row tile `tile` of `rows` rows.
   std::function<llvm::Value*(llvm::Value* tile, int rows)> prepare_rows;
   // Calls the tile function for (rows tail?, columns tail?).
-  std::function<void(llvm::Value* a, llvm::Value* tile, llvm::Value* panel, bool row_tail, bool column_tail)> call;
+  std::function<void(llvm::Value* a, llvm::Value* tile, llvm::Value* panel, bool row_remainder, bool column_remainder)> call;
 };
 
 // The tile functions that a nest calls, by (rows tail?, columns tail?); null where there is no such tile. `emit` writes one of a shape.

@@ -33,12 +33,12 @@ class ConvEmitter {
   ConvEmitter(const ConvSpec& spec, const DeviceProfile& profile)
       : s_(spec),
         b_(profile),
-        way_(choose_conv_rows(spec)),
+        strategy_(choose_conv_rows(spec)),
         y_stride_(spec.y_pixel_stride != 0 ? spec.y_pixel_stride : spec.co),
         plan_(choose_conv_plan(spec, profile)) {}
 
   Result<GeneratedKernel> emit() {
-    const uint64_t scratch = conv_row_scratch(s_, way_, plan_.rows);
+    const uint64_t scratch = conv_row_scratch(s_, strategy_, plan_.rows);
     if (scratch > static_cast<uint64_t>(b_.profile().scratch_limit)) {
       return make_error(ErrorCode::kNotLowerable, "conv with a {}x{} kernel needs {} bytes of scratch, the device has {}", s_.kh, s_.kw,
                         scratch, b_.profile().scratch_limit);
@@ -63,8 +63,8 @@ class ConvEmitter {
     begin(entry);
     nest.enter = [&](Value* group) { enter(group); };
     nest.prepare_rows = [&](Value* tile, int rows) { return prepare_rows(b_.mul(tile, plan_.rows), b_.index(rows)); };
-    nest.call = [&](Value* a, Value* tile, Value* panel, bool row_tail, bool column_tail) {
-      b_.ir().CreateCall(tiles[row_tail][column_tail], arguments(a, b_.mul(tile, plan_.rows), panel));
+    nest.call = [&](Value* a, Value* tile, Value* panel, bool row_remainder, bool column_remainder) {
+      b_.ir().CreateCall(tiles[row_remainder][column_remainder], arguments(a, b_.mul(tile, plan_.rows), panel));
     };
     emit_nest(b_, nest);
     b_.ret_void();
@@ -109,7 +109,7 @@ class ConvEmitter {
   }
 
   llvm::Function* emit_tile_function(const TileShape& shape) {
-    const TileReduction reduction = conv_reduction(s_, way_, plan_.rows, plan_.nr);
+    const TileReduction reduction = conv_reduction(s_, strategy_, plan_.rows, plan_.nr);
     TileOutput output{y_stride_, &s_.epilogue, {}};
     for (const EpilogueOperand& operand : s_.epilogue.operands) {
       const bool has_images = !operand.batch_strides.empty();
@@ -124,7 +124,7 @@ class ConvEmitter {
     first_channel_ = b_.mul(group, s_.co / s_.groups);
   }
 
-  Value* prepare_rows(Value* first, Value* rows) { return emit_conv_rows(b_, s_, way_, x_group_, first, rows, plan_.rows); }
+  Value* prepare_rows(Value* first, Value* rows) { return emit_conv_rows(b_, s_, strategy_, x_group_, first, rows, plan_.rows); }
 
   IrValues arguments(Value* a, Value* row, Value* panel) {
     Value* channel = b_.add(first_channel_, b_.mul(panel, plan_.nr));
@@ -138,7 +138,7 @@ class ConvEmitter {
 
   const ConvSpec& s_;
   KernelBuilder b_;
-  ConvRows way_;
+  ConvRows strategy_;
   int64_t y_stride_;
   ContractionPlan plan_;
   Value *x_ = nullptr, *y_ = nullptr, *weights_ = nullptr;
@@ -151,21 +151,21 @@ class ConvEmitter {
 ContractionPlan choose_conv_plan(const ConvSpec& s, const DeviceProfile& profile) {
   constexpr double kCyclesPerPointer = 2;
   constexpr double kCyclesPerRun = 6;
-  const ConvRows way = choose_conv_rows(s);
+  const ConvRows strategy = choose_conv_rows(s);
   ContractionSize size;
   size.rows = s.n.nominal * s.oh.nominal * s.ow.nominal;
   size.columns = s.co / s.groups;
   size.reduction = s.kh * s.kw * (s.ci / s.groups);
   size.batch = s.groups;
-  if (way == ConvRows::kDirect) size.row_bytes = conv_pixel_stride(s) * 4;
-  if (way == ConvRows::kPointers) size.row_bytes = s.stride_w * conv_pixel_stride(s) * 4;
-  if (way == ConvRows::kPointers) size.row_cycles = kCyclesPerPointer * static_cast<double>(s.kh * s.kw);
-  if (way == ConvRows::kCopied)
+  if (strategy == ConvRows::kDirect) size.row_bytes = conv_pixel_stride(s) * 4;
+  if (strategy == ConvRows::kPointers) size.row_bytes = s.stride_w * conv_pixel_stride(s) * 4;
+  if (strategy == ConvRows::kPointers) size.row_cycles = kCyclesPerPointer * static_cast<double>(s.kh * s.kw);
+  if (strategy == ConvRows::kCopied)
     size.row_cycles = static_cast<double>(s.kh) * (kCyclesPerRun + static_cast<double>(s.kw * s.ci / s.groups) / 4);
   const Extent rows = s.n * s.oh * s.ow;
   ContractionPlan plan = rows.is_fixed() ? choose_plan(size, profile) : choose_symbolic_plan(size, true, false, profile);
   // The largest kernels have room for few rows of pointers.
-  while (plan.rows > 1 && conv_row_scratch(s, way, plan.rows) > static_cast<uint64_t>(profile.scratch_limit)) --plan.rows;
+  while (plan.rows > 1 && conv_row_scratch(s, strategy, plan.rows) > static_cast<uint64_t>(profile.scratch_limit)) --plan.rows;
   return plan;
 }
 

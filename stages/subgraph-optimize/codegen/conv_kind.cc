@@ -8,8 +8,8 @@
 namespace sluice {
 namespace {
 
-constexpr int64_t kMostKernel = 16;  // kernel rows or columns that are written out
-constexpr int64_t kMostBlocks = 32;
+constexpr int64_t kMaxKernel = 16;  // kernel rows or columns that are written out
+constexpr int64_t kMaxBlocks = 32;
 constexpr double kBlockCycles = 40000;
 
 double width(int lanes) { return lanes > 8 ? 1.0 : 0.5; }
@@ -24,9 +24,9 @@ bool fits_registers(int rows, int vectors, const DeviceProfile& profile) {
 double step_cycles(int rows, int vectors, int lanes, const DeviceProfile& profile) {
   const double products = rows * vectors;
   if (!profile.fused_multiply_add) return std::max(0.5 * products, (3 * products + 2.5 * rows + vectors) / 5);
-  const double most = std::max(products * width(lanes), vectors * width(lanes) * 1.5 + rows * 0.5);
+  const double maximum = std::max(products * width(lanes), vectors * width(lanes) * 1.5 + rows * 0.5);
   // Few sums wait for each other.
-  return std::max(most, 0.5) + 0.1;
+  return std::max(maximum, 0.5) + 0.1;
 }
 
 double tile_cycles(int rows, int vectors, int lanes, int64_t reduction, const DeviceProfile& profile) {
@@ -39,8 +39,8 @@ double tiles_cycles(const ConvSpec& s, int rows, int vectors, int lanes, int64_t
   const auto along_pixels = [&](int r) {
     const int64_t pixels = int64_t{vectors} * lanes;
     double cycles = static_cast<double>(positions / pixels) * tile_cycles(r, vectors, lanes, reduction, profile);
-    if (const int64_t rest = positions % pixels; rest > 0) {
-      cycles += tile_cycles(r, static_cast<int>(ceil_div(rest, lanes)), lanes, reduction, profile);
+    if (const int64_t remainder = positions % pixels; remainder > 0) {
+      cycles += tile_cycles(r, static_cast<int>(ceil_div(remainder, lanes)), lanes, reduction, profile);
     }
     return cycles;
   };
@@ -62,10 +62,10 @@ int64_t choose_chunk_rows(const ConvSpec& s, const DeviceProfile& profile) {
   const double lanes = profile.vector_bits / 32;
   const double cycles =
       static_cast<double>(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co) * static_cast<double>(s.ci / s.groups * s.kh * s.kw) / lanes;
-  const int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(cycles / kBlockCycles), 1, kMostBlocks);
+  const int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(cycles / kBlockCycles), 1, kMaxBlocks);
   int64_t rows = ceil_div(s.oh.nominal, std::clamp<int64_t>(wanted / (s.n.nominal * s.groups), 1, s.oh.nominal));
   const DirectGeometry one(s, 1);
-  rows = std::min(s.oh.nominal, std::max(rows, 2 * one.most_shift));  // what neighbours prepare twice
+  rows = std::min(s.oh.nominal, std::max(rows, 2 * one.max_shift));  // what neighbours prepare twice
   const int64_t limit = std::min(profile.scratch_limit, profile.l2_bytes / 2) / 4;
   while (rows > 1 && DirectGeometry(s, rows).scratch_floats(s) > limit) rows = ceil_div(rows, 2);
   return ceil_div(s.oh.nominal, ceil_div(s.oh.nominal, rows));
@@ -75,8 +75,8 @@ int64_t choose_chunk_rows(const ConvSpec& s, const DeviceProfile& profile) {
 void choose_direct_tile(const ConvSpec& s, const std::vector<int64_t>& chunks, const DeviceProfile& profile, DirectConvPlan& plan) {
   const int64_t channels = s.co / s.groups;
   // Narrow vectors pay only where they leave no tail.
-  const int full = profile.vector_bits / 32, least = chunks.size() == 1 ? 4 : full;
-  for (int lanes = full; lanes >= least; lanes /= 2) {
+  const int full = profile.vector_bits / 32, minimum = chunks.size() == 1 ? 4 : full;
+  for (int lanes = full; lanes >= minimum; lanes /= 2) {
     for (int vectors = 1; vectors <= 8; ++vectors) {
       for (int rows = 1; rows <= channels && fits_registers(rows, vectors, profile); ++rows) {
         double cycles = 0;
@@ -92,10 +92,10 @@ void choose_direct_tile(const ConvSpec& s, const std::vector<int64_t>& chunks, c
 
 // Symbolic sizes stay within the scratch whatever they are when the kernel runs.
 void bound_chunks(const ConvSpec& spec, const DirectGeometry& geometry, const DeviceProfile& profile, DirectConvPlan& plan) {
-  const int64_t shift = geometry.most_shift;
-  plan.phase_floats = geometry.most_phase_floats(spec, profile.scratch_limit);
+  const int64_t shift = geometry.max_shift;
+  plan.phase_floats = geometry.max_phase_floats(spec, profile.scratch_limit);
   if (spec.ow.is_fixed()) {
-    const int64_t rows = std::min(std::max(plan.chunk_rows, geometry.least_rows()), plan.phase_floats / spec.ow.factor - shift);
+    const int64_t rows = std::min(std::max(plan.chunk_rows, geometry.min_rows()), plan.phase_floats / spec.ow.factor - shift);
     plan.possible = plan.possible && rows >= 1;
     plan.phase_floats = std::max<int64_t>(rows + shift, 0) * spec.ow.factor;
   } else {
@@ -140,7 +140,7 @@ DirectConvPlan choose_direct_plan(const ConvSpec& spec, const DeviceProfile& pro
   plan.chunks = ceil_div(s.oh.nominal, plan.chunk_rows);
   const DirectGeometry geometry(s, plan.chunk_rows);
   plan.scratch_bytes = static_cast<uint64_t>(geometry.scratch_floats(s)) * 4;
-  plan.possible = s.kh <= kMostKernel && s.kw <= kMostKernel && s.stride_w <= 8 && s.x_pixel_stride == 0 && s.y_pixel_stride == 0 &&
+  plan.possible = s.kh <= kMaxKernel && s.kw <= kMaxKernel && s.stride_w <= 8 && s.x_pixel_stride == 0 && s.y_pixel_stride == 0 &&
                   plan.scratch_bytes <= static_cast<uint64_t>(profile.scratch_limit);
   const int64_t positions = plan.chunk_rows * s.ow.nominal;
   // A symbolic width fills chunks more or less; half of the weight lies on the nominal one.
@@ -151,8 +151,8 @@ DirectConvPlan choose_direct_plan(const ConvSpec& spec, const DeviceProfile& pro
   const int64_t items = s.n.nominal * s.groups * plan.chunks;
   plan.cycles = (plan.cycles + copy_cycles(s, geometry, profile)) * static_cast<double>(items);
   plan.blocks =
-      static_cast<uint32_t>(std::min(items, std::clamp<int64_t>(static_cast<int64_t>(plan.cycles / kBlockCycles), 1, kMostBlocks)));
-  if (!is_fixed(spec)) plan.blocks = kMostBlocks;
+      static_cast<uint32_t>(std::min(items, std::clamp<int64_t>(static_cast<int64_t>(plan.cycles / kBlockCycles), 1, kMaxBlocks)));
+  if (!is_fixed(spec)) plan.blocks = kMaxBlocks;
   return plan;
 }
 
@@ -160,23 +160,23 @@ DepthwisePlan choose_depthwise_plan(const ConvSpec& spec, const DeviceProfile& p
   const ConvSpec s = at_nominal(spec);
   DepthwisePlan plan;
   plan.possible =
-      is_fixed(s) && s.groups == s.ci && s.groups == s.co && s.kw <= kMostKernel && s.x_pixel_stride == 0 && s.y_pixel_stride == 0;
+      is_fixed(s) && s.groups == s.ci && s.groups == s.co && s.kw <= kMaxKernel && s.x_pixel_stride == 0 && s.y_pixel_stride == 0;
   plan.lanes = profile.vector_bits / 32;
   while (plan.lanes > 4 && s.co <= plan.lanes / 2) plan.lanes /= 2;
   const int64_t channel_vectors = ceil_div(s.co, plan.lanes);
   plan.vectors = static_cast<int>(std::min<int64_t>(channel_vectors, 2));
   plan.nr = channel_vectors * plan.lanes;
   const int sums = profile.vector_registers >= 32 ? 24 : profile.fused_multiply_add ? 10 : 8;
-  const int64_t most = sums / plan.vectors;
+  const int64_t maximum = sums / plan.vectors;
   const bool has_known_width = spec.w.is_fixed() && spec.ow.is_fixed();
-  plan.pixels = static_cast<int>(has_known_width ? ceil_div(s.ow.nominal, ceil_div(s.ow.nominal, most)) : most);
+  plan.pixels = static_cast<int>(has_known_width ? ceil_div(s.ow.nominal, ceil_div(s.ow.nominal, maximum)) : maximum);
   const double taps = static_cast<double>(s.kh * s.kw);
   const double per_vector = taps * (profile.fused_multiply_add ? width(plan.lanes) * 1.2 : 1.0) + 4;
   plan.cycles = static_cast<double>(s.n.nominal * s.oh.nominal * s.ow.nominal * channel_vectors) * per_vector;
   const int64_t items = s.n.nominal * s.oh.nominal * ceil_div(channel_vectors, plan.vectors);
   plan.blocks =
-      static_cast<uint32_t>(std::min(items, std::clamp<int64_t>(static_cast<int64_t>(plan.cycles / kBlockCycles), 1, kMostBlocks)));
-  if (!is_fixed(spec)) plan.blocks = kMostBlocks;
+      static_cast<uint32_t>(std::min(items, std::clamp<int64_t>(static_cast<int64_t>(plan.cycles / kBlockCycles), 1, kMaxBlocks)));
+  if (!is_fixed(spec)) plan.blocks = kMaxBlocks;
   return plan;
 }
 

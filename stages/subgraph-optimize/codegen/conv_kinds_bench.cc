@@ -126,11 +126,11 @@ void bench_sweep(const DeviceProfile& profile, double peak, int count, unsigned 
   double lost = 0;
   for (size_t i = 0; i < all.size(); ++i) {
     if (i < 15) print(all[i], peak);
-    double least = all[i].total(ConvKind::kChannelsLast);
-    if (all[i].seconds[1] > 0) least = std::min(least, all[i].total(ConvKind::kDepthwise));
-    if (all[i].seconds[2] > 0) least = std::min(least, all[i].total(ConvKind::kDirect));
-    lost += all[i].total(all[i].chosen) / least - 1;
-    if (all[i].total(all[i].chosen) > 1.5 * least) {
+    double minimum = all[i].total(ConvKind::kChannelsLast);
+    if (all[i].seconds[1] > 0) minimum = std::min(minimum, all[i].total(ConvKind::kDepthwise));
+    if (all[i].seconds[2] > 0) minimum = std::min(minimum, all[i].total(ConvKind::kDirect));
+    lost += all[i].total(all[i].chosen) / minimum - 1;
+    if (all[i].total(all[i].chosen) > 1.5 * minimum) {
       std::printf("badly chosen: ");
       print(all[i], peak);
     }

@@ -8,7 +8,7 @@ namespace {
 using llvm::Value;
 
 constexpr int64_t kFewChannels = 16;
-constexpr int64_t kMostCopied = 2048;  // floats of a row; a tile of them stays in the second cache
+constexpr int64_t kMaxCopied = 2048;  // floats of a row; a tile of them stays in the second cache
 
 int64_t group_channels(const ConvSpec& s) { return s.ci / s.groups; }
 int64_t reduction_length(const ConvSpec& s) { return s.kh * s.kw * group_channels(s); }
@@ -78,8 +78,8 @@ class RowEmitter {
     }
     // Divisions by numbers that are no constants are slow: one for the first pixel, then from pixel to pixel.
     Value *high = b_.value(s_.oh), *wide = b_.value(s_.ow), *image = b_.mul(high, wide);
-    Value* rest = b_.mod(first, image);
-    const IrValues start = {b_.div(first, image), b_.div(rest, wide), b_.mod(rest, wide)};
+    Value* remainder = b_.mod(first, image);
+    const IrValues start = {b_.div(first, image), b_.div(remainder, wide), b_.mod(remainder, wide)};
     b_.loop(b_.index(0), rows, 1, start, [&](Value* i, const IrValues& at) {
       body(i, pixel_at(at[0], at[1], at[2]));
       const auto advance = [&](Value* number, Value* limit) {
@@ -95,9 +95,9 @@ class RowEmitter {
   Pixel locate(Value* row) {
     const int64_t high = s_.oh.factor, wide = s_.ow.factor;
     Value* n = b_.div(row, high * wide);
-    Value* rest = b_.mod(row, high * wide);
-    Value* ih = b_.add(b_.mul(b_.div(rest, wide), s_.stride_h), b_.index(-s_.pad_top));
-    Value* iw = b_.add(b_.mul(b_.mod(rest, wide), s_.stride_w), b_.index(-s_.pad_left));
+    Value* remainder = b_.mod(row, high * wide);
+    Value* ih = b_.add(b_.mul(b_.div(remainder, wide), s_.stride_h), b_.index(-s_.pad_top));
+    Value* iw = b_.add(b_.mul(b_.mod(remainder, wide), s_.stride_w), b_.index(-s_.pad_left));
     return {b_.at(x_, b_.mul(n, s_.h * s_.w * conv_pixel_stride(s_))), ih, iw};
   }
 
@@ -179,15 +179,15 @@ int64_t conv_pixel_stride(const ConvSpec& s) { return s.x_pixel_stride != 0 ? s.
 ConvRows choose_conv_rows(const ConvSpec& s) {
   const bool is_pointwise = s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 && s.pad_left == 0;
   if (is_pointwise && s.oh.nominal == s.h.nominal && s.ow.nominal == s.w.nominal) return ConvRows::kDirect;
-  const bool fits = reduction_length(s) <= kMostCopied;
+  const bool fits = reduction_length(s) <= kMaxCopied;
   return group_channels(s) < kFewChannels && fits ? ConvRows::kCopied : ConvRows::kPointers;
 }
 
-TileReduction conv_reduction(const ConvSpec& s, ConvRows way, int tile_rows, int64_t nr) {
+TileReduction conv_reduction(const ConvSpec& s, ConvRows strategy, int tile_rows, int64_t nr) {
   TileReduction reduction;
   reduction.b_stride = nr;
   reduction.length = reduction_length(s);
-  switch (way) {
+  switch (strategy) {
     case ConvRows::kDirect:
       reduction.row_stride = conv_pixel_stride(s);
       break;
@@ -203,16 +203,16 @@ TileReduction conv_reduction(const ConvSpec& s, ConvRows way, int tile_rows, int
   return reduction;
 }
 
-uint64_t conv_row_scratch(const ConvSpec& s, ConvRows way, int tile_rows) {
-  if (way == ConvRows::kDirect) return 0;
-  if (way == ConvRows::kPointers) return static_cast<uint64_t>(s.kh * s.kw * tile_rows * 8);
+uint64_t conv_row_scratch(const ConvSpec& s, ConvRows strategy, int tile_rows) {
+  if (strategy == ConvRows::kDirect) return 0;
+  if (strategy == ConvRows::kPointers) return static_cast<uint64_t>(s.kh * s.kw * tile_rows * 8);
   return static_cast<uint64_t>(copied_row_stride(s) * tile_rows * 4);
 }
 
-Value* emit_conv_rows(KernelBuilder& b, const ConvSpec& s, ConvRows way, Value* x, Value* first, Value* rows, int tile_rows) {
-  if (way == ConvRows::kDirect) return b.at(x, b.mul(first, conv_pixel_stride(s)));
+Value* emit_conv_rows(KernelBuilder& b, const ConvSpec& s, ConvRows strategy, Value* x, Value* first, Value* rows, int tile_rows) {
+  if (strategy == ConvRows::kDirect) return b.at(x, b.mul(first, conv_pixel_stride(s)));
   RowEmitter emitter(b, s, x);
-  return way == ConvRows::kPointers ? emitter.emit_pointers(first, rows, tile_rows) : emitter.emit_copies(first, rows);
+  return strategy == ConvRows::kPointers ? emitter.emit_pointers(first, rows, tile_rows) : emitter.emit_copies(first, rows);
 }
 
 }  // namespace sluice

@@ -18,11 +18,11 @@ ConvRows choose_conv_rows(const ConvSpec& spec);
 int64_t conv_pixel_stride(const ConvSpec& spec);  // of x
 
 // The part of TileReduction that follows from the way; nr: floats of one packed row of weights.
-TileReduction conv_reduction(const ConvSpec& spec, ConvRows way, int tile_rows, int64_t nr);
-uint64_t conv_row_scratch(const ConvSpec& spec, ConvRows way, int tile_rows);  // bytes
+TileReduction conv_reduction(const ConvSpec& spec, ConvRows strategy, int tile_rows, int64_t nr);
+uint64_t conv_row_scratch(const ConvSpec& spec, ConvRows strategy, int tile_rows);  // bytes
 
 // Writes the code that prepares rows [first, first + rows) and answers the tile function's first argument. x: at the group's first channel.
-llvm::Value* emit_conv_rows(KernelBuilder& builder, const ConvSpec& spec, ConvRows way, llvm::Value* x, llvm::Value* first,
+llvm::Value* emit_conv_rows(KernelBuilder& builder, const ConvSpec& spec, ConvRows strategy, llvm::Value* x, llvm::Value* first,
                             llvm::Value* rows, int tile_rows);
 
 }  // namespace sluice

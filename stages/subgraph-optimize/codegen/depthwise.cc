@@ -33,12 +33,12 @@ class DepthwiseEmitter {
         channel_tiles_(ceil_div(spec.co, int64_t{plan.lanes} * plan.vectors)) {
     // Output columns whose kernel columns are all inside the image.
     first_inner_ = std::min(s_.ow.factor, ceil_div(s_.pad_left, s_.stride_w));
-    const int64_t room = s_.w.factor - 1 + s_.pad_left - (s_.kw - 1) * s_.dilation_w;
-    last_inner_ = room < 0 ? first_inner_ : std::clamp<int64_t>(room / s_.stride_w + 1, first_inner_, s_.ow.factor);
+    const int64_t slack = s_.w.factor - 1 + s_.pad_left - (s_.kw - 1) * s_.dilation_w;
+    last_inner_ = slack < 0 ? first_inner_ : std::clamp<int64_t>(slack / s_.stride_w + 1, first_inner_, s_.ow.factor);
   }
 
   Result<GeneratedKernel> emit(const std::string& entry) {
-    for (bool channel_tail : {false, true}) emit_tiles(channel_tail);
+    for (bool channel_remainder : {false, true}) emit_tiles(channel_remainder);
     b_.begin_kernel(entry);
     y_ = b_.pointer_argument(0);
     x_ = b_.pointer_argument(1);
@@ -70,35 +70,35 @@ class DepthwiseEmitter {
  private:
   int64_t tile_channels() const { return int64_t{plan_.lanes} * plan_.vectors; }
   bool has_whole_tiles() const { return s_.co >= tile_channels(); }
-  bool has_channel_tail() const { return s_.co % tile_channels() != 0; }
+  bool has_channel_remainder() const { return s_.co % tile_channels() != 0; }
   int64_t inner() const { return last_inner_ - first_inner_; }
 
-  void emit_tiles(bool channel_tail) {
-    if (channel_tail ? !has_channel_tail() : !has_whole_tiles()) return;
+  void emit_tiles(bool channel_remainder) {
+    if (channel_remainder ? !has_channel_remainder() : !has_whole_tiles()) return;
     Tile tile{plan_.pixels, plan_.vectors, plan_.lanes, false};
-    if (channel_tail) {
-      const int rest = static_cast<int>(s_.co % tile_channels());
-      tile.vectors = static_cast<int>(ceil_div(rest, plan_.lanes));
-      tile.active = rest - (tile.vectors - 1) * plan_.lanes;
+    if (channel_remainder) {
+      const int remainder = static_cast<int>(s_.co % tile_channels());
+      tile.vectors = static_cast<int>(ceil_div(remainder, plan_.lanes));
+      tile.active = remainder - (tile.vectors - 1) * plan_.lanes;
     }
-    if (is_symbolic_) return emit_symbolic_tiles(tile, channel_tail);
-    if (inner() >= plan_.pixels) inner_[channel_tail] = emit_tile(tile);
+    if (is_symbolic_) return emit_symbolic_tiles(tile, channel_remainder);
+    if (inner() >= plan_.pixels) inner_[channel_remainder] = emit_tile(tile);
     tile.pixels = static_cast<int>(inner() % plan_.pixels);
-    if (tile.pixels > 0) inner_tail_[channel_tail] = emit_tile(tile);
+    if (tile.pixels > 0) inner_remainder_[channel_remainder] = emit_tile(tile);
     tile.pixels = 1;
     tile.at_border = true;
-    if (inner() < s_.ow.factor) border_[channel_tail] = emit_tile(tile);
+    if (inner() < s_.ow.factor) border_[channel_remainder] = emit_tile(tile);
   }
 
   // Not one for every number of pixels: the code would take several times longer to write and no less to run.
-  void emit_symbolic_tiles(Tile tile, bool channel_tail) {
+  void emit_symbolic_tiles(Tile tile, bool channel_remainder) {
     for (const int pixels : falling_sizes(plan_.pixels)) {
       tile.pixels = pixels;
-      by_size_[channel_tail].push_back(emit_tile(tile));
+      by_size_[channel_remainder].push_back(emit_tile(tile));
     }
     tile.pixels = 1;
     tile.at_border = true;
-    border_[channel_tail] = emit_tile(tile);
+    border_[channel_remainder] = emit_tile(tile);
   }
 
   llvm::Function* emit_tile(const Tile& tile) {
@@ -200,7 +200,7 @@ class DepthwiseEmitter {
     Value* x = b_.ir().CreateGEP(b_.float_type(), x_, b_.add(b_.mul(input_row, s_.w * s_.ci), channel));
     Value* weights = b_.at(weights_, b_.add(b_.mul(kh_begin, s_.kw * plan_.nr), channel));
     const Row place{x, weights, b_.ir().CreateSub(kh_end, kh_begin), row, image, in_image, channel};
-    if (!has_channel_tail()) return emit_pixels(place, false);
+    if (!has_channel_remainder()) return emit_pixels(place, false);
     if (!has_whole_tiles()) return emit_pixels(place, true);
     b_.if_else(
         b_.ir().CreateICmpSLT(channel_tile, b_.index(s_.co / tile_channels())), [&] { emit_pixels(place, false); },
@@ -211,26 +211,26 @@ class DepthwiseEmitter {
     Value *x, *weights, *kernel_rows, *number, *image, *in_image, *channel;
   };
 
-  void emit_pixels(const Row& row, bool channel_tail) {
+  void emit_pixels(const Row& row, bool channel_remainder) {
     const auto at_border = [&](Value* begin, Value* end) {
       b_.loop(begin, end, 1, [&](Value* ow) {
         Value* left = b_.ir().CreateNeg(b_.add(b_.mul(ow, s_.stride_w), b_.index(-s_.pad_left)));
         Value* kw_begin = b_.div(b_.add(positive(left), b_.index(s_.dilation_w - 1)), s_.dilation_w);
         Value* kw_end = b_.div(b_.add(positive(b_.add(left, b_.value(s_.w))), b_.index(s_.dilation_w - 1)), s_.dilation_w);
-        call(border_[channel_tail], row, ow, kw_begin, b_.min(kw_end, b_.index(s_.kw)));
+        call(border_[channel_remainder], row, ow, kw_begin, b_.min(kw_end, b_.index(s_.kw)));
       });
     };
     Value* all = b_.index(s_.kw);
     if (is_symbolic_) {
       at_border(b_.index(0), inner_begin_);
-      emit_inner(row, channel_tail, all);
+      emit_inner(row, channel_remainder, all);
       return at_border(inner_end_, b_.value(s_.ow));
     }
     at_border(b_.index(0), b_.index(first_inner_));
     const int64_t whole = first_inner_ + inner() / plan_.pixels * plan_.pixels;
     b_.loop(b_.index(first_inner_), b_.index(whole), plan_.pixels,
-            [&](Value* ow) { call(inner_[channel_tail], row, ow, b_.index(0), all); });
-    if (whole < last_inner_) call(inner_tail_[channel_tail], row, b_.index(whole), b_.index(0), all);
+            [&](Value* ow) { call(inner_[channel_remainder], row, ow, b_.index(0), all); });
+    if (whole < last_inner_) call(inner_remainder_[channel_remainder], row, b_.index(whole), b_.index(0), all);
     at_border(b_.index(last_inner_), b_.index(s_.ow.factor));
   }
 
@@ -238,9 +238,9 @@ class DepthwiseEmitter {
   void find_inner() {
     Value *one = b_.index(1), *wide = b_.value(s_.ow);
     inner_begin_ = b_.min(wide, b_.index(ceil_div(s_.pad_left, s_.stride_w)));
-    Value* room = b_.add(b_.value(s_.w), b_.index(s_.pad_left - 1 - (s_.kw - 1) * s_.dilation_w));
-    Value* end = b_.min(b_.add(b_.div(positive(room), s_.stride_w), one), wide);
-    end = b_.ir().CreateSelect(b_.ir().CreateICmpSLT(room, b_.index(0)), inner_begin_, end);
+    Value* slack = b_.add(b_.value(s_.w), b_.index(s_.pad_left - 1 - (s_.kw - 1) * s_.dilation_w));
+    Value* end = b_.min(b_.add(b_.div(positive(slack), s_.stride_w), one), wide);
+    end = b_.ir().CreateSelect(b_.ir().CreateICmpSLT(slack, b_.index(0)), inner_begin_, end);
     inner_end_ = b_.max(end, inner_begin_);
     Value* begin = inner_begin_;
     for (const int size : falling_sizes(plan_.pixels)) {
@@ -250,11 +250,11 @@ class DepthwiseEmitter {
   }
 
   // Tiles of each size in turn.
-  void emit_inner(const Row& row, bool channel_tail, Value* all) {
+  void emit_inner(const Row& row, bool channel_remainder, Value* all) {
     Value* begin = inner_begin_;
     const std::vector<int> sizes = falling_sizes(plan_.pixels);
     for (size_t n = 0; n < sizes.size(); ++n) {
-      b_.loop(begin, tiles_end_[n], sizes[n], [&](Value* ow) { call(by_size_[channel_tail][n], row, ow, b_.index(0), all); });
+      b_.loop(begin, tiles_end_[n], sizes[n], [&](Value* ow) { call(by_size_[channel_remainder][n], row, ow, b_.index(0), all); });
       begin = tiles_end_[n];
     }
   }
@@ -287,7 +287,7 @@ class DepthwiseEmitter {
   bool is_symbolic_;
   int64_t channel_tiles_;
   int64_t first_inner_ = 0, last_inner_ = 0;
-  llvm::Function *inner_[2] = {}, *inner_tail_[2] = {}, *border_[2] = {};
+  llvm::Function *inner_[2] = {}, *inner_remainder_[2] = {}, *border_[2] = {};
   // Of symbolic sizes: tile functions by falling_sizes; the inner output columns, and where the tiles of each size end.
   std::vector<llvm::Function*> by_size_[2];
   Value *inner_begin_ = nullptr, *inner_end_ = nullptr;

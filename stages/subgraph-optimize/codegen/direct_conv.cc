@@ -70,8 +70,8 @@ class DirectEmitter {
     if (!geometry_.in_place) copy_ = emit_symbolic_plane_copy(b_, s_, geometry_, cuts_rows());
     begin(entry);
     b_.set_symbols(b_.symbols_argument());
-    Value* least = b_.min(b_.value(s_.n), b_.min(b_.value(s_.oh), b_.value(s_.ow)));
-    b_.if_else(b_.ir().CreateICmpSGT(least, b_.index(0)), [&] { emit_chunks(); }, [] {});
+    Value* minimum = b_.min(b_.value(s_.n), b_.min(b_.value(s_.oh), b_.value(s_.ow)));
+    b_.if_else(b_.ir().CreateICmpSGT(minimum, b_.index(0)), [&] { emit_chunks(); }, [] {});
     b_.ret_void();
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, true));
     kernel.blocks = plan_.blocks;
@@ -106,25 +106,25 @@ class DirectEmitter {
   // Chunks of (nearly) equally many rows; at least one row, column and image.
   void emit_chunks() {
     Value *high = b_.value(s_.oh), *wide = b_.value(s_.ow), *columns = wide;
-    Value* most = b_.max(b_.div(b_.index(planned_positions()), wide), b_.index(geometry_.least_rows()));
+    Value* maximum = b_.max(b_.div(b_.index(planned_positions()), wide), b_.index(geometry_.min_rows()));
     if (!geometry_.in_place) {
-      Value* fitting = b_.sub(b_.div(b_.index(plan_.phase_floats), wide), b_.index(geometry_.most_shift));
-      most = b_.max(b_.min(most, fitting), b_.index(1));
+      Value* fitting = b_.sub(b_.div(b_.index(plan_.phase_floats), wide), b_.index(geometry_.max_shift));
+      maximum = b_.max(b_.min(maximum, fitting), b_.index(1));
       Value* is_whole = b_.ir().CreateICmpSGT(fitting, b_.index(0));
       if (cuts_rows()) columns = b_.ir().CreateSelect(is_whole, wide, b_.index(plan_.piece_columns));
     }
-    Value* chunks = b_.ceil_div(high, b_.min(most, high));
+    Value* chunks = b_.ceil_div(high, b_.min(maximum, high));
     Value* chunk_rows = b_.ceil_div(high, chunks);
-    slot_stride_ = b_.mul(b_.add(chunk_rows, b_.index(geometry_.most_shift)), columns);
+    slot_stride_ = b_.mul(b_.add(chunk_rows, b_.index(geometry_.max_shift)), columns);
     plane_stride_ = geometry_.in_place ? b_.value(s_.h * s_.w) : spread(b_.mul(slot_stride_, phases()));
     Value* pieces = cuts_rows() ? b_.ceil_div(wide, columns) : nullptr;
     Value* all = cuts_rows() ? b_.mul(chunks, pieces) : chunks;
     const auto range = b_.partition(b_.mul(all, s_.n * s_.groups), b_.block(), b_.blocks());
     b_.loop(range.first, range.second, 1, [&](Value* item) {
       Value* number = cuts_rows() ? b_.div(item, pieces) : item;
-      Value* rest = b_.div(number, chunks);
+      Value* remainder = b_.div(number, chunks);
       Value* first_row = b_.mul(b_.mod(number, chunks), chunk_rows);
-      Chunk place{b_.div(rest, s_.groups), b_.mod(rest, s_.groups), first_row};
+      Chunk place{b_.div(remainder, s_.groups), b_.mod(remainder, s_.groups), first_row};
       if (cuts_rows()) {
         place.first_column = b_.mul(b_.mod(item, pieces), columns);
         place.columns = b_.min(columns, b_.sub(wide, place.first_column));
@@ -140,15 +140,15 @@ class DirectEmitter {
 
   // The functions for chunks of so many output pixels; tiles_[kind of chunk][channel tail][pixel tail].
   void emit_tiles(int64_t positions, int kind) {
-    const int row_tail = static_cast<int>(channels_ % plan_.rows);
-    const int rest = static_cast<int>(positions % tile_pixels());
-    for (const int rows : {plan_.rows, row_tail}) {
+    const int row_remainder = static_cast<int>(channels_ % plan_.rows);
+    const int remainder = static_cast<int>(positions % tile_pixels());
+    for (const int rows : {plan_.rows, row_remainder}) {
       if (rows == 0 || (rows == plan_.rows && channels_ < rows)) continue;
-      const bool is_tail = rows == row_tail;
-      if (positions >= tile_pixels()) tiles_[kind][is_tail][0] = emit_tile({rows, plan_.vectors, plan_.lanes, plan_.lanes});
-      if (rest == 0) continue;
-      const int vectors = static_cast<int>(ceil_div(rest, plan_.lanes));
-      tiles_[kind][is_tail][1] = emit_tile({rows, vectors, rest - (vectors - 1) * plan_.lanes, plan_.lanes});
+      const bool is_remainder = rows == row_remainder;
+      if (positions >= tile_pixels()) tiles_[kind][is_remainder][0] = emit_tile({rows, plan_.vectors, plan_.lanes, plan_.lanes});
+      if (remainder == 0) continue;
+      const int vectors = static_cast<int>(ceil_div(remainder, plan_.lanes));
+      tiles_[kind][is_remainder][1] = emit_tile({rows, vectors, remainder - (vectors - 1) * plan_.lanes, plan_.lanes});
     }
   }
 
@@ -304,12 +304,12 @@ class DirectEmitter {
       Value* first_input = top(chunk);
       b_.loop(b_.index(0), b_.index(s_.ci / s_.groups), 1, [&](Value* ci) {
         b_.ir().CreateCall(copy_, {b_.at(x, b_.mul(ci, s_.h * s_.w)), b_.at(source, b_.mul(ci, s_.kw * geometry_.plane_stride(s_))),
-                                   first_input, b_.index(rows + geometry_.most_shift)});
+                                   first_input, b_.index(rows + geometry_.max_shift)});
       });
     }
     const int64_t positions = rows * s_.ow.factor, whole = positions / tile_pixels() * tile_pixels();
-    const auto channels_at = [&](Value* pixel, bool pixel_tail) {
-      emit_channels(chunk, source, first, pixel, [&](bool channel_tail) { return tiles_[kind][channel_tail][pixel_tail]; });
+    const auto channels_at = [&](Value* pixel, bool pixel_remainder) {
+      emit_channels(chunk, source, first, pixel, [&](bool channel_remainder) { return tiles_[kind][channel_remainder][pixel_remainder]; });
     };
     b_.loop(b_.index(0), b_.index(whole), tile_pixels(), [&](Value* pixel) { channels_at(pixel, false); });
     if (whole < positions) channels_at(b_.index(whole), true);
@@ -323,7 +323,7 @@ class DirectEmitter {
     Value* source = geometry_.in_place ? b_.at(x, first) : b_.scratch();
     if (!geometry_.in_place) {
       Value* first_input = top(chunk);
-      Value* plane_rows = b_.add(rows, b_.index(geometry_.most_shift));
+      Value* plane_rows = b_.add(rows, b_.index(geometry_.max_shift));
       b_.loop(b_.index(0), b_.index(s_.ci / s_.groups), 1, [&](Value* ci) {
         Value* to = b_.at(source, b_.mul(b_.mul(ci, plane_stride_), s_.kw));
         IrValues arguments = {b_.at(x, b_.mul(ci, s_.h * s_.w)), to, first_input, plane_rows, b_.symbols(), slot_stride_, plane_stride_};
@@ -334,8 +334,8 @@ class DirectEmitter {
     Value* positions = b_.mul(rows, columns_);
     Value* whole = b_.mul(b_.div(positions, tile_pixels()), tile_pixels());
     const auto channels_at = [&](Value* pixel, Tile tile, Value* active) {
-      const auto pick = [&](bool channel_tail) {
-        tile.rows = channel_tail ? static_cast<int>(channels_ % plan_.rows) : plan_.rows;
+      const auto pick = [&](bool channel_remainder) {
+        tile.rows = channel_remainder ? static_cast<int>(channels_ % plan_.rows) : plan_.rows;
         return std::find_if(symbolic_tiles_.begin(), symbolic_tiles_.end(), [&](const auto& known) { return known.first == tile; })->second;
       };
       active_ = active;
@@ -344,20 +344,20 @@ class DirectEmitter {
     const int lanes = plan_.lanes, vectors = plan_.vectors;
     Value* all = b_.index(lanes);
     b_.loop(b_.index(0), whole, tile_pixels(), [&](Value* pixel) { channels_at(pixel, {1, vectors, lanes, lanes}, all); });
-    Value* rest = b_.sub(positions, whole);
+    Value* remainder = b_.sub(positions, whole);
     if (b_.has_masks()) {
-      Value* count = b_.ceil_div(rest, all);
-      Value* active = b_.sub(rest, b_.mul(b_.sub(count, b_.index(1)), lanes));
+      Value* count = b_.ceil_div(remainder, all);
+      Value* active = b_.sub(remainder, b_.mul(b_.sub(count, b_.index(1)), lanes));
       emit_choice(b_, count, numbers(0, vectors), [&](int used) {
         if (used > 0) channels_at(whole, {1, used, 0, lanes}, active);
       });
       return;
     }
-    Value* in_vectors = b_.div(rest, all);
+    Value* in_vectors = b_.div(remainder, all);
     emit_choice(b_, in_vectors, numbers(0, vectors - 1), [&](int used) {
       if (used > 0) channels_at(whole, {1, used, lanes, lanes}, all);
     });
-    emit_choice(b_, b_.mod(rest, all), numbers(0, lanes - 1), [&](int pixels) {
+    emit_choice(b_, b_.mod(remainder, all), numbers(0, lanes - 1), [&](int pixels) {
       if (pixels > 0) channels_at(b_.add(whole, b_.mul(in_vectors, lanes)), {1, pixels, 1, 1}, b_.index(1));
     });
   }
@@ -365,7 +365,7 @@ class DirectEmitter {
   // All output channels of the group over one tile of pixels; pick answers the tile function for whole channel tiles or the tail.
   void emit_channels(const Chunk& chunk, Value* source, Value* first, Value* pixel, const std::function<llvm::Function*(bool)>& pick) {
     const int64_t whole = channels_ / plan_.rows;
-    const auto call = [&](Value* tile, bool channel_tail) {
+    const auto call = [&](Value* tile, bool channel_remainder) {
       Value* panel = b_.add(b_.mul(chunk.group, ceil_div(channels_, plan_.rows)), tile);
       Value* channel = b_.add(b_.mul(chunk.group, channels_), b_.mul(tile, plan_.rows));
       Value* column = b_.add(first, pixel);
@@ -379,7 +379,7 @@ class DirectEmitter {
       }
       if (is_symbolic_) arguments.insert(arguments.end(), {b_.symbols(), slot_stride_, plane_stride_, active_});
       if (cuts_rows()) arguments.push_back(columns_);
-      b_.ir().CreateCall(pick(channel_tail), arguments);
+      b_.ir().CreateCall(pick(channel_remainder), arguments);
     };
     b_.loop(b_.index(0), b_.index(whole), 1, [&](Value* tile) { call(tile, false); });
     if (channels_ % plan_.rows != 0) call(b_.index(whole), true);

@@ -21,7 +21,7 @@ constexpr int64_t kScratchLine = 16;  // floats of a cache line
 struct DirectGeometry {
   bool in_place = false;        // a 1x1 kernel over every pixel: x holds the planes already
   std::vector<int64_t> phases;  // of ih modulo stride_h, those that some kh needs, ascending
-  int64_t most_shift = 0;       // rows that the last kh is below the first, in its phase
+  int64_t max_shift = 0;       // rows that the last kh is below the first, in its phase
   int64_t chunk_rows = 1;
 
   DirectGeometry(const ConvSpec& s, int64_t rows) : chunk_rows(rows) {
@@ -29,7 +29,7 @@ struct DirectGeometry {
                s.oh.nominal == s.h.nominal && s.ow.nominal == s.w.nominal;
     for (int64_t kh = 0; kh < s.kh; ++kh) {
       phases.push_back(kh * s.dilation_h % s.stride_h);
-      most_shift = std::max(most_shift, kh * s.dilation_h / s.stride_h);
+      max_shift = std::max(max_shift, kh * s.dilation_h / s.stride_h);
     }
     std::sort(phases.begin(), phases.end());
     phases.erase(std::unique(phases.begin(), phases.end()), phases.end());
@@ -38,7 +38,7 @@ struct DirectGeometry {
   int64_t slot(const ConvSpec& s, int64_t kh) const {  // of the kernel row's phase
     return std::lower_bound(phases.begin(), phases.end(), kh * s.dilation_h % s.stride_h) - phases.begin();
   }
-  int64_t plane_rows() const { return chunk_rows + most_shift; }  // of each phase
+  int64_t plane_rows() const { return chunk_rows + max_shift; }  // of each phase
   int64_t plane_stride(const ConvSpec& s) const {
     return in_place ? s.h.nominal * s.w.nominal : static_cast<int64_t>(phases.size()) * plane_rows() * s.ow.nominal;
   }
@@ -46,7 +46,7 @@ struct DirectGeometry {
     return (slot(s, kh) * plane_rows() + kh * s.dilation_h / s.stride_h) * s.ow.nominal;
   }
   // Of symbolic sizes: output rows of a chunk at least, so that neighbours do not prepare most of it twice.
-  int64_t least_rows() const { return std::max<int64_t>(1, 2 * most_shift); }
+  int64_t min_rows() const { return std::max<int64_t>(1, 2 * max_shift); }
   int64_t planes(const ConvSpec& s) const { return s.ci / s.groups * s.kw; }  // of a group
   // Floats; the last vectors of a row and of a tile may run past the end.
   int64_t scratch_floats(const ConvSpec& s) const { return in_place ? 0 : planes(s) * plane_stride(s) + kPastEnd; }
@@ -54,7 +54,7 @@ struct DirectGeometry {
   // Of symbolic sizes. Planes begin an odd number of cache lines apart: at even distances they would share few of the first cache's sets.
   int64_t spread_floats(int64_t floats) const { return ((floats + kScratchLine - 1) / kScratchLine | 1) * kScratchLine; }
   // Floats for each phase of a plane when all planes fit into so many bytes; 0 when they cannot.
-  int64_t most_phase_floats(const ConvSpec& s, int64_t scratch_limit) const {
+  int64_t max_phase_floats(const ConvSpec& s, int64_t scratch_limit) const {
     const int64_t lines = (scratch_limit / 4 - kPastEnd) / planes(s) / kScratchLine;
     const int64_t odd = lines % 2 == 0 ? lines - 1 : lines;
     return std::max<int64_t>(odd, 0) * kScratchLine / static_cast<int64_t>(phases.size());

@@ -156,9 +156,9 @@ class SymbolicPlaneCopy {
     shift_ = kw * s_.dilation_w - s_.pad_left;
     const int64_t before = shift_ >= 0 ? 0 : (-shift_ + s_.stride_w - 1) / s_.stride_w;
     begin_ = b_.min(in_piece(b_.index(before)), wide_);
-    Value* room = b_.max(b_.add(b_.value(s_.w), b_.index(-shift_)), b_.index(0));
-    end_ = b_.max(b_.min(in_piece(b_.div(b_.add(room, b_.index(s_.stride_w - 1)), s_.stride_w)), wide_), begin_);
-    Value* vectors_end = b_.min(in_piece(b_.div(room, s_.stride_w)), wide_);
+    Value* slack = b_.max(b_.add(b_.value(s_.w), b_.index(-shift_)), b_.index(0));
+    end_ = b_.max(b_.min(in_piece(b_.div(b_.add(slack, b_.index(s_.stride_w - 1)), s_.stride_w)), wide_), begin_);
+    Value* vectors_end = b_.min(in_piece(b_.div(slack, s_.stride_w)), wide_);
     Value* whole = b_.div(b_.max(b_.sub(vectors_end, begin_), b_.index(0)), lanes_);
     whole_end_ = b_.add(begin_, b_.mul(whole, lanes_));
   }

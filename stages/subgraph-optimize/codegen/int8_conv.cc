@@ -48,8 +48,8 @@ class Int8ConvEmitter {
     begin(entry);
     nest.enter = [&](Value* group) { enter(group); };
     nest.prepare_rows = [&](Value* tile, int rows) { return prepare_rows(b_.mul(tile, tiles_.rows), b_.index(rows)); };
-    nest.call = [&](Value* x, Value* tile, Value* panel, bool row_tail, bool column_tail) {
-      b_.ir().CreateCall(tiles[row_tail][column_tail], arguments(x, b_.mul(tile, tiles_.rows), panel));
+    nest.call = [&](Value* x, Value* tile, Value* panel, bool row_remainder, bool column_remainder) {
+      b_.ir().CreateCall(tiles[row_remainder][column_remainder], arguments(x, b_.mul(tile, tiles_.rows), panel));
     };
     emit_nest(b_, nest);
     b_.ret_void();

@@ -13,7 +13,7 @@ namespace {
 
 using llvm::Value;
 
-constexpr uint32_t kMostBlocks = 32;
+constexpr uint32_t kMaxBlocks = 32;
 constexpr int64_t kBlockMultiplyAdds = 150'000;
 
 // A tile function: void(x, weights, y, kernel rows, first kw, last kw, x zero, w zero, bias, operands...). x: the input pixel under kernel
@@ -38,12 +38,12 @@ class Int8DepthwiseEmitter {
         channel_tiles_(ceil_div(spec.conv.co, tile_channels())) {
     // Output columns whose kernel columns are all inside the image.
     first_inner_ = std::min(s_.ow.nominal, ceil_div(s_.pad_left, s_.stride_w));
-    const int64_t room = s_.w.nominal - 1 + s_.pad_left - (s_.kw - 1) * s_.dilation_w;
-    last_inner_ = room < 0 ? first_inner_ : std::clamp<int64_t>(room / s_.stride_w + 1, first_inner_, s_.ow.nominal);
+    const int64_t slack = s_.w.nominal - 1 + s_.pad_left - (s_.kw - 1) * s_.dilation_w;
+    last_inner_ = slack < 0 ? first_inner_ : std::clamp<int64_t>(slack / s_.stride_w + 1, first_inner_, s_.ow.nominal);
   }
 
   Result<GeneratedKernel> emit(const std::string& entry) {
-    for (bool channel_tail : {false, true}) emit_tiles(channel_tail);
+    for (bool channel_remainder : {false, true}) emit_tiles(channel_remainder);
     b_.begin_kernel(entry);
     if (!is_fixed(s_)) b_.set_symbols(b_.symbols_argument());
     p_ = int8_pointers(b_, spec_.numbers, s_.epilogue);
@@ -52,7 +52,7 @@ class Int8DepthwiseEmitter {
     b_.loop(range.first, range.second, 1, [&](Value* item) { emit_row(b_.div(item, channel_tiles_), b_.mod(item, channel_tiles_)); });
     b_.ret_void();
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
-    kernel.blocks = is_fixed(s_) ? plan_.blocks : kMostBlocks;
+    kernel.blocks = is_fixed(s_) ? plan_.blocks : kMaxBlocks;
     if (!is_fixed(s_)) kernel.multiply_adds_per_block = kBlockMultiplyAdds;
     kernel.multiply_adds = s_.n * s_.oh * s_.ow * (s_.co * s_.kh * s_.kw);
     return kernel;
@@ -67,24 +67,24 @@ class Int8DepthwiseEmitter {
 
   int64_t tile_channels() const { return int64_t{plan_.lanes} * plan_.vectors; }
   bool has_whole_tiles() const { return s_.co >= tile_channels(); }
-  bool has_channel_tail() const { return s_.co % tile_channels() != 0; }
+  bool has_channel_remainder() const { return s_.co % tile_channels() != 0; }
   int64_t inner() const { return last_inner_ - first_inner_; }
   int64_t y_bytes() const { return int8_result_bytes(spec_.numbers.result); }
 
-  void emit_tiles(bool channel_tail) {
-    if (channel_tail ? !has_channel_tail() : !has_whole_tiles()) return;
+  void emit_tiles(bool channel_remainder) {
+    if (channel_remainder ? !has_channel_remainder() : !has_whole_tiles()) return;
     Tile tile{plan_.pixels, plan_.vectors, plan_.lanes, false};
-    if (channel_tail) {
-      const int rest = static_cast<int>(s_.co % tile_channels());
-      tile.vectors = static_cast<int>(ceil_div(rest, plan_.lanes));
-      tile.active = rest - (tile.vectors - 1) * plan_.lanes;
+    if (channel_remainder) {
+      const int remainder = static_cast<int>(s_.co % tile_channels());
+      tile.vectors = static_cast<int>(ceil_div(remainder, plan_.lanes));
+      tile.active = remainder - (tile.vectors - 1) * plan_.lanes;
     }
-    if (inner() >= plan_.pixels) inner_[channel_tail] = emit_tile(tile);
+    if (inner() >= plan_.pixels) inner_[channel_remainder] = emit_tile(tile);
     tile.pixels = static_cast<int>(inner() % plan_.pixels);
-    if (tile.pixels > 0) inner_tail_[channel_tail] = emit_tile(tile);
+    if (tile.pixels > 0) inner_remainder_[channel_remainder] = emit_tile(tile);
     tile.pixels = 1;
     tile.at_border = true;
-    if (inner() < s_.ow.nominal) border_[channel_tail] = emit_tile(tile);
+    if (inner() < s_.ow.nominal) border_[channel_remainder] = emit_tile(tile);
   }
 
   llvm::Function* emit_tile(const Tile& tile) {
@@ -196,28 +196,28 @@ class Int8DepthwiseEmitter {
                     row,
                     image,
                     channel};
-    if (!has_channel_tail()) return emit_pixels(place, false);
+    if (!has_channel_remainder()) return emit_pixels(place, false);
     if (!has_whole_tiles()) return emit_pixels(place, true);
     b_.if_else(
         b_.ir().CreateICmpSLT(channel_tile, b_.index(s_.co / tile_channels())), [&] { emit_pixels(place, false); },
         [&] { emit_pixels(place, true); });
   }
 
-  void emit_pixels(const Row& row, bool channel_tail) {
+  void emit_pixels(const Row& row, bool channel_remainder) {
     const auto at_border = [&](int64_t begin, int64_t end) {
       b_.loop(b_.index(begin), b_.index(end), 1, [&](Value* ow) {
         Value* left = b_.ir().CreateNeg(b_.add(b_.mul(ow, s_.stride_w), b_.index(-s_.pad_left)));
         Value* kw_begin = b_.div(b_.add(positive(left), b_.index(s_.dilation_w - 1)), s_.dilation_w);
         Value* kw_end = b_.div(b_.add(positive(b_.add(left, b_.index(s_.w.nominal))), b_.index(s_.dilation_w - 1)), s_.dilation_w);
-        call(border_[channel_tail], row, ow, kw_begin, b_.min(kw_end, b_.index(s_.kw)));
+        call(border_[channel_remainder], row, ow, kw_begin, b_.min(kw_end, b_.index(s_.kw)));
       });
     };
     at_border(0, first_inner_);
     Value* all = b_.index(s_.kw);
     const int64_t whole = first_inner_ + inner() / plan_.pixels * plan_.pixels;
     b_.loop(b_.index(first_inner_), b_.index(whole), plan_.pixels,
-            [&](Value* ow) { call(inner_[channel_tail], row, ow, b_.index(0), all); });
-    if (whole < last_inner_) call(inner_tail_[channel_tail], row, b_.index(whole), b_.index(0), all);
+            [&](Value* ow) { call(inner_[channel_remainder], row, ow, b_.index(0), all); });
+    if (whole < last_inner_) call(inner_remainder_[channel_remainder], row, b_.index(whole), b_.index(0), all);
     at_border(last_inner_, s_.ow.nominal);
   }
 
@@ -249,7 +249,7 @@ class Int8DepthwiseEmitter {
   Int8DepthwisePlan plan_;
   int64_t channel_tiles_;
   int64_t first_inner_ = 0, last_inner_ = 0;
-  llvm::Function *inner_[2] = {}, *inner_tail_[2] = {}, *border_[2] = {};
+  llvm::Function *inner_[2] = {}, *inner_remainder_[2] = {}, *border_[2] = {};
   Int8Pointers p_{};
   Value* x_zero_ = nullptr;  // of the tile being written
   IrValues w_zero_;

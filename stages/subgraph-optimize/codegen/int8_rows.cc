@@ -24,7 +24,7 @@ class Int8RowEmitter {
       } else {
         copy_pixel(locate(b_.add(first, i)), to);
       }
-      clear_rest(to);
+      clear_remainder(to);
     });
   }
 
@@ -40,9 +40,9 @@ class Int8RowEmitter {
   Pixel locate(Value* row) {
     Value* image = b_.value(s_.oh * s_.ow);
     Value* wide = b_.value(s_.ow);
-    Value* rest = b_.mod(row, image);
-    Value* ih = b_.add(b_.mul(b_.div(rest, wide), s_.stride_h), b_.index(-s_.pad_top));
-    Value* iw = b_.add(b_.mul(b_.mod(rest, wide), s_.stride_w), b_.index(-s_.pad_left));
+    Value* remainder = b_.mod(row, image);
+    Value* ih = b_.add(b_.mul(b_.div(remainder, wide), s_.stride_h), b_.index(-s_.pad_top));
+    Value* iw = b_.add(b_.mul(b_.mod(remainder, wide), s_.stride_w), b_.index(-s_.pad_left));
     return {ints_.bytes_at(x_, b_.mul(b_.div(row, image), s_.h * s_.w * s_.ci)), ih, iw};
   }
 
@@ -136,7 +136,7 @@ class Int8RowEmitter {
   }
 
   // Weights there are zero, but the sum of x counts what is copied.
-  void clear_rest(Value* to) {
+  void clear_remainder(Value* to) {
     const int64_t reduction = s_.kh * s_.kw * channels();
     for (int64_t k = reduction; k % plan_.unit != 0; ++k)
       b_.ir().CreateAlignedStore(llvm::Constant::getNullValue(element()), ints_.bytes_at(to, k * bytes()), llvm::Align(1));

@@ -55,7 +55,7 @@ class Int8 : public KernelTest {
     return values;
   }
 
-  ConvSpec random_conv(bool depthwise, int64_t most_channels) {
+  ConvSpec random_conv(bool depthwise, int64_t max_channels) {
     while (true) {
       ConvSpec s;
       s.n = draw(1, 3), s.h = draw(1, 20), s.w = draw(1, 20);
@@ -63,7 +63,7 @@ class Int8 : public KernelTest {
       s.stride_h = draw(1, 3), s.stride_w = draw(1, 3), s.dilation_h = draw(1, 3), s.dilation_w = draw(1, 3);
       s.pad_top = draw(0, 4), s.pad_left = draw(0, 4);
       s.groups = depthwise ? draw(1, 70) : draw(1, 3);
-      s.ci = s.groups * (depthwise ? 1 : draw(1, most_channels));
+      s.ci = s.groups * (depthwise ? 1 : draw(1, max_channels));
       s.co = depthwise ? s.ci : s.groups * draw(1, 40);
       const int64_t high = s.h.nominal + s.pad_top + draw(0, 4) - (s.kh - 1) * s.dilation_h - 1;
       const int64_t wide = s.w.nominal + s.pad_left + draw(0, 4) - (s.kw - 1) * s.dilation_w - 1;

@@ -29,12 +29,12 @@ class Transposition {
   Result<GeneratedKernel> emit(const std::string& entry) {
     const int64_t nominal_items = images_.nominal * ceil_div(rows_.nominal, tile_) * ceil_div(columns_.nominal, tile_);
     constexpr int64_t kBlockElements = 16384;
-    constexpr int64_t kMostBlocks = 32;
+    constexpr int64_t kMaxBlocks = 32;
     const Extent elements = images_ * rows_ * columns_;
     const int64_t blocks =
-        is_symbolic_ ? kMostBlocks : std::clamp<int64_t>(elements.factor / kBlockElements, 1, std::min(nominal_items, kMostBlocks));
-    for (bool row_tail : {false, true}) {
-      for (bool column_tail : {false, true}) emit_tile(row_tail, column_tail);
+        is_symbolic_ ? kMaxBlocks : std::clamp<int64_t>(elements.factor / kBlockElements, 1, std::min(nominal_items, kMaxBlocks));
+    for (bool row_remainder : {false, true}) {
+      for (bool column_remainder : {false, true}) emit_tile(row_remainder, column_remainder);
     }
     b_.begin_kernel(entry);
     if (is_symbolic_) b_.set_symbols(b_.symbols_argument());
@@ -49,9 +49,9 @@ class Transposition {
     } else {
       b_.loop(range.first, range.second, 1, [&](Value* item) {
         Value* column_tile = b_.mod(item, column_tiles_);
-        Value* rest = b_.div(item, column_tiles_);
-        Value* image = b_.div(rest, row_tiles_);
-        emit_item(image, b_.mod(rest, row_tiles_), column_tile);
+        Value* remainder = b_.div(item, column_tiles_);
+        Value* image = b_.div(remainder, row_tiles_);
+        emit_item(image, b_.mod(remainder, row_tiles_), column_tile);
       });
     }
     b_.ret_void();
@@ -79,12 +79,12 @@ class Transposition {
       Value* before = b_.mul(line, pixel_tiles);
       Value* first = b_.max(b_.sub(begin, before), b_.index(0));
       Value* last = b_.min(b_.sub(end, before), pixel_tiles);
-      choose(channel_tile, channels, [&](bool channel_tail) {
+      choose(channel_tile, channels, [&](bool channel_remainder) {
         // count: whole tiles, or the pixels of the tail.
-        const auto call = [&](Value* pixel_tile, bool pixel_tail, Value* count) {
+        const auto call = [&](Value* pixel_tile, bool pixel_remainder, Value* count) {
           Value *row_tile = channel_tile, *column_tile = pixel_tile;
           if (pixels_are_rows) std::swap(row_tile, column_tile);
-          llvm::Function* tile = pixels_are_rows ? tiles_[pixel_tail][channel_tail] : tiles_[channel_tail][pixel_tail];
+          llvm::Function* tile = pixels_are_rows ? tiles_[pixel_remainder][channel_remainder] : tiles_[channel_remainder][pixel_remainder];
           if (tile == nullptr) return;  // there is no such tail
           IrValues arguments = addresses(image, row_tile, column_tile);
           arguments.insert(arguments.end(), {b_.symbols(), count});
@@ -107,8 +107,8 @@ class Transposition {
 
   void emit_item(Value* image, Value* row_tile, Value* column_tile) {
     const IrValues arguments = addresses(image, row_tile, column_tile);
-    choose(row_tile, rows_, [&](bool row_tail) {
-      choose(column_tile, columns_, [&](bool column_tail) { b_.ir().CreateCall(tiles_[row_tail][column_tail], arguments); });
+    choose(row_tile, rows_, [&](bool row_remainder) {
+      choose(column_tile, columns_, [&](bool column_remainder) { b_.ir().CreateCall(tiles_[row_remainder][column_remainder], arguments); });
     });
   }
 
@@ -119,11 +119,11 @@ class Transposition {
     b_.if_else(b_.ir().CreateICmpSLT(number, b_.div(b_.value(size), tile_)), [&] { body(false); }, [&] { body(true); });
   }
 
-  void emit_tile(bool row_tail, bool column_tail) {
-    const auto count = [&](const Extent& size, bool tail) {
-      return tail && size.is_fixed() ? static_cast<int>(size.factor % tile_) : tile_;
+  void emit_tile(bool row_remainder, bool column_remainder) {
+    const auto count = [&](const Extent& size, bool remainder) {
+      return remainder && size.is_fixed() ? static_cast<int>(size.factor % tile_) : tile_;
     };
-    const int rows = count(rows_, row_tail), columns = count(columns_, column_tail);
+    const int rows = count(rows_, row_remainder), columns = count(columns_, column_remainder);
     const auto is_short = [](const Extent& size, int used) { return size.is_fixed() && used > size.factor; };
     if (rows == 0 || columns == 0 || is_short(rows_, rows) || is_short(columns_, columns)) return;
     std::vector<llvm::Type*> parameters(2, b_.pointer_type());
@@ -132,15 +132,15 @@ class Transposition {
     if (is_symbolic_) b_.set_symbols(function->getArg(2));
     if (!is_symbolic_) {
       emit_known_tile(function->getArg(0), function->getArg(1), rows, columns);
-    } else if (row_tail && !rows_.is_fixed()) {
-      emit_symbolic_tail(function->getArg(0), function->getArg(1), function->getArg(3), columns);
-    } else if (column_tail && !columns_.is_fixed()) {
-      emit_symbolic_tail(function->getArg(0), function->getArg(1), function->getArg(3), rows);
+    } else if (row_remainder && !rows_.is_fixed()) {
+      emit_symbolic_remainder(function->getArg(0), function->getArg(1), function->getArg(3), columns);
+    } else if (column_remainder && !columns_.is_fixed()) {
+      emit_symbolic_remainder(function->getArg(0), function->getArg(1), function->getArg(3), rows);
     } else {
       emit_known_tiles(*function, rows, columns);
     }
     b_.ret_void();
-    tiles_[row_tail][column_tail] = function;
+    tiles_[row_remainder][column_remainder] = function;
   }
 
   // As many tiles, one behind the other along the pixels, as the function's last argument says; the tail of fixed pixels is one.
@@ -169,7 +169,7 @@ class Transposition {
   Value* column_of(Value* to, Value* column) { return at(to, b_.mul(column, rows_)); }
 
   // Fewer pixels than a tile has, with `channels` of the other axis: so few elements that masks would not pay.
-  void emit_symbolic_tail(Value* to, Value* from, Value* pixels, int channels) {
+  void emit_symbolic_remainder(Value* to, Value* from, Value* pixels, int channels) {
     b_.loop(b_.index(0), pixels, 1, [&](Value* pixel) {
       for (int channel = 0; channel < channels; ++channel) {
         Value *row = b_.index(channel), *column = pixel;

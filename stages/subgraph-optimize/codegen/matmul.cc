@@ -52,8 +52,8 @@ class MatMulEmitter {
     nest.enter = [&](Value* batch) { enter(batch); };
     if (packs_b_) nest.prepare_panels = [&](Value* panel, Value*) { pack_panel(panel); };
     nest.prepare_rows = [&](Value* tile, int) { return b_.at(a_entry_, b_.mul(tile, plan_.rows * spec_.a_row_stride.factor)); };
-    nest.call = [&](Value* a, Value* tile, Value* panel, bool row_tail, bool column_tail) {
-      b_.ir().CreateCall(tiles[row_tail][column_tail], arguments(a, b_.mul(tile, plan_.rows), panel, nullptr));
+    nest.call = [&](Value* a, Value* tile, Value* panel, bool row_remainder, bool column_remainder) {
+      b_.ir().CreateCall(tiles[row_remainder][column_remainder], arguments(a, b_.mul(tile, plan_.rows), panel, nullptr));
     };
     emit_nest(b_, nest);
     b_.ret_void();
@@ -190,12 +190,12 @@ class MatMulEmitter {
   // Offset of a batch entry in an operand whose strides `stride` answers per axis.
   Value* batch_offset(Value* entry, const std::function<const Extent&(size_t axis)>& stride) {
     Value* offset = b_.index(0);
-    Value* rest = entry;
+    Value* remainder = entry;
     for (size_t axis = spec_.batch.size(); axis-- > 0;) {
       if (spec_.batch[axis].size.is_fixed_at(1)) continue;
       Value* size = b_.value(spec_.batch[axis].size);
-      offset = b_.add(offset, b_.mul(b_.mod(rest, size), stride(axis)));
-      rest = b_.div(rest, size);
+      offset = b_.add(offset, b_.mul(b_.mod(remainder, size), stride(axis)));
+      remainder = b_.div(remainder, size);
     }
     return offset;
   }
@@ -214,7 +214,7 @@ class MatMulEmitter {
   }
 
   void pack_panel(Value* panel) {
-    const PanelSource source{b_.at(b_entry_, b_.mul(panel, spec_.b_column_stride * plan_.nr)),
+    const TileSource source{b_.at(b_entry_, b_.mul(panel, spec_.b_column_stride * plan_.nr)),
                              {{spec_.k, spec_.b_row_stride}},
                              {spec_.n, spec_.b_column_stride},
                              plan_.nr,

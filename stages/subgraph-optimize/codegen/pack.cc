@@ -40,7 +40,7 @@ Result<void> check(const PackSpec& spec) {
 namespace {
 
 // Panels whose columns are contiguous along the reduction: squares turned in registers. Columns past the end are copies of the last one.
-void emit_turned_panel(KernelBuilder& b, const PanelSource& source, Value* active, Value* to) {
+void emit_turned_panel(KernelBuilder& b, const TileSource& source, Value* active, Value* to) {
   int lanes = b.profile().vector_bits / 32;
   while (source.nr % lanes != 0) lanes /= 2;
   Value* last = b.sub(active, b.index(1));
@@ -66,7 +66,7 @@ void emit_turned_panel(KernelBuilder& b, const PanelSource& source, Value* activ
 }
 
 // Whole panels whose columns are neighbours in memory.
-void emit_straight_panel(KernelBuilder& b, const PanelSource& source, Value* to) {
+void emit_straight_panel(KernelBuilder& b, const TileSource& source, Value* to) {
   int lanes = b.profile().vector_bits / 32;
   while (source.nr % lanes != 0) lanes /= 2;
   emit_axes(b, source.reduction, 0, source.first, b.index(0), [&](Value* from, Value* index) {
@@ -79,11 +79,11 @@ void emit_straight_panel(KernelBuilder& b, const PanelSource& source, Value* to)
 
 }  // namespace
 
-void emit_pack_panel(KernelBuilder& b, const PanelSource& source, Value* panel, Value* to) {
+void emit_pack_panel(KernelBuilder& b, const TileSource& source, Value* panel, Value* to) {
   const bool is_turned = source.reduction.size() == 1 && source.reduction[0].stride.is_fixed_at(1) && source.nr % 4 == 0;
   if (!source.fill && is_turned) {
-    Value* rest = b.sub(b.value(source.columns.size), b.mul(panel, source.nr));
-    return emit_turned_panel(b, source, b.min(rest, b.index(source.nr)), to);
+    Value* remainder = b.sub(b.value(source.columns.size), b.mul(panel, source.nr));
+    return emit_turned_panel(b, source, b.min(remainder, b.index(source.nr)), to);
   }
   const auto copy = [&](Value* active) {
     emit_axes(b, source.reduction, 0, source.first, b.index(0), [&](Value* from, Value* index) {
@@ -114,10 +114,10 @@ Result<GeneratedKernel> generate_pack(const PackSpec& spec, const DeviceProfile&
   const Extent batch = product(spec.batch), panel_elements = product(spec.reduction) * spec.nr;
   const int64_t nominal_items = batch.nominal * ceil_div(spec.columns.size.nominal, spec.nr);
   constexpr int64_t kBlockElements = 16384;
-  constexpr int64_t kMostBlocks = 32;
-  const int64_t blocks = !is_fixed(spec) ? kMostBlocks
+  constexpr int64_t kMaxBlocks = 32;
+  const int64_t blocks = !is_fixed(spec) ? kMaxBlocks
                                          : std::clamp<int64_t>(nominal_items * panel_elements.nominal / kBlockElements, 1,
-                                                               std::min(nominal_items, kMostBlocks));
+                                                               std::min(nominal_items, kMaxBlocks));
 
   KernelBuilder b(profile);
   b.begin_kernel(entry);
@@ -128,12 +128,12 @@ Result<GeneratedKernel> generate_pack(const PackSpec& spec, const DeviceProfile&
   const auto range = b.partition(b.mul(panels, batch), b.block(), is_fixed(spec) ? b.index(blocks) : b.blocks());
   b.loop(range.first, range.second, 1, [&](Value* item) {
     Value* panel = b.mod(item, panels);
-    Value* rest = b.div(item, panels);
+    Value* remainder = b.div(item, panels);
     Value* first = b.at(from, b.mul(panel, spec.columns.stride * spec.nr));
     for (size_t axis = spec.batch.size(); axis-- > 0;) {
       Value* size = b.value(spec.batch[axis].size);
-      first = b.at(first, b.mul(b.mod(rest, size), spec.batch[axis].stride));
-      rest = b.div(rest, size);
+      first = b.at(first, b.mul(b.mod(remainder, size), spec.batch[axis].stride));
+      remainder = b.div(remainder, size);
     }
     emit_pack_panel(b, {first, spec.reduction, spec.columns, spec.nr}, panel, b.at(to, b.mul(item, panel_elements)));
   });

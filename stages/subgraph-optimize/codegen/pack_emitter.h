@@ -6,7 +6,7 @@
 namespace sluice {
 
 // Sizes and strides may be symbolic.
-struct PanelSource {
+struct TileSource {
   llvm::Value* first = nullptr;     // element of the panel's first column, reduction index 0
   std::vector<PackAxis> reduction;  // outermost first
   PackAxis columns;                 // of the whole operand, not of the panel
@@ -15,6 +15,6 @@ struct PanelSource {
 };
 
 // panel[reduction...][nr] = columns [panel * nr, (panel + 1) * nr) of the source.
-void emit_pack_panel(KernelBuilder& builder, const PanelSource& source, llvm::Value* panel, llvm::Value* to);
+void emit_pack_panel(KernelBuilder& builder, const TileSource& source, llvm::Value* panel, llvm::Value* to);
 
 }  // namespace sluice

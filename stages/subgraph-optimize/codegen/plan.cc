@@ -41,10 +41,10 @@ double panel_cycles(const Tile& tile, const ContractionSize& size, int64_t colum
   Tile used = tile;
   used.vectors = static_cast<int>(ceil_div(columns, tile.lanes));
   const double full = tile_cycles(used, size.reduction, profile) + size.row_cycles * used.rows;
-  const int64_t rest = size.rows % tile.rows;
+  const int64_t remainder = size.rows % tile.rows;
   double total = full * static_cast<double>(size.rows / tile.rows);
-  if (rest > 0) {
-    used.rows = static_cast<int>(rest);
+  if (remainder > 0) {
+    used.rows = static_cast<int>(remainder);
     total += tile_cycles(used, size.reduction, profile) + size.row_cycles * used.rows;
   }
   return total * conflict_factor(tile, size);
@@ -52,15 +52,15 @@ double panel_cycles(const Tile& tile, const ContractionSize& size, int64_t colum
 
 double entry_cycles(const Tile& tile, const ContractionSize& size, const DeviceProfile& profile) {
   const int64_t nr = int64_t{tile.lanes} * tile.vectors;
-  const int64_t rest = size.columns % nr;
+  const int64_t remainder = size.columns % nr;
   double total = static_cast<double>(size.columns / nr) * panel_cycles(tile, size, nr, profile);
-  if (rest > 0) total += panel_cycles(tile, size, rest, profile);
+  if (remainder > 0) total += panel_cycles(tile, size, remainder, profile);
   // Each kind of tail is one more tile function to compile and to keep in the instruction cache.
-  constexpr double kTail = 0.005;
-  return total * (1 + (rest > 0 ? kTail : 0) + (size.rows % tile.rows > 0 ? kTail : 0));
+  constexpr double kRemainder = 0.005;
+  return total * (1 + (remainder > 0 ? kRemainder : 0) + (size.rows % tile.rows > 0 ? kRemainder : 0));
 }
 
-constexpr int kMostVectors = 5;
+constexpr int kMaxVectors = 5;
 
 // Sums, a step's vectors of B and the broadcast element of A; beyond these limits LLVM's register allocator starts to spill (found by
 // counting).
@@ -75,7 +75,7 @@ Tile choose_tile(const ContractionSize& size, const DeviceProfile& profile) {
   Tile best{};
   double best_cycles = 0;
   for (int lanes = profile.vector_bits / 32; lanes >= 4; lanes /= 2) {
-    for (int vectors = 1; vectors <= kMostVectors; ++vectors) {
+    for (int vectors = 1; vectors <= kMaxVectors; ++vectors) {
       if (vectors > 1 && int64_t{lanes} * (vectors - 1) >= size.columns) break;
       for (int rows = 1; rows <= size.rows; ++rows) {
         const Tile tile{lanes, vectors, rows};
@@ -100,10 +100,10 @@ int64_t even_parts(int64_t items, int64_t limit) {
 // Blocks: enough to keep many threads busy evenly, few enough that each is worth a launch.
 void choose_blocks(const ContractionSize& size, double cycles, const DeviceProfile& profile, ContractionPlan& plan) {
   constexpr double kBlockCycles = 40000;
-  constexpr int64_t kMostBlocks = 32;
+  constexpr int64_t kMaxBlocks = 32;
   constexpr double kBytesPerCycle = 8;  // from memory, when the rows are too few to hide it
   cycles = std::max(cycles, static_cast<double>(size.columns * size.reduction * 4) / kBytesPerCycle);
-  const int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(cycles * static_cast<double>(size.batch) / kBlockCycles), 1, kMostBlocks);
+  const int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(cycles * static_cast<double>(size.batch) / kBlockCycles), 1, kMaxBlocks);
   const int64_t tiles = ceil_div(size.rows, plan.rows);
   const int64_t panel_bytes = plan.nr * size.reduction * 4;
   const int64_t per_entry = std::max<int64_t>(1, wanted / size.batch);

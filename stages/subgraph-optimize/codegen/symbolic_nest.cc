@@ -7,7 +7,7 @@ namespace {
 
 using llvm::Value;
 
-constexpr uint32_t kMostBlocks = 32;
+constexpr uint32_t kMaxBlocks = 32;
 
 bool cuts_last_tile(const SymbolicNest& nest) { return nest.has_many_rows && !nest.rows.is_fixed(); }
 
@@ -21,12 +21,12 @@ std::vector<int> row_counts(const SymbolicNest& nest) {
 }
 
 // The last panel of columns known when the code is written; 0 vectors when every panel is whole.
-TileShape known_tail(const SymbolicNest& nest) {
+TileShape known_remainder(const SymbolicNest& nest) {
   TileShape shape{1, 0, nest.plan.lanes, nest.plan.lanes, true};
-  const int rest = static_cast<int>(nest.columns.factor % nest.plan.nr);
-  if (rest == 0) return shape;
-  shape.vectors = (rest + shape.lanes - 1) / shape.lanes;
-  shape.active = rest - (shape.vectors - 1) * shape.lanes;
+  const int remainder = static_cast<int>(nest.columns.factor % nest.plan.nr);
+  if (remainder == 0) return shape;
+  shape.vectors = (remainder + shape.lanes - 1) / shape.lanes;
+  shape.active = remainder - (shape.vectors - 1) * shape.lanes;
   return shape;
 }
 
@@ -35,8 +35,8 @@ class SymbolicNestEmitter {
   SymbolicNestEmitter(KernelBuilder& builder, const SymbolicNest& nest) : b_(builder), nest_(nest) {}
 
   void emit() {
-    Value* least = b_.min(b_.value(nest_.batch), b_.min(b_.value(nest_.rows), b_.value(nest_.columns)));
-    b_.if_else(b_.ir().CreateICmpSGT(least, b_.index(0)), [&] { emit_blocks(); }, [] {});
+    Value* minimum = b_.min(b_.value(nest_.batch), b_.min(b_.value(nest_.rows), b_.value(nest_.columns)));
+    b_.if_else(b_.ir().CreateICmpSGT(minimum, b_.index(0)), [&] { emit_blocks(); }, [] {});
   }
 
  private:
@@ -47,7 +47,7 @@ class SymbolicNestEmitter {
   }
 
   // Panels that stay in the second cache while row tiles pass by.
-  Value* most_panels() {
+  Value* max_panels() {
     if (nest_.panels_are_dear) return b_.index(1);
     const int64_t steps = b_.profile().l2_bytes / 2 / (nest_.plan.nr * 4);
     return b_.max(b_.div(b_.index(steps), b_.max(b_.value(nest_.reduction), b_.index(1))), b_.index(1));
@@ -61,7 +61,7 @@ class SymbolicNestEmitter {
     extra_ = b_.mod(rows, tiles);
     Value* panels = b_.ceil_div(b_.value(nest_.columns), b_.index(nest_.plan.nr));
     whole_panels_ = b_.div(b_.value(nest_.columns), nest_.plan.nr);
-    group_ = most_panels();
+    group_ = max_panels();
 
     Value* batch_blocks = even_parts(batch, b_.blocks());
     Value* per_entry = b_.max(b_.div(b_.blocks(), batch), b_.index(1));
@@ -132,31 +132,31 @@ class SymbolicNestEmitter {
         nest_.call({rows, nest_.plan.vectors, lanes, lanes, true}, a, {row, panel, b_.index(0), b_.index(lanes)});
       });
     }
-    if (nest_.columns.is_fixed() && known_tail(nest_).vectors == 0) return;
+    if (nest_.columns.is_fixed() && known_remainder(nest_).vectors == 0) return;
     // The last panel, if it is among these: no iteration or one.
     b_.loop(whole_panels_, end, 1, [&](Value* panel) { emit_last_panel(rows, a, row, panel); });
   }
 
   void emit_last_panel(int rows, Value* a, Value* row, Value* panel) {
     if (nest_.columns.is_fixed()) {
-      TileShape shape = known_tail(nest_);
+      TileShape shape = known_remainder(nest_);
       shape.rows = rows;
       return nest_.call(shape, a, {row, panel, b_.index(0), b_.index(shape.active)});
     }
     const int lanes = nest_.plan.lanes, vectors = nest_.plan.vectors;
-    Value* rest = b_.sub(b_.value(nest_.columns), b_.mul(panel, nest_.plan.nr));
+    Value* remainder = b_.sub(b_.value(nest_.columns), b_.mul(panel, nest_.plan.nr));
     if (b_.has_masks()) {
-      Value* count = b_.ceil_div(rest, b_.index(lanes));
-      Value* active = b_.sub(rest, b_.mul(b_.sub(count, b_.index(1)), lanes));
+      Value* count = b_.ceil_div(remainder, b_.index(lanes));
+      Value* active = b_.sub(remainder, b_.mul(b_.sub(count, b_.index(1)), lanes));
       emit_choice(b_, count, numbers(1, vectors),
                   [&](int used) { nest_.call({rows, used, lanes, 0, true}, a, {row, panel, b_.index(0), active}); });
       return;
     }
-    Value* whole = b_.div(rest, lanes);
+    Value* whole = b_.div(remainder, lanes);
     emit_choice(b_, whole, numbers(0, vectors - 1), [&](int used) {
       if (used > 0) nest_.call({rows, used, lanes, lanes, true}, a, {row, panel, b_.index(0), b_.index(lanes)});
     });
-    emit_choice(b_, b_.mod(rest, lanes), numbers(0, lanes - 1), [&](int columns) {
+    emit_choice(b_, b_.mod(remainder, lanes), numbers(0, lanes - 1), [&](int columns) {
       if (columns > 0) nest_.call({rows, columns, 1, 1, true}, a, {row, panel, b_.mul(whole, lanes), b_.index(1)});
     });
   }
@@ -175,10 +175,10 @@ std::vector<int> numbers(int first, int last) {
   return result;
 }
 
-std::vector<int> falling_sizes(int most) {
-  std::vector<int> sizes = {most};
+std::vector<int> falling_sizes(int maximum) {
+  std::vector<int> sizes = {maximum};
   for (const int size : {16, 8, 4, 2, 1}) {
-    if (size < most) sizes.push_back(size);
+    if (size < maximum) sizes.push_back(size);
   }
   return sizes;
 }
@@ -196,7 +196,7 @@ std::vector<TileShape> nest_tile_shapes(const SymbolicNest& nest, bool has_masks
   std::vector<TileShape> columns;
   if (!nest.columns.is_fixed() || nest.columns.factor >= nest.plan.nr) columns.push_back({1, vectors, lanes, lanes, true});
   if (nest.columns.is_fixed()) {
-    if (const TileShape tail = known_tail(nest); tail.vectors > 0) columns.push_back(tail);
+    if (const TileShape remainder = known_remainder(nest); remainder.vectors > 0) columns.push_back(remainder);
   } else if (has_masks) {
     for (int used = 1; used <= vectors; ++used) columns.push_back({1, used, lanes, 0, true});
   } else {
@@ -221,7 +221,7 @@ void set_launch(const SymbolicNest& nest, GeneratedKernel& kernel) {
   kernel.multiply_adds = nest.batch * nest.rows * nest.columns * nest.reduction;
   double per_cycle = static_cast<double>(std::max<int64_t>(kernel.multiply_adds.nominal, 1)) / std::max(nest.plan.cycles, 1.0);
   if (!nest.rows.is_fixed() || nest.rows.factor <= nest.plan.rows) per_cycle = std::min(per_cycle, kFromMemory);
-  kernel.blocks = kMostBlocks;
+  kernel.blocks = kMaxBlocks;
   kernel.multiply_adds_per_block = std::max<int64_t>(1, static_cast<int64_t>(kBlockCycles * per_cycle));
 }
 

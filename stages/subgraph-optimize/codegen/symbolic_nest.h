@@ -49,7 +49,7 @@ void set_launch(const SymbolicNest& nest, GeneratedKernel& kernel);
 std::vector<int> numbers(int first, int last);
 
 // `most` and smaller ones down to 1, few: tiles of these sizes in turn take up any number, each smaller size at most twice.
-std::vector<int> falling_sizes(int most);
+std::vector<int> falling_sizes(int maximum);
 
 // Runs body with the option that `number` equals; it is one of these, which ascend.
 void emit_choice(KernelBuilder& builder, llvm::Value* number, const std::vector<int>& options, const std::function<void(int)>& body);

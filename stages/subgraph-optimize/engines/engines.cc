@@ -15,7 +15,7 @@ Result<void> check_nodes(const Graph& graph, const DeviceProfile& profile) {
                       engine_name(graph.engine));
   std::string nodes;
   for (const Node& node : graph.nodes()) {
-    const std::string reason = engine_refusal(*row, node);
+    const std::string reason = engine_unsupported_reason(*row, node);
     if (!reason.empty()) nodes += fmt::format("\n  {}: {}", node.label(), reason);
   }
   if (nodes.empty()) return {};

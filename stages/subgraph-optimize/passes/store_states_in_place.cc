@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "common/base/log.h"
-#include "common/ir/growth.h"
+#include "common/ir/append_axis.h"
 #include "common/ir/limits.h"
 #include "common/ir/module.h"
 #include "common/ir/states.h"
@@ -22,7 +22,7 @@ namespace sluice {
 namespace {
 
 // Where a state passes through the graphs: root, part, and the subgraph that appends to it.
-struct GrowingState {
+struct AppendedState {
   Value *input = nullptr, *output = nullptr;            // of the root
   Node* part_call = nullptr;                            // in the root
   Value *part_input = nullptr, *part_output = nullptr;  // of the part
@@ -71,8 +71,8 @@ bool appends(const Node& node, const Value& past, size_t& axis) {
   return before.dims[axis].is_expression() && after.dims[axis].is_expression() && dtype_bits(before.dtype) % 8 == 0;
 }
 
-std::optional<GrowingState> find_growth(Value& input, Value& output) {
-  GrowingState state;
+std::optional<AppendedState> find_append(Value& input, Value& output) {
+  AppendedState state;
   state.input = &input;
   state.output = &output;
   state.part_input = only_input_of(input, Op::kCall, state.part_call);
@@ -97,7 +97,7 @@ std::optional<GrowingState> find_growth(Value& input, Value& output) {
 bool is_once(const Graph& graph, const Value& output) { return std::count(graph.outputs().begin(), graph.outputs().end(), &output) == 1; }
 
 // The most elements along the axis that the input takes; INT64_MAX when nothing bounds them.
-int64_t bound_of(const GrowingState& state) {
+int64_t bound_of(const AppendedState& state) {
   const Dim& dim = state.input->type().dims[state.axis];
   return state.input->graph().module().expressions.bounds(static_cast<ExpressionId>(dim.value)).high;
 }
@@ -106,7 +106,7 @@ bool is_possible(const Type& type, size_t axis, int64_t bound) {
   uint64_t bytes = dtype_bits(type.dtype) / 8;
   for (size_t d = 0; d < type.dims.size(); ++d) {
     const int64_t extent = d == axis ? bound : type.dims[d].is_fixed() ? type.dims[d].value : 1;
-    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes) || bytes > kMostValueBytes) return false;
+    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes) || bytes > kMaxValueBytes) return false;
   }
   return true;
 }
@@ -130,7 +130,7 @@ bool can_read(const Use& use) { return reads_shape_only(use) || reads_by_strides
 
 class Storer {
  public:
-  Storer(GrowingState state, StorageId storage) : state_(std::move(state)), storage_(storage) {}
+  Storer(AppendedState state, StorageId storage) : state_(std::move(state)), storage_(storage) {}
 
   void run() {
     for (Value* value : {state_.input, state_.output, state_.part_input, state_.part_output, &state_.append->output()}) store(*value);
@@ -164,22 +164,22 @@ class Storer {
 
   Value& dense() {
     if (dense_ != nullptr) return *dense_;
-    Value& grown = state_.append->output();
-    Node& copy = grown.graph().add_node(Op::kTransData, {&grown}, 1, state_.append->next());
-    copy.plan.engine = state_.append->plan.engine;
+    Value& appended = state_.append->output();
+    Node& copy = appended.graph().add_node(Op::kTransData, {&appended}, 1, state_.append->next());
+    copy.placement.engine = state_.append->placement.engine;
     copy.set_origins(state_.append->origins());
-    copy.output().set_type(grown.type_id());
-    copy.output().set_name(grown.name() + ":dense");
+    copy.output().set_type(appended.type_id());
+    copy.output().set_name(appended.name() + ":dense");
     return *(dense_ = &copy.output());
   }
 
-  GrowingState state_;
+  AppendedState state_;
   StorageId storage_;
   Value *dense_ = nullptr, *dense_result_ = nullptr;
 };
 
 // An oversight, mostly.
-void warn_of_unbounded(const std::vector<GrowingState>& states) {
+void warn_of_unbounded(const std::vector<AppendedState>& states) {
   if (states.empty()) return;
   const Value& first = *states[0].input;
   const Module& module = first.graph().module();
@@ -200,19 +200,19 @@ Result<bool> store_states_in_place(Graph& root, const Options&) {
     if (!input->is_constant()) inputs.push_back(input);
   }
   bool changed = false;
-  std::vector<GrowingState> unbounded;
+  std::vector<AppendedState> unbounded;
   const auto is_kept_twice = [&](const State& state) {
     return std::count_if(states.begin(), states.end(), [&](const State& other) { return other.output == state.output; }) > 1;
   };
   for (const State& state : states) {
     if (is_kept_twice(state)) continue;
     Value& output = *root.outputs()[state.output];
-    const auto growing = find_growth(*inputs[state.input], output);
-    if (!growing || !is_once(root, output) || !is_once(growing->part_output->graph(), *growing->part_output)) continue;
-    const int64_t bound = bound_of(*growing);
-    if (bound == INT64_MAX) unbounded.push_back(*growing);
-    if (bound == INT64_MAX || !is_possible(output.type(), growing->axis, bound)) continue;
-    Storer(*growing, module.intern(growing_storage(module, output.type(), growing->axis, bound))).run();
+    const auto appended = find_append(*inputs[state.input], output);
+    if (!appended || !is_once(root, output) || !is_once(appended->part_output->graph(), *appended->part_output)) continue;
+    const int64_t bound = bound_of(*appended);
+    if (bound == INT64_MAX) unbounded.push_back(*appended);
+    if (bound == INT64_MAX || !is_possible(output.type(), appended->axis, bound)) continue;
+    Storer(*appended, module.intern(append_storage(module, output.type(), appended->axis, bound))).run();
     changed = true;
   }
   warn_of_unbounded(unbounded);

@@ -7,13 +7,13 @@
 namespace sluice {
 namespace {
 
-constexpr int64_t kMostPixels = INT32_MAX;
+constexpr int64_t kMaxPixels = INT32_MAX;
 
 Result<std::vector<int64_t>> pixels(const ExpandCall& call, std::string_view name, size_t count) {
   const std::vector<int64_t> numbers = call.ints_attribute(name);
-  const auto fits = [](int64_t n) { return n >= 0 && n <= kMostPixels; };
+  const auto fits = [](int64_t n) { return n >= 0 && n <= kMaxPixels; };
   if (numbers.size() == count && std::ranges::all_of(numbers, fits)) return numbers;
-  return call.bad("attribute '{}' must hold {} numbers from 0 to {}", name, count, kMostPixels);
+  return call.bad("attribute '{}' must hold {} numbers from 0 to {}", name, count, kMaxPixels);
 }
 
 // Borders and scale must lie in the image, where its size is known.

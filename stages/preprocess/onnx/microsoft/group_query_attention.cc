@@ -25,7 +25,7 @@ struct Grouped {
   Value* sequence = nullptr;
 };
 
-enum class Growth { kAppended, kFilled, kEither };
+enum class PastUse { kAppended, kFilled, kEither };
 
 Result<void> check_form(const ExpandCall& call) {
   for (const std::string_view name : {"k_quant_type", "v_quant_type"}) {
@@ -101,17 +101,17 @@ std::optional<ExpressionId> size_of(ExpandCall& call, const Value* value, size_t
 }
 
 // What is known about total_sequence_length beside the past's length. A state that grows holds its keys and no more.
-Growth growth_of(ExpandCall& call, const Value* past) {
+PastUse past_use(ExpandCall& call, const Value* past) {
   ExpressionTable& expressions = call.graph.module().expressions;
   const auto before = size_of(call, past, 2);
   const bool is_open = !before || !expressions.as_constant(*before);
-  if (is_open && past->is_input() && is_state_input(std::string(call.states), past->name())) return Growth::kAppended;
+  if (is_open && past->is_input() && is_state_input(std::string(call.states), past->name())) return PastUse::kAppended;
   const auto sequence = size_of(call, call.input(0), 1);
   const auto* total = call.facts == nullptr ? nullptr : call.facts->find(*call.input(6));
-  if (!before || !sequence || total == nullptr || total->size() != 1) return Growth::kEither;
+  if (!before || !sequence || total == nullptr || total->size() != 1) return PastUse::kEither;
   const ExpressionId after = total->front();
-  if (expressions.prove_equal(after, expressions.add(*before, *sequence))) return Growth::kAppended;
-  return expressions.bounds(expressions.subtract(*before, after)).low >= 0 ? Growth::kFilled : Growth::kEither;
+  if (expressions.prove_equal(after, expressions.add(*before, *sequence))) return PastUse::kAppended;
+  return expressions.bounds(expressions.subtract(*before, after)).low >= 0 ? PastUse::kFilled : PastUse::kEither;
 }
 
 // As long as total_sequence_length at least.
@@ -126,9 +126,9 @@ Value* lengthened(ExpandCall& call, const Grouped& x, Value* past) {
 // The past with the new rows behind the valid ones of each row of the batch.
 Value* present(ExpandCall& call, const Grouped& x, Value* past, Value* now) {
   if (past == nullptr) return now;
-  const Growth growth = growth_of(call, past);
-  if (growth == Growth::kFilled) return fill_buffer(call, past, now, x.start);
-  if (growth == Growth::kEither) return fill_buffer(call, lengthened(call, x, past), now, x.start);
+  const PastUse use = past_use(call, past);
+  if (use == PastUse::kFilled) return fill_buffer(call, past, now, x.start);
+  if (use == PastUse::kEither) return fill_buffer(call, lengthened(call, x, past), now, x.start);
   const Type& type = past->type();
   const bool one_row = type.is_tensor() && type.ranked && !type.dims.empty() && type.dims[0] == Dim::fixed(1);
   Value* joint = call.concat({past, now}, 2);

@@ -17,17 +17,17 @@ struct Weights {
 };
 
 Result<Weights> read_attributes(const ExpandCall& call) {
-  constexpr int64_t kMost = int64_t{1} << 40;
+  constexpr int64_t kMax = int64_t{1} << 40;
   const Weights w{call.int_attribute("K", 0), call.int_attribute("N", 0), call.int_attribute("bits", 4),
                   call.int_attribute("block_size", 0)};
   for (const auto& [name, number] : {std::pair{"K", w.k}, std::pair{"N", w.n}}) {
-    if (number < 1 || number > kMost) return call.bad("attribute '{}' is {}, expected 1 to {}", name, number, kMost);
+    if (number < 1 || number > kMax) return call.bad("attribute '{}' is {}, expected 1 to {}", name, number, kMax);
   }
   if (w.bits != 2 && w.bits != 4 && w.bits != 8) return call.unsupported("attribute 'bits' is {}, supported are 2, 4 and 8", w.bits);
-  if (w.block < 16 || w.block > kMost || (w.block & (w.block - 1)) != 0) {
+  if (w.block < 16 || w.block > kMax || (w.block & (w.block - 1)) != 0) {
     return call.bad("attribute 'block_size' is {}, expected a power of two from 16 on", w.block);
   }
-  if (w.n > kMost / w.blocks() / w.block) return call.bad("attributes 'K' = {} and 'N' = {} mean too many weights", w.k, w.n);
+  if (w.n > kMax / w.blocks() / w.block) return call.bad("attributes 'K' = {} and 'N' = {} mean too many weights", w.k, w.n);
   if (call.int_attribute("weight_prepacked", 0) != 0) {
     return call.unsupported("attribute 'weight_prepacked' is {}: the packing of one device is not supported",
                             call.int_attribute("weight_prepacked", 0));

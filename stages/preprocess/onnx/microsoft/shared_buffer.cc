@@ -10,7 +10,7 @@ namespace {
 struct Places {
   Value* batch;
   Value* sequence;
-  Value* room;
+  Value* capacity;
   Value* start;   // [batch]: where the new rows begin
   Value* column;  // the same as [batch, 1]
 };
@@ -33,7 +33,7 @@ Value* rows_of_beams(ExpandCall& call, Value* filled, Value* indirection, const 
   Value* beams = call.dim(indirection, 1);
   Value* first = call.add(Op::kSub, {own, call.add(Op::kMod, {own, beams})});
   Value* beam = call.reshape_to(call.cast(indirection, DType::kI64), {places.batch, call.ints({-1})});
-  Value* is_past = call.add(Op::kLess, {indices(call, places.room), places.column});
+  Value* is_past = call.add(Op::kLess, {indices(call, places.capacity), places.column});
   Value* rows = call.add(Op::kWhere, {is_past, call.add(Op::kAdd, {first, beam}), own});
   Value* index = call.add(Op::kExpand, {call.unsqueeze(rows, {1, 3}), call.add(Op::kShape, {filled})});
   return call.add(Op::kGatherElements, {filled, index}, {{"axis", int64_t{0}}});
@@ -44,7 +44,7 @@ Value* seen(ExpandCall& call, const Places& places) {
   Value* last = call.add(Op::kSub, {places.sequence, call.ints({1})});
   if (call.int_attribute("unidirectional", 0) != 0) last = call.unsqueeze(indices(call, places.sequence), {1});
   last = call.add(Op::kAdd, {call.reshape(places.start, {-1, 1, 1, 1}), last});
-  return call.add(Op::kLessOrEqual, {indices(call, places.room), last});
+  return call.add(Op::kLessOrEqual, {indices(call, places.capacity), last});
 }
 
 Result<Value*> added_to_scores(ExpandCall& call, Value* q, const SharedBuffer& buffer, const Places& places) {
@@ -52,11 +52,11 @@ Result<Value*> added_to_scores(ExpandCall& call, Value* q, const SharedBuffer& b
     SLUICE_ASSIGN(const int64_t rank, call.rank(buffer.mask));
     if (rank == 4) return call.unsupported("a mask of rank 4 beside a buffer that past and present share is not supported");
   }
-  SLUICE_ASSIGN(Value * mask, key_mask(call, buffer.mask, {places.batch, places.sequence, places.room}, q));
+  SLUICE_ASSIGN(Value * mask, key_mask(call, buffer.mask, {places.batch, places.sequence, places.capacity}, q));
   Value* sum = blocked_where_not(call, seen(call, places), -std::numeric_limits<float>::infinity(), q);
-  if (mask != nullptr) sum = call.add(Op::kAdd, {sum, fit_to_keys(call, mask, places.room)});
+  if (mask != nullptr) sum = call.add(Op::kAdd, {sum, fit_to_keys(call, mask, places.capacity)});
   Value* bias = call.input(buffer.bias);
-  return bias == nullptr ? sum : call.add(Op::kAdd, {sum, fit_to_keys(call, bias, places.room)});
+  return bias == nullptr ? sum : call.add(Op::kAdd, {sum, fit_to_keys(call, bias, places.capacity)});
 }
 
 }  // namespace

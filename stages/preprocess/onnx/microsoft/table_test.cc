@@ -52,7 +52,7 @@ void set_int(onnx::ModelProto& model, const std::string& name, int64_t number) {
   attribute.set_i(number);
 }
 
-TEST(Microsoft, NodesBecomeTheMostFusedOps) {
+TEST(Microsoft, NodesBecomeTheLargestFusedOps) {
   struct Row {
     std::string op;
     size_t inputs;

@@ -7,12 +7,12 @@ Value* reduced(ExpandCall& call, Op op, Value* scores) { return call.add(op, {sc
 
 // A softmax in which scores near zero have no part: they stay where they are, but for the scale.
 Value* softmax_but_zeros(ExpandCall& call, Value* scores) {
-  Value* most = reduced(call, Op::kReduceMax, scores);
+  Value* maximum = reduced(call, Op::kReduceMax, scores);
   Value* counts = call.add(Op::kGreater, {call.add(Op::kAbs, {scores}), call.number(1e-7f, scores)});
-  Value* powers = call.add(Op::kExp, {call.add(Op::kSub, {scores, most})});
+  Value* powers = call.add(Op::kExp, {call.add(Op::kSub, {scores, maximum})});
   Value* sum = reduced(call, Op::kReduceSum, call.add(Op::kWhere, {counts, powers, call.number(0, scores)}));
-  Value* rest = call.add(Op::kMul, {scores, call.add(Op::kExp, {call.add(Op::kNeg, {most})})});
-  return call.add(Op::kDiv, {call.add(Op::kWhere, {counts, powers, rest}), sum});
+  Value* remainder = call.add(Op::kMul, {scores, call.add(Op::kExp, {call.add(Op::kNeg, {maximum})})});
+  return call.add(Op::kDiv, {call.add(Op::kWhere, {counts, powers, remainder}), sum});
 }
 
 // The quantile of the normal distribution, sqrt(2) erfinv(2 p - 1), with Winitzki's approximation of erfinv, which ONNX Runtime uses too.

@@ -192,13 +192,13 @@ std::vector<std::vector<size_t>> members_of_trees(const Lists& lists) {
   return members;
 }
 
-size_t most_weights(const Lists& lists, std::span<const size_t> members) {
-  size_t most = 1;
+size_t max_weights(const Lists& lists, std::span<const size_t> members) {
+  size_t maximum = 1;
   for (const size_t i : members) {
     const auto found = lists.weights.find({lists.trees[i], lists.nodes[i]});
-    if (found != lists.weights.end()) most = std::max(most, found->second.size());
+    if (found != lists.weights.end()) maximum = std::max(maximum, found->second.size());
   }
-  return most;
+  return maximum;
 }
 
 Value* reals(ExpandCall& call, const std::vector<double>& elements, DType dtype) {
@@ -266,7 +266,7 @@ Result<Value*> tree_scores(ExpandCall& call, const TreeWeights& weights) {
   if (trees.empty()) return call.bad("attribute 'nodes_treeids' is absent or empty");
   Builder builder(call, lists, is_sum);
   for (const std::vector<size_t>& members : trees) {
-    for (size_t turn = 0; turn < most_weights(lists, members); ++turn) SLUICE_TRY(builder.add_tree(members, turn));
+    for (size_t turn = 0; turn < max_weights(lists, members); ++turn) SLUICE_TRY(builder.add_tree(members, turn));
   }
   Value* scores = add_ensemble(call, builder.tables, weights, x, dtype);
   if (weights.aggregate != "AVERAGE") return scores;

@@ -7,8 +7,8 @@ namespace sluice {
 namespace {
 
 Result<void> lower_node(Lowering& lowering, Node& node) {
-  if (const std::string refusal = aicore_refusal(node); !refusal.empty()) {
-    return make_error(ErrorCode::kNotLowerable, "{}: aicore cannot take it: {}", node.label(), refusal);
+  if (const std::string reason = aicore_unsupported_reason(node); !reason.empty()) {
+    return make_error(ErrorCode::kNotLowerable, "{}: aicore cannot take it: {}", node.label(), reason);
   }
   Contraction contraction{};
   read_contraction(node, contraction);
@@ -19,7 +19,7 @@ Result<void> lower_node(Lowering& lowering, Node& node) {
 // Whatever is computed from sizes below, such as strides and multiply-adds, then fits 64 bits. Others are looked at when they are bound.
 Result<void> check_sizes(const Graph& graph) {
   for (const Value& value : graph.values()) {
-    if (value.is_erased() || !value.type().is_fixed() || value.type().dense_bytes().value_or(kMostValueBytes + 1) <= kMostValueBytes)
+    if (value.is_erased() || !value.type().is_fixed() || value.type().dense_bytes().value_or(kMaxValueBytes + 1) <= kMaxValueBytes)
       continue;
     return make_error(ErrorCode::kLimit, "value '{}' has more than 2^47 bytes", value.name());
   }

@@ -13,7 +13,7 @@ int64_t number_or(const std::vector<int64_t>& numbers, size_t index, int64_t fal
 }
 
 // What a kind of kernel wants: how its weight is packed, how its tensors lie, and its generator.
-struct ConvWay {
+struct ConvStrategy {
   bool channels_last = true;  // x, the result and full epilogue operands
   BuildChain pack, unpack;
   PackSpec packing;
@@ -21,41 +21,41 @@ struct ConvWay {
   std::function<Result<KernelId>(Lowering&, const ConvSpec&)> kernel;
 };
 
-void set_packing(ConvWay& way, const ConvPacking& packing) {
-  way.pack = [packing](Chain& chain) { packing.pack(chain); };
-  way.unpack = [packing](Chain& chain) { packing.unpack(chain); };
-  way.packing = packing.spec();
+void set_packing(ConvStrategy& strategy, const ConvPacking& packing) {
+  strategy.pack = [packing](Chain& chain) { packing.pack(chain); };
+  strategy.unpack = [packing](Chain& chain) { packing.unpack(chain); };
+  strategy.packing = packing.spec();
 }
 
-ConvWay channels_last_way(const ConvSpec& spec, const DeviceProfile& profile) {
-  ConvWay way;
-  set_packing(way, {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups, choose_conv_plan(spec, profile).nr});
-  way.addressing.column = EpilogueOperand::column();
-  way.addressing.full = EpilogueOperand::full(spec.co);
-  way.kernel = [](Lowering& lowering, const ConvSpec& conv) { return lowering.kernel(conv, generate_conv); };
-  return way;
+ConvStrategy channels_last_strategy(const ConvSpec& spec, const DeviceProfile& profile) {
+  ConvStrategy strategy;
+  set_packing(strategy, {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups, choose_conv_plan(spec, profile).nr});
+  strategy.addressing.column = EpilogueOperand::column();
+  strategy.addressing.full = EpilogueOperand::full(spec.co);
+  strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) { return lowering.kernel(conv, generate_conv); };
+  return strategy;
 }
 
-ConvWay depthwise_way(const ConvSpec& spec, const DeviceProfile& profile) {
+ConvStrategy depthwise_strategy(const ConvSpec& spec, const DeviceProfile& profile) {
   const DepthwisePacking packing{spec.co, spec.kh, spec.kw, choose_depthwise_plan(spec, profile).nr};
-  ConvWay way;
-  way.pack = [packing](Chain& chain) { packing.pack(chain); };
-  way.unpack = [packing](Chain& chain) { packing.unpack(chain); };
-  way.packing = depthwise_weight_packing(spec, packing.nr);
-  way.addressing.column = EpilogueOperand::column();
-  way.addressing.full = EpilogueOperand::full(spec.co);
-  way.kernel = [](Lowering& lowering, const ConvSpec& conv) { return lowering.kernel(DepthwiseSpec{conv}, generate_depthwise); };
-  return way;
+  ConvStrategy strategy;
+  strategy.pack = [packing](Chain& chain) { packing.pack(chain); };
+  strategy.unpack = [packing](Chain& chain) { packing.unpack(chain); };
+  strategy.packing = depthwise_weight_packing(spec, packing.nr);
+  strategy.addressing.column = EpilogueOperand::column();
+  strategy.addressing.full = EpilogueOperand::full(spec.co);
+  strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) { return lowering.kernel(DepthwiseSpec{conv}, generate_depthwise); };
+  return strategy;
 }
 
-ConvWay direct_way(const ConvSpec& spec, const DeviceProfile& profile) {
-  ConvWay way;
-  way.channels_last = false;
-  set_packing(way, {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups, choose_direct_plan(spec, profile).rows, true});
-  way.addressing.column = EpilogueOperand::row();
-  way.addressing.full = EpilogueOperand::full(spec.oh * spec.ow, {spec.co * spec.oh * spec.ow});
-  way.kernel = [](Lowering& lowering, const ConvSpec& conv) { return lowering.kernel(DirectConvSpec{conv}, generate_direct_conv); };
-  return way;
+ConvStrategy direct_strategy(const ConvSpec& spec, const DeviceProfile& profile) {
+  ConvStrategy strategy;
+  strategy.channels_last = false;
+  set_packing(strategy, {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups, choose_direct_plan(spec, profile).rows, true});
+  strategy.addressing.column = EpilogueOperand::row();
+  strategy.addressing.full = EpilogueOperand::full(spec.oh * spec.ow, {spec.co * spec.oh * spec.ow});
+  strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) { return lowering.kernel(DirectConvSpec{conv}, generate_direct_conv); };
+  return strategy;
 }
 
 bool is_conv(Node& node) {
@@ -65,15 +65,15 @@ bool is_conv(Node& node) {
   return op == Op::kConv || op == Op::kConvInteger || op == Op::kQLinearConv;
 }
 
-ConvWay choose_way(const ConvSpec& spec, const Contraction& contraction, const Value& x, const DeviceProfile& profile) {
+ConvStrategy choose_strategy(const ConvSpec& spec, const Contraction& contraction, const Value& x, const DeviceProfile& profile) {
   const ConvNeighbours neighbours{is_channels_last(x), has_conv_reader(contraction.node->output())};
   switch (choose_conv_kind(spec, profile, neighbours)) {
     case ConvKind::kDepthwise:
-      return depthwise_way(spec, profile);
+      return depthwise_strategy(spec, profile);
     case ConvKind::kDirect:
-      return direct_way(spec, profile);
+      return direct_strategy(spec, profile);
     default:
-      return channels_last_way(spec, profile);
+      return channels_last_strategy(spec, profile);
   }
 }
 
@@ -109,22 +109,22 @@ Result<void> lower_conv(Lowering& lowering, const Contraction& contraction) {
   const Value& w_inside = *contraction.anchor->input(1);
   SLUICE_ASSIGN(ConvSpec spec, make_conv_spec(*contraction.anchor, x_inside, w_inside));
   Value& x_outside = lowering.operand_value(contraction, x_inside);
-  const ConvWay way = choose_way(spec, contraction, x_outside, lowering.profile());
+  const ConvStrategy strategy = choose_strategy(spec, contraction, x_outside, lowering.profile());
   const auto stored = [&](Value& value) {
-    return way.channels_last ? lowering.channels_last(value, before) : lowering.dense(value, before);
+    return strategy.channels_last ? lowering.channels_last(value, before) : lowering.dense(value, before);
   };
   SLUICE_ASSIGN(Value * x, stored(x_outside));
-  SLUICE_ASSIGN(Value * w, lowering.packed(lowering.operand_value(contraction, w_inside), way.pack, way.packing, before));
-  std::vector<Lowering::Operand> operands = {{&x_inside, x}, {&w_inside, w, way.unpack}};
-  SLUICE_ASSIGN(TranslatedEpilogue translated, translate_epilogue(contraction, way.addressing));
+  SLUICE_ASSIGN(Value * w, lowering.packed(lowering.operand_value(contraction, w_inside), strategy.pack, strategy.packing, before));
+  std::vector<Lowering::Operand> operands = {{&x_inside, x}, {&w_inside, w, strategy.unpack}};
+  SLUICE_ASSIGN(TranslatedEpilogue translated, translate_epilogue(contraction, strategy.addressing));
   spec.epilogue = std::move(translated.epilogue);
   for (const Value* inside : translated.operands) {
     SLUICE_ASSIGN(Value * value, stored(lowering.operand_value(contraction, *inside)));
     operands.push_back({inside, value});
   }
-  SLUICE_ASSIGN(const KernelId kernel, way.kernel(lowering, spec));
+  SLUICE_ASSIGN(const KernelId kernel, strategy.kernel(lowering, spec));
   Node& node = lowering.replace(contraction, operands, kernel);
-  if (way.channels_last) lowering.store_channels_last(node.output());
+  if (strategy.channels_last) lowering.store_channels_last(node.output());
   return {};
 }
 

@@ -21,7 +21,7 @@ class QuantizedLowering {
     SLUICE_TRY(add_integers());
     SLUICE_TRY(add_epilogue());
     SLUICE_ASSIGN(const KernelId kernel, generate());
-    add_rest();
+    add_remainder();
     Node& node = lowering_.replace(contraction_, operands_, kernel);
     if (q_.is_conv()) lowering_.store_channels_last(node.output());
     return {};
@@ -144,7 +144,7 @@ class QuantizedLowering {
   }
 
   // What the kernel does not read but its meaning does: scales and zero points that are in its code.
-  void add_rest() {
+  void add_remainder() {
     const auto is_operand = [&](const Value* inside) {
       return std::any_of(operands_.begin(), operands_.end(), [&](const Lowering::Operand& operand) { return operand.inside == inside; });
     };

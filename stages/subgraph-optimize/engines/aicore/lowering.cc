@@ -1,6 +1,6 @@
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
 
-#include "common/ir/growth.h"
+#include "common/ir/append_axis.h"
 #include "stages/subgraph-optimize/codegen/conv_kinds.h"
 #include "stages/subgraph-optimize/engines/aicore/operand_sizes.h"
 
@@ -101,8 +101,8 @@ Result<Value*> Lowering::converted(Value& value, Node* before, bool channels_las
   SLUICE_ASSIGN(const LayoutCopySpec spec, layout_spec(graph_.module(), value.type(), channels_last));
   SLUICE_ASSIGN(const KernelId id, kernel(spec, generate_layout_copy));
   Node& node = graph_.add_node(Op::kTransData, {&value}, 1, before);
-  node.plan.engine = EngineId::kAicore;
-  node.plan.kernel = id;
+  node.placement.engine = EngineId::kAicore;
+  node.placement.kernel = id;
   if (value.producer() != nullptr) node.set_origins(value.producer()->origins());
   node.output().set_type(value.type_id());
   node.output().set_name(value.name() + (channels_last ? ":nhwc" : ":nchw"));
@@ -123,8 +123,8 @@ Result<Value*> Lowering::packed(Value& operand, const BuildChain& pack, const Pa
   body.add_output(chain.value());
   Node& node = graph_.add_node(Op::kFused, {&operand}, 1, before);
   node.set_attribute("body", GraphRef{body.id()});
-  node.plan.engine = EngineId::kAicore;
-  node.plan.kernel = id;
+  node.placement.engine = EngineId::kAicore;
+  node.placement.kernel = id;
   node.output().set_type(chain.value().type_id());
   node.output().set_name(name);
   return known = &node.output();
@@ -163,13 +163,13 @@ Node& Lowering::replace(const Contraction& contraction, const std::vector<Operan
   node.set_attribute("anchor", anchor_index(body, *values.at(&contraction.anchor->output())));
   node.set_name(old.name());
   node.set_origins(old.origins());
-  node.plan = old.plan;
-  node.plan.engine = EngineId::kAicore;
-  node.plan.kernel = kernel;
+  node.placement = old.placement;
+  node.placement.engine = EngineId::kAicore;
+  node.placement.kernel = kernel;
   node.output().set_type(old.output().type_id());
   node.output().set_name(old.output().name());
   graph_.replace_all_uses(old.output(), node.output());
-  control_.bequeath({&old}, {&node});
+  control_.transfer({&old}, {&node});
   graph_.erase_node(old);
   return node;
 }

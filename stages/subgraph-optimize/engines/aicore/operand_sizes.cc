@@ -1,6 +1,6 @@
 #include "stages/subgraph-optimize/engines/aicore/operand_sizes.h"
 
-#include "common/ir/growth.h"
+#include "common/ir/append_axis.h"
 #include "common/ir/module.h"
 #include "common/symbolic/nominal.h"
 
@@ -31,10 +31,10 @@ Result<std::vector<Extent>> OperandSizes::of(const Type& type) const {
 }
 
 Result<std::vector<Extent>> OperandSizes::strides(const Value& value) const {
-  const std::vector<Dim>& room = growth_axis(value) ? value.storage()->dims : value.type().dims;
-  std::vector<Extent> strides(room.size(), 1);
-  for (size_t axis = room.size(); axis-- > 1;) {
-    SLUICE_ASSIGN(const Extent extent, of(room[axis]));
+  const std::vector<Dim>& capacity = append_axis(value) ? value.storage()->dims : value.type().dims;
+  std::vector<Extent> strides(capacity.size(), 1);
+  for (size_t axis = capacity.size(); axis-- > 1;) {
+    SLUICE_ASSIGN(const Extent extent, of(capacity[axis]));
     strides[axis - 1] = strides[axis] * extent;
   }
   return strides;

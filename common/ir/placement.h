@@ -1,0 +1,72 @@
+// Compiler facts about a node and about a graph. There is no free map: a fact that a later stage reads is a field here, and nothing else is
+// (scripts/check).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/ir/type.h"
+
+namespace sluice {
+
+// Numbers are stored in graph files.
+enum class EngineId : uint8_t {
+  kNone = 0,
+  kAicore = 1,
+  kVector = 2,
+  kAicpu = 3,
+  kHostCpu = 4,
+  kHccl = 5,
+  kDvpp = 6,
+  kFfts = 7,
+  kRts = 8,
+  kComposite = 9
+};
+
+std::string_view engine_name(EngineId engine);     // "aicore", "host_cpu", …; kComposite "aicore+vector"; kNone "none"
+EngineId engine_from_name(std::string_view name);  // kNone when unknown
+
+struct Placement {
+  EngineId engine = EngineId::kNone;
+  KernelId kernel = -1;      // lowered: the kernel this node launches
+  std::string stream_label;  // user's or compiler's; empty: none
+  int32_t stage_level = -1;  // user's pipeline stage; -1: none
+  int32_t parallel_group = -1;
+  std::string super_kernel_scope;  // user's; empty: none
+  bool no_task = false;            // its result is a view of its input: nothing runs
+  bool keep = false;               // no pass may remove it
+  bool no_fold = false;            // no pass may fold it
+  bool operator==(const Placement&) const = default;
+};
+
+enum class ShapeClass : uint8_t { kFixed = 0, kSymbolic = 1, kDynamic = 2 };
+std::string_view shape_class_name(ShapeClass shapes);  // "fixed", "symbolic", "dynamic"
+
+// What role a graph plays; decides the verifier's rules and how the text shows it.
+enum class GraphRole : uint8_t {
+  kRoot = 0,        // a model
+  kBody = 1,        // of If, Loop, Scan, SequenceMap: captures are trailing inputs
+  kFused = 2,       // of a Fused node
+  kPart = 3,        // called by the root
+  kSubgraph = 4,    // called by a part; one engine
+  kExpression = 5,  // of a constant expression; owned by segments
+};
+
+// A generated or existing kernel: an entry of an ELF object.
+struct Kernel {
+  SegmentId object = -1;
+  std::string entry;
+  std::string isa;
+  uint32_t blocks = 1;         // per launch
+  uint64_t scratch_bytes = 0;  // per worker, whatever the sizes
+  uint64_t multiply_adds = 0;  // per launch
+  // Of a kernel of symbolic sizes. Its symbols are the dims of the operands of its launch, outputs then inputs, one behind the other.
+  bool symbolic = false;
+  std::vector<uint32_t> multiply_add_symbols = {};  // multiply_adds times the product of these
+  uint64_t multiply_adds_per_block = 0;             // a launch has that many blocks fewer or more, 1 to `blocks`
+  bool operator==(const Kernel&) const = default;
+};
+
+}  // namespace sluice

@@ -1,0 +1,29 @@
+// What a test needs to know of an ONNX model: its inputs and outputs. The payloads of initializers are skipped where they lie, so that a
+// model of gigabytes costs nothing.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/tensorfile/tensorfile.h"
+
+namespace sluice {
+
+struct SignatureValue {
+  std::string name;
+  ValueKind kind = ValueKind::kTensor;
+  bool fixed = false;  // a tensor, every dim of which is a number
+};
+
+struct ModelSignature {
+  std::vector<SignatureValue> inputs;  // without those that have an initializer
+  std::vector<SignatureValue> outputs;
+};
+
+// Errors: kBadModel when the bytes are no ModelProto.
+Result<ModelSignature> read_model_signature(std::span<const std::byte> model);
+
+}  // namespace sluice
