@@ -22,10 +22,13 @@ inline void print_error(std::string_view program, const Error& error, bool json)
   }
 }
 
-// What --help and --version ask for, printed: the exit code; nothing where the program is to do its work.
-inline std::optional<int> answer_wish(const CommandLine& line, const std::string& program, std::string_view usage) {
+// What --help and --version ask for, printed: the exit code; nothing where the program is to do its
+// work.
+inline std::optional<int> answer_wish(const CommandLine& line, const std::string& program,
+                                      std::string_view usage) {
   if (line.wish() == CommandLine::Wish::kHelp) return print_text(program, usage);
-  if (line.wish() == CommandLine::Wish::kVersion) return print_text(program, fmt::format("{} {}\n", program, kRelease));
+  if (line.wish() == CommandLine::Wish::kVersion)
+    return print_text(program, fmt::format("{} {}\n", program, kRelease));
   return std::nullopt;
 }
 

@@ -22,15 +22,18 @@ std::string help_text() {
       "  sluice VERB [arguments]      runs the program of VERB; `sluice VERB --help` explains it\n"
       "  sluice (--help | --version)\n\n"
       "Verbs:\n";
-  for (const ProgramRow& row : program_table()) text += fmt::format("  {:<18} {}\n", row.verb, row.sentence);
-  text += "\nAny other program named sluice-VERB beside this one or in PATH is found the same way.\n";
+  for (const ProgramRow& row : program_table())
+    text += fmt::format("  {:<18} {}\n", row.verb, row.sentence);
+  text +=
+      "\nAny other program named sluice-VERB beside this one or in PATH is found the same way.\n";
   return text;
 }
 
 Error unknown_verb(const std::string& verb) {
   Error error = make_error(ErrorCode::kUsage, "'{}' is no verb of sluice", verb);
   const std::string_view nearest = nearest_verb(verb);
-  error.hint = nearest.empty() ? "sluice --help lists them" : fmt::format("did you mean 'sluice {}'?", nearest);
+  error.hint = nearest.empty() ? "sluice --help lists them"
+                               : fmt::format("did you mean 'sluice {}'?", nearest);
   return error;
 }
 
@@ -42,14 +45,16 @@ Result<int> run_sluice(int argc, char** argv) {
   if (verb == "--help" || verb == "-h" || verb == "help") return print_text("sluice", help_text());
   if (verb == "--version") return print_text("sluice", fmt::format("sluice {}\n", kRelease));
   const ProgramRow* row = find_verb(verb);
-  Result<std::string> path = find_program(row != nullptr ? std::string(row->program) : "sluice-" + verb);
+  Result<std::string> path =
+      find_program(row != nullptr ? std::string(row->program) : "sluice-" + verb);
   if (!path) return row != nullptr ? std::move(path).error() : unknown_verb(verb);
   std::vector<char*> arguments = {path->data()};
   std::string first(row != nullptr ? row->arguments : "");
   if (!first.empty()) arguments.push_back(first.data());
   arguments.insert(arguments.end(), argv + 2, argv + argc + 1);  // with the null at the end
   execv(path->c_str(), arguments.data());
-  return make_error(ErrorCode::kProgramMissing, "'{}' cannot be started: {}", *path, std::strerror(errno));
+  return make_error(ErrorCode::kProgramMissing, "'{}' cannot be started: {}", *path,
+                    std::strerror(errno));
 }
 
 }  // namespace sluice

@@ -5,7 +5,8 @@
 
 namespace sluice {
 
-// Returns only when there was something to print (exit code 0) or on an error: kUsage, kProgramMissing, kIo.
+// Returns only when there was something to print (exit code 0) or on an error: kUsage,
+// kProgramMissing, kIo.
 Result<int> run_sluice(int argc, char** argv);
 
 }  // namespace sluice

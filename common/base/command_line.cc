@@ -16,9 +16,12 @@ std::vector<std::string> texts_of(const docopt::value& value) {
   return set ? std::vector<std::string>{""} : std::vector<std::string>{};
 }
 
-bool is_option_char(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-'; }
+bool is_option_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+}
 
-// The option names that stand in a usage text; those that take a value with '=' or ' ' behind, as written there.
+// The option names that stand in a usage text; those that take a value with '=' or ' ' behind, as
+// written there.
 struct KnownOptions {
   std::set<std::string, std::less<>> names;
   std::set<std::string, std::less<>> valued;
@@ -29,11 +32,14 @@ KnownOptions options_of(std::string_view usage) {
   for (size_t at = usage.find('-'); at != std::string_view::npos; at = usage.find('-', at)) {
     size_t end = at;
     while (end < usage.size() && is_option_char(usage[end])) ++end;
-    const bool starts_word = at == 0 || std::string_view(" \n[(|,").find(usage[at - 1]) != std::string_view::npos;
+    const bool starts_word =
+        at == 0 || std::string_view(" \n[(|,").find(usage[at - 1]) != std::string_view::npos;
     const std::string name(usage.substr(at, end - at));
     if (starts_word && name.find_first_not_of('-') != std::string::npos) {
       known.names.insert(name);
-      const bool has_value = end + 1 < usage.size() && (usage[end] == '=' || (usage[end] == ' ' && std::isupper(usage[end + 1]) != 0));
+      const bool has_value =
+          end + 1 < usage.size() &&
+          (usage[end] == '=' || (usage[end] == ' ' && std::isupper(usage[end + 1]) != 0));
       if (has_value) known.valued.insert(name);
     }
     at = end;
@@ -41,25 +47,32 @@ KnownOptions options_of(std::string_view usage) {
   return known;
 }
 
-// The first argument that looks like an option and is none, by the same rules as docopt's: a long option may be cut short. Empty: none.
+// The first argument that looks like an option and is none, by the same rules as docopt's: a long
+// option may be cut short. Empty: none.
 std::string unknown_option(std::string_view usage, const std::vector<std::string>& arguments) {
   const KnownOptions known = options_of(usage);
   for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
     const std::string& argument = arguments[i];
     if (argument.size() < 2 || argument[0] != '-') continue;
     const bool is_long = argument[1] == '-';
-    const std::string name = is_long ? argument.substr(0, argument.find('=')) : argument.substr(0, 2);
+    const std::string name =
+        is_long ? argument.substr(0, argument.find('=')) : argument.substr(0, 2);
     const auto found = known.names.lower_bound(name);
-    const bool is_known = found != known.names.end() && (is_long ? found->starts_with(name) : *found == name);
+    const bool is_known =
+        found != known.names.end() && (is_long ? found->starts_with(name) : *found == name);
     if (!is_known) return name;
-    const bool value_is_next = known.valued.contains(*found) && (is_long ? argument.find('=') == std::string::npos : argument.size() == 2);
+    const bool value_is_next =
+        known.valued.contains(*found) &&
+        (is_long ? argument.find('=') == std::string::npos : argument.size() == 2);
     if (value_is_next) ++i;
   }
   return {};
 }
 
-// The first option written as "--name=", for which docopt would take the next argument. Empty: none.
-std::string option_without_value(std::string_view usage, const std::vector<std::string>& arguments) {
+// The first option written as "--name=", for which docopt would take the next argument. Empty:
+// none.
+std::string option_without_value(std::string_view usage,
+                                 const std::vector<std::string>& arguments) {
   const KnownOptions known = options_of(usage);
   for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
     const std::string& argument = arguments[i];
@@ -78,7 +91,8 @@ std::string usage_lines(std::string_view usage) {
   return std::string(usage.substr(begin + 7, usage.find("\n\n", begin) - begin - 7));
 }
 
-// The options without what is said of them, but for defaults: docopt's regular expressions would take milliseconds for the sentences.
+// The options without what is said of them, but for defaults: docopt's regular expressions would
+// take milliseconds for the sentences.
 std::string option_lines(std::string_view usage) {
   constexpr std::string_view kDefault = "[default: ";
   std::string lines = "Options:\n";
@@ -87,11 +101,15 @@ std::string option_lines(std::string_view usage) {
     end = std::min(usage.find('\n', at), usage.size());
     const std::string_view line = usage.substr(at, end - at);
     const size_t dash = line.find_first_not_of(' ');
-    if (dash == std::string_view::npos || dash == 0) in_section = line.find("ptions:") != std::string_view::npos;
+    if (dash == std::string_view::npos || dash == 0)
+      in_section = line.find("ptions:") != std::string_view::npos;
     if (!in_section || dash == 0 || dash == std::string_view::npos) continue;
-    if (line[dash] == '-') lines += fmt::format("  {}\n", line.substr(dash, line.find("  ", dash) - dash));
+    if (line[dash] == '-')
+      lines += fmt::format("  {}\n", line.substr(dash, line.find("  ", dash) - dash));
     if (const size_t fallback = line.find(kDefault); fallback != std::string_view::npos) {
-      lines.insert(lines.size() - 1, fmt::format("  {}", line.substr(fallback, line.find(']', fallback) + 1 - fallback)));
+      lines.insert(
+          lines.size() - 1,
+          fmt::format("  {}", line.substr(fallback, line.find(']', fallback) + 1 - fallback)));
     }
   }
   return lines;
@@ -102,18 +120,24 @@ std::string grammar(std::string_view usage) {
   constexpr std::string_view kOptions = "[options]";
   std::string text = fmt::format("Usage:\n{}\n\n{}", usage_lines(usage), option_lines(usage));
   const size_t end = text.find("\n\n", text.find("Usage:\n"));
-  for (size_t at = text.rfind(kOptions, end); at != std::string::npos; at = at == 0 ? std::string::npos : text.rfind(kOptions, at - 1)) {
+  for (size_t at = text.rfind(kOptions, end); at != std::string::npos;
+       at = at == 0 ? std::string::npos : text.rfind(kOptions, at - 1)) {
     text.insert(at + kOptions.size(), " [--]");
   }
   return text;
 }
 
-Error wrong_arguments(std::string_view usage, const std::vector<std::string>& arguments, const std::string& reason) {
+Error wrong_arguments(std::string_view usage, const std::vector<std::string>& arguments,
+                      const std::string& reason) {
   if (const std::string option = unknown_option(usage, arguments); !option.empty()) {
-    return make_error(ErrorCode::kUsage, "unknown option '{}'", option).with_hint("--help lists the options");
+    return make_error(ErrorCode::kUsage, "unknown option '{}'", option)
+        .with_hint("--help lists the options");
   }
-  const bool is_vague = reason.empty() || reason.starts_with("Unexpected argument") || reason.starts_with("Arguments did not match");
-  return make_error(ErrorCode::kUsage, "{}", is_vague ? "an argument is missing or too much; expected\n" + usage_lines(usage) : reason)
+  const bool is_vague = reason.empty() || reason.starts_with("Unexpected argument") ||
+                        reason.starts_with("Arguments did not match");
+  return make_error(ErrorCode::kUsage, "{}",
+                    is_vague ? "an argument is missing or too much; expected\n" + usage_lines(usage)
+                             : reason)
       .with_hint("--help explains them");
 }
 
@@ -123,10 +147,12 @@ Result<CommandLine> CommandLine::parse(std::string_view usage, int argc, const c
   CommandLine line;
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (const std::string option = option_without_value(usage, arguments); !option.empty()) {
-    return make_error(ErrorCode::kBadOption, "{} is given without a value", option).with_hint("leave the option out for its default");
+    return make_error(ErrorCode::kBadOption, "{} is given without a value", option)
+        .with_hint("leave the option out for its default");
   }
   try {
-    for (const auto& [name, value] : docopt::docopt_parse(grammar(usage), arguments)) line.values_[name] = texts_of(value);
+    for (const auto& [name, value] : docopt::docopt_parse(grammar(usage), arguments))
+      line.values_[name] = texts_of(value);
   } catch (const docopt::DocoptExitHelp&) {
     line.wish_ = Wish::kHelp;
   } catch (const docopt::DocoptExitVersion&) {

@@ -53,7 +53,8 @@ TEST(CommandLine, HelpAndVersion) {
 }
 
 TEST(CommandLine, WrongArgumentsAreUsageErrors) {
-  for (const std::vector<const char*>& wrong : {std::vector<const char*>{"--nothing"}, {"a", "b"}, {"--threads"}, {"-o"}}) {
+  for (const std::vector<const char*>& wrong :
+       {std::vector<const char*>{"--nothing"}, {"a", "b"}, {"--threads"}, {"-o"}}) {
     const Result<CommandLine> line = parse(wrong);
     ASSERT_FALSE(line.ok()) << wrong.front();
     EXPECT_EQ(line.error().code, ErrorCode::kUsage);
@@ -62,8 +63,9 @@ TEST(CommandLine, WrongArgumentsAreUsageErrors) {
 }
 
 TEST(CommandLine, EmptyValuesAreRefused) {
-  for (const std::vector<const char*>& wrong :
-       {std::vector<const char*>{"--threads="}, {"--threads=", "in.onnx"}, {"--dim=a=1", "--dim=", "b=2"}}) {
+  for (const std::vector<const char*>& wrong : {std::vector<const char*>{"--threads="},
+                                                {"--threads=", "in.onnx"},
+                                                {"--dim=a=1", "--dim=", "b=2"}}) {
     const Result<CommandLine> line = parse(wrong);
     ASSERT_FALSE(line.ok()) << wrong.front();
     EXPECT_EQ(line.error().code, ErrorCode::kBadOption) << line.error().message;
@@ -72,7 +74,8 @@ TEST(CommandLine, EmptyValuesAreRefused) {
 }
 
 TEST(CommandLine, WrongArgumentsAreNamed) {
-  EXPECT_EQ(parse({"in.onnx", "--threads", "2", "--verbose=3"}).error().message, "unknown option '--verbose'");
+  EXPECT_EQ(parse({"in.onnx", "--threads", "2", "--verbose=3"}).error().message,
+            "unknown option '--verbose'");
   EXPECT_EQ(parse({"-z", "in.onnx"}).error().message, "unknown option '-z'");
   EXPECT_EQ(parse({"-o", "-z", "a", "b"}).error().message,  // the value of -o is no option
             "an argument is missing or too much; expected\n"

@@ -16,10 +16,13 @@ namespace {
 
 // Cores in the process's affinity; those of the machine when the system does not tell.
 int64_t affinity_cores() {
-  for (int maximum = 1024; maximum <= 1 << 20; maximum *= 4) {  // the kernel refuses a set with less room than it needs
-    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(static_cast<size_t>(maximum)), [](cpu_set_t* s) { CPU_FREE(s); });
+  for (int maximum = 1024; maximum <= 1 << 20;
+       maximum *= 4) {  // the kernel refuses a set with less room than it needs
+    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(
+        CPU_ALLOC(static_cast<size_t>(maximum)), [](cpu_set_t* s) { CPU_FREE(s); });
     const size_t bytes = CPU_ALLOC_SIZE(static_cast<size_t>(maximum));
-    if (set != nullptr && ::sched_getaffinity(0, bytes, set.get()) == 0) return CPU_COUNT_S(bytes, set.get());
+    if (set != nullptr && ::sched_getaffinity(0, bytes, set.get()) == 0)
+      return CPU_COUNT_S(bytes, set.get());
   }
   return std::thread::hardware_concurrency();
 }
@@ -44,8 +47,11 @@ std::string unescaped(const std::string& text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {
     const bool is_octal =
-        text[i] == '\\' && i + 3 < text.size() && std::all_of(&text[i + 1], &text[i + 4], [](char c) { return c >= '0' && c <= '7'; });
-    plain += is_octal ? static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0')) : text[i];
+        text[i] == '\\' && i + 3 < text.size() &&
+        std::all_of(&text[i + 1], &text[i + 4], [](char c) { return c >= '0' && c <= '7'; });
+    plain += is_octal ? static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
+                                          (text[i + 3] - '0'))
+                      : text[i];
     i += is_octal ? 3 : 0;
   }
   return plain;
@@ -63,16 +69,19 @@ std::vector<Mount> cpu_mounts(const std::string& root) {
     }
     words >> type >> source >> options;
     const bool is_v2 = type == "cgroup2";
-    if (is_v2 || (type == "cgroup" && lists(options, "cpu"))) mounts.push_back({is_v2, unescaped(group), root + unescaped(folder)});
+    if (is_v2 || (type == "cgroup" && lists(options, "cpu")))
+      mounts.push_back({is_v2, unescaped(group), root + unescaped(folder)});
   }
   return mounts;
 }
 
-// The group of the process in the hierarchy of v2 ("0::/group") or of v1's cpu ("4:cpu,cpuacct:/group").
+// The group of the process in the hierarchy of v2 ("0::/group") or of v1's cpu
+// ("4:cpu,cpuacct:/group").
 std::optional<std::string> group_of_process(const std::string& root, bool is_v2) {
   std::ifstream file(root + "/proc/self/cgroup");
   for (std::string row; std::getline(file, row);) {
-    const size_t first = row.find(':'), second = first == std::string::npos ? first : row.find(':', first + 1);
+    const size_t first = row.find(':'),
+                 second = first == std::string::npos ? first : row.find(':', first + 1);
     if (second == std::string::npos) continue;
     const std::string controllers = row.substr(first + 1, second - first - 1);
     if (is_v2 ? controllers.empty() : lists(controllers, "cpu")) return row.substr(second + 1);
@@ -92,10 +101,12 @@ double quota_of(const Mount& mount, const std::string& folder) {
   return quota > 0 && period > 0 ? quota / period : 0;
 }
 
-// The group below the mount; a group that the mount does not show, as in a container, is taken to be the mount's own.
+// The group below the mount; a group that the mount does not show, as in a container, is taken to
+// be the mount's own.
 std::string below_mount(const Mount& mount, const std::string& group) {
   if (mount.root == "/") return group == "/" ? "" : group;
-  const bool is_below = group.starts_with(mount.root) && (group.size() == mount.root.size() || group[mount.root.size()] == '/');
+  const bool is_below = group.starts_with(mount.root) &&
+                        (group.size() == mount.root.size() || group[mount.root.size()] == '/');
   return is_below ? group.substr(mount.root.size()) : "";
 }
 

@@ -59,11 +59,13 @@ TEST(QuotaCores, OfV1IsItsCpuController) {
   EXPECT_EQ(root.quota(), 4);
 }
 
-// A container sees its own group as the mount's root, whether or not its paths are those of the host.
+// A container sees its own group as the mount's root, whether or not its paths are those of the
+// host.
 TEST(QuotaCores, OfAContainerLiesAtTheMount) {
   for (const char* group : {"/docker/1a", "/docker/1a/", "/", "/../elsewhere"}) {
     const Root root;
-    root.write("proc/self/mountinfo", "35 24 0:30 /docker/1a /sys/fs/my\\040groups ro - cgroup2 cgroup rw\n");
+    root.write("proc/self/mountinfo",
+               "35 24 0:30 /docker/1a /sys/fs/my\\040groups ro - cgroup2 cgroup rw\n");
     root.write("proc/self/cgroup", "0::" + std::string(group) + "\n");
     root.write("sys/fs/my groups/cpu.max", "500000 250000\n");
     EXPECT_EQ(root.quota(), 2) << group;

@@ -1,7 +1,8 @@
 #include "common/base/digest.h"
 
-// The functions of one algorithm, which OpenSSL 3 advises against in favour of EVP: those look every algorithm up among providers, which
-// takes each program four megabytes and, when it starts, a third of its page faults.
+// The functions of one algorithm, which OpenSSL 3 advises against in favour of EVP: those look
+// every algorithm up among providers, which takes each program four megabytes and, when it starts,
+// a third of its page faults.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 
@@ -16,7 +17,9 @@ struct Sha256::State {
 Sha256::Sha256() : state_(std::make_unique<State>()) { SHA256_Init(&state_->context); }
 Sha256::~Sha256() = default;
 
-void Sha256::add(std::span<const std::byte> bytes) { SHA256_Update(&state_->context, bytes.data(), bytes.size()); }
+void Sha256::add(std::span<const std::byte> bytes) {
+  SHA256_Update(&state_->context, bytes.data(), bytes.size());
+}
 
 Digest Sha256::finish() {
   Digest digest;
@@ -30,14 +33,19 @@ Digest sha256(std::span<const std::byte> bytes) {
   return hash.finish();
 }
 
-std::string digest_hex(const Digest& digest) { return fmt::format("{:02x}", fmt::join(digest.bytes, "")); }
+std::string digest_hex(const Digest& digest) {
+  return fmt::format("{:02x}", fmt::join(digest.bytes, ""));
+}
 
 std::optional<Digest> digest_from_hex(std::string_view hex) {
   if (hex.size() != 64) return std::nullopt;
   Digest digest;
   for (size_t i = 0; i < 64; ++i) {
     const char c = hex[i];
-    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    const int digit = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                             : -1;
     if (digit < 0) return std::nullopt;
     digest.bytes[i / 2] = static_cast<uint8_t>(digest.bytes[i / 2] << 4 | digit);
   }

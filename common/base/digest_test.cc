@@ -9,7 +9,8 @@ TEST(Digest, KnownAnswerOfFips180) {
   Sha256 hash;
   hash.add("a");
   hash.add("bc");
-  EXPECT_EQ(digest_hex(hash.finish()), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(digest_hex(hash.finish()),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
 TEST(Digest, HexRoundTrips) {

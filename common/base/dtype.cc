@@ -14,13 +14,20 @@ struct Row {
 };
 
 constexpr std::array<Row, kDTypeCount> kRows = {{
-    {"undefined", 0, Class::kOther},  {"f32", 32, Class::kFloat},     {"u8", 8, Class::kUnsigned},      {"i8", 8, Class::kSigned},
-    {"u16", 16, Class::kUnsigned},    {"i16", 16, Class::kSigned},    {"i32", 32, Class::kSigned},      {"i64", 64, Class::kSigned},
-    {"string", 0, Class::kOther},     {"bool", 8, Class::kOther},     {"f16", 16, Class::kFloat},       {"f64", 64, Class::kFloat},
-    {"u32", 32, Class::kUnsigned},    {"u64", 64, Class::kUnsigned},  {"c64", 64, Class::kOther},       {"c128", 128, Class::kOther},
-    {"bf16", 16, Class::kFloat},      {"f8e4m3fn", 8, Class::kFloat}, {"f8e4m3fnuz", 8, Class::kFloat}, {"f8e5m2", 8, Class::kFloat},
-    {"f8e5m2fnuz", 8, Class::kFloat}, {"u4", 4, Class::kUnsigned},    {"i4", 4, Class::kSigned},        {"f4e2m1", 4, Class::kFloat},
-    {"f8e8m0", 8, Class::kFloat},     {"u2", 2, Class::kUnsigned},    {"i2", 2, Class::kSigned},
+    {"undefined", 0, Class::kOther},  {"f32", 32, Class::kFloat},
+    {"u8", 8, Class::kUnsigned},      {"i8", 8, Class::kSigned},
+    {"u16", 16, Class::kUnsigned},    {"i16", 16, Class::kSigned},
+    {"i32", 32, Class::kSigned},      {"i64", 64, Class::kSigned},
+    {"string", 0, Class::kOther},     {"bool", 8, Class::kOther},
+    {"f16", 16, Class::kFloat},       {"f64", 64, Class::kFloat},
+    {"u32", 32, Class::kUnsigned},    {"u64", 64, Class::kUnsigned},
+    {"c64", 64, Class::kOther},       {"c128", 128, Class::kOther},
+    {"bf16", 16, Class::kFloat},      {"f8e4m3fn", 8, Class::kFloat},
+    {"f8e4m3fnuz", 8, Class::kFloat}, {"f8e5m2", 8, Class::kFloat},
+    {"f8e5m2fnuz", 8, Class::kFloat}, {"u4", 4, Class::kUnsigned},
+    {"i4", 4, Class::kSigned},        {"f4e2m1", 4, Class::kFloat},
+    {"f8e8m0", 8, Class::kFloat},     {"u2", 2, Class::kUnsigned},
+    {"i2", 2, Class::kSigned},
 }};
 
 // An attribute of a damaged graph may hold any number: it is of the undefined type.
@@ -49,7 +56,11 @@ std::optional<DType> dtype_from_name(std::string_view name) {
 
 bool dtype_is_valid(int number) { return number > 0 && number < kDTypeCount; }
 bool dtype_is_float(DType dtype) { return row(dtype).kind == Class::kFloat; }
-bool dtype_is_integer(DType dtype) { return row(dtype).kind == Class::kSigned || row(dtype).kind == Class::kUnsigned; }
-bool dtype_is_signed(DType dtype) { return row(dtype).kind == Class::kSigned || row(dtype).kind == Class::kFloat; }
+bool dtype_is_integer(DType dtype) {
+  return row(dtype).kind == Class::kSigned || row(dtype).kind == Class::kUnsigned;
+}
+bool dtype_is_signed(DType dtype) {
+  return row(dtype).kind == Class::kSigned || row(dtype).kind == Class::kFloat;
+}
 
 }  // namespace sluice

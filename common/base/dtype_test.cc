@@ -6,7 +6,8 @@ namespace sluice {
 namespace {
 
 TEST(DType, NamesRoundTrip) {
-  for (int i = 1; i < kDTypeCount; ++i) EXPECT_EQ(dtype_from_name(dtype_name(static_cast<DType>(i))), static_cast<DType>(i));
+  for (int i = 1; i < kDTypeCount; ++i)
+    EXPECT_EQ(dtype_from_name(dtype_name(static_cast<DType>(i))), static_cast<DType>(i));
   EXPECT_FALSE(dtype_from_name("undefined").has_value());
 }
 

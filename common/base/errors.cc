@@ -18,10 +18,13 @@ std::string shortened(std::string_view piece) {
   return fmt::format("{}… ({} bytes)", piece.substr(0, end), piece.size());
 }
 
-std::string escaped(char c) { return c == '\n' ? "\\n" : fmt::format("\\x{:02x}", static_cast<int>(c)); }
+std::string escaped(char c) {
+  return c == '\n' ? "\\n" : fmt::format("\\x{:02x}", static_cast<int>(c));
+}
 
-// Texts hold names of the user's, between quotes, and these may hold anything. Control characters are written as escapes, but for the
-// line breaks of our own lists, whose lines are indented; what is too long for a line is cut.
+// Texts hold names of the user's, between quotes, and these may hold anything. Control characters
+// are written as escapes, but for the line breaks of our own lists, whose lines are indented; what
+// is too long for a line is cut.
 std::string readable(std::string_view text) {
   std::string shown;
   bool is_quoted = false;
@@ -30,7 +33,8 @@ std::string readable(std::string_view text) {
     const std::string piece = shortened(text.substr(begin, end - begin));
     for (size_t i = 0; i < piece.size(); ++i) {
       const bool is_control = static_cast<unsigned char>(piece[i]) < 32 || piece[i] == 127;
-      const bool is_our_break = piece[i] == '\n' && !is_quoted && piece.compare(i + 1, 2, "  ") == 0;
+      const bool is_our_break =
+          piece[i] == '\n' && !is_quoted && piece.compare(i + 1, 2, "  ") == 0;
       shown += is_control && !is_our_break ? escaped(piece[i]) : std::string(1, piece[i]);
     }
     if (end < text.size()) shown += '\'';
@@ -62,14 +66,16 @@ bool is_error_code(uint16_t number) {
 }
 
 std::string error_text(const Error& error) {
-  std::string text = fmt::format("SL{:04}: {}", static_cast<int>(error.code), readable(error.message));
+  std::string text =
+      fmt::format("SL{:04}: {}", static_cast<int>(error.code), readable(error.message));
   if (!error.file.empty()) text += fmt::format(" [{}]", readable(error.file));
   if (!error.hint.empty()) text += fmt::format("\nhint: {}", readable(error.hint));
   return text;
 }
 
 std::string error_json(const Error& error) {
-  return fmt::format(R"({{"code":"SL{:04}","message":{},"hint":{},"file":{}}})", static_cast<int>(error.code), json_quote(error.message),
+  return fmt::format(R"({{"code":"SL{:04}","message":{},"hint":{},"file":{}}})",
+                     static_cast<int>(error.code), json_quote(error.message),
                      json_quote(error.hint), json_quote(error.file));
 }
 

@@ -21,17 +21,22 @@ uint32_t crc_of(std::span<const std::byte> bytes) {
   return ~crc;
 }
 
-Error damaged() { return make_error(ErrorCode::kBadFile, "the program before wrote a failure header that is damaged"); }
+Error damaged() {
+  return make_error(ErrorCode::kBadFile,
+                    "the program before wrote a failure header that is damaged");
+}
 
 }  // namespace
 
-std::array<std::byte, kFailureHeaderBytes> print_failure_header(ErrorCode code, std::string_view program) {
+std::array<std::byte, kFailureHeaderBytes> print_failure_header(ErrorCode code,
+                                                                std::string_view program) {
   std::array<std::byte, kFailureHeaderBytes> bytes{};
   const auto number = static_cast<uint16_t>(code);
   std::memcpy(bytes.data(), kFailureMagic, sizeof(kFailureMagic));
   std::memcpy(bytes.data() + kVersionAt, &kVersion, sizeof(kVersion));
   std::memcpy(bytes.data() + kCodeAt, &number, sizeof(number));
-  std::memcpy(bytes.data() + kProgramAt, program.data(), std::min(program.size(), kProgramBytes - 1));
+  std::memcpy(bytes.data() + kProgramAt, program.data(),
+              std::min(program.size(), kProgramBytes - 1));
   const uint32_t crc = crc_of(std::span(bytes).first(kCrcAt));
   std::memcpy(bytes.data() + kCrcAt, &crc, sizeof(crc));
   return bytes;
@@ -43,13 +48,15 @@ Error failure_read(std::span<const std::byte> bytes) {
   std::memcpy(&number, bytes.data() + kCodeAt, sizeof(number));
   const auto* name = reinterpret_cast<const char*>(bytes.data() + kProgramAt);
   const std::string program(name, ::strnlen(name, kProgramBytes));
-  const bool printable = std::all_of(program.begin(), program.end(), [](char c) { return c > ' ' && c < 127; });
+  const bool printable =
+      std::all_of(program.begin(), program.end(), [](char c) { return c > ' ' && c < 127; });
   const auto code = static_cast<ErrorCode>(number);
   // Printed again it must be the same: this checks magic, version, zeros and CRC at once.
   if (!is_error_code(number) || program.empty() || !printable) return damaged();
   const auto again = print_failure_header(code, program);
   if (!std::equal(bytes.begin(), bytes.end(), again.begin())) return damaged();
-  Error error = make_error(code, "{} failed and wrote nothing that could be read; its own error says why", program);
+  Error error = make_error(
+      code, "{} failed and wrote nothing that could be read; its own error says why", program);
   error.told_by = program;
   return error;
 }

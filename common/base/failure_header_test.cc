@@ -43,7 +43,8 @@ TEST(FailureHeader, ChecksumIsThatOfZlib) {
 }
 
 TEST(FailureHeader, LongNamesAreCut) {
-  EXPECT_EQ(failure_read(print_failure_header(ErrorCode::kIo, std::string(100, 'x'))).told_by, std::string(47, 'x'));
+  EXPECT_EQ(failure_read(print_failure_header(ErrorCode::kIo, std::string(100, 'x'))).told_by,
+            std::string(47, 'x'));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What a file is, told by its first bytes, so that a file given to the wrong program is answered with the right one.
+// What a file is, told by its first bytes, so that a file given to the wrong program is answered
+// with the right one.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,8 @@ inline constexpr char kOmMagic[8] = {'S', 'L', 'U', 'I', 'C', 'E', 'O', 'M'};
 
 enum class FileKind { kUnknown, kGraph, kCompiledModel, kGraphText, kOnnx, kFailure };
 
-// ONNX files have no magic: they are known by how exporters begin them, which is good enough for a hint.
+// ONNX files have no magic: they are known by how exporters begin them, which is good enough for a
+// hint.
 FileKind file_kind(std::span<const std::byte> bytes);
 
 // For an error that refuses the file: what it is and which program takes it. Empty when unknown.

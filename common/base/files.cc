@@ -22,12 +22,14 @@ namespace {
 constexpr size_t kMaxNameBytes = 200;  // file systems take 255; an ending and a number follow
 constexpr int kMaxTemporaries = 1000;
 
-// A file beside the target that nobody else writes: where containers share a folder, process numbers repeat. -1: see errno.
+// A file beside the target that nobody else writes: where containers share a folder, process
+// numbers repeat. -1: see errno.
 int create_temporary(const std::string& target, std::string& name) {
   int fd = -1;
   errno = EEXIST;
   for (int again = 0; fd < 0 && errno == EEXIST && again < kMaxTemporaries; ++again) {
-    name = fmt::format("{}.tmp{}", target, ::getpid()) + (again == 0 ? "" : fmt::format("-{}", again));
+    name =
+        fmt::format("{}.tmp{}", target, ::getpid()) + (again == 0 ? "" : fmt::format("-{}", again));
     fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   }
   return fd;
@@ -37,7 +39,9 @@ int create_temporary(const std::string& target, std::string& name) {
 
 Error file_error(const char* what, const std::string& path) {
   const bool absent = errno == ENOENT || errno == EACCES || errno == ENOTDIR || errno == EISDIR;
-  const ErrorCode code = absent ? ErrorCode::kNotFound : errno == ENOMEM ? ErrorCode::kLimit : ErrorCode::kIo;
+  const ErrorCode code = absent            ? ErrorCode::kNotFound
+                         : errno == ENOMEM ? ErrorCode::kLimit
+                                           : ErrorCode::kIo;
   return make_error(code, "cannot {} '{}': {}", what, path, std::strerror(errno));
 }
 
@@ -75,7 +79,8 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
     return file;
   }
   map->size = static_cast<size_t>(status.st_size);
-  map->mtime_ns = static_cast<int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
+  map->mtime_ns =
+      static_cast<int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
   if (map->size > 0) {
     void* address = ::mmap(nullptr, map->size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (address == MAP_FAILED) {
@@ -101,9 +106,11 @@ Result<std::vector<std::byte>> read_descriptor(int fd) {
   size_t size = 0;
   while (true) {
     if (bytes.size() - size < kMinFree) {
-      int waiting = 0;  // what a pipe holds or a file has left: room for more than that would be cleared in vain
+      int waiting = 0;  // what a pipe holds or a file has left: room for more than that would be
+                        // cleared in vain
       if (::ioctl(fd, FIONREAD, &waiting) != 0) waiting = 0;
-      bytes.resize(std::max(size + static_cast<size_t>(std::max(waiting, 0)) + kMinFree, bytes.size() * 2));
+      bytes.resize(
+          std::max(size + static_cast<size_t>(std::max(waiting, 0)) + kMinFree, bytes.size() * 2));
     }
     const ssize_t got = ::read(fd, bytes.data() + size, bytes.size() - size);
     if (got < 0 && errno == EINTR) continue;
@@ -147,7 +154,8 @@ Result<void> write_descriptor(int fd, std::span<const std::byte> bytes) {
 
 Result<FileWriter> FileWriter::create(const std::string& path, Order order) {
   if (path == "-" || is_special_file(path)) {
-    const int fd = path == "-" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0) : ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    const int fd = path == "-" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
+                               : ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (fd < 0) return file_error("write", path == "-" ? "standard output" : path);
     FileWriter writer(path == "-" ? "standard output" : path, {}, fd);
     const off_t at = ::lseek(fd, 0, SEEK_CUR);
@@ -177,7 +185,8 @@ FileWriter::~FileWriter() {
   if (target_ >= 0) ::close(target_);
   if (fd_ < 0) return;
   const bool is_half_written = is_rewritable_ && offset_ > 0;
-  if (is_half_written && ::ftruncate(fd_, static_cast<off_t>(start_)) == 0) ::lseek(fd_, static_cast<off_t>(start_), SEEK_SET);
+  if (is_half_written && ::ftruncate(fd_, static_cast<off_t>(start_)) == 0)
+    ::lseek(fd_, static_cast<off_t>(start_), SEEK_SET);
   ::close(fd_);
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
@@ -195,12 +204,14 @@ Result<void> FileWriter::write(std::span<const std::byte> bytes) {
 }
 
 void FileWriter::begin_uncached() {
-  if (target_ < 0 && (is_rewritable_ || !temporary_.empty())) uncached_ = UncachedFile::open(fd_, start_ + offset_);
+  if (target_ < 0 && (is_rewritable_ || !temporary_.empty()))
+    uncached_ = UncachedFile::open(fd_, start_ + offset_);
 }
 
 Result<void> FileWriter::end_uncached() {
   if (!uncached_) return {};
-  const bool finished = uncached_->finish() && ::lseek(fd_, static_cast<off_t>(start_ + offset_), SEEK_SET) >= 0;
+  const bool finished =
+      uncached_->finish() && ::lseek(fd_, static_cast<off_t>(start_ + offset_), SEEK_SET) >= 0;
   uncached_.reset();
   return finished ? Result<void>() : file_error("write", path_);
 }
@@ -220,7 +231,9 @@ Result<void> FileWriter::make_rewritable() {
   if (is_rewritable_) return {};
   std::error_code code;
   const std::string folder = std::filesystem::temp_directory_path(code).string();
-  if (code) return make_error(ErrorCode::kIo, "the folder for temporary files, which $TMPDIR names, is none");
+  if (code)
+    return make_error(ErrorCode::kIo,
+                      "the folder for temporary files, which $TMPDIR names, is none");
   const int nameless = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (nameless < 0) return file_error("create a temporary file in", folder);
   target_ = std::exchange(fd_, nameless);
@@ -271,7 +284,9 @@ Result<void> write_file(const std::string& path, std::span<const std::byte> byte
   return writer.commit();
 }
 
-Result<void> write_text(const std::string& path, std::string_view text) { return write_file(path, std::as_bytes(std::span(text))); }
+Result<void> write_text(const std::string& path, std::string_view text) {
+  return write_file(path, std::as_bytes(std::span(text)));
+}
 
 std::string file_name_of(std::string_view name) {
   std::string file(name);
@@ -298,7 +313,8 @@ bool is_special_file(const std::string& path) {
 Result<void> make_directories(const std::string& path) {
   std::error_code code;
   std::filesystem::create_directories(path, code);
-  if (code) return make_error(ErrorCode::kIo, "cannot create folder '{}': {}", path, code.message());
+  if (code)
+    return make_error(ErrorCode::kIo, "cannot create folder '{}': {}", path, code.message());
   return {};
 }
 

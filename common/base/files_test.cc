@@ -69,7 +69,8 @@ TEST(Files, WhatIsKnownLaterIsWrittenOver) {
   const std::string path = folder.file("rewritten");
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
-  for (const std::string& target : {path, "/dev/fd/" + std::to_string(ends[1])}) {  // a pipe gets its bytes at the end
+  for (const std::string& target :
+       {path, "/dev/fd/" + std::to_string(ends[1])}) {  // a pipe gets its bytes at the end
     auto writer = FileWriter::create(target, FileWriter::Order::kRewriting);
     ASSERT_TRUE(writer.ok()) << writer.error().message;
     ASSERT_TRUE(writer->write("....body").ok());
@@ -87,19 +88,22 @@ TEST(Files, WhatIsKnownLaterIsWrittenOver) {
 TEST(Files, WhatIsWrittenPastTheCacheIsTheSame) {
   std::string body(10'000'001, 0);  // no whole number of blocks, nor of requests
   for (size_t i = 0; i < body.size(); ++i) body[i] = static_cast<char>(i * 2654435761u >> 24);
-  for (const size_t start : {size_t{4096}, size_t{100}}) {  // the second does not begin with a block
+  for (const size_t start :
+       {size_t{4096}, size_t{100}}) {  // the second does not begin with a block
     const TestFolder folder;
     const std::string path = folder.file("uncached");
     auto writer = FileWriter::create(path, FileWriter::Order::kRewriting);
     ASSERT_TRUE(writer.ok()) << writer.error().message;
     ASSERT_TRUE(writer->write(std::string(start, '.')).ok());
     writer->begin_uncached();
-    for (size_t at = 0; at < body.size(); at += 777'777) ASSERT_TRUE(writer->write(std::string_view(body).substr(at, 777'777)).ok());
+    for (size_t at = 0; at < body.size(); at += 777'777)
+      ASSERT_TRUE(writer->write(std::string_view(body).substr(at, 777'777)).ok());
     ASSERT_TRUE(writer->end_uncached().ok());
     ASSERT_TRUE(writer->write("tail").ok());
     ASSERT_TRUE(writer->rewrite(0, std::as_bytes(std::span(std::string_view("head")))).ok());
     ASSERT_TRUE(writer->commit().ok());
-    EXPECT_TRUE(read_text(path).value() == "head" + std::string(start - 4, '.') + body + "tail") << start;
+    EXPECT_TRUE(read_text(path).value() == "head" + std::string(start - 4, '.') + body + "tail")
+        << start;
   }
 }
 

@@ -7,13 +7,15 @@ namespace {
 
 using External = nlohmann::ordered_json;
 
-constexpr int kMaxDepth = 100;  // of values in each other: reading, printing and destroying them recurse
+constexpr int kMaxDepth =
+    100;  // of values in each other: reading, printing and destroying them recurse
 
 Json from_external(const External& external) {
   switch (external.type()) {
     case External::value_t::boolean:
       return Json(external.get<bool>());
-    case External::value_t::number_unsigned:  // also what int64 cannot hold: then a real, as what is larger still
+    case External::value_t::number_unsigned:  // also what int64 cannot hold: then a real, as what
+                                              // is larger still
       if (external.get<uint64_t>() > uint64_t{INT64_MAX}) return Json(external.get<double>());
       return Json(external.get<int64_t>());
     case External::value_t::number_integer:
@@ -29,7 +31,8 @@ Json from_external(const External& external) {
     }
     case External::value_t::object: {
       Json::Object object;
-      for (const auto& [key, value] : external.items()) object.emplace_back(key, from_external(value));
+      for (const auto& [key, value] : external.items())
+        object.emplace_back(key, from_external(value));
       return Json(std::move(object));
     }
     default:
@@ -84,14 +87,17 @@ void Json::push(Json value) {
 
 Result<Json> json_parse(std::string_view text) {
   bool too_deep = false;
-  // Of a value that is not kept the library keeps no members either: memory and, above, the stack stay bounded.
+  // Of a value that is not kept the library keeps no members either: memory and, above, the stack
+  // stay bounded.
   const auto keep = [&too_deep](int depth, External::parse_event_t, External&) {
     too_deep = too_deep || depth > kMaxDepth;
     return depth <= kMaxDepth;
   };
   try {
     const External external = External::parse(text, keep);
-    if (too_deep) return make_error(ErrorCode::kBadJson, "lists and objects lie more than {} deep in each other", kMaxDepth);
+    if (too_deep)
+      return make_error(ErrorCode::kBadJson,
+                        "lists and objects lie more than {} deep in each other", kMaxDepth);
     return from_external(external);
   } catch (const nlohmann::json::exception& failure) {
     return make_error(ErrorCode::kBadJson, "not valid JSON: {}", failure.what());

@@ -49,6 +49,7 @@ class Json {
 
 Result<Json> json_parse(std::string_view text);
 std::string json_dump(const Json& json, int indent = -1);  // indent < 0: one line
-std::string json_quote(std::string_view text);             // with quotes; bytes that are not UTF-8 become U+FFFD
+std::string json_quote(
+    std::string_view text);  // with quotes; bytes that are not UTF-8 become U+FFFD
 
 }  // namespace sluice

@@ -18,7 +18,9 @@ TEST(JsonText, BadTextIsAnError) {
 TEST(JsonText, QuoteSurvivesBadUtf8) { EXPECT_EQ(json_quote("a\"\xff"), "\"a\\\"\xef\xbf\xbd\""); }
 
 TEST(Json, DeepNestingIsRefused) {
-  const auto nested = [](size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  const auto nested = [](size_t depth) {
+    return std::string(depth, '[') + std::string(depth, ']');
+  };
   EXPECT_TRUE(json_parse(nested(100)).ok());
   for (const size_t depth : {size_t{102}, size_t{1'000'000}}) {
     auto json = json_parse(nested(depth));

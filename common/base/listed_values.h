@@ -1,4 +1,5 @@
-// Values of a repeatable option in one text, joined with ';'. Names in them, which exporters write, may hold any byte, also a ';'.
+// Values of a repeatable option in one text, joined with ';'. Names in them, which exporters write,
+// may hold any byte, also a ';'.
 #pragma once
 
 #include <string>
@@ -20,15 +21,18 @@ inline bool ends_value(std::string_view text, const ValueEnd& end) {
   const size_t mark = text.rfind(end.mark);
   if (mark == std::string_view::npos) return false;
   const std::string_view remaining = text.substr(mark + 1);
-  return (end.may_be_empty || !remaining.empty()) && remaining.find_first_not_of(end.characters) == std::string_view::npos;
+  return (end.may_be_empty || !remaining.empty()) &&
+         remaining.find_first_not_of(end.characters) == std::string_view::npos;
 }
 
-// The values, without empty ones. A ';' is between two where what stands before it is a whole value, else it is of a name.
+// The values, without empty ones. A ';' is between two where what stands before it is a whole
+// value, else it is of a name.
 inline std::vector<std::string> listed_values(std::string_view text, const ValueEnd& end) {
   std::vector<std::string> values;
   for (size_t begin = 0, at = 0; begin < text.size(); ++at) {
     const bool is_over = at >= text.size();
-    const bool is_between = !is_over && text[at] == ';' && (at == begin || ends_value(text.substr(begin, at - begin), end));
+    const bool is_between = !is_over && text[at] == ';' &&
+                            (at == begin || ends_value(text.substr(begin, at - begin), end));
     if (!is_over && !is_between) continue;
     if (at > begin) values.emplace_back(text.substr(begin, at - begin));
     begin = at + 1;

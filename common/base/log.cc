@@ -19,6 +19,8 @@ void log_line(std::string_view program, std::string_view kind, std::string_view 
   if (!is_silent || kind == "error") log_text(fmt::format("{}: {} {}\n", program, kind, text));
 }
 
-void log_text(std::string_view text) { [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size()); }
+void log_text(std::string_view text) {
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+}
 
 }  // namespace sluice

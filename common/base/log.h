@@ -12,6 +12,8 @@ void log_text(std::string_view text);
 // "program: kind text\n" in one write; of a kind other than "error" not after silence_log().
 void log_line(std::string_view program, std::string_view kind, std::string_view text);
 
-inline void log_warning(std::string_view program, std::string_view text) { log_line(program, "warning", text); }
+inline void log_warning(std::string_view program, std::string_view text) {
+  log_line(program, "warning", text);
+}
 
 }  // namespace sluice

@@ -19,7 +19,8 @@ void no_memory() {
   throw std::bad_alloc();
 }
 
-constexpr char kMemoryHint[] = "make the inputs smaller, run fewer models at once, or give the process more memory";
+constexpr char kMemoryHint[] =
+    "make the inputs smaller, run fewer models at once, or give the process more memory";
 
 constexpr size_t kStackBytes = size_t{1} << 20;
 constexpr size_t kMinStackBytes = size_t{512} << 10;
@@ -55,30 +56,40 @@ std::string memory_limit_text() {
 
 Error memory_error(const std::bad_alloc& failed, const std::string& who) {
   const auto* known = dynamic_cast<const MemoryRanOut*>(&failed);
-  if (who.empty() && known == nullptr) return make_error(ErrorCode::kLimit, "memory ran out");  // short enough to need none itself
+  if (who.empty() && known == nullptr)
+    return make_error(ErrorCode::kLimit, "memory ran out");  // short enough to need none itself
   try {
-    const std::string bytes = known == nullptr ? "" : fmt::format(": {} bytes more were wanted{}", known->bytes(), memory_limit_text());
-    return make_error(ErrorCode::kLimit, "{}{}memory ran out{}", who, who.empty() ? "" : ": ", bytes).with_hint(kMemoryHint);
+    const std::string bytes = known == nullptr ? ""
+                                               : fmt::format(": {} bytes more were wanted{}",
+                                                             known->bytes(), memory_limit_text());
+    return make_error(ErrorCode::kLimit, "{}{}memory ran out{}", who, who.empty() ? "" : ": ",
+                      bytes)
+        .with_hint(kMemoryHint);
   } catch (const std::bad_alloc&) {
     return make_error(ErrorCode::kLimit, "memory ran out");
   }
 }
 
 Error memory_error(uint64_t bytes, const std::string& what) {
-  return make_error(ErrorCode::kLimit, "no memory for {}: {} bytes{}", what, bytes, memory_limit_text()).with_hint(kMemoryHint);
+  return make_error(ErrorCode::kLimit, "no memory for {}: {} bytes{}", what, bytes,
+                    memory_limit_text())
+      .with_hint(kMemoryHint);
 }
 
 Result<void> grow_stack() {
   const size_t limit = stack_limit();
   if (limit < kMinStackBytes) {
-    return make_error(ErrorCode::kLimit, "the stack is limited to {} KiB, expected at least {}", limit >> 10, kMinStackBytes >> 10)
+    return make_error(ErrorCode::kLimit, "the stack is limited to {} KiB, expected at least {}",
+                      limit >> 10, kMinStackBytes >> 10)
         .with_hint("ulimit -s unlimited");
   }
   const size_t bytes = kStackBytes + (size_t{64} << 10);  // and frames around it
-  void* probe = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* probe = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (probe == MAP_FAILED) return make_error(ErrorCode::kLimit, "memory ran out");
   ::munmap(probe, bytes);
-  // Half of a small stack stays for what is on it already: arguments, environment, the frames so far.
+  // Half of a small stack stays for what is on it already: arguments, environment, the frames so
+  // far.
   touch_stack(std::min(kStackBytes, limit / 2));
   return {};
 }
@@ -90,7 +101,8 @@ void set_memory_error(std::string line, std::string output) {
 
 void end_without_memory() {
   [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, last_line.data(), last_line.size());
-  if (!last_output.empty()) written = ::write(STDOUT_FILENO, last_output.data(), last_output.size());
+  if (!last_output.empty())
+    written = ::write(STDOUT_FILENO, last_output.data(), last_output.size());
   ::_exit(static_cast<int>(exit_class(ErrorCode::kLimit)));
 }
 

@@ -18,44 +18,64 @@ constexpr int64_t kMaxFrameBytes = int64_t{1} << 40;
 constexpr int64_t kMaxConstantBytes = int64_t{1} << 60;
 constexpr int64_t kMaxNodes = std::numeric_limits<int64_t>::max();
 
-// The one table. A new row needs a sentence here and a line in the --help of the stages that read it.
+// The one table. A new row needs a sentence here and a line in the --help of the stages that read
+// it.
 constexpr std::array kTable = {
     OptionRow{"input-shape", kSemantic, "", "shapes of model inputs, name:d0,d1,…"},
     OptionRow{"dim", kSemantic, "", "values of named dimensions, NAME=VALUE"},
-    OptionRow{"annotate", kSource, "", "file of rules that annotate nodes; its digest is among what the graph is made from"},
-    OptionRow{"overridable-inputs", kSemantic, "off", "on: initializers that are inputs may be given when the model runs", "on|off"},
-    OptionRow{"state", kSemantic, "", "outputs that a run keeps for inputs of its next execution, OUTPUT=INPUT,…"},
-    OptionRow{"zipmap", kSemantic, "map", "tensor: ZipMap gives the tensor it takes, under the same name", "map|tensor"},
+    OptionRow{"annotate", kSource, "",
+              "file of rules that annotate nodes; its digest is among what the graph is made from"},
+    OptionRow{"overridable-inputs", kSemantic, "off",
+              "on: initializers that are inputs may be given when the model runs", "on|off"},
+    OptionRow{"state", kSemantic, "",
+              "outputs that a run keeps for inputs of its next execution, OUTPUT=INPUT,…"},
+    OptionRow{"zipmap", kSemantic, "map",
+              "tensor: ZipMap gives the tensor it takes, under the same name", "map|tensor"},
     OptionRow{"out-nodes", kSemantic, "", "the outputs to keep, as value names or node:result"},
     OptionRow{"opt-level", kSemantic, "O3", "which passes run: O0, O1 or O3", "O0|O1|O3"},
     OptionRow{"passes", kSemantic, "", "exactly these passes, in this order"},
     OptionRow{"skip", kSemantic, "", "passes to leave out"},
-    OptionRow{"symbolic", kSemantic, "on", "off: any dimension that is not fixed makes a part dynamic", "on|off"},
-    OptionRow{"static-model-ops-lower-limit", kSemantic, "4", "known clusters of fewer nodes become unknown; -1: all do", "", kMaxNodes,
-              -1},
-    OptionRow{"host-scheduling-max-threshold", kSemantic, "0", "with fewer known nodes and no control flow the graph is one dynamic part",
-              "", kMaxNodes},
-    OptionRow{"stable-order", kSemantic, "off", "on: parts are runs of neighbours, so that nodes keep their order", "on|off"},
+    OptionRow{"symbolic", kSemantic, "on",
+              "off: any dimension that is not fixed makes a part dynamic", "on|off"},
+    OptionRow{"static-model-ops-lower-limit", kSemantic, "4",
+              "known clusters of fewer nodes become unknown; -1: all do", "", kMaxNodes, -1},
+    OptionRow{"host-scheduling-max-threshold", kSemantic, "0",
+              "with fewer known nodes and no control flow the graph is one dynamic part", "",
+              kMaxNodes},
+    OptionRow{"stable-order", kSemantic, "off",
+              "on: parts are runs of neighbours, so that nodes keep their order", "on|off"},
     OptionRow{"profile", kSemantic, "native", "the device profile"},
-    OptionRow{"denormals", kSemantic, "flush", "flush or ieee: what generated kernels do with |x| < 2^-126", "flush|ieee"},
-    OptionRow{"threads", kNonSemantic, "0", "worker threads; 0 means one per usable core", "", kMaxThreads},
+    OptionRow{"denormals", kSemantic, "flush",
+              "flush or ieee: what generated kernels do with |x| < 2^-126", "flush|ieee"},
+    OptionRow{"threads", kNonSemantic, "0", "worker threads; 0 means one per usable core", "",
+              kMaxThreads},
     OptionRow{"dump-dir", kNonSemantic, "", "folder for the text of the graph after each change"},
     OptionRow{"stats", kNonSemantic, "", "file for pass statistics"},
-    OptionRow{"strict", kNonSemantic, "off", "refuse what ONNX does not allow, where that is otherwise a warning", "on|off", -1, 0, true},
+    OptionRow{"strict", kNonSemantic, "off",
+              "refuse what ONNX does not allow, where that is otherwise a warning", "on|off", -1, 0,
+              true},
     OptionRow{"verify", kNonSemantic, "end", "each, end or segments", "each|end|segments"},
-    OptionRow{"segments", kNonSemantic, "", "inline: make the output file self-contained", "inline"},
+    OptionRow{"segments", kNonSemantic, "", "inline: make the output file self-contained",
+              "inline"},
     OptionRow{"store", kNonSemantic, "", "folder for the bytes of constants, shared by the stages"},
     OptionRow{"stop-after", kNonSemantic, "", "pass number or name to stop after"},
-    OptionRow{"quiet", kNonSemantic, "off", "no warnings and progress on standard error, errors alone", "on|off", -1, 0, true},
-    OptionRow{"propose-sizes", kNonSemantic, "", "file for sizes of the open dims of inputs that were tried"},
+    OptionRow{"quiet", kNonSemantic, "off",
+              "no warnings and progress on standard error, errors alone", "on|off", -1, 0, true},
+    OptionRow{"propose-sizes", kNonSemantic, "",
+              "file for sizes of the open dims of inputs that were tried"},
     OptionRow{"error-format", kNonSemantic, "text", "text or json", "text|json"},
-    OptionRow{"max-constant-bytes", kNonSemantic, "1073741824", "most bytes of one constant", "", kMaxConstantBytes},
+    OptionRow{"max-constant-bytes", kNonSemantic, "1073741824", "most bytes of one constant", "",
+              kMaxConstantBytes},
     OptionRow{"model", kNonSemantic, "", "file that holds the constants, when it moved"},
-    OptionRow{"external-dir", kSource, "", "folder that the model's external data may lie in, besides its own"},
+    OptionRow{"external-dir", kSource, "",
+              "folder that the model's external data may lie in, besides its own"},
     OptionRow{"serve", kNonSemantic, "", "endpoint of the service to be"},
-    OptionRow{"allow-path", kNonSemantic, "", "the folder below which jobs of a service may name files"},
-    OptionRow{"max-frame", kNonSemantic, "1073741824", "most bytes of one frame that a service takes or sends", "", kMaxFrameBytes},
-    OptionRow{"jobs", kNonSemantic, "0", "jobs that a service runs at once; 0 means one per usable core", "", kMaxThreads},
+    OptionRow{"allow-path", kNonSemantic, "",
+              "the folder below which jobs of a service may name files"},
+    OptionRow{"max-frame", kNonSemantic, "1073741824",
+              "most bytes of one frame that a service takes or sends", "", kMaxFrameBytes},
+    OptionRow{"jobs", kNonSemantic, "0",
+              "jobs that a service runs at once; 0 means one per usable core", "", kMaxThreads},
     OptionRow{"split", kNonSemantic, "", "folder for root.sg and one file per distinct subgraph"},
 };
 
@@ -84,12 +104,14 @@ std::string_view last_reader(std::string_view option) {
       {"host-scheduling-max-threshold", "partition"},
       {"stable-order", "partition"},
   };
-  const auto* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& each) { return each.option == option; });
+  const auto* row = std::find_if(std::begin(kRows), std::end(kRows),
+                                 [&](const Row& each) { return each.option == option; });
   return row == std::end(kRows) ? "" : row->stage;
 }
 
 const OptionRow* find_option(std::string_view name) {
-  const auto* row = std::find_if(kTable.begin(), kTable.end(), [&](const OptionRow& r) { return r.name == name; });
+  const auto* row = std::find_if(kTable.begin(), kTable.end(),
+                                 [&](const OptionRow& r) { return r.name == name; });
   return row == kTable.end() ? nullptr : row;
 }
 
@@ -98,8 +120,9 @@ std::string option_argument(const OptionRow& row, std::string_view value) {
 }
 
 bool names_file(std::string_view option) {
-  constexpr std::string_view kNames[] = {"annotate", "external-dir", "model",      "dump-dir",     "stats",
-                                         "split",    "store",        "allow-path", "propose-sizes"};
+  constexpr std::string_view kNames[] = {"annotate", "external-dir", "model",
+                                         "dump-dir", "stats",        "split",
+                                         "store",    "allow-path",   "propose-sizes"};
   return std::find(std::begin(kNames), std::end(kNames), option) != std::end(kNames);
 }
 
@@ -107,14 +130,19 @@ Result<void> check_option_value(const OptionRow& row, std::string_view value) {
   if (row.maximum >= 0) {
     int64_t number = 0;
     const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (code == std::errc() && end == value.data() + value.size() && number >= row.minimum && number <= row.maximum) return {};
-    return make_error(ErrorCode::kBadOption, "--{} is '{}', expected a whole number from {} to {}", row.name, value, row.minimum, row.maximum);
+    if (code == std::errc() && end == value.data() + value.size() && number >= row.minimum &&
+        number <= row.maximum)
+      return {};
+    return make_error(ErrorCode::kBadOption, "--{} is '{}', expected a whole number from {} to {}",
+                      row.name, value, row.minimum, row.maximum);
   }
   if (!value.empty() && value.find_first_not_of(";, ") == std::string_view::npos) {
     return make_error(ErrorCode::kBadOption, "--{} is '{}', which names nothing", row.name, value);
   }
   if (row.name == "dim" && !value.empty() && !ends_value(value, kDimEnd)) {
-    return make_error(ErrorCode::kBadOption, "--dim has '{}', expected NAME=VALUE, from 1, or NAME=LOW..HIGH, from 0", value);
+    return make_error(ErrorCode::kBadOption,
+                      "--dim has '{}', expected NAME=VALUE, from 1, or NAME=LOW..HIGH, from 0",
+                      value);
   }
   if (row.choices.empty() || value == row.fallback) return {};
   std::string listed;
@@ -154,7 +182,8 @@ Result<int64_t> Options::integer(std::string_view name, int64_t low, int64_t hig
   int64_t number = 0;
   const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (code != std::errc() || end != value.data() + value.size() || number < low || number > high) {
-    return make_error(ErrorCode::kBadOption, "--{} is '{}', expected a whole number from {} to {}", name, value, low, high);
+    return make_error(ErrorCode::kBadOption, "--{} is '{}', expected a whole number from {} to {}",
+                      name, value, low, high);
   }
   return number;
 }
@@ -186,10 +215,12 @@ Result<void> Options::inherit(const std::map<std::string, std::string>& semantic
   for (const auto& [name, value] : semantic) {
     const OptionRow* row = find_option(name);
     if (row == nullptr || row->kind != kSemantic) {
-      return make_error(ErrorCode::kBadFile, "the file carries the option '{}', which this release does not know", name);
+      return make_error(ErrorCode::kBadFile,
+                        "the file carries the option '{}', which this release does not know", name);
     }
     if (auto taken = check_option_value(*row, value); !taken) {
-      return make_error(ErrorCode::kBadFile, "the file carries an option that cannot be: {}", taken.error().message);
+      return make_error(ErrorCode::kBadFile, "the file carries an option that cannot be: {}",
+                        taken.error().message);
     }
     semantic_.try_emplace(name, value);
   }

@@ -39,20 +39,26 @@ TEST(Options, ANumberMayHaveAMinimumBelowZero) {
   EXPECT_EQ(options.text("static-model-ops-lower-limit"), "-1");
   EXPECT_TRUE(options.set("static-model-ops-lower-limit", "9223372036854775807").ok());
   for (const char* bad : {"", "-2", "9223372036854775808", "4.5", "4x"}) {
-    EXPECT_EQ(options.set("static-model-ops-lower-limit", bad).error().code, ErrorCode::kBadOption) << bad;
+    EXPECT_EQ(options.set("static-model-ops-lower-limit", bad).error().code, ErrorCode::kBadOption)
+        << bad;
   }
   EXPECT_EQ(options.set("static-model-ops-lower-limit", "-2").error().message,
-            "--static-model-ops-lower-limit is '-2', expected a whole number from -1 to 9223372036854775807");
-  EXPECT_EQ(options.inherit({{"host-scheduling-max-threshold", "-1"}}).error().code, ErrorCode::kBadFile);
+            "--static-model-ops-lower-limit is '-2', expected a whole number from -1 to "
+            "9223372036854775807");
+  EXPECT_EQ(options.inherit({{"host-scheduling-max-threshold", "-1"}}).error().code,
+            ErrorCode::kBadFile);
 }
 
 TEST(Options, BadValuesNameTheOption) {
   Options options;
   EXPECT_EQ(options.set("colour", "red").error().code, ErrorCode::kBadOption);
-  EXPECT_EQ(options.set("threads", "many").error().message, "--threads is 'many', expected a whole number from 0 to 1024");
+  EXPECT_EQ(options.set("threads", "many").error().message,
+            "--threads is 'many', expected a whole number from 0 to 1024");
   EXPECT_EQ(options.set("threads", "").error().code, ErrorCode::kBadOption);
-  EXPECT_EQ(options.set("verify", "foo").error().message, "--verify is 'foo', expected each, end or segments");
-  EXPECT_EQ(options.set("denormals", "ieeee").error().message, "--denormals is 'ieeee', expected flush or ieee");
+  EXPECT_EQ(options.set("verify", "foo").error().message,
+            "--verify is 'foo', expected each, end or segments");
+  EXPECT_EQ(options.set("denormals", "ieeee").error().message,
+            "--denormals is 'ieeee', expected flush or ieee");
   EXPECT_TRUE(options.set("denormals", "ieee").ok());
   EXPECT_EQ(options.inherit({{"opt-level", "O2"}}).error().code, ErrorCode::kBadFile);
 }

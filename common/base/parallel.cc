@@ -11,7 +11,8 @@ namespace sluice {
 
 int64_t thread_count(int64_t asked) { return asked > 0 ? asked : usable_cores(); }
 
-Result<void> parallel_for(size_t count, int64_t threads, const std::function<Result<void>(size_t)>& job) {
+Result<void> parallel_for(size_t count, int64_t threads,
+                          const std::function<Result<void>(size_t)>& job) {
   std::atomic<size_t> next{0};
   std::mutex mutex;  // guards the two below
   size_t failed = count;
@@ -20,7 +21,8 @@ Result<void> parallel_for(size_t count, int64_t threads, const std::function<Res
     for (size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) {
       Result<void> done = within_memory([&] { return job(i); });
       if (done) continue;
-      next.store(count);  // every lower i has been taken already, so the lowest failure is always met
+      next.store(
+          count);  // every lower i has been taken already, so the lowest failure is always met
       const std::lock_guard lock(mutex);
       if (i > failed) continue;
       failed = i;

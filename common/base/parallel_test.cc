@@ -25,7 +25,8 @@ TEST(ParallelFor, RunsEveryTurnOnce) {
     }));
     for (const std::atomic<int>& turn : turns) EXPECT_EQ(turn, 1);
   }
-  EXPECT_TRUE(parallel_for(0, 4, [](size_t) -> Result<void> { return make_error(ErrorCode::kInternal, "no turn"); }));
+  EXPECT_TRUE(parallel_for(
+      0, 4, [](size_t) -> Result<void> { return make_error(ErrorCode::kInternal, "no turn"); }));
 }
 
 TEST(ParallelFor, GivesTheLowestErrorWhateverTheThreads) {
@@ -62,7 +63,8 @@ TEST(ParallelFor, AThreadThatCannotStartIsAnError) {
 #endif
   const auto beyond_limit = [] {
     const rlimit none{0, 0};
-    ::setrlimit(RLIMIT_DATA, &none);  // no stack for a thread but those left over from threads before
+    ::setrlimit(RLIMIT_DATA,
+                &none);  // no stack for a thread but those left over from threads before
     const auto done = parallel_for(1000, 1000, [](size_t) -> Result<void> {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       return {};

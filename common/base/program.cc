@@ -23,7 +23,8 @@ void begin_program() {
   std::signal(SIGXFSZ, SIG_IGN);
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (::fcntl(fd, F_GETFD) >= 0) continue;
-    const int opened = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // the lowest free number, thus fd
+    const int opened = ::open(
+        "/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // the lowest free number, thus fd
     if (opened != fd) ::close(opened);
   }
 }
@@ -36,15 +37,16 @@ int print_text(std::string_view program, std::string_view text) {
 }
 
 bool is_signal_from_outside(int signal) {
-  return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT || signal == SIGXCPU ||
-         signal == SIGBUS;  // a mapped file was cut short
+  return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP ||
+         signal == SIGQUIT || signal == SIGXCPU || signal == SIGBUS;  // a mapped file was cut short
 }
 
 std::string behind_links(const std::string& path) {
   namespace fs = std::filesystem;
   fs::path end = path;
   std::error_code failed;
-  for (int links = 0; links < kMaxLinks && fs::is_symlink(fs::symlink_status(end, failed)); ++links) {
+  for (int links = 0; links < kMaxLinks && fs::is_symlink(fs::symlink_status(end, failed));
+       ++links) {
     const fs::path target = fs::read_symlink(end, failed);
     if (failed) break;
     end = end.parent_path() / target;  // an absolute target replaces the folder
@@ -54,9 +56,12 @@ std::string behind_links(const std::string& path) {
 
 Result<void> check_output_is_no_input(const std::string& output, const std::string& input) {
   struct stat to{}, from{};
-  if (output == "-" || input == "-" || ::stat(output.c_str(), &to) != 0 || ::stat(input.c_str(), &from) != 0) return {};
+  if (output == "-" || input == "-" || ::stat(output.c_str(), &to) != 0 ||
+      ::stat(input.c_str(), &from) != 0)
+    return {};
   if (!S_ISREG(to.st_mode) || to.st_dev != from.st_dev || to.st_ino != from.st_ino) return {};
-  return make_error(ErrorCode::kBadOption, "the output '{}' is the input itself", output).with_hint("give -o another file");
+  return make_error(ErrorCode::kBadOption, "the output '{}' is the input itself", output)
+      .with_hint("give -o another file");
 }
 
 }  // namespace sluice

@@ -97,7 +97,8 @@ TEST(CheckOutput, RefusesTheInputByAnyName) {
     ASSERT_FALSE(refused) << name;
     EXPECT_EQ(refused.error().code, ErrorCode::kBadOption);
   }
-  for (const char* output : {"-", "/dev/null", "absent"}) EXPECT_TRUE(check_output_is_no_input(output, input)) << output;
+  for (const char* output : {"-", "/dev/null", "absent"})
+    EXPECT_TRUE(check_output_is_no_input(output, input)) << output;
 }
 
 }  // namespace

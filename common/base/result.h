@@ -1,4 +1,5 @@
-// Errors are values. A function that can fail on bad input returns Result<T>; asserts are for our own bugs only.
+// Errors are values. A function that can fail on bad input returns Result<T>; asserts are for our
+// own bugs only.
 #pragma once
 
 #include <cassert>
@@ -13,7 +14,15 @@
 namespace sluice {
 
 // The process's exit code (design section 4). 1 is never used.
-enum class ExitClass : int { kDone = 0, kUsage = 2, kBadInput = 3, kUnsupported = 4, kResource = 5, kInternal = 6, kFailed = 7 };
+enum class ExitClass : int {
+  kDone = 0,
+  kUsage = 2,
+  kBadInput = 3,
+  kUnsupported = 4,
+  kResource = 5,
+  kInternal = 6,
+  kFailed = 7
+};
 
 enum class ErrorCode : uint16_t {
 #define SLUICE_ERROR(name, number, exit_class, sentence) name = number,
@@ -24,9 +33,10 @@ enum class ErrorCode : uint16_t {
 ExitClass exit_class(ErrorCode code);
 bool is_error_code(uint16_t number);
 
-// message: one line, "node 'conv1' (Conv): input 'W' has rank 3, expected 4". hint: what to do, may be empty. file: what was read, may be
-// empty. told_by: another program that has printed this error already, see failure_header.h; or "the reader" of our output, which has gone.
-// Stages then end in silence.
+// message: one line, "node 'conv1' (Conv): input 'W' has rank 3, expected 4". hint: what to do, may
+// be empty. file: what was read, may be empty. told_by: another program that has printed this error
+// already, see failure_header.h; or "the reader" of our output, which has gone. Stages then end in
+// silence.
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
   std::string message;
@@ -100,14 +110,17 @@ class [[nodiscard]] Result<void> {
 #define SLUICE_CONCAT_INNER(a, b) a##b
 #define SLUICE_CONCAT(a, b) SLUICE_CONCAT_INNER(a, b)
 
-// SLUICE_TRY(expression): returns the error of a failed Result from the enclosing function; drops the value.
-#define SLUICE_TRY(expression)                                                                      \
-  do {                                                                                              \
-    if (auto sluice_result = (expression); !sluice_result) return std::move(sluice_result).error(); \
+// SLUICE_TRY(expression): returns the error of a failed Result from the enclosing function; drops
+// the value.
+#define SLUICE_TRY(expression)                             \
+  do {                                                     \
+    if (auto sluice_result = (expression); !sluice_result) \
+      return std::move(sluice_result).error();             \
   } while (false)
 
 // SLUICE_ASSIGN(auto x, expression): declares or assigns x from a Result, or returns its error.
-#define SLUICE_ASSIGN(target, ...) SLUICE_ASSIGN_AS(SLUICE_CONCAT(sluice_result_, __LINE__), target, __VA_ARGS__)
+#define SLUICE_ASSIGN(target, ...) \
+  SLUICE_ASSIGN_AS(SLUICE_CONCAT(sluice_result_, __LINE__), target, __VA_ARGS__)
 #define SLUICE_ASSIGN_AS(name, target, ...)  \
   auto name = (__VA_ARGS__);                 \
   if (!name) return std::move(name).error(); \

@@ -27,34 +27,48 @@ TEST(Result, ErrorsTravelUp) {
 
 TEST(WithinMemory, MakesAFailedAllocationAnError) {
   EXPECT_EQ(within_memory([] { return half(8); }).value(), 4);
-  EXPECT_EQ(within_memory([]() -> Result<int> { throw std::bad_alloc(); }).error().code, ErrorCode::kLimit);
-  EXPECT_EQ(within_memory([]() -> Result<int> { return static_cast<int>(std::vector<char>(SIZE_MAX).size()); }).error().code,
+  EXPECT_EQ(within_memory([]() -> Result<int> { throw std::bad_alloc(); }).error().code,
+            ErrorCode::kLimit);
+  EXPECT_EQ(within_memory([]() -> Result<int> {
+              return static_cast<int>(std::vector<char>(SIZE_MAX).size());
+            })
+                .error()
+                .code,
             ErrorCode::kLimit);
 }
 
 TEST(WithinMemory, SaysWhoWantedHowMuch) {
-  const auto failed = within_memory([]() -> Result<int> { throw MemoryRanOut(12345); }, [] { return std::string("node 'x'"); });
-  EXPECT_TRUE(failed.error().message.starts_with("node 'x': memory ran out: 12345 bytes more were wanted")) << failed.error().message;
+  const auto failed = within_memory([]() -> Result<int> { throw MemoryRanOut(12345); },
+                                    [] { return std::string("node 'x'"); });
+  EXPECT_TRUE(
+      failed.error().message.starts_with("node 'x': memory ran out: 12345 bytes more were wanted"))
+      << failed.error().message;
   EXPECT_FALSE(failed.error().hint.empty());
 }
 
 TEST(Result, TextHasCodeFileAndHint) {
-  Error error = make_error(ErrorCode::kWrongLevel, "needs level 'lowered', got 'typed'").with_hint("run sluice-partition first");
+  Error error = make_error(ErrorCode::kWrongLevel, "needs level 'lowered', got 'typed'")
+                    .with_hint("run sluice-partition first");
   error.file = "a.sg";
-  EXPECT_EQ(error_text(error), "SL1002: needs level 'lowered', got 'typed' [a.sg]\nhint: run sluice-partition first");
+  EXPECT_EQ(error_text(error),
+            "SL1002: needs level 'lowered', got 'typed' [a.sg]\nhint: run sluice-partition first");
   EXPECT_EQ(exit_class(error.code), ExitClass::kBadInput);
 }
 
 TEST(Result, TextEscapesAndCutsWhatNamesHold) {
-  const Error error =
-      make_error(ErrorCode::kBadNode, "node '{}' of '{}' is wrong:\n  one\n  two", "a\nsluice: error\x1b[31m", std::string(1000, 'x'));
-  EXPECT_EQ(error_text(error),
-            "SL2002: node 'a\\nsluice: error\\x1b[31m' of '" + std::string(200, 'x') + "… (1000 bytes)' is wrong:\n  one\n  two");
-  EXPECT_EQ(error_text(make_error(ErrorCode::kBadNode, "it's\nsluice: error")), "SL2002: it's\\nsluice: error");
-  EXPECT_EQ(error_text(make_error(ErrorCode::kBadNode, "{}", std::string("a\0b\x7f", 4))), "SL2002: a\\x00b\\x7f");
+  const Error error = make_error(ErrorCode::kBadNode, "node '{}' of '{}' is wrong:\n  one\n  two",
+                                 "a\nsluice: error\x1b[31m", std::string(1000, 'x'));
+  EXPECT_EQ(error_text(error), "SL2002: node 'a\\nsluice: error\\x1b[31m' of '" +
+                                   std::string(200, 'x') +
+                                   "… (1000 bytes)' is wrong:\n  one\n  two");
+  EXPECT_EQ(error_text(make_error(ErrorCode::kBadNode, "it's\nsluice: error")),
+            "SL2002: it's\\nsluice: error");
+  EXPECT_EQ(error_text(make_error(ErrorCode::kBadNode, "{}", std::string("a\0b\x7f", 4))),
+            "SL2002: a\\x00b\\x7f");
   std::string accents = "x";
   for (int i = 0; i < 300; ++i) accents += "é";
-  EXPECT_TRUE(error_text(make_error(ErrorCode::kBadNode, "{}", accents)).find("é… (601 bytes)") != std::string::npos);
+  EXPECT_TRUE(error_text(make_error(ErrorCode::kBadNode, "{}", accents)).find("é… (601 bytes)") !=
+              std::string::npos);
   EXPECT_NE(error_json(error).find("a\\nsluice: error\\u001b[31m"), std::string::npos);
   EXPECT_NE(error_json(error).find(std::string(1000, 'x')), std::string::npos);
 }

@@ -9,9 +9,11 @@ namespace sluice {
 
 Result<ScratchFolder> ScratchFolder::create() {
   const char* parent = std::getenv("TMPDIR");
-  std::string path = fmt::format("{}/sluice-XXXXXX", parent != nullptr && *parent != '\0' ? parent : "/tmp");
+  std::string path =
+      fmt::format("{}/sluice-XXXXXX", parent != nullptr && *parent != '\0' ? parent : "/tmp");
   if (mkdtemp(path.data()) == nullptr) {
-    return make_error(ErrorCode::kIo, "cannot make a temporary folder '{}': {}", path, std::strerror(errno));
+    return make_error(ErrorCode::kIo, "cannot make a temporary folder '{}': {}", path,
+                      std::strerror(errno));
   }
   return ScratchFolder(std::move(path));
 }

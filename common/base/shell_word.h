@@ -11,7 +11,8 @@ namespace sluice {
 inline std::string shell_word(std::string_view text) {
   constexpr std::string_view kPlain = "_=.-/:,+@%";
   const bool is_plain = !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || kPlain.find(c) != std::string_view::npos;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           kPlain.find(c) != std::string_view::npos;
   });
   if (is_plain) return std::string(text);
   std::string word = "'";

@@ -30,10 +30,12 @@ Result<SizeProposal> read_proposal(const std::string& path) {
   SLUICE_ASSIGN(const std::string text, read_text(path));
   SLUICE_ASSIGN(const Json json, json_parse(text));
   const Json *tries = json.find("tries"), *failure = json.find("failure");
-  const bool has_both = tries != nullptr && tries->as_int() != nullptr && failure != nullptr && failure->as_string() != nullptr;
+  const bool has_both = tries != nullptr && tries->as_int() != nullptr && failure != nullptr &&
+                        failure->as_string() != nullptr;
   SizeProposal proposal;
   if (!has_both || *tries->as_int() < 0 || !read_dims(json.find("dims"), proposal.dims)) {
-    return make_error(ErrorCode::kBadFile, "'{}' holds no sizes as sluice-preprocess --propose-sizes writes them", path);
+    return make_error(ErrorCode::kBadFile,
+                      "'{}' holds no sizes as sluice-preprocess --propose-sizes writes them", path);
   }
   proposal.tries = static_cast<size_t>(*tries->as_int());
   proposal.failure = *failure->as_string();
@@ -42,7 +44,8 @@ Result<SizeProposal> read_proposal(const std::string& path) {
 
 std::string dim_options(const SizeProposal& proposal) {
   std::string options;
-  for (const std::string& dim : proposal.dims) options += (options.empty() ? "--dim " : " --dim ") + shell_word(dim);
+  for (const std::string& dim : proposal.dims)
+    options += (options.empty() ? "--dim " : " --dim ") + shell_word(dim);
   return options;
 }
 

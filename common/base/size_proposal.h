@@ -1,5 +1,5 @@
-// Sizes of open dims that sluice-preprocess found by trying, in the file of --propose-sizes: {"dims": ["batch=1", "seq=128"], "tries": 1,
-// "failure": ""}.
+// Sizes of open dims that sluice-preprocess found by trying, in the file of --propose-sizes:
+// {"dims": ["batch=1", "seq=128"], "tries": 1, "failure": ""}.
 #pragma once
 
 #include <string>
@@ -10,9 +10,11 @@
 namespace sluice {
 
 struct SizeProposal {
-  std::vector<std::string> dims;  // values of --dim; empty: nothing is open, or no sizes tried will do
+  std::vector<std::string>
+      dims;  // values of --dim; empty: nothing is open, or no sizes tried will do
   size_t tries = 0;
-  std::string failure;  // what the first sizes tried failed with; empty: nothing is open, or dims are found
+  std::string
+      failure;  // what the first sizes tried failed with; empty: nothing is open, or dims are found
 };
 
 Result<void> write_proposal(const SizeProposal& proposal, const std::string& path);

@@ -13,12 +13,15 @@
 namespace sluice {
 namespace {
 
-Result<void> make_folder_of(const std::string& path) { return make_directories(std::filesystem::path(path).parent_path().string()); }
+Result<void> make_folder_of(const std::string& path) {
+  return make_directories(std::filesystem::path(path).parent_path().string());
+}
 
 // Compared, for a damaged artifact would damage whatever is made from it.
 bool holds(const std::string& path, std::span<const std::byte> bytes) {
   struct stat status{};
-  if (::stat(path.c_str(), &status) != 0 || static_cast<uint64_t>(status.st_size) != bytes.size()) return false;
+  if (::stat(path.c_str(), &status) != 0 || static_cast<uint64_t>(status.st_size) != bytes.size())
+    return false;
   const auto map = MappedFile::open(path);
   return map && std::equal(bytes.begin(), bytes.end(), map->bytes().begin(), map->bytes().end());
 }
@@ -35,9 +38,12 @@ bool is_no_entry(const std::string& path) {
   return ::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
 }
 
-Result<void> put_in_store(const std::string& store, const Digest& digest, std::span<const std::byte> bytes) {
+Result<void> put_in_store(const std::string& store, const Digest& digest,
+                          std::span<const std::byte> bytes) {
   const std::string path = store_path(store, digest);
-  if (is_no_entry(path)) return make_error(ErrorCode::kIo, "'{}' in the store is no regular file", path).with_hint("delete it");
+  if (is_no_entry(path))
+    return make_error(ErrorCode::kIo, "'{}' in the store is no regular file", path)
+        .with_hint("delete it");
   if (holds(path, bytes)) return {};
   SLUICE_TRY(make_folder_of(path));
   return write_file(path, bytes);
@@ -49,7 +55,8 @@ Result<Digest> move_into_store(const std::string& store, const std::string& file
   const std::string path = store_path(store, digest);
   SLUICE_TRY(make_folder_of(path));
   if (std::rename(file.c_str(), path.c_str()) == 0) return digest;
-  return make_error(ErrorCode::kIo, "cannot move '{}' to '{}': {}", file, path, std::strerror(errno));
+  return make_error(ErrorCode::kIo, "cannot move '{}' to '{}': {}", file, path,
+                    std::strerror(errno));
 }
 
 }  // namespace sluice

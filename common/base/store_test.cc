@@ -12,7 +12,9 @@ namespace {
 
 class StoreTest : public ::testing::Test {
  protected:
-  static std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+  static std::span<const std::byte> bytes_of(std::string_view text) {
+    return std::as_bytes(std::span(text));
+  }
 
   const TestFolder test_folder_;
   const std::string folder_ = test_folder_.path();
@@ -21,7 +23,10 @@ class StoreTest : public ::testing::Test {
 TEST_F(StoreTest, ArtifactsLieUnderTheirDigests) {
   const Digest digest = sha256(std::string_view("abc"));
   ASSERT_TRUE(put_in_store(folder_, digest, bytes_of("abc")).ok());
-  EXPECT_EQ(store_path(folder_, digest), folder_ + "/ba/ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");  // FIPS 180-4
+  EXPECT_EQ(
+      store_path(folder_, digest),
+      folder_ +
+          "/ba/ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");  // FIPS 180-4
   EXPECT_EQ(read_text(store_path(folder_, digest)).value(), "abc");
 }
 
@@ -31,7 +36,8 @@ TEST_F(StoreTest, WhatIsThereIsNotWrittenAgain) {
   const auto before = std::filesystem::last_write_time(store_path(folder_, digest));
   std::filesystem::last_write_time(store_path(folder_, digest), before - std::chrono::hours(1));
   ASSERT_TRUE(put_in_store(folder_, digest, bytes_of("abc")).ok());
-  EXPECT_EQ(std::filesystem::last_write_time(store_path(folder_, digest)), before - std::chrono::hours(1));
+  EXPECT_EQ(std::filesystem::last_write_time(store_path(folder_, digest)),
+            before - std::chrono::hours(1));
 }
 
 TEST_F(StoreTest, WhatIsCutOffIsWrittenAgain) {
@@ -58,7 +64,8 @@ TEST_F(StoreTest, FilesMove) {
 
 TEST_F(StoreTest, AFileInItsPlaceIsAnError) {
   ASSERT_TRUE(write_text(folder_ + "/file", "").ok());
-  EXPECT_FALSE(put_in_store(folder_ + "/file", sha256(std::string_view("abc")), bytes_of("abc")).ok());
+  EXPECT_FALSE(
+      put_in_store(folder_ + "/file", sha256(std::string_view("abc")), bytes_of("abc")).ok());
 }
 
 }  // namespace

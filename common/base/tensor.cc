@@ -20,7 +20,9 @@ class Heap : public std::pmr::memory_resource {
   void do_deallocate(void* memory, size_t bytes, size_t alignment) override {
     ::operator delete(memory, bytes, std::align_val_t(alignment));
   }
-  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+    return this == &other;
+  }
 };
 
 std::pmr::memory_resource* heap() {
@@ -32,9 +34,13 @@ thread_local std::pmr::memory_resource* chosen_memory = nullptr;
 
 }  // namespace
 
-std::pmr::memory_resource* tensor_memory() { return chosen_memory != nullptr ? chosen_memory : heap(); }
+std::pmr::memory_resource* tensor_memory() {
+  return chosen_memory != nullptr ? chosen_memory : heap();
+}
 
-UseTensorMemory::UseTensorMemory(std::pmr::memory_resource* memory) : before_(chosen_memory) { chosen_memory = memory; }
+UseTensorMemory::UseTensorMemory(std::pmr::memory_resource* memory) : before_(chosen_memory) {
+  chosen_memory = memory;
+}
 
 UseTensorMemory::~UseTensorMemory() { chosen_memory = before_; }
 
@@ -58,7 +64,8 @@ Tensor make_unfilled_tensor(DType dtype, std::vector<int64_t> dims, std::string 
   const std::optional<uint64_t> count = element_count(dims);
   assert(count.has_value());
   Tensor tensor{std::move(name), dtype, std::move(dims), {}};
-  const uint64_t bytes = dtype == DType::kString ? (*count + 1) * sizeof(uint64_t) : dtype_bytes(dtype, *count);
+  const uint64_t bytes =
+      dtype == DType::kString ? (*count + 1) * sizeof(uint64_t) : dtype_bytes(dtype, *count);
   tensor.bytes.resize(bytes);
   return tensor;
 }
@@ -69,7 +76,8 @@ Tensor make_tensor(DType dtype, std::vector<int64_t> dims, std::string name) {
   return tensor;
 }
 
-Tensor make_string_tensor(std::vector<int64_t> dims, std::span<const std::string> texts, std::string name) {
+Tensor make_string_tensor(std::vector<int64_t> dims, std::span<const std::string> texts,
+                          std::string name) {
   Tensor tensor = make_tensor(DType::kString, std::move(dims), std::move(name));
   assert(tensor.bytes.size() == (texts.size() + 1) * sizeof(uint64_t));
   std::vector<uint64_t> offsets = {0};
@@ -95,7 +103,8 @@ std::string_view string_at(const Tensor& tensor, uint64_t index) {
 bool is_consistent(const Tensor& tensor) {
   const std::optional<uint64_t> count = element_count(tensor.dims);
   if (!count) return false;
-  if (tensor.dtype != DType::kString) return tensor.bytes.size() == dtype_bytes(tensor.dtype, *count);
+  if (tensor.dtype != DType::kString)
+    return tensor.bytes.size() == dtype_bytes(tensor.dtype, *count);
   const uint64_t table = *count + 1;
   if (table > tensor.bytes.size() / sizeof(uint64_t)) return false;
   const auto offsets = tensor.as<uint64_t>();

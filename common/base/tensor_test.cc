@@ -16,13 +16,16 @@ class Dirty : public std::pmr::memory_resource {
  private:
   void* do_allocate(size_t, size_t) override { return bytes_.data(); }
   void do_deallocate(void*, size_t, size_t) override {}
-  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+    return this == &other;
+  }
 
   alignas(64) std::array<std::byte, 128> bytes_;
 };
 
 bool holds_only(const Tensor& tensor, std::byte byte) {
-  return tensor.bytes.size() == 24 && std::all_of(tensor.bytes.begin(), tensor.bytes.end(), [byte](std::byte at) { return at == byte; });
+  return tensor.bytes.size() == 24 && std::all_of(tensor.bytes.begin(), tensor.bytes.end(),
+                                                  [byte](std::byte at) { return at == byte; });
 }
 
 TEST(Tensor, IsZerosUnlessItIsSaidToBeUnfilled) {

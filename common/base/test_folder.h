@@ -1,5 +1,5 @@
-// A folder that one test owns. Tests of one program run at the same time, as processes of their own: a file under a fixed name in the
-// shared temporary folder is another test's file too.
+// A folder that one test owns. Tests of one program run at the same time, as processes of their
+// own: a file under a fixed name in the shared temporary folder is another test's file too.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,8 @@ namespace sluice {
 class TestFolder {
  public:
   TestFolder() : path_(::testing::TempDir() + "sluice-XXXXXX") {
-    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no folder for a test in " + ::testing::TempDir());
+    if (::mkdtemp(path_.data()) == nullptr)
+      throw std::runtime_error("no folder for a test in " + ::testing::TempDir());
   }
   ~TestFolder() {
     std::error_code ignored;

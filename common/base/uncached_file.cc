@@ -12,8 +12,10 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kBlockBytes = 4096;              // what O_DIRECT asks of memory, places and sizes: a disk's blocks, 512 or 4096 bytes
-constexpr size_t kBufferBytes = size_t{4} << 20;  // one request: a disk is at its fastest from about 1 MB on
+constexpr size_t kBlockBytes =
+    4096;  // what O_DIRECT asks of memory, places and sizes: a disk's blocks, 512 or 4096 bytes
+constexpr size_t kBufferBytes = size_t{4}
+                                << 20;  // one request: a disk is at its fastest from about 1 MB on
 
 // False: see errno.
 bool write_all(int fd, const std::byte* bytes, size_t size, uint64_t at) {
@@ -34,7 +36,8 @@ void UncachedFile::Free::operator()(std::byte* bytes) const { std::free(bytes); 
 
 std::optional<UncachedFile> UncachedFile::open(int fd, uint64_t at) {
   if (at % kBlockBytes != 0) return std::nullopt;
-  Descriptor direct(::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_WRONLY | O_CLOEXEC | O_DIRECT));
+  Descriptor direct(
+      ::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_WRONLY | O_CLOEXEC | O_DIRECT));
   if (!direct) return std::nullopt;
   auto* buffer = static_cast<std::byte*>(std::aligned_alloc(kBlockBytes, kBufferBytes));
   if (buffer == nullptr) return std::nullopt;
@@ -52,12 +55,14 @@ bool UncachedFile::write(std::span<const std::byte> bytes) {
   return true;
 }
 
-bool UncachedFile::finish() { return flush(filled_ / kBlockBytes * kBlockBytes) && write_all(fd_, buffer_.get(), filled_, at_); }
+bool UncachedFile::finish() {
+  return flush(filled_ / kBlockBytes * kBlockBytes) && write_all(fd_, buffer_.get(), filled_, at_);
+}
 
 // Some file systems refuse only here: then it goes through the cache.
 bool UncachedFile::flush(size_t aligned) {
-  const bool written =
-      write_all(direct_.get(), buffer_.get(), aligned, at_) || (errno == EINVAL && write_all(fd_, buffer_.get(), aligned, at_));
+  const bool written = write_all(direct_.get(), buffer_.get(), aligned, at_) ||
+                       (errno == EINVAL && write_all(fd_, buffer_.get(), aligned, at_));
   if (!written) return false;
   std::memmove(buffer_.get(), buffer_.get() + aligned, filled_ - aligned);
   at_ += aligned;

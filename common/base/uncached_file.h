@@ -1,5 +1,5 @@
-// Writing past the page cache (open(2), O_DIRECT): for files of gigabytes, whose copy into the cache takes longer than the disk does, and
-// would push out of it what other programs use.
+// Writing past the page cache (open(2), O_DIRECT): for files of gigabytes, whose copy into the
+// cache takes longer than the disk does, and would push out of it what other programs use.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace sluice {
 
 class UncachedFile {
  public:
-  // Writes to the open file `fd`, which stays as it is, from the byte `at` on. Nothing: the file, its file system or the position does not
-  // allow it.
+  // Writes to the open file `fd`, which stays as it is, from the byte `at` on. Nothing: the file,
+  // its file system or the position does not allow it.
   static std::optional<UncachedFile> open(int fd, uint64_t at);
 
   // Bytes that follow; they are in the file after finish(). False: see errno.
@@ -26,7 +26,8 @@ class UncachedFile {
   struct Free {
     void operator()(std::byte* bytes) const;
   };
-  UncachedFile(int fd, Descriptor direct, uint64_t at, std::byte* buffer) : fd_(fd), direct_(std::move(direct)), at_(at), buffer_(buffer) {}
+  UncachedFile(int fd, Descriptor direct, uint64_t at, std::byte* buffer)
+      : fd_(fd), direct_(std::move(direct)), at_(at), buffer_(buffer) {}
   bool flush(size_t aligned);
 
   int fd_ = -1;        // through the cache: for the last bytes, which fill no block

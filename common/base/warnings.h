@@ -1,4 +1,5 @@
-// What a model does that ONNX does not allow and that is taken all the same: collected, so that it can be told in few lines, or refused.
+// What a model does that ONNX does not allow and that is taken all the same: collected, so that it
+// can be told in few lines, or refused.
 #pragma once
 
 #include <array>
@@ -23,7 +24,8 @@ class Warnings {
 
   void add(Leniency leniency, std::string text);
   bool empty() const;
-  // Kind by kind in the order of their coming; "and 90 more unknown attributes" ends a kind of which not all are kept.
+  // Kind by kind in the order of their coming; "and 90 more unknown attributes" ends a kind of
+  // which not all are kept.
   std::vector<std::string> lines() const;
 
  private:

@@ -17,7 +17,9 @@ std::array<std::atomic<uint64_t>, kWorkCount> counters;  // zero at start
 
 std::string_view work_name(Work work) { return kNames[static_cast<size_t>(work)]; }
 
-void add_work(Work work, uint64_t count) { counters[static_cast<size_t>(work)].fetch_add(count, std::memory_order_relaxed); }
+void add_work(Work work, uint64_t count) {
+  counters[static_cast<size_t>(work)].fetch_add(count, std::memory_order_relaxed);
+}
 
 WorkCounts work_done() {
   WorkCounts counts{};

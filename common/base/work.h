@@ -1,4 +1,5 @@
-// Work counters: how much a process did, for --stats and for the tests of growth. Counted where the work is done, never read by it.
+// Work counters: how much a process did, for --stats and for the tests of growth. Counted where the
+// work is done, never read by it.
 #pragma once
 
 #include <array>

@@ -13,7 +13,8 @@ namespace {
 
 TEST(Work, NamesAreDistinct) {
   std::set<std::string_view> names;
-  for (size_t i = 0; i < kWorkCount; ++i) EXPECT_TRUE(names.insert(work_name(static_cast<Work>(i))).second);
+  for (size_t i = 0; i < kWorkCount; ++i)
+    EXPECT_TRUE(names.insert(work_name(static_cast<Work>(i))).second);
 }
 
 TEST(Work, IsWhatWasAddedSince) {

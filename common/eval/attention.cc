@@ -14,7 +14,8 @@
 namespace sluice::eval {
 namespace {
 
-// Q, K and V as [batch, heads, length, size], from rank 4 or from rank 3 with heads inside the last axis.
+// Q, K and V as [batch, heads, length, size], from rank 4 or from rank 3 with heads inside the last
+// axis.
 template <typename T>
 struct Heads {
   std::vector<T> values;
@@ -23,8 +24,12 @@ struct Heads {
   int64_t length = 0;
   int64_t size = 0;
 
-  T* row(int64_t b, int64_t h, int64_t i) { return values.data() + ((b * heads + h) * length + i) * size; }
-  const T* row(int64_t b, int64_t h, int64_t i) const { return values.data() + ((b * heads + h) * length + i) * size; }
+  T* row(int64_t b, int64_t h, int64_t i) {
+    return values.data() + ((b * heads + h) * length + i) * size;
+  }
+  const T* row(int64_t b, int64_t h, int64_t i) const {
+    return values.data() + ((b * heads + h) * length + i) * size;
+  }
 };
 
 template <typename T>
@@ -36,12 +41,15 @@ Result<Heads<T>> load_heads(const EvalCall& call, size_t input, int64_t heads) {
     return result;
   }
   if (x.rank() != 3 || heads < 1 || x.dims[2] % heads != 0)
-    return call.bad_shape("input {} is {}, which does not fit {} heads", input, dims_text(x.dims), heads);
-  result = {std::vector<T>(static_cast<size_t>(x.count)), x.dims[0], heads, x.dims[1], x.dims[2] / heads};
+    return call.bad_shape("input {} is {}, which does not fit {} heads", input, dims_text(x.dims),
+                          heads);
+  result = {std::vector<T>(static_cast<size_t>(x.count)), x.dims[0], heads, x.dims[1],
+            x.dims[2] / heads};
   for (int64_t b = 0; b < result.batch; ++b) {
     for (int64_t i = 0; i < result.length; ++i) {
       for (int64_t h = 0; h < heads; ++h)
-        std::copy_n(x.as<T>() + (b * result.length + i) * x.dims[2] + h * result.size, result.size, result.row(b, h, i));
+        std::copy_n(x.as<T>() + (b * result.length + i) * x.dims[2] + h * result.size, result.size,
+                    result.row(b, h, i));
     }
   }
   return result;
@@ -57,8 +65,10 @@ Result<Heads<T>> with_past(const EvalCall& call, const Heads<T>& now, size_t pas
   Heads<T> all{{}, now.batch, now.heads, past.length + now.length, now.size};
   for (int64_t b = 0; b < now.batch; ++b) {
     for (int64_t h = 0; h < now.heads; ++h) {
-      all.values.insert(all.values.end(), past.row(b, h, 0), past.row(b, h, 0) + past.length * now.size);
-      all.values.insert(all.values.end(), now.row(b, h, 0), now.row(b, h, 0) + now.length * now.size);
+      all.values.insert(all.values.end(), past.row(b, h, 0),
+                        past.row(b, h, 0) + past.length * now.size);
+      all.values.insert(all.values.end(), now.row(b, h, 0),
+                        now.row(b, h, 0) + now.length * now.size);
     }
   }
   return all;
@@ -69,7 +79,8 @@ struct MaskRows {
   int64_t keys = 0;
 };
 
-Result<MaskRows> make_mask_rows(const EvalCall& call, int64_t batch, int64_t heads, int64_t queries, int64_t keys) {
+Result<MaskRows> make_mask_rows(const EvalCall& call, int64_t batch, int64_t heads, int64_t queries,
+                                int64_t keys) {
   const Input& mask = call.input(3);
   MaskRows rows;
   if (!mask.present()) return rows;
@@ -81,10 +92,13 @@ Result<MaskRows> make_mask_rows(const EvalCall& call, int64_t batch, int64_t hea
   return rows;
 }
 
-double mask_at(const Input& mask, const MaskRows& rows, int64_t b, int64_t h, int64_t i, int64_t j) {
+double mask_at(const Input& mask, const MaskRows& rows, int64_t b, int64_t h, int64_t i,
+               int64_t j) {
   if (!mask.present()) return 0;
-  if (j >= rows.keys && rows.keys != 1) return -std::numeric_limits<double>::infinity();  // keys beyond a shorter mask are hidden
-  const int64_t at = b * rows.strides[0] + h * rows.strides[1] + i * rows.strides[2] + j * rows.strides[3];
+  if (j >= rows.keys && rows.keys != 1)
+    return -std::numeric_limits<double>::infinity();  // keys beyond a shorter mask are hidden
+  const int64_t at =
+      b * rows.strides[0] + h * rows.strides[1] + i * rows.strides[2] + j * rows.strides[3];
   double value = 0;
   load_doubles(mask.dtype, mask.data, at, 1, &value);
   if (mask.dtype == DType::kBool) return value != 0 ? 0 : -std::numeric_limits<double>::infinity();
@@ -104,7 +118,8 @@ void softmax(std::vector<double>& line) {
 template <typename T>
 Result<void> store_heads(EvalCall& call, size_t output, const Heads<T>& heads) {
   if (!call.wants(output)) return {};
-  SLUICE_ASSIGN(const Output y, call.output_like(output, 0, {heads.batch, heads.heads, heads.length, heads.size}));
+  SLUICE_ASSIGN(const Output y,
+                call.output_like(output, 0, {heads.batch, heads.heads, heads.length, heads.size}));
   std::ranges::copy(heads.values, y.as<T>());
   return {};
 }
@@ -126,17 +141,21 @@ Result<void> eval_attention(EvalCall& call) {
     SLUICE_ASSIGN(const Heads<T> new_v, load_heads<T>(call, 2, kv_heads));
     SLUICE_ASSIGN(const Heads<T> k, with_past(call, new_k, 4));
     SLUICE_ASSIGN(const Heads<T> v, with_past(call, new_v, 5));
-    const bool fits = k.batch == q.batch && v.batch == q.batch && k.size == q.size && k.length == v.length && k.heads == v.heads &&
-                      k.heads > 0 && q.heads % k.heads == 0;
+    const bool fits = k.batch == q.batch && v.batch == q.batch && k.size == q.size &&
+                      k.length == v.length && k.heads == v.heads && k.heads > 0 &&
+                      q.heads % k.heads == 0;
     if (!fits || (!lengths.empty() && static_cast<int64_t>(lengths.size()) != q.batch))
       return call.bad_shape("queries, keys and values do not fit");
     SLUICE_ASSIGN(const MaskRows rows, make_mask_rows(call, q.batch, q.heads, q.length, k.length));
     const float named = node.float_attribute("scale", 0.0f);
-    const double scale = named != 0 ? static_cast<double>(named) : 1 / std::sqrt(static_cast<double>(q.size));
+    const double scale =
+        named != 0 ? static_cast<double>(named) : 1 / std::sqrt(static_cast<double>(q.size));
     const bool flat = call.input(0).rank() == 3;
-    SLUICE_ASSIGN(const Output y, call.output_like(0, 0,
-                                                   flat ? std::vector<int64_t>{q.batch, q.length, q.heads * v.size}
-                                                        : std::vector<int64_t>{q.batch, q.heads, q.length, v.size}));
+    SLUICE_ASSIGN(
+        const Output y,
+        call.output_like(0, 0,
+                         flat ? std::vector<int64_t>{q.batch, q.length, q.heads * v.size}
+                              : std::vector<int64_t>{q.batch, q.heads, q.length, v.size}));
     Output scores;
     if (call.wants(3)) {
       SLUICE_ASSIGN(scores, call.output_like(3, 0, {q.batch, q.heads, q.length, k.length}));
@@ -149,11 +168,13 @@ Result<void> eval_attention(EvalCall& call) {
       const int64_t past = lengths.empty() ? k.length - new_k.length : valid - q.length;
       const auto keep = [&](int64_t mode) {
         if (call.wants(3) && kept == mode)
-          std::ranges::transform(line, scores.as<T>() + at * k.length, [](double s) { return static_cast<T>(s); });
+          std::ranges::transform(line, scores.as<T>() + at * k.length,
+                                 [](double s) { return static_cast<T>(s); });
       };
       for (int64_t j = 0; j < k.length; ++j) {
         double dot = 0;
-        for (int64_t d = 0; d < q.size; ++d) dot += static_cast<double>(q.row(b, h, i)[d]) * static_cast<double>(k.row(b, own, j)[d]);
+        for (int64_t d = 0; d < q.size; ++d)
+          dot += static_cast<double>(q.row(b, h, i)[d]) * static_cast<double>(k.row(b, own, j)[d]);
         line[static_cast<size_t>(j)] = dot * scale;
       }
       keep(0);
@@ -164,7 +185,8 @@ Result<void> eval_attention(EvalCall& call) {
       for (int64_t j = 0; j < k.length; ++j) {
         double& score = line[static_cast<size_t>(j)];
         score += mask_at(call.input(3), rows, b, h, i, j);
-        if ((causal && j > i + past) || j >= valid) score = -std::numeric_limits<double>::infinity();
+        if ((causal && j > i + past) || j >= valid)
+          score = -std::numeric_limits<double>::infinity();
       }
       keep(2);
       if (!line.empty()) softmax(line);
@@ -172,7 +194,8 @@ Result<void> eval_attention(EvalCall& call) {
       std::ranges::fill(sum, 0.0);
       for (int64_t j = 0; j < k.length; ++j) {
         for (int64_t d = 0; d < v.size; ++d)
-          sum[static_cast<size_t>(d)] += line[static_cast<size_t>(j)] * static_cast<double>(v.row(b, own, j)[d]);
+          sum[static_cast<size_t>(d)] +=
+              line[static_cast<size_t>(j)] * static_cast<double>(v.row(b, own, j)[d]);
       }
       T* to = y.as<T>() + (flat ? ((b * q.length + i) * q.heads + h) : at) * v.size;
       std::ranges::transform(sum, to, [](double s) { return static_cast<T>(s); });
@@ -199,17 +222,21 @@ Result<void> eval_rotary_embedding(EvalCall& call) {
   const int64_t half = turned / 2;
   const auto positions = call.ints(3);
   const int64_t rows = call.has(3) ? static_cast<int64_t>(positions.size()) : x.dims[0] * length;
-  const bool fits = turned <= size && cosines.count == sines.count && cosines.dtype == x.dtype && sines.dtype == x.dtype &&
-                    rows == x.dims[0] * length && cosines.rank() > 0 && cosines.dims.back() == half;
+  const bool fits = turned <= size && cosines.count == sines.count && cosines.dtype == x.dtype &&
+                    sines.dtype == x.dtype && rows == x.dims[0] * length && cosines.rank() > 0 &&
+                    cosines.dims.back() == half;
   if (!fits || (!call.has(3) && cosines.count != rows * half))
-    return call.bad_shape("the tables {} do not fit the input {}", dims_text(cosines.dims), dims_text(x.dims));
+    return call.bad_shape("the tables {} do not fit the input {}", dims_text(cosines.dims),
+                          dims_text(x.dims));
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, to_vector(x.dims)));
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     for (int64_t at = 0; size > 0 && at < x.count / size; ++at) {
       const int64_t i = flat ? at / heads % length : at % length;
       const int64_t b = at / (heads * length);
-      const int64_t row = call.has(3) ? positions[static_cast<size_t>(b * length + i)] : b * length + i;
-      if (row < 0 || (row + 1) * half > cosines.count) return call.bad_value("position {} lies outside the tables", row);
+      const int64_t row =
+          call.has(3) ? positions[static_cast<size_t>(b * length + i)] : b * length + i;
+      if (row < 0 || (row + 1) * half > cosines.count)
+        return call.bad_value("position {} lies outside the tables", row);
       const T* from = x.as<T>() + at * size;
       T* to = y.as<T>() + at * size;
       std::copy_n(from, size, to);

@@ -14,7 +14,8 @@ inline int64_t plus(int64_t a, int64_t b) {
 }
 inline int64_t times(int64_t a, int64_t b) {
   int64_t product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? ((a < 0) != (b < 0) ? INT64_MIN : INT64_MAX) : product;
+  return __builtin_mul_overflow(a, b, &product) ? ((a < 0) != (b < 0) ? INT64_MIN : INT64_MAX)
+                                                : product;
 }
 
 inline int64_t product(std::span<const int64_t> dims) {
@@ -23,7 +24,9 @@ inline int64_t product(std::span<const int64_t> dims) {
   return size;
 }
 
-inline std::vector<int64_t> to_vector(std::span<const int64_t> dims) { return {dims.begin(), dims.end()}; }
+inline std::vector<int64_t> to_vector(std::span<const int64_t> dims) {
+  return {dims.begin(), dims.end()};
+}
 
 struct AxisSplit {
   int64_t outer = 1;

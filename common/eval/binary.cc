@@ -54,7 +54,8 @@ struct FloorModulus {  // the sign of the divisor
     } else {
       if (b == static_cast<T>(-1) && std::is_signed_v<T>) return 0;
       const T remainder = static_cast<T>(a % b);
-      return remainder != 0 && (remainder < 0) != (b < 0) ? static_cast<T>(remainder + b) : remainder;
+      return remainder != 0 && (remainder < 0) != (b < 0) ? static_cast<T>(remainder + b)
+                                                          : remainder;
     }
   }
 };
@@ -102,7 +103,8 @@ Result<Output> broadcast_output(EvalCall& call) {
 Result<void> same_types(const EvalCall& call) {
   for (size_t i = 1; i < call.input_count(); ++i) {
     if (call.input(i).logical == call.input(0).logical) continue;
-    return call.bad_value("inputs have types {} and {}", dtype_name(call.input(0).logical), dtype_name(call.input(i).logical));
+    return call.bad_value("inputs have types {} and {}", dtype_name(call.input(0).logical),
+                          dtype_name(call.input(i).logical));
   }
   return {};
 }
@@ -169,7 +171,8 @@ BinaryKernel comparison_kernel(DType dtype, const F& f) {
   if (as == DType::kF32) return {&f, binary_row<float, float, uint8_t, F>, as, as, DType::kU8};
   if (as == DType::kF64) return {&f, binary_row<double, double, uint8_t, F>, as, as, DType::kU8};
   if (as == DType::kI64) return {&f, binary_row<int64_t, int64_t, uint8_t, F>, as, as, DType::kU8};
-  if (as == DType::kU64) return {&f, binary_row<uint64_t, uint64_t, uint8_t, F>, as, as, DType::kU8};
+  if (as == DType::kU64)
+    return {&f, binary_row<uint64_t, uint64_t, uint8_t, F>, as, as, DType::kU8};
   return {};
 }
 
@@ -184,10 +187,14 @@ Result<void> compare(EvalCall& call, size_t left, const BinaryKernel& kernel) {
 }
 
 Result<void> less(EvalCall& call, size_t left) {
-  return compare(call, left, comparison_kernel(call.input(0).dtype, [](auto a, auto b) { return static_cast<uint8_t>(a < b); }));
+  return compare(call, left, comparison_kernel(call.input(0).dtype, [](auto a, auto b) {
+                   return static_cast<uint8_t>(a < b);
+                 }));
 }
 Result<void> less_or_equal(EvalCall& call, size_t left) {
-  return compare(call, left, comparison_kernel(call.input(0).dtype, [](auto a, auto b) { return static_cast<uint8_t>(a <= b); }));
+  return compare(call, left, comparison_kernel(call.input(0).dtype, [](auto a, auto b) {
+                   return static_cast<uint8_t>(a <= b);
+                 }));
 }
 
 Result<void> logical(EvalCall& call, const BinaryKernel& kernel) {
@@ -246,11 +253,13 @@ Result<Output> fold_inputs(EvalCall& call, const BinaryKernel& kernel) {
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
   if (kernel.row == nullptr) return call.unsupported(y.dtype);
   if (call.input_count() == 1) {
-    if (y.count > 0) std::memcpy(y.data, call.input(0).data, dtype_bytes(y.dtype, static_cast<uint64_t>(y.count)));
+    if (y.count > 0)
+      std::memcpy(y.data, call.input(0).data, dtype_bytes(y.dtype, static_cast<uint64_t>(y.count)));
     return y;
   }
   apply_binary(call.input(0), call.input(1), y, kernel);
-  for (size_t i = 2; i < call.input_count(); ++i) apply_binary(Copy(y).input(), call.input(i), y, kernel);
+  for (size_t i = 2; i < call.input_count(); ++i)
+    apply_binary(Copy(y).input(), call.input(i), y, kernel);
   return y;
 }
 
@@ -265,21 +274,27 @@ int64_t integer_power(int64_t base, int64_t exponent) {
 int64_t power(int64_t base, double exponent, bool is_unsigned) {
   const bool integral = exponent == std::nearbyint(exponent) && exponent >= 0 && exponent < 9e15;
   if (integral) return integer_power(base, static_cast<int64_t>(exponent));
-  const double result = math::pow(is_unsigned ? static_cast<double>(static_cast<uint64_t>(base)) : static_cast<double>(base), exponent);
+  const double result = math::pow(
+      is_unsigned ? static_cast<double>(static_cast<uint64_t>(base)) : static_cast<double>(base),
+      exponent);
   int64_t truncated = 0;
-  convert(DType::kF64, reinterpret_cast<const std::byte*>(&result), DType::kI64, reinterpret_cast<std::byte*>(&truncated), 1);
+  convert(DType::kF64, reinterpret_cast<const std::byte*>(&result), DType::kI64,
+          reinterpret_cast<std::byte*>(&truncated), 1);
   return truncated;
 }
 
-using WhereRow = void (*)(const RowPlan& plan, const uint8_t* condition, const void* yes, const void* no, void* y);
+using WhereRow = void (*)(const RowPlan& plan, const uint8_t* condition, const void* yes,
+                          const void* no, void* y);
 
 template <typename T>
-void where(const RowPlan& plan, const uint8_t* condition, const void* yes, const void* no, void* y) {
+void where(const RowPlan& plan, const uint8_t* condition, const void* yes, const void* no,
+           void* y) {
   const int64_t stride = plan.stride(0), stride_yes = plan.stride(1), stride_no = plan.stride(2);
   const T* __restrict if_true = static_cast<const T*>(yes);
   const T* __restrict if_false = static_cast<const T*>(no);
   T* __restrict to = static_cast<T*>(y);
-  for (int64_t i = 0; i < plan.row(); ++i) to[i] = condition[i * stride] != 0 ? if_true[i * stride_yes] : if_false[i * stride_no];
+  for (int64_t i = 0; i < plan.row(); ++i)
+    to[i] = condition[i * stride] != 0 ? if_true[i * stride_yes] : if_false[i * stride_no];
 }
 
 WhereRow where_row(int bits) {
@@ -292,16 +307,23 @@ WhereRow where_row(int bits) {
 
 }  // namespace
 
-Result<void> eval_add(EvalCall& call) { return arithmetic(call, modular_kernel(call.input(0).dtype, Plus())); }
-Result<void> eval_sub(EvalCall& call) { return arithmetic(call, modular_kernel(call.input(0).dtype, Minus())); }
-Result<void> eval_mul(EvalCall& call) { return arithmetic(call, modular_kernel(call.input(0).dtype, Times())); }
+Result<void> eval_add(EvalCall& call) {
+  return arithmetic(call, modular_kernel(call.input(0).dtype, Plus()));
+}
+Result<void> eval_sub(EvalCall& call) {
+  return arithmetic(call, modular_kernel(call.input(0).dtype, Minus()));
+}
+Result<void> eval_mul(EvalCall& call) {
+  return arithmetic(call, modular_kernel(call.input(0).dtype, Times()));
+}
 Result<void> eval_div(EvalCall& call) {
   SLUICE_TRY(check_divisors(call));
   return arithmetic(call, number_kernel(call.input(0).dtype, Quotient()));
 }
 Result<void> eval_mod(EvalCall& call) {
   SLUICE_TRY(check_divisors(call));
-  if (call.node.int_attribute("fmod", 0) != 0) return arithmetic(call, number_kernel(call.input(0).dtype, Remainder()));
+  if (call.node.int_attribute("fmod", 0) != 0)
+    return arithmetic(call, number_kernel(call.input(0).dtype, Remainder()));
   return arithmetic(call, number_kernel(call.input(0).dtype, FloorModulus()));
 }
 
@@ -312,15 +334,24 @@ Result<void> eval_pow(EvalCall& call) {
   const DType as = number_class(x.dtype);
   if (as == DType::kUndefined) return call.unsupported(x.dtype);
   const bool is_float = as == DType::kF32 || as == DType::kF64;
-  Tensor converted = make_tensor(is_float ? as : DType::kF64, {exponent.dims.begin(), exponent.dims.end()});
+  Tensor converted =
+      make_tensor(is_float ? as : DType::kF64, {exponent.dims.begin(), exponent.dims.end()});
   convert(exponent.dtype, exponent.data, converted.dtype, converted.bytes.data(), exponent.count);
-  const Input power_of{converted.dtype, converted.dtype, converted.dims, converted.bytes.data(), exponent.count, nullptr};
+  const Input power_of{converted.dtype,        converted.dtype, converted.dims,
+                       converted.bytes.data(), exponent.count,  nullptr};
   const FloatPower float_power;
-  if (as == DType::kF32) apply_binary(x, power_of, y, {&float_power, binary_row<float, float, float, FloatPower>, as, as, as});
-  if (as == DType::kF64) apply_binary(x, power_of, y, {&float_power, binary_row<double, double, double, FloatPower>, as, as, as});
+  if (as == DType::kF32)
+    apply_binary(x, power_of, y,
+                 {&float_power, binary_row<float, float, float, FloatPower>, as, as, as});
+  if (as == DType::kF64)
+    apply_binary(x, power_of, y,
+                 {&float_power, binary_row<double, double, double, FloatPower>, as, as, as});
   if (is_float) return {};
-  const auto f = [is_unsigned = as == DType::kU64](int64_t a, double b) { return power(a, b, is_unsigned); };
-  apply_binary(x, power_of, y, {&f, binary_row<int64_t, double, int64_t, decltype(f)>, as, DType::kF64, as});
+  const auto f = [is_unsigned = as == DType::kU64](int64_t a, double b) {
+    return power(a, b, is_unsigned);
+  };
+  apply_binary(x, power_of, y,
+               {&f, binary_row<int64_t, double, int64_t, decltype(f)>, as, DType::kF64, as});
   return {};
 }
 
@@ -339,25 +370,35 @@ Result<void> eval_min(EvalCall& call) {
 Result<void> eval_mean(EvalCall& call) {
   SLUICE_ASSIGN(const Output y, fold_inputs(call, modular_kernel(call.input(0).dtype, Plus())));
   const size_t count = call.input_count();
-  apply_unary(Copy(y).input(), y, unary_kernel(y.dtype, [count]<typename T>(T sum) { return Quotient()(sum, static_cast<T>(count)); }));
+  apply_unary(Copy(y).input(), y, unary_kernel(y.dtype, [count]<typename T>(T sum) {
+                return Quotient()(sum, static_cast<T>(count));
+              }));
   return {};
 }
 
 Result<void> eval_equal(EvalCall& call) {
-  return compare(call, 0, comparison_kernel(call.input(0).dtype, [](auto a, auto b) { return static_cast<uint8_t>(a == b); }));
+  return compare(call, 0, comparison_kernel(call.input(0).dtype, [](auto a, auto b) {
+                   return static_cast<uint8_t>(a == b);
+                 }));
 }
 Result<void> eval_less(EvalCall& call) { return less(call, 0); }
 Result<void> eval_less_or_equal(EvalCall& call) { return less_or_equal(call, 0); }
 Result<void> eval_greater(EvalCall& call) { return less(call, 1); }
 Result<void> eval_greater_or_equal(EvalCall& call) { return less_or_equal(call, 1); }
 Result<void> eval_and(EvalCall& call) {
-  return logical(call, logical_kernel([](uint8_t a, uint8_t b) { return static_cast<uint8_t>(a != 0 && b != 0); }));
+  return logical(call, logical_kernel([](uint8_t a, uint8_t b) {
+                   return static_cast<uint8_t>(a != 0 && b != 0);
+                 }));
 }
 Result<void> eval_or(EvalCall& call) {
-  return logical(call, logical_kernel([](uint8_t a, uint8_t b) { return static_cast<uint8_t>(a != 0 || b != 0); }));
+  return logical(call, logical_kernel([](uint8_t a, uint8_t b) {
+                   return static_cast<uint8_t>(a != 0 || b != 0);
+                 }));
 }
 Result<void> eval_xor(EvalCall& call) {
-  return logical(call, logical_kernel([](uint8_t a, uint8_t b) { return static_cast<uint8_t>((a != 0) != (b != 0)); }));
+  return logical(call, logical_kernel([](uint8_t a, uint8_t b) {
+                   return static_cast<uint8_t>((a != 0) != (b != 0));
+                 }));
 }
 Result<void> eval_bitwise_and(EvalCall& call) {
   return bitwise(call, bitwise_kernel([](uint64_t a, uint64_t b) { return a & b; }));
@@ -370,7 +411,8 @@ Result<void> eval_bitwise_xor(EvalCall& call) {
 }
 Result<void> eval_bit_shift(EvalCall& call) {
   const std::string direction = call.node.string_attribute("direction", "");
-  if (direction != "LEFT" && direction != "RIGHT") return call.bad_value("direction is '{}', not LEFT or RIGHT", direction);
+  if (direction != "LEFT" && direction != "RIGHT")
+    return call.bad_value("direction is '{}', not LEFT or RIGHT", direction);
   const bool left = direction == "LEFT";
   const auto bits = static_cast<uint64_t>(dtype_bits(call.input(0).dtype));
   return bitwise(call, bitwise_kernel([left, bits](uint64_t a, uint64_t amount) -> uint64_t {
@@ -381,14 +423,16 @@ Result<void> eval_bit_shift(EvalCall& call) {
 
 Result<void> eval_prelu(EvalCall& call) {
   if (!broadcasts_to(call.input(1).dims, call.input(0).dims))
-    return call.bad_shape("slope {} cannot be broadcast to {}", dims_text(call.input(1).dims), dims_text(call.input(0).dims));
+    return call.bad_shape("slope {} cannot be broadcast to {}", dims_text(call.input(1).dims),
+                          dims_text(call.input(0).dims));
   return arithmetic(call, number_kernel(call.input(0).dtype, Slope()));
 }
 
 // Swish(a) b
 Result<void> eval_swiglu(EvalCall& call) {
   if (!std::ranges::equal(call.input(0).dims, call.input(1).dims))
-    return call.bad_shape("{} and {} differ", dims_text(call.input(0).dims), dims_text(call.input(1).dims));
+    return call.bad_shape("{} and {} differ", dims_text(call.input(0).dims),
+                          dims_text(call.input(1).dims));
   const float alpha = call.node.float_attribute("alpha", 1.0f);
   return arithmetic(call, float_kernel(call.input(0).dtype, [alpha]<typename T>(T gate, T x) {
                       return gate * (T(1) / (T(1) + math::exp(-(T(alpha) * gate)))) * x;
@@ -396,17 +440,19 @@ Result<void> eval_swiglu(EvalCall& call) {
 }
 
 Result<void> eval_where(EvalCall& call) {
-  if (call.input(1).logical != call.input(2).logical) return call.bad_value("the branches have different types");
+  if (call.input(1).logical != call.input(2).logical)
+    return call.bad_value("the branches have different types");
   SLUICE_ASSIGN(auto dims, broadcast_dims(call, 0, 3));
   SLUICE_ASSIGN(const Output y, call.output_like(0, 1, std::move(dims)));
-  const auto plan = make_row_plan(y.dims, {broadcast_strides(call.input(0).dims, y.dims), broadcast_strides(call.input(1).dims, y.dims),
+  const auto plan = make_row_plan(y.dims, {broadcast_strides(call.input(0).dims, y.dims),
+                                           broadcast_strides(call.input(1).dims, y.dims),
                                            broadcast_strides(call.input(2).dims, y.dims)});
   const WhereRow row = where_row(dtype_bits(y.dtype));
   if (row == nullptr) return call.unsupported(y.dtype);
   const auto width = dtype_bits(y.dtype) / 8;
   for_each_row(plan, [&](int64_t out, const int64_t* at) {
-    row(plan, call.input(0).as<uint8_t>() + at[0], call.input(1).data + at[1] * width, call.input(2).data + at[2] * width,
-        y.data + out * width);
+    row(plan, call.input(0).as<uint8_t>() + at[0], call.input(1).data + at[1] * width,
+        call.input(2).data + at[2] * width, y.data + out * width);
   });
   return {};
 }

@@ -8,7 +8,8 @@ namespace sluice::eval {
 namespace {
 
 // The part of a dense or repeated tensor that lies in the box.
-StridedView part_of(const std::byte* data, size_t width, const std::vector<int64_t>& strides, const Box& box) {
+StridedView part_of(const std::byte* data, size_t width, const std::vector<int64_t>& strides,
+                    const Box& box) {
   int64_t offset = 0;
   for (size_t i = 0; i < strides.size(); ++i) offset += box.begin[i] * strides[i];
   return {data + static_cast<size_t>(offset) * width, box.extent, strides};
@@ -49,7 +50,8 @@ Piece readable(Piece piece, DType dtype) {
 
 Result<Piece> BoxEvaluation::evaluate(int32_t id, const Box& box) {
   const Term& term = terms_[static_cast<size_t>(id)];
-  const bool is_kept = term.uses > 1 && term.kind != TermKind::kBytes && term.kind != TermKind::kSplat;
+  const bool is_kept =
+      term.uses > 1 && term.kind != TermKind::kBytes && term.kind != TermKind::kSplat;
   if (!is_kept) return compute(term, box);
   const auto found = kept_.find(id);
   if (found != kept_.end() && found->second.first == box) return found->second.second;
@@ -61,7 +63,8 @@ Result<Piece> BoxEvaluation::evaluate(int32_t id, const Box& box) {
 Result<Piece> BoxEvaluation::compute(const Term& term, const Box& box) {
   switch (term.kind) {
     case TermKind::kBytes:
-      return Piece{part_of(term.data, width_of(term.dtype), dense_strides(term.dims), box), term.owner};
+      return Piece{part_of(term.data, width_of(term.dtype), dense_strides(term.dims), box),
+                   term.owner};
     case TermKind::kSplat:
       return Piece{{term.data, box.extent, std::vector<int64_t>(box.extent.size(), 0)}, term.owner};
     case TermKind::kElementwise:
@@ -90,9 +93,11 @@ Result<Piece> BoxEvaluation::compute_elementwise(const Term& term, const Box& bo
   EvalCall call(*term.node, operands, {}, options);
   SLUICE_TRY(run_kernel(call));
   const std::vector<EvalValue> outputs = call.take_outputs();
-  if (outputs.size() != 1 || outputs[0].tensor == nullptr || outputs[0].tensor->dims != box.extent ||
-      outputs[0].tensor->dtype != term.dtype) {
-    return make_error(ErrorCode::kBadGraph, "{}: the result does not have the type that the graph says", term.node->label());
+  if (outputs.size() != 1 || outputs[0].tensor == nullptr ||
+      outputs[0].tensor->dims != box.extent || outputs[0].tensor->dtype != term.dtype) {
+    return make_error(ErrorCode::kBadGraph,
+                      "{}: the result does not have the type that the graph says",
+                      term.node->label());
   }
   const std::shared_ptr<const Tensor>& tensor = outputs[0].tensor;
   return Piece{{tensor->bytes.data(), tensor->dims, dense_strides(tensor->dims)}, tensor};
@@ -108,7 +113,8 @@ Result<Piece> BoxEvaluation::transpose(const Term& term, const Box& box) {
   }
   SLUICE_ASSIGN(Piece piece, evaluate(term.inputs[0], source));
   std::vector<int64_t> strides(rank);
-  for (size_t i = 0; i < rank; ++i) strides[i] = piece.view.strides[static_cast<size_t>(term.numbers[i])];
+  for (size_t i = 0; i < rank; ++i)
+    strides[i] = piece.view.strides[static_cast<size_t>(term.numbers[i])];
   piece.view.dims = box.extent;
   piece.view.strides = std::move(strides);
   return piece;
@@ -129,8 +135,10 @@ Result<Piece> BoxEvaluation::compute_pad(const Term& term, const Box& box) {
   const Term& input = terms_[static_cast<size_t>(term.inputs[0])];
   const size_t width = width_of(term.dtype);
   auto tensor = std::make_shared<Tensor>(make_tensor(term.dtype, box.extent));
-  const bool is_zero = std::all_of(term.fill.begin(), term.fill.end(), [](std::byte b) { return b == std::byte{0}; });
-  for (size_t at = 0; !is_zero && at < tensor->bytes.size(); at += width) std::copy(term.fill.begin(), term.fill.end(), &tensor->bytes[at]);
+  const bool is_zero = std::all_of(term.fill.begin(), term.fill.end(),
+                                   [](std::byte b) { return b == std::byte{0}; });
+  for (size_t at = 0; !is_zero && at < tensor->bytes.size(); at += width)
+    std::copy(term.fill.begin(), term.fill.end(), &tensor->bytes[at]);
   const std::vector<int64_t> strides = dense_strides(box.extent);
   Box source = box;
   int64_t offset = 0;
@@ -143,7 +151,8 @@ Result<Piece> BoxEvaluation::compute_pad(const Term& term, const Box& box) {
   }
   if (std::find(source.extent.begin(), source.extent.end(), 0) == source.extent.end()) {
     SLUICE_ASSIGN(const Piece piece, evaluate(term.inputs[0], source));
-    copy_strided(piece.view, width, tensor->bytes.data() + static_cast<size_t>(offset) * width, strides);
+    copy_strided(piece.view, width, tensor->bytes.data() + static_cast<size_t>(offset) * width,
+                 strides);
   }
   return Piece{{tensor->bytes.data(), tensor->dims, strides}, tensor};
 }

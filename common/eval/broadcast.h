@@ -20,16 +20,19 @@ std::vector<int64_t> dense_strides(std::span<const int64_t> dims);
 std::vector<int64_t> broadcast_strides(std::span<const int64_t> dims, std::span<const int64_t> to);
 
 struct RowPlan {
-  std::vector<int64_t> dims;                  // neighbours merged where every operand's strides allow; never empty
+  std::vector<int64_t> dims;  // neighbours merged where every operand's strides allow; never empty
   std::vector<std::vector<int64_t>> strides;  // per operand, like dims
 
   int64_t row() const { return dims.back(); }
   int64_t stride(size_t operand) const { return strides[operand].back(); }
 };
-RowPlan make_row_plan(std::span<const int64_t> dims, const std::vector<std::vector<int64_t>>& strides);
+RowPlan make_row_plan(std::span<const int64_t> dims,
+                      const std::vector<std::vector<int64_t>>& strides);
 // row(offset of the result, offsets of the operands) for each row, the result dense.
-void for_each_row(const RowPlan& plan, const std::function<void(int64_t out, const int64_t* at)>& row);
+void for_each_row(const RowPlan& plan,
+                  const std::function<void(int64_t out, const int64_t* at)>& row);
 // The offset of every element of a tensor of `dims` at the given strides, in row-major order.
-std::vector<int64_t> all_offsets(std::span<const int64_t> dims, const std::vector<int64_t>& strides);
+std::vector<int64_t> all_offsets(std::span<const int64_t> dims,
+                                 const std::vector<int64_t>& strides);
 
 }  // namespace sluice::eval

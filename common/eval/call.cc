@@ -9,7 +9,8 @@
 namespace sluice::eval {
 namespace {
 
-constexpr uint64_t kMaxBytes = uint64_t{1} << 36;  // of one output; beyond it a shape is surely wrong
+constexpr uint64_t kMaxBytes = uint64_t{1}
+                               << 36;  // of one output; beyond it a shape is surely wrong
 
 }  // namespace
 
@@ -24,7 +25,8 @@ Output::~Output() = default;
 Operand Operand::of(const EvalValue& value) {
   Operand operand;
   operand.value = &value;
-  if (value.tensor != nullptr) operand.view = {value.tensor->dtype, value.tensor->dims, value.tensor->bytes.data()};
+  if (value.tensor != nullptr)
+    operand.view = {value.tensor->dtype, value.tensor->dims, value.tensor->bytes.data()};
   return operand;
 }
 
@@ -36,15 +38,20 @@ EvalValue value_of(const Operand& operand) {
   const uint64_t count = element_count(tensor.dims).value_or(0);
   uint64_t bytes = dtype_bytes(tensor.dtype, count);
   if (tensor.dtype == DType::kString) {
-    bytes = (count + 1) * sizeof(uint64_t) + reinterpret_cast<const uint64_t*>(operand.view.data)[count];
+    bytes = (count + 1) * sizeof(uint64_t) +
+            reinterpret_cast<const uint64_t*>(operand.view.data)[count];
   }
   tensor.bytes.assign(operand.view.data, operand.view.data + bytes);
   return EvalValue::of(std::move(tensor));
 }
 
-EvalCall::EvalCall(const Node& node, std::span<const Operand> operands, std::span<const MutableTensorView> targets,
-                   const EvalOptions& options)
-    : node(node), options(options), operands(operands), targets_(targets), slots_(node.output_count()) {}
+EvalCall::EvalCall(const Node& node, std::span<const Operand> operands,
+                   std::span<const MutableTensorView> targets, const EvalOptions& options)
+    : node(node),
+      options(options),
+      operands(operands),
+      targets_(targets),
+      slots_(node.output_count()) {}
 
 EvalCall::~EvalCall() = default;
 
@@ -52,8 +59,11 @@ DType EvalCall::promoted_dtype(DType logical) const {
   const int bits = dtype_bits(logical);
   const bool narrow_float = dtype_is_float(logical) && bits < 32;
   if ((promotion_ & kPromoteFloats) != 0 && narrow_float) return DType::kF32;
-  if ((promotion_ & kPromoteIntegers) != 0 && (dtype_is_integer(logical) || logical == DType::kBool) && bits < 64) return DType::kI64;
-  if ((promotion_ & kPromotePacked) != 0 && bits > 0 && bits < 8) return dtype_is_signed(logical) && !narrow_float ? DType::kI8 : DType::kU8;
+  if ((promotion_ & kPromoteIntegers) != 0 &&
+      (dtype_is_integer(logical) || logical == DType::kBool) && bits < 64)
+    return DType::kI64;
+  if ((promotion_ & kPromotePacked) != 0 && bits > 0 && bits < 8)
+    return dtype_is_signed(logical) && !narrow_float ? DType::kI8 : DType::kU8;
   if ((promotion_ & kPromoteStrings) != 0 && logical == DType::kString) return DType::kI64;
   return logical;
 }
@@ -68,7 +78,8 @@ Result<void> EvalCall::start(uint8_t promotion) {
     Input& input = inputs_[i];
     input.value = operands[i].value;
     if (view.data == nullptr && view.dtype == DType::kUndefined) continue;
-    static constexpr std::byte kNothing[16] = {};  // an empty tensor may have no memory, but it is not absent
+    static constexpr std::byte kNothing[16] =
+        {};  // an empty tensor may have no memory, but it is not absent
     input.data = view.data != nullptr ? view.data : kNothing;
     input.dtype = input.logical = view.dtype;
     input.dims = view.dims;
@@ -81,9 +92,11 @@ Result<void> EvalCall::start(uint8_t promotion) {
       strings = true;
       continue;
     }
-    Tensor& tensor = promoted_inputs_.emplace_back(make_tensor(promoted, {view.dims.begin(), view.dims.end()}));
+    Tensor& tensor =
+        promoted_inputs_.emplace_back(make_tensor(promoted, {view.dims.begin(), view.dims.end()}));
     if (dtype_bits(view.dtype) < 8 && promoted == DType::kU8 && dtype_is_float(view.dtype)) {
-      convert(DType::kU4, view.data, promoted, tensor.bytes.data(), input.count);  // 4-bit floats are moved as bits
+      convert(DType::kU4, view.data, promoted, tensor.bytes.data(),
+              input.count);  // 4-bit floats are moved as bits
     } else {
       convert(view.dtype, view.data, promoted, tensor.bytes.data(), input.count);
     }
@@ -98,7 +111,8 @@ Result<void> EvalCall::promote_strings() {
   for (size_t i = 0; i < operands.size(); ++i) {
     if (inputs_[i].dtype != DType::kString) continue;
     values[i] = value_of(operands[i]);
-    for (int64_t k = 0; k < inputs_[i].count; ++k) handles_.emplace(string_at(*values[i].tensor, static_cast<uint64_t>(k)), 0);
+    for (int64_t k = 0; k < inputs_[i].count; ++k)
+      handles_.emplace(string_at(*values[i].tensor, static_cast<uint64_t>(k)), 0);
   }
   for (auto& [text, handle] : handles_) {
     handle = static_cast<int64_t>(texts_.size());
@@ -107,9 +121,11 @@ Result<void> EvalCall::promote_strings() {
   for (size_t i = 0; i < operands.size(); ++i) {
     Input& input = inputs_[i];
     if (input.dtype != DType::kString) continue;
-    Tensor& tensor = promoted_inputs_.emplace_back(make_tensor(DType::kI64, {input.dims.begin(), input.dims.end()}));
+    Tensor& tensor = promoted_inputs_.emplace_back(
+        make_tensor(DType::kI64, {input.dims.begin(), input.dims.end()}));
     for (int64_t k = 0; k < input.count; ++k) {
-      tensor.as<int64_t>()[static_cast<size_t>(k)] = handles_.find(string_at(*values[i].tensor, static_cast<uint64_t>(k)))->second;
+      tensor.as<int64_t>()[static_cast<size_t>(k)] =
+          handles_.find(string_at(*values[i].tensor, static_cast<uint64_t>(k)))->second;
     }
     input.dtype = DType::kI64;
     if (input.count > 0) input.data = tensor.bytes.data();
@@ -151,32 +167,40 @@ Error EvalCall::error(ErrorCode code, fmt::string_view format, fmt::format_args 
   return make_error(code, "{}: {}", node.label(), fmt::vformat(format, args));
 }
 
-Error EvalCall::unsupported(DType dtype) const { return unsupported(fmt::format("elements of type {}", dtype_name(dtype))); }
+Error EvalCall::unsupported(DType dtype) const {
+  return unsupported(fmt::format("elements of type {}", dtype_name(dtype)));
+}
 
 Error EvalCall::unsupported(const std::string& what) const {
-  return make_error(ErrorCode::kNotEvaluable, "{}: the reference evaluator does not know {} here", node.label(), what);
+  return make_error(ErrorCode::kNotEvaluable, "{}: the reference evaluator does not know {} here",
+                    node.label(), what);
 }
 
 Result<int64_t> EvalCall::axis(int64_t axis, int64_t rank) const {
-  if (axis < -rank || axis >= rank) return bad_value("axis {} lies outside a tensor of rank {}", axis, rank);
+  if (axis < -rank || axis >= rank)
+    return bad_value("axis {} lies outside a tensor of rank {}", axis, rank);
   return axis < 0 ? axis + rank : axis;
 }
 
-Result<void> EvalCall::check_target(size_t index, DType dtype, const std::vector<int64_t>& dims) const {
+Result<void> EvalCall::check_target(size_t index, DType dtype,
+                                    const std::vector<int64_t>& dims) const {
   const MutableTensorView& target = targets_[index];
   if (target.dtype == dtype && std::ranges::equal(target.dims, dims)) return {};
-  return bad_shape("output {} came out as {}[{}], planned was {}[{}]", index, dtype_name(dtype), dims_text(dims), dtype_name(target.dtype),
-                   dims_text(target.dims));
+  return bad_shape("output {} came out as {}[{}], planned was {}[{}]", index, dtype_name(dtype),
+                   dims_text(dims), dtype_name(target.dtype), dims_text(target.dims));
 }
 
 Result<Output> EvalCall::output(size_t index, DType dtype, std::vector<int64_t> dims) {
   if (index >= slots_.size()) slots_.resize(index + 1);
   const auto count = element_count(dims);
   const uint64_t width = static_cast<uint64_t>(std::max(dtype_bits(dtype), 64)) / 8;
-  if (!count) return bad_shape("output {} would have the impossible shape {}", index, dims_text(dims));
+  if (!count)
+    return bad_shape("output {} would have the impossible shape {}", index, dims_text(dims));
   if (*count > kMaxBytes / width) {
-    return make_error(ErrorCode::kLimit, "{}: output {} would have the shape {}: {} bytes, at most {}", node.label(), index,
-                      dims_text(dims), static_cast<double>(*count) * static_cast<double>(width), kMaxBytes)
+    return make_error(ErrorCode::kLimit,
+                      "{}: output {} would have the shape {}: {} bytes, at most {}", node.label(),
+                      index, dims_text(dims),
+                      static_cast<double>(*count) * static_cast<double>(width), kMaxBytes)
         .with_hint("make the inputs smaller");
   }
   Slot& slot = slots_[index];
@@ -210,8 +234,10 @@ void EvalCall::set_value(size_t index, EvalValue value) {
 Result<void> EvalCall::copy_input(size_t index, size_t input, std::vector<int64_t> dims) {
   const Input& from = this->input(input);
   SLUICE_ASSIGN(Output to, output_like(index, input, std::move(dims)));
-  if (to.count != from.count) return bad_shape("{} elements do not fit the shape {}", from.count, dims_text(to.dims));
-  if (to.count > 0) std::memcpy(to.data, from.data, dtype_bytes(to.dtype, static_cast<uint64_t>(to.count)));
+  if (to.count != from.count)
+    return bad_shape("{} elements do not fit the shape {}", from.count, dims_text(to.dims));
+  if (to.count > 0)
+    std::memcpy(to.data, from.data, dtype_bytes(to.dtype, static_cast<uint64_t>(to.count)));
   return {};
 }
 
@@ -245,8 +271,10 @@ Result<void> EvalCall::finish_slot(size_t index, Slot& slot) {
     } else {
       if (!planned) slot.tensor = make_tensor(slot.logical, slot.promoted.dims);
       std::byte* target = planned ? targets_[index].data : slot.tensor.bytes.data();
-      const bool bits_only = slot.promoted.dtype == DType::kU8;  // also 4-bit floats that were only moved
-      convert(slot.promoted.dtype, slot.promoted.data, bits_only ? (dtype_bits(slot.logical) == 2 ? DType::kU2 : DType::kU4) : slot.logical,
+      const bool bits_only =
+          slot.promoted.dtype == DType::kU8;  // also 4-bit floats that were only moved
+      convert(slot.promoted.dtype, slot.promoted.data,
+              bits_only ? (dtype_bits(slot.logical) == 2 ? DType::kU2 : DType::kU4) : slot.logical,
               target, slot.promoted.count);
     }
   }
@@ -257,8 +285,9 @@ Result<void> EvalCall::finish_slot(size_t index, Slot& slot) {
 Result<void> EvalCall::finish() {
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (slots_[i].made) SLUICE_TRY(finish_slot(i, slots_[i]));
-    const bool needed =
-        i < targets_.size() ? targets_[i].data != nullptr : targets_.empty() && i < node.output_count() && node.output(i).is_used();
+    const bool needed = i < targets_.size() ? targets_[i].data != nullptr
+                                            : targets_.empty() && i < node.output_count() &&
+                                                  node.output(i).is_used();
     if (!slots_[i].made && needed) return unsupported(fmt::format("output {}", i));
   }
   return {};

@@ -10,7 +10,8 @@
 
 namespace sluice::eval {
 
-// What is given to a node: a tensor somewhere in memory, and the EvalValue that holds it if one does (sequences have no view).
+// What is given to a node: a tensor somewhere in memory, and the EvalValue that holds it if one
+// does (sequences have no view).
 struct Operand {
   TensorView view;
   const EvalValue* value = nullptr;
@@ -19,13 +20,14 @@ struct Operand {
   bool present() const { return view.data != nullptr || value != nullptr; }
 };
 
-// Kernels are written for few element types. Before one runs, its inputs are turned into types it knows (the carriers) and afterwards the
-// outputs are turned back.
+// Kernels are written for few element types. Before one runs, its inputs are turned into types it
+// knows (the carriers) and afterwards the outputs are turned back.
 enum Promotion : uint8_t {
   kPromoteNone = 0,
-  kPromoteFloats = 1,    // f16, bf16, 8- and 4-bit floats as f32
-  kPromotePacked = 2,    // 2- and 4-bit elements one to a byte
-  kPromoteStrings = 4,   // strings as i64 handles: equal strings have equal handles, and handles are in the strings' order
+  kPromoteFloats = 1,   // f16, bf16, 8- and 4-bit floats as f32
+  kPromotePacked = 2,   // 2- and 4-bit elements one to a byte
+  kPromoteStrings = 4,  // strings as i64 handles: equal strings have equal handles, and handles are
+                        // in the strings' order
   kPromoteIntegers = 8,  // bool and integers narrower than 64 bits as i64
   kPromoteCompute = kPromoteFloats | kPromotePacked,
   kPromoteMove = kPromotePacked | kPromoteStrings,
@@ -73,7 +75,8 @@ struct Output {
 class EvalCall {
  public:
   // targets: memory for the outputs, or empty.
-  EvalCall(const Node& node, std::span<const Operand> operands, std::span<const MutableTensorView> targets, const EvalOptions& options);
+  EvalCall(const Node& node, std::span<const Operand> operands,
+           std::span<const MutableTensorView> targets, const EvalOptions& options);
   EvalCall(const EvalCall&) = delete;
   EvalCall& operator=(const EvalCall&) = delete;
   ~EvalCall();
@@ -98,14 +101,16 @@ class EvalCall {
   double number(size_t index, double fallback) const;
   int64_t integer(size_t index, int64_t fallback) const;
 
-  // Memory for output `index`, contents undefined. dtype is the logical one; the Output's is how it is carried.
+  // Memory for output `index`, contents undefined. dtype is the logical one; the Output's is how it
+  // is carried.
   Result<Output> output(size_t index, DType dtype, std::vector<int64_t> dims);
   Result<Output> output_like(size_t index, size_t input, std::vector<int64_t> dims);
-  void set_value(size_t index, EvalValue value);                                   // sequences, optionals, results of bodies
-  Result<void> copy_input(size_t index, size_t input, std::vector<int64_t> dims);  // the same elements under other dims
+  void set_value(size_t index, EvalValue value);  // sequences, optionals, results of bodies
+  Result<void> copy_input(size_t index, size_t input,
+                          std::vector<int64_t> dims);  // the same elements under other dims
 
-  // A string by its handle, empty for a number that is none (a damaged graph may give numbers for strings); and the handle of a new string
-  // (handles of new strings are not in order).
+  // A string by its handle, empty for a number that is none (a damaged graph may give numbers for
+  // strings); and the handle of a new string (handles of new strings are not in order).
   const std::string& text(int64_t handle) const;
   int64_t handle(const std::string& text);
   Tensor strings_from(const Tensor& handles) const;
@@ -129,9 +134,9 @@ class EvalCall {
     bool made = false;
     DType logical = DType::kUndefined;
     Output promoted;
-    Tensor tensor;    // what the result will be, unless it goes to a target
-    Tensor promoted_dtype;   // when the kernel writes another type
-    EvalValue value;  // set_value
+    Tensor tensor;          // what the result will be, unless it goes to a target
+    Tensor promoted_dtype;  // when the kernel writes another type
+    EvalValue value;        // set_value
     bool has_value = false;
   };
   Error error(ErrorCode code, fmt::string_view format, fmt::format_args args) const;
@@ -163,7 +168,8 @@ const KernelRow* find_kernel(Op op);
 Result<void> run_kernel(EvalCall& call);
 
 // A body over its inputs, captures included.
-Result<std::vector<EvalValue>> evaluate_body(const Graph& graph, std::span<const Operand> inputs, const EvalOptions& options);
+Result<std::vector<EvalValue>> evaluate_body(const Graph& graph, std::span<const Operand> inputs,
+                                             const EvalOptions& options);
 // A tensor that holds the operand's elements; shared when an EvalValue holds it.
 EvalValue value_of(const Operand& operand);
 

@@ -25,15 +25,17 @@ std::string number_text(DType dtype, const std::byte* data, int64_t index) {
   if (!dtype_is_float(dtype)) {
     int64_t value = 0;
     load_ints(dtype, data, index, 1, &value);
-    return dtype == DType::kU64 ? fmt::format("{}", static_cast<uint64_t>(value)) : fmt::format("{}", value);
+    return dtype == DType::kU64 ? fmt::format("{}", static_cast<uint64_t>(value))
+                                : fmt::format("{}", value);
   }
   double value = 0;
   load_doubles(dtype, data, index, 1, &value);
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "INF" : "-INF";
   char text[64];  // the shortest text that reads back as the same number
-  const auto end = dtype == DType::kF64 ? std::to_chars(text, text + sizeof text, value)
-                                        : std::to_chars(text, text + sizeof text, static_cast<float>(value));
+  const auto end = dtype == DType::kF64
+                       ? std::to_chars(text, text + sizeof text, value)
+                       : std::to_chars(text, text + sizeof text, static_cast<float>(value));
   return {text, end.ptr};
 }
 
@@ -50,7 +52,8 @@ bool parse_special(std::string text, double& value) {
   const bool negative = !text.empty() && text[0] == '-';
   if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.erase(0, 1);
   if (text != "nan" && text != "inf" && text != "infinity") return false;
-  value = text == "nan" ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+  value = text == "nan" ? std::numeric_limits<double>::quiet_NaN()
+                        : std::numeric_limits<double>::infinity();
   if (negative) value = -value;
   return true;
 }
@@ -72,7 +75,8 @@ Result<void> cast_from_strings(EvalCall& call, DType to, const Narrowing& narrow
     int64_t integer = 0;
     const char* begin = text.data() + (!text.empty() && text[0] == '+' ? 1 : 0);
     const char* end = text.data() + text.size();
-    if (const auto read = std::from_chars(begin, end, integer); !dtype_is_float(to) && read.ec == std::errc() && read.ptr == end) {
+    if (const auto read = std::from_chars(begin, end, integer);
+        !dtype_is_float(to) && read.ec == std::errc() && read.ptr == end) {
       store_ints(to, y.data, i, 1, &integer);
       continue;
     }
@@ -92,7 +96,8 @@ Result<void> cast(EvalCall& call, DType to) {
     return {};
   }
   if (to == DType::kString) return cast_to_strings(call);
-  if (!dtype_is_valid(static_cast<int>(to)) || to == DType::kC64 || to == DType::kC128) return call.unsupported(to);
+  if (!dtype_is_valid(static_cast<int>(to)) || to == DType::kC64 || to == DType::kC128)
+    return call.unsupported(to);
   if (x.dtype == DType::kString) return cast_from_strings(call, to, narrowing_of(call.node));
   if (x.dtype == DType::kC64 || x.dtype == DType::kC128) return call.unsupported(x.dtype);
   SLUICE_ASSIGN(const Output y, call.output(0, to, to_vector(x.dims)));
@@ -102,14 +107,17 @@ Result<void> cast(EvalCall& call, DType to) {
 
 }  // namespace
 
-Result<void> eval_cast(EvalCall& call) { return cast(call, static_cast<DType>(call.node.int_attribute("to", 1))); }
+Result<void> eval_cast(EvalCall& call) {
+  return cast(call, static_cast<DType>(call.node.int_attribute("to", 1)));
+}
 Result<void> eval_cast_like(EvalCall& call) { return cast(call, call.input(1).dtype); }
 
 Result<void> eval_bit_cast(EvalCall& call) {
   const Input& x = call.input(0);
   const auto to = static_cast<DType>(call.node.int_attribute("to", 1));
   if (!dtype_is_valid(static_cast<int>(to)) || dtype_bits(to) != dtype_bits(x.dtype))
-    return call.bad_value("types {} and {} have different widths", dtype_name(x.dtype), dtype_name(to));
+    return call.bad_value("types {} and {} have different widths", dtype_name(x.dtype),
+                          dtype_name(to));
   SLUICE_ASSIGN(const Output y, call.output(0, to, to_vector(x.dims)));
   if (y.count > 0) std::memcpy(y.data, x.data, dtype_bytes(to, static_cast<uint64_t>(y.count)));
   return {};

@@ -28,10 +28,13 @@ std::map<int64_t, size_t> places_of(const Input& list) {
 }  // namespace
 
 Result<void> eval_label_encoder(EvalCall& call) {
-  const Input &x = call.input(0), &keys = call.input(1), &values = call.input(2), &other = call.input(3);
-  if (keys.logical != x.logical || other.logical != values.logical || keys.count != values.count || other.count != 1) {
-    return call.bad_shape("{} keys of {}, {} values of {} and {} defaults do not fit", keys.count, dtype_name(keys.logical), values.count,
-                          dtype_name(values.logical), other.count);
+  const Input &x = call.input(0), &keys = call.input(1), &values = call.input(2),
+              &other = call.input(3);
+  if (keys.logical != x.logical || other.logical != values.logical || keys.count != values.count ||
+      other.count != 1) {
+    return call.bad_shape("{} keys of {}, {} values of {} and {} defaults do not fit", keys.count,
+                          dtype_name(keys.logical), values.count, dtype_name(values.logical),
+                          other.count);
   }
   const std::map<int64_t, size_t> places = places_of(keys);
   const std::vector<int64_t> wanted = keys_of(x);
@@ -47,7 +50,8 @@ Result<void> eval_label_encoder(EvalCall& call) {
 
 Result<void> eval_one_hot_encoder(EvalCall& call) {
   const Input &x = call.input(0), &categories = call.input(1);
-  if (categories.logical != x.logical) return call.bad_value("the categories are of {}", dtype_name(categories.logical));
+  if (categories.logical != x.logical)
+    return call.bad_value("the categories are of {}", dtype_name(categories.logical));
   const bool may_lack = call.node.int_attribute("zeros", 1) != 0;
   const std::map<int64_t, size_t> places = places_of(categories);
   const std::vector<int64_t> wanted = keys_of(x);
@@ -58,7 +62,8 @@ Result<void> eval_one_hot_encoder(EvalCall& call) {
     auto* row = y.as<float>() + i * static_cast<size_t>(categories.count);
     std::fill_n(row, categories.count, 0.0f);
     const auto found = places.find(wanted[i]);
-    if (found == places.end() && !may_lack) return call.bad_value("element {} of the input is none of the categories", i);
+    if (found == places.end() && !may_lack)
+      return call.bad_value("element {} of the input is none of the categories", i);
     if (found != places.end()) row[found->second] = 1;
   }
   return {};

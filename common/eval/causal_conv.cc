@@ -1,4 +1,5 @@
-// A convolution of each channel with weights of its own that sees no position to come, and the state that carries it from call to call.
+// A convolution of each channel with weights of its own that sees no position to come, and the
+// state that carries it from call to call.
 #include <algorithm>
 #include <vector>
 
@@ -21,40 +22,49 @@ Result<Sizes> read_sizes(const EvalCall& call) {
   const Input& bias = call.input(2);
   const Input& past = call.input(3);
   for (size_t i = 0; i < call.input_count(); ++i) {
-    if (call.has(i) && call.input(i).dtype != DType::kF32) return call.unsupported(call.input(i).dtype);
+    if (call.has(i) && call.input(i).dtype != DType::kF32)
+      return call.unsupported(call.input(i).dtype);
   }
   const bool has_ranks = x.rank() == 3 && w.rank() == 3;
   if (!has_ranks || w.dims[0] != x.dims[1] || w.dims[1] != 1 || w.dims[2] < 1)
-    return call.bad_shape("weights {} do not fit the input {}", dims_text(w.dims), dims_text(x.dims));
+    return call.bad_shape("weights {} do not fit the input {}", dims_text(w.dims),
+                          dims_text(x.dims));
   const Sizes sizes{x.dims[0], x.dims[1], x.dims[2], w.dims[2]};
   if (bias.present() && (bias.rank() != 1 || bias.count != sizes.channels))
-    return call.bad_shape("the bias {} does not fit {} channels", dims_text(bias.dims), sizes.channels);
+    return call.bad_shape("the bias {} does not fit {} channels", dims_text(bias.dims),
+                          sizes.channels);
   const std::vector<int64_t> state = {sizes.batch, sizes.channels, sizes.taps - 1};
   if (past.present() && !std::ranges::equal(past.dims, state))
-    return call.bad_shape("the past state is {}, expected {}", dims_text(past.dims), dims_text(state));
+    return call.bad_shape("the past state is {}, expected {}", dims_text(past.dims),
+                          dims_text(state));
   return sizes;
 }
 
 Result<bool> read_silu(const EvalCall& call) {
   const std::string name = call.node.string_attribute("activation", "none");
-  if (name != "none" && name != "silu" && name != "swish") return call.bad_value("the activation '{}' is not known", name);
+  if (name != "none" && name != "silu" && name != "swish")
+    return call.bad_value("the activation '{}' is not known", name);
   return name != "none";
 }
 
 }  // namespace
 
-// y[i] = activation(bias + sum over taps of weight[tap] line[i + tap]), where the line is the past state and then the input.
+// y[i] = activation(bias + sum over taps of weight[tap] line[i + tap]), where the line is the past
+// state and then the input.
 Result<void> eval_causal_conv_with_state(EvalCall& call) {
   SLUICE_ASSIGN(const Sizes sizes, read_sizes(call));
   SLUICE_ASSIGN(const bool silu, read_silu(call));
   const int64_t before = sizes.taps - 1;
-  SLUICE_ASSIGN(const Output y, call.output_like(0, 0, {sizes.batch, sizes.channels, sizes.length}));
+  SLUICE_ASSIGN(const Output y,
+                call.output_like(0, 0, {sizes.batch, sizes.channels, sizes.length}));
   // Also where nobody reads it: what is too large for memory is refused here.
-  SLUICE_ASSIGN(const Output present, call.output_like(1, 0, {sizes.batch, sizes.channels, before}));
+  SLUICE_ASSIGN(const Output present,
+                call.output_like(1, 0, {sizes.batch, sizes.channels, before}));
   if (y.count == 0 && present.count == 0) return {};
   const Input& bias = call.input(2);
   const Input& past = call.input(3);
-  std::vector<float> line(static_cast<size_t>(before + sizes.length));  // without a past state it starts with zeros
+  std::vector<float> line(
+      static_cast<size_t>(before + sizes.length));  // without a past state it starts with zeros
   for (int64_t row = 0; row < sizes.batch * sizes.channels; ++row) {
     const int64_t channel = row % sizes.channels;
     if (past.present()) std::copy_n(past.as<float>() + row * before, before, line.data());
@@ -63,8 +73,10 @@ Result<void> eval_causal_conv_with_state(EvalCall& call) {
     for (int64_t i = 0; i < sizes.length; ++i) {
       double sum = bias.present() ? static_cast<double>(bias.as<float>()[channel]) : 0;
       for (int64_t tap = 0; tap < sizes.taps; ++tap)
-        sum += static_cast<double>(weight[tap]) * static_cast<double>(line[static_cast<size_t>(i + tap)]);
-      y.as<float>()[row * sizes.length + i] = static_cast<float>(silu ? sum / (1 + math::exp(-sum)) : sum);
+        sum += static_cast<double>(weight[tap]) *
+               static_cast<double>(line[static_cast<size_t>(i + tap)]);
+      y.as<float>()[row * sizes.length + i] =
+          static_cast<float>(silu ? sum / (1 + math::exp(-sum)) : sum);
     }
     std::copy_n(line.data() + sizes.length, before, present.as<float>() + row * before);
   }

@@ -10,7 +10,8 @@ namespace {
 
 Result<const Graph*> body_of(const EvalCall& call, std::string_view name) {
   const Graph* body = call.node.body(name);
-  if (body == nullptr) return make_error(ErrorCode::kBadNode, "{}: has no body '{}'", call.node.label(), name);
+  if (body == nullptr)
+    return make_error(ErrorCode::kBadNode, "{}: has no body '{}'", call.node.label(), name);
   return body;
 }
 
@@ -18,20 +19,24 @@ Result<const Graph*> body_of(const EvalCall& call, std::string_view name) {
 Result<void> forward(EvalCall& call, const Graph& body, std::span<const Operand> inputs) {
   SLUICE_ASSIGN(auto outputs, evaluate_body(body, inputs, call.options));
   if (outputs.size() != call.node.output_count()) {
-    return make_error(ErrorCode::kBadNode, "{}: has {} outputs, its body {}", call.node.label(), call.node.output_count(), outputs.size());
+    return make_error(ErrorCode::kBadNode, "{}: has {} outputs, its body {}", call.node.label(),
+                      call.node.output_count(), outputs.size());
   }
   for (size_t i = 0; i < outputs.size(); ++i) call.set_value(i, std::move(outputs[i]));
   return {};
 }
 
 bool is_true(const EvalValue& value) {
-  return value.tensor != nullptr && !value.tensor->bytes.empty() && value.tensor->bytes[0] != std::byte{0};
+  return value.tensor != nullptr && !value.tensor->bytes.empty() &&
+         value.tensor->bytes[0] != std::byte{0};
 }
 
-// What a body sees as its counter or condition: a scalar, or one element of rank 1 where it is declared so.
+// What a body sees as its counter or condition: a scalar, or one element of rank 1 where it is
+// declared so.
 std::vector<int64_t> dims_of_one(const Value& input) {
   const Type& type = input.type();
-  return type.is_tensor() && type.ranked && type.rank() == 1 ? std::vector<int64_t>{1} : std::vector<int64_t>{};
+  return type.is_tensor() && type.ranked && type.rank() == 1 ? std::vector<int64_t>{1}
+                                                             : std::vector<int64_t>{};
 }
 
 Tensor one_i64(int64_t value, const std::vector<int64_t>& dims) {
@@ -53,7 +58,8 @@ Result<EvalValue> take(const EvalCall& call, const Operand& from, int64_t axis, 
   std::vector<int64_t> dims = to_vector(from.view.dims);
   dims.erase(dims.begin() + axis);
   Tensor tensor = make_tensor(from.view.dtype, dims);
-  const size_t run = static_cast<size_t>(split.inner) * static_cast<size_t>(dtype_bits(tensor.dtype)) / 8;
+  const size_t run =
+      static_cast<size_t>(split.inner) * static_cast<size_t>(dtype_bits(tensor.dtype)) / 8;
   for (int64_t outer = 0; run > 0 && outer < split.outer; ++outer) {
     std::memcpy(tensor.bytes.data() + static_cast<size_t>(outer) * run,
                 from.view.data + static_cast<size_t>(outer * split.count + index) * run, run);
@@ -61,15 +67,18 @@ Result<EvalValue> take(const EvalCall& call, const Operand& from, int64_t axis, 
   return EvalValue::of(std::move(tensor));
 }
 
-// Equal tensors laid side by side along a new axis. Without any, the body's output says type and dims (unknown ones count as 0).
-Result<EvalValue> stack(const EvalCall& call, const std::vector<EvalValue>& parts, int64_t axis, bool reverse, const Value& like) {
+// Equal tensors laid side by side along a new axis. Without any, the body's output says type and
+// dims (unknown ones count as 0).
+Result<EvalValue> stack(const EvalCall& call, const std::vector<EvalValue>& parts, int64_t axis,
+                        bool reverse, const Value& like) {
   const Type& type = like.type();
   std::vector<int64_t> dims;
   DType dtype = type.dtype;
   if (parts.empty()) {
     for (const Dim& dim : type.dims) dims.push_back(dim.is_fixed() ? dim.value : 0);
   } else {
-    if (parts[0].tensor == nullptr) return call.unsupported(std::string("a scan output that is no tensor"));
+    if (parts[0].tensor == nullptr)
+      return call.unsupported(std::string("a scan output that is no tensor"));
     dims = parts[0].tensor->dims;
     dtype = parts[0].tensor->dtype;
   }
@@ -81,7 +90,8 @@ Result<EvalValue> stack(const EvalCall& call, const std::vector<EvalValue>& part
   const size_t run = static_cast<size_t>(split.inner) * static_cast<size_t>(dtype_bits(dtype)) / 8;
   for (size_t i = 0; i < parts.size(); ++i) {
     const EvalValue& part = parts[reverse ? parts.size() - 1 - i : i];
-    if (part.tensor == nullptr || part.tensor->dims != parts[0].tensor->dims || part.tensor->dtype != dtype) {
+    if (part.tensor == nullptr || part.tensor->dims != parts[0].tensor->dims ||
+        part.tensor->dtype != dtype) {
       return call.bad_shape("the shape of a scan output changes from one iteration to the next");
     }
     for (int64_t outer = 0; run > 0 && outer < split.outer; ++outer) {
@@ -92,39 +102,48 @@ Result<EvalValue> stack(const EvalCall& call, const std::vector<EvalValue>& part
   return EvalValue::of(std::move(tensor));
 }
 
-// What Loop and Scan share: runs the body, keeps the first `states` of its outputs from `skip` on as the new state, and collects the rest.
-Result<void> iterate(const EvalCall& call, const Graph& body, std::span<const Operand> inputs, size_t skip, std::vector<EvalValue>& states,
+// What Loop and Scan share: runs the body, keeps the first `states` of its outputs from `skip` on
+// as the new state, and collects the rest.
+Result<void> iterate(const EvalCall& call, const Graph& body, std::span<const Operand> inputs,
+                     size_t skip, std::vector<EvalValue>& states,
                      std::vector<std::vector<EvalValue>>& scans, EvalValue* condition) {
   SLUICE_ASSIGN(auto outputs, evaluate_body(body, inputs, call.options));
   if (outputs.size() != skip + states.size() + scans.size())
-    return make_error(ErrorCode::kBadNode, "{}: its body has {} outputs", call.node.label(), outputs.size());
+    return make_error(ErrorCode::kBadNode, "{}: its body has {} outputs", call.node.label(),
+                      outputs.size());
   if (skip > 0) *condition = std::move(outputs[0]);
   for (size_t i = 0; i < states.size(); ++i) states[i] = std::move(outputs[skip + i]);
-  for (size_t i = 0; i < scans.size(); ++i) scans[i].push_back(std::move(outputs[skip + states.size() + i]));
+  for (size_t i = 0; i < scans.size(); ++i)
+    scans[i].push_back(std::move(outputs[skip + states.size() + i]));
   return {};
 }
 
 Result<int64_t> count_states(const EvalCall& call, const Graph& body, size_t others) {
   const size_t fixed = others + body.captures;
   if (call.operands.size() != body.inputs().size() || body.inputs().size() < fixed) {
-    return make_error(ErrorCode::kBadNode, "{}: has {} inputs, its body {}", call.node.label(), call.operands.size(), body.inputs().size());
+    return make_error(ErrorCode::kBadNode, "{}: has {} inputs, its body {}", call.node.label(),
+                      call.operands.size(), body.inputs().size());
   }
   const size_t states = body.inputs().size() - fixed;
-  if (call.node.output_count() < states) return make_error(ErrorCode::kBadNode, "{}: has fewer outputs than states", call.node.label());
+  if (call.node.output_count() < states)
+    return make_error(ErrorCode::kBadNode, "{}: has fewer outputs than states", call.node.label());
   return static_cast<int64_t>(states);
 }
 
 }  // namespace
 
 Result<void> eval_if(EvalCall& call) {
-  if (call.input(0).dtype != DType::kBool || call.input(0).count != 1) return call.bad_value("the condition is not one bool");
-  SLUICE_ASSIGN(const Graph* body, body_of(call, call.integer(0, 0) != 0 ? "then_branch" : "else_branch"));
+  if (call.input(0).dtype != DType::kBool || call.input(0).count != 1)
+    return call.bad_value("the condition is not one bool");
+  SLUICE_ASSIGN(const Graph* body,
+                body_of(call, call.integer(0, 0) != 0 ? "then_branch" : "else_branch"));
   return forward(call, *body, call.operands.subspan(1));
 }
 
 // Where an error of inference was left for the run that comes here.
 Result<void> eval_fail(EvalCall& call) {
-  return make_error(ErrorCode::kBadShape, "{}", call.node.string_attribute("message", "the branch cannot run"));
+  return make_error(ErrorCode::kBadShape, "{}",
+                    call.node.string_attribute("message", "the branch cannot run"));
 }
 
 Result<void> eval_fused(EvalCall& call) {
@@ -144,7 +163,8 @@ Result<void> eval_loop(EvalCall& call) {
   const int64_t trips = call.has(0) ? call.integer(0, 0) : std::numeric_limits<int64_t>::max();
   const std::vector<int64_t> counter_dims = dims_of_one(*body->inputs()[0]);
   const std::vector<int64_t> condition_dims = dims_of_one(*body->inputs()[1]);
-  EvalValue condition = EvalValue::of(one_bool(!call.has(1) || call.integer(1, 0) != 0, condition_dims));
+  EvalValue condition =
+      EvalValue::of(one_bool(!call.has(1) || call.integer(1, 0) != 0, condition_dims));
   for (int64_t trip = 0; trip < trips && is_true(condition); ++trip) {
     const EvalValue index = EvalValue::of(one_i64(trip, counter_dims));
     std::vector<Operand> inputs = {Operand::of(index), Operand::of(condition)};
@@ -156,7 +176,8 @@ Result<void> eval_loop(EvalCall& call) {
   }
   for (size_t i = 0; i < count; ++i) call.set_value(i, std::move(states[i]));
   for (size_t i = 0; i < scans.size(); ++i) {
-    SLUICE_ASSIGN(EvalValue stacked, stack(call, scans[i], 0, false, *body->outputs()[1 + count + i]));
+    SLUICE_ASSIGN(EvalValue stacked,
+                  stack(call, scans[i], 0, false, *body->outputs()[1 + count + i]));
     call.set_value(count + i, std::move(stacked));
   }
   return {};
@@ -182,7 +203,8 @@ Result<void> eval_scan(EvalCall& call) {
     const auto dims = call.operands[count + i].view.dims;
     SLUICE_ASSIGN(axes[i], call.axis(axes[i], static_cast<int64_t>(dims.size())));
     const int64_t extent = dims[static_cast<size_t>(axes[i])];
-    if (length >= 0 && extent != length) return call.bad_shape("scan inputs have {} and {} elements", length, extent);
+    if (length >= 0 && extent != length)
+      return call.bad_shape("scan inputs have {} and {} elements", length, extent);
     length = extent;
   }
   std::vector<EvalValue> states;
@@ -191,18 +213,22 @@ Result<void> eval_scan(EvalCall& call) {
   for (int64_t step = 0; step < length; ++step) {
     std::vector<EvalValue> elements;
     for (size_t i = 0; i < scan_inputs; ++i) {
-      SLUICE_ASSIGN(EvalValue element, take(call, call.operands[count + i], axes[i], input_directions[i] != 0 ? length - 1 - step : step));
+      SLUICE_ASSIGN(EvalValue element, take(call, call.operands[count + i], axes[i],
+                                            input_directions[i] != 0 ? length - 1 - step : step));
       elements.push_back(std::move(element));
     }
     std::vector<Operand> inputs;
     for (const EvalValue& state : states) inputs.push_back(Operand::of(state));
     for (const EvalValue& element : elements) inputs.push_back(Operand::of(element));
-    inputs.insert(inputs.end(), call.operands.begin() + static_cast<std::ptrdiff_t>(count + scan_inputs), call.operands.end());
+    inputs.insert(inputs.end(),
+                  call.operands.begin() + static_cast<std::ptrdiff_t>(count + scan_inputs),
+                  call.operands.end());
     SLUICE_TRY(iterate(call, *body, inputs, 0, states, scans, nullptr));
   }
   for (size_t i = 0; i < count; ++i) call.set_value(i, std::move(states[i]));
   for (size_t i = 0; i < scan_outputs; ++i) {
-    SLUICE_ASSIGN(EvalValue stacked, stack(call, scans[i], output_axes[i], output_directions[i] != 0, *body->outputs()[count + i]));
+    SLUICE_ASSIGN(EvalValue stacked, stack(call, scans[i], output_axes[i],
+                                           output_directions[i] != 0, *body->outputs()[count + i]));
     call.set_value(count + i, std::move(stacked));
   }
   return {};
@@ -211,21 +237,26 @@ Result<void> eval_scan(EvalCall& call) {
 Result<void> eval_sequence_map(EvalCall& call) {
   SLUICE_ASSIGN(const Graph* body, body_of(call, "body"));
   const EvalValue* sequence = call.operands[0].value;
-  if (sequence == nullptr || sequence->kind != EvalValue::Kind::kSequence) return call.bad_value("input 0 is no sequence");
+  if (sequence == nullptr || sequence->kind != EvalValue::Kind::kSequence)
+    return call.bad_value("input 0 is no sequence");
   std::vector<EvalValue> results(call.node.output_count());
   for (EvalValue& result : results) result.kind = EvalValue::Kind::kSequence;
   for (size_t i = 0; i < sequence->elements.size(); ++i) {
     std::vector<Operand> inputs;
     for (size_t k = 0; k < call.operands.size(); ++k) {
       const EvalValue* value = call.operands[k].value;
-      const bool mapped = value != nullptr && value->kind == EvalValue::Kind::kSequence && k + body->captures < call.operands.size();
-      if (mapped && i >= value->elements.size()) return call.bad_value("the sequences have different lengths");
+      const bool mapped = value != nullptr && value->kind == EvalValue::Kind::kSequence &&
+                          k + body->captures < call.operands.size();
+      if (mapped && i >= value->elements.size())
+        return call.bad_value("the sequences have different lengths");
       inputs.push_back(mapped ? Operand::of(value->elements[i]) : call.operands[k]);
     }
     SLUICE_ASSIGN(auto outputs, evaluate_body(*body, inputs, call.options));
     if (outputs.size() != results.size())
-      return make_error(ErrorCode::kBadNode, "{}: its body has {} outputs", call.node.label(), outputs.size());
-    for (size_t k = 0; k < outputs.size(); ++k) results[k].elements.push_back(std::move(outputs[k]));
+      return make_error(ErrorCode::kBadNode, "{}: its body has {} outputs", call.node.label(),
+                        outputs.size());
+    for (size_t k = 0; k < outputs.size(); ++k)
+      results[k].elements.push_back(std::move(outputs[k]));
   }
   for (size_t k = 0; k < results.size(); ++k) call.set_value(k, std::move(results[k]));
   return {};

@@ -1,4 +1,5 @@
-// Conv: blocks of output positions are gathered into a matrix, one column per position, and multiplied by the weights.
+// Conv: blocks of output positions are gathered into a matrix, one column per position, and
+// multiplied by the weights.
 #include "common/eval/conv.h"
 
 #include <algorithm>
@@ -15,7 +16,8 @@ constexpr int64_t kPositions = 256;  // of one block
 
 // columns[channel * taps + tap][position] of positions [first, first + count)
 template <typename T>
-void gather_columns(const ConvShape& shape, const T* x, const std::vector<int64_t>& taps, int64_t count, T pad, T* columns) {
+void gather_columns(const ConvShape& shape, const T* x, const std::vector<int64_t>& taps,
+                    int64_t count, T pad, T* columns) {
   const int64_t tap_count = shape.window.taps();
   for (int64_t channel = 0; channel < shape.channels / shape.groups; ++channel) {
     const T* plane = x + channel * shape.window.in_size();
@@ -29,15 +31,19 @@ void gather_columns(const ConvShape& shape, const T* x, const std::vector<int64_
 
 }  // namespace
 
-Result<ConvShape> make_conv_shape(const EvalCall& call, std::span<const int64_t> x, std::span<const int64_t> w) {
+Result<ConvShape> make_conv_shape(const EvalCall& call, std::span<const int64_t> x,
+                                  std::span<const int64_t> w) {
   ConvShape shape;
-  if (x.size() < 2 || w.size() != x.size()) return call.bad_shape("input {} and weights {} do not fit", dims_text(x), dims_text(w));
+  if (x.size() < 2 || w.size() != x.size())
+    return call.bad_shape("input {} and weights {} do not fit", dims_text(x), dims_text(w));
   shape.batch = x[0];
   shape.channels = x[1];
   shape.filters = w[0];
   shape.groups = call.node.int_attribute("group", 1);
-  if (shape.groups < 1 || shape.filters % shape.groups != 0 || w[1] * shape.groups != shape.channels) {
-    return call.bad_shape("input {} and weights {} do not fit {} groups", dims_text(x), dims_text(w), shape.groups);
+  if (shape.groups < 1 || shape.filters % shape.groups != 0 ||
+      w[1] * shape.groups != shape.channels) {
+    return call.bad_shape("input {} and weights {} do not fit {} groups", dims_text(x),
+                          dims_text(w), shape.groups);
   }
   SLUICE_ASSIGN(shape.window, make_window(call, x.subspan(2), {w.begin() + 2, w.end()}));
   shape.y = {shape.batch, shape.filters};
@@ -57,20 +63,23 @@ void convolve(const ConvShape& shape, const T* x, const T* w, T pad, T* y) {
     const int64_t count = std::min(kPositions, positions - first);
     for (int64_t i = 0; i < count; ++i) {
       window_taps(shape.window, first + i, one.data());
-      for (size_t tap = 0; tap < one.size(); ++tap) taps[tap * kPositions + static_cast<size_t>(i)] = one[tap];
+      for (size_t tap = 0; tap < one.size(); ++tap)
+        taps[tap * kPositions + static_cast<size_t>(i)] = one[tap];
     }
     for (int64_t part = 0; part < shape.batch * shape.groups; ++part) {
       const int64_t group = part % shape.groups;
-      gather_columns(shape, x + part * (shape.channels / shape.groups) * shape.window.in_size(), taps, count, pad, columns.data());
-      multiply_add<T>(filters, depth, count, w + group * filters * depth, depth, columns.data(), kPositions,
-                      y + part * filters * positions + first, positions);
+      gather_columns(shape, x + part * (shape.channels / shape.groups) * shape.window.in_size(),
+                     taps, count, pad, columns.data());
+      multiply_add<T>(filters, depth, count, w + group * filters * depth, depth, columns.data(),
+                      kPositions, y + part * filters * positions + first, positions);
     }
   }
 }
 
 template void convolve<float>(const ConvShape&, const float*, const float*, float, float*);
 template void convolve<double>(const ConvShape&, const double*, const double*, double, double*);
-template void convolve<int32_t>(const ConvShape&, const int32_t*, const int32_t*, int32_t, int32_t*);
+template void convolve<int32_t>(const ConvShape&, const int32_t*, const int32_t*, int32_t,
+                                int32_t*);
 
 Result<void> eval_conv(EvalCall& call) {
   const Input& x = call.input(0);
@@ -85,7 +94,8 @@ Result<void> eval_conv(EvalCall& call) {
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     const int64_t positions = shape.window.out_size();
     for (int64_t plane = 0; plane < shape.batch * shape.filters; ++plane) {
-      std::fill_n(y.as<T>() + plane * positions, positions, bias.present() ? bias.as<T>()[plane % shape.filters] : T(0));
+      std::fill_n(y.as<T>() + plane * positions, positions,
+                  bias.present() ? bias.as<T>()[plane % shape.filters] : T(0));
     }
     convolve<T>(shape, x.as<T>(), w.as<T>(), T(0), y.as<T>());
     return {};

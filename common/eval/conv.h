@@ -17,8 +17,10 @@ struct ConvShape {
   std::vector<int64_t> y;
 };
 
-// x [N, C, spatial...], w [M, C / group, kernel...]; the group and the window from the node's attributes.
-Result<ConvShape> make_conv_shape(const EvalCall& call, std::span<const int64_t> x, std::span<const int64_t> w);
+// x [N, C, spatial...], w [M, C / group, kernel...]; the group and the window from the node's
+// attributes.
+Result<ConvShape> make_conv_shape(const EvalCall& call, std::span<const int64_t> x,
+                                  std::span<const int64_t> w);
 
 // y += convolution of x with w, `pad` standing in the padding. float, double, int32_t.
 template <typename T>

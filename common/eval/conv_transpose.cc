@@ -1,4 +1,5 @@
-// ConvTranspose, MaxUnpool and Col2Im: every input element adds to, or is put at, the places that a window would have read.
+// ConvTranspose, MaxUnpool and Col2Im: every input element adds to, or is put at, the places that a
+// window would have read.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -13,14 +14,16 @@
 namespace sluice::eval {
 namespace {
 
-std::vector<int64_t> ints_or(const EvalCall& call, std::string_view name, size_t count, int64_t fallback) {
+std::vector<int64_t> ints_or(const EvalCall& call, std::string_view name, size_t count,
+                             int64_t fallback) {
   std::vector<int64_t> values = call.node.ints_attribute(name);
   if (values.empty()) values.assign(count, fallback);
   return values;
 }
 
 // The window of the convolution that this one transposes: its input is our output.
-Result<Window> transposed_window(const EvalCall& call, std::span<const int64_t> in, std::vector<int64_t> kernel) {
+Result<Window> transposed_window(const EvalCall& call, std::span<const int64_t> in,
+                                 std::vector<int64_t> kernel) {
   Window window;
   const size_t rank = in.size();
   window.out.assign(in.begin(), in.end());
@@ -32,11 +35,14 @@ Result<Window> transposed_window(const EvalCall& call, std::span<const int64_t> 
   const auto shape = call.node.ints_attribute("output_shape");
   const std::string auto_pad = call.node.string_attribute("auto_pad", "NOTSET");
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
-  const bool sized = window.kernel.size() == rank && window.strides.size() == rank && window.dilations.size() == rank &&
-                     pads.size() == 2 * rank && extra.size() == rank;
-  if (!sized || (!shape.empty() && shape.size() < rank)) return call.bad_value("attributes do not fit {} spatial axes", rank);
+  const bool sized = window.kernel.size() == rank && window.strides.size() == rank &&
+                     window.dilations.size() == rank && pads.size() == 2 * rank &&
+                     extra.size() == rank;
+  if (!sized || (!shape.empty() && shape.size() < rank))
+    return call.bad_value("attributes do not fit {} spatial axes", rank);
   for (size_t axis = 0; axis < rank; ++axis) {
-    if (window.strides[axis] < 1 || window.dilations[axis] < 1) return call.bad_value("a stride or dilation is not positive");
+    if (window.strides[axis] < 1 || window.dilations[axis] < 1)
+      return call.bad_value("a stride or dilation is not positive");
     const int64_t taps = plus(times(window.kernel[axis] - 1, window.dilations[axis]), 1);
     const int64_t whole = plus(plus(times(in[axis] - 1, window.strides[axis]), extra[axis]), taps);
     int64_t out = whole - pads[axis] - pads[rank + axis];
@@ -62,13 +68,17 @@ Result<void> eval_conv_transpose(EvalCall& call) {
   const Input& w = call.input(1);
   const Input& bias = call.input(2);
   const int64_t groups = call.node.int_attribute("group", 1);
-  if (x.rank() < 3 || w.rank() != x.rank() || w.dims[0] != x.dims[1] || groups < 1 || w.dims[0] % groups != 0 || w.dtype != x.dtype) {
-    return call.bad_shape("input {} and weights {} do not fit", dims_text(x.dims), dims_text(w.dims));
+  if (x.rank() < 3 || w.rank() != x.rank() || w.dims[0] != x.dims[1] || groups < 1 ||
+      w.dims[0] % groups != 0 || w.dtype != x.dtype) {
+    return call.bad_shape("input {} and weights {} do not fit", dims_text(x.dims),
+                          dims_text(w.dims));
   }
-  SLUICE_ASSIGN(const Window window, transposed_window(call, x.dims.subspan(2), {w.dims.begin() + 2, w.dims.end()}));
+  SLUICE_ASSIGN(const Window window,
+                transposed_window(call, x.dims.subspan(2), {w.dims.begin() + 2, w.dims.end()}));
   const int64_t channels = x.dims[1] / groups;
   const int64_t filters = w.dims[1];
-  if (bias.present() && bias.count != filters * groups) return call.bad_shape("the bias does not fit {} filters", filters * groups);
+  if (bias.present() && bias.count != filters * groups)
+    return call.bad_shape("the bias does not fit {} filters", filters * groups);
   std::vector<int64_t> dims = {x.dims[0], filters * groups};
   dims.insert(dims.end(), window.in.begin(), window.in.end());
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
@@ -80,18 +90,21 @@ Result<void> eval_conv_transpose(EvalCall& call) {
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     const int64_t size = window.in_size();
     for (int64_t plane = 0; plane < x.dims[0] * filters * groups; ++plane) {
-      std::fill_n(y.as<T>() + plane * size, size, bias.present() ? bias.as<T>()[plane % (filters * groups)] : T(0));
+      std::fill_n(y.as<T>() + plane * size, size,
+                  bias.present() ? bias.as<T>()[plane % (filters * groups)] : T(0));
     }
     std::vector<T> turned(static_cast<size_t>(filters * taps * channels));
     std::vector<T> columns(static_cast<size_t>(filters * taps * positions));
     for (int64_t part = 0; part < x.dims[0] * groups; ++part) {
       const T* weights = w.as<T>() + part % groups * channels * filters * taps;
       for (int64_t c = 0; c < channels; ++c) {
-        for (int64_t k = 0; k < filters * taps; ++k) turned[static_cast<size_t>(k * channels + c)] = weights[c * filters * taps + k];
+        for (int64_t k = 0; k < filters * taps; ++k)
+          turned[static_cast<size_t>(k * channels + c)] = weights[c * filters * taps + k];
       }
       std::ranges::fill(columns, T(0));
-      multiply_add<T>(filters * taps, channels, positions, turned.data(), channels, x.as<T>() + part * channels * positions, positions,
-                      columns.data(), positions);
+      multiply_add<T>(filters * taps, channels, positions, turned.data(), channels,
+                      x.as<T>() + part * channels * positions, positions, columns.data(),
+                      positions);
       for (int64_t k = 0; k < filters * taps; ++k) {
         T* to = y.as<T>() + (part * filters + k / taps) * size;
         for (int64_t p = 0; p < positions; ++p) {
@@ -108,15 +121,18 @@ Result<void> eval_max_unpool(EvalCall& call) {
   const Input& x = call.input(0);
   const auto kernel = call.node.ints_attribute("kernel_shape");
   const auto indices = call.ints(1);
-  if (x.rank() < 3 || static_cast<int64_t>(kernel.size()) + 2 != x.rank() || static_cast<int64_t>(indices.size()) != x.count)
+  if (x.rank() < 3 || static_cast<int64_t>(kernel.size()) + 2 != x.rank() ||
+      static_cast<int64_t>(indices.size()) != x.count)
     return call.bad_shape("kernel and indices do not fit the input {}", dims_text(x.dims));
   const auto strides = ints_or(call, "strides", kernel.size(), 1);
   const auto pads = ints_or(call, "pads", 2 * kernel.size(), 0);
   std::vector<int64_t> inferred = {x.dims[0], x.dims[1]};
   for (size_t i = 0; i < kernel.size(); ++i)
-    inferred.push_back(plus(plus(times(x.dims[i + 2] - 1, strides[i]), kernel[i] - pads[i]), -pads[kernel.size() + i]));
+    inferred.push_back(plus(plus(times(x.dims[i + 2] - 1, strides[i]), kernel[i] - pads[i]),
+                            -pads[kernel.size() + i]));
   const std::vector<int64_t> dims = call.has(2) ? call.ints(2) : inferred;
-  if (dims.size() != inferred.size()) return call.bad_shape("the output shape {} does not fit", dims_text(dims));
+  if (dims.size() != inferred.size())
+    return call.bad_shape("the output shape {} does not fit", dims_text(dims));
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
   if (y.count == 0) return {};  // beside a dim of 0 another may be of any length
   const auto from = dense_strides(inferred);
@@ -124,11 +140,13 @@ Result<void> eval_max_unpool(EvalCall& call) {
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     std::fill_n(y.as<T>(), y.count, T(0));
     for (size_t i = 0; i < indices.size(); ++i) {
-      if (indices[i] < 0 || indices[i] >= product(inferred)) return call.bad_value("index {} lies outside the output", indices[i]);
+      if (indices[i] < 0 || indices[i] >= product(inferred))
+        return call.bad_value("index {} lies outside the output", indices[i]);
       int64_t at = 0;  // indices count in the shape that the pooling had
       for (size_t axis = 0; axis < dims.size(); ++axis) {
         const int64_t along = indices[i] / from[axis] % inferred[axis];
-        if (along >= dims[axis]) return call.bad_value("index {} lies outside the output", indices[i]);
+        if (along >= dims[axis])
+          return call.bad_value("index {} lies outside the output", indices[i]);
         at += along * to[axis];
       }
       y.as<T>()[at] = x.as<T>()[i];
@@ -147,7 +165,8 @@ Result<void> eval_col2im(EvalCall& call) {
   const int64_t taps = window.taps();
   const int64_t positions = window.out_size();
   if (taps == 0 || x.dims[1] % taps != 0 || x.dims[2] != positions)
-    return call.bad_shape("the input {} does not fit {} blocks of {}", dims_text(x.dims), positions, taps);
+    return call.bad_shape("the input {} does not fit {} blocks of {}", dims_text(x.dims), positions,
+                          taps);
   const int64_t channels = x.dims[1] / taps;
   std::vector<int64_t> dims = {x.dims[0], channels};
   dims.insert(dims.end(), image.begin(), image.end());

@@ -19,7 +19,8 @@ struct Tag {
 // A result as an element: integers are truncated, 0 for what is none of 64 bits.
 template <typename T>
 T element_of(double value) {
-  if constexpr (std::is_integral_v<T>) return std::abs(value) < 0x1p63 ? static_cast<T>(static_cast<int64_t>(value)) : T{0};
+  if constexpr (std::is_integral_v<T>)
+    return std::abs(value) < 0x1p63 ? static_cast<T>(static_cast<int64_t>(value)) : T{0};
   return static_cast<T>(value);
 }
 
@@ -43,7 +44,8 @@ Result<void> visit_wide(const EvalCall& call, DType dtype, F&& f) {
   return visit_float(call, dtype, f);
 }
 
-// The types that sums of products are made of. Those of integers are modulo 2^bits, whatever the sign.
+// The types that sums of products are made of. Those of integers are modulo 2^bits, whatever the
+// sign.
 template <typename F>
 Result<void> visit_product(const EvalCall& call, DType dtype, F&& f) {
   switch (dtype) {

@@ -12,17 +12,20 @@
 namespace sluice::eval {
 namespace {
 
-// Subscripts as lists of letters; the axes of an ellipsis become the numbers '\1', '\2' … counted from the right.
+// Subscripts as lists of letters; the axes of an ellipsis become the numbers '\1', '\2' … counted
+// from the right.
 struct Equation {
   std::vector<std::string> operands;
   std::string result;
 };
 
-Result<std::string> expand_ellipsis(const EvalCall& call, std::string term, int64_t rank, int64_t& widest) {
+Result<std::string> expand_ellipsis(const EvalCall& call, std::string term, int64_t rank,
+                                    int64_t& widest) {
   const size_t dots = term.find("...");
   if (dots == std::string::npos) return term;
   const int64_t count = rank >= 0 ? rank - static_cast<int64_t>(term.size() - 3) : widest;
-  if (count < 0 || count > 30) return call.bad_shape("subscripts '{}' do not fit rank {}", term, rank);
+  if (count < 0 || count > 30)
+    return call.bad_shape("subscripts '{}' do not fit rank {}", term, rank);
   widest = std::max(widest, count);
   std::string axes;
   for (int64_t i = count; i > 0; --i) axes += static_cast<char>(i);
@@ -38,13 +41,16 @@ Result<Equation> parse_equation(const EvalCall& call) {
   int64_t widest = 0;
   for (size_t at = 0, i = 0; at <= left.size(); ++i) {
     const size_t comma = std::min(left.find(',', at), left.size());
-    SLUICE_ASSIGN(auto term, expand_ellipsis(call, left.substr(at, comma - at), call.input(i).rank(), widest));
-    if (static_cast<int64_t>(term.size()) != call.input(i).rank()) return call.bad_shape("the subscripts do not fit input {}", i);
+    SLUICE_ASSIGN(auto term,
+                  expand_ellipsis(call, left.substr(at, comma - at), call.input(i).rank(), widest));
+    if (static_cast<int64_t>(term.size()) != call.input(i).rank())
+      return call.bad_shape("the subscripts do not fit input {}", i);
     equation.operands.push_back(term);
     at = comma + 1;
   }
   if (equation.operands.size() != call.input_count())
-    return call.bad_value("the equation has {} terms for {} inputs", equation.operands.size(), call.input_count());
+    return call.bad_value("the equation has {} terms for {} inputs", equation.operands.size(),
+                          call.input_count());
   if (arrow != std::string::npos) {
     SLUICE_ASSIGN(equation.result, expand_ellipsis(call, text.substr(arrow + 2), -1, widest));
     return equation;
@@ -66,18 +72,22 @@ T determinant(std::vector<T> m, int64_t n) {
   for (int64_t column = 0; column < n; ++column) {
     int64_t pivot = column;
     for (int64_t row = column; row < n; ++row) {
-      if (std::abs(m[static_cast<size_t>(row * n + column)]) > std::abs(m[static_cast<size_t>(pivot * n + column)])) pivot = row;
+      if (std::abs(m[static_cast<size_t>(row * n + column)]) >
+          std::abs(m[static_cast<size_t>(pivot * n + column)]))
+        pivot = row;
     }
     const T head = m[static_cast<size_t>(pivot * n + column)];
     if (head == T(0)) return 0;
     if (pivot != column) {
-      for (int64_t k = 0; k < n; ++k) std::swap(m[static_cast<size_t>(pivot * n + k)], m[static_cast<size_t>(column * n + k)]);
+      for (int64_t k = 0; k < n; ++k)
+        std::swap(m[static_cast<size_t>(pivot * n + k)], m[static_cast<size_t>(column * n + k)]);
       result = -result;
     }
     result *= head;
     for (int64_t row = column + 1; row < n; ++row) {
       const T factor = m[static_cast<size_t>(row * n + column)] / head;
-      for (int64_t k = column; k < n; ++k) m[static_cast<size_t>(row * n + k)] -= factor * m[static_cast<size_t>(column * n + k)];
+      for (int64_t k = column; k < n; ++k)
+        m[static_cast<size_t>(row * n + k)] -= factor * m[static_cast<size_t>(column * n + k)];
     }
   }
   return result;
@@ -92,14 +102,16 @@ Result<void> eval_einsum(EvalCall& call) {
     for (size_t axis = 0; axis < equation.operands[i].size(); ++axis) {
       int64_t& extent = extents.emplace(equation.operands[i][axis], 1).first->second;
       const int64_t dim = call.input(i).dims[axis];
-      if (dim != extent && dim != 1 && extent != 1) return call.bad_shape("extents {} and {} of one subscript differ", extent, dim);
+      if (dim != extent && dim != 1 && extent != 1)
+        return call.bad_shape("extents {} and {} of one subscript differ", extent, dim);
       if (extent == 1) extent = dim;
     }
   }
   std::string letters = equation.result;
   std::vector<int64_t> dims, loop;
   for (const char letter : letters) {
-    if (!extents.contains(letter)) return call.bad_value("the result has a subscript that no input has");
+    if (!extents.contains(letter))
+      return call.bad_value("the result has a subscript that no input has");
     dims.push_back(extents[letter]);
   }
   for (const auto& [letter, extent] : extents) {
@@ -107,13 +119,16 @@ Result<void> eval_einsum(EvalCall& call) {
   }
   for (const char letter : letters) loop.push_back(extents[letter]);
   const int64_t inner = product(std::span<const int64_t>(loop).subspan(dims.size()));
-  std::vector<std::vector<int64_t>> strides(call.input_count(), std::vector<int64_t>(letters.size(), 0));
+  std::vector<std::vector<int64_t>> strides(call.input_count(),
+                                            std::vector<int64_t>(letters.size(), 0));
   for (size_t i = 0; i < strides.size(); ++i) {
     const auto dense = dense_strides(call.input(i).dims);
     for (size_t axis = 0; axis < dense.size(); ++axis) {
-      if (call.input(i).dims[axis] != 1) strides[i][letters.find(equation.operands[i][axis])] += dense[axis];
+      if (call.input(i).dims[axis] != 1)
+        strides[i][letters.find(equation.operands[i][axis])] += dense[axis];
     }
-    if (call.input(i).dtype != call.input(0).dtype) return call.bad_value("inputs have different types");
+    if (call.input(i).dtype != call.input(0).dtype)
+      return call.bad_value("inputs have different types");
   }
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
   return visit_product(call, y.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
@@ -140,12 +155,14 @@ Result<void> eval_einsum(EvalCall& call) {
 
 Result<void> eval_det(EvalCall& call) {
   const Input& x = call.input(0);
-  if (x.rank() < 2 || x.dims.back() != x.dims[x.dims.size() - 2]) return call.bad_shape("{} holds no square matrices", dims_text(x.dims));
+  if (x.rank() < 2 || x.dims.back() != x.dims[x.dims.size() - 2])
+    return call.bad_shape("{} holds no square matrices", dims_text(x.dims));
   const int64_t n = x.dims.back();
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, {x.dims.begin(), x.dims.end() - 2}));
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     for (int64_t i = 0; i < y.count; ++i)
-      y.as<T>()[i] = static_cast<T>(determinant(std::vector<double>(x.as<T>() + i * n * n, x.as<T>() + (i + 1) * n * n), n));
+      y.as<T>()[i] = static_cast<T>(
+          determinant(std::vector<double>(x.as<T>() + i * n * n, x.as<T>() + (i + 1) * n * n), n));
     return {};
   });
 }

@@ -1,5 +1,5 @@
-// The reference evaluator: the meaning of the IR. One obvious function per op and dtype class; libm only for float32, -ffp-contract=off,
-// always -O2.
+// The reference evaluator: the meaning of the IR. One obvious function per op and dtype class; libm
+// only for float32, -ffp-contract=off, always -O2.
 #pragma once
 
 #include <functional>
@@ -13,12 +13,14 @@
 
 namespace sluice {
 
-// What a Value holds at run time. Copies share the tensor, which nobody changes once it is in an EvalValue.
+// What a Value holds at run time. Copies share the tensor, which nobody changes once it is in an
+// EvalValue.
 struct EvalValue {
   enum class Kind : uint8_t { kTensor, kSequence, kMap, kNone };  // kNone: an empty optional
   Kind kind = Kind::kTensor;
   std::shared_ptr<const Tensor> tensor;
-  std::vector<EvalValue> elements;  // of kSequence; of kMap its keys and its values, tensors of one dim
+  std::vector<EvalValue>
+      elements;  // of kSequence; of kMap its keys and its values, tensors of one dim
 
   EvalValue();
   EvalValue(const EvalValue&);
@@ -44,22 +46,27 @@ struct MutableTensorView {
 // True when the evaluator has a kernel for the op (for some dtypes).
 bool is_evaluable(Op op);
 
-// All outputs of a node; inputs in order, null for absent ones. Bodies (If, Loop, Scan, Call, Fused, …) are evaluated through their graphs.
-Result<std::vector<EvalValue>> evaluate_node(const Node& node, std::span<const EvalValue* const> inputs);
+// All outputs of a node; inputs in order, null for absent ones. Bodies (If, Loop, Scan, Call,
+// Fused, …) are evaluated through their graphs.
+Result<std::vector<EvalValue>> evaluate_node(const Node& node,
+                                             std::span<const EvalValue* const> inputs);
 
-// The same into memory planned before: every output must come out with exactly the dtype and dims given, else kBadShape. An output may
-// share memory with nothing. Used by host_cpu tasks.
-Result<void> evaluate_node_into(const Node& node, std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs);
+// The same into memory planned before: every output must come out with exactly the dtype and dims
+// given, else kBadShape. An output may share memory with nothing. Used by host_cpu tasks.
+Result<void> evaluate_node_into(const Node& node, std::span<const TensorView> inputs,
+                                std::span<const MutableTensorView> outputs);
 
 // Runs nodes in place of the evaluator.
 struct NodeRunner {
   std::function<bool(const Node&)> takes;
   // All outputs of a node that it takes. The data of absent inputs is null.
-  std::function<Result<std::vector<EvalValue>>(const Node&, std::span<const TensorView> inputs)> run;
+  std::function<Result<std::vector<EvalValue>>(const Node&, std::span<const TensorView> inputs)>
+      run;
 };
 
 struct EvalOptions {
-  // Called with every value as it is made (inputs and constants left out), in node order; bodies' values too.
+  // Called with every value as it is made (inputs and constants left out), in node order; bodies'
+  // values too.
   std::function<void(const Value&, const EvalValue&)> observer;
   // Called before and after every node of a root graph; bodies' nodes left out.
   std::function<void(const Node&, bool begins)> around_node;
@@ -67,9 +74,10 @@ struct EvalOptions {
   const NodeRunner* elsewhere = nullptr;
 };
 
-// Outputs of a graph at any level. inputs: one per graph input that is not bound to a constant. Values nobody needs any more are freed on
-// the way.
-Result<std::vector<EvalValue>> evaluate_graph(const Graph& graph, std::vector<EvalValue> inputs, const EvalOptions& options = {});
+// Outputs of a graph at any level. inputs: one per graph input that is not bound to a constant.
+// Values nobody needs any more are freed on the way.
+Result<std::vector<EvalValue>> evaluate_graph(const Graph& graph, std::vector<EvalValue> inputs,
+                                              const EvalOptions& options = {});
 
 // What is given to a graph: a value, or else a tensor that somebody else owns.
 struct EvalInput {
@@ -77,9 +85,12 @@ struct EvalInput {
   const EvalValue* value = nullptr;
 };
 // The same on inputs that are not copied; they must not change meanwhile.
-Result<std::vector<EvalValue>> evaluate_graph_on(const Graph& graph, std::span<const EvalInput> inputs, const EvalOptions& options = {});
+Result<std::vector<EvalValue>> evaluate_graph_on(const Graph& graph,
+                                                 std::span<const EvalInput> inputs,
+                                                 const EvalOptions& options = {});
 
-// The bytes of a constant of any kind but kParameter as a tensor. Expressions are evaluated, splats expanded.
+// The bytes of a constant of any kind but kParameter as a tensor. Expressions are evaluated, splats
+// expanded.
 Result<Tensor> evaluate_segment(const Module& module, SegmentId segment);
 
 }  // namespace sluice

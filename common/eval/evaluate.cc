@@ -14,19 +14,24 @@ using ParameterLookup = std::function<Operand(SegmentId)>;
 Tensor expand_splat(const Type& type, std::span<const std::byte> element) {
   Tensor tensor = make_tensor(type.dtype, *type.extents());
   for (size_t at = 0; at + element.size() <= tensor.bytes.size(); at += element.size()) {
-    std::copy(element.begin(), element.end(), tensor.bytes.begin() + static_cast<std::ptrdiff_t>(at));
+    std::copy(element.begin(), element.end(),
+              tensor.bytes.begin() + static_cast<std::ptrdiff_t>(at));
   }
   return tensor;
 }
 
-Result<void> check_bytes(const Module& module, const Segment& segment, std::span<const std::byte> bytes) {
+Result<void> check_bytes(const Module& module, const Segment& segment,
+                         std::span<const std::byte> bytes) {
   const Type& type = module.type(segment.type);
-  if (!type.is_fixed()) return make_error(ErrorCode::kBadGraph, "a constant has a type that is not a fixed tensor");
-  const bool fits = type.dtype == DType::kString ? bytes.size() >= (static_cast<size_t>(*type.element_count()) + 1) * sizeof(uint64_t)
-                                                 : bytes.size() == type.dense_bytes();
+  if (!type.is_fixed())
+    return make_error(ErrorCode::kBadGraph, "a constant has a type that is not a fixed tensor");
+  const bool fits =
+      type.dtype == DType::kString
+          ? bytes.size() >= (static_cast<size_t>(*type.element_count()) + 1) * sizeof(uint64_t)
+          : bytes.size() == type.dense_bytes();
   if (fits) return {};
-  return make_error(ErrorCode::kBadGraph, "a constant of type {}[{}] has {} bytes", dtype_name(type.dtype), dims_text(*type.extents()),
-                    bytes.size());
+  return make_error(ErrorCode::kBadGraph, "a constant of type {}[{}] has {} bytes",
+                    dtype_name(type.dtype), dims_text(*type.extents()), bytes.size());
 }
 
 // Constants of one graph (or of an expression) as operands; owns what it had to make.
@@ -49,20 +54,23 @@ class Constants {
     switch (segment.kind) {
       case SegmentKind::kParameter: {
         const Operand operand = parameters_ ? parameters_(id) : Operand{};
-        if (!operand.present()) return make_error(ErrorCode::kMissingSegment, "a parameter is not bound here");
+        if (!operand.present())
+          return make_error(ErrorCode::kMissingSegment, "a parameter is not bound here");
         return operand;
       }
       case SegmentKind::kExpression:
         return load_expression(segment);
       case SegmentKind::kSplat:
-        if (!module_.type(segment.type).is_fixed()) return make_error(ErrorCode::kBadGraph, "a splat has a type that is not fixed");
+        if (!module_.type(segment.type).is_fixed())
+          return make_error(ErrorCode::kBadGraph, "a splat has a type that is not fixed");
         return hold(EvalValue::of(expand_splat(module_.type(segment.type), segment.data)));
       default: {
         SLUICE_ASSIGN(const auto bytes, module_.bytes(id));
         SLUICE_TRY(check_bytes(module_, segment, bytes));
         const Type& type = module_.type(segment.type);
         if (!is_aligned(bytes.data(), type.dtype)) {
-          return hold(EvalValue::of(Tensor{{}, type.dtype, *type.extents(), TensorBytes(bytes.begin(), bytes.end())}));
+          return hold(EvalValue::of(
+              Tensor{{}, type.dtype, *type.extents(), TensorBytes(bytes.begin(), bytes.end())}));
         }
         const std::vector<int64_t>& dims = dims_.emplace_back(*type.extents());
         return Operand{{type.dtype, dims, bytes.data()}, nullptr};
@@ -78,7 +86,8 @@ class Constants {
       SLUICE_ASSIGN(Operand operand, load(input));
       inputs.push_back(operand);
     }
-    if (!module_.has_graph(segment.graph)) return make_error(ErrorCode::kBadGraph, "a constant expression has no graph");
+    if (!module_.has_graph(segment.graph))
+      return make_error(ErrorCode::kBadGraph, "a constant expression has no graph");
     SLUICE_ASSIGN(auto outputs, evaluate_body(module_.graph(segment.graph), inputs, options_));
     if (outputs.empty() || outputs[0].tensor == nullptr) {
       return make_error(ErrorCode::kBadGraph, "a constant expression gives no tensor");
@@ -106,8 +115,8 @@ class GraphRun {
 
   Result<std::vector<EvalValue>> run(std::span<const Operand> inputs) {
     if (inputs.size() != graph_.inputs().size()) {
-      return make_error(ErrorCode::kBadGraph, "graph '{}' has {} inputs, {} were given", graph_.name(), graph_.inputs().size(),
-                        inputs.size());
+      return make_error(ErrorCode::kBadGraph, "graph '{}' has {} inputs, {} were given",
+                        graph_.name(), graph_.inputs().size(), inputs.size());
     }
     for (size_t i = 0; i < inputs.size(); ++i) slot(*graph_.inputs()[i]).operand = inputs[i];
     for (const Value& value : graph_.values()) {
@@ -170,18 +179,21 @@ class GraphRun {
   }
 
   Result<std::vector<EvalValue>> results_of(const Node& node, std::span<const Operand> operands) {
-    if (options_.elsewhere != nullptr && options_.elsewhere->takes(node)) return run_elsewhere(node, operands);
+    if (options_.elsewhere != nullptr && options_.elsewhere->takes(node))
+      return run_elsewhere(node, operands);
     EvalCall call(node, operands, {}, options_);
     SLUICE_TRY(run_kernel(call));
     return call.take_outputs();
   }
 
-  Result<std::vector<EvalValue>> run_elsewhere(const Node& node, std::span<const Operand> operands) {
+  Result<std::vector<EvalValue>> run_elsewhere(const Node& node,
+                                               std::span<const Operand> operands) {
     std::vector<TensorView> inputs;
     for (const Operand& operand : operands) inputs.push_back(operand.view);
     SLUICE_ASSIGN(std::vector<EvalValue> outputs, options_.elsewhere->run(node, inputs));
     if (outputs.size() == node.output_count()) return outputs;
-    return make_error(ErrorCode::kBadNode, "{}: has {} outputs, {} were made", node.label(), node.output_count(), outputs.size());
+    return make_error(ErrorCode::kBadNode, "{}: has {} outputs, {} were made", node.label(),
+                      node.output_count(), outputs.size());
   }
 
   void release_inputs(const Node& node) {
@@ -202,7 +214,9 @@ class GraphRun {
 
 Result<void> run_kernel(EvalCall& call) {
   const KernelRow* kernel = find_kernel(call.node.op());
-  if (kernel == nullptr) return make_error(ErrorCode::kNotEvaluable, "{}: the reference evaluator has no kernel", call.node.label());
+  if (kernel == nullptr)
+    return make_error(ErrorCode::kNotEvaluable, "{}: the reference evaluator has no kernel",
+                      call.node.label());
   const auto run = [&]() -> Result<void> {
     SLUICE_TRY(call.start(kernel->promotion));
     SLUICE_TRY(kernel->run(call));
@@ -211,7 +225,8 @@ Result<void> run_kernel(EvalCall& call) {
   return within_memory(run, [&] { return call.node.label(); });
 }
 
-Result<std::vector<EvalValue>> evaluate_body(const Graph& graph, std::span<const Operand> inputs, const EvalOptions& options) {
+Result<std::vector<EvalValue>> evaluate_body(const Graph& graph, std::span<const Operand> inputs,
+                                             const EvalOptions& options) {
   return GraphRun(graph, options).run(inputs);
 }
 
@@ -236,16 +251,19 @@ using namespace eval;  // the kernels' side
 
 bool is_evaluable(Op op) { return find_kernel(op) != nullptr; }
 
-Result<std::vector<EvalValue>> evaluate_node(const Node& node, std::span<const EvalValue* const> inputs) {
+Result<std::vector<EvalValue>> evaluate_node(const Node& node,
+                                             std::span<const EvalValue* const> inputs) {
   std::vector<Operand> operands;
-  for (const EvalValue* input : inputs) operands.push_back(input != nullptr ? Operand::of(*input) : Operand{});
+  for (const EvalValue* input : inputs)
+    operands.push_back(input != nullptr ? Operand::of(*input) : Operand{});
   const EvalOptions options;
   EvalCall call(node, operands, {}, options);
   SLUICE_TRY(run_kernel(call));
   return call.take_outputs();
 }
 
-Result<void> evaluate_node_into(const Node& node, std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs) {
+Result<void> evaluate_node_into(const Node& node, std::span<const TensorView> inputs,
+                                std::span<const MutableTensorView> outputs) {
   std::vector<Operand> operands;
   for (const TensorView& input : inputs) operands.push_back({input, nullptr});
   const EvalOptions options;
@@ -253,16 +271,20 @@ Result<void> evaluate_node_into(const Node& node, std::span<const TensorView> in
   return run_kernel(call);
 }
 
-Result<std::vector<EvalValue>> evaluate_graph(const Graph& graph, std::vector<EvalValue> inputs, const EvalOptions& options) {
+Result<std::vector<EvalValue>> evaluate_graph(const Graph& graph, std::vector<EvalValue> inputs,
+                                              const EvalOptions& options) {
   std::vector<Operand> operands;
   for (const EvalValue& input : inputs) operands.push_back(Operand::of(input));
   return evaluate_body(graph, operands, options);
 }
 
-Result<std::vector<EvalValue>> evaluate_graph_on(const Graph& graph, std::span<const EvalInput> inputs, const EvalOptions& options) {
+Result<std::vector<EvalValue>> evaluate_graph_on(const Graph& graph,
+                                                 std::span<const EvalInput> inputs,
+                                                 const EvalOptions& options) {
   std::vector<Operand> operands;
   for (const EvalInput& input : inputs)
-    operands.push_back(input.value != nullptr ? Operand::of(*input.value) : Operand{input.view, nullptr});
+    operands.push_back(input.value != nullptr ? Operand::of(*input.value)
+                                              : Operand{input.view, nullptr});
   return evaluate_body(graph, operands, options);
 }
 

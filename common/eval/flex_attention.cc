@@ -35,12 +35,16 @@ Result<Sizes> read_sizes(const EvalCall& call) {
   const Input& q = call.input(0);
   const Input& k = call.input(1);
   const Input& v = call.input(2);
-  if (q.rank() != 4 || k.rank() != 4 || v.rank() != 4) return call.bad_shape("queries, keys and values need 4 dims");
+  if (q.rank() != 4 || k.rank() != 4 || v.rank() != 4)
+    return call.bad_shape("queries, keys and values need 4 dims");
   const Sizes sizes{q.dims[0], q.dims[1], k.dims[1], q.dims[2], k.dims[2], q.dims[3], v.dims[3]};
   const bool alike = k.dtype == q.dtype && v.dtype == q.dtype;
-  const bool fits = alike && k.dims[0] == sizes.batch && v.dims[0] == sizes.batch && v.dims[1] == sizes.heads && v.dims[2] == sizes.keys &&
-                    k.dims[3] == sizes.key && sizes.heads > 0 && sizes.q_heads % sizes.heads == 0;
-  if (!fits) return call.bad_shape("queries {}, keys {} and values {} do not fit", dims_text(q.dims), dims_text(k.dims), dims_text(v.dims));
+  const bool fits = alike && k.dims[0] == sizes.batch && v.dims[0] == sizes.batch &&
+                    v.dims[1] == sizes.heads && v.dims[2] == sizes.keys && k.dims[3] == sizes.key &&
+                    sizes.heads > 0 && sizes.q_heads % sizes.heads == 0;
+  if (!fits)
+    return call.bad_shape("queries {}, keys {} and values {} do not fit", dims_text(q.dims),
+                          dims_text(k.dims), dims_text(v.dims));
   return sizes;
 }
 
@@ -58,14 +62,16 @@ Result<DType> softmax_dtype(const EvalCall& call) {
 Result<EvalValue> modify(const EvalCall& call, std::string_view attribute, EvalValue given) {
   if (call.node.find_attribute(attribute) == nullptr) return given;
   const Graph* body = call.node.body(attribute);
-  if (body == nullptr) return make_error(ErrorCode::kBadNode, "{}: has no body '{}'", call.node.label(), attribute);
+  if (body == nullptr)
+    return make_error(ErrorCode::kBadNode, "{}: has no body '{}'", call.node.label(), attribute);
   std::vector<Operand> inputs = {Operand::of(given)};
   inputs.insert(inputs.end(), call.operands.begin() + kOwnInputs, call.operands.end());
   SLUICE_ASSIGN(auto made, evaluate_body(*body, inputs, call.options));
   const Tensor* tensor = made.size() == 1 ? made[0].tensor.get() : nullptr;
-  if (tensor == nullptr || tensor->dtype != given.tensor->dtype || tensor->dims != given.tensor->dims)
-    return call.bad_shape("'{}' does not keep the type {} and the shape {}", std::string(attribute), dtype_name(given.tensor->dtype),
-                          dims_text(given.tensor->dims));
+  if (tensor == nullptr || tensor->dtype != given.tensor->dtype ||
+      tensor->dims != given.tensor->dims)
+    return call.bad_shape("'{}' does not keep the type {} and the shape {}", std::string(attribute),
+                          dtype_name(given.tensor->dtype), dims_text(given.tensor->dims));
   return std::move(made[0]);
 }
 
@@ -79,14 +85,16 @@ double dot(const T* a, const T* b, int64_t count) {
 template <typename T>
 Tensor make_scores(const EvalCall& call, const Sizes& sizes, DType dtype) {
   const AttributeValue* named = call.node.find_attribute("scale");
-  const double scale =
-      named != nullptr ? static_cast<double>(call.node.float_attribute("scale", 0.0f)) : 1 / std::sqrt(static_cast<double>(sizes.key));
+  const double scale = named != nullptr
+                           ? static_cast<double>(call.node.float_attribute("scale", 0.0f))
+                           : 1 / std::sqrt(static_cast<double>(sizes.key));
   Tensor scores = make_tensor(dtype, {sizes.batch, sizes.q_heads, sizes.queries, sizes.keys});
   std::vector<double> line(static_cast<size_t>(sizes.keys));
   for (int64_t row = 0; row < sizes.rows(); ++row) {
     const T* q = call.input(0).as<T>() + row * sizes.key;
     const T* k = call.input(1).as<T>() + sizes.matrix_of(row) * sizes.keys * sizes.key;
-    for (int64_t j = 0; j < sizes.keys; ++j) line[static_cast<size_t>(j)] = scale * dot(q, k + j * sizes.key, sizes.key);
+    for (int64_t j = 0; j < sizes.keys; ++j)
+      line[static_cast<size_t>(j)] = scale * dot(q, k + j * sizes.key, sizes.key);
     store_doubles(dtype, scores.bytes.data(), row * sizes.keys, sizes.keys, line.data());
   }
   return scores;
@@ -102,22 +110,26 @@ Tensor softmax(const Tensor& scores, const Sizes& sizes) {
     double sum = 0;
     for (double& score : line) sum += score = math::exp(score - top);
     for (double& score : line) score /= sum;
-    store_doubles(scores.dtype, probabilities.bytes.data(), row * sizes.keys, sizes.keys, line.data());
+    store_doubles(scores.dtype, probabilities.bytes.data(), row * sizes.keys, sizes.keys,
+                  line.data());
   }
   return probabilities;
 }
 
 template <typename T>
-void mix_values(const EvalCall& call, const Sizes& sizes, const Tensor& probabilities, const Output& y) {
+void mix_values(const EvalCall& call, const Sizes& sizes, const Tensor& probabilities,
+                const Output& y) {
   std::vector<double> line(static_cast<size_t>(sizes.keys)), sum(static_cast<size_t>(sizes.value));
   for (int64_t row = 0; row < sizes.rows(); ++row) {
-    load_doubles(probabilities.dtype, probabilities.bytes.data(), row * sizes.keys, sizes.keys, line.data());
+    load_doubles(probabilities.dtype, probabilities.bytes.data(), row * sizes.keys, sizes.keys,
+                 line.data());
     const T* v = call.input(2).as<T>() + sizes.matrix_of(row) * sizes.keys * sizes.value;
     std::ranges::fill(sum, 0.0);
     for (const double probability : line) {
       for (double& total : sum) total += probability * static_cast<double>(*v++);
     }
-    std::ranges::transform(sum, y.as<T>() + row * sizes.value, [](double total) { return static_cast<T>(total); });
+    std::ranges::transform(sum, y.as<T>() + row * sizes.value,
+                           [](double total) { return static_cast<T>(total); });
   }
 }
 
@@ -127,17 +139,23 @@ void mix_values(const EvalCall& call, const Sizes& sizes, const Tensor& probabil
 Result<void> eval_flex_attention(EvalCall& call) {
   SLUICE_ASSIGN(const Sizes sizes, read_sizes(call));
   SLUICE_ASSIGN(const DType dtype, softmax_dtype(call));
-  SLUICE_ASSIGN(const Output y, call.output_like(0, 0, {sizes.batch, sizes.q_heads, sizes.queries, sizes.value}));
+  SLUICE_ASSIGN(const Output y,
+                call.output_like(0, 0, {sizes.batch, sizes.q_heads, sizes.queries, sizes.value}));
   if (y.count == 0) return {};
-  const auto count = element_count(std::vector<int64_t>{sizes.batch, sizes.q_heads, sizes.queries, sizes.keys});
+  const auto count =
+      element_count(std::vector<int64_t>{sizes.batch, sizes.q_heads, sizes.queries, sizes.keys});
   if (!count || *count > kMaxScores) {
-    return make_error(ErrorCode::kLimit, "{}: {} queries of {} heads for {} keys, {} times, have more than {} scores", call.node.label(),
-                      sizes.queries, sizes.q_heads, sizes.keys, sizes.batch, kMaxScores)
+    return make_error(ErrorCode::kLimit,
+                      "{}: {} queries of {} heads for {} keys, {} times, have more than {} scores",
+                      call.node.label(), sizes.queries, sizes.q_heads, sizes.keys, sizes.batch,
+                      kMaxScores)
         .with_hint("make the inputs smaller");
   }
   return visit_float(call, call.input(0).dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    SLUICE_ASSIGN(const EvalValue scores, modify(call, "score_mod", EvalValue::of(make_scores<T>(call, sizes, dtype))));
-    SLUICE_ASSIGN(const EvalValue mixed, modify(call, "prob_mod", EvalValue::of(softmax(*scores.tensor, sizes))));
+    SLUICE_ASSIGN(const EvalValue scores,
+                  modify(call, "score_mod", EvalValue::of(make_scores<T>(call, sizes, dtype))));
+    SLUICE_ASSIGN(const EvalValue mixed,
+                  modify(call, "prob_mod", EvalValue::of(softmax(*scores.tensor, sizes))));
     mix_values<T>(call, sizes, *mixed.tensor, y);
     return {};
   });

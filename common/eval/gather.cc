@@ -17,7 +17,8 @@ namespace {
 Result<std::vector<int64_t>> checked_indices(const EvalCall& call, size_t input, int64_t extent) {
   std::vector<int64_t> indices = call.ints(input);
   for (int64_t& index : indices) {
-    if (index < -extent || index >= extent) return call.bad_value("index {} lies outside an axis of {}", index, extent);
+    if (index < -extent || index >= extent)
+      return call.bad_value("index {} lies outside an axis of {}", index, extent);
     if (index < 0) index += extent;
   }
   return indices;
@@ -64,7 +65,8 @@ void meet_integers(Reduction reduction, DType dtype, std::byte* element, const s
     if (replaces) std::memcpy(element, update, static_cast<size_t>(dtype_bits(dtype)) / 8);
     return;
   }
-  const auto met = static_cast<int64_t>(reduce(reduction, static_cast<uint64_t>(old), static_cast<uint64_t>(other)));
+  const auto met = static_cast<int64_t>(
+      reduce(reduction, static_cast<uint64_t>(old), static_cast<uint64_t>(other)));
   store_ints(dtype, element, 0, 1, &met);
 }
 
@@ -75,33 +77,42 @@ void meet(Reduction reduction, DType dtype, T& element, const T& update) {
   } else if constexpr (std::is_floating_point_v<T>) {
     element = reduce(reduction, element, update);
   } else {
-    meet_integers(reduction, dtype, reinterpret_cast<std::byte*>(&element), reinterpret_cast<const std::byte*>(&update));
+    meet_integers(reduction, dtype, reinterpret_cast<std::byte*>(&element),
+                  reinterpret_cast<const std::byte*>(&update));
   }
 }
 
 // Runs f<T>: floats as they are, all others by width.
 template <typename F>
 Result<void> visit_update(const EvalCall& call, Reduction reduction, DType dtype, F&& f) {
-  if (reduction != Reduction::kNone && number_class(dtype) == DType::kUndefined) return call.unsupported(dtype);
+  if (reduction != Reduction::kNone && number_class(dtype) == DType::kUndefined)
+    return call.unsupported(dtype);
   if (dtype == DType::kF32 || dtype == DType::kF64) return visit_float(call, dtype, f);
   return visit_width(call, dtype, f);
 }
 
-// For each element of a tensor of `dims`: its offset in a tensor of `x_dims` when its coordinate along `axis` is left out.
-std::vector<int64_t> offsets_without_axis(std::span<const int64_t> dims, std::span<const int64_t> x_dims, int64_t axis) {
+// For each element of a tensor of `dims`: its offset in a tensor of `x_dims` when its coordinate
+// along `axis` is left out.
+std::vector<int64_t> offsets_without_axis(std::span<const int64_t> dims,
+                                          std::span<const int64_t> x_dims, int64_t axis) {
   std::vector<int64_t> strides = dense_strides(x_dims);
   strides[static_cast<size_t>(axis)] = 0;
   return all_offsets(dims, strides);
 }
 
-Result<void> check_element_indices(const EvalCall& call, const Input& x, const Input& indices, int64_t axis) {
+Result<void> check_element_indices(const EvalCall& call, const Input& x, const Input& indices,
+                                   int64_t axis) {
   bool fits = x.rank() == indices.rank();
-  for (int64_t i = 0; fits && i < x.rank(); ++i) fits = i == axis || indices.dims[static_cast<size_t>(i)] <= x.dims[static_cast<size_t>(i)];
-  if (!fits) return call.bad_shape("indices {} do not fit the data {}", dims_text(indices.dims), dims_text(x.dims));
+  for (int64_t i = 0; fits && i < x.rank(); ++i)
+    fits = i == axis || indices.dims[static_cast<size_t>(i)] <= x.dims[static_cast<size_t>(i)];
+  if (!fits)
+    return call.bad_shape("indices {} do not fit the data {}", dims_text(indices.dims),
+                          dims_text(x.dims));
   return {};
 }
 
-// Offsets of the slices that index tuples (the last axis of input 1) name, `batch` leading axes shared.
+// Offsets of the slices that index tuples (the last axis of input 1) name, `batch` leading axes
+// shared.
 struct Slices {
   std::vector<int64_t> offsets;
   int64_t size = 1;
@@ -113,10 +124,12 @@ Result<Slices> find_slices(const EvalCall& call, int64_t batch) {
   const Input& indices = call.input(1);
   const int64_t depth = indices.rank() > 0 ? indices.dims.back() : 0;
   if (batch < 0 || indices.rank() <= batch || batch + depth > x.rank())
-    return call.bad_shape("indices {} do not fit the data {}", dims_text(indices.dims), dims_text(x.dims));
+    return call.bad_shape("indices {} do not fit the data {}", dims_text(indices.dims),
+                          dims_text(x.dims));
   for (int64_t i = 0; i < batch; ++i) {
     if (indices.dims[static_cast<size_t>(i)] != x.dims[static_cast<size_t>(i)])
-      return call.bad_shape("the batch axes of {} and {} differ", dims_text(indices.dims), dims_text(x.dims));
+      return call.bad_shape("the batch axes of {} and {} differ", dims_text(indices.dims),
+                            dims_text(x.dims));
   }
   Slices slices;
   slices.slice_dims.assign(x.dims.begin() + batch + depth, x.dims.end());
@@ -130,7 +143,8 @@ Result<Slices> find_slices(const EvalCall& call, int64_t batch) {
     for (int64_t k = 0; k < depth; ++k) {
       const int64_t extent = x.dims[static_cast<size_t>(batch + k)];
       int64_t index = flat[static_cast<size_t>(t * depth + k)];
-      if (index < -extent || index >= extent) return call.bad_value("index {} lies outside an axis of {}", index, extent);
+      if (index < -extent || index >= extent)
+        return call.bad_value("index {} lies outside an axis of {}", index, extent);
       if (index < 0) index += extent;
       offset += index * strides[static_cast<size_t>(batch + k)];
     }
@@ -151,7 +165,8 @@ Result<void> eval_gather(EvalCall& call) {
   dims.insert(dims.end(), indices.dims.begin(), indices.dims.end());
   dims.insert(dims.end(), x.dims.begin() + axis + 1, x.dims.end());
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
-  const size_t run = static_cast<size_t>(split.inner) * static_cast<size_t>(dtype_bits(y.dtype)) / 8;
+  const size_t run =
+      static_cast<size_t>(split.inner) * static_cast<size_t>(dtype_bits(y.dtype)) / 8;
   std::byte* to = y.data;
   for (int64_t outer = 0; run > 0 && outer < split.outer; ++outer) {
     const std::byte* from = x.data + static_cast<size_t>(outer * split.count) * run;
@@ -173,7 +188,8 @@ Result<void> eval_gather_elements(EvalCall& call) {
   const auto offsets = offsets_without_axis(indices.dims, x.dims, axis);
   const int64_t stride = dense_strides(x.dims)[static_cast<size_t>(axis)];
   return visit_width(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    for (size_t i = 0; i < offsets.size(); ++i) y.as<T>()[i] = x.as<T>()[offsets[i] + wanted[i] * stride];
+    for (size_t i = 0; i < offsets.size(); ++i)
+      y.as<T>()[i] = x.as<T>()[offsets[i] + wanted[i] * stride];
     return {};
   });
 }
@@ -201,7 +217,8 @@ Result<void> eval_scatter_elements(EvalCall& call) {
   SLUICE_ASSIGN(const Reduction reduction, reduction_of(call));
   SLUICE_TRY(check_element_indices(call, x, indices, axis));
   if (!std::ranges::equal(indices.dims, updates.dims) || updates.logical != x.logical)
-    return call.bad_shape("updates {} do not fit indices {}", dims_text(updates.dims), dims_text(indices.dims));
+    return call.bad_shape("updates {} do not fit indices {}", dims_text(updates.dims),
+                          dims_text(indices.dims));
   SLUICE_ASSIGN(const auto wanted, checked_indices(call, 1, x.dims[static_cast<size_t>(axis)]));
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, to_vector(x.dims)));
   const auto offsets = offsets_without_axis(indices.dims, x.dims, axis);
@@ -220,14 +237,16 @@ Result<void> eval_scatter_nd(EvalCall& call) {
   const Input& updates = call.input(2);
   SLUICE_ASSIGN(const Reduction reduction, reduction_of(call));
   SLUICE_ASSIGN(const Slices slices, find_slices(call, 0));
-  if (updates.count != static_cast<int64_t>(slices.offsets.size()) * slices.size || updates.logical != x.logical)
+  if (updates.count != static_cast<int64_t>(slices.offsets.size()) * slices.size ||
+      updates.logical != x.logical)
     return call.bad_shape("updates {} do not fit the indices", dims_text(updates.dims));
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, to_vector(x.dims)));
   return visit_update(call, reduction, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     std::copy_n(x.as<T>(), x.count, y.as<T>());
     const T* update = updates.as<T>();
     for (const int64_t offset : slices.offsets) {
-      for (int64_t i = 0; i < slices.size; ++i) meet(reduction, x.dtype, y.as<T>()[offset + i], *update++);
+      for (int64_t i = 0; i < slices.size; ++i)
+        meet(reduction, x.dtype, y.as<T>()[offset + i], *update++);
     }
     return {};
   });
@@ -239,11 +258,13 @@ Result<void> eval_tensor_scatter(EvalCall& call) {
   SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", -2), past.rank()));
   std::vector<int64_t> dims = to_vector(update.dims);
   if (axis == 0 || dims.size() != past.dims.size() || update.logical != past.logical)
-    return call.bad_shape("update {} does not fit the cache {}", dims_text(update.dims), dims_text(past.dims));
+    return call.bad_shape("update {} does not fit the cache {}", dims_text(update.dims),
+                          dims_text(past.dims));
   const int64_t length = dims[static_cast<size_t>(axis)];
   dims[static_cast<size_t>(axis)] = past.dims[static_cast<size_t>(axis)];
   if (!std::ranges::equal(dims, past.dims))
-    return call.bad_shape("update {} does not fit the cache {}", dims_text(update.dims), dims_text(past.dims));
+    return call.bad_shape("update {} does not fit the cache {}", dims_text(update.dims),
+                          dims_text(past.dims));
   std::vector<int64_t> starts = call.ints(2);
   if (!call.has(2)) starts.assign(static_cast<size_t>(past.dims[0]), 0);
   if (static_cast<int64_t>(starts.size()) != past.dims[0])
@@ -253,14 +274,16 @@ Result<void> eval_tensor_scatter(EvalCall& call) {
   if (y.count == 0) return {};
   std::memcpy(y.data, past.data, dtype_bytes(y.dtype, static_cast<uint64_t>(y.count)));
   const AxisSplit split(past.dims, axis);
-  const size_t run = static_cast<size_t>(split.inner) * static_cast<size_t>(dtype_bits(y.dtype)) / 8;
+  const size_t run =
+      static_cast<size_t>(split.inner) * static_cast<size_t>(dtype_bits(y.dtype)) / 8;
   for (int64_t outer = 0; outer < split.outer; ++outer) {
     const int64_t start = starts[static_cast<size_t>(outer / (split.outer / past.dims[0]))];
     for (int64_t i = 0; i < length; ++i) {
       const int64_t at = circular ? (start + i) % split.count : start + i;
-      if (at < 0 || at >= split.count) return call.bad_value("write index {} lies outside an axis of {}", at, split.count);
-      std::memcpy(y.data + static_cast<size_t>(outer * split.count + at) * run, update.data + static_cast<size_t>(outer * length + i) * run,
-                  run);
+      if (at < 0 || at >= split.count)
+        return call.bad_value("write index {} lies outside an axis of {}", at, split.count);
+      std::memcpy(y.data + static_cast<size_t>(outer * split.count + at) * run,
+                  update.data + static_cast<size_t>(outer * length + i) * run, run);
     }
   }
   return {};
@@ -270,8 +293,10 @@ Result<void> eval_one_hot(EvalCall& call) {
   const Input& indices = call.input(0);
   const Input& values = call.input(2);
   const auto depth = static_cast<int64_t>(call.number(1, 0));
-  if (values.count != 2 || depth < 0) return call.bad_shape("depth {} or {} values are not fit", depth, values.count);
-  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", -1), indices.rank() + 1));
+  if (values.count != 2 || depth < 0)
+    return call.bad_shape("depth {} or {} values are not fit", depth, values.count);
+  SLUICE_ASSIGN(const int64_t axis,
+                call.axis(call.node.int_attribute("axis", -1), indices.rank() + 1));
   std::vector<int64_t> dims = to_vector(indices.dims);
   dims.insert(dims.begin() + axis, depth);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 2, dims));
@@ -307,7 +332,8 @@ Result<void> eval_compress(EvalCall& call) {
   std::vector<int64_t> dims = flat ? std::vector<int64_t>{0} : to_vector(x.dims);
   dims[static_cast<size_t>(axis)] = static_cast<int64_t>(kept.size());
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
-  const size_t run = static_cast<size_t>(split.inner) * static_cast<size_t>(dtype_bits(y.dtype)) / 8;
+  const size_t run =
+      static_cast<size_t>(split.inner) * static_cast<size_t>(dtype_bits(y.dtype)) / 8;
   std::byte* to = y.data;
   for (int64_t outer = 0; run > 0 && outer < split.outer; ++outer) {
     for (const int64_t i : kept) {
@@ -320,7 +346,8 @@ Result<void> eval_compress(EvalCall& call) {
 
 Result<void> eval_non_zero(EvalCall& call) {
   const Input& x = call.input(0);
-  if (number_class(x.dtype) == DType::kUndefined && x.dtype != DType::kBool) return call.unsupported(x.dtype);
+  if (number_class(x.dtype) == DType::kUndefined && x.dtype != DType::kBool)
+    return call.unsupported(x.dtype);
   std::vector<int64_t> found;
   constexpr int64_t kPiece = 512;
   std::array<double, kPiece> piece;
@@ -335,7 +362,8 @@ Result<void> eval_non_zero(EvalCall& call) {
   SLUICE_ASSIGN(const Output y, call.output(0, DType::kI64, {x.rank(), count}));
   const auto strides = dense_strides(x.dims);
   for (size_t axis = 0; axis < strides.size(); ++axis) {
-    for (size_t i = 0; i < found.size(); ++i) y.as<int64_t>()[axis * found.size() + i] = found[i] / strides[axis] % x.dims[axis];
+    for (size_t i = 0; i < found.size(); ++i)
+      y.as<int64_t>()[axis * found.size() + i] = found[i] / strides[axis] % x.dims[axis];
   }
   return {};
 }

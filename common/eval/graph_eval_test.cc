@@ -21,7 +21,9 @@ struct GraphEvalTest : testing::Test {
   SegmentId floats(const std::vector<float>& values) {
     std::vector<std::byte> bytes(values.size() * sizeof(float));
     std::memcpy(bytes.data(), values.data(), bytes.size());
-    return module.make_constant(module.intern(Type::fixed_tensor(DType::kF32, {static_cast<int64_t>(values.size())})), bytes);
+    return module.make_constant(
+        module.intern(Type::fixed_tensor(DType::kF32, {static_cast<int64_t>(values.size())})),
+        bytes);
   }
   std::vector<float> run(std::vector<EvalValue> inputs) {
     auto outputs = evaluate_graph(graph, std::move(inputs));
@@ -72,13 +74,15 @@ TEST_F(GraphEvalTest, BodiesOfAttentionSeeScoresAndProbabilities) {
   shift.captures = mask.captures = 1;
   shift.add_output(shift.add_node(Op::kAdd, {&shift.add_input(0), &shift.add_input(two)}).output());
   mask.add_output(mask.add_node(Op::kMul, {&mask.add_input(0), &mask.add_input(two)}).output());
-  Node& node = graph.add_node(Op::kFlexAttention, {&graph.add_input(0), &graph.add_input(0), &graph.add_input(0), &graph.add_input(two)});
+  Node& node = graph.add_node(Op::kFlexAttention, {&graph.add_input(0), &graph.add_input(0),
+                                                   &graph.add_input(0), &graph.add_input(two)});
   node.set_attribute("score_mod", GraphRef{shift.id()});
   node.set_attribute("prob_mod", GraphRef{mask.id()});
   graph.add_output(node.output());
   const EvalValue zero = EvalValue::of(f32({1, 1, 1, 1}, {0}));
   const auto attend = [&](float first, float second) {
-    return run({zero, EvalValue::of(f32({1, 1, 2, 1}, {1, 2})), EvalValue::of(f32({1, 1, 2, 1}, {10, 30})),
+    return run({zero, EvalValue::of(f32({1, 1, 2, 1}, {1, 2})),
+                EvalValue::of(f32({1, 1, 2, 1}, {10, 30})),
                 EvalValue::of(f32({2}, {first, second}))});
   };
   EXPECT_THAT(attend(2, 2), ElementsAre(40));  // probabilities of a half, doubled
@@ -88,7 +92,8 @@ TEST_F(GraphEvalTest, BodiesOfAttentionSeeScoresAndProbabilities) {
 
 TEST_F(GraphEvalTest, IfWithCapture) {
   Node& choice = graph.add_node(Op::kIf, {&graph.add_input(flag), &graph.add_input(two)});
-  for (const auto& [name, op] : {std::pair("then_branch", Op::kNeg), std::pair("else_branch", Op::kAbs)}) {
+  for (const auto& [name, op] :
+       {std::pair("then_branch", Op::kNeg), std::pair("else_branch", Op::kAbs)}) {
     Graph& branch = module.add_graph(name, GraphRole::kBody);
     Value& captured = branch.add_input(two);
     branch.captures = 1;
@@ -96,8 +101,10 @@ TEST_F(GraphEvalTest, IfWithCapture) {
     choice.set_attribute(name, GraphRef{branch.id()});
   }
   graph.add_output(choice.output());
-  EXPECT_THAT(run({EvalValue::of(bools({}, {1})), EvalValue::of(f32({2}, {-1, 2}))}), ElementsAre(1, -2));
-  EXPECT_THAT(run({EvalValue::of(bools({}, {0})), EvalValue::of(f32({2}, {-1, 2}))}), ElementsAre(1, 2));
+  EXPECT_THAT(run({EvalValue::of(bools({}, {1})), EvalValue::of(f32({2}, {-1, 2}))}),
+              ElementsAre(1, -2));
+  EXPECT_THAT(run({EvalValue::of(bools({}, {0})), EvalValue::of(f32({2}, {-1, 2}))}),
+              ElementsAre(1, 2));
 }
 
 TEST_F(GraphEvalTest, LoopWithStateScanAndCapture) {
@@ -113,12 +120,15 @@ TEST_F(GraphEvalTest, LoopWithStateScanAndCapture) {
   Value& negative = body.add_node(Op::kNeg, {&sum.output()}).output();
   negative.set_type(two);
   body.add_output(negative);
-  Node& loop = graph.add_node(Op::kLoop, {&graph.add_input(count), nullptr, &graph.add_input(two), &graph.add_input(two)}, 2);
+  Node& loop = graph.add_node(
+      Op::kLoop, {&graph.add_input(count), nullptr, &graph.add_input(two), &graph.add_input(two)},
+      2);
   loop.set_attribute("body", GraphRef{body.id()});
   graph.add_output(loop.output(1));
   graph.add_output(loop.output(0));
   const auto inputs = [](int64_t trips) {
-    return std::vector<EvalValue>{EvalValue::of(i64({}, {trips})), EvalValue::of(f32({2}, {0, 1})), EvalValue::of(f32({2}, {1, 2}))};
+    return std::vector<EvalValue>{EvalValue::of(i64({}, {trips})), EvalValue::of(f32({2}, {0, 1})),
+                                  EvalValue::of(f32({2}, {1, 2}))};
   };
   EXPECT_THAT(run(inputs(2)), ElementsAre(-1, -3, -2, -5));
   const auto none = evaluate_graph(graph, inputs(0));
@@ -138,7 +148,8 @@ TEST_F(GraphEvalTest, IntoPlannedMemory) {
   EXPECT_THAT(y, ElementsAre(2, 4));
   const std::vector<int64_t> other = {1, 2};
   const MutableTensorView wrong{DType::kF32, other, reinterpret_cast<std::byte*>(y)};
-  EXPECT_EQ(evaluate_node_into(add, inputs, std::span(&wrong, 1)).error().code, ErrorCode::kBadShape);
+  EXPECT_EQ(evaluate_node_into(add, inputs, std::span(&wrong, 1)).error().code,
+            ErrorCode::kBadShape);
 }
 
 TEST_F(GraphEvalTest, MissingKernelNamesTheNode) {

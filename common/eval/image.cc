@@ -43,13 +43,16 @@ struct GridTaps {
 };
 
 double low_border(const GridOptions& options) { return options.align ? 0.0 : -0.5; }
-double high_border(const GridOptions& options, int64_t extent) { return static_cast<double>(extent) - (options.align ? 1.0 : 0.5); }
+double high_border(const GridOptions& options, int64_t extent) {
+  return static_cast<double>(extent) - (options.align ? 1.0 : 0.5);
+}
 
 int64_t padded_index(const GridOptions& options, int64_t at, int64_t extent) {
   if (at >= 0 && at < extent) return at;
   if (options.padding == "zeros") return -1;
   if (options.padding == "border") return std::clamp<int64_t>(at, 0, extent - 1);
-  const double mirrored = reflected(static_cast<double>(at), low_border(options), high_border(options, extent));
+  const double mirrored =
+      reflected(static_cast<double>(at), low_border(options), high_border(options, extent));
   return std::clamp<int64_t>(static_cast<int64_t>(mirrored), 0, extent - 1);
 }
 
@@ -62,13 +65,16 @@ double cubic_weight(double distance) {
 
 GridTaps grid_taps(const GridOptions& options, double coordinate, int64_t extent) {
   const auto length = static_cast<double>(extent);
-  double x = options.align ? (coordinate + 1) / 2 * (length - 1) : ((coordinate + 1) * length - 1) / 2;
+  double x =
+      options.align ? (coordinate + 1) / 2 * (length - 1) : ((coordinate + 1) * length - 1) / 2;
   GridTaps taps;
   if (!std::isfinite(x) || std::abs(x) > 1e15) x = -1e15;
   if (options.mode == "nearest") x = std::nearbyint(x);
-  // Cubic weights are those of the coordinate outside: as in PyTorch and ONNX Runtime, the border is found for each tap.
+  // Cubic weights are those of the coordinate outside: as in PyTorch and ONNX Runtime, the border
+  // is found for each tap.
   if (options.padding == "border" && options.mode != "cubic") x = std::clamp(x, 0.0, length - 1);
-  if (options.padding == "reflection") x = reflected(x, low_border(options), high_border(options, extent));
+  if (options.padding == "reflection")
+    x = reflected(x, low_border(options), high_border(options, extent));
   const auto floor = static_cast<int64_t>(std::floor(x));
   if (options.mode == "nearest") {
     taps.count = 1;
@@ -88,12 +94,14 @@ GridTaps grid_taps(const GridOptions& options, double coordinate, int64_t extent
 }
 
 template <typename T>
-double sample_axis(const T* plane, std::span<const int64_t> dims, std::span<const GridTaps> taps, int64_t offset) {
+double sample_axis(const T* plane, std::span<const int64_t> dims, std::span<const GridTaps> taps,
+                   int64_t offset) {
   if (dims.empty()) return static_cast<double>(plane[offset]);
   double sum = 0;
   for (int i = 0; i < taps[0].count; ++i) {
     if (taps[0].index[i] < 0) continue;
-    sum += taps[0].weight[i] * sample_axis(plane, dims.subspan(1), taps.subspan(1), offset * dims[0] + taps[0].index[i]);
+    sum += taps[0].weight[i] * sample_axis(plane, dims.subspan(1), taps.subspan(1),
+                                           offset * dims[0] + taps[0].index[i]);
   }
   return sum;
 }
@@ -101,15 +109,16 @@ double sample_axis(const T* plane, std::span<const int64_t> dims, std::span<cons
 // Zero outside; linear inside.
 template <typename T>
 double bilinear(const T* plane, int64_t height, int64_t width, double y, double x) {
-  if (!(y > -1 && y < static_cast<double>(height) && x > -1 && x < static_cast<double>(width))) return 0;
+  if (!(y > -1 && y < static_cast<double>(height) && x > -1 && x < static_cast<double>(width)))
+    return 0;
   const auto top = static_cast<int64_t>(std::floor(y));
   const auto left = static_cast<int64_t>(std::floor(x));
   double sum = 0;
   for (int64_t i = top; i < top + 2; ++i) {
     for (int64_t j = left; j < left + 2; ++j) {
       if (i < 0 || i >= height || j < 0 || j >= width) continue;
-      sum += (1 - std::abs(y - static_cast<double>(i))) * (1 - std::abs(x - static_cast<double>(j))) *
-             static_cast<double>(plane[i * width + j]);
+      sum += (1 - std::abs(y - static_cast<double>(i))) *
+             (1 - std::abs(x - static_cast<double>(j))) * static_cast<double>(plane[i * width + j]);
     }
   }
   return sum;
@@ -120,8 +129,11 @@ struct Box {
 };
 
 Box make_box(const float* from, bool center) {
-  if (center) return {from[1] - from[3] / 2.0, from[0] - from[2] / 2.0, from[1] + from[3] / 2.0, from[0] + from[2] / 2.0};
-  return {std::min(from[0], from[2]), std::min(from[1], from[3]), std::max(from[0], from[2]), std::max(from[1], from[3])};
+  if (center)
+    return {from[1] - from[3] / 2.0, from[0] - from[2] / 2.0, from[1] + from[3] / 2.0,
+            from[0] + from[2] / 2.0};
+  return {std::min(from[0], from[2]), std::min(from[1], from[3]), std::max(from[0], from[2]),
+          std::max(from[1], from[3])};
 }
 
 double overlap(const Box& a, const Box& b) {
@@ -132,22 +144,27 @@ double overlap(const Box& a, const Box& b) {
   return both / ((a.y2 - a.y1) * (a.x2 - a.x1) + (b.y2 - b.y1) * (b.x2 - b.x1) - both);
 }
 
-// The four products that a bilinear sample of RoiAlign is made of; samples more than one pixel outside count as zero.
+// The four products that a bilinear sample of RoiAlign is made of; samples more than one pixel
+// outside count as zero.
 template <typename T>
-std::array<double, 4> roi_sample(const T* plane, int64_t height, int64_t width, double y, double x) {
-  if (y < -1 || y > static_cast<double>(height) || x < -1 || x > static_cast<double>(width)) return {};
+std::array<double, 4> roi_sample(const T* plane, int64_t height, int64_t width, double y,
+                                 double x) {
+  if (y < -1 || y > static_cast<double>(height) || x < -1 || x > static_cast<double>(width))
+    return {};
   y = std::clamp(y, 0.0, static_cast<double>(height - 1));
   x = std::clamp(x, 0.0, static_cast<double>(width - 1));
   const auto top = static_cast<int64_t>(y), left = static_cast<int64_t>(x);
   const int64_t bottom = std::min(top + 1, height - 1), right = std::min(left + 1, width - 1);
   const double dy = y - static_cast<double>(top), dx = x - static_cast<double>(left);
   const auto at = [&](int64_t i, int64_t j) { return static_cast<double>(plane[i * width + j]); };
-  return {(1 - dy) * (1 - dx) * at(top, left), (1 - dy) * dx * at(top, right), dy * (1 - dx) * at(bottom, left),
-          dy * dx * at(bottom, right)};
+  return {(1 - dy) * (1 - dx) * at(top, left), (1 - dy) * dx * at(top, right),
+          dy * (1 - dx) * at(bottom, left), dy * dx * at(bottom, right)};
 }
 
-// The pixels [begin, end) of bin `number` of `count` along one axis of a region from `first` to `last`.
-std::pair<int64_t, int64_t> roi_bin(double first, double last, int64_t number, int64_t count, int64_t extent) {
+// The pixels [begin, end) of bin `number` of `count` along one axis of a region from `first` to
+// `last`.
+std::pair<int64_t, int64_t> roi_bin(double first, double last, int64_t number, int64_t count,
+                                    int64_t extent) {
   const double start = std::round(first);
   const double bin = std::max(std::round(last) - start + 1, 1.0) / static_cast<double>(count);
   const auto inside = [&](double at) -> int64_t {
@@ -163,9 +180,12 @@ std::pair<int64_t, int64_t> roi_bin(double first, double last, int64_t number, i
 Result<void> eval_grid_sample(EvalCall& call) {
   const Input& x = call.input(0);
   const Input& grid = call.input(1);
-  if (x.rank() < 3 || grid.rank() != x.rank() || grid.dims.back() != x.rank() - 2 || grid.dims[0] != x.dims[0])
-    return call.bad_shape("input {} and grid {} do not fit", dims_text(x.dims), dims_text(grid.dims));
-  const GridOptions options{call.node.string_attribute("mode", "linear"), call.node.string_attribute("padding_mode", "zeros"),
+  if (x.rank() < 3 || grid.rank() != x.rank() || grid.dims.back() != x.rank() - 2 ||
+      grid.dims[0] != x.dims[0])
+    return call.bad_shape("input {} and grid {} do not fit", dims_text(x.dims),
+                          dims_text(grid.dims));
+  const GridOptions options{call.node.string_attribute("mode", "linear"),
+                            call.node.string_attribute("padding_mode", "zeros"),
                             call.node.int_attribute("align_corners", 0) != 0};
   const auto spatial = x.dims.subspan(2);
   const size_t rank = spatial.size();
@@ -181,11 +201,12 @@ Result<void> eval_grid_sample(EvalCall& call) {
     for (int64_t n = 0; n < x.dims[0]; ++n) {
       for (int64_t point = 0; point < points; ++point) {
         const double* at = coordinates.data() + (n * points + point) * static_cast<int64_t>(rank);
-        for (size_t axis = 0; axis < rank; ++axis) taps[axis] = grid_taps(options, at[rank - 1 - axis], spatial[axis]);
+        for (size_t axis = 0; axis < rank; ++axis)
+          taps[axis] = grid_taps(options, at[rank - 1 - axis], spatial[axis]);
         for (int64_t c = 0; c < x.dims[1]; ++c) {
           const int64_t plane = n * x.dims[1] + c;
-          y.as<T>()[plane * points + point] =
-              element_of<T>(sample_axis(x.as<T>() + plane * product(spatial), spatial, std::span<const GridTaps>(taps), 0));
+          y.as<T>()[plane * points + point] = element_of<T>(sample_axis(
+              x.as<T>() + plane * product(spatial), spatial, std::span<const GridTaps>(taps), 0));
         }
       }
     }
@@ -199,7 +220,8 @@ Result<void> eval_affine_grid(EvalCall& call) {
   const size_t rank = size.size() < 2 ? 0 : size.size() - 2;
   const auto r = static_cast<int64_t>(rank);
   if (rank < 2 || rank > 3 || theta.count != size[0] * r * (r + 1))
-    return call.bad_shape("theta {} does not fit the size {}", dims_text(theta.dims), dims_text(size));
+    return call.bad_shape("theta {} does not fit the size {}", dims_text(theta.dims),
+                          dims_text(size));
   const bool align = call.node.int_attribute("align_corners", 0) != 0;
   std::vector<int64_t> dims = {size[0]};
   dims.insert(dims.end(), size.begin() + 2, size.end());
@@ -214,12 +236,14 @@ Result<void> eval_affine_grid(EvalCall& call) {
         const auto extent = static_cast<double>(size[axis + 2]);
         const auto i = static_cast<double>(remainder % size[axis + 2]);
         remainder /= size[axis + 2];
-        at[rank - 1 - axis] = align ? (extent > 1 ? 2 * i / (extent - 1) - 1 : -1) : (2 * i + 1) / extent - 1;
+        at[rank - 1 - axis] =
+            align ? (extent > 1 ? 2 * i / (extent - 1) - 1 : -1) : (2 * i + 1) / extent - 1;
       }
       for (int64_t k = 0; k < r; ++k) {
         const T* row = theta.as<T>() + (number / points * r + k) * (r + 1);
         double sum = 0;
-        for (int64_t j = 0; j <= r; ++j) sum += static_cast<double>(row[j]) * at[static_cast<size_t>(j)];
+        for (int64_t j = 0; j <= r; ++j)
+          sum += static_cast<double>(row[j]) * at[static_cast<size_t>(j)];
         y.as<T>()[number * r + k] = static_cast<T>(sum);
       }
     }
@@ -227,19 +251,24 @@ Result<void> eval_affine_grid(EvalCall& call) {
   });
 }
 
-// The pooling of Fast R-CNN (Girshick, 2015): regions in whole pixels, both ends inside, cut into bins that may overlap.
+// The pooling of Fast R-CNN (Girshick, 2015): regions in whole pixels, both ends inside, cut into
+// bins that may overlap.
 Result<void> eval_max_roi_pool(EvalCall& call) {
   const Input& x = call.input(0);
   const Input& rois = call.input(1);
   const auto pooled = call.node.ints_attribute("pooled_shape");
   const double scale = call.node.float_attribute("spatial_scale", 1.0f);
-  if (x.rank() != 4 || rois.rank() != 2 || rois.dims[1] != 5 || rois.dtype != x.dtype || pooled.size() != 2)
-    return call.bad_shape("input {}, regions {} and {} pooled axes do not fit", dims_text(x.dims), dims_text(rois.dims), pooled.size());
+  if (x.rank() != 4 || rois.rank() != 2 || rois.dims[1] != 5 || rois.dtype != x.dtype ||
+      pooled.size() != 2)
+    return call.bad_shape("input {}, regions {} and {} pooled axes do not fit", dims_text(x.dims),
+                          dims_text(rois.dims), pooled.size());
   const int64_t channels = x.dims[1], height = x.dims[2], width = x.dims[3];
-  SLUICE_ASSIGN(const Output y, call.output_like(0, 0, {rois.dims[0], channels, pooled[0], pooled[1]}));
+  SLUICE_ASSIGN(const Output y,
+                call.output_like(0, 0, {rois.dims[0], channels, pooled[0], pooled[1]}));
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     for (int64_t at = 0; at < y.count; ++at) {
-      const int64_t column = at % pooled[1], row = at / pooled[1] % pooled[0], plane = at / (pooled[0] * pooled[1]);
+      const int64_t column = at % pooled[1], row = at / pooled[1] % pooled[0],
+                    plane = at / (pooled[0] * pooled[1]);
       const T* roi = rois.as<T>() + plane / channels * 5;
       const auto batch = static_cast<double>(roi[0]);
       if (!(batch >= 0 && batch < static_cast<double>(x.dims[0])))
@@ -247,7 +276,8 @@ Result<void> eval_max_roi_pool(EvalCall& call) {
       const auto scaled = [&](T end) { return static_cast<double>(end) * scale; };
       const auto [top, bottom] = roi_bin(scaled(roi[2]), scaled(roi[4]), row, pooled[0], height);
       const auto [left, right] = roi_bin(scaled(roi[1]), scaled(roi[3]), column, pooled[1], width);
-      const T* from = x.as<T>() + (static_cast<int64_t>(batch) * channels + plane % channels) * height * width;
+      const T* from =
+          x.as<T>() + (static_cast<int64_t>(batch) * channels + plane % channels) * height * width;
       T best = top < bottom && left < right ? std::numeric_limits<T>::lowest() : T{0};
       for (int64_t i = top; i < bottom; ++i) {
         for (int64_t j = left; j < right; ++j) best = std::max(best, from[i * width + j]);
@@ -264,37 +294,53 @@ Result<void> eval_roi_align(EvalCall& call) {
   const auto batches = call.ints(2);
   if (x.rank() != 4 || rois.rank() != 2 || rois.dims[1] != 4 || rois.dtype != x.dtype ||
       static_cast<int64_t>(batches.size()) != rois.dims[0])
-    return call.bad_shape("input {} and regions {} do not fit", dims_text(x.dims), dims_text(rois.dims));
-  const int64_t out_h = call.node.int_attribute("output_height", 1), out_w = call.node.int_attribute("output_width", 1);
+    return call.bad_shape("input {} and regions {} do not fit", dims_text(x.dims),
+                          dims_text(rois.dims));
+  const int64_t out_h = call.node.int_attribute("output_height", 1),
+                out_w = call.node.int_attribute("output_width", 1);
   const int64_t ratio = call.node.int_attribute("sampling_ratio", 0);
   const double scale = call.node.float_attribute("spatial_scale", 1.0f);
-  const bool half = call.node.string_attribute("coordinate_transformation_mode", "half_pixel") == "half_pixel";
+  const bool half =
+      call.node.string_attribute("coordinate_transformation_mode", "half_pixel") == "half_pixel";
   const bool average = call.node.string_attribute("mode", "avg") == "avg";
   const int64_t channels = x.dims[1], height = x.dims[2], width = x.dims[3];
   if (height == 0 || width == 0) return call.bad_shape("the input {} is empty", dims_text(x.dims));
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, {rois.dims[0], channels, out_h, out_w}));
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     for (int64_t at = 0; at < y.count; ++at) {
-      const int64_t pw = at % out_w, ph = at / out_w % out_h, c = at / (out_w * out_h) % channels, roi = at / (out_w * out_h * channels);
+      const int64_t pw = at % out_w, ph = at / out_w % out_h, c = at / (out_w * out_h) % channels,
+                    roi = at / (out_w * out_h * channels);
       const int64_t batch = batches[static_cast<size_t>(roi)];
-      if (batch < 0 || batch >= x.dims[0]) return call.bad_value("batch index {} lies outside {}", batch, x.dims[0]);
+      if (batch < 0 || batch >= x.dims[0])
+        return call.bad_value("batch index {} lies outside {}", batch, x.dims[0]);
       const T* box = rois.as<T>() + roi * 4;
       const double offset = half ? 0.5 : 0;
-      const double left = static_cast<double>(box[0]) * scale - offset, top = static_cast<double>(box[1]) * scale - offset;
-      double roi_w = static_cast<double>(box[2]) * scale - offset - left, roi_h = static_cast<double>(box[3]) * scale - offset - top;
+      const double left = static_cast<double>(box[0]) * scale - offset,
+                   top = static_cast<double>(box[1]) * scale - offset;
+      double roi_w = static_cast<double>(box[2]) * scale - offset - left,
+             roi_h = static_cast<double>(box[3]) * scale - offset - top;
       if (!half) {
         roi_w = std::max(roi_w, 1.0);
         roi_h = std::max(roi_h, 1.0);
       }
-      const double bin_h = roi_h / static_cast<double>(out_h), bin_w = roi_w / static_cast<double>(out_w);
-      const int64_t rows = ratio > 0 ? ratio : std::clamp<int64_t>(static_cast<int64_t>(std::ceil(bin_h)), 0, height + 2);
-      const int64_t columns = ratio > 0 ? ratio : std::clamp<int64_t>(static_cast<int64_t>(std::ceil(bin_w)), 0, width + 2);
+      const double bin_h = roi_h / static_cast<double>(out_h),
+                   bin_w = roi_w / static_cast<double>(out_w);
+      const int64_t rows =
+          ratio > 0 ? ratio
+                    : std::clamp<int64_t>(static_cast<int64_t>(std::ceil(bin_h)), 0, height + 2);
+      const int64_t columns =
+          ratio > 0 ? ratio
+                    : std::clamp<int64_t>(static_cast<int64_t>(std::ceil(bin_w)), 0, width + 2);
       const T* plane = x.as<T>() + (batch * channels + c) * height * width;
       double sum = 0, best = -std::numeric_limits<double>::infinity();
       for (int64_t i = 0; i < rows; ++i) {
         for (int64_t j = 0; j < columns; ++j) {
-          const double sy = top + (static_cast<double>(ph) + (static_cast<double>(i) + 0.5) / static_cast<double>(rows)) * bin_h;
-          const double sx = left + (static_cast<double>(pw) + (static_cast<double>(j) + 0.5) / static_cast<double>(columns)) * bin_w;
+          const double sy = top + (static_cast<double>(ph) +
+                                   (static_cast<double>(i) + 0.5) / static_cast<double>(rows)) *
+                                      bin_h;
+          const double sx = left + (static_cast<double>(pw) +
+                                    (static_cast<double>(j) + 0.5) / static_cast<double>(columns)) *
+                                       bin_w;
           for (const double part : roi_sample(plane, height, width, sy, sx)) {
             sum += part;
             best = std::max(best, part);
@@ -318,7 +364,8 @@ Result<void> eval_deform_conv(EvalCall& call) {
   const int64_t parts = call.node.int_attribute("offset_group", 1);
   const int64_t taps = shape.window.taps(), positions = shape.window.out_size();
   if (x.rank() != 4) return call.unsupported(fmt::format("an input of rank {}", x.rank()));
-  const bool fits = parts > 0 && shape.channels % parts == 0 && offset.count == shape.batch * parts * 2 * taps * positions &&
+  const bool fits = parts > 0 && shape.channels % parts == 0 &&
+                    offset.count == shape.batch * parts * 2 * taps * positions &&
                     (!bias.present() || bias.count == shape.filters) &&
                     (!mask.present() || mask.count == shape.batch * parts * taps * positions);
   if (!fits) return call.bad_shape("offsets, bias or mask do not fit");
@@ -335,14 +382,20 @@ Result<void> eval_deform_conv(EvalCall& call) {
           const int64_t tap = at / positions, p = at % positions;
           const T* move = offset.as<T>() + (part * 2 * taps + 2 * tap) * positions + p;
           const double py =
-              static_cast<double>(p / window.out[1] * window.strides[0] - window.begin[0] + tap / window.kernel[1] * window.dilations[0]) +
+              static_cast<double>(p / window.out[1] * window.strides[0] - window.begin[0] +
+                                  tap / window.kernel[1] * window.dilations[0]) +
               static_cast<double>(move[0]);
           const double px =
-              static_cast<double>(p % window.out[1] * window.strides[1] - window.begin[1] + tap % window.kernel[1] * window.dilations[1]) +
+              static_cast<double>(p % window.out[1] * window.strides[1] - window.begin[1] +
+                                  tap % window.kernel[1] * window.dilations[1]) +
               static_cast<double>(move[positions]);
-          const double weight = mask.present() ? static_cast<double>(mask.as<T>()[(part * taps + tap) * positions + p]) : 1;
+          const double weight =
+              mask.present()
+                  ? static_cast<double>(mask.as<T>()[(part * taps + tap) * positions + p])
+                  : 1;
           columns[static_cast<size_t>(c * taps * positions + at)] =
-              weight * bilinear(x.as<T>() + (n * shape.channels + c) * window.in_size(), window.in[0], window.in[1], py, px);
+              weight * bilinear(x.as<T>() + (n * shape.channels + c) * window.in_size(),
+                                window.in[0], window.in[1], py, px);
         }
       }
       for (int64_t f = 0; f < shape.filters; ++f) {
@@ -350,7 +403,8 @@ Result<void> eval_deform_conv(EvalCall& call) {
         for (int64_t p = 0; p < positions; ++p) {
           double sum = bias.present() ? static_cast<double>(bias.as<T>()[f]) : 0;
           for (int64_t k = 0; k < depth * taps; ++k)
-            sum += static_cast<double>(w.as<T>()[f * depth * taps + k]) * columns[static_cast<size_t>((first * taps + k) * positions + p)];
+            sum += static_cast<double>(w.as<T>()[f * depth * taps + k]) *
+                   columns[static_cast<size_t>((first * taps + k) * positions + p)];
           y.as<T>()[(n * shape.filters + f) * positions + p] = static_cast<T>(sum);
         }
       }
@@ -362,10 +416,11 @@ Result<void> eval_deform_conv(EvalCall& call) {
 Result<void> eval_non_max_suppression(EvalCall& call) {
   const Input& boxes = call.input(0);
   const Input& scores = call.input(1);
-  const bool fits =
-      boxes.rank() == 3 && scores.rank() == 3 && boxes.dims[2] == 4 && boxes.dims[0] == scores.dims[0] && boxes.dims[1] == scores.dims[2];
+  const bool fits = boxes.rank() == 3 && scores.rank() == 3 && boxes.dims[2] == 4 &&
+                    boxes.dims[0] == scores.dims[0] && boxes.dims[1] == scores.dims[2];
   if (!fits || boxes.dtype != DType::kF32 || scores.dtype != DType::kF32)
-    return call.bad_shape("boxes {} and scores {} do not fit", dims_text(boxes.dims), dims_text(scores.dims));
+    return call.bad_shape("boxes {} and scores {} do not fit", dims_text(boxes.dims),
+                          dims_text(scores.dims));
   const int64_t limit = call.integer(2, 0);
   const double overlap_limit = call.number(3, 0);
   const bool center = call.node.int_attribute("center_point_box", 0) != 0;
@@ -376,18 +431,23 @@ Result<void> eval_non_max_suppression(EvalCall& call) {
     const float* score = scores.as<float>() + line * count;
     std::vector<int64_t> order(static_cast<size_t>(count));
     std::iota(order.begin(), order.end(), 0);
-    if (call.has(4)) std::erase_if(order, [&](int64_t i) { return !(static_cast<double>(score[i]) > call.number(4, 0)); });
+    if (call.has(4))
+      std::erase_if(
+          order, [&](int64_t i) { return !(static_cast<double>(score[i]) > call.number(4, 0)); });
     std::ranges::stable_sort(order, [&](int64_t a, int64_t b) { return score[a] > score[b]; });
     std::vector<Box> kept;
     for (const int64_t i : order) {
       if (static_cast<int64_t>(kept.size()) >= limit) break;
       const Box box = make_box(boxes.as<float>() + (batch * count + i) * 4, center);
-      if (std::ranges::any_of(kept, [&](const Box& other) { return overlap(box, other) > overlap_limit; })) continue;
+      if (std::ranges::any_of(
+              kept, [&](const Box& other) { return overlap(box, other) > overlap_limit; }))
+        continue;
       kept.push_back(box);
       chosen.insert(chosen.end(), {batch, line % scores.dims[1], i});
     }
   }
-  SLUICE_ASSIGN(const Output y, call.output(0, DType::kI64, {static_cast<int64_t>(chosen.size() / 3), 3}));
+  SLUICE_ASSIGN(const Output y,
+                call.output(0, DType::kI64, {static_cast<int64_t>(chosen.size() / 3), 3}));
   std::ranges::copy(chosen, y.as<int64_t>());
   return {};
 }

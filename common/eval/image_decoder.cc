@@ -1,5 +1,6 @@
-// Files of images as pixels, by Leptonica, which reads BMP, JPEG, JPEG 2000, PNG, PNM, TIFF and WebP, among others. It brings twenty
-// libraries along and few models hold an image decoder: it is loaded when the first image is decoded, and building needs nothing of it.
+// Files of images as pixels, by Leptonica, which reads BMP, JPEG, JPEG 2000, PNG, PNM, TIFF and
+// WebP, among others. It brings twenty libraries along and few models hold an image decoder: it is
+// loaded when the first image is decoded, and building needs nothing of it.
 #include <dlfcn.h>
 
 #include <cstddef>
@@ -38,10 +39,14 @@ const Leptonica* load() {
     constexpr int32_t kSilent = 6;
     void* library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return false;
-    const bool found = find(library, "pixReadMem", functions.read) && find(library, "pixConvertTo32", functions.to_32_bits) &&
-                       find(library, "pixGetWidth", functions.width) && find(library, "pixGetHeight", functions.height) &&
-                       find(library, "pixGetWpl", functions.words_in_row) && find(library, "pixGetData", functions.words) &&
-                       find(library, "pixDestroy", functions.destroy) && find(library, "setMsgSeverity", functions.set_severity);
+    const bool found = find(library, "pixReadMem", functions.read) &&
+                       find(library, "pixConvertTo32", functions.to_32_bits) &&
+                       find(library, "pixGetWidth", functions.width) &&
+                       find(library, "pixGetHeight", functions.height) &&
+                       find(library, "pixGetWpl", functions.words_in_row) &&
+                       find(library, "pixGetData", functions.words) &&
+                       find(library, "pixDestroy", functions.destroy) &&
+                       find(library, "setMsgSeverity", functions.set_severity);
     if (found) functions.set_severity(kSilent);
     return found;
   }();
@@ -62,7 +67,8 @@ Pixel pixel_of(uint32_t word) { return {word >> 24, word >> 16 & 255, word >> 8 
 
 // ITU-R BT.601 in 16 bits after the point, rounded.
 uint8_t grey_of(const Pixel& pixel) {
-  return static_cast<uint8_t>((pixel.red * 19595 + pixel.green * 38470 + pixel.blue * 7471 + 32768) >> 16);
+  return static_cast<uint8_t>(
+      (pixel.red * 19595 + pixel.green * 38470 + pixel.blue * 7471 + 32768) >> 16);
 }
 
 uint8_t* write_pixel(uint8_t* to, const Pixel& pixel, const std::string& format) {
@@ -83,20 +89,26 @@ Result<void> eval_image_decoder(EvalCall& call) {
   const Input& file = call.input(0);
   const std::string format = call.node.string_attribute("pixel_format", "RGB");
   if (format != "RGB" && format != "BGR" && format != "Grayscale") {
-    return call.bad_value("attribute 'pixel_format' is '{}', expected RGB, BGR or Grayscale", format);
+    return call.bad_value("attribute 'pixel_format' is '{}', expected RGB, BGR or Grayscale",
+                          format);
   }
   const Leptonica* library = load();
   if (library == nullptr) {
-    return make_error(ErrorCode::kNotEvaluable, "{}: decoding images needs {}, which cannot be loaded", call.node.label(), kLibrary)
+    return make_error(ErrorCode::kNotEvaluable,
+                      "{}: decoding images needs {}, which cannot be loaded", call.node.label(),
+                      kLibrary)
         .with_hint("install the package liblept5");
   }
   const Image read(library->read(file.as<uint8_t>(), static_cast<size_t>(file.count)), {library});
   const Image image(read == nullptr ? nullptr : library->to_32_bits(read.get()), {library});
   if (image == nullptr) {
     return call.bad_value(
-        "the input's {} bytes are no image that can be read, expected a BMP, JPEG, JPEG 2000, PNG, PNM, TIFF or WebP file", file.count);
+        "the input's {} bytes are no image that can be read, expected a BMP, JPEG, JPEG 2000, PNG, "
+        "PNM, TIFF or WebP file",
+        file.count);
   }
-  const int64_t height = library->height(image.get()), width = library->width(image.get()), channels = format == "Grayscale" ? 1 : 3;
+  const int64_t height = library->height(image.get()), width = library->width(image.get()),
+                channels = format == "Grayscale" ? 1 : 3;
   SLUICE_ASSIGN(const Output y, call.output(0, DType::kU8, {height, width, channels}));
   auto* to = y.as<uint8_t>();
   for (int64_t row = 0; row < height; ++row) {

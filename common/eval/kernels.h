@@ -1,4 +1,5 @@
-// The kernels, declared from their table: Result<void> eval_add(EvalCall&) …, and what the families share.
+// The kernels, declared from their table: Result<void> eval_add(EvalCall&) …, and what the families
+// share.
 #pragma once
 
 #include <functional>
@@ -23,8 +24,10 @@ struct MatMulShape {
   std::vector<int64_t> batch;  // broadcast
   std::vector<int64_t> y;      // dims of the result
 };
-Result<MatMulShape> matmul_shape(const EvalCall& call, std::span<const int64_t> a, std::span<const int64_t> b);
+Result<MatMulShape> matmul_shape(const EvalCall& call, std::span<const int64_t> a,
+                                 std::span<const int64_t> b);
 // run(matrix of a, matrix of b, matrix of y) for every matrix of the batch.
-void for_each_matrix(const MatMulShape& shape, const std::function<void(int64_t a, int64_t b, int64_t y)>& run);
+void for_each_matrix(const MatMulShape& shape,
+                     const std::function<void(int64_t a, int64_t b, int64_t y)>& run);
 
 }  // namespace sluice::eval

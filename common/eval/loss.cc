@@ -11,7 +11,8 @@
 namespace sluice::eval {
 namespace {
 
-// What both losses end with: the log-probabilities [N, C, rest] picked by the labels [N, rest], weighted and reduced into output 0.
+// What both losses end with: the log-probabilities [N, C, rest] picked by the labels [N, rest],
+// weighted and reduced into output 0.
 template <typename T>
 Result<void> pick_and_reduce(EvalCall& call, const T* log_probabilities) {
   const Input& x = call.input(0);
@@ -23,18 +24,22 @@ Result<void> pick_and_reduce(EvalCall& call, const T* log_probabilities) {
   const bool ignores = call.node.find_attribute("ignore_index") != nullptr;
   const int64_t ignored = call.node.int_attribute("ignore_index", 0);
   const std::vector<int64_t> classes = call.ints(1);
-  if (labels.count != split.outer * split.inner || (weights.present() && weights.count != split.count))
-    return call.bad_shape("labels {} or weights {} do not fit the scores {}", dims_text(labels.dims), dims_text(weights.dims),
-                          dims_text(x.dims));
+  if (labels.count != split.outer * split.inner ||
+      (weights.present() && weights.count != split.count))
+    return call.bad_shape("labels {} or weights {} do not fit the scores {}",
+                          dims_text(labels.dims), dims_text(weights.dims), dims_text(x.dims));
   std::vector<T> losses(classes.size(), T(0));
   double sum = 0, weight_sum = 0;
   for (size_t i = 0; i < classes.size(); ++i) {
     const int64_t label = classes[i];
     if (ignores && label == ignored) continue;
-    if (label < 0 || label >= split.count) return call.bad_value("label {} lies outside {} classes", label, split.count);
+    if (label < 0 || label >= split.count)
+      return call.bad_value("label {} lies outside {} classes", label, split.count);
     const auto at = static_cast<int64_t>(i);
     const T weight = weights.present() ? weights.as<T>()[label] : T(1);
-    losses[i] = -log_probabilities[(at / split.inner * split.count + label) * split.inner + at % split.inner] * weight;
+    losses[i] = -log_probabilities[(at / split.inner * split.count + label) * split.inner +
+                                   at % split.inner] *
+                weight;
     sum += static_cast<double>(losses[i]);
     weight_sum += static_cast<double>(weight);
   }
@@ -51,7 +56,9 @@ Result<void> pick_and_reduce(EvalCall& call, const T* log_probabilities) {
 }  // namespace
 
 Result<void> eval_negative_log_likelihood_loss(EvalCall& call) {
-  return visit_float(call, call.input(0).dtype, [&]<typename T>(Tag<T>) { return pick_and_reduce<T>(call, call.input(0).as<T>()); });
+  return visit_float(call, call.input(0).dtype, [&]<typename T>(Tag<T>) {
+    return pick_and_reduce<T>(call, call.input(0).as<T>());
+  });
 }
 
 Result<void> eval_softmax_cross_entropy_loss(EvalCall& call) {
@@ -66,9 +73,11 @@ Result<void> eval_softmax_cross_entropy_loss(EvalCall& call) {
       T top = -std::numeric_limits<T>::infinity();
       for (int64_t c = 0; c < split.count; ++c) top = std::max(top, from[c * split.inner]);
       double sum = 0;
-      for (int64_t c = 0; c < split.count; ++c) sum += static_cast<double>(math::exp(from[c * split.inner] - top));
+      for (int64_t c = 0; c < split.count; ++c)
+        sum += static_cast<double>(math::exp(from[c * split.inner] - top));
       const T log_sum = static_cast<T>(math::log(sum));
-      for (int64_t c = 0; c < split.count; ++c) logs[static_cast<size_t>(start + c * split.inner)] = from[c * split.inner] - top - log_sum;
+      for (int64_t c = 0; c < split.count; ++c)
+        logs[static_cast<size_t>(start + c * split.inner)] = from[c * split.inner] - top - log_sum;
     }
     SLUICE_TRY(pick_and_reduce<T>(call, logs.data()));
     if (!call.wants(1)) return {};

@@ -44,10 +44,12 @@ Tensor values_at(const Tensor& values, const std::vector<std::optional<size_t>>&
 
 Result<void> eval_dict_vectorizer(EvalCall& call) {
   const EvalValue* map = call.operands.size() == 2 ? call.operands[0].value : nullptr;
-  if (map == nullptr || map->kind != EvalValue::Kind::kMap) return call.bad_value("input 0 is no map");
+  if (map == nullptr || map->kind != EvalValue::Kind::kMap)
+    return call.bad_value("input 0 is no map");
   const Tensor &keys = *map->elements[0].tensor, &values = *map->elements[1].tensor;
   const EvalValue vocabulary = value_of(call.operands[1]);
-  if (vocabulary.tensor->dtype != keys.dtype) return call.bad_value("the keys are of {}", dtype_name(keys.dtype));
+  if (vocabulary.tensor->dtype != keys.dtype)
+    return call.bad_value("the keys are of {}", dtype_name(keys.dtype));
   std::map<std::string_view, size_t> known;
   for (size_t i = 0; i < static_cast<size_t>(keys.dims[0]); ++i) known[element_of(keys, i)] = i;
   std::vector<std::optional<size_t>> places(static_cast<size_t>(call.input(1).count));
@@ -63,16 +65,19 @@ Result<void> eval_dict_vectorizer(EvalCall& call) {
 Result<void> eval_zip_map(EvalCall& call) {
   const Input &x = call.input(0), &labels = call.input(1);
   const int64_t rows = x.rank() == 2 ? x.dims[0] : 1;
-  const bool fits = x.rank() >= 1 && x.rank() <= 2 && labels.rank() == 1 && x.dims.back() == labels.count;
+  const bool fits =
+      x.rank() >= 1 && x.rank() <= 2 && labels.rank() == 1 && x.dims.back() == labels.count;
   if (x.dtype != DType::kF32) return call.unsupported(x.dtype);
-  if (!fits) return call.bad_shape("{} keys do not fit the shape {}", labels.count, dims_text(x.dims));
+  if (!fits)
+    return call.bad_shape("{} keys do not fit the shape {}", labels.count, dims_text(x.dims));
   const EvalValue keys = value_of(call.operands[1]);
   EvalValue maps;
   maps.kind = EvalValue::Kind::kSequence;
   maps.elements.reserve(static_cast<size_t>(rows));
   for (int64_t row = 0; row < rows; ++row) {
     Tensor values = make_tensor(DType::kF32, {labels.count});
-    if (labels.count > 0) std::memcpy(values.bytes.data(), x.as<float>() + row * labels.count, values.bytes.size());
+    if (labels.count > 0)
+      std::memcpy(values.bytes.data(), x.as<float>() + row * labels.count, values.bytes.size());
     maps.elements.push_back(map_of(keys, std::move(values)));
   }
   call.set_value(0, std::move(maps));

@@ -46,15 +46,18 @@ Wide wide_log(Wide x) {
   return exponent * kLn2 + atanh_series((m - 1) / (m + 1));
 }
 
-Wide wide_log1p(Wide x) { return std::abs(x) < 0.25L ? atanh_series(x / (2 + x)) : wide_log(1 + x); }
+Wide wide_log1p(Wide x) {
+  return std::abs(x) < 0.25L ? atanh_series(x / (2 + x)) : wide_log(1 + x);
+}
 
 struct Reduced {
   Wide r;        // |r| <= pi / 4
   int quadrant;  // of four
 };
 
-// x - n * pi/2 with pi/2 in parts of 40 bits, so that the products are exact while n has less than 24 bits. Larger arguments are first
-// taken modulo 2 pi, which costs absolute precision of |x| * 2^-66.
+// x - n * pi/2 with pi/2 in parts of 40 bits, so that the products are exact while n has less than
+// 24 bits. Larger arguments are first taken modulo 2 pi, which costs absolute precision of |x| *
+// 2^-66.
 Reduced reduce(double x) {
   constexpr Wide kFirst = 0x1.921fb54442p+0L;
   constexpr Wide kSecond = 0x1.a308d31318p-41L;
@@ -162,7 +165,9 @@ double pow(double x, double y) {
   return sign * pow_positive(std::abs(x), y);
 }
 
-double sin(double x) { return std::isfinite(x) ? (x == 0 ? x : static_cast<double>(wide_sin(reduce(x)))) : kNaN; }
+double sin(double x) {
+  return std::isfinite(x) ? (x == 0 ? x : static_cast<double>(wide_sin(reduce(x)))) : kNaN;
+}
 
 double cos(double x) {
   if (!std::isfinite(x)) return kNaN;
@@ -189,7 +194,8 @@ double asin(double x) {
 double acos(double x) {
   if (!(std::abs(x) <= 1)) return kNaN;
   const Wide wide = x;
-  return static_cast<double>(x == -1 ? kPi : 2 * wide_atan(std::sqrt((1 - wide) * (1 + wide)) / (1 + wide)));
+  return static_cast<double>(
+      x == -1 ? kPi : 2 * wide_atan(std::sqrt((1 - wide) * (1 + wide)) / (1 + wide)));
 }
 
 double atan(double x) {

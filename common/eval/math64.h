@@ -1,7 +1,8 @@
-// Transcendental functions of float64 with the same bits on every x86-64 processor. glibc chooses between versions with and without fused
-// multiply-add when a program starts, and their last bits differ; these use only additions, multiplications and divisions of 80-bit floats,
-// which IEEE 754 fixes, and round once at the end. Series and argument reductions are the textbook ones (Abramowitz and Stegun, chapters 4
-// and 7).
+// Transcendental functions of float64 with the same bits on every x86-64 processor. glibc chooses
+// between versions with and without fused multiply-add when a program starts, and their last bits
+// differ; these use only additions, multiplications and divisions of 80-bit floats, which IEEE 754
+// fixes, and round once at the end. Series and argument reductions are the textbook ones
+// (Abramowitz and Stegun, chapters 4 and 7).
 #pragma once
 
 #include <cmath>

@@ -20,7 +20,8 @@ void expect_near(double ours, double theirs, double argument) {
 
 TEST(Math64Test, AgreesWithLibm) {
   const double inf = std::numeric_limits<double>::infinity();
-  std::vector<double> arguments = {0.0, 1.0, -1.0, 0.5, 1e-10, 1e300, -1e300, inf, -inf, 2.2e-308, 709.5, -744.0, 1e6, 355.0};
+  std::vector<double> arguments = {0.0, 1.0,  -1.0,     0.5,   1e-10,  1e300, -1e300,
+                                   inf, -inf, 2.2e-308, 709.5, -744.0, 1e6,   355.0};
   for (int i = -400; i <= 400; ++i) arguments.push_back(i * 0.0371 + 1e-3 * std::sqrt(std::abs(i)));
   for (const double x : arguments) {
     expect_near(math::exp(x), std::exp(x), x);
@@ -48,7 +49,8 @@ TEST(Math64Test, AgreesWithLibm) {
 TEST(Math64Test, Powers) {
   const double inf = std::numeric_limits<double>::infinity();
   for (const double x : {0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.3, 7.7, 1e-5, inf, -inf}) {
-    for (const double y : {0.0, 1.0, 2.0, 3.0, -1.0, -3.0, 0.5, 1.5, -2.25, 40.0, 41.0, inf, -inf}) {
+    for (const double y :
+         {0.0, 1.0, 2.0, 3.0, -1.0, -3.0, 0.5, 1.5, -2.25, 40.0, 41.0, inf, -inf}) {
       expect_near(math::pow(x, y), std::pow(x, y), x);
     }
   }

@@ -12,18 +12,25 @@ using testing::ElementsAre;
 using Ints = std::vector<int64_t>;
 
 TEST(LabelEncoderTest, NumbersAndTexts) {
-  const NodeRun numbers(Op::kLabelEncoder, {texts({2, 2}, {"b", "a", "", "b"}), texts({2}, {"a", "b"}), i64({2}, {7, 8}), i64({1}, {-1})});
+  const NodeRun numbers(Op::kLabelEncoder,
+                        {texts({2, 2}, {"b", "a", "", "b"}), texts({2}, {"a", "b"}),
+                         i64({2}, {7, 8}), i64({1}, {-1})});
   EXPECT_THAT(numbers.get<int64_t>(), ElementsAre(8, 7, -1, 8));
   EXPECT_EQ(numbers.dims(), (Ints{2, 2}));
   const float nan = std::nanf("");
   const NodeRun words(Op::kLabelEncoder,
-                      {f32({4}, {-0.0f, nan, 1, 2}), f32({3}, {0, nan, 1}), texts({3}, {"zero", "none", "one"}), texts({}, {"other"})});
+                      {f32({4}, {-0.0f, nan, 1, 2}), f32({3}, {0, nan, 1}),
+                       texts({3}, {"zero", "none", "one"}), texts({}, {"other"})});
   ASSERT_TRUE(words.ok()) << words.error().message;
   EXPECT_EQ(string_at(words.tensor(), 0), "zero");
   EXPECT_EQ(string_at(words.tensor(), 1), "none");
   EXPECT_EQ(string_at(words.tensor(), 2), "one");
   EXPECT_EQ(string_at(words.tensor(), 3), "other");
-  EXPECT_EQ(NodeRun(Op::kLabelEncoder, {i64({1}, {1}), i64({2}, {1, 2}), i64({1}, {1}), i64({1}, {1})}).error().code, ErrorCode::kBadShape);
+  EXPECT_EQ(
+      NodeRun(Op::kLabelEncoder, {i64({1}, {1}), i64({2}, {1, 2}), i64({1}, {1}), i64({1}, {1})})
+          .error()
+          .code,
+      ErrorCode::kBadShape);
 }
 
 TEST(ZipMapTest, RowsShareTheirKeys) {
@@ -35,18 +42,22 @@ TEST(ZipMapTest, RowsShareTheirKeys) {
   EXPECT_THAT(second.elements[1].tensor->as<float>(), ElementsAre(4, 5, 6));
   EXPECT_EQ(first.elements[0].tensor, second.elements[0].tensor);
   EXPECT_EQ(string_at(*second.elements[0].tensor, 2), "c");
-  EXPECT_EQ(NodeRun(Op::kZipMap, {f32({1, 2}, {1, 2}), i64({1}, {1})}).error().code, ErrorCode::kBadShape);
-  EXPECT_EQ(NodeRun(Op::kZipMap, {f32({1, 1}, {1}), i64({}, {1})}).error().code, ErrorCode::kBadShape);
+  EXPECT_EQ(NodeRun(Op::kZipMap, {f32({1, 2}, {1, 2}), i64({1}, {1})}).error().code,
+            ErrorCode::kBadShape);
+  EXPECT_EQ(NodeRun(Op::kZipMap, {f32({1, 1}, {1}), i64({}, {1})}).error().code,
+            ErrorCode::kBadShape);
 }
 
 TEST(DictVectorizerTest, TakesMapsOnly) {
-  EXPECT_EQ(NodeRun(Op::kDictVectorizer, {f32({1}, {1}), i64({1}, {1})}).error().code, ErrorCode::kBadValue);
+  EXPECT_EQ(NodeRun(Op::kDictVectorizer, {f32({1}, {1}), i64({1}, {1})}).error().code,
+            ErrorCode::kBadValue);
 }
 
 TEST(OneHotEncoderTest, UnknownCategories) {
   const Tensor x = i64({2}, {5, 9}), categories = i64({2}, {3, 5});
   EXPECT_THAT(NodeRun(Op::kOneHotEncoder, {x, categories}).get<float>(), ElementsAre(0, 1, 0, 0));
-  EXPECT_EQ(NodeRun(Op::kOneHotEncoder, {x, categories}, {{"zeros", int64_t{0}}}).error().code, ErrorCode::kBadValue);
+  EXPECT_EQ(NodeRun(Op::kOneHotEncoder, {x, categories}, {{"zeros", int64_t{0}}}).error().code,
+            ErrorCode::kBadValue);
 }
 
 // A root that asks `mode` of feature 0 and 2.5: true to leaf 0, false to leaf 1.
@@ -84,18 +95,21 @@ TEST(TreeEnsembleTest, Modes) {
   EXPECT_THAT(Stump{.mode = 3}.run(x).get<float>(), ElementsAre(40, 40, 20, 40));
   EXPECT_THAT(Stump{.mode = 4}.run(x).get<float>(), ElementsAre(40, 20, 40, 40));
   EXPECT_THAT((Stump{.mode = 5, .tracks = {1}}.run(x).get<float>()), ElementsAre(20, 40, 20, 20));
-  EXPECT_THAT((Stump{.mode = 6, .members = {3, 2, nan}}.run(x).get<float>()), ElementsAre(20, 40, 20, 40));
+  EXPECT_THAT((Stump{.mode = 6, .members = {3, 2, nan}}.run(x).get<float>()),
+              ElementsAre(20, 40, 20, 40));
 }
 
 TEST(TreeEnsembleTest, Aggregates) {
   const Tensor x = f32({1, 1}, {2});
-  for (const int64_t aggregate : {0, 2, 3}) EXPECT_THAT(Stump{.aggregate = aggregate}.run(x).get<float>(), ElementsAre(10)) << aggregate;
+  for (const int64_t aggregate : {0, 2, 3})
+    EXPECT_THAT(Stump{.aggregate = aggregate}.run(x).get<float>(), ElementsAre(10)) << aggregate;
 }
 
 TEST(TreeEnsembleTest, BadTablesAreErrors) {
   const Tensor x = f32({1, 1}, {2});
   EXPECT_EQ((Stump{.true_ids = {2}}.run(x).error().code), ErrorCode::kBadValue);
-  EXPECT_THAT((Stump{.true_ids = {0}, .true_leaves = {0}}.run(x).error().message), testing::HasSubstr("circle"));
+  EXPECT_THAT((Stump{.true_ids = {0}, .true_leaves = {0}}.run(x).error().message),
+              testing::HasSubstr("circle"));
   EXPECT_EQ((Stump{.mode = 6, .members = {3, 2}}.run(x).error().code), ErrorCode::kBadValue);
   EXPECT_EQ((Stump{.mode = 7}.run(x).error().code), ErrorCode::kBadValue);
   EXPECT_EQ((Stump{.tracks = {0, 0}}.run(x).error().code), ErrorCode::kBadShape);
@@ -105,15 +119,20 @@ TEST(TreeEnsembleTest, BadTablesAreErrors) {
 TEST(MaxRoiPoolTest, BinsOfWholePixels) {
   const Tensor x = f32({1, 1, 2, 3}, {1, 2, 3, 4, 5, 6});
   const std::vector<Attribute> pooled = {{"pooled_shape", Ints{1, 2}}};
-  EXPECT_THAT(NodeRun(Op::kMaxRoiPool, {x, f32({1, 5}, {0, 0, 0, 2, 1})}, pooled).get<float>(), ElementsAre(5, 6));
-  EXPECT_THAT(NodeRun(Op::kMaxRoiPool, {x, f32({1, 5}, {0, 7, 7, 9, 9})}, pooled).get<float>(), ElementsAre(0, 0));
-  EXPECT_EQ(NodeRun(Op::kMaxRoiPool, {x, f32({1, 5}, {1, 0, 0, 2, 1})}, pooled).error().code, ErrorCode::kBadValue);
+  EXPECT_THAT(NodeRun(Op::kMaxRoiPool, {x, f32({1, 5}, {0, 0, 0, 2, 1})}, pooled).get<float>(),
+              ElementsAre(5, 6));
+  EXPECT_THAT(NodeRun(Op::kMaxRoiPool, {x, f32({1, 5}, {0, 7, 7, 9, 9})}, pooled).get<float>(),
+              ElementsAre(0, 0));
+  EXPECT_EQ(NodeRun(Op::kMaxRoiPool, {x, f32({1, 5}, {1, 0, 0, 2, 1})}, pooled).error().code,
+            ErrorCode::kBadValue);
 }
 
 TEST(ImageDecoderTest, PixelFormats) {
   const std::string file = std::string("P6 1 2 255\n") + "\x0a\x14\x1e" + "\xff\x80\x40";
   const Tensor bytes = u8({static_cast<int64_t>(file.size())}, {file.begin(), file.end()});
-  const auto decoded = [&](const char* format) { return NodeRun(Op::kImageDecoder, {bytes}, {{"pixel_format", std::string(format)}}); };
+  const auto decoded = [&](const char* format) {
+    return NodeRun(Op::kImageDecoder, {bytes}, {{"pixel_format", std::string(format)}});
+  };
   const NodeRun red_first = decoded("RGB");
   if (red_first.error().code == ErrorCode::kNotEvaluable) GTEST_SKIP() << red_first.error().message;
   EXPECT_EQ(red_first.dims(), (Ints{2, 1, 3}));
@@ -122,7 +141,8 @@ TEST(ImageDecoderTest, PixelFormats) {
   EXPECT_THAT(decoded("Grayscale").get<uint8_t>(), ElementsAre(18, 159));
   EXPECT_EQ(decoded("Grayscale").dims(), (Ints{2, 1, 1}));
   EXPECT_EQ(decoded("HSV").error().code, ErrorCode::kBadValue);
-  EXPECT_THAT(NodeRun(Op::kImageDecoder, {u8({3}, {1, 2, 3})}).error().message, testing::HasSubstr("3 bytes are no image"));
+  EXPECT_THAT(NodeRun(Op::kImageDecoder, {u8({3}, {1, 2, 3})}).error().message,
+              testing::HasSubstr("3 bytes are no image"));
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ namespace {
 
 // to (dense, of `dims`) = elements of `from` at the given strides, starting at `start`
 template <typename T>
-void copy_strided(const T* from, int64_t start, const std::vector<int64_t>& strides, const std::vector<int64_t>& dims, T* to) {
+void copy_strided(const T* from, int64_t start, const std::vector<int64_t>& strides,
+                  const std::vector<int64_t>& dims, T* to) {
   const auto plan = make_row_plan(dims, {strides});
   const int64_t stride = plan.stride(0);
   for_each_row(plan, [&](int64_t out, const int64_t* at) {
@@ -27,8 +28,9 @@ void copy_strided(const T* from, int64_t start, const std::vector<int64_t>& stri
   });
 }
 
-Result<void> strided(EvalCall& call, size_t output, size_t input, std::vector<int64_t> dims, int64_t start,
-                     const std::vector<int64_t>& strides, const std::vector<int64_t>& loop_dims) {
+Result<void> strided(EvalCall& call, size_t output, size_t input, std::vector<int64_t> dims,
+                     int64_t start, const std::vector<int64_t>& strides,
+                     const std::vector<int64_t>& loop_dims) {
   const Input& x = call.input(input);
   SLUICE_ASSIGN(const Output y, call.output_like(output, input, std::move(dims)));
   if (y.count == 0) return {};
@@ -44,9 +46,12 @@ std::vector<int64_t> permuted(std::span<const int64_t> values, const std::vector
   return result;
 }
 
-// A reshape to `split`, a transpose by `order` and a reshape to `dims`, as the ops on blocks of pixels are defined.
-Result<void> rearrange(EvalCall& call, const std::vector<int64_t>& split, const std::vector<int64_t>& order, std::vector<int64_t> dims) {
-  return strided(call, 0, 0, std::move(dims), 0, permuted(dense_strides(split), order), permuted(split, order));
+// A reshape to `split`, a transpose by `order` and a reshape to `dims`, as the ops on blocks of
+// pixels are defined.
+Result<void> rearrange(EvalCall& call, const std::vector<int64_t>& split,
+                       const std::vector<int64_t>& order, std::vector<int64_t> dims) {
+  return strided(call, 0, 0, std::move(dims), 0, permuted(dense_strides(split), order),
+                 permuted(split, order));
 }
 
 }  // namespace
@@ -76,14 +81,16 @@ Result<void> eval_expand(EvalCall& call) {
     int64_t& dim = dims[dims.size() - x.dims.size() + i];
     if (dim == 1) dim = x.dims[i];
   }
-  if (!broadcasts_to(x.dims, dims)) return call.bad_shape("{} cannot be expanded to {}", dims_text(x.dims), dims_text(dims));
+  if (!broadcasts_to(x.dims, dims))
+    return call.bad_shape("{} cannot be expanded to {}", dims_text(x.dims), dims_text(dims));
   return strided(call, 0, 0, dims, 0, broadcast_strides(x.dims, dims), dims);
 }
 
 Result<void> eval_tile(EvalCall& call) {
   const Input& x = call.input(0);
   const std::vector<int64_t> repeats = call.ints(1);
-  if (repeats.size() != x.dims.size()) return call.bad_shape("{} repeats for a tensor of rank {}", repeats.size(), x.rank());
+  if (repeats.size() != x.dims.size())
+    return call.bad_shape("{} repeats for a tensor of rank {}", repeats.size(), x.rank());
   const auto dense = dense_strides(x.dims);
   std::vector<int64_t> dims, loop_dims, strides;
   for (size_t i = 0; i < x.dims.size(); ++i) {
@@ -116,15 +123,20 @@ Result<void> eval_slice(EvalCall& call) {
     const int64_t extent = x.dims[static_cast<size_t>(axis)];
     const int64_t step = steps[i];
     if (step == 0) return call.bad_value("the step along axis {} is zero", axis);
-    const auto wrapped = [&](int64_t at) { return at < 0 ? (at < -extent ? -1 : at + extent) : at; };
+    const auto wrapped = [&](int64_t at) {
+      return at < 0 ? (at < -extent ? -1 : at + extent) : at;
+    };
     const bool forward = step > 0;
     const int64_t low = forward ? 0 : -1;
     const int64_t high = forward ? extent : extent - 1;
     const int64_t start = std::min(std::max<int64_t>(wrapped(starts[i]), 0), high);
     const int64_t end = std::clamp(wrapped(ends[i]), low, high);
     const int64_t distance = forward ? end - start : start - end;
-    const uint64_t stride = forward ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);
-    const int64_t count = distance <= 0 ? 0 : static_cast<int64_t>((static_cast<uint64_t>(distance) - 1) / stride) + 1;
+    const uint64_t stride =
+        forward ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);
+    const int64_t count =
+        distance <= 0 ? 0
+                      : static_cast<int64_t>((static_cast<uint64_t>(distance) - 1) / stride) + 1;
     offset += start * strides[static_cast<size_t>(axis)];
     dims[static_cast<size_t>(axis)] = count;
     strides[static_cast<size_t>(axis)] *= count > 1 ? step : 1;
@@ -140,10 +152,12 @@ Result<void> eval_concat(EvalCall& call) {
   for (size_t i = 0; i < call.input_count(); ++i) {
     const Input& x = call.input(i);
     std::vector<int64_t> other = to_vector(x.dims);
-    if (other.size() == dims.size()) other[static_cast<size_t>(axis)] = first.dims[static_cast<size_t>(axis)];
+    if (other.size() == dims.size())
+      other[static_cast<size_t>(axis)] = first.dims[static_cast<size_t>(axis)];
     if (!std::ranges::equal(other, first.dims) || x.logical != first.logical) {
-      return call.bad_shape("inputs {}[{}] and {}[{}] cannot be joined along axis {}", dtype_name(first.logical), dims_text(first.dims),
-                            dtype_name(x.logical), dims_text(x.dims), axis);
+      return call.bad_shape("inputs {}[{}] and {}[{}] cannot be joined along axis {}",
+                            dtype_name(first.logical), dims_text(first.dims), dtype_name(x.logical),
+                            dims_text(x.dims), axis);
     }
     int64_t& joined = dims[static_cast<size_t>(axis)];
     joined = plus(joined, x.dims[static_cast<size_t>(axis)]);
@@ -168,9 +182,11 @@ Result<void> eval_concat(EvalCall& call) {
 Result<std::vector<int64_t>> split_sizes(const EvalCall& call, int64_t extent) {
   std::vector<int64_t> sizes = call.ints(1);
   if (!call.has(1)) {
-    const int64_t count = call.node.int_attribute("num_outputs", static_cast<int64_t>(call.node.output_count()));
+    const int64_t count =
+        call.node.int_attribute("num_outputs", static_cast<int64_t>(call.node.output_count()));
     const auto outputs = static_cast<int64_t>(call.node.output_count());
-    if (count != outputs) return call.bad_value("num_outputs is {}, the node has {} outputs", count, outputs);
+    if (count != outputs)
+      return call.bad_value("num_outputs is {}, the node has {} outputs", count, outputs);
     const int64_t size = (extent + count - 1) / count;
     if (extent < (count - 1) * size) return call.bad_shape("{}", split_mismatch(extent, count));
     sizes.assign(static_cast<size_t>(count), size);
@@ -187,13 +203,15 @@ Result<void> eval_split(EvalCall& call) {
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", 0), x.rank()));
   SLUICE_ASSIGN(const auto sizes, split_sizes(call, x.dims[static_cast<size_t>(axis)]));
-  if (sizes.size() != call.node.output_count()) return call.bad_shape("{} parts for {} outputs", sizes.size(), call.node.output_count());
+  if (sizes.size() != call.node.output_count())
+    return call.bad_shape("{} parts for {} outputs", sizes.size(), call.node.output_count());
   const auto strides = dense_strides(x.dims);
   int64_t start = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
     std::vector<int64_t> dims = to_vector(x.dims);
     dims[static_cast<size_t>(axis)] = sizes[i];
-    SLUICE_TRY(strided(call, i, 0, dims, start * strides[static_cast<size_t>(axis)], strides, dims));
+    SLUICE_TRY(
+        strided(call, i, 0, dims, start * strides[static_cast<size_t>(axis)], strides, dims));
     start += sizes[i];
   }
   return {};
@@ -206,7 +224,8 @@ Result<void> eval_depth_to_space(EvalCall& call) {
     return call.bad_shape("blocks of {} do not fit the input {}", block, dims_text(x.dims));
   const int64_t n = x.dims[0], c = x.dims[1] / (block * block), h = x.dims[2], w = x.dims[3];
   const std::vector<int64_t> dims = {n, c, h * block, w * block};
-  if (call.node.string_attribute("mode", "DCR") == "CRD") return rearrange(call, {n, c, block, block, h, w}, {0, 1, 4, 2, 5, 3}, dims);
+  if (call.node.string_attribute("mode", "DCR") == "CRD")
+    return rearrange(call, {n, c, block, block, h, w}, {0, 1, 4, 2, 5, 3}, dims);
   return rearrange(call, {n, block, block, c, h, w}, {0, 3, 4, 1, 5, 2}, dims);
 }
 
@@ -216,7 +235,8 @@ Result<void> eval_space_to_depth(EvalCall& call) {
   if (x.rank() != 4 || block < 1 || x.dims[2] % block != 0 || x.dims[3] % block != 0)
     return call.bad_shape("blocks of {} do not fit the input {}", block, dims_text(x.dims));
   const int64_t n = x.dims[0], c = x.dims[1], h = x.dims[2] / block, w = x.dims[3] / block;
-  return rearrange(call, {n, c, h, block, w, block}, {0, 3, 5, 1, 2, 4}, {n, c * block * block, h, w});
+  return rearrange(call, {n, c, h, block, w, block}, {0, 3, 5, 1, 2, 4},
+                   {n, c * block * block, h, w});
 }
 
 namespace {
@@ -233,7 +253,8 @@ int64_t pad_source(const std::string& mode, int64_t at, int64_t extent) {
 }
 
 template <typename T>
-void gather_by_axis(const Input& x, const Output& y, const std::vector<std::vector<int64_t>>& sources, T fill) {
+void gather_by_axis(const Input& x, const Output& y,
+                    const std::vector<std::vector<int64_t>>& sources, T fill) {
   const auto strides = dense_strides(x.dims);
   const size_t rank = y.dims.size();
   std::vector<int64_t> index(rank, 0);
@@ -268,7 +289,8 @@ Result<void> eval_pad(EvalCall& call) {
     axes.resize(x.dims.size());
     std::iota(axes.begin(), axes.end(), 0);
   }
-  if (pads.size() != 2 * axes.size()) return call.bad_shape("{} pads for {} axes", pads.size(), axes.size());
+  if (pads.size() != 2 * axes.size())
+    return call.bad_shape("{} pads for {} axes", pads.size(), axes.size());
   std::vector<int64_t> dims = to_vector(x.dims);
   std::vector<int64_t> before(dims.size(), 0);
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -281,7 +303,8 @@ Result<void> eval_pad(EvalCall& call) {
   if (y.count == 0) return {};  // beside a dim of 0 another may be of any length
   std::vector<std::vector<int64_t>> sources(dims.size());
   for (size_t axis = 0; axis < dims.size(); ++axis) {
-    for (int64_t i = 0; i < dims[axis]; ++i) sources[axis].push_back(pad_source(mode, i - before[axis], x.dims[axis]));
+    for (int64_t i = 0; i < dims[axis]; ++i)
+      sources[axis].push_back(pad_source(mode, i - before[axis], x.dims[axis]));
   }
   return visit_width(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     T fill{};
@@ -299,7 +322,8 @@ Result<void> eval_center_crop_pad(EvalCall& call) {
     axes.resize(x.dims.size());
     std::iota(axes.begin(), axes.end(), 0);
   }
-  if (axes.size() != shape.size()) return call.bad_shape("{} extents for {} axes", shape.size(), axes.size());
+  if (axes.size() != shape.size())
+    return call.bad_shape("{} extents for {} axes", shape.size(), axes.size());
   std::vector<int64_t> dims = to_vector(x.dims);
   for (size_t i = 0; i < axes.size(); ++i) {
     SLUICE_ASSIGN(const int64_t axis, call.axis(axes[i], x.rank()));
@@ -311,7 +335,8 @@ Result<void> eval_center_crop_pad(EvalCall& call) {
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     const int64_t extra = dims[axis] - x.dims[axis];
     const int64_t before = extra > 0 ? extra / 2 : -(-extra / 2);
-    for (int64_t i = 0; i < dims[axis]; ++i) sources[axis].push_back(pad_source("constant", i - before, x.dims[axis]));
+    for (int64_t i = 0; i < dims[axis]; ++i)
+      sources[axis].push_back(pad_source("constant", i - before, x.dims[axis]));
   }
   return visit_width(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     gather_by_axis<T>(x, y, sources, T{});
@@ -339,19 +364,24 @@ Result<void> eval_trilu(EvalCall& call) {
 
 Result<void> eval_reverse_sequence(EvalCall& call) {
   const Input& x = call.input(0);
-  SLUICE_ASSIGN(const int64_t batch_axis, call.axis(call.node.int_attribute("batch_axis", 1), x.rank()));
-  SLUICE_ASSIGN(const int64_t time_axis, call.axis(call.node.int_attribute("time_axis", 0), x.rank()));
+  SLUICE_ASSIGN(const int64_t batch_axis,
+                call.axis(call.node.int_attribute("batch_axis", 1), x.rank()));
+  SLUICE_ASSIGN(const int64_t time_axis,
+                call.axis(call.node.int_attribute("time_axis", 0), x.rank()));
   const auto lengths = call.ints(1);
   if (static_cast<int64_t>(lengths.size()) != x.dims[static_cast<size_t>(batch_axis)])
-    return call.bad_shape("{} lengths for a batch of {}", lengths.size(), x.dims[static_cast<size_t>(batch_axis)]);
+    return call.bad_shape("{} lengths for a batch of {}", lengths.size(),
+                          x.dims[static_cast<size_t>(batch_axis)]);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, to_vector(x.dims)));
   const auto strides = dense_strides(x.dims);
   const int64_t time_extent = x.dims[static_cast<size_t>(time_axis)];
   return visit_width(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     for (int64_t at = 0; at < x.count; ++at) {
-      const int64_t batch = at / strides[static_cast<size_t>(batch_axis)] % x.dims[static_cast<size_t>(batch_axis)];
+      const int64_t batch =
+          at / strides[static_cast<size_t>(batch_axis)] % x.dims[static_cast<size_t>(batch_axis)];
       const int64_t time = at / strides[static_cast<size_t>(time_axis)] % time_extent;
-      const int64_t length = std::clamp<int64_t>(lengths[static_cast<size_t>(batch)], 0, time_extent);
+      const int64_t length =
+          std::clamp<int64_t>(lengths[static_cast<size_t>(batch)], 0, time_extent);
       const int64_t source = time < length ? length - 1 - time : time;
       y.as<T>()[at] = x.as<T>()[at + (source - time) * strides[static_cast<size_t>(time_axis)]];
     }

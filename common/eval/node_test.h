@@ -19,12 +19,24 @@ Tensor tensor_of(DType dtype, std::vector<int64_t> dims, const std::vector<T>& v
   if (!values.empty()) std::memcpy(tensor.bytes.data(), values.data(), values.size() * sizeof(T));
   return tensor;
 }
-inline Tensor f32(std::vector<int64_t> dims, const std::vector<float>& values) { return tensor_of(DType::kF32, std::move(dims), values); }
-inline Tensor f64(std::vector<int64_t> dims, const std::vector<double>& values) { return tensor_of(DType::kF64, std::move(dims), values); }
-inline Tensor i64(std::vector<int64_t> dims, const std::vector<int64_t>& values) { return tensor_of(DType::kI64, std::move(dims), values); }
-inline Tensor i32(std::vector<int64_t> dims, const std::vector<int32_t>& values) { return tensor_of(DType::kI32, std::move(dims), values); }
-inline Tensor u8(std::vector<int64_t> dims, const std::vector<uint8_t>& values) { return tensor_of(DType::kU8, std::move(dims), values); }
-inline Tensor i8(std::vector<int64_t> dims, const std::vector<int8_t>& values) { return tensor_of(DType::kI8, std::move(dims), values); }
+inline Tensor f32(std::vector<int64_t> dims, const std::vector<float>& values) {
+  return tensor_of(DType::kF32, std::move(dims), values);
+}
+inline Tensor f64(std::vector<int64_t> dims, const std::vector<double>& values) {
+  return tensor_of(DType::kF64, std::move(dims), values);
+}
+inline Tensor i64(std::vector<int64_t> dims, const std::vector<int64_t>& values) {
+  return tensor_of(DType::kI64, std::move(dims), values);
+}
+inline Tensor i32(std::vector<int64_t> dims, const std::vector<int32_t>& values) {
+  return tensor_of(DType::kI32, std::move(dims), values);
+}
+inline Tensor u8(std::vector<int64_t> dims, const std::vector<uint8_t>& values) {
+  return tensor_of(DType::kU8, std::move(dims), values);
+}
+inline Tensor i8(std::vector<int64_t> dims, const std::vector<int8_t>& values) {
+  return tensor_of(DType::kI8, std::move(dims), values);
+}
 inline Tensor bools(std::vector<int64_t> dims, const std::vector<uint8_t>& values) {
   return tensor_of(DType::kBool, std::move(dims), values);
 }
@@ -35,7 +47,8 @@ inline Tensor texts(std::vector<int64_t> dims, const std::vector<std::string>& v
 // One node. An input of dtype kUndefined is absent.
 class NodeRun {
  public:
-  NodeRun(Op op, std::vector<Tensor> inputs, std::vector<Attribute> attributes = {}, size_t outputs = 1) {
+  NodeRun(Op op, std::vector<Tensor> inputs, std::vector<Attribute> attributes = {},
+          size_t outputs = 1) {
     std::vector<Value*> values(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].dtype == DType::kUndefined) continue;
@@ -44,7 +57,8 @@ class NodeRun {
     }
     Node& node = graph_.add_node(op, values, outputs);
     node.set_name("n");
-    for (const Attribute& attribute : attributes) node.set_attribute(attribute.name, attribute.value);
+    for (const Attribute& attribute : attributes)
+      node.set_attribute(attribute.name, attribute.value);
     for (size_t i = 0; i < outputs; ++i) graph_.add_output(node.output(i));
     auto result = evaluate_graph(graph_, inputs_);
     if (result.ok()) {
@@ -67,7 +81,9 @@ class NodeRun {
     const auto span = tensor(index).as<T>();
     return {span.begin(), span.end()};
   }
-  std::vector<int64_t> dims(size_t index = 0) const { return ok() ? tensor(index).dims : std::vector<int64_t>{-1}; }
+  std::vector<int64_t> dims(size_t index = 0) const {
+    return ok() ? tensor(index).dims : std::vector<int64_t>{-1};
+  }
 
  private:
   Module module_;

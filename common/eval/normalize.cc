@@ -49,7 +49,8 @@ void softmax_line(SoftmaxKind kind, const T* x, T* y, int64_t count, int64_t str
     sum += static_cast<double>(e);
   }
   if (kind == SoftmaxKind::kSoftmax) {
-    for (int64_t i = 0; i < count; ++i) y[i * stride] = static_cast<T>(static_cast<double>(y[i * stride]) / sum);
+    for (int64_t i = 0; i < count; ++i)
+      y[i * stride] = static_cast<T>(static_cast<double>(y[i * stride]) / sum);
     return;
   }
   const T log_sum = static_cast<T>(math::log(sum));
@@ -59,8 +60,10 @@ void softmax_line(SoftmaxKind kind, const T* x, T* y, int64_t count, int64_t str
 Result<void> softmax(EvalCall& call, SoftmaxKind kind) {
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, to_vector(x.dims)));
-  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", -1), std::max<int64_t>(x.rank(), 1)));
-  const AxisSplit split = x.rank() == 0 ? AxisSplit(std::vector<int64_t>{1}, 0) : AxisSplit(x.dims, axis);
+  SLUICE_ASSIGN(const int64_t axis,
+                call.axis(call.node.int_attribute("axis", -1), std::max<int64_t>(x.rank(), 1)));
+  const AxisSplit split =
+      x.rank() == 0 ? AxisSplit(std::vector<int64_t>{1}, 0) : AxisSplit(x.dims, axis);
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     for (int64_t outer = 0; outer < split.outer; ++outer) {
       for (int64_t inner = 0; inner < split.inner; ++inner) {
@@ -106,11 +109,13 @@ std::vector<Moments> channel_moments(const Input& x, int64_t channels, int64_t s
   return all;
 }
 
-Result<void> write_running(EvalCall& call, size_t output, size_t input, const std::vector<Moments>& now, double Moments::* part) {
+Result<void> write_running(EvalCall& call, size_t output, size_t input,
+                           const std::vector<Moments>& now, double Moments::* part) {
   if (!call.wants(output)) return {};
   const double momentum = call.node.float_attribute("momentum", 0.9f);
   std::vector<double> values = numbers<double>(call.input(input));
-  for (size_t c = 0; c < values.size(); ++c) values[c] = values[c] * momentum + now[c].*part * (1 - momentum);
+  for (size_t c = 0; c < values.size(); ++c)
+    values[c] = values[c] * momentum + now[c].*part * (1 - momentum);
   SLUICE_ASSIGN(const Output y, call.output_like(output, input, to_vector(call.input(input).dims)));
   store_doubles(y.dtype, y.data, 0, y.count, values.data());
   return {};
@@ -118,7 +123,8 @@ Result<void> write_running(EvalCall& call, size_t output, size_t input, const st
 
 // y = (x - mean) * scale / sqrt(variance + epsilon) + bias over `count` elements
 template <typename T>
-void normalize_line(const T* x, T* y, int64_t count, const Moments& m, double epsilon, double scale, double bias) {
+void normalize_line(const T* x, T* y, int64_t count, const Moments& m, double epsilon, double scale,
+                    double bias) {
   const T factor = static_cast<T>(scale / std::sqrt(m.variance + epsilon));
   const T mean = static_cast<T>(m.mean);
   const T offset = static_cast<T>(bias);
@@ -138,7 +144,8 @@ Result<void> eval_batch_normalization(EvalCall& call) {
   const int64_t size = x.rank() < 2 ? 1 : product(x.dims.subspan(2));
   for (size_t i = 1; i < 5; ++i) {
     if (call.input(i).count != channels)
-      return call.bad_shape("input {} has {} elements for {} channels", i, call.input(i).count, channels);
+      return call.bad_shape("input {} has {} elements for {} channels", i, call.input(i).count,
+                            channels);
   }
   const double epsilon = call.node.float_attribute("epsilon", 1e-5f);
   const bool training = call.node.int_attribute("training_mode", 0) != 0;
@@ -153,7 +160,8 @@ Result<void> eval_batch_normalization(EvalCall& call) {
     if (training) all = channel_moments<T>(x, channels, size);
     for (int64_t plane = 0; size > 0 && plane < x.count / size; ++plane) {
       const auto c = static_cast<size_t>(plane % channels);
-      normalize_line(x.as<T>() + plane * size, y.as<T>() + plane * size, size, all[c], epsilon, scale[c], bias[c]);
+      normalize_line(x.as<T>() + plane * size, y.as<T>() + plane * size, size, all[c], epsilon,
+                     scale[c], bias[c]);
     }
     if (!training) return {};
     SLUICE_TRY(write_running(call, 1, 3, all, &Moments::mean));
@@ -174,7 +182,8 @@ Result<void> eval_instance_normalization(EvalCall& call) {
     for (int64_t plane = 0; size > 0 && plane < x.count / size; ++plane) {
       const auto c = static_cast<size_t>(plane % x.dims[1]);
       const T* from = x.as<T>() + plane * size;
-      normalize_line(from, y.as<T>() + plane * size, size, moments(from, size), epsilon, scale[c], bias[c]);
+      normalize_line(from, y.as<T>() + plane * size, size, moments(from, size), epsilon, scale[c],
+                     bias[c]);
     }
     return {};
   });
@@ -200,7 +209,8 @@ Result<void> eval_group_normalization(EvalCall& call) {
       for (int64_t k = 0; k < channels / groups; ++k) {
         const int64_t plane = group * (channels / groups) + k;
         const auto c = static_cast<size_t>(plane % channels);
-        normalize_line(x.as<T>() + plane * size, y.as<T>() + plane * size, size, m, epsilon, scale[c], bias[c]);
+        normalize_line(x.as<T>() + plane * size, y.as<T>() + plane * size, size, m, epsilon,
+                       scale[c], bias[c]);
       }
     }
     return {};
@@ -215,12 +225,14 @@ bool repeats_along(std::span<const int64_t> dims, std::span<const int64_t> given
   return given.size() <= dims.size() && std::ranges::equal(given, dims.last(given.size()));
 }
 
-// Whether rows of `trailing` need no more than to have the operand's elements one by one, again and again.
+// Whether rows of `trailing` need no more than to have the operand's elements one by one, again and
+// again.
 bool is_plain(const Input& operand, std::span<const int64_t> trailing) {
   return !operand.present() || (operand.count > 0 && repeats_along(trailing, operand.dims));
 }
 
-// The dims of an operand, of which leading ones beyond the rank that it is broadcast to say nothing.
+// The dims of an operand, of which leading ones beyond the rank that it is broadcast to say
+// nothing.
 std::span<const int64_t> dims_below(const Input& operand, size_t rank) {
   std::span<const int64_t> dims = operand.dims;
   while (dims.size() > rank && dims.front() == 1) dims = dims.subspan(1);
@@ -250,7 +262,8 @@ void scale_and_shift(const Output& y, const Input& scale, const Input& bias) {
   });
 }
 
-// What LayerNormalization and RMSNormalization have in common: rows of the trailing axes, scale and bias broadcast along them, or to all.
+// What LayerNormalization and RMSNormalization have in common: rows of the trailing axes, scale and
+// bias broadcast along them, or to all.
 Result<void> normalize_rows(EvalCall& call, bool centered) {
   const Input& x = call.input(0);
   const Input& scale = call.input(1);
@@ -277,7 +290,8 @@ Result<void> normalize_rows(EvalCall& call, bool centered) {
       if (centered) {
         m = moments(from, size);
       } else {
-        for (int64_t i = 0; i < size; ++i) m.variance += static_cast<double>(from[i]) * static_cast<double>(from[i]);
+        for (int64_t i = 0; i < size; ++i)
+          m.variance += static_cast<double>(from[i]) * static_cast<double>(from[i]);
         m.variance /= static_cast<double>(size);
       }
       const double inverse = 1 / std::sqrt(m.variance + epsilon);
@@ -286,7 +300,8 @@ Result<void> normalize_rows(EvalCall& call, bool centered) {
       for (int64_t i = 0; i < size; ++i) {
         const T unit = static_cast<T>((static_cast<double>(from[i]) - m.mean) * inverse);
         to[i] = is_repeating ? unit * scales[static_cast<size_t>(i) % scales.size()] : unit;
-        if (is_repeating && !biases.empty()) to[i] += biases[static_cast<size_t>(i) % biases.size()];
+        if (is_repeating && !biases.empty())
+          to[i] += biases[static_cast<size_t>(i) % biases.size()];
       }
     }
     if (!is_repeating && y.count > 0) scale_and_shift<T>(y, scale, bias);
@@ -295,7 +310,9 @@ Result<void> normalize_rows(EvalCall& call, bool centered) {
   const std::vector<double>* statistics[] = {&means, &deviations};
   for (size_t i = 1; centered && i < 3; ++i) {
     if (!call.wants(i)) continue;
-    SLUICE_ASSIGN(const Output out, call.output(i, static_cast<DType>(call.node.int_attribute("stash_type", 1)), reduced));
+    SLUICE_ASSIGN(
+        const Output out,
+        call.output(i, static_cast<DType>(call.node.int_attribute("stash_type", 1)), reduced));
     store_doubles(out.dtype, out.data, 0, out.count, statistics[i - 1]->data());
   }
   return {};
@@ -309,7 +326,8 @@ Result<void> eval_rms_normalization(EvalCall& call) { return normalize_rows(call
 Result<void> eval_lrn(EvalCall& call) {
   const Input& x = call.input(0);
   const int64_t size = call.node.int_attribute("size", 1);
-  if (x.rank() < 2 || size < 1) return call.bad_shape("the input {} or the size {} is not fit", dims_text(x.dims), size);
+  if (x.rank() < 2 || size < 1)
+    return call.bad_shape("the input {} or the size {} is not fit", dims_text(x.dims), size);
   const double alpha = call.node.float_attribute("alpha", 1e-4f);
   const double beta = call.node.float_attribute("beta", 0.75f);
   const double bias = call.node.float_attribute("bias", 1.0f);
@@ -320,10 +338,14 @@ Result<void> eval_lrn(EvalCall& call) {
       const int64_t c = at / split.inner % split.count;
       const T* line = x.as<T>() + (at - c * split.inner);
       double sum = 0;
-      for (int64_t k = std::max<int64_t>(0, c - (size - 1) / 2); k <= std::min(split.count - 1, c + size / 2); ++k) {
-        sum += static_cast<double>(line[k * split.inner]) * static_cast<double>(line[k * split.inner]);
+      for (int64_t k = std::max<int64_t>(0, c - (size - 1) / 2);
+           k <= std::min(split.count - 1, c + size / 2); ++k) {
+        sum +=
+            static_cast<double>(line[k * split.inner]) * static_cast<double>(line[k * split.inner]);
       }
-      y.as<T>()[at] = static_cast<T>(static_cast<double>(x.as<T>()[at]) / math::pow(bias + alpha / static_cast<double>(size) * sum, beta));
+      y.as<T>()[at] =
+          static_cast<T>(static_cast<double>(x.as<T>()[at]) /
+                         math::pow(bias + alpha / static_cast<double>(size) * sum, beta));
     }
     return {};
   });

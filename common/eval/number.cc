@@ -46,7 +46,9 @@ const FloatFormat* small_float(DType dtype) {
 }
 
 // Exact powers of two by their exponent field.
-double power_of_two(int exponent) { return std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52); }
+double power_of_two(int exponent) {
+  return std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
+}
 
 double decode(const FloatFormat& format, uint32_t bits) {
   const uint32_t sign_bit = 1u << (format.bits - 1);
@@ -60,35 +62,42 @@ double decode(const FloatFormat& format, uint32_t bits) {
   const double value = (hidden + fraction) * quantum;
   if (value > format.largest) {  // the codes above the largest value
     const bool infinity = format.infinite && fraction == 0;
-    return sign * (infinity ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN());
+    return sign * (infinity ? std::numeric_limits<double>::infinity()
+                            : std::numeric_limits<double>::quiet_NaN());
   }
   return sign * value;
 }
 
 uint32_t encode(const FloatFormat& format, double value, bool saturate) {
   const uint32_t sign = std::signbit(value) ? 1u << (format.bits - 1) : 0;
-  if (std::isnan(value)) return format.signed_nan && format.bits > 4 ? format.nan | sign : format.nan;
+  if (std::isnan(value))
+    return format.signed_nan && format.bits > 4 ? format.nan | sign : format.nan;
   const double magnitude = std::abs(value);
   int exponent = 0;
   if (magnitude != 0 && !std::isinf(magnitude)) std::frexp(magnitude, &exponent);
   const int field = std::max(exponent - 1 + format.bias, 1);
   const double quantum = power_of_two(field - format.bias - format.mantissa);
-  const double rounded = std::isinf(magnitude) ? magnitude : std::nearbyint(magnitude / quantum) * quantum;
+  const double rounded =
+      std::isinf(magnitude) ? magnitude : std::nearbyint(magnitude / quantum) * quantum;
   uint32_t code = 0;
   if (rounded > format.largest) {
     const bool clamp = format.bits < 16 && (saturate || format.bits == 4);
     if (!clamp && !format.infinite) return format.signed_nan ? format.nan | sign : format.nan;
     code = encode(format, format.largest, true) + (clamp ? 0 : 1);
   } else {
-    const uint32_t steps = static_cast<uint32_t>(rounded / quantum);  // reaches 2^(mantissa + 1) when rounding up carries
-    code = steps < (1u << format.mantissa) ? steps : ((static_cast<uint32_t>(field) - 1) << format.mantissa) + steps;
+    const uint32_t steps = static_cast<uint32_t>(
+        rounded / quantum);  // reaches 2^(mantissa + 1) when rounding up carries
+    code = steps < (1u << format.mantissa)
+               ? steps
+               : ((static_cast<uint32_t>(field) - 1) << format.mantissa) + steps;
   }
   if (code == 0 && !format.signed_nan) return 0;
   return code | sign;
 }
 
 double decode_e8m0(uint8_t bits) {
-  return bits == 0xff ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, static_cast<int>(bits) - 127);
+  return bits == 0xff ? std::numeric_limits<double>::quiet_NaN()
+                      : std::ldexp(1.0, static_cast<int>(bits) - 127);
 }
 
 uint8_t encode_e8m0(double value, const Narrowing& narrowing) {
@@ -107,17 +116,20 @@ uint8_t encode_e8m0(double value, const Narrowing& narrowing) {
 
 // Truncation as x86 processors do it, defined for every value.
 int64_t truncated(double value) {
-  if (!(value >= -9223372036854775808.0 && value < 9223372036854775808.0)) return std::numeric_limits<int64_t>::min();
+  if (!(value >= -9223372036854775808.0 && value < 9223372036854775808.0))
+    return std::numeric_limits<int64_t>::min();
   return static_cast<int64_t>(value);
 }
 
 int64_t double_to_int(DType dtype, double value) {
   switch (dtype) {
     case DType::kU64:
-      if (value >= 9223372036854775808.0 && value < 18446744073709551616.0) return static_cast<int64_t>(static_cast<uint64_t>(value));
+      if (value >= 9223372036854775808.0 && value < 18446744073709551616.0)
+        return static_cast<int64_t>(static_cast<uint64_t>(value));
       return truncated(value);
     case DType::kI32:
-      return value > -2147483649.0 && value < 2147483648.0 ? static_cast<int64_t>(value) : std::numeric_limits<int32_t>::min();
+      return value > -2147483649.0 && value < 2147483648.0 ? static_cast<int64_t>(value)
+                                                           : std::numeric_limits<int32_t>::min();
     case DType::kBool:
       return value != 0;
     default:
@@ -166,13 +178,15 @@ void load_small_floats(DType dtype, const std::byte* data, int64_t first, int64_
     } else if (dtype == DType::kF8E8M0) {
       into[i] = static_cast<U>(decode_e8m0(bytes[at]));
     } else {
-      into[i] = static_cast<U>(decode(*format, format->bits == 4 ? packed_at(data, at, 4) : bytes[at]));
+      into[i] =
+          static_cast<U>(decode(*format, format->bits == 4 ? packed_at(data, at, 4) : bytes[at]));
     }
   }
 }
 
 template <typename U>
-void store_small_floats(DType dtype, std::byte* data, int64_t first, int64_t count, const U* from, const Narrowing& narrowing) {
+void store_small_floats(DType dtype, std::byte* data, int64_t first, int64_t count, const U* from,
+                        const Narrowing& narrowing) {
   auto* bytes = reinterpret_cast<uint8_t*>(data);
   auto* words = reinterpret_cast<uint16_t*>(data);
   const FloatFormat* format = small_float(dtype);
@@ -182,7 +196,8 @@ void store_small_floats(DType dtype, std::byte* data, int64_t first, int64_t cou
     if (dtype == DType::kBF16) {
       words[at] = float_to_bf16(static_cast<float>(value));
     } else if (dtype == DType::kF16) {
-      words[at] = sizeof(U) == 4 ? float_to_half(static_cast<float>(value)) : static_cast<uint16_t>(encode(kHalf, value, false));
+      words[at] = sizeof(U) == 4 ? float_to_half(static_cast<float>(value))
+                                 : static_cast<uint16_t>(encode(kHalf, value, false));
     } else if (dtype == DType::kF8E8M0) {
       bytes[at] = encode_e8m0(value, narrowing);
     } else if (format->bits == 4) {
@@ -247,7 +262,8 @@ void load_any(DType dtype, const std::byte* data, int64_t first, int64_t count, 
 }
 
 template <typename U>
-void store_any_float(DType dtype, std::byte* data, int64_t first, int64_t count, const U* from, const Narrowing& narrowing) {
+void store_any_float(DType dtype, std::byte* data, int64_t first, int64_t count, const U* from,
+                     const Narrowing& narrowing) {
   if (dtype == DType::kF32) return store_as<float>(data, first, count, from);
   if (dtype == DType::kF64) return store_as<double>(data, first, count, from);
   if (dtype_is_float(dtype)) return store_small_floats(dtype, data, first, count, from, narrowing);
@@ -270,7 +286,8 @@ float half_to_float(uint16_t half) {
   const uint32_t magnitude = half & 0x7fff;
   if (magnitude >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000 | (magnitude << 13));
   if (magnitude >= 0x0400) return std::bit_cast<float>(sign | ((magnitude << 13) + 0x38000000));
-  const float value = static_cast<float>(magnitude) * 0x1p-24f;  // a denormal half is an exact float
+  const float value =
+      static_cast<float>(magnitude) * 0x1p-24f;  // a denormal half is an exact float
   return sign != 0 ? -value : value;
 }
 
@@ -279,7 +296,8 @@ uint16_t float_to_half(float value) {
   const uint32_t sign = (bits >> 16) & 0x8000;
   const uint32_t magnitude = bits & 0x7fffffff;
   if (magnitude > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00);
-  if (magnitude >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);  // 65520 and above round to infinity
+  if (magnitude >= 0x477ff000)
+    return static_cast<uint16_t>(sign | 0x7c00);  // 65520 and above round to infinity
   if (magnitude >= 0x38800000) {
     const uint32_t rounded = magnitude + 0xfff + ((magnitude >> 13) & 1);
     return static_cast<uint16_t>(sign | ((rounded - 0x38000000) >> 13));
@@ -293,8 +311,9 @@ static void load_halves(const uint16_t* halves, int64_t count, float* into) {
   for (int64_t i = 0; i < count; ++i) {
     const uint32_t magnitude = halves[i] & 0x7fffu;
     const uint32_t sign = (halves[i] & 0x8000u) << 16;
-    const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;  // the exponent's bias from 15 to 127
-    const uint32_t special = magnitude >= 0x7c00u ? 0x7f800000u : 0u;       // infinities and NaNs
+    const float scaled =
+        std::bit_cast<float>(magnitude << 13) * 0x1p112f;  // the exponent's bias from 15 to 127
+    const uint32_t special = magnitude >= 0x7c00u ? 0x7f800000u : 0u;  // infinities and NaNs
     into[i] = std::bit_cast<float>(std::bit_cast<uint32_t>(scaled) | special | sign);
   }
 }
@@ -304,7 +323,8 @@ void load_doubles(DType dtype, const std::byte* data, int64_t first, int64_t cou
 }
 
 void load_floats(DType dtype, const std::byte* data, int64_t first, int64_t count, float* into) {
-  if (dtype == DType::kF16) return load_halves(reinterpret_cast<const uint16_t*>(data) + first, count, into);
+  if (dtype == DType::kF16)
+    return load_halves(reinterpret_cast<const uint16_t*>(data) + first, count, into);
   load_any(dtype, data, first, count, into);
 }
 
@@ -312,11 +332,13 @@ void load_ints(DType dtype, const std::byte* data, int64_t first, int64_t count,
   load_any(dtype, data, first, count, into);
 }
 
-void store_doubles(DType dtype, std::byte* data, int64_t first, int64_t count, const double* from, const Narrowing& narrowing) {
+void store_doubles(DType dtype, std::byte* data, int64_t first, int64_t count, const double* from,
+                   const Narrowing& narrowing) {
   store_any_float(dtype, data, first, count, from, narrowing);
 }
 
-void store_floats(DType dtype, std::byte* data, int64_t first, int64_t count, const float* from, const Narrowing& narrowing) {
+void store_floats(DType dtype, std::byte* data, int64_t first, int64_t count, const float* from,
+                  const Narrowing& narrowing) {
   store_any_float(dtype, data, first, count, from, narrowing);
 }
 
@@ -336,11 +358,13 @@ void store_ints(DType dtype, std::byte* data, int64_t first, int64_t count, cons
       return store_as<uint64_t>(data, first, count, from);
     case 2:
     case 4:
-      for (int64_t i = 0; i < count; ++i) store_packed(data, first + i, dtype_bits(dtype), static_cast<uint32_t>(from[i]));
+      for (int64_t i = 0; i < count; ++i)
+        store_packed(data, first + i, dtype_bits(dtype), static_cast<uint32_t>(from[i]));
   }
 }
 
-void load_order_keys(DType dtype, const std::byte* data, int64_t first, int64_t count, int64_t* into) {
+void load_order_keys(DType dtype, const std::byte* data, int64_t first, int64_t count,
+                     int64_t* into) {
   constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
   if (!dtype_is_float(dtype)) {
     load_ints(dtype, data, first, count, into);
@@ -351,11 +375,14 @@ void load_order_keys(DType dtype, const std::byte* data, int64_t first, int64_t 
     double value = 0;
     load_doubles(dtype, data, first + i, 1, &value);
     const auto bits = std::bit_cast<int64_t>(value);
-    into[i] = value != value ? std::numeric_limits<int64_t>::max() : bits < 0 ? kLowest - bits : bits;  // -0 like 0
+    into[i] = value != value ? std::numeric_limits<int64_t>::max()
+              : bits < 0     ? kLowest - bits
+                             : bits;  // -0 like 0
   }
 }
 
-void convert(DType from, const std::byte* source, DType to, std::byte* target, int64_t count, const Narrowing& narrowing) {
+void convert(DType from, const std::byte* source, DType to, std::byte* target, int64_t count,
+             const Narrowing& narrowing) {
   constexpr int64_t kChunk = 1024;
   std::array<float, kChunk> floats;
   std::array<double, kChunk> doubles;

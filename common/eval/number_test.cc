@@ -32,19 +32,24 @@ TEST(NumberTest, Halves) {
   EXPECT_EQ(float_to_half(0x1p-25f), 0x0000);         // half to even
   EXPECT_EQ(float_to_half(1.0f + 0x1p-11f), 0x3c00);  // half to even
   EXPECT_EQ(float_to_half(1.0f + 0x1.8p-10f), 0x3c02);
-  for (uint32_t bits = 0; bits < 0x7c00; ++bits) EXPECT_EQ(float_to_half(half_to_float(static_cast<uint16_t>(bits))), bits);
+  for (uint32_t bits = 0; bits < 0x7c00; ++bits)
+    EXPECT_EQ(float_to_half(half_to_float(static_cast<uint16_t>(bits))), bits);
   std::vector<uint16_t> halves(0x10000);
   std::iota(halves.begin(), halves.end(), uint16_t{0});
   std::vector<float> floats(halves.size());
-  load_floats(DType::kF16, reinterpret_cast<const std::byte*>(halves.data()), 0, 0x10000, floats.data());
-  for (const uint16_t half : halves) EXPECT_EQ(std::bit_cast<uint32_t>(floats[half]), std::bit_cast<uint32_t>(half_to_float(half))) << half;
+  load_floats(DType::kF16, reinterpret_cast<const std::byte*>(halves.data()), 0, 0x10000,
+              floats.data());
+  for (const uint16_t half : halves)
+    EXPECT_EQ(std::bit_cast<uint32_t>(floats[half]), std::bit_cast<uint32_t>(half_to_float(half)))
+        << half;
   EXPECT_EQ(float_to_bf16(1.0f), 0x3f80);
   EXPECT_EQ(float_to_bf16(std::bit_cast<float>(0x3f808000u)), 0x3f80);
   EXPECT_EQ(float_to_bf16(std::bit_cast<float>(0x3f818000u)), 0x3f82);
 }
 
 TEST(NumberTest, SmallFloatsReadBack) {
-  for (const DType dtype : {DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::kF8E5M2, DType::kF8E5M2FNUZ}) {
+  for (const DType dtype :
+       {DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::kF8E5M2, DType::kF8E5M2FNUZ}) {
     for (int bits = 0; bits < 256; ++bits) {
       const float value = widen(dtype, static_cast<uint8_t>(bits));
       if (std::isnan(value)) continue;
@@ -83,7 +88,8 @@ TEST(NumberTest, PackedElements) {
 TEST(NumberTest, FloatsBecomeIntegersByTruncation) {
   const float values[] = {1.9f, -1.9f, std::numeric_limits<float>::quiet_NaN(), 3e9f};
   int32_t result[4] = {};
-  convert(DType::kF32, reinterpret_cast<const std::byte*>(values), DType::kI32, reinterpret_cast<std::byte*>(result), 4);
+  convert(DType::kF32, reinterpret_cast<const std::byte*>(values), DType::kI32,
+          reinterpret_cast<std::byte*>(result), 4);
   EXPECT_EQ(result[0], 1);
   EXPECT_EQ(result[1], -1);
   EXPECT_EQ(result[2], std::numeric_limits<int32_t>::min());

@@ -13,40 +13,46 @@
 namespace sluice::eval {
 namespace {
 
-// Output positions [first, last) along the innermost axis have this tap inside the input: position p reads line[p * stride + offset].
+// Output positions [first, last) along the innermost axis have this tap inside the input: position
+// p reads line[p * stride + offset].
 struct InnerTap {
   int64_t first = 0;
   int64_t last = 0;
   int64_t offset = 0;
 };
 
-// A row of outputs is made from lines of inputs, one per tap of the outer axes. Which they are is the same for every plane.
+// A row of outputs is made from lines of inputs, one per tap of the outer axes. Which they are is
+// the same for every plane.
 struct PoolShape {
   Window window;
   int64_t planes = 0;
   std::vector<int64_t> y;
-  int64_t rows = 0;             // of one plane of the output
-  int64_t width = 0;            // of one row
-  int64_t stride = 1;           // along a row
-  std::vector<int64_t> first;   // of row r: lines[first[r]] to lines[first[r + 1]]
-  std::vector<int64_t> lines;   // where they start within a plane; those inside the input, in the order of the taps
+  int64_t rows = 0;            // of one plane of the output
+  int64_t width = 0;           // of one row
+  int64_t stride = 1;          // along a row
+  std::vector<int64_t> first;  // of row r: lines[first[r]] to lines[first[r + 1]]
+  std::vector<int64_t>
+      lines;  // where they start within a plane; those inside the input, in the order of the taps
   std::vector<InnerTap> inner;  // in order
 
   std::span<const int64_t> lines_of(int64_t row) const {
     const auto at = static_cast<size_t>(row);
-    return std::span(lines).subspan(static_cast<size_t>(first[at]), static_cast<size_t>(first[at + 1] - first[at]));
+    return std::span(lines).subspan(static_cast<size_t>(first[at]),
+                                    static_cast<size_t>(first[at + 1] - first[at]));
   }
 };
 
 // The window without its innermost axis.
 Window outer_window(const Window& window) {
   Window outer = window;
-  for (auto* list : {&outer.in, &outer.kernel, &outer.strides, &outer.dilations, &outer.begin, &outer.end, &outer.out}) list->pop_back();
+  for (auto* list : {&outer.in, &outer.kernel, &outer.strides, &outer.dilations, &outer.begin,
+                     &outer.end, &outer.out})
+    list->pop_back();
   return outer;
 }
 
-// Those that some position reads, however large the window is: a tap that every position has in the padding is passed over, with all up
-// to the next one that can touch the input.
+// Those that some position reads, however large the window is: a tap that every position has in the
+// padding is passed over, with all up to the next one that can touch the input.
 std::vector<InnerTap> inner_taps(const Window& window) {
   const int64_t in = window.in.back();
   const int64_t out = window.out.back();
@@ -62,7 +68,8 @@ std::vector<InnerTap> inner_taps(const Window& window) {
     tap.first = tap.offset >= 0 ? 0 : (-tap.offset + stride - 1) / stride;
     tap.last = tap.offset >= in ? 0 : std::min(out, (in - 1 - tap.offset) / stride + 1);
     if (tap.first < tap.last) taps.push_back(tap);
-    const int64_t read = tap.first * stride + tap.offset;  // the first element at or after the input's start
+    const int64_t read =
+        tap.first * stride + tap.offset;  // the first element at or after the input's start
     k += read < in ? 1 : std::max<int64_t>((stride - read + dilation - 1) / dilation, 1);
   }
   return taps;
@@ -72,7 +79,8 @@ Result<PoolShape> make_pool_shape(const EvalCall& call) {
   const Input& x = call.input(0);
   if (x.rank() < 3) return call.bad_shape("the input has rank {}, expected at least 3", x.rank());
   PoolShape shape;
-  SLUICE_ASSIGN(shape.window, make_window(call, x.dims.subspan(2), call.node.ints_attribute("kernel_shape")));
+  SLUICE_ASSIGN(shape.window,
+                make_window(call, x.dims.subspan(2), call.node.ints_attribute("kernel_shape")));
   shape.planes = x.dims[0] * x.dims[1];
   shape.y = {x.dims[0], x.dims[1]};
   shape.y.insert(shape.y.end(), shape.window.out.begin(), shape.window.out.end());
@@ -90,7 +98,8 @@ Result<PoolShape> make_pool_shape(const EvalCall& call) {
   return shape;
 }
 
-// row[p] = f(row[p], line[p * stride]) for n positions. The common strides are constants, so that the loop is vectorised.
+// row[p] = f(row[p], line[p * stride]) for n positions. The common strides are constants, so that
+// the loop is vectorised.
 template <int64_t kStride, typename Sum, typename T, typename F>
 void fold_line(const T* __restrict line, int64_t stride, int64_t n, Sum* __restrict row, F f) {
   for (int64_t p = 0; p < n; ++p) row[p] = f(row[p], line[p * (kStride > 0 ? kStride : stride)]);
@@ -138,7 +147,8 @@ int64_t column_major(const Window& window, int64_t tap) {
   int64_t index = 0;
   int64_t scale = window.in_size();
   std::vector<int64_t> at(window.rank());
-  for (size_t axis = window.rank(); axis-- > 0; tap /= window.in[axis]) at[axis] = tap % window.in[axis];
+  for (size_t axis = window.rank(); axis-- > 0; tap /= window.in[axis])
+    at[axis] = tap % window.in[axis];
   for (size_t axis = window.rank(); axis-- > 0;) {
     scale /= window.in[axis];
     index += at[axis] * scale;
@@ -146,7 +156,8 @@ int64_t column_major(const Window& window, int64_t tap) {
   return index;
 }
 
-// Where the element lies that MaxPool took for a window, within its plane; 0 when the window is empty.
+// Where the element lies that MaxPool took for a window, within its plane; 0 when the window is
+// empty.
 template <typename T>
 int64_t find_largest(const PoolShape& shape, const T* plane, int64_t row, int64_t position) {
   int64_t best = -1;
@@ -166,7 +177,8 @@ void write_indices(const PoolShape& shape, const Input& x, bool by_columns, int6
     const T* from = x.as<T>() + plane * shape.window.in_size();
     for (int64_t p = 0; p < shape.rows * shape.width; ++p) {
       const int64_t best = find_largest(shape, from, p / shape.width, p % shape.width);
-      *indices++ = plane * shape.window.in_size() + (by_columns ? column_major(shape.window, best) : best);
+      *indices++ =
+          plane * shape.window.in_size() + (by_columns ? column_major(shape.window, best) : best);
     }
   }
 }
@@ -176,7 +188,8 @@ std::vector<int64_t> window_counts(const PoolShape& shape, bool include_padding)
   std::vector<int64_t> counts;
   for (int64_t row = 0; row < shape.rows; ++row) {
     for (int64_t p = 0; p < shape.width; ++p) {
-      const auto inside = std::ranges::count_if(shape.inner, [p](const InnerTap& tap) { return p >= tap.first && p < tap.last; });
+      const auto inside = std::ranges::count_if(
+          shape.inner, [p](const InnerTap& tap) { return p >= tap.first && p < tap.last; });
       counts.push_back(include_padding ? taps_inside_padding(shape.window, row * shape.width + p)
                                        : inside * static_cast<int64_t>(shape.lines_of(row).size()));
     }
@@ -192,11 +205,14 @@ T pool_all(GlobalKind kind, const T* x, int64_t count, int64_t p) {
   T best = -std::numeric_limits<T>::infinity();
   for (int64_t i = 0; i < count; ++i) {
     if (kind == GlobalKind::kAverage) sum += static_cast<double>(x[i]);
-    if (kind == GlobalKind::kLp) sum += math::pow(std::abs(static_cast<double>(x[i])), static_cast<double>(p));
+    if (kind == GlobalKind::kLp)
+      sum += math::pow(std::abs(static_cast<double>(x[i])), static_cast<double>(p));
     if (kind == GlobalKind::kMax && !(x[i] <= best) && best == best) best = x[i];
   }
   if (kind == GlobalKind::kMax) return best;
-  return static_cast<T>(kind == GlobalKind::kAverage ? sum / static_cast<double>(count) : math::pow(sum, 1.0 / static_cast<double>(p)));
+  return static_cast<T>(kind == GlobalKind::kAverage
+                            ? sum / static_cast<double>(count)
+                            : math::pow(sum, 1.0 / static_cast<double>(p)));
 }
 
 Result<void> global_pool(EvalCall& call, GlobalKind kind) {
@@ -209,7 +225,8 @@ Result<void> global_pool(EvalCall& call, GlobalKind kind) {
   const int64_t size = y.count == 0 ? 0 : x.count / y.count;
   const int64_t p = call.node.int_attribute("p", 2);
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    for (int64_t plane = 0; plane < y.count; ++plane) y.as<T>()[plane] = pool_all(kind, x.as<T>() + plane * size, size, p);
+    for (int64_t plane = 0; plane < y.count; ++plane)
+      y.as<T>()[plane] = pool_all(kind, x.as<T>() + plane * size, size, p);
     return {};
   });
 }
@@ -226,8 +243,11 @@ Result<void> eval_max_pool(EvalCall& call) {
   }
   const bool by_columns = call.node.int_attribute("storage_order", 0) != 0;
   const auto pool = [&]<typename T>(Tag<T>) -> Result<void> {
-    constexpr T kLowest = std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-    for_each_pool_row<T>(shape, x, y, [&](const T* plane, int64_t row, T* to) { fold_row(shape, plane, row, kLowest, to, Largest()); });
+    constexpr T kLowest = std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity()
+                                                      : std::numeric_limits<T>::lowest();
+    for_each_pool_row<T>(shape, x, y, [&](const T* plane, int64_t row, T* to) {
+      fold_row(shape, plane, row, kLowest, to, Largest());
+    });
     if (call.wants(1)) write_indices<T>(shape, x, by_columns, indices.as<int64_t>());
     return {};
   };
@@ -236,8 +256,8 @@ Result<void> eval_max_pool(EvalCall& call) {
   return visit_float(call, x.dtype, pool);
 }
 
-// Sums in the type of the elements: the mean of quantized numbers is often a tie, and which way it falls must not differ from what others
-// compute in float32.
+// Sums in the type of the elements: the mean of quantized numbers is often a tie, and which way it
+// falls must not differ from what others compute in float32.
 Result<void> eval_average_pool(EvalCall& call) {
   SLUICE_ASSIGN(const PoolShape shape, make_pool_shape(call));
   const Input& x = call.input(0);
@@ -263,15 +283,18 @@ Result<void> eval_lp_pool(EvalCall& call) {
   std::vector<double> sums(static_cast<size_t>(shape.width));
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     for_each_pool_row<T>(shape, x, y, [&](const T* plane, int64_t row, T* to) {
-      fold_row(shape, plane, row, 0.0, sums.data(),
-               [p](double sum, T value) { return sum + math::pow(std::abs(static_cast<double>(value)), p); });
+      fold_row(shape, plane, row, 0.0, sums.data(), [p](double sum, T value) {
+        return sum + math::pow(std::abs(static_cast<double>(value)), p);
+      });
       for (const double sum : sums) *to++ = static_cast<T>(math::pow(sum, 1.0 / p));
     });
     return {};
   });
 }
 
-Result<void> eval_global_average_pool(EvalCall& call) { return global_pool(call, GlobalKind::kAverage); }
+Result<void> eval_global_average_pool(EvalCall& call) {
+  return global_pool(call, GlobalKind::kAverage);
+}
 Result<void> eval_global_max_pool(EvalCall& call) { return global_pool(call, GlobalKind::kMax); }
 Result<void> eval_global_lp_pool(EvalCall& call) { return global_pool(call, GlobalKind::kLp); }
 

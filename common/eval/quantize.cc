@@ -29,7 +29,8 @@ std::vector<double> doubles_of(const Input& input) {
   return values;
 }
 
-// Which scale belongs to element `at` of x: one for all, one for each index of an axis, or one for each block along it.
+// Which scale belongs to element `at` of x: one for all, one for each index of an axis, or one for
+// each block along it.
 struct ScaleMap {
   int64_t inner = 1;
   int64_t count = 1;
@@ -48,7 +49,8 @@ struct ScaleMap {
     if (single) return 0;
     const int64_t along = at / inner % count;
     if (!by_block) return static_cast<size_t>(along);
-    return static_cast<size_t>((at / (inner * count) * blocks + along / block) * inner + at % inner);
+    return static_cast<size_t>((at / (inner * count) * blocks + along / block) * inner +
+                               at % inner);
   }
 };
 
@@ -56,7 +58,8 @@ Result<ScaleMap> make_scale_map(const EvalCall& call) {
   const Input& x = call.input(0);
   const Input& scale = call.input(1);
   ScaleMap map;
-  if (call.has(2) && call.input(2).count != scale.count) return call.bad_shape("scale and zero point have different shapes");
+  if (call.has(2) && call.input(2).count != scale.count)
+    return call.bad_shape("scale and zero point have different shapes");
   const int64_t block = call.node.int_attribute("block_size", 0);
   if (scale.count == 1 && block == 0) return map;
   SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", 1), x.rank()));
@@ -65,27 +68,35 @@ Result<ScaleMap> make_scale_map(const EvalCall& call) {
   map.inner = split.inner;
   map.count = split.count;
   if (block == 0 && scale.rank() <= 1) {
-    if (scale.count != split.count) return call.bad_shape("{} scales for an axis of {}", scale.count, split.count);
+    if (scale.count != split.count)
+      return call.bad_shape("{} scales for an axis of {}", scale.count, split.count);
     return map;
   }
   if (scale.rank() != x.rank() || scale.dims[static_cast<size_t>(axis)] < 1)
-    return call.bad_shape("scales {} do not fit the input {}", dims_text(scale.dims), dims_text(x.dims));
+    return call.bad_shape("scales {} do not fit the input {}", dims_text(scale.dims),
+                          dims_text(x.dims));
   map.by_block = true;
   map.blocks = scale.dims[static_cast<size_t>(axis)];
   map.block = block > 0 ? block : (split.count + map.blocks - 1) / map.blocks;
   if (map.block * map.blocks < split.count || scale.count != split.outer * map.blocks * split.inner)
-    return call.bad_shape("scales {} do not fit the input {}", dims_text(scale.dims), dims_text(x.dims));
+    return call.bad_shape("scales {} do not fit the input {}", dims_text(scale.dims),
+                          dims_text(x.dims));
   return map;
 }
 
-double quantized(double ratio, double zero, const Range& range) { return std::clamp(std::nearbyint(ratio) + zero, range.low, range.high); }
+double quantized(double ratio, double zero, const Range& range) {
+  return std::clamp(std::nearbyint(ratio) + zero, range.low, range.high);
+}
 
-// The same as below for the dtypes of quantized models, in floats: their integers, differences and quotients are exact in them, or rounded
-// as in float32.
+// The same as below for the dtypes of quantized models, in floats: their integers, differences and
+// quotients are exact in them, or rounded as in float32.
 template <typename T>
-void quantize_run(const float* x, int64_t count, float scale, float zero, const Range& range, T* y) {
-  const float low = static_cast<float>(range.low) - zero, high = static_cast<float>(range.high) - zero;
-  constexpr float kRounds = 12582912.0f;  // 1.5 * 2^23: adding it leaves an integer, rounded half to even
+void quantize_run(const float* x, int64_t count, float scale, float zero, const Range& range,
+                  T* y) {
+  const float low = static_cast<float>(range.low) - zero,
+              high = static_cast<float>(range.high) - zero;
+  constexpr float kRounds =
+      12582912.0f;  // 1.5 * 2^23: adding it leaves an integer, rounded half to even
   for (int64_t i = 0; i < count; ++i) {
     float ratio = x[i] / scale;
     if (!(ratio > low)) ratio = std::isnan(ratio) ? 0.0f : low;
@@ -99,29 +110,35 @@ void dequantize_run(const T* x, int64_t count, float scale, float zero, float* y
   for (int64_t i = 0; i < count; ++i) y[i] = (static_cast<float>(x[i]) - zero) * scale;
 }
 
-bool quantize_bytes(const Input& x, const ScaleMap& map, const std::vector<double>& scales, const std::vector<double>& zeros,
-                    const Range& range, const Output& y) {
+bool quantize_bytes(const Input& x, const ScaleMap& map, const std::vector<double>& scales,
+                    const std::vector<double>& zeros, const Range& range, const Output& y) {
   const bool is_byte = y.dtype == DType::kI8 || y.dtype == DType::kU8;
   if (x.dtype != DType::kF32 || !is_byte) return false;
   for (int64_t at = 0; at < x.count;) {
     const int64_t count = std::min(map.run(at, x.count), x.count - at);
-    const float scale = static_cast<float>(scales[map.index(at)]), zero = static_cast<float>(zeros[map.index(at)]);
-    if (y.dtype == DType::kI8) quantize_run(x.as<float>() + at, count, scale, zero, range, y.as<int8_t>() + at);
-    if (y.dtype == DType::kU8) quantize_run(x.as<float>() + at, count, scale, zero, range, y.as<uint8_t>() + at);
+    const float scale = static_cast<float>(scales[map.index(at)]),
+                zero = static_cast<float>(zeros[map.index(at)]);
+    if (y.dtype == DType::kI8)
+      quantize_run(x.as<float>() + at, count, scale, zero, range, y.as<int8_t>() + at);
+    if (y.dtype == DType::kU8)
+      quantize_run(x.as<float>() + at, count, scale, zero, range, y.as<uint8_t>() + at);
     at += count;
   }
   return true;
 }
 
-bool dequantize_bytes(const Input& x, const ScaleMap& map, const std::vector<double>& scales, const std::vector<double>& zeros,
-                      const Output& y) {
+bool dequantize_bytes(const Input& x, const ScaleMap& map, const std::vector<double>& scales,
+                      const std::vector<double>& zeros, const Output& y) {
   const bool is_byte = x.dtype == DType::kI8 || x.dtype == DType::kU8;
   if (!is_byte || y.dtype != DType::kF32) return false;
   for (int64_t at = 0; at < x.count;) {
     const int64_t count = std::min(map.run(at, x.count), x.count - at);
-    const float scale = static_cast<float>(scales[map.index(at)]), zero = zeros.empty() ? 0 : static_cast<float>(zeros[map.index(at)]);
-    if (x.dtype == DType::kI8) dequantize_run(x.as<int8_t>() + at, count, scale, zero, y.as<float>() + at);
-    if (x.dtype == DType::kU8) dequantize_run(x.as<uint8_t>() + at, count, scale, zero, y.as<float>() + at);
+    const float scale = static_cast<float>(scales[map.index(at)]),
+                zero = zeros.empty() ? 0 : static_cast<float>(zeros[map.index(at)]);
+    if (x.dtype == DType::kI8)
+      dequantize_run(x.as<int8_t>() + at, count, scale, zero, y.as<float>() + at);
+    if (x.dtype == DType::kU8)
+      dequantize_run(x.as<uint8_t>() + at, count, scale, zero, y.as<float>() + at);
     at += count;
   }
   return true;
@@ -133,45 +150,54 @@ std::vector<int32_t> centered(const Input& x, const Input& zero, int64_t axis) {
   load_ints(x.dtype, x.data, 0, x.count, values.data());
   std::vector<int64_t> zeros(static_cast<size_t>(std::max<int64_t>(zero.count, 1)), 0);
   if (zero.count > 0) load_ints(zero.dtype, zero.data, 0, zero.count, zeros.data());
-  const int64_t inner = x.rank() > 0 && axis < x.rank() ? product(x.dims.subspan(static_cast<size_t>(axis) + 1)) : 1;
+  const int64_t inner =
+      x.rank() > 0 && axis < x.rank() ? product(x.dims.subspan(static_cast<size_t>(axis) + 1)) : 1;
   std::vector<int32_t> result(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
-    const size_t line = zeros.size() == 1 ? 0 : static_cast<size_t>(static_cast<int64_t>(i) / inner) % zeros.size();
+    const size_t line =
+        zeros.size() == 1 ? 0 : static_cast<size_t>(static_cast<int64_t>(i) / inner) % zeros.size();
     result[i] = static_cast<int32_t>(values[i] - zeros[line]);
   }
   return result;
 }
 
-std::vector<int32_t> product_of(const MatMulShape& shape, const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
+std::vector<int32_t> product_of(const MatMulShape& shape, const std::vector<int32_t>& a,
+                                const std::vector<int32_t>& b) {
   std::vector<int32_t> y(static_cast<size_t>(product(shape.batch) * shape.m * shape.n), 0);
   for_each_matrix(shape, [&](int64_t at_a, int64_t at_b, int64_t at_y) {
-    multiply_add(shape.m, shape.k, shape.n, reinterpret_cast<const uint32_t*>(a.data()) + at_a * shape.m * shape.k, shape.k,
+    multiply_add(shape.m, shape.k, shape.n,
+                 reinterpret_cast<const uint32_t*>(a.data()) + at_a * shape.m * shape.k, shape.k,
                  reinterpret_cast<const uint32_t*>(b.data()) + at_b * shape.k * shape.n, shape.n,
                  reinterpret_cast<uint32_t*>(y.data()) + at_y * shape.m * shape.n, shape.n);
   });
   return y;
 }
 
-// y = round(sum * scale / y_scale) + y_zero; scales of the weights per index of `axis` (inner elements each), or one.
-Result<void> requantize(EvalCall& call, const std::vector<int32_t>& sums, const std::vector<int64_t>& dims, const Input& a_scale,
+// y = round(sum * scale / y_scale) + y_zero; scales of the weights per index of `axis` (inner
+// elements each), or one.
+Result<void> requantize(EvalCall& call, const std::vector<int32_t>& sums,
+                        const std::vector<int64_t>& dims, const Input& a_scale,
                         const Input& b_scale, int64_t inner, const Input& y_scale, size_t y_zero) {
   SLUICE_ASSIGN(const Output y, call.output_like(0, y_zero, dims));
   const auto scale_a = doubles_of(a_scale);
   const auto scale_b = doubles_of(b_scale);
   const auto scale_y = doubles_of(y_scale);
   const double zero = call.number(y_zero, 0);
-  if (scale_a.size() != 1 || scale_b.empty() || scale_y.size() != 1) return call.unsupported(std::string("scales per row"));
+  if (scale_a.size() != 1 || scale_b.empty() || scale_y.size() != 1)
+    return call.unsupported(std::string("scales per row"));
   if (dtype_is_float(y.dtype)) return call.unsupported(y.dtype);
   const Range range = integer_range(y.dtype);
   for (size_t i = 0; i < sums.size(); ++i) {
-    const double scale = scale_a[0] * scale_b[static_cast<size_t>(static_cast<int64_t>(i) / inner) % scale_b.size()];
+    const double scale =
+        scale_a[0] * scale_b[static_cast<size_t>(static_cast<int64_t>(i) / inner) % scale_b.size()];
     const double value = quantized(static_cast<double>(sums[i]) * scale / scale_y[0], zero, range);
     store_doubles(y.dtype, y.data, static_cast<int64_t>(i), 1, &value);
   }
   return {};
 }
 
-std::vector<int32_t> convolved(const ConvShape& shape, const std::vector<int32_t>& x, const std::vector<int32_t>& w) {
+std::vector<int32_t> convolved(const ConvShape& shape, const std::vector<int32_t>& x,
+                               const std::vector<int32_t>& w) {
   std::vector<int32_t> y(static_cast<size_t>(product(shape.y)), 0);
   convolve<int32_t>(shape, x.data(), w.data(), 0, y.data());
   return y;
@@ -179,12 +205,15 @@ std::vector<int32_t> convolved(const ConvShape& shape, const std::vector<int32_t
 
 }  // namespace
 
-// The quotient and the rounding are those of the scale's own precision: float32, or float16 rounded.
+// The quotient and the rounding are those of the scale's own precision: float32, or float16
+// rounded.
 Result<void> eval_quantize_linear(EvalCall& call) {
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const ScaleMap map, make_scale_map(call));
   const int64_t named = call.node.int_attribute("output_dtype", 0);
-  const DType dtype = call.has(2) ? call.input(2).dtype : named != 0 ? static_cast<DType>(named) : DType::kU8;
+  const DType dtype = call.has(2)  ? call.input(2).dtype
+                      : named != 0 ? static_cast<DType>(named)
+                                   : DType::kU8;
   SLUICE_ASSIGN(const Output y, call.output(0, dtype, to_vector(x.dims)));
   const auto scales = doubles_of(call.input(1));
   std::vector<double> zeros = doubles_of(call.input(2));
@@ -197,8 +226,11 @@ Result<void> eval_quantize_linear(EvalCall& call) {
     double value = 0;
     load_doubles(x.dtype, x.data, at, 1, &value);
     const size_t index = map.index(at);
-    const double ratio = static_cast<double>(static_cast<float>(value) / static_cast<float>(scales[index]));
-    const double result = floats ? ratio + zeros[index] : std::isnan(ratio) ? zeros[index] : quantized(ratio, zeros[index], range);
+    const double ratio =
+        static_cast<double>(static_cast<float>(value) / static_cast<float>(scales[index]));
+    const double result = floats              ? ratio + zeros[index]
+                          : std::isnan(ratio) ? zeros[index]
+                                              : quantized(ratio, zeros[index], range);
     store_doubles(dtype, y.data, at, 1, &result, narrowing);
   }
   return {};
@@ -208,7 +240,9 @@ Result<void> eval_dequantize_linear(EvalCall& call) {
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const ScaleMap map, make_scale_map(call));
   const int64_t named = call.node.int_attribute("output_dtype", 0);
-  SLUICE_ASSIGN(const Output y, call.output(0, named != 0 ? static_cast<DType>(named) : call.input(1).dtype, to_vector(x.dims)));
+  SLUICE_ASSIGN(const Output y,
+                call.output(0, named != 0 ? static_cast<DType>(named) : call.input(1).dtype,
+                            to_vector(x.dims)));
   const auto scales = doubles_of(call.input(1));
   const auto zeros = doubles_of(call.input(2));
   if (dequantize_bytes(x, map, scales, zeros, y)) return {};
@@ -249,7 +283,8 @@ Result<void> eval_matmul_integer(EvalCall& call) {
   const Input& b = call.input(1);
   SLUICE_ASSIGN(const MatMulShape shape, matmul_shape(call, a.dims, b.dims));
   const auto sums =
-      product_of(shape, centered(a, call.input(2), std::max<int64_t>(a.rank() - 2, 0)), centered(b, call.input(3), b.rank() - 1));
+      product_of(shape, centered(a, call.input(2), std::max<int64_t>(a.rank() - 2, 0)),
+                 centered(b, call.input(3), b.rank() - 1));
   SLUICE_ASSIGN(const Output y, call.output(0, DType::kI32, shape.y));
   std::copy(sums.begin(), sums.end(), y.as<int32_t>());
   return {};
@@ -260,29 +295,36 @@ Result<void> eval_qlinear_matmul(EvalCall& call) {
   const Input& b = call.input(3);
   SLUICE_ASSIGN(const MatMulShape shape, matmul_shape(call, a.dims, b.dims));
   const auto sums =
-      product_of(shape, centered(a, call.input(2), std::max<int64_t>(a.rank() - 2, 0)), centered(b, call.input(5), b.rank() - 1));
+      product_of(shape, centered(a, call.input(2), std::max<int64_t>(a.rank() - 2, 0)),
+                 centered(b, call.input(5), b.rank() - 1));
   return requantize(call, sums, shape.y, call.input(1), call.input(4), 1, call.input(6), 7);
 }
 
 Result<void> eval_conv_integer(EvalCall& call) {
-  SLUICE_ASSIGN(const ConvShape shape, make_conv_shape(call, call.input(0).dims, call.input(1).dims));
-  const auto sums = convolved(shape, centered(call.input(0), call.input(2), 0), centered(call.input(1), call.input(3), 0));
+  SLUICE_ASSIGN(const ConvShape shape,
+                make_conv_shape(call, call.input(0).dims, call.input(1).dims));
+  const auto sums = convolved(shape, centered(call.input(0), call.input(2), 0),
+                              centered(call.input(1), call.input(3), 0));
   SLUICE_ASSIGN(const Output y, call.output(0, DType::kI32, shape.y));
   std::copy(sums.begin(), sums.end(), y.as<int32_t>());
   return {};
 }
 
 Result<void> eval_qlinear_conv(EvalCall& call) {
-  SLUICE_ASSIGN(const ConvShape shape, make_conv_shape(call, call.input(0).dims, call.input(3).dims));
-  auto sums = convolved(shape, centered(call.input(0), call.input(2), 0), centered(call.input(3), call.input(5), 0));
+  SLUICE_ASSIGN(const ConvShape shape,
+                make_conv_shape(call, call.input(0).dims, call.input(3).dims));
+  auto sums = convolved(shape, centered(call.input(0), call.input(2), 0),
+                        centered(call.input(3), call.input(5), 0));
   const int64_t positions = shape.window.out_size();
   const auto bias = call.ints(8);
   if (!bias.empty() && static_cast<int64_t>(bias.size()) != shape.filters)
     return call.bad_shape("{} biases for {} filters", bias.size(), shape.filters);
   for (size_t i = 0; !bias.empty() && i < sums.size(); ++i) {
-    sums[i] += static_cast<int32_t>(bias[static_cast<size_t>(static_cast<int64_t>(i) / positions % shape.filters)]);
+    sums[i] += static_cast<int32_t>(
+        bias[static_cast<size_t>(static_cast<int64_t>(i) / positions % shape.filters)]);
   }
-  return requantize(call, sums, shape.y, call.input(1), call.input(4), std::max<int64_t>(positions, 1), call.input(6), 7);
+  return requantize(call, sums, shape.y, call.input(1), call.input(4),
+                    std::max<int64_t>(positions, 1), call.input(6), 7);
 }
 
 }  // namespace sluice::eval

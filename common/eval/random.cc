@@ -1,6 +1,7 @@
-// Random numbers: the Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998), seeded and turned into numbers as numpy's RandomState does.
-// ONNX's reference implementation draws from that one, so a seed gives the numbers that ONNX's own test data has. A node starts anew each
-// time it is evaluated: it gives the same numbers in every run.
+// Random numbers: the Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998), seeded and turned
+// into numbers as numpy's RandomState does. ONNX's reference implementation draws from that one, so
+// a seed gives the numbers that ONNX's own test data has. A node starts anew each time it is
+// evaluated: it gives the same numbers in every run.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -17,14 +18,16 @@
 namespace sluice::eval {
 namespace {
 
-// Numpy takes seeds from 0 to 2^32 - 1. Those that import gives to nodes without a seed are negative: every number has a seed.
+// Numpy takes seeds from 0 to 2^32 - 1. Those that import gives to nodes without a seed are
+// negative: every number has a seed.
 uint32_t seed_of(const Node& node) {
   const AttributeValue* seed = node.find_attribute("seed");
   if (seed == nullptr) return 0;
   if (const auto* whole = std::get_if<int64_t>(seed)) return static_cast<uint32_t>(*whole);
   const auto* number = std::get_if<float>(seed);
   if (number == nullptr) return 0;
-  return *number >= 0 && *number < 4294967296.0f ? static_cast<uint32_t>(*number) : std::bit_cast<uint32_t>(*number);
+  return *number >= 0 && *number < 4294967296.0f ? static_cast<uint32_t>(*number)
+                                                 : std::bit_cast<uint32_t>(*number);
 }
 
 class Random {
@@ -64,7 +67,8 @@ class Random {
 
 constexpr int64_t kPiece = 1024;  // a multiple of what a byte holds of packed elements
 
-Result<void> fill(EvalCall& call, DType dtype, std::vector<int64_t> dims, const std::function<double()>& draw) {
+Result<void> fill(EvalCall& call, DType dtype, std::vector<int64_t> dims,
+                  const std::function<double()>& draw) {
   SLUICE_ASSIGN(const Output y, call.output(0, dtype, std::move(dims)));
   double numbers[kPiece];
   for (int64_t first = 0; first < y.count; first += kPiece) {
@@ -99,7 +103,9 @@ Result<std::vector<double>> cumulated(const EvalCall& call, const double* logs, 
   std::vector<double> sums;
   double sum = 0;
   for (int64_t i = 0; i < count; ++i) sums.push_back(sum += math::exp(logs[i] - maximum));
-  if (!(sum > 0) || !std::isfinite(sum)) return call.bad_value("the log-probabilities of a row say nothing: their largest is {}", maximum);
+  if (!(sum > 0) || !std::isfinite(sum))
+    return call.bad_value("the log-probabilities of a row say nothing: their largest is {}",
+                          maximum);
   return sums;
 }
 
@@ -142,27 +148,34 @@ Result<void> eval_bernoulli(EvalCall& call) {
   std::vector<double> chances(static_cast<size_t>(x.count));
   load_doubles(x.dtype, x.data, 0, x.count, chances.data());
   if (!std::ranges::all_of(chances, [](double chance) { return chance >= 0 && chance <= 1; })) {
-    return call.bad_value("an element of the input is no probability, expected numbers from 0 to 1");
+    return call.bad_value(
+        "an element of the input is no probability, expected numbers from 0 to 1");
   }
   Random random(call.node);
   auto chance = chances.begin();
-  return fill(call, dtype_or(call, x.logical), to_vector(x.dims), [&] { return random.uniform() < *chance++ ? 1.0 : 0.0; });
+  return fill(call, dtype_or(call, x.logical), to_vector(x.dims),
+              [&] { return random.uniform() < *chance++ ? 1.0 : 0.0; });
 }
 
 Result<void> eval_multinomial(EvalCall& call) {
   const Input& x = call.input(0);
   const int64_t samples = call.node.int_attribute("sample_size", 1);
-  if (x.rank() != 2 || x.dims[1] == 0) return call.bad_shape("the input is {}, expected rows of log-probabilities", dims_text(x.dims));
-  if (samples < 1) return call.bad_value("attribute 'sample_size' is {}, expected at least 1", samples);
+  if (x.rank() != 2 || x.dims[1] == 0)
+    return call.bad_shape("the input is {}, expected rows of log-probabilities", dims_text(x.dims));
+  if (samples < 1)
+    return call.bad_value("attribute 'sample_size' is {}, expected at least 1", samples);
   std::vector<double> logs(static_cast<size_t>(x.count));
   load_doubles(x.dtype, x.data, 0, x.count, logs.data());
   SLUICE_ASSIGN(const Output y, call.output(0, dtype_or(call, DType::kI32), {x.dims[0], samples}));
   Random random(call.node);
   for (int64_t row = 0; row < x.dims[0]; ++row) {
-    SLUICE_ASSIGN(const std::vector<double> sums, cumulated(call, logs.data() + row * x.dims[1], x.dims[1]));
+    SLUICE_ASSIGN(const std::vector<double> sums,
+                  cumulated(call, logs.data() + row * x.dims[1], x.dims[1]));
     for (int64_t k = 0; k < samples; ++k) {
-      const int64_t drawn = std::ranges::upper_bound(sums, random.uniform() * sums.back()) - sums.begin();
-      const int64_t last = std::ranges::lower_bound(sums, sums.back()) - sums.begin();  // rounding must not choose what has no chance
+      const int64_t drawn =
+          std::ranges::upper_bound(sums, random.uniform() * sums.back()) - sums.begin();
+      const int64_t last = std::ranges::lower_bound(sums, sums.back()) -
+                           sums.begin();  // rounding must not choose what has no chance
       const int64_t number = std::min(drawn, last);
       store_ints(y.dtype, y.data, row * samples + k, 1, &number);
     }
@@ -173,7 +186,8 @@ Result<void> eval_multinomial(EvalCall& call) {
 Result<void> eval_dropout(EvalCall& call) {
   const bool training = call.integer(2, 0) != 0;
   const double ratio = call.number(1, 0.5);
-  if (training && !(ratio >= 0 && ratio < 1)) return call.bad_value("the ratio is {}, expected at least 0 and less than 1", ratio);
+  if (training && !(ratio >= 0 && ratio < 1))
+    return call.bad_value("the ratio is {}, expected at least 0 and less than 1", ratio);
   const Input& x = call.input(0);
   std::vector<uint8_t> kept(static_cast<size_t>(x.count), 1);
   if (training && ratio != 0) {

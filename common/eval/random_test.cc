@@ -1,4 +1,5 @@
-// Random numbers: those of numpy.random.RandomState where it has the same ones, else what statistics says of them.
+// Random numbers: those of numpy.random.RandomState where it has the same ones, else what
+// statistics says of them.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -36,13 +37,15 @@ double deviation(const std::vector<T>& x) {
 TEST(RandomTest, UniformIsNumpys) {
   // numpy.random.RandomState(5).rand(3)
   EXPECT_THAT(NodeRun(Op::kRandomUniform, {}, of_shape({3}, 5)).get<float>(),
-              ElementsAre(FloatNear(0.22199317f, 1e-7f), FloatNear(0.87073231f, 1e-7f), FloatNear(0.20671916f, 1e-7f)));
+              ElementsAre(FloatNear(0.22199317f, 1e-7f), FloatNear(0.87073231f, 1e-7f),
+                          FloatNear(0.20671916f, 1e-7f)));
 }
 
 TEST(RandomTest, NormalIsNumpys) {
   // numpy.random.RandomState(5).randn(3)
   EXPECT_THAT(NodeRun(Op::kRandomNormal, {}, of_shape({3}, 5)).get<float>(),
-              ElementsAre(FloatNear(0.44122749f, 1e-7f), FloatNear(-0.33087015f, 1e-7f), FloatNear(2.43077119f, 1e-6f)));
+              ElementsAre(FloatNear(0.44122749f, 1e-7f), FloatNear(-0.33087015f, 1e-7f),
+                          FloatNear(2.43077119f, 1e-6f)));
 }
 
 TEST(RandomTest, StatisticsAreThoseAskedFor) {
@@ -55,13 +58,17 @@ TEST(RandomTest, StatisticsAreThoseAskedFor) {
   EXPECT_GE(*std::min_element(uniform.begin(), uniform.end()), -3);
   EXPECT_LT(*std::max_element(uniform.begin(), uniform.end()), 5);
   const Tensor like = make_tensor(DType::kF64, {kMany});
-  const auto normal = NodeRun(Op::kRandomNormalLike, {like}, {{"mean", 2.0f}, {"scale", 3.0f}, {"seed", -8.0f}}).get<double>();
+  const auto normal =
+      NodeRun(Op::kRandomNormalLike, {like}, {{"mean", 2.0f}, {"scale", 3.0f}, {"seed", -8.0f}})
+          .get<double>();
   EXPECT_NEAR(mean(normal), 2, 0.1);
   EXPECT_NEAR(deviation(normal), 3, 0.1);
 }
 
 TEST(RandomTest, ASeedGivesItsNumbersAgain) {
-  const auto numbers = [](float seed) { return NodeRun(Op::kRandomUniform, {}, of_shape({8}, seed)).get<float>(); };
+  const auto numbers = [](float seed) {
+    return NodeRun(Op::kRandomUniform, {}, of_shape({8}, seed)).get<float>();
+  };
   EXPECT_EQ(numbers(1), numbers(1));
   EXPECT_EQ(numbers(-1), numbers(-1));
   EXPECT_NE(numbers(1), numbers(2));
@@ -79,18 +86,21 @@ TEST(RandomTest, LikeTakesDimsAndDtype) {
 
 TEST(RandomTest, BernoulliFollowsItsChances) {
   Tensor chances = make_tensor(DType::kF32, {3, kMany});
-  for (size_t i = 0; i < 3 * kMany; ++i) chances.as<float>()[i] = i < kMany ? 0.0f : i < 2 * kMany ? 0.3f : 1.0f;
+  for (size_t i = 0; i < 3 * kMany; ++i)
+    chances.as<float>()[i] = i < kMany ? 0.0f : i < 2 * kMany ? 0.3f : 1.0f;
   const NodeRun run(Op::kBernoulli, {chances}, {{"dtype", int64_t{7}}, {"seed", 3.0f}});
   const auto drawn = run.get<int64_t>();
   EXPECT_EQ(run.tensor().dtype, DType::kI64);
   const auto share = [&](int64_t row) {
-    return mean(std::vector<int64_t>(drawn.begin() + row * kMany, drawn.begin() + (row + 1) * kMany));
+    return mean(
+        std::vector<int64_t>(drawn.begin() + row * kMany, drawn.begin() + (row + 1) * kMany));
   };
   EXPECT_EQ(share(0), 0);
   EXPECT_NEAR(share(1), 0.3, 0.02);
   EXPECT_EQ(share(2), 1);
   EXPECT_EQ(NodeRun(Op::kBernoulli, {f32({1}, {1.5f})}).error().code, ErrorCode::kBadValue);
-  EXPECT_EQ(NodeRun(Op::kBernoulli, {f32({1}, {std::nanf("")})}).error().code, ErrorCode::kBadValue);
+  EXPECT_EQ(NodeRun(Op::kBernoulli, {f32({1}, {std::nanf("")})}).error().code,
+            ErrorCode::kBadValue);
 }
 
 TEST(RandomTest, MultinomialFollowsItsWeights) {
@@ -102,7 +112,8 @@ TEST(RandomTest, MultinomialFollowsItsWeights) {
   EXPECT_NEAR(mean(std::vector<int32_t>(drawn.begin(), drawn.begin() + kMany)), 1.5, 0.05);
   EXPECT_EQ(std::count(drawn.begin(), drawn.begin() + kMany, 1), 0);
   EXPECT_THAT(std::vector<int32_t>(drawn.begin() + kMany, drawn.end()), Each(1));
-  EXPECT_EQ(NodeRun(Op::kMultinomial, {f32({1, 2}, {lowest, lowest})}).error().code, ErrorCode::kBadValue);
+  EXPECT_EQ(NodeRun(Op::kMultinomial, {f32({1, 2}, {lowest, lowest})}).error().code,
+            ErrorCode::kBadValue);
 }
 
 TEST(RandomTest, DropoutDropsAndScales) {
@@ -116,7 +127,8 @@ TEST(RandomTest, DropoutDropsAndScales) {
   const NodeRun all(Op::kDropout, {f32({2}, {1, 2}), f32({}, {0}), bools({}, {1})}, {}, 2);
   EXPECT_THAT(all.get<float>(0), ElementsAre(1, 2));
   EXPECT_THAT(all.get<uint8_t>(1), ElementsAre(1, 1));
-  EXPECT_EQ(NodeRun(Op::kDropout, {f32({1}, {1}), f32({}, {1}), bools({}, {1})}).error().code, ErrorCode::kBadValue);
+  EXPECT_EQ(NodeRun(Op::kDropout, {f32({1}, {1}), f32({}, {1}), bools({}, {1})}).error().code,
+            ErrorCode::kBadValue);
 }
 
 }  // namespace

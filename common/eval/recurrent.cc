@@ -37,7 +37,8 @@ Result<RecurrentShape> make_recurrent_shape(const EvalCall& call, int64_t gates)
   shape.directions = shape.direction == "bidirectional" ? 2 : 1;
   shape.gates = gates;
   shape.batch_first = call.node.int_attribute("layout", 0) != 0;
-  if (x.rank() != 3 || w.rank() != 3 || r.rank() != 3) return call.bad_shape("the input or the weights have another rank than 3");
+  if (x.rank() != 3 || w.rank() != 3 || r.rank() != 3)
+    return call.bad_shape("the input or the weights have another rank than 3");
   shape.steps = x.dims[shape.batch_first ? 1 : 0];
   shape.batch = x.dims[shape.batch_first ? 0 : 1];
   shape.input = x.dims[2];
@@ -65,7 +66,8 @@ template <typename T>
 using Activation = std::function<T(T)>;
 
 template <typename T>
-Result<Activation<T>> make_activation(const EvalCall& call, const std::string& name, T alpha, T beta) {
+Result<Activation<T>> make_activation(const EvalCall& call, const std::string& name, T alpha,
+                                      T beta) {
   if (name == "Sigmoid") return Activation<T>([](T x) { return T(1) / (T(1) + math::exp(-x)); });
   if (name == "Tanh") return Activation<T>([](T x) { return math::tanh(x); });
   if (name == "Relu") return Activation<T>([](T x) { return x < 0 ? T(0) : x; });
@@ -73,14 +75,17 @@ Result<Activation<T>> make_activation(const EvalCall& call, const std::string& n
   if (name == "LeakyRelu") return Activation<T>([=](T x) { return x < 0 ? alpha * x : x; });
   if (name == "ThresholdedRelu") return Activation<T>([=](T x) { return x > alpha ? x : T(0); });
   if (name == "ScaledTanh") return Activation<T>([=](T x) { return alpha * math::tanh(beta * x); });
-  if (name == "HardSigmoid") return Activation<T>([=](T x) { return std::clamp(alpha * x + beta, T(0), T(1)); });
-  if (name == "Elu") return Activation<T>([=](T x) { return x < 0 ? alpha * (math::exp(x) - 1) : x; });
+  if (name == "HardSigmoid")
+    return Activation<T>([=](T x) { return std::clamp(alpha * x + beta, T(0), T(1)); });
+  if (name == "Elu")
+    return Activation<T>([=](T x) { return x < 0 ? alpha * (math::exp(x) - 1) : x; });
   if (name == "Softsign") return Activation<T>([](T x) { return x / (1 + std::abs(x)); });
   if (name == "Softplus") return Activation<T>([](T x) { return math::log1p(math::exp(x)); });
   return call.bad_value("unknown activation '{}'", name);
 }
 
-// What an activation takes from activation_alpha and activation_beta, by its defaults; it takes none of what has no default.
+// What an activation takes from activation_alpha and activation_beta, by its defaults; it takes
+// none of what has no default.
 struct Parameters {
   std::optional<double> alpha;
   std::optional<double> beta;
@@ -95,21 +100,26 @@ Parameters activation_parameters(const std::string& name) {
   return {};
 }
 
-// The next value of an attribute; the default where there are no more, 0 where the activation takes none.
+// The next value of an attribute; the default where there are no more, 0 where the activation takes
+// none.
 double take(const std::vector<float>& values, size_t& next, const std::optional<double>& fallback) {
   if (!fallback) return 0;
   return next < values.size() ? static_cast<double>(values[next++]) : *fallback;
 }
 
-// The activations of one direction. The attributes list all directions', one behind the other; alphas and betas are consumed in that order.
+// The activations of one direction. The attributes list all directions', one behind the other;
+// alphas and betas are consumed in that order.
 template <typename T>
-Result<std::vector<Activation<T>>> activations(const EvalCall& call, const std::vector<std::string>& usual, int64_t direction) {
+Result<std::vector<Activation<T>>> activations(const EvalCall& call,
+                                               const std::vector<std::string>& usual,
+                                               int64_t direction) {
   const auto given = call.node.strings_attribute("activations");
   const auto alphas = call.node.floats_attribute("activation_alpha");
   const auto betas = call.node.floats_attribute("activation_beta");
   const size_t first = static_cast<size_t>(direction) * usual.size();
   const size_t last = first + usual.size();
-  if (!given.empty() && given.size() < last) return call.bad_value("{} activations are too few", given.size());
+  if (!given.empty() && given.size() < last)
+    return call.bad_value("{} activations are too few", given.size());
   size_t alphas_used = 0, betas_used = 0;
   std::vector<Activation<T>> result;
   for (size_t i = 0; i < last; ++i) {
@@ -146,8 +156,10 @@ struct Weights {
 template <typename T>
 Weights<T> weights_of(const EvalCall& call, const RecurrentShape& shape, int64_t d) {
   const int64_t rows = shape.gates * shape.hidden;
-  Weights<T> weights{call.input(1).as<T>() + d * rows * shape.input, call.input(2).as<T>() + d * rows * shape.hidden,
-                     std::vector<T>(static_cast<size_t>(rows), T(0)), std::vector<T>(static_cast<size_t>(rows), T(0))};
+  Weights<T> weights{call.input(1).as<T>() + d * rows * shape.input,
+                     call.input(2).as<T>() + d * rows * shape.hidden,
+                     std::vector<T>(static_cast<size_t>(rows), T(0)),
+                     std::vector<T>(static_cast<size_t>(rows), T(0))};
   if (call.has(3)) {
     const T* bias = call.input(3).as<T>() + d * 2 * rows;
     std::copy_n(bias, rows, weights.wb.begin());
@@ -170,7 +182,8 @@ template <typename T>
 using Step = std::function<void(const T* x, Line<T>& h, Line<T>& c)>;
 
 template <typename T>
-Step<T> rnn_step(const EvalCall& call, const RecurrentShape& shape, Weights<T> weights, std::vector<Activation<T>> f) {
+Step<T> rnn_step(const EvalCall& call, const RecurrentShape& shape, Weights<T> weights,
+                 std::vector<Activation<T>> f) {
   return [&call, &shape, weights, f](const T* x, Line<T>& h, Line<T>&) {
     Line<T> sum = weights.wb;
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += weights.rb[i];
@@ -182,7 +195,8 @@ Step<T> rnn_step(const EvalCall& call, const RecurrentShape& shape, Weights<T> w
 
 // Gates z, r, h.
 template <typename T>
-Step<T> gru_step(const EvalCall& call, const RecurrentShape& shape, Weights<T> weights, std::vector<Activation<T>> f) {
+Step<T> gru_step(const EvalCall& call, const RecurrentShape& shape, Weights<T> weights,
+                 std::vector<Activation<T>> f) {
   const bool linear_before_reset = call.node.int_attribute("linear_before_reset", 0) != 0;
   return [&call, &shape, weights, f, linear_before_reset](const T* x, Line<T>& h, Line<T>&) {
     const int64_t n = shape.hidden;
@@ -200,7 +214,9 @@ Step<T> gru_step(const EvalCall& call, const RecurrentShape& shape, Weights<T> w
     for (size_t i = 0; i < size && !linear_before_reset; ++i) source[i] *= reset[i];
     apply(weights.r + 2 * n * n, n, n, source.data(), candidate_bias.data());
     for (size_t i = 0; i < size; ++i) {
-      const T candidate = f[1](clipped(call, wx[2 * size + i] + (linear_before_reset ? reset[i] * candidate_bias[i] : candidate_bias[i])));
+      const T candidate =
+          f[1](clipped(call, wx[2 * size + i] + (linear_before_reset ? reset[i] * candidate_bias[i]
+                                                                     : candidate_bias[i])));
       h[i] = (T(1) - z[i]) * candidate + z[i] * h[i];
     }
   };
@@ -208,7 +224,8 @@ Step<T> gru_step(const EvalCall& call, const RecurrentShape& shape, Weights<T> w
 
 // Gates i, o, f, c; peepholes i, o, f.
 template <typename T>
-Step<T> lstm_step(const EvalCall& call, const RecurrentShape& shape, Weights<T> weights, std::vector<Activation<T>> f, Line<T> peephole) {
+Step<T> lstm_step(const EvalCall& call, const RecurrentShape& shape, Weights<T> weights,
+                  std::vector<Activation<T>> f, Line<T> peephole) {
   const bool coupled = call.node.int_attribute("input_forget", 0) != 0;
   return [&call, &shape, weights, f, peephole, coupled](const T* x, Line<T>& h, Line<T>& c) {
     const auto n = static_cast<size_t>(shape.hidden);
@@ -218,7 +235,8 @@ Step<T> lstm_step(const EvalCall& call, const RecurrentShape& shape, Weights<T> 
     apply(weights.r, 4 * shape.hidden, shape.hidden, h.data(), sum.data());
     for (size_t k = 0; k < n; ++k) {
       const T in = f[0](clipped(call, sum[k] + peephole[k] * c[k]));
-      const T forget = coupled ? T(1) - in : f[0](clipped(call, sum[2 * n + k] + peephole[2 * n + k] * c[k]));
+      const T forget =
+          coupled ? T(1) - in : f[0](clipped(call, sum[2 * n + k] + peephole[2 * n + k] * c[k]));
       c[k] = forget * c[k] + in * f[1](clipped(call, sum[3 * n + k]));
       const T out = f[0](clipped(call, sum[n + k] + peephole[n + k] * c[k]));
       h[k] = out * f[2](c[k]);
@@ -227,7 +245,8 @@ Step<T> lstm_step(const EvalCall& call, const RecurrentShape& shape, Weights<T> 
 }
 
 template <typename T>
-void load_state(const Input& state, const RecurrentShape& shape, int64_t d, int64_t b, Line<T>& line) {
+void load_state(const Input& state, const RecurrentShape& shape, int64_t d, int64_t b,
+                Line<T>& line) {
   line.assign(static_cast<size_t>(shape.hidden), T(0));
   if (!state.present()) return;
   const int64_t row = shape.batch_first ? b * shape.directions + d : d * shape.batch + b;
@@ -235,7 +254,8 @@ void load_state(const Input& state, const RecurrentShape& shape, int64_t d, int6
 }
 
 template <typename T>
-void store_state(const Output& state, const RecurrentShape& shape, int64_t d, int64_t b, const Line<T>& line) {
+void store_state(const Output& state, const RecurrentShape& shape, int64_t d, int64_t b,
+                 const Line<T>& line) {
   const int64_t row = shape.batch_first ? b * shape.directions + d : d * shape.batch + b;
   std::copy(line.begin(), line.end(), state.as<T>() + row * shape.hidden);
 }
@@ -244,10 +264,12 @@ void store_state(const Output& state, const RecurrentShape& shape, int64_t d, in
 template <typename T, typename MakeStep>
 Result<void> run_recurrent(EvalCall& call, const RecurrentShape& shape, MakeStep make_step) {
   const int64_t n = shape.hidden;
-  const std::vector<int64_t> y_dims = shape.batch_first ? std::vector<int64_t>{shape.batch, shape.steps, shape.directions, n}
-                                                        : std::vector<int64_t>{shape.steps, shape.directions, shape.batch, n};
+  const std::vector<int64_t> y_dims =
+      shape.batch_first ? std::vector<int64_t>{shape.batch, shape.steps, shape.directions, n}
+                        : std::vector<int64_t>{shape.steps, shape.directions, shape.batch, n};
   const std::vector<int64_t> state_dims =
-      shape.batch_first ? std::vector<int64_t>{shape.batch, shape.directions, n} : std::vector<int64_t>{shape.directions, shape.batch, n};
+      shape.batch_first ? std::vector<int64_t>{shape.batch, shape.directions, n}
+                        : std::vector<int64_t>{shape.directions, shape.batch, n};
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, y_dims));
   SLUICE_ASSIGN(const Output y_h, call.output_like(1, 0, state_dims));
   Output y_c;
@@ -266,7 +288,8 @@ Result<void> run_recurrent(EvalCall& call, const RecurrentShape& shape, MakeStep
         const int64_t t = shape.reversed(d) ? length - 1 - i : i;
         const int64_t row = shape.batch_first ? b * shape.steps + t : t * shape.batch + b;
         step(call.input(0).as<T>() + row * shape.input, h, c);
-        const int64_t to = shape.batch_first ? (b * shape.steps + t) * shape.directions + d : (t * shape.directions + d) * shape.batch + b;
+        const int64_t to = shape.batch_first ? (b * shape.steps + t) * shape.directions + d
+                                             : (t * shape.directions + d) * shape.batch + b;
         std::copy(h.begin(), h.end(), y.as<T>() + to * n);
       }
       store_state(y_h, shape, d, b, h);
@@ -300,13 +323,17 @@ Result<void> eval_gru(EvalCall& call) {
 
 Result<void> eval_lstm(EvalCall& call) {
   SLUICE_ASSIGN(const RecurrentShape shape, make_recurrent_shape(call, 4));
-  if (call.has(7) && call.input(7).count != shape.directions * 3 * shape.hidden) return call.bad_shape("the peepholes do not fit");
+  if (call.has(7) && call.input(7).count != shape.directions * 3 * shape.hidden)
+    return call.bad_shape("the peepholes do not fit");
   return visit_float(call, call.input(0).dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     return run_recurrent<T>(call, shape, [&](int64_t d) -> Result<Step<T>> {
       SLUICE_ASSIGN(auto f, activations<T>(call, {"Sigmoid", "Tanh", "Tanh"}, d));
       Line<T> peephole(static_cast<size_t>(3 * shape.hidden), T(0));
-      if (call.has(7)) std::copy_n(call.input(7).as<T>() + d * 3 * shape.hidden, 3 * shape.hidden, peephole.begin());
-      return lstm_step<T>(call, shape, weights_of<T>(call, shape, d), std::move(f), std::move(peephole));
+      if (call.has(7))
+        std::copy_n(call.input(7).as<T>() + d * 3 * shape.hidden, 3 * shape.hidden,
+                    peephole.begin());
+      return lstm_step<T>(call, shape, weights_of<T>(call, shape, d), std::move(f),
+                          std::move(peephole));
     });
   });
 }

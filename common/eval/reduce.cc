@@ -17,7 +17,8 @@
 namespace sluice::eval {
 namespace {
 
-// The input's axes, reduced ones apart from kept ones, as a walk over lines of elements that are reduced together.
+// The input's axes, reduced ones apart from kept ones, as a walk over lines of elements that are
+// reduced together.
 struct ReduceShape {
   std::vector<int64_t> y;        // dims of the result
   std::vector<int64_t> starts;   // of each line
@@ -84,7 +85,8 @@ void finish_integers(const std::vector<uint64_t>& sums, double n, Finish finish,
   }
 }
 
-// y = finish(sum over a line of term(x)), in float64 for floats. Integers are carried as i64 or u64, which are the same here.
+// y = finish(sum over a line of term(x)), in float64 for floats. Integers are carried as i64 or
+// u64, which are the same here.
 template <typename Term>
 Result<void> reduce_sum(EvalCall& call, Term term, Finish finish) {
   SLUICE_ASSIGN(const ReduceShape shape, reduce_shape(call));
@@ -119,7 +121,9 @@ struct Square {
 };
 struct Absolute {
   double operator()(double x) const { return std::abs(x); }
-  uint64_t operator()(uint64_t x) const { return static_cast<int64_t>(x) < 0 ? uint64_t{0} - x : x; }
+  uint64_t operator()(uint64_t x) const {
+    return static_cast<int64_t>(x) < 0 ? uint64_t{0} - x : x;
+  }
 };
 
 // y = f folded over a line from `first`
@@ -154,7 +158,9 @@ Result<void> reduce_best(EvalCall& call, bool smallest, F f) {
   SLUICE_ASSIGN(const ReduceShape shape, reduce_shape(call));
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, shape.y));
-  return visit_wide(call, x.dtype, [&]<typename T>(Tag<T>) { return fold_lines<T>(shape, x, y, farthest<T>(x.logical, smallest), f); });
+  return visit_wide(call, x.dtype, [&]<typename T>(Tag<T>) {
+    return fold_lines<T>(shape, x, y, farthest<T>(x.logical, smallest), f);
+  });
 }
 
 template <typename T>
@@ -178,7 +184,8 @@ Result<void> arg_best(EvalCall& call, bool largest) {
   const bool last = call.node.int_attribute("select_last_index", 0) != 0;
   std::vector<bool> reduced(x.dims.size(), false);
   reduced[static_cast<size_t>(axis)] = true;
-  const ReduceShape shape = make_reduce_shape(x, reduced, call.node.int_attribute("keepdims", 1) != 0);
+  const ReduceShape shape =
+      make_reduce_shape(x, reduced, call.node.int_attribute("keepdims", 1) != 0);
   SLUICE_ASSIGN(const Output y, call.output(0, DType::kI64, shape.y));
   if (shape.offsets.empty() && y.count > 0) return call.bad_shape("axis {} has no elements", axis);
   return visit_wide(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
@@ -211,7 +218,8 @@ Result<void> cumulate(EvalCall& call, int first, F f) {
 }
 
 Result<std::vector<int64_t>> order_keys(const EvalCall& call, const Input& x) {
-  if (number_class(x.dtype) == DType::kUndefined && x.dtype != DType::kBool) return call.unsupported(x.dtype);
+  if (number_class(x.dtype) == DType::kUndefined && x.dtype != DType::kBool)
+    return call.unsupported(x.dtype);
   std::vector<int64_t> keys(static_cast<size_t>(x.count));
   load_order_keys(x.dtype, x.data, 0, x.count, keys.data());
   return keys;
@@ -231,7 +239,8 @@ UniqueSlices find_unique(const std::vector<int64_t>& keys, const AxisSplit& spli
   for (int64_t i = 0; i < split.count; ++i) {
     std::vector<int64_t> slice;
     for (int64_t k = 0; k < split.outer * split.inner; ++k) {
-      slice.push_back(keys[static_cast<size_t>((k / split.inner * split.count + i) * split.inner + k % split.inner)]);
+      slice.push_back(keys[static_cast<size_t>((k / split.inner * split.count + i) * split.inner +
+                                               k % split.inner)]);
     }
     const auto [found, is_new] = known.emplace(std::move(slice), known.size());
     if (is_new) {
@@ -269,10 +278,12 @@ Result<void> eval_reduce_log_sum_exp(EvalCall& call) {
     for (size_t line = 0; line < shape.starts.size(); ++line) {
       const T* from = x.as<T>() + shape.starts[line];
       double top = -std::numeric_limits<double>::infinity();
-      for (const int64_t offset : shape.offsets) top = std::max(top, static_cast<double>(from[offset]));
+      for (const int64_t offset : shape.offsets)
+        top = std::max(top, static_cast<double>(from[offset]));
       double sum = 0;
       const double shift = std::isfinite(top) ? top : 0;
-      for (const int64_t offset : shape.offsets) sum += math::exp(static_cast<double>(from[offset]) - shift);
+      for (const int64_t offset : shape.offsets)
+        sum += math::exp(static_cast<double>(from[offset]) - shift);
       y.as<T>()[line] = element_of<T>(math::log(sum) + shift);
     }
     return {};
@@ -298,9 +309,11 @@ Result<void> eval_mean_variance_normalization(EvalCall& call) {
       double mean = 0, variance = 0;
       for (const int64_t offset : shape.offsets) mean += static_cast<double>(from[offset]) / count;
       for (const int64_t offset : shape.offsets)
-        variance += (static_cast<double>(from[offset]) - mean) * (static_cast<double>(from[offset]) - mean) / count;
+        variance += (static_cast<double>(from[offset]) - mean) *
+                    (static_cast<double>(from[offset]) - mean) / count;
       for (const int64_t offset : shape.offsets)
-        y.as<T>()[start + offset] = static_cast<T>((static_cast<double>(from[offset]) - mean) / (std::sqrt(variance) + 1e-9));
+        y.as<T>()[start + offset] = static_cast<T>((static_cast<double>(from[offset]) - mean) /
+                                                   (std::sqrt(variance) + 1e-9));
     }
     return {};
   });
@@ -316,8 +329,9 @@ Result<void> eval_reduce_prod(EvalCall& call) {
   SLUICE_ASSIGN(const ReduceShape shape, reduce_shape(call));
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, shape.y));
-  return visit_product(
-      call, x.dtype, [&]<typename T>(Tag<T>) { return fold_lines<T>(shape, x, y, T(1), [](T a, T b) { return static_cast<T>(a * b); }); });
+  return visit_product(call, x.dtype, [&]<typename T>(Tag<T>) {
+    return fold_lines<T>(shape, x, y, T(1), [](T a, T b) { return static_cast<T>(a * b); });
+  });
 }
 
 Result<void> eval_arg_max(EvalCall& call) { return arg_best(call, true); }
@@ -336,7 +350,8 @@ Result<void> eval_top_k(EvalCall& call) {
   SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", -1), x.rank()));
   const AxisSplit split(x.dims, axis);
   const int64_t k = call.integer(1, 0);
-  if (k < 0 || k > split.count) return call.bad_value("k is {}, the axis has {} elements", k, split.count);
+  if (k < 0 || k > split.count)
+    return call.bad_value("k is {}, the axis has {} elements", k, split.count);
   const bool largest = call.node.int_attribute("largest", 1) != 0;
   std::vector<int64_t> dims = to_vector(x.dims);
   dims[static_cast<size_t>(axis)] = k;
@@ -352,7 +367,8 @@ Result<void> eval_top_k(EvalCall& call) {
     const int64_t* key = keys.data() + start;
     std::iota(order.begin(), order.end(), 0);
     std::ranges::stable_sort(order, [&](int64_t a, int64_t b) {
-      return largest ? key[b * split.inner] < key[a * split.inner] : key[a * split.inner] < key[b * split.inner];
+      return largest ? key[b * split.inner] < key[a * split.inner]
+                     : key[a * split.inner] < key[b * split.inner];
     });
     for (int64_t i = 0; i < k; ++i) {
       const auto to = static_cast<size_t>((outer * k + i) * split.inner + inner);
@@ -383,7 +399,8 @@ Result<void> eval_unique(EvalCall& call) {
   SLUICE_ASSIGN(const Output first, call.output(1, DType::kI64, {count}));
   SLUICE_ASSIGN(const Output back, call.output(2, DType::kI64, {split.count}));
   SLUICE_ASSIGN(const Output often, call.output(3, DType::kI64, {count}));
-  const size_t run = static_cast<size_t>(split.inner) * static_cast<size_t>(dtype_bits(x.dtype)) / 8;
+  const size_t run =
+      static_cast<size_t>(split.inner) * static_cast<size_t>(dtype_bits(x.dtype)) / 8;
   std::vector<int64_t> place(unique.order.size());
   for (int64_t i = 0; i < count; ++i) {
     const size_t number = unique.order[static_cast<size_t>(i)];
@@ -391,11 +408,13 @@ Result<void> eval_unique(EvalCall& call) {
     first.as<int64_t>()[i] = unique.firsts[number];
     often.as<int64_t>()[i] = unique.counts[number];
     for (int64_t outer = 0; run > 0 && outer < split.outer; ++outer) {
-      const std::byte* from = x.data + static_cast<size_t>(outer * split.count + unique.firsts[number]) * run;
+      const std::byte* from =
+          x.data + static_cast<size_t>(outer * split.count + unique.firsts[number]) * run;
       std::memcpy(y.data + static_cast<size_t>(outer * count + i) * run, from, run);
     }
   }
-  for (size_t i = 0; i < unique.inverse.size(); ++i) back.as<int64_t>()[i] = place[unique.inverse[i]];
+  for (size_t i = 0; i < unique.inverse.size(); ++i)
+    back.as<int64_t>()[i] = place[unique.inverse[i]];
   return {};
 }
 

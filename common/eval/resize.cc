@@ -43,7 +43,8 @@ double source_position(const ResizeAxis& axis, const std::string& mode, double a
   const double exact = in * axis.scale;
   if (mode == "asymmetric") return at / axis.scale;
   if (mode == "pytorch_half_pixel") return out > 1 ? (at + 0.5) / axis.scale - 0.5 : 0;
-  if (mode == "align_corners") return axis.out == 1 ? 0 : at * (in - 1) / (exact - 1);  // exact: the extent before rounding
+  if (mode == "align_corners")
+    return axis.out == 1 ? 0 : at * (in - 1) / (exact - 1);  // exact: the extent before rounding
   if (mode == "tf_crop_and_resize") {
     if (axis.out == 1) return 0.5 * (axis.roi_start + axis.roi_end) * (in - 1);
     return axis.roi_start * (in - 1) + at * (axis.roi_end - axis.roi_start) * (in - 1) / (out - 1);
@@ -75,7 +76,8 @@ double kernel_weight(const ResizeOptions& options, double distance) {
   return std::max(0.0, 1 - std::abs(distance));
 }
 
-// Linear and cubic: the kernel, stretched when antialiasing shrinks an axis, around the position; normalised.
+// Linear and cubic: the kernel, stretched when antialiasing shrinks an axis, around the position;
+// normalised.
 Taps interpolated_taps(const ResizeOptions& options, const ResizeAxis& axis, double x) {
   const double stretch = options.antialias && axis.scale < 1 ? axis.scale : 1;
   const double support = (options.mode == "cubic" ? 2 : 1) / stretch;
@@ -95,13 +97,17 @@ Taps interpolated_taps(const ResizeOptions& options, const ResizeAxis& axis, dou
 
 Taps make_taps(const ResizeOptions& options, const ResizeAxis& axis, int64_t at) {
   const double x = source_position(axis, options.coordinates, static_cast<double>(at));
-  if (options.coordinates == "tf_crop_and_resize" && (x < 0 || x > static_cast<double>(axis.in - 1))) return {{-1}, {1}};
-  if (options.mode == "nearest") return {{std::clamp<int64_t>(nearest_index(options.nearest, x), 0, axis.in - 1)}, {1}};
+  if (options.coordinates == "tf_crop_and_resize" &&
+      (x < 0 || x > static_cast<double>(axis.in - 1)))
+    return {{-1}, {1}};
+  if (options.mode == "nearest")
+    return {{std::clamp<int64_t>(nearest_index(options.nearest, x), 0, axis.in - 1)}, {1}};
   return interpolated_taps(options, axis, x);
 }
 
 template <typename T>
-std::vector<T> resize_axis(const std::vector<T>& x, std::vector<int64_t>& dims, const ResizeAxis& axis, const ResizeOptions& options) {
+std::vector<T> resize_axis(const std::vector<T>& x, std::vector<int64_t>& dims,
+                           const ResizeAxis& axis, const ResizeOptions& options) {
   const AxisSplit split(dims, axis.axis);
   std::vector<T> y(static_cast<size_t>(split.outer * axis.out * split.inner), T(0));
   std::vector<Taps> taps;
@@ -131,10 +137,11 @@ std::vector<T> resize_axis(const std::vector<T>& x, std::vector<int64_t>& dims, 
 
 // One axis after another, those that stay as they are left out.
 template <typename T>
-std::vector<T> resize_axes(std::vector<T> values, std::vector<int64_t> dims, const std::vector<ResizeAxis>& axes,
-                           const ResizeOptions& options) {
+std::vector<T> resize_axes(std::vector<T> values, std::vector<int64_t> dims,
+                           const std::vector<ResizeAxis>& axes, const ResizeOptions& options) {
   for (const ResizeAxis& axis : axes) {
-    const bool same = axis.out == axis.in && axis.scale == 1 && options.coordinates != "tf_crop_and_resize";
+    const bool same =
+        axis.out == axis.in && axis.scale == 1 && options.coordinates != "tf_crop_and_resize";
     if (!same) values = resize_axis(values, dims, axis, options);
   }
   return values;
@@ -144,7 +151,9 @@ std::vector<double> doubles_of(const EvalCall& call, size_t input) {
   std::vector<double> values(static_cast<size_t>(call.input(input).count));
   for (size_t i = 0; i < values.size(); ++i) {
     const Input& from = call.input(input);
-    values[i] = from.dtype == DType::kF32 ? static_cast<double>(from.as<float>()[i]) : from.dtype == DType::kF64 ? from.as<double>()[i] : 0;
+    values[i] = from.dtype == DType::kF32   ? static_cast<double>(from.as<float>()[i])
+                : from.dtype == DType::kF64 ? from.as<double>()[i]
+                                            : 0;
   }
   return values;
 }
@@ -174,28 +183,36 @@ Result<std::vector<ResizeAxis>> find_axes(const EvalCall& call) {
   const auto scales = doubles_of(call, 2);
   const auto sizes = call.ints(3);
   const bool by_size = scales.empty();
-  if ((by_size ? sizes.size() : scales.size()) != named.size()) return call.bad_shape("scales or sizes do not fit {} axes", named.size());
+  if ((by_size ? sizes.size() : scales.size()) != named.size())
+    return call.bad_shape("scales or sizes do not fit {} axes", named.size());
   std::vector<ResizeAxis> axes;
   for (size_t i = 0; i < named.size(); ++i) {
     ResizeAxis axis;
     SLUICE_ASSIGN(axis.axis, call.axis(named[i], x.rank()));
     axis.in = x.dims[static_cast<size_t>(axis.axis)];
-    if (by_size && axis.in == 0 && sizes[i] != 0) return call.bad_value("axis {} is empty, it cannot have size {}", axis.axis, sizes[i]);
+    if (by_size && axis.in == 0 && sizes[i] != 0)
+      return call.bad_value("axis {} is empty, it cannot have size {}", axis.axis, sizes[i]);
     if (!by_size) axis.scale = scales[i];
-    if (by_size && axis.in > 0) axis.scale = static_cast<double>(sizes[i]) / static_cast<double>(axis.in);
+    if (by_size && axis.in > 0)
+      axis.scale = static_cast<double>(sizes[i]) / static_cast<double>(axis.in);
     if (!(axis.scale > 0) || axis.scale * static_cast<double>(axis.in) > 1e9)
       return call.bad_value("axis {} cannot be scaled by {}", axis.axis, axis.scale);
     const bool crops =
-        call.node.string_attribute("coordinate_transformation_mode", "") == "tf_crop_and_resize" && roi.size() == 2 * named.size();
+        call.node.string_attribute("coordinate_transformation_mode", "") == "tf_crop_and_resize" &&
+        roi.size() == 2 * named.size();
     if (crops) {
       axis.roi_start = roi[i];
       axis.roi_end = roi[named.size() + i];
     }
     const double extent = crops ? axis.roi_end - axis.roi_start : 1.0;
-    axis.out = by_size ? sizes[i] : static_cast<int64_t>(std::floor(static_cast<double>(axis.in) * extent * axis.scale));
+    axis.out =
+        by_size
+            ? sizes[i]
+            : static_cast<int64_t>(std::floor(static_cast<double>(axis.in) * extent * axis.scale));
     axes.push_back(axis);
   }
-  if (by_size && !axes.empty()) keep_aspect(call.node.string_attribute("keep_aspect_ratio_policy", "stretch"), axes);
+  if (by_size && !axes.empty())
+    keep_aspect(call.node.string_attribute("keep_aspect_ratio_policy", "stretch"), axes);
   return axes;
 }
 
@@ -222,9 +239,11 @@ Result<void> eval_resize(EvalCall& call) {
     std::ranges::copy(values, y.as<float>());
     return {};
   }
-  const bool copies = options.mode == "nearest" && options.coordinates != "tf_crop_and_resize";  // no element is computed
+  const bool copies = options.mode == "nearest" &&
+                      options.coordinates != "tf_crop_and_resize";  // no element is computed
   if (x.logical == DType::kString && !copies) return call.unsupported(x.logical);
-  if (number_class(x.dtype) == DType::kUndefined && x.dtype != DType::kBool) return call.unsupported(x.dtype);
+  if (number_class(x.dtype) == DType::kUndefined && x.dtype != DType::kBool)
+    return call.unsupported(x.dtype);
   std::vector<double> values(static_cast<size_t>(x.count));
   load_doubles(x.dtype, x.data, 0, x.count, values.data());
   values = resize_axes<double>(std::move(values), to_vector(x.dims), axes, options);

@@ -10,7 +10,8 @@ namespace {
 
 Result<const std::vector<EvalValue>*> elements_of(const EvalCall& call, size_t input) {
   const EvalValue* value = call.operands[input].value;
-  if (value == nullptr || value->kind != EvalValue::Kind::kSequence) return call.bad_value("input {} is no sequence", input);
+  if (value == nullptr || value->kind != EvalValue::Kind::kSequence)
+    return call.bad_value("input {} is no sequence", input);
   return &value->elements;
 }
 
@@ -24,14 +25,18 @@ EvalValue sequence_of(std::vector<EvalValue> elements) {
 // A position in [0, count), negative ones counted from the end.
 Result<size_t> position(const EvalCall& call, size_t input, int64_t fallback, int64_t count) {
   const int64_t at = call.has(input) ? call.integer(input, 0) : fallback;
-  if (at < -count || at >= count) return call.bad_value("position {} lies outside a sequence of {}", at, count);
+  if (at < -count || at >= count)
+    return call.bad_value("position {} lies outside a sequence of {}", at, count);
   return static_cast<size_t>(at < 0 ? at + count : at);
 }
 
-void give_scalar(EvalCall& call, Tensor tensor) { call.set_value(0, EvalValue::of(std::move(tensor))); }
+void give_scalar(EvalCall& call, Tensor tensor) {
+  call.set_value(0, EvalValue::of(std::move(tensor)));
+}
 
 // Runs another op's kernel on the same node and operands.
-Result<EvalValue> run_on(const EvalCall& call, std::span<const Operand> operands, Result<void> (*kernel)(EvalCall&), uint8_t promotion) {
+Result<EvalValue> run_on(const EvalCall& call, std::span<const Operand> operands,
+                         Result<void> (*kernel)(EvalCall&), uint8_t promotion) {
   EvalCall inner(call.node, operands, {}, call.options);
   SLUICE_TRY(inner.start(promotion));
   SLUICE_TRY(kernel(inner));
@@ -64,7 +69,8 @@ Result<void> eval_sequence_insert(EvalCall& call) {
   SLUICE_ASSIGN(const auto* elements, elements_of(call, 0));
   const auto count = static_cast<int64_t>(elements->size());
   int64_t at = call.has(2) ? call.integer(2, 0) : count;
-  if (at < -count || at > count) return call.bad_value("position {} lies outside a sequence of {}", at, count);
+  if (at < -count || at > count)
+    return call.bad_value("position {} lies outside a sequence of {}", at, count);
   if (at < 0) at += count;
   std::vector<EvalValue> result = *elements;
   result.insert(result.begin() + at, value_of(call.operands[1]));
@@ -97,7 +103,8 @@ Result<void> eval_concat_from_sequence(EvalCall& call) {
     for (EvalValue& part : parts) {
       if (part.tensor == nullptr) return call.bad_value("an element is no tensor");
       Tensor tensor = *part.tensor;
-      SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", 0), static_cast<int64_t>(tensor.dims.size()) + 1));
+      SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", 0),
+                                                  static_cast<int64_t>(tensor.dims.size()) + 1));
       tensor.dims.insert(tensor.dims.begin() + axis, 1);
       part = EvalValue::of(std::move(tensor));
     }
@@ -120,21 +127,24 @@ Result<void> eval_split_to_sequence(EvalCall& call) {
     const int64_t size = sizes[0];
     if (size < 1) return call.bad_value("parts of {} elements", size);
     sizes.clear();
-    for (int64_t at = 0; at < split.count; at += size) sizes.push_back(std::min(size, split.count - at));
+    for (int64_t at = 0; at < split.count; at += size)
+      sizes.push_back(std::min(size, split.count - at));
   }
   const bool keep = call.has(1) || call.node.int_attribute("keepdims", 1) != 0;
-  const size_t run = static_cast<size_t>(split.inner) * static_cast<size_t>(dtype_bits(x.dtype)) / 8;
+  const size_t run =
+      static_cast<size_t>(split.inner) * static_cast<size_t>(dtype_bits(x.dtype)) / 8;
   std::vector<EvalValue> parts;
   int64_t start = 0;
   for (const int64_t size : sizes) {
-    if (size < 0 || size > split.count - start) return call.bad_shape("parts do not fit an axis of {}", split.count);
+    if (size < 0 || size > split.count - start)
+      return call.bad_shape("parts do not fit an axis of {}", split.count);
     std::vector<int64_t> dims = to_vector(x.dims);
     dims[static_cast<size_t>(axis)] = size;
     Tensor part = make_tensor(x.dtype, dims);
     const size_t bytes = static_cast<size_t>(size) * run;
     for (int64_t outer = 0; bytes > 0 && outer < split.outer; ++outer) {
-      std::memcpy(part.bytes.data() + static_cast<size_t>(outer) * bytes, x.data + static_cast<size_t>(outer * split.count + start) * run,
-                  bytes);
+      std::memcpy(part.bytes.data() + static_cast<size_t>(outer) * bytes,
+                  x.data + static_cast<size_t>(outer * split.count + start) * run, bytes);
     }
     if (x.logical == DType::kString) part = call.strings_from(part);
     if (!keep) part.dims.erase(part.dims.begin() + axis);
@@ -154,8 +164,9 @@ Result<void> eval_optional(EvalCall& call) {
 }
 
 Result<void> eval_optional_has_element(EvalCall& call) {
-  const bool present = !call.operands.empty() && call.operands[0].present() &&
-                       (call.operands[0].value == nullptr || call.operands[0].value->kind != EvalValue::Kind::kNone);
+  const bool present =
+      !call.operands.empty() && call.operands[0].present() &&
+      (call.operands[0].value == nullptr || call.operands[0].value->kind != EvalValue::Kind::kNone);
   Tensor answer = make_tensor(DType::kBool, {});
   answer.bytes[0] = static_cast<std::byte>(present);
   give_scalar(call, std::move(answer));

@@ -1,4 +1,5 @@
-// Ops about shapes: what they give is their input's elements under another shape, or the shape itself.
+// Ops about shapes: what they give is their input's elements under another shape, or the shape
+// itself.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -13,19 +14,22 @@
 namespace sluice::eval {
 namespace {
 
-Result<void> write_ints(EvalCall& call, std::vector<int64_t> dims, const std::vector<int64_t>& values) {
+Result<void> write_ints(EvalCall& call, std::vector<int64_t> dims,
+                        const std::vector<int64_t>& values) {
   SLUICE_ASSIGN(const Output y, call.output(0, DType::kI64, std::move(dims)));
   if (!values.empty()) std::memcpy(y.data, values.data(), values.size() * sizeof(int64_t));
   return {};
 }
 
 // Axes as indices in [0, rank), sorted, each once.
-Result<std::vector<int64_t>> sorted_axes(const EvalCall& call, std::vector<int64_t> axes, int64_t rank) {
+Result<std::vector<int64_t>> sorted_axes(const EvalCall& call, std::vector<int64_t> axes,
+                                         int64_t rank) {
   for (int64_t& axis : axes) {
     SLUICE_ASSIGN(axis, call.axis(axis, rank));
   }
   std::ranges::sort(axes);
-  if (std::ranges::adjacent_find(axes) != axes.end()) return call.bad_value("an axis is named twice");
+  if (std::ranges::adjacent_find(axes) != axes.end())
+    return call.bad_value("an axis is named twice");
   return axes;
 }
 
@@ -33,7 +37,9 @@ Result<std::vector<int64_t>> sorted_axes(const EvalCall& call, std::vector<int64
 
 Result<void> eval_shape(EvalCall& call) {
   const Input& x = call.input(0);
-  const auto clamped = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + x.rank() : at, 0, x.rank()); };
+  const auto clamped = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + x.rank() : at, 0, x.rank());
+  };
   const int64_t start = clamped(call.node.int_attribute("start", 0));
   const int64_t end = clamped(call.node.int_attribute("end", x.rank()));
   std::vector<int64_t> dims;
@@ -52,7 +58,8 @@ Result<void> eval_reshape(EvalCall& call) {
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] == 0 && !allow_zero) {
       if (static_cast<int64_t>(i) >= x.rank())
-        return call.bad_shape("dim {} of the shape copies from the input {}, which has no such dim", i, dims_text(x.dims));
+        return call.bad_shape("dim {} of the shape copies from the input {}, which has no such dim",
+                              i, dims_text(x.dims));
       dims[i] = x.dims[i];
     }
     if (dims[i] == -1 && open < 0) {
@@ -64,7 +71,8 @@ Result<void> eval_reshape(EvalCall& call) {
     }
   }
   if (open >= 0) {
-    if (known == 0 || x.count % known != 0) return call.bad_shape("{} elements do not fit the shape {}", x.count, dims_text(dims));
+    if (known == 0 || x.count % known != 0)
+      return call.bad_shape("{} elements do not fit the shape {}", x.count, dims_text(dims));
     dims[static_cast<size_t>(open)] = x.count / known;
   }
   return call.copy_input(0, 0, dims);
@@ -73,9 +81,12 @@ Result<void> eval_reshape(EvalCall& call) {
 Result<void> eval_flatten(EvalCall& call) {
   const Input& x = call.input(0);
   int64_t axis = call.node.int_attribute("axis", 1);
-  if (axis < -x.rank() || axis > x.rank()) return call.bad_value("axis {} lies outside a tensor of rank {}", axis, x.rank());
+  if (axis < -x.rank() || axis > x.rank())
+    return call.bad_value("axis {} lies outside a tensor of rank {}", axis, x.rank());
   if (axis < 0) axis += x.rank();
-  return call.copy_input(0, 0, {product(x.dims.first(static_cast<size_t>(axis))), product(x.dims.subspan(static_cast<size_t>(axis)))});
+  return call.copy_input(0, 0,
+                         {product(x.dims.first(static_cast<size_t>(axis))),
+                          product(x.dims.subspan(static_cast<size_t>(axis)))});
 }
 
 Result<void> eval_squeeze(EvalCall& call) {
@@ -106,13 +117,16 @@ Result<void> eval_constant_of_shape(EvalCall& call) {
   const AttributeValue* attribute = call.node.find_attribute("value");
   Tensor value = make_tensor(DType::kF32, {1});
   if (attribute != nullptr && std::holds_alternative<SegmentRef>(*attribute)) {
-    SLUICE_ASSIGN(value, evaluate_segment(call.node.graph().module(), std::get<SegmentRef>(*attribute).id));
+    SLUICE_ASSIGN(
+        value, evaluate_segment(call.node.graph().module(), std::get<SegmentRef>(*attribute).id));
   }
-  if (element_count(value.dims) != 1) return call.bad_value("the value has {} elements, expected 1", *element_count(value.dims));
+  if (element_count(value.dims) != 1)
+    return call.bad_value("the value has {} elements, expected 1", *element_count(value.dims));
   SLUICE_ASSIGN(const Output y, call.output(0, value.dtype, dims));
   const size_t bytes = dtype_bytes(y.dtype, static_cast<uint64_t>(y.count));
   if (dtype_bits(y.dtype) >= 8) {
-    for (size_t at = 0; at < bytes; at += value.bytes.size()) std::memcpy(y.data + at, value.bytes.data(), value.bytes.size());
+    for (size_t at = 0; at < bytes; at += value.bytes.size())
+      std::memcpy(y.data + at, value.bytes.data(), value.bytes.size());
     return {};
   }
   if (y.dtype == DType::kString) return call.unsupported(y.dtype);
@@ -128,9 +142,10 @@ namespace {
 uint64_t count_integers(int64_t start, int64_t end, int64_t step) {
   const bool rises = step > 0;
   if (rises ? end <= start : end >= start) return 0;
-  const uint64_t distance =
-      rises ? static_cast<uint64_t>(end) - static_cast<uint64_t>(start) : static_cast<uint64_t>(start) - static_cast<uint64_t>(end);
-  const uint64_t stride = rises ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);
+  const uint64_t distance = rises ? static_cast<uint64_t>(end) - static_cast<uint64_t>(start)
+                                  : static_cast<uint64_t>(start) - static_cast<uint64_t>(end);
+  const uint64_t stride =
+      rises ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);
   return (distance - 1) / stride + 1;
 }
 
@@ -146,9 +161,11 @@ Result<void> eval_range(EvalCall& call) {
   if (step == 0) return call.bad_value("the step is zero");
   const bool is_float = dtype_is_float(start.logical);
   const double steps = is_float ? std::ceil((call.number(1, 0) - call.number(0, 0)) / step)
-                                : static_cast<double>(count_integers(call.integer(0, 0), call.integer(1, 0), call.integer(2, 1)));
+                                : static_cast<double>(count_integers(
+                                      call.integer(0, 0), call.integer(1, 0), call.integer(2, 1)));
   if (!(steps < 1e12)) return call.bad_value("the range has no end");
-  SLUICE_ASSIGN(const Output y, call.output_like(0, 0, {std::max<int64_t>(0, static_cast<int64_t>(steps))}));
+  SLUICE_ASSIGN(const Output y,
+                call.output_like(0, 0, {std::max<int64_t>(0, static_cast<int64_t>(steps))}));
   if (start.dtype == DType::kF32 || start.dtype == DType::kF64) {
     return visit_float(call, start.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
       const T first = start.as<T>()[0];
@@ -170,7 +187,8 @@ Result<void> eval_range(EvalCall& call) {
 Result<void> eval_eye_like(EvalCall& call) {
   const Input& x = call.input(0);
   if (x.rank() != 2) return call.bad_shape("the input has rank {}, expected 2", x.rank());
-  const auto dtype = static_cast<DType>(call.node.int_attribute("dtype", static_cast<int64_t>(x.logical)));
+  const auto dtype =
+      static_cast<DType>(call.node.int_attribute("dtype", static_cast<int64_t>(x.logical)));
   const int64_t shift = call.node.int_attribute("k", 0);
   SLUICE_ASSIGN(const Output y, call.output(0, dtype, to_vector(x.dims)));
   for (int64_t i = 0; i < y.count; ++i) {

@@ -28,7 +28,8 @@ std::vector<Complex> roots(int64_t n) {
   return table;
 }
 
-Complex transform_at(const std::vector<Complex>& x, const std::vector<Complex>& table, int64_t k, bool inverse) {
+Complex transform_at(const std::vector<Complex>& x, const std::vector<Complex>& table, int64_t k,
+                     bool inverse) {
   Complex sum;
   const auto n = static_cast<int64_t>(x.size());
   for (int64_t i = 0; i < n; ++i) {
@@ -50,7 +51,8 @@ Result<void> cosine_window(EvalCall& call, double a0, double a1, double a2) {
   const int64_t size = call.integer(0, 0);
   const bool periodic = call.node.int_attribute("periodic", 1) != 0;
   SLUICE_ASSIGN(const Output y,
-                call.output(0, static_cast<DType>(call.node.int_attribute("output_datatype", 1)), {std::max<int64_t>(size, 0)}));
+                call.output(0, static_cast<DType>(call.node.int_attribute("output_datatype", 1)),
+                            {std::max<int64_t>(size, 0)}));
   const auto n = static_cast<double>(periodic ? size : size - 1);
   for (int64_t i = 0; i < y.count; ++i) {
     const double angle = size == 1 && !periodic ? 0 : 2 * kPi * static_cast<double>(i) / n;
@@ -68,7 +70,9 @@ Result<void> eval_dft(EvalCall& call) {
     return call.bad_shape("the input {} holds no complex numbers", dims_text(x.dims));
   const bool inverse = call.node.int_attribute("inverse", 0) != 0;
   const bool onesided = call.node.int_attribute("onesided", 0) != 0;
-  SLUICE_ASSIGN(const int64_t axis, call.axis(call.has(2) ? call.integer(2, -2) : call.node.int_attribute("axis", -2), x.rank()));
+  SLUICE_ASSIGN(
+      const int64_t axis,
+      call.axis(call.has(2) ? call.integer(2, -2) : call.node.int_attribute("axis", -2), x.rank()));
   if (axis == x.rank() - 1) return call.bad_value("the last axis cannot be transformed");
   const AxisSplit split(x.dims.first(x.dims.size() - 1), axis);
   const int64_t parts = x.dims.back();
@@ -109,11 +113,13 @@ Result<void> eval_dft(EvalCall& call) {
 Result<void> eval_stft(EvalCall& call) {
   const Input& x = call.input(0);
   const Input& window = call.input(2);
-  if (x.rank() < 2 || x.rank() > 3) return call.bad_shape("the signal {} has another rank than 3", dims_text(x.dims));
+  if (x.rank() < 2 || x.rank() > 3)
+    return call.bad_shape("the signal {} has another rank than 3", dims_text(x.dims));
   const int64_t step = call.integer(1, 0);
   const int64_t parts = x.rank() == 3 ? x.dims[2] : 1;
   const int64_t length = call.has(3) ? call.integer(3, 0) : window.count;
-  if (step < 1 || length < 1 || length > x.dims[1] || (window.present() && (window.count > length || window.dtype != x.dtype)))
+  if (step < 1 || length < 1 || length > x.dims[1] ||
+      (window.present() && (window.count > length || window.dtype != x.dtype)))
     return call.bad_value("frames of {} elements every {} do not fit the signal", length, step);
   const bool onesided = call.node.int_attribute("onesided", 1) != 0;
   const int64_t frames = (x.dims[1] - length) / step + 1;
@@ -127,9 +133,12 @@ Result<void> eval_stft(EvalCall& call) {
       const T* from = x.as<T>() + (number / frames * x.dims[1] + number % frames * step) * parts;
       for (int64_t i = 0; i < length; ++i) {
         const bool inside = i >= margin && i - margin < window.count;
-        const double weight = !window.present() ? 1 : inside ? static_cast<double>(window.as<T>()[i - margin]) : 0;
-        line[static_cast<size_t>(i)] = {static_cast<double>(from[i * parts]) * weight,
-                                        parts == 2 ? static_cast<double>(from[i * parts + 1]) * weight : 0};
+        const double weight = !window.present() ? 1
+                              : inside          ? static_cast<double>(window.as<T>()[i - margin])
+                                                : 0;
+        line[static_cast<size_t>(i)] = {
+            static_cast<double>(from[i * parts]) * weight,
+            parts == 2 ? static_cast<double>(from[i * parts + 1]) * weight : 0};
       }
       for (int64_t k = 0; k < outputs; ++k) {
         const Complex value = transform_at(line, table, k, false);
@@ -142,7 +151,9 @@ Result<void> eval_stft(EvalCall& call) {
 }
 
 Result<void> eval_hann_window(EvalCall& call) { return cosine_window(call, 0.5, 0.5, 0); }
-Result<void> eval_hamming_window(EvalCall& call) { return cosine_window(call, 25.0 / 46.0, 21.0 / 46.0, 0); }
+Result<void> eval_hamming_window(EvalCall& call) {
+  return cosine_window(call, 25.0 / 46.0, 21.0 / 46.0, 0);
+}
 Result<void> eval_blackman_window(EvalCall& call) { return cosine_window(call, 0.42, 0.5, 0.08); }
 
 Result<void> eval_mel_weight_matrix(EvalCall& call) {
@@ -151,23 +162,31 @@ Result<void> eval_mel_weight_matrix(EvalCall& call) {
   const auto rate = static_cast<double>(call.integer(2, 0));
   const double low = call.number(3, 0);
   const double high = call.number(4, 0);
-  if (bins < 1 || length < 1 || rate <= 0) return call.bad_value("{} bins, length {}, rate {}", bins, length, rate);
+  if (bins < 1 || length < 1 || rate <= 0)
+    return call.bad_value("{} bins, length {}, rate {}", bins, length, rate);
   const auto mel = [](double hertz) { return 2595 * math::log(1 + hertz / 700) / math::log(10.0); };
   const int64_t spectrum = length / 2 + 1;
   std::vector<int64_t> edges;
   const double step = (mel(high) - mel(low)) / static_cast<double>(bins + 2);
   for (int64_t i = 0; i < bins + 2; ++i) {
-    const double hertz = 700 * (math::pow(10.0, (static_cast<double>(i) * step + mel(low)) / 2595) - 1);
-    edges.push_back(static_cast<int64_t>(std::floor(static_cast<double>(length + 1) * hertz / rate)));
+    const double hertz =
+        700 * (math::pow(10.0, (static_cast<double>(i) * step + mel(low)) / 2595) - 1);
+    edges.push_back(
+        static_cast<int64_t>(std::floor(static_cast<double>(length + 1) * hertz / rate)));
   }
-  SLUICE_ASSIGN(const Output y, call.output(0, static_cast<DType>(call.node.int_attribute("output_datatype", 1)), {spectrum, bins}));
+  SLUICE_ASSIGN(const Output y,
+                call.output(0, static_cast<DType>(call.node.int_attribute("output_datatype", 1)),
+                            {spectrum, bins}));
   for (int64_t i = 0; i < spectrum; ++i) {
     for (int64_t bin = 0; bin < bins; ++bin) {
-      const int64_t left = edges[static_cast<size_t>(bin)], center = edges[static_cast<size_t>(bin) + 1],
+      const int64_t left = edges[static_cast<size_t>(bin)],
+                    center = edges[static_cast<size_t>(bin) + 1],
                     right = edges[static_cast<size_t>(bin) + 2];
       double value = 0;
-      if (i >= left && i <= center && left < center) value = static_cast<double>(i - left) / static_cast<double>(center - left);
-      if (i >= center && i < right) value = static_cast<double>(right - i) / static_cast<double>(right - center);
+      if (i >= left && i <= center && left < center)
+        value = static_cast<double>(i - left) / static_cast<double>(center - left);
+      if (i >= center && i < right)
+        value = static_cast<double>(right - i) / static_cast<double>(right - center);
       if (left == center && i == center) value = 1;
       store_doubles(y.dtype, y.data, i * bins + bin, 1, &value);
     }

@@ -26,11 +26,14 @@ struct Extents {
   bool take(const std::string& term, std::span<const int64_t> dims) {
     const size_t dots = std::min(term.find("..."), term.size());
     const std::string after_dots = dots == term.size() ? std::string() : term.substr(dots + 3);
-    if (dims.size() < dots + after_dots.size() || (dots == term.size() && dims.size() != dots)) return false;
+    if (dims.size() < dots + after_dots.size() || (dots == term.size() && dims.size() != dots))
+      return false;
     for (size_t i = 0; i < dots; ++i) widen(term[i], dims[i]);
-    for (size_t i = 0; i < after_dots.size(); ++i) widen(after_dots[i], dims[dims.size() - after_dots.size() + i]);
+    for (size_t i = 0; i < after_dots.size(); ++i)
+      widen(after_dots[i], dims[dims.size() - after_dots.size() + i]);
     uint64_t between = 1;
-    for (const int64_t dim : dims.subspan(dots, dims.size() - dots - after_dots.size())) between = times(between, static_cast<uint64_t>(dim));
+    for (const int64_t dim : dims.subspan(dots, dims.size() - dots - after_dots.size()))
+      between = times(between, static_cast<uint64_t>(dim));
     ellipsis = std::max(ellipsis, between);
     return true;
   }
@@ -50,7 +53,9 @@ uint64_t einsum_steps(const Node& node) {
   for (size_t i = 0; i < node.input_count() && at <= equation.size(); ++i) {
     const Value* input = node.input(i);
     const size_t comma = std::min(equation.find(',', at), equation.size());
-    if (input == nullptr || !input->type().is_fixed() || !extents.take(equation.substr(at, comma - at), *input->type().extents())) return 0;
+    if (input == nullptr || !input->type().is_fixed() ||
+        !extents.take(equation.substr(at, comma - at), *input->type().extents()))
+      return 0;
     at = comma + 1;
   }
   return times(extents.product(), node.input_count());
@@ -58,11 +63,14 @@ uint64_t einsum_steps(const Node& node) {
 
 uint64_t roi_align_steps(const Node& node) {
   const Value* x = node.input_count() == 0 ? nullptr : node.input(0);
-  if (x == nullptr || !x->type().is_fixed() || x->type().extents()->size() != 4 || !node.output(0).type().is_fixed()) return 0;
+  if (x == nullptr || !x->type().is_fixed() || x->type().extents()->size() != 4 ||
+      !node.output(0).type().is_fixed())
+    return 0;
   const std::vector<int64_t> dims = *x->type().extents();
   const int64_t ratio = node.int_attribute("sampling_ratio", 0);
-  const uint64_t samples = ratio > 0 ? times(static_cast<uint64_t>(ratio), static_cast<uint64_t>(ratio))
-                                     : times(static_cast<uint64_t>(dims[2]) + 2, static_cast<uint64_t>(dims[3]) + 2);
+  const uint64_t samples =
+      ratio > 0 ? times(static_cast<uint64_t>(ratio), static_cast<uint64_t>(ratio))
+                : times(static_cast<uint64_t>(dims[2]) + 2, static_cast<uint64_t>(dims[3]) + 2);
   return times(samples, static_cast<uint64_t>(node.output(0).type().element_count().value_or(0)));
 }
 
@@ -73,7 +81,8 @@ uint64_t tf_idf_steps(const Node& node) {
   const auto columns = static_cast<uint64_t>(x->type().extents()->back());
   const std::vector<int64_t> counts = node.ints_attribute("ngram_counts");
   const auto lengths = std::min<uint64_t>(columns, counts.size());
-  return times(times(static_cast<uint64_t>(x->type().element_count().value_or(0)), columns), lengths);
+  return times(times(static_cast<uint64_t>(x->type().element_count().value_or(0)), columns),
+               lengths);
 }
 
 }  // namespace

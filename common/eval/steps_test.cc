@@ -13,7 +13,8 @@ struct StepsTest : testing::Test {
 
   Node& node(Op op, const std::vector<std::vector<int64_t>>& inputs, std::vector<int64_t> output) {
     std::vector<Value*> values;
-    for (const auto& dims : inputs) values.push_back(&graph.add_input(module.intern(Type::fixed_tensor(DType::kF32, dims))));
+    for (const auto& dims : inputs)
+      values.push_back(&graph.add_input(module.intern(Type::fixed_tensor(DType::kF32, dims))));
     Node& made = graph.add_node(op, values);
     made.output().set_type(module.intern(Type::fixed_tensor(DType::kF32, std::move(output))));
     return made;

@@ -8,7 +8,8 @@
 namespace sluice::eval {
 namespace {
 
-// The bytes of an element, at any address: constants lie in the user's files wherever those put them.
+// The bytes of an element, at any address: constants lie in the user's files wherever those put
+// them.
 template <size_t width>
 struct Element {
   std::byte bytes[width];
@@ -18,13 +19,15 @@ struct Axis {
   int64_t extent, from, to;  // strides in elements
 };
 
-// Without axes of one element, neighbours joined where both sides allow it; the innermost axis last.
+// Without axes of one element, neighbours joined where both sides allow it; the innermost axis
+// last.
 std::vector<Axis> joined_axes(const StridedView& from, const std::vector<int64_t>& to_strides) {
   std::vector<Axis> axes;
   for (size_t i = 0; i < from.dims.size(); ++i) {
     const Axis axis{from.dims[i], from.strides[i], to_strides[i]};
     if (axis.extent == 1) continue;
-    const bool joins = !axes.empty() && axes.back().from == axis.from * axis.extent && axes.back().to == axis.to * axis.extent;
+    const bool joins = !axes.empty() && axes.back().from == axis.from * axis.extent &&
+                       axes.back().to == axis.to * axis.extent;
     if (joins) {
       axes.back() = {axes.back().extent * axis.extent, axis.from, axis.to};
     } else {
@@ -43,7 +46,8 @@ void copy_row(const T* from, T* to, const Axis& axis) {
   for (int64_t i = 0; i < axis.extent; ++i) to[i * axis.to] = from[i * axis.from];
 }
 
-// Two axes of which one is dense on one side and the other on the other side: in tiles, so that neither side leaves its cache lines.
+// Two axes of which one is dense on one side and the other on the other side: in tiles, so that
+// neither side leaves its cache lines.
 template <typename T>
 void copy_plane(const T* from, T* to, const Axis& outer, const Axis& inner) {
   constexpr int64_t kTile = 16;
@@ -52,7 +56,8 @@ void copy_plane(const T* from, T* to, const Axis& outer, const Axis& inner) {
     for (int64_t j0 = 0; j0 < inner.extent; j0 += kTile) {
       const int64_t j1 = std::min(j0 + kTile, inner.extent);
       for (int64_t i = i0; i < i1; ++i) {
-        for (int64_t j = j0; j < j1; ++j) to[i * outer.to + j * inner.to] = from[i * outer.from + j * inner.from];
+        for (int64_t j = j0; j < j1; ++j)
+          to[i * outer.to + j * inner.to] = from[i * outer.from + j * inner.from];
       }
     }
   }
@@ -67,23 +72,27 @@ void copy_axes(const T* from, T* to, const Axis* axis, size_t left) {
   } else if (left == 2 && axis[1].from != 1) {
     copy_plane(from, to, axis[0], axis[1]);
   } else {
-    for (int64_t i = 0; i < axis->extent; ++i) copy_axes(from + i * axis->from, to + i * axis->to, axis + 1, left - 1);
+    for (int64_t i = 0; i < axis->extent; ++i)
+      copy_axes(from + i * axis->from, to + i * axis->to, axis + 1, left - 1);
   }
 }
 
 template <typename T>
 void copy_elements(const StridedView& from, std::byte* to, std::vector<Axis> axes) {
   // The axis that is dense in `from` goes next to the innermost one, so that the two make a plane.
-  const auto dense = std::find_if(axes.begin(), axes.end(), [](const Axis& axis) { return axis.from == 1; });
+  const auto dense =
+      std::find_if(axes.begin(), axes.end(), [](const Axis& axis) { return axis.from == 1; });
   if (axes.size() > 2 && dense < axes.end() - 2) std::rotate(dense, dense + 1, axes.end() - 1);
-  copy_axes(reinterpret_cast<const T*>(from.data), reinterpret_cast<T*>(to), axes.data(), axes.size());
+  copy_axes(reinterpret_cast<const T*>(from.data), reinterpret_cast<T*>(to), axes.data(),
+            axes.size());
 }
 
 // The end of the group of axes that begins at `a` and `b`: the shortest with equal products.
 struct Group {
   size_t a_end, b_end;
 };
-Group next_group(const std::vector<int64_t>& a, size_t a_begin, const std::vector<int64_t>& b, size_t b_begin) {
+Group next_group(const std::vector<int64_t>& a, size_t a_begin, const std::vector<int64_t>& b,
+                 size_t b_begin) {
   size_t i = a_begin, j = b_begin;
   int64_t p = i < a.size() ? a[i++] : 1, q = j < b.size() ? b[j++] : 1;
   while (p != q) {
@@ -113,7 +122,8 @@ bool StridedView::is_dense() const {
   return true;
 }
 
-void copy_strided(const StridedView& from, size_t width, std::byte* to, const std::vector<int64_t>& to_strides) {
+void copy_strided(const StridedView& from, size_t width, std::byte* to,
+                  const std::vector<int64_t>& to_strides) {
   if (std::find(from.dims.begin(), from.dims.end(), 0) != from.dims.end()) return;
   std::vector<Axis> axes = joined_axes(from, to_strides);
   switch (width) {
@@ -130,9 +140,12 @@ void copy_strided(const StridedView& from, size_t width, std::byte* to, const st
   }
 }
 
-void copy_strided(const StridedView& from, size_t width, std::byte* to) { copy_strided(from, width, to, dense_strides(from.dims)); }
+void copy_strided(const StridedView& from, size_t width, std::byte* to) {
+  copy_strided(from, width, to, dense_strides(from.dims));
+}
 
-ReshapedBox reshape_box(const Box& wanted, const std::vector<int64_t>& to, const std::vector<int64_t>& from) {
+ReshapedBox reshape_box(const Box& wanted, const std::vector<int64_t>& to,
+                        const std::vector<int64_t>& from) {
   ReshapedBox result;
   result.source = Box::whole(from);
   result.strides.assign(to.size(), 0);
@@ -171,7 +184,8 @@ ReshapedBox reshape_box(const Box& wanted, const std::vector<int64_t>& to, const
   for (size_t g = spans.size(); g-- > 0;) {
     const Span& span = spans[g];
     result.offset += (span.first - span.low) * behind;
-    for (size_t i = span.begin; i < span.end; ++i) result.strides[i] = to_strides[i] / span.unit * behind;
+    for (size_t i = span.begin; i < span.end; ++i)
+      result.strides[i] = to_strides[i] / span.unit * behind;
     behind *= span.count;
   }
   return result;

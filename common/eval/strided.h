@@ -1,4 +1,5 @@
-// Boxes of row-major tensors, and copies between strided layouts: the ground of evaluation in panels.
+// Boxes of row-major tensors, and copies between strided layouts: the ground of evaluation in
+// panels.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +15,14 @@ namespace sluice::eval {
 struct Box {
   std::vector<int64_t> begin, extent;
 
-  static Box whole(const std::vector<int64_t>& dims) { return {std::vector<int64_t>(dims.size(), 0), dims}; }
+  static Box whole(const std::vector<int64_t>& dims) {
+    return {std::vector<int64_t>(dims.size(), 0), dims};
+  }
   auto operator<=>(const Box&) const = default;
 };
 
-// Elements in memory: index i lies at the sum of i[axis] * strides[axis], in elements. A stride of 0 repeats.
+// Elements in memory: index i lies at the sum of i[axis] * strides[axis], in elements. A stride of
+// 0 repeats.
 struct StridedView {
   const std::byte* data = nullptr;
   std::vector<int64_t> dims, strides;
@@ -28,25 +32,29 @@ struct StridedView {
 
 std::vector<int64_t> dense_strides(const std::vector<int64_t>& dims);
 
-// Copies all elements of `from` to `to`, row-major, or to the places that `to_strides` says. width: bytes of an element, 1, 2, 4, 8 or 16.
-// Neither side need be aligned to it.
+// Copies all elements of `from` to `to`, row-major, or to the places that `to_strides` says. width:
+// bytes of an element, 1, 2, 4, 8 or 16. Neither side need be aligned to it.
 void copy_strided(const StridedView& from, size_t width, std::byte* to);
-void copy_strided(const StridedView& from, size_t width, std::byte* to, const std::vector<int64_t>& to_strides);
+void copy_strided(const StridedView& from, size_t width, std::byte* to,
+                  const std::vector<int64_t>& to_strides);
 
 // Whether kernels can read elements of this dtype there: a constant in a file may lie at any byte.
 inline bool is_aligned(const std::byte* data, DType dtype) {
-  // Strings begin with 64-bit offsets; complex numbers are two numbers; elements below a byte are read by bytes.
+  // Strings begin with 64-bit offsets; complex numbers are two numbers; elements below a byte are
+  // read by bytes.
   const int width = dtype == DType::kString ? 8 : std::clamp(dtype_bits(dtype) / 8, 1, 8);
   return reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(width) == 0;
 }
 
-// What an element box of a tensor of dims `to` reads of the same elements under dims `from` (their products are equal): the smallest box
-// of `from` that covers it in each group of axes, and how to find the elements of the wanted box in that one's dense elements.
+// What an element box of a tensor of dims `to` reads of the same elements under dims `from` (their
+// products are equal): the smallest box of `from` that covers it in each group of axes, and how to
+// find the elements of the wanted box in that one's dense elements.
 struct ReshapedBox {
   Box source;
   int64_t offset = 0;            // of the wanted box's first element, in elements
   std::vector<int64_t> strides;  // of the wanted box's axes
 };
-ReshapedBox reshape_box(const Box& wanted, const std::vector<int64_t>& to, const std::vector<int64_t>& from);
+ReshapedBox reshape_box(const Box& wanted, const std::vector<int64_t>& to,
+                        const std::vector<int64_t>& from);
 
 }  // namespace sluice::eval

@@ -23,8 +23,10 @@ std::string lower_or_upper(std::string text, const std::string& action) {
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// Pieces between delimiters; without a delimiter, between runs of white space. At most `limit` cuts (negative: any number).
-std::vector<std::string> split_text(const std::string& text, const std::string& delimiter, int64_t limit) {
+// Pieces between delimiters; without a delimiter, between runs of white space. At most `limit` cuts
+// (negative: any number).
+std::vector<std::string> split_text(const std::string& text, const std::string& delimiter,
+                                    int64_t limit) {
   std::vector<std::string> pieces;
   size_t at = 0;
   if (delimiter.empty()) {
@@ -55,7 +57,8 @@ std::vector<std::string> split_text(const std::string& text, const std::string& 
 
 Result<void> need_strings(const EvalCall& call) {
   for (size_t i = 0; i < call.input_count(); ++i) {
-    if (call.input(i).logical != DType::kString) return call.bad_value("input {} holds no strings", i);
+    if (call.input(i).logical != DType::kString)
+      return call.bad_value("input {} holds no strings", i);
   }
   return {};
 }
@@ -66,9 +69,12 @@ Result<void> eval_string_concat(EvalCall& call) {
   SLUICE_TRY(need_strings(call));
   SLUICE_ASSIGN(auto dims, broadcast_dims(call, 0, 2));
   SLUICE_ASSIGN(const Output y, call.output(0, DType::kString, std::move(dims)));
-  const auto f = [&](int64_t a, int64_t b) { return call.handle(std::string(call.text(a)) + call.text(b)); };
+  const auto f = [&](int64_t a, int64_t b) {
+    return call.handle(std::string(call.text(a)) + call.text(b));
+  };
   const DType as = DType::kI64;
-  apply_binary(call.input(0), call.input(1), y, {&f, binary_row<int64_t, int64_t, int64_t, decltype(f)>, as, as, as});
+  apply_binary(call.input(0), call.input(1), y,
+               {&f, binary_row<int64_t, int64_t, int64_t, decltype(f)>, as, as, as});
   return {};
 }
 
@@ -89,7 +95,8 @@ Result<void> eval_string_split(EvalCall& call) {
   SLUICE_ASSIGN(const Output counts, call.output(1, DType::kI64, to_vector(x.dims)));
   for (size_t i = 0; i < all.size(); ++i) {
     counts.as<int64_t>()[i] = static_cast<int64_t>(all[i].size());
-    for (size_t k = 0; k < widest; ++k) y.as<int64_t>()[i * widest + k] = call.handle(k < all[i].size() ? all[i][k] : std::string());
+    for (size_t k = 0; k < widest; ++k)
+      y.as<int64_t>()[i * widest + k] = call.handle(k < all[i].size() ? all[i][k] : std::string());
   }
   return {};
 }
@@ -102,12 +109,15 @@ Result<void> eval_string_normalizer(EvalCall& call) {
   const std::string action = call.node.string_attribute("case_change_action", "NONE");
   const bool sensitive = call.node.int_attribute("is_case_sensitive", 0) != 0;
   std::vector<std::string> stops = call.node.strings_attribute("stopwords");
-  const auto key = [&](const std::string& text) { return sensitive ? text : lower_or_upper(text, "LOWER"); };
+  const auto key = [&](const std::string& text) {
+    return sensitive ? text : lower_or_upper(text, "LOWER");
+  };
   for (std::string& stop : stops) stop = key(stop);
   std::vector<int64_t> kept;
   for (int64_t i = 0; i < x.count; ++i) {
     const std::string text = call.text(x.as<int64_t>()[i]);
-    if (std::ranges::find(stops, key(text)) == stops.end()) kept.push_back(call.handle(lower_or_upper(text, action)));
+    if (std::ranges::find(stops, key(text)) == stops.end())
+      kept.push_back(call.handle(lower_or_upper(text, action)));
   }
   if (kept.empty()) kept.push_back(call.handle(""));
   std::vector<int64_t> dims = to_vector(x.dims);
@@ -117,16 +127,21 @@ Result<void> eval_string_normalizer(EvalCall& call) {
   return {};
 }
 
-// Patterns come with the model. Reading one recurses at each parenthesis, and each repetition {n} copies what it repeats: both are bounded
-// here, as RE2, whose syntax ONNX names, bounds them.
+// Patterns come with the model. Reading one recurses at each parenthesis, and each repetition {n}
+// copies what it repeats: both are bounded here, as RE2, whose syntax ONNX names, bounds them.
 bool is_bounded(const std::string& pattern) {
   constexpr uint64_t kMaxPatternBytes = 1000, kMaxStates = 2000;
   uint64_t states = pattern.size();
   for (size_t at = pattern.find('{'); at != std::string::npos; at = pattern.find('{', at + 1)) {
-    const std::string counts = pattern.substr(at + 1, std::min(pattern.find('}', at), pattern.size()) - at - 1);
+    const std::string counts =
+        pattern.substr(at + 1, std::min(pattern.find('}', at), pattern.size()) - at - 1);
     const size_t comma = counts.rfind(',');
-    const std::string maximum = comma == std::string::npos || comma + 1 == counts.size() ? counts.substr(0, comma) : counts.substr(comma + 1);
-    states *= maximum.size() > 4 ? kMaxStates + 1 : std::max<uint64_t>(1, std::strtoul(maximum.c_str(), nullptr, 10));
+    const std::string maximum = comma == std::string::npos || comma + 1 == counts.size()
+                                    ? counts.substr(0, comma)
+                                    : counts.substr(comma + 1);
+    states *= maximum.size() > 4
+                  ? kMaxStates + 1
+                  : std::max<uint64_t>(1, std::strtoul(maximum.c_str(), nullptr, 10));
     if (states > kMaxStates) return false;
   }
   return pattern.size() <= kMaxPatternBytes && states <= kMaxStates;
@@ -137,11 +152,15 @@ Result<void> eval_regex_full_match(EvalCall& call) {
   const Input& x = call.input(0);
   const std::string pattern = call.node.string_attribute("pattern", "");
   SLUICE_ASSIGN(const Output y, call.output(0, DType::kBool, to_vector(x.dims)));
-  if (!is_bounded(pattern)) return call.bad_value("the pattern of {} bytes is too long or repeats too much", pattern.size());
+  if (!is_bounded(pattern))
+    return call.bad_value("the pattern of {} bytes is too long or repeats too much",
+                          pattern.size());
   try {
-    // Without back-references, which RE2 has not either, all alternatives are tried side by side: linear in the text, and no recursion.
+    // Without back-references, which RE2 has not either, all alternatives are tried side by side:
+    // linear in the text, and no recursion.
     const std::regex regex(pattern, std::regex::ECMAScript | std::regex_constants::__polynomial);
-    for (int64_t i = 0; i < x.count; ++i) y.as<uint8_t>()[i] = std::regex_match(call.text(x.as<int64_t>()[i]), regex);
+    for (int64_t i = 0; i < x.count; ++i)
+      y.as<uint8_t>()[i] = std::regex_match(call.text(x.as<int64_t>()[i]), regex);
   } catch (const std::regex_error&) {
     return call.bad_value("the pattern '{}' cannot be read or matched", pattern);
   }
@@ -164,9 +183,11 @@ Result<void> eval_tf_idf_vectorizer(EvalCall& call) {
   for (size_t n = 0; n < starts.size(); ++n) {
     const int64_t length = static_cast<int64_t>(n) + 1;
     const int64_t end = n + 1 < starts.size() ? starts[n + 1] : static_cast<int64_t>(pool.size());
-    if (starts[n] < 0 || end > static_cast<int64_t>(pool.size())) return call.bad_value("ngram_counts do not fit the pool");
+    if (starts[n] < 0 || end > static_cast<int64_t>(pool.size()))
+      return call.bad_value("ngram_counts do not fit the pool");
     for (int64_t at = starts[n]; at + length <= end; at += length)
-      known.emplace(std::vector<int64_t>(pool.begin() + at, pool.begin() + at + length), known.size());
+      known.emplace(std::vector<int64_t>(pool.begin() + at, pool.begin() + at + length),
+                    known.size());
   }
   if (x.rank() < 1 || x.rank() > 2 || places.size() < known.size() || places.empty())
     return call.bad_shape("the input {} or ngram_indexes do not fit", dims_text(x.dims));
@@ -175,8 +196,10 @@ Result<void> eval_tf_idf_vectorizer(EvalCall& call) {
   const int64_t last = *std::ranges::max_element(places);
   if (last < 0 || last == INT64_MAX) return call.bad_value("ngram_indexes reach to {}", last);
   const int64_t width = last + 1;
-  // No gram of the pool is longer than the pool says, and none reaches beyond a row: the attributes may ask for any more.
-  const int64_t longest = std::min({node.int_attribute("max_gram_length", 1), static_cast<int64_t>(starts.size()), columns});
+  // No gram of the pool is longer than the pool says, and none reaches beyond a row: the attributes
+  // may ask for any more.
+  const int64_t longest = std::min(
+      {node.int_attribute("max_gram_length", 1), static_cast<int64_t>(starts.size()), columns});
   const int64_t skips = std::min(node.int_attribute("max_skip_count", 0), columns);
   std::vector<int64_t> dims = {width};
   if (x.rank() == 2) dims.insert(dims.begin(), rows);
@@ -188,9 +211,11 @@ Result<void> eval_tf_idf_vectorizer(EvalCall& call) {
       for (int64_t distance = 1; distance <= (length == 1 ? 1 : skips + 1); ++distance) {
         for (int64_t first = 0; first + (length - 1) * distance < columns; ++first) {
           std::vector<int64_t> gram;
-          for (int64_t k = 0; k < length; ++k) gram.push_back(tokens[static_cast<size_t>(row * columns + first + k * distance)]);
+          for (int64_t k = 0; k < length; ++k)
+            gram.push_back(tokens[static_cast<size_t>(row * columns + first + k * distance)]);
           const auto found = known.find(gram);
-          if (found != known.end() && places[found->second] >= 0) y.as<float>()[row * width + places[found->second]] += 1;
+          if (found != known.end() && places[found->second] >= 0)
+            y.as<float>()[row * width + places[found->second]] += 1;
         }
       }
     }

@@ -1,4 +1,5 @@
-// A constant expression, nested ones included, as one list of terms, and the evaluation of boxes of them.
+// A constant expression, nested ones included, as one list of terms, and the evaluation of boxes of
+// them.
 #pragma once
 
 #include <map>
@@ -41,7 +42,8 @@ struct Piece {
   std::shared_ptr<const Tensor> owner;
 };
 
-// Evaluates boxes of terms on one thread; a box of a term with several uses is kept until the next box of it.
+// Evaluates boxes of terms on one thread; a box of a term with several uses is kept until the next
+// box of it.
 class BoxEvaluation {
  public:
   explicit BoxEvaluation(std::span<const Term> terms) : terms_(terms) {}

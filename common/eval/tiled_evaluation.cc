@@ -12,8 +12,8 @@ namespace sluice::eval {
 namespace {
 
 constexpr uint64_t kSmallBytes = 64 * 1024;  // evaluated whole: scales, permutations, shapes
-constexpr uint32_t kMaxDepth = 200;         // of terms that are evaluated together, and so of the stack
-constexpr uint32_t kMaxNesting = 1000;      // of expressions over expressions
+constexpr uint32_t kMaxDepth = 200;     // of terms that are evaluated together, and so of the stack
+constexpr uint32_t kMaxNesting = 1000;  // of expressions over expressions
 
 bool has_whole_bytes(DType dtype) { return dtype != DType::kString && dtype_bits(dtype) % 8 == 0; }
 
@@ -37,8 +37,11 @@ class TermBuilder {
     if (const auto found = by_segment_.find(id); found != by_segment_.end()) return found->second;
     const Segment& segment = module_.segment(id);
     const Type& type = module_.type(segment.type);
-    if (!type.is_fixed()) return make_error(ErrorCode::kBadGraph, "a constant has a type that is not a fixed tensor");
-    SLUICE_ASSIGN(const int32_t term, segment.kind == SegmentKind::kExpression ? add_expression(segment) : add_leaf(id, segment, type));
+    if (!type.is_fixed())
+      return make_error(ErrorCode::kBadGraph, "a constant has a type that is not a fixed tensor");
+    SLUICE_ASSIGN(const int32_t term, segment.kind == SegmentKind::kExpression
+                                          ? add_expression(segment)
+                                          : add_leaf(id, segment, type));
     by_segment_.emplace(id, term);
     return term;
   }
@@ -77,7 +80,11 @@ class TermBuilder {
 
   Result<int32_t> add_leaf(SegmentId id, const Segment& segment, const Type& type) {
     const bool is_splat = segment.kind == SegmentKind::kSplat && has_whole_bytes(type.dtype);
-    if (is_splat) return add({.kind = TermKind::kSplat, .dtype = type.dtype, .dims = *type.extents(), .data = segment.data.data()});
+    if (is_splat)
+      return add({.kind = TermKind::kSplat,
+                  .dtype = type.dtype,
+                  .dims = *type.extents(),
+                  .data = segment.data.data()});
     if (segment.kind == SegmentKind::kSmall || segment.kind == SegmentKind::kBytes) {
       SLUICE_ASSIGN(const std::span<const std::byte> bytes, module_.bytes(id));
       if (type.dtype != DType::kString && bytes.size() == type.dense_bytes()) {
@@ -89,19 +96,23 @@ class TermBuilder {
   }
 
   Result<int32_t> add_expression(const Segment& segment) {
-    if (!module_.has_graph(segment.graph)) return make_error(ErrorCode::kBadGraph, "a constant expression has no graph");
+    if (!module_.has_graph(segment.graph))
+      return make_error(ErrorCode::kBadGraph, "a constant expression has no graph");
     if (nesting_ == kMaxNesting)
-      return make_error(ErrorCode::kLimit, "constant expressions are nested more than {} deep", kMaxNesting)
+      return make_error(ErrorCode::kLimit, "constant expressions are nested more than {} deep",
+                        kMaxNesting)
           .with_hint("compile from the ONNX model anew");
     const Graph& graph = module_.graph(segment.graph);
     std::vector<int32_t> values(static_cast<size_t>(graph.value_limit()), -1);
     if (graph.inputs().size() != segment.inputs.size() || graph.outputs().empty()) {
-      return make_error(ErrorCode::kBadGraph, "constant expression '{}' has {} inputs, {} were given", graph.name(), graph.inputs().size(),
-                        segment.inputs.size());
+      return make_error(ErrorCode::kBadGraph,
+                        "constant expression '{}' has {} inputs, {} were given", graph.name(),
+                        graph.inputs().size(), segment.inputs.size());
     }
     ++nesting_;
     for (size_t i = 0; i < segment.inputs.size(); ++i) {
-      SLUICE_ASSIGN(values[static_cast<size_t>(graph.inputs()[i]->id())], add_segment(segment.inputs[i]));
+      SLUICE_ASSIGN(values[static_cast<size_t>(graph.inputs()[i]->id())],
+                    add_segment(segment.inputs[i]));
     }
     for (const Node& node : graph.nodes()) SLUICE_TRY(add_node(node, values));
     --nesting_;
@@ -113,7 +124,10 @@ class TermBuilder {
     if (term < 0 && value.is_constant() && !value.is_input()) {
       SLUICE_ASSIGN(term, add_segment(value.segment()));
     }
-    if (term < 0) return make_error(ErrorCode::kBadGraph, "a constant expression reads value '{}', which nothing makes", value.name());
+    if (term < 0)
+      return make_error(ErrorCode::kBadGraph,
+                        "a constant expression reads value '{}', which nothing makes",
+                        value.name());
     return term;
   }
 
@@ -131,13 +145,19 @@ class TermBuilder {
     const int32_t id = add(std::move(term));
     values[static_cast<size_t>(node.output(0).id())] = id;
     const Term& added = terms.back();
-    const bool is_small = bytes_of(added) <= kSmallBytes && std::all_of(inputs.begin(), inputs.end(), [&](int32_t input) {
-                            return input < 0 || bytes_of(terms[static_cast<size_t>(input)]) <= kSmallBytes;
-                          });
+    const bool is_small =
+        bytes_of(added) <= kSmallBytes &&
+        std::all_of(inputs.begin(), inputs.end(), [&](int32_t input) {
+          return input < 0 || bytes_of(terms[static_cast<size_t>(input)]) <= kSmallBytes;
+        });
     if (!is_small && added.depth <= kMaxDepth) return {};
     SLUICE_ASSIGN(Piece piece, whole(id));
     Term& made = terms.back();
-    made = {.dtype = made.dtype, .dims = made.dims, .data = piece.view.data, .owner = std::move(piece.owner), .uses = made.uses};
+    made = {.dtype = made.dtype,
+            .dims = made.dims,
+            .data = piece.view.data,
+            .owner = std::move(piece.owner),
+            .uses = made.uses};
     return {};
   }
 
@@ -150,13 +170,14 @@ class TermBuilder {
   // How to evaluate boxes of the node's result; false when it must be evaluated whole.
   bool describe(const Node& node, const std::vector<int32_t>& inputs, Term& term) {
     const OpRow* row = find_op(node.op());
-    if (row == nullptr || node.output_count() != 1 || !node.output(0).type().is_fixed()) return false;
+    if (row == nullptr || node.output_count() != 1 || !node.output(0).type().is_fixed())
+      return false;
     const Type& type = node.output(0).type();
     term = {.dtype = type.dtype, .dims = *type.extents(), .node = &node, .inputs = inputs};
     bool fits = has_whole_bytes(type.dtype) && bytes_of(term) > 0;
     for (const int32_t input : inputs) {
-      fits = fits &&
-             (input < 0 || (has_whole_bytes(terms[static_cast<size_t>(input)].dtype) && bytes_of(terms[static_cast<size_t>(input)]) > 0));
+      fits = fits && (input < 0 || (has_whole_bytes(terms[static_cast<size_t>(input)].dtype) &&
+                                    bytes_of(terms[static_cast<size_t>(input)]) > 0));
     }
     if (!fits || inputs.empty() || inputs[0] < 0) return false;
     const Term& first = terms[static_cast<size_t>(inputs[0])];
@@ -178,30 +199,35 @@ class TermBuilder {
     term.kind = TermKind::kTranspose;
     term.numbers = node.ints_attribute("perm");
     const size_t rank = term.dims.size();
-    for (size_t i = 0; node.find_attribute("perm") == nullptr && i < rank; ++i) term.numbers.push_back(static_cast<int64_t>(rank - 1 - i));
+    for (size_t i = 0; node.find_attribute("perm") == nullptr && i < rank; ++i)
+      term.numbers.push_back(static_cast<int64_t>(rank - 1 - i));
     std::vector<int64_t> sorted = term.numbers;
     std::sort(sorted.begin(), sorted.end());
     bool fits = sorted.size() == rank && first.dims.size() == rank;
     for (size_t i = 0; fits && i < rank; ++i) {
-      fits = sorted[i] == static_cast<int64_t>(i) && first.dims[static_cast<size_t>(term.numbers[i])] == term.dims[i];
+      fits = sorted[i] == static_cast<int64_t>(i) &&
+             first.dims[static_cast<size_t>(term.numbers[i])] == term.dims[i];
     }
     return fits;
   }
 
-  bool describe_pad(const Node& node, const std::vector<int32_t>& inputs, const Term& first, Term& term) {
+  bool describe_pad(const Node& node, const std::vector<int32_t>& inputs, const Term& first,
+                    Term& term) {
     const size_t rank = term.dims.size();
-    const bool is_plain = node.string_attribute("mode", "constant") == "constant" && (inputs.size() < 4 || inputs[3] < 0) &&
-                          inputs.size() > 1 && inputs[1] >= 0 && first.dims.size() == rank;
+    const bool is_plain = node.string_attribute("mode", "constant") == "constant" &&
+                          (inputs.size() < 4 || inputs[3] < 0) && inputs.size() > 1 &&
+                          inputs[1] >= 0 && first.dims.size() == rank;
     if (!is_plain) return false;
     const Term& pads = terms[static_cast<size_t>(inputs[1])];
-    if (pads.kind != TermKind::kBytes || pads.dtype != DType::kI64 || pads.dims != std::vector<int64_t>{static_cast<int64_t>(2 * rank)})
+    if (pads.kind != TermKind::kBytes || pads.dtype != DType::kI64 ||
+        pads.dims != std::vector<int64_t>{static_cast<int64_t>(2 * rank)})
       return false;
     std::vector<int64_t> amounts(2 * rank);
     if (rank > 0) std::memcpy(amounts.data(), pads.data, amounts.size() * sizeof(int64_t));
     for (size_t i = 0; i < rank; ++i) {
       int64_t sum = 0;
-      const bool overflows =
-          __builtin_add_overflow(first.dims[i], amounts[i], &sum) || __builtin_add_overflow(sum, amounts[rank + i], &sum);
+      const bool overflows = __builtin_add_overflow(first.dims[i], amounts[i], &sum) ||
+                             __builtin_add_overflow(sum, amounts[rank + i], &sum);
       if (overflows || sum != term.dims[i]) return false;
     }
     term.kind = TermKind::kPad;
@@ -209,7 +235,8 @@ class TermBuilder {
     term.fill.assign(width_of(term.dtype), std::byte{0});
     if (inputs.size() > 2 && inputs[2] >= 0) {
       const Term& fill = terms[static_cast<size_t>(inputs[2])];
-      const bool is_element = (fill.kind == TermKind::kBytes || fill.kind == TermKind::kSplat) && fill.dtype == term.dtype;
+      const bool is_element = (fill.kind == TermKind::kBytes || fill.kind == TermKind::kSplat) &&
+                              fill.dtype == term.dtype;
       if (!is_element) return false;
       term.fill.assign(fill.data, fill.data + width_of(term.dtype));
     }
@@ -217,7 +244,8 @@ class TermBuilder {
     return true;
   }
 
-  Result<void> evaluate_here(const Node& node, const std::vector<int32_t>& inputs, std::vector<int32_t>& values) {
+  Result<void> evaluate_here(const Node& node, const std::vector<int32_t>& inputs,
+                             std::vector<int32_t>& values) {
     std::vector<Piece> pieces(inputs.size());
     std::vector<Operand> operands(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -235,7 +263,9 @@ class TermBuilder {
     SLUICE_TRY(run_kernel(call));
     const std::vector<EvalValue> outputs = call.take_outputs();
     for (size_t i = 0; i < outputs.size(); ++i) {
-      if (outputs[i].tensor == nullptr) return make_error(ErrorCode::kBadGraph, "{}: a constant is made that is no tensor", node.label());
+      if (outputs[i].tensor == nullptr)
+        return make_error(ErrorCode::kBadGraph, "{}: a constant is made that is no tensor",
+                          node.label());
       values[static_cast<size_t>(node.output(i).id())] = add_tensor(outputs[i].tensor);
     }
     return {};
@@ -256,7 +286,8 @@ using namespace eval;  // the kernels' side
 struct TiledEvaluation::TilePlan {
   std::vector<Term> terms;
   int32_t root = 0;
-  size_t axis = 0;     // along which tiles are cut; axes before it have extent 1 in a tile, those behind are whole
+  size_t axis = 0;     // along which tiles are cut; axes before it have extent 1 in a tile, those
+                       // behind are whole
   int64_t rows = 1;    // of the axis in one tile
   int64_t pieces = 1;  // tiles for each index of the axes before
   size_t tiles = 1;
@@ -282,7 +313,8 @@ TiledEvaluation::TiledEvaluation(TiledEvaluation&&) noexcept = default;
 TiledEvaluation& TiledEvaluation::operator=(TiledEvaluation&&) noexcept = default;
 TiledEvaluation::~TiledEvaluation() = default;
 
-Result<TiledEvaluation> TiledEvaluation::make(const Module& module, SegmentId segment, uint64_t tile_bytes) {
+Result<TiledEvaluation> TiledEvaluation::make(const Module& module, SegmentId segment,
+                                              uint64_t tile_bytes) {
   TermBuilder builder(module);
   SLUICE_ASSIGN(const int32_t root, builder.add_segment(segment));
   builder.drop_unreachable(root);
@@ -292,14 +324,18 @@ Result<TiledEvaluation> TiledEvaluation::make(const Module& module, SegmentId se
   const Term& term = plan->terms[static_cast<size_t>(root)];
   const Type& type = module.type(module.segment(segment).type);
   if (term.dtype != type.dtype || term.dims != *type.extents()) {
-    return make_error(ErrorCode::kBadGraph, "a constant expression gives {}[{}], its type is {}[{}]", dtype_name(term.dtype),
-                      dims_text(term.dims), dtype_name(type.dtype), dims_text(*type.extents()));
+    return make_error(ErrorCode::kBadGraph,
+                      "a constant expression gives {}[{}], its type is {}[{}]",
+                      dtype_name(term.dtype), dims_text(term.dims), dtype_name(type.dtype),
+                      dims_text(*type.extents()));
   }
   const bool is_empty = std::find(term.dims.begin(), term.dims.end(), 0) != term.dims.end();
   if (is_empty) plan->tiles = 0;
-  if (is_empty || term.dims.empty() || !has_whole_bytes(term.dtype)) return TiledEvaluation(std::move(plan));
+  if (is_empty || term.dims.empty() || !has_whole_bytes(term.dtype))
+    return TiledEvaluation(std::move(plan));
   uint64_t inner = bytes_of(term) / static_cast<uint64_t>(term.dims[0]);  // bytes behind the axis
-  while (inner > tile_bytes && plan->axis + 1 < term.dims.size()) inner /= static_cast<uint64_t>(term.dims[++plan->axis]);
+  while (inner > tile_bytes && plan->axis + 1 < term.dims.size())
+    inner /= static_cast<uint64_t>(term.dims[++plan->axis]);
   const int64_t extent = term.dims[plan->axis];
   plan->rows = std::clamp<int64_t>(static_cast<int64_t>(tile_bytes / inner), 1, extent);
   plan->pieces = (extent + plan->rows - 1) / plan->rows;
@@ -314,7 +350,8 @@ Result<TensorBytes> TiledEvaluation::evaluate(size_t tile) const {
   const Term& term = plan_->terms[static_cast<size_t>(plan_->root)];
   if (term.dtype == DType::kString) return TensorBytes(term.owner->bytes);
   if (!has_whole_bytes(term.dtype)) return TensorBytes(term.data, term.data + packed_bytes(term));
-  SLUICE_ASSIGN(const Piece piece, BoxEvaluation(plan_->terms).evaluate(plan_->root, plan_->box(tile)));
+  SLUICE_ASSIGN(const Piece piece,
+                BoxEvaluation(plan_->terms).evaluate(plan_->root, plan_->box(tile)));
   TensorBytes bytes(bytes_of({.dtype = term.dtype, .dims = piece.view.dims}));
   copy_strided(piece.view, width_of(term.dtype), bytes.data());
   return bytes;

@@ -16,8 +16,12 @@ struct TiledEvaluationTest : testing::Test {
   Module module;
   std::mt19937 random{7};
 
-  int64_t draw(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); }
-  TypeId type(DType dtype, std::vector<int64_t> dims) { return module.intern(Type::fixed_tensor(dtype, std::move(dims))); }
+  int64_t draw(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  }
+  TypeId type(DType dtype, std::vector<int64_t> dims) {
+    return module.intern(Type::fixed_tensor(dtype, std::move(dims)));
+  }
 
   template <typename T>
   SegmentId numbers(DType dtype, const std::vector<int64_t>& dims) {
@@ -29,10 +33,12 @@ struct TiledEvaluationTest : testing::Test {
 
   SegmentId ints(const std::vector<int64_t>& values) {
     const auto bytes = std::as_bytes(std::span(values));
-    return module.make_constant(type(DType::kI64, {static_cast<int64_t>(values.size())}), {bytes.begin(), bytes.end()});
+    return module.make_constant(type(DType::kI64, {static_cast<int64_t>(values.size())}),
+                                {bytes.begin(), bytes.end()});
   }
 
-  Value& append(Graph& graph, Op op, const std::vector<Value*>& inputs, DType dtype, std::vector<int64_t> dims) {
+  Value& append(Graph& graph, Op op, const std::vector<Value*>& inputs, DType dtype,
+                std::vector<int64_t> dims) {
     Node& node = graph.add_node(op, inputs);
     node.output().set_type(type(dtype, std::move(dims)));
     return node.output();
@@ -56,7 +62,9 @@ struct TiledEvaluationTest : testing::Test {
         ASSERT_TRUE(bytes.ok()) << bytes.error().message;
         joined.insert(joined.end(), bytes->begin(), bytes->end());
       }
-      EXPECT_TRUE(std::equal(joined.begin(), joined.end(), whole->bytes.begin(), whole->bytes.end())) << "tiles of " << size;
+      EXPECT_TRUE(
+          std::equal(joined.begin(), joined.end(), whole->bytes.begin(), whole->bytes.end()))
+          << "tiles of " << size;
     }
   }
 };
@@ -69,8 +77,10 @@ TEST_F(TiledEvaluationTest, PackedWeights) {
   cast.producer()->set_attribute("to", static_cast<int64_t>(DType::kF32));
   Value& turned = append(graph, Op::kTranspose, {&cast}, DType::kF32, {230, 75});
   turned.producer()->set_attribute("perm", std::vector<int64_t>{1, 0});
-  Value& padded = append(graph, Op::kPad, {&turned, &graph.add_constant(ints({0, 0, 0, 5}))}, DType::kF32, {230, 80});
-  Value& split = append(graph, Op::kReshape, {&padded, &graph.add_constant(ints({230, 5, 16}))}, DType::kF32, {230, 5, 16});
+  Value& padded = append(graph, Op::kPad, {&turned, &graph.add_constant(ints({0, 0, 0, 5}))},
+                         DType::kF32, {230, 80});
+  Value& split = append(graph, Op::kReshape, {&padded, &graph.add_constant(ints({230, 5, 16}))},
+                        DType::kF32, {230, 5, 16});
   Value& packed = append(graph, Op::kTranspose, {&split}, DType::kF32, {5, 230, 16});
   packed.producer()->set_attribute("perm", std::vector<int64_t>{1, 0, 2});
   const SegmentId segment = finish(graph, packed, {numbers<uint16_t>(DType::kF16, {75, 230})});
@@ -78,19 +88,23 @@ TEST_F(TiledEvaluationTest, PackedWeights) {
   EXPECT_EQ(TiledEvaluation::make(module, segment, 230 * 16 * 4)->tiles(), 5u);
 }
 
-// W * (gamma / sqrt(variance)), the expression of a folded normalization: the factor is small and evaluated once.
+// W * (gamma / sqrt(variance)), the expression of a folded normalization: the factor is small and
+// evaluated once.
 TEST_F(TiledEvaluationTest, ScalesAndSplatsAreBroadcast) {
   Graph& graph = module.add_graph("scaled", GraphRole::kExpression);
   Value& weight = graph.add_input(type(DType::kF32, {64, 40, 3, 3}));
   Value& gamma = graph.add_input(type(DType::kF32, {64}));
   const float two = 2;
-  Value& splat = graph.add_constant(module.make_splat(type(DType::kF32, {64}), std::as_bytes(std::span(&two, 1))));
+  Value& splat = graph.add_constant(
+      module.make_splat(type(DType::kF32, {64}), std::as_bytes(std::span(&two, 1))));
   Value& root = append(graph, Op::kSqrt, {&splat}, DType::kF32, {64});
   Value& factor = append(graph, Op::kDiv, {&gamma, &root}, DType::kF32, {64});
-  Value& shaped = append(graph, Op::kReshape, {&factor, &graph.add_constant(ints({64, 1, 1, 1}))}, DType::kF32, {64, 1, 1, 1});
+  Value& shaped = append(graph, Op::kReshape, {&factor, &graph.add_constant(ints({64, 1, 1, 1}))},
+                         DType::kF32, {64, 1, 1, 1});
   Value& scaled = append(graph, Op::kMul, {&weight, &shaped}, DType::kF32, {64, 40, 3, 3});
   Value& twice = append(graph, Op::kAdd, {&scaled, &scaled}, DType::kF32, {64, 40, 3, 3});
-  check(finish(graph, twice, {numbers<float>(DType::kF32, {64, 40, 3, 3}), numbers<float>(DType::kF32, {64})}));
+  check(finish(graph, twice,
+               {numbers<float>(DType::kF32, {64, 40, 3, 3}), numbers<float>(DType::kF32, {64})}));
 }
 
 TEST_F(TiledEvaluationTest, OtherOpsAreEvaluatedWhole) {
@@ -105,7 +119,8 @@ TEST_F(TiledEvaluationTest, ExpressionsOverExpressionsOfAnyDepth) {
   SegmentId segment = numbers<float>(DType::kF32, {100, 200});
   for (int level = 0; level < 300; ++level) {
     Graph& graph = module.add_graph("level" + std::to_string(level), GraphRole::kExpression);
-    const std::vector<int64_t> dims = level % 2 == 0 ? std::vector<int64_t>{200, 100} : std::vector<int64_t>{100, 200};
+    const std::vector<int64_t> dims =
+        level % 2 == 0 ? std::vector<int64_t>{200, 100} : std::vector<int64_t>{100, 200};
     Value& input = graph.add_input(module.segment(segment).type);
     Value& turned = append(graph, Op::kTranspose, {&input}, DType::kF32, dims);
     segment = finish(graph, append(graph, Op::kNeg, {&turned}, DType::kF32, dims), {segment});
@@ -133,7 +148,8 @@ TEST_F(TiledEvaluationTest, ReshapedBoxesCoverTheirElements) {
           dims.push_back(factor);
         }
       }
-      if (draw(0, 3) == 0) dims.insert(dims.begin() + draw(0, static_cast<int64_t>(dims.size())), 1);
+      if (draw(0, 3) == 0)
+        dims.insert(dims.begin() + draw(0, static_cast<int64_t>(dims.size())), 1);
       return dims;
     };
     const std::vector<int64_t> to = joined(), from = joined();
@@ -150,14 +166,16 @@ TEST_F(TiledEvaluationTest, ReshapedBoxesCoverTheirElements) {
       const std::vector<int64_t> strides = eval::dense_strides(dims);
       for (size_t i = 0; i < dims.size(); ++i) offset += of.begin[i] * strides[i];
       std::vector<int32_t> result(*element_count(of.extent));
-      eval::copy_strided({reinterpret_cast<const std::byte*>(elements.data() + offset), of.extent, strides}, 4,
-                         reinterpret_cast<std::byte*>(result.data()));
+      eval::copy_strided(
+          {reinterpret_cast<const std::byte*>(elements.data() + offset), of.extent, strides}, 4,
+          reinterpret_cast<std::byte*>(result.data()));
       return result;
     };
     const std::vector<int32_t> source = part(from, reshaped.source);
     std::vector<int32_t> found(*element_count(box.extent));
-    eval::copy_strided({reinterpret_cast<const std::byte*>(source.data() + reshaped.offset), box.extent, reshaped.strides}, 4,
-                       reinterpret_cast<std::byte*>(found.data()));
+    eval::copy_strided({reinterpret_cast<const std::byte*>(source.data() + reshaped.offset),
+                        box.extent, reshaped.strides},
+                       4, reinterpret_cast<std::byte*>(found.data()));
     ASSERT_EQ(found, part(to, box)) << "turn " << turn;
   }
 }
@@ -176,8 +194,11 @@ TEST_F(TiledEvaluationTest, ConstantsAtOddAddresses) {
   Value& x = body.add_input(type(DType::kF32, {24, 50}));
   Value& turned = append(body, Op::kTranspose, {&x}, DType::kF32, {50, 24});
   turned.producer()->set_attribute("perm", std::vector<int64_t>{1, 0});
-  body.add_output(append(body, Op::kNeg, {&append(body, Op::kAdd, {&turned, &turned}, DType::kF32, {50, 24})}, DType::kF32, {50, 24}));
-  const SegmentId expression = module.make_expression(type(DType::kF32, {50, 24}), body.id(), {weights});
+  body.add_output(append(body, Op::kNeg,
+                         {&append(body, Op::kAdd, {&turned, &turned}, DType::kF32, {50, 24})},
+                         DType::kF32, {50, 24}));
+  const SegmentId expression =
+      module.make_expression(type(DType::kF32, {50, 24}), body.id(), {weights});
   check(expression);
 }
 

@@ -11,7 +11,15 @@ namespace sluice::eval {
 namespace {
 
 // ONNX's numbers.
-enum class Mode : uint8_t { kLessOrEqual, kLess, kGreaterOrEqual, kGreater, kEqual, kNotEqual, kMember };
+enum class Mode : uint8_t {
+  kLessOrEqual,
+  kLess,
+  kGreaterOrEqual,
+  kGreater,
+  kEqual,
+  kNotEqual,
+  kMember
+};
 enum class Aggregate : uint8_t { kAverage, kSum, kMin, kMax };
 
 using Ints = std::vector<int64_t>;
@@ -60,12 +68,14 @@ struct Forest {
 };
 
 bool are_below(const Ints& ids, size_t high) {
-  return std::ranges::all_of(ids, [&](int64_t id) { return id >= 0 && id < static_cast<int64_t>(high); });
+  return std::ranges::all_of(
+      ids, [&](int64_t id) { return id >= 0 && id < static_cast<int64_t>(high); });
 }
 
 bool are_children(const Ints& ids, const Ints& leaf_marks, size_t nodes, size_t leaves) {
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] < 0 || static_cast<size_t>(ids[i]) >= (leaf_marks[i] != 0 ? leaves : nodes)) return false;
+    if (ids[i] < 0 || static_cast<size_t>(ids[i]) >= (leaf_marks[i] != 0 ? leaves : nodes))
+      return false;
   }
   return true;
 }
@@ -88,7 +98,8 @@ bool read_members(const Input& values, Forest<T>& forest) {
 template <typename T>
 Result<Forest<T>> read_forest(const EvalCall& call, int64_t width, int64_t targets) {
   const Node& node = call.node;
-  const Input &splits = call.input(1), &modes = call.input(2), &weights = call.input(3), &members = call.input(4);
+  const Input &splits = call.input(1), &modes = call.input(2), &weights = call.input(3),
+              &members = call.input(4);
   Forest<T> forest{splits.as<T>(),
                    modes.as<uint8_t>(),
                    weights.as<T>(),
@@ -102,24 +113,29 @@ Result<Forest<T>> read_forest(const EvalCall& call, int64_t width, int64_t targe
                    node.ints_attribute("tree_roots"),
                    {}};
   const size_t nodes = forest.features.size(), leaves = forest.targets.size();
-  const bool sizes = forest.true_ids.size() == nodes && forest.false_ids.size() == nodes && forest.true_leaves.size() == nodes &&
-                     forest.false_leaves.size() == nodes && (forest.tracks_true.empty() || forest.tracks_true.size() == nodes);
+  const bool sizes = forest.true_ids.size() == nodes && forest.false_ids.size() == nodes &&
+                     forest.true_leaves.size() == nodes && forest.false_leaves.size() == nodes &&
+                     (forest.tracks_true.empty() || forest.tracks_true.size() == nodes);
   if (!sizes || splits.count != static_cast<int64_t>(nodes) || modes.count != splits.count ||
       weights.count != static_cast<int64_t>(leaves)) {
-    return call.bad_shape("the tables of {} nodes and {} leaves are of different sizes", nodes, leaves);
+    return call.bad_shape("the tables of {} nodes and {} leaves are of different sizes", nodes,
+                          leaves);
   }
   if (!are_below(forest.features, static_cast<size_t>(width))) {
-    return call.bad_value("attribute 'nodes_featureids' names more than the input's {} features", width);
+    return call.bad_value("attribute 'nodes_featureids' names more than the input's {} features",
+                          width);
   }
   if (!are_below(forest.roots, nodes) || !are_below(forest.targets, static_cast<size_t>(targets)) ||
       !are_children(forest.true_ids, forest.true_leaves, nodes, leaves) ||
       !are_children(forest.false_ids, forest.false_leaves, nodes, leaves)) {
     return call.bad_value("a node, leaf or target is named that is not there");
   }
-  if (std::any_of(forest.modes, forest.modes + nodes, [](uint8_t mode) { return mode > static_cast<uint8_t>(Mode::kMember); })) {
+  if (std::any_of(forest.modes, forest.modes + nodes,
+                  [](uint8_t mode) { return mode > static_cast<uint8_t>(Mode::kMember); })) {
     return call.bad_value("nodes_modes has an element above 6");
   }
-  if (!read_members(members, forest)) return call.bad_value("membership_values ends before the last set does");
+  if (!read_members(members, forest))
+    return call.bad_value("membership_values ends before the last set does");
   return forest;
 }
 
@@ -143,10 +159,13 @@ Result<void> eval_tree_ensemble(EvalCall& call) {
   const int64_t targets = call.node.int_attribute("n_targets", 1);
   const int64_t function = call.node.int_attribute("aggregate_function", 1);
   if (x.rank() != 2 || targets < 1)
-    return call.bad_shape("input {} and {} targets, expected rank 2 and one target", dims_text(x.dims), targets);
-  if (function < 0 || function > 3) return call.bad_value("attribute 'aggregate_function' is {}, expected 0 to 3", function);
+    return call.bad_shape("input {} and {} targets, expected rank 2 and one target",
+                          dims_text(x.dims), targets);
+  if (function < 0 || function > 3)
+    return call.bad_value("attribute 'aggregate_function' is {}, expected 0 to 3", function);
   for (const size_t i : {1, 3, 4}) {
-    if (call.has(i) && call.input(i).dtype != x.dtype) return call.unsupported(call.input(i).logical);
+    if (call.has(i) && call.input(i).dtype != x.dtype)
+      return call.unsupported(call.input(i).logical);
   }
   if (call.input(2).dtype != DType::kU8) return call.unsupported(call.input(2).logical);
   const auto aggregate = static_cast<Aggregate>(function);
@@ -165,7 +184,8 @@ Result<void> eval_tree_ensemble(EvalCall& call) {
       }
       for (int64_t i = 0; i < targets; ++i) {
         const double score = scores[static_cast<size_t>(i)];
-        y.as<T>()[row * targets + i] = static_cast<T>(aggregate == Aggregate::kAverage && trees > 0 ? score / trees : score);
+        y.as<T>()[row * targets + i] =
+            static_cast<T>(aggregate == Aggregate::kAverage && trees > 0 ? score / trees : score);
       }
     }
     return {};

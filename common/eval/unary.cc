@@ -48,8 +48,10 @@ Result<void> map_numbers(EvalCall& call, F f) {
 template <typename F>
 Result<void> map_floats_to_bool(EvalCall& call, F f) {
   const DType as = call.input(0).dtype;
-  if (as == DType::kF32) return map_to_bool(call, {&f, unary_row<float, uint8_t, F>, as, DType::kU8});
-  if (as == DType::kF64) return map_to_bool(call, {&f, unary_row<double, uint8_t, F>, as, DType::kU8});
+  if (as == DType::kF32)
+    return map_to_bool(call, {&f, unary_row<float, uint8_t, F>, as, DType::kU8});
+  if (as == DType::kF64)
+    return map_to_bool(call, {&f, unary_row<double, uint8_t, F>, as, DType::kU8});
   return map_to_bool(call, {});
 }
 
@@ -65,8 +67,10 @@ T softplus(T x) {
 
 template <typename T>
 struct Between {
-  T low = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-  T high = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+  T low = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                               : std::numeric_limits<T>::lowest();
+  T high = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
+                                                : std::numeric_limits<T>::max();
 
   T operator()(T v) const {
     const T raised = v < low ? low : v;  // NaN stays
@@ -106,7 +110,9 @@ Result<void> eval_neg(EvalCall& call) {
   });
 }
 Result<void> eval_sign(EvalCall& call) {
-  return map_numbers(call, []<typename T>(T x) -> T { return x > 0 ? T(1) : x < 0 ? static_cast<T>(-1) : x; });
+  return map_numbers(call, []<typename T>(T x) -> T {
+    return x > 0 ? T(1) : x < 0 ? static_cast<T>(-1) : x;
+  });
 }
 Result<void> eval_relu(EvalCall& call) {
   return map_numbers(call, []<typename T>(T x) -> T { return x < 0 ? T(0) : x; });  // NaN stays
@@ -180,16 +186,20 @@ Result<void> eval_hard_swish(EvalCall& call) {
 }
 Result<void> eval_elu(EvalCall& call) {
   const float alpha = call.node.float_attribute("alpha", 1.0f);
-  return map_floats(call, [alpha]<typename T>(T x) { return x < 0 ? T(alpha) * (math::exp(x) - T(1)) : x; });
+  return map_floats(
+      call, [alpha]<typename T>(T x) { return x < 0 ? T(alpha) * (math::exp(x) - T(1)) : x; });
 }
 Result<void> eval_selu(EvalCall& call) {
   const float alpha = call.node.float_attribute("alpha", 1.67326319217681884765625f);
   const float gamma = call.node.float_attribute("gamma", 1.05070102214813232421875f);
-  return map_floats(call, [=]<typename T>(T x) { return T(gamma) * (x > 0 ? x : T(alpha) * math::exp(x) - T(alpha)); });
+  return map_floats(call, [=]<typename T>(T x) {
+    return T(gamma) * (x > 0 ? x : T(alpha) * math::exp(x) - T(alpha));
+  });
 }
 Result<void> eval_celu(EvalCall& call) {
   const float alpha = call.node.float_attribute("alpha", 1.0f);
-  return map_floats(call, [alpha]<typename T>(T x) { return x < 0 ? T(alpha) * math::expm1(x / T(alpha)) : x; });
+  return map_floats(
+      call, [alpha]<typename T>(T x) { return x < 0 ? T(alpha) * math::expm1(x / T(alpha)) : x; });
 }
 Result<void> eval_leaky_relu(EvalCall& call) {
   const float alpha = call.node.float_attribute("alpha", 0.01f);
@@ -210,10 +220,14 @@ Result<void> eval_shrink(EvalCall& call) {
 }
 Result<void> eval_gelu(EvalCall& call) {
   if (call.node.string_attribute("approximate", "none") == "tanh") {
-    return map_floats(
-        call, []<typename T>(T x) { return T(0.5) * x * (T(1) + math::tanh(T(0.7978845608028654) * (x + T(0.044715) * x * x * x))); });
+    return map_floats(call, []<typename T>(T x) {
+      return T(0.5) * x *
+             (T(1) + math::tanh(T(0.7978845608028654) * (x + T(0.044715) * x * x * x)));
+    });
   }
-  return map_floats(call, []<typename T>(T x) { return T(0.5) * x * (T(1) + math::erf(x * T(0.7071067811865476))); });
+  return map_floats(call, []<typename T>(T x) {
+    return T(0.5) * x * (T(1) + math::erf(x * T(0.7071067811865476)));
+  });
 }
 
 Result<void> eval_not(EvalCall& call) {
@@ -231,7 +245,9 @@ Result<void> eval_is_nan(EvalCall& call) {
 Result<void> eval_is_inf(EvalCall& call) {
   const bool positive = call.node.int_attribute("detect_positive", 1) != 0;
   const bool negative = call.node.int_attribute("detect_negative", 1) != 0;
-  return map_floats_to_bool(call, [=](auto x) { return static_cast<uint8_t>(std::isinf(x) && (x > 0 ? positive : negative)); });
+  return map_floats_to_bool(call, [=](auto x) {
+    return static_cast<uint8_t>(std::isinf(x) && (x > 0 ? positive : negative));
+  });
 }
 
 Result<void> eval_clip(EvalCall& call) {

@@ -7,18 +7,22 @@
 namespace sluice::eval {
 namespace {
 
-Result<std::vector<int64_t>> spatial_ints(const EvalCall& call, std::string_view name, size_t count, int64_t fallback) {
+Result<std::vector<int64_t>> spatial_ints(const EvalCall& call, std::string_view name, size_t count,
+                                          int64_t fallback) {
   std::vector<int64_t> values = call.node.ints_attribute(name);
   if (values.empty()) values.assign(count, fallback);
-  if (values.size() != count) return call.bad_value("{} has {} numbers, expected {}", name, values.size(), count);
+  if (values.size() != count)
+    return call.bad_value("{} has {} numbers, expected {}", name, values.size(), count);
   return values;
 }
 
-// SAME_UPPER, SAME_LOWER: as many outputs as strides fit in, the padding shared out. Returns how many.
+// SAME_UPPER, SAME_LOWER: as many outputs as strides fit in, the padding shared out. Returns how
+// many.
 int64_t pad_to_same(Window& window, size_t axis, bool upper) {
   const int64_t reach = (window.kernel[axis] - 1) * window.dilations[axis] + 1;
   const int64_t outputs = (window.in[axis] + window.strides[axis] - 1) / window.strides[axis];
-  const int64_t total = std::max<int64_t>((outputs - 1) * window.strides[axis] + reach - window.in[axis], 0);
+  const int64_t total =
+      std::max<int64_t>((outputs - 1) * window.strides[axis] + reach - window.in[axis], 0);
   window.begin[axis] = upper ? total / 2 : total - total / 2;
   window.end[axis] = total - window.begin[axis];
   return outputs;
@@ -27,10 +31,13 @@ int64_t pad_to_same(Window& window, size_t axis, bool upper) {
 Result<int64_t> outputs_along(const EvalCall& call, const Window& window, size_t axis, bool ceil) {
   const int64_t reach = (window.kernel[axis] - 1) * window.dilations[axis] + 1;
   const int64_t slack = window.in[axis] + window.begin[axis] + window.end[axis] - reach;
-  if (slack < 0) return call.bad_shape("{}", window_mismatch(reach, fmt::format("{}", window.in[axis]), window.begin[axis], window.end[axis]));
+  if (slack < 0)
+    return call.bad_shape("{}", window_mismatch(reach, fmt::format("{}", window.in[axis]),
+                                                window.begin[axis], window.end[axis]));
   const int64_t stride = window.strides[axis];
   int64_t outputs = (ceil ? slack + stride - 1 : slack) / stride + 1;
-  if (ceil && (outputs - 1) * stride >= window.in[axis] + window.begin[axis]) --outputs;  // no window starts in the padding after
+  if (ceil && (outputs - 1) * stride >= window.in[axis] + window.begin[axis])
+    --outputs;  // no window starts in the padding after
   return outputs;
 }
 
@@ -39,8 +46,10 @@ constexpr int64_t kMaxReach = int64_t{1} << 48;
 
 bool is_sane(const Window& window, size_t axis) {
   const auto within = [](int64_t value, int64_t low) { return value >= low && value <= kMaxReach; };
-  return within(window.strides[axis], 1) && within(window.dilations[axis], 1) && within(window.kernel[axis], 0) &&
-         window.kernel[axis] <= kMaxReach / window.dilations[axis] && window.begin[axis] <= kMaxReach && window.end[axis] <= kMaxReach;
+  return within(window.strides[axis], 1) && within(window.dilations[axis], 1) &&
+         within(window.kernel[axis], 0) &&
+         window.kernel[axis] <= kMaxReach / window.dilations[axis] &&
+         window.begin[axis] <= kMaxReach && window.end[axis] <= kMaxReach;
 }
 
 // Start of the window along each axis.
@@ -54,12 +63,14 @@ std::vector<int64_t> window_start(const Window& window, int64_t position) {
 
 }  // namespace
 
-Result<Window> make_window(const EvalCall& call, std::span<const int64_t> in, std::vector<int64_t> kernel) {
+Result<Window> make_window(const EvalCall& call, std::span<const int64_t> in,
+                           std::vector<int64_t> kernel) {
   Window window;
   const size_t rank = in.size();
   window.in.assign(in.begin(), in.end());
   window.kernel = std::move(kernel);
-  if (window.kernel.size() != rank) return call.bad_shape("the kernel has {} axes, the input {}", window.kernel.size(), rank);
+  if (window.kernel.size() != rank)
+    return call.bad_shape("the kernel has {} axes, the input {}", window.kernel.size(), rank);
   SLUICE_ASSIGN(window.strides, spatial_ints(call, "strides", rank, 1));
   SLUICE_ASSIGN(window.dilations, spatial_ints(call, "dilations", rank, 1));
   SLUICE_ASSIGN(const auto pads, spatial_ints(call, "pads", 2 * rank, 0));
@@ -68,7 +79,9 @@ Result<Window> make_window(const EvalCall& call, std::span<const int64_t> in, st
   const std::string auto_pad = call.node.string_attribute("auto_pad", "NOTSET");
   const bool ceil = call.node.int_attribute("ceil_mode", 0) != 0;
   for (size_t axis = 0; axis < rank; ++axis) {
-    if (!is_sane(window, axis)) return call.bad_value("a stride, dilation, kernel extent or padding is not positive or too large");
+    if (!is_sane(window, axis))
+      return call.bad_value(
+          "a stride, dilation, kernel extent or padding is not positive or too large");
     if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
       window.out.push_back(pad_to_same(window, axis, auto_pad == "SAME_UPPER"));
       continue;
@@ -128,7 +141,8 @@ int64_t taps_inside_padding(const Window& window, int64_t position) {
   int64_t count = 1;
   for (size_t axis = 0; axis < window.rank(); ++axis) {
     const int64_t slack = window.in[axis] + window.end[axis] - start[axis];
-    const int64_t along = std::clamp<int64_t>((slack + window.dilations[axis] - 1) / window.dilations[axis], 0, window.kernel[axis]);
+    const int64_t along = std::clamp<int64_t>(
+        (slack + window.dilations[axis] - 1) / window.dilations[axis], 0, window.kernel[axis]);
     if (__builtin_mul_overflow(count, along, &count)) return INT64_MAX;
   }
   return count;

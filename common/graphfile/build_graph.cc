@@ -10,11 +10,13 @@ using Builder = flatbuffers::FlatBufferBuilder;
 
 class GraphBufferWriter {
  public:
-  GraphBufferWriter(const Module& module, const Mentioned& mentioned) : module_(module), mentioned_(mentioned), builder_(1 << 16) {}
+  GraphBufferWriter(const Module& module, const Mentioned& mentioned)
+      : module_(module), mentioned_(mentioned), builder_(1 << 16) {}
 
   flatbuffers::DetachedBuffer finish() {
     std::vector<flatbuffers::Offset<fb::Graph>> graphs;
-    for (GraphId id = 0; id < module_.graph_limit(); ++id) graphs.push_back(graph(module_.graph(id)));
+    for (GraphId id = 0; id < module_.graph_limit(); ++id)
+      graphs.push_back(graph(module_.graph(id)));
     const auto graphs_offset = builder_.CreateVector(graphs);
     const auto types_offset = types();
     const auto storages_offset = storages();
@@ -27,14 +29,18 @@ class GraphBufferWriter {
     const auto strings_offset = strings_.build(builder_);
     const auto ops_offset = ops_.build(builder_);
     const auto names_offset = attribute_names_.build(builder_);
-    builder_.Finish(fb::CreateFile(builder_, ops_offset, names_offset, expressions_offset, symbols_offset, types_offset, storages_offset,
-                                   segments_offset, kernels_offset, graphs_offset, ints_offset, floats_offset, strings_offset));
+    builder_.Finish(fb::CreateFile(builder_, ops_offset, names_offset, expressions_offset,
+                                   symbols_offset, types_offset, storages_offset, segments_offset,
+                                   kernels_offset, graphs_offset, ints_offset, floats_offset,
+                                   strings_offset));
     return builder_.Release();
   }
 
  private:
   fb::Dim row(const Dim& dim) const {
-    const int64_t value = dim.is_expression() ? mentioned_.expressions[static_cast<ExpressionId>(dim.value)] : dim.value;
+    const int64_t value = dim.is_expression()
+                              ? mentioned_.expressions[static_cast<ExpressionId>(dim.value)]
+                              : dim.value;
     return {static_cast<uint8_t>(dim.kind), dim.is_unknown() ? 0 : value};
   }
 
@@ -48,8 +54,11 @@ class GraphBufferWriter {
     std::vector<fb::Expression> result;
     for (const int32_t id : mentioned_.expressions.order()) {
       const Expression& e = module_.expressions[id];
-      const int64_t value = e.op == ExpressionOp::kSymbol ? mentioned_.symbols[static_cast<SymbolId>(e.value)] : e.value;
-      result.emplace_back(static_cast<uint8_t>(e.op), mentioned_.expressions[e.a], mentioned_.expressions[e.b], value);
+      const int64_t value = e.op == ExpressionOp::kSymbol
+                                ? mentioned_.symbols[static_cast<SymbolId>(e.value)]
+                                : e.value;
+      result.emplace_back(static_cast<uint8_t>(e.op), mentioned_.expressions[e.a],
+                          mentioned_.expressions[e.b], value);
     }
     return builder_.CreateVectorOfStructs(result);
   }
@@ -58,7 +67,8 @@ class GraphBufferWriter {
     std::vector<fb::Symbol> result;
     for (const int32_t id : mentioned_.symbols.order()) {
       const Symbol& s = module_.expressions.symbol(id);
-      result.emplace_back(static_cast<uint8_t>(s.origin), s.graph, s.value, s.axis, s.low, s.high, s.divisor);
+      result.emplace_back(static_cast<uint8_t>(s.origin), s.graph, s.value, s.axis, s.low, s.high,
+                          s.divisor);
     }
     return builder_.CreateVectorOfStructs(result);
   }
@@ -69,8 +79,9 @@ class GraphBufferWriter {
       const Type& type = module_.type(id);
       const bool has_element = type.kind != TypeKind::kTensor && type.kind != TypeKind::kUnknown;
       const auto dims = type.dims.empty() ? 0 : rows(type.dims);
-      result.push_back(fb::CreateType(builder_, static_cast<uint8_t>(type.kind), static_cast<uint8_t>(type.dtype), type.ranked, dims,
-                                      has_element ? static_cast<uint32_t>(mentioned_.types[type.element]) : 0));
+      result.push_back(fb::CreateType(
+          builder_, static_cast<uint8_t>(type.kind), static_cast<uint8_t>(type.dtype), type.ranked,
+          dims, has_element ? static_cast<uint32_t>(mentioned_.types[type.element]) : 0));
     }
     return builder_.CreateVector(result);
   }
@@ -81,7 +92,8 @@ class GraphBufferWriter {
       const Storage& storage = module_.storage(id);
       const auto dims = rows(storage.dims);
       const fb::Dim bytes = row(storage.bytes);
-      result.push_back(fb::CreateStorage(builder_, static_cast<uint8_t>(storage.format), dims, &bytes));
+      result.push_back(
+          fb::CreateStorage(builder_, static_cast<uint8_t>(storage.format), dims, &bytes));
     }
     return builder_.CreateVector(result);
   }
@@ -93,15 +105,18 @@ class GraphBufferWriter {
       flatbuffers::Offset<flatbuffers::Vector<uint8_t>> data;
       if (!segment.data.empty()) {
         builder_.ForceVectorAlignment(segment.data.size(), 1, 16);
-        data = builder_.CreateVector(reinterpret_cast<const uint8_t*>(segment.data.data()), segment.data.size());
+        data = builder_.CreateVector(reinterpret_cast<const uint8_t*>(segment.data.data()),
+                                     segment.data.size());
       }
       std::vector<uint32_t> inputs;
-      for (const SegmentId input : segment.inputs) inputs.push_back(static_cast<uint32_t>(mentioned_.segments[input]));
+      for (const SegmentId input : segment.inputs)
+        inputs.push_back(static_cast<uint32_t>(mentioned_.segments[input]));
       const auto inputs_offset = inputs.empty() ? 0 : builder_.CreateVector(inputs);
       const fb::Digest digest(segment.digest.bytes);
       result.push_back(fb::CreateSegment(builder_, static_cast<fb::SegmentKind>(segment.kind),
-                                         static_cast<uint32_t>(mentioned_.types[segment.type]), &digest, segment.size, data, segment.graph,
-                                         inputs_offset, segment.parameter));
+                                         static_cast<uint32_t>(mentioned_.types[segment.type]),
+                                         &digest, segment.size, data, segment.graph, inputs_offset,
+                                         segment.parameter));
     }
     return builder_.CreateVector(result);
   }
@@ -112,11 +127,14 @@ class GraphBufferWriter {
       const Kernel& kernel = module_.kernel(id);
       const auto entry = builder_.CreateString(kernel.entry);
       const auto isa = builder_.CreateString(kernel.isa);
-      const auto symbols = [&](const std::vector<uint32_t>& list) { return list.empty() ? 0 : builder_.CreateVector(list); };
+      const auto symbols = [&](const std::vector<uint32_t>& list) {
+        return list.empty() ? 0 : builder_.CreateVector(list);
+      };
       const auto multiply_add_symbols = symbols(kernel.multiply_add_symbols);
-      result.push_back(fb::CreateKernel(builder_, static_cast<uint32_t>(mentioned_.segments[kernel.object]), entry, isa, kernel.blocks,
-                                        kernel.scratch_bytes, kernel.multiply_adds, kernel.symbolic, multiply_add_symbols,
-                                        kernel.multiply_adds_per_block));
+      result.push_back(
+          fb::CreateKernel(builder_, static_cast<uint32_t>(mentioned_.segments[kernel.object]),
+                           entry, isa, kernel.blocks, kernel.scratch_bytes, kernel.multiply_adds,
+                           kernel.symbolic, multiply_add_symbols, kernel.multiply_adds_per_block));
     }
     return builder_.CreateVector(result);
   }
@@ -139,7 +157,8 @@ class GraphBufferWriter {
     return {fb::AttributeKind::ints, append(ints_, values), static_cast<uint32_t>(values.size())};
   }
   Place place(const std::vector<float>& values) {
-    return {fb::AttributeKind::floats, append(floats_, values), static_cast<uint32_t>(values.size())};
+    return {fb::AttributeKind::floats, append(floats_, values),
+            static_cast<uint32_t>(values.size())};
   }
   // Texts are stored once, so a list of them is a list of numbers in the pool of ints.
   Place place(const std::vector<std::string>& values) {
@@ -147,9 +166,15 @@ class GraphBufferWriter {
     for (const std::string& value : values) ids.push_back(strings_.id(value));
     return {fb::AttributeKind::strings, append(ints_, ids), static_cast<uint32_t>(ids.size())};
   }
-  Place place(TypeRef value) { return {fb::AttributeKind::type, static_cast<uint32_t>(mentioned_.types[value.id])}; }
-  Place place(SegmentRef value) { return {fb::AttributeKind::segment, static_cast<uint32_t>(mentioned_.segments[value.id])}; }
-  Place place(GraphRef value) { return {fb::AttributeKind::graph, static_cast<uint32_t>(value.id)}; }
+  Place place(TypeRef value) {
+    return {fb::AttributeKind::type, static_cast<uint32_t>(mentioned_.types[value.id])};
+  }
+  Place place(SegmentRef value) {
+    return {fb::AttributeKind::segment, static_cast<uint32_t>(mentioned_.segments[value.id])};
+  }
+  Place place(GraphRef value) {
+    return {fb::AttributeKind::graph, static_cast<uint32_t>(value.id)};
+  }
   Place place(const std::vector<GraphRef>& values) {
     std::vector<int64_t> ids;
     for (const GraphRef value : values) ids.push_back(value.id);
@@ -161,7 +186,8 @@ class GraphBufferWriter {
     attribute_rows_.clear();
     for (const Attribute& attribute : node.attributes()) {
       const auto name = static_cast<uint16_t>(attribute_names_.id(attribute.name));
-      const Place where = std::visit([&](const auto& value) { return place(value); }, attribute.value);
+      const Place where =
+          std::visit([&](const auto& value) { return place(value); }, attribute.value);
       attribute_rows_.emplace_back(name, where.kind, where.first, where.count);
     }
     return builder_.CreateVectorOfStructs(attribute_rows_);
@@ -169,15 +195,20 @@ class GraphBufferWriter {
 
   flatbuffers::Offset<fb::Placement> placement(const Placement& placement) {
     if (placement == Placement{}) return 0;
-    const auto id_of = [&](const std::string& text) { return text.empty() ? -1 : static_cast<int32_t>(strings_.id(text)); };
+    const auto id_of = [&](const std::string& text) {
+      return text.empty() ? -1 : static_cast<int32_t>(strings_.id(text));
+    };
     const int32_t label = id_of(placement.stream_label);
-    return fb::CreatePlacement(builder_, static_cast<uint8_t>(placement.engine), mentioned_.kernels[placement.kernel], label, placement.stage_level,
-                          placement.parallel_group, placement.no_task, placement.keep, placement.no_fold, id_of(placement.super_kernel_scope));
+    return fb::CreatePlacement(builder_, static_cast<uint8_t>(placement.engine),
+                               mentioned_.kernels[placement.kernel], label, placement.stage_level,
+                               placement.parallel_group, placement.no_task, placement.keep,
+                               placement.no_fold, id_of(placement.super_kernel_scope));
   }
 
   flatbuffers::Offset<fb::Node> node(const Node& node) {
     inputs_.clear();
-    for (size_t i = 0; i < node.input_count(); ++i) inputs_.push_back(node.input(i) == nullptr ? -1 : node.input(i)->id());
+    for (size_t i = 0; i < node.input_count(); ++i)
+      inputs_.push_back(node.input(i) == nullptr ? -1 : node.input(i)->id());
     std::vector<uint32_t> after;
     for (const Node* before : node.after()) after.push_back(static_cast<uint32_t>(before->id()));
     std::sort(after.begin(), after.end());
@@ -186,7 +217,8 @@ class GraphBufferWriter {
     const auto after_offset = after.empty() ? 0 : builder_.CreateVector(after);
     const auto placement_offset = placement(node.placement);
     const auto op = static_cast<uint16_t>(ops_.id(op_name(node.op())));
-    return fb::CreateNode(builder_, op, inputs, static_cast<uint32_t>(node.output_count()), attributes_offset, after_offset, placement_offset);
+    return fb::CreateNode(builder_, op, inputs, static_cast<uint32_t>(node.output_count()),
+                          attributes_offset, after_offset, placement_offset);
   }
 
   flatbuffers::Offset<fb::Graph> graph(const Graph& graph) {
@@ -198,17 +230,22 @@ class GraphBufferWriter {
     for (const Value& value : graph.values()) {
       const auto id = static_cast<uint32_t>(value.id());
       types.push_back(static_cast<uint32_t>(mentioned_.types[value.type_id()]));
-      if (value.segment() >= 0) segments.emplace_back(id, static_cast<uint32_t>(mentioned_.segments[value.segment()]));
-      if (value.storage_id() >= 0) storages.emplace_back(id, static_cast<uint32_t>(mentioned_.storages[value.storage_id()]));
+      if (value.segment() >= 0)
+        segments.emplace_back(id, static_cast<uint32_t>(mentioned_.segments[value.segment()]));
+      if (value.storage_id() >= 0)
+        storages.emplace_back(id, static_cast<uint32_t>(mentioned_.storages[value.storage_id()]));
     }
-    for (const Value* output : graph.outputs()) outputs.push_back(static_cast<uint32_t>(output->id()));
+    for (const Value* output : graph.outputs())
+      outputs.push_back(static_cast<uint32_t>(output->id()));
     const auto outputs_offset = builder_.CreateVector(outputs);
     const auto types_offset = builder_.CreateVector(types);
     const auto segments_offset = builder_.CreateVectorOfStructs(segments);
     const auto storages_offset = builder_.CreateVectorOfStructs(storages);
-    return fb::CreateGraph(builder_, static_cast<uint8_t>(graph.role), static_cast<uint32_t>(graph.inputs().size()), graph.captures,
-                           outputs_offset, types_offset, segments_offset, storages_offset, builder_.CreateVector(nodes),
-                           static_cast<uint8_t>(graph.engine), static_cast<uint8_t>(graph.shapes));
+    return fb::CreateGraph(builder_, static_cast<uint8_t>(graph.role),
+                           static_cast<uint32_t>(graph.inputs().size()), graph.captures,
+                           outputs_offset, types_offset, segments_offset, storages_offset,
+                           builder_.CreateVector(nodes), static_cast<uint8_t>(graph.engine),
+                           static_cast<uint8_t>(graph.shapes));
   }
 
   const Module& module_;

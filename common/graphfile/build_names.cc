@@ -15,7 +15,8 @@ class TextRun {
     ends_.push_back(static_cast<uint32_t>(bytes_.size()));
   }
   flatbuffers::Offset<fb::Texts> build(Builder& builder) const {
-    const auto bytes = builder.CreateVector(reinterpret_cast<const uint8_t*>(bytes_.data()), bytes_.size());
+    const auto bytes =
+        builder.CreateVector(reinterpret_cast<const uint8_t*>(bytes_.data()), bytes_.size());
     return fb::CreateTexts(builder, bytes, builder.CreateVector(ends_));
   }
 
@@ -24,21 +25,24 @@ class TextRun {
   std::vector<uint32_t> ends_;
 };
 
-flatbuffers::Offset<fb::GraphNames> graph_names(Builder& builder, const Graph& graph, const std::vector<int32_t>& onnx_ids) {
+flatbuffers::Offset<fb::GraphNames> graph_names(Builder& builder, const Graph& graph,
+                                                const std::vector<int32_t>& onnx_ids) {
   TextRun values, nodes;
   std::vector<uint32_t> ends, origins;
   for (const Value& value : graph.values()) values.add(value.name());
   add_work(Work::kNodeVisits, graph.node_count());
   for (const Node& node : graph.nodes()) {
     nodes.add(node.name());
-    for (const uint32_t origin : node.origins()) origins.push_back(static_cast<uint32_t>(onnx_ids[origin]));
+    for (const uint32_t origin : node.origins())
+      origins.push_back(static_cast<uint32_t>(onnx_ids[origin]));
     ends.push_back(static_cast<uint32_t>(origins.size()));
   }
   if (origins.empty()) ends.clear();
   const auto values_offset = values.build(builder);
   const auto nodes_offset = nodes.build(builder);
   const auto ends_offset = builder.CreateVector(ends);
-  return fb::CreateGraphNames(builder, values_offset, nodes_offset, ends_offset, builder.CreateVector(origins));
+  return fb::CreateGraphNames(builder, values_offset, nodes_offset, ends_offset,
+                              builder.CreateVector(origins));
 }
 
 // Origins are sorted by number, so those that are left keep their order.
@@ -69,7 +73,8 @@ flatbuffers::DetachedBuffer build_names_buffer(const Module& module, const Menti
     graphs.push_back(graph_names(builder, module.graph(id), onnx_ids));
     names.add(module.graph(id).name());
   }
-  for (const int32_t id : mentioned.symbols.order()) symbols.add(module.expressions.symbol(id).name);
+  for (const int32_t id : mentioned.symbols.order())
+    symbols.add(module.expressions.symbol(id).name);
   for (const auto& [name, value] : module.options) {
     option_names.add(name);
     option_values.add(value);
@@ -87,8 +92,10 @@ flatbuffers::DetachedBuffer build_names_buffer(const Module& module, const Menti
   const auto graphs_offset = builder.CreateVector(graphs);
   const auto symbols_offset = symbols.build(builder);
   const auto onnx_offset = onnx_nodes.build(builder);
-  builder.Finish(fb::CreateNames(builder, version, made_from_offset, option_names_offset, option_values_offset, producer, names_offset,
-                                 graphs_offset, symbols_offset, onnx_offset, passes_offset, static_cast<uint32_t>(module.passes_done)));
+  builder.Finish(fb::CreateNames(builder, version, made_from_offset, option_names_offset,
+                                 option_values_offset, producer, names_offset, graphs_offset,
+                                 symbols_offset, onnx_offset, passes_offset,
+                                 static_cast<uint32_t>(module.passes_done)));
   return builder.Release();
 }
 

@@ -14,22 +14,29 @@
 
 namespace sluice {
 
-// Reads a .sg file ("-": standard input). Constants inside stay in the mapped file or read buffer. Every index, size and digest name in the
-// file is checked: damaged or hostile bytes are kBadFile, never a crash. The result's made_from starts with the file's own digest.
+// Reads a .sg file ("-": standard input). Constants inside stay in the mapped file or read buffer.
+// Every index, size and digest name in the file is checked: damaged or hostile bytes are kBadFile,
+// never a crash. The result's made_from starts with the file's own digest.
 Result<Module> read_graph_file(const std::string& path);
-Result<Module> read_graph(std::shared_ptr<const std::vector<std::byte>> bytes, const std::string& name);
+Result<Module> read_graph(std::shared_ptr<const std::vector<std::byte>> bytes,
+                          const std::string& name);
 // The same on bytes that `owner` keeps alive (a segment of a mapped .om).
-Result<Module> read_graph(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const std::string& name);
+Result<Module> read_graph(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                          const std::string& name);
 
 struct WriteGraphOptions {
-  bool inline_segments = false;  // --segments=inline: copy constants that lie in other files into this one
-  bool is_compact = false;       // the module was compacted, and not changed since: it need not be done again
-  std::string store;             // --store: put there what would be copied into this file. Empty: none
+  bool inline_segments =
+      false;  // --segments=inline: copy constants that lie in other files into this one
+  bool is_compact =
+      false;          // the module was compacted, and not changed since: it need not be done again
+  std::string store;  // --store: put there what would be copied into this file. Empty: none
 };
 
-// Compacts the module and writes it. Tables are written in order of first mention, so equal modules give equal bytes.
+// Compacts the module and writes it. Tables are written in order of first mention, so equal modules
+// give equal bytes.
 Result<void> write_graph(Module& module, FileWriter& writer, const WriteGraphOptions& options = {});
-Result<void> write_graph_file(Module& module, const std::string& path, const WriteGraphOptions& options = {});
+Result<void> write_graph_file(Module& module, const std::string& path,
+                              const WriteGraphOptions& options = {});
 Result<std::vector<std::byte>> graph_bytes(Module& module, const WriteGraphOptions& options = {});
 
 // SHA-256 of the graph buffer that write_graph would write.

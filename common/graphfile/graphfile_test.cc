@@ -19,7 +19,8 @@ Bytes counted(size_t size) {
   return bytes;
 }
 
-// A little of everything: two graphs, symbols, every kind of constant and attribute, placement, storage, names.
+// A little of everything: two graphs, symbols, every kind of constant and attribute, placement,
+// storage, names.
 Module example() {
   Module m;
   m.level = Level::kPartitioned;
@@ -30,12 +31,15 @@ Module example() {
   Graph& main = m.add_graph("main");
   const SymbolId n = m.expressions.add_symbol({"N", SymbolOrigin::kInputDim, 0, 0, 0, 1, 64, 1});
   m.expressions.add_symbol({"unused", SymbolOrigin::kInputDim, 0, 0, 0, 1, 64, 1});
-  const ExpressionId half = m.expressions.floor_divide(m.expressions.symbol_expression(n), m.expressions.constant(2));
-  const TypeId x_type = m.intern(Type::tensor(DType::kF32, {m.make_dim(m.expressions.symbol_expression(n)), Dim::fixed(8)}));
+  const ExpressionId half =
+      m.expressions.floor_divide(m.expressions.symbol_expression(n), m.expressions.constant(2));
+  const TypeId x_type = m.intern(
+      Type::tensor(DType::kF32, {m.make_dim(m.expressions.symbol_expression(n)), Dim::fixed(8)}));
   const TypeId y_type = m.intern(Type::tensor(DType::kF32, {m.make_dim(half), Dim::unknown()}));
   const TypeId w_type = m.intern(Type::fixed_tensor(DType::kF32, {8, 100}));
   Value& x = main.add_input(x_type, "x");
-  Value& small = main.add_constant(m.make_constant(m.intern(Type::fixed_tensor(DType::kI64, {2})), counted(16)), "k");
+  Value& small = main.add_constant(
+      m.make_constant(m.intern(Type::fixed_tensor(DType::kI64, {2})), counted(16)), "k");
   const SegmentId big = m.make_constant(w_type, counted(3200));
   Graph& doubled = m.add_graph("main.w2", GraphRole::kExpression);
   Value& w = doubled.add_input(w_type, "w");
@@ -44,7 +48,9 @@ Module example() {
   Value& made = main.add_constant(m.make_expression(w_type, doubled.id(), {big}), "w2");
   Value& splat = main.add_constant(m.make_splat(w_type, counted(4)), "s");
   Graph& body = m.add_graph("main.f", GraphRole::kFused);
-  body.add_output(body.add_node(Op::kMatMul, {&body.add_input(x_type, "a"), &body.add_input(w_type, "b")}).output());
+  body.add_output(
+      body.add_node(Op::kMatMul, {&body.add_input(x_type, "a"), &body.add_input(w_type, "b")})
+          .output());
   Node& fused = main.add_node(Op::kFused, {&x, &made});
   fused.output().set_type(y_type);
   fused.set_attribute("body", GraphRef{body.id()});
@@ -60,8 +66,9 @@ Module example() {
   fused.add_origins({m.add_onnx_node("n0"), m.add_onnx_node("n1")});
   fused.placement.engine = EngineId::kAicore;
   fused.placement.stream_label = "left";
-  fused.placement.kernel =
-      m.add_kernel({m.make_constant(m.intern(Type::fixed_tensor(DType::kU8, {2000})), counted(2000)), "k_1", "avx2", 8, 64, 99});
+  fused.placement.kernel = m.add_kernel(
+      {m.make_constant(m.intern(Type::fixed_tensor(DType::kU8, {2000})), counted(2000)), "k_1",
+       "avx2", 8, 64, 99});
   Storage storage;
   storage.format = StorageFormat::kNhwc;
   storage.dims = {Dim::fixed(3), m.make_dim(half)};
@@ -73,7 +80,9 @@ Module example() {
   return m;
 }
 
-Result<Module> read(const Bytes& bytes) { return read_graph(std::make_shared<const Bytes>(bytes), "test"); }
+Result<Module> read(const Bytes& bytes) {
+  return read_graph(std::make_shared<const Bytes>(bytes), "test");
+}
 
 Bytes written(Module& module) { return graph_bytes(module).value(); }
 
@@ -108,7 +117,8 @@ TEST(GraphFile, NamesAreNotInTheStructureDigest) {
   b.options["opset"] = "22";
   EXPECT_EQ(structure_digest(a).value(), structure_digest(b).value());
   EXPECT_EQ(structure_digest(a).value(), parse_graph_header(written(a))->structure_digest);
-  EXPECT_NE(parse_graph_header(written(a))->file_digest, parse_graph_header(written(b))->file_digest);
+  EXPECT_NE(parse_graph_header(written(a))->file_digest,
+            parse_graph_header(written(b))->file_digest);
   b.root().first_node()->set_attribute("anchor", int64_t{1});
   EXPECT_NE(structure_digest(a).value(), structure_digest(b).value());
 }
@@ -138,11 +148,13 @@ TEST(GraphFile, ConstantsInOtherFilesStayThere) {
     ASSERT_TRUE(found.ok());
     EXPECT_EQ(sha256(*found), segment.digest);
   }
-  EXPECT_EQ(parse_graph_header(outside)->structure_digest, parse_graph_header(inside)->structure_digest);
+  EXPECT_EQ(parse_graph_header(outside)->structure_digest,
+            parse_graph_header(inside)->structure_digest);
   EXPECT_EQ(parse_graph_header(outside)->file_digest, parse_graph_header(inside)->file_digest);
 }
 
-// Damage is an error or, where it hits names, numbers that may be anything, or bytes of constants, still a module that can be written.
+// Damage is an error or, where it hits names, numbers that may be anything, or bytes of constants,
+// still a module that can be written.
 TEST(GraphFile, EveryDamagedByte) {
   Module module = example();
   const Bytes bytes = written(module);
@@ -154,7 +166,8 @@ TEST(GraphFile, EveryDamagedByte) {
       auto back = read(damaged);
       if (!back) {
         ++refused;
-        EXPECT_TRUE(back.error().code == ErrorCode::kBadFile || back.error().code == ErrorCode::kNewerSchema);
+        EXPECT_TRUE(back.error().code == ErrorCode::kBadFile ||
+                    back.error().code == ErrorCode::kNewerSchema);
       } else {
         EXPECT_TRUE(graph_bytes(*back).ok());
       }
@@ -163,7 +176,8 @@ TEST(GraphFile, EveryDamagedByte) {
   EXPECT_GT(refused, static_cast<int>(bytes.size()) / 2);
 }
 
-// Several words at once become small numbers, large ones or each other's: ids and counts that look right and are not.
+// Several words at once become small numbers, large ones or each other's: ids and counts that look
+// right and are not.
 TEST(GraphFile, ManyDamagedWords) {
   Module module = example();
   const Bytes bytes = written(module);
@@ -174,7 +188,9 @@ TEST(GraphFile, ManyDamagedWords) {
     for (uint32_t changes = 1 + random() % 4; changes > 0; --changes) {
       uint32_t word = random() % 3 == 0 ? random() : random() % 40;
       if (random() % 3 == 0) std::memcpy(&word, bytes.data() + 4 * (random() % words), 4);
-      std::memcpy(damaged.data() + kGraphHeaderBytes + 4 * (random() % (words - kGraphHeaderBytes / 4)), &word, 4);
+      std::memcpy(
+          damaged.data() + kGraphHeaderBytes + 4 * (random() % (words - kGraphHeaderBytes / 4)),
+          &word, 4);
     }
     auto back = read(damaged);
     if (back) {

@@ -17,7 +17,8 @@ flatbuffers::Offset<fb::Texts> TextTable::build(flatbuffers::FlatBufferBuilder& 
     bytes += text;
     ends.push_back(static_cast<uint32_t>(bytes.size()));
   }
-  const auto bytes_offset = builder.CreateVector(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  const auto bytes_offset =
+      builder.CreateVector(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   return fb::CreateTexts(builder, bytes_offset, builder.CreateVector(ends));
 }
 

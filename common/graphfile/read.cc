@@ -23,7 +23,8 @@ Result<std::vector<std::string_view>> texts_of(const fb::Texts* texts, Budget& b
   SLUICE_TRY(budget.charge(size_of(texts->bytes()), 1));
   const auto size = static_cast<uint32_t>(size_of(texts->bytes()));
   const std::string_view bytes =
-      size == 0 ? std::string_view() : std::string_view(reinterpret_cast<const char*>(texts->bytes()->data()), size);
+      size == 0 ? std::string_view()
+                : std::string_view(reinterpret_cast<const char*>(texts->bytes()->data()), size);
   uint32_t first = 0;
   for (size_t i = 0; i < size_of(texts->ends()); ++i) {
     const uint32_t end = texts->ends()->Get(static_cast<uint32_t>(i));
@@ -35,13 +36,16 @@ Result<std::vector<std::string_view>> texts_of(const fb::Texts* texts, Budget& b
   return result;
 }
 
-Result<void> read_locations(const fb::Locations& locations, const FileTables& tables, std::span<const std::byte> inline_bytes,
+Result<void> read_locations(const fb::Locations& locations, const FileTables& tables,
+                            std::span<const std::byte> inline_bytes,
                             const std::shared_ptr<const void>& owner, Module& module) {
   for (size_t i = 0; i < size_of(locations.entries()); ++i) {
     const fb::Location& row = *locations.entries()->Get(static_cast<uint32_t>(i));
-    if (row.segment() >= tables.segments.size()) return bad_file("a location is for constant {}", row.segment());
+    if (row.segment() >= tables.segments.size())
+      return bad_file("a location is for constant {}", row.segment());
     Segment& segment = module.segment(tables.segments[row.segment()]);
-    if (segment.kind != SegmentKind::kBytes) return bad_file("constant {} needs no location", row.segment());
+    if (segment.kind != SegmentKind::kBytes)
+      return bad_file("constant {} needs no location", row.segment());
     Location location;
     if (row.where() == fb::Where::here) {
       if (row.offset() > inline_bytes.size() || segment.size > inline_bytes.size() - row.offset()) {
@@ -87,9 +91,13 @@ Result<Sections> split(std::span<const std::byte> bytes, const GraphHeader& head
     return true;
   };
   Sections sections;
-  const bool complete = take(header.graph_bytes, sections.graph) && take(header.names_bytes, sections.names) &&
-                        take(header.locations_bytes, sections.locations) && take(header.segment_bytes, sections.segments);
-  if (!complete) return make_error(ErrorCode::kBadFile, "the graph file is cut off: it has {} bytes", bytes.size());
+  const bool complete = take(header.graph_bytes, sections.graph) &&
+                        take(header.names_bytes, sections.names) &&
+                        take(header.locations_bytes, sections.locations) &&
+                        take(header.segment_bytes, sections.segments);
+  if (!complete)
+    return make_error(ErrorCode::kBadFile, "the graph file is cut off: it has {} bytes",
+                      bytes.size());
   if (bytes.size() > offset) return bad_file("{} bytes follow its end", bytes.size() - offset);
   return sections;
 }
@@ -97,17 +105,22 @@ Result<Sections> split(std::span<const std::byte> bytes, const GraphHeader& head
 template <typename T>
 Result<const T*> verified(std::span<const std::byte> bytes, const char* what) {
   const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
-  flatbuffers::Verifier verifier(data, bytes.size(), /*max_depth=*/16, /*max_tables=*/static_cast<uint32_t>(bytes.size() / 4 + 1));
-  if (bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE || !verifier.VerifyBuffer<T>(nullptr)) return bad_file("its {} cannot be read", what);
+  flatbuffers::Verifier verifier(data, bytes.size(), /*max_depth=*/16,
+                                 /*max_tables=*/static_cast<uint32_t>(bytes.size() / 4 + 1));
+  if (bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE || !verifier.VerifyBuffer<T>(nullptr))
+    return bad_file("its {} cannot be read", what);
   return flatbuffers::GetRoot<T>(data);
 }
 
-Result<void> add_graphs(const fb::File& file, const std::vector<std::string_view>& names, Module& module) {
+Result<void> add_graphs(const fb::File& file, const std::vector<std::string_view>& names,
+                        Module& module) {
   if (size_of(file.graphs()) == 0) return bad_file("it has no graph");
-  if (names.size() != size_of(file.graphs())) return bad_file("{} graphs have {} names", size_of(file.graphs()), names.size());
+  if (names.size() != size_of(file.graphs()))
+    return bad_file("{} graphs have {} names", size_of(file.graphs()), names.size());
   for (size_t i = 0; i < names.size(); ++i) {
     const fb::Graph& row = *file.graphs()->Get(static_cast<uint32_t>(i));
-    if (row.role() > static_cast<uint8_t>(GraphRole::kExpression) || row.engine() > static_cast<uint8_t>(EngineId::kComposite) ||
+    if (row.role() > static_cast<uint8_t>(GraphRole::kExpression) ||
+        row.engine() > static_cast<uint8_t>(EngineId::kComposite) ||
         row.shapes() > static_cast<uint8_t>(ShapeClass::kDynamic)) {
       return bad_file("graph {} makes no sense", i);
     }
@@ -117,16 +130,20 @@ Result<void> add_graphs(const fb::File& file, const std::vector<std::string_view
     graph.shapes = static_cast<ShapeClass>(row.shapes());
   }
   const GraphRole first = module.root().role;  // a subgraph on its own stays one
-  if (first != GraphRole::kRoot && first != GraphRole::kPart && first != GraphRole::kSubgraph) return bad_file("its first graph is a body");
+  if (first != GraphRole::kRoot && first != GraphRole::kPart && first != GraphRole::kSubgraph)
+    return bad_file("its first graph is a body");
   return {};
 }
 
-Result<void> read_passes(const fb::Names& names, const GraphHeader& header, Module& module, Budget& budget) {
+Result<void> read_passes(const fb::Names& names, const GraphHeader& header, Module& module,
+                         Budget& budget) {
   SLUICE_ASSIGN(const auto passes, texts_of(names.passes(), budget));
   module.passes.assign(passes.begin(), passes.end());
   module.passes_done = names.passes_done();
   if (header.mid_stage && passes.empty()) {
-    return make_error(ErrorCode::kBadFile, "the graph file stopped half-way in an earlier release, which did not record its passes")
+    return make_error(ErrorCode::kBadFile,
+                      "the graph file stopped half-way in an earlier release, which did not record "
+                      "its passes")
         .with_hint("run the stage again on what it read");
   }
   const bool is_whole = passes.empty() && module.passes_done == 0;
@@ -135,8 +152,10 @@ Result<void> read_passes(const fb::Names& names, const GraphHeader& header, Modu
   return bad_file("its header and its names do not agree on the passes that ran");
 }
 
-Result<void> read_facts(const fb::Names& names, const GraphHeader& header, Module& module, Budget& budget) {
-  if (header.level < static_cast<uint8_t>(Level::kTyped) || header.level > static_cast<uint8_t>(Level::kLowered) ||
+Result<void> read_facts(const fb::Names& names, const GraphHeader& header, Module& module,
+                        Budget& budget) {
+  if (header.level < static_cast<uint8_t>(Level::kTyped) ||
+      header.level > static_cast<uint8_t>(Level::kLowered) ||
       header.last_stage > static_cast<uint8_t>(StageId::kBuild)) {
     return bad_file("it has level {} and last stage {}", header.level, header.last_stage);
   }
@@ -144,23 +163,30 @@ Result<void> read_facts(const fb::Names& names, const GraphHeader& header, Modul
   module.last_stage = static_cast<StageId>(header.last_stage);
   SLUICE_TRY(read_passes(names, header, module, budget));
   if (names.producer() != nullptr) module.producer = names.producer()->str();
-  // A file stopped half-way is no station of its own: resumed from it or not, the product is the same.
+  // A file stopped half-way is no station of its own: resumed from it or not, the product is the
+  // same.
   if (!module.is_mid_stage()) module.made_from.push_back(header.file_digest);
   for (size_t i = 0; i < size_of(names.made_from()); ++i) {
     Digest& digest = module.made_from.emplace_back();
-    std::memcpy(digest.bytes.data(), names.made_from()->Get(static_cast<uint32_t>(i))->bytes()->data(), digest.bytes.size());
+    std::memcpy(digest.bytes.data(),
+                names.made_from()->Get(static_cast<uint32_t>(i))->bytes()->data(),
+                digest.bytes.size());
   }
   SLUICE_ASSIGN(const auto option_names, texts_of(names.option_names(), budget));
   SLUICE_ASSIGN(const auto option_values, texts_of(names.option_values(), budget));
-  if (option_names.size() != option_values.size()) return bad_file("options and their values differ in number");
-  for (size_t i = 0; i < option_names.size(); ++i) module.options.emplace(option_names[i], option_values[i]);
+  if (option_names.size() != option_values.size())
+    return bad_file("options and their values differ in number");
+  for (size_t i = 0; i < option_names.size(); ++i)
+    module.options.emplace(option_names[i], option_values[i]);
   return {};
 }
 
-Result<Module> read_sections(const Sections& sections, const GraphHeader& header, const std::shared_ptr<const void>& owner) {
+Result<Module> read_sections(const Sections& sections, const GraphHeader& header,
+                             const std::shared_ptr<const void>& owner) {
   SLUICE_ASSIGN(const fb::File* file, verified<fb::File>(sections.graph, "graphs"));
   SLUICE_ASSIGN(const fb::Names* names, verified<fb::Names>(sections.names, "names"));
-  SLUICE_ASSIGN(const fb::Locations* locations, verified<fb::Locations>(sections.locations, "locations"));
+  SLUICE_ASSIGN(const fb::Locations* locations,
+                verified<fb::Locations>(sections.locations, "locations"));
   Module module;
   Budget budget(sections.graph.size());
   Budget names_budget(sections.names.size());
@@ -178,7 +204,8 @@ Result<Module> read_sections(const Sections& sections, const GraphHeader& header
 }  // namespace
 }  // namespace graphfile
 
-Result<Module> read_graph(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const std::string& name) {
+Result<Module> read_graph(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                          const std::string& name) {
   const auto failed = [&](Error error) {
     error.file = name;
     return error;
@@ -198,7 +225,8 @@ Result<Module> read_graph(std::span<const std::byte> bytes, std::shared_ptr<cons
   return module;
 }
 
-Result<Module> read_graph(std::shared_ptr<const std::vector<std::byte>> bytes, const std::string& name) {
+Result<Module> read_graph(std::shared_ptr<const std::vector<std::byte>> bytes,
+                          const std::string& name) {
   const std::span<const std::byte> span = *bytes;
   return read_graph(span, std::move(bytes), name);
 }
@@ -223,7 +251,8 @@ Result<Module> read_graph_file(const std::string& path) {
     return read_graph(file.bytes(), std::make_shared<const MappedFile>(file), "standard input");
   }
   SLUICE_ASSIGN(std::vector<std::byte> bytes, read_file(path));
-  return read_graph(std::make_shared<const std::vector<std::byte>>(std::move(bytes)), "standard input");
+  return read_graph(std::make_shared<const std::vector<std::byte>>(std::move(bytes)),
+                    "standard input");
 }
 
 }  // namespace sluice

@@ -8,32 +8,45 @@ using Facts = flatbuffers::Vector<const fb::ValueFact*>;
 
 class GraphReader {
  public:
-  GraphReader(const fb::File& file, const FileTables& tables, Module& module, Budget& budget, Budget& names_budget)
-      : file_(file), tables_(tables), module_(module), budget_(budget), names_budget_(names_budget), text_budget_(0) {}
+  GraphReader(const fb::File& file, const FileTables& tables, Module& module, Budget& budget,
+              Budget& names_budget)
+      : file_(file),
+        tables_(tables),
+        module_(module),
+        budget_(budget),
+        names_budget_(names_budget),
+        text_budget_(0) {}
 
   Result<void> read(const fb::Names& names) {
     SLUICE_ASSIGN(const auto op_names, texts_of(file_.op_names(), budget_));
     for (const std::string_view name : op_names) {
       const auto op = op_from_name(name);
-      if (!op) return make_error(ErrorCode::kBadFile, "the graph file uses the op '{}', which this release does not know", name);
+      if (!op)
+        return make_error(ErrorCode::kBadFile,
+                          "the graph file uses the op '{}', which this release does not know",
+                          name);
       ops_.push_back(*op);
     }
     SLUICE_ASSIGN(attribute_names_, texts_of(file_.attribute_names(), budget_));
     SLUICE_ASSIGN(strings_, texts_of(file_.strings(), budget_));
-    if (file_.strings() != nullptr) text_budget_ = Budget(kTextReuse * (size_of(file_.strings()->bytes()) + (1 << 16)));
+    if (file_.strings() != nullptr)
+      text_budget_ = Budget(kTextReuse * (size_of(file_.strings()->bytes()) + (1 << 16)));
     SLUICE_ASSIGN(const auto onnx_nodes, texts_of(names.onnx_nodes(), names_budget_));
     for (const std::string_view name : onnx_nodes) origins_.push_back(module_.add_onnx_node(name));
-    if (size_of(names.graphs()) != size_of(file_.graphs())) return bad_file("graphs and their names differ in number");
+    if (size_of(names.graphs()) != size_of(file_.graphs()))
+      return bad_file("graphs and their names differ in number");
     for (GraphId id = 0; id < module_.graph_limit(); ++id) {
       const auto index = static_cast<uint32_t>(id);
-      auto done = read_graph(*file_.graphs()->Get(index), *names.graphs()->Get(index), module_.graph(id));
+      auto done =
+          read_graph(*file_.graphs()->Get(index), *names.graphs()->Get(index), module_.graph(id));
       if (!done) return done;
     }
     return check_symbols();
   }
 
  private:
-  static constexpr uint64_t kTextReuse = 4096;  // how often, on average, an attribute's text may be used again
+  static constexpr uint64_t kTextReuse =
+      4096;  // how often, on average, an attribute's text may be used again
 
   Result<void> read_graph(const fb::Graph& row, const fb::GraphNames& names, Graph& graph) {
     const size_t value_count = size_of(row.types());
@@ -42,18 +55,21 @@ class GraphReader {
     SLUICE_ASSIGN(const auto value_names, texts_of(names.values(), names_budget_));
     SLUICE_ASSIGN(const auto node_names, texts_of(names.nodes(), names_budget_));
     if (value_names.size() != value_count || node_names.size() != node_count) {
-      return bad_file("graph {} has {} values with {} names and {} nodes with {} names", graph.id(), value_count, value_names.size(),
-                      node_count, node_names.size());
+      return bad_file("graph {} has {} values with {} names and {} nodes with {} names", graph.id(),
+                      value_count, value_names.size(), node_count, node_names.size());
     }
     uint64_t results = 0;
-    for (size_t i = 0; i < node_count; ++i) results += row.nodes()->Get(static_cast<uint32_t>(i))->outputs();
+    for (size_t i = 0; i < node_count; ++i)
+      results += row.nodes()->Get(static_cast<uint32_t>(i))->outputs();
     const uint64_t inputs = row.inputs();
     if (inputs + results > value_count || row.captures() > inputs) {
-      return bad_file("graph {} has {} values for {} inputs and {} results", graph.id(), value_count, inputs, results);
+      return bad_file("graph {} has {} values for {} inputs and {} results", graph.id(),
+                      value_count, inputs, results);
     }
     SLUICE_TRY(add_sources(row, value_names, inputs, value_count - results, graph));
     for (size_t i = 0; i < node_count; ++i) {
-      SLUICE_TRY(add_node(*row.nodes()->Get(static_cast<uint32_t>(i)), node_names[i], *row.types(), value_names, graph));
+      SLUICE_TRY(add_node(*row.nodes()->Get(static_cast<uint32_t>(i)), node_names[i], *row.types(),
+                          value_names, graph));
     }
     SLUICE_TRY(add_facts(row, graph));
     return add_origins(names, graph);
@@ -65,7 +81,8 @@ class GraphReader {
   }
 
   // Inputs and constants: the values before the first result.
-  Result<void> add_sources(const fb::Graph& row, const std::vector<std::string_view>& names, uint64_t inputs, uint64_t end, Graph& graph) {
+  Result<void> add_sources(const fb::Graph& row, const std::vector<std::string_view>& names,
+                           uint64_t inputs, uint64_t end, Graph& graph) {
     for (uint64_t i = 0; i < inputs; ++i) {
       SLUICE_ASSIGN(const TypeId id, type(row.types()->Get(static_cast<uint32_t>(i))));
       graph.add_input(id, std::string(names[i]));
@@ -74,10 +91,13 @@ class GraphReader {
     SLUICE_TRY(budget_.charge(size_of(segments), sizeof(fb::ValueFact)));
     size_t next = 0;
     for (uint64_t i = inputs; i < end; ++i) {
-      while (next < size_of(segments) && segments->Get(static_cast<uint32_t>(next))->value() < i) ++next;
-      const fb::ValueFact* fact = next < size_of(segments) ? segments->Get(static_cast<uint32_t>(next)) : nullptr;
+      while (next < size_of(segments) && segments->Get(static_cast<uint32_t>(next))->value() < i)
+        ++next;
+      const fb::ValueFact* fact =
+          next < size_of(segments) ? segments->Get(static_cast<uint32_t>(next)) : nullptr;
       if (fact == nullptr || fact->value() != i || fact->id() >= tables_.segments.size()) {
-        return bad_file("value {} of graph {} is neither input, constant nor result", i, graph.id());
+        return bad_file("value {} of graph {} is neither input, constant nor result", i,
+                        graph.id());
       }
       SLUICE_ASSIGN(const TypeId id, type(row.types()->Get(static_cast<uint32_t>(i))));
       graph.add_constant(tables_.segments[fact->id()], std::string(names[i])).set_type(id);
@@ -90,23 +110,27 @@ class GraphReader {
     SLUICE_TRY(budget_.charge(size_of(row.outputs()), 4));
     for (size_t i = 0; i < size_of(row.segments()); ++i) {
       const fb::ValueFact& fact = *row.segments()->Get(static_cast<uint32_t>(i));
-      if (fact.value() >= graph.value_limit() || fact.id() >= tables_.segments.size()) return bad_file("a constant has no value");
+      if (fact.value() >= graph.value_limit() || fact.id() >= tables_.segments.size())
+        return bad_file("a constant has no value");
       graph.values()[fact.value()].set_segment(tables_.segments[fact.id()]);
     }
     for (size_t i = 0; i < size_of(row.storages()); ++i) {
       const fb::ValueFact& fact = *row.storages()->Get(static_cast<uint32_t>(i));
-      if (fact.value() >= graph.value_limit() || fact.id() >= tables_.storages.size()) return bad_file("a storage has no value");
+      if (fact.value() >= graph.value_limit() || fact.id() >= tables_.storages.size())
+        return bad_file("a storage has no value");
       graph.values()[fact.value()].set_storage(tables_.storages[fact.id()]);
     }
     for (size_t i = 0; i < size_of(row.outputs()); ++i) {
       const uint32_t output = row.outputs()->Get(static_cast<uint32_t>(i));
-      if (output >= graph.value_limit()) return bad_file("graph {} has output {}", graph.id(), output);
+      if (output >= graph.value_limit())
+        return bad_file("graph {} has output {}", graph.id(), output);
       graph.add_output(graph.values()[output]);
     }
     return {};
   }
 
-  Result<void> add_node(const fb::Node& row, std::string_view name, const flatbuffers::Vector<uint32_t>& types,
+  Result<void> add_node(const fb::Node& row, std::string_view name,
+                        const flatbuffers::Vector<uint32_t>& types,
                         const std::vector<std::string_view>& names, Graph& graph) {
     if (row.op() >= ops_.size()) return bad_file("a node has op {}", row.op());
     SLUICE_TRY(budget_.charge(size_of(row.inputs()), 4));
@@ -114,7 +138,8 @@ class GraphReader {
     for (size_t i = 0; i < size_of(row.inputs()); ++i) {
       const int32_t input = row.inputs()->Get(static_cast<uint32_t>(i));
       if (input < -1 || input >= static_cast<int64_t>(graph.value_limit())) {
-        return bad_file("node {} of graph {} reads value {} before it is there", graph.node_count(), graph.id(), input);
+        return bad_file("node {} of graph {} reads value {} before it is there", graph.node_count(),
+                        graph.id(), input);
       }
       inputs_.push_back(input < 0 ? nullptr : &graph.values()[static_cast<size_t>(input)]);
     }
@@ -137,7 +162,8 @@ class GraphReader {
     SLUICE_TRY(budget_.charge(size_of(row.after()), 4));
     for (size_t i = 0; i < size_of(row.after()); ++i) {
       const uint32_t before = row.after()->Get(static_cast<uint32_t>(i));
-      if (before >= nodes_.size() || (i > 0 && before <= row.after()->Get(static_cast<uint32_t>(i - 1)))) {
+      if (before >= nodes_.size() ||
+          (i > 0 && before <= row.after()->Get(static_cast<uint32_t>(i - 1)))) {
         return bad_file("node {} runs after node {}", node.id(), before);
       }
       node.add_after(*nodes_[before]);
@@ -147,10 +173,14 @@ class GraphReader {
 
   Result<void> add_placement(const fb::Placement& row, Node& node) {
     const bool engine_fits = row.engine() <= static_cast<uint8_t>(EngineId::kComposite);
-    const bool kernel_fits = row.kernel() >= -1 && row.kernel() < static_cast<int64_t>(tables_.kernels.size());
-    const bool label_fits = row.stream_label() >= -1 && row.stream_label() < static_cast<int64_t>(strings_.size());
-    const bool scope_fits = row.super_kernel_scope() >= -1 && row.super_kernel_scope() < static_cast<int64_t>(strings_.size());
-    if (!engine_fits || !kernel_fits || !label_fits || !scope_fits) return bad_file("the placement of node {} makes no sense", node.id());
+    const bool kernel_fits =
+        row.kernel() >= -1 && row.kernel() < static_cast<int64_t>(tables_.kernels.size());
+    const bool label_fits =
+        row.stream_label() >= -1 && row.stream_label() < static_cast<int64_t>(strings_.size());
+    const bool scope_fits = row.super_kernel_scope() >= -1 &&
+                            row.super_kernel_scope() < static_cast<int64_t>(strings_.size());
+    if (!engine_fits || !kernel_fits || !label_fits || !scope_fits)
+      return bad_file("the placement of node {} makes no sense", node.id());
     Placement& placement = node.placement;
     placement.engine = static_cast<EngineId>(row.engine());
     if (row.kernel() >= 0) placement.kernel = tables_.kernels[static_cast<size_t>(row.kernel())];
@@ -169,7 +199,8 @@ class GraphReader {
   }
 
   Result<std::string> string(int64_t id) {
-    if (id < 0 || static_cast<uint64_t>(id) >= strings_.size()) return bad_file("an attribute names text {}", id);
+    if (id < 0 || static_cast<uint64_t>(id) >= strings_.size())
+      return bad_file("an attribute names text {}", id);
     const std::string_view text = strings_[static_cast<size_t>(id)];
     SLUICE_TRY(text_budget_.charge(text.size(), 1));
     return std::string(text);
@@ -178,8 +209,8 @@ class GraphReader {
   Result<GraphRef> body(int64_t id, const Node& node) const {
     if (id < 0 || id >= module_.graph_limit()) return bad_file("a node names graph {}", id);
     const GraphRole role = module_.graph(static_cast<GraphId>(id)).role;
-    const bool fits =
-        id != 0 && role != GraphRole::kRoot && role != GraphRole::kExpression && module_.graph(static_cast<GraphId>(id)).owner() == nullptr;
+    const bool fits = id != 0 && role != GraphRole::kRoot && role != GraphRole::kExpression &&
+                      module_.graph(static_cast<GraphId>(id)).owner() == nullptr;
     if (!fits) return bad_file("{} names graph {}, which is no body of its own", node.label(), id);
     return GraphRef{static_cast<GraphId>(id)};
   }
@@ -187,7 +218,8 @@ class GraphReader {
   // `count` elements of the pool of ints.
   Result<std::vector<int64_t>> ints(const fb::Attribute& row) {
     const uint64_t size = size_of(file_.ints());
-    if (uint64_t{row.first()} + row.count() > size) return bad_file("an attribute lies outside its pool");
+    if (uint64_t{row.first()} + row.count() > size)
+      return bad_file("an attribute lies outside its pool");
     SLUICE_TRY(budget_.charge(row.count(), sizeof(int64_t)));
     if (row.count() == 0) return std::vector<int64_t>();
     const auto first = file_.ints()->begin() + row.first();
@@ -196,7 +228,8 @@ class GraphReader {
 
   Result<std::vector<float>> floats(const fb::Attribute& row) {
     const uint64_t size = size_of(file_.floats());
-    if (uint64_t{row.first()} + row.count() > size) return bad_file("an attribute lies outside its pool");
+    if (uint64_t{row.first()} + row.count() > size)
+      return bad_file("an attribute lies outside its pool");
     SLUICE_TRY(budget_.charge(row.count(), sizeof(float)));
     if (row.count() == 0) return std::vector<float>();
     const auto first = file_.floats()->begin() + row.first();
@@ -207,10 +240,12 @@ class GraphReader {
     using Kind = fb::AttributeKind;
     switch (row.kind()) {
       case Kind::int_:
-        if (row.first() >= size_of(file_.ints())) return bad_file("an attribute lies outside its pool");
+        if (row.first() >= size_of(file_.ints()))
+          return bad_file("an attribute lies outside its pool");
         return AttributeValue(file_.ints()->Get(row.first()));
       case Kind::float_:
-        if (row.first() >= size_of(file_.floats())) return bad_file("an attribute lies outside its pool");
+        if (row.first() >= size_of(file_.floats()))
+          return bad_file("an attribute lies outside its pool");
         return AttributeValue(file_.floats()->Get(row.first()));
       case Kind::string_: {
         SLUICE_ASSIGN(std::string text, string(row.first()));
@@ -238,7 +273,8 @@ class GraphReader {
         return AttributeValue(TypeRef{id});
       }
       case Kind::segment:
-        if (row.first() >= tables_.segments.size()) return bad_file("an attribute names constant {}", row.first());
+        if (row.first() >= tables_.segments.size())
+          return bad_file("an attribute names constant {}", row.first());
         return AttributeValue(SegmentRef{tables_.segments[row.first()]});
       case Kind::graph: {
         SLUICE_ASSIGN(const GraphRef ref, body(row.first(), node));
@@ -262,7 +298,8 @@ class GraphReader {
 
   Result<void> add_attribute(const fb::Attribute& row, Node& node) {
     SLUICE_TRY(budget_.charge(1, sizeof(fb::Attribute)));
-    if (row.name() >= attribute_names_.size()) return bad_file("an attribute has name {}", row.name());
+    if (row.name() >= attribute_names_.size())
+      return bad_file("an attribute has name {}", row.name());
     const std::string_view name = attribute_names_[row.name()];
     if (!node.attributes().empty() && node.attributes().back().name >= name)
       return bad_file("attributes of {} are not sorted", node.label());
@@ -273,13 +310,15 @@ class GraphReader {
 
   Result<void> add_origins(const fb::GraphNames& names, Graph& graph) {
     if (size_of(names.origin_ends()) == 0) return {};
-    if (size_of(names.origin_ends()) != graph.node_count()) return bad_file("nodes and their origins differ in number");
+    if (size_of(names.origin_ends()) != graph.node_count())
+      return bad_file("nodes and their origins differ in number");
     SLUICE_TRY(names_budget_.charge(size_of(names.origins()) + graph.node_count(), 4));
     uint32_t first = 0, index = 0;
     add_work(Work::kNodeVisits, graph.node_count());
     for (Node& node : graph.nodes()) {
       const uint32_t end = names.origin_ends()->Get(index++);
-      if (end < first || end > size_of(names.origins())) return bad_file("the origins of {} make no sense", node.label());
+      if (end < first || end > size_of(names.origins()))
+        return bad_file("the origins of {} make no sense", node.label());
       std::vector<uint32_t> origins;
       for (uint32_t i = first; i < end; ++i) {
         const uint32_t origin = names.origins()->Get(i);
@@ -298,7 +337,8 @@ class GraphReader {
       const Symbol& symbol = module_.expressions.symbol(static_cast<SymbolId>(i));
       if (symbol.graph < 0) continue;
       const auto limit = static_cast<int64_t>(module_.graph(symbol.graph).value_limit());
-      if (symbol.value < 0 || symbol.value >= limit) return bad_file("symbol '{}' is read from value {}", symbol.name, symbol.value);
+      if (symbol.value < 0 || symbol.value >= limit)
+        return bad_file("symbol '{}' is read from value {}", symbol.name, symbol.value);
     }
     return {};
   }
@@ -319,8 +359,8 @@ class GraphReader {
 
 }  // namespace
 
-Result<void> read_graphs(const fb::File& file, const fb::Names& names, const FileTables& tables, Module& module, Budget& budget,
-                         Budget& names_budget) {
+Result<void> read_graphs(const fb::File& file, const fb::Names& names, const FileTables& tables,
+                         Module& module, Budget& budget, Budget& names_budget) {
   return GraphReader(file, tables, module, budget, names_budget).read(names);
 }
 

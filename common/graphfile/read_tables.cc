@@ -7,17 +7,19 @@
 namespace sluice::graphfile {
 namespace {
 
-constexpr uint64_t kExpressionSizeLimit = 20'000;       // nodes of one expression written out as a tree
+constexpr uint64_t kExpressionSizeLimit = 20'000;  // nodes of one expression written out as a tree
 constexpr uint64_t kExpressionTotalLimit = 64'000'000;  // of all together
 constexpr size_t kTypeDepthLimit = 64;                  // sequences of sequences of …
 
 class TableReader {
  public:
-  TableReader(const fb::File& file, const std::vector<std::string_view>& symbol_names, Module& module, Budget& budget)
+  TableReader(const fb::File& file, const std::vector<std::string_view>& symbol_names,
+              Module& module, Budget& budget)
       : file_(file), symbol_names_(symbol_names), module_(module), budget_(budget) {}
 
   Result<FileTables> read() {
-    const bool aligned = is_aligned(file_.symbols()) && is_aligned(file_.expressions()) && is_aligned(file_.ints());
+    const bool aligned =
+        is_aligned(file_.symbols()) && is_aligned(file_.expressions()) && is_aligned(file_.ints());
     if (!aligned) return bad_file("its tables are not aligned");
     SLUICE_TRY(read_symbols());
     SLUICE_TRY(read_expressions());
@@ -31,35 +33,42 @@ class TableReader {
  private:
   Result<void> read_symbols() {
     const size_t count = size_of(file_.symbols());
-    if (symbol_names_.size() != count) return bad_file("{} symbols have {} names", count, symbol_names_.size());
+    if (symbol_names_.size() != count)
+      return bad_file("{} symbols have {} names", count, symbol_names_.size());
     std::set<std::string_view> seen;
     for (size_t i = 0; i < count; ++i) {
       const fb::Symbol& row = *file_.symbols()->Get(static_cast<uint32_t>(i));
-      if (symbol_names_[i].empty() || !seen.insert(symbol_names_[i]).second) return bad_file("symbol {} has no name of its own", i);
+      if (symbol_names_[i].empty() || !seen.insert(symbol_names_[i]).second)
+        return bad_file("symbol {} has no name of its own", i);
       const bool outer = row.graph() == -1 && row.value() == -1;
-      if (row.origin() > static_cast<uint8_t>(SymbolOrigin::kNodeResult) || (!outer && !module_.has_graph(row.graph())) || row.axis() < 0 ||
-          row.low() > row.high() || row.divisor() < 1) {
+      if (row.origin() > static_cast<uint8_t>(SymbolOrigin::kNodeResult) ||
+          (!outer && !module_.has_graph(row.graph())) || row.axis() < 0 || row.low() > row.high() ||
+          row.divisor() < 1) {
         return bad_file("symbol '{}' makes no sense", symbol_names_[i]);
       }
-      module_.expressions.add_symbol({std::string(symbol_names_[i]), static_cast<SymbolOrigin>(row.origin()), row.graph(), row.value(),
-                                      row.axis(), row.low(), row.high(), row.divisor()});
+      module_.expressions.add_symbol(
+          {std::string(symbol_names_[i]), static_cast<SymbolOrigin>(row.origin()), row.graph(),
+           row.value(), row.axis(), row.low(), row.high(), row.divisor()});
     }
     return {};
   }
 
-  // Normalizing costs as much as the written-out expression is long, so hostile files may not share operands without end.
+  // Normalizing costs as much as the written-out expression is long, so hostile files may not share
+  // operands without end.
   Result<void> read_expressions() {
     std::vector<uint64_t> sizes;
     uint64_t total = 0;
     for (size_t i = 0; i < size_of(file_.expressions()); ++i) {
       const fb::Expression& row = *file_.expressions()->Get(static_cast<uint32_t>(i));
       const auto op = static_cast<ExpressionOp>(row.op());
-      if (row.op() > static_cast<uint8_t>(ExpressionOp::kMax)) return bad_file("expression {} has operation {}", i, row.op());
+      if (row.op() > static_cast<uint8_t>(ExpressionOp::kMax))
+        return bad_file("expression {} has operation {}", i, row.op());
       ExpressionId id = -1;
       if (op == ExpressionOp::kConstant) {
         id = module_.expressions.constant(row.value());
       } else if (op == ExpressionOp::kSymbol) {
-        if (row.value() < 0 || static_cast<uint64_t>(row.value()) >= module_.expressions.symbol_count()) {
+        if (row.value() < 0 ||
+            static_cast<uint64_t>(row.value()) >= module_.expressions.symbol_count()) {
           return bad_file("expression {} names symbol {}", i, row.value());
         }
         id = module_.expressions.symbol_expression(static_cast<SymbolId>(row.value()));
@@ -69,9 +78,12 @@ class TableReader {
         const auto a = static_cast<size_t>(row.a()), b = static_cast<size_t>(row.b());
         sizes.push_back(1 + sizes[a] + sizes[b]);
         total += sizes[i];
-        if (sizes[i] > kExpressionSizeLimit || total > kExpressionTotalLimit) return bad_file("expression {} is too long", i);
-        if (op == ExpressionOp::kMul && (is_sum(a) || is_sum(b))) return bad_file("expression {} is not in normal form", i);
-        tables_.expressions.push_back(module_.expressions.make(op, tables_.expressions[a], tables_.expressions[b]));
+        if (sizes[i] > kExpressionSizeLimit || total > kExpressionTotalLimit)
+          return bad_file("expression {} is too long", i);
+        if (op == ExpressionOp::kMul && (is_sum(a) || is_sum(b)))
+          return bad_file("expression {} is not in normal form", i);
+        tables_.expressions.push_back(
+            module_.expressions.make(op, tables_.expressions[a], tables_.expressions[b]));
         continue;
       }
       sizes.push_back(1);
@@ -79,8 +91,12 @@ class TableReader {
     }
     return {};
   }
-  static bool is_operand(int32_t id, size_t below) { return id >= 0 && static_cast<size_t>(id) < below; }
-  bool is_sum(size_t id) const { return module_.expressions[tables_.expressions[id]].op == ExpressionOp::kAdd; }
+  static bool is_operand(int32_t id, size_t below) {
+    return id >= 0 && static_cast<size_t>(id) < below;
+  }
+  bool is_sum(size_t id) const {
+    return module_.expressions[tables_.expressions[id]].op == ExpressionOp::kAdd;
+  }
 
   Result<Dim> dim(const fb::Dim& row) const {
     switch (static_cast<DimKind>(row.kind())) {
@@ -115,14 +131,17 @@ class TableReader {
       const fb::Type& row = *file_.types()->Get(static_cast<uint32_t>(i));
       Type type;
       type.kind = static_cast<TypeKind>(row.kind());
-      if (row.kind() > static_cast<uint8_t>(TypeKind::kMap)) return bad_file("type {} has kind {}", i, row.kind());
-      if (row.dtype() >= kDTypeCount) return bad_file("type {} has element type {}", i, row.dtype());
+      if (row.kind() > static_cast<uint8_t>(TypeKind::kMap))
+        return bad_file("type {} has kind {}", i, row.kind());
+      if (row.dtype() >= kDTypeCount)
+        return bad_file("type {} has element type {}", i, row.dtype());
       size_t depth = 1;
       if (type.kind == TypeKind::kTensor) {
         type.dtype = static_cast<DType>(row.dtype());
         type.ranked = row.ranked();
         SLUICE_ASSIGN(type.dims, dims(row.dims()));
-        if (!type.ranked && !type.dims.empty()) return bad_file("type {} has dimensions but no rank", i);
+        if (!type.ranked && !type.dims.empty())
+          return bad_file("type {} has dimensions but no rank", i);
       } else if (type.kind != TypeKind::kUnknown) {
         if (row.element() >= i) return bad_file("type {} has element {}", i, row.element());
         if (type.kind == TypeKind::kMap) type.dtype = static_cast<DType>(row.dtype());
@@ -142,11 +161,13 @@ class TableReader {
       Storage storage;
       storage.format = static_cast<StorageFormat>(row.format());
       SLUICE_ASSIGN(storage.dims, dims(row.dims()));
-      if (reinterpret_cast<uintptr_t>(row.bytes()) % alignof(fb::Dim) != 0) return bad_file("storage {} is not aligned", i);
+      if (reinterpret_cast<uintptr_t>(row.bytes()) % alignof(fb::Dim) != 0)
+        return bad_file("storage {} is not aligned", i);
       if (row.bytes() != nullptr) {
         SLUICE_ASSIGN(storage.bytes, dim(*row.bytes()));
       }
-      if (row.format() > static_cast<uint8_t>(StorageFormat::kNhwc)) return bad_file("storage {} makes no sense", i);
+      if (row.format() > static_cast<uint8_t>(StorageFormat::kNhwc))
+        return bad_file("storage {} makes no sense", i);
       tables_.storages.push_back(module_.intern(storage));
     }
     return {};
@@ -155,7 +176,8 @@ class TableReader {
   Result<void> read_segments() {
     for (size_t i = 0; i < size_of(file_.segments()); ++i) {
       const fb::Segment& row = *file_.segments()->Get(static_cast<uint32_t>(i));
-      if (row.type() >= tables_.types.size()) return bad_file("constant {} has type {}", i, row.type());
+      if (row.type() >= tables_.types.size())
+        return bad_file("constant {} has type {}", i, row.type());
       const TypeId type = tables_.types[row.type()];
       if (row.kind() == fb::SegmentKind::parameter) {
         tables_.segments.push_back(module_.make_parameter(type, row.parameter()));
@@ -171,14 +193,19 @@ class TableReader {
     const Type& type = module_.type(type_id);
     const auto dense = type.dense_bytes();
     const auto count = type.element_count();
-    if (!count || (type.dtype != DType::kString && !dense)) return bad_file("constant {} is no tensor of fixed shape", i);
-    if (row.kind() > fb::SegmentKind::parameter) return bad_file("constant {} has kind {}", i, static_cast<int>(row.kind()));
+    if (!count || (type.dtype != DType::kString && !dense))
+      return bad_file("constant {} is no tensor of fixed shape", i);
+    if (row.kind() > fb::SegmentKind::parameter)
+      return bad_file("constant {} has kind {}", i, static_cast<int>(row.kind()));
     Segment segment;
     segment.kind = static_cast<SegmentKind>(row.kind());
     segment.type = type_id;
     segment.size = dense.value_or(row.size());
-    if (segment.size != row.size()) return bad_file("constant {} has {} bytes, its type has {}", i, row.size(), segment.size);
-    if (row.digest() != nullptr) std::copy_n(row.digest()->bytes()->data(), segment.digest.bytes.size(), segment.digest.bytes.begin());
+    if (segment.size != row.size())
+      return bad_file("constant {} has {} bytes, its type has {}", i, row.size(), segment.size);
+    if (row.digest() != nullptr)
+      std::copy_n(row.digest()->bytes()->data(), segment.digest.bytes.size(),
+                  segment.digest.bytes.begin());
     SLUICE_TRY(budget_.charge(size_of(row.data()), 1));
     SLUICE_TRY(budget_.charge(size_of(row.inputs()), sizeof(uint32_t)));
     if (row.data() != nullptr) {
@@ -188,7 +215,8 @@ class TableReader {
     SLUICE_TRY(check_data(segment, type, i));
     if (segment.kind != SegmentKind::kExpression) return segment;
     segment.graph = row.graph();
-    if (!module_.has_graph(row.graph()) || module_.graph(row.graph()).role != GraphRole::kExpression) {
+    if (!module_.has_graph(row.graph()) ||
+        module_.graph(row.graph()).role != GraphRole::kExpression) {
       return bad_file("constant {} is made by graph {}", i, row.graph());
     }
     for (size_t k = 0; k < size_of(row.inputs()); ++k) {
@@ -202,7 +230,8 @@ class TableReader {
   static Result<void> check_data(const Segment& segment, const Type& type, size_t i) {
     uint64_t expected = 0;
     if (segment.kind == SegmentKind::kSmall) expected = segment.size;
-    if (segment.kind == SegmentKind::kSplat) expected = static_cast<uint64_t>(dtype_bits(type.dtype)) / 8;
+    if (segment.kind == SegmentKind::kSplat)
+      expected = static_cast<uint64_t>(dtype_bits(type.dtype)) / 8;
     const bool repeatable = segment.kind != SegmentKind::kSplat || expected > 0;
     if (segment.data.size() != expected || expected > kSmallSegmentBytes || !repeatable) {
       return bad_file("constant {} holds {} bytes of {}", i, segment.data.size(), expected);
@@ -212,16 +241,20 @@ class TableReader {
       return bad_file("constant {} of strings has no room for their offsets", i);
     }
     if (segment.kind != SegmentKind::kSmall) return {};
-    Tensor strings{{}, type.dtype, *type.extents(), TensorBytes(segment.data.begin(), segment.data.end())};
-    if (!is_consistent(strings)) return bad_file("constant {} holds strings whose offsets make no sense", i);
+    Tensor strings{
+        {}, type.dtype, *type.extents(), TensorBytes(segment.data.begin(), segment.data.end())};
+    if (!is_consistent(strings))
+      return bad_file("constant {} holds strings whose offsets make no sense", i);
     return {};
   }
 
   Result<void> read_kernels() {
     for (size_t i = 0; i < size_of(file_.kernels()); ++i) {
       const fb::Kernel& row = *file_.kernels()->Get(static_cast<uint32_t>(i));
-      if (row.object() >= tables_.segments.size()) return bad_file("kernel {} lies in constant {}", i, row.object());
-      if (row.scratch_more() != 0) return bad_file("kernel {} is of an earlier release: its scratch grows with its sizes", i);
+      if (row.object() >= tables_.segments.size())
+        return bad_file("kernel {} lies in constant {}", i, row.object());
+      if (row.scratch_more() != 0)
+        return bad_file("kernel {} is of an earlier release: its scratch grows with its sizes", i);
       SLUICE_TRY(budget_.charge(size_of(row.entry()) + size_of(row.isa()), 1));
       SLUICE_TRY(budget_.charge(size_of(row.multiply_add_symbols()), sizeof(uint32_t)));
       Kernel kernel;
@@ -233,7 +266,8 @@ class TableReader {
       kernel.multiply_adds = row.multiply_adds();
       kernel.symbolic = row.symbolic();
       if (row.multiply_add_symbols() != nullptr)
-        kernel.multiply_add_symbols.assign(row.multiply_add_symbols()->begin(), row.multiply_add_symbols()->end());
+        kernel.multiply_add_symbols.assign(row.multiply_add_symbols()->begin(),
+                                           row.multiply_add_symbols()->end());
       kernel.multiply_adds_per_block = row.multiply_adds_per_block();
       tables_.kernels.push_back(module_.add_kernel(kernel));
     }
@@ -249,7 +283,9 @@ class TableReader {
 
 }  // namespace
 
-Result<FileTables> read_tables(const fb::File& file, const std::vector<std::string_view>& symbol_names, Module& module, Budget& budget) {
+Result<FileTables> read_tables(const fb::File& file,
+                               const std::vector<std::string_view>& symbol_names, Module& module,
+                               Budget& budget) {
   return TableReader(file, symbol_names, module, budget).read();
 }
 

@@ -1,5 +1,6 @@
-// From verified FlatBuffers to a module. Internal to common/graphfile. FlatBuffers' own verifier has proved that every offset lies inside;
-// what is checked here is everything that a number may say: ids, orders, counts, sizes.
+// From verified FlatBuffers to a module. Internal to common/graphfile. FlatBuffers' own verifier
+// has proved that every offset lies inside; what is checked here is everything that a number may
+// say: ids, orders, counts, sizes.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +17,13 @@ namespace sluice::graphfile {
 
 template <typename... Args>
 [[nodiscard]] Error bad_file(fmt::format_string<Args...> format, Args&&... args) {
-  return make_error(ErrorCode::kBadFile, "the graph file is damaged: {}", fmt::format(format, std::forward<Args>(args)...));
+  return make_error(ErrorCode::kBadFile, "the graph file is damaged: {}",
+                    fmt::format(format, std::forward<Args>(args)...));
 }
 
-// A FlatBuffer may name the same bytes many times, so that a small file unfolds into a huge module. What is copied is charged to a budget
-// of the buffer's size, which an honest file, naming everything once, cannot exceed.
+// A FlatBuffer may name the same bytes many times, so that a small file unfolds into a huge module.
+// What is copied is charged to a budget of the buffer's size, which an honest file, naming
+// everything once, cannot exceed.
 class Budget {
  public:
   explicit Budget(uint64_t bytes) : left_(bytes) {}
@@ -54,17 +57,20 @@ struct FileTables {
 };
 
 // Graphs must have been added (empty); segments refer to them.
-Result<FileTables> read_tables(const fb::File& file, const std::vector<std::string_view>& symbol_names, Module& module, Budget& budget);
+Result<FileTables> read_tables(const fb::File& file,
+                               const std::vector<std::string_view>& symbol_names, Module& module,
+                               Budget& budget);
 
 // Fills the graphs. Names: by graph, null for none.
-Result<void> read_graphs(const fb::File& file, const fb::Names& names, const FileTables& tables, Module& module, Budget& budget,
-                         Budget& names_budget);
+Result<void> read_graphs(const fb::File& file, const fb::Names& names, const FileTables& tables,
+                         Module& module, Budget& budget, Budget& names_budget);
 
 // Every graph has its owner, and neither graphs nor expressions contain themselves.
 Result<void> check_ownership(const Module& module);
 
 // Sets the locations of segments. inline_bytes: of the file, kept alive by owner.
-Result<void> read_locations(const fb::Locations& locations, const FileTables& tables, std::span<const std::byte> inline_bytes,
+Result<void> read_locations(const fb::Locations& locations, const FileTables& tables,
+                            std::span<const std::byte> inline_bytes,
                             const std::shared_ptr<const void>& owner, Module& module);
 
 }  // namespace sluice::graphfile

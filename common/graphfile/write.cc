@@ -11,8 +11,9 @@ namespace {
 
 using namespace graphfile;
 
-constexpr uint64_t kAlignment = 64;                      // of every buffer and inline segment
-constexpr size_t kItemLimit = size_t{24} * 1000 * 1000;  // nodes and values; FlatBuffers stop at 2 GiB
+constexpr uint64_t kAlignment = 64;  // of every buffer and inline segment
+constexpr size_t kItemLimit =
+    size_t{24} * 1000 * 1000;  // nodes and values; FlatBuffers stop at 2 GiB
 
 constexpr size_t kMaxGathered = 1 << 20;  // written at once: each write to a pipe wakes its reader
 
@@ -22,7 +23,8 @@ std::span<const std::byte> bytes_of(const flatbuffers::DetachedBuffer& buffer) {
   return std::as_bytes(std::span(buffer.data(), buffer.size()));
 }
 
-// The constants that follow the buffers, each digest once, and the rows that say where every constant lies.
+// The constants that follow the buffers, each digest once, and the rows that say where every
+// constant lies.
 struct Placement {
   std::vector<std::span<const std::byte>> inline_bytes;
   uint64_t inline_size = 0;
@@ -34,7 +36,8 @@ Result<void> store_segment(const Module& module, SegmentId id, const std::string
   return put_in_store(store, module.segment(id).digest, bytes);
 }
 
-Result<Placement> place_segments(const Module& module, const Mentioned& mentioned, const WriteGraphOptions& options) {
+Result<Placement> place_segments(const Module& module, const Mentioned& mentioned,
+                                 const WriteGraphOptions& options) {
   Placement placement;
   std::map<Digest, uint64_t> placed;
   flatbuffers::FlatBufferBuilder builder(1 << 12);
@@ -46,7 +49,8 @@ Result<Placement> place_segments(const Module& module, const Mentioned& mentione
     const Location& location = segment.location;
     if (location.where == Where::kFile && !options.inline_segments) {
       const auto path = builder.CreateString(location.path);
-      rows.push_back(fb::CreateLocation(builder, file_id, fb::Where::file, path, location.offset, location.mtime_ns));
+      rows.push_back(fb::CreateLocation(builder, file_id, fb::Where::file, path, location.offset,
+                                        location.mtime_ns));
       continue;
     }
     const bool is_stored = location.where == Where::kStore && !options.inline_segments;
@@ -70,9 +74,12 @@ Result<Placement> place_segments(const Module& module, const Mentioned& mentione
 
 Result<void> check_size(const Module& module) {
   size_t items = 0;
-  for (GraphId id = 0; id < module.graph_limit(); ++id) items += module.graph(id).node_count() * 2 + module.graph(id).value_limit();
+  for (GraphId id = 0; id < module.graph_limit(); ++id)
+    items += module.graph(id).node_count() * 2 + module.graph(id).value_limit();
   if (items <= kItemLimit) return {};
-  return make_error(ErrorCode::kLimit, "the graph is too large for a graph file: {} nodes and values, at most {}", items, kItemLimit)
+  return make_error(ErrorCode::kLimit,
+                    "the graph is too large for a graph file: {} nodes and values, at most {}",
+                    items, kItemLimit)
       .with_hint("compile it in pieces: --out-nodes");
 }
 
@@ -128,7 +135,8 @@ Result<void> write_graph(Module& module, FileWriter& writer, const WriteGraphOpt
   return writer.write(gathered);
 }
 
-Result<void> write_graph_file(Module& module, const std::string& path, const WriteGraphOptions& options) {
+Result<void> write_graph_file(Module& module, const std::string& path,
+                              const WriteGraphOptions& options) {
   SLUICE_ASSIGN(FileWriter writer, FileWriter::create(path));
   SLUICE_TRY(write_graph(module, writer, options));
   return writer.commit();

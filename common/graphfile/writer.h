@@ -24,7 +24,8 @@ class TextTable {
   std::vector<std::string_view> texts_;  // of index_
 };
 
-// Maps ids of the module's tables to ids of the file's, which are given out in order of first mention.
+// Maps ids of the module's tables to ids of the file's, which are given out in order of first
+// mention.
 class FileIds {
  public:
   explicit FileIds(size_t limit) : ids_(limit, -1) {}
@@ -41,8 +42,8 @@ class FileIds {
   std::vector<int32_t> order_;
 };
 
-// What of the module's tables the graphs mention. Expressions and symbols keep the order in which they were made, because the normal form
-// sorts by it.
+// What of the module's tables the graphs mention. Expressions and symbols keep the order in which
+// they were made, because the normal form sorts by it.
 struct Mentioned {
   explicit Mentioned(const Module& module);
 

@@ -36,12 +36,17 @@ struct AnnotationRow {
 
 constexpr AnnotationRow kTable[] = {
     {"engine", "an engine's name", set_engine},
-    {"stream_label", "any text", [](Placement& p, std::string_view v) { return set_text(p.stream_label, v); }},
-    {"stage_level", "a number", [](Placement& p, std::string_view v) { return set_number(p.stage_level, v); }},
-    {"parallel_group", "a number", [](Placement& p, std::string_view v) { return set_number(p.parallel_group, v); }},
-    {"super_kernel_scope", "any text", [](Placement& p, std::string_view v) { return set_text(p.super_kernel_scope, v); }},
+    {"stream_label", "any text",
+     [](Placement& p, std::string_view v) { return set_text(p.stream_label, v); }},
+    {"stage_level", "a number",
+     [](Placement& p, std::string_view v) { return set_number(p.stage_level, v); }},
+    {"parallel_group", "a number",
+     [](Placement& p, std::string_view v) { return set_number(p.parallel_group, v); }},
+    {"super_kernel_scope", "any text",
+     [](Placement& p, std::string_view v) { return set_text(p.super_kernel_scope, v); }},
     {"keep", "true or false", [](Placement& p, std::string_view v) { return set_flag(p.keep, v); }},
-    {"no_fold", "true or false", [](Placement& p, std::string_view v) { return set_flag(p.no_fold, v); }},
+    {"no_fold", "true or false",
+     [](Placement& p, std::string_view v) { return set_flag(p.no_fold, v); }},
 };
 
 }  // namespace
@@ -51,11 +56,13 @@ Result<void> annotate(Placement& placement, std::string_view name, std::string_v
   for (const AnnotationRow& row : kTable) {
     if (row.name == name) {
       if (row.set(placement, value)) return {};
-      return make_error(ErrorCode::kBadValue, "annotation '{}' is '{}', expected {}", name, value, row.values);
+      return make_error(ErrorCode::kBadValue, "annotation '{}' is '{}', expected {}", name, value,
+                        row.values);
     }
     names += (names.empty() ? "" : ", ") + std::string(row.name);
   }
-  return make_error(ErrorCode::kBadValue, "there is no annotation '{}'", name).with_hint("known are " + names);
+  return make_error(ErrorCode::kBadValue, "there is no annotation '{}'", name)
+      .with_hint("known are " + names);
 }
 
 }  // namespace sluice

@@ -1,4 +1,5 @@
-// What a user says about a node and ONNX has no word for: metadata keys "sluice.<name>" and the rules of --annotate set fields of its Plan.
+// What a user says about a node and ONNX has no word for: metadata keys "sluice.<name>" and the
+// rules of --annotate set fields of its Plan.
 #pragma once
 
 #include <string>
@@ -9,8 +10,8 @@
 
 namespace sluice {
 
-// Sets the field that the annotation names from the text of its value. Errors: kBadValue, for an unknown name or a value that the field
-// does not take, with what is known as the hint.
+// Sets the field that the annotation names from the text of its value. Errors: kBadValue, for an
+// unknown name or a value that the field does not take, with what is known as the hint.
 Result<void> annotate(Placement& placement, std::string_view name, std::string_view value);
 
 }  // namespace sluice

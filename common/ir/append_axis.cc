@@ -27,7 +27,8 @@ Dim dense_bytes(Module& module, DType dtype, const std::vector<Dim>& dims) {
   ExpressionTable& expressions = module.expressions;
   ExpressionId product = expressions.constant(static_cast<int64_t>(dtype_bits(dtype) / 8));
   for (const Dim& dim : dims) {
-    product = expressions.multiply(product, dim.is_fixed() ? expressions.constant(dim.value) : static_cast<ExpressionId>(dim.value));
+    product = expressions.multiply(product, dim.is_fixed() ? expressions.constant(dim.value)
+                                                           : static_cast<ExpressionId>(dim.value));
   }
   return module.make_dim(product);
 }

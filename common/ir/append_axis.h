@@ -1,5 +1,6 @@
-// Values that grow within memory of a fixed place: a state's keys and values of all tokens so far. Their storage is dense and as large as
-// they may become, so that what is there stays where it is when more is written behind it.
+// Values that grow within memory of a fixed place: a state's keys and values of all tokens so far.
+// Their storage is dense and as large as they may become, so that what is there stays where it is
+// when more is written behind it.
 #pragma once
 
 #include <optional>
@@ -8,7 +9,8 @@
 
 namespace sluice {
 
-// The axis along which the value's storage has room for more than the value; nothing for every other storage.
+// The axis along which the value's storage has room for more than the value; nothing for every
+// other storage.
 std::optional<size_t> append_axis(const Value& value);
 
 // Of values of this type with room for `bound` elements along the axis.

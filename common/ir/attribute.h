@@ -24,8 +24,9 @@ struct GraphRef {
 };
 
 // Floats are ONNX's 32-bit floats.
-using AttributeValue = std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>, std::vector<std::string>,
-                                    TypeRef, SegmentRef, GraphRef, std::vector<GraphRef>>;
+using AttributeValue =
+    std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>,
+                 std::vector<std::string>, TypeRef, SegmentRef, GraphRef, std::vector<GraphRef>>;
 
 struct Attribute {
   std::string name;

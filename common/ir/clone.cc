@@ -23,7 +23,8 @@ ExpressionId ModuleMapper::expression(ExpressionId id) {
     Symbol symbol = source_.expressions.symbol(static_cast<SymbolId>(source.value));
     symbol.graph = symbol.value = -1;  // ids of the source mean nothing here
     const auto known = target_.expressions.find_symbol(symbol.name);
-    mapped = target_.expressions.symbol_expression(known ? *known : target_.expressions.add_symbol(symbol));
+    mapped = target_.expressions.symbol_expression(known ? *known
+                                                         : target_.expressions.add_symbol(symbol));
   } else {
     const ExpressionId a = expression(source.a);
     const ExpressionId b = expression(source.b);
@@ -34,7 +35,8 @@ ExpressionId ModuleMapper::expression(ExpressionId id) {
 }
 
 Dim ModuleMapper::dim(const Dim& dim) {
-  return dim.is_expression() ? target_.make_dim(expression(static_cast<ExpressionId>(dim.value))) : dim;
+  return dim.is_expression() ? target_.make_dim(expression(static_cast<ExpressionId>(dim.value)))
+                             : dim;
 }
 
 TypeId ModuleMapper::type(TypeId id) {
@@ -42,7 +44,8 @@ TypeId ModuleMapper::type(TypeId id) {
   if (const auto found = types_.find(id); found != types_.end()) return found->second;
   Type mapped = source_.type(id);
   for (Dim& d : mapped.dims) d = dim(d);
-  if (mapped.kind != TypeKind::kTensor && mapped.kind != TypeKind::kUnknown) mapped.element = type(mapped.element);
+  if (mapped.kind != TypeKind::kTensor && mapped.kind != TypeKind::kUnknown)
+    mapped.element = type(mapped.element);
   return types_[id] = target_.intern(mapped);
 }
 
@@ -62,7 +65,8 @@ SegmentId ModuleMapper::segment(SegmentId id) {
   for (SegmentId& input : mapped.inputs) input = segment(input);
   if (mapped.kind == SegmentKind::kExpression) {
     const auto [graph, inserted] = expression_graphs_.try_emplace(mapped.graph, -1);
-    if (inserted || !target_.has_graph(graph->second)) graph->second = clone(source_.graph(mapped.graph)).id();
+    if (inserted || !target_.has_graph(graph->second))
+      graph->second = clone(source_.graph(mapped.graph)).id();
     mapped.graph = graph->second;
   }
   return segments_[id] = target_.add_segment(std::move(mapped));
@@ -78,7 +82,8 @@ KernelId ModuleMapper::kernel(KernelId id) {
 std::vector<uint32_t> ModuleMapper::origins(const std::vector<uint32_t>& origins) {
   if (same()) return origins;
   std::vector<uint32_t> mapped;
-  for (const uint32_t origin : origins) mapped.push_back(target_.add_onnx_node(source_.onnx_node(origin)));
+  for (const uint32_t origin : origins)
+    mapped.push_back(target_.add_onnx_node(source_.onnx_node(origin)));
   std::sort(mapped.begin(), mapped.end());
   return mapped;
 }
@@ -86,7 +91,8 @@ std::vector<uint32_t> ModuleMapper::origins(const std::vector<uint32_t>& origins
 AttributeValue ModuleMapper::attribute(const AttributeValue& value) {
   if (const auto* ref = std::get_if<TypeRef>(&value)) return TypeRef{type(ref->id)};
   if (const auto* ref = std::get_if<SegmentRef>(&value)) return SegmentRef{segment(ref->id)};
-  if (const auto* ref = std::get_if<GraphRef>(&value)) return GraphRef{clone(source_.graph(ref->id)).id()};
+  if (const auto* ref = std::get_if<GraphRef>(&value))
+    return GraphRef{clone(source_.graph(ref->id)).id()};
   if (const auto* refs = std::get_if<std::vector<GraphRef>>(&value)) {
     std::vector<GraphRef> mapped;
     for (const GraphRef ref : *refs) mapped.push_back({clone(source_.graph(ref.id)).id()});
@@ -105,7 +111,8 @@ Value* ModuleMapper::value(const Value& source, Graph& into, std::vector<Value*>
   return mapped;
 }
 
-Node& ModuleMapper::clone_node(const Node& node, Graph& into, std::vector<Value*>& values, Node* before) {
+Node& ModuleMapper::clone_node(const Node& node, Graph& into, std::vector<Value*>& values,
+                               Node* before) {
   std::vector<Value*> inputs;
   for (size_t i = 0; i < node.input_count(); ++i)
     inputs.push_back(node.input(i) == nullptr ? nullptr : value(*node.input(i), into, values));

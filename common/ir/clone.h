@@ -9,12 +9,14 @@
 
 namespace sluice {
 
-// Carries types, symbols, expressions, storages, segments, kernels, origins and bodies from one module to another, each once. Source and
-// target may be the same module; then everything but graphs is itself.
+// Carries types, symbols, expressions, storages, segments, kernels, origins and bodies from one
+// module to another, each once. Source and target may be the same module; then everything but
+// graphs is itself.
 class ModuleMapper {
  public:
   ModuleMapper(const Module& source, Module& target) : source_(source), target_(target) {}
-  // What is copied has this size wherever the source has the symbol. Before anything is copied, between two modules.
+  // What is copied has this size wherever the source has the symbol. Before anything is copied,
+  // between two modules.
   void fix_symbol(SymbolId symbol, int64_t size) { sizes_[symbol] = size; }
 
   TypeId type(TypeId id);
@@ -26,9 +28,10 @@ class ModuleMapper {
   AttributeValue attribute(const AttributeValue& value);  // bodies are cloned
   // A new graph equal to `graph`, bodies included.
   Graph& clone(const Graph& graph);
-  // Adds a node equal to `node` to `into`, its inputs looked up in `values` (by source value id; constants are copied on first use), its
-  // results entered there.
-  Node& clone_node(const Node& node, Graph& into, std::vector<Value*>& values, Node* before = nullptr);
+  // Adds a node equal to `node` to `into`, its inputs looked up in `values` (by source value id;
+  // constants are copied on first use), its results entered there.
+  Node& clone_node(const Node& node, Graph& into, std::vector<Value*>& values,
+                   Node* before = nullptr);
   // The value of `into` that stands for the source value: from `values`, or a copied constant.
   Value* value(const Value& value, Graph& into, std::vector<Value*>& values);
 

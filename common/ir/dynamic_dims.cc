@@ -20,7 +20,8 @@ std::vector<SymbolId> open_symbols(const Module& module) {
     for (const Dim& dim : input->type().dims) {
       if (!dim.is_expression()) continue;
       const Expression& expression = module.expressions[static_cast<ExpressionId>(dim.value)];
-      if (expression.op == ExpressionOp::kSymbol) add_once(symbols, static_cast<SymbolId>(expression.value));
+      if (expression.op == ExpressionOp::kSymbol)
+        add_once(symbols, static_cast<SymbolId>(expression.value));
     }
   }
   return symbols;
@@ -37,7 +38,8 @@ std::vector<const Value*> unranked_inputs(const Module& module) {
 std::string open_dims_hint(const Module& module) {
   std::string hint;
   for (const SymbolId symbol : open_symbols(module)) {
-    hint += (hint.empty() ? "--dim " : " --dim ") + shell_word(module.expressions.symbol(symbol).name + "=SIZE");
+    hint += (hint.empty() ? "--dim " : " --dim ") +
+            shell_word(module.expressions.symbol(symbol).name + "=SIZE");
   }
   return hint;
 }
@@ -45,7 +47,8 @@ std::string open_dims_hint(const Module& module) {
 std::string dynamic_dims_hint(const Module& module) {
   std::string hint = open_dims_hint(module);
   for (const Value* input : unranked_inputs(module)) {
-    hint += (hint.empty() ? "--input-shape " : " --input-shape ") + shell_word(input->name() + ":SIZES");
+    hint += (hint.empty() ? "--input-shape " : " --input-shape ") +
+            shell_word(input->name() + ":SIZES");
   }
   return hint;
 }

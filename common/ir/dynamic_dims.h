@@ -14,7 +14,8 @@ std::vector<SymbolId> open_symbols(const Module& module);
 // The inputs whose shape is not known at all.
 std::vector<const Value*> unranked_inputs(const Module& module);
 
-// The options that fix the open dims of inputs, names quoted for a shell where they need it, sizes left open since none was tried:
+// The options that fix the open dims of inputs, names quoted for a shell where they need it, sizes
+// left open since none was tried:
 // "--dim batch=SIZE --dim seq=SIZE". Empty when there are none.
 std::string open_dims_hint(const Module& module);
 

@@ -16,7 +16,8 @@ struct DynamicDimsTest : testing::Test {
     symbol.name = name;
     symbol.low = low;
     symbol.divisor = divisor;
-    return module.make_dim(module.expressions.symbol_expression(module.expressions.add_symbol(symbol)));
+    return module.make_dim(
+        module.expressions.symbol_expression(module.expressions.add_symbol(symbol)));
   }
   void add_input(const std::string& name, std::vector<Dim> dims) {
     Type type = Type::fixed_tensor(DType::kF32, {});

@@ -12,15 +12,21 @@ namespace {
 
 constexpr size_t kListed = 10;
 
-const Graph* callee_of(const Node& node) { return node.op() == Op::kCall ? node.body("graph") : nullptr; }
+const Graph* callee_of(const Node& node) {
+  return node.op() == Op::kCall ? node.body("graph") : nullptr;
+}
 
-// Values that reach memory, each where it is made: what is given to a callee is told where the Call gets it. is_callee: of `graph`.
-void for_each_value(const Graph& graph, bool is_callee, const std::function<void(const Value&)>& visit) {
+// Values that reach memory, each where it is made: what is given to a callee is told where the Call
+// gets it. is_callee: of `graph`.
+void for_each_value(const Graph& graph, bool is_callee,
+                    const std::function<void(const Value&)>& visit) {
   for (const Value& value : graph.values()) {
     const Node* producer = value.producer();
-    const bool is_told_elsewhere = producer == nullptr ? value.is_input() && is_callee : callee_of(*producer) != nullptr;
+    const bool is_told_elsewhere =
+        producer == nullptr ? value.is_input() && is_callee : callee_of(*producer) != nullptr;
     const bool is_left_over = value.is_erased() || (value.is_constant() && !value.is_used());
-    const bool is_no_value = !value.is_used() && producer != nullptr && value.type().kind == TypeKind::kUnknown;
+    const bool is_no_value =
+        !value.is_used() && producer != nullptr && value.type().kind == TypeKind::kUnknown;
     if (!is_told_elsewhere && !is_left_over && !is_no_value) visit(value);
   }
   for (const Node& node : graph.nodes()) {
@@ -31,31 +37,38 @@ void for_each_value(const Graph& graph, bool is_callee, const std::function<void
 bool reads_inputs_only(const ExpressionTable& expressions, ExpressionId id) {
   const Expression& e = expressions[id];
   if (e.op == ExpressionOp::kConstant) return true;
-  if (e.op == ExpressionOp::kSymbol) return expressions.symbol(static_cast<SymbolId>(e.value)).origin == SymbolOrigin::kInputDim;
+  if (e.op == ExpressionOp::kSymbol)
+    return expressions.symbol(static_cast<SymbolId>(e.value)).origin == SymbolOrigin::kInputDim;
   return reads_inputs_only(expressions, e.a) && reads_inputs_only(expressions, e.b);
 }
 
 }  // namespace
 
 bool has_known_size(const Module& module, const Type& type) {
-  return has_computed_size(type) && std::all_of(type.dims.begin(), type.dims.end(), [&](const Dim& dim) {
-           return !dim.is_expression() || reads_inputs_only(module.expressions, static_cast<ExpressionId>(dim.value));
+  return has_computed_size(type) &&
+         std::all_of(type.dims.begin(), type.dims.end(), [&](const Dim& dim) {
+           return !dim.is_expression() ||
+                  reads_inputs_only(module.expressions, static_cast<ExpressionId>(dim.value));
          });
 }
 
-bool has_computed_size(const Type& type) { return !type.has_unknown() && type.dtype != DType::kString && type.dtype != DType::kUndefined; }
+bool has_computed_size(const Type& type) {
+  return !type.has_unknown() && type.dtype != DType::kString && type.dtype != DType::kUndefined;
+}
 
 std::string describe_value(const Value& value) {
   if (value.is_constant()) return fmt::format("constant '{}'", value.name());
-  return value.producer() == nullptr ? fmt::format("input '{}'", value.name())
-                                     : fmt::format("{}, result '{}'", value.producer()->label(), value.name());
+  return value.producer() == nullptr
+             ? fmt::format("input '{}'", value.name())
+             : fmt::format("{}, result '{}'", value.producer()->label(), value.name());
 }
 
 Type nominal_type(const Module& module, const Type& type) {
   if (type.is_fixed() || !has_computed_size(type)) return type;
   Type nominal = type;
   for (Dim& dim : nominal.dims) {
-    if (dim.is_expression()) dim = Dim::fixed(nominal_value(module.expressions, static_cast<ExpressionId>(dim.value)));
+    if (dim.is_expression())
+      dim = Dim::fixed(nominal_value(module.expressions, static_cast<ExpressionId>(dim.value)));
   }
   return nominal;
 }
@@ -73,15 +86,22 @@ Result<void> check_sizes(const Graph& root) {
   size_t count = 0;
   for_each_value(root, false, [&](const Value& value) {
     const bool is_string = value.type().dtype == DType::kString;
-    if (!value.type().is_fixed() || is_string || value.type().dense_bytes().value_or(UINT64_MAX) <= kMaxValueBytes) return;
+    if (!value.type().is_fixed() || is_string ||
+        value.type().dense_bytes().value_or(UINT64_MAX) <= kMaxValueBytes)
+      return;
     if (++count > kListed) return;
     const auto bytes = value.type().dense_bytes();
-    text += fmt::format("\n  {}: {}", describe_value(value), bytes ? fmt::format("{} bytes", *bytes) : "more than 2^64 bytes");
+    text += fmt::format("\n  {}: {}", describe_value(value),
+                        bytes ? fmt::format("{} bytes", *bytes) : "more than 2^64 bytes");
   });
   if (count == 0) return {};
   if (count > kListed) text += fmt::format("\n  … and {} more", count - kListed);
-  return make_error(ErrorCode::kLimit, "{} values have more bytes than a process can address, {}:{}", count, kMaxValueBytes, text)
-      .with_hint("look at the shapes, which sluice show prints; --input-shape and --dim give smaller ones");
+  return make_error(ErrorCode::kLimit,
+                    "{} values have more bytes than a process can address, {}:{}", count,
+                    kMaxValueBytes, text)
+      .with_hint(
+          "look at the shapes, which sluice show prints; --input-shape and --dim give smaller "
+          "ones");
 }
 
 }  // namespace sluice

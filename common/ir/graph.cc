@@ -8,8 +8,9 @@
 namespace sluice {
 namespace {
 
-// Room for insertions between neighbours before the list is renumbered. A new node stands kOrderStep behind the one before it, or halfway:
-// so a sequence of kOrderGap / kOrderStep nodes can be inserted at one place, which is what linking and inlining do.
+// Room for insertions between neighbours before the list is renumbered. A new node stands
+// kOrderStep behind the one before it, or halfway: so a sequence of kOrderGap / kOrderStep nodes
+// can be inserted at one place, which is what linking and inlining do.
 constexpr uint64_t kOrderGap = uint64_t{1} << 36;
 constexpr uint64_t kOrderStep = uint64_t{1} << 18;
 
@@ -17,7 +18,9 @@ constexpr uint64_t kOrderStep = uint64_t{1} << 18;
 
 const Type& Value::type() const { return graph_->module().type(type_); }
 void Value::set_type(Type type) { type_ = graph_->module().intern(type); }
-const Storage* Value::storage() const { return storage_ < 0 ? nullptr : &graph_->module().storage(storage_); }
+const Storage* Value::storage() const {
+  return storage_ < 0 ? nullptr : &graph_->module().storage(storage_);
+}
 
 Value& Graph::new_value(TypeId type, std::string name) {
   Value& value = values_.emplace_back();
@@ -42,8 +45,8 @@ void Graph::remove_input(size_t index) {
 }
 
 void Graph::move_input_last(size_t index) {
-  std::rotate(inputs_.begin() + static_cast<std::ptrdiff_t>(index), inputs_.begin() + static_cast<std::ptrdiff_t>(index) + 1,
-              inputs_.end());
+  std::rotate(inputs_.begin() + static_cast<std::ptrdiff_t>(index),
+              inputs_.begin() + static_cast<std::ptrdiff_t>(index) + 1, inputs_.end());
 }
 
 void Graph::add_output(Value& value) {
@@ -100,7 +103,8 @@ void Graph::erase_node(Node& node) {
     output->erased_ = true;
   }
   for (const GraphId body : node.bodies()) {
-    if (module_->has_graph(body) && module_->graph(body).owner_ == &node) module_->graph(body).owner_ = nullptr;
+    if (module_->has_graph(body) && module_->graph(body).owner_ == &node)
+      module_->graph(body).owner_ = nullptr;
   }
   node.erased_ = true;
   unlink(node);
@@ -148,13 +152,15 @@ void Graph::move_before(Node& node, Node* before) {
 
 Result<void> Graph::restore_order() {
   if (!order_broken_) return {};
-  std::vector<uint32_t> waiting(nodes_.size(), 0);  // by node id: operands and control edges not yet placed
+  std::vector<uint32_t> waiting(nodes_.size(),
+                                0);  // by node id: operands and control edges not yet placed
   std::vector<std::vector<Node*>> controlled(nodes_.size());
   const auto later = [](const Node* a, const Node* b) { return a->order_ > b->order_; };
   std::priority_queue<Node*, std::vector<Node*>, decltype(later)> ready(later);
   for (Node& node : nodes()) {
     uint32_t& count = waiting[static_cast<size_t>(node.id_)];
-    for (const Node::Operand& operand : node.inputs_) count += operand.value != nullptr && operand.value->producer_ != nullptr ? 1 : 0;
+    for (const Node::Operand& operand : node.inputs_)
+      count += operand.value != nullptr && operand.value->producer_ != nullptr ? 1 : 0;
     std::erase_if(node.after_, [](const Node* before) { return before->erased_; });
     for (const Node* before : node.after_) {
       controlled[static_cast<size_t>(before->id_)].push_back(&node);
@@ -178,7 +184,8 @@ Result<void> Graph::restore_order() {
   if (placed.size() != node_count_) {
     std::string names;
     for (const Node& node : nodes()) {
-      if (waiting[static_cast<size_t>(node.id_)] > 0 && names.size() < 200) names += (names.empty() ? "" : ", ") + node.label();
+      if (waiting[static_cast<size_t>(node.id_)] > 0 && names.size() < 200)
+        names += (names.empty() ? "" : ", ") + node.label();
     }
     return make_error(ErrorCode::kCycle, "graph '{}' has a cycle through {}", name_, names);
   }
@@ -203,12 +210,15 @@ std::vector<int32_t> Graph::compact() {
   std::vector<int32_t> old_operands, old_results;  // of all nodes, one after the other
   std::vector<Node*> moved_nodes(nodes_.size(), nullptr);
   for (const Node& node : this->nodes()) {
-    for (const Node::Operand& operand : node.inputs_) old_operands.push_back(operand.value == nullptr ? -1 : operand.value->id_);
+    for (const Node::Operand& operand : node.inputs_)
+      old_operands.push_back(operand.value == nullptr ? -1 : operand.value->id_);
     for (const Value* output : node.outputs_) old_results.push_back(output->id_);
   }
   for (Value* input : inputs_) keep(*input);
   for (Value& value : values_) {
-    if (moved[static_cast<size_t>(value.id_)] == nullptr && !value.erased_ && value.producer_ == nullptr && value.is_used()) keep(value);
+    if (moved[static_cast<size_t>(value.id_)] == nullptr && !value.erased_ &&
+        value.producer_ == nullptr && value.is_used())
+      keep(value);
   }
   for (const int32_t result : old_results) keep(values_[static_cast<size_t>(result)]);
   for (Value& value : values) value.uses_.clear();
@@ -237,8 +247,10 @@ std::vector<int32_t> Graph::compact() {
     }
     ++index;
   }
-  for (size_t i = 0; i < inputs_.size(); ++i) inputs_[i] = moved[static_cast<size_t>(old_inputs[i])];
-  for (size_t i = 0; i < outputs_.size(); ++i) outputs_[i] = moved[static_cast<size_t>(old_outputs[i])];
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    inputs_[i] = moved[static_cast<size_t>(old_inputs[i])];
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    outputs_[i] = moved[static_cast<size_t>(old_outputs[i])];
   std::vector<int32_t> renumbered;
   for (const Value* value : moved) renumbered.push_back(value == nullptr ? -1 : value->id_);
   nodes_.swap(nodes);

@@ -1,9 +1,10 @@
 // Graph, Node and Value: the graph in memory.
 //
-// Storage is chunked, so references and pointers to nodes and values stay good for the life of the graph; erased ones are tombstones until
-// compact(). Nodes are kept in an intrusive list in topological order. Edits that put a use before its definition mark the order as broken;
-// restore_order() mends it (run_passes calls it after each pass). Use lists make replace_all_uses cost the number of uses and every other
-// edit constant time.
+// Storage is chunked, so references and pointers to nodes and values stay good for the life of the
+// graph; erased ones are tombstones until compact(). Nodes are kept in an intrusive list in
+// topological order. Edits that put a use before its definition mark the order as broken;
+// restore_order() mends it (run_passes calls it after each pass). Use lists make replace_all_uses
+// cost the number of uses and every other edit constant time.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,9 @@ class Value {
   Graph& graph() const { return *graph_; }
   Node* producer() const { return producer_; }  // null: a graph input or a constant
   uint32_t result() const { return result_; }   // which output of its producer
-  bool is_input() const { return is_input_; }   // of its graph; a constant parameter is both input and constant
+  bool is_input() const {
+    return is_input_;
+  }  // of its graph; a constant parameter is both input and constant
   bool is_constant() const { return segment_ >= 0; }
   bool is_erased() const { return erased_; }
   TypeId type_id() const { return type_; }
@@ -50,8 +53,10 @@ class Value {
   void set_storage(StorageId storage) { storage_ = storage; }
   const std::string& name() const { return name_; }  // ONNX name; may be empty
   void set_name(std::string name) { name_ = std::move(name); }
-  const std::vector<Use>& uses() const { return uses_; }  // by nodes of this graph, order not significant
-  bool is_output() const { return output_uses_ > 0; }     // of its graph
+  const std::vector<Use>& uses() const {
+    return uses_;
+  }  // by nodes of this graph, order not significant
+  bool is_output() const { return output_uses_ > 0; }  // of its graph
   bool is_used() const { return !uses_.empty() || output_uses_ > 0; }
 
  private:
@@ -80,7 +85,9 @@ class Node {
   bool is_erased() const { return erased_; }
 
   size_t input_count() const { return inputs_.size(); }
-  Value* input(size_t index) const { return index < inputs_.size() ? inputs_[index].value : nullptr; }  // null: absent
+  Value* input(size_t index) const {
+    return index < inputs_.size() ? inputs_[index].value : nullptr;
+  }  // null: absent
   void set_input(size_t index, Value* value);
   void add_input(Value* value);
   void remove_last_input();
@@ -109,7 +116,9 @@ class Node {
 
   const std::string& name() const { return name_; }  // ONNX node name; may be empty
   void set_name(std::string name) { name_ = std::move(name); }
-  const std::vector<uint32_t>& origins() const { return origins_; }  // indices into Module::onnx_nodes, sorted
+  const std::vector<uint32_t>& origins() const {
+    return origins_;
+  }  // indices into Module::onnx_nodes, sorted
   void add_origins(const std::vector<uint32_t>& origins);
   void set_origins(std::vector<uint32_t> origins);
   // "node 'conv1' (Conv)", for messages; falls back on the first result's name.
@@ -147,7 +156,8 @@ class Node {
   Placement placement;
 };
 
-// Iterates live nodes in list order. The current node may be erased, and nodes inserted, while iterating.
+// Iterates live nodes in list order. The current node may be erased, and nodes inserted, while
+// iterating.
 class NodeIterator {
  public:
   using iterator_category = std::forward_iterator_tag;
@@ -182,7 +192,8 @@ struct NodeRange {
 
 class Graph {
  public:
-  Graph(Module& module, GraphId id, std::string name) : module_(&module), id_(id), name_(std::move(name)) {}
+  Graph(Module& module, GraphId id, std::string name)
+      : module_(&module), id_(id), name_(std::move(name)) {}
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
@@ -195,7 +206,9 @@ class Graph {
   size_t node_count() const { return node_count_; }
   Node* first_node() const { return first_; }
   Node* last_node() const { return last_; }
-  const StableVector<Value>& values() const { return values_; }  // tombstones included: check is_erased()
+  const StableVector<Value>& values() const {
+    return values_;
+  }  // tombstones included: check is_erased()
   StableVector<Value>& values() { return values_; }
   size_t value_limit() const { return values_.size(); }  // ids are below
   size_t node_limit() const { return nodes_.size(); }
@@ -210,12 +223,14 @@ class Graph {
   void remove_output(size_t index);
 
   // A new node before `before` (null: at the end), with `outputs` results of unknown type.
-  Node& add_node(Op op, const std::vector<Value*>& inputs, size_t outputs = 1, Node* before = nullptr);
+  Node& add_node(Op op, const std::vector<Value*>& inputs, size_t outputs = 1,
+                 Node* before = nullptr);
   Value& add_constant(SegmentId segment, std::string name = {});  // its type is the segment's
   // Every use of `from`, graph outputs included, becomes a use of `to`. `to` must be of this graph.
   void replace_all_uses(Value& from, Value& to);
-  void erase_node(Node& node);     // its results must be unused; its bodies stay and lose their owner: see Module::erase_unowned
-  void erase_value(Value& value);  // an unused constant
+  void erase_node(Node& node);  // its results must be unused; its bodies stay and lose their owner:
+                                // see Module::erase_unowned
+  void erase_value(Value& value);              // an unused constant
   void move_before(Node& node, Node* before);  // null: to the end
 
   // False: no node has one, or ever had. Walks in search of them can then be spared.
@@ -223,14 +238,17 @@ class Graph {
   bool may_have_control_edges() const { return may_have_control_edges_; }
 
   bool order_is_broken() const { return order_broken_; }
-  // Makes the list a topological order again, keeping the present order wherever it can (Kahn's algorithm over a heap of list positions).
-  // A cycle is kCycle naming its nodes.
+  // Makes the list a topological order again, keeping the present order wherever it can (Kahn's
+  // algorithm over a heap of list positions). A cycle is kCycle naming its nodes.
   Result<void> restore_order();
-  // Removes tombstones and unused constants; renumbers nodes in list order and values: inputs, constants, results. Pointers become invalid.
-  // Answers the new id of each value by its old one, -1 for those that are gone.
+  // Removes tombstones and unused constants; renumbers nodes in list order and values: inputs,
+  // constants, results. Pointers become invalid. Answers the new id of each value by its old one,
+  // -1 for those that are gone.
   std::vector<int32_t> compact();
 
-  Node* owner() const { return owner_; }  // the node whose body this is; null for roots and expression graphs
+  Node* owner() const {
+    return owner_;
+  }  // the node whose body this is; null for roots and expression graphs
   GraphRole role = GraphRole::kRoot;
   uint32_t captures = 0;  // how many trailing inputs are captured outer values
   EngineId engine = EngineId::kNone;

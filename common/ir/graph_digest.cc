@@ -24,7 +24,8 @@ void add_type(Sha256& hash, const Module& module, TypeId id) {
       hash.add_value(dim.value);
     }
   }
-  if (type.kind == TypeKind::kSequence || type.kind == TypeKind::kOptional || type.kind == TypeKind::kMap)
+  if (type.kind == TypeKind::kSequence || type.kind == TypeKind::kOptional ||
+      type.kind == TypeKind::kMap)
     add_type(hash, module, type.element);
 }
 
@@ -59,7 +60,8 @@ void add_node(Sha256& hash, const Node& node, const std::vector<int32_t>& number
   for (size_t i = 0; i < node.input_count(); ++i) {
     const Value* input = node.input(i);
     hash.add_value(input == nullptr ? int32_t{-1} : numbers[static_cast<size_t>(input->id())]);
-    if (input != nullptr && input->is_constant() && !input->is_input()) add_segment(hash, module, input->segment());
+    if (input != nullptr && input->is_constant() && !input->is_input())
+      add_segment(hash, module, input->segment());
   }
   hash.add_value(node.attributes().size());
   for (const Attribute& attribute : node.attributes()) {
@@ -73,7 +75,8 @@ void add_node(Sha256& hash, const Node& node, const std::vector<int32_t>& number
 
 }  // namespace
 
-// Values are numbered by first definition: inputs, then results in node order; constants count as -2 and are named by their digest.
+// Values are numbered by first definition: inputs, then results in node order; constants count as
+// -2 and are named by their digest.
 Digest graph_digest(const Graph& graph) {
   Sha256 hash;
   std::vector<int32_t> numbers(graph.value_limit(), -2);
@@ -86,12 +89,14 @@ Digest graph_digest(const Graph& graph) {
     hash.add_value(input->is_constant());
   }
   for (const Node& node : graph.nodes()) {
-    for (size_t i = 0; i < node.output_count(); ++i) numbers[static_cast<size_t>(node.output(i).id())] = next++;
+    for (size_t i = 0; i < node.output_count(); ++i)
+      numbers[static_cast<size_t>(node.output(i).id())] = next++;
   }
   for (const Node& node : graph.nodes()) add_node(hash, node, numbers);
   for (const Value* output : graph.outputs()) {
     hash.add_value(numbers[static_cast<size_t>(output->id())]);
-    if (output->is_constant() && !output->is_input()) add_segment(hash, graph.module(), output->segment());
+    if (output->is_constant() && !output->is_input())
+      add_segment(hash, graph.module(), output->segment());
   }
   return hash.finish();
 }

@@ -78,7 +78,8 @@ TEST_F(GraphTest, InsertionsBetweenNeighboursKeepOrder) {
   Node& last = graph.add_node(Op::kRelu, {&first.output()});
   Node* before = &last;
   for (int i = 0; i < 100; ++i) before = &graph.add_node(Op::kRelu, {&first.output()}, 1, before);
-  for (Node* node = graph.first_node(); node->next() != nullptr; node = node->next()) EXPECT_TRUE(node->is_before(*node->next()));
+  for (Node* node = graph.first_node(); node->next() != nullptr; node = node->next())
+    EXPECT_TRUE(node->is_before(*node->next()));
 }
 
 // Would take minutes if the list were renumbered every few insertions.
@@ -88,19 +89,24 @@ TEST_F(GraphTest, InsertionsAtOnePlaceCostLittle) {
   Node* middle = graph.first_node();
   for (int i = 0; i < kNodes / 2; ++i) middle = middle->next();
   for (int i = 0; i < kNodes; ++i) graph.add_node(Op::kNeg, {&x}, 1, middle);
-  for (Node* node = graph.first_node(); node->next() != nullptr; node = node->next()) ASSERT_TRUE(node->is_before(*node->next()));
+  for (Node* node = graph.first_node(); node->next() != nullptr; node = node->next())
+    ASSERT_TRUE(node->is_before(*node->next()));
 }
 
 TEST_F(GraphTest, ConstantsAreSharedByContent) {
   const SegmentId a = module.make_constant(f32, std::vector<std::byte>(24));
   EXPECT_EQ(module.make_constant(f32, std::vector<std::byte>(24)), a);
   const TypeId large = module.intern(Type::fixed_tensor(DType::kF32, {1024}));
-  EXPECT_EQ(module.segment(module.make_constant(large, std::vector<std::byte>(4096))).kind, SegmentKind::kSplat);
+  EXPECT_EQ(module.segment(module.make_constant(large, std::vector<std::byte>(4096))).kind,
+            SegmentKind::kSplat);
 }
 
 TEST_F(GraphTest, CloneIntoAnotherModuleMeansTheSame) {
   const SymbolId n = module.expressions.add_symbol({.name = "N"});
-  Value& y = graph.add_input(module.intern(Type::tensor(DType::kF32, {Dim::expression(module.expressions.symbol_expression(n))})), "y");
+  Value& y =
+      graph.add_input(module.intern(Type::tensor(
+                          DType::kF32, {Dim::expression(module.expressions.symbol_expression(n))})),
+                      "y");
   Graph& body = module.add_graph("then", GraphRole::kBody);
   body.add_output(body.add_constant(module.make_constant(f32, std::vector<std::byte>(24))));
   Node& node = graph.add_node(Op::kIf, {&y});

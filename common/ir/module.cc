@@ -12,11 +12,13 @@ namespace sluice {
 namespace {
 
 constexpr std::array<std::string_view, 4> kLevels = {"", "typed", "partitioned", "lowered"};
-constexpr std::array<std::string_view, 6> kStages = {"none", "preprocess", "optimize", "partition", "subgraph-optimize", "build"};
+constexpr std::array<std::string_view, 6> kStages = {"none",      "preprocess",        "optimize",
+                                                     "partition", "subgraph-optimize", "build"};
 
 // The one element all of `bytes` repeats, if it does. element: bytes of one.
 bool is_repeated(std::span<const std::byte> bytes, size_t element) {
-  return bytes.size() > element && std::memcmp(bytes.data(), bytes.data() + element, bytes.size() - element) == 0;
+  return bytes.size() > element &&
+         std::memcmp(bytes.data(), bytes.data() + element, bytes.size() - element) == 0;
 }
 
 void renumber_bodies(Node& node, const std::vector<GraphId>& renumbered) {
@@ -27,7 +29,8 @@ void renumber_bodies(Node& node, const std::vector<GraphId>& renumbered) {
       node.set_attribute(attribute.name, GraphRef{renumbered[static_cast<size_t>(body->id)]});
     } else if (const auto* bodies = std::get_if<std::vector<GraphRef>>(&attribute.value)) {
       std::vector<GraphRef> changed;
-      for (const GraphRef ref : *bodies) changed.push_back({renumbered[static_cast<size_t>(ref.id)]});
+      for (const GraphRef ref : *bodies)
+        changed.push_back({renumbered[static_cast<size_t>(ref.id)]});
       node.set_attribute(attribute.name, std::move(changed));
     }
   }
@@ -90,7 +93,8 @@ Module& Module::operator=(Module&& other) noexcept {
 }
 
 Graph& Module::add_graph(std::string name, GraphRole role) {
-  graphs_.push_back(std::make_unique<Graph>(*this, static_cast<GraphId>(graphs_.size()), std::move(name)));
+  graphs_.push_back(
+      std::make_unique<Graph>(*this, static_cast<GraphId>(graphs_.size()), std::move(name)));
   graphs_.back()->role = role;
   return *graphs_.back();
 }
@@ -139,7 +143,8 @@ void Module::erase_unowned() {
   }
 }
 
-// The order that compact() gives: roots, then bodies by first mention, then each expression graph with its bodies.
+// The order that compact() gives: roots, then bodies by first mention, then each expression graph
+// with its bodies.
 std::vector<GraphId> Module::compact_order() const {
   std::vector<GraphId> order;
   std::vector<bool> placed(graphs_.size(), false);
@@ -183,17 +188,21 @@ void Module::compact() {
     for (Node& node : graphs_[i]->nodes()) renumber_bodies(node, renumbered);
   }
   for (Segment& segment : segments_) {
-    if (segment.kind == SegmentKind::kExpression) segment.graph = renumbered[static_cast<size_t>(segment.graph)];
+    if (segment.kind == SegmentKind::kExpression)
+      segment.graph = renumbered[static_cast<size_t>(segment.graph)];
   }
   std::vector<std::vector<int32_t>> values;  // by new graph id: new value id by old one
   for (const auto& graph : graphs_) values.push_back(graph->compact());
   for (SymbolId id = 0; static_cast<size_t>(id) < expressions.symbol_count(); ++id) {
     Symbol& symbol = expressions.symbol(id);
     const auto lookup = [](const auto& table, int32_t index) {
-      return index >= 0 && static_cast<size_t>(index) < table.size() ? table[static_cast<size_t>(index)] : -1;
+      return index >= 0 && static_cast<size_t>(index) < table.size()
+                 ? table[static_cast<size_t>(index)]
+                 : -1;
     };
     symbol.graph = lookup(renumbered, symbol.graph);
-    symbol.value = symbol.graph < 0 ? -1 : lookup(values[static_cast<size_t>(symbol.graph)], symbol.value);
+    symbol.value =
+        symbol.graph < 0 ? -1 : lookup(values[static_cast<size_t>(symbol.graph)], symbol.value);
     if (symbol.value < 0) symbol.graph = -1;
   }
 }
@@ -205,7 +214,8 @@ TypeId Module::intern(const Type& type) {
 }
 
 StorageId Module::intern(const Storage& storage) {
-  const auto [found, inserted] = storage_index_.try_emplace(storage, static_cast<StorageId>(storages_.size()));
+  const auto [found, inserted] =
+      storage_index_.try_emplace(storage, static_cast<StorageId>(storages_.size()));
   if (inserted) storages_.emplace_back(Storage(storage));
   return found->second;
 }
@@ -222,8 +232,8 @@ std::optional<ExpressionId> Module::dim_expression(const Dim& dim) {
 }
 
 SegmentId Module::add_segment(Segment segment) {
-  const auto [found, inserted] =
-      segment_index_.try_emplace({segment.kind, segment.type, segment.digest}, static_cast<SegmentId>(segments_.size()));
+  const auto [found, inserted] = segment_index_.try_emplace(
+      {segment.kind, segment.type, segment.digest}, static_cast<SegmentId>(segments_.size()));
   if (inserted) segments_.emplace_back(std::move(segment));
   return found->second;
 }
@@ -296,17 +306,21 @@ Result<std::span<const std::byte>> Module::bytes(SegmentId id) const {
     return make_error(ErrorCode::kMissingSegment, "the bytes of constant sha256:{} are not at hand",
                       digest_hex(wanted.digest).substr(0, 16))
         .with_hint(
-            "the graph was made from text, which has only digests of large constants: sluice as TEXT --with FILE.sg takes their bytes "
+            "the graph was made from text, which has only digests of large constants: sluice as "
+            "TEXT --with FILE.sg takes their bytes "
             "from the graph file that the text was printed from");
   }
   if (wanted.location.where == Where::kHere) return wanted.location.bytes;
   if (wanted.location.path.empty()) {
-    return make_error(ErrorCode::kMissingSegment, "constant sha256:{} lies in a store", digest_hex(wanted.digest).substr(0, 16))
+    return make_error(ErrorCode::kMissingSegment, "constant sha256:{} lies in a store",
+                      digest_hex(wanted.digest).substr(0, 16))
         .with_hint("give the folder that the graph was written with: --store DIR");
   }
   const bool in_store = wanted.location.where == Where::kStore;
   if (in_store && is_no_entry(wanted.location.path)) {
-    return make_error(ErrorCode::kMissingSegment, "'{}' in the store is no regular file", wanted.location.path).with_hint("delete it");
+    return make_error(ErrorCode::kMissingSegment, "'{}' in the store is no regular file",
+                      wanted.location.path)
+        .with_hint("delete it");
   }
   const std::lock_guard lock(files_->mutex);
   auto found = files_->maps.find(wanted.location.path);
@@ -315,20 +329,23 @@ Result<std::span<const std::byte>> Module::bytes(SegmentId id) const {
     if (!map && map.error().code == ErrorCode::kLimit) return std::move(map).error();
     if (!map) {
       return make_error(ErrorCode::kMissingSegment, "{}", map.error().message)
-          .with_hint(
-              in_store
-                  ? "is --store the folder that the graph was written with?"
-                  : "if the model file moved, give its new place with --model FILE (sluice compile, eval, verify, diff, and every stage)");
+          .with_hint(in_store ? "is --store the folder that the graph was written with?"
+                              : "if the model file moved, give its new place with --model FILE "
+                                "(sluice compile, eval, verify, diff, and every stage)");
     }
     found = files_->maps.emplace(wanted.location.path, std::move(map).value()).first;
   }
   const MappedFile& map = found->second;
   const bool other_size = in_store && map.bytes().size() != wanted.size;
-  if (other_size || wanted.location.offset > map.bytes().size() || wanted.size > map.bytes().size() - wanted.location.offset ||
+  if (other_size || wanted.location.offset > map.bytes().size() ||
+      wanted.size > map.bytes().size() - wanted.location.offset ||
       (wanted.location.mtime_ns != 0 && wanted.location.mtime_ns != map.mtime_ns())) {
-    return make_error(ErrorCode::kMissingSegment, "'{}' changed since the graph that refers to it was made", wanted.location.path)
-        .with_hint(in_store ? "delete that file, and run sluice-preprocess again with --store"
-                            : "run sluice-preprocess again, or give an unchanged copy with --model FILE");
+    return make_error(ErrorCode::kMissingSegment,
+                      "'{}' changed since the graph that refers to it was made",
+                      wanted.location.path)
+        .with_hint(
+            in_store ? "delete that file, and run sluice-preprocess again with --store"
+                     : "run sluice-preprocess again, or give an unchanged copy with --model FILE");
   }
   return map.bytes().subspan(wanted.location.offset, wanted.size);
 }

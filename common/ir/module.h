@@ -22,8 +22,16 @@ enum class Level : uint8_t { kTyped = 1, kPartitioned = 2, kLowered = 3 };
 std::string_view level_name(Level level);  // "typed", …
 std::optional<Level> level_from_name(std::string_view name);
 
-enum class StageId : uint8_t { kNone = 0, kPreprocess = 1, kOptimize = 2, kPartition = 3, kSubgraphOptimize = 4, kBuild = 5 };
-std::string_view stage_name(StageId stage);  // "none", "preprocess", …, "subgraph-optimize", "build"
+enum class StageId : uint8_t {
+  kNone = 0,
+  kPreprocess = 1,
+  kOptimize = 2,
+  kPartition = 3,
+  kSubgraphOptimize = 4,
+  kBuild = 5
+};
+std::string_view stage_name(
+    StageId stage);  // "none", "preprocess", …, "subgraph-optimize", "build"
 std::optional<StageId> stage_from_name(std::string_view name);
 
 class Module {
@@ -37,15 +45,21 @@ class Module {
   Graph& add_graph(std::string name, GraphRole role = GraphRole::kRoot);
   Graph& graph(GraphId id) const { return *graphs_[static_cast<size_t>(id)]; }
   bool has_graph(GraphId id) const {
-    return id >= 0 && static_cast<size_t>(id) < graphs_.size() && graphs_[static_cast<size_t>(id)] != nullptr;
+    return id >= 0 && static_cast<size_t>(id) < graphs_.size() &&
+           graphs_[static_cast<size_t>(id)] != nullptr;
   }
-  GraphId graph_limit() const { return static_cast<GraphId>(graphs_.size()); }  // ids are below; some may be erased
-  Graph& root() const { return graph(0); }  // the first graph: the model, or the subgraph of a split file
+  GraphId graph_limit() const {
+    return static_cast<GraphId>(graphs_.size());
+  }  // ids are below; some may be erased
+  Graph& root() const {
+    return graph(0);
+  }  // the first graph: the model, or the subgraph of a split file
   void erase_graph(GraphId id);
   // Erases graphs that no node owns, no expression segment uses, and that are not roots. Linear.
   void erase_unowned();
-  // Graphs, nodes, values and segments renumbered densely without what is erased or unused. Graph order: the root, then in order of first
-  // mention. Symbols follow the values they are read from; those of erased values name none (graph and value -1).
+  // Graphs, nodes, values and segments renumbered densely without what is erased or unused. Graph
+  // order: the root, then in order of first mention. Symbols follow the values they are read from;
+  // those of erased values name none (graph and value -1).
   void compact();
 
   // Types and storages.
@@ -55,7 +69,8 @@ class Module {
   StorageId intern(const Storage& storage);
   const Storage& storage(StorageId id) const { return storages_[static_cast<size_t>(id)]; }
   size_t storage_count() const { return storages_.size(); }
-  // A fixed dim when the expression is a constant; an unknown one when it is too long for readers (ExpressionTable::is_small).
+  // A fixed dim when the expression is a constant; an unknown one when it is too long for readers
+  // (ExpressionTable::is_small).
   Dim make_dim(ExpressionId id) const;
   // The expression of a dim; unknown dims have none.
   std::optional<ExpressionId> dim_expression(const Dim& dim);
@@ -67,13 +82,17 @@ class Module {
   Segment& segment(SegmentId id) { return segments_[static_cast<size_t>(id)]; }
   const Segment& segment(SegmentId id) const { return segments_[static_cast<size_t>(id)]; }
   size_t segment_count() const { return segments_.size(); }
-  SegmentId make_constant(TypeId type, std::vector<std::byte> bytes);  // small, splat or here by size and content
+  SegmentId make_constant(
+      TypeId type, std::vector<std::byte> bytes);  // small, splat or here by size and content
   SegmentId make_splat(TypeId type, std::span<const std::byte> element);
-  // Result 0 of `graph` (role kExpression) over `inputs`. When an equal expression exists, answers it and erases `graph`.
+  // Result 0 of `graph` (role kExpression) over `inputs`. When an equal expression exists, answers
+  // it and erases `graph`.
   SegmentId make_expression(TypeId type, GraphId graph, std::vector<SegmentId> inputs);
-  // Parameter `index` of whatever graph has it as an input: equal in every graph, so that expressions over parameters are shared too.
+  // Parameter `index` of whatever graph has it as an input: equal in every graph, so that
+  // expressions over parameters are shared too.
   SegmentId make_parameter(TypeId type, uint32_t index);
-  // The bytes of a kSmall or kBytes segment; maps files on first use and keeps them mapped. Thread-safe.
+  // The bytes of a kSmall or kBytes segment; maps files on first use and keeps them mapped.
+  // Thread-safe.
   Result<std::span<const std::byte>> bytes(SegmentId id) const;
 
   // Kernels.
@@ -90,8 +109,9 @@ class Module {
   // Facts of the header and of the names buffer.
   Level level = Level::kTyped;
   StageId last_stage = StageId::kNone;
-  std::vector<std::string> passes;             // stopped half-way: all that the stage after last_stage was to run, in order; else empty
-  size_t passes_done = 0;                      // how many of them ran; fewer than all
+  std::vector<std::string> passes;  // stopped half-way: all that the stage after last_stage was to
+                                    // run, in order; else empty
+  size_t passes_done = 0;           // how many of them ran; fewer than all
   std::map<std::string, std::string> options;  // semantic options
   std::vector<Digest> made_from;               // file digests, the newest first
   std::string producer;                        // of the ONNX model
@@ -115,7 +135,8 @@ class Module {
   std::shared_ptr<Files> files_;
 };
 
-// SHA-256 over what the graph computes: ops, attributes, types, wiring, bodies and constants by digest; no names, no placement, no ids.
+// SHA-256 over what the graph computes: ops, attributes, types, wiring, bodies and constants by
+// digest; no names, no placement, no ids.
 Digest graph_digest(const Graph& graph);
 
 }  // namespace sluice

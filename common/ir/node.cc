@@ -7,7 +7,8 @@ namespace sluice {
 namespace {
 
 auto find_by_name(const std::vector<Attribute>& attributes, std::string_view name) {
-  return std::lower_bound(attributes.begin(), attributes.end(), name, [](const Attribute& a, std::string_view b) { return a.name < b; });
+  return std::lower_bound(attributes.begin(), attributes.end(), name,
+                          [](const Attribute& a, std::string_view b) { return a.name < b; });
 }
 
 template <typename T>
@@ -23,7 +24,8 @@ void Node::take_use(size_t index, Value* value) {
   if (value == nullptr) return;
   inputs_[index].use = static_cast<uint32_t>(value->uses_.size());
   value->uses_.push_back({this, static_cast<uint32_t>(index)});
-  if (value->producer_ != nullptr && !value->producer_->is_before(*this)) graph_->order_broken_ = true;
+  if (value->producer_ != nullptr && !value->producer_->is_before(*this))
+    graph_->order_broken_ = true;
 }
 
 // The last use of the list takes the place of the dropped one.
@@ -81,7 +83,8 @@ void Node::set_attribute(std::string_view name, AttributeValue value) {
     if (module.has_graph(body.id)) module.graph(body.id).owner_ = this;
   };
   if (const auto* body = std::get_if<GraphRef>(&value)) own(*body);
-  if (const auto* bodies = std::get_if<std::vector<GraphRef>>(&value)) std::for_each(bodies->begin(), bodies->end(), own);
+  if (const auto* bodies = std::get_if<std::vector<GraphRef>>(&value))
+    std::for_each(bodies->begin(), bodies->end(), own);
   const auto found = attributes_.begin() + (find_by_name(attributes_, name) - attributes_.cbegin());
   if (found != attributes_.end() && found->name == name) {
     found->value = std::move(value);
@@ -127,7 +130,8 @@ std::vector<std::string> Node::strings_attribute(std::string_view name) const {
 
 std::vector<GraphId> Node::bodies() const {
   std::vector<GraphId> ids;
-  if (!graph_->may_have_bodies_) return ids;  // spares a look at the attributes, which lie elsewhere
+  if (!graph_->may_have_bodies_)
+    return ids;  // spares a look at the attributes, which lie elsewhere
   for (const Attribute& attribute : attributes_) {
     if (const auto* body = std::get_if<GraphRef>(&attribute.value)) ids.push_back(body->id);
     if (const auto* bodies = std::get_if<std::vector<GraphRef>>(&attribute.value)) {
@@ -139,7 +143,8 @@ std::vector<GraphId> Node::bodies() const {
 
 Graph* Node::body(std::string_view name) const {
   const auto* ref = attribute_as<GraphRef>(*this, name);
-  return ref == nullptr || !graph_->module().has_graph(ref->id) ? nullptr : &graph_->module().graph(ref->id);
+  return ref == nullptr || !graph_->module().has_graph(ref->id) ? nullptr
+                                                                : &graph_->module().graph(ref->id);
 }
 
 void Node::add_after(Node& node) {
@@ -151,7 +156,8 @@ void Node::add_after(Node& node) {
 
 void Node::add_origins(const std::vector<uint32_t>& origins) {
   std::vector<uint32_t> merged;
-  std::set_union(origins_.begin(), origins_.end(), origins.begin(), origins.end(), std::back_inserter(merged));
+  std::set_union(origins_.begin(), origins_.end(), origins.begin(), origins.end(),
+                 std::back_inserter(merged));
   origins_ = std::move(merged);
 }
 

@@ -5,8 +5,9 @@
 namespace sluice {
 namespace {
 
-constexpr std::array<std::string_view, 10> kEngines = {"none", "aicore", "vector", "aicpu", "host_cpu",
-                                                       "hccl", "dvpp",   "ffts",   "rts",   "aicore+vector"};
+constexpr std::array<std::string_view, 10> kEngines = {
+    "none", "aicore", "vector", "aicpu", "host_cpu",
+    "hccl", "dvpp",   "ffts",   "rts",   "aicore+vector"};
 constexpr std::array<std::string_view, 3> kShapes = {"fixed", "symbolic", "dynamic"};
 
 }  // namespace
@@ -20,6 +21,8 @@ EngineId engine_from_name(std::string_view name) {
   return EngineId::kNone;
 }
 
-std::string_view shape_class_name(ShapeClass shapes) { return kShapes[static_cast<size_t>(shapes)]; }
+std::string_view shape_class_name(ShapeClass shapes) {
+  return kShapes[static_cast<size_t>(shapes)];
+}
 
 }  // namespace sluice

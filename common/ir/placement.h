@@ -1,5 +1,5 @@
-// Compiler facts about a node and about a graph. There is no free map: a fact that a later stage reads is a field here, and nothing else is
-// (scripts/check).
+// Compiler facts about a node and about a graph. There is no free map: a fact that a later stage
+// reads is a field here, and nothing else is (scripts/check).
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ enum class EngineId : uint8_t {
   kComposite = 9
 };
 
-std::string_view engine_name(EngineId engine);     // "aicore", "host_cpu", …; kComposite "aicore+vector"; kNone "none"
+std::string_view engine_name(
+    EngineId engine);  // "aicore", "host_cpu", …; kComposite "aicore+vector"; kNone "none"
 EngineId engine_from_name(std::string_view name);  // kNone when unknown
 
 struct Placement {
@@ -62,10 +63,12 @@ struct Kernel {
   uint32_t blocks = 1;         // per launch
   uint64_t scratch_bytes = 0;  // per worker, whatever the sizes
   uint64_t multiply_adds = 0;  // per launch
-  // Of a kernel of symbolic sizes. Its symbols are the dims of the operands of its launch, outputs then inputs, one behind the other.
+  // Of a kernel of symbolic sizes. Its symbols are the dims of the operands of its launch, outputs
+  // then inputs, one behind the other.
   bool symbolic = false;
   std::vector<uint32_t> multiply_add_symbols = {};  // multiply_adds times the product of these
-  uint64_t multiply_adds_per_block = 0;             // a launch has that many blocks fewer or more, 1 to `blocks`
+  uint64_t multiply_adds_per_block =
+      0;  // a launch has that many blocks fewer or more, 1 to `blocks`
   bool operator==(const Kernel&) const = default;
 };
 

@@ -1,5 +1,5 @@
-// Constants. Up to kSmallSegmentBytes they lie in the graph; larger ones are named by digest and found through a Location (design section
-// 3).
+// Constants. Up to kSmallSegmentBytes they lie in the graph; larger ones are named by digest and
+// found through a Location (design section 3).
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@
 namespace sluice {
 
 inline constexpr uint64_t kSmallSegmentBytes = 1024;
-inline constexpr uint64_t kFoldLimitBytes = 64 * 1024;  // folding evaluates at once only what reads and makes at most this
+inline constexpr uint64_t kFoldLimitBytes =
+    64 * 1024;  // folding evaluates at once only what reads and makes at most this
 
 enum class SegmentKind : uint8_t {
   kSmall,       // data holds the bytes
@@ -32,15 +33,16 @@ struct Location {
   Where where = Where::kNone;
   std::shared_ptr<const void> owner;  // kHere: keeps `bytes` alive
   std::span<const std::byte> bytes;   // kHere
-  std::string path;                   // kFile: absolute. kStore: empty until it is known which folder the store is
-  uint64_t offset = 0;                // kFile
-  int64_t mtime_ns = 0;               // kFile: of the file when the bytes were hashed
+  std::string path;  // kFile: absolute. kStore: empty until it is known which folder the store is
+  uint64_t offset = 0;   // kFile
+  int64_t mtime_ns = 0;  // kFile: of the file when the bytes were hashed
 };
 
 struct Segment {
   SegmentKind kind = SegmentKind::kSmall;
-  TypeId type = 0;                // a fixed tensor, but for kParameter
-  Digest digest;                  // kSmall, kBytes: SHA-256 of the bytes. kExpression: over graph and inputs' digests
+  TypeId type = 0;  // a fixed tensor, but for kParameter
+  Digest
+      digest;  // kSmall, kBytes: SHA-256 of the bytes. kExpression: over graph and inputs' digests
   uint64_t size = 0;              // bytes, expanded for kSplat
   std::vector<std::byte> data;    // kSmall, kSplat
   GraphId graph = -1;             // kExpression

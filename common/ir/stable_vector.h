@@ -1,6 +1,7 @@
-// A sequence that grows at its end and never moves its elements, in blocks that double: elements that are visited in order lie in order,
-// and the large blocks of a large graph are in huge pages where the system has them, so that a walk waits neither for the next element's
-// page nor for its address (with std::deque each Node would be a block of its own).
+// A sequence that grows at its end and never moves its elements, in blocks that double: elements
+// that are visited in order lie in order, and the large blocks of a large graph are in huge pages
+// where the system has them, so that a walk waits neither for the next element's page nor for its
+// address (with std::deque each Node would be a block of its own).
 #pragma once
 
 #include <sys/mman.h>
@@ -81,8 +82,12 @@ class StableVector {
   }
 
   size_t size() const { return size_; }
-  T& operator[](size_t index) { return blocks_[block_of(index)][index - first_of(block_of(index))]; }
-  const T& operator[](size_t index) const { return blocks_[block_of(index)][index - first_of(block_of(index))]; }
+  T& operator[](size_t index) {
+    return blocks_[block_of(index)][index - first_of(block_of(index))];
+  }
+  const T& operator[](size_t index) const {
+    return blocks_[block_of(index)][index - first_of(block_of(index))];
+  }
   iterator begin() { return {this, 0}; }
   iterator end() { return {this, size_}; }
   const_iterator begin() const { return {this, 0}; }
@@ -96,7 +101,9 @@ class StableVector {
   static constexpr size_t kFirst = 4;  // elements of block 0; block k has 2^k times as many
   static constexpr size_t kHugePage = size_t{2} << 20;
 
-  static size_t block_of(size_t index) { return static_cast<size_t>(std::bit_width(index / kFirst + 1)) - 1; }
+  static size_t block_of(size_t index) {
+    return static_cast<size_t>(std::bit_width(index / kFirst + 1)) - 1;
+  }
   static size_t first_of(size_t block) { return kFirst * ((size_t{1} << block) - 1); }
   static size_t size_of(size_t block) { return kFirst << block; }
 

@@ -11,7 +11,8 @@ TEST(StableVector, ElementsStayWhereTheyAre) {
   StableVector<std::string> texts;
   std::vector<const std::string*> addresses;
   for (int i = 0; i < 200'000; ++i) {  // blocks in huge pages, too
-    addresses.push_back(&texts.emplace_back(std::to_string(i) + " is too long for the object itself"));
+    addresses.push_back(
+        &texts.emplace_back(std::to_string(i) + " is too long for the object itself"));
   }
   ASSERT_EQ(texts.size(), addresses.size());
   size_t index = 0;

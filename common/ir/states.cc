@@ -30,8 +30,11 @@ Result<std::vector<Pair>> parse_pairs(const std::string& text) {
     const size_t equals = item.find('=');
     const std::string output(item.substr(0, equals));
     const std::string input(equals == std::string_view::npos ? "" : item.substr(equals + 1));
-    if (output.empty() || input.empty() || std::count(output.begin(), output.end(), '*') != std::count(input.begin(), input.end(), '*')) {
-      return make_error(ErrorCode::kBadOption, "--state: '{}' is not OUTPUT=INPUT with as many * on both sides", item)
+    if (output.empty() || input.empty() ||
+        std::count(output.begin(), output.end(), '*') !=
+            std::count(input.begin(), input.end(), '*')) {
+      return make_error(ErrorCode::kBadOption,
+                        "--state: '{}' is not OUTPUT=INPUT with as many * on both sides", item)
           .with_hint("for example --state 'present.*=past_key_values.*'");
     }
     pairs.push_back({output, input});
@@ -43,7 +46,8 @@ Result<std::vector<Pair>> parse_pairs(const std::string& text) {
 std::optional<std::vector<std::string>> match(std::string_view pattern, std::string_view name) {
   const std::vector<std::string_view> pieces = split(pattern, '*');
   if (!name.starts_with(pieces[0])) return std::nullopt;
-  if (pieces.size() == 1) return name == pattern ? std::optional(std::vector<std::string>()) : std::nullopt;
+  if (pieces.size() == 1)
+    return name == pattern ? std::optional(std::vector<std::string>()) : std::nullopt;
   std::vector<std::string> found;
   size_t at = pieces[0].size();
   for (size_t i = 1; i + 1 < pieces.size(); ++i) {
@@ -52,7 +56,8 @@ std::optional<std::vector<std::string>> match(std::string_view pattern, std::str
     found.emplace_back(name.substr(at, next - at));
     at = next + pieces[i].size();
   }
-  if (name.size() < at + pieces.back().size() || !name.ends_with(pieces.back())) return std::nullopt;
+  if (name.size() < at + pieces.back().size() || !name.ends_with(pieces.back()))
+    return std::nullopt;
   found.emplace_back(name.substr(at, name.size() - at - pieces.back().size()));
   return found;
 }
@@ -66,7 +71,8 @@ std::string fill(std::string_view pattern, const std::vector<std::string>& texts
 
 Interval range_of(const ExpressionTable& expressions, const Dim& dim) {
   if (dim.is_fixed()) return Interval{dim.value, dim.value};
-  return dim.is_expression() ? expressions.bounds(static_cast<ExpressionId>(dim.value)) : Interval{};
+  return dim.is_expression() ? expressions.bounds(static_cast<ExpressionId>(dim.value))
+                             : Interval{};
 }
 
 // "4", "at least 128", "0 to 64".
@@ -82,7 +88,8 @@ std::string dim_text(const ExpressionTable& expressions, const Dim& dim) {
   if (!dim.is_expression()) return sizes;
   const Expression& expression = expressions[static_cast<ExpressionId>(dim.value)];
   if (expression.op != ExpressionOp::kSymbol) return sizes;
-  return fmt::format("'{}', {}", expressions.symbol(static_cast<SymbolId>(expression.value)).name, sizes);
+  return fmt::format("'{}', {}", expressions.symbol(static_cast<SymbolId>(expression.value)).name,
+                     sizes);
 }
 
 // Why values of the one type cannot be taken as the other, and what to do.
@@ -91,28 +98,36 @@ struct Mismatch {
 };
 
 // Nothing where some size of the output is one that the input takes.
-std::optional<Mismatch> find_mismatch(const ExpressionTable& expressions, const Dim& output, const Dim& input, size_t axis) {
+std::optional<Mismatch> find_mismatch(const ExpressionTable& expressions, const Dim& output,
+                                      const Dim& input, size_t axis) {
   const Interval given = range_of(expressions, output), taken = range_of(expressions, input);
   if (given.low <= taken.high && taken.low <= given.high) return std::nullopt;
   const bool is_bound = given.low > taken.high && taken.low != taken.high;
-  return Mismatch{fmt::format("along axis {} the output has {}, and the input takes {}", axis, dim_text(expressions, output),
-                              dim_text(expressions, input)),
-                  is_bound ? "give smaller sizes to what is new, or the input's dim a larger bound: --dim NAME=0..SIZE"
-                           : "a size that grows must be open in the input: no --dim NAME=SIZE, but --dim NAME=0..SIZE"};
+  return Mismatch{fmt::format("along axis {} the output has {}, and the input takes {}", axis,
+                              dim_text(expressions, output), dim_text(expressions, input)),
+                  is_bound ? "give smaller sizes to what is new, or the input's dim a larger "
+                             "bound: --dim NAME=0..SIZE"
+                           : "a size that grows must be open in the input: no --dim NAME=SIZE, but "
+                             "--dim NAME=0..SIZE"};
 }
 
-std::optional<Mismatch> find_mismatch(const ExpressionTable& expressions, const Type& output, const Type& input) {
-  if (output.kind == TypeKind::kUnknown || input.kind == TypeKind::kUnknown) return std::nullopt;  // not inferred yet
+std::optional<Mismatch> find_mismatch(const ExpressionTable& expressions, const Type& output,
+                                      const Type& input) {
+  if (output.kind == TypeKind::kUnknown || input.kind == TypeKind::kUnknown)
+    return std::nullopt;  // not inferred yet
   const bool are_equal_dtypes = output.dtype == input.dtype || output.dtype == DType::kUndefined;
-  if (!output.is_tensor() || !input.is_tensor() || input.dtype == DType::kString || !are_equal_dtypes) {
+  if (!output.is_tensor() || !input.is_tensor() || input.dtype == DType::kString ||
+      !are_equal_dtypes) {
     return Mismatch{"both must be tensors of one dtype, none of strings", ""};
   }
   if (!output.ranked || !input.ranked) return std::nullopt;
   if (output.rank() != input.rank()) {
-    return Mismatch{fmt::format("the output has rank {}, and the input {}", output.rank(), input.rank()), ""};
+    return Mismatch{
+        fmt::format("the output has rank {}, and the input {}", output.rank(), input.rank()), ""};
   }
   for (size_t axis = 0; axis < output.dims.size(); ++axis) {
-    if (auto mismatch = find_mismatch(expressions, output.dims[axis], input.dims[axis], axis)) return mismatch;
+    if (auto mismatch = find_mismatch(expressions, output.dims[axis], input.dims[axis], axis))
+      return mismatch;
   }
   return std::nullopt;
 }
@@ -136,8 +151,10 @@ class Finder {
     }
     if (found > 0) return {};
     std::string names;
-    for (const Value* output : root_.outputs()) names += fmt::format("{}{}", names.empty() ? "" : ", ", output->name());
-    return make_error(ErrorCode::kBadOption, "--state: no output is called '{}'", pair.output).with_hint("the outputs are " + names);
+    for (const Value* output : root_.outputs())
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", output->name());
+    return make_error(ErrorCode::kBadOption, "--state: no output is called '{}'", pair.output)
+        .with_hint("the outputs are " + names);
   }
 
   std::vector<State> states() const {
@@ -151,16 +168,21 @@ class Finder {
     const Value& value = *root_.outputs()[output];
     const auto input = inputs_.find(name);
     if (input == inputs_.end()) {
-      return make_error(ErrorCode::kBadOption, "--state: output '{}' is to be kept for input '{}', which the model does not have",
-                        value.name(), name);
+      return make_error(
+          ErrorCode::kBadOption,
+          "--state: output '{}' is to be kept for input '{}', which the model does not have",
+          value.name(), name);
     }
     const auto [index, placeholder] = input->second;
-    if (auto mismatch = find_mismatch(root_.module().expressions, value.type(), placeholder->type())) {
-      return make_error(ErrorCode::kBadOption, "--state: output '{}' and input '{}' cannot be one state: {}", value.name(), name,
-                        mismatch->reason)
+    if (auto mismatch =
+            find_mismatch(root_.module().expressions, value.type(), placeholder->type())) {
+      return make_error(ErrorCode::kBadOption,
+                        "--state: output '{}' and input '{}' cannot be one state: {}", value.name(),
+                        name, mismatch->reason)
           .with_hint(std::move(mismatch->hint));
     }
-    if (!found_.emplace(index, output).second) return make_error(ErrorCode::kBadOption, "--state: input '{}' is paired twice", name);
+    if (!found_.emplace(index, output).second)
+      return make_error(ErrorCode::kBadOption, "--state: input '{}' is paired twice", name);
     return {};
   }
 
@@ -182,7 +204,9 @@ Result<std::vector<State>> find_states(const Graph& root, const std::string& tex
 bool is_state_input(const std::string& text, std::string_view input) {
   if (text.empty()) return false;
   const auto pairs = parse_pairs(text);
-  return pairs && std::ranges::any_of(*pairs, [&](const Pair& pair) { return match(pair.input, input).has_value(); });
+  return pairs && std::ranges::any_of(*pairs, [&](const Pair& pair) {
+           return match(pair.input, input).has_value();
+         });
 }
 
 std::string state_option(const Module& module) {

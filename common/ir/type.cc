@@ -16,7 +16,8 @@ bool Type::is_fixed() const {
 }
 
 bool Type::has_unknown() const {
-  return !is_tensor() || !ranked || std::any_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.is_unknown(); });
+  return !is_tensor() || !ranked ||
+         std::any_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.is_unknown(); });
 }
 
 std::optional<std::vector<int64_t>> Type::extents() const {
@@ -28,10 +29,13 @@ std::optional<std::vector<int64_t>> Type::extents() const {
 
 std::optional<int64_t> Type::element_count() const {
   if (!is_fixed()) return std::nullopt;
-  if (std::any_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.value == 0; })) return 0;
+  if (std::any_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.value == 0; }))
+    return 0;
   int64_t count = 1;
   for (const Dim& dim : dims) {
-    if (dim.value < 0 || __builtin_mul_overflow(count, dim.value, &count) || count > int64_t{1} << 62) return std::nullopt;
+    if (dim.value < 0 || __builtin_mul_overflow(count, dim.value, &count) ||
+        count > int64_t{1} << 62)
+      return std::nullopt;
   }
   return count;
 }

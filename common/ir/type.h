@@ -1,4 +1,5 @@
-// Types, storages and dims of values. Types and storages are interned in the Module: equal ones have equal ids.
+// Types, storages and dims of values. Types and storages are interned in the Module: equal ones
+// have equal ids.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,9 @@ struct Dim {
   int64_t value = 0;  // the extent, or an ExpressionId of the Module's table
 
   static Dim fixed(int64_t extent) { return {DimKind::kFixed, extent}; }
-  static Dim expression(ExpressionId id) { return {DimKind::kExpression, id}; }  // Module::make_dim turns constants into fixed dims
+  static Dim expression(ExpressionId id) {
+    return {DimKind::kExpression, id};
+  }  // Module::make_dim turns constants into fixed dims
   static Dim unknown() { return {}; }
   bool is_fixed() const { return kind == DimKind::kFixed; }
   bool is_expression() const { return kind == DimKind::kExpression; }
@@ -35,23 +38,30 @@ enum class TypeKind : uint8_t { kUnknown, kTensor, kSequence, kOptional, kMap };
 
 struct Type {
   TypeKind kind = TypeKind::kUnknown;
-  DType dtype = DType::kUndefined;  // kTensor: of its elements (kUndefined: not inferred yet). kMap: of its keys
+  DType dtype = DType::kUndefined;  // kTensor: of its elements (kUndefined: not inferred yet).
+                                    // kMap: of its keys
   bool ranked = false;              // kTensor: false means even the rank is unknown
   std::vector<Dim> dims;            // kTensor
   TypeId element = 0;               // kSequence, kOptional, kMap
 
-  static Type tensor(DType dtype, std::vector<Dim> dims) { return {TypeKind::kTensor, dtype, true, std::move(dims), 0}; }
+  static Type tensor(DType dtype, std::vector<Dim> dims) {
+    return {TypeKind::kTensor, dtype, true, std::move(dims), 0};
+  }
   static Type fixed_tensor(DType dtype, const std::vector<int64_t>& extents);
   static Type unranked(DType dtype) { return {TypeKind::kTensor, dtype, false, {}, 0}; }
-  static Type sequence(TypeId element) { return {TypeKind::kSequence, DType::kUndefined, false, {}, element}; }
-  static Type optional(TypeId element) { return {TypeKind::kOptional, DType::kUndefined, false, {}, element}; }
+  static Type sequence(TypeId element) {
+    return {TypeKind::kSequence, DType::kUndefined, false, {}, element};
+  }
+  static Type optional(TypeId element) {
+    return {TypeKind::kOptional, DType::kUndefined, false, {}, element};
+  }
   static Type map(DType key, TypeId element) { return {TypeKind::kMap, key, false, {}, element}; }
 
   bool is_tensor() const { return kind == TypeKind::kTensor; }
   int64_t rank() const { return static_cast<int64_t>(dims.size()); }  // of a ranked tensor
-  bool is_fixed() const;                                              // a ranked tensor, every dim fixed
-  bool has_unknown() const;                                           // unranked, or some dim unknown
-  std::optional<std::vector<int64_t>> extents() const;                // of a fixed tensor
+  bool is_fixed() const;                                // a ranked tensor, every dim fixed
+  bool has_unknown() const;                             // unranked, or some dim unknown
+  std::optional<std::vector<int64_t>> extents() const;  // of a fixed tensor
   // Number of elements of a fixed tensor; nullopt when not fixed or above 2^62.
   std::optional<int64_t> element_count() const;
   std::optional<uint64_t> dense_bytes() const;  // of a fixed tensor that is not of strings

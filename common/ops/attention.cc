@@ -18,7 +18,8 @@ Result<int64_t> heads_attribute(const InferCall& call, std::string_view name) {
   return heads;
 }
 
-// Sizes of one operand: [batch, heads, sequence, size], or [batch, sequence, heads * size] with the number of heads as an attribute.
+// Sizes of one operand: [batch, heads, sequence, size], or [batch, sequence, heads * size] with the
+// number of heads as an attribute.
 struct Heads {
   Dim batch;
   Dim heads;
@@ -33,15 +34,19 @@ Result<Heads> read_heads(InferCall& call, size_t index, std::string_view attribu
   if (shape->size() == 4) return Heads{(*shape)[0], (*shape)[1], (*shape)[2], (*shape)[3]};
   SLUICE_ASSIGN(const int64_t heads, heads_attribute(call, attribute));
   if (shape->back().is_fixed() && shape->back().value % heads != 0) {
-    return call.bad_shape("{} elements of {} cannot be divided among {} heads", shape->back().value, call.input_name(index), heads);
+    return call.bad_shape("{} elements of {} cannot be divided among {} heads", shape->back().value,
+                          call.input_name(index), heads);
   }
-  return Heads{(*shape)[0], Dim::fixed(heads), (*shape)[1], call.math.floor_divide(shape->back(), heads)};
+  return Heads{(*shape)[0], Dim::fixed(heads), (*shape)[1],
+               call.math.floor_divide(shape->back(), heads)};
 }
 
 // Whether one number of heads is a multiple of the other, where both are known.
 Result<void> check_groups(const InferCall& call, const Dim& query, const Dim& key) {
-  if (!query.is_fixed() || !key.is_fixed() || (key.value > 0 && query.value % key.value == 0)) return {};
-  return call.bad_shape("{} query heads cannot be divided among {} key heads", query.value, key.value);
+  if (!query.is_fixed() || !key.is_fixed() || (key.value > 0 && query.value % key.value == 0))
+    return {};
+  return call.bad_shape("{} query heads cannot be divided among {} key heads", query.value,
+                        key.value);
 }
 
 // Q, K, V, mask, past key, past value -> Y, present key, present value, scores.
@@ -62,7 +67,8 @@ Result<void> infer_attention(InferCall& call) {
   SLUICE_TRY(call.expect_same_dtype(1, 0));
   SLUICE_TRY(call.expect_rank(4, 4));
   SLUICE_TRY(call.expect_rank(5, 4));
-  if (call.has_input(4) != call.has_input(5)) return call.bad_node("past key and past value come together");
+  if (call.has_input(4) != call.has_input(5))
+    return call.bad_node("past key and past value come together");
   SLUICE_ASSIGN(const Heads q, read_heads(call, 0, "q_num_heads"));
   SLUICE_ASSIGN(const Heads k, read_heads(call, 1, "kv_num_heads"));
   SLUICE_ASSIGN(const Heads v, read_heads(call, 2, "kv_num_heads"));
@@ -76,14 +82,16 @@ Result<void> infer_attention(InferCall& call) {
   const Shape query = call.shape(0);
   Shape result;
   if (query)
-    result = query->size() == 4 ? Dims{batch, q.heads, q.sequence, v.size} : Dims{batch, q.sequence, call.math.multiply(q.heads, v.size)};
+    result = query->size() == 4 ? Dims{batch, q.heads, q.sequence, v.size}
+                                : Dims{batch, q.sequence, call.math.multiply(q.heads, v.size)};
   SLUICE_TRY(call.give(0, call.dtype(0), std::move(result)));
   SLUICE_TRY(call.give(1, call.dtype(1), Dims{batch, kv_heads, total, k.size}));
   SLUICE_TRY(call.give(2, call.dtype(2), Dims{batch, kv_heads, total, v.size}));
   return call.give(3, call.dtype(0), Dims{batch, q.heads, q.sequence, total});
 }
 
-// What scores are held in and the bodies see: f32 unless the inputs are wider or the node says otherwise.
+// What scores are held in and the bodies see: f32 unless the inputs are wider or the node says
+// otherwise.
 Result<DType> softmax_dtype(const InferCall& call) {
   if (call.node.find_attribute("softmax_precision") == nullptr) {
     const DType own = call.dtype(0);
@@ -91,7 +99,10 @@ Result<DType> softmax_dtype(const InferCall& call) {
   }
   const int64_t named = call.node.int_attribute("softmax_precision", 0);
   const bool is_float = named > 0 && named < kDTypeCount && (kFloatSet >> named & 1) != 0;
-  if (!is_float) return call.bad_node("attribute 'softmax_precision' is {}, expected 1 (f32), 10 (f16), 11 (f64) or 16 (bf16)", named);
+  if (!is_float)
+    return call.bad_node(
+        "attribute 'softmax_precision' is {}, expected 1 (f32), 10 (f16), 11 (f64) or 16 (bf16)",
+        named);
   return static_cast<DType>(named);
 }
 
@@ -102,33 +113,40 @@ Result<void> infer_modifier(InferCall& call, std::string_view attribute, const T
   const auto captures = static_cast<int64_t>(call.input_count()) - 3;
   SLUICE_TRY(check_body(call, *body, captures + 1, 1));
   std::vector<BodyInput> inputs{{scores}};
-  for (size_t i = 3; i < call.input_count(); ++i) inputs.push_back({call.input_type(i), static_cast<int64_t>(i)});
+  for (size_t i = 3; i < call.input_count(); ++i)
+    inputs.push_back({call.input_type(i), static_cast<int64_t>(i)});
   const auto check = [&](const char* verb, const Value& value) -> Result<void> {
     if (refine(call.module, value.type(), scores)) return {};
-    return call.bad_shape("graph '{}' of attribute '{}' {} {}, expected {}", body->name(), attribute, verb,
-                          type_text(call.module, value.type()), type_text(call.module, scores));
+    return call.bad_shape("graph '{}' of attribute '{}' {} {}, expected {}", body->name(),
+                          attribute, verb, type_text(call.module, value.type()),
+                          type_text(call.module, scores));
   };
   SLUICE_TRY(check("takes", *body->inputs()[0]));
   SLUICE_TRY(infer_body(call, *body, inputs, false, call.changed));
   return check("gives", *body->outputs()[0]);
 }
 
-// Attention with bodies that change scores and probabilities [batch, heads, queries, keys]: 4 dims, no past.
+// Attention with bodies that change scores and probabilities [batch, heads, queries, keys]: 4 dims,
+// no past.
 Result<void> infer_flex_attention(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   for (const size_t i : {1, 2}) SLUICE_TRY(call.expect_same_dtype(i, 0));
   for (const size_t i : {0, 1, 2}) SLUICE_TRY(call.expect_rank(i, 4));
   SLUICE_TRY(call.unify(call.dim(0, 3), call.dim(1, 3), "head sizes of query and key"));
-  SLUICE_ASSIGN(const Dim keys, call.unify(call.dim(1, 2), call.dim(2, 2), "sequence lengths of key and value"));
-  SLUICE_ASSIGN(const Dim heads, call.unify(call.dim(1, 1), call.dim(2, 1), "heads of key and value"));
+  SLUICE_ASSIGN(const Dim keys,
+                call.unify(call.dim(1, 2), call.dim(2, 2), "sequence lengths of key and value"));
+  SLUICE_ASSIGN(const Dim heads,
+                call.unify(call.dim(1, 1), call.dim(2, 1), "heads of key and value"));
   SLUICE_TRY(check_groups(call, call.dim(0, 1), heads));
-  SLUICE_ASSIGN(Dim batch, call.unify(call.dim(0, 0), call.dim(1, 0), "batch dims of query and key"));
+  SLUICE_ASSIGN(Dim batch,
+                call.unify(call.dim(0, 0), call.dim(1, 0), "batch dims of query and key"));
   SLUICE_ASSIGN(batch, call.unify(batch, call.dim(2, 0), "batch dims of query and value"));
   SLUICE_ASSIGN(const DType softmax, softmax_dtype(call));
   const Type scores = Type::tensor(softmax, {batch, call.dim(0, 1), call.dim(0, 2), keys});
   SLUICE_TRY(infer_modifier(call, "score_mod", scores));
   SLUICE_TRY(infer_modifier(call, "prob_mod", scores));
-  if (call.node.bodies().empty() && call.input_count() != 3) return call.bad_node("has {} inputs, expected 3", call.input_count());
+  if (call.node.bodies().empty() && call.input_count() != 3)
+    return call.bad_node("has {} inputs, expected 3", call.input_count());
   return call.give(0, call.dtype(0), Dims{batch, call.dim(0, 1), call.dim(0, 2), call.dim(2, 3)});
 }
 
@@ -138,27 +156,36 @@ Result<void> check_update_rule(const InferCall& call) {
   const bool is_gated = rule == "gated" || rule == "gated_delta";
   const bool is_delta = rule == "delta" || rule == "gated_delta";
   if (rule != "linear" && !is_gated && !is_delta)
-    return call.bad_node("attribute 'update_rule' is '{}', expected linear, gated, delta or gated_delta", rule);
-  if (call.has_input(4) != is_gated) return call.bad_node("update rule '{}' {} input 4 (decay)", rule, is_gated ? "needs" : "takes no");
-  if (call.has_input(5) != is_delta) return call.bad_node("update rule '{}' {} input 5 (beta)", rule, is_delta ? "needs" : "takes no");
+    return call.bad_node(
+        "attribute 'update_rule' is '{}', expected linear, gated, delta or gated_delta", rule);
+  if (call.has_input(4) != is_gated)
+    return call.bad_node("update rule '{}' {} input 4 (decay)", rule,
+                         is_gated ? "needs" : "takes no");
+  if (call.has_input(5) != is_delta)
+    return call.bad_node("update rule '{}' {} input 5 (beta)", rule,
+                         is_delta ? "needs" : "takes no");
   return {};
 }
 
-// The decay has a number for each key head, or for each element of its keys; beta one for each key head, or one for all.
+// The decay has a number for each key head, or for each element of its keys; beta one for each key
+// head, or one for all.
 Result<void> check_gates(const InferCall& call, int64_t heads, const Dim& key) {
   const Dim decay = call.dim(4, 2);
   if (decay.is_fixed()) {
     const int64_t each = decay.value / heads;
     if (decay.value % heads != 0 || (each != 1 && key.is_fixed() && each != key.value))
-      return call.bad_shape("{} elements of {} fit neither {} key heads nor their keys", decay.value, call.input_name(4), heads);
+      return call.bad_shape("{} elements of {} fit neither {} key heads nor their keys",
+                            decay.value, call.input_name(4), heads);
   }
   const Dim beta = call.dim(5, 2);
   if (!beta.is_fixed() || beta.value == 1 || beta.value == heads) return {};
-  return call.bad_shape("the last dim of {} is {}, expected 1 or the {} key heads", call.input_name(5), beta.value, heads);
+  return call.bad_shape("the last dim of {} is {}, expected 1 or the {} key heads",
+                        call.input_name(5), beta.value, heads);
 }
 
-// Query, key, value [batch, time, heads * size] -> the same for the query's heads, and a state [batch, heads, key size, value size].
-// chunk_size never changes a result, so nothing is wrong with any.
+// Query, key, value [batch, time, heads * size] -> the same for the query's heads, and a state
+// [batch, heads, key size, value size]. chunk_size never changes a result, so nothing is wrong with
+// any.
 Result<void> infer_linear_attention(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kNarrowFloatSet));
   SLUICE_TRY(call.expect_dtype(3, kNarrowFloatSet));
@@ -172,22 +199,29 @@ Result<void> infer_linear_attention(InferCall& call) {
   for (const size_t i : {0, 1, 2, 4, 5}) {
     SLUICE_TRY(call.expect_same_dtype(i, 0));
     SLUICE_TRY(call.expect_rank(i, 3));
-    SLUICE_ASSIGN(batch, call.unify(batch, call.dim(i, 0), fmt::format("batch dims of {} and of others", call.input_name(i))));
-    SLUICE_ASSIGN(time, call.unify(time, call.dim(i, 1), fmt::format("lengths of {} and of others", call.input_name(i))));
+    SLUICE_ASSIGN(batch,
+                  call.unify(batch, call.dim(i, 0),
+                             fmt::format("batch dims of {} and of others", call.input_name(i))));
+    SLUICE_ASSIGN(time, call.unify(time, call.dim(i, 1),
+                                   fmt::format("lengths of {} and of others", call.input_name(i))));
   }
   SLUICE_ASSIGN(const Heads q, read_heads(call, 0, "q_num_heads"));
   SLUICE_ASSIGN(const Heads k, read_heads(call, 1, "kv_num_heads"));
   SLUICE_ASSIGN(const Heads v, read_heads(call, 2, "kv_num_heads"));
   SLUICE_ASSIGN(Dim key, call.unify(q.size, k.size, "head sizes of query and key"));
   SLUICE_ASSIGN(key, call.unify(key, call.dim(3, 2), "head sizes of key and past state"));
-  SLUICE_ASSIGN(const Dim value, call.unify(v.size, call.dim(3, 3), "head sizes of value and past state"));
+  SLUICE_ASSIGN(const Dim value,
+                call.unify(v.size, call.dim(3, 3), "head sizes of value and past state"));
   SLUICE_TRY(call.unify(Dim::fixed(kv_heads), call.dim(3, 1), "heads of key and past state"));
   SLUICE_TRY(check_gates(call, kv_heads, key));
-  SLUICE_TRY(call.give(0, call.dtype(0), Dims{batch, time, call.math.multiply(Dim::fixed(q_heads), value)}));
-  return call.give(1, call.has_input(3) ? call.dtype(3) : call.dtype(0), Dims{batch, Dim::fixed(kv_heads), key, value});
+  SLUICE_TRY(call.give(0, call.dtype(0),
+                       Dims{batch, time, call.math.multiply(Dim::fixed(q_heads), value)}));
+  return call.give(1, call.has_input(3) ? call.dtype(3) : call.dtype(0),
+                   Dims{batch, Dim::fixed(kv_heads), key, value});
 }
 
-// Input [batch, channels, length], weight [channels, 1, k]: a convolution that sees the past only, and the last k - 1 inputs as a state.
+// Input [batch, channels, length], weight [channels, 1, k]: a convolution that sees the past only,
+// and the last k - 1 inputs as a state.
 Result<void> infer_causal_conv(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kNarrowFloatSet));
   for (const size_t i : {1, 2, 3}) SLUICE_TRY(call.expect_same_dtype(i, 0));
@@ -195,15 +229,20 @@ Result<void> infer_causal_conv(InferCall& call) {
   SLUICE_TRY(call.expect_rank(2, 1));
   const std::string activation = call.node.string_attribute("activation", "none");
   if (activation != "none" && activation != "silu" && activation != "swish")
-    return call.bad_node("attribute 'activation' is '{}', expected none, silu or swish", activation);
-  SLUICE_ASSIGN(Dim channels,
-                call.unify(call.dim(0, 1), call.dim(1, 0), fmt::format("channels of {} and {}", call.input_name(0), call.input_name(1))));
+    return call.bad_node("attribute 'activation' is '{}', expected none, silu or swish",
+                         activation);
+  SLUICE_ASSIGN(Dim channels, call.unify(call.dim(0, 1), call.dim(1, 0),
+                                         fmt::format("channels of {} and {}", call.input_name(0),
+                                                     call.input_name(1))));
   SLUICE_ASSIGN(channels, call.unify(channels, call.dim(2, 0), "channels and the bias"));
   SLUICE_ASSIGN(channels, call.unify(channels, call.dim(3, 1), "channels of input and past state"));
-  SLUICE_ASSIGN(const Dim batch, call.unify(call.dim(0, 0), call.dim(3, 0), "batch dims of input and past state"));
+  SLUICE_ASSIGN(const Dim batch,
+                call.unify(call.dim(0, 0), call.dim(3, 0), "batch dims of input and past state"));
   SLUICE_TRY(call.unify(call.dim(1, 1), Dim::fixed(1), "channels of one filter and 1"));
-  if (call.dim(1, 2) == Dim::fixed(0)) return call.bad_shape("{} has filters of no elements", call.input_name(1));
-  SLUICE_ASSIGN(const Dim before, call.unify(call.math.add(call.dim(1, 2), -1), call.dim(3, 2), "filter size - 1 and past state"));
+  if (call.dim(1, 2) == Dim::fixed(0))
+    return call.bad_shape("{} has filters of no elements", call.input_name(1));
+  SLUICE_ASSIGN(const Dim before, call.unify(call.math.add(call.dim(1, 2), -1), call.dim(3, 2),
+                                             "filter size - 1 and past state"));
   SLUICE_TRY(call.give(0, call.dtype(0), Dims{batch, channels, call.dim(0, 2)}));
   return call.give(1, call.dtype(0), Dims{batch, channels, before});
 }
@@ -220,14 +259,20 @@ Result<void> infer_rotary(InferCall& call) {
   return call.give_like(0, 0);
 }
 
-constexpr AttributeRow kAttention[] = {
-    {"is_causal", kInt}, {"kv_num_heads", kInt}, {"q_num_heads", kInt},      {"qk_matmul_output_mode", kInt},
-    {"scale", kFloat},   {"softcap", kFloat},    {"softmax_precision", kInt}};
-constexpr AttributeRow kFlex[] = {{"prob_mod", kGraph}, {"scale", kFloat}, {"score_mod", kGraph}, {"softmax_precision", kInt}};
-constexpr AttributeRow kLinear[] = {
-    {"chunk_size", kInt}, {"kv_num_heads", kInt, true}, {"q_num_heads", kInt, true}, {"scale", kFloat}, {"update_rule", kString}};
+constexpr AttributeRow kAttention[] = {{"is_causal", kInt},        {"kv_num_heads", kInt},
+                                       {"q_num_heads", kInt},      {"qk_matmul_output_mode", kInt},
+                                       {"scale", kFloat},          {"softcap", kFloat},
+                                       {"softmax_precision", kInt}};
+constexpr AttributeRow kFlex[] = {
+    {"prob_mod", kGraph}, {"scale", kFloat}, {"score_mod", kGraph}, {"softmax_precision", kInt}};
+constexpr AttributeRow kLinear[] = {{"chunk_size", kInt},
+                                    {"kv_num_heads", kInt, true},
+                                    {"q_num_heads", kInt, true},
+                                    {"scale", kFloat},
+                                    {"update_rule", kString}};
 constexpr AttributeRow kCausal[] = {{"activation", kString}};
-constexpr AttributeRow kRotary[] = {{"interleaved", kInt}, {"num_heads", kInt}, {"rotary_embedding_dim", kInt}};
+constexpr AttributeRow kRotary[] = {
+    {"interleaved", kInt}, {"num_heads", kInt}, {"rotary_embedding_dim", kInt}};
 
 constexpr OpRow kRows[] = {
     {Op::kAttention, 3, 7, 1, 4, 0, kAttention, infer_attention},

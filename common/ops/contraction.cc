@@ -14,7 +14,8 @@ Result<void> infer_conv(InferCall& call) {
   SLUICE_ASSIGN(Shape shape, convolution_shape(call, 0, 1));
   SLUICE_TRY(call.expect_rank(2, 1));
   if (shape) {
-    SLUICE_ASSIGN((*shape)[1], call.unify((*shape)[1], call.dim(2, 0), "output channels and the bias"));
+    SLUICE_ASSIGN((*shape)[1],
+                  call.unify((*shape)[1], call.dim(2, 0), "output channels and the bias"));
   }
   return call.give(0, call.dtype(0), std::move(shape));
 }
@@ -31,7 +32,8 @@ Result<void> infer_conv_integer(InferCall& call) {
 }
 
 // One spatial dim: stride * (in - 1) + output_padding + window - pads, or what output_shape says.
-Result<Dims> transposed_dims(InferCall& call, std::span<const Dim> in, std::span<const Dim> kernel) {
+Result<Dims> transposed_dims(InferCall& call, std::span<const Dim> in,
+                             std::span<const Dim> kernel) {
   const size_t count = in.size();
   SLUICE_ASSIGN(const auto strides, call.ints("strides", count, 1, 1));
   SLUICE_ASSIGN(const auto dilations, call.ints("dilations", count, 1, 1));
@@ -53,7 +55,8 @@ Result<Dims> transposed_dims(InferCall& call, std::span<const Dim> in, std::span
     const Dim window = window_extent(call, kernel[i], dilations[i]);
     const Dim spread = call.math.multiply(call.math.add(in[i], -1), strides[i]);
     Dim dim = call.math.add(call.math.add(spread, window), extra[i]);
-    if (auto_pad != "VALID") dim = call.math.subtract(dim, call.math.add(Dim::fixed(pads[i]), pads[i + count]));
+    if (auto_pad != "VALID")
+      dim = call.math.subtract(dim, call.math.add(Dim::fixed(pads[i]), pads[i + count]));
     dims.push_back(dim);
   }
   return dims;
@@ -71,8 +74,10 @@ Result<void> infer_conv_transpose(InferCall& call) {
   if (!input) return call.give(0, call.dtype(0), std::nullopt);
   const size_t spatial = input->size() - 2;
   SLUICE_TRY(call.expect_rank(1, rank_of(*input)));
-  SLUICE_ASSIGN(const Dim channels,
-                call.unify(call.dim(0, 1), call.dim(1, 0), fmt::format("channels of {} and {}", call.input_name(0), call.input_name(1))));
+  SLUICE_ASSIGN(
+      const Dim channels,
+      call.unify(call.dim(0, 1), call.dim(1, 0),
+                 fmt::format("channels of {} and {}", call.input_name(0), call.input_name(1))));
   if (channels.is_fixed() && channels.value % group != 0)
     return call.bad_shape("{} channels cannot be divided into {} groups", channels.value, group);
   Dims kernel(spatial, Dim::unknown());
@@ -80,18 +85,21 @@ Result<void> infer_conv_transpose(InferCall& call) {
   if (call.node.find_attribute("kernel_shape") != nullptr) {
     SLUICE_ASSIGN(const auto given, call.ints("kernel_shape", spatial, 1, 1));
     for (size_t i = 0; i < spatial; ++i) {
-      SLUICE_ASSIGN(kernel[i], call.unify(kernel[i], Dim::fixed(given[i]), "the kernel and attribute 'kernel_shape'"));
+      SLUICE_ASSIGN(kernel[i], call.unify(kernel[i], Dim::fixed(given[i]),
+                                          "the kernel and attribute 'kernel_shape'"));
     }
   }
   SLUICE_ASSIGN(const Dims out, transposed_dims(call, std::span(*input).subspan(2), kernel));
-  SLUICE_ASSIGN(const Dim outputs, call.unify(call.math.multiply(call.dim(1, 1), group), call.dim(2, 0), "output channels and the bias"));
+  SLUICE_ASSIGN(const Dim outputs, call.unify(call.math.multiply(call.dim(1, 1), group),
+                                              call.dim(2, 0), "output channels and the bias"));
   Dims dims{(*input)[0], outputs};
   dims.insert(dims.end(), out.begin(), out.end());
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
 // Narrow integers have MatMulInteger and QLinearMatMul; these would overflow.
-constexpr uint32_t kWideSet = kFloatSet | dtype_set({DType::kI32, DType::kI64, DType::kU32, DType::kU64});
+constexpr uint32_t kWideSet =
+    kFloatSet | dtype_set({DType::kI32, DType::kI64, DType::kU32, DType::kU64});
 
 Result<void> infer_matmul(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kWideSet));
@@ -120,30 +128,35 @@ Result<void> infer_gemm(InferCall& call) {
   const size_t a = call.node.int_attribute("transA", 0) != 0 ? 1 : 0;
   const size_t b = call.node.int_attribute("transB", 0) != 0 ? 1 : 0;
   SLUICE_TRY(
-      call.unify(call.dim(0, 1 - a), call.dim(1, b), fmt::format("inner dims of {} and {}", call.input_name(0), call.input_name(1))));
+      call.unify(call.dim(0, 1 - a), call.dim(1, b),
+                 fmt::format("inner dims of {} and {}", call.input_name(0), call.input_name(1))));
   const Shape product = Dims{call.dim(0, a), call.dim(1, 1 - b)};
   if (call.shape(2)) {
     SLUICE_ASSIGN(const Shape sum, call.broadcast(product, call.shape(2)));
-    SLUICE_TRY(call.unify(product, sum, fmt::format("the product and {} spread to it", call.input_name(2))));
+    SLUICE_TRY(call.unify(product, sum,
+                          fmt::format("the product and {} spread to it", call.input_name(2))));
   }
   return call.give(0, call.dtype(0), product);
 }
 
-constexpr AttributeRow kConv[] = {{"auto_pad", kString, false, "NOTSET VALID SAME_UPPER SAME_LOWER"},
-                                  {"dilations", kInts},
-                                  {"group", kInt},
-                                  {"kernel_shape", kInts},
-                                  {"pads", kInts},
-                                  {"strides", kInts}};
-constexpr AttributeRow kConvTranspose[] = {{"auto_pad", kString, false, "NOTSET VALID SAME_UPPER SAME_LOWER"},
-                                           {"dilations", kInts},
-                                           {"group", kInt},
-                                           {"kernel_shape", kInts},
-                                           {"output_padding", kInts},
-                                           {"output_shape", kInts},
-                                           {"pads", kInts},
-                                           {"strides", kInts}};
-constexpr AttributeRow kGemm[] = {{"alpha", kFloat}, {"beta", kFloat}, {"transA", kInt}, {"transB", kInt}};
+constexpr AttributeRow kConv[] = {
+    {"auto_pad", kString, false, "NOTSET VALID SAME_UPPER SAME_LOWER"},
+    {"dilations", kInts},
+    {"group", kInt},
+    {"kernel_shape", kInts},
+    {"pads", kInts},
+    {"strides", kInts}};
+constexpr AttributeRow kConvTranspose[] = {
+    {"auto_pad", kString, false, "NOTSET VALID SAME_UPPER SAME_LOWER"},
+    {"dilations", kInts},
+    {"group", kInt},
+    {"kernel_shape", kInts},
+    {"output_padding", kInts},
+    {"output_shape", kInts},
+    {"pads", kInts},
+    {"strides", kInts}};
+constexpr AttributeRow kGemm[] = {
+    {"alpha", kFloat}, {"beta", kFloat}, {"transA", kInt}, {"transB", kInt}};
 
 constexpr OpRow kRows[] = {
     {Op::kConv, 2, 3, 1, 1, 0, kConv, infer_conv},

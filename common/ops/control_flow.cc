@@ -1,4 +1,5 @@
-// If, Loop, Scan. Captured values are trailing inputs of the node and of its bodies; both branches of an If take all of them.
+// If, Loop, Scan. Captured values are trailing inputs of the node and of its bodies; both branches
+// of an If take all of them.
 #include "common/ops/bodies.h"
 #include "common/ops/failing_branch.h"
 #include "common/ops/families.h"
@@ -12,7 +13,8 @@ using enum AttributeKind;
 
 std::vector<BodyInput> captured_inputs(const InferCall& call, size_t first) {
   std::vector<BodyInput> inputs;
-  for (size_t i = first; i < call.input_count(); ++i) inputs.push_back({call.input_type(i), static_cast<int64_t>(i)});
+  for (size_t i = first; i < call.input_count(); ++i)
+    inputs.push_back({call.input_type(i), static_cast<int64_t>(i)});
   return inputs;
 }
 
@@ -21,14 +23,18 @@ Result<void> infer_taken(InferCall& call, Graph& taken, Graph& other) {
   const auto inputs = captured_inputs(call, 1);
   SLUICE_TRY(infer_body(call, taken, inputs, true, call.changed));
   static_cast<void>(infer_body(call, other, inputs, false, call.changed).ok());
-  for (size_t i = 0; i < call.node.output_count(); ++i) SLUICE_TRY(call.give_type(i, taken.outputs()[i]->type()));
+  for (size_t i = 0; i < call.node.output_count(); ++i)
+    SLUICE_TRY(call.give_type(i, taken.outputs()[i]->type()));
   return {};
 }
 
-// Why a branch cannot run with these sizes; nothing where it can. What it demanded of symbols then binds nobody.
-Result<std::optional<Error>> infer_branch(InferCall& call, Graph& branch, std::span<const BodyInput> inputs) {
+// Why a branch cannot run with these sizes; nothing where it can. What it demanded of symbols then
+// binds nobody.
+Result<std::optional<Error>> infer_branch(InferCall& call, Graph& branch,
+                                          std::span<const BodyInput> inputs) {
   if (const Node* node = failing_node(branch)) {
-    return std::optional(make_error(ErrorCode::kBadShape, "{}", node->string_attribute("message", "")));
+    return std::optional(
+        make_error(ErrorCode::kBadShape, "{}", node->string_attribute("message", "")));
   }
   ExpressionTable& expressions = call.module.expressions;
   const size_t mark = expressions.mark();
@@ -39,20 +45,24 @@ Result<std::optional<Error>> infer_branch(InferCall& call, Graph& branch, std::s
   return std::optional(std::move(inferred).error());
 }
 
-// Whether a symbol is the size of a value in the body, or in one below it: outside nobody can know it then.
+// Whether a symbol is the size of a value in the body, or in one below it: outside nobody can know
+// it then.
 bool is_from_inside(const Module& module, const Graph& body, ExpressionId id) {
   const Expression& e = module.expressions[id];
   if (e.op == ExpressionOp::kConstant) return false;
-  if (e.op != ExpressionOp::kSymbol) return is_from_inside(module, body, e.a) || is_from_inside(module, body, e.b);
+  if (e.op != ExpressionOp::kSymbol)
+    return is_from_inside(module, body, e.a) || is_from_inside(module, body, e.b);
   const Symbol& symbol = module.expressions.symbol(static_cast<SymbolId>(e.value));
   const Graph* graph = module.has_graph(symbol.graph) ? &module.graph(symbol.graph) : nullptr;
-  while (graph != nullptr && graph != &body) graph = graph->owner() == nullptr ? nullptr : &graph->owner()->graph();
+  while (graph != nullptr && graph != &body)
+    graph = graph->owner() == nullptr ? nullptr : &graph->owner()->graph();
   return graph == &body;
 }
 
 Type seen_from_outside(const Module& module, const Graph& body, Type type) {
   for (Dim& dim : type.dims) {
-    if (dim.is_expression() && is_from_inside(module, body, static_cast<ExpressionId>(dim.value))) dim = Dim::unknown();
+    if (dim.is_expression() && is_from_inside(module, body, static_cast<ExpressionId>(dim.value)))
+      dim = Dim::unknown();
   }
   return type;
 }
@@ -61,7 +71,8 @@ Type seen_from_outside(const Module& module, const Graph& body, Type type) {
 Result<void> infer_other_fails(InferCall& call, const Graph& branch, Graph& other) {
   const bool is_marked = failing_node(other) != nullptr;
   for (size_t i = 0; i < call.node.output_count(); ++i) {
-    SLUICE_TRY(call.give_type(i, seen_from_outside(call.module, branch, branch.outputs()[i]->type())));
+    SLUICE_TRY(
+        call.give_type(i, seen_from_outside(call.module, branch, branch.outputs()[i]->type())));
     if (!is_marked || other.outputs()[i]->type_id() == call.node.output(i).type_id()) continue;
     other.outputs()[i]->set_type(call.node.output(i).type_id());
     call.changed = true;
@@ -83,7 +94,8 @@ Result<void> infer_if(InferCall& call) {
   const auto inputs = captured_inputs(call, 1);
   SLUICE_ASSIGN(const std::optional<Error> yes_fails, infer_branch(call, *yes, inputs));
   SLUICE_ASSIGN(const std::optional<Error> no_fails, infer_branch(call, *no, inputs));
-  if (yes_fails && no_fails) return call.bad_shape("both branches fail: {}; {}", yes_fails->message, no_fails->message);
+  if (yes_fails && no_fails)
+    return call.bad_shape("both branches fail: {}; {}", yes_fails->message, no_fails->message);
   if (yes_fails) return infer_other_fails(call, *no, *yes);
   if (no_fails) return infer_other_fails(call, *yes, *no);
   for (size_t i = 0; i < call.node.output_count(); ++i) {
@@ -91,7 +103,8 @@ Result<void> infer_if(InferCall& call) {
     const Type& b = no->outputs()[i]->type();
     const auto both = generalize(call.module, a, b);
     if (!both)
-      return call.bad_shape("result {} is {} in one branch and {} in the other", i, type_text(call.module, a), type_text(call.module, b));
+      return call.bad_shape("result {} is {} in one branch and {} in the other", i,
+                            type_text(call.module, a), type_text(call.module, b));
     SLUICE_TRY(call.give_type(i, *both));
   }
   return {};
@@ -110,21 +123,25 @@ bool runs_all_trips(InferCall& call, const Graph& body) {
     if (!condition || condition->size() != 1 || condition->front() == 0) return false;
   }
   const Value* value = body.outputs()[0];
-  while (value->producer() != nullptr && value->producer()->op() == Op::kIdentity && value->producer()->input(0) != nullptr) {
+  while (value->producer() != nullptr && value->producer()->op() == Op::kIdentity &&
+         value->producer()->input(0) != nullptr) {
     value = value->producer()->input(0);
   }
   if (value == body.inputs()[1]) return true;
   ValueFacts facts(body);
   const auto* elements = value->is_constant() ? facts.find(*value) : nullptr;
-  return elements != nullptr && elements->size() == 1 && call.module.expressions.as_constant(elements->front()).value_or(0) != 0;
+  return elements != nullptr && elements->size() == 1 &&
+         call.module.expressions.as_constant(elements->front()).value_or(0) != 0;
 }
 
 // How often the body runs: the length of scan outputs.
 Dim trip_count(InferCall& call, const Graph& body, size_t output) {
   const auto maximum = call.has_input(0) ? call.value_dims(0) : std::nullopt;
   const bool known = maximum && maximum->size() == 1;
-  if (known && runs_all_trips(call, body)) return call.math.maximum(maximum->front(), Dim::fixed(0));
-  return call.result_dim(output, 0, known && maximum->front().is_fixed() ? maximum->front() : Dim::unknown());
+  if (known && runs_all_trips(call, body))
+    return call.math.maximum(maximum->front(), Dim::fixed(0));
+  return call.result_dim(output, 0,
+                         known && maximum->front().is_fixed() ? maximum->front() : Dim::unknown());
 }
 
 // A stacked output: the body's type with one more dim.
@@ -143,20 +160,26 @@ Result<void> check_present(const InferCall& call, size_t optional) {
   return {};
 }
 
-// Inputs: trip count, condition, carried values, captures. Body: iteration, condition, carried, captures -> condition, carried, stacked.
+// Inputs: trip count, condition, carried values, captures. Body: iteration, condition, carried,
+// captures -> condition, carried, stacked.
 Result<void> infer_loop(InferCall& call) {
   SLUICE_ASSIGN(Graph * body, find_body(call, "body"));
-  SLUICE_TRY(check_body(call, *body, static_cast<int64_t>(call.input_count()), static_cast<int64_t>(call.node.output_count()) + 1));
-  if (call.input_count() < 2 + body->captures) return call.bad_node("graph '{}' has {} captures", body->name(), body->captures);
+  SLUICE_TRY(check_body(call, *body, static_cast<int64_t>(call.input_count()),
+                        static_cast<int64_t>(call.node.output_count()) + 1));
+  if (call.input_count() < 2 + body->captures)
+    return call.bad_node("graph '{}' has {} captures", body->name(), body->captures);
   const size_t count = call.input_count() - 2 - body->captures;
-  if (count > call.node.output_count()) return call.bad_node("it carries {} values and has {} outputs", count, call.node.output_count());
+  if (count > call.node.output_count())
+    return call.bad_node("it carries {} values and has {} outputs", count,
+                         call.node.output_count());
   SLUICE_TRY(check_present(call, 2));
   SLUICE_TRY(call.expect_dtype(0, kI64Set));
   SLUICE_TRY(call.expect_dtype(1, kBoolSet));
   std::vector<BodyInput> inputs = captured_inputs(call, 0);
   inputs[0] = {scalar_for(*body->inputs()[0], DType::kI64)};
   inputs[1] = {scalar_for(*body->inputs()[1], DType::kBool)};
-  SLUICE_ASSIGN(const std::vector<Type> carried, infer_repeated_body(call, *body, std::move(inputs), 2, 1, count));
+  SLUICE_ASSIGN(const std::vector<Type> carried,
+                infer_repeated_body(call, *body, std::move(inputs), 2, 1, count));
   for (size_t i = 0; i < count; ++i) SLUICE_TRY(call.give_type(i, carried[i]));
   if (count == call.node.output_count()) return {};
   const Dim trips = trip_count(call, *body, count);
@@ -171,32 +194,41 @@ Result<Type> scanned_slice(InferCall& call, size_t index, int64_t axis, Dim& len
   Type type = call.input_type(index);
   if (!type.is_tensor() || !type.ranked) return type;
   SLUICE_ASSIGN(const int64_t place, call.axis(axis, type.rank()));
-  SLUICE_ASSIGN(length, call.unify(length, type.dims[static_cast<size_t>(place)], "lengths of the scanned inputs"));
+  SLUICE_ASSIGN(length, call.unify(length, type.dims[static_cast<size_t>(place)],
+                                   "lengths of the scanned inputs"));
   type.dims.erase(type.dims.begin() + place);
   return type;
 }
 
-// Inputs: states, scanned, captures. Body: states, slices, captures -> states, slices of stacked results.
+// Inputs: states, scanned, captures. Body: states, slices, captures -> states, slices of stacked
+// results.
 Result<void> infer_scan(InferCall& call) {
   SLUICE_ASSIGN(Graph * body, find_body(call, "body"));
-  SLUICE_TRY(check_body(call, *body, static_cast<int64_t>(call.input_count()), static_cast<int64_t>(call.node.output_count())));
+  SLUICE_TRY(check_body(call, *body, static_cast<int64_t>(call.input_count()),
+                        static_cast<int64_t>(call.node.output_count())));
   SLUICE_TRY(check_present(call, 0));
   const int64_t scans = call.node.int_attribute("num_scan_inputs", 0);
   const bool fits = scans >= 1 && scans <= static_cast<int64_t>(call.input_count());
-  const int64_t states = fits ? static_cast<int64_t>(call.input_count()) - scans - body->captures : -1;
+  const int64_t states =
+      fits ? static_cast<int64_t>(call.input_count()) - scans - body->captures : -1;
   const int64_t stacks = static_cast<int64_t>(call.node.output_count()) - states;
   if (states < 0 || stacks < 0) return call.bad_node("attribute 'num_scan_inputs' is {}", scans);
-  SLUICE_ASSIGN(const auto axes, call.ints("scan_input_axes", static_cast<size_t>(scans), 0, INT64_MIN));
-  SLUICE_ASSIGN(const auto result_axes, call.ints("scan_output_axes", static_cast<size_t>(stacks), 0, INT64_MIN));
+  SLUICE_ASSIGN(const auto axes,
+                call.ints("scan_input_axes", static_cast<size_t>(scans), 0, INT64_MIN));
+  SLUICE_ASSIGN(const auto result_axes,
+                call.ints("scan_output_axes", static_cast<size_t>(stacks), 0, INT64_MIN));
   SLUICE_TRY(call.ints("scan_input_directions", static_cast<size_t>(scans), 0, 0));
   SLUICE_TRY(call.ints("scan_output_directions", static_cast<size_t>(stacks), 0, 0));
   std::vector<BodyInput> inputs = captured_inputs(call, 0);
   Dim length = Dim::unknown();
   for (int64_t i = 0; i < scans; ++i) {
-    SLUICE_ASSIGN(Type slice, scanned_slice(call, static_cast<size_t>(states + i), axes[static_cast<size_t>(i)], length));
+    SLUICE_ASSIGN(Type slice, scanned_slice(call, static_cast<size_t>(states + i),
+                                            axes[static_cast<size_t>(i)], length));
     inputs[static_cast<size_t>(states + i)] = {std::move(slice)};
   }
-  SLUICE_ASSIGN(const std::vector<Type> carried, infer_repeated_body(call, *body, std::move(inputs), 0, 0, static_cast<size_t>(states)));
+  SLUICE_ASSIGN(
+      const std::vector<Type> carried,
+      infer_repeated_body(call, *body, std::move(inputs), 0, 0, static_cast<size_t>(states)));
   for (size_t i = 0; i < carried.size(); ++i) SLUICE_TRY(call.give_type(i, carried[i]));
   for (size_t i = carried.size(); i < call.node.output_count(); ++i) {
     const Type& slice = body->outputs()[i]->type();
@@ -211,8 +243,9 @@ Result<void> infer_scan(InferCall& call) {
 
 constexpr AttributeRow kIf[] = {{"then_branch", kGraph, true}, {"else_branch", kGraph, true}};
 constexpr AttributeRow kLoop[] = {{"body", kGraph, true}};
-constexpr AttributeRow kScan[] = {{"body", kGraph, true},           {"num_scan_inputs", kInt, true}, {"scan_input_axes", kInts},
-                                  {"scan_input_directions", kInts}, {"scan_output_axes", kInts},     {"scan_output_directions", kInts}};
+constexpr AttributeRow kScan[] = {{"body", kGraph, true},      {"num_scan_inputs", kInt, true},
+                                  {"scan_input_axes", kInts},  {"scan_input_directions", kInts},
+                                  {"scan_output_axes", kInts}, {"scan_output_directions", kInts}};
 
 constexpr uint32_t kFlags = kControlFlow | kAnyKind;
 

@@ -72,7 +72,8 @@ bool DimMath::is_differing(const Dim& a, const Dim& b) {
   const Interval right = bounds(b);
   if (left.high < right.low || right.high < left.low) return true;
   if (!a.is_expression() || !b.is_expression()) return false;
-  const Interval difference = module_.expressions.bounds(module_.expressions.subtract(expression(a), expression(b)));
+  const Interval difference =
+      module_.expressions.bounds(module_.expressions.subtract(expression(a), expression(b)));
   return difference.low > 0 || difference.high < 0;
 }
 
@@ -97,7 +98,8 @@ bool DimMath::is_cut(const Dim& cut, const Dim& whole) {
   const Expression& minimum = expressions[expression(cut)];
   if (minimum.op != ExpressionOp::kMin) return false;
   const ExpressionId id = expression(whole);
-  return (minimum.a == id && expressions.as_constant(minimum.b)) || (minimum.b == id && expressions.as_constant(minimum.a));
+  return (minimum.a == id && expressions.as_constant(minimum.b)) ||
+         (minimum.b == id && expressions.as_constant(minimum.a));
 }
 
 // Whether `symbol` is one, of which `made` is made, among others.
@@ -112,10 +114,12 @@ bool DimMath::is_made_of(const Dim& made, const Dim& symbol) {
     open.pop_back();
     const Expression& e = expressions[next];
     // What two sizes broadcast to is not computed from them.
-    const bool is_broadcast = e.op == ExpressionOp::kMax && !expressions.as_constant(e.a) && !expressions.as_constant(e.b);
+    const bool is_broadcast = e.op == ExpressionOp::kMax && !expressions.as_constant(e.a) &&
+                              !expressions.as_constant(e.b);
     if (is_broadcast) return false;
     is_found = is_found || next == id;
-    if (e.op != ExpressionOp::kConstant && e.op != ExpressionOp::kSymbol) open.insert(open.end(), {e.a, e.b});
+    if (e.op != ExpressionOp::kConstant && e.op != ExpressionOp::kSymbol)
+      open.insert(open.end(), {e.a, e.b});
   }
   return is_found;
 }
@@ -124,7 +128,8 @@ std::optional<Dim> DimMath::broadcast(const Dim& a, const Dim& b) {
   if (a == b || b == Dim::fixed(1)) return a;
   if (a == Dim::fixed(1)) return b;
   if (a.is_fixed() && b.is_fixed()) return std::nullopt;
-  if (a.is_fixed()) return bounds(b).low > 1 && is_differing(a, b) ? std::nullopt : std::optional(a);
+  if (a.is_fixed())
+    return bounds(b).low > 1 && is_differing(a, b) ? std::nullopt : std::optional(a);
   if (b.is_fixed()) return broadcast(b, a);
   if (a.is_unknown() || b.is_unknown()) return Dim::unknown();
   const bool one_is_one = bounds(a).high <= 1 || bounds(b).high <= 1;
@@ -133,11 +138,13 @@ std::optional<Dim> DimMath::broadcast(const Dim& a, const Dim& b) {
   }
   const bool neither_is_one = bounds(a).low > 1 && bounds(b).low > 1;
   if (neither_is_one) return is_differing(a, b) ? std::nullopt : std::optional(a);
-  // Valid shapes have both equal or one of them 1. A size and what is left of it above a number: valid ones are below.
+  // Valid shapes have both equal or one of them 1. A size and what is left of it above a number:
+  // valid ones are below.
   if (is_cut(b, a)) return a;
   if (is_cut(a, b)) return b;
-  // A size and what was computed from it, such as the rows of a table of positions: meant to be equal, unless they never are. Where the
-  // size 1 is valid by broadcasting alone, it is refused when the model runs.
+  // A size and what was computed from it, such as the rows of a table of positions: meant to be
+  // equal, unless they never are. Where the size 1 is valid by broadcasting alone, it is refused
+  // when the model runs.
   const bool may_be_equal = !is_differing(a, b);
   if (may_be_equal && is_made_of(b, a)) return a;
   if (may_be_equal && is_made_of(a, b)) return b;

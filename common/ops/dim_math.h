@@ -1,6 +1,6 @@
-// Arithmetic on dims: on numbers when both are fixed, on expressions when one is symbolic, unknown when one is unknown
-// or the expression would become too long (ExpressionTable::stays_small). Fixed results saturate at the ends of int64; InferCall::give
-// rejects what is too large or negative.
+// Arithmetic on dims: on numbers when both are fixed, on expressions when one is symbolic, unknown
+// when one is unknown or the expression would become too long (ExpressionTable::stays_small). Fixed
+// results saturate at the ends of int64; InferCall::give rejects what is too large or negative.
 #pragma once
 
 #include <optional>
@@ -21,8 +21,12 @@ class DimMath {
   Dim add(const Dim& a, const Dim& b) { return apply(ExpressionOp::kAdd, a, b); }
   Dim subtract(const Dim& a, const Dim& b) { return add(a, multiply(b, Dim::fixed(-1))); }
   Dim multiply(const Dim& a, const Dim& b);
-  Dim floor_divide(const Dim& a, const Dim& b) { return apply(ExpressionOp::kFloorDiv, a, b); }  // by 0: unknown
-  Dim ceil_divide(const Dim& a, const Dim& b) { return floor_divide(subtract(add(a, b), Dim::fixed(1)), b); }
+  Dim floor_divide(const Dim& a, const Dim& b) {
+    return apply(ExpressionOp::kFloorDiv, a, b);
+  }  // by 0: unknown
+  Dim ceil_divide(const Dim& a, const Dim& b) {
+    return floor_divide(subtract(add(a, b), Dim::fixed(1)), b);
+  }
   Dim minimum(const Dim& a, const Dim& b) { return apply(ExpressionOp::kMin, a, b); }
   Dim maximum(const Dim& a, const Dim& b) { return apply(ExpressionOp::kMax, a, b); }
   Dim add(const Dim& a, int64_t b) { return add(a, Dim::fixed(b)); }
@@ -31,13 +35,17 @@ class DimMath {
   Dim ceil_divide(const Dim& a, int64_t b) { return ceil_divide(a, Dim::fixed(b)); }
   Dim product(std::span<const Dim> dims);
 
-  ExpressionId expression(const Dim& dim) { return *module_.dim_expression(dim); }  // not of unknown dims
+  ExpressionId expression(const Dim& dim) {
+    return *module_.dim_expression(dim);
+  }  // not of unknown dims
   Interval bounds(const Dim& dim) const;
   bool is_equal(const Dim& a, const Dim& b);      // proved
   bool is_differing(const Dim& a, const Dim& b);  // proved
-  // What two dims that have to be equal are: the more specific one. Nothing when they cannot be. May raise the divisors of symbols.
+  // What two dims that have to be equal are: the more specific one. Nothing when they cannot be.
+  // May raise the divisors of symbols.
   std::optional<Dim> unify(const Dim& a, const Dim& b);
-  // Demands `dim` to be at least `low`, by raising the lows of symbols where that says the same. False when it cannot be.
+  // Demands `dim` to be at least `low`, by raising the lows of symbols where that says the same.
+  // False when it cannot be.
   bool require_min(const Dim& dim, int64_t low);
   // What two dims broadcast to; nothing when they cannot.
   std::optional<Dim> broadcast(const Dim& a, const Dim& b);

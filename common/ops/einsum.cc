@@ -1,4 +1,5 @@
-// Einsum: "bij,bjk->bik", with "..." for dims that broadcast. Without "->" the result has the letters that occur once, sorted.
+// Einsum: "bij,bjk->bik", with "..." for dims that broadcast. Without "->" the result has the
+// letters that occur once, sorted.
 #include <map>
 
 #include "common/ops/families.h"
@@ -60,7 +61,8 @@ Result<Equation> read_equation(const InferCall& call) {
     left.remove_prefix(comma + 1);
   }
   if (equation.inputs.size() != call.input_count()) {
-    return call.bad_node("attribute 'equation' has {} terms, the node has {} inputs", equation.inputs.size(), call.input_count());
+    return call.bad_node("attribute 'equation' has {} terms, the node has {} inputs",
+                         equation.inputs.size(), call.input_count());
   }
   if (arrow == std::string::npos) {
     equation.result = implied_result(equation.inputs);
@@ -76,7 +78,8 @@ struct Letters {
   Shape ellipsis = Dims{};
 };
 
-Result<void> read_operand(InferCall& call, size_t index, const std::string& term, Letters& letters) {
+Result<void> read_operand(InferCall& call, size_t index, const std::string& term,
+                          Letters& letters) {
   const Shape shape = call.shape(index);
   const bool ellipsis = term.find(kEllipsis) != std::string::npos;
   if (!shape) {
@@ -86,7 +89,8 @@ Result<void> read_operand(InferCall& call, size_t index, const std::string& term
   }
   const size_t named = term.size() - (ellipsis ? 1 : 0);
   if (shape->size() < named || (!ellipsis && shape->size() > named)) {
-    return call.bad_shape("{} has rank {}, the equation names {} dims", call.input_name(index), shape->size(), named);
+    return call.bad_shape("{} has rank {}, the equation names {} dims", call.input_name(index),
+                          shape->size(), named);
   }
   size_t next = 0;
   for (const char letter : term) {
@@ -98,7 +102,8 @@ Result<void> read_operand(InferCall& call, size_t index, const std::string& term
       continue;
     }
     Dim& dim = letters.dims.try_emplace(letter, Dim::unknown()).first->second;
-    const auto both = dim.is_unknown() ? std::optional((*shape)[next]) : call.math.broadcast(dim, (*shape)[next]);
+    const auto both =
+        dim.is_unknown() ? std::optional((*shape)[next]) : call.math.broadcast(dim, (*shape)[next]);
     if (!both) return call.bad_shape("letter '{}' stands for different dims", letter);
     dim = *both;
     ++next;
@@ -111,7 +116,8 @@ Result<void> infer_einsum(InferCall& call) {
   for (size_t i = 1; i < call.input_count(); ++i) SLUICE_TRY(call.expect_same_dtype(i, 0));
   SLUICE_ASSIGN(const Equation equation, read_equation(call));
   Letters letters;
-  for (size_t i = 0; i < equation.inputs.size(); ++i) SLUICE_TRY(read_operand(call, i, equation.inputs[i], letters));
+  for (size_t i = 0; i < equation.inputs.size(); ++i)
+    SLUICE_TRY(read_operand(call, i, equation.inputs[i], letters));
   Dims dims;
   for (const char letter : equation.result) {
     if (letter == kEllipsis) {
@@ -120,7 +126,8 @@ Result<void> infer_einsum(InferCall& call) {
       continue;
     }
     const auto found = letters.dims.find(letter);
-    if (found == letters.dims.end()) return call.bad_node("attribute 'equation' has '{}' in its result alone", letter);
+    if (found == letters.dims.end())
+      return call.bad_node("attribute 'equation' has '{}' in its result alone", letter);
     dims.push_back(found->second);
   }
   return call.give(0, call.dtype(0), std::move(dims));

@@ -53,7 +53,8 @@ Result<void> infer_mod(InferCall& call) {
 
 Result<void> infer_bit_shift(InferCall& call) {
   const std::string direction = call.node.string_attribute("direction", "");
-  if (direction != "LEFT" && direction != "RIGHT") return call.bad_node("attribute 'direction' is '{}', expected LEFT or RIGHT", direction);
+  if (direction != "LEFT" && direction != "RIGHT")
+    return call.bad_node("attribute 'direction' is '{}', expected LEFT or RIGHT", direction);
   return infer_arithmetic<kUnsignedSet>(call);
 }
 
@@ -62,7 +63,8 @@ Result<void> infer_prelu(InferCall& call) {
   SLUICE_TRY(call.expect_same_dtype(1, 0));
   SLUICE_ASSIGN(const Shape shape, call.broadcast_inputs(0, 2));
   const Shape input = call.shape(0);
-  if (shape && input) SLUICE_TRY(call.unify(shape, input, "the input's shape and that of the slope spread to it"));
+  if (shape && input)
+    SLUICE_TRY(call.unify(shape, input, "the input's shape and that of the slope spread to it"));
   return call.give_like(0, 0);
 }
 
@@ -70,8 +72,9 @@ Result<void> infer_prelu(InferCall& call) {
 Result<void> infer_swiglu(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   SLUICE_TRY(call.expect_same_dtype(1, 0));
-  SLUICE_ASSIGN(Shape shape,
-                call.unify(call.shape(0), call.shape(1), fmt::format("shapes of {} and {}", call.input_name(0), call.input_name(1))));
+  SLUICE_ASSIGN(Shape shape, call.unify(call.shape(0), call.shape(1),
+                                        fmt::format("shapes of {} and {}", call.input_name(0),
+                                                    call.input_name(1))));
   return call.give(0, common_dtype(call, 0), std::move(shape));
 }
 
@@ -87,10 +90,13 @@ constexpr AttributeRow kDirection[] = {{"direction", kString, true, "LEFT RIGHT"
 constexpr AttributeRow kFmod[] = {{"fmod", kInt}};
 constexpr uint32_t kEqualSet = kNumericSet | kBoolSet | dtype_set({DType::kString});
 
-constexpr OpRow binary(Op op, Result<void> (*infer)(InferCall&), uint32_t flags = 0, std::span<const AttributeRow> attributes = {}) {
+constexpr OpRow binary(Op op, Result<void> (*infer)(InferCall&), uint32_t flags = 0,
+                       std::span<const AttributeRow> attributes = {}) {
   return {op, 2, 2, 1, 1, kElementwise | flags, attributes, infer};
 }
-constexpr OpRow variadic(Op op, Result<void> (*infer)(InferCall&)) { return {op, 1, -1, 1, 1, kElementwise | kCommutative, {}, infer}; }
+constexpr OpRow variadic(Op op, Result<void> (*infer)(InferCall&)) {
+  return {op, 1, -1, 1, 1, kElementwise | kCommutative, {}, infer};
+}
 
 constexpr OpRow kRows[] = {
     binary(Op::kAdd, infer_arithmetic<kNumericSet>, kCommutative),

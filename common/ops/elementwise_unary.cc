@@ -7,7 +7,8 @@ namespace {
 
 using enum AttributeKind;
 
-constexpr uint32_t kF8Set = dtype_set({DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::kF8E5M2, DType::kF8E5M2FNUZ});
+constexpr uint32_t kF8Set =
+    dtype_set({DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::kF8E5M2, DType::kF8E5M2FNUZ});
 
 template <uint32_t set>
 Result<void> infer_same(InferCall& call) {
@@ -42,7 +43,8 @@ Result<void> infer_dropout(InferCall& call) {
 
 Result<void> infer_cast(InferCall& call) {
   const int64_t to = call.node.int_attribute("to", 0);
-  if (to <= 0 || to > INT32_MAX || !dtype_is_valid(static_cast<int>(to))) return call.bad_node("attribute 'to' names no dtype: {}", to);
+  if (to <= 0 || to > INT32_MAX || !dtype_is_valid(static_cast<int>(to)))
+    return call.bad_node("attribute 'to' names no dtype: {}", to);
   return call.give(0, static_cast<DType>(to), call.shape(0));
 }
 
@@ -51,13 +53,15 @@ Result<void> infer_cast_like(InferCall& call) { return call.give(0, call.dtype(1
 // Same bytes under another dtype: the last dim takes up the difference in width.
 Result<void> infer_bit_cast(InferCall& call) {
   const int64_t to = call.node.int_attribute("to", 0);
-  if (to <= 0 || to > INT32_MAX || !dtype_is_valid(static_cast<int>(to))) return call.bad_node("attribute 'to' names no dtype: {}", to);
+  if (to <= 0 || to > INT32_MAX || !dtype_is_valid(static_cast<int>(to)))
+    return call.bad_node("attribute 'to' names no dtype: {}", to);
   const auto target = static_cast<DType>(to);
   const int from_bits = dtype_bits(call.dtype(0));
   const int to_bits = dtype_bits(target);
   if (to_bits == 0) return call.bad_node("a {} has no bits to cast", dtype_name(target));
   if (from_bits == 0 || from_bits == to_bits) return call.give(0, target, call.shape(0));
-  return call.bad_node("{} has elements of {} bits, expected {}", call.input_name(0), from_bits, to_bits);
+  return call.bad_node("{} has elements of {} bits, expected {}", call.input_name(0), from_bits,
+                       to_bits);
 }
 
 constexpr AttributeRow kAlpha[] = {{"alpha", kFloat}};
@@ -67,13 +71,16 @@ constexpr AttributeRow kShrink[] = {{"bias", kFloat}, {"lambd", kFloat}};
 constexpr AttributeRow kGelu[] = {{"approximate", kString, false, "none tanh"}};
 constexpr AttributeRow kIsInf[] = {{"detect_negative", kInt}, {"detect_positive", kInt}};
 constexpr AttributeRow kSeed[] = {{"seed", kInt}};
-constexpr AttributeRow kCast[] = {{"to", kInt, true}, {"saturate", kInt}, {"round_mode", kString, false, "up down nearest"}};
-constexpr AttributeRow kCastLike[] = {{"saturate", kInt}, {"round_mode", kString, false, "up down nearest"}};
+constexpr AttributeRow kCast[] = {
+    {"to", kInt, true}, {"saturate", kInt}, {"round_mode", kString, false, "up down nearest"}};
+constexpr AttributeRow kCastLike[] = {{"saturate", kInt},
+                                      {"round_mode", kString, false, "up down nearest"}};
 constexpr AttributeRow kTo[] = {{"to", kInt, true}};
 
 constexpr uint32_t kSignedNumericSet = kFloatSet | kSignedSet;
 
-constexpr OpRow unary(Op op, Result<void> (*infer)(InferCall&), std::span<const AttributeRow> attributes = {}) {
+constexpr OpRow unary(Op op, Result<void> (*infer)(InferCall&),
+                      std::span<const AttributeRow> attributes = {}) {
   return {op, 1, 1, 1, 1, kElementwise, attributes, infer};
 }
 

@@ -2,7 +2,10 @@
 
 namespace sluice {
 
-bool is_of_sizes(ErrorCode code) { return code == ErrorCode::kBadShape || code == ErrorCode::kBadNode || code == ErrorCode::kBadValue; }
+bool is_of_sizes(ErrorCode code) {
+  return code == ErrorCode::kBadShape || code == ErrorCode::kBadNode ||
+         code == ErrorCode::kBadValue;
+}
 
 const Node* failing_node(const Graph& branch) {
   const Node* first = branch.first_node();
@@ -16,7 +19,8 @@ Node& add_failing_node(Graph& branch, size_t results, std::string message) {
   return node;
 }
 
-std::string failing_branch_text(const Node& node, std::string_view branch, std::string_view message) {
+std::string failing_branch_text(const Node& node, std::string_view branch,
+                                std::string_view message) {
   return fmt::format("{}: graph '{}' fails when it is taken: {}", node.label(), branch, message);
 }
 

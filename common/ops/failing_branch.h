@@ -22,6 +22,7 @@ const Node* failing_node(const Graph& branch);
 Node& add_failing_node(Graph& branch, size_t results, std::string message);
 
 // "node 'choose' (If): graph 'choose.else_branch' fails when it is taken: ...", for a warning.
-std::string failing_branch_text(const Node& node, std::string_view branch, std::string_view message);
+std::string failing_branch_text(const Node& node, std::string_view branch,
+                                std::string_view message);
 
 }  // namespace sluice

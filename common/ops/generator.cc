@@ -24,7 +24,8 @@ Result<void> infer_constant_of_shape(InferCall& call) {
   DType dtype = DType::kF32;
   if (const AttributeValue* value = call.node.find_attribute("value")) {
     const auto* segment = std::get_if<SegmentRef>(value);
-    if (segment == nullptr || segment->id < 0) return call.bad_node("attribute 'value' holds no constant");
+    if (segment == nullptr || segment->id < 0)
+      return call.bad_node("attribute 'value' holds no constant");
     const Type& type = call.module.type(call.module.segment(segment->id).type);
     if (type.element_count() != 1) return call.bad_node("attribute 'value' has not one element");
     dtype = type.dtype;
@@ -38,10 +39,12 @@ Dim range_size(InferCall& call) {
   const auto start = call.value_dims(0);
   const auto limit = call.value_dims(1);
   const auto delta = call.integers(2);
-  if (!start || !limit || !delta || start->size() != 1 || limit->size() != 1 || delta->size() != 1) return call.result_dim(0, 0);
+  if (!start || !limit || !delta || start->size() != 1 || limit->size() != 1 || delta->size() != 1)
+    return call.result_dim(0, 0);
   const int64_t step = delta->front();
   if (step == 0 || step == INT64_MIN) return Dim::unknown();
-  const Dim distance = step > 0 ? call.math.subtract(limit->front(), start->front()) : call.math.subtract(start->front(), limit->front());
+  const Dim distance = step > 0 ? call.math.subtract(limit->front(), start->front())
+                                : call.math.subtract(start->front(), limit->front());
   return call.math.maximum(call.math.ceil_divide(distance, step > 0 ? step : -step), Dim::fixed(0));
 }
 
@@ -53,12 +56,14 @@ Result<void> infer_range(InferCall& call) {
   }
   const auto delta = call.reals(2);
   const auto whole = call.integers(2);
-  if ((delta && delta->size() == 1 && delta->front() == 0) || (whole && whole->size() == 1 && whole->front() == 0)) {
+  if ((delta && delta->size() == 1 && delta->front() == 0) ||
+      (whole && whole->size() == 1 && whole->front() == 0)) {
     return call.bad_shape("{} is 0", call.input_name(2));
   }
   const auto start = call.reals(0);
   const auto limit = call.reals(1);
-  const bool numbers = start && limit && delta && start->size() == 1 && limit->size() == 1 && delta->size() == 1;
+  const bool numbers =
+      start && limit && delta && start->size() == 1 && limit->size() == 1 && delta->size() == 1;
   if (!numbers) return call.give(0, call.dtype(0), Dims{range_size(call)});
   const double count = std::ceil((limit->front() - start->front()) / delta->front());
   if (!(count < 1e15)) return call.bad_shape("its result would have {} elements", count);
@@ -76,7 +81,8 @@ Result<void> infer_eye_like(InferCall& call) {
 Result<DType> random_dtype(const InferCall& call, DType fallback, uint32_t set) {
   SLUICE_ASSIGN(const DType dtype, dtype_attribute(call, fallback));
   if (dtype == DType::kUndefined || (set >> static_cast<int>(dtype) & 1) != 0) return dtype;
-  return call.bad_node("there are no random numbers of dtype {}", dtype_name(dtype)).with_hint("attribute 'dtype' chooses another one");
+  return call.bad_node("there are no random numbers of dtype {}", dtype_name(dtype))
+      .with_hint("attribute 'dtype' chooses another one");
 }
 
 Result<void> infer_random(InferCall& call) {
@@ -102,17 +108,22 @@ Result<void> infer_multinomial(InferCall& call) {
   SLUICE_TRY(call.expect_rank(0, 2));
   SLUICE_ASSIGN(const DType dtype, random_dtype(call, DType::kI32, kIndexSet));
   const int64_t samples = call.node.int_attribute("sample_size", 1);
-  if (samples < 1) return call.bad_node("attribute 'sample_size' is {}, expected at least 1", samples);
+  if (samples < 1)
+    return call.bad_node("attribute 'sample_size' is {}, expected at least 1", samples);
   return call.give(0, dtype, Dims{call.dim(0, 0), Dim::fixed(samples)});
 }
 
 constexpr AttributeRow kValue[] = {{"value", kSegment}};
 constexpr AttributeRow kEye[] = {{"dtype", kInt}, {"k", kInt}};
 constexpr AttributeRow kBernoulli[] = {{"dtype", kInt}, {"seed", kFloat}};
-constexpr AttributeRow kNormal[] = {{"dtype", kInt}, {"mean", kFloat}, {"scale", kFloat}, {"seed", kFloat}, {"shape", kInts, true}};
-constexpr AttributeRow kNormalLike[] = {{"dtype", kInt}, {"mean", kFloat}, {"scale", kFloat}, {"seed", kFloat}};
-constexpr AttributeRow kUniform[] = {{"dtype", kInt}, {"high", kFloat}, {"low", kFloat}, {"seed", kFloat}, {"shape", kInts, true}};
-constexpr AttributeRow kUniformLike[] = {{"dtype", kInt}, {"high", kFloat}, {"low", kFloat}, {"seed", kFloat}};
+constexpr AttributeRow kNormal[] = {
+    {"dtype", kInt}, {"mean", kFloat}, {"scale", kFloat}, {"seed", kFloat}, {"shape", kInts, true}};
+constexpr AttributeRow kNormalLike[] = {
+    {"dtype", kInt}, {"mean", kFloat}, {"scale", kFloat}, {"seed", kFloat}};
+constexpr AttributeRow kUniform[] = {
+    {"dtype", kInt}, {"high", kFloat}, {"low", kFloat}, {"seed", kFloat}, {"shape", kInts, true}};
+constexpr AttributeRow kUniformLike[] = {
+    {"dtype", kInt}, {"high", kFloat}, {"low", kFloat}, {"seed", kFloat}};
 constexpr AttributeRow kMultinomial[] = {{"dtype", kInt}, {"sample_size", kInt}, {"seed", kFloat}};
 
 constexpr OpRow kRows[] = {

@@ -19,15 +19,19 @@ Result<void> infer_col2im(InferCall& call) {
   const auto image = call.value_dims(1);
   const auto block = call.value_dims(2);
   const Dim spatial = call.dim(1, 0);
-  if (!spatial.is_fixed() || spatial.value > kMaxRank) return call.give(0, call.dtype(0), std::nullopt);
+  if (!spatial.is_fixed() || spatial.value > kMaxRank)
+    return call.give(0, call.dtype(0), std::nullopt);
   const auto count = static_cast<size_t>(spatial.value);
   SLUICE_TRY(call.ints("strides", count, 1, 1));
   SLUICE_TRY(call.ints("dilations", count, 1, 1));
   SLUICE_TRY(call.ints("pads", 2 * count, 0, 0));
-  if (block && std::any_of(block->begin(), block->end(), [](const Dim& dim) { return dim.is_fixed() && dim.value < 1; })) {
+  if (block && std::any_of(block->begin(), block->end(),
+                           [](const Dim& dim) { return dim.is_fixed() && dim.value < 1; })) {
     return call.bad_shape("a block has no elements");
   }
-  Dims dims{call.dim(0, 0), block ? call.math.floor_divide(call.dim(0, 1), call.math.product(*block)) : Dim::unknown()};
+  Dims dims{call.dim(0, 0), block
+                                ? call.math.floor_divide(call.dim(0, 1), call.math.product(*block))
+                                : Dim::unknown()};
   const Dims size = image ? *image : Dims(count, Dim::unknown());
   dims.insert(dims.end(), size.begin(), size.end());
   return call.give(0, call.dtype(0), std::move(dims));
@@ -36,7 +40,8 @@ Result<void> infer_col2im(InferCall& call) {
 Result<void> infer_deform_conv(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   for (const size_t i : {1, 2, 3, 4}) SLUICE_TRY(call.expect_same_dtype(i, 0));
-  if (call.node.int_attribute("offset_group", 1) < 1) return call.bad_node("attribute 'offset_group' is below 1");
+  if (call.node.int_attribute("offset_group", 1) < 1)
+    return call.bad_node("attribute 'offset_group' is below 1");
   SLUICE_ASSIGN(Shape shape, convolution_shape(call, 0, 1));
   SLUICE_TRY(call.expect_rank(3, 1));
   return call.give(0, call.dtype(0), std::move(shape));
@@ -47,12 +52,14 @@ Result<void> infer_decoder(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, dtype_set({DType::kU8})));
   SLUICE_TRY(call.expect_rank(0, 1));
   const bool grey = call.node.string_attribute("pixel_format", "RGB") == "Grayscale";
-  return call.give(0, DType::kU8, Dims{call.result_dim(0, 0), call.result_dim(0, 1), Dim::fixed(grey ? 1 : 3)});
+  return call.give(0, DType::kU8,
+                   Dims{call.result_dim(0, 0), call.result_dim(0, 1), Dim::fixed(grey ? 1 : 3)});
 }
 
 constexpr AttributeRow kCol2Im[] = {{"dilations", kInts}, {"pads", kInts}, {"strides", kInts}};
-constexpr AttributeRow kDeform[] = {{"dilations", kInts},   {"group", kInt}, {"kernel_shape", kInts},
-                                    {"offset_group", kInt}, {"pads", kInts}, {"strides", kInts}};
+constexpr AttributeRow kDeform[] = {{"dilations", kInts},    {"group", kInt},
+                                    {"kernel_shape", kInts}, {"offset_group", kInt},
+                                    {"pads", kInts},         {"strides", kInts}};
 constexpr AttributeRow kDecoder[] = {{"pixel_format", kString, false, "RGB BGR Grayscale"}};
 
 constexpr OpRow kRows[] = {

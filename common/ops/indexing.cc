@@ -10,8 +10,9 @@ namespace {
 
 using enum AttributeKind;
 
-constexpr int64_t kLongest = int64_t{1} << 61;  // a step beyond every dim; rounding up does not overflow with it
-constexpr int64_t kFar = INT32_MAX;             // exporters write this and more for "to the end"
+constexpr int64_t kLongest =
+    int64_t{1} << 61;  // a step beyond every dim; rounding up does not overflow with it
+constexpr int64_t kFar = INT32_MAX;  // exporters write this and more for "to the end"
 
 Result<void> infer_gather(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(1, kIndexSet));
@@ -42,10 +43,12 @@ Result<void> infer_gather_nd(InferCall& call) {
   SLUICE_TRY(call.expect_rank(1, 1, INT64_MAX));
   const Shape data = call.shape(0);
   const Shape indices = call.shape(1);
-  if (!data || !indices || !indices->back().is_fixed()) return call.give(0, call.dtype(0), std::nullopt);
+  if (!data || !indices || !indices->back().is_fixed())
+    return call.give(0, call.dtype(0), std::nullopt);
   const int64_t batch = call.node.int_attribute("batch_dims", 0);
   const int64_t depth = indices->back().value;
-  if (batch < 0 || batch >= rank_of(*indices) || batch >= rank_of(*data)) return call.bad_shape("attribute 'batch_dims' is {}", batch);
+  if (batch < 0 || batch >= rank_of(*indices) || batch >= rank_of(*data))
+    return call.bad_shape("attribute 'batch_dims' is {}", batch);
   if (depth < 1 || depth > rank_of(*data) - batch)
     return call.bad_shape("indices of {} numbers into {} dims", depth, rank_of(*data) - batch);
   Dims dims(indices->begin(), indices->end() - 1);
@@ -63,7 +66,8 @@ Dim place_of(InferCall& call, const Dim& given, const Dim& whole) {
   if (given.is_fixed()) {
     if (given.value >= kFar && !whole.is_fixed()) return whole;
     if (given.value <= -kFar && !whole.is_fixed()) return Dim::fixed(0);
-    return given.value >= 0 ? math.minimum(given, whole) : math.maximum(math.add(whole, given), Dim::fixed(0));
+    return given.value >= 0 ? math.minimum(given, whole)
+                            : math.maximum(math.add(whole, given), Dim::fixed(0));
   }
   const Interval range = call.module.expressions.bounds(static_cast<ExpressionId>(given.value));
   if (range.low >= 0) return math.minimum(given, whole);
@@ -72,7 +76,8 @@ Dim place_of(InferCall& call, const Dim& given, const Dim& whole) {
 }
 
 // Backwards: places from -1 to whole - 1. Symbolic dims only for the full reversal.
-Dim sliced_backwards(InferCall& call, const Dim& whole, const Dim& start, const Dim& end, int64_t step) {
+Dim sliced_backwards(InferCall& call, const Dim& whole, const Dim& start, const Dim& end,
+                     int64_t step) {
   if (!start.is_fixed() || !end.is_fixed()) return Dim::unknown();
   const int64_t stride = step <= -kLongest ? kLongest : -step;
   if (!whole.is_fixed()) {
@@ -81,28 +86,34 @@ Dim sliced_backwards(InferCall& call, const Dim& whole, const Dim& start, const 
   }
   const auto place = [&](int64_t given) {
     const Dim from_end = call.math.add(whole, given);
-    return std::clamp<int64_t>(given < 0 ? from_end.value : given, -1, std::max<int64_t>(whole.value - 1, -1));
+    return std::clamp<int64_t>(given < 0 ? from_end.value : given, -1,
+                               std::max<int64_t>(whole.value - 1, -1));
   };
-  const int64_t first = std::clamp<int64_t>(start.value < 0 ? call.math.add(whole, start.value).value : start.value, 0,
-                                            std::max<int64_t>(whole.value - 1, 0));
+  const int64_t first =
+      std::clamp<int64_t>(start.value < 0 ? call.math.add(whole, start.value).value : start.value,
+                          0, std::max<int64_t>(whole.value - 1, 0));
   if (whole.value == 0) return Dim::fixed(0);
   return call.math.ceil_divide(Dim::fixed(std::max<int64_t>(first - place(end.value), 0)), stride);
 }
 
-Dim sliced_dim(InferCall& call, const Dim& whole, const Dim& start, const Dim& end, const Dim& step) {
+Dim sliced_dim(InferCall& call, const Dim& whole, const Dim& start, const Dim& end,
+               const Dim& step) {
   if (!step.is_fixed()) return Dim::unknown();
   if (step.value < 0) return sliced_backwards(call, whole, start, end, step.value);
   const Dim length = call.math.subtract(place_of(call, end, whole), place_of(call, start, whole));
-  return call.math.ceil_divide(call.math.maximum(length, Dim::fixed(0)), std::min(step.value, kLongest));
+  return call.math.ceil_divide(call.math.maximum(length, Dim::fixed(0)),
+                               std::min(step.value, kLongest));
 }
 
-// One of starts, ends, steps, with the number of elements checked against `count` where that is known (not negative).
+// One of starts, ends, steps, with the number of elements checked against `count` where that is
+// known (not negative).
 Result<std::optional<Dims>> slice_operand(InferCall& call, size_t index, int64_t& count) {
   SLUICE_TRY(call.expect_dtype(index, kIndexSet));
   SLUICE_TRY(call.expect_rank(index, 1));
   const Dim length = call.dim(index, 0);
   if (length.is_fixed() && count >= 0 && length.value != count) {
-    return call.bad_shape("{} has {} elements, expected {}", call.input_name(index), length.value, count);
+    return call.bad_shape("{} has {} elements, expected {}", call.input_name(index), length.value,
+                          count);
   }
   if (length.is_fixed()) count = length.value;
   return call.value_dims(index);
@@ -116,7 +127,8 @@ Result<void> infer_slice(InferCall& call) {
   SLUICE_ASSIGN(const auto steps, slice_operand(call, 4, count));
   const Shape data = call.shape(0);
   if (!data) return call.give(0, call.dtype(0), std::nullopt);
-  std::vector<int64_t> axes(count >= 0 && count <= rank_of(*data) ? static_cast<size_t>(count) : data->size());
+  std::vector<int64_t> axes(count >= 0 && count <= rank_of(*data) ? static_cast<size_t>(count)
+                                                                  : data->size());
   if (count > rank_of(*data)) return call.bad_shape("{} slices of {} dims", count, data->size());
   std::iota(axes.begin(), axes.end(), 0);
   if (call.has_input(3)) {
@@ -126,7 +138,9 @@ Result<void> infer_slice(InferCall& call) {
   }
   Dims dims = *data;
   for (size_t i = 0; i < axes.size(); ++i) {
-    const auto pick = [&](const std::optional<Dims>& list) { return list && i < list->size() ? (*list)[i] : Dim::unknown(); };
+    const auto pick = [&](const std::optional<Dims>& list) {
+      return list && i < list->size() ? (*list)[i] : Dim::unknown();
+    };
     const Dim step = call.has_input(4) ? pick(steps) : Dim::fixed(1);
     if (step == Dim::fixed(0)) return call.bad_shape("a step is 0");
     Dim& dim = dims[static_cast<size_t>(axes[i])];

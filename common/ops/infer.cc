@@ -15,7 +15,8 @@ const std::vector<ExpressionId>* ValueFacts::find(const Value& value) {
   if (!fact && value.is_constant()) {
     if (const auto elements = read_small_integers(value.graph().module(), value.segment())) {
       fact.emplace();
-      for (const int64_t element : *elements) fact->push_back(value.graph().module().expressions.constant(element));
+      for (const int64_t element : *elements)
+        fact->push_back(value.graph().module().expressions.constant(element));
     }
   }
   return fact ? &*fact : nullptr;
@@ -62,6 +63,8 @@ Result<bool> infer_graph_in(Graph& graph, ValueFacts& facts, int body_depth) {
 
 Result<bool> infer_node(Node& node, ValueFacts& facts) { return infer_node_in(node, facts, 0); }
 
-Result<bool> infer_graph(Graph& graph, ValueFacts& facts) { return infer_graph_in(graph, facts, 0); }
+Result<bool> infer_graph(Graph& graph, ValueFacts& facts) {
+  return infer_graph_in(graph, facts, 0);
+}
 
 }  // namespace sluice

@@ -11,13 +11,15 @@ namespace {
 const Type kUnknownType;
 
 std::string dims_text(const Module& module, const Shape& shape) {
-  return shape ? type_text(module, Type::tensor(DType::kUndefined, *shape)).substr(1) : "of unknown rank";
+  return shape ? type_text(module, Type::tensor(DType::kUndefined, *shape)).substr(1)
+               : "of unknown rank";
 }
 
 std::string set_text(uint32_t set) {
   std::string text;
   for (int i = 1; i < kDTypeCount; ++i) {
-    if ((set >> i & 1) != 0) text += fmt::format("{}{}", text.empty() ? "" : ", ", dtype_name(static_cast<DType>(i)));
+    if ((set >> i & 1) != 0)
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", dtype_name(static_cast<DType>(i)));
   }
   return text;
 }
@@ -25,9 +27,15 @@ std::string set_text(uint32_t set) {
 }  // namespace
 
 InferCall::InferCall(Node& node, ValueFacts& facts, int body_depth)
-    : node(node), facts(facts), module(node.graph().module()), math(module), body_depth(body_depth) {}
+    : node(node),
+      facts(facts),
+      module(node.graph().module()),
+      math(module),
+      body_depth(body_depth) {}
 
-const Type& InferCall::input_type(size_t index) const { return has_input(index) ? node.input(index)->type() : kUnknownType; }
+const Type& InferCall::input_type(size_t index) const {
+  return has_input(index) ? node.input(index)->type() : kUnknownType;
+}
 
 DType InferCall::dtype(size_t index) const {
   const Type& type = input_type(index);
@@ -41,25 +49,29 @@ Shape InferCall::shape(size_t index) const {
 
 Dim InferCall::dim(size_t index, size_t axis) const {
   const Type& type = input_type(index);
-  return type.is_tensor() && type.ranked && axis < type.dims.size() ? type.dims[axis] : Dim::unknown();
+  return type.is_tensor() && type.ranked && axis < type.dims.size() ? type.dims[axis]
+                                                                    : Dim::unknown();
 }
 
 std::string InferCall::input_name(size_t index) const {
   const Value* value = node.input(index);
-  return value == nullptr || value->name().empty() ? fmt::format("input {}", index) : fmt::format("input '{}'", value->name());
+  return value == nullptr || value->name().empty() ? fmt::format("input {}", index)
+                                                   : fmt::format("input '{}'", value->name());
 }
 
 Result<void> InferCall::expect_dtype(size_t index, uint32_t set) const {
   const DType found = dtype(index);
   if (found == DType::kUndefined || (set >> static_cast<int>(found) & 1) != 0) return {};
-  return bad_node("{} is {}, expected one of {}", input_name(index), dtype_name(found), set_text(set));
+  return bad_node("{} is {}, expected one of {}", input_name(index), dtype_name(found),
+                  set_text(set));
 }
 
 Result<void> InferCall::expect_same_dtype(size_t index, size_t other) const {
   const DType a = dtype(index);
   const DType b = dtype(other);
   if (a == b || a == DType::kUndefined || b == DType::kUndefined) return {};
-  return bad_node("{} is {}, but {} is {}", input_name(index), dtype_name(a), input_name(other), dtype_name(b));
+  return bad_node("{} is {}, but {} is {}", input_name(index), dtype_name(a), input_name(other),
+                  dtype_name(b));
 }
 
 Result<void> InferCall::expect_rank(size_t index, int64_t low, int64_t high) const {
@@ -76,7 +88,8 @@ Result<void> InferCall::expect_one_element(size_t index) const {
   if (!dims || dims->empty()) return {};
   const Dim count = dims->size() == 1 ? (*dims)[0] : Dim::fixed(0);
   if (!count.is_fixed() || count.value == 1) return {};
-  return bad_shape("{} has shape {}, expected one element", input_name(index), dims_text(module, dims));
+  return bad_shape("{} has shape {}, expected one element", input_name(index),
+                   dims_text(module, dims));
 }
 
 Result<Dim> InferCall::unify(const Dim& a, const Dim& b, std::string_view what) {
@@ -94,7 +107,8 @@ Result<Shape> InferCall::unify(const Shape& a, const Shape& b, std::string_view 
   Dims dims;
   for (size_t i = 0; i < a->size(); ++i) {
     const auto dim = math.unify((*a)[i], (*b)[i]);
-    if (!dim) return bad_shape("{} differ: {} and {}", what, dims_text(module, a), dims_text(module, b));
+    if (!dim)
+      return bad_shape("{} differ: {} and {}", what, dims_text(module, a), dims_text(module, b));
     dims.push_back(*dim);
   }
   return Shape(dims);
@@ -108,7 +122,9 @@ Result<Shape> InferCall::broadcast(const Shape& a, const Shape& b) {
   const size_t offset = dims.size() - other.size();
   for (size_t i = 0; i < other.size(); ++i) {
     const auto dim = math.broadcast(dims[offset + i], other[i]);
-    if (!dim) return bad_shape("shapes {} and {} do not broadcast", dims_text(module, a), dims_text(module, b));
+    if (!dim)
+      return bad_shape("shapes {} and {} do not broadcast", dims_text(module, a),
+                       dims_text(module, b));
     dims[offset + i] = *dim;
   }
   return Shape(std::move(dims));
@@ -125,11 +141,13 @@ Result<Shape> InferCall::broadcast_inputs(size_t first, size_t count) {
 
 Result<int64_t> InferCall::axis(int64_t axis, int64_t rank, bool end) const {
   const int64_t high = end ? rank : rank - 1;
-  if (axis < -rank || axis > high) return bad_shape("axis {} is outside [{}, {}]", axis, -rank, high);
+  if (axis < -rank || axis > high)
+    return bad_shape("axis {} is outside [{}, {}]", axis, -rank, high);
   return axis < 0 ? axis + rank : axis;
 }
 
-Result<int64_t> InferCall::axis_attribute(std::string_view name, int64_t fallback, int64_t rank, bool end) const {
+Result<int64_t> InferCall::axis_attribute(std::string_view name, int64_t fallback, int64_t rank,
+                                          bool end) const {
   return axis(node.int_attribute(name, fallback), rank, end);
 }
 
@@ -145,12 +163,16 @@ Result<std::vector<int64_t>> InferCall::axes(std::span<const int64_t> axes, int6
   return result;
 }
 
-Result<std::vector<int64_t>> InferCall::ints(std::string_view name, size_t count, int64_t fallback, int64_t low) const {
+Result<std::vector<int64_t>> InferCall::ints(std::string_view name, size_t count, int64_t fallback,
+                                             int64_t low) const {
   if (node.find_attribute(name) == nullptr) return std::vector<int64_t>(count, fallback);
   std::vector<int64_t> values = node.ints_attribute(name);
-  if (values.size() != count) return bad_shape("attribute '{}' has {} elements, expected {}", name, values.size(), count);
-  const auto bad = std::find_if(values.begin(), values.end(), [&](int64_t value) { return value < low; });
-  if (bad != values.end()) return bad_node("attribute '{}' has the element {}, expected at least {}", name, *bad, low);
+  if (values.size() != count)
+    return bad_shape("attribute '{}' has {} elements, expected {}", name, values.size(), count);
+  const auto bad =
+      std::find_if(values.begin(), values.end(), [&](int64_t value) { return value < low; });
+  if (bad != values.end())
+    return bad_node("attribute '{}' has the element {}, expected at least {}", name, *bad, low);
   return values;
 }
 
@@ -187,9 +209,11 @@ Result<void> InferCall::give_type(size_t index, const Type& type) {
   if (index >= node.output_count()) return {};
   if (type.is_tensor()) {
     for (const Dim& dim : type.dims) {
-      if (dim.is_fixed() && dim.value < 0) return bad_shape("its result would have the shape {}", dims_text(module, type.dims));
+      if (dim.is_fixed() && dim.value < 0)
+        return bad_shape("its result would have the shape {}", dims_text(module, type.dims));
     }
-    // As if no dim were 0: an extent that nothing could have is wrong beside a 0 too, and strides are products of extents.
+    // As if no dim were 0: an extent that nothing could have is wrong beside a 0 too, and strides
+    // are products of extents.
     Type full{TypeKind::kTensor, DType::kU8, true, type.dims, 0};
     for (Dim& dim : full.dims) dim = dim == Dim::fixed(0) ? Dim::fixed(1) : dim;
     if (full.is_fixed() && !full.element_count()) {
@@ -203,7 +227,8 @@ Dim InferCall::result_dim(size_t output, size_t axis, const Dim& high, int64_t l
   if (output >= node.output_count()) return Dim::unknown();
   const Value& value = node.output(output);
   const Type& type = value.type();
-  if (type.is_tensor() && type.ranked && axis < type.dims.size() && !type.dims[axis].is_unknown()) return type.dims[axis];
+  if (type.is_tensor() && type.ranked && axis < type.dims.size() && !type.dims[axis].is_unknown())
+    return type.dims[axis];
   ExpressionTable& table = module.expressions;
   size_t number = table.symbol_count();
   std::string name = fmt::format("s{}", number);
@@ -218,12 +243,13 @@ Dim InferCall::result_dim(size_t output, size_t axis, const Dim& high, int64_t l
   return Dim::expression(table.symbol_expression(symbol));
 }
 
-Result<void> refine_value(Value& value, const Type& found, const std::string& where, bool& changed) {
+Result<void> refine_value(Value& value, const Type& found, const std::string& where,
+                          bool& changed) {
   Module& module = value.graph().module();
   const auto refined = refine(module, value.type(), found);
   if (!refined) {
-    return make_error(ErrorCode::kBadShape, "{}: '{}' is {}, but {} was inferred", where, value.name(), type_text(module, value.type()),
-                      type_text(module, found));
+    return make_error(ErrorCode::kBadShape, "{}: '{}' is {}, but {} was inferred", where,
+                      value.name(), type_text(module, value.type()), type_text(module, found));
   }
   const TypeId id = module.intern(*refined);
   changed = changed || id != value.type_id();

@@ -1,4 +1,5 @@
-// What an op's infer function works with: one node, what is known about its inputs, and the ways to say what its outputs are.
+// What an op's infer function works with: one node, what is known about its inputs, and the ways to
+// say what its outputs are.
 #pragma once
 
 #include <span>
@@ -18,15 +19,19 @@ constexpr uint32_t dtype_set(std::initializer_list<DType> dtypes) {
   for (const DType dtype : dtypes) set |= uint32_t{1} << static_cast<int>(dtype);
   return set;
 }
-inline constexpr uint32_t kFloatSet = dtype_set({DType::kF16, DType::kBF16, DType::kF32, DType::kF64});
-inline constexpr uint32_t kSignedSet = dtype_set({DType::kI8, DType::kI16, DType::kI32, DType::kI64});
-inline constexpr uint32_t kUnsignedSet = dtype_set({DType::kU8, DType::kU16, DType::kU32, DType::kU64});
+inline constexpr uint32_t kFloatSet =
+    dtype_set({DType::kF16, DType::kBF16, DType::kF32, DType::kF64});
+inline constexpr uint32_t kSignedSet =
+    dtype_set({DType::kI8, DType::kI16, DType::kI32, DType::kI64});
+inline constexpr uint32_t kUnsignedSet =
+    dtype_set({DType::kU8, DType::kU16, DType::kU32, DType::kU64});
 inline constexpr uint32_t kIntegerSet = kSignedSet | kUnsignedSet;
 inline constexpr uint32_t kNumericSet = kFloatSet | kIntegerSet;
 inline constexpr uint32_t kIndexSet = dtype_set({DType::kI32, DType::kI64});
 inline constexpr uint32_t kI64Set = dtype_set({DType::kI64});
 inline constexpr uint32_t kBoolSet = dtype_set({DType::kBool});
-inline constexpr uint32_t kRealSet = ~dtype_set({DType::kString, DType::kC64, DType::kC128});  // what can be read as a number
+inline constexpr uint32_t kRealSet =
+    ~dtype_set({DType::kString, DType::kC64, DType::kC128});  // what can be read as a number
 inline constexpr uint32_t kAnySet = ~uint32_t{0};
 
 class InferCall {
@@ -53,10 +58,13 @@ class InferCall {
   // Checks; what is not known passes.
   Result<void> expect_dtype(size_t index, uint32_t set) const;
   Result<void> expect_same_dtype(size_t index, size_t other) const;
-  Result<void> expect_rank(size_t index, int64_t rank) const { return expect_rank(index, rank, rank); }
+  Result<void> expect_rank(size_t index, int64_t rank) const {
+    return expect_rank(index, rank, rank);
+  }
   Result<void> expect_rank(size_t index, int64_t low, int64_t high) const;
   Result<void> expect_one_element(size_t index) const;  // rank 0, or rank 1 with one element
-  // The dims have to be equal; answers the more specific one. what: "channels of input 'X' and input 'W'".
+  // The dims have to be equal; answers the more specific one. what: "channels of input 'X' and
+  // input 'W'".
   Result<Dim> unify(const Dim& a, const Dim& b, std::string_view what);
   Result<Shape> unify(const Shape& a, const Shape& b, std::string_view what);
   Result<Shape> broadcast(const Shape& a, const Shape& b);
@@ -64,38 +72,50 @@ class InferCall {
 
   // An axis as a number from 0 to rank - 1 (rank itself too where `end`).
   Result<int64_t> axis(int64_t axis, int64_t rank, bool end = false) const;
-  Result<int64_t> axis_attribute(std::string_view name, int64_t fallback, int64_t rank, bool end = false) const;
+  Result<int64_t> axis_attribute(std::string_view name, int64_t fallback, int64_t rank,
+                                 bool end = false) const;
   // Axes without repetition, in the order given.
   Result<std::vector<int64_t>> axes(std::span<const int64_t> axes, int64_t rank) const;
   // An attribute of `count` integers each at least `low`; `fallback` each when absent.
-  Result<std::vector<int64_t>> ints(std::string_view name, size_t count, int64_t fallback, int64_t low) const;
+  Result<std::vector<int64_t>> ints(std::string_view name, size_t count, int64_t fallback,
+                                    int64_t low) const;
 
   // Values of inputs, where known.
-  const std::vector<ExpressionId>* value(size_t index) { return has_input(index) ? facts.find(*node.input(index)) : nullptr; }
-  std::optional<Dims> value_dims(size_t index);                  // the same as dims, which may be negative
-  std::optional<std::vector<int64_t>> integers(size_t index);    // every element a number
-  std::optional<std::vector<double>> reals(size_t index) const;  // of a small constant of float dtype
+  const std::vector<ExpressionId>* value(size_t index) {
+    return has_input(index) ? facts.find(*node.input(index)) : nullptr;
+  }
+  std::optional<Dims> value_dims(size_t index);  // the same as dims, which may be negative
+  std::optional<std::vector<int64_t>> integers(size_t index);  // every element a number
+  std::optional<std::vector<double>> reals(
+      size_t index) const;  // of a small constant of float dtype
 
   // Outputs. One that the node does not have is ignored.
   Result<void> give(size_t index, DType dtype, Shape shape);
   Result<void> give_type(size_t index, const Type& type);
-  Result<void> give_like(size_t index, size_t input) { return give(index, dtype(input), shape(input)); }
-  // A dim that only running the node tells: a symbol of the result (the one it has already, if any), from low to high.
+  Result<void> give_like(size_t index, size_t input) {
+    return give(index, dtype(input), shape(input));
+  }
+  // A dim that only running the node tells: a symbol of the result (the one it has already, if
+  // any), from low to high.
   Dim result_dim(size_t output, size_t axis, const Dim& high = Dim::unknown(), int64_t low = 0);
 
   template <typename... Args>
   Error bad_shape(fmt::format_string<Args...> format, Args&&... args) const {
-    return make_error(ErrorCode::kBadShape, "{}: {}", node.label(), fmt::format(format, std::forward<Args>(args)...));
+    return make_error(ErrorCode::kBadShape, "{}: {}", node.label(),
+                      fmt::format(format, std::forward<Args>(args)...));
   }
   template <typename... Args>
   Error bad_node(fmt::format_string<Args...> format, Args&&... args) const {
-    return make_error(ErrorCode::kBadNode, "{}: {}", node.label(), fmt::format(format, std::forward<Args>(args)...));
+    return make_error(ErrorCode::kBadNode, "{}: {}", node.label(),
+                      fmt::format(format, std::forward<Args>(args)...));
   }
 };
 
-// Refines the type of `value` by `found`, or says that the two contradict; sets `changed` when the type changed.
+// Refines the type of `value` by `found`, or says that the two contradict; sets `changed` when the
+// type changed.
 Result<void> refine_value(Value& value, const Type& found, const std::string& where, bool& changed);
-// A shape of as many unknown dims as `rank` says; of unknown rank when it says nothing, or more than kMaxRank.
+// A shape of as many unknown dims as `rank` says; of unknown rank when it says nothing, or more
+// than kMaxRank.
 Shape unknown_dims(const Dim& rank);
 inline constexpr int64_t kMaxRank = 64;
 inline int64_t rank_of(const Dims& dims) { return static_cast<int64_t>(dims.size()); }

@@ -18,7 +18,8 @@ class RandomNode {
     const int maximum = row.max_inputs < 0 ? row.min_inputs + 3 : row.max_inputs;
     std::vector<Value*> inputs;
     for (int count = pick(row.min_inputs, maximum); count > 0; --count) inputs.push_back(input());
-    Node& node = bed.graph.add_node(op, inputs, static_cast<size_t>(std::max(row.min_outputs, row.max_outputs)));
+    Node& node = bed.graph.add_node(
+        op, inputs, static_cast<size_t>(std::max(row.min_outputs, row.max_outputs)));
     for (const AttributeRow& attribute : row.attributes) {
       if (attribute.required || pick(0, 2) == 0) set(node, attribute);
     }
@@ -34,8 +35,8 @@ class RandomNode {
     return list[static_cast<size_t>(pick(0, n - 1))];
   }
   std::string number() {
-    return any<const char*>(
-        {"0", "1", "2", "3", "4", "-1", "-2", "8", "9223372036854775807", "-9223372036854775808", "2147483647", "100000"});
+    return any<const char*>({"0", "1", "2", "3", "4", "-1", "-2", "8", "9223372036854775807",
+                             "-9223372036854775808", "2147483647", "100000"});
   }
   int64_t integer() { return std::stoll(number()); }
 
@@ -45,13 +46,18 @@ class RandomNode {
     std::string elements;
     for (int i = pick(0, 4); i > 0; --i) elements += (elements.empty() ? "" : ", ") + number();
     if (pick(0, 2) == 0)
-      return bed.value(dtype == "f32" || dtype == "bool" ? dtype + "{" + any<const char*>({"0", "0.5", "2, 2", "1, 1, 2, 0.3"}) + "}"
-                                                         : small(dtype, elements));
-    if (pick(0, 9) == 0) return bed.value(any<const char*>({"?", "f32", "i64", "i64(0)", "i64(-1)", "i64(3)", "string[2]"}));
+      return bed.value(dtype == "f32" || dtype == "bool"
+                           ? dtype + "{" + any<const char*>({"0", "0.5", "2, 2", "1, 1, 2, 0.3"}) +
+                                 "}"
+                           : small(dtype, elements));
+    if (pick(0, 9) == 0)
+      return bed.value(
+          any<const char*>({"?", "f32", "i64", "i64(0)", "i64(-1)", "i64(3)", "string[2]"}));
     std::string dims;
     for (int i = pick(0, 5); i > 0; --i)
-      dims +=
-          (dims.empty() ? "" : ", ") + std::string(any<const char*>({"0", "1", "2", "3", "4", "8", "N", "M", "?", "4611686018427387904"}));
+      dims += (dims.empty() ? "" : ", ") +
+              std::string(any<const char*>(
+                  {"0", "1", "2", "3", "4", "8", "N", "M", "?", "4611686018427387904"}));
     return bed.value(dtype + "[" + dims + "]");
   }
   std::string small(const std::string& dtype, std::string elements) {
@@ -72,10 +78,12 @@ class RandomNode {
       case AttributeKind::kFloat:
         return node.set_attribute(row.name, any<float>({0.F, -1.F, 1e30F}));
       case AttributeKind::kString:
-        if (!row.words.empty() && pick(0, 9) > 0) return node.set_attribute(row.name, word_of(row.words));
+        if (!row.words.empty() && pick(0, 9) > 0)
+          return node.set_attribute(row.name, word_of(row.words));
         return node.set_attribute(
-            row.name, std::string(any<const char*>({"", "none", "mean", "SAME_UPPER", "VALID", "bidirectional", "LEFT", "ij,jk->ik",
-                                                    "...i,i...", "a->aa", ",", "not_larger", "constant"})));
+            row.name, std::string(any<const char*>(
+                          {"", "none", "mean", "SAME_UPPER", "VALID", "bidirectional", "LEFT",
+                           "ij,jk->ik", "...i,i...", "a->aa", ",", "not_larger", "constant"})));
       case AttributeKind::kInts: {
         std::vector<int64_t> list;
         for (int i = pick(0, 4); i > 0; --i) list.push_back(integer());
@@ -86,7 +94,8 @@ class RandomNode {
       case AttributeKind::kStrings:
         return node.set_attribute(row.name, std::vector<std::string>{"a"});
       case AttributeKind::kType:
-        return node.set_attribute(row.name, TypeRef{bed.module.intern(Type::unranked(DType::kF32))});
+        return node.set_attribute(row.name,
+                                  TypeRef{bed.module.intern(Type::unranked(DType::kF32))});
       case AttributeKind::kSegment:
         return node.set_attribute(row.name, SegmentRef{bed.constant(DType::kF32, {"1"}, false)});
       case AttributeKind::kGraph:
@@ -98,7 +107,9 @@ class RandomNode {
   Graph& body() {
     Graph& body = bed.module.add_graph("body", GraphRole::kBody);
     for (int i = pick(0, 4); i > 0; --i)
-      body.add_output(body.add_node(any<Op>({Op::kIdentity, Op::kShape, Op::kNonZero}), {&body.add_input(0)}).output());
+      body.add_output(
+          body.add_node(any<Op>({Op::kIdentity, Op::kShape, Op::kNonZero}), {&body.add_input(0)})
+              .output());
     body.captures = static_cast<uint32_t>(pick(0, 2));
     return body;
   }

@@ -14,9 +14,11 @@ namespace {
 using Ints = std::vector<int64_t>;
 
 struct InferTest : testing::Test, InferBed {
-  Value& add(Op op, const std::vector<Value*>& inputs, const std::vector<Attribute>& attributes = {}, Graph* into = nullptr) {
+  Value& add(Op op, const std::vector<Value*>& inputs,
+             const std::vector<Attribute>& attributes = {}, Graph* into = nullptr) {
     Node& node = (into == nullptr ? graph : *into).add_node(op, inputs);
-    for (const Attribute& attribute : attributes) node.set_attribute(attribute.name, attribute.value);
+    for (const Attribute& attribute : attributes)
+      node.set_attribute(attribute.name, attribute.value);
     return node.output();
   }
   // Infers until nothing changes, which two passes must reach.
@@ -39,7 +41,9 @@ TEST_F(InferTest, ExportedReshapeResolves) {
   Value& n = add(Op::kUnsqueeze, {&add(Op::kGather, {&shape, value("i64(0)")}), value("i64{0}")});
   Value& m = add(Op::kDiv, {&add(Op::kGather, {&shape, value("i64(2)")}), value("i64(8)")});
   Value& target =
-      add(Op::kConcat, {&n, value("i64{-1}"), value("i64{8}"), &add(Op::kUnsqueeze, {&m, value("i64{0}")})}, {{"axis", int64_t{0}}});
+      add(Op::kConcat,
+          {&n, value("i64{-1}"), value("i64{8}"), &add(Op::kUnsqueeze, {&m, value("i64{0}")})},
+          {{"axis", int64_t{0}}});
   module.expressions.symbol(*module.expressions.find_symbol("M")).divisor = 8;
   Value& y = add(Op::kReshape, {&x, &target});
   infer();
@@ -51,7 +55,8 @@ TEST_F(InferTest, ExpandOfMaskedShapeResolves) {
   Value& x = *value("f32[N, 1]");
   Value& n = add(Op::kSlice, {&add(Op::kShape, {&x}), value("i64{0}"), value("i64{1}")});
   Value& target = add(Op::kConcat, {&n, value("i64{-1}")}, {{"axis", int64_t{0}}});
-  Value& ones = add(Op::kConstantOfShape, {value("i64{2}")}, {{"value", SegmentRef{constant(DType::kI64, {"1"}, false)}}});
+  Value& ones = add(Op::kConstantOfShape, {value("i64{2}")},
+                    {{"value", SegmentRef{constant(DType::kI64, {"1"}, false)}}});
   Value& masked = add(Op::kWhere, {&add(Op::kEqual, {&target, value("i64{-1}")}), &ones, &target});
   Value& y = add(Op::kExpand, {&x, &masked});
   infer();
@@ -60,7 +65,8 @@ TEST_F(InferTest, ExpandOfMaskedShapeResolves) {
 
 TEST_F(InferTest, SizesComputedInFloatsResolve) {
   Value& x = *value("f32[1, 3, H, 5]");
-  Value& size = add(Op::kCast, {&add(Op::kShape, {&x}, {{"start", int64_t{2}}})}, {{"to", int64_t{1}}});
+  Value& size =
+      add(Op::kCast, {&add(Op::kShape, {&x}, {{"start", int64_t{2}}})}, {{"to", int64_t{1}}});
   Value& scaled = add(Op::kFloor, {&add(Op::kMul, {&size, value("f32{2, 3}")})});
   Value& whole = add(Op::kCast, {&scaled}, {{"to", int64_t{7}}});
   Value& sizes = add(Op::kConcat, {value("i64{1, 3}"), &whole}, {{"axis", int64_t{0}}});
@@ -70,7 +76,8 @@ TEST_F(InferTest, SizesComputedInFloatsResolve) {
 }
 
 TEST_F(InferTest, NegativeDivisionIsNotFloored) {
-  Value& y = add(Op::kConstantOfShape, {&add(Op::kNeg, {&add(Op::kDiv, {value("i64{-7}"), value("i64{2}")})})});
+  Value& y = add(Op::kConstantOfShape,
+                 {&add(Op::kNeg, {&add(Op::kDiv, {value("i64{-7}"), value("i64{2}")})})});
   infer();
   EXPECT_EQ(text(y), "f32[3]");
 }
@@ -101,7 +108,8 @@ TEST_F(InferTest, TablesBoundTheSequencesThatReadThem) {
   // BERT adds rows of a table of 512 positions, cut at the sequence length, to the embedded words.
   Value& words = *value("f32[N, S, 8]");
   Value& length = add(Op::kShape, {&words}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
-  Value& rows = add(Op::kSlice, {value("f32[1, 512, 8]"), value("i64{0}"), &length, value("i64{1}")});
+  Value& rows =
+      add(Op::kSlice, {value("f32[1, 512, 8]"), value("i64{0}"), &length, value("i64{1}")});
   Value& sum = add(Op::kAdd, {&words, &rows});
   infer();
   EXPECT_EQ(text(sum), "f32[N, S, 8]");
@@ -111,7 +119,8 @@ TEST_F(InferTest, TablesBoundTheSequencesThatReadThem) {
 
 TEST_F(InferTest, WindowsBoundTheSizesThatTheySlideOver) {
   const Attribute halving{"strides", Ints{2}};
-  Value& half = add(Op::kConv, {value("f32[1, 1, H]"), value("f32[1, 1, 3]")}, {halving, {"pads", Ints{1, 0}}});  // floordiv(H, 2)
+  Value& half = add(Op::kConv, {value("f32[1, 1, H]"), value("f32[1, 1, 3]")},
+                    {halving, {"pads", Ints{1, 0}}});  // floordiv(H, 2)
   add(Op::kAveragePool, {&half}, {{"kernel_shape", Ints{7}}});
   add(Op::kMaxPool, {value("f32[1, 1, W]")}, {{"kernel_shape", Ints{3}}, {"pads", Ints{1, 1}}});
   infer();
@@ -120,7 +129,8 @@ TEST_F(InferTest, WindowsBoundTheSizesThatTheySlideOver) {
 }
 
 TEST_F(InferTest, RequiredEqualityInBroadcastLeavesOtherSymbolsAlone) {
-  Value& half = add(Op::kMaxPool, {value("f32[1, 1, H]")}, {{"kernel_shape", Ints{2}}, {"strides", Ints{2}}});
+  Value& half =
+      add(Op::kMaxPool, {value("f32[1, 1, H]")}, {{"kernel_shape", Ints{2}}, {"strides", Ints{2}}});
   add(Op::kAdd, {&half, value("f32[H]")});
   infer();
   EXPECT_EQ(module.expressions.symbol(*module.expressions.find_symbol("H")).divisor, 1);
@@ -138,7 +148,8 @@ TEST_F(InferTest, PresentTypesAreRefinedAndNotContradicted) {
   const auto result = infer_graph(graph, facts);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, ErrorCode::kBadShape);
-  EXPECT_EQ(result.error().message, "node 'z' (Relu): 'z' is f32[4, 5], but f32[N, 3] was inferred");
+  EXPECT_EQ(result.error().message,
+            "node 'z' (Relu): 'z' is f32[4, 5], but f32[N, 3] was inferred");
 }
 
 TEST_F(InferTest, BranchesAreMerged) {
@@ -146,7 +157,8 @@ TEST_F(InferTest, BranchesAreMerged) {
   Graph& no = module.add_graph("no", GraphRole::kBody);
   yes.add_output(add(Op::kRelu, {&yes.add_input(0)}, {}, &yes));
   no.add_output(add(Op::kConcat, {&no.add_input(0), no.inputs()[0]}, {{"axis", int64_t{0}}}, &no));
-  Value& y = add(Op::kIf, {value("bool[]"), value("f32[N, 3]")}, {{"then_branch", GraphRef{yes.id()}}, {"else_branch", GraphRef{no.id()}}});
+  Value& y = add(Op::kIf, {value("bool[]"), value("f32[N, 3]")},
+                 {{"then_branch", GraphRef{yes.id()}}, {"else_branch", GraphRef{no.id()}}});
   infer();
   EXPECT_EQ(text(y), "f32[?, 3]");
   Graph& first = module.add_graph("first", GraphRole::kBody);
@@ -154,8 +166,8 @@ TEST_F(InferTest, BranchesAreMerged) {
   first.add_output(add(Op::kIdentity, {&first.add_input(0)}, {}, &first));
   Value& axis = second.add_constant(constant(DType::kI64, {"1"}, false));
   second.add_output(add(Op::kSqueeze, {&second.add_input(0), &axis}, {}, &second));
-  Value& z =
-      add(Op::kIf, {value("bool(1)"), value("f32[N, 3]")}, {{"then_branch", GraphRef{first.id()}}, {"else_branch", GraphRef{second.id()}}});
+  Value& z = add(Op::kIf, {value("bool(1)"), value("f32[N, 3]")},
+                 {{"then_branch", GraphRef{first.id()}}, {"else_branch", GraphRef{second.id()}}});
   infer();
   EXPECT_EQ(text(z), "f32[N, 3]");
 }
@@ -215,7 +227,8 @@ struct FlexAttentionTest : InferTest {
   Value& scores = body.add_input(0, "scores");
 
   Node& attention(std::vector<Value*> captured = {}) {
-    std::vector<Value*> inputs = {value("f16[N, 4, 5, 8]"), value("f16[N, 2, T, 8]"), value("f16[N, 2, T, 6]")};
+    std::vector<Value*> inputs = {value("f16[N, 4, 5, 8]"), value("f16[N, 2, T, 8]"),
+                                  value("f16[N, 2, T, 6]")};
     inputs.insert(inputs.end(), captured.begin(), captured.end());
     Node& node = graph.add_node(Op::kFlexAttention, inputs);
     node.set_name("n");
@@ -244,7 +257,9 @@ TEST_F(FlexAttentionTest, BodiesKeepTheTypeOfScores) {
   scores.set_type(Type::unranked(DType::kF16));
   body.add_output(add(Op::kNeg, {&scores}, {}, &body));
   Node& node = attention();
-  EXPECT_EQ(error(), "node 'n' (FlexAttention): graph 'body' of attribute 'score_mod' takes f16 of unknown rank, expected f32[N, 4, 5, T]");
+  EXPECT_EQ(error(),
+            "node 'n' (FlexAttention): graph 'body' of attribute 'score_mod' takes f16 of unknown "
+            "rank, expected f32[N, 4, 5, T]");
   node.set_attribute("softmax_precision", int64_t{10});
   EXPECT_EQ(error(), "none");
 }
@@ -252,7 +267,9 @@ TEST_F(FlexAttentionTest, BodiesKeepTheTypeOfScores) {
 TEST_F(FlexAttentionTest, BodiesKeepTheShapeOfScores) {
   body.add_output(add(Op::kReduceMax, {&scores}, {}, &body));
   attention();
-  EXPECT_EQ(error(), "node 'n' (FlexAttention): graph 'body' of attribute 'score_mod' gives f32[1, 1, 1, 1], expected f32[N, 4, 5, T]");
+  EXPECT_EQ(error(),
+            "node 'n' (FlexAttention): graph 'body' of attribute 'score_mod' gives f32[1, 1, 1, "
+            "1], expected f32[N, 4, 5, T]");
 }
 
 TEST_F(FlexAttentionTest, BodiesHaveOneInputAndOneOutput) {
@@ -294,7 +311,8 @@ TEST_F(InferTest, SequencesHoldWhatWasPutIn) {
   EXPECT_EQ(text(joined), "f32[?, ?]");
 }
 
-// Linear in the number of nodes: a hundred thousand in a few seconds at worst, where a quadratic step would take minutes.
+// Linear in the number of nodes: a hundred thousand in a few seconds at worst, where a quadratic
+// step would take minutes.
 TEST_F(InferTest, HundredThousandNodes) {
   Value* x = value("f32[N, 8, H]");
   Value* weights = value("f32[8, 8, 3]");

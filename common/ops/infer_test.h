@@ -12,11 +12,13 @@ namespace sluice {
 
 struct InferCase {
   Op op;
-  // "f32[N, 3, ?]" a type; "f32" one of unknown rank; "?" the unknown type; "map(i64, f32)" a map; "i64{2, -1}" a constant of rank 1;
-  // "i64(5)" a scalar constant; "_" absent. Letters are symbols of at least 1.
+  // "f32[N, 3, ?]" a type; "f32" one of unknown rank; "?" the unknown type; "map(i64, f32)" a map;
+  // "i64{2, -1}" a constant of rank 1; "i64(5)" a scalar constant; "_" absent. Letters are symbols
+  // of at least 1.
   std::vector<std::string> inputs;
   std::vector<Attribute> attributes;
-  std::vector<std::string> results;  // type_text of each, or one text that starts with "error" and names what the error must hold
+  std::vector<std::string> results;  // type_text of each, or one text that starts with "error" and
+                                     // names what the error must hold
 };
 
 class InferBed {
@@ -45,10 +47,13 @@ class InferBed {
   Value* value(const std::string& text) {
     if (text == "_") return nullptr;
     if (text == "?") return &graph.add_input(0, name());
-    if (text.starts_with("map(")) return &graph.add_input(module.intern(map_type(parts(text.substr(4, text.size() - 5)))), name());
+    if (text.starts_with("map("))
+      return &graph.add_input(module.intern(map_type(parts(text.substr(4, text.size() - 5)))),
+                              name());
     const size_t open = text.find_first_of("[{(");
     const DType dtype = dtype_from_name(text.substr(0, open)).value();
-    if (open == std::string::npos) return &graph.add_input(module.intern(Type::unranked(dtype)), name());
+    if (open == std::string::npos)
+      return &graph.add_input(module.intern(Type::unranked(dtype)), name());
     const auto elements = parts(text.substr(open + 1, text.size() - open - 2));
     if (text[open] == '[') {
       std::vector<Dim> dims;
@@ -60,7 +65,8 @@ class InferBed {
 
   // Of the dtypes of keys and values.
   Type map_type(const std::vector<std::string>& dtypes) {
-    const TypeId value = module.intern(Type::fixed_tensor(dtype_from_name(dtypes.at(1)).value(), {}));
+    const TypeId value =
+        module.intern(Type::fixed_tensor(dtype_from_name(dtypes.at(1)).value(), {}));
     return Type::map(dtype_from_name(dtypes.at(0)).value(), value);
   }
 
@@ -78,7 +84,8 @@ class InferBed {
     }
     std::vector<int64_t> extents;
     if (!scalar) extents.push_back(static_cast<int64_t>(elements.size()));
-    return module.make_constant(module.intern(Type::fixed_tensor(dtype, extents)), std::move(bytes));
+    return module.make_constant(module.intern(Type::fixed_tensor(dtype, extents)),
+                                std::move(bytes));
   }
 
   Node& node(const InferCase& wanted) {
@@ -86,7 +93,8 @@ class InferBed {
     for (const std::string& input : wanted.inputs) inputs.push_back(value(input));
     const bool fails = wanted.results.size() == 1 && wanted.results[0].starts_with("error");
     Node& node = graph.add_node(wanted.op, inputs, fails ? 1 : wanted.results.size());
-    for (const Attribute& attribute : wanted.attributes) node.set_attribute(attribute.name, attribute.value);
+    for (const Attribute& attribute : wanted.attributes)
+      node.set_attribute(attribute.name, attribute.value);
     return node;
   }
 
@@ -104,7 +112,8 @@ inline std::vector<std::string> infer_case(const InferCase& wanted) {
   const auto changed = infer_node(node, facts);
   if (!changed) return {"error: " + changed.error().message};
   std::vector<std::string> texts;
-  for (size_t i = 0; i < node.output_count(); ++i) texts.push_back(type_text(bed.module, node.output(i).type()));
+  for (size_t i = 0; i < node.output_count(); ++i)
+    texts.push_back(type_text(bed.module, node.output(i).type()));
   return texts;
 }
 

@@ -15,18 +15,21 @@ Result<void> infer_loss(InferCall& call) {
   SLUICE_TRY(call.expect_rank(2, 1));
   SLUICE_TRY(call.unify(call.dim(0, 1), call.dim(2, 0), "numbers of classes and of weights"));
   const std::string reduction = call.node.string_attribute("reduction", "mean");
-  if (reduction != "none" && reduction != "mean" && reduction != "sum") return call.bad_node("attribute 'reduction' is '{}'", reduction);
+  if (reduction != "none" && reduction != "mean" && reduction != "sum")
+    return call.bad_node("attribute 'reduction' is '{}'", reduction);
   Shape labels = call.shape(1);
   if (const Shape scores = call.shape(0)) {
     Dims expected = *scores;
     expected.erase(expected.begin() + 1);
-    SLUICE_ASSIGN(labels, call.unify(Shape(expected), labels, "shapes of labels and of scores without classes"));
+    SLUICE_ASSIGN(labels, call.unify(Shape(expected), labels,
+                                     "shapes of labels and of scores without classes"));
   }
   SLUICE_TRY(call.give(0, call.dtype(0), reduction == "none" ? labels : Shape(Dims{})));
   return call.give_like(1, 0);
 }
 
-constexpr AttributeRow kLoss[] = {{"ignore_index", kInt}, {"reduction", kString, false, "none sum mean"}};
+constexpr AttributeRow kLoss[] = {{"ignore_index", kInt},
+                                  {"reduction", kString, false, "none sum mean"}};
 
 constexpr OpRow kRows[] = {
     {Op::kNegativeLogLikelihoodLoss, 2, 3, 1, 1, 0, kLoss, infer_loss},

@@ -1,5 +1,5 @@
-// The domain ai.onnx.ml: what the other ops cannot say. Tables come as inputs, which ONNX has as attributes: lists or tensors, by version.
-// post_transform is nodes behind.
+// The domain ai.onnx.ml: what the other ops cannot say. Tables come as inputs, which ONNX has as
+// attributes: lists or tensors, by version. post_transform is nodes behind.
 #include <algorithm>
 
 #include "common/ops/families.h"
@@ -10,7 +10,8 @@ namespace {
 
 using enum AttributeKind;
 
-constexpr uint32_t kLabelSet = dtype_set({DType::kString, DType::kI64, DType::kF32, DType::kI32, DType::kF64, DType::kI16});
+constexpr uint32_t kLabelSet =
+    dtype_set({DType::kString, DType::kI64, DType::kF32, DType::kI32, DType::kF64, DType::kI16});
 constexpr uint32_t kCategorySet = dtype_set({DType::kString, DType::kI64});
 
 // (X, keys [K], values [K], default): each element of X by its key's value.
@@ -36,13 +37,16 @@ Result<void> infer_one_hot_encoder(InferCall& call) {
 
 Result<void> expect_ids(const InferCall& call, std::string_view name, size_t count, int64_t high) {
   const std::vector<int64_t> ids = call.node.ints_attribute(name);
-  if (ids.size() != count) return call.bad_node("attribute '{}' has {} elements, expected {}", name, ids.size(), count);
+  if (ids.size() != count)
+    return call.bad_node("attribute '{}' has {} elements, expected {}", name, ids.size(), count);
   const auto wrong = std::ranges::find_if(ids, [&](int64_t id) { return id < 0 || id >= high; });
   if (wrong == ids.end()) return {};
-  return call.bad_node("attribute '{}' has the element {}, expected 0 to {}", name, *wrong, high - 1);
+  return call.bad_node("attribute '{}' has the element {}, expected 0 to {}", name, *wrong,
+                       high - 1);
 }
 
-// (X [N, F], nodes_splits [nodes], nodes_modes [nodes], leaf_weights [leaves], membership_values): [N, n_targets].
+// (X [N, F], nodes_splits [nodes], nodes_modes [nodes], leaf_weights [leaves], membership_values):
+// [N, n_targets].
 Result<void> infer_tree_ensemble(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, dtype_set({DType::kF16, DType::kF32, DType::kF64})));
   SLUICE_TRY(call.expect_rank(0, 2));
@@ -52,27 +56,34 @@ Result<void> infer_tree_ensemble(InferCall& call) {
   const size_t nodes = call.node.ints_attribute("nodes_featureids").size();
   const size_t leaves = call.node.ints_attribute("leaf_targetids").size();
   const int64_t targets = call.node.int_attribute("n_targets", 1);
-  if (targets < 1) return call.bad_node("attribute 'n_targets' is {}, expected at least 1", targets);
+  if (targets < 1)
+    return call.bad_node("attribute 'n_targets' is {}, expected at least 1", targets);
   const int64_t maximum = static_cast<int64_t>(std::max(nodes, leaves));
-  for (const char* name : {"nodes_truenodeids", "nodes_falsenodeids"}) SLUICE_TRY(expect_ids(call, name, nodes, maximum));
-  for (const char* name : {"nodes_trueleafs", "nodes_falseleafs"}) SLUICE_TRY(expect_ids(call, name, nodes, 2));
-  SLUICE_TRY(expect_ids(call, "tree_roots", call.node.ints_attribute("tree_roots").size(), static_cast<int64_t>(nodes)));
+  for (const char* name : {"nodes_truenodeids", "nodes_falsenodeids"})
+    SLUICE_TRY(expect_ids(call, name, nodes, maximum));
+  for (const char* name : {"nodes_trueleafs", "nodes_falseleafs"})
+    SLUICE_TRY(expect_ids(call, name, nodes, 2));
+  SLUICE_TRY(expect_ids(call, "tree_roots", call.node.ints_attribute("tree_roots").size(),
+                        static_cast<int64_t>(nodes)));
   SLUICE_TRY(expect_ids(call, "leaf_targetids", leaves, targets));
-  for (const size_t i : {1, 2}) SLUICE_TRY(call.unify(call.dim(i, 0), Dim::fixed(static_cast<int64_t>(nodes)), "nodes"));
+  for (const size_t i : {1, 2})
+    SLUICE_TRY(call.unify(call.dim(i, 0), Dim::fixed(static_cast<int64_t>(nodes)), "nodes"));
   SLUICE_TRY(call.unify(call.dim(3, 0), Dim::fixed(static_cast<int64_t>(leaves)), "leaves"));
   return call.give(0, call.dtype(0), Dims{call.dim(0, 0), Dim::fixed(targets)});
 }
 
-// (map, vocabulary [V]): its values in the vocabulary's order, zero or "" for a key that is not there: [1, V].
+// (map, vocabulary [V]): its values in the vocabulary's order, zero or "" for a key that is not
+// there: [1, V].
 Result<void> infer_dict_vectorizer(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(1, kCategorySet));
   SLUICE_TRY(call.expect_rank(1, 1));
   const Type& map = call.input_type(0);
   const bool is_unknown = map.kind == TypeKind::kUnknown;
-  if (!is_unknown && map.kind != TypeKind::kMap) return call.bad_node("{} is not a map", call.input_name(0));
+  if (!is_unknown && map.kind != TypeKind::kMap)
+    return call.bad_node("{} is not a map", call.input_name(0));
   if (!is_unknown && map.dtype != call.dtype(1)) {
-    return call.bad_node("{} has keys of {}, its vocabulary is of {}", call.input_name(0), dtype_name(map.dtype),
-                         dtype_name(call.dtype(1)));
+    return call.bad_node("{} has keys of {}, its vocabulary is of {}", call.input_name(0),
+                         dtype_name(map.dtype), dtype_name(call.dtype(1)));
   }
   const DType value = is_unknown ? DType::kUndefined : call.module.type(map.element).dtype;
   return call.give(0, value, Dims{Dim::fixed(1), call.dim(1, 0)});
@@ -81,12 +92,14 @@ Result<void> infer_dict_vectorizer(InferCall& call) {
 // (X [N, C] or [C], keys [C]): for each row a map from the keys to its elements.
 Result<void> infer_zip_map(InferCall& call) {
   const TypeKind kind = call.input_type(0).kind;
-  if (kind != TypeKind::kTensor && kind != TypeKind::kUnknown) return call.bad_node("{} is not a tensor", call.input_name(0));
+  if (kind != TypeKind::kTensor && kind != TypeKind::kUnknown)
+    return call.bad_node("{} is not a tensor", call.input_name(0));
   SLUICE_TRY(call.expect_dtype(0, dtype_set({DType::kF32})));
   SLUICE_TRY(call.expect_dtype(1, kCategorySet));
   SLUICE_TRY(call.expect_rank(0, 1, 2));
   SLUICE_TRY(call.expect_rank(1, 1));
-  if (const Shape shape = call.shape(0)) SLUICE_TRY(call.unify(shape->back(), call.dim(1, 0), "columns and keys"));
+  if (const Shape shape = call.shape(0))
+    SLUICE_TRY(call.unify(shape->back(), call.dim(1, 0), "columns and keys"));
   const TypeId value = call.module.intern(Type::fixed_tensor(DType::kF32, {}));
   return call.give_type(0, Type::sequence(call.module.intern(Type::map(call.dtype(1), value))));
 }

@@ -12,7 +12,8 @@ using enum AttributeKind;
 template <int64_t fallback>
 Result<void> infer_along_axis(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
-  if (const Shape shape = call.shape(0)) SLUICE_TRY(call.axis_attribute("axis", fallback, rank_of(*shape)));
+  if (const Shape shape = call.shape(0))
+    SLUICE_TRY(call.axis_attribute("axis", fallback, rank_of(*shape)));
   return call.give_like(0, 0);
 }
 
@@ -20,7 +21,8 @@ Result<void> infer_along_axis(InferCall& call) {
 Result<void> check_per_channel(InferCall& call, size_t index) {
   SLUICE_TRY(call.expect_rank(index, 1));
   SLUICE_TRY(
-      call.unify(call.dim(0, 1), call.dim(index, 0), fmt::format("channels of {} and {}", call.input_name(0), call.input_name(index))));
+      call.unify(call.dim(0, 1), call.dim(index, 0),
+                 fmt::format("channels of {} and {}", call.input_name(0), call.input_name(index))));
   return {};
 }
 
@@ -32,7 +34,9 @@ Result<void> infer_batch_normalization(InferCall& call) {
   for (size_t i = 1; i < 5; ++i) {
     SLUICE_TRY(call.expect_dtype(i, kFloatSet));
     SLUICE_TRY(call.expect_rank(i, 1));
-    SLUICE_TRY(call.unify(channels, call.dim(i, 0), fmt::format("channels of {} and {}", call.input_name(0), call.input_name(i))));
+    SLUICE_TRY(
+        call.unify(channels, call.dim(i, 0),
+                   fmt::format("channels of {} and {}", call.input_name(0), call.input_name(i))));
   }
   SLUICE_TRY(call.give_like(0, 0));
   SLUICE_TRY(call.give_like(1, 3));
@@ -62,7 +66,8 @@ Result<void> infer_group_normalization(InferCall& call) {
   return call.give_like(0, 0);
 }
 
-// Scale and bias spread to the normalised dims, those from `axis` on; or, as ONNX Runtime has it, to all dims, and to no others.
+// Scale and bias spread to the normalised dims, those from `axis` on; or, as ONNX Runtime has it,
+// to all dims, and to no others.
 Result<int64_t> check_scales(InferCall& call, size_t inputs) {
   const Shape shape = call.shape(0);
   SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", -1, rank_of(*shape)));
@@ -70,12 +75,14 @@ Result<int64_t> check_scales(InferCall& call, size_t inputs) {
   for (size_t i = 1; i < inputs; ++i) {
     Shape given = call.shape(i);
     if (!given) continue;
-    while (given->size() > trailing->size() && given->front() == Dim::fixed(1)) given->erase(given->begin());
+    while (given->size() > trailing->size() && given->front() == Dim::fixed(1))
+      given->erase(given->begin());
     const bool is_wide = given->size() > trailing->size();
     const Shape& target = is_wide ? shape : trailing;
     SLUICE_ASSIGN(const Shape spread, call.broadcast(target, given));
     const std::string_view dims = is_wide ? "the dims" : "the normalised dims";
-    SLUICE_TRY(call.unify(target, spread, fmt::format("{} and {} spread to them", dims, call.input_name(i))));
+    SLUICE_TRY(call.unify(target, spread,
+                          fmt::format("{} and {} spread to them", dims, call.input_name(i))));
   }
   return axis;
 }
@@ -84,7 +91,8 @@ Result<void> infer_layer_normalization(InferCall& call) {
   for (const size_t i : {1, 2}) SLUICE_TRY(call.expect_dtype(i, kFloatSet));
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   const int64_t stash = call.node.int_attribute("stash_type", 1);
-  const DType statistics = dtype_is_valid(static_cast<int>(stash & 255)) ? static_cast<DType>(stash & 255) : DType::kF32;
+  const DType statistics =
+      dtype_is_valid(static_cast<int>(stash & 255)) ? static_cast<DType>(stash & 255) : DType::kF32;
   const Shape shape = call.shape(0);
   SLUICE_TRY(call.give_like(0, 0));
   if (!shape) return {};
@@ -106,24 +114,29 @@ Result<void> infer_lrn(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   SLUICE_TRY(call.expect_rank(0, 2, INT64_MAX));
   if (call.node.int_attribute("size", 0) < 1)
-    return call.bad_node("attribute 'size' is {}, expected at least 1", call.node.int_attribute("size", 0));
+    return call.bad_node("attribute 'size' is {}, expected at least 1",
+                         call.node.int_attribute("size", 0));
   return call.give_like(0, 0);
 }
 
 Result<void> infer_mean_variance(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
-  const std::vector<int64_t> axes =
-      call.node.find_attribute("axes") != nullptr ? call.node.ints_attribute("axes") : std::vector<int64_t>{0, 2, 3};
+  const std::vector<int64_t> axes = call.node.find_attribute("axes") != nullptr
+                                        ? call.node.ints_attribute("axes")
+                                        : std::vector<int64_t>{0, 2, 3};
   if (const Shape shape = call.shape(0)) SLUICE_TRY(call.axes(axes, rank_of(*shape)));
   return call.give_like(0, 0);
 }
 
 constexpr AttributeRow kAxis[] = {{"axis", kInt}};
-constexpr AttributeRow kBatch[] = {{"epsilon", kFloat}, {"momentum", kFloat}, {"training_mode", kInt}};
+constexpr AttributeRow kBatch[] = {
+    {"epsilon", kFloat}, {"momentum", kFloat}, {"training_mode", kInt}};
 constexpr AttributeRow kEpsilon[] = {{"epsilon", kFloat}};
-constexpr AttributeRow kGroup[] = {{"epsilon", kFloat}, {"num_groups", kInt, true}, {"stash_type", kInt}};
+constexpr AttributeRow kGroup[] = {
+    {"epsilon", kFloat}, {"num_groups", kInt, true}, {"stash_type", kInt}};
 constexpr AttributeRow kLayer[] = {{"axis", kInt}, {"epsilon", kFloat}, {"stash_type", kInt}};
-constexpr AttributeRow kLrn[] = {{"alpha", kFloat}, {"beta", kFloat}, {"bias", kFloat}, {"size", kInt, true}};
+constexpr AttributeRow kLrn[] = {
+    {"alpha", kFloat}, {"beta", kFloat}, {"bias", kFloat}, {"size", kInt, true}};
 constexpr AttributeRow kLp[] = {{"axis", kInt}, {"p", kInt}};
 constexpr AttributeRow kAxes[] = {{"axes", kInts}};
 

@@ -40,17 +40,22 @@ std::vector<const OpRow*> index_rows() {
   return index;
 }
 
-constexpr std::string_view kKindNames[] = {"int", "float", "string", "ints", "floats", "strings", "type", "tensor", "graph", "graphs"};
+constexpr std::string_view kKindNames[] = {"int",     "float", "string", "ints",  "floats",
+                                           "strings", "type",  "tensor", "graph", "graphs"};
 
 AttributeKind kind_of(const AttributeValue& value) {
-  constexpr AttributeKind kKinds[] = {AttributeKind::kInt,    AttributeKind::kFloat,   AttributeKind::kString, AttributeKind::kInts,
-                                      AttributeKind::kFloats, AttributeKind::kStrings, AttributeKind::kType,   AttributeKind::kSegment,
+  constexpr AttributeKind kKinds[] = {AttributeKind::kInt,    AttributeKind::kFloat,
+                                      AttributeKind::kString, AttributeKind::kInts,
+                                      AttributeKind::kFloats, AttributeKind::kStrings,
+                                      AttributeKind::kType,   AttributeKind::kSegment,
                                       AttributeKind::kGraph,  AttributeKind::kGraphs};
   static_assert(std::variant_size_v<AttributeValue> == std::size(kKinds));
   return kKinds[value.index()];
 }
 
-void add_finding(std::string& findings, const std::string& finding) { findings += (findings.empty() ? "" : "; ") + finding; }
+void add_finding(std::string& findings, const std::string& finding) {
+  findings += (findings.empty() ? "" : "; ") + finding;
+}
 
 std::string count_text(int low, int high) {
   if (high < 0) return fmt::format("at least {}", low);
@@ -61,10 +66,12 @@ void check_counts(const Node& node, const OpRow& row, std::string& findings) {
   const auto inputs = static_cast<int64_t>(node.input_count());
   const auto outputs = static_cast<int64_t>(node.output_count());
   if (inputs < row.min_inputs || (row.max_inputs >= 0 && inputs > row.max_inputs)) {
-    add_finding(findings, fmt::format("has {} inputs, expected {}", inputs, count_text(row.min_inputs, row.max_inputs)));
+    add_finding(findings, fmt::format("has {} inputs, expected {}", inputs,
+                                      count_text(row.min_inputs, row.max_inputs)));
   }
   if (outputs < row.min_outputs || (row.max_outputs >= 0 && outputs > row.max_outputs)) {
-    add_finding(findings, fmt::format("has {} outputs, expected {}", outputs, count_text(row.min_outputs, row.max_outputs)));
+    add_finding(findings, fmt::format("has {} outputs, expected {}", outputs,
+                                      count_text(row.min_outputs, row.max_outputs)));
   }
   if ((row.flags & kAbsentInputs) != 0) return;
   for (size_t i = 0; i < static_cast<size_t>(row.min_inputs) && i < node.input_count(); ++i) {
@@ -83,17 +90,19 @@ bool is_one_of(std::string_view word, std::string_view words) {
 
 void check_attributes(const Node& node, const OpRow& row, std::string& findings) {
   for (const Attribute& attribute : node.attributes()) {
-    const auto found = std::find_if(row.attributes.begin(), row.attributes.end(),
-                                    [&](const AttributeRow& candidate) { return candidate.name == attribute.name; });
+    const auto found = std::find_if(
+        row.attributes.begin(), row.attributes.end(),
+        [&](const AttributeRow& candidate) { return candidate.name == attribute.name; });
     if (found == row.attributes.end()) {
       add_finding(findings, fmt::format("has no attribute '{}'", attribute.name));
     } else if (found->kind != kind_of(attribute.value)) {
-      add_finding(findings,
-                  fmt::format("attribute '{}' is of kind {}, expected {}", attribute.name,
-                              kKindNames[static_cast<size_t>(kind_of(attribute.value))], kKindNames[static_cast<size_t>(found->kind)]));
+      add_finding(findings, fmt::format("attribute '{}' is of kind {}, expected {}", attribute.name,
+                                        kKindNames[static_cast<size_t>(kind_of(attribute.value))],
+                                        kKindNames[static_cast<size_t>(found->kind)]));
     } else if (const auto* word = std::get_if<std::string>(&attribute.value);
                word != nullptr && !found->words.empty() && !is_one_of(*word, found->words)) {
-      add_finding(findings, fmt::format("attribute '{}' is '{}', expected one of {}", attribute.name, *word, found->words));
+      add_finding(findings, fmt::format("attribute '{}' is '{}', expected one of {}",
+                                        attribute.name, *word, found->words));
     }
   }
   for (const AttributeRow& attribute : row.attributes) {
@@ -112,7 +121,9 @@ const OpRow* find_op(Op op) {
 
 Result<void> check_signature(const Node& node) {
   const OpRow* row = find_op(node.op());
-  if (row == nullptr) return make_error(ErrorCode::kBadNode, "{}: the op is not in the table of this release", node.label());
+  if (row == nullptr)
+    return make_error(ErrorCode::kBadNode, "{}: the op is not in the table of this release",
+                      node.label());
   std::string findings;
   check_counts(node, *row, findings);
   check_attributes(node, *row, findings);

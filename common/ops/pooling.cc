@@ -43,13 +43,16 @@ Result<void> infer_max_unpool(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   SLUICE_TRY(call.expect_dtype(1, kI64Set));
   SLUICE_TRY(call.expect_rank(0, 3, INT64_MAX));
-  SLUICE_ASSIGN(const Shape input, call.unify(call.shape(0), call.shape(1), "shapes of values and indices"));
+  SLUICE_ASSIGN(const Shape input,
+                call.unify(call.shape(0), call.shape(1), "shapes of values and indices"));
   if (!input) return call.give(0, call.dtype(0), std::nullopt);
   if (call.has_input(2)) {
     const auto given = call.value_dims(2);
     if (given && given->size() != input->size())
-      return call.bad_shape("{} has {} elements, expected {}", call.input_name(2), given->size(), input->size());
-    return call.give(0, call.dtype(0), given ? Shape(*given) : unknown_dims(Dim::fixed(rank_of(*input))));
+      return call.bad_shape("{} has {} elements, expected {}", call.input_name(2), given->size(),
+                            input->size());
+    return call.give(0, call.dtype(0),
+                     given ? Shape(*given) : unknown_dims(Dim::fixed(rank_of(*input))));
   }
   const size_t spatial = input->size() - 2;
   SLUICE_ASSIGN(const auto kernel, call.ints("kernel_shape", spatial, 1, 1));
@@ -70,7 +73,9 @@ Result<void> infer_max_roi_pool(InferCall& call) {
   SLUICE_TRY(call.expect_rank(0, 4));
   SLUICE_TRY(call.expect_rank(1, 2));
   SLUICE_ASSIGN(const auto pooled, call.ints("pooled_shape", 2, 1, 1));
-  return call.give(0, call.dtype(0), Dims{call.dim(1, 0), call.dim(0, 1), Dim::fixed(pooled[0]), Dim::fixed(pooled[1])});
+  return call.give(
+      0, call.dtype(0),
+      Dims{call.dim(1, 0), call.dim(0, 1), Dim::fixed(pooled[0]), Dim::fixed(pooled[1])});
 }
 
 Result<void> infer_roi_align(InferCall& call) {
@@ -81,18 +86,22 @@ Result<void> infer_roi_align(InferCall& call) {
   SLUICE_TRY(call.expect_rank(2, 1));
   const int64_t height = call.node.int_attribute("output_height", 1);
   const int64_t width = call.node.int_attribute("output_width", 1);
-  if (height < 1 || width < 1) return call.bad_node("its result would have {} x {} pixels", height, width);
-  SLUICE_ASSIGN(const Dim regions, call.unify(call.dim(1, 0), call.dim(2, 0), "numbers of regions and of batch indices"));
-  return call.give(0, call.dtype(0), Dims{regions, call.dim(0, 1), Dim::fixed(height), Dim::fixed(width)});
+  if (height < 1 || width < 1)
+    return call.bad_node("its result would have {} x {} pixels", height, width);
+  SLUICE_ASSIGN(const Dim regions, call.unify(call.dim(1, 0), call.dim(2, 0),
+                                              "numbers of regions and of batch indices"));
+  return call.give(0, call.dtype(0),
+                   Dims{regions, call.dim(0, 1), Dim::fixed(height), Dim::fixed(width)});
 }
 
-constexpr AttributeRow kAverage[] = {{"auto_pad", kString, false, "NOTSET VALID SAME_UPPER SAME_LOWER"},
-                                     {"ceil_mode", kInt},
-                                     {"count_include_pad", kInt},
-                                     {"dilations", kInts},
-                                     {"kernel_shape", kInts, true},
-                                     {"pads", kInts},
-                                     {"strides", kInts}};
+constexpr AttributeRow kAverage[] = {
+    {"auto_pad", kString, false, "NOTSET VALID SAME_UPPER SAME_LOWER"},
+    {"ceil_mode", kInt},
+    {"count_include_pad", kInt},
+    {"dilations", kInts},
+    {"kernel_shape", kInts, true},
+    {"pads", kInts},
+    {"strides", kInts}};
 constexpr AttributeRow kMax[] = {{"auto_pad", kString, false, "NOTSET VALID SAME_UPPER SAME_LOWER"},
                                  {"ceil_mode", kInt},
                                  {"dilations", kInts},
@@ -108,22 +117,28 @@ constexpr AttributeRow kLp[] = {{"auto_pad", kString, false, "NOTSET VALID SAME_
                                 {"pads", kInts},
                                 {"strides", kInts}};
 constexpr AttributeRow kGlobalLp[] = {{"p", kInt}};
-constexpr AttributeRow kUnpool[] = {{"kernel_shape", kInts, true}, {"pads", kInts}, {"strides", kInts}};
+constexpr AttributeRow kUnpool[] = {
+    {"kernel_shape", kInts, true}, {"pads", kInts}, {"strides", kInts}};
 constexpr AttributeRow kRoiPool[] = {{"pooled_shape", kInts, true}, {"spatial_scale", kFloat}};
-constexpr AttributeRow kRoiAlign[] = {{"coordinate_transformation_mode", kString, false, "half_pixel output_half_pixel"},
-                                      {"mode", kString, false, "avg max"},
-                                      {"output_height", kInt},
-                                      {"output_width", kInt},
-                                      {"sampling_ratio", kInt},
-                                      {"spatial_scale", kFloat}};
+constexpr AttributeRow kRoiAlign[] = {
+    {"coordinate_transformation_mode", kString, false, "half_pixel output_half_pixel"},
+    {"mode", kString, false, "avg max"},
+    {"output_height", kInt},
+    {"output_width", kInt},
+    {"sampling_ratio", kInt},
+    {"spatial_scale", kFloat}};
 
 constexpr uint32_t kMaxSet = kFloatSet | dtype_set({DType::kI8, DType::kU8});
 
 constexpr OpRow kRows[] = {
-    {Op::kAveragePool, 1, 1, 1, 1, 0, kAverage, infer_pool<kFloatSet>}, {Op::kGlobalAveragePool, 1, 1, 1, 1, 0, {}, infer_global},
-    {Op::kGlobalLpPool, 1, 1, 1, 1, 0, kGlobalLp, infer_global},        {Op::kGlobalMaxPool, 1, 1, 1, 1, 0, {}, infer_global},
-    {Op::kLpPool, 1, 1, 1, 1, 0, kLp, infer_pool<kFloatSet>},           {Op::kMaxPool, 1, 1, 1, 2, 0, kMax, infer_pool<kMaxSet>},
-    {Op::kMaxRoiPool, 2, 2, 1, 1, 0, kRoiPool, infer_max_roi_pool},     {Op::kMaxUnpool, 2, 3, 1, 1, 0, kUnpool, infer_max_unpool},
+    {Op::kAveragePool, 1, 1, 1, 1, 0, kAverage, infer_pool<kFloatSet>},
+    {Op::kGlobalAveragePool, 1, 1, 1, 1, 0, {}, infer_global},
+    {Op::kGlobalLpPool, 1, 1, 1, 1, 0, kGlobalLp, infer_global},
+    {Op::kGlobalMaxPool, 1, 1, 1, 1, 0, {}, infer_global},
+    {Op::kLpPool, 1, 1, 1, 1, 0, kLp, infer_pool<kFloatSet>},
+    {Op::kMaxPool, 1, 1, 1, 2, 0, kMax, infer_pool<kMaxSet>},
+    {Op::kMaxRoiPool, 2, 2, 1, 1, 0, kRoiPool, infer_max_roi_pool},
+    {Op::kMaxUnpool, 2, 3, 1, 1, 0, kUnpool, infer_max_unpool},
     {Op::kRoiAlign, 3, 3, 1, 1, 0, kRoiAlign, infer_roi_align},
 };
 

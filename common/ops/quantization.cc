@@ -7,9 +7,12 @@ namespace {
 
 using enum AttributeKind;
 
-bool is_one_number(const Shape& shape) { return shape && (shape->empty() || (shape->size() == 1 && shape->front() == Dim::fixed(1))); }
+bool is_one_number(const Shape& shape) {
+  return shape && (shape->empty() || (shape->size() == 1 && shape->front() == Dim::fixed(1)));
+}
 
-// Scale (and zero point) of input 0: one number, one per index of an axis, or one per block along it. Exporters mix [] and [1].
+// Scale (and zero point) of input 0: one number, one per index of an axis, or one per block along
+// it. Exporters mix [] and [1].
 Result<void> check_scale(InferCall& call) {
   for (const size_t i : {0, 1, 2}) SLUICE_TRY(call.expect_dtype(i, kRealSet));
   const Shape input = call.shape(0);
@@ -24,7 +27,8 @@ Result<void> check_scale(InferCall& call) {
   if (block < 0) return call.bad_node("attribute 'block_size' is {}", block);
   if (block == 0) {
     SLUICE_TRY(call.expect_rank(1, 1));
-    SLUICE_TRY(call.unify((*input)[index], scale->front(), fmt::format("dim {} of {} and scales", axis, call.input_name(0))));
+    SLUICE_TRY(call.unify((*input)[index], scale->front(),
+                          fmt::format("dim {} of {} and scales", axis, call.input_name(0))));
     return {};
   }
   SLUICE_TRY(call.expect_rank(1, rank_of(*input)));
@@ -42,8 +46,10 @@ Result<void> infer_quantize(InferCall& call) {
     return call.bad_node("attribute 'output_dtype' is {}", named);
   DType dtype = call.has_input(2) ? call.dtype(2) : DType::kU8;
   if (named != 0) dtype = static_cast<DType>(named);
-  if (call.has_input(2) && named != 0 && call.dtype(2) != DType::kUndefined && call.dtype(2) != dtype) {
-    return call.bad_node("attribute 'output_dtype' is {}, but {} is {}", dtype_name(dtype), call.input_name(2), dtype_name(call.dtype(2)));
+  if (call.has_input(2) && named != 0 && call.dtype(2) != DType::kUndefined &&
+      call.dtype(2) != dtype) {
+    return call.bad_node("attribute 'output_dtype' is {}, but {} is {}", dtype_name(dtype),
+                         call.input_name(2), dtype_name(call.dtype(2)));
   }
   return call.give(0, dtype, call.shape(0));
 }
@@ -71,7 +77,8 @@ Result<void> infer_qlinear_conv(InferCall& call) {
   SLUICE_ASSIGN(Shape shape, convolution_shape(call, 0, 3));
   SLUICE_TRY(call.expect_rank(8, 1));
   if (shape) {
-    SLUICE_ASSIGN((*shape)[1], call.unify((*shape)[1], call.dim(8, 0), "output channels and the bias"));
+    SLUICE_ASSIGN((*shape)[1],
+                  call.unify((*shape)[1], call.dim(8, 0), "output channels and the bias"));
   }
   return call.give(0, call.dtype(7), std::move(shape));
 }
@@ -83,15 +90,20 @@ Result<void> infer_qlinear_matmul(InferCall& call) {
   return call.give(0, call.dtype(7), std::move(shape));
 }
 
-constexpr AttributeRow kQuantize[] = {
-    {"axis", kInt}, {"block_size", kInt}, {"output_dtype", kInt}, {"precision", kInt}, {"saturate", kInt}};
-constexpr AttributeRow kDequantize[] = {{"axis", kInt}, {"block_size", kInt}, {"output_dtype", kInt}};
-constexpr AttributeRow kConv[] = {{"auto_pad", kString, false, "NOTSET VALID SAME_UPPER SAME_LOWER"},
-                                  {"dilations", kInts},
-                                  {"group", kInt},
-                                  {"kernel_shape", kInts},
-                                  {"pads", kInts},
-                                  {"strides", kInts}};
+constexpr AttributeRow kQuantize[] = {{"axis", kInt},
+                                      {"block_size", kInt},
+                                      {"output_dtype", kInt},
+                                      {"precision", kInt},
+                                      {"saturate", kInt}};
+constexpr AttributeRow kDequantize[] = {
+    {"axis", kInt}, {"block_size", kInt}, {"output_dtype", kInt}};
+constexpr AttributeRow kConv[] = {
+    {"auto_pad", kString, false, "NOTSET VALID SAME_UPPER SAME_LOWER"},
+    {"dilations", kInts},
+    {"group", kInt},
+    {"kernel_shape", kInts},
+    {"pads", kInts},
+    {"strides", kInts}};
 
 constexpr OpRow kRows[] = {
     {Op::kDequantizeLinear, 2, 3, 1, 1, 0, kDequantize, infer_dequantize},

@@ -1,5 +1,5 @@
-// RNN, GRU, LSTM. X [seq, batch, in]; W [dirs, gates*hidden, in]; R [dirs, gates*hidden, hidden]; with layout 1 batch comes first in X and
-// in the results.
+// RNN, GRU, LSTM. X [seq, batch, in]; W [dirs, gates*hidden, in]; R [dirs, gates*hidden, hidden];
+// with layout 1 batch comes first in X and in the results.
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
 
@@ -31,19 +31,25 @@ Result<void> infer_recurrent(InferCall& call) {
   if (call.node.find_attribute("hidden_size") != nullptr) {
     const int64_t size = call.node.int_attribute("hidden_size", 0);
     if (size < 1) return call.bad_node("attribute 'hidden_size' is {}", size);
-    SLUICE_ASSIGN(hidden, call.unify(Dim::fixed(size), hidden, "attribute 'hidden_size' and the recurrence weights"));
+    SLUICE_ASSIGN(hidden, call.unify(Dim::fixed(size), hidden,
+                                     "attribute 'hidden_size' and the recurrence weights"));
   }
   for (const size_t i : {1, 2}) {
-    SLUICE_TRY(call.unify(call.dim(i, 0), Dim::fixed(dirs), fmt::format("directions of {} and of the node", call.input_name(i))));
-    SLUICE_TRY(call.unify(call.dim(i, 1), call.math.multiply(hidden, gates),
-                          fmt::format("rows of {} and gates times hidden size", call.input_name(i))));
+    SLUICE_TRY(call.unify(call.dim(i, 0), Dim::fixed(dirs),
+                          fmt::format("directions of {} and of the node", call.input_name(i))));
+    SLUICE_TRY(
+        call.unify(call.dim(i, 1), call.math.multiply(hidden, gates),
+                   fmt::format("rows of {} and gates times hidden size", call.input_name(i))));
   }
-  SLUICE_TRY(call.unify(call.dim(0, 2), call.dim(1, 2), fmt::format("sizes of {} and of {}", call.input_name(0), call.input_name(1))));
+  SLUICE_TRY(
+      call.unify(call.dim(0, 2), call.dim(1, 2),
+                 fmt::format("sizes of {} and of {}", call.input_name(0), call.input_name(1))));
   const Dim sequence = call.dim(0, layout == 0 ? 0 : 1);
   const Dim batch = call.dim(0, layout == 0 ? 1 : 0);
   const Dim direction = Dim::fixed(dirs);
-  SLUICE_TRY(
-      call.give(0, call.dtype(0), layout == 0 ? Dims{sequence, direction, batch, hidden} : Dims{batch, sequence, direction, hidden}));
+  SLUICE_TRY(call.give(0, call.dtype(0),
+                       layout == 0 ? Dims{sequence, direction, batch, hidden}
+                                   : Dims{batch, sequence, direction, hidden}));
   const Dims last = layout == 0 ? Dims{direction, batch, hidden} : Dims{batch, direction, hidden};
   SLUICE_TRY(call.give(1, call.dtype(0), last));
   return call.give(2, call.dtype(0), last);

@@ -9,7 +9,8 @@ namespace {
 bool waits_for_node(const ExpressionTable& table, ExpressionId id) {
   const Expression& e = table[id];
   if (e.op == ExpressionOp::kConstant) return false;
-  if (e.op == ExpressionOp::kSymbol) return table.symbol(static_cast<SymbolId>(e.value)).origin == SymbolOrigin::kNodeResult;
+  if (e.op == ExpressionOp::kSymbol)
+    return table.symbol(static_cast<SymbolId>(e.value)).origin == SymbolOrigin::kNodeResult;
   return waits_for_node(table, e.a) || waits_for_node(table, e.b);
 }
 
@@ -23,13 +24,15 @@ std::optional<Dim> refine_dim(Module& module, const Dim& known, const Dim& found
   ExpressionTable& table = module.expressions;
   const auto known_id = static_cast<ExpressionId>(known.value);
   const auto found_id = static_cast<ExpressionId>(found.value);
-  const bool keep = !table.prove_equal(known_id, found_id) && waits_for_node(table, found_id) && !waits_for_node(table, known_id);
+  const bool keep = !table.prove_equal(known_id, found_id) && waits_for_node(table, found_id) &&
+                    !waits_for_node(table, known_id);
   return module.make_dim(table.renormalize(keep ? known_id : found_id));
 }
 
 std::string dim_text(const Module& module, const Dim& dim) {
   if (dim.is_unknown()) return "?";
-  return dim.is_fixed() ? fmt::format("{}", dim.value) : module.expressions.text(static_cast<ExpressionId>(dim.value));
+  return dim.is_fixed() ? fmt::format("{}", dim.value)
+                        : module.expressions.text(static_cast<ExpressionId>(dim.value));
 }
 
 }  // namespace
@@ -43,7 +46,8 @@ std::string type_text(const Module& module, const Type& type) {
     case TypeKind::kOptional:
       return fmt::format("optional({})", type_text(module, module.type(type.element)));
     case TypeKind::kMap:
-      return fmt::format("map({}, {})", dtype_name(type.dtype), type_text(module, module.type(type.element)));
+      return fmt::format("map({}, {})", dtype_name(type.dtype),
+                         type_text(module, module.type(type.element)));
     case TypeKind::kTensor:
       break;
   }
@@ -86,7 +90,9 @@ std::optional<Type> generalize(Module& module, const Type& a, const Type& b) {
   if (a == b) return a;
   if (a.kind == TypeKind::kUnknown) return b.is_tensor() ? Type::unranked(b.dtype) : b;
   if (b.kind == TypeKind::kUnknown) return generalize(module, b, a);
-  if (a.kind != b.kind || (a.dtype != b.dtype && a.dtype != DType::kUndefined && b.dtype != DType::kUndefined)) return std::nullopt;
+  if (a.kind != b.kind ||
+      (a.dtype != b.dtype && a.dtype != DType::kUndefined && b.dtype != DType::kUndefined))
+    return std::nullopt;
   Type result = a;
   if (result.dtype == DType::kUndefined) result.dtype = b.dtype;
   if (!a.is_tensor()) {

@@ -21,7 +21,8 @@ Dim scaled_dim(InferCall& call, size_t axis, const Dim& in, double scale) {
   for (int64_t denominator = 1; denominator <= kMaxDenominator && scale < 1e9; ++denominator) {
     const double numerator = scale * static_cast<double>(denominator);
     if (std::trunc(numerator) != numerator) continue;
-    return call.math.floor_divide(call.math.multiply(in, static_cast<int64_t>(numerator)), denominator);
+    return call.math.floor_divide(call.math.multiply(in, static_cast<int64_t>(numerator)),
+                                  denominator);
   }
   return in.is_expression() ? call.result_dim(0, axis) : Dim::unknown();
 }
@@ -30,19 +31,25 @@ Result<Dims> scaled_dims(InferCall& call, const Dims& input, const std::vector<i
                          const std::optional<std::vector<double>>& scales, size_t index) {
   Dims dims = input;
   if (scales && scales->size() != axes.size())
-    return call.bad_shape("{} has {} elements, expected {}", call.input_name(index), scales->size(), axes.size());
+    return call.bad_shape("{} has {} elements, expected {}", call.input_name(index), scales->size(),
+                          axes.size());
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto axis = static_cast<size_t>(axes[i]);
-    if (scales && !((*scales)[i] > 0)) return call.bad_shape("scale {} is not positive", (*scales)[i]);
+    if (scales && !((*scales)[i] > 0))
+      return call.bad_shape("scale {} is not positive", (*scales)[i]);
     dims[axis] = scales ? scaled_dim(call, axis, input[axis], (*scales)[i]) : Dim::unknown();
   }
   return dims;
 }
 
-// Sizes, which a policy other than "stretch" only bounds: one scale for all axes, the smaller or larger one.
-Result<Dims> sized_dims(InferCall& call, const Dims& input, const std::vector<int64_t>& axes, const Dims& sizes) {
+// Sizes, which a policy other than "stretch" only bounds: one scale for all axes, the smaller or
+// larger one.
+Result<Dims> sized_dims(InferCall& call, const Dims& input, const std::vector<int64_t>& axes,
+                        const Dims& sizes) {
   Dims dims = input;
-  if (sizes.size() != axes.size()) return call.bad_shape("{} has {} elements, expected {}", call.input_name(3), sizes.size(), axes.size());
+  if (sizes.size() != axes.size())
+    return call.bad_shape("{} has {} elements, expected {}", call.input_name(3), sizes.size(),
+                          axes.size());
   const std::string policy = call.node.string_attribute("keep_aspect_ratio_policy", "stretch");
   double scale = 0;
   bool fixed = true;
@@ -58,7 +65,8 @@ Result<Dims> sized_dims(InferCall& call, const Dims& input, const std::vector<in
   for (const int64_t axis : axes) {
     const Dim& in = input[static_cast<size_t>(axis)];
     const double size = fixed ? std::floor(scale * static_cast<double>(in.value) + 0.5) : 0;
-    dims[static_cast<size_t>(axis)] = fixed && size < 1e15 ? Dim::fixed(static_cast<int64_t>(size)) : Dim::unknown();
+    dims[static_cast<size_t>(axis)] =
+        fixed && size < 1e15 ? Dim::fixed(static_cast<int64_t>(size)) : Dim::unknown();
   }
   return dims;
 }
@@ -81,12 +89,14 @@ Result<void> infer_resize(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(2, kFloatSet));
   if (scaled) {
     auto scales = call.reals(2);
-    if (const auto whole = call.integers(2); !scales && whole) scales.emplace(whole->begin(), whole->end());
+    if (const auto whole = call.integers(2); !scales && whole)
+      scales.emplace(whole->begin(), whole->end());
     SLUICE_ASSIGN(Dims dims, scaled_dims(call, *input, axes, scales, 2));
     return call.give(0, call.dtype(0), std::move(dims));
   }
   const auto sizes = call.value_dims(3);
-  SLUICE_ASSIGN(Dims dims, sized_dims(call, *input, axes, sizes ? *sizes : Dims(axes.size(), Dim::unknown())));
+  SLUICE_ASSIGN(Dims dims,
+                sized_dims(call, *input, axes, sizes ? *sizes : Dims(axes.size(), Dim::unknown())));
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
@@ -107,8 +117,10 @@ Result<void> infer_grid_sample(InferCall& call) {
   const Shape grid = call.shape(1);
   if (!input || !grid) return call.give(0, call.dtype(0), std::nullopt);
   SLUICE_TRY(call.expect_rank(1, rank_of(*input)));
-  SLUICE_TRY(call.unify(grid->back(), Dim::fixed(rank_of(*input) - 2), "coordinates of the grid and spatial dims"));
-  SLUICE_ASSIGN(const Dim batch, call.unify((*input)[0], (*grid)[0], "batch dims of input and grid"));
+  SLUICE_TRY(call.unify(grid->back(), Dim::fixed(rank_of(*input) - 2),
+                        "coordinates of the grid and spatial dims"));
+  SLUICE_ASSIGN(const Dim batch,
+                call.unify((*input)[0], (*grid)[0], "batch dims of input and grid"));
   Dims dims{batch, (*input)[1]};
   dims.insert(dims.end(), grid->begin() + 1, grid->end() - 1);
   return call.give(0, call.dtype(0), std::move(dims));
@@ -122,9 +134,11 @@ Result<void> infer_affine_grid(InferCall& call) {
   const auto size = call.value_dims(1);
   const Dim count = call.dim(1, 0);
   if (!count.is_fixed()) return call.give(0, call.dtype(0), std::nullopt);
-  if (count.value != 4 && count.value != 5) return call.bad_shape("{} has {} elements, expected 4 or 5", call.input_name(1), count.value);
+  if (count.value != 4 && count.value != 5)
+    return call.bad_shape("{} has {} elements, expected 4 or 5", call.input_name(1), count.value);
   Dims dims{size ? (*size)[0] : call.dim(0, 0)};
-  for (int64_t i = 2; i < count.value; ++i) dims.push_back(size ? (*size)[static_cast<size_t>(i)] : Dim::unknown());
+  for (int64_t i = 2; i < count.value; ++i)
+    dims.push_back(size ? (*size)[static_cast<size_t>(i)] : Dim::unknown());
   dims.push_back(Dim::fixed(count.value - 2));
   return call.give(0, call.dtype(0), std::move(dims));
 }
@@ -133,7 +147,8 @@ constexpr AttributeRow kResize[] = {
     {"antialias", kInt},
     {"axes", kInts},
     {"coordinate_transformation_mode", kString, false,
-     "half_pixel half_pixel_symmetric pytorch_half_pixel align_corners asymmetric tf_crop_and_resize tf_half_pixel_for_nn"},
+     "half_pixel half_pixel_symmetric pytorch_half_pixel align_corners asymmetric "
+     "tf_crop_and_resize tf_half_pixel_for_nn"},
     {"cubic_coeff_a", kFloat},
     {"exclude_outside", kInt},
     {"extrapolation_value", kFloat},

@@ -28,7 +28,8 @@ Result<void> infer_scatter_elements(InferCall& call) {
   return call.give_like(0, 0);
 }
 
-// Indices [.., k] say where in the first k dims of the data the updates [.., data dims from k on] go.
+// Indices [.., k] say where in the first k dims of the data the updates [.., data dims from k on]
+// go.
 Result<void> infer_scatter_nd(InferCall& call) {
   SLUICE_TRY(check_reduction(call));
   SLUICE_TRY(call.expect_dtype(1, kI64Set));
@@ -39,10 +40,12 @@ Result<void> infer_scatter_nd(InferCall& call) {
   const Shape indices = call.shape(1);
   if (data && indices && indices->back().is_fixed()) {
     const int64_t depth = indices->back().value;
-    if (depth < 0 || depth > rank_of(*data)) return call.bad_shape("indices of {} numbers into {} dims", depth, data->size());
+    if (depth < 0 || depth > rank_of(*data))
+      return call.bad_shape("indices of {} numbers into {} dims", depth, data->size());
     Dims updates(indices->begin(), indices->end() - 1);
     updates.insert(updates.end(), data->begin() + depth, data->end());
-    SLUICE_TRY(call.unify(Shape(updates), call.shape(2), "the shape that indices ask for and that of updates"));
+    SLUICE_TRY(call.unify(Shape(updates), call.shape(2),
+                          "the shape that indices ask for and that of updates"));
   }
   return call.give_like(0, 0);
 }
@@ -59,16 +62,20 @@ Result<void> infer_tensor_scatter(InferCall& call) {
     if (axis == 0) return call.bad_shape("attribute 'axis' names the batch dim");
     SLUICE_TRY(call.expect_rank(1, rank_of(*cache)));
     for (size_t i = 0; update && i < cache->size(); ++i) {
-      if (i != static_cast<size_t>(axis)) SLUICE_TRY(call.unify((*cache)[i], (*update)[i], fmt::format("dims {} of cache and update", i)));
+      if (i != static_cast<size_t>(axis))
+        SLUICE_TRY(
+            call.unify((*cache)[i], (*update)[i], fmt::format("dims {} of cache and update", i)));
     }
   }
   return call.give_like(0, 0);
 }
 
-constexpr AttributeRow kElements[] = {{"axis", kInt}, {"reduction", kString, false, "none add mul max min"}};
+constexpr AttributeRow kElements[] = {{"axis", kInt},
+                                      {"reduction", kString, false, "none add mul max min"}};
 constexpr AttributeRow kScatter[] = {{"axis", kInt}};
 constexpr AttributeRow kNd[] = {{"reduction", kString, false, "none add mul max min"}};
-constexpr AttributeRow kTensorScatter[] = {{"axis", kInt}, {"mode", kString, false, "linear circular"}};
+constexpr AttributeRow kTensorScatter[] = {{"axis", kInt},
+                                           {"mode", kString, false, "linear circular"}};
 
 constexpr OpRow kRows[] = {
     {Op::kScatter, 3, 3, 1, 1, 0, kScatter, infer_scatter_elements},

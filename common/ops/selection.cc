@@ -1,4 +1,5 @@
-// Ops that order, select or mark elements along an axis; some give as many elements as the data ask for.
+// Ops that order, select or mark elements along an axis; some give as many elements as the data ask
+// for.
 #include <algorithm>
 #include <numeric>
 
@@ -22,7 +23,9 @@ Result<void> infer_compress(InferCall& call) {
   SLUICE_TRY(call.expect_rank(1, 1));
   const Shape input = call.shape(0);
   if (call.node.find_attribute("axis") == nullptr) {
-    return call.give(0, call.dtype(0), Dims{call.result_dim(0, 0, input ? call.math.product(*input) : Dim::unknown())});
+    return call.give(
+        0, call.dtype(0),
+        Dims{call.result_dim(0, 0, input ? call.math.product(*input) : Dim::unknown())});
   }
   if (!input) return call.give(0, call.dtype(0), std::nullopt);
   SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", 0, rank_of(*input)));
@@ -32,7 +35,8 @@ Result<void> infer_compress(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
-// Results: the unique slices, where each first was, which one each slice is, and how often each is there.
+// Results: the unique slices, where each first was, which one each slice is, and how often each is
+// there.
 Result<void> infer_unique(InferCall& call) {
   const Shape input = call.shape(0);
   const bool flat = call.node.find_attribute("axis") == nullptr;
@@ -45,7 +49,9 @@ Result<void> infer_unique(InferCall& call) {
   if (!flat) {
     SLUICE_ASSIGN(axis, call.axis_attribute("axis", 0, rank_of(*input)));
   }
-  const Dim whole = !input ? Dim::unknown() : flat ? call.math.product(*input) : (*input)[static_cast<size_t>(axis)];
+  const Dim whole = !input ? Dim::unknown()
+                    : flat ? call.math.product(*input)
+                           : (*input)[static_cast<size_t>(axis)];
   const Dim count = call.result_dim(0, static_cast<size_t>(axis), whole);
   Dims dims = flat ? Dims{count} : *input;
   dims[static_cast<size_t>(axis)] = count;
@@ -66,7 +72,8 @@ Result<void> infer_top_k(InferCall& call) {
     const auto k = call.value_dims(1);
     const Dim wanted = k && k->size() == 1 ? k->front() : Dim::unknown();
     if (wanted.is_fixed() && (wanted.value < 0 || call.math.bounds(dim).high < wanted.value)) {
-      return call.bad_shape("{} elements are asked for along axis {}, which has fewer", wanted.value, axis);
+      return call.bad_shape("{} elements are asked for along axis {}, which has fewer",
+                            wanted.value, axis);
     }
     dim = wanted;
   }
@@ -82,7 +89,8 @@ Result<void> infer_one_hot(InferCall& call) {
   if (!shape) return call.give(0, call.dtype(2), std::nullopt);
   SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", -1, rank_of(*shape) + 1));
   const auto depth = call.value_dims(1);
-  shape->insert(shape->begin() + axis, depth && depth->size() == 1 ? depth->front() : Dim::unknown());
+  shape->insert(shape->begin() + axis,
+                depth && depth->size() == 1 ? depth->front() : Dim::unknown());
   return call.give(0, call.dtype(2), std::move(shape));
 }
 
@@ -94,7 +102,8 @@ Result<void> infer_reverse_sequence(InferCall& call) {
   const int64_t time = call.node.int_attribute("time_axis", 0);
   if (batch < 0 || batch > 1 || time != 1 - batch)
     return call.bad_node("attributes 'batch_axis' and 'time_axis' are {} and {}", batch, time);
-  SLUICE_TRY(call.unify(call.dim(0, static_cast<size_t>(batch)), call.dim(1, 0), "batch and sequence lengths"));
+  SLUICE_TRY(call.unify(call.dim(0, static_cast<size_t>(batch)), call.dim(1, 0),
+                        "batch and sequence lengths"));
   return call.give_like(0, 0);
 }
 

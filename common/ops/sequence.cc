@@ -13,14 +13,16 @@ Result<Type> element_of(const InferCall& call, size_t index, TypeKind kind) {
   const Type& type = call.input_type(index);
   if (type.kind == TypeKind::kUnknown) return Type();
   if (type.kind != kind)
-    return call.bad_node("{} is not {}", call.input_name(index), kind == TypeKind::kSequence ? "a sequence" : "an optional");
+    return call.bad_node("{} is not {}", call.input_name(index),
+                         kind == TypeKind::kSequence ? "a sequence" : "an optional");
   return call.module.type(type.element);
 }
 
 Result<Type> common_type(const InferCall& call, const Type& a, const Type& b) {
   const auto both = generalize(call.module, a, b);
   if (both) return *both;
-  return call.bad_node("a sequence cannot hold both {} and {}", type_text(call.module, a), type_text(call.module, b));
+  return call.bad_node("a sequence cannot hold both {} and {}", type_text(call.module, a),
+                       type_text(call.module, b));
 }
 
 Result<void> give_sequence(InferCall& call, size_t output, const Type& element) {
@@ -66,7 +68,8 @@ Result<void> infer_length(InferCall& call) {
   return call.give(0, DType::kI64, Dims{});
 }
 
-// Pieces along an axis: of one given size (the last may be smaller), of given sizes, or single slices.
+// Pieces along an axis: of one given size (the last may be smaller), of given sizes, or single
+// slices.
 Result<void> infer_split_to_sequence(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(1, kIndexSet));
   SLUICE_TRY(call.expect_rank(1, 0, 1));
@@ -80,7 +83,8 @@ Result<void> infer_split_to_sequence(InferCall& call) {
   } else {
     const auto sizes = call.integers(1);
     const bool scalar = call.input_type(1).ranked && call.input_type(1).rank() == 0;
-    if (sizes && scalar && sizes->front() < 1) return call.bad_shape("a piece has the size {}", sizes->front());
+    if (sizes && scalar && sizes->front() < 1)
+      return call.bad_shape("a piece has the size {}", sizes->front());
     const bool whole = sizes && scalar && dim.is_fixed() && dim.value % sizes->front() == 0;
     dim = whole ? Dim::fixed(sizes->front()) : Dim::unknown();
   }
@@ -92,7 +96,8 @@ Result<void> infer_concat_from_sequence(InferCall& call) {
   if (!element.is_tensor() || !element.ranked) return call.give(0, element.dtype, std::nullopt);
   Dims dims = element.dims;
   const bool added = call.node.int_attribute("new_axis", 0) != 0;
-  SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", 0, element.rank() + (added ? 1 : 0)));
+  SLUICE_ASSIGN(const int64_t axis,
+                call.axis_attribute("axis", 0, element.rank() + (added ? 1 : 0)));
   if (added) {
     dims.insert(dims.begin() + axis, Dim::unknown());
   } else {
@@ -101,24 +106,29 @@ Result<void> infer_concat_from_sequence(InferCall& call) {
   return call.give(0, element.dtype, std::move(dims));
 }
 
-// The body maps elements of the first input, and of further sequences, to elements of the results; captures pass through.
+// The body maps elements of the first input, and of further sequences, to elements of the results;
+// captures pass through.
 Result<void> infer_map(InferCall& call) {
   SLUICE_ASSIGN(Graph * body, find_body(call, "body"));
-  SLUICE_TRY(check_body(call, *body, static_cast<int64_t>(call.input_count()), static_cast<int64_t>(call.node.output_count())));
+  SLUICE_TRY(check_body(call, *body, static_cast<int64_t>(call.input_count()),
+                        static_cast<int64_t>(call.node.output_count())));
   SLUICE_TRY(element_of(call, 0, TypeKind::kSequence));
   std::vector<BodyInput> inputs;
   for (size_t i = 0; i < call.input_count(); ++i) {
     const Type& type = call.input_type(i);
     const bool captured = i + body->captures >= call.input_count();
-    inputs.push_back({type.kind == TypeKind::kSequence && !captured ? call.module.type(type.element) : type});
+    inputs.push_back(
+        {type.kind == TypeKind::kSequence && !captured ? call.module.type(type.element) : type});
   }
   SLUICE_TRY(infer_body(call, *body, inputs, false, call.changed));
-  for (size_t i = 0; i < call.node.output_count(); ++i) SLUICE_TRY(give_sequence(call, i, body->outputs()[i]->type()));
+  for (size_t i = 0; i < call.node.output_count(); ++i)
+    SLUICE_TRY(give_sequence(call, i, body->outputs()[i]->type()));
   return {};
 }
 
 Result<void> infer_optional(InferCall& call) {
-  if (call.has_input(0)) return call.give_type(0, Type::optional(call.module.intern(call.input_type(0))));
+  if (call.has_input(0))
+    return call.give_type(0, Type::optional(call.module.intern(call.input_type(0))));
   const AttributeValue* type = call.node.find_attribute("type");
   if (type == nullptr) return call.bad_node("it has neither an input nor attribute 'type'");
   return call.give_type(0, Type::optional(std::get<TypeRef>(*type).id));
@@ -126,7 +136,8 @@ Result<void> infer_optional(InferCall& call) {
 
 Result<void> infer_get_element(InferCall& call) {
   const Type& type = call.input_type(0);
-  return call.give_type(0, type.kind == TypeKind::kOptional ? call.module.type(type.element) : type);
+  return call.give_type(0,
+                        type.kind == TypeKind::kOptional ? call.module.type(type.element) : type);
 }
 
 Result<void> infer_has_element(InferCall& call) { return call.give(0, DType::kBool, Dims{}); }

@@ -24,7 +24,8 @@ Result<std::vector<Target>> read_targets(InferCall& call, const Dims& wanted, co
     Target target{wanted[i]};
     if (wanted[i] == Dim::fixed(0) && !allow_zero) {
       if (input && i >= input->size())
-        return call.bad_shape("target dim {} is 0, but {} has rank {}", i, call.input_name(0), input->size());
+        return call.bad_shape("target dim {} is 0, but {} has rank {}", i, call.input_name(0),
+                              input->size());
       target = {input ? (*input)[i] : Dim::unknown(), true};
     } else if (wanted[i] == Dim::fixed(-1)) {
       if (std::any_of(targets.begin(), targets.end(), [](const Target& t) { return t.solved; })) {
@@ -42,14 +43,17 @@ Result<std::vector<Target>> read_targets(InferCall& call, const Dims& wanted, co
 // Removes from both lists what is in both.
 void cancel(InferCall& call, Dims& numerator, Dims& denominator) {
   std::erase_if(denominator, [&](const Dim& dim) {
-    const auto found = std::find_if(numerator.begin(), numerator.end(), [&](const Dim& other) { return call.math.is_equal(dim, other); });
+    const auto found = std::find_if(numerator.begin(), numerator.end(), [&](const Dim& other) {
+      return call.math.is_equal(dim, other);
+    });
     if (found == numerator.end() || dim == Dim::fixed(0)) return false;
     numerator.erase(found);
     return true;
   });
 }
 
-// What -1 stands for, and whether the element counts agree. Copied dims are on both sides and count for nothing, so they may be unknown.
+// What -1 stands for, and whether the element counts agree. Copied dims are on both sides and count
+// for nothing, so they may be unknown.
 Result<void> solve_targets(InferCall& call, std::vector<Target>& targets, const Dims& input) {
   Dims numerator;
   Dims denominator;
@@ -62,24 +66,30 @@ Result<void> solve_targets(InferCall& call, std::vector<Target>& targets, const 
   cancel(call, numerator, denominator);
   const Dim elements = call.math.product(numerator);
   const Dim given = call.math.product(denominator);
-  const auto solved = std::find_if(targets.begin(), targets.end(), [](const Target& target) { return target.solved; });
+  const auto solved = std::find_if(targets.begin(), targets.end(),
+                                   [](const Target& target) { return target.solved; });
   if (solved != targets.end()) {
-    if (given == Dim::fixed(0)) return call.bad_shape("-1 cannot be solved beside a 0 in the target shape");
+    if (given == Dim::fixed(0))
+      return call.bad_shape("-1 cannot be solved beside a 0 in the target shape");
     solved->dim = call.math.floor_divide(elements, given);
   }
-  const bool empty = std::any_of(targets.begin(), targets.end(), [](const Target& t) { return t.copied && t.dim == Dim::fixed(0); });
-  if (!elements.is_fixed() || !given.is_fixed() || (empty && solved == targets.end())) return {};  // a copied 0 leaves nothing to count
+  const bool empty = std::any_of(targets.begin(), targets.end(), [](const Target& t) {
+    return t.copied && t.dim == Dim::fixed(0);
+  });
+  if (!elements.is_fixed() || !given.is_fixed() || (empty && solved == targets.end()))
+    return {};  // a copied 0 leaves nothing to count
   const bool fits = solved == targets.end() ? elements == given : elements.value % given.value == 0;
   if (fits) return {};
-  return call.bad_shape("{} elements do not fit a target shape of {}{}", elements.value, given.value,
-                        solved == targets.end() ? "" : " times -1");
+  return call.bad_shape("{} elements do not fit a target shape of {}{}", elements.value,
+                        given.value, solved == targets.end() ? "" : " times -1");
 }
 
 Result<void> infer_reshape(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(1, kI64Set));
   SLUICE_TRY(call.expect_rank(1, 1));
   auto wanted = call.value_dims(1);
-  if (!wanted && call.dim(1, 0) == Dim::fixed(0)) wanted.emplace();  // no elements to know: the target is a scalar
+  if (!wanted && call.dim(1, 0) == Dim::fixed(0))
+    wanted.emplace();  // no elements to know: the target is a scalar
   const Shape input = call.shape(0);
   if (!wanted) return call.give(0, call.dtype(0), unknown_dims(call.dim(1, 0)));
   SLUICE_ASSIGN(std::vector<Target> targets, read_targets(call, *wanted, input));
@@ -95,7 +105,9 @@ Result<void> infer_flatten(InferCall& call) {
   SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", 1, rank_of(*input), true));
   const std::span<const Dim> dims = *input;
   const auto split = static_cast<size_t>(axis);
-  return call.give(0, call.dtype(0), Dims{call.math.product(dims.first(split)), call.math.product(dims.subspan(split))});
+  return call.give(
+      0, call.dtype(0),
+      Dims{call.math.product(dims.first(split)), call.math.product(dims.subspan(split))});
 }
 
 Result<void> infer_squeeze(InferCall& call) {
@@ -121,7 +133,8 @@ Result<void> infer_squeeze(InferCall& call) {
   }
   for (const int64_t axis : axes) {
     const Dim& dim = (*input)[static_cast<size_t>(axis)];
-    if (call.math.is_differing(dim, Dim::fixed(1))) return call.bad_shape("dim {} of {} is not 1", axis, call.input_name(0));
+    if (call.math.is_differing(dim, Dim::fixed(1)))
+      return call.bad_shape("dim {} of {} is not 1", axis, call.input_name(0));
   }
   return call.give(0, call.dtype(0), without_axes(*input, axes, false));
 }
@@ -129,8 +142,10 @@ Result<void> infer_squeeze(InferCall& call) {
 Result<void> infer_unsqueeze(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(1, kIndexSet));
   const Shape input = call.shape(0);
-  const Dim count = call.input_type(1).ranked && call.input_type(1).rank() == 0 ? Dim::fixed(1) : call.dim(1, 0);
-  if (!input || !count.is_fixed() || count.value > kMaxRank) return call.give(0, call.dtype(0), std::nullopt);
+  const Dim count =
+      call.input_type(1).ranked && call.input_type(1).rank() == 0 ? Dim::fixed(1) : call.dim(1, 0);
+  if (!input || !count.is_fixed() || count.value > kMaxRank)
+    return call.give(0, call.dtype(0), std::nullopt);
   const int64_t rank = rank_of(*input) + count.value;
   const auto given = call.integers(1);
   if (!given) return call.give(0, call.dtype(0), unknown_dims(Dim::fixed(rank)));
@@ -149,13 +164,17 @@ Result<void> infer_transpose(InferCall& call) {
   const bool given = call.node.find_attribute("perm") != nullptr;
   std::vector<int64_t> order = call.node.ints_attribute("perm");
   if (!input) {
-    return call.give(0, call.dtype(0), given ? unknown_dims(Dim::fixed(static_cast<int64_t>(order.size()))) : Shape());
+    return call.give(
+        0, call.dtype(0),
+        given ? unknown_dims(Dim::fixed(static_cast<int64_t>(order.size()))) : Shape());
   }
   if (!given) {
     order.resize(input->size());
     std::iota(order.rbegin(), order.rend(), 0);
   }
-  if (order.size() != input->size()) return call.bad_shape("attribute 'perm' has {} elements, expected {}", order.size(), input->size());
+  if (order.size() != input->size())
+    return call.bad_shape("attribute 'perm' has {} elements, expected {}", order.size(),
+                          input->size());
   SLUICE_ASSIGN(order, call.axes(order, rank_of(*input)));
   Dims dims;
   for (const int64_t axis : order) dims.push_back((*input)[static_cast<size_t>(axis)]);
@@ -180,7 +199,8 @@ Result<void> infer_shape(InferCall& call) {
     const int64_t given = call.node.int_attribute(name, fallback);
     return std::clamp<int64_t>(given < 0 ? given + rank : given, 0, rank);
   };
-  return call.give(0, DType::kI64, Dims{Dim::fixed(std::max<int64_t>(0, place("end", rank) - place("start", 0)))});
+  return call.give(0, DType::kI64,
+                   Dims{Dim::fixed(std::max<int64_t>(0, place("end", rank) - place("start", 0)))});
 }
 
 Result<void> infer_size(InferCall& call) { return call.give(0, DType::kI64, Dims{}); }
@@ -191,39 +211,45 @@ Result<void> infer_identity(InferCall& call) { return call.give_type(0, call.inp
 Result<void> infer_depth_to_space(InferCall& call) {
   SLUICE_TRY(call.expect_rank(0, 4));
   const int64_t block = call.node.int_attribute("blocksize", 0);
-  if (block <= 0 || block > 32767) return call.bad_node("attribute 'blocksize' is {}, expected 1 to 32767", block);
+  if (block <= 0 || block > 32767)
+    return call.bad_node("attribute 'blocksize' is {}, expected 1 to 32767", block);
   const Shape input = call.shape(0);
   if (!input) return call.give(0, call.dtype(0), Dims(4, Dim::unknown()));
   const Dim& channels = (*input)[1];
   if (channels.is_fixed() && channels.value % (block * block) != 0) {
     return call.bad_shape("{} channels cannot be divided by {} squared", channels.value, block);
   }
-  return call.give(0, call.dtype(0),
-                   Dims{(*input)[0], call.math.floor_divide(channels, block * block), call.math.multiply((*input)[2], block),
-                        call.math.multiply((*input)[3], block)});
+  return call.give(
+      0, call.dtype(0),
+      Dims{(*input)[0], call.math.floor_divide(channels, block * block),
+           call.math.multiply((*input)[2], block), call.math.multiply((*input)[3], block)});
 }
 
 Result<void> infer_space_to_depth(InferCall& call) {
   SLUICE_TRY(call.expect_rank(0, 4));
   const int64_t block = call.node.int_attribute("blocksize", 0);
-  if (block <= 0 || block > 32767) return call.bad_node("attribute 'blocksize' is {}, expected 1 to 32767", block);
+  if (block <= 0 || block > 32767)
+    return call.bad_node("attribute 'blocksize' is {}, expected 1 to 32767", block);
   const Shape input = call.shape(0);
   if (!input) return call.give(0, call.dtype(0), Dims(4, Dim::unknown()));
   for (const size_t axis : {2, 3}) {
     const Dim& dim = (*input)[axis];
     if (dim.is_fixed() && dim.value % block != 0)
-      return call.bad_shape("dim {} of {} cannot be divided by {}", axis, call.input_name(0), block);
+      return call.bad_shape("dim {} of {} cannot be divided by {}", axis, call.input_name(0),
+                            block);
   }
-  return call.give(0, call.dtype(0),
-                   Dims{(*input)[0], call.math.multiply((*input)[1], block * block), call.math.floor_divide((*input)[2], block),
-                        call.math.floor_divide((*input)[3], block)});
+  return call.give(
+      0, call.dtype(0),
+      Dims{(*input)[0], call.math.multiply((*input)[1], block * block),
+           call.math.floor_divide((*input)[2], block), call.math.floor_divide((*input)[3], block)});
 }
 
 constexpr AttributeRow kReshape[] = {{"allowzero", kInt}};
 constexpr AttributeRow kAxis[] = {{"axis", kInt}};
 constexpr AttributeRow kPerm[] = {{"perm", kInts}};
 constexpr AttributeRow kShape[] = {{"start", kInt}, {"end", kInt}};
-constexpr AttributeRow kDepthToSpace[] = {{"blocksize", kInt, true}, {"mode", kString, false, "DCR CRD"}};
+constexpr AttributeRow kDepthToSpace[] = {{"blocksize", kInt, true},
+                                          {"mode", kString, false, "DCR CRD"}};
 constexpr AttributeRow kSpaceToDepth[] = {{"blocksize", kInt, true}};
 
 constexpr OpRow kRows[] = {

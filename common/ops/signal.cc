@@ -14,7 +14,8 @@ Dim number(InferCall& call, size_t index) {
 }
 
 Result<DType> window_dtype(const InferCall& call) {
-  const int64_t named = call.node.int_attribute("output_datatype", static_cast<int64_t>(DType::kF32));
+  const int64_t named =
+      call.node.int_attribute("output_datatype", static_cast<int64_t>(DType::kF32));
   if (named <= 0 || named > INT32_MAX || !dtype_is_valid(static_cast<int>(named)))
     return call.bad_node("attribute 'output_datatype' is {}", named);
   return static_cast<DType>(named);
@@ -33,7 +34,8 @@ Result<void> infer_mel(InferCall& call) {
   for (size_t i = 0; i < 5; ++i) SLUICE_TRY(call.expect_one_element(i));
   SLUICE_ASSIGN(const DType dtype, window_dtype(call));
   const Dim length = number(call, 1);
-  return call.give(0, dtype, Dims{call.math.add(call.math.floor_divide(length, 2), 1), number(call, 0)});
+  return call.give(0, dtype,
+                   Dims{call.math.add(call.math.floor_divide(length, 2), 1), number(call, 0)});
 }
 
 // The last dim holds real numbers (1) or complex ones (2).
@@ -49,14 +51,16 @@ Result<void> infer_dft(InferCall& call) {
   if (!input) return call.give(0, call.dtype(0), std::nullopt);
   const Dim parts_given = input->back();
   if (parts_given.is_fixed() && parts_given.value != 1 && parts_given.value != 2) {
-    return call.bad_shape("the last dim of {} is {}, expected 1 (real numbers) or 2 (complex ones)", call.input_name(0), parts_given.value);
+    return call.bad_shape("the last dim of {} is {}, expected 1 (real numbers) or 2 (complex ones)",
+                          call.input_name(0), parts_given.value);
   }
   const auto axes = call.has_input(2) ? call.integers(2) : std::vector<int64_t>{-2};
   Dims dims(input->size(), Dim::unknown());
   dims.back() = Dim::fixed(onesided && inverse ? 1 : 2);
   if (!axes || axes->size() != 1) return call.give(0, call.dtype(0), std::move(dims));
   SLUICE_ASSIGN(const int64_t axis, call.axis(axes->front(), rank_of(*input)));
-  if (axis == rank_of(*input) - 1) return call.bad_shape("axis {} holds real and imaginary parts", axis);
+  if (axis == rank_of(*input) - 1)
+    return call.bad_shape("axis {} holds real and imaginary parts", axis);
   const Dim parts = dims.back();
   dims = *input;
   dims.back() = parts;
@@ -81,9 +85,11 @@ Result<void> infer_stft(InferCall& call) {
   SLUICE_TRY(call.expect_one_element(3));
   const Dim step = number(call, 1);
   const Dim frame = call.has_input(3) ? number(call, 3) : call.dim(2, 0);
-  if (step.is_fixed() && step.value < 1) return call.bad_shape("{} is {}", call.input_name(1), step.value);
+  if (step.is_fixed() && step.value < 1)
+    return call.bad_shape("{} is {}", call.input_name(1), step.value);
   const bool onesided = call.node.int_attribute("onesided", 1) != 0;
-  const Dim frames = call.math.add(call.math.floor_divide(call.math.subtract(call.dim(0, 1), frame), step), 1);
+  const Dim frames =
+      call.math.add(call.math.floor_divide(call.math.subtract(call.dim(0, 1), frame), step), 1);
   const Dim frequencies = onesided ? call.math.add(call.math.floor_divide(frame, 2), 1) : frame;
   return call.give(0, call.dtype(0), Dims{call.dim(0, 0), frames, frequencies, Dim::fixed(2)});
 }

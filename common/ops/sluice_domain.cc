@@ -10,11 +10,14 @@ using enum AttributeKind;
 // The body's inputs are the node's, its results the node's results.
 Result<void> infer_through(InferCall& call, std::string_view attribute) {
   SLUICE_ASSIGN(Graph * body, find_body(call, attribute));
-  SLUICE_TRY(check_body(call, *body, static_cast<int64_t>(call.input_count()), static_cast<int64_t>(call.node.output_count())));
+  SLUICE_TRY(check_body(call, *body, static_cast<int64_t>(call.input_count()),
+                        static_cast<int64_t>(call.node.output_count())));
   std::vector<BodyInput> inputs;
-  for (size_t i = 0; i < call.input_count(); ++i) inputs.push_back({call.input_type(i), static_cast<int64_t>(i)});
+  for (size_t i = 0; i < call.input_count(); ++i)
+    inputs.push_back({call.input_type(i), static_cast<int64_t>(i)});
   SLUICE_TRY(infer_body(call, *body, inputs, true, call.changed));
-  for (size_t i = 0; i < call.node.output_count(); ++i) SLUICE_TRY(call.give_type(i, body->outputs()[i]->type()));
+  for (size_t i = 0; i < call.node.output_count(); ++i)
+    SLUICE_TRY(call.give_type(i, body->outputs()[i]->type()));
   return {};
 }
 
@@ -32,7 +35,8 @@ Result<void> infer_stream_switch(InferCall& call) {
   return call.expect_one_element(0);
 }
 
-// subgraph: the digest of the file that holds the body, where the body itself is elsewhere (sluice-partition --split).
+// subgraph: the digest of the file that holds the body, where the body itself is elsewhere
+// (sluice-partition --split).
 constexpr AttributeRow kCall[] = {{"graph", kGraph}, {"subgraph", kString}, {"part", kInt}};
 constexpr AttributeRow kFail[] = {{"message", kString, true}};
 constexpr AttributeRow kFused[] = {{"body", kGraph, true}, {"anchor", kInt}};

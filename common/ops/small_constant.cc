@@ -69,14 +69,17 @@ std::optional<double> load_real(DType dtype, const std::byte* from) {
   }
 }
 
-// Calls read(bytes of element i) for every element; nothing when it is not a small constant, or a read fails.
+// Calls read(bytes of element i) for every element; nothing when it is not a small constant, or a
+// read fails.
 template <typename T, typename Read>
 std::optional<std::vector<T>> read_elements(const Module& module, SegmentId id, Read read) {
   const Segment& segment = module.segment(id);
   const Type& type = module.type(segment.type);
   const auto count = type.element_count();
-  if (!count || *count > static_cast<int64_t>(ValueFacts::kMaxElements) || type.rank() > 1) return std::nullopt;
-  if (segment.kind != SegmentKind::kSmall && segment.kind != SegmentKind::kSplat) return std::nullopt;
+  if (!count || *count > static_cast<int64_t>(ValueFacts::kMaxElements) || type.rank() > 1)
+    return std::nullopt;
+  if (segment.kind != SegmentKind::kSmall && segment.kind != SegmentKind::kSplat)
+    return std::nullopt;
   const size_t size = static_cast<size_t>(dtype_bits(type.dtype)) / 8;
   const size_t stored = segment.kind == SegmentKind::kSplat ? 1 : static_cast<size_t>(*count);
   if (size == 0 || segment.data.size() < size * stored) return std::nullopt;

@@ -37,7 +37,8 @@ Result<void> infer_concat(InferCall& call) {
     joined = call.math.add(joined, shape ? (*shape)[static_cast<size_t>(axis)] : Dim::unknown());
     for (size_t d = 0; shape && d < dims.size(); ++d) {
       if (d == static_cast<size_t>(axis)) continue;
-      SLUICE_ASSIGN(dims[d], call.unify(dims[d], (*shape)[d], fmt::format("dims {} of the inputs", d)));
+      SLUICE_ASSIGN(dims[d],
+                    call.unify(dims[d], (*shape)[d], fmt::format("dims {} of the inputs", d)));
     }
   }
   return call.give(0, dtype, std::move(dims));
@@ -49,10 +50,12 @@ Result<Dims> given_pieces(InferCall& call, const Dim& whole, size_t count) {
   const auto given = call.value_dims(1);
   if (!given) return Dims(count, Dim::unknown());
   if (given->size() != count)
-    return call.bad_shape("{} names {} pieces, the node has {} outputs", call.input_name(1), given->size(), count);
+    return call.bad_shape("{} names {} pieces, the node has {} outputs", call.input_name(1),
+                          given->size(), count);
   Dim sum = Dim::fixed(0);
   for (const Dim& piece : *given) {
-    if (piece.is_fixed() && piece.value < 0) return call.bad_shape("a piece has the size {}", piece.value);
+    if (piece.is_fixed() && piece.value < 0)
+      return call.bad_shape("a piece has the size {}", piece.value);
     sum = call.math.add(sum, piece);
   }
   SLUICE_TRY(call.unify(sum, whole, "the sum of the pieces and the dim to split"));
@@ -63,11 +66,13 @@ Result<Dims> given_pieces(InferCall& call, const Dim& whole, size_t count) {
 Result<Dims> equal_pieces(InferCall& call, const Dim& whole, size_t count) {
   const auto pieces = static_cast<int64_t>(count);
   const int64_t wanted = call.node.int_attribute("num_outputs", pieces);
-  if (wanted != pieces) return call.bad_node("attribute 'num_outputs' is {}, the node has {} outputs", wanted, pieces);
+  if (wanted != pieces)
+    return call.bad_node("attribute 'num_outputs' is {}, the node has {} outputs", wanted, pieces);
   const Dim piece = call.math.ceil_divide(whole, pieces);
   Dims sizes(count, piece);
   sizes.back() = call.math.subtract(whole, call.math.multiply(piece, pieces - 1));
-  if (sizes.back().is_fixed() && sizes.back().value < 0) return call.bad_shape("{}", split_mismatch(whole.value, pieces));
+  if (sizes.back().is_fixed() && sizes.back().value < 0)
+    return call.bad_shape("{}", split_mismatch(whole.value, pieces));
   return sizes;
 }
 
@@ -80,7 +85,8 @@ Result<void> infer_split(InferCall& call) {
   }
   SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", 0, rank_of(*input)));
   const Dim whole = (*input)[static_cast<size_t>(axis)];
-  SLUICE_ASSIGN(const Dims pieces, call.has_input(1) ? given_pieces(call, whole, count) : equal_pieces(call, whole, count));
+  SLUICE_ASSIGN(const Dims pieces, call.has_input(1) ? given_pieces(call, whole, count)
+                                                     : equal_pieces(call, whole, count));
   for (size_t i = 0; i < count; ++i) {
     Dims dims = *input;
     dims[static_cast<size_t>(axis)] = pieces[i];
@@ -97,17 +103,21 @@ Result<void> infer_tile(InferCall& call) {
   const auto repeats = call.value_dims(1);
   if (!repeats) return call.give(0, call.dtype(0), unknown_dims(Dim::fixed(rank_of(*input))));
   if (repeats->size() != input->size())
-    return call.bad_shape("{} has {} elements, expected {}", call.input_name(1), repeats->size(), input->size());
+    return call.bad_shape("{} has {} elements, expected {}", call.input_name(1), repeats->size(),
+                          input->size());
   Dims dims;
   for (size_t i = 0; i < input->size(); ++i) {
-    if ((*repeats)[i].is_fixed() && (*repeats)[i].value < 0) return call.bad_shape("a repeat count is {}", (*repeats)[i].value);
+    if ((*repeats)[i].is_fixed() && (*repeats)[i].value < 0)
+      return call.bad_shape("a repeat count is {}", (*repeats)[i].value);
     dims.push_back(call.math.multiply((*input)[i], (*repeats)[i]));
   }
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
-// The axes that a trailing optional input names; all when it is absent; nothing when it is not known.
-Result<std::optional<std::vector<int64_t>>> named_axes(InferCall& call, size_t index, int64_t rank) {
+// The axes that a trailing optional input names; all when it is absent; nothing when it is not
+// known.
+Result<std::optional<std::vector<int64_t>>> named_axes(InferCall& call, size_t index,
+                                                       int64_t rank) {
   if (!call.has_input(index)) {
     std::vector<int64_t> all(static_cast<size_t>(rank));
     std::iota(all.begin(), all.end(), 0);
@@ -123,7 +133,8 @@ Result<std::optional<std::vector<int64_t>>> named_axes(InferCall& call, size_t i
 Result<void> infer_pad(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(3, kIndexSet));
   const std::string mode = call.node.string_attribute("mode", "constant");
-  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap") return call.bad_node("attribute 'mode' is '{}'", mode);
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
+    return call.bad_node("attribute 'mode' is '{}'", mode);
   SLUICE_TRY(call.expect_dtype(1, kI64Set));
   SLUICE_TRY(call.expect_rank(1, 1));
   SLUICE_TRY(call.expect_same_dtype(2, 0));
@@ -134,7 +145,8 @@ Result<void> infer_pad(InferCall& call) {
   const auto pads = call.value_dims(1);
   if (!axes || !pads) return call.give(0, call.dtype(0), unknown_dims(Dim::fixed(rank_of(*input))));
   if (pads->size() != 2 * axes->size())
-    return call.bad_shape("{} has {} elements, expected {}", call.input_name(1), pads->size(), 2 * axes->size());
+    return call.bad_shape("{} has {} elements, expected {}", call.input_name(1), pads->size(),
+                          2 * axes->size());
   Dims dims = *input;
   for (size_t i = 0; i < axes->size(); ++i) {
     Dim& dim = dims[static_cast<size_t>((*axes)[i])];
@@ -156,9 +168,11 @@ Result<void> infer_center_crop_pad(InferCall& call) {
   SLUICE_ASSIGN(axes, call.axes(axes, rank_of(*input)));
   const auto sizes = call.value_dims(1);
   if (sizes && sizes->size() != axes.size())
-    return call.bad_shape("{} has {} elements, expected {}", call.input_name(1), sizes->size(), axes.size());
+    return call.bad_shape("{} has {} elements, expected {}", call.input_name(1), sizes->size(),
+                          axes.size());
   Dims dims = *input;
-  for (size_t i = 0; i < axes.size(); ++i) dims[static_cast<size_t>(axes[i])] = sizes ? (*sizes)[i] : Dim::unknown();
+  for (size_t i = 0; i < axes.size(); ++i)
+    dims[static_cast<size_t>(axes[i])] = sizes ? (*sizes)[i] : Dim::unknown();
   return call.give(0, call.dtype(0), std::move(dims));
 }
 

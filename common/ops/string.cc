@@ -22,7 +22,8 @@ Result<void> infer_normalizer(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kStringSet));
   SLUICE_TRY(call.expect_rank(0, 1, 2));
   Shape shape = call.shape(0);
-  if (shape && !call.node.strings_attribute("stopwords").empty()) shape->back() = call.result_dim(0, shape->size() - 1, Dim::unknown(), 1);
+  if (shape && !call.node.strings_attribute("stopwords").empty())
+    shape->back() = call.result_dim(0, shape->size() - 1, Dim::unknown(), 1);
   return call.give(0, DType::kString, std::move(shape));
 }
 
@@ -46,14 +47,17 @@ Result<void> infer_tf_idf(InferCall& call) {
   const std::vector<int64_t> indexes = call.node.ints_attribute("ngram_indexes");
   if (indexes.empty()) return call.bad_node("attribute 'ngram_indexes' is empty");
   const int64_t maximum = *std::max_element(indexes.begin(), indexes.end());
-  if (maximum < 0 || maximum == INT64_MAX) return call.bad_node("attribute 'ngram_indexes' has the element {}", maximum);
+  if (maximum < 0 || maximum == INT64_MAX)
+    return call.bad_node("attribute 'ngram_indexes' has the element {}", maximum);
   Shape shape = call.shape(0);
   if (shape) shape->back() = Dim::fixed(maximum + 1);
   return call.give(0, DType::kF32, std::move(shape));
 }
 
-constexpr AttributeRow kNormalizer[] = {
-    {"case_change_action", kString, false, "NONE LOWER UPPER"}, {"is_case_sensitive", kInt}, {"locale", kString}, {"stopwords", kStrings}};
+constexpr AttributeRow kNormalizer[] = {{"case_change_action", kString, false, "NONE LOWER UPPER"},
+                                        {"is_case_sensitive", kInt},
+                                        {"locale", kString},
+                                        {"stopwords", kStrings}};
 constexpr AttributeRow kSplit[] = {{"delimiter", kString}, {"maxsplit", kInt}};
 constexpr AttributeRow kPattern[] = {{"pattern", kString}};
 constexpr AttributeRow kTfIdf[] = {{"max_gram_length", kInt, true},

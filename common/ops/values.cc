@@ -1,5 +1,6 @@
-// Value facts: how the contents of small integer tensors follow from those of others, so that the arithmetic that exporters do on shapes
-// gives expressions. Floats that are whole numbers count too: some exporters compute sizes in floats.
+// Value facts: how the contents of small integer tensors follow from those of others, so that the
+// arithmetic that exporters do on shapes gives expressions. Floats that are whole numbers count
+// too: some exporters compute sizes in floats.
 #include <algorithm>
 
 #include "common/ops/infer_steps.h"
@@ -20,7 +21,9 @@ std::optional<size_t> result_size(const InferCall& call) {
   return static_cast<size_t>(*count);
 }
 
-bool is_float_result(const InferCall& call) { return dtype_is_float(call.node.output().type().dtype); }
+bool is_float_result(const InferCall& call) {
+  return dtype_is_float(call.node.output().type().dtype);
+}
 
 // Nothing where the expression would become too long.
 std::optional<ExpressionId> make(InferCall& call, ExpressionOp op, ExpressionId a, ExpressionId b) {
@@ -34,20 +37,24 @@ std::optional<ExpressionId> arithmetic(InferCall& call, ExpressionId a, Expressi
 }
 
 std::optional<ExpressionId> subtract(InferCall& call, ExpressionId a, ExpressionId b) {
-  return make(call, ExpressionOp::kAdd, a, call.module.expressions.multiply(call.module.expressions.constant(-1), b));
+  return make(call, ExpressionOp::kAdd, a,
+              call.module.expressions.multiply(call.module.expressions.constant(-1), b));
 }
 
-// Div of integers cuts towards zero, which is floor division where the dividend is not negative or the division leaves no rest.
+// Div of integers cuts towards zero, which is floor division where the dividend is not negative or
+// the division leaves no rest.
 std::optional<ExpressionId> divide(InferCall& call, ExpressionId a, ExpressionId b) {
   ExpressionTable& table = call.module.expressions;
   const auto dividend = table.as_constant(a);
   const auto divisor = table.as_constant(b);
-  if (divisor && *divisor <= 0 && (!dividend || *divisor == 0 || *dividend == INT64_MIN)) return std::nullopt;
+  if (divisor && *divisor <= 0 && (!dividend || *divisor == 0 || *dividend == INT64_MIN))
+    return std::nullopt;
   if (dividend && divisor) {
     if (is_float_result(call) && *dividend % *divisor != 0) return std::nullopt;
     return table.constant(*dividend / *divisor);
   }
-  if (!table.stays_small(ExpressionOp::kMod, a, b)) return std::nullopt;  // what the check below multiplies
+  if (!table.stays_small(ExpressionOp::kMod, a, b))
+    return std::nullopt;  // what the check below multiplies
   const ExpressionId quotient = table.floor_divide(a, b);
   if (table.bounds(b).low <= 0 && quotient != table.constant(1)) return std::nullopt;
   if (table.multiply(quotient, b) == a) return quotient;
@@ -62,7 +69,8 @@ std::optional<ExpressionId> remainder(InferCall& call, ExpressionId a, Expressio
   if (dividend && divisor) {
     if (*divisor == 0 || *divisor == -1) return std::nullopt;
     const int64_t remainder = *dividend % *divisor;
-    const bool turn = call.node.int_attribute("fmod", 0) == 0 && remainder != 0 && (remainder < 0) != (*divisor < 0);
+    const bool turn = call.node.int_attribute("fmod", 0) == 0 && remainder != 0 &&
+                      (remainder < 0) != (*divisor < 0);
     return table.constant(turn ? remainder + *divisor : remainder);
   }
   if (table.bounds(b).low <= 0 || table.bounds(a).low < 0) return std::nullopt;
@@ -83,7 +91,8 @@ std::optional<bool> decide(InferCall& call, Op op, ExpressionId a, ExpressionId 
     case Op::kGreater:
       return decide(call, Op::kLess, b, a);
     default: {  // LessOrEqual, GreaterOrEqual
-      const auto opposite = op == Op::kLessOrEqual ? decide(call, Op::kLess, b, a) : decide(call, Op::kLess, a, b);
+      const auto opposite =
+          op == Op::kLessOrEqual ? decide(call, Op::kLess, b, a) : decide(call, Op::kLess, a, b);
       return opposite ? std::optional(!*opposite) : std::nullopt;
     }
   }
@@ -101,7 +110,11 @@ std::optional<ExpressionId> logic(InferCall& call, ExpressionId a, ExpressionId 
   if (!left || !right) return std::nullopt;
   const bool x = *left != 0;
   const bool y = *right != 0;
-  return table.constant((call.node.op() == Op::kAnd ? x && y : call.node.op() == Op::kOr ? x || y : x != y) ? 1 : 0);
+  return table.constant((call.node.op() == Op::kAnd  ? x && y
+                         : call.node.op() == Op::kOr ? x || y
+                                                     : x != y)
+                            ? 1
+                            : 0);
 }
 
 bool is_saturated(const InferCall& call, ExpressionId element) {
@@ -111,7 +124,8 @@ bool is_saturated(const InferCall& call, ExpressionId element) {
 
 using Binary = std::optional<ExpressionId> (*)(InferCall&, ExpressionId, ExpressionId);
 
-Answer apply_binary(InferCall& call, const Elements& a, const Elements& b, size_t size, Binary function) {
+Answer apply_binary(InferCall& call, const Elements& a, const Elements& b, size_t size,
+                    Binary function) {
   Elements result;
   for (size_t i = 0; i < size; ++i) {
     const auto element = function(call, a[a.size() == 1 ? 0 : i], b[b.size() == 1 ? 0 : i]);
@@ -128,10 +142,13 @@ Answer binary(InferCall& call, size_t size) {
   Elements result = *first;
   for (size_t i = 1; i < call.input_count(); ++i) {
     const auto* next = call.value(i);
-    if (next == nullptr || (next->size() != 1 && next->size() != size) || (result.size() != 1 && result.size() != size))
+    if (next == nullptr || (next->size() != 1 && next->size() != size) ||
+        (result.size() != 1 && result.size() != size))
       return std::nullopt;
     const Elements right = *next;
-    auto combined = apply_binary(call, result, right, i + 1 == call.input_count() ? size : std::max(result.size(), right.size()), function);
+    auto combined = apply_binary(
+        call, result, right,
+        i + 1 == call.input_count() ? size : std::max(result.size(), right.size()), function);
     if (!combined) return std::nullopt;
     result = std::move(*combined);
   }
@@ -168,7 +185,8 @@ Answer cast(InferCall& call, size_t size) {
     return result;
   }
   // Sizes fit 32 bits signed and are exact in f32 below 2^24; narrower types could wrap or round.
-  const bool wide = to == DType::kI64 || to == DType::kI32 || to == DType::kF32 || to == DType::kF64;
+  const bool wide =
+      to == DType::kI64 || to == DType::kI32 || to == DType::kF32 || to == DType::kF64;
   return wide ? Answer(*elements) : std::nullopt;
 }
 
@@ -217,7 +235,8 @@ Answer element_count(InferCall& call, size_t) {
 Answer gather(InferCall& call, size_t size) {
   const auto indices = call.integers(1);
   const auto* elements = call.value(0);
-  if (!indices || elements == nullptr || indices->size() != size || call.input_type(0).rank() != 1) return std::nullopt;
+  if (!indices || elements == nullptr || indices->size() != size || call.input_type(0).rank() != 1)
+    return std::nullopt;
   Elements result;
   for (int64_t index : *indices) {
     if (index < 0) index += static_cast<int64_t>(elements->size());
@@ -242,14 +261,16 @@ Answer slice(InferCall& call, size_t size) {
   const auto steps = call.has_input(4) ? call.integers(4) : std::vector<int64_t>{1};
   const auto* elements = call.value(0);
   if (size == 0) return Elements();
-  if (!starts || !steps || elements == nullptr || starts->size() != 1 || steps->size() != 1) return std::nullopt;
+  if (!starts || !steps || elements == nullptr || starts->size() != 1 || steps->size() != 1)
+    return std::nullopt;
   const auto length = static_cast<int64_t>(elements->size());
   const int64_t step = (*steps)[0];
   int64_t start = (*starts)[0] < 0 ? (*starts)[0] + length : (*starts)[0];
   start = std::clamp<int64_t>(start, 0, step > 0 ? length : length - 1);
   Elements result;
   for (size_t i = 0; i < size; ++i) {
-    const int64_t index = start + static_cast<int64_t>(i) * std::clamp<int64_t>(step, -length - 1, length + 1);
+    const int64_t index =
+        start + static_cast<int64_t>(i) * std::clamp<int64_t>(step, -length - 1, length + 1);
     if (index < 0 || index >= length) return std::nullopt;
     result.push_back((*elements)[static_cast<size_t>(index)]);
   }
@@ -264,8 +285,10 @@ Answer where(InferCall& call, size_t size) {
   Elements result;
   for (size_t i = 0; i < size; ++i) {
     const auto pick = [&](const auto& list) { return list[list.size() == 1 ? 0 : i]; };
-    const bool fits = (yes->size() == 1 || yes->size() == size) && (no->size() == 1 || no->size() == size);
-    if (!fits || (condition && condition->size() != 1 && condition->size() != size)) return std::nullopt;
+    const bool fits =
+        (yes->size() == 1 || yes->size() == size) && (no->size() == 1 || no->size() == size);
+    if (!fits || (condition && condition->size() != 1 && condition->size() != size))
+      return std::nullopt;
     if (!condition && pick(*yes) != pick(*no)) return std::nullopt;
     result.push_back(!condition || pick(*condition) != 0 ? pick(*yes) : pick(*no));
   }
@@ -275,13 +298,15 @@ Answer where(InferCall& call, size_t size) {
 Answer range(InferCall& call, size_t size) {
   const auto* start = call.value(0);
   const auto* step = call.value(2);
-  if (start == nullptr || step == nullptr || start->size() != 1 || step->size() != 1) return std::nullopt;
+  if (start == nullptr || step == nullptr || start->size() != 1 || step->size() != 1)
+    return std::nullopt;
   ExpressionTable& table = call.module.expressions;
   const ExpressionId first = start->front();
   const ExpressionId by = step->front();
   Elements result;
   if (!table.stays_small(ExpressionOp::kAdd, first, by)) return std::nullopt;
-  for (size_t i = 0; i < size; ++i) result.push_back(table.add(first, table.multiply(by, table.constant(static_cast<int64_t>(i)))));
+  for (size_t i = 0; i < size; ++i)
+    result.push_back(table.add(first, table.multiply(by, table.constant(static_cast<int64_t>(i)))));
   return result;
 }
 
@@ -292,14 +317,17 @@ Answer constant_of_shape(InferCall& call, size_t size) {
   const auto* segment = std::get_if<SegmentRef>(attribute);
   if (segment == nullptr) return std::nullopt;
   const auto elements = read_small_integers(call.module, segment->id);
-  return elements && elements->size() == 1 ? Answer(Elements(size, table.constant(elements->front()))) : std::nullopt;
+  return elements && elements->size() == 1
+             ? Answer(Elements(size, table.constant(elements->front())))
+             : std::nullopt;
 }
 
 Answer reduce_product(InferCall& call, size_t size) {
   const auto* elements = call.value(0);
   if (elements == nullptr || size != 1) return std::nullopt;
   ExpressionTable& table = call.module.expressions;
-  const ExpressionOp op = call.node.op() == Op::kReduceSum ? ExpressionOp::kAdd : ExpressionOp::kMul;
+  const ExpressionOp op =
+      call.node.op() == Op::kReduceSum ? ExpressionOp::kAdd : ExpressionOp::kMul;
   const Elements factors = *elements;
   std::optional<ExpressionId> result = table.constant(op == ExpressionOp::kAdd ? 0 : 1);
   for (const ExpressionId factor : factors) {
@@ -355,7 +383,8 @@ constexpr Row kRows[] = {
     {Op::kWhere, where},
     {Op::kXor, binary<logic>},
 };
-static_assert(std::is_sorted(std::begin(kRows), std::end(kRows), [](const Row& a, const Row& b) { return a.op < b.op; }));
+static_assert(std::is_sorted(std::begin(kRows), std::end(kRows),
+                             [](const Row& a, const Row& b) { return a.op < b.op; }));
 
 // Split has a fact for each result.
 void split(InferCall& call) {
@@ -388,11 +417,13 @@ bool fits(const InferCall& call, const Elements& elements) {
 
 void infer_values(InferCall& call) {
   if (call.node.op() == Op::kSplit) return split(call);
-  const auto* row = std::lower_bound(std::begin(kRows), std::end(kRows), call.node.op(), [](const Row& a, Op b) { return a.op < b; });
+  const auto* row = std::lower_bound(std::begin(kRows), std::end(kRows), call.node.op(),
+                                     [](const Row& a, Op b) { return a.op < b; });
   if (row == std::end(kRows) || row->op != call.node.op()) return;
   const auto size = result_size(call);
   if (!size) return;
-  if (auto elements = row->infer(call, *size); elements && elements->size() == *size && fits(call, *elements)) {
+  if (auto elements = row->infer(call, *size);
+      elements && elements->size() == *size && fits(call, *elements)) {
     call.facts.set(call.node.output(), std::move(*elements));
   }
 }

@@ -13,19 +13,24 @@ struct Slide {
   int64_t after;
 };
 
-Result<Dim> window_dim(InferCall& call, const Dim& in, const Dim& extent, const Slide& slide, bool ceil) {
+Result<Dim> window_dim(InferCall& call, const Dim& in, const Dim& extent, const Slide& slide,
+                       bool ceil) {
   DimMath& math = call.math;
   const Dim padded = math.add(in, math.add(Dim::fixed(slide.before), slide.after));
   const Dim slack = math.subtract(padded, extent);
   // A node of a body may never run with the sizes that do not fit.
   const bool is_always_run = call.node.graph().id() == 0;
-  const bool fits = is_always_run ? math.require_min(slack, 0) : !slack.is_fixed() || slack.value >= 0;
+  const bool fits =
+      is_always_run ? math.require_min(slack, 0) : !slack.is_fixed() || slack.value >= 0;
   if (!fits) {
-    const std::string size = in.is_fixed() ? fmt::format("{}", in.value) : call.module.expressions.text(math.expression(in));
-    return call.bad_shape("{}", window_mismatch(math.bounds(extent).low, size, slide.before, slide.after));
+    const std::string size = in.is_fixed() ? fmt::format("{}", in.value)
+                                           : call.module.expressions.text(math.expression(in));
+    return call.bad_shape(
+        "{}", window_mismatch(math.bounds(extent).low, size, slide.before, slide.after));
   }
   if (!ceil) return math.add(math.floor_divide(slack, slide.stride), 1);
-  const Dim last = math.ceil_divide(math.add(in, slide.before), slide.stride);  // windows that start inside
+  const Dim last =
+      math.ceil_divide(math.add(in, slide.before), slide.stride);  // windows that start inside
   return math.minimum(math.add(math.ceil_divide(slack, slide.stride), 1), last);
 }
 
@@ -42,18 +47,21 @@ Result<Dims> window_dims(InferCall& call, std::span<const Dim> in, std::span<con
   SLUICE_ASSIGN(auto pads, call.ints("pads", 2 * count, 0, 0));
   const std::string auto_pad = call.node.string_attribute("auto_pad", "NOTSET");
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
-  if (!same && auto_pad != "NOTSET" && auto_pad != "VALID") return call.bad_node("attribute 'auto_pad' is '{}'", auto_pad);
+  if (!same && auto_pad != "NOTSET" && auto_pad != "VALID")
+    return call.bad_node("attribute 'auto_pad' is '{}'", auto_pad);
   if (auto_pad == "VALID") std::fill(pads.begin(), pads.end(), 0);
   const bool ceil = call.node.int_attribute("ceil_mode", 0) != 0;
   Dims dims;
   for (size_t i = 0; i < count; ++i) {
-    if (kernel[i].is_fixed() && kernel[i].value <= 0) return call.bad_shape("the window has the size {}", kernel[i].value);
+    if (kernel[i].is_fixed() && kernel[i].value <= 0)
+      return call.bad_shape("the window has the size {}", kernel[i].value);
     if (same) {
       dims.push_back(call.math.ceil_divide(in[i], strides[i]));
       continue;
     }
     const Dim extent = window_extent(call, kernel[i], dilations[i]);
-    SLUICE_ASSIGN(const Dim dim, window_dim(call, in[i], extent, {strides[i], pads[i], pads[i + count]}, ceil));
+    SLUICE_ASSIGN(const Dim dim,
+                  window_dim(call, in[i], extent, {strides[i], pads[i], pads[i + count]}, ceil));
     dims.push_back(dim);
   }
   return dims;
@@ -61,15 +69,18 @@ Result<Dims> window_dims(InferCall& call, std::span<const Dim> in, std::span<con
 
 namespace {
 
-// The window of a convolution: from its weights, and the same as attribute kernel_shape where that is given.
+// The window of a convolution: from its weights, and the same as attribute kernel_shape where that
+// is given.
 Result<Dims> convolution_kernel(InferCall& call, size_t w, size_t count) {
   Dims kernel(count, Dim::unknown());
-  if (const Shape weights = call.shape(w)) std::copy(weights->begin() + 2, weights->end(), kernel.begin());
+  if (const Shape weights = call.shape(w))
+    std::copy(weights->begin() + 2, weights->end(), kernel.begin());
   if (call.node.find_attribute("kernel_shape") == nullptr) return kernel;
   SLUICE_ASSIGN(const auto given, call.ints("kernel_shape", count, 1, 1));
   for (size_t i = 0; i < count; ++i) {
-    SLUICE_ASSIGN(kernel[i],
-                  call.unify(kernel[i], Dim::fixed(given[i]), "the kernel of " + call.input_name(w) + " and attribute 'kernel_shape'"));
+    SLUICE_ASSIGN(kernel[i], call.unify(kernel[i], Dim::fixed(given[i]),
+                                        "the kernel of " + call.input_name(w) +
+                                            " and attribute 'kernel_shape'"));
   }
   return kernel;
 }
@@ -88,10 +99,12 @@ Result<Shape> convolution_shape(InferCall& call, size_t x, size_t w) {
   SLUICE_TRY(call.expect_rank(w, rank));
   const Dim channels = call.dim(x, 1);
   SLUICE_TRY(call.unify(channels, call.math.multiply(call.dim(w, 1), group),
-                        fmt::format("channels of {} and of {} times group {}", call.input_name(x), call.input_name(w), group)));
+                        fmt::format("channels of {} and of {} times group {}", call.input_name(x),
+                                    call.input_name(w), group)));
   const Dim outputs = call.dim(w, 0);
   if (outputs.is_fixed() && outputs.value % group != 0) {
-    return call.bad_shape("{} output channels cannot be divided into {} groups", outputs.value, group);
+    return call.bad_shape("{} output channels cannot be divided into {} groups", outputs.value,
+                          group);
   }
   const auto spatial = static_cast<size_t>(rank - 2);
   SLUICE_ASSIGN(const Dims kernel, convolution_kernel(call, w, spatial));
@@ -110,10 +123,13 @@ Result<Shape> matmul_shape(InferCall& call, size_t a, size_t b) {
   if (!left || !right) return Shape();
   const size_t m = left->size();
   const size_t n = right->size();
-  SLUICE_TRY(call.unify(left->back(), (*right)[n < 2 ? 0 : n - 2],
-                        fmt::format("inner dims of {} and {}", call.input_name(a), call.input_name(b))));
-  const Dims left_batch(left->begin(), left->end() - static_cast<std::ptrdiff_t>(std::min<size_t>(m, 2)));
-  const Dims right_batch(right->begin(), right->end() - static_cast<std::ptrdiff_t>(std::min<size_t>(n, 2)));
+  SLUICE_TRY(
+      call.unify(left->back(), (*right)[n < 2 ? 0 : n - 2],
+                 fmt::format("inner dims of {} and {}", call.input_name(a), call.input_name(b))));
+  const Dims left_batch(left->begin(),
+                        left->end() - static_cast<std::ptrdiff_t>(std::min<size_t>(m, 2)));
+  const Dims right_batch(right->begin(),
+                         right->end() - static_cast<std::ptrdiff_t>(std::min<size_t>(n, 2)));
   SLUICE_ASSIGN(Shape batch, call.broadcast(left_batch, right_batch));
   if (m > 1) batch->push_back((*left)[m - 2]);
   if (n > 1) batch->push_back(right->back());

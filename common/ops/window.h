@@ -5,9 +5,10 @@
 
 namespace sluice {
 
-// The spatial dims of the result: floor((in + pads - ((kernel - 1) * dilation + 1)) / stride) + 1 each, from the node's attributes
-// (strides, dilations, pads, auto_pad, ceil_mode). in and kernel: one dim per spatial axis. With ceil_mode a window that would start beyond
-// the input and its first pad is left out.
+// The spatial dims of the result: floor((in + pads - ((kernel - 1) * dilation + 1)) / stride) + 1
+// each, from the node's attributes (strides, dilations, pads, auto_pad, ceil_mode). in and kernel:
+// one dim per spatial axis. With ceil_mode a window that would start beyond the input and its first
+// pad is left out.
 Result<Dims> window_dims(InferCall& call, std::span<const Dim> in, std::span<const Dim> kernel);
 
 // (kernel - 1) * dilation + 1.

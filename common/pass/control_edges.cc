@@ -23,7 +23,8 @@ void ControlEdges::transfer(const std::vector<Node*>& nodes, const std::vector<N
   std::vector<Node*> before, behind;
   const auto collect = [&](std::vector<Node*>& list, Node* node) {
     const bool inside = std::find(nodes.begin(), nodes.end(), node) != nodes.end();
-    if (!inside && !node->is_erased() && std::find(list.begin(), list.end(), node) == list.end()) list.push_back(node);
+    if (!inside && !node->is_erased() && std::find(list.begin(), list.end(), node) == list.end())
+      list.push_back(node);
   };
   for (const Node* node : nodes) {
     for (Node* earlier : node->after()) collect(before, earlier);

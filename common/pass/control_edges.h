@@ -1,4 +1,5 @@
-// The control edges of a graph from both ends. Nodes know what they run after; this also knows what runs after them.
+// The control edges of a graph from both ends. Nodes know what they run after; this also knows what
+// runs after them.
 #pragma once
 
 #include <map>
@@ -13,8 +14,8 @@ class ControlEdges {
   explicit ControlEdges(const Graph& graph);
 
   bool empty() const { return followers_.empty(); }
-  // Call before `nodes` are erased: each heir runs after what they ran after, and what ran after them runs after the heirs. Without heirs
-  // what ran after them runs after what they ran after.
+  // Call before `nodes` are erased: each heir runs after what they ran after, and what ran after
+  // them runs after the heirs. Without heirs what ran after them runs after what they ran after.
   void transfer(const std::vector<Node*>& nodes, const std::vector<Node*>& heirs);
 
  private:

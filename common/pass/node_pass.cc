@@ -17,7 +17,8 @@ std::deque<Node*> breadth_first(Graph& graph) {
   std::deque<Node*> wide;
   for (Node& node : graph.nodes()) {
     uint32_t& count = waiting[static_cast<size_t>(node.id())];
-    for (size_t i = 0; i < node.input_count(); ++i) count += node.input(i) != nullptr && node.input(i)->producer() != nullptr ? 1 : 0;
+    for (size_t i = 0; i < node.input_count(); ++i)
+      count += node.input(i) != nullptr && node.input(i)->producer() != nullptr ? 1 : 0;
     if (count == 0) ready.push_back(&node);
   }
   std::deque<Node*> order;
@@ -28,7 +29,8 @@ std::deque<Node*> breadth_first(Graph& graph) {
     order.push_back(node);
     for (size_t i = 0; i < node->output_count(); ++i) {
       for (const Use& use : node->output(i).uses()) {
-        if (--waiting[static_cast<size_t>(use.node->id())] == 0) (use.node->input_count() > kManyInputs ? wide : ready).push_back(use.node);
+        if (--waiting[static_cast<size_t>(use.node->id())] == 0)
+          (use.node->input_count() > kManyInputs ? wide : ready).push_back(use.node);
       }
     }
   }
@@ -39,7 +41,8 @@ std::deque<Node*> breadth_first(Graph& graph) {
 
 class NodePassDriver {
  public:
-  NodePassDriver(std::span<const NodePass> passes, const Options& options) : passes_(passes), options_(options) {}
+  NodePassDriver(std::span<const NodePass> passes, const Options& options)
+      : passes_(passes), options_(options) {}
 
   Result<bool> run(Graph& graph, int depth) {
     SLUICE_TRY(graph.restore_order());
@@ -89,7 +92,8 @@ class NodePassDriver {
   bool changed_ = false;
 };
 
-Result<bool> run_node_passes(Graph& graph, std::span<const NodePass> passes, const Options& options) {
+Result<bool> run_node_passes(Graph& graph, std::span<const NodePass> passes,
+                             const Options& options) {
   return NodePassDriver(passes, options).run(graph, 0);
 }
 

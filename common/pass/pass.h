@@ -1,4 +1,5 @@
-// Passes: free functions in a visible table per stage; run_passes owns everything else (design section 5).
+// Passes: free functions in a visible table per stage; run_passes owns everything else (design
+// section 5).
 #pragma once
 
 #include <chrono>
@@ -18,9 +19,11 @@ namespace sluice {
 enum class PassLevel : uint8_t { kO0, kO1, kO3 };
 
 struct Pass {
-  std::string_view name;                                      // "fold-reshape-chain": flag, file and function have the same name
-  std::string_view sentence;                                  // for --list-passes
-  Result<bool> (*run)(Graph& graph, const Options& options);  // answers whether it changed the graph; called for the root
+  std::string_view name;      // "fold-reshape-chain": flag, file and function have the same name
+  std::string_view sentence;  // for --list-passes
+  Result<bool> (*run)(
+      Graph& graph,
+      const Options& options);  // answers whether it changed the graph; called for the root
   PassLevel level = PassLevel::kO3;
 };
 
@@ -33,7 +36,8 @@ struct PassReport {
   WorkCounts work{};
 };
 
-// Reports work that is no pass of a table (import, planning) as a pass of its own: time and counters from construction to done().
+// Reports work that is no pass of a table (import, planning) as a pass of its own: time and
+// counters from construction to done().
 class WorkReport {
  public:
   explicit WorkReport(std::string_view name, uint64_t nodes_before = 0);
@@ -45,11 +49,14 @@ class WorkReport {
   std::chrono::steady_clock::time_point start_;
 };
 
-// Runs a stage's passes in order, leaving out what the options opt-level, passes and skip say; stops after --stop-after (module.passes
-// and passes_done are set then), and goes on there with a module that was stopped, which other options are refused for (kBadOption); mends
-// the node order and erases unowned graphs after each pass; verifies the graph after each under --verify=each, and in debug builds proves
-// the changed bit by digest; writes --dump-dir. An error is prefixed with the pass's name. A cycle that a pass made, and our own verifier
-// failing after our own pass, are kInternal.
-Result<std::vector<PassReport>> run_passes(Module& module, std::span<const Pass> passes, const Options& options);
+// Runs a stage's passes in order, leaving out what the options opt-level, passes and skip say;
+// stops after --stop-after (module.passes and passes_done are set then), and goes on there with a
+// module that was stopped, which other options are refused for (kBadOption); mends the node order
+// and erases unowned graphs after each pass; verifies the graph after each under --verify=each, and
+// in debug builds proves the changed bit by digest; writes --dump-dir. An error is prefixed with
+// the pass's name. A cycle that a pass made, and our own verifier failing after our own pass, are
+// kInternal.
+Result<std::vector<PassReport>> run_passes(Module& module, std::span<const Pass> passes,
+                                           const Options& options);
 
 }  // namespace sluice

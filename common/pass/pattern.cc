@@ -33,7 +33,8 @@ std::string reach_obstacle(const Graph& graph) {
     for (size_t i = 0; i < node->input_count(); ++i) reach(node->input(i));
   }
   for (const Node& node : graph.nodes()) {
-    if (!reached[static_cast<size_t>(node.id())]) return fmt::format("{} leads to no output", node.label());
+    if (!reached[static_cast<size_t>(node.id())])
+      return fmt::format("{} leads to no output", node.label());
   }
   for (const Value* input : graph.inputs()) {
     if (input->uses().empty()) return fmt::format("input '{}' leads to no output", input->name());
@@ -63,7 +64,8 @@ Value& Pattern::node(Op op, const std::vector<Value*>& inputs, std::string captu
 std::string Pattern::obstacle() const {
   if (graph().outputs().empty()) return "it has no output";
   for (const Value* output : graph().outputs()) {
-    if (output->producer() == nullptr) return fmt::format("output '{}' is no node's result", output->name());
+    if (output->producer() == nullptr)
+      return fmt::format("output '{}' is no node's result", output->name());
   }
   for (const Node& node : graph().nodes()) {
     if (std::string obstacle = node_obstacle(node); !obstacle.empty()) return obstacle;

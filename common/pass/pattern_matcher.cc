@@ -12,14 +12,16 @@ namespace {
 
 bool is_commutative(const Node& node) {
   const OpRow* row = find_op(node.op());
-  return node.input_count() == 2 && node.input(0) != nullptr && node.input(1) != nullptr && row != nullptr &&
-         (row->flags & kCommutative) != 0;
+  return node.input_count() == 2 && node.input(0) != nullptr && node.input(1) != nullptr &&
+         row != nullptr && (row->flags & kCommutative) != 0;
 }
 
 // Inputs of a match are made outside it.
-bool has_outer_inputs(const Graph& pattern, const Match& match, const std::set<const Node*>& inside) {
-  return std::none_of(pattern.inputs().begin(), pattern.inputs().end(),
-                      [&](const Value* input) { return inside.contains(match.value(*input).producer()); });
+bool has_outer_inputs(const Graph& pattern, const Match& match,
+                      const std::set<const Node*>& inside) {
+  return std::none_of(pattern.inputs().begin(), pattern.inputs().end(), [&](const Value* input) {
+    return inside.contains(match.value(*input).producer());
+  });
 }
 
 }  // namespace
@@ -38,9 +40,11 @@ Value* Match::captured(std::string_view name) const {
 Boundary Match::boundary() const {
   Boundary boundary;
   for (const Node& node : pattern_->graph().nodes()) boundary.nodes.push_back(&this->node(node));
-  std::sort(boundary.nodes.begin(), boundary.nodes.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
+  std::sort(boundary.nodes.begin(), boundary.nodes.end(),
+            [](const Node* a, const Node* b) { return a->is_before(*b); });
   for (const Value* input : pattern_->graph().inputs()) boundary.inputs.push_back(&value(*input));
-  for (const Value* output : pattern_->graph().outputs()) boundary.outputs.push_back(&value(*output));
+  for (const Value* output : pattern_->graph().outputs())
+    boundary.outputs.push_back(&value(*output));
   return boundary;
 }
 
@@ -86,7 +90,8 @@ void PatternMatcher::place_outputs(Match state, size_t output) {
   }
 }
 
-// Places all pending values, then the outputs from `output` on. Each way to place a commutative node's inputs is a branch.
+// Places all pending values, then the outputs from `output` on. Each way to place a commutative
+// node's inputs is a branch.
 void PatternMatcher::walk(Match state, std::vector<Pair> pending, size_t output) {
   while (!pending.empty()) {
     const Pair pair = pending.back();
@@ -106,17 +111,22 @@ void PatternMatcher::walk(Match state, std::vector<Pair> pending, size_t output)
 
 bool PatternMatcher::place_value(Match& state, Pair pair, std::vector<Pair>& pending) const {
   Value*& placed = state.values_[static_cast<size_t>(pair.pattern->id())];
-  if (placed != nullptr) return placed == pair.target || (pair.pattern->is_constant() && placed->segment() == pair.target->segment());
+  if (placed != nullptr)
+    return placed == pair.target ||
+           (pair.pattern->is_constant() && placed->segment() == pair.target->segment());
   const Node* node = pair.pattern->producer();
   if (node == nullptr) {
-    if (pair.pattern->is_constant() && !constant_matches(*pair.pattern, *pair.target, options_.constant_values)) return false;
+    if (pair.pattern->is_constant() &&
+        !constant_matches(*pair.pattern, *pair.target, options_.constant_values))
+      return false;
     placed = pair.target;
     return true;
   }
   Node* target = pair.target->producer();
   if (target == nullptr || pair.pattern->result() != pair.target->result()) return false;
   placed = pair.target;
-  if (Node* same = state.nodes_[static_cast<size_t>(node->id())]; same != nullptr) return same == target;
+  if (Node* same = state.nodes_[static_cast<size_t>(node->id())]; same != nullptr)
+    return same == target;
   if (!place_node(state, *node, *target)) return false;
   for (size_t i = 0; i < node->input_count(); ++i) {
     if (node->input(i) != nullptr) pending.push_back({node->input(i), target->input(i)});
@@ -125,20 +135,24 @@ bool PatternMatcher::place_value(Match& state, Pair pair, std::vector<Pair>& pen
 }
 
 bool PatternMatcher::place_node(Match& state, const Node& pattern_node, Node& target) const {
-  if (target.op() != pattern_node.op() || target.input_count() != pattern_node.input_count()) return false;
+  if (target.op() != pattern_node.op() || target.input_count() != pattern_node.input_count())
+    return false;
   if (target.output_count() < pattern_node.output_count()) return false;
   for (size_t i = 0; i < target.input_count(); ++i) {
     if ((target.input(i) == nullptr) != (pattern_node.input(i) == nullptr)) return false;
   }
-  if (std::find(state.nodes_.begin(), state.nodes_.end(), &target) != state.nodes_.end()) return false;
+  if (std::find(state.nodes_.begin(), state.nodes_.end(), &target) != state.nodes_.end())
+    return false;
   if (options_.attributes && !attributes_match(pattern_node, target)) return false;
   state.nodes_[static_cast<size_t>(pattern_node.id())] = &target;
   return true;
 }
 
-// A node placed already through another of its results is the only candidate. One that reads a placed value is among that value's readers.
+// A node placed already through another of its results is the only candidate. One that reads a
+// placed value is among that value's readers.
 std::vector<Node*> PatternMatcher::candidates(const Match& state, const Node& pattern_node) const {
-  if (Node* placed = state.nodes_[static_cast<size_t>(pattern_node.id())]; placed != nullptr) return {placed};
+  if (Node* placed = state.nodes_[static_cast<size_t>(pattern_node.id())]; placed != nullptr)
+    return {placed};
   for (size_t i = 0; i < pattern_node.input_count(); ++i) {
     const Value* read = pattern_node.input(i);
     if (read == nullptr || read->is_constant()) continue;
@@ -146,7 +160,8 @@ std::vector<Node*> PatternMatcher::candidates(const Match& state, const Node& pa
     if (placed == nullptr) continue;
     std::vector<Node*> readers;
     for (const Use& use : placed->uses()) readers.push_back(use.node);
-    std::sort(readers.begin(), readers.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
+    std::sort(readers.begin(), readers.end(),
+              [](const Node* a, const Node* b) { return a->is_before(*b); });
     readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
     return readers;
   }
@@ -179,8 +194,9 @@ bool PatternMatcher::still_holds(const Match& match) const {
     if (target.is_erased() || target.input_count() != node.input_count()) return false;
     const auto holds = [&](size_t i, size_t k) {
       const Value* wanted = node.input(i) == nullptr ? nullptr : &match.value(*node.input(i));
-      return target.input(k) == wanted || (wanted != nullptr && target.input(k) != nullptr && node.input(i)->is_constant() &&
-                                           target.input(k)->segment() == wanted->segment());
+      return target.input(k) == wanted ||
+             (wanted != nullptr && target.input(k) != nullptr && node.input(i)->is_constant() &&
+              target.input(k)->segment() == wanted->segment());
     };
     const bool swapped = options_.commuted && is_commutative(node) && holds(0, 1) && holds(1, 0);
     for (size_t i = 0; i < node.input_count() && !swapped; ++i) {

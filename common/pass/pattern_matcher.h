@@ -1,10 +1,11 @@
 // Finds every place where a pattern occurs in a graph (catalogue 1.6).
 //
-// Candidates for the pattern's first output are the nodes of that op, in list order, from an index by op; from there the search walks
-// backwards along values. Other outputs are found among the readers of what is already placed, else through the index; at each choice the
-// state is kept, and a mismatch goes on with the next choice there. So all matches are found, also when an output runs out of candidates
-// while an earlier one has more. With k patterns of bounded size over N nodes a search for all matches costs O(N) once and then the number
-// of candidates.
+// Candidates for the pattern's first output are the nodes of that op, in list order, from an index
+// by op; from there the search walks backwards along values. Other outputs are found among the
+// readers of what is already placed, else through the index; at each choice the state is kept, and
+// a mismatch goes on with the next choice there. So all matches are found, also when an output runs
+// out of candidates while an earlier one has more. With k patterns of bounded size over N nodes a
+// search for all matches costs O(N) once and then the number of candidates.
 #pragma once
 
 #include <deque>
@@ -25,7 +26,8 @@ struct MatchOptions {
   bool force = false;            // a match is good even if other nodes read values inside it
 };
 
-// The nodes of a graph by op, in list order. Made once, it serves any number of matchers until nodes are added.
+// The nodes of a graph by op, in list order. Made once, it serves any number of matchers until
+// nodes are added.
 class OpIndex {
  public:
   explicit OpIndex(const Graph& graph);
@@ -37,8 +39,12 @@ class OpIndex {
 
 class Match {
  public:
-  Node& node(const Node& pattern_node) const { return *nodes_[static_cast<size_t>(pattern_node.id())]; }
-  Value& value(const Value& pattern_value) const { return *values_[static_cast<size_t>(pattern_value.id())]; }
+  Node& node(const Node& pattern_node) const {
+    return *nodes_[static_cast<size_t>(pattern_node.id())];
+  }
+  Value& value(const Value& pattern_value) const {
+    return *values_[static_cast<size_t>(pattern_value.id())];
+  }
   // What the pattern's value of that name stands for; null when it has none.
   Value* captured(std::string_view name) const;
   // The matched nodes in list order; inputs and outputs in the pattern's order.
@@ -56,8 +62,8 @@ class PatternMatcher {
   // All three stay with the caller and must outlive the matcher.
   PatternMatcher(const Pattern& pattern, const OpIndex& index, MatchOptions options = {});
 
-  // The next match, or nothing when there is none left. The graph may be rewritten between calls: nodes erased since take part in no
-  // match, and nodes added since are no candidates for outputs.
+  // The next match, or nothing when there is none left. The graph may be rewritten between calls:
+  // nodes erased since take part in no match, and nodes added since are no candidates for outputs.
   std::optional<Match> match_next();
 
  private:

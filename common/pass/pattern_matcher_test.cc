@@ -17,13 +17,15 @@ Module parsed(const std::string& body) {
 }
 
 // The names of what the pattern's outputs stand for, match by match.
-std::vector<std::string> matches(const Pattern& pattern, const Graph& graph, MatchOptions options = {}) {
+std::vector<std::string> matches(const Pattern& pattern, const Graph& graph,
+                                 MatchOptions options = {}) {
   const OpIndex index(graph);
   PatternMatcher matcher(pattern, index, options);
   std::vector<std::string> found;
   while (const auto match = matcher.match_next()) {
     std::string names;
-    for (const Value* output : match->boundary().outputs) names += (names.empty() ? "" : " ") + output->name();
+    for (const Value* output : match->boundary().outputs)
+      names += (names.empty() ? "" : " ") + output->name();
     found.push_back(names);
   }
   EXPECT_FALSE(matcher.match_next().has_value()) << "the end is the end";
@@ -108,8 +110,10 @@ TEST(Scenario52, SplatsEqualWhatTheySpell) {
 }
 )");
   const auto pattern_of = [](const char* constant) {
-    return Pattern::from_text(
-        fmt::format("sluice 1 typed\ngraph @p(%x) -> (%y) {{\n  %k = constant f32[2] {}\n  %y = Mul(%x, %k)\n}}\n", constant), "pattern");
+    return Pattern::from_text(fmt::format("sluice 1 typed\ngraph @p(%x) -> (%y) {{\n  %k = "
+                                          "constant f32[2] {}\n  %y = Mul(%x, %k)\n}}\n",
+                                          constant),
+                              "pattern");
   };
   const auto same = pattern_of("[2, 2]"), other = pattern_of("[2, 3]");
   ASSERT_TRUE(same.ok() && other.ok());
@@ -153,15 +157,21 @@ graph @t() -> (%k) body {
   };
   expect_refused("graph @p(%x) -> () {\n  %y = Relu(%x)\n}\n", "no output");
   expect_refused("graph @p(%x) -> (%x) {\n}\n", "no node's result");
-  expect_refused("graph @p(%x) -> (%y) {\n  %a = Exp(%x)\n  %y = Relu(%x) after %a\n}\n", "control edge");
-  expect_refused("graph @p(%x) -> (%y) {\n  %y = Concat(%x, %x) {axis = 0}\n}\n", "any number of inputs");
-  expect_refused("graph @p(%x) -> (%y) {\n  %y, %z = Split(%x) {num_outputs = 2}\n}\n", "any number of outputs");
+  expect_refused("graph @p(%x) -> (%y) {\n  %a = Exp(%x)\n  %y = Relu(%x) after %a\n}\n",
+                 "control edge");
+  expect_refused("graph @p(%x) -> (%y) {\n  %y = Concat(%x, %x) {axis = 0}\n}\n",
+                 "any number of inputs");
+  expect_refused("graph @p(%x) -> (%y) {\n  %y, %z = Split(%x) {num_outputs = 2}\n}\n",
+                 "any number of outputs");
   expect_refused(
-      "graph @p(%c) -> (%y) {\n  %y = If(%c) {else_branch = @e, then_branch = @t}\n}\ngraph @e() -> (%k) body {\n"
-      "  %k = constant f32[2] [1, 2]\n}\ngraph @t() -> (%k) body {\n  %k = constant f32[2] [3, 4]\n}\n",
+      "graph @p(%c) -> (%y) {\n  %y = If(%c) {else_branch = @e, then_branch = @t}\n}\ngraph @e() "
+      "-> (%k) body {\n"
+      "  %k = constant f32[2] [1, 2]\n}\ngraph @t() -> (%k) body {\n  %k = constant f32[2] [3, "
+      "4]\n}\n",
       "body");
   expect_refused("graph @p(%x, %u) -> (%y) {\n  %y = Relu(%x)\n}\n", "leads to no output");
-  expect_refused("graph @p(%x) -> (%y) {\n  %y = Relu(%x)\n  %z = Exp(%x)\n}\n", "leads to no output");
+  expect_refused("graph @p(%x) -> (%y) {\n  %y = Relu(%x)\n  %z = Exp(%x)\n}\n",
+                 "leads to no output");
 }
 
 TEST(Scenario54, CyclesNeverMatch) {
@@ -191,14 +201,17 @@ TEST(Scenario55, InteriorReadOutside) {
 }
 
 TEST(Scenario55, InteriorThatIsAnOutputOfTheGraph) {
-  const Module module = parsed("graph @main(%x: f32[2]) -> (%y, %a) {\n  %a: f32[2] = Exp(%x)\n  %y: f32[2] = Relu(%a)\n}\n");
+  const Module module = parsed(
+      "graph @main(%x: f32[2]) -> (%y, %a) {\n  %a: f32[2] = Exp(%x)\n  %y: f32[2] = "
+      "Relu(%a)\n}\n");
   Pattern pattern;
   pattern.output(pattern.node(Op::kRelu, {&pattern.node(Op::kExp, {&pattern.input()})}));
   EXPECT_EQ(matches(pattern, module.root()), Names{});
 }
 
 TEST(Scenario55, AttributesWithTheOption) {
-  const Module module = parsed("graph @main(%x: f32[2]) -> (%y) {\n  %y: f32[2] = Elu(%x) {alpha = 2.0}\n}\n");
+  const Module module =
+      parsed("graph @main(%x: f32[2]) -> (%y) {\n  %y: f32[2] = Elu(%x) {alpha = 2.0}\n}\n");
   Pattern pattern;
   Value& y = pattern.node(Op::kElu, {&pattern.input()});
   pattern.output(y);
@@ -215,8 +228,10 @@ TEST(PatternMatcher, CapturesAndCommutedInputs) {
   %y: f32[2] = Add(%r, %a)
 }
 )");
-  const auto pattern =
-      Pattern::from_text("sluice 1 typed\ngraph @p(%u, %other) -> (%sum) {\n  %e = Exp(%u)\n  %sum = Add(%e, %other)\n}\n", "p");
+  const auto pattern = Pattern::from_text(
+      "sluice 1 typed\ngraph @p(%u, %other) -> (%sum) {\n  %e = Exp(%u)\n  %sum = Add(%e, "
+      "%other)\n}\n",
+      "p");
   ASSERT_TRUE(pattern.ok());
   EXPECT_EQ(matches(*pattern, module.root()), Names{});
   const OpIndex index(module.root());
@@ -231,9 +246,11 @@ TEST(PatternMatcher, CapturesAndCommutedInputs) {
 
 // An input may not be made by the match itself.
 TEST(PatternMatcher, InputsAreMadeOutside) {
-  const Module module = parsed("graph @main(%x: f32[2]) -> (%y) {\n  %a: f32[2] = Exp(%x)\n  %y: f32[2] = Add(%a, %a)\n}\n");
+  const Module module = parsed(
+      "graph @main(%x: f32[2]) -> (%y) {\n  %a: f32[2] = Exp(%x)\n  %y: f32[2] = Add(%a, %a)\n}\n");
   Pattern pattern;
-  pattern.output(pattern.node(Op::kAdd, {&pattern.node(Op::kExp, {&pattern.input()}), &pattern.input()}));
+  pattern.output(
+      pattern.node(Op::kAdd, {&pattern.node(Op::kExp, {&pattern.input()}), &pattern.input()}));
   EXPECT_EQ(matches(pattern, module.root()), Names{});
 }
 
@@ -264,7 +281,8 @@ TEST(PatternMatcher, LongChainIsLinear) {
   Module module;
   Graph& graph = module.add_graph("main");
   Value* value = &graph.add_input(0, "x");
-  for (int i = 0; i < 100'000; ++i) value = &graph.add_node(i % 2 == 0 ? Op::kExp : Op::kRelu, {value}).output();
+  for (int i = 0; i < 100'000; ++i)
+    value = &graph.add_node(i % 2 == 0 ? Op::kExp : Op::kRelu, {value}).output();
   graph.add_output(*value);
   Pattern pattern;
   pattern.output(pattern.node(Op::kRelu, {&pattern.node(Op::kExp, {&pattern.input()})}));

@@ -9,14 +9,21 @@
 namespace sluice {
 namespace {
 
-Result<void> check(const Boundary& boundary, Graph& replacement, const RewriteStatistics& statistics) {
-  if (statistics.pass.empty()) return make_error(ErrorCode::kInternal, "a replacement without the name of a pass");
-  if (std::string obstacle = boundary_obstacle(boundary); !obstacle.empty()) return make_error(ErrorCode::kBadGraph, "{}", obstacle);
-  if (replacement.inputs().size() != boundary.inputs.size() || replacement.outputs().size() != boundary.outputs.size()) {
-    return make_error(ErrorCode::kBadGraph, "a replacement with {} inputs and {} outputs for {} and {}", replacement.inputs().size(),
-                      replacement.outputs().size(), boundary.inputs.size(), boundary.outputs.size());
+Result<void> check(const Boundary& boundary, Graph& replacement,
+                   const RewriteStatistics& statistics) {
+  if (statistics.pass.empty())
+    return make_error(ErrorCode::kInternal, "a replacement without the name of a pass");
+  if (std::string obstacle = boundary_obstacle(boundary); !obstacle.empty())
+    return make_error(ErrorCode::kBadGraph, "{}", obstacle);
+  if (replacement.inputs().size() != boundary.inputs.size() ||
+      replacement.outputs().size() != boundary.outputs.size()) {
+    return make_error(ErrorCode::kBadGraph,
+                      "a replacement with {} inputs and {} outputs for {} and {}",
+                      replacement.inputs().size(), replacement.outputs().size(),
+                      boundary.inputs.size(), boundary.outputs.size());
   }
-  if (auto ordered = replacement.restore_order(); !ordered) return make_error(ErrorCode::kBadGraph, "{}", ordered.error().message);
+  if (auto ordered = replacement.restore_order(); !ordered)
+    return make_error(ErrorCode::kBadGraph, "{}", ordered.error().message);
   std::string reason;
   if (!can_fuse(boundary.nodes, reason)) return make_error(ErrorCode::kCycle, "{}", reason);
   return {};
@@ -34,9 +41,11 @@ class Replacer {
 
   std::vector<Node*> run() {
     copy_nodes();
-    for (size_t i = 0; i < boundary_.outputs.size(); ++i) give_output(*boundary_.outputs[i], *replacement_.outputs()[i]);
+    for (size_t i = 0; i < boundary_.outputs.size(); ++i)
+      give_output(*boundary_.outputs[i], *replacement_.outputs()[i]);
     control_.transfer(boundary_.nodes, made_);
-    for (auto node = boundary_.nodes.rbegin(); node != boundary_.nodes.rend(); ++node) graph_.erase_node(**node);
+    for (auto node = boundary_.nodes.rbegin(); node != boundary_.nodes.rend(); ++node)
+      graph_.erase_node(**node);
     return std::move(made_);
   }
 
@@ -50,7 +59,8 @@ class Replacer {
     Placement placement = boundary_.nodes[0]->placement;
     for (const Node* node : boundary_.nodes) {
       std::vector<uint32_t> merged;
-      std::set_union(origins.begin(), origins.end(), node->origins().begin(), node->origins().end(), std::back_inserter(merged));
+      std::set_union(origins.begin(), origins.end(), node->origins().begin(), node->origins().end(),
+                     std::back_inserter(merged));
       origins = std::move(merged);
       placement.keep = placement.keep || node->placement.keep;
       placement.no_fold = placement.no_fold || node->placement.no_fold;
@@ -63,10 +73,12 @@ class Replacer {
     }
   }
 
-  // The model's own outputs keep their names, so one that becomes an input, a constant or a second name of a value is copied.
+  // The model's own outputs keep their names, so one that becomes an input, a constant or a second
+  // name of a value is copied.
   void give_output(Value& old, const Value& source) {
     Value* result = mapper_.value(source, graph_, values_);
-    bool fresh = std::find(made_.begin(), made_.end(), result->producer()) != made_.end() && !result->is_output();
+    bool fresh = std::find(made_.begin(), made_.end(), result->producer()) != made_.end() &&
+                 !result->is_output();
     if (old.is_output() && !fresh) {
       Node& copy = graph_.add_node(Op::kIdentity, {result}, 1, boundary_.nodes.back());
       copy.placement = boundary_.nodes[0]->placement;
@@ -91,7 +103,8 @@ class Replacer {
 
 }  // namespace
 
-Result<std::vector<Node*>> replace(const Boundary& boundary, Graph& replacement, RewriteStatistics& statistics) {
+Result<std::vector<Node*>> replace(const Boundary& boundary, Graph& replacement,
+                                   RewriteStatistics& statistics) {
   ++statistics.matches;
   SLUICE_TRY(check(boundary, replacement, statistics));
   ++statistics.effects;

@@ -18,11 +18,14 @@ struct RewriteStatistics {
   uint64_t effects = 0;  // replacements made
 };
 
-// Copies the nodes of `replacement` (of any module) into the boundary's graph, gives the outputs' readers its outputs and erases the old
-// nodes. Inputs and outputs correspond by position. The new values keep the names of the outputs that they replace; the new nodes get the
-// old ones' origins, placement and control edges. Answers the new nodes in order.
-// Errors, which leave the graph unchanged: kBadGraph when the boundary is none, the numbers of inputs or outputs differ or the replacement
-// has a cycle, kCycle when the nodes cannot be one piece (can_fuse), kInternal when the statistics name no pass.
-Result<std::vector<Node*>> replace(const Boundary& boundary, Graph& replacement, RewriteStatistics& statistics);
+// Copies the nodes of `replacement` (of any module) into the boundary's graph, gives the outputs'
+// readers its outputs and erases the old nodes. Inputs and outputs correspond by position. The new
+// values keep the names of the outputs that they replace; the new nodes get the old ones' origins,
+// placement and control edges. Answers the new nodes in order. Errors, which leave the graph
+// unchanged: kBadGraph when the boundary is none, the numbers of inputs or outputs differ or the
+// replacement has a cycle, kCycle when the nodes cannot be one piece (can_fuse), kInternal when the
+// statistics name no pass.
+Result<std::vector<Node*>> replace(const Boundary& boundary, Graph& replacement,
+                                   RewriteStatistics& statistics);
 
 }  // namespace sluice

@@ -32,11 +32,14 @@ constexpr char kChain[] = R"(graph @main(%x: f32[2]) -> (%y, %z) {
 }
 )";
 
-Boundary exp_relu(const Graph& graph) { return {{&maker(graph, "a"), &maker(graph, "b")}, {&named(graph, "x")}, {&named(graph, "b")}}; }
+Boundary exp_relu(const Graph& graph) {
+  return {{&maker(graph, "a"), &maker(graph, "b")}, {&named(graph, "x")}, {&named(graph, "b")}};
+}
 
 TEST(Scenario56, ReplacesAndKeepsEveryReader) {
   Module module = parsed(kChain);
-  Module other = parsed("graph @r(%u: f32[2]) -> (%v) {\n  %t: f32[2] = Sqrt(%u)\n  %v: f32[2] = Tanh(%t)\n}\n");
+  Module other = parsed(
+      "graph @r(%u: f32[2]) -> (%v) {\n  %t: f32[2] = Sqrt(%u)\n  %v: f32[2] = Tanh(%t)\n}\n");
   RewriteStatistics statistics{.pass = "test"};
   const auto made = replace(exp_relu(module.root()), other.root(), statistics);
   ASSERT_TRUE(made.ok()) << error_text(made.error());
@@ -67,8 +70,11 @@ void expect_rejected(const std::string& replacement, ErrorCode code) {
 }
 
 TEST(Scenario56, OtherNumbersOfInputsOrOutputsAreRejected) {
-  expect_rejected("graph @r(%u: f32[2], %w: f32[2]) -> (%v) {\n  %v: f32[2] = Add(%u, %w)\n}\n", ErrorCode::kBadGraph);
-  expect_rejected("graph @r(%u: f32[2]) -> (%v, %w) {\n  %v: f32[2] = Exp(%u)\n  %w: f32[2] = Exp(%u)\n}\n", ErrorCode::kBadGraph);
+  expect_rejected("graph @r(%u: f32[2], %w: f32[2]) -> (%v) {\n  %v: f32[2] = Add(%u, %w)\n}\n",
+                  ErrorCode::kBadGraph);
+  expect_rejected(
+      "graph @r(%u: f32[2]) -> (%v, %w) {\n  %v: f32[2] = Exp(%u)\n  %w: f32[2] = Exp(%u)\n}\n",
+      ErrorCode::kBadGraph);
 }
 
 TEST(Scenario56, CyclicReplacementIsRejected) {
@@ -107,20 +113,24 @@ TEST(Scenario56, NoPassNameIsRejected) {
 // %b, read outside, is no output of the boundary.
 TEST(Scenario56, InteriorReadOutsideIsRejected) {
   Module module = parsed(kChain);
-  const Boundary boundary{{&maker(module.root(), "a"), &maker(module.root(), "b"), &maker(module.root(), "y")},
-                          {&named(module.root(), "x")},
-                          {&named(module.root(), "y")}};
-  EXPECT_NE(boundary_obstacle(boundary).find("is read outside"), std::string::npos) << boundary_obstacle(boundary);
+  const Boundary boundary{
+      {&maker(module.root(), "a"), &maker(module.root(), "b"), &maker(module.root(), "y")},
+      {&named(module.root(), "x")},
+      {&named(module.root(), "y")}};
+  EXPECT_NE(boundary_obstacle(boundary).find("is read outside"), std::string::npos)
+      << boundary_obstacle(boundary);
 }
 
 TEST(Rewriter, ModelOutputsKeepTheirNamesWhenTheyBecomeInputs) {
   Module module = parsed("graph @main(%x: f32[2]) -> (%y) {\n  %y: f32[2] = Relu(%x)\n}\n");
   Module other = parsed("graph @r(%u: f32[2]) -> (%u) {\n}\n");
   RewriteStatistics statistics{.pass = "test"};
-  const Boundary boundary{{&maker(module.root(), "y")}, {&named(module.root(), "x")}, {&named(module.root(), "y")}};
+  const Boundary boundary{
+      {&maker(module.root(), "y")}, {&named(module.root(), "x")}, {&named(module.root(), "y")}};
   ASSERT_TRUE(replace(boundary, other.root(), statistics).ok());
   module.compact();
-  EXPECT_EQ(print_module(module), "sluice 1 typed\ngraph @main(%x: f32[2]) -> (%y) {\n  %y: f32[2] = Identity(%x)\n}\n");
+  EXPECT_EQ(print_module(module),
+            "sluice 1 typed\ngraph @main(%x: f32[2]) -> (%y) {\n  %y: f32[2] = Identity(%x)\n}\n");
 }
 
 TEST(Rewriter, CarriesControlEdges) {
@@ -155,7 +165,9 @@ TEST(Scenario57, CycleThroughAControlEdge) {
   std::string reason;
   EXPECT_FALSE(can_fuse({&maker(module.root(), "a"), &maker(module.root(), "b")}, reason));
   EXPECT_NE(reason.find("cycle"), std::string::npos) << reason;
-  EXPECT_TRUE(can_fuse({&maker(module.root(), "a"), &maker(module.root(), "c"), &maker(module.root(), "b")}, reason)) << reason;
+  EXPECT_TRUE(can_fuse(
+      {&maker(module.root(), "a"), &maker(module.root(), "c"), &maker(module.root(), "b")}, reason))
+      << reason;
 }
 
 TEST(Scenario57, CycleThroughValuesOutside) {
@@ -174,7 +186,9 @@ TEST(Scenario57, CycleThroughValuesOutside) {
 TEST(Scenario57, ChainWithoutOneAndNothingAtAll) {
   const Module module = parsed(kChain);
   std::string reason;
-  EXPECT_TRUE(can_fuse({&maker(module.root(), "a"), &maker(module.root(), "b"), &maker(module.root(), "y")}, reason)) << reason;
+  EXPECT_TRUE(can_fuse(
+      {&maker(module.root(), "a"), &maker(module.root(), "b"), &maker(module.root(), "y")}, reason))
+      << reason;
   EXPECT_FALSE(can_fuse({}, reason));
   EXPECT_EQ(reason, "there are no nodes");
   EXPECT_FALSE(can_fuse({nullptr}, reason));

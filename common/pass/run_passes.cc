@@ -9,11 +9,13 @@
 namespace sluice {
 namespace {
 
-[[maybe_unused]] constexpr uint64_t kProvenNodes = 20'000;  // above this many nodes the debug proof of the changed bit costs too much
+[[maybe_unused]] constexpr uint64_t kProvenNodes =
+    20'000;  // above this many nodes the debug proof of the changed bit costs too much
 
 uint64_t count_nodes(const Module& module) {
   uint64_t count = 0;
-  for (GraphId id = 0; id < module.graph_limit(); ++id) count += module.has_graph(id) ? module.graph(id).node_count() : 0;
+  for (GraphId id = 0; id < module.graph_limit(); ++id)
+    count += module.has_graph(id) ? module.graph(id).node_count() : 0;
   return count;
 }
 
@@ -23,19 +25,22 @@ PassLevel highest_level(const Options& options) {
 }
 
 const Pass* find_pass(std::span<const Pass> passes, std::string_view name) {
-  const auto found = std::find_if(passes.begin(), passes.end(), [&](const Pass& pass) { return pass.name == name; });
+  const auto found = std::find_if(passes.begin(), passes.end(),
+                                  [&](const Pass& pass) { return pass.name == name; });
   return found == passes.end() ? nullptr : &*found;
 }
 
 Error unknown_pass(std::span<const Pass> passes, std::string_view option, std::string_view name) {
   std::string names;
   for (const Pass& pass : passes) names += (names.empty() ? "" : ", ") + std::string(pass.name);
-  return make_error(ErrorCode::kBadOption, "--{} names the pass '{}', which this stage does not have", option, name)
+  return make_error(ErrorCode::kBadOption,
+                    "--{} names the pass '{}', which this stage does not have", option, name)
       .with_hint("its passes are " + names);
 }
 
 // The passes to run, as the options opt-level, passes and skip say.
-Result<std::vector<const Pass*>> choose_passes(std::span<const Pass> passes, const Options& options) {
+Result<std::vector<const Pass*>> choose_passes(std::span<const Pass> passes,
+                                               const Options& options) {
   const PassLevel highest = highest_level(options);
   const std::vector<std::string> skip = options.list("skip");
   for (const std::string& name : skip) {
@@ -44,7 +49,9 @@ Result<std::vector<const Pass*>> choose_passes(std::span<const Pass> passes, con
   std::vector<const Pass*> chosen;
   if (const std::vector<std::string> exact = options.list("passes"); !exact.empty()) {
     if (!skip.empty()) {
-      return make_error(ErrorCode::kBadOption, "--skip leaves out '{}' beside --passes, which says exactly what runs", options.text("skip"))
+      return make_error(ErrorCode::kBadOption,
+                        "--skip leaves out '{}' beside --passes, which says exactly what runs",
+                        options.text("skip"))
           .with_hint("leave it out of --passes: " + options.text("passes"));
     }
     for (const std::string& name : exact) {
@@ -55,24 +62,28 @@ Result<std::vector<const Pass*>> choose_passes(std::span<const Pass> passes, con
     return chosen;
   }
   for (const Pass& pass : passes) {
-    if (pass.level <= highest && std::find(skip.begin(), skip.end(), pass.name) == skip.end()) chosen.push_back(&pass);
+    if (pass.level <= highest && std::find(skip.begin(), skip.end(), pass.name) == skip.end())
+      chosen.push_back(&pass);
   }
   return chosen;
 }
 
 // The index behind the pass to stop after; all when the option is empty.
-Result<size_t> stop_index(std::span<const Pass> passes, const std::vector<const Pass*>& chosen, const Options& options) {
+Result<size_t> stop_index(std::span<const Pass> passes, const std::vector<const Pass*>& chosen,
+                          const Options& options) {
   const std::string step = options.text("stop-after");
   if (step.empty()) return chosen.size();
   if (std::all_of(step.begin(), step.end(), [](char c) { return c >= '0' && c <= '9'; })) {
-    SLUICE_ASSIGN(const int64_t number, options.integer("stop-after", 1, static_cast<int64_t>(chosen.size())));
+    SLUICE_ASSIGN(const int64_t number,
+                  options.integer("stop-after", 1, static_cast<int64_t>(chosen.size())));
     return static_cast<size_t>(number);
   }
   for (size_t i = 0; i < chosen.size(); ++i) {
     if (chosen[i]->name == step) return i + 1;
   }
   if (find_pass(passes, step) == nullptr) return unknown_pass(passes, "stop-after", step);
-  return make_error(ErrorCode::kBadOption, "--stop-after names the pass '{}', which these options leave out", step)
+  return make_error(ErrorCode::kBadOption,
+                    "--stop-after names the pass '{}', which these options leave out", step)
       .with_hint("--opt-level, --passes and --skip choose what runs");
 }
 
@@ -83,21 +94,30 @@ std::string listed(const std::vector<std::string>& names) {
 }
 
 // A file written by --stop-after goes on where it stopped, in the list that it was in.
-Result<size_t> resume_index(const Module& module, std::span<const Pass> passes, const std::vector<std::string>& chosen, size_t stop) {
+Result<size_t> resume_index(const Module& module, std::span<const Pass> passes,
+                            const std::vector<std::string>& chosen, size_t stop) {
   if (!module.is_mid_stage()) return size_t{0};
   const bool is_ours =
-      std::all_of(module.passes.begin(), module.passes.end(), [&](const std::string& name) { return find_pass(passes, name) != nullptr; });
+      std::all_of(module.passes.begin(), module.passes.end(),
+                  [&](const std::string& name) { return find_pass(passes, name) != nullptr; });
   if (module.passes != chosen) {
-    return make_error(ErrorCode::kBadOption, "the graph stopped {}after {} of these passes:\n  {}\n  here the passes are: {}",
-                      is_ours ? "" : "in another stage, ", module.passes_done, listed(module.passes), listed(chosen))
-        .with_hint(is_ours ? "give the options that it was written with, or begin with the graph that the stage read"
+    return make_error(
+               ErrorCode::kBadOption,
+               "the graph stopped {}after {} of these passes:\n  {}\n  here the passes are: {}",
+               is_ours ? "" : "in another stage, ", module.passes_done, listed(module.passes),
+               listed(chosen))
+        .with_hint(is_ours ? "give the options that it was written with, or begin with the graph "
+                             "that the stage read"
                            : "give it to the stage that wrote it");
   }
   if (stop >= module.passes_done) return module.passes_done;
-  return make_error(ErrorCode::kBadOption, "--stop-after is {}, and the graph has been through {} passes", stop, module.passes_done);
+  return make_error(ErrorCode::kBadOption,
+                    "--stop-after is {}, and the graph has been through {} passes", stop,
+                    module.passes_done);
 }
 
-Result<void> dump(const Module& module, const Options& options, size_t number, std::string_view name) {
+Result<void> dump(const Module& module, const Options& options, size_t number,
+                  std::string_view name) {
   const std::string folder = options.text("dump-dir");
   if (folder.empty()) return {};
   SLUICE_TRY(make_directories(folder));
@@ -129,13 +149,15 @@ Result<PassReport> run_pass(Module& module, const Pass& pass, const Options& opt
   const bool changed = *result;
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
     if (!module.has_graph(id)) continue;
-    if (auto restored = module.graph(id).restore_order(); !restored) return broken_by(pass, std::move(restored).error());
+    if (auto restored = module.graph(id).restore_order(); !restored)
+      return broken_by(pass, std::move(restored).error());
   }
   if (changed) module.erase_unowned();
   PassReport report = work.done(module, changed);
 #ifndef NDEBUG
   if (proven && !changed && print_module(module) != before) {
-    return make_error(ErrorCode::kInternal, "pass {} changed the graph and did not say so", pass.name);
+    return make_error(ErrorCode::kInternal, "pass {} changed the graph and did not say so",
+                      pass.name);
   }
 #endif
   return report;
@@ -144,17 +166,21 @@ Result<PassReport> run_pass(Module& module, const Pass& pass, const Options& opt
 }  // namespace
 
 WorkReport::WorkReport(std::string_view name, uint64_t nodes_before)
-    : report_{.name = name, .nodes_before = nodes_before}, before_(work_done()), start_(std::chrono::steady_clock::now()) {}
+    : report_{.name = name, .nodes_before = nodes_before},
+      before_(work_done()),
+      start_(std::chrono::steady_clock::now()) {}
 
 PassReport WorkReport::done(const Module& module, bool changed) {
-  report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  report_.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   report_.nodes_after = count_nodes(module);
   report_.changed = changed;
   report_.work = work_since(before_);
   return report_;
 }
 
-Result<std::vector<PassReport>> run_passes(Module& module, std::span<const Pass> passes, const Options& options) {
+Result<std::vector<PassReport>> run_passes(Module& module, std::span<const Pass> passes,
+                                           const Options& options) {
   SLUICE_ASSIGN(const std::vector<const Pass*> chosen, choose_passes(passes, options));
   SLUICE_ASSIGN(const size_t stop, stop_index(passes, chosen, options));
   std::vector<std::string> names;

@@ -32,15 +32,19 @@ Result<bool> make_cycle(Graph& graph, const Options&) {
   return true;
 }
 
-Result<bool> fail(Graph&, const Options&) { return make_error(ErrorCode::kBadShape, "node 'n': no"); }
+Result<bool> fail(Graph&, const Options&) {
+  return make_error(ErrorCode::kBadShape, "node 'n': no");
+}
 
 // The error of one pass between two that do nothing.
-Result<std::vector<PassReport>> run_between(Result<bool> (*pass)(Graph&, const Options&), std::string_view verify) {
+Result<std::vector<PassReport>> run_between(Result<bool> (*pass)(Graph&, const Options&),
+                                            std::string_view verify) {
   auto module = parse_module(kGraph, "test");
   EXPECT_TRUE(module.ok());
   Options options;
   EXPECT_TRUE(options.set("verify", verify).ok());
-  const Pass passes[] = {{"before", "", leave_alone}, {"suspect", "", pass}, {"behind", "", leave_alone}};
+  const Pass passes[] = {
+      {"before", "", leave_alone}, {"suspect", "", pass}, {"behind", "", leave_alone}};
   return run_passes(*module, passes, options);
 }
 
@@ -58,7 +62,8 @@ TEST(RunPasses, VerifyEachDoesNotTrustTheChangedBit) {
 }
 
 TEST(RunPasses, OtherwiseTheStageVerifiesAtItsEnd) {
-  for (const std::string_view when : {"end", "segments"}) EXPECT_TRUE(run_between(take_type_away, when).ok()) << when;
+  for (const std::string_view when : {"end", "segments"})
+    EXPECT_TRUE(run_between(take_type_away, when).ok()) << when;
 }
 
 TEST(RunPasses, ACycleIsOursWhenAPassMadeIt) {
@@ -82,7 +87,8 @@ TEST(RunPasses, VerifyEachKnowsThatPreprocessIsUnfinished) {
     graph.first_node()->output().set_type(graph.inputs()[0]->type());
     return true;
   };
-  const Pass passes[] = {{"before", "", leave_alone}, {"give-type", "", give_type}, {"behind", "", leave_alone}};
+  const Pass passes[] = {
+      {"before", "", leave_alone}, {"give-type", "", give_type}, {"behind", "", leave_alone}};
   EXPECT_TRUE(run_passes(*module, passes, options).ok());
   module->root().first_node()->output().set_type(Type{});
   const Pass without[] = {{"before", "", leave_alone}, {"last", "", leave_alone}};

@@ -46,17 +46,20 @@ std::string joined_values(std::vector<std::string> values) {
   return text;
 }
 
-Result<ParsedArguments> parse_arguments(int argc, char** argv, StageId stage, std::string_view own_usage) {
+Result<ParsedArguments> parse_arguments(int argc, char** argv, StageId stage,
+                                        std::string_view own_usage) {
   const std::string usage = std::string(own_usage) + std::string(kCommonOptions);
   SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(usage, argc, argv));
   ParsedArguments parsed;
   if (line.wish() == CommandLine::Wish::kHelp) parsed.print = usage;
-  if (line.wish() == CommandLine::Wish::kVersion) parsed.print = fmt::format("sluice-{} {}\n", stage_name(stage), kRelease);
+  if (line.wish() == CommandLine::Wish::kVersion)
+    parsed.print = fmt::format("sluice-{} {}\n", stage_name(stage), kRelease);
   parsed.list_passes = line.flag("--list-passes");
   StageArgs& args = parsed.args;
   args.input = line.has("<in>") ? line.list("<in>")[0] : "-";
   args.output = line.has("-o") ? line.text("-o") : "-";
-  if (line.has("<in>")) args.more_inputs.assign(line.list("<in>").begin() + 1, line.list("<in>").end());
+  if (line.has("<in>"))
+    args.more_inputs.assign(line.list("<in>").begin() + 1, line.list("<in>").end());
   for (const OptionRow& row : option_table()) {
     const std::string name = fmt::format("--{}", row.name);
     if (!line.has(name)) continue;
@@ -71,7 +74,8 @@ Result<ParsedArguments> parse_arguments(int argc, char** argv, StageId stage, st
   return parsed;
 }
 
-Result<void> inherit_options(Options& options, StageId stage, const std::map<std::string, std::string>& travelling) {
+Result<void> inherit_options(Options& options, StageId stage,
+                             const std::map<std::string, std::string>& travelling) {
   std::map<std::string, std::string> ours;
   const std::string prefix = std::string(stage_name(stage)) + ".";
   for (const auto& [name, value] : travelling) {
@@ -81,9 +85,11 @@ Result<void> inherit_options(Options& options, StageId stage, const std::map<std
   return options.inherit(ours);
 }
 
-void export_options(const Options& options, StageId stage, std::map<std::string, std::string>& travelling) {
+void export_options(const Options& options, StageId stage,
+                    std::map<std::string, std::string>& travelling) {
   for (const auto& [name, value] : options.semantic()) {
-    travelling[is_of_one_stage(name) ? fmt::format("{}.{}", stage_name(stage), name) : name] = value;
+    travelling[is_of_one_stage(name) ? fmt::format("{}.{}", stage_name(stage), name) : name] =
+        value;
   }
 }
 

@@ -17,7 +17,9 @@ namespace {
 
 bool is_pipe(int fd) {
   struct stat status{};
-  return ::fstat(fd, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));  // some shells make pipes of sockets
+  return ::fstat(fd, &status) == 0 &&
+         (S_ISFIFO(status.st_mode) ||
+          S_ISSOCK(status.st_mode));  // some shells make pipes of sockets
 }
 
 // What is left of standard input, of which one byte more than a failure header is kept.
@@ -38,7 +40,8 @@ std::vector<std::byte> remaining_input() {
 bool fails_into_pipe(const std::string& output) { return output == "-" && is_pipe(STDOUT_FILENO); }
 
 std::string failure_text(const std::string& program, const Error& error) {
-  const auto bytes = print_failure_header(error.code, error.told_by.empty() ? program : error.told_by);
+  const auto bytes =
+      print_failure_header(error.code, error.told_by.empty() ? program : error.told_by);
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
@@ -51,14 +54,16 @@ Error earliest_failure(Error own, const std::string& input) {
 }
 
 std::string error_line(const std::string& program, const Error& error, bool json) {
-  return json ? error_json(error) + "\n" : fmt::format("{}: error {}\n", program, error_text(error));
+  return json ? error_json(error) + "\n"
+              : fmt::format("{}: error {}\n", program, error_text(error));
 }
 
 int end_failed(const std::string& program, const Error& error, bool json, bool into_pipe) {
   if (error.told_by.empty()) log_text(error_line(program, error, json));
   if (into_pipe) {
     const std::string header = failure_text(program, error);
-    static_cast<void>(write_descriptor(STDOUT_FILENO, std::as_bytes(std::span(header))).ok());  // nobody there is nobody to tell
+    static_cast<void>(write_descriptor(STDOUT_FILENO, std::as_bytes(std::span(header)))
+                          .ok());  // nobody there is nobody to tell
   }
   return static_cast<int>(exit_class(error.code));
 }

@@ -23,7 +23,8 @@ class Rebinding {
     for (SegmentId id = 0; static_cast<size_t>(id) < module.segment_count(); ++id) {
       Segment& segment = module.segment(id);
       const Where where = segment.location.where;
-      if (segment.kind == SegmentKind::kBytes && where != Where::kHere && where != Where::kStore) SLUICE_TRY(bind(segment));
+      if (segment.kind == SegmentKind::kBytes && where != Where::kHere && where != Where::kStore)
+        SLUICE_TRY(bind(segment));
     }
     return {};
   }
@@ -35,8 +36,8 @@ class Rebinding {
     return {};
   }
 
-  // The file that lies to the given one as `original` lay to the model: "/old/data/w.bin" may be "data/w.bin" or "w.bin" beside it. Empty:
-  // there is none.
+  // The file that lies to the given one as `original` lay to the model: "/old/data/w.bin" may be
+  // "data/w.bin" or "w.bin" beside it. Empty: there is none.
   std::string beside(const fs::path& original) const {
     if (original.filename() == absolute_.filename()) return {};
     const fs::path below_root = original.relative_path();
@@ -59,9 +60,13 @@ class Rebinding {
 
   Result<void> bind(Segment& segment) {
     if (segment.location.where == Where::kNone) {
-      return make_error(ErrorCode::kMissingSegment, "constant sha256:{} has no place in any file, so '{}' cannot give its bytes",
-                        digest_hex(segment.digest).substr(0, 16), given_)
-          .with_hint("the graph was made from text, which has only digests: make it again with sluice as TEXT --with FILE.sg");
+      return make_error(
+                 ErrorCode::kMissingSegment,
+                 "constant sha256:{} has no place in any file, so '{}' cannot give its bytes",
+                 digest_hex(segment.digest).substr(0, 16), given_)
+          .with_hint(
+              "the graph was made from text, which has only digests: make it again with sluice as "
+              "TEXT --with FILE.sg");
     }
     const std::string sibling = beside(segment.location.path);
     for (const std::string& path : {sibling, absolute_.string()}) {
@@ -70,8 +75,9 @@ class Rebinding {
       segment.location.mtime_ns = files_.at(path).mtime_ns();
       return {};
     }
-    return make_error(ErrorCode::kMissingSegment, "'{}' is no copy of '{}': its bytes at {} differ", sibling.empty() ? given_ : sibling,
-                      segment.location.path, segment.location.offset)
+    return make_error(ErrorCode::kMissingSegment, "'{}' is no copy of '{}': its bytes at {} differ",
+                      sibling.empty() ? given_ : sibling, segment.location.path,
+                      segment.location.offset)
         .with_hint("give the file that sluice-preprocess read, or run sluice-preprocess again");
   }
 
@@ -83,7 +89,8 @@ class Rebinding {
 void bind_store(Module& module, const std::string& store) {
   for (SegmentId id = 0; static_cast<size_t>(id) < module.segment_count(); ++id) {
     Segment& segment = module.segment(id);
-    if (segment.location.where == Where::kStore) segment.location.path = store_path(store, segment.digest);
+    if (segment.location.where == Where::kStore)
+      segment.location.path = store_path(store, segment.digest);
   }
 }
 

@@ -24,19 +24,22 @@ std::string stages_between(Level from, Level to) {
   if (from > to) return "this graph is past this stage already; give it to the next one";
   std::string names;
   if (from < Level::kPartitioned && to >= Level::kPartitioned) names += "sluice-partition";
-  if (from < Level::kLowered && to >= Level::kLowered) names += names.empty() ? "sluice-subgraph-optimize" : ", sluice-subgraph-optimize";
+  if (from < Level::kLowered && to >= Level::kLowered)
+    names += names.empty() ? "sluice-subgraph-optimize" : ", sluice-subgraph-optimize";
   return fmt::format("run {} first", names);
 }
 
 Result<Module> read_input(const Stage& stage, const StageArgs& args) {
   if (args.input == "-" && isatty(STDIN_FILENO) != 0) {
-    return make_error(ErrorCode::kUsage, "standard input is a terminal").with_hint(fmt::format("try: {} --help", stage_program(stage.id)));
+    return make_error(ErrorCode::kUsage, "standard input is a terminal")
+        .with_hint(fmt::format("try: {} --help", stage_program(stage.id)));
   }
   if (stage.read != nullptr) return stage.read(args);
   SLUICE_ASSIGN(Module module, read_graph_file(args.input));
   module.source = args.input;
   if (module.level != stage.accepts) {
-    return make_error(ErrorCode::kWrongLevel, "needs level '{}', got '{}'", level_name(stage.accepts), level_name(module.level))
+    return make_error(ErrorCode::kWrongLevel, "needs level '{}', got '{}'",
+                      level_name(stage.accepts), level_name(module.level))
         .with_hint(stages_between(module.level, stage.accepts));
   }
   SLUICE_TRY(verify(module, module.level));
@@ -55,28 +58,37 @@ Result<void> check_output(const StageArgs& args) {
       .with_hint("give -o FILE, or pipe into sluice-show");
 }
 
-// Constants and a profile are read wherever the graph says they lie, so a service asks where that is.
+// Constants and a profile are read wherever the graph says they lie, so a service asks where that
+// is.
 Result<void> check_files(const Module& module, const StageArgs& args) {
   if (!args.may_read) return {};
-  if (const std::string profile = args.options.text("profile"); profile.ends_with(".json")) SLUICE_TRY(args.may_read(profile));
+  if (const std::string profile = args.options.text("profile"); profile.ends_with(".json"))
+    SLUICE_TRY(args.may_read(profile));
   for (SegmentId id = 0; static_cast<size_t>(id) < module.segment_count(); ++id) {
     const Location& location = module.segment(id).location;
-    if (module.segment(id).kind == SegmentKind::kBytes && location.where == Where::kFile) SLUICE_TRY(args.may_read(location.path));
+    if (module.segment(id).kind == SegmentKind::kBytes && location.where == Where::kFile)
+      SLUICE_TRY(args.may_read(location.path));
   }
   return {};
 }
 
-// A graph that stopped within this stage goes on with what the stage was given when it began: passes that have run do not run again.
+// A graph that stopped within this stage goes on with what the stage was given when it began:
+// passes that have run do not run again.
 Result<void> check_mid_stage(const Stage& stage, const Module& module, const Options& given) {
   const bool is_ours = static_cast<int>(module.last_stage) + 1 == static_cast<int>(stage.id);
   if (!module.is_mid_stage() || !is_ours) return {};
   for (const OptionRow& row : option_table()) {
-    if (last_reader(row.name) != stage_name(stage.id) || row.name == "opt-level") continue;  // of which the list of passes tells
+    if (last_reader(row.name) != stage_name(stage.id) || row.name == "opt-level")
+      continue;  // of which the list of passes tells
     const std::string value = given.text(row.name);
     const auto recorded = module.options.find(std::string(row.name));
-    if (value == row.fallback || (recorded != module.options.end() && recorded->second == value)) continue;
-    return make_error(ErrorCode::kBadOption, "--{} is '{}', and sluice-{} had begun {} when this graph was written", row.name, value,
-                      stage_name(stage.id), recorded == module.options.end() ? "without it" : fmt::format("with '{}'", recorded->second))
+    if (value == row.fallback || (recorded != module.options.end() && recorded->second == value))
+      continue;
+    return make_error(ErrorCode::kBadOption,
+                      "--{} is '{}', and sluice-{} had begun {} when this graph was written",
+                      row.name, value, stage_name(stage.id),
+                      recorded == module.options.end() ? "without it"
+                                                       : fmt::format("with '{}'", recorded->second))
         .with_hint("begin with what the stage read, or leave the option out");
   }
   return {};
@@ -84,7 +96,9 @@ Result<void> check_mid_stage(const Stage& stage, const Module& module, const Opt
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 uint64_t node_visits() { return work_done()[static_cast<size_t>(Work::kNodeVisits)]; }
 
@@ -100,12 +114,15 @@ struct Reported {
   uint64_t visits = 0;
 };
 
-// What takes time only when it is first done, for a stage that would just wait: the code of writer, reader and verifier is found.
+// What takes time only when it is first done, for a stage that would just wait: the code of writer,
+// reader and verifier is found.
 void get_ready() {
   Module nothing;
   nothing.add_graph({}, GraphRole::kRoot);
   auto bytes = graph_bytes(nothing);
-  const auto again = bytes ? read_graph(std::make_shared<const std::vector<std::byte>>(std::move(*bytes)), {}) : bytes.error();
+  const auto again =
+      bytes ? read_graph(std::make_shared<const std::vector<std::byte>>(std::move(*bytes)), {})
+            : bytes.error();
   if (again) static_cast<void>(verify(*again, Level::kTyped).ok());
 }
 
@@ -113,7 +130,8 @@ void get_ready() {
 double wait_for_input(const StageArgs& args) {
   if (args.input != "-" || isatty(STDIN_FILENO) != 0) return 0;
   const Clock::time_point start = Clock::now();
-  if (pollfd now{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0}; poll(&now, 1, 0) == 0) get_ready();
+  if (pollfd now{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0}; poll(&now, 1, 0) == 0)
+    get_ready();
   pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
   while (poll(&input, 1, -1) < 0 && errno == EINTR) {
   }
@@ -133,7 +151,8 @@ Result<Module> read_timed(const Stage& stage, const StageArgs& args, StageTimes&
   return module;
 }
 
-Result<void> write_timed(const Stage& stage, Module& module, const StageArgs& args, StageTimes& times) {
+Result<void> write_timed(const Stage& stage, Module& module, const StageArgs& args,
+                         StageTimes& times) {
   const Clock::time_point start = Clock::now();
   const size_t first = args.report->size();
   const uint64_t before = node_visits();
@@ -201,7 +220,8 @@ Result<void> write_graph_output(Module& module, const StageArgs& args) {
     const bool chosen = !args.options.text("passes").empty() || !args.options.text("skip").empty();
     if (chosen) return error;  // the user left out what the level needs
     error.code = ErrorCode::kInternal;
-    if (args.options.text("verify") != "each") error.hint = "--verify=each names the pass that broke it";
+    if (args.options.text("verify") != "each")
+      error.hint = "--verify=each names the pass that broke it";
     return error;
   }
   WriteGraphOptions options = write_graph_options(args.options);

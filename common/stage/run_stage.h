@@ -1,4 +1,5 @@
-// One run of a stage: reading, level check, the stage's work, verification, writing, statistics. What the process's arguments and a job of
+// One run of a stage: reading, level check, the stage's work, verification, writing, statistics.
+// What the process's arguments and a job of
 // --serve have in common.
 #pragma once
 

@@ -22,10 +22,13 @@
 namespace sluice {
 namespace {
 
-// What a job cannot ask for: what makes a service, and what its Result and its frames are there for.
-constexpr std::string_view kNotOfJobs[] = {"serve", "allow-path", "max-frame",    "jobs",         "store",
-                                           "stats", "split",      "error-format", "propose-sizes"};
-constexpr std::string_view kBesideServe[] = {"serve", "allow-path", "max-frame", "jobs", "store", "quiet", "error-format"};
+// What a job cannot ask for: what makes a service, and what its Result and its frames are there
+// for.
+constexpr std::string_view kNotOfJobs[] = {"serve", "allow-path",   "max-frame",
+                                           "jobs",  "store",        "stats",
+                                           "split", "error-format", "propose-sizes"};
+constexpr std::string_view kBesideServe[] = {"serve", "allow-path", "max-frame",   "jobs",
+                                             "store", "quiet",      "error-format"};
 
 bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -39,19 +42,25 @@ class AllowedFolder {
   // hint: another way than a folder, may be empty.
   Result<void> check(const std::string& path, const std::string& hint = "") const {
     if (holds(path)) return {};
-    const std::string where =
-        folder_.empty() ? "this service reads and writes no files" : fmt::format("this service keeps below '{}'", folder_);
+    const std::string where = folder_.empty()
+                                  ? "this service reads and writes no files"
+                                  : fmt::format("this service keeps below '{}'", folder_);
     return make_error(ErrorCode::kBadOption, "a job names '{}', and {}", path, where)
         .with_hint("start the service with --allow-path FOLDER" + hint);
   }
 
   bool holds(const std::string& path) const {
-    // A path is what stands before its first zero byte, and a link to nothing leads where a file would be made.
-    if (folder_.empty() || path.empty() || path[0] != '/' || path.find('\0') != std::string::npos) return false;
+    // A path is what stands before its first zero byte, and a link to nothing leads where a file
+    // would be made.
+    if (folder_.empty() || path.empty() || path[0] != '/' || path.find('\0') != std::string::npos)
+      return false;
     std::error_code code;
     const std::filesystem::path root = std::filesystem::weakly_canonical(folder_, code);
-    const std::filesystem::path file = code ? std::filesystem::path() : std::filesystem::weakly_canonical(behind_links(path), code);
-    return !code && std::mismatch(root.begin(), root.end(), file.begin(), file.end()).first == root.end();
+    const std::filesystem::path file =
+        code ? std::filesystem::path()
+             : std::filesystem::weakly_canonical(behind_links(path), code);
+    return !code &&
+           std::mismatch(root.begin(), root.end(), file.begin(), file.end()).first == root.end();
   }
 
  private:
@@ -76,11 +85,15 @@ class JobRunner {
   Result<void> run_job(const pb::Job& job, StageRun& run, pb::Result& result) const {
     SLUICE_TRY(grow_stack());
     if (job.stage() != stage_name(stage_.id)) {
-      return make_error(ErrorCode::kBadRequest, "the job is for '{}' and this is a service of '{}'", job.stage(), stage_name(stage_.id));
+      return make_error(ErrorCode::kBadRequest, "the job is for '{}' and this is a service of '{}'",
+                        job.stage(), stage_name(stage_.id));
     }
-    const std::string hint = stage_.id == StageId::kPreprocess ? ""  // it reads the model itself
-                                                               : "; or --segments=inline sends constants along with the graph";
-    const auto may_read = [this, hint](const std::string& path) { return allowed_.check(path, hint); };
+    const std::string hint = stage_.id == StageId::kPreprocess
+                                 ? ""  // it reads the model itself
+                                 : "; or --segments=inline sends constants along with the graph";
+    const auto may_read = [this, hint](const std::string& path) {
+      return allowed_.check(path, hint);
+    };
     StageArgs args{.input = "-", .output = "-", .may_read = may_read};
     SLUICE_TRY(take_options(job, args.options));
     SLUICE_TRY(args.options.set("store", store_));
@@ -103,7 +116,8 @@ class JobRunner {
     SLUICE_TRY(make_directories(store_));
     args.output = store_ + "/jobXXXXXX";
     const Descriptor reserved(::mkstemp(args.output.data()));
-    if (!reserved) return make_error(ErrorCode::kIo, "cannot make a file in the store '{}'", store_);
+    if (!reserved)
+      return make_error(ErrorCode::kIo, "cannot make a file in the store '{}'", store_);
     auto done = [&]() -> Result<void> {
       SLUICE_TRY(run_stage(stage_, args, run));
       SLUICE_ASSIGN(const Digest digest, move_into_store(store_, args.output));
@@ -116,9 +130,11 @@ class JobRunner {
 
   Result<void> take_options(const pb::Job& job, Options& options) const {
     std::map<std::string, std::vector<std::string>> values;
-    for (const pb::Setting& setting : job.options()) values[setting.name()].push_back(setting.value());
+    for (const pb::Setting& setting : job.options())
+      values[setting.name()].push_back(setting.value());
     for (auto& [name, list] : values) {
-      if (is_one_of(kNotOfJobs, name)) return make_error(ErrorCode::kBadOption, "--{} cannot be asked of a service", name);
+      if (is_one_of(kNotOfJobs, name))
+        return make_error(ErrorCode::kBadOption, "--{} cannot be asked of a service", name);
       SLUICE_TRY(options.set(name, joined_values(std::move(list))));
     }
     for (const OptionRow& row : option_table()) {
@@ -136,11 +152,14 @@ class JobRunner {
 Result<void> check_alone(const ParsedArguments& parsed) {
   const StageArgs& args = parsed.args;
   if (args.input != "-" || !args.more_inputs.empty() || args.output != "-") {
-    return make_error(ErrorCode::kUsage, "a service has no input and no output of its own: jobs bring them");
+    return make_error(ErrorCode::kUsage,
+                      "a service has no input and no output of its own: jobs bring them");
   }
   for (const OptionRow& row : option_table()) {
     if (is_one_of(kBesideServe, row.name) || args.options.text(row.name) == row.fallback) continue;
-    return make_error(ErrorCode::kUsage, "--{} has no place beside --serve: each job brings its own options", row.name);
+    return make_error(ErrorCode::kUsage,
+                      "--{} has no place beside --serve: each job brings its own options",
+                      row.name);
   }
   return {};
 }
@@ -151,11 +170,14 @@ Result<void> serve_jobs(const Stage& stage, const Options& options) {
   if (std::error_code code; !allowed.empty() && !std::filesystem::exists(allowed, code)) {
     return make_error(ErrorCode::kBadOption, "--allow-path '{}' does not exist", allowed);
   }
-  SLUICE_ASSIGN(const int64_t max_frame, options.integer("max-frame", 1, find_option("max-frame")->maximum));
+  SLUICE_ASSIGN(const int64_t max_frame,
+                options.integer("max-frame", 1, find_option("max-frame")->maximum));
   SLUICE_ASSIGN(const int64_t jobs, options.integer("jobs", 0, find_option("jobs")->maximum));
   service.max_frame = static_cast<uint64_t>(max_frame);
   service.jobs = static_cast<size_t>(thread_count(jobs));
-  service.ready = [&](const std::string& endpoint) { log_line(stage_program(stage.id), "serves", endpoint); };
+  service.ready = [&](const std::string& endpoint) {
+    log_line(stage_program(stage.id), "serves", endpoint);
+  };
   const JobRunner runner(stage, allowed, options.text("store"));
   return serve(service, [&runner](const pb::Job& job) { return runner.run(job); });
 }
@@ -169,7 +191,8 @@ int serve_stage(const Stage& stage, const ParsedArguments& parsed) {
     return serve_jobs(stage, parsed.args.options);
   });
   if (served) return 0;
-  return end_failed(stage_program(stage.id), served.error(), parsed.args.options.text("error-format") == "json", false);
+  return end_failed(stage_program(stage.id), served.error(),
+                    parsed.args.options.text("error-format") == "json", false);
 }
 
 }  // namespace sluice

@@ -1,4 +1,5 @@
-// --serve ENDPOINT: the stage as a service (docs/transports.md). Each job runs like the program itself, in a process of its own.
+// --serve ENDPOINT: the stage as a service (docs/transports.md). Each job runs like the program
+// itself, in a process of its own.
 #pragma once
 
 #include "common/stage/arguments.h"

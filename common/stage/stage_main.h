@@ -1,5 +1,5 @@
-// What the main of every stage calls: arguments, reading, level check, run, verification, writing, statistics, exit code. Exceptions of
-// docopt end here.
+// What the main of every stage calls: arguments, reading, level check, run, verification, writing,
+// statistics, exit code. Exceptions of docopt end here.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,8 @@ struct StageArgs {
   std::string output;                    // -o
   // Set in a service: whether a file that the graph names may be read.
   std::function<Result<void>(const std::string& path)> may_read;
-  // Run functions append what run_passes answered; read and write functions what they do besides reading and writing (WorkReport).
+  // Run functions append what run_passes answered; read and write functions what they do besides
+  // reading and writing (WorkReport).
   std::vector<PassReport>* report = nullptr;
 };
 
@@ -31,7 +32,8 @@ struct Stage {
   Level produces;  // level of the graph written; ignored when write is set
   Result<Module> (*run)(Module module, const StageArgs& args);
   std::span<const Pass> passes;  // for --list-passes
-  // preprocess reads an ONNX model; partition may write several files, build writes a compiled model; null: a .sg file.
+  // preprocess reads an ONNX model; partition may write several files, build writes a compiled
+  // model; null: a .sg file.
   Result<Module> (*read)(const StageArgs& args) = nullptr;
   Result<void> (*write)(Module& module, const StageArgs& args) = nullptr;
 };

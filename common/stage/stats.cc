@@ -15,9 +15,12 @@ void for_each_count(const WorkCounts& counts, Function function) {
   }
 }
 
-uint64_t visits(const PassReport& report) { return report.work[static_cast<size_t>(Work::kNodeVisits)]; }
+uint64_t visits(const PassReport& report) {
+  return report.work[static_cast<size_t>(Work::kNodeVisits)];
+}
 
-std::string as_json(std::string_view stage, const std::vector<PassReport>& reports, const StageTimes& times) {
+std::string as_json(std::string_view stage, const std::vector<PassReport>& reports,
+                    const StageTimes& times) {
   Json passes = Json::Array{};
   for (const PassReport& report : reports) {
     Json pass;
@@ -28,7 +31,9 @@ std::string as_json(std::string_view stage, const std::vector<PassReport>& repor
     pass.set("changed", report.changed);
     pass.set("visits", visits(report));
     Json work{Json::Object{}};
-    for_each_count(report.work, [&](std::string_view name, uint64_t count) { work.set(std::string(name), count); });
+    for_each_count(report.work, [&](std::string_view name, uint64_t count) {
+      work.set(std::string(name), count);
+    });
     pass.set("work", std::move(work));
     passes.push(std::move(pass));
   }
@@ -47,7 +52,8 @@ std::string as_json(std::string_view stage, const std::vector<PassReport>& repor
 
 }  // namespace
 
-pb::PassStats stats_message(std::string_view stage, const std::vector<PassReport>& reports, const StageTimes& times) {
+pb::PassStats stats_message(std::string_view stage, const std::vector<PassReport>& reports,
+                            const StageTimes& times) {
   pb::PassStats stats;
   stats.set_stage(std::string(stage));
   stats.set_seconds(times.total);
@@ -80,9 +86,11 @@ Result<StatsFile> StatsFile::create(const std::string& path) {
   return StatsFile(std::move(writer), path.ends_with(".json"));
 }
 
-Result<void> StatsFile::write(std::string_view stage, const std::vector<PassReport>& reports, const StageTimes& times) {
+Result<void> StatsFile::write(std::string_view stage, const std::vector<PassReport>& reports,
+                              const StageTimes& times) {
   if (!writer_) return {};
-  SLUICE_TRY(writer_->write(is_json_ ? as_json(stage, reports, times) : stats_message(stage, reports, times).SerializeAsString()));
+  SLUICE_TRY(writer_->write(is_json_ ? as_json(stage, reports, times)
+                                     : stats_message(stage, reports, times).SerializeAsString()));
   return writer_->commit();
 }
 

@@ -24,16 +24,20 @@ struct StageTimes {
   uint64_t writing_visits = 0;
 };
 
-pb::PassStats stats_message(std::string_view stage, const std::vector<PassReport>& reports, const StageTimes& times);
+pb::PassStats stats_message(std::string_view stage, const std::vector<PassReport>& reports,
+                            const StageTimes& times);
 
-// Made before the stage begins, so that a file that cannot be written is an error before there is any output.
+// Made before the stage begins, so that a file that cannot be written is an error before there is
+// any output.
 class StatsFile {
  public:
   static Result<StatsFile> create(const std::string& path);  // empty: none
-  Result<void> write(std::string_view stage, const std::vector<PassReport>& reports, const StageTimes& times);
+  Result<void> write(std::string_view stage, const std::vector<PassReport>& reports,
+                     const StageTimes& times);
 
  private:
-  StatsFile(std::optional<FileWriter> writer, bool is_json) : writer_(std::move(writer)), is_json_(is_json) {}
+  StatsFile(std::optional<FileWriter> writer, bool is_json)
+      : writer_(std::move(writer)), is_json_(is_json) {}
   std::optional<FileWriter> writer_;
   bool is_json_ = false;
 };

@@ -30,16 +30,19 @@ int64_t floor_quotient(int64_t a, int64_t b) {
 }
 
 Interval multiply_intervals(Interval a, Interval b) {
-  const int64_t corners[] = {saturating_multiply(a.low, b.low), saturating_multiply(a.low, b.high), saturating_multiply(a.high, b.low),
+  const int64_t corners[] = {saturating_multiply(a.low, b.low), saturating_multiply(a.low, b.high),
+                             saturating_multiply(a.high, b.low),
                              saturating_multiply(a.high, b.high)};
-  return {*std::min_element(std::begin(corners), std::end(corners)), *std::max_element(std::begin(corners), std::end(corners))};
+  return {*std::min_element(std::begin(corners), std::end(corners)),
+          *std::max_element(std::begin(corners), std::end(corners))};
 }
 
 Interval divide_intervals(Interval a, Interval b) {
   if (b.low <= 0) return {};
-  const int64_t corners[] = {floor_quotient(a.low, b.low), floor_quotient(a.low, b.high), floor_quotient(a.high, b.low),
-                             floor_quotient(a.high, b.high)};
-  return {*std::min_element(std::begin(corners), std::end(corners)), *std::max_element(std::begin(corners), std::end(corners))};
+  const int64_t corners[] = {floor_quotient(a.low, b.low), floor_quotient(a.low, b.high),
+                             floor_quotient(a.high, b.low), floor_quotient(a.high, b.high)};
+  return {*std::min_element(std::begin(corners), std::end(corners)),
+          *std::max_element(std::begin(corners), std::end(corners))};
 }
 
 }  // namespace
@@ -58,7 +61,8 @@ std::optional<SymbolId> ExpressionTable::find_symbol(std::string_view name) cons
 }
 
 ExpressionId ExpressionTable::intern(const Expression& expression) {
-  const auto [found, inserted] = index_.try_emplace(expression, static_cast<ExpressionId>(expressions_.size()));
+  const auto [found, inserted] =
+      index_.try_emplace(expression, static_cast<ExpressionId>(expressions_.size()));
   if (!inserted) return found->second;
   expressions_.push_back(expression);
   Extent own;
@@ -77,7 +81,9 @@ ExpressionId ExpressionTable::intern(const Expression& expression) {
 
 bool ExpressionTable::is_before(ExpressionId a, ExpressionId b) const {
   const auto rank = [](const Expression& e) {
-    return e.op == ExpressionOp::kConstant ? 255 : e.op == ExpressionOp::kSymbol ? 0 : static_cast<int>(e.op);
+    return e.op == ExpressionOp::kConstant ? 255
+           : e.op == ExpressionOp::kSymbol ? 0
+                                           : static_cast<int>(e.op);
   };
   while (a != b) {  // equal expressions have equal ids, so the first operands that differ decide
     const Expression& left = (*this)[a];
@@ -92,7 +98,8 @@ bool ExpressionTable::is_before(ExpressionId a, ExpressionId b) const {
 }
 
 // Exact for sums and products whose terms neither merge nor vanish.
-ExpressionTable::Extent ExpressionTable::extent_of(ExpressionOp op, const Extent& a, const Extent& b) {
+ExpressionTable::Extent ExpressionTable::extent_of(ExpressionOp op, const Extent& a,
+                                                   const Extent& b) {
   Extent result;
   result.size = saturating_add(1, saturating_add(a.size, b.size));
   result.depth = std::max(a.depth, b.depth) + (op == ExpressionOp::kAdd ? 0 : 1);
@@ -101,10 +108,12 @@ ExpressionTable::Extent ExpressionTable::extent_of(ExpressionOp op, const Extent
       result.terms = saturating_add(a.terms, b.terms);
       break;
     case ExpressionOp::kMul: {
-      const int64_t left = saturating_multiply(a.size, b.terms);  // every term of a stands once beside each of b
+      const int64_t left =
+          saturating_multiply(a.size, b.terms);  // every term of a stands once beside each of b
       const int64_t right = saturating_multiply(b.size, a.terms);
       result.terms = saturating_multiply(a.terms, b.terms);
-      result.size = saturating_add(saturating_add(left, right), saturating_add(a.terms, b.terms) - 1);
+      result.size =
+          saturating_add(saturating_add(left, right), saturating_add(a.terms, b.terms) - 1);
       break;
     }
     case ExpressionOp::kFloorDiv:
@@ -115,7 +124,8 @@ ExpressionTable::Extent ExpressionTable::extent_of(ExpressionOp op, const Extent
       result.size = saturating_add(result.size, saturating_add(b.size, 2));
       break;
     case ExpressionOp::kMod:
-      return extent_of(ExpressionOp::kAdd, a, extent_of(ExpressionOp::kMul, b, extent_of(ExpressionOp::kFloorDiv, a, b)));
+      return extent_of(ExpressionOp::kAdd, a,
+                       extent_of(ExpressionOp::kMul, b, extent_of(ExpressionOp::kFloorDiv, a, b)));
     default:
       break;
   }
@@ -131,9 +141,13 @@ bool ExpressionTable::stays_small(ExpressionOp op, ExpressionId a, ExpressionId 
   return is_small(extent_of(op, extent(a), extent(b)));
 }
 
-ExpressionId ExpressionTable::constant(int64_t value) { return intern({ExpressionOp::kConstant, -1, -1, value}); }
+ExpressionId ExpressionTable::constant(int64_t value) {
+  return intern({ExpressionOp::kConstant, -1, -1, value});
+}
 
-ExpressionId ExpressionTable::symbol_expression(SymbolId id) { return intern({ExpressionOp::kSymbol, -1, -1, id}); }
+ExpressionId ExpressionTable::symbol_expression(SymbolId id) {
+  return intern({ExpressionOp::kSymbol, -1, -1, id});
+}
 
 std::optional<int64_t> ExpressionTable::as_constant(ExpressionId id) const {
   const Expression& expression = (*this)[id];
@@ -183,7 +197,8 @@ ExpressionTable::Polynomial ExpressionTable::polynomial(ExpressionId id) const {
   }
 }
 
-bool ExpressionTable::term_is_multiple(const Monomial& monomial, int64_t coefficient, int64_t divisor) const {
+bool ExpressionTable::term_is_multiple(const Monomial& monomial, int64_t coefficient,
+                                       int64_t divisor) const {
   int64_t remainder = divisor / std::gcd(coefficient, divisor);
   for (const ExpressionId atom : monomial) {
     const Expression& expression = (*this)[atom];
@@ -191,7 +206,8 @@ bool ExpressionTable::term_is_multiple(const Monomial& monomial, int64_t coeffic
       remainder /= std::gcd(remainder, symbol(static_cast<SymbolId>(expression.value)).divisor);
     } else if (expression.op == ExpressionOp::kFloorDiv) {
       const auto by = as_constant(expression.b);  // x / k is a multiple of r where x is one of k*r
-      if (by && remainder > 1 && is_multiple(expression.a, saturating_multiply(*by, remainder))) remainder = 1;
+      if (by && remainder > 1 && is_multiple(expression.a, saturating_multiply(*by, remainder)))
+        remainder = 1;
     }
   }
   return remainder == 1;
@@ -201,11 +217,15 @@ bool ExpressionTable::is_multiple(ExpressionId id, int64_t divisor) const {
   if (divisor == 1) return true;
   if (divisor <= 0 || divisor == kHigh) return false;
   const Polynomial terms = polynomial(id);
-  return std::all_of(terms.begin(), terms.end(), [&](const auto& term) { return term_is_multiple(term.first, term.second, divisor); });
+  return std::all_of(terms.begin(), terms.end(), [&](const auto& term) {
+    return term_is_multiple(term.first, term.second, divisor);
+  });
 }
 
-// k*m*floordiv(x, d) with d dividing x and g = gcd(k, d) above 1: adds (k/g)*m*floordiv(x, d/g) to the sum instead and answers true.
-bool ExpressionTable::cancel_division(Polynomial& sum, const Monomial& monomial, int64_t coefficient) {
+// k*m*floordiv(x, d) with d dividing x and g = gcd(k, d) above 1: adds (k/g)*m*floordiv(x, d/g) to
+// the sum instead and answers true.
+bool ExpressionTable::cancel_division(Polynomial& sum, const Monomial& monomial,
+                                      int64_t coefficient) {
   for (size_t i = 0; i < monomial.size(); ++i) {
     const Expression atom = (*this)[monomial[i]];
     if (atom.op != ExpressionOp::kFloorDiv) continue;
@@ -217,7 +237,8 @@ bool ExpressionTable::cancel_division(Polynomial& sum, const Monomial& monomial,
     Monomial remainder = monomial;
     remainder.erase(remainder.begin() + static_cast<std::ptrdiff_t>(i));
     for (const auto& [inner, inner_coefficient] : polynomial(quotient)) {
-      add_term(sum, joined(remainder, inner), saturating_multiply(coefficient / common, inner_coefficient));
+      add_term(sum, joined(remainder, inner),
+               saturating_multiply(coefficient / common, inner_coefficient));
     }
     return true;
   }
@@ -235,7 +256,9 @@ ExpressionId ExpressionTable::from_polynomial(Polynomial terms) {
   Polynomial sum = no_terms();
   for (const auto& [monomial, coefficient] : terms) add_term(sum, monomial, coefficient);
   ExpressionId result = -1;
-  const auto append = [&](ExpressionId term) { result = result < 0 ? term : intern({ExpressionOp::kAdd, result, term, 0}); };
+  const auto append = [&](ExpressionId term) {
+    result = result < 0 ? term : intern({ExpressionOp::kAdd, result, term, 0});
+  };
   int64_t constant_term = 0;
   for (const auto& [monomial, coefficient] : sum) {
     if (monomial.empty()) {
@@ -243,7 +266,8 @@ ExpressionId ExpressionTable::from_polynomial(Polynomial terms) {
       continue;
     }
     ExpressionId product = monomial[0];
-    for (size_t i = 1; i < monomial.size(); ++i) product = intern({ExpressionOp::kMul, product, monomial[i], 0});
+    for (size_t i = 1; i < monomial.size(); ++i)
+      product = intern({ExpressionOp::kMul, product, monomial[i], 0});
     if (coefficient != 1) {
       const ExpressionId factor = constant(coefficient);
       product = intern({ExpressionOp::kMul, factor, product, 0});
@@ -260,31 +284,36 @@ ExpressionId ExpressionTable::add(ExpressionId a, ExpressionId b) {
   return from_polynomial(std::move(sum));
 }
 
-ExpressionId ExpressionTable::subtract(ExpressionId a, ExpressionId b) { return add(a, multiply(constant(-1), b)); }
+ExpressionId ExpressionTable::subtract(ExpressionId a, ExpressionId b) {
+  return add(a, multiply(constant(-1), b));
+}
 
 ExpressionId ExpressionTable::multiply(ExpressionId a, ExpressionId b) {
   Polynomial product = no_terms();
   const Polynomial right = polynomial(b);
   for (const auto& [left_monomial, left_coefficient] : polynomial(a)) {
     for (const auto& [right_monomial, right_coefficient] : right) {
-      add_term(product, joined(left_monomial, right_monomial), saturating_multiply(left_coefficient, right_coefficient));
+      add_term(product, joined(left_monomial, right_monomial),
+               saturating_multiply(left_coefficient, right_coefficient));
     }
   }
   return from_polynomial(std::move(product));
 }
 
 // Exact division by a single term, when every term of the dividend contains it.
-std::optional<ExpressionTable::Polynomial> ExpressionTable::divide_by_monomial(const Polynomial& dividend,
-                                                                               const Polynomial& divisor) const {
+std::optional<ExpressionTable::Polynomial> ExpressionTable::divide_by_monomial(
+    const Polynomial& dividend, const Polynomial& divisor) const {
   if (divisor.size() != 1) return std::nullopt;
   const auto& [by, by_coefficient] = *divisor.begin();
   Polynomial quotient = no_terms();
   const ByStructure before{this};
   for (const auto& [monomial, coefficient] : dividend) {
     if (by_coefficient == 0 || coefficient % by_coefficient != 0) return std::nullopt;
-    if (!std::includes(monomial.begin(), monomial.end(), by.begin(), by.end(), before)) return std::nullopt;
+    if (!std::includes(monomial.begin(), monomial.end(), by.begin(), by.end(), before))
+      return std::nullopt;
     Monomial remainder;
-    std::set_difference(monomial.begin(), monomial.end(), by.begin(), by.end(), std::back_inserter(remainder), before);
+    std::set_difference(monomial.begin(), monomial.end(), by.begin(), by.end(),
+                        std::back_inserter(remainder), before);
     quotient[remainder] = coefficient / by_coefficient;
   }
   return quotient;
@@ -305,7 +334,8 @@ ExpressionId ExpressionTable::floor_divide_constant(const Polynomial& dividend, 
       remainder[monomial] = coefficient;
     }
   }
-  // The constant's whole multiples leave the floor; a rest that the divisor divides lets the constant leave altogether.
+  // The constant's whole multiples leave the floor; a rest that the divisor divides lets the
+  // constant leave altogether.
   const int64_t outside = floor_quotient(constant_term, divisor);
   const int64_t inside = remainder_divisible ? 0 : constant_term - outside * divisor;
   if (outside != 0) add_term(whole, {}, outside);
@@ -314,7 +344,8 @@ ExpressionId ExpressionTable::floor_divide_constant(const Polynomial& dividend, 
   const ExpressionId remaining = from_polynomial(remainder);
   const Expression inner = (*this)[remaining];
   ExpressionId quotient = -1;
-  if (inner.op == ExpressionOp::kFloorDiv && as_constant(inner.b)) {  // floordiv(floordiv(x, a), b) = floordiv(x, a*b)
+  if (inner.op == ExpressionOp::kFloorDiv &&
+      as_constant(inner.b)) {  // floordiv(floordiv(x, a), b) = floordiv(x, a*b)
     quotient = floor_divide(inner.a, constant(saturating_multiply(*as_constant(inner.b), divisor)));
   } else {
     const Interval range = bounds(remaining);
@@ -329,13 +360,19 @@ ExpressionId ExpressionTable::floor_divide(ExpressionId a, ExpressionId b) {
   if (divisor && *divisor == 1) return a;
   const Polynomial dividend = polynomial(a);
   if (divisor && *divisor > 0) return floor_divide_constant(dividend, *divisor);
-  if (const auto quotient = divide_by_monomial(dividend, polynomial(b)); quotient && !dividend.empty()) return from_polynomial(*quotient);
+  if (const auto quotient = divide_by_monomial(dividend, polynomial(b));
+      quotient && !dividend.empty())
+    return from_polynomial(*quotient);
   return intern({ExpressionOp::kFloorDiv, a, b, 0});
 }
 
-ExpressionId ExpressionTable::ceil_divide(ExpressionId a, ExpressionId b) { return floor_divide(subtract(add(a, b), constant(1)), b); }
+ExpressionId ExpressionTable::ceil_divide(ExpressionId a, ExpressionId b) {
+  return floor_divide(subtract(add(a, b), constant(1)), b);
+}
 
-ExpressionId ExpressionTable::modulo(ExpressionId a, ExpressionId b) { return subtract(a, multiply(b, floor_divide(a, b))); }
+ExpressionId ExpressionTable::modulo(ExpressionId a, ExpressionId b) {
+  return subtract(a, multiply(b, floor_divide(a, b)));
+}
 
 // max(a, min(a, b)) and min(a, max(a, b)) are a.
 bool ExpressionTable::absorbs(ExpressionId a, ExpressionId b, ExpressionOp dual) const {
@@ -349,7 +386,8 @@ ExpressionId ExpressionTable::minimum(ExpressionId a, ExpressionId b) {
   const Interval difference = bounds(subtract(a, b));
   if (difference.high <= 0) return a;
   if (difference.low >= 0) return b;
-  return intern(is_before(a, b) ? Expression{ExpressionOp::kMin, a, b, 0} : Expression{ExpressionOp::kMin, b, a, 0});
+  return intern(is_before(a, b) ? Expression{ExpressionOp::kMin, a, b, 0}
+                                : Expression{ExpressionOp::kMin, b, a, 0});
 }
 
 ExpressionId ExpressionTable::maximum(ExpressionId a, ExpressionId b) {
@@ -358,7 +396,8 @@ ExpressionId ExpressionTable::maximum(ExpressionId a, ExpressionId b) {
   const Interval difference = bounds(subtract(a, b));
   if (difference.low >= 0) return a;
   if (difference.high <= 0) return b;
-  return intern(is_before(a, b) ? Expression{ExpressionOp::kMax, a, b, 0} : Expression{ExpressionOp::kMax, b, a, 0});
+  return intern(is_before(a, b) ? Expression{ExpressionOp::kMax, a, b, 0}
+                                : Expression{ExpressionOp::kMax, b, a, 0});
 }
 
 ExpressionId ExpressionTable::make(ExpressionOp op, ExpressionId a, ExpressionId b) {
@@ -388,7 +427,8 @@ Interval ExpressionTable::bounds(ExpressionId id) const {
     case ExpressionOp::kConstant:
       return {e.value, e.value};
     case ExpressionOp::kSymbol:
-      return {symbol(static_cast<SymbolId>(e.value)).low, symbol(static_cast<SymbolId>(e.value)).high};
+      return {symbol(static_cast<SymbolId>(e.value)).low,
+              symbol(static_cast<SymbolId>(e.value)).high};
     default:
       break;
   }
@@ -412,7 +452,8 @@ Interval ExpressionTable::bounds(ExpressionId id) const {
 
 ExpressionId ExpressionTable::renormalize(ExpressionId id) { return substitute(id, {}); }
 
-ExpressionId ExpressionTable::substitute(ExpressionId id, std::span<const ExpressionId> replacement) {
+ExpressionId ExpressionTable::substitute(ExpressionId id,
+                                         std::span<const ExpressionId> replacement) {
   const Expression e = (*this)[id];
   if (e.op == ExpressionOp::kConstant) return id;
   if (e.op == ExpressionOp::kSymbol) {
@@ -424,7 +465,9 @@ ExpressionId ExpressionTable::substitute(ExpressionId id, std::span<const Expres
   return make(e.op, a, b);
 }
 
-bool ExpressionTable::prove_equal(ExpressionId a, ExpressionId b) { return a == b || renormalize(a) == renormalize(b); }
+bool ExpressionTable::prove_equal(ExpressionId a, ExpressionId b) {
+  return a == b || renormalize(a) == renormalize(b);
+}
 
 Symbol& ExpressionTable::learn(SymbolId id) {
   Symbol& known = symbol(id);
@@ -455,7 +498,8 @@ bool ExpressionTable::require_within(ExpressionId cut, ExpressionId whole) {
   return true;
 }
 
-std::optional<ExpressionTable::Demand> ExpressionTable::demanded_divisor(const Polynomial& zero, const Monomial& monomial) const {
+std::optional<ExpressionTable::Demand> ExpressionTable::demanded_divisor(
+    const Polynomial& zero, const Monomial& monomial) const {
   if (monomial.size() != 1 || (*this)[monomial[0]].op != ExpressionOp::kSymbol) return std::nullopt;
   int64_t divisor = 0;  // of all other terms, so of this one
   for (const auto& [other, coefficient] : zero) {
@@ -465,14 +509,17 @@ std::optional<ExpressionTable::Demand> ExpressionTable::demanded_divisor(const P
   return Demand{static_cast<SymbolId>((*this)[monomial[0]].value), wanted};
 }
 
-std::vector<ExpressionTable::Demand> ExpressionTable::demanded_divisors(const Polynomial& zero) const {
+std::vector<ExpressionTable::Demand> ExpressionTable::demanded_divisors(
+    const Polynomial& zero) const {
   std::vector<Demand> demands;
   for (const auto& [monomial, coefficient] : zero) {
     if (const auto demand = demanded_divisor(zero, monomial)) demands.push_back(*demand);
     for (const ExpressionId atom : monomial) {
       const Expression division = (*this)[atom];
-      if (division.op != ExpressionOp::kFloorDiv || (*this)[division.a].op != ExpressionOp::kSymbol) continue;
-      demands.push_back({static_cast<SymbolId>((*this)[division.a].value), as_constant(division.b).value_or(0)});
+      if (division.op != ExpressionOp::kFloorDiv || (*this)[division.a].op != ExpressionOp::kSymbol)
+        continue;
+      demands.push_back(
+          {static_cast<SymbolId>((*this)[division.a].value), as_constant(division.b).value_or(0)});
     }
   }
   return demands;
@@ -484,7 +531,8 @@ bool ExpressionTable::require_equal(ExpressionId a, ExpressionId b) {
   for (int round = 0; round < 8; ++round) {
     if (prove_equal(a, b)) return true;
     bool raised = false;
-    for (const Demand& demand : demanded_divisors(polynomial(subtract(renormalize(a), renormalize(b))))) {
+    for (const Demand& demand :
+         demanded_divisors(polynomial(subtract(renormalize(a), renormalize(b))))) {
       if (demand.divisor < 1 || demand.divisor > (int64_t{1} << 31)) continue;
       const int64_t wanted = std::lcm(symbol(demand.symbol).divisor, demand.divisor);
       if (wanted == symbol(demand.symbol).divisor) continue;
@@ -541,7 +589,8 @@ Result<int64_t> ExpressionTable::evaluate(ExpressionId id, std::span<const int64
   return evaluate(id, [symbols](SymbolId symbol) { return symbols[static_cast<size_t>(symbol)]; });
 }
 
-Result<int64_t> ExpressionTable::evaluate(ExpressionId id, const std::function<int64_t(SymbolId)>& value_of) const {
+Result<int64_t> ExpressionTable::evaluate(ExpressionId id,
+                                          const std::function<int64_t(SymbolId)>& value_of) const {
   const Expression& e = (*this)[id];
   if (e.op == ExpressionOp::kConstant) return e.value;
   if (e.op == ExpressionOp::kSymbol) return value_of(static_cast<SymbolId>(e.value));
@@ -557,7 +606,8 @@ Result<int64_t> ExpressionTable::evaluate(ExpressionId id, const std::function<i
     case ExpressionOp::kMax:
       return std::max(a, b);
     default:
-      if (b == 0) return make_error(ErrorCode::kBadShape, "a dimension divides by zero: {}", text(id));
+      if (b == 0)
+        return make_error(ErrorCode::kBadShape, "a dimension divides by zero: {}", text(id));
       return floor_quotient(a, b);
   }
 }
@@ -565,7 +615,8 @@ Result<int64_t> ExpressionTable::evaluate(ExpressionId id, const std::function<i
 std::string ExpressionTable::text(ExpressionId id) const {
   const Expression& e = (*this)[id];
   const auto factor = [&](ExpressionId operand) {
-    return (*this)[operand].op == ExpressionOp::kAdd ? fmt::format("({})", text(operand)) : text(operand);
+    return (*this)[operand].op == ExpressionOp::kAdd ? fmt::format("({})", text(operand))
+                                                     : text(operand);
   };
   switch (e.op) {
     case ExpressionOp::kConstant:

@@ -1,12 +1,17 @@
-// Dimension expressions: integers over symbols, hash-consed and always in one normal form, so that equal expressions have equal ids.
+// Dimension expressions: integers over symbols, hash-consed and always in one normal form, so that
+// equal expressions have equal ids.
 //
-// Normal form: a sum of monomials (a coefficient times sorted atoms), sorted, the constant last. An atom is a symbol or a floordiv, min or
-// max of normal forms. What sorts them, and the operands of min and max, is what they say and the order of the symbols, never when they
-// were made: what is printed parses to the same normal form in any table. ceildiv(a, b) becomes floordiv(a + b - 1, b), mod(a, b) becomes a
-// - b*floordiv(a, b). A floordiv by a constant gives up every term it divides (using the divisors of symbols), and k*floordiv(x, d) becomes
-// (k/g)*floordiv(x, d/g), g = gcd(k, d), where d divides x. Arithmetic saturates at the ends of int64.
+// Normal form: a sum of monomials (a coefficient times sorted atoms), sorted, the constant last. An
+// atom is a symbol or a floordiv, min or max of normal forms. What sorts them, and the operands of
+// min and max, is what they say and the order of the symbols, never when they were made: what is
+// printed parses to the same normal form in any table. ceildiv(a, b) becomes floordiv(a + b - 1,
+// b), mod(a, b) becomes a
+// - b*floordiv(a, b). A floordiv by a constant gives up every term it divides (using the divisors
+// of symbols), and k*floordiv(x, d) becomes (k/g)*floordiv(x, d/g), g = gcd(k, d), where d divides
+// x. Arithmetic saturates at the ends of int64.
 //
-// A product of sums has as many terms as both multiplied, so whoever makes expressions of a model's choosing asks stays_small first.
+// A product of sums has as many terms as both multiplied, so whoever makes expressions of a model's
+// choosing asks stays_small first.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +31,17 @@ namespace sluice {
 using ExpressionId = int32_t;
 using SymbolId = int32_t;
 
-enum class ExpressionOp : uint8_t { kConstant, kSymbol, kAdd, kMul, kFloorDiv, kCeilDiv, kMod, kMin, kMax };
+enum class ExpressionOp : uint8_t {
+  kConstant,
+  kSymbol,
+  kAdd,
+  kMul,
+  kFloorDiv,
+  kCeilDiv,
+  kMod,
+  kMin,
+  kMax
+};
 
 struct Expression {
   ExpressionOp op = ExpressionOp::kConstant;
@@ -41,8 +56,8 @@ enum class SymbolOrigin : uint8_t { kInputDim, kInputValue, kNodeResult };
 struct Symbol {
   std::string name;
   SymbolOrigin origin = SymbolOrigin::kInputDim;
-  int32_t graph = 0;  // the value it is read from: the dim `axis` of an input, element `axis` of an input's value, or a result's dim;
-                      // -1 when that lies in another file
+  int32_t graph = 0;  // the value it is read from: the dim `axis` of an input, element `axis` of an
+                      // input's value, or a result's dim; -1 when that lies in another file
   int32_t value = 0;
   int32_t axis = 0;
   int64_t low = 0;
@@ -63,7 +78,9 @@ class ExpressionTable {
   std::optional<SymbolId> find_symbol(std::string_view name) const;
   size_t symbol_count() const { return symbols_.size(); }
   size_t size() const { return expressions_.size(); }
-  const Expression& operator[](ExpressionId id) const { return expressions_[static_cast<size_t>(id)]; }
+  const Expression& operator[](ExpressionId id) const {
+    return expressions_[static_cast<size_t>(id)];
+  }
 
   ExpressionId constant(int64_t value);
   ExpressionId symbol_expression(SymbolId id);
@@ -75,31 +92,37 @@ class ExpressionTable {
   ExpressionId modulo(ExpressionId a, ExpressionId b);
   ExpressionId minimum(ExpressionId a, ExpressionId b);
   ExpressionId maximum(ExpressionId a, ExpressionId b);
-  ExpressionId make(ExpressionOp op, ExpressionId a, ExpressionId b);  // by op, for readers; not for constants and symbols
+  ExpressionId make(ExpressionOp op, ExpressionId a,
+                    ExpressionId b);  // by op, for readers; not for constants and symbols
 
-  // Small is an expression of at most kMaxSize leaves and operators, written out, with no sum in it of more than kMaxTerms terms and
-  // products, divisions, min and max at most kMaxDepth deep. Readers take only those; what a larger one stands for is best left unknown.
+  // Small is an expression of at most kMaxSize leaves and operators, written out, with no sum in it
+  // of more than kMaxTerms terms and products, divisions, min and max at most kMaxDepth deep.
+  // Readers take only those; what a larger one stands for is best left unknown.
   static constexpr int64_t kMaxTerms = 256;
   static constexpr int64_t kMaxSize = 4096;
   static constexpr int64_t kMaxDepth = 256;
   bool is_small(ExpressionId id) const { return is_small(extent(id)); }
-  // Whether op on a and b gives a small one, by an estimate that costs nothing; a little too low where a division splits.
+  // Whether op on a and b gives a small one, by an estimate that costs nothing; a little too low
+  // where a division splits.
   bool stays_small(ExpressionOp op, ExpressionId a, ExpressionId b) const;
 
   std::optional<int64_t> as_constant(ExpressionId id) const;
   Interval bounds(ExpressionId id) const;
   bool is_multiple(ExpressionId id, int64_t divisor) const;  // proved to be a multiple
-  // Proved equal for every value of the symbols. Re-normalizes both, so that divisors and bounds learned since they were made count.
+  // Proved equal for every value of the symbols. Re-normalizes both, so that divisors and bounds
+  // learned since they were made count.
   bool prove_equal(ExpressionId a, ExpressionId b);
-  // Like prove_equal; where the two differ only by remainders of symbols (H and 2*floordiv(H, 2), or H and 4*x for any x), demands them to
-  // be zero by raising the symbols' divisors, and answers true; where one is a symbol cut at a constant (S and min(S, 512)), by lowering
-  // the symbol's high. A model that breaks the demand has no valid shapes at all. Symbols stay as they are when the answer is false.
+  // Like prove_equal; where the two differ only by remainders of symbols (H and 2*floordiv(H, 2),
+  // or H and 4*x for any x), demands them to be zero by raising the symbols' divisors, and answers
+  // true; where one is a symbol cut at a constant (S and min(S, 512)), by lowering the symbol's
+  // high. A model that breaks the demand has no valid shapes at all. Symbols stay as they are when
+  // the answer is false.
   bool require_equal(ExpressionId a, ExpressionId b);
-  // Demands the expression to be at least `low`, by raising the low of its symbol, where it has one only, the dim of an input, and grows
-  // with it. False when no value of that symbol will do.
+  // Demands the expression to be at least `low`, by raising the low of its symbol, where it has one
+  // only, the dim of an input, and grows with it. False when no value of that symbol will do.
   bool require_min(ExpressionId id, int64_t low);
-  // What demands taught of the symbols since mark() was asked can be forgotten again; values that were inferred meanwhile with it are not
-  // to be used then.
+  // What demands taught of the symbols since mark() was asked can be forgotten again; values that
+  // were inferred meanwhile with it are not to be used then.
   size_t mark() const { return lessons_.size(); }
   void forget_since(size_t mark);
   // The same expression with what is known about its symbols now.
@@ -145,14 +168,16 @@ class ExpressionTable {
   };
 
   ExpressionId intern(const Expression& expression);
-  // A total order of what expressions say: symbols first, in their order, constants last. Looks along one path down both.
+  // A total order of what expressions say: symbols first, in their order, constants last. Looks
+  // along one path down both.
   bool is_before(ExpressionId a, ExpressionId b) const;
   Monomial joined(const Monomial& a, const Monomial& b) const;
   Polynomial no_terms() const { return Polynomial(ByStructure{this}); }
   const Extent& extent(ExpressionId id) const { return extents_[static_cast<size_t>(id)]; }
   static bool is_small(const Extent& extent);
   static Extent extent_of(ExpressionOp op, const Extent& a, const Extent& b);  // at most
-  // What follows for the symbol of the term `monomial` when the polynomial is zero: it is a multiple of what all other terms are.
+  // What follows for the symbol of the term `monomial` when the polynomial is zero: it is a
+  // multiple of what all other terms are.
   std::optional<Demand> demanded_divisor(const Polynomial& zero, const Monomial& monomial) const;
   // That, and for each floordiv of a symbol that it leaves no rest.
   std::vector<Demand> demanded_divisors(const Polynomial& zero) const;
@@ -166,7 +191,8 @@ class ExpressionTable {
   bool grows_with(ExpressionId id, std::optional<SymbolId>& only) const;
   int64_t value_at(ExpressionId id, int64_t number) const;
   bool cancel_division(Polynomial& sum, const Monomial& monomial, int64_t coefficient);
-  std::optional<Polynomial> divide_by_monomial(const Polynomial& dividend, const Polynomial& divisor) const;
+  std::optional<Polynomial> divide_by_monomial(const Polynomial& dividend,
+                                               const Polynomial& divisor) const;
   ExpressionId floor_divide_constant(const Polynomial& dividend, int64_t divisor);
 
   std::vector<Expression> expressions_;

@@ -27,9 +27,12 @@ TEST_F(Fixture, EqualExpressionsHaveEqualIds) {
 }
 
 TEST_F(Fixture, DivisionGivesUpWholeTerms) {
-  EXPECT_EQ(table.floor_divide(table.add(table.multiply(c(4), H), c(5)), c(2)), table.add(table.multiply(c(2), H), c(2)));
+  EXPECT_EQ(table.floor_divide(table.add(table.multiply(c(4), H), c(5)), c(2)),
+            table.add(table.multiply(c(2), H), c(2)));
   EXPECT_EQ(table.floor_divide(table.floor_divide(H, c(2)), c(3)), table.floor_divide(H, c(6)));
-  EXPECT_EQ(table.floor_divide(table.multiply(table.multiply(N, H), c(768)), table.multiply(N, c(64))), table.multiply(H, c(12)));
+  EXPECT_EQ(
+      table.floor_divide(table.multiply(table.multiply(N, H), c(768)), table.multiply(N, c(64))),
+      table.multiply(H, c(12)));
 }
 
 TEST_F(Fixture, DivisorsCancelDivisions) {
@@ -38,7 +41,8 @@ TEST_F(Fixture, DivisorsCancelDivisions) {
   table.symbol(h).divisor = 16;
   EXPECT_TRUE(table.prove_equal(table.multiply(c(2), half), H));
   // A convolution of stride 2, kernel 3, pad 1: floordiv(H - 1, 2) + 1.
-  EXPECT_TRUE(table.prove_equal(table.add(table.floor_divide(table.subtract(H, c(1)), c(2)), c(1)), half));
+  EXPECT_TRUE(
+      table.prove_equal(table.add(table.floor_divide(table.subtract(H, c(1)), c(2)), c(1)), half));
 }
 
 TEST_F(Fixture, RequiredEqualityRaisesDivisors) {
@@ -68,7 +72,8 @@ TEST_F(Fixture, DemandsCanBeForgotten) {
 }
 
 TEST_F(Fixture, RequiredSizeRaisesLow) {
-  const ExpressionId down = table.floor_divide(table.add(table.floor_divide(table.add(H, c(1)), c(2)), c(-3)), c(2));
+  const ExpressionId down =
+      table.floor_divide(table.add(table.floor_divide(table.add(H, c(1)), c(2)), c(-3)), c(2));
   EXPECT_TRUE(table.require_min(down, 2));  // floordiv(H + 1, 2) from 7
   EXPECT_EQ(table.symbol(h).low, 13);
   EXPECT_EQ(table.bounds(down).low, 2);
@@ -76,13 +81,15 @@ TEST_F(Fixture, RequiredSizeRaisesLow) {
   EXPECT_EQ(table.symbol(h).low, 13);
   // Two symbols, or a difference: nothing about one symbol says the same.
   EXPECT_TRUE(table.require_min(table.add(H, N), 1000));
-  EXPECT_TRUE(table.require_min(table.subtract(H, table.multiply(c(2), table.floor_divide(H, c(2)))), 1));
+  EXPECT_TRUE(
+      table.require_min(table.subtract(H, table.multiply(c(2), table.floor_divide(H, c(2)))), 1));
   EXPECT_EQ(table.symbol(h).low, 13);
   EXPECT_EQ(table.symbol(n).low, 1);
   EXPECT_FALSE(table.require_min(table.floor_divide(N, c(32)), 3));
 }
 
-// Halving by a convolution of kernel 3 rounds up: H and 4*floordiv(floordiv(H + 1, 2) + 1, 2) are equal where 4 divides H.
+// Halving by a convolution of kernel 3 rounds up: H and 4*floordiv(floordiv(H + 1, 2) + 1, 2) are
+// equal where 4 divides H.
 TEST_F(Fixture, EqualToAMultipleIsAMultiple) {
   const ExpressionId half = table.floor_divide(table.add(H, c(1)), c(2));
   const ExpressionId quarter = table.floor_divide(table.add(half, c(1)), c(2));
@@ -131,20 +138,23 @@ TEST_F(Fixture, ChainsOfProductsStopBeingSmall) {
 }
 
 TEST_F(Fixture, WrittenSizeIsWhatTheEstimateSays) {
-  const ExpressionId a = table.add(table.multiply(c(2), H), N);  // 2*H + N: five leaves and operators
+  const ExpressionId a =
+      table.add(table.multiply(c(2), H), N);  // 2*H + N: five leaves and operators
   EXPECT_EQ(written_size(table, a), 5);
   EXPECT_EQ(written_size(table, table.floor_divide(a, c(7))), 7);
   ExpressionId sum = H;  // of distinct symbols, one term each
   int64_t terms = 1;
   for (; terms < 1000 && table.stays_small(ExpressionOp::kAdd, sum, H); ++terms) {
-    sum = table.add(sum, table.symbol_expression(table.add_symbol({.name = "S" + std::to_string(terms), .low = 1})));
+    sum = table.add(sum, table.symbol_expression(
+                             table.add_symbol({.name = "S" + std::to_string(terms), .low = 1})));
   }
   EXPECT_EQ(terms, ExpressionTable::kMaxTerms);
   EXPECT_EQ(written_size(table, sum), 2 * terms - 1);
 }
 
 // The same expression made by another table, as a reader makes it of what is written.
-ExpressionId made_again(const ExpressionTable& from, ExpressionId id, ExpressionTable& to, std::map<ExpressionId, ExpressionId>& made) {
+ExpressionId made_again(const ExpressionTable& from, ExpressionId id, ExpressionTable& to,
+                        std::map<ExpressionId, ExpressionId>& made) {
   const Expression& e = from[id];
   if (e.op == ExpressionOp::kConstant) return to.constant(e.value);
   if (e.op == ExpressionOp::kSymbol) return to.symbol_expression(static_cast<SymbolId>(e.value));
@@ -158,17 +168,21 @@ TEST(Expression, NormalFormsSayTheSameInEveryTable) {
   static constexpr int64_t kDivisors[] = {1, 2, 4, 12};
   ExpressionTable first;
   for (int i = 0; i < 4; ++i) {
-    first.add_symbol(
-        {.name = std::string(1, static_cast<char>('A' + i)), .low = i, .high = i == 2 ? 40 : INT64_MAX, .divisor = kDivisors[i]});
+    first.add_symbol({.name = std::string(1, static_cast<char>('A' + i)),
+                      .low = i,
+                      .high = i == 2 ? 40 : INT64_MAX,
+                      .divisor = kDivisors[i]});
   }
   ExpressionTable second;
   for (SymbolId i = 0; i < 4; ++i) second.add_symbol(first.symbol(i));
   std::vector<ExpressionId> expressions;
   for (int i = 0; i < 2000; ++i) expressions.push_back(random_expression(first, random, 5));
-  std::shuffle(expressions.begin(), expressions.end(), random);  // so that the other one makes them in another order
+  std::shuffle(expressions.begin(), expressions.end(),
+               random);  // so that the other one makes them in another order
   std::map<ExpressionId, ExpressionId> made;
   for (const ExpressionId id : expressions) {
-    EXPECT_EQ(first.renormalize(id), id) << first.text(id) << "\n" << first.text(first.renormalize(id));
+    EXPECT_EQ(first.renormalize(id), id) << first.text(id) << "\n"
+                                         << first.text(first.renormalize(id));
     const ExpressionId again = made_again(first, id, second, made);
     EXPECT_EQ(second.text(again), first.text(id));
   }
@@ -186,7 +200,8 @@ TEST_F(Fixture, OrderIsThatOfSymbolsWithConstantsLast) {
 
 TEST_F(Fixture, DeepDivisionsStopBeingSmall) {
   ExpressionId e = H;
-  while (table.stays_small(ExpressionOp::kFloorDiv, e, N)) e = table.floor_divide(table.add(e, c(1)), N);
+  while (table.stays_small(ExpressionOp::kFloorDiv, e, N))
+    e = table.floor_divide(table.add(e, c(1)), N);
   EXPECT_TRUE(table.is_small(e));
   EXPECT_FALSE(table.is_small(table.floor_divide(table.add(e, c(1)), N)));
   EXPECT_EQ(written_size(table, e), 1 + 4 * ExpressionTable::kMaxDepth);

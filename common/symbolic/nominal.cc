@@ -15,7 +15,8 @@ int64_t nominal_symbol(const Symbol& symbol) {
 }  // namespace
 
 int64_t nominal_value(const ExpressionTable& expressions, ExpressionId id) {
-  const auto value = expressions.evaluate(id, [&](SymbolId symbol) { return nominal_symbol(expressions.symbol(symbol)); });
+  const auto value = expressions.evaluate(
+      id, [&](SymbolId symbol) { return nominal_symbol(expressions.symbol(symbol)); });
   return value ? std::max<int64_t>(*value, 1) : 1;
 }
 

@@ -5,7 +5,8 @@
 
 namespace sluice {
 
-constexpr int64_t kNominalBatch = 4;   // of a symbol that is the first dim of an input, mostly a batch
+constexpr int64_t kNominalBatch =
+    4;  // of a symbol that is the first dim of an input, mostly a batch
 constexpr int64_t kNominalSize = 128;  // of others
 
 // At least 1; symbols count as these, within what is known of them.

@@ -7,10 +7,13 @@
 
 namespace sluice {
 
-// Whether the text of a term begins with '-'. The least number has no positive one, so that it stays as it is.
+// Whether the text of a term begins with '-'. The least number has no positive one, so that it
+// stays as it is.
 inline bool begins_negative(const ExpressionTable& table, ExpressionId id) {
   const Expression* e = &table[id];
-  while (e->op == ExpressionOp::kAdd || (e->op == ExpressionOp::kMul && table[e->a].op != ExpressionOp::kAdd)) e = &table[e->a];
+  while (e->op == ExpressionOp::kAdd ||
+         (e->op == ExpressionOp::kMul && table[e->a].op != ExpressionOp::kAdd))
+    e = &table[e->a];
   return e->op == ExpressionOp::kConstant && e->value < 0 && e->value != INT64_MIN;
 }
 

@@ -11,20 +11,26 @@
 namespace sluice {
 namespace {
 
-constexpr Op kUnary[] = {Op::kRelu, Op::kSigmoid, Op::kTanh,      Op::kErf,         Op::kExp,       Op::kSqrt, Op::kReciprocal,
-                         Op::kNeg,  Op::kAbs,     Op::kLeakyRelu, Op::kHardSigmoid, Op::kHardSwish, Op::kElu};
+constexpr Op kUnary[] = {Op::kRelu,        Op::kSigmoid,    Op::kTanh, Op::kErf, Op::kExp,
+                         Op::kSqrt,        Op::kReciprocal, Op::kNeg,  Op::kAbs, Op::kLeakyRelu,
+                         Op::kHardSigmoid, Op::kHardSwish,  Op::kElu};
 constexpr Op kBinary[] = {Op::kAdd, Op::kSub, Op::kMul, Op::kDiv, Op::kMax, Op::kMin};
 
-bool contains(std::span<const Op> ops, Op op) { return std::find(ops.begin(), ops.end(), op) != ops.end(); }
+bool contains(std::span<const Op> ops, Op op) {
+  return std::find(ops.begin(), ops.end(), op) != ops.end();
+}
 
 std::string type_unsupported_reason(const Node& node) {
   for (size_t i = 0; i < node.input_count() + node.output_count(); ++i) {
-    const Value* value = i < node.input_count() ? node.input(i) : &node.output(i - node.input_count());
+    const Value* value =
+        i < node.input_count() ? node.input(i) : &node.output(i - node.input_count());
     if (value == nullptr) continue;
     const Type& type = value->type();
-    if (!type.is_tensor() || type.dtype != DType::kF32) return fmt::format("dtype {}, only f32", dtype_name(type.dtype));
+    if (!type.is_tensor() || type.dtype != DType::kF32)
+      return fmt::format("dtype {}, only f32", dtype_name(type.dtype));
     if (!has_computed_size(type)) return "a dim of unknown size";
-    if (std::find(type.dims.begin(), type.dims.end(), Dim::fixed(0)) != type.dims.end()) return "an empty tensor";
+    if (std::find(type.dims.begin(), type.dims.end(), Dim::fixed(0)) != type.dims.end())
+      return "an empty tensor";
   }
   return {};
 }
@@ -32,15 +38,19 @@ std::string type_unsupported_reason(const Node& node) {
 // A typed graph may hold contractions that no inference has seen.
 std::string rank_unsupported_reason(const Node& node) {
   const int64_t a = node.input(0)->type().rank(), b = node.input(1)->type().rank();
-  const bool fits = node.op() == Op::kMatMul ? a > 0 && b > 0 : a == b && (node.op() == Op::kConv || a == 2);
+  const bool fits =
+      node.op() == Op::kMatMul ? a > 0 && b > 0 : a == b && (node.op() == Op::kConv || a == 2);
   return fits ? "" : fmt::format("operands of ranks {} and {}", a, b);
 }
 
 std::string conv_unsupported_reason(const Node& node) {
-  if (node.input(0)->type().rank() != 4) return fmt::format("a convolution of rank {}, only 2-d ones", node.input(0)->type().rank());
-  if (node.string_attribute("auto_pad", "NOTSET") != "NOTSET") return "padding that is not explicit";
+  if (node.input(0)->type().rank() != 4)
+    return fmt::format("a convolution of rank {}, only 2-d ones", node.input(0)->type().rank());
+  if (node.string_attribute("auto_pad", "NOTSET") != "NOTSET")
+    return "padding that is not explicit";
   const std::vector<int64_t> pads = node.ints_attribute("pads");
-  if (std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad < 0; })) return "negative padding";
+  if (std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad < 0; }))
+    return "negative padding";
   if (!node.input(1)->type().is_fixed()) return "a weight whose shape is not fixed";
   if (!node.input(0)->type().dims[1].is_fixed()) return "channels whose number is not fixed";
   // A kernel of the generator has a pointer for each position in scratch.
@@ -53,7 +63,8 @@ std::string conv_unsupported_reason(const Node& node) {
 
 constexpr size_t kNoAxis = SIZE_MAX;
 
-// Where the rows and columns of the matrix product lie among the axes of its result. MatMul of a vector leaves one of them out.
+// Where the rows and columns of the matrix product lie among the axes of its result. MatMul of a
+// vector leaves one of them out.
 struct MatrixAxes {
   size_t row = kNoAxis, column = kNoAxis;
 };
@@ -78,16 +89,22 @@ std::string gemm_unsupported_reason(const Node& node) {
   return "a bias that broadcasts in an unusual way";
 }
 
-// A dim of one operand and the same of the other: equal as they are written, or 1 for both to broadcast.
-bool broadcasts_as_written(const Dim& a, const Dim& b) { return a == b || a == Dim::fixed(1) || b == Dim::fixed(1); }
+// A dim of one operand and the same of the other: equal as they are written, or 1 for both to
+// broadcast.
+bool broadcasts_as_written(const Dim& a, const Dim& b) {
+  return a == b || a == Dim::fixed(1) || b == Dim::fixed(1);
+}
 
 std::string matmul_unsupported_reason(const Node& node) {
   const std::vector<Dim>&a = node.input(0)->type().dims, &b = node.input(1)->type().dims;
   for (size_t axis = 3; axis <= std::min(a.size(), b.size()); ++axis) {
-    if (!broadcasts_as_written(a[a.size() - axis], b[b.size() - axis])) return "batch sizes that may or may not be equal";
+    if (!broadcasts_as_written(a[a.size() - axis], b[b.size() - axis]))
+      return "batch sizes that may or may not be equal";
   }
-  if (a.back() != (b.size() == 1 ? b[0] : b[b.size() - 2])) return "operands that may or may not fit each other";
-  if (std::max(node.input(0)->type().rank(), node.input(1)->type().rank()) > 8) return "more than six batch axes";
+  if (a.back() != (b.size() == 1 ? b[0] : b[b.size() - 2]))
+    return "operands that may or may not fit each other";
+  if (std::max(node.input(0)->type().rank(), node.input(1)->type().rank()) > 8)
+    return "more than six batch axes";
   return {};
 }
 
@@ -106,7 +123,8 @@ std::string anchor_unsupported_reason(const Node& node) {
 }
 
 bool is_read_by_alone(const Value& value, const Node& reader) {
-  return !value.is_output() && std::all_of(value.uses().begin(), value.uses().end(), [&](const Use& use) { return use.node == &reader; });
+  return !value.is_output() && std::all_of(value.uses().begin(), value.uses().end(),
+                                           [&](const Use& use) { return use.node == &reader; });
 }
 
 std::string fused_unsupported_reason(const Node& fused) {
@@ -119,19 +137,26 @@ std::string fused_unsupported_reason(const Node& fused) {
   for (size_t i = 0; i < anchor->input_count(); ++i) {
     if (anchor->input(i) == nullptr || anchor->input(i)->producer() == nullptr) continue;
     const Node* transpose = find_operand_transpose(*anchor, i);
-    if (transpose == nullptr || !is_read_by_alone(transpose->output(), *anchor)) return "a Fused body that computes its anchor's operands";
-    if (i == 1 && !takes_second_transposed(*anchor)) return "a transposed operand with a dim too long to be packed";
+    if (transpose == nullptr || !is_read_by_alone(transpose->output(), *anchor))
+      return "a Fused body that computes its anchor's operands";
+    if (i == 1 && !takes_second_transposed(*anchor))
+      return "a transposed operand with a dim too long to be packed";
     transposes.push_back(transpose);
   }
   const Type& result = anchor->output().type();
   for (const Node& node : body->nodes()) {
-    if (&node == anchor || std::find(transposes.begin(), transposes.end(), &node) != transposes.end()) continue;
+    if (&node == anchor ||
+        std::find(transposes.begin(), transposes.end(), &node) != transposes.end())
+      continue;
     if (!is_epilogue_op(node)) return fmt::format("{} in its epilogue", op_name(node.op()));
-    if (node.output().type() != result) return fmt::format("{} changes the shape in its epilogue", op_name(node.op()));
+    if (node.output().type() != result)
+      return fmt::format("{} changes the shape in its epilogue", op_name(node.op()));
     for (size_t i = 0; i < node.input_count(); ++i) {
       const Value* input = node.input(i);
-      if (input != nullptr && input->producer() == nullptr && !epilogue_shape(input->type(), *anchor)) {
-        return fmt::format("an operand of {} that broadcasts in an unusual way", op_name(node.op()));
+      if (input != nullptr && input->producer() == nullptr &&
+          !epilogue_shape(input->type(), *anchor)) {
+        return fmt::format("an operand of {} that broadcasts in an unusual way",
+                           op_name(node.op()));
       }
     }
   }
@@ -141,14 +166,17 @@ std::string fused_unsupported_reason(const Node& fused) {
 // Clip's bounds must be constants of the body.
 bool has_constant_inputs(const Node& node, size_t first) {
   for (size_t i = first; i < node.input_count(); ++i) {
-    if (node.input(i) != nullptr && (!node.input(i)->is_constant() || node.input(i)->is_input())) return false;
+    if (node.input(i) != nullptr && (!node.input(i)->is_constant() || node.input(i)->is_input()))
+      return false;
   }
   return true;
 }
 
 }  // namespace
 
-bool is_contraction(Op op) { return op == Op::kConv || op == Op::kMatMul || op == Op::kGemm || is_integer_contraction(op); }
+bool is_contraction(Op op) {
+  return op == Op::kConv || op == Op::kMatMul || op == Op::kGemm || is_integer_contraction(op);
+}
 
 const Node* find_anchor(const Graph& body) {
   const Node* anchor = nullptr;
@@ -162,28 +190,36 @@ const Node* find_anchor(const Graph& body) {
 
 const Node* find_operand_transpose(const Node& anchor, size_t index) {
   const bool is_product = anchor.op() == Op::kMatMul || anchor.op() == Op::kGemm;
-  if (!is_product || index > 1 || anchor.graph().role != GraphRole::kFused || anchor.input(index) == nullptr) return nullptr;
+  if (!is_product || index > 1 || anchor.graph().role != GraphRole::kFused ||
+      anchor.input(index) == nullptr)
+    return nullptr;
   const Node* node = anchor.input(index)->producer();
-  return node != nullptr && node->op() == Op::kTranspose && node->input(0)->producer() == nullptr ? node : nullptr;
+  return node != nullptr && node->op() == Op::kTranspose && node->input(0)->producer() == nullptr
+             ? node
+             : nullptr;
 }
 
 bool takes_second_transposed(const Node& product) {
-  constexpr auto kLongestSum = static_cast<int64_t>(kScratchLimit / 64);  // a panel of the widest vectors then fits into scratch
+  constexpr auto kLongestSum = static_cast<int64_t>(
+      kScratchLimit / 64);  // a panel of the widest vectors then fits into scratch
   const std::vector<Dim>& a = product.input(0)->type().dims;
-  const Dim& length = product.op() == Op::kGemm && product.int_attribute("transA", 0) != 0 ? a.front() : a.back();
+  const Dim& length =
+      product.op() == Op::kGemm && product.int_attribute("transA", 0) != 0 ? a.front() : a.back();
   return !length.is_fixed() || length.value <= kLongestSum;
 }
 
 std::vector<int64_t> transpose_order(const Node& transpose) {
   std::vector<int64_t> order = transpose.ints_attribute("perm");
   if (!order.empty()) return order;
-  for (int64_t axis = static_cast<int64_t>(transpose.input(0)->type().rank()); axis-- > 0;) order.push_back(axis);
+  for (int64_t axis = static_cast<int64_t>(transpose.input(0)->type().rank()); axis-- > 0;)
+    order.push_back(axis);
   return order;
 }
 
 std::optional<EpilogueShape> epilogue_shape(const Type& operand, const Node& anchor) {
   const std::vector<Dim>&from = operand.dims, &to = anchor.output().type().dims;
-  if (operand.has_unknown() || operand.dtype != DType::kF32 || from.size() > to.size()) return std::nullopt;
+  if (operand.has_unknown() || operand.dtype != DType::kF32 || from.size() > to.size())
+    return std::nullopt;
   std::vector<Dim> aligned(to.size() - from.size(), Dim::fixed(1));
   aligned.insert(aligned.end(), from.begin(), from.end());
   // A convolution's operand is stored as its result is: it needs the result's own rank.
@@ -213,14 +249,16 @@ bool is_epilogue_op(const Node& node) {
 }
 
 std::string aicore_unsupported_reason(const Node& node) {
-  if (const auto quantized = read_quantized(node)) return quantized_unsupported_reason(node, *quantized);
+  if (const auto quantized = read_quantized(node))
+    return quantized_unsupported_reason(node, *quantized);
   return node.op() == Op::kFused ? fused_unsupported_reason(node) : anchor_unsupported_reason(node);
 }
 
 std::string op_text(const Node& node) {
   const Graph* body = node.op() == Op::kFused ? node.body("body") : nullptr;
   const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
-  return anchor == nullptr ? std::string(op_name(node.op())) : fmt::format("Fused({})", op_name(anchor->op()));
+  return anchor == nullptr ? std::string(op_name(node.op()))
+                           : fmt::format("Fused({})", op_name(anchor->op()));
 }
 
 const std::string& name_text(const Node& node) {

@@ -11,10 +11,14 @@ namespace {
 // A Fused node runs there too, but its parts one by one may find better engines.
 std::string host_cpu_unsupported_reason(const Node& node) {
   if (node.op() == Op::kFused) return "fused nodes are for engines that generate kernels";
-  return is_evaluable(node.op()) ? std::string() : fmt::format("the reference evaluator has no kernel for {}", op_name(node.op()));
+  return is_evaluable(node.op())
+             ? std::string()
+             : fmt::format("the reference evaluator has no kernel for {}", op_name(node.op()));
 }
 
-std::string rts_unsupported_reason(const Node& node) { return node.op() == Op::kMemCopy ? std::string() : "only memory copies run there"; }
+std::string rts_unsupported_reason(const Node& node) {
+  return node.op() == Op::kMemCopy ? std::string() : "only memory copies run there";
+}
 
 struct OwnEngine {
   EngineId id;
@@ -29,8 +33,9 @@ constexpr OwnEngine kOwn[] = {
 };
 
 Error unknown_engine(const DeviceProfile& profile, std::string_view name) {
-  return make_error(ErrorCode::kBadOption, "device profile '{}' names the engine '{}', which this release does not have", profile.name,
-                    name);
+  return make_error(ErrorCode::kBadOption,
+                    "device profile '{}' names the engine '{}', which this release does not have",
+                    profile.name, name);
 }
 
 Result<EngineRow> described_row(const DeviceProfile& profile, const DescribedEngine& described) {
@@ -39,8 +44,9 @@ Result<EngineRow> described_row(const DeviceProfile& profile, const DescribedEng
   for (const std::string& name : described.ops) {
     const auto op = op_from_name(name);
     if (!op)
-      return make_error(ErrorCode::kBadOption, "device profile '{}': engine '{}' names the unknown op '{}'", profile.name, described.name,
-                        name);
+      return make_error(ErrorCode::kBadOption,
+                        "device profile '{}': engine '{}' names the unknown op '{}'", profile.name,
+                        described.name, name);
     row.ops.push_back(*op);
   }
   return row;
@@ -49,15 +55,17 @@ Result<EngineRow> described_row(const DeviceProfile& profile, const DescribedEng
 }  // namespace
 
 const EngineRow* EngineTable::find(EngineId id) const {
-  const auto found = std::find_if(engines.begin(), engines.end(), [&](const EngineRow& row) { return row.id == id; });
+  const auto found = std::find_if(engines.begin(), engines.end(),
+                                  [&](const EngineRow& row) { return row.id == id; });
   return found == engines.end() ? nullptr : &*found;
 }
 
 Result<EngineTable> make_engine_table(const DeviceProfile& profile) {
   EngineTable table;
   for (const std::string& name : profile.engines) {
-    const auto* own =
-        std::find_if(std::begin(kOwn), std::end(kOwn), [&](const OwnEngine& engine) { return engine_name(engine.id) == name; });
+    const auto* own = std::find_if(std::begin(kOwn), std::end(kOwn), [&](const OwnEngine& engine) {
+      return engine_name(engine.id) == name;
+    });
     if (own == std::end(kOwn)) return unknown_engine(profile, name);
     table.engines.push_back({own->id, own->cost, own->reason, {}});
   }
@@ -65,8 +73,9 @@ Result<EngineTable> make_engine_table(const DeviceProfile& profile) {
     SLUICE_ASSIGN(EngineRow row, described_row(profile, described));
     table.engines.push_back(std::move(row));
   }
-  std::sort(table.engines.begin(), table.engines.end(),
-            [](const EngineRow& a, const EngineRow& b) { return std::pair(a.cost, a.id) < std::pair(b.cost, b.id); });
+  std::sort(table.engines.begin(), table.engines.end(), [](const EngineRow& a, const EngineRow& b) {
+    return std::pair(a.cost, a.id) < std::pair(b.cost, b.id);
+  });
   for (const CompositeEngine& composite : profile.composites) {
     CompositeRow row{engine_from_name(composite.name), {}};
     if (row.id == EngineId::kNone) return unknown_engine(profile, composite.name);

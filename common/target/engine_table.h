@@ -1,5 +1,6 @@
-// The engine table: which engines a device has, what each supports, and what it costs (design section 6). Only engines that this release
-// can lower have a row of their own; others exist where a profile file describes them.
+// The engine table: which engines a device has, what each supports, and what it costs (design
+// section 6). Only engines that this release can lower have a row of their own; others exist where
+// a profile file describes them.
 #pragma once
 
 #include <string>
@@ -15,7 +16,8 @@ namespace sluice {
 struct EngineRow {
   EngineId id = EngineId::kNone;
   int cost = 0;  // the placer asks in ascending order
-  // Why the engine cannot take the node ("dtype f16, only f32"); empty when it can. Null: `ops` decides.
+  // Why the engine cannot take the node ("dtype f16, only f32"); empty when it can. Null: `ops`
+  // decides.
   std::string (*reason)(const Node& node) = nullptr;
   std::vector<Op> ops;
 };

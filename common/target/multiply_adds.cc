@@ -8,7 +8,9 @@
 namespace sluice {
 namespace {
 
-uint64_t elements(const Type& type) { return static_cast<uint64_t>(type.element_count().value_or(0)); }
+uint64_t elements(const Type& type) {
+  return static_cast<uint64_t>(type.element_count().value_or(0));
+}
 
 uint64_t product(uint64_t a, uint64_t b) {
   uint64_t result = 0;
@@ -19,7 +21,9 @@ uint64_t product(uint64_t a, uint64_t b) {
 using TypeOf = Type (*)(const Value&);
 
 Type own_type(const Value& value) { return value.type(); }
-Type own_nominal_type(const Value& value) { return nominal_type(value.graph().module(), value.type()); }
+Type own_nominal_type(const Value& value) {
+  return nominal_type(value.graph().module(), value.type());
+}
 
 // Of one contraction: elements of the result times the length of the sum behind each.
 uint64_t of_anchor(const Node& node, TypeOf type_of) {
@@ -30,19 +34,27 @@ uint64_t of_anchor(const Node& node, TypeOf type_of) {
     case Op::kConvInteger:
     case Op::kQLinearConv:
     case Op::kConv:  // each result sums over [ci / groups, kernel...]
-      return w.empty() || w[0] == 0 ? 0 : product(elements(type_of(node.output())), elements(weight) / static_cast<uint64_t>(w[0]));
+      return w.empty() || w[0] == 0 ? 0
+                                    : product(elements(type_of(node.output())),
+                                              elements(weight) / static_cast<uint64_t>(w[0]));
     case Op::kConvTranspose:  // each input element goes to [co / groups, kernel...]
-      return w.empty() || w[0] == 0 ? 0 : product(elements(type_of(*node.input(0))), elements(weight) / static_cast<uint64_t>(w[0]));
+      return w.empty() || w[0] == 0 ? 0
+                                    : product(elements(type_of(*node.input(0))),
+                                              elements(weight) / static_cast<uint64_t>(w[0]));
     case Op::kMatMulInteger:
     case Op::kQLinearMatMul:
     case Op::kMatMul: {
-      const std::vector<int64_t> a = type_of(*node.input(0)).extents().value_or(std::vector<int64_t>{});
-      return a.empty() ? 0 : product(elements(type_of(node.output())), static_cast<uint64_t>(a.back()));
+      const std::vector<int64_t> a =
+          type_of(*node.input(0)).extents().value_or(std::vector<int64_t>{});
+      return a.empty() ? 0
+                       : product(elements(type_of(node.output())), static_cast<uint64_t>(a.back()));
     }
     case Op::kGemm: {
-      const std::vector<int64_t> a = type_of(*node.input(0)).extents().value_or(std::vector<int64_t>{});
+      const std::vector<int64_t> a =
+          type_of(*node.input(0)).extents().value_or(std::vector<int64_t>{});
       if (a.size() != 2) return 0;
-      return product(elements(type_of(node.output())), static_cast<uint64_t>(node.int_attribute("transA", 0) != 0 ? a[0] : a[1]));
+      return product(elements(type_of(node.output())),
+                     static_cast<uint64_t>(node.int_attribute("transA", 0) != 0 ? a[0] : a[1]));
     }
     default:
       return 0;

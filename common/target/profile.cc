@@ -18,7 +18,8 @@ constexpr int64_t kMaxCost = 1'000'000;
 constexpr int kMaxNamed = 20;  // unknown members in one error
 constexpr int64_t kMaxCacheBytes = int64_t{1} << 40;
 
-// Reads members of one profile; the first member that is absent, mistyped, out of range or read by nobody becomes the error.
+// Reads members of one profile; the first member that is absent, mistyped, out of range or read by
+// nobody becomes the error.
 class ProfileReader {
  public:
   explicit ProfileReader(const Json& json) : json_(json) {}
@@ -33,7 +34,8 @@ class ProfileReader {
     const Json* member = find(key);
     if (member == nullptr || member->as_int() == nullptr) return miss(key);
     const int64_t number = *member->as_int();
-    if (number < low || number > high) return shape_mismatch(fmt::format("'{}' is {}, it must be {} to {}", key, number, low, high));
+    if (number < low || number > high)
+      return shape_mismatch(fmt::format("'{}' is {}, it must be {} to {}", key, number, low, high));
     out = static_cast<Int>(number);
   }
   void read(std::string_view key, bool& out) {
@@ -70,17 +72,20 @@ class ProfileReader {
       out.push_back(std::move(composite));
     });
   }
-  // To be called last. A member that nothing reads says what nobody does: a misspelt one, or one of another release.
+  // To be called last. A member that nothing reads says what nobody does: a misspelt one, or one of
+  // another release.
   void refuse_unread() {
     if (json_.as_object() == nullptr) return;
     std::string unread, known;
     int count = 0;
     for (const auto& [name, value] : *json_.as_object()) {
-      if (std::find(known_.begin(), known_.end(), name) != known_.end() || ++count > kMaxNamed) continue;
+      if (std::find(known_.begin(), known_.end(), name) != known_.end() || ++count > kMaxNamed)
+        continue;
       unread += (unread.empty() ? "" : "' or '") + name;
     }
     if (count == 0) return;
-    for (const std::string_view name : known_) known += fmt::format("{}{}", known.empty() ? "" : ", ", name);
+    for (const std::string_view name : known_)
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", name);
     shape_mismatch(fmt::format("no member has the name '{}'; known are {}", unread, known));
   }
   void shape_mismatch(std::string what) {
@@ -105,7 +110,9 @@ class ProfileReader {
       if (!reader.fault().empty()) shape_mismatch(fmt::format("{}: {}", key, reader.fault()));
     }
   }
-  void miss(std::string_view key) { shape_mismatch(fmt::format("member '{}' is absent or of the wrong kind", key)); }
+  void miss(std::string_view key) {
+    shape_mismatch(fmt::format("member '{}' is absent or of the wrong kind", key));
+  }
   const Json& json_;
   std::vector<std::string_view> known_;  // the members asked for
   std::string fault_;                    // the first
@@ -119,48 +126,63 @@ struct InstructionSet {
 };
 constexpr InstructionSet kInstructionSets[] = {
     {"generic", "x86-64", 128, 16, " sse sse2 "},
-    {"avx2", "x86-64-v3", 256, 16, " sse sse2 sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma bmi bmi2 lzcnt movbe f16c "},
+    {"avx2", "x86-64-v3", 256, 16,
+     " sse sse2 sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma bmi bmi2 lzcnt movbe f16c "},
     {"avx512", "x86-64-v4", 512, 32,
-     " sse sse2 sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma bmi bmi2 lzcnt movbe f16c avx512f avx512cd avx512bw avx512dq avx512vl "},
+     " sse sse2 sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma bmi bmi2 lzcnt movbe f16c avx512f "
+     "avx512cd avx512bw avx512dq avx512vl "},
     {"avx512vnni", "x86-64-v4", 512, 32,
-     " sse sse2 sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma bmi bmi2 lzcnt movbe f16c avx512f avx512cd avx512bw avx512dq avx512vl "
+     " sse sse2 sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma bmi bmi2 lzcnt movbe f16c avx512f "
+     "avx512cd avx512bw avx512dq avx512vl "
      "avx512vnni "},
 };
 
 bool has_features(const InstructionSet& set, std::string_view features) {
   while (!features.empty()) {
     const std::string_view feature = features.substr(0, features.find(','));
-    if (!feature.starts_with('+') || set.features.find(fmt::format(" {} ", feature.substr(1))) == std::string_view::npos) return false;
+    if (!feature.starts_with('+') ||
+        set.features.find(fmt::format(" {} ", feature.substr(1))) == std::string_view::npos)
+      return false;
     features.remove_prefix(std::min(feature.size() + 1, features.size()));
   }
   return true;
 }
 
-// What generated code counts on: it divides by lanes, lays tiles into registers, and a loader asks its CPU for the isa alone.
+// What generated code counts on: it divides by lanes, lays tiles into registers, and a loader asks
+// its CPU for the isa alone.
 void check_machine(const DeviceProfile& profile, ProfileReader& reader) {
-  const auto* set =
-      std::find_if(std::begin(kInstructionSets), std::end(kInstructionSets), [&](const auto& s) { return s.isa == profile.isa; });
+  const auto* set = std::find_if(std::begin(kInstructionSets), std::end(kInstructionSets),
+                                 [&](const auto& s) { return s.isa == profile.isa; });
   if (set == std::end(kInstructionSets)) {
-    return reader.shape_mismatch(fmt::format("'isa' is '{}', it must be avx512vnni, avx512, avx2 or generic", profile.isa));
+    return reader.shape_mismatch(
+        fmt::format("'isa' is '{}', it must be avx512vnni, avx512, avx2 or generic", profile.isa));
   }
   if (profile.llvm_cpu != "x86-64" && profile.llvm_cpu != set->llvm_cpu) {
-    reader.shape_mismatch(fmt::format("'llvm_cpu' is '{}', for isa {} it must be x86-64 or {}", profile.llvm_cpu, set->isa, set->llvm_cpu));
+    reader.shape_mismatch(fmt::format("'llvm_cpu' is '{}', for isa {} it must be x86-64 or {}",
+                                      profile.llvm_cpu, set->isa, set->llvm_cpu));
   }
   if (!has_features(*set, profile.llvm_features)) {
-    reader.shape_mismatch(fmt::format("'llvm_features' is '{}', for isa {} it may hold + before each of{}", profile.llvm_features, set->isa,
-                              set->features.substr(0, set->features.size() - 1)));
+    reader.shape_mismatch(fmt::format(
+        "'llvm_features' is '{}', for isa {} it may hold + before each of{}", profile.llvm_features,
+        set->isa, set->features.substr(0, set->features.size() - 1)));
   }
-  const bool has_fma = profile.llvm_cpu != "x86-64" || ("," + profile.llvm_features + ",").find(",+fma,") != std::string::npos;
-  if (profile.fused_multiply_add && !has_fma) reader.shape_mismatch("'fused_multiply_add' is true, and 'llvm_features' lacks +fma");
-  const bool has_vnni = ("," + profile.llvm_features + ",").find(",+avx512vnni,") != std::string::npos;
-  if (profile.int8_dot_product && !has_vnni) reader.shape_mismatch("'int8_dot_product' is true, and 'llvm_features' lacks +avx512vnni");
+  const bool has_fma = profile.llvm_cpu != "x86-64" ||
+                       ("," + profile.llvm_features + ",").find(",+fma,") != std::string::npos;
+  if (profile.fused_multiply_add && !has_fma)
+    reader.shape_mismatch("'fused_multiply_add' is true, and 'llvm_features' lacks +fma");
+  const bool has_vnni =
+      ("," + profile.llvm_features + ",").find(",+avx512vnni,") != std::string::npos;
+  if (profile.int8_dot_product && !has_vnni)
+    reader.shape_mismatch("'int8_dot_product' is true, and 'llvm_features' lacks +avx512vnni");
   const bool is_power = std::has_single_bit(static_cast<uint64_t>(profile.vector_bits));
   if (!is_power || profile.vector_bits > set->vector_bits) {
     reader.shape_mismatch(
-        fmt::format("'vector_bits' is {}, for isa {} it must be a power of two up to {}", profile.vector_bits, set->isa, set->vector_bits));
+        fmt::format("'vector_bits' is {}, for isa {} it must be a power of two up to {}",
+                    profile.vector_bits, set->isa, set->vector_bits));
   }
   if (profile.vector_registers > set->vector_registers) {
-    reader.shape_mismatch(fmt::format("'vector_registers' is {}, isa {} has {}", profile.vector_registers, set->isa, set->vector_registers));
+    reader.shape_mismatch(fmt::format("'vector_registers' is {}, isa {} has {}",
+                                      profile.vector_registers, set->isa, set->vector_registers));
   }
 }
 
@@ -206,11 +228,17 @@ Result<DeviceProfile> get_profile(std::string_view name) {
 
 Result<void> check_lowerable(const DeviceProfile& profile) {
   std::string names;
-  for (const DescribedEngine& engine : profile.described_engines) names += (names.empty() ? "" : ", ") + engine.name;
-  for (const CompositeEngine& engine : profile.composites) names += (names.empty() ? "" : ", ") + engine.name;
+  for (const DescribedEngine& engine : profile.described_engines)
+    names += (names.empty() ? "" : ", ") + engine.name;
+  for (const CompositeEngine& engine : profile.composites)
+    names += (names.empty() ? "" : ", ") + engine.name;
   if (names.empty()) return {};
-  return make_error(ErrorCode::kNotLowerable, "device profile '{}' has engines that this release cannot lower for: {}", profile.name, names)
-      .with_hint("leave 'described_engines' and 'composites' out of the profile: sluice-partition alone reads them");
+  return make_error(ErrorCode::kNotLowerable,
+                    "device profile '{}' has engines that this release cannot lower for: {}",
+                    profile.name, names)
+      .with_hint(
+          "leave 'described_engines' and 'composites' out of the profile: sluice-partition alone "
+          "reads them");
 }
 
 std::vector<std::string> profile_names() {
@@ -224,13 +252,14 @@ std::vector<std::string> profile_names() {
 bool cpu_supports(std::string_view isa) {
 #if defined(__x86_64__)
   if (isa == "generic") return true;
-  const bool avx2 =
-      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
   if (isa == "avx2") return avx2;
   if (isa == "avx512vnni") return cpu_supports("avx512") && __builtin_cpu_supports("avx512vnni");
   if (isa == "avx512") {
-    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
   }
 #endif
   return false;

@@ -1,5 +1,6 @@
-// A device profile: what the compiler may assume about the device (design section 6). Profiles are JSON files in common/target/profiles,
-// compiled into every program that needs them, so that a stage runs alone from a copied file.
+// A device profile: what the compiler may assume about the device (design section 6). Profiles are
+// JSON files in common/target/profiles, compiled into every program that needs them, so that a
+// stage runs alone from a copied file.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@
 
 namespace sluice {
 
-// An engine that a profile file describes by the ops it takes, for devices under study and for tests. No stage of this release lowers for
-// it.
+// An engine that a profile file describes by the ops it takes, for devices under study and for
+// tests. No stage of this release lowers for it.
 struct DescribedEngine {
   std::string name;  // one of engine_name's
   int cost = 0;
@@ -27,14 +28,17 @@ struct CompositeEngine {
 };
 
 struct DeviceProfile {
-  std::string name;           // "cpu-avx512"; `native` is resolved to an explicit profile before it is stored anywhere
-  std::string isa;            // "avx512vnni", "avx512", "avx2" or "generic": what a loader must find on its CPU
+  std::string name;  // "cpu-avx512"; `native` is resolved to an explicit profile before it is
+                     // stored anywhere
+  std::string
+      isa;  // "avx512vnni", "avx512", "avx2" or "generic": what a loader must find on its CPU
   std::string llvm_cpu;       // explicit -mcpu, e.g. "x86-64-v4"
   std::string llvm_features;  // explicit -mattr, e.g. "+avx512f,+avx512vl,…"
   int vector_bits = 128;      // widest register to use
   int vector_registers = 16;
   bool fused_multiply_add = false;
-  bool int8_dot_product = false;  // one instruction adds four products of bytes (vpdpbusd); absent in a file: false
+  bool int8_dot_product =
+      false;  // one instruction adds four products of bytes (vpdpbusd); absent in a file: false
   int64_t l2_bytes = 1024 * 1024;
   int64_t scratch_limit = kScratchLimit;  // bytes per worker, at most kScratchLimit
   std::vector<std::string> engines;       // engine names that exist on this device
@@ -42,13 +46,15 @@ struct DeviceProfile {
   std::vector<CompositeEngine> composites;
 };
 
-// name: a built-in profile, "native" (detects the CPU and answers the first that it runs of cpu-avx512vnni, cpu-avx512, cpu-avx2 and
-// cpu-generic), or the path of a .json file like those in common/target/profiles.
+// name: a built-in profile, "native" (detects the CPU and answers the first that it runs of
+// cpu-avx512vnni, cpu-avx512, cpu-avx2 and cpu-generic), or the path of a .json file like those in
+// common/target/profiles.
 Result<DeviceProfile> get_profile(std::string_view name);
-// The content of such a file. Error: kBadJson, naming the member that is absent, unknown, of another kind or out of range.
+// The content of such a file. Error: kBadJson, naming the member that is absent, unknown, of
+// another kind or out of range.
 Result<DeviceProfile> parse_profile(std::string_view text);
-// Error kNotLowerable for a profile with engines that it only describes, or with composite ones: sluice-partition alone knows these, and no
-// stage behind it lowers for them.
+// Error kNotLowerable for a profile with engines that it only describes, or with composite ones:
+// sluice-partition alone knows these, and no stage behind it lowers for them.
 Result<void> check_lowerable(const DeviceProfile& profile);
 std::vector<std::string> profile_names();
 // True when this machine's CPU can run code made for the profile's isa.

@@ -6,7 +6,8 @@ namespace sluice {
 namespace {
 
 TEST(Profile, BuiltInProfilesAreComplete) {
-  EXPECT_THAT(profile_names(), testing::ElementsAre("cpu-avx512vnni", "cpu-avx512", "cpu-avx2", "cpu-generic"));
+  EXPECT_THAT(profile_names(),
+              testing::ElementsAre("cpu-avx512vnni", "cpu-avx512", "cpu-avx2", "cpu-generic"));
   for (const std::string& name : profile_names()) {
     auto profile = get_profile(name);
     ASSERT_TRUE(profile.ok()) << error_text(profile.error());
@@ -71,35 +72,53 @@ std::string fault_of(std::string_view member, std::string_view value) {
 // A loader asks its CPU for the isa alone, and objects call nobody: not fmaf either.
 TEST(Profile, CodeForMoreThanTheIsaIsRefused) {
   EXPECT_EQ(fault_of("llvm_features", R"("+fma")"), "none");
-  EXPECT_THAT(fault_of("llvm_features", R"("+avx512f")"), testing::HasSubstr("'llvm_features' is '+avx512f', for isa avx2 it may hold"));
+  EXPECT_THAT(fault_of("llvm_features", R"("+avx512f")"),
+              testing::HasSubstr("'llvm_features' is '+avx512f', for isa avx2 it may hold"));
   EXPECT_THAT(fault_of("llvm_features", R"("-sse2")"), testing::HasSubstr("'llvm_features'"));
-  EXPECT_EQ(fault_of("llvm_cpu", R"("x86-64-v4")"),
-            "device profile 'n': 'llvm_cpu' is 'x86-64-v4', for isa avx2 it must be x86-64 or x86-64-v3");
-  EXPECT_EQ(fault_of("llvm_cpu", R"("x86-64")"), "device profile 'n': 'fused_multiply_add' is true, and 'llvm_features' lacks +fma");
+  EXPECT_EQ(
+      fault_of("llvm_cpu", R"("x86-64-v4")"),
+      "device profile 'n': 'llvm_cpu' is 'x86-64-v4', for isa avx2 it must be x86-64 or x86-64-v3");
+  EXPECT_EQ(fault_of("llvm_cpu", R"("x86-64")"),
+            "device profile 'n': 'fused_multiply_add' is true, and 'llvm_features' lacks +fma");
 }
 
 TEST(Profile, NumbersThatNoMachineHasAreRefused) {
   EXPECT_EQ(fault_of("", ""), "none");
-  EXPECT_EQ(fault_of("vector_bits", "0"), "device profile 'n': 'vector_bits' is 0, it must be 128 to 512");
-  EXPECT_EQ(fault_of("vector_bits", "384"), "device profile 'n': 'vector_bits' is 384, for isa avx2 it must be a power of two up to 256");
-  EXPECT_EQ(fault_of("vector_bits", "4294967424"), "device profile 'n': 'vector_bits' is 4294967424, it must be 128 to 512");
-  EXPECT_EQ(fault_of("l2_bytes", "-1"), "device profile 'n': 'l2_bytes' is -1, it must be 1 to 1099511627776");
-  EXPECT_EQ(fault_of("l2_bytes", "1.5"), "device profile 'n': member 'l2_bytes' is absent or of the wrong kind");
-  EXPECT_EQ(fault_of("isa", "\"z80\""), "device profile 'n': 'isa' is 'z80', it must be avx512vnni, avx512, avx2 or generic");
-  EXPECT_EQ(fault_of("vector_bits", "512"), "device profile 'n': 'vector_bits' is 512, for isa avx2 it must be a power of two up to 256");
-  EXPECT_EQ(fault_of("vector_registers", "32"), "device profile 'n': 'vector_registers' is 32, isa avx2 has 16");
+  EXPECT_EQ(fault_of("vector_bits", "0"),
+            "device profile 'n': 'vector_bits' is 0, it must be 128 to 512");
+  EXPECT_EQ(
+      fault_of("vector_bits", "384"),
+      "device profile 'n': 'vector_bits' is 384, for isa avx2 it must be a power of two up to 256");
+  EXPECT_EQ(fault_of("vector_bits", "4294967424"),
+            "device profile 'n': 'vector_bits' is 4294967424, it must be 128 to 512");
+  EXPECT_EQ(fault_of("l2_bytes", "-1"),
+            "device profile 'n': 'l2_bytes' is -1, it must be 1 to 1099511627776");
+  EXPECT_EQ(fault_of("l2_bytes", "1.5"),
+            "device profile 'n': member 'l2_bytes' is absent or of the wrong kind");
+  EXPECT_EQ(fault_of("isa", "\"z80\""),
+            "device profile 'n': 'isa' is 'z80', it must be avx512vnni, avx512, avx2 or generic");
+  EXPECT_EQ(
+      fault_of("vector_bits", "512"),
+      "device profile 'n': 'vector_bits' is 512, for isa avx2 it must be a power of two up to 256");
+  EXPECT_EQ(fault_of("vector_registers", "32"),
+            "device profile 'n': 'vector_registers' is 32, isa avx2 has 16");
   EXPECT_EQ(fault_of("described_engines", R"([{"name": "dvpp", "cost": -7, "ops": []}])"),
             "device profile 'n': described_engines: 'cost' is -7, it must be 0 to 1000000");
 }
 
 // What nothing reads is said to be unknown, of the profile and of what it lists.
 TEST(Profile, MembersThatNothingReadsAreRefused) {
-  for (const char* gone : {"alignment", "l1_bytes", "l3_bytes", "max_streams", "max_tasks_per_stream", "max_events", "prefetch_num"}) {
-    EXPECT_THAT(fault_of(gone, "1"),
-                testing::StartsWith(fmt::format("device profile 'n': no member has the name '{}'; known are name, isa,", gone)));
+  for (const char* gone : {"alignment", "l1_bytes", "l3_bytes", "max_streams",
+                           "max_tasks_per_stream", "max_events", "prefetch_num"}) {
+    EXPECT_THAT(
+        fault_of(gone, "1"),
+        testing::StartsWith(fmt::format(
+            "device profile 'n': no member has the name '{}'; known are name, isa,", gone)));
   }
-  EXPECT_EQ(fault_of("described_engines", R"([{"name": "dvpp", "cost": 7, "ops": [], "speed": 3}])"),
-            "device profile 'n': described_engines: no member has the name 'speed'; known are name, cost, ops");
+  EXPECT_EQ(
+      fault_of("described_engines", R"([{"name": "dvpp", "cost": 7, "ops": [], "speed": 3}])"),
+      "device profile 'n': described_engines: no member has the name 'speed'; known are name, "
+      "cost, ops");
 }
 
 }  // namespace

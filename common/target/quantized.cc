@@ -32,7 +32,9 @@ const Value& outside(const Node& node, const Value& value) {
   return value;
 }
 
-bool is_one_number(const Value* value) { return value == nullptr || value->type().element_count() == 1; }
+bool is_one_number(const Value* value) {
+  return value == nullptr || value->type().element_count() == 1;
+}
 
 // One number, or one per column along the last axis.
 bool is_per_column(const Value* value, int64_t columns) {
@@ -44,55 +46,71 @@ bool is_per_column(const Value* value, int64_t columns) {
 std::string shape_unsupported_reason(const Value& value) {
   const Type& type = value.type();
   if (!has_computed_size(type)) return "a dim of unknown size";
-  return std::find(type.dims.begin(), type.dims.end(), Dim::fixed(0)) != type.dims.end() ? "an empty tensor" : "";
+  return std::find(type.dims.begin(), type.dims.end(), Dim::fixed(0)) != type.dims.end()
+             ? "an empty tensor"
+             : "";
 }
 
 std::string conv_unsupported_reason(const Node& conv, const Type& x, const Type& w) {
-  if (x.rank() != 4 || w.rank() != 4) return fmt::format("a convolution of rank {}, only 2-d ones", x.rank());
+  if (x.rank() != 4 || w.rank() != 4)
+    return fmt::format("a convolution of rank {}, only 2-d ones", x.rank());
   if (!x.dims[1].is_fixed()) return "channels whose number is not fixed";
-  if (conv.string_attribute("auto_pad", "NOTSET") != "NOTSET") return "padding that is not explicit";
+  if (conv.string_attribute("auto_pad", "NOTSET") != "NOTSET")
+    return "padding that is not explicit";
   const std::vector<int64_t> pads = conv.ints_attribute("pads");
-  if (std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad < 0; })) return "negative padding";
+  if (std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad < 0; }))
+    return "negative padding";
   return {};
 }
 
 std::string matrix_unsupported_reason(const Node& anchor, const Type& x, const Type& w) {
   if (w.rank() != 2 || x.rank() < 2) return "integer matrices other than [..., m, k] times [k, n]";
   if (!x.dims.back().is_fixed()) return "sums whose length is not fixed";
-  if (anchor.op() == Op::kGemm && anchor.int_attribute("transA", 0) != 0) return "a transposed first operand of integers";
+  if (anchor.op() == Op::kGemm && anchor.int_attribute("transA", 0) != 0)
+    return "a transposed first operand of integers";
   return {};
 }
 
 std::string operand_unsupported_reason(const Node& node, const QuantizedContraction& q) {
   for (const Value* value : {q.x.integers, q.w.integers}) {
-    if (!is_byte(value->type().dtype)) return fmt::format("integers of dtype {}, only i8 and u8", dtype_name(value->type().dtype));
+    if (!is_byte(value->type().dtype))
+      return fmt::format("integers of dtype {}, only i8 and u8", dtype_name(value->type().dtype));
     if (std::string reason = shape_unsupported_reason(*value); !reason.empty()) return reason;
   }
-  if (!outside(node, *q.w.integers).is_constant()) return "weights of integers that are no constant";
+  if (!outside(node, *q.w.integers).is_constant())
+    return "weights of integers that are no constant";
   if (!q.w.integers->type().is_fixed()) return "weights whose shape is not fixed";
   const Type& w = q.w.integers->type();
-  std::string reason = q.is_conv() ? conv_unsupported_reason(*q.anchor, q.x.integers->type(), w) : matrix_unsupported_reason(*q.anchor, q.x.integers->type(), w);
+  std::string reason = q.is_conv() ? conv_unsupported_reason(*q.anchor, q.x.integers->type(), w)
+                                   : matrix_unsupported_reason(*q.anchor, q.x.integers->type(), w);
   if (!reason.empty()) return reason;
   const int64_t columns = (*w.extents())[static_cast<size_t>(column_axis(*q.anchor))];
-  if (!is_one_number(q.x.scale) || !is_one_number(q.x.zero_point)) return "a scale or zero point for each row";
+  if (!is_one_number(q.x.scale) || !is_one_number(q.x.zero_point))
+    return "a scale or zero point for each row";
   if (!is_per_column(q.w.scale, columns) || !is_per_column(q.w.zero_point, columns))
     return "scales that are neither one nor one per column";
-  if (q.w.zero_point != nullptr && !outside(node, *q.w.zero_point).is_constant()) return "a zero point of weights that is no constant";
-  if (columns > 0 && *w.element_count() / columns > kMaxProducts) return fmt::format("sums of more than {} products", kMaxProducts);
+  if (q.w.zero_point != nullptr && !outside(node, *q.w.zero_point).is_constant())
+    return "a zero point of weights that is no constant";
+  if (columns > 0 && *w.element_count() / columns > kMaxProducts)
+    return fmt::format("sums of more than {} products", kMaxProducts);
   return {};
 }
 
 std::string result_unsupported_reason(const Node& node, const QuantizedContraction& q) {
   for (const Value* scale : {q.x.scale, q.w.scale, q.y.scale}) {
-    if (scale != nullptr && scale->type().dtype != DType::kF32) return fmt::format("a scale of dtype {}", dtype_name(scale->type().dtype));
+    if (scale != nullptr && scale->type().dtype != DType::kF32)
+      return fmt::format("a scale of dtype {}", dtype_name(scale->type().dtype));
   }
   const Value& result = *q.result;
   if (std::string reason = shape_unsupported_reason(result); !reason.empty()) return reason;
   if (q.y.scale == nullptr) return {};
-  if (!is_byte(result.type().dtype)) return fmt::format("a result of dtype {}, only i8 and u8", dtype_name(result.type().dtype));
-  if (!is_one_number(q.y.scale) || !is_one_number(q.y.zero_point)) return "a result with a scale for each channel";
+  if (!is_byte(result.type().dtype))
+    return fmt::format("a result of dtype {}, only i8 and u8", dtype_name(result.type().dtype));
+  if (!is_one_number(q.y.scale) || !is_one_number(q.y.zero_point))
+    return "a result with a scale for each channel";
   for (const Value* value : {q.y.scale, q.y.zero_point}) {
-    if (value != nullptr && !known_number(outside(node, *value))) return "a scale or zero point of the result that is no constant";
+    if (value != nullptr && !known_number(outside(node, *value)))
+      return "a scale or zero point of the result that is no constant";
   }
   return {};
 }
@@ -105,17 +123,24 @@ std::string epilogue_unsupported_reason(const QuantizedContraction& q) {
       return fmt::format("{} changes the shape in its epilogue", op_name(node.op()));
     for (size_t i = 0; i < node.input_count(); ++i) {
       const Value* input = node.input(i);
-      if (input != nullptr && input->producer() == nullptr && !epilogue_shape(input->type(), *q.anchor))
-        return fmt::format("an operand of {} that broadcasts in an unusual way", op_name(node.op()));
+      if (input != nullptr && input->producer() == nullptr &&
+          !epilogue_shape(input->type(), *q.anchor))
+        return fmt::format("an operand of {} that broadcasts in an unusual way",
+                           op_name(node.op()));
     }
   }
-  const Value* bias = q.first != nullptr && q.anchor->op() != Op::kMatMul ? q.anchor->input(2) : nullptr;
+  const Value* bias =
+      q.first != nullptr && q.anchor->op() != Op::kMatMul ? q.anchor->input(2) : nullptr;
   if (bias == nullptr) return {};
   if (bias->producer() != nullptr) return "a Fused body that computes its anchor's bias";
-  return q.is_conv() || epilogue_shape(bias->type(), *q.anchor) ? "" : "a bias that broadcasts in an unusual way";
+  return q.is_conv() || epilogue_shape(bias->type(), *q.anchor)
+             ? ""
+             : "a bias that broadcasts in an unusual way";
 }
 
-QuantizedOperand dequantized(const Node& node) { return {node.input(0), node.input(1), node.input(2)}; }
+QuantizedOperand dequantized(const Node& node) {
+  return {node.input(0), node.input(1), node.input(2)};
+}
 
 QuantizedContraction read_plain(const Node& node) {
   QuantizedContraction q{.anchor = &node, .result = &node.output()};
@@ -131,7 +156,9 @@ QuantizedContraction read_plain(const Node& node) {
   return q;
 }
 
-const Node* only_reader(const Value& value) { return value.uses().size() == 1 && !value.is_output() ? value.uses()[0].node : nullptr; }
+const Node* only_reader(const Value& value) {
+  return value.uses().size() == 1 && !value.is_output() ? value.uses()[0].node : nullptr;
+}
 
 std::optional<QuantizedContraction> read_fused(const Graph& body) {
   const Node* anchor = find_anchor(body);
@@ -144,7 +171,9 @@ std::optional<QuantizedContraction> read_fused(const Graph& body) {
   } else {
     q.first = anchor->input(0)->producer();
     q.second = anchor->input(1)->producer();
-    if (!is_byte_dequantization(q.first, -1) || !is_byte_dequantization(q.second, column_axis(*anchor))) return std::nullopt;
+    if (!is_byte_dequantization(q.first, -1) ||
+        !is_byte_dequantization(q.second, column_axis(*anchor)))
+      return std::nullopt;
     q.x = dequantized(*q.first);
     q.w = dequantized(*q.second);
   }
@@ -160,7 +189,8 @@ std::optional<QuantizedContraction> read_fused(const Graph& body) {
 }  // namespace
 
 bool is_integer_contraction(Op op) {
-  return op == Op::kQLinearConv || op == Op::kQLinearMatMul || op == Op::kConvInteger || op == Op::kMatMulInteger;
+  return op == Op::kQLinearConv || op == Op::kQLinearMatMul || op == Op::kConvInteger ||
+         op == Op::kMatMulInteger;
 }
 
 int64_t column_axis(const Node& anchor) {
@@ -177,10 +207,13 @@ int64_t column_axis(const Node& anchor) {
 }
 
 std::optional<double> known_number(const Value& value) {
-  if (!value.is_constant() || value.is_input() || value.type().element_count() != 1) return std::nullopt;
+  if (!value.is_constant() || value.is_input() || value.type().element_count() != 1)
+    return std::nullopt;
   const Segment& segment = value.graph().module().segment(value.segment());
-  if (segment.kind != SegmentKind::kSmall && segment.kind != SegmentKind::kSplat) return std::nullopt;
-  if (segment.data.size() * 8 != static_cast<size_t>(dtype_bits(value.type().dtype))) return std::nullopt;
+  if (segment.kind != SegmentKind::kSmall && segment.kind != SegmentKind::kSplat)
+    return std::nullopt;
+  if (segment.data.size() * 8 != static_cast<size_t>(dtype_bits(value.type().dtype)))
+    return std::nullopt;
   switch (value.type().dtype) {
     case DType::kF32:
       return number_of<float>(segment.data);
@@ -196,13 +229,16 @@ std::optional<double> known_number(const Value& value) {
 }
 
 bool is_byte_dequantization(const Node* node, int64_t axis) {
-  if (node == nullptr || node->op() != Op::kDequantizeLinear || node->output().type().dtype != DType::kF32) return false;
+  if (node == nullptr || node->op() != Op::kDequantizeLinear ||
+      node->output().type().dtype != DType::kF32)
+    return false;
   if (!is_byte(node->input(0)->type().dtype)) return false;
   if (is_one_number(node->input(1))) return true;
   const int64_t rank = static_cast<int64_t>(node->input(0)->type().rank());
   int64_t along = node->int_attribute("axis", 1);
   if (along < 0) along += rank;
-  return axis >= 0 && along == axis && node->int_attribute("block_size", 0) == 0 && node->input(1)->type().rank() == 1;
+  return axis >= 0 && along == axis && node->int_attribute("block_size", 0) == 0 &&
+         node->input(1)->type().rank() == 1;
 }
 
 std::optional<QuantizedContraction> read_quantized(const Node& node) {

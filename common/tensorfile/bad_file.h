@@ -9,8 +9,10 @@
 namespace sluice {
 
 template <typename... Args>
-[[nodiscard]] Error bad_file(const std::string& path, fmt::format_string<Args...> format, Args&&... args) {
-  return Error{ErrorCode::kBadTensorFile, fmt::format(format, std::forward<Args>(args)...), {}, path};
+[[nodiscard]] Error bad_file(const std::string& path, fmt::format_string<Args...> format,
+                             Args&&... args) {
+  return Error{
+      ErrorCode::kBadTensorFile, fmt::format(format, std::forward<Args>(args)...), {}, path};
 }
 
 }  // namespace sluice

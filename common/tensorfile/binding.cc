@@ -16,8 +16,8 @@ TensorBytes packed(const Tensor& wide, int bits) {
   TensorBytes bytes((wide.bytes.size() + per_byte - 1) / per_byte, std::byte{0});
   const unsigned mask = (1u << bits) - 1;
   for (size_t i = 0; i < wide.bytes.size(); ++i) {
-    bytes[i / per_byte] |=
-        static_cast<std::byte>((static_cast<unsigned>(wide.bytes[i]) & mask) << (i % per_byte * static_cast<size_t>(bits)));
+    bytes[i / per_byte] |= static_cast<std::byte>((static_cast<unsigned>(wide.bytes[i]) & mask)
+                                                  << (i % per_byte * static_cast<size_t>(bits)));
   }
   return bytes;
 }
@@ -29,7 +29,9 @@ uint64_t splitmix64(uint64_t& state) {
   return z ^ (z >> 31);
 }
 
-float unit(uint64_t& state) { return static_cast<float>(splitmix64(state) >> 40) * 0x1p-23f - 1.0f; }
+float unit(uint64_t& state) {
+  return static_cast<float>(splitmix64(state) >> 40) * 0x1p-23f - 1.0f;
+}
 
 uint16_t bf16_of(float value) {
   uint32_t bits = 0;
@@ -94,20 +96,27 @@ Result<Tensor> read_member(const std::string& path, const std::string& name) {
   }
   std::vector<std::string> names;
   for (const Tensor& member : members) names.push_back(member.name);
-  return make_error(ErrorCode::kBadBinding, "'{}' has no member '{}'", path, name).with_hint("its members are " + listed(names));
+  return make_error(ErrorCode::kBadBinding, "'{}' has no member '{}'", path, name)
+      .with_hint("its members are " + listed(names));
 }
 
 bool is_npz_alone(const std::string& binding) {
-  return binding.ends_with(".npz") && (binding.find('=') == std::string::npos || ::access(binding.c_str(), F_OK) == 0);
+  return binding.ends_with(".npz") &&
+         (binding.find('=') == std::string::npos || ::access(binding.c_str(), F_OK) == 0);
 }
 
 Error unknown_input(const std::string& binding, const std::vector<std::string>& inputs) {
-  const std::string known = inputs.empty() ? "the model has no inputs" : "the model's inputs are " + listed(inputs);
+  const std::string known =
+      inputs.empty() ? "the model has no inputs" : "the model's inputs are " + listed(inputs);
   const size_t equal = binding.find('=');
   if (equal == std::string::npos) {
-    return make_error(ErrorCode::kBadBinding, "--input {}: expected NAME=FILE, or a .npz file", binding).with_hint(known);
+    return make_error(ErrorCode::kBadBinding, "--input {}: expected NAME=FILE, or a .npz file",
+                      binding)
+        .with_hint(known);
   }
-  return make_error(ErrorCode::kBadBinding, "--input {}: no input is called '{}'", binding, binding.substr(0, equal)).with_hint(known);
+  return make_error(ErrorCode::kBadBinding, "--input {}: no input is called '{}'", binding,
+                    binding.substr(0, equal))
+      .with_hint(known);
 }
 
 std::string fitting_hint(const Tensor& given, DType dtype, const std::string& name) {
@@ -116,13 +125,14 @@ std::string fitting_hint(const Tensor& given, DType dtype, const std::string& na
     if (wanted.empty()) return "give it as .pb, an ONNX TensorProto";
     return fmt::format("with numpy: np.save('{}.npy', array.astype('{}'))", name, wanted);
   }
-  return "a model is compiled for fixed shapes: reshape the array, or compile the model again with --input-shape or --dim";
+  return "a model is compiled for fixed shapes: reshape the array, or compile the model again with "
+         "--input-shape or --dim";
 }
 
 void adopt_dtype(Tensor& tensor, DType dtype) {
   const int bits = dtype_bits(dtype);
-  const bool stands_for =
-      (tensor.dtype == DType::kU16 && dtype == DType::kBF16) || (tensor.dtype == DType::kU8 && dtype_is_float(dtype) && bits == 8);
+  const bool stands_for = (tensor.dtype == DType::kU16 && dtype == DType::kBF16) ||
+                          (tensor.dtype == DType::kU8 && dtype_is_float(dtype) && bits == 8);
   if (stands_for) tensor.dtype = dtype;
   if (tensor.dtype == DType::kU8 && bits < 8 && bits > 0) {
     tensor.bytes = packed(tensor, bits);

@@ -18,7 +18,9 @@ Tensor i64(const char* name, const std::vector<int64_t>& numbers) {
   return tensor;
 }
 
-Tensor texts(const std::vector<std::string>& words) { return make_string_tensor({static_cast<int64_t>(words.size())}, words); }
+Tensor texts(const std::vector<std::string>& words) {
+  return make_string_tensor({static_cast<int64_t>(words.size())}, words);
+}
 
 // {"a": 1, "bb": 2} and {"c": 3}.
 FileValue two_maps() {
@@ -51,7 +53,8 @@ TEST(MapFiles, BothKindsOfFileGiveBackWhatWasWritten) {
 TEST(MapFiles, LengthsMustAddUp) {
   const TestFolder folder;
   const auto error = [&](const std::vector<int64_t>& lengths) {
-    const Tensor members[] = {i64("keys", {1, 2, 3}), i64("values", {4, 5, 6}), i64("lengths", lengths)};
+    const Tensor members[] = {i64("keys", {1, 2, 3}), i64("values", {4, 5, 6}),
+                              i64("lengths", lengths)};
     EXPECT_TRUE(write_npz(folder.file("m.npz"), members));
     const auto read = read_maps(folder.file("m.npz"), ValueKind::kMaps);
     return read ? std::string() : error_text(read.error());
@@ -82,10 +85,15 @@ TEST(MapFiles, DamagedProtosAreRefused) {
   };
   EXPECT_EQ(error([](auto&) {}), "");
   EXPECT_THAT(error([](auto& map) { map.add_keys(7); }), HasSubstr("3 keys and 2 values"));
-  EXPECT_THAT(error([](auto& map) { map.set_key_type(1); }), HasSubstr("keys of type 1, expected integers or strings"));
+  EXPECT_THAT(error([](auto& map) { map.set_key_type(1); }),
+              HasSubstr("keys of type 1, expected integers or strings"));
   EXPECT_THAT(error([](auto& map) { map.set_key_type(999); }), HasSubstr("keys of type 999"));
-  EXPECT_THAT(error([](auto& map) { map.mutable_values()->mutable_tensor_values(1)->add_dims(0); }), HasSubstr("tensor"));
-  EXPECT_THAT(error([](auto& map) { *map.mutable_values()->mutable_tensor_values(1) = to_proto(make_tensor(DType::kF32, {})); }),
+  EXPECT_THAT(error([](auto& map) { map.mutable_values()->mutable_tensor_values(1)->add_dims(0); }),
+              HasSubstr("tensor"));
+  EXPECT_THAT(error([](auto& map) {
+                *map.mutable_values()->mutable_tensor_values(1) =
+                    to_proto(make_tensor(DType::kF32, {}));
+              }),
               HasSubstr("expected single elements of one type"));
 }
 

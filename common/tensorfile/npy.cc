@@ -1,4 +1,5 @@
-// NumPy's .npy, versions 1 to 3 (numpy.lib.format): magic, version, length, a Python dictionary as text, elements.
+// NumPy's .npy, versions 1 to 3 (numpy.lib.format): magic, version, length, a Python dictionary as
+// text, elements.
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -56,7 +57,8 @@ class Cursor {
 
  private:
   void skip_spaces() {
-    while (!text_.empty() && (text_.front() == ' ' || text_.front() == '\n')) text_.remove_prefix(1);
+    while (!text_.empty() && (text_.front() == ' ' || text_.front() == '\n'))
+      text_.remove_prefix(1);
   }
   std::string_view text_;
 };
@@ -102,7 +104,8 @@ bool take_dictionary(std::string_view text, NpyHeader& header) {
 struct NpyType {
   DType dtype = DType::kUndefined;
   uint64_t bytes = 0;  // of one element in the file
-  uint64_t part = 0;   // what byte order applies to: half of a complex element, one character of a text
+  uint64_t part =
+      0;  // what byte order applies to: half of a complex element, one character of a text
   char kind = 0;
 };
 
@@ -110,29 +113,35 @@ std::optional<NpyType> element_type(std::string_view descr) {
   if (descr.size() < 3) return std::nullopt;
   uint64_t number = 0;
   const auto [end, code] = std::from_chars(descr.data() + 2, descr.data() + descr.size(), number);
-  if (code != std::errc() || end != descr.data() + descr.size() || number > (uint64_t{1} << 32)) return std::nullopt;
+  if (code != std::errc() || end != descr.data() + descr.size() || number > (uint64_t{1} << 32))
+    return std::nullopt;
   const char kind = descr[1];
   if (kind == 'U') return NpyType{DType::kString, number * 4, 4, kind};
   if (kind == 'S') return NpyType{DType::kString, number, 1, kind};
   constexpr std::pair<std::string_view, DType> kTypes[] = {
-      {"f4", DType::kF32}, {"f8", DType::kF64}, {"f2", DType::kF16}, {"b1", DType::kBool}, {"u1", DType::kU8},
-      {"i1", DType::kI8},  {"u2", DType::kU16}, {"i2", DType::kI16}, {"u4", DType::kU32},  {"i4", DType::kI32},
-      {"u8", DType::kU64}, {"i8", DType::kI64}, {"c8", DType::kC64}, {"c16", DType::kC128}};
+      {"f4", DType::kF32}, {"f8", DType::kF64},  {"f2", DType::kF16}, {"b1", DType::kBool},
+      {"u1", DType::kU8},  {"i1", DType::kI8},   {"u2", DType::kU16}, {"i2", DType::kI16},
+      {"u4", DType::kU32}, {"i4", DType::kI32},  {"u8", DType::kU64}, {"i8", DType::kI64},
+      {"c8", DType::kC64}, {"c16", DType::kC128}};
   for (const auto& [name, dtype] : kTypes) {
-    if (descr.substr(1) == name) return NpyType{dtype, number, kind == 'c' ? number / 2 : number, kind};
+    if (descr.substr(1) == name)
+      return NpyType{dtype, number, kind == 'c' ? number / 2 : number, kind};
   }
   return std::nullopt;
 }
 
 void reverse_parts(std::vector<std::byte>& bytes, uint64_t part) {
-  for (uint64_t at = 0; at + part <= bytes.size(); at += part) std::reverse(bytes.begin() + at, bytes.begin() + at + part);
+  for (uint64_t at = 0; at + part <= bytes.size(); at += part)
+    std::reverse(bytes.begin() + at, bytes.begin() + at + part);
 }
 
 // From Fortran's order (first axis fastest) to row-major.
-std::vector<std::byte> row_major(std::span<const std::byte> from, std::span<const int64_t> dims, uint64_t element) {
+std::vector<std::byte> row_major(std::span<const std::byte> from, std::span<const int64_t> dims,
+                                 uint64_t element) {
   std::vector<std::byte> to(from.size());
   std::vector<uint64_t> stride(dims.size(), element);
-  for (size_t axis = 1; axis < dims.size(); ++axis) stride[axis] = stride[axis - 1] * dims[axis - 1];
+  for (size_t axis = 1; axis < dims.size(); ++axis)
+    stride[axis] = stride[axis - 1] * dims[axis - 1];
   std::vector<int64_t> index(dims.size(), 0);
   uint64_t source = 0;
   for (uint64_t at = 0; at < to.size(); at += element) {
@@ -148,7 +157,8 @@ std::vector<std::byte> row_major(std::span<const std::byte> from, std::span<cons
 }
 
 // NumPy pads texts with zeros to one length.
-Tensor text_tensor(std::span<const std::byte> bytes, const NpyType& type, std::vector<int64_t> dims, uint64_t count) {
+Tensor text_tensor(std::span<const std::byte> bytes, const NpyType& type, std::vector<int64_t> dims,
+                   uint64_t count) {
   std::vector<std::string> texts(count);
   for (uint64_t i = 0; i < count; ++i) {
     const std::span<const std::byte> element = bytes.subspan(i * type.bytes, type.bytes);
@@ -162,19 +172,24 @@ Tensor text_tensor(std::span<const std::byte> bytes, const NpyType& type, std::v
   return make_string_tensor(std::move(dims), texts);
 }
 
-Result<std::span<const std::byte>> split_header(std::span<const std::byte> bytes, const std::string& path, NpyHeader& header) {
+Result<std::span<const std::byte>> split_header(std::span<const std::byte> bytes,
+                                                const std::string& path, NpyHeader& header) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (!text.starts_with(kMagic) || bytes.size() < 10) return bad_file(path, "the file does not start as a .npy file does");
+  if (!text.starts_with(kMagic) || bytes.size() < 10)
+    return bad_file(path, "the file does not start as a .npy file does");
   const auto byte_at = [&](size_t i) { return static_cast<uint32_t>(bytes[i]); };
   const uint32_t version = byte_at(6);
-  if (version < 1 || version > 3) return bad_file(path, "version {} of .npy is unknown, expected 1, 2 or 3", version);
+  if (version < 1 || version > 3)
+    return bad_file(path, "version {} of .npy is unknown, expected 1, 2 or 3", version);
   const size_t prefix = version == 1 ? 10 : 12;
   if (bytes.size() < prefix) return bad_file(path, "the file ends within its header");
   uint64_t length = byte_at(8) | byte_at(9) << 8;
   if (version > 1) length |= byte_at(10) << 16 | static_cast<uint64_t>(byte_at(11)) << 24;
-  if (length > bytes.size() - prefix) return bad_file(path, "the file ends within its header of {} bytes", length);
+  if (length > bytes.size() - prefix)
+    return bad_file(path, "the file ends within its header of {} bytes", length);
   if (!take_dictionary(text.substr(prefix, length), header)) {
-    return bad_file(path, "the header is not the dictionary of a plain array (descr, fortran_order, shape)");
+    return bad_file(
+        path, "the header is not the dictionary of a plain array (descr, fortran_order, shape)");
   }
   return bytes.subspan(prefix + length);
 }
@@ -187,15 +202,18 @@ Result<Tensor> parse_npy(std::span<const std::byte> bytes, const std::string& pa
   const std::optional<NpyType> type = element_type(header.descr);
   if (!type) return bad_file(path, "elements of NumPy type '{}' cannot be read", header.descr);
   const std::optional<uint64_t> count = element_count(header.dims);
-  const bool fits = count && (type->bytes == 0 || *count <= elements.size() / type->bytes) && (type->bytes != 0 || *count <= bytes.size());
+  const bool fits = count && (type->bytes == 0 || *count <= elements.size() / type->bytes) &&
+                    (type->bytes != 0 || *count <= bytes.size());
   if (!fits || elements.size() != *count * type->bytes) {
-    return bad_file(path, "the file holds {} bytes of elements, expected those of '{}' of shape {}", elements.size(), header.descr,
-                    dims_text(header.dims));
+    return bad_file(path, "the file holds {} bytes of elements, expected those of '{}' of shape {}",
+                    elements.size(), header.descr, dims_text(header.dims));
   }
   std::vector<std::byte> data(elements.begin(), elements.end());
   if (header.descr[0] == '>') reverse_parts(data, type->part);
-  if (header.fortran && header.dims.size() > 1 && type->bytes != 0) data = row_major(data, header.dims, type->bytes);
-  if (type->dtype == DType::kString) return text_tensor(data, *type, std::move(header.dims), *count);
+  if (header.fortran && header.dims.size() > 1 && type->bytes != 0)
+    data = row_major(data, header.dims, type->bytes);
+  if (type->dtype == DType::kString)
+    return text_tensor(data, *type, std::move(header.dims), *count);
   return Tensor{{}, type->dtype, std::move(header.dims), {data.begin(), data.end()}};
 }
 
@@ -207,7 +225,8 @@ std::string unpacked(const Tensor& tensor, uint64_t count) {
   std::string text(count, '\0');
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t bit = i * bits;
-    text[i] = static_cast<char>((static_cast<uint32_t>(tensor.bytes[bit / 8]) >> (bit % 8)) & ((1u << bits) - 1));
+    text[i] = static_cast<char>((static_cast<uint32_t>(tensor.bytes[bit / 8]) >> (bit % 8)) &
+                                ((1u << bits) - 1));
   }
   return text;
 }
@@ -261,7 +280,8 @@ std::string npy_header(std::string_view descr, std::span<const int64_t> dims) {
   for (int64_t dim : dims) shape += std::to_string(dim) + ", ";
   if (dims.size() > 1) shape.resize(shape.size() - 2);
   if (dims.size() == 1) shape.resize(shape.size() - 1);
-  std::string dictionary = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, shape);
+  std::string dictionary =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, shape);
   const size_t unpadded = kMagic.size() + 4 + dictionary.size() + 1;
   dictionary.append((64 - unpadded % 64) % 64, ' ');  // the elements start 64-byte aligned
   dictionary += '\n';
@@ -277,21 +297,24 @@ std::string npy_header(std::string_view descr, std::span<const int64_t> dims) {
 
 Result<std::string> npy_bytes(const Tensor& tensor) {
   if (!is_consistent(tensor) || tensor.dims.size() > kMaxRank) {
-    return make_error(ErrorCode::kInternal, "tensor '{}' has {} bytes, which do not fit {} of shape {}", tensor.name, tensor.bytes.size(),
-                      dtype_name(tensor.dtype), dims_text(tensor.dims));
+    return make_error(ErrorCode::kInternal,
+                      "tensor '{}' has {} bytes, which do not fit {} of shape {}", tensor.name,
+                      tensor.bytes.size(), dtype_name(tensor.dtype), dims_text(tensor.dims));
   }
   const uint64_t count = *element_count(tensor.dims);
   if (tensor.dtype == DType::kString) {
     uint64_t length = 1;  // NumPy has no texts of length 0
-    for (uint64_t i = 0; i < count; ++i) length = std::max<uint64_t>(length, string_at(tensor, i).size());
+    for (uint64_t i = 0; i < count; ++i)
+      length = std::max<uint64_t>(length, string_at(tensor, i).size());
     if (count > kMaxTextBytes / length) {
-      return make_error(
-                 ErrorCode::kLimit,
-                 "tensor '{}' has {} texts, the longest of {} bytes: too much for .npy, which pads all to one length: {} bytes at most",
-                 tensor.name, count, length, kMaxTextBytes)
+      return make_error(ErrorCode::kLimit,
+                        "tensor '{}' has {} texts, the longest of {} bytes: too much for .npy, "
+                        "which pads all to one length: {} bytes at most",
+                        tensor.name, count, length, kMaxTextBytes)
           .with_hint("write .pb: --format=pb");
     }
-    return npy_header(fmt::format("|S{}", length), tensor.dims) + padded_texts(tensor, count, length);
+    return npy_header(fmt::format("|S{}", length), tensor.dims) +
+           padded_texts(tensor, count, length);
   }
   std::string text = npy_header(descr_of(tensor.dtype), tensor.dims);
   if (dtype_bits(tensor.dtype) < 8) return text + unpacked(tensor, count);

@@ -1,5 +1,6 @@
-// NumPy's .npz: a ZIP archive of .npy files (PKWARE APPNOTE 6.3), stored or deflated, with or without the zip64 fields.
-// Everything is read from the central directory at the end of the file; local headers only say where the bytes start.
+// NumPy's .npz: a ZIP archive of .npy files (PKWARE APPNOTE 6.3), stored or deflated, with or
+// without the zip64 fields. Everything is read from the central directory at the end of the file;
+// local headers only say where the bytes start.
 #include <zlib.h>
 
 #include <algorithm>
@@ -14,13 +15,16 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-constexpr uint32_t kLocalHeader = 0x04034b50, kCentralHeader = 0x02014b50, kEnd = 0x06054b50, kEnd64 = 0x06064b50, kLocator64 = 0x07064b50;
-constexpr uint64_t kEndBytes = 22, kMaxComment = 65535, kMaxDeflateRatio = 1032;  // deflate's own bound
+constexpr uint32_t kLocalHeader = 0x04034b50, kCentralHeader = 0x02014b50, kEnd = 0x06054b50,
+                   kEnd64 = 0x06064b50, kLocator64 = 0x07064b50;
+constexpr uint64_t kEndBytes = 22, kMaxComment = 65535,
+                   kMaxDeflateRatio = 1032;  // deflate's own bound
 
 template <typename T>
 T number_at(Bytes bytes, uint64_t at) {
   T number{};
-  if (at <= bytes.size() && bytes.size() - at >= sizeof(T)) std::memcpy(&number, bytes.data() + at, sizeof(T));
+  if (at <= bytes.size() && bytes.size() - at >= sizeof(T))
+    std::memcpy(&number, bytes.data() + at, sizeof(T));
   return number;
 }
 
@@ -37,14 +41,18 @@ struct Member {
 
 Result<Directory> find_directory(Bytes file, const std::string& path) {
   if (file.size() < kEndBytes) return bad_file(path, "the file is too short for an archive");
-  const uint64_t lowest = file.size() - kEndBytes - std::min<uint64_t>(kMaxComment, file.size() - kEndBytes);
+  const uint64_t lowest =
+      file.size() - kEndBytes - std::min<uint64_t>(kMaxComment, file.size() - kEndBytes);
   for (uint64_t at = file.size() - kEndBytes + 1; at-- > lowest;) {
     if (number_at<uint32_t>(file, at) != kEnd) continue;
-    Directory directory{number_at<uint16_t>(file, at + 10), number_at<uint32_t>(file, at + 12), number_at<uint32_t>(file, at + 16)};
+    Directory directory{number_at<uint16_t>(file, at + 10), number_at<uint32_t>(file, at + 12),
+                        number_at<uint32_t>(file, at + 16)};
     if (at >= 20 && number_at<uint32_t>(file, at - 20) == kLocator64) {
       const uint64_t end64 = number_at<uint64_t>(file, at - 20 + 8);
-      if (number_at<uint32_t>(file, end64) != kEnd64) return bad_file(path, "the archive's zip64 end record is missing");
-      directory = {number_at<uint64_t>(file, end64 + 32), number_at<uint64_t>(file, end64 + 40), number_at<uint64_t>(file, end64 + 48)};
+      if (number_at<uint32_t>(file, end64) != kEnd64)
+        return bad_file(path, "the archive's zip64 end record is missing");
+      directory = {number_at<uint64_t>(file, end64 + 32), number_at<uint64_t>(file, end64 + 40),
+                   number_at<uint64_t>(file, end64 + 48)};
     }
     if (directory.offset > file.size() || directory.bytes > file.size() - directory.offset) {
       return bad_file(path, "the archive's directory lies outside the file");
@@ -54,7 +62,8 @@ Result<Directory> find_directory(Bytes file, const std::string& path) {
   return bad_file(path, "the file is no ZIP archive: its end record is missing");
 }
 
-// Field 1 of the extra fields holds, in this order, those of size, packed size and offset that did not fit into 32 bits.
+// Field 1 of the extra fields holds, in this order, those of size, packed size and offset that did
+// not fit into 32 bits.
 void widen(Member& member, Bytes extra) {
   while (extra.size() >= 4) {
     const uint64_t length = std::min<uint64_t>(number_at<uint16_t>(extra, 2), extra.size() - 4);
@@ -72,7 +81,8 @@ void widen(Member& member, Bytes extra) {
 
 Result<Member> take_member(Bytes& directory, const std::string& path) {
   constexpr uint64_t kFixed = 46;
-  const uint64_t name = number_at<uint16_t>(directory, 28), extra = number_at<uint16_t>(directory, 30);
+  const uint64_t name = number_at<uint16_t>(directory, 28),
+                 extra = number_at<uint16_t>(directory, 30);
   const uint64_t whole = kFixed + name + extra + number_at<uint16_t>(directory, 32);
   if (number_at<uint32_t>(directory, 0) != kCentralHeader || whole > directory.size()) {
     return bad_file(path, "the archive's directory is damaged");
@@ -112,19 +122,26 @@ bool inflate_all(Bytes packed, std::vector<std::byte>& out) {
   return code == Z_STREAM_END && written == out.size();
 }
 
-Result<std::vector<std::byte>> member_bytes(Bytes file, const Member& member, const std::string& path) {
+Result<std::vector<std::byte>> member_bytes(Bytes file, const Member& member,
+                                            const std::string& path) {
   constexpr uint64_t kFixed = 30;
   if ((member.flags & 1) != 0) return bad_file(path, "member '{}' is encrypted", member.name);
   if (member.method != 0 && member.method != 8) {
-    return bad_file(path, "member '{}' is packed by method {}, expected 0 (stored) or 8 (deflated)", member.name, member.method);
+    return bad_file(path, "member '{}' is packed by method {}, expected 0 (stored) or 8 (deflated)",
+                    member.name, member.method);
   }
-  if (number_at<uint32_t>(file, member.local) != kLocalHeader) return bad_file(path, "the header of member '{}' is missing", member.name);
-  const uint64_t begin =
-      member.local + kFixed + number_at<uint16_t>(file, member.local + 26) + number_at<uint16_t>(file, member.local + 28);
-  if (begin > file.size() || member.packed > file.size() - begin) return bad_file(path, "member '{}' ends outside the file", member.name);
+  if (number_at<uint32_t>(file, member.local) != kLocalHeader)
+    return bad_file(path, "the header of member '{}' is missing", member.name);
+  const uint64_t begin = member.local + kFixed + number_at<uint16_t>(file, member.local + 26) +
+                         number_at<uint16_t>(file, member.local + 28);
+  if (begin > file.size() || member.packed > file.size() - begin)
+    return bad_file(path, "member '{}' ends outside the file", member.name);
   const Bytes packed = file.subspan(begin, member.packed);
-  const bool possible = member.method == 0 ? member.size == member.packed : member.size / kMaxDeflateRatio <= member.packed;
-  if (!possible) return bad_file(path, "member '{}' cannot have {} bytes in {}", member.name, member.size, member.packed);
+  const bool possible = member.method == 0 ? member.size == member.packed
+                                           : member.size / kMaxDeflateRatio <= member.packed;
+  if (!possible)
+    return bad_file(path, "member '{}' cannot have {} bytes in {}", member.name, member.size,
+                    member.packed);
   std::vector<std::byte> bytes(member.size);
   if (member.method == 0) {
     std::copy(packed.begin(), packed.end(), bytes.begin());
@@ -147,7 +164,8 @@ Result<std::vector<Tensor>> read_npz(const std::string& path) {
   std::vector<Tensor> tensors;
   for (uint64_t i = 0; i < where.count; ++i) {
     SLUICE_ASSIGN(const Member member, take_member(directory, path));
-    if (!member.name.ends_with(".npy")) return bad_file(path, "member '{}' is no .npy file", member.name);
+    if (!member.name.ends_with(".npy"))
+      return bad_file(path, "member '{}' is no .npy file", member.name);
     SLUICE_ASSIGN(const std::vector<std::byte> bytes, member_bytes(file, member, path));
     SLUICE_ASSIGN(Tensor tensor, parse_npy(bytes, path + ":" + member.name));
     tensor.name = member.name.substr(0, member.name.size() - 4);

@@ -24,8 +24,8 @@ struct Entry {
 
 // What the local and the central header have in common.
 void put_entry(std::string& text, const Entry& entry) {
-  put(text, kVersion, uint16_t{0}, kStored, uint16_t{0}, kFirstDay, entry.crc, entry.bytes, entry.bytes,
-      static_cast<uint16_t>(entry.name.size()), uint16_t{0});
+  put(text, kVersion, uint16_t{0}, kStored, uint16_t{0}, kFirstDay, entry.crc, entry.bytes,
+      entry.bytes, static_cast<uint16_t>(entry.name.size()), uint16_t{0});
 }
 
 void put_directory(std::string& text, const std::vector<Entry>& entries) {
@@ -49,10 +49,13 @@ Result<void> write_npz(const std::string& path, std::span<const Tensor> members)
   for (const Tensor& member : members) {
     SLUICE_ASSIGN(const std::string bytes, npy_bytes(member));
     if (text.size() + bytes.size() > kMaxBytes / 2 || entries.size() == kMaxMembers) {
-      return Error{ErrorCode::kLimit, "the values are too many for .npz, which holds 2 GiB here", "write them as .pb", path};
+      return Error{ErrorCode::kLimit, "the values are too many for .npz, which holds 2 GiB here",
+                   "write them as .pb", path};
     }
-    const auto crc = static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
-    entries.push_back({member.name + ".npy", crc, static_cast<uint32_t>(bytes.size()), static_cast<uint32_t>(text.size())});
+    const auto crc = static_cast<uint32_t>(
+        crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+    entries.push_back({member.name + ".npy", crc, static_cast<uint32_t>(bytes.size()),
+                       static_cast<uint32_t>(text.size())});
     put(text, kLocalHeader);
     put_entry(text, entries.back());
     text += entries.back().name + bytes;

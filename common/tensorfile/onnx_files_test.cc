@@ -1,5 +1,5 @@
-// Every model and tensor of ONNX's own tests parses with schemas/onnx.proto, leaves nothing unknown, and has the size that its shape asks
-// for.
+// Every model and tensor of ONNX's own tests parses with schemas/onnx.proto, leaves nothing
+// unknown, and has the size that its shape asks for.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -19,21 +19,25 @@ ValueKind kind_of(const onnx::TypeProto& type) {
   return type.has_optional_type() ? ValueKind::kOptional : ValueKind::kTensor;
 }
 
-// Bytes that a lite parser did not know survive at the end of what it writes; a message without them has the size of its fields.
+// Bytes that a lite parser did not know survive at the end of what it writes; a message without
+// them has the size of its fields.
 void expect_known(const onnx::ModelProto& model, const std::string& path) {
   EXPECT_TRUE(model.unknown_fields().empty()) << path;
   EXPECT_TRUE(model.graph().unknown_fields().empty()) << path;
   for (const onnx::NodeProto& node : model.graph().node()) {
     EXPECT_TRUE(node.unknown_fields().empty()) << path;
     EXPECT_FALSE(node.op_type().empty()) << path;
-    for (const onnx::AttributeProto& attribute : node.attribute()) EXPECT_TRUE(attribute.unknown_fields().empty()) << path;
+    for (const onnx::AttributeProto& attribute : node.attribute())
+      EXPECT_TRUE(attribute.unknown_fields().empty()) << path;
   }
-  for (const onnx::ValueInfoProto& value : model.graph().input()) EXPECT_TRUE(value.type().unknown_fields().empty()) << path;
+  for (const onnx::ValueInfoProto& value : model.graph().input())
+    EXPECT_TRUE(value.type().unknown_fields().empty()) << path;
 }
 
 TEST(OnnxFiles, AllOfOnnxsTestsParse) {
   const char* elsewhere = std::getenv("SLUICE_SHARED");
-  const std::string root = std::string(elsewhere != nullptr ? elsewhere : SLUICE_SHARED) + "/onnx-tests";
+  const std::string root =
+      std::string(elsewhere != nullptr ? elsewhere : SLUICE_SHARED) + "/onnx-tests";
   if (!fs::exists(root)) GTEST_SKIP() << root << " is not here";
   int models = 0, tensors = 0;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root)) {
@@ -41,7 +45,8 @@ TEST(OnnxFiles, AllOfOnnxsTestsParse) {
     Result<std::vector<std::byte>> bytes = read_file(entry.path());
     ASSERT_TRUE(bytes.ok());
     onnx::ModelProto model;
-    ASSERT_TRUE(model.ParseFromArray(bytes->data(), static_cast<int>(bytes->size()))) << entry.path();
+    ASSERT_TRUE(model.ParseFromArray(bytes->data(), static_cast<int>(bytes->size())))
+        << entry.path();
     expect_known(model, entry.path());
     ++models;
     const fs::path data = entry.path().parent_path() / "test_data_set_0";

@@ -21,7 +21,8 @@ TensorBytes narrowed(const List& list) {
   return bytes;
 }
 
-// From the typed field that ONNX gives to this dtype. Sub-byte elements: each entry is one packed byte.
+// From the typed field that ONNX gives to this dtype. Sub-byte elements: each entry is one packed
+// byte.
 TensorBytes typed_elements(const onnx::TensorProto& proto, DType dtype) {
   switch (dtype) {
     case DType::kF32:
@@ -48,9 +49,11 @@ TensorBytes typed_elements(const onnx::TensorProto& proto, DType dtype) {
   }
 }
 
-Result<Tensor> from_strings(const onnx::TensorProto& proto, std::vector<int64_t> dims, uint64_t count, const std::string& path) {
+Result<Tensor> from_strings(const onnx::TensorProto& proto, std::vector<int64_t> dims,
+                            uint64_t count, const std::string& path) {
   if (static_cast<uint64_t>(proto.string_data_size()) != count) {
-    return bad_file(path, "tensor '{}' holds {} strings, expected {}", proto.name(), proto.string_data_size(), count);
+    return bad_file(path, "tensor '{}' holds {} strings, expected {}", proto.name(),
+                    proto.string_data_size(), count);
   }
   const std::vector<std::string> texts(proto.string_data().begin(), proto.string_data().end());
   return make_string_tensor(std::move(dims), texts, proto.name());
@@ -60,14 +63,17 @@ Result<Tensor> from_strings(const onnx::TensorProto& proto, std::vector<int64_t>
 
 Result<Tensor> from_proto(const onnx::TensorProto& proto, const std::string& path) {
   if (!dtype_is_valid(proto.data_type()) || proto.data_type() == 0) {
-    return bad_file(path, "tensor '{}' has element type {}, which is unknown", proto.name(), proto.data_type());
+    return bad_file(path, "tensor '{}' has element type {}, which is unknown", proto.name(),
+                    proto.data_type());
   }
   const DType dtype = static_cast<DType>(proto.data_type());
   std::vector<int64_t> dims(proto.dims().begin(), proto.dims().end());
   const std::optional<uint64_t> count = element_count(dims);
-  if (!count) return bad_file(path, "tensor '{}' has the impossible shape {}", proto.name(), dims_text(dims));
+  if (!count)
+    return bad_file(path, "tensor '{}' has the impossible shape {}", proto.name(), dims_text(dims));
   if (proto.data_location() == onnx::TensorProto::EXTERNAL) {
-    return bad_file(path, "tensor '{}' keeps its elements in another file, expected them here", proto.name());
+    return bad_file(path, "tensor '{}' keeps its elements in another file, expected them here",
+                    proto.name());
   }
   if (dtype == DType::kString) return from_strings(proto, std::move(dims), *count, path);
   TensorBytes bytes;
@@ -78,8 +84,9 @@ Result<Tensor> from_proto(const onnx::TensorProto& proto, const std::string& pat
     bytes = typed_elements(proto, dtype);
   }
   if (bytes.size() != dtype_bytes(dtype, *count)) {
-    return bad_file(path, "tensor '{}' holds {} bytes, expected {} for {} of shape {}", proto.name(), bytes.size(),
-                    dtype_bytes(dtype, *count), dtype_name(dtype), dims_text(dims));
+    return bad_file(path, "tensor '{}' holds {} bytes, expected {} for {} of shape {}",
+                    proto.name(), bytes.size(), dtype_bytes(dtype, *count), dtype_name(dtype),
+                    dims_text(dims));
   }
   return Tensor{proto.name(), dtype, std::move(dims), std::move(bytes)};
 }
@@ -87,15 +94,20 @@ Result<Tensor> from_proto(const onnx::TensorProto& proto, const std::string& pat
 namespace {
 
 template <typename Proto>
-Result<Proto> parsed(std::span<const std::byte> bytes, const std::string& path, const char* message) {
-  if (bytes.size() > INT_MAX) return bad_file(path, "the file has {} bytes, more than a protobuf message may", bytes.size());
+Result<Proto> parsed(std::span<const std::byte> bytes, const std::string& path,
+                     const char* message) {
+  if (bytes.size() > INT_MAX)
+    return bad_file(path, "the file has {} bytes, more than a protobuf message may", bytes.size());
   Proto proto;
-  if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return bad_file(path, "the file is no ONNX {}", message);
+  if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return bad_file(path, "the file is no ONNX {}", message);
   return proto;
 }
 
 Result<FileValue> from_sequence(const onnx::SequenceProto& proto, const std::string& path) {
-  if (proto.sparse_tensor_values_size() + proto.sequence_values_size() + proto.map_values_size() + proto.optional_values_size() > 0) {
+  if (proto.sparse_tensor_values_size() + proto.sequence_values_size() + proto.map_values_size() +
+          proto.optional_values_size() >
+      0) {
     return bad_file(path, "sequence '{}' holds something else than tensors", proto.name());
   }
   FileValue value{ValueKind::kSequence, true, {}};
@@ -126,22 +138,26 @@ Result<FileValue> from_optional(const onnx::OptionalProto& proto, const std::str
 }  // namespace
 
 Result<Tensor> parse_pb(std::span<const std::byte> bytes, const std::string& path) {
-  SLUICE_ASSIGN(const onnx::TensorProto proto, parsed<onnx::TensorProto>(bytes, path, "TensorProto"));
+  SLUICE_ASSIGN(const onnx::TensorProto proto,
+                parsed<onnx::TensorProto>(bytes, path, "TensorProto"));
   return from_proto(proto, path);
 }
 
 Result<FileValue> read_value(const std::string& path, ValueKind kind) {
   SLUICE_ASSIGN(const MappedFile file, MappedFile::open(path));
   if (kind == ValueKind::kSequence || kind == ValueKind::kMaps) {
-    SLUICE_ASSIGN(const onnx::SequenceProto proto, parsed<onnx::SequenceProto>(file.bytes(), path, "SequenceProto"));
+    SLUICE_ASSIGN(const onnx::SequenceProto proto,
+                  parsed<onnx::SequenceProto>(file.bytes(), path, "SequenceProto"));
     return kind == ValueKind::kMaps ? from_maps(proto, path) : from_sequence(proto, path);
   }
   if (kind == ValueKind::kMap) {
-    SLUICE_ASSIGN(const onnx::MapProto proto, parsed<onnx::MapProto>(file.bytes(), path, "MapProto"));
+    SLUICE_ASSIGN(const onnx::MapProto proto,
+                  parsed<onnx::MapProto>(file.bytes(), path, "MapProto"));
     return from_map(proto, path);
   }
   if (kind == ValueKind::kOptional) {
-    SLUICE_ASSIGN(const onnx::OptionalProto proto, parsed<onnx::OptionalProto>(file.bytes(), path, "OptionalProto"));
+    SLUICE_ASSIGN(const onnx::OptionalProto proto,
+                  parsed<onnx::OptionalProto>(file.bytes(), path, "OptionalProto"));
     return from_optional(proto, path);
   }
   SLUICE_ASSIGN(Tensor tensor, parse_pb(file.bytes(), path));
@@ -197,10 +213,14 @@ onnx::OptionalProto optional_of(const FileValue& value) {
 std::string pb_bytes(const Tensor& tensor) { return to_proto(tensor).SerializeAsString(); }
 
 Result<void> write_value(const std::string& path, const FileValue& value) {
-  if (value.kind == ValueKind::kSequence) return write_text(path, sequence_of(value.tensors).SerializeAsString());
-  if (value.kind == ValueKind::kMap) return write_text(path, map_of(value.tensors[0], value.tensors[1]).SerializeAsString());
-  if (value.kind == ValueKind::kMaps) return write_text(path, maps_of(value.tensors).SerializeAsString());
-  if (value.kind == ValueKind::kOptional) return write_text(path, optional_of(value).SerializeAsString());
+  if (value.kind == ValueKind::kSequence)
+    return write_text(path, sequence_of(value.tensors).SerializeAsString());
+  if (value.kind == ValueKind::kMap)
+    return write_text(path, map_of(value.tensors[0], value.tensors[1]).SerializeAsString());
+  if (value.kind == ValueKind::kMaps)
+    return write_text(path, maps_of(value.tensors).SerializeAsString());
+  if (value.kind == ValueKind::kOptional)
+    return write_text(path, optional_of(value).SerializeAsString());
   return write_text(path, pb_bytes(value.tensors[0]));
 }
 

@@ -8,7 +8,8 @@ namespace sluice {
 Result<Tensor> read_tensor(const std::string& path) {
   if (path.ends_with(".npy")) return read_npy(path);
   if (path.ends_with(".pb")) return read_pb(path);
-  return bad_file(path, "unknown kind of tensor file, expected a name that ends in .npy, .npz or .pb");
+  return bad_file(path,
+                  "unknown kind of tensor file, expected a name that ends in .npy, .npz or .pb");
 }
 
 Result<void> write_tensor(const std::string& path, const Tensor& tensor) {

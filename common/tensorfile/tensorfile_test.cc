@@ -64,7 +64,9 @@ pb('nothing.pb', numpy_helper.from_optional(None, 'o'))
 
 class FilesOfPython : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_NE(made_by_python(), "") << "python3-numpy and python3-onnx are needed: scripts/setup"; }
+  void SetUp() override {
+    ASSERT_NE(made_by_python(), "") << "python3-numpy and python3-onnx are needed: scripts/setup";
+  }
   Tensor read(const std::string& name) {
     Result<Tensor> tensor = read_tensor(made_by_python() + name);
     EXPECT_TRUE(tensor.ok()) << error_text(tensor.error());
@@ -145,7 +147,9 @@ TEST_F(FilesOfPython, NumpyReadsWhatWeWrite) {
   Tensor tensor = make_tensor(DType::kI32, {2, 1});
   tensor.as<int32_t>()[1] = -5;
   ASSERT_TRUE(write_tensor(path + ".npy", tensor).ok());
-  ASSERT_TRUE(write_tensor(path + "2.npy", make_string_tensor({2}, std::vector<std::string>{"xyz", "w"})).ok());
+  ASSERT_TRUE(
+      write_tensor(path + "2.npy", make_string_tensor({2}, std::vector<std::string>{"xyz", "w"}))
+          .ok());
   Tensor nibbles = make_tensor(DType::kI4, {3}, "n");
   nibbles.bytes = {std::byte{0x21}, std::byte{0x0f}};
   ASSERT_TRUE(write_tensor(path + "3.npy", nibbles).ok());
@@ -165,9 +169,11 @@ assert t.name == 'o' and numpy_helper.to_array(t).tolist() == [[0], [-5]]
   EXPECT_EQ(std::system(("/usr/bin/python3 " + path + ".py " + path).c_str()), 0);
 }
 
-// Each file cut at every length, and with every byte of its first kilobyte and last 200 changed: an answer or an error, never a crash.
+// Each file cut at every length, and with every byte of its first kilobyte and last 200 changed: an
+// answer or an error, never a crash.
 TEST_F(FilesOfPython, DamagedFilesAreErrors) {
-  for (const char* name : {"f32.npy", "fortran.npy", "text.npy", "stored.npz", "deflated.npz", "zip64.npz", "raw.pb", "string.pb"}) {
+  for (const char* name : {"f32.npy", "fortran.npy", "text.npy", "stored.npz", "deflated.npz",
+                           "zip64.npz", "raw.pb", "string.pb"}) {
     Result<std::vector<std::byte>> whole = read_file(made_by_python() + name);
     ASSERT_TRUE(whole.ok());
     const std::string path = made_by_python() + "damaged";
@@ -177,12 +183,15 @@ TEST_F(FilesOfPython, DamagedFilesAreErrors) {
         if (!write_file(path, bytes).ok()) return false;
         return read_npz(path).ok();
       }
-      return std::string_view(name).ends_with(".pb") ? parse_pb(bytes, path).ok() : parse_npy(bytes, path).ok();
+      return std::string_view(name).ends_with(".pb") ? parse_pb(bytes, path).ok()
+                                                     : parse_npy(bytes, path).ok();
     };
     for (size_t length = 0; length < whole->size(); length += archive ? 7 : 1) {
       const std::vector<std::byte> cut(whole->begin(), whole->begin() + length);
-      // A protobuf message cut between two fields is a message; then the payload or the shape is missing, except when only the name is.
-      EXPECT_TRUE(!parse(cut) || std::string_view(name).ends_with(".pb")) << name << " cut to " << length;
+      // A protobuf message cut between two fields is a message; then the payload or the shape is
+      // missing, except when only the name is.
+      EXPECT_TRUE(!parse(cut) || std::string_view(name).ends_with(".pb"))
+          << name << " cut to " << length;
     }
     for (size_t at = 0; at < whole->size(); at += archive ? 3 : 1) {
       std::vector<std::byte> changed = *whole;
@@ -203,8 +212,11 @@ TEST_F(FilesOfPython, ErrorsNameTheFileAndWhatWasExpected) {
 }
 
 TEST(TensorFile, HugeShapesAllocateNothing) {
-  const std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1152921504606846976, 1152921504606846976), }";
-  const std::string file = std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header;
+  const std::string header =
+      "{'descr': '<f4', 'fortran_order': False, 'shape': (1152921504606846976, "
+      "1152921504606846976), }";
+  const std::string file =
+      std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header;
   EXPECT_FALSE(parse_npy(std::as_bytes(std::span(file)), "huge.npy").ok());
   Tensor tensor;
   tensor.dtype = DType::kF32;
@@ -218,7 +230,8 @@ TEST(TensorFile, EveryDtypeSurvivesPb) {
     const DType dtype = static_cast<DType>(number);
     if (dtype == DType::kString) continue;
     Tensor tensor = make_tensor(dtype, {3, 5}, "x");
-    for (size_t i = 0; i < tensor.bytes.size(); ++i) tensor.bytes[i] = static_cast<std::byte>(i * 37);
+    for (size_t i = 0; i < tensor.bytes.size(); ++i)
+      tensor.bytes[i] = static_cast<std::byte>(i * 37);
     const std::string text = pb_bytes(tensor);
     const Result<Tensor> back = parse_pb(std::as_bytes(std::span(text)), "x.pb");
     ASSERT_TRUE(back.ok()) << dtype_name(dtype);

@@ -20,12 +20,15 @@ Result<ValueFolder> ValueFolder::create(const std::string& path) {
 std::string ValueFolder::listed(const std::string& name, const char* ending) {
   const std::string file = names_.take(name) + ending;
   std::string line = name;
-  std::replace_if(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 32; }, '_');
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 32; }, '_');
   list_ += file + "\t" + line + "\n";
   return path_ + "/" + file;
 }
 
-Result<void> ValueFolder::write(const std::string& name, const Tensor& tensor) { return write_tensor(listed(name, ".npy"), tensor); }
+Result<void> ValueFolder::write(const std::string& name, const Tensor& tensor) {
+  return write_tensor(listed(name, ".npy"), tensor);
+}
 
 Result<void> ValueFolder::write_maps(const std::string& name, const FileValue& value) {
   return sluice::write_maps(listed(name, ".npz"), value);
@@ -43,7 +46,10 @@ Result<std::vector<ValueFile>> list_values(const std::string& folder) {
       const std::string line = list.substr(begin, end - begin);
       const size_t tab = line.find('\t');
       if (tab == std::string::npos || line.find('/') < tab) {
-        return Error{ErrorCode::kBadTensorFile, fmt::format("line '{}' names no file and value", line), {}, folder + "/" + kList};
+        return Error{ErrorCode::kBadTensorFile,
+                     fmt::format("line '{}' names no file and value", line),
+                     {},
+                     folder + "/" + kList};
       }
       files.push_back({folder + "/" + line.substr(0, tab), line.substr(tab + 1)});
     }
@@ -53,8 +59,11 @@ Result<std::vector<ValueFile>> list_values(const std::string& folder) {
     if (entry.path().extension() == ".npy" || entry.path().extension() == ".npz")
       files.push_back({entry.path().string(), entry.path().stem().string()});
   }
-  if (code) return make_error(ErrorCode::kNotFound, "cannot read the folder '{}': {}", folder, code.message());
-  std::sort(files.begin(), files.end(), [](const ValueFile& a, const ValueFile& b) { return a.path < b.path; });
+  if (code)
+    return make_error(ErrorCode::kNotFound, "cannot read the folder '{}': {}", folder,
+                      code.message());
+  std::sort(files.begin(), files.end(),
+            [](const ValueFile& a, const ValueFile& b) { return a.path < b.path; });
   return files;
 }
 

@@ -1,5 +1,5 @@
-// A folder of the values of one run: each as .npy, maps as .npz, and values.txt, which lists them in the order in which they were made, a
-// line each: the file's name, a tab, the value's name.
+// A folder of the values of one run: each as .npy, maps as .npz, and values.txt, which lists them
+// in the order in which they were made, a line each: the file's name, a tab, the value's name.
 #pragma once
 
 #include <string>

@@ -15,7 +15,8 @@ ModulePrinter::ModulePrinter(const Module& module)
 
 void ModulePrinter::collect(const Graph& graph) {
   for (const Value& value : graph.values()) {
-    const bool is_shown = !value.is_erased() && (value.is_input() || value.producer() != nullptr || is_shown_constant(value));
+    const bool is_shown = !value.is_erased() && (value.is_input() || value.producer() != nullptr ||
+                                                 is_shown_constant(value));
     if (!is_shown) continue;
     collect_type(value.type_id());
     if (const Storage* storage = value.storage()) {
@@ -29,7 +30,9 @@ void ModulePrinter::collect(const Graph& graph) {
       if (const auto* ref = std::get_if<TypeRef>(&attribute.value)) collect_type(ref->id);
       if (const auto* ref = std::get_if<SegmentRef>(&attribute.value)) collect_segment(ref->id);
     }
-    if (node.placement.kernel < 0 || !kernel_names_[static_cast<size_t>(node.placement.kernel)].empty()) continue;
+    if (node.placement.kernel < 0 ||
+        !kernel_names_[static_cast<size_t>(node.placement.kernel)].empty())
+      continue;
     kernel_names_[static_cast<size_t>(node.placement.kernel)] = "?";  // named when all are known
     kernels_.push_back(node.placement.kernel);
     collect_segment(module_.kernel(node.placement.kernel).object);

@@ -31,8 +31,10 @@ float half_to_float(uint32_t bits, Half half) {
   const int exponent = static_cast<int>(bits >> half.fraction_bits) & exponent_mask;
   const float sign = (bits & 0x8000u) != 0 ? -1.0f : 1.0f;
   if (exponent == exponent_mask) return fraction == 0 ? sign * INFINITY : NAN;
-  if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), 1 - half.bias - half.fraction_bits);
-  return sign * std::ldexp(static_cast<float>(fraction | (fraction_mask + 1)), exponent - half.bias - half.fraction_bits);
+  if (exponent == 0)
+    return sign * std::ldexp(static_cast<float>(fraction), 1 - half.bias - half.fraction_bits);
+  return sign * std::ldexp(static_cast<float>(fraction | (fraction_mask + 1)),
+                           exponent - half.bias - half.fraction_bits);
 }
 
 // To the nearest, ties to even; too large becomes infinity.
@@ -45,10 +47,12 @@ uint32_t float_to_half(float value, Half half) {
   int exponent = 0;
   std::frexp(magnitude, &exponent);  // magnitude in [2^(exponent-1), 2^exponent)
   const int lowest = 1 - half.bias;
-  const int scale = std::max(exponent - 1, lowest) - half.fraction_bits;  // of the last fraction bit
+  const int scale =
+      std::max(exponent - 1, lowest) - half.fraction_bits;  // of the last fraction bit
   const auto units = static_cast<uint64_t>(std::nearbyint(std::ldexp(magnitude, -scale)));
   // A carry out of the fraction runs into the exponent, which is just what it should do.
-  const uint64_t bits = units + (static_cast<uint64_t>(scale + half.fraction_bits - lowest) << half.fraction_bits);
+  const uint64_t bits =
+      units + (static_cast<uint64_t>(scale + half.fraction_bits - lowest) << half.fraction_bits);
   return sign | static_cast<uint32_t>(std::min<uint64_t>(bits, infinity));
 }
 
@@ -112,7 +116,8 @@ std::optional<uint64_t> parse_integer(std::string_view text, DType dtype, int wi
   }
   const auto value = parse_number<int64_t>(text);
   if (!value) return std::nullopt;
-  const auto bits = static_cast<uint64_t>(*value) & (width == 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1);
+  const auto bits =
+      static_cast<uint64_t>(*value) & (width == 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1);
   return sign_extended(bits, width) == *value ? std::optional(bits) : std::nullopt;
 }
 
@@ -131,12 +136,15 @@ std::optional<uint64_t> parse_element(std::string_view text, DType dtype, int wi
   if (!value) return std::nullopt;
   if (dtype == DType::kF32 || dtype == DType::kC64) return std::bit_cast<uint32_t>(*value);
   const auto half = half_of(dtype);
-  return half && !std::isnan(*value) ? std::optional<uint64_t>(float_to_half(*value, *half)) : std::nullopt;
+  return half && !std::isnan(*value) ? std::optional<uint64_t>(float_to_half(*value, *half))
+                                     : std::nullopt;
 }
 
 }  // namespace
 
-bool looks_like_float(std::string_view number) { return is_hex(number) || number.find_first_of(".einEN") != std::string_view::npos; }
+bool looks_like_float(std::string_view number) {
+  return is_hex(number) || number.find_first_of(".einEN") != std::string_view::npos;
+}
 
 std::string print_float(float value) {
   const std::string text = print_real32(value);
@@ -153,12 +161,14 @@ std::string print_element(DType dtype, std::span<const std::byte> bytes, size_t 
   const int width = dtype_bits(dtype);
   if (dtype == DType::kC64 || dtype == DType::kC128) {
     const DType part = dtype == DType::kC64 ? DType::kF32 : DType::kF64;
-    return fmt::format("({}, {})", print_element(part, bytes, 2 * index), print_element(part, bytes, 2 * index + 1));
+    return fmt::format("({}, {})", print_element(part, bytes, 2 * index),
+                       print_element(part, bytes, 2 * index + 1));
   }
   const uint64_t bits = element_bits(bytes, width, index);
   if (dtype == DType::kBool && bits <= 1) return bits != 0 ? "true" : "false";
   if (dtype_is_integer(dtype)) {
-    return dtype_is_signed(dtype) ? fmt::format("{}", sign_extended(bits, width)) : fmt::format("{}", bits);
+    return dtype_is_signed(dtype) ? fmt::format("{}", sign_extended(bits, width))
+                                  : fmt::format("{}", bits);
   }
   if (dtype == DType::kF32) return print_real32(std::bit_cast<float>(static_cast<uint32_t>(bits)));
   if (dtype == DType::kF64) return print_real64(std::bit_cast<double>(bits));
@@ -173,7 +183,8 @@ void ElementWriter::put(uint64_t bits, int width) {
   if (width < 8) {
     const size_t per_byte = 8 / static_cast<size_t>(width);
     if (count_ % per_byte == 0) bytes_.push_back(std::byte{0});
-    bytes_.back() |= static_cast<std::byte>(bits << (count_ % per_byte * static_cast<size_t>(width)));
+    bytes_.back() |=
+        static_cast<std::byte>(bits << (count_ % per_byte * static_cast<size_t>(width)));
   } else {
     for (int i = 0; i < width / 8; ++i) bytes_.push_back(static_cast<std::byte>(bits >> (8 * i)));
   }

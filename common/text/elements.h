@@ -1,5 +1,5 @@
-// Elements of constants and numbers of attributes as text: the shortest digits that read back the same; odd floats as bits, "0x7fc00001".
-// Internal to common/text.
+// Elements of constants and numbers of attributes as text: the shortest digits that read back the
+// same; odd floats as bits, "0x7fc00001". Internal to common/text.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,8 @@ std::string print_element(DType dtype, std::span<const std::byte> bytes, size_t 
 class ElementWriter {
  public:
   explicit ElementWriter(DType dtype) : dtype_(dtype) {}
-  bool add(std::string_view text);  // false when it is no element of the type; complex numbers are two floats, added one by one
+  bool add(std::string_view text);  // false when it is no element of the type; complex numbers are
+                                    // two floats, added one by one
   std::vector<std::byte> take() { return std::move(bytes_); }
   size_t count() const { return count_; }  // floats, for complex numbers
 

@@ -22,8 +22,10 @@ int hex_value(char c) {
 Error Lexer::error_at(size_t offset, const std::string& message) const {
   const std::string_view before = text_.substr(0, std::min(offset, text_.size()));
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-  const size_t line_start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
-  return make_error(ErrorCode::kBadText, "{}:{}:{}: {}", name_, line, before.size() - line_start + 1, message);
+  const size_t line_start =
+      before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
+  return make_error(ErrorCode::kBadText, "{}:{}:{}: {}", name_, line,
+                    before.size() - line_start + 1, message);
 }
 
 Result<void> Lexer::jump(size_t offset) {
@@ -63,7 +65,8 @@ Result<void> Lexer::advance() {
     case '#':
       return lex_digits(TokenKind::kNode);
     default:
-      if (is_digit(c) || (c == '-' && (is_digit(peek(1)) || text_.substr(position_ + 1).starts_with("inf")))) {
+      if (is_digit(c) ||
+          (c == '-' && (is_digit(peek(1)) || text_.substr(position_ + 1).starts_with("inf")))) {
         lex_number();
         return {};
       }
@@ -91,7 +94,8 @@ Result<void> Lexer::lex_string() {
     }
     static constexpr std::string_view kEscapes = "nt\"\\", kEscaped = "\n\t\"\\";
     const size_t which = kEscapes.find(escape);
-    if (which == std::string_view::npos || escape == '\0') return error_at(position_, "unknown escape; there are \\n \\t \\\" \\\\ \\xHH");
+    if (which == std::string_view::npos || escape == '\0')
+      return error_at(position_, "unknown escape; there are \\n \\t \\\" \\\\ \\xHH");
     token_.text += kEscaped[which];
     ++position_;
   }
@@ -121,8 +125,12 @@ void Lexer::lex_number() {
   token_.kind = TokenKind::kNumber;
   const size_t start = position_;
   if (peek() == '-') ++position_;
-  const auto is_part = [&](char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.'; };
-  while (is_part(peek()) || ((peek() == '-' || peek() == '+') && (text_[position_ - 1] == 'e' || text_[position_ - 1] == 'E'))) ++position_;
+  const auto is_part = [&](char c) {
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.';
+  };
+  while (is_part(peek()) || ((peek() == '-' || peek() == '+') &&
+                             (text_[position_ - 1] == 'e' || text_[position_ - 1] == 'E')))
+    ++position_;
   token_.text = text_.substr(start, position_ - start);
 }
 
@@ -145,7 +153,8 @@ Result<void> Lexer::lex_word_or_mark() {
   token_.kind = TokenKind::kMark;
   token_.text = remaining.starts_with("->") ? "->" : std::string(1, remaining[0]);
   static constexpr std::string_view kMarks = "()[]{},:=*+-?_";
-  if (token_.text.size() == 1 && kMarks.find(remaining[0]) == std::string_view::npos) return error("unexpected " + quoted(token_.text));
+  if (token_.text.size() == 1 && kMarks.find(remaining[0]) == std::string_view::npos)
+    return error("unexpected " + quoted(token_.text));
   position_ += token_.text.size();
   return {};
 }

@@ -27,7 +27,9 @@ struct Token {
   size_t offset = 0;
   bool is_numbered = false;  // kValue, kGraph: %0, the name of something without name
 
-  bool is(std::string_view mark_or_word) const { return (kind == TokenKind::kMark || kind == TokenKind::kWord) && text == mark_or_word; }
+  bool is(std::string_view mark_or_word) const {
+    return (kind == TokenKind::kMark || kind == TokenKind::kWord) && text == mark_or_word;
+  }
 };
 
 class Lexer {
@@ -51,7 +53,9 @@ class Lexer {
   Result<void> lex_digits(TokenKind kind);
   void lex_number();
   Result<void> lex_word_or_mark();
-  char peek(size_t ahead = 0) const { return position_ + ahead < text_.size() ? text_[position_ + ahead] : '\0'; }
+  char peek(size_t ahead = 0) const {
+    return position_ + ahead < text_.size() ? text_[position_ + ahead] : '\0';
+  }
 
   std::string_view text_;
   const std::string& name_;

@@ -28,11 +28,15 @@ size_t bare_name_length(std::string_view text) {
 size_t word_length(std::string_view text) {
   if (text.empty() || !is_letter(text[0])) return 0;
   size_t i = 1;
-  while (i < text.size() && (is_letter(text[i]) || is_digit(text[i]) || text[i] == '.' || text[i] == '~')) ++i;
+  while (i < text.size() &&
+         (is_letter(text[i]) || is_digit(text[i]) || text[i] == '.' || text[i] == '~'))
+    ++i;
   return i;
 }
 
-bool is_number_name(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
+bool is_number_name(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+}
 
 std::string quoted(std::string_view text) {
   std::string result = "\"";
@@ -73,7 +77,8 @@ std::string UniqueNames::add(const std::string& name) {
 }
 
 bool is_shown_constant(const Value& value) {
-  return !value.is_erased() && value.is_constant() && !value.is_input() && value.producer() == nullptr && value.is_used();
+  return !value.is_erased() && value.is_constant() && !value.is_input() &&
+         value.producer() == nullptr && value.is_used();
 }
 
 std::vector<std::string> value_names(const Graph& graph) {
@@ -81,8 +86,9 @@ std::vector<std::string> value_names(const Graph& graph) {
   UniqueNames unique;
   size_t nameless = 0;
   const auto add = [&](const Value& value) {
-    names[static_cast<size_t>(value.id())] =
-        value.name().empty() ? spelled_number('%', nameless++) : spelled('%', unique.add(value.name()));
+    names[static_cast<size_t>(value.id())] = value.name().empty()
+                                                 ? spelled_number('%', nameless++)
+                                                 : spelled('%', unique.add(value.name()));
   };
   for (const Value* input : graph.inputs()) add(*input);
   for (const Value& value : graph.values()) {
@@ -101,7 +107,8 @@ std::vector<std::string> graph_names(const Module& module) {
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
     if (!module.has_graph(id)) continue;
     const std::string& name = module.graph(id).name();
-    names[static_cast<size_t>(id)] = name.empty() ? spelled_number('@', nameless++) : spelled('@', unique.add(name));
+    names[static_cast<size_t>(id)] =
+        name.empty() ? spelled_number('@', nameless++) : spelled('@', unique.add(name));
   }
   return names;
 }

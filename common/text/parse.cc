@@ -55,7 +55,8 @@ Result<Token> ModuleParser::take(TokenKind kind, std::string_view what) {
 }
 
 Result<std::string> ModuleParser::take_name(std::string_view what) {
-  if (token().kind != TokenKind::kWord && token().kind != TokenKind::kString) return unexpected(what);
+  if (token().kind != TokenKind::kWord && token().kind != TokenKind::kString)
+    return unexpected(what);
   std::string taken = token().text;
   SLUICE_TRY(advance());
   return taken;
@@ -67,12 +68,14 @@ Result<int64_t> ModuleParser::take_int(std::string_view what, int64_t low, int64
   int64_t value = 0;
   const auto done = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (done.ec != std::errc() || done.ptr != digits.data() + digits.size()) return unexpected(what);
-  if (value < low || value > high) return lexer_.error(fmt::format("{} is {}, it must be in [{}, {}]", what, value, low, high));
+  if (value < low || value > high)
+    return lexer_.error(fmt::format("{} is {}, it must be in [{}, {}]", what, value, low, high));
   SLUICE_TRY(advance());
   return value;
 }
 
-// Graphs and numbered constants may be named before they are defined, so their places are noted first.
+// Graphs and numbered constants may be named before they are defined, so their places are noted
+// first.
 Result<void> ModuleParser::find_definitions() {
   int depth = 0;
   SLUICE_TRY(lexer_.jump(0));
@@ -84,7 +87,8 @@ Result<void> ModuleParser::find_definitions() {
     if (depth != 0) continue;
     if (first.is("graph") && token().kind == TokenKind::kGraph) {
       const std::string name = shown(token());
-      if (!scope_index_.emplace(key_of(token()), scopes_.size()).second) return lexer_.error(fmt::format("{} is defined twice", name));
+      if (!scope_index_.emplace(key_of(token()), scopes_.size()).second)
+        return lexer_.error(fmt::format("{} is defined twice", name));
       Scope& scope = scopes_.emplace_back();
       scope.name = name;
       scope.begin = first.offset;
@@ -92,7 +96,8 @@ Result<void> ModuleParser::find_definitions() {
     } else if (first.is("constant") && token().kind == TokenKind::kConstant) {
       Numbered numbered;
       numbered.begin = first.offset;
-      if (!numbered_.emplace(token().text, numbered).second) return lexer_.error(fmt::format("{} is defined twice", shown(token())));
+      if (!numbered_.emplace(token().text, numbered).second)
+        return lexer_.error(fmt::format("{} is defined twice", shown(token())));
     }
   }
   if (scopes_.empty()) return lexer_.error("there is no graph");
@@ -112,7 +117,8 @@ Result<void> ModuleParser::parse_header() {
   SLUICE_TRY(expect("sluice"));
   SLUICE_TRY(take_int("the version of the text form", 1, kTextVersion));
   const auto level = level_from_name(token().text);
-  if (token().kind != TokenKind::kWord || !level) return unexpected("a level (typed, partitioned, lowered)");
+  if (token().kind != TokenKind::kWord || !level)
+    return unexpected("a level (typed, partitioned, lowered)");
   module_.level = *level;
   SLUICE_TRY(advance());
   SLUICE_ASSIGN(const bool has_stage, skip("after"));
@@ -136,7 +142,8 @@ Result<void> ModuleParser::parse_header() {
 Result<void> ModuleParser::parse_passes() {
   SLUICE_TRY(expect("after"));
   const size_t offset = token().offset;
-  SLUICE_ASSIGN(const int64_t done, take_int("how many passes ran", 1, std::numeric_limits<uint32_t>::max()));
+  SLUICE_ASSIGN(const int64_t done,
+                take_int("how many passes ran", 1, std::numeric_limits<uint32_t>::max()));
   SLUICE_TRY(expect("of"));
   bool is_more = true;
   while (is_more) {
@@ -146,7 +153,8 @@ Result<void> ModuleParser::parse_passes() {
   }
   module_.passes_done = static_cast<size_t>(done);
   if (module_.passes_done < module_.passes.size()) return {};
-  return lexer_.error_at(offset, fmt::format("{} of {} passes are not half of the way", done, module_.passes.size()));
+  return lexer_.error_at(
+      offset, fmt::format("{} of {} passes are not half of the way", done, module_.passes.size()));
 }
 
 Result<void> ModuleParser::parse_line() {
@@ -155,7 +163,8 @@ Result<void> ModuleParser::parse_line() {
   if (token().is("kernel")) return parse_kernel();
   if (token().is("graph")) {
     for (Scope& scope : scopes_) {
-      if (scope.begin == offset) return scope.state == State::kDone ? lexer_.jump(scope.end) : parse_graph(scope);
+      if (scope.begin == offset)
+        return scope.state == State::kDone ? lexer_.jump(scope.end) : parse_graph(scope);
     }
     SLUICE_TRY(advance());
     return unexpected("the name of a graph");
@@ -163,7 +172,8 @@ Result<void> ModuleParser::parse_line() {
   if (token().is("constant")) {
     SLUICE_TRY(advance());
     const auto found = numbered_.find(token().text);
-    if (token().kind != TokenKind::kConstant || found == numbered_.end()) return unexpected("the number of a constant");
+    if (token().kind != TokenKind::kConstant || found == numbered_.end())
+      return unexpected("the number of a constant");
     Numbered& numbered = found->second;
     if (numbered.state == State::kDone) return lexer_.jump(numbered.end);
     return parse_numbered(numbered);
@@ -202,7 +212,8 @@ Result<void> ModuleParser::parse_symbol() {
   Symbol symbol;
   const size_t offset = token().offset;
   SLUICE_ASSIGN(symbol.name, take_name("the name of a symbol"));
-  if (symbol.name.empty() || symbols_.contains(symbol.name)) return lexer_.error_at(offset, "a symbol needs a name of its own");
+  if (symbol.name.empty() || symbols_.contains(symbol.name))
+    return lexer_.error_at(offset, "a symbol needs a name of its own");
   SLUICE_TRY(expect("="));
   SLUICE_ASSIGN(const std::string origin, take_name("dim, value or result"));
   if (origin == "value") {
@@ -225,7 +236,8 @@ Result<void> ModuleParser::parse_symbol() {
   SLUICE_TRY(expect(")"));
   SLUICE_TRY(parse_symbol_bounds(symbol));
   const SymbolId id = module_.expressions.add_symbol(symbol);
-  module_.expressions.symbol_expression(id);  // in the order of the lines: the normal form sorts by it
+  module_.expressions.symbol_expression(
+      id);  // in the order of the lines: the normal form sorts by it
   symbols_.emplace(symbol.name, id);
   if (!value.is("_")) symbol_sources_.push_back({id, graph, value});
   return {};
@@ -260,7 +272,8 @@ Result<void> ModuleParser::parse_kernel() {
   SLUICE_ASSIGN(kernel.object, parse_constant(nullptr));
   SLUICE_TRY(parse_kernel_fields(kernel));
   if (token().is("symbolic")) SLUICE_TRY(parse_kernel_symbols(kernel));
-  if (kernels_.contains(name)) return lexer_.error_at(offset, fmt::format("kernel {} is defined twice", spelled_word(name)));
+  if (kernels_.contains(name))
+    return lexer_.error_at(offset, fmt::format("kernel {} is defined twice", spelled_word(name)));
   kernels_.emplace(name, module_.add_kernel(kernel));
   return {};
 }
@@ -289,7 +302,8 @@ Result<void> ModuleParser::parse_kernel_symbols(Kernel& kernel) {
 }
 
 Result<void> ModuleParser::parse_kernel_fields(Kernel& kernel) {
-  while (token().is("entry") || token().is("isa") || token().is("blocks") || token().is("scratch") || token().is("multiply_adds")) {
+  while (token().is("entry") || token().is("isa") || token().is("blocks") ||
+         token().is("scratch") || token().is("multiply_adds")) {
     const std::string field = token().text;
     SLUICE_TRY(advance());
     if (field == "entry" || field == "isa") {
@@ -297,7 +311,8 @@ Result<void> ModuleParser::parse_kernel_fields(Kernel& kernel) {
       (field == "entry" ? kernel.entry : kernel.isa) = text.text;
       continue;
     }
-    SLUICE_ASSIGN(const int64_t number, take_int(field, 0, field == "blocks" ? UINT32_MAX : INT64_MAX));
+    SLUICE_ASSIGN(const int64_t number,
+                  take_int(field, 0, field == "blocks" ? UINT32_MAX : INT64_MAX));
     if (field == "blocks") kernel.blocks = static_cast<uint32_t>(number);
     if (field == "scratch") kernel.scratch_bytes = static_cast<uint64_t>(number);
     if (field == "multiply_adds") kernel.multiply_adds = static_cast<uint64_t>(number);
@@ -335,12 +350,14 @@ Result<void> ModuleParser::resolve_symbols() {
 Result<void> ModuleParser::check_owners() const {
   const GraphRole first = module_.root().role;
   if (first != GraphRole::kRoot && first != GraphRole::kPart && first != GraphRole::kSubgraph) {
-    return lexer_.error_at(scopes_[0].begin, "the first graph must be a root, a part or a subgraph");
+    return lexer_.error_at(scopes_[0].begin,
+                           "the first graph must be a root, a part or a subgraph");
   }
   for (const Scope& scope : scopes_) {
     if (!module_.has_graph(scope.id)) continue;  // an expression that equals another one
     const Graph& graph = module_.graph(scope.id);
-    const bool stands_alone = graph.role == GraphRole::kRoot || graph.role == GraphRole::kExpression;
+    const bool stands_alone =
+        graph.role == GraphRole::kRoot || graph.role == GraphRole::kExpression;
     if (!stands_alone && graph.id() != 0 && graph.owner() == nullptr)
       return lexer_.error_at(scope.begin, fmt::format("no node has {} as its body", scope.name));
   }

@@ -14,7 +14,8 @@ Result<SegmentId> ModuleParser::parse_constant(const Scope* scope) {
     return module_.make_parameter(type, static_cast<uint32_t>(index));
   }
   const auto count = module_.type(type).element_count();
-  const bool has_size = module_.type(type).dtype == DType::kString || module_.type(type).dense_bytes().has_value();
+  const bool has_size =
+      module_.type(type).dtype == DType::kString || module_.type(type).dense_bytes().has_value();
   if (!count || !has_size) return lexer_.error_at(offset, "a constant is a tensor of fixed shape");
   if (token().is("[")) return parse_elements(type);
   if (token().is("splat")) return parse_splat(type);
@@ -50,23 +51,29 @@ Result<SegmentId> ModuleParser::parse_elements(TypeId type_id) {
       if (part > 0) SLUICE_TRY(expect(","));
       const size_t element_offset = token().offset;
       SLUICE_ASSIGN(const std::string element, take_element_text());
-      if (!writer.add(element)) return lexer_.error_at(element_offset, fmt::format("'{}' is no {}", element, dtype_name(type.dtype)));
+      if (!writer.add(element))
+        return lexer_.error_at(element_offset,
+                               fmt::format("'{}' is no {}", element, dtype_name(type.dtype)));
     }
     if (is_complex) SLUICE_TRY(expect(")"));
   }
   SLUICE_TRY(advance());
   const auto count = static_cast<size_t>(*type.element_count());
-  const size_t given = type.dtype == DType::kString ? strings.size() : writer.count() / (is_complex ? 2 : 1);
-  if (given != count) return lexer_.error_at(offset, fmt::format("{} elements, the type has {}", given, count));
+  const size_t given =
+      type.dtype == DType::kString ? strings.size() : writer.count() / (is_complex ? 2 : 1);
+  if (given != count)
+    return lexer_.error_at(offset, fmt::format("{} elements, the type has {}", given, count));
   if (type.dtype != DType::kString) return module_.make_constant(type_id, writer.take());
   const Tensor tensor = make_string_tensor(*type.extents(), strings);
-  return module_.make_constant(type_id, std::vector<std::byte>(tensor.bytes.begin(), tensor.bytes.end()));
+  return module_.make_constant(type_id,
+                               std::vector<std::byte>(tensor.bytes.begin(), tensor.bytes.end()));
 }
 
 Result<SegmentId> ModuleParser::parse_splat(TypeId type_id) {
   const DType dtype = module_.type(type_id).dtype;
   SLUICE_TRY(advance());
-  if (dtype_bits(dtype) < 8) return lexer_.error(fmt::format("a splat of {} cannot be", dtype_name(dtype)));
+  if (dtype_bits(dtype) < 8)
+    return lexer_.error(fmt::format("a splat of {} cannot be", dtype_name(dtype)));
   const bool is_complex = dtype == DType::kC64 || dtype == DType::kC128;
   ElementWriter writer(dtype);
   if (is_complex) SLUICE_TRY(expect("("));
@@ -74,7 +81,8 @@ Result<SegmentId> ModuleParser::parse_splat(TypeId type_id) {
     if (part > 0) SLUICE_TRY(expect(","));
     const size_t offset = token().offset;
     SLUICE_ASSIGN(const std::string element, take_element_text());
-    if (!writer.add(element)) return lexer_.error_at(offset, fmt::format("'{}' is no {}", element, dtype_name(dtype)));
+    if (!writer.add(element))
+      return lexer_.error_at(offset, fmt::format("'{}' is no {}", element, dtype_name(dtype)));
   }
   if (is_complex) SLUICE_TRY(expect(")"));
   return module_.make_splat(type_id, writer.take());
@@ -140,7 +148,8 @@ Result<SegmentId> ModuleParser::parse_operand(const Scope* scope) {
     return nested;
   }
   const auto found = numbered_.find(token().text);
-  if (found == numbered_.end()) return lexer_.error(fmt::format("there is no constant ${}", token().text));
+  if (found == numbered_.end())
+    return lexer_.error(fmt::format("there is no constant ${}", token().text));
   const size_t offset = token().offset;
   if (found->second.state != State::kDone) {
     SLUICE_TRY(lexer_.jump(found->second.begin));
@@ -206,8 +215,10 @@ Result<AttributeValue> ModuleParser::parse_list(std::string_view kind) {
   SLUICE_TRY(expect("["));
   if (kind.empty() && token().kind == TokenKind::kString) kind = "strings";
   if (kind.empty() && token().kind == TokenKind::kGraph) kind = "graphs";
-  if (kind.empty() && (token().kind == TokenKind::kWord || looks_like_float(token().text))) kind = "floats";
-  if (kind.empty() && token().kind != TokenKind::kNumber) return unexpected("an element (an empty list says of what: ints [])");
+  if (kind.empty() && (token().kind == TokenKind::kWord || looks_like_float(token().text)))
+    kind = "floats";
+  if (kind.empty() && token().kind != TokenKind::kNumber)
+    return unexpected("an element (an empty list says of what: ints [])");
   if (kind.empty() || kind == "ints") {
     SLUICE_ASSIGN(std::vector<int64_t> values, parse_ints(true));
     return AttributeValue(std::move(values));
@@ -219,7 +230,8 @@ Result<AttributeValue> ModuleParser::parse_list(std::string_view kind) {
     if (!first) SLUICE_TRY(expect(","));
     if (kind == "floats") {
       const auto value = parse_float(token().text);
-      if ((token().kind != TokenKind::kNumber && token().kind != TokenKind::kWord) || !value) return unexpected("a number");
+      if ((token().kind != TokenKind::kNumber && token().kind != TokenKind::kWord) || !value)
+        return unexpected("a number");
       floats.push_back(*value);
       SLUICE_TRY(advance());
     } else if (kind == "strings") {

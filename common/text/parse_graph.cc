@@ -14,9 +14,11 @@ constexpr std::string_view kShapes[] = {"fixed", "symbolic", "dynamic"};
 // The graph of that name, parsed: at once, when the text has not come to it yet.
 Result<GraphId> ModuleParser::require_graph(const Token& name) {
   const auto found = scope_index_.find(key_of(name));
-  if (found == scope_index_.end()) return lexer_.error_at(name.offset, fmt::format("there is no graph @{}", name.text));
+  if (found == scope_index_.end())
+    return lexer_.error_at(name.offset, fmt::format("there is no graph @{}", name.text));
   Scope& scope = scopes_[found->second];
-  if (scope.state == State::kOpen) return lexer_.error_at(name.offset, fmt::format("{} contains itself", scope.name));
+  if (scope.state == State::kOpen)
+    return lexer_.error_at(name.offset, fmt::format("{} contains itself", scope.name));
   if (scope.state == State::kNew) {
     const size_t back = token().offset;
     SLUICE_TRY(lexer_.jump(scope.begin));
@@ -31,10 +33,12 @@ Result<GraphId> ModuleParser::take_body() {
   SLUICE_ASSIGN(const GraphId id, require_graph(name));
   const Graph& graph = module_.graph(id);
   if (graph.role == GraphRole::kRoot || graph.role == GraphRole::kExpression) {
-    return lexer_.error_at(name.offset, fmt::format("@{} is not marked body, fused, part or subgraph", name.text));
+    return lexer_.error_at(
+        name.offset, fmt::format("@{} is not marked body, fused, part or subgraph", name.text));
   }
   if (id == 0) return lexer_.error_at(name.offset, "the first graph is no body");
-  if (graph.owner() != nullptr) return lexer_.error_at(name.offset, fmt::format("@{} is the body of another node", name.text));
+  if (graph.owner() != nullptr)
+    return lexer_.error_at(name.offset, fmt::format("@{} is the body of another node", name.text));
   return id;
 }
 
@@ -74,7 +78,8 @@ Result<void> ModuleParser::parse_inputs(Scope& scope, Graph& graph) {
   for (bool first = true; !token().is(")"); first = false) {
     if (!first) SLUICE_TRY(expect(","));
     SLUICE_ASSIGN(const Definition definition, parse_definition());
-    Value& value = graph.add_input(definition.type, definition.name.is_numbered ? "" : definition.name.text);
+    Value& value =
+        graph.add_input(definition.type, definition.name.is_numbered ? "" : definition.name.text);
     value.set_storage(definition.storage);
     SLUICE_TRY(define(scope, definition.name, value));
     if (token().is("parameter")) {
@@ -98,7 +103,8 @@ Result<void> ModuleParser::parse_graph_facts(Graph& graph) {
   }
   SLUICE_ASSIGN(const bool has_captures, skip("captures"));
   if (has_captures) {
-    SLUICE_ASSIGN(const int64_t captures, take_int("the number of captures", 0, static_cast<int64_t>(graph.inputs().size())));
+    SLUICE_ASSIGN(const int64_t captures, take_int("the number of captures", 0,
+                                                   static_cast<int64_t>(graph.inputs().size())));
     graph.captures = static_cast<uint32_t>(captures);
   }
   SLUICE_ASSIGN(const bool has_engine, skip("engine"));
@@ -141,7 +147,8 @@ Result<void> ModuleParser::define(Scope& scope, const Token& name, Value& value)
 Result<Value*> ModuleParser::find_value(const Scope& scope, const Token& name) const {
   const auto found = scope.values.find(key_of(name));
   if (name.kind != TokenKind::kValue || found == scope.values.end()) {
-    return lexer_.error_at(name.offset, fmt::format("%{} is not defined above in {}", name.text, scope.name));
+    return lexer_.error_at(name.offset,
+                           fmt::format("%{} is not defined above in {}", name.text, scope.name));
   }
   return found->second;
 }
@@ -166,16 +173,19 @@ Result<void> ModuleParser::parse_statement(Scope& scope, Graph& graph) {
   return parse_constant_value(scope, graph, definitions[0]);
 }
 
-Result<void> ModuleParser::parse_constant_value(Scope& scope, Graph& graph, const Definition& definition) {
+Result<void> ModuleParser::parse_constant_value(Scope& scope, Graph& graph,
+                                                const Definition& definition) {
   SLUICE_ASSIGN(const SegmentId segment, parse_constant(&scope));
-  Value& value = graph.add_constant(segment, definition.name.is_numbered ? "" : definition.name.text);
+  Value& value =
+      graph.add_constant(segment, definition.name.is_numbered ? "" : definition.name.text);
   if (definition.has_type) value.set_type(definition.type);
   value.set_storage(definition.storage);
   return define(scope, definition.name, value);
 }
 
 // Op(operands) {attributes} after … placement {…} name "…" from …
-Result<void> ModuleParser::parse_node(Scope& scope, Graph& graph, const std::vector<Definition>& results, const Token* number) {
+Result<void> ModuleParser::parse_node(Scope& scope, Graph& graph,
+                                      const std::vector<Definition>& results, const Token* number) {
   const auto op = op_from_name(token().text);
   if (token().kind != TokenKind::kWord || !op) return unexpected("an op of this release");
   SLUICE_TRY(advance());
@@ -191,7 +201,8 @@ Result<void> ModuleParser::parse_node(Scope& scope, Graph& graph, const std::vec
   }
   if (token().is("from")) SLUICE_TRY(parse_origins(node));
   for (const Definition& definition : results) {
-    Value& value = node.add_output(definition.type, definition.name.is_numbered ? "" : definition.name.text);
+    Value& value =
+        node.add_output(definition.type, definition.name.is_numbered ? "" : definition.name.text);
     value.set_storage(definition.storage);
     SLUICE_TRY(define(scope, definition.name, value));
   }
@@ -225,7 +236,8 @@ Result<void> ModuleParser::parse_attributes(const Scope& scope, Node& node) {
     if (!first) SLUICE_TRY(expect(","));
     const size_t offset = token().offset;
     SLUICE_ASSIGN(const std::string name, take_name("the name of an attribute"));
-    if (node.find_attribute(name) != nullptr) return lexer_.error_at(offset, fmt::format("attribute '{}' stands twice", name));
+    if (node.find_attribute(name) != nullptr)
+      return lexer_.error_at(offset, fmt::format("attribute '{}' stands twice", name));
     SLUICE_TRY(expect("="));
     SLUICE_ASSIGN(AttributeValue value, parse_attribute(scope));
     node.set_attribute(name, std::move(value));
@@ -238,14 +250,16 @@ Result<void> ModuleParser::parse_after(const Scope& scope, Node& node) {
     SLUICE_TRY(advance());
     if (token().kind == TokenKind::kNode) {
       const auto found = scope.nodes.find(token().text);
-      if (found == scope.nodes.end()) return lexer_.error(fmt::format("#{} is not defined above", token().text));
+      if (found == scope.nodes.end())
+        return lexer_.error(fmt::format("#{} is not defined above", token().text));
       node.add_after(*found->second);
       SLUICE_TRY(advance());
       continue;
     }
     SLUICE_ASSIGN(const Token name, take(TokenKind::kValue, "a value or #number"));
     SLUICE_ASSIGN(const Value* value, find_value(scope, name));
-    if (value->producer() == nullptr) return lexer_.error_at(name.offset, fmt::format("%{} is no node's result", name.text));
+    if (value->producer() == nullptr)
+      return lexer_.error_at(name.offset, fmt::format("%{} is no node's result", name.text));
     node.add_after(*value->producer());
   } while (token().is(","));
   return {};
@@ -264,7 +278,8 @@ Result<void> ModuleParser::parse_placement(Node& node) {
 Result<void> ModuleParser::parse_placement_field(Placement& placement) {
   const size_t offset = token().offset;
   SLUICE_ASSIGN(const std::string field, take_name("a field of the placement"));
-  const std::pair<std::string_view, bool*> flags[] = {{"_no_task", &placement.no_task}, {"keep", &placement.keep}, {"no_fold", &placement.no_fold}};
+  const std::pair<std::string_view, bool*> flags[] = {
+      {"_no_task", &placement.no_task}, {"keep", &placement.keep}, {"no_fold", &placement.no_fold}};
   for (const auto& [name, flag] : flags) {
     if (field != name) continue;
     *flag = true;
@@ -273,17 +288,20 @@ Result<void> ModuleParser::parse_placement_field(Placement& placement) {
   SLUICE_TRY(expect("="));
   if (field == "stage_level" || field == "parallel_group") {
     SLUICE_ASSIGN(const int64_t number, take_int(field, 0, INT32_MAX));
-    (field == "stage_level" ? placement.stage_level : placement.parallel_group) = static_cast<int32_t>(number);
+    (field == "stage_level" ? placement.stage_level : placement.parallel_group) =
+        static_cast<int32_t>(number);
     return {};
   }
   const size_t value_offset = token().offset;
   SLUICE_ASSIGN(const std::string value, take_name("a name"));
   if (field == "kernel") {
     const auto found = kernels_.find(value);
-    if (found == kernels_.end()) return lexer_.error_at(value_offset, fmt::format("there is no kernel '{}' above", value));
+    if (found == kernels_.end())
+      return lexer_.error_at(value_offset, fmt::format("there is no kernel '{}' above", value));
     placement.kernel = found->second;
   } else if (auto set = annotate(placement, field, value); !set) {
-    return lexer_.error_at(offset, fmt::format("the placement's field '{}': {}", field, set.error().message));
+    return lexer_.error_at(
+        offset, fmt::format("the placement's field '{}': {}", field, set.error().message));
   }
   return {};
 }

@@ -14,7 +14,8 @@ Result<Dim> ModuleParser::parse_dim() {
   const size_t offset = token().offset;
   SLUICE_ASSIGN(const ExpressionId sum, parse_sum());
   const Dim dim = module_.make_dim(sum);
-  if (dim.is_fixed() && dim.value < 0) return lexer_.error_at(offset, fmt::format("a dimension is {}", dim.value));
+  if (dim.is_fixed() && dim.value < 0)
+    return lexer_.error_at(offset, fmt::format("a dimension is {}", dim.value));
   return dim;
 }
 
@@ -33,7 +34,8 @@ Result<std::vector<Dim>> ModuleParser::parse_dims() {
 Result<DType> ModuleParser::parse_dtype() {
   auto dtype = dtype_from_name(token().text);
   if (token().is("undefined")) dtype = DType::kUndefined;
-  if (token().kind != TokenKind::kWord || !dtype) return unexpected("an element type (f32, i64, …)");
+  if (token().kind != TokenKind::kWord || !dtype)
+    return unexpected("an element type (f32, i64, …)");
   SLUICE_TRY(advance());
   return *dtype;
 }
@@ -94,7 +96,8 @@ Result<ExpressionId> ModuleParser::apply(ExpressionOp op, ExpressionId a, Expres
 Result<ExpressionId> ModuleParser::parse_sum(int depth) {
   if (depth > kDimDepthLimit) return lexer_.error("the dimension is nested too deep");
   SLUICE_ASSIGN(ExpressionId sum, parse_product(depth));
-  while (token().is("+") || token().is("-") || (token().kind == TokenKind::kNumber && token().text[0] == '-')) {
+  while (token().is("+") || token().is("-") ||
+         (token().kind == TokenKind::kNumber && token().text[0] == '-')) {
     const bool is_minus = token().is("-");
     if (token().kind == TokenKind::kMark) SLUICE_TRY(advance());
     SLUICE_ASSIGN(ExpressionId next, parse_product(depth));
@@ -130,27 +133,32 @@ Result<ExpressionId> ModuleParser::parse_factor(int depth) {
   SLUICE_ASSIGN(const std::string name, take_name("a dimension"));
   if (is_word && token().is("(")) return parse_function(name, depth);
   const auto symbol = symbols_.find(name);
-  if (symbol == symbols_.end()) return lexer_.error_at(offset, fmt::format("there is no symbol '{}' above", name));
+  if (symbol == symbols_.end())
+    return lexer_.error_at(offset, fmt::format("there is no symbol '{}' above", name));
   return module_.expressions.symbol_expression(symbol->second);
 }
 
 Result<ExpressionId> ModuleParser::parse_function(const std::string& name, int depth) {
-  static const std::map<std::string, ExpressionOp> kFunctions = {{"floordiv", ExpressionOp::kFloorDiv},
-                                                                 {"ceildiv", ExpressionOp::kCeilDiv},
-                                                                 {"mod", ExpressionOp::kMod},
-                                                                 {"min", ExpressionOp::kMin},
-                                                                 {"max", ExpressionOp::kMax}};
+  static const std::map<std::string, ExpressionOp> kFunctions = {
+      {"floordiv", ExpressionOp::kFloorDiv},
+      {"ceildiv", ExpressionOp::kCeilDiv},
+      {"mod", ExpressionOp::kMod},
+      {"min", ExpressionOp::kMin},
+      {"max", ExpressionOp::kMax}};
   const auto function = kFunctions.find(name);
-  if (function == kFunctions.end()) return lexer_.error(fmt::format("there is no function '{}'", name));
+  if (function == kFunctions.end())
+    return lexer_.error(fmt::format("there is no function '{}'", name));
   SLUICE_TRY(expect("("));
   SLUICE_ASSIGN(const ExpressionId a, parse_sum(depth + 1));
   SLUICE_TRY(expect(","));
   const size_t offset = token().offset;
   SLUICE_ASSIGN(const ExpressionId b, parse_sum(depth + 1));
   SLUICE_TRY(expect(")"));
-  const bool divides = function->second != ExpressionOp::kMin && function->second != ExpressionOp::kMax;
+  const bool divides =
+      function->second != ExpressionOp::kMin && function->second != ExpressionOp::kMax;
   const auto divisor = module_.expressions.as_constant(b);
-  if (divides && divisor && *divisor <= 0) return lexer_.error_at(offset, fmt::format("cannot divide by {}", *divisor));
+  if (divides && divisor && *divisor <= 0)
+    return lexer_.error_at(offset, fmt::format("cannot divide by {}", *divisor));
   return apply(function->second, a, b);
 }
 

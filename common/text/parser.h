@@ -1,5 +1,6 @@
-// Parses a textual graph by recursive descent. A graph is parsed when the text comes to it or when a node or constant names it first, so
-// that a body is complete before its owner. Internal to common/text.
+// Parses a textual graph by recursive descent. A graph is parsed when the text comes to it or when
+// a node or constant names it first, so that a body is complete before its owner. Internal to
+// common/text.
 #pragma once
 
 #include <map>
@@ -101,7 +102,8 @@ class ModuleParser {
   Result<void> define(Scope& scope, const Token& name, Value& value);
   Result<Value*> find_value(const Scope& scope, const Token& name) const;
   Result<void> parse_constant_value(Scope& scope, Graph& graph, const Definition& definition);
-  Result<void> parse_node(Scope& scope, Graph& graph, const std::vector<Definition>& results, const Token* number);
+  Result<void> parse_node(Scope& scope, Graph& graph, const std::vector<Definition>& results,
+                          const Token* number);
   Result<std::vector<Value*>> parse_operands(const Scope& scope);
   Result<void> parse_attributes(const Scope& scope, Node& node);
   Result<void> parse_after(const Scope& scope, Node& node);
@@ -116,7 +118,8 @@ class ModuleParser {
   Result<void> expect(std::string_view mark_or_word);
   Result<Token> take(TokenKind kind, std::string_view what);
   Result<std::string> take_name(std::string_view what);  // a word or a string
-  Result<int64_t> take_int(std::string_view what, int64_t low = INT64_MIN, int64_t high = INT64_MAX);
+  Result<int64_t> take_int(std::string_view what, int64_t low = INT64_MIN,
+                           int64_t high = INT64_MAX);
   Error unexpected(std::string_view wanted) const;
 
   static constexpr int kDepthLimit = 200;

@@ -47,15 +47,19 @@ std::string ModulePrinter::module(const PrintOptions& options) {
 
 void ModulePrinter::header(const PrintOptions& options) {
   out_ += fmt::format("sluice {} {}", kTextVersion, level_name(module_.level));
-  if (module_.last_stage != StageId::kNone) out_ += fmt::format(" after {}", stage_name(module_.last_stage));
+  if (module_.last_stage != StageId::kNone)
+    out_ += fmt::format(" after {}", stage_name(module_.last_stage));
   if (module_.is_mid_stage()) out_ += fmt::format(" stopped after {} of", module_.passes_done);
-  for (const std::string& pass : module_.passes) out_ += (&pass == module_.passes.data() ? " " : ", ") + quoted(pass);
+  for (const std::string& pass : module_.passes)
+    out_ += (&pass == module_.passes.data() ? " " : ", ") + quoted(pass);
   out_ += "\n";
   if (!options.header) return;
   out_ += fmt::format("version {}\n", quoted(kRelease));
   if (!module_.producer.empty()) out_ += fmt::format("producer {}\n", quoted(module_.producer));
-  for (const auto& [name, value] : module_.options) out_ += fmt::format("option {} = {}\n", quoted(name), quoted(value));
-  for (const Digest& digest : module_.made_from) out_ += fmt::format("made_from sha256:{}\n", digest_hex(digest));
+  for (const auto& [name, value] : module_.options)
+    out_ += fmt::format("option {} = {}\n", quoted(name), quoted(value));
+  for (const Digest& digest : module_.made_from)
+    out_ += fmt::format("made_from sha256:{}\n", digest_hex(digest));
 }
 
 void ModulePrinter::symbols() {
@@ -63,17 +67,20 @@ void ModulePrinter::symbols() {
   for (size_t i = 0; i < symbols_.size(); ++i) {
     if (!symbols_[i]) continue;
     const Symbol& symbol = module_.expressions.symbol(static_cast<SymbolId>(i));
-    out_ += fmt::format("symbol {} = {}", spelled_word(symbol.name), kOrigins[static_cast<size_t>(symbol.origin)]);
+    out_ += fmt::format("symbol {} = {}", spelled_word(symbol.name),
+                        kOrigins[static_cast<size_t>(symbol.origin)]);
     if (refers_to_value(module_, symbol)) {
       std::vector<std::string>& values = names[static_cast<size_t>(symbol.graph)];
       if (values.empty()) values = value_names(module_.graph(symbol.graph));
       const std::string& value = values[static_cast<size_t>(symbol.value)];
-      out_ += fmt::format("({}, {}, {})", graph_names_[static_cast<size_t>(symbol.graph)], value.empty() ? "_" : value, symbol.axis);
+      out_ += fmt::format("({}, {}, {})", graph_names_[static_cast<size_t>(symbol.graph)],
+                          value.empty() ? "_" : value, symbol.axis);
     } else {
       out_ += fmt::format("(_, _, {})", symbol.axis);
     }
     if (symbol.low != 0 || symbol.high != INT64_MAX) {
-      out_ += symbol.high == INT64_MAX ? fmt::format(" in [{}, *]", symbol.low) : fmt::format(" in [{}, {}]", symbol.low, symbol.high);
+      out_ += symbol.high == INT64_MAX ? fmt::format(" in [{}, *]", symbol.low)
+                                       : fmt::format(" in [{}, {}]", symbol.low, symbol.high);
     }
     if (symbol.divisor != 1) out_ += fmt::format(" multiple {}", symbol.divisor);
     out_ += "\n";
@@ -88,29 +95,37 @@ void ModulePrinter::kernels() {
     kernel_names_[static_cast<size_t>(id)] = spelled_word(name);
     out_ += fmt::format("kernel {} = {}", spelled_word(name), constant(kernel.object));
     if (name != kernel.entry) out_ += " entry " + quoted(kernel.entry);
-    out_ += fmt::format(" isa {} blocks {} scratch {} multiply_adds {}", quoted(kernel.isa), kernel.blocks, kernel.scratch_bytes,
-                        kernel.multiply_adds);
+    out_ += fmt::format(" isa {} blocks {} scratch {} multiply_adds {}", quoted(kernel.isa),
+                        kernel.blocks, kernel.scratch_bytes, kernel.multiply_adds);
     if (kernel.symbolic) {
-      out_ += fmt::format(" symbolic [{}] per_block {}", fmt::join(kernel.multiply_add_symbols, ", "), kernel.multiply_adds_per_block);
+      out_ +=
+          fmt::format(" symbolic [{}] per_block {}", fmt::join(kernel.multiply_add_symbols, ", "),
+                      kernel.multiply_adds_per_block);
     }
     out_ += "\n";
   }
 }
 
 void ModulePrinter::numbered_constants() {
-  for (size_t i = 0; i < numbered_.size(); ++i) out_ += fmt::format("constant ${} = {}\n", i, constant(numbered_[i]));
+  for (size_t i = 0; i < numbered_.size(); ++i)
+    out_ += fmt::format("constant ${} = {}\n", i, constant(numbered_[i]));
 }
 
 std::string ModulePrinter::definition(const Value& value, const std::string& name) const {
   std::string result = name;
-  const bool implied = value.is_constant() && module_.segment(value.segment()).type == value.type_id() && value.storage_id() < 0;
+  const bool implied = value.is_constant() &&
+                       module_.segment(value.segment()).type == value.type_id() &&
+                       value.storage_id() < 0;
   if (value.producer() == nullptr && implied && !value.is_input()) return result;
-  if (value.type().kind != TypeKind::kUnknown || value.storage_id() >= 0) result += ": " + print_type(module_, value.type_id());
-  if (const Storage* storage = value.storage()) result += " storage " + print_storage(module_, *storage);
+  if (value.type().kind != TypeKind::kUnknown || value.storage_id() >= 0)
+    result += ": " + print_type(module_, value.type_id());
+  if (const Storage* storage = value.storage())
+    result += " storage " + print_storage(module_, *storage);
   return result;
 }
 
-// An input that is bound to a constant says so; for a parameter of the same type its number is enough.
+// An input that is bound to a constant says so; for a parameter of the same type its number is
+// enough.
 std::string ModulePrinter::input(const Value& value, const std::string& name) const {
   std::string result = definition(value, name);
   if (!value.is_constant()) return result;
@@ -122,21 +137,28 @@ std::string ModulePrinter::input(const Value& value, const std::string& name) co
 
 void ModulePrinter::graph(const Graph& graph) {
   const std::vector<std::string> names = value_names(graph);
-  const auto name_of = [&](const Value& value) -> const std::string& { return names[static_cast<size_t>(value.id())]; };
+  const auto name_of = [&](const Value& value) -> const std::string& {
+    return names[static_cast<size_t>(value.id())];
+  };
   std::vector<std::string> inputs, outputs;
   for (const Value* value : graph.inputs()) inputs.push_back(input(*value, name_of(*value)));
   for (const Value* value : graph.outputs()) outputs.push_back(name_of(*value));
   const std::string one_line = joined(inputs, ", ");
   out_ += "graph " + graph_names_[static_cast<size_t>(graph.id())];
-  out_ += one_line.size() <= kLineLength ? "(" + one_line + ")" : "(\n    " + joined(inputs, ",\n    ") + ")";
+  out_ += one_line.size() <= kLineLength ? "(" + one_line + ")"
+                                         : "(\n    " + joined(inputs, ",\n    ") + ")";
   out_ += " -> (" + joined(outputs, ", ") + ")";
-  if (graph.role != GraphRole::kRoot) out_ += fmt::format(" {}", kRoles[static_cast<size_t>(graph.role)]);
+  if (graph.role != GraphRole::kRoot)
+    out_ += fmt::format(" {}", kRoles[static_cast<size_t>(graph.role)]);
   if (graph.captures > 0) out_ += fmt::format(" captures {}", graph.captures);
   if (graph.engine != EngineId::kNone) out_ += " engine " + spelled_word(engine_name(graph.engine));
-  if (graph.shapes != ShapeClass::kFixed) out_ += fmt::format(" shapes {}", shape_class_name(graph.shapes));
+  if (graph.shapes != ShapeClass::kFixed)
+    out_ += fmt::format(" shapes {}", shape_class_name(graph.shapes));
   out_ += " {\n";
   for (const Value& value : graph.values()) {
-    if (is_shown_constant(value)) out_ += fmt::format("  {} = constant {}\n", definition(value, name_of(value)), constant(value.segment()));
+    if (is_shown_constant(value))
+      out_ += fmt::format("  {} = constant {}\n", definition(value, name_of(value)),
+                          constant(value.segment()));
   }
   std::vector<size_t> positions(graph.node_limit(), 0);
   size_t position = 0;
@@ -147,20 +169,28 @@ void ModulePrinter::graph(const Graph& graph) {
   out_ += "}\n";
 }
 
-void ModulePrinter::node(const Node& node, const std::vector<std::string>& names, const std::vector<size_t>& positions) {
-  const auto name_of = [&](const Value& value) -> const std::string& { return names[static_cast<size_t>(value.id())]; };
+void ModulePrinter::node(const Node& node, const std::vector<std::string>& names,
+                         const std::vector<size_t>& positions) {
+  const auto name_of = [&](const Value& value) -> const std::string& {
+    return names[static_cast<size_t>(value.id())];
+  };
   std::vector<std::string> results, operands, attributes, after, origins;
-  for (size_t i = 0; i < node.output_count(); ++i) results.push_back(definition(node.output(i), name_of(node.output(i))));
-  for (size_t i = 0; i < node.input_count(); ++i) operands.push_back(node.input(i) == nullptr ? "_" : name_of(*node.input(i)));
-  for (const Attribute& each : node.attributes()) attributes.push_back(spelled_word(each.name) + " = " + attribute(each.value));
+  for (size_t i = 0; i < node.output_count(); ++i)
+    results.push_back(definition(node.output(i), name_of(node.output(i))));
+  for (size_t i = 0; i < node.input_count(); ++i)
+    operands.push_back(node.input(i) == nullptr ? "_" : name_of(*node.input(i)));
+  for (const Attribute& each : node.attributes())
+    attributes.push_back(spelled_word(each.name) + " = " + attribute(each.value));
   for (const Node* before : node.after()) {
     if (before->is_erased()) continue;
-    after.push_back(before->output_count() > 0 ? name_of(before->output())
-                                               : spelled_number('#', positions[static_cast<size_t>(before->id())]));
+    after.push_back(before->output_count() > 0
+                        ? name_of(before->output())
+                        : spelled_number('#', positions[static_cast<size_t>(before->id())]));
   }
   for (const uint32_t origin : node.origins()) origins.push_back(quoted(module_.onnx_node(origin)));
   out_ += "  ";
-  out_ += results.empty() ? spelled_number('#', positions[static_cast<size_t>(node.id())]) + ": " : joined(results, ", ") + " = ";
+  out_ += results.empty() ? spelled_number('#', positions[static_cast<size_t>(node.id())]) + ": "
+                          : joined(results, ", ") + " = ";
   out_ += fmt::format("{}({})", op_name(node.op()), joined(operands, ", "));
   if (!attributes.empty()) out_ += " {" + joined(attributes, ", ") + "}";
   if (!after.empty()) out_ += " after " + joined(after, ", ");
@@ -172,12 +202,18 @@ void ModulePrinter::node(const Node& node, const std::vector<std::string>& names
 
 std::string ModulePrinter::placement(const Placement& placement) const {
   std::vector<std::string> fields;
-  if (placement.engine != EngineId::kNone) fields.push_back("engine = " + spelled_word(engine_name(placement.engine)));
-  if (placement.kernel >= 0) fields.push_back("kernel = " + kernel_names_[static_cast<size_t>(placement.kernel)]);
-  if (!placement.stream_label.empty()) fields.push_back("stream_label = " + quoted(placement.stream_label));
-  if (placement.stage_level >= 0) fields.push_back(fmt::format("stage_level = {}", placement.stage_level));
-  if (placement.parallel_group >= 0) fields.push_back(fmt::format("parallel_group = {}", placement.parallel_group));
-  if (!placement.super_kernel_scope.empty()) fields.push_back("super_kernel_scope = " + quoted(placement.super_kernel_scope));
+  if (placement.engine != EngineId::kNone)
+    fields.push_back("engine = " + spelled_word(engine_name(placement.engine)));
+  if (placement.kernel >= 0)
+    fields.push_back("kernel = " + kernel_names_[static_cast<size_t>(placement.kernel)]);
+  if (!placement.stream_label.empty())
+    fields.push_back("stream_label = " + quoted(placement.stream_label));
+  if (placement.stage_level >= 0)
+    fields.push_back(fmt::format("stage_level = {}", placement.stage_level));
+  if (placement.parallel_group >= 0)
+    fields.push_back(fmt::format("parallel_group = {}", placement.parallel_group));
+  if (!placement.super_kernel_scope.empty())
+    fields.push_back("super_kernel_scope = " + quoted(placement.super_kernel_scope));
   if (placement.no_task) fields.push_back("_no_task");
   if (placement.keep) fields.push_back("keep");
   if (placement.no_fold) fields.push_back("no_fold");
@@ -186,6 +222,8 @@ std::string ModulePrinter::placement(const Placement& placement) const {
 
 }  // namespace text
 
-std::string print_module(const Module& module, const PrintOptions& options) { return text::ModulePrinter(module).module(options); }
+std::string print_module(const Module& module, const PrintOptions& options) {
+  return text::ModulePrinter(module).module(options);
+}
 
 }  // namespace sluice

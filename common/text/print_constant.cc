@@ -15,14 +15,20 @@ struct AttributePrinter {
   std::string operator()(float value) const { return print_float(value); }
   std::string operator()(const std::string& value) const { return quoted(value); }
   std::string operator()(TypeRef value) const { return "type " + print_type(module, value.id); }
-  std::string operator()(SegmentRef value) const { return "constant " + printer.constant(value.id); }
+  std::string operator()(SegmentRef value) const {
+    return "constant " + printer.constant(value.id);
+  }
   std::string operator()(GraphRef value) const {
     return module.has_graph(value.id) ? graph_names[static_cast<size_t>(value.id)] : "@erased";
   }
   std::string operator()(const std::vector<int64_t>& values) const { return list("ints ", values); }
   std::string operator()(const std::vector<float>& values) const { return list("floats ", values); }
-  std::string operator()(const std::vector<std::string>& values) const { return list("strings ", values); }
-  std::string operator()(const std::vector<GraphRef>& values) const { return list("graphs ", values); }
+  std::string operator()(const std::vector<std::string>& values) const {
+    return list("strings ", values);
+  }
+  std::string operator()(const std::vector<GraphRef>& values) const {
+    return list("graphs ", values);
+  }
 
   // An empty list must say what it is a list of.
   template <typename T>
@@ -57,7 +63,8 @@ std::string ModulePrinter::elements(const Segment& segment) const {
   }
   for (size_t i = 0; i < count; ++i) {
     if (i > 0) result += ", ";
-    result += type.dtype == DType::kString ? quoted(string_at(strings, i)) : print_element(type.dtype, segment.data, i);
+    result += type.dtype == DType::kString ? quoted(string_at(strings, i))
+                                           : print_element(type.dtype, segment.data, i);
   }
   return result + "]";
 }
@@ -68,7 +75,8 @@ std::string ModulePrinter::content(const Segment& segment) const {
       return elements(segment);
     case SegmentKind::kBytes: {
       const bool sized = !module_.type(segment.type).dense_bytes().has_value();
-      return "sha256:" + digest_hex(segment.digest) + (sized ? fmt::format(" size {}", segment.size) : "");
+      return "sha256:" + digest_hex(segment.digest) +
+             (sized ? fmt::format(" size {}", segment.size) : "");
     }
     case SegmentKind::kSplat:
       return "splat " + print_element(module_.type(segment.type).dtype, segment.data, 0);
@@ -77,9 +85,11 @@ std::string ModulePrinter::content(const Segment& segment) const {
       for (const SegmentId input : segment.inputs) {
         const int32_t number = numbers_[static_cast<size_t>(input)];
         if (!arguments.empty()) arguments += ", ";
-        arguments += number >= 0 ? spelled_number('$', static_cast<size_t>(number)) : constant(input);
+        arguments +=
+            number >= 0 ? spelled_number('$', static_cast<size_t>(number)) : constant(input);
       }
-      return fmt::format("expression {}({})", graph_names_[static_cast<size_t>(segment.graph)], arguments);
+      return fmt::format("expression {}({})", graph_names_[static_cast<size_t>(segment.graph)],
+                         arguments);
     }
     case SegmentKind::kParameter:
       return fmt::format("parameter {}", segment.parameter);

@@ -21,7 +21,8 @@ std::string print_expression(const ExpressionTable& table, ExpressionId id) {
     return table[operand].op == ExpressionOp::kAdd ? "(" + inner + ")" : inner;
   };
   const auto call = [&](const char* name) {
-    return fmt::format("{}({}, {})", name, print_expression(table, e.a), print_expression(table, e.b));
+    return fmt::format("{}({}, {})", name, print_expression(table, e.a),
+                       print_expression(table, e.b));
   };
   switch (e.op) {
     case ExpressionOp::kConstant:
@@ -29,7 +30,8 @@ std::string print_expression(const ExpressionTable& table, ExpressionId id) {
     case ExpressionOp::kSymbol:
       return spelled_word(table.symbol(static_cast<SymbolId>(e.value)).name);
     case ExpressionOp::kAdd:
-      return sum_text(print_expression(table, e.a), print_expression(table, e.b), begins_negative(table, e.b));
+      return sum_text(print_expression(table, e.a), print_expression(table, e.b),
+                      begins_negative(table, e.b));
     case ExpressionOp::kMul:
       return factor(e.a) + "*" + factor(e.b);
     case ExpressionOp::kFloorDiv:
@@ -55,7 +57,9 @@ std::string print_storage(const Module& module, const Storage& storage) {
 
 std::string print_dim(const Module& module, const Dim& dim) {
   if (dim.is_unknown()) return "?";
-  return dim.is_fixed() ? fmt::format("{}", dim.value) : text::print_expression(module.expressions, static_cast<ExpressionId>(dim.value));
+  return dim.is_fixed()
+             ? fmt::format("{}", dim.value)
+             : text::print_expression(module.expressions, static_cast<ExpressionId>(dim.value));
 }
 
 std::string print_type(const Module& module, TypeId id) {
@@ -64,7 +68,8 @@ std::string print_type(const Module& module, TypeId id) {
     case TypeKind::kUnknown:
       return "?";
     case TypeKind::kTensor:
-      return std::string(dtype_name(type.dtype)) + (type.ranked ? text::dims_list(module, type.dims) : "[*]");
+      return std::string(dtype_name(type.dtype)) +
+             (type.ranked ? text::dims_list(module, type.dims) : "[*]");
     case TypeKind::kSequence:
       return fmt::format("seq({})", print_type(module, type.element));
     case TypeKind::kOptional:

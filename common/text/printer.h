@@ -10,7 +10,8 @@
 namespace sluice::text {
 
 std::string print_expression(const ExpressionTable& table, ExpressionId id);
-std::string print_storage(const Module& module, const Storage& storage);  // "nhwc [1, 8, 8, 64] bytes 16384"
+std::string print_storage(const Module& module,
+                          const Storage& storage);  // "nhwc [1, 8, 8, 64] bytes 16384"
 
 class ModulePrinter {
  public:
@@ -31,7 +32,8 @@ class ModulePrinter {
   void kernels();
   void numbered_constants();
   void graph(const Graph& graph);
-  void node(const Node& node, const std::vector<std::string>& names, const std::vector<size_t>& positions);
+  void node(const Node& node, const std::vector<std::string>& names,
+            const std::vector<size_t>& positions);
   std::string definition(const Value& value, const std::string& name) const;
   std::string input(const Value& value, const std::string& name) const;
   std::string placement(const Placement& placement) const;

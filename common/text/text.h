@@ -1,4 +1,5 @@
-// The textual graph: what sluice-show prints and sluice-as reads. docs/graph-text.md gives the grammar.
+// The textual graph: what sluice-show prints and sluice-as reads. docs/graph-text.md gives the
+// grammar.
 #pragma once
 
 #include <string>

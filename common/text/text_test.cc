@@ -42,7 +42,8 @@ graph @main(%x: f32[2, 3]) -> (%y) {
 }
 
 TEST(Text, AttributesOfEveryKind) {
-  expect_canonical(R"(sluice 1 partitioned after subgraph-optimize stopped after 2 of "a pass", "b", "b"
+  expect_canonical(
+      R"(sluice 1 partitioned after subgraph-optimize stopped after 2 of "a pass", "b", "b"
 graph @main(%x: f32[2]) -> (%0) {
   %0: f32[2] = Fused(%x, _) {a = 1, b = -1.0, body = @"main body", c = "a\n\"\x00", d = [1, 2], e = [0.5, 1e+20, nan, -inf], f = ["x", ""], g = ints [], h = floats [], i = strings [], j = type seq(f32[2]), k = constant f32[2] [1, 0.1], l = graphs [], m = 0x7fc00001}
   #1: StreamActive(%0) after %0
@@ -82,22 +83,27 @@ graph @main(%x: f32[A, B, C]) -> (%x) {
   std::vector<std::string> dims;
   while (dims.size() < 2000) {
     const ExpressionId id = random_expression(module->expressions, random, 5);
-    if (!module->expressions.as_constant(id)) dims.push_back(print_dim(*module, Dim::expression(id)));
+    if (!module->expressions.as_constant(id))
+      dims.push_back(print_dim(*module, Dim::expression(id)));
   }
   std::shuffle(dims.begin(), dims.end(), random);
   std::string text = head;
-  for (size_t i = 0; i < dims.size(); ++i) text += fmt::format("  %v{}: f32[{}] = Relu(%x)\n", i, dims[i]);
+  for (size_t i = 0; i < dims.size(); ++i)
+    text += fmt::format("  %v{}: f32[{}] = Relu(%x)\n", i, dims[i]);
   expect_canonical(text + "}\n");
 }
 
 TEST(Text, SumsSubtract) {
   const std::string head =
-      "sluice 1 typed\nsymbol H = dim(@main, %x, 0) in [9, *]\nsymbol W = dim(@main, %x, 1) in [1, *]\n"
+      "sluice 1 typed\nsymbol H = dim(@main, %x, 0) in [9, *]\nsymbol W = dim(@main, %x, 1) in [1, "
+      "*]\n"
       "graph @main(%x: f32[H, W]) -> (%y) {\n";
-  expect_canonical(head + "  %y: f32[H - 2, H - W, 2*H - 3*W - 1, -1*min(H, W - 1) + 9] = Relu(%x)\n}\n");
+  expect_canonical(head +
+                   "  %y: f32[H - 2, H - W, 2*H - 3*W - 1, -1*min(H, W - 1) + 9] = Relu(%x)\n}\n");
   auto module = parse_module(head + "  %y: f32[H + -2, H + -1*W] = Relu(%x)\n}\n", "t");
   ASSERT_TRUE(module.ok()) << error_text(module.error());
-  EXPECT_NE(print_module(*module).find("f32[H - 2, H - W]"), std::string::npos) << print_module(*module);
+  EXPECT_NE(print_module(*module).find("f32[H - 2, H - W]"), std::string::npos)
+      << print_module(*module);
 }
 
 // The longest sum that the compiler makes is read, a longer one not.
@@ -108,10 +114,13 @@ TEST(Text, LongDims) {
       symbols += fmt::format("symbol s{} = dim(@main, %x, {})\n", i, i);
       sum += fmt::format("{}s{}", i > 0 ? " + " : "", i);
     }
-    return fmt::format("sluice 1 typed\n{}graph @main(%x: f32[?]) -> (%y) {{\n  %y: f32[{}] = Relu(%x)\n}}\n", symbols, sum);
+    return fmt::format(
+        "sluice 1 typed\n{}graph @main(%x: f32[?]) -> (%y) {{\n  %y: f32[{}] = Relu(%x)\n}}\n",
+        symbols, sum);
   };
   expect_canonical(sum_of(ExpressionTable::kMaxTerms));
-  EXPECT_NE(error_of(sum_of(ExpressionTable::kMaxTerms + 1)).find("the dimension is too long"), std::string::npos);
+  EXPECT_NE(error_of(sum_of(ExpressionTable::kMaxTerms + 1)).find("the dimension is too long"),
+            std::string::npos);
 }
 
 TEST(Text, ConstantsOfEveryKind) {
@@ -169,8 +178,9 @@ graph @g~1() -> () {
 
 TEST(Text, HeaderFactsSurvive) {
   const std::string text =
-      "sluice 1 typed after optimize\nversion \"0.1.0\"\nproducer \"p\"\noption \"a\" = \"b\"\nmade_from sha256:" + std::string(64, 'a') +
-      "\ngraph @m() -> () {\n}\n";
+      "sluice 1 typed after optimize\nversion \"0.1.0\"\nproducer \"p\"\noption \"a\" = "
+      "\"b\"\nmade_from sha256:" +
+      std::string(64, 'a') + "\ngraph @m() -> () {\n}\n";
   auto module = parse_module(text, "t");
   ASSERT_TRUE(module.ok());
   EXPECT_EQ(print_module(*module, {.header = true}), text);
@@ -179,18 +189,23 @@ TEST(Text, HeaderFactsSurvive) {
 TEST(Text, ErrorsSayWhere) {
   EXPECT_EQ(error_of(""), "t:1:1: there is no graph");
   const std::string head = "sluice 1 typed\ngraph @m(%x: f32[2]) -> (%x) {\n";
-  EXPECT_EQ(error_of(head + "  %y = Nope(%x)\n}\n"), "t:3:8: expected an op of this release, found 'Nope'");
+  EXPECT_EQ(error_of(head + "  %y = Nope(%x)\n}\n"),
+            "t:3:8: expected an op of this release, found 'Nope'");
   EXPECT_EQ(error_of(head + "  %y = Relu(%z)\n}\n"), "t:3:13: %z is not defined above in @m");
   EXPECT_EQ(error_of(head + "  %x = Relu(%x)\n}\n"), "t:3:3: %x is defined twice");
-  EXPECT_EQ(error_of(head + "  %y: f32[Q] = Relu(%x)\n}\n"), "t:3:11: there is no symbol 'Q' above");
+  EXPECT_EQ(error_of(head + "  %y: f32[Q] = Relu(%x)\n}\n"),
+            "t:3:11: there is no symbol 'Q' above");
   EXPECT_EQ(error_of(head + "  %y = constant i8[1] [200]\n}\n"), "t:3:24: '200' is no i8");
-  EXPECT_EQ(error_of(head + "  %y = constant i8[2] [1]\n}\n"), "t:3:23: 1 elements, the type has 2");
+  EXPECT_EQ(error_of(head + "  %y = constant i8[2] [1]\n}\n"),
+            "t:3:23: 1 elements, the type has 2");
   EXPECT_EQ(error_of(head + "  %y = Relu(%x) {a = @n}\n}\n"), "t:3:22: there is no graph @n");
   EXPECT_EQ(error_of(head + "  %y = Relu(%x) {a = @m}\n}\n"), "t:3:22: @m contains itself");
   EXPECT_EQ(error_of(head + "  %y = Relu(%x\n}\n"), "t:4:1: expected ',', found '}'");
   EXPECT_EQ(error_of(head + "  %y = \"abc\n}\n"), "t:3:8: the text has no closing quote");
-  EXPECT_EQ(error_of(head + "}\ngraph @b() -> () body {\n}\n"), "t:4:1: no node has @b as its body");
-  EXPECT_EQ(error_of("sluice 1 typed\nconstant $0 = f32[2] expression @e($0)\ngraph @m() -> () {\n}\ngraph @e() -> () expression {\n}\n"),
+  EXPECT_EQ(error_of(head + "}\ngraph @b() -> () body {\n}\n"),
+            "t:4:1: no node has @b as its body");
+  EXPECT_EQ(error_of("sluice 1 typed\nconstant $0 = f32[2] expression @e($0)\ngraph @m() -> () "
+                     "{\n}\ngraph @e() -> () expression {\n}\n"),
             "t:2:10: this constant is made from itself");
 }
 
@@ -218,12 +233,16 @@ graph @f(%0) -> (%0) expression {
       (void)parse_module(changed, "t");
     }
   }
-  EXPECT_NE(error_of("sluice 1 typed\ngraph @m(%x: " + std::string(100000, '(') + ") -> () {\n}\n"), "parsed");
-  EXPECT_NE(error_of("sluice 1 typed\ngraph @m(%x: f32[" + std::string(100000, '(') + "]) -> () {\n}\n"), "parsed");
+  EXPECT_NE(error_of("sluice 1 typed\ngraph @m(%x: " + std::string(100000, '(') + ") -> () {\n}\n"),
+            "parsed");
+  EXPECT_NE(
+      error_of("sluice 1 typed\ngraph @m(%x: f32[" + std::string(100000, '(') + "]) -> () {\n}\n"),
+      "parsed");
 }
 
 TEST(Text, FloatsReadBackTheSame) {
-  for (const float value : {0.0f, -0.0f, 1.0f, 0.1f, 1e-45f, 1.17549435e-38f, 3.4028235e38f, -INFINITY}) {
+  for (const float value :
+       {0.0f, -0.0f, 1.0f, 0.1f, 1e-45f, 1.17549435e-38f, 3.4028235e38f, -INFINITY}) {
     const auto back = text::parse_float(text::print_float(value));
     ASSERT_TRUE(back.has_value()) << text::print_float(value);
     EXPECT_EQ(std::signbit(*back), std::signbit(value));
@@ -235,7 +254,8 @@ TEST(Text, FloatsReadBackTheSame) {
 TEST(Text, HalfFloatsReadBackTheSame) {
   for (const DType dtype : {DType::kF16, DType::kBF16}) {
     for (uint32_t bits = 0; bits < 65536; ++bits) {
-      const std::byte bytes[] = {static_cast<std::byte>(bits & 255), static_cast<std::byte>(bits >> 8)};
+      const std::byte bytes[] = {static_cast<std::byte>(bits & 255),
+                                 static_cast<std::byte>(bits >> 8)};
       text::ElementWriter writer(dtype);
       ASSERT_TRUE(writer.add(text::print_element(dtype, bytes, 0)));
       ASSERT_TRUE(std::ranges::equal(writer.take(), bytes)) << bits;

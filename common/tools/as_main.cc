@@ -10,7 +10,8 @@ namespace {
 
 using namespace sluice;
 
-constexpr char kUsage[] = R"(Makes a graph file (.sg) of a textual graph, or a compiled model (.om) of a ModelDef's text.
+constexpr char kUsage[] =
+    R"(Makes a graph file (.sg) of a textual graph, or a compiled model (.om) of a ModelDef's text.
 
 Usage:
   sluice-as [options] [--with=FILE]... [<in>]
@@ -29,7 +30,8 @@ void warn_of_missing_bytes(const Module& module) {
   const size_t missing = count_missing_bytes(module);
   if (missing == 0) return;
   log_warning("sluice-as",
-              fmt::format("{} large constant{} only a digest; --with=FILE.sg gives the bytes", missing, missing == 1 ? " has" : "s have"));
+              fmt::format("{} large constant{} only a digest; --with=FILE.sg gives the bytes",
+                          missing, missing == 1 ? " has" : "s have"));
 }
 
 Result<ExitClass> run(const CommandLine& line) {
@@ -44,7 +46,8 @@ Result<ExitClass> run(const CommandLine& line) {
   SLUICE_ASSIGN(Module module, parse_module(text, name));
   for (const std::string& path : line.list("--with")) SLUICE_TRY(take_bytes(module, path));
   warn_of_missing_bytes(module);
-  SLUICE_TRY(write_graph_file(module, output_path(line), {.inline_segments = line.text("--segments") == "inline"}));
+  SLUICE_TRY(write_graph_file(module, output_path(line),
+                              {.inline_segments = line.text("--segments") == "inline"}));
   return ExitClass::kDone;
 }
 

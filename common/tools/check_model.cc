@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "common/ir/fixed.h"
 #include "common/ir/dynamic_dims.h"
+#include "common/ir/fixed.h"
 #include "common/ops/op_table.h"
 #include "common/symbolic/nominal.h"
 #include "common/target/aicore.h"
@@ -15,9 +15,13 @@
 namespace sluice {
 namespace {
 
-uint64_t bytes_of(const Value& value) { return nominal_type(value.graph().module(), value.type()).dense_bytes().value_or(0); }
+uint64_t bytes_of(const Value& value) {
+  return nominal_type(value.graph().module(), value.type()).dense_bytes().value_or(0);
+}
 
-const Graph* callee_of(const Node& node) { return node.op() == Op::kCall ? node.body("graph") : nullptr; }
+const Graph* callee_of(const Node& node) {
+  return node.op() == Op::kCall ? node.body("graph") : nullptr;
+}
 
 bool is_view(const Node& node) {
   const OpRow* row = find_op(node.op());
@@ -26,8 +30,17 @@ bool is_view(const Node& node) {
 
 // Work that multiply-adds would measure and that count_multiply_adds does not know.
 bool has_uncounted_work(const Node& node) {
-  constexpr Op kHeavy[] = {Op::kAttention, Op::kCausalConvWithState, Op::kDFT, Op::kDeformConv, Op::kEinsum, Op::kFlexAttention, Op::kGRU,
-                           Op::kLSTM,      Op::kLinearAttention,     Op::kRNN, Op::kSTFT};
+  constexpr Op kHeavy[] = {Op::kAttention,
+                           Op::kCausalConvWithState,
+                           Op::kDFT,
+                           Op::kDeformConv,
+                           Op::kEinsum,
+                           Op::kFlexAttention,
+                           Op::kGRU,
+                           Op::kLSTM,
+                           Op::kLinearAttention,
+                           Op::kRNN,
+                           Op::kSTFT};
   if (std::find(std::begin(kHeavy), std::end(kHeavy), node.op()) != std::end(kHeavy)) return true;
   return node.op() != Op::kFused && node.op() != Op::kCall && !node.bodies().empty();
 }
@@ -35,33 +48,41 @@ bool has_uncounted_work(const Node& node) {
 // The value whose bytes a view shows.
 const Value& viewed(const Value& value) {
   const Value* base = &value;
-  while (base->producer() != nullptr && is_view(*base->producer()) && base->producer()->input(0) != nullptr)
+  while (base->producer() != nullptr && is_view(*base->producer()) &&
+         base->producer()->input(0) != nullptr)
     base = base->producer()->input(0);
   return *base;
 }
 
-// What lies in the memory that a run owns: neither inputs and outputs, which a caller owns, nor constants.
+// What lies in the memory that a run owns: neither inputs and outputs, which a caller owns, nor
+// constants.
 uint64_t peak_bytes(const Graph& graph) {
   std::vector<size_t> readers_left(graph.value_limit(), 0);  // of a value and the views of it
   for (const Value& value : graph.values()) {
     const Value& base = viewed(value);
-    readers_left[static_cast<size_t>(base.id())] += value.uses().size() - (&base == &value ? 0 : 1) + (value.is_output() ? 1 : 0);
+    readers_left[static_cast<size_t>(base.id())] +=
+        value.uses().size() - (&base == &value ? 0 : 1) + (value.is_output() ? 1 : 0);
   }
-  const auto is_counted = [](const Value& value) { return value.producer() != nullptr && !value.is_output(); };
+  const auto is_counted = [](const Value& value) {
+    return value.producer() != nullptr && !value.is_output();
+  };
   uint64_t alive = 0, peak = 0;
   for (const Node& node : graph.nodes()) {
     if (is_view(node)) continue;
-    for (size_t k = 0; k < node.output_count(); ++k) alive += is_counted(node.output(k)) ? bytes_of(node.output(k)) : 0;
+    for (size_t k = 0; k < node.output_count(); ++k)
+      alive += is_counted(node.output(k)) ? bytes_of(node.output(k)) : 0;
     const Graph* callee = callee_of(node);
     peak = std::max(peak, alive + (callee == nullptr ? 0 : peak_bytes(*callee)));
     for (size_t i = 0; i < node.input_count(); ++i) {
       if (node.input(i) == nullptr) continue;
       const Value& base = viewed(*node.input(i));
-      if (--readers_left[static_cast<size_t>(base.id())] == 0 && is_counted(base)) alive -= bytes_of(base);
+      if (--readers_left[static_cast<size_t>(base.id())] == 0 && is_counted(base))
+        alive -= bytes_of(base);
     }
     for (size_t k = 0; k < node.output_count(); ++k) {
       const Value& output = node.output(k);
-      if (readers_left[static_cast<size_t>(output.id())] == 0 && is_counted(output)) alive -= bytes_of(output);
+      if (readers_left[static_cast<size_t>(output.id())] == 0 && is_counted(output))
+        alive -= bytes_of(output);
     }
   }
   return peak;
@@ -99,8 +120,9 @@ class Checker {
     for (const Value* input : unranked_inputs(module_)) check_.unranked.push_back(input->name());
     check_.is_symbolic = !dynamic_values(root).empty();
     count_walked(root);
-    std::stable_sort(check_.host_nodes.begin(), check_.host_nodes.end(),
-                     [](const HostNode& a, const HostNode& b) { return a.multiply_adds > b.multiply_adds; });
+    std::stable_sort(
+        check_.host_nodes.begin(), check_.host_nodes.end(),
+        [](const HostNode& a, const HostNode& b) { return a.multiply_adds > b.multiply_adds; });
     check_.arena_bytes = peak_bytes(root);
     return std::move(check_);
   }
@@ -110,13 +132,15 @@ class Checker {
     return fmt::format("{}: {}", printable(value.name()), short_type(module_, value.type_id()));
   }
 
-  // A graph of class dynamic is walked, but for its fixed and symbolic parts; its subgraphs are put in the place of their Calls.
+  // A graph of class dynamic is walked, but for its fixed and symbolic parts; its subgraphs are put
+  // in the place of their Calls.
   void count_walked(const Graph& graph) {
     for (const Node& node : graph.nodes()) {
       const Graph* callee = callee_of(node);
       if (callee == nullptr) {
         count_walked(node);
-      } else if (callee->role == GraphRole::kPart ? callee->shapes == ShapeClass::kDynamic : graph.shapes == ShapeClass::kDynamic) {
+      } else if (callee->role == GraphRole::kPart ? callee->shapes == ShapeClass::kDynamic
+                                                  : graph.shapes == ShapeClass::kDynamic) {
         count_walked(*callee);
       }
     }
@@ -126,7 +150,8 @@ class Checker {
     ++check_.walked;
     bool is_sized = true;
     for (size_t k = 0; k < node.output_count(); ++k)
-      is_sized = is_sized && (!node.output(k).is_used() || has_computed_size(node.output(k).type()));
+      is_sized =
+          is_sized && (!node.output(k).is_used() || has_computed_size(node.output(k).type()));
     if (!is_sized) ++check_.unsized;
   }
 
@@ -146,14 +171,16 @@ class Checker {
     for (const Value& value : graph.values()) count_weight(value);
     if (!graph.may_have_bodies()) return;
     for (const Node& node : graph.nodes()) {
-      for (const GraphId body : node.op() == Op::kCall ? std::vector<GraphId>() : node.bodies()) count_weights(module_.graph(body));
+      for (const GraphId body : node.op() == Op::kCall ? std::vector<GraphId>() : node.bodies())
+        count_weights(module_.graph(body));
     }
   }
 
   void count_weight(const Value& value) {
     if (value.is_erased() || !value.is_constant() || !value.is_used()) return;
     const Segment& segment = module_.segment(value.segment());
-    if (segment.kind != SegmentKind::kParameter && weights_.insert(value.segment()).second) check_.weight_bytes += segment.size;
+    if (segment.kind != SegmentKind::kParameter && weights_.insert(value.segment()).second)
+      check_.weight_bytes += segment.size;
   }
 
   void count(const Node& node) {
@@ -177,10 +204,14 @@ class Checker {
 
 Result<ModelCheck> check_model(const Module& module) {
   if (module.level != Level::kPartitioned) {
-    return make_error(ErrorCode::kWrongLevel, "--check needs level 'partitioned', got '{}'", level_name(module.level))
-        .with_hint("sluice check MODEL.onnx makes such a graph and shows this; sluice-partition makes one of a typed graph");
+    return make_error(ErrorCode::kWrongLevel, "--check needs level 'partitioned', got '{}'",
+                      level_name(module.level))
+        .with_hint(
+            "sluice check MODEL.onnx makes such a graph and shows this; sluice-partition makes one "
+            "of a typed graph");
   }
-  if (const auto profile_option = module.options.find("profile"); profile_option != module.options.end()) {
+  if (const auto profile_option = module.options.find("profile");
+      profile_option != module.options.end()) {
     SLUICE_ASSIGN(const DeviceProfile profile, get_profile(profile_option->second));
     SLUICE_TRY(check_lowerable(profile));
   }

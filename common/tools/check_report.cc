@@ -10,7 +10,9 @@
 namespace sluice {
 namespace {
 
-double percent(uint64_t part, uint64_t whole) { return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole); }
+double percent(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
 
 std::string host_lines(const ModelCheck& check) {
   constexpr size_t kListed = 20;
@@ -18,10 +20,13 @@ std::string host_lines(const ModelCheck& check) {
   for (size_t i = 0; i < std::min(check.host_nodes.size(), kListed); ++i) {
     const HostNode& node = check.host_nodes[i];
     text += fmt::format("  {:<24} {}", node.op, printable(node.name));
-    if (node.multiply_adds > 0) text += fmt::format("  {:.1f} % of the multiply-adds", percent(node.multiply_adds, check.multiply_adds));
+    if (node.multiply_adds > 0)
+      text += fmt::format("  {:.1f} % of the multiply-adds",
+                          percent(node.multiply_adds, check.multiply_adds));
     text += "\n";
   }
-  if (check.host_nodes.size() > kListed) text += fmt::format("  … and {} more\n", check.host_nodes.size() - kListed);
+  if (check.host_nodes.size() > kListed)
+    text += fmt::format("  … and {} more\n", check.host_nodes.size() - kListed);
   return text;
 }
 
@@ -37,26 +42,35 @@ std::string bounds_text(const ModelCheck& check) {
 }
 
 std::string sizes_line(const ModelCheck& check) {
-  const bool is_told = check.fixing_failure.empty() && !check.open_dims.empty();  // where no size fits there are none to tell
-  return fmt::format("sizes   {}figures are for {} along the first dims of inputs and {} along others, as far as --dim allows\n",
-                     is_told ? bounds_text(check) + "; " : "", kNominalBatch, kNominalSize);
+  const bool is_told = check.fixing_failure.empty() &&
+                       !check.open_dims.empty();  // where no size fits there are none to tell
+  return fmt::format(
+      "sizes   {}figures are for {} along the first dims of inputs and {} along others, as far as "
+      "--dim allows\n",
+      is_told ? bounds_text(check) + "; " : "", kNominalBatch, kNominalSize);
 }
 
 std::string fixing_lines(const ModelCheck& check) {
   std::string text;
   for (const std::string& name : check.unranked) {
-    text += fmt::format("input '{}' has no rank: give its shape, --input-shape {}\n", printable(name), shell_word(name + ":SIZES"));
+    text += fmt::format("input '{}' has no rank: give its shape, --input-shape {}\n",
+                        printable(name), shell_word(name + ":SIZES"));
   }
-  if (!check.fixing_options.empty()) return text + fmt::format("open dims of inputs can be fixed: {}\n", check.fixing_options);
+  if (!check.fixing_options.empty())
+    return text + fmt::format("open dims of inputs can be fixed: {}\n", check.fixing_options);
   if (check.fixing_failure.empty()) return text;
-  return text + fmt::format("open dims of inputs: no sizes were found that can be compiled, of {} that were tried; with the first: {}\n",
-                            check.fixing_tries, check.fixing_failure);
+  return text + fmt::format(
+                    "open dims of inputs: no sizes were found that can be compiled, of {} that "
+                    "were tried; with the first: {}\n",
+                    check.fixing_tries, check.fixing_failure);
 }
 
 }  // namespace
 
 std::string printable(const std::string& name) {
-  const bool is_plain = std::all_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) >= 32 && c != 127; });
+  const bool is_plain = std::all_of(name.begin(), name.end(), [](char c) {
+    return static_cast<unsigned char>(c) >= 32 && c != 127;
+  });
   return is_plain ? name : text::quoted(name);
 }
 
@@ -66,24 +80,33 @@ std::string check_text(const ModelCheck& check) {
   for (const std::string& output : check.outputs) text += fmt::format("output  {}\n", output);
   const bool measured = check.unsized == 0;
   for (const auto& [name, share] : check.engines) {
-    text += fmt::format("engine  {:<10} {:>6} {}, {:5.1f} % of the multiply-adds\n", name, share.nodes, share.nodes == 1 ? "node" : "nodes",
+    text += fmt::format("engine  {:<10} {:>6} {}, {:5.1f} % of the multiply-adds\n", name,
+                        share.nodes, share.nodes == 1 ? "node" : "nodes",
                         percent(share.multiply_adds, check.multiply_adds));
   }
   if (measured && check.is_symbolic) text += sizes_line(check);
   text += fmt::format("weights {}\n", size_text(check.weight_bytes));
   if (measured)
-    text += fmt::format("arena   about {}\nmultiply-adds {:.3g} per run\n", size_text(check.arena_bytes),
-                        static_cast<double>(check.multiply_adds));
+    text += fmt::format("arena   about {}\nmultiply-adds {:.3g} per run\n",
+                        size_text(check.arena_bytes), static_cast<double>(check.multiply_adds));
   if (check.uncounted > 0)
-    text += fmt::format("{} work that is not counted in multiply-adds\n",
-                        check.uncounted == 1 ? "1 node has" : fmt::format("{} nodes have", check.uncounted));
-  if (!check.host_nodes.empty()) text += "on host_cpu, by the reference kernels:\n" + host_lines(check);
+    text += fmt::format(
+        "{} work that is not counted in multiply-adds\n",
+        check.uncounted == 1 ? "1 node has" : fmt::format("{} nodes have", check.uncounted));
+  if (!check.host_nodes.empty())
+    text += "on host_cpu, by the reference kernels:\n" + host_lines(check);
   if (check.walked > 0)
-    text += fmt::format("{} one by one\n", check.walked == 1 ? "1 node runs" : fmt::format("{} nodes run", check.walked));
+    text +=
+        fmt::format("{} one by one\n",
+                    check.walked == 1 ? "1 node runs" : fmt::format("{} nodes run", check.walked));
   if (!measured)
-    text += check.unsized == 1
-                ? "1 of them has sizes that are known only when the model runs: it runs on host_cpu\n"
-                : fmt::format("{} of them have sizes that are known only when the model runs: they run on host_cpu\n", check.unsized);
+    text +=
+        check.unsized == 1
+            ? "1 of them has sizes that are known only when the model runs: it runs on host_cpu\n"
+            : fmt::format(
+                  "{} of them have sizes that are known only when the model runs: they run on "
+                  "host_cpu\n",
+                  check.unsized);
   return text + fixing_lines(check);
 }
 

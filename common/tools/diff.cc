@@ -11,7 +11,8 @@ namespace {
 class Comparison {
  public:
   std::vector<std::string> run(const Module& a, const Module& b) {
-    if (a.level != b.level) lines_.push_back(fmt::format("~ level: {} | {}", level_name(a.level), level_name(b.level)));
+    if (a.level != b.level)
+      lines_.push_back(fmt::format("~ level: {} | {}", level_name(a.level), level_name(b.level)));
     const DiffSide left(a), right(b);
     for (const auto& [id, name] : in_order(left)) {
       const auto other = right.graphs().find(name);
@@ -36,14 +37,16 @@ class Comparison {
   }
 
   // Walks both lists; what only one has is told where it stands.
-  void compare(const std::string& graph, const std::vector<DiffEntry>& a, const std::vector<DiffEntry>& b) {
+  void compare(const std::string& graph, const std::vector<DiffEntry>& a,
+               const std::vector<DiffEntry>& b) {
     std::map<std::string_view, size_t> in_a, in_b;
     for (size_t i = 0; i < a.size(); ++i) in_a.emplace(a[i].name, i);
     for (size_t i = 0; i < b.size(); ++i) in_b.emplace(b[i].name, i);
     size_t next = 0;
     const auto tell_added = [&](size_t end) {
       for (; next < end; ++next) {
-        if (!in_a.contains(b[next].name)) lines_.push_back(fmt::format("+ {}: {}", graph, b[next].text));
+        if (!in_a.contains(b[next].name))
+          lines_.push_back(fmt::format("+ {}: {}", graph, b[next].text));
       }
     };
     for (const DiffEntry& entry : a) {
@@ -53,7 +56,8 @@ class Comparison {
         continue;
       }
       tell_added(found->second);
-      compare_facts(entry.name.empty() ? graph : fmt::format("{}: {}", graph, entry.name), entry, b[found->second]);
+      compare_facts(entry.name.empty() ? graph : fmt::format("{}: {}", graph, entry.name), entry,
+                    b[found->second]);
     }
     tell_added(b.size());
   }
@@ -64,10 +68,12 @@ class Comparison {
     for (const auto& [what, value] : a.facts) {
       const auto other = theirs.find(what);
       const std::string_view right = other == theirs.end() ? "none" : other->second;
-      if (right != value) lines_.push_back(fmt::format("~ {}: {}: {} | {}", where, what, value, right));
+      if (right != value)
+        lines_.push_back(fmt::format("~ {}: {}: {} | {}", where, what, value, right));
     }
     for (const auto& [what, value] : b.facts) {
-      if (!ours.contains(what)) lines_.push_back(fmt::format("~ {}: {}: none | {}", where, what, value));
+      if (!ours.contains(what))
+        lines_.push_back(fmt::format("~ {}: {}: none | {}", where, what, value));
     }
   }
 
@@ -76,6 +82,8 @@ class Comparison {
 
 }  // namespace
 
-std::vector<std::string> find_differences(const Module& a, const Module& b) { return Comparison().run(a, b); }
+std::vector<std::string> find_differences(const Module& a, const Module& b) {
+  return Comparison().run(a, b);
+}
 
 }  // namespace sluice

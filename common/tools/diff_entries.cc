@@ -8,7 +8,9 @@ namespace {
 
 constexpr std::string_view kRoles[] = {"root", "body", "fused", "part", "subgraph", "expression"};
 
-const std::string& name_of(const Value& value, const std::vector<std::string>& names) { return names[static_cast<size_t>(value.id())]; }
+const std::string& name_of(const Value& value, const std::vector<std::string>& names) {
+  return names[static_cast<size_t>(value.id())];
+}
 
 }  // namespace
 
@@ -33,8 +35,10 @@ std::vector<DiffEntry> DiffSide::entries(GraphId id) const {
 
 void DiffSide::add_value(DiffEntry& entry, const std::string& what, const Value& value) const {
   entry.facts.emplace_back("type of " + what, print_type(module_, value.type_id()));
-  if (value.storage() != nullptr) entry.facts.emplace_back("storage of " + what, text::print_storage(module_, *value.storage()));
-  if (value.is_constant()) entry.facts.emplace_back("content of " + what, printer_.constant(value.segment()));
+  if (value.storage() != nullptr)
+    entry.facts.emplace_back("storage of " + what, text::print_storage(module_, *value.storage()));
+  if (value.is_constant())
+    entry.facts.emplace_back("content of " + what, printer_.constant(value.segment()));
 }
 
 DiffEntry DiffSide::graph_entry(const Graph& graph, const std::vector<std::string>& names) const {
@@ -54,7 +58,8 @@ DiffEntry DiffSide::graph_entry(const Graph& graph, const std::vector<std::strin
   return entry;
 }
 
-DiffEntry DiffSide::constant_entry(const Value& value, const std::vector<std::string>& names) const {
+DiffEntry DiffSide::constant_entry(const Value& value,
+                                   const std::vector<std::string>& names) const {
   DiffEntry entry;
   entry.name = name_of(value, names);
   entry.text = fmt::format("{} = constant {}", entry.name, print_type(module_, value.type_id()));
@@ -63,9 +68,11 @@ DiffEntry DiffSide::constant_entry(const Value& value, const std::vector<std::st
   return entry;
 }
 
-DiffEntry DiffSide::node_entry(const Node& node, const std::vector<std::string>& names, size_t position) const {
+DiffEntry DiffSide::node_entry(const Node& node, const std::vector<std::string>& names,
+                               size_t position) const {
   DiffEntry entry;
-  entry.name = node.output_count() > 0 ? name_of(node.output(), names) : text::spelled_number('#', position);
+  entry.name =
+      node.output_count() > 0 ? name_of(node.output(), names) : text::spelled_number('#', position);
   entry.facts.emplace_back("op", std::string(op_name(node.op())));
   std::string operands;
   for (size_t i = 0; i < node.input_count(); ++i) {
@@ -75,7 +82,8 @@ DiffEntry DiffSide::node_entry(const Node& node, const std::vector<std::string>&
   }
   entry.text = fmt::format("{} = {}({})", entry.name, op_name(node.op()), operands);
   for (const Attribute& each : node.attributes()) {
-    entry.facts.emplace_back(fmt::format("attribute '{}'", each.name), printer_.attribute(each.value));
+    entry.facts.emplace_back(fmt::format("attribute '{}'", each.name),
+                             printer_.attribute(each.value));
   }
   for (size_t i = 0; i < node.output_count(); ++i) {
     entry.facts.emplace_back(fmt::format("output {}", i), name_of(node.output(i), names));
@@ -83,24 +91,34 @@ DiffEntry DiffSide::node_entry(const Node& node, const std::vector<std::string>&
   }
   for (const Node* before : node.after()) {
     if (before->is_erased()) continue;
-    entry.facts.emplace_back("after " + (before->output_count() > 0 ? name_of(before->output(), names) : before->label()), "yes");
+    entry.facts.emplace_back(
+        "after " +
+            (before->output_count() > 0 ? name_of(before->output(), names) : before->label()),
+        "yes");
   }
   add_placement(entry, node.placement);
   return entry;
 }
 
 void DiffSide::add_placement(DiffEntry& entry, const Placement& placement) const {
-  if (placement.engine != EngineId::kNone) entry.facts.emplace_back("engine", std::string(engine_name(placement.engine)));
+  if (placement.engine != EngineId::kNone)
+    entry.facts.emplace_back("engine", std::string(engine_name(placement.engine)));
   if (placement.kernel >= 0) {
     const Kernel& kernel = module_.kernel(placement.kernel);
     const std::string object = digest_hex(module_.segment(kernel.object).digest).substr(0, 16);
-    entry.facts.emplace_back("kernel", fmt::format("{} isa {} blocks {} object {}", kernel.entry, kernel.isa, kernel.blocks, object));
+    entry.facts.emplace_back("kernel", fmt::format("{} isa {} blocks {} object {}", kernel.entry,
+                                                   kernel.isa, kernel.blocks, object));
   }
-  if (!placement.stream_label.empty()) entry.facts.emplace_back("stream_label", placement.stream_label);
-  if (placement.stage_level >= 0) entry.facts.emplace_back("stage_level", fmt::format("{}", placement.stage_level));
-  if (placement.parallel_group >= 0) entry.facts.emplace_back("parallel_group", fmt::format("{}", placement.parallel_group));
-  if (!placement.super_kernel_scope.empty()) entry.facts.emplace_back("super_kernel_scope", placement.super_kernel_scope);
-  const std::pair<const char*, bool> flags[] = {{"_no_task", placement.no_task}, {"keep", placement.keep}, {"no_fold", placement.no_fold}};
+  if (!placement.stream_label.empty())
+    entry.facts.emplace_back("stream_label", placement.stream_label);
+  if (placement.stage_level >= 0)
+    entry.facts.emplace_back("stage_level", fmt::format("{}", placement.stage_level));
+  if (placement.parallel_group >= 0)
+    entry.facts.emplace_back("parallel_group", fmt::format("{}", placement.parallel_group));
+  if (!placement.super_kernel_scope.empty())
+    entry.facts.emplace_back("super_kernel_scope", placement.super_kernel_scope);
+  const std::pair<const char*, bool> flags[] = {
+      {"_no_task", placement.no_task}, {"keep", placement.keep}, {"no_fold", placement.no_fold}};
   for (const auto& [name, is_set] : flags) {
     if (is_set) entry.facts.emplace_back(name, "yes");
   }

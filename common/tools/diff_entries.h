@@ -13,8 +13,9 @@ namespace sluice {
 
 struct DiffEntry {
   std::string name;
-  std::string text;                                        // a short form, for entries the other side lacks
-  std::vector<std::pair<std::string, std::string>> facts;  // what it is called in a message, and its text
+  std::string text;  // a short form, for entries the other side lacks
+  std::vector<std::pair<std::string, std::string>>
+      facts;  // what it is called in a message, and its text
 };
 
 class DiffSide {
@@ -29,7 +30,8 @@ class DiffSide {
   void add_placement(DiffEntry& entry, const Placement& placement) const;
   DiffEntry graph_entry(const Graph& graph, const std::vector<std::string>& names) const;
   DiffEntry constant_entry(const Value& value, const std::vector<std::string>& names) const;
-  DiffEntry node_entry(const Node& node, const std::vector<std::string>& names, size_t position) const;
+  DiffEntry node_entry(const Node& node, const std::vector<std::string>& names,
+                       size_t position) const;
 
   const Module& module_;
   text::ModulePrinter printer_;

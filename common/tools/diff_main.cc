@@ -6,7 +6,8 @@ namespace {
 
 using namespace sluice;
 
-constexpr char kUsage[] = R"(Compares two graph files by structure, or the values of two runs, and says what is another by name.
+constexpr char kUsage[] =
+    R"(Compares two graph files by structure, or the values of two runs, and says what is another by name.
 
 Usage:
   sluice-diff [options] [--values] <a> <b>
@@ -32,7 +33,8 @@ Options:
 Result<ExitClass> run(const CommandLine& line) {
   const bool of_values = line.flag("--values");
   DiffRequest request{line.text("<a>"), line.text("<b>")};
-  if (!of_values && request.a == "-" && request.b == "-") return make_error(ErrorCode::kUsage, "only one of <a> and <b> may be \"-\"");
+  if (!of_values && request.a == "-" && request.b == "-")
+    return make_error(ErrorCode::kUsage, "only one of <a> and <b> may be \"-\"");
   SLUICE_ASSIGN(request.limit, whole_number(line, "--limit", 999'999'999));
   if (of_values) {
     SLUICE_ASSIGN(request.tolerance, number_from_0(line, "--tolerance"));

@@ -13,7 +13,8 @@ struct DiffRequest {
   size_t limit = 0;  // lines; 0: all
   // Of values only:
   double tolerance = 0;
-  std::string store, model;  // where the constants of the graph `b` are, when they are elsewhere now
+  std::string store,
+      model;  // where the constants of the graph `b` are, when they are elsewhere now
 };
 
 struct Differences {
@@ -23,8 +24,8 @@ struct Differences {
 
 // Two graph files.
 Result<Differences> diff_graphs(const DiffRequest& request);
-// a: a folder of values; b: another one, or a graph file, which is evaluated on the inputs in `a`. Error: kBadBinding when they have no
-// value in common.
+// a: a folder of values; b: another one, or a graph file, which is evaluated on the inputs in `a`.
+// Error: kBadBinding when they have no value in common.
 Result<Differences> diff_values(const DiffRequest& request);
 
 }  // namespace sluice

@@ -14,30 +14,36 @@ namespace {
 
 std::vector<double> numbers_of(const Tensor& tensor) {
   std::vector<double> numbers(element_count(tensor.dims).value_or(0));
-  eval::convert(tensor.dtype, tensor.bytes.data(), DType::kF64, reinterpret_cast<std::byte*>(numbers.data()),
-                static_cast<int64_t>(numbers.size()));
+  eval::convert(tensor.dtype, tensor.bytes.data(), DType::kF64,
+                reinterpret_cast<std::byte*>(numbers.data()), static_cast<int64_t>(numbers.size()));
   return numbers;
 }
 
 std::string index_text(size_t index, const std::vector<int64_t>& dims) {
   std::string text;
   for (size_t axis = dims.size(); axis-- > 0;) {
-    text = std::to_string(index % static_cast<size_t>(dims[axis])) + (text.empty() ? "" : ", ") + text;
+    text =
+        std::to_string(index % static_cast<size_t>(dims[axis])) + (text.empty() ? "" : ", ") + text;
     index /= static_cast<size_t>(dims[axis]);
   }
   return "[" + text + "]";
 }
 
-std::string type_text(const Tensor& tensor) { return fmt::format("{} {}", dtype_name(tensor.dtype), dims_text(tensor.dims)); }
+std::string type_text(const Tensor& tensor) {
+  return fmt::format("{} {}", dtype_name(tensor.dtype), dims_text(tensor.dims));
+}
 
 // Empty when the two are equal within the tolerance.
 std::string difference(const Tensor& a, const Tensor& b, double tolerance) {
-  if (a.dtype != b.dtype || a.dims != b.dims) return fmt::format("{} | {}", type_text(a), type_text(b));
-  if (a.dtype == DType::kString) return a.bytes == b.bytes ? "" : fmt::format("{}: other texts", type_text(a));
+  if (a.dtype != b.dtype || a.dims != b.dims)
+    return fmt::format("{} | {}", type_text(a), type_text(b));
+  if (a.dtype == DType::kString)
+    return a.bytes == b.bytes ? "" : fmt::format("{}: other texts", type_text(a));
   const std::vector<double> x = numbers_of(a), y = numbers_of(b);
   double largest = 0, worst = -1;
   size_t at = 0;
-  for (const double number : y) largest = std::isfinite(number) ? std::max(largest, std::fabs(number)) : largest;
+  for (const double number : y)
+    largest = std::isfinite(number) ? std::max(largest, std::fabs(number)) : largest;
   for (size_t i = 0; i < x.size(); ++i) {
     const bool is_same = x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]));
     double apart = is_same ? 0 : std::fabs(x[i] - y[i]);
@@ -45,17 +51,21 @@ std::string difference(const Tensor& a, const Tensor& b, double tolerance) {
     if (apart > worst) worst = apart, at = i;
   }
   if (worst <= tolerance * largest || worst <= 0) return {};
-  const std::string share = largest > 0 ? fmt::format(", {:.3g} of the largest {:.6g}", worst / largest, largest) : "";
-  return fmt::format("{}: {:.6g} | {:.6g} at {}, {:.3g} apart{}", type_text(a), x[at], y[at], index_text(at, a.dims), worst, share);
+  const std::string share =
+      largest > 0 ? fmt::format(", {:.3g} of the largest {:.6g}", worst / largest, largest) : "";
+  return fmt::format("{}: {:.6g} | {:.6g} at {}, {:.3g} apart{}", type_text(a), x[at], y[at],
+                     index_text(at, a.dims), worst, share);
 }
 
 // The first difference of the tensors of maps.
-std::string difference(const std::vector<Tensor>& a, const std::vector<Tensor>& b, double tolerance) {
+std::string difference(const std::vector<Tensor>& a, const std::vector<Tensor>& b,
+                       double tolerance) {
   if (a.size() != b.size()) return fmt::format("{} | {} tensors of maps", a.size(), b.size());
   for (size_t i = 0; i < a.size(); ++i) {
     const std::string line = difference(a[i], b[i], tolerance);
     if (line.empty()) continue;
-    if (!a[i].name.empty()) return fmt::format("{} {}", a[i].name, line);  // a member of the archive
+    if (!a[i].name.empty())
+      return fmt::format("{} {}", a[i].name, line);  // a member of the archive
     return fmt::format("{} of map {} {}", i % 2 == 0 ? "keys" : "values", i / 2, line);
   }
   return {};
@@ -73,7 +83,8 @@ Result<std::string> file_difference(const std::string& a, const std::string& b, 
 }
 
 // Of what a file of maps holds, and of a tensor, to what was evaluated.
-Result<std::string> file_difference(const std::string& path, const FileValue& made, double tolerance) {
+Result<std::string> file_difference(const std::string& path, const FileValue& made,
+                                    double tolerance) {
   SLUICE_ASSIGN(const FileValue held, read_maps(path, made.kind));
   return difference(held.tensors, made.tensors, tolerance);
 }
@@ -99,13 +110,15 @@ void add(ValueDifferences& differences, const std::string& name, const std::stri
   if (!line.empty()) differences.lines.push_back(fmt::format("~ {}: {}", name, line));
 }
 
-Result<std::vector<EvalValue>> inputs_from(FilesByName& files, const Graph& graph, const std::string& folder) {
+Result<std::vector<EvalValue>> inputs_from(FilesByName& files, const Graph& graph,
+                                           const std::string& folder) {
   std::vector<EvalValue> inputs;
   for (const Value* input : graph.inputs()) {
     if (input->is_constant()) continue;
     const auto found = files.find(input->name());
     if (found == files.end()) {
-      return make_error(ErrorCode::kBadBinding, "input '{}' is not among the values in '{}'", input->name(), folder)
+      return make_error(ErrorCode::kBadBinding, "input '{}' is not among the values in '{}'",
+                        input->name(), folder)
           .with_hint("sluice run --dump-values writes the inputs too");
     }
     if (const auto kind = map_kind(graph.module(), input->type())) {
@@ -115,7 +128,8 @@ Result<std::vector<EvalValue>> inputs_from(FilesByName& files, const Graph& grap
       continue;
     }
     SLUICE_ASSIGN(Tensor tensor, read_tensor(found->second));
-    if (tensor.dtype != input->type().dtype && dtype_bits(tensor.dtype) == dtype_bits(input->type().dtype)) {
+    if (tensor.dtype != input->type().dtype &&
+        dtype_bits(tensor.dtype) == dtype_bits(input->type().dtype)) {
       tensor.dtype = input->type().dtype;  // .npy has no name for it
     }
     inputs.push_back(EvalValue::of(std::move(tensor)));
@@ -126,7 +140,8 @@ Result<std::vector<EvalValue>> inputs_from(FilesByName& files, const Graph& grap
 
 }  // namespace
 
-Result<ValueDifferences> compare_folders(const std::string& a, const std::string& b, double tolerance) {
+Result<ValueDifferences> compare_folders(const std::string& a, const std::string& b,
+                                         double tolerance) {
   SLUICE_ASSIGN(const std::vector<ValueFile> files, list_values(a));
   SLUICE_ASSIGN(FilesByName others, files_by_name(b));
   ValueDifferences differences;
@@ -144,7 +159,8 @@ Result<ValueDifferences> compare_folders(const std::string& a, const std::string
   return differences;
 }
 
-Result<ValueDifferences> compare_with_evaluation(const std::string& a, const Module& b, double tolerance) {
+Result<ValueDifferences> compare_with_evaluation(const std::string& a, const Module& b,
+                                                 double tolerance) {
   SLUICE_ASSIGN(FilesByName files, files_by_name(a));
   SLUICE_ASSIGN(std::vector<EvalValue> inputs, inputs_from(files, b.root(), a));
   ValueDifferences differences;
@@ -152,15 +168,16 @@ Result<ValueDifferences> compare_with_evaluation(const std::string& a, const Mod
   EvalOptions options;
   options.observer = [&](const Value& value, const EvalValue& made) {
     const auto maps = maps_to_file(made);
-    const bool is_compared = maps || (made.tensor != nullptr && made.tensor->dtype != DType::kString);
+    const bool is_compared =
+        maps || (made.tensor != nullptr && made.tensor->dtype != DType::kString);
     if (!is_compared || value.name().empty() || failed) return;  // several values may have no name
     const auto file = files.find(value.name());
     if (file == files.end()) {
       differences.only_b.push_back(value.name());
       return;
     }
-    Result<std::string> line =
-        maps ? file_difference(file->second, *maps, tolerance) : file_difference(file->second, *made.tensor, tolerance);
+    Result<std::string> line = maps ? file_difference(file->second, *maps, tolerance)
+                                    : file_difference(file->second, *made.tensor, tolerance);
     if (!line) {
       failed = std::move(line).error();
       return;

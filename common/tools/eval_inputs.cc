@@ -24,7 +24,8 @@ bool fits(const Type& type, const Tensor& tensor) {
 
 EvalInputs::EvalInputs(const Graph& graph) : module_(graph.module()) {
   for (const Value* input : graph.inputs()) {
-    const bool is_free = !input->is_constant() || module_.segment(input->segment()).kind == SegmentKind::kParameter;
+    const bool is_free =
+        !input->is_constant() || module_.segment(input->segment()).kind == SegmentKind::kParameter;
     if (is_free) values_.push_back(input);
   }
   given_.resize(values_.size());
@@ -42,8 +43,11 @@ Result<void> EvalInputs::bind(const std::string& binding) {
   if (!is_npz_alone(binding)) return unknown_input(binding, names());
   SLUICE_ASSIGN(std::vector<Tensor> members, read_npz(binding));
   for (Tensor& member : members) {
-    const auto found = std::find_if(values_.begin(), values_.end(), [&](const Value* value) { return value->name() == member.name; });
-    if (found == values_.end()) return unknown_input(fmt::format("{}={}", member.name, binding), names());
+    const auto found = std::find_if(values_.begin(), values_.end(), [&](const Value* value) {
+      return value->name() == member.name;
+    });
+    if (found == values_.end())
+      return unknown_input(fmt::format("{}={}", member.name, binding), names());
     SLUICE_TRY(take(static_cast<size_t>(found - values_.begin()), std::move(member)));
   }
   return {};
@@ -56,20 +60,26 @@ Result<void> EvalInputs::bind_file(size_t index, const std::string& path) {
     SLUICE_ASSIGN(Tensor tensor, read_member(path, value.name()));
     return take(index, std::move(tensor));
   }
-  if (given_[index]) return make_error(ErrorCode::kBadBinding, "input '{}' is given twice", value.name());
-  SLUICE_ASSIGN(FileValue maps, path.ends_with(".pb") ? read_value(path, *kind) : read_maps(path, *kind));
+  if (given_[index])
+    return make_error(ErrorCode::kBadBinding, "input '{}' is given twice", value.name());
+  SLUICE_ASSIGN(FileValue maps,
+                path.ends_with(".pb") ? read_value(path, *kind) : read_maps(path, *kind));
   const Type& map = module_.type(*kind == ValueKind::kMap ? value.type_id() : value.type().element);
   const bool is_fit =
-      maps.tensors.empty() || (maps.tensors[0].dtype == map.dtype && maps.tensors[1].dtype == module_.type(map.element).dtype);
+      maps.tensors.empty() || (maps.tensors[0].dtype == map.dtype &&
+                               maps.tensors[1].dtype == module_.type(map.element).dtype);
   if (!is_fit) {
-    return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, the file holds keys {} and values {}", value.name(),
-                      print_type(module_, value.type_id()), dtype_name(maps.tensors[0].dtype), dtype_name(maps.tensors[1].dtype));
+    return make_error(ErrorCode::kBadBinding,
+                      "input '{}' takes {}, the file holds keys {} and values {}", value.name(),
+                      print_type(module_, value.type_id()), dtype_name(maps.tensors[0].dtype),
+                      dtype_name(maps.tensors[1].dtype));
   }
   given_[index] = maps_from_file(std::move(maps));
   return {};
 }
 
-Result<std::vector<EvalValue>> EvalInputs::finish(const std::optional<uint64_t>& seed, const std::map<std::string, int64_t>& dims) {
+Result<std::vector<EvalValue>> EvalInputs::finish(const std::optional<uint64_t>& seed,
+                                                  const std::map<std::string, int64_t>& dims) {
   SLUICE_TRY(check_dims(dims));
   std::vector<EvalValue> result;
   for (size_t i = 0; i < values_.size(); ++i) {
@@ -87,11 +97,13 @@ std::vector<std::string> EvalInputs::names() const {
 
 Result<void> EvalInputs::take(size_t index, Tensor tensor) {
   const Value& value = *values_[index];
-  if (given_[index]) return make_error(ErrorCode::kBadBinding, "input '{}' is given twice", value.name());
+  if (given_[index])
+    return make_error(ErrorCode::kBadBinding, "input '{}' is given twice", value.name());
   if (value.type().is_tensor()) adopt_dtype(tensor, value.type().dtype);
   if (!fits(value.type(), tensor)) {
-    return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, the file holds {} {}", value.name(),
-                      print_type(module_, value.type_id()), dtype_name(tensor.dtype), dims_text(tensor.dims))
+    return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, the file holds {} {}",
+                      value.name(), print_type(module_, value.type_id()), dtype_name(tensor.dtype),
+                      dims_text(tensor.dims))
         .with_hint(fitting_hint(tensor, value.type().dtype, value.name()));
   }
   given_[index] = EvalValue::of(std::move(tensor));
@@ -105,7 +117,8 @@ Result<void> EvalInputs::check_dims(const std::map<std::string, int64_t>& dims) 
       if (!dim.is_expression()) continue;
       const Expression& expression = module_.expressions[static_cast<ExpressionId>(dim.value)];
       if (expression.op != ExpressionOp::kSymbol) continue;
-      const std::string& name = module_.expressions.symbol(static_cast<SymbolId>(expression.value)).name;
+      const std::string& name =
+          module_.expressions.symbol(static_cast<SymbolId>(expression.value)).name;
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
   }
@@ -113,13 +126,15 @@ Result<void> EvalInputs::check_dims(const std::map<std::string, int64_t>& dims) 
   for (const std::string& name : names) known += (known.empty() ? "'" : ", '") + name + "'";
   for (const auto& [name, size] : dims) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    return make_error(ErrorCode::kBadOption, "--dim: no input of the graph has the open dim '{}'", name)
+    return make_error(ErrorCode::kBadOption, "--dim: no input of the graph has the open dim '{}'",
+                      name)
         .with_hint(known.empty() ? "all dims of its inputs are fixed" : "its inputs have " + known);
   }
   return {};
 }
 
-Result<std::vector<int64_t>> EvalInputs::extents(const Value& value, const std::map<std::string, int64_t>& dims) const {
+Result<std::vector<int64_t>> EvalInputs::extents(const Value& value,
+                                                 const std::map<std::string, int64_t>& dims) const {
   const auto size_of = [&](SymbolId symbol) {
     const auto found = dims.find(module_.expressions.symbol(symbol).name);
     return found == dims.end() ? int64_t{1} : found->second;
@@ -127,27 +142,33 @@ Result<std::vector<int64_t>> EvalInputs::extents(const Value& value, const std::
   std::vector<int64_t> extents;
   for (const Dim& dim : value.type().dims) {
     if (dim.is_expression()) {
-      SLUICE_ASSIGN(const int64_t extent, module_.expressions.evaluate(static_cast<ExpressionId>(dim.value), size_of));
+      SLUICE_ASSIGN(const int64_t extent,
+                    module_.expressions.evaluate(static_cast<ExpressionId>(dim.value), size_of));
       extents.push_back(extent);
     } else if (dim.is_fixed()) {
       extents.push_back(dim.value);
     }
   }
-  if (value.type().is_tensor() && value.type().ranked && extents.size() == value.type().dims.size()) return extents;
-  return make_error(ErrorCode::kBadBinding, "input '{}' of type {} cannot be random", value.name(), print_type(module_, value.type_id()))
+  if (value.type().is_tensor() && value.type().ranked && extents.size() == value.type().dims.size())
+    return extents;
+  return make_error(ErrorCode::kBadBinding, "input '{}' of type {} cannot be random", value.name(),
+                    print_type(module_, value.type_id()))
       .with_hint("give --input NAME=FILE");
 }
 
-Result<void> EvalInputs::invent(size_t index, const std::optional<uint64_t>& seed, const std::map<std::string, int64_t>& dims) {
+Result<void> EvalInputs::invent(size_t index, const std::optional<uint64_t>& seed,
+                                const std::map<std::string, int64_t>& dims) {
   const Value& value = *values_[index];
   if (!seed) {
-    return make_error(ErrorCode::kBadBinding, "input '{}' is not given", value.name()).with_hint("give --input NAME=FILE, or --random");
+    return make_error(ErrorCode::kBadBinding, "input '{}' is not given", value.name())
+        .with_hint("give --input NAME=FILE, or --random");
   }
   SLUICE_ASSIGN(const std::vector<int64_t> shape, extents(value, dims));
   std::vector<Dim> fixed;
   for (const int64_t extent : shape) fixed.push_back(Dim::fixed(extent));
   if (!Type::tensor(value.type().dtype, std::move(fixed)).dense_bytes()) {
-    return make_error(ErrorCode::kBadBinding, "input '{}' of type {} cannot be random", value.name(), print_type(module_, value.type_id()))
+    return make_error(ErrorCode::kBadBinding, "input '{}' of type {} cannot be random",
+                      value.name(), print_type(module_, value.type_id()))
         .with_hint("give --input NAME=FILE");
   }
   Tensor tensor = make_tensor(value.type().dtype, shape, value.name());

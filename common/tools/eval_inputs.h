@@ -18,17 +18,20 @@ class EvalInputs {
  public:
   explicit EvalInputs(const Graph& graph);
   Result<void> bind(const std::string& binding);  // NAME=FILE, or FILE.npz
-  // One value for each input that is not bound to a constant; missing ones by seed, with the same numbers that sluice-loader uses, and
-  // with `dims` for the symbols of their sizes, 1 for others.
-  Result<std::vector<EvalValue>> finish(const std::optional<uint64_t>& seed, const std::map<std::string, int64_t>& dims);
+  // One value for each input that is not bound to a constant; missing ones by seed, with the same
+  // numbers that sluice-loader uses, and with `dims` for the symbols of their sizes, 1 for others.
+  Result<std::vector<EvalValue>> finish(const std::optional<uint64_t>& seed,
+                                        const std::map<std::string, int64_t>& dims);
 
  private:
   std::vector<std::string> names() const;
   Result<void> bind_file(size_t index, const std::string& path);
   Result<void> take(size_t index, Tensor tensor);
   Result<void> check_dims(const std::map<std::string, int64_t>& dims) const;
-  Result<std::vector<int64_t>> extents(const Value& value, const std::map<std::string, int64_t>& dims) const;
-  Result<void> invent(size_t index, const std::optional<uint64_t>& seed, const std::map<std::string, int64_t>& dims);
+  Result<std::vector<int64_t>> extents(const Value& value,
+                                       const std::map<std::string, int64_t>& dims) const;
+  Result<void> invent(size_t index, const std::optional<uint64_t>& seed,
+                      const std::map<std::string, int64_t>& dims);
 
   const Module& module_;
   std::vector<const Value*> values_;

@@ -31,7 +31,11 @@ Options:
 
 Result<ExitClass> run(const CommandLine& line) {
   SLUICE_TRY(check_input(line));
-  EvalRequest request{line.list("--input"), std::nullopt, {}, line.text("--output-dir"), line.text("--dump-values")};
+  EvalRequest request{line.list("--input"),
+                      std::nullopt,
+                      {},
+                      line.text("--output-dir"),
+                      line.text("--dump-values")};
   if (line.has("--random")) {
     SLUICE_ASSIGN(request.random, whole_number(line, "--random"));
   }

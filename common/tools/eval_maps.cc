@@ -19,14 +19,15 @@ EvalValue map_of(Tensor keys, Tensor values) {
 
 std::optional<ValueKind> map_kind(const Module& module, const Type& type) {
   if (type.kind == TypeKind::kMap) return ValueKind::kMap;
-  if (type.kind == TypeKind::kSequence && module.type(type.element).kind == TypeKind::kMap) return ValueKind::kMaps;
+  if (type.kind == TypeKind::kSequence && module.type(type.element).kind == TypeKind::kMap)
+    return ValueKind::kMaps;
   return std::nullopt;
 }
 
 std::optional<FileValue> maps_to_file(const EvalValue& value) {
   const bool is_map = value.kind == EvalValue::Kind::kMap;
-  const bool is_maps =
-      value.kind == EvalValue::Kind::kSequence && !value.elements.empty() && value.elements[0].kind == EvalValue::Kind::kMap;
+  const bool is_maps = value.kind == EvalValue::Kind::kSequence && !value.elements.empty() &&
+                       value.elements[0].kind == EvalValue::Kind::kMap;
   if (!is_map && !is_maps) return std::nullopt;
   FileValue file{is_map ? ValueKind::kMap : ValueKind::kMaps, true, {}};
   add_tensors(value, file.tensors);
@@ -38,7 +39,8 @@ EvalValue maps_from_file(FileValue value) {
   if (value.kind == ValueKind::kMap) return map_of(std::move(tensors[0]), std::move(tensors[1]));
   EvalValue maps;
   maps.kind = EvalValue::Kind::kSequence;
-  for (size_t i = 0; i + 1 < tensors.size(); i += 2) maps.elements.push_back(map_of(std::move(tensors[i]), std::move(tensors[i + 1])));
+  for (size_t i = 0; i + 1 < tensors.size(); i += 2)
+    maps.elements.push_back(map_of(std::move(tensors[i]), std::move(tensors[i + 1])));
   return maps;
 }
 

@@ -17,7 +17,8 @@ std::string name_of(const Value& value) {
 Result<void> write(ValueFolder& folder, const std::string& name, const EvalValue& value) {
   if (const auto maps = maps_to_file(value)) return folder.write_maps(name, *maps);
   if (value.kind == EvalValue::Kind::kSequence) {
-    for (size_t i = 0; i < value.elements.size(); ++i) SLUICE_TRY(write(folder, fmt::format("{}.{}", name, i), value.elements[i]));
+    for (size_t i = 0; i < value.elements.size(); ++i)
+      SLUICE_TRY(write(folder, fmt::format("{}.{}", name, i), value.elements[i]));
     return {};
   }
   if (value.kind == EvalValue::Kind::kNone) return {};
@@ -30,15 +31,18 @@ std::string range_text(const Tensor& tensor) {
   const auto [low, high] = std::minmax_element(elements.begin(), elements.end());
   double sum = 0;
   for (const float element : elements) sum += element;
-  return fmt::format(": min {:.6g}, max {:.6g} at {}, mean {:.6g}", *low, *high, high - elements.begin(),
-                     sum / static_cast<double>(elements.size()));
+  return fmt::format(": min {:.6g}, max {:.6g} at {}, mean {:.6g}", *low, *high,
+                     high - elements.begin(), sum / static_cast<double>(elements.size()));
 }
 
 std::string line_of(const std::string& name, const EvalValue& value) {
   if (value.kind == EvalValue::Kind::kNone) return fmt::format("{}: none\n", name);
-  if (value.kind == EvalValue::Kind::kSequence) return fmt::format("{}: sequence of {}\n", name, value.elements.size());
-  if (value.kind == EvalValue::Kind::kMap) return fmt::format("{}: map of {}\n", name, value.elements[0].tensor->dims[0]);
-  return fmt::format("{}: {} {}{}\n", name, dtype_name(value.tensor->dtype), dims_text(value.tensor->dims), range_text(*value.tensor));
+  if (value.kind == EvalValue::Kind::kSequence)
+    return fmt::format("{}: sequence of {}\n", name, value.elements.size());
+  if (value.kind == EvalValue::Kind::kMap)
+    return fmt::format("{}: map of {}\n", name, value.elements[0].tensor->dims[0]);
+  return fmt::format("{}: {} {}{}\n", name, dtype_name(value.tensor->dtype),
+                     dims_text(value.tensor->dims), range_text(*value.tensor));
 }
 
 }  // namespace
@@ -54,11 +58,14 @@ Result<std::string> evaluate_to_files(const Module& module, const EvalRequest& r
   if (!request.dump_dir.empty()) {
     SLUICE_ASSIGN(dump, ValueFolder::create(request.dump_dir));
     options.observer = [&](const Value& value, const EvalValue& made) {
-      if (made.kind == EvalValue::Kind::kTensor && made.tensor->dtype == DType::kString) return;  // nothing compares them
-      if (auto written = write(*dump, name_of(value), made); !written && !failed) failed = std::move(written).error();
+      if (made.kind == EvalValue::Kind::kTensor && made.tensor->dtype == DType::kString)
+        return;  // nothing compares them
+      if (auto written = write(*dump, name_of(value), made); !written && !failed)
+        failed = std::move(written).error();
     };
   }
-  SLUICE_ASSIGN(const std::vector<EvalValue> outputs, evaluate_graph(root, std::move(values), options));
+  SLUICE_ASSIGN(const std::vector<EvalValue> outputs,
+                evaluate_graph(root, std::move(values), options));
   if (failed) return *failed;
   if (dump) SLUICE_TRY(dump->finish());
   std::optional<ValueFolder> folder;

@@ -20,9 +20,10 @@ struct EvalRequest {
   std::string dump_dir;                 // empty: nothing is dumped
 };
 
-// Evaluates the root; writes each output, and each value made on the way, as DIR/NAME.npy. Sequences are NAME.0.npy, NAME.1.npy, …
-// Answers a line per output for people: name, type, range. Errors: kBadBinding for inputs that are missing, unknown, twice, or of another
-// type; those of the evaluator.
+// Evaluates the root; writes each output, and each value made on the way, as DIR/NAME.npy.
+// Sequences are NAME.0.npy, NAME.1.npy, … Answers a line per output for people: name, type, range.
+// Errors: kBadBinding for inputs that are missing, unknown, twice, or of another type; those of the
+// evaluator.
 Result<std::string> evaluate_to_files(const Module& module, const EvalRequest& request);
 
 }  // namespace sluice

@@ -9,7 +9,8 @@ namespace {
 
 using namespace sluice;
 
-constexpr char kUsage[] = R"(Finds a smaller ONNX model for which a command still fails in the same way, for a bug report.
+constexpr char kUsage[] =
+    R"(Finds a smaller ONNX model for which a command still fails in the same way, for a bug report.
 
 Usage:
   sluice-reduce [options] <in> -- <command>...
@@ -44,11 +45,17 @@ Result<ExitClass> run(const CommandLine& line) {
   SLUICE_ASSIGN(const ScratchFolder scratch, ScratchFolder::create());
   catch_interrupts();
   Command command(line.list("<command>"), wanted, seconds);
-  const auto say = [](const std::string& text) { return write_descriptor(STDOUT_FILENO, std::as_bytes(std::span(text))); };
+  const auto say = [](const std::string& text) {
+    return write_descriptor(STDOUT_FILENO, std::as_bytes(std::span(text)));
+  };
   const bool quiet = line.flag("--quiet");
-  const auto tell = [&](const std::string& progress) { return quiet ? Result<void>() : say(progress); };
-  SLUICE_ASSIGN(const Reduced reduced, reduce_model({input_path(line), output_path(line), scratch.path(), tell}, command));
-  SLUICE_TRY(say(fmt::format("{} runs; {}\n{} of {} nodes left\n", command.runs(), output_path(line), reduced.nodes, reduced.of)));
+  const auto tell = [&](const std::string& progress) {
+    return quiet ? Result<void>() : say(progress);
+  };
+  SLUICE_ASSIGN(const Reduced reduced,
+                reduce_model({input_path(line), output_path(line), scratch.path(), tell}, command));
+  SLUICE_TRY(say(fmt::format("{} runs; {}\n{} of {} nodes left\n", command.runs(),
+                             output_path(line), reduced.nodes, reduced.of)));
   return ExitClass::kDone;
 }
 

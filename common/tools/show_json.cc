@@ -12,7 +12,8 @@ constexpr std::string_view kRoles[] = {"root", "body", "fused", "part", "subgrap
 // Views share the names and the spelling of the text form.
 class JsonPrinter {
  public:
-  explicit JsonPrinter(const Module& module) : module_(module), graph_names_(text::graph_names(module)), printer_(module) {}
+  explicit JsonPrinter(const Module& module)
+      : module_(module), graph_names_(text::graph_names(module)), printer_(module) {}
 
   Json file() {
     Json json;
@@ -34,7 +35,8 @@ class JsonPrinter {
     Json json;
     json.set("name", names[static_cast<size_t>(value.id())]);
     json.set("type", print_type(module_, value.type_id()));
-    if (value.storage() != nullptr) json.set("storage", text::print_storage(module_, *value.storage()));
+    if (value.storage() != nullptr)
+      json.set("storage", text::print_storage(module_, *value.storage()));
     return json;
   }
 
@@ -45,9 +47,11 @@ class JsonPrinter {
     json.set("role", kRoles[static_cast<size_t>(graph.role)]);
     if (graph.engine != EngineId::kNone) json.set("engine", engine_name(graph.engine));
     json.set("shapes", shape_class_name(graph.shapes));
-    Json inputs{Json::Array{}}, outputs{Json::Array{}}, constants{Json::Array{}}, nodes{Json::Array{}};
+    Json inputs{Json::Array{}}, outputs{Json::Array{}}, constants{Json::Array{}},
+        nodes{Json::Array{}};
     for (const Value* input : graph.inputs()) inputs.push(value(*input, names));
-    for (const Value* output : graph.outputs()) outputs.push(names[static_cast<size_t>(output->id())]);
+    for (const Value* output : graph.outputs())
+      outputs.push(names[static_cast<size_t>(output->id())]);
     for (const Value& each : graph.values()) {
       if (!text::is_shown_constant(each)) continue;
       Json constant = value(each, names);
@@ -65,21 +69,25 @@ class JsonPrinter {
   }
 
   Json node(const Node& node, const std::vector<std::string>& names) {
-    Json json, inputs{Json::Array{}}, outputs{Json::Array{}}, attributes{Json::Object{}}, after{Json::Array{}}, origins{Json::Array{}};
+    Json json, inputs{Json::Array{}}, outputs{Json::Array{}}, attributes{Json::Object{}},
+        after{Json::Array{}}, origins{Json::Array{}};
     json.set("op", op_name(node.op()));
     if (!node.name().empty()) json.set("name", node.name());
     for (size_t i = 0; i < node.input_count(); ++i) {
-      inputs.push(node.input(i) == nullptr ? Json() : Json(names[static_cast<size_t>(node.input(i)->id())]));
+      inputs.push(node.input(i) == nullptr ? Json()
+                                           : Json(names[static_cast<size_t>(node.input(i)->id())]));
     }
     for (size_t i = 0; i < node.output_count(); ++i) outputs.push(value(node.output(i), names));
-    for (const Attribute& each : node.attributes()) attributes.set(each.name, printer_.attribute(each.value));
+    for (const Attribute& each : node.attributes())
+      attributes.set(each.name, printer_.attribute(each.value));
     for (const Node* before : node.after()) after.push(before->id());
     for (const uint32_t origin : node.origins()) origins.push(module_.onnx_node(origin));
     json.set("inputs", std::move(inputs));
     json.set("outputs", std::move(outputs));
     if (!node.attributes().empty()) json.set("attributes", std::move(attributes));
     if (!node.after().empty()) json.set("after", std::move(after));
-    if (node.placement.engine != EngineId::kNone) json.set("engine", engine_name(node.placement.engine));
+    if (node.placement.engine != EngineId::kNone)
+      json.set("engine", engine_name(node.placement.engine));
     if (node.placement.kernel >= 0) json.set("kernel", module_.kernel(node.placement.kernel).entry);
     if (!node.origins().empty()) json.set("from", std::move(origins));
     return json;
@@ -92,6 +100,8 @@ class JsonPrinter {
 
 }  // namespace
 
-std::string graph_json(const Module& module) { return json_dump(JsonPrinter(module).file(), 2) + "\n"; }
+std::string graph_json(const Module& module) {
+  return json_dump(JsonPrinter(module).file(), 2) + "\n";
+}
 
 }  // namespace sluice

@@ -28,12 +28,13 @@ Options:
 Result<ExitClass> run(const CommandLine& line) {
   SLUICE_TRY(check_input(line));
   SLUICE_ASSIGN(const InputBytes input, InputBytes::open(input_path(line)));
-  const ShowRequest request{line.text("--format"), line.flag("--summary"), line.flag("--check"), line.flag("--header"),
-                            line.text("--sizes")};
+  const ShowRequest request{line.text("--format"), line.flag("--summary"), line.flag("--check"),
+                            line.flag("--header"), line.text("--sizes")};
   if (request.check && (request.summary || request.header)) {
     return make_error(ErrorCode::kUsage, "--check shows neither a summary nor a header");
   }
-  if (!request.check && !request.sizes.empty()) return make_error(ErrorCode::kUsage, "--sizes goes with --check");
+  if (!request.check && !request.sizes.empty())
+    return make_error(ErrorCode::kUsage, "--sizes goes with --check");
   SLUICE_ASSIGN(const std::string text, show_file(input, request));
   SLUICE_TRY(write_tool_text(line, text));
   return ExitClass::kDone;

@@ -11,7 +11,8 @@ constexpr std::string_view kKinds[] = {"small", "bytes", "splat", "expression", 
 
 std::string counts(const std::map<std::string, size_t>& numbers) {
   std::string result;
-  for (const auto& [name, number] : numbers) result += fmt::format("{}{} {}", result.empty() ? "" : ", ", number, name);
+  for (const auto& [name, number] : numbers)
+    result += fmt::format("{}{} {}", result.empty() ? "" : ", ", number, name);
   return result.empty() ? "none" : result;
 }
 
@@ -29,7 +30,8 @@ std::string summary_text(const Module& module) {
     nodes += graph.node_count();
     for (const Node& node : graph.nodes()) {
       ++ops[std::string(op_name(node.op()))];
-      if (node.placement.engine != EngineId::kNone) ++engines[std::string(engine_name(node.placement.engine))];
+      if (node.placement.engine != EngineId::kNone)
+        ++engines[std::string(engine_name(node.placement.engine))];
     }
     for (const Value& value : graph.values()) {
       values += value.is_erased() ? 0 : 1;
@@ -41,11 +43,15 @@ std::string summary_text(const Module& module) {
     ++kinds[kind];
     bytes[kind] += module.segment(id).size;
   }
-  std::string text = fmt::format("level {}, after {}\n", level_name(module.level), stage_name(module.last_stage));
-  text += fmt::format("graphs: {}\nnodes: {}, values: {}\nops: {}\n", counts(roles), nodes, values, counts(ops));
+  std::string text =
+      fmt::format("level {}, after {}\n", level_name(module.level), stage_name(module.last_stage));
+  text += fmt::format("graphs: {}\nnodes: {}, values: {}\nops: {}\n", counts(roles), nodes, values,
+                      counts(ops));
   if (!engines.empty()) text += fmt::format("engines: {}\n", counts(engines));
-  for (const auto& [kind, number] : kinds) text += fmt::format("constants, {}: {} with {} bytes\n", kind, number, bytes[kind]);
-  text += fmt::format("symbols: {}, kernels: {}\n", module.expressions.symbol_count(), module.kernel_count());
+  for (const auto& [kind, number] : kinds)
+    text += fmt::format("constants, {}: {} with {} bytes\n", kind, number, bytes[kind]);
+  text += fmt::format("symbols: {}, kernels: {}\n", module.expressions.symbol_count(),
+                      module.kernel_count());
   return text;
 }
 

@@ -11,16 +11,19 @@
 namespace sluice {
 namespace {
 
-// In the place of options without sizes. No try: nothing is open but what states leave open on purpose.
+// In the place of options without sizes. No try: nothing is open but what states leave open on
+// purpose.
 void take_proposal(const SizeProposal& proposal, ModelCheck& check) {
   check.fixing_options = dim_options(proposal);
   check.fixing_failure = proposal.failure;
   check.fixing_tries = proposal.tries;
 }
 
-Result<std::string> check_of(const Module& module, const std::string& format, const std::string& sizes) {
+Result<std::string> check_of(const Module& module, const std::string& format,
+                             const std::string& sizes) {
   if (format != "text" && format != "json")
-    return make_error(ErrorCode::kBadOption, "--check with --format={}: it must be text or json", format);
+    return make_error(ErrorCode::kBadOption, "--check with --format={}: it must be text or json",
+                      format);
   SLUICE_ASSIGN(ModelCheck check, check_model(module));
   if (!sizes.empty()) {
     SLUICE_ASSIGN(const SizeProposal proposal, read_proposal(sizes));
@@ -34,17 +37,21 @@ Result<std::string> show_graph(const Module& module, const ShowRequest& request)
   if (request.summary) return summary_text(module);
   if (request.format == "json") return graph_json(module);
   if (request.format == "dot") return graph_dot(module);
-  if (request.format != "text") return make_error(ErrorCode::kBadOption, "--format is '{}', it must be text, json or dot", request.format);
+  if (request.format != "text")
+    return make_error(ErrorCode::kBadOption, "--format is '{}', it must be text, json or dot",
+                      request.format);
   return print_module(module, {.header = request.header});
 }
 
 Result<std::string> show_compiled_model(const InputBytes& om, const ShowRequest& request) {
   if (request.check) {
-    return make_error(ErrorCode::kBadOption, "--check is for graphs, '{}' is a compiled model", om.name)
+    return make_error(ErrorCode::kBadOption, "--check is for graphs, '{}' is a compiled model",
+                      om.name)
         .with_hint("--summary says what it is");
   }
   if (request.format != "text") {
-    return make_error(ErrorCode::kBadOption, "--format={} is for graphs, '{}' is a compiled model", request.format, om.name)
+    return make_error(ErrorCode::kBadOption, "--format={} is for graphs, '{}' is a compiled model",
+                      request.format, om.name)
         .with_hint("sluice compile --dump-dir DIR keeps the graph of each stage");
   }
   return om.checked(request.summary ? om_summary(om.bytes) : om_text(om.bytes, request.header));
@@ -53,7 +60,8 @@ Result<std::string> show_compiled_model(const InputBytes& om, const ShowRequest&
 }  // namespace
 
 Result<std::string> show_file(const InputBytes& input, const ShowRequest& request) {
-  if (file_kind(input.bytes) == FileKind::kCompiledModel) return show_compiled_model(input, request);
+  if (file_kind(input.bytes) == FileKind::kCompiledModel)
+    return show_compiled_model(input, request);
   SLUICE_ASSIGN(const Module module, read_graph(input.bytes, input.owner, input.name));
   return show_graph(module, request);
 }

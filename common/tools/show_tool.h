@@ -13,7 +13,8 @@ struct ShowRequest {
   std::string sizes;  // with check: the file that sluice-preprocess --propose-sizes wrote, or empty
 };
 
-// Errors: kBadOption for a format or a view that this kind of file does not have; those of reading it.
+// Errors: kBadOption for a format or a view that this kind of file does not have; those of reading
+// it.
 Result<std::string> show_file(const InputBytes& input, const ShowRequest& request);
 
 }  // namespace sluice

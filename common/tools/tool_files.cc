@@ -6,7 +6,9 @@
 
 namespace sluice {
 
-std::string input_path(const CommandLine& line) { return line.has("<in>") ? line.text("<in>") : "-"; }
+std::string input_path(const CommandLine& line) {
+  return line.has("<in>") ? line.text("<in>") : "-";
+}
 std::string output_path(const CommandLine& line) { return line.has("-o") ? line.text("-o") : "-"; }
 
 Result<void> check_input(const CommandLine& line) {
@@ -15,7 +17,8 @@ Result<void> check_input(const CommandLine& line) {
 }
 
 Result<void> write_tool_text(const CommandLine& line, std::string_view text) {
-  if (output_path(line) == "-") return write_descriptor(STDOUT_FILENO, std::as_bytes(std::span(text)));
+  if (output_path(line) == "-")
+    return write_descriptor(STDOUT_FILENO, std::as_bytes(std::span(text)));
   return write_text(output_path(line), text);
 }
 

@@ -1,4 +1,5 @@
-// Where the text and bytes of an inspection tool come from and may go: <in> and -o of its command line.
+// Where the text and bytes of an inspection tool come from and may go: <in> and -o of its command
+// line.
 #pragma once
 
 #include <memory>
@@ -14,7 +15,8 @@ namespace sluice {
 // "-" or absent: standard output. Bytes are kept from a terminal.
 Result<void> write_tool_text(const CommandLine& line, std::string_view text);
 Result<void> check_binary_output(const CommandLine& line);
-std::string input_path(const CommandLine& line);  // <in>, "-" when absent; a terminal is refused by check_input
+std::string input_path(
+    const CommandLine& line);  // <in>, "-" when absent; a terminal is refused by check_input
 Result<void> check_input(const CommandLine& line);
 std::string output_path(const CommandLine& line);
 

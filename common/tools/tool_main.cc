@@ -11,15 +11,17 @@
 namespace sluice {
 namespace {
 
-// Stages are silent about what a program before them has told; a tool names that program, since people also give it what a pipe left
-// behind.
+// Stages are silent about what a program before them has told; a tool names that program, since
+// people also give it what a pipe left behind.
 int fail(const std::string& name, const Error& error, bool json, bool into_pipe) {
-  if (!error.told_by.empty() && error.told_by != kGoneReader) log_text(error_line(name, error, json));
+  if (!error.told_by.empty() && error.told_by != kGoneReader)
+    log_text(error_line(name, error, json));
   return end_failed(name, error, json, into_pipe);
 }
 
 // Of all tools. Their own end the usage text, so that these go on with its list.
-constexpr std::string_view kCommonOptions = R"(  -q, --quiet         No warnings on standard error, errors alone.
+constexpr std::string_view kCommonOptions =
+    R"(  -q, --quiet         No warnings on standard error, errors alone.
   --error-format=FMT  text or json [default: text].
 )";
 
@@ -42,11 +44,15 @@ int tool_main(int argc, char** argv, const Tool& tool) {
   const auto line = program_within_memory([&] { return CommandLine::parse(usage, argc, argv); });
   if (!line) return fail(name, line.error(), false, false);
   if (line->wish() == CommandLine::Wish::kHelp) return print_text(tool.name, usage);
-  if (line->wish() == CommandLine::Wish::kVersion) return print_text(tool.name, fmt::format("{} {}\n", tool.name, kRelease));
+  if (line->wish() == CommandLine::Wish::kVersion)
+    return print_text(tool.name, fmt::format("{} {}\n", tool.name, kRelease));
   const std::string format = line->text("--error-format");
   const bool json = format == "json";
   if (!format.empty() && format != "text" && !json) {
-    return fail(name, make_error(ErrorCode::kBadOption, "--error-format is '{}', it must be text or json", format), false, false);
+    return fail(name,
+                make_error(ErrorCode::kBadOption, "--error-format is '{}', it must be text or json",
+                           format),
+                false, false);
   }
   const auto done = within_memory([&]() -> Result<ExitClass> {
     SLUICE_TRY(check_values(*line));

@@ -11,7 +11,8 @@ namespace sluice {
 
 struct Tool {
   std::string_view name;  // "sluice-show"
-  const char* usage;      // docopt; must know --help and --version and end with options; those of all tools are added
+  const char* usage;  // docopt; must know --help and --version and end with options; those of all
+                      // tools are added
   // The exit code when nothing went wrong: 0, or 7 when the tool's question has the answer no.
   Result<ExitClass> (*run)(const CommandLine& line);
   bool writes_graph = false;  // for another program: a failure header when it fails into a pipe

@@ -1,4 +1,5 @@
-// Options of the inspection tools that are numbers. Error: kBadOption, which says what the option must be.
+// Options of the inspection tools that are numbers. Error: kBadOption, which says what the option
+// must be.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@ namespace sluice {
 
 // "NAME=SIZE", where NAME may hold anything. Error: kBadOption of --dim.
 Result<std::pair<std::string, int64_t>> named_size(const std::string& text);
-Result<uint64_t> whole_number(const CommandLine& line, const char* option, uint64_t maximum = UINT64_MAX);
+Result<uint64_t> whole_number(const CommandLine& line, const char* option,
+                              uint64_t maximum = UINT64_MAX);
 Result<double> number_from_0(const CommandLine& line, const char* option);
 Result<double> number_from_0_to(const CommandLine& line, const char* option, double maximum);
 

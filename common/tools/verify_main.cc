@@ -9,7 +9,8 @@ namespace {
 
 using namespace sluice;
 
-constexpr char kUsage[] = R"(Checks a graph file (.sg) against the promises of its level, or a compiled model (.om).
+constexpr char kUsage[] =
+    R"(Checks a graph file (.sg) against the promises of its level, or a compiled model (.om).
 
 Usage:
   sluice-verify [options] [<in>]
@@ -33,13 +34,18 @@ Result<ExitClass> run(const CommandLine& line) {
   SLUICE_TRY(check_input(line));
   SLUICE_ASSIGN(const InputBytes input, InputBytes::open(input_path(line)));
   if (file_kind(input.bytes) == FileKind::kCompiledModel) {
-    if (line.has("--level")) return make_error(ErrorCode::kBadOption, "--level is for graphs, '{}' is a compiled model", input.name);
-    SLUICE_ASSIGN(const OmVerified verified, input.checked(verify_om(input.bytes, line.flag("--segments"))));
+    if (line.has("--level"))
+      return make_error(ErrorCode::kBadOption, "--level is for graphs, '{}' is a compiled model",
+                        input.name);
+    SLUICE_ASSIGN(const OmVerified verified,
+                  input.checked(verify_om(input.bytes, line.flag("--segments"))));
     for (const std::string& part : verified.unchecked) log_warning("sluice-verify", part);
     if (line.flag("--memory")) SLUICE_TRY(write_tool_text(line, verified.figures));
     return ExitClass::kDone;
   }
-  if (line.flag("--memory")) return make_error(ErrorCode::kUsage, "--memory is for compiled models, '{}' is a graph", input.name);
+  if (line.flag("--memory"))
+    return make_error(ErrorCode::kUsage, "--memory is for compiled models, '{}' is a graph",
+                      input.name);
   SLUICE_ASSIGN(Module module, read_graph(input.bytes, input.owner, input.name));
   SLUICE_TRY(find_constants(module, line.text("--store"), line.text("--model")));
   SLUICE_TRY(verify_graph(module, line.text("--level"), line.flag("--segments")));

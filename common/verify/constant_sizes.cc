@@ -4,11 +4,12 @@
 namespace sluice {
 namespace {
 
-// A constant, or what is made on the way to one: an expression can read and make much and result in little. The bytes of a parameter are
-// those of a constant elsewhere.
+// A constant, or what is made on the way to one: an expression can read and make much and result in
+// little. The bytes of a parameter are those of a constant elsewhere.
 bool is_made(const Value& value) {
   if (value.graph().role == GraphRole::kExpression) return true;
-  return value.is_constant() && value.graph().module().segment(value.segment()).kind != SegmentKind::kParameter;
+  return value.is_constant() &&
+         value.graph().module().segment(value.segment()).kind != SegmentKind::kParameter;
 }
 
 }  // namespace
@@ -22,8 +23,11 @@ Result<void> verify_constant_sizes(const Module& module, uint64_t maximum) {
       const Type& type = value.type();
       if (!type.is_fixed() || type.dtype == DType::kString) continue;
       const auto bytes = type.dense_bytes();
-      if (!bytes) findings.add("{} has {} elements", verifying::value_label(value), type.element_count().value_or(0));
-      if (bytes.value_or(0) > maximum) findings.add("{} has {} bytes", verifying::value_label(value), *bytes);
+      if (!bytes)
+        findings.add("{} has {} elements", verifying::value_label(value),
+                     type.element_count().value_or(0));
+      if (bytes.value_or(0) > maximum)
+        findings.add("{} has {} bytes", verifying::value_label(value), *bytes);
     }
   }
   auto result = findings.result(fmt::format("constants have more than {} bytes", maximum));

@@ -17,7 +17,8 @@ std::string value_label(const Value& value) {
 }
 
 std::string graph_label(const Graph& graph) {
-  return graph.name().empty() ? fmt::format("graph {}", graph.id()) : fmt::format("graph '{}'", graph.name());
+  return graph.name().empty() ? fmt::format("graph {}", graph.id())
+                              : fmt::format("graph '{}'", graph.name());
 }
 
 bool types_fit(const Module& module, TypeId a_id, TypeId b_id) {
@@ -30,7 +31,8 @@ bool types_fit(const Module& module, TypeId a_id, TypeId b_id) {
   if (!a.ranked || !b.ranked) return true;
   if (a.dims.size() != b.dims.size()) return false;
   for (size_t i = 0; i < a.dims.size(); ++i) {
-    if (a.dims[i].is_fixed() && b.dims[i].is_fixed() && a.dims[i].value != b.dims[i].value) return false;
+    if (a.dims[i].is_fixed() && b.dims[i].is_fixed() && a.dims[i].value != b.dims[i].value)
+      return false;
   }
   return true;
 }

@@ -28,7 +28,8 @@ class Findings {
 std::string value_label(const Value& value);  // "value 'x' of graph 'main'"
 std::string graph_label(const Graph& graph);
 
-// Whether a value of one type may be bound to one of the other: what is known of both must be equal.
+// Whether a value of one type may be bound to one of the other: what is known of both must be
+// equal.
 bool types_fit(const Module& module, TypeId a, TypeId b);
 
 void check_typed(const Module& module, Findings& findings);

@@ -1,4 +1,5 @@
-// Level lowered: every node names a kernel or is a task by its engine; every value that reaches memory has a size.
+// Level lowered: every node names a kernel or is a task by its engine; every value that reaches
+// memory has a size.
 #include "common/base/limits.h"
 #include "common/base/work.h"
 #include "common/verify/findings.h"
@@ -8,12 +9,15 @@ namespace {
 
 // Bodies of Fused nodes, of control flow and of constants are not run by themselves.
 bool is_run(const Graph& graph) {
-  return graph.role == GraphRole::kRoot || graph.role == GraphRole::kPart || graph.role == GraphRole::kSubgraph;
+  return graph.role == GraphRole::kRoot || graph.role == GraphRole::kPart ||
+         graph.role == GraphRole::kSubgraph;
 }
 
 bool runs_without_kernel(const Node& node) {
-  if (node.placement.engine == EngineId::kRts) return node.op() == Op::kMemCopy || node.op() == Op::kTransData;
-  return node.placement.engine == EngineId::kHostCpu && node.output_count() > 0;  // stream control has no results
+  if (node.placement.engine == EngineId::kRts)
+    return node.op() == Op::kMemCopy || node.op() == Op::kTransData;
+  return node.placement.engine == EngineId::kHostCpu &&
+         node.output_count() > 0;  // stream control has no results
 }
 
 void check_task(const Node& node, Findings& findings) {
@@ -23,8 +27,10 @@ void check_task(const Node& node, Findings& findings) {
     findings.add("{}: kernel {} does not exist", node.label(), placement.kernel);
     return;
   }
-  if (placement.kernel < 0 && !placement.no_task && node.op() != Op::kCall && !runs_without_kernel(node)) {
-    findings.add("{}: names no kernel, and {} does not run it without one", node.label(), engine_name(placement.engine));
+  if (placement.kernel < 0 && !placement.no_task && node.op() != Op::kCall &&
+      !runs_without_kernel(node)) {
+    findings.add("{}: names no kernel, and {} does not run it without one", node.label(),
+                 engine_name(placement.engine));
   }
 }
 
@@ -32,17 +38,21 @@ void check_task(const Node& node, Findings& findings) {
 void check_kernel(const Kernel& kernel, Findings& findings) {
   if (kernel.entry.empty()) findings.add("a kernel has no entry name");
   if (kernel.blocks == 0 || kernel.blocks > kBlockLimit) {
-    findings.add("kernel '{}' has {} blocks, 1 to {} are possible", kernel.entry, kernel.blocks, kBlockLimit);
+    findings.add("kernel '{}' has {} blocks, 1 to {} are possible", kernel.entry, kernel.blocks,
+                 kBlockLimit);
   }
   if (kernel.scratch_bytes > kScratchLimit) {
-    findings.add("kernel '{}' needs {} bytes of scratch, at most {} are possible", kernel.entry, kernel.scratch_bytes, kScratchLimit);
+    findings.add("kernel '{}' needs {} bytes of scratch, at most {} are possible", kernel.entry,
+                 kernel.scratch_bytes, kScratchLimit);
   }
 }
 
 void check_memory(const Value& value, Findings& findings) {
   if (const Storage* storage = value.storage()) {
-    if (storage->bytes.is_unknown()) findings.add("{}: its storage has no size", value_label(value));
-    if (storage->bytes.is_fixed() && storage->bytes.value == 0 && value.type().element_count().value_or(0) > 0) {
+    if (storage->bytes.is_unknown())
+      findings.add("{}: its storage has no size", value_label(value));
+    if (storage->bytes.is_fixed() && storage->bytes.value == 0 &&
+        value.type().element_count().value_or(0) > 0) {
       findings.add("{}: its storage has 0 bytes", value_label(value));
     }
   }
@@ -51,7 +61,8 @@ void check_memory(const Value& value, Findings& findings) {
 }  // namespace
 
 void check_lowered(const Module& module, Findings& findings) {
-  for (size_t id = 0; id < module.kernel_count(); ++id) check_kernel(module.kernel(static_cast<KernelId>(id)), findings);
+  for (size_t id = 0; id < module.kernel_count(); ++id)
+    check_kernel(module.kernel(static_cast<KernelId>(id)), findings);
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
     if (!module.has_graph(id) || !is_run(module.graph(id))) continue;
     const Graph& graph = module.graph(id);

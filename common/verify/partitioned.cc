@@ -1,4 +1,5 @@
-// Level partitioned: every node has an engine; the root calls parts, a part calls subgraphs; boundaries match (checked as for every body).
+// Level partitioned: every node has an engine; the root calls parts, a part calls subgraphs;
+// boundaries match (checked as for every body).
 #include "common/base/work.h"
 #include "common/ir/fixed.h"
 #include "common/ir/states.h"
@@ -7,11 +8,14 @@
 namespace sluice::verifying {
 namespace {
 
-const Graph* callee(const Node& node) { return node.op() == Op::kCall ? node.body("graph") : nullptr; }
+const Graph* callee(const Node& node) {
+  return node.op() == Op::kCall ? node.body("graph") : nullptr;
+}
 
 // Root and parts hold Calls, and work that needs no subgraph.
 bool is_caller(const Graph& graph) {
-  return graph.role == GraphRole::kPart || (graph.role == GraphRole::kRoot && graph.engine == EngineId::kNone);
+  return graph.role == GraphRole::kPart ||
+         (graph.role == GraphRole::kRoot && graph.engine == EngineId::kNone);
 }
 
 bool is_called(const Graph& graph) {
@@ -30,14 +34,16 @@ void check_caller(const Graph& graph, Findings& findings) {
       if (called != nullptr && called->role == GraphRole::kSubgraph) ++subgraphs;
     } else if (engine == EngineId::kNone) {
       findings.add("{}: has no engine", node.label());
-    } else if (engine != EngineId::kRts && engine != EngineId::kHostCpu && node.placement.kernel < 0) {  // with a kernel: linked again
+    } else if (engine != EngineId::kRts && engine != EngineId::kHostCpu &&
+               node.placement.kernel < 0) {  // with a kernel: linked again
       findings.add("{}: runs on {} but lies in no subgraph", node.label(), engine_name(engine));
     }
   }
-  if (graph.role == GraphRole::kPart && parts > 0) findings.add("{}: a part calls subgraphs, not parts", graph_label(graph));
+  if (graph.role == GraphRole::kPart && parts > 0)
+    findings.add("{}: a part calls subgraphs, not parts", graph_label(graph));
   if (parts > 0 && subgraphs > 0) findings.add("{}: calls parts and subgraphs", graph_label(graph));
-  if (graph.role == GraphRole::kRoot && parts == 1 && graph.node_count() == 1 && !has_states(graph) &&
-      callee(*graph.nodes().begin())->shapes != ShapeClass::kSymbolic) {
+  if (graph.role == GraphRole::kRoot && parts == 1 && graph.node_count() == 1 &&
+      !has_states(graph) && callee(*graph.nodes().begin())->shapes != ShapeClass::kSymbolic) {
     findings.add("{}: calls one part only; it should be that part", graph_label(graph));
   }
 }
@@ -48,44 +54,53 @@ void check_subgraph(const Graph& graph, Findings& findings) {
   for (const Node& node : graph.nodes()) {
     if (node.op() == Op::kCall) findings.add("{}: a subgraph calls no other graph", node.label());
     const EngineId engine = node.placement.engine;
-    const bool fits = engine == graph.engine || graph.engine == EngineId::kComposite || node.placement.no_task;
+    const bool fits =
+        engine == graph.engine || graph.engine == EngineId::kComposite || node.placement.no_task;
     if (engine == EngineId::kNone) {
       findings.add("{}: has no engine", node.label());
     } else if (!fits) {
-      findings.add("{}: runs on {}, its {} on {}", node.label(), engine_name(engine), graph_label(graph), engine_name(graph.engine));
+      findings.add("{}: runs on {}, its {} on {}", node.label(), engine_name(engine),
+                   graph_label(graph), engine_name(graph.engine));
     }
   }
 }
 
 bool is_large(const Segment& segment) {
-  return (segment.kind == SegmentKind::kBytes || segment.kind == SegmentKind::kSplat) && segment.size > kSmallSegmentBytes;
+  return (segment.kind == SegmentKind::kBytes || segment.kind == SegmentKind::kSplat) &&
+         segment.size > kSmallSegmentBytes;
 }
 
-// Large constants are operands of the Call, so that equal layers with other weights are one subgraph. Linking gives them to parts.
+// Large constants are operands of the Call, so that equal layers with other weights are one
+// subgraph. Linking gives them to parts.
 void check_constants(const Graph& graph, Findings& findings) {
   const Module& module = graph.module();
   for (const Value& value : graph.values()) {
     if (value.is_erased() || !value.is_constant() || !value.is_used()) continue;
     const Segment& segment = module.segment(value.segment());
-    if (is_large(segment)) findings.add("{} is a constant of {} bytes; it should be a parameter", value_label(value), segment.size);
+    if (is_large(segment))
+      findings.add("{} is a constant of {} bytes; it should be a parameter", value_label(value),
+                   segment.size);
     for (const SegmentId input : segment.inputs) {
-      if (is_large(module.segment(input))) findings.add("{} is made from a constant that should be a parameter", value_label(value));
+      if (is_large(module.segment(input)))
+        findings.add("{} is made from a constant that should be a parameter", value_label(value));
     }
   }
 }
 
-// Memory is planned by the class: of a fixed or symbolic graph every size is known, or can be computed. A part of either is lowered to a task list, with
-// memory for plain elements.
+// Memory is planned by the class: of a fixed or symbolic graph every size is known, or can be
+// computed. A part of either is lowered to a task list, with memory for plain elements.
 bool fits_class(const Type& type, const Graph& graph) {
   if (graph.role != GraphRole::kPart) return type.is_tensor() && !type.has_unknown();
-  return graph.shapes == ShapeClass::kFixed ? type.is_fixed() && type.dtype != DType::kString : has_known_size(graph.module(), type);
+  return graph.shapes == ShapeClass::kFixed ? type.is_fixed() && type.dtype != DType::kString
+                                            : has_known_size(graph.module(), type);
 }
 
 void check_shape_class(const Graph& graph, Findings& findings) {
   if (graph.shapes == ShapeClass::kDynamic) return;
   for (const Value& value : graph.values()) {
     if (value.is_erased() || !value.is_used() || fits_class(value.type(), graph)) continue;
-    findings.add("{}: has no known size, though {} is {}", value_label(value), graph_label(graph), shape_class_name(graph.shapes));
+    findings.add("{}: has no known size, though {} is {}", value_label(value), graph_label(graph),
+                 shape_class_name(graph.shapes));
   }
 }
 
@@ -96,7 +111,8 @@ void check_partitioned(const Module& module, Findings& findings) {
     if (!module.has_graph(id)) continue;
     const Graph& graph = module.graph(id);
     if (is_caller(graph)) check_caller(graph, findings);
-    if (graph.role == GraphRole::kSubgraph || (graph.role == GraphRole::kRoot && graph.engine != EngineId::kNone)) {
+    if (graph.role == GraphRole::kSubgraph ||
+        (graph.role == GraphRole::kRoot && graph.engine != EngineId::kNone)) {
       check_subgraph(graph, findings);
     }
     const bool may_be_linked = graph.role == GraphRole::kPart && module.level == Level::kLowered;

@@ -1,4 +1,5 @@
-// Level typed: only ops of the table in canonical form; every value has a type; the graphs are well formed.
+// Level typed: only ops of the table in canonical form; every value has a type; the graphs are well
+// formed.
 #include "common/base/work.h"
 #include "common/ops/op_table.h"
 #include "common/text/text.h"
@@ -40,14 +41,17 @@ void check_value(const Value& value, Findings& findings) {
   const Type& type = value.type();
   // Within preprocess, types come with a pass of their own.
   const bool is_importing = module.last_stage == StageId::kNone && module.is_mid_stage();
-  if (type.kind == TypeKind::kUnknown && !is_importing) findings.add("{} has no type", value_label(value));
-  if (type.is_tensor() && type.dtype == DType::kUndefined) findings.add("{} has no element type", value_label(value));
+  if (type.kind == TypeKind::kUnknown && !is_importing)
+    findings.add("{} has no type", value_label(value));
+  if (type.is_tensor() && type.dtype == DType::kUndefined)
+    findings.add("{} has no element type", value_label(value));
   if (!value.is_constant()) return;
   const Segment& segment = module.segment(value.segment());
-  if (value.producer() != nullptr) findings.add("{} is both a constant and the result of a node", value_label(value));
+  if (value.producer() != nullptr)
+    findings.add("{} is both a constant and the result of a node", value_label(value));
   if (!types_fit(module, value.type_id(), segment.type)) {
-    findings.add("{} has type {}, its constant has {}", value_label(value), print_type(module, value.type_id()),
-                 print_type(module, segment.type));
+    findings.add("{} has type {}, its constant has {}", value_label(value),
+                 print_type(module, value.type_id()), print_type(module, segment.type));
   }
   if (segment.kind == SegmentKind::kParameter && !value.is_input()) {
     findings.add("{} is a parameter but no input of its graph", value_label(value));
@@ -61,9 +65,11 @@ void check_operands(const Node& node, Findings& findings) {
     if (input->is_erased()) {
       findings.add("{}: input {} was erased", node.label(), i);
     } else if (&input->graph() != &node.graph()) {
-      findings.add("{}: input {} is {}, which is another graph", node.label(), i, value_label(*input));
+      findings.add("{}: input {} is {}, which is another graph", node.label(), i,
+                   value_label(*input));
     } else if (input->producer() != nullptr && !input->producer()->is_before(node)) {
-      findings.add("{}: input {} is made by {}, which comes later", node.label(), i, input->producer()->label());
+      findings.add("{}: input {} is made by {}, which comes later", node.label(), i,
+                   input->producer()->label());
     }
   }
   for (const Node* before : node.after()) {
@@ -77,25 +83,29 @@ void check_operands(const Node& node, Findings& findings) {
 void check_boundary(const Node& node, const Graph& body, Findings& findings) {
   const Module& module = body.module();
   if (node.input_count() != body.inputs().size() || node.output_count() != body.outputs().size()) {
-    findings.add("{}: has {} inputs and {} outputs, {} has {} and {}", node.label(), node.input_count(), node.output_count(),
-                 graph_label(body), body.inputs().size(), body.outputs().size());
+    findings.add("{}: has {} inputs and {} outputs, {} has {} and {}", node.label(),
+                 node.input_count(), node.output_count(), graph_label(body), body.inputs().size(),
+                 body.outputs().size());
     return;
   }
   const auto check = [&](const char* what, size_t i, const Value& outer, const Value& inner) {
     if (types_fit(module, outer.type_id(), inner.type_id())) return;
-    findings.add("{}: {} {} has type {}, in {} it has {}", node.label(), what, i, print_type(module, outer.type_id()), graph_label(body),
+    findings.add("{}: {} {} has type {}, in {} it has {}", node.label(), what, i,
+                 print_type(module, outer.type_id()), graph_label(body),
                  print_type(module, inner.type_id()));
   };
   for (size_t i = 0; i < node.input_count(); ++i) {
     if (node.input(i) != nullptr) check("input", i, *node.input(i), *body.inputs()[i]);
   }
-  for (size_t i = 0; i < node.output_count(); ++i) check("output", i, node.output(i), *body.outputs()[i]);
+  for (size_t i = 0; i < node.output_count(); ++i)
+    check("output", i, node.output(i), *body.outputs()[i]);
 }
 
 void check_captures(const Node& node, const Graph& body, Findings& findings) {
   const size_t captures = body.captures;
   if (captures > node.input_count()) {
-    findings.add("{}: {} captures {} values, the node has {} inputs", node.label(), graph_label(body), captures, node.input_count());
+    findings.add("{}: {} captures {} values, the node has {} inputs", node.label(),
+                 graph_label(body), captures, node.input_count());
     return;
   }
   for (size_t i = 0; i < captures; ++i) {
@@ -105,14 +115,18 @@ void check_captures(const Node& node, const Graph& body, Findings& findings) {
     findings.add("{}: capture {} of {} does not fit its value", node.label(), i, graph_label(body));
   }
   const size_t own = body.inputs().size() - captures;
-  if (node.op() == Op::kIf && own != 0) findings.add("{}: {} has {} inputs that are no captures", node.label(), graph_label(body), own);
+  if (node.op() == Op::kIf && own != 0)
+    findings.add("{}: {} has {} inputs that are no captures", node.label(), graph_label(body), own);
   if (node.op() == Op::kIf && body.outputs().size() != node.output_count()) {
-    findings.add("{}: has {} outputs, {} has {}", node.label(), node.output_count(), graph_label(body), body.outputs().size());
+    findings.add("{}: has {} outputs, {} has {}", node.label(), node.output_count(),
+                 graph_label(body), body.outputs().size());
   }
   if (node.op() != Op::kLoop) return;
-  if (body.inputs().size() != node.input_count() || body.outputs().size() != node.output_count() + 1) {
-    findings.add("{}: has {} inputs and {} outputs, which {} with {} and {} cannot be looped over", node.label(), node.input_count(),
-                 node.output_count(), graph_label(body), body.inputs().size(), body.outputs().size());
+  if (body.inputs().size() != node.input_count() ||
+      body.outputs().size() != node.output_count() + 1) {
+    findings.add("{}: has {} inputs and {} outputs, which {} with {} and {} cannot be looped over",
+                 node.label(), node.input_count(), node.output_count(), graph_label(body),
+                 body.inputs().size(), body.outputs().size());
   }
 }
 
@@ -124,10 +138,13 @@ void check_bodies(const Node& node, Findings& findings) {
       continue;
     }
     const Graph& body = module.graph(id);
-    if (body.owner() != &node) findings.add("{}: {} belongs to another node", node.label(), graph_label(body));
-    if (!may_have_body(node.op(), body.role)) findings.add("{}: {} is no body for this op", node.label(), graph_label(body));
+    if (body.owner() != &node)
+      findings.add("{}: {} belongs to another node", node.label(), graph_label(body));
+    if (!may_have_body(node.op(), body.role))
+      findings.add("{}: {} is no body for this op", node.label(), graph_label(body));
     if (body.captures > body.inputs().size()) {
-      findings.add("{} captures {} of {} inputs", graph_label(body), body.captures, body.inputs().size());
+      findings.add("{} captures {} of {} inputs", graph_label(body), body.captures,
+                   body.inputs().size());
     } else if (body.role == GraphRole::kBody) {
       check_captures(node, body, findings);
     } else {
@@ -137,22 +154,26 @@ void check_bodies(const Node& node, Findings& findings) {
 }
 
 void check_node(const Node& node, Findings& findings) {
-  // An op of ours may be made by a later stage than the table's release; ONNX's must be in the table.
+  // An op of ours may be made by a later stage than the table's release; ONNX's must be in the
+  // table.
   if (find_op(node.op()) != nullptr || op_domain(node.op()) == Domain::kOnnx) {
     const auto signature = check_signature(node);
     if (!signature) findings.add_error(signature.error());
   }
-  const bool calls_elsewhere = node.find_attribute("subgraph") != nullptr || node.find_attribute("part") != nullptr;
+  const bool calls_elsewhere =
+      node.find_attribute("subgraph") != nullptr || node.find_attribute("part") != nullptr;
   if (node.op() == Op::kCall && node.body("graph") == nullptr && !calls_elsewhere) {
     findings.add("{}: calls nothing", node.label());
   }
-  if (node.op() == Op::kFused && node.body("body") == nullptr) findings.add("{}: has no body", node.label());
+  if (node.op() == Op::kFused && node.body("body") == nullptr)
+    findings.add("{}: has no body", node.label());
   check_operands(node, findings);
   check_bodies(node, findings);
 }
 
 void check_graph(const Graph& graph, Findings& findings) {
-  if (graph.order_is_broken()) findings.add("{}: its nodes are in no topological order", graph_label(graph));
+  if (graph.order_is_broken())
+    findings.add("{}: its nodes are in no topological order", graph_label(graph));
   for (const Value& value : graph.values()) {
     const bool is_left_over = value.is_constant() && !value.is_input() && !value.is_used();
     if (!value.is_erased() && !is_left_over) check_value(value, findings);
@@ -168,10 +189,14 @@ void check_graph(const Graph& graph, Findings& findings) {
     anchors += is_anchor(node.op()) ? 1 : 0;
   }
   if (graph.role == GraphRole::kFused && anchors > 1)
-    findings.add("{}: a fused body has at most one anchor, this has {}", graph_label(graph), anchors);
-  const bool needs_owner = graph.id() != 0 && graph.role != GraphRole::kRoot && graph.role != GraphRole::kExpression;
-  if (needs_owner && graph.owner() == nullptr) findings.add("{} belongs to no node", graph_label(graph));
-  if (!needs_owner && graph.owner() != nullptr) findings.add("{} is the body of {}", graph_label(graph), graph.owner()->label());
+    findings.add("{}: a fused body has at most one anchor, this has {}", graph_label(graph),
+                 anchors);
+  const bool needs_owner =
+      graph.id() != 0 && graph.role != GraphRole::kRoot && graph.role != GraphRole::kExpression;
+  if (needs_owner && graph.owner() == nullptr)
+    findings.add("{} belongs to no node", graph_label(graph));
+  if (!needs_owner && graph.owner() != nullptr)
+    findings.add("{} is the body of {}", graph_label(graph), graph.owner()->label());
 }
 
 void check_expressions(const Module& module, Findings& findings) {
@@ -179,11 +204,14 @@ void check_expressions(const Module& module, Findings& findings) {
     const Segment& segment = module.segment(id);
     if (segment.kind != SegmentKind::kExpression || !module.has_graph(segment.graph)) continue;
     const Graph& graph = module.graph(segment.graph);
-    if (graph.role != GraphRole::kExpression) findings.add("{} makes a constant but is no expression", graph_label(graph));
+    if (graph.role != GraphRole::kExpression)
+      findings.add("{} makes a constant but is no expression", graph_label(graph));
     if (graph.inputs().size() != segment.inputs.size() || graph.outputs().empty()) {
-      findings.add("{} takes {} constants, a constant gives it {}", graph_label(graph), graph.inputs().size(), segment.inputs.size());
+      findings.add("{} takes {} constants, a constant gives it {}", graph_label(graph),
+                   graph.inputs().size(), segment.inputs.size());
     } else if (!types_fit(module, graph.outputs()[0]->type_id(), segment.type)) {
-      findings.add("{} makes {}, its constant has type {}", graph_label(graph), print_type(module, graph.outputs()[0]->type_id()),
+      findings.add("{} makes {}, its constant has type {}", graph_label(graph),
+                   print_type(module, graph.outputs()[0]->type_id()),
                    print_type(module, segment.type));
     }
   }
@@ -194,7 +222,8 @@ void check_expressions(const Module& module, Findings& findings) {
 void check_typed(const Module& module, Findings& findings) {
   // A file of its own for a subgraph there is from partition on.
   const bool is_split_off = module.has_graph(0) && module.graph(0).role == GraphRole::kSubgraph;
-  if (is_split_off && module.level == Level::kTyped) findings.add("{}: a subgraph is no typed graph", graph_label(module.graph(0)));
+  if (is_split_off && module.level == Level::kTyped)
+    findings.add("{}: a subgraph is no typed graph", graph_label(module.graph(0)));
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
     if (module.has_graph(id)) check_graph(module.graph(id), findings);
   }

@@ -11,7 +11,8 @@ Result<void> verify(const Module& module, Level level) {
   Findings findings;
   verifying::check_typed(module, findings);
   if (level == Level::kTyped && module.root().engine != EngineId::kNone) {
-    findings.add("{} is given to an engine, which is for subgraphs", verifying::graph_label(module.root()));
+    findings.add("{} is given to an engine, which is for subgraphs",
+                 verifying::graph_label(module.root()));
   }
   if (level >= Level::kPartitioned) verifying::check_partitioned(module, findings);
   if (level >= Level::kLowered) verifying::check_lowered(module, findings);
@@ -23,12 +24,14 @@ Result<void> verify_segments(const Module& module) {
   for (SegmentId id = 0; static_cast<size_t>(id) < module.segment_count(); ++id) {
     const Segment& segment = module.segment(id);
     const bool has_bytes =
-        segment.kind == SegmentKind::kSmall || (segment.kind == SegmentKind::kBytes && segment.location.where != Where::kNone);
+        segment.kind == SegmentKind::kSmall ||
+        (segment.kind == SegmentKind::kBytes && segment.location.where != Where::kNone);
     if (!has_bytes) continue;
     const auto bytes = module.bytes(id);
     if (!bytes) return bytes.error();
     if (bytes->size() != segment.size || sha256(*bytes) != segment.digest) {
-      findings.add("constant sha256:{}… has other bytes than its digest says", digest_hex(segment.digest).substr(0, 16));
+      findings.add("constant sha256:{}… has other bytes than its digest says",
+                   digest_hex(segment.digest).substr(0, 16));
     }
   }
   return findings.result("damaged constants");

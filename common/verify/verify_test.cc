@@ -16,16 +16,25 @@ std::string findings(const std::string& text, Level level) {
 }
 
 TEST(Verify, TypedGraph) {
-  EXPECT_EQ(findings("sluice 1 typed\ngraph @m(%x: f32[2]) -> (%y) {\n  %y: f32[2] = Relu(%x)\n}\n", Level::kTyped), "");
-  EXPECT_EQ(findings("sluice 1 typed\ngraph @m(%x: f32[2]) -> (%y) {\n  %y = Relu(%x)\n}\n", Level::kTyped),
+  EXPECT_EQ(findings("sluice 1 typed\ngraph @m(%x: f32[2]) -> (%y) {\n  %y: f32[2] = Relu(%x)\n}\n",
+                     Level::kTyped),
+            "");
+  EXPECT_EQ(findings("sluice 1 typed\ngraph @m(%x: f32[2]) -> (%y) {\n  %y = Relu(%x)\n}\n",
+                     Level::kTyped),
             "the graph is not typed: value 'y' of graph 'm' has no type");
-  EXPECT_EQ(findings("sluice 1 typed\ngraph @m(%x: f32[2]) -> (%y) {\n  %y: f32[2] = Relu(%x, %x) {q = 1}\n}\n", Level::kTyped),
-            "the graph is not typed: node 'y' (Relu): has 2 inputs, expected 1; has no attribute 'q'");
+  EXPECT_EQ(
+      findings("sluice 1 typed\ngraph @m(%x: f32[2]) -> (%y) {\n  %y: f32[2] = Relu(%x, %x) {q = "
+               "1}\n}\n",
+               Level::kTyped),
+      "the graph is not typed: node 'y' (Relu): has 2 inputs, expected 1; has no attribute 'q'");
 }
 
 TEST(Verify, TypedGraphIsNoSubgraph) {
-  EXPECT_EQ(findings("sluice 1 typed\ngraph @m(%x: f32[2]) -> (%y) subgraph {\n  %y: f32[2] = Relu(%x)\n}\n", Level::kTyped),
-            "the graph is not typed: graph 'm': a subgraph is no typed graph");
+  EXPECT_EQ(
+      findings(
+          "sluice 1 typed\ngraph @m(%x: f32[2]) -> (%y) subgraph {\n  %y: f32[2] = Relu(%x)\n}\n",
+          Level::kTyped),
+      "the graph is not typed: graph 'm': a subgraph is no typed graph");
 }
 
 TEST(Verify, ListsEverythingUpToTwenty) {
@@ -47,34 +56,53 @@ graph @f(%a: f32[2, 2]) -> (%c) fused {
 }
 )";
   const std::string found = findings(text, Level::kTyped);
-  EXPECT_NE(found.find("node 'y' (Fused): output 0 has type f32[2, 3], in graph 'f' it has f32[2, 2]"), std::string::npos) << found;
-  EXPECT_NE(found.find("graph 'f': a fused body has at most one anchor, this has 2"), std::string::npos) << found;
+  EXPECT_NE(
+      found.find("node 'y' (Fused): output 0 has type f32[2, 3], in graph 'f' it has f32[2, 2]"),
+      std::string::npos)
+      << found;
+  EXPECT_NE(found.find("graph 'f': a fused body has at most one anchor, this has 2"),
+            std::string::npos)
+      << found;
 }
 
 TEST(Verify, OrderAndOwners) {
-  auto module = parse_module("sluice 1 typed\ngraph @m(%x: f32[2]) -> (%z) {\n  %y: f32[2] = Relu(%x)\n  %z: f32[2] = Relu(%y)\n}\n", "t");
+  auto module = parse_module(
+      "sluice 1 typed\ngraph @m(%x: f32[2]) -> (%z) {\n  %y: f32[2] = Relu(%x)\n  %z: f32[2] = "
+      "Relu(%y)\n}\n",
+      "t");
   ASSERT_TRUE(module.ok());
   Graph& graph = module->root();
   graph.move_before(*graph.first_node(), nullptr);
   const auto result = verify(*module, Level::kTyped);
   ASSERT_FALSE(result.ok());
-  EXPECT_NE(result.error().message.find("node 'z' (Relu): input 0 is made by node 'y' (Relu), which comes later"), std::string::npos);
+  EXPECT_NE(result.error().message.find(
+                "node 'z' (Relu): input 0 is made by node 'y' (Relu), which comes later"),
+            std::string::npos);
 }
 
 TEST(Verify, PartitionedGraph) {
-  const std::string head = "sluice 1 partitioned\ngraph @m(%x: f32[2]) -> (%y) {\n  %y: f32[2] = Call(%x) {graph = @p}\n}\n";
-  const std::string good =
-      head + "graph @p(%a: f32[2]) -> (%b) subgraph engine aicore {\n  %b: f32[2] = Relu(%a) placement {engine = aicore}\n}\n";
+  const std::string head =
+      "sluice 1 partitioned\ngraph @m(%x: f32[2]) -> (%y) {\n  %y: f32[2] = Call(%x) {graph = "
+      "@p}\n}\n";
+  const std::string good = head +
+                           "graph @p(%a: f32[2]) -> (%b) subgraph engine aicore {\n  %b: f32[2] = "
+                           "Relu(%a) placement {engine = aicore}\n}\n";
   EXPECT_EQ(findings(good, Level::kPartitioned), "");
   EXPECT_EQ(findings(good, Level::kLowered),
-            "the graph is not lowered: node 'b' (Relu): names no kernel, and aicore does not run it without one");
-  const std::string other =
-      head + "graph @p(%a: f32[2]) -> (%b) subgraph engine aicore {\n  %b: f32[2] = Relu(%a) placement {engine = rts}\n}\n";
-  EXPECT_EQ(findings(other, Level::kPartitioned), "the graph is not partitioned: node 'b' (Relu): runs on rts, its graph 'p' on aicore");
-  const std::string large = head + "graph @p(%a: f32[2]) -> (%b) subgraph engine rts {\n  %k = constant f32[1000] splat 1\n" +
-                            "  %b: f32[2] = Add(%a, %k) placement {engine = rts}\n}\n";
+            "the graph is not lowered: node 'b' (Relu): names no kernel, and aicore does not run "
+            "it without one");
+  const std::string other = head +
+                            "graph @p(%a: f32[2]) -> (%b) subgraph engine aicore {\n  %b: f32[2] = "
+                            "Relu(%a) placement {engine = rts}\n}\n";
+  EXPECT_EQ(findings(other, Level::kPartitioned),
+            "the graph is not partitioned: node 'b' (Relu): runs on rts, its graph 'p' on aicore");
+  const std::string large =
+      head +
+      "graph @p(%a: f32[2]) -> (%b) subgraph engine rts {\n  %k = constant f32[1000] splat 1\n" +
+      "  %b: f32[2] = Add(%a, %k) placement {engine = rts}\n}\n";
   EXPECT_EQ(findings(large, Level::kPartitioned),
-            "the graph is not partitioned: value 'k' of graph 'p' is a constant of 4000 bytes; it should be a parameter");
+            "the graph is not partitioned: value 'k' of graph 'p' is a constant of 4000 bytes; it "
+            "should be a parameter");
 }
 
 TEST(Verify, PartitionedGraphKeepsItsShapeClass) {
@@ -86,30 +114,37 @@ TEST(Verify, PartitionedGraphKeepsItsShapeClass) {
   };
   EXPECT_EQ(findings(graphs(" shapes dynamic", " shapes dynamic"), Level::kPartitioned), "");
   EXPECT_EQ(findings(graphs("", " shapes dynamic"), Level::kPartitioned),
-            "the graph is not partitioned: value 'y' of graph 'm': has no known size, though graph 'm' is fixed");
+            "the graph is not partitioned: value 'y' of graph 'm': has no known size, though graph "
+            "'m' is fixed");
   EXPECT_EQ(findings(graphs(" shapes dynamic", " shapes symbolic"), Level::kPartitioned),
-            "the graph is not partitioned: value 'y' of graph 'p': has no known size, though graph 'p' is symbolic");
+            "the graph is not partitioned: value 'y' of graph 'p': has no known size, though graph "
+            "'p' is symbolic");
 }
 
 TEST(Verify, FixedPartHoldsFixedPlainTensors) {
   const auto graphs = [](std::string facts, std::string type) {
     const std::string call = " = Call(%x) {graph = @";
-    return "sluice 1 partitioned\nsymbol N = dim(@m, %x, 0)\ngraph @m(%x: " + type + ") -> (%y, %z) shapes dynamic {\n  %y: " + type +
-           call + "p}\n  %z: " + type + call + "q}\n}\n" + "graph @p(%x: " + type + ") -> (%y) part" + facts + " {\n  %y: " + type +
-           " = Identity(%x) placement {engine = host_cpu}\n}\n" + "graph @q(%x: " + type + ") -> (%z) part shapes dynamic {\n  %z: " + type +
+    return "sluice 1 partitioned\nsymbol N = dim(@m, %x, 0)\ngraph @m(%x: " + type +
+           ") -> (%y, %z) shapes dynamic {\n  %y: " + type + call + "p}\n  %z: " + type + call +
+           "q}\n}\n" + "graph @p(%x: " + type + ") -> (%y) part" + facts + " {\n  %y: " + type +
+           " = Identity(%x) placement {engine = host_cpu}\n}\n" + "graph @q(%x: " + type +
+           ") -> (%z) part shapes dynamic {\n  %z: " + type +
            " = Identity(%x) placement {engine = host_cpu}\n}\n";
   };
   EXPECT_EQ(findings(graphs("", "f32[2]"), Level::kPartitioned), "");
   EXPECT_EQ(findings(graphs(" shapes symbolic", "f32[N]"), Level::kPartitioned), "");
-  EXPECT_THAT(findings(graphs("", "f32[N]"), Level::kPartitioned),
-              ::testing::HasSubstr("value 'x' of graph 'p': has no known size, though graph 'p' is fixed"));
-  EXPECT_THAT(findings(graphs("", "string[2]"), Level::kPartitioned),
-              ::testing::HasSubstr("value 'y' of graph 'p': has no known size, though graph 'p' is fixed"));
+  EXPECT_THAT(
+      findings(graphs("", "f32[N]"), Level::kPartitioned),
+      ::testing::HasSubstr("value 'x' of graph 'p': has no known size, though graph 'p' is fixed"));
+  EXPECT_THAT(
+      findings(graphs("", "string[2]"), Level::kPartitioned),
+      ::testing::HasSubstr("value 'y' of graph 'p': has no known size, though graph 'p' is fixed"));
   EXPECT_EQ(findings(graphs(" shapes dynamic", "string[2]"), Level::kPartitioned), "");
 }
 
 TEST(Verify, Segments) {
-  auto module = parse_module("sluice 1 typed\ngraph @m() -> (%k) {\n  %k = constant i8[2] [1, 2]\n}\n", "t");
+  auto module =
+      parse_module("sluice 1 typed\ngraph @m() -> (%k) {\n  %k = constant i8[2] [1, 2]\n}\n", "t");
   ASSERT_TRUE(module.ok());
   EXPECT_TRUE(verify_segments(*module).ok());
   module->segment(0).data[0] = std::byte{9};

@@ -14,9 +14,9 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using wire::Frames;
 
-constexpr int kReconnectMs = 10;          // a service that was started just now listens soon
-constexpr int kMaxWaitMs = 1000;         // between two questions whether we are interrupted
-constexpr int64_t kSpareMessages = 50;    // heartbeats that may come early before we call it a flood
+constexpr int kReconnectMs = 10;        // a service that was started just now listens soon
+constexpr int kMaxWaitMs = 1000;        // between two questions whether we are interrupted
+constexpr int64_t kSpareMessages = 50;  // heartbeats that may come early before we call it a flood
 constexpr std::string_view kJobId = "1";  // each job has a connection of its own
 
 class Client {
@@ -31,7 +31,8 @@ class Client {
 
   Result<JobReply> run(const pb::Job& job, Payload graph) {
     if (graph.bytes.size() > options_.max_frame) {
-      return make_error(ErrorCode::kLimit, "the graph has {} bytes, a frame at most {}", graph.bytes.size(), options_.max_frame)
+      return make_error(ErrorCode::kLimit, "the graph has {} bytes, a frame at most {}",
+                        graph.bytes.size(), options_.max_frame)
           .with_hint("--transport pipe and files have no such limit");
     }
     connect();
@@ -47,7 +48,8 @@ class Client {
   void connect() {
     wire::set_limits(socket_, options_.max_frame, 0);
     socket_.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
-    const int wanted = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
+    const int wanted = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+                       ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
     if (zmq_socket_monitor(socket_.handle(), "inproc://events", wanted) != 0) throw zmq::error_t();
     events_.set(zmq::sockopt::linger, 0);
     events_.connect("inproc://events");
@@ -58,7 +60,8 @@ class Client {
   milliseconds patience() const { return heartbeat_ * kMissedHeartbeats; }
 
   Result<JobReply> wait() {
-    std::vector<zmq::pollitem_t> items = {{socket_.handle(), 0, ZMQ_POLLIN, 0}, {events_.handle(), 0, ZMQ_POLLIN, 0}};
+    std::vector<zmq::pollitem_t> items = {{socket_.handle(), 0, ZMQ_POLLIN, 0},
+                                          {events_.handle(), 0, ZMQ_POLLIN, 0}};
     while (true) {
       if (options_.interrupted()) return make_error(ErrorCode::kIo, "interrupted");
       const auto left = std::chrono::ceil<milliseconds>(deadline_ - Clock::now());
@@ -72,7 +75,8 @@ class Client {
         if (is_result) return reply;
       }
       if (broken) {
-        return make_error(ErrorCode::kPeerLost, "{}: the connection broke before there was a result", name())
+        return make_error(ErrorCode::kPeerLost,
+                          "{}: the connection broke before there was a result", name())
             .with_hint("the service died, or a frame exceeded its --max-frame");
       }
     }
@@ -102,11 +106,14 @@ class Client {
     return true;
   }
 
-  Error flood() const { return make_error(ErrorCode::kBadReply, "{}: it floods us with heartbeats", name()); }
+  Error flood() const {
+    return make_error(ErrorCode::kBadReply, "{}: it floods us with heartbeats", name());
+  }
 
   Error silent() const {
     const double seconds = std::chrono::duration<double>(patience()).count();
-    if (!heard_) return make_error(ErrorCode::kPeerLost, "{}: no answer within {:g} s", name(), seconds);
+    if (!heard_)
+      return make_error(ErrorCode::kPeerLost, "{}: no answer within {:g} s", name(), seconds);
     return make_error(ErrorCode::kPeerLost, "{}: no sign of life for {:g} s", name(), seconds)
         .with_hint("the service is stopped, or its machine overloaded");
   }
@@ -125,9 +132,12 @@ class Client {
 
 }  // namespace
 
-Result<JobReply> run_job(const std::string& endpoint, const pb::Job& job, Payload graph, const ClientOptions& options) {
+Result<JobReply> run_job(const std::string& endpoint, const pb::Job& job, Payload graph,
+                         const ClientOptions& options) {
   SLUICE_ASSIGN(const std::string place, parse_endpoint(endpoint));
-  return wire::within_zmq(endpoint, [&]() -> Result<JobReply> { return Client(place, job, options).run(job, std::move(graph)); });
+  return wire::within_zmq(endpoint, [&]() -> Result<JobReply> {
+    return Client(place, job, options).run(job, std::move(graph));
+  });
 }
 
 }  // namespace sluice

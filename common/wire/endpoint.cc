@@ -24,7 +24,9 @@ Error bad_endpoint(const std::string& text, const std::string& why) {
 // Also from "[::ffff:127.0.0.1]", as ZeroMQ prints IPv4 addresses of sockets that know both.
 std::string without_mapping(const std::string& host) {
   constexpr std::string_view kMapped = "[::ffff:";
-  return host.starts_with(kMapped) && host.back() == ']' ? host.substr(kMapped.size(), host.size() - kMapped.size() - 1) : host;
+  return host.starts_with(kMapped) && host.back() == ']'
+             ? host.substr(kMapped.size(), host.size() - kMapped.size() - 1)
+             : host;
 }
 
 bool is_loopback(const std::string& host) {
@@ -32,13 +34,15 @@ bool is_loopback(const std::string& host) {
   in6_addr six{};
   if (inet_pton(AF_INET, host.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24) == 127;
   return host.size() > 2 && host.front() == '[' && host.back() == ']' &&
-         inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
+         inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), &six) == 1 &&
+         IN6_IS_ADDR_LOOPBACK(&six);
 }
 
 bool is_port(std::string_view text) {
   unsigned port = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), port);
-  return text == "*" || (code == std::errc() && end == text.data() + text.size() && port >= 1 && port <= 65535);
+  return text == "*" ||
+         (code == std::errc() && end == text.data() + text.size() && port >= 1 && port <= 65535);
 }
 
 }  // namespace
@@ -47,32 +51,43 @@ Result<std::string> parse_endpoint(const std::string& text) {
   if (text.starts_with(kIpc)) {
     const std::string path = text.substr(kIpc.size());
     if (path.empty() || path[0] == '@' || path == "*") return bad_endpoint(text, "names no file");
-    if (path.size() >= sizeof(sockaddr_un::sun_path)) return bad_endpoint(text, "is too long: sockets have paths of at most 107 bytes");
+    if (path.size() >= sizeof(sockaddr_un::sun_path))
+      return bad_endpoint(text, "is too long: sockets have paths of at most 107 bytes");
     return text;
   }
   if (!text.starts_with(kTcp)) return bad_endpoint(text, "is neither ipc:// nor tcp://");
   const size_t colon = text.rfind(':');
-  const std::string host = without_mapping(text.substr(kTcp.size(), std::max(colon, kTcp.size()) - kTcp.size()));
-  if (colon < kTcp.size() || !is_port(std::string_view(text).substr(colon + 1))) return bad_endpoint(text, "has no port from 1 to 65535");
+  const std::string host =
+      without_mapping(text.substr(kTcp.size(), std::max(colon, kTcp.size()) - kTcp.size()));
+  if (colon < kTcp.size() || !is_port(std::string_view(text).substr(colon + 1)))
+    return bad_endpoint(text, "has no port from 1 to 65535");
   if (host == "localhost") return "tcp://127.0.0.1" + text.substr(colon);
   if (!is_loopback(host)) {
-    return bad_endpoint(text, "would be open to other machines: services listen on this one alone, for they cannot tell yet who asks");
+    return bad_endpoint(text,
+                        "would be open to other machines: services listen on this one alone, for "
+                        "they cannot tell yet who asks");
   }
   return fmt::format("{}{}{}", kTcp, host, text.substr(colon));
 }
 
-std::string ipc_path(const std::string& endpoint) { return endpoint.starts_with(kIpc) ? endpoint.substr(kIpc.size()) : std::string(); }
+std::string ipc_path(const std::string& endpoint) {
+  return endpoint.starts_with(kIpc) ? endpoint.substr(kIpc.size()) : std::string();
+}
 
 Result<void> check_unused(const std::string& endpoint) {
   const std::string path = ipc_path(endpoint);
   struct stat status{};
   if (path.empty() || ::lstat(path.c_str(), &status) != 0) return {};
-  if (!S_ISSOCK(status.st_mode)) return make_error(ErrorCode::kIo, "cannot listen at '{}': a file of another kind stands there", endpoint);
+  if (!S_ISSOCK(status.st_mode))
+    return make_error(ErrorCode::kIo, "cannot listen at '{}': a file of another kind stands there",
+                      endpoint);
   const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.data(), path.size());
-  const bool refused = ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 && errno == ECONNREFUSED;
+  const bool refused =
+      ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 &&
+      errno == ECONNREFUSED;
   if (refused) return {};  // left behind by a process that was killed
   return make_error(ErrorCode::kIo, "cannot listen at '{}': another process does", endpoint);
 }

@@ -11,8 +11,8 @@ namespace sluice {
 namespace {
 
 TEST(Endpoint, OfThisMachineAreTaken) {
-  for (const char* text :
-       {"ipc:///tmp/x", "ipc://relative", "tcp://127.0.0.1:5555", "tcp://127.3.2.1:1", "tcp://[::1]:65535", "tcp://127.0.0.1:*"}) {
+  for (const char* text : {"ipc:///tmp/x", "ipc://relative", "tcp://127.0.0.1:5555",
+                           "tcp://127.3.2.1:1", "tcp://[::1]:65535", "tcp://127.0.0.1:*"}) {
     const auto endpoint = parse_endpoint(text);
     ASSERT_TRUE(endpoint.ok()) << text;
     EXPECT_EQ(*endpoint, text);
@@ -22,10 +22,12 @@ TEST(Endpoint, OfThisMachineAreTaken) {
 }
 
 TEST(Endpoint, OthersAreRefused) {
-  for (const char* text : {"tcp://0.0.0.0:5555", "tcp://*:5555", "tcp://192.168.0.1:5555", "tcp://example.org:5555", "tcp://[::]:5555",
-                           "tcp://127.0.0.1.example.org:1", "inproc://x", "udp://127.0.0.1:1", "", "ipc://", "ipc://@abstract",
-                           "tcp://127.0.0.1", "tcp://127.0.0.1:0", "tcp://127.0.0.1:65536", "tcp://127.0.0.1:x", "tcp://:1",
-                           "tcp://[::ffff:10.0.0.1]:1", "tcp://[::ffff:127.0.0.1:1", "tcp://128.0.0.1:1"}) {
+  for (const char* text :
+       {"tcp://0.0.0.0:5555", "tcp://*:5555", "tcp://192.168.0.1:5555", "tcp://example.org:5555",
+        "tcp://[::]:5555", "tcp://127.0.0.1.example.org:1", "inproc://x", "udp://127.0.0.1:1", "",
+        "ipc://", "ipc://@abstract", "tcp://127.0.0.1", "tcp://127.0.0.1:0",
+        "tcp://127.0.0.1:65536", "tcp://127.0.0.1:x", "tcp://:1", "tcp://[::ffff:10.0.0.1]:1",
+        "tcp://[::ffff:127.0.0.1:1", "tcp://128.0.0.1:1"}) {
     const auto endpoint = parse_endpoint(text);
     ASSERT_FALSE(endpoint.ok()) << text;
     EXPECT_EQ(endpoint.error().code, ErrorCode::kBadOption);

@@ -12,8 +12,10 @@ pb::Failure failure_message(const Error& error) {
 }
 
 Error failure_error(const pb::Failure& failure) {
-  const bool known = failure.code() <= UINT16_MAX && is_error_code(static_cast<uint16_t>(failure.code()));
-  return Error{known ? static_cast<ErrorCode>(failure.code()) : ErrorCode::kBadReply, failure.message(), failure.hint(), failure.file()};
+  const bool known =
+      failure.code() <= UINT16_MAX && is_error_code(static_cast<uint16_t>(failure.code()));
+  return Error{known ? static_cast<ErrorCode>(failure.code()) : ErrorCode::kBadReply,
+               failure.message(), failure.hint(), failure.file()};
 }
 
 }  // namespace sluice

@@ -27,7 +27,8 @@ constexpr size_t kMaxMessageBytes = 1u << 20;
 Result<Descriptor> memory_file() {
   Descriptor file(::memfd_create("sluice-job", MFD_CLOEXEC));
   Descriptor moved(file ? ::fcntl(file.get(), F_DUPFD_CLOEXEC, kFirstFree) : -1);
-  if (!moved) return make_error(ErrorCode::kIo, "cannot make a file in memory: {}", std::strerror(errno));
+  if (!moved)
+    return make_error(ErrorCode::kIo, "cannot make a file in memory: {}", std::strerror(errno));
   return moved;
 }
 
@@ -38,16 +39,19 @@ Result<Descriptor> input_file(const Payload& graph) {
   return file;
 }
 
-// The other threads of the service belong to ZeroMQ, and no thread but this one lives on here. That is sound: they hold locks of the
-// allocator, which fork resets, and of the library itself, which is not used again in this process.
-[[noreturn]] void become_job(const pb::Job& job, int input, const JobProcess& files, const JobBody& body, pid_t service) {
+// The other threads of the service belong to ZeroMQ, and no thread but this one lives on here. That
+// is sound: they hold locks of the allocator, which fork resets, and of the library itself, which
+// is not used again in this process.
+[[noreturn]] void become_job(const pb::Job& job, int input, const JobProcess& files,
+                             const JobBody& body, pid_t service) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != service) ::_exit(0);
   ::dup2(input, STDIN_FILENO);
   ::dup2(files.output.get(), STDOUT_FILENO);
   ::dup2(files.messages.get(), STDERR_FILENO);
   ::dup2(files.report.get(), kReport);
-  ::syscall(SYS_close_range, kReport + 1, ~0u, 0);  // sockets of the service and files of other jobs
+  ::syscall(SYS_close_range, kReport + 1, ~0u,
+            0);  // sockets of the service and files of other jobs
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -78,27 +82,35 @@ int wait_for_end(pid_t pid) {
 // What a job died of that left no report.
 Error error_of_death(int status) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == static_cast<int>(ExitClass::kResource)) {
-    return make_error(ErrorCode::kLimit, "the job's memory ran out").with_hint("give the service more memory, or let it run fewer --jobs");
+    return make_error(ErrorCode::kLimit, "the job's memory ran out")
+        .with_hint("give the service more memory, or let it run fewer --jobs");
   }
-  if (!WIFSIGNALED(status)) return make_error(ErrorCode::kStageFailed, "the job ended without a result");
+  if (!WIFSIGNALED(status))
+    return make_error(ErrorCode::kStageFailed, "the job ended without a result");
   const int signal = WTERMSIG(status);
   const bool killed = is_signal_from_outside(signal);
-  Error error = make_error(killed ? ErrorCode::kStageKilled : ErrorCode::kStageFailed, "the job ended with signal {} ({})", signal,
-                           ::strsignal(signal));
-  if (killed) error.hint = "somebody killed it, the machine ran out of memory, or a file that it read was cut short";
+  Error error = make_error(killed ? ErrorCode::kStageKilled : ErrorCode::kStageFailed,
+                           "the job ended with signal {} ({})", signal, ::strsignal(signal));
+  if (killed)
+    error.hint =
+        "somebody killed it, the machine ran out of memory, or a file that it read was cut short";
   return error;
 }
 
 Result<Payload> map_output(const Descriptor& file, uint64_t max_frame) {
   const size_t size = size_of(file);
   if (size > max_frame) {
-    return make_error(ErrorCode::kLimit, "the output has {} bytes, a frame at most {}", size, max_frame)
-        .with_hint("start the service with --allow-path FOLDER and have it written there, or with a larger --max-frame");
+    return make_error(ErrorCode::kLimit, "the output has {} bytes, a frame at most {}", size,
+                      max_frame)
+        .with_hint(
+            "start the service with --allow-path FOLDER and have it written there, or with a "
+            "larger --max-frame");
   }
   if (size == 0) return Payload{};
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
   if (address == MAP_FAILED) return memory_error(size, "the output of a job");
-  std::shared_ptr<const void> owner(address, [size](const void* map) { ::munmap(const_cast<void*>(map), size); });
+  std::shared_ptr<const void> owner(
+      address, [size](const void* map) { ::munmap(const_cast<void*>(map), size); });
   return Payload{{static_cast<const std::byte*>(address), size}, std::move(owner)};
 }
 
@@ -111,7 +123,9 @@ pb::Result failed_result(const Error& error) {
   return result;
 }
 
-bool is_kept(const pb::Result& result) { return !result.output().empty() || !result.stored().empty(); }
+bool is_kept(const pb::Result& result) {
+  return !result.output().empty() || !result.stored().empty();
+}
 
 Result<JobProcess> start_job(const pb::Job& job, const Payload& graph, const JobBody& body) {
   JobProcess process;
@@ -121,11 +135,14 @@ Result<JobProcess> start_job(const pb::Job& job, const Payload& graph, const Job
   }
   const pid_t service = ::getpid();
   process.pid = ::fork();
-  if (process.pid < 0) return make_error(ErrorCode::kIo, "cannot start a process for the job: {}", std::strerror(errno));
+  if (process.pid < 0)
+    return make_error(ErrorCode::kIo, "cannot start a process for the job: {}",
+                      std::strerror(errno));
   if (process.pid == 0) become_job(job, input.get(), process, body, service);
   process.handle = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
   if (!process.handle) {
-    Error error = make_error(ErrorCode::kIo, "cannot watch the process of the job: {}", std::strerror(errno));
+    Error error =
+        make_error(ErrorCode::kIo, "cannot watch the process of the job: {}", std::strerror(errno));
     kill_job(process);
     return error;
   }
@@ -136,8 +153,9 @@ JobEnd end_job(JobProcess process, uint64_t max_frame) {
   const int status = wait_for_end(process.pid);
   JobEnd end;
   const std::string report = text_of_file(process.report, size_of(process.report));
-  const bool reported =
-      WIFEXITED(status) && WEXITSTATUS(status) == 0 && report.starts_with(kReported) && end.result.ParseFromString(report.substr(1));
+  const bool reported = WIFEXITED(status) && WEXITSTATUS(status) == 0 &&
+                        report.starts_with(kReported) &&
+                        end.result.ParseFromString(report.substr(1));
   if (!reported) end.result = failed_result(error_of_death(status));
   if (end.result.exit_code() == 0 && !is_kept(end.result)) {
     auto output = map_output(process.output, max_frame);

@@ -1,4 +1,5 @@
-// A job in a process of its own, forked from the service: whatever it does to its memory, or dies of, the service keeps nothing of it.
+// A job in a process of its own, forked from the service: whatever it does to its memory, or dies
+// of, the service keeps nothing of it.
 #pragma once
 
 #include <sys/types.h>
@@ -12,8 +13,8 @@
 
 namespace sluice::wire {
 
-// Runs in the process of the job: standard input is the graph, standard output a file for what the job makes, standard error one for
-// what it says.
+// Runs in the process of the job: standard input is the graph, standard output a file for what the
+// job makes, standard error one for what it says.
 using JobBody = std::function<pb::Result(const pb::Job& job)>;
 
 struct JobProcess {

@@ -1,5 +1,6 @@
-// The functions of zmq.h that zmq.hpp calls for us, each handing on to the one of that name in the library. Another one that the folder
-// comes to need is an error of the linker until it has its line here.
+// The functions of zmq.h that zmq.hpp calls for us, each handing on to the one of that name in the
+// library. Another one that the folder comes to need is an error of the linker until it has its
+// line here.
 #include "common/wire/lazy_zmq.h"
 
 #include <dlfcn.h>
@@ -24,7 +25,8 @@ Function* find(Function*, const char* name) {
 
 Result<void> load_zmq() {
   if (library() != nullptr) return {};
-  return make_error(ErrorCode::kIo, "services need {}, which cannot be loaded", kLibrary).with_hint("install the package libzmq5");
+  return make_error(ErrorCode::kIo, "services need {}, which cannot be loaded", kLibrary)
+      .with_hint("install the package libzmq5");
 }
 
 }  // namespace sluice::wire
@@ -41,10 +43,13 @@ SLUICE_ZMQ(void*, zmq_ctx_new, (), ())
 SLUICE_ZMQ(int, zmq_ctx_term, (void* context), (context))
 SLUICE_ZMQ(int, zmq_msg_init, (zmq_msg_t * message), (message))
 SLUICE_ZMQ(int, zmq_msg_init_size, (zmq_msg_t * message, size_t size), (message, size))
-SLUICE_ZMQ(int, zmq_msg_init_data, (zmq_msg_t * message, void* data, size_t size, zmq_free_fn* release, void* hint),
+SLUICE_ZMQ(int, zmq_msg_init_data,
+           (zmq_msg_t * message, void* data, size_t size, zmq_free_fn* release, void* hint),
            (message, data, size, release, hint))
-SLUICE_ZMQ(int, zmq_msg_send, (zmq_msg_t * message, void* socket, int flags), (message, socket, flags))
-SLUICE_ZMQ(int, zmq_msg_recv, (zmq_msg_t * message, void* socket, int flags), (message, socket, flags))
+SLUICE_ZMQ(int, zmq_msg_send, (zmq_msg_t * message, void* socket, int flags),
+           (message, socket, flags))
+SLUICE_ZMQ(int, zmq_msg_recv, (zmq_msg_t * message, void* socket, int flags),
+           (message, socket, flags))
 SLUICE_ZMQ(int, zmq_msg_close, (zmq_msg_t * message), (message))
 SLUICE_ZMQ(int, zmq_msg_move, (zmq_msg_t * to, zmq_msg_t* from), (to, from))
 SLUICE_ZMQ(void*, zmq_msg_data, (zmq_msg_t * message), (message))
@@ -52,9 +57,13 @@ SLUICE_ZMQ(size_t, zmq_msg_size, (const zmq_msg_t* message), (message))
 SLUICE_ZMQ(int, zmq_msg_more, (const zmq_msg_t* message), (message))
 SLUICE_ZMQ(void*, zmq_socket, (void* context, int type), (context, type))
 SLUICE_ZMQ(int, zmq_close, (void* socket), (socket))
-SLUICE_ZMQ(int, zmq_setsockopt, (void* socket, int option, const void* value, size_t bytes), (socket, option, value, bytes))
-SLUICE_ZMQ(int, zmq_getsockopt, (void* socket, int option, void* value, size_t* bytes), (socket, option, value, bytes))
+SLUICE_ZMQ(int, zmq_setsockopt, (void* socket, int option, const void* value, size_t bytes),
+           (socket, option, value, bytes))
+SLUICE_ZMQ(int, zmq_getsockopt, (void* socket, int option, void* value, size_t* bytes),
+           (socket, option, value, bytes))
 SLUICE_ZMQ(int, zmq_bind, (void* socket, const char* endpoint), (socket, endpoint))
 SLUICE_ZMQ(int, zmq_connect, (void* socket, const char* endpoint), (socket, endpoint))
-SLUICE_ZMQ(int, zmq_socket_monitor, (void* socket, const char* endpoint, int events), (socket, endpoint, events))
-SLUICE_ZMQ(int, zmq_poll, (zmq_pollitem_t * items, int count, long milliseconds), (items, count, milliseconds))
+SLUICE_ZMQ(int, zmq_socket_monitor, (void* socket, const char* endpoint, int events),
+           (socket, endpoint, events))
+SLUICE_ZMQ(int, zmq_poll, (zmq_pollitem_t * items, int count, long milliseconds),
+           (items, count, milliseconds))

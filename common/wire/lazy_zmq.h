@@ -1,5 +1,5 @@
-// ZeroMQ is loaded by the programs that use it, when they use it: it brings seventeen libraries along, and opening them took each stage of
-// a pipe ten milliseconds for nothing.
+// ZeroMQ is loaded by the programs that use it, when they use it: it brings seventeen libraries
+// along, and opening them took each stage of a pipe ten milliseconds for nothing.
 #pragma once
 
 #include "common/base/result.h"

@@ -1,4 +1,5 @@
-// What frames mean: requests as a service reads them, answers as a client does. No sockets here: frames are bytes from anybody.
+// What frames mean: requests as a service reads them, answers as a client does. No sockets here:
+// frames are bytes from anybody.
 #pragma once
 
 #include <string_view>

@@ -31,17 +31,22 @@ TEST(Messages, RequestsHaveAGraphOrNameAnInput) {
   ASSERT_TRUE(with_graph.ok()) << error_text(with_graph.error());
   EXPECT_EQ(text_of(with_graph->graph), "graph");
   EXPECT_EQ(refused_request({frame("7"), frame(job("/in.sg"))}), "taken");
-  EXPECT_THAT(refused_request({frame("7"), frame(job("/in.sg")), frame("graph")}), HasSubstr("and not both"));
+  EXPECT_THAT(refused_request({frame("7"), frame(job("/in.sg")), frame("graph")}),
+              HasSubstr("and not both"));
   EXPECT_THAT(refused_request({frame("7"), frame(job(""))}), HasSubstr("and not both"));
 }
 
 TEST(Messages, RequestsThatAreNoneAreRefused) {
   EXPECT_THAT(refused_request({}), HasSubstr("has 0 frames"));
-  EXPECT_THAT(refused_request({frame("7"), frame(job("")), frame("g"), frame("g")}), HasSubstr("too many frames"));
+  EXPECT_THAT(refused_request({frame("7"), frame(job("")), frame("g"), frame("g")}),
+              HasSubstr("too many frames"));
   EXPECT_THAT(refused_request({frame(""), frame(job("")), frame("g")}), HasSubstr("no job id"));
-  EXPECT_THAT(refused_request({frame(std::string(65, 'i')), frame(job("")), frame("g")}), HasSubstr("no job id"));
-  EXPECT_THAT(refused_request({frame("7"), frame("\xff\xff"), frame("g")}), HasSubstr("no Job message"));
-  EXPECT_THAT(refused_request({frame("7"), frame(std::string(2u << 20, '\0')), frame("g")}), HasSubstr("no Job message"));
+  EXPECT_THAT(refused_request({frame(std::string(65, 'i')), frame(job("")), frame("g")}),
+              HasSubstr("no job id"));
+  EXPECT_THAT(refused_request({frame("7"), frame("\xff\xff"), frame("g")}),
+              HasSubstr("no Job message"));
+  EXPECT_THAT(refused_request({frame("7"), frame(std::string(2u << 20, '\0')), frame("g")}),
+              HasSubstr("no Job message"));
 }
 
 std::string refused_answer(const pb::Reply& reply, bool has_output, const std::string& id = "1") {

@@ -14,7 +14,7 @@ struct Payload {
 };
 
 inline constexpr uint64_t kMaxFrameBytes = uint64_t{1} << 30;  // unless --max-frame says otherwise
-inline constexpr int kMissedHeartbeats = 5;                     // so many a client gives a peer
+inline constexpr int kMissedHeartbeats = 5;                    // so many a client gives a peer
 inline constexpr uint32_t kHeartbeatMs = 1000;
 
 }  // namespace sluice

@@ -25,9 +25,9 @@ using std::chrono::milliseconds;
 using wire::Frames;
 
 constexpr size_t kMaxFrames = 1 + wire::kMaxRequestFrames;  // the client; one more is one too many
-constexpr size_t kMaxAtOnce = 16;                            // requests taken before the jobs are looked at again
-constexpr size_t kMaxWaiting = 64;                           // jobs
-constexpr uint64_t kMaxWaitingFrames = 4;                    // their graphs, in frames of the largest size
+constexpr size_t kMaxAtOnce = 16;          // requests taken before the jobs are looked at again
+constexpr size_t kMaxWaiting = 64;         // jobs
+constexpr uint64_t kMaxWaitingFrames = 4;  // their graphs, in frames of the largest size
 constexpr uint32_t kShortestHeartbeatMs = 10, kLongestHeartbeatMs = 60000;
 constexpr int kLingerMs = 1000;  // for the last answers when the service ends
 
@@ -48,7 +48,8 @@ Result<Descriptor> stop_signals() {
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&set, signal);
   ::sigprocmask(SIG_BLOCK, &set, nullptr);  // before ZeroMQ's threads are made, which inherit it
   Descriptor descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!descriptor) return make_error(ErrorCode::kIo, "cannot wait for signals: {}", std::strerror(errno));
+  if (!descriptor)
+    return make_error(ErrorCode::kIo, "cannot wait for signals: {}", std::strerror(errno));
   return descriptor;
 }
 
@@ -63,7 +64,10 @@ void allow_many_files() {
 class Service {
  public:
   Service(const ServiceOptions& options, const wire::JobBody& body, Descriptor signals)
-      : options_(options), body_(body), signals_(std::move(signals)), socket_(context_, zmq::socket_type::router) {}
+      : options_(options),
+        body_(body),
+        signals_(std::move(signals)),
+        socket_(context_, zmq::socket_type::router) {}
 
   Result<void> run(const std::string& endpoint) {
     wire::set_limits(socket_, options_.max_frame, kLingerMs);
@@ -73,7 +77,8 @@ class Service {
     while (!stopped_) turn();
     for (Entry& entry : entries_) {
       if (entry.process) wire::kill_job(*entry.process);
-      answer(entry, wire::failed_result(make_error(ErrorCode::kStageKilled, "the service was ended")), {});
+      answer(entry,
+             wire::failed_result(make_error(ErrorCode::kStageKilled, "the service was ended")), {});
     }
     if (const std::string path = ipc_path(endpoint); !path.empty()) ::unlink(path.c_str());
     return {};
@@ -83,14 +88,16 @@ class Service {
   Result<void> listen(const std::string& endpoint) {
     SLUICE_TRY(check_unused(endpoint));
     const mode_t before = ::umask(0077);  // a socket file is for its owner alone
-    auto bound = wire::within_zmq(fmt::format("cannot listen at '{}'", endpoint),
-                                  [&]() -> Result<void> { return socket_.bind(endpoint), Result<void>(); });
+    auto bound =
+        wire::within_zmq(fmt::format("cannot listen at '{}'", endpoint),
+                         [&]() -> Result<void> { return socket_.bind(endpoint), Result<void>(); });
     ::umask(before);
     return bound;
   }
 
   void turn() {
-    std::vector<zmq::pollitem_t> items = {{socket_.handle(), 0, ZMQ_POLLIN, 0}, {nullptr, signals_.get(), ZMQ_POLLIN, 0}};
+    std::vector<zmq::pollitem_t> items = {{socket_.handle(), 0, ZMQ_POLLIN, 0},
+                                          {nullptr, signals_.get(), ZMQ_POLLIN, 0}};
     for (const Entry& entry : entries_) {
       if (entry.process) items.push_back({nullptr, entry.process->handle.get(), ZMQ_POLLIN, 0});
     }
@@ -112,7 +119,9 @@ class Service {
     Clock::time_point next = Clock::time_point::max();
     for (const Entry& entry : entries_) next = std::min(next, entry.next_beat);
     const bool forever = entries_.empty();
-    const auto left = forever ? milliseconds(-1) : std::max(milliseconds(0), std::chrono::ceil<milliseconds>(next - Clock::now()));
+    const auto left =
+        forever ? milliseconds(-1)
+                : std::max(milliseconds(0), std::chrono::ceil<milliseconds>(next - Clock::now()));
     try {
       zmq::poll(items, left);
     } catch (const zmq::error_t& error) {
@@ -143,10 +152,14 @@ class Service {
 
   Result<void> take(const std::string& client, const std::string& id, std::vector<Payload> frames) {
     SLUICE_ASSIGN(wire::Request request, wire::parse_request(std::move(frames)));
-    Entry entry{.client = client, .id = id, .job = std::move(request.job), .graph = std::move(request.graph)};
+    Entry entry{.client = client,
+                .id = id,
+                .job = std::move(request.job),
+                .graph = std::move(request.graph)};
     SLUICE_TRY(check_capacity(entry));
     if (entry.job.heartbeat_ms() != 0) {
-      entry.heartbeat = milliseconds(std::clamp(entry.job.heartbeat_ms(), kShortestHeartbeatMs, kLongestHeartbeatMs));
+      entry.heartbeat = milliseconds(
+          std::clamp(entry.job.heartbeat_ms(), kShortestHeartbeatMs, kLongestHeartbeatMs));
     }
     entries_.push_back(std::move(entry));
     return {};
@@ -160,14 +173,17 @@ class Service {
       ++waiting;
       bytes += entry.graph.bytes.size();
     }
-    const bool fits = waiting <= kMaxWaiting && (waiting == 1 || bytes / kMaxWaitingFrames <= options_.max_frame);
+    const bool fits =
+        waiting <= kMaxWaiting && (waiting == 1 || bytes / kMaxWaitingFrames <= options_.max_frame);
     return fits ? Result<void>()
-                : make_error(ErrorCode::kLimit, "the service has {} jobs waiting, at most {}", waiting - 1, kMaxWaiting)
+                : make_error(ErrorCode::kLimit, "the service has {} jobs waiting, at most {}",
+                             waiting - 1, kMaxWaiting)
                       .with_hint("try again later");
   }
 
   void start_waiting() {
-    size_t running = std::count_if(entries_.begin(), entries_.end(), [](const Entry& entry) { return entry.process.has_value(); });
+    size_t running = std::count_if(entries_.begin(), entries_.end(),
+                                   [](const Entry& entry) { return entry.process.has_value(); });
     for (Entry& entry : entries_) {
       if (running >= options_.jobs) return;
       if (entry.process || entry.done) continue;
@@ -207,13 +223,15 @@ class Service {
   }
 
   // A client that has gone, or does not read, gets no answer.
-  void answer(const std::string& client, const std::string& id, const pb::Result& result, std::optional<Payload> output) {
+  void answer(const std::string& client, const std::string& id, const pb::Result& result,
+              std::optional<Payload> output) {
     pb::Reply reply;
     *reply.mutable_result() = result;
     send(client, id, reply, std::move(output));
   }
 
-  wire::Sent send(const std::string& client, const std::string& id, const pb::Reply& reply, std::optional<Payload> output) {
+  wire::Sent send(const std::string& client, const std::string& id, const pb::Reply& reply,
+                  std::optional<Payload> output) {
     Frames frames;
     frames.push_back(wire::frame_of(client));
     frames.push_back(wire::frame_of(id));
@@ -237,7 +255,8 @@ Result<void> serve(const ServiceOptions& options, const wire::JobBody& body) {
   SLUICE_ASSIGN(const std::string endpoint, parse_endpoint(options.endpoint));
   SLUICE_ASSIGN(Descriptor signals, stop_signals());
   allow_many_files();
-  return wire::within_zmq(options.endpoint, [&] { return Service(options, body, std::move(signals)).run(endpoint); });
+  return wire::within_zmq(options.endpoint,
+                          [&] { return Service(options, body, std::move(signals)).run(endpoint); });
 }
 
 }  // namespace sluice

@@ -1,5 +1,5 @@
-// The service's side: a ROUTER that takes jobs from any number of clients, runs each in a process of its own, beats while they run, and
-// lives on whatever it is sent.
+// The service's side: a ROUTER that takes jobs from any number of clients, runs each in a process
+// of its own, beats while they run, and lives on whatever it is sent.
 #pragma once
 
 #include <functional>
@@ -15,12 +15,14 @@ namespace sluice {
 struct ServiceOptions {
   std::string endpoint;
   uint64_t max_frame = kMaxFrameBytes;
-  size_t jobs = 1;                                                              // at once; the others wait
-  std::function<void(const std::string& endpoint)> ready = [](const auto&) {};  // called once, when clients can connect
+  size_t jobs = 1;  // at once; the others wait
+  std::function<void(const std::string& endpoint)> ready = [](const auto&) {
+  };  // called once, when clients can connect
 };
 
-// Until SIGTERM, SIGINT or SIGHUP, which end it with success: jobs that run are killed and their clients told. Errors: kBadOption for an
-// endpoint that is not of this machine, kIo when nobody can listen there. Call it before there are other threads.
+// Until SIGTERM, SIGINT or SIGHUP, which end it with success: jobs that run are killed and their
+// clients told. Errors: kBadOption for an endpoint that is not of this machine, kIo when nobody can
+// listen there. Call it before there are other threads.
 Result<void> serve(const ServiceOptions& options, const wire::JobBody& body);
 
 }  // namespace sluice

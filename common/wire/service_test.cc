@@ -43,12 +43,15 @@ pb::Result body(const pb::Job& job) {
   if (what == "exhaust") ::_exit(5);
   if (what == "sleep") ::usleep(1000 * 1000);
   if (what == "hang") ::pause();
-  if (what == "fail") return wire::failed_result(make_error(ErrorCode::kBadShape, "on purpose").with_hint("none"));
+  if (what == "fail")
+    return wire::failed_result(make_error(ErrorCode::kBadShape, "on purpose").with_hint("none"));
   if (what == "say") (void)!::write(STDERR_FILENO, "words\n", 6);
   if (what == "count") (void)!::write(STDOUT_FILENO, std::to_string(++jobs_seen).data(), 1);
-  if (what == "pid") static_cast<void>(write_text(setting(job, "note"), std::to_string(::getpid())).ok());
+  if (what == "pid")
+    static_cast<void>(write_text(setting(job, "note"), std::to_string(::getpid())).ok());
   if (what == "pid") ::pause();
-  if (what == "grow") static_cast<void>(write_descriptor(STDOUT_FILENO, std::vector<std::byte>(5001)).ok());
+  if (what == "grow")
+    static_cast<void>(write_descriptor(STDOUT_FILENO, std::vector<std::byte>(5001)).ok());
   if (what == "copy") {
     const auto input = read_descriptor(STDIN_FILENO);
     static_cast<void>(write_descriptor(STDOUT_FILENO, *input).ok());
@@ -95,7 +98,8 @@ class ServiceTest : public ::testing::Test {
     setting.set_value(what);
     return job;
   }
-  Result<JobReply> ask(const std::string& what, std::string_view graph = "graph", uint32_t beat_ms = kBeatMs) {
+  Result<JobReply> ask(const std::string& what, std::string_view graph = "graph",
+                       uint32_t beat_ms = kBeatMs) {
     return run_job(endpoint_, job_to(what, beat_ms), {std::as_bytes(std::span(graph)), nullptr});
   }
   ErrorCode code_of(const std::string& what, uint32_t beat_ms = kBeatMs) {
@@ -108,7 +112,9 @@ class ServiceTest : public ::testing::Test {
     ASSERT_TRUE(reply.ok()) << reply.error().message;
     EXPECT_EQ(text(reply->output), "still here");
   }
-  static std::string text(const Payload& payload) { return {reinterpret_cast<const char*>(payload.bytes.data()), payload.bytes.size()}; }
+  static std::string text(const Payload& payload) {
+    return {reinterpret_cast<const char*>(payload.bytes.data()), payload.bytes.size()};
+  }
 
   const TestFolder folder_;
   const std::string endpoint_ = "ipc://" + folder_.file("socket");
@@ -158,10 +164,16 @@ TEST_F(ServiceTest, JobsRunAtOnceUpToTheLimitAndOthersWait) {
     expect_alive();
     const auto begin = std::chrono::steady_clock::now();
     std::vector<std::thread> clients;
-    for (int i = 0; i < 4; ++i) clients.emplace_back([&] { EXPECT_EQ(code_of("sleep", 500), ErrorCode{}); });
+    for (int i = 0; i < 4; ++i)
+      clients.emplace_back([&] { EXPECT_EQ(code_of("sleep", 500), ErrorCode{}); });
     for (std::thread& client : clients) client.join();
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    EXPECT_GE(seconds, jobs == 1 ? 4 : 1);  // 4 is more than five heartbeats: those who wait hear that the service lives
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    EXPECT_GE(
+        seconds,
+        jobs == 1
+            ? 4
+            : 1);  // 4 is more than five heartbeats: those who wait hear that the service lives
     EXPECT_EQ(stop(), 0);
   }
 }
@@ -199,18 +211,19 @@ TEST_F(ServiceTest, GarbageGetsOneErrorEachAndHarmsNobody) {
   const std::string good = job_to("copy").SerializeAsString();
   pb::Job by_path = job_to("copy");
   by_path.set_input("/x");
-  const std::vector<std::vector<std::string>> requests = {{""},
-                                                          {"1"},
-                                                          {"1", "2"},
-                                                          {"1", good},
-                                                          {"1", good, "g", "more"},
-                                                          {"1", good, "g", "m", "o", "r", "e"},
-                                                          {"", good, "g"},
-                                                          {std::string(65, 'i'), good, "g"},
-                                                          {"1", std::string("\xff\xff\xff\xff", 4), "g"},
-                                                          {"1", good.substr(0, good.size() - 1), "g"},
-                                                          {"1", std::string((1 << 20) + 1, 0), "g"},
-                                                          {"1", by_path.SerializeAsString(), "g"}};
+  const std::vector<std::vector<std::string>> requests = {
+      {""},
+      {"1"},
+      {"1", "2"},
+      {"1", good},
+      {"1", good, "g", "more"},
+      {"1", good, "g", "m", "o", "r", "e"},
+      {"", good, "g"},
+      {std::string(65, 'i'), good, "g"},
+      {"1", std::string("\xff\xff\xff\xff", 4), "g"},
+      {"1", good.substr(0, good.size() - 1), "g"},
+      {"1", std::string((1 << 20) + 1, 0), "g"},
+      {"1", by_path.SerializeAsString(), "g"}};
   zmq::context_t context;
   zmq::socket_t socket(context, zmq::socket_type::dealer);
   socket.set(zmq::sockopt::linger, 0);
@@ -225,7 +238,8 @@ TEST_F(ServiceTest, GarbageGetsOneErrorEachAndHarmsNobody) {
     ASSERT_TRUE(reply.ParseFromArray(answer.data(), static_cast<int>(answer.size())));
     ASSERT_TRUE(reply.has_result()) << "request " << i;
     EXPECT_EQ(reply.result().exit_code(), 3u);
-    EXPECT_EQ(reply.result().error().code(), static_cast<uint32_t>(ErrorCode::kBadRequest)) << "request " << i;
+    EXPECT_EQ(reply.result().error().code(), static_cast<uint32_t>(ErrorCode::kBadRequest))
+        << "request " << i;
   }
   expect_alive();
 }
@@ -244,7 +258,8 @@ TEST_F(ServiceTest, AFloodOfRequestsKeepsNobodyFromTheirAnswers) {
       while (!enough) send_texts(socket, {"1", "no job"});
     });
   }
-  EXPECT_EQ(code_of("sleep", 300), ErrorCode{});  // a second long, and fails after 1.5 s without a heartbeat
+  EXPECT_EQ(code_of("sleep", 300),
+            ErrorCode{});  // a second long, and fails after 1.5 s without a heartbeat
   enough = true;
   for (std::thread& peer : peers) peer.join();
   expect_alive();
@@ -257,7 +272,8 @@ TEST_F(ServiceTest, OversizedFramesBreakTheConnectionAlone) {
   auto reply = ask("copy", big);
   ASSERT_FALSE(reply.ok());
   EXPECT_EQ(reply.error().code, ErrorCode::kPeerLost);
-  auto refused = run_job(endpoint_, job_to("copy"), {std::as_bytes(std::span(big)), nullptr}, {.max_frame = 100'000});
+  auto refused = run_job(endpoint_, job_to("copy"), {std::as_bytes(std::span(big)), nullptr},
+                         {.max_frame = 100'000});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kLimit);
   expect_alive();
@@ -306,7 +322,8 @@ TEST_F(ServiceTest, AJobWhoseClientHasGoneIsKilled) {
   note.set_name("note");
   note.set_value(folder_.file("pid"));
   int asked = 0;
-  const ClientOptions options{.interrupted = [&] { return ++asked > 1 && std::filesystem::exists(folder_.file("pid")); }};
+  const ClientOptions options{
+      .interrupted = [&] { return ++asked > 1 && std::filesystem::exists(folder_.file("pid")); }};
   EXPECT_FALSE(run_job(endpoint_, job, {}, options).ok());
   const pid_t pid = std::stoi(*read_text(folder_.file("pid")));
   for (int i = 0; i < 500 && ::kill(pid, 0) == 0; ++i) ::usleep(10 * 1000);
@@ -339,12 +356,16 @@ TEST_F(ServiceTest, AStoppedServiceIsGivenFiveHeartbeats) {
   stopper.join();
 }
 
-TEST_F(ServiceTest, NobodyThereIsAnErrorToo) { EXPECT_EQ(code_of("copy", 50), ErrorCode::kPeerLost); }
+TEST_F(ServiceTest, NobodyThereIsAnErrorToo) {
+  EXPECT_EQ(code_of("copy", 50), ErrorCode::kPeerLost);
+}
 
-// A peer that answers each request by calling `misbehave` with its socket and the client's name and job id.
+// A peer that answers each request by calling `misbehave` with its socket and the client's name and
+// job id.
 class BadPeer {
  public:
-  using Behaviour = std::function<void(zmq::socket_t&, const std::string& client, const std::string& id)>;
+  using Behaviour =
+      std::function<void(zmq::socket_t&, const std::string& client, const std::string& id)>;
   BadPeer(const std::string& endpoint, Behaviour behaviour)
       : socket_(context_, zmq::socket_type::router), behaviour_(std::move(behaviour)) {
     socket_.set(zmq::sockopt::linger, 0);
@@ -395,29 +416,32 @@ TEST_F(ServiceTest, GarbageOfAPeerIsOneError) {
                                                          {"1", result_of(0, true), "output"},
                                                          {"1", result_of(200, true)}};
   for (size_t i = 0; i < answers.size(); ++i) {
-    const BadPeer peer(endpoint_, [&](zmq::socket_t& socket, const std::string& client, const std::string&) {
-      std::vector<std::string> frames = answers[i];
-      frames.insert(frames.begin(), client);
-      send_texts(socket, frames);
-      ::usleep(50 * 1000);
-    });
+    const BadPeer peer(endpoint_,
+                       [&](zmq::socket_t& socket, const std::string& client, const std::string&) {
+                         std::vector<std::string> frames = answers[i];
+                         frames.insert(frames.begin(), client);
+                         send_texts(socket, frames);
+                         ::usleep(50 * 1000);
+                       });
     EXPECT_EQ(code_of("copy"), ErrorCode::kBadReply) << "answer " << i;
   }
 }
 
 TEST_F(ServiceTest, AFloodOfHeartbeatsIsAnError) {
-  const BadPeer peer(endpoint_, [](zmq::socket_t& socket, const std::string& client, const std::string& id) {
-    for (int i = 0; i < 2000; ++i) send_texts(socket, {client, id, heartbeat()});
-    ::usleep(500 * 1000);
-  });
+  const BadPeer peer(endpoint_,
+                     [](zmq::socket_t& socket, const std::string& client, const std::string& id) {
+                       for (int i = 0; i < 2000; ++i) send_texts(socket, {client, id, heartbeat()});
+                       ::usleep(500 * 1000);
+                     });
   EXPECT_EQ(code_of("copy"), ErrorCode::kBadReply);
 }
 
 TEST_F(ServiceTest, AnOversizedAnswerIsAnError) {
-  const BadPeer peer(endpoint_, [](zmq::socket_t& socket, const std::string& client, const std::string& id) {
-    send_texts(socket, {client, id, result_of(0, false), std::string(200'000, 'x')});
-    ::usleep(300 * 1000);
-  });
+  const BadPeer peer(
+      endpoint_, [](zmq::socket_t& socket, const std::string& client, const std::string& id) {
+        send_texts(socket, {client, id, result_of(0, false), std::string(200'000, 'x')});
+        ::usleep(300 * 1000);
+      });
   auto reply = run_job(endpoint_, job_to("copy"), {}, {.max_frame = 100'000});
   ASSERT_FALSE(reply.ok());
   EXPECT_EQ(reply.error().code, ErrorCode::kPeerLost);

@@ -3,19 +3,25 @@
 namespace sluice::wire {
 namespace {
 
-// What a peer sends beyond waits in its own memory. Few come in, for each may carry a frame of the largest size.
+// What a peer sends beyond waits in its own memory. Few come in, for each may carry a frame of the
+// largest size.
 constexpr int kQueuedIn = 4, kQueuedOut = 100;
 
 }  // namespace
 
-std::string_view text_of(const zmq::message_t& frame) { return {static_cast<const char*>(frame.data()), frame.size()}; }
+std::string_view text_of(const zmq::message_t& frame) {
+  return {static_cast<const char*>(frame.data()), frame.size()};
+}
 
 zmq::message_t frame_of(std::string_view text) { return zmq::message_t(text.data(), text.size()); }
 
 zmq::message_t frame_of(Payload payload) {
   auto* owner = new std::shared_ptr<const void>(std::move(payload.owner));
-  const auto release = [](void*, void* hint) { delete static_cast<std::shared_ptr<const void>*>(hint); };
-  return zmq::message_t(const_cast<std::byte*>(payload.bytes.data()), payload.bytes.size(), release, owner);
+  const auto release = [](void*, void* hint) {
+    delete static_cast<std::shared_ptr<const void>*>(hint);
+  };
+  return zmq::message_t(const_cast<std::byte*>(payload.bytes.data()), payload.bytes.size(), release,
+                        owner);
 }
 
 Payload payload_of(zmq::message_t frame) {
@@ -43,7 +49,8 @@ Frames receive(zmq::socket_t& socket, size_t maximum) {
 Sent send(zmq::socket_t& socket, Frames frames) {
   try {
     for (size_t i = 0; i < frames.size(); ++i) {
-      const auto flags = zmq::send_flags::dontwait | (i + 1 < frames.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
+      const auto flags = zmq::send_flags::dontwait |
+                         (i + 1 < frames.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
       if (!socket.send(std::move(frames[i]), flags)) return Sent::kFull;
     }
   } catch (const zmq::error_t& error) {

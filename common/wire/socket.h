@@ -1,4 +1,5 @@
-// A ZeroMQ socket whose errors are values. For this folder alone: others see client.h and service.h.
+// A ZeroMQ socket whose errors are values. For this folder alone: others see client.h and
+// service.h.
 #pragma once
 
 #include <span>
@@ -20,10 +21,12 @@ zmq::message_t frame_of(Payload payload);  // not copied
 Payload payload_of(zmq::message_t frame);  // not copied
 std::vector<Payload> payloads_of(Frames frames);
 
-// What is there to receive, at most `most` frames of it: the others are dropped. Empty: nothing now.
+// What is there to receive, at most `most` frames of it: the others are dropped. Empty: nothing
+// now.
 Frames receive(zmq::socket_t& socket, size_t maximum);
 
-// Without ever waiting. kGone: a ROUTER knows nobody of that identity any more. kFull: the peer does not read.
+// Without ever waiting. kGone: a ROUTER knows nobody of that identity any more. kFull: the peer
+// does not read.
 enum class Sent { kDone, kGone, kFull };
 Sent send(zmq::socket_t& socket, Frames frames);
 

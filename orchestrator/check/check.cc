@@ -22,7 +22,8 @@ constexpr size_t kStagesRun = 3;  // those that decide
 
 Result<std::vector<StageRun>> plan(const CheckRequest& request, const std::string& sizes) {
   std::vector<StageRun> runs;
-  SLUICE_ASSIGN(std::vector<std::vector<std::string>> arguments, arguments_of_stages(request.options, 0, kStageNames.size() - 1));
+  SLUICE_ASSIGN(std::vector<std::vector<std::string>> arguments,
+                arguments_of_stages(request.options, 0, kStageNames.size() - 1));
   arguments[kStagesRun].clear();  // what is behind them shows what they decided
   for (size_t i = 0; i <= kStagesRun; ++i) {
     StageRun run;
@@ -36,15 +37,17 @@ Result<std::vector<StageRun>> plan(const CheckRequest& request, const std::strin
   }
   runs.front().input = request.input;
   runs.front().options.push_back("--propose-sizes=" + sizes);
-  runs.back().options.insert(runs.back().options.end(), {"--check", "--format=" + request.format, "--sizes=" + sizes});
+  runs.back().options.insert(runs.back().options.end(),
+                             {"--check", "--format=" + request.format, "--sizes=" + sizes});
   return runs;
 }
 
 // "--dim=batch=1..8" of "--dim=batch=1".
 bool bounds_one_of(const std::string& option, const SizeProposal& proposal) {
   const std::string name = option.substr(0, option.rfind('='));
-  return std::any_of(proposal.dims.begin(), proposal.dims.end(),
-                     [&](const std::string& dim) { return name == "--dim=" + dim.substr(0, dim.rfind('=')); });
+  return std::any_of(proposal.dims.begin(), proposal.dims.end(), [&](const std::string& dim) {
+    return name == "--dim=" + dim.substr(0, dim.rfind('='));
+  });
 }
 
 std::string compile_command(const CheckRequest& request, const SizeProposal& proposal) {
@@ -52,17 +55,22 @@ std::string compile_command(const CheckRequest& request, const SizeProposal& pro
   for (const std::string& option : typed_options(request.options)) {
     if (!bounds_one_of(option, proposal)) command += " " + shell_word(option);
   }
-  const std::string model = std::filesystem::path(request.input).filename().replace_extension(".om").string();
+  const std::string model =
+      std::filesystem::path(request.input).filename().replace_extension(".om").string();
   const std::string input = request.input.starts_with("-") ? "./" + request.input : request.input;
-  return fmt::format("{} {} -o {} {}", command, dim_options(proposal), shell_word("./" + model), shell_word(input));
+  return fmt::format("{} {} -o {} {}", command, dim_options(proposal), shell_word("./" + model),
+                     shell_word(input));
 }
 
 // The report with the command. Answers the exit code.
-Result<int> print_report(const CheckRequest& request, const std::string& report, const std::string& sizes) {
+Result<int> print_report(const CheckRequest& request, const std::string& report,
+                         const std::string& sizes) {
   SLUICE_ASSIGN(const SizeProposal proposal, read_proposal(sizes));
   const std::string command = proposal.dims.empty() ? "" : compile_command(request, proposal);
   if (request.format == "text") {
-    return print_text("sluice-check", command.empty() ? report : fmt::format("{}compiled with these: {}\n", report, command));
+    return print_text(
+        "sluice-check",
+        command.empty() ? report : fmt::format("{}compiled with these: {}\n", report, command));
   }
   SLUICE_ASSIGN(Json json, json_parse(report));
   json.set("fixing_command", command);
@@ -74,7 +82,9 @@ Result<int> print_report(const CheckRequest& request, const std::string& report,
 Result<int> check(const CheckRequest& request) {
   if (request.input == "-") {
     return make_error(ErrorCode::kUsage, "'-' cannot be checked: the model must be a file")
-        .with_hint("or pipe the model through sluice-preprocess, sluice-optimize and sluice-partition into sluice-show --check");
+        .with_hint(
+            "or pipe the model through sluice-preprocess, sluice-optimize and sluice-partition "
+            "into sluice-show --check");
   }
   SLUICE_ASSIGN(const ScratchFolder scratch, ScratchFolder::create());
   const std::string sizes = scratch.file("sizes.json");
@@ -83,7 +93,8 @@ Result<int> check(const CheckRequest& request) {
   const auto done = [&](size_t i, const StageReport& report) {
     if (interrupted()) return;
     std::fputs(report.messages.c_str(), stderr);
-    if (!report.ending.clean()) code = tell_failure("sluice-check", "sluice-" + runs[i].name, report, request.error_json);
+    if (!report.ending.clean())
+      code = tell_failure("sluice-check", "sluice-" + runs[i].name, report, request.error_json);
   };
   SLUICE_ASSIGN(const Descriptor shown, make_memory_file());
   SLUICE_TRY(run_pipeline(runs, shown.get(), done));

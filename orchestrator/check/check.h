@@ -16,8 +16,9 @@ struct CheckRequest {
   bool error_json = false;
 };
 
-// Writes the report to standard output, with the command that compiles the model with the sizes proposed, if any, and what the programs say
-// to standard error. Answers the exit code: that of the first program that failed. Errors are our own: kIo, kProgramMissing.
+// Writes the report to standard output, with the command that compiles the model with the sizes
+// proposed, if any, and what the programs say to standard error. Answers the exit code: that of the
+// first program that failed. Errors are our own: kIo, kProgramMissing.
 Result<int> check(const CheckRequest& request);
 
 }  // namespace sluice

@@ -18,11 +18,13 @@ sluice::Result<sluice::CheckRequest> request_from(const CommandLine& line) {
                                .quiet = line.flag("--quiet"),
                                .error_json = line.text("--error-format") == "json"};
   if (request.format != "text" && request.format != "json") {
-    return make_error(ErrorCode::kBadOption, "--format is '{}', it must be text or json", request.format);
+    return make_error(ErrorCode::kBadOption, "--format is '{}', it must be text or json",
+                      request.format);
   }
   SLUICE_ASSIGN(request.options, sluice::stage_options(line));
   std::erase_if(request.options.non_semantic, [](const std::string& option) {
-    return option == "--quiet" || option.starts_with("--error-format=");  // they are for what check itself prints, too
+    return option == "--quiet" ||
+           option.starts_with("--error-format=");  // they are for what check itself prints, too
   });
   return request;
 }
@@ -42,7 +44,8 @@ int main(int argc, char** argv) {
   sluice::begin_program();
   sluice::catch_interrupts();
   bool error_json = false;
-  const sluice::Result<int> result = sluice::program_within_memory([&] { return run(argc, argv, error_json); });
+  const sluice::Result<int> result =
+      sluice::program_within_memory([&] { return run(argc, argv, error_json); });
   sluice::finish_interrupt();
   return sluice::exit_code_of("sluice-check", result, error_json);
 }

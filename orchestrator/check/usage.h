@@ -7,7 +7,8 @@
 
 namespace sluice {
 
-inline constexpr char kCheckHead[] = R"(Says what a compile of a model will be, without generating code.
+inline constexpr char kCheckHead[] =
+    R"(Says what a compile of a model will be, without generating code.
 
 Usage:
   sluice-check [options] [--input-shape=SHAPES]... [--dim=DIM]... [--passes=LIST]... [--skip=LIST]... <in>

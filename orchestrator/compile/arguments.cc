@@ -16,15 +16,18 @@ Result<Transport> transport_from(const std::string& text) {
   if (text == "pipe") return Transport::kPipe;
   if (text == "files") return Transport::kFiles;
   if (text == "zmq") return Transport::kZmq;
-  return make_error(ErrorCode::kBadOption, "--transport is '{}', expected pipe, files or zmq", text);
+  return make_error(ErrorCode::kBadOption, "--transport is '{}', expected pipe, files or zmq",
+                    text);
 }
 
 Result<void> take_services(const CommandLine& line, CompileRequest& request) {
   for (const std::string& item : line.list("--service")) {
     const size_t equals = std::min(item.find('='), item.size());
     const std::string stage = item.substr(0, equals);
-    if (equals == item.size() || std::find(kStageNames.begin(), kStageNames.end(), stage) == kStageNames.end()) {
-      return make_error(ErrorCode::kBadOption, "--service is '{}', expected STAGE=ENDPOINT; the stages are {}", item,
+    if (equals == item.size() ||
+        std::find(kStageNames.begin(), kStageNames.end(), stage) == kStageNames.end()) {
+      return make_error(ErrorCode::kBadOption,
+                        "--service is '{}', expected STAGE=ENDPOINT; the stages are {}", item,
                         fmt::join(kStageNames, ", "));
     }
     SLUICE_ASSIGN(std::string endpoint, parse_endpoint(item.substr(equals + 1)));
@@ -38,7 +41,8 @@ Result<uint32_t> heartbeat_from(const std::string& text) {
   uint32_t ms = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), ms);
   if (code == std::errc() && end == text.data() + text.size() && ms >= 10 && ms <= 60000) return ms;
-  return make_error(ErrorCode::kBadOption, "--heartbeat is '{}', expected milliseconds from 10 to 60000", text);
+  return make_error(ErrorCode::kBadOption,
+                    "--heartbeat is '{}', expected milliseconds from 10 to 60000", text);
 }
 
 }  // namespace

@@ -33,28 +33,38 @@ struct LastStep {
 Result<LastStep> last_step(const std::string& text, size_t first) {
   if (text.empty()) return LastStep{};
   const size_t colon = std::min(text.find(':'), text.size());
-  const auto* stage = std::find(kStageNames.begin() + first, kStageNames.end(), text.substr(0, colon));
+  const auto* stage =
+      std::find(kStageNames.begin() + first, kStageNames.end(), text.substr(0, colon));
   if (stage == kStageNames.end() || colon + 1 == text.size()) {
     std::string stages(kStageNames[first]);
-    for (size_t i = first + 1; i < kStageNames.size(); ++i) stages += fmt::format(", {}", kStageNames[i]);
-    return make_error(ErrorCode::kBadOption, "--stop-after is '{}', expected STAGE or STAGE:PASS with a stage that runs: {}", text, stages)
+    for (size_t i = first + 1; i < kStageNames.size(); ++i)
+      stages += fmt::format(", {}", kStageNames[i]);
+    return make_error(
+               ErrorCode::kBadOption,
+               "--stop-after is '{}', expected STAGE or STAGE:PASS with a stage that runs: {}",
+               text, stages)
         .with_hint("sluice STAGE --list-passes prints the passes of a stage");
   }
-  return LastStep{static_cast<size_t>(stage - kStageNames.begin()), colon == text.size() ? "" : text.substr(colon + 1)};
+  return LastStep{static_cast<size_t>(stage - kStageNames.begin()),
+                  colon == text.size() ? "" : text.substr(colon + 1)};
 }
 
 Result<void> check_in_time(const CompileRequest& request, size_t first) {
   for (const OptionRow& row : option_table()) {
     const std::string_view reader = last_reader(row.name);
     if (reader.empty()) continue;
-    const auto stage = static_cast<size_t>(std::ranges::find(kStageNames, reader) - kStageNames.begin());
+    const auto stage =
+        static_cast<size_t>(std::ranges::find(kStageNames, reader) - kStageNames.begin());
     const std::string start = option_argument(row, "");
     const auto given = [&](const std::string& argument) { return argument.starts_with(start); };
     if (first <= stage || std::ranges::none_of(request.options.semantic, given)) continue;
-    return Error{ErrorCode::kBadOption,
-                 fmt::format("--{} is read by sluice-{} and this file is past it: work goes on with sluice-{}", row.name, reader,
-                             kStageNames[first]),
-                 "compile the model itself, or an earlier file of --dump-dir, with this option", request.input};
+    return Error{
+        ErrorCode::kBadOption,
+        fmt::format(
+            "--{} is read by sluice-{} and this file is past it: work goes on with sluice-{}",
+            row.name, reader, kStageNames[first]),
+        "compile the model itself, or an earlier file of --dump-dir, with this option",
+        request.input};
   }
   return {};
 }
@@ -81,11 +91,15 @@ class Compilation {
     SLUICE_ASSIGN(const std::vector<StageRun> stages, plan());
     std::optional<OutputFile> output;
     if (request_.output != "-") {
-      const bool by_service = request_.transport == Transport::kZmq && !is_special_file(request_.output);
-      SLUICE_ASSIGN(OutputFile file, by_service ? OutputFile::reserve(request_.output) : OutputFile::create(request_.output));
+      const bool by_service =
+          request_.transport == Transport::kZmq && !is_special_file(request_.output);
+      SLUICE_ASSIGN(OutputFile file, by_service ? OutputFile::reserve(request_.output)
+                                                : OutputFile::create(request_.output));
       output.emplace(std::move(file));
     }
-    const auto done = [&](size_t i, const StageReport& report) { tell(i, report, output ? &*output : nullptr); };
+    const auto done = [&](size_t i, const StageReport& report) {
+      tell(i, report, output ? &*output : nullptr);
+    };
     SLUICE_ASSIGN(const bool succeeded, run_stages(stages, output ? &*output : nullptr, done));
     if (interrupted()) return static_cast<int>(ExitClass::kResource);
     if (stats_error_) return *stats_error_;
@@ -95,14 +109,18 @@ class Compilation {
   }
 
  private:
-  Result<bool> run_stages(const std::vector<StageRun>& stages, const OutputFile* output, const StageDone& done) const {
+  Result<bool> run_stages(const std::vector<StageRun>& stages, const OutputFile* output,
+                          const StageDone& done) const {
     const int descriptor = output != nullptr ? output->descriptor() : STDOUT_FILENO;
     if (request_.transport == Transport::kPipe) return run_pipeline(stages, descriptor, done);
-    if (request_.transport == Transport::kFiles) return run_over_files(stages, descriptor, scratch_->path(), done);
-    const ServiceChoice choice{request_.services, request_.store, request_.heartbeat_ms, request_.error_json};
+    if (request_.transport == Transport::kFiles)
+      return run_over_files(stages, descriptor, scratch_->path(), done);
+    const ServiceChoice choice{request_.services, request_.store, request_.heartbeat_ms,
+                               request_.error_json};
     const bool is_file = output != nullptr && !output->reserved().empty();
     const std::string product = is_file ? output->reserved() : scratch_->path() + "/product";
-    SLUICE_ASSIGN(const bool succeeded, run_over_services(stages, product, scratch_->path(), choice, done));
+    SLUICE_ASSIGN(const bool succeeded,
+                  run_over_services(stages, product, scratch_->path(), choice, done));
     if (!succeeded || is_file) return succeeded;
     SLUICE_ASSIGN(const MappedFile model, MappedFile::open(product));
     SLUICE_TRY(write_descriptor(descriptor, model.bytes()));
@@ -110,7 +128,8 @@ class Compilation {
   }
 
   Result<std::vector<StageRun>> plan() const {
-    SLUICE_ASSIGN(std::vector<std::vector<std::string>> arguments, arguments_of_stages(request_.options, first_, last_.stage));
+    SLUICE_ASSIGN(std::vector<std::vector<std::string>> arguments,
+                  arguments_of_stages(request_.options, first_, last_.stage));
     std::vector<StageRun> stages;
     for (size_t i = first_; i <= last_.stage; ++i) {
       StageRun stage;
@@ -118,8 +137,10 @@ class Compilation {
       SLUICE_ASSIGN(std::string program, find_program("sluice-" + stage.name));
       stage.program = std::move(program);
       stage.options = std::move(arguments[i - first_]);
-      if (i == last_.stage && !last_.pass.empty()) stage.options.push_back("--stop-after=" + last_.pass);
-      if (!request_.segments.empty() && i + 1 < kStageNames.size()) stage.options.push_back("--segments=" + request_.segments);
+      if (i == last_.stage && !last_.pass.empty())
+        stage.options.push_back("--stop-after=" + last_.pass);
+      if (!request_.segments.empty() && i + 1 < kStageNames.size())
+        stage.options.push_back("--segments=" + request_.segments);
       if (!request_.store.empty()) stage.options.push_back("--store=" + request_.store);
       if (!request_.model.empty() && i > 0) stage.options.push_back("--model=" + request_.model);
       add_files(i, stage);
@@ -148,7 +169,8 @@ class Compilation {
     if (!report.ending.clean()) return tell_stage_failure("sluice-" + name, report);
     const bool last = first_ + i == last_.stage;
     if (last && output != nullptr) report.bytes = output->bytes().ok() ? *output->bytes() : 0;
-    const std::optional<uint64_t> nodes = !request_.stats.empty() ? take_stats(name, report) : std::nullopt;
+    const std::optional<uint64_t> nodes =
+        !request_.stats.empty() ? take_stats(name, report) : std::nullopt;
     if (request_.quiet) return;
     std::string text = fmt::format("{:<18} {:>9.1f} ms", name, report.seconds * 1e3);
     if (nodes) text += fmt::format(" {:>7} {}", *nodes, *nodes == 1 ? "node " : "nodes");
@@ -157,10 +179,11 @@ class Compilation {
   }
 
   void tell_stage_failure(const std::string& program, const StageReport& report) {
-    const bool reader_gone =
-        request_.output == "-" && report.ending.signal == 0 && report.ending.code == static_cast<int>(ExitClass::kResource);
+    const bool reader_gone = request_.output == "-" && report.ending.signal == 0 &&
+                             report.ending.code == static_cast<int>(ExitClass::kResource);
     exit_code_ = report.ending.code;
-    if (reader_gone && report.messages.empty()) return;  // who closed our standard output has said why
+    if (reader_gone && report.messages.empty())
+      return;  // who closed our standard output has said why
     exit_code_ = tell_failure(kProgram, program, report, request_.error_json);
   }
 
@@ -185,7 +208,8 @@ class Compilation {
   size_t first_ = 0;
   LastStep last_;
   std::optional<ScratchFolder> scratch_;  // for statistics, graphs and endpoints
-  std::optional<FileWriter> stats_file_;  // opened first: a model without its statistics is not what was asked for
+  std::optional<FileWriter>
+      stats_file_;  // opened first: a model without its statistics is not what was asked for
   Json stats_;
   std::optional<Error> stats_error_;
   int exit_code_ = 0;

@@ -1,4 +1,5 @@
-// From a model or a graph file to a compiled model: chooses the stages, gives each its options, runs the pipe, tells how it goes.
+// From a model or a graph file to a compiled model: chooses the stages, gives each its options,
+// runs the pipe, tells how it goes.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@ struct CompileRequest {
   std::string input;   // an ONNX model, or a .sg file
   std::string output;  // "-": standard output
   StageOptions options;
-  std::string stop_after;  // "STAGE" or "STAGE:PASS": the last to run, whose graph is the output; empty: all
+  std::string stop_after;  // "STAGE" or "STAGE:PASS": the last to run, whose graph is the output;
+                           // empty: all
   std::string segments;    // --segments, for the stages that write graphs; empty: not given
   std::string model;       // --model, for the stages that read graphs; empty: not given
   std::string store;       // --store; empty: not given
@@ -30,8 +32,8 @@ struct CompileRequest {
   bool error_json = false;  // our own errors as JSON
 };
 
-// The exit code: 0, or that of the first stage that failed, whose error has then been printed. Errors are our own: kNotFound, kBadFile,
-// kBadOption, kProgramMissing, kIo.
+// The exit code: 0, or that of the first stage that failed, whose error has then been printed.
+// Errors are our own: kNotFound, kBadFile, kBadOption, kProgramMissing, kIo.
 Result<int> compile(const CompileRequest& request);
 
 }  // namespace sluice

@@ -13,19 +13,22 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// On standard input, as in a pipe: what a stage says does not depend on where the file of this run lies.
+// On standard input, as in a pipe: what a stage says does not depend on where the file of this run
+// lies.
 Result<Descriptor> open_input(const std::string& file) {
   Descriptor input(file.empty() ? -1 : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.empty() || input) return input;
   return make_error(ErrorCode::kIo, "cannot open '{}': {}", file, std::strerror(errno));
 }
 
-Result<StageReport> run_stage(const StageRun& stage, const std::vector<std::string>& more, const std::string& input_file, int output) {
+Result<StageReport> run_stage(const StageRun& stage, const std::vector<std::string>& more,
+                              const std::string& input_file, int output) {
   StageReport report;
   const auto start = Clock::now();
   SLUICE_ASSIGN(const Descriptor input, open_input(input_file));
   SLUICE_ASSIGN(const Descriptor messages, make_memory_file());
-  SLUICE_ASSIGN(const pid_t child, start_process(command_of(stage, more), {input.get(), output, messages.get()}));
+  SLUICE_ASSIGN(const pid_t child,
+                start_process(command_of(stage, more), {input.get(), output, messages.get()}));
   report.ending = wait_for(child);
   report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   report.messages = memory_file_text(messages);
@@ -34,13 +37,17 @@ Result<StageReport> run_stage(const StageRun& stage, const std::vector<std::stri
 
 }  // namespace
 
-Result<bool> run_over_files(const std::vector<StageRun>& stages, int output, const std::string& folder, const StageDone& done) {
+Result<bool> run_over_files(const std::vector<StageRun>& stages, int output,
+                            const std::string& folder, const StageDone& done) {
   std::string previous;
   for (size_t i = 0; i < stages.size(); ++i) {
     const StageRun& stage = stages[i];
     const bool last = i + 1 == stages.size();
-    const std::string file = last ? std::string() : stage.dump.empty() ? fmt::format("{}/{}.sg", folder, stage.name) : stage.dump;
-    const std::vector<std::string> more = last ? std::vector<std::string>{} : std::vector<std::string>{"-o", file};
+    const std::string file = last                 ? std::string()
+                             : stage.dump.empty() ? fmt::format("{}/{}.sg", folder, stage.name)
+                                                  : stage.dump;
+    const std::vector<std::string> more =
+        last ? std::vector<std::string>{} : std::vector<std::string>{"-o", file};
     SLUICE_ASSIGN(StageReport report, run_stage(stage, more, previous, last ? output : -1));
     std::error_code ignored;
     if (!last && report.ending.clean()) report.bytes = std::filesystem::file_size(file, ignored);

@@ -39,7 +39,8 @@ struct Running {
 
 class Pipeline {
  public:
-  Pipeline(const std::vector<StageRun>& stages, const StageDone& done) : stages_(stages), done_(done), running_(stages.size()) {}
+  Pipeline(const std::vector<StageRun>& stages, const StageDone& done)
+      : stages_(stages), done_(done), running_(stages.size()) {}
 
   Result<bool> run(int output) {
     if (Result<void> started = start(output); !started) {
@@ -50,7 +51,8 @@ class Pipeline {
       }
       return std::move(started).error();
     }
-    // One thread for each link, so that a stage that writes before it has read everything cannot stop the pipe.
+    // One thread for each link, so that a stage that writes before it has read everything cannot
+    // stop the pipe.
     serve_all();
     if (own_error_) return *own_error_;
     return !failed_;
@@ -68,8 +70,9 @@ class Pipeline {
         SLUICE_ASSIGN(pipe, make_pipe());
         fcntl(pipe.write.get(), F_SETPIPE_SZ, kBufferBytes);  // a wish; a smaller pipe works too
       }
-      SLUICE_ASSIGN(stage.child,
-                    start_process(command_of(stages_[i], {}), {input.get(), last ? output : pipe.write.get(), stage.messages.get()}));
+      SLUICE_ASSIGN(stage.child, start_process(command_of(stages_[i], {}),
+                                               {input.get(), last ? output : pipe.write.get(),
+                                                stage.messages.get()}));
       SLUICE_ASSIGN(stage.handle, process_handle(stage.child));
       if (last) break;
       stage.output = std::move(pipe.read);
@@ -82,7 +85,8 @@ class Pipeline {
     return {};
   }
 
-  // The first stage has work to do, the others wait for it: their start must not take the cores from its own.
+  // The first stage has work to do, the others wait for it: their start must not take the cores
+  // from its own.
   static void give_head_start(const Running& first) {
     pollfd output{first.output.get(), POLLIN, 0};
     ::poll(&output, 1, kHeadStartMs);
@@ -99,25 +103,29 @@ class Pipeline {
     serve(running_.size() - 1);
   }
 
-  // Copies a stage's output to the next stage until the stage closes it, and waits for its end. If that is a failure, what the later ones
-  // made of what they got does not count.
+  // Copies a stage's output to the next stage until the stage closes it, and waits for its end. If
+  // that is a failure, what the later ones made of what they got does not count.
   void serve(size_t i) {
     Running& stage = running_[i];
-    Result<std::optional<OutputFile>> dump = within_memory([&] { return open_dump(stages_[i].dump); });
+    Result<std::optional<OutputFile>> dump =
+        within_memory([&] { return open_dump(stages_[i].dump); });
     if (!dump) stop(std::move(dump).error());
     OutputFile* file = dump.ok() && *dump ? &**dump : nullptr;
     if (stage.output) {
-      Result<void> copied =
-          within_memory([&] { return copy(stage, running_[i + 1].input.get(), file != nullptr ? file->descriptor() : -1); });
+      Result<void> copied = within_memory([&] {
+        return copy(stage, running_[i + 1].input.get(), file != nullptr ? file->descriptor() : -1);
+      });
       if (!copied) stop(std::move(copied).error());
       end_input(running_[i + 1]);
     }
     const Ending ending = wait_for(stage.child);
     const bool follows_success = earlier_succeeded(i);
     if (ending.clean() && follows_success && file != nullptr) {
-      if (Result<void> committed = within_memory([&] { return file->commit(); }); !committed) stop(std::move(committed).error());
+      if (Result<void> committed = within_memory([&] { return file->commit(); }); !committed)
+        stop(std::move(committed).error());
     }
-    if (Result<void> finished = within_memory([&] { return finish(i, ending); }); !finished) stop(std::move(finished).error());
+    if (Result<void> finished = within_memory([&] { return finish(i, ending); }); !finished)
+      stop(std::move(finished).error());
     const std::lock_guard lock(mutex_);
     stage.over = true;
     link_over_.notify_all();
@@ -137,14 +145,16 @@ class Pipeline {
     return std::optional<OutputFile>(std::move(file));
   }
 
-  // Until the stage closes its end. A next stage that has ended early is no reason to stop: this one's output may still be kept.
+  // Until the stage closes its end. A next stage that has ended early is no reason to stop: this
+  // one's output may still be kept.
   static Result<void> copy(Running& stage, int next, int dump) {
     const auto buffer = std::make_unique_for_overwrite<std::byte[]>(kBufferBytes);
     bool next_reads = true;
     while (true) {
       const ssize_t count = read(stage.output.get(), buffer.get(), kBufferBytes);
       if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return make_error(ErrorCode::kIo, "cannot read from a stage: {}", std::strerror(errno));
+      if (count < 0)
+        return make_error(ErrorCode::kIo, "cannot read from a stage: {}", std::strerror(errno));
       if (count == 0) return {};
       const std::span<const std::byte> bytes(buffer.get(), static_cast<size_t>(count));
       stage.report.bytes += bytes.size();
@@ -163,12 +173,14 @@ class Pipeline {
     const std::lock_guard lock(mutex_);
     Running& stage = running_[i];
     stage.report.ending = ending;
-    stage.report.seconds = std::chrono::duration<double>(Clock::now() - stage.input_complete).count();
+    stage.report.seconds =
+        std::chrono::duration<double>(Clock::now() - stage.input_complete).count();
     stage.report.messages = memory_file_text(stage.messages);
     stage.ended = true;
     stage.succeeded = ending.clean() && (i == 0 || running_[i - 1].succeeded);
     if (!ending.clean() || own_error_) {
-      for (size_t later = i + 1; later < running_.size(); ++later) kill_process(running_[later].handle);
+      for (size_t later = i + 1; later < running_.size(); ++later)
+        kill_process(running_[later].handle);
     }
     report_in_order();
     return {};
@@ -204,7 +216,8 @@ class Pipeline {
 
 std::vector<std::string> command_of(const StageRun& stage, const std::vector<std::string>& more) {
   std::vector<std::string> command = {stage.program};
-  for (const auto* words : {&stage.options, &more}) command.insert(command.end(), words->begin(), words->end());
+  for (const auto* words : {&stage.options, &more})
+    command.insert(command.end(), words->begin(), words->end());
   command.push_back(stage.input);
   return command;
 }

@@ -1,5 +1,6 @@
-// Runs stage programs connected by pipes. We copy the bytes from each stage to the next, and so can keep a copy, count them, and hold back
-// the end of a stage's input until the stage before it is known to have succeeded: no stage ever takes a broken-off input for a whole one.
+// Runs stage programs connected by pipes. We copy the bytes from each stage to the next, and so can
+// keep a copy, count them, and hold back the end of a stage's input until the stage before it is
+// known to have succeeded: no stage ever takes a broken-off input for a whole one.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +25,18 @@ struct StageRun {
   std::string program;               // its path
   std::vector<std::string> options;  // "--name=value"
   std::string input;                 // file to read; "-": what the stage before writes
-  std::string dump;                  // file for a copy of its output; empty: none. Not for the last stage
+  std::string dump;  // file for a copy of its output; empty: none. Not for the last stage
 };
 
-// Called for each stage that succeeded and for the first that did not, in the order of the pipe; never for later ones.
+// Called for each stage that succeeded and for the first that did not, in the order of the pipe;
+// never for later ones.
 using StageDone = std::function<void(size_t stage, const StageReport&)>;
 
 // The command line: program, options, `more`, input.
 std::vector<std::string> command_of(const StageRun& stage, const std::vector<std::string>& more);
 
-// Starts all stages, the last writing to `output`; those behind one that fails are killed. Answers whether all succeeded. Errors are our
-// own: kIo.
+// Starts all stages, the last writing to `output`; those behind one that fails are killed. Answers
+// whether all succeeded. Errors are our own: kIo.
 Result<bool> run_pipeline(const std::vector<StageRun>& stages, int output, const StageDone& done);
 
 }  // namespace sluice

@@ -20,12 +20,14 @@ using Clock = std::chrono::steady_clock;
 // A service that we started. Ends with its scope.
 class OwnService {
  public:
-  static Result<OwnService> start(const StageRun& stage, const std::string& folder, const std::string& store) {
+  static Result<OwnService> start(const StageRun& stage, const std::string& folder,
+                                  const std::string& store) {
     OwnService service;
     service.endpoint_ = fmt::format("ipc://{}/{}.socket", folder, stage.name);
     SLUICE_ASSIGN(service.messages_, make_memory_file());
     // The folder is ours alone, so who asks is the user, who may read and write whatever we may.
-    std::vector<std::string> arguments = {stage.program, "--serve=" + service.endpoint_, "--allow-path=/"};
+    std::vector<std::string> arguments = {stage.program, "--serve=" + service.endpoint_,
+                                          "--allow-path=/"};
     if (!store.empty()) arguments.push_back("--store=" + store);
     SLUICE_ASSIGN(service.child_, start_process(arguments, {-1, -1, service.messages_.get()}));
     SLUICE_ASSIGN(service.handle_, process_handle(service.child_));
@@ -71,7 +73,8 @@ std::string absolute(const std::string& path) {
 
 class Services {
  public:
-  Services(const std::vector<StageRun>& stages, const std::string& product, const ServiceChoice& choice)
+  Services(const std::vector<StageRun>& stages, const std::string& product,
+           const ServiceChoice& choice)
       : stages_(stages), product_(product), choice_(choice) {}
 
   // All at once, for starting takes each a moment.
@@ -115,9 +118,11 @@ class Services {
     const std::optional<OwnService>& own = own_[i];
     ClientOptions options;
     options.interrupted = [&] { return interrupted() || (own && own->has_ended()); };
-    auto reply = run_job(own ? own->endpoint() : choice_.endpoints.at(stages_[i].name), job, std::move(graph), options);
+    auto reply = run_job(own ? own->endpoint() : choice_.endpoints.at(stages_[i].name), job,
+                         std::move(graph), options);
     if (!reply && own && own->has_ended() && !interrupted()) {
-      return make_error(ErrorCode::kPeerLost, "the service of sluice-{} ended in the middle of its job", stages_[i].name)
+      return make_error(ErrorCode::kPeerLost,
+                        "the service of sluice-{} ended in the middle of its job", stages_[i].name)
           .with_hint(own->last_words());
     }
     return reply;
@@ -130,7 +135,8 @@ class Services {
     job.set_heartbeat_ms(choice_.heartbeat_ms);
     for (const std::string& option : stage.options) {
       const size_t equals = option.find('=');
-      const std::string name = option.substr(2, equals - 2), value = equals == std::string::npos ? "on" : option.substr(equals + 1);
+      const std::string name = option.substr(2, equals - 2),
+                        value = equals == std::string::npos ? "on" : option.substr(equals + 1);
       if (name == "stats" || name == "error-format") continue;  // the result holds both
       if (name == "store") continue;                            // its service has it
       pb::Setting& setting = *job.add_options();
@@ -147,13 +153,16 @@ class Services {
   std::string messages_of(const StageRun& stage, const pb::Result& result) const {
     if (!result.has_error()) return result.messages();
     const Error error = failure_error(result.error());
-    const std::string line = choice_.error_json ? error_json(error) : fmt::format("sluice-{}: error {}", stage.name, error_text(error));
+    const std::string line =
+        choice_.error_json ? error_json(error)
+                           : fmt::format("sluice-{}: error {}", stage.name, error_text(error));
     return result.messages() + line + "\n";
   }
 
   Result<void> keep(size_t i, const JobReply& reply) const {
     for (const std::string& option : stages_[i].options) {
-      if (option.starts_with("--stats=")) SLUICE_TRY(write_text(option.substr(8), reply.result.stats().SerializeAsString()));
+      if (option.starts_with("--stats="))
+        SLUICE_TRY(write_text(option.substr(8), reply.result.stats().SerializeAsString()));
     }
     if (!stages_[i].dump.empty()) SLUICE_TRY(write_file(stages_[i].dump, reply.output.bytes));
     const bool last = i + 1 == stages_.size();
@@ -161,20 +170,23 @@ class Services {
     if (last && reply.result.output().empty()) return write_file(product_, reply.output.bytes);
     const bool where_asked = reply.result.output() == (last ? absolute(product_) : "");
     if (where_asked) return {};
-    return make_error(ErrorCode::kBadReply, "sluice-{} says that it wrote '{}', which nobody asked for", stages_[i].name,
+    return make_error(ErrorCode::kBadReply,
+                      "sluice-{} says that it wrote '{}', which nobody asked for", stages_[i].name,
                       reply.result.output());
   }
 
   Result<void> take_from_store(size_t i, const std::string& name) const {
     Digest digest;
     if (name.size() != digest.bytes.size() || choice_.store.empty()) {
-      return make_error(ErrorCode::kBadReply, "sluice-{} names nothing that can be in a store", stages_[i].name);
+      return make_error(ErrorCode::kBadReply, "sluice-{} names nothing that can be in a store",
+                        stages_[i].name);
     }
     std::memcpy(digest.bytes.data(), name.data(), name.size());
     auto file = MappedFile::open(store_path(choice_.store, digest));
     if (file && sha256(file->bytes()) == digest) return write_file(product_, file->bytes());
-    return make_error(ErrorCode::kBadReply, "sluice-{} says that the store holds sha256:{}, and '{}' does not", stages_[i].name,
-                      digest_hex(digest).substr(0, 16), choice_.store)
+    return make_error(ErrorCode::kBadReply,
+                      "sluice-{} says that the store holds sha256:{}, and '{}' does not",
+                      stages_[i].name, digest_hex(digest).substr(0, 16), choice_.store)
         .with_hint("give both sides the same --store");
   }
 
@@ -186,8 +198,9 @@ class Services {
 
 }  // namespace
 
-Result<bool> run_over_services(const std::vector<StageRun>& stages, const std::string& product, const std::string& folder,
-                               const ServiceChoice& choice, const StageDone& done) {
+Result<bool> run_over_services(const std::vector<StageRun>& stages, const std::string& product,
+                               const std::string& folder, const ServiceChoice& choice,
+                               const StageDone& done) {
   Services services(stages, product, choice);
   SLUICE_TRY(services.start(folder));
   return services.run(done);

@@ -8,15 +8,18 @@
 namespace sluice {
 
 struct ServiceChoice {
-  std::map<std::string, std::string> endpoints;  // of services that run already, by stage; the others are started here
-  std::string store;                             // which services that run already have too; empty: none
+  std::map<std::string, std::string>
+      endpoints;      // of services that run already, by stage; the others are started here
+  std::string store;  // which services that run already have too; empty: none
   uint32_t heartbeat_ms = 1000;
   bool error_json = false;  // errors of jobs, told as the stage would
 };
 
-// Like run_pipeline, but the last stage's output becomes the file `product`. Services that are started here listen in `folder`, a folder of
-// our own, and end with this call. Further errors: kPeerLost, kBadReply, kLimit.
-Result<bool> run_over_services(const std::vector<StageRun>& stages, const std::string& product, const std::string& folder,
-                               const ServiceChoice& choice, const StageDone& done);
+// Like run_pipeline, but the last stage's output becomes the file `product`. Services that are
+// started here listen in `folder`, a folder of our own, and end with this call. Further errors:
+// kPeerLost, kBadReply, kLimit.
+Result<bool> run_over_services(const std::vector<StageRun>& stages, const std::string& product,
+                               const std::string& folder, const ServiceChoice& choice,
+                               const StageDone& done);
 
 }  // namespace sluice

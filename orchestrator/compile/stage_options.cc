@@ -12,18 +12,23 @@
 namespace sluice {
 namespace {
 
-// The other options go to all stages, or to the first: those that travel in the file from there, and those of the import.
-constexpr std::string_view kHandled[] = {"dump-dir", "stats", "passes", "skip", "stop-after", "segments", "store", "model"};
+// The other options go to all stages, or to the first: those that travel in the file from there,
+// and those of the import.
+constexpr std::string_view kHandled[] = {"dump-dir",   "stats",    "passes", "skip",
+                                         "stop-after", "segments", "store",  "model"};
 
-bool is_for_first(const OptionRow& row) { return row.kind != OptionKind::kNonSemantic || row.name == "strict"; }
+bool is_for_first(const OptionRow& row) {
+  return row.kind != OptionKind::kNonSemantic || row.name == "strict";
+}
 
 void add_to(std::vector<std::string>& arguments, const std::vector<std::string>& more) {
   arguments.insert(arguments.end(), more.begin(), more.end());
 }
 
 // Pass names belong to a stage: splits "STAGE:LIST" items into one list for each stage.
-Result<std::array<std::string, kStageNames.size()>> by_stage(std::string_view option, const std::vector<std::string>& values, size_t first,
-                                                             size_t last) {
+Result<std::array<std::string, kStageNames.size()>> by_stage(std::string_view option,
+                                                             const std::vector<std::string>& values,
+                                                             size_t first, size_t last) {
   std::array<std::string, kStageNames.size()> lists;
   for (const std::string& value : values) {
     for (size_t begin = 0, end = 0; begin < value.size(); begin = end + 1) {
@@ -31,10 +36,14 @@ Result<std::array<std::string, kStageNames.size()>> by_stage(std::string_view op
       const std::string_view item = std::string_view(value).substr(begin, end - begin);
       const size_t colon = item.find(':');
       const auto* stage = std::find(kStageNames.begin(), kStageNames.end(), item.substr(0, colon));
-      if (colon == std::string_view::npos || stage < kStageNames.begin() + first || stage > kStageNames.begin() + last) {
-        return make_error(ErrorCode::kBadOption, "--{} has '{}', expected STAGE:PASS,PASS,... with a stage that runs", option, item)
-            .with_hint(
-                fmt::format("such as --{}=optimize:fold-constants; sluice optimize --list-passes prints the passes of that stage", option));
+      if (colon == std::string_view::npos || stage < kStageNames.begin() + first ||
+          stage > kStageNames.begin() + last) {
+        return make_error(ErrorCode::kBadOption,
+                          "--{} has '{}', expected STAGE:PASS,PASS,... with a stage that runs",
+                          option, item)
+            .with_hint(fmt::format("such as --{}=optimize:fold-constants; sluice optimize "
+                                   "--list-passes prints the passes of that stage",
+                                   option));
       }
       std::string& list = lists[static_cast<size_t>(stage - kStageNames.begin())];
       list += (list.empty() ? "" : ",") + std::string(item.substr(colon + 1));
@@ -46,10 +55,15 @@ Result<std::array<std::string, kStageNames.size()>> by_stage(std::string_view op
 }  // namespace
 
 Result<StageOptions> stage_options(const CommandLine& line) {
-  StageOptions options{.semantic = {}, .non_semantic = {}, .passes = line.list("--passes"), .skip = line.list("--skip")};
+  StageOptions options{.semantic = {},
+                       .non_semantic = {},
+                       .passes = line.list("--passes"),
+                       .skip = line.list("--skip")};
   for (const OptionRow& row : option_table()) {
-    for (const std::string& value : line.list(fmt::format("--{}", row.name))) SLUICE_TRY(check_option_value(row, typed_value(row, value)));
-    if (std::find(std::begin(kHandled), std::end(kHandled), row.name) != std::end(kHandled)) continue;
+    for (const std::string& value : line.list(fmt::format("--{}", row.name)))
+      SLUICE_TRY(check_option_value(row, typed_value(row, value)));
+    if (std::find(std::begin(kHandled), std::end(kHandled), row.name) != std::end(kHandled))
+      continue;
     const std::string name = "--" + std::string(row.name);
     auto& arguments = is_for_first(row) ? options.semantic : options.non_semantic;
     const std::vector<std::string>& values = line.list(name);
@@ -62,7 +76,8 @@ Result<StageOptions> stage_options(const CommandLine& line) {
   return options;
 }
 
-Result<std::vector<std::vector<std::string>>> arguments_of_stages(const StageOptions& options, size_t first, size_t last) {
+Result<std::vector<std::vector<std::string>>> arguments_of_stages(const StageOptions& options,
+                                                                  size_t first, size_t last) {
   SLUICE_ASSIGN(const auto passes, by_stage("passes", options.passes, first, last));
   SLUICE_ASSIGN(const auto skip, by_stage("skip", options.skip, first, last));
   std::vector<std::vector<std::string>> stages;

@@ -1,4 +1,5 @@
-// The options on a command line that are for the stages: of sluice-compile, and of sluice-check, which tells what a compile will be.
+// The options on a command line that are for the stages: of sluice-compile, and of sluice-check,
+// which tells what a compile will be.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +12,21 @@
 namespace sluice {
 
 struct StageOptions {
-  std::vector<std::string> semantic;  // arguments of the first stage run; options of meaning travel in the file from there
-  std::vector<std::string> non_semantic;   // for every stage
-  std::vector<std::string> passes;   // "STAGE:LIST" items, several joined by ';': exactly these passes of that stage
-  std::vector<std::string> skip;     // the same: leave these out
+  std::vector<std::string> semantic;  // arguments of the first stage run; options of meaning travel
+                                      // in the file from there
+  std::vector<std::string> non_semantic;  // for every stage
+  std::vector<std::string>
+      passes;  // "STAGE:LIST" items, several joined by ';': exactly these passes of that stage
+  std::vector<std::string> skip;  // the same: leave these out
 };
 
 // Those that the usage text has. Errors: kBadOption.
 Result<StageOptions> stage_options(const CommandLine& line);
 
-// The arguments of each stage from `first` to `last`, which are those that run. Errors: kBadOption for passes of another stage.
-Result<std::vector<std::vector<std::string>>> arguments_of_stages(const StageOptions& options, size_t first, size_t last);
+// The arguments of each stage from `first` to `last`, which are those that run. Errors: kBadOption
+// for passes of another stage.
+Result<std::vector<std::vector<std::string>>> arguments_of_stages(const StageOptions& options,
+                                                                  size_t first, size_t last);
 
 // The options as they are typed, for sluice-compile.
 std::vector<std::string> typed_options(const StageOptions& options);

@@ -10,7 +10,8 @@
 namespace sluice {
 namespace {
 
-// For a file that no stage wrote, such as one assembled from text: the first stage that works on its level (typed, partitioned, lowered).
+// For a file that no stage wrote, such as one assembled from text: the first stage that works on
+// its level (typed, partitioned, lowered).
 size_t stage_of_level(uint8_t level) { return level == 1 ? 1 : level + 1u; }
 
 }  // namespace
@@ -18,8 +19,13 @@ size_t stage_of_level(uint8_t level) { return level == 1 ? 1 : level + 1u; }
 Result<size_t> first_stage_for(const std::string& path) {
   std::error_code unknown;
   if (path == "-" || (is_special_file(path) && !std::filesystem::is_directory(path, unknown))) {
-    return make_error(ErrorCode::kUsage, "'{}' cannot be compiled: the stage to begin with is chosen by looking into a file", path)
-        .with_hint("keep it in a file first, or pipe it into the stage that comes next, such as sluice-partition");
+    return make_error(
+               ErrorCode::kUsage,
+               "'{}' cannot be compiled: the stage to begin with is chosen by looking into a file",
+               path)
+        .with_hint(
+            "keep it in a file first, or pipe it into the stage that comes next, such as "
+            "sluice-partition");
   }
   SLUICE_ASSIGN(const MappedFile file, MappedFile::open(path));
   const FileKind kind = file_kind(file.bytes());
@@ -29,7 +35,8 @@ Result<size_t> first_stage_for(const std::string& path) {
     return error;
   }
   if (kind == FileKind::kCompiledModel || kind == FileKind::kGraphText) {
-    return Error{ErrorCode::kBadFile, "this is neither an ONNX model nor a graph file", file_kind_hint(file.bytes()), path};
+    return Error{ErrorCode::kBadFile, "this is neither an ONNX model nor a graph file",
+                 file_kind_hint(file.bytes()), path};
   }
   if (kind != FileKind::kGraph) return size_t{0};
   Result<GraphHeader> header = parse_graph_header(file.bytes());
@@ -37,10 +44,12 @@ Result<size_t> first_stage_for(const std::string& path) {
     header.error().file = path;
     return std::move(header).error();
   }
-  const bool known = header->last_stage < kStageNames.size() && header->level >= 1 && header->level <= 3;
+  const bool known =
+      header->last_stage < kStageNames.size() && header->level >= 1 && header->level <= 3;
   if (!known) {
     return Error{ErrorCode::kBadFile,
-                 fmt::format("the header names level {} and last stage {}, which do not exist", header->level, header->last_stage),
+                 fmt::format("the header names level {} and last stage {}, which do not exist",
+                             header->level, header->last_stage),
                  {},
                  path};
   }

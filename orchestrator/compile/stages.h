@@ -11,10 +11,12 @@
 namespace sluice {
 
 // The stages' numbers in graph headers and in the names of dumps count from 1: kStageNames[n - 1].
-inline constexpr std::array<std::string_view, 5> kStageNames = {"preprocess", "optimize", "partition", "subgraph-optimize", "build"};
+inline constexpr std::array<std::string_view, 5> kStageNames = {
+    "preprocess", "optimize", "partition", "subgraph-optimize", "build"};
 
-// Index of the stage that must read this file: the one after the last stage done when it is a graph file, else the first, which takes it
-// for an ONNX model. Errors: kNotFound, kBadFile, kNewerSchema.
+// Index of the stage that must read this file: the one after the last stage done when it is a graph
+// file, else the first, which takes it for an ONNX model. Errors: kNotFound, kBadFile,
+// kNewerSchema.
 Result<size_t> first_stage_for(const std::string& path);
 
 }  // namespace sluice

@@ -15,14 +15,16 @@ Json pass_json(const pb::PassStat& pass) {
   json.set("changed", pass.changed());
   json.set("visits", static_cast<uint64_t>(pass.visits()));
   Json work{Json::Object{}};
-  for (const pb::WorkCount& count : pass.work()) work.set(count.name(), static_cast<uint64_t>(count.count()));
+  for (const pb::WorkCount& count : pass.work())
+    work.set(count.name(), static_cast<uint64_t>(count.count()));
   json.set("work", std::move(work));
   return json;
 }
 
 }  // namespace
 
-Result<StageStats> stage_stats(const std::string& name, const StageReport& report, const std::string& path) {
+Result<StageStats> stage_stats(const std::string& name, const StageReport& report,
+                               const std::string& path) {
   StageStats stats;
   stats.json.set("stage", name);
   stats.json.set("ms", report.seconds * 1e3);
@@ -30,8 +32,10 @@ Result<StageStats> stage_stats(const std::string& name, const StageReport& repor
   Result<std::string> text = read_text(path);
   if (!text) return stats;
   pb::PassStats message;
-  if (!message.ParseFromString(*text)) return make_error(ErrorCode::kBadFile, "the statistics that {} wrote cannot be read", name);
-  if (message.passes_size() > 0) stats.nodes = message.passes(message.passes_size() - 1).nodes_after();
+  if (!message.ParseFromString(*text))
+    return make_error(ErrorCode::kBadFile, "the statistics that {} wrote cannot be read", name);
+  if (message.passes_size() > 0)
+    stats.nodes = message.passes(message.passes_size() - 1).nodes_after();
   if (stats.nodes) stats.json.set("nodes", *stats.nodes);
   stats.json.set("waiting_ms", message.waiting_seconds() * 1e3);
   stats.json.set("reading_ms", message.reading_seconds() * 1e3);

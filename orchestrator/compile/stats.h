@@ -1,7 +1,10 @@
 // Statistics of the stages of one compilation, as one JSON text:
-// {"stages": [{"stage", "ms", "bytes", "nodes", "waiting_ms", "reading_ms", "work_ms", "writing_ms", "reading_visits", "writing_visits",
-//              "passes": [{"name", "ms", "nodes_before", "nodes_after", "changed", "visits", "work": {"<counter>": count}}]}]}
-// Times are wall-clock milliseconds; "bytes" is what the stage wrote; "nodes" those after its last pass. See docs/statistics.md.
+// {"stages": [{"stage", "ms", "bytes", "nodes", "waiting_ms", "reading_ms", "work_ms",
+// "writing_ms", "reading_visits", "writing_visits",
+//              "passes": [{"name", "ms", "nodes_before", "nodes_after", "changed", "visits",
+//              "work": {"<counter>": count}}]}]}
+// Times are wall-clock milliseconds; "bytes" is what the stage wrote; "nodes" those after its last
+// pass. See docs/statistics.md.
 #pragma once
 
 #include <optional>
@@ -18,7 +21,9 @@ struct StageStats {
   std::optional<uint64_t> nodes;
 };
 
-// From the PassStats message (schemas/control.proto) that the stage wrote to `path`; without such a file only what we saw ourselves.
-Result<StageStats> stage_stats(const std::string& name, const StageReport& report, const std::string& path);
+// From the PassStats message (schemas/control.proto) that the stage wrote to `path`; without such a
+// file only what we saw ourselves.
+Result<StageStats> stage_stats(const std::string& name, const StageReport& report,
+                               const std::string& path);
 
 }  // namespace sluice

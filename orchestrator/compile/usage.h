@@ -7,7 +7,8 @@
 
 namespace sluice {
 
-inline constexpr char kCompileHead[] = R"(Compiles a model: runs the five stages, each a program of its own, connected by pipes, or by
+inline constexpr char kCompileHead[] =
+    R"(Compiles a model: runs the five stages, each a program of its own, connected by pipes, or by
 what --transport says; the product is the same.
 
 Usage:
@@ -45,6 +46,8 @@ Non-semantic options: they do not change the product.
   --external-dir=DIR     Also take external data of the model from files inside DIR.
 )";
 
-inline std::string compile_usage() { return std::string(kCompileHead) + kSemanticOptions + kCompileNonSemantic; }
+inline std::string compile_usage() {
+  return std::string(kCompileHead) + kSemanticOptions + kCompileNonSemantic;
+}
 
 }  // namespace sluice

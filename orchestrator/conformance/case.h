@@ -21,7 +21,8 @@ struct Case {
   std::vector<DataSet> data;  // by the number of the set; may be empty
 };
 
-// Every folder below `root`, itself included, that holds a model.onnx; sorted by name. Errors: kNotFound.
+// Every folder below `root`, itself included, that holds a model.onnx; sorted by name. Errors:
+// kNotFound.
 Result<std::vector<Case>> find_cases(const std::string& root);
 
 enum class Verdict { kPass, kFail, kUnsupported, kCrash };

@@ -26,10 +26,12 @@ struct Comparison {
   double max_ulp = 0;    // the same in units in the last place of b; floats only
 };
 
-// Floats: |a - b| <= atol + rtol * |b|, NaN equals NaN, infinities by sign, |x| < 2^-126 counts as 0; complex numbers by parts. Others
-// exactly unless the tolerance was given. dtype and shape must match.
+// Floats: |a - b| <= atol + rtol * |b|, NaN equals NaN, infinities by sign, |x| < 2^-126 counts as
+// 0; complex numbers by parts. Others exactly unless the tolerance was given. dtype and shape must
+// match.
 Comparison compare(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance);
-// The same of every element of sequences and optionals, of which there must be as many; of maps by their keys, in any order.
+// The same of every element of sequences and optionals, of which there must be as many; of maps by
+// their keys, in any order.
 Comparison compare(const FileValue& actual, const FileValue& expected, const Tolerance& tolerance);
 
 }  // namespace sluice

@@ -19,7 +19,8 @@ namespace {
 
 using Counts = std::array<int, kVerdictCount>;
 
-// Prints results as soon as all before them are there, so that the lines come in the order of the cases.
+// Prints results as soon as all before them are there, so that the lines come in the order of the
+// cases.
 class Printer {
  public:
   Printer(const std::vector<Case>& cases, const std::vector<CaseResult>& results, bool quiet)
@@ -49,7 +50,8 @@ class Printer {
 };
 
 // An interrupt kills the children; the cases not yet begun are left out then.
-Result<std::vector<CaseResult>> run_all(const std::vector<Case>& cases, const Toolbox& tools, int jobs, const ConformanceRequest& request,
+Result<std::vector<CaseResult>> run_all(const std::vector<Case>& cases, const Toolbox& tools,
+                                        int jobs, const ConformanceRequest& request,
                                         const std::string& scratch) {
   std::vector<CaseResult> results(cases.size());
   Printer printer(cases, results, request.quiet);
@@ -91,10 +93,12 @@ Counts counts_of(const std::vector<CaseResult>& results) {
   return counts;
 }
 
-Result<void> write_report(const std::string& path, const std::vector<Case>& cases, const std::vector<CaseResult>& results) {
+Result<void> write_report(const std::string& path, const std::vector<Case>& cases,
+                          const std::vector<CaseResult>& results) {
   const Counts counts = counts_of(results);
   Json summary;
-  for (int v = 0; v < kVerdictCount; ++v) summary.set(verdict_name(static_cast<Verdict>(v)), counts[static_cast<size_t>(v)]);
+  for (int v = 0; v < kVerdictCount; ++v)
+    summary.set(verdict_name(static_cast<Verdict>(v)), counts[static_cast<size_t>(v)]);
   summary.set("total", static_cast<int64_t>(cases.size()));
   Json list{Json::Array{}};
   for (size_t i = 0; i < cases.size(); ++i) list.push(json_of(cases[i], results[i]));
@@ -106,7 +110,8 @@ Result<void> write_report(const std::string& path, const std::vector<Case>& case
 
 Result<Toolbox> find_tools(const ConformanceRequest& request) {
   Toolbox tools;
-  for (const char* stage : {"sluice-preprocess", "sluice-optimize", "sluice-partition", "sluice-subgraph-optimize", "sluice-build"}) {
+  for (const char* stage : {"sluice-preprocess", "sluice-optimize", "sluice-partition",
+                            "sluice-subgraph-optimize", "sluice-build"}) {
     SLUICE_TRY(find_program(stage));
   }
   SLUICE_ASSIGN(tools.compile, find_program("sluice-compile"));
@@ -122,15 +127,20 @@ Result<Toolbox> find_tools(const ConformanceRequest& request) {
 Result<int> run_conformance(const ConformanceRequest& request) {
   SLUICE_ASSIGN(Toolbox tools, find_tools(request));
   SLUICE_ASSIGN(const std::vector<Case> cases, find_cases(request.folder));
-  if (cases.empty()) return make_error(ErrorCode::kNoCases, "no folder below '{}' holds a model.onnx", request.folder);
+  if (cases.empty())
+    return make_error(ErrorCode::kNoCases, "no folder below '{}' holds a model.onnx",
+                      request.folder);
   SLUICE_ASSIGN(const ScratchFolder scratch, ScratchFolder::create());
   const int cores = static_cast<int>(thread_count(0));
-  const int jobs = std::min<int>(request.jobs > 0 ? request.jobs : cores, static_cast<int>(cases.size()));
+  const int jobs =
+      std::min<int>(request.jobs > 0 ? request.jobs : cores, static_cast<int>(cases.size()));
   tools.threads = std::max(1, cores / jobs);
-  SLUICE_ASSIGN(const std::vector<CaseResult> results, run_all(cases, tools, jobs, request, scratch.path()));
+  SLUICE_ASSIGN(const std::vector<CaseResult> results,
+                run_all(cases, tools, jobs, request, scratch.path()));
   if (interrupted()) return static_cast<int>(ExitClass::kResource);
   const Counts counts = counts_of(results);
-  std::printf("%zu cases: %d pass, %d fail, %d unsupported, %d crash\n", cases.size(), counts[0], counts[1], counts[2], counts[3]);
+  std::printf("%zu cases: %d pass, %d fail, %d unsupported, %d crash\n", cases.size(), counts[0],
+              counts[1], counts[2], counts[3]);
   if (!request.report.empty()) SLUICE_TRY(write_report(request.report, cases, results));
   return counts[0] == static_cast<int>(cases.size()) ? 0 : static_cast<int>(ExitClass::kFailed);
 }

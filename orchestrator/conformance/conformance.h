@@ -16,8 +16,8 @@ struct ConformanceRequest {
   bool quiet = false;
 };
 
-// Prints a line for each case, in the order of their names, and the summary. The exit code: 0 when all passed, else 7.
-// Errors: kNotFound, kNoCases, kProgramMissing, kIo.
+// Prints a line for each case, in the order of their names, and the summary. The exit code: 0 when
+// all passed, else 7. Errors: kNotFound, kNoCases, kProgramMissing, kIo.
 Result<int> run_conformance(const ConformanceRequest& request);
 
 }  // namespace sluice

@@ -7,11 +7,12 @@
 
 namespace sluice {
 
-// In row-major order; complex numbers as two elements. The tensor must be consistent and no string tensor. Exact but for integers beyond
-// 2^53.
+// In row-major order; complex numbers as two elements. The tensor must be consistent and no string
+// tensor. Exact but for integers beyond 2^53.
 std::vector<double> elements_as_double(const Tensor& tensor);
 
-// The distance from |x| to the next number of the dtype, below its smallest normal number that of the smallest; 0 for what is no float.
+// The distance from |x| to the next number of the dtype, below its smallest normal number that of
+// the smallest; 0 for what is no float.
 double unit_in_last_place(DType dtype, double x);
 
 }  // namespace sluice

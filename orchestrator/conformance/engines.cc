@@ -15,16 +15,20 @@ Result<pb::ModelDef> read_model_def(const std::string& path) {
   const std::span<const std::byte> bytes = file.bytes();
   OmHeader header{};
   if (bytes.size() >= sizeof(header)) std::memcpy(&header, bytes.data(), sizeof(header));
-  const bool fits = std::memcmp(header.magic, kOmMagic, sizeof(kOmMagic)) == 0 && header.model_offset <= bytes.size() &&
-                    header.model_bytes <= std::min<uint64_t>(bytes.size() - header.model_offset, INT_MAX);
+  const bool fits =
+      std::memcmp(header.magic, kOmMagic, sizeof(kOmMagic)) == 0 &&
+      header.model_offset <= bytes.size() &&
+      header.model_bytes <= std::min<uint64_t>(bytes.size() - header.model_offset, INT_MAX);
   pb::ModelDef model;
-  if (!fits || !model.ParseFromArray(bytes.data() + header.model_offset, static_cast<int>(header.model_bytes))) {
+  if (!fits || !model.ParseFromArray(bytes.data() + header.model_offset,
+                                     static_cast<int>(header.model_bytes))) {
     return Error{ErrorCode::kBadCompiledModel, "the file is no compiled model", {}, path};
   }
   return model;
 }
 
-void add(std::map<std::string, std::string>& map, const std::string& node, const std::string& text) {
+void add(std::map<std::string, std::string>& map, const std::string& node,
+         const std::string& text) {
   std::string& entry = map[node];
   if (("+" + entry + "+").find("+" + text + "+") != std::string::npos) return;
   entry += (entry.empty() ? "" : "+") + text;

@@ -30,7 +30,9 @@ std::vector<Tensor> in_key_order(const std::vector<Tensor>& maps) {
   std::vector<Tensor> ordered;
   for (size_t i = 0; i + 1 < maps.size(); i += 2) {
     const Tensor &keys = maps[i], &values = maps[i + 1];
-    if (!is_consistent(keys) || !is_consistent(values) || keys.dims.size() != 1 || keys.dims != values.dims) return maps;
+    if (!is_consistent(keys) || !is_consistent(values) || keys.dims.size() != 1 ||
+        keys.dims != values.dims)
+      return maps;
     std::vector<size_t> order(static_cast<size_t>(keys.dims[0]));
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::sort(order, {}, [&](size_t at) { return element_of(keys, at); });

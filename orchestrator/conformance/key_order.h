@@ -5,7 +5,8 @@
 
 namespace sluice {
 
-// Keys and values of one map after another, each in an order that only its keys decide. Unchanged where a size does not fit.
+// Keys and values of one map after another, each in an order that only its keys decide. Unchanged
+// where a size does not fit.
 std::vector<Tensor> in_key_order(const std::vector<Tensor>& maps);
 
 }  // namespace sluice

@@ -18,16 +18,21 @@ sluice::Result<int> number_from(const CommandLine& line, const char* name, int l
   int number = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (code != std::errc() || end != text.data() + text.size() || number < low || number > high) {
-    return make_error(ErrorCode::kBadOption, "{} is '{}', expected a whole number from {} to {}", name, text, low, high);
+    return make_error(ErrorCode::kBadOption, "{} is '{}', expected a whole number from {} to {}",
+                      name, text, low, high);
   }
   return number;
 }
 
 sluice::Result<int> run(int argc, char** argv) {
   SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(sluice::kConformanceUsage, argc, argv));
-  if (const auto answered = sluice::answer_wish(line, "sluice-conformance", sluice::kConformanceUsage)) return *answered;
-  sluice::ConformanceRequest request{
-      .folder = line.text("<folder>"), .report = line.text("--report"), .profile = line.text("--profile"), .quiet = line.flag("--quiet")};
+  if (const auto answered =
+          sluice::answer_wish(line, "sluice-conformance", sluice::kConformanceUsage))
+    return *answered;
+  sluice::ConformanceRequest request{.folder = line.text("<folder>"),
+                                     .report = line.text("--report"),
+                                     .profile = line.text("--profile"),
+                                     .quiet = line.flag("--quiet")};
   SLUICE_ASSIGN(request.jobs, number_from(line, "-j", 0, 1000));
   SLUICE_ASSIGN(request.timeout, number_from(line, "--timeout", 1, 86400));
   return sluice::run_conformance(request);

@@ -11,7 +11,8 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// Walks over the fields of an encoded protobuf message. Only fields with a length have a payload; numbers are stepped over.
+// Walks over the fields of an encoded protobuf message. Only fields with a length have a payload;
+// numbers are stepped over.
 class Fields {
  public:
   explicit Fields(Bytes bytes) : remaining_(bytes) {}
@@ -62,15 +63,16 @@ class Fields {
   bool damaged_ = false;
 };
 
-constexpr uint32_t kModelGraph = 7, kGraphInitializer = 5, kGraphInput = 11, kGraphOutput = 12, kGraphSparse = 15, kSparseValues = 1,
-                   kTensorName = 8;
+constexpr uint32_t kModelGraph = 7, kGraphInitializer = 5, kGraphInput = 11, kGraphOutput = 12,
+                   kGraphSparse = 15, kSparseValues = 1, kTensorName = 8;
 
 std::string name_of_tensor(Bytes tensor) {
   std::string name;
   uint32_t field = 0;
   Bytes payload;
   for (Fields fields(tensor); fields.next(field, payload);) {
-    if (field == kTensorName) name.assign(reinterpret_cast<const char*>(payload.data()), payload.size());
+    if (field == kTensorName)
+      name.assign(reinterpret_cast<const char*>(payload.data()), payload.size());
   }
   return name;
 }
@@ -95,11 +97,13 @@ bool is_fixed(const onnx::TypeProto& type) {
 
 bool add_value(Bytes bytes, std::vector<SignatureValue>& values) {
   onnx::ValueInfoProto proto;
-  if (bytes.size() > INT_MAX || !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return false;
+  if (bytes.size() > INT_MAX || !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return false;
   SignatureValue value{proto.name(), ValueKind::kTensor, is_fixed(proto.type())};
   if (proto.type().has_map_type()) value.kind = ValueKind::kMap;
   if (proto.type().has_sequence_type()) {
-    value.kind = proto.type().sequence_type().elem_type().has_map_type() ? ValueKind::kMaps : ValueKind::kSequence;
+    value.kind = proto.type().sequence_type().elem_type().has_map_type() ? ValueKind::kMaps
+                                                                         : ValueKind::kSequence;
   }
   if (proto.type().has_optional_type()) value.kind = ValueKind::kOptional;
   values.push_back(std::move(value));
@@ -131,10 +135,13 @@ Result<ModelSignature> read_model_signature(Bytes model) {
   while (fields.next(field, payload)) {
     if (field != kModelGraph) continue;
     graph = true;
-    if (!read_graph(payload, signature, initializers)) return make_error(ErrorCode::kBadModel, "the model's graph is damaged");
+    if (!read_graph(payload, signature, initializers))
+      return make_error(ErrorCode::kBadModel, "the model's graph is damaged");
   }
-  if (fields.damaged() || !graph) return make_error(ErrorCode::kBadModel, "the file is no ONNX model");
-  std::erase_if(signature.inputs, [&](const SignatureValue& input) { return initializers.contains(input.name); });
+  if (fields.damaged() || !graph)
+    return make_error(ErrorCode::kBadModel, "the file is no ONNX model");
+  std::erase_if(signature.inputs,
+                [&](const SignatureValue& input) { return initializers.contains(input.name); });
   return signature;
 }
 

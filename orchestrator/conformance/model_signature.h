@@ -1,5 +1,5 @@
-// What a test needs to know of an ONNX model: its inputs and outputs. The payloads of initializers are skipped where they lie, so that a
-// model of gigabytes costs nothing.
+// What a test needs to know of an ONNX model: its inputs and outputs. The payloads of initializers
+// are skipped where they lie, so that a model of gigabytes costs nothing.
 #pragma once
 
 #include <cstddef>

@@ -56,7 +56,8 @@ TEST(ModelSignature, InputsWithoutInitializer) {
 TEST(ModelSignature, DamagedModelsAreErrors) {
   const std::string bytes = model_bytes();
   for (size_t length = 0; length < bytes.size(); ++length) {
-    EXPECT_FALSE(read_model_signature(std::as_bytes(std::span(bytes).first(length))).ok()) << length;
+    EXPECT_FALSE(read_model_signature(std::as_bytes(std::span(bytes).first(length))).ok())
+        << length;
   }
   for (size_t at = 0; at < bytes.size(); ++at) {
     std::string changed = bytes;

@@ -14,7 +14,8 @@ namespace {
 
 constexpr size_t kReasonLimit = 2000;
 
-// What a program said about its failure: its error line and those that belong to it, as one line without the program's own words.
+// What a program said about its failure: its error line and those that belong to it, as one line
+// without the program's own words.
 std::string reason_from(const std::string& messages) {
   std::string reason;
   bool error = false;
@@ -32,20 +33,24 @@ std::string reason_from(const std::string& messages) {
 
 class CaseRun {
  public:
-  CaseRun(const Case& test, const Toolbox& tools, const std::string& folder) : test_(test), tools_(tools), folder_(folder) {}
+  CaseRun(const Case& test, const Toolbox& tools, const std::string& folder)
+      : test_(test), tools_(tools), folder_(folder) {}
 
   CaseResult run() {
     const auto begin = std::chrono::steady_clock::now();
     run_all();
-    result_.ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+    result_.ms =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
     return std::move(result_);
   }
 
  private:
   void run_all() {
-    if (Result<void> read = read_case(); !read) return settle(Verdict::kFail, error_text(read.error()));
+    if (Result<void> read = read_case(); !read)
+      return settle(Verdict::kFail, error_text(read.error()));
     if (test_.data.empty()) {
-      if (compile({}) && run_program(tools_.loader, {model_path(), "--random", threads()})) note_engines();
+      if (compile({}) && run_program(tools_.loader, {model_path(), "--random", threads()}))
+        note_engines();
       return;
     }
     std::string compiled_for = "-";  // no list of shapes looks so
@@ -72,9 +77,12 @@ class CaseRun {
 
   // --input-shape's value: the shapes that the data has where the model leaves a dim open.
   std::optional<std::string> shapes_of(const DataSet& data) {
-    if (data.inputs.size() != signature_.inputs.size() || data.outputs.size() != signature_.outputs.size()) {
-      settle(Verdict::kFail, fmt::format("the data has {} inputs and {} outputs, the model {} and {}", data.inputs.size(),
-                                         data.outputs.size(), signature_.inputs.size(), signature_.outputs.size()));
+    if (data.inputs.size() != signature_.inputs.size() ||
+        data.outputs.size() != signature_.outputs.size()) {
+      settle(Verdict::kFail,
+             fmt::format("the data has {} inputs and {} outputs, the model {} and {}",
+                         data.inputs.size(), data.outputs.size(), signature_.inputs.size(),
+                         signature_.outputs.size()));
       return std::nullopt;
     }
     std::string shapes;
@@ -84,22 +92,26 @@ class CaseRun {
       const Result<Tensor> tensor = read_pb(data.inputs[i]);
       if (!tensor) return settle(Verdict::kFail, error_text(tensor.error())), std::nullopt;
       std::string dims;
-      for (const int64_t dim : tensor->dims) dims += (dims.empty() ? "" : ",") + std::to_string(dim);
+      for (const int64_t dim : tensor->dims)
+        dims += (dims.empty() ? "" : ",") + std::to_string(dim);
       shapes += (shapes.empty() ? "" : ";") + input.name + ":" + dims;
     }
     return shapes;
   }
 
   bool compile(const std::string& shapes) {
-    std::vector<std::string> arguments = {test_.folder + "/model.onnx", "-q", "-o", model_path(), threads()};
+    std::vector<std::string> arguments = {test_.folder + "/model.onnx", "-q", "-o", model_path(),
+                                          threads()};
     if (!shapes.empty()) arguments.push_back("--input-shape=" + shapes);
     if (!tools_.profile.empty()) arguments.push_back("--profile=" + tools_.profile);
     return run_program(tools_.compile, arguments) && run_program(tools_.verify, {model_path()});
   }
 
   bool run_data(const DataSet& data) {
-    std::vector<std::string> arguments = {model_path(), threads(), "--format=pb", "--output-dir=" + output_folder()};
-    for (size_t i = 0; i < signature_.inputs.size(); ++i) arguments.push_back("--input=" + signature_.inputs[i].name + "=" + data.inputs[i]);
+    std::vector<std::string> arguments = {model_path(), threads(), "--format=pb",
+                                          "--output-dir=" + output_folder()};
+    for (size_t i = 0; i < signature_.inputs.size(); ++i)
+      arguments.push_back("--input=" + signature_.inputs[i].name + "=" + data.inputs[i]);
     if (!run_program(tools_.loader, arguments)) return false;
     for (size_t i = 0; i < signature_.outputs.size(); ++i) {
       if (!compare_output(i, data.outputs[i])) return false;
@@ -113,7 +125,9 @@ class CaseRun {
     if (!expected) return settle(Verdict::kFail, error_text(expected.error())), false;
     const Result<FileValue> actual = read_value(output_path(i), kind);
     if (!actual && actual.error().code == ErrorCode::kNotFound) {
-      return settle(Verdict::kFail, fmt::format("sluice-loader wrote no output '{}'", signature_.outputs[i].name)), false;
+      return settle(Verdict::kFail,
+                    fmt::format("sluice-loader wrote no output '{}'", signature_.outputs[i].name)),
+             false;
     }
     if (!actual) return settle(Verdict::kFail, error_text(actual.error())), false;
     const Comparison comparison = compare(*actual, *expected, tolerances_[i]);
@@ -121,7 +135,9 @@ class CaseRun {
     result_.max_ulp = std::max(result_.max_ulp.value_or(0), comparison.max_ulp);
     if (comparison.equal) return true;
     note_engines();
-    return settle(Verdict::kFail, fmt::format("output '{}': {}", signature_.outputs[i].name, comparison.reason)), false;
+    return settle(Verdict::kFail,
+                  fmt::format("output '{}': {}", signature_.outputs[i].name, comparison.reason)),
+           false;
   }
 
   // True when it ended with 0; else the verdict is settled.
@@ -134,20 +150,23 @@ class CaseRun {
     if (!child) return settle(Verdict::kFail, error_text(child.error())), false;
     const Ending ending = wait_for(*child, tools_.timeout);
     if (ending.clean()) return true;
-    const bool known =
-        ending.signal == 0 && !ending.timed_out && is_known_code(ending.code) && ending.code != static_cast<int>(ExitClass::kInternal);
+    const bool known = ending.signal == 0 && !ending.timed_out && is_known_code(ending.code) &&
+                       ending.code != static_cast<int>(ExitClass::kInternal);
     Verdict verdict = known ? Verdict::kFail : Verdict::kCrash;
-    if (known && ending.code == static_cast<int>(ExitClass::kUnsupported)) verdict = Verdict::kUnsupported;
+    if (known && ending.code == static_cast<int>(ExitClass::kUnsupported))
+      verdict = Verdict::kUnsupported;
     const std::string name = program.substr(program.rfind('/') + 1);
     const std::string said = reason_from(memory_file_text(*messages));
-    std::string what = ending.timed_out ? fmt::format("{} had not ended after {} s", name, tools_.timeout)
-                                        : fmt::format("{} ended with {}", name, ending_text(ending));
+    std::string what = ending.timed_out
+                           ? fmt::format("{} had not ended after {} s", name, tools_.timeout)
+                           : fmt::format("{} ended with {}", name, ending_text(ending));
     if (known && !said.empty()) return settle(verdict, said), false;
     return settle(verdict, said.empty() ? what : what + ": " + said), false;
   }
 
   void note_engines() {
-    if (Result<void> read = read_engines(model_path(), result_); !read) settle(Verdict::kFail, error_text(read.error()));
+    if (Result<void> read = read_engines(model_path(), result_); !read)
+      settle(Verdict::kFail, error_text(read.error()));
   }
 
   void settle(Verdict verdict, std::string reason) {
@@ -156,8 +175,12 @@ class CaseRun {
   }
 
   std::string model_path() const { return folder_ + "/model.om"; }
-  std::string output_folder() const { return fmt::format("{}/outputs_{}", folder_, set_); }  // no set takes another's for its own
-  std::string output_path(size_t i) const { return fmt::format("{}/{}.pb", output_folder(), file_name_of(signature_.outputs[i].name)); }
+  std::string output_folder() const {
+    return fmt::format("{}/outputs_{}", folder_, set_);
+  }  // no set takes another's for its own
+  std::string output_path(size_t i) const {
+    return fmt::format("{}/{}.pb", output_folder(), file_name_of(signature_.outputs[i].name));
+  }
   std::string threads() const { return fmt::format("--threads={}", tools_.threads); }
 
   const Case& test_;
@@ -171,6 +194,8 @@ class CaseRun {
 
 }  // namespace
 
-CaseResult run_case(const Case& test, const Toolbox& tools, const std::string& folder) { return CaseRun(test, tools, folder).run(); }
+CaseResult run_case(const Case& test, const Toolbox& tools, const std::string& folder) {
+  return CaseRun(test, tools, folder).run();
+}
 
 }  // namespace sluice

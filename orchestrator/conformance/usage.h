@@ -3,7 +3,8 @@
 
 namespace sluice {
 
-inline constexpr char kConformanceUsage[] = R"(Compiles, runs and checks every ONNX test case below a folder.
+inline constexpr char kConformanceUsage[] =
+    R"(Compiles, runs and checks every ONNX test case below a folder.
 
 Usage:
   sluice-conformance [options] <folder>

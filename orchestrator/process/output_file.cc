@@ -61,17 +61,20 @@ Result<uint64_t> OutputFile::bytes() const {
 Result<void> OutputFile::commit() {
   if (is_special_) return {};
   if (temporary_.empty()) {
-    // A nameless file can be linked but not renamed over an existing one, so it gets a name for a moment.
+    // A nameless file can be linked but not renamed over an existing one, so it gets a name for a
+    // moment.
     const std::string name = fmt::format("{}.tmp{}", path_, getpid());
     const std::string self = fmt::format("/proc/self/fd/{}", fd_.get());
     unlink(name.c_str());
     if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) {
-      return Error{ErrorCode::kIo, fmt::format("cannot name the file: {}", std::strerror(errno)), {}, path_};
+      return Error{
+          ErrorCode::kIo, fmt::format("cannot name the file: {}", std::strerror(errno)), {}, path_};
     }
     temporary_ = name;
   }
   if (rename(temporary_.c_str(), path_.c_str()) != 0) {
-    return Error{ErrorCode::kIo, fmt::format("cannot rename the file: {}", std::strerror(errno)), {}, path_};
+    return Error{
+        ErrorCode::kIo, fmt::format("cannot rename the file: {}", std::strerror(errno)), {}, path_};
   }
   temporary_.clear();
   return {};

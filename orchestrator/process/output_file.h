@@ -1,5 +1,6 @@
-// A file that appears under its name only when complete. Until then it has no name at all where the file system allows it (O_TMPFILE), so
-// that not even being killed leaves a temporary behind. Devices and pipes, such as /dev/null, are written directly.
+// A file that appears under its name only when complete. Until then it has no name at all where the
+// file system allows it (O_TMPFILE), so that not even being killed leaves a temporary behind.
+// Devices and pipes, such as /dev/null, are written directly.
 #pragma once
 
 #include <span>

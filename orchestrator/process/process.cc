@@ -18,8 +18,8 @@
 namespace sluice {
 namespace {
 
-// The signal handler may touch only lock-free memory, hence a table of fixed size. A child that finds no room in it is still killed by
-// the parent-death signal.
+// The signal handler may touch only lock-free memory, hence a table of fixed size. A child that
+// finds no room in it is still killed by the parent-death signal.
 std::array<std::atomic<pid_t>, 1024> children;
 std::atomic<int> caught_signal = 0;
 
@@ -44,14 +44,16 @@ void forget(pid_t child) {
   }
 }
 
-// The streams are above 2, or already where they belong (begin_program). Between fork and exec only calls that are safe in a signal
-// handler, for other threads may hold locks.
+// The streams are above 2, or already where they belong (begin_program). Between fork and exec only
+// calls that are safe in a signal handler, for other threads may hold locks.
 [[noreturn]] void become(char* const* arguments, const Streams& streams, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // the parent ended before the line above
   const int fds[3] = {streams.in, streams.out, streams.error};
   for (int target = 0; target < 3; ++target) {
-    const int fd = fds[target] >= 0 ? fds[target] : open("/dev/null", (target == 0 ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
+    const int fd = fds[target] >= 0
+                       ? fds[target]
+                       : open("/dev/null", (target == 0 ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
     if (fd != target) {
       dup2(fd, target);
     } else {
@@ -83,12 +85,14 @@ bool wait_readable(int fd, double seconds) {
 
 Result<pid_t> start_process(const std::vector<std::string>& arguments, const Streams& streams) {
   std::vector<char*> pointers;
-  for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : arguments)
+    pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);
   if (interrupted()) return make_error(ErrorCode::kIo, "interrupted");
   const pid_t parent = getpid();
   const pid_t child = fork();
-  if (child < 0) return make_error(ErrorCode::kIo, "cannot start '{}': {}", arguments[0], std::strerror(errno));
+  if (child < 0)
+    return make_error(ErrorCode::kIo, "cannot start '{}': {}", arguments[0], std::strerror(errno));
   if (child == 0) become(pointers.data(), streams, parent);
   remember(child);
   if (interrupted()) kill(child, SIGKILL);  // the signal came before the child was remembered
@@ -122,25 +126,30 @@ Result<Descriptor> process_handle(pid_t child) {
   return error;
 }
 
-void kill_process(const Descriptor& handle) { syscall(SYS_pidfd_send_signal, handle.get(), SIGKILL, nullptr, 0); }
+void kill_process(const Descriptor& handle) {
+  syscall(SYS_pidfd_send_signal, handle.get(), SIGKILL, nullptr, 0);
+}
 
 bool is_known_code(int code) { return code == 0 || (code >= 2 && code <= 7); }
 
 std::string ending_text(const Ending& ending) {
   if (ending.timed_out) return "killed after its time";
-  if (ending.signal != 0) return fmt::format("signal {} ({})", ending.signal, strsignal(ending.signal));
+  if (ending.signal != 0)
+    return fmt::format("signal {} ({})", ending.signal, strsignal(ending.signal));
   return fmt::format("exit code {}", ending.code);
 }
 
 Result<Pipe> make_pipe() {
   int fds[2];
-  if (pipe2(fds, O_CLOEXEC) != 0) return make_error(ErrorCode::kIo, "cannot make a pipe: {}", std::strerror(errno));
+  if (pipe2(fds, O_CLOEXEC) != 0)
+    return make_error(ErrorCode::kIo, "cannot make a pipe: {}", std::strerror(errno));
   return Pipe{Descriptor(fds[0]), Descriptor(fds[1])};
 }
 
 Result<Descriptor> make_memory_file() {
   Descriptor file(memfd_create("sluice", MFD_CLOEXEC));
-  if (!file) return make_error(ErrorCode::kIo, "cannot make a file in memory: {}", std::strerror(errno));
+  if (!file)
+    return make_error(ErrorCode::kIo, "cannot make a file in memory: {}", std::strerror(errno));
   fcntl(file.get(), F_SETFL, O_APPEND);
   return file;
 }

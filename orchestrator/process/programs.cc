@@ -13,27 +13,37 @@ namespace sluice {
 namespace {
 
 constexpr std::array kTable = {
-    ProgramRow{"compile", "sluice-compile", "", "compiles an ONNX model, or goes on from a .sg file: all five stages in a pipe"},
-    ProgramRow{"check", "sluice-check", "", "says what a compile of a model will be: engines, memory, what is unsupported"},
+    ProgramRow{"compile", "sluice-compile", "",
+               "compiles an ONNX model, or goes on from a .sg file: all five stages in a pipe"},
+    ProgramRow{"check", "sluice-check", "",
+               "says what a compile of a model will be: engines, memory, what is unsupported"},
     ProgramRow{"run", "sluice-loader", "", "runs a compiled model on input files"},
     ProgramRow{"bench", "sluice-loader", "--bench", "measures a compiled model"},
-    ProgramRow{"conformance", "sluice-conformance", "", "compiles, runs and checks every ONNX test case below a folder"},
-    ProgramRow{"preprocess", "sluice-preprocess", "", "stage 1: reads an ONNX model, infers types, folds constants"},
-    ProgramRow{"optimize", "sluice-optimize", "", "stage 2: rewrites the graph into a faster equal one"},
-    ProgramRow{"partition", "sluice-partition", "", "stage 3: gives each node an engine and cuts the graph into subgraphs"},
-    ProgramRow{"subgraph-optimize", "sluice-subgraph-optimize", "", "stage 4: lowers every subgraph to kernels of its engine"},
-    ProgramRow{"build", "sluice-build", "", "stage 5: plans memory and tasks, writes the compiled model"},
+    ProgramRow{"conformance", "sluice-conformance", "",
+               "compiles, runs and checks every ONNX test case below a folder"},
+    ProgramRow{"preprocess", "sluice-preprocess", "",
+               "stage 1: reads an ONNX model, infers types, folds constants"},
+    ProgramRow{"optimize", "sluice-optimize", "",
+               "stage 2: rewrites the graph into a faster equal one"},
+    ProgramRow{"partition", "sluice-partition", "",
+               "stage 3: gives each node an engine and cuts the graph into subgraphs"},
+    ProgramRow{"subgraph-optimize", "sluice-subgraph-optimize", "",
+               "stage 4: lowers every subgraph to kernels of its engine"},
+    ProgramRow{"build", "sluice-build", "",
+               "stage 5: plans memory and tasks, writes the compiled model"},
     ProgramRow{"show", "sluice-show", "", "prints a graph or a compiled model as text"},
     ProgramRow{"as", "sluice-as", "", "turns that text back into a file"},
     ProgramRow{"verify", "sluice-verify", "", "checks that a file keeps the promise of its level"},
     ProgramRow{"eval", "sluice-eval", "", "computes a graph's outputs with the reference kernels"},
     ProgramRow{"diff", "sluice-diff", "", "compares two graphs"},
-    ProgramRow{"reduce", "sluice-reduce", "", "finds a smaller model for which a command still fails"},
+    ProgramRow{"reduce", "sluice-reduce", "",
+               "finds a smaller model for which a command still fails"},
 };
 
 bool is_executable(const std::string& path) {
   struct stat status{};
-  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(path.c_str(), X_OK) == 0;
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+         access(path.c_str(), X_OK) == 0;
 }
 
 std::string own_folder() {
@@ -62,15 +72,19 @@ size_t distance(std::string_view a, std::string_view b) {
 std::span<const ProgramRow> program_table() { return kTable; }
 
 const ProgramRow* find_verb(std::string_view verb) {
-  const auto* row = std::find_if(kTable.begin(), kTable.end(), [&](const ProgramRow& r) { return r.verb == verb; });
+  const auto* row = std::find_if(kTable.begin(), kTable.end(),
+                                 [&](const ProgramRow& r) { return r.verb == verb; });
   return row == kTable.end() ? nullptr : row;
 }
 
 std::string_view nearest_verb(std::string_view verb) {
-  const auto* row = std::min_element(kTable.begin(), kTable.end(), [&](const ProgramRow& a, const ProgramRow& b) {
-    return distance(a.verb, verb) < distance(b.verb, verb);
-  });
-  return distance(row->verb, verb) <= std::max<size_t>(1, row->verb.size() / 3) ? row->verb : std::string_view();
+  const auto* row =
+      std::min_element(kTable.begin(), kTable.end(), [&](const ProgramRow& a, const ProgramRow& b) {
+        return distance(a.verb, verb) < distance(b.verb, verb);
+      });
+  return distance(row->verb, verb) <= std::max<size_t>(1, row->verb.size() / 3)
+             ? row->verb
+             : std::string_view();
 }
 
 Result<std::string> find_program(const std::string& name) {
@@ -84,7 +98,8 @@ Result<std::string> find_program(const std::string& name) {
     if (end > 0 && is_executable(candidate)) return candidate;
     folders.remove_prefix(std::min(end + 1, folders.size()));
   }
-  return make_error(ErrorCode::kProgramMissing, "the program '{}' is neither in {} nor in PATH", name, own_folder())
+  return make_error(ErrorCode::kProgramMissing, "the program '{}' is neither in {} nor in PATH",
+                    name, own_folder())
       .with_hint("build all of Sluice, or add its folder to PATH");
 }
 

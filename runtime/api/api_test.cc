@@ -36,7 +36,8 @@ std::string write_model(const std::string& name) {
 TEST(Api, OpensQueriesRuns) {
   const std::string path = write_model("api");
   sluice_model* model = nullptr;
-  ASSERT_EQ(sluice_model_open(path.c_str(), SLUICE_OPEN_VERIFY_WEIGHTS, &model), 0) << sluice_last_error();
+  ASSERT_EQ(sluice_model_open(path.c_str(), SLUICE_OPEN_VERIFY_WEIGHTS, &model), 0)
+      << sluice_last_error();
   EXPECT_EQ(sluice_model_count(model, SLUICE_COUNT_INPUTS), 1u);
   EXPECT_EQ(sluice_model_count(model, SLUICE_COUNT_TASKS), 2u);
   EXPECT_EQ(sluice_model_count(model, SLUICE_COUNT_ARENA_BYTES), 384u);
@@ -96,10 +97,12 @@ TEST(Api, CxxInterfaceRunsSeveralAtOnce) {
   EXPECT_THROW(api::Model("/nowhere/x.om"), api::Failure);
 }
 
-// A child has none of the parent's threads: its runs start some of their own. It ends by a signal when it waits for what is not there.
+// A child has none of the parent's threads: its runs start some of their own. It ends by a signal
+// when it waits for what is not there.
 TEST(Api, RunsGoOnInAForkedChild) {
 #if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the thread sanitizer knows no threads made in the child of a process of several threads";
+  GTEST_SKIP()
+      << "the thread sanitizer knows no threads made in the child of a process of several threads";
 #endif
   const std::string path = write_model("fork");
   const api::Model model(path);
@@ -130,7 +133,8 @@ TEST(Api, RunsGoOnInAForkedChild) {
     }
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << (WIFSIGNALED(status) ? "signal " : "exit ") << status;
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        << (WIFSIGNALED(status) ? "signal " : "exit ") << status;
   }
   run.execute();
   EXPECT_EQ(static_cast<const float*>(run.output(0))[0], 1.0f);

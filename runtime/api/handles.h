@@ -45,6 +45,8 @@ int guarded(Body body) {
   }
 }
 
-inline const pb::TypeDef& type_at(const pb::ModelDef& def, uint32_t type) { return def.types(static_cast<int>(type)); }
+inline const pb::TypeDef& type_at(const pb::ModelDef& def, uint32_t type) {
+  return def.types(static_cast<int>(type));
+}
 
 }  // namespace sluice::api

@@ -17,8 +17,8 @@ using sluice::api::type_at;
 
 namespace {
 
-int describe(const sluice_model* model, const Bindings& bindings, const std::vector<std::string>& types, size_t index,
-             sluice_binding* out) {
+int describe(const sluice_model* model, const Bindings& bindings,
+             const std::vector<std::string>& types, size_t index, sluice_binding* out) {
   return guarded([&]() -> Result<void> {
     if (index >= static_cast<size_t>(bindings.size()))
       return make_error(ErrorCode::kBadBinding, "binding {} of {}", index, bindings.size());
@@ -40,7 +40,10 @@ int describe(const sluice_model* model, const Bindings& bindings, const std::vec
             bytes ? *bytes : 0,
             static_cast<int32_t>(whole.kind()),
             types[index].c_str(),
-            (&bindings == &def.inputs() ? sluice::is_state_input(def, index) : sluice::is_state_output(def, index)) ? 1 : 0,
+            (&bindings == &def.inputs() ? sluice::is_state_input(def, index)
+                                        : sluice::is_state_output(def, index))
+                ? 1
+                : 0,
             key_dtype};
     return {};
   });
@@ -48,7 +51,8 @@ int describe(const sluice_model* model, const Bindings& bindings, const std::vec
 
 std::vector<std::string> type_texts(const sluice::pb::ModelDef& def, const Bindings& bindings) {
   std::vector<std::string> texts;
-  for (const sluice::pb::BindingDef& binding : bindings) texts.push_back(sluice::type_text(def, binding.type()));
+  for (const sluice::pb::BindingDef& binding : bindings)
+    texts.push_back(sluice::type_text(def, binding.type()));
   return texts;
 }
 
@@ -63,28 +67,35 @@ int64_t find(const Bindings& bindings, const char* name) {
 template <typename Number>
 uint64_t sum(const sluice::pb::ModelDef& def, Number number) {
   uint64_t total = 0;
-  for (const sluice::pb::PartDef& part : def.parts()) total += static_cast<uint64_t>(number(part.fixed()));
+  for (const sluice::pb::PartDef& part : def.parts())
+    total += static_cast<uint64_t>(number(part.fixed()));
   return total;
 }
 
 uint64_t count_tasks(const sluice::pb::ModelDef& def, sluice::pb::TaskKind kind) {
-  return sum(def, [kind](const sluice::pb::FixedPart& part) { return std::count(part.task_kind().begin(), part.task_kind().end(), kind); });
+  return sum(def, [kind](const sluice::pb::FixedPart& part) {
+    return std::count(part.task_kind().begin(), part.task_kind().end(), kind);
+  });
 }
 
 // The largest of them.
 template <typename Number>
 uint64_t maximum(const sluice::pb::ModelDef& def, Number number) {
   uint64_t largest = 0;
-  for (const sluice::pb::PartDef& part : def.parts()) largest = std::max<uint64_t>(largest, number(part.fixed()));
+  for (const sluice::pb::PartDef& part : def.parts())
+    largest = std::max<uint64_t>(largest, number(part.fixed()));
   return largest;
 }
 
 uint64_t walked_nodes(const sluice::pb::ModelDef& def) {
-  return def.has_root() ? def.nodes() - std::min(def.nodes(), def.root().first_node()) - static_cast<uint64_t>(def.parts_size()) : 0;
+  return def.has_root() ? def.nodes() - std::min(def.nodes(), def.root().first_node()) -
+                              static_cast<uint64_t>(def.parts_size())
+                        : 0;
 }
 
 uint64_t count_bound_parts(const sluice_model* model, int what) {
-  const auto counters = model->hybrid ? model->hybrid->bound_parts().counters() : sluice::BoundPartsCounters();
+  const auto counters =
+      model->hybrid ? model->hybrid->bound_parts().counters() : sluice::BoundPartsCounters();
   switch (what) {
     case SLUICE_COUNT_PARTS_FOUND_BOUND:
       return counters.hits;
@@ -154,7 +165,8 @@ uint64_t sluice_model_count(const sluice_model* model, int what) {
     case SLUICE_COUNT_KERNELS:
       return static_cast<uint64_t>(def.kernels_size());
     case SLUICE_COUNT_ARENA_BYTES:
-      return maximum(def, [](const Part& part) { return part.memory().arena_bytes(); });  // parts share one
+      return maximum(
+          def, [](const Part& part) { return part.memory().arena_bytes(); });  // parts share one
     case SLUICE_COUNT_WEIGHT_BYTES:
       return model->model->weights().size();
     case SLUICE_COUNT_SCRATCH_BYTES:
@@ -197,5 +209,9 @@ int sluice_model_output(const sluice_model* model, size_t index, sluice_binding*
   return describe(model, model->model->def().outputs(), model->output_types, index, binding);
 }
 
-int64_t sluice_model_find_input(const sluice_model* model, const char* name) { return find(model->model->def().inputs(), name); }
-int64_t sluice_model_find_output(const sluice_model* model, const char* name) { return find(model->model->def().outputs(), name); }
+int64_t sluice_model_find_input(const sluice_model* model, const char* name) {
+  return find(model->model->def().inputs(), name);
+}
+int64_t sluice_model_find_output(const sluice_model* model, const char* name) {
+  return find(model->model->def().outputs(), name);
+}

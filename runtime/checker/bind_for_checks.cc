@@ -12,12 +12,16 @@ namespace {
 std::vector<int64_t> some_symbols(const pb::ModelDef& model, int64_t wanted) {
   std::vector<int64_t> values;
   for (const pb::SymbolDef& symbol : model.sizes().symbols()) {
-    const pb::TypeDef& type = model.types(static_cast<int>(model.inputs(static_cast<int>(symbol.input())).type()));
+    const pb::TypeDef& type =
+        model.types(static_cast<int>(model.inputs(static_cast<int>(symbol.input())).type()));
     const int axis = static_cast<int>(symbol.axis());
     const bool has_facts = axis < type.dim_low_size();
     const int64_t divisor = has_facts ? std::max<int64_t>(type.dim_divisor(axis), 1) : 1;
     const int64_t multiple = (wanted + divisor - 1) / divisor * divisor;
-    values.push_back(has_facts ? std::clamp(multiple, std::min(type.dim_low(axis), type.dim_high(axis)), type.dim_high(axis)) : multiple);
+    values.push_back(has_facts
+                         ? std::clamp(multiple, std::min(type.dim_low(axis), type.dim_high(axis)),
+                                      type.dim_high(axis))
+                         : multiple);
   }
   return values;
 }
@@ -28,7 +32,8 @@ Result<pb::ModelDef> bind_model(const pb::ModelDef& model, int part, int64_t wan
   SLUICE_ASSIGN(*bound.mutable_parts(part)->mutable_fixed(), bind_part(model, part, sizes));
   for (int type = 0; type < bound.types_size(); ++type) {
     pb::TypeDef& def = *bound.mutable_types(type);
-    for (int dim = 0; dim < def.dims_size(); ++dim) def.set_dims(dim, sizes.extent(static_cast<uint32_t>(type), dim).value_or(-1));
+    for (int dim = 0; dim < def.dims_size(); ++dim)
+      def.set_dims(dim, sizes.extent(static_cast<uint32_t>(type), dim).value_or(-1));
   }
   return bound;
 }

@@ -1,4 +1,5 @@
-// Numbers for symbolic sizes, so that the checkers here, which know nothing of symbols, can look at a symbolic part.
+// Numbers for symbolic sizes, so that the checkers here, which know nothing of symbols, can look at
+// a symbolic part.
 #pragma once
 
 #include "common/base/result.h"
@@ -6,8 +7,8 @@
 
 namespace sluice {
 
-// The model with part `part`, and all types, bound to sizes that its inputs may have: about 3, or where that does not fit 1, 32 or 256.
-// Error: the part takes none of these; what the last one met.
+// The model with part `part`, and all types, bound to sizes that its inputs may have: about 3, or
+// where that does not fit 1, 32 or 256. Error: the part takes none of these; what the last one met.
 Result<pb::ModelDef> bind_for_checks(const pb::ModelDef& model, int part);
 
 }  // namespace sluice

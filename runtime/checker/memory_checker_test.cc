@@ -32,7 +32,9 @@ struct Chain {
   }
 
   std::vector<std::string> faults() { return find_memory_faults(b.model, b.part(), 0); }
-  void move(uint32_t value, uint64_t offset) { b.part().set_value_offset(static_cast<int>(value), offset); }
+  void move(uint32_t value, uint64_t offset) {
+    b.part().set_value_offset(static_cast<int>(value), offset);
+  }
 
   ModelBuilder b;
   uint32_t x, y, first, second, kernel, stream;
@@ -52,24 +54,29 @@ TEST(MemoryChecker, FindsAReadOfBytesThatAnotherValueOverwrote) {
   Chain chain;
   chain.move(chain.second, 0);  // over `a`, which task three still reads
   chain.run();
-  EXPECT_THAT(chain.faults(), ElementsAre("task 2 ('three') reads value 2 ('a'), whose bytes [0, 128) were last written by value 3 ('b')"));
+  EXPECT_THAT(chain.faults(), ElementsAre("task 2 ('three') reads value 2 ('a'), whose bytes [0, "
+                                          "128) were last written by value 3 ('b')"));
 }
 
 TEST(MemoryChecker, FindsAPartlyOverwrittenOperand) {
   Chain chain;
   chain.move(chain.second, 64);
   chain.run();
-  EXPECT_THAT(chain.faults(),
-              ElementsAre(HasSubstr("task 1 ('two') writes value 3 ('b') over value 2 ('a'), which it reads"),
-                          HasSubstr("reads value 2 ('a'), whose bytes [0, 128) were last written by several values or nobody")));
+  EXPECT_THAT(
+      chain.faults(),
+      ElementsAre(
+          HasSubstr("task 1 ('two') writes value 3 ('b') over value 2 ('a'), which it reads"),
+          HasSubstr("reads value 2 ('a'), whose bytes [0, 128) were last written by several values "
+                    "or nobody")));
 }
 
 TEST(MemoryChecker, FindsPlacesOutsideTheRegionOrNotAligned) {
   Chain chain;
   chain.move(chain.first, 192);
   chain.move(chain.second, 32);
-  EXPECT_THAT(chain.faults(), ElementsAre("value 2 ('a') at bytes 192 + 128 leaves its region of 256",
-                                          "value 3 ('b') begins at byte 32, no multiple of 64"));
+  EXPECT_THAT(chain.faults(),
+              ElementsAre("value 2 ('a') at bytes 192 + 128 leaves its region of 256",
+                          "value 3 ('b') begins at byte 32, no multiple of 64"));
 }
 
 TEST(MemoryChecker, FindsWritesToInputsAndValuesMadeTwice) {
@@ -78,7 +85,8 @@ TEST(MemoryChecker, FindsWritesToInputsAndValuesMadeTwice) {
   chain.b.launch("two", chain.stream, chain.kernel, {chain.first}, {});
   chain.b.launch("three", chain.stream, chain.kernel, {chain.x}, {chain.second});
   EXPECT_THAT(chain.faults(),
-              ElementsAre("task 1 ('two') makes value 2 ('a') again", "task 2 ('three') reads value 3 ('b') before any task made it",
+              ElementsAre("task 1 ('two') makes value 2 ('a') again",
+                          "task 2 ('three') reads value 3 ('b') before any task made it",
                           "task 2 ('three') writes value 0 ('x'), which is an input or a constant",
                           "output 'y' is not written in full by one value"));
 }
@@ -98,7 +106,9 @@ TEST(MemoryChecker, ALaunchMayOverwriteAnOperandExactlyAndACopyMayNot) {
       EXPECT_THAT(chain.faults(), IsEmpty());
       EXPECT_EQ(measure_memory(chain.b.model, chain.b.part()).live, 128u);  // counted once
     } else {
-      EXPECT_THAT(chain.faults(), ElementsAre("task 1 ('two') writes value 3 ('b') over value 2 ('a'), which it reads"));
+      EXPECT_THAT(
+          chain.faults(),
+          ElementsAre("task 1 ('two') writes value 3 ('b') over value 2 ('a'), which it reads"));
     }
   }
 }
@@ -108,12 +118,14 @@ TEST(MemoryChecker, AViewIsReadAsTheResultItShows) {
   const uint32_t view = chain.b.value("v", chain.b.type(DType::kF32, {4, 8}), pb::REGION_ARENA, 0);
   const uint32_t task = chain.b.launch("one", chain.stream, chain.kernel, {chain.first}, {chain.x});
   chain.b.launch("two", chain.stream, chain.kernel, {chain.y}, {view});
-  EXPECT_THAT(chain.faults(), ElementsAre(HasSubstr("reads value 4 ('v') before any task made it")));
+  EXPECT_THAT(chain.faults(),
+              ElementsAre(HasSubstr("reads value 4 ('v') before any task made it")));
   chain.b.alias(view, task);
   EXPECT_THAT(chain.faults(), IsEmpty());
   EXPECT_EQ(measure_memory(chain.b.model, chain.b.part()).live, 128u);
   chain.move(view, 128);
-  EXPECT_THAT(chain.faults(), ::testing::Contains("value 4 ('v') shows no result of task 0 ('one')"));
+  EXPECT_THAT(chain.faults(),
+              ::testing::Contains("value 4 ('v') shows no result of task 0 ('one')"));
 }
 
 TEST(MemoryChecker, CountsRoundedStorageAndDenseBytesApart) {

@@ -21,7 +21,8 @@ struct Work {
   uint32_t task;
   uint32_t stream;
   uint32_t position;           // within its stream, from 1
-  std::vector<uint32_t> past;  // vector clock: per stream, the position up to which tasks have completed before this one begins
+  std::vector<uint32_t> past;  // vector clock: per stream, the position up to which tasks have
+                               // completed before this one begins
   std::vector<Access> accesses;
 };
 
@@ -33,20 +34,23 @@ std::vector<Access> accesses_of(const pb::FixedPart& part, int t) {
     if (value == 0xffffffff) continue;
     const int v = static_cast<int>(value);
     const uint64_t offset = part.value_offset(v);
-    accesses.push_back({part.value_region(v), offset, offset + part.value_bytes(v), i - begin < part.task_outputs(t)});
+    accesses.push_back({part.value_region(v), offset, offset + part.value_bytes(v),
+                        i - begin < part.task_outputs(t)});
   }
   return accesses;
 }
 
-// Plays the streams until nothing moves: each task's clock is its stream's, joined at a wait with the clock of the record (Mattern 1989).
-// A stream that waits for something never recorded goes on unordered, once everything else has come to rest.
+// Plays the streams until nothing moves: each task's clock is its stream's, joined at a wait with
+// the clock of the record (Mattern 1989). A stream that waits for something never recorded goes on
+// unordered, once everything else has come to rest.
 std::vector<Work> clocks_of(const pb::FixedPart& part) {
   const size_t streams = static_cast<size_t>(part.streams_size());
   std::vector<std::vector<int>> order(streams);
   for (int t = 0; t < part.task_kind_size(); ++t) order[part.task_stream(t)].push_back(t);
   std::vector<size_t> head(streams, 0);
   std::vector<std::vector<uint32_t>> clock(streams, std::vector<uint32_t>(streams, 0));
-  std::vector<std::optional<std::vector<uint32_t>>> recorded(static_cast<size_t>(part.events_size()));
+  std::vector<std::optional<std::vector<uint32_t>>> recorded(
+      static_cast<size_t>(part.events_size()));
   std::vector<Work> works;
   for (bool moved = true, force = false; moved || !force;) {
     force = !moved;
@@ -58,7 +62,8 @@ std::vector<Work> clocks_of(const pb::FixedPart& part) {
         if (kind == pb::TASK_WAIT) {
           const auto& past = recorded[part.task_target(t)];
           if (!past && !force) break;
-          for (size_t i = 0; past && i < streams; ++i) clock[s][i] = std::max(clock[s][i], (*past)[i]);
+          for (size_t i = 0; past && i < streams; ++i)
+            clock[s][i] = std::max(clock[s][i], (*past)[i]);
           force = false;
         } else if (kind == pb::TASK_RECORD) {
           recorded[part.task_target(t)] = clock[s];
@@ -71,7 +76,8 @@ std::vector<Work> clocks_of(const pb::FixedPart& part) {
       }
     }
   }
-  std::sort(works.begin(), works.end(), [](const Work& a, const Work& b) { return a.task < b.task; });
+  std::sort(works.begin(), works.end(),
+            [](const Work& a, const Work& b) { return a.task < b.task; });
   return works;
 }
 
@@ -84,7 +90,8 @@ std::optional<Access> common_bytes(const Work& a, const Work& b) {
     for (const Access& y : b.accesses) {
       const uint64_t begin = std::max(x.begin, y.begin);
       const uint64_t end = std::min(x.end, y.end);
-      if (x.region == y.region && begin < end && (x.write || y.write)) return Access{x.region, begin, end, true};
+      if (x.region == y.region && begin < end && (x.write || y.write))
+        return Access{x.region, begin, end, true};
     }
   }
   return std::nullopt;
@@ -100,13 +107,15 @@ std::string region_name(const pb::ModelDef& model, const pb::FixedPart& part, ui
 }
 
 std::string task_name(const NodeNames& names, const pb::FixedPart& part, const Work& work) {
-  return fmt::format("'{}' (task {}, stream '{}')", names[part.task_node(static_cast<int>(work.task))], work.task,
+  return fmt::format("'{}' (task {}, stream '{}')",
+                     names[part.task_node(static_cast<int>(work.task))], work.task,
                      part.streams(static_cast<int>(work.stream)).name());
 }
 
 }  // namespace
 
-std::vector<StreamConflict> find_stream_conflicts(const pb::ModelDef& model, const pb::FixedPart& part, size_t limit) {
+std::vector<StreamConflict> find_stream_conflicts(const pb::ModelDef& model,
+                                                  const pb::FixedPart& part, size_t limit) {
   std::vector<StreamConflict> conflicts;
   if (part.streams_size() < 2) return conflicts;
   const NodeNames names(model);
@@ -117,9 +126,11 @@ std::vector<StreamConflict> find_stream_conflicts(const pb::ModelDef& model, con
       const auto common = common_bytes(works[i], works[j]);
       if (!common) continue;
       std::string text =
-          fmt::format("launches {} and {} may overlap and share bytes [{}, {}) of {}", task_name(names, part, works[i]),
-                      task_name(names, part, works[j]), common->begin, common->end, region_name(model, part, common->region));
-      conflicts.push_back({works[i].task, works[j].task, common->region, common->begin, common->end, std::move(text)});
+          fmt::format("launches {} and {} may overlap and share bytes [{}, {}) of {}",
+                      task_name(names, part, works[i]), task_name(names, part, works[j]),
+                      common->begin, common->end, region_name(model, part, common->region));
+      conflicts.push_back({works[i].task, works[j].task, common->region, common->begin, common->end,
+                           std::move(text)});
     }
   }
   return conflicts;

@@ -1,5 +1,6 @@
-// Checks that streams and events of a compiled model order everything that must be ordered. Independent: shares no code with the compiler
-// that chose them or the executor that obeys them; slow and plain on purpose (quadratic in the launches of different streams).
+// Checks that streams and events of a compiled model order everything that must be ordered.
+// Independent: shares no code with the compiler that chose them or the executor that obeys them;
+// slow and plain on purpose (quadratic in the launches of different streams).
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,13 @@ struct StreamConflict {
   uint32_t region = 0;
   uint64_t begin = 0;  // bytes [begin, end) within the region
   uint64_t end = 0;
-  std::string text;  // "launches 'a19' (task 19, stream 'a') and 'b0' (task 63, stream 'b') may overlap: … bytes [0, 1024) of the arena"
+  std::string text;  // "launches 'a19' (task 19, stream 'a') and 'b0' (task 63, stream 'b') may
+                     // overlap: … bytes [0, 1024) of the arena"
 };
 
-// Conflicts of a part, by task numbers, one for each pair of tasks (its first common bytes), at most `limit`. A wait for an event that is
-// never recorded orders nothing.
-std::vector<StreamConflict> find_stream_conflicts(const pb::ModelDef& model, const pb::FixedPart& part, size_t limit = 100);
+// Conflicts of a part, by task numbers, one for each pair of tasks (its first common bytes), at
+// most `limit`. A wait for an event that is never recorded orders nothing.
+std::vector<StreamConflict> find_stream_conflicts(const pb::ModelDef& model,
+                                                  const pb::FixedPart& part, size_t limit = 100);
 
 }  // namespace sluice

@@ -12,9 +12,13 @@ using ::testing::HasSubstr;
 using testing::make_three_streams;
 using testing::ModelBuilder;
 
-std::vector<StreamConflict> conflicts_of(const pb::ModelDef& model) { return find_stream_conflicts(model, model.parts(0).fixed()); }
+std::vector<StreamConflict> conflicts_of(const pb::ModelDef& model) {
+  return find_stream_conflicts(model, model.parts(0).fixed());
+}
 
-TEST(StreamChecker, AcceptsThreeStreams) { EXPECT_THAT(conflicts_of(make_three_streams().model), ::testing::IsEmpty()); }
+TEST(StreamChecker, AcceptsThreeStreams) {
+  EXPECT_THAT(conflicts_of(make_three_streams().model), ::testing::IsEmpty());
+}
 
 TEST(StreamChecker, NamesLaunchesAndBytesForEachEventDeleted) {
   const pb::ModelDef model = make_three_streams().model;
@@ -26,20 +30,26 @@ TEST(StreamChecker, NamesLaunchesAndBytesForEachEventDeleted) {
   };
   // The pair whose order the event alone kept: producer and consumer of the value handed over.
   const Expected expected[] = {
-      {0, "'a19' (task 19, stream 'a')", "'b0' (task 61, stream 'b')", "bytes [0, 1024) of the arena"},
-      {1, "'a39' (task 40, stream 'a')", "'c0' (task 128, stream 'c')", "bytes [1024, 2048) of the arena"},
-      {2, "'b29' (task 92, stream 'b')", "'a60' (task 195, stream 'a')", "bytes [2048, 3072) of the arena"},
-      {3, "'c64' (task 194, stream 'c')", "'a69' (task 205, stream 'a')", "bytes [7168, 8192) of the arena"},
+      {0, "'a19' (task 19, stream 'a')", "'b0' (task 61, stream 'b')",
+       "bytes [0, 1024) of the arena"},
+      {1, "'a39' (task 40, stream 'a')", "'c0' (task 128, stream 'c')",
+       "bytes [1024, 2048) of the arena"},
+      {2, "'b29' (task 92, stream 'b')", "'a60' (task 195, stream 'a')",
+       "bytes [2048, 3072) of the arena"},
+      {3, "'c64' (task 194, stream 'c')", "'a69' (task 205, stream 'a')",
+       "bytes [7168, 8192) of the arena"},
   };
   for (const Expected& e : expected) {
     const auto conflicts = conflicts_of(testing::without_event(model, e.event));
     ASSERT_FALSE(conflicts.empty()) << "event " << e.event;
     bool found = false;
     for (const StreamConflict& conflict : conflicts) {
-      found = found || (conflict.text.find(e.first) != std::string::npos && conflict.text.find(e.second) != std::string::npos &&
+      found = found || (conflict.text.find(e.first) != std::string::npos &&
+                        conflict.text.find(e.second) != std::string::npos &&
                         conflict.text.find(e.bytes) != std::string::npos);
     }
-    EXPECT_TRUE(found) << "event " << e.event << ": " << conflicts[0].text << " (of " << conflicts.size() << ")";
+    EXPECT_TRUE(found) << "event " << e.event << ": " << conflicts[0].text << " (of "
+                       << conflicts.size() << ")";
   }
 }
 
@@ -75,8 +85,8 @@ TEST(StreamChecker, TwoReadersAreNoConflictAndOverlapIsOfBytes) {
   ASSERT_EQ(conflicts.size(), 1u);
   EXPECT_EQ(conflicts[0].begin, 64u);
   EXPECT_EQ(conflicts[0].end, 100u);
-  EXPECT_THAT(conflicts[0].text,
-              HasSubstr("'r0' (task 0, stream 's0') and 'w1' (task 2, stream 's1') may overlap and share bytes [64, 100)"));
+  EXPECT_THAT(conflicts[0].text, HasSubstr("'r0' (task 0, stream 's0') and 'w1' (task 2, stream "
+                                           "'s1') may overlap and share bytes [64, 100)"));
 }
 
 }  // namespace

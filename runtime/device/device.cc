@@ -18,7 +18,8 @@ thread_local WorkerPool* acquired_from = nullptr;
 class ProcessDevices {
  public:
   static ProcessDevices& get() {
-    static ProcessDevices& devices = *new ProcessDevices();  // never destroyed: a run may end after main
+    static ProcessDevices& devices =
+        *new ProcessDevices();  // never destroyed: a run may end after main
     return devices;
   }
 
@@ -52,11 +53,13 @@ class ProcessDevices {
 
   void set_width(WorkerPool& pool) const {
     int maximum = 1;
-    for (const auto& [threads, device] : devices_) maximum = device.expired() ? maximum : std::max(maximum, threads);
+    for (const auto& [threads, device] : devices_)
+      maximum = device.expired() ? maximum : std::max(maximum, threads);
     pool.set_width(maximum);
   }
 
-  // In a child: the parent's threads are not here, and its pool must not be ended, which would wait for them.
+  // In a child: the parent's threads are not here, and its pool must not be ended, which would wait
+  // for them.
   void begin_anew() {
     std::shared_ptr<WorkerPool> left = pool_.lock();
     if (left == nullptr) return;
@@ -98,6 +101,8 @@ void Device::run(const Launch& launch, Scratch& scratch) {
   end(slot);
 }
 
-Result<std::shared_ptr<Device>> shared_device(int threads) { return ProcessDevices::get().find_or_make(std::max(threads, 1)); }
+Result<std::shared_ptr<Device>> shared_device(int threads) {
+  return ProcessDevices::get().find_or_make(std::max(threads, 1));
+}
 
 }  // namespace sluice

@@ -1,4 +1,5 @@
-// What every device must do: each block of a launch once, on any threads, its writes seen by who waits for it.
+// What every device must do: each block of a launch once, on any threads, its writes seen by who
+// waits for it.
 #include "runtime/device/device.h"
 
 #include <gtest/gtest.h>
@@ -70,9 +71,11 @@ TEST_P(DeviceTest, KeepsManyLaunchesInFlight) {
   const Device::WalkerSlot walker(device);
   std::vector<int> slots;
   for (int i = 0; i < Device::kSlots; ++i) {
-    slots.push_back(device.begin({.kernel = count_block, .operands = &operands[static_cast<size_t>(i)], .blocks = kBlocks}));
+    slots.push_back(device.begin(
+        {.kernel = count_block, .operands = &operands[static_cast<size_t>(i)], .blocks = kBlocks}));
   }
-  EXPECT_EQ(device.begin({.kernel = count_block, .operands = operands.data(), .blocks = kBlocks}), -1);
+  EXPECT_EQ(device.begin({.kernel = count_block, .operands = operands.data(), .blocks = kBlocks}),
+            -1);
   for (const int slot : slots) {
     device.help(slot, scratch);
     device.wait_any({&slot, 1});
@@ -181,7 +184,8 @@ TEST_P(DeviceTest, GivesAlignedScratchOfItsOwnToEachThread) {
     for (uint32_t i = 0; i < 1000; ++i) words[i] = block;
     for (uint32_t i = 0; i < 1000; ++i) EXPECT_EQ(words[i], block);
   };
-  TaskQueue queue{.tasks = {{.blocks = 64, .scratch_bytes = 4000, .kernel = fill}}, .streams = {{0}}};
+  TaskQueue queue{.tasks = {{.blocks = 64, .scratch_bytes = 4000, .kernel = fill}},
+                  .streams = {{0}}};
   Walk walk(queue);
   void* const no_operands = nullptr;
   EXPECT_TRUE(walk.run(device, &no_operands, {}));
@@ -199,14 +203,16 @@ TEST_P(DeviceTest, FlushesDenormalsWhereAskedOnEveryThread) {
   std::vector<float> out(64, -1.0f);
   void* operands[] = {out.data()};
   for (const bool flush : {true, false, true}) {
-    TaskQueue queue{.tasks = {{.flush_denormals = flush, .blocks = 64, .kernel = halve}}, .streams = {{0}}};
+    TaskQueue queue{.tasks = {{.flush_denormals = flush, .blocks = 64, .kernel = halve}},
+                    .streams = {{0}}};
     Walk walk(queue);
     ASSERT_TRUE(walk.run(device, operands, {}));
     for (const float x : out) EXPECT_EQ(x == 0.0f, flush);
   }
 }
 
-// The first failure in task order is reported, nothing begins after it, and the walk can be used again.
+// The first failure in task order is reported, nothing begins after it, and the walk can be used
+// again.
 TEST_P(DeviceTest, ReportsTheFirstFailureInTaskOrder) {
   const auto made = shared_device(GetParam());
   ASSERT_TRUE(made);
@@ -215,11 +221,15 @@ TEST_P(DeviceTest, ReportsTheFirstFailureInTaskOrder) {
   static std::atomic<int> ran;
   auto call = +[](const void* state, void* const*) -> Result<void> {
     ++ran;
-    if (fails && state != nullptr) return make_error(ErrorCode::kBadValue, "{}", static_cast<const char*>(state));
+    if (fails && state != nullptr)
+      return make_error(ErrorCode::kBadValue, "{}", static_cast<const char*>(state));
     return {};
   };
   TaskQueue queue;
-  queue.tasks = {{.call = call}, {.call = call, .call_state = "second"}, {.call = call, .call_state = "third"}, {.call = call}};
+  queue.tasks = {{.call = call},
+                 {.call = call, .call_state = "second"},
+                 {.call = call, .call_state = "third"},
+                 {.call = call}};
   queue.streams = {{0, 1, 2, 3}};
   Walk walk(queue);
   void* const no_operands = nullptr;
@@ -254,7 +264,8 @@ void note_busy_run(const KernelArgs* args, uint32_t block, uint32_t blocks) {
   --run.busy;
 }
 
-// Runs on 1, 2, 2 and 4 threads: none is worked on by more than its own, and no more than four threads are busy in all.
+// Runs on 1, 2, 2 and 4 threads: none is worked on by more than its own, and no more than four
+// threads are busy in all.
 TEST(SharedDevice, RunsOfDifferentThreadCountsShareTheThreads) {
   busy = max_busy = 0;
   const TaskQueue queue = queue_of(40, note_busy_run);

@@ -1,4 +1,5 @@
-// A checked view of one ELF64 x86-64 relocatable object. Every offset, index and size is verified against the bytes before use.
+// A checked view of one ELF64 x86-64 relocatable object. Every offset, index and size is verified
+// against the bytes before use.
 #pragma once
 
 #include <elf.h>
@@ -28,7 +29,8 @@ class ElfObject {
     std::string_view name;
     bool is_defined() const { return entry.st_shndx != SHN_UNDEF; }
     bool is_global_function() const {
-      return ELF64_ST_BIND(entry.st_info) == STB_GLOBAL && ELF64_ST_TYPE(entry.st_info) == STT_FUNC && is_defined();
+      return ELF64_ST_BIND(entry.st_info) == STB_GLOBAL &&
+             ELF64_ST_TYPE(entry.st_info) == STT_FUNC && is_defined();
     }
   };
   struct Relocation {
@@ -38,7 +40,9 @@ class ElfObject {
 
   const std::vector<Section>& sections() const { return sections_; }
   const std::vector<Symbol>& symbols() const { return symbols_; }
-  const std::vector<Relocation>& relocations() const { return relocations_; }  // of loaded sections only
+  const std::vector<Relocation>& relocations() const {
+    return relocations_;
+  }  // of loaded sections only
 
  private:
   Result<void> read_sections(std::span<const std::byte> bytes);

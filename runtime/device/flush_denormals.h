@@ -1,5 +1,6 @@
-// Makes the calling thread treat subnormal floats as zero, as operands and as results, while in scope (bits FTZ and DAZ of MXCSR; Intel SDM
-// volume 1, 11.6.3). Generated kernels run so; host code never does.
+// Makes the calling thread treat subnormal floats as zero, as operands and as results, while in
+// scope (bits FTZ and DAZ of MXCSR; Intel SDM volume 1, 11.6.3). Generated kernels run so; host
+// code never does.
 #pragma once
 
 #include <xmmintrin.h>

@@ -16,7 +16,8 @@ namespace sluice {
 namespace {
 
 constexpr size_t kNotLoaded = std::numeric_limits<size_t>::max();
-constexpr size_t kMaxImageBytes = size_t{1} << 31;  // so that every PC-relative distance fits into 32 bits
+constexpr size_t kMaxImageBytes = size_t{1}
+                                  << 31;  // so that every PC-relative distance fits into 32 bits
 constexpr size_t kKernelAlign = 64;
 
 struct PlacedObject {
@@ -26,10 +27,15 @@ struct PlacedObject {
 
 template <typename... Args>
 Error bad(fmt::format_string<Args...> format, Args&&... args) {
-  return Error{ErrorCode::kBadCompiledModel, "kernel object: " + fmt::format(format, std::forward<Args>(args)...), {}, {}};
+  return Error{ErrorCode::kBadCompiledModel,
+               "kernel object: " + fmt::format(format, std::forward<Args>(args)...),
+               {},
+               {}};
 }
 
-size_t align_up(size_t value, size_t alignment) { return (value + alignment - 1) / alignment * alignment; }
+size_t align_up(size_t value, size_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
+}
 
 // Gives every loaded section its place after `end` and moves `end`.
 Result<PlacedObject> place(ElfObject object, size_t& end) {
@@ -39,8 +45,10 @@ Result<PlacedObject> place(ElfObject object, size_t& end) {
       placed.offsets.push_back(kNotLoaded);
       continue;
     }
-    if ((section.header.sh_flags & SHF_WRITE) != 0 && section.header.sh_size > 0) return bad("has writable data");
-    const size_t alignment = std::max<size_t>(section.header.sh_addralign, section.header.sh_flags & SHF_EXECINSTR ? kKernelAlign : 1);
+    if ((section.header.sh_flags & SHF_WRITE) != 0 && section.header.sh_size > 0)
+      return bad("has writable data");
+    const size_t alignment = std::max<size_t>(
+        section.header.sh_addralign, section.header.sh_flags & SHF_EXECINSTR ? kKernelAlign : 1);
     const size_t offset = align_up(end, alignment);
     placed.offsets.push_back(offset);
     end = offset + section.header.sh_size;
@@ -64,14 +72,18 @@ void store(std::byte* at, T value) {
   std::memcpy(at, &value, sizeof(value));
 }
 
-Result<void> relocate(const PlacedObject& placed, const ElfObject::Relocation& relocation, std::byte* base) {
+Result<void> relocate(const PlacedObject& placed, const ElfObject::Relocation& relocation,
+                      std::byte* base) {
   const ElfObject::Section& section = placed.object.sections()[relocation.section];
   const uint64_t type = ELF64_R_TYPE(relocation.entry.r_info);
   if (type == R_X86_64_NONE) return {};
   const size_t width = type == R_X86_64_64 || type == R_X86_64_PC64 ? 8 : 4;
   const uint64_t at = relocation.entry.r_offset;
-  if (section.contents.size() < width || at > section.contents.size() - width) return bad("a relocation lies outside its section");
-  SLUICE_ASSIGN(const size_t target, symbol_offset(placed, placed.object.symbols()[ELF64_R_SYM(relocation.entry.r_info)]));
+  if (section.contents.size() < width || at > section.contents.size() - width)
+    return bad("a relocation lies outside its section");
+  SLUICE_ASSIGN(
+      const size_t target,
+      symbol_offset(placed, placed.object.symbols()[ELF64_R_SYM(relocation.entry.r_info)]));
   const size_t place = placed.offsets[relocation.section] + at;
   // Unsigned arithmetic: a damaged addend wraps and is then refused or harmless, never undefined.
   const uint64_t value = uint64_t{target} + static_cast<uint64_t>(relocation.entry.r_addend);
@@ -96,7 +108,8 @@ Result<void> relocate(const PlacedObject& placed, const ElfObject::Relocation& r
 void copy_sections(const PlacedObject& placed, std::byte* base) {
   for (size_t i = 0; i < placed.offsets.size(); ++i) {
     const auto contents = placed.object.sections()[i].contents;
-    if (placed.offsets[i] != kNotLoaded && !contents.empty()) std::memcpy(base + placed.offsets[i], contents.data(), contents.size());
+    if (placed.offsets[i] != kNotLoaded && !contents.empty())
+      std::memcpy(base + placed.offsets[i], contents.data(), contents.size());
   }
 }
 
@@ -112,7 +125,8 @@ Result<KernelImage> KernelImage::load(std::span<const std::span<const std::byte>
     for (const ElfObject::Symbol& symbol : placed.object.symbols()) {
       if (!symbol.is_global_function()) continue;
       SLUICE_ASSIGN(const size_t offset, symbol_offset(placed, symbol));
-      if (!image.functions_.emplace(symbol.name, offset).second) return bad("function '{}' is defined twice", symbol.name);
+      if (!image.functions_.emplace(symbol.name, offset).second)
+        return bad("function '{}' is defined twice", symbol.name);
     }
     all.push_back(std::move(placed));
   }
@@ -124,17 +138,23 @@ Result<KernelImage> KernelImage::load(std::span<const std::span<const std::byte>
   image.size_ = size;
   for (const PlacedObject& placed : all) {
     copy_sections(placed, image.base_);
-    for (const ElfObject::Relocation& relocation : placed.object.relocations()) SLUICE_TRY(relocate(placed, relocation, image.base_));
+    for (const ElfObject::Relocation& relocation : placed.object.relocations())
+      SLUICE_TRY(relocate(placed, relocation, image.base_));
   }
   if (mprotect(image.base_, size, PROT_READ | PROT_EXEC) != 0) {
-    return make_error(ErrorCode::kLimit, "{} bytes of kernels cannot be made executable: {}", size, std::strerror(errno))
-        .with_hint("a policy of the system may forbid it (SELinux: execmem), or a limit on mappings (vm.max_map_count)");
+    return make_error(ErrorCode::kLimit, "{} bytes of kernels cannot be made executable: {}", size,
+                      std::strerror(errno))
+        .with_hint(
+            "a policy of the system may forbid it (SELinux: execmem), or a limit on mappings "
+            "(vm.max_map_count)");
   }
   return image;
 }
 
 KernelImage::KernelImage(KernelImage&& other) noexcept
-    : base_(std::exchange(other.base_, nullptr)), size_(std::exchange(other.size_, 0)), functions_(std::move(other.functions_)) {}
+    : base_(std::exchange(other.base_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      functions_(std::move(other.functions_)) {}
 
 KernelImage& KernelImage::operator=(KernelImage&& other) noexcept {
   std::swap(base_, other.base_);

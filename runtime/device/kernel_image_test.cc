@@ -95,7 +95,9 @@ TEST(KernelImage, RandomDamageNeverCrashes) {
     const size_t flips = 1 + random() % 4;
     for (size_t i = 0; i < flips; ++i) {
       // Half of the damage goes into the headers, where it matters.
-      const size_t at = random() % 2 ? random() % bytes.size() : bytes.size() - 1 - random() % std::min<size_t>(bytes.size(), 900);
+      const size_t at = random() % 2
+                            ? random() % bytes.size()
+                            : bytes.size() - 1 - random() % std::min<size_t>(bytes.size(), 900);
       bytes[at] = static_cast<std::byte>(random());
     }
     if (!load_all({bytes}).ok()) ++refused;

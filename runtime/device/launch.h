@@ -1,4 +1,5 @@
-// One launch: what the device runs for one task of a stream. A launch is a leaf; its blocks write disjoint bytes and wait for nothing.
+// One launch: what the device runs for one task of a stream. A launch is a leaf; its blocks write
+// disjoint bytes and wait for nothing.
 #pragma once
 
 #include <atomic>
@@ -38,7 +39,8 @@ class Failure {
   Error error_;
 };
 
-// A task that is C++ code of one block: host_cpu nodes and copies. state belongs to the model, operands to the run.
+// A task that is C++ code of one block: host_cpu nodes and copies. state belongs to the model,
+// operands to the run.
 using CallFunction = Result<void> (*)(const void* state, void* const* operands);
 
 struct Launch {
@@ -51,10 +53,12 @@ struct Launch {
   uint32_t scratch_bytes = 0;
   bool flush_denormals = false;  // around kernel; never around call
   uint32_t task = 0;             // names the launch in a failure
-  Failure* failure = nullptr;    // where errors go: of call, and of memory for scratch; never null when either is wanted
+  Failure* failure = nullptr;    // where errors go: of call, and of memory for scratch; never null
+                                 // when either is wanted
 };
 
-// A thread's own scratch, 64-byte aligned, grown on demand and kept; null when there is no memory for it.
+// A thread's own scratch, 64-byte aligned, grown on demand and kept; null when there is no memory
+// for it.
 class Scratch {
  public:
   void* get(uint32_t bytes) {

@@ -9,7 +9,9 @@ namespace sluice {
 namespace {
 
 int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 void note_begin(const WalkObserver& observer, uint32_t task) {
@@ -19,7 +21,8 @@ void note_begin(const WalkObserver& observer, uint32_t task) {
 }  // namespace
 
 Walk::Walk(const TaskQueue& queue) : queue_(queue) {
-  for (auto* streams : {&ready_, &streams_in_flight_}) streams->reserve(queue.streams.size());  // nothing is allocated during a walk
+  for (auto* streams : {&ready_, &streams_in_flight_})
+    streams->reserve(queue.streams.size());  // nothing is allocated during a walk
   slots_in_flight_.reserve(queue.streams.size());
 }
 
@@ -101,12 +104,15 @@ void Walk::retire_finished(Device& device, const WalkObserver& observer) {
 }
 
 void Walk::collect_ready() {
-  // A record in one stream may free a wait in a stream looked at before: look again until no event moved.
+  // A record in one stream may free a wait in a stream looked at before: look again until no event
+  // moved.
   for (bool moved = true; moved;) {
     moved = false;
     ready_.clear();
     for (uint32_t stream = 0; stream < queue_.streams.size(); ++stream) {
-      if (std::find(streams_in_flight_.begin(), streams_in_flight_.end(), stream) != streams_in_flight_.end()) continue;
+      if (std::find(streams_in_flight_.begin(), streams_in_flight_.end(), stream) !=
+          streams_in_flight_.end())
+        continue;
       const uint32_t before = head_[stream];
       if (advance(stream)) ready_.push_back(stream);
       moved = moved || head_[stream] != before;
@@ -139,7 +145,8 @@ Result<void> Walk::run(Device& device, void* const* operands, const WalkObserver
     collect_ready();
     if (ready_.empty() && slots_in_flight_.empty()) break;
     // Alone on the device, or alone to run one block: no other thread could help.
-    const bool one_block = ready_.size() == 1 && slots_in_flight_.empty() && queue_.tasks[head_task(ready_[0])].blocks == 1;
+    const bool one_block = ready_.size() == 1 && slots_in_flight_.empty() &&
+                           queue_.tasks[head_task(ready_[0])].blocks == 1;
     if (one_block || device.threads() == 1) {
       run_ready_here(observer);
       continue;

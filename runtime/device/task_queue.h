@@ -1,5 +1,6 @@
-// Streams of tasks, and the walk that runs them (design section 6, Threads). Tasks of a stream run in order; streams run at the same time,
-// held together by events only. An event is a counter of the run, raised by a record and looked at when a wait comes to a stream's head.
+// Streams of tasks, and the walk that runs them (design section 6, Threads). Tasks of a stream run
+// in order; streams run at the same time, held together by events only. An event is a counter of
+// the run, raised by a record and looked at when a wait comes to a stream's head.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,8 @@ struct StreamTask {
   const int64_t* symbols = nullptr;  // of the kernel; null without
 };
 
-// All tasks of a part, in an order in which each stream's own tasks are in order. Immutable, shared by runs.
+// All tasks of a part, in an order in which each stream's own tasks are in order. Immutable, shared
+// by runs.
 struct TaskQueue {
   std::vector<StreamTask> tasks;
   std::vector<std::vector<uint32_t>> streams;  // task numbers
@@ -40,7 +42,8 @@ struct TaskTime {
   int64_t end_ns = 0;
 };
 
-// What a caller may want to see of a walk; both are slow and optional. after_task runs on the walking thread once a task has completed.
+// What a caller may want to see of a walk; both are slow and optional. after_task runs on the
+// walking thread once a task has completed.
 struct WalkObserver {
   std::vector<TaskTime>* times = nullptr;  // one per task
   std::function<Result<void>(uint32_t task)> after_task;
@@ -50,9 +53,12 @@ struct WalkObserver {
 class Walk {
  public:
   explicit Walk(const TaskQueue& queue);
-  // Runs every task once. operands: the run's table of addresses. Returns the first failure in task order; then some tasks have not run.
+  // Runs every task once. operands: the run's table of addresses. Returns the first failure in task
+  // order; then some tasks have not run.
   Result<void> run(Device& device, void* const* operands, const WalkObserver& observer);
-  uint32_t failed_task() const { return failure_.task(); }  // of the run before, where a task failed
+  uint32_t failed_task() const {
+    return failure_.task();
+  }  // of the run before, where a task failed
 
  private:
   void reset();

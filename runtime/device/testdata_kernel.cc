@@ -1,12 +1,17 @@
-// Compiled to an object of its own, which kernel_image_test loads: what a generated kernel looks like, with a constant table and a call.
+// Compiled to an object of its own, which kernel_image_test loads: what a generated kernel looks
+// like, with a constant table and a call.
 #include "runtime/device/kernel_abi.h"
 
 namespace {
 const float kTable[4] = {1.0f, 10.0f, 100.0f, 1000.0f};
 
-__attribute__((noinline)) float scale(const float* x, uint32_t block) { return x[block] * kTable[block & 3]; }
+__attribute__((noinline)) float scale(const float* x, uint32_t block) {
+  return x[block] * kTable[block & 3];
+}
 }  // namespace
 
-extern "C" __attribute__((visibility("hidden"))) void k_scale_by_table(const KernelArgs* args, uint32_t block, uint32_t) {
-  static_cast<float*>(args->pointers[0])[block] = scale(static_cast<const float*>(args->pointers[1]), block);
+extern "C" __attribute__((visibility("hidden"))) void k_scale_by_table(const KernelArgs* args,
+                                                                       uint32_t block, uint32_t) {
+  static_cast<float*>(args->pointers[0])[block] =
+      scale(static_cast<const float*>(args->pointers[1]), block);
 }

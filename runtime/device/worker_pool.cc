@@ -12,7 +12,8 @@
 namespace sluice {
 namespace {
 
-// True once the calling thread has looked for something for 20 µs. Reading the clock costs about as much as a pause; it is read rarely.
+// True once the calling thread has looked for something for 20 µs. Reading the clock costs about as
+// much as a pause; it is read rarely.
 class SpinLimit {
  public:
   bool reached() {
@@ -38,7 +39,8 @@ void run_block(const Launch& launch, const KernelArgs& args, uint32_t block) {
   if (!done) launch.failure->note(launch.task, std::move(done).error());
 }
 
-// The launch's scratch. False when there is no memory for it: the launch has failed, and its blocks are taken but not run.
+// The launch's scratch. False when there is no memory for it: the launch has failed, and its blocks
+// are taken but not run.
 bool get_scratch(const Launch& launch, Scratch& scratch, KernelArgs& args) {
   args.scratch = scratch.get(launch.scratch_bytes);
   if (args.scratch != nullptr || launch.scratch_bytes == 0) return true;
@@ -78,7 +80,8 @@ Result<void> WorkerPool::start_threads(int threads) {
     if (slots_ == nullptr) slots_ = std::make_unique<Slot[]>(kSlots);
     while (started_ + 1 < threads) {
       const int index = started_;
-      if (workers_.size() == static_cast<size_t>(index)) workers_.push_back(std::make_unique<Worker>());
+      if (workers_.size() == static_cast<size_t>(index))
+        workers_.push_back(std::make_unique<Worker>());
       SLUICE_TRY(threads_.start([this, index, me = workers_.back().get()] { work(index, *me); }));
       ++started_;
     }
@@ -93,7 +96,8 @@ int WorkerPool::begin(const Launch& launch, int limit) {
   do {
     if (taken == ~uint64_t{0}) return -1;
     slot = std::countr_one(taken);
-  } while (!taken_.compare_exchange_weak(taken, taken | uint64_t{1} << slot, std::memory_order_acquire, std::memory_order_relaxed));
+  } while (!taken_.compare_exchange_weak(taken, taken | uint64_t{1} << slot,
+                                         std::memory_order_acquire, std::memory_order_relaxed));
   slots_[slot].launch = launch;
   slots_[slot].limit.store(limit, std::memory_order_relaxed);
   slots_[slot].next.store(0, std::memory_order_relaxed);
@@ -110,7 +114,9 @@ bool WorkerPool::finished(int slot) const {
 }
 
 void WorkerPool::wait_any(std::span<const int> slots) {
-  auto any = [&] { return std::any_of(slots.begin(), slots.end(), [this](int slot) { return finished(slot); }); };
+  auto any = [&] {
+    return std::any_of(slots.begin(), slots.end(), [this](int slot) { return finished(slot); });
+  };
   SpinLimit spin;
   while (!spin.reached()) {
     if (any()) return;
@@ -121,7 +127,9 @@ void WorkerPool::wait_any(std::span<const int> slots) {
   joiners_.fetch_sub(1);
 }
 
-void WorkerPool::end(int slot) { taken_.fetch_and(~(uint64_t{1} << slot), std::memory_order_release); }
+void WorkerPool::end(int slot) {
+  taken_.fetch_and(~(uint64_t{1} << slot), std::memory_order_release);
+}
 
 void WorkerPool::run_blocks(int slot, Scratch& scratch, int index) {
   Slot& s = slots_[slot];
@@ -160,13 +168,14 @@ uint64_t WorkerPool::open_to(int index) const {
   return joinable;
 }
 
-// The thread says that it is busy before it asks whether it may be, a walker sits down before it asks who is busy: one of them sees the
-// other.
+// The thread says that it is busy before it asks whether it may be, a walker sits down before it
+// asks who is busy: one of them sees the other.
 bool WorkerPool::work_once(int index, Worker& me, Scratch& scratch) {
   const uint64_t open = open_to(index);
   if (open == 0 || !may_work(index)) return false;
   me.is_busy.store(true);
-  // Threads begin at different slots, so that launches in flight together get a thread each before one gets two.
+  // Threads begin at different slots, so that launches in flight together get a thread each before
+  // one gets two.
   const int slot = (std::countr_zero(std::rotr(open, index)) + index) % kSlots;
   Slot& s = slots_[slot];
   s.users.fetch_add(1);
@@ -194,7 +203,8 @@ void WorkerPool::leave_slot(int slot) {
 void WorkerPool::sleep(int index) {
   std::unique_lock lock(mutex_);
   sleepers_.fetch_add(1);
-  work_came_.wait(lock, [this, index] { return stopping_ || (may_work(index) && open_to(index) != 0); });
+  work_came_.wait(lock,
+                  [this, index] { return stopping_ || (may_work(index) && open_to(index) != 0); });
   sleepers_.fetch_sub(1);
 }
 
@@ -202,8 +212,10 @@ void WorkerPool::wake_workers(const Launch& launch, int limit) {
   {
     const std::lock_guard lock(mutex_);
   }
-  if (limit < width_.load() || walkers_.load() > 1) return work_came_.notify_all();  // not every thread may take it
-  for (uint32_t n = std::min(launch.blocks, static_cast<uint32_t>(limit - 1)); n > 0; --n) work_came_.notify_one();
+  if (limit < width_.load() || walkers_.load() > 1)
+    return work_came_.notify_all();  // not every thread may take it
+  for (uint32_t n = std::min(launch.blocks, static_cast<uint32_t>(limit - 1)); n > 0; --n)
+    work_came_.notify_one();
 }
 
 // Under mutex_.

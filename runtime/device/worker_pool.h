@@ -1,8 +1,10 @@
-// The threads of the process that run the blocks of launches, and the slots of the threads that walk runs, which work too. With a width of
-// T at most T of them are busy: T - 1 threads are the pool's own, a walker beyond the T-th waits for a slot, and each walker beyond the
-// first keeps one of the pool's own threads idle, and waits for the block that it is inside.
+// The threads of the process that run the blocks of launches, and the slots of the threads that
+// walk runs, which work too. With a width of T at most T of them are busy: T - 1 threads are the
+// pool's own, a walker beyond the T-th waits for a slot, and each walker beyond the first keeps one
+// of the pool's own threads idle, and waits for the block that it is inside.
 //
-// Threads look for work for at most 20 µs, then sleep. Everything here is safe to call from any thread.
+// Threads look for work for at most 20 µs, then sleep. Everything here is safe to call from any
+// thread.
 #pragma once
 
 #include <atomic>
@@ -28,8 +30,11 @@ class WorkerPool {
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   void set_width(int threads);  // T >= 1
-  bool has_threads(int threads) const { return started_.load(std::memory_order_acquire) + 1 >= threads; }
-  // Starts those of the first `threads` - 1 that do not exist yet. Error: kLimit when they cannot be had.
+  bool has_threads(int threads) const {
+    return started_.load(std::memory_order_acquire) + 1 >= threads;
+  }
+  // Starts those of the first `threads` - 1 that do not exist yet. Error: kLimit when they cannot
+  // be had.
   Result<void> start_threads(int threads);
 
   void acquire_slot();  // waits for a slot
@@ -45,9 +50,10 @@ class WorkerPool {
  private:
   static constexpr int kWalker = -1;  // in place of the index of an own thread: always may work
 
-  // users counts the pool's threads that look at the slot. A thread counts itself in, then looks whether the slot's bit in open_ is
-  // (still) set, and only then reads launch. The bit is cleared by whoever takes the last block, before it leaves; so once all blocks are
-  // taken and users is 0, nobody reads the slot and nobody will until it is opened again.
+  // users counts the pool's threads that look at the slot. A thread counts itself in, then looks
+  // whether the slot's bit in open_ is (still) set, and only then reads launch. The bit is cleared
+  // by whoever takes the last block, before it leaves; so once all blocks are taken and users is 0,
+  // nobody reads the slot and nobody will until it is opened again.
   struct alignas(64) Slot {
     std::atomic<uint32_t> users{0};
     std::atomic<int> limit{0};  // read without being counted in, it may be that of a launch before
@@ -64,8 +70,12 @@ class WorkerPool {
   void sleep(int index);
   void run_blocks(int slot, Scratch& scratch, int index);
   void leave_slot(int slot);
-  bool may_work(int index) const { return index == kWalker || index + walkers_.load() < width_.load(std::memory_order_relaxed); }
-  bool may_join(int slot, int index) const { return index + 1 < slots_[slot].limit.load(std::memory_order_relaxed); }
+  bool may_work(int index) const {
+    return index == kWalker || index + walkers_.load() < width_.load(std::memory_order_relaxed);
+  }
+  bool may_join(int slot, int index) const {
+    return index + 1 < slots_[slot].limit.load(std::memory_order_relaxed);
+  }
   uint64_t open_to(int index) const;
   bool is_anyone_barred_busy() const;
   void wake_workers(const Launch& launch, int limit);
@@ -85,7 +95,7 @@ class WorkerPool {
   std::condition_variable launch_ended_;
   std::condition_variable slot_released_;
   std::vector<std::unique_ptr<Worker>> workers_;  // by index; guarded by mutex_
-  Threads threads_;                               // the last member: they use the others until they have ended
+  Threads threads_;  // the last member: they use the others until they have ended
 };
 
 }  // namespace sluice

@@ -1,5 +1,6 @@
-// A state that is written in place: memory for the state's bound, in which each execution writes behind what is there. Nothing of it is
-// copied from one execution to the next, and what an execution wrote counts only once it is kept.
+// A state that is written in place: memory for the state's bound, in which each execution writes
+// behind what is there. Nothing of it is copied from one execution to the next, and what an
+// execution wrote counts only once it is kept.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +23,15 @@ class AppendedState {
 
   bool is_kept() const { return kept_.has_value(); }
 
-  // An execution begins with what was kept, zeros of these extents, or a copy of a tensor. Errors: kLimit when there is no memory,
-  // kBadBinding when it is larger than the state may be (named `name`).
+  // An execution begins with what was kept, zeros of these extents, or a copy of a tensor. Errors:
+  // kLimit when there is no memory, kBadBinding when it is larger than the state may be (named
+  // `name`).
   void go_on() { now_ = *kept_; }
   Result<void> begin(std::span<const int64_t> extents, const std::string& name);
   Result<void> load(const HostTensor& tensor, const std::string& name);
 
-  // Extents at the begin of the execution, and all of the memory, dense but for room along one axis.
+  // Extents at the begin of the execution, and all of the memory, dense but for room along one
+  // axis.
   const std::vector<int64_t>& extents() const { return now_.extents; }
   std::span<std::byte> memory() const { return {now_.memory.data(), now_.bytes}; }
 

@@ -117,7 +117,8 @@ TEST(AppendedState, RefusesMoreThanItsCapacity) {
   const auto refused = state.load(seen(counted({1, 6, 3})), "past");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kBadBinding);
-  EXPECT_EQ(refused.error().message, "state 'past' of 1x6x3 is larger than the model was compiled for: 1x5x3");
+  EXPECT_EQ(refused.error().message,
+            "state 'past' of 1x6x3 is larger than the model was compiled for: 1x5x3");
   const auto endless = state.begin(std::vector<int64_t>{int64_t{1} << 60, 0, 3}, "past");
   ASSERT_FALSE(endless);
   EXPECT_EQ(endless.error().code, ErrorCode::kLimit);

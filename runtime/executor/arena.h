@@ -1,4 +1,5 @@
-// Memory of one run: zeroed, private, 4096-byte aligned; from 2 MiB on aligned to huge pages and offered to them.
+// Memory of one run: zeroed, private, 4096-byte aligned; from 2 MiB on aligned to huge pages and
+// offered to them.
 #pragma once
 
 #include <cstddef>

@@ -2,17 +2,19 @@
 
 namespace sluice {
 
-Result<std::shared_ptr<const StaticModel>> BoundParts::get(size_t part, std::span<const int64_t> symbols,
-                                                           std::shared_ptr<const StaticModel> held) {
+Result<std::shared_ptr<const StaticModel>> BoundParts::get(
+    size_t part, std::span<const int64_t> symbols, std::shared_ptr<const StaticModel> held) {
   Key key{static_cast<int64_t>(part)};
   key.insert(key.end(), symbols.begin(), symbols.end());
   if (auto bound = find(key, std::move(held))) return bound;
   SLUICE_ASSIGN(TypeSizes sizes, TypeSizes::bind(model_->def(), symbols));
-  SLUICE_ASSIGN(auto bound, StaticModel::bind(model_, static_cast<int>(part), std::move(sizes), host_graphs_[part]));
+  SLUICE_ASSIGN(auto bound, StaticModel::bind(model_, static_cast<int>(part), std::move(sizes),
+                                              host_graphs_[part]));
   return keep(key, std::move(bound));
 }
 
-std::shared_ptr<const StaticModel> BoundParts::find(const Key& key, std::shared_ptr<const StaticModel> held) {
+std::shared_ptr<const StaticModel> BoundParts::find(const Key& key,
+                                                    std::shared_ptr<const StaticModel> held) {
   const std::lock_guard lock(mutex_);
   const auto found = index_.find(key);
   if (found == index_.end()) {
@@ -25,7 +27,8 @@ std::shared_ptr<const StaticModel> BoundParts::find(const Key& key, std::shared_
 }
 
 // Two threads may have bound the same: the first one counts.
-std::shared_ptr<const StaticModel> BoundParts::keep(const Key& key, std::shared_ptr<const StaticModel> bound) {
+std::shared_ptr<const StaticModel> BoundParts::keep(const Key& key,
+                                                    std::shared_ptr<const StaticModel> bound) {
   constexpr uint64_t kEntryBytes = 256;  // of list, map and counts around an entry
   const uint64_t bytes = bound->held_bytes() + 2 * key.size() * sizeof(int64_t) + kEntryBytes;
   const std::lock_guard lock(mutex_);
@@ -40,7 +43,8 @@ std::shared_ptr<const StaticModel> BoundParts::keep(const Key& key, std::shared_
   return bound;
 }
 
-// Those not used for the longest time, until the rest holds at most so many bytes. Runs keep what they use themselves.
+// Those not used for the longest time, until the rest holds at most so many bytes. Runs keep what
+// they use themselves.
 void BoundParts::give_up(uint64_t max_bytes) {
   while (counters_.bytes > max_bytes) {
     counters_.bytes -= entries_.back().bytes;

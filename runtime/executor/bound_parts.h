@@ -1,5 +1,6 @@
-// Symbolic parts of a model, bound to sizes: each distinct one once, until others were used more lately and all together would hold more
-// bytes than they may. Shared by the runs of the model, from any threads.
+// Symbolic parts of a model, bound to sizes: each distinct one once, until others were used more
+// lately and all together would hold more bytes than they may. Shared by the runs of the model,
+// from any threads.
 #pragma once
 
 #include <cstdint>
@@ -31,15 +32,17 @@ class BoundParts {
   static constexpr uint64_t kDefaultBytes = uint64_t{64} << 20;
 
   // host_graphs: by part; null without.
-  BoundParts(std::shared_ptr<const OpenedModel> model, std::vector<std::shared_ptr<void>> host_graphs)
+  BoundParts(std::shared_ptr<const OpenedModel> model,
+             std::vector<std::shared_ptr<void>> host_graphs)
       : model_(std::move(model)), host_graphs_(std::move(host_graphs)) {}
 
-  // symbols: the values of ModelDef.sizes.symbols. held: what the caller has bound for the same part and symbols, or null; it is as good as
-  // what is kept here. Errors of StaticModel::bind.
+  // symbols: the values of ModelDef.sizes.symbols. held: what the caller has bound for the same
+  // part and symbols, or null; it is as good as what is kept here. Errors of StaticModel::bind.
   Result<std::shared_ptr<const StaticModel>> get(size_t part, std::span<const int64_t> symbols,
                                                  std::shared_ptr<const StaticModel> held = nullptr);
 
-  // Parts that are kept hold at most so many bytes from now on; one that needs more by itself is not kept.
+  // Parts that are kept hold at most so many bytes from now on; one that needs more by itself is
+  // not kept.
   void limit(uint64_t bytes);
   BoundPartsCounters counters() const;
 

@@ -15,7 +15,8 @@ namespace {
 std::shared_ptr<const OpenedModel> copying_model() {
   testing::ModelBuilder b;
   const uint32_t rows = b.type(DType::kF32, {-1, 4});
-  for (const uint32_t expression : {1, 0}) b.model.mutable_types(static_cast<int>(rows))->add_dim_expression(expression);
+  for (const uint32_t expression : {1, 0})
+    b.model.mutable_types(static_cast<int>(rows))->add_dim_expression(expression);
   b.model.mutable_sizes()->add_symbols();
   b.model.mutable_sizes()->add_expression_op(static_cast<uint32_t>(ExpressionOp::kSymbol));
   b.model.mutable_sizes()->add_expression_a(0);
@@ -34,7 +35,8 @@ std::shared_ptr<const OpenedModel> copying_model() {
   }
   b.copy("copy", b.stream("main"), 1, 0);
   b.model.mutable_root()->set_graph(1);
-  const auto bytes = testing::om_bytes(b.model, {{.kind = pb::SEGMENT_WEIGHTS}, {.kind = pb::SEGMENT_GRAPH}});
+  const auto bytes =
+      testing::om_bytes(b.model, {{.kind = pb::SEGMENT_WEIGHTS}, {.kind = pb::SEGMENT_GRAPH}});
   auto opened = OpenedModel::open(OmBytes::copy(bytes).value());
   EXPECT_TRUE(opened) << opened.error().message;
   return *opened;
@@ -42,7 +44,8 @@ std::shared_ptr<const OpenedModel> copying_model() {
 
 class BoundPartsTest : public ::testing::Test {
  protected:
-  std::shared_ptr<const StaticModel> get(int64_t rows, std::shared_ptr<const StaticModel> held = nullptr) {
+  std::shared_ptr<const StaticModel> get(int64_t rows,
+                                         std::shared_ptr<const StaticModel> held = nullptr) {
     auto bound = parts_.get(0, std::array{rows}, std::move(held));
     EXPECT_TRUE(bound) << bound.error().message;
     return *bound;
@@ -116,12 +119,14 @@ TEST_F(BoundPartsTest, ThreadsBindAtOnce) {
     threads.emplace_back([&] {
       for (int turn = 0; turn < 20; ++turn) {
         for (int64_t i = 0; i < kSizes; ++i)
-          mine[static_cast<size_t>(i)] = get(i + 1)->binding_bytes(0) == static_cast<uint64_t>(i + 1) * 16;
+          mine[static_cast<size_t>(i)] =
+              get(i + 1)->binding_bytes(0) == static_cast<uint64_t>(i + 1) * 16;
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  for (const auto& mine : right) EXPECT_TRUE(std::all_of(mine.begin(), mine.end(), [](bool one) { return one; }));
+  for (const auto& mine : right)
+    EXPECT_TRUE(std::all_of(mine.begin(), mine.end(), [](bool one) { return one; }));
   const BoundPartsCounters counters = parts_.counters();
   EXPECT_EQ(counters.hits + counters.binds, 1u + 2 * 20 * kSizes);
   EXPECT_LE(counters.bytes, counters.limit_bytes);

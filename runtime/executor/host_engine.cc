@@ -16,7 +16,8 @@ std::vector<std::filesystem::path> origins() {
   std::vector<std::filesystem::path> folders;
   std::error_code ignored;
   Dl_info where{};
-  if (::dladdr(reinterpret_cast<const void*>(&open_host_engine), &where) != 0 && where.dli_fname != nullptr) {
+  if (::dladdr(reinterpret_cast<const void*>(&open_host_engine), &where) != 0 &&
+      where.dli_fname != nullptr) {
     const auto file = std::filesystem::canonical(where.dli_fname, ignored);
     if (!ignored) folders.push_back(file.parent_path());
   }
@@ -27,14 +28,17 @@ std::vector<std::filesystem::path> origins() {
 
 // The system's loader tells it in words only.
 bool lacks_memory(const std::string& problem) {
-  return problem.find("llocate memory") != std::string::npos || problem.ends_with("failed to map segment from shared object");
+  return problem.find("llocate memory") != std::string::npos ||
+         problem.ends_with("failed to map segment from shared object");
 }
 
 Result<const HostEngine*> engine_in(void* library) {
   auto* table = reinterpret_cast<const HostEngine* (*)()>(::dlsym(library, kHostEngineSymbol));
   const HostEngine* engine = table == nullptr ? nullptr : table();
-  if (engine == nullptr || engine->table_size != sizeof(HostEngine) || std::string_view(engine->release) != kHostEngineRelease) {
-    return make_error(ErrorCode::kWrongDevice, "{} is of another release than this program", kLibrary);
+  if (engine == nullptr || engine->table_size != sizeof(HostEngine) ||
+      std::string_view(engine->release) != kHostEngineRelease) {
+    return make_error(ErrorCode::kWrongDevice, "{} is of another release than this program",
+                      kLibrary);
   }
   return engine;
 }
@@ -51,13 +55,15 @@ Result<const HostEngine*> open_host_engine() {
       if (void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return engine_in(library);
       const std::string problem = ::dlerror();
       if (lacks_memory(problem)) {
-        return make_error(ErrorCode::kLimit, "no memory for {}: {}{}", kLibrary, problem, memory_limit_text())
+        return make_error(ErrorCode::kLimit, "no memory for {}: {}{}", kLibrary, problem,
+                          memory_limit_text())
             .with_hint("give the process more memory");
       }
       tried = ": " + problem;
     }
   }
-  return make_error(ErrorCode::kWrongDevice, "the model runs nodes on host_cpu, but {} cannot be opened{}", kLibrary, tried)
+  return make_error(ErrorCode::kWrongDevice,
+                    "the model runs nodes on host_cpu, but {} cannot be opened{}", kLibrary, tried)
       .with_hint("install it in ../lib or beside the program");
 }
 

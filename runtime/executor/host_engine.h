@@ -1,5 +1,6 @@
-// What the executor asks of an engine that runs nodes by C++ code (host_cpu). The engine lives in a library of its own, opened only when a
-// model names it; both sides are built together, which `release` and `table_size` make sure of.
+// What the executor asks of an engine that runs nodes by C++ code (host_cpu). The engine lives in a
+// library of its own, opened only when a model names it; both sides are built together, which
+// `release` and `table_size` make sure of.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +39,8 @@ struct HostTensor {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
 
-  static HostTensor of(std::shared_ptr<const Tensor> tensor) {  // inline: both sides of the library use it
+  static HostTensor of(
+      std::shared_ptr<const Tensor> tensor) {  // inline: both sides of the library use it
     const Tensor& held = *tensor;
     return {held.dtype, held.dims, held.bytes, std::move(tensor)};
   }
@@ -46,26 +48,40 @@ struct HostTensor {
 
 // What an input, output or value of a graph that is walked holds.
 struct HostValue {
-  enum class Kind : uint8_t { kTensor, kSequence, kMap, kMaps, kNone };  // kMaps: a sequence of maps; kNone: an empty optional
+  enum class Kind : uint8_t {
+    kTensor,
+    kSequence,
+    kMap,
+    kMaps,
+    kNone
+  };  // kMaps: a sequence of maps; kNone: an empty optional
   Kind kind = Kind::kTensor;
-  std::vector<HostTensor> tensors;  // one, a sequence's elements, or none; of each map its keys and its values, both of one dim
+  std::vector<HostTensor> tensors;  // one, a sequence's elements, or none; of each map its keys and
+                                    // its values, both of one dim
 };
 
 // What the executor does, and wants to see, while a root graph is walked.
 struct GraphHooks {
   // The results of a fixed part.
-  std::function<Result<std::vector<Tensor>>(uint32_t part, std::span<const HostTensor> inputs)> call_part;
-  // By the node's position in the graph: 1 + the kernel of the compiled model that it launches; 0: none. Empty: no node launches one.
+  std::function<Result<std::vector<Tensor>>(uint32_t part, std::span<const HostTensor> inputs)>
+      call_part;
+  // By the node's position in the graph: 1 + the kernel of the compiled model that it launches; 0:
+  // none. Empty: no node launches one.
   std::span<const uint32_t> node_kernels;
-  // Launches a kernel and waits for its end. operands: its outputs, then its inputs, each at a multiple of 64 bytes, in the storages that
-  // the graph says. dims: of all of them, one behind the other.
-  std::function<Result<void>(uint32_t kernel, std::span<void* const> operands, std::span<const int64_t> dims)> launch;
+  // Launches a kernel and waits for its end. operands: its outputs, then its inputs, each at a
+  // multiple of 64 bytes, in the storages that the graph says. dims: of all of them, one behind the
+  // other.
+  std::function<Result<void>(uint32_t kernel, std::span<void* const> operands,
+                             std::span<const int64_t> dims)>
+      launch;
   // Before and after each node, by its position in the graph. May be empty.
   std::function<void(uint32_t node, bool begins)> around_node;
   // Where values take their memory from; null: the heap. It outlives them all.
   std::pmr::memory_resource* memory = nullptr;
-  // Each value as it is made. May be empty. is_channels_last: a tensor whose elements lie in the order N, H, W, C.
-  std::function<void(const std::string& name, const HostValue& value, bool is_channels_last)> value_made;
+  // Each value as it is made. May be empty. is_channels_last: a tensor whose elements lie in the
+  // order N, H, W, C.
+  std::function<void(const std::string& name, const HostValue& value, bool is_channels_last)>
+      value_made;
 };
 
 // Result `result` of the Call of part `part`, which is the root's output `output`.
@@ -79,28 +95,38 @@ struct PartResult {
 struct HostEngine {
   const char* release;
   size_t table_size;
-  // Reads a part's host graph, or a root graph (.sg bytes). They and the weights stay mapped while the result lives.
-  Result<std::shared_ptr<void>> (*open_graph)(std::span<const std::byte> graph, std::span<const std::byte> weights);
-  // Checks that the node exists and takes these operands, and does what need be done once. graph outlives the result.
-  Result<std::shared_ptr<const void>> (*prepare)(const std::shared_ptr<void>& graph, const HostTask& task);
-  // Runs a prepared task: state is prepare's result, operands the addresses in the same order. Several threads at once.
+  // Reads a part's host graph, or a root graph (.sg bytes). They and the weights stay mapped while
+  // the result lives.
+  Result<std::shared_ptr<void>> (*open_graph)(std::span<const std::byte> graph,
+                                              std::span<const std::byte> weights);
+  // Checks that the node exists and takes these operands, and does what need be done once. graph
+  // outlives the result.
+  Result<std::shared_ptr<const void>> (*prepare)(const std::shared_ptr<void>& graph,
+                                                 const HostTask& task);
+  // Runs a prepared task: state is prepare's result, operands the addresses in the same order.
+  // Several threads at once.
   CallFunction run;
-  // Checks that each of these results of parts is the one output of the root graph with its index, and that no node reads it: its elements
-  // lie in memory of which the graph knows nothing. Error: kBadCompiledModel.
-  Result<void> (*check_unread)(const std::shared_ptr<void>& graph, std::span<const PartResult> results);
-  // Results of parts that are one output of the root graph each, of parts that are called once, which nothing reads but other parts: nobody
-  // else shares their memory.
+  // Checks that each of these results of parts is the one output of the root graph with its index,
+  // and that no node reads it: its elements lie in memory of which the graph knows nothing. Error:
+  // kBadCompiledModel.
+  Result<void> (*check_unread)(const std::shared_ptr<void>& graph,
+                               std::span<const PartResult> results);
+  // Results of parts that are one output of the root graph each, of parts that are called once,
+  // which nothing reads but other parts: nobody else shares their memory.
   std::vector<PartResult> (*outputs_of_parts)(const std::shared_ptr<void>& graph);
-  // Walks a root graph node by node. Inputs of the graph's types, one each; they are not copied and must not change meanwhile.
-  Result<std::vector<HostValue>> (*run_graph)(const std::shared_ptr<void>& graph, std::span<const HostValue> inputs,
+  // Walks a root graph node by node. Inputs of the graph's types, one each; they are not copied and
+  // must not change meanwhile.
+  Result<std::vector<HostValue>> (*run_graph)(const std::shared_ptr<void>& graph,
+                                              std::span<const HostValue> inputs,
                                               const GraphHooks& hooks);
 };
 
-// Opens libsluice_host_cpu.so beside this program or library ($ORIGIN/../lib, then $ORIGIN). Errors: kWrongDevice when it is not there or
-// of another release.
+// Opens libsluice_host_cpu.so beside this program or library ($ORIGIN/../lib, then $ORIGIN).
+// Errors: kWrongDevice when it is not there or of another release.
 Result<const HostEngine*> open_host_engine();
 
-inline constexpr char kHostEngineSymbol[] = "sluice_host_engine";  // extern "C" const HostEngine* sluice_host_engine();
-inline constexpr char kHostEngineRelease[] = "0.1.0/5";            // raised with every change of this header
+inline constexpr char kHostEngineSymbol[] =
+    "sluice_host_engine";  // extern "C" const HostEngine* sluice_host_engine();
+inline constexpr char kHostEngineRelease[] = "0.1.0/5";  // raised with every change of this header
 
 }  // namespace sluice

@@ -21,7 +21,8 @@ std::vector<PartResult> states_in_place(const pb::ModelDef& model) {
 
 }  // namespace
 
-Result<std::shared_ptr<const HybridModel>> HybridModel::lower(std::shared_ptr<const OpenedModel> model) {
+Result<std::shared_ptr<const HybridModel>> HybridModel::lower(
+    std::shared_ptr<const OpenedModel> model) {
   std::shared_ptr<HybridModel> hybrid(new HybridModel());
   std::vector<std::shared_ptr<void>> host_graphs;
   for (int part = 0; part < model->def().parts_size(); ++part) {
@@ -37,8 +38,10 @@ Result<std::shared_ptr<const HybridModel>> HybridModel::lower(std::shared_ptr<co
   const auto graph = model->file().segment(static_cast<int>(model->def().root().graph()));
   SLUICE_ASSIGN(hybrid->root_, model->host()->open_graph(graph, model->weights()));
   SLUICE_TRY(model->host()->check_unread(hybrid->root_, states_in_place(model->def())));
-  for (const PartResult& result : model->host()->outputs_of_parts(hybrid->root_)) {  // what is a state is read by the next execution
-    if (!is_state_output(model->def(), result.output)) hybrid->outputs_of_parts_[{result.part, result.result}] = result.output;
+  for (const PartResult& result : model->host()->outputs_of_parts(
+           hybrid->root_)) {  // what is a state is read by the next execution
+    if (!is_state_output(model->def(), result.output))
+      hybrid->outputs_of_parts_[{result.part, result.result}] = result.output;
   }
   hybrid->model_ = std::move(model);
   return std::shared_ptr<const HybridModel>(std::move(hybrid));

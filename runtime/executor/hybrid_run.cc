@@ -13,10 +13,14 @@
 namespace sluice {
 namespace {
 
-int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
+int64_t now_ns() {
+  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
 
 // Others were placed for their sizes, or for the largest that these can have: they never need more.
-bool is_placed_when_bound(const pb::PartDef& part) { return part.has_symbolic() && part.symbolic().buffer_offset_size() == 0; }
+bool is_placed_when_bound(const pb::PartDef& part) {
+  return part.has_symbolic() && part.symbolic().buffer_offset_size() == 0;
+}
 
 // grows: with room for larger sizes, so that it seldom grows again, where there is memory for that.
 Result<Arena> make_arena(const StaticModel& part, bool grows) {
@@ -29,11 +33,14 @@ Result<Arena> make_arena(const StaticModel& part, bool grows) {
 
 // A tensor keeps the memory that it lies in.
 void keep_memory(HostValue& value, const std::shared_ptr<const void>& memory) {
-  using Both = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;  // the memory ends last
-  for (HostTensor& tensor : value.tensors) tensor.owner = std::make_shared<const Both>(memory, std::move(tensor.owner));
+  using Both =
+      std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;  // the memory ends last
+  for (HostTensor& tensor : value.tensors)
+    tensor.owner = std::make_shared<const Both>(memory, std::move(tensor.owner));
 }
 
-// Unbinds states when an execution ends, also by an exception: their values stand for memory that is not dense, or belongs to nobody then.
+// Unbinds states when an execution ends, also by an exception: their values stand for memory that
+// is not dense, or belongs to nobody then.
 class StatesBound {
  public:
   StatesBound(const RunStates& states, RunInputs& inputs) : states_(states), inputs_(inputs) {}
@@ -59,14 +66,16 @@ HybridRun::HybridRun(std::shared_ptr<const HybridModel> model, std::shared_ptr<D
   inputs_.values.resize(static_cast<size_t>(model_->def().inputs_size()));
   inputs_.bound.resize(inputs_.values.size(), false);
   for (size_t i = 0; i < inputs_.values.size(); ++i) {  // an optional that nobody gives is empty
-    const pb::TypeDef& type = model_->def().types(static_cast<int>(model_->def().inputs(static_cast<int>(i)).type()));
+    const pb::TypeDef& type =
+        model_->def().types(static_cast<int>(model_->def().inputs(static_cast<int>(i)).type()));
     inputs_.bound[i] = type.kind() == pb::VALUE_OPTIONAL;
     if (inputs_.bound[i]) inputs_.values[i].kind = HostValue::Kind::kNone;
   }
 }
 
 Result<void> HybridRun::bind_input(size_t index, HostValue value) {
-  if (index >= inputs_.values.size()) return make_error(ErrorCode::kBadBinding, "input {} of {}", index, inputs_.values.size());
+  if (index >= inputs_.values.size())
+    return make_error(ErrorCode::kBadBinding, "input {} of {}", index, inputs_.values.size());
   const pb::BindingDef& input = model_->def().inputs(static_cast<int>(index));
   if (value.tensors.empty() && is_state_input(model_->def(), index)) {
     states_.unbind(inputs_, static_cast<uint32_t>(index));
@@ -74,8 +83,8 @@ Result<void> HybridRun::bind_input(size_t index, HostValue value) {
   }
   for (const HostTensor& tensor : value.tensors) SLUICE_TRY(check_tensor(tensor, input.name()));
   if (!fits(model_->def(), input.type(), value)) {
-    return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, got {}", input.name(), type_text(model_->def(), input.type()),
-                      text_of(value));
+    return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, got {}", input.name(),
+                      type_text(model_->def(), input.type()), text_of(value));
   }
   inputs_.values[index] = std::move(value);
   inputs_.bound[index] = true;
@@ -84,17 +93,21 @@ Result<void> HybridRun::bind_input(size_t index, HostValue value) {
 
 Result<void> HybridRun::bind_output(size_t index, std::span<std::byte> memory) {
   const pb::ModelDef& def = model_->def();
-  if (index >= outputs_.size()) return make_error(ErrorCode::kBadBinding, "output {} of {}", index, outputs_.size());
+  if (index >= outputs_.size())
+    return make_error(ErrorCode::kBadBinding, "output {} of {}", index, outputs_.size());
   const pb::BindingDef& output = def.outputs(static_cast<int>(index));
   const auto wanted = type_bytes(def.types(static_cast<int>(output.type())));
   if (!wanted) {
-    return make_error(ErrorCode::kBadBinding, "output '{}' is {}: its size is known only after the run", output.name(),
+    return make_error(ErrorCode::kBadBinding,
+                      "output '{}' is {}: its size is known only after the run", output.name(),
                       type_text(def, output.type()))
         .with_hint("sluice_run_output_tensor");
   }
   if (*wanted != memory.size())
-    return make_error(ErrorCode::kBadBinding, "output '{}' has {} bytes, got {}", output.name(), *wanted, memory.size());
-  if (memory.data() == nullptr && !memory.empty()) return make_error(ErrorCode::kBadBinding, "output '{}' is bound to null", output.name());
+    return make_error(ErrorCode::kBadBinding, "output '{}' has {} bytes, got {}", output.name(),
+                      *wanted, memory.size());
+  if (memory.data() == nullptr && !memory.empty())
+    return make_error(ErrorCode::kBadBinding, "output '{}' is bound to null", output.name());
   memory_->given[index].use(memory);
   return {};
 }
@@ -102,7 +115,8 @@ Result<void> HybridRun::bind_output(size_t index, std::span<std::byte> memory) {
 Result<void> HybridRun::check_inputs() const {
   for (size_t i = 0; i < inputs_.bound.size(); ++i) {
     if (!inputs_.bound[i])
-      return make_error(ErrorCode::kBadBinding, "input '{}' is not bound", model_->def().inputs(static_cast<int>(i)).name());
+      return make_error(ErrorCode::kBadBinding, "input '{}' is not bound",
+                        model_->def().inputs(static_cast<int>(i)).name());
   }
   return check_dims(model_->def(), inputs_.values);
 }
@@ -123,7 +137,8 @@ const HostValue& HybridRun::output(size_t index) const {
   HostValue& copy = copies_[index];
   if (copy.tensors.empty()) {
     const UseTensorMemory memory(&memory_->pool);
-    copy.tensors.push_back(HostTensor::of(std::make_shared<const Tensor>(state->dense(outputs_[index].tensors[0].dims))));
+    copy.tensors.push_back(HostTensor::of(
+        std::make_shared<const Tensor>(state->dense(outputs_[index].tensors[0].dims))));
     keep_memory(copy, memory_);
   }
   return copy;
@@ -135,22 +150,28 @@ Result<void> HybridRun::bind_symbols() {
   std::vector<std::span<const int64_t>> shapes;
   for (const HostValue& input : inputs_.values) {
     const bool is_tensor = input.kind == HostValue::Kind::kTensor && input.tensors.size() == 1;
-    shapes.push_back(is_tensor ? std::span<const int64_t>(input.tensors[0].dims) : std::span<const int64_t>());
+    shapes.push_back(is_tensor ? std::span<const int64_t>(input.tensors[0].dims)
+                               : std::span<const int64_t>());
   }
   SLUICE_ASSIGN(symbols_, sluice::bind_symbols(model_->def(), shapes));
   return {};
 }
 
-// Parts run one after the other and share the arena, which is as large as the largest of them needs.
+// Parts run one after the other and share the arena, which is as large as the largest of them
+// needs.
 Result<Run*> HybridRun::find_run(uint32_t part) {
-  if (part >= parts_.size()) return make_error(ErrorCode::kBadCompiledModel, "the root calls part {} of {}", part, parts_.size());
+  if (part >= parts_.size())
+    return make_error(ErrorCode::kBadCompiledModel, "the root calls part {} of {}", part,
+                      parts_.size());
   std::unique_ptr<Run>& run = parts_[part];
   const bool is_same = run && part_symbols_[part] == symbols_;
   SLUICE_ASSIGN(auto model, model_->part(part, symbols_, is_same ? run->shared_model() : nullptr));
   const uint64_t bytes = model->part().memory().arena_bytes();
   if (bytes > arena_.size() || arena_.data() == nullptr) {
     arena_ = {};
-    SLUICE_ASSIGN(arena_, make_arena(*model, is_placed_when_bound(model_->def().parts(static_cast<int>(part)))));
+    SLUICE_ASSIGN(
+        arena_,
+        make_arena(*model, is_placed_when_bound(model_->def().parts(static_cast<int>(part)))));
   }
   if (!run || &run->model() != model.get()) {
     run = std::make_unique<Run>(std::move(model), device_);
@@ -160,27 +181,31 @@ Result<Run*> HybridRun::find_run(uint32_t part) {
   return run.get();
 }
 
-// Memory for a result of a part, which writes all of it: the caller's where the result is an output that was bound to it.
-Tensor HybridRun::make_result(uint32_t part, uint32_t result, DType dtype, std::vector<int64_t> extents, uint64_t bytes) {
+// Memory for a result of a part, which writes all of it: the caller's where the result is an output
+// that was bound to it.
+Tensor HybridRun::make_result(uint32_t part, uint32_t result, DType dtype,
+                              std::vector<int64_t> extents, uint64_t bytes) {
   const auto output = model_->output_of(part, result);
   GivenMemory* given = output ? &memory_->given[*output] : nullptr;
   const UseTensorMemory use(given != nullptr && given->holds(bytes) ? given : tensor_memory());
   return make_unfilled_tensor(dtype, std::move(extents));
 }
 
-Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const HostTensor> inputs, const HybridObserver& observer) {
+Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const HostTensor> inputs,
+                                                 const HybridObserver& observer) {
   SLUICE_ASSIGN(Run * found, find_run(part));
   Run& run = *found;
   const StaticModel& lowered = run.model();
   if (inputs.size() != static_cast<size_t>(lowered.inputs().size())) {
-    return make_error(ErrorCode::kBadCompiledModel, "part {} takes {} values, the root gives {}", part, lowered.inputs().size(),
-                      inputs.size());
+    return make_error(ErrorCode::kBadCompiledModel, "part {} takes {} values, the root gives {}",
+                      part, lowered.inputs().size(), inputs.size());
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const pb::BindingDef& input = lowered.inputs()[static_cast<int>(i)];
     if (!fits(lowered.def().types(static_cast<int>(input.type())), inputs[i])) {
-      return make_error(ErrorCode::kBadShape, "'{}' is {} {}, the compiled part takes {}", input.name(), dtype_name(inputs[i].dtype),
-                        dims_text(inputs[i].dims), type_text(lowered.def(), input.type()));
+      return make_error(ErrorCode::kBadShape, "'{}' is {} {}, the compiled part takes {}",
+                        input.name(), dtype_name(inputs[i].dtype), dims_text(inputs[i].dims),
+                        type_text(lowered.def(), input.type()));
     }
     SLUICE_TRY(run.bind_input(i, input.state() == 0 ? inputs[i].bytes : states_.memory(input)));
   }
@@ -192,10 +217,14 @@ Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const 
     if (is_in_place) {  // nobody reads its elements in the root: checked
       outputs.push_back({{}, static_cast<DType>(type.dtype()), std::move(extents), {}});
     } else {
-      const uint64_t bytes = lowered.binding_bytes(static_cast<size_t>(lowered.inputs().size() + k));
-      outputs.push_back(make_result(part, static_cast<uint32_t>(k), static_cast<DType>(type.dtype()), std::move(extents), bytes));
+      const uint64_t bytes =
+          lowered.binding_bytes(static_cast<size_t>(lowered.inputs().size() + k));
+      outputs.push_back(make_result(part, static_cast<uint32_t>(k),
+                                    static_cast<DType>(type.dtype()), std::move(extents), bytes));
     }
-    SLUICE_TRY(run.bind_output(static_cast<size_t>(k), is_in_place ? states_.memory(lowered.outputs()[k]) : std::span(outputs.back().bytes)));
+    SLUICE_TRY(run.bind_output(static_cast<size_t>(k), is_in_place
+                                                           ? states_.memory(lowered.outputs()[k])
+                                                           : std::span(outputs.back().bytes)));
   }
   WalkObserver walk;
   if (observer.part_times != nullptr) {
@@ -203,12 +232,14 @@ Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const 
     times.resize(lowered.queue().tasks.size());
     walk.times = &times;
   }
-  if (observer.after_task) walk.after_task = [&](uint32_t task) { return observer.after_task(run, part, task); };
+  if (observer.after_task)
+    walk.after_task = [&](uint32_t task) { return observer.after_task(run, part, task); };
   SLUICE_TRY(run.execute(walk));
   return outputs;
 }
 
-Result<void> HybridRun::launch(uint32_t kernel, std::span<void* const> operands, std::span<const int64_t> dims) {
+Result<void> HybridRun::launch(uint32_t kernel, std::span<void* const> operands,
+                               std::span<const int64_t> dims) {
   const pb::KernelDef& def = model_->def().kernels(static_cast<int>(kernel));
   SLUICE_ASSIGN(const LaunchSize size, size_launch(def, dims));
   Failure failure;
@@ -239,7 +270,8 @@ void HybridRun::fill_bound_outputs() const {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const std::span<std::byte> bound = memory_->given[i].bytes();
     if (bound.empty()) continue;
-    const std::span<const std::byte> made = output(i).tensors[0].bytes;  // of fixed type: one tensor of as many bytes
+    const std::span<const std::byte> made =
+        output(i).tensors[0].bytes;  // of fixed type: one tensor of as many bytes
     if (made.data() != bound.data()) std::memcpy(bound.data(), made.data(), bound.size());
   }
 }
@@ -253,11 +285,12 @@ Result<void> HybridRun::execute_once(const HybridObserver& observer) {
   const UseTensorMemory memory(&memory_->pool);
   GraphHooks hooks;
   hooks.memory = &memory_->pool;
-  hooks.call_part = [&](uint32_t part, std::span<const HostTensor> inputs) { return call_part(part, inputs, observer); };
-  hooks.node_kernels = model_->node_kernels();
-  hooks.launch = [this](uint32_t kernel, std::span<void* const> operands, std::span<const int64_t> dims) {
-    return launch(kernel, operands, dims);
+  hooks.call_part = [&](uint32_t part, std::span<const HostTensor> inputs) {
+    return call_part(part, inputs, observer);
   };
+  hooks.node_kernels = model_->node_kernels();
+  hooks.launch = [this](uint32_t kernel, std::span<void* const> operands,
+                        std::span<const int64_t> dims) { return launch(kernel, operands, dims); };
   hooks.value_made = observer.value_made;
   if (observer.node_times != nullptr) {
     hooks.around_node = [&](uint32_t node, bool begins) {
@@ -266,7 +299,8 @@ Result<void> HybridRun::execute_once(const HybridObserver& observer) {
       (begins ? times[node].begin_ns : times[node].end_ns) = now_ns();
     };
   }
-  SLUICE_ASSIGN(std::vector<HostValue> outputs, model_->engine().run_graph(model_->root(), inputs_.values, hooks));
+  SLUICE_ASSIGN(std::vector<HostValue> outputs,
+                model_->engine().run_graph(model_->root(), inputs_.values, hooks));
   SLUICE_TRY(check_outputs(outputs));
   for (HostValue& output : outputs) keep_memory(output, memory_);
   outputs_ = std::move(outputs);
@@ -277,14 +311,15 @@ Result<void> HybridRun::execute_once(const HybridObserver& observer) {
 Result<void> HybridRun::check_outputs(const std::vector<HostValue>& outputs) const {
   const pb::ModelDef& def = model_->def();
   if (outputs.size() != static_cast<size_t>(def.outputs_size())) {
-    return make_error(ErrorCode::kBadCompiledModel, "the root gives {} values, the model has {} outputs", outputs.size(),
+    return make_error(ErrorCode::kBadCompiledModel,
+                      "the root gives {} values, the model has {} outputs", outputs.size(),
                       def.outputs_size());
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     const pb::BindingDef& output = def.outputs(static_cast<int>(i));
     if (fits(def, output.type(), outputs[i])) continue;
-    return make_error(ErrorCode::kBadShape, "output '{}' is {}, the model promises {}", output.name(), text_of(outputs[i]),
-                      type_text(def, output.type()));
+    return make_error(ErrorCode::kBadShape, "output '{}' is {}, the model promises {}",
+                      output.name(), text_of(outputs[i]), type_text(def, output.type()));
   }
   return {};
 }

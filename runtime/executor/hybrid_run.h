@@ -1,5 +1,5 @@
-// One run of a hybrid model: a walk over its root graph, which runs the fixed parts where they are called. Used by one thread at a time;
-// any number of runs of one model go on at once.
+// One run of a hybrid model: a walk over its root graph, which runs the fixed parts where they are
+// called. Used by one thread at a time; any number of runs of one model go on at once.
 #pragma once
 
 #include <memory>
@@ -18,10 +18,12 @@ namespace sluice {
 
 // What a caller may want to see of a run; all optional.
 struct HybridObserver {
-  std::vector<TaskTime>* node_times = nullptr;                                                             // one per node of the root graph
-  std::vector<std::vector<TaskTime>>* part_times = nullptr;                                                // of each part, one per task
-  std::function<void(const std::string& name, const HostValue& value, bool is_channels_last)> value_made;  // of the root graph
-  std::function<Result<void>(const Run& part, uint32_t part_index, uint32_t task)> after_task;             // of a part
+  std::vector<TaskTime>* node_times = nullptr;               // one per node of the root graph
+  std::vector<std::vector<TaskTime>>* part_times = nullptr;  // of each part, one per task
+  std::function<void(const std::string& name, const HostValue& value, bool is_channels_last)>
+      value_made;  // of the root graph
+  std::function<Result<void>(const Run& part, uint32_t part_index, uint32_t task)>
+      after_task;  // of a part
 };
 
 class HybridRun {
@@ -30,29 +32,32 @@ class HybridRun {
   HybridRun(const HybridRun&) = delete;
   HybridRun& operator=(const HybridRun&) = delete;
 
-  // Gives input `index` a value of its type, whose tensors stay valid and unchanged until it is bound anew or the run is destroyed. A dim
-  // that the model names ("batch") is the same in all inputs, which execute() checks. A value without tensors undoes the binding of a
-  // state, which goes on from what was kept. Error: kBadBinding.
+  // Gives input `index` a value of its type, whose tensors stay valid and unchanged until it is
+  // bound anew or the run is destroyed. A dim that the model names ("batch") is the same in all
+  // inputs, which execute() checks. A value without tensors undoes the binding of a state, which
+  // goes on from what was kept. Error: kBadBinding.
   Result<void> bind_input(size_t index, HostValue value);
 
-  // Gives output `index`, of fixed size, memory of exactly its bytes, which must stay valid until it is bound anew or the run is
-  // destroyed, and is written in every execute(): without a copy where a part makes the output, nothing but parts reads it, and the memory
-  // is aligned to 64 bytes. Outputs overlap neither inputs nor each other. Error: kBadBinding.
+  // Gives output `index`, of fixed size, memory of exactly its bytes, which must stay valid until
+  // it is bound anew or the run is destroyed, and is written in every execute(): without a copy
+  // where a part makes the output, nothing but parts reads it, and the memory is aligned to 64
+  // bytes. Outputs overlap neither inputs nor each other. Error: kBadBinding.
   Result<void> bind_output(size_t index, std::span<std::byte> memory);
 
-  // Forgets what was kept of earlier executions, and what was bound to inputs that are states: they begin as zeros, and empty along dims
-  // that no other input tells.
+  // Forgets what was kept of earlier executions, and what was bound to inputs that are states: they
+  // begin as zeros, and empty along dims that no other input tells.
   void reset_states();
 
   // The next execution begins with the states that the last one began with.
   void rewind_states();
 
-  // Runs the model once. Every input must be bound (kBadBinding), but for states, which go on from the last execution unless they were
-  // bound since, and optionals, which then hold nothing; kBadShape, kBadValue and others from nodes that their operands do not fit.
+  // Runs the model once. Every input must be bound (kBadBinding), but for states, which go on from
+  // the last execution unless they were bound since, and optionals, which then hold nothing;
+  // kBadShape, kBadValue and others from nodes that their operands do not fit.
   Result<void> execute(const HybridObserver& observer = {});
 
-  // An output after execute(), until the next one; in the caller's memory or the run's own. Of a state that is written in place a copy,
-  // made when it is asked for.
+  // An output after execute(), until the next one; in the caller's memory or the run's own. Of a
+  // state that is written in place a copy, made when it is asked for.
   const HostValue& output(size_t index) const;
   // Its kind and dims, and its elements where they are no state's that is written in place.
   const HostValue& described_output(size_t index) const { return outputs_[index]; }
@@ -75,11 +80,14 @@ class HybridRun {
   Result<void> bind_symbols();
   Result<void> execute_once(const HybridObserver& observer);
   Result<Run*> find_run(uint32_t part);
-  Tensor make_result(uint32_t part, uint32_t result, DType dtype, std::vector<int64_t> extents, uint64_t bytes);
+  Tensor make_result(uint32_t part, uint32_t result, DType dtype, std::vector<int64_t> extents,
+                     uint64_t bytes);
   void fill_bound_outputs() const;
-  Result<std::vector<Tensor>> call_part(uint32_t part, std::span<const HostTensor> inputs, const HybridObserver& observer);
+  Result<std::vector<Tensor>> call_part(uint32_t part, std::span<const HostTensor> inputs,
+                                        const HybridObserver& observer);
 
-  Result<void> launch(uint32_t kernel, std::span<void* const> operands, std::span<const int64_t> dims);
+  Result<void> launch(uint32_t kernel, std::span<void* const> operands,
+                      std::span<const int64_t> dims);
 
   std::shared_ptr<const HybridModel> model_;
   std::shared_ptr<Device> device_;
@@ -88,9 +96,10 @@ class HybridRun {
   RunInputs inputs_;
   std::vector<HostValue> outputs_;
   RunStates states_;
-  mutable std::vector<HostValue> copies_;           // of outputs that are written in place, by output; without tensors: not asked for
-  std::vector<int64_t> symbols_;                    // of this run: the values of ModelDef.sizes.symbols
-  std::vector<std::unique_ptr<Run>> parts_;         // each for the sizes it was called with last
+  mutable std::vector<HostValue>
+      copies_;  // of outputs that are written in place, by output; without tensors: not asked for
+  std::vector<int64_t> symbols_;             // of this run: the values of ModelDef.sizes.symbols
+  std::vector<std::unique_ptr<Run>> parts_;  // each for the sizes it was called with last
   std::vector<std::vector<int64_t>> part_symbols_;  // by part: those sizes
   Arena arena_;                                     // of all parts, one after the other; grows
 };

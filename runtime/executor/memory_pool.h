@@ -1,9 +1,12 @@
-// Memory for the values that the walk over a root makes, whose sizes differ from run to run. It belongs to a run object and is kept from
-// one run to the next, so that runs of sizes that were seen before ask the system for nothing.
+// Memory for the values that the walk over a root makes, whose sizes differ from run to run. It
+// belongs to a run object and is kept from one run to the next, so that runs of sizes that were
+// seen before ask the system for nothing.
 //
-// First level: a list of free pieces for each size class, which are quarter steps between powers of two, cut from blocks. Second level:
-// above kMaxCut a piece is a block of its own, a power of two: what growing sizes leave behind is then at most what they need themselves.
-// A piece goes back to the list of its class and is never merged, so the memory held depends on sizes alone, not on their order.
+// First level: a list of free pieces for each size class, which are quarter steps between powers of
+// two, cut from blocks. Second level: above kMaxCut a piece is a block of its own, a power of two:
+// what growing sizes leave behind is then at most what they need themselves. A piece goes back to
+// the list of its class and is never merged, so the memory held depends on sizes alone, not on
+// their order.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +19,11 @@
 namespace sluice {
 
 struct MemoryCounters {
-  uint64_t held_bytes = 0;       // taken from the system and not given back
+  uint64_t held_bytes = 0;      // taken from the system and not given back
   uint64_t held_slabs = 0;      // in so many blocks
-  uint64_t used_bytes = 0;       // of pieces in use
+  uint64_t used_bytes = 0;      // of pieces in use
   uint64_t max_used_bytes = 0;  // the most ever
-  uint64_t system_calls = 0;     // blocks ever taken
+  uint64_t system_calls = 0;    // blocks ever taken
   bool operator==(const MemoryCounters&) const = default;
 };
 
@@ -31,7 +34,8 @@ class MemoryPool : public std::pmr::memory_resource {
   static constexpr size_t kMaxCut = kSlabBytes / 4;
 
   // blocks: where blocks come from.
-  explicit MemoryPool(std::pmr::memory_resource* blocks = std::pmr::new_delete_resource()) : system_(blocks) {}
+  explicit MemoryPool(std::pmr::memory_resource* blocks = std::pmr::new_delete_resource())
+      : system_(blocks) {}
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
   ~MemoryPool() override;  // everything is free again by then
@@ -46,7 +50,9 @@ class MemoryPool : public std::pmr::memory_resource {
 
   void* do_allocate(size_t bytes, size_t alignment) override;  // alignment: at most kAlignment
   void do_deallocate(void* memory, size_t bytes, size_t alignment) override;
-  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+    return this == &other;
+  }
   void* take(size_t piece);
   void* cut(size_t piece);
   void* take_slab(size_t bytes);
@@ -55,9 +61,9 @@ class MemoryPool : public std::pmr::memory_resource {
 
   mutable std::mutex mutex_;  // values may end on another thread than the run's
   std::pmr::memory_resource* system_;
-  std::map<size_t, Free*> free_;  // by piece size; a class stays once it is there
-  std::vector<void*> slabs_;     // of kSlabBytes
-  std::byte* remainder_ = nullptr;     // of the last one
+  std::map<size_t, Free*> free_;    // by piece size; a class stays once it is there
+  std::vector<void*> slabs_;        // of kSlabBytes
+  std::byte* remainder_ = nullptr;  // of the last one
   size_t remainder_bytes_ = 0;
   MemoryCounters counters_;
 };

@@ -27,7 +27,9 @@ class Limited : public std::pmr::memory_resource {
     left_ += bytes;
     std::pmr::new_delete_resource()->deallocate(memory, bytes, alignment);
   }
-  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+    return this == &other;
+  }
 
   size_t left_;
 };
@@ -45,10 +47,12 @@ TEST(MemoryPool, ClassesAreQuarterStepsThenPowersOfTwo) {
                                                                            {3 << 20, 4 << 20}}) {
     EXPECT_EQ(MemoryPool::piece_bytes(bytes), piece);
   }
-  for (size_t bytes = 257; bytes < MemoryPool::kMaxCut; bytes += 37) EXPECT_LE(MemoryPool::piece_bytes(bytes), bytes * 5 / 4 + 1);
+  for (size_t bytes = 257; bytes < MemoryPool::kMaxCut; bytes += 37)
+    EXPECT_LE(MemoryPool::piece_bytes(bytes), bytes * 5 / 4 + 1);
 }
 
-// As runs of a model do: some values at once, of sizes that the run's own size gives, freed in another order.
+// As runs of a model do: some values at once, of sizes that the run's own size gives, freed in
+// another order.
 void run_once(MemoryPool& pool, size_t size) {
   std::vector<std::span<std::byte>> values;
   for (size_t i = 1; i <= 12; ++i) {
@@ -59,7 +63,8 @@ void run_once(MemoryPool& pool, size_t size) {
   }
   for (size_t i = 0; i < values.size(); ++i) {
     const auto expected = static_cast<std::byte>(i + 1);  // nobody else wrote there
-    EXPECT_TRUE(std::all_of(values[i].begin(), values[i].end(), [&](std::byte each) { return each == expected; }));
+    EXPECT_TRUE(std::all_of(values[i].begin(), values[i].end(),
+                            [&](std::byte each) { return each == expected; }));
   }
   std::reverse(values.begin() + 3, values.end());
   for (const auto& value : values) pool.deallocate(value.data(), value.size(), 64);

@@ -15,12 +15,14 @@ bool denormals_flushed(const pb::ModelDef& model) {
 
 bool needs_host(const pb::ModelDef& model) {
   return model.has_root() ||
-         std::any_of(model.parts().begin(), model.parts().end(), [](const pb::PartDef& part) { return part.fixed().has_host(); });
+         std::any_of(model.parts().begin(), model.parts().end(),
+                     [](const pb::PartDef& part) { return part.fixed().has_host(); });
 }
 
 }  // namespace
 
-Result<std::shared_ptr<const OpenedModel>> OpenedModel::open(const std::string& path, const OpenOptions& options) {
+Result<std::shared_ptr<const OpenedModel>> OpenedModel::open(const std::string& path,
+                                                             const OpenOptions& options) {
   auto opened = [&]() -> Result<std::shared_ptr<const OpenedModel>> {
     SLUICE_ASSIGN(OmBytes bytes, OmBytes::open(path));
     return open(std::move(bytes), options);
@@ -29,8 +31,11 @@ Result<std::shared_ptr<const OpenedModel>> OpenedModel::open(const std::string& 
   return opened;
 }
 
-Result<std::shared_ptr<const OpenedModel>> OpenedModel::open(OmBytes bytes, const OpenOptions& options) {
-  const OmChecks checks{.weights = options.verify_weights, .machine = true, .test_tasks = options.test_kernels != nullptr};
+Result<std::shared_ptr<const OpenedModel>> OpenedModel::open(OmBytes bytes,
+                                                             const OpenOptions& options) {
+  const OmChecks checks{.weights = options.verify_weights,
+                        .machine = true,
+                        .test_tasks = options.test_kernels != nullptr};
   std::shared_ptr<OpenedModel> model(new OpenedModel());
   SLUICE_ASSIGN(model->file_, read_om(std::move(bytes), checks));
   model->weights_ = model->file_.segment(pb::SEGMENT_WEIGHTS);
@@ -45,7 +50,9 @@ Result<void> OpenedModel::load_kernels(const OpenOptions& options) {
   std::set<std::pair<uint64_t, uint64_t>> seen;  // kernels may share an object
   std::vector<std::span<const std::byte>> objects;
   for (const pb::KernelDef& kernel : def().kernels()) {
-    if (kernel.object_bytes() == 0 || !seen.emplace(kernel.object_offset(), kernel.object_bytes()).second) continue;
+    if (kernel.object_bytes() == 0 ||
+        !seen.emplace(kernel.object_offset(), kernel.object_bytes()).second)
+      continue;
     objects.push_back(code.subspan(kernel.object_offset(), kernel.object_bytes()));
   }
   if (!objects.empty()) {
@@ -59,7 +66,9 @@ Result<void> OpenedModel::load_kernels(const OpenOptions& options) {
       const auto found = options.test_kernels->find(kernel.entry());
       if (found != options.test_kernels->end()) function = found->second;
     }
-    if (function == nullptr) return make_error(ErrorCode::kBadCompiledModel, "kernel '{}' is not in its object", kernel.entry());
+    if (function == nullptr)
+      return make_error(ErrorCode::kBadCompiledModel, "kernel '{}' is not in its object",
+                        kernel.entry());
     kernels_.push_back(function);
   }
   return {};

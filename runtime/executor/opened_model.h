@@ -25,15 +25,18 @@ struct OpenOptions {
 
 class OpenedModel {
  public:
-  // path: a .om file, or "-" for standard input. Errors of read_om, and kBadCompiledModel, kWrongDevice from kernels and host nodes.
-  static Result<std::shared_ptr<const OpenedModel>> open(const std::string& path, const OpenOptions& options = {});
-  static Result<std::shared_ptr<const OpenedModel>> open(OmBytes bytes, const OpenOptions& options = {});
+  // path: a .om file, or "-" for standard input. Errors of read_om, and kBadCompiledModel,
+  // kWrongDevice from kernels and host nodes.
+  static Result<std::shared_ptr<const OpenedModel>> open(const std::string& path,
+                                                         const OpenOptions& options = {});
+  static Result<std::shared_ptr<const OpenedModel>> open(OmBytes bytes,
+                                                         const OpenOptions& options = {});
 
   const pb::ModelDef& def() const { return *file_.model; }
   const OmFile& file() const { return file_; }
   std::span<const std::byte> weights() const { return weights_; }
   KernelFunction kernel(uint32_t index) const { return kernels_[index]; }  // of ModelDef.kernels
-  const HostEngine* host() const { return host_; }                         // null when no node needs it
+  const HostEngine* host() const { return host_; }  // null when no node needs it
   bool flush_denormals() const { return flush_denormals_; }
   size_t kernel_image_bytes() const { return image_ ? image_->size() : 0; }
 

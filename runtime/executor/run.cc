@@ -15,36 +15,43 @@ Run::Run(std::shared_ptr<const StaticModel> model, std::shared_ptr<Device> devic
 
 std::byte* Run::region_base(uint32_t region) const {
   if (region == pb::REGION_ARENA) return arena_;
-  if (region == pb::REGION_WEIGHTS) return const_cast<std::byte*>(model_->weights().data());  // verified: never an output
+  if (region == pb::REGION_WEIGHTS)
+    return const_cast<std::byte*>(model_->weights().data());  // verified: never an output
   return bindings_[region - pb::REGION_FIRST_BINDING].address;
 }
 
 void Run::use(size_t binding, std::byte* address) {
   bindings_[binding].address = address;
-  for (const uint32_t operand : model_->binding_operands()[binding]) addresses_[operand] = address + model_->places()[operand].offset;
+  for (const uint32_t operand : model_->binding_operands()[binding])
+    addresses_[operand] = address + model_->places()[operand].offset;
 }
 
 Result<void> Run::use_own(size_t binding) {
   Arena& own = bindings_[binding].own;
   if (own.data() == nullptr) {
     auto memory = Arena::allocate(model_->binding_bytes(binding));
-    if (!memory) return std::move(memory).error().with_hint(fmt::format("bind memory that is aligned to {} bytes", kOmValueAlignment));
+    if (!memory)
+      return std::move(memory).error().with_hint(
+          fmt::format("bind memory that is aligned to {} bytes", kOmValueAlignment));
     own = std::move(*memory);
   }
   use(binding, own.data());
   return {};
 }
 
-Result<void> Run::bind(size_t binding, std::byte* memory, size_t bytes, const char* what, const std::string& name) {
+Result<void> Run::bind(size_t binding, std::byte* memory, size_t bytes, const char* what,
+                       const std::string& name) {
   if (bytes != model_->binding_bytes(binding)) {
-    return make_error(ErrorCode::kBadBinding, "{} '{}' has {} bytes, got {}", what, name, model_->binding_bytes(binding), bytes);
+    return make_error(ErrorCode::kBadBinding, "{} '{}' has {} bytes, got {}", what, name,
+                      model_->binding_bytes(binding), bytes);
   }
   if (bytes == 0) {  // any address will do; user marks it as bound
     SLUICE_TRY(use_own(binding));
     bindings_[binding].user = bindings_[binding].address;
     return {};
   }
-  if (memory == nullptr) return make_error(ErrorCode::kBadBinding, "{} '{}' is bound to null", what, name);
+  if (memory == nullptr)
+    return make_error(ErrorCode::kBadBinding, "{} '{}' is bound to null", what, name);
   bindings_[binding].user = memory;
   if (reinterpret_cast<uintptr_t>(memory) % kOmValueAlignment != 0) return use_own(binding);
   use(binding, memory);
@@ -52,21 +59,27 @@ Result<void> Run::bind(size_t binding, std::byte* memory, size_t bytes, const ch
 }
 
 Result<void> Run::bind_input(size_t index, std::span<const std::byte> memory) {
-  if (index >= inputs()) return make_error(ErrorCode::kBadBinding, "input {} of {}", index, inputs());
+  if (index >= inputs())
+    return make_error(ErrorCode::kBadBinding, "input {} of {}", index, inputs());
   const std::string& name = model_->inputs()[static_cast<int>(index)].name();
-  return bind(index, const_cast<std::byte*>(memory.data()), memory.size(), "input", name);  // inputs are only read: verified
+  return bind(index, const_cast<std::byte*>(memory.data()), memory.size(), "input",
+              name);  // inputs are only read: verified
 }
 
 Result<void> Run::bind_output(size_t index, std::span<std::byte> memory) {
   const int outputs = model_->outputs().size();
-  if (index >= static_cast<size_t>(outputs)) return make_error(ErrorCode::kBadBinding, "output {} of {}", index, outputs);
-  return bind(inputs() + index, memory.data(), memory.size(), "output", model_->outputs()[static_cast<int>(index)].name());
+  if (index >= static_cast<size_t>(outputs))
+    return make_error(ErrorCode::kBadBinding, "output {} of {}", index, outputs);
+  return bind(inputs() + index, memory.data(), memory.size(), "output",
+              model_->outputs()[static_cast<int>(index)].name());
 }
 
 Result<void> Run::prepare() {
   for (size_t i = 0; i < bindings_.size(); ++i) {
     if (bindings_[i].address != nullptr) continue;
-    if (i < inputs()) return make_error(ErrorCode::kBadBinding, "input '{}' is not bound", model_->inputs()[static_cast<int>(i)].name());
+    if (i < inputs())
+      return make_error(ErrorCode::kBadBinding, "input '{}' is not bound",
+                        model_->inputs()[static_cast<int>(i)].name());
     SLUICE_TRY(use_own(i));
   }
   if (ready_) return {};
@@ -94,10 +107,13 @@ void Run::use_arena(std::byte* arena) {
 
 // A generated kernel fails for want of scratch alone, and knows no names.
 Error Run::name_node(Error error) const {
-  const bool is_kernel = error.code == ErrorCode::kLimit && walk_.failed_task() < model_->queue().tasks.size() &&
+  const bool is_kernel = error.code == ErrorCode::kLimit &&
+                         walk_.failed_task() < model_->queue().tasks.size() &&
                          model_->queue().tasks[walk_.failed_task()].kernel != nullptr;
   if (is_kernel)
-    error.message = node_text(model_->def(), model_->part().task_node(static_cast<int>(walk_.failed_task()))) + ": " + error.message;
+    error.message =
+        node_text(model_->def(), model_->part().task_node(static_cast<int>(walk_.failed_task()))) +
+        ": " + error.message;
   return error;
 }
 
@@ -105,24 +121,29 @@ Result<void> Run::execute(const WalkObserver& observer) {
   SLUICE_TRY(prepare());
   for (size_t i = 0; i < inputs(); ++i) {
     const Binding& binding = bindings_[i];
-    if (binding.address != binding.user) std::memcpy(binding.address, binding.user, model_->binding_bytes(i));
+    if (binding.address != binding.user)
+      std::memcpy(binding.address, binding.user, model_->binding_bytes(i));
   }
-  if (auto done = walk_.run(*device_, addresses_.data(), observer); !done) return name_node(std::move(done).error());
+  if (auto done = walk_.run(*device_, addresses_.data(), observer); !done)
+    return name_node(std::move(done).error());
   for (size_t i = inputs(); i < bindings_.size(); ++i) {
     const Binding& binding = bindings_[i];
-    if (binding.user != nullptr && binding.address != binding.user) std::memcpy(binding.user, binding.address, model_->binding_bytes(i));
+    if (binding.user != nullptr && binding.address != binding.user)
+      std::memcpy(binding.user, binding.address, model_->binding_bytes(i));
   }
   return {};
 }
 
 std::span<const std::byte> Run::output(size_t index) const {
   const Binding& binding = bindings_[inputs() + index];
-  return {binding.user != nullptr ? binding.user : binding.address, model_->binding_bytes(inputs() + index)};
+  return {binding.user != nullptr ? binding.user : binding.address,
+          model_->binding_bytes(inputs() + index)};
 }
 
 std::span<const std::byte> Run::value(int value) const {
   const pb::FixedPart& part = model_->part();
-  return {region_base(part.value_region(value)) + part.value_offset(value), part.value_bytes(value)};
+  return {region_base(part.value_region(value)) + part.value_offset(value),
+          part.value_bytes(value)};
 }
 
 }  // namespace sluice

@@ -1,5 +1,5 @@
-// One run of a model: its own arena, bindings and walk over the streams. Used by one thread at a time; any number of runs of one model, and
-// of different models on one device, go on at once.
+// One run of a model: its own arena, bindings and walk over the streams. Used by one thread at a
+// time; any number of runs of one model, and of different models on one device, go on at once.
 #pragma once
 
 #include <memory>
@@ -18,25 +18,28 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  // Binds input or output `index` to memory of exactly its size, which must stay valid until it is bound anew or the run is destroyed, and
-  // is read or written in every execute(). Memory aligned to 64 bytes is used in place; other memory costs a copy per execute(). Outputs
-  // may not overlap inputs or each other, but for a state that is written in place, whose input and output are the same memory. An output
-  // that is not bound is kept by the run itself. Error: kBadBinding.
+  // Binds input or output `index` to memory of exactly its size, which must stay valid until it is
+  // bound anew or the run is destroyed, and is read or written in every execute(). Memory aligned
+  // to 64 bytes is used in place; other memory costs a copy per execute(). Outputs may not overlap
+  // inputs or each other, but for a state that is written in place, whose input and output are the
+  // same memory. An output that is not bound is kept by the run itself. Error: kBadBinding.
   Result<void> bind_input(size_t index, std::span<const std::byte> memory);
   Result<void> bind_output(size_t index, std::span<std::byte> memory);
 
-  // Gives the run its arena, of at least part().memory().arena_bytes, aligned to 4096 bytes; it must stay valid until another is given or
-  // the run is destroyed, and holds nothing that anybody needs between two calls of execute().
+  // Gives the run its arena, of at least part().memory().arena_bytes, aligned to 4096 bytes; it
+  // must stay valid until another is given or the run is destroyed, and holds nothing that anybody
+  // needs between two calls of execute().
   void use_arena(std::byte* arena);
 
-  // Runs the model once. Every input must be bound (kBadBinding). Errors of host nodes as they come. Without an arena it allocates its
-  // own at the first call.
+  // Runs the model once. Every input must be bound (kBadBinding). Errors of host nodes as they
+  // come. Without an arena it allocates its own at the first call.
   Result<void> execute(const WalkObserver& observer = {});
 
   // Bytes of an output after execute(), in the caller's memory or the run's own.
   std::span<const std::byte> output(size_t index) const;
 
-  // Bytes of a value as it lies in memory now: its storage, not brought into logical order. Meant for observers of a walk.
+  // Bytes of a value as it lies in memory now: its storage, not brought into logical order. Meant
+  // for observers of a walk.
   std::span<const std::byte> value(int value) const;
 
   const StaticModel& model() const { return *model_; }
@@ -49,7 +52,8 @@ class Run {
     Arena own;                     // allocated when needed
   };
 
-  Result<void> bind(size_t binding, std::byte* memory, size_t bytes, const char* what, const std::string& name);
+  Result<void> bind(size_t binding, std::byte* memory, size_t bytes, const char* what,
+                    const std::string& name);
   Result<void> use_own(size_t binding);
   void use(size_t binding, std::byte* address);
   Result<void> prepare();

@@ -3,10 +3,14 @@
 namespace sluice {
 
 RunStates::RunStates(const pb::ModelDef& model)
-    : model_(&model), kept_(static_cast<size_t>(model.states_size())), begun_(kept_.size()), first_(kept_.size()) {
+    : model_(&model),
+      kept_(static_cast<size_t>(model.states_size())),
+      begun_(kept_.size()),
+      first_(kept_.size()) {
   for (const pb::StateDef& state : model.states()) {
     appended_.emplace_back();
-    if (state.storage() != 0) appended_.back().emplace(model.types(static_cast<int>(state.storage()) - 1));
+    if (state.storage() != 0)
+      appended_.back().emplace(model.types(static_cast<int>(state.storage()) - 1));
   }
 }
 
@@ -38,7 +42,8 @@ void RunStates::go_on_elsewhere(RunInputs& inputs) const {
   }
 }
 
-// The input stands for the memory: dims, and enough bytes for whoever would read it as a dense tensor.
+// The input stands for the memory: dims, and enough bytes for whoever would read it as a dense
+// tensor.
 Result<void> RunStates::begin_in_place(size_t index, RunInputs& inputs) {
   AppendedState& state = *appended_[index];
   const uint32_t input = model_->states(static_cast<int>(index)).input();
@@ -51,7 +56,9 @@ Result<void> RunStates::begin_in_place(size_t index, RunInputs& inputs) {
   } else {
     SLUICE_TRY(state.begin(first_extents(type, inputs), name));
   }
-  inputs.values[input] = {HostValue::Kind::kTensor, {{static_cast<DType>(type.dtype()), state.extents(), state.memory(), nullptr}}};
+  inputs.values[input] = {
+      HostValue::Kind::kTensor,
+      {{static_cast<DType>(type.dtype()), state.extents(), state.memory(), nullptr}}};
   return {};
 }
 
@@ -61,14 +68,17 @@ void RunStates::begin_elsewhere(size_t index, RunInputs& inputs) {
     const pb::TypeDef& type = input_type(index);
     Tensor& first = first_[index];
     first = make_tensor(static_cast<DType>(type.dtype()), first_extents(type, inputs));
-    inputs.values[input] = {HostValue::Kind::kTensor, {{first.dtype, first.dims, first.bytes, nullptr}}};
+    inputs.values[input] = {HostValue::Kind::kTensor,
+                            {{first.dtype, first.dims, first.bytes, nullptr}}};
   }
   begun_[index] = inputs.values[input];
 }
 
-std::vector<int64_t> RunStates::first_extents(const pb::TypeDef& type, const RunInputs& inputs) const {
+std::vector<int64_t> RunStates::first_extents(const pb::TypeDef& type,
+                                              const RunInputs& inputs) const {
   std::vector<int64_t> extents;
-  for (int dim = 0; dim < type.dims_size(); ++dim) extents.push_back(first_extent(type, dim, inputs));
+  for (int dim = 0; dim < type.dims_size(); ++dim)
+    extents.push_back(first_extent(type, dim, inputs));
   return extents;
 }
 
@@ -77,10 +87,12 @@ int64_t RunStates::first_extent(const pb::TypeDef& type, int dim, const RunInput
   if (type.dims(dim) >= 0) return type.dims(dim);
   const std::string& name = dim < type.dim_names_size() ? type.dim_names(dim) : std::string();
   for (size_t i = 0; i < inputs.values.size() && !name.empty(); ++i) {
-    const pb::TypeDef& other = model_->types(static_cast<int>(model_->inputs(static_cast<int>(i)).type()));
+    const pb::TypeDef& other =
+        model_->types(static_cast<int>(model_->inputs(static_cast<int>(i)).type()));
     if (!inputs.bound[i] || inputs.values[i].tensors.size() != 1) continue;
     for (int k = 0; k < other.dim_names_size(); ++k) {
-      if (other.dims(k) < 0 && other.dim_names(k) == name) return inputs.values[i].tensors[0].dims[static_cast<size_t>(k)];
+      if (other.dims(k) < 0 && other.dim_names(k) == name)
+        return inputs.values[i].tensors[0].dims[static_cast<size_t>(k)];
     }
   }
   return 0;
@@ -97,8 +109,9 @@ Result<void> RunStates::check_capacity(const std::vector<HostValue>& outputs) co
     for (int d = 0; d < type.dim_high_size() && static_cast<size_t>(d) < dims.size(); ++d) {
       if (type.dims(d) >= 0 || dims[static_cast<size_t>(d)] <= type.dim_high(d)) continue;
       const std::string& name = model_->inputs(static_cast<int>(state.input())).name();
-      return make_error(ErrorCode::kBadBinding, "state '{}' would grow to {} along axis {}, the model was compiled for {}", name,
-                        dims[static_cast<size_t>(d)], d, type.dim_high(d))
+      return make_error(ErrorCode::kBadBinding,
+                        "state '{}' would grow to {} along axis {}, the model was compiled for {}",
+                        name, dims[static_cast<size_t>(d)], d, type.dim_high(d))
           .with_hint("compile with a larger bound: --dim NAME=0..SIZE");
     }
   }
@@ -148,7 +161,8 @@ void RunStates::unbind(RunInputs& inputs, uint32_t input) const noexcept {
 
 const AppendedState* RunStates::in_place(size_t output) const {
   for (size_t s = 0; s < appended_.size(); ++s) {
-    if (appended_[s] && model_->states(static_cast<int>(s)).output() == output) return &*appended_[s];
+    if (appended_[s] && model_->states(static_cast<int>(s)).output() == output)
+      return &*appended_[s];
   }
   return nullptr;
 }

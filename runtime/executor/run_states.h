@@ -1,4 +1,5 @@
-// The states of a run: what inputs hold that the caller need not bind, because an output of the execution before is kept for them.
+// The states of a run: what inputs hold that the caller need not bind, because an output of the
+// execution before is kept for them.
 #pragma once
 
 #include <optional>
@@ -23,22 +24,27 @@ class RunStates {
   // model outlives this.
   explicit RunStates(const pb::ModelDef& model);
 
-  // Binds the inputs that are states to what the execution begins with: what the caller bound, else what was kept, else zeros, which are
-  // empty along dims that no other input tells. Errors of AppendedState.
+  // Binds the inputs that are states to what the execution begins with: what the caller bound, else
+  // what was kept, else zeros, which are empty along dims that no other input tells. Errors of
+  // AppendedState.
   Result<void> begin(RunInputs& inputs);
-  // The outputs fit the inputs that they are for next. Error: kBadBinding, a state beyond its bound.
+  // The outputs fit the inputs that they are for next. Error: kBadBinding, a state beyond its
+  // bound.
   Result<void> check_capacity(const std::vector<HostValue>& outputs) const;
   // The execution succeeded and made these outputs. An exception leaves what was kept before.
   void keep(const std::vector<HostValue>& outputs);
   // The next execution begins anew, or as the last one did.
   void forget();
   void rewind();
-  // Takes back what was bound to the inputs that are states, or begun with: they go on from what is kept.
+  // Takes back what was bound to the inputs that are states, or begun with: they go on from what is
+  // kept.
   void unbind(RunInputs& inputs) const noexcept;
   void unbind(RunInputs& inputs, uint32_t input) const noexcept;  // of one input alone
 
   // Of a binding of a part that is a state written in place.
-  std::span<std::byte> memory(const pb::BindingDef& binding) const { return appended_[binding.state() - 1]->memory(); }
+  std::span<std::byte> memory(const pb::BindingDef& binding) const {
+    return appended_[binding.state() - 1]->memory();
+  }
   // The state of this output when it is written in place, else null.
   const AppendedState* in_place(size_t output) const;
 

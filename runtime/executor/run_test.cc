@@ -18,7 +18,8 @@ using testing::om_bytes;
 using testing::three_streams_expected;
 using ModelRun = sluice::Run;  // gtest has a Run of its own
 
-std::shared_ptr<const StaticModel> open_model(const pb::ModelDef& model, const TestKernels& kernels) {
+std::shared_ptr<const StaticModel> open_model(const pb::ModelDef& model,
+                                              const TestKernels& kernels) {
   const auto bytes = om_bytes(model);
   auto opened = StaticModel::open(OmBytes::copy(bytes).value(), {.test_kernels = &kernels});
   EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
@@ -73,7 +74,9 @@ TEST_P(ThreeStreamsTest, SeveralRunsAtOnceOnOneModel) {
       const auto expected = three_streams_expected(three.model, x);
       if (!run.bind_input(0, std::as_bytes(std::span(x)))) ++wrong;
       for (int i = 0; i < 100; ++i) {
-        if (!run.execute() || output_words(run, 0) != expected[0] || output_words(run, 1) != expected[1]) ++wrong;
+        if (!run.execute() || output_words(run, 0) != expected[0] ||
+            output_words(run, 1) != expected[1])
+          ++wrong;
       }
     });
   }
@@ -82,7 +85,8 @@ TEST_P(ThreeStreamsTest, SeveralRunsAtOnceOnOneModel) {
 }
 
 void negate(const KernelArgs* args, uint32_t, uint32_t) {
-  for (int i = 0; i < 16; ++i) static_cast<float*>(args->pointers[0])[i] = -static_cast<const float*>(args->pointers[1])[i];
+  for (int i = 0; i < 16; ++i)
+    static_cast<float*>(args->pointers[0])[i] = -static_cast<const float*>(args->pointers[1])[i];
 }
 
 // Where the kernels found their operands.
@@ -151,7 +155,9 @@ TEST(Run, FlushesDenormalsUnlessAskedNotTo) {
   Floats in(16, 1e-40f);
   auto halve = +[](const KernelArgs* args, uint32_t, uint32_t) {
     volatile float half = 0.5f;
-    for (int i = 0; i < 16; ++i) static_cast<float*>(args->pointers[0])[i] = static_cast<const float*>(args->pointers[1])[i] * half;
+    for (int i = 0; i < 16; ++i)
+      static_cast<float*>(args->pointers[0])[i] =
+          static_cast<const float*>(args->pointers[1])[i] * half;
   };
   for (const bool ieee : {false, true}) {
     const auto model = open_model(negate_model(ieee), {{"k", halve}});

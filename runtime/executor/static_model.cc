@@ -13,13 +13,15 @@ constexpr uint32_t kAbsentOperand = 0xffffffff;
 
 // A copy's state is the number of bytes itself, in the pointer: nothing to own.
 Result<void> run_copy(const void* state, void* const* operands) {
-  if (const size_t bytes = reinterpret_cast<size_t>(state); bytes != 0) std::memmove(operands[0], operands[1], bytes);
+  if (const size_t bytes = reinterpret_cast<size_t>(state); bytes != 0)
+    std::memmove(operands[0], operands[1], bytes);
   return {};
 }
 
 // Of operand 1 to operand 0, by rows.
 Result<void> run_strided_copy(const void* state, void* const* operands) {
-  static_cast<const StridedCopy*>(state)->run(static_cast<const std::byte*>(operands[1]), static_cast<std::byte*>(operands[0]));
+  static_cast<const StridedCopy*>(state)->run(static_cast<const std::byte*>(operands[1]),
+                                              static_cast<std::byte*>(operands[0]));
   return {};
 }
 
@@ -27,12 +29,15 @@ Result<void> run_strided_copy(const void* state, void* const* operands) {
 Result<void> run_append(const void* state, void* const* operands) {
   const auto& copies = *static_cast<const std::vector<StridedCopy>*>(state);
   for (size_t i = 0; i < copies.size(); ++i)
-    copies[i].run(static_cast<const std::byte*>(operands[2 + i]), static_cast<std::byte*>(operands[0]));
+    copies[i].run(static_cast<const std::byte*>(operands[2 + i]),
+                  static_cast<std::byte*>(operands[0]));
   return {};
 }
 
-Result<std::shared_ptr<const StaticModel>> lower_only_part(std::shared_ptr<const OpenedModel> model) {
-  if (model->def().has_root()) return make_error(ErrorCode::kUnsupportedPart, "the model is more than one fixed part");
+Result<std::shared_ptr<const StaticModel>> lower_only_part(
+    std::shared_ptr<const OpenedModel> model) {
+  if (model->def().has_root())
+    return make_error(ErrorCode::kUnsupportedPart, "the model is more than one fixed part");
   return StaticModel::lower(std::move(model), 0);
 }
 
@@ -53,36 +58,47 @@ Result<std::shared_ptr<void>> open_host_graph(const OpenedModel& model, int part
   return model.host()->open_graph(model.file().segment(def.host_graph()), model.weights());
 }
 
-StaticModel::StaticModel(std::shared_ptr<const OpenedModel> model, std::shared_ptr<const pb::FixedPart> part, TypeSizes sizes,
+StaticModel::StaticModel(std::shared_ptr<const OpenedModel> model,
+                         std::shared_ptr<const pb::FixedPart> part, TypeSizes sizes,
                          std::shared_ptr<void> host_graph)
-    : model_(std::move(model)), part_(std::move(part)), sizes_(std::move(sizes)), host_graph_(std::move(host_graph)) {}
+    : model_(std::move(model)),
+      part_(std::move(part)),
+      sizes_(std::move(sizes)),
+      host_graph_(std::move(host_graph)) {}
 
-Result<std::shared_ptr<const StaticModel>> StaticModel::open(const std::string& path, const OpenOptions& options) {
+Result<std::shared_ptr<const StaticModel>> StaticModel::open(const std::string& path,
+                                                             const OpenOptions& options) {
   SLUICE_ASSIGN(auto model, OpenedModel::open(path, options));
   return lower_only_part(std::move(model));
 }
 
-Result<std::shared_ptr<const StaticModel>> StaticModel::open(OmBytes bytes, const OpenOptions& options) {
+Result<std::shared_ptr<const StaticModel>> StaticModel::open(OmBytes bytes,
+                                                             const OpenOptions& options) {
   SLUICE_ASSIGN(auto model, OpenedModel::open(std::move(bytes), options));
   return lower_only_part(std::move(model));
 }
 
-Result<std::shared_ptr<const StaticModel>> StaticModel::lower(std::shared_ptr<const OpenedModel> model, int part) {
+Result<std::shared_ptr<const StaticModel>> StaticModel::lower(
+    std::shared_ptr<const OpenedModel> model, int part) {
   SLUICE_ASSIGN(auto host_graph, open_host_graph(*model, part));
   const pb::FixedPart& fixed = model->def().parts(part).fixed();
   TypeSizes sizes(model->def());
   std::shared_ptr<const pb::FixedPart> shared(model, &fixed);
-  return lower(std::shared_ptr<StaticModel>(new StaticModel(std::move(model), std::move(shared), std::move(sizes), std::move(host_graph))));
+  return lower(std::shared_ptr<StaticModel>(new StaticModel(
+      std::move(model), std::move(shared), std::move(sizes), std::move(host_graph))));
 }
 
-Result<std::shared_ptr<const StaticModel>> StaticModel::bind(std::shared_ptr<const OpenedModel> model, int part, TypeSizes sizes,
-                                                             std::shared_ptr<void> host_graph) {
+Result<std::shared_ptr<const StaticModel>> StaticModel::bind(
+    std::shared_ptr<const OpenedModel> model, int part, TypeSizes sizes,
+    std::shared_ptr<void> host_graph) {
   SLUICE_ASSIGN(pb::FixedPart bound, bind_part(model->def(), part, sizes));
   auto shared = std::make_shared<const pb::FixedPart>(std::move(bound));
-  return lower(std::shared_ptr<StaticModel>(new StaticModel(std::move(model), std::move(shared), std::move(sizes), std::move(host_graph))));
+  return lower(std::shared_ptr<StaticModel>(new StaticModel(
+      std::move(model), std::move(shared), std::move(sizes), std::move(host_graph))));
 }
 
-Result<std::shared_ptr<const StaticModel>> StaticModel::lower(std::shared_ptr<StaticModel> lowered) {
+Result<std::shared_ptr<const StaticModel>> StaticModel::lower(
+    std::shared_ptr<StaticModel> lowered) {
   lowered->lower_operands();
   SLUICE_TRY(lowered->lower_tasks());
   return std::shared_ptr<const StaticModel>(std::move(lowered));
@@ -92,7 +108,8 @@ void StaticModel::lower_operands() {
   binding_operands_.resize(static_cast<size_t>(inputs().size() + outputs().size()));
   for (const Bindings* list : {&inputs(), &outputs()}) {
     for (const pb::BindingDef& binding : *list) {
-      binding_bytes_.push_back(sizes_.bytes(memory_type(def(), binding)).value().value());  // verified
+      binding_bytes_.push_back(
+          sizes_.bytes(memory_type(def(), binding)).value().value());  // verified
     }
   }
   places_.reserve(static_cast<size_t>(part().operand_size()));
@@ -101,9 +118,11 @@ void StaticModel::lower_operands() {
       places_.push_back({kAbsentRegion, 0});
       continue;
     }
-    const OperandPlace place{part().value_region(static_cast<int>(value)), part().value_offset(static_cast<int>(value))};
+    const OperandPlace place{part().value_region(static_cast<int>(value)),
+                             part().value_offset(static_cast<int>(value))};
     if (place.region >= pb::REGION_FIRST_BINDING) {
-      binding_operands_[place.region - pb::REGION_FIRST_BINDING].push_back(static_cast<uint32_t>(places_.size()));
+      binding_operands_[place.region - pb::REGION_FIRST_BINDING].push_back(
+          static_cast<uint32_t>(places_.size()));
     }
     places_.push_back(place);
   }
@@ -161,19 +180,23 @@ Result<StreamTask> StaticModel::lower_task(int t, uint32_t operand_begin) {
 // Extents of the memory that a value lies in, dense but for states that are written in place.
 std::vector<int64_t> StaticModel::capacity(uint32_t value) const {
   const uint32_t state = state_of(def(), part(), part().value_region(static_cast<int>(value)));
-  return extents(state == 0 ? part().value_type(static_cast<int>(value)) : def().states(static_cast<int>(state) - 1).storage() - 1);
+  return extents(state == 0 ? part().value_type(static_cast<int>(value))
+                            : def().states(static_cast<int>(state) - 1).storage() - 1);
 }
 
 void StaticModel::lower_copy(uint32_t operand_begin, StreamTask& task) {
-  const uint32_t to = part().operand(static_cast<int>(operand_begin)), from = part().operand(static_cast<int>(operand_begin) + 1);
-  const std::vector<int64_t> extents = this->extents(part().value_type(static_cast<int>(to))), to_capacity = capacity(to), from_capacity = capacity(from);
+  const uint32_t to = part().operand(static_cast<int>(operand_begin)),
+                 from = part().operand(static_cast<int>(operand_begin) + 1);
+  const std::vector<int64_t> extents = this->extents(part().value_type(static_cast<int>(to))),
+                             to_capacity = capacity(to), from_capacity = capacity(from);
   if (to_capacity == extents && from_capacity == extents) {
     task.call = run_copy;
     task.call_state = reinterpret_cast<const void*>(part().value_bytes(static_cast<int>(to)));
     return;
   }
   const size_t axis = append_axis_of(extents, to_capacity == extents ? from_capacity : to_capacity);
-  const auto copy = std::make_shared<const StridedCopy>(strided_copy(extents, from_capacity, to_capacity, axis, 0, element_bytes(to)));
+  const auto copy = std::make_shared<const StridedCopy>(
+      strided_copy(extents, from_capacity, to_capacity, axis, 0, element_bytes(to)));
   task.call = run_strided_copy;
   task.call_state = copy.get();
   call_states_.push_back(copy);
@@ -184,8 +207,10 @@ void StaticModel::lower_append(int t, uint32_t operand_begin, StreamTask& task) 
   auto copies = std::make_shared<std::vector<StridedCopy>>();
   int64_t at = 0;
   for (uint32_t i = operand_begin + 1; i < part().task_operand_end(t); ++i) {
-    const std::vector<int64_t> own = extents(part().value_type(static_cast<int>(part().operand(static_cast<int>(i)))));
-    if (i > operand_begin + 1) copies->push_back(strided_copy(own, own, capacity(to), axis, at, element_bytes(to)));
+    const std::vector<int64_t> own =
+        extents(part().value_type(static_cast<int>(part().operand(static_cast<int>(i)))));
+    if (i > operand_begin + 1)
+      copies->push_back(strided_copy(own, own, capacity(to), axis, at, element_bytes(to)));
     at += own[axis];
   }
   task.call = run_append;
@@ -194,7 +219,9 @@ void StaticModel::lower_append(int t, uint32_t operand_begin, StreamTask& task) 
 }
 
 uint64_t StaticModel::element_bytes(uint32_t value) const {
-  return dtype_bits(static_cast<DType>(def().types(static_cast<int>(part().value_type(static_cast<int>(value)))).dtype())) / 8;
+  return dtype_bits(static_cast<DType>(
+             def().types(static_cast<int>(part().value_type(static_cast<int>(value)))).dtype())) /
+         8;
 }
 
 // The symbols of a kernel are the dims of its operands.
@@ -204,7 +231,8 @@ Result<void> StaticModel::lower_launch(int t, uint32_t operand_begin, StreamTask
   std::vector<int64_t> dims;
   if (kernel.symbolic()) {
     for (uint32_t i = operand_begin; i < part().task_operand_end(t); ++i) {
-      const std::vector<int64_t> own = extents(part().value_type(static_cast<int>(part().operand(static_cast<int>(i)))));
+      const std::vector<int64_t> own =
+          extents(part().value_type(static_cast<int>(part().operand(static_cast<int>(i)))));
       dims.insert(dims.end(), own.begin(), own.end());
     }
   }
@@ -225,10 +253,13 @@ Result<HostTask> StaticModel::describe_host_task(int t, uint32_t begin) const {
     if (value != kAbsentOperand) {
       const int v = static_cast<int>(value);
       if (part().value_format(v) != pb::FORMAT_DENSE) {
-        return make_error(ErrorCode::kBadCompiledModel, "a host node takes value '{}', which is not dense", ValueNames(part())[value]);
+        return make_error(ErrorCode::kBadCompiledModel,
+                          "a host node takes value '{}', which is not dense",
+                          ValueNames(part())[value]);
       }
       const pb::TypeDef& type = def().types(static_cast<int>(part().value_type(v)));
-      operand = {true, static_cast<DType>(type.dtype()), extents(part().value_type(v)), part().value_bytes(v)};
+      operand = {true, static_cast<DType>(type.dtype()), extents(part().value_type(v)),
+                 part().value_bytes(v)};
     }
     task.operands.push_back(std::move(operand));
   }

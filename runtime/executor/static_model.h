@@ -1,5 +1,6 @@
-// A part of a compiled model, lowered to a task list: everything that does not change from run to run is done here, once; of a symbolic part, once for the
-// sizes it is bound to. Immutable and shared by any number of runs.
+// A part of a compiled model, lowered to a task list: everything that does not change from run to
+// run is done here, once; of a symbolic part, once for the sizes it is bound to. Immutable and
+// shared by any number of runs.
 #pragma once
 
 #include <deque>
@@ -21,20 +22,27 @@ struct OperandPlace {
   uint32_t region = 0;
   uint64_t offset = 0;
 };
-inline constexpr uint32_t kAbsentRegion = 0xffffffff;  // an absent optional operand: its address is null
+inline constexpr uint32_t kAbsentRegion =
+    0xffffffff;  // an absent optional operand: its address is null
 
 // The host graph of a part; null when it has none.
 Result<std::shared_ptr<void>> open_host_graph(const OpenedModel& model, int part);
 
 class StaticModel {
  public:
-  // A model that is one fixed part. Errors of OpenedModel::open; kUnsupportedPart when it has a root.
-  static Result<std::shared_ptr<const StaticModel>> open(const std::string& path, const OpenOptions& options = {});
-  static Result<std::shared_ptr<const StaticModel>> open(OmBytes bytes, const OpenOptions& options = {});
+  // A model that is one fixed part. Errors of OpenedModel::open; kUnsupportedPart when it has a
+  // root.
+  static Result<std::shared_ptr<const StaticModel>> open(const std::string& path,
+                                                         const OpenOptions& options = {});
+  static Result<std::shared_ptr<const StaticModel>> open(OmBytes bytes,
+                                                         const OpenOptions& options = {});
   // A fixed part of an opened model.
-  static Result<std::shared_ptr<const StaticModel>> lower(std::shared_ptr<const OpenedModel> model, int part);
-  // A symbolic one. host_graph: its host graph, opened, or null without. Errors of bind_part and size_launch.
-  static Result<std::shared_ptr<const StaticModel>> bind(std::shared_ptr<const OpenedModel> model, int part, TypeSizes sizes,
+  static Result<std::shared_ptr<const StaticModel>> lower(std::shared_ptr<const OpenedModel> model,
+                                                          int part);
+  // A symbolic one. host_graph: its host graph, opened, or null without. Errors of bind_part and
+  // size_launch.
+  static Result<std::shared_ptr<const StaticModel>> bind(std::shared_ptr<const OpenedModel> model,
+                                                         int part, TypeSizes sizes,
                                                          std::shared_ptr<void> host_graph);
 
   const pb::ModelDef& def() const { return model_->def(); }
@@ -42,22 +50,26 @@ class StaticModel {
   const TypeSizes& sizes() const { return sizes_; }
   // Extents of the type of a value, or of a binding.
   std::vector<int64_t> extents(uint32_t type) const { return *sizes_.extents(type); }
-  // Extents of the memory that a value lies in: larger than its own where it is a state that is written in place.
+  // Extents of the memory that a value lies in: larger than its own where it is a state that is
+  // written in place.
   std::vector<int64_t> capacity(uint32_t value) const;
   const Bindings& inputs() const { return part_inputs(def(), part()); }
   const Bindings& outputs() const { return part_outputs(def(), part()); }
   std::span<const std::byte> weights() const { return model_->weights(); }
   const TaskQueue& queue() const { return queue_; }
-  const std::vector<OperandPlace>& places() const { return places_; }  // of all operands of all tasks
-  // Operands that lie in input k (index k) or output k (index inputs + k), as indices into places().
+  const std::vector<OperandPlace>& places() const {
+    return places_;
+  }  // of all operands of all tasks
+  // Operands that lie in input k (index k) or output k (index inputs + k), as indices into
+  // places().
   const std::vector<std::vector<uint32_t>>& binding_operands() const { return binding_operands_; }
   uint64_t binding_bytes(size_t binding) const { return binding_bytes_[binding]; }  // same index
-  uint64_t held_bytes() const;                                                      // about: of this part alone, bound as it is
+  uint64_t held_bytes() const;  // about: of this part alone, bound as it is
   size_t kernel_image_bytes() const { return model_->kernel_image_bytes(); }
 
  private:
-  StaticModel(std::shared_ptr<const OpenedModel> model, std::shared_ptr<const pb::FixedPart> part, TypeSizes sizes,
-              std::shared_ptr<void> host_graph);
+  StaticModel(std::shared_ptr<const OpenedModel> model, std::shared_ptr<const pb::FixedPart> part,
+              TypeSizes sizes, std::shared_ptr<void> host_graph);
   static Result<std::shared_ptr<const StaticModel>> lower(std::shared_ptr<StaticModel> lowered);
   Result<void> lower_tasks();
   Result<StreamTask> lower_task(int task, uint32_t operand_begin);
@@ -72,8 +84,9 @@ class StaticModel {
   std::shared_ptr<const pb::FixedPart> part_;
   TypeSizes sizes_;
   std::shared_ptr<void> host_graph_;
-  std::deque<std::vector<int64_t>> symbols_;              // of launches
-  std::vector<std::shared_ptr<const void>> call_states_;  // of host nodes and of copies by rows, kept alive
+  std::deque<std::vector<int64_t>> symbols_;  // of launches
+  std::vector<std::shared_ptr<const void>>
+      call_states_;  // of host nodes and of copies by rows, kept alive
   TaskQueue queue_;
   std::vector<OperandPlace> places_;
   std::vector<std::vector<uint32_t>> binding_operands_;

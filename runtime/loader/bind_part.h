@@ -9,13 +9,15 @@
 
 namespace sluice {
 
-// The values of ModelDef.sizes.symbols for inputs of these shapes; shapes of other inputs may be empty. Error: kBadBinding when dims that
-// the model computes from others are not those.
-Result<std::vector<int64_t>> bind_symbols(const pb::ModelDef& model, std::span<const std::span<const int64_t>> shapes);
+// The values of ModelDef.sizes.symbols for inputs of these shapes; shapes of other inputs may be
+// empty. Error: kBadBinding when dims that the model computes from others are not those.
+Result<std::vector<int64_t>> bind_symbols(const pb::ModelDef& model,
+                                          std::span<const std::span<const int64_t>> shapes);
 
-// The part as a fixed one: every value has its bytes and offset, the arena its size. The model was verified, and so is the result, but for
-// whether tests' tasks are taken; about 100 ns for a value. Errors: kBadBinding when a size would be negative, or sizes contradict each
-// other; kLimit for an arena that no process can have.
+// The part as a fixed one: every value has its bytes and offset, the arena its size. The model was
+// verified, and so is the result, but for whether tests' tasks are taken; about 100 ns for a value.
+// Errors: kBadBinding when a size would be negative, or sizes contradict each other; kLimit for an
+// arena that no process can have.
 Result<pb::FixedPart> bind_part(const pb::ModelDef& model, int part, const TypeSizes& sizes);
 
 // What one launch of a kernel needs, whose symbols are `dims`.

@@ -18,10 +18,12 @@ inline const Bindings& part_outputs(const pb::ModelDef& model, const pb::FixedPa
 }
 
 inline bool is_state_input(const pb::ModelDef& model, size_t input) {
-  return std::any_of(model.states().begin(), model.states().end(), [&](const pb::StateDef& state) { return state.input() == input; });
+  return std::any_of(model.states().begin(), model.states().end(),
+                     [&](const pb::StateDef& state) { return state.input() == input; });
 }
 inline bool is_state_output(const pb::ModelDef& model, size_t output) {
-  return std::any_of(model.states().begin(), model.states().end(), [&](const pb::StateDef& state) { return state.output() == output; });
+  return std::any_of(model.states().begin(), model.states().end(),
+                     [&](const pb::StateDef& state) { return state.output() == output; });
 }
 
 }  // namespace sluice

@@ -1,5 +1,5 @@
-// Reads and verifies compiled models: everything about a .om that can be checked without running it, once. What comes out is trusted by
-// device and executor, which check nothing again.
+// Reads and verifies compiled models: everything about a .om that can be checked without running
+// it, once. What comes out is trusted by device and executor, which check nothing again.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@
 
 namespace sluice {
 
-// The bytes of a .om: a map of the file, or of standard input a page-aligned copy. Shared by copies.
+// The bytes of a .om: a map of the file, or of standard input a page-aligned copy. Shared by
+// copies.
 class OmBytes {
  public:
   static Result<OmBytes> open(const std::string& path);           // "-" is standard input
@@ -35,23 +36,27 @@ struct OmFile {
   OmBytes file;
   std::shared_ptr<const pb::ModelDef> model;
 
-  std::span<const std::byte> segment(int index) const;             // index into model->segments
-  std::span<const std::byte> segment(pb::SegmentKind kind) const;  // the first of that kind; empty when there is none
+  std::span<const std::byte> segment(int index) const;  // index into model->segments
+  std::span<const std::byte> segment(
+      pb::SegmentKind kind) const;  // the first of that kind; empty when there is none
 };
 
-// The header alone, checked: magic, format, digest. For programs that only say what a file is. Error: kBadCompiledModel.
+// The header alone, checked: magic, format, digest. For programs that only say what a file is.
+// Error: kBadCompiledModel.
 Result<OmHeader> read_om_header(std::span<const std::byte> bytes);
 Result<void> check_om_size(const OmHeader& header, uint64_t bytes);  // of the whole file
 
-// Checks everything of design section 7 "On open". Errors: kBadCompiledModel (damaged, truncated, foreign), kWrongDevice (ISA),
-// kUnsupportedPart (symbolic parts). O(ModelDef), independent of the weights unless checks.weights.
+// Checks everything of design section 7 "On open". Errors: kBadCompiledModel (damaged, truncated,
+// foreign), kWrongDevice (ISA), kUnsupportedPart (symbolic parts). O(ModelDef), independent of the
+// weights unless checks.weights.
 Result<OmFile> read_om(OmBytes file, const OmChecks& checks);
 
-// What read_om asks of the description when header and segments are in order: everything but the bytes of the file and the machine. For
-// who writes a model.
+// What read_om asks of the description when header and segments are in order: everything but the
+// bytes of the file and the machine. For who writes a model.
 Result<void> verify_om(const pb::ModelDef& model, bool test_tasks = false);
 
-// True when this machine's CPU and system can run code made for isa ("avx512vnni", "avx512", "avx2" or "generic"; anything else: false).
+// True when this machine's CPU and system can run code made for isa ("avx512vnni", "avx512", "avx2"
+// or "generic"; anything else: false).
 bool machine_runs(std::string_view isa);
 
 }  // namespace sluice

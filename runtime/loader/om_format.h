@@ -1,10 +1,12 @@
 // The bytes of a compiled model (.om, design section 7):
 //
-//   OmHeader (512 bytes) · ModelDef (protobuf) · zeros up to 4096 · segment · zeros up to 4096 · segment …
+//   OmHeader (512 bytes) · ModelDef (protobuf) · zeros up to 4096 · segment · zeros up to 4096 ·
+//   segment …
 //
-// The header names version, profile and ISA in plain text, so that a foreign file is refused with a useful sentence before anything else of
-// it is trusted. Its digest covers the header, its model digest the ModelDef, and the ModelDef holds the digest of every segment: one
-// chain, of which only the link to the weights is left unchecked when a model is opened.
+// The header names version, profile and ISA in plain text, so that a foreign file is refused with a
+// useful sentence before anything else of it is trusted. Its digest covers the header, its model
+// digest the ModelDef, and the ModelDef holds the digest of every segment: one chain, of which only
+// the link to the weights is left unchecked when a model is opened.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +16,15 @@
 
 namespace sluice {
 
-inline constexpr uint32_t kOmFormat = 4;                      // raised when KernelArgs, this header or the meaning of a field changes
-inline constexpr uint64_t kOmPage = 4096;                     // segments begin at multiples of it
-inline constexpr uint64_t kOmValueAlignment = 64;             // of every value within its region
-inline constexpr uint64_t kOmArenaLimit = uint64_t{1} << 46;  // bytes of an arena: a process has 2^47, and other things in it
+inline constexpr uint32_t kOmFormat =
+    4;  // raised when KernelArgs, this header or the meaning of a field changes
+inline constexpr uint64_t kOmPage = 4096;          // segments begin at multiples of it
+inline constexpr uint64_t kOmValueAlignment = 64;  // of every value within its region
+inline constexpr uint64_t kOmArenaLimit =
+    uint64_t{1} << 46;  // bytes of an arena: a process has 2^47, and other things in it
 
-inline constexpr char kWeightsPath[] = "/weights";  // the file that constants of a root graph lie in: the segment of weights
+inline constexpr char kWeightsPath[] =
+    "/weights";  // the file that constants of a root graph lie in: the segment of weights
 
 struct OmHeader {
   char magic[8];          // kOmMagic

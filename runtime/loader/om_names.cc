@@ -7,8 +7,10 @@ namespace sluice {
 std::string maker_text(const pb::ModelDef& model, const pb::FixedPart& part, int value) {
   int first = 0;
   for (int t = 0; t < part.task_kind_size(); ++t) {
-    const auto made = part.operand().begin() + first, end = made + static_cast<int>(part.task_outputs(t));
-    if (std::find(made, end, static_cast<uint32_t>(value)) != end) return node_text(model, part.task_node(t));
+    const auto made = part.operand().begin() + first,
+               end = made + static_cast<int>(part.task_outputs(t));
+    if (std::find(made, end, static_cast<uint32_t>(value)) != end)
+      return node_text(model, part.task_node(t));
     first = static_cast<int>(part.task_operand_end(t));
   }
   return {};

@@ -1,5 +1,5 @@
-// The names in a compiled model, which lie in messages of their own: opening a model does not read them. Numbers that have no name give an
-// empty one; sluice-verify asks whether all have.
+// The names in a compiled model, which lie in messages of their own: opening a model does not read
+// them. Numbers that have no name give an empty one; sluice-verify asks whether all have.
 #pragma once
 
 #include <string>
@@ -12,10 +12,13 @@ namespace sluice {
 // Of the nodes of a model. Making one reads them all, O(nodes).
 class NodeNames {
  public:
-  explicit NodeNames(const pb::ModelDef& model) { valid_ = def_.ParseFromString(model.node_names()); }
+  explicit NodeNames(const pb::ModelDef& model) {
+    valid_ = def_.ParseFromString(model.node_names());
+  }
 
   const std::string& operator[](uint32_t node) const {
-    return node < static_cast<uint32_t>(def_.name_size()) ? def_.name(static_cast<int>(node)) : none_;
+    return node < static_cast<uint32_t>(def_.name_size()) ? def_.name(static_cast<int>(node))
+                                                          : none_;
   }
   // The user's ONNX nodes that a node came from.
   std::vector<std::string> origins(uint32_t node) const {
@@ -26,7 +29,8 @@ class NodeNames {
   // A name for each node; origins for each, or for none.
   bool complete(uint32_t nodes) const {
     const auto origins = static_cast<uint32_t>(def_.origins_size());
-    return valid_ && static_cast<uint32_t>(def_.name_size()) == nodes && (origins == nodes || origins == 0);
+    return valid_ && static_cast<uint32_t>(def_.name_size()) == nodes &&
+           (origins == nodes || origins == 0);
   }
 
  private:
@@ -36,7 +40,9 @@ class NodeNames {
 };
 
 // "node 'conv1'", for messages.
-inline std::string node_text(const pb::ModelDef& model, uint32_t node) { return "node '" + NodeNames(model)[node] + "'"; }
+inline std::string node_text(const pb::ModelDef& model, uint32_t node) {
+  return "node '" + NodeNames(model)[node] + "'";
+}
 
 // The node that makes a value of a part, as node_text has it; empty for what no task makes.
 std::string maker_text(const pb::ModelDef& model, const pb::FixedPart& part, int value);
@@ -46,12 +52,17 @@ std::string maker_of_largest(const pb::ModelDef& model, const pb::FixedPart& par
 // Of the values of a part; the same.
 class ValueNames {
  public:
-  explicit ValueNames(const pb::FixedPart& part) { valid_ = def_.ParseFromString(part.value_names()); }
+  explicit ValueNames(const pb::FixedPart& part) {
+    valid_ = def_.ParseFromString(part.value_names());
+  }
 
   const std::string& operator[](uint32_t value) const {
-    return value < static_cast<uint32_t>(def_.name_size()) ? def_.name(static_cast<int>(value)) : none_;
+    return value < static_cast<uint32_t>(def_.name_size()) ? def_.name(static_cast<int>(value))
+                                                           : none_;
   }
-  bool complete(uint32_t values) const { return valid_ && static_cast<uint32_t>(def_.name_size()) == values; }
+  bool complete(uint32_t values) const {
+    return valid_ && static_cast<uint32_t>(def_.name_size()) == values;
+  }
 
  private:
   pb::ValueNamesDef def_;

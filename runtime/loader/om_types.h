@@ -9,7 +9,8 @@
 
 namespace sluice {
 
-// "f32 1x3x224x224", "i64 batchx?", "f32 of any rank", "sequence of f32 ?", "optional of string scalar". Indices were verified.
+// "f32 1x3x224x224", "i64 batchx?", "f32 of any rank", "sequence of f32 ?", "optional of string
+// scalar". Indices were verified.
 std::string type_text(const pb::ModelDef& model, uint32_t type);
 
 // Whether a tensor is of a tensor type.

@@ -12,15 +12,19 @@ namespace {
 
 constexpr std::array<std::byte, kOmPage> kZeros{};
 
-constexpr size_t kCachedBytes = 1 << 20;                // hashed and written at once, while they are in the cache
-constexpr uint64_t kUncachedBytes = uint64_t{1} << 30;  // a segment of as many leaves the page cache to others
+constexpr size_t kCachedBytes = 1 << 20;  // hashed and written at once, while they are in the cache
+constexpr uint64_t kUncachedBytes = uint64_t{1}
+                                    << 30;  // a segment of as many leaves the page cache to others
 
-uint64_t round_up(uint64_t value, uint64_t alignment) { return (value + alignment - 1) / alignment * alignment; }
+uint64_t round_up(uint64_t value, uint64_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
+}
 
 // Writes the bytes of a segment, pieces and the zeros between them, in order; answers their digest.
 class SegmentWriter {
  public:
-  SegmentWriter(FileWriter& writer, const OmSegment& segment) : writer_(writer), segment_(segment) {}
+  SegmentWriter(FileWriter& writer, const OmSegment& segment)
+      : writer_(writer), segment_(segment) {}
 
   Result<Digest> write() {
     if (segment_.bytes >= kUncachedBytes) writer_.begin_uncached();
@@ -38,14 +42,16 @@ class SegmentWriter {
  private:
   Result<void> add(const OmPiece& piece) {
     if (piece.offset < at_ || piece.offset + piece.bytes.size() > segment_.bytes) {
-      return make_error(ErrorCode::kInternal, "pieces of a segment overlap or leave it at byte {}", piece.offset);
+      return make_error(ErrorCode::kInternal, "pieces of a segment overlap or leave it at byte {}",
+                        piece.offset);
     }
     SLUICE_TRY(zeros_up_to(piece.offset));
     return put(piece.bytes);
   }
 
   Result<void> zeros_up_to(uint64_t end) {
-    while (at_ < end) SLUICE_TRY(put(std::span(kZeros).first(std::min<uint64_t>(end - at_, kZeros.size()))));
+    while (at_ < end)
+      SLUICE_TRY(put(std::span(kZeros).first(std::min<uint64_t>(end - at_, kZeros.size()))));
     return {};
   }
 
@@ -65,7 +71,8 @@ class SegmentWriter {
   uint64_t at_ = 0;
 };
 
-// Offsets of segments depend on the length of the ModelDef, which holds them as numbers of variable length: grows to a fixed point.
+// Offsets of segments depend on the length of the ModelDef, which holds them as numbers of variable
+// length: grows to a fixed point.
 uint64_t place_segments(pb::ModelDef& model) {
   uint64_t model_bytes = 0;
   uint64_t end = 0;
@@ -87,7 +94,8 @@ bool set_text(char (&field)[N], const std::string& text) {
   return true;
 }
 
-Result<OmHeader> make_header(const pb::ModelDef& model, const std::string& model_bytes, uint64_t file_bytes) {
+Result<OmHeader> make_header(const pb::ModelDef& model, const std::string& model_bytes,
+                             uint64_t file_bytes) {
   OmHeader header{};
   std::memcpy(header.magic, kOmMagic, sizeof(kOmMagic));
   header.format = kOmFormat;
@@ -95,32 +103,39 @@ Result<OmHeader> make_header(const pb::ModelDef& model, const std::string& model
   header.file_bytes = file_bytes;
   header.model_offset = sizeof(OmHeader);
   header.model_bytes = model_bytes.size();
-  if (!set_text(header.profile, model.profile()) || !set_text(header.isa, model.isa()) || !set_text(header.version, model.version())) {
-    return make_error(ErrorCode::kInternal, "profile '{}', isa '{}' or version '{}' is too long for the header", model.profile(),
-                      model.isa(), model.version());
+  if (!set_text(header.profile, model.profile()) || !set_text(header.isa, model.isa()) ||
+      !set_text(header.version, model.version())) {
+    return make_error(ErrorCode::kInternal,
+                      "profile '{}', isa '{}' or version '{}' is too long for the header",
+                      model.profile(), model.isa(), model.version());
   }
   const Digest model_digest = sha256(std::as_bytes(std::span(model_bytes)));
   std::memcpy(header.model_digest, model_digest.bytes.data(), sizeof(header.model_digest));
-  const Digest digest = sha256(std::as_bytes(std::span(&header, 1)).first(offsetof(OmHeader, digest)));
+  const Digest digest =
+      sha256(std::as_bytes(std::span(&header, 1)).first(offsetof(OmHeader, digest)));
   std::memcpy(header.digest, digest.bytes.data(), sizeof(header.digest));
   return header;
 }
 
 }  // namespace
 
-Result<void> write_om(const std::string& path, pb::ModelDef model, std::span<const OmSegment> segments, const OmCheck& check) {
+Result<void> write_om(const std::string& path, pb::ModelDef model,
+                      std::span<const OmSegment> segments, const OmCheck& check) {
   model.clear_segments();
   for (const OmSegment& segment : segments) {
     pb::SegmentDef* def = model.add_segments();
     def->set_kind(segment.kind);
     def->set_bytes(segment.bytes);
-    def->set_digest(std::string(sizeof(Digest::bytes), '\0'));  // its length decides where the segments lie
+    def->set_digest(
+        std::string(sizeof(Digest::bytes), '\0'));  // its length decides where the segments lie
   }
   const uint64_t file_bytes = place_segments(model);
   const uint64_t head_bytes = sizeof(OmHeader) + model.ByteSizeLong();
   if (head_bytes > INT_MAX) {
-    return make_error(ErrorCode::kLimit, "the model's description, without weights and kernels, has {} bytes, at most {}", head_bytes,
-                      INT_MAX)
+    return make_error(
+               ErrorCode::kLimit,
+               "the model's description, without weights and kernels, has {} bytes, at most {}",
+               head_bytes, INT_MAX)
         .with_hint("compile it in pieces: --out-nodes");
   }
   if (check) SLUICE_TRY(check(model));

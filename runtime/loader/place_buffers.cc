@@ -75,9 +75,11 @@ uint64_t place_buffers(std::span<PlacedBuffer> buffers) {
   std::iota(starts.begin(), starts.end(), 0);
   std::vector<uint32_t> ends = starts;
   std::stable_sort(starts.begin(), starts.end(), [&](uint32_t a, uint32_t b) {
-    return buffers[a].first != buffers[b].first ? buffers[a].first < buffers[b].first : buffers[a].bytes > buffers[b].bytes;
+    return buffers[a].first != buffers[b].first ? buffers[a].first < buffers[b].first
+                                                : buffers[a].bytes > buffers[b].bytes;
   });
-  std::stable_sort(ends.begin(), ends.end(), [&](uint32_t a, uint32_t b) { return buffers[a].last < buffers[b].last; });
+  std::stable_sort(ends.begin(), ends.end(),
+                   [&](uint32_t a, uint32_t b) { return buffers[a].last < buffers[b].last; });
   Holes holes;
   size_t ended = 0;
   for (const uint32_t start : starts) {

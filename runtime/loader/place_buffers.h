@@ -1,5 +1,5 @@
-// Where buffers lie in one arena, found while a model runs: quick rather than the best. sluice-build's plan_offsets takes its
-// time.
+// Where buffers lie in one arena, found while a model runs: quick rather than the best.
+// sluice-build's plan_offsets takes its time.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,10 @@ struct PlacedBuffer {
   uint64_t offset = 0;  // the answer
 };
 
-// Walks over time: a buffer that begins takes the smallest hole that holds it ("best fit", Knuth, TAOCP 1, 2.5), the largest of a task
-// first; a buffer that ended leaves a hole, which joins its neighbours. Buffers that hold something at the same time never overlap. Answers
-// the bytes of the arena. O(n log n).
+// Walks over time: a buffer that begins takes the smallest hole that holds it ("best fit", Knuth,
+// TAOCP 1, 2.5), the largest of a task first; a buffer that ended leaves a hole, which joins its
+// neighbours. Buffers that hold something at the same time never overlap. Answers the bytes of the
+// arena. O(n log n).
 uint64_t place_buffers(std::span<PlacedBuffer> buffers);
 
 }  // namespace sluice

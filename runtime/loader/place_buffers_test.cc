@@ -8,15 +8,20 @@
 namespace sluice {
 namespace {
 
-bool live_together(const PlacedBuffer& a, const PlacedBuffer& b) { return a.first <= b.last && b.first <= a.last; }
+bool live_together(const PlacedBuffer& a, const PlacedBuffer& b) {
+  return a.first <= b.last && b.first <= a.last;
+}
 
-bool overlap(const PlacedBuffer& a, const PlacedBuffer& b) { return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes; }
+bool overlap(const PlacedBuffer& a, const PlacedBuffer& b) {
+  return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+}
 
 uint64_t max_alive(const std::vector<PlacedBuffer>& buffers) {
   uint64_t maximum = 0;
   for (const PlacedBuffer& at : buffers) {
     uint64_t alive = 0;
-    for (const PlacedBuffer& buffer : buffers) alive += buffer.first <= at.first && at.first <= buffer.last ? buffer.bytes : 0;
+    for (const PlacedBuffer& buffer : buffers)
+      alive += buffer.first <= at.first && at.first <= buffer.last ? buffer.bytes : 0;
     maximum = std::max(maximum, alive);
   }
   return maximum;
@@ -35,7 +40,9 @@ TEST(PlaceBuffers, NeverOverlapWhileAlive) {
     for (size_t i = 0; i < buffers.size(); ++i) {
       EXPECT_LE(buffers[i].offset + buffers[i].bytes, arena);
       EXPECT_EQ(buffers[i].offset % 64, 0u);
-      for (size_t k = 0; k < i; ++k) EXPECT_FALSE(live_together(buffers[i], buffers[k]) && overlap(buffers[i], buffers[k])) << i << " " << k;
+      for (size_t k = 0; k < i; ++k)
+        EXPECT_FALSE(live_together(buffers[i], buffers[k]) && overlap(buffers[i], buffers[k]))
+            << i << " " << k;
     }
     EXPECT_LE(arena, 2 * max_alive(buffers));  // no bound of the algorithm: these rounds reach 1.51
   }

@@ -8,7 +8,9 @@
 namespace sluice {
 namespace {
 
-int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a % b < 0) != (b < 0) ? 1 : 0); }
+int64_t floor_divide(int64_t a, int64_t b) {
+  return a / b - (a % b != 0 && (a % b < 0) != (b < 0) ? 1 : 0);
+}
 
 Result<int64_t> apply(ExpressionOp op, int64_t a, int64_t b) {
   int64_t value = 0;
@@ -21,7 +23,8 @@ Result<int64_t> apply(ExpressionOp op, int64_t a, int64_t b) {
       break;
     case ExpressionOp::kFloorDiv:
       if (b > 0) return floor_divide(a, b);
-      return make_error(ErrorCode::kBadBinding, "with these inputs a size is {} divided by {}", a, b);
+      return make_error(ErrorCode::kBadBinding, "with these inputs a size is {} divided by {}", a,
+                        b);
     case ExpressionOp::kMin:
       return std::min(a, b);
     default:  // kMax: others were refused
@@ -31,28 +34,33 @@ Result<int64_t> apply(ExpressionOp op, int64_t a, int64_t b) {
 }
 
 bool is_operator(ExpressionOp op) {
-  return op == ExpressionOp::kAdd || op == ExpressionOp::kMul || op == ExpressionOp::kFloorDiv || op == ExpressionOp::kMin ||
-         op == ExpressionOp::kMax;
+  return op == ExpressionOp::kAdd || op == ExpressionOp::kMul || op == ExpressionOp::kFloorDiv ||
+         op == ExpressionOp::kMin || op == ExpressionOp::kMax;
 }
 
-std::optional<int64_t> extent_of(const pb::TypeDef& type, int dim, std::span<const int64_t> expressions) {
+std::optional<int64_t> extent_of(const pb::TypeDef& type, int dim,
+                                 std::span<const int64_t> expressions) {
   if (type.dims(dim) >= 0) return type.dims(dim);
-  if (expressions.empty() || dim >= type.dim_expression_size() || type.dim_expression(dim) == 0) return std::nullopt;
+  if (expressions.empty() || dim >= type.dim_expression_size() || type.dim_expression(dim) == 0)
+    return std::nullopt;
   const int64_t value = expressions[type.dim_expression(dim) - 1];
   return value < 0 ? std::nullopt : std::optional(value);
 }
 
 }  // namespace
 
-Result<std::optional<uint64_t>> dense_bytes(const pb::TypeDef& type, std::span<const int64_t> expressions) {
+Result<std::optional<uint64_t>> dense_bytes(const pb::TypeDef& type,
+                                            std::span<const int64_t> expressions) {
   if (type.kind() != pb::VALUE_TENSOR || type.unranked())
     return make_error(ErrorCode::kUnsupportedPart, "a type is no tensor of some rank");
-  if (!dtype_is_valid(static_cast<int>(type.dtype()))) return make_error(ErrorCode::kBadCompiledModel, "unknown dtype {}", type.dtype());
+  if (!dtype_is_valid(static_cast<int>(type.dtype())))
+    return make_error(ErrorCode::kBadCompiledModel, "unknown dtype {}", type.dtype());
   uint64_t elements = 1;
   for (int dim = 0; dim < type.dims_size(); ++dim) {
     const auto extent = extent_of(type, dim, expressions);
     if (!extent) return std::optional<uint64_t>();
-    if (__builtin_mul_overflow(elements, static_cast<uint64_t>(*extent), &elements) || elements > (uint64_t{1} << 56)) {
+    if (__builtin_mul_overflow(elements, static_cast<uint64_t>(*extent), &elements) ||
+        elements > (uint64_t{1} << 56)) {
       return make_error(ErrorCode::kBadCompiledModel, "a type has impossibly many elements");
     }
   }
@@ -72,7 +80,8 @@ Result<TypeSizes> TypeSizes::bind(const pb::ModelDef& model, std::span<const int
     } else if (op == ExpressionOp::kSymbol) {
       values.push_back(symbols[static_cast<size_t>(a)]);
     } else {
-      SLUICE_ASSIGN(const int64_t value, apply(op, values[static_cast<size_t>(a)], values[static_cast<size_t>(def.expression_b(i))]));
+      SLUICE_ASSIGN(const int64_t value, apply(op, values[static_cast<size_t>(a)],
+                                               values[static_cast<size_t>(def.expression_b(i))]));
       values.push_back(value);
     }
   }
@@ -99,23 +108,28 @@ Result<std::optional<uint64_t>> TypeSizes::bytes(uint32_t type) const {
 
 bool TypeSizes::is_fixed(uint32_t type) const {
   const pb::TypeDef& def = model_->types(static_cast<int>(type));
-  return !def.unranked() && std::all_of(def.dims().begin(), def.dims().end(), [](int64_t dim) { return dim >= 0; });
+  return !def.unranked() &&
+         std::all_of(def.dims().begin(), def.dims().end(), [](int64_t dim) { return dim >= 0; });
 }
 
 bool TypeSizes::is_told(uint32_t type) const {
   const pb::TypeDef& def = model_->types(static_cast<int>(type));
   if (def.unranked()) return false;
   for (int dim = 0; dim < def.dims_size(); ++dim) {
-    if (def.dims(dim) < 0 && (dim >= def.dim_expression_size() || def.dim_expression(dim) == 0)) return false;
+    if (def.dims(dim) < 0 && (dim >= def.dim_expression_size() || def.dim_expression(dim) == 0))
+      return false;
   }
   return true;
 }
 
 Result<void> verify_sizes(const pb::ModelDef& model) {
   const pb::SizesDef& def = model.sizes();
-  const auto bad = [](const char* what, int index) { return make_error(ErrorCode::kBadCompiledModel, "size {} {}", index, what); };
+  const auto bad = [](const char* what, int index) {
+    return make_error(ErrorCode::kBadCompiledModel, "size {} {}", index, what);
+  };
   const int count = def.expression_op_size();
-  if (def.expression_a_size() != count || def.expression_b_size() != count) return bad("differs in its columns", count);
+  if (def.expression_a_size() != count || def.expression_b_size() != count)
+    return bad("differs in its columns", count);
   for (int i = 0; i < count; ++i) {
     const auto op = static_cast<ExpressionOp>(def.expression_op(i));
     const int64_t a = def.expression_a(i), b = def.expression_b(i);
@@ -131,15 +145,22 @@ Result<void> verify_sizes(const pb::ModelDef& model) {
     const bool has_input = symbol.input() < static_cast<uint32_t>(model.inputs_size());
     const uint32_t type = has_input ? model.inputs(static_cast<int>(symbol.input())).type() : 0;
     const bool has_type = has_input && type < static_cast<uint32_t>(model.types_size());
-    const bool has_axis = has_type && model.types(static_cast<int>(type)).kind() == pb::VALUE_TENSOR &&
-                          symbol.axis() < static_cast<uint32_t>(model.types(static_cast<int>(type)).dims_size());
-    if (!has_axis) return make_error(ErrorCode::kBadCompiledModel, "the symbol '{}' is the dim of no input", symbol.name());
+    const bool has_axis =
+        has_type && model.types(static_cast<int>(type)).kind() == pb::VALUE_TENSOR &&
+        symbol.axis() < static_cast<uint32_t>(model.types(static_cast<int>(type)).dims_size());
+    if (!has_axis)
+      return make_error(ErrorCode::kBadCompiledModel, "the symbol '{}' is the dim of no input",
+                        symbol.name());
   }
   for (const pb::TypeDef& type : model.types()) {
-    const bool fits = type.dim_expression_size() == 0 || type.dim_expression_size() == type.dims_size();
-    const bool exists = std::all_of(type.dim_expression().begin(), type.dim_expression().end(),
-                                    [&](uint32_t expression) { return expression <= static_cast<uint32_t>(count); });
-    if (!fits || !exists) return make_error(ErrorCode::kBadCompiledModel, "a type's dims are sizes that are not listed");
+    const bool fits =
+        type.dim_expression_size() == 0 || type.dim_expression_size() == type.dims_size();
+    const bool exists = std::all_of(
+        type.dim_expression().begin(), type.dim_expression().end(),
+        [&](uint32_t expression) { return expression <= static_cast<uint32_t>(count); });
+    if (!fits || !exists)
+      return make_error(ErrorCode::kBadCompiledModel,
+                        "a type's dims are sizes that are not listed");
   }
   return {};
 }

@@ -1,4 +1,5 @@
-// The extents of a compiled model's types: those that are numbers, and those that are bound, for one run, from the dims of its inputs.
+// The extents of a compiled model's types: those that are numbers, and those that are bound, for
+// one run, from the dims of its inputs.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +12,22 @@
 
 namespace sluice {
 
-// expressions: the value of each of ModelDef.sizes; empty: not bound, then only fixed dims have an extent. nullopt: a dim without one.
-// Error: kBadCompiledModel for a type of impossibly many elements, kUnsupportedPart for what is no tensor of some rank.
-Result<std::optional<uint64_t>> dense_bytes(const pb::TypeDef& type, std::span<const int64_t> expressions);
+// expressions: the value of each of ModelDef.sizes; empty: not bound, then only fixed dims have an
+// extent. nullopt: a dim without one. Error: kBadCompiledModel for a type of impossibly many
+// elements, kUnsupportedPart for what is no tensor of some rank.
+Result<std::optional<uint64_t>> dense_bytes(const pb::TypeDef& type,
+                                            std::span<const int64_t> expressions);
 
 class TypeSizes {
  public:
   // Types of fixed dims alone. model outlives this.
   explicit TypeSizes(const pb::ModelDef& model) : model_(&model) {}
-  // symbols: a value for each of ModelDef.sizes.symbols. Error: kBadBinding when a dim would be negative or beyond 64 bits.
+  // symbols: a value for each of ModelDef.sizes.symbols. Error: kBadBinding when a dim would be
+  // negative or beyond 64 bits.
   static Result<TypeSizes> bind(const pb::ModelDef& model, std::span<const int64_t> symbols);
 
-  // nullopt: a dim that is known only when the model runs. A negative extent is answered as nullopt, too. Indices were verified.
+  // nullopt: a dim that is known only when the model runs. A negative extent is answered as
+  // nullopt, too. Indices were verified.
   std::optional<int64_t> extent(uint32_t type, int dim) const;
   std::optional<std::vector<int64_t>> extents(uint32_t type) const;
   // As dense_bytes.

@@ -1,5 +1,6 @@
-// Rules of a part. After them the executor indexes without looking: every operand is a value, every value lies inside its region,
-// every target exists, and the streams cannot wait for each other forever. What has no size before it is bound is looked at when it has.
+// Rules of a part. After them the executor indexes without looking: every operand is a value, every
+// value lies inside its region, every target exists, and the streams cannot wait for each other
+// forever. What has no size before it is bound is looked at when it has.
 #include <algorithm>
 #include <vector>
 
@@ -18,7 +19,8 @@ constexpr uint32_t kAbsent = 0xffffffff;
 
 class FixedPartRules {
  public:
-  FixedPartRules(const pb::ModelDef& model, const pb::FixedPart& part, const TypeSizes& sizes, bool is_bound, bool test_tasks)
+  FixedPartRules(const pb::ModelDef& model, const pb::FixedPart& part, const TypeSizes& sizes,
+                 bool is_bound, bool test_tasks)
       : model_(model),
         part_(part),
         sizes_(sizes),
@@ -35,7 +37,8 @@ class FixedPartRules {
     recorded_.assign(static_cast<size_t>(part_.events_size()), 0);
     for (int t = 0; t < tasks_; ++t) SLUICE_TRY(check_task(t));
     for (int e = 0; e < part_.events_size(); ++e) {
-      if (recorded_[e] != 1) return bad("event {} is recorded by {} tasks, expected 1", e, recorded_[e]);
+      if (recorded_[e] != 1)
+        return bad("event {} is recorded by {} tasks, expected 1", e, recorded_[e]);
     }
     SLUICE_TRY(check_aliases());
     return check_progress();
@@ -51,29 +54,39 @@ class FixedPartRules {
     return bad("task {} (node '{}'): {}", task, NodeNames(model_)[part_.task_node(task)], what);
   }
 
-  std::string name(int value) const { return ValueNames(part_)[static_cast<uint32_t>(value)]; }  // for the one error
+  std::string name(int value) const {
+    return ValueNames(part_)[static_cast<uint32_t>(value)];
+  }  // for the one error
 
   Result<void> check_columns() const {
-    const bool values_agree = part_.value_region_size() == values_ && part_.value_offset_size() == values_ &&
-                              part_.value_bytes_size() == values_ && part_.value_format_size() == values_;
+    const bool values_agree =
+        part_.value_region_size() == values_ && part_.value_offset_size() == values_ &&
+        part_.value_bytes_size() == values_ && part_.value_format_size() == values_;
     if (!values_agree) return bad("the columns that describe values differ in length");
-    const bool tasks_agree = part_.task_stream_size() == tasks_ && part_.task_target_size() == tasks_ && part_.task_node_size() == tasks_ &&
-                             part_.task_outputs_size() == tasks_ && part_.task_operand_end_size() == tasks_;
+    const bool tasks_agree =
+        part_.task_stream_size() == tasks_ && part_.task_target_size() == tasks_ &&
+        part_.task_node_size() == tasks_ && part_.task_outputs_size() == tasks_ &&
+        part_.task_operand_end_size() == tasks_;
     if (!tasks_agree) return bad("the columns that describe tasks differ in length");
-    if (part_.alias_value_size() != part_.alias_after_task_size()) return bad("the columns that describe aliases differ in length");
+    if (part_.alias_value_size() != part_.alias_after_task_size())
+      return bad("the columns that describe aliases differ in length");
     const uint32_t operands = tasks_ == 0 ? 0 : part_.task_operand_end(tasks_ - 1);
-    if (operands != static_cast<uint32_t>(part_.operand_size())) return bad("the last task's operands do not end the list of operands");
+    if (operands != static_cast<uint32_t>(part_.operand_size()))
+      return bad("the last task's operands do not end the list of operands");
     return {};
   }
 
   Result<void> check_memory() const {
     const pb::MemoryDef& memory = part_.memory();
-    if (memory.arena_bytes() > kOmArenaLimit) return bad("an arena of {} bytes, at most {}", memory.arena_bytes(), kOmArenaLimit);
+    if (memory.arena_bytes() > kOmArenaLimit)
+      return bad("an arena of {} bytes, at most {}", memory.arena_bytes(), kOmArenaLimit);
     if (memory.scratch_bytes() > kScratchLimit)
-      return bad("{} bytes of scratch per worker, at most {}", memory.scratch_bytes(), kScratchLimit);
+      return bad("{} bytes of scratch per worker, at most {}", memory.scratch_bytes(),
+                 kScratchLimit);
     if (part_.has_host()) {
       const int graph = part_.host_graph();
-      if (graph < 0 || graph >= model_.segments_size() || model_.segments(graph).kind() != pb::SEGMENT_GRAPH) {
+      if (graph < 0 || graph >= model_.segments_size() ||
+          model_.segments(graph).kind() != pb::SEGMENT_GRAPH) {
         return bad("segment {} of the host graph is no graph", graph);
       }
     }
@@ -85,7 +98,8 @@ class FixedPartRules {
     region_bytes_ = {part_.memory().arena_bytes(), segment_bytes(model_, pb::SEGMENT_WEIGHTS)};
     for (const Bindings* bindings : {&part_inputs(model_, part_), &part_outputs(model_, part_)}) {
       for (const pb::BindingDef& binding : *bindings) {
-        if (binding.type() >= static_cast<uint32_t>(model_.types_size())) return bad("'{}' has type {}", binding.name(), binding.type());
+        if (binding.type() >= static_cast<uint32_t>(model_.types_size()))
+          return bad("'{}' has type {}", binding.name(), binding.type());
         SLUICE_TRY(check_state(binding));
         SLUICE_TRY(check_sized(binding, binding.type()));
         SLUICE_TRY(check_sized(binding, memory_type(model_, binding)));
@@ -100,46 +114,61 @@ class FixedPartRules {
   Result<void> check_sized(const pb::BindingDef& binding, uint32_t type) const {
     SLUICE_ASSIGN(const auto bytes, sizes_.bytes(type));
     if (bytes || (!is_bound_ && sizes_.is_told(type))) return {};
-    return bad("'{}' of a part is {}, which has no size before the part runs", binding.name(), type_text(model_, type));
+    return bad("'{}' of a part is {}, which has no size before the part runs", binding.name(),
+               type_text(model_, type));
   }
 
   Result<void> check_state(const pb::BindingDef& binding) const {
     if (binding.state() == 0) return {};
-    const bool is_kept = binding.state() <= static_cast<uint32_t>(model_.states_size()) && model_.has_root() &&
+    const bool is_kept = binding.state() <= static_cast<uint32_t>(model_.states_size()) &&
+                         model_.has_root() &&
                          model_.states(static_cast<int>(binding.state()) - 1).storage() != 0;
-    return is_kept ? Result<void>() : bad("'{}' is state {}, which is not written in place", binding.name(), binding.state());
+    return is_kept ? Result<void>()
+                   : bad("'{}' is state {}, which is not written in place", binding.name(),
+                         binding.state());
   }
 
   Result<void> check_value(int v) const {
     const uint64_t offset = part_.value_offset(v);
     const uint64_t bytes = part_.value_bytes(v);
-    if (part_.value_type(v) >= static_cast<uint32_t>(model_.types_size())) return bad("value {} has type {}", v, part_.value_type(v));
-    if (part_.value_region(v) >= region_bytes_.size()) return bad("value {} lies in region {}", v, part_.value_region(v));
+    if (part_.value_type(v) >= static_cast<uint32_t>(model_.types_size()))
+      return bad("value {} has type {}", v, part_.value_type(v));
+    if (part_.value_region(v) >= region_bytes_.size())
+      return bad("value {} lies in region {}", v, part_.value_region(v));
     const bool is_placed = is_bound_ || part_.value_region(v) != pb::REGION_ARENA;
     const uint64_t region = is_placed ? region_bytes_[part_.value_region(v)] : UINT64_MAX;
-    if (offset % kOmValueAlignment != 0) return bad("value {} ('{}') begins at byte {}, not a multiple of 64", v, name(v), offset);
+    if (offset % kOmValueAlignment != 0)
+      return bad("value {} ('{}') begins at byte {}, not a multiple of 64", v, name(v), offset);
     if (offset > region || bytes > region - offset) {
-      return bad("value {} ('{}') at bytes {} + {} leaves its region of {}", v, name(v), offset, bytes, region);
+      return bad("value {} ('{}') at bytes {} + {} leaves its region of {}", v, name(v), offset,
+                 bytes, region);
     }
     const pb::TypeDef& type = model_.types(static_cast<int>(part_.value_type(v)));
     SLUICE_ASSIGN(const auto dense, sizes_.bytes(part_.value_type(v)));
-    if (is_appended(static_cast<uint32_t>(v)) && !has_capacity(model_, part_, sizes_, is_bound_, static_cast<uint32_t>(v)))
+    if (is_appended(static_cast<uint32_t>(v)) &&
+        !has_capacity(model_, part_, sizes_, is_bound_, static_cast<uint32_t>(v)))
       return bad("value {} ('{}') does not fit the memory of its state", v, name(v));
-    if (dense.value_or(0) > bytes) return bad("value {} ('{}') has {} bytes of storage, its type needs {}", v, name(v), bytes, *dense);
+    if (dense.value_or(0) > bytes)
+      return bad("value {} ('{}') has {} bytes of storage, its type needs {}", v, name(v), bytes,
+                 *dense);
     const pb::Format format = part_.value_format(v);
     if (format != pb::FORMAT_DENSE && !(format == pb::FORMAT_NHWC && type.dims_size() == 4)) {
-      return bad("value {} ('{}') has format {} at rank {}", v, name(v), static_cast<int>(format), type.dims_size());
+      return bad("value {} ('{}') has format {} at rank {}", v, name(v), static_cast<int>(format),
+                 type.dims_size());
     }
     return {};
   }
 
   bool may_be_written(uint32_t value) const {
     const uint32_t region = part_.value_region(static_cast<int>(value));
-    return region == pb::REGION_ARENA || region >= pb::REGION_FIRST_BINDING + static_cast<uint32_t>(part_inputs(model_, part_).size());
+    return region == pb::REGION_ARENA ||
+           region >=
+               pb::REGION_FIRST_BINDING + static_cast<uint32_t>(part_inputs(model_, part_).size());
   }
 
   Result<void> check_operands(int t, uint32_t begin, uint32_t end) const {
-    if (begin > end || end > static_cast<uint32_t>(part_.operand_size())) return bad_task(t, "its operands lie outside the list");
+    if (begin > end || end > static_cast<uint32_t>(part_.operand_size()))
+      return bad_task(t, "its operands lie outside the list");
     const uint32_t outputs = part_.task_outputs(t);
     if (outputs > end - begin) return bad_task(t, "it writes more operands than it has");
     const bool may_lack = part_.task_kind(t) == pb::TASK_HOST;
@@ -149,7 +178,8 @@ class FixedPartRules {
       if (value >= static_cast<uint32_t>(values_))
         return bad_task(t, fmt::format("operand {} is value {} of {}", i - begin, value, values_));
       if (i - begin < outputs && !may_be_written(value))
-        return bad_task(t, fmt::format("operand {} is written but lies in constants or an input", i - begin));
+        return bad_task(
+            t, fmt::format("operand {} is written but lies in constants or an input", i - begin));
     }
     return {};
   }
@@ -160,19 +190,25 @@ class FixedPartRules {
     const uint32_t begin = t == 0 ? 0 : part_.task_operand_end(t - 1);
     const uint32_t end = part_.task_operand_end(t);
     SLUICE_TRY(check_operands(t, begin, end));
-    if (part_.task_node(t) >= model_.nodes()) return bad_task(t, fmt::format("node {}", part_.task_node(t)));
+    if (part_.task_node(t) >= model_.nodes())
+      return bad_task(t, fmt::format("node {}", part_.task_node(t)));
     const uint32_t target = part_.task_target(t);
     switch (part_.task_kind(t)) {
       case pb::TASK_LAUNCH:
-        if (target >= static_cast<uint32_t>(model_.kernels_size())) return bad_task(t, fmt::format("kernel {}", target));
-        if (model_.kernels(static_cast<int>(target)).object_bytes() == 0) return bad_task(t, "its kernel has no code");
+        if (target >= static_cast<uint32_t>(model_.kernels_size()))
+          return bad_task(t, fmt::format("kernel {}", target));
+        if (model_.kernels(static_cast<int>(target)).object_bytes() == 0)
+          return bad_task(t, "its kernel has no code");
         return {};
       case pb::TASK_TEST:
-        if (!test_tasks_) return bad_task(t, "it names a kernel of a test, which this program does not have");
-        if (target >= static_cast<uint32_t>(model_.kernels_size())) return bad_task(t, fmt::format("kernel {}", target));
+        if (!test_tasks_)
+          return bad_task(t, "it names a kernel of a test, which this program does not have");
+        if (target >= static_cast<uint32_t>(model_.kernels_size()))
+          return bad_task(t, fmt::format("kernel {}", target));
         return {};
       case pb::TASK_HOST:
-        if (!part_.has_host()) return bad_task(t, "it runs on host_cpu, but the part has no host graph");
+        if (!part_.has_host())
+          return bad_task(t, "it runs on host_cpu, but the part has no host graph");
         return {};
       case pb::TASK_COPY:
         return check_copy(t, begin, end);
@@ -181,7 +217,8 @@ class FixedPartRules {
       case pb::TASK_RECORD:
       case pb::TASK_WAIT:
         if (begin != end) return bad_task(t, "an event has operands");
-        if (target >= static_cast<uint32_t>(part_.events_size())) return bad_task(t, fmt::format("event {}", target));
+        if (target >= static_cast<uint32_t>(part_.events_size()))
+          return bad_task(t, fmt::format("event {}", target));
         if (part_.task_kind(t) == pb::TASK_RECORD) ++recorded_[target];
         return {};
       default:
@@ -190,34 +227,45 @@ class FixedPartRules {
   }
 
   Result<void> check_copy(int t, uint32_t begin, uint32_t end) const {
-    if (end - begin != 2 || part_.task_outputs(t) != 1) return bad_task(t, "a copy has one output and one input");
-    const uint32_t to = part_.operand(static_cast<int>(begin)), from = part_.operand(static_cast<int>(begin + 1));
+    if (end - begin != 2 || part_.task_outputs(t) != 1)
+      return bad_task(t, "a copy has one output and one input");
+    const uint32_t to = part_.operand(static_cast<int>(begin)),
+                   from = part_.operand(static_cast<int>(begin + 1));
     if (is_appended(to) || is_appended(from)) {
       const std::string fault = append_copy_fault(model_, part_, sizes_, is_bound_, to, from);
       return fault.empty() ? Result<void>() : Result<void>(bad_task(t, fault));
     }
-    const uint64_t to_bytes = part_.value_bytes(static_cast<int>(to)), from_bytes = part_.value_bytes(static_cast<int>(from));
-    if (to_bytes != from_bytes) return bad_task(t, fmt::format("it copies {} bytes to {}", from_bytes, to_bytes));
+    const uint64_t to_bytes = part_.value_bytes(static_cast<int>(to)),
+                   from_bytes = part_.value_bytes(static_cast<int>(from));
+    if (to_bytes != from_bytes)
+      return bad_task(t, fmt::format("it copies {} bytes to {}", from_bytes, to_bytes));
     return {};
   }
 
-  bool is_appended(uint32_t value) const { return state_of(model_, part_, part_.value_region(static_cast<int>(value))) != 0; }
+  bool is_appended(uint32_t value) const {
+    return state_of(model_, part_, part_.value_region(static_cast<int>(value))) != 0;
+  }
 
   Result<void> check_append(int t, uint32_t begin, uint32_t end) const {
     const std::span<const uint32_t> operands(part_.operand().data() + begin, end - begin);
-    const std::string fault = append_fault(model_, part_, sizes_, is_bound_, operands, part_.task_target(t));
-    return fault.empty() && part_.task_outputs(t) == 1 ? Result<void>() : Result<void>(bad_task(t, fault));
+    const std::string fault =
+        append_fault(model_, part_, sizes_, is_bound_, operands, part_.task_target(t));
+    return fault.empty() && part_.task_outputs(t) == 1 ? Result<void>()
+                                                       : Result<void>(bad_task(t, fault));
   }
 
   Result<void> check_aliases() const {
     for (int i = 0; i < part_.alias_value_size(); ++i) {
-      if (part_.alias_value(i) >= static_cast<uint32_t>(values_)) return bad("alias {} is value {}", i, part_.alias_value(i));
-      if (part_.alias_after_task(i) >= static_cast<uint32_t>(tasks_)) return bad("alias {} follows task {}", i, part_.alias_after_task(i));
+      if (part_.alias_value(i) >= static_cast<uint32_t>(values_))
+        return bad("alias {} is value {}", i, part_.alias_value(i));
+      if (part_.alias_after_task(i) >= static_cast<uint32_t>(tasks_))
+        return bad("alias {} follows task {}", i, part_.alias_after_task(i));
     }
     return {};
   }
 
-  // Plays the streams' waits and records alone: each must come to its end. Streams blocked on an event resume when it is recorded.
+  // Plays the streams' waits and records alone: each must come to its end. Streams blocked on an
+  // event resume when it is recorded.
   Result<void> check_progress() const {
     const size_t streams = static_cast<size_t>(part_.streams_size());
     std::vector<std::vector<int>> order(streams);
@@ -244,7 +292,9 @@ class FixedPartRules {
       }
     }
     for (size_t s = 0; s < streams; ++s) {
-      if (head[s] < order[s].size()) return bad_task(order[s][head[s]], "it waits for an event that is never recorded before it");
+      if (head[s] < order[s].size())
+        return bad_task(order[s][head[s]],
+                        "it waits for an event that is never recorded before it");
     }
     return {};
   }
@@ -264,20 +314,28 @@ class FixedPartRules {
 Result<void> check_buffers(const pb::FixedPart& part, const pb::SymbolicPart& symbolic) {
   const int buffers = symbolic.buffer_first_size();
   const int offsets = symbolic.buffer_offset_size();
-  const bool columns_agree = symbolic.value_buffer_size() == part.value_type_size() && symbolic.buffer_last_size() == buffers;
+  const bool columns_agree = symbolic.value_buffer_size() == part.value_type_size() &&
+                             symbolic.buffer_last_size() == buffers;
   if (!columns_agree || (offsets != 0 && offsets != buffers))
-    return make_error(ErrorCode::kBadCompiledModel, "the columns that describe buffers differ in length");
+    return make_error(ErrorCode::kBadCompiledModel,
+                      "the columns that describe buffers differ in length");
   for (int v = 0; v < part.value_type_size(); ++v) {
     const uint32_t buffer = symbolic.value_buffer(v);
     const bool is_in_arena = part.value_region(v) == pb::REGION_ARENA;
     if (buffer == kAbsent ? is_in_arena : !is_in_arena || buffer >= static_cast<uint32_t>(buffers))
-      return make_error(ErrorCode::kBadCompiledModel, "value {} lies in buffer {} of {}", v, buffer, buffers);
+      return make_error(ErrorCode::kBadCompiledModel, "value {} lies in buffer {} of {}", v, buffer,
+                        buffers);
   }
-  const auto is_value = [&](uint32_t value) { return value < static_cast<uint32_t>(part.value_type_size()); };
-  const bool views_exist = symbolic.view_value_size() == symbolic.view_of_size() &&
-                           std::all_of(symbolic.view_value().begin(), symbolic.view_value().end(), is_value) &&
-                           std::all_of(symbolic.view_of().begin(), symbolic.view_of().end(), is_value);
-  if (!views_exist) return make_error(ErrorCode::kBadCompiledModel, "the columns that describe views name no values");
+  const auto is_value = [&](uint32_t value) {
+    return value < static_cast<uint32_t>(part.value_type_size());
+  };
+  const bool views_exist =
+      symbolic.view_value_size() == symbolic.view_of_size() &&
+      std::all_of(symbolic.view_value().begin(), symbolic.view_value().end(), is_value) &&
+      std::all_of(symbolic.view_of().begin(), symbolic.view_of().end(), is_value);
+  if (!views_exist)
+    return make_error(ErrorCode::kBadCompiledModel,
+                      "the columns that describe views name no values");
   for (int i = 0; i < buffers; ++i) {
     if (symbolic.buffer_first(i) > symbolic.buffer_last(i))
       return make_error(ErrorCode::kBadCompiledModel, "buffer {} ends before it begins", i);
@@ -287,7 +345,8 @@ Result<void> check_buffers(const pb::FixedPart& part, const pb::SymbolicPart& sy
 
 }  // namespace
 
-Result<void> verify_fixed_part(const pb::ModelDef& model, const pb::FixedPart& part, const TypeSizes& sizes, bool test_tasks) {
+Result<void> verify_fixed_part(const pb::ModelDef& model, const pb::FixedPart& part,
+                               const TypeSizes& sizes, bool test_tasks) {
   return FixedPartRules(model, part, sizes, true, test_tasks).check();
 }
 
@@ -297,7 +356,8 @@ Result<void> verify_part(const pb::ModelDef& model, const pb::PartDef& part, boo
   SLUICE_TRY(FixedPartRules(model, part.fixed(), sizes, !part.has_symbolic(), test_tasks).check());
   if (part.has_symbolic()) return check_buffers(part.fixed(), part.symbolic());
   for (int v = 0; v < part.fixed().value_type_size(); ++v) {
-    if (!sizes.is_fixed(part.fixed().value_type(v))) return make_error(ErrorCode::kUnsupportedPart, "a type has a dim that is not fixed");
+    if (!sizes.is_fixed(part.fixed().value_type(v)))
+      return make_error(ErrorCode::kUnsupportedPart, "a type has a dim that is not fixed");
   }
   return {};
 }

@@ -41,17 +41,21 @@ std::vector<std::string> names_of_inputs(const pb::ModelDef& model) {
   return names;
 }
 
-bool fits(const pb::TypeDef& type, const Tensor& tensor) { return tensor_fits(type, static_cast<uint32_t>(tensor.dtype), tensor.dims); }
+bool fits(const pb::TypeDef& type, const Tensor& tensor) {
+  return tensor_fits(type, static_cast<uint32_t>(tensor.dtype), tensor.dims);
+}
 
 // NumPy has a name for every dtype of keys and values that there are; a run checks the rest.
-Result<void> accept_maps(const pb::ModelDef& model, const pb::BindingDef& input, const FileValue& value) {
+Result<void> accept_maps(const pb::ModelDef& model, const pb::BindingDef& input,
+                         const FileValue& value) {
   const pb::TypeDef* map = &model.types(static_cast<int>(input.type()));
   if (value.kind == ValueKind::kMaps) map = &model.types(static_cast<int>(map->element()));
   const uint32_t wanted[] = {map->dtype(), model.types(static_cast<int>(map->element())).dtype()};
   for (size_t i = 0; i < value.tensors.size(); ++i) {
     if (static_cast<uint32_t>(value.tensors[i].dtype) == wanted[i % 2]) continue;
-    return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, the file holds {} of {}", input.name(), type_text(model, input.type()),
-                      i % 2 == 0 ? "keys" : "values", dtype_name(value.tensors[i].dtype));
+    return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, the file holds {} of {}",
+                      input.name(), type_text(model, input.type()), i % 2 == 0 ? "keys" : "values",
+                      dtype_name(value.tensors[i].dtype));
   }
   return {};
 }
@@ -65,8 +69,9 @@ Result<void> accept(const pb::ModelDef& model, const pb::BindingDef& input, File
   for (Tensor& tensor : value.tensors) {
     adopt_dtype(tensor, dtype);
     if (fits(*type, tensor)) continue;
-    return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, the file holds {} {}", input.name(), type_text(model, input.type()),
-                      dtype_name(tensor.dtype), dims_text(tensor.dims))
+    return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, the file holds {} {}",
+                      input.name(), type_text(model, input.type()), dtype_name(tensor.dtype),
+                      dims_text(tensor.dims))
         .with_hint(fitting_hint(tensor, dtype, input.name()));
   }
   return {};
@@ -75,7 +80,10 @@ Result<void> accept(const pb::ModelDef& model, const pb::BindingDef& input, File
 class Inputs {
  public:
   Inputs(const pb::ModelDef& model, const LoaderOptions& options)
-      : model_(model), options_(options), values_(static_cast<size_t>(model.inputs_size())), given_(values_.size(), false) {}
+      : model_(model),
+        options_(options),
+        values_(static_cast<size_t>(model.inputs_size())),
+        given_(values_.size(), false) {}
 
   Result<void> bind(const std::string& binding) {
     if (const pb::BindingDef* input = input_of(model_, binding)) {
@@ -86,9 +94,11 @@ class Inputs {
     SLUICE_ASSIGN(std::vector<Tensor> members, read_npz(binding));
     for (Tensor& member : members) {
       const pb::BindingDef* input = find_input(model_, member.name);
-      if (input == nullptr) return unknown_input(fmt::format("{}={}", member.name, binding), names_of_inputs(model_));
+      if (input == nullptr)
+        return unknown_input(fmt::format("{}={}", member.name, binding), names_of_inputs(model_));
       if (holds_maps(value_kind(model_, input->type()))) {
-        return make_error(ErrorCode::kBadBinding, "input '{}' is a map", input->name()).with_hint("give --input NAME=FILE.npz");
+        return make_error(ErrorCode::kBadBinding, "input '{}' is a map", input->name())
+            .with_hint("give --input NAME=FILE.npz");
       }
       FileValue value;
       value.tensors.push_back(std::move(member));
@@ -112,7 +122,8 @@ class Inputs {
         continue;
       }
       if (!options_.random) {
-        return make_error(ErrorCode::kBadBinding, "input '{}' is not given", input.name()).with_hint("give --input NAME=FILE, or --random");
+        return make_error(ErrorCode::kBadBinding, "input '{}' is not given", input.name())
+            .with_hint("give --input NAME=FILE, or --random");
       }
       values_[i].value = random_value(input.type(), *options_.random + i);
     }
@@ -123,14 +134,18 @@ class Inputs {
   // Whether --dim gives a size that only states have: the state is then not to begin empty.
   bool names_its_dims(uint32_t type) const {
     const auto& names = model_.types(static_cast<int>(type)).dim_names();
-    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return options_.dims.contains(name) && !is_told(name); });
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return options_.dims.contains(name) && !is_told(name);
+    });
   }
 
   // Whether an input that is no state has the dim.
   bool is_told(const std::string& name) const {
     for (int i = 0; i < model_.inputs_size(); ++i) {
       const auto& names = model_.types(static_cast<int>(model_.inputs(i).type())).dim_names();
-      if (!is_state_input(model_, static_cast<size_t>(i)) && std::count(names.begin(), names.end(), name) > 0) return true;
+      if (!is_state_input(model_, static_cast<size_t>(i)) &&
+          std::count(names.begin(), names.end(), name) > 0)
+        return true;
     }
     return false;
   }
@@ -139,9 +154,11 @@ class Inputs {
     const ValueKind kind = value_kind(model_, input.type());
     if (holds_maps(kind) && path.ends_with(".npz")) return read_maps(path, kind);
     if (kind == ValueKind::kSequence || holds_maps(kind)) return read_value(path, kind);
-    // An optional may be given as the tensor that it holds. No OptionalProto reads as a whole TensorProto, but the other way round.
+    // An optional may be given as the tensor that it holds. No OptionalProto reads as a whole
+    // TensorProto, but the other way round.
     auto tensor = read_member(path, input.name());
-    if (!tensor && kind == ValueKind::kOptional && path.ends_with(".pb")) return read_value(path, kind);
+    if (!tensor && kind == ValueKind::kOptional && path.ends_with(".pb"))
+      return read_value(path, kind);
     if (!tensor) return tensor.error();
     FileValue value;
     value.tensors.push_back(std::move(*tensor));
@@ -151,14 +168,16 @@ class Inputs {
   Result<void> take(const pb::BindingDef& input, FileValue value) {
     size_t index = 0;
     while (&model_.inputs(static_cast<int>(index)) != &input) ++index;
-    if (given_[index]) return make_error(ErrorCode::kBadBinding, "input '{}' is given twice", input.name());
+    if (given_[index])
+      return make_error(ErrorCode::kBadBinding, "input '{}' is given twice", input.name());
     given_[index] = true;
     SLUICE_TRY(accept(model_, input, value));
     values_[index].value = std::move(value);
     return {};
   }
 
-  // Sequences of one element; optionals that are there; dims that are not fixed as --dim says, else 1.
+  // Sequences of one element; optionals that are there; dims that are not fixed as --dim says,
+  // else 1.
   FileValue random_value(uint32_t index, uint64_t seed) const {
     const pb::TypeDef& type = model_.types(static_cast<int>(index));
     if (type.kind() != pb::VALUE_TENSOR) {
@@ -169,11 +188,13 @@ class Inputs {
       return value;
     }
     std::vector<int64_t> dims;
-    for (int i = 0; i < type.dims_size(); ++i) dims.push_back(type.dims(i) >= 0 ? type.dims(i) : size_of(type, i));
+    for (int i = 0; i < type.dims_size(); ++i)
+      dims.push_back(type.dims(i) >= 0 ? type.dims(i) : size_of(type, i));
     const auto dtype = static_cast<DType>(type.dtype());
     FileValue value;
     if (dtype == DType::kString) {
-      value.tensors.push_back(make_string_tensor(dims, std::vector<std::string>(element_count(dims).value_or(0))));
+      value.tensors.push_back(
+          make_string_tensor(dims, std::vector<std::string>(element_count(dims).value_or(0))));
     } else {
       value.tensors.push_back(make_tensor(dtype, dims));
       fill_random(value.tensors[0], seed);
@@ -186,12 +207,14 @@ class Inputs {
     const std::string none;
     const auto dtype = static_cast<DType>(map.dtype());
     value[0].dims = {1};
-    value.insert(value.begin(), dtype == DType::kString ? make_string_tensor({1}, {&none, 1}) : make_tensor(dtype, {1}));
+    value.insert(value.begin(), dtype == DType::kString ? make_string_tensor({1}, {&none, 1})
+                                                        : make_tensor(dtype, {1}));
     return value;
   }
 
   int64_t size_of(const pb::TypeDef& type, int dim) const {
-    const auto found = dim < type.dim_names_size() ? options_.dims.find(type.dim_names(dim)) : options_.dims.end();
+    const auto found =
+        dim < type.dim_names_size() ? options_.dims.find(type.dim_names(dim)) : options_.dims.end();
     return found == options_.dims.end() ? 1 : found->second;
   }
 
@@ -206,14 +229,16 @@ Result<void> check_dims(const pb::ModelDef& model, const LoaderOptions& options)
   std::vector<std::string> names;  // as the inputs have them, in order
   for (const pb::BindingDef& input : model.inputs()) {
     for (const std::string& name : model.types(static_cast<int>(input.type())).dim_names()) {
-      if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(name);
     }
   }
   std::string known;
   for (const std::string& name : names) known += (known.empty() ? "'" : ", '") + name + "'";
   for (const auto& [name, size] : options.dims) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    return make_error(ErrorCode::kBadOption, "--dim: no input of the model has the open dim '{}'", name)
+    return make_error(ErrorCode::kBadOption, "--dim: no input of the model has the open dim '{}'",
+                      name)
         .with_hint(known.empty() ? "all dims of its inputs are fixed" : "its inputs have " + known);
   }
   return {};
@@ -221,7 +246,8 @@ Result<void> check_dims(const pb::ModelDef& model, const LoaderOptions& options)
 
 }  // namespace
 
-Result<std::vector<NamedValue>> read_inputs(const pb::ModelDef& model, const LoaderOptions& options) {
+Result<std::vector<NamedValue>> read_inputs(const pb::ModelDef& model,
+                                            const LoaderOptions& options) {
   SLUICE_TRY(check_dims(model, options));
   Inputs inputs(model, options);
   for (const std::string& binding : options.inputs) SLUICE_TRY(inputs.bind(binding));
@@ -260,13 +286,14 @@ std::string outputs_text(const std::vector<NamedValue>& outputs) {
       text += maps_text(name, value);
       continue;
     }
-    if (value.kind == ValueKind::kSequence) text += fmt::format("{}: a sequence of {}\n", name, value.tensors.size());
+    if (value.kind == ValueKind::kSequence)
+      text += fmt::format("{}: a sequence of {}\n", name, value.tensors.size());
     if (!value.present) text += fmt::format("{}: nothing\n", name);
     const bool is_tensor = value.kind == ValueKind::kTensor;
     for (size_t i = 0; i < value.tensors.size(); ++i) {
       const Tensor& tensor = value.tensors[i];
-      text += fmt::format("{}: {} {}: {}\n", is_tensor ? name : fmt::format("{}.{}", name, i), dtype_name(tensor.dtype),
-                          dims_text(tensor.dims), summary_text(tensor));
+      text += fmt::format("{}: {} {}: {}\n", is_tensor ? name : fmt::format("{}.{}", name, i),
+                          dtype_name(tensor.dtype), dims_text(tensor.dims), summary_text(tensor));
     }
   }
   return text;

@@ -33,7 +33,8 @@ bool is_dumped(const std::string& glob, const std::string& name, DType dtype) {
   return dtype != DType::kString && ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
 }
 
-Result<void> dump_inputs(const std::vector<NamedValue>& inputs, const std::string& glob, ValueFolder& folder) {
+Result<void> dump_inputs(const std::vector<NamedValue>& inputs, const std::string& glob,
+                         ValueFolder& folder) {
   for (const auto& [name, value] : inputs) {
     if (holds_maps(value.kind)) {
       if (is_dumped(glob, name, DType::kUndefined)) SLUICE_TRY(folder.write_maps(name, value));
@@ -49,7 +50,8 @@ Result<void> dump_inputs(const std::vector<NamedValue>& inputs, const std::strin
 Tensor logical_tensor(const Run& run, int value) {
   const pb::FixedPart& part = run.model().part();
   const pb::TypeDef& type = run.model().def().types(static_cast<int>(part.value_type(value)));
-  Tensor tensor = make_tensor(static_cast<DType>(type.dtype()), run.model().extents(part.value_type(value)));
+  Tensor tensor =
+      make_tensor(static_cast<DType>(type.dtype()), run.model().extents(part.value_type(value)));
   const auto stored = run.value(value);  // at least as many bytes as the type needs: verified
   if (part.value_format(value) == pb::FORMAT_NHWC) {
     nhwc_to_logical(stored.data(), tensor);
@@ -57,7 +59,8 @@ Tensor logical_tensor(const Run& run, int value) {
   }
   const std::vector<int64_t> capacity = run.model().capacity(static_cast<uint32_t>(value));
   if (capacity != tensor.dims) {
-    strided_copy(tensor.dims, capacity, tensor.dims, append_axis_of(tensor.dims, capacity), 0, dtype_bits(tensor.dtype) / 8)
+    strided_copy(tensor.dims, capacity, tensor.dims, append_axis_of(tensor.dims, capacity), 0,
+                 dtype_bits(tensor.dtype) / 8)
         .run(stored.data(), tensor.bytes.data());
   } else if (!tensor.bytes.empty()) {
     std::memcpy(tensor.bytes.data(), stored.data(), tensor.bytes.size());
@@ -72,9 +75,14 @@ Tensor logical_tensor(const HostTensor& channels_last, const std::string& name) 
 }
 
 ValueDump::ValueDump(const Run& run, ValueFolder& folder, std::string glob)
-    : run_(run), names_(run.model().part()), folder_(folder), glob_(std::move(glob)), aliases_(run.model().queue().tasks.size()) {
+    : run_(run),
+      names_(run.model().part()),
+      folder_(folder),
+      glob_(std::move(glob)),
+      aliases_(run.model().queue().tasks.size()) {
   const pb::FixedPart& part = run.model().part();
-  for (int i = 0; i < part.alias_value_size(); ++i) aliases_[part.alias_after_task(i)].push_back(part.alias_value(i));
+  for (int i = 0; i < part.alias_value_size(); ++i)
+    aliases_[part.alias_after_task(i)].push_back(part.alias_value(i));
 }
 
 Result<void> ValueDump::check(const std::vector<NamedValue>& inputs) const {
@@ -91,7 +99,8 @@ Result<void> ValueDump::check(const std::vector<NamedValue>& inputs) const {
     }
   }
   if (named > kNamedValues) some += ", ...";
-  return make_error(ErrorCode::kBadOption, "--dump-values: no value fits '{}'", glob_).with_hint("the values are " + some);
+  return make_error(ErrorCode::kBadOption, "--dump-values: no value fits '{}'", glob_)
+      .with_hint("the values are " + some);
 }
 
 Result<void> ValueDump::after_task(uint32_t task) {
@@ -106,7 +115,8 @@ std::vector<uint32_t> ValueDump::values_of(uint32_t task) const {
   const pb::FixedPart& part = run_.model().part();
   std::vector<uint32_t> values;
   const int begin = static_cast<int>(run_.model().queue().tasks[task].operand_begin);
-  for (int i = begin; i < begin + static_cast<int>(part.task_outputs(static_cast<int>(task))); ++i) {
+  for (int i = begin; i < begin + static_cast<int>(part.task_outputs(static_cast<int>(task)));
+       ++i) {
     if (part.operand(i) != 0xffffffff) values.push_back(part.operand(i));
   }
   values.insert(values.end(), aliases_[task].begin(), aliases_[task].end());
@@ -114,7 +124,8 @@ std::vector<uint32_t> ValueDump::values_of(uint32_t task) const {
 }
 
 bool ValueDump::is_wanted(uint32_t value) const {
-  const pb::TypeDef& type = run_.model().def().types(static_cast<int>(run_.model().part().value_type(static_cast<int>(value))));
+  const pb::TypeDef& type = run_.model().def().types(
+      static_cast<int>(run_.model().part().value_type(static_cast<int>(value))));
   return is_dumped(glob_, names_[value], static_cast<DType>(type.dtype()));
 }
 

@@ -14,7 +14,8 @@ namespace sluice {
 
 class ValueDump {
  public:
-  // Values whose names fit glob (fnmatch(3): *, ?, [..]) go to folder/NAME.npy; a name that occurs again gets "~2", "~3", ….
+  // Values whose names fit glob (fnmatch(3): *, ?, [..]) go to folder/NAME.npy; a name that occurs
+  // again gets "~2", "~3", ….
   ValueDump(const Run& run, ValueFolder& folder, std::string glob);
   // kBadOption when no input and no value that a run makes fits the glob.
   Result<void> check(const std::vector<NamedValue>& inputs) const;
@@ -35,12 +36,15 @@ class ValueDump {
   std::vector<std::vector<uint32_t>> aliases_;  // values by the task after which they are complete
 };
 
-// Whether a value is written: its name fits, and it is no tensor of strings, which .npy cannot hold.
+// Whether a value is written: its name fits, and it is no tensor of strings, which .npy cannot
+// hold.
 bool is_dumped(const std::string& glob, const std::string& name, DType dtype);
 // The tensors of inputs that are dumped.
-Result<void> dump_inputs(const std::vector<NamedValue>& inputs, const std::string& glob, ValueFolder& folder);
+Result<void> dump_inputs(const std::vector<NamedValue>& inputs, const std::string& glob,
+                         ValueFolder& folder);
 
-// The elements of a value as its type says, dense and row-major, taken out of its storage; without a name.
+// The elements of a value as its type says, dense and row-major, taken out of its storage; without
+// a name.
 Tensor logical_tensor(const Run& run, int value);
 // The same of a tensor whose elements lie in the order N, H, W, C.
 Tensor logical_tensor(const HostTensor& channels_last, const std::string& name);

@@ -32,9 +32,11 @@ class HybridSession : public Session {
     Result<void> written;
     size_t found = 0;
     HybridObserver observer;
-    observer.value_made = [&](const std::string& name, const HostValue& value, bool is_channels_last) {
+    observer.value_made = [&](const std::string& name, const HostValue& value,
+                              bool is_channels_last) {
       if (value.kind == HostValue::Kind::kMap || value.kind == HostValue::Kind::kMaps) {
-        const ValueKind kind = value.kind == HostValue::Kind::kMap ? ValueKind::kMap : ValueKind::kMaps;
+        const ValueKind kind =
+            value.kind == HostValue::Kind::kMap ? ValueKind::kMap : ValueKind::kMaps;
         if (!is_dumped(glob, name, DType::kUndefined)) return;
         ++found;
         if (written) written = folder.write_maps(name, file_value(value, kind, name));
@@ -43,7 +45,9 @@ class HybridSession : public Session {
       for (const HostTensor& tensor : value.tensors) {
         if (!is_dumped(glob, name, tensor.dtype)) continue;
         ++found;
-        if (written) written = folder.write(name, is_channels_last ? logical_tensor(tensor, name) : copy_of(tensor, name));
+        if (written)
+          written = folder.write(
+              name, is_channels_last ? logical_tensor(tensor, name) : copy_of(tensor, name));
       }
     };
     observer.after_task = [&](const Run& part, uint32_t index, uint32_t task) {
@@ -54,12 +58,14 @@ class HybridSession : public Session {
     for (const auto& [index, dump] : parts) found += dump.written();
     if (found > 0 || glob == "*") return {};
     return make_error(ErrorCode::kBadOption, "--dump-values: no value fits '{}'", glob)
-        .with_hint("--dump-values DIR without a pattern writes all, and values.txt there lists them");
+        .with_hint(
+            "--dump-values DIR without a pattern writes all, and values.txt there lists them");
   }
 
   Result<std::vector<NodeTime>> run_timed(int runs) override {
     std::vector<std::vector<TaskTime>> root(static_cast<size_t>(runs));
-    std::vector<std::vector<std::vector<TaskTime>>> parts(run_.model().part_count(), decltype(root)(root.size()));
+    std::vector<std::vector<std::vector<TaskTime>>> parts(run_.model().part_count(),
+                                                          decltype(root)(root.size()));
     for (size_t i = 0; i < root.size(); ++i) {
       std::vector<std::vector<TaskTime>> times;
       SLUICE_TRY(run_once_timed(root[i], times));
@@ -72,7 +78,8 @@ class HybridSession : public Session {
       if (node.op == "Call") {
         const auto part = static_cast<size_t>(next_part++);
         if (part >= parts.size()) continue;  // the description is not the graph's
-        add_node_times(def(), names_, def().parts(static_cast<int>(part)).fixed(), parts[part], nodes);
+        add_node_times(def(), names_, def().parts(static_cast<int>(part)).fixed(), parts[part],
+                       nodes);
         continue;
       }
       node.kernel = kernel_of(i);
@@ -99,7 +106,8 @@ class HybridSession : public Session {
     int track = 1;
     for (size_t part = 0; part < parts.size(); ++part) {
       const pb::FixedPart& lowered = def().parts(static_cast<int>(part)).fixed();
-      add_task_events(def(), names_, lowered, parts[part], track, start, fmt::format("part {} ", part), events);
+      add_task_events(def(), names_, lowered, parts[part], track, start,
+                      fmt::format("part {} ", part), events);
       track += lowered.streams_size();
     }
     return events;
@@ -118,7 +126,8 @@ class HybridSession : public Session {
     for (int k = 0; k < def().outputs_size(); ++k) {
       const pb::BindingDef& output = def().outputs(k);
       const ValueKind kind = value_kind(def(), output.type());
-      values.push_back({output.name(), file_value(run_.output(static_cast<size_t>(k)), kind, output.name())});
+      values.push_back(
+          {output.name(), file_value(run_.output(static_cast<size_t>(k)), kind, output.name())});
     }
     return values;
   }
@@ -141,9 +150,11 @@ class HybridSession : public Session {
     return run_.execute(observer);
   }
 
-  Result<void> run_once_timed(std::vector<TaskTime>& root, std::vector<std::vector<TaskTime>>& parts) {
+  Result<void> run_once_timed(std::vector<TaskTime>& root,
+                              std::vector<std::vector<TaskTime>>& parts) {
     root.resize(root_nodes());
-    for (const pb::PartDef& part : def().parts()) parts.emplace_back(static_cast<size_t>(part.fixed().task_kind_size()));
+    for (const pb::PartDef& part : def().parts())
+      parts.emplace_back(static_cast<size_t>(part.fixed().task_kind_size()));
     HybridObserver observer;
     observer.node_times = &root;
     observer.part_times = &parts;
@@ -151,11 +162,15 @@ class HybridSession : public Session {
   }
   // The entry of the kernel that node i of the root launches; empty: none.
   std::string kernel_of(uint32_t i) const {
-    const uint32_t kernel = static_cast<int>(i) < def().root().node_kernel_size() ? def().root().node_kernel(static_cast<int>(i)) : 0;
+    const uint32_t kernel = static_cast<int>(i) < def().root().node_kernel_size()
+                                ? def().root().node_kernel(static_cast<int>(i))
+                                : 0;
     return kernel == 0 ? "" : def().kernels(static_cast<int>(kernel) - 1).entry();
   }
   const pb::ModelDef& def() const { return run_.model().def(); }
-  uint32_t root_nodes() const { return def().nodes() - std::min(def().nodes(), def().root().first_node()); }
+  uint32_t root_nodes() const {
+    return def().nodes() - std::min(def().nodes(), def().root().first_node());
+  }
 
   HybridRun run_;
   NodeNames names_;
@@ -165,11 +180,13 @@ class HybridSession : public Session {
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> make_hybrid_session(std::shared_ptr<const OpenedModel> model, int threads, uint64_t bound_parts_bytes) {
+Result<std::unique_ptr<Session>> make_hybrid_session(std::shared_ptr<const OpenedModel> model,
+                                                     int threads, uint64_t bound_parts_bytes) {
   SLUICE_ASSIGN(auto hybrid, HybridModel::lower(std::move(model)));
   hybrid->bound_parts().limit(bound_parts_bytes);
   SLUICE_ASSIGN(auto device, shared_device(threads));
-  return std::unique_ptr<Session>(std::make_unique<HybridSession>(std::move(hybrid), std::move(device)));
+  return std::unique_ptr<Session>(
+      std::make_unique<HybridSession>(std::move(hybrid), std::move(device)));
 }
 
 }  // namespace sluice

@@ -8,7 +8,8 @@
 
 namespace sluice {
 
-const char kLoaderUsage[] = R"(Runs a compiled model. Also called `sluice run`; `sluice bench` is `sluice run --bench`.
+const char kLoaderUsage[] =
+    R"(Runs a compiled model. Also called `sluice run`; `sluice bench` is `sluice run --bench`.
 
 Usage:
   sluice-loader [options] [--input=BINDING]... [--dim=NAME=SIZE]... <model>
@@ -41,12 +42,14 @@ Options:
 
 namespace {
 
-Result<uint64_t> number(const CommandLine& line, std::string_view name, uint64_t low, uint64_t high) {
+Result<uint64_t> number(const CommandLine& line, std::string_view name, uint64_t low,
+                        uint64_t high) {
   const std::string text = line.text(name);
   uint64_t value = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (fault != std::errc() || end != text.data() + text.size() || value < low || value > high) {
-    return make_error(ErrorCode::kBadOption, "{}: '{}' is not a number from {} to {}", name, text, low, high);
+    return make_error(ErrorCode::kBadOption, "{}: '{}' is not a number from {} to {}", name, text,
+                      low, high);
   }
   return value;
 }
@@ -62,8 +65,10 @@ std::vector<const char*> with_default_seed(int argc, const char* const* argv) {
 
 // Options that would have no effect are mistakes.
 Result<void> check_company(const CommandLine& line) {
-  if (!line.flag("--bench") && line.flag("--json")) return make_error(ErrorCode::kUsage, "--json goes with --bench");
-  if (!line.flag("--bench") && line.has("--runs")) return make_error(ErrorCode::kUsage, "--runs goes with --bench");
+  if (!line.flag("--bench") && line.flag("--json"))
+    return make_error(ErrorCode::kUsage, "--json goes with --bench");
+  if (!line.flag("--bench") && line.has("--runs"))
+    return make_error(ErrorCode::kUsage, "--runs goes with --bench");
   if (line.text("--output-dir").empty() && line.text("--format") == "pb") {
     return make_error(ErrorCode::kUsage, "--format=pb goes with --output-dir");
   }
@@ -75,8 +80,10 @@ Result<void> read_dims(const CommandLine& line, LoaderOptions& options) {
     const size_t equals = text.rfind('=');
     int64_t size = -1;
     const char* end = text.data() + text.size();
-    const bool is_number = equals != std::string::npos && std::from_chars(text.data() + equals + 1, end, size).ptr == end;
-    if (!is_number || size < 0 || equals == 0) return make_error(ErrorCode::kBadOption, "--dim: '{}' is not NAME=SIZE", text);
+    const bool is_number = equals != std::string::npos &&
+                           std::from_chars(text.data() + equals + 1, end, size).ptr == end;
+    if (!is_number || size < 0 || equals == 0)
+      return make_error(ErrorCode::kBadOption, "--dim: '{}' is not NAME=SIZE", text);
     options.dims[text.substr(0, equals)] = size;
   }
   return {};
@@ -95,7 +102,8 @@ Result<LoaderOptions> parse_loader_options(int argc, const char* const* argv) {
   SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(kLoaderUsage, argc, arguments.data()));
   LoaderOptions options;
   if (line.wish() == CommandLine::Wish::kHelp) options.print = kLoaderUsage;
-  if (line.wish() == CommandLine::Wish::kVersion) options.print = fmt::format("sluice-loader {}\n", kRelease);
+  if (line.wish() == CommandLine::Wish::kVersion)
+    options.print = fmt::format("sluice-loader {}\n", kRelease);
   if (!options.print.empty()) return options;
   SLUICE_TRY(check_company(line));
   options.model = line.text("<model>");
@@ -104,7 +112,8 @@ Result<LoaderOptions> parse_loader_options(int argc, const char* const* argv) {
   options.output_dir = line.text("--output-dir");
   options.format = line.text("--format");
   if (options.format != "npy" && options.format != "pb") {
-    return make_error(ErrorCode::kBadOption, "--format: '{}' is neither npy nor pb", options.format);
+    return make_error(ErrorCode::kBadOption, "--format: '{}' is neither npy nor pb",
+                      options.format);
   }
   if (line.has("--random")) {
     SLUICE_ASSIGN(options.random, number(line, "--random", 0, UINT64_MAX));

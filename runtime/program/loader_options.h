@@ -14,13 +14,14 @@ namespace sluice {
 extern const char kLoaderUsage[];
 
 struct LoaderOptions {
-  std::string print;                    // --help or --version: print this and stop
-  std::string model;                    // path, "-": standard input
-  std::vector<std::string> inputs;      // "NAME=FILE" or "FILE.npz"
-  std::optional<uint64_t> random;       // seed for inputs that are not given
-  std::map<std::string, int64_t> dims;  // --dim: sizes of random inputs where the model leaves them open
-  std::string output_dir;               // empty: outputs are summed up on standard output
-  std::string format = "npy";           // or "pb"
+  std::string print;                // --help or --version: print this and stop
+  std::string model;                // path, "-": standard input
+  std::vector<std::string> inputs;  // "NAME=FILE" or "FILE.npz"
+  std::optional<uint64_t> random;   // seed for inputs that are not given
+  std::map<std::string, int64_t>
+      dims;                    // --dim: sizes of random inputs where the model leaves them open
+  std::string output_dir;      // empty: outputs are summed up on standard output
+  std::string format = "npy";  // or "pb"
   int threads = 1;
   bool verify_weights = false;
   bool bench = false;

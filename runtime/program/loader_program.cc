@@ -16,7 +16,11 @@
 namespace sluice {
 namespace {
 
-double now_ms() { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now_ms() {
+  return std::chrono::duration<double, std::milli>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 Result<void> print(std::string_view text) {
   auto written = write_descriptor(STDOUT_FILENO, std::as_bytes(std::span(text)));
@@ -32,16 +36,20 @@ auto of_model(const LoaderOptions& options, Body&& body) -> decltype(body()) {
   return done;
 }
 
-Result<std::unique_ptr<Session>> open_session(const LoaderOptions& options, Measurement& measurement) {
+Result<std::unique_ptr<Session>> open_session(const LoaderOptions& options,
+                                              Measurement& measurement) {
   const double begin = now_ms();
-  SLUICE_ASSIGN(auto model, OpenedModel::open(options.model, {.verify_weights = options.verify_weights}));
+  SLUICE_ASSIGN(auto model,
+                OpenedModel::open(options.model, {.verify_weights = options.verify_weights}));
   const bool has_root = model->def().has_root();
-  SLUICE_ASSIGN(auto session, has_root ? make_hybrid_session(model, options.threads, options.bound_parts_bytes)
-                                       : make_static_session(model, options.threads));
+  SLUICE_ASSIGN(auto session,
+                has_root ? make_hybrid_session(model, options.threads, options.bound_parts_bytes)
+                         : make_static_session(model, options.threads));
   measurement.load_ms = now_ms() - begin;
   measurement.threads = options.threads;
   const auto label = [&] { return fmt::format("the inputs of '{}'", options.model); };
-  SLUICE_ASSIGN(std::vector<NamedValue> inputs, within_memory([&] { return read_inputs(model->def(), options); }, label));
+  SLUICE_ASSIGN(std::vector<NamedValue> inputs,
+                within_memory([&] { return read_inputs(model->def(), options); }, label));
   SLUICE_TRY(of_model(options, [&] { return session->bind(std::move(inputs)); }));
   return session;
 }
@@ -83,7 +91,8 @@ int loader_main(int argc, const char* const* argv) {
   const bool json = options && options->error_json;
   auto done = [&]() -> Result<void> {
     if (!options) return options.error();
-    return options->print.empty() ? within_memory([&] { return run_loader(*options); }) : print(options->print);
+    return options->print.empty() ? within_memory([&] { return run_loader(*options); })
+                                  : print(options->print);
   }();
   if (done) return 0;
   if (json) {

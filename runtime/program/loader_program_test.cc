@@ -142,7 +142,8 @@ TEST_F(LoaderProgramTest, MeasuresNodes) {
   ASSERT_TRUE(measure(**session, 5, measurement));
   const auto json = json_parse(measurement_json(measurement));
   ASSERT_TRUE(json);
-  for (const char* key : {"load_ms", "first_ms", "min_ms", "median_ms", "p90_ms", "p99_ms", "peak_rss_mb", "private_mb", "threads"}) {
+  for (const char* key : {"load_ms", "first_ms", "min_ms", "median_ms", "p90_ms", "p99_ms",
+                          "peak_rss_mb", "private_mb", "threads"}) {
     EXPECT_NE(json->find(key), nullptr) << key;
   }
   const Json::Array& nodes = *json->find("nodes")->as_array();
@@ -174,7 +175,9 @@ TEST_F(LoaderProgramTest, NamesWhatIsWrongWithInputs) {
 }
 
 TEST(LoaderOptions, ReadsTheCommandLine) {
-  const char* argv[] = {"sluice-loader", "--random", "--input", "a=b", "--input=c=d", "--dump-values=dir:*conv*", "--threads=3", "-"};
+  const char* argv[] = {
+      "sluice-loader", "--random", "--input", "a=b", "--input=c=d", "--dump-values=dir:*conv*",
+      "--threads=3",   "-"};
   const auto options = parse_loader_options(8, argv);
   ASSERT_TRUE(options) << options.error().message;
   EXPECT_EQ(options->model, "-");

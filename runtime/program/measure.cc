@@ -15,7 +15,11 @@ namespace {
 constexpr int kProfiledRuns = 20;
 constexpr double kMega = 1 << 20;
 
-double now_ms() { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now_ms() {
+  return std::chrono::duration<double, std::milli>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 // A number of kilobytes behind `key` in one of /proc/self's files, in MB; 0 when it cannot be read.
 double megabytes_in(const char* file, std::string_view key) {
@@ -69,15 +73,20 @@ Json bound_parts_json(const BoundPartsCounters& parts) {
 }
 
 std::string bound_parts_text(const BoundPartsCounters& parts) {
-  return fmt::format("parts bound to sizes: {} times, {} times found bound, {} given up; {} kept in {:.2f} of {:.2f} MB\n", parts.binds,
-                     parts.hits, parts.evictions, parts.parts, static_cast<double>(parts.bytes) / kMega,
-                     static_cast<double>(parts.limit_bytes) / kMega);
+  return fmt::format(
+      "parts bound to sizes: {} times, {} times found bound, {} given up; {} kept in {:.2f} of "
+      "{:.2f} MB\n",
+      parts.binds, parts.hits, parts.evictions, parts.parts,
+      static_cast<double>(parts.bytes) / kMega, static_cast<double>(parts.limit_bytes) / kMega);
 }
 
 std::string pool_text(const MemoryCounters& pool) {
-  return fmt::format("values outside of fixed parts: at most {:.2f} MB at once, {:.2f} MB held in {} {}, {} taken from the system\n",
-                     static_cast<double>(pool.max_used_bytes) / kMega, static_cast<double>(pool.held_bytes) / kMega, pool.held_slabs,
-                     pool.held_slabs == 1 ? "slab" : "slabs", pool.system_calls);
+  return fmt::format(
+      "values outside of fixed parts: at most {:.2f} MB at once, {:.2f} MB held in {} {}, {} taken "
+      "from the system\n",
+      static_cast<double>(pool.max_used_bytes) / kMega,
+      static_cast<double>(pool.held_bytes) / kMega, pool.held_slabs,
+      pool.held_slabs == 1 ? "slab" : "slabs", pool.system_calls);
 }
 
 }  // namespace
@@ -123,20 +132,25 @@ std::string measurement_json(const Measurement& m) {
 }
 
 std::string measurement_table(const Measurement& m) {
-  std::string text =
-      fmt::format("load {:.2f} ms, first run {:.2f} ms, then {} runs on {} threads: min {:.3f}, median {:.3f}, p90 {:.3f}, p99 {:.3f} ms\n",
-                  m.load_ms, m.first_ms, m.run_ms.size(), m.threads, percentile(m.run_ms, 0), percentile(m.run_ms, 0.5),
-                  percentile(m.run_ms, 0.9), percentile(m.run_ms, 0.99));
+  std::string text = fmt::format(
+      "load {:.2f} ms, first run {:.2f} ms, then {} runs on {} threads: min {:.3f}, median {:.3f}, "
+      "p90 {:.3f}, p99 {:.3f} ms\n",
+      m.load_ms, m.first_ms, m.run_ms.size(), m.threads, percentile(m.run_ms, 0),
+      percentile(m.run_ms, 0.5), percentile(m.run_ms, 0.9), percentile(m.run_ms, 0.99));
   text += fmt::format("peak resident {:.1f} MB, private {:.1f} MB\n", m.peak_rss_mb, m.private_mb);
   if (m.pool) text += pool_text(*m.pool);
   if (m.bound_parts) text += bound_parts_text(*m.bound_parts);
   text += "\n";
-  text += fmt::format("{:>9} {:>8} {:>10}  {:10} {:18} {}\n", "ms", "GMAC/s", "MMAC", "engine", "op", "node");
+  text += fmt::format("{:>9} {:>8} {:>10}  {:10} {:18} {}\n", "ms", "GMAC/s", "MMAC", "engine",
+                      "op", "node");
   for (const NodeTime& node : m.nodes) {
     const double mega = static_cast<double>(node.multiply_adds) * 1e-6;
-    const bool counted = node.multiply_adds > 0 && node.ms > 0;  // else it has none, or nobody counts them
-    text += fmt::format("{:9.4f} {:>8} {:>10}  {:10} {:18} {}\n", node.ms, counted ? fmt::format("{:.1f}", mega / node.ms) : "-",
-                        counted ? fmt::format("{:.2f}", mega) : "-", node.engine, node.op, node.name);
+    const bool counted =
+        node.multiply_adds > 0 && node.ms > 0;  // else it has none, or nobody counts them
+    text +=
+        fmt::format("{:9.4f} {:>8} {:>10}  {:10} {:18} {}\n", node.ms,
+                    counted ? fmt::format("{:.1f}", mega / node.ms) : "-",
+                    counted ? fmt::format("{:.2f}", mega) : "-", node.engine, node.op, node.name);
   }
   return text;
 }

@@ -17,11 +17,14 @@ bool covers(const Column& column, uint32_t node) {
   return node < static_cast<uint32_t>(column.size());
 }
 
-NodeTime describe_task(const pb::ModelDef& model, const NodeNames& names, const pb::FixedPart& part, int task) {
+NodeTime describe_task(const pb::ModelDef& model, const NodeNames& names, const pb::FixedPart& part,
+                       int task) {
   NodeTime time = describe_node(model, names, part.task_node(task));
   const pb::TaskKind kind = part.task_kind(task);
-  if (kind == pb::TASK_LAUNCH || kind == pb::TASK_TEST) time.kernel = model.kernels(static_cast<int>(part.task_target(task))).entry();
-  if (time.engine.empty()) time.engine = kind == pb::TASK_HOST ? "host_cpu" : kind == pb::TASK_COPY ? "rts" : "";
+  if (kind == pb::TASK_LAUNCH || kind == pb::TASK_TEST)
+    time.kernel = model.kernels(static_cast<int>(part.task_target(task))).entry();
+  if (time.engine.empty())
+    time.engine = kind == pb::TASK_HOST ? "host_cpu" : kind == pb::TASK_COPY ? "rts" : "";
   return time;
 }
 
@@ -32,8 +35,10 @@ NodeTime describe_node(const pb::ModelDef& model, const NodeNames& names, uint32
   NodeTime time;
   time.name = names[index];
   if (covers(model.node_op(), index)) time.op = model.ops(static_cast<int>(model.node_op(node)));
-  if (covers(model.node_engine(), index)) time.engine = model.engines(static_cast<int>(model.node_engine(node)));
-  if (covers(model.node_multiply_adds(), index)) time.multiply_adds = model.node_multiply_adds(node);
+  if (covers(model.node_engine(), index))
+    time.engine = model.engines(static_cast<int>(model.node_engine(node)));
+  if (covers(model.node_multiply_adds(), index))
+    time.multiply_adds = model.node_multiply_adds(node);
   time.onnx_nodes = names.origins(index);
   return time;
 }
@@ -41,7 +46,8 @@ NodeTime describe_node(const pb::ModelDef& model, const NodeNames& names, uint32
 double median_ms(const std::vector<std::vector<TaskTime>>& runs, size_t task) {
   std::vector<double> ms;
   for (const auto& times : runs) {
-    if (task < times.size()) ms.push_back(static_cast<double>(times[task].end_ns - times[task].begin_ns) * 1e-6);
+    if (task < times.size())
+      ms.push_back(static_cast<double>(times[task].end_ns - times[task].begin_ns) * 1e-6);
   }
   std::sort(ms.begin(), ms.end());
   return percentile(ms, 0.5);
@@ -64,10 +70,12 @@ void add_node_times(const pb::ModelDef& model, const NodeNames& names, const pb:
 Json track_event(int track, const std::string& name) {
   Json args;
   args.set("name", name);
-  return Json::Object{{"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", track}, {"args", std::move(args)}};
+  return Json::Object{
+      {"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", track}, {"args", std::move(args)}};
 }
 
-Json time_event(int track, const NodeTime& node, const TaskTime& time, int64_t start_ns, Json about) {
+Json time_event(int track, const NodeTime& node, const TaskTime& time, int64_t start_ns,
+                Json about) {
   return Json::Object{{"name", node.name},
                       {"cat", node.engine},
                       {"ph", "X"},
@@ -78,9 +86,11 @@ Json time_event(int track, const NodeTime& node, const TaskTime& time, int64_t s
                       {"args", std::move(about)}};
 }
 
-void add_task_events(const pb::ModelDef& model, const NodeNames& names, const pb::FixedPart& part, const std::vector<TaskTime>& times,
-                     int track, int64_t start_ns, const std::string& prefix, Json::Array& events) {
-  for (int s = 0; s < part.streams_size(); ++s) events.push_back(track_event(track + s, prefix + part.streams(s).name()));
+void add_task_events(const pb::ModelDef& model, const NodeNames& names, const pb::FixedPart& part,
+                     const std::vector<TaskTime>& times, int track, int64_t start_ns,
+                     const std::string& prefix, Json::Array& events) {
+  for (int s = 0; s < part.streams_size(); ++s)
+    events.push_back(track_event(track + s, prefix + part.streams(s).name()));
   for (int task = 0; task < part.task_kind_size(); ++task) {
     if (!is_work(part, task)) continue;
     const NodeTime node = describe_task(model, names, part, task);
@@ -88,8 +98,8 @@ void add_task_events(const pb::ModelDef& model, const NodeNames& names, const pb
     about.set("task", task);
     about.set("op", node.op);
     about.set("kernel", node.kernel);
-    events.push_back(
-        time_event(track + static_cast<int>(part.task_stream(task)), node, times[static_cast<size_t>(task)], start_ns, std::move(about)));
+    events.push_back(time_event(track + static_cast<int>(part.task_stream(task)), node,
+                                times[static_cast<size_t>(task)], start_ns, std::move(about)));
   }
 }
 

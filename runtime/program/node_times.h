@@ -16,7 +16,7 @@ struct NodeTime {
   std::string engine;
   std::string kernel;  // entry name; of several tasks, the first's; empty without generated code
   uint64_t multiply_adds = 0;
-  double ms = 0;                        // median over the measured runs, summed over the node's tasks
+  double ms = 0;  // median over the measured runs, summed over the node's tasks
   std::vector<std::string> onnx_nodes;  // the user's nodes it came from
 };
 
@@ -31,10 +31,12 @@ void add_node_times(const pb::ModelDef& model, const NodeNames& names, const pb:
 
 // A track of a trace, and what happened on one. start_ns: the trace's zero.
 Json track_event(int track, const std::string& name);
-Json time_event(int track, const NodeTime& node, const TaskTime& time, int64_t start_ns, Json about);
+Json time_event(int track, const NodeTime& node, const TaskTime& time, int64_t start_ns,
+                Json about);
 // The tasks of a fixed part on a track for each stream, the first of them `track`.
-void add_task_events(const pb::ModelDef& model, const NodeNames& names, const pb::FixedPart& part, const std::vector<TaskTime>& times,
-                     int track, int64_t start_ns, const std::string& prefix, Json::Array& events);
+void add_task_events(const pb::ModelDef& model, const NodeNames& names, const pb::FixedPart& part,
+                     const std::vector<TaskTime>& times, int track, int64_t start_ns,
+                     const std::string& prefix, Json::Array& events);
 // When the first of a part's tasks began.
 int64_t first_begin(const pb::FixedPart& part, const std::vector<TaskTime>& times);
 

@@ -23,7 +23,8 @@ class Session {
   // Values of the model's inputs, which stay here.
   virtual Result<void> bind(std::vector<NamedValue> inputs) = 0;
   virtual Result<void> run() = 0;
-  // A run whose values with names that fit `glob` are written to the folder. kBadOption when none does.
+  // A run whose values with names that fit `glob` are written to the folder. kBadOption when none
+  // does.
   virtual Result<void> run_dumping(ValueFolder& folder, const std::string& glob) = 0;
   // `runs` runs with the times of nodes, medians over them, in the order of their first tasks.
   virtual Result<std::vector<NodeTime>> run_timed(int runs) = 0;
@@ -37,7 +38,9 @@ class Session {
   virtual std::vector<NamedValue> outputs() const = 0;
 };
 
-Result<std::unique_ptr<Session>> make_static_session(std::shared_ptr<const OpenedModel> model, int threads);
-Result<std::unique_ptr<Session>> make_hybrid_session(std::shared_ptr<const OpenedModel> model, int threads, uint64_t bound_parts_bytes);
+Result<std::unique_ptr<Session>> make_static_session(std::shared_ptr<const OpenedModel> model,
+                                                     int threads);
+Result<std::unique_ptr<Session>> make_hybrid_session(std::shared_ptr<const OpenedModel> model,
+                                                     int threads, uint64_t bound_parts_bytes);
 
 }  // namespace sluice

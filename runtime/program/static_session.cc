@@ -15,12 +15,15 @@ class StaticSession : public Session {
     inputs_ = std::move(inputs);
     for (const pb::BindingDef& output : run_.model().outputs()) {
       const pb::TypeDef& type = def().types(static_cast<int>(output.type()));
-      Tensor tensor = make_tensor(static_cast<DType>(type.dtype()), {type.dims().begin(), type.dims().end()}, output.name());
+      Tensor tensor = make_tensor(static_cast<DType>(type.dtype()),
+                                  {type.dims().begin(), type.dims().end()}, output.name());
       outputs_.push_back({output.name(), {}});
       outputs_.back().value.tensors.push_back(std::move(tensor));
     }
-    for (size_t i = 0; i < inputs_.size(); ++i) SLUICE_TRY(run_.bind_input(i, inputs_[i].value.tensors[0].bytes));
-    for (size_t i = 0; i < outputs_.size(); ++i) SLUICE_TRY(run_.bind_output(i, outputs_[i].value.tensors[0].bytes));
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      SLUICE_TRY(run_.bind_input(i, inputs_[i].value.tensors[0].bytes));
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      SLUICE_TRY(run_.bind_output(i, outputs_[i].value.tensors[0].bytes));
     return {};
   }
 
@@ -70,10 +73,12 @@ class StaticSession : public Session {
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> make_static_session(std::shared_ptr<const OpenedModel> model, int threads) {
+Result<std::unique_ptr<Session>> make_static_session(std::shared_ptr<const OpenedModel> model,
+                                                     int threads) {
   SLUICE_ASSIGN(auto lowered, StaticModel::lower(std::move(model), 0));
   SLUICE_ASSIGN(auto device, shared_device(threads));
-  return std::unique_ptr<Session>(std::make_unique<StaticSession>(std::move(lowered), std::move(device)));
+  return std::unique_ptr<Session>(
+      std::make_unique<StaticSession>(std::move(lowered), std::move(device)));
 }
 
 }  // namespace sluice

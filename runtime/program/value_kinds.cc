@@ -19,12 +19,15 @@ ValueKind value_kind(const pb::ModelDef& model, uint32_t type) {
   if (def.kind() == pb::VALUE_MAP) return ValueKind::kMap;
   if (def.kind() == pb::VALUE_OPTIONAL) return ValueKind::kOptional;
   if (def.kind() != pb::VALUE_SEQUENCE) return ValueKind::kTensor;
-  return model.types(static_cast<int>(def.element())).kind() == pb::VALUE_MAP ? ValueKind::kMaps : ValueKind::kSequence;
+  return model.types(static_cast<int>(def.element())).kind() == pb::VALUE_MAP
+             ? ValueKind::kMaps
+             : ValueKind::kSequence;
 }
 
 HostValue host_value(const FileValue& value) {
   HostValue host{host_kind(value), {}};
-  for (const Tensor& tensor : value.tensors) host.tensors.push_back({tensor.dtype, tensor.dims, tensor.bytes, nullptr});
+  for (const Tensor& tensor : value.tensors)
+    host.tensors.push_back({tensor.dtype, tensor.dims, tensor.bytes, nullptr});
   return host;
 }
 
@@ -32,9 +35,11 @@ FileValue file_value(const HostValue& host, ValueKind kind, const std::string& n
   FileValue value;
   value.kind = kind;
   value.present = host.kind != HostValue::Kind::kNone;
-  value.element = host.kind == HostValue::Kind::kSequence ? ValueKind::kSequence : ValueKind::kTensor;
+  value.element =
+      host.kind == HostValue::Kind::kSequence ? ValueKind::kSequence : ValueKind::kTensor;
   for (const HostTensor& tensor : host.tensors) {
-    value.tensors.push_back({name, tensor.dtype, tensor.dims, {tensor.bytes.begin(), tensor.bytes.end()}});
+    value.tensors.push_back(
+        {name, tensor.dtype, tensor.dims, {tensor.bytes.begin(), tensor.bytes.end()}});
   }
   return value;
 }

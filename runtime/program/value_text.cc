@@ -21,7 +21,8 @@ std::string summary_of(const Tensor& tensor) {
     sum += static_cast<double>(elements[i]);
     if (elements[i] > elements[greatest]) greatest = i;
   }
-  return fmt::format("min {:.6g}, max {:.6g} at {}, mean {:.6g}", minimum, static_cast<double>(elements[greatest]), greatest,
+  return fmt::format("min {:.6g}, max {:.6g} at {}, mean {:.6g}", minimum,
+                     static_cast<double>(elements[greatest]), greatest,
                      sum / static_cast<double>(elements.size()));
 }
 
@@ -50,7 +51,8 @@ std::string element_text(const Tensor& tensor, size_t i) {
 std::string map_text(const Tensor& keys, const Tensor& values) {
   const auto count = static_cast<size_t>(keys.dims[0]);
   std::string text = fmt::format("map of {}", count);
-  for (size_t i = 0; i < std::min(count, kShown); ++i) text += fmt::format(", {}: {}", element_text(keys, i), element_text(values, i));
+  for (size_t i = 0; i < std::min(count, kShown); ++i)
+    text += fmt::format(", {}: {}", element_text(keys, i), element_text(values, i));
   return text + (count > kShown ? ", ..." : "");
 }
 
@@ -72,7 +74,9 @@ std::string summary_text(const Tensor& tensor) {
     case DType::kBool:
       return summary_of<uint8_t>(tensor);
     case DType::kString:
-      return element_count(tensor.dims).value_or(0) == 0 ? "no elements" : fmt::format("first \"{}\"", string_at(tensor, 0));
+      return element_count(tensor.dims).value_or(0) == 0
+                 ? "no elements"
+                 : fmt::format("first \"{}\"", string_at(tensor, 0));
     default:
       return fmt::format("{} bytes", tensor.bytes.size());
   }
@@ -80,7 +84,8 @@ std::string summary_text(const Tensor& tensor) {
 
 std::string maps_text(const std::string& name, const FileValue& value) {
   const std::vector<Tensor>& tensors = value.tensors;
-  if (value.kind == ValueKind::kMap) return fmt::format("{}: {}\n", name, map_text(tensors[0], tensors[1]));
+  if (value.kind == ValueKind::kMap)
+    return fmt::format("{}: {}\n", name, map_text(tensors[0], tensors[1]));
   const size_t count = tensors.size() / 2;
   std::string text = fmt::format("{}: a sequence of {} maps\n", name, count);
   for (size_t i = 0; i < std::min(count, kShown); ++i) {

@@ -23,27 +23,34 @@ uint32_t ModelBuilder::input(const std::string& name, uint32_t type) {
   pb::BindingDef* binding = model.add_inputs();
   binding->set_name(name);
   binding->set_type(type);
-  return value(name, type, pb::REGION_FIRST_BINDING + static_cast<uint32_t>(model.inputs_size()) - 1, 0);
+  return value(name, type,
+               pb::REGION_FIRST_BINDING + static_cast<uint32_t>(model.inputs_size()) - 1, 0);
 }
 
 uint32_t ModelBuilder::output(const std::string& name, uint32_t type) {
   pb::BindingDef* binding = model.add_outputs();
   binding->set_name(name);
   binding->set_type(type);
-  return value(name, type, pb::REGION_FIRST_BINDING + static_cast<uint32_t>(model.inputs_size() + model.outputs_size()) - 1, 0);
+  return value(name, type,
+               pb::REGION_FIRST_BINDING +
+                   static_cast<uint32_t>(model.inputs_size() + model.outputs_size()) - 1,
+               0);
 }
 
 uint32_t ModelBuilder::arena_value(const std::string& name, uint32_t type) {
   const uint64_t offset = part().memory().arena_bytes();
   const uint32_t id = value(name, type, pb::REGION_ARENA, offset);
-  part().mutable_memory()->set_arena_bytes((offset + part().value_bytes(static_cast<int>(id)) + 63) / 64 * 64);
+  part().mutable_memory()->set_arena_bytes(
+      (offset + part().value_bytes(static_cast<int>(id)) + 63) / 64 * 64);
   return id;
 }
 
-uint32_t ModelBuilder::value(const std::string& name, uint32_t type, uint32_t region, uint64_t offset) {
+uint32_t ModelBuilder::value(const std::string& name, uint32_t type, uint32_t region,
+                             uint64_t offset) {
   pb::ValueNamesDef last;
   last.add_name(name);
-  *part().mutable_value_names() += last.SerializeAsString();  // messages one behind the other are one
+  *part().mutable_value_names() +=
+      last.SerializeAsString();  // messages one behind the other are one
   part().add_value_type(type);
   part().add_value_region(region);
   part().add_value_offset(offset);
@@ -62,7 +69,8 @@ uint32_t ModelBuilder::event(const std::string& name) {
   return static_cast<uint32_t>(part().events_size() - 1);
 }
 
-uint32_t ModelBuilder::test_kernel(const std::string& entry, uint32_t blocks, uint64_t scratch_bytes) {
+uint32_t ModelBuilder::test_kernel(const std::string& entry, uint32_t blocks,
+                                   uint64_t scratch_bytes) {
   pb::KernelDef* kernel = model.add_kernels();
   kernel->set_entry(entry);
   kernel->set_blocks(blocks);
@@ -70,8 +78,9 @@ uint32_t ModelBuilder::test_kernel(const std::string& entry, uint32_t blocks, ui
   return static_cast<uint32_t>(model.kernels_size() - 1);
 }
 
-uint32_t ModelBuilder::task(pb::TaskKind kind, const std::string& node, uint32_t stream, uint32_t target,
-                            const std::vector<uint32_t>& outputs, const std::vector<uint32_t>& inputs) {
+uint32_t ModelBuilder::task(pb::TaskKind kind, const std::string& node, uint32_t stream,
+                            uint32_t target, const std::vector<uint32_t>& outputs,
+                            const std::vector<uint32_t>& inputs) {
   pb::NodeNamesDef last;
   last.add_name(node);
   *model.mutable_node_names() += last.SerializeAsString();
@@ -87,7 +96,8 @@ uint32_t ModelBuilder::task(pb::TaskKind kind, const std::string& node, uint32_t
   return static_cast<uint32_t>(part().task_kind_size() - 1);
 }
 
-uint32_t ModelBuilder::launch(const std::string& node, uint32_t stream, uint32_t kernel, const std::vector<uint32_t>& outputs,
+uint32_t ModelBuilder::launch(const std::string& node, uint32_t stream, uint32_t kernel,
+                              const std::vector<uint32_t>& outputs,
                               const std::vector<uint32_t>& inputs) {
   return task(pb::TASK_TEST, node, stream, kernel, outputs, inputs);
 }
@@ -97,11 +107,13 @@ uint32_t ModelBuilder::copy(const std::string& node, uint32_t stream, uint32_t t
 }
 
 uint32_t ModelBuilder::record(uint32_t stream, uint32_t event) {
-  return task(pb::TASK_RECORD, "record " + part().events(static_cast<int>(event)).name(), stream, event, {}, {});
+  return task(pb::TASK_RECORD, "record " + part().events(static_cast<int>(event)).name(), stream,
+              event, {}, {});
 }
 
 uint32_t ModelBuilder::wait(uint32_t stream, uint32_t event) {
-  return task(pb::TASK_WAIT, "wait " + part().events(static_cast<int>(event)).name(), stream, event, {}, {});
+  return task(pb::TASK_WAIT, "wait " + part().events(static_cast<int>(event)).name(), stream, event,
+              {}, {});
 }
 
 void ModelBuilder::alias(uint32_t value, uint32_t after_task) {

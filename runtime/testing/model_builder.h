@@ -16,7 +16,9 @@ class ModelBuilder {
   ModelBuilder();
 
   uint32_t type(DType dtype, std::vector<int64_t> dims);
-  uint32_t input(const std::string& name, uint32_t type);        // value that is the whole input; all inputs before the first output
+  uint32_t input(
+      const std::string& name,
+      uint32_t type);  // value that is the whole input; all inputs before the first output
   uint32_t output(const std::string& name, uint32_t type);       // value that is the whole output
   uint32_t arena_value(const std::string& name, uint32_t type);  // at a place of its own
   uint32_t value(const std::string& name, uint32_t type, uint32_t region, uint64_t offset);
@@ -24,13 +26,13 @@ class ModelBuilder {
   uint32_t event(const std::string& name);
   uint32_t test_kernel(const std::string& entry, uint32_t blocks, uint64_t scratch_bytes = 0);
   // Each makes a node of that name and returns the task's number.
-  uint32_t launch(const std::string& node, uint32_t stream, uint32_t kernel, const std::vector<uint32_t>& outputs,
-                  const std::vector<uint32_t>& inputs);
+  uint32_t launch(const std::string& node, uint32_t stream, uint32_t kernel,
+                  const std::vector<uint32_t>& outputs, const std::vector<uint32_t>& inputs);
   uint32_t copy(const std::string& node, uint32_t stream, uint32_t to, uint32_t from);
   uint32_t record(uint32_t stream, uint32_t event);
   uint32_t wait(uint32_t stream, uint32_t event);
-  uint32_t task(pb::TaskKind kind, const std::string& node, uint32_t stream, uint32_t target, const std::vector<uint32_t>& outputs,
-                const std::vector<uint32_t>& inputs);
+  uint32_t task(pb::TaskKind kind, const std::string& node, uint32_t stream, uint32_t target,
+                const std::vector<uint32_t>& outputs, const std::vector<uint32_t>& inputs);
   void alias(uint32_t value, uint32_t after_task);
 
   pb::FixedPart& part() { return *model.mutable_parts(0)->mutable_fixed(); }
@@ -38,7 +40,8 @@ class ModelBuilder {
 };
 
 // The bytes of a .om with these segments, as write_om writes them.
-std::vector<std::byte> om_bytes(const pb::ModelDef& model, const std::vector<OmSegment>& segments = {});
+std::vector<std::byte> om_bytes(const pb::ModelDef& model,
+                                const std::vector<OmSegment>& segments = {});
 
 // model without event number `event`: its record and waits are gone, later events move down.
 pb::ModelDef without_event(pb::ModelDef model, uint32_t event);

@@ -33,7 +33,8 @@ struct Chain {
     ++made;
   }
   void go_on(int launches) {
-    for (int i = 0; i < launches; ++i) launch(values[made % 2], last, last == values[0] ? values[1] : values[0]);
+    for (int i = 0; i < launches; ++i)
+      launch(values[made % 2], last, last == values[0] ? values[1] : values[0]);
   }
 };
 
@@ -100,9 +101,11 @@ ThreeStreams make_three_streams() {
   return {b.model, {{"mix", mix_kernel}}};
 }
 
-std::vector<std::vector<uint32_t>> three_streams_expected(const pb::ModelDef& model, const std::vector<uint32_t>& x) {
+std::vector<std::vector<uint32_t>> three_streams_expected(const pb::ModelDef& model,
+                                                          const std::vector<uint32_t>& x) {
   const pb::FixedPart& part = model.parts(0).fixed();
-  std::vector<std::vector<uint32_t>> values(static_cast<size_t>(part.value_type_size()), std::vector<uint32_t>(kThreeStreamsElements));
+  std::vector<std::vector<uint32_t>> values(static_cast<size_t>(part.value_type_size()),
+                                            std::vector<uint32_t>(kThreeStreamsElements));
   values[0] = x;
   int operand = 0;
   for (int t = 0; t < part.task_kind_size(); ++t) {

@@ -1,10 +1,12 @@
-// A hand-written model of three streams, four events and 200 launches of C++ test kernels, in which every event is needed:
+// A hand-written model of three streams, four events and 200 launches of C++ test kernels, in which
+// every event is needed:
 //
 //   a: ·····19─e0·····39─e1·········e2→60 ············ e3→69 → y
 //   b:        └→0 ····29─e2 ············64 → z
 //   c:                  └→0 ················64─e3
 //
-// b and c begin with values that a made; a reads b's value and overwrites the value that b began with (e2), and joins c (e3).
+// b and c begin with values that a made; a reads b's value and overwrites the value that b began
+// with (e2), and joins c (e3).
 #pragma once
 
 #include <cstdint>
@@ -25,6 +27,7 @@ struct ThreeStreams {
 ThreeStreams make_three_streams();
 
 // y, then z, computed by running the tasks one after the other in the order they are listed.
-std::vector<std::vector<uint32_t>> three_streams_expected(const pb::ModelDef& model, const std::vector<uint32_t>& x);
+std::vector<std::vector<uint32_t>> three_streams_expected(const pb::ModelDef& model,
+                                                          const std::vector<uint32_t>& x);
 
 }  // namespace sluice::testing

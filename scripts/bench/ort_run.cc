@@ -1,4 +1,5 @@
-// Runs or measures a model with ONNX Runtime. See kUsage; scripts/bench/ort fetches the library and builds this program.
+// Runs or measures a model with ONNX Runtime. See kUsage; scripts/bench/ort fetches the library and
+// builds this program.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -44,7 +45,8 @@ Result<int> parse_count(const std::string& option, const std::string& text) {
   int value = 0;
   auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (status == std::errc() && end == text.data() + text.size() && value > 0) return value;
-  return sluice::make_error(ErrorCode::kUsage, "{} needs a positive number, got '{}'", option, text);
+  return sluice::make_error(ErrorCode::kUsage, "{} needs a positive number, got '{}'", option,
+                            text);
 }
 
 Result<Job> parse_job(const std::vector<std::string>& words) {
@@ -55,14 +57,16 @@ Result<Job> parse_job(const std::vector<std::string>& words) {
       continue;
     }
     const std::string& option = words[i];
-    if (++i == words.size()) return sluice::make_error(ErrorCode::kUsage, "{} needs a value", option);
+    if (++i == words.size())
+      return sluice::make_error(ErrorCode::kUsage, "{} needs a value", option);
     if (option == "--output-dir") {
       job.output_dir = words[i];
     } else if (option == "--threads") {
       SLUICE_ASSIGN(job.threads, parse_count(option, words[i]));
     } else if (option == "--bench") {
       SLUICE_ASSIGN(job.runs, parse_count(option, words[i]));
-    } else if (size_t split = words[i].find('='); option == "--input" && split != std::string::npos) {
+    } else if (size_t split = words[i].find('=');
+               option == "--input" && split != std::string::npos) {
       job.inputs.emplace_back(words[i].substr(0, split), words[i].substr(split + 1));
     } else {
       return sluice::make_error(ErrorCode::kUsage, "'{} {}' is not understood", option, words[i]);
@@ -77,7 +81,8 @@ template <typename Action>
 Result<double> timed(Action action) {
   auto start = std::chrono::steady_clock::now();
   SLUICE_TRY(action());
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
 }
 
 // Of this program alone: getrusage would count what its parent held when it started it.
@@ -124,7 +129,8 @@ Result<void> run_job(const OrtLibrary& library, const Job& job) {
   }
   auto start = std::chrono::steady_clock::now();
   SLUICE_ASSIGN(OrtSession session, OrtSession::open(library, job.model, job.threads));
-  double load_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  double load_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   SLUICE_TRY(session.bind(inputs));
   SLUICE_ASSIGN(double first_ms, timed([&] { return session.run(); }));
   Json report;
@@ -153,7 +159,8 @@ Result<void> run_batch(const OrtLibrary& library, const std::string& list) {
     for (std::string word; stream >> word;) words.push_back(word);
     if (words.empty()) continue;
     SLUICE_ASSIGN(Job job, parse_job(words));
-    if (Result<void> done = run_job(library, job); !done) return std::move(done).error().within(job.model);
+    if (Result<void> done = run_job(library, job); !done)
+      return std::move(done).error().within(job.model);
   }
   return {};
 }
@@ -162,7 +169,8 @@ Result<void> run_batch(const OrtLibrary& library, const std::string& list) {
 std::string default_library() {
   std::error_code ignored;
   auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  return (program.parent_path().parent_path().parent_path() / "ort" / "libonnxruntime.so.1").string();
+  return (program.parent_path().parent_path().parent_path() / "ort" / "libonnxruntime.so.1")
+      .string();
 }
 
 // Removes "option VALUE" from words and returns VALUE, or nothing.

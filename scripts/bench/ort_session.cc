@@ -9,7 +9,8 @@ namespace sluice::bench {
 
 namespace {
 
-// Positions in the published order of the struct OrtApi. All are functions that return a status unless the name starts with kRelease.
+// Positions in the published order of the struct OrtApi. All are functions that return a status
+// unless the name starts with kRelease.
 enum Position : int {
   kGetErrorMessage = 2,  // const char*(status)
   kCreateEnv = 3,
@@ -40,15 +41,18 @@ enum Position : int {
   kReleaseSessionOptions = 100,
 };
 
-constexpr int kWarningsAndErrors = 2, kEveryOptimization = 99;  // OrtLoggingLevel, GraphOptimizationLevel
-constexpr int kDeviceAllocator = 0, kDefaultMemory = 0;         // OrtAllocatorType, OrtMemType
+constexpr int kWarningsAndErrors = 2,
+              kEveryOptimization = 99;                   // OrtLoggingLevel, GraphOptimizationLevel
+constexpr int kDeviceAllocator = 0, kDefaultMemory = 0;  // OrtAllocatorType, OrtMemType
 
-// The argument types given here are those of the C declaration: a size_t is passed as size_t, an enum or int as int.
+// The argument types given here are those of the C declaration: a size_t is passed as size_t, an
+// enum or int as int.
 template <typename... Args>
 Result<void> call(const OrtLibrary& library, Position position, Args... args) {
   void* status = reinterpret_cast<void* (*)(Args...)>(library.function(position))(args...);
   if (status == nullptr) return {};
-  const char* message = reinterpret_cast<const char* (*)(const void*)>(library.function(kGetErrorMessage))(status);
+  const char* message =
+      reinterpret_cast<const char* (*)(const void*)>(library.function(kGetErrorMessage))(status);
   Error error = make_error(ErrorCode::kBadModel, "ONNX Runtime: {}", message);
   reinterpret_cast<void (*)(void*)>(library.function(kReleaseStatus))(status);
   return error;
@@ -67,24 +71,29 @@ struct ApiBase {  // OrtApiBase
 
 Result<OrtLibrary> OrtLibrary::open(const std::string& path) {
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return make_error(ErrorCode::kNotFound, "{}", dlerror()).with_hint("run scripts/bench/ort to fetch the library");
+  if (handle == nullptr)
+    return make_error(ErrorCode::kNotFound, "{}", dlerror())
+        .with_hint("run scripts/bench/ort to fetch the library");
   auto get_base = reinterpret_cast<const ApiBase* (*)()>(dlsym(handle, "OrtGetApiBase"));
   OrtLibrary library;
   library.functions_ = get_base == nullptr ? nullptr : get_base()->get_api(1);
-  if (library.functions_ == nullptr) return make_error(ErrorCode::kBadFile, "{} is not ONNX Runtime's C library", path);
+  if (library.functions_ == nullptr)
+    return make_error(ErrorCode::kBadFile, "{} is not ONNX Runtime's C library", path);
   library.version_ = get_base()->get_version();
   SLUICE_TRY(call(library, kCreateEnv, kWarningsAndErrors, "ort-run", &library.environment_));
   return library;
 }
 
-Result<OrtSession> OrtSession::open(const OrtLibrary& library, const std::string& model, int threads) {
+Result<OrtSession> OrtSession::open(const OrtLibrary& library, const std::string& model,
+                                    int threads) {
   OrtSession session(library);
   void* options = nullptr;
   SLUICE_TRY(call(library, kCreateSessionOptions, &options));
   SLUICE_TRY(call(library, kSetSessionGraphOptimizationLevel, options, kEveryOptimization));
   SLUICE_TRY(call(library, kSetIntraOpNumThreads, options, threads));
   SLUICE_TRY(call(library, kSetInterOpNumThreads, options, 1));
-  Result<void> created = call(library, kCreateSession, library.environment(), model.c_str(), options, &session.session_);
+  Result<void> created = call(library, kCreateSession, library.environment(), model.c_str(),
+                              options, &session.session_);
   release(library, kReleaseSessionOptions, options);
   SLUICE_TRY(std::move(created));
   SLUICE_TRY(session.read_names());
@@ -139,16 +148,19 @@ Result<void> OrtSession::bind(const std::vector<Tensor>& inputs) {
     for (const Tensor& input : inputs) {
       if (input.name == name) found = &input;
     }
-    if (found == nullptr) return make_error(ErrorCode::kBadBinding, "no --input for the model's input '{}'", name);
+    if (found == nullptr)
+      return make_error(ErrorCode::kBadBinding, "no --input for the model's input '{}'", name);
     void* data = const_cast<std::byte*>(found->bytes.data());
     void* value = nullptr;
-    SLUICE_TRY(call(*library_, kCreateTensorWithDataAsOrtValue, memory, data, found->bytes.size(), found->dims.data(), found->dims.size(),
-                    static_cast<int>(found->dtype), &value));
+    SLUICE_TRY(call(*library_, kCreateTensorWithDataAsOrtValue, memory, data, found->bytes.size(),
+                    found->dims.data(), found->dims.size(), static_cast<int>(found->dtype),
+                    &value));
     input_values_.push_back(value);
   }
   release(*library_, kReleaseMemoryInfo, memory);
   if (inputs.size() == input_names_.size()) return {};
-  return make_error(ErrorCode::kBadBinding, "{} inputs given, the model has {}", inputs.size(), input_names_.size());
+  return make_error(ErrorCode::kBadBinding, "{} inputs given, the model has {}", inputs.size(),
+                    input_names_.size());
 }
 
 Result<void> OrtSession::run() {
@@ -157,12 +169,13 @@ Result<void> OrtSession::run() {
   for (const std::string& name : input_names_) inputs.push_back(name.c_str());
   for (const std::string& name : output_names_) outputs.push_back(name.c_str());
   void* run_options = nullptr;
-  return call(*library_, kRun, session_, run_options, inputs.data(), input_values_.data(), inputs.size(), outputs.data(), outputs.size(),
-              output_values_.data());
+  return call(*library_, kRun, session_, run_options, inputs.data(), input_values_.data(),
+              inputs.size(), outputs.data(), outputs.size(), output_values_.data());
 }
 
 void OrtSession::release_results() {
-  for (void*& value : output_values_) release(*library_, kReleaseValue, std::exchange(value, nullptr));
+  for (void*& value : output_values_)
+    release(*library_, kReleaseValue, std::exchange(value, nullptr));
 }
 
 Result<std::vector<Tensor>> OrtSession::outputs() const {
@@ -177,7 +190,8 @@ Result<std::vector<Tensor>> OrtSession::outputs() const {
     std::vector<int64_t> dims(rank);
     SLUICE_TRY(call(*library_, kGetDimensions, type, dims.data(), rank));
     release(*library_, kReleaseTensorTypeAndShapeInfo, type);
-    if (dtype == static_cast<int>(DType::kString)) return make_error(ErrorCode::kUnsupportedOp, "output '{}': strings", output_names_[i]);
+    if (dtype == static_cast<int>(DType::kString))
+      return make_error(ErrorCode::kUnsupportedOp, "output '{}': strings", output_names_[i]);
     SLUICE_TRY(call(*library_, kGetTensorMutableData, output_values_[i], &data));
     Tensor tensor = make_tensor(static_cast<DType>(dtype), std::move(dims), output_names_[i]);
     if (!tensor.bytes.empty()) std::memcpy(tensor.bytes.data(), data, tensor.bytes.size());

@@ -1,7 +1,9 @@
-// ONNX Runtime through its C library, opened at run time: neither its headers nor its library is needed to build.
+// ONNX Runtime through its C library, opened at run time: neither its headers nor its library is
+// needed to build.
 //
-// The library publishes one struct of function pointers that only ever grows at its end, so a function is found by its position in the
-// published order. The positions used here are all of API version 1.
+// The library publishes one struct of function pointers that only ever grows at its end, so a
+// function is found by its position in the published order. The positions used here are all of API
+// version 1.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +17,8 @@ namespace sluice::bench {
 
 class OrtLibrary {
  public:
-  // kNotFound when the library cannot be opened, kBadFile when it is not ONNX Runtime. Stays open until the process ends.
+  // kNotFound when the library cannot be opened, kBadFile when it is not ONNX Runtime. Stays open
+  // until the process ends.
   static Result<OrtLibrary> open(const std::string& path);
 
   const std::string& version() const { return version_; }
@@ -28,7 +31,8 @@ class OrtLibrary {
   std::string version_;
 };
 
-// A model ready to run: all graph optimisations, nodes one after the other, `threads` threads inside a node.
+// A model ready to run: all graph optimisations, nodes one after the other, `threads` threads
+// inside a node.
 class OrtSession {
  public:
   // library must outlive the session.
@@ -37,11 +41,13 @@ class OrtSession {
   OrtSession& operator=(OrtSession&&) = delete;
   ~OrtSession();
 
-  // Input tensors by name; they are read in place and must outlive the session's runs. kBadBinding when a name is unknown or missing.
+  // Input tensors by name; they are read in place and must outlive the session's runs. kBadBinding
+  // when a name is unknown or missing.
   Result<void> bind(const std::vector<Tensor>& inputs);
   // Runs once; the results stay inside until the next run.
   Result<void> run();
-  // Copies of the last run's results, in the model's order, with their names. Strings are kUnsupportedOp.
+  // Copies of the last run's results, in the model's order, with their names. Strings are
+  // kUnsupportedOp.
   Result<std::vector<Tensor>> outputs() const;
 
  private:

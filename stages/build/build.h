@@ -13,14 +13,15 @@ namespace sluice {
 
 std::span<const Pass> build_passes();
 
-// The lowered graph at args.input; or a partitioned root of --split with the lowered subgraphs at args.more_inputs put into its Calls.
+// The lowered graph at args.input; or a partitioned root of --split with the lowered subgraphs at
+// args.more_inputs put into its Calls.
 Result<Module> read_lowered(const StageArgs& args);
 
 // Links: afterwards the root holds every node, in the order of execution.
 Result<Module> link(Module module, const Options& options, std::vector<PassReport>& report);
 
-// Plans memory, evaluates constants and writes the compiled model to args.output. Errors: kLimit for impossible sizes,
-// kNotBuildable for inputs and outputs that a compiled model cannot have.
+// Plans memory, evaluates constants and writes the compiled model to args.output. Errors: kLimit
+// for impossible sizes, kNotBuildable for inputs and outputs that a compiled model cannot have.
 Result<void> write_model(Module& module, const StageArgs& args);
 
 }  // namespace sluice

@@ -5,7 +5,8 @@ namespace sluice {
 namespace {
 
 constexpr Pass kPasses[] = {
-    {"link-subgraphs", "puts the subgraphs in the place of their Calls", link_subgraphs, PassLevel::kO0},
+    {"link-subgraphs", "puts the subgraphs in the place of their Calls", link_subgraphs,
+     PassLevel::kO0},
 };
 
 }  // namespace

@@ -8,7 +8,8 @@
 namespace sluice {
 namespace {
 
-// sluice-partition --split names each subgraph's graph by its digest, and Calls name theirs by it too.
+// sluice-partition --split names each subgraph's graph by its digest, and Calls name theirs by it
+// too.
 Result<void> attach(Graph& graph, const std::map<std::string, Module>& subgraphs) {
   for (Node& node : graph.nodes()) {
     if (node.op() != Op::kCall) continue;
@@ -19,8 +20,11 @@ Result<void> attach(Graph& graph, const std::map<std::string, Module>& subgraphs
     const std::string digest = node.string_attribute("subgraph", "");
     const auto found = subgraphs.find(digest);
     if (found == subgraphs.end()) {
-      return make_error(ErrorCode::kLinkFailed, "{}: no file given was lowered from its subgraph {}", node.label(), digest.substr(0, 16))
-          .with_hint(fmt::format("lower {}.sg and give the result behind root.sg", digest.substr(0, 16)));
+      return make_error(ErrorCode::kLinkFailed,
+                        "{}: no file given was lowered from its subgraph {}", node.label(),
+                        digest.substr(0, 16))
+          .with_hint(
+              fmt::format("lower {}.sg and give the result behind root.sg", digest.substr(0, 16)));
     }
     Graph& lowered = ModuleMapper(found->second, graph.module()).clone(found->second.root());
     lowered.role = GraphRole::kSubgraph;
@@ -34,9 +38,11 @@ Result<Module> read_at_level(const std::string& path, Level level) {
   SLUICE_ASSIGN(Module module, read_graph_file(path));
   module.source = path;
   if (module.level != level) {
-    Error error = make_error(ErrorCode::kWrongLevel, "needs level '{}', got '{}'", level_name(level), level_name(module.level))
-                      .with_hint(module.level == Level::kTyped ? "run sluice-partition, sluice-subgraph-optimize first"
-                                                               : "run sluice-subgraph-optimize first");
+    Error error = make_error(ErrorCode::kWrongLevel, "needs level '{}', got '{}'",
+                             level_name(level), level_name(module.level))
+                      .with_hint(module.level == Level::kTyped
+                                     ? "run sluice-partition, sluice-subgraph-optimize first"
+                                     : "run sluice-subgraph-optimize first");
     error.file = path;
     return error;
   }

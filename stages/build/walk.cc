@@ -17,7 +17,8 @@ bool calls_part(const Node& node) {
 // Symbols that are a dim of a value made so far, by SymbolId.
 class BoundSymbols {
  public:
-  explicit BoundSymbols(const ExpressionTable& expressions) : expressions_(expressions), bound_(expressions.symbol_count(), false) {}
+  explicit BoundSymbols(const ExpressionTable& expressions)
+      : expressions_(expressions), bound_(expressions.symbol_count(), false) {}
 
   void bind(const Type& type) {
     for (const Dim& dim : type.dims) {
@@ -28,7 +29,8 @@ class BoundSymbols {
   }
 
   bool tells(const Type& type) const {
-    return has_computed_size(type) && std::all_of(type.dims.begin(), type.dims.end(), [&](const Dim& dim) {
+    return has_computed_size(type) &&
+           std::all_of(type.dims.begin(), type.dims.end(), [&](const Dim& dim) {
              return !dim.is_expression() || tells(static_cast<ExpressionId>(dim.value));
            });
   }
@@ -55,7 +57,8 @@ bool has_told_sizes(const Node& node, const BoundSymbols& symbols) {
   return true;
 }
 
-// Takes the launches of those that share a value with a node without one, if it is not stored dense.
+// Takes the launches of those that share a value with a node without one, if it is not stored
+// dense.
 class Spread {
  public:
   explicit Spread(std::vector<bool>& launches) : launches_(launches) {}
@@ -91,7 +94,8 @@ class Spread {
 }  // namespace
 
 bool is_walked(const Graph& root) {
-  return root.shapes != ShapeClass::kFixed || has_states(root) || std::any_of(root.nodes().begin(), root.nodes().end(), calls_part) ||
+  return root.shapes != ShapeClass::kFixed || has_states(root) ||
+         std::any_of(root.nodes().begin(), root.nodes().end(), calls_part) ||
          !dynamic_values(root).empty();
 }
 
@@ -100,7 +104,8 @@ std::vector<bool> find_launches(const Graph& root) {
   BoundSymbols symbols(root.module().expressions);
   for (const Value* input : root.inputs()) symbols.bind(input->type());
   for (const Node& node : root.nodes()) {
-    launches[static_cast<size_t>(node.id())] = node.placement.kernel >= 0 && has_told_sizes(node, symbols);
+    launches[static_cast<size_t>(node.id())] =
+        node.placement.kernel >= 0 && has_told_sizes(node, symbols);
     for (size_t k = 0; k < node.output_count(); ++k) symbols.bind(node.output(k).type());
   }
   Spread spread(launches);

@@ -19,7 +19,8 @@ std::vector<std::byte> integer_bytes(double number) {
   return bytes_of(static_cast<T>(number));
 }
 
-// One element; empty when the dtype cannot be compared here or does not hold the number. f16 and bf16 hold 0, -0 and 1 only.
+// One element; empty when the dtype cannot be compared here or does not hold the number. f16 and
+// bf16 hold 0, -0 and 1 only.
 std::vector<std::byte> element_bytes(DType dtype, double number) {
   const bool negative_zero = number == 0 && std::signbit(number);
   const bool is_one = number == 1;
@@ -58,7 +59,8 @@ bool is_filled_with(const Value& value, double number) {
   const Segment& segment = value.graph().module().segment(value.segment());
   if (segment.kind != SegmentKind::kSmall && segment.kind != SegmentKind::kSplat) return false;
   const std::vector<std::byte> element = element_bytes(value.type().dtype, number);
-  if (element.empty() || segment.data.empty() || segment.data.size() % element.size() != 0) return false;
+  if (element.empty() || segment.data.empty() || segment.data.size() % element.size() != 0)
+    return false;
   for (size_t i = 0; i < segment.data.size(); i += element.size()) {
     if (std::memcmp(segment.data.data() + i, element.data(), element.size()) != 0) return false;
   }
@@ -66,7 +68,8 @@ bool is_filled_with(const Value& value, double number) {
 }
 
 std::optional<std::vector<int64_t>> constant_ints(const Value* value) {
-  if (value == nullptr || !value->is_constant() || value->type().dtype != DType::kI64) return std::nullopt;
+  if (value == nullptr || !value->is_constant() || value->type().dtype != DType::kI64)
+    return std::nullopt;
   const Segment& segment = value->graph().module().segment(value->segment());
   const auto count = static_cast<size_t>(value->type().element_count().value_or(0));
   std::vector<int64_t> numbers(count);
@@ -83,7 +86,8 @@ Value& add_ints(Graph& graph, const std::vector<int64_t>& numbers) {
   Module& module = graph.module();
   std::vector<std::byte> bytes(numbers.size() * sizeof(int64_t));
   if (!numbers.empty()) std::memcpy(bytes.data(), numbers.data(), bytes.size());
-  const TypeId type = module.intern(Type::fixed_tensor(DType::kI64, {static_cast<int64_t>(numbers.size())}));
+  const TypeId type =
+      module.intern(Type::fixed_tensor(DType::kI64, {static_cast<int64_t>(numbers.size())}));
   return graph.add_constant(module.make_constant(type, std::move(bytes)));
 }
 
@@ -94,23 +98,28 @@ bool is_weight(const Value* value) {
 
 Value& ConstantExpression::input(SegmentId segment) {
   const auto known = std::find(segments_.begin(), segments_.end(), segment);
-  if (known != segments_.end()) return *graph_.inputs()[static_cast<size_t>(known - segments_.begin())];
+  if (known != segments_.end())
+    return *graph_.inputs()[static_cast<size_t>(known - segments_.begin())];
   segments_.push_back(segment);
   return graph_.add_input(graph_.module().segment(segment).type);
 }
 
 Value& ConstantExpression::number(float value) {
   Module& module = graph_.module();
-  return graph_.add_constant(module.make_constant(module.intern(Type::fixed_tensor(DType::kF32, {})), bytes_of(value)));
+  return graph_.add_constant(
+      module.make_constant(module.intern(Type::fixed_tensor(DType::kF32, {})), bytes_of(value)));
 }
 
-Value& ConstantExpression::node_like(Op op, const std::vector<Value*>& operands, const Value& like) {
+Value& ConstantExpression::node_like(Op op, const std::vector<Value*>& operands,
+                                     const Value& like) {
   Value& result = graph_.add_node(op, operands).output();
   result.set_type(like.type_id());
   return result;
 }
 
-Value& ConstantExpression::node(Op op, const std::vector<Value*>& operands) { return node_like(op, operands, *operands[0]); }
+Value& ConstantExpression::node(Op op, const std::vector<Value*>& operands) {
+  return node_like(op, operands, *operands[0]);
+}
 
 Value& ConstantExpression::reshape(Value& value, const std::vector<int64_t>& extents) {
   Value& result = graph_.add_node(Op::kReshape, {&value, &add_ints(graph_, extents)}).output();

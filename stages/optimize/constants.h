@@ -10,8 +10,8 @@
 
 namespace sluice {
 
-// True when every element of the constant is exactly `number`, bit for bit (so -0.0 is not 0.0). Only splats and constants that lie in the
-// graph are looked at.
+// True when every element of the constant is exactly `number`, bit for bit (so -0.0 is not 0.0).
+// Only splats and constants that lie in the graph are looked at.
 bool is_filled_with(const Value& value, double number);
 
 // The elements of an i64 constant that lies in the graph.
@@ -20,17 +20,21 @@ std::optional<std::vector<int64_t>> constant_ints(const Value* value);
 // A new constant of the graph: a vector of i64.
 Value& add_ints(Graph& graph, const std::vector<int64_t>& numbers);
 
-// True for a constant f32 tensor of fixed shape whose bytes may be read while compiling or building.
+// True for a constant f32 tensor of fixed shape whose bytes may be read while compiling or
+// building.
 bool is_weight(const Value* value);
 
-// Writes a constant expression: canonical ops over f32 segments, evaluated by sluice-build (design section 3, Constants).
+// Writes a constant expression: canonical ops over f32 segments, evaluated by sluice-build (design
+// section 3, Constants).
 class ConstantExpression {
  public:
-  ConstantExpression(Module& module, const std::string& name) : graph_(module.add_graph(name, GraphRole::kExpression)) {}
+  ConstantExpression(Module& module, const std::string& name)
+      : graph_(module.add_graph(name, GraphRole::kExpression)) {}
 
   Value& input(SegmentId segment);
   Value& number(float value);
-  // Elementwise over operands of equal shape, or of which one is a scalar: the result has the first's type.
+  // Elementwise over operands of equal shape, or of which one is a scalar: the result has the
+  // first's type.
   Value& node(Op op, const std::vector<Value*>& operands);
   Value& reshape(Value& value, const std::vector<int64_t>& extents);
   // Elementwise with broadcasting; the result has the type of `like`.

@@ -4,7 +4,9 @@
 
 namespace sluice {
 
-bool is_model_output(const Value& value) { return value.is_output() && value.graph().role == GraphRole::kRoot; }
+bool is_model_output(const Value& value) {
+  return value.is_output() && value.graph().role == GraphRole::kRoot;
+}
 
 bool is_removable(const Node& node) {
   if (node.placement.keep || node.output_count() == 0) return false;
@@ -51,10 +53,12 @@ bool Editor::erase_unused(Node& first) {
     queue.pop_back();
     if (node->is_erased() || !is_removable(*node)) continue;
     bool is_used = false;
-    for (size_t i = 0; i < node->output_count(); ++i) is_used = is_used || node->output(i).is_used();
+    for (size_t i = 0; i < node->output_count(); ++i)
+      is_used = is_used || node->output(i).is_used();
     if (is_used) continue;
     for (size_t i = 0; i < node->input_count(); ++i) {
-      if (node->input(i) != nullptr && node->input(i)->producer() != nullptr) queue.push_back(node->input(i)->producer());
+      if (node->input(i) != nullptr && node->input(i)->producer() != nullptr)
+        queue.push_back(node->input(i)->producer());
     }
     erase(*node);
     erased = true;

@@ -1,5 +1,6 @@
-// Edits that the passes of this stage share. They keep what every rewrite must keep: the names of the model's outputs, control edges,
-// origins of merged nodes, and the values that symbols are read from.
+// Edits that the passes of this stage share. They keep what every rewrite must keep: the names of
+// the model's outputs, control edges, origins of merged nodes, and the values that symbols are read
+// from.
 #pragma once
 
 #include <functional>
@@ -18,10 +19,11 @@ class Editor {
   explicit Editor(Graph& graph) : graph_(graph), control_(graph) {}
 
   Graph& graph() const { return graph_; }
-  // Readers of `from` read `to` instead; true when it was done. False, without a change, when their types differ or when `from` is an
-  // output of the model and `to` cannot take over its name.
+  // Readers of `from` read `to` instead; true when it was done. False, without a change, when their
+  // types differ or when `from` is an output of the model and `to` cannot take over its name.
   bool replace(Value& from, Value& to);
-  // Erases the node if nothing reads it, then its producers if nothing reads them any more. Answers whether it did.
+  // Erases the node if nothing reads it, then its producers if nothing reads them any more. Answers
+  // whether it did.
   bool erase_unused(Node& node);
   bool has_control_edges() const { return !control_.empty(); }
   ControlEdges& control() { return control_; }
@@ -32,17 +34,19 @@ class Editor {
 
   Graph& graph_;
   ControlEdges control_;
-  std::optional<std::map<int32_t, std::vector<SymbolId>>> symbols_of_;  // by value id: symbols that it binds; made when first asked
+  std::optional<std::map<int32_t, std::vector<SymbolId>>>
+      symbols_of_;  // by value id: symbols that it binds; made when first asked
 };
 
-// True when replace(from, …) of a constant or input is pointless: the value's name belongs to the model.
+// True when replace(from, …) of a constant or input is pointless: the value's name belongs to the
+// model.
 bool is_model_output(const Value& value);
 
 // False for nodes that do something besides their results, or that the placement keeps.
 bool is_removable(const Node& node);
 
-// Runs the rewrite on the root and on every body of control flow, callers first. Bodies of Fused nodes and constant expressions are the
-// product of this stage and stay as they are.
+// Runs the rewrite on the root and on every body of control flow, callers first. Bodies of Fused
+// nodes and constant expressions are the product of this stage and stay as they are.
 Result<bool> on_every_graph(Graph& root, const std::function<Result<bool>(Graph&)>& rewrite);
 
 }  // namespace sluice

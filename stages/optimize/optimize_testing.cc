@@ -50,7 +50,8 @@ void expect_close(const Tensor& before, const Tensor& after) {
   const std::span<const float> a = before.as<float>(), b = after.as<float>();
   float largest = 0;
   for (const float element : a) largest = std::max(largest, std::abs(element));
-  for (size_t i = 0; i < a.size(); ++i) ASSERT_LE(std::abs(a[i] - b[i]), 1e-5f * largest) << "element " << i;
+  for (size_t i = 0; i < a.size(); ++i)
+    ASSERT_LE(std::abs(a[i] - b[i]), 1e-5f * largest) << "element " << i;
 }
 
 void expect_same_results(const Graph& before, const Graph& after) {
@@ -60,7 +61,8 @@ void expect_same_results(const Graph& before, const Graph& after) {
   ASSERT_TRUE(wanted.ok()) << error_text(wanted.error());
   ASSERT_TRUE(got.ok()) << error_text(got.error());
   ASSERT_EQ(wanted->size(), got->size());
-  for (size_t i = 0; i < wanted->size(); ++i) expect_close(*wanted->at(i).tensor, *got->at(i).tensor);
+  for (size_t i = 0; i < wanted->size(); ++i)
+    expect_close(*wanted->at(i).tensor, *got->at(i).tensor);
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ namespace {
 class RandomNetwork {
  public:
   explicit RandomNetwork(uint32_t seed) : random_(seed), graph_(module_.add_graph("main")) {
-    for (const char* name : {"x", "z"}) values_.push_back(&graph_.add_input(tensor_type({1, 4, 5, 5}), name));
+    for (const char* name : {"x", "z"})
+      values_.push_back(&graph_.add_input(tensor_type({1, 4, 5, 5}), name));
     for (int i = 0; i < 40; ++i) grow();
     for (int i = 0; i < 3; ++i) {
       Value& output = node(Op::kTanh, {values_[values_.size() - 1 - static_cast<size_t>(i)]});
@@ -26,17 +27,24 @@ class RandomNetwork {
   Module take() { return std::move(module_); }
 
  private:
-  int64_t pick(int64_t count) { return std::uniform_int_distribution<int64_t>(0, count - 1)(random_); }
+  int64_t pick(int64_t count) {
+    return std::uniform_int_distribution<int64_t>(0, count - 1)(random_);
+  }
   // Recent ones more often: networks are deep.
   Value* any() {
-    return values_[values_.size() - 1 - static_cast<size_t>(pick(std::min<int64_t>(6, static_cast<int64_t>(values_.size()))))];
+    return values_[values_.size() - 1 -
+                   static_cast<size_t>(
+                       pick(std::min<int64_t>(6, static_cast<int64_t>(values_.size()))))];
   }
-  TypeId tensor_type(const std::vector<int64_t>& extents) { return module_.intern(Type::fixed_tensor(DType::kF32, extents)); }
+  TypeId tensor_type(const std::vector<int64_t>& extents) {
+    return module_.intern(Type::fixed_tensor(DType::kF32, extents));
+  }
 
   Value& weight(const std::vector<int64_t>& extents, float low, float high) {
     const TypeId type = tensor_type(extents);
     std::vector<float> elements(static_cast<size_t>(*module_.type(type).element_count()));
-    for (float& element : elements) element = std::uniform_real_distribution<float>(low, high)(random_);
+    for (float& element : elements)
+      element = std::uniform_real_distribution<float>(low, high)(random_);
     std::vector<std::byte> bytes(elements.size() * sizeof(float));
     std::memcpy(bytes.data(), elements.data(), bytes.size());
     return graph_.add_constant(module_.make_constant(type, std::move(bytes)));
@@ -47,11 +55,13 @@ class RandomNetwork {
   Value& ints(const std::vector<int64_t>& numbers) {
     std::vector<std::byte> bytes(numbers.size() * sizeof(int64_t));
     std::memcpy(bytes.data(), numbers.data(), bytes.size());
-    const TypeId type = module_.intern(Type::fixed_tensor(DType::kI64, {static_cast<int64_t>(numbers.size())}));
+    const TypeId type =
+        module_.intern(Type::fixed_tensor(DType::kI64, {static_cast<int64_t>(numbers.size())}));
     return graph_.add_constant(module_.make_constant(type, std::move(bytes)));
   }
 
-  Value& node(Op op, const std::vector<Value*>& inputs, const std::vector<int64_t>& extents = {1, 4, 5, 5}) {
+  Value& node(Op op, const std::vector<Value*>& inputs,
+              const std::vector<int64_t>& extents = {1, 4, 5, 5}) {
     Value& result = graph_.add_node(op, inputs).output();
     result.set_type(tensor_type(extents));
     return result;
@@ -66,7 +76,8 @@ class RandomNetwork {
   }
 
   Value& batch_norm(Value& x) {
-    return node(Op::kBatchNormalization, {&x, &weight({4}, 0.5f, 1.5f), &weight({4}, -1, 1), &weight({4}, -1, 1), &weight({4}, 0.5f, 2)});
+    return node(Op::kBatchNormalization, {&x, &weight({4}, 0.5f, 1.5f), &weight({4}, -1, 1),
+                                          &weight({4}, -1, 1), &weight({4}, 0.5f, 2)});
   }
 
   Value& padded_convolution(Value& x) {
@@ -74,10 +85,15 @@ class RandomNetwork {
     return convolution(padded, 3, 0);
   }
 
-  Value& matrix_product(Value& x) { return node(Op::kAdd, {&weight({5}, -1, 1), &node(Op::kMatMul, {&x, &weight({5, 5}, -0.4f, 0.4f)})}); }
+  Value& matrix_product(Value& x) {
+    return node(Op::kAdd,
+                {&weight({5}, -1, 1), &node(Op::kMatMul, {&x, &weight({5, 5}, -0.4f, 0.4f)})});
+  }
 
   Value& there_and_back(Value& x) {
-    if (pick(2) == 0) return node(Op::kReshape, {&node(Op::kReshape, {&x, &ints({10, 10})}, {10, 10}), &ints({1, 4, 5, 5})});
+    if (pick(2) == 0)
+      return node(Op::kReshape,
+                  {&node(Op::kReshape, {&x, &ints({10, 10})}, {10, 10}), &ints({1, 4, 5, 5})});
     Value& turned = node(Op::kTranspose, {&x}, {1, 5, 5, 4});
     turned.producer()->set_attribute("perm", std::vector<int64_t>{0, 2, 3, 1});
     Value& back = node(Op::kTranspose, {&turned});
@@ -87,7 +103,8 @@ class RandomNetwork {
 
   Value& gelu(Value& x) {
     Value& erf = node(Op::kErf, {&node(Op::kDiv, {&x, &number(1.41421356f)})});
-    return node(Op::kMul, {&node(Op::kMul, {&x, &node(Op::kAdd, {&erf, &number(1)})}), &number(0.5f)});
+    return node(Op::kMul,
+                {&node(Op::kMul, {&x, &node(Op::kAdd, {&erf, &number(1)})}), &number(0.5f)});
   }
 
   void grow() {
@@ -166,9 +183,11 @@ TEST_P(RandomGraph, MeansTheSameAfterwards) {
              got = evaluate_graph(after->root(), random_inputs(GetParam()));
   ASSERT_TRUE(wanted.ok() && got.ok()) << error_text(wanted.ok() ? got.error() : wanted.error());
   for (size_t i = 0; i < wanted->size(); ++i) {
-    const std::span<const float> a = wanted->at(i).tensor->as<float>(), b = got->at(i).tensor->as<float>();
+    const std::span<const float> a = wanted->at(i).tensor->as<float>(),
+                                 b = got->at(i).tensor->as<float>();
     ASSERT_EQ(a.size(), b.size());
-    for (size_t k = 0; k < a.size(); ++k) ASSERT_NEAR(a[k], b[k], 1e-4) << "output " << i << ", element " << k;
+    for (size_t k = 0; k < a.size(); ++k)
+      ASSERT_NEAR(a[k], b[k], 1e-4) << "output " << i << ", element " << k;
   }
 }
 

@@ -14,12 +14,15 @@ constexpr size_t kListed = 20;
 std::vector<const Node*> producers_of(const Node& node) {
   std::vector<const Node*> producers(node.after().begin(), node.after().end());
   for (size_t i = 0; i < node.input_count(); ++i) {
-    if (node.input(i) != nullptr && node.input(i)->producer() != nullptr) producers.push_back(node.input(i)->producer());
+    if (node.input(i) != nullptr && node.input(i)->producer() != nullptr)
+      producers.push_back(node.input(i)->producer());
   }
   return producers;
 }
 
-int32_t cluster_of(const std::vector<int32_t>& clusters, const Node& node) { return clusters[static_cast<size_t>(node.id())]; }
+int32_t cluster_of(const std::vector<int32_t>& clusters, const Node& node) {
+  return clusters[static_cast<size_t>(node.id())];
+}
 
 // Walks forward from the cluster; a node outside that was reached from it must not feed it.
 std::string return_path(const Graph& graph, const std::vector<int32_t>& clusters, int32_t cluster) {
@@ -29,17 +32,23 @@ std::string return_path(const Graph& graph, const std::vector<int32_t>& clusters
     for (const Node* producer : producers_of(node)) {
       const bool from_outside = outside.contains(producer->id());
       if (inside && from_outside)
-        return fmt::format("cluster {}: {} depends on {}, which depends on the cluster", cluster, node.label(), producer->label());
-      if (!inside && (from_outside || cluster_of(clusters, *producer) == cluster)) outside.insert(node.id());
+        return fmt::format("cluster {}: {} depends on {}, which depends on the cluster", cluster,
+                           node.label(), producer->label());
+      if (!inside && (from_outside || cluster_of(clusters, *producer) == cluster))
+        outside.insert(node.id());
     }
   }
   return {};
 }
 
-// Takes away units without open producers until none is left, units being clusters and single nodes; answers the clusters that could not
-// be taken: those on a circle of units, or behind one. A path that leaves a cluster and comes back is such a circle.
-std::set<int32_t> stuck_clusters(const Graph& graph, const std::vector<int32_t>& clusters, bool& any) {
-  const auto unit = [&](const Node& node) { return cluster_of(clusters, node) >= 0 ? cluster_of(clusters, node) : -1 - node.id(); };
+// Takes away units without open producers until none is left, units being clusters and single
+// nodes; answers the clusters that could not be taken: those on a circle of units, or behind one. A
+// path that leaves a cluster and comes back is such a circle.
+std::set<int32_t> stuck_clusters(const Graph& graph, const std::vector<int32_t>& clusters,
+                                 bool& any) {
+  const auto unit = [&](const Node& node) {
+    return cluster_of(clusters, node) >= 0 ? cluster_of(clusters, node) : -1 - node.id();
+  };
   std::map<int32_t, size_t> open;  // of each unit: edges from units that are still there
   std::vector<std::pair<int32_t, int32_t>> edges;
   for (const Node& node : graph.nodes()) {
@@ -59,8 +68,8 @@ std::set<int32_t> stuck_clusters(const Graph& graph, const std::vector<int32_t>&
     const int32_t taken = free.back();
     free.pop_back();
     open.erase(taken);
-    for (auto edge = std::lower_bound(edges.begin(), edges.end(), std::pair(taken, INT32_MIN)); edge != edges.end() && edge->first == taken;
-         ++edge) {
+    for (auto edge = std::lower_bound(edges.begin(), edges.end(), std::pair(taken, INT32_MIN));
+         edge != edges.end() && edge->first == taken; ++edge) {
       if (--open[edge->second] == 0) free.push_back(edge->second);
     }
   }
@@ -74,7 +83,8 @@ std::set<int32_t> stuck_clusters(const Graph& graph, const std::vector<int32_t>&
 
 }  // namespace
 
-std::vector<std::string> find_convexity_faults(const Graph& graph, const std::vector<int32_t>& clusters) {
+std::vector<std::string> find_convexity_faults(const Graph& graph,
+                                               const std::vector<int32_t>& clusters) {
   std::vector<std::string> faults;
   bool any = false;
   for (const int32_t cluster : stuck_clusters(graph, clusters, any)) {
@@ -86,12 +96,14 @@ std::vector<std::string> find_convexity_faults(const Graph& graph, const std::ve
   return faults;
 }
 
-Result<void> check_convexity(const Graph& graph, const std::vector<int32_t>& clusters, const Options& options) {
+Result<void> check_convexity(const Graph& graph, const std::vector<int32_t>& clusters,
+                             const Options& options) {
   if (options.text("verify") != "each") return {};
   std::string text;
   for (const std::string& fault : find_convexity_faults(graph, clusters)) text += "\n  " + fault;
   if (text.empty()) return {};
-  return make_error(ErrorCode::kInternal, "graph '{}': clusters are not convex:{}", graph.name(), text);
+  return make_error(ErrorCode::kInternal, "graph '{}': clusters are not convex:{}", graph.name(),
+                    text);
 }
 
 }  // namespace sluice

@@ -11,11 +11,14 @@
 
 namespace sluice {
 
-// What is wrong with clusters (by node id; -1: a node of its own), a sentence each: a path, along values or control edges, that leaves a
-// cluster and comes back; a cycle among the clusters, each taken as one node. O(E log E) when nothing is; at most 20 paths are told.
-std::vector<std::string> find_convexity_faults(const Graph& graph, const std::vector<int32_t>& clusters);
+// What is wrong with clusters (by node id; -1: a node of its own), a sentence each: a path, along
+// values or control edges, that leaves a cluster and comes back; a cycle among the clusters, each
+// taken as one node. O(E log E) when nothing is; at most 20 paths are told.
+std::vector<std::string> find_convexity_faults(const Graph& graph,
+                                               const std::vector<int32_t>& clusters);
 
 // Under --verify=each: kInternal with all faults.
-Result<void> check_convexity(const Graph& graph, const std::vector<int32_t>& clusters, const Options& options);
+Result<void> check_convexity(const Graph& graph, const std::vector<int32_t>& clusters,
+                             const Options& options);
 
 }  // namespace sluice

@@ -13,13 +13,15 @@
 namespace sluice {
 namespace {
 
-constexpr int32_t kSearchLimit = 1024;            // how far apart in the order of clusters two may lie to be merged
+constexpr int32_t kSearchLimit =
+    1024;  // how far apart in the order of clusters two may lie to be merged
 constexpr size_t kEdgeLimit = 16 * kSearchLimit;  // edges looked at for it
 
 size_t index_of(const Node& node) { return static_cast<size_t>(node.id()); }
 
-// The graph of clusters while neighbours are merged, with a topological order of it: each cluster has a slot, and every edge leads to a
-// later slot. Slots of clusters that were merged away stay empty.
+// The graph of clusters while neighbours are merged, with a topological order of it: each cluster
+// has a slot, and every edge leads to a later slot. Slots of clusters that were merged away stay
+// empty.
 class ClusterGraph {
  public:
   ClusterGraph(const Graph& graph, const std::vector<int32_t>& keys, std::vector<int32_t> cluster)
@@ -54,7 +56,9 @@ class ClusterGraph {
   void merge_neighbours() {
     for (const auto& [from, to] : edges_) {
       const int32_t a = sets_.find(from), b = sets_.find(to);
-      if (a == b || key_[static_cast<size_t>(a)] < 0 || key_[static_cast<size_t>(a)] != key_[static_cast<size_t>(b)]) continue;
+      if (a == b || key_[static_cast<size_t>(a)] < 0 ||
+          key_[static_cast<size_t>(a)] != key_[static_cast<size_t>(b)])
+        continue;
       Side behind, ahead;
       if (!has_second_path(a, b, behind, ahead)) merge(a, b, behind, ahead);
     }
@@ -66,7 +70,8 @@ class ClusterGraph {
  private:
   int32_t slot(int32_t cluster) const { return slot_[static_cast<size_t>(cluster)]; }
 
-  // Kahn's algorithm, the cluster with the earliest first node first, so that the order stays close to the nodes'.
+  // Kahn's algorithm, the cluster with the earliest first node first, so that the order stays close
+  // to the nodes'.
   void order_clusters(const std::vector<int32_t>& by_first_node) {
     std::vector<int32_t> waiting(by_first_node.size(), 0);  // by rank in by_first_node
     for (const auto& [from, to] : edges_) ++waiting[static_cast<size_t>(slot(to))];
@@ -82,18 +87,22 @@ class ClusterGraph {
         if (--waiting[static_cast<size_t>(slot(next))] == 0) ready.push(slot(next));
       }
     }
-    for (size_t i = 0; i < order_.size(); ++i) slot_[static_cast<size_t>(order_[i])] = static_cast<int32_t>(i);
+    for (size_t i = 0; i < order_.size(); ++i)
+      slot_[static_cast<size_t>(order_[i])] = static_cast<int32_t>(i);
   }
 
-  // One side of the search for a second path: the clusters between a and b in the order that `start` leads to, or that lead to it.
+  // One side of the search for a second path: the clusters between a and b in the order that
+  // `start` leads to, or that lead to it.
   struct Side {
     std::set<int32_t> reached;
     std::vector<int32_t> stack;
     size_t edges = 0;
   };
 
-  // Looks at one more cluster. True when it met `goal` other than by the direct edge, or the other side.
-  bool advance(Side& side, const Side& other, const std::vector<std::set<int32_t>>& edges, int32_t start, int32_t goal) {
+  // Looks at one more cluster. True when it met `goal` other than by the direct edge, or the other
+  // side.
+  bool advance(Side& side, const Side& other, const std::vector<std::set<int32_t>>& edges,
+               int32_t start, int32_t goal) {
     const int32_t from = side.stack.back();
     side.stack.pop_back();
     side.edges += edges[static_cast<size_t>(from)].size();
@@ -101,26 +110,31 @@ class ClusterGraph {
     for (const int32_t raw : edges[static_cast<size_t>(from)]) {
       const int32_t next = sets_.find(raw);
       if ((next == goal && from != start) || other.reached.contains(next)) return true;
-      if (first < slot(next) && slot(next) < last && side.reached.insert(next).second) side.stack.push_back(next);
+      if (first < slot(next) && slot(next) < last && side.reached.insert(next).second)
+        side.stack.push_back(next);
     }
     return false;
   }
 
-  // From a to b other than by a direct edge; true also when looking would take too long. Looks forward from a and backward from b in turn,
-  // where fewer edges were seen, until they meet or one side has seen all.
+  // From a to b other than by a direct edge; true also when looking would take too long. Looks
+  // forward from a and backward from b in turn, where fewer edges were seen, until they meet or one
+  // side has seen all.
   bool has_second_path(int32_t a, int32_t b, Side& behind, Side& ahead) {
     if (slot(b) - slot(a) > kSearchLimit) return true;
     behind.stack = {a};
     ahead.stack = {b};
     bool met = false;
-    while (!met && !behind.stack.empty() && !ahead.stack.empty() && behind.edges + ahead.edges <= kEdgeLimit) {
-      met = behind.edges <= ahead.edges ? advance(behind, ahead, successors_, a, b) : advance(ahead, behind, predecessors_, b, a);
+    while (!met && !behind.stack.empty() && !ahead.stack.empty() &&
+           behind.edges + ahead.edges <= kEdgeLimit) {
+      met = behind.edges <= ahead.edges ? advance(behind, ahead, successors_, a, b)
+                                        : advance(ahead, behind, predecessors_, b, a);
     }
     edges_seen_ += behind.edges + ahead.edges;
     return met || behind.edges + ahead.edges > kEdgeLimit;
   }
 
-  // The whole comes to stand behind what leads to its second half and before what its first half leads to; whichever of the two is known.
+  // The whole comes to stand behind what leads to its second half and before what its first half
+  // leads to; whichever of the two is known.
   void merge(int32_t a, int32_t b, const Side& behind, const Side& ahead) {
     const int32_t begin = slot(a), end = slot(b);
     sets_.unite(a, b);
@@ -129,7 +143,8 @@ class ClusterGraph {
     for (int32_t i = begin + 1; i < end; ++i) {
       const int32_t cluster = order_[static_cast<size_t>(i)];
       if (cluster < 0) continue;
-      const bool goes_behind = behind.stack.empty() ? behind.reached.contains(cluster) : !ahead.reached.contains(cluster);
+      const bool goes_behind = behind.stack.empty() ? behind.reached.contains(cluster)
+                                                    : !ahead.reached.contains(cluster);
       (goes_behind ? later : between).push_back(cluster);
     }
     between.push_back(whole);
@@ -152,7 +167,8 @@ class ClusterGraph {
 
   std::vector<int32_t> cluster_;  // by node id, before merging
   DisjointSets sets_;
-  std::vector<std::set<int32_t>> successors_;  // of clusters, by the numbers they had when the edge was found
+  std::vector<std::set<int32_t>>
+      successors_;  // of clusters, by the numbers they had when the edge was found
   std::vector<std::set<int32_t>> predecessors_;
   std::vector<int32_t> order_;  // clusters by slot, -1 where one was merged away
   std::vector<int32_t> slot_;   // by cluster
@@ -173,7 +189,8 @@ std::vector<int32_t> level_clusters(const Graph& graph, const std::vector<int32_
       mine = std::max(mine, level[index_of(before)] + (same ? 0 : 1));
     });
     for_each_predecessor(node, [&](const Node& before) {
-      const bool same = key >= 0 && keys[index_of(before)] == key && level[index_of(before)] == mine;
+      const bool same =
+          key >= 0 && keys[index_of(before)] == key && level[index_of(before)] == mine;
       if (same) sets.unite(before.id(), node.id());
     });
   }
@@ -184,7 +201,8 @@ std::vector<int32_t> level_clusters(const Graph& graph, const std::vector<int32_
 
 }  // namespace
 
-std::vector<int32_t> merge_clusters(const Graph& graph, const std::vector<int32_t>& keys, std::vector<int32_t> clusters) {
+std::vector<int32_t> merge_clusters(const Graph& graph, const std::vector<int32_t>& keys,
+                                    std::vector<int32_t> clusters) {
   ClusterGraph merged(graph, keys, std::move(clusters));
   merged.merge_neighbours();
   add_work(Work::kNodeVisits, 2 * graph.node_count());  // cluster graph, clusters
@@ -208,13 +226,17 @@ std::vector<int32_t> find_clusters(const Graph& graph, const std::vector<int32_t
   return clusters;
 }
 
-std::vector<int32_t> cluster_keys(const Graph& graph, EngineId (*engine_of)(const Node& node, const void* argument), const void* argument) {
+std::vector<int32_t> cluster_keys(const Graph& graph,
+                                  EngineId (*engine_of)(const Node& node, const void* argument),
+                                  const void* argument) {
   std::map<std::pair<EngineId, std::string>, int32_t> known;
   std::vector<int32_t> keys(graph.node_limit(), -1);
   for (const Node& node : graph.nodes()) {
     const EngineId engine = engine_of(node, argument);
     if (engine == EngineId::kNone) continue;
-    keys[index_of(node)] = known.try_emplace({engine, node.placement.stream_label}, static_cast<int32_t>(known.size())).first->second;
+    keys[index_of(node)] =
+        known.try_emplace({engine, node.placement.stream_label}, static_cast<int32_t>(known.size()))
+            .first->second;
   }
   return keys;
 }

@@ -57,7 +57,8 @@ TEST(Clusters, OfRandomGraphsAreConvexDeterministicAndOfOneKey) {
     std::vector<int32_t> key_of(clusters.size(), -1);
     int32_t next = 0;  // numbered by first nodes
     for (const Node& node : graph.nodes()) {
-      const int32_t key = keys[static_cast<size_t>(node.id())], cluster = clusters[static_cast<size_t>(node.id())];
+      const int32_t key = keys[static_cast<size_t>(node.id())],
+                    cluster = clusters[static_cast<size_t>(node.id())];
       ASSERT_EQ(cluster < 0, key < 0);
       if (cluster < 0) continue;
       ASSERT_LE(cluster, next);
@@ -79,11 +80,15 @@ TEST(Clusters, OfRandomGraphsCannotBeMergedFurther) {
       for (size_t i = 0; i < node.input_count(); ++i) {
         const Node* producer = node.input(i)->producer();
         if (producer == nullptr) continue;
-        const int32_t a = clusters[static_cast<size_t>(producer->id())], b = clusters[static_cast<size_t>(node.id())];
-        if (a == b || a < 0 || keys[static_cast<size_t>(producer->id())] != keys[static_cast<size_t>(node.id())]) continue;
+        const int32_t a = clusters[static_cast<size_t>(producer->id())],
+                      b = clusters[static_cast<size_t>(node.id())];
+        if (a == b || a < 0 ||
+            keys[static_cast<size_t>(producer->id())] != keys[static_cast<size_t>(node.id())])
+          continue;
         std::vector<int32_t> merged = clusters;
         std::replace(merged.begin(), merged.end(), b, a);
-        EXPECT_FALSE(find_convexity_faults(graph, merged).empty()) << "round " << round << ": clusters " << a << " and " << b;
+        EXPECT_FALSE(find_convexity_faults(graph, merged).empty())
+            << "round " << round << ": clusters " << a << " and " << b;
       }
     }
   }
@@ -118,10 +123,13 @@ TEST(CheckConvexity, FindsWhatIsNotConvexAndCircles) {
   graph.add_output(d.output());
   EXPECT_THAT(find_convexity_faults(graph, {0, 0, 0, 0}), IsEmpty());
   EXPECT_THAT(find_convexity_faults(graph, {0, 0, 1, 0}), IsEmpty());
-  EXPECT_THAT(find_convexity_faults(graph, {0, 1, 0, -1}), ::testing::ElementsAre(HasSubstr("cluster 0: "), HasSubstr("circle")));
-  EXPECT_THAT(find_convexity_faults(graph, {0, -1, 0, -1}), ::testing::ElementsAre(HasSubstr("cluster 0: "), HasSubstr("circle")));
+  EXPECT_THAT(find_convexity_faults(graph, {0, 1, 0, -1}),
+              ::testing::ElementsAre(HasSubstr("cluster 0: "), HasSubstr("circle")));
+  EXPECT_THAT(find_convexity_faults(graph, {0, -1, 0, -1}),
+              ::testing::ElementsAre(HasSubstr("cluster 0: "), HasSubstr("circle")));
   d.add_after(b);
-  EXPECT_THAT(find_convexity_faults(graph, {0, 1, 1, 0}), ::testing::ElementsAre(HasSubstr("cluster 0: "), HasSubstr("circle")));
+  EXPECT_THAT(find_convexity_faults(graph, {0, 1, 1, 0}),
+              ::testing::ElementsAre(HasSubstr("cluster 0: "), HasSubstr("circle")));
 }
 
 }  // namespace

@@ -58,7 +58,8 @@ Result<std::vector<Unit>> order_units(Graph& graph, const std::vector<int32_t>& 
     }
     ordered.push_back(std::move(units[unit]));
   }
-  if (ordered.size() != units.size()) return make_error(ErrorCode::kCycle, "graph '{}': a cluster is not convex", graph.name());
+  if (ordered.size() != units.size())
+    return make_error(ErrorCode::kCycle, "graph '{}': a cluster is not convex", graph.name());
   return ordered;
 }
 
@@ -118,7 +119,9 @@ class Cutter {
       std::vector<Node*> after = node.after();
       node.clear_after();
       for (Node* before : after) {
-        if (Node* placed = calls_[static_cast<size_t>(before->id())]; placed != nullptr && placed != &node) node.add_after(*placed);
+        if (Node* placed = calls_[static_cast<size_t>(before->id())];
+            placed != nullptr && placed != &node)
+          node.add_after(*placed);
       }
     }
     for (auto node = cut_.rbegin(); node != cut_.rend(); ++node) graph_.erase_node(**node);
@@ -128,7 +131,8 @@ class Cutter {
  private:
   bool belongs_inside(const Value& constant) const {
     const Segment& segment = module_.segment(constant.segment());
-    return !constant.is_input() && segment.size <= kSmallSegmentBytes && segment.kind != SegmentKind::kExpression;
+    return !constant.is_input() && segment.size <= kSmallSegmentBytes &&
+           segment.kind != SegmentKind::kExpression;
   }
 
   // Inputs of the callee for everything its nodes read from outside.
@@ -140,7 +144,8 @@ class Cutter {
     for (Node* node : unit.nodes) {
       for (size_t i = 0; i < node->input_count(); ++i) {
         Value* input = node->input(i);
-        if (input == nullptr || made.contains(input->id()) || !seen.insert(input->id()).second) continue;
+        if (input == nullptr || made.contains(input->id()) || !seen.insert(input->id()).second)
+          continue;
         if (!input->is_constant()) {
           values.push_back(input);
         } else if (!belongs_inside(*input)) {
@@ -216,21 +221,26 @@ ShapeClass classify_shapes(const Graph& graph, bool symbolic) {
   const auto uses_node_result = [&](const auto& self, ExpressionId id) -> bool {
     const Expression& e = module.expressions[id];
     if (e.op == ExpressionOp::kConstant) return false;
-    if (e.op == ExpressionOp::kSymbol) return module.expressions.symbol(static_cast<SymbolId>(e.value)).origin == SymbolOrigin::kNodeResult;
+    if (e.op == ExpressionOp::kSymbol)
+      return module.expressions.symbol(static_cast<SymbolId>(e.value)).origin ==
+             SymbolOrigin::kNodeResult;
     return self(self, e.a) || self(self, e.b);
   };
   for (const Value& value : graph.values()) {
     if (value.is_erased() || value.type().is_fixed()) continue;
     if (!symbolic || value.type().has_unknown()) return ShapeClass::kDynamic;
     for (const Dim& dim : value.type().dims) {
-      if (dim.is_expression() && uses_node_result(uses_node_result, static_cast<ExpressionId>(dim.value))) return ShapeClass::kDynamic;
+      if (dim.is_expression() &&
+          uses_node_result(uses_node_result, static_cast<ExpressionId>(dim.value)))
+        return ShapeClass::kDynamic;
     }
     shapes = ShapeClass::kSymbolic;
   }
   return shapes;
 }
 
-Result<void> cut_clusters(Graph& graph, const std::vector<int32_t>& clusters, const std::function<CutCluster(int32_t cluster)>& describe,
+Result<void> cut_clusters(Graph& graph, const std::vector<int32_t>& clusters,
+                          const std::function<CutCluster(int32_t cluster)>& describe,
                           bool symbolic) {
   SLUICE_TRY(graph.restore_order());
   SLUICE_ASSIGN(const std::vector<Unit> units, order_units(graph, clusters));

@@ -10,10 +10,13 @@ namespace sluice {
 
 class DisjointSets {
  public:
-  explicit DisjointSets(size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0); }
+  explicit DisjointSets(size_t count) : parent_(count) {
+    std::iota(parent_.begin(), parent_.end(), 0);
+  }
   int32_t find(int32_t x) {
     while (parent_[static_cast<size_t>(x)] != x)
-      x = parent_[static_cast<size_t>(x)] = parent_[static_cast<size_t>(parent_[static_cast<size_t>(x)])];
+      x = parent_[static_cast<size_t>(x)] =
+          parent_[static_cast<size_t>(parent_[static_cast<size_t>(x)])];
     return x;
   }
   // The smaller id stays the representative, so results do not depend on the order of unions.

@@ -4,7 +4,8 @@
 
 namespace {
 
-constexpr char kUsage[] = R"(Places every node on an engine and cuts the graph into parts, and those into subgraphs of one engine each.
+constexpr char kUsage[] =
+    R"(Places every node on an engine and cuts the graph into parts, and those into subgraphs of one engine each.
 
 Usage:
   sluice-partition [options] [<in>]

@@ -13,7 +13,8 @@ namespace sluice {
 
 std::span<const Pass> partition_passes();
 
-// typed -> partitioned. Resolves --profile=native to an explicit profile, which travels in the module's options.
+// typed -> partitioned. Resolves --profile=native to an explicit profile, which travels in the
+// module's options.
 Result<Module> partition(Module module, Options options, std::vector<PassReport>& report);
 
 }  // namespace sluice

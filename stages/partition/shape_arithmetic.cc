@@ -33,7 +33,8 @@ bool reads_only_shapes(const Node& node, const std::vector<bool>& found) {
   for (size_t i = 0; i < node.input_count(); ++i) {
     const Value* input = node.input(i);
     if (input == nullptr || input->is_constant()) continue;
-    if (input->producer() == nullptr || !found[static_cast<size_t>(input->producer()->id())]) return false;
+    if (input->producer() == nullptr || !found[static_cast<size_t>(input->producer()->id())])
+      return false;
     any = true;
   }
   return any;
@@ -47,8 +48,9 @@ std::vector<bool> find_shape_arithmetic(const Graph& graph) {
   add_work(Work::kNodeVisits, graph.node_count());
   for (const Node& node : graph.nodes()) {
     const bool starts = node.op() == Op::kShape || node.op() == Op::kSize;
-    found[static_cast<size_t>(node.id())] =
-        (starts || reads_only_shapes(node, found)) && has_small_results(node) && !is_random(node) && node.op() != Op::kFused;
+    found[static_cast<size_t>(node.id())] = (starts || reads_only_shapes(node, found)) &&
+                                            has_small_results(node) && !is_random(node) &&
+                                            node.op() != Op::kFused;
   }
   return found;
 }

@@ -30,12 +30,16 @@ struct Successors {
   std::vector<int32_t> to;
 };
 
-// Strongly connected components, numbered in a topological order (Tarjan, "Depth-first search and linear graph algorithms", 1972; the
-// stack of calls is kept by hand).
+// Strongly connected components, numbered in a topological order (Tarjan, "Depth-first search and
+// linear graph algorithms", 1972; the stack of calls is kept by hand).
 class Components {
  public:
   Components(size_t count, const std::vector<Edge>& edges)
-      : successors_(count, edges), found_(count, -1), lowest_(count, 0), next_(successors_.begin), number_(count, -1) {
+      : successors_(count, edges),
+        found_(count, -1),
+        lowest_(count, 0),
+        next_(successors_.begin),
+        number_(count, -1) {
     for (size_t start = 0; start < count; ++start) {
       if (found_[start] < 0) search(static_cast<int32_t>(start));
     }
@@ -97,13 +101,15 @@ class Components {
 
 class ShapeClusterGraph {
  public:
-  ShapeClusterGraph(const Graph& graph, const std::vector<ShapeKind>& kinds) : graph_(graph), cluster_(graph.node_limit(), -1) {
+  ShapeClusterGraph(const Graph& graph, const std::vector<ShapeKind>& kinds)
+      : graph_(graph), cluster_(graph.node_limit(), -1) {
     add_work(Work::kNodeVisits, graph.node_count());
     for (const Node& node : graph.nodes()) {
       const auto mine = static_cast<int32_t>(kind_.size());
       cluster_[index_of(node)] = mine;
       kind_.push_back(kinds[index_of(node)]);
-      for_each_predecessor(node, [&](const Node& before) { edges_.emplace_back(cluster_[index_of(before)], mine); });
+      for_each_predecessor(
+          node, [&](const Node& before) { edges_.emplace_back(cluster_[index_of(before)], mine); });
     }
   }
 
@@ -111,7 +117,8 @@ class ShapeClusterGraph {
     for (int round = 0; round < kMaxRounds; ++round) {
       std::vector<Edge> edges = edges_;
       for (const auto& [from, to] : edges_) {
-        if (is(from, ShapeKind::kUnknown) && is(to, ShapeKind::kUnknown)) edges.emplace_back(to, from);
+        if (is(from, ShapeKind::kUnknown) && is(to, ShapeKind::kUnknown))
+          edges.emplace_back(to, from);
       }
       if (edges.size() == edges_.size()) return;
       const Components components(kind_.size(), edges);
@@ -125,11 +132,13 @@ class ShapeClusterGraph {
     contract(order.numbers(), order.count());  // each cluster is one, but now they lie in order
     const Successors successors(kind_.size(), edges_);
     std::vector<int32_t> level(kind_.size(), 0);
-    for_each_edge(successors,
-                  [&](size_t from, size_t to) { level[to] = std::max(level[to], level[from] + (both_known(from, to) ? 0 : 1)); });
+    for_each_edge(successors, [&](size_t from, size_t to) {
+      level[to] = std::max(level[to], level[from] + (both_known(from, to) ? 0 : 1));
+    });
     DisjointSets sets(kind_.size());
     for_each_edge(successors, [&](size_t from, size_t to) {
-      if (both_known(from, to) && level[from] == level[to]) sets.unite(static_cast<int32_t>(from), static_cast<int32_t>(to));
+      if (both_known(from, to) && level[from] == level[to])
+        sets.unite(static_cast<int32_t>(from), static_cast<int32_t>(to));
     });
     std::vector<int32_t> keys(graph_.node_limit(), -1);
     std::vector<int32_t> clusters(graph_.node_limit(), -1);
@@ -141,20 +150,23 @@ class ShapeClusterGraph {
     }
     const std::vector<int32_t> merged = merge_clusters(graph_, keys, std::move(clusters));
     std::vector<int32_t> numbers(kind_.size(), -1);
-    for (const Node& node : graph_.nodes()) numbers[static_cast<size_t>(cluster_[index_of(node)])] = merged[index_of(node)];
+    for (const Node& node : graph_.nodes())
+      numbers[static_cast<size_t>(cluster_[index_of(node)])] = merged[index_of(node)];
     contract(numbers, kind_.size());
   }
 
   void downgrade_small(int64_t min_nodes) {
     std::vector<int64_t> sizes(kind_.size(), 0);
     add_work(Work::kNodeVisits, graph_.node_count());
-    for (const Node& node : graph_.nodes()) sizes[static_cast<size_t>(cluster_[index_of(node)])] += operations_of(node);
+    for (const Node& node : graph_.nodes())
+      sizes[static_cast<size_t>(cluster_[index_of(node)])] += operations_of(node);
     for (size_t i = 0; i < kind_.size(); ++i) {
       if (kind_[i] == ShapeKind::kKnown && sizes[i] < min_nodes) kind_[i] = ShapeKind::kUnknown;
     }
   }
 
-  // Of kind kInput: they wait for nothing, so together, or with their only reader, they close no ring.
+  // Of kind kInput: they wait for nothing, so together, or with their only reader, they close no
+  // ring.
   void settle_inputs() {
     constexpr int32_t kNone = -1, kSeveral = -2;
     std::vector<int32_t> reader(kind_.size(), kNone);
@@ -180,13 +192,18 @@ class ShapeClusterGraph {
   ShapeClusters take() && { return {std::move(cluster_), std::move(kind_)}; }
 
  private:
-  bool is(int32_t cluster, ShapeKind kind) const { return kind_[static_cast<size_t>(cluster)] == kind; }
-  bool both_known(size_t a, size_t b) const { return kind_[a] == ShapeKind::kKnown && kind_[b] == ShapeKind::kKnown; }
+  bool is(int32_t cluster, ShapeKind kind) const {
+    return kind_[static_cast<size_t>(cluster)] == kind;
+  }
+  bool both_known(size_t a, size_t b) const {
+    return kind_[a] == ShapeKind::kKnown && kind_[b] == ShapeKind::kKnown;
+  }
 
   template <typename Function>
   void for_each_edge(const Successors& successors, Function function) const {
     for (size_t from = 0; from < kind_.size(); ++from) {
-      for (size_t i = successors.begin[from]; i < successors.begin[from + 1]; ++i) function(from, static_cast<size_t>(successors.to[i]));
+      for (size_t i = successors.begin[from]; i < successors.begin[from + 1]; ++i)
+        function(from, static_cast<size_t>(successors.to[i]));
     }
   }
 
@@ -203,7 +220,8 @@ class ShapeClusterGraph {
       int32_t& cluster = cluster_[index_of(node)];
       cluster = numbers[static_cast<size_t>(cluster)];
     }
-    for (auto& [from, to] : edges_) from = numbers[static_cast<size_t>(from)], to = numbers[static_cast<size_t>(to)];
+    for (auto& [from, to] : edges_)
+      from = numbers[static_cast<size_t>(from)], to = numbers[static_cast<size_t>(to)];
     std::erase_if(edges_, [](const Edge& edge) { return edge.first == edge.second; });
   }
 
@@ -214,7 +232,8 @@ class ShapeClusterGraph {
 };
 
 // One more run wherever the kind changes. Answers how many operations each has.
-std::vector<int64_t> number_runs(const Graph& graph, const std::vector<ShapeKind>& kinds, ShapeClusters& runs) {
+std::vector<int64_t> number_runs(const Graph& graph, const std::vector<ShapeKind>& kinds,
+                                 ShapeClusters& runs) {
   std::vector<int64_t> sizes;
   runs.kind.clear();
   add_work(Work::kNodeVisits, graph.node_count());
@@ -232,7 +251,8 @@ std::vector<int64_t> number_runs(const Graph& graph, const std::vector<ShapeKind
 
 }  // namespace
 
-ShapeClusters find_shape_clusters(const Graph& graph, const std::vector<ShapeKind>& kinds, int64_t min_nodes) {
+ShapeClusters find_shape_clusters(const Graph& graph, const std::vector<ShapeKind>& kinds,
+                                  int64_t min_nodes) {
   ShapeClusterGraph clusters(graph, kinds);
   clusters.spread_unknown();
   clusters.merge_known();
@@ -247,7 +267,8 @@ ShapeClusters find_shape_runs(const Graph& graph, std::vector<ShapeKind> kinds, 
   const std::vector<int64_t> sizes = number_runs(graph, kinds, runs);
   for (const Node& node : graph.nodes()) {
     const auto run = static_cast<size_t>(runs.cluster[index_of(node)]);
-    if (runs.kind[run] == ShapeKind::kKnown && sizes[run] < min_nodes) kinds[index_of(node)] = ShapeKind::kUnknown;
+    if (runs.kind[run] == ShapeKind::kKnown && sizes[run] < min_nodes)
+      kinds[index_of(node)] = ShapeKind::kUnknown;
   }
   number_runs(graph, kinds, runs);
   return runs;

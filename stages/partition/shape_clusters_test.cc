@@ -42,7 +42,8 @@ Module random_graph(std::mt19937& random, int nodes, int reach) {
   for (int n = 0; n < nodes; ++n) {
     std::vector<int>& list = reads.emplace_back();
     for (uint32_t i = 0; n > 0 && i < random() % 4; ++i)
-      list.push_back(n - 1 - static_cast<int>(random() % static_cast<uint32_t>(std::min(n, reach))));
+      list.push_back(n - 1 -
+                     static_cast<int>(random() % static_cast<uint32_t>(std::min(n, reach))));
   }
   return make_graph(reads);
 }
@@ -52,7 +53,9 @@ Kinds random_kinds(std::mt19937& random, const Graph& graph) {
   const uint32_t often = 2 + random() % 6;
   for (const Node& node : graph.nodes()) {
     const bool starts = node.input(0)->producer() == nullptr;
-    kinds.push_back(random() % often == 0 ? kUnknown : starts && random() % 2 == 0 ? kInput : kKnown);
+    kinds.push_back(random() % often == 0         ? kUnknown
+                    : starts && random() % 2 == 0 ? kInput
+                                                  : kKnown);
   }
   return kinds;
 }
@@ -62,7 +65,8 @@ void for_each_edge(const Graph& graph, Function function) {
   for (const Node& node : graph.nodes()) {
     for (size_t i = 0; i < node.input_count(); ++i) {
       if (node.input(i)->producer() != nullptr)
-        function(static_cast<size_t>(node.input(i)->producer()->id()), static_cast<size_t>(node.id()));
+        function(static_cast<size_t>(node.input(i)->producer()->id()),
+                 static_cast<size_t>(node.id()));
     }
   }
 }
@@ -81,8 +85,11 @@ std::vector<bool> spread_slowly(const Graph& graph, const Kinds& kinds) {
   };
   for (bool changed = true; changed;) {
     changed = false;
-    for_each_edge(graph, [&](size_t a, size_t b) { changed = (unknown[a] && unknown[b] && unite(a, b)) || changed; });
-    std::vector<std::vector<bool>> leads(count, std::vector<bool>(count));  // also through a cluster
+    for_each_edge(graph, [&](size_t a, size_t b) {
+      changed = (unknown[a] && unknown[b] && unite(a, b)) || changed;
+    });
+    std::vector<std::vector<bool>> leads(count,
+                                         std::vector<bool>(count));  // also through a cluster
     for (size_t a = 0; a < count; ++a) {
       for (size_t b = 0; b < count; ++b) leads[a][b] = cluster[a] == cluster[b];
     }
@@ -104,13 +111,16 @@ std::vector<bool> spread_slowly(const Graph& graph, const Kinds& kinds) {
   return unknown;
 }
 
-ShapeKind kind_of(const ShapeClusters& clusters, size_t node) { return clusters.kind[static_cast<size_t>(clusters.cluster[node])]; }
+ShapeKind kind_of(const ShapeClusters& clusters, size_t node) {
+  return clusters.kind[static_cast<size_t>(clusters.cluster[node])];
+}
 
 void expect_rules(const Graph& graph, const Kinds& kinds, const ShapeClusters& clusters) {
   ASSERT_THAT(find_convexity_faults(graph, clusters.cluster), IsEmpty());
   for_each_edge(graph, [&](size_t a, size_t b) {
     if (clusters.cluster[a] == clusters.cluster[b]) return;
-    EXPECT_FALSE(kind_of(clusters, a) == kUnknown && kind_of(clusters, b) == kUnknown) << "nodes " << a << " and " << b;
+    EXPECT_FALSE(kind_of(clusters, a) == kUnknown && kind_of(clusters, b) == kUnknown)
+        << "nodes " << a << " and " << b;
   });
   for (size_t i = 0; i < kinds.size(); ++i) {
     const ShapeKind kind = kind_of(clusters, i);  // 3c
@@ -129,11 +139,13 @@ TEST(ShapeClusters, OfRandomGraphsFollowTheRules) {
     expect_rules(graph, kinds, clusters);
     const std::vector<bool> unknown = spread_slowly(graph, kinds);
     for (size_t i = 0; i < unknown.size(); ++i) {
-      EXPECT_TRUE(kinds[i] == kInput || unknown[i] == (kind_of(clusters, i) == kUnknown)) << "node " << i;
+      EXPECT_TRUE(kinds[i] == kInput || unknown[i] == (kind_of(clusters, i) == kUnknown))
+          << "node " << i;
     }
     for_each_edge(graph, [&](size_t a, size_t b) {  // 3b
       const int32_t first = clusters.cluster[a], second = clusters.cluster[b];
-      if (first == second || kind_of(clusters, a) != kKnown || kind_of(clusters, b) != kKnown) return;
+      if (first == second || kind_of(clusters, a) != kKnown || kind_of(clusters, b) != kKnown)
+        return;
       std::vector<int32_t> merged = clusters.cluster;
       std::replace(merged.begin(), merged.end(), second, first);
       EXPECT_FALSE(find_convexity_faults(graph, merged).empty()) << "nodes " << a << " and " << b;
@@ -150,10 +162,12 @@ TEST(ShapeClusters, HaveEnoughKnownNodes) {
     const Graph& graph = module.root();
     const Kinds kinds = random_kinds(random, graph);
     for (const bool stable : {false, true}) {
-      const ShapeClusters clusters = stable ? find_shape_runs(graph, kinds, 4) : find_shape_clusters(graph, kinds, 4);
+      const ShapeClusters clusters =
+          stable ? find_shape_runs(graph, kinds, 4) : find_shape_clusters(graph, kinds, 4);
       std::vector<int> sizes(clusters.kind.size(), 0);
       for (size_t i = 0; i < kinds.size(); ++i) ++sizes[static_cast<size_t>(clusters.cluster[i])];
-      for (size_t i = 0; i < sizes.size(); ++i) EXPECT_FALSE(clusters.kind[i] == kKnown && sizes[i] > 0 && sizes[i] < 4);
+      for (size_t i = 0; i < sizes.size(); ++i)
+        EXPECT_FALSE(clusters.kind[i] == kKnown && sizes[i] > 0 && sizes[i] < 4);
       if (!stable) expect_rules(graph, kinds, clusters);
     }
   }
@@ -162,21 +176,25 @@ TEST(ShapeClusters, HaveEnoughKnownNodes) {
 // 0 -> 1 -> 2 with 1 unknown, and 0 -> 2: as one, 0 and 2 would wait for themselves.
 TEST(ShapeClusters, OfKnownNodesCloseNoRing) {
   Module module = make_graph({{}, {0}, {0, 1}});
-  EXPECT_THAT(find_shape_clusters(module.root(), {kKnown, kUnknown, kKnown}, 0).kind, ElementsAre(kKnown, kUnknown, kKnown));
+  EXPECT_THAT(find_shape_clusters(module.root(), {kKnown, kUnknown, kKnown}, 0).kind,
+              ElementsAre(kKnown, kUnknown, kKnown));
 }
 
-// The ring over two nodes that are one unknown cluster only together: 0 -> 2, 1 -> 3, 2 and 3 unknown and both read by 4; 2 -> 5, 0 -> 5.
+// The ring over two nodes that are one unknown cluster only together: 0 -> 2, 1 -> 3, 2 and 3
+// unknown and both read by 4; 2 -> 5, 0 -> 5.
 TEST(ShapeClusters, OfKnownNodesCloseNoRingOverAnUnknownCluster) {
   Module module = make_graph({{}, {}, {0}, {}, {2, 3}, {1, 3}, {1, 0}});
   const Kinds kinds = {kKnown, kKnown, kUnknown, kUnknown, kUnknown, kKnown, kKnown};
   const ShapeClusters clusters = find_shape_clusters(module.root(), kinds, 0);
   EXPECT_THAT(find_convexity_faults(module.root(), clusters.cluster), IsEmpty());
-  EXPECT_EQ(clusters.cluster[0], clusters.cluster[6]);  // over 6, 0 and 1 are one; 5 waits for what waits for 0
+  EXPECT_EQ(clusters.cluster[0],
+            clusters.cluster[6]);  // over 6, 0 and 1 are one; 5 waits for what waits for 0
   EXPECT_EQ(clusters.cluster[1], clusters.cluster[6]);
   EXPECT_NE(clusters.cluster[5], clusters.cluster[1]);
 }
 
-// What is swallowed may have unknown neighbours of its own: 2 lies between 0 and 1's reader 3, so 4, which reads it, joins them too.
+// What is swallowed may have unknown neighbours of its own: 2 lies between 0 and 1's reader 3, so
+// 4, which reads it, joins them too.
 TEST(ShapeClusters, SpreadFromWhatWasSwallowed) {
   Module module = make_graph({{}, {0}, {1}, {0, 2}, {2}});
   const Kinds kinds = {kUnknown, kKnown, kKnown, kUnknown, kUnknown};
@@ -185,8 +203,9 @@ TEST(ShapeClusters, SpreadFromWhatWasSwallowed) {
   EXPECT_EQ(clusters.kind, Kinds{kUnknown});
 }
 
-// Nodes 0 to 3 read nothing: two for a known node and one for both are one cluster, what the unknown node alone reads joins it. That the
-// shared one leads to the unknown node behind the known one swallows nothing.
+// Nodes 0 to 3 read nothing: two for a known node and one for both are one cluster, what the
+// unknown node alone reads joins it. That the shared one leads to the unknown node behind the known
+// one swallows nothing.
 TEST(ShapeClusters, OfInputsAreOneButForThoseOfOneUnknownReader) {
   Module module = make_graph({{}, {}, {}, {}, {0, 1, 2}, {4, 2, 3}});
   const Kinds kinds = {kInput, kInput, kInput, kInput, kKnown, kUnknown};
@@ -206,7 +225,8 @@ TEST(ShapeClusters, OfRunsKeepTheOrder) {
   EXPECT_THAT(find_shape_runs(module.root(), kinds, 3).cluster, ElementsAre(0, 0, 0, 0, 0, 0));
 }
 
-// ---- growth --------------------------------------------------------------------------------------------------------------------
+// ---- growth
+// --------------------------------------------------------------------------------------------------------------------
 
 struct Shape {
   std::vector<std::vector<int>> reads;
@@ -217,19 +237,23 @@ struct Shape {
 Shape chain(int nodes) {
   Shape shape;
   for (int n = 0; n < nodes; ++n) {
-    shape.reads.push_back(n == 0 ? std::vector<int>{} : std::vector<int>{n - 1, std::max(0, n - 7)});
+    shape.reads.push_back(n == 0 ? std::vector<int>{}
+                                 : std::vector<int>{n - 1, std::max(0, n - 7)});
     shape.kinds.push_back(n % 5 == 0 ? kUnknown : kKnown);
   }
   return shape;
 }
 
-// Unknown and known by turns: each known node, once it is swallowed, makes the unknown one behind the next a neighbour, and only then the
-// next known one lies between unknown ones of one cluster. As slow as spreading can be.
+// Unknown and known by turns: each known node, once it is swallowed, makes the unknown one behind
+// the next a neighbour, and only then the next known one lies between unknown ones of one cluster.
+// As slow as spreading can be.
 Shape cascade(int nodes) {
   Shape shape;
   for (int n = 0; n < nodes; ++n) {
     const bool is_known = n % 2 == 1;
-    shape.reads.push_back(n == 0 ? std::vector<int>{} : is_known ? std::vector<int>{n - 1} : std::vector<int>{n - 1, std::max(0, n - 3)});
+    shape.reads.push_back(n == 0     ? std::vector<int>{}
+                          : is_known ? std::vector<int>{n - 1}
+                                     : std::vector<int>{n - 1, std::max(0, n - 3)});
     shape.kinds.push_back(is_known ? kKnown : kUnknown);
   }
   return shape;
@@ -252,7 +276,8 @@ uint64_t work_of(const Shape& shape) {
   const WorkCounts before = work_done();
   find_shape_clusters(module.root(), shape.kinds, 4);
   const WorkCounts done = work_since(before);
-  return done[static_cast<size_t>(Work::kClusterEdges)] + done[static_cast<size_t>(Work::kNodeVisits)];
+  return done[static_cast<size_t>(Work::kClusterEdges)] +
+         done[static_cast<size_t>(Work::kNodeVisits)];
 }
 
 TEST(ShapeClusters, WorkGrowsWithTheGraph) {

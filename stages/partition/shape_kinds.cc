@@ -19,8 +19,8 @@ bool reads_at_run_time(const Node& node, size_t first = 0) {
   return false;
 }
 
-// A shape that the model promises is no help: the data may break the promise, and a known part would have no room for it. How much Compress
-// takes is said by its condition alone.
+// A shape that the model promises is no help: the data may break the promise, and a known part
+// would have no room for it. How much Compress takes is said by its condition alone.
 bool depends_on_data(const Node& node) {
   const OpRow* row = find_op(node.op());
   const size_t first = node.op() == Op::kCompress ? 1 : 0;
@@ -40,34 +40,40 @@ bool has_known_operands(const Node& node, const KnownTypes& known) {
 }
 
 bool has_known_values(const Graph& graph, const KnownTypes& known) {
-  return std::all_of(graph.values().begin(), graph.values().end(),
-                     [&](const Value& value) { return value.is_erased() || !value.is_used() || known.has(value); });
+  return std::all_of(graph.values().begin(), graph.values().end(), [&](const Value& value) {
+    return value.is_erased() || !value.is_used() || known.has(value);
+  });
 }
 
 bool is_unknown(const Graph& body, const KnownTypes& known);
 
 // The bodies of control flow were judged before; those of Fused nodes are looked into.
 bool is_dynamic(const Graph& body, const KnownTypes& known) {
-  return body.role == GraphRole::kBody ? body.shapes == ShapeClass::kDynamic : is_unknown(body, known);
+  return body.role == GraphRole::kBody ? body.shapes == ShapeClass::kDynamic
+                                       : is_unknown(body, known);
 }
 
 bool is_unknown(const Node& node, const KnownTypes& known) {
   if (!has_known_operands(node, known) || depends_on_data(node)) return true;
   const std::vector<GraphId> bodies = node.bodies();
-  return std::any_of(bodies.begin(), bodies.end(), [&](GraphId body) { return is_dynamic(node.graph().module().graph(body), known); });
+  return std::any_of(bodies.begin(), bodies.end(), [&](GraphId body) {
+    return is_dynamic(node.graph().module().graph(body), known);
+  });
 }
 
 bool is_unknown(const Graph& body, const KnownTypes& known) {
   if (body.shapes == ShapeClass::kDynamic || !has_known_values(body, known)) return true;
   add_work(Work::kNodeVisits, body.node_count());
-  return std::any_of(body.nodes().begin(), body.nodes().end(), [&](const Node& node) { return is_unknown(node, known); });
+  return std::any_of(body.nodes().begin(), body.nodes().end(),
+                     [&](const Node& node) { return is_unknown(node, known); });
 }
 
 // Producers come before their readers.
 bool reads_unknown(const Node& node, const std::vector<ShapeKind>& kinds) {
   for (size_t i = 0; i < node.input_count(); ++i) {
     const Node* producer = node.input(i) == nullptr ? nullptr : node.input(i)->producer();
-    if (producer != nullptr && kinds[static_cast<size_t>(producer->id())] == ShapeKind::kUnknown) return true;
+    if (producer != nullptr && kinds[static_cast<size_t>(producer->id())] == ShapeKind::kUnknown)
+      return true;
   }
   return false;
 }
@@ -75,12 +81,15 @@ bool reads_unknown(const Node& node, const std::vector<ShapeKind>& kinds) {
 }  // namespace
 
 KnownTypes::KnownTypes(const Graph& root, bool symbolic)
-    : module_(root.module()), symbolic_(symbolic), given_(module_.expressions.symbol_count(), false) {
+    : module_(root.module()),
+      symbolic_(symbolic),
+      given_(module_.expressions.symbol_count(), false) {
   for (const Value* input : root.inputs()) {
     for (const Dim& dim : input->type().dims) {
       if (!dim.is_expression()) continue;
       const Expression& expression = module_.expressions[static_cast<ExpressionId>(dim.value)];
-      if (expression.op == ExpressionOp::kSymbol) given_[static_cast<size_t>(expression.value)] = true;
+      if (expression.op == ExpressionOp::kSymbol)
+        given_[static_cast<size_t>(expression.value)] = true;
     }
   }
 }
@@ -93,8 +102,10 @@ bool KnownTypes::is_given(ExpressionId id) const {
 }
 
 bool KnownTypes::has(const Type& type, const Graph& graph) const {
-  if (type.is_fixed() || !symbolic_ || graph.role == GraphRole::kBody) return type.is_fixed() && type.dtype != DType::kString;
-  return has_known_size(module_, type) && std::all_of(type.dims.begin(), type.dims.end(), [&](const Dim& dim) {
+  if (type.is_fixed() || !symbolic_ || graph.role == GraphRole::kBody)
+    return type.is_fixed() && type.dtype != DType::kString;
+  return has_known_size(module_, type) &&
+         std::all_of(type.dims.begin(), type.dims.end(), [&](const Dim& dim) {
            return !dim.is_expression() || is_given(static_cast<ExpressionId>(dim.value));
          });
 }
@@ -112,7 +123,9 @@ bool mark_dynamic_bodies(Graph& graph, const KnownTypes& known) {
     std::vector<Graph*> bodies;
     for (const GraphId id : node.bodies()) bodies.push_back(&graph.module().graph(id));
     for (Graph* body : bodies) changed = mark_dynamic_bodies(*body, known) || changed;
-    if (std::none_of(bodies.begin(), bodies.end(), [&](const Graph* body) { return is_unknown(*body, known); })) continue;
+    if (std::none_of(bodies.begin(), bodies.end(),
+                     [&](const Graph* body) { return is_unknown(*body, known); }))
+      continue;
     for (Graph* body : bodies) {
       if (body->role != GraphRole::kBody || body->shapes == ShapeClass::kDynamic) continue;
       body->shapes = ShapeClass::kDynamic;
@@ -128,7 +141,8 @@ std::vector<ShapeKind> find_shape_kinds(const Graph& graph, const KnownTypes& kn
   add_work(Work::kNodeVisits, graph.node_count());
   for (const Node& node : graph.nodes()) {
     const auto id = static_cast<size_t>(node.id());
-    const bool is_needed = arithmetic[id] && node.placement.engine == EngineId::kHostCpu && (!known.symbolic() || reads_unknown(node, kinds));
+    const bool is_needed = arithmetic[id] && node.placement.engine == EngineId::kHostCpu &&
+                           (!known.symbolic() || reads_unknown(node, kinds));
     if (is_needed || is_unknown(node, known)) {
       kinds[id] = ShapeKind::kUnknown;
     } else if (!reads_at_run_time(node) && node.after().empty()) {

@@ -7,8 +7,9 @@
 
 namespace sluice {
 
-// Writes the graph to -o; with --split instead DIR/root.sg, whose Calls have no bodies but the attribute `subgraph` (the structure digest
-// of the file, as hex), and DIR/<first 16 digits>.sg for each distinct subgraph.
+// Writes the graph to -o; with --split instead DIR/root.sg, whose Calls have no bodies but the
+// attribute `subgraph` (the structure digest of the file, as hex), and DIR/<first 16 digits>.sg for
+// each distinct subgraph.
 Result<void> write_partitioned(Module& module, const StageArgs& args);
 
 }  // namespace sluice

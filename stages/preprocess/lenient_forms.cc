@@ -11,7 +11,8 @@ namespace {
 bool is_wide(const Type& input, const Type& operand, int64_t axis) {
   if (!input.is_tensor() || !input.ranked || !operand.is_tensor() || !operand.ranked) return false;
   const int64_t normalised = axis < 0 ? -axis : input.rank() - axis;
-  const auto first = std::ranges::find_if(operand.dims, [](const Dim& dim) { return dim != Dim::fixed(1); });
+  const auto first =
+      std::ranges::find_if(operand.dims, [](const Dim& dim) { return dim != Dim::fixed(1); });
   return operand.dims.end() - first > normalised;
 }
 
@@ -19,9 +20,12 @@ void check(const Node& node, Warnings& warnings) {
   if (node.op() != Op::kLayerNormalization && node.op() != Op::kRMSNormalization) return;
   for (size_t i = 1; i < node.input_count(); ++i) {
     const bool is_there = node.input(0) != nullptr && node.input(i) != nullptr;
-    if (!is_there || !is_wide(node.input(0)->type(), node.input(i)->type(), node.int_attribute("axis", -1))) continue;
-    warnings.add(Leniency::kWideScale, fmt::format("{}: {} '{}' is wider than the dims that are normalised", node.label(),
-                                                   i == 1 ? "scale" : "bias", node.input(i)->name()));
+    if (!is_there ||
+        !is_wide(node.input(0)->type(), node.input(i)->type(), node.int_attribute("axis", -1)))
+      continue;
+    warnings.add(Leniency::kWideScale,
+                 fmt::format("{}: {} '{}' is wider than the dims that are normalised", node.label(),
+                             i == 1 ? "scale" : "bias", node.input(i)->name()));
   }
 }
 
@@ -40,7 +44,8 @@ Result<void> tell_warnings(Module& module, const Options& options) {
   if (options.flag("strict") && !lines.empty()) {
     std::string text;
     for (const std::string& line : lines) text += (text.empty() ? "" : "; ") + line;
-    return Error{ErrorCode::kBadModel, std::move(text), "without --strict this is a warning", module.source};
+    return Error{ErrorCode::kBadModel, std::move(text), "without --strict this is a warning",
+                 module.source};
   }
   for (const std::string& line : lines) log_warning("sluice-preprocess", line);
   return {};

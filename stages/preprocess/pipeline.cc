@@ -16,14 +16,19 @@ namespace {
 
 constexpr std::array kPasses = {
     // First, so that nothing is inferred, and no error reported, for nodes that nobody wants.
-    Pass{"select-outputs", "keeps the outputs that --out-nodes names", select_outputs, PassLevel::kO0},
+    Pass{"select-outputs", "keeps the outputs that --out-nodes names", select_outputs,
+         PassLevel::kO0},
     // Before types, which it changes.
-    Pass{"normalize-zipmap", "makes ZipMap the tensor that it takes, with --zipmap=tensor", normalize_zipmap, PassLevel::kO0},
-    Pass{"infer-types", "gives every value its type, folding constants on the way", infer_types, PassLevel::kO0},
+    Pass{"normalize-zipmap", "makes ZipMap the tensor that it takes, with --zipmap=tensor",
+         normalize_zipmap, PassLevel::kO0},
+    Pass{"infer-types", "gives every value its type, folding constants on the way", infer_types,
+         PassLevel::kO0},
     // Below here types are known.
-    Pass{"normalize-dropout", "makes Dropout outside training an Identity", normalize_dropout, PassLevel::kO0},
+    Pass{"normalize-dropout", "makes Dropout outside training an Identity", normalize_dropout,
+         PassLevel::kO0},
     Pass{"normalize-padding", "writes auto_pad as numbers", normalize_padding, PassLevel::kO0},
-    Pass{"resolve-shapes", "writes the target shapes of Reshape and Expand as numbers", resolve_shapes, PassLevel::kO0},
+    Pass{"resolve-shapes", "writes the target shapes of Reshape and Expand as numbers",
+         resolve_shapes, PassLevel::kO0},
 };
 
 }  // namespace
@@ -57,7 +62,8 @@ Result<Module> read_model(const StageArgs& args) {
   SLUICE_ASSIGN(Module module, read_graph(file.bytes, file.owner, file.name));
   module.source = file.name;
   if (module.last_stage != StageId::kNone || !module.is_mid_stage()) {
-    return make_error(ErrorCode::kWrongLevel, "needs an ONNX model, or a graph that sluice-preprocess --stop-after wrote")
+    return make_error(ErrorCode::kWrongLevel,
+                      "needs an ONNX model, or a graph that sluice-preprocess --stop-after wrote")
         .with_hint("this graph is past this stage already; give it to the next one");
   }
   SLUICE_TRY(verify(module, module.level));

@@ -1,4 +1,5 @@
-// Stage 1: an ONNX model in, a typed graph out: canonical ops, every value with a type, constants folded.
+// Stage 1: an ONNX model in, a typed graph out: canonical ops, every value with a type, constants
+// folded.
 #pragma once
 
 #include <span>

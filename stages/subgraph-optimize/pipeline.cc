@@ -6,15 +6,18 @@ namespace {
 
 constexpr Pass kPasses[] = {
     // First: kernels are made for the storages of their operands.
-    {"store-states-in-place", "gives states that grow memory for their bound, and appends to it", store_states_in_place, PassLevel::kO1},
-    {"lower-subgraphs", "lowers each distinct subgraph for its engine, in parallel", lower_subgraphs, PassLevel::kO0},
+    {"store-states-in-place", "gives states that grow memory for their bound, and appends to it",
+     store_states_in_place, PassLevel::kO1},
+    {"lower-subgraphs", "lowers each distinct subgraph for its engine, in parallel",
+     lower_subgraphs, PassLevel::kO0},
 };
 
 }  // namespace
 
 std::span<const Pass> subgraph_optimize_passes() { return kPasses; }
 
-Result<Module> subgraph_optimize(Module module, const Options& options, std::vector<PassReport>& report) {
+Result<Module> subgraph_optimize(Module module, const Options& options,
+                                 std::vector<PassReport>& report) {
   SLUICE_ASSIGN(const std::vector<PassReport> passes, run_passes(module, kPasses, options));
   report.insert(report.end(), passes.begin(), passes.end());
   return module;

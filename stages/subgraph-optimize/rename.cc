@@ -25,8 +25,8 @@ NameMap pair_up(const std::vector<std::string>& from, const std::vector<std::str
 
 using OriginMap = std::map<std::string, std::vector<std::string>>;
 
-// Equal nodes may have been made of different numbers of ONNX nodes: a Reshape alone, and one that a Squeeze was merged with. Then each
-// origin stands for all of them.
+// Equal nodes may have been made of different numbers of ONNX nodes: a Reshape alone, and one that
+// a Squeeze was merged with. Then each origin stands for all of them.
 OriginMap pair_up_origins(const SubgraphNames& from, const SubgraphNames& to) {
   OriginMap names;
   for (size_t i = 0; i < from.origins.size(); ++i) {
@@ -47,7 +47,8 @@ SubgraphNames read_names(const Graph& graph) {
   for (const Node& node : graph.nodes()) {
     names.nodes.push_back(node.name());
     std::vector<std::string>& origins = names.origins.emplace_back();
-    for (const uint32_t origin : node.origins()) origins.push_back(graph.module().onnx_node(origin));
+    for (const uint32_t origin : node.origins())
+      origins.push_back(graph.module().onnx_node(origin));
   }
   return names;
 }

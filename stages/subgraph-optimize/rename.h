@@ -17,7 +17,8 @@ struct SubgraphNames {
 
 SubgraphNames read_names(const Graph& graph);
 
-// `lowered` was made from a graph named as `from`; names it as `to`. Names that lowering made from others, "conv1:nhwc", follow theirs.
+// `lowered` was made from a graph named as `from`; names it as `to`. Names that lowering made from
+// others, "conv1:nhwc", follow theirs.
 void rename(Graph& lowered, const SubgraphNames& from, const SubgraphNames& to);
 
 }  // namespace sluice

@@ -12,8 +12,9 @@ namespace sluice {
 
 std::span<const Pass> subgraph_optimize_passes();
 
-// partitioned -> lowered. A module whose first graph is a subgraph (a file of sluice-partition --split) is lowered alone; else every graph
-// called by the root or by its parts.
-Result<Module> subgraph_optimize(Module module, const Options& options, std::vector<PassReport>& report);
+// partitioned -> lowered. A module whose first graph is a subgraph (a file of sluice-partition
+// --split) is lowered alone; else every graph called by the root or by its parts.
+Result<Module> subgraph_optimize(Module module, const Options& options,
+                                 std::vector<PassReport>& report);
 
 }  // namespace sluice

@@ -1,5 +1,5 @@
-// A .om file whose digests are made to match, each of its symbolic parts bound to sizes: tiny ones, and any. The sizes lie where the header
-// has its own digest, which is made anyway.
+// A .om file whose digests are made to match, each of its symbolic parts bound to sizes: tiny ones,
+// and any. The sizes lie where the header has its own digest, which is made anyway.
 #include "common/base/memory.h"
 #include "tests/fuzz/compiled_model.h"
 #include "tests/fuzz/fuzz_target.h"

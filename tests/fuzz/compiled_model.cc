@@ -18,14 +18,21 @@ using Bytes = std::vector<std::byte>;
 constexpr uint64_t kMaxBytes = uint64_t{64} << 20;
 constexpr const char* kStandIn = "stand-in";
 
-void put_digest(std::span<const std::byte> of, void* at) { std::memcpy(at, sha256(of).bytes.data(), sizeof(Digest)); }
+void put_digest(std::span<const std::byte> of, void* at) {
+  std::memcpy(at, sha256(of).bytes.data(), sizeof(Digest));
+}
 
-bool lies_in(uint64_t offset, uint64_t bytes, size_t size) { return offset <= size && bytes <= size - offset; }
+bool lies_in(uint64_t offset, uint64_t bytes, size_t size) {
+  return offset <= size && bytes <= size - offset;
+}
 
-// The digests of the segments that lie in the file. What the new description is longer or shorter by would move them: then they stay.
+// The digests of the segments that lie in the file. What the new description is longer or shorter
+// by would move them: then they stay.
 void seal_segments(Bytes& bytes, const OmHeader& header) {
   pb::ModelDef model;
-  if (!model.ParseFromArray(bytes.data() + header.model_offset, static_cast<int>(header.model_bytes))) return;
+  if (!model.ParseFromArray(bytes.data() + header.model_offset,
+                            static_cast<int>(header.model_bytes)))
+    return;
   for (pb::SegmentDef& segment : *model.mutable_segments()) {
     if (!lies_in(segment.offset(), segment.bytes(), bytes.size())) continue;
     std::string digest(sizeof(Digest), '\0');
@@ -33,7 +40,8 @@ void seal_segments(Bytes& bytes, const OmHeader& header) {
     segment.set_digest(digest);
   }
   const std::string text = model.SerializeAsString();
-  if (text.size() == header.model_bytes) std::memcpy(bytes.data() + header.model_offset, text.data(), text.size());
+  if (text.size() == header.model_bytes)
+    std::memcpy(bytes.data() + header.model_offset, text.data(), text.size());
 }
 
 void do_nothing(const KernelArgs*, uint32_t, uint32_t) {}
@@ -46,27 +54,34 @@ void put_stand_ins(pb::ModelDef& model) {
     kernel.set_entry(kStandIn);
   }
   for (pb::PartDef& part : *model.mutable_parts()) {
-    for (auto& kind : *part.mutable_fixed()->mutable_task_kind()) kind = kind == pb::TASK_LAUNCH ? pb::TASK_TEST : kind;
+    for (auto& kind : *part.mutable_fixed()->mutable_task_kind())
+      kind = kind == pb::TASK_LAUNCH ? pb::TASK_TEST : kind;
   }
 }
 
-// A value of the type, its tensors tiny where dims are open. Null: it would be large, or of a kind that no tensor makes.
-std::unique_ptr<HostValue> value_of(const pb::ModelDef& model, uint32_t index, const TypeSizes& sizes) {
+// A value of the type, its tensors tiny where dims are open. Null: it would be large, or of a kind
+// that no tensor makes.
+std::unique_ptr<HostValue> value_of(const pb::ModelDef& model, uint32_t index,
+                                    const TypeSizes& sizes) {
   const pb::TypeDef& type = model.types(static_cast<int>(index));
   auto value = std::make_unique<HostValue>();
   if (type.kind() != pb::VALUE_TENSOR) {
-    value->kind = type.kind() == pb::VALUE_OPTIONAL ? HostValue::Kind::kNone : HostValue::Kind::kSequence;
+    value->kind =
+        type.kind() == pb::VALUE_OPTIONAL ? HostValue::Kind::kNone : HostValue::Kind::kSequence;
     return value;
   }
   std::vector<int64_t> dims;
-  for (int dim = 0; dim < type.dims_size(); ++dim) dims.push_back(sizes.extent(index, dim).value_or(2));
+  for (int dim = 0; dim < type.dims_size(); ++dim)
+    dims.push_back(sizes.extent(index, dim).value_or(2));
   const auto count = element_count(dims);
   if (!count || *count > kMaxBytes / 16) return nullptr;
-  value->tensors.push_back(HostTensor::of(std::make_shared<const Tensor>(make_tensor(static_cast<DType>(type.dtype()), std::move(dims)))));
+  value->tensors.push_back(HostTensor::of(std::make_shared<const Tensor>(
+      make_tensor(static_cast<DType>(type.dtype()), std::move(dims)))));
   return value;
 }
 
-Result<void> run_hybrid(const std::shared_ptr<const OpenedModel>& model, std::span<const int64_t> symbols) {
+Result<void> run_hybrid(const std::shared_ptr<const OpenedModel>& model,
+                        std::span<const int64_t> symbols) {
   SLUICE_ASSIGN(auto hybrid, HybridModel::lower(model));
   SLUICE_ASSIGN(const TypeSizes sizes, TypeSizes::bind(model->def(), symbols));
   for (size_t part = 0; part < hybrid->part_count(); ++part) {
@@ -82,7 +97,8 @@ Result<void> run_hybrid(const std::shared_ptr<const OpenedModel>& model, std::sp
     SLUICE_TRY(run.bind_input(static_cast<size_t>(i), *value));
   }
   SLUICE_TRY(run.execute());
-  for (int i = 0; i < model->def().outputs_size(); ++i) static_cast<void>(run.output(static_cast<size_t>(i)));
+  for (int i = 0; i < model->def().outputs_size(); ++i)
+    static_cast<void>(run.output(static_cast<size_t>(i)));
   return {};
 }
 
@@ -90,13 +106,15 @@ Result<void> run_fixed(const std::shared_ptr<const OpenedModel>& model) {
   SLUICE_ASSIGN(const auto lowered, StaticModel::lower(model, 0));
   uint64_t bytes = lowered->part().memory().arena_bytes();
   const int bindings = lowered->inputs().size() + lowered->outputs().size();
-  for (int i = 0; i < bindings; ++i) bytes = std::max(bytes, lowered->binding_bytes(static_cast<size_t>(i)));
+  for (int i = 0; i < bindings; ++i)
+    bytes = std::max(bytes, lowered->binding_bytes(static_cast<size_t>(i)));
   if (bytes > kMaxBytes) return {};
   SLUICE_ASSIGN(auto device, shared_device(1));
   Run run(lowered, std::move(device));
   std::vector<TensorBytes> inputs;
   for (int i = 0; i < lowered->inputs().size(); ++i) {
-    const TensorBytes& input = inputs.emplace_back(lowered->binding_bytes(static_cast<size_t>(i)), std::byte{0});
+    const TensorBytes& input =
+        inputs.emplace_back(lowered->binding_bytes(static_cast<size_t>(i)), std::byte{0});
     SLUICE_TRY(run.bind_input(static_cast<size_t>(i), input));
   }
   return run.execute();
@@ -111,7 +129,8 @@ void seal_om(Bytes& bytes) {
   header.file_bytes = bytes.size();
   if (lies_in(header.model_offset, header.model_bytes, bytes.size())) {
     seal_segments(bytes, header);
-    put_digest(std::span(bytes).subspan(header.model_offset, header.model_bytes), header.model_digest);
+    put_digest(std::span(bytes).subspan(header.model_offset, header.model_bytes),
+               header.model_digest);
   }
   std::memcpy(bytes.data(), &header, sizeof(header));
   put_digest(std::span(bytes).first(offsetof(OmHeader, digest)), header.digest);
@@ -124,12 +143,15 @@ Bytes with_stand_ins(std::span<const std::byte> om) {
   std::memcpy(&header, om.data(), sizeof(header));
   if (!lies_in(header.model_offset, header.model_bytes, om.size())) return {};
   pb::ModelDef model;
-  if (!model.ParseFromArray(om.data() + header.model_offset, static_cast<int>(header.model_bytes))) return {};
+  if (!model.ParseFromArray(om.data() + header.model_offset, static_cast<int>(header.model_bytes)))
+    return {};
   put_stand_ins(model);
   std::vector<OmSegment> segments;
   for (const pb::SegmentDef& segment : model.segments()) {
     if (!lies_in(segment.offset(), segment.bytes(), om.size())) return {};
-    segments.push_back({.kind = segment.kind(), .pieces = {{0, om.subspan(segment.offset(), segment.bytes())}}, .bytes = segment.bytes()});
+    segments.push_back({.kind = segment.kind(),
+                        .pieces = {{0, om.subspan(segment.offset(), segment.bytes())}},
+                        .bytes = segment.bytes()});
   }
   return testing::om_bytes(model, segments);
 }
@@ -140,18 +162,21 @@ Result<std::shared_ptr<const OpenedModel>> open_with_stand_ins(std::span<const s
   return OpenedModel::open(std::move(bytes), {.test_kernels = &kernels});
 }
 
-std::vector<int64_t> draw_symbols(const pb::ModelDef& model, std::span<const std::byte> entropy, bool any) {
+std::vector<int64_t> draw_symbols(const pb::ModelDef& model, std::span<const std::byte> entropy,
+                                  bool any) {
   std::vector<int64_t> symbols;
   for (size_t i = 0; i < static_cast<size_t>(model.sizes().symbols_size()); ++i) {
     uint64_t drawn = i;
     for (size_t k = 0; k < 8 && !entropy.empty(); ++k)
       drawn = drawn << 8 | std::to_integer<uint64_t>(entropy[(8 * i + k) % entropy.size()]);
-    symbols.push_back(any && drawn % 4 == 0 ? static_cast<int64_t>(drawn) : static_cast<int64_t>(drawn / 4 % 6));
+    symbols.push_back(any && drawn % 4 == 0 ? static_cast<int64_t>(drawn)
+                                            : static_cast<int64_t>(drawn / 4 % 6));
   }
   return symbols;
 }
 
-Result<void> run_once(const std::shared_ptr<const OpenedModel>& model, std::span<const int64_t> symbols) {
+Result<void> run_once(const std::shared_ptr<const OpenedModel>& model,
+                      std::span<const int64_t> symbols) {
   return model->def().has_root() ? run_hybrid(model, symbols) : run_fixed(model);
 }
 

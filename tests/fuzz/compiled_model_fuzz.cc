@@ -1,5 +1,5 @@
-// A .om file: the header, the checks on opening, what sluice-verify checks, and the loader up to where inputs would be bound. Its kernels
-// are loaded and relocated, never run.
+// A .om file: the header, the checks on opening, what sluice-verify checks, and the loader up to
+// where inputs would be bound. Its kernels are loaded and relocated, never run.
 #include "common/base/memory.h"
 #include "common/tools/verify_file.h"
 #include "runtime/executor/hybrid_model.h"

@@ -1,5 +1,6 @@
-// Control frames: a request as a service reads it, an answer as a client reads it, and a failure header as the next program of a pipe does.
-// The first byte of the input says which; each frame has its length before it, in two bytes.
+// Control frames: a request as a service reads it, an answer as a client reads it, and a failure
+// header as the next program of a pipe does. The first byte of the input says which; each frame has
+// its length before it, in two bytes.
 #include <vector>
 
 #include "common/base/failure_header.h"
@@ -29,7 +30,8 @@ void read_request(std::vector<Payload> frames) {
   if (!request) return fuzz::expect_unsupported_reason(request.error());
   Options options;
   for (const pb::Setting& setting : request->job.options()) {
-    if (auto set = options.set(setting.name(), setting.value()); !set) fuzz::expect_unsupported_reason(set.error());
+    if (auto set = options.set(setting.name(), setting.value()); !set)
+      fuzz::expect_unsupported_reason(set.error());
   }
 }
 
@@ -37,8 +39,10 @@ void read_answer(std::vector<Payload> frames) {
   const auto answer = within_memory([&] { return wire::parse_answer(std::move(frames), "1"); });
   if (!answer) return fuzz::expect_unsupported_reason(answer.error());
   if (!answer->reply.has_result()) return;
-  const Error error = failure_error(answer->reply.result().error());  // printed by the client, whatever it holds
-  if (error_text(error).find('\x1b') != std::string::npos) fuzz::finding("a peer writes to the terminal", error_text(error));
+  const Error error =
+      failure_error(answer->reply.result().error());  // printed by the client, whatever it holds
+  if (error_text(error).find('\x1b') != std::string::npos)
+    fuzz::finding("a peer writes to the terminal", error_text(error));
   static_cast<void>(error_json(error));
 }
 

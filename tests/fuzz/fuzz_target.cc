@@ -28,17 +28,20 @@ void check_round_trip(Module& module, bool verifies) {
   auto again = read_graph(bytes, "written");
   if (!again) finding("what was written does not read", error_text(again.error()));
   const auto verified = verify(*again, again->level);
-  if (verifies && !verified) finding("what was written no longer verifies", error_text(verified.error()));
+  if (verifies && !verified)
+    finding("what was written no longer verifies", error_text(verified.error()));
   again->made_from = module.made_from;  // a reader puts the file itself in front
   const Bytes rewritten = written(*again);
-  if (rewritten == nullptr || *rewritten != *bytes) finding("what was read is written in other bytes", print_module(*again));
+  if (rewritten == nullptr || *rewritten != *bytes)
+    finding("what was read is written in other bytes", print_module(*again));
 }
 
 void check_text(const Module& module, const std::string& text) {
   const auto parsed = parse_module(text, "printed");
   if (!parsed) finding("what was printed does not parse", error_text(parsed.error()) + "\n" + text);
   const std::string again = print_module(*parsed, {.header = true});
-  if (again != print_module(module, {.header = true})) finding("what was printed and parsed prints differently", text + "---\n" + again);
+  if (again != print_module(module, {.header = true}))
+    finding("what was printed and parsed prints differently", text + "---\n" + again);
 }
 
 void check_stage(Result<Module> result, Level level) {
@@ -46,7 +49,8 @@ void check_stage(Result<Module> result, Level level) {
   result->compact();
   result->level = level;
   if (auto verified = verify(*result, level); !verified) {
-    finding("the result of a stage does not verify", error_text(verified.error()) + "\n" + print_module(*result));
+    finding("the result of a stage does not verify",
+            error_text(verified.error()) + "\n" + print_module(*result));
   }
 }
 
@@ -59,12 +63,14 @@ Result<Module> reread(Module& module) {
 }  // namespace
 
 void finding(std::string_view what, std::string_view text) {
-  std::fprintf(stderr, "finding: %.*s\n%.*s\n", static_cast<int>(what.size()), what.data(), static_cast<int>(text.size()), text.data());
+  std::fprintf(stderr, "finding: %.*s\n%.*s\n", static_cast<int>(what.size()), what.data(),
+               static_cast<int>(text.size()), text.data());
   std::abort();
 }
 
 void expect_unsupported_reason(const Error& error) {
-  if (exit_class(error.code) == ExitClass::kInternal) finding("bad input is told as a bug of our own", error_text(error));
+  if (exit_class(error.code) == ExitClass::kInternal)
+    finding("bad input is told as a bug of our own", error_text(error));
   if (error.message.empty()) finding("an error without a message", error_text(error));
 }
 
@@ -85,7 +91,8 @@ void run_middle_stages(Module module) {
   if (auto input = copy()) check_stage(optimize(std::move(*input), {}, report), Level::kTyped);
   Options options;
   static_cast<void>(options.set("profile", "cpu-generic"));
-  if (auto input = copy()) check_stage(partition(std::move(*input), options, report), Level::kPartitioned);
+  if (auto input = copy())
+    check_stage(partition(std::move(*input), options, report), Level::kPartitioned);
 }
 
 }  // namespace sluice::fuzz

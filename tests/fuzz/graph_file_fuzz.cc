@@ -1,4 +1,5 @@
-// A .sg file: read, verified by its level, printed, written; a typed graph that verifies also goes through the middle stages.
+// A .sg file: read, verified by its level, printed, written; a typed graph that verifies also goes
+// through the middle stages.
 #include "common/base/memory.h"
 #include "common/graphfile/graphfile.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -11,7 +12,8 @@ using namespace sluice;
 using Bytes = std::vector<std::byte>;
 
 void use(Bytes bytes) {
-  auto module = within_memory([&] { return read_graph(std::make_shared<const Bytes>(std::move(bytes)), "fuzzed"); });
+  auto module = within_memory(
+      [&] { return read_graph(std::make_shared<const Bytes>(std::move(bytes)), "fuzzed"); });
   if (!module) return fuzz::expect_unsupported_reason(module.error());
   const bool verifies = fuzz::use_module(*module);
   if (verifies && module->level == Level::kTyped) fuzz::run_middle_stages(std::move(*module));

@@ -1,4 +1,5 @@
-// An ONNX model, through the whole of sluice-preprocess. External data is looked for in a folder where there is none.
+// An ONNX model, through the whole of sluice-preprocess. External data is looked for in a folder
+// where there is none.
 #include "common/base/memory.h"
 #include "common/graphfile/header.h"
 #include "common/text/text.h"
@@ -13,7 +14,9 @@ using namespace sluice;
 
 Result<Module> preprocessed(const uint8_t* data, size_t size) {
   const auto bytes = fuzz::bytes_of(data, size);
-  SLUICE_ASSIGN(ModelFile file, parse_model_file(std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end()), "fuzzed"));
+  SLUICE_ASSIGN(ModelFile file, parse_model_file(std::make_shared<const std::vector<std::byte>>(
+                                                     bytes.begin(), bytes.end()),
+                                                 "fuzzed"));
   file.folder = "/proc/self/task/none";
   StageArgs args;
   SLUICE_TRY(args.options.set("threads", "1"));
@@ -35,7 +38,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   if (auto verified = verify(*module, Level::kTyped); !verified) {
-    fuzz::finding("the preprocessed graph does not verify", error_text(verified.error()) + "\n" + print_module(*module));
+    fuzz::finding("the preprocessed graph does not verify",
+                  error_text(verified.error()) + "\n" + print_module(*module));
   }
   fuzz::use_module(*module);
   fuzz::run_middle_stages(std::move(*module));

@@ -1,6 +1,7 @@
-// What files_main gives each file to, whole: an ONNX model through all stages, and what they make through the loader; a compiled model
-// through the loader, its digests made to match and its kernels replaced by stand-ins. Bound to tiny sizes and run once. A line "run" goes
-// before the run: what a model's own loops take is not ours.
+// What files_main gives each file to, whole: an ONNX model through all stages, and what they make
+// through the loader; a compiled model through the loader, its digests made to match and its
+// kernels replaced by stand-ins. Bound to tiny sizes and run once. A line "run" goes before the
+// run: what a model's own loops take is not ours.
 #include <cstdio>
 
 #include "common/base/file_kind.h"
@@ -41,7 +42,9 @@ Result<void> compile(std::span<const std::byte> model, StageArgs& args) {
   args.report = &report;
   SLUICE_TRY(args.options.set("threads", "1"));
   SLUICE_TRY(args.options.set("profile", "cpu-generic"));
-  SLUICE_ASSIGN(ModelFile file, parse_model_file(std::make_shared<const Bytes>(model.begin(), model.end()), "damaged"));
+  SLUICE_ASSIGN(
+      ModelFile file,
+      parse_model_file(std::make_shared<const Bytes>(model.begin(), model.end()), "damaged"));
   file.folder = "/proc/self/task/none";
   SLUICE_ASSIGN(Module module, import_model(std::move(file), args.options));
   SLUICE_ASSIGN(module, preprocess(std::move(module), args));
@@ -58,7 +61,8 @@ Result<void> compile(std::span<const std::byte> model, StageArgs& args) {
 
 // Once; its own loops may be long.
 Result<void> run(const std::shared_ptr<const OpenedModel>& model) {
-  const std::vector<int64_t> symbols = fuzz::draw_symbols(model->def(), model->file().file.bytes().first(512).last(32), false);
+  const std::vector<int64_t> symbols =
+      fuzz::draw_symbols(model->def(), model->file().file.bytes().first(512).last(32), false);
   say("run");
   return fuzz::run_once(model, symbols);
 }
@@ -85,7 +89,8 @@ Result<void> try_compiled_model(std::span<const std::byte> bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto bytes = fuzz::bytes_of(data, size);
   const bool is_compiled = file_kind(bytes) == FileKind::kCompiledModel;
-  const auto done = within_memory([&] { return is_compiled ? try_compiled_model(bytes) : try_model(bytes); });
+  const auto done =
+      within_memory([&] { return is_compiled ? try_compiled_model(bytes) : try_model(bytes); });
   if (!done) fuzz::expect_unsupported_reason(done.error());
   return 0;
 }

@@ -1,5 +1,5 @@
-// A .sg file as a root graph: opened and walked once by the host engine, on tiny tensors. Each tensor that is made burns fuel, so that no
-// loop runs on for long.
+// A .sg file as a root graph: opened and walked once by the host engine, on tiny tensors. Each
+// tensor that is made burns fuel, so that no loop runs on for long.
 #include <memory_resource>
 #include <new>
 
@@ -27,7 +27,9 @@ class Fuel : public std::pmr::memory_resource {
     bytes_ += bytes;
     std::pmr::new_delete_resource()->deallocate(memory, bytes, alignment);
   }
-  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+    return this == &other;
+  }
 
   size_t tensors_ = 2000;
   size_t bytes_ = size_t{512} << 10;
@@ -36,14 +38,16 @@ class Fuel : public std::pmr::memory_resource {
 HostValue value_of(const Type& type) {
   HostValue value;
   if (type.kind != TypeKind::kTensor) {
-    value.kind = type.kind == TypeKind::kOptional ? HostValue::Kind::kNone : HostValue::Kind::kSequence;
+    value.kind =
+        type.kind == TypeKind::kOptional ? HostValue::Kind::kNone : HostValue::Kind::kSequence;
     return value;
   }
   std::vector<int64_t> dims;
   for (const Dim& dim : type.dims) dims.push_back(dim.is_fixed() ? dim.value : 2);
   if (!type.ranked) dims = {2, 2};
   if (!element_count(dims)) dims.assign(dims.size(), 1);  // as no file of values could hold them
-  value.tensors.push_back(HostTensor::of(std::make_shared<const Tensor>(make_tensor(type.dtype, std::move(dims)))));
+  value.tensors.push_back(
+      HostTensor::of(std::make_shared<const Tensor>(make_tensor(type.dtype, std::move(dims)))));
   return value;
 }
 
@@ -60,7 +64,9 @@ Result<void> walk(std::shared_ptr<const std::vector<std::byte>> bytes) {
   static_cast<void>(engine.outputs_of_parts(graph));
   GraphHooks hooks;
   hooks.memory = &fuel;
-  hooks.call_part = [](uint32_t, std::span<const HostTensor>) -> Result<std::vector<Tensor>> { return std::vector<Tensor>(); };
+  hooks.call_part = [](uint32_t, std::span<const HostTensor>) -> Result<std::vector<Tensor>> {
+    return std::vector<Tensor>();
+  };
   SLUICE_ASSIGN(const auto outputs, engine.run_graph(graph, inputs, hooks));
   return {};
 }

@@ -1,4 +1,5 @@
-// Compiled models through the inspection tools: text and back, and the stream checker behind sluice-verify.
+// Compiled models through the inspection tools: text and back, and the stream checker behind
+// sluice-verify.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +15,8 @@ namespace {
 using ::testing::HasSubstr;
 using testing::make_three_streams;
 
-std::vector<std::byte> with_segments(const pb::ModelDef& model, const std::vector<std::byte>& weights) {
+std::vector<std::byte> with_segments(const pb::ModelDef& model,
+                                     const std::vector<std::byte>& weights) {
   OmSegment segment;
   segment.kind = pb::SEGMENT_WEIGHTS;
   segment.bytes = weights.size();
@@ -44,13 +46,15 @@ TEST(OmTools, SummaryCounts) {
   ASSERT_TRUE(text.ok()) << error_text(text.error());
   EXPECT_THAT(*text, HasSubstr("weights: 10000 bytes"));
   EXPECT_THAT(*text, HasSubstr(fmt::format("tasks: {}:", model.parts(0).fixed().task_kind_size())));
-  EXPECT_THAT(*text, HasSubstr(fmt::format("streams: {}, events: {}", model.parts(0).fixed().streams_size(),
-                                           model.parts(0).fixed().events_size())));
+  EXPECT_THAT(
+      *text, HasSubstr(fmt::format("streams: {}, events: {}", model.parts(0).fixed().streams_size(),
+                                   model.parts(0).fixed().events_size())));
   EXPECT_FALSE(om_summary(std::vector<std::byte>(100)).ok());
 }
 
 TEST(OmTools, SegmentsAreNotInTheText) {
-  const std::vector<std::byte> original = with_segments(make_three_streams().model, std::vector<std::byte>(100));
+  const std::vector<std::byte> original =
+      with_segments(make_three_streams().model, std::vector<std::byte>(100));
   const auto text = om_text(original, false);
   ASSERT_TRUE(text.ok());
   const TestFolder folder;
@@ -67,8 +71,8 @@ TEST(OmTools, TextThatIsNoModel) {
   EXPECT_EQ(done.error().message, "my.txt:1:10: Expected string, got: 7");
 }
 
-// The model's tasks make the same two values over and over, which the checker of memory plans rightly dislikes; streams are in question
-// here.
+// The model's tasks make the same two values over and over, which the checker of memory plans
+// rightly dislikes; streams are in question here.
 TEST(OmTools, VerifyFindsWhatAMissingEventLetsOverlap) {
   const pb::ModelDef model = make_three_streams().model;
   const auto good = verify_om(testing::om_bytes(model), true);

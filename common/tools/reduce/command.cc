@@ -42,7 +42,8 @@ std::atomic<bool> caught = false;
   _exit(kCannotStart);
 }
 
-// Until every writer has closed its end, which a process left behind may never do: false when the time is over first.
+// Until every writer has closed its end, which a process left behind may never do: false when the
+// time is over first.
 bool read_output(int fd, Clock::time_point deadline, std::string& output) {
   std::array<char, 65536> buffer;
   while (!caught) {
@@ -52,7 +53,9 @@ bool read_output(int fd, Clock::time_point deadline, std::string& output) {
     if (poll(&entry, 1, static_cast<int>(std::min<int64_t>(left, 1000))) <= 0) continue;
     const ssize_t count = read(fd, buffer.data(), buffer.size());
     if (count == 0 || (count < 0 && errno != EINTR)) return true;
-    if (count > 0) output.append(buffer.data(), std::min(static_cast<size_t>(count), kMaxOutput - output.size()));
+    if (count > 0)
+      output.append(buffer.data(),
+                    std::min(static_cast<size_t>(count), kMaxOutput - output.size()));
   }
   return false;
 }
@@ -78,7 +81,8 @@ std::string error_number(const std::string& output) {
 
 std::string ending_text(const Ending& ending) {
   if (ending.timed_out) return "no end";
-  if (ending.signal != 0) return fmt::format("signal {} ({})", ending.signal, strsignal(ending.signal));
+  if (ending.signal != 0)
+    return fmt::format("signal {} ({})", ending.signal, strsignal(ending.signal));
   const std::string number = error_number(ending.output);
   return fmt::format("exit code {}{}{}", ending.code, number.empty() ? "" : ", ", number);
 }
@@ -94,22 +98,27 @@ bool interrupted() { return caught; }
 
 Result<Ending> run_command(const std::vector<std::string>& arguments, double seconds) {
   std::vector<char*> pointers;
-  for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : arguments)
+    pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return make_error(ErrorCode::kIo, "cannot make a pipe: {}", std::strerror(errno));
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return make_error(ErrorCode::kIo, "cannot make a pipe: {}", std::strerror(errno));
   const Descriptor reader(ends[0]);
   Descriptor writer(ends[1]);
   const pid_t parent = getpid();
   const pid_t child = fork();
-  if (child < 0) return make_error(ErrorCode::kIo, "cannot start '{}': {}", arguments[0], std::strerror(errno));
+  if (child < 0)
+    return make_error(ErrorCode::kIo, "cannot start '{}': {}", arguments[0], std::strerror(errno));
   if (child == 0) become(pointers.data(), writer.get(), parent);
   setpgid(child, child);
   writer.reset();
-  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                           std::chrono::duration<double>(seconds));
   Ending ending;
   int status = 0;
-  bool ended = read_output(reader.get(), deadline, ending.output) && wait_until(child, deadline, status);
+  bool ended =
+      read_output(reader.get(), deadline, ending.output) && wait_until(child, deadline, status);
   kill(-child, SIGKILL);
   if (!ended) ended = waitpid(child, &status, 0) == child && !WIFSIGNALED(status);
   if (interrupted()) return make_error(ErrorCode::kIo, "interrupted");
@@ -122,18 +131,22 @@ Result<Ending> run_command(const std::vector<std::string>& arguments, double sec
 Result<Ending> Command::run(const std::string& path) {
   std::vector<std::string> words = words_;
   for (std::string& word : words) {
-    for (size_t at = word.find('%'); at != std::string::npos; at = word.find('%', at + path.size())) word.replace(at, 1, path);
+    for (size_t at = word.find('%'); at != std::string::npos; at = word.find('%', at + path.size()))
+      word.replace(at, 1, path);
   }
   ++runs_;
   return run_command(words, seconds_);
 }
 
 bool Command::is_wanted(const Ending& ending) const {
-  if (wanted_.exit_code && (ending.signal != 0 || ending.timed_out || ending.code != *wanted_.exit_code)) return false;
+  if (wanted_.exit_code &&
+      (ending.signal != 0 || ending.timed_out || ending.code != *wanted_.exit_code))
+    return false;
   if (!wanted_.text.empty() && ending.output.find(wanted_.text) == std::string::npos) return false;
   if (wanted_.exit_code || !wanted_.text.empty()) return true;
   if (whole_.timed_out || ending.timed_out) return whole_.timed_out == ending.timed_out;
-  return ending.code == whole_.code && ending.signal == whole_.signal && error_number(ending.output) == error_number(whole_.output);
+  return ending.code == whole_.code && ending.signal == whole_.signal &&
+         error_number(ending.output) == error_number(whole_.output);
 }
 
 Result<void> Command::learn(const std::string& path) {
@@ -142,10 +155,13 @@ Result<void> Command::learn(const std::string& path) {
     return make_error(ErrorCode::kNotFound, "the command '{}' cannot be started", words_[0]);
   }
   const bool has_wish = wanted_.exit_code || !wanted_.text.empty();
-  if (has_wish ? is_wanted(whole_) : whole_.code != 0 || whole_.signal != 0 || whole_.timed_out) return {};
-  return make_error(ErrorCode::kBadOption, "the command does not fail{} on the whole model: {}", has_wish ? " as wished" : "",
-                    ending_text(whole_))
-      .with_hint("% in the command is the model's path; --exit-code and --match say what counts as the failure");
+  if (has_wish ? is_wanted(whole_) : whole_.code != 0 || whole_.signal != 0 || whole_.timed_out)
+    return {};
+  return make_error(ErrorCode::kBadOption, "the command does not fail{} on the whole model: {}",
+                    has_wish ? " as wished" : "", ending_text(whole_))
+      .with_hint(
+          "% in the command is the model's path; --exit-code and --match say what counts as the "
+          "failure");
 }
 
 Result<bool> Command::fails(const std::string& path) {

@@ -19,13 +19,16 @@ std::set<std::string> reads_of_kept(const GraphProto& graph, const std::vector<b
 }
 
 // Keeps nodes, too, of which something is read whose type nobody knows.
-void keep_untyped(const GraphProto& graph, const Types& types, std::vector<bool>& keep, std::set<std::string>& reads) {
+void keep_untyped(const GraphProto& graph, const Types& types, std::vector<bool>& keep,
+                  std::set<std::string>& reads) {
   for (bool grew = true; grew;) {
     grew = false;
     for (int i = graph.node_size() - 1; i >= 0; --i) {
       if (keep[static_cast<size_t>(i)]) continue;
       const auto& outputs = graph.node(i).output();
-      if (std::none_of(outputs.begin(), outputs.end(), [&](const auto& name) { return reads.contains(name) && !types.contains(name); }))
+      if (std::none_of(outputs.begin(), outputs.end(), [&](const auto& name) {
+            return reads.contains(name) && !types.contains(name);
+          }))
         continue;
       keep[static_cast<size_t>(i)] = grew = true;
       reads.merge(reads_of(graph.node(i)));
@@ -47,17 +50,19 @@ void add_output(GraphProto& graph, const std::string& name, const Types& types) 
   }
   auto& output = *graph.add_output();
   output.set_name(name);
-  if (const auto type = types.find(name); type != types.end()) *output.mutable_type() = type->second;
+  if (const auto type = types.find(name); type != types.end())
+    *output.mutable_type() = type->second;
 }
 
 // Old outputs that are still made, then what only dropped nodes read.
-void choose_outputs(const GraphProto& whole, const std::vector<bool>& keep, const std::set<std::string>& reads, const Types& types,
-                    GraphProto& graph) {
+void choose_outputs(const GraphProto& whole, const std::vector<bool>& keep,
+                    const std::set<std::string>& reads, const Types& types, GraphProto& graph) {
   std::set<std::string> read_before;
   for (const NodeProto& node : whole.node()) read_before.merge(reads_of(node));
   std::set<std::string> made;
   for (int i = 0; i < whole.node_size(); ++i) {
-    if (keep[static_cast<size_t>(i)]) made.insert(whole.node(i).output().begin(), whole.node(i).output().end());
+    if (keep[static_cast<size_t>(i)])
+      made.insert(whole.node(i).output().begin(), whole.node(i).output().end());
   }
   graph.clear_output();
   for (const auto& output : whole.output()) {
@@ -66,20 +71,23 @@ void choose_outputs(const GraphProto& whole, const std::vector<bool>& keep, cons
   for (int i = 0; i < whole.node_size(); ++i) {
     if (!keep[static_cast<size_t>(i)]) continue;
     for (const std::string& name : whole.node(i).output()) {
-      if (!name.empty() && read_before.contains(name) && !reads.contains(name)) add_output(graph, name, types);
+      if (!name.empty() && read_before.contains(name) && !reads.contains(name))
+        add_output(graph, name, types);
     }
   }
 }
 
 bool same_type(const Types& types, const std::string& a, const std::string& b) {
   const auto first = types.find(a), second = types.find(b);
-  return first != types.end() && second != types.end() && first->second.SerializeAsString() == second->second.SerializeAsString();
+  return first != types.end() && second != types.end() &&
+         first->second.SerializeAsString() == second->second.SerializeAsString();
 }
 
 // Outputs of the model's graph that no node makes say nothing; and a name may be an output once.
 void tidy_outputs(GraphProto& graph) {
   std::set<std::string> made;
-  for (const NodeProto& node : graph.node()) made.insert(node.output().begin(), node.output().end());
+  for (const NodeProto& node : graph.node())
+    made.insert(node.output().begin(), node.output().end());
   GraphProto tidy;
   for (const auto& output : graph.output()) {
     if (made.erase(output.name()) > 0) *tidy.add_output() = output;
@@ -96,7 +104,8 @@ void drop_dead(GraphProto& graph) {
     for (int i = graph.node_size() - 1; i >= 0; --i) {
       const auto& outputs = graph.node(i).output();
       if (keep[static_cast<size_t>(i)] ||
-          std::none_of(outputs.begin(), outputs.end(), [&](const auto& name) { return reads.contains(name); }))
+          std::none_of(outputs.begin(), outputs.end(),
+                       [&](const auto& name) { return reads.contains(name); }))
         continue;
       keep[static_cast<size_t>(i)] = grew = true;
       reads.merge(reads_of(graph.node(i)));
@@ -105,7 +114,8 @@ void drop_dead(GraphProto& graph) {
   erase_nodes(graph, keep);
 }
 
-// How a body's inputs and outputs belong to those of its node: pairs of (body's index, node's index).
+// How a body's inputs and outputs belong to those of its node: pairs of (body's index, node's
+// index).
 struct BodyPorts {
   std::vector<std::pair<int, int>> inputs, outputs;
 };
@@ -115,7 +125,8 @@ BodyPorts ports_of(const NodeProto& node, const GraphProto& body) {
   const auto pair = [](auto& list, int begin, int shift, int count) {
     for (int i = begin; i < count; ++i) list.emplace_back(i, i + shift);
   };
-  if (node.op_type() == "If") pair(ports.outputs, 0, 0, std::min(body.output_size(), node.output_size()));
+  if (node.op_type() == "If")
+    pair(ports.outputs, 0, 0, std::min(body.output_size(), node.output_size()));
   if (node.op_type() == "Loop") {  // count, condition, states; condition, states, rows
     const int states = std::min(body.input_size(), node.input_size()) - 2;
     pair(ports.inputs, 2, 0, states + 2);
@@ -162,7 +173,8 @@ void drop_remarks(GraphProto& graph) {
   for (NodeProto& node : *graph.mutable_node()) {
     node.clear_doc_string();
     for (int i = node.metadata_props_size() - 1; i >= 0; --i) {
-      if (!node.metadata_props(i).key().starts_with("sluice.")) node.mutable_metadata_props()->DeleteSubrange(i, 1);
+      if (!node.metadata_props(i).key().starts_with("sluice."))
+        node.mutable_metadata_props()->DeleteSubrange(i, 1);
     }
     for (AttributeProto& attribute : *node.mutable_attribute()) {
       attribute.clear_doc_string();
@@ -174,7 +186,8 @@ void drop_remarks(GraphProto& graph) {
 
 }  // namespace
 
-std::optional<NodeCut> with_nodes(const ModelProto& model, const GraphPath& path, const std::vector<int>& nodes, const Types& types) {
+std::optional<NodeCut> with_nodes(const ModelProto& model, const GraphPath& path,
+                                  const std::vector<int>& nodes, const Types& types) {
   const GraphProto& whole = graph_at(model, path);
   std::vector<bool> keep(static_cast<size_t>(whole.node_size()), false);
   for (const int node : nodes) keep[static_cast<size_t>(node)] = true;
@@ -204,17 +217,20 @@ std::optional<NodeCut> with_nodes(const ModelProto& model, const GraphPath& path
 std::optional<ModelProto> with_outputs(const ModelProto& model, const std::vector<int>& outputs) {
   ModelProto cut = model;
   cut.mutable_graph()->clear_output();
-  for (const int output : outputs) *cut.mutable_graph()->add_output() = model.graph().output(output);
+  for (const int output : outputs)
+    *cut.mutable_graph()->add_output() = model.graph().output(output);
   drop_dead(*cut.mutable_graph());
   drop_unread(cut);
   if (cut.graph().output_size() == 0) return std::nullopt;
   return cut;
 }
 
-std::optional<ModelProto> bypassed(const ModelProto& model, const GraphPath& path, int index, int input, const Types& types) {
+std::optional<ModelProto> bypassed(const ModelProto& model, const GraphPath& path, int index,
+                                   int input, const Types& types) {
   const NodeProto& node = graph_at(model, path).node(index);
   const std::string& operand = node.input(input);
-  if (operand.empty() || node.output_size() == 0 || !same_type(types, node.output(0), operand)) return std::nullopt;
+  if (operand.empty() || node.output_size() == 0 || !same_type(types, node.output(0), operand))
+    return std::nullopt;
   ModelProto cut = model;
   GraphProto& graph = graph_at(cut, path);
   graph.mutable_node()->DeleteSubrange(index, 1);
@@ -225,23 +241,27 @@ std::optional<ModelProto> bypassed(const ModelProto& model, const GraphPath& pat
   return cut;
 }
 
-std::optional<ModelProto> inlined(const ModelProto& model, const GraphPath& path, const BodyStep& step, const Types& types) {
+std::optional<ModelProto> inlined(const ModelProto& model, const GraphPath& path,
+                                  const BodyStep& step, const Types& types) {
   const NodeProto& node = graph_at(model, path).node(step.node);
   GraphPath inner = path;
   inner.push_back(step);
   GraphProto body = graph_at(model, inner);
   const BodyPorts ports = ports_of(node, body);
   make_names_unique(model, body, "inlined_" + body.name() + "_");
-  std::map<std::string, std::string> inputs, outputs;  // of the body: read instead; of the node: read instead
+  std::map<std::string, std::string> inputs,
+      outputs;  // of the body: read instead; of the node: read instead
   for (const auto& [from, to] : ports.inputs) inputs[body.input(from).name()] = node.input(to);
   rename_reads(body, inputs);
   for (const auto& [from, to] : ports.outputs) outputs[node.output(to)] = body.output(from).name();
   std::vector<std::string> made_inside;
-  for (const NodeProto& moved : body.node()) made_inside.insert(made_inside.end(), moved.output().begin(), moved.output().end());
+  for (const NodeProto& moved : body.node())
+    made_inside.insert(made_inside.end(), moved.output().begin(), moved.output().end());
   ModelProto cut = model;
   Types known = types;
   for (const auto& input : body.input()) {
-    if (input.type().value_case() != onnx::TypeProto::VALUE_NOT_SET) known.emplace(input.name(), input.type());
+    if (input.type().value_case() != onnx::TypeProto::VALUE_NOT_SET)
+      known.emplace(input.name(), input.type());
   }
   GraphProto& graph = graph_at(cut, path);
   GraphProto joined;
@@ -266,10 +286,13 @@ std::optional<ModelProto> inlined(const ModelProto& model, const GraphPath& path
     if (graph.output_size() == 0) return std::nullopt;
   }
   for (const auto& input : body.input()) {
-    if (!inputs.contains(input.name()) && reads.contains(input.name()) && !add_input(cut, input.name(), known)) return std::nullopt;
+    if (!inputs.contains(input.name()) && reads.contains(input.name()) &&
+        !add_input(cut, input.name(), known))
+      return std::nullopt;
   }
   for (const std::string& name : node.output()) {
-    if (!outputs.contains(name) && reads.contains(name) && !add_input(cut, name, types)) return std::nullopt;
+    if (!outputs.contains(name) && reads.contains(name) && !add_input(cut, name, types))
+      return std::nullopt;
   }
   drop_unread(cut);
   return cut;

@@ -38,7 +38,8 @@ std::set<std::string> defined_in(const GraphProto& graph) {
   for (const auto& input : graph.input()) names.insert(input.name());
   for (const auto& tensor : graph.initializer()) names.insert(tensor.name());
   for (const auto& tensor : graph.sparse_initializer()) names.insert(tensor.values().name());
-  for (const NodeProto& node : graph.node()) names.insert(node.output().begin(), node.output().end());
+  for (const NodeProto& node : graph.node())
+    names.insert(node.output().begin(), node.output().end());
   return names;
 }
 
@@ -91,11 +92,14 @@ void drop_unread_in(GraphProto& graph, bool is_root) {
   for (const auto& output : graph.output()) read.insert(output.name());
   const auto is_read = [&](const auto& item) { return read.contains(item.name()); };
   keep_those(*graph.mutable_initializer(), is_read);
-  keep_those(*graph.mutable_sparse_initializer(), [&](const auto& tensor) { return read.contains(tensor.values().name()); });
+  keep_those(*graph.mutable_sparse_initializer(),
+             [&](const auto& tensor) { return read.contains(tensor.values().name()); });
   if (is_root) keep_those(*graph.mutable_input(), is_read);
   const std::set<std::string> defined = defined_in(graph);
-  keep_those(*graph.mutable_value_info(), [&](const auto& item) { return defined.contains(item.name()); });
-  for (NodeProto& node : *graph.mutable_node()) visit_bodies(node, [](GraphProto& body) { drop_unread_in(body, false); });
+  keep_those(*graph.mutable_value_info(),
+             [&](const auto& item) { return defined.contains(item.name()); });
+  for (NodeProto& node : *graph.mutable_node())
+    visit_bodies(node, [](GraphProto& body) { drop_unread_in(body, false); });
 }
 
 void collect_calls(const GraphProto& graph, std::set<std::string>& calls) {
@@ -109,9 +113,12 @@ void drop_uncalled_functions(ModelProto& model) {
   std::set<std::string> calls;
   collect_calls(model.graph(), calls);
   for (const auto& function : model.functions()) {
-    for (const NodeProto& node : function.node()) calls.insert(node.domain() + "/" + node.op_type());
+    for (const NodeProto& node : function.node())
+      calls.insert(node.domain() + "/" + node.op_type());
   }
-  keep_those(*model.mutable_functions(), [&](const auto& function) { return calls.contains(function.domain() + "/" + function.name()); });
+  keep_those(*model.mutable_functions(), [&](const auto& function) {
+    return calls.contains(function.domain() + "/" + function.name());
+  });
 }
 
 struct ExternalPlace {
@@ -129,19 +136,23 @@ ExternalPlace place_of(const TensorProto& tensor) {
   return place;
 }
 
-Result<void> take_external(TensorProto& tensor, const std::filesystem::path& folder, uint64_t& total) {
+Result<void> take_external(TensorProto& tensor, const std::filesystem::path& folder,
+                           uint64_t& total) {
   if (tensor.data_location() != TensorProto::EXTERNAL) return {};
   const ExternalPlace place = place_of(tensor);
   SLUICE_ASSIGN(const MappedFile file, MappedFile::open((folder / place.location).string()));
   const std::span<const std::byte> bytes = file.bytes();
   if (place.offset > bytes.size()) {
-    return make_error(ErrorCode::kBadModel, "constant '{}': its data lies at {}, file '{}' has {} bytes", tensor.name(), place.offset,
-                      place.location, bytes.size());
+    return make_error(ErrorCode::kBadModel,
+                      "constant '{}': its data lies at {}, file '{}' has {} bytes", tensor.name(),
+                      place.offset, place.location, bytes.size());
   }
-  const auto part = bytes.subspan(place.offset, std::min<uint64_t>(place.length, bytes.size() - place.offset));
+  const auto part =
+      bytes.subspan(place.offset, std::min<uint64_t>(place.length, bytes.size() - place.offset));
   total += part.size();
   if (total > kMaxBytes) {
-    return make_error(ErrorCode::kLimit, "the model has more than {} bytes of external data", kMaxBytes)
+    return make_error(ErrorCode::kLimit, "the model has more than {} bytes of external data",
+                      kMaxBytes)
         .with_hint("reduce an export of fewer layers, or one with smaller weights");
   }
   tensor.set_raw_data(std::string(reinterpret_cast<const char*>(part.data()), part.size()));
@@ -150,13 +161,16 @@ Result<void> take_external(TensorProto& tensor, const std::filesystem::path& fol
   return {};
 }
 
-Result<void> take_external_in(GraphProto& graph, const std::filesystem::path& folder, uint64_t& total) {
-  for (TensorProto& tensor : *graph.mutable_initializer()) SLUICE_TRY(take_external(tensor, folder, total));
+Result<void> take_external_in(GraphProto& graph, const std::filesystem::path& folder,
+                              uint64_t& total) {
+  for (TensorProto& tensor : *graph.mutable_initializer())
+    SLUICE_TRY(take_external(tensor, folder, total));
   for (NodeProto& node : *graph.mutable_node()) {
     for (AttributeProto& attribute : *node.mutable_attribute()) {
       if (attribute.has_t()) SLUICE_TRY(take_external(*attribute.mutable_t(), folder, total));
       if (attribute.has_g()) SLUICE_TRY(take_external_in(*attribute.mutable_g(), folder, total));
-      for (GraphProto& body : *attribute.mutable_graphs()) SLUICE_TRY(take_external_in(body, folder, total));
+      for (GraphProto& body : *attribute.mutable_graphs())
+        SLUICE_TRY(take_external_in(body, folder, total));
     }
   }
   return {};
@@ -249,7 +263,8 @@ Result<ModelProto> read_whole_model(const std::string& path) {
   ModelProto model;
   const FileKind kind = file_kind(file.bytes());
   const bool may_be = kind == FileKind::kOnnx || kind == FileKind::kUnknown;
-  if (!may_be || file.bytes().size() > INT32_MAX || !model.ParseFromArray(file.bytes().data(), static_cast<int>(file.bytes().size())) ||
+  if (!may_be || file.bytes().size() > INT32_MAX ||
+      !model.ParseFromArray(file.bytes().data(), static_cast<int>(file.bytes().size())) ||
       !model.has_graph()) {
     Error error = make_error(ErrorCode::kBadModel, "not an ONNX model of at most 2 GiB");
     error.file = path;
@@ -257,7 +272,8 @@ Result<ModelProto> read_whole_model(const std::string& path) {
     return error;
   }
   uint64_t total = 0;
-  SLUICE_TRY(take_external_in(*model.mutable_graph(), std::filesystem::path(path).parent_path(), total));
+  SLUICE_TRY(
+      take_external_in(*model.mutable_graph(), std::filesystem::path(path).parent_path(), total));
   return model;
 }
 

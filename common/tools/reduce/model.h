@@ -1,4 +1,5 @@
-// An ONNX model as something to cut pieces from: its graphs, who reads what, what types values have.
+// An ONNX model as something to cut pieces from: its graphs, who reads what, what types values
+// have.
 #pragma once
 
 #include <map>
@@ -11,7 +12,8 @@
 
 namespace sluice {
 
-// Where a graph lies: the nodes whose bodies lead to it, from the model's graph on. Empty: the model's graph.
+// Where a graph lies: the nodes whose bodies lead to it, from the model's graph on. Empty: the
+// model's graph.
 struct BodyStep {
   int node = 0;
   int attribute = 0;
@@ -33,13 +35,15 @@ std::map<std::string, int> definitions(const onnx::ModelProto& model);
 void rename_reads(onnx::GraphProto& graph, const std::map<std::string, std::string>& names);
 
 using Types = std::map<std::string, onnx::TypeProto>;  // by value name
-// A new input of the model's graph, which bodies capture, too. False when nothing says its type, or another value has its name.
+// A new input of the model's graph, which bodies capture, too. False when nothing says its type, or
+// another value has its name.
 bool add_input(onnx::ModelProto& model, const std::string& name, const Types& types);
-// What can be left out unseen: inputs and initializers that nothing reads, types of values that are gone, functions without a call.
+// What can be left out unseen: inputs and initializers that nothing reads, types of values that are
+// gone, functions without a call.
 void drop_unread(onnx::ModelProto& model);
 
-// Reads the model of a file; external data becomes part of it, since what is made of it lies elsewhere. Errors: kNotFound, kBadModel,
-// kLimit.
+// Reads the model of a file; external data becomes part of it, since what is made of it lies
+// elsewhere. Errors: kNotFound, kBadModel, kLimit.
 Result<onnx::ModelProto> read_whole_model(const std::string& path);
 
 }  // namespace sluice

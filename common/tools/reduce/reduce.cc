@@ -8,8 +8,9 @@
 //   leftovers  attributes and optional inputs
 //   sizes      of inputs and constants
 //
-// Lists are cut in halves, quarters and so on (A. Zeller, R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002): one
-// that needs k of its n members takes some 4 k log n runs.
+// Lists are cut in halves, quarters and so on (A. Zeller, R. Hildebrandt, "Simplifying and
+// Isolating Failure-Inducing Input", 2002): one that needs k of its n members takes some 4 k log n
+// runs.
 #include "common/tools/reduce/reduce.h"
 
 #include <algorithm>
@@ -31,7 +32,10 @@ using onnx::ModelProto;
 class Reducer {
  public:
   Reducer(const ReduceRequest& request, Command& command, ModelProto model)
-      : request_(request), command_(command), model_(std::move(model)), whole_nodes_(count_nodes(model_)) {}
+      : request_(request),
+        command_(command),
+        model_(std::move(model)),
+        whole_nodes_(count_nodes(model_)) {}
 
   Result<Reduced> run() {
     SLUICE_TRY(begin());
@@ -56,7 +60,8 @@ class Reducer {
     const std::string candidate = write_path();
     SLUICE_TRY(write_text(candidate, model_.SerializeAsString()));
     SLUICE_TRY(command_.learn(candidate));
-    SLUICE_TRY(say(fmt::format("{}: {}", count_text(whole_nodes_, "node"), ending_text(command_.whole()))));
+    SLUICE_TRY(say(
+        fmt::format("{}: {}", count_text(whole_nodes_, "node"), ending_text(command_.whole()))));
     SLUICE_ASSIGN(Inferred inferred, infer_types(model_, request_.scratch));
     types_ = std::move(inferred.types);
     must_be_valid_ = inferred.is_valid;
@@ -65,8 +70,8 @@ class Reducer {
     return {};
   }
 
-  // Takes the candidate when it fails in the same way; and, if the whole model was valid, only when it is valid, too: a smaller model that
-  // fails for being none helps nobody.
+  // Takes the candidate when it fails in the same way; and, if the whole model was valid, only when
+  // it is valid, too: a smaller model that fails for being none helps nobody.
   Result<bool> attempt(const std::optional<ModelProto>& candidate, bool is_resized = false) {
     if (!candidate) return false;
     const std::string bytes = candidate->SerializeAsString();
@@ -89,7 +94,8 @@ class Reducer {
   Result<void> declare_outputs() {
     ModelProto cut = model_;
     for (auto& output : *cut.mutable_graph()->mutable_output()) {
-      if (const auto type = types_.find(output.name()); type != types_.end()) *output.mutable_type() = type->second;
+      if (const auto type = types_.find(output.name()); type != types_.end())
+        *output.mutable_type() = type->second;
     }
     SLUICE_TRY(attempt(std::move(cut)));
     return {};
@@ -103,11 +109,13 @@ class Reducer {
     const size_t nodes = count_nodes(model_);
     if (nodes == said_) return {};
     said_ = nodes;
-    return say(fmt::format("{}: {} left after {}", step, count_text(nodes, "node"), count_text(command_.runs(), "run")));
+    return say(fmt::format("{}: {} left after {}", step, count_text(nodes, "node"),
+                           count_text(command_.runs(), "run")));
   }
 
-  // Drops members of a list, many at once first. `without(rest)` is the candidate with those members only, which may keep more; it
-  // updates `members` to those it kept, renumbered, and answers whether it failed.
+  // Drops members of a list, many at once first. `without(rest)` is the candidate with those
+  // members only, which may keep more; it updates `members` to those it kept, renumbered, and
+  // answers whether it failed.
   template <typename Try>
   Result<void> sweep(size_t count, const Try& try_remaining) {
     for (size_t chunk = std::max<size_t>(1, (count + 1) / 2);; chunk = (chunk + 1) / 2) {
@@ -136,7 +144,9 @@ class Reducer {
 
   Result<void> drop_nodes(size_t index) {
     const GraphPath path = graph_paths(model_)[index];
-    const auto count = [&] { return static_cast<size_t>(graph_at(std::as_const(model_), path).node_size()); };
+    const auto count = [&] {
+      return static_cast<size_t>(graph_at(std::as_const(model_), path).node_size());
+    };
     SLUICE_TRY(sweep(count(), [&](const std::vector<int>& remaining) -> Result<size_t> {
       if (auto cut = with_nodes(model_, path, remaining, types_)) SLUICE_TRY(attempt(cut->model));
       return count();
@@ -148,7 +158,8 @@ class Reducer {
   template <typename Candidates>
   Result<void> at_every_node(const Candidates& candidates) {
     for (size_t g = 0; g < graph_paths(model_).size(); ++g) {
-      for (int i = 0; g < graph_paths(model_).size() && i < graph_at(std::as_const(model_), graph_paths(model_)[g]).node_size();) {
+      for (int i = 0; g < graph_paths(model_).size() &&
+                      i < graph_at(std::as_const(model_), graph_paths(model_)[g]).node_size();) {
         SLUICE_ASSIGN(const bool changed, candidates(graph_paths(model_)[g], i));
         if (!changed) ++i;
       }
@@ -158,7 +169,8 @@ class Reducer {
 
   Result<void> inline_bodies() {
     SLUICE_TRY(at_every_node([&](const GraphPath& path, int i) -> Result<bool> {
-      for (const GraphPath& inner : bodies_of(graph_at(std::as_const(model_), path).node(i), path, i)) {
+      for (const GraphPath& inner :
+           bodies_of(graph_at(std::as_const(model_), path).node(i), path, i)) {
         SLUICE_ASSIGN(const bool changed, attempt(inlined(model_, path, inner.back(), types_)));
         if (changed) return true;
       }
@@ -220,7 +232,8 @@ class Reducer {
     for (const int64_t smaller : {int64_t{1}, int64_t{2}, size / 2}) {
       if (smaller >= size || smaller < 1) continue;
       for (const bool in_elements : {true, false}) {
-        SLUICE_ASSIGN(const bool changed, attempt(with_size(model_, size, smaller, in_elements), true));
+        SLUICE_ASSIGN(const bool changed,
+                      attempt(with_size(model_, size, smaller, in_elements), true));
         if (changed) return true;
       }
     }
@@ -228,10 +241,12 @@ class Reducer {
   }
 
   Result<bool> shrink_input(int input, int axis) {
-    const int64_t size = model_.graph().input(input).type().tensor_type().shape().dim(axis).dim_value();
+    const int64_t size =
+        model_.graph().input(input).type().tensor_type().shape().dim(axis).dim_value();
     for (const int64_t smaller : {int64_t{1}, int64_t{2}, size / 2}) {
       if (smaller >= size || smaller < 1) continue;
-      SLUICE_ASSIGN(const bool changed, attempt(with_input_dim(model_, input, axis, smaller), true));
+      SLUICE_ASSIGN(const bool changed,
+                    attempt(with_input_dim(model_, input, axis, smaller), true));
       if (changed) return true;
     }
     return false;
@@ -244,7 +259,8 @@ class Reducer {
       }
     }
     for (int i = 0; i < model_.graph().input_size(); ++i) {
-      for (int axis = 0; axis < model_.graph().input(i).type().tensor_type().shape().dim_size(); ++axis) {
+      for (int axis = 0; axis < model_.graph().input(i).type().tensor_type().shape().dim_size();
+           ++axis) {
         SLUICE_TRY(shrink_input(i, axis));
       }
     }

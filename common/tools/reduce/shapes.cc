@@ -65,7 +65,8 @@ bool take_entries(List& list, const std::vector<int64_t>& kept, int per) {
   if (list.empty()) return true;
   if (static_cast<int64_t>(list.size()) <= kept.back() * per + per - 1) return false;
   for (size_t i = 0; i < kept.size(); ++i) {
-    for (int k = 0; k < per; ++k) *list.Mutable(static_cast<int>(i) * per + k) = list.Get(static_cast<int>(kept[i]) * per + k);
+    for (int k = 0; k < per; ++k)
+      *list.Mutable(static_cast<int>(i) * per + k) = list.Get(static_cast<int>(kept[i]) * per + k);
   }
   const int left = static_cast<int>(kept.size()) * per;
   if constexpr (requires { list.Truncate(left); }) {
@@ -95,10 +96,14 @@ bool cut_tensor(TensorProto& tensor, int axis, int64_t extent) {
   const std::vector<int64_t> kept = kept_elements(tensor, axis, extent);
   if (kept.empty()) return false;
   const int per = dtype == DType::kC64 || dtype == DType::kC128 ? 2 : 1;
-  const bool done = (dtype == DType::kString || take_raw(tensor, kept, static_cast<uint64_t>(dtype_bits(dtype)) / 8)) &&
-                    take_entries(*tensor.mutable_float_data(), kept, per) && take_entries(*tensor.mutable_double_data(), kept, per) &&
-                    take_entries(*tensor.mutable_int32_data(), kept, 1) && take_entries(*tensor.mutable_int64_data(), kept, 1) &&
-                    take_entries(*tensor.mutable_uint64_data(), kept, 1) && take_entries(*tensor.mutable_string_data(), kept, 1);
+  const bool done = (dtype == DType::kString ||
+                     take_raw(tensor, kept, static_cast<uint64_t>(dtype_bits(dtype)) / 8)) &&
+                    take_entries(*tensor.mutable_float_data(), kept, per) &&
+                    take_entries(*tensor.mutable_double_data(), kept, per) &&
+                    take_entries(*tensor.mutable_int32_data(), kept, 1) &&
+                    take_entries(*tensor.mutable_int64_data(), kept, 1) &&
+                    take_entries(*tensor.mutable_uint64_data(), kept, 1) &&
+                    take_entries(*tensor.mutable_string_data(), kept, 1);
   tensor.set_dims(axis, extent);
   return done;
 }
@@ -135,13 +140,17 @@ std::vector<int64_t> sizes_of(const ModelProto& model) {
     for (const auto& dim : input.type().tensor_type().shape().dim()) sizes.insert(dim.dim_value());
   }
   ModelProto copy = model;
-  visit_tensors(*copy.mutable_graph(), [&](TensorProto& tensor) { sizes.insert(tensor.dims().begin(), tensor.dims().end()); });
+  visit_tensors(*copy.mutable_graph(), [&](TensorProto& tensor) {
+    sizes.insert(tensor.dims().begin(), tensor.dims().end());
+  });
   std::vector<int64_t> above_one;
-  std::copy_if(sizes.begin(), sizes.end(), std::back_inserter(above_one), [](int64_t size) { return size > 1; });
+  std::copy_if(sizes.begin(), sizes.end(), std::back_inserter(above_one),
+               [](int64_t size) { return size > 1; });
   return above_one;
 }
 
-std::optional<ModelProto> with_size(const ModelProto& model, int64_t from, int64_t to, bool in_elements) {
+std::optional<ModelProto> with_size(const ModelProto& model, int64_t from, int64_t to,
+                                    bool in_elements) {
   ModelProto cut = model;
   bool changed = false, possible = true;
   for (auto& input : *cut.mutable_graph()->mutable_input()) {
@@ -154,7 +163,8 @@ std::optional<ModelProto> with_size(const ModelProto& model, int64_t from, int64
   }
   bool changed_elements = false;
   visit_tensors(*cut.mutable_graph(), [&](TensorProto& tensor) {
-    if (in_elements && may_be_shape(tensor)) changed_elements = change_elements(tensor, from, to) || changed_elements;
+    if (in_elements && may_be_shape(tensor))
+      changed_elements = change_elements(tensor, from, to) || changed_elements;
     for (int axis = 0; axis < tensor.dims_size(); ++axis) {
       if (tensor.dims(axis) != from) continue;
       changed = true;
@@ -166,7 +176,8 @@ std::optional<ModelProto> with_size(const ModelProto& model, int64_t from, int64
   return cut;
 }
 
-std::optional<ModelProto> with_input_dim(const ModelProto& model, int input, int axis, int64_t extent) {
+std::optional<ModelProto> with_input_dim(const ModelProto& model, int input, int axis,
+                                         int64_t extent) {
   ModelProto cut = model;
   auto& item = *cut.mutable_graph()->mutable_input(input);
   auto& dim = *item.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(axis);

@@ -33,11 +33,14 @@ std::optional<TypeProto> proto_of(const Module& module, const Type& type) {
     for (const Dim& dim : type.dims) {
       auto& to = *tensor.mutable_shape()->add_dim();
       if (dim.is_fixed()) to.set_dim_value(dim.value);
-      if (dim.is_expression()) to.set_dim_param(module.expressions.text(static_cast<ExpressionId>(dim.value)));
+      if (dim.is_expression())
+        to.set_dim_param(module.expressions.text(static_cast<ExpressionId>(dim.value)));
     }
     return proto;
   }
-  if (type.kind != TypeKind::kSequence && type.kind != TypeKind::kOptional && type.kind != TypeKind::kMap) return std::nullopt;
+  if (type.kind != TypeKind::kSequence && type.kind != TypeKind::kOptional &&
+      type.kind != TypeKind::kMap)
+    return std::nullopt;
   const auto element = proto_of(module, module.type(type.element));
   if (!element) return std::nullopt;
   if (type.kind == TypeKind::kMap) {
@@ -46,7 +49,8 @@ std::optional<TypeProto> proto_of(const Module& module, const Type& type) {
     return proto;
   }
   *(type.kind == TypeKind::kSequence ? proto.mutable_sequence_type()->mutable_elem_type()
-                                     : proto.mutable_optional_type()->mutable_elem_type()) = *element;
+                                     : proto.mutable_optional_type()->mutable_elem_type()) =
+      *element;
   return proto;
 }
 
@@ -58,7 +62,8 @@ void add_type(Types& types, const std::string& name, const std::optional<TypePro
 void add_declared(const onnx::GraphProto& graph, Types& types) {
   for (const auto* list : {&graph.input(), &graph.value_info(), &graph.output()}) {
     for (const auto& item : *list) {
-      if (item.type().value_case() == TypeProto::kTensorType && item.type().tensor_type().elem_type() != 0)
+      if (item.type().value_case() == TypeProto::kTensorType &&
+          item.type().tensor_type().elem_type() != 0)
         add_type(types, item.name(), item.type());
     }
   }
@@ -66,12 +71,14 @@ void add_declared(const onnx::GraphProto& graph, Types& types) {
     TypeProto type;
     type.mutable_tensor_type()->set_elem_type(tensor.data_type());
     type.mutable_tensor_type()->mutable_shape();
-    for (const int64_t dim : tensor.dims()) type.mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(dim);
+    for (const int64_t dim : tensor.dims())
+      type.mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(dim);
     add_type(types, tensor.name(), type);
   }
 }
 
-// A copy in which every value of the model's graph is an output: none is folded away, and the outputs' order says which is which.
+// A copy in which every value of the model's graph is an output: none is folded away, and the
+// outputs' order says which is which.
 ModelProto with_all_outputs(const ModelProto& model, int nodes, std::vector<std::string>& names) {
   ModelProto all = model;
   auto& graph = *all.mutable_graph();
@@ -89,7 +96,8 @@ ModelProto with_all_outputs(const ModelProto& model, int nodes, std::vector<std:
 
 void add_inferred(const Module& module, const std::vector<std::string>& names, Types& types) {
   const auto& outputs = module.root().outputs();
-  for (size_t i = 0; i < std::min(names.size(), outputs.size()); ++i) add_type(types, names[i], proto_of(module, outputs[i]->type()));
+  for (size_t i = 0; i < std::min(names.size(), outputs.size()); ++i)
+    add_type(types, names[i], proto_of(module, outputs[i]->type()));
   for (GraphId id = 1; id < module.graph_limit(); ++id) {
     if (!module.has_graph(id)) continue;
     for (const Value& value : module.graph(id).values()) {
@@ -99,14 +107,17 @@ void add_inferred(const Module& module, const std::vector<std::string>& names, T
 }
 
 // The types of the first `nodes` nodes and of their bodies; nothing when they are refused.
-Result<std::optional<Types>> types_of_first(const ModelProto& model, int nodes, const std::string& scratch) {
+Result<std::optional<Types>> types_of_first(const ModelProto& model, int nodes,
+                                            const std::string& scratch) {
   std::vector<std::string> names;
   const ModelProto all = with_all_outputs(model, nodes, names);
   const std::string in = scratch + "/types.onnx", out = scratch + "/types.sg";
   SLUICE_TRY(write_text(in, all.SerializeAsString()));
   const std::string program = preprocess_program();
-  SLUICE_ASSIGN(const Ending ending, run_command({program, "--stop-after=infer-types", in, "-o", out}, kSeconds));
-  if (ending.code == 127) return make_error(ErrorCode::kProgramMissing, "'{}' cannot be started", program);
+  SLUICE_ASSIGN(const Ending ending,
+                run_command({program, "--stop-after=infer-types", in, "-o", out}, kSeconds));
+  if (ending.code == 127)
+    return make_error(ErrorCode::kProgramMissing, "'{}' cannot be started", program);
   if (ending.code != 0 || ending.signal != 0 || ending.timed_out) return std::optional<Types>();
   SLUICE_ASSIGN(const Module module, read_graph_file(out));
   Types types;
@@ -129,7 +140,8 @@ Types finished(const ModelProto& model, Types types) {
 }  // namespace
 
 Result<std::optional<Types>> types_of_valid(const ModelProto& model, const std::string& scratch) {
-  SLUICE_ASSIGN(std::optional<Types> types, types_of_first(model, model.graph().node_size(), scratch));
+  SLUICE_ASSIGN(std::optional<Types> types,
+                types_of_first(model, model.graph().node_size(), scratch));
   if (!types) return std::optional<Types>();
   return std::optional<Types>(finished(model, std::move(*types)));
 }

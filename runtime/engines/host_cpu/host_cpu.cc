@@ -1,6 +1,6 @@
-// The host_cpu engine: nodes of fixed parts as launches of one block into planned memory, each by the reference evaluator's one function;
-// and whole root graphs, walked node by node.
-// A library of its own, so that a model without such nodes loads neither the evaluator nor the graph reader.
+// The host_cpu engine: nodes of fixed parts as launches of one block into planned memory, each by
+// the reference evaluator's one function; and whole root graphs, walked node by node. A library of
+// its own, so that a model without such nodes loads neither the evaluator nor the graph reader.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -26,9 +26,12 @@ Result<void> find_weights(Module& module, std::span<const std::byte> weights) {
     Segment& segment = module.segment(id);
     if (segment.kind != SegmentKind::kBytes || segment.location.where != Where::kFile) continue;
     const uint64_t offset = segment.location.offset;
-    if (segment.location.path != kWeightsPath || offset > weights.size() || segment.size > weights.size() - offset) {
-      return make_error(ErrorCode::kBadCompiledModel, "a constant of its graph lies in '{}' at {} + {}, outside the {} bytes of weights",
-                        segment.location.path, offset, segment.size, weights.size());
+    if (segment.location.path != kWeightsPath || offset > weights.size() ||
+        segment.size > weights.size() - offset) {
+      return make_error(
+          ErrorCode::kBadCompiledModel,
+          "a constant of its graph lies in '{}' at {} + {}, outside the {} bytes of weights",
+          segment.location.path, offset, segment.size, weights.size());
     }
     segment.location = {Where::kHere, nullptr, weights.subspan(offset, segment.size), {}, 0, 0};
   }
@@ -41,7 +44,8 @@ struct PreparedTask {
   HostTask task;
 };
 
-Result<std::shared_ptr<void>> open_graph(std::span<const std::byte> bytes, std::span<const std::byte> weights) {
+Result<std::shared_ptr<void>> open_graph(std::span<const std::byte> bytes,
+                                         std::span<const std::byte> weights) {
   auto graph = std::make_shared<HostGraph>();
   SLUICE_ASSIGN(graph->module, read_graph(bytes, nullptr, "host graph"));
   SLUICE_TRY(find_weights(graph->module, weights));
@@ -55,21 +59,26 @@ Result<std::shared_ptr<void>> open_graph(std::span<const std::byte> bytes, std::
   return std::shared_ptr<void>(std::move(graph));
 }
 
-Result<std::shared_ptr<const void>> prepare(const std::shared_ptr<void>& opened, const HostTask& task) {
+Result<std::shared_ptr<const void>> prepare(const std::shared_ptr<void>& opened,
+                                            const HostTask& task) {
   auto graph = std::static_pointer_cast<HostGraph>(opened);
   const Node* node = task.node < graph->nodes.size() ? graph->nodes[task.node] : nullptr;
-  if (node == nullptr) return make_error(ErrorCode::kBadCompiledModel, "node {} is not in the host graph", task.node);
+  if (node == nullptr)
+    return make_error(ErrorCode::kBadCompiledModel, "node {} is not in the host graph", task.node);
   const size_t inputs = task.operands.size() - task.outputs;
   if (task.outputs != node->output_count() || inputs != node->input_count()) {
-    return make_error(ErrorCode::kBadCompiledModel, "{}: it has {} outputs and {} inputs, its task {} and {}", node->label(),
+    return make_error(ErrorCode::kBadCompiledModel,
+                      "{}: it has {} outputs and {} inputs, its task {} and {}", node->label(),
                       node->output_count(), node->input_count(), task.outputs, inputs);
   }
   for (const HostOperand& operand : task.operands) {
     if (operand.present && operand.dtype == DType::kString) {
-      return make_error(ErrorCode::kUnsupportedPart, "{}: strings have no planned memory", node->label());
+      return make_error(ErrorCode::kUnsupportedPart, "{}: strings have no planned memory",
+                        node->label());
     }
   }
-  return std::shared_ptr<const void>(std::make_shared<PreparedTask>(PreparedTask{std::move(graph), node, task}));
+  return std::shared_ptr<const void>(
+      std::make_shared<PreparedTask>(PreparedTask{std::move(graph), node, task}));
 }
 
 Result<void> run(const void* state, void* const* addresses) {
@@ -94,7 +103,9 @@ TensorView view_of(const HostTensor& tensor) {
   return {tensor.dtype, tensor.dims, tensor.bytes.empty() ? kNothing : tensor.bytes.data()};
 }
 
-Tensor copy_of(const HostTensor& tensor) { return {{}, tensor.dtype, tensor.dims, {tensor.bytes.begin(), tensor.bytes.end()}}; }
+Tensor copy_of(const HostTensor& tensor) {
+  return {{}, tensor.dtype, tensor.dims, {tensor.bytes.begin(), tensor.bytes.end()}};
+}
 
 std::vector<EvalValue> elements_of(std::span<const HostTensor> tensors) {
   std::vector<EvalValue> elements;
@@ -124,8 +135,10 @@ EvalValue to_eval(const HostValue& value) {
 HostValue::Kind kind_of(const EvalValue& value) {
   using enum HostValue::Kind;
   if (value.kind == EvalValue::Kind::kMap) return kMap;
-  if (value.kind != EvalValue::Kind::kSequence) return value.kind == EvalValue::Kind::kTensor ? kTensor : kNone;
-  return !value.elements.empty() && value.elements[0].kind == EvalValue::Kind::kMap ? kMaps : kSequence;
+  if (value.kind != EvalValue::Kind::kSequence)
+    return value.kind == EvalValue::Kind::kTensor ? kTensor : kNone;
+  return !value.elements.empty() && value.elements[0].kind == EvalValue::Kind::kMap ? kMaps
+                                                                                    : kSequence;
 }
 
 void add_tensors(const EvalValue& value, std::vector<HostTensor>& tensors) {
@@ -139,7 +152,9 @@ HostValue from_eval(const EvalValue& value) {
   return result;
 }
 
-bool is_channels_last(const Value& value) { return value.storage() != nullptr && value.storage()->format == StorageFormat::kNhwc; }
+bool is_channels_last(const Value& value) {
+  return value.storage() != nullptr && value.storage()->format == StorageFormat::kNhwc;
+}
 
 EvalOptions eval_options(const HostGraph& graph, const GraphHooks& hooks, GraphWalk& walk) {
   EvalOptions options;
@@ -151,30 +166,38 @@ EvalOptions eval_options(const HostGraph& graph, const GraphHooks& hooks, GraphW
   options.observer = [&](const Value& value, const EvalValue& made) {
     if (&value.graph() != &graph.module.root()) return;
     walk.note(value, made);
-    const bool is_parts = value.producer() != nullptr && value.producer()->op() == Op::kCall;  // who runs the part has seen it
-    if (hooks.value_made && !is_parts) hooks.value_made(value.name(), from_eval(made), is_channels_last(value));
+    const bool is_parts = value.producer() != nullptr &&
+                          value.producer()->op() == Op::kCall;  // who runs the part has seen it
+    if (hooks.value_made && !is_parts)
+      hooks.value_made(value.name(), from_eval(made), is_channels_last(value));
   };
   return options;
 }
 
-Result<void> check_unread(const std::shared_ptr<void>& opened, std::span<const PartResult> results) {
+Result<void> check_unread(const std::shared_ptr<void>& opened,
+                          std::span<const PartResult> results) {
   const Graph& root = static_cast<const HostGraph*>(opened.get())->module.root();
   const auto is_unread = [&](const PartResult& wanted) {
     if (wanted.output >= root.outputs().size()) return false;
     const Value& value = *root.outputs()[wanted.output];
     const Node* call = value.producer();
-    return call != nullptr && call->op() == Op::kCall && call->int_attribute("part", -1) == int64_t{wanted.part} &&
-           value.result() == wanted.result && value.uses().empty() && std::count(root.outputs().begin(), root.outputs().end(), &value) == 1;
+    return call != nullptr && call->op() == Op::kCall &&
+           call->int_attribute("part", -1) == int64_t{wanted.part} &&
+           value.result() == wanted.result && value.uses().empty() &&
+           std::count(root.outputs().begin(), root.outputs().end(), &value) == 1;
   };
   for (const PartResult& wanted : results) {
     if (is_unread(wanted)) continue;
-    return make_error(ErrorCode::kBadCompiledModel, "output {} is not result {} of part {} alone, which is written in place", wanted.output,
-                      wanted.result, wanted.part);
+    return make_error(ErrorCode::kBadCompiledModel,
+                      "output {} is not result {} of part {} alone, which is written in place",
+                      wanted.output, wanted.result, wanted.part);
   }
   return {};
 }
 
-int64_t part_of(const Node& node) { return node.op() == Op::kCall ? node.int_attribute("part", -1) : -1; }
+int64_t part_of(const Node& node) {
+  return node.op() == Op::kCall ? node.int_attribute("part", -1) : -1;
+}
 
 std::vector<PartResult> outputs_of_parts(const std::shared_ptr<void>& opened) {
   const Graph& root = static_cast<const HostGraph*>(opened.get())->module.root();
@@ -186,37 +209,46 @@ std::vector<PartResult> outputs_of_parts(const std::shared_ptr<void>& opened) {
   for (uint32_t i = 0; i < root.outputs().size(); ++i) {
     const Value& value = *root.outputs()[i];
     const int64_t part = value.producer() == nullptr ? -1 : part_of(*value.producer());
-    const bool is_read = std::any_of(value.uses().begin(), value.uses().end(), [](const Use& use) { return part_of(*use.node) < 0; });
+    const bool is_read = std::any_of(value.uses().begin(), value.uses().end(),
+                                     [](const Use& use) { return part_of(*use.node) < 0; });
     if (part >= 0 && calls[part] == 1 && times[&value] == 1 && !is_read)
       results.push_back({static_cast<uint32_t>(part), static_cast<uint32_t>(value.result()), i});
   }
   return results;
 }
 
-Result<std::vector<HostValue>> run_graph(const std::shared_ptr<void>& opened, std::span<const HostValue> inputs, const GraphHooks& hooks) {
+Result<std::vector<HostValue>> run_graph(const std::shared_ptr<void>& opened,
+                                         std::span<const HostValue> inputs,
+                                         const GraphHooks& hooks) {
   const auto& graph = *static_cast<const HostGraph*>(opened.get());
   const UseTensorMemory memory(hooks.memory);
   std::deque<EvalValue> values;
   std::vector<EvalInput> operands;
   for (const HostValue& input : inputs) {
     const bool is_tensor = input.kind == HostValue::Kind::kTensor && input.tensors.size() == 1;
-    operands.push_back(is_tensor ? EvalInput{view_of(input.tensors[0]), nullptr} : EvalInput{{}, &values.emplace_back(to_eval(input))});
+    operands.push_back(is_tensor ? EvalInput{view_of(input.tensors[0]), nullptr}
+                                 : EvalInput{{}, &values.emplace_back(to_eval(input))});
   }
   GraphWalk walk(graph.module.root(), graph.positions, hooks);
   for (size_t i = 0; i < inputs.size(); ++i) walk.bind_input(i, inputs[i]);
-  const NodeRunner runner{[&](const Node& node) { return walk.takes(node); },
-                          [&](const Node& node, std::span<const TensorView> given) { return walk.run(node, given); }};
+  const NodeRunner runner{
+      [&](const Node& node) { return walk.takes(node); },
+      [&](const Node& node, std::span<const TensorView> given) { return walk.run(node, given); }};
   EvalOptions options = eval_options(graph, hooks, walk);
   options.elsewhere = &runner;
-  SLUICE_ASSIGN(const std::vector<EvalValue> results, evaluate_graph_on(graph.module.root(), operands, options));
+  SLUICE_ASSIGN(const std::vector<EvalValue> results,
+                evaluate_graph_on(graph.module.root(), operands, options));
   std::vector<HostValue> outputs;
   for (const EvalValue& result : results) outputs.push_back(from_eval(result));
   return outputs;
 }
 
-constexpr HostEngine kEngine{kHostEngineRelease, sizeof(HostEngine), open_graph, prepare, run, check_unread, outputs_of_parts, run_graph};
+constexpr HostEngine kEngine{kHostEngineRelease, sizeof(HostEngine), open_graph, prepare, run,
+                             check_unread,       outputs_of_parts,   run_graph};
 
 }  // namespace
 }  // namespace sluice
 
-extern "C" __attribute__((visibility("default"))) const sluice::HostEngine* sluice_host_engine() { return &sluice::kEngine; }
+extern "C" __attribute__((visibility("default"))) const sluice::HostEngine* sluice_host_engine() {
+  return &sluice::kEngine;
+}

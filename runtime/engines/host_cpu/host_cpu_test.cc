@@ -43,10 +43,15 @@ struct Built {
   std::vector<float> weights = std::vector<float>(16, 0.5f);
 
   std::vector<std::byte> om() const {
-    return testing::om_bytes(model, {{.kind = pb::SEGMENT_WEIGHTS, .pieces = {{0, std::as_bytes(std::span(weights))}}, .bytes = 64},
-                                     {.kind = pb::SEGMENT_GRAPH, .pieces = {{0, graph}}, .bytes = graph.size()}});
+    return testing::om_bytes(
+        model, {{.kind = pb::SEGMENT_WEIGHTS,
+                 .pieces = {{0, std::as_bytes(std::span(weights))}},
+                 .bytes = 64},
+                {.kind = pb::SEGMENT_GRAPH, .pieces = {{0, graph}}, .bytes = graph.size()}});
   }
-  Result<std::shared_ptr<const StaticModel>> open() const { return StaticModel::open(OmBytes::copy(om()).value()); }
+  Result<std::shared_ptr<const StaticModel>> open() const {
+    return StaticModel::open(OmBytes::copy(om()).value());
+  }
 };
 
 Built build() {
@@ -134,8 +139,9 @@ graph @main.body(%i: i64[], %go: bool[], %v: f32[?]) -> (%go, %twice) body {
   bind(*b.model.add_outputs(), "where", b.type(DType::kI64, {1, -1}));
   bind(*b.model.add_outputs(), "last", b.type(DType::kF32, {-1}));
   b.model.mutable_root()->set_graph(1);
-  return testing::om_bytes(b.model,
-                           {{.kind = pb::SEGMENT_WEIGHTS}, {.kind = pb::SEGMENT_GRAPH, .pieces = {{0, graph}}, .bytes = graph.size()}});
+  return testing::om_bytes(
+      b.model, {{.kind = pb::SEGMENT_WEIGHTS},
+                {.kind = pb::SEGMENT_GRAPH, .pieces = {{0, graph}}, .bytes = graph.size()}});
 }
 
 TEST(HostCpu, RunsOfSizesSeenBeforeTakeNoMemory) {
@@ -149,12 +155,17 @@ TEST(HostCpu, RunsOfSizesSeenBeforeTakeNoMemory) {
   for (size_t i = 0; i < 10000; ++i) {
     const size_t count = 40 * (i < kSizes ? i + 1 : random() % kSizes + 1);
     HostValue x;
-    x.tensors.push_back({DType::kF32, {static_cast<int64_t>(count)}, std::as_bytes(std::span(ones).first(count)), nullptr});
+    x.tensors.push_back({DType::kF32,
+                         {static_cast<int64_t>(count)},
+                         std::as_bytes(std::span(ones).first(count)),
+                         nullptr});
     ASSERT_TRUE(run.bind_input(0, x));
     const auto done = run.execute();
     ASSERT_TRUE(done) << done.error().message;
-    EXPECT_EQ(run.output(0).tensors[0].dims, (std::vector<int64_t>{1, static_cast<int64_t>(count)}));
-    EXPECT_EQ(run.output(1).tensors[0].dims, (std::vector<int64_t>{static_cast<int64_t>(8 * count)}));
+    EXPECT_EQ(run.output(0).tensors[0].dims,
+              (std::vector<int64_t>{1, static_cast<int64_t>(count)}));
+    EXPECT_EQ(run.output(1).tensors[0].dims,
+              (std::vector<int64_t>{static_cast<int64_t>(8 * count)}));
     if (i == 599) seen = run.memory();
   }
   const MemoryCounters last = run.memory();
@@ -165,7 +176,8 @@ TEST(HostCpu, RunsOfSizesSeenBeforeTakeNoMemory) {
   EXPECT_EQ(last.max_used_bytes, seen.max_used_bytes);
 }
 
-// Whoever walks a root is busy, also between its parts: of six callers on a device of two threads two at a time.
+// Whoever walks a root is busy, also between its parts: of six callers on a device of two threads
+// two at a time.
 TEST(HostCpu, WalkedNodesAreWorkOfTheDevice) {
   const auto opened = OpenedModel::open(OmBytes::copy(rooted_om()).value());
   ASSERT_TRUE(opened) << opened.error().message;
@@ -185,7 +197,8 @@ TEST(HostCpu, WalkedNodesAreWorkOfTheDevice) {
   for (int caller = 0; caller < 6; ++caller) {
     callers.emplace_back([&] {
       HybridRun run(model, device);
-      ASSERT_TRUE(run.bind_input(0, {.tensors = {{DType::kF32, {3}, std::as_bytes(std::span(x)), nullptr}}}));
+      ASSERT_TRUE(run.bind_input(
+          0, {.tensors = {{DType::kF32, {3}, std::as_bytes(std::span(x)), nullptr}}}));
       for (int round = 0; round < 5; ++round) EXPECT_TRUE(run.execute(observer));
     });
   }
@@ -200,7 +213,8 @@ TEST(HostCpu, OutputsOutliveTheirRun) {
   HostValue last;
   {
     HybridRun run(HybridModel::lower(*model).value(), shared_device(1).value());
-    ASSERT_TRUE(run.bind_input(0, {.tensors = {{DType::kF32, {3}, std::as_bytes(std::span(x)), nullptr}}}));
+    ASSERT_TRUE(
+        run.bind_input(0, {.tensors = {{DType::kF32, {3}, std::as_bytes(std::span(x)), nullptr}}}));
     ASSERT_TRUE(run.execute());
     last = run.output(1);
   }

@@ -31,19 +31,24 @@ void add_size(pb::ModelDef& model, ExpressionOp op, int64_t a, int64_t b) {
   model.mutable_sizes()->add_expression_b(b);
 }
 
-// A part that appends one step to a state of n steps, which has room for five, and copies that step; the root negates it.
+// A part that appends one step to a state of n steps, which has room for five, and copies that
+// step; the root negates it.
 class AppendModel {
  public:
   AppendModel() {
     pb::ModelDef& model = b_.model;
-    const uint32_t past = b_.type(DType::kF32, {2, -1, 3}), present = b_.type(DType::kF32, {2, -1, 3});
-    const uint32_t step = b_.type(DType::kF32, {2, 1, 3}), capacity = b_.type(DType::kF32, {2, 5, 3});
+    const uint32_t past = b_.type(DType::kF32, {2, -1, 3}),
+                   present = b_.type(DType::kF32, {2, -1, 3});
+    const uint32_t step = b_.type(DType::kF32, {2, 1, 3}),
+                   capacity = b_.type(DType::kF32, {2, 5, 3});
     model.mutable_sizes()->add_symbols()->set_axis(1);
     add_size(model, ExpressionOp::kSymbol, 0, 0);
     add_size(model, ExpressionOp::kConstant, 1, 0);
     add_size(model, ExpressionOp::kAdd, 0, 1);
-    for (const uint32_t expression : {0, 1, 0}) model.mutable_types(static_cast<int>(past))->add_dim_expression(expression);
-    for (const uint32_t expression : {0, 3, 0}) model.mutable_types(static_cast<int>(present))->add_dim_expression(expression);
+    for (const uint32_t expression : {0, 1, 0})
+      model.mutable_types(static_cast<int>(past))->add_dim_expression(expression);
+    for (const uint32_t expression : {0, 3, 0})
+      model.mutable_types(static_cast<int>(present))->add_dim_expression(expression);
     bind(*model.add_inputs(), "past", past);
     bind(*model.add_inputs(), "fresh", step);
     bind(*model.add_outputs(), "present", present);
@@ -69,7 +74,8 @@ class AppendModel {
     EXPECT_TRUE(module) << module.error().message;
     const std::vector<std::byte> graph = graph_bytes(*module).value();
     const auto bytes = testing::om_bytes(
-        b_.model, {{.kind = pb::SEGMENT_WEIGHTS}, {.kind = pb::SEGMENT_GRAPH, .pieces = {{0, graph}}, .bytes = graph.size()}});
+        b_.model, {{.kind = pb::SEGMENT_WEIGHTS},
+                   {.kind = pb::SEGMENT_GRAPH, .pieces = {{0, graph}}, .bytes = graph.size()}});
     SLUICE_ASSIGN(auto opened, OpenedModel::open(OmBytes::copy(bytes).value()));
     return HybridModel::lower(std::move(opened));
   }
@@ -103,7 +109,8 @@ class HybridRunTest : public ::testing::Test {
   // One execution with a step whose elements are `value`.
   Result<void> execute(float value, const HybridObserver& observer = {}) {
     step_.assign(6, value);
-    SLUICE_TRY(run_.bind_input(1, {.tensors = {{DType::kF32, {2, 1, 3}, std::as_bytes(std::span(step_)), nullptr}}}));
+    SLUICE_TRY(run_.bind_input(
+        1, {.tensors = {{DType::kF32, {2, 1, 3}, std::as_bytes(std::span(step_)), nullptr}}}));
     return run_.execute(observer);
   }
 
@@ -135,7 +142,9 @@ TEST_F(HybridRunTest, AStateIsWhatItWasAfterAnError) {
   run_.reset_states();
   ASSERT_TRUE(execute(4));
   HybridObserver fails;
-  fails.after_task = [](const ModelRun&, uint32_t, uint32_t) { return make_error(ErrorCode::kBadValue, "no"); };
+  fails.after_task = [](const ModelRun&, uint32_t, uint32_t) {
+    return make_error(ErrorCode::kBadValue, "no");
+  };
   EXPECT_FALSE(execute(5, fails));
   ASSERT_TRUE(execute(6));
   EXPECT_THAT(output(0), ElementsAre(4, 4, 4, 6, 6, 6, 4, 4, 4, 6, 6, 6));
@@ -150,7 +159,8 @@ TEST_F(HybridRunTest, PartsWriteIntoMemoryOfTheCaller) {
   ASSERT_TRUE(run_.bind_output(1, std::as_writable_bytes(std::span(seen.at).first(6))));
   ASSERT_TRUE(run_.bind_output(2, std::as_writable_bytes(std::span(walked.at).first(6))));
   ASSERT_TRUE(execute(5));
-  EXPECT_EQ(static_cast<const void*>(run_.output(1).tensors[0].bytes.data()), static_cast<const void*>(seen.at));
+  EXPECT_EQ(static_cast<const void*>(run_.output(1).tensors[0].bytes.data()),
+            static_cast<const void*>(seen.at));
   EXPECT_EQ(seen.at[5], 5.0F);
   EXPECT_EQ(walked.at[5], -5.0F);
   ASSERT_TRUE(execute(6));
@@ -170,8 +180,10 @@ TEST_F(HybridRunTest, OutputsBoundToAnyAddressAreFilled) {
 TEST_F(HybridRunTest, OutputsAreBoundToTheirSize) {
   Line seen{};
   const auto memory = std::as_writable_bytes(std::span(seen.at));
-  EXPECT_THAT(run_.bind_output(1, memory).error().message, HasSubstr("output 'seen' has 24 bytes, got 64"));
-  EXPECT_THAT(run_.bind_output(0, memory).error().message, HasSubstr("its size is known only after the run"));
+  EXPECT_THAT(run_.bind_output(1, memory).error().message,
+              HasSubstr("output 'seen' has 24 bytes, got 64"));
+  EXPECT_THAT(run_.bind_output(0, memory).error().message,
+              HasSubstr("its size is known only after the run"));
   EXPECT_THAT(run_.bind_output(3, memory).error().message, HasSubstr("output 3 of 3"));
 }
 
@@ -181,7 +193,9 @@ TEST(HybridModel, RefusesBindingsOfPartsThatNothingSizes) {
   const auto refused = untold.open();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kBadCompiledModel);
-  EXPECT_THAT(refused.error().message, HasSubstr("'past' of a part is f32 [2, ?, 3], which has no size before the part runs"));
+  EXPECT_THAT(
+      refused.error().message,
+      HasSubstr("'past' of a part is f32 [2, ?, 3], which has no size before the part runs"));
   AppendModel fixed;
   fixed.model().mutable_parts(0)->clear_symbolic();
   EXPECT_THAT(fixed.open().error().message, HasSubstr("which has no size before the part runs"));
@@ -192,7 +206,8 @@ TEST(HybridModel, RefusesBindingsWhoseSizeIsNegative) {
   shrinking.model().mutable_sizes()->set_expression_a(1, -2);
   HybridRun run(shrinking.open().value(), shared_device(1).value());
   const std::vector<float> step(6);
-  ASSERT_TRUE(run.bind_input(1, {.tensors = {{DType::kF32, {2, 1, 3}, std::as_bytes(std::span(step)), nullptr}}}));
+  ASSERT_TRUE(run.bind_input(
+      1, {.tensors = {{DType::kF32, {2, 1, 3}, std::as_bytes(std::span(step)), nullptr}}}));
   const auto done = run.execute();
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, ErrorCode::kBadBinding);

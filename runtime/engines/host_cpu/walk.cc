@@ -8,15 +8,20 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kKernelAlignment = 64;                          // of every operand of a kernel: kernel_abi.h
+constexpr size_t kKernelAlignment = 64;  // of every operand of a kernel: kernel_abi.h
 alignas(kKernelAlignment) constexpr std::byte kNothing[1] = {};  // an address for empty tensors
 
 HostTensor from_view(const TensorView& view) {
   const std::vector<int64_t> dims(view.dims.begin(), view.dims.end());
-  return {view.dtype, dims, {view.data, dtype_bytes(view.dtype, element_count(dims).value_or(0))}, nullptr};
+  return {view.dtype,
+          dims,
+          {view.data, dtype_bytes(view.dtype, element_count(dims).value_or(0))},
+          nullptr};
 }
 
-bool is_aligned(const std::byte* data) { return reinterpret_cast<uintptr_t>(data) % kKernelAlignment == 0; }
+bool is_aligned(const std::byte* data) {
+  return reinterpret_cast<uintptr_t>(data) % kKernelAlignment == 0;
+}
 
 }  // namespace
 
@@ -40,11 +45,12 @@ std::optional<std::vector<int64_t>> SymbolValues::extents(const Type& type) cons
       extents.push_back(dim.value);
       continue;
     }
-    const auto value = expressions_.evaluate(static_cast<ExpressionId>(dim.value), [&](SymbolId symbol) {
-      const int64_t known = values_[static_cast<size_t>(symbol)];
-      is_told = is_told && known != kOpen;
-      return known;
-    });
+    const auto value =
+        expressions_.evaluate(static_cast<ExpressionId>(dim.value), [&](SymbolId symbol) {
+          const int64_t known = values_[static_cast<size_t>(symbol)];
+          is_told = is_told && known != kOpen;
+          return known;
+        });
     if (!value || *value < 0 || !is_told) return std::nullopt;
     extents.push_back(*value);
   }
@@ -64,7 +70,8 @@ struct GraphWalk::Operands {
 };
 
 void GraphWalk::bind_input(size_t index, const HostValue& value) {
-  if (value.tensors.size() == 1) symbols_.bind(graph_.inputs()[index]->type(), value.tensors[0].dims);
+  if (value.tensors.size() == 1)
+    symbols_.bind(graph_.inputs()[index]->type(), value.tensors[0].dims);
 }
 
 void GraphWalk::note(const Value& value, const EvalValue& made) {
@@ -77,48 +84,60 @@ uint32_t GraphWalk::kernel_of(const Node& node) const {
   return position < hooks_.node_kernels.size() ? hooks_.node_kernels[position] : 0;
 }
 
-Result<std::vector<EvalValue>> GraphWalk::run(const Node& node, std::span<const TensorView> inputs) {
+Result<std::vector<EvalValue>> GraphWalk::run(const Node& node,
+                                              std::span<const TensorView> inputs) {
   return is_call(node) ? call_part(node, inputs) : launch(node, inputs);
 }
 
-Result<std::vector<EvalValue>> GraphWalk::call_part(const Node& node, std::span<const TensorView> inputs) const {
+Result<std::vector<EvalValue>> GraphWalk::call_part(const Node& node,
+                                                    std::span<const TensorView> inputs) const {
   std::vector<HostTensor> tensors;
   for (const TensorView& input : inputs) tensors.push_back(from_view(input));
-  SLUICE_ASSIGN(std::vector<Tensor> outputs, hooks_.call_part(static_cast<uint32_t>(node.int_attribute("part", -1)), tensors));
+  SLUICE_ASSIGN(std::vector<Tensor> outputs,
+                hooks_.call_part(static_cast<uint32_t>(node.int_attribute("part", -1)), tensors));
   std::vector<EvalValue> results;
   for (Tensor& output : outputs) results.push_back(EvalValue::of(std::move(output)));
   return results;
 }
 
-Result<std::vector<EvalValue>> GraphWalk::launch(const Node& node, std::span<const TensorView> inputs) const {
+Result<std::vector<EvalValue>> GraphWalk::launch(const Node& node,
+                                                 std::span<const TensorView> inputs) const {
   Operands operands;
   std::vector<EvalValue> results;
-  for (size_t k = 0; k < node.output_count(); ++k) SLUICE_TRY(add_result(node.output(k), operands, results));
+  for (size_t k = 0; k < node.output_count(); ++k)
+    SLUICE_TRY(add_result(node.output(k), operands, results));
   for (size_t i = 0; i < inputs.size(); ++i) SLUICE_TRY(add_input(node, i, inputs[i], operands));
   auto launched = hooks_.launch(kernel_of(node) - 1, operands.addresses, operands.dims);
   if (!launched) return std::move(launched).error().within(node.label());
   return results;
 }
 
-Result<void> GraphWalk::add_result(const Value& result, Operands& operands, std::vector<EvalValue>& results) const {
+Result<void> GraphWalk::add_result(const Value& result, Operands& operands,
+                                   std::vector<EvalValue>& results) const {
   auto extents = symbols_.extents(result.type());
   if (!extents || !element_count(*extents)) {
-    return make_error(ErrorCode::kBadShape, "{}: result '{}' has a size that the values before it do not tell", result.producer()->label(),
-                      result.name());
+    return make_error(ErrorCode::kBadShape,
+                      "{}: result '{}' has a size that the values before it do not tell",
+                      result.producer()->label(), result.name());
   }
-  auto tensor = std::make_shared<Tensor>(make_unfilled_tensor(result.type().dtype, std::move(*extents)));
+  auto tensor =
+      std::make_shared<Tensor>(make_unfilled_tensor(result.type().dtype, std::move(*extents)));
   operands.add(tensor->bytes.empty() ? kNothing : tensor->bytes.data(), tensor->dims);
   results.emplace_back().tensor = std::move(tensor);
   return {};
 }
 
-Result<void> GraphWalk::add_input(const Node& node, size_t index, const TensorView& input, Operands& operands) const {
-  if (node.input(index) == nullptr) return make_error(ErrorCode::kBadNode, "{}: its kernel has no operand {}", node.label(), index);
+Result<void> GraphWalk::add_input(const Node& node, size_t index, const TensorView& input,
+                                  Operands& operands) const {
+  if (node.input(index) == nullptr)
+    return make_error(ErrorCode::kBadNode, "{}: its kernel has no operand {}", node.label(), index);
   const Value& value = *node.input(index);
   const auto extents = symbols_.extents(value.type());
   if (!extents || input.dtype != value.type().dtype || !std::ranges::equal(input.dims, *extents)) {
-    return make_error(ErrorCode::kBadShape, "{}: operand '{}' is {} {}, its kernel was compiled for {}", node.label(), value.name(),
-                      dtype_name(input.dtype), dims_text(input.dims), extents ? dims_text(*extents) : "sizes that no value tells");
+    return make_error(ErrorCode::kBadShape,
+                      "{}: operand '{}' is {} {}, its kernel was compiled for {}", node.label(),
+                      value.name(), dtype_name(input.dtype), dims_text(input.dims),
+                      extents ? dims_text(*extents) : "sizes that no value tells");
   }
   const uint64_t bytes = dtype_bytes(input.dtype, *element_count(*extents));
   if (bytes == 0 || is_aligned(input.data)) {

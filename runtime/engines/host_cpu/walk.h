@@ -1,5 +1,5 @@
-// What a walked graph leaves to its caller: Calls of parts, and the launches of nodes that name kernels
-// of the compiled model.
+// What a walked graph leaves to its caller: Calls of parts, and the launches of nodes that name
+// kernels of the compiled model.
 #pragma once
 
 #include <deque>
@@ -15,7 +15,8 @@ namespace sluice {
 // The symbols that dims of a graph are made of, as its values tell them one after the other.
 class SymbolValues {
  public:
-  explicit SymbolValues(const ExpressionTable& expressions) : expressions_(expressions), values_(expressions.symbol_count(), kOpen) {}
+  explicit SymbolValues(const ExpressionTable& expressions)
+      : expressions_(expressions), values_(expressions.symbol_count(), kOpen) {}
 
   // The value of this type has these dims. A symbol keeps what told it first.
   void bind(const Type& type, std::span<const int64_t> dims);
@@ -29,7 +30,8 @@ class SymbolValues {
   std::vector<int64_t> values_;  // by SymbolId
 };
 
-// One walk. node_kernels: by the node's position in the graph, 1 + its kernel, 0: none. All outlive it.
+// One walk. node_kernels: by the node's position in the graph, 1 + its kernel, 0: none. All outlive
+// it.
 class GraphWalk {
  public:
   GraphWalk(const Graph& graph, std::span<const uint32_t> positions, const GraphHooks& hooks)
@@ -47,10 +49,13 @@ class GraphWalk {
   struct Operands;
   static bool is_call(const Node& node) { return node.op() == Op::kCall; }
   uint32_t kernel_of(const Node& node) const;
-  Result<std::vector<EvalValue>> call_part(const Node& node, std::span<const TensorView> inputs) const;
+  Result<std::vector<EvalValue>> call_part(const Node& node,
+                                           std::span<const TensorView> inputs) const;
   Result<std::vector<EvalValue>> launch(const Node& node, std::span<const TensorView> inputs) const;
-  Result<void> add_result(const Value& result, Operands& operands, std::vector<EvalValue>& results) const;
-  Result<void> add_input(const Node& node, size_t index, const TensorView& input, Operands& operands) const;
+  Result<void> add_result(const Value& result, Operands& operands,
+                          std::vector<EvalValue>& results) const;
+  Result<void> add_input(const Node& node, size_t index, const TensorView& input,
+                         Operands& operands) const;
 
   const Graph& graph_;
   std::span<const uint32_t> positions_;  // by node id

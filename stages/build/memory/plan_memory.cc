@@ -12,7 +12,9 @@
 namespace sluice {
 namespace {
 
-uint64_t aligned(uint64_t bytes) { return (bytes + kValueAlignment - 1) / kValueAlignment * kValueAlignment; }
+uint64_t aligned(uint64_t bytes) {
+  return (bytes + kValueAlignment - 1) / kValueAlignment * kValueAlignment;
+}
 
 constexpr uint64_t kUnbounded = UINT64_MAX;  // bytes of what has no largest size
 
@@ -23,8 +25,11 @@ uint64_t max_bytes(const Value& value) {
   const ExpressionTable& expressions = value.graph().module().expressions;
   uint64_t elements = 1;
   for (const Dim& dim : type.dims) {
-    const int64_t maximum = dim.is_fixed() ? dim.value : expressions.bounds(static_cast<ExpressionId>(dim.value)).high;
-    if (__builtin_mul_overflow(elements, static_cast<uint64_t>(std::max<int64_t>(maximum, 0)), &elements)) return kUnbounded;
+    const int64_t maximum =
+        dim.is_fixed() ? dim.value : expressions.bounds(static_cast<ExpressionId>(dim.value)).high;
+    if (__builtin_mul_overflow(elements, static_cast<uint64_t>(std::max<int64_t>(maximum, 0)),
+                               &elements))
+      return kUnbounded;
   }
   return elements > kMaxValueBytes ? kUnbounded : dtype_bytes(type.dtype, elements);
 }
@@ -41,7 +46,8 @@ struct Shared {
 
 class Planner {
  public:
-  Planner(const Graph& root, const TaskList& list) : root_(root), list_(list), parent_(root.value_limit()), shared_(root.value_limit()) {
+  Planner(const Graph& root, const TaskList& list)
+      : root_(root), list_(list), parent_(root.value_limit()), shared_(root.value_limit()) {
     std::iota(parent_.begin(), parent_.end(), 0);
   }
 
@@ -50,7 +56,8 @@ class Planner {
     for (const Alias& alias : list_.aliases) unite(*alias.value, *alias.of);
     bind_outputs();
     find_lives();
-    for (size_t task = 0; task < list_.tasks.size(); ++task) write_in_place(static_cast<int64_t>(task));
+    for (size_t task = 0; task < list_.tasks.size(); ++task)
+      write_in_place(static_cast<int64_t>(task));
     return place(constant_offsets);
   }
 
@@ -58,7 +65,8 @@ class Planner {
   int32_t find(const Value& value) {
     int32_t id = value.id();
     while (parent_[static_cast<size_t>(id)] != id)
-      id = parent_[static_cast<size_t>(id)] = parent_[static_cast<size_t>(parent_[static_cast<size_t>(id)])];
+      id = parent_[static_cast<size_t>(id)] =
+          parent_[static_cast<size_t>(parent_[static_cast<size_t>(id)])];
     return id;
   }
   Shared& shared(const Value& value) { return shared_[static_cast<size_t>(find(value))]; }
@@ -111,29 +119,34 @@ class Planner {
     }
   }
 
-  // Input `index` of a Fused node is read only by elementwise nodes of its body, each element where it is written.
+  // Input `index` of a Fused node is read only by elementwise nodes of its body, each element where
+  // it is written.
   static bool is_read_elementwise(const Node& node, size_t index) {
     const Graph* body = node.op() == Op::kFused ? node.body("body") : nullptr;
     const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
     if (anchor == nullptr || index >= body->inputs().size()) return false;
     const Value& inside = *body->inputs()[index];
-    return std::all_of(inside.uses().begin(), inside.uses().end(),
-                       [&](const Use& use) { return is_epilogue_op(*use.node) && use.node != anchor; });
+    return std::all_of(inside.uses().begin(), inside.uses().end(), [&](const Use& use) {
+      return is_epilogue_op(*use.node) && use.node != anchor;
+    });
   }
 
   bool can_overwrite(const Task& task, size_t index, int64_t number) {
     const Value* operand = task.inputs[index];
     const Value& result = *task.outputs[0];
-    if (operand == nullptr || std::count(task.inputs.begin(), task.inputs.end(), operand) != 1) return false;
+    if (operand == nullptr || std::count(task.inputs.begin(), task.inputs.end(), operand) != 1)
+      return false;
     Shared& from = shared(*operand);
     const Shared& to = shared(result);
-    const bool free = !from.constant && from.input == nullptr && from.last == number && (from.output < 0 || to.output < 0) && !to.constant;
+    const bool free = !from.constant && from.input == nullptr && from.last == number &&
+                      (from.output < 0 || to.output < 0) && !to.constant;
     if (!free || find(*operand) == find(result)) return false;
-    const bool alone = std::none_of(task.inputs.begin(), task.inputs.end(), [&](const Value* other) {
-      return other != nullptr && other != operand && find(*other) == find(*operand);
-    });
-    return alone && from.output < 0 && operand->type_id() == result.type_id() && operand->storage_id() == result.storage_id() &&
-           is_read_elementwise(*task.node, index);
+    const bool alone =
+        std::none_of(task.inputs.begin(), task.inputs.end(), [&](const Value* other) {
+          return other != nullptr && other != operand && find(*other) == find(*operand);
+        });
+    return alone && from.output < 0 && operand->type_id() == result.type_id() &&
+           operand->storage_id() == result.storage_id() && is_read_elementwise(*task.node, index);
   }
 
   void write_in_place(int64_t number) {
@@ -154,7 +167,8 @@ class Planner {
       const Shared& mine = shared_[static_cast<size_t>(value.id())];
       if (mine.constant || mine.input != nullptr || mine.output >= 0 || mine.last < 0) continue;
       block_of[static_cast<size_t>(value.id())] = static_cast<int32_t>(buffers.size());
-      buffers.push_back({mine.first, mine.last, mine.bytes == kUnbounded ? kUnbounded : aligned(mine.bytes)});
+      buffers.push_back(
+          {mine.first, mine.last, mine.bytes == kUnbounded ? kUnbounded : aligned(mine.bytes)});
     }
     MemoryPlan plan;
     SLUICE_TRY(place_buffers(buffers, plan));
@@ -183,14 +197,18 @@ class Planner {
 
   Result<void> place_buffers(const std::vector<Buffer>& buffers, MemoryPlan& plan) const {
     plan.buffers = buffers.size();
-    for (const Buffer& buffer : buffers) plan.arena_buffers.push_back({buffer.first, buffer.last, 0});
-    plan.is_placed = std::none_of(buffers.begin(), buffers.end(), [](const Buffer& buffer) { return buffer.bytes == kUnbounded; });
+    for (const Buffer& buffer : buffers)
+      plan.arena_buffers.push_back({buffer.first, buffer.last, 0});
+    plan.is_placed = std::none_of(buffers.begin(), buffers.end(),
+                                  [](const Buffer& buffer) { return buffer.bytes == kUnbounded; });
     if (buffers.empty() || !plan.is_placed) return {};
     const LivePeak live = live_peak(buffers);
-    const OffsetPlan offsets = live.bytes > kOmArenaLimit ? OffsetPlan{{}, live.bytes, 0} : plan_offsets(buffers);
+    const OffsetPlan offsets =
+        live.bytes > kOmArenaLimit ? OffsetPlan{{}, live.bytes, 0} : plan_offsets(buffers);
     if (offsets.arena_bytes > kOmArenaLimit) {
       plan.is_placed = false;
-      return root_.shapes == ShapeClass::kSymbolic ? Result<void>() : too_large(offsets.arena_bytes, live.task);
+      return root_.shapes == ShapeClass::kSymbolic ? Result<void>()
+                                                   : too_large(offsets.arena_bytes, live.task);
     }
     plan.arena_bytes = offsets.arena_bytes;
     plan.live_bytes = live.bytes;
@@ -201,9 +219,13 @@ class Planner {
 
   Error too_large(uint64_t bytes, int64_t at) const {
     const Node* node = list_.tasks[static_cast<size_t>(at)].node;
-    return make_error(ErrorCode::kLimit, "{}: the values that are needed while it runs take {} bytes of memory, a model may have {}",
+    return make_error(ErrorCode::kLimit,
+                      "{}: the values that are needed while it runs take {} bytes of memory, a "
+                      "model may have {}",
                       node == nullptr ? "an output's copy" : node->label(), bytes, kOmArenaLimit)
-        .with_hint("make the inputs smaller (--input-shape, --dim), or leave dims open: --dim NAME=LOW..HIGH");
+        .with_hint(
+            "make the inputs smaller (--input-shape, --dim), or leave dims open: --dim "
+            "NAME=LOW..HIGH");
   }
 
   // The constant that a view of a constant shows.
@@ -232,12 +254,14 @@ class Planner {
 
 uint64_t storage_bytes(const Value& value) {
   if (!value.type().is_fixed()) return 0;
-  if (value.storage() != nullptr && value.storage()->bytes.is_fixed()) return static_cast<uint64_t>(value.storage()->bytes.value);
+  if (value.storage() != nullptr && value.storage()->bytes.is_fixed())
+    return static_cast<uint64_t>(value.storage()->bytes.value);
   if (value.is_constant()) return value.graph().module().segment(value.segment()).size;
   return value.type().dense_bytes().value_or(0);
 }
 
-Result<MemoryPlan> plan_memory(const Graph& root, const TaskList& list, const std::vector<uint64_t>& constant_offsets) {
+Result<MemoryPlan> plan_memory(const Graph& root, const TaskList& list,
+                               const std::vector<uint64_t>& constant_offsets) {
   return Planner(root, list).plan(constant_offsets);
 }
 

@@ -15,7 +15,8 @@ namespace {
 // A graph, its tasks and its plan. Nodes of aicore launch a kernel.
 class Planned {
  public:
-  explicit Planned(const std::string& text) : module_(parse_module("sluice 1 lowered\n" + text, "test").value()) {
+  explicit Planned(const std::string& text)
+      : module_(parse_module("sluice 1 lowered\n" + text, "test").value()) {
     for (Node& node : module_.root().nodes()) {
       if (node.placement.engine == EngineId::kAicore) node.placement.kernel = 0;
     }
@@ -32,12 +33,14 @@ class Planned {
   const std::optional<Error>& error() const { return error_; }
   const ValuePlace& at(const std::string& name) const {
     for (const Value& value : module_.root().values()) {
-      if (!value.is_erased() && value.name() == name) return plan_.places[static_cast<size_t>(value.id())];
+      if (!value.is_erased() && value.name() == name)
+        return plan_.places[static_cast<size_t>(value.id())];
     }
     throw std::runtime_error("no value " + name);
   }
   bool share(const std::string& a, const std::string& b) const {
-    return at(a).place == at(b).place && at(a).binding == at(b).binding && at(a).offset == at(b).offset && at(a).buffer == at(b).buffer;
+    return at(a).place == at(b).place && at(a).binding == at(b).binding &&
+           at(a).offset == at(b).offset && at(a).buffer == at(b).buffer;
   }
 
  private:
@@ -96,7 +99,8 @@ TEST(PlanMemory, AViewLiesWhereTheWholeLies) {
   EXPECT_EQ(planned.plan().buffers, 2u);
 }
 
-// A residual buffer: the result of the second convolution is added behind the first, whose kernel writes over it.
+// A residual buffer: the result of the second convolution is added behind the first, whose kernel
+// writes over it.
 std::string residual(const std::string& reader, const std::string& epilogue) {
   return R"(graph @main(%x: f32[1, 4, 8, 8], %w: f32[4, 4, 1, 1]) -> (%y) {
   %d: f32[1, 4, 8, 8] = Conv(%x, %w) placement {engine = aicore}
@@ -177,10 +181,12 @@ graph @main(%x: f32[n, 8]) -> (%y) shapes symbolic {
   EXPECT_EQ(planned.plan().arena_bytes, 0u);
 }
 
-std::string neg_of(uint64_t elements, const std::string& dim, const std::string& head, const std::string& attributes) {
+std::string neg_of(uint64_t elements, const std::string& dim, const std::string& head,
+                   const std::string& attributes) {
   const std::string type = "f32[" + (dim.empty() ? std::to_string(elements) : dim) + "]";
   return head + "graph @main(%x: " + type + ") -> (%y) " + attributes + "{\n  %a: " + type +
-         " = Neg(%x) placement {engine = host_cpu}\n  %y: " + type + " = Sin(%a) placement {engine = host_cpu}\n}\n";
+         " = Neg(%x) placement {engine = host_cpu}\n  %y: " + type +
+         " = Sin(%a) placement {engine = host_cpu}\n}\n";
 }
 
 TEST(PlanMemory, LargerArenasThanTheLoaderOpensAreRefused) {
@@ -188,14 +194,17 @@ TEST(PlanMemory, LargerArenasThanTheLoaderOpensAreRefused) {
   const Planned refused(neg_of(kOmArenaLimit / 4 + 1, "", "", ""));
   ASSERT_TRUE(refused.error());
   EXPECT_EQ(refused.error()->code, ErrorCode::kLimit);
-  EXPECT_NE(refused.error()->message.find("node 'a' (Neg)"), std::string::npos) << refused.error()->message;
-  EXPECT_NE(refused.error()->message.find(std::to_string(kOmArenaLimit + 64)), std::string::npos) << refused.error()->message;
+  EXPECT_NE(refused.error()->message.find("node 'a' (Neg)"), std::string::npos)
+      << refused.error()->message;
+  EXPECT_NE(refused.error()->message.find(std::to_string(kOmArenaLimit + 64)), std::string::npos)
+      << refused.error()->message;
   EXPECT_FALSE(refused.error()->hint.empty());
 }
 
 // Bounds that are only too generous: the sizes that come are placed as they come.
 TEST(PlanMemory, LargerBoundsThanTheLoaderOpensArePlacedLater) {
-  const Planned planned(neg_of(0, "n", "symbol n = dim(@main, %x, 0) in [1, 20000000000000]\n", "shapes symbolic "));
+  const Planned planned(
+      neg_of(0, "n", "symbol n = dim(@main, %x, 0) in [1, 20000000000000]\n", "shapes symbolic "));
   ASSERT_FALSE(planned.error());
   EXPECT_FALSE(planned.plan().is_placed);
   EXPECT_EQ(planned.plan().arena_bytes, 0u);

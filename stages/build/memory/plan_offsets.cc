@@ -10,8 +10,9 @@ namespace {
 constexpr size_t kClimbRounds = 2000;
 constexpr size_t kClimbWork = 100'000'000;
 
-// Placed buffers by time. A buffer lies in the O(log T) nodes of a segment tree that cover its life, and at its first task; buffers alive
-// together with [first, last] are those alive at `first` and those that begin in (first, last].
+// Placed buffers by time. A buffer lies in the O(log T) nodes of a segment tree that cover its
+// life, and at its first task; buffers alive together with [first, last] are those alive at `first`
+// and those that begin in (first, last].
 class AliveIndex {
  public:
   explicit AliveIndex(int64_t tasks) : beginning_(static_cast<size_t>(tasks)) {
@@ -22,7 +23,8 @@ class AliveIndex {
 
   void insert(const Buffer& buffer, uint32_t id) {
     beginning_[static_cast<size_t>(buffer.first)].push_back(id);
-    for (int64_t node = buffer.first + leaves_; node > 0; node /= 2) ++begins_[static_cast<size_t>(node)];
+    for (int64_t node = buffer.first + leaves_; node > 0; node /= 2)
+      ++begins_[static_cast<size_t>(node)];
     int64_t low = buffer.first + leaves_, high = buffer.last + leaves_ + 1;
     for (; low < high; low /= 2, high /= 2) {
       if (low % 2 == 1) tree_[static_cast<size_t>(low++)].push_back(id);
@@ -40,7 +42,8 @@ class AliveIndex {
 
  private:
   // Buffers that begin in [low, high), skipping empty subtrees.
-  void find_beginning(int64_t node, int64_t from, int64_t to, int64_t low, int64_t high, std::vector<uint32_t>& found) const {
+  void find_beginning(int64_t node, int64_t from, int64_t to, int64_t low, int64_t high,
+                      std::vector<uint32_t>& found) const {
     if (from >= high || to <= low || begins_[static_cast<size_t>(node)] == 0) return;
     if (to - from == 1) {
       const std::vector<uint32_t>& ids = beginning_[static_cast<size_t>(from)];
@@ -72,7 +75,8 @@ uint64_t best_gap(std::vector<std::pair<uint64_t, uint64_t>>& occupied, uint64_t
   return best == UINT64_MAX ? end : best_offset;
 }
 
-OffsetPlan place_in_order(const std::vector<Buffer>& buffers, const std::vector<uint32_t>& order, int64_t tasks, uint64_t& pairs) {
+OffsetPlan place_in_order(const std::vector<Buffer>& buffers, const std::vector<uint32_t>& order,
+                          int64_t tasks, uint64_t& pairs) {
   OffsetPlan plan;
   plan.offsets.resize(buffers.size());
   AliveIndex alive(tasks);
@@ -84,7 +88,8 @@ OffsetPlan place_in_order(const std::vector<Buffer>& buffers, const std::vector<
     neighbours.clear();
     occupied.clear();
     alive.find(buffer, neighbours);
-    for (const uint32_t other : neighbours) occupied.emplace_back(plan.offsets[other], plan.offsets[other] + buffers[other].bytes);
+    for (const uint32_t other : neighbours)
+      occupied.emplace_back(plan.offsets[other], plan.offsets[other] + buffers[other].bytes);
     pairs += neighbours.size();
     plan.offsets[id] = best_gap(occupied, buffer.bytes);
     plan.arena_bytes = std::max(plan.arena_bytes, plan.offsets[id] + buffer.bytes);
@@ -93,23 +98,27 @@ OffsetPlan place_in_order(const std::vector<Buffer>& buffers, const std::vector<
   return plan;
 }
 
-// Improves an order while it can: what ends highest is placed earlier (halfway to the front, then first), and the change is kept when the
-// arena does not grow. Stops at the bound or when the work, in pairs of buffers, is used up.
-void climb(const std::vector<Buffer>& buffers, std::vector<uint32_t> order, int64_t tasks, uint64_t bound, OffsetPlan& best,
-           uint64_t& pairs) {
+// Improves an order while it can: what ends highest is placed earlier (halfway to the front, then
+// first), and the change is kept when the arena does not grow. Stops at the bound or when the work,
+// in pairs of buffers, is used up.
+void climb(const std::vector<Buffer>& buffers, std::vector<uint32_t> order, int64_t tasks,
+           uint64_t bound, OffsetPlan& best, uint64_t& pairs) {
   OffsetPlan plan = place_in_order(buffers, order, tasks, pairs);
   std::mt19937 random(1);  // its numbers are the same everywhere
-  const auto rounds = static_cast<int>(std::min<size_t>(kClimbRounds, kClimbWork / std::max<size_t>(1, buffers.size() * buffers.size())));
+  const auto rounds = static_cast<int>(std::min<size_t>(
+      kClimbRounds, kClimbWork / std::max<size_t>(1, buffers.size() * buffers.size())));
   for (int round = 0; round < rounds && best.arena_bytes > bound; ++round) {
     std::vector<size_t> highest;  // positions in the order
     for (size_t i = 0; i < order.size(); ++i) {
-      if (plan.offsets[order[i]] + buffers[order[i]].bytes == plan.arena_bytes) highest.push_back(i);
+      if (plan.offsets[order[i]] + buffers[order[i]].bytes == plan.arena_bytes)
+        highest.push_back(i);
     }
     std::vector<uint32_t> next = order;
     const size_t from = highest[random() % highest.size()], to = from == 0 ? 0 : random() % from;
     std::rotate(next.begin() + static_cast<int64_t>(to), next.begin() + static_cast<int64_t>(from),
                 next.begin() + static_cast<int64_t>(from) + 1);
-    if (from == 0 || round % 4 == 3) std::swap(next[random() % next.size()], next[random() % next.size()]);
+    if (from == 0 || round % 4 == 3)
+      std::swap(next[random() % next.size()], next[random() % next.size()]);
     OffsetPlan changed = place_in_order(buffers, next, tasks, pairs);
     if (changed.arena_bytes > plan.arena_bytes) continue;
     order = std::move(next);
@@ -118,7 +127,8 @@ void climb(const std::vector<Buffer>& buffers, std::vector<uint32_t> order, int6
   }
 }
 
-// Two buffers are alive together exactly when one begins while the other is alive: only tasks in which buffers begin matter.
+// Two buffers are alive together exactly when one begins while the other is alive: only tasks in
+// which buffers begin matter.
 std::vector<Buffer> with_dense_tasks(std::vector<Buffer> buffers) {
   std::vector<int64_t> begins;
   for (const Buffer& buffer : buffers) begins.push_back(buffer.first);
@@ -138,7 +148,8 @@ int64_t life(const Buffer& buffer) { return buffer.last - buffer.first + 1; }
 LivePeak live_peak(const std::vector<Buffer>& buffers) {
   int64_t tasks = 0;
   for (const Buffer& buffer : buffers) tasks = std::max(tasks, buffer.last + 2);
-  std::vector<__int128> change(static_cast<size_t>(tasks), 0);  // sums of sizes need more than 64 bits
+  std::vector<__int128> change(static_cast<size_t>(tasks),
+                               0);  // sums of sizes need more than 64 bits
   for (const Buffer& buffer : buffers) {
     change[static_cast<size_t>(buffer.first)] += buffer.bytes;
     change[static_cast<size_t>(buffer.last + 1)] -= buffer.bytes;
@@ -161,11 +172,19 @@ OffsetPlan plan_offsets(const std::vector<Buffer>& given) {
   const uint64_t bound = live_peak(buffers).bytes;
   std::vector<uint32_t> order(buffers.size());
   std::iota(order.begin(), order.end(), 0);
-  const auto area = [](const Buffer& b) { return static_cast<double>(b.bytes) * static_cast<double>(life(b)); };
+  const auto area = [](const Buffer& b) {
+    return static_cast<double>(b.bytes) * static_cast<double>(life(b));
+  };
   using Less = bool (*)(const Buffer&, const Buffer&);
-  const Less by_size = [](const Buffer& a, const Buffer& b) { return a.bytes > b.bytes || (a.bytes == b.bytes && life(a) > life(b)); };
-  const Less by_life = [](const Buffer& a, const Buffer& b) { return life(a) > life(b) || (life(a) == life(b) && a.bytes > b.bytes); };
-  const Less by_time = [](const Buffer& a, const Buffer& b) { return a.first < b.first || (a.first == b.first && a.bytes > b.bytes); };
+  const Less by_size = [](const Buffer& a, const Buffer& b) {
+    return a.bytes > b.bytes || (a.bytes == b.bytes && life(a) > life(b));
+  };
+  const Less by_life = [](const Buffer& a, const Buffer& b) {
+    return life(a) > life(b) || (life(a) == life(b) && a.bytes > b.bytes);
+  };
+  const Less by_time = [](const Buffer& a, const Buffer& b) {
+    return a.first < b.first || (a.first == b.first && a.bytes > b.bytes);
+  };
   uint64_t pairs = 0;
   OffsetPlan best;
   std::vector<uint32_t> best_order;
@@ -173,7 +192,8 @@ OffsetPlan plan_offsets(const std::vector<Buffer>& given) {
   const auto attempt = [&](const auto& less) {
     if (best.arena_bytes == bound) return;
     std::vector<uint32_t> sorted = order;
-    std::stable_sort(sorted.begin(), sorted.end(), [&](uint32_t a, uint32_t b) { return less(buffers[a], buffers[b]); });
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [&](uint32_t a, uint32_t b) { return less(buffers[a], buffers[b]); });
     OffsetPlan plan = place_in_order(buffers, sorted, tasks, pairs);
     if (plan.arena_bytes >= best.arena_bytes) return;
     best = std::move(plan);

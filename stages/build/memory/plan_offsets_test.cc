@@ -22,7 +22,8 @@ uint64_t count_live(const std::vector<Buffer>& buffers) {
   uint64_t maximum = 0;
   for (const Buffer& at : buffers) {  // the maximum begins with some buffer
     uint64_t live = 0;
-    for (const Buffer& buffer : buffers) live += buffer.first <= at.first && at.first <= buffer.last ? buffer.bytes : 0;
+    for (const Buffer& buffer : buffers)
+      live += buffer.first <= at.first && at.first <= buffer.last ? buffer.bytes : 0;
     maximum = std::max(maximum, live);
   }
   return maximum;
@@ -33,16 +34,19 @@ void expect_valid(const std::vector<Buffer>& buffers, const OffsetPlan& plan) {
   for (size_t i = 0; i < buffers.size(); ++i) {
     ASSERT_LE(plan.offsets[i] + buffers[i].bytes, plan.arena_bytes) << "buffer " << i;
     for (size_t j = i + 1; j < buffers.size(); ++j) {
-      ASSERT_FALSE(overlap(buffers[i], plan.offsets[i], buffers[j], plan.offsets[j])) << "buffers " << i << " and " << j;
+      ASSERT_FALSE(overlap(buffers[i], plan.offsets[i], buffers[j], plan.offsets[j]))
+          << "buffers " << i << " and " << j;
     }
   }
 }
 
-std::vector<Buffer> random_buffers(std::mt19937& random, size_t count, int64_t tasks, int64_t longest) {
+std::vector<Buffer> random_buffers(std::mt19937& random, size_t count, int64_t tasks,
+                                   int64_t longest) {
   std::vector<Buffer> buffers;
   for (size_t i = 0; i < count; ++i) {
     const auto first = static_cast<int64_t>(random() % static_cast<uint32_t>(tasks));
-    const auto last = std::min<int64_t>(tasks - 1, first + static_cast<int64_t>(random() % static_cast<uint32_t>(longest)));
+    const auto last = std::min<int64_t>(
+        tasks - 1, first + static_cast<int64_t>(random() % static_cast<uint32_t>(longest)));
     buffers.push_back({first, last, 64 * (random() % 5 == 0 ? 0 : 1 + random() % 100)});
   }
   return buffers;
@@ -51,7 +55,8 @@ std::vector<Buffer> random_buffers(std::mt19937& random, size_t count, int64_t t
 TEST(PlanOffsets, OfRandomBlocksNeverOverlap) {
   std::mt19937 random(1);
   for (int round = 0; round < 300; ++round) {
-    const std::vector<Buffer> buffers = random_buffers(random, 1 + random() % 60, 1 + random() % 40, 1 + random() % 20);
+    const std::vector<Buffer> buffers =
+        random_buffers(random, 1 + random() % 60, 1 + random() % 40, 1 + random() % 20);
     const OffsetPlan plan = plan_offsets(buffers);
     expect_valid(buffers, plan);
     ASSERT_EQ(live_peak(buffers).bytes, count_live(buffers));
@@ -62,7 +67,8 @@ TEST(PlanOffsets, OfRandomBlocksNeverOverlap) {
 
 TEST(PlanOffsets, OfAChainNeedsNoMoreThanTwoNeighbours) {
   std::vector<Buffer> buffers;
-  for (int64_t i = 0; i < 100; ++i) buffers.push_back({i, i + 1, 64 * (1 + static_cast<uint64_t>(i * 37 % 11))});
+  for (int64_t i = 0; i < 100; ++i)
+    buffers.push_back({i, i + 1, 64 * (1 + static_cast<uint64_t>(i * 37 % 11))});
   const OffsetPlan plan = plan_offsets(buffers);
   expect_valid(buffers, plan);
   EXPECT_EQ(plan.arena_bytes, count_live(buffers));
@@ -89,9 +95,11 @@ TEST(PlanOffsets, OfManyBlocksIsQuick) {
   const auto start = std::chrono::steady_clock::now();
   const OffsetPlan plan = plan_offsets(buffers);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  EXPECT_LE(static_cast<double>(plan.arena_bytes), 1.5 * static_cast<double>(live_peak(buffers).bytes));
-  std::printf("100000 buffers: %.2f s, arena %.3f of live\n", seconds.count(),
-              static_cast<double>(plan.arena_bytes) / static_cast<double>(live_peak(buffers).bytes));
+  EXPECT_LE(static_cast<double>(plan.arena_bytes),
+            1.5 * static_cast<double>(live_peak(buffers).bytes));
+  std::printf(
+      "100000 buffers: %.2f s, arena %.3f of live\n", seconds.count(),
+      static_cast<double>(plan.arena_bytes) / static_cast<double>(live_peak(buffers).bytes));
 }
 
 // Rows `id,lower,upper,size`; upper is exclusive.
@@ -114,7 +122,8 @@ std::vector<Buffer> read_instance(const std::filesystem::path& path) {
 }
 
 TEST(PlanOffsets, OfPublicInstancesIsCloseToTheBound) {
-  const std::filesystem::path folder = std::filesystem::path(SLUICE_SOURCE_DIR) / ".." / "shared" / "minimalloc";
+  const std::filesystem::path folder =
+      std::filesystem::path(SLUICE_SOURCE_DIR) / ".." / "shared" / "minimalloc";
   size_t found = 0;
   for (const char* name : {"A", "B", "C", "D"}) {
     const std::filesystem::path path = folder / (std::string(name) + ".1048576.csv");
@@ -124,9 +133,11 @@ TEST(PlanOffsets, OfPublicInstancesIsCloseToTheBound) {
     ASSERT_FALSE(buffers.empty()) << path;
     const OffsetPlan plan = plan_offsets(buffers);
     expect_valid(buffers, plan);
-    const double ratio = static_cast<double>(plan.arena_bytes) / static_cast<double>(live_peak(buffers).bytes);
+    const double ratio =
+        static_cast<double>(plan.arena_bytes) / static_cast<double>(live_peak(buffers).bytes);
     std::printf("%s: %zu buffers, arena %.3f of live\n", name, buffers.size(), ratio);
-    EXPECT_LE(ratio, 1.27) << name;  // what these orders and the climb reach; the exact solver of the paper reaches the bound
+    EXPECT_LE(ratio, 1.27) << name;  // what these orders and the climb reach; the exact solver of
+                                     // the paper reaches the bound
   }
   if (found == 0) GTEST_SKIP() << "SKIPPED: " << folder << " is not here";
 }

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "common/graphfile/header.h"
-#include "common/ir/fixed.h"
 #include "common/ir/append_axis.h"
+#include "common/ir/fixed.h"
 #include "common/ir/states.h"
 #include "common/target/aicore.h"
 #include "common/target/multiply_adds.h"
@@ -27,10 +27,12 @@ uint32_t interned(Column* column, std::map<std::string, uint32_t>& index, const 
 }
 
 bool is_map_of_scalars(const Module& module, const Type& type) {
-  const bool is_key = type.dtype == DType::kString || (dtype_is_integer(type.dtype) && dtype_bits(type.dtype) >= 8);
+  const bool is_key =
+      type.dtype == DType::kString || (dtype_is_integer(type.dtype) && dtype_bits(type.dtype) >= 8);
   if (type.kind != TypeKind::kMap || !is_key) return false;
   const Type& value = module.type(type.element);
-  return value.is_tensor() && value.ranked && value.dims.empty() && value.dtype != DType::kUndefined && dtype_bits(value.dtype) % 8 == 0;
+  return value.is_tensor() && value.ranked && value.dims.empty() &&
+         value.dtype != DType::kUndefined && dtype_bits(value.dtype) % 8 == 0;
 }
 
 // Maps are values of their own or elements of a sequence.
@@ -38,7 +40,8 @@ bool has_words(const Module& module, const Type& type, bool in_optional = false)
   if (type.kind == TypeKind::kTensor) return type.dtype != DType::kUndefined;
   if (type.kind == TypeKind::kMap) return !in_optional && is_map_of_scalars(module, type);
   if (type.kind != TypeKind::kSequence && type.kind != TypeKind::kOptional) return false;
-  return has_words(module, module.type(type.element), in_optional || type.kind == TypeKind::kOptional);
+  return has_words(module, module.type(type.element),
+                   in_optional || type.kind == TypeKind::kOptional);
 }
 
 pb::ValueKindDef kind_of(TypeKind kind) {
@@ -50,7 +53,8 @@ pb::ValueKindDef kind_of(TypeKind kind) {
 std::string dim_name(const Module& module, const Dim& dim) {
   if (!dim.is_expression()) return {};
   const Expression& expression = module.expressions[static_cast<ExpressionId>(dim.value)];
-  if (expression.op == ExpressionOp::kSymbol) return module.expressions.symbol(static_cast<SymbolId>(expression.value)).name;
+  if (expression.op == ExpressionOp::kSymbol)
+    return module.expressions.symbol(static_cast<SymbolId>(expression.value)).name;
   constexpr size_t kLong = 64;
   const std::string text = print_dim(module, dim);
   return text.size() > kLong ? "" : text;
@@ -58,7 +62,8 @@ std::string dim_name(const Module& module, const Dim& dim) {
 
 // Of a dim that is a symbol itself; else one that may be anything.
 Symbol symbol_of(const Module& module, const Dim& dim) {
-  const Expression* expression = dim.is_expression() ? &module.expressions[static_cast<ExpressionId>(dim.value)] : nullptr;
+  const Expression* expression =
+      dim.is_expression() ? &module.expressions[static_cast<ExpressionId>(dim.value)] : nullptr;
   if (expression == nullptr || expression->op != ExpressionOp::kSymbol) return {};
   return module.expressions.symbol(static_cast<SymbolId>(expression->value));
 }
@@ -69,14 +74,18 @@ void ModelEmitter::emit_tensor(const Type& type, pb::TypeDef& def) {
   def.set_dtype(static_cast<uint32_t>(type.dtype));
   def.set_unranked(!type.ranked);
   for (const Dim& dim : type.dims) def.add_dims(dim.is_fixed() ? dim.value : -1);
-  if (std::none_of(type.dims.begin(), type.dims.end(), [](const Dim& dim) { return dim.is_expression(); })) return;
+  if (std::none_of(type.dims.begin(), type.dims.end(),
+                   [](const Dim& dim) { return dim.is_expression(); }))
+    return;
   for (const Dim& dim : type.dims) {
     def.add_dim_names(dim_name(module_, dim));
     const Symbol facts = symbol_of(module_, dim);
     def.add_dim_low(facts.low);
     def.add_dim_high(facts.high);
     def.add_dim_divisor(facts.divisor);
-    if (model_.has_sizes()) def.add_dim_expression(dim.is_expression() ? size_index(static_cast<ExpressionId>(dim.value)) : 0);
+    if (model_.has_sizes())
+      def.add_dim_expression(dim.is_expression() ? size_index(static_cast<ExpressionId>(dim.value))
+                                                 : 0);
   }
 }
 
@@ -89,9 +98,12 @@ void ModelEmitter::emit_symbols(const Graph& graph) {
     const std::vector<Dim>& dims = input->type().dims;
     for (uint32_t axis = 0; axis < dims.size(); ++axis) {
       if (!dims[axis].is_expression()) continue;
-      const Expression& expression = module_.expressions[static_cast<ExpressionId>(dims[axis].value)];
+      const Expression& expression =
+          module_.expressions[static_cast<ExpressionId>(dims[axis].value)];
       const auto next = static_cast<uint32_t>(sizes.symbols_size());
-      if (expression.op != ExpressionOp::kSymbol || !symbols_.emplace(static_cast<SymbolId>(expression.value), next).second) continue;
+      if (expression.op != ExpressionOp::kSymbol ||
+          !symbols_.emplace(static_cast<SymbolId>(expression.value), next).second)
+        continue;
       pb::SymbolDef& symbol = *sizes.add_symbols();
       symbol.set_name(module_.expressions.symbol(static_cast<SymbolId>(expression.value)).name);
       symbol.set_input(index);
@@ -123,12 +135,15 @@ uint32_t ModelEmitter::size_index(ExpressionId id) {
 
 Result<void> ModelEmitter::emit_header() {
   const auto profile_name = module_.options.find("profile");
-  SLUICE_ASSIGN(const DeviceProfile profile, get_profile(profile_name == module_.options.end() ? "native" : profile_name->second));
+  SLUICE_ASSIGN(
+      const DeviceProfile profile,
+      get_profile(profile_name == module_.options.end() ? "native" : profile_name->second));
   model_.set_version(version_text());
   model_.set_profile(profile.name);
   model_.set_isa(profile.isa);
   SLUICE_TRY(check_kernels());
-  for (const Digest& digest : module_.made_from) model_.add_made_from(digest.bytes.data(), digest.bytes.size());
+  for (const Digest& digest : module_.made_from)
+    model_.add_made_from(digest.bytes.data(), digest.bytes.size());
   for (const auto& [name, value] : module_.options) {
     pb::OptionDef& option = *model_.add_options();
     option.set_name(name);
@@ -137,14 +152,16 @@ Result<void> ModelEmitter::emit_header() {
   return {};
 }
 
-// A loader asks its CPU for the model's isa alone, so every kernel must be made for that one: subgraphs that were lowered apart need not
-// be.
+// A loader asks its CPU for the model's isa alone, so every kernel must be made for that one:
+// subgraphs that were lowered apart need not be.
 Result<void> ModelEmitter::check_kernels() const {
   for (KernelId id = 0; id < static_cast<KernelId>(module_.kernel_count()); ++id) {
     const Kernel& kernel = module_.kernel(id);
     if (kernel.isa == model_.isa()) continue;
-    return make_error(ErrorCode::kLinkFailed, "a kernel is made for isa '{}', the root graph for profile '{}', whose isa is '{}'",
-                      kernel.isa, model_.profile(), model_.isa())
+    return make_error(
+               ErrorCode::kLinkFailed,
+               "a kernel is made for isa '{}', the root graph for profile '{}', whose isa is '{}'",
+               kernel.isa, model_.profile(), model_.isa())
         .with_hint("partition root and subgraphs with one --profile, and lower them again");
   }
   return {};
@@ -171,7 +188,8 @@ Result<void> ModelEmitter::emit_signature(const Graph& graph, bool has_symbolic)
   std::map<std::string, int> named;
   const auto emit = [&](const Value& value, Bindings& bindings, const std::string& name) {
     if (!has_words(module_, value.type())) {
-      refused += fmt::format("\n  {}: {}", describe_value(value), print_type(module_, value.type_id()));
+      refused +=
+          fmt::format("\n  {}: {}", describe_value(value), print_type(module_, value.type_id()));
       return;
     }
     pb::BindingDef& binding = *bindings.Add();
@@ -183,7 +201,8 @@ Result<void> ModelEmitter::emit_signature(const Graph& graph, bool has_symbolic)
   }
   for (const Value* output : graph.outputs()) {
     const int before = named[output->name()]++;  // a value that is an output twice is bound twice
-    emit(*output, *model_.mutable_outputs(), before == 0 ? output->name() : fmt::format("{}~{}", output->name(), before));
+    emit(*output, *model_.mutable_outputs(),
+         before == 0 ? output->name() : fmt::format("{}~{}", output->name(), before));
   }
   SLUICE_ASSIGN(const std::vector<State> states, find_states(graph, state_option(module_)));
   for (const State& state : states) {
@@ -192,8 +211,10 @@ Result<void> ModelEmitter::emit_signature(const Graph& graph, bool has_symbolic)
     def.set_input(state.input);
   }
   if (refused.empty()) return {};
-  return make_error(ErrorCode::kNotBuildable, "inputs and outputs are tensors, sequences, optionals and maps of known elements, but not:{}",
-                    refused);
+  return make_error(
+      ErrorCode::kNotBuildable,
+      "inputs and outputs are tensors, sequences, optionals and maps of known elements, but not:{}",
+      refused);
 }
 
 Result<void> ModelEmitter::emit_part(const PlannedPart& part, bool under_root) {
@@ -209,9 +230,12 @@ Result<void> ModelEmitter::emit_root(const Graph& root) {
   int part = 0;
   for (const Node& node : root.nodes()) {
     const bool is_launch = launches[static_cast<size_t>(node.id())];
-    emit_node(node, is_launch ? node.placement.engine : node.op() == Op::kCall ? EngineId::kNone : EngineId::kHostCpu);
+    emit_node(node, is_launch                ? node.placement.engine
+                    : node.op() == Op::kCall ? EngineId::kNone
+                                             : EngineId::kHostCpu);
     def.add_node_kernel(is_launch ? 1 + kernel_index(node.placement.kernel) : 0);
-    if (node.op() == Op::kCall) SLUICE_TRY(emit_states(node, *model_.mutable_parts(part++)->mutable_fixed()));
+    if (node.op() == Op::kCall)
+      SLUICE_TRY(emit_states(node, *model_.mutable_parts(part++)->mutable_fixed()));
   }
   return {};
 }
@@ -233,15 +257,18 @@ Result<void> ModelEmitter::emit_states(const Node& call, pb::FixedPart& part) {
     pb::StateDef& state = *model_.mutable_states(s);
     const Value &input = *inputs[state.input()], &output = *root.outputs()[state.output()];
     if (output.producer() != &call || !append_axis(output)) continue;
-    const auto operand = static_cast<int>(std::find(operands.begin(), operands.end(), &input) - operands.begin());
+    const auto operand =
+        static_cast<int>(std::find(operands.begin(), operands.end(), &input) - operands.begin());
     if (operand == part.inputs_size() || input.storage_id() != output.storage_id()) continue;
-    const Value* const ends[] = {placeholders[static_cast<size_t>(operand)], graph.outputs()[output.result()]};
+    const Value* const ends[] = {placeholders[static_cast<size_t>(operand)],
+                                 graph.outputs()[output.result()]};
     for (const Value* value : ends) {
       if (value->storage_id() == output.storage_id()) appended.insert(value);
     }
     state.set_storage(1 + type_index(Type::tensor(output.type().dtype, output.storage()->dims)));
     part.mutable_inputs(operand)->set_state(static_cast<uint32_t>(s) + 1);
-    part.mutable_outputs(static_cast<int>(output.result()))->set_state(static_cast<uint32_t>(s) + 1);
+    part.mutable_outputs(static_cast<int>(output.result()))
+        ->set_state(static_cast<uint32_t>(s) + 1);
   }
   return check_appended(graph, appended);
 }
@@ -252,7 +279,8 @@ pb::ModelDef ModelEmitter::finish() {
   return std::move(model_);
 }
 
-uint32_t ModelEmitter::emit_node(const std::string& name, const std::string& op, std::string_view engine, uint64_t multiply_adds) {
+uint32_t ModelEmitter::emit_node(const std::string& name, const std::string& op,
+                                 std::string_view engine, uint64_t multiply_adds) {
   node_names_.add_name(name);
   node_names_.add_origins();
   model_.add_node_op(interned(model_.mutable_ops(), ops_, op));
@@ -262,7 +290,8 @@ uint32_t ModelEmitter::emit_node(const std::string& name, const std::string& op,
 }
 
 uint32_t ModelEmitter::emit_node(const Node& node, EngineId engine) {
-  const uint32_t index = emit_node(name_text(node), op_text(node), engine_name(engine), count_multiply_adds(node));
+  const uint32_t index =
+      emit_node(name_text(node), op_text(node), engine_name(engine), count_multiply_adds(node));
   for (const uint32_t origin : node.origins())
     node_names_.mutable_origins(static_cast<int>(index))->add_onnx_nodes(module_.onnx_node(origin));
   return index;
@@ -276,7 +305,8 @@ uint32_t ModelEmitter::kernel_index(KernelId id) {
   if (inserted) {
     kernels_.objects.push_back(kernel.object);
     kernels_.offsets.push_back(kernels_.bytes);
-    kernels_.bytes = (kernels_.bytes + module_.segment(kernel.object).size + kValueAlignment - 1) / kValueAlignment * kValueAlignment;
+    kernels_.bytes = (kernels_.bytes + module_.segment(kernel.object).size + kValueAlignment - 1) /
+                     kValueAlignment * kValueAlignment;
   }
   pb::KernelDef& def = *model_.add_kernels();
   def.set_entry(kernel.entry);
@@ -287,7 +317,8 @@ uint32_t ModelEmitter::kernel_index(KernelId id) {
   def.set_multiply_adds(kernel.multiply_adds);
   if (kernel.symbolic) {
     def.set_symbolic(true);
-    def.mutable_multiply_add_symbols()->Assign(kernel.multiply_add_symbols.begin(), kernel.multiply_add_symbols.end());
+    def.mutable_multiply_add_symbols()->Assign(kernel.multiply_add_symbols.begin(),
+                                               kernel.multiply_add_symbols.end());
     def.set_multiply_adds_per_block(kernel.multiply_adds_per_block);
   }
   index = model_.kernels_size() - 1;

@@ -52,15 +52,19 @@ uint32_t PartEmitter::region_of(const ValuePlace& place) const {
   return pb::REGION_ARENA;
 }
 
-uint32_t PartEmitter::add_value(const Value& value, uint32_t region, uint64_t offset, uint64_t bytes, int32_t buffer) {
+uint32_t PartEmitter::add_value(const Value& value, uint32_t region, uint64_t offset,
+                                uint64_t bytes, int32_t buffer) {
   value_names_.add_name(value.name());
   part_.add_value_type(model_.type_index(value.type()));
   part_.add_value_region(region);
   part_.add_value_offset(offset);
   part_.add_value_bytes(bytes);
-  part_.add_value_format(value.storage() != nullptr && value.storage()->format == StorageFormat::kNhwc ? pb::FORMAT_NHWC
-                                                                                                       : pb::FORMAT_DENSE);
-  if (is_symbolic()) def_.mutable_symbolic()->add_value_buffer(buffer < 0 ? kNoId : static_cast<uint32_t>(buffer));
+  part_.add_value_format(value.storage() != nullptr &&
+                                 value.storage()->format == StorageFormat::kNhwc
+                             ? pb::FORMAT_NHWC
+                             : pb::FORMAT_DENSE);
+  if (is_symbolic())
+    def_.mutable_symbolic()->add_value_buffer(buffer < 0 ? kNoId : static_cast<uint32_t>(buffer));
   return static_cast<uint32_t>(part_.value_type_size() - 1);
 }
 
@@ -69,7 +73,8 @@ uint32_t PartEmitter::value_id(const Value& value) {
   if (id == kNoId) {
     const ValuePlace& place = planned_.plan.places[static_cast<size_t>(value.id())];
     const bool is_bound_later = is_symbolic() && place.buffer >= 0;
-    id = add_value(value, region_of(place), is_bound_later ? 0 : place.offset, place.bytes, place.buffer);
+    id = add_value(value, region_of(place), is_bound_later ? 0 : place.offset, place.bytes,
+                   place.buffer);
   }
   return id;
 }
@@ -82,7 +87,9 @@ void PartEmitter::emit_task_kind(const Task& task) {
   };
   switch (task.kind) {
     case TaskKind::kLaunch:
-      scratch_bytes_ = std::max(scratch_bytes_, planned_.graph->module().kernel(task.node->placement.kernel).scratch_bytes);
+      scratch_bytes_ =
+          std::max(scratch_bytes_,
+                   planned_.graph->module().kernel(task.node->placement.kernel).scratch_bytes);
       return emit(pb::TASK_LAUNCH, model_.kernel_index(task.node->placement.kernel));
     case TaskKind::kHost:
       return emit(pb::TASK_HOST, next_host_node_++);
@@ -102,14 +109,16 @@ void PartEmitter::emit_task(const Task& task) {
     part_.add_task_node(model_.emit_node(*task.node, engine_of(task)));
     part_.add_task_outputs(static_cast<uint32_t>(task.outputs.size()));
     for (const Value* value : task.outputs) part_.add_operand(value_id(*value));
-    for (const Value* value : task.inputs) part_.add_operand(value == nullptr ? kNoId : value_id(*value));
+    for (const Value* value : task.inputs)
+      part_.add_operand(value == nullptr ? kNoId : value_id(*value));
   }
   part_.add_task_operand_end(static_cast<uint32_t>(part_.operand_size()));
 }
 
 void PartEmitter::emit_output_copy(const Task& task) {
   const Value& source = *task.inputs[0];
-  const uint32_t region = pb::REGION_FIRST_BINDING + inputs_ + static_cast<uint32_t>(task.copied_output);
+  const uint32_t region =
+      pb::REGION_FIRST_BINDING + inputs_ + static_cast<uint32_t>(task.copied_output);
   part_.add_task_node(model_.emit_node(source.name(), "MemCopy", engine_name(EngineId::kRts), 0));
   part_.add_task_outputs(1);
   part_.add_operand(add_value(source, region, 0, storage_bytes(source), -1));

@@ -10,7 +10,11 @@ namespace sluice {
 class PartEmitter {
  public:
   PartEmitter(ModelEmitter& model, const PlannedPart& planned, pb::PartDef& def)
-      : model_(model), planned_(planned), def_(def), part_(*def.mutable_fixed()), value_ids_(planned.graph->value_limit(), kNoId) {}
+      : model_(model),
+        planned_(planned),
+        def_(def),
+        part_(*def.mutable_fixed()),
+        value_ids_(planned.graph->value_limit(), kNoId) {}
 
   void run(bool under_root);
 
@@ -26,7 +30,8 @@ class PartEmitter {
   void emit_buffers();
   bool is_symbolic() const { return planned_.graph->shapes == ShapeClass::kSymbolic; }
   uint32_t region_of(const ValuePlace& place) const;
-  uint32_t add_value(const Value& value, uint32_t region, uint64_t offset, uint64_t bytes, int32_t buffer);
+  uint32_t add_value(const Value& value, uint32_t region, uint64_t offset, uint64_t bytes,
+                     int32_t buffer);
   uint32_t value_id(const Value& value);
 
   ModelEmitter& model_;

@@ -13,7 +13,9 @@ Module make_host_graph(const Graph& part, const TaskList& list) {
   for (const Task& task : list.tasks) {
     if (task.kind != TaskKind::kHost) continue;
     for (const Value* input : task.inputs) {
-      if (input != nullptr) values[static_cast<size_t>(input->id())] = &graph.add_input(mapper.type(input->type_id()), input->name());
+      if (input != nullptr)
+        values[static_cast<size_t>(input->id())] =
+            &graph.add_input(mapper.type(input->type_id()), input->name());
     }
     mapper.clone_node(*task.node, graph, values);
   }

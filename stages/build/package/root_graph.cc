@@ -10,10 +10,12 @@
 namespace sluice {
 namespace {
 
-// What only Calls read is bound to their parts, which may hold it packed: the root itself does not need it.
+// What only Calls read is bound to their parts, which may hold it packed: the root itself does not
+// need it.
 bool is_read_here(const Value& value) {
   return value.is_output() ||
-         std::any_of(value.uses().begin(), value.uses().end(), [](const Use& use) { return use.node->op() != Op::kCall; });
+         std::any_of(value.uses().begin(), value.uses().end(),
+                     [](const Use& use) { return use.node->op() != Op::kCall; });
 }
 
 bool belongs_to_weights(const Segment& segment) { return segment.kind != SegmentKind::kSmall; }
@@ -49,14 +51,18 @@ class Collector {
 class RootMaker {
  public:
   RootMaker(const Graph& source, const WeightLayout& layout)
-      : source_(source), layout_(layout), launches_(find_launches(source)), mapper_(source.module(), result_) {}
+      : source_(source),
+        layout_(layout),
+        launches_(find_launches(source)),
+        mapper_(source.module(), result_) {}
 
   Module make() {
     Graph& root = result_.add_graph(source_.name());
     root.shapes = ShapeClass::kDynamic;
     std::vector<Value*> values(source_.value_limit(), nullptr);
     for (const Value* input : source_.inputs()) {
-      values[static_cast<size_t>(input->id())] = &root.add_input(mapper_.type(input->type_id()), input->name());
+      values[static_cast<size_t>(input->id())] =
+          &root.add_input(mapper_.type(input->type_id()), input->name());
     }
     for (const Node& node : source_.nodes()) {
       if (node.op() == Op::kCall) {
@@ -65,7 +71,8 @@ class RootMaker {
         add_node(node, root, values);
       }
     }
-    for (const Value* output : source_.outputs()) root.add_output(*mapper_.value(*output, root, values));
+    for (const Value* output : source_.outputs())
+      root.add_output(*mapper_.value(*output, root, values));
     find_weights();
     result_.level = Level::kLowered;
     return std::move(result_);
@@ -87,14 +94,16 @@ class RootMaker {
     const Graph& part = *call.body("graph");
     std::vector<Value*> operands;
     for (size_t i = 0; i < call.input_count(); ++i) {
-      if (!part.inputs()[i]->is_constant()) operands.push_back(mapper_.value(*call.input(i), root, values));
+      if (!part.inputs()[i]->is_constant())
+        operands.push_back(mapper_.value(*call.input(i), root, values));
     }
     Node& copy = root.add_node(Op::kCall, operands, 0);
     copy.set_name(call.name());
     copy.set_attribute("part", next_part_++);
     for (size_t k = 0; k < call.output_count(); ++k) {
       const Value& result = call.output(k);
-      values[static_cast<size_t>(result.id())] = &copy.add_output(mapper_.type(result.type_id()), result.name());
+      values[static_cast<size_t>(result.id())] =
+          &copy.add_output(mapper_.type(result.type_id()), result.name());
     }
   }
 
@@ -106,7 +115,8 @@ class RootMaker {
       segment.data.clear();
       segment.inputs.clear();
       segment.graph = -1;
-      segment.location = {Where::kFile, nullptr, {}, kWeightsPath, layout_.offsets[static_cast<size_t>(id)], 0};
+      segment.location = {
+          Where::kFile, nullptr, {}, kWeightsPath, layout_.offsets[static_cast<size_t>(id)], 0};
     }
     result_.erase_unowned();
   }
@@ -127,6 +137,8 @@ std::vector<SegmentId> root_weights(const Graph& root) {
   return std::move(collector.found);
 }
 
-Module make_root_graph(const Graph& root, const WeightLayout& layout) { return RootMaker(root, layout).make(); }
+Module make_root_graph(const Graph& root, const WeightLayout& layout) {
+  return RootMaker(root, layout).make();
+}
 
 }  // namespace sluice

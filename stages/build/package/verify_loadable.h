@@ -6,7 +6,8 @@
 
 namespace sluice {
 
-// What the loader would refuse is a fault of the compiler: kInternal, with the loader's own words. O(ModelDef); reads no weights.
+// What the loader would refuse is a fault of the compiler: kInternal, with the loader's own words.
+// O(ModelDef); reads no weights.
 Result<void> verify_loadable(const pb::ModelDef& model);
 
 }  // namespace sluice

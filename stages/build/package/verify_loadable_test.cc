@@ -28,7 +28,8 @@ TEST(VerifyLoadable, ScratchBeyondTheLimitIsOurOwnFault) {
   ASSERT_FALSE(verdict.ok());
   EXPECT_EQ(verdict.error().code, ErrorCode::kInternal);
   EXPECT_EQ(verdict.error().message,
-            "the compiled model would be refused by its loader: kernel 'k_1' needs more scratch than a worker has");
+            "the compiled model would be refused by its loader: kernel 'k_1' needs more scratch "
+            "than a worker has");
 }
 
 TEST(VerifyLoadable, PartsAreVerifiedToo) {

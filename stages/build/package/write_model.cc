@@ -4,8 +4,8 @@
 #include "common/base/log.h"
 #include "common/base/work.h"
 #include "common/graphfile/graphfile.h"
-#include "common/ir/fixed.h"
 #include "common/ir/dynamic_dims.h"
+#include "common/ir/fixed.h"
 #include "runtime/checker/bind_for_checks.h"
 #include "runtime/checker/memory_checker.h"
 #include "runtime/checker/stream_checker.h"
@@ -30,7 +30,8 @@ Result<OmSegment> kernel_segment(const Module& module, const KernelStore& kernel
     SLUICE_ASSIGN(const std::span<const std::byte> bytes, module.bytes(kernels.objects[i]));
     const Digest& digest = module.segment(kernels.objects[i]).digest;
     if (sha256(bytes) != digest) {
-      return make_error(ErrorCode::kBadGraph, "a kernel's object has other bytes than its digest sha256:{}… says",
+      return make_error(ErrorCode::kBadGraph,
+                        "a kernel's object has other bytes than its digest sha256:{}… says",
                         digest_hex(digest).substr(0, 16))
           .with_hint("the file is damaged: make it anew with sluice-subgraph-optimize");
     }
@@ -44,12 +45,14 @@ class GraphSegments {
  public:
   // The index of the segment, behind weights and kernels.
   Result<uint32_t> add(Module module, bool inline_segments) {
-    SLUICE_ASSIGN(std::vector<std::byte> bytes, graph_bytes(module, {.inline_segments = inline_segments}));
+    SLUICE_ASSIGN(std::vector<std::byte> bytes,
+                  graph_bytes(module, {.inline_segments = inline_segments}));
     graphs_.push_back(std::move(bytes));
     return static_cast<uint32_t>(graphs_.size() + 1);
   }
   void append_to(std::vector<OmSegment>& segments) const {
-    for (const auto& graph : graphs_) segments.push_back({pb::SEGMENT_GRAPH, {{0, graph}}, graph.size(), {}});
+    for (const auto& graph : graphs_)
+      segments.push_back({pb::SEGMENT_GRAPH, {{0, graph}}, graph.size(), {}});
   }
 
  private:
@@ -57,24 +60,29 @@ class GraphSegments {
 };
 
 // --verify=each: what was planned and emitted, by checkers that share no code with it.
-Result<void> check_model(const pb::ModelDef& model, uint64_t weights_bytes, const Options& options) {
+Result<void> check_model(const pb::ModelDef& model, uint64_t weights_bytes,
+                         const Options& options) {
   if (options.text("verify") != "each") return {};
   std::string findings;
   for (int i = 0; i < model.parts_size(); ++i) {
     const bool is_symbolic = model.parts(i).has_symbolic();
     const Result<pb::ModelDef> bound = is_symbolic ? bind_for_checks(model, i) : pb::ModelDef();
     if (!bound) {
-      log_warning("sluice-build", fmt::format("--verify=each: part {} was not checked, for none of the sizes tried binds it; the last: {}",
+      log_warning("sluice-build", fmt::format("--verify=each: part {} was not checked, for none of "
+                                              "the sizes tried binds it; the last: {}",
                                               i, bound.error().message));
       continue;
     }
     const pb::ModelDef& checked = is_symbolic ? *bound : model;
     const pb::FixedPart& part = checked.parts(i).fixed();
-    for (const std::string& fault : find_memory_faults(checked, part, weights_bytes)) findings += "\n  " + fault;
-    for (const StreamConflict& conflict : find_stream_conflicts(checked, part)) findings += "\n  " + conflict.text;
+    for (const std::string& fault : find_memory_faults(checked, part, weights_bytes))
+      findings += "\n  " + fault;
+    for (const StreamConflict& conflict : find_stream_conflicts(checked, part))
+      findings += "\n  " + conflict.text;
   }
   if (findings.empty()) return {};
-  return make_error(ErrorCode::kInternal, "the tasks and memory that were planned do not fit together:{}", findings);
+  return make_error(ErrorCode::kInternal,
+                    "the tasks and memory that were planned do not fit together:{}", findings);
 }
 
 // The graphs that become fixed parts: the whole, or what a root calls.
@@ -87,7 +95,8 @@ std::vector<const Graph*> part_graphs(const Graph& root, bool has_root) {
   return graphs;
 }
 
-Result<std::vector<PlannedPart>> plan_parts(const Graph& root, bool has_root, WeightLayout& layout) {
+Result<std::vector<PlannedPart>> plan_parts(const Graph& root, bool has_root,
+                                            WeightLayout& layout) {
   std::vector<PlannedPart> parts;
   for (const Graph* graph : part_graphs(root, has_root)) {
     add_work(Work::kNodeVisits, graph->node_count());
@@ -108,10 +117,12 @@ Result<std::vector<PlannedPart>> plan_parts(const Graph& root, bool has_root, We
   return parts;
 }
 
-Result<pb::ModelDef> emit(const Graph& root, bool has_root, const std::vector<PlannedPart>& parts, KernelStore& kernels) {
+Result<pb::ModelDef> emit(const Graph& root, bool has_root, const std::vector<PlannedPart>& parts,
+                          KernelStore& kernels) {
   ModelEmitter emitter(root.module(), kernels);
-  const bool has_symbolic =
-      std::any_of(parts.begin(), parts.end(), [](const PlannedPart& part) { return part.graph->shapes == ShapeClass::kSymbolic; });
+  const bool has_symbolic = std::any_of(parts.begin(), parts.end(), [](const PlannedPart& part) {
+    return part.graph->shapes == ShapeClass::kSymbolic;
+  });
   SLUICE_TRY(emitter.emit_signature(root, has_symbolic));
   for (const PlannedPart& part : parts) {
     SLUICE_TRY(emitter.emit_part(part, has_root));
@@ -122,8 +133,8 @@ Result<pb::ModelDef> emit(const Graph& root, bool has_root, const std::vector<Pl
   return emitter.finish();
 }
 
-Result<void> add_graphs(const Graph& root, const std::vector<PlannedPart>& parts, const WeightLayout& layout, pb::ModelDef& model,
-                        GraphSegments& graphs) {
+Result<void> add_graphs(const Graph& root, const std::vector<PlannedPart>& parts,
+                        const WeightLayout& layout, pb::ModelDef& model, GraphSegments& graphs) {
   for (size_t i = 0; i < parts.size(); ++i) {
     Module host = make_host_graph(*parts[i].graph, parts[i].list);
     if (host.root().node_count() == 0) continue;
@@ -156,9 +167,12 @@ void warn_of_root(const Graph& root) {
   const std::string options = dynamic_dims_hint(root.module());
   const auto count = std::count_if(root.nodes().begin(), root.nodes().end(), has_size_of_a_result);
   if (options.empty() || count == 0) return;
-  log_warning("sluice-build", fmt::format("nodes that run one by one, because their sizes are known only when the model runs: {}; "
-                                          "to fix sizes, which sluice check proposes: {}",
-                                          count, options));
+  log_warning(
+      "sluice-build",
+      fmt::format(
+          "nodes that run one by one, because their sizes are known only when the model runs: {}; "
+          "to fix sizes, which sluice check proposes: {}",
+          count, options));
 }
 
 }  // namespace
@@ -181,7 +195,9 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   WorkReport writing("write-model", root.node_count());
   SLUICE_ASSIGN(const int64_t threads, args.options.threads());
   std::vector<OmSegment> segments(1);
-  segments[0] = {pb::SEGMENT_WEIGHTS, {}, layout.bytes, [&](const OmOutput& output) { return stream_weights(module, layout, threads, output); }};
+  segments[0] = {pb::SEGMENT_WEIGHTS, {}, layout.bytes, [&](const OmOutput& output) {
+                   return stream_weights(module, layout, threads, output);
+                 }};
   SLUICE_ASSIGN(OmSegment kernel_bytes, kernel_segment(module, kernels));
   segments.push_back(std::move(kernel_bytes));
   GraphSegments graphs;

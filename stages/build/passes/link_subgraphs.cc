@@ -1,19 +1,22 @@
 // Puts the nodes of each subgraph in the place of its Call.
 //
-//   before:  %y = Call(%x, %w) {graph = @p0}     @p0(%a, parameter %b): %c = constant expression @pack(%b)   %r = Fused(%a, %c)
-//   after:   %y = Fused(%x, %c)                  %c = constant expression @pack(%w)
+//   before:  %y = Call(%x, %w) {graph = @p0}     @p0(%a, parameter %b): %c = constant expression
+//   @pack(%b)   %r = Fused(%a, %c) after:   %y = Fused(%x, %c)                  %c = constant
+//   expression @pack(%w)
 //
-// Calls of fixed and symbolic parts stay when the model is not one fixed part itself: they are lowered to task lists,
-// each by itself, and called while the rest is walked. Their constants are bound all the same. Dynamic
-// parts are linked: their nodes become nodes of the root, which is dynamic from then on.
+// Calls of fixed and symbolic parts stay when the model is not one fixed part itself: they are
+// lowered to task lists, each by itself, and called while the rest is walked. Their constants are
+// bound all the same. Dynamic parts are linked: their nodes become nodes of the root, which is
+// dynamic from then on.
 //
-// Legal because a subgraph names nothing outside itself: its inputs stand for the Call's operands, its parameters for the constants among
-// them. Constant expressions over parameters become expressions over those constants; equal ones are one constant.
+// Legal because a subgraph names nothing outside itself: its inputs stand for the Call's operands,
+// its parameters for the constants among them. Constant expressions over parameters become
+// expressions over those constants; equal ones are one constant.
 #include <map>
 
 #include "common/base/work.h"
-#include "common/ir/clone.h"
 #include "common/ir/append_axis.h"
+#include "common/ir/clone.h"
 #include "stages/build/passes/passes.h"
 #include "stages/build/walk.h"
 
@@ -31,7 +34,8 @@ class Binder {
     if (const auto found = bound_.find(id); found != bound_.end()) return found->second;
     const Segment segment = module_.segment(id);
     if (segment.kind == SegmentKind::kParameter)
-      return make_error(ErrorCode::kLinkFailed, "a constant expression reads a parameter that no operand binds");
+      return make_error(ErrorCode::kLinkFailed,
+                        "a constant expression reads a parameter that no operand binds");
     if (segment.kind != SegmentKind::kExpression) return id;
     std::vector<SegmentId> inputs;
     for (const SegmentId input : segment.inputs) {
@@ -49,37 +53,46 @@ class Binder {
 };
 
 Error does_not_fit(const Node& call, const Graph& callee, const std::string& what) {
-  return make_error(ErrorCode::kLinkFailed, "{}: subgraph '{}' {}", call.label(), callee.name(), what);
+  return make_error(ErrorCode::kLinkFailed, "{}: subgraph '{}' {}", call.label(), callee.name(),
+                    what);
 }
 
 // A kernel was made for the storage that its operand has inside.
 bool are_stored_alike(const Value& outside, const Value& inside) {
-  return outside.storage_id() == inside.storage_id() || (!append_axis(outside) && !append_axis(inside));
+  return outside.storage_id() == inside.storage_id() ||
+         (!append_axis(outside) && !append_axis(inside));
 }
 
 Result<void> check_storages(const Node& call, const Graph& callee) {
   for (size_t i = 0; i < call.input_count() + call.output_count(); ++i) {
     const bool is_input = i < call.input_count();
     const Value* outside = is_input ? call.input(i) : &call.output(i - call.input_count());
-    const Value& inside = is_input ? *callee.inputs()[i] : *callee.outputs()[i - call.input_count()];
+    const Value& inside =
+        is_input ? *callee.inputs()[i] : *callee.outputs()[i - call.input_count()];
     if (outside == nullptr || are_stored_alike(*outside, inside)) continue;
-    return does_not_fit(call, callee, fmt::format("stores '{}' with another capacity than the Call", inside.name()));
+    return does_not_fit(
+        call, callee,
+        fmt::format("stores '{}' with another capacity than the Call", inside.name()));
   }
   return {};
 }
 
 Result<void> check_fits(const Node& call, const Graph& callee) {
-  if (callee.inputs().size() == call.input_count() && callee.outputs().size() == call.output_count()) return check_storages(call, callee);
-  return does_not_fit(call, callee,
-                      fmt::format("takes {} values and gives {}, the Call has {} and {}", callee.inputs().size(), callee.outputs().size(),
-                                  call.input_count(), call.output_count()));
+  if (callee.inputs().size() == call.input_count() &&
+      callee.outputs().size() == call.output_count())
+    return check_storages(call, callee);
+  return does_not_fit(
+      call, callee,
+      fmt::format("takes {} values and gives {}, the Call has {} and {}", callee.inputs().size(),
+                  callee.outputs().size(), call.input_count(), call.output_count()));
 }
 
 Result<void> bind_parameters(const Node& call, const Graph& callee, Binder& binder) {
   for (size_t i = 0; i < call.input_count(); ++i) {
     const Value& placeholder = *callee.inputs()[i];
     if (!placeholder.is_constant()) continue;
-    if (!call.input(i)->is_constant()) return does_not_fit(call, callee, fmt::format("needs a constant as input {}", i));
+    if (!call.input(i)->is_constant())
+      return does_not_fit(call, callee, fmt::format("needs a constant as input {}", i));
     binder.bind(placeholder.segment(), call.input(i)->segment());
   }
   return {};
@@ -93,7 +106,8 @@ Result<Node*> link(Node& call, Graph& callee) {
   Binder binder(module);
   SLUICE_TRY(bind_parameters(call, callee, binder));
   std::vector<Value*> values(callee.value_limit(), nullptr);
-  for (size_t i = 0; i < call.input_count(); ++i) values[static_cast<size_t>(callee.inputs()[i]->id())] = call.input(i);
+  for (size_t i = 0; i < call.input_count(); ++i)
+    values[static_cast<size_t>(callee.inputs()[i]->id())] = call.input(i);
   for (const Value& value : callee.values()) {
     if (value.is_erased() || value.is_input() || !value.is_constant() || !value.is_used()) continue;
     SLUICE_ASSIGN(const SegmentId segment, binder.resolve(value.segment()));
@@ -107,12 +121,14 @@ Result<Node*> link(Node& call, Graph& callee) {
   for (const Node& node : callee.nodes()) {
     Node& copy = mapper.clone_node(node, graph, values, &call);
     placed[static_cast<size_t>(node.id())] = &copy;
-    for (const Node* before : node.after()) copy.add_after(*placed[static_cast<size_t>(before->id())]);
+    for (const Node* before : node.after())
+      copy.add_after(*placed[static_cast<size_t>(before->id())]);
     for (Node* before : call.after()) copy.add_after(*before);
   }
   for (size_t k = 0; k < callee.outputs().size(); ++k) {
     Value& result = *values[static_cast<size_t>(callee.outputs()[k]->id())];
-    if (result.producer() != nullptr && !call.output(k).name().empty()) result.set_name(call.output(k).name());
+    if (result.producer() != nullptr && !call.output(k).name().empty())
+      result.set_name(call.output(k).name());
     graph.replace_all_uses(call.output(k), result);
   }
   Node* last = nullptr;
@@ -135,7 +151,9 @@ void move_control_edges(Graph& graph, const std::map<const Node*, Node*>& last_o
   }
 }
 
-bool is_task_list(const Graph& graph) { return graph.role == GraphRole::kPart && graph.shapes != ShapeClass::kDynamic; }
+bool is_task_list(const Graph& graph) {
+  return graph.role == GraphRole::kPart && graph.shapes != ShapeClass::kDynamic;
+}
 
 Result<void> link_all(Graph& graph, bool keeps_parts) {
   add_work(Work::kNodeVisits, graph.node_count());

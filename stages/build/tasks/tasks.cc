@@ -11,20 +11,23 @@ namespace {
 
 // The value whose bytes a view shares.
 const Value* base_of(const std::vector<const Value*>& base, const Value* value) {
-  while (base[static_cast<size_t>(value->id())] != nullptr) value = base[static_cast<size_t>(value->id())];
+  while (base[static_cast<size_t>(value->id())] != nullptr)
+    value = base[static_cast<size_t>(value->id())];
   return value;
 }
 
 TaskKind task_kind(const Node& node) {
   if (node.placement.kernel >= 0) return TaskKind::kLaunch;
   if (node.op() == Op::kMemCopy || node.op() == Op::kTransData) return TaskKind::kCopy;
-  return node.op() == Op::kConcat && append_axis(node.output()) ? TaskKind::kAppend : TaskKind::kHost;
+  return node.op() == Op::kConcat && append_axis(node.output()) ? TaskKind::kAppend
+                                                                : TaskKind::kHost;
 }
 
 Task make_task(const Node& node) {
   Task task;
   task.kind = task_kind(node);
-  if (task.kind == TaskKind::kAppend) task.axis = static_cast<uint32_t>(*append_axis(node.output()));
+  if (task.kind == TaskKind::kAppend)
+    task.axis = static_cast<uint32_t>(*append_axis(node.output()));
   task.node = &node;
   for (size_t k = 0; k < node.output_count(); ++k) task.outputs.push_back(&node.output(k));
   for (size_t i = 0; i < node.input_count(); ++i) task.inputs.push_back(node.input(i));
@@ -34,7 +37,10 @@ Task make_task(const Node& node) {
 class TaskMaker {
  public:
   explicit TaskMaker(const Graph& root)
-      : root_(root), base_(root.value_limit(), nullptr), made_by_(root.value_limit(), -1), seen_(root.node_limit(), false) {}
+      : root_(root),
+        base_(root.value_limit(), nullptr),
+        made_by_(root.value_limit(), -1),
+        seen_(root.node_limit(), false) {}
 
   Result<TaskList> make() {
     for (const Node& node : root_.nodes()) {
@@ -51,18 +57,23 @@ class TaskMaker {
   }
 
  private:
-  int64_t maker_of(const Value& value) const { return made_by_[static_cast<size_t>(base_of(base_, &value)->id())]; }
+  int64_t maker_of(const Value& value) const {
+    return made_by_[static_cast<size_t>(base_of(base_, &value)->id())];
+  }
 
-  // The tasks that the node's control edges name, and those of the views that it reads: a view is there once what it waits for is done.
+  // The tasks that the node's control edges name, and those of the views that it reads: a view is
+  // there once what it waits for is done.
   Result<std::vector<size_t>> control_of(const Node& node) const {
     std::set<size_t> tasks;
     const auto add_views = [&](const Node& view) {
       const auto found = control_of_views_.find(view.id());
-      if (found != control_of_views_.end()) tasks.insert(found->second.begin(), found->second.end());
+      if (found != control_of_views_.end())
+        tasks.insert(found->second.begin(), found->second.end());
     };
     for (const Node* before : node.after()) {
       if (!seen_[static_cast<size_t>(before->id())]) {
-        return make_error(ErrorCode::kInternal, "{} stands before {}, which it is to run after", node.label(), before->label());
+        return make_error(ErrorCode::kInternal, "{} stands before {}, which it is to run after",
+                          node.label(), before->label());
       }
       const int64_t maker = maker_of(before->output());
       if (maker >= 0) tasks.insert(static_cast<size_t>(maker));

@@ -17,8 +17,10 @@ struct Task {
   std::vector<const Value*> outputs;  // unused ones included
   std::vector<const Value*> inputs;   // null: absent
   uint32_t axis = 0;                  // kAppend
-  size_t copied_output = 0;           // kCopy without node: the index of the model output; inputs[0] is what it gets
-  std::vector<size_t> after = {};     // tasks that control edges put before it, also those of the views that it reads; ascending
+  size_t copied_output =
+      0;  // kCopy without node: the index of the model output; inputs[0] is what it gets
+  std::vector<size_t> after = {};  // tasks that control edges put before it, also those of the
+                                   // views that it reads; ascending
 };
 
 // A view: the same bytes as another value, once task `after` has run (-1: from the beginning).
@@ -33,8 +35,9 @@ struct TaskList {
   std::vector<Alias> aliases;
 };
 
-// Steps in node order, then a copy for every model output that cannot be written in place: one that is an input, a constant, a view of one,
-// or an output twice. Every value is fixed (common/ir/fixed.h). Error: kInternal for a control edge from a later node.
+// Steps in node order, then a copy for every model output that cannot be written in place: one that
+// is an input, a constant, a view of one, or an output twice. Every value is fixed
+// (common/ir/fixed.h). Error: kInternal for a control edge from a later node.
 Result<TaskList> make_tasks(const Graph& root);
 
 }  // namespace sluice

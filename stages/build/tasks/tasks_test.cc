@@ -14,7 +14,9 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 Module parsed(const std::string& nodes) {
-  auto module = parse_module("sluice 1 lowered\ngraph @main(%x: f32[4], %z: f32[4]) -> (%r, %t) {\n" + nodes + "}\n", "test");
+  auto module = parse_module(
+      "sluice 1 lowered\ngraph @main(%x: f32[4], %z: f32[4]) -> (%r, %t) {\n" + nodes + "}\n",
+      "test");
   EXPECT_TRUE(module.ok()) << module.error().message;
   return std::move(module).value();
 }

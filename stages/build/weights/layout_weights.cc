@@ -8,12 +8,14 @@ constexpr uint64_t kAlignment = 64;
 }  // namespace
 
 void add_weight(const Module& module, SegmentId segment, WeightLayout& layout) {
-  if (layout.offsets.size() < module.segment_count()) layout.offsets.resize(module.segment_count(), UINT64_MAX);
+  if (layout.offsets.size() < module.segment_count())
+    layout.offsets.resize(module.segment_count(), UINT64_MAX);
   uint64_t& offset = layout.offsets[static_cast<size_t>(segment)];
   if (offset != UINT64_MAX) return;
   offset = layout.bytes;
   layout.segments.push_back(segment);
-  layout.bytes = (layout.bytes + module.segment(segment).size + kAlignment - 1) / kAlignment * kAlignment;
+  layout.bytes =
+      (layout.bytes + module.segment(segment).size + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 void add_weights(const Module& module, const TaskList& list, WeightLayout& layout) {

@@ -16,16 +16,22 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kTileBytes = 1 << 20;  // with its intermediate values within a second-level cache
-constexpr size_t kAhead = 8;               // tiles for each thread that are evaluated and not yet written
+constexpr uint64_t kTileBytes =
+    1 << 20;                  // with its intermediate values within a second-level cache
+constexpr size_t kAhead = 8;  // tiles for each thread that are evaluated and not yet written
 
-bool is_evaluated(const Segment& segment) { return segment.kind == SegmentKind::kExpression || segment.kind == SegmentKind::kSplat; }
+bool is_evaluated(const Segment& segment) {
+  return segment.kind == SegmentKind::kExpression || segment.kind == SegmentKind::kSplat;
+}
 
-// The pages of the file that bytes of a constant are mapped from leave our memory, but for those at the ends; read again they come back.
-// Else all weights would pile up there until the end, when one thread has to take them apart.
+// The pages of the file that bytes of a constant are mapped from leave our memory, but for those at
+// the ends; read again they come back. Else all weights would pile up there until the end, when one
+// thread has to take them apart.
 void let_go(std::span<const std::byte> bytes) {
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE)), from = reinterpret_cast<uintptr_t>(bytes.data());
-  const uintptr_t begin = (from + page - 1) / page * page, end = (from + bytes.size()) / page * page;
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE)),
+             from = reinterpret_cast<uintptr_t>(bytes.data());
+  const uintptr_t begin = (from + page - 1) / page * page,
+                  end = (from + bytes.size()) / page * page;
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
@@ -38,8 +44,10 @@ void let_go(const Module& module, SegmentId id) {
     if (!seen.insert(next).second) continue;
     const Segment& segment = module.segment(next);
     left.insert(left.end(), segment.inputs.begin(), segment.inputs.end());
-    const bool mapped = segment.kind == SegmentKind::kBytes && !segment.location.path.empty() && !is_special_file(segment.location.path);
-    if (const auto bytes = mapped ? module.bytes(next) : std::span<const std::byte>(); bytes) let_go(*bytes);
+    const bool mapped = segment.kind == SegmentKind::kBytes && !segment.location.path.empty() &&
+                        !is_special_file(segment.location.path);
+    if (const auto bytes = mapped ? module.bytes(next) : std::span<const std::byte>(); bytes)
+      let_go(*bytes);
   }
 }
 
@@ -47,7 +55,11 @@ void let_go(const Module& module, SegmentId id) {
 class TileQueue {
  public:
   TileQueue(const Module& module, std::vector<SegmentId> segments, size_t threads)
-      : module_(module), segments_(std::move(segments)), plans_ahead_(threads), items_(segments_.size()), made_(kAhead * threads) {}
+      : module_(module),
+        segments_(std::move(segments)),
+        plans_ahead_(threads),
+        items_(segments_.size()),
+        made_(kAhead * threads) {}
 
   void stop() {
     const std::lock_guard lock(mutex_);
@@ -106,15 +118,18 @@ class TileQueue {
   bool all_begun() const { return current_ == items_.size(); }
   bool can_plan() const { return planned_ < items_.size() && planned_ <= current_ + plans_ahead_; }
   bool can_evaluate() const {
-    return !all_begun() && items_[current_].tiles && items_[current_].tiles->ok() && begun_ < taken_ + made_.size();
+    return !all_begun() && items_[current_].tiles && items_[current_].tiles->ok() &&
+           begun_ < taken_ + made_.size();
   }
 
   void plan(std::unique_lock<std::mutex>& lock) {
     const size_t item = planned_++;
     lock.unlock();
-    Result<TiledEvaluation> made = within_memory([&] { return TiledEvaluation::make(module_, segments_[item], kTileBytes); });
+    Result<TiledEvaluation> made =
+        within_memory([&] { return TiledEvaluation::make(module_, segments_[item], kTileBytes); });
     lock.lock();
-    items_[item].tiles = made ? Result<size_t>(made->tiles()) : Result<size_t>(std::move(made.error()));
+    items_[item].tiles =
+        made ? Result<size_t>(made->tiles()) : Result<size_t>(std::move(made.error()));
     if (made) items_[item].evaluation = std::move(made).value();
     skip_done();
   }
@@ -148,12 +163,13 @@ class TileQueue {
   const size_t plans_ahead_;
   std::mutex mutex_;  // guards the rest
   std::condition_variable changed_;
-  std::vector<Item> items_;                               // by index of segments_
-  std::vector<std::optional<Result<TensorBytes>>> made_;  // tile n of all lies in slot n modulo the size, from its end to its taking
-  size_t planned_ = 0;                                    // items that a thread has begun to plan
-  size_t current_ = 0;                                    // item whose tiles are being evaluated
-  size_t begun_ = 0;                                      // tiles that a thread has begun to evaluate
-  size_t taken_ = 0;                                      // tiles that the consumer has
+  std::vector<Item> items_;  // by index of segments_
+  std::vector<std::optional<Result<TensorBytes>>>
+      made_;            // tile n of all lies in slot n modulo the size, from its end to its taking
+  size_t planned_ = 0;  // items that a thread has begun to plan
+  size_t current_ = 0;  // item whose tiles are being evaluated
+  size_t begun_ = 0;    // tiles that a thread has begun to evaluate
+  size_t taken_ = 0;    // tiles that the consumer has
   bool stopped_ = false;
 };
 
@@ -162,7 +178,8 @@ struct StopAtEnd {
   ~StopAtEnd() { queue.stop(); }
 };
 
-Result<void> give_evaluated(TileQueue& queue, size_t item, uint64_t offset, uint64_t size, const OmOutput& output) {
+Result<void> give_evaluated(TileQueue& queue, size_t item, uint64_t offset, uint64_t size,
+                            const OmOutput& output) {
   SLUICE_ASSIGN(const size_t tiles, queue.tiles(item));
   const uint64_t end = offset + size;
   for (size_t tile = 0; tile < tiles; ++tile) {
@@ -171,22 +188,27 @@ Result<void> give_evaluated(TileQueue& queue, size_t item, uint64_t offset, uint
     offset += bytes.size();
   }
   queue.finish(item);
-  if (offset != end) return make_error(ErrorCode::kInternal, "a constant of {} bytes ends {} bytes early", size, end - offset);
+  if (offset != end)
+    return make_error(ErrorCode::kInternal, "a constant of {} bytes ends {} bytes early", size,
+                      end - offset);
   return {};
 }
 
 }  // namespace
 
-Result<void> stream_weights(const Module& module, const WeightLayout& layout, int64_t threads, const OmOutput& output) {
+Result<void> stream_weights(const Module& module, const WeightLayout& layout, int64_t threads,
+                            const OmOutput& output) {
   std::vector<SegmentId> evaluated;
   for (const SegmentId id : layout.segments) {
     if (is_evaluated(module.segment(id))) evaluated.push_back(id);
   }
-  const size_t workers = std::min(static_cast<size_t>(std::max<int64_t>(threads, 1)), std::max<size_t>(evaluated.size(), 1));
+  const size_t workers = std::min(static_cast<size_t>(std::max<int64_t>(threads, 1)),
+                                  std::max<size_t>(evaluated.size(), 1));
   TileQueue queue(module, evaluated, workers);
   Threads pool;
   const StopAtEnd stop{queue};  // before the pool waits for its threads
-  for (size_t i = 0; i < workers && !evaluated.empty(); ++i) SLUICE_TRY(pool.start([&queue] { queue.work(); }));
+  for (size_t i = 0; i < workers && !evaluated.empty(); ++i)
+    SLUICE_TRY(pool.start([&queue] { queue.work(); }));
   size_t item = 0;
   for (const SegmentId id : layout.segments) {
     const Segment& segment = module.segment(id);

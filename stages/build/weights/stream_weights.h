@@ -10,9 +10,11 @@
 
 namespace sluice {
 
-// Gives the output every constant of the layout, in order, on the calling thread. Constant expressions and splats are evaluated in tiles by
-// `threads` other threads, a few tiles ahead; the rest is given as it lies in its file. Errors: those of evaluation, of the first constant
-// that has one; kMissingSegment; the output's.
-Result<void> stream_weights(const Module& module, const WeightLayout& layout, int64_t threads, const OmOutput& output);
+// Gives the output every constant of the layout, in order, on the calling thread. Constant
+// expressions and splats are evaluated in tiles by `threads` other threads, a few tiles ahead; the
+// rest is given as it lies in its file. Errors: those of evaluation, of the first constant that has
+// one; kMissingSegment; the output's.
+Result<void> stream_weights(const Module& module, const WeightLayout& layout, int64_t threads,
+                            const OmOutput& output);
 
 }  // namespace sluice

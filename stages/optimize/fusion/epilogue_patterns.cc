@@ -27,7 +27,8 @@ Pattern hard_swish_scaled(Op scale) {
   Value& x = pattern.input("x");
   Value& sum = pattern.node(Op::kAdd, {&x, &pattern.constant()});
   Value& clipped = pattern.node(Op::kClip, {&sum, &pattern.constant(), &pattern.constant()});
-  pattern.output(pattern.node(Op::kMul, {&x, &pattern.node(scale, {&clipped, &pattern.constant()})}));
+  pattern.output(
+      pattern.node(Op::kMul, {&x, &pattern.node(scale, {&clipped, &pattern.constant()})}));
   return pattern;
 }
 
@@ -53,7 +54,8 @@ std::vector<Pattern> epilogue_patterns() {
   patterns.push_back(hard_swish());
   for (const Op scale : {Op::kDiv, Op::kMul}) {
     patterns.push_back(hard_swish_scaled(scale));
-    for (const Half half : {Half::kApart, Half::kOnX, Half::kOnSum}) patterns.push_back(gelu(scale, half));
+    for (const Half half : {Half::kApart, Half::kOnX, Half::kOnSum})
+      patterns.push_back(gelu(scale, half));
   }
   return patterns;
 }

@@ -1,13 +1,16 @@
-// Moves a batch normalisation with constant statistics into the weight and bias of the contraction before it.
+// Moves a batch normalisation with constant statistics into the weight and bias of the contraction
+// before it.
 //
 //   before:  %1 = Conv(%x, %w, %b)   %y = BatchNormalization(%1, %scale, %shift, %mean, %variance)
-//   after:   %s = scale / sqrt(variance + epsilon)            (constant expressions: sluice-build evaluates them)
+//   after:   %s = scale / sqrt(variance + epsilon)            (constant expressions: sluice-build
+//   evaluates them)
 //            %y = Conv(%x, %w * %s, (%b - %mean) * %s + %shift)
 //
-// Legal because both are linear in the contraction's result, channel by channel: equal up to rounding. The contraction's result must not be
-// read elsewhere, its weight and bias must be constants, and channels must be what the weight's rows (or columns) make: always for Conv,
-// for Gemm and MatMul when their result is a matrix. A normalisation behind anything else becomes Mul and Add with constants, which may
-// then join an epilogue. One that trains stays.
+// Legal because both are linear in the contraction's result, channel by channel: equal up to
+// rounding. The contraction's result must not be read elsewhere, its weight and bias must be
+// constants, and channels must be what the weight's rows (or columns) make: always for Conv, for
+// Gemm and MatMul when their result is a matrix. A normalisation behind anything else becomes Mul
+// and Add with constants, which may then join an epilogue. One that trains stays.
 #include "common/pass/boundary.h"
 #include "common/pass/pattern_matcher.h"
 #include "stages/optimize/constants.h"
@@ -28,13 +31,19 @@ Pattern contraction_and_norm(Op op, size_t inputs) {
   return pattern;
 }
 
-bool is_vector(const Value* value, int64_t size) { return is_weight(value) && value->type().dims == std::vector{Dim::fixed(size)}; }
+bool is_vector(const Value* value, int64_t size) {
+  return is_weight(value) && value->type().dims == std::vector{Dim::fixed(size)};
+}
 
 // Channels of a normalisation that can be rewritten; 0 when it cannot.
 int64_t channels(const Node& norm) {
-  if (norm.int_attribute("training_mode", 0) != 0 || norm.output_count() != 1 || !is_removable(norm)) return 0;
+  if (norm.int_attribute("training_mode", 0) != 0 || norm.output_count() != 1 ||
+      !is_removable(norm))
+    return 0;
   const Type& type = norm.input(0)->type();
-  if (!type.is_tensor() || type.dtype != DType::kF32 || !type.ranked || type.rank() < 2 || !is_weight(norm.input(1))) return 0;
+  if (!type.is_tensor() || type.dtype != DType::kF32 || !type.ranked || type.rank() < 2 ||
+      !is_weight(norm.input(1)))
+    return 0;
   const int64_t count = norm.input(1)->type().element_count().value_or(0);
   for (size_t i = 1; i < 5; ++i) {
     if (!is_vector(norm.input(i), count)) return 0;
@@ -45,8 +54,10 @@ int64_t channels(const Node& norm) {
 // What the normalisation multiplies with: scale / sqrt(variance + epsilon).
 Value& factor(ConstantExpression& expression, const Node& norm) {
   Value& variance = expression.input(norm.input(4)->segment());
-  Value& sum = expression.node(Op::kAdd, {&variance, &expression.number(norm.float_attribute("epsilon", 1e-5f))});
-  return expression.node(Op::kDiv, {&expression.input(norm.input(1)->segment()), &expression.node(Op::kSqrt, {&sum})});
+  Value& sum = expression.node(
+      Op::kAdd, {&variance, &expression.number(norm.float_attribute("epsilon", 1e-5f))});
+  return expression.node(
+      Op::kDiv, {&expression.input(norm.input(1)->segment()), &expression.node(Op::kSqrt, {&sum})});
 }
 
 // (bias - mean) * factor + shift; bias may be absent.
@@ -62,7 +73,8 @@ SegmentId folded_bias(Module& module, const Node& norm, const Value* bias, float
     centred = &expression.node(Op::kSub, {given, &mean});
   }
   Value& scaled = expression.node(Op::kMul, {centred, &factor(expression, norm)});
-  return expression.finish(expression.node(Op::kAdd, {&scaled, &expression.input(norm.input(2)->segment())}));
+  return expression.finish(
+      expression.node(Op::kAdd, {&scaled, &expression.input(norm.input(2)->segment())}));
 }
 
 // weight * factor, the factor along `axis` of the weight.
@@ -96,19 +108,23 @@ Node& copy_of(const Node& node, Op op, const std::vector<Value*>& inputs, Node& 
   return copy;
 }
 
-// The nodes of the match become the contraction with other constants; behind MatMul, which has no bias, also an Add.
+// The nodes of the match become the contraction with other constants; behind MatMul, which has no
+// bias, also an Add.
 void fold(Editor& editor, Node& contraction, Node& norm, size_t axis) {
   Graph& graph = editor.graph();
   Module& module = graph.module();
   const bool is_gemm = contraction.op() == Op::kGemm;
   const float beta = is_gemm ? contraction.float_attribute("beta", 1) : 1;
-  Value& weight = graph.add_constant(folded_weight(module, norm, *contraction.input(1), axis), norm.output().name() + ".weight");
-  Value& bias = graph.add_constant(folded_bias(module, norm, contraction.input(2), beta), norm.output().name() + ".bias");
+  Value& weight = graph.add_constant(folded_weight(module, norm, *contraction.input(1), axis),
+                                     norm.output().name() + ".weight");
+  Value& bias = graph.add_constant(folded_bias(module, norm, contraction.input(2), beta),
+                                   norm.output().name() + ".bias");
   const bool takes_bias = contraction.op() != Op::kMatMul;
   std::vector<Value*> inputs = {contraction.input(0), &weight};
   if (takes_bias) inputs.push_back(&bias);
   std::vector<Node*> made = {&copy_of(contraction, contraction.op(), inputs, norm)};
-  for (const Attribute& attribute : contraction.attributes()) made[0]->set_attribute(attribute.name, attribute.value);
+  for (const Attribute& attribute : contraction.attributes())
+    made[0]->set_attribute(attribute.name, attribute.value);
   if (is_gemm) made[0]->remove_attribute("beta");
   if (!takes_bias) {
     Value& product = made[0]->add_output(norm.output().type_id(), contraction.output().name());
@@ -141,7 +157,8 @@ bool fold_matches(Editor& editor, const Pattern& pattern, const OpIndex& index) 
   return changed;
 }
 
-// y = x * factor + (shift - mean * factor), the constants shaped to spread over the axes behind the channels.
+// y = x * factor + (shift - mean * factor), the constants shaped to spread over the axes behind the
+// channels.
 void spell_out(Editor& editor, Node& norm, int64_t count) {
   Graph& graph = editor.graph();
   Module& module = graph.module();
@@ -150,16 +167,19 @@ void spell_out(Editor& editor, Node& norm, int64_t count) {
   ConstantExpression scale(module, norm.output().name() + ".scale");
   const SegmentId scales = scale.finish(scale.reshape(factor(scale, norm), extents));
   ConstantExpression shift(module, norm.output().name() + ".shift");
-  Value& moved = shift.node(Op::kMul, {&shift.input(norm.input(3)->segment()), &factor(shift, norm)});
+  Value& moved =
+      shift.node(Op::kMul, {&shift.input(norm.input(3)->segment()), &factor(shift, norm)});
   Value& difference = shift.node(Op::kSub, {&shift.input(norm.input(2)->segment()), &moved});
   const SegmentId shifts = shift.finish(shift.reshape(difference, extents));
   Value& scale_constant = graph.add_constant(scales, norm.output().name() + ".scale");
   Value& shift_constant = graph.add_constant(shifts, norm.output().name() + ".shift");
   Node& product = copy_of(norm, Op::kMul, {norm.input(0), &scale_constant}, norm);
-  Node& sum = copy_of(norm, Op::kAdd, {&product.add_output(norm.output().type_id()), &shift_constant}, norm);
+  Node& sum = copy_of(norm, Op::kAdd,
+                      {&product.add_output(norm.output().type_id()), &shift_constant}, norm);
   product.add_origins(norm.origins());
   sum.add_origins(norm.origins());
-  graph.replace_all_uses(norm.output(), sum.add_output(norm.output().type_id(), norm.output().name()));
+  graph.replace_all_uses(norm.output(),
+                         sum.add_output(norm.output().type_id(), norm.output().name()));
   editor.control().transfer({&norm}, {&product, &sum});
   graph.erase_node(norm);
 }
@@ -168,8 +188,13 @@ Result<bool> run(Graph& graph) {
   Editor editor(graph);
   const OpIndex index(graph);
   bool changed = false;
-  for (const auto& [op, inputs] : {std::pair{Op::kConv, 2}, {Op::kConv, 3}, {Op::kGemm, 2}, {Op::kGemm, 3}, {Op::kMatMul, 2}}) {
-    changed = fold_matches(editor, contraction_and_norm(op, static_cast<size_t>(inputs)), index) || changed;
+  for (const auto& [op, inputs] : {std::pair{Op::kConv, 2},
+                                   {Op::kConv, 3},
+                                   {Op::kGemm, 2},
+                                   {Op::kGemm, 3},
+                                   {Op::kMatMul, 2}}) {
+    changed = fold_matches(editor, contraction_and_norm(op, static_cast<size_t>(inputs)), index) ||
+              changed;
   }
   for (Node* norm : index.nodes(Op::kBatchNormalization)) {
     const int64_t count = norm->is_erased() ? 0 : channels(*norm);

@@ -94,13 +94,16 @@ graph @y.shift(%0: f32[2], %1: f32[2], %2: f32[2], %3: f32[2]) -> (%11) expressi
 }
 
 TEST(FoldBatchNorm, BehindAProduct) {
-  expect_rewrite(fold_batch_norm,
-                 std::string("graph @main(%x: f32[3, 2]) -> (%y) {\n  %w = constant f32[2, 2] [1, 2, 3, 4]\n") + kStatistics +
-                     R"(  %a: f32[3, 2] = MatMul(%x, %w)
+  expect_rewrite(
+      fold_batch_norm,
+      std::string(
+          "graph @main(%x: f32[3, 2]) -> (%y) {\n  %w = constant f32[2, 2] [1, 2, 3, 4]\n") +
+          kStatistics +
+          R"(  %a: f32[3, 2] = MatMul(%x, %w)
   %y: f32[3, 2] = BatchNormalization(%a, %scale, %shift, %mean, %variance)
 }
 )",
-                 R"(constant $0 = f32[2, 2] [1, 2, 3, 4]
+      R"(constant $0 = f32[2, 2] [1, 2, 3, 4]
 constant $1 = f32[2] [7, 8]
 constant $2 = f32[2] [1, 2]
 constant $3 = f32[2] [5, 6]

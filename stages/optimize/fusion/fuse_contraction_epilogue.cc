@@ -4,14 +4,17 @@
 //   after:   %y = Fused(%x, %w, %residual) {anchor = 0, body = @y}
 //            @y(%x, %w, %residual):  %1 = Conv(%x, %w)   %2 = Add(%1, %residual)   %y = Relu(%2)
 //
-// Legal because the body means exactly what the nodes meant, and nothing outside reads what is made inside: from the anchor the chain grows
-// by steps that take in all readers of the value reached so far. A step is one elementwise node, or a match of a pattern
-// (epilogue_patterns) that reads the value in several places. So no path leaves the set and comes back but through control edges, for which
-// the graph is searched. Each node must be what the aicore engine takes as an epilogue (common/target/aicore.h): then a Fused node is sure
-// to find its engine. All nodes must have the same placement.
+// Legal because the body means exactly what the nodes meant, and nothing outside reads what is made
+// inside: from the anchor the chain grows by steps that take in all readers of the value reached so
+// far. A step is one elementwise node, or a match of a pattern (epilogue_patterns) that reads the
+// value in several places. So no path leaves the set and comes back but through control edges, for
+// which the graph is searched. Each node must be what the aicore engine takes as an epilogue
+// (common/target/aicore.h): then a Fused node is sure to find its engine. All nodes must have the
+// same placement.
 //
-// Inputs of the Fused node: the anchor's, then one for each other value that the epilogue reads. Scalars that lie in the graph become
-// constants of the body; all other constants stay outside, so that equal layers with other weights have equal bodies.
+// Inputs of the Fused node: the anchor's, then one for each other value that the epilogue reads.
+// Scalars that lie in the graph become constants of the body; all other constants stay outside, so
+// that equal layers with other weights have equal bodies.
 //
 // An Add of two contractions goes to the one that comes first in the graph.
 #include <algorithm>
@@ -34,7 +37,9 @@ constexpr size_t kLongestChain = 64;
 using Step = std::vector<Node*>;  // in list order; the last one makes what the next step reads
 using Steps = std::unordered_map<const Value*, std::vector<Step>>;
 
-bool contains(const std::vector<Node*>& nodes, const Node* node) { return std::find(nodes.begin(), nodes.end(), node) != nodes.end(); }
+bool contains(const std::vector<Node*>& nodes, const Node* node) {
+  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+}
 
 // Steps of several nodes by the value they start from.
 Steps find_pattern_steps(const Graph& graph) {
@@ -42,7 +47,8 @@ Steps find_pattern_steps(const Graph& graph) {
   const OpIndex index(graph);
   for (const Pattern& pattern : epilogue_patterns()) {
     PatternMatcher matcher(pattern, index, {.commuted = true});
-    while (const auto match = matcher.match_next()) steps[match->captured("x")].push_back(match->boundary().nodes);
+    while (const auto match = matcher.match_next())
+      steps[match->captured("x")].push_back(match->boundary().nodes);
   }
   return steps;
 }
@@ -65,16 +71,20 @@ class Chain {
   bool grow_once(const Steps& pattern_steps) {
     const std::vector<Use>& uses = end().uses();
     if (uses.empty()) return false;
-    const bool one_reader = std::all_of(uses.begin(), uses.end(), [&](const Use& use) { return use.node == uses[0].node; });
+    const bool one_reader = std::all_of(uses.begin(), uses.end(),
+                                        [&](const Use& use) { return use.node == uses[0].node; });
     if (one_reader) return take({uses[0].node});
     const auto found = pattern_steps.find(&end());
     if (found == pattern_steps.end()) return false;
-    return std::any_of(found->second.begin(), found->second.end(), [&](const Step& step) { return take(step); });
+    return std::any_of(found->second.begin(), found->second.end(),
+                       [&](const Step& step) { return take(step); });
   }
 
   bool take(const Step& step) {
     const std::vector<Use>& uses = end().uses();
-    if (!std::all_of(uses.begin(), uses.end(), [&](const Use& use) { return contains(step, use.node); })) return false;
+    if (!std::all_of(uses.begin(), uses.end(),
+                     [&](const Use& use) { return contains(step, use.node); }))
+      return false;
     if (nodes_.size() + step.size() > kLongestChain) return false;
     for (const Node* node : step) {
       if (!fits(*node, step)) return false;
@@ -84,13 +94,15 @@ class Chain {
   }
 
   bool fits(const Node& node, const Step& step) const {
-    if (!is_epilogue_op(node) || node.placement.keep || !(node.placement == anchor().placement)) return false;
+    if (!is_epilogue_op(node) || node.placement.keep || !(node.placement == anchor().placement))
+      return false;
     const Type& result = anchor().output().type();
     if (node.output().type() != result) return false;
     for (size_t i = 0; i < node.input_count(); ++i) {
       const Value* input = node.input(i);
       if (input == nullptr || input == &end() || contains(step, input->producer())) continue;
-      if (contains(nodes_, input->producer()) || !epilogue_shape(input->type(), anchor())) return false;
+      if (contains(nodes_, input->producer()) || !epilogue_shape(input->type(), anchor()))
+        return false;
       if (node.op() == Op::kClip && !belongs_in_body(*input)) return false;
     }
     return true;
@@ -111,14 +123,18 @@ Result<bool> run(Graph& graph) {
   const Steps pattern_steps = find_pattern_steps(graph);
   std::vector<Node*> anchors;
   for (Node& node : graph.nodes()) {
-    if (is_contraction(node.op()) && node.output_count() == 1 && !node.placement.keep && aicore_unsupported_reason(node).empty()) anchors.push_back(&node);
+    if (is_contraction(node.op()) && node.output_count() == 1 && !node.placement.keep &&
+        aicore_unsupported_reason(node).empty())
+      anchors.push_back(&node);
   }
   bool changed = false;
   for (Node* anchor : anchors) {
     Chain chain(*anchor);
     chain.grow(pattern_steps);
     std::string reason;
-    if (chain.nodes().size() == 1 || (editor.has_control_edges() && !can_fuse(chain.nodes(), reason))) continue;
+    if (chain.nodes().size() == 1 ||
+        (editor.has_control_edges() && !can_fuse(chain.nodes(), reason)))
+      continue;
     fuse(editor, chain);
     changed = true;
   }
@@ -127,6 +143,8 @@ Result<bool> run(Graph& graph) {
 
 }  // namespace
 
-Result<bool> fuse_contraction_epilogue(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> fuse_contraction_epilogue(Graph& root, const Options&) {
+  return on_every_graph(root, run);
+}
 
 }  // namespace sluice

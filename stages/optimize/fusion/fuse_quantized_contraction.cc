@@ -1,14 +1,16 @@
-// Wraps a contraction of dequantized integers and what follows, up to the quantization of its result, into one Fused node.
+// Wraps a contraction of dequantized integers and what follows, up to the quantization of its
+// result, into one Fused node.
 //
 //   before:  %1 = DequantizeLinear(%x, …)   %2 = DequantizeLinear(%w, …)
 //            %3 = Conv(%1, %2, %b)   %4 = Relu(%3)   %y = QuantizeLinear(%4, …)
 //   after:   %y = Fused(%x, %w, %b) {anchor = 2, body = @y}      @y holds the five nodes
 //
-// Legal because the body means exactly what the nodes meant. DequantizeLinear nodes are copied: those that others read stay. From the
-// contraction the chain grows by elementwise nodes, each the only reader of the one before and one that the aicore engine takes as an
-// epilogue, to a QuantizeLinear with one scale. Without QuantizeLinear the result is f32. MatMulInteger and ConvInteger start a chain with
-// a Cast to f32. Only what the engine takes (common/target/quantized.h) is fused: the rest is dequantized, computed and quantized in
-// floats.
+// Legal because the body means exactly what the nodes meant. DequantizeLinear nodes are copied:
+// those that others read stay. From the contraction the chain grows by elementwise nodes, each the
+// only reader of the one before and one that the aicore engine takes as an epilogue, to a
+// QuantizeLinear with one scale. Without QuantizeLinear the result is f32. MatMulInteger and
+// ConvInteger start a chain with a Cast to f32. Only what the engine takes
+// (common/target/quantized.h) is fused: the rest is dequantized, computed and quantized in floats.
 //
 // The bias stays outside, dequantized: folding constants makes it floats.
 #include "common/pass/boundary.h"
@@ -50,19 +52,25 @@ class QuantizedChain {
     if (is_integer_contraction(anchor().op())) {
       quantized_ = *read_quantized(anchor());
       Node* cast = reader();
-      if (quantized_.y.scale != nullptr || cast == nullptr || cast->op() != Op::kCast || cast->output().type().dtype != DType::kF32)
+      if (quantized_.y.scale != nullptr || cast == nullptr || cast->op() != Op::kCast ||
+          cast->output().type().dtype != DType::kF32)
         return false;
       take(*cast);
       return true;
     }
     const Node* x = anchor().input(0)->producer();
     const Node* w = anchor().input(1)->producer();
-    if (!is_byte_dequantization(x, -1) || !is_byte_dequantization(w, column_axis(anchor()))) return false;
-    if (!(x->placement == anchor().placement) || !(w->placement == anchor().placement)) return false;
-    quantized_ = {
-        .anchor = &anchor(), .x = {x->input(0), x->input(1), x->input(2)}, .w = {w->input(0), w->input(1), w->input(2)}, .result = &end()};
+    if (!is_byte_dequantization(x, -1) || !is_byte_dequantization(w, column_axis(anchor())))
+      return false;
+    if (!(x->placement == anchor().placement) || !(w->placement == anchor().placement))
+      return false;
+    quantized_ = {.anchor = &anchor(),
+                  .x = {x->input(0), x->input(1), x->input(2)},
+                  .w = {w->input(0), w->input(1), w->input(2)},
+                  .result = &end()};
     const Value* bias = anchor().input(2);
-    return anchor().op() != Op::kGemm || bias == nullptr || epilogue_shape(bias->type(), anchor()).has_value();
+    return anchor().op() != Op::kGemm || bias == nullptr ||
+           epilogue_shape(bias->type(), anchor()).has_value();
   }
 
   // The one node that reads the chain's end, when it may join the chain.
@@ -83,7 +91,9 @@ class QuantizedChain {
 
   bool take_elementwise() {
     Node* node = reader();
-    if (node == nullptr || !is_epilogue_op(*node) || node->output().type().dims != anchor().output().type().dims) return false;
+    if (node == nullptr || !is_epilogue_op(*node) ||
+        node->output().type().dims != anchor().output().type().dims)
+      return false;
     for (size_t i = 0; i < node->input_count(); ++i) {
       const Value* input = node->input(i);
       if (input == nullptr || input == &end()) continue;
@@ -122,7 +132,8 @@ void fuse(Editor& editor, const QuantizedChain& chain) {
   FusedNode fused(editor, chain.end());
   for (const Node* node : dequantizations) fused.copy(*node);
   fused.copy(chain.anchor());
-  for (const Node* node : dequantizations) fused.keep_outside(node->output());  // an epilogue reads operands, as floats
+  for (const Node* node : dequantizations)
+    fused.keep_outside(node->output());  // an epilogue reads operands, as floats
   for (size_t i = 1; i < chain.nodes().size(); ++i) fused.copy(*chain.nodes()[i]);
   Node& made = fused.replace(chain.anchor(), chain.nodes());
   for (Node* node : dequantizations) {
@@ -135,7 +146,8 @@ Result<bool> run(Graph& graph) {
   Editor editor(graph);
   std::vector<Node*> anchors;
   for (Node& node : graph.nodes()) {
-    if (is_contraction(node.op()) && node.output_count() == 1 && !node.placement.keep) anchors.push_back(&node);
+    if (is_contraction(node.op()) && node.output_count() == 1 && !node.placement.keep)
+      anchors.push_back(&node);
   }
   bool changed = false;
   for (Node* anchor : anchors) {
@@ -150,6 +162,8 @@ Result<bool> run(Graph& graph) {
 
 }  // namespace
 
-Result<bool> fuse_quantized_contraction(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> fuse_quantized_contraction(Graph& root, const Options&) {
+  return on_every_graph(root, run);
+}
 
 }  // namespace sluice

@@ -4,14 +4,17 @@
 //   after:   %y = Fused(%a, %x) {anchor = 1, body = @y}
 //            @y(%a, %x):  %1 = Transpose(%x) {perm = [0, 2, 1]}   %y = MatMul(%a, %1)
 //
-// Legal because the body means exactly what the nodes meant, and every reader of %1 is such a product, so that %1 is made nowhere any more.
-// Readers are MatMul and Gemm nodes, and Fused nodes around one whose body hands %1 to its anchor alone; all have the Transpose's plan and
-// are what the aicore engine takes (common/target/aicore.h), whose kernels read operands of any strides. Measured at 12 heads of 64 and 128
-// or 512 rows, a product through a transposition costs up to an eighth more than one of dense operands, of one row twice as much; the
-// Transpose costs more than that in every case.
+// Legal because the body means exactly what the nodes meant, and every reader of %1 is such a
+// product, so that %1 is made nowhere any more. Readers are MatMul and Gemm nodes, and Fused nodes
+// around one whose body hands %1 to its anchor alone; all have the Transpose's plan and are what
+// the aicore engine takes (common/target/aicore.h), whose kernels read operands of any strides.
+// Measured at 12 heads of 64 and 128 or 512 rows, a product through a transposition costs up to an
+// eighth more than one of dense operands, of one row twice as much; the Transpose costs more than
+// that in every case.
 //
-// Only where elements that are neighbours in %x stay so along rows or columns of the operand: else a kernel would read a line of the cache
-// for each element, several times, where the Transpose does so once. Constants are left alone: what is known is transposed when compiling.
+// Only where elements that are neighbours in %x stay so along rows or columns of the operand: else
+// a kernel would read a line of the cache for each element, several times, where the Transpose does
+// so once. Constants are left alone: what is known is transposed when compiling.
 #include <algorithm>
 
 #include "common/target/aicore.h"
@@ -32,7 +35,9 @@ bool keeps_lines(const Node& transpose) {
 }
 
 // Operand `input` of a plain product.
-bool takes(const Node& product, size_t input) { return input == 0 || (input == 1 && takes_second_transposed(product)); }
+bool takes(const Node& product, size_t input) {
+  return input == 0 || (input == 1 && takes_second_transposed(product));
+}
 
 // The anchor reads input `input` of the Fused node as a matrix, and nothing else in the body does.
 bool hands_to_anchor(const Node& fused, size_t input) {
@@ -40,21 +45,29 @@ bool hands_to_anchor(const Node& fused, size_t input) {
   const Node* anchor = find_anchor(body);
   if (anchor == nullptr || !is_product(*anchor) || read_quantized(fused)) return false;
   const Value& operand = *body.inputs()[input];
-  return !operand.is_output() && std::all_of(operand.uses().begin(), operand.uses().end(),
-                                             [&](const Use& use) { return use.node == anchor && takes(*anchor, use.input); });
+  return !operand.is_output() &&
+         std::all_of(operand.uses().begin(), operand.uses().end(), [&](const Use& use) {
+           return use.node == anchor && takes(*anchor, use.input);
+         });
 }
 
 bool can_read(const Use& use, const Node& transpose) {
   const Node& node = *use.node;
-  if (!(node.placement == transpose.placement) || !aicore_unsupported_reason(node).empty()) return false;
-  return node.op() == Op::kFused ? hands_to_anchor(node, use.input) : is_product(node) && !node.placement.keep && takes(node, use.input);
+  if (!(node.placement == transpose.placement) || !aicore_unsupported_reason(node).empty())
+    return false;
+  return node.op() == Op::kFused
+             ? hands_to_anchor(node, use.input)
+             : is_product(node) && !node.placement.keep && takes(node, use.input);
 }
 
 bool can_move(const Node& transpose) {
   if (transpose.op() != Op::kTranspose || !is_removable(transpose)) return false;
   const Value &source = *transpose.input(0), &result = transpose.output();
-  if (source.is_constant() || result.is_output() || result.uses().empty() || !keeps_lines(transpose)) return false;
-  return std::all_of(result.uses().begin(), result.uses().end(), [&](const Use& use) { return can_read(use, transpose); });
+  if (source.is_constant() || result.is_output() || result.uses().empty() ||
+      !keeps_lines(transpose))
+    return false;
+  return std::all_of(result.uses().begin(), result.uses().end(),
+                     [&](const Use& use) { return can_read(use, transpose); });
 }
 
 Node& wrap(Editor& editor, Node& product) {
@@ -78,7 +91,8 @@ void move_into(Node& fused, size_t input, const Node& transpose) {
   Value& source = *transpose.input(0);
   Value& operand = *body.inputs()[input];
   Node& copy = body.add_node(Op::kTranspose, {}, 0, anchor);
-  for (const Attribute& attribute : transpose.attributes()) copy.set_attribute(attribute.name, attribute.value);
+  for (const Attribute& attribute : transpose.attributes())
+    copy.set_attribute(attribute.name, attribute.value);
   copy.set_name(transpose.name());
   copy.add_origins(transpose.origins());
   Value& result = copy.add_output(operand.type_id(), transpose.output().name());
@@ -112,6 +126,8 @@ Result<bool> run(Graph& graph) {
 
 }  // namespace
 
-Result<bool> fuse_transposed_operands(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> fuse_transposed_operands(Graph& root, const Options&) {
+  return on_every_graph(root, run);
+}
 
 }  // namespace sluice

@@ -74,13 +74,15 @@ graph @z(%x: f32[3, 3], %w: f32[3, 2]) -> (%z) fused {
 }
 
 TEST(FuseTransposedOperands, AnotherReaderKeepsIt) {
-  expect_unchanged(fuse_transposed_operands, R"(graph @main(%a: f32[3, 4], %x: f32[5, 4]) -> (%y, %z) {
+  expect_unchanged(fuse_transposed_operands,
+                   R"(graph @main(%a: f32[3, 4], %x: f32[5, 4]) -> (%y, %z) {
   %0: f32[4, 5] = Transpose(%x)
   %y: f32[3, 5] = MatMul(%a, %0)
   %z: f32[4, 5] = Relu(%0)
 }
 )");
-  expect_unchanged(fuse_transposed_operands, R"(graph @main(%a: f32[3, 4], %x: f32[5, 4]) -> (%y, %0) {
+  expect_unchanged(fuse_transposed_operands,
+                   R"(graph @main(%a: f32[3, 4], %x: f32[5, 4]) -> (%y, %0) {
   %0: f32[4, 5] = Transpose(%x)
   %y: f32[3, 5] = MatMul(%a, %0)
 }
@@ -89,7 +91,8 @@ TEST(FuseTransposedOperands, AnotherReaderKeepsIt) {
 
 // The operand of the epilogue, and the bias.
 TEST(FuseTransposedOperands, OnlyMatrices) {
-  expect_unchanged(fuse_transposed_operands, R"(graph @main(%a: f32[3, 4], %b: f32[4, 5], %x: f32[5, 3]) -> (%y, %z) {
+  expect_unchanged(fuse_transposed_operands,
+                   R"(graph @main(%a: f32[3, 4], %b: f32[4, 5], %x: f32[5, 3]) -> (%y, %z) {
   %0: f32[3, 5] = Transpose(%x)
   %y: f32[3, 5] = Fused(%a, %b, %0) {anchor = 0, body = @y}
   %z: f32[3, 5] = Gemm(%a, %b, %0)
@@ -102,7 +105,8 @@ graph @y(%a: f32[3, 4], %b: f32[4, 5], %0: f32[3, 5]) -> (%y) fused {
 }
 
 TEST(FuseTransposedOperands, NotWhereNeighboursAreScattered) {
-  expect_unchanged(fuse_transposed_operands, R"(graph @main(%a: f32[2, 3, 4], %x: f32[4, 5, 2]) -> (%y) {
+  expect_unchanged(fuse_transposed_operands,
+                   R"(graph @main(%a: f32[2, 3, 4], %x: f32[4, 5, 2]) -> (%y) {
   %0: f32[2, 4, 5] = Transpose(%x) {perm = [2, 0, 1]}
   %y: f32[2, 3, 5] = MatMul(%a, %0)
 }
@@ -110,7 +114,8 @@ TEST(FuseTransposedOperands, NotWhereNeighboursAreScattered) {
 }
 
 TEST(FuseTransposedOperands, NotSumsTooLongToPack) {
-  expect_unchanged(fuse_transposed_operands, R"(graph @main(%a: f32[3, 16385], %x: f32[5, 16385]) -> (%y) {
+  expect_unchanged(fuse_transposed_operands,
+                   R"(graph @main(%a: f32[3, 16385], %x: f32[5, 16385]) -> (%y) {
   %0: f32[16385, 5] = Transpose(%x)
   %y: f32[3, 5] = MatMul(%a, %0)
 }

@@ -8,17 +8,22 @@ bool belongs_in_body(const Value& value) {
 }
 
 FusedNode::FusedNode(Editor& editor, Value& end)
-    : editor_(editor), end_(end), body_(end.graph().module().add_graph(end.name().empty() ? "fused" : end.name(), GraphRole::kFused)) {}
+    : editor_(editor),
+      end_(end),
+      body_(end.graph().module().add_graph(end.name().empty() ? "fused" : end.name(),
+                                           GraphRole::kFused)) {}
 
 void FusedNode::copy_anchor(const Node& anchor) {
   std::vector<Value*> operands;
-  for (size_t i = 0; i < anchor.input_count(); ++i) operands.push_back(anchor.input(i) == nullptr ? nullptr : &add_input(*anchor.input(i)));
+  for (size_t i = 0; i < anchor.input_count(); ++i)
+    operands.push_back(anchor.input(i) == nullptr ? nullptr : &add_input(*anchor.input(i)));
   copy(anchor, operands);
 }
 
 void FusedNode::copy(const Node& node) {
   std::vector<Value*> operands;
-  for (size_t i = 0; i < node.input_count(); ++i) operands.push_back(node.input(i) == nullptr ? nullptr : &inside(*node.input(i)));
+  for (size_t i = 0; i < node.input_count(); ++i)
+    operands.push_back(node.input(i) == nullptr ? nullptr : &inside(*node.input(i)));
   copy(node, operands);
 }
 
@@ -50,13 +55,16 @@ Value& FusedNode::add_input(Value& outer) {
 
 Value& FusedNode::inside(Value& outer) {
   Value*& known = inside_[&outer];
-  if (known == nullptr) known = belongs_in_body(outer) ? &body_.add_constant(outer.segment(), outer.name()) : &add_input(outer);
+  if (known == nullptr)
+    known = belongs_in_body(outer) ? &body_.add_constant(outer.segment(), outer.name())
+                                   : &add_input(outer);
   return *known;
 }
 
 void FusedNode::copy(const Node& node, const std::vector<Value*>& operands) {
   Node& copy = body_.add_node(node.op(), operands, 0);
-  for (const Attribute& attribute : node.attributes()) copy.set_attribute(attribute.name, attribute.value);
+  for (const Attribute& attribute : node.attributes())
+    copy.set_attribute(attribute.name, attribute.value);
   copy.set_name(node.name());
   copy.add_origins(node.origins());
   inside_[&node.output()] = &copy.add_output(node.output().type_id(), node.output().name());

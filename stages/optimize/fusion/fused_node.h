@@ -1,5 +1,6 @@
-// Builds a Fused node and its body from nodes of a graph. Scalars that lie in the graph become constants of the body; every other value
-// that is made outside becomes an input, so that equal layers with other weights have equal bodies.
+// Builds a Fused node and its body from nodes of a graph. Scalars that lie in the graph become
+// constants of the body; every other value that is made outside becomes an input, so that equal
+// layers with other weights have equal bodies.
 #pragma once
 
 #include <unordered_map>
@@ -22,8 +23,8 @@ class FusedNode {
   void copy(const Node& node);
   // Nodes copied from here on read the value from outside, though a copied node makes it too.
   void keep_outside(const Value& outer) { inside_.erase(&outer); }
-  // The Fused node, with the anchor's name and plan, in the place of the last of `nodes`: everything they read is made by then. All of them
-  // are erased; what was copied besides stays.
+  // The Fused node, with the anchor's name and plan, in the place of the last of `nodes`:
+  // everything they read is made by then. All of them are erased; what was copied besides stays.
   Node& replace(const Node& anchor, const std::vector<Node*>& nodes);
 
  private:
@@ -35,7 +36,8 @@ class FusedNode {
   Value& end_;
   Graph& body_;
   std::vector<Value*> inputs_;
-  std::unordered_map<const Value*, Value*> inside_;  // by the value outside, or the result of a node that was copied
+  std::unordered_map<const Value*, Value*>
+      inside_;  // by the value outside, or the result of a node that was copied
 };
 
 }  // namespace sluice

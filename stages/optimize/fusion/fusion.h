@@ -1,4 +1,5 @@
-// The rewrites of this stage that go through the pattern matcher; the table in pipeline.cc says what each does.
+// The rewrites of this stage that go through the pattern matcher; the table in pipeline.cc says
+// what each does.
 #pragma once
 
 #include "common/base/options.h"

@@ -3,10 +3,11 @@
 //   before:  %1 = Relu(%x)   %2 = Relu(%x)   %y = Add(%1, %2)
 //   after:   %1 = Relu(%x)   %y = Add(%1, %1)
 //
-// Legal for equal op, inputs, attributes, types of results and plan (stream label, stage level, …); never for random ops, nodes with
-// bodies, nodes that run after others, or those that the plan keeps. The node that stays takes the origins of the one that goes. Nodes are
-// compared within one graph, in order, through a hash, so chains of equal nodes merge in one pass. An output of the model merges only into
-// a value that can take its name.
+// Legal for equal op, inputs, attributes, types of results and plan (stream label, stage level, …);
+// never for random ops, nodes with bodies, nodes that run after others, or those that the plan
+// keeps. The node that stays takes the origins of the one that goes. Nodes are compared within one
+// graph, in order, through a hash, so chains of equal nodes merge in one pass. An output of the
+// model merges only into a value that can take its name.
 #include <unordered_map>
 
 #include "common/ops/op_table.h"
@@ -16,7 +17,9 @@
 namespace sluice {
 namespace {
 
-void mix(size_t& seed, size_t value) { seed ^= value + 0x9e3779b97f4a7c15ull + (seed << 6) + (seed >> 2); }
+void mix(size_t& seed, size_t value) {
+  seed ^= value + 0x9e3779b97f4a7c15ull + (seed << 6) + (seed >> 2);
+}
 
 struct AttributeHash {
   size_t operator()(TypeRef ref) const { return std::hash<int32_t>{}(ref.id); }
@@ -36,7 +39,8 @@ struct AttributeHash {
 
 size_t hash_of(const Node& node) {
   size_t seed = static_cast<size_t>(node.op());
-  for (size_t i = 0; i < node.input_count(); ++i) mix(seed, node.input(i) == nullptr ? 0 : static_cast<size_t>(node.input(i)->id()) + 1);
+  for (size_t i = 0; i < node.input_count(); ++i)
+    mix(seed, node.input(i) == nullptr ? 0 : static_cast<size_t>(node.input(i)->id()) + 1);
   for (const Attribute& attribute : node.attributes()) {
     mix(seed, std::hash<std::string>{}(attribute.name));
     mix(seed, std::visit(AttributeHash{}, attribute.value));
@@ -45,7 +49,9 @@ size_t hash_of(const Node& node) {
 }
 
 bool computes_the_same(const Node& a, const Node& b) {
-  if (a.op() != b.op() || a.input_count() != b.input_count() || a.output_count() != b.output_count() || !(a.placement == b.placement)) return false;
+  if (a.op() != b.op() || a.input_count() != b.input_count() ||
+      a.output_count() != b.output_count() || !(a.placement == b.placement))
+    return false;
   for (size_t i = 0; i < a.input_count(); ++i) {
     if (a.input(i) != b.input(i)) return false;
   }
@@ -58,14 +64,17 @@ bool computes_the_same(const Node& a, const Node& b) {
 
 bool is_mergeable(const Node& node) {
   const OpRow* row = find_op(node.op());
-  return row != nullptr && (row->flags & kRandom) == 0 && is_removable(node) && node.after().empty() && node.bodies().empty();
+  return row != nullptr && (row->flags & kRandom) == 0 && is_removable(node) &&
+         node.after().empty() && node.bodies().empty();
 }
 
 bool merge_constants(Graph& graph) {
   std::unordered_map<SegmentId, Value*> known;
   bool changed = false;
   for (Value& value : graph.values()) {
-    if (value.is_erased() || !value.is_constant() || value.is_input() || value.producer() != nullptr || is_model_output(value)) continue;
+    if (value.is_erased() || !value.is_constant() || value.is_input() ||
+        value.producer() != nullptr || is_model_output(value))
+      continue;
     const auto [first, inserted] = known.try_emplace(value.segment(), &value);
     if (inserted || first->second->type_id() != value.type_id() || !value.is_used()) continue;
     graph.replace_all_uses(value, *first->second);
@@ -83,12 +92,14 @@ Result<bool> run(Graph& graph) {
     if (!is_mergeable(node)) continue;
     std::vector<Node*>& alike = known[hash_of(node)];
     Node* first = nullptr;
-    for (Node* candidate : alike) first = first == nullptr && computes_the_same(*candidate, node) ? candidate : first;
+    for (Node* candidate : alike)
+      first = first == nullptr && computes_the_same(*candidate, node) ? candidate : first;
     if (first == nullptr) {
       alike.push_back(&node);
       continue;
     }
-    for (size_t i = 0; i < node.output_count(); ++i) editor.replace(node.output(i), first->output(i));
+    for (size_t i = 0; i < node.output_count(); ++i)
+      editor.replace(node.output(i), first->output(i));
     first->add_origins(node.origins());
     editor.control().transfer({&node}, {first});
     graph.erase_node(node);
@@ -99,6 +110,8 @@ Result<bool> run(Graph& graph) {
 
 }  // namespace
 
-Result<bool> eliminate_common_subexpressions(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> eliminate_common_subexpressions(Graph& root, const Options&) {
+  return on_every_graph(root, run);
+}
 
 }  // namespace sluice

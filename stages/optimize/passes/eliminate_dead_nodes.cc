@@ -3,8 +3,9 @@
 //   before:  %1 = Relu(%x)   %2 = Exp(%x)   %y, %mask = Dropout(%1)   -> (%y)
 //   after:   %1 = Relu(%x)   %y = Dropout(%1)                         -> (%y)
 //
-// Legal because ops of the table have no effect besides their results, except stream switches and what the plan marks as kept. What ran
-// after an erased node runs after what that ran after. Bodies of erased nodes go with them; captures that a body does not read stay.
+// Legal because ops of the table have no effect besides their results, except stream switches and
+// what the plan marks as kept. What ran after an erased node runs after what that ran after. Bodies
+// of erased nodes go with them; captures that a body does not read stay.
 #include "common/ops/op_table.h"
 #include "stages/optimize/editor.h"
 #include "stages/optimize/passes/passes.h"
@@ -16,7 +17,8 @@ bool drop_unused_results(Node& node) {
   const OpRow* row = find_op(node.op());
   if (row == nullptr || row->max_outputs < 0 || node.placement.keep) return false;
   bool changed = false;
-  while (static_cast<int>(node.output_count()) > row->min_outputs && !node.output(node.output_count() - 1).is_used()) {
+  while (static_cast<int>(node.output_count()) > row->min_outputs &&
+         !node.output(node.output_count() - 1).is_used()) {
     node.remove_last_output();
     changed = true;
   }
@@ -26,7 +28,9 @@ bool drop_unused_results(Node& node) {
 bool drop_unused_constants(Graph& graph) {
   bool changed = false;
   for (Value& value : graph.values()) {
-    if (value.is_erased() || !value.is_constant() || value.is_input() || value.producer() != nullptr || value.is_used()) continue;
+    if (value.is_erased() || !value.is_constant() || value.is_input() ||
+        value.producer() != nullptr || value.is_used())
+      continue;
     graph.erase_value(value);
     changed = true;
   }

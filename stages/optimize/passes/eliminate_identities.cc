@@ -1,11 +1,12 @@
 // Erases nodes that give back one of their inputs.
 //
-//   before:  %1 = Dropout(%x)   %2 = Cast(%1) {to = 1}   %3 = Mul(%2, 1)   %y = Relu(%3)     (%x is f32)
-//   after:   %y = Relu(%x)
+//   before:  %1 = Dropout(%x)   %2 = Cast(%1) {to = 1}   %3 = Mul(%2, 1)   %y = Relu(%3)     (%x is
+//   f32) after:   %y = Relu(%x)
 //
-// Legal only where every bit stays: the result's type is the input's; x + -0.0 and x - 0.0 are x for every float, x + 0.0 is not (-0.0
-// becomes 0.0); integers have one zero; Dropout is left alone when it trains or its mask is read. A node whose result is an output of the
-// model stays when its input is an input, a constant or another output: outputs keep their names.
+// Legal only where every bit stays: the result's type is the input's; x + -0.0 and x - 0.0 are x
+// for every float, x + 0.0 is not (-0.0 becomes 0.0); integers have one zero; Dropout is left alone
+// when it trains or its mask is read. A node whose result is an output of the model stays when its
+// input is an input, a constant or another output: outputs keep their names.
 #include <algorithm>
 
 #include "stages/optimize/constants.h"
@@ -25,7 +26,9 @@ bool is_identity_permutation(const Node& node) {
 }
 
 // Adding it changes no element.
-bool is_zero_to_add(const Value& value) { return is_filled_with(value, dtype_is_float(value.type().dtype) ? -0.0 : 0.0); }
+bool is_zero_to_add(const Value& value) {
+  return is_filled_with(value, dtype_is_float(value.type().dtype) ? -0.0 : 0.0);
+}
 
 bool is_inference_dropout(const Node& node) {
   const bool trains = node.input(2) != nullptr && !node.input(2)->is_constant();
@@ -60,9 +63,13 @@ Value* given_back(const Node& node) {
     case Op::kPad:
       return is_zero_padding(node) ? node.input(0) : nullptr;
     case Op::kAdd:
-      return is_zero_to_add(*node.input(1)) ? node.input(0) : is_zero_to_add(*node.input(0)) ? node.input(1) : nullptr;
+      return is_zero_to_add(*node.input(1))   ? node.input(0)
+             : is_zero_to_add(*node.input(0)) ? node.input(1)
+                                              : nullptr;
     case Op::kMul:
-      return is_filled_with(*node.input(1), 1) ? node.input(0) : is_filled_with(*node.input(0), 1) ? node.input(1) : nullptr;
+      return is_filled_with(*node.input(1), 1)   ? node.input(0)
+             : is_filled_with(*node.input(0), 1) ? node.input(1)
+                                                 : nullptr;
     case Op::kSub:
       return is_filled_with(*node.input(1), 0) ? node.input(0) : nullptr;
     case Op::kDiv:
@@ -78,7 +85,8 @@ Result<bool> run(Graph& graph) {
   for (Node& node : graph.nodes()) {
     if (!is_removable(node)) continue;
     Value* input = given_back(node);
-    if (input == nullptr || input->type().has_unknown() || !editor.replace(node.output(), *input)) continue;
+    if (input == nullptr || input->type().has_unknown() || !editor.replace(node.output(), *input))
+      continue;
     editor.erase_unused(node);
     changed = true;
   }

@@ -3,9 +3,10 @@
 //   before:  %1 = Add(2, 3)   %y = Mul(%x, %1)
 //   after:   %y = Mul(%x, 5)
 //
-// Legal because the reference evaluator is the meaning of the ops; never for random ops, control flow, or nodes that the plan keeps or
-// excludes. Larger constants are opaque (design section 3): their nodes stay, or another pass writes a constant expression. A node that the
-// evaluator refuses stays and tells the user when it runs. Outputs of the model stay nodes.
+// Legal because the reference evaluator is the meaning of the ops; never for random ops, control
+// flow, or nodes that the plan keeps or excludes. Larger constants are opaque (design section 3):
+// their nodes stay, or another pass writes a constant expression. A node that the evaluator refuses
+// stays and tells the user when it runs. Outputs of the model stay nodes.
 #include "common/base/work.h"
 #include "common/eval/eval.h"
 #include "common/eval/steps.h"
@@ -24,8 +25,11 @@ bool is_readable(const Module& module, const Value& value) {
 
 bool is_foldable(const Node& node) {
   const OpRow* row = find_op(node.op());
-  if (row == nullptr || (row->flags & (kRandom | kControlFlow)) != 0 || !is_evaluable(node.op())) return false;
-  if (!is_removable(node) || node.placement.no_fold || !node.bodies().empty() || node.input_count() == 0) return false;
+  if (row == nullptr || (row->flags & (kRandom | kControlFlow)) != 0 || !is_evaluable(node.op()))
+    return false;
+  if (!is_removable(node) || node.placement.no_fold || !node.bodies().empty() ||
+      node.input_count() == 0)
+    return false;
   const Module& module = node.graph().module();
   uint64_t bytes = 0;
   for (size_t i = 0; i < node.input_count(); ++i) {
@@ -63,7 +67,9 @@ bool has_types_of(const Node& node, const std::vector<EvalValue>& results) {
   if (results.size() < node.output_count()) return false;
   for (size_t i = 0; i < node.output_count(); ++i) {
     if (results[i].kind != EvalValue::Kind::kTensor || results[i].tensor == nullptr) return false;
-    if (Type::fixed_tensor(results[i].tensor->dtype, results[i].tensor->dims) != node.output(i).type()) return false;
+    if (Type::fixed_tensor(results[i].tensor->dtype, results[i].tensor->dims) !=
+        node.output(i).type())
+      return false;
   }
   return true;
 }
@@ -79,7 +85,8 @@ Result<bool> run(Graph& graph) {
     for (size_t i = 0; i < node.output_count(); ++i) {
       const TensorBytes& bytes = (*results)[i].tensor->bytes;
       Value& output = node.output(i);
-      const SegmentId segment = graph.module().make_constant(output.type_id(), {bytes.begin(), bytes.end()});
+      const SegmentId segment =
+          graph.module().make_constant(output.type_id(), {bytes.begin(), bytes.end()});
       editor.replace(output, graph.add_constant(segment, output.name()));
     }
     editor.erase_unused(node);

@@ -3,8 +3,9 @@
 //   before:  %1 = Pad(%x, [0, 0, 1, 1, 0, 0, 1, 1])   %y = Conv(%1, %w) {pads = [0, 0, 0, 0]}
 //   after:   %y = Conv(%x, %w) {pads = [1, 1, 1, 1]}
 //
-// Legal for constant padding with zeros of spatial axes only, none negative, in front of a convolution with explicit pads: a convolution's
-// own padding is with zeros. %1 stays if something else reads it.
+// Legal for constant padding with zeros of spatial axes only, none negative, in front of a
+// convolution with explicit pads: a convolution's own padding is with zeros. %1 stays if something
+// else reads it.
 #include <algorithm>
 
 #include "stages/optimize/constants.h"
@@ -35,7 +36,8 @@ std::optional<std::vector<int64_t>> pads_of_axes(const Node& pad) {
 
 bool pads_with_zeros(const Node& pad) {
   if (pad.string_attribute("mode", "constant") != "constant") return false;
-  return pad.input(2) == nullptr || is_filled_with(*pad.input(2), 0.0) || is_filled_with(*pad.input(2), -0.0);
+  return pad.input(2) == nullptr || is_filled_with(*pad.input(2), 0.0) ||
+         is_filled_with(*pad.input(2), -0.0);
 }
 
 // The convolution's pads with the node's added; empty when that is not legal.
@@ -44,8 +46,10 @@ std::vector<int64_t> joined_pads(const Node& conv, const Node& pad) {
   const auto added = pads_of_axes(pad);
   if (!added || (auto_pad != "NOTSET" && auto_pad != "VALID")) return {};
   const size_t rank = added->size() / 2;
-  const bool is_spatial = rank > 2 && (*added)[0] == 0 && (*added)[1] == 0 && (*added)[rank] == 0 && (*added)[rank + 1] == 0;
-  if (!is_spatial || std::any_of(added->begin(), added->end(), [](int64_t pad) { return pad < 0; })) return {};
+  const bool is_spatial = rank > 2 && (*added)[0] == 0 && (*added)[1] == 0 && (*added)[rank] == 0 &&
+                          (*added)[rank + 1] == 0;
+  if (!is_spatial || std::any_of(added->begin(), added->end(), [](int64_t pad) { return pad < 0; }))
+    return {};
   std::vector<int64_t> pads = conv.ints_attribute("pads");
   if (pads.empty()) pads.assign(2 * (rank - 2), 0);
   if (pads.size() != 2 * (rank - 2)) return {};
@@ -61,7 +65,9 @@ Result<bool> run(Graph& graph) {
   bool changed = false;
   for (Node& conv : graph.nodes()) {
     Node* pad = conv.op() == Op::kConv ? conv.input(0)->producer() : nullptr;
-    if (pad == nullptr || pad->op() != Op::kPad || !(pad->placement == conv.placement) || !pads_with_zeros(*pad)) continue;
+    if (pad == nullptr || pad->op() != Op::kPad || !(pad->placement == conv.placement) ||
+        !pads_with_zeros(*pad))
+      continue;
     std::vector<int64_t> pads = joined_pads(conv, *pad);
     if (pads.empty()) continue;
     conv.remove_attribute("auto_pad");

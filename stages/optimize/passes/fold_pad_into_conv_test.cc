@@ -21,8 +21,9 @@ TEST(FoldPadIntoConv, AddsToTheConvolutionsPads) {
 }
 
 TEST(FoldPadIntoConv, NotWithOtherValuesAxesOrModes) {
-  expect_unchanged(fold_pad_into_conv,
-                   R"(graph @main(%x: f32[1, 2, 5, 5], %w: f32[3, 2, 3, 3], %v: f32[3, 4, 3, 3]) -> (%p, %q, %r) {
+  expect_unchanged(
+      fold_pad_into_conv,
+      R"(graph @main(%x: f32[1, 2, 5, 5], %w: f32[3, 2, 3, 3], %v: f32[3, 4, 3, 3]) -> (%p, %q, %r) {
   %pads = constant i64[8] [0, 0, 1, 1, 0, 0, 1, 1]
   %channels = constant i64[8] [0, 1, 0, 0, 0, 1, 0, 0]
   %one = constant f32[] [1]

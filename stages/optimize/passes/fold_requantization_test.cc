@@ -42,7 +42,8 @@ TEST(FoldRequantization, LeavesOtherScalesReadersAndOps) {
   %y: u8[{}] = QuantizeLinear(%1, %t)
 }}
 )",
-                       outputs, scale, op[0] == 'T' ? "4, 2" : "2, 4", op, op[0] == 'T' ? "4, 2" : "2, 4");
+                       outputs, scale, op[0] == 'T' ? "4, 2" : "2, 4", op,
+                       op[0] == 'T' ? "4, 2" : "2, 4");
   };
   expect_unchanged(fold_requantization, graph("0.25", "Transpose(%0) {perm = [1, 0]}", "%y"));
   expect_unchanged(fold_requantization, graph("0.5", "Transpose(%0) {perm = [1, 0]}", "%y, %1"));

@@ -3,8 +3,9 @@
 //   before:  %1 = Reshape(%x, [6, 4])   %2 = Unsqueeze(%1, [0])   %y = Relu(%2)
 //   after:   %2 = Reshape(%x, [1, 6, 4])   %y = Relu(%2)
 //
-// Legal because Reshape, Squeeze, Unsqueeze and Flatten keep the elements in order, so only the last shape counts; it must be fixed, since
-// the new Reshape names it in full. %1 stays if something else reads it.
+// Legal because Reshape, Squeeze, Unsqueeze and Flatten keep the elements in order, so only the
+// last shape counts; it must be fixed, since the new Reshape names it in full. %1 stays if
+// something else reads it.
 #include "stages/optimize/constants.h"
 #include "stages/optimize/editor.h"
 #include "stages/optimize/passes/passes.h"
@@ -53,8 +54,11 @@ Result<bool> run(Graph& graph) {
   bool changed = false;
   for (Node& node : graph.nodes()) {  // producers first, so a chain is folded from its start
     const Node* producer = node.input(0) == nullptr ? nullptr : node.input(0)->producer();
-    if (producer == nullptr || !is_reshaping(node) || !is_reshaping(*producer) || !is_removable(node)) continue;
-    if (has_plain_extents(node) && node.placement == producer->placement) changed = shorten(editor, node) || changed;
+    if (producer == nullptr || !is_reshaping(node) || !is_reshaping(*producer) ||
+        !is_removable(node))
+      continue;
+    if (has_plain_extents(node) && node.placement == producer->placement)
+      changed = shorten(editor, node) || changed;
   }
   return changed;
 }

@@ -3,8 +3,8 @@
 //   before:  %1 = Transpose(%x) {perm = [0, 2, 1]}   %2 = Transpose(%1) {perm = [2, 1, 0]}
 //   after:   %2 = Transpose(%x) {perm = [1, 2, 0]}
 //
-// Legal because axis j of the second is axis second[j] of the first, which is axis first[second[j]] of %x. %1 stays if something else reads
-// it.
+// Legal because axis j of the second is axis second[j] of the first, which is axis first[second[j]]
+// of %x. %1 stays if something else reads it.
 #include "stages/optimize/editor.h"
 #include "stages/optimize/passes/passes.h"
 
@@ -14,13 +14,15 @@ namespace {
 bool is_permutation(const std::vector<int64_t>& perm) {
   std::vector<bool> seen(perm.size(), false);
   for (const int64_t axis : perm) {
-    if (axis < 0 || axis >= static_cast<int64_t>(perm.size()) || seen[static_cast<size_t>(axis)]) return false;
+    if (axis < 0 || axis >= static_cast<int64_t>(perm.size()) || seen[static_cast<size_t>(axis)])
+      return false;
     seen[static_cast<size_t>(axis)] = true;
   }
   return true;
 }
 
-// The permutation spelled out; empty when neither the attribute nor the rank says, and when the attribute is none.
+// The permutation spelled out; empty when neither the attribute nor the rank says, and when the
+// attribute is none.
 std::vector<int64_t> permutation(const Node& node) {
   std::vector<int64_t> perm = node.ints_attribute("perm");
   const Type& type = node.input(0)->type();
@@ -59,7 +61,9 @@ Result<bool> run(Graph& graph) {
   for (Node& node : graph.nodes()) {  // producers first, so a chain is folded from its start
     if (node.op() != Op::kTranspose || !is_removable(node)) continue;
     Node* producer = node.input(0)->producer();
-    if (producer == nullptr || producer->op() != Op::kTranspose || !(producer->placement == node.placement)) continue;
+    if (producer == nullptr || producer->op() != Op::kTranspose ||
+        !(producer->placement == node.placement))
+      continue;
     changed = shorten(editor, node, *producer) || changed;
   }
   return changed;

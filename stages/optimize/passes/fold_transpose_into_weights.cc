@@ -1,10 +1,13 @@
-// Transposes integers of weights instead of what they are dequantized to, so that a contraction finds its dequantized weights.
+// Transposes integers of weights instead of what they are dequantized to, so that a contraction
+// finds its dequantized weights.
 //
-//   before:  %1 = DequantizeLinear(%w, s, z) {axis = 0}   %2 = Transpose(%1) {perm = [1, 0]}   %y = MatMul(%x, %2)
-//   after:   %2 = DequantizeLinear(%v, s, z) {axis = 1}   %y = MatMul(%x, %2)                   v: constant, Transpose(w)
+//   before:  %1 = DequantizeLinear(%w, s, z) {axis = 0}   %2 = Transpose(%1) {perm = [1, 0]}   %y =
+//   MatMul(%x, %2) after:   %2 = DequantizeLinear(%v, s, z) {axis = 1}   %y = MatMul(%x, %2) v:
+//   constant, Transpose(w)
 //
-// Legal because each element has the scale of its own index along the axis, which the permutation takes along. For constants of 8-bit
-// integers, without scales in blocks. %1 stays if something else reads it.
+// Legal because each element has the scale of its own index along the axis, which the permutation
+// takes along. For constants of 8-bit integers, without scales in blocks. %1 stays if something
+// else reads it.
 #include <algorithm>
 
 #include "common/ir/module.h"
@@ -15,11 +18,15 @@ namespace sluice {
 namespace {
 
 // The axis of the scales after the permutation; nothing when the node is no such dequantization.
-std::optional<int64_t> permuted_axis(const Node& dequantize, const std::vector<int64_t>& permutation) {
+std::optional<int64_t> permuted_axis(const Node& dequantize,
+                                     const std::vector<int64_t>& permutation) {
   const Value& integers = *dequantize.input(0);
   const DType dtype = integers.type().dtype;
-  if (!integers.is_constant() || integers.is_input() || (dtype != DType::kI8 && dtype != DType::kU8)) return std::nullopt;
-  if (dequantize.int_attribute("block_size", 0) != 0 || !integers.type().is_fixed()) return std::nullopt;
+  if (!integers.is_constant() || integers.is_input() ||
+      (dtype != DType::kI8 && dtype != DType::kU8))
+    return std::nullopt;
+  if (dequantize.int_attribute("block_size", 0) != 0 || !integers.type().is_fixed())
+    return std::nullopt;
   const Type& scale = dequantize.input(1)->type();
   const auto rank = static_cast<int64_t>(permutation.size());
   if (scale.element_count() == 1) return 0;
@@ -36,12 +43,14 @@ Value& transposed(Graph& graph, const Value& integers, const std::vector<int64_t
   std::vector<int64_t> moved;
   for (const int64_t axis : permutation) moved.push_back(dims[static_cast<size_t>(axis)]);
   Graph& expression = module.add_graph("transpose", GraphRole::kExpression);
-  Node& node = expression.add_node(Op::kTranspose, {&expression.add_input(integers.type_id(), "in")}, 1);
+  Node& node =
+      expression.add_node(Op::kTranspose, {&expression.add_input(integers.type_id(), "in")}, 1);
   node.set_attribute("perm", permutation);
   node.output().set_type(Type::fixed_tensor(integers.type().dtype, moved));
   expression.add_output(node.output());
-  return graph.add_constant(module.make_expression(node.output().type_id(), expression.id(), {integers.segment()}),
-                            integers.name() + ":transposed");
+  return graph.add_constant(
+      module.make_expression(node.output().type_id(), expression.id(), {integers.segment()}),
+      integers.name() + ":transposed");
 }
 
 Result<bool> run(Graph& graph) {
@@ -49,14 +58,17 @@ Result<bool> run(Graph& graph) {
   bool changed = false;
   for (Node& node : graph.nodes()) {
     Node* dequantize = node.op() == Op::kTranspose ? node.input(0)->producer() : nullptr;
-    if (dequantize == nullptr || dequantize->op() != Op::kDequantizeLinear || !(dequantize->placement == node.placement) || node.placement.keep) continue;
+    if (dequantize == nullptr || dequantize->op() != Op::kDequantizeLinear ||
+        !(dequantize->placement == node.placement) || node.placement.keep)
+      continue;
     const std::vector<int64_t> permutation = node.ints_attribute("perm");
     if (permutation.size() != static_cast<size_t>(dequantize->input(0)->type().rank())) continue;
     const auto axis = permuted_axis(*dequantize, permutation);
     if (!axis) continue;
     node.set_op(Op::kDequantizeLinear);
     node.remove_attribute("perm");
-    for (const Attribute& attribute : dequantize->attributes()) node.set_attribute(attribute.name, attribute.value);
+    for (const Attribute& attribute : dequantize->attributes())
+      node.set_attribute(attribute.name, attribute.value);
     node.set_attribute("axis", *axis);
     node.set_input(0, &transposed(graph, *dequantize->input(0), permutation));
     for (size_t i = 1; i < dequantize->input_count(); ++i) node.add_input(dequantize->input(i));
@@ -69,6 +81,8 @@ Result<bool> run(Graph& graph) {
 
 }  // namespace
 
-Result<bool> fold_transpose_into_weights(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> fold_transpose_into_weights(Graph& root, const Options&) {
+  return on_every_graph(root, run);
+}
 
 }  // namespace sluice

@@ -1,10 +1,12 @@
 // Cuts subgraphs for composite engines: regions whose nodes may mix the engines of one composite.
 //
-//   before:  %a = Conv(…) placement {engine = aicore}   %b = Relu(%a) placement {engine = vector}   %c = Sort(%b) placement {engine = host_cpu}
-//   after:   %b = Call(…) {graph = @main.c0}, of engine aicore+vector   %c = Sort(%b) …
+//   before:  %a = Conv(…) placement {engine = aicore}   %b = Relu(%a) placement {engine = vector}
+//   %c = Sort(%b) placement {engine = host_cpu} after:   %b = Call(…) {graph = @main.c0}, of engine
+//   aicore+vector   %c = Sort(%b) …
 //
-// A cluster becomes a composite subgraph only when it really mixes engines; else cut-subgraphs cuts it by its one engine. Legal because
-// clusters are convex. Does nothing when the device has no composite engine.
+// A cluster becomes a composite subgraph only when it really mixes engines; else cut-subgraphs cuts
+// it by its one engine. Legal because clusters are convex. Does nothing when the device has no
+// composite engine.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -21,7 +23,8 @@ namespace {
 
 EngineId member_of(const Node& node, const void* argument) {
   const auto& composite = *static_cast<const CompositeRow*>(argument);
-  const bool member = std::find(composite.members.begin(), composite.members.end(), node.placement.engine) != composite.members.end();
+  const bool member = std::find(composite.members.begin(), composite.members.end(),
+                                node.placement.engine) != composite.members.end();
   return member && node.op() != Op::kCall ? composite.id : EngineId::kNone;
 }
 
@@ -45,15 +48,18 @@ Result<bool> cut(Graph& graph, const EngineTable& table, const Options& options)
   const bool symbolic = options.text("symbolic") != "off";
   bool changed = false;
   for (const CompositeRow& composite : table.composites) {
-    std::vector<int32_t> clusters = find_clusters(graph, cluster_keys(graph, member_of, &composite));
+    std::vector<int32_t> clusters =
+        find_clusters(graph, cluster_keys(graph, member_of, &composite));
     if (!keep_mixed(graph, clusters)) continue;
     SLUICE_TRY(check_convexity(graph, clusters, options));
     std::map<int32_t, std::string> labels;  // of each cluster: all its nodes have the same
     add_work(Work::kNodeVisits, graph.node_count());
-    for (const Node& node : graph.nodes()) labels.try_emplace(clusters[static_cast<size_t>(node.id())], node.placement.stream_label);
+    for (const Node& node : graph.nodes())
+      labels.try_emplace(clusters[static_cast<size_t>(node.id())], node.placement.stream_label);
     int number = 0;
     const auto describe = [&](int32_t cluster) {
-      return CutCluster{fmt::format("{}.c{}", graph.name(), number++), GraphRole::kSubgraph, composite.id, labels[cluster]};
+      return CutCluster{fmt::format("{}.c{}", graph.name(), number++), GraphRole::kSubgraph,
+                        composite.id, labels[cluster]};
     };
     SLUICE_TRY(cut_clusters(graph, clusters, describe, symbolic));
     changed = true;

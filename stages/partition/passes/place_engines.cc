@@ -1,12 +1,14 @@
 // Gives each node the cheapest engine that supports it.
 //
 //   before:  %y = Conv(%x, %w)   %z = Softmax(%y)
-//   after:   %y = Conv(%x, %w) placement {engine = aicore}   %z = Softmax(%y) placement {engine = host_cpu}
+//   after:   %y = Conv(%x, %w) placement {engine = aicore}   %z = Softmax(%y) placement {engine =
+//   host_cpu}
 //
-// Engines are asked in ascending order of cost; the first that supports the node wins. An engine already in the plan is kept if its row
-// supports the node. A Fused node that no engine takes whole is inlined again and its nodes are placed one by one; legal because a Fused
-// node means its body. Nodes in the bodies of control flow run where their owner runs. One error lists all nodes that find no engine and
-// all that cannot have the engine of their plan, each with the reason.
+// Engines are asked in ascending order of cost; the first that supports the node wins. An engine
+// already in the plan is kept if its row supports the node. A Fused node that no engine takes whole
+// is inlined again and its nodes are placed one by one; legal because a Fused node means its body.
+// Nodes in the bodies of control flow run where their owner runs. One error lists all nodes that
+// find no engine and all that cannot have the engine of their plan, each with the reason.
 #include "common/base/work.h"
 #include "common/ir/clone.h"
 #include "common/target/engine_table.h"
@@ -19,7 +21,8 @@ constexpr size_t kListed = 20;
 
 class Placer {
  public:
-  Placer(EngineTable table, std::string profile) : table_(std::move(table)), profile_(std::move(profile)) {}
+  Placer(EngineTable table, std::string profile)
+      : table_(std::move(table)), profile_(std::move(profile)) {}
 
   void place(Graph& graph) {
     add_work(Work::kNodeVisits, graph.node_count());
@@ -36,14 +39,22 @@ class Placer {
 
   Result<void> finish() const {
     if (unsupported_.empty()) return {};
-    const std::string nodes = unsupported_.size() == 1 ? "this node" : fmt::format("these {} nodes", unsupported_.size());
-    std::string text = misplaced_ ? fmt::format("no engine of profile '{}' supports {} as annotated:", profile_, nodes)
-                                  : fmt::format("no engine of profile '{}' has a kernel for {}:", profile_, nodes);
-    for (size_t i = 0; i < std::min(unsupported_.size(), kListed); ++i) text += "\n  " + unsupported_[i];
-    if (unsupported_.size() > kListed) text += fmt::format("\n  … and {} more", unsupported_.size() - kListed);
+    const std::string nodes =
+        unsupported_.size() == 1 ? "this node" : fmt::format("these {} nodes", unsupported_.size());
+    std::string text =
+        misplaced_
+            ? fmt::format("no engine of profile '{}' supports {} as annotated:", profile_, nodes)
+            : fmt::format("no engine of profile '{}' has a kernel for {}:", profile_, nodes);
+    for (size_t i = 0; i < std::min(unsupported_.size(), kListed); ++i)
+      text += "\n  " + unsupported_[i];
+    if (unsupported_.size() > kListed)
+      text += fmt::format("\n  … and {} more", unsupported_.size() - kListed);
     return make_error(ErrorCode::kNoEngine, "{}", text)
-        .with_hint(misplaced_ ? "without the annotation 'engine' a node gets the cheapest engine that supports it"
-                              : "choose another --profile, or report the operators; docs/adding-an-op.md tells how to add a kernel");
+        .with_hint(
+            misplaced_
+                ? "without the annotation 'engine' a node gets the cheapest engine that supports it"
+                : "choose another --profile, or report the operators; docs/adding-an-op.md tells "
+                  "how to add a kernel");
   }
 
  private:
@@ -56,8 +67,8 @@ class Placer {
   }
 
   void add_misplaced(const Node& node, const std::string& reason) {
-    unsupported_.push_back(
-        fmt::format("{}{}: annotated with engine {}: {}", node.label(), of_dtype(node), engine_name(node.placement.engine), reason));
+    unsupported_.push_back(fmt::format("{}{}: annotated with engine {}: {}", node.label(),
+                                       of_dtype(node), engine_name(node.placement.engine), reason));
     misplaced_ = true;
   }
 
@@ -89,7 +100,9 @@ class Placer {
   // Of what its first operand consists; without operands nothing.
   static std::string of_dtype(const Node& node) {
     const Value* first = node.input_count() > 0 ? node.input(0) : nullptr;
-    return first != nullptr && first->type().is_tensor() ? fmt::format(" of {}", dtype_name(first->type().dtype)) : "";
+    return first != nullptr && first->type().is_tensor()
+               ? fmt::format(" of {}", dtype_name(first->type().dtype))
+               : "";
   }
 
   void assign(Node& node, EngineId engine) {
@@ -106,26 +119,31 @@ class Placer {
   }
 
   // A Fused node is not lowered there: it runs as the nodes of its body.
-  std::string inner_reason(const Node& inner, EngineId engine) { return inner.op() == Op::kFused ? "" : unsupported_reason(inner, engine); }
+  std::string inner_reason(const Node& inner, EngineId engine) {
+    return inner.op() == Op::kFused ? "" : unsupported_reason(inner, engine);
+  }
 
   void assign_inner(Node& inner, const Node& owner) {
     const EngineId engine = owner.placement.engine;
     if (inner.placement.engine != EngineId::kNone && inner.placement.engine != engine) {
-      add_misplaced(inner, fmt::format("it runs where {} runs, on {}", owner.label(), engine_name(engine)));
+      add_misplaced(
+          inner, fmt::format("it runs where {} runs, on {}", owner.label(), engine_name(engine)));
     } else if (const std::string reason = inner_reason(inner, engine); !reason.empty()) {
-      unsupported_.push_back(
-          fmt::format("{}{} inside {}: {}: {}", inner.label(), of_dtype(inner), owner.label(), engine_name(engine), reason));
+      unsupported_.push_back(fmt::format("{}{} inside {}: {}: {}", inner.label(), of_dtype(inner),
+                                         owner.label(), engine_name(engine), reason));
     } else {
       assign(inner, engine);
     }
   }
 
-  // The body's nodes come to stand before the node, where the walk has not been yet; each is placed at once.
+  // The body's nodes come to stand before the node, where the walk has not been yet; each is placed
+  // at once.
   void inline_body(Node& fused) {
     Graph& graph = fused.graph();
     Graph& body = *fused.body("body");
     std::vector<Value*> values(body.value_limit(), nullptr);
-    for (size_t i = 0; i < body.inputs().size(); ++i) values[static_cast<size_t>(body.inputs()[i]->id())] = fused.input(i);
+    for (size_t i = 0; i < body.inputs().size(); ++i)
+      values[static_cast<size_t>(body.inputs()[i]->id())] = fused.input(i);
     ModuleMapper mapper(graph.module(), graph.module());
     std::vector<Node*> copies;
     for (const Node& node : body.nodes()) {

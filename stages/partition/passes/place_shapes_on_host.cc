@@ -1,10 +1,11 @@
-// Puts small shape arithmetic on host_cpu, where its results are needed to know how much memory the rest takes.
+// Puts small shape arithmetic on host_cpu, where its results are needed to know how much memory the
+// rest takes.
 //
 //   before:  %s = Shape(%x)   %d = Gather(%s, %i)   %t = Reshape(%d, %k)
 //   after:   the same three with placement {engine = host_cpu}
 //
-// What counts as such is in shape_arithmetic.h; each body of control flow is judged on its own. Nodes the user placed stay where they are.
-// Legal because an engine assignment changes no result.
+// What counts as such is in shape_arithmetic.h; each body of control flow is judged on its own.
+// Nodes the user placed stay where they are. Legal because an engine assignment changes no result.
 #include "common/base/work.h"
 #include "common/ir/module.h"
 #include "stages/partition/passes/passes.h"
@@ -21,7 +22,8 @@ bool place(Graph& graph) {
   }
   const std::vector<bool> wanted = find_shape_arithmetic(graph);
   for (Node& node : graph.nodes()) {
-    if (!wanted[static_cast<size_t>(node.id())] || node.placement.engine != EngineId::kNone) continue;
+    if (!wanted[static_cast<size_t>(node.id())] || node.placement.engine != EngineId::kNone)
+      continue;
     node.placement.engine = EngineId::kHostCpu;
     changed = true;
   }

@@ -1,17 +1,21 @@
-// Makes parts of what has known shapes and of what has not: the known/unknown split of the catalogue.
+// Makes parts of what has known shapes and of what has not: the known/unknown split of the
+// catalogue.
 //
 //   before:  %a = Conv(%x, %w)   %b = NonZero(%a)   %c = Gather(%t, %b)
-//   after:   %a = Call(%x, %w) {graph = @main_sub_0_know}   %c = Call(%a, %t) {graph = @main_sub_1_unknow}, of class dynamic
+//   after:   %a = Call(%x, %w) {graph = @main_sub_0_know}   %c = Call(%a, %t) {graph =
+//   @main_sub_1_unknow}, of class dynamic
 //
-// A known part is lowered whole to a task list, an unknown one goes op by op. A known part is of class fixed, or symbolic when some of its
-// sizes follow from the dims of the model's inputs (not with --symbolic=off: then such sizes are unknown). Which nodes are unknown is told
-// in shape_kinds.h, what becomes one part in shape_clusters.h; a part named _input reads nothing while the model runs. Without unknown
-// nodes the root is one part: as it is when all is fixed and no states are kept, else called as <graph>_sub_0_know. Without known parts
-// (all were unknown, or smaller than --static-model-ops-lower-limit) the root is one part too, of class dynamic; so it is with limit -1,
-// when fewer than
-// --host-scheduling-max-threshold nodes are known and none is control flow, and when it came as dynamic. Parts that the user marked as
-// stages stay. Legal because clusters are convex: a Call needs no result of what waits for it, and known parts take and give tensors of
-// known sizes alone.
+// A known part is lowered whole to a task list, an unknown one goes op by op. A known part is of
+// class fixed, or symbolic when some of its sizes follow from the dims of the model's inputs (not
+// with --symbolic=off: then such sizes are unknown). Which nodes are unknown is told in
+// shape_kinds.h, what becomes one part in shape_clusters.h; a part named _input reads nothing while
+// the model runs. Without unknown nodes the root is one part: as it is when all is fixed and no
+// states are kept, else called as <graph>_sub_0_know. Without known parts (all were unknown, or
+// smaller than --static-model-ops-lower-limit) the root is one part too, of class dynamic; so it is
+// with limit -1, when fewer than
+// --host-scheduling-max-threshold nodes are known and none is control flow, and when it came as
+// dynamic. Parts that the user marked as stages stay. Legal because clusters are convex: a Call
+// needs no result of what waits for it, and known parts take and give tensors of known sizes alone.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -38,7 +42,8 @@ bool calls_parts(const Graph& graph) {
 }
 
 // Too few known nodes to be worth a task list.
-Result<bool> is_scheduled_by_host(const Graph& graph, const std::vector<ShapeKind>& kinds, const Options& options) {
+Result<bool> is_scheduled_by_host(const Graph& graph, const std::vector<ShapeKind>& kinds,
+                                  const Options& options) {
   SLUICE_ASSIGN(const int64_t threshold, options.integer("host-scheduling-max-threshold", 0, kMax));
   int64_t known = 0;
   for (const Node& node : graph.nodes()) {
@@ -51,11 +56,14 @@ Result<bool> is_scheduled_by_host(const Graph& graph, const std::vector<ShapeKin
 // Of the clusters of these nodes, whether one is of the kind.
 bool has_cluster(const Graph& graph, const ShapeClusters& clusters, ShapeKind kind) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
-    return clusters.kind[static_cast<size_t>(clusters.cluster[static_cast<size_t>(node.id())])] == kind;
+    return clusters.kind[static_cast<size_t>(clusters.cluster[static_cast<size_t>(node.id())])] ==
+           kind;
   });
 }
 
-bool is_fixed(const Value* value) { return value == nullptr || (value->type().is_fixed() && value->type().dtype != DType::kString); }
+bool is_fixed(const Value* value) {
+  return value == nullptr || (value->type().is_fixed() && value->type().dtype != DType::kString);
+}
 
 // What passes through counts, and inputs that nothing reads.
 bool takes_and_gives_fixed(const Graph& graph) {
@@ -68,7 +76,8 @@ bool is_fixed_throughout(const Node& node) {
     if (!is_fixed(node.input(i))) return false;
   }
   for (size_t k = 0; k < node.output_count(); ++k) {
-    if (node.output(k).type().kind != TypeKind::kUnknown && !is_fixed(&node.output(k))) return false;
+    if (node.output(k).type().kind != TypeKind::kUnknown && !is_fixed(&node.output(k)))
+      return false;
   }
   return true;
 }
@@ -87,7 +96,9 @@ std::vector<ShapeClass> shape_classes(const Graph& graph, const ShapeClusters& c
   return classes;
 }
 
-ShapeClusters one_cluster(const Graph& graph) { return {std::vector<int32_t>(graph.node_limit(), 0), {ShapeKind::kKnown}}; }
+ShapeClusters one_cluster(const Graph& graph) {
+  return {std::vector<int32_t>(graph.node_limit(), 0), {ShapeKind::kKnown}};
+}
 
 // What becomes parts; nothing: the graph is one part, of the class that is answered.
 struct Split {
@@ -102,16 +113,20 @@ Result<Split> find_split(const Graph& graph, const KnownTypes& known, const Opti
   SLUICE_ASSIGN(const bool by_host, is_scheduled_by_host(graph, kinds, options));
   if (by_host) return Split{};
   add_work(Work::kNodeVisits, 4 * graph.node_count());
-  const bool is_known_throughout = std::none_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
-    return kinds[static_cast<size_t>(node.id())] == ShapeKind::kUnknown;
-  });
+  const bool is_known_throughout =
+      std::none_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
+        return kinds[static_cast<size_t>(node.id())] == ShapeKind::kUnknown;
+      });
   if (is_known_throughout) {
-    const bool is_all_fixed = std::all_of(graph.nodes().begin(), graph.nodes().end(), is_fixed_throughout);
+    const bool is_all_fixed =
+        std::all_of(graph.nodes().begin(), graph.nodes().end(), is_fixed_throughout);
     if (is_all_fixed && (!has_states(graph) || graph.node_count() == 0))
       return Split{{}, takes_and_gives_fixed(graph) ? ShapeClass::kFixed : ShapeClass::kDynamic};
     return Split{one_cluster(graph)};
   }
-  ShapeClusters clusters = options.flag("stable-order") ? find_shape_runs(graph, kinds, min_nodes) : find_shape_clusters(graph, kinds, min_nodes);
+  ShapeClusters clusters = options.flag("stable-order")
+                               ? find_shape_runs(graph, kinds, min_nodes)
+                               : find_shape_clusters(graph, kinds, min_nodes);
   if (!has_cluster(graph, clusters, ShapeKind::kKnown)) return Split{};
   return Split{std::move(clusters)};
 }
@@ -132,7 +147,8 @@ Result<bool> split_shapes(Graph& graph, const Options& options) {
   const auto describe = [&](int32_t cluster) {
     constexpr std::string_view kNames[] = {"know", "unknow", "input"};
     const ShapeKind kind = split.clusters.kind[static_cast<size_t>(cluster)];
-    return CutCluster{.name = fmt::format("{}_sub_{}_{}", graph.name(), number++, kNames[static_cast<size_t>(kind)]),
+    return CutCluster{.name = fmt::format("{}_sub_{}_{}", graph.name(), number++,
+                                          kNames[static_cast<size_t>(kind)]),
                       .role = GraphRole::kPart,
                       .shapes = classes[static_cast<size_t>(cluster)]};
   };

@@ -3,9 +3,10 @@
 //   before:  %a = Relu(%x) placement {stage_level = 0}   %b = Neg(%a) placement {stage_level = 1}
 //   after:   %a = Call(%x) {graph = @Subgraph_Level_0}   %b = Call(%a) {graph = @Subgraph_Level_1}
 //
-// Nodes without a mark take the lowest level of their readers; what no marked node reads goes to a tail stage behind the last one. The
-// parts are dynamic: they are run one by one, not lowered together. Legal because levels may not fall along an edge, which is checked. Without
-// marks, or with one stage only, nothing happens.
+// Nodes without a mark take the lowest level of their readers; what no marked node reads goes to a
+// tail stage behind the last one. The parts are dynamic: they are run one by one, not lowered
+// together. Legal because levels may not fall along an edge, which is checked. Without marks, or
+// with one stage only, nothing happens.
 #include <algorithm>
 #include <map>
 
@@ -17,7 +18,8 @@ namespace sluice {
 namespace {
 
 constexpr int64_t kNoLevel = -1;
-using Levels = std::vector<int64_t>;  // by node id; the tail stage may lie behind the last number a plan can hold
+using Levels = std::vector<int64_t>;  // by node id; the tail stage may lie behind the last number a
+                                      // plan can hold
 
 Levels inherited_levels(const Graph& graph) {
   Levels levels(graph.node_limit(), kNoLevel);
@@ -41,9 +43,11 @@ Result<void> check_levels_rise(const Graph& graph, const Levels& levels) {
     for (size_t i = 0; i < node.input_count(); ++i) {
       const Node* producer = node.input(i) == nullptr ? nullptr : node.input(i)->producer();
       if (producer == nullptr) continue;
-      const int64_t from = levels[static_cast<size_t>(producer->id())], to = levels[static_cast<size_t>(node.id())];
+      const int64_t from = levels[static_cast<size_t>(producer->id())],
+                    to = levels[static_cast<size_t>(node.id())];
       if (from > to) {
-        return make_error(ErrorCode::kBadStageLevel, "{} of stage level {} reads {} of level {}", node.label(), to, producer->label(), from)
+        return make_error(ErrorCode::kBadStageLevel, "{} of stage level {} reads {} of level {}",
+                          node.label(), to, producer->label(), from)
             .with_hint("a pipeline stage may read its own and earlier stages only");
       }
     }
@@ -75,9 +79,10 @@ Result<bool> split_stage_levels(Graph& graph, const Options& options) {
     level_of[static_cast<size_t>(cluster_of[id])] = levels[id];
   }
   const auto describe = [&](int32_t cluster) {
-    return CutCluster{.name = fmt::format("Subgraph_Level_{}", level_of[static_cast<size_t>(cluster)]),
-                      .role = GraphRole::kPart,
-                      .shapes = ShapeClass::kDynamic};
+    return CutCluster{
+        .name = fmt::format("Subgraph_Level_{}", level_of[static_cast<size_t>(cluster)]),
+        .role = GraphRole::kPart,
+        .shapes = ShapeClass::kDynamic};
   };
   SLUICE_TRY(cut_clusters(graph, cluster_of, describe, options.text("symbolic") != "off"));
   return true;

@@ -9,7 +9,9 @@ namespace sluice {
 namespace {
 
 // A body's input that stands for the node's input `input`.
-size_t body_input(const Graph& body, const Node& node, size_t input) { return body.inputs().size() - (node.input_count() - input); }
+size_t body_input(const Graph& body, const Node& node, size_t input) {
+  return body.inputs().size() - (node.input_count() - input);
+}
 
 bool is_read(const std::vector<Graph*>& bodies, const Node& node, size_t input) {
   for (const Graph* body : bodies) {
@@ -35,7 +37,8 @@ std::optional<bool> constant_condition(const Node& node) {
   return segment.data[0] != std::byte{0};
 }
 
-// The value that takes the place of an If's result. Graph outputs keep their names, so they need a value of their own.
+// The value that takes the place of an If's result. Graph outputs keep their names, so they need a
+// value of their own.
 Value* successor(Value& result, Value& value, bool is_new, Node& before) {
   if (!result.is_output()) return &value;
   if (is_new && !value.is_output()) {
@@ -57,12 +60,15 @@ bool tidy_captures(Node& node) {
   if (bodies.empty()) return false;
   bool changed = false;
   const size_t captures = bodies[0]->captures;
-  for (size_t back = 0; back < captures; ++back) {  // from the last, so that dropping moves only what was seen
+  for (size_t back = 0; back < captures;
+       ++back) {  // from the last, so that dropping moves only what was seen
     const size_t input = node.input_count() - 1 - (back - (captures - bodies[0]->captures));
     if (node.input(input)->is_constant()) {
       for (Graph* body : bodies) {
         Value& inner = *body->inputs()[body_input(*body, node, input)];
-        if (inner.is_used()) body->replace_all_uses(inner, body->add_constant(node.input(input)->segment(), inner.name()));
+        if (inner.is_used())
+          body->replace_all_uses(inner,
+                                 body->add_constant(node.input(input)->segment(), inner.name()));
       }
     }
     if (is_read(bodies, node, input)) continue;
@@ -74,7 +80,8 @@ bool tidy_captures(Node& node) {
 
 Node* inline_decided_if(Node& node, bool& inlined) {
   inlined = false;
-  const auto condition = node.op() == Op::kIf && !node.placement.keep ? constant_condition(node) : std::nullopt;
+  const auto condition =
+      node.op() == Op::kIf && !node.placement.keep ? constant_condition(node) : std::nullopt;
   const Graph* body = condition ? node.body(*condition ? "then_branch" : "else_branch") : nullptr;
   if (body == nullptr || body->outputs().size() != node.output_count()) return &node;
   inlined = true;
@@ -82,14 +89,16 @@ Node* inline_decided_if(Node& node, bool& inlined) {
   Node* last_before = node.previous();
   std::vector<Value*> values(body->value_limit(), nullptr);
   for (size_t i = 0; i < body->inputs().size(); ++i) {
-    values[static_cast<size_t>(body->inputs()[i]->id())] = node.input(node.input_count() - body->inputs().size() + i);
+    values[static_cast<size_t>(body->inputs()[i]->id())] =
+        node.input(node.input_count() - body->inputs().size() + i);
   }
   ModuleMapper mapper(graph.module(), graph.module());
   for (const Node& inner : body->nodes()) mapper.clone_node(inner, graph, values, &node);
   for (size_t i = 0; i < node.output_count(); ++i) {
     Value& from = *body->outputs()[i];
     Value* to = mapper.value(from, graph, values);
-    graph.replace_all_uses(node.output(i), *successor(node.output(i), *to, from.producer() != nullptr, node));
+    graph.replace_all_uses(node.output(i),
+                           *successor(node.output(i), *to, from.producer() != nullptr, node));
   }
   graph.erase_node(node);
   Node* first = last_before == nullptr ? graph.first_node() : last_before->next();
@@ -99,9 +108,11 @@ Node* inline_decided_if(Node& node, bool& inlined) {
 bool erase_dead_nodes(Graph& graph) {
   bool changed = false;
   for (Node* node = graph.last_node(); node != nullptr; node = node->previous()) {
-    for (const GraphId body : node->bodies()) changed = erase_dead_nodes(graph.module().graph(body)) || changed;
+    for (const GraphId body : node->bodies())
+      changed = erase_dead_nodes(graph.module().graph(body)) || changed;
     bool is_used = node->placement.keep || node->output_count() == 0;
-    for (size_t i = 0; i < node->output_count(); ++i) is_used = is_used || node->output(i).is_used();
+    for (size_t i = 0; i < node->output_count(); ++i)
+      is_used = is_used || node->output(i).is_used();
     if (is_used) continue;
     graph.erase_node(*node);
     changed = true;

@@ -26,9 +26,11 @@ Result<void> fail_when_taken(Node& node, Graph& branch, Error error) {
   for (const Value* input : branch.inputs()) failing.add_input(input->type_id(), input->name());
   failing.captures = branch.captures;
   Node& fail = add_failing_node(failing, branch.outputs().size(), error.message);
-  for (size_t i = 0; i < branch.outputs().size(); ++i) fail.output(i).set_name(branch.outputs()[i]->name());
+  for (size_t i = 0; i < branch.outputs().size(); ++i)
+    fail.output(i).set_name(branch.outputs()[i]->name());
   fail.add_origins(node.origins());
-  module.warnings.add(Leniency::kFailingBranch, failing_branch_text(node, branch.name(), error.message));
+  module.warnings.add(Leniency::kFailingBranch,
+                      failing_branch_text(node, branch.name(), error.message));
   for (const std::string_view attribute : {"then_branch", "else_branch"}) {
     if (node.body(attribute) == &branch) node.set_attribute(attribute, GraphRef{failing.id()});
   }

@@ -24,7 +24,8 @@ void append(Bytes& bytes, int64_t number) {
 
 bool append_integer(Bytes& bytes, DType dtype, int64_t number) {
   if (dtype == DType::kI64) return append<int64_t>(bytes, number), true;
-  if (dtype == DType::kI32) return append<int32_t>(bytes, number), number == static_cast<int32_t>(number);
+  if (dtype == DType::kI32)
+    return append<int32_t>(bytes, number), number == static_cast<int32_t>(number);
   if (dtype == DType::kBool) return append<uint8_t>(bytes, number != 0 ? 1 : 0), true;
   return false;
 }
@@ -37,7 +38,9 @@ void replace_result(Value& result, SegmentId segment) {
 // The result as a constant, when each of its elements is known to be a number.
 std::optional<SegmentId> known_value(const Value& result, ValueFacts& facts) {
   const auto* elements = result.type().is_fixed() ? facts.find(result) : nullptr;
-  if (elements == nullptr || static_cast<int64_t>(elements->size()) != result.type().element_count()) return std::nullopt;
+  if (elements == nullptr ||
+      static_cast<int64_t>(elements->size()) != result.type().element_count())
+    return std::nullopt;
   Module& module = result.graph().module();
   Bytes bytes;
   for (const ExpressionId element : *elements) {
@@ -60,7 +63,8 @@ bool fold_known_values(Node& node, ValueFacts& facts) {
 
 bool fold_to_splat(Node& node) {
   const Type& type = node.output().type();
-  if (node.op() != Op::kConstantOfShape || !type.is_fixed() || dtype_bits(type.dtype) < 8) return false;
+  if (node.op() != Op::kConstantOfShape || !type.is_fixed() || dtype_bits(type.dtype) < 8)
+    return false;
   if (type.dense_bytes().value_or(0) <= kSmallSegmentBytes) return false;
   Module& module = node.graph().module();
   Bytes element(static_cast<size_t>(dtype_bits(type.dtype)) / 8);
@@ -80,7 +84,8 @@ bool is_cheap(const Node& node, uint32_t flags) {
   for (size_t i = 0; i < node.input_count(); ++i) {
     const Value* input = node.input(i);
     if (input == nullptr) continue;
-    if (!input->is_constant() || module.segment(input->segment()).kind == SegmentKind::kParameter) return false;
+    if (!input->is_constant() || module.segment(input->segment()).kind == SegmentKind::kParameter)
+      return false;
     bytes += module.segment(input->segment()).size;
   }
   for (size_t i = 0; i < node.output_count(); ++i) {
@@ -119,7 +124,8 @@ bool fold_by_evaluation(Node& node) {
     if (!node.output(i).is_used()) continue;
     const Tensor& tensor = *(*results)[i].tensor;
     const TypeId type = module.intern(Type::fixed_tensor(tensor.dtype, tensor.dims));
-    replace_result(node.output(i), module.make_constant(type, {tensor.bytes.begin(), tensor.bytes.end()}));
+    replace_result(node.output(i),
+                   module.make_constant(type, {tensor.bytes.begin(), tensor.bytes.end()}));
   }
   return true;
 }
@@ -128,11 +134,15 @@ bool fold_by_evaluation(Node& node) {
 
 bool fold_node(Node& node, ValueFacts& facts) {
   const OpRow* row = find_op(node.op());
-  if (row == nullptr || (row->flags & (kRandom | kControlFlow)) != 0 || node.placement.no_fold || node.placement.keep) return false;
-  if (node.op() == Op::kDequantizeLinear) return false;  // a contraction may want the integers; sluice-optimize folds the others
+  if (row == nullptr || (row->flags & (kRandom | kControlFlow)) != 0 || node.placement.no_fold ||
+      node.placement.keep)
+    return false;
+  if (node.op() == Op::kDequantizeLinear)
+    return false;  // a contraction may want the integers; sluice-optimize folds the others
   if (node.output_count() == 0 || op_domain(node.op()) == Domain::kSluice) return false;
-  const bool folded = fold_known_values(node, facts) || fold_to_splat(node) ||
-                      (is_evaluable(node.op()) && is_cheap(node, row->flags) && fold_by_evaluation(node));
+  const bool folded =
+      fold_known_values(node, facts) || fold_to_splat(node) ||
+      (is_evaluable(node.op()) && is_cheap(node, row->flags) && fold_by_evaluation(node));
   if (folded) node.graph().erase_node(node);
   return folded;
 }

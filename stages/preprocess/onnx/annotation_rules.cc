@@ -19,10 +19,13 @@ std::string scope_of(const onnx::NodeProto& node) {
   }
   const size_t begin = node.name().starts_with('/') ? 1 : 0;
   const size_t end = node.name().rfind('/');
-  return end == std::string::npos || end < begin ? std::string() : node.name().substr(begin, end - begin);
+  return end == std::string::npos || end < begin ? std::string()
+                                                 : node.name().substr(begin, end - begin);
 }
 
-bool fits(const std::string& glob, const std::string& text) { return glob.empty() || fnmatch(glob.c_str(), text.c_str(), 0) == 0; }
+bool fits(const std::string& glob, const std::string& text) {
+  return glob.empty() || fnmatch(glob.c_str(), text.c_str(), 0) == 0;
+}
 
 Result<std::string> text_of(const Json& value, const std::string& name) {
   if (const std::string* text = value.as_string()) return *text;
@@ -46,7 +49,8 @@ Result<AnnotationRules> AnnotationRules::parse(std::string_view text) {
   rules.digest_ = sha256(text);
   SLUICE_ASSIGN(const Json parsed, json_parse(text));
   const Json::Array* rows = parsed.as_array();
-  if (rows == nullptr) return make_error(ErrorCode::kBadJson, "annotation rules are a list of objects");
+  if (rows == nullptr)
+    return make_error(ErrorCode::kBadJson, "annotation rules are a list of objects");
   for (size_t i = 0; i < rows->size(); ++i) {
     auto rule = parse_rule((*rows)[i]);
     if (!rule) return std::move(rule).error().within(fmt::format("rule {}", i + 1));
@@ -61,7 +65,10 @@ Result<AnnotationRules::Rule> AnnotationRules::parse_rule(const Json& row) {
   Rule rule;
   const Json::Object* set = nullptr;
   for (const auto& [name, value] : *members) {
-    std::string* glob = name == "node" ? &rule.node : name == "op" ? &rule.op : name == "scope" ? &rule.scope : nullptr;
+    std::string* glob = name == "node"    ? &rule.node
+                        : name == "op"    ? &rule.op
+                        : name == "scope" ? &rule.scope
+                                          : nullptr;
     if (name == "set" && value.as_object() != nullptr) {
       set = value.as_object();
     } else if (glob != nullptr && value.as_string() != nullptr && !value.as_string()->empty()) {
@@ -71,7 +78,8 @@ Result<AnnotationRules::Rule> AnnotationRules::parse_rule(const Json& row) {
           .with_hint("a rule has the globs \"node\", \"op\" and \"scope\", and the object \"set\"");
     }
   }
-  if (set == nullptr || set->empty()) return make_error(ErrorCode::kBadJson, "sets nothing: \"set\" is missing or empty");
+  if (set == nullptr || set->empty())
+    return make_error(ErrorCode::kBadJson, "sets nothing: \"set\" is missing or empty");
   for (const auto& [name, value] : *set) {
     SLUICE_ASSIGN(std::string spelled, text_of(value, name));
     Placement tried;
@@ -86,7 +94,8 @@ void AnnotationRules::apply(const onnx::NodeProto& node, Placement& placement) {
     if (!fits(rule.op, node.op_type()) || !fits(rule.node, node.name())) continue;
     if (!rule.scope.empty() && !fits(rule.scope, scope_of(node))) continue;
     rule.matched = true;
-    for (const auto& [name, value] : rule.set) static_cast<void>(annotate(placement, name, value));  // tried when it was read
+    for (const auto& [name, value] : rule.set)
+      static_cast<void>(annotate(placement, name, value));  // tried when it was read
   }
 }
 
@@ -97,11 +106,13 @@ std::vector<std::string> AnnotationRules::unmatched() const {
     if (rule.matched) continue;
     if (lines.size() == kListed) {
       const auto all = std::ranges::count(rules_, false, &Rule::matched);
-      lines.push_back(fmt::format("{} more rules fit no node", all - static_cast<std::ptrdiff_t>(kListed)));
+      lines.push_back(
+          fmt::format("{} more rules fit no node", all - static_cast<std::ptrdiff_t>(kListed)));
       break;
     }
     std::string globs;
-    for (const auto& [name, glob] : {std::pair("node", &rule.node), std::pair("op", &rule.op), std::pair("scope", &rule.scope)}) {
+    for (const auto& [name, glob] : {std::pair("node", &rule.node), std::pair("op", &rule.op),
+                                     std::pair("scope", &rule.scope)}) {
       if (!glob->empty()) globs += fmt::format(" {} '{}'", name, *glob);
     }
     lines.push_back(fmt::format("rule {} fits no node:{}", i + 1, globs));

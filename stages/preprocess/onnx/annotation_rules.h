@@ -3,9 +3,11 @@
 //   [{"node": "/encoder/*", "set": {"stream_label": "left"}},
 //    {"op": "Softmax", "scope": "decoder.layers.?", "set": {"engine": "host_cpu", "keep": true}}]
 //
-// A rule is for the nodes that all its conditions fit: `node` the node's name, `op` its ONNX operator type, `scope` the exporter's scope:
-// what the metadata "namespace" says, else the node's name without its last part. In a glob '*' stands for any text, '/' included, '?' for
-// one character. Of two rules that set the same annotation the later one wins; rules win over the node's metadata.
+// A rule is for the nodes that all its conditions fit: `node` the node's name, `op` its ONNX
+// operator type, `scope` the exporter's scope: what the metadata "namespace" says, else the node's
+// name without its last part. In a glob '*' stands for any text, '/' included, '?' for one
+// character. Of two rules that set the same annotation the later one wins; rules win over the
+// node's metadata.
 #pragma once
 
 #include <string>

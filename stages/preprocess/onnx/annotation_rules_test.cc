@@ -74,8 +74,10 @@ TEST(AnnotationRules, WrongRulesAreNamed) {
   for (const auto& [text, message] : std::vector<std::pair<std::string, std::string>>{
            {R"({"op": "Conv"})", "a list of objects"},
            {R"([{"op": "Conv"}])", "rule 1: sets nothing"},
-           {R"([{"op": "Conv", "set": {"color": "red"}}])", "rule 1: there is no annotation 'color'"},
-           {R"([{"op": "Conv", "set": {"keep": true}}, {"kind": "Conv", "set": {"keep": true}}])", "rule 2: 'kind' is not known"},
+           {R"([{"op": "Conv", "set": {"color": "red"}}])",
+            "rule 1: there is no annotation 'color'"},
+           {R"([{"op": "Conv", "set": {"keep": true}}, {"kind": "Conv", "set": {"keep": true}}])",
+            "rule 2: 'kind' is not known"},
            {R"([{"op": "Conv", "set": {"engine": "abacus"}}])", "annotation 'engine' is 'abacus'"},
            {R"([{"op": "Conv", "set": {"stage_level": -1}}])", "expected a number"},
            {R"([{"op": "Conv", "set": {"stage_level": [1]}}])", "'stage_level' must be a text"},

@@ -18,18 +18,22 @@ namespace {
 
 constexpr size_t kHashStep = size_t{1} << 20;
 
-// SHA-256 of a part of a file, read in pieces: through the map, gigabytes of pages would count as this process's memory.
+// SHA-256 of a part of a file, read in pieces: through the map, gigabytes of pages would count as
+// this process's memory.
 Result<Digest> hash_file(const std::string& path, uint64_t offset, uint64_t size) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return make_error(ErrorCode::kNotFound, "cannot open '{}': {}", path, std::strerror(errno));
+  if (fd < 0)
+    return make_error(ErrorCode::kNotFound, "cannot open '{}': {}", path, std::strerror(errno));
   Sha256 sha;
   std::vector<std::byte> buffer(std::min<uint64_t>(kHashStep, size));
   while (size > 0) {
-    const ssize_t got = ::pread(fd, buffer.data(), std::min<uint64_t>(buffer.size(), size), static_cast<off_t>(offset));
+    const ssize_t got = ::pread(fd, buffer.data(), std::min<uint64_t>(buffer.size(), size),
+                                static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) {
       ::close(fd);
-      return make_error(ErrorCode::kIo, "cannot read '{}' at byte {}: {}", path, offset, got == 0 ? "it has shrunk" : std::strerror(errno));
+      return make_error(ErrorCode::kIo, "cannot read '{}' at byte {}: {}", path, offset,
+                        got == 0 ? "it has shrunk" : std::strerror(errno));
     }
     sha.add(std::span(buffer).first(static_cast<size_t>(got)));
     offset += static_cast<uint64_t>(got);
@@ -40,7 +44,8 @@ Result<Digest> hash_file(const std::string& path, uint64_t offset, uint64_t size
 }
 
 bool is_repeated(std::span<const std::byte> bytes, size_t element) {
-  return element > 0 && bytes.size() > element && std::memcmp(bytes.data(), bytes.data() + element, bytes.size() - element) == 0;
+  return element > 0 && bytes.size() > element &&
+         std::memcmp(bytes.data(), bytes.data() + element, bytes.size() - element) == 0;
 }
 
 std::string tensor_name(const onnx::TensorProto& tensor, const std::string& where) {
@@ -56,21 +61,26 @@ std::optional<uint64_t> whole_number(const std::string& text) {
 
 Result<Type> type_of(const onnx::TensorProto& tensor, const std::string& where) {
   if (!dtype_is_valid(tensor.data_type()) || tensor.data_type() == 0) {
-    return make_error(ErrorCode::kBadModel, "{} has element type {}, which is unknown", tensor_name(tensor, where), tensor.data_type());
+    return make_error(ErrorCode::kBadModel, "{} has element type {}, which is unknown",
+                      tensor_name(tensor, where), tensor.data_type());
   }
   const std::vector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
   if (!element_count(dims)) {
-    return make_error(ErrorCode::kBadModel, "{} has the impossible shape {}", tensor_name(tensor, where), dims_text(dims));
+    return make_error(ErrorCode::kBadModel, "{} has the impossible shape {}",
+                      tensor_name(tensor, where), dims_text(dims));
   }
   return Type::fixed_tensor(static_cast<DType>(tensor.data_type()), dims);
 }
 
-std::vector<std::byte> plain_bytes(const Tensor& tensor) { return {tensor.bytes.begin(), tensor.bytes.end()}; }
+std::vector<std::byte> plain_bytes(const Tensor& tensor) {
+  return {tensor.bytes.begin(), tensor.bytes.end()};
+}
 
 }  // namespace
 
 Result<int> Constants::open_external(const std::string& location, const std::string& where) {
-  if (const auto known = external_index_.find(location); known != external_index_.end()) return known->second;
+  if (const auto known = external_index_.find(location); known != external_index_.end())
+    return known->second;
   auto path = find_external_file(file_, location, external_dir_);
   if (!path) return std::move(path).error().within(where);
   auto map = MappedFile::open(*path);
@@ -79,7 +89,8 @@ Result<int> Constants::open_external(const std::string& location, const std::str
   return external_index_[location] = static_cast<int>(external_.size()) - 1;
 }
 
-Result<void> Constants::find_external(const onnx::TensorProto& tensor, const std::string& where, Payload& payload) {
+Result<void> Constants::find_external(const onnx::TensorProto& tensor, const std::string& where,
+                                      Payload& payload) {
   std::string location;
   std::optional<uint64_t> offset = 0, length;
   bool has_length = false;
@@ -95,7 +106,8 @@ Result<void> Constants::find_external(const onnx::TensorProto& tensor, const std
   const uint64_t size = external_[static_cast<size_t>(payload.file)].bytes().size();
   if (offset && !has_length) length = size - std::min(size, *offset);
   if (!offset || !length || *offset > size || *length > size - *offset) {
-    return make_error(ErrorCode::kBadModel, "{} lies beyond the end of '{}'", tensor_name(tensor, where), location);
+    return make_error(ErrorCode::kBadModel, "{} lies beyond the end of '{}'",
+                      tensor_name(tensor, where), location);
   }
   payload.offset = *offset;
   payload.size = *length;
@@ -103,7 +115,8 @@ Result<void> Constants::find_external(const onnx::TensorProto& tensor, const std
 }
 
 // Answers whether the tensor's elements lie in a file, and where.
-Result<bool> Constants::find_payload(const onnx::TensorProto& tensor, const std::string& where, Payload& payload) {
+Result<bool> Constants::find_payload(const onnx::TensorProto& tensor, const std::string& where,
+                                     Payload& payload) {
   if (tensor.data_location() == onnx::TensorProto::EXTERNAL) {
     SLUICE_TRY(find_external(tensor, where, payload));
     return true;
@@ -115,7 +128,8 @@ Result<bool> Constants::find_payload(const onnx::TensorProto& tensor, const std:
 }
 
 std::span<const std::byte> Constants::bytes(const Payload& payload) const {
-  const auto whole = payload.file < 0 ? file_.bytes : external_[static_cast<size_t>(payload.file)].bytes();
+  const auto whole =
+      payload.file < 0 ? file_.bytes : external_[static_cast<size_t>(payload.file)].bytes();
   return whole.subspan(payload.offset, payload.size);
 }
 
@@ -126,7 +140,8 @@ const std::string& Constants::path_of(const Payload& payload) const {
 // Before anything is hashed: a file with holes can be larger than any disk.
 Result<void> Constants::check_size(uint64_t bytes, const std::string& name) const {
   if (bytes <= max_bytes_) return {};
-  return make_error(ErrorCode::kLimit, "{} has {} bytes, expected at most {}", name, bytes, max_bytes_)
+  return make_error(ErrorCode::kLimit, "{} has {} bytes, expected at most {}", name, bytes,
+                    max_bytes_)
       .with_hint("--max-constant-bytes=N allows larger ones");
 }
 
@@ -135,7 +150,8 @@ Result<void> Constants::gather(const onnx::TensorProto& tensor) {
   SLUICE_ASSIGN(const bool found, find_payload(tensor, "a tensor", payload));
   if (!found || payload.size <= kSmallSegmentBytes) return {};
   SLUICE_TRY(check_size(payload.size, tensor_name(tensor, "a tensor")));
-  const int bits = dtype_is_valid(tensor.data_type()) ? dtype_bits(static_cast<DType>(tensor.data_type())) : 0;
+  const int bits =
+      dtype_is_valid(tensor.data_type()) ? dtype_bits(static_cast<DType>(tensor.data_type())) : 0;
   hashed_[payload].element_bytes = bits / 8;
   return {};
 }
@@ -185,8 +201,10 @@ Result<void> Constants::hash_payloads(int64_t threads) {
   }
   std::vector<std::pair<const Payload*, Hashed*>> jobs;
   for (auto& [payload, hashed] : hashed_) jobs.emplace_back(&payload, &hashed);
-  std::stable_sort(jobs.begin(), jobs.end(), [](const auto& a, const auto& b) { return a.first->size > b.first->size; });
-  SLUICE_TRY(parallel_for(jobs.size(), threads, [&](size_t i) { return hash_payload(*jobs[i].first, *jobs[i].second); }));
+  std::stable_sort(jobs.begin(), jobs.end(),
+                   [](const auto& a, const auto& b) { return a.first->size > b.first->size; });
+  SLUICE_TRY(parallel_for(jobs.size(), threads,
+                          [&](size_t i) { return hash_payload(*jobs[i].first, *jobs[i].second); }));
   Sha256 all;
   all.add_value(file_.digest.bytes);
   for (const auto& [payload, hashed] : hashed_) all.add_value(hashed.digest.bytes);
@@ -194,16 +212,20 @@ Result<void> Constants::hash_payloads(int64_t threads) {
   return {};
 }
 
-Result<SegmentId> Constants::from_payload(TypeId type, const Payload& payload, uint64_t expected, const std::string& where) {
+Result<SegmentId> Constants::from_payload(TypeId type, const Payload& payload, uint64_t expected,
+                                          const std::string& where) {
   if (payload.size != expected) {
-    return make_error(ErrorCode::kBadModel, "{} holds {} bytes, expected {}", where, payload.size, expected);
+    return make_error(ErrorCode::kBadModel, "{} holds {} bytes, expected {}", where, payload.size,
+                      expected);
   }
   const std::span<const std::byte> content = bytes(payload);
-  if (payload.size <= kSmallSegmentBytes) return module_.make_constant(type, {content.begin(), content.end()});
+  if (payload.size <= kSmallSegmentBytes)
+    return module_.make_constant(type, {content.begin(), content.end()});
   const auto hashed = hashed_.find(payload);
   if (hashed == hashed_.end()) return make_error(ErrorCode::kInternal, "{} was not hashed", where);
   if (hashed->second.is_splat) {
-    return module_.make_splat(type, content.first(static_cast<size_t>(hashed->second.element_bytes)));
+    return module_.make_splat(type,
+                              content.first(static_cast<size_t>(hashed->second.element_bytes)));
   }
   Segment segment;
   segment.kind = SegmentKind::kBytes;
@@ -218,7 +240,8 @@ Result<SegmentId> Constants::from_payload(TypeId type, const Payload& payload, u
     segment.location.where = Where::kFile;
     segment.location.path = path_of(payload);
     segment.location.offset = payload.offset;
-    segment.location.mtime_ns = payload.file < 0 ? file_.mtime_ns : external_[static_cast<size_t>(payload.file)].mtime_ns();
+    segment.location.mtime_ns =
+        payload.file < 0 ? file_.mtime_ns : external_[static_cast<size_t>(payload.file)].mtime_ns();
   }
   return module_.add_segment(std::move(segment));
 }
@@ -229,9 +252,11 @@ Result<SegmentId> Constants::segment(const onnx::TensorProto& tensor, const std:
   SLUICE_ASSIGN(const bool is_payload, find_payload(tensor, where, payload));
   if (is_payload) {
     if (type.dtype == DType::kString) {
-      return make_error(ErrorCode::kBadModel, "{} keeps strings as raw bytes", tensor_name(tensor, where));
+      return make_error(ErrorCode::kBadModel, "{} keeps strings as raw bytes",
+                        tensor_name(tensor, where));
     }
-    const uint64_t expected = dtype_bytes(type.dtype, static_cast<uint64_t>(type.element_count().value_or(0)));
+    const uint64_t expected =
+        dtype_bytes(type.dtype, static_cast<uint64_t>(type.element_count().value_or(0)));
     return from_payload(module_.intern(type), payload, expected, tensor_name(tensor, where));
   }
   const std::string copy = tensor.SerializeAsString();
@@ -240,8 +265,10 @@ Result<SegmentId> Constants::segment(const onnx::TensorProto& tensor, const std:
   return module_.make_constant(module_.intern(type), plain_bytes(*read));
 }
 
-// Coordinates are linear, [n], or one per axis, [n, rank]. The dense tensor is made here: sparse ones are rare and small.
-Result<SegmentId> Constants::segment(const onnx::SparseTensorProto& sparse, const std::string& where) {
+// Coordinates are linear, [n], or one per axis, [n, rank]. The dense tensor is made here: sparse
+// ones are rare and small.
+Result<SegmentId> Constants::segment(const onnx::SparseTensorProto& sparse,
+                                     const std::string& where) {
   const std::vector<int64_t> dims(sparse.dims().begin(), sparse.dims().end());
   SLUICE_ASSIGN(const SegmentId values_id, segment(sparse.values(), where));
   SLUICE_ASSIGN(const SegmentId indices_id, segment(sparse.indices(), where));
@@ -252,8 +279,10 @@ Result<SegmentId> Constants::segment(const onnx::SparseTensorProto& sparse, cons
   const int64_t stored = values_type.element_count().value_or(-1);
   const bool linear = indices_type.rank() == 1;
   const int64_t width = linear ? 1 : static_cast<int64_t>(dims.size());
-  if (!count || bits < 8 || indices_type.dtype != DType::kI64 || indices_type.element_count() != stored * width) {
-    return make_error(ErrorCode::kBadModel, "{} is a sparse tensor whose parts do not fit together", where);
+  if (!count || bits < 8 || indices_type.dtype != DType::kI64 ||
+      indices_type.element_count() != stored * width) {
+    return make_error(ErrorCode::kBadModel, "{} is a sparse tensor whose parts do not fit together",
+                      where);
   }
   SLUICE_TRY(check_size(dtype_bytes(values_type.dtype, static_cast<uint64_t>(*count)), where));
   SLUICE_ASSIGN(const auto values, module_.bytes(values_id));
@@ -264,14 +293,20 @@ Result<SegmentId> Constants::segment(const onnx::SparseTensorProto& sparse, cons
     uint64_t position = 0;
     for (int64_t axis = 0; axis < width; ++axis) {
       int64_t index = 0;
-      std::memcpy(&index, indices.data() + static_cast<size_t>(i * width + axis) * sizeof(index), sizeof(index));
-      const int64_t extent = linear ? static_cast<int64_t>(*count) : dims[static_cast<size_t>(axis)];
-      if (index < 0 || index >= extent) return make_error(ErrorCode::kBadModel, "{} is a sparse tensor with an index outside it", where);
+      std::memcpy(&index, indices.data() + static_cast<size_t>(i * width + axis) * sizeof(index),
+                  sizeof(index));
+      const int64_t extent =
+          linear ? static_cast<int64_t>(*count) : dims[static_cast<size_t>(axis)];
+      if (index < 0 || index >= extent)
+        return make_error(ErrorCode::kBadModel, "{} is a sparse tensor with an index outside it",
+                          where);
       position = position * static_cast<uint64_t>(extent) + static_cast<uint64_t>(index);
     }
-    std::memcpy(dense.data() + position * element, values.data() + static_cast<size_t>(i) * element, element);
+    std::memcpy(dense.data() + position * element, values.data() + static_cast<size_t>(i) * element,
+                element);
   }
-  return module_.make_constant(module_.intern(Type::fixed_tensor(values_type.dtype, dims)), std::move(dense));
+  return module_.make_constant(module_.intern(Type::fixed_tensor(values_type.dtype, dims)),
+                               std::move(dense));
 }
 
 }  // namespace sluice

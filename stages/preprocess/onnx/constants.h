@@ -1,5 +1,6 @@
-// Tensors of an ONNX model as segments. Elements above 1 KiB that already have the form the graph wants stay where they lie, in the model's
-// file or in a file of external data, and are named by digest; the digests are made here, once, by several threads.
+// Tensors of an ONNX model as segments. Elements above 1 KiB that already have the form the graph
+// wants stay where they lie, in the model's file or in a file of external data, and are named by
+// digest; the digests are made here, once, by several threads.
 #pragma once
 
 #include <map>
@@ -21,12 +22,16 @@ class Constants {
  public:
   // Options read: external-dir (see find_external_file), max-constant-bytes.
   Constants(const ModelFile& file, Module& module, const Options& options)
-      : file_(file), module_(module), external_dir_(options.text("external-dir")), max_bytes_(options.max_constant_bytes()) {}
+      : file_(file),
+        module_(module),
+        external_dir_(options.text("external-dir")),
+        max_bytes_(options.max_constant_bytes()) {}
 
   // Hashes everything that lies in files. To be called once, before segment().
   Result<void> hash_payloads(int64_t threads);
 
-  // Errors (kBadModel; kLimit for one above --max-constant-bytes) say "tensor 'w'", or where it is when it has no name.
+  // Errors (kBadModel; kLimit for one above --max-constant-bytes) say "tensor 'w'", or where it is
+  // when it has no name.
   Result<SegmentId> segment(const onnx::TensorProto& tensor, const std::string& where);
   Result<SegmentId> segment(const onnx::SparseTensorProto& tensor, const std::string& where);
   // A model of which every payload was hashed, named by them and the rest.
@@ -46,8 +51,10 @@ class Constants {
     int element_bytes = 0;
   };
 
-  Result<bool> find_payload(const onnx::TensorProto& tensor, const std::string& where, Payload& payload);
-  Result<void> find_external(const onnx::TensorProto& tensor, const std::string& where, Payload& payload);
+  Result<bool> find_payload(const onnx::TensorProto& tensor, const std::string& where,
+                            Payload& payload);
+  Result<void> find_external(const onnx::TensorProto& tensor, const std::string& where,
+                             Payload& payload);
   Result<int> open_external(const std::string& location, const std::string& where);
   Result<void> gather(const onnx::TensorProto& tensor);
   Result<void> gather(const onnx::GraphProto& graph);
@@ -56,7 +63,8 @@ class Constants {
   const std::string& path_of(const Payload& payload) const;  // empty: the model is in memory
   Result<void> hash_payload(const Payload& payload, Hashed& hashed) const;
   Result<void> check_size(uint64_t bytes, const std::string& name) const;
-  Result<SegmentId> from_payload(TypeId type, const Payload& payload, uint64_t expected, const std::string& where);
+  Result<SegmentId> from_payload(TypeId type, const Payload& payload, uint64_t expected,
+                                 const std::string& where);
 
   const ModelFile& file_;
   Module& module_;

@@ -17,8 +17,9 @@ namespace sluice {
 struct ExpandCall {
   Graph& graph;
   const onnx::NodeProto& proto;
-  std::vector<Value*> inputs;      // null: absent; use input()
-  std::vector<Value*> results;     // to be filled: one for each output of the node, null where wants() is false
+  std::vector<Value*> inputs;  // null: absent; use input()
+  std::vector<Value*>
+      results;  // to be filled: one for each output of the node, null where wants() is false
   Constants* constants = nullptr;  // of the model; for rows with attributes that are tensors
   ValueFacts* facts = nullptr;     // what is known about the contents of inputs
   std::string_view states = {};    // the value of --state
@@ -37,7 +38,8 @@ struct ExpandCall {
   Result<Value*> tensor_attribute(std::string_view name);  // null when absent
 
   // New nodes, behind all others. Absent inputs at the end are dropped.
-  Node& add_node(Op op, std::vector<Value*> operands, size_t outputs, std::initializer_list<Attribute> attributes = {});
+  Node& add_node(Op op, std::vector<Value*> operands, size_t outputs,
+                 std::initializer_list<Attribute> attributes = {});
   Value* add(Op op, std::vector<Value*> operands, std::initializer_list<Attribute> attributes = {});
   // The attributes of the call with these names, those it has, under the same names on `node`.
   void copy_attributes(Node& node, std::initializer_list<std::string_view> names) const;
@@ -69,11 +71,13 @@ struct ExpandCall {
 
   template <typename... Args>
   Error unsupported(fmt::format_string<Args...> format, Args&&... args) const {
-    return make_error(ErrorCode::kUnsupportedOp, "{}: {}", label(), fmt::format(format, std::forward<Args>(args)...));
+    return make_error(ErrorCode::kUnsupportedOp, "{}: {}", label(),
+                      fmt::format(format, std::forward<Args>(args)...));
   }
   template <typename... Args>
   Error bad(fmt::format_string<Args...> format, Args&&... args) const {
-    return make_error(ErrorCode::kBadModel, "{}: {}", label(), fmt::format(format, std::forward<Args>(args)...));
+    return make_error(ErrorCode::kBadModel, "{}: {}", label(),
+                      fmt::format(format, std::forward<Args>(args)...));
   }
 
  private:

@@ -37,12 +37,15 @@ std::vector<Slot> slots(std::string_view text, bool& more) {
 }
 
 template <typename IsThere>
-Result<void> check_slots(const ExpandCall& call, std::string_view text, size_t count, std::string_view kind, IsThere is_there) {
+Result<void> check_slots(const ExpandCall& call, std::string_view text, size_t count,
+                         std::string_view kind, IsThere is_there) {
   bool more = false;
   const std::vector<Slot> wanted = slots(text, more);
-  if (count > wanted.size() && !more) return call.bad("it has {} {}s, expected at most {}", count, kind, wanted.size());
+  if (count > wanted.size() && !more)
+    return call.bad("it has {} {}s, expected at most {}", count, kind, wanted.size());
   for (size_t i = 0; i < wanted.size(); ++i) {
-    if (!wanted[i].optional && !is_there(i)) return call.bad("{} {} '{}' is absent", kind, i, wanted[i].name);
+    if (!wanted[i].optional && !is_there(i))
+      return call.bad("{} {} '{}' is absent", kind, i, wanted[i].name);
   }
   return {};
 }
@@ -74,20 +77,24 @@ Result<void> check_attributes(const ExpandCall& call, const ExpandRow& row) {
     const auto known = std::ranges::find(row.attributes, attribute.name(), &AttributeRow::name);
     if (known == row.attributes.end()) {
       // com.microsoft grows with each release of ONNX Runtime: what it added would be lost.
-      if (call.proto.domain() != "ai.onnx.ml") return call.unsupported("attribute '{}' is not known", attribute.name());
-      call.graph.module().warnings.add(Leniency::kUnknownAttribute, unknown_attribute_text(call.proto, attribute.name()));
+      if (call.proto.domain() != "ai.onnx.ml")
+        return call.unsupported("attribute '{}' is not known", attribute.name());
+      call.graph.module().warnings.add(Leniency::kUnknownAttribute,
+                                       unknown_attribute_text(call.proto, attribute.name()));
       continue;
     }
     if (++seen[known->name] > 1) return call.bad("attribute '{}' is there twice", attribute.name());
     const auto expected = proto_type(known->kind);
     const auto given = attribute_type(attribute);
     if (given != expected) {
-      return call.bad("attribute '{}' is of type {}, expected {}", attribute.name(), onnx::AttributeProto::AttributeType_Name(given),
+      return call.bad("attribute '{}' is of type {}, expected {}", attribute.name(),
+                      onnx::AttributeProto::AttributeType_Name(given),
                       onnx::AttributeProto::AttributeType_Name(expected));
     }
   }
   for (const AttributeRow& attribute : row.attributes) {
-    if (attribute.required && seen.count(attribute.name) == 0) return call.bad("attribute '{}' is absent", attribute.name);
+    if (attribute.required && seen.count(attribute.name) == 0)
+      return call.bad("attribute '{}' is absent", attribute.name);
   }
   return {};
 }
@@ -95,14 +102,16 @@ Result<void> check_attributes(const ExpandCall& call, const ExpandRow& row) {
 }  // namespace
 
 Result<void> expand_node(ExpandCall& call, const ExpandRow& row) {
-  SLUICE_TRY(check_slots(call, row.inputs, call.inputs.size(), "input", [&](size_t i) { return call.input(i) != nullptr; }));
-  SLUICE_TRY(
-      check_slots(call, row.outputs, static_cast<size_t>(call.proto.output_size()), "output", [&](size_t i) { return call.wants(i); }));
+  SLUICE_TRY(check_slots(call, row.inputs, call.inputs.size(), "input",
+                         [&](size_t i) { return call.input(i) != nullptr; }));
+  SLUICE_TRY(check_slots(call, row.outputs, static_cast<size_t>(call.proto.output_size()), "output",
+                         [&](size_t i) { return call.wants(i); }));
   SLUICE_TRY(check_attributes(call, row));
   call.results.assign(static_cast<size_t>(call.proto.output_size()), nullptr);
   SLUICE_TRY(row.expand(call));
   for (size_t i = 0; i < call.results.size(); ++i) {
-    if (call.wants(i) && call.results[i] == nullptr) return call.unsupported("output {} is not supported", i);
+    if (call.wants(i) && call.results[i] == nullptr)
+      return call.unsupported("output {} is not supported", i);
   }
   return {};
 }

@@ -1,4 +1,5 @@
-// Operators of other domains than ONNX's own are replaced by canonical nodes at import: one row of a domain's table and one file for each.
+// Operators of other domains than ONNX's own are replaced by canonical nodes at import: one row of
+// a domain's table and one file for each.
 #pragma once
 
 #include <span>
@@ -11,15 +12,16 @@ namespace sluice {
 
 struct ExpandRow {
   std::string_view name;
-  std::string_view inputs;   // names in order; '?' behind a name: may be absent; a name "...": any number of further ones
+  std::string_view inputs;   // names in order; '?' behind a name: may be absent; a name "...": any
+                             // number of further ones
   std::string_view outputs;  // the same
   std::span<const AttributeRow> attributes;
   Result<void> (*expand)(ExpandCall& call);
   bool also_plain = false;  // exporters write it without a domain too
 };
 
-// Checks inputs, outputs and attributes against the row, then fills call.results. What a row cannot express is one error (kUnsupportedOp
-// or kBadModel) that names node and form.
+// Checks inputs, outputs and attributes against the row, then fills call.results. What a row cannot
+// express is one error (kUnsupportedOp or kBadModel) that names node and form.
 Result<void> expand_node(ExpandCall& call, const ExpandRow& row);
 
 }  // namespace sluice

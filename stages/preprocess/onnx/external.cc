@@ -26,13 +26,19 @@ bool stays_by_name(const fs::path& location) {
 
 }  // namespace
 
-Result<std::string> find_external_file(const ModelFile& model, const std::string& location, const std::string& external_dir) {
+Result<std::string> find_external_file(const ModelFile& model, const std::string& location,
+                                       const std::string& external_dir) {
   const fs::path folder = real_path(model.folder);
-  const fs::path path = location.empty() ? fs::path() : real_path(folder / location);  // an absolute location replaces the folder
-  const bool is_beside = is_inside(path, folder) || (!model.path.empty() && is_inside(path, real_path(model.path).parent_path()));
+  const fs::path path =
+      location.empty() ? fs::path()
+                       : real_path(folder / location);  // an absolute location replaces the folder
+  const bool is_beside =
+      is_inside(path, folder) ||
+      (!model.path.empty() && is_inside(path, real_path(model.path).parent_path()));
   const bool is_named = !external_dir.empty() && is_inside(path, real_path(external_dir));
   if (!is_named && !(stays_by_name(location) && is_beside)) {
-    return make_error(ErrorCode::kBadModel, "it lies in '{}', which is not inside the model's folder", location)
+    return make_error(ErrorCode::kBadModel,
+                      "it lies in '{}', which is not inside the model's folder", location)
         .with_hint("--external-dir DIR allows files of one other folder");
   }
   std::error_code failed;

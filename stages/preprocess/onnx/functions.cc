@@ -20,7 +20,9 @@ class Inliner {
  public:
   explicit Inliner(const onnx::ModelProto& model) : model_opset_(model_opset(model)) {
     for (const onnx::FunctionProto& function : model.functions()) {
-      functions_.emplace(FunctionKey{plain_domain(function.domain()), function.name(), function.overload()}, &function);
+      functions_.emplace(
+          FunctionKey{plain_domain(function.domain()), function.name(), function.overload()},
+          &function);
     }
   }
 
@@ -28,13 +30,15 @@ class Inliner {
   Result<void> check_size(const onnx::GraphProto& graph) {
     SLUICE_ASSIGN(const size_t size, expanded_size(graph.node(), 0));
     if (size <= kMaxNodes) return {};
-    return make_error(ErrorCode::kLimit, "the model's functions expand to more than {} nodes", kMaxNodes);
+    return make_error(ErrorCode::kLimit, "the model's functions expand to more than {} nodes",
+                      kMaxNodes);
   }
 
   Result<void> expand(onnx::GraphProto& graph, int64_t opset, int depth) {
     google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
     nodes.Swap(graph.mutable_node());
-    for (onnx::NodeProto& node : nodes) SLUICE_TRY(expand_node(std::move(node), opset, depth, *graph.mutable_node()));
+    for (onnx::NodeProto& node : nodes)
+      SLUICE_TRY(expand_node(std::move(node), opset, depth, *graph.mutable_node()));
     return {};
   }
 
@@ -44,12 +48,15 @@ class Inliner {
   using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 
   const onnx::FunctionProto* find_function(const onnx::NodeProto& call) const {
-    const auto found = functions_.find({plain_domain(call.domain()), call.op_type(), call.overload()});
+    const auto found =
+        functions_.find({plain_domain(call.domain()), call.op_type(), call.overload()});
     return found == functions_.end() ? nullptr : found->second;
   }
 
   static Result<void> too_deep(const onnx::FunctionProto& function) {
-    return make_error(ErrorCode::kBadModel, "function '{}' calls itself, or calls are nested too deeply", function.name());
+    return make_error(ErrorCode::kBadModel,
+                      "function '{}' calls itself, or calls are nested too deeply",
+                      function.name());
   }
 
   // Nodes that `nodes` expand to, calls counted too; kMaxNodes + 1 stands for all that is more.
@@ -90,43 +97,55 @@ class Inliner {
     return size;
   }
 
-  // What names inside a call begin with: the call's own name, made unique where it has none or shares it.
+  // What names inside a call begin with: the call's own name, made unique where it has none or
+  // shares it.
   std::string unique_prefix(const onnx::NodeProto& call) {
     std::string prefix = call.name();
-    if (prefix.empty() || prefix.back() == '/') prefix += fmt::format("{}_{}", call.op_type(), calls_);
+    if (prefix.empty() || prefix.back() == '/')
+      prefix += fmt::format("{}_{}", call.op_type(), calls_);
     ++calls_;
     const std::string wanted = prefix;
-    for (size_t again = 1; !prefixes_.insert(prefix).second; ++again) prefix = fmt::format("{}_{}", wanted, again);
+    for (size_t again = 1; !prefixes_.insert(prefix).second; ++again)
+      prefix = fmt::format("{}_{}", wanted, again);
     return prefix + "/";
   }
 
   Result<void> expand_node(onnx::NodeProto node, int64_t opset, int depth, Nodes& out) {
-    if (const onnx::FunctionProto* function = find_function(node)) return expand_call(node, *function, depth, out);
-    if (++count_ > kMaxNodes) return make_error(ErrorCode::kLimit, "the model's functions expand to more than {} nodes", kMaxNodes);
+    if (const onnx::FunctionProto* function = find_function(node))
+      return expand_call(node, *function, depth, out);
+    if (++count_ > kMaxNodes)
+      return make_error(ErrorCode::kLimit, "the model's functions expand to more than {} nodes",
+                        kMaxNodes);
     onnx::NodeProto& placed = *out.Add();
     placed.Swap(&node);
     if (opset != model_opset_) opsets_[&placed] = opset;
     if (++graphs_ > kMaxDepth + 1) {
-      return make_error(ErrorCode::kLimit, "node '{}' lies in more than {} bodies", placed.name(), kMaxDepth);
+      return make_error(ErrorCode::kLimit, "node '{}' lies in more than {} bodies", placed.name(),
+                        kMaxDepth);
     }
     for (onnx::AttributeProto& attribute : *placed.mutable_attribute()) {
       if (attribute.has_g()) SLUICE_TRY(expand(*attribute.mutable_g(), opset, depth));
-      for (onnx::GraphProto& graph : *attribute.mutable_graphs()) SLUICE_TRY(expand(graph, opset, depth));
+      for (onnx::GraphProto& graph : *attribute.mutable_graphs())
+        SLUICE_TRY(expand(graph, opset, depth));
     }
     --graphs_;
     return {};
   }
 
-  Result<void> expand_call(const onnx::NodeProto& call, const onnx::FunctionProto& function, int depth, Nodes& out) {
+  Result<void> expand_call(const onnx::NodeProto& call, const onnx::FunctionProto& function,
+                           int depth, Nodes& out) {
     if (depth > kMaxDepth) return too_deep(function);
     if (call.input_size() > function.input_size() || call.output_size() > function.output_size()) {
-      return make_error(ErrorCode::kBadModel, "node '{}' calls function '{}' with more inputs or outputs than it has", call.name(),
-                        function.name());
+      return make_error(ErrorCode::kBadModel,
+                        "node '{}' calls function '{}' with more inputs or outputs than it has",
+                        call.name(), function.name());
     }
     Names names;
-    for (int i = 0; i < function.input_size(); ++i) names[function.input(i)] = i < call.input_size() ? call.input(i) : "";
+    for (int i = 0; i < function.input_size(); ++i)
+      names[function.input(i)] = i < call.input_size() ? call.input(i) : "";
     for (int i = 0; i < call.output_size(); ++i) {
-      if (!call.output(i).empty() && names.count(function.output(i)) == 0) names[function.output(i)] = call.output(i);
+      if (!call.output(i).empty() && names.count(function.output(i)) == 0)
+        names[function.output(i)] = call.output(i);
     }
     const std::string prefix = unique_prefix(call);
     const int64_t imported = onnx_opset(function.opset_import());
@@ -142,7 +161,8 @@ class Inliner {
 
   using Names = std::map<std::string, std::string>;
 
-  static std::string renamed(const std::string& name, const Names& names, const std::string& prefix) {
+  static std::string renamed(const std::string& name, const Names& names,
+                             const std::string& prefix) {
     if (name.empty()) return name;
     const auto found = names.find(name);
     return found == names.end() ? prefix + name : found->second;
@@ -161,13 +181,17 @@ class Inliner {
 
   static void rename(onnx::GraphProto& graph, const Names& names, const std::string& prefix) {
     for (auto& input : *graph.mutable_input()) input.set_name(renamed(input.name(), names, prefix));
-    for (auto& output : *graph.mutable_output()) output.set_name(renamed(output.name(), names, prefix));
-    for (auto& tensor : *graph.mutable_initializer()) tensor.set_name(renamed(tensor.name(), names, prefix));
-    for (auto& value : *graph.mutable_value_info()) value.set_name(renamed(value.name(), names, prefix));
+    for (auto& output : *graph.mutable_output())
+      output.set_name(renamed(output.name(), names, prefix));
+    for (auto& tensor : *graph.mutable_initializer())
+      tensor.set_name(renamed(tensor.name(), names, prefix));
+    for (auto& value : *graph.mutable_value_info())
+      value.set_name(renamed(value.name(), names, prefix));
     for (auto& node : *graph.mutable_node()) rename(node, names, prefix);
   }
 
-  static const onnx::AttributeProto* find_argument(const std::string& name, const onnx::NodeProto& call,
+  static const onnx::AttributeProto* find_argument(const std::string& name,
+                                                   const onnx::NodeProto& call,
                                                    const onnx::FunctionProto& function) {
     for (const onnx::AttributeProto& attribute : call.attribute()) {
       if (attribute.name() == name) return &attribute;
@@ -178,8 +202,10 @@ class Inliner {
     return nullptr;
   }
 
-  // Attributes that refer to the function's own take the call's value, or the default, or are absent.
-  static void bind_attributes(onnx::NodeProto& node, const onnx::NodeProto& call, const onnx::FunctionProto& function) {
+  // Attributes that refer to the function's own take the call's value, or the default, or are
+  // absent.
+  static void bind_attributes(onnx::NodeProto& node, const onnx::NodeProto& call,
+                              const onnx::FunctionProto& function) {
     google::protobuf::RepeatedPtrField<onnx::AttributeProto> bound;
     for (const onnx::AttributeProto& attribute : node.attribute()) {
       if (attribute.ref_attr_name().empty()) {
@@ -187,7 +213,8 @@ class Inliner {
         copy = attribute;
         if (copy.has_g()) bind_in_graph(*copy.mutable_g(), call, function);
         for (onnx::GraphProto& graph : *copy.mutable_graphs()) bind_in_graph(graph, call, function);
-      } else if (const onnx::AttributeProto* argument = find_argument(attribute.ref_attr_name(), call, function)) {
+      } else if (const onnx::AttributeProto* argument =
+                     find_argument(attribute.ref_attr_name(), call, function)) {
         onnx::AttributeProto& copy = *bound.Add();
         copy = *argument;
         copy.set_name(attribute.name());
@@ -196,12 +223,14 @@ class Inliner {
     bound.Swap(node.mutable_attribute());
   }
 
-  static void bind_in_graph(onnx::GraphProto& graph, const onnx::NodeProto& call, const onnx::FunctionProto& function) {
+  static void bind_in_graph(onnx::GraphProto& graph, const onnx::NodeProto& call,
+                            const onnx::FunctionProto& function) {
     for (onnx::NodeProto& node : *graph.mutable_node()) bind_attributes(node, call, function);
   }
 
   // An output that is also an input of the function has no node that makes it.
-  static Result<void> pass_inputs_through(const onnx::NodeProto& call, const onnx::FunctionProto& function, Nodes& out) {
+  static Result<void> pass_inputs_through(const onnx::NodeProto& call,
+                                          const onnx::FunctionProto& function, Nodes& out) {
     for (int i = 0; i < call.output_size(); ++i) {
       for (int k = 0; k < call.input_size(); ++k) {
         if (call.output(i).empty() || function.output(i) != function.input(k)) continue;

@@ -8,7 +8,8 @@
 
 namespace sluice {
 
-// Opsets of nodes that came from a function whose imports differ from the model's. Keyed by place in memory, only ever looked up.
+// Opsets of nodes that came from a function whose imports differ from the model's. Keyed by place
+// in memory, only ever looked up.
 using NodeOpsets = std::map<const onnx::NodeProto*, int64_t>;
 
 // The version of ONNX's own operators among the imports; -1 when there is none.
@@ -26,8 +27,9 @@ inline int64_t model_opset(const onnx::ModelProto& model) {
   return opset < 0 && model.ir_version() < 3 && model.opset_import_size() == 0 ? 1 : opset;
 }
 
-// Replaces every call of a function of the model, bodies included, by the function's nodes. Values inside get the caller's name as a
-// prefix, so that names stay unique. A function that calls itself is kBadModel; more than four million nodes are kLimit.
+// Replaces every call of a function of the model, bodies included, by the function's nodes. Values
+// inside get the caller's name as a prefix, so that names stay unique. A function that calls itself
+// is kBadModel; more than four million nodes are kLimit.
 Result<NodeOpsets> inline_functions(onnx::ModelProto& model);
 
 }  // namespace sluice

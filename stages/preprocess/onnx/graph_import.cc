@@ -21,8 +21,10 @@ using onnx::AttributeProto;
 
 constexpr int kMaxBodyDepth = 64;  // as many as inference takes
 
-// The type of a Loop's counter or condition where the body declares it of rank 1; else what inference will say.
-TypeId declared_counter(Module& module, const Node& node, size_t index, const onnx::ValueInfoProto& input) {
+// The type of a Loop's counter or condition where the body declares it of rank 1; else what
+// inference will say.
+TypeId declared_counter(Module& module, const Node& node, size_t index,
+                        const onnx::ValueInfoProto& input) {
   const auto& type = input.type().tensor_type();
   const bool is_vector = type.has_shape() && type.shape().dim_size() == 1;
   if (node.op() != Op::kLoop || index > 1 || !is_vector) return 0;
@@ -71,7 +73,8 @@ std::vector<std::byte> string_bytes(const std::vector<std::string>& texts) {
   return {tensor.bytes.begin(), tensor.bytes.end()};
 }
 
-// A random node without a seed gets one that no other has: the same model gives the same results. Users' seeds are not negative.
+// A random node without a seed gets one that no other has: the same model gives the same results.
+// Users' seeds are not negative.
 void give_seed(Node& node, size_t index) {
   const OpRow* row = find_op(node.op());
   const bool is_random = row != nullptr && (row->flags & kRandom) != 0;
@@ -85,7 +88,8 @@ void give_seed(Node& node, size_t index) {
 
 Result<void> GraphImport::define(const std::string& name, Value& value) {
   if (names_.emplace(name, &value).second) return {};
-  return make_error(ErrorCode::kBadModel, "value '{}' is defined twice in graph '{}'", name, graph_.name());
+  return make_error(ErrorCode::kBadModel, "value '{}' is defined twice in graph '{}'", name,
+                    graph_.name());
 }
 
 Result<Value*> GraphImport::find(const std::string& name) {
@@ -104,16 +108,21 @@ Result<Value*> GraphImport::capture(const std::string& name, Value& outer) {
 }
 
 // Equal constants of one name are one.
-Result<void> GraphImport::define_constant(const std::string& name, SegmentId segment, const std::string& who) {
+Result<void> GraphImport::define_constant(const std::string& name, SegmentId segment,
+                                          const std::string& who) {
   const auto known = names_.find(name);
-  if (known == names_.end() || known->second->segment() != segment) return define(name, graph_.add_constant(segment, name));
-  model_.module.warnings.add(Leniency::kDefinedTwice, fmt::format("{}: value '{}' is defined twice, by equal constants", who, name));
+  if (known == names_.end() || known->second->segment() != segment)
+    return define(name, graph_.add_constant(segment, name));
+  model_.module.warnings.add(
+      Leniency::kDefinedTwice,
+      fmt::format("{}: value '{}' is defined twice, by equal constants", who, name));
   return {};
 }
 
 Result<void> GraphImport::define_initializer(const std::string& name, SegmentId segment) {
   const auto input = overridable_.find(name);
-  if (input == overridable_.end()) return define_constant(name, segment, fmt::format("initializer '{}'", name));
+  if (input == overridable_.end())
+    return define_constant(name, segment, fmt::format("initializer '{}'", name));
   return define(name, add_overridable(graph_, *input->second, segment, name));
 }
 
@@ -124,7 +133,8 @@ Result<void> GraphImport::add_initializers(const onnx::GraphProto& proto) {
   }
   for (const onnx::SparseTensorProto& tensor : proto.sparse_initializer()) {
     const std::string& name = tensor.values().name();
-    SLUICE_ASSIGN(const SegmentId segment, model_.constants.segment(tensor, fmt::format("initializer '{}'", name)));
+    SLUICE_ASSIGN(const SegmentId segment,
+                  model_.constants.segment(tensor, fmt::format("initializer '{}'", name)));
     SLUICE_TRY(define_initializer(name, segment));
   }
   return {};
@@ -137,7 +147,8 @@ Result<SegmentId> GraphImport::constant_segment(const onnx::NodeProto& node) {
   };
   for (const AttributeProto& a : node.attribute()) {
     if (a.name() == "value" && a.has_t()) return model_.constants.segment(a.t(), node_label(node));
-    if (a.name() == "sparse_value" && a.has_sparse_tensor()) return model_.constants.segment(a.sparse_tensor(), node_label(node));
+    if (a.name() == "sparse_value" && a.has_sparse_tensor())
+      return model_.constants.segment(a.sparse_tensor(), node_label(node));
     if (a.name() == "value_int") {
       const int64_t number = a.i();
       return made(DType::kI64, {}, bytes_of(&number, 1));
@@ -146,21 +157,27 @@ Result<SegmentId> GraphImport::constant_segment(const onnx::NodeProto& node) {
       const float number = a.f();
       return made(DType::kF32, {}, bytes_of(&number, 1));
     }
-    if (a.name() == "value_ints") return made(DType::kI64, {a.ints_size()}, bytes_of(a.ints().data(), static_cast<size_t>(a.ints_size())));
+    if (a.name() == "value_ints")
+      return made(DType::kI64, {a.ints_size()},
+                  bytes_of(a.ints().data(), static_cast<size_t>(a.ints_size())));
     if (a.name() == "value_floats") {
-      return made(DType::kF32, {a.floats_size()}, bytes_of(a.floats().data(), static_cast<size_t>(a.floats_size())));
+      return made(DType::kF32, {a.floats_size()},
+                  bytes_of(a.floats().data(), static_cast<size_t>(a.floats_size())));
     }
     if (a.name() == "value_string") return made(DType::kString, {}, string_bytes({a.s()}));
     if (a.name() == "value_strings") {
-      return made(DType::kString, {a.strings_size()}, string_bytes(copied<std::string>(a.strings())));
+      return made(DType::kString, {a.strings_size()},
+                  string_bytes(copied<std::string>(a.strings())));
     }
   }
-  return make_error(ErrorCode::kBadModel, "{}: none of its attributes is a value", node_label(node));
+  return make_error(ErrorCode::kBadModel, "{}: none of its attributes is a value",
+                    node_label(node));
 }
 
 Result<void> GraphImport::add_constant_node(const onnx::NodeProto& node) {
   if (node.output_size() != 1)
-    return make_error(ErrorCode::kBadModel, "{} has {} outputs, expected 1", node_label(node), node.output_size());
+    return make_error(ErrorCode::kBadModel, "{} has {} outputs, expected 1", node_label(node),
+                      node.output_size());
   SLUICE_ASSIGN(const SegmentId segment, constant_segment(node));
   return define_constant(node.output(0), segment, node_label(node));
 }
@@ -169,7 +186,8 @@ Result<void> GraphImport::set_attributes(const onnx::NodeProto& proto, Node& nod
   for (const AttributeProto& attribute : proto.attribute()) {
     const std::string what = fmt::format("{}: attribute '{}'", node_label(proto), attribute.name());
     if (is_graph_attribute(attribute)) continue;
-    if (node.find_attribute(attribute.name()) != nullptr) return make_error(ErrorCode::kBadModel, "{} is there twice", what);
+    if (node.find_attribute(attribute.name()) != nullptr)
+      return make_error(ErrorCode::kBadModel, "{} is there twice", what);
     if (auto value = plain_attribute(attribute)) {
       node.set_attribute(attribute.name(), std::move(*value));
     } else if (attribute_type(attribute) == AttributeProto::TENSOR) {
@@ -181,15 +199,18 @@ Result<void> GraphImport::set_attributes(const onnx::NodeProto& proto, Node& nod
     } else if (knows_attribute(node.op(), attribute.name())) {
       return make_error(ErrorCode::kBadModel, "{} is of a kind that no operator takes", what);
     } else {
-      model_.module.warnings.add(Leniency::kUnknownAttribute, unknown_attribute_text(proto, attribute.name()));
+      model_.module.warnings.add(Leniency::kUnknownAttribute,
+                                 unknown_attribute_text(proto, attribute.name()));
     }
   }
   return {};
 }
 
-Result<void> GraphImport::import_body(const Node& node, const onnx::GraphProto& body, const std::string& name, Imports& imports) {
+Result<void> GraphImport::import_body(const Node& node, const onnx::GraphProto& body,
+                                      const std::string& name, Imports& imports) {
   if (depth() >= kMaxBodyDepth) {
-    return make_error(ErrorCode::kLimit, "{}: more than {} bodies lie in one another", node.label(), kMaxBodyDepth);
+    return make_error(ErrorCode::kLimit, "{}: more than {} bodies lie in one another", node.label(),
+                      kMaxBodyDepth);
   }
   Graph& graph = model_.module.add_graph(name, GraphRole::kBody);
   imports.push_back(std::make_unique<GraphImport>(model_, graph, this));
@@ -204,7 +225,8 @@ Result<void> GraphImport::import_body(const Node& node, const onnx::GraphProto& 
 }
 
 // A branch that cannot be imported because inference failed in it fails when it is taken.
-Result<GraphId> GraphImport::add_body(const Node& node, const onnx::GraphProto& body, const std::string& name, Imports& imports) {
+Result<GraphId> GraphImport::add_body(const Node& node, const onnx::GraphProto& body,
+                                      const std::string& name, Imports& imports) {
   const size_t index = imports.size();
   auto imported = import_body(node, body, name, imports);
   if (imported) return imports[index]->graph_.id();
@@ -214,7 +236,8 @@ Result<GraphId> GraphImport::add_body(const Node& node, const onnx::GraphProto& 
   Graph& graph = model_.module.add_graph(name, GraphRole::kBody);
   imports[index] = std::make_unique<GraphImport>(model_, graph, this);
   add_failing_node(graph, static_cast<size_t>(body.output_size()), failure.message);
-  model_.module.warnings.add(Leniency::kFailingBranch, failing_branch_text(node, name, failure.message));
+  model_.module.warnings.add(Leniency::kFailingBranch,
+                             failing_branch_text(node, name, failure.message));
   return graph.id();
 }
 
@@ -224,10 +247,12 @@ Result<void> GraphImport::add_bodies(const onnx::NodeProto& proto, Node& node) {
   for (const AttributeProto& attribute : proto.attribute()) {
     if (!is_graph_attribute(attribute)) continue;
     if (!knows_attribute(node.op(), attribute.name())) {
-      model_.module.warnings.add(Leniency::kUnknownAttribute, unknown_attribute_text(proto, attribute.name()));
+      model_.module.warnings.add(Leniency::kUnknownAttribute,
+                                 unknown_attribute_text(proto, attribute.name()));
       continue;
     }
-    const std::string name = fmt::format("{}.{}", proto.name().empty() ? proto.op_type() : proto.name(), attribute.name());
+    const std::string name = fmt::format(
+        "{}.{}", proto.name().empty() ? proto.op_type() : proto.name(), attribute.name());
     if (attribute_type(attribute) == AttributeProto::GRAPH) {
       SLUICE_ASSIGN(const GraphId body, add_body(node, attribute.g(), name, imports));
       node.set_attribute(attribute.name(), GraphRef{body});
@@ -250,8 +275,8 @@ Result<void> GraphImport::add_bodies(const onnx::NodeProto& proto, Node& node) {
   for (const auto& import : imports) {
     Graph& body = import->graph_;
     for (Value* outer : captured) {
-      const auto known =
-          std::find_if(import->captures_.begin(), import->captures_.end(), [&](const Capture& c) { return c.first == outer; });
+      const auto known = std::find_if(import->captures_.begin(), import->captures_.end(),
+                                      [&](const Capture& c) { return c.first == outer; });
       if (known == import->captures_.end()) {
         body.add_input(outer->type_id(), outer->name());
       } else {
@@ -271,7 +296,8 @@ Result<Placement> GraphImport::placement_of(const onnx::NodeProto& proto) {
   for (const auto& entry : proto.metadata_props()) {
     if (!entry.key().starts_with("sluice.")) continue;
     if (auto set = annotate(placement, entry.key().substr(7), entry.value()); !set) {
-      Error error = std::move(set).error().within(fmt::format("{}: metadata '{}'", node_label(proto), entry.key()));
+      Error error = std::move(set).error().within(
+          fmt::format("{}: metadata '{}'", node_label(proto), entry.key()));
       error.code = ErrorCode::kBadModel;
       return error;
     }
@@ -280,7 +306,8 @@ Result<Placement> GraphImport::placement_of(const onnx::NodeProto& proto) {
   return placement;
 }
 
-Result<void> GraphImport::name_results(const onnx::NodeProto& proto, const std::vector<Value*>& results) {
+Result<void> GraphImport::name_results(const onnx::NodeProto& proto,
+                                       const std::vector<Value*>& results) {
   for (size_t i = 0; i < results.size(); ++i) {
     const std::string& name = proto.output(static_cast<int>(i));
     if (name.empty()) continue;
@@ -290,8 +317,8 @@ Result<void> GraphImport::name_results(const onnx::NodeProto& proto, const std::
   return {};
 }
 
-// What inference says against a node of a body may be wrong only while nothing is folded, or may never be reached: the passes infer it
-// again.
+// What inference says against a node of a body may be wrong only while nothing is folded, or may
+// never be reached: the passes infer it again.
 Result<void> GraphImport::infer(Node& node) {
   auto inferred = infer_node(node, facts_);
   if (inferred) return {};
@@ -300,13 +327,17 @@ Result<void> GraphImport::infer(Node& node) {
   return {};
 }
 
-// Origins and names of the nodes made of one ONNX node, which are those behind `before`; types where adapters need ranks.
-Result<void> GraphImport::finish_nodes(const onnx::NodeProto& proto, Node* before, const Node* named) {
+// Origins and names of the nodes made of one ONNX node, which are those behind `before`; types
+// where adapters need ranks.
+Result<void> GraphImport::finish_nodes(const onnx::NodeProto& proto, Node* before,
+                                       const Node* named) {
   const size_t index = model_.node_index++;
-  const std::string origin = proto.name().empty() ? fmt::format("{}_{}", proto.op_type(), index) : proto.name();
+  const std::string origin =
+      proto.name().empty() ? fmt::format("{}_{}", proto.op_type(), index) : proto.name();
   const uint32_t onnx_node = model_.module.add_onnx_node(origin);
   SLUICE_ASSIGN(const Placement placement, placement_of(proto));
-  for (Node* made = before == nullptr ? graph_.first_node() : before->next(); made != nullptr; made = made->next()) {
+  for (Node* made = before == nullptr ? graph_.first_node() : before->next(); made != nullptr;
+       made = made->next()) {
     made->add_origins({onnx_node});
     made->placement = placement;
     if (made == named) {
@@ -329,7 +360,9 @@ Result<std::vector<Value*>> GraphImport::inputs_of(const onnx::NodeProto& proto)
     }
     SLUICE_ASSIGN(Value * value, find(name));
     if (value == nullptr) {
-      return make_error(ErrorCode::kBadModel, "{}: input '{}' is not defined by any node, input or initializer", node_label(proto), name);
+      return make_error(ErrorCode::kBadModel,
+                        "{}: input '{}' is not defined by any node, input or initializer",
+                        node_label(proto), name);
     }
     inputs.push_back(value);
   }
@@ -343,7 +376,8 @@ Result<void> GraphImport::add_expanded_node(const onnx::NodeProto& proto, const 
   ExpandCall call{graph_, proto, std::move(inputs), {}, &model_.constants, &facts_, model_.states};
   SLUICE_TRY(expand_node(call, row));
   SLUICE_TRY(name_results(proto, call.results));
-  const auto first = std::ranges::find_if(call.results, [](const Value* value) { return value != nullptr; });
+  const auto first =
+      std::ranges::find_if(call.results, [](const Value* value) { return value != nullptr; });
   return finish_nodes(proto, before, first == call.results.end() ? nullptr : (*first)->producer());
 }
 
@@ -357,11 +391,14 @@ Result<void> GraphImport::add_node(const onnx::NodeProto& proto) {
   Node& node = graph_.add_node(op, inputs, static_cast<size_t>(outputs));
   const OpRow* row = find_op(op);
   const bool has_bodies = row != nullptr && (row->flags & kControlFlow) != 0;
-  while (!has_bodies && node.input_count() > 0 && node.input(node.input_count() - 1) == nullptr) node.remove_last_input();
+  while (!has_bodies && node.input_count() > 0 && node.input(node.input_count() - 1) == nullptr)
+    node.remove_last_input();
   const auto own = static_cast<size_t>(row == nullptr ? 0 : row->min_inputs);
-  if (has_bodies && node.input_count() < own) node.set_input(own - 1, nullptr);  // captures come behind
+  if (has_bodies && node.input_count() < own)
+    node.set_input(own - 1, nullptr);  // captures come behind
   node.set_name(proto.name());
-  for (size_t i = 0; i < node.output_count(); ++i) node.output(i).set_name(proto.output(static_cast<int>(i)));  // for messages
+  for (size_t i = 0; i < node.output_count(); ++i)
+    node.output(i).set_name(proto.output(static_cast<int>(i)));  // for messages
   SLUICE_TRY(set_attributes(proto, node));
   SLUICE_TRY(add_bodies(proto, node));
   give_seed(node, model_.node_index);
@@ -383,8 +420,10 @@ Result<void> GraphImport::run(const onnx::GraphProto& proto) {
   for (const onnx::ValueInfoProto& output : proto.output()) {
     SLUICE_ASSIGN(Value * value, find(output.name()));
     if (value == nullptr) {
-      return make_error(ErrorCode::kBadModel, "output '{}' of graph '{}' is not defined by any node, input or initializer", output.name(),
-                        graph_.name());
+      return make_error(
+          ErrorCode::kBadModel,
+          "output '{}' of graph '{}' is not defined by any node, input or initializer",
+          output.name(), graph_.name());
     }
     graph_.add_output(*value);
   }

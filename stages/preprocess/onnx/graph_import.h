@@ -37,14 +37,16 @@ struct ModelImport {
 
 class GraphImport {
  public:
-  GraphImport(ModelImport& model, Graph& graph, GraphImport* outer) : model_(model), graph_(graph), outer_(outer), facts_(graph) {}
+  GraphImport(ModelImport& model, Graph& graph, GraphImport* outer)
+      : model_(model), graph_(graph), outer_(outer), facts_(graph) {}
 
   // The graph's inputs must be there already, by define().
   Result<void> run(const onnx::GraphProto& proto);
   Result<void> define(const std::string& name, Value& value);
   // How many graphs this one lies in.
   int depth() const { return outer_ == nullptr ? 0 : outer_->depth() + 1; }
-  // The input stands for the initializer of that name, and its type for the initializer's (overridable.h).
+  // The input stands for the initializer of that name, and its type for the initializer's
+  // (overridable.h).
   void declare_overridable(const std::string& name, Value& input) { overridable_[name] = &input; }
 
  private:
@@ -67,8 +69,10 @@ class GraphImport {
   Result<void> add_expanded_node(const onnx::NodeProto& proto, const ExpandRow& row);
   Result<void> set_attributes(const onnx::NodeProto& proto, Node& node);
   Result<void> add_bodies(const onnx::NodeProto& proto, Node& node);
-  Result<GraphId> add_body(const Node& node, const onnx::GraphProto& body, const std::string& name, Imports& imports);
-  Result<void> import_body(const Node& node, const onnx::GraphProto& body, const std::string& name, Imports& imports);
+  Result<GraphId> add_body(const Node& node, const onnx::GraphProto& body, const std::string& name,
+                           Imports& imports);
+  Result<void> import_body(const Node& node, const onnx::GraphProto& body, const std::string& name,
+                           Imports& imports);
   Result<void> define_constant(const std::string& name, SegmentId segment, const std::string& who);
   Result<void> infer(Node& node);
   Result<void> name_results(const onnx::NodeProto& proto, const std::vector<Value*>& results);
@@ -82,7 +86,8 @@ class GraphImport {
   std::unordered_map<std::string, Value*> names_;
   std::unordered_map<std::string, Value*> overridable_;
   std::vector<Capture> captures_;
-  std::optional<Error> failure_;  // the first of inference in this body, which the passes may see another way
+  std::optional<Error>
+      failure_;  // the first of inference in this body, which the passes may see another way
 };
 
 }  // namespace sluice

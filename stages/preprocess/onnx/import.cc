@@ -24,38 +24,46 @@ Result<void> check_imports(const onnx::ModelProto& proto) {
   for (const auto& import : proto.opset_import()) {
     const std::string domain = import.domain() == "ai.onnx" ? "" : import.domain();
     if (domain == "ai.onnx.ml" && import.version() > kNewestMlOpset) {
-      return make_error(ErrorCode::kUnsupportedOp, "the model uses opset {} of ai.onnx.ml, this release knows opsets up to {}",
+      return make_error(ErrorCode::kUnsupportedOp,
+                        "the model uses opset {} of ai.onnx.ml, this release knows opsets up to {}",
                         import.version(), kNewestMlOpset);
     }
     const auto [known, inserted] = versions.try_emplace(domain, import.version());
     if (inserted || known->second == import.version()) continue;
-    return make_error(ErrorCode::kBadModel, "the model imports opsets {} and {} of domain '{}', expected one", known->second,
-                      import.version(), domain.empty() ? "ai.onnx" : domain);
+    return make_error(ErrorCode::kBadModel,
+                      "the model imports opsets {} and {} of domain '{}', expected one",
+                      known->second, import.version(), domain.empty() ? "ai.onnx" : domain);
   }
   return {};
 }
 
 Result<void> check_versions(const onnx::ModelProto& proto) {
   if (proto.ir_version() > kNewestIr) {
-    return make_error(ErrorCode::kUnsupportedOp, "the model is of ONNX IR version {}, this release knows versions up to {}",
+    return make_error(ErrorCode::kUnsupportedOp,
+                      "the model is of ONNX IR version {}, this release knows versions up to {}",
                       proto.ir_version(), kNewestIr);
   }
   SLUICE_TRY(check_imports(proto));
   const int64_t opset = model_opset(proto);
   if (opset > kNewestOpset || (opset >= 0 && opset < kOldestOpset)) {
-    return make_error(ErrorCode::kUnsupportedOp, "the model uses opset {}, this release knows opsets {} to {}", opset, kOldestOpset,
-                      kNewestOpset);
+    return make_error(ErrorCode::kUnsupportedOp,
+                      "the model uses opset {}, this release knows opsets {} to {}", opset,
+                      kOldestOpset, kNewestOpset);
   }
   for (const auto& entry : proto.metadata_props()) {
-    if (entry.key().starts_with("sluice.")) return make_error(ErrorCode::kBadModel, "the model's metadata '{}' is not known", entry.key());
+    if (entry.key().starts_with("sluice."))
+      return make_error(ErrorCode::kBadModel, "the model's metadata '{}' is not known",
+                        entry.key());
   }
   return {};
 }
 
-// Nodes of other domains, nodes of functions that say it themselves, and constants are read without.
+// Nodes of other domains, nodes of functions that say it themselves, and constants are read
+// without.
 bool needs_opset(const onnx::GraphProto& graph, const NodeOpsets& opsets) {
   for (const onnx::NodeProto& node : graph.node()) {
-    if (find_expansion(node) == nullptr && !is_constant_node(node) && !opsets.contains(&node)) return true;
+    if (find_expansion(node) == nullptr && !is_constant_node(node) && !opsets.contains(&node))
+      return true;
     for (const onnx::AttributeProto& attribute : node.attribute()) {
       if (attribute.has_g() && needs_opset(attribute.g(), opsets)) return true;
       for (const onnx::GraphProto& body : attribute.graphs()) {
@@ -73,7 +81,8 @@ std::set<std::string_view> initializers_of(const onnx::GraphProto& graph) {
   return names;
 }
 
-Result<void> add_inputs(const onnx::GraphProto& proto, const Options& options, Graph& graph, GraphImport& import) {
+Result<void> add_inputs(const onnx::GraphProto& proto, const Options& options, Graph& graph,
+                        GraphImport& import) {
   const std::set<std::string_view> initializers = initializers_of(proto);
   std::vector<const onnx::ValueInfoProto*> inputs;
   for (const auto& input : proto.input()) {
@@ -84,7 +93,8 @@ Result<void> add_inputs(const onnx::GraphProto& proto, const Options& options, G
   size_t next = 0;
   for (const auto& input : proto.input()) {
     const bool is_initialized = initializers.contains(input.name());
-    if (is_initialized && options.flag("overridable-inputs")) import.declare_overridable(input.name(), graph.add_input(0, input.name()));
+    if (is_initialized && options.flag("overridable-inputs"))
+      import.declare_overridable(input.name(), graph.add_input(0, input.name()));
     if (is_initialized) continue;
     SLUICE_ASSIGN(const TypeId type, typed.type(next++));
     SLUICE_TRY(import.define(input.name(), graph.add_input(type, input.name())));
@@ -96,7 +106,8 @@ Result<void> add_inputs(const onnx::GraphProto& proto, const Options& options, G
 bool is_declared_counter(const Value& input) {
   const Graph& body = input.graph();
   if (body.owner() == nullptr || body.owner()->op() != Op::kLoop) return false;
-  const bool is_counter = &input == body.inputs()[0] || (body.inputs().size() > 1 && &input == body.inputs()[1]);
+  const bool is_counter =
+      &input == body.inputs()[0] || (body.inputs().size() > 1 && &input == body.inputs()[1]);
   return is_counter && input.type().is_tensor() && input.type().ranked && input.type().rank() == 1;
 }
 
@@ -105,7 +116,8 @@ void forget_types(Module& module) {
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
     if (!module.has_graph(id)) continue;
     for (Value& value : module.graph(id).values()) {
-      const bool is_inferred = value.producer() != nullptr || (value.is_input() && id > 0 && !is_declared_counter(value));
+      const bool is_inferred = value.producer() != nullptr ||
+                               (value.is_input() && id > 0 && !is_declared_counter(value));
       if (is_inferred) value.set_type(TypeId{0});
     }
   }
@@ -124,8 +136,11 @@ Result<void> declare_states(Graph& graph, const Options& options) {
     if (input->is_constant()) continue;
     const bool is_state = kept.contains(index++);
     for (const Dim& dim : input->type().dims) {
-      if (!dim.is_expression() || expressions[static_cast<ExpressionId>(dim.value)].op != ExpressionOp::kSymbol) continue;
-      const auto symbol = static_cast<SymbolId>(expressions[static_cast<ExpressionId>(dim.value)].value);
+      if (!dim.is_expression() ||
+          expressions[static_cast<ExpressionId>(dim.value)].op != ExpressionOp::kSymbol)
+        continue;
+      const auto symbol =
+          static_cast<SymbolId>(expressions[static_cast<ExpressionId>(dim.value)].value);
       symbols[symbol] = symbols.try_emplace(symbol, true).first->second && is_state;
     }
   }
@@ -153,7 +168,9 @@ Result<void> import_graphs(ModelFile& file, const Options& options, Module& modu
   module.made_from = {constants.model_digest()};
   Graph& graph = module.add_graph("main");
   const bool needs_ranks = opset < kRanksNotNeeded || has_expansions(file.proto.graph()) ||
-                           std::any_of(opsets.begin(), opsets.end(), [](const auto& entry) { return entry.second < kRanksNotNeeded; });
+                           std::any_of(
+                               opsets.begin(), opsets.end(),
+                               [](const auto& entry) { return entry.second < kRanksNotNeeded; });
   ModelImport model{.module = module,
                     .constants = constants,
                     .rules = rules,
@@ -165,7 +182,8 @@ Result<void> import_graphs(ModelFile& file, const Options& options, Module& modu
   SLUICE_TRY(add_inputs(file.proto.graph(), options, graph, import));
   SLUICE_TRY(import.run(file.proto.graph()));
   SLUICE_TRY(declare_states(graph, options));
-  for (const std::string& line : rules.unmatched()) log_warning("sluice-preprocess", fmt::format("{}: {}", options.text("annotate"), line));
+  for (const std::string& line : rules.unmatched())
+    log_warning("sluice-preprocess", fmt::format("{}: {}", options.text("annotate"), line));
   if (!rules.digest().is_zero()) module.made_from.push_back(rules.digest());
   if (needs_ranks) forget_types(module);
   return {};
@@ -183,7 +201,8 @@ Result<Module> import_model(ModelFile file, const Options& options) {
   }
   module.source = file.name;
   module.producer = file.proto.producer_name();
-  if (!file.proto.producer_version().empty()) module.producer += " " + file.proto.producer_version();
+  if (!file.proto.producer_version().empty())
+    module.producer += " " + file.proto.producer_version();
   return module;
 }
 

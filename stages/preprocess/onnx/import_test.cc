@@ -41,11 +41,13 @@ class Model {
     add_constant(*proto.mutable_graph(), name, dims, count);
     return *this;
   }
-  onnx::NodeProto& node(const std::string& op, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
+  onnx::NodeProto& node(const std::string& op, const std::vector<std::string>& inputs,
+                        const std::vector<std::string>& outputs) {
     return add_node(*proto.mutable_graph(), op, inputs, outputs);
   }
 
-  static onnx::NodeProto& add_node(onnx::GraphProto& graph, const std::string& op, const std::vector<std::string>& inputs,
+  static onnx::NodeProto& add_node(onnx::GraphProto& graph, const std::string& op,
+                                   const std::vector<std::string>& inputs,
                                    const std::vector<std::string>& outputs) {
     onnx::NodeProto& node = *graph.add_node();
     node.set_op_type(op);
@@ -53,7 +55,8 @@ class Model {
     for (const std::string& name : outputs) node.add_output(name);
     return node;
   }
-  static void add_constant(onnx::GraphProto& graph, const std::string& name, const std::vector<int64_t>& dims, size_t count) {
+  static void add_constant(onnx::GraphProto& graph, const std::string& name,
+                           const std::vector<int64_t>& dims, size_t count) {
     onnx::TensorProto& tensor = *graph.add_initializer();
     tensor.set_name(name);
     tensor.set_data_type(1);
@@ -62,7 +65,8 @@ class Model {
     for (size_t i = 0; i < count; ++i) elements[i] = static_cast<float>(i);
     tensor.set_raw_data(elements.data(), count * 4);
   }
-  static void fill(onnx::ValueInfoProto& input, const std::string& name, const std::vector<std::string>& dims) {
+  static void fill(onnx::ValueInfoProto& input, const std::string& name,
+                   const std::vector<std::string>& dims) {
     input.set_name(name);
     input.mutable_type()->mutable_tensor_type()->set_elem_type(1);
     auto* shape = input.mutable_type()->mutable_tensor_type()->mutable_shape();
@@ -201,7 +205,8 @@ TEST(Import, CyclesAreNamed) {
   model.node("Add", {"x", "b"}, {"a"}).set_name("first");
   model.node("Neg", {"a"}, {"b"});
   model.node("Neg", {"x"}, {"y"});
-  expect_error(model.import(), ErrorCode::kBadModel, "cycle through node 'first' (Add), node 'b' (Neg)");
+  expect_error(model.import(), ErrorCode::kBadModel,
+               "cycle through node 'first' (Add), node 'b' (Neg)");
 }
 
 TEST(Import, BrokenNames) {
@@ -209,11 +214,13 @@ TEST(Import, BrokenNames) {
   twice.input("x", {"2"}).output("y");
   twice.node("Neg", {"x"}, {"y"});
   twice.node("Relu", {"x"}, {"y"});
-  expect_error(twice.import(), ErrorCode::kBadModel, "value 'y' is defined twice, by node 'y' (Neg) and node 'y' (Relu)");
+  expect_error(twice.import(), ErrorCode::kBadModel,
+               "value 'y' is defined twice, by node 'y' (Neg) and node 'y' (Relu)");
   Model missing(13);
   missing.input("x", {"2"}).output("y");
   missing.node("Add", {"x", "w"}, {"y"}).set_name("sum");
-  expect_error(missing.import(), ErrorCode::kBadModel, "node 'sum' (Add): input 'w' is not defined");
+  expect_error(missing.import(), ErrorCode::kBadModel,
+               "node 'sum' (Add): input 'w' is not defined");
   Model no_output(13);
   no_output.input("x", {"2"}).output("z");
   no_output.node("Neg", {"x"}, {"y"});
@@ -227,14 +234,16 @@ TEST(Import, EverythingUnsupportedIsListedAtOnce) {
   model.node("Frobnicate", {"a"}, {"b"}).set_name("f2");
   model.node("CastMap", {"b"}, {"y"}).set_domain("ai.onnx.ml");
   expect_error(model.import(), ErrorCode::kUnsupportedOp,
-               "2 unsupported operators: Frobnicate (2 nodes: 'f1', 'f2'); CastMap of domain 'ai.onnx.ml' (1 node: 'y')");
+               "2 unsupported operators: Frobnicate (2 nodes: 'f1', 'f2'); CastMap of domain "
+               "'ai.onnx.ml' (1 node: 'y')");
 }
 
 TEST(Import, FlexAttentionIsOfThePreviewDomain) {
   Model model(26);
   model.input("x", {"1", "1", "2", "2"}).output("y");
   onnx::NodeProto& node = model.node("FlexAttention", {"x", "x", "x"}, {"y"});
-  expect_error(model.import(), ErrorCode::kUnsupportedOp, "1 unsupported operator: FlexAttention (1 node: 'y')");
+  expect_error(model.import(), ErrorCode::kUnsupportedOp,
+               "1 unsupported operator: FlexAttention (1 node: 'y')");
   node.set_domain("ai.onnx.preview");
   model.proto.add_opset_import()->set_domain("ai.onnx.preview");
   model.proto.mutable_opset_import(1)->set_version(1);
@@ -288,7 +297,11 @@ TEST(Import, ADomainHasOneVersion) {
 TEST(Import, BodiesOfAnIfShareTheirCaptures) {
   Model model(13);
   model.input("x", {"2"}).input("c", {}).constant("w", {2}, 2).output("y");
-  model.proto.mutable_graph()->mutable_input(1)->mutable_type()->mutable_tensor_type()->set_elem_type(9);
+  model.proto.mutable_graph()
+      ->mutable_input(1)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->set_elem_type(9);
   model.node("Neg", {"x"}, {"a"});
   model.node("Relu", {"x"}, {"b"});
   onnx::NodeProto& node = model.node("If", {"c"}, {"y"});
@@ -411,7 +424,8 @@ TEST(Import, OldFormsBecomeCanonical) {
   set_ints(model.node("Squeeze", {"p"}, {"y"}), "axes", {});
   const auto module = model.import();
   ASSERT_TRUE(module.ok()) << module.error().message;
-  EXPECT_THAT(ops(module->root()), ElementsAre("Unsqueeze", "Add", "Flatten", "Shape", "Softmax", "Reshape", "Squeeze"));
+  EXPECT_THAT(ops(module->root()),
+              ElementsAre("Unsqueeze", "Add", "Flatten", "Shape", "Softmax", "Reshape", "Squeeze"));
   for (const Node& node : module->root().nodes()) {
     EXPECT_EQ(node.find_attribute("broadcast"), nullptr);
     EXPECT_EQ(node.find_attribute("axes"), nullptr);
@@ -471,7 +485,8 @@ TEST(Import, ExternalDataStaysInItsFolder) {
   ASSERT_TRUE(bytes.ok());
   EXPECT_EQ(std::memcmp(bytes->data(), content.data() + 4, 4000), 0);
   for (const std::string& outside :
-       {std::string("../import_test.weights"), std::string("/etc/passwd"), std::string(), folder.file("import_test.weights")}) {
+       {std::string("../import_test.weights"), std::string("/etc/passwd"), std::string(),
+        folder.file("import_test.weights")}) {
     tensor.mutable_external_data(0)->set_value(outside);
     const auto refused = import();
     ASSERT_FALSE(refused.ok());
@@ -485,8 +500,10 @@ TEST(Import, ExternalDataStaysInItsFolder) {
 TEST(ExternalFile, LinksMayLeadToTheFolderOfTheRealModel) {
   const TestFolder test_folder;
   const std::filesystem::path top = test_folder.path();
-  for (const char* folder : {"cache", "model", "far"}) std::filesystem::create_directory(top / folder);
-  for (const char* file : {"cache/m", "cache/w", "far/w"}) ASSERT_TRUE(write_text((top / file).string(), "bytes").ok());
+  for (const char* folder : {"cache", "model", "far"})
+    std::filesystem::create_directory(top / folder);
+  for (const char* file : {"cache/m", "cache/w", "far/w"})
+    ASSERT_TRUE(write_text((top / file).string(), "bytes").ok());
   std::filesystem::create_symlink("../cache/m", top / "model/m.onnx");
   std::filesystem::create_symlink("../cache/w", top / "model/w");
   std::filesystem::create_symlink("../far/w", top / "model/far");
@@ -497,12 +514,14 @@ TEST(ExternalFile, LinksMayLeadToTheFolderOfTheRealModel) {
   const auto found = find_external_file(model, "w", "");
   ASSERT_TRUE(found.ok()) << found.error().message;
   EXPECT_EQ(*found, data);
-  for (const std::string& outside : {std::string("far"), std::string("../cache/w"), data, std::string("../far/w")}) {
+  for (const std::string& outside :
+       {std::string("far"), std::string("../cache/w"), data, std::string("../far/w")}) {
     const auto refused = find_external_file(model, outside, "");
     ASSERT_FALSE(refused.ok()) << outside;
     EXPECT_EQ(refused.error().code, ErrorCode::kBadModel);
   }
-  for (const std::string& outside : {std::string("far"), std::string("../far/w"), (top / "far/w").string()}) {
+  for (const std::string& outside :
+       {std::string("far"), std::string("../far/w"), (top / "far/w").string()}) {
     EXPECT_TRUE(find_external_file(model, outside, (top / "far").string()).ok()) << outside;
     EXPECT_FALSE(find_external_file(model, outside, (top / "cache").string()).ok()) << outside;
   }
@@ -520,7 +539,8 @@ TEST(ExternalFile, IsRegular) {
     ASSERT_FALSE(refused.ok()) << location;
     EXPECT_EQ(refused.error().code, ErrorCode::kMissingSegment);
   }
-  EXPECT_EQ(find_external_file(model, "/dev/zero", "/dev").error().code, ErrorCode::kMissingSegment);
+  EXPECT_EQ(find_external_file(model, "/dev/zero", "/dev").error().code,
+            ErrorCode::kMissingSegment);
 }
 
 TEST(Import, SurvivesDamage) {
@@ -541,7 +561,8 @@ TEST(Import, SurvivesDamage) {
   for (int round = 0; round < 4000; ++round) {
     auto damaged = std::make_shared<std::vector<std::byte>>(*good);
     if (round % 2 == 0) damaged->resize(random() % damaged->size());
-    for (int k = 0; k < round % 4 && !damaged->empty(); ++k) (*damaged)[random() % damaged->size()] = static_cast<std::byte>(random());
+    for (int k = 0; k < round % 4 && !damaged->empty(); ++k)
+      (*damaged)[random() % damaged->size()] = static_cast<std::byte>(random());
     auto file = parse_model_file(damaged, "damaged");
     if (file) (void)import_model(std::move(file).value(), {}).ok();
   }

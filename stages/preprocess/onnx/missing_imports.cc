@@ -17,7 +17,8 @@ std::string_view plain_domain(std::string_view domain) { return domain == "ai.on
 
 template <typename Imports>
 void add_domains(const Imports& imports, Domains& domains) {
-  for (const onnx::OperatorSetIdProto& import : imports) domains.insert(plain_domain(import.domain()));
+  for (const onnx::OperatorSetIdProto& import : imports)
+    domains.insert(plain_domain(import.domain()));
 }
 
 void warn(const Nodes& nodes, const Domains& imported, Warnings& warnings) {
@@ -25,7 +26,8 @@ void warn(const Nodes& nodes, const Domains& imported, Warnings& warnings) {
     const std::string_view domain = plain_domain(node.domain());
     if (!imported.contains(domain)) {
       warnings.add(Leniency::kMissingImport,
-                   fmt::format("{}: the model imports no opset of domain '{}'", node_label(node), domain.empty() ? "ai.onnx" : domain));
+                   fmt::format("{}: the model imports no opset of domain '{}'", node_label(node),
+                               domain.empty() ? "ai.onnx" : domain));
     }
     for (const onnx::AttributeProto& attribute : node.attribute()) {
       if (attribute.has_g()) warn(attribute.g().node(), imported, warnings);

@@ -18,7 +18,8 @@ Error not_onnx(const ModelFile& file, const std::string& why) {
 
 // Protobuf's own limit is 32 bodies in one another.
 bool parse_message(const std::string& bytes, onnx::ModelProto& proto) {
-  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()),
+                                                static_cast<int>(bytes.size()));
   stream.SetRecursionLimit(kMaxMessageDepth);
   return proto.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
 }
@@ -47,7 +48,8 @@ Result<void> parse(ModelFile& file) {
 
 }  // namespace
 
-Result<ModelFile> parse_model_file(std::shared_ptr<const std::vector<std::byte>> bytes, const std::string& name) {
+Result<ModelFile> parse_model_file(std::shared_ptr<const std::vector<std::byte>> bytes,
+                                   const std::string& name) {
   ModelFile file;
   file.name = name;
   file.bytes = *bytes;
@@ -61,7 +63,8 @@ Result<ModelFile> parse_model_file(std::shared_ptr<const std::vector<std::byte>>
 Result<ModelFile> open_model_file(const std::string& path) {
   if (path == "-" || is_special_file(path)) {
     SLUICE_ASSIGN(std::vector<std::byte> bytes, read_file(path));
-    return parse_model_file(std::make_shared<const std::vector<std::byte>>(std::move(bytes)), path == "-" ? "standard input" : path);
+    return parse_model_file(std::make_shared<const std::vector<std::byte>>(std::move(bytes)),
+                            path == "-" ? "standard input" : path);
   }
   SLUICE_ASSIGN(const MappedFile map, MappedFile::open(path));
   ModelFile file;

@@ -12,7 +12,8 @@
 namespace sluice {
 
 struct ModelFile {
-  onnx::ModelProto proto;  // tensors with elements above kSmallSegmentBytes name their bytes by `segment`, offsets into `bytes`
+  onnx::ModelProto proto;  // tensors with elements above kSmallSegmentBytes name their bytes by
+                           // `segment`, offsets into `bytes`
   std::string name;        // as the user wrote it, for messages
   std::string path;        // absolute; empty when read from standard input
   std::string folder;      // absolute: where external data is looked for
@@ -22,9 +23,10 @@ struct ModelFile {
   Digest digest;                      // of everything but the payloads
 };
 
-// "-" is standard input, which is read into memory. Of a graph file (file_kind) only the bytes are given. Errors: kNotFound, kIo,
-// kBadModel.
+// "-" is standard input, which is read into memory. Of a graph file (file_kind) only the bytes are
+// given. Errors: kNotFound, kIo, kBadModel.
 Result<ModelFile> open_model_file(const std::string& path);
-Result<ModelFile> parse_model_file(std::shared_ptr<const std::vector<std::byte>> bytes, const std::string& name);
+Result<ModelFile> parse_model_file(std::shared_ptr<const std::vector<std::byte>> bytes,
+                                   const std::string& name);
 
 }  // namespace sluice

@@ -10,7 +10,8 @@ namespace {
 
 class NeededNodes {
  public:
-  explicit NeededNodes(const onnx::GraphProto& graph) : graph_(graph), needed_(static_cast<size_t>(graph.node_size()), false) {
+  explicit NeededNodes(const onnx::GraphProto& graph)
+      : graph_(graph), needed_(static_cast<size_t>(graph.node_size()), false) {
     for (int i = 0; i < graph.node_size(); ++i) {
       for (const std::string& output : graph.node(i).output()) producers_.emplace(output, i);
       if (!graph.node(i).name().empty()) nodes_.emplace(graph.node(i).name(), i);
@@ -25,7 +26,9 @@ class NeededNodes {
   bool add_item(const std::string& item) {
     if (given_.contains(item) || add_value(item)) return true;
     const size_t colon = item.rfind(':');
-    const auto node = colon == std::string::npos ? nodes_.end() : nodes_.find(std::string_view(item).substr(0, colon));
+    const auto node = colon == std::string::npos
+                          ? nodes_.end()
+                          : nodes_.find(std::string_view(item).substr(0, colon));
     if (node != nodes_.end()) add(node->second);
     return node != nodes_.end();
   }
@@ -91,10 +94,12 @@ void erase_unless(List& list, Keep keep) {
 
 void keep_needed_nodes(onnx::GraphProto& graph, const std::vector<std::string>& items) {
   NeededNodes nodes(graph);
-  const bool are_known = std::ranges::all_of(items, [&](const std::string& item) { return nodes.add_item(item); });
+  const bool are_known =
+      std::ranges::all_of(items, [&](const std::string& item) { return nodes.add_item(item); });
   if (items.empty() || !are_known) return;
   nodes.follow();
-  erase_unless(*graph.mutable_output(), [&](int i) { return nodes.is_made(graph.output(i).name()); });
+  erase_unless(*graph.mutable_output(),
+               [&](int i) { return nodes.is_made(graph.output(i).name()); });
   erase_unless(*graph.mutable_node(), [&](int i) { return nodes.is_needed(i); });
 }
 

@@ -8,8 +8,9 @@
 
 namespace sluice {
 
-// Removes from `graph` the nodes that none of the items needs, a value's name or NODE:RESULT each, and the outputs that they made. Where an
-// item is not found everything stays: the pass select-outputs says what is wrong.
+// Removes from `graph` the nodes that none of the items needs, a value's name or NODE:RESULT each,
+// and the outputs that they made. Where an item is not found everything stays: the pass
+// select-outputs says what is wrong.
 void keep_needed_nodes(onnx::GraphProto& graph, const std::vector<std::string>& items);
 
 }  // namespace sluice

@@ -47,7 +47,8 @@ void add_free_names(const onnx::GraphProto& body, Names& names) {
 Error cycle(const onnx::GraphProto& graph, const std::vector<size_t>& waiting) {
   std::string nodes;
   for (size_t i = 0; i < waiting.size() && nodes.size() < 200; ++i) {
-    if (waiting[i] > 0) nodes += (nodes.empty() ? "" : ", ") + node_label(graph.node(static_cast<int>(i)));
+    if (waiting[i] > 0)
+      nodes += (nodes.empty() ? "" : ", ") + node_label(graph.node(static_cast<int>(i)));
   }
   return make_error(ErrorCode::kBadModel, "the graph has a cycle through {}", nodes);
 }
@@ -55,7 +56,8 @@ Error cycle(const onnx::GraphProto& graph, const std::vector<size_t>& waiting) {
 }  // namespace
 
 std::string node_label(const onnx::NodeProto& node) {
-  const std::string name = node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
+  const std::string name =
+      node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
   return fmt::format("node '{}' ({})", name, node.op_type());
 }
 
@@ -67,9 +69,12 @@ Result<std::vector<const onnx::NodeProto*>> order_nodes(const onnx::GraphProto& 
       if (output.empty()) continue;
       const auto [known, inserted] = producers.emplace(output, i);
       const onnx::NodeProto& first = graph.node(static_cast<int>(known->second));
-      if (inserted || (is_constant_node(first) && is_constant_node(graph.node(static_cast<int>(i))))) continue;
+      if (inserted ||
+          (is_constant_node(first) && is_constant_node(graph.node(static_cast<int>(i)))))
+        continue;
       return make_error(ErrorCode::kBadModel, "value '{}' is defined twice, by {} and {}", output,
-                        node_label(graph.node(static_cast<int>(known->second))), node_label(graph.node(static_cast<int>(i))));
+                        node_label(graph.node(static_cast<int>(known->second))),
+                        node_label(graph.node(static_cast<int>(i))));
     }
   }
   std::vector<std::vector<size_t>> readers(count);

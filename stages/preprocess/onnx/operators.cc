@@ -34,9 +34,11 @@ bool is_onnx_domain(const std::string& domain) { return domain.empty() || domain
 void check(const onnx::GraphProto& graph, Findings& findings) {
   for (const onnx::NodeProto& node : graph.node()) {
     if (!is_constant_node(node) && !find_operator(node) && find_expansion(node) == nullptr) {
-      Unsupported& finding = findings[{is_onnx_domain(node.domain()) ? "" : node.domain(), node.op_type()}];
+      Unsupported& finding =
+          findings[{is_onnx_domain(node.domain()) ? "" : node.domain(), node.op_type()}];
       const std::string fallback = node.output_size() > 0 ? node.output(0) : "";
-      if (++finding.count <= kNamedNodes) finding.nodes.push_back(node.name().empty() ? fallback : node.name());
+      if (++finding.count <= kNamedNodes)
+        finding.nodes.push_back(node.name().empty() ? fallback : node.name());
     }
     for (const onnx::AttributeProto& attribute : node.attribute()) {
       if (attribute.has_g()) check(attribute.g(), findings);
@@ -46,25 +48,34 @@ void check(const onnx::GraphProto& graph, Findings& findings) {
 }
 
 // Operators whose decoder is a body that they call for token after token.
-constexpr std::string_view kSearches[] = {"BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch"};
+constexpr std::string_view kSearches[] = {"BeamSearch", "GreedySearch", "Sampling",
+                                          "WhisperBeamSearch"};
 
 bool is_search(const std::pair<std::string, std::string>& name) {
-  return name.first == "com.microsoft" && std::ranges::find(kSearches, name.second) != std::end(kSearches);
+  return name.first == "com.microsoft" &&
+         std::ranges::find(kSearches, name.second) != std::end(kSearches);
 }
 
-std::string finding_text(const std::pair<std::string, std::string>& name, const Unsupported& finding) {
+std::string finding_text(const std::pair<std::string, std::string>& name,
+                         const Unsupported& finding) {
   std::string text = name.second.empty() ? "(no operator type)" : name.second;
   if (!name.first.empty()) text += fmt::format(" of domain '{}'", name.first);
   text += finding.count == 1 ? " (1 node:" : fmt::format(" ({} nodes:", finding.count);
-  for (const std::string& node : finding.nodes) text += fmt::format("{}'{}'", &node == finding.nodes.data() ? " " : ", ", node);
+  for (const std::string& node : finding.nodes)
+    text += fmt::format("{}'{}'", &node == finding.nodes.data() ? " " : ", ", node);
   text += finding.count > finding.nodes.size() ? ", ...)" : ")";
-  if (is_search(name)) text += ", a loop around a decoder, which no device runs yet: export the decoder alone and search outside of it";
+  if (is_search(name))
+    text +=
+        ", a loop around a decoder, which no device runs yet: export the decoder alone and search "
+        "outside of it";
   return text;
 }
 
 }  // namespace
 
-bool is_constant_node(const onnx::NodeProto& node) { return node.op_type() == "Constant" && is_onnx_domain(node.domain()); }
+bool is_constant_node(const onnx::NodeProto& node) {
+  return node.op_type() == "Constant" && is_onnx_domain(node.domain());
+}
 
 std::optional<Op> find_operator(const onnx::NodeProto& node) {
   const auto op = op_from_name(node.op_type());
@@ -72,10 +83,14 @@ std::optional<Op> find_operator(const onnx::NodeProto& node) {
   const bool is_ours = node.domain() == "sluice";
   const bool is_preview = node.domain() == "ai.onnx.preview";
   if (!is_ours && !is_preview && !is_onnx_domain(node.domain())) return std::nullopt;
-  if (is_preview != (*op == Op::kFlexAttention) || *op == Op::kFail) return std::nullopt;  // Fail is the import's own
-  if (op_domain(*op) == Domain::kMl || (op_domain(*op) == Domain::kSluice) != is_ours) return std::nullopt;
+  if (is_preview != (*op == Op::kFlexAttention) || *op == Op::kFail)
+    return std::nullopt;  // Fail is the import's own
+  if (op_domain(*op) == Domain::kMl || (op_domain(*op) == Domain::kSluice) != is_ours)
+    return std::nullopt;
   const OpRow* row = find_op(canonical(*op));
-  const bool has_results = row != nullptr && row->max_outputs != 0;  // stream control has none, and nothing in this release runs it
+  const bool has_results =
+      row != nullptr &&
+      row->max_outputs != 0;  // stream control has none, and nothing in this release runs it
   return has_results ? op : std::nullopt;
 }
 
@@ -101,10 +116,13 @@ Result<void> check_operators(const onnx::GraphProto& graph) {
   check(graph, findings);
   if (findings.empty()) return {};
   std::string text;
-  for (const auto& [name, finding] : findings) text += (text.empty() ? "" : "; ") + finding_text(name, finding);
-  return make_error(ErrorCode::kUnsupportedOp, "{} unsupported operator{}: {}", findings.size(), findings.size() == 1 ? "" : "s", text)
+  for (const auto& [name, finding] : findings)
+    text += (text.empty() ? "" : "; ") + finding_text(name, finding);
+  return make_error(ErrorCode::kUnsupportedOp, "{} unsupported operator{}: {}", findings.size(),
+                    findings.size() == 1 ? "" : "s", text)
       .with_hint(
-          "docs/onnx-support.md lists the operators of ONNX that this release has, docs/operators.md those of other domains; "
+          "docs/onnx-support.md lists the operators of ONNX that this release has, "
+          "docs/operators.md those of other domains; "
           "docs/adding-an-op.md tells how to add one, or report the missing one");
 }
 

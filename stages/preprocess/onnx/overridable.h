@@ -8,7 +8,8 @@
 
 namespace sluice {
 
-// The value of an input that may be given when the model runs and else is `constant`: the input becomes an optional, and behind it
+// The value of an input that may be given when the model runs and else is `constant`: the input
+// becomes an optional, and behind it
 //
 //   %has = OptionalHasElement(%input)
 //   %name = If(%has, %input) {then_branch = OptionalGetElement(input), else_branch = constant}

@@ -56,22 +56,31 @@ Result<ShapeOptions> parse_shape_options(const Options& options) {
   ShapeOptions parsed;
   for (const std::string& item : listed_values(options.text("input-shape"), kInputShapeEnd)) {
     const size_t colon = item.rfind(':');  // names of inputs may have colons of their own
-    const auto extents = colon == std::string::npos ? std::nullopt : shape(std::string_view(item).substr(colon + 1));
+    const auto extents =
+        colon == std::string::npos ? std::nullopt : shape(std::string_view(item).substr(colon + 1));
     if (!extents) {
-      return make_error(ErrorCode::kBadOption, "--input-shape has '{}', expected NAME:D0,D1,... with whole numbers, bounds LOW~HIGH or -1",
+      return make_error(ErrorCode::kBadOption,
+                        "--input-shape has '{}', expected NAME:D0,D1,... with whole numbers, "
+                        "bounds LOW~HIGH or -1",
                         item);
     }
     if (!parsed.inputs.emplace(item.substr(0, colon), *extents).second) {
-      return make_error(ErrorCode::kBadOption, "--input-shape names input '{}' twice", item.substr(0, colon));
+      return make_error(ErrorCode::kBadOption, "--input-shape names input '{}' twice",
+                        item.substr(0, colon));
     }
   }
   for (const std::string& item : listed_values(options.text("dim"), kDimEnd)) {
     const size_t equal = item.rfind('=');
-    const auto bounds = equal == std::string::npos ? std::nullopt : range(std::string_view(item).substr(equal + 1));
-    if (!bounds) return make_error(ErrorCode::kBadOption, "--dim has '{}', expected NAME=VALUE, from 1, or NAME=LOW..HIGH, from 0", item);
+    const auto bounds =
+        equal == std::string::npos ? std::nullopt : range(std::string_view(item).substr(equal + 1));
+    if (!bounds)
+      return make_error(ErrorCode::kBadOption,
+                        "--dim has '{}', expected NAME=VALUE, from 1, or NAME=LOW..HIGH, from 0",
+                        item);
     const auto [known, inserted] = parsed.dims.emplace(item.substr(0, equal), *bounds);
     if (!inserted && (known->second.low != bounds->low || known->second.high != bounds->high)) {
-      return make_error(ErrorCode::kBadOption, "--dim gives '{}' two values", item.substr(0, equal));
+      return make_error(ErrorCode::kBadOption, "--dim gives '{}' two values",
+                        item.substr(0, equal));
     }
   }
   return parsed;

@@ -24,8 +24,9 @@ struct DimRange {
 };
 
 struct ShapeOptions {
-  std::map<std::string, std::vector<std::optional<DimRange>>> inputs;  // by input name; none: as the model has the dim
-  std::map<std::string, DimRange> dims;                                // by dim name
+  std::map<std::string, std::vector<std::optional<DimRange>>>
+      inputs;                            // by input name; none: as the model has the dim
+  std::map<std::string, DimRange> dims;  // by dim name
 };
 
 Result<ShapeOptions> parse_shape_options(const Options& options);

@@ -13,15 +13,18 @@ Result<DType> dtype_of(int number, const std::string& what) {
   return make_error(ErrorCode::kBadModel, "{}: element type {} is unknown", what, number);
 }
 
-// The operators know maps of single values alone; exporters write these as tensors without a shape, as scalars or with one element.
+// The operators know maps of single values alone; exporters write these as tensors without a shape,
+// as scalars or with one element.
 TypeId single_value(Module& module, TypeId id) {
   const Type& type = module.type(id);
   const bool is_single = type.is_tensor() && (!type.ranked || type.element_count() == 1);
   return is_single ? module.intern(Type::fixed_tensor(type.dtype, {})) : id;
 }
 
-Result<TypeId> convert(Module& module, const onnx::TypeProto& proto, const std::string& what, const ShapeOfTensor& tensor, int depth) {
-  if (depth > 16) return make_error(ErrorCode::kBadModel, "{}: its type is nested too deeply", what);
+Result<TypeId> convert(Module& module, const onnx::TypeProto& proto, const std::string& what,
+                       const ShapeOfTensor& tensor, int depth) {
+  if (depth > 16)
+    return make_error(ErrorCode::kBadModel, "{}: its type is nested too deeply", what);
   switch (proto.value_case()) {
     case onnx::TypeProto::kTensorType: {
       SLUICE_ASSIGN(const DType dtype, dtype_of(proto.tensor_type().elem_type(), what));
@@ -29,22 +32,27 @@ Result<TypeId> convert(Module& module, const onnx::TypeProto& proto, const std::
       return module.intern(type);
     }
     case onnx::TypeProto::kSequenceType: {
-      SLUICE_ASSIGN(const TypeId element, convert(module, proto.sequence_type().elem_type(), what, tensor, depth + 1));
+      SLUICE_ASSIGN(const TypeId element,
+                    convert(module, proto.sequence_type().elem_type(), what, tensor, depth + 1));
       return module.intern(Type::sequence(element));
     }
     case onnx::TypeProto::kOptionalType: {
-      SLUICE_ASSIGN(const TypeId element, convert(module, proto.optional_type().elem_type(), what, tensor, depth + 1));
+      SLUICE_ASSIGN(const TypeId element,
+                    convert(module, proto.optional_type().elem_type(), what, tensor, depth + 1));
       return module.intern(Type::optional(element));
     }
     case onnx::TypeProto::kMapType: {
       SLUICE_ASSIGN(const DType key, dtype_of(proto.map_type().key_type(), what));
-      SLUICE_ASSIGN(const TypeId element, convert(module, proto.map_type().value_type(), what, tensor, depth + 1));
+      SLUICE_ASSIGN(const TypeId element,
+                    convert(module, proto.map_type().value_type(), what, tensor, depth + 1));
       return module.intern(Type::map(key, single_value(module, element)));
     }
     case onnx::TypeProto::kSparseTensorType:
-      return make_error(ErrorCode::kUnsupportedOp, "{} is a sparse tensor, which this release does not support", what);
+      return make_error(ErrorCode::kUnsupportedOp,
+                        "{} is a sparse tensor, which this release does not support", what);
     case onnx::TypeProto::kOpaqueType:
-      return make_error(ErrorCode::kUnsupportedOp, "{} is of an opaque type, which this release does not support", what);
+      return make_error(ErrorCode::kUnsupportedOp,
+                        "{} is of an opaque type, which this release does not support", what);
     case onnx::TypeProto::VALUE_NOT_SET:
       break;
   }
@@ -55,7 +63,8 @@ Result<Type> with_fixed_dims(DType dtype, const onnx::TypeProto::Tensor& tensor)
   if (!tensor.has_shape()) return Type::unranked(dtype);
   std::vector<Dim> dims;
   for (const auto& dim : tensor.shape().dim()) {
-    dims.push_back(dim.has_dim_value() && dim.dim_value() >= 0 ? Dim::fixed(dim.dim_value()) : Dim::unknown());
+    dims.push_back(dim.has_dim_value() && dim.dim_value() >= 0 ? Dim::fixed(dim.dim_value())
+                                                               : Dim::unknown());
   }
   return Type::tensor(dtype, std::move(dims));
 }
@@ -71,10 +80,13 @@ bool holds(const std::vector<std::string>& names, const std::string& name) {
 }
 
 std::string range_text(const DimRange& range) {
-  return range.is_fixed() ? fmt::format("{}", range.low) : fmt::format("{}~{}", range.low, range.high);
+  return range.is_fixed() ? fmt::format("{}", range.low)
+                          : fmt::format("{}~{}", range.low, range.high);
 }
 
-bool is_open(const onnx::TensorShapeProto::Dimension& dim) { return !dim.has_dim_value() || dim.dim_value() < 0; }
+bool is_open(const onnx::TensorShapeProto::Dimension& dim) {
+  return !dim.has_dim_value() || dim.dim_value() < 0;
+}
 
 }  // namespace
 
@@ -92,11 +104,13 @@ onnx::AttributeProto::AttributeType attribute_type(const onnx::AttributeProto& a
   return AttributeProto::UNDEFINED;
 }
 
-Result<TypeId> declared_type(Module& module, const onnx::TypeProto& proto, const std::string& what) {
+Result<TypeId> declared_type(Module& module, const onnx::TypeProto& proto,
+                             const std::string& what) {
   return convert(module, proto, what, with_fixed_dims, 0);
 }
 
-Result<ModelInputs> ModelInputs::make(Module& module, ShapeOptions options, std::vector<const onnx::ValueInfoProto*> inputs) {
+Result<ModelInputs> ModelInputs::make(Module& module, ShapeOptions options,
+                                      std::vector<const onnx::ValueInfoProto*> inputs) {
   ModelInputs made(module, std::move(options), std::move(inputs));
   SLUICE_TRY(made.check_names());
   SLUICE_TRY(made.fix_by_input_shapes());
@@ -105,7 +119,8 @@ Result<ModelInputs> ModelInputs::make(Module& module, ShapeOptions options, std:
 
 std::string ModelInputs::dim_name(size_t index, int axis) const {
   const onnx::TensorShapeProto& shape = inputs_[index]->type().tensor_type().shape();
-  if (axis < shape.dim_size() && shape.dim(axis).has_dim_param() && !shape.dim(axis).dim_param().empty()) {
+  if (axis < shape.dim_size() && shape.dim(axis).has_dim_param() &&
+      !shape.dim(axis).dim_param().empty()) {
     return shape.dim(axis).dim_param();
   }
   return fmt::format("{}_{}", inputs_[index]->name(), axis);
@@ -123,13 +138,16 @@ Result<void> ModelInputs::check_names() const {
   }
   for (const auto& [name, extents] : options_.inputs) {
     if (holds(input_names, name)) continue;
-    return make_error(ErrorCode::kBadOption, "--input-shape names '{}', which is no input of the model", name)
+    return make_error(ErrorCode::kBadOption,
+                      "--input-shape names '{}', which is no input of the model", name)
         .with_hint("its inputs are " + listed(input_names));
   }
   for (const auto& [name, range] : options_.dims) {
     if (holds(dim_names, name)) continue;
-    return make_error(ErrorCode::kBadOption, "--dim names '{}', which is no open dimension of the model's inputs", name)
-        .with_hint(dim_names.empty() ? "the model has no open dimensions" : "its open dimensions are " + listed(dim_names));
+    return make_error(ErrorCode::kBadOption,
+                      "--dim names '{}', which is no open dimension of the model's inputs", name)
+        .with_hint(dim_names.empty() ? "the model has no open dimensions"
+                                     : "its open dimensions are " + listed(dim_names));
   }
   return {};
 }
@@ -140,13 +158,16 @@ Result<void> ModelInputs::fix_by_input_shapes() {
     const auto given = options_.inputs.find(inputs_[i]->name());
     if (given == options_.inputs.end()) continue;
     const onnx::TypeProto::Tensor& tensor = inputs_[i]->type().tensor_type();
-    if (tensor.has_shape() && static_cast<size_t>(tensor.shape().dim_size()) != given->second.size()) {
-      return make_error(ErrorCode::kBadOption, "--input-shape gives input '{}' rank {}, but the model says {}", inputs_[i]->name(),
-                        given->second.size(), tensor.shape().dim_size());
+    if (tensor.has_shape() &&
+        static_cast<size_t>(tensor.shape().dim_size()) != given->second.size()) {
+      return make_error(ErrorCode::kBadOption,
+                        "--input-shape gives input '{}' rank {}, but the model says {}",
+                        inputs_[i]->name(), given->second.size(), tensor.shape().dim_size());
     }
     for (size_t axis = 0; axis < given->second.size(); ++axis) {
       const bool open = !tensor.has_shape() || is_open(tensor.shape().dim(static_cast<int>(axis)));
-      if (open && given->second[axis]) SLUICE_TRY(fix_dim(i, static_cast<int>(axis), *given->second[axis]));
+      if (open && given->second[axis])
+        SLUICE_TRY(fix_dim(i, static_cast<int>(axis), *given->second[axis]));
     }
   }
   return {};
@@ -157,8 +178,10 @@ Result<void> ModelInputs::fix_dim(size_t index, int axis, const DimRange& range)
   DimRange& known = options_.dims.emplace(name, range).first->second;
   const DimRange both{std::max(known.low, range.low), std::min(known.high, range.high)};
   if (both.low > both.high) {
-    return make_error(ErrorCode::kBadOption, "--input-shape gives dim '{}' of input '{}' the size {}, which contradicts another option",
-                      name, inputs_[index]->name(), range_text(range));
+    return make_error(
+        ErrorCode::kBadOption,
+        "--input-shape gives dim '{}' of input '{}' the size {}, which contradicts another option",
+        name, inputs_[index]->name(), range_text(range));
   }
   known = both;
   return {};
@@ -185,14 +208,16 @@ Result<std::vector<Dim>> ModelInputs::dims(size_t index, const onnx::TensorShape
   const auto given = options_.inputs.find(inputs_[index]->name());
   std::vector<Dim> dims;
   for (int axis = 0; axis < shape.dim_size(); ++axis) {
-    const auto range = given == options_.inputs.end() ? std::nullopt : given->second[static_cast<size_t>(axis)];
+    const auto range =
+        given == options_.inputs.end() ? std::nullopt : given->second[static_cast<size_t>(axis)];
     const int64_t declared = is_open(shape.dim(axis)) ? -1 : shape.dim(axis).dim_value();
     if (range && range->is_fixed()) {
       dims.push_back(Dim::fixed(range->low));
     } else if (declared >= 0) {
       if (range && (declared < range->low || declared > range->high)) {
-        return make_error(ErrorCode::kBadOption, "--input-shape bounds dim {} of input '{}' by {}, but the model says {}", axis,
-                          inputs_[index]->name(), range_text(*range), declared);
+        return make_error(ErrorCode::kBadOption,
+                          "--input-shape bounds dim {} of input '{}' by {}, but the model says {}",
+                          axis, inputs_[index]->name(), range_text(*range), declared);
       }
       dims.push_back(Dim::fixed(declared));
     } else {
@@ -207,13 +232,15 @@ Result<TypeId> ModelInputs::type(size_t index) {
   const std::string what = fmt::format("input '{}'", input.name());
   const bool is_tensor = input.type().has_tensor_type();
   if (!is_tensor) {
-    if (options_.inputs.count(input.name()) > 0) return make_error(ErrorCode::kBadOption, "--input-shape: {} is no tensor", what);
+    if (options_.inputs.count(input.name()) > 0)
+      return make_error(ErrorCode::kBadOption, "--input-shape: {} is no tensor", what);
     SLUICE_ASSIGN(const TypeId type, declared_type(module_, input.type(), what));
     if (type == 0) return make_error(ErrorCode::kBadModel, "{} has no type", what);
     return type;
   }
   SLUICE_ASSIGN(const DType dtype, dtype_of(input.type().tensor_type().elem_type(), what));
-  if (dtype == DType::kUndefined) return make_error(ErrorCode::kBadModel, "{} has no element type", what);
+  if (dtype == DType::kUndefined)
+    return make_error(ErrorCode::kBadModel, "{} has no element type", what);
   onnx::TensorShapeProto shape = input.type().tensor_type().shape();
   if (!input.type().tensor_type().has_shape()) {
     const auto given = options_.inputs.find(input.name());

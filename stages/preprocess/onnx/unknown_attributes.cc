@@ -53,24 +53,28 @@ constexpr OtherFormRow kOtherForms[] = {
 
 bool is_of_other_form(Op op, const std::string& name) {
   const auto* row = std::ranges::find(kOtherForms, op, &OtherFormRow::op);
-  return row != std::end(kOtherForms) && row->words.find(" " + name + " ") != std::string_view::npos;
+  return row != std::end(kOtherForms) &&
+         row->words.find(" " + name + " ") != std::string_view::npos;
 }
 
 }  // namespace
 
 bool knows_attribute(Op op, std::string_view name) {
   const OpRow* row = find_op(op);
-  return row != nullptr && std::ranges::find(row->attributes, name, &AttributeRow::name) != row->attributes.end();
+  return row != nullptr &&
+         std::ranges::find(row->attributes, name, &AttributeRow::name) != row->attributes.end();
 }
 
 std::string unknown_attribute_text(const onnx::NodeProto& node, std::string_view attribute) {
-  return fmt::format("{}: attribute '{}' is not known and has no effect", node_label(node), attribute);
+  return fmt::format("{}: attribute '{}' is not known and has no effect", node_label(node),
+                     attribute);
 }
 
 void drop_unknown_attributes(const onnx::NodeProto& proto, Node& node, Warnings& warnings) {
   std::vector<std::string> unknown;
   for (const Attribute& attribute : node.attributes()) {
-    if (!knows_attribute(node.op(), attribute.name) && !is_of_other_form(node.op(), attribute.name)) unknown.push_back(attribute.name);
+    if (!knows_attribute(node.op(), attribute.name) && !is_of_other_form(node.op(), attribute.name))
+      unknown.push_back(attribute.name);
   }
   for (const std::string& name : unknown) {
     node.remove_attribute(name);

@@ -13,7 +13,8 @@ Value* result_of(Graph& graph, Op op, const std::vector<Value*>& inputs, Node* b
 }
 
 Error unknown_rank(const UpgradeCall& call) {
-  return make_error(ErrorCode::kBadModel, "{}: its form in this opset needs inputs of known rank", call.node->label());
+  return make_error(ErrorCode::kBadModel, "{}: its form in this opset needs inputs of known rank",
+                    call.node->label());
 }
 
 std::optional<int64_t> rank_of(const Value* value) {
@@ -67,7 +68,8 @@ Result<void> broadcast_by_axis(UpgradeCall& call) {
   if (axis < 0) axis += *rank_a;
   const int64_t trailing = *rank_a - axis - *rank_b;
   if (axis < 0 || trailing < 0) {
-    return make_error(ErrorCode::kBadModel, "{}: attribute 'axis' does not fit ranks {} and {}", node.label(), *rank_a, *rank_b);
+    return make_error(ErrorCode::kBadModel, "{}: attribute 'axis' does not fit ranks {} and {}",
+                      node.label(), *rank_a, *rank_b);
   }
   if (trailing == 0) return {};
   std::vector<int64_t> axes;
@@ -88,7 +90,8 @@ Result<void> prelu_channels(UpgradeCall& call) {
   const auto slope_rank = rank_of(node.input(1));
   if (!rank || !slope_rank) return unknown_rank(call);
   const Type& slope = node.input(1)->type();
-  if (*slope_rank != 1 || *rank <= 2 || (slope.dims[0].is_fixed() && slope.dims[0].value == 1)) return {};
+  if (*slope_rank != 1 || *rank <= 2 || (slope.dims[0].is_fixed() && slope.dims[0].value == 1))
+    return {};
   std::vector<int64_t> axes;
   for (int64_t i = 1; i < *rank - 1; ++i) axes.push_back(i);
   node.set_input(1, call.add_before(Op::kUnsqueeze, {node.input(1), call.constant(axes)}));
@@ -98,7 +101,9 @@ Result<void> prelu_channels(UpgradeCall& call) {
 Result<void> batch_normalization(UpgradeCall& call) {
   Node& node = *call.node;
   if (node.int_attribute("spatial", 1) == 0) {
-    return make_error(ErrorCode::kUnsupportedOp, "{}: statistics for each element (spatial = 0) are not supported", node.label());
+    return make_error(ErrorCode::kUnsupportedOp,
+                      "{}: statistics for each element (spatial = 0) are not supported",
+                      node.label());
   }
   for (const char* name : {"spatial", "is_test"}) node.remove_attribute(name);
   while (node.output_count() > 1) {  // of training
@@ -110,7 +115,8 @@ Result<void> batch_normalization(UpgradeCall& call) {
 
 // The mask was of the data's dtype.
 Result<void> dropout_mask(UpgradeCall& call) {
-  if (call.results.size() > 1) call.results[1] = call.add_behind(Op::kCastLike, {call.results[1], call.node->input(0)});
+  if (call.results.size() > 1)
+    call.results[1] = call.add_behind(Op::kCastLike, {call.results[1], call.node->input(0)});
   return {};
 }
 
@@ -159,7 +165,8 @@ Result<void> split_input(UpgradeCall& call) {
 }
 
 Result<void> split_evenly(UpgradeCall& call) {
-  if (call.node->input(1) == nullptr) call.node->set_attribute("num_outputs", static_cast<int64_t>(call.node->output_count()));
+  if (call.node->input(1) == nullptr)
+    call.node->set_attribute("num_outputs", static_cast<int64_t>(call.node->output_count()));
   return {};
 }
 
@@ -180,7 +187,8 @@ Result<void> upsample_input(UpgradeCall& call) {
   std::vector<std::byte> bytes(scales.size() * sizeof(float));
   std::memcpy(bytes.data(), scales.data(), bytes.size());
   Module& module = call.graph.module();
-  const TypeId type = module.intern(Type::fixed_tensor(DType::kF32, {static_cast<int64_t>(scales.size())}));
+  const TypeId type =
+      module.intern(Type::fixed_tensor(DType::kF32, {static_cast<int64_t>(scales.size())}));
   call.node->set_input(1, &call.graph.add_constant(module.make_constant(type, std::move(bytes))));
   return {};
 }
@@ -213,7 +221,8 @@ Result<void> resize_absent_inputs(UpgradeCall& call) {
   for (size_t i = 1; i < call.node->input_count(); ++i) {
     if (is_empty_constant(call.node->input(i))) call.node->set_input(i, nullptr);
   }
-  while (call.node->input_count() > 1 && call.node->input(call.node->input_count() - 1) == nullptr) call.node->remove_last_input();
+  while (call.node->input_count() > 1 && call.node->input(call.node->input_count() - 1) == nullptr)
+    call.node->remove_last_input();
   return {};
 }
 
@@ -244,13 +253,15 @@ Result<void> roi_align_mode(UpgradeCall& call) {
   return {};
 }
 
-// Scale and bias were for each group, [G]; now for each channel, [C]: every element repeated C / G times.
+// Scale and bias were for each group, [G]; now for each channel, [C]: every element repeated C / G
+// times.
 Result<void> group_normalization(UpgradeCall& call) {
   Node& node = *call.node;
   Value* channels = call.add_before(Op::kShape, {node.input(0)});
   channels->producer()->set_attribute("start", int64_t{1});
   channels->producer()->set_attribute("end", int64_t{2});
-  Value* repeats = call.add_before(Op::kDiv, {channels, call.constant({node.int_attribute("num_groups", 1)})});
+  Value* repeats =
+      call.add_before(Op::kDiv, {channels, call.constant({node.int_attribute("num_groups", 1)})});
   Value* shape = call.add_before(Op::kConcat, {call.constant({1}), repeats});
   shape->producer()->set_attribute("axis", int64_t{0});
   for (size_t i = 1; i <= 2; ++i) {
@@ -349,7 +360,8 @@ constexpr UpgradeRow kRows[] = {
     {Op::kUpsample, kAlways, upsample_to_resize},
     {Op::kXor, 7, broadcast_by_axis, 2},
 };
-static_assert(std::is_sorted(std::begin(kRows), std::end(kRows), [](const UpgradeRow& a, const UpgradeRow& b) { return a.op < b.op; }));
+static_assert(std::is_sorted(std::begin(kRows), std::end(kRows),
+                             [](const UpgradeRow& a, const UpgradeRow& b) { return a.op < b.op; }));
 
 // Attributes that adapters read: one of another kind must not pass for one that is absent.
 struct KindRow {
@@ -389,37 +401,50 @@ Result<void> check_kinds(const UpgradeCall& call) {
   for (const KindRow& row : kKinds) {
     const AttributeValue* value = call.node->find_attribute(row.name);
     if (value == nullptr || row.fits(*value)) continue;
-    return make_error(ErrorCode::kBadModel, "{}: attribute '{}' is of another kind, expected {}", call.node->label(), row.name,
-                      row.expected);
+    return make_error(ErrorCode::kBadModel, "{}: attribute '{}' is of another kind, expected {}",
+                      call.node->label(), row.name, row.expected);
   }
   const AttributeValue* value = call.node->find_attribute("value");
-  if (call.node->op() != Op::kPad || value == nullptr || std::holds_alternative<float>(*value)) return {};
-  return make_error(ErrorCode::kBadModel, "{}: attribute 'value' is of another kind, expected a float", call.node->label());
+  if (call.node->op() != Op::kPad || value == nullptr || std::holds_alternative<float>(*value))
+    return {};
+  return make_error(ErrorCode::kBadModel,
+                    "{}: attribute 'value' is of another kind, expected a float",
+                    call.node->label());
 }
 
 }  // namespace
 
-Value* UpgradeCall::add_before(Op op, const std::vector<Value*>& inputs) { return result_of(graph, op, inputs, node); }
-Value* UpgradeCall::add_behind(Op op, const std::vector<Value*>& inputs) { return result_of(graph, op, inputs, nullptr); }
+Value* UpgradeCall::add_before(Op op, const std::vector<Value*>& inputs) {
+  return result_of(graph, op, inputs, node);
+}
+Value* UpgradeCall::add_behind(Op op, const std::vector<Value*>& inputs) {
+  return result_of(graph, op, inputs, nullptr);
+}
 
 Value* UpgradeCall::constant(std::vector<int64_t> elements) {
-  const auto bytes = std::as_bytes(std::span(elements));  // of an empty tensor too, whose data is null
+  const auto bytes =
+      std::as_bytes(std::span(elements));  // of an empty tensor too, whose data is null
   Module& module = graph.module();
-  const TypeId type = module.intern(Type::fixed_tensor(DType::kI64, {static_cast<int64_t>(elements.size())}));
+  const TypeId type =
+      module.intern(Type::fixed_tensor(DType::kI64, {static_cast<int64_t>(elements.size())}));
   return &graph.add_constant(module.make_constant(type, {bytes.begin(), bytes.end()}));
 }
 
 Result<void> upgrade_node(UpgradeCall& call, int64_t opset) {
   const Op op = call.node->op();
-  if (opset < 6) call.node->remove_attribute("consumed_inputs");  // a hint for working in place, of any operator
-  const auto* row = std::lower_bound(std::begin(kRows), std::end(kRows), op, [](const UpgradeRow& r, Op o) { return r.op < o; });
+  if (opset < 6)
+    call.node->remove_attribute("consumed_inputs");  // a hint for working in place, of any operator
+  const auto* row = std::lower_bound(std::begin(kRows), std::end(kRows), op,
+                                     [](const UpgradeRow& r, Op o) { return r.op < o; });
   for (; row != std::end(kRows) && row->op == op; ++row) {
     if (opset >= row->before) continue;
     SLUICE_TRY(check_kinds(call));
     for (size_t i = 0; i < row->inputs; ++i) {
-      if (call.node->input(i) == nullptr) return make_error(ErrorCode::kBadModel, "{}: input {} is absent", call.node->label(), i);
+      if (call.node->input(i) == nullptr)
+        return make_error(ErrorCode::kBadModel, "{}: input {} is absent", call.node->label(), i);
     }
-    if (call.results.empty()) return make_error(ErrorCode::kBadModel, "{} has no output", call.node->label());
+    if (call.results.empty())
+      return make_error(ErrorCode::kBadModel, "{} has no output", call.node->label());
     SLUICE_TRY(row->adapt(call));
   }
   return {};

@@ -1,4 +1,5 @@
-// Old forms of operators, rewritten to their form at kCanonicalOpset. One row for each (operator, version that changed it).
+// Old forms of operators, rewritten to their form at kCanonicalOpset. One row for each (operator,
+// version that changed it).
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,12 @@ namespace sluice {
 
 inline constexpr int64_t kOldestOpset = 1;
 inline constexpr int64_t kNewestOpset = 28;
-// Below this version some adapters ask for the ranks of inputs, so types have to be inferred while importing.
+// Below this version some adapters ask for the ranks of inputs, so types have to be inferred while
+// importing.
 inline constexpr int64_t kRanksNotNeeded = 13;
 
-// A node just built from its ONNX form, last in its graph. Adapters change it in place, put nodes before it, or add nodes behind it and
-// name other values as its results.
+// A node just built from its ONNX form, last in its graph. Adapters change it in place, put nodes
+// before it, or add nodes behind it and name other values as its results.
 struct UpgradeCall {
   Graph& graph;
   Node* node;
@@ -27,7 +29,8 @@ struct UpgradeCall {
   Value* constant(std::vector<int64_t> elements);  // i64, rank 1
 };
 
-// opset: of ONNX's own operators, as the model or function imports it. Errors (kBadModel, kUnsupportedOp) name the node.
+// opset: of ONNX's own operators, as the model or function imports it. Errors (kBadModel,
+// kUnsupportedOp) name the node.
 Result<void> upgrade_node(UpgradeCall& call, int64_t opset);
 
 }  // namespace sluice

@@ -15,13 +15,16 @@ struct DTypeName {
   DType dtype;
 };
 constexpr DTypeName kDTypes[] = {
-    {"FLOAT", DType::kF32},  {"UINT8", DType::kU8},   {"INT8", DType::kI8},       {"UINT16", DType::kU16},    {"INT16", DType::kI16},
-    {"INT32", DType::kI32},  {"INT64", DType::kI64},  {"STRING", DType::kString}, {"BOOL", DType::kBool},     {"FLOAT16", DType::kF16},
-    {"DOUBLE", DType::kF64}, {"UINT32", DType::kU32}, {"UINT64", DType::kU64},    {"COMPLEX64", DType::kC64}, {"COMPLEX128", DType::kC128},
+    {"FLOAT", DType::kF32},   {"UINT8", DType::kU8},      {"INT8", DType::kI8},
+    {"UINT16", DType::kU16},  {"INT16", DType::kI16},     {"INT32", DType::kI32},
+    {"INT64", DType::kI64},   {"STRING", DType::kString}, {"BOOL", DType::kBool},
+    {"FLOAT16", DType::kF16}, {"DOUBLE", DType::kF64},    {"UINT32", DType::kU32},
+    {"UINT64", DType::kU64},  {"COMPLEX64", DType::kC64}, {"COMPLEX128", DType::kC128},
 };
 
 Error bad_attribute(const UpgradeCall& call, std::string_view name, std::string_view expected) {
-  return make_error(ErrorCode::kBadModel, "{}: attribute '{}' is not {}", call.node->label(), name, expected);
+  return make_error(ErrorCode::kBadModel, "{}: attribute '{}' is not {}", call.node->label(), name,
+                    expected);
 }
 
 template <typename T>
@@ -33,7 +36,8 @@ double first_as(std::span<const std::byte> bytes) {
 
 // Of a constant with one element; nothing for other values and dtypes.
 Result<std::optional<double>> constant_number(const UpgradeCall& call, const Value& value) {
-  if (!value.is_constant() || value.type().element_count() != std::optional<int64_t>(1)) return std::optional<double>();
+  if (!value.is_constant() || value.type().element_count() != std::optional<int64_t>(1))
+    return std::optional<double>();
   const Segment& segment = call.graph.module().segment(value.segment());
   std::span<const std::byte> bytes = segment.data;
   if (segment.kind == SegmentKind::kBytes) {
@@ -48,11 +52,14 @@ Result<std::optional<double>> constant_number(const UpgradeCall& call, const Val
 }
 
 // Where `value` is a constant: a whole number from 0 to `most`.
-Result<void> check_whole(const UpgradeCall& call, size_t input, std::string_view name, double maximum) {
-  SLUICE_ASSIGN(const std::optional<double> number, constant_number(call, *call.node->input(input)));
+Result<void> check_whole(const UpgradeCall& call, size_t input, std::string_view name,
+                         double maximum) {
+  SLUICE_ASSIGN(const std::optional<double> number,
+                constant_number(call, *call.node->input(input)));
   if (!number || (*number >= 0 && *number <= maximum && *number == std::floor(*number))) return {};
-  return make_error(ErrorCode::kBadModel, "{}: input '{}' is {}, expected a whole number from 0 to {}", call.node->label(), name, *number,
-                    maximum);
+  return make_error(ErrorCode::kBadModel,
+                    "{}: input '{}' is {}, expected a whole number from 0 to {}",
+                    call.node->label(), name, *number, maximum);
 }
 
 Value* cast_to_i64(UpgradeCall& call, Value* value) {
@@ -69,10 +76,12 @@ Value* reshape_to(UpgradeCall& call, Value* value, std::vector<int64_t> dims) {
 
 Result<void> cast_by_name(UpgradeCall& call) {
   const std::string name = call.node->string_attribute("to", "");
-  const auto* known = std::find_if(std::begin(kDTypes), std::end(kDTypes), [&](const DTypeName& row) { return row.name == name; });
+  const auto* known = std::find_if(std::begin(kDTypes), std::end(kDTypes),
+                                   [&](const DTypeName& row) { return row.name == name; });
   if (known == std::end(kDTypes)) {
-    return make_error(ErrorCode::kBadModel, "{}: attribute 'to' is '{}', expected the name of a dtype, such as FLOAT", call.node->label(),
-                      name);
+    return make_error(ErrorCode::kBadModel,
+                      "{}: attribute 'to' is '{}', expected the name of a dtype, such as FLOAT",
+                      call.node->label(), name);
   }
   call.node->set_attribute("to", static_cast<int64_t>(known->dtype));
   return {};
@@ -88,7 +97,8 @@ Result<void> float_power(UpgradeCall& call) {
   const auto* power = found == nullptr ? nullptr : std::get_if<float>(found);
   if (power == nullptr) return {};
   const float number = *power;
-  if (number != std::floor(number) || number < 1 || number > 1e6F) return bad_attribute(call, "p", "a whole number from 1");
+  if (number != std::floor(number) || number < 1 || number > 1e6F)
+    return bad_attribute(call, "p", "a whole number from 1");
   call.node->set_attribute("p", static_cast<int64_t>(number));
   return {};
 }
@@ -102,7 +112,8 @@ Result<void> pad_paddings(UpgradeCall& call) {
 
 Result<void> reshape_by_attribute(UpgradeCall& call) {
   const AttributeValue* found = call.node->find_attribute("shape");
-  if (found == nullptr || !std::holds_alternative<std::vector<int64_t>>(*found)) return bad_attribute(call, "shape", "a list of integers");
+  if (found == nullptr || !std::holds_alternative<std::vector<int64_t>>(*found))
+    return bad_attribute(call, "shape", "a list of integers");
   std::vector<int64_t> shape = std::get<std::vector<int64_t>>(*found);
   call.node->remove_attribute("shape");
   call.node->set_input(1, call.constant(std::move(shape)));
@@ -116,15 +127,18 @@ Result<void> selu_defaults(UpgradeCall& call) {
 }
 
 Result<void> split_by_floats(UpgradeCall& call) {
-  if (call.node->input(1) != nullptr) call.node->set_input(1, cast_to_i64(call, call.node->input(1)));
+  if (call.node->input(1) != nullptr)
+    call.node->set_input(1, cast_to_i64(call, call.node->input(1)));
   return {};
 }
 
-// Repeats are 1 for every axis but the given one: a one-hot vector with 1 for off and `tiles` for on.
+// Repeats are 1 for every axis but the given one: a one-hot vector with 1 for off and `tiles` for
+// on.
 Result<void> tile_along_axis(UpgradeCall& call) {
   Node& node = *call.node;
   const Type& type = node.input(0)->type();
-  const double max_axis = type.is_tensor() && type.ranked ? static_cast<double>(type.rank()) - 1 : 63;
+  const double max_axis =
+      type.is_tensor() && type.ranked ? static_cast<double>(type.rank()) - 1 : 63;
   SLUICE_TRY(check_whole(call, 1, "tiles", 0x1p53));
   SLUICE_TRY(check_whole(call, 2, "axis", max_axis));
   Value* tiles = reshape_to(call, cast_to_i64(call, node.input(1)), {1});

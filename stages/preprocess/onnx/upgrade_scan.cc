@@ -33,12 +33,17 @@ Result<void> scan_of_batches(UpgradeCall& call) {
   Graph* step = node.body("body");
   if (step == nullptr) return make_error(ErrorCode::kBadModel, "{}: it has no body", node.label());
   if (node.input_count() != step->inputs().size() + 1) {
-    return make_error(ErrorCode::kBadModel, "{}: it has {} inputs behind sequence_lens, its body {}", node.label(),
-                      node.input_count() - std::min<size_t>(node.input_count(), 1), step->inputs().size());
+    return make_error(ErrorCode::kBadModel,
+                      "{}: it has {} inputs behind sequence_lens, its body {}", node.label(),
+                      node.input_count() - std::min<size_t>(node.input_count(), 1),
+                      step->inputs().size());
   }
   if (node.input(0) != nullptr) {
-    return make_error(ErrorCode::kUnsupportedOp, "{}: input 'sequence_lens' of Scan in opset 8 is not supported", node.label())
-        .with_hint("give all sequences of the batch one length, or export the model with opset 9 or newer");
+    return make_error(ErrorCode::kUnsupportedOp,
+                      "{}: input 'sequence_lens' of Scan in opset 8 is not supported", node.label())
+        .with_hint(
+            "give all sequences of the batch one length, or export the model with opset 9 or "
+            "newer");
   }
   const Graph& batch = add_batch_body(node, *step);
   const auto elements = static_cast<int64_t>(step->inputs().size() - step->captures);

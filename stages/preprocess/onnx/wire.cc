@@ -9,7 +9,8 @@
 namespace sluice {
 namespace {
 
-constexpr int kMaxDepth = kMaxMessageDepth - 8;  // of those that are looked into; types and shapes lie below
+constexpr int kMaxDepth =
+    kMaxMessageDepth - 8;  // of those that are looked into; types and shapes lie below
 
 enum class Message { kModel, kGraph, kNode, kAttribute, kTensor, kSparse, kFunction };
 
@@ -50,7 +51,9 @@ bool is_unread(Message message, uint64_t field) {
   return (message == Message::kModel && field == 20) || (message == Message::kNode && field == 6);
 }
 
-bool is_payload(Message message, uint64_t field) { return message == Message::kTensor && (field == 4 || field == 9 || field == 10); }
+bool is_payload(Message message, uint64_t field) {
+  return message == Message::kTensor && (field == 4 || field == 9 || field == 10);
+}
 
 void put_varint(std::string& out, uint64_t value) {
   for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
@@ -79,7 +82,8 @@ class Scanner {
       if (!field_size(tag & 7, end, size)) return bad("a field reaches beyond its message");
       const uint64_t field = tag >> 3;
       const bool is_bytes = (tag & 7) == 2;
-      if (message == Message::kTensor && field == 3) return bad("a tensor is stored in chunks, which nothing reads");
+      if (message == Message::kTensor && field == 3)
+        return bad("a tensor is stored in chunks, which nothing reads");
       if (is_bytes && is_payload(message, field) && size > kSmallSegmentBytes) {
         if (has_payload) return bad("a tensor has its elements twice");
         has_payload = true;
@@ -93,13 +97,16 @@ class Scanner {
         out.append(reinterpret_cast<const char*>(model_.data()) + start, at_ + size - start);
       }
       at_ += size;
-      if (out.size() > INT_MAX) return make_error(ErrorCode::kLimit, "the model is larger than 2 GiB without its weights");
+      if (out.size() > INT_MAX)
+        return make_error(ErrorCode::kLimit, "the model is larger than 2 GiB without its weights");
     }
     return {};
   }
 
  private:
-  Error bad(const char* what) const { return make_error(ErrorCode::kBadModel, "not an ONNX model: {} at byte {}", what, at_); }
+  Error bad(const char* what) const {
+    return make_error(ErrorCode::kBadModel, "not an ONNX model: {} at byte {}", what, at_);
+  }
 
   bool varint(uint64_t end, uint64_t& value) {
     value = 0;

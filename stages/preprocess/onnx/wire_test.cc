@@ -10,7 +10,9 @@
 namespace sluice {
 namespace {
 
-std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
 
 void fill(onnx::TensorProto& tensor, const std::string& name, size_t floats) {
   tensor.set_name(name);
@@ -19,7 +21,8 @@ void fill(onnx::TensorProto& tensor, const std::string& name, size_t floats) {
   tensor.set_raw_data(std::string(floats * 4, 'w'));
 }
 
-// Payloads in an initializer, in an attribute of a node, in a body, in a function, and packed floats.
+// Payloads in an initializer, in an attribute of a node, in a body, in a function, and packed
+// floats.
 onnx::ModelProto sample() {
   onnx::ModelProto model;
   model.set_ir_version(10);
@@ -43,8 +46,9 @@ onnx::ModelProto sample() {
 }
 
 std::string_view payload(const onnx::TensorProto& tensor, const std::string& model) {
-  return std::string_view(model).substr(static_cast<size_t>(tensor.segment().begin()),
-                                        static_cast<size_t>(tensor.segment().end() - tensor.segment().begin()));
+  return std::string_view(model).substr(
+      static_cast<size_t>(tensor.segment().begin()),
+      static_cast<size_t>(tensor.segment().end() - tensor.segment().begin()));
 }
 
 TEST(Wire, LeavesLargePayloadsWhereTheyLie) {
@@ -83,7 +87,8 @@ TEST(Wire, SurvivesDamage) {
   std::mt19937 random(7);
   for (int round = 0; round < 5000; ++round) {
     std::string damaged = model;
-    for (int k = 0; k < 1 + round % 4; ++k) damaged[random() % damaged.size()] = static_cast<char>(random());
+    for (int k = 0; k < 1 + round % 4; ++k)
+      damaged[random() % damaged.size()] = static_cast<char>(random());
     const auto reduced = drop_payloads(bytes_of(damaged));
     if (!reduced) continue;
     onnx::ModelProto parsed;

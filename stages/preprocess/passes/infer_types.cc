@@ -1,17 +1,19 @@
 // Gives every value its type, folding what is constant on the way.
 //
-//   before:  %s = Shape(%x)   %t = Gather(%s, 0)   %u = Concat(%t, -1)   %y = Reshape(%x, %u)      x: f32[2, 3, 4]
-//   after:   %y: f32[2, 12] = Reshape(%x, [2, -1])
+//   before:  %s = Shape(%x)   %t = Gather(%s, 0)   %u = Concat(%t, -1)   %y = Reshape(%x, %u) x:
+//   f32[2, 3, 4] after:   %y: f32[2, 12] = Reshape(%x, [2, -1])
 //
-// Shapes need the values of other nodes and folding needs shapes, so both walk together: a node's types are inferred, then it is folded if
-// it can be, and its readers see the constant at once. In topological order one walk reaches the fixed point of everything but the symbols:
-// a node may demand that a symbol is a multiple of something (the halves of a U-Net), which simplifies dims before it. So the walk is
-// repeated while the symbols learned something; each is linear.
+// Shapes need the values of other nodes and folding needs shapes, so both walk together: a node's
+// types are inferred, then it is folded if it can be, and its readers see the constant at once. In
+// topological order one walk reaches the fixed point of everything but the symbols: a node may
+// demand that a symbol is a multiple of something (the halves of a U-Net), which simplifies dims
+// before it. So the walk is repeated while the symbols learned something; each is linear.
 //
-// A branch of an If in which inference fails is replaced by one that fails when it is taken, with the same message; in it alone the walk
-// goes on after an error.
+// A branch of an If in which inference fails is replaced by one that fails when it is taken, with
+// the same message; in it alone the walk goes on after an error.
 //
-// Legal because a folded node reads constants alone and the evaluator is the meaning of the graph. Random ops are left.
+// Legal because a folded node reads constants alone and the evaluator is the meaning of the graph.
+// Random ops are left.
 #include <tuple>
 #include <vector>
 

@@ -101,7 +101,8 @@ graph @yes(%b: f32[2]) -> (%p) body captures 1 {
   %p: ? = Fail() {message = "why"}
 }
 )"),
-            "error: node 'y' (If): both branches fail: why; node 'y' (If): graph 'no': node 'n' (Reshape): 2 elements do not fit a target "
+            "error: node 'y' (If): both branches fail: why; node 'y' (If): graph 'no': node 'n' "
+            "(Reshape): 2 elements do not fit a target "
             "shape of 3");
 }
 
@@ -124,7 +125,8 @@ graph @yes(%b: ?) -> (%p) body captures 1 {
 }
 
 TEST(InferTypes, NamesTheNodeThatDoesNotFit) {
-  const std::string text = after_pass(infer_types, R"(graph @main(%x: f32[2, 3], %w: f32[4, 5]) -> (%y) {
+  const std::string text =
+      after_pass(infer_types, R"(graph @main(%x: f32[2, 3], %w: f32[4, 5]) -> (%y) {
   %y: ? = MatMul(%x, %w) name "product"
 }
 )");

@@ -37,7 +37,8 @@ Result<bool> normalize(Node& node) {
     node.remove_last_output();
   }
   while (node.input_count() > 1) node.remove_last_input();
-  while (!node.attributes().empty()) node.remove_attribute(std::string(node.attributes().front().name));
+  while (!node.attributes().empty())
+    node.remove_attribute(std::string(node.attributes().front().name));
   node.set_op(Op::kIdentity);
   return true;
 }

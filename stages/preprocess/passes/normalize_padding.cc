@@ -1,12 +1,13 @@
 // Writes padding as numbers.
 //
-//   before:  %y = Conv(%x, %w) {auto_pad = "SAME_UPPER", strides = [2, 2]}      x: f32[1, 3, 224, 224], w: f32[8, 3, 3, 3]
-//   after:   %y = Conv(%x, %w) {pads = [0, 0, 1, 1], strides = [2, 2]}
+//   before:  %y = Conv(%x, %w) {auto_pad = "SAME_UPPER", strides = [2, 2]}      x: f32[1, 3, 224,
+//   224], w: f32[8, 3, 3, 3] after:   %y = Conv(%x, %w) {pads = [0, 0, 1, 1], strides = [2, 2]}
 //
-// SAME asks for ceil(size / stride) results: the padding is max(0, (results - 1) * stride + kernel - size), the odd one behind for
-// SAME_UPPER and before for SAME_LOWER. Where the size is symbolic that needs stride 1 or a size proved to be a multiple of the stride;
-// else the node keeps its auto_pad. ConvTranspose's `output_shape` becomes padding by the formula of its own (ONNX, ConvTranspose). Must
-// run behind infer-types.
+// SAME asks for ceil(size / stride) results: the padding is max(0, (results - 1) * stride + kernel
+// - size), the odd one behind for SAME_UPPER and before for SAME_LOWER. Where the size is symbolic
+// that needs stride 1 or a size proved to be a multiple of the stride; else the node keeps its
+// auto_pad. ConvTranspose's `output_shape` becomes padding by the formula of its own (ONNX,
+// ConvTranspose). Must run behind infer-types.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -39,7 +40,8 @@ struct Window {
   std::vector<int64_t> strides;
 };
 
-std::vector<int64_t> ints_or(const Node& node, std::string_view name, size_t count, int64_t fallback) {
+std::vector<int64_t> ints_or(const Node& node, std::string_view name, size_t count,
+                             int64_t fallback) {
   std::vector<int64_t> values = node.ints_attribute(name);
   if (values.empty()) values.assign(count, fallback);
   return values;
@@ -49,7 +51,8 @@ std::optional<std::vector<int64_t>> kernel_of(const Node& node, size_t rank) {
   std::vector<int64_t> kernel = node.ints_attribute("kernel_shape");
   if (!kernel.empty()) return kernel;
   const Value* weight = node.input(node.op() == Op::kQLinearConv ? 3 : 1);
-  if (weight == nullptr || !weight->type().is_fixed() || weight->type().dims.size() != rank + 2) return std::nullopt;
+  if (weight == nullptr || !weight->type().is_fixed() || weight->type().dims.size() != rank + 2)
+    return std::nullopt;
   for (size_t i = 0; i < rank; ++i) kernel.push_back(weight->type().dims[i + 2].value);
   return kernel;
 }
@@ -61,19 +64,23 @@ std::optional<Window> window_of(const Node& node) {
   const auto kernel = kernel_of(node, rank);
   const std::vector<int64_t> dilations = ints_or(node, "dilations", rank, 1);
   Window window{{type.dims.begin() + 2, type.dims.end()}, {}, ints_or(node, "strides", rank, 1)};
-  if (!kernel || kernel->size() != rank || dilations.size() != rank || window.strides.size() != rank) return std::nullopt;
+  if (!kernel || kernel->size() != rank || dilations.size() != rank ||
+      window.strides.size() != rank)
+    return std::nullopt;
   for (size_t i = 0; i < rank; ++i) window.spans.push_back(((*kernel)[i] - 1) * dilations[i] + 1);
   return window;
 }
 
 // What SAME pads along one axis.
-std::optional<int64_t> same_padding(const Module& module, const Dim& size, int64_t span, int64_t stride) {
+std::optional<int64_t> same_padding(const Module& module, const Dim& size, int64_t span,
+                                    int64_t stride) {
   if (stride == 1) return std::max<int64_t>(span - 1, 0);
   if (size.is_fixed()) {
     const int64_t results = (size.value + stride - 1) / stride;
     return std::max<int64_t>((results - 1) * stride + span - size.value, 0);
   }
-  const bool divides = size.is_expression() && module.expressions.is_multiple(static_cast<ExpressionId>(size.value), stride);
+  const bool divides = size.is_expression() && module.expressions.is_multiple(
+                                                   static_cast<ExpressionId>(size.value), stride);
   return divides ? std::optional(std::max<int64_t>(span - stride, 0)) : std::nullopt;
 }
 
@@ -81,9 +88,12 @@ std::optional<int64_t> transposed_padding(const Node& node, const Window& window
   const std::vector<int64_t> wanted = node.ints_attribute("output_shape");
   const std::vector<int64_t> extra = ints_or(node, "output_padding", window.sizes.size(), 0);
   if (extra.size() != window.sizes.size()) return std::nullopt;
-  int64_t total = extra[axis] + window.spans[axis] - window.strides[axis];  // makes size * stride results
+  int64_t total =
+      extra[axis] + window.spans[axis] - window.strides[axis];  // makes size * stride results
   if (!wanted.empty()) {
-    const size_t first = wanted.size() - std::min(wanted.size(), window.sizes.size());  // batch and channels may be given too
+    const size_t first =
+        wanted.size() -
+        std::min(wanted.size(), window.sizes.size());  // batch and channels may be given too
     if (!window.sizes[axis].is_fixed() || first + axis >= wanted.size()) return std::nullopt;
     total += window.strides[axis] * window.sizes[axis].value - wanted[first + axis];
   }
@@ -98,7 +108,8 @@ bool set_same_padding(Node& node, const std::string& mode) {
   std::vector<int64_t> pads(2 * rank);
   for (size_t i = 0; i < rank; ++i) {
     const auto total = transposed ? transposed_padding(node, *window, i)
-                                  : same_padding(node.graph().module(), window->sizes[i], window->spans[i], window->strides[i]);
+                                  : same_padding(node.graph().module(), window->sizes[i],
+                                                 window->spans[i], window->strides[i]);
     if (!total) return false;
     const int64_t small = *total / 2;
     pads[i] = mode == "SAME_UPPER" ? small : *total - small;
@@ -112,7 +123,8 @@ bool set_same_padding(Node& node, const std::string& mode) {
 }
 
 bool normalize(Node& node) {
-  const bool shaped = node.op() == Op::kConvTranspose && !node.ints_attribute("output_shape").empty();
+  const bool shaped =
+      node.op() == Op::kConvTranspose && !node.ints_attribute("output_shape").empty();
   if (!has_auto_pad(node.op()) || node.input(0) == nullptr) return false;
   if (node.find_attribute("auto_pad") == nullptr && !shaped) return false;
   const std::string mode = node.string_attribute("auto_pad", "NOTSET");
@@ -127,7 +139,8 @@ bool normalize(Graph& graph) {
   add_work(Work::kNodeVisits, graph.node_count());
   for (Node& node : graph.nodes()) {
     changed = normalize(node) || changed;
-    for (const GraphId body : node.bodies()) changed = normalize(graph.module().graph(body)) || changed;
+    for (const GraphId body : node.bodies())
+      changed = normalize(graph.module().graph(body)) || changed;
   }
   return changed;
 }

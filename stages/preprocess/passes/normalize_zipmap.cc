@@ -3,7 +3,8 @@
 //   before:  %maps = ZipMap(%scores, %keys)
 //   after:   %maps = Identity(%scores)
 //
-// Legal because the user asked for the tensor under the name of the maps. sluice-optimize removes the Identity.
+// Legal because the user asked for the tensor under the name of the maps. sluice-optimize removes
+// the Identity.
 #include "common/base/work.h"
 #include "stages/preprocess/passes/passes.h"
 
@@ -20,13 +21,16 @@ bool normalize(Graph& graph) {
       node.output().set_type(node.input(0)->type_id());
       changed = true;
     }
-    for (const GraphId body : node.bodies()) changed = normalize(graph.module().graph(body)) || changed;
+    for (const GraphId body : node.bodies())
+      changed = normalize(graph.module().graph(body)) || changed;
   }
   return changed;
 }
 
 }  // namespace
 
-Result<bool> normalize_zipmap(Graph& graph, const Options& options) { return options.text("zipmap") == "tensor" && normalize(graph); }
+Result<bool> normalize_zipmap(Graph& graph, const Options& options) {
+  return options.text("zipmap") == "tensor" && normalize(graph);
+}
 
 }  // namespace sluice

@@ -19,7 +19,9 @@ TEST(NormalizeZipmap, TheTensorHasTheMapsName) {
   EXPECT_NE(text.find("%maps: f32[2, 2] = Identity(%x)"), std::string::npos) << text;
 }
 
-TEST(NormalizeZipmap, MapsStayUnlessTheTensorIsAskedFor) { EXPECT_EQ(after_pass(normalize_zipmap, kText), "unchanged"); }
+TEST(NormalizeZipmap, MapsStayUnlessTheTensorIsAskedFor) {
+  EXPECT_EQ(after_pass(normalize_zipmap, kText), "unchanged");
+}
 
 }  // namespace
 }  // namespace sluice

@@ -9,16 +9,21 @@
 
 namespace sluice {
 
-// The graph's text after the pass, verified; "unchanged" when the pass said so, "error: …" when it failed.
-inline std::string after_pass(Result<bool> (*pass)(Graph&, const Options&), const std::string& text, const Options& options = {}) {
+// The graph's text after the pass, verified; "unchanged" when the pass said so, "error: …" when it
+// failed.
+inline std::string after_pass(Result<bool> (*pass)(Graph&, const Options&), const std::string& text,
+                              const Options& options = {}) {
   auto module = parse_module("sluice 1 typed\n" + text, "test");
   if (!module) return "does not parse: " + module.error().message;
   auto changed = pass(module->root(), options);
   if (!changed) return "error: " + changed.error().message;
   module->compact();
-  if (auto verified = verify(*module, Level::kTyped); !verified) return "does not verify: " + verified.error().message;
+  if (auto verified = verify(*module, Level::kTyped); !verified)
+    return "does not verify: " + verified.error().message;
   const std::string after = print_module(*module);
-  if (!*changed) return after == "sluice 1 typed\n" + text ? "unchanged" : "changed without saying so:\n" + after;
+  if (!*changed)
+    return after == "sluice 1 typed\n" + text ? "unchanged"
+                                              : "changed without saying so:\n" + after;
   return after.substr(std::string("sluice 1 typed\n").size());
 }
 

@@ -3,8 +3,8 @@
 //   before:  %y: f32[2, 12] = Reshape(%x, [0, -1])
 //   after:   %y: f32[2, 12] = Reshape(%x, [2, 12])
 //
-// Later passes may then move a Reshape without asking what 0 and -1 stood for, and equal reshapes look equal. Where a dim is symbolic the
-// node stays as it is. Must run behind infer-types.
+// Later passes may then move a Reshape without asking what 0 and -1 stood for, and equal reshapes
+// look equal. Where a dim is symbolic the node stays as it is. Must run behind infer-types.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -18,18 +18,24 @@ namespace {
 
 bool resolve(Node& node) {
   const bool is_reshape = node.op() == Op::kReshape;
-  if ((!is_reshape && node.op() != Op::kExpand) || node.input_count() != 2 || node.input(1) == nullptr) return false;
+  if ((!is_reshape && node.op() != Op::kExpand) || node.input_count() != 2 ||
+      node.input(1) == nullptr)
+    return false;
   const auto extents = node.output().type().extents();
   if (!extents) return false;
   Module& module = node.graph().module();
   std::vector<std::byte> bytes(extents->size() * sizeof(int64_t));
   if (!bytes.empty()) std::memcpy(bytes.data(), extents->data(), bytes.size());
-  const TypeId type = module.intern(Type::fixed_tensor(DType::kI64, {static_cast<int64_t>(extents->size())}));
+  const TypeId type =
+      module.intern(Type::fixed_tensor(DType::kI64, {static_cast<int64_t>(extents->size())}));
   const SegmentId segment = module.make_constant(type, std::move(bytes));
   const bool has_zero = std::find(extents->begin(), extents->end(), 0) != extents->end();
   const bool as_wanted = !is_reshape || (node.find_attribute("allowzero") != nullptr) == has_zero;
-  if (node.input(1)->is_constant() && node.input(1)->segment() == segment && as_wanted) return false;
-  node.set_input(1, &node.graph().add_constant(segment, node.input(1)->is_constant() ? node.input(1)->name() : std::string()));
+  if (node.input(1)->is_constant() && node.input(1)->segment() == segment && as_wanted)
+    return false;
+  node.set_input(
+      1, &node.graph().add_constant(
+             segment, node.input(1)->is_constant() ? node.input(1)->name() : std::string()));
   if (!is_reshape) return true;
   if (has_zero) {
     node.set_attribute("allowzero", int64_t{1});
@@ -44,7 +50,8 @@ bool resolve(Graph& graph) {
   add_work(Work::kNodeVisits, graph.node_count());
   for (Node& node : graph.nodes()) {
     changed = resolve(node) || changed;
-    for (const GraphId body : node.bodies()) changed = resolve(graph.module().graph(body)) || changed;
+    for (const GraphId body : node.bodies())
+      changed = resolve(graph.module().graph(body)) || changed;
   }
   return changed;
 }

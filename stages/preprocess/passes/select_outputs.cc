@@ -1,10 +1,11 @@
 // Keeps the outputs that --out-nodes names, and what they need.
 //
-//   before:  (%x) -> (%probabilities, %boxes)     --out-nodes "/backbone/Relu_output_0;/head/Conv:0"
-//   after:   (%x) -> (%/backbone/Relu_output_0, result 0 of node /head/Conv)
+//   before:  (%x) -> (%probabilities, %boxes)     --out-nodes
+//   "/backbone/Relu_output_0;/head/Conv:0" after:   (%x) -> (%/backbone/Relu_output_0, result 0 of
+//   node /head/Conv)
 //
-// Names are those of the ONNX model: of a value, or of a node with the number of its result. Nodes that no output needs any more go; inputs
-// stay, for they are the model's interface.
+// Names are those of the ONNX model: of a value, or of a node with the number of its result. Nodes
+// that no output needs any more go; inputs stay, for they are the model's interface.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -60,22 +61,28 @@ Value* find(const Names& names, const std::string& item) {
   const auto node = names.nodes.find(item.substr(0, colon));
   size_t result = 0;
   const char* end = item.data() + item.size();
-  if (node == names.nodes.end() || std::from_chars(item.data() + colon + 1, end, result).ptr != end) return nullptr;
+  if (node == names.nodes.end() || std::from_chars(item.data() + colon + 1, end, result).ptr != end)
+    return nullptr;
   return result < node->second->output_count() ? &node->second->output(result) : nullptr;
 }
 
 Error unknown(const Names& names, const std::string& item) {
   std::vector<std::pair<size_t, std::string>> near;
   const std::string node = item.substr(0, item.rfind(':'));
-  for (const auto& [name, value] : names.values) near.emplace_back(distance(item, name), "value '" + name + "'");
+  for (const auto& [name, value] : names.values)
+    near.emplace_back(distance(item, name), "value '" + name + "'");
   for (const auto& [name, found] : names.nodes) {
     const size_t count = found->output_count();
-    near.emplace_back(distance(node, name), fmt::format("node '{}' with {} result{}", name, count, count == 1 ? "" : "s"));
+    near.emplace_back(distance(node, name), fmt::format("node '{}' with {} result{}", name, count,
+                                                        count == 1 ? "" : "s"));
   }
   std::sort(near.begin(), near.end());
   std::string text;
-  for (size_t i = 0; i < std::min(kShownNames, near.size()); ++i) text += (i == 0 ? "" : ", ") + near[i].second;
-  return make_error(ErrorCode::kBadOption, "--out-nodes names '{}', which is neither a value nor NODE:RESULT of the model", item)
+  for (size_t i = 0; i < std::min(kShownNames, near.size()); ++i)
+    text += (i == 0 ? "" : ", ") + near[i].second;
+  return make_error(ErrorCode::kBadOption,
+                    "--out-nodes names '{}', which is neither a value nor NODE:RESULT of the model",
+                    item)
       .with_hint("the nearest names are " + text);
 }
 

@@ -10,7 +10,8 @@ namespace sluice {
 namespace {
 
 constexpr int64_t kBatches[] = {1, 2, 4, 8};
-constexpr int64_t kImages[] = {224, 256, 32, 64, 128, 512, 320, 640, 28, 299, 96, 416, 384, 160, 192, 112, 48, 16, 8, 1024};
+constexpr int64_t kImages[] = {224, 256, 32,  64,  128, 512, 320, 640, 28, 299,
+                               96,  416, 384, 160, 192, 112, 48,  16,  8,  1024};
 constexpr int64_t kPasts[] = {128, 1, 8, 16, 64, 32, 256, 512, 2, 4};
 constexpr int64_t kSequences[] = {128, 1, 8, 16, 64, 32, 256, 512, 2, 4, 77, 384};
 constexpr int64_t kSteps[] = {1, 8, 16, 128, 64, 32, 256, 512, 2, 4};
@@ -23,12 +24,15 @@ struct RoleWord {
   SizeRole role;
 };
 constexpr RoleWord kRoleWords[] = {
-    {"batch", false, SizeRole::kBatch},    {"n", true, SizeRole::kBatch},         {"b", true, SizeRole::kBatch},
-    {"bs", true, SizeRole::kBatch},        {"height", false, SizeRole::kImage},   {"width", false, SizeRole::kImage},
-    {"image", false, SizeRole::kImage},    {"h", true, SizeRole::kImage},         {"w", true, SizeRole::kImage},
-    {"past", false, SizeRole::kPast},      {"cache", false, SizeRole::kPast},     {"seq", false, SizeRole::kSequence},
-    {"len", false, SizeRole::kSequence},   {"token", false, SizeRole::kSequence}, {"time", false, SizeRole::kSequence},
-    {"frame", false, SizeRole::kSequence}, {"t", true, SizeRole::kSequence},      {"s", true, SizeRole::kSequence},
+    {"batch", false, SizeRole::kBatch},   {"n", true, SizeRole::kBatch},
+    {"b", true, SizeRole::kBatch},        {"bs", true, SizeRole::kBatch},
+    {"height", false, SizeRole::kImage},  {"width", false, SizeRole::kImage},
+    {"image", false, SizeRole::kImage},   {"h", true, SizeRole::kImage},
+    {"w", true, SizeRole::kImage},        {"past", false, SizeRole::kPast},
+    {"cache", false, SizeRole::kPast},    {"seq", false, SizeRole::kSequence},
+    {"len", false, SizeRole::kSequence},  {"token", false, SizeRole::kSequence},
+    {"time", false, SizeRole::kSequence}, {"frame", false, SizeRole::kSequence},
+    {"t", true, SizeRole::kSequence},     {"s", true, SizeRole::kSequence},
     {"l", true, SizeRole::kSequence},
 };
 
@@ -41,7 +45,8 @@ SizeRole role_by_place(const Type& type, int32_t axis) {
   if (axis == 0) return SizeRole::kBatch;
   if (type.rank() == 4 && axis >= 2) return SizeRole::kImage;
   const bool is_indices = type.dtype == DType::kI64 || type.dtype == DType::kI32;
-  if (axis == 1 && (type.rank() == 3 || (type.rank() == 2 && is_indices))) return SizeRole::kSequence;
+  if (axis == 1 && (type.rank() == 3 || (type.rank() == 2 && is_indices)))
+    return SizeRole::kSequence;
   return SizeRole::kOther;
 }
 
@@ -52,12 +57,14 @@ SizeRole role_of(const Module& module, const Symbol& symbol) {
   }
   for (const Value* input : module.root().inputs()) {
     const Type& type = input->type();
-    for (int32_t axis = 0; type.is_tensor() && axis < static_cast<int32_t>(type.dims.size()); ++axis) {
+    for (int32_t axis = 0; type.is_tensor() && axis < static_cast<int32_t>(type.dims.size());
+         ++axis) {
       const Dim& dim = type.dims[static_cast<size_t>(axis)];
       if (!dim.is_expression()) continue;
       const Expression& expression = module.expressions[static_cast<ExpressionId>(dim.value)];
       const bool is_it =
-          expression.op == ExpressionOp::kSymbol && &module.expressions.symbol(static_cast<SymbolId>(expression.value)) == &symbol;
+          expression.op == ExpressionOp::kSymbol &&
+          &module.expressions.symbol(static_cast<SymbolId>(expression.value)) == &symbol;
       if (is_it) return role_by_place(type, axis);
     }
   }
@@ -67,25 +74,32 @@ SizeRole role_of(const Module& module, const Symbol& symbol) {
 std::optional<int64_t> whole_number(std::string_view text) {
   int64_t number = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return fault == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+  return fault == std::errc() && end == text.data() + text.size() ? std::optional(number)
+                                                                  : std::nullopt;
 }
 
 // Those around it.
 std::string without_blanks(const std::string& text) {
   const size_t begin = text.find_first_not_of(' ');
-  return begin == std::string::npos ? std::string() : text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+  return begin == std::string::npos ? std::string()
+                                    : text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
 }
 
-bool is_total(const std::string& name) { return in_small_letters(name).find("total") != std::string::npos; }
+bool is_total(const std::string& name) {
+  return in_small_letters(name).find("total") != std::string::npos;
+}
 
 // "total_sequence_length" beside a past and what is new.
 void read_total(const Module& module, std::vector<OpenDim>& dims, size_t i) {
-  const auto name = [&](const OpenDim& dim) -> const std::string& { return module.expressions.symbol(dim.symbol).name; };
+  const auto name = [&](const OpenDim& dim) -> const std::string& {
+    return module.expressions.symbol(dim.symbol).name;
+  };
   if (!is_total(name(dims[i]))) return;
   std::vector<size_t> summands;
   for (const SizeRole role : {SizeRole::kPast, SizeRole::kSequence}) {
-    const auto summand = std::find_if(dims.begin(), dims.end(),
-                                      [&](const OpenDim& dim) { return dim.role == role && dim.summands.empty() && !is_total(name(dim)); });
+    const auto summand = std::find_if(dims.begin(), dims.end(), [&](const OpenDim& dim) {
+      return dim.role == role && dim.summands.empty() && !is_total(name(dim));
+    });
     if (summand == dims.end()) return;
     summands.push_back(static_cast<size_t>(summand - dims.begin()));
   }
@@ -93,13 +107,16 @@ void read_total(const Module& module, std::vector<OpenDim>& dims, size_t i) {
 }
 
 // What exporters write: "past_sequence_length + sequence_length", "sequence_length+1".
-void read_sum(const Module& module, const std::map<std::string, int64_t>& sizes, std::vector<OpenDim>& dims, size_t i) {
+void read_sum(const Module& module, const std::map<std::string, int64_t>& sizes,
+              std::vector<OpenDim>& dims, size_t i) {
   const std::string& name = module.expressions.symbol(dims[i].symbol).name;
   OpenDim sum = dims[i];
   for (size_t begin = 0, end = 0; begin <= name.size(); begin = end + 1) {
     end = std::min(name.find('+', begin), name.size());
     const std::string term = without_blanks(name.substr(begin, end - begin));
-    const auto named = [&](const OpenDim& dim) { return module.expressions.symbol(dim.symbol).name == term; };
+    const auto named = [&](const OpenDim& dim) {
+      return module.expressions.symbol(dim.symbol).name == term;
+    };
     const auto open = std::find_if(dims.begin(), dims.end(), named);
     const auto fixed = sizes.find(term);
     const auto number = fixed != sizes.end() ? std::optional(fixed->second) : whole_number(term);
@@ -119,12 +136,15 @@ std::vector<std::string> appended_dims(const Module& module, std::span<const Sta
     if (!input->is_constant()) inputs.push_back(input);
   }
   for (const State& state : states) {
-    const Type &taken = inputs[state.input]->type(), &given = module.root().outputs()[state.output]->type();
+    const Type &taken = inputs[state.input]->type(),
+               &given = module.root().outputs()[state.output]->type();
     if (!given.ranked || given.rank() != taken.rank()) continue;
     for (size_t i = 0; i < taken.dims.size(); ++i) {
       if (!taken.dims[i].is_expression() || taken.dims[i] == given.dims[i]) continue;
-      const Expression& expression = module.expressions[static_cast<ExpressionId>(taken.dims[i].value)];
-      if (expression.op == ExpressionOp::kSymbol) names.push_back(module.expressions.symbol(static_cast<SymbolId>(expression.value)).name);
+      const Expression& expression =
+          module.expressions[static_cast<ExpressionId>(taken.dims[i].value)];
+      if (expression.op == ExpressionOp::kSymbol)
+        names.push_back(module.expressions.symbol(static_cast<SymbolId>(expression.value)).name);
     }
   }
   return names;
@@ -132,17 +152,22 @@ std::vector<std::string> appended_dims(const Module& module, std::span<const Sta
 
 bool grows(const std::string& name, const std::vector<std::string>& appended) {
   if (appended.empty()) return false;
-  if (is_total(name) || std::find(appended.begin(), appended.end(), name) != appended.end()) return true;
+  if (is_total(name) || std::find(appended.begin(), appended.end(), name) != appended.end())
+    return true;
   for (size_t begin = 0, end = 0; begin <= name.size(); begin = end + 1) {
     end = std::min(name.find('+', begin), name.size());
-    if (std::find(appended.begin(), appended.end(), without_blanks(name.substr(begin, end - begin))) != appended.end()) return true;
+    if (std::find(appended.begin(), appended.end(),
+                  without_blanks(name.substr(begin, end - begin))) != appended.end())
+      return true;
   }
   return false;
 }
 
 // Sequences beside a past are what is new.
 void read_steps(std::vector<OpenDim>& dims, bool grows) {
-  const bool has_past = grows || std::any_of(dims.begin(), dims.end(), [](const OpenDim& dim) { return dim.role == SizeRole::kPast; });
+  const bool has_past = grows || std::any_of(dims.begin(), dims.end(), [](const OpenDim& dim) {
+                          return dim.role == SizeRole::kPast;
+                        });
   if (!has_past) return;
   for (OpenDim& dim : dims) {
     if (dim.role == SizeRole::kSequence) dim.role = SizeRole::kStep;
@@ -168,7 +193,8 @@ std::span<const int64_t> usual_sizes(SizeRole role) {
 }
 
 // Sums as their summands say. Nothing when a dim cannot have a size of the kind.
-std::optional<std::vector<int64_t>> fitting(const Module& module, std::span<const OpenDim> dims, std::vector<int64_t> sizes) {
+std::optional<std::vector<int64_t>> fitting(const Module& module, std::span<const OpenDim> dims,
+                                            std::vector<int64_t> sizes) {
   for (size_t i = 0; i < dims.size(); ++i) {
     int64_t wanted = dims[i].remainder;
     for (const size_t summand : dims[i].summands) wanted += sizes[summand];
@@ -196,12 +222,16 @@ std::vector<int64_t> numbers_in(std::string_view text) {
 
 }  // namespace
 
-std::vector<OpenDim> find_open_dims(const Module& module, const std::map<std::string, int64_t>& sizes, std::span<const State> states) {
+std::vector<OpenDim> find_open_dims(const Module& module,
+                                    const std::map<std::string, int64_t>& sizes,
+                                    std::span<const State> states) {
   std::vector<OpenDim> dims;
   const std::vector<std::string> appended = appended_dims(module, states);
   for (const SymbolId symbol : open_symbols(module)) {
     if (grows(module.expressions.symbol(symbol).name, appended)) continue;
-    dims.push_back({.symbol = symbol, .role = role_of(module, module.expressions.symbol(symbol)), .summands = {}});
+    dims.push_back({.symbol = symbol,
+                    .role = role_of(module, module.expressions.symbol(symbol)),
+                    .summands = {}});
   }
   for (size_t i = 0; i < dims.size(); ++i) read_sum(module, sizes, dims, i);
   for (size_t i = 0; i < dims.size(); ++i) read_total(module, dims, i);
@@ -211,7 +241,9 @@ std::vector<OpenDim> find_open_dims(const Module& module, const std::map<std::st
     if (!dims[i].summands.empty()) sums.push_back(i);
   }
   for (OpenDim& dim : dims) {
-    const auto is_sum = [&](size_t summand) { return std::find(sums.begin(), sums.end(), summand) != sums.end(); };
+    const auto is_sum = [&](size_t summand) {
+      return std::find(sums.begin(), sums.end(), summand) != sums.end();
+    };
     if (std::any_of(dim.summands.begin(), dim.summands.end(), is_sum)) dim.summands.clear();
   }
   return dims;
@@ -219,15 +251,18 @@ std::vector<OpenDim> find_open_dims(const Module& module, const std::map<std::st
 
 std::optional<int64_t> fitting_size(const Symbol& symbol, int64_t wanted) {
   constexpr int64_t kMax = int64_t{1} << 40;
-  const int64_t low = std::max<int64_t>(symbol.low, 1), divisor = std::max<int64_t>(symbol.divisor, 1);
+  const int64_t low = std::max<int64_t>(symbol.low, 1),
+                divisor = std::max<int64_t>(symbol.divisor, 1);
   if (low > kMax || divisor > kMax) return std::nullopt;
-  const int64_t lowest = (low + divisor - 1) / divisor * divisor, highest = std::min(symbol.high, kMax) / divisor * divisor;
+  const int64_t lowest = (low + divisor - 1) / divisor * divisor,
+                highest = std::min(symbol.high, kMax) / divisor * divisor;
   if (lowest > highest) return std::nullopt;
   const int64_t up = (std::clamp(wanted, int64_t{1}, kMax) + divisor - 1) / divisor * divisor;
   return std::clamp(up, lowest, highest);
 }
 
-std::vector<std::vector<int64_t>> likely_sizes(const Module& module, std::span<const OpenDim> dims) {
+std::vector<std::vector<int64_t>> likely_sizes(const Module& module,
+                                               std::span<const OpenDim> dims) {
   std::vector<std::vector<int64_t>> likely;
   for (size_t k = 0; k < std::size(kImages); ++k) {  // the longest list
     std::vector<int64_t> sizes;
@@ -235,26 +270,35 @@ std::vector<std::vector<int64_t>> likely_sizes(const Module& module, std::span<c
       const std::span<const int64_t> usual = usual_sizes(dim.role);
       sizes.push_back(dim.role == SizeRole::kBatch ? 1 : usual[std::min(k, usual.size() - 1)]);
     }
-    const auto fits = fitting(module, dims, fitting(module, dims, sizes).value_or(sizes));  // twice: a sum may stand first
-    if (fits && std::find(likely.begin(), likely.end(), *fits) == likely.end()) likely.push_back(*fits);
+    const auto fits =
+        fitting(module, dims,
+                fitting(module, dims, sizes).value_or(sizes));  // twice: a sum may stand first
+    if (fits && std::find(likely.begin(), likely.end(), *fits) == likely.end())
+      likely.push_back(*fits);
   }
   return likely;
 }
 
-std::vector<int64_t> other_sizes(const Module& module, std::span<const OpenDim> dims, std::span<const int64_t> sizes, size_t varied,
+std::vector<int64_t> other_sizes(const Module& module, std::span<const OpenDim> dims,
+                                 std::span<const int64_t> sizes, size_t varied,
                                  std::string_view failure) {
   constexpr size_t kMaxPairs = 8;  // of the dims next to each other
   std::vector<int64_t> others;
   const auto add = [&](int64_t wanted) {
-    const auto size = wanted > 0 ? fitting_size(module.expressions.symbol(dims[varied].symbol), wanted) : std::nullopt;
-    if (size && *size != sizes[varied] && std::find(others.begin(), others.end(), *size) == others.end()) others.push_back(*size);
+    const auto size = wanted > 0
+                          ? fitting_size(module.expressions.symbol(dims[varied].symbol), wanted)
+                          : std::nullopt;
+    if (size && *size != sizes[varied] &&
+        std::find(others.begin(), others.end(), *size) == others.end())
+      others.push_back(*size);
   };
   std::vector<int64_t> remainder;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (i != varied) remainder.push_back(sizes[i]);
   }
   for (size_t i = 0; i < remainder.size() && i < kMaxPairs; ++i) {
-    for (size_t k = i + 1; k < remainder.size() && k < kMaxPairs; ++k) add(remainder[i] + remainder[k]);
+    for (size_t k = i + 1; k < remainder.size() && k < kMaxPairs; ++k)
+      add(remainder[i] + remainder[k]);
   }
   for (const int64_t size : remainder) add(size);
   for (const int64_t number : numbers_in(failure)) {

@@ -23,7 +23,8 @@ struct Trial {
   Sizes sizes;
   std::string failure;      // empty: they will do
   bool is_partial = false;  // all but branches of Ifs will do
-  uint64_t reached = 0;     // nodes inferred before the failure: sizes that fail later are nearer to right ones
+  uint64_t reached =
+      0;  // nodes inferred before the failure: sizes that fail later are nearer to right ones
 };
 
 class Proposer {
@@ -48,12 +49,15 @@ class Proposer {
   SizeProposal found(const Sizes& sizes) const {
     SizeProposal proposal{.dims = {}, .tries = tried_.size(), .failure = {}};
     for (size_t i = 0; i < dims_.size(); ++i) {
-      proposal.dims.push_back(fmt::format("{}={}", module_.expressions.symbol(dims_[i].symbol).name, sizes[i]));
+      proposal.dims.push_back(
+          fmt::format("{}={}", module_.expressions.symbol(dims_[i].symbol).name, sizes[i]));
     }
     return proposal;
   }
 
-  bool is_exhausted() const { return tried_.size() >= kMaxTries || (tried_.size() >= kMinTries && work_ > kMaxWork); }
+  bool is_exhausted() const {
+    return tried_.size() >= kMaxTries || (tried_.size() >= kMinTries && work_ > kMaxWork);
+  }
 
   // Whether these sizes will do. Those that were tried before will not.
   bool attempt(const Sizes& sizes) {
@@ -76,7 +80,8 @@ class Proposer {
     return std::nullopt;
   }
 
-  // One dim after the other takes its next size; batches, which are best left at 1, when all others have taken all.
+  // One dim after the other takes its next size; batches, which are best left at 1, when all others
+  // have taken all.
   std::vector<Sizes> neighbours(const Trial& start) const {
     std::vector<std::pair<std::pair<bool, size_t>, Sizes>> ranked;
     for (size_t i = 0; i < dims_.size(); ++i) {
@@ -87,7 +92,8 @@ class Proposer {
         ranked.push_back({{dims_[i].role == SizeRole::kBatch, k}, std::move(sizes)});
       }
     }
-    std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<Sizes> neighbours;
     for (auto& [rank, sizes] : ranked) neighbours.push_back(std::move(sizes));
     return neighbours;

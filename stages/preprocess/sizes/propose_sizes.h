@@ -10,8 +10,9 @@
 
 namespace sluice {
 
-// module: typed. Each try infers the types of a copy that has these sizes; constants are shared with it, none is loaded for it. At most
-// kMaxTries, and fewer for large models: together they look at kMaxWork nodes, or three times at each. The same module gives the same.
+// module: typed. Each try infers the types of a copy that has these sizes; constants are shared
+// with it, none is loaded for it. At most kMaxTries, and fewer for large models: together they look
+// at kMaxWork nodes, or three times at each. The same module gives the same.
 inline constexpr size_t kMaxTries = 128;
 inline constexpr uint64_t kMaxWork = 1'000'000;
 Result<SizeProposal> propose_sizes(const Module& module, const Options& options);

@@ -45,7 +45,8 @@ graph @main(%x: f32[2, A], %y: f32[2, B], %m: f32[2, C]) -> (%z) {
 }
 
 TEST(ProposeSizesTest, NothingIsOpen) {
-  const SizeProposal proposal = proposal_of("sluice 1 typed\ngraph @main(%x: f32[2]) -> (%y) {\n  %y: f32[2] = Relu(%x)\n}\n");
+  const SizeProposal proposal = proposal_of(
+      "sluice 1 typed\ngraph @main(%x: f32[2]) -> (%y) {\n  %y: f32[2] = Relu(%x)\n}\n");
   EXPECT_EQ(proposal.tries, 0U);
 }
 

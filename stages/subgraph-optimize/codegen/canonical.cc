@@ -18,38 +18,52 @@ std::string list(const Numbers&... numbers) {
 }
 
 bool are_fixed(std::initializer_list<const Extent*> extents) {
-  return std::all_of(extents.begin(), extents.end(), [](const Extent* extent) { return extent->is_fixed(); });
+  return std::all_of(extents.begin(), extents.end(),
+                     [](const Extent* extent) { return extent->is_fixed(); });
 }
 
 bool are_fixed(const std::vector<PackAxis>& axes) {
-  return std::all_of(axes.begin(), axes.end(), [](const PackAxis& axis) { return are_fixed({&axis.size, &axis.stride}); });
+  return std::all_of(axes.begin(), axes.end(),
+                     [](const PackAxis& axis) { return are_fixed({&axis.size, &axis.stride}); });
 }
 
 }  // namespace
 
 bool is_fixed(const MatMulSpec& s) {
-  const auto is_fixed_axis = [](const BatchAxis& axis) { return are_fixed({&axis.size, &axis.a_stride, &axis.b_stride, &axis.c_stride}); };
-  return are_fixed({&s.m, &s.n, &s.k, &s.a_row_stride, &s.a_k_stride, &s.b_row_stride, &s.b_column_stride, &s.c_row_stride}) &&
+  const auto is_fixed_axis = [](const BatchAxis& axis) {
+    return are_fixed({&axis.size, &axis.a_stride, &axis.b_stride, &axis.c_stride});
+  };
+  return are_fixed({&s.m, &s.n, &s.k, &s.a_row_stride, &s.a_k_stride, &s.b_row_stride,
+                    &s.b_column_stride, &s.c_row_stride}) &&
          std::all_of(s.batch.begin(), s.batch.end(), is_fixed_axis) && is_fixed(s.epilogue);
 }
 
-bool is_fixed(const ConvSpec& s) { return are_fixed({&s.n, &s.h, &s.w, &s.oh, &s.ow}) && is_fixed(s.epilogue); }
+bool is_fixed(const ConvSpec& s) {
+  return are_fixed({&s.n, &s.h, &s.w, &s.oh, &s.ow}) && is_fixed(s.epilogue);
+}
 
-bool is_fixed(const PackSpec& s) { return are_fixed(s.batch) && are_fixed(s.reduction) && are_fixed({s.columns}); }
+bool is_fixed(const PackSpec& s) {
+  return are_fixed(s.batch) && are_fixed(s.reduction) && are_fixed({s.columns});
+}
 
-// Kernels of one version of the generator that stay within the scratch where those before them grew out of it have another text.
+// Kernels of one version of the generator that stay within the scratch where those before them grew
+// out of it have another text.
 std::string canonical_text(const MatMulSpec& s) {
   const char* name = s.b_packed || s.k.is_fixed() ? "matmul" : "matmul-any-k";
-  std::string text = fmt::format("{} {} a {} packed {} b {} c {}", name, list(s.m, s.n, s.k), list(s.a_row_stride, s.a_k_stride),
-                                 s.b_packed, list(s.b_row_stride, s.b_column_stride), list(s.c_row_stride));
-  for (const BatchAxis& axis : s.batch) text += " batch " + list(axis.size, axis.a_stride, axis.b_stride, axis.c_stride);
+  std::string text = fmt::format("{} {} a {} packed {} b {} c {}", name, list(s.m, s.n, s.k),
+                                 list(s.a_row_stride, s.a_k_stride), s.b_packed,
+                                 list(s.b_row_stride, s.b_column_stride), list(s.c_row_stride));
+  for (const BatchAxis& axis : s.batch)
+    text += " batch " + list(axis.size, axis.a_stride, axis.b_stride, axis.c_stride);
   return text + " " + canonical_text(s.epilogue);
 }
 
 std::string canonical_text(const ConvSpec& s) {
-  return fmt::format("conv x {} y {} k {} stride {} dilation {} pad {} groups {} pixel {} {}", list(s.n, s.h, s.w, s.ci),
-                     list(s.oh, s.ow, s.co), list(s.kh, s.kw), list(s.stride_h, s.stride_w), list(s.dilation_h, s.dilation_w),
-                     list(s.pad_top, s.pad_left), s.groups, list(s.x_pixel_stride, s.y_pixel_stride), canonical_text(s.epilogue));
+  return fmt::format("conv x {} y {} k {} stride {} dilation {} pad {} groups {} pixel {} {}",
+                     list(s.n, s.h, s.w, s.ci), list(s.oh, s.ow, s.co), list(s.kh, s.kw),
+                     list(s.stride_h, s.stride_w), list(s.dilation_h, s.dilation_w),
+                     list(s.pad_top, s.pad_left), s.groups,
+                     list(s.x_pixel_stride, s.y_pixel_stride), canonical_text(s.epilogue));
 }
 
 std::string canonical_text(const PackSpec& s) {

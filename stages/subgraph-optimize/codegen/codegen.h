@@ -1,14 +1,17 @@
-// The kernel generator: from the numbers of a contraction and a device profile to one closed machine-code object. Pure: the same
-// specification gives the same bytes on every machine. Knows no graph.
+// The kernel generator: from the numbers of a contraction and a device profile to one closed
+// machine-code object. Pure: the same specification gives the same bytes on every machine. Knows no
+// graph.
 //
-// Every kernel follows runtime/device/kernel_abi.h. Element type f32. All strides in elements. Fixed sizes are >= 1 (K too). Sizes and
-// strides of type Extent may depend on symbols, whose values (>= 0) KernelArgs.symbols holds when the kernel runs; the plan is made for the
-// nominal ones. With a size of 0 the kernel does nothing; with k = 0 every sum is 0. Pointers must be aligned to 4 bytes; 64 is faster.
-// Output must not overlap any input, except that an epilogue operand may be the output itself when each element is read where it is written
+// Every kernel follows runtime/device/kernel_abi.h. Element type f32. All strides in elements.
+// Fixed sizes are >= 1 (K too). Sizes and strides of type Extent may depend on symbols, whose
+// values (>= 0) KernelArgs.symbols holds when the kernel runs; the plan is made for the nominal
+// ones. With a size of 0 the kernel does nothing; with k = 0 every sum is 0. Pointers must be
+// aligned to 4 bytes; 64 is faster. Output must not overlap any input, except that an epilogue
+// operand may be the output itself when each element is read where it is written
 // (EpilogueOperand::full with the output's strides).
 //
-// Errors: kCodegen for a specification that contradicts itself, or an object that is not closed; kNotLowerable for one that is meaningful
-// but that this generator cannot do.
+// Errors: kCodegen for a specification that contradicts itself, or an object that is not closed;
+// kNotLowerable for one that is meaningful but that this generator cannot do.
 #pragma once
 
 #include <cstddef>
@@ -25,13 +28,15 @@ namespace sluice {
 
 struct GeneratedKernel {
   std::vector<std::byte> object;  // ELF64 relocatable, closed
-  std::string entry;              // "k_" and 16 hex digits of the digest of specification, profile and generator version
-  // A fixed kernel must be launched with exactly this number of blocks; a symbolic one with any number from 1 to this:
-  // clamp(multiply_adds / multiply_adds_per_block, 1, blocks).
+  std::string entry;  // "k_" and 16 hex digits of the digest of specification, profile and
+                      // generator version
+  // A fixed kernel must be launched with exactly this number of blocks; a symbolic one with any
+  // number from 1 to this: clamp(multiply_adds / multiply_adds_per_block, 1, blocks).
   uint32_t blocks = 1;
   int64_t multiply_adds_per_block = 0;  // 0: fixed
-  uint64_t scratch_bytes = 0;           // per worker, whatever the sizes; at most DeviceProfile.scratch_limit
-  Extent multiply_adds = 0;             // of a symbolic copy: the elements
+  uint64_t scratch_bytes =
+      0;                     // per worker, whatever the sizes; at most DeviceProfile.scratch_limit
+  Extent multiply_adds = 0;  // of a symbolic copy: the elements
 };
 
 // One batch axis; outermost first. A stride of 0 broadcasts. c_stride is never 0 unless size is 1.
@@ -46,18 +51,19 @@ struct BatchAxis {
 struct MatMulSpec {
   Extent m = 1, n = 1, k = 1;
   Extent a_row_stride = 0, a_k_stride = 1;
-  // Packed B: [ceil(n / nr)][k][nr] with nr = choose_matmul_plan(...).nr, missing columns zero; b_row_stride and b_column_stride are then
-  // unused.
+  // Packed B: [ceil(n / nr)][k][nr] with nr = choose_matmul_plan(...).nr, missing columns zero;
+  // b_row_stride and b_column_stride are then unused.
   bool b_packed = false;
-  // Any strides; a column stride other than 1, and rows of B with gaps that several tiles read, are packed into scratch by the kernel
-  // itself.
+  // Any strides; a column stride other than 1, and rows of B with gaps that several tiles read, are
+  // packed into scratch by the kernel itself.
   Extent b_row_stride = 0, b_column_stride = 1;
   Extent c_row_stride = 0;       // column stride is 1
   std::vector<BatchAxis> batch;  // at most 6
   Epilogue epilogue;
 };
 
-// How a contraction is tiled; no LLVM behind it, cheap. For symbolic sizes the numbers of panels and blocks are those at the nominal sizes.
+// How a contraction is tiled; no LLVM behind it, cheap. For symbolic sizes the numbers of panels
+// and blocks are those at the nominal sizes.
 struct ContractionPlan {
   int lanes = 0;             // floats per vector
   int vectors = 0;           // vectors per tile row
@@ -72,16 +78,18 @@ struct ContractionPlan {
   double cycles = 0;         // estimated, one thread, all blocks
 };
 
-// Depends on every number of the spec except b_packed, b_row_stride, b_column_stride and the epilogue.
+// Depends on every number of the spec except b_packed, b_row_stride, b_column_stride and the
+// epilogue.
 ContractionPlan choose_matmul_plan(const MatMulSpec& spec, const DeviceProfile& profile);
 Result<GeneratedKernel> generate_matmul(const MatMulSpec& spec, const DeviceProfile& profile);
 
-// 2-d convolution, channels last: x[n][h][w][ci], y[n][oh][ow][co]; group g reads channels [g*ci/groups, ...) and writes [g*co/groups,
-// ...). Output pixel (oh, ow) reads input row oh * stride_h + kh * dilation_h - pad_top; rows and columns outside count as zero. 1x1
-// kernels are included.
+// 2-d convolution, channels last: x[n][h][w][ci], y[n][oh][ow][co]; group g reads channels
+// [g*ci/groups, ...) and writes [g*co/groups,
+// ...). Output pixel (oh, ow) reads input row oh * stride_h + kh * dilation_h - pad_top; rows and
+// columns outside count as zero. 1x1 kernels are included.
 //
-// Packed weights: [groups][ceil((co/groups) / nr)][kh * kw * (ci/groups)][nr] with nr = choose_conv_plan(...).nr, reduction index (kh, kw,
-// ci) with ci fastest, missing columns zero.
+// Packed weights: [groups][ceil((co/groups) / nr)][kh * kw * (ci/groups)][nr] with nr =
+// choose_conv_plan(...).nr, reduction index (kh, kw, ci) with ci fastest, missing columns zero.
 //
 // Pointers: y, x, packed weights, then the epilogue's operands.
 struct ConvSpec {
@@ -109,8 +117,9 @@ struct PackAxis {
   Extent stride = 0;  // of the source
 };
 
-// packed[batch...][ceil(columns.size / nr)][reduction...][nr] = source at batch, reduction and column strides; columns past the end are
-// zero. For operands known only at run time. A conv's weight [co][ci/g][kh][kw] is batch {g}, reduction {kh, kw, ci}, columns {co/g}.
+// packed[batch...][ceil(columns.size / nr)][reduction...][nr] = source at batch, reduction and
+// column strides; columns past the end are zero. For operands known only at run time. A conv's
+// weight [co][ci/g][kh][kw] is batch {g}, reduction {kh, kw, ci}, columns {co/g}.
 //
 // Pointers: packed, source.
 struct PackSpec {

@@ -14,7 +14,8 @@ constexpr std::byte kGuard{0x5a};
 
 }  // namespace
 
-RunnableKernel::RunnableKernel(KernelImage image, KernelFunction function, const GeneratedKernel& kernel)
+RunnableKernel::RunnableKernel(KernelImage image, KernelFunction function,
+                               const GeneratedKernel& kernel)
     : image_(std::move(image)),
       function_(function),
       blocks_(kernel.blocks),
@@ -27,28 +28,36 @@ Result<RunnableKernel> RunnableKernel::load(const GeneratedKernel& kernel) {
   const std::span<const std::byte> object = kernel.object;
   SLUICE_ASSIGN(KernelImage image, KernelImage::load({&object, 1}));
   KernelFunction function = image.find(kernel.entry);
-  if (!function) return make_error(ErrorCode::kCodegen, "the object does not define '{}'", kernel.entry);
+  if (!function)
+    return make_error(ErrorCode::kCodegen, "the object does not define '{}'", kernel.entry);
   return RunnableKernel(std::move(image), function, kernel);
 }
 
-void RunnableKernel::call(const std::vector<void*>& pointers, const int64_t* symbols, uint32_t block, uint32_t blocks) {
-  auto* scratch = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(scratch_.data()) + 63) / 64 * 64);
+void RunnableKernel::call(const std::vector<void*>& pointers, const int64_t* symbols,
+                          uint32_t block, uint32_t blocks) {
+  auto* scratch =
+      reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(scratch_.data()) + 63) / 64 * 64);
   const KernelArgs args{pointers.data(), symbols, scratch};
   function_(&args, block, blocks);
   const std::span<const std::byte> guard(scratch + scratch_bytes_, kGuardBytes);
-  const bool is_whole = std::all_of(guard.begin(), guard.end(), [](std::byte b) { return b == kGuard; });
+  const bool is_whole =
+      std::all_of(guard.begin(), guard.end(), [](std::byte b) { return b == kGuard; });
   if (!is_whole) throw std::logic_error("a kernel wrote behind its scratch");
 }
 
-void RunnableKernel::run_block(const std::vector<void*>& pointers, uint32_t block) { call(pointers, nullptr, block, blocks_); }
+void RunnableKernel::run_block(const std::vector<void*>& pointers, uint32_t block) {
+  call(pointers, nullptr, block, blocks_);
+}
 
 void RunnableKernel::run(const std::vector<void*>& pointers) {
   for (uint32_t block = 0; block < blocks_; ++block) run_block(pointers, block);
 }
 
-void RunnableKernel::run(const std::vector<void*>& pointers, const std::vector<int64_t>& symbols, uint32_t blocks) {
+void RunnableKernel::run(const std::vector<void*>& pointers, const std::vector<int64_t>& symbols,
+                         uint32_t blocks) {
   if (blocks == 0) {
-    const int64_t wanted = value_of(multiply_adds_, symbols) / std::max<int64_t>(multiply_adds_per_block_, 1);
+    const int64_t wanted =
+        value_of(multiply_adds_, symbols) / std::max<int64_t>(multiply_adds_per_block_, 1);
     blocks = static_cast<uint32_t>(std::clamp<int64_t>(wanted, 1, blocks_));
   }
   for (uint32_t block = blocks; block-- > 0;) call(pointers, symbols.data(), block, blocks);
@@ -70,8 +79,11 @@ void fix(Epilogue& epilogue, const std::vector<int64_t>& symbols) {
 }  // namespace
 
 MatMulSpec fixed_at(MatMulSpec s, const std::vector<int64_t>& symbols) {
-  fix({&s.m, &s.n, &s.k, &s.a_row_stride, &s.a_k_stride, &s.b_row_stride, &s.b_column_stride, &s.c_row_stride}, symbols);
-  for (BatchAxis& axis : s.batch) fix({&axis.size, &axis.a_stride, &axis.b_stride, &axis.c_stride}, symbols);
+  fix({&s.m, &s.n, &s.k, &s.a_row_stride, &s.a_k_stride, &s.b_row_stride, &s.b_column_stride,
+       &s.c_row_stride},
+      symbols);
+  for (BatchAxis& axis : s.batch)
+    fix({&axis.size, &axis.a_stride, &axis.b_stride, &axis.c_stride}, symbols);
   fix(s.epilogue, symbols);
   return s;
 }
@@ -96,11 +108,13 @@ std::vector<float> random_floats(size_t count, std::mt19937& random) {
   return values;
 }
 
-std::vector<float> transposed(const std::vector<float>& from, int64_t n, int64_t rows, int64_t columns) {
+std::vector<float> transposed(const std::vector<float>& from, int64_t n, int64_t rows,
+                              int64_t columns) {
   std::vector<float> to(from.size());
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t c = 0; c < columns; ++c) to[(i * columns + c) * rows + r] = from[(i * rows + r) * columns + c];
+      for (int64_t c = 0; c < columns; ++c)
+        to[(i * columns + c) * rows + r] = from[(i * rows + r) * columns + c];
     }
   }
   return to;
@@ -149,7 +163,8 @@ double evaluate(const EpilogueInstruction& i, const std::vector<double>& v) {
 
 }  // namespace
 
-double reference_epilogue(const Epilogue& epilogue, double accumulator, const std::function<double(int)>& operand) {
+double reference_epilogue(const Epilogue& epilogue, double accumulator,
+                          const std::function<double(int)>& operand) {
   if (epilogue.code.empty()) return accumulator;
   std::vector<double> values;
   for (const EpilogueInstruction& i : epilogue.code) {
@@ -166,8 +181,8 @@ double reference_epilogue(const Epilogue& epilogue, double accumulator, const st
   return values.back();
 }
 
-std::vector<double> reference_matmul(const MatMulSpec& s, const float* a, const float* b, const std::vector<const float*>& operands,
-                                     size_t c_elements) {
+std::vector<double> reference_matmul(const MatMulSpec& s, const float* a, const float* b,
+                                     const std::vector<const float*>& operands, size_t c_elements) {
   std::vector<double> c(c_elements, 0);
   int64_t entries = 1;
   for (const BatchAxis& axis : s.batch) entries *= axis.size.nominal;
@@ -204,16 +219,20 @@ std::vector<double> reference_matmul(const MatMulSpec& s, const float* a, const 
 
 namespace {
 
-double conv_sum(const ConvSpec& s, const float* x, const float* weights, int64_t n, int64_t oh, int64_t ow, int64_t co) {
+double conv_sum(const ConvSpec& s, const float* x, const float* weights, int64_t n, int64_t oh,
+                int64_t ow, int64_t co) {
   const int64_t group_in = s.ci / s.groups, group = co / (s.co / s.groups);
   const int64_t pixel = s.x_pixel_stride ? s.x_pixel_stride : s.ci;
   double sum = 0;
   for (int64_t kh = 0; kh < s.kh; ++kh) {
     for (int64_t kw = 0; kw < s.kw; ++kw) {
-      const int64_t ih = oh * s.stride_h + kh * s.dilation_h - s.pad_top, iw = ow * s.stride_w + kw * s.dilation_w - s.pad_left;
+      const int64_t ih = oh * s.stride_h + kh * s.dilation_h - s.pad_top,
+                    iw = ow * s.stride_w + kw * s.dilation_w - s.pad_left;
       if (ih < 0 || ih >= s.h.nominal || iw < 0 || iw >= s.w.nominal) continue;
-      const float* from = x + ((n * s.h.nominal + ih) * s.w.nominal + iw) * pixel + group * group_in;
-      for (int64_t ci = 0; ci < group_in; ++ci) sum += double{from[ci]} * weights[((co * group_in + ci) * s.kh + kh) * s.kw + kw];
+      const float* from =
+          x + ((n * s.h.nominal + ih) * s.w.nominal + iw) * pixel + group * group_in;
+      for (int64_t ci = 0; ci < group_in; ++ci)
+        sum += double{from[ci]} * weights[((co * group_in + ci) * s.kh + kh) * s.kw + kw];
     }
   }
   return sum;
@@ -221,17 +240,20 @@ double conv_sum(const ConvSpec& s, const float* x, const float* weights, int64_t
 
 }  // namespace
 
-std::vector<double> reference_conv(const ConvSpec& s, const float* x, const float* weights, const std::vector<const float*>& operands) {
+std::vector<double> reference_conv(const ConvSpec& s, const float* x, const float* weights,
+                                   const std::vector<const float*>& operands) {
   const int64_t stride = s.y_pixel_stride ? s.y_pixel_stride : s.co;
   const int64_t image = s.oh.nominal * s.ow.nominal;
   std::vector<double> y(static_cast<size_t>(s.n.nominal * image * stride), 0);
   for (int64_t pixel = 0; pixel < s.n.nominal * image; ++pixel) {
     for (int64_t co = 0; co < s.co; ++co) {
-      const double sum = conv_sum(s, x, weights, pixel / image, pixel % image / s.ow.nominal, pixel % s.ow.nominal, co);
+      const double sum = conv_sum(s, x, weights, pixel / image, pixel % image / s.ow.nominal,
+                                  pixel % s.ow.nominal, co);
       y[pixel * stride + co] = reference_epilogue(s.epilogue, sum, [&](int n) {
         const EpilogueOperand& o = s.epilogue.operands[n];
         const int64_t row = o.batch_strides.empty() ? pixel * o.row_stride.nominal
-                                                    : pixel / image * o.batch_strides[0].nominal + pixel % image * o.row_stride.nominal;
+                                                    : pixel / image * o.batch_strides[0].nominal +
+                                                          pixel % image * o.row_stride.nominal;
         return operands[n][row + co * o.column_stride.nominal];
       });
     }
@@ -243,7 +265,8 @@ namespace {
 
 void pack_rows(const PackSpec& spec, size_t axis, const float* from, int64_t columns, float*& to) {
   if (axis == spec.reduction.size()) {
-    for (int64_t j = 0; j < spec.nr; ++j) *to++ = j < columns ? from[j * spec.columns.stride.nominal] : 0.0f;
+    for (int64_t j = 0; j < spec.nr; ++j)
+      *to++ = j < columns ? from[j * spec.columns.stride.nominal] : 0.0f;
     return;
   }
   for (int64_t i = 0; i < spec.reduction[axis].size.nominal; ++i)
@@ -253,11 +276,13 @@ void pack_rows(const PackSpec& spec, size_t axis, const float* from, int64_t col
 void pack_batch(const PackSpec& spec, size_t axis, const float* from, float*& to) {
   if (axis == spec.batch.size()) {
     for (int64_t j = 0; j < spec.columns.size.nominal; j += spec.nr) {
-      pack_rows(spec, 0, from + j * spec.columns.stride.nominal, std::min(spec.nr, spec.columns.size.nominal - j), to);
+      pack_rows(spec, 0, from + j * spec.columns.stride.nominal,
+                std::min(spec.nr, spec.columns.size.nominal - j), to);
     }
     return;
   }
-  for (int64_t i = 0; i < spec.batch[axis].size.nominal; ++i) pack_batch(spec, axis + 1, from + i * spec.batch[axis].stride.nominal, to);
+  for (int64_t i = 0; i < spec.batch[axis].size.nominal; ++i)
+    pack_batch(spec, axis + 1, from + i * spec.batch[axis].stride.nominal, to);
 }
 
 }  // namespace
@@ -281,7 +306,8 @@ int64_t packed_elements(const PackSpec& spec) {
     for (const PackAxis& axis : axes) product *= axis.size.nominal;
     return product;
   };
-  return count(spec.batch) * ceil_div(spec.columns.size.nominal, spec.nr) * count(spec.reduction) * spec.nr;
+  return count(spec.batch) * ceil_div(spec.columns.size.nominal, spec.nr) * count(spec.reduction) *
+         spec.nr;
 }
 
 PackSpec conv_weight_packing(const ConvSpec& s, int64_t nr) {

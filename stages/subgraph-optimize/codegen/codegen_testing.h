@@ -1,4 +1,5 @@
-// For tests and the benchmark of the generator: runs kernels, and computes the same results in double precision by the plainest loops.
+// For tests and the benchmark of the generator: runs kernels, and computes the same results in
+// double precision by the plainest loops.
 #pragma once
 
 #include <functional>
@@ -17,12 +18,14 @@ class RunnableKernel {
   void run(const std::vector<void*>& pointers);
   void run_block(const std::vector<void*>& pointers, uint32_t block);
   // A symbolic kernel in so many blocks, the last one first; 0: as many as the device would launch.
-  void run(const std::vector<void*>& pointers, const std::vector<int64_t>& symbols, uint32_t blocks = 0);
+  void run(const std::vector<void*>& pointers, const std::vector<int64_t>& symbols,
+           uint32_t blocks = 0);
   uint32_t blocks() const { return blocks_; }
 
  private:
   // Throws when the kernel wrote behind its scratch.
-  void call(const std::vector<void*>& pointers, const int64_t* symbols, uint32_t block, uint32_t blocks);
+  void call(const std::vector<void*>& pointers, const int64_t* symbols, uint32_t block,
+            uint32_t blocks);
   RunnableKernel(KernelImage image, KernelFunction function, const GeneratedKernel& kernel);
   KernelImage image_;
   KernelFunction function_;
@@ -37,7 +40,8 @@ class RunnableKernel {
 std::vector<float> random_floats(size_t count, std::mt19937& random);
 
 // [n][rows][columns] -> [n][columns][rows].
-std::vector<float> transposed(const std::vector<float>& from, int64_t n, int64_t rows, int64_t columns);
+std::vector<float> transposed(const std::vector<float>& from, int64_t n, int64_t rows,
+                              int64_t columns);
 
 // The specification with values for its symbols: a fixed one, whose sizes may be 0.
 MatMulSpec fixed_at(MatMulSpec spec, const std::vector<int64_t>& symbols);
@@ -45,13 +49,16 @@ ConvSpec fixed_at(ConvSpec spec, const std::vector<int64_t>& symbols);
 PackSpec fixed_at(PackSpec spec, const std::vector<int64_t>& symbols);
 
 // What the epilogue makes of one accumulator; operand(i) answers the element of operand i.
-double reference_epilogue(const Epilogue& epilogue, double accumulator, const std::function<double(int)>& operand);
+double reference_epilogue(const Epilogue& epilogue, double accumulator,
+                          const std::function<double(int)>& operand);
 
-// All operands are indexed with the spec's own strides. b: always the unpacked operand, at b_row_stride and b_column_stride.
-std::vector<double> reference_matmul(const MatMulSpec& spec, const float* a, const float* b, const std::vector<const float*>& operands,
-                                     size_t c_elements);
+// All operands are indexed with the spec's own strides. b: always the unpacked operand, at
+// b_row_stride and b_column_stride.
+std::vector<double> reference_matmul(const MatMulSpec& spec, const float* a, const float* b,
+                                     const std::vector<const float*>& operands, size_t c_elements);
 // weights: [co][ci / groups][kh][kw]. Untouched elements of y (a pixel stride wider than co) are 0.
-std::vector<double> reference_conv(const ConvSpec& spec, const float* x, const float* weights, const std::vector<const float*>& operands);
+std::vector<double> reference_conv(const ConvSpec& spec, const float* x, const float* weights,
+                                   const std::vector<const float*>& operands);
 
 // symbols: as in KernelArgs.
 int64_t value_of(const Extent& extent, const std::vector<int64_t>& symbols);

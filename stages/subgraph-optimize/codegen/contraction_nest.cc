@@ -27,13 +27,16 @@ class NestEmitter {
   NestEmitter(KernelBuilder& builder, const ContractionNest& nest)
       : b_(builder), nest_(nest), tiles_(ceil_div(nest.rows, nest.plan.rows)) {}
 
-  // Block number = (batch block, panel block, row block), row block fastest: neighbours share weights.
+  // Block number = (batch block, panel block, row block), row block fastest: neighbours share
+  // weights.
   void emit() {
     const ContractionPlan& plan = nest_.plan;
     Value* block = b_.block();
     const auto row_range = b_.partition(tiles_, b_.mod(block, plan.row_blocks), plan.row_blocks);
-    const auto panel_range = b_.partition(plan.panels, b_.mod(b_.div(block, plan.row_blocks), plan.panel_blocks), plan.panel_blocks);
-    const auto batch_range = b_.partition(nest_.batch, b_.div(block, plan.row_blocks * plan.panel_blocks), plan.batch_blocks);
+    const auto panel_range = b_.partition(
+        plan.panels, b_.mod(b_.div(block, plan.row_blocks), plan.panel_blocks), plan.panel_blocks);
+    const auto batch_range = b_.partition(
+        nest_.batch, b_.div(block, plan.row_blocks * plan.panel_blocks), plan.batch_blocks);
     b_.loop(batch_range.first, batch_range.second, 1, [&](Value* entry) {
       if (nest_.enter) nest_.enter(entry);
       b_.loop(panel_range.first, panel_range.second, plan.panel_group, [&](Value* begin) {
@@ -47,10 +50,12 @@ class NestEmitter {
  private:
   void emit_tiles(Value* first, Value* last, Value* panel_begin, Value* panel_end) {
     const int64_t whole = nest_.rows / nest_.plan.rows;
-    b_.loop(first, b_.min(last, b_.index(whole)), 1, [&](Value* tile) { emit_panels(tile, false, panel_begin, panel_end); });
+    b_.loop(first, b_.min(last, b_.index(whole)), 1,
+            [&](Value* tile) { emit_panels(tile, false, panel_begin, panel_end); });
     if (has_row_remainder(nest_)) {
       // The last tile of all, if this block has it: no iteration or one.
-      b_.loop(b_.index(whole), last, 1, [&](Value* tile) { emit_panels(tile, true, panel_begin, panel_end); });
+      b_.loop(b_.index(whole), last, 1,
+              [&](Value* tile) { emit_panels(tile, true, panel_begin, panel_end); });
     }
   }
 
@@ -58,10 +63,12 @@ class NestEmitter {
     Value* a = nest_.prepare_rows(tile, tile_shape(nest_, row_remainder, false).rows);
     const int64_t whole = nest_.columns / nest_.plan.nr;
     if (whole > 0) {
-      b_.loop(begin, b_.min(end, b_.index(whole)), 1, [&](Value* panel) { nest_.call(a, tile, panel, row_remainder, false); });
+      b_.loop(begin, b_.min(end, b_.index(whole)), 1,
+              [&](Value* panel) { nest_.call(a, tile, panel, row_remainder, false); });
     }
     if (has_column_remainder(nest_)) {
-      b_.loop(b_.index(whole), end, 1, [&](Value* panel) { nest_.call(a, tile, panel, row_remainder, true); });
+      b_.loop(b_.index(whole), end, 1,
+              [&](Value* panel) { nest_.call(a, tile, panel, row_remainder, true); });
     }
   }
 
@@ -72,18 +79,22 @@ class NestEmitter {
 
 }  // namespace
 
-TileFunctions emit_tile_functions(const ContractionNest& nest, const std::function<llvm::Function*(const TileShape&)>& emit) {
+TileFunctions emit_tile_functions(const ContractionNest& nest,
+                                  const std::function<llvm::Function*(const TileShape&)>& emit) {
   TileFunctions tiles = {};
   for (bool row_remainder : {false, true}) {
     if (row_remainder && !has_row_remainder(nest)) continue;
     for (bool column_remainder : {false, true}) {
       if (column_remainder ? !has_column_remainder(nest) : nest.columns < nest.plan.nr) continue;
-      tiles[row_remainder][column_remainder] = emit(tile_shape(nest, row_remainder, column_remainder));
+      tiles[row_remainder][column_remainder] =
+          emit(tile_shape(nest, row_remainder, column_remainder));
     }
   }
   return tiles;
 }
 
-void emit_nest(KernelBuilder& builder, const ContractionNest& nest) { NestEmitter(builder, nest).emit(); }
+void emit_nest(KernelBuilder& builder, const ContractionNest& nest) {
+  NestEmitter(builder, nest).emit();
+}
 
 }  // namespace sluice

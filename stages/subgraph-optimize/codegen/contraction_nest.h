@@ -1,5 +1,5 @@
-// The loops around the register tiles, shared by MatMul and Conv: which block computes which batch entries, panels and row tiles, and in
-// what order.
+// The loops around the register tiles, shared by MatMul and Conv: which block computes which batch
+// entries, panels and row tiles, and in what order.
 #pragma once
 
 #include <array>
@@ -22,12 +22,16 @@ struct ContractionNest {
   // Answers the tile function's first argument for row tile `tile` of `rows` rows.
   std::function<llvm::Value*(llvm::Value* tile, int rows)> prepare_rows;
   // Calls the tile function for (rows tail?, columns tail?).
-  std::function<void(llvm::Value* a, llvm::Value* tile, llvm::Value* panel, bool row_remainder, bool column_remainder)> call;
+  std::function<void(llvm::Value* a, llvm::Value* tile, llvm::Value* panel, bool row_remainder,
+                     bool column_remainder)>
+      call;
 };
 
-// The tile functions that a nest calls, by (rows tail?, columns tail?); null where there is no such tile. `emit` writes one of a shape.
+// The tile functions that a nest calls, by (rows tail?, columns tail?); null where there is no such
+// tile. `emit` writes one of a shape.
 using TileFunctions = std::array<std::array<llvm::Function*, 2>, 2>;
-TileFunctions emit_tile_functions(const ContractionNest& nest, const std::function<llvm::Function*(const TileShape&)>& emit);
+TileFunctions emit_tile_functions(const ContractionNest& nest,
+                                  const std::function<llvm::Function*(const TileShape&)>& emit);
 
 // Writes the loops into the kernel at the insert point.
 void emit_nest(KernelBuilder& builder, const ContractionNest& nest);

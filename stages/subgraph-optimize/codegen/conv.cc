@@ -1,5 +1,6 @@
-// Conv kernels: an implicit matrix product (rows: output pixels of all images; columns: output channels of one group) on the same tiles as
-// MatMul. Fixed and symbolic kernels differ in the loops around the tiles only.
+// Conv kernels: an implicit matrix product (rows: output pixels of all images; columns: output
+// channels of one group) on the same tiles as MatMul. Fixed and symbolic kernels differ in the
+// loops around the tiles only.
 #include <algorithm>
 
 #include "stages/subgraph-optimize/codegen/contraction_nest.h"
@@ -14,16 +15,22 @@ namespace {
 using llvm::Value;
 
 Result<void> check(const ConvSpec& s) {
-  for (int64_t size : {s.n.factor, s.h.factor, s.w.factor, s.ci, s.oh.factor, s.ow.factor, s.co, s.kh, s.kw, s.stride_h, s.stride_w,
-                       s.dilation_h, s.dilation_w, s.groups}) {
-    if (size < 1) return make_error(ErrorCode::kCodegen, "conv has a size, stride or dilation of {}, at least 1 is needed", size);
+  for (int64_t size : {s.n.factor, s.h.factor, s.w.factor, s.ci, s.oh.factor, s.ow.factor, s.co,
+                       s.kh, s.kw, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w, s.groups}) {
+    if (size < 1)
+      return make_error(ErrorCode::kCodegen,
+                        "conv has a size, stride or dilation of {}, at least 1 is needed", size);
   }
   if (s.ci % s.groups != 0 || s.co % s.groups != 0) {
-    return make_error(ErrorCode::kCodegen, "conv with {} groups: {} input and {} output channels cannot be divided", s.groups, s.ci, s.co);
+    return make_error(ErrorCode::kCodegen,
+                      "conv with {} groups: {} input and {} output channels cannot be divided",
+                      s.groups, s.ci, s.co);
   }
-  if ((s.x_pixel_stride != 0 && s.x_pixel_stride < s.ci) || (s.y_pixel_stride != 0 && s.y_pixel_stride < s.co)) {
-    return make_error(ErrorCode::kCodegen, "conv with pixel strides {} and {} is too narrow for {} and {} channels", s.x_pixel_stride,
-                      s.y_pixel_stride, s.ci, s.co);
+  if ((s.x_pixel_stride != 0 && s.x_pixel_stride < s.ci) ||
+      (s.y_pixel_stride != 0 && s.y_pixel_stride < s.co)) {
+    return make_error(ErrorCode::kCodegen,
+                      "conv with pixel strides {} and {} is too narrow for {} and {} channels",
+                      s.x_pixel_stride, s.y_pixel_stride, s.ci, s.co);
   }
   return check_epilogue(s.epilogue, 1);
 }
@@ -40,8 +47,9 @@ class ConvEmitter {
   Result<GeneratedKernel> emit() {
     const uint64_t scratch = conv_row_scratch(s_, strategy_, plan_.rows);
     if (scratch > static_cast<uint64_t>(b_.profile().scratch_limit)) {
-      return make_error(ErrorCode::kNotLowerable, "conv with a {}x{} kernel needs {} bytes of scratch, the device has {}", s_.kh, s_.kw,
-                        scratch, b_.profile().scratch_limit);
+      return make_error(ErrorCode::kNotLowerable,
+                        "conv with a {}x{} kernel needs {} bytes of scratch, the device has {}",
+                        s_.kh, s_.kw, scratch, b_.profile().scratch_limit);
     }
     const std::string entry = kernel_entry(canonical_text(s_), b_.profile());
     SLUICE_ASSIGN(GeneratedKernel kernel, is_fixed(s_) ? emit_fixed(entry) : emit_symbolic(entry));
@@ -59,12 +67,17 @@ class ConvEmitter {
     nest.rows = (s_.n * s_.oh * s_.ow).factor;
     nest.columns = s_.co / s_.groups;
     nest.plan = plan_;
-    const TileFunctions tiles = emit_tile_functions(nest, [&](const TileShape& shape) { return emit_tile_function(shape); });
+    const TileFunctions tiles = emit_tile_functions(
+        nest, [&](const TileShape& shape) { return emit_tile_function(shape); });
     begin(entry);
     nest.enter = [&](Value* group) { enter(group); };
-    nest.prepare_rows = [&](Value* tile, int rows) { return prepare_rows(b_.mul(tile, plan_.rows), b_.index(rows)); };
-    nest.call = [&](Value* a, Value* tile, Value* panel, bool row_remainder, bool column_remainder) {
-      b_.ir().CreateCall(tiles[row_remainder][column_remainder], arguments(a, b_.mul(tile, plan_.rows), panel));
+    nest.prepare_rows = [&](Value* tile, int rows) {
+      return prepare_rows(b_.mul(tile, plan_.rows), b_.index(rows));
+    };
+    nest.call = [&](Value* a, Value* tile, Value* panel, bool row_remainder,
+                    bool column_remainder) {
+      b_.ir().CreateCall(tiles[row_remainder][column_remainder],
+                         arguments(a, b_.mul(tile, plan_.rows), panel));
     };
     emit_nest(b_, nest);
     b_.ret_void();
@@ -82,7 +95,8 @@ class ConvEmitter {
     nest.plan = plan_;
     nest.has_many_rows = true;
     std::vector<std::pair<TileShape, llvm::Function*>> tiles;
-    for (const TileShape& shape : nest_tile_shapes(nest, b_.has_masks())) tiles.emplace_back(shape, emit_tile_function(shape));
+    for (const TileShape& shape : nest_tile_shapes(nest, b_.has_masks()))
+      tiles.emplace_back(shape, emit_tile_function(shape));
     begin(entry);
     b_.set_symbols(b_.symbols_argument());
     nest.enter = [&](Value* group) { enter(group); };
@@ -90,7 +104,8 @@ class ConvEmitter {
     nest.call = [&](const TileShape& shape, Value* a, const SymbolicNest::Place& place) {
       IrValues values = arguments(a, place.row, place.panel);
       values.insert(values.end(), {b_.symbols(), place.active});
-      const auto tile = std::find_if(tiles.begin(), tiles.end(), [&](const auto& known) { return known.first == shape; });
+      const auto tile = std::find_if(tiles.begin(), tiles.end(),
+                                     [&](const auto& known) { return known.first == shape; });
       b_.ir().CreateCall(tile->second, values);
     };
     emit_nest(b_, nest);
@@ -113,7 +128,8 @@ class ConvEmitter {
     TileOutput output{y_stride_, &s_.epilogue, {}};
     for (const EpilogueOperand& operand : s_.epilogue.operands) {
       const bool has_images = !operand.batch_strides.empty();
-      output.operand_rows.push_back({operand.row_stride, has_images ? operand.batch_strides[0] : 0, has_images ? s_.oh * s_.ow : 0});
+      output.operand_rows.push_back({operand.row_stride, has_images ? operand.batch_strides[0] : 0,
+                                     has_images ? s_.oh * s_.ow : 0});
     }
     return emit_tile(b_, "tile", shape, reduction, output);
   }
@@ -124,7 +140,9 @@ class ConvEmitter {
     first_channel_ = b_.mul(group, s_.co / s_.groups);
   }
 
-  Value* prepare_rows(Value* first, Value* rows) { return emit_conv_rows(b_, s_, strategy_, x_group_, first, rows, plan_.rows); }
+  Value* prepare_rows(Value* first, Value* rows) {
+    return emit_conv_rows(b_, s_, strategy_, x_group_, first, rows, plan_.rows);
+  }
 
   IrValues arguments(Value* a, Value* row, Value* panel) {
     Value* channel = b_.add(first_channel_, b_.mul(panel, plan_.nr));
@@ -159,13 +177,18 @@ ContractionPlan choose_conv_plan(const ConvSpec& s, const DeviceProfile& profile
   size.batch = s.groups;
   if (strategy == ConvRows::kDirect) size.row_bytes = conv_pixel_stride(s) * 4;
   if (strategy == ConvRows::kPointers) size.row_bytes = s.stride_w * conv_pixel_stride(s) * 4;
-  if (strategy == ConvRows::kPointers) size.row_cycles = kCyclesPerPointer * static_cast<double>(s.kh * s.kw);
+  if (strategy == ConvRows::kPointers)
+    size.row_cycles = kCyclesPerPointer * static_cast<double>(s.kh * s.kw);
   if (strategy == ConvRows::kCopied)
-    size.row_cycles = static_cast<double>(s.kh) * (kCyclesPerRun + static_cast<double>(s.kw * s.ci / s.groups) / 4);
+    size.row_cycles = static_cast<double>(s.kh) *
+                      (kCyclesPerRun + static_cast<double>(s.kw * s.ci / s.groups) / 4);
   const Extent rows = s.n * s.oh * s.ow;
-  ContractionPlan plan = rows.is_fixed() ? choose_plan(size, profile) : choose_symbolic_plan(size, true, false, profile);
+  ContractionPlan plan = rows.is_fixed() ? choose_plan(size, profile)
+                                         : choose_symbolic_plan(size, true, false, profile);
   // The largest kernels have room for few rows of pointers.
-  while (plan.rows > 1 && conv_row_scratch(s, strategy, plan.rows) > static_cast<uint64_t>(profile.scratch_limit)) --plan.rows;
+  while (plan.rows > 1 &&
+         conv_row_scratch(s, strategy, plan.rows) > static_cast<uint64_t>(profile.scratch_limit))
+    --plan.rows;
   return plan;
 }
 

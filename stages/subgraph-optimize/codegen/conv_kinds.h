@@ -1,12 +1,13 @@
-// The kernels beside the channels-last contraction: copies between layouts, depthwise convolution, and direct convolution on dense
-// NCHW tensors. The same contract as codegen.h.
+// The kernels beside the channels-last contraction: copies between layouts, depthwise convolution,
+// and direct convolution on dense NCHW tensors. The same contract as codegen.h.
 #pragma once
 
 #include "stages/subgraph-optimize/codegen/codegen.h"
 
 namespace sluice {
 
-// A batch of transpositions: [n][channels][pixels] -> [n][pixels][channels] (to_channels_last), or back.
+// A batch of transpositions: [n][channels][pixels] -> [n][pixels][channels] (to_channels_last), or
+// back.
 //
 // Pointers: destination, source.
 struct LayoutCopySpec {
@@ -17,12 +18,13 @@ struct LayoutCopySpec {
   int element_bytes = 4;  // or 1
 };
 
-Result<GeneratedKernel> generate_layout_copy(const LayoutCopySpec& spec, const DeviceProfile& profile);
+Result<GeneratedKernel> generate_layout_copy(const LayoutCopySpec& spec,
+                                             const DeviceProfile& profile);
 bool is_fixed(const LayoutCopySpec& spec);
 std::string canonical_text(const LayoutCopySpec& spec);
 
-// groups == ci == co, channels last, without pixel strides. Packed weights: [kh * kw][nr], nr = channels rounded up to the plan's lanes,
-// missing ones zero. Epilogue and pointers as in ConvSpec.
+// groups == ci == co, channels last, without pixel strides. Packed weights: [kh * kw][nr], nr =
+// channels rounded up to the plan's lanes, missing ones zero. Epilogue and pointers as in ConvSpec.
 struct DepthwiseSpec {
   ConvSpec conv;
 };
@@ -42,10 +44,12 @@ Result<GeneratedKernel> generate_depthwise(const DepthwiseSpec& spec, const Devi
 std::string canonical_text(const DepthwiseSpec& spec);
 PackSpec depthwise_weight_packing(const ConvSpec& conv, int64_t nr);
 
-// Dense x[n][ci][h][w] and y[n][co][oh][ow]: vectors run along the output pixels. In the epilogue a row is an output channel and a column
-// an output pixel: a bias is EpilogueOperand::row(), a residual full(oh * ow, {co * oh * ow}).
+// Dense x[n][ci][h][w] and y[n][co][oh][ow]: vectors run along the output pixels. In the epilogue a
+// row is an output channel and a column an output pixel: a bias is EpilogueOperand::row(), a
+// residual full(oh * ow, {co * oh * ow}).
 //
-// Packed weights: [groups][ceil((co/groups) / nr)][ci/groups][kw][kh][nr] with nr = choose_direct_plan(...).rows, missing channels zero.
+// Packed weights: [groups][ceil((co/groups) / nr)][ci/groups][kw][kh][nr] with nr =
+// choose_direct_plan(...).rows, missing channels zero.
 struct DirectConvSpec {
   ConvSpec conv;
 };
@@ -56,8 +60,8 @@ struct DirectConvPlan {
   int vectors = 0;         // output pixels of a tile: lanes * vectors
   int rows = 0;            // output channels of a tile
   int64_t chunk_rows = 1;  // output rows whose input is prepared at once
-  // Of symbolic sizes: floats for each phase of a plane, and where the width is no number, output columns of a piece of a row that is too
-  // wide for them.
+  // Of symbolic sizes: floats for each phase of a plane, and where the width is no number, output
+  // columns of a piece of a row that is too wide for them.
   int64_t phase_floats = 0, piece_columns = 0;
   int64_t chunks = 1;
   uint64_t scratch_bytes = 0;
@@ -66,7 +70,8 @@ struct DirectConvPlan {
 };
 
 DirectConvPlan choose_direct_plan(const ConvSpec& conv, const DeviceProfile& profile);
-Result<GeneratedKernel> generate_direct_conv(const DirectConvSpec& spec, const DeviceProfile& profile);
+Result<GeneratedKernel> generate_direct_conv(const DirectConvSpec& spec,
+                                             const DeviceProfile& profile);
 std::string canonical_text(const DirectConvSpec& spec);
 
 enum class ConvKind { kChannelsLast, kDepthwise, kDirect };
@@ -78,7 +83,8 @@ struct ConvNeighbours {
 };
 
 // The kind with the fewest estimated cycles, copies between layouts counted.
-ConvKind choose_conv_kind(const ConvSpec& conv, const DeviceProfile& profile, const ConvNeighbours& neighbours);
+ConvKind choose_conv_kind(const ConvSpec& conv, const DeviceProfile& profile,
+                          const ConvNeighbours& neighbours);
 
 // GeneratedKernel.multiply_adds_per_block of a symbolic convolution with so many estimated cycles.
 int64_t conv_multiply_adds_per_block(const Extent& multiply_adds, double cycles);

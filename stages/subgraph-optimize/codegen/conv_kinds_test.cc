@@ -24,11 +24,14 @@ class ConvKinds : public KernelTest {
       ConvSpec s;
       s.n = draw(1, 3), s.h = draw(1, 40), s.w = draw(1, 40);
       s.kh = draw(1, 7), s.kw = draw(1, 7);
-      s.stride_h = draw(1, 3), s.stride_w = draw(1, 3), s.dilation_h = draw(1, 3), s.dilation_w = draw(1, 3);
+      s.stride_h = draw(1, 3), s.stride_w = draw(1, 3), s.dilation_h = draw(1, 3),
+      s.dilation_w = draw(1, 3);
       s.pad_top = draw(0, 6), s.pad_left = draw(0, 6);
       s.groups = groups == Groups::kOne ? 1 : draw(1, groups == Groups::kAny ? 5 : 40);
       s.ci = s.groups * (groups == Groups::kAny || groups == Groups::kOne ? draw(1, 8) : 1);
-      s.co = groups == Groups::kDepthwise ? s.ci : s.groups * draw(1, groups == Groups::kMultiplied ? 4 : 20);
+      s.co = groups == Groups::kDepthwise
+                 ? s.ci
+                 : s.groups * draw(1, groups == Groups::kMultiplied ? 4 : 20);
       const int64_t high = s.h.nominal + s.pad_top + draw(0, 6) - (s.kh - 1) * s.dilation_h - 1;
       const int64_t wide = s.w.nominal + s.pad_left + draw(0, 6) - (s.kw - 1) * s.dilation_w - 1;
       if (high < 0 || wide < 0) continue;
@@ -38,13 +41,15 @@ class ConvKinds : public KernelTest {
   }
 
   // relu(sum + bias + residual), channels last.
-  static void add_epilogue(ConvSpec& s, const EpilogueOperand& bias, const EpilogueOperand& residual) {
+  static void add_epilogue(ConvSpec& s, const EpilogueOperand& bias,
+                           const EpilogueOperand& residual) {
     EpilogueBuilder e;
     const int value = e.add(e.accumulator(), e.load(bias));
     s.epilogue = e.finish(e.relu(e.add(value, e.load(residual))));
   }
 
-  std::vector<float> run(const Result<GeneratedKernel>& kernel, size_t elements, const std::vector<const float*>& inputs) {
+  std::vector<float> run(const Result<GeneratedKernel>& kernel, size_t elements,
+                         const std::vector<const float*>& inputs) {
     EXPECT_TRUE(kernel.ok()) << error_text(kernel.error());
     if (!kernel.ok()) return {};
     auto runnable = RunnableKernel::load(*kernel);
@@ -63,8 +68,10 @@ class ConvKinds : public KernelTest {
     const int64_t image = s.oh.nominal * s.ow.nominal;
     if (with_epilogue) add_epilogue(s, EpilogueOperand::column(), EpilogueOperand::full(s.co));
     SCOPED_TRACE(canonical_text(s));
-    const auto x = random_floats(static_cast<size_t>(s.n.nominal * s.h.nominal * s.w.nominal * s.ci), random_);
-    const auto weights = random_floats(static_cast<size_t>(s.co * (s.ci / s.groups) * s.kh * s.kw), random_);
+    const auto x =
+        random_floats(static_cast<size_t>(s.n.nominal * s.h.nominal * s.w.nominal * s.ci), random_);
+    const auto weights =
+        random_floats(static_cast<size_t>(s.co * (s.ci / s.groups) * s.kh * s.kw), random_);
     const auto bias = random_floats(static_cast<size_t>(s.co), random_);
     const auto residual = random_floats(static_cast<size_t>(s.n.nominal * image * s.co), random_);
     std::vector<const float*> operands;
@@ -93,11 +100,13 @@ class ConvKinds : public KernelTest {
     }
   }
 
-  static void compare(const ConvSpec& s, const std::vector<float>& y, const std::vector<double>& expected) {
+  static void compare(const ConvSpec& s, const std::vector<float>& y,
+                      const std::vector<double>& expected) {
     const double tolerance = 2e-6 * std::sqrt(static_cast<double>(s.kh * s.kw * s.ci)) + 3e-6;
     ASSERT_EQ(y.size(), expected.size());
     for (size_t i = 0; i < y.size(); ++i) {
-      ASSERT_NEAR(y[i], expected[i], tolerance * std::max(1.0, std::fabs(expected[i]))) << "element " << i;
+      ASSERT_NEAR(y[i], expected[i], tolerance * std::max(1.0, std::fabs(expected[i])))
+          << "element " << i;
     }
   }
   int depthwise_ = 0, direct_ = 0;
@@ -137,7 +146,19 @@ TEST_P(ConvKinds, NetworkShapes) {
          .pad_left = 1,
          .groups = 144},
         true);
-  check({.n = 1, .h = 7, .w = 7, .ci = 70, .oh = 7, .ow = 7, .co = 70, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1, .groups = 70}, true);
+  check({.n = 1,
+         .h = 7,
+         .w = 7,
+         .ci = 70,
+         .oh = 7,
+         .ow = 7,
+         .co = 70,
+         .kh = 3,
+         .kw = 3,
+         .pad_top = 1,
+         .pad_left = 1,
+         .groups = 70},
+        true);
   check({.n = 1,
          .h = 96,
          .w = 100,
@@ -152,17 +173,32 @@ TEST_P(ConvKinds, NetworkShapes) {
          .pad_top = 3,
          .pad_left = 3},
         true);
-  check({.n = 2, .h = 33, .w = 31, .ci = 12, .oh = 33, .ow = 31, .co = 9, .groups = 3}, true);  // 1x1, read in place
-  check({.n = 1, .h = 100, .w = 200, .ci = 2, .oh = 12, .ow = 40, .co = 3, .kh = 2, .kw = 3, .stride_h = 8, .stride_w = 5}, false);
+  check({.n = 2, .h = 33, .w = 31, .ci = 12, .oh = 33, .ow = 31, .co = 9, .groups = 3},
+        true);  // 1x1, read in place
+  check({.n = 1,
+         .h = 100,
+         .w = 200,
+         .ci = 2,
+         .oh = 12,
+         .ow = 40,
+         .co = 3,
+         .kh = 2,
+         .kw = 3,
+         .stride_h = 8,
+         .stride_w = 5},
+        false);
 }
 
 TEST_P(ConvKinds, LayoutCopies) {
   for (int i = 0; i < 30; ++i) {
-    LayoutCopySpec s{draw(1, 3), draw(1, i < 15 ? 70 : 20), draw(1, i < 15 ? 50 : 3000), i % 2 == 0};
+    LayoutCopySpec s{draw(1, 3), draw(1, i < 15 ? 70 : 20), draw(1, i < 15 ? 50 : 3000),
+                     i % 2 == 0};
     SCOPED_TRACE(canonical_text(s));
-    const auto from = random_floats(static_cast<size_t>(s.n.nominal * s.channels * s.pixels.nominal), random_);
-    const auto expected = s.to_channels_last ? transposed(from, s.n.nominal, s.channels, s.pixels.nominal)
-                                             : transposed(from, s.n.nominal, s.pixels.nominal, s.channels);
+    const auto from =
+        random_floats(static_cast<size_t>(s.n.nominal * s.channels * s.pixels.nominal), random_);
+    const auto expected = s.to_channels_last
+                              ? transposed(from, s.n.nominal, s.channels, s.pixels.nominal)
+                              : transposed(from, s.n.nominal, s.pixels.nominal, s.channels);
     EXPECT_EQ(run(generate_layout_copy(s, profile_), from.size(), {from.data()}), expected);
   }
 }
@@ -174,17 +210,46 @@ TEST_P(ConvKinds, RefusesNonsense) {
 }
 
 TEST_P(ConvKinds, ChoosesByShape) {
-  const ConvSpec depthwise{
-      .h = 28, .w = 28, .ci = 192, .oh = 28, .ow = 28, .co = 192, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1, .groups = 192};
+  const ConvSpec depthwise{.h = 28,
+                           .w = 28,
+                           .ci = 192,
+                           .oh = 28,
+                           .ow = 28,
+                           .co = 192,
+                           .kh = 3,
+                           .kw = 3,
+                           .pad_top = 1,
+                           .pad_left = 1,
+                           .groups = 192};
   EXPECT_EQ(choose_conv_kind(depthwise, profile_, {true, true}), ConvKind::kDepthwise);
-  const ConvSpec wide{.h = 14, .w = 14, .ci = 256, .oh = 14, .ow = 14, .co = 256, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1};
+  const ConvSpec wide{.h = 14,
+                      .w = 14,
+                      .ci = 256,
+                      .oh = 14,
+                      .ow = 14,
+                      .co = 256,
+                      .kh = 3,
+                      .kw = 3,
+                      .pad_top = 1,
+                      .pad_left = 1};
   EXPECT_EQ(choose_conv_kind(wide, profile_, {true, true}), ConvKind::kChannelsLast);
-  const ConvSpec one{.h = 64, .w = 64, .ci = 32, .oh = 64, .ow = 64, .co = 1, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1};
+  const ConvSpec one{.h = 64,
+                     .w = 64,
+                     .ci = 32,
+                     .oh = 64,
+                     .ow = 64,
+                     .co = 1,
+                     .kh = 3,
+                     .kw = 3,
+                     .pad_top = 1,
+                     .pad_left = 1};
   EXPECT_EQ(choose_conv_kind(one, profile_, {false, false}), ConvKind::kDirect);
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, ConvKinds, testing::ValuesIn(profile_names()),
-                         [](const auto& info) { return info.param.substr(info.param.find('-') + 1); });
+                         [](const auto& info) {
+                           return info.param.substr(info.param.find('-') + 1);
+                         });
 
 }  // namespace
 }  // namespace sluice

@@ -13,8 +13,8 @@ constexpr int64_t kMaxCopied = 2048;  // floats of a row; a tile of them stays i
 int64_t group_channels(const ConvSpec& s) { return s.ci / s.groups; }
 int64_t reduction_length(const ConvSpec& s) { return s.kh * s.kw * group_channels(s); }
 
-// From one copied row to the next: room for a last store of a whole vector, and never a multiple of 2 KiB, which would put all rows into
-// few cache sets.
+// From one copied row to the next: room for a last store of a whole vector, and never a multiple of
+// 2 KiB, which would put all rows into few cache sets.
 int64_t copied_row_stride(const ConvSpec& s) {
   const int64_t stride = (reduction_length(s) + 15 + 15) / 16 * 16;
   return stride % 512 == 0 ? stride + 16 : stride;
@@ -22,7 +22,8 @@ int64_t copied_row_stride(const ConvSpec& s) {
 
 class RowEmitter {
  public:
-  RowEmitter(KernelBuilder& builder, const ConvSpec& spec, Value* x) : b_(builder), s_(spec), x_(x) {}
+  RowEmitter(KernelBuilder& builder, const ConvSpec& spec, Value* x)
+      : b_(builder), s_(spec), x_(x) {}
 
   // table[kh * kw][tile_rows] of pointers in scratch.
   Value* emit_pointers(Value* first, Value* rows, int tile_rows) {
@@ -51,17 +52,21 @@ class RowEmitter {
       Value* to = b_.at(buffer, b_.mul(i, copied_row_stride(s_)));
       const auto at_border = [&] {
         b_.loop(b_.index(0), b_.index(s_.kh), 1, [&](Value* kh) {
-          copy_kernel_row(pixel, b_.add(pixel.ih, b_.mul(kh, s_.dilation_h)), b_.at(to, b_.mul(kh, s_.kw * group_channels(s_))));
+          copy_kernel_row(pixel, b_.add(pixel.ih, b_.mul(kh, s_.dilation_h)),
+                          b_.at(to, b_.mul(kh, s_.kw * group_channels(s_))));
         });
       };
       // A symbolic image may be smaller than the kernel.
       const int64_t high = (s_.kh - 1) * s_.dilation_h, wide = s_.kw - 1;
-      const bool has_inner = (!s_.h.is_fixed() || s_.h.factor > high) && (!s_.w.is_fixed() || s_.w.factor > wide);
+      const bool has_inner =
+          (!s_.h.is_fixed() || s_.h.factor > high) && (!s_.w.is_fixed() || s_.w.factor > wide);
       if (!is_one_run() || !has_inner) return at_border();
       const auto less = [&](const Extent& size, int64_t by) {
-        return size.is_fixed() ? b_.index(size.factor - by) : b_.max(b_.add(b_.value(size), b_.index(-by)), b_.index(0));
+        return size.is_fixed() ? b_.index(size.factor - by)
+                               : b_.max(b_.add(b_.value(size), b_.index(-by)), b_.index(0));
       };
-      Value* is_inner = b_.ir().CreateAnd(inside(pixel.ih, less(s_.h, high)), inside(pixel.iw, less(s_.w, wide)));
+      Value* is_inner =
+          b_.ir().CreateAnd(inside(pixel.ih, less(s_.h, high)), inside(pixel.iw, less(s_.w, wide)));
       b_.if_else(is_inner, [&] { copy_inner_pixel(pixel, to); }, at_border);
     });
     return buffer;
@@ -72,11 +77,13 @@ class RowEmitter {
     Value *image, *ih, *iw;  // start of the image; input row and column of kernel position (0, 0)
   };
 
-  void for_each_pixel(Value* first, Value* rows, const std::function<void(Value* i, const Pixel& pixel)>& body) {
+  void for_each_pixel(Value* first, Value* rows,
+                      const std::function<void(Value* i, const Pixel& pixel)>& body) {
     if (s_.oh.is_fixed() && s_.ow.is_fixed()) {
       return b_.loop(b_.index(0), rows, 1, [&](Value* i) { body(i, locate(b_.add(first, i))); });
     }
-    // Divisions by numbers that are no constants are slow: one for the first pixel, then from pixel to pixel.
+    // Divisions by numbers that are no constants are slow: one for the first pixel, then from pixel
+    // to pixel.
     Value *high = b_.value(s_.oh), *wide = b_.value(s_.ow), *image = b_.mul(high, wide);
     Value* remainder = b_.mod(first, image);
     const IrValues start = {b_.div(first, image), b_.div(remainder, wide), b_.mod(remainder, wide)};
@@ -84,7 +91,8 @@ class RowEmitter {
       body(i, pixel_at(at[0], at[1], at[2]));
       const auto advance = [&](Value* number, Value* limit) {
         Value* is_last = b_.ir().CreateICmpEQ(number, limit);
-        return std::pair{b_.ir().CreateSelect(is_last, b_.index(0), number), b_.ir().CreateZExt(is_last, b_.index_type())};
+        return std::pair{b_.ir().CreateSelect(is_last, b_.index(0), number),
+                         b_.ir().CreateZExt(is_last, b_.index_type())};
       };
       const auto [column, wraps] = advance(b_.add(at[2], b_.index(1)), wide);
       const auto [row, ends] = advance(b_.add(at[1], wraps), high);
@@ -112,21 +120,26 @@ class RowEmitter {
 
   // Not in bounds for pixels outside; never read then.
   Value* address(const Pixel& pixel, Value* ih, Value* iw) {
-    return b_.ir().CreateGEP(b_.float_type(), pixel.image, b_.mul(b_.add(b_.mul(ih, s_.w), iw), conv_pixel_stride(s_)));
+    return b_.ir().CreateGEP(b_.float_type(), pixel.image,
+                             b_.mul(b_.add(b_.mul(ih, s_.w), iw), conv_pixel_stride(s_)));
   }
 
   Value* zero_page() {
     auto* type = llvm::ArrayType::get(b_.float_type(), static_cast<uint64_t>(group_channels(s_)));
-    auto* page = new llvm::GlobalVariable(b_.module(), type, true, llvm::GlobalValue::PrivateLinkage,
-                                          llvm::ConstantAggregateZero::get(type), "zeros");
+    auto* page =
+        new llvm::GlobalVariable(b_.module(), type, true, llvm::GlobalValue::PrivateLinkage,
+                                 llvm::ConstantAggregateZero::get(type), "zeros");
     page->setAlignment(llvm::Align(64));
     return page;
   }
 
   // With dense channels and no dilation, the runs of one kernel row are one.
-  bool is_one_run() const { return s_.dilation_w == 1 && group_channels(s_) == conv_pixel_stride(s_); }
+  bool is_one_run() const {
+    return s_.dilation_w == 1 && group_channels(s_) == conv_pixel_stride(s_);
+  }
 
-  // No position outside the image. Each run is copied in whole vectors; the next run overwrites what the last vector wrote too much.
+  // No position outside the image. Each run is copied in whole vectors; the next run overwrites
+  // what the last vector wrote too much.
   void copy_inner_pixel(const Pixel& pixel, Value* to) {
     const int lanes = b_.profile().vector_bits / 32;
     const int64_t run = s_.kw * group_channels(s_);
@@ -135,7 +148,8 @@ class RowEmitter {
       Value* row = b_.at(from, b_.value(s_.w * (kh * s_.dilation_h * conv_pixel_stride(s_))));
       for (int64_t at = 0; at < run; at += lanes) {
         const int active = static_cast<int>(std::min<int64_t>(lanes, run - at));
-        b_.store_vector(b_.load_vector(b_.at(row, at), lanes, active), b_.at(to, kh * run + at), lanes);
+        b_.store_vector(b_.load_vector(b_.at(row, at), lanes, active), b_.at(to, kh * run + at),
+                        lanes);
       }
     }
   }
@@ -147,7 +161,9 @@ class RowEmitter {
       Value* iw = b_.add(pixel.iw, b_.mul(kw, s_.dilation_w));
       Value* run = b_.at(to, b_.mul(kw, channels));
       Value* ok = b_.ir().CreateAnd(inside(ih, s_.h), inside(iw, s_.w));
-      b_.if_else(ok, [&] { copy(address(pixel, ih, iw), run, channels); }, [&] { copy(nullptr, run, channels); });
+      b_.if_else(
+          ok, [&] { copy(address(pixel, ih, iw), run, channels); },
+          [&] { copy(nullptr, run, channels); });
     });
   }
 
@@ -158,13 +174,15 @@ class RowEmitter {
       for (; at + lanes <= count; at += lanes) copy_vector(from, to, at, lanes);
     }
     for (; at < count; ++at) {
-      Value* value = from ? b_.load_float(b_.at(from, at)) : llvm::ConstantFP::get(b_.float_type(), 0.0);
+      Value* value =
+          from ? b_.load_float(b_.at(from, at)) : llvm::ConstantFP::get(b_.float_type(), 0.0);
       b_.ir().CreateAlignedStore(value, b_.at(to, at), llvm::Align(4));
     }
   }
 
   void copy_vector(Value* from, Value* to, int64_t at, int lanes) {
-    b_.store_vector(from ? b_.load_vector(b_.at(from, at), lanes, lanes) : b_.splat(0.0f, lanes), b_.at(to, at), lanes);
+    b_.store_vector(from ? b_.load_vector(b_.at(from, at), lanes, lanes) : b_.splat(0.0f, lanes),
+                    b_.at(to, at), lanes);
   }
 
   KernelBuilder& b_;
@@ -174,11 +192,15 @@ class RowEmitter {
 
 }  // namespace
 
-int64_t conv_pixel_stride(const ConvSpec& s) { return s.x_pixel_stride != 0 ? s.x_pixel_stride : s.ci; }
+int64_t conv_pixel_stride(const ConvSpec& s) {
+  return s.x_pixel_stride != 0 ? s.x_pixel_stride : s.ci;
+}
 
 ConvRows choose_conv_rows(const ConvSpec& s) {
-  const bool is_pointwise = s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 && s.pad_left == 0;
-  if (is_pointwise && s.oh.nominal == s.h.nominal && s.ow.nominal == s.w.nominal) return ConvRows::kDirect;
+  const bool is_pointwise = s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 &&
+                            s.pad_top == 0 && s.pad_left == 0;
+  if (is_pointwise && s.oh.nominal == s.h.nominal && s.ow.nominal == s.w.nominal)
+    return ConvRows::kDirect;
   const bool fits = reduction_length(s) <= kMaxCopied;
   return group_channels(s) < kFewChannels && fits ? ConvRows::kCopied : ConvRows::kPointers;
 }
@@ -209,10 +231,12 @@ uint64_t conv_row_scratch(const ConvSpec& s, ConvRows strategy, int tile_rows) {
   return static_cast<uint64_t>(copied_row_stride(s) * tile_rows * 4);
 }
 
-Value* emit_conv_rows(KernelBuilder& b, const ConvSpec& s, ConvRows strategy, Value* x, Value* first, Value* rows, int tile_rows) {
+Value* emit_conv_rows(KernelBuilder& b, const ConvSpec& s, ConvRows strategy, Value* x,
+                      Value* first, Value* rows, int tile_rows) {
   if (strategy == ConvRows::kDirect) return b.at(x, b.mul(first, conv_pixel_stride(s)));
   RowEmitter emitter(b, s, x);
-  return strategy == ConvRows::kPointers ? emitter.emit_pointers(first, rows, tile_rows) : emitter.emit_copies(first, rows);
+  return strategy == ConvRows::kPointers ? emitter.emit_pointers(first, rows, tile_rows)
+                                         : emitter.emit_copies(first, rows);
 }
 
 }  // namespace sluice

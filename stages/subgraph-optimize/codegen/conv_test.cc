@@ -15,20 +15,24 @@ class ConvKernel : public KernelTest {
   void check(const ConvSpec& s) {
     SCOPED_TRACE(canonical_text(s));
     const int64_t pixel = s.x_pixel_stride ? s.x_pixel_stride : s.ci;
-    const auto x = random_floats(static_cast<size_t>((s.n.nominal * s.h.nominal * s.w.nominal - 1) * pixel + s.ci), random_);
-    const auto weights = random_floats(static_cast<size_t>(s.co * (s.ci / s.groups) * s.kh * s.kw), random_);
+    const auto x = random_floats(
+        static_cast<size_t>((s.n.nominal * s.h.nominal * s.w.nominal - 1) * pixel + s.ci), random_);
+    const auto weights =
+        random_floats(static_cast<size_t>(s.co * (s.ci / s.groups) * s.kh * s.kw), random_);
     std::vector<std::vector<float>> operands;
     std::vector<const float*> operand_pointers;
     const int64_t image = s.oh.nominal * s.ow.nominal;
     for (const EpilogueOperand& o : s.epilogue.operands) {
       int64_t last = (s.co - 1) * o.column_stride.nominal;
       last += o.batch_strides.empty() ? (s.n.nominal * image - 1) * o.row_stride.nominal
-                                      : (s.n.nominal - 1) * o.batch_strides[0].nominal + (image - 1) * o.row_stride.nominal;
+                                      : (s.n.nominal - 1) * o.batch_strides[0].nominal +
+                                            (image - 1) * o.row_stride.nominal;
       operands.push_back(random_floats(static_cast<size_t>(last + 1), random_));
     }
     for (const auto& operand : operands) operand_pointers.push_back(operand.data());
     const auto expected = reference_conv(s, x.data(), weights.data(), operand_pointers);
-    const auto packed = reference_pack(conv_weight_packing(s, choose_conv_plan(s, profile_).nr), weights.data());
+    const auto packed =
+        reference_pack(conv_weight_packing(s, choose_conv_plan(s, profile_).nr), weights.data());
 
     auto kernel = generate_conv(s, profile_);
     ASSERT_TRUE(kernel.ok()) << error_text(kernel.error());
@@ -36,7 +40,8 @@ class ConvKernel : public KernelTest {
     ASSERT_TRUE(runnable.ok()) << error_text(runnable.error());
     constexpr float kUntouched = 12345;
     std::vector<float> y(expected.size(), kUntouched);
-    std::vector<void*> pointers = {y.data(), const_cast<float*>(x.data()), const_cast<float*>(packed.data())};
+    std::vector<void*> pointers = {y.data(), const_cast<float*>(x.data()),
+                                   const_cast<float*>(packed.data())};
     for (const float* operand : operand_pointers) pointers.push_back(const_cast<float*>(operand));
     // Backwards: blocks do not depend on each other.
     for (uint32_t block = runnable->blocks(); block-- > 0;) runnable->run_block(pointers, block);
@@ -46,7 +51,8 @@ class ConvKernel : public KernelTest {
       if (static_cast<int64_t>(i) % y_pixel >= s.co) {
         ASSERT_EQ(y[i], kUntouched) << "element " << i;
       } else {
-        ASSERT_NEAR(y[i], expected[i], tolerance * std::max(1.0, std::fabs(expected[i]))) << "element " << i;
+        ASSERT_NEAR(y[i], expected[i], tolerance * std::max(1.0, std::fabs(expected[i])))
+            << "element " << i;
       }
     }
   }
@@ -64,13 +70,15 @@ class ConvKernel : public KernelTest {
       s.groups = draw(0, 2) == 0 ? draw(2, 4) : 1;
       s.n = draw(1, 2);
       s.h = draw(1, 14), s.w = draw(1, 14);
-      s.ci = s.groups * draw(1, channels / s.groups), s.co = s.groups * draw(1, channels / s.groups);
+      s.ci = s.groups * draw(1, channels / s.groups),
+      s.co = s.groups * draw(1, channels / s.groups);
       s.kh = draw(1, 5), s.kw = draw(1, 5);
       s.stride_h = draw(1, 3), s.stride_w = draw(1, 3);
       s.dilation_h = draw(1, 3), s.dilation_w = draw(1, 3);
       s.pad_top = draw(0, 3), s.pad_left = draw(0, 3);
       const int64_t bottom = draw(0, 3), right = draw(0, 3);
-      if (s.h.nominal + s.pad_top + bottom <= (s.kh - 1) * s.dilation_h || s.w.nominal + s.pad_left + right <= (s.kw - 1) * s.dilation_w)
+      if (s.h.nominal + s.pad_top + bottom <= (s.kh - 1) * s.dilation_h ||
+          s.w.nominal + s.pad_left + right <= (s.kw - 1) * s.dilation_w)
         continue;
       return sized(s, bottom, right);
     }
@@ -86,9 +94,20 @@ TEST_P(ConvKernel, RandomManyChannels) {
 }
 
 TEST_P(ConvKernel, NetworkShapes) {
-  ConvSpec first{.n = 1, .h = 30, .w = 30, .ci = 3, .co = 64, .kh = 7, .kw = 7, .stride_h = 2, .stride_w = 2, .pad_top = 3, .pad_left = 3};
+  ConvSpec first{.n = 1,
+                 .h = 30,
+                 .w = 30,
+                 .ci = 3,
+                 .co = 64,
+                 .kh = 7,
+                 .kw = 7,
+                 .stride_h = 2,
+                 .stride_w = 2,
+                 .pad_top = 3,
+                 .pad_left = 3};
   check(sized(first, 3, 3));
-  ConvSpec middle{.n = 2, .h = 7, .w = 7, .ci = 64, .co = 96, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1};
+  ConvSpec middle{
+      .n = 2, .h = 7, .w = 7, .ci = 64, .co = 96, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1};
   check(sized(middle, 1, 1));
   ConvSpec down{.n = 1, .h = 14, .w = 14, .ci = 32, .co = 80, .stride_h = 2, .stride_w = 2};
   check(sized(down, 0, 0));
@@ -97,12 +116,30 @@ TEST_P(ConvKernel, NetworkShapes) {
   ConvSpec cropped{.n = 2, .h = 5, .w = 6, .ci = 20, .co = 24};  // 1x1 over part of the pixels
   cropped.oh = 4, cropped.ow = 5;
   check(cropped);
-  ConvSpec depthwise{.n = 1, .h = 9, .w = 9, .ci = 6, .co = 6, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1, .groups = 6};
+  ConvSpec depthwise{.n = 1,
+                     .h = 9,
+                     .w = 9,
+                     .ci = 6,
+                     .co = 6,
+                     .kh = 3,
+                     .kw = 3,
+                     .pad_top = 1,
+                     .pad_left = 1,
+                     .groups = 6};
   check(sized(depthwise, 1, 1));
 }
 
 TEST_P(ConvKernel, PixelStridesAndEpilogues) {
-  ConvSpec s{.n = 2, .h = 6, .w = 6, .ci = 20, .co = 36, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1, .groups = 2};
+  ConvSpec s{.n = 2,
+             .h = 6,
+             .w = 6,
+             .ci = 20,
+             .co = 36,
+             .kh = 3,
+             .kw = 3,
+             .pad_top = 1,
+             .pad_left = 1,
+             .groups = 2};
   s = sized(s, 1, 1);
   s.x_pixel_stride = 23;
   s.y_pixel_stride = 50;
@@ -131,7 +168,9 @@ TEST_P(ConvKernel, RefusesNonsense) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, ConvKernel, testing::ValuesIn(profile_names()),
-                         [](const auto& info) { return info.param.substr(info.param.find('-') + 1); });
+                         [](const auto& info) {
+                           return info.param.substr(info.param.find('-') + 1);
+                         });
 
 }  // namespace
 }  // namespace sluice

@@ -1,5 +1,6 @@
-// Depthwise convolution, channels last: vectors along the channels, a register tile of several output pixels of one row. Rows of the kernel
-// outside the image are left out of the loop; pixels whose kernel columns are not all inside have a tile of their own.
+// Depthwise convolution, channels last: vectors along the channels, a register tile of several
+// output pixels of one row. Rows of the kernel outside the image are left out of the loop; pixels
+// whose kernel columns are not all inside have a tile of their own.
 #include <algorithm>
 
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
@@ -14,8 +15,9 @@ namespace {
 
 using llvm::Value;
 
-// A tile function: void(x, weights, y, kernel rows, first kw, last kw, operands...). x: the input pixel under kernel row 0 of those given
-// and kernel column 0; the last two numbers are read at the border only. A symbolic one has KernelArgs.symbols last.
+// A tile function: void(x, weights, y, kernel rows, first kw, last kw, operands...). x: the input
+// pixel under kernel row 0 of those given and kernel column 0; the last two numbers are read at the
+// border only. A symbolic one has KernelArgs.symbols last.
 struct Tile {
   int pixels = 1;
   int vectors = 1;
@@ -34,7 +36,9 @@ class DepthwiseEmitter {
     // Output columns whose kernel columns are all inside the image.
     first_inner_ = std::min(s_.ow.factor, ceil_div(s_.pad_left, s_.stride_w));
     const int64_t slack = s_.w.factor - 1 + s_.pad_left - (s_.kw - 1) * s_.dilation_w;
-    last_inner_ = slack < 0 ? first_inner_ : std::clamp<int64_t>(slack / s_.stride_w + 1, first_inner_, s_.ow.factor);
+    last_inner_ = slack < 0
+                      ? first_inner_
+                      : std::clamp<int64_t>(slack / s_.stride_w + 1, first_inner_, s_.ow.factor);
   }
 
   Result<GeneratedKernel> emit(const std::string& entry) {
@@ -48,7 +52,8 @@ class DepthwiseEmitter {
     if (is_symbolic_) b_.set_symbols(b_.symbols_argument());
     if (is_symbolic_) find_inner();
     const Extent items = s_.n * s_.oh * channel_tiles_;
-    const auto range = b_.partition(b_.value(items), b_.block(), is_symbolic_ ? b_.blocks() : b_.index(plan_.blocks));
+    const auto range = b_.partition(b_.value(items), b_.block(),
+                                    is_symbolic_ ? b_.blocks() : b_.index(plan_.blocks));
     if (is_symbolic_) {
       emit_symbolic_rows(range.first, range.second);
     } else {
@@ -63,7 +68,9 @@ class DepthwiseEmitter {
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
     kernel.blocks = plan_.blocks;
     kernel.multiply_adds = s_.n * s_.oh * s_.ow * (s_.co * s_.kh * s_.kw);
-    if (is_symbolic_) kernel.multiply_adds_per_block = conv_multiply_adds_per_block(kernel.multiply_adds, plan_.cycles);
+    if (is_symbolic_)
+      kernel.multiply_adds_per_block =
+          conv_multiply_adds_per_block(kernel.multiply_adds, plan_.cycles);
     return kernel;
   }
 
@@ -90,7 +97,8 @@ class DepthwiseEmitter {
     if (inner() < s_.ow.factor) border_[channel_remainder] = emit_tile(tile);
   }
 
-  // Not one for every number of pixels: the code would take several times longer to write and no less to run.
+  // Not one for every number of pixels: the code would take several times longer to write and no
+  // less to run.
   void emit_symbolic_tiles(Tile tile, bool channel_remainder) {
     for (const int pixels : falling_sizes(plan_.pixels)) {
       tile.pixels = pixels;
@@ -107,69 +115,87 @@ class DepthwiseEmitter {
     parameters.insert(parameters.end(), s_.epilogue.operands.size(), b_.pointer_type());
     if (is_symbolic_) parameters.push_back(b_.pointer_type());
     llvm::Function* function = b_.begin_function("tile", parameters);
-    if (is_symbolic_) b_.set_symbols(function->getArg(static_cast<unsigned>(parameters.size() - 1)));
+    if (is_symbolic_)
+      b_.set_symbols(function->getArg(static_cast<unsigned>(parameters.size() - 1)));
     IrValues carried(static_cast<size_t>(tile.pixels) * tile.vectors, b_.splat(0.0f, plan_.lanes));
     carried.push_back(function->getArg(0));
     carried.push_back(function->getArg(1));
-    carried = b_.loop(b_.index(0), function->getArg(3), 1, carried, [&](Value*, const IrValues& values) {
-      IrValues sums(values.begin(), values.end() - 2);
-      Value* x = values[values.size() - 2];
-      Value* weights = values.back();
-      if (tile.at_border) {
-        sums = b_.loop(function->getArg(4), function->getArg(5), 1, sums, [&](Value* kw, const IrValues& inside) {
-          IrValues next = inside;
-          step(tile, b_.ir().CreateGEP(b_.float_type(), x, b_.mul(kw, s_.dilation_w * s_.ci)), b_.at(weights, b_.mul(kw, plan_.nr)), next);
-          return next;
+    carried =
+        b_.loop(b_.index(0), function->getArg(3), 1, carried, [&](Value*, const IrValues& values) {
+          IrValues sums(values.begin(), values.end() - 2);
+          Value* x = values[values.size() - 2];
+          Value* weights = values.back();
+          if (tile.at_border) {
+            sums = b_.loop(
+                function->getArg(4), function->getArg(5), 1, sums,
+                [&](Value* kw, const IrValues& inside) {
+                  IrValues next = inside;
+                  step(tile,
+                       b_.ir().CreateGEP(b_.float_type(), x, b_.mul(kw, s_.dilation_w * s_.ci)),
+                       b_.at(weights, b_.mul(kw, plan_.nr)), next);
+                  return next;
+                });
+          } else {
+            for (int64_t kw = 0; kw < s_.kw; ++kw)
+              step(tile, b_.at(x, kw * s_.dilation_w * s_.ci), b_.at(weights, kw * plan_.nr), sums);
+          }
+          sums.push_back(
+              b_.ir().CreateGEP(b_.float_type(), x, b_.value(s_.w * (s_.dilation_h * s_.ci))));
+          sums.push_back(b_.at(weights, s_.kw * plan_.nr));
+          return sums;
         });
-      } else {
-        for (int64_t kw = 0; kw < s_.kw; ++kw) step(tile, b_.at(x, kw * s_.dilation_w * s_.ci), b_.at(weights, kw * plan_.nr), sums);
-      }
-      sums.push_back(b_.ir().CreateGEP(b_.float_type(), x, b_.value(s_.w * (s_.dilation_h * s_.ci))));
-      sums.push_back(b_.at(weights, s_.kw * plan_.nr));
-      return sums;
-    });
     finish(tile, *function, carried);
     b_.ret_void();
     return function;
   }
 
-  int active(const Tile& tile, int vector) const { return vector == tile.vectors - 1 ? tile.active : plan_.lanes; }
+  int active(const Tile& tile, int vector) const {
+    return vector == tile.vectors - 1 ? tile.active : plan_.lanes;
+  }
 
   // One kernel position.
   void step(const Tile& tile, Value* x, Value* weights, IrValues& sums) {
     IrValues factors;
-    for (int j = 0; j < tile.vectors; ++j) factors.push_back(b_.load_vector(b_.at(weights, j * plan_.lanes), plan_.lanes, plan_.lanes));
+    for (int j = 0; j < tile.vectors; ++j)
+      factors.push_back(b_.load_vector(b_.at(weights, j * plan_.lanes), plan_.lanes, plan_.lanes));
     for (int i = 0; i < tile.pixels; ++i) {
       for (int j = 0; j < tile.vectors; ++j) {
-        Value* pixel = b_.load_vector(b_.at(x, i * s_.stride_w * s_.ci + j * plan_.lanes), plan_.lanes, active(tile, j));
+        Value* pixel = b_.load_vector(b_.at(x, i * s_.stride_w * s_.ci + j * plan_.lanes),
+                                      plan_.lanes, active(tile, j));
         Value*& sum = sums[static_cast<size_t>(i) * tile.vectors + j];
         sum = b_.multiply_add(pixel, factors[j], sum);
       }
     }
-    b_.keep_memory_order();  // else the pixels that the next position reads again are kept, in more registers than there are
+    b_.keep_memory_order();  // else the pixels that the next position reads again are kept, in more
+                             // registers than there are
   }
 
   void finish(const Tile& tile, llvm::Function& function, const IrValues& sums) {
     for (int i = 0; i < tile.pixels; ++i) {
       for (int j = 0; j < tile.vectors; ++j) {
-        Value* result = emit_epilogue(b_, s_.epilogue, sums[static_cast<size_t>(i) * tile.vectors + j], [&](int n) {
-          const EpilogueOperand& operand = s_.epilogue.operands[n];
-          const int64_t column = j * plan_.lanes * operand.column_stride.factor;
-          Value* address = function.getArg(6 + static_cast<unsigned>(n));
-          if (operand.row_stride.is_fixed()) {
-            address = b_.at(address, i * operand.row_stride.factor + column);
-          } else {
-            address = b_.at(b_.at(address, b_.mul(b_.index(i), operand.row_stride)), column);
-          }
-          if (operand.column_stride.is_fixed_at(0)) return b_.broadcast(b_.load_float(address), plan_.lanes);
-          return b_.load_vector(address, plan_.lanes, active(tile, j));
-        });
-        b_.store_vector(result, b_.at(function.getArg(2), i * s_.co + j * plan_.lanes), active(tile, j));
+        Value* result = emit_epilogue(
+            b_, s_.epilogue, sums[static_cast<size_t>(i) * tile.vectors + j], [&](int n) {
+              const EpilogueOperand& operand = s_.epilogue.operands[n];
+              const int64_t column = j * plan_.lanes * operand.column_stride.factor;
+              Value* address = function.getArg(6 + static_cast<unsigned>(n));
+              if (operand.row_stride.is_fixed()) {
+                address = b_.at(address, i * operand.row_stride.factor + column);
+              } else {
+                address = b_.at(b_.at(address, b_.mul(b_.index(i), operand.row_stride)), column);
+              }
+              if (operand.column_stride.is_fixed_at(0))
+                return b_.broadcast(b_.load_float(address), plan_.lanes);
+              return b_.load_vector(address, plan_.lanes, active(tile, j));
+            });
+        b_.store_vector(result, b_.at(function.getArg(2), i * s_.co + j * plan_.lanes),
+                        active(tile, j));
       }
     }
   }
 
-  Value* positive(Value* a) { return b_.ir().CreateSelect(b_.ir().CreateICmpSGT(a, b_.index(0)), a, b_.index(0)); }
+  Value* positive(Value* a) {
+    return b_.ir().CreateSelect(b_.ir().CreateICmpSGT(a, b_.index(0)), a, b_.index(0));
+  }
 
   // Without a division by the image's rows for each.
   void emit_symbolic_rows(Value* begin, Value* end) {
@@ -180,8 +206,11 @@ class DepthwiseEmitter {
     b_.loop(begin, end, 1, start, [&](Value* item, const IrValues& at) {
       Value* channel_tile = b_.mod(item, channel_tiles_);
       emit_row(b_.div(item, channel_tiles_), at[0], at[1], channel_tile);
-      const auto count = [&](Value* condition) { return b_.ir().CreateZExt(condition, b_.index_type()); };
-      Value* next = b_.add(at[1], count(b_.ir().CreateICmpEQ(channel_tile, b_.index(channel_tiles_ - 1))));
+      const auto count = [&](Value* condition) {
+        return b_.ir().CreateZExt(condition, b_.index_type());
+      };
+      Value* next =
+          b_.add(at[1], count(b_.ir().CreateICmpEQ(channel_tile, b_.index(channel_tiles_ - 1))));
       Value* ends = b_.ir().CreateICmpEQ(next, high);
       return IrValues{b_.add(at[0], count(ends)), b_.ir().CreateSelect(ends, b_.index(0), next)};
     });
@@ -193,18 +222,21 @@ class DepthwiseEmitter {
     // Kernel rows inside the image.
     Value* above = b_.ir().CreateNeg(top);
     Value* kh_begin = b_.div(b_.add(positive(above), b_.index(s_.dilation_h - 1)), s_.dilation_h);
-    Value* kh_end = b_.div(b_.add(positive(b_.add(above, b_.value(s_.h))), b_.index(s_.dilation_h - 1)), s_.dilation_h);
+    Value* kh_end =
+        b_.div(b_.add(positive(b_.add(above, b_.value(s_.h))), b_.index(s_.dilation_h - 1)),
+               s_.dilation_h);
     kh_end = b_.min(kh_end, b_.index(s_.kh));
     Value* channel = b_.mul(channel_tile, tile_channels());
     Value* input_row = b_.add(b_.mul(image, s_.h), b_.add(top, b_.mul(kh_begin, s_.dilation_h)));
-    Value* x = b_.ir().CreateGEP(b_.float_type(), x_, b_.add(b_.mul(input_row, s_.w * s_.ci), channel));
+    Value* x =
+        b_.ir().CreateGEP(b_.float_type(), x_, b_.add(b_.mul(input_row, s_.w * s_.ci), channel));
     Value* weights = b_.at(weights_, b_.add(b_.mul(kh_begin, s_.kw * plan_.nr), channel));
     const Row place{x, weights, b_.ir().CreateSub(kh_end, kh_begin), row, image, in_image, channel};
     if (!has_channel_remainder()) return emit_pixels(place, false);
     if (!has_whole_tiles()) return emit_pixels(place, true);
     b_.if_else(
-        b_.ir().CreateICmpSLT(channel_tile, b_.index(s_.co / tile_channels())), [&] { emit_pixels(place, false); },
-        [&] { emit_pixels(place, true); });
+        b_.ir().CreateICmpSLT(channel_tile, b_.index(s_.co / tile_channels())),
+        [&] { emit_pixels(place, false); }, [&] { emit_pixels(place, true); });
   }
 
   struct Row {
@@ -215,8 +247,11 @@ class DepthwiseEmitter {
     const auto at_border = [&](Value* begin, Value* end) {
       b_.loop(begin, end, 1, [&](Value* ow) {
         Value* left = b_.ir().CreateNeg(b_.add(b_.mul(ow, s_.stride_w), b_.index(-s_.pad_left)));
-        Value* kw_begin = b_.div(b_.add(positive(left), b_.index(s_.dilation_w - 1)), s_.dilation_w);
-        Value* kw_end = b_.div(b_.add(positive(b_.add(left, b_.value(s_.w))), b_.index(s_.dilation_w - 1)), s_.dilation_w);
+        Value* kw_begin =
+            b_.div(b_.add(positive(left), b_.index(s_.dilation_w - 1)), s_.dilation_w);
+        Value* kw_end =
+            b_.div(b_.add(positive(b_.add(left, b_.value(s_.w))), b_.index(s_.dilation_w - 1)),
+                   s_.dilation_w);
         call(border_[channel_remainder], row, ow, kw_begin, b_.min(kw_end, b_.index(s_.kw)));
       });
     };
@@ -230,7 +265,8 @@ class DepthwiseEmitter {
     const int64_t whole = first_inner_ + inner() / plan_.pixels * plan_.pixels;
     b_.loop(b_.index(first_inner_), b_.index(whole), plan_.pixels,
             [&](Value* ow) { call(inner_[channel_remainder], row, ow, b_.index(0), all); });
-    if (whole < last_inner_) call(inner_remainder_[channel_remainder], row, b_.index(whole), b_.index(0), all);
+    if (whole < last_inner_)
+      call(inner_remainder_[channel_remainder], row, b_.index(whole), b_.index(0), all);
     at_border(b_.index(last_inner_), b_.index(s_.ow.factor));
   }
 
@@ -254,7 +290,8 @@ class DepthwiseEmitter {
     Value* begin = inner_begin_;
     const std::vector<int> sizes = falling_sizes(plan_.pixels);
     for (size_t n = 0; n < sizes.size(); ++n) {
-      b_.loop(begin, tiles_end_[n], sizes[n], [&](Value* ow) { call(by_size_[channel_remainder][n], row, ow, b_.index(0), all); });
+      b_.loop(begin, tiles_end_[n], sizes[n],
+              [&](Value* ow) { call(by_size_[channel_remainder][n], row, ow, b_.index(0), all); });
       begin = tiles_end_[n];
     }
   }
@@ -263,7 +300,8 @@ class DepthwiseEmitter {
     Value* column = b_.add(b_.mul(ow, s_.stride_w), b_.index(-s_.pad_left));
     Value* pixel = b_.add(b_.mul(row.number, s_.ow), ow);
     // Fixed: a division by a constant, cheaper than a register kept for it.
-    Value* in_image = b_.add(b_.mul(is_symbolic_ ? row.in_image : b_.mod(row.number, s_.oh.factor), s_.ow), ow);
+    Value* in_image =
+        b_.add(b_.mul(is_symbolic_ ? row.in_image : b_.mod(row.number, s_.oh.factor), s_.ow), ow);
     IrValues arguments = {b_.ir().CreateGEP(b_.float_type(), row.x, b_.mul(column, s_.ci)),
                           row.weights,
                           b_.at(y_, b_.add(b_.mul(pixel, s_.co), row.channel)),
@@ -274,8 +312,10 @@ class DepthwiseEmitter {
       const EpilogueOperand& operand = s_.epilogue.operands[n];
       Value* offset = operand.batch_strides.empty()
                           ? b_.mul(pixel, operand.row_stride)
-                          : b_.add(b_.mul(row.image, operand.batch_strides[0]), b_.mul(in_image, operand.row_stride));
-      arguments.push_back(b_.at(operands_[n], b_.add(offset, b_.mul(row.channel, operand.column_stride))));
+                          : b_.add(b_.mul(row.image, operand.batch_strides[0]),
+                                   b_.mul(in_image, operand.row_stride));
+      arguments.push_back(
+          b_.at(operands_[n], b_.add(offset, b_.mul(row.channel, operand.column_stride))));
     }
     if (is_symbolic_) arguments.push_back(b_.symbols());
     b_.ir().CreateCall(tile, arguments);
@@ -288,7 +328,8 @@ class DepthwiseEmitter {
   int64_t channel_tiles_;
   int64_t first_inner_ = 0, last_inner_ = 0;
   llvm::Function *inner_[2] = {}, *inner_remainder_[2] = {}, *border_[2] = {};
-  // Of symbolic sizes: tile functions by falling_sizes; the inner output columns, and where the tiles of each size end.
+  // Of symbolic sizes: tile functions by falling_sizes; the inner output columns, and where the
+  // tiles of each size end.
   std::vector<llvm::Function*> by_size_[2];
   Value *inner_begin_ = nullptr, *inner_end_ = nullptr;
   IrValues tiles_end_;
@@ -298,11 +339,15 @@ class DepthwiseEmitter {
 
 }  // namespace
 
-Result<GeneratedKernel> generate_depthwise(const DepthwiseSpec& spec, const DeviceProfile& profile) {
+Result<GeneratedKernel> generate_depthwise(const DepthwiseSpec& spec,
+                                           const DeviceProfile& profile) {
   SLUICE_TRY(check_conv(spec.conv));
   const DepthwisePlan plan = choose_depthwise_plan(spec.conv, profile);
-  if (!plan.possible) return make_error(ErrorCode::kNotLowerable, "not a depthwise convolution that can be written out");
-  return DepthwiseEmitter(spec.conv, profile, plan).emit(kernel_entry(canonical_text(spec), profile));
+  if (!plan.possible)
+    return make_error(ErrorCode::kNotLowerable,
+                      "not a depthwise convolution that can be written out");
+  return DepthwiseEmitter(spec.conv, profile, plan)
+      .emit(kernel_entry(canonical_text(spec), profile));
 }
 
 }  // namespace sluice

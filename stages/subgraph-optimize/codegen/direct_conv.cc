@@ -1,5 +1,5 @@
-// Direct convolution on dense tensors: output channels x output pixels in registers, weights broadcast, the input read from planes
-// (direct_geometry.h).
+// Direct convolution on dense tensors: output channels x output pixels in registers, weights
+// broadcast, the input read from planes (direct_geometry.h).
 #include <algorithm>
 
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
@@ -32,12 +32,15 @@ class DirectEmitter {
         geometry_(spec, plan.chunk_rows),
         channels_(spec.co / spec.groups) {}
 
-  Result<GeneratedKernel> emit(const std::string& entry) { return is_symbolic_ ? emit_symbolic(entry) : emit_fixed(entry); }
+  Result<GeneratedKernel> emit(const std::string& entry) {
+    return is_symbolic_ ? emit_symbolic(entry) : emit_fixed(entry);
+  }
 
  private:
   struct Chunk {
     Value *image, *group, *first_row;
-    Value *first_column = nullptr, *columns = nullptr;  // of a kernel that cuts rows; else all columns
+    Value *first_column = nullptr,
+          *columns = nullptr;  // of a kernel that cuts rows; else all columns
   };
 
   Result<GeneratedKernel> emit_fixed(const std::string& entry) {
@@ -47,14 +50,17 @@ class DirectEmitter {
     if (last != whole) emit_tiles(last, 1);
     if (!geometry_.in_place) copy_ = emit_plane_copy(b_, s_, geometry_);
     begin(entry);
-    const auto range = b_.partition(s_.n.factor * s_.groups * plan_.chunks, b_.block(), plan_.blocks);
+    const auto range =
+        b_.partition(s_.n.factor * s_.groups * plan_.chunks, b_.block(), plan_.blocks);
     b_.loop(range.first, range.second, 1, [&](Value* item) {
       Value* chunk = b_.mod(item, plan_.chunks);
-      const Chunk place{b_.div(item, plan_.chunks * s_.groups), b_.mod(b_.div(item, plan_.chunks), s_.groups),
+      const Chunk place{b_.div(item, plan_.chunks * s_.groups),
+                        b_.mod(b_.div(item, plan_.chunks), s_.groups),
                         b_.mul(chunk, plan_.chunk_rows)};
       if (last == whole) return emit_chunk(place, plan_.chunk_rows, 0);
       b_.if_else(
-          b_.ir().CreateICmpSLT(chunk, b_.index(plan_.chunks - 1)), [&] { emit_chunk(place, plan_.chunk_rows, 0); },
+          b_.ir().CreateICmpSLT(chunk, b_.index(plan_.chunks - 1)),
+          [&] { emit_chunk(place, plan_.chunk_rows, 0); },
           [&] { emit_chunk(place, last_rows, 1); });
     });
     b_.ret_void();
@@ -66,7 +72,8 @@ class DirectEmitter {
   }
 
   Result<GeneratedKernel> emit_symbolic(const std::string& entry) {
-    for (const Tile& tile : symbolic_tile_shapes()) symbolic_tiles_.emplace_back(tile, emit_tile(tile));
+    for (const Tile& tile : symbolic_tile_shapes())
+      symbolic_tiles_.emplace_back(tile, emit_tile(tile));
     if (!geometry_.in_place) copy_ = emit_symbolic_plane_copy(b_, s_, geometry_, cuts_rows());
     begin(entry);
     b_.set_symbols(b_.symbols_argument());
@@ -76,7 +83,8 @@ class DirectEmitter {
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, true));
     kernel.blocks = plan_.blocks;
     kernel.multiply_adds = multiply_adds();
-    kernel.multiply_adds_per_block = conv_multiply_adds_per_block(kernel.multiply_adds, plan_.cycles);
+    kernel.multiply_adds_per_block =
+        conv_multiply_adds_per_block(kernel.multiply_adds, plan_.cycles);
     kernel.scratch_bytes = plan_.scratch_bytes;
     return kernel;
   }
@@ -90,7 +98,9 @@ class DirectEmitter {
   }
 
   Extent multiply_adds() const { return s_.n * s_.oh * s_.ow * (s_.co * reduction()); }
-  int64_t planned_positions() const { return plan_.chunk_rows * std::max<int64_t>(s_.ow.nominal, 1); }
+  int64_t planned_positions() const {
+    return plan_.chunk_rows * std::max<int64_t>(s_.ow.nominal, 1);
+  }
 
   int64_t phases() const { return static_cast<int64_t>(geometry_.phases.size()); }
 
@@ -106,17 +116,21 @@ class DirectEmitter {
   // Chunks of (nearly) equally many rows; at least one row, column and image.
   void emit_chunks() {
     Value *high = b_.value(s_.oh), *wide = b_.value(s_.ow), *columns = wide;
-    Value* maximum = b_.max(b_.div(b_.index(planned_positions()), wide), b_.index(geometry_.min_rows()));
+    Value* maximum =
+        b_.max(b_.div(b_.index(planned_positions()), wide), b_.index(geometry_.min_rows()));
     if (!geometry_.in_place) {
-      Value* fitting = b_.sub(b_.div(b_.index(plan_.phase_floats), wide), b_.index(geometry_.max_shift));
+      Value* fitting =
+          b_.sub(b_.div(b_.index(plan_.phase_floats), wide), b_.index(geometry_.max_shift));
       maximum = b_.max(b_.min(maximum, fitting), b_.index(1));
       Value* is_whole = b_.ir().CreateICmpSGT(fitting, b_.index(0));
-      if (cuts_rows()) columns = b_.ir().CreateSelect(is_whole, wide, b_.index(plan_.piece_columns));
+      if (cuts_rows())
+        columns = b_.ir().CreateSelect(is_whole, wide, b_.index(plan_.piece_columns));
     }
     Value* chunks = b_.ceil_div(high, b_.min(maximum, high));
     Value* chunk_rows = b_.ceil_div(high, chunks);
     slot_stride_ = b_.mul(b_.add(chunk_rows, b_.index(geometry_.max_shift)), columns);
-    plane_stride_ = geometry_.in_place ? b_.value(s_.h * s_.w) : spread(b_.mul(slot_stride_, phases()));
+    plane_stride_ =
+        geometry_.in_place ? b_.value(s_.h * s_.w) : spread(b_.mul(slot_stride_, phases()));
     Value* pieces = cuts_rows() ? b_.ceil_div(wide, columns) : nullptr;
     Value* all = cuts_rows() ? b_.mul(chunks, pieces) : chunks;
     const auto range = b_.partition(b_.mul(all, s_.n * s_.groups), b_.block(), b_.blocks());
@@ -138,26 +152,31 @@ class DirectEmitter {
   int64_t reduction() const { return planes() * s_.kh; }
   int64_t tile_pixels() const { return int64_t{plan_.lanes} * plan_.vectors; }
 
-  // The functions for chunks of so many output pixels; tiles_[kind of chunk][channel tail][pixel tail].
+  // The functions for chunks of so many output pixels; tiles_[kind of chunk][channel tail][pixel
+  // tail].
   void emit_tiles(int64_t positions, int kind) {
     const int row_remainder = static_cast<int>(channels_ % plan_.rows);
     const int remainder = static_cast<int>(positions % tile_pixels());
     for (const int rows : {plan_.rows, row_remainder}) {
       if (rows == 0 || (rows == plan_.rows && channels_ < rows)) continue;
       const bool is_remainder = rows == row_remainder;
-      if (positions >= tile_pixels()) tiles_[kind][is_remainder][0] = emit_tile({rows, plan_.vectors, plan_.lanes, plan_.lanes});
+      if (positions >= tile_pixels())
+        tiles_[kind][is_remainder][0] = emit_tile({rows, plan_.vectors, plan_.lanes, plan_.lanes});
       if (remainder == 0) continue;
       const int vectors = static_cast<int>(ceil_div(remainder, plan_.lanes));
-      tiles_[kind][is_remainder][1] = emit_tile({rows, vectors, remainder - (vectors - 1) * plan_.lanes, plan_.lanes});
+      tiles_[kind][is_remainder][1] =
+          emit_tile({rows, vectors, remainder - (vectors - 1) * plan_.lanes, plan_.lanes});
     }
   }
 
   std::vector<Tile> symbolic_tile_shapes() {
     std::vector<Tile> columns = {{1, plan_.vectors, plan_.lanes, plan_.lanes}};
     if (b_.has_masks()) {
-      for (int vectors = 1; vectors <= plan_.vectors; ++vectors) columns.push_back({1, vectors, 0, plan_.lanes});
+      for (int vectors = 1; vectors <= plan_.vectors; ++vectors)
+        columns.push_back({1, vectors, 0, plan_.lanes});
     } else {
-      for (int vectors = 1; vectors < plan_.vectors; ++vectors) columns.push_back({1, vectors, plan_.lanes, plan_.lanes});
+      for (int vectors = 1; vectors < plan_.vectors; ++vectors)
+        columns.push_back({1, vectors, plan_.lanes, plan_.lanes});
       for (int pixels = 1; pixels < plan_.lanes; ++pixels) columns.push_back({1, pixels, 1, 1});
     }
     std::vector<Tile> tiles;
@@ -171,12 +190,15 @@ class DirectEmitter {
     return tiles;
   }
 
-  // void(planes, weights, y, operands...), all at the tile. A symbolic one also: the symbols, floats from one phase of a plane to the next
-  // and from plane to plane, and the active lanes; of a kernel that cuts rows also the columns of a piece.
+  // void(planes, weights, y, operands...), all at the tile. A symbolic one also: the symbols,
+  // floats from one phase of a plane to the next and from plane to plane, and the active lanes; of
+  // a kernel that cuts rows also the columns of a piece.
   llvm::Function* emit_tile(const Tile& tile) {
     std::vector<llvm::Type*> parameters(3 + s_.epilogue.operands.size(), b_.pointer_type());
     const auto own = static_cast<unsigned>(parameters.size());
-    if (is_symbolic_) parameters.insert(parameters.end(), {b_.pointer_type(), b_.index_type(), b_.index_type(), b_.index_type()});
+    if (is_symbolic_)
+      parameters.insert(parameters.end(),
+                        {b_.pointer_type(), b_.index_type(), b_.index_type(), b_.index_type()});
     if (cuts_rows()) parameters.push_back(b_.index_type());
     llvm::Function* function = b_.begin_function("tile", parameters);
     if (is_symbolic_) {
@@ -200,18 +222,21 @@ class DirectEmitter {
       Value* x = values.back();
       values.pop_back();
       for (int64_t u = 0; u < plane_count * s_.kh; ++u) {
-        step(tile, plane_address(x, u / s_.kh, u % s_.kh), b_.at(weights, u * plan_.rows), values, static_cast<size_t>(u) % splits * count);
+        step(tile, plane_address(x, u / s_.kh, u % s_.kh), b_.at(weights, u * plan_.rows), values,
+             static_cast<size_t>(u) % splits * count);
       }
       values.push_back(plane_address(x, plane_count, -1));
       values.push_back(b_.at(weights, plane_count * s_.kh * plan_.rows));
       return values;
     };
     const int64_t whole = planes() / unroll * unroll;
-    carried = b_.loop(b_.index(0), b_.index(whole), unroll, carried, [&](Value*, const IrValues& values) { return steps(values, unroll); });
+    carried = b_.loop(b_.index(0), b_.index(whole), unroll, carried,
+                      [&](Value*, const IrValues& values) { return steps(values, unroll); });
     carried = steps(carried, planes() - whole);
     carried.resize(splits * count);
     for (; splits > 1; splits /= 2) {
-      for (size_t n = 0; n < splits / 2 * count; ++n) carried[n] = b_.ir().CreateFAdd(carried[n], carried[n + splits / 2 * count]);
+      for (size_t n = 0; n < splits / 2 * count; ++n)
+        carried[n] = b_.ir().CreateFAdd(carried[n], carried[n + splits / 2 * count]);
     }
     carried.resize(count);
     finish(tile, *function, carried);
@@ -221,14 +246,17 @@ class DirectEmitter {
 
   // Kernel row kh of the plane so many planes on; -1: the plane itself.
   Value* plane_address(Value* x, int64_t plane, int64_t kh) {
-    if (!is_symbolic_) return b_.at(x, plane * geometry_.plane_stride(s_) + (kh < 0 ? 0 : geometry_.offset(s_, kh)));
+    if (!is_symbolic_)
+      return b_.at(x, plane * geometry_.plane_stride(s_) + (kh < 0 ? 0 : geometry_.offset(s_, kh)));
     if (plane > 0) x = b_.at(x, b_.mul(plane_stride_, plane));
     if (kh <= 0) return x;
     Value* rows = b_.mul(columns_, kh * s_.dilation_h / s_.stride_h);
     return b_.at(x, b_.add(b_.mul(slot_stride_, geometry_.slot(s_, kh)), rows));
   }
 
-  int active(const Tile& tile, int vector) const { return vector == tile.vectors - 1 ? tile.active : tile.lanes; }
+  int active(const Tile& tile, int vector) const {
+    return vector == tile.vectors - 1 ? tile.active : tile.lanes;
+  }
 
   Value* load_pixels(const Tile& tile, Value* address, int vector) {
     if (active(tile, vector) == 0) return b_.load_masked(address, tile.lanes, mask_);
@@ -240,7 +268,8 @@ class DirectEmitter {
     for (int j = 0; j < tile.vectors; ++j) {
       // Scratch may be read past the pixels, x may not.
       Value* address = b_.at(x, j * tile.lanes);
-      pixels.push_back(geometry_.in_place ? load_pixels(tile, address, j) : b_.load_vector(address, tile.lanes, tile.lanes));
+      pixels.push_back(geometry_.in_place ? load_pixels(tile, address, j)
+                                          : b_.load_vector(address, tile.lanes, tile.lanes));
     }
     for (int i = 0; i < tile.rows; ++i) {
       Value* weight = b_.broadcast(b_.load_float(b_.at(weights, i)), tile.lanes);
@@ -256,16 +285,19 @@ class DirectEmitter {
     if (!is_long(s_.epilogue, tile.rows * tile.vectors)) {
       for (int i = 0; i < tile.rows; ++i) {
         for (int j = 0; j < tile.vectors; ++j) {
-          finish_vector(tile, function, sums[static_cast<size_t>(i) * tile.vectors + j], b_.index(i), j);
+          finish_vector(tile, function, sums[static_cast<size_t>(i) * tile.vectors + j],
+                        b_.index(i), j);
         }
       }
       return;
     }
     Value* buffer = b_.stack(b_.vector_type(tile.lanes), static_cast<int64_t>(sums.size()));
-    for (size_t n = 0; n < sums.size(); ++n) b_.store_vector(sums[n], b_.at(buffer, static_cast<int64_t>(n) * tile.lanes), tile.lanes);
+    for (size_t n = 0; n < sums.size(); ++n)
+      b_.store_vector(sums[n], b_.at(buffer, static_cast<int64_t>(n) * tile.lanes), tile.lanes);
     b_.loop(b_.index(0), b_.index(tile.rows), 1, [&](Value* row) {
       for (int j = 0; j < tile.vectors; ++j) {
-        Value* at = b_.at(buffer, b_.add(b_.mul(row, tile.vectors * tile.lanes), b_.index(j * tile.lanes)));
+        Value* at =
+            b_.at(buffer, b_.add(b_.mul(row, tile.vectors * tile.lanes), b_.index(j * tile.lanes)));
         finish_vector(tile, function, b_.load_vector(at, tile.lanes, tile.lanes), row, j);
       }
     });
@@ -275,11 +307,14 @@ class DirectEmitter {
     Value* result = emit_epilogue(b_, s_.epilogue, sum, [&](int n) {
       const EpilogueOperand& operand = s_.epilogue.operands[n];
       Value* address = b_.at(function.getArg(3 + static_cast<unsigned>(n)),
-                             b_.add(b_.mul(row, operand.row_stride), b_.index(j * tile.lanes * operand.column_stride.factor)));
-      if (operand.column_stride.is_fixed_at(0)) return b_.broadcast(b_.load_float(address), tile.lanes);
+                             b_.add(b_.mul(row, operand.row_stride),
+                                    b_.index(j * tile.lanes * operand.column_stride.factor)));
+      if (operand.column_stride.is_fixed_at(0))
+        return b_.broadcast(b_.load_float(address), tile.lanes);
       return load_pixels(tile, address, j);
     });
-    Value* address = b_.at(function.getArg(2), b_.add(b_.mul(row, s_.oh * s_.ow), b_.index(j * tile.lanes)));
+    Value* address =
+        b_.at(function.getArg(2), b_.add(b_.mul(row, s_.oh * s_.ow), b_.index(j * tile.lanes)));
     if (active(tile, j) == 0) {
       b_.store_masked(result, address, mask_);
     } else {
@@ -294,7 +329,9 @@ class DirectEmitter {
   }
 
   // Input row under kernel row 0 of the chunk's first output row.
-  Value* top(const Chunk& chunk) { return b_.add(b_.mul(chunk.first_row, s_.stride_h), b_.index(-s_.pad_top)); }
+  Value* top(const Chunk& chunk) {
+    return b_.add(b_.mul(chunk.first_row, s_.stride_h), b_.index(-s_.pad_top));
+  }
 
   void emit_chunk(const Chunk& chunk, int64_t rows, int kind) {
     Value* x = input(chunk);
@@ -303,15 +340,20 @@ class DirectEmitter {
     if (!geometry_.in_place) {
       Value* first_input = top(chunk);
       b_.loop(b_.index(0), b_.index(s_.ci / s_.groups), 1, [&](Value* ci) {
-        b_.ir().CreateCall(copy_, {b_.at(x, b_.mul(ci, s_.h * s_.w)), b_.at(source, b_.mul(ci, s_.kw * geometry_.plane_stride(s_))),
+        b_.ir().CreateCall(copy_, {b_.at(x, b_.mul(ci, s_.h * s_.w)),
+                                   b_.at(source, b_.mul(ci, s_.kw * geometry_.plane_stride(s_))),
                                    first_input, b_.index(rows + geometry_.max_shift)});
       });
     }
-    const int64_t positions = rows * s_.ow.factor, whole = positions / tile_pixels() * tile_pixels();
+    const int64_t positions = rows * s_.ow.factor,
+                  whole = positions / tile_pixels() * tile_pixels();
     const auto channels_at = [&](Value* pixel, bool pixel_remainder) {
-      emit_channels(chunk, source, first, pixel, [&](bool channel_remainder) { return tiles_[kind][channel_remainder][pixel_remainder]; });
+      emit_channels(chunk, source, first, pixel, [&](bool channel_remainder) {
+        return tiles_[kind][channel_remainder][pixel_remainder];
+      });
     };
-    b_.loop(b_.index(0), b_.index(whole), tile_pixels(), [&](Value* pixel) { channels_at(pixel, false); });
+    b_.loop(b_.index(0), b_.index(whole), tile_pixels(),
+            [&](Value* pixel) { channels_at(pixel, false); });
     if (whole < positions) channels_at(b_.index(whole), true);
   }
 
@@ -326,7 +368,13 @@ class DirectEmitter {
       Value* plane_rows = b_.add(rows, b_.index(geometry_.max_shift));
       b_.loop(b_.index(0), b_.index(s_.ci / s_.groups), 1, [&](Value* ci) {
         Value* to = b_.at(source, b_.mul(b_.mul(ci, plane_stride_), s_.kw));
-        IrValues arguments = {b_.at(x, b_.mul(ci, s_.h * s_.w)), to, first_input, plane_rows, b_.symbols(), slot_stride_, plane_stride_};
+        IrValues arguments = {b_.at(x, b_.mul(ci, s_.h * s_.w)),
+                              to,
+                              first_input,
+                              plane_rows,
+                              b_.symbols(),
+                              slot_stride_,
+                              plane_stride_};
         if (cuts_rows()) arguments.insert(arguments.end(), {chunk.first_column, chunk.columns});
         b_.ir().CreateCall(copy_, arguments);
       });
@@ -336,14 +384,17 @@ class DirectEmitter {
     const auto channels_at = [&](Value* pixel, Tile tile, Value* active) {
       const auto pick = [&](bool channel_remainder) {
         tile.rows = channel_remainder ? static_cast<int>(channels_ % plan_.rows) : plan_.rows;
-        return std::find_if(symbolic_tiles_.begin(), symbolic_tiles_.end(), [&](const auto& known) { return known.first == tile; })->second;
+        return std::find_if(symbolic_tiles_.begin(), symbolic_tiles_.end(),
+                            [&](const auto& known) { return known.first == tile; })
+            ->second;
       };
       active_ = active;
       emit_channels(chunk, source, first, pixel, pick);
     };
     const int lanes = plan_.lanes, vectors = plan_.vectors;
     Value* all = b_.index(lanes);
-    b_.loop(b_.index(0), whole, tile_pixels(), [&](Value* pixel) { channels_at(pixel, {1, vectors, lanes, lanes}, all); });
+    b_.loop(b_.index(0), whole, tile_pixels(),
+            [&](Value* pixel) { channels_at(pixel, {1, vectors, lanes, lanes}, all); });
     Value* remainder = b_.sub(positions, whole);
     if (b_.has_masks()) {
       Value* count = b_.ceil_div(remainder, all);
@@ -358,26 +409,34 @@ class DirectEmitter {
       if (used > 0) channels_at(whole, {1, used, lanes, lanes}, all);
     });
     emit_choice(b_, b_.mod(remainder, all), numbers(0, lanes - 1), [&](int pixels) {
-      if (pixels > 0) channels_at(b_.add(whole, b_.mul(in_vectors, lanes)), {1, pixels, 1, 1}, b_.index(1));
+      if (pixels > 0)
+        channels_at(b_.add(whole, b_.mul(in_vectors, lanes)), {1, pixels, 1, 1}, b_.index(1));
     });
   }
 
-  // All output channels of the group over one tile of pixels; pick answers the tile function for whole channel tiles or the tail.
-  void emit_channels(const Chunk& chunk, Value* source, Value* first, Value* pixel, const std::function<llvm::Function*(bool)>& pick) {
+  // All output channels of the group over one tile of pixels; pick answers the tile function for
+  // whole channel tiles or the tail.
+  void emit_channels(const Chunk& chunk, Value* source, Value* first, Value* pixel,
+                     const std::function<llvm::Function*(bool)>& pick) {
     const int64_t whole = channels_ / plan_.rows;
     const auto call = [&](Value* tile, bool channel_remainder) {
       Value* panel = b_.add(b_.mul(chunk.group, ceil_div(channels_, plan_.rows)), tile);
       Value* channel = b_.add(b_.mul(chunk.group, channels_), b_.mul(tile, plan_.rows));
       Value* column = b_.add(first, pixel);
-      Value* y = b_.at(y_, b_.add(b_.mul(b_.add(b_.mul(chunk.image, s_.co), channel), s_.oh * s_.ow), column));
-      IrValues arguments = {b_.at(source, pixel), b_.at(weights_, b_.mul(panel, reduction() * plan_.rows)), y};
+      Value* y = b_.at(
+          y_, b_.add(b_.mul(b_.add(b_.mul(chunk.image, s_.co), channel), s_.oh * s_.ow), column));
+      IrValues arguments = {b_.at(source, pixel),
+                            b_.at(weights_, b_.mul(panel, reduction() * plan_.rows)), y};
       for (size_t n = 0; n < operands_.size(); ++n) {
         const EpilogueOperand& operand = s_.epilogue.operands[n];
-        Value* offset = b_.add(b_.mul(channel, operand.row_stride), b_.mul(column, operand.column_stride));
-        if (!operand.batch_strides.empty()) offset = b_.add(offset, b_.mul(chunk.image, operand.batch_strides[0]));
+        Value* offset =
+            b_.add(b_.mul(channel, operand.row_stride), b_.mul(column, operand.column_stride));
+        if (!operand.batch_strides.empty())
+          offset = b_.add(offset, b_.mul(chunk.image, operand.batch_strides[0]));
         arguments.push_back(b_.at(operands_[n], offset));
       }
-      if (is_symbolic_) arguments.insert(arguments.end(), {b_.symbols(), slot_stride_, plane_stride_, active_});
+      if (is_symbolic_)
+        arguments.insert(arguments.end(), {b_.symbols(), slot_stride_, plane_stride_, active_});
       if (cuts_rows()) arguments.push_back(columns_);
       b_.ir().CreateCall(pick(channel_remainder), arguments);
     };
@@ -394,20 +453,27 @@ class DirectEmitter {
   llvm::Function* tiles_[2][2][2] = {};
   llvm::Function* copy_ = nullptr;
   std::vector<std::pair<Tile, llvm::Function*>> symbolic_tiles_;
-  Value *slot_stride_ = nullptr, *plane_stride_ = nullptr;  // floats from one phase of a plane to the next, from plane to plane
-  Value* columns_ = nullptr;                                // of the chunk, a row of its planes
-  Value *mask_ = nullptr, *active_ = nullptr;               // lanes of the last vector: of the tile function at hand, of the next call
+  Value *slot_stride_ = nullptr,
+        *plane_stride_ =
+            nullptr;          // floats from one phase of a plane to the next, from plane to plane
+  Value* columns_ = nullptr;  // of the chunk, a row of its planes
+  Value *mask_ = nullptr,
+        *active_ =
+            nullptr;  // lanes of the last vector: of the tile function at hand, of the next call
   Value *x_ = nullptr, *y_ = nullptr, *weights_ = nullptr;
   IrValues operands_;
 };
 
 }  // namespace
 
-Result<GeneratedKernel> generate_direct_conv(const DirectConvSpec& spec, const DeviceProfile& profile) {
+Result<GeneratedKernel> generate_direct_conv(const DirectConvSpec& spec,
+                                             const DeviceProfile& profile) {
   SLUICE_TRY(check_conv(spec.conv));
   const DirectConvPlan plan = choose_direct_plan(spec.conv, profile);
   if (!plan.possible)
-    return make_error(ErrorCode::kNotLowerable, "a direct convolution needs {} bytes of scratch or too much code", plan.scratch_bytes);
+    return make_error(ErrorCode::kNotLowerable,
+                      "a direct convolution needs {} bytes of scratch or too much code",
+                      plan.scratch_bytes);
   return DirectEmitter(spec.conv, profile, plan).emit(kernel_entry(canonical_text(spec), profile));
 }
 

@@ -1,12 +1,14 @@
 // How a direct convolution lays its input out, shared by its plan and its emitter.
 //
-// For each input channel and kernel column kw there is one plane of as many columns as the output: plane(ih, ow) = x(ih, ow * stride_w +
-// kw * dilation_w - pad_left), zero outside. Its rows are sorted by ih modulo stride_h, so that the reduction step (ci, kh, kw) reads the
-// whole output chunk from one constant offset, over row ends: a convolution becomes a matrix product whose second operand overlaps itself.
+// For each input channel and kernel column kw there is one plane of as many columns as the output:
+// plane(ih, ow) = x(ih, ow * stride_w + kw * dilation_w - pad_left), zero outside. Its rows are
+// sorted by ih modulo stride_h, so that the reduction step (ci, kh, kw) reads the whole output
+// chunk from one constant offset, over row ends: a convolution becomes a matrix product whose
+// second operand overlaps itself.
 //
-// Of symbolic sizes a chunk has as many rows as fill the positions planned for, whatever the width, and the offsets are computed when the
-// kernel runs. A plane has a fixed share of the scratch that a device has: where one output row is too wide for it, a chunk is a piece of
-// a row.
+// Of symbolic sizes a chunk has as many rows as fill the positions planned for, whatever the width,
+// and the offsets are computed when the kernel runs. A plane has a fixed share of the scratch that
+// a device has: where one output row is too wide for it, a chunk is a piece of a row.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +23,12 @@ constexpr int64_t kScratchLine = 16;  // floats of a cache line
 struct DirectGeometry {
   bool in_place = false;        // a 1x1 kernel over every pixel: x holds the planes already
   std::vector<int64_t> phases;  // of ih modulo stride_h, those that some kh needs, ascending
-  int64_t max_shift = 0;       // rows that the last kh is below the first, in its phase
+  int64_t max_shift = 0;        // rows that the last kh is below the first, in its phase
   int64_t chunk_rows = 1;
 
   DirectGeometry(const ConvSpec& s, int64_t rows) : chunk_rows(rows) {
-    in_place = s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 && s.pad_left == 0 &&
-               s.oh.nominal == s.h.nominal && s.ow.nominal == s.w.nominal;
+    in_place = s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 &&
+               s.pad_left == 0 && s.oh.nominal == s.h.nominal && s.ow.nominal == s.w.nominal;
     for (int64_t kh = 0; kh < s.kh; ++kh) {
       phases.push_back(kh * s.dilation_h % s.stride_h);
       max_shift = std::max(max_shift, kh * s.dilation_h / s.stride_h);
@@ -36,23 +38,31 @@ struct DirectGeometry {
   }
 
   int64_t slot(const ConvSpec& s, int64_t kh) const {  // of the kernel row's phase
-    return std::lower_bound(phases.begin(), phases.end(), kh * s.dilation_h % s.stride_h) - phases.begin();
+    return std::lower_bound(phases.begin(), phases.end(), kh * s.dilation_h % s.stride_h) -
+           phases.begin();
   }
   int64_t plane_rows() const { return chunk_rows + max_shift; }  // of each phase
   int64_t plane_stride(const ConvSpec& s) const {
-    return in_place ? s.h.nominal * s.w.nominal : static_cast<int64_t>(phases.size()) * plane_rows() * s.ow.nominal;
+    return in_place ? s.h.nominal * s.w.nominal
+                    : static_cast<int64_t>(phases.size()) * plane_rows() * s.ow.nominal;
   }
   int64_t offset(const ConvSpec& s, int64_t kh) const {
     return (slot(s, kh) * plane_rows() + kh * s.dilation_h / s.stride_h) * s.ow.nominal;
   }
-  // Of symbolic sizes: output rows of a chunk at least, so that neighbours do not prepare most of it twice.
+  // Of symbolic sizes: output rows of a chunk at least, so that neighbours do not prepare most of
+  // it twice.
   int64_t min_rows() const { return std::max<int64_t>(1, 2 * max_shift); }
   int64_t planes(const ConvSpec& s) const { return s.ci / s.groups * s.kw; }  // of a group
   // Floats; the last vectors of a row and of a tile may run past the end.
-  int64_t scratch_floats(const ConvSpec& s) const { return in_place ? 0 : planes(s) * plane_stride(s) + kPastEnd; }
+  int64_t scratch_floats(const ConvSpec& s) const {
+    return in_place ? 0 : planes(s) * plane_stride(s) + kPastEnd;
+  }
 
-  // Of symbolic sizes. Planes begin an odd number of cache lines apart: at even distances they would share few of the first cache's sets.
-  int64_t spread_floats(int64_t floats) const { return ((floats + kScratchLine - 1) / kScratchLine | 1) * kScratchLine; }
+  // Of symbolic sizes. Planes begin an odd number of cache lines apart: at even distances they
+  // would share few of the first cache's sets.
+  int64_t spread_floats(int64_t floats) const {
+    return ((floats + kScratchLine - 1) / kScratchLine | 1) * kScratchLine;
+  }
   // Floats for each phase of a plane when all planes fit into so many bytes; 0 when they cannot.
   int64_t max_phase_floats(const ConvSpec& s, int64_t scratch_limit) const {
     const int64_t lines = (scratch_limit / 4 - kPastEnd) / planes(s) / kScratchLine;

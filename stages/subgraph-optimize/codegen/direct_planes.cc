@@ -27,24 +27,28 @@ Value* every(KernelBuilder& b, const IrValues& pieces, int lanes, int64_t stride
 
 class PlaneCopy {
  public:
-  PlaneCopy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry) : b_(builder), s_(spec), geometry_(geometry) {
+  PlaneCopy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry)
+      : b_(builder), s_(spec), geometry_(geometry) {
     lanes_ = b_.profile().vector_bits / 32;
     while (lanes_ > 4 && lanes_ / 2 >= s_.ow.factor) lanes_ /= 2;
   }
 
   llvm::Function* emit() {
-    llvm::Function* function = b_.begin_function("planes", {b_.pointer_type(), b_.pointer_type(), b_.index_type(), b_.index_type()});
+    llvm::Function* function = b_.begin_function(
+        "planes", {b_.pointer_type(), b_.pointer_type(), b_.index_type(), b_.index_type()});
     for (int64_t kw = 0; kw < s_.kw; ++kw) {
       for (size_t slot = 0; slot < geometry_.phases.size(); ++slot) {
         Value* to = b_.at(function->getArg(1),
-                          kw * geometry_.plane_stride(s_) + static_cast<int64_t>(slot) * geometry_.plane_rows() * s_.ow.factor);
+                          kw * geometry_.plane_stride(s_) +
+                              static_cast<int64_t>(slot) * geometry_.plane_rows() * s_.ow.factor);
         Value* first = b_.add(function->getArg(2), b_.index(geometry_.phases[slot]));
         b_.loop(b_.index(0), function->getArg(3), 1, [&](Value* row) {
           Value* ih = b_.add(first, b_.mul(row, s_.stride_h));
           Value* target = b_.at(to, b_.mul(row, s_.ow.factor));
           b_.if_else(
               b_.ir().CreateICmpULT(ih, b_.index(s_.h.factor)),
-              [&] { emit_row(b_.at(function->getArg(0), b_.mul(ih, s_.w.factor)), target, kw); }, [&] { emit_zeros(target); });
+              [&] { emit_row(b_.at(function->getArg(0), b_.mul(ih, s_.w.factor)), target, kw); },
+              [&] { emit_zeros(target); });
         });
       }
     }
@@ -58,10 +62,14 @@ class PlaneCopy {
             [&](Value* ow) { b_.store_vector(b_.splat(0.0f, lanes_), b_.at(to, ow), lanes_); });
   }
 
-  int64_t input_column(int64_t ow, int64_t kw) const { return ow * s_.stride_w + kw * s_.dilation_w - s_.pad_left; }
+  int64_t input_column(int64_t ow, int64_t kw) const {
+    return ow * s_.stride_w + kw * s_.dilation_w - s_.pad_left;
+  }
   // All input columns of the vectors that produce [ow, ow + lanes) are inside the image.
   bool is_inner(int64_t ow, int64_t kw) const {
-    return input_column(ow, kw) >= 0 && input_column(ow, kw) + lanes_ * s_.stride_w <= s_.w.factor && ow + lanes_ <= s_.ow.factor;
+    return input_column(ow, kw) >= 0 &&
+           input_column(ow, kw) + lanes_ * s_.stride_w <= s_.w.factor &&
+           ow + lanes_ <= s_.ow.factor;
   }
 
   void emit_row(Value* from, Value* to, int64_t kw) {
@@ -71,9 +79,11 @@ class PlaneCopy {
       while (is_inner(end, kw)) end += lanes_;
       if (end - ow > 2 * lanes_) {
         b_.loop(b_.index(ow), b_.index(end), lanes_, [&](Value* i) {
-          Value* x = b_.at(from, b_.add(b_.mul(i, s_.stride_w), b_.index(kw * s_.dilation_w - s_.pad_left)));
+          Value* x = b_.at(
+              from, b_.add(b_.mul(i, s_.stride_w), b_.index(kw * s_.dilation_w - s_.pad_left)));
           IrValues pieces;
-          for (int64_t piece = 0; piece < s_.stride_w; ++piece) pieces.push_back(b_.load_vector(b_.at(x, piece * lanes_), lanes_, lanes_));
+          for (int64_t piece = 0; piece < s_.stride_w; ++piece)
+            pieces.push_back(b_.load_vector(b_.at(x, piece * lanes_), lanes_, lanes_));
           b_.store_vector(every(b_, pieces, lanes_, s_.stride_w), b_.at(to, i), lanes_);
         });
         ow = end;
@@ -107,8 +117,8 @@ class PlaneCopy {
     if (count == 0) return b_.splat(0.0f, lanes_);
     Value* address = b_.ir().CreateGEP(b_.float_type(), from, b_.index(begin));
     if (count == lanes_) return b_.load_vector(address, lanes_, lanes_);
-    return b_.ir().CreateMaskedLoad(b_.vector_type(lanes_), address, llvm::Align(4), llvm::ConstantVector::get(mask),
-                                    b_.splat(0.0f, lanes_));
+    return b_.ir().CreateMaskedLoad(b_.vector_type(lanes_), address, llvm::Align(4),
+                                    llvm::ConstantVector::get(mask), b_.splat(0.0f, lanes_));
   }
 
   KernelBuilder& b_;
@@ -120,12 +130,18 @@ class PlaneCopy {
 // The same for sizes known only when the kernel runs.
 class SymbolicPlaneCopy {
  public:
-  SymbolicPlaneCopy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry, bool cuts_rows)
-      : b_(builder), s_(spec), geometry_(geometry), cuts_rows_(cuts_rows), lanes_(builder.profile().vector_bits / 32) {}
+  SymbolicPlaneCopy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry,
+                    bool cuts_rows)
+      : b_(builder),
+        s_(spec),
+        geometry_(geometry),
+        cuts_rows_(cuts_rows),
+        lanes_(builder.profile().vector_bits / 32) {}
 
   llvm::Function* emit() {
-    std::vector<llvm::Type*> parameters = {b_.pointer_type(), b_.pointer_type(), b_.index_type(), b_.index_type(),
-                                           b_.pointer_type(), b_.index_type(),   b_.index_type()};
+    std::vector<llvm::Type*> parameters = {b_.pointer_type(), b_.pointer_type(), b_.index_type(),
+                                           b_.index_type(),   b_.pointer_type(), b_.index_type(),
+                                           b_.index_type()};
     if (cuts_rows_) parameters.insert(parameters.end(), 2, b_.index_type());
     llvm::Function* function = b_.begin_function("planes", parameters);
     b_.set_symbols(function->getArg(4));
@@ -134,14 +150,17 @@ class SymbolicPlaneCopy {
     const auto phases = static_cast<int64_t>(geometry_.phases.size());
     for (int64_t kw = 0; kw < s_.kw; ++kw) {
       for (int64_t slot = 0; slot < phases; ++slot) {
-        Value* to = b_.at(function->getArg(1), b_.add(b_.mul(function->getArg(6), kw), b_.mul(function->getArg(5), slot)));
-        Value* first = b_.add(function->getArg(2), b_.index(geometry_.phases[static_cast<size_t>(slot)]));
+        Value* to = b_.at(function->getArg(1), b_.add(b_.mul(function->getArg(6), kw),
+                                                      b_.mul(function->getArg(5), slot)));
+        Value* first =
+            b_.add(function->getArg(2), b_.index(geometry_.phases[static_cast<size_t>(slot)]));
         find_inside(kw);
         b_.loop(b_.index(0), function->getArg(3), 1, [&](Value* row) {
           Value* ih = b_.add(first, b_.mul(row, s_.stride_h));
           Value* target = b_.at(to, b_.mul(row, wide_));
           b_.if_else(
-              b_.ir().CreateICmpULT(ih, b_.value(s_.h)), [&] { emit_row(b_.at(function->getArg(0), b_.mul(ih, s_.w)), target); },
+              b_.ir().CreateICmpULT(ih, b_.value(s_.h)),
+              [&] { emit_row(b_.at(function->getArg(0), b_.mul(ih, s_.w)), target); },
               [&] { emit_zeros(target, b_.index(0), wide_); });
         });
       }
@@ -151,13 +170,16 @@ class SymbolicPlaneCopy {
   }
 
  private:
-  // Output columns whose input column of kernel column kw is inside the image, and those where whole vectors of input are.
+  // Output columns whose input column of kernel column kw is inside the image, and those where
+  // whole vectors of input are.
   void find_inside(int64_t kw) {
     shift_ = kw * s_.dilation_w - s_.pad_left;
     const int64_t before = shift_ >= 0 ? 0 : (-shift_ + s_.stride_w - 1) / s_.stride_w;
     begin_ = b_.min(in_piece(b_.index(before)), wide_);
     Value* slack = b_.max(b_.add(b_.value(s_.w), b_.index(-shift_)), b_.index(0));
-    end_ = b_.max(b_.min(in_piece(b_.div(b_.add(slack, b_.index(s_.stride_w - 1)), s_.stride_w)), wide_), begin_);
+    end_ = b_.max(
+        b_.min(in_piece(b_.div(b_.add(slack, b_.index(s_.stride_w - 1)), s_.stride_w)), wide_),
+        begin_);
     Value* vectors_end = b_.min(in_piece(b_.div(slack, s_.stride_w)), wide_);
     Value* whole = b_.div(b_.max(b_.sub(vectors_end, begin_), b_.index(0)), lanes_);
     whole_end_ = b_.add(begin_, b_.mul(whole, lanes_));
@@ -167,14 +189,17 @@ class SymbolicPlaneCopy {
   Value* in_piece(Value* ow) { return cuts_rows_ ? b_.max(b_.sub(ow, first_), b_.index(0)) : ow; }
 
   void emit_zeros(Value* to, Value* begin, Value* end) {
-    b_.loop(begin, end, lanes_, [&](Value* ow) { b_.store_vector(b_.splat(0.0f, lanes_), b_.at(to, ow), lanes_); });
+    b_.loop(begin, end, lanes_,
+            [&](Value* ow) { b_.store_vector(b_.splat(0.0f, lanes_), b_.at(to, ow), lanes_); });
   }
 
   void emit_row(Value* from, Value* to) {
     emit_zeros(to, b_.index(0), begin_);
     b_.loop(begin_, whole_end_, lanes_, [&](Value* ow) {
       Value* x = input(from, ow);
-      emit_vector(b_.at(to, ow), [&](int64_t piece) { return b_.load_vector(b_.at(x, piece * lanes_), lanes_, lanes_); });
+      emit_vector(b_.at(to, ow), [&](int64_t piece) {
+        return b_.load_vector(b_.at(x, piece * lanes_), lanes_, lanes_);
+      });
     });
     if (b_.has_masks()) {
       b_.loop(whole_end_, end_, lanes_, [&](Value* ow) {
@@ -186,8 +211,9 @@ class SymbolicPlaneCopy {
         });
       });
     } else {
-      b_.loop(whole_end_, end_, 1,
-              [&](Value* ow) { b_.ir().CreateAlignedStore(b_.load_float(input(from, ow)), b_.at(to, ow), llvm::Align(4)); });
+      b_.loop(whole_end_, end_, 1, [&](Value* ow) {
+        b_.ir().CreateAlignedStore(b_.load_float(input(from, ow)), b_.at(to, ow), llvm::Align(4));
+      });
     }
     emit_zeros(to, end_, wide_);
   }
@@ -197,7 +223,9 @@ class SymbolicPlaneCopy {
     if (cuts_rows_) ow = b_.add(ow, first_);
     return b_.add(b_.mul(ow, s_.stride_w), b_.index(shift_));
   }
-  Value* input(Value* from, Value* ow) { return b_.ir().CreateGEP(b_.float_type(), from, column(ow)); }
+  Value* input(Value* from, Value* ow) {
+    return b_.ir().CreateGEP(b_.float_type(), from, column(ow));
+  }
 
   void emit_vector(Value* to, const std::function<Value*(int64_t piece)>& load) {
     IrValues pieces;
@@ -217,11 +245,13 @@ class SymbolicPlaneCopy {
 
 }  // namespace
 
-llvm::Function* emit_symbolic_plane_copy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry, bool cuts_rows) {
+llvm::Function* emit_symbolic_plane_copy(KernelBuilder& builder, const ConvSpec& spec,
+                                         const DirectGeometry& geometry, bool cuts_rows) {
   return SymbolicPlaneCopy(builder, spec, geometry, cuts_rows).emit();
 }
 
-llvm::Function* emit_plane_copy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry) {
+llvm::Function* emit_plane_copy(KernelBuilder& builder, const ConvSpec& spec,
+                                const DirectGeometry& geometry) {
   return PlaneCopy(builder, spec, geometry).emit();
 }
 

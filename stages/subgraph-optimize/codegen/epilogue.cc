@@ -51,44 +51,53 @@ Result<void> check_epilogue(const Epilogue& epilogue, size_t batch_rank) {
   for (size_t i = 0; i < epilogue.code.size(); ++i) {
     const EpilogueInstruction& instruction = epilogue.code[i];
     if (!reads_values(instruction, static_cast<int>(i))) {
-      return make_error(ErrorCode::kCodegen, "epilogue value {} reads a value that is not earlier", i);
+      return make_error(ErrorCode::kCodegen, "epilogue value {} reads a value that is not earlier",
+                        i);
     }
     const int operand_count = static_cast<int>(epilogue.operands.size());
-    if (instruction.op == EpilogueOp::kLoad && (instruction.a < 0 || instruction.a >= operand_count)) {
-      return make_error(ErrorCode::kCodegen, "epilogue value {} loads operand {} of {}", i, instruction.a, operand_count);
+    if (instruction.op == EpilogueOp::kLoad &&
+        (instruction.a < 0 || instruction.a >= operand_count)) {
+      return make_error(ErrorCode::kCodegen, "epilogue value {} loads operand {} of {}", i,
+                        instruction.a, operand_count);
     }
   }
   for (size_t i = 0; i < epilogue.operands.size(); ++i) {
     const EpilogueOperand& operand = epilogue.operands[i];
     if (!operand.column_stride.is_fixed_at(0) && !operand.column_stride.is_fixed_at(1)) {
-      return make_error(ErrorCode::kCodegen, "epilogue operand {} has column stride {}, expected 0 or 1", i,
+      return make_error(ErrorCode::kCodegen,
+                        "epilogue operand {} has column stride {}, expected 0 or 1", i,
                         canonical_text(operand.column_stride));
     }
     if (!operand.batch_strides.empty() && operand.batch_strides.size() != batch_rank) {
-      return make_error(ErrorCode::kCodegen, "epilogue operand {} has {} batch strides, expected {}", i, operand.batch_strides.size(),
-                        batch_rank);
+      return make_error(ErrorCode::kCodegen,
+                        "epilogue operand {} has {} batch strides, expected {}", i,
+                        operand.batch_strides.size(), batch_rank);
     }
   }
   return {};
 }
 
 bool is_fixed(const Epilogue& epilogue) {
-  return std::all_of(epilogue.operands.begin(), epilogue.operands.end(), [](const EpilogueOperand& operand) {
-    const auto& strides = operand.batch_strides;
-    return operand.row_stride.is_fixed() && std::all_of(strides.begin(), strides.end(), [](const Extent& s) { return s.is_fixed(); });
-  });
+  return std::all_of(epilogue.operands.begin(), epilogue.operands.end(),
+                     [](const EpilogueOperand& operand) {
+                       const auto& strides = operand.batch_strides;
+                       return operand.row_stride.is_fixed() &&
+                              std::all_of(strides.begin(), strides.end(),
+                                          [](const Extent& s) { return s.is_fixed(); });
+                     });
 }
 
 std::string canonical_text(const Epilogue& epilogue) {
   std::string text = "epilogue";
   for (const EpilogueInstruction& i : epilogue.code) {
-    text += fmt::format(" {}:{},{},{},{:08x}", static_cast<int>(i.op), i.a, i.b, i.c, std::bit_cast<uint32_t>(i.constant));
+    text += fmt::format(" {}:{},{},{},{:08x}", static_cast<int>(i.op), i.a, i.b, i.c,
+                        std::bit_cast<uint32_t>(i.constant));
   }
   for (const EpilogueOperand& operand : epilogue.operands) {
     std::vector<std::string> strides;
     for (const Extent& stride : operand.batch_strides) strides.push_back(canonical_text(stride));
-    text += fmt::format(" operand {} {} [{}]", canonical_text(operand.row_stride), canonical_text(operand.column_stride),
-                        fmt::join(strides, ","));
+    text += fmt::format(" operand {} {} [{}]", canonical_text(operand.row_stride),
+                        canonical_text(operand.column_stride), fmt::join(strides, ","));
   }
   return text;
 }

@@ -1,16 +1,19 @@
-// What a kernel does to each result before it stores it: a straight-line program over vectors of output elements.
+// What a kernel does to each result before it stores it: a straight-line program over vectors of
+// output elements.
 //
-// A program is a list of instructions; instruction i defines value i and reads earlier values only. The last value is stored. An empty
-// program stores the accumulator. Example, relu(acc + bias[column] + residual):
+// A program is a list of instructions; instruction i defines value i and reads earlier values only.
+// The last value is stored. An empty program stores the accumulator. Example, relu(acc +
+// bias[column] + residual):
 //
 //   EpilogueBuilder e;
 //   int sum = e.add(e.accumulator(), e.load(EpilogueOperand::column()));
 //   sum = e.add(sum, e.load(EpilogueOperand::full(row_stride)));
 //   spec.epilogue = e.finish(e.relu(sum));
 //
-// Meaning of NaN: every op with a NaN operand gives NaN (relu, max, min and clip too, as ONNX Runtime does). exp, tanh, erf, sigmoid have a
-// relative error below 2e-6 against double precision, are exact in their limits for large |x|, and give +-0, 1 or infinity there as the
-// true function rounds.
+// Meaning of NaN: every op with a NaN operand gives NaN (relu, max, min and clip too, as ONNX
+// Runtime does). exp, tanh, erf, sigmoid have a relative error below 2e-6 against double precision,
+// are exact in their limits for large |x|, and give +-0, 1 or infinity there as the true function
+// rounds.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +26,24 @@
 
 namespace sluice {
 
-// How the elements of an extra f32 operand lie relative to the output element (batch indices, row, column). Strides are in elements; 0
-// broadcasts. For a MatMul a row is a row of C and batch_strides has one stride per MatMulSpec.batch entry (or is empty: all 0). For a Conv
-// a row is an output pixel in the order oh, ow of one image, the column is the output channel, and batch_strides is empty (row_stride then
-// counts pixels over all images) or holds the one stride from image to image.
+// How the elements of an extra f32 operand lie relative to the output element (batch indices, row,
+// column). Strides are in elements; 0 broadcasts. For a MatMul a row is a row of C and
+// batch_strides has one stride per MatMulSpec.batch entry (or is empty: all 0). For a Conv a row is
+// an output pixel in the order oh, ow of one image, the column is the output channel, and
+// batch_strides is empty (row_stride then counts pixels over all images) or holds the one stride
+// from image to image.
 struct EpilogueOperand {
   std::vector<Extent> batch_strides;
   Extent row_stride = 0;
   Extent column_stride = 0;  // 0 or 1, fixed
 
   static EpilogueOperand scalar() { return {}; }
-  static EpilogueOperand column() { return {{}, 0, 1}; }                                    // bias per output channel
-  static EpilogueOperand row(Extent stride = 1) { return {{}, std::move(stride), 0}; }      // one element per row
-  static EpilogueOperand full(Extent row_stride, std::vector<Extent> batch_strides = {}) {  // residual
+  static EpilogueOperand column() { return {{}, 0, 1}; }  // bias per output channel
+  static EpilogueOperand row(Extent stride = 1) {
+    return {{}, std::move(stride), 0};
+  }  // one element per row
+  static EpilogueOperand full(Extent row_stride,
+                              std::vector<Extent> batch_strides = {}) {  // residual
     return {std::move(batch_strides), std::move(row_stride), 1};
   }
   bool operator==(const EpilogueOperand&) const = default;
@@ -72,15 +80,16 @@ struct EpilogueInstruction {
 
 struct Epilogue {
   std::vector<EpilogueInstruction> code;
-  std::vector<EpilogueOperand> operands;  // pointers follow the kernel's own, in this order; all f32
+  std::vector<EpilogueOperand>
+      operands;  // pointers follow the kernel's own, in this order; all f32
   bool operator==(const Epilogue&) const = default;
 };
 
 // Number of values that an op reads besides constants and operands: 0 to 3.
 int epilogue_arity(EpilogueOp op);
 
-// kCodegen when a value reads itself or a later one, an operand does not exist, a column stride is not 0 or 1, or batch_strides has neither
-// 0 nor `batch_rank` entries.
+// kCodegen when a value reads itself or a later one, an operand does not exist, a column stride is
+// not 0 or 1, or batch_strides has neither 0 nor `batch_rank` entries.
 Result<void> check_epilogue(const Epilogue& epilogue, size_t batch_rank);
 bool is_fixed(const Epilogue& epilogue);  // no stride has symbols
 std::string canonical_text(const Epilogue& epilogue);
@@ -100,7 +109,9 @@ class EpilogueBuilder {
   int sub(int a, int b) { return binary(EpilogueOp::kSub, a, b); }
   int mul(int a, int b) { return binary(EpilogueOp::kMul, a, b); }
   int relu(int a) { return unary(EpilogueOp::kRelu, a); }
-  int clip(int a, float low, float high) { return binary(EpilogueOp::kMin, binary(EpilogueOp::kMax, a, constant(low)), constant(high)); }
+  int clip(int a, float low, float high) {
+    return binary(EpilogueOp::kMin, binary(EpilogueOp::kMax, a, constant(low)), constant(high));
+  }
   int leaky_relu(int a, float slope) {
     const int scaled = mul(a, constant(slope));
     return push({EpilogueOp::kSelectPositive, a, a, scaled});

@@ -30,14 +30,17 @@ class InstructionEmitter {
 
   void emit(const EpilogueInstruction& i) {
     const int arity = epilogue_arity(i.op);
-    values_.push_back(make(i, arity > 0 ? values_[i.a] : nullptr, arity > 1 ? values_[i.b] : nullptr, arity > 2 ? values_[i.c] : nullptr));
+    values_.push_back(make(i, arity > 0 ? values_[i.a] : nullptr,
+                           arity > 1 ? values_[i.b] : nullptr, arity > 2 ? values_[i.c] : nullptr));
   }
 
   Value* last() { return values_.back(); }
 
  private:
   Value* splat(float number) {
-    return b_.splat(number, static_cast<int>(llvm::cast<llvm::FixedVectorType>(accumulator_->getType())->getNumElements()));
+    return b_.splat(
+        number, static_cast<int>(
+                    llvm::cast<llvm::FixedVectorType>(accumulator_->getType())->getNumElements()));
   }
 
   Value* make(const EpilogueInstruction& i, Value* x, Value* y, Value* z) {
@@ -99,7 +102,8 @@ bool is_long(const Epilogue& epilogue, int vectors_in_tile) {
   return length * vectors_in_tile > 320;
 }
 
-Value* emit_epilogue(KernelBuilder& b, const Epilogue& epilogue, Value* accumulator, const std::function<Value*(int)>& load) {
+Value* emit_epilogue(KernelBuilder& b, const Epilogue& epilogue, Value* accumulator,
+                     const std::function<Value*(int)>& load) {
   if (epilogue.code.empty()) return accumulator;
   InstructionEmitter emitter(b, accumulator, load);
   for (const EpilogueInstruction& instruction : epilogue.code) emitter.emit(instruction);

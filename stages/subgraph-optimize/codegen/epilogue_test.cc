@@ -15,7 +15,8 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 const float kNan = std::nanf("");
 
 // Applies a program of one input to values, through a kernel that multiplies them by 1.
-std::vector<float> apply_epilogue(const Epilogue& epilogue, const std::vector<float>& values, const DeviceProfile& profile) {
+std::vector<float> apply_epilogue(const Epilogue& epilogue, const std::vector<float>& values,
+                                  const DeviceProfile& profile) {
   MatMulSpec s;
   s.m = 1, s.k = 1, s.n = static_cast<int64_t>(values.size());
   s.a_row_stride = 1, s.b_row_stride = s.n, s.c_row_stride = s.n;
@@ -38,8 +39,10 @@ Epilogue unary(EpilogueOp op) {
 using EpilogueMath = KernelTest;
 
 TEST_P(EpilogueMath, FunctionsAreAccurate) {
-  const std::pair<EpilogueOp, float> functions[] = {
-      {EpilogueOp::kExp, 87.0f}, {EpilogueOp::kTanh, 12.0f}, {EpilogueOp::kErf, 6.0f}, {EpilogueOp::kSigmoid, 80.0f}};
+  const std::pair<EpilogueOp, float> functions[] = {{EpilogueOp::kExp, 87.0f},
+                                                    {EpilogueOp::kTanh, 12.0f},
+                                                    {EpilogueOp::kErf, 6.0f},
+                                                    {EpilogueOp::kSigmoid, 80.0f}};
   for (const auto& [op, limit] : functions) {
     std::vector<float> x;
     for (int i = -4000; i <= 4000; ++i) x.push_back(limit * static_cast<float>(i) / 4000.0f);
@@ -68,9 +71,11 @@ TEST_P(EpilogueMath, LimitsAndNan) {
     const auto y = apply_epilogue(unary(op), x, profile_);
     for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(y[i], x[i] > 0 ? 1 : x[i] < 0 ? -1 : 0, 5e-7);
   }
-  for (EpilogueOp op : {EpilogueOp::kExp, EpilogueOp::kTanh, EpilogueOp::kErf, EpilogueOp::kSigmoid, EpilogueOp::kRelu, EpilogueOp::kSqrt,
-                        EpilogueOp::kAbs, EpilogueOp::kNeg, EpilogueOp::kReciprocal}) {
-    EXPECT_TRUE(std::isnan(apply_epilogue(unary(op), {kNan}, profile_)[0])) << "op " << static_cast<int>(op);
+  for (EpilogueOp op : {EpilogueOp::kExp, EpilogueOp::kTanh, EpilogueOp::kErf, EpilogueOp::kSigmoid,
+                        EpilogueOp::kRelu, EpilogueOp::kSqrt, EpilogueOp::kAbs, EpilogueOp::kNeg,
+                        EpilogueOp::kReciprocal}) {
+    EXPECT_TRUE(std::isnan(apply_epilogue(unary(op), {kNan}, profile_)[0]))
+        << "op " << static_cast<int>(op);
   }
 }
 
@@ -89,7 +94,9 @@ TEST_P(EpilogueMath, MaxMinAndSelect) {
   EpilogueBuilder one_nan;  // NaN in the second operand only
   const int value = one_nan.accumulator();
   const int zero = one_nan.sub(value, value);
-  y = apply_epilogue(one_nan.finish(one_nan.binary(EpilogueOp::kMin, one_nan.constant(3), one_nan.add(zero, value))), x, profile_);
+  y = apply_epilogue(one_nan.finish(one_nan.binary(EpilogueOp::kMin, one_nan.constant(3),
+                                                   one_nan.add(zero, value))),
+                     x, profile_);
   EXPECT_TRUE(std::isnan(y[4]));
   EpilogueBuilder leaky;
   y = apply_epilogue(leaky.finish(leaky.leaky_relu(leaky.accumulator(), 0.5f)), x, profile_);
@@ -102,7 +109,9 @@ TEST_P(EpilogueMath, MaxMinAndSelect) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, EpilogueMath, testing::ValuesIn(profile_names()),
-                         [](const auto& info) { return info.param.substr(info.param.find('-') + 1); });
+                         [](const auto& info) {
+                           return info.param.substr(info.param.find('-') + 1);
+                         });
 
 TEST(Epilogue, ChecksNameTheProblem) {
   Epilogue e;

@@ -7,7 +7,8 @@
 
 namespace sluice {
 
-Extent::Extent(int64_t number, std::vector<uint16_t> of, int64_t planned) : factor(number), symbols(std::move(of)), nominal(planned) {
+Extent::Extent(int64_t number, std::vector<uint16_t> of, int64_t planned)
+    : factor(number), symbols(std::move(of)), nominal(planned) {
   std::sort(symbols.begin(), symbols.end());
   if (factor == 0) symbols.clear();
   if (is_fixed()) nominal = factor;

@@ -1,4 +1,5 @@
-// A size or stride of a kernel: a number, or a number times sizes that are known only when the kernel runs.
+// A size or stride of a kernel: a number, or a number times sizes that are known only when the
+// kernel runs.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,8 @@ namespace sluice {
 
 struct Extent {
   int64_t factor = 1;
-  std::vector<uint16_t> symbols;  // sorted indices into KernelArgs.symbols; the value is factor times the product of these
+  std::vector<uint16_t> symbols;  // sorted indices into KernelArgs.symbols; the value is factor
+                                  // times the product of these
   int64_t nominal = 1;            // the value planned for; of a fixed extent the value
 
   Extent() = default;

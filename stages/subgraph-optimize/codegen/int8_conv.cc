@@ -21,14 +21,22 @@ int64_t reduction_of(const ConvSpec& s) { return s.kh * s.kw * (s.ci / s.groups)
 class Int8ConvEmitter {
  public:
   Int8ConvEmitter(const Int8ConvSpec& spec, const DeviceProfile& profile)
-      : spec_(spec), s_(spec.conv), b_(profile), ints_(b_), plan_(choose_int8_plan(spec, profile)), tiles_(plan_.tiles) {
-    reduction_ = {ceil_div(reduction_of(s_), plan_.unit), plan_.unit, plan_.copies_rows ? plan_.row_bytes : s_.ci, tiles_.nr};
+      : spec_(spec),
+        s_(spec.conv),
+        b_(profile),
+        ints_(b_),
+        plan_(choose_int8_plan(spec, profile)),
+        tiles_(plan_.tiles) {
+    reduction_ = {ceil_div(reduction_of(s_), plan_.unit), plan_.unit,
+                  plan_.copies_rows ? plan_.row_bytes : s_.ci, tiles_.nr};
   }
 
   Result<GeneratedKernel> emit() {
     if (plan_.scratch_bytes > static_cast<uint64_t>(b_.profile().scratch_limit)) {
-      return make_error(ErrorCode::kNotLowerable, "int8 contraction over {} products needs {} bytes of scratch, the device has {}",
-                        reduction_of(s_), plan_.scratch_bytes, b_.profile().scratch_limit);
+      return make_error(
+          ErrorCode::kNotLowerable,
+          "int8 contraction over {} products needs {} bytes of scratch, the device has {}",
+          reduction_of(s_), plan_.scratch_bytes, b_.profile().scratch_limit);
     }
     const std::string entry = kernel_entry(canonical_text(spec_), b_.profile());
     SLUICE_ASSIGN(GeneratedKernel kernel, is_fixed(s_) ? emit_fixed(entry) : emit_symbolic(entry));
@@ -44,12 +52,17 @@ class Int8ConvEmitter {
   Result<GeneratedKernel> emit_fixed(const std::string& entry) {
     ContractionNest nest;
     nest.batch = s_.groups, nest.rows = rows().factor, nest.columns = columns(), nest.plan = tiles_;
-    const TileFunctions tiles = emit_tile_functions(nest, [&](const TileShape& shape) { return emit_tile_function(shape); });
+    const TileFunctions tiles = emit_tile_functions(
+        nest, [&](const TileShape& shape) { return emit_tile_function(shape); });
     begin(entry);
     nest.enter = [&](Value* group) { enter(group); };
-    nest.prepare_rows = [&](Value* tile, int rows) { return prepare_rows(b_.mul(tile, tiles_.rows), b_.index(rows)); };
-    nest.call = [&](Value* x, Value* tile, Value* panel, bool row_remainder, bool column_remainder) {
-      b_.ir().CreateCall(tiles[row_remainder][column_remainder], arguments(x, b_.mul(tile, tiles_.rows), panel));
+    nest.prepare_rows = [&](Value* tile, int rows) {
+      return prepare_rows(b_.mul(tile, tiles_.rows), b_.index(rows));
+    };
+    nest.call = [&](Value* x, Value* tile, Value* panel, bool row_remainder,
+                    bool column_remainder) {
+      b_.ir().CreateCall(tiles[row_remainder][column_remainder],
+                         arguments(x, b_.mul(tile, tiles_.rows), panel));
     };
     emit_nest(b_, nest);
     b_.ret_void();
@@ -61,14 +74,17 @@ class Int8ConvEmitter {
 
   Result<GeneratedKernel> emit_symbolic(const std::string& entry) {
     SymbolicNest nest;
-    nest.batch = s_.groups, nest.rows = rows(), nest.columns = columns(), nest.reduction = reduction_of(s_), nest.plan = tiles_;
+    nest.batch = s_.groups, nest.rows = rows(), nest.columns = columns(),
+    nest.reduction = reduction_of(s_), nest.plan = tiles_;
     std::vector<std::pair<TileShape, llvm::Function*>> tiles;
-    for (const TileShape& shape : nest_tile_shapes(nest, b_.has_masks())) tiles.emplace_back(shape, emit_tile_function(shape));
+    for (const TileShape& shape : nest_tile_shapes(nest, b_.has_masks()))
+      tiles.emplace_back(shape, emit_tile_function(shape));
     begin(entry);
     nest.enter = [&](Value* group) { enter(group); };
     nest.prepare_rows = [&](Value* row, Value* rows) { return prepare_rows(row, rows); };
     nest.call = [&](const TileShape& shape, Value* x, const SymbolicNest::Place& place) {
-      const auto tile = std::find_if(tiles.begin(), tiles.end(), [&](const auto& known) { return known.first == shape; });
+      const auto tile = std::find_if(tiles.begin(), tiles.end(),
+                                     [&](const auto& known) { return known.first == shape; });
       b_.ir().CreateCall(tile->second, arguments(x, place.row, place.panel));
     };
     emit_nest(b_, nest);
@@ -83,12 +99,14 @@ class Int8ConvEmitter {
     if (!is_fixed(s_)) b_.set_symbols(b_.symbols_argument());
     p_ = int8_pointers(b_, spec_.numbers, s_.epilogue);
     // As the copied rows have it.
-    if (plan_.unit == 4 && spec_.numbers.x_signed) p_.x_zero = b_.ir().CreateAdd(p_.x_zero, b_.ir().getInt32(128));
+    if (plan_.unit == 4 && spec_.numbers.x_signed)
+      p_.x_zero = b_.ir().CreateAdd(p_.x_zero, b_.ir().getInt32(128));
   }
 
   llvm::Function* emit_tile_function(const TileShape& shape) {
     TileOutput output{s_.co, &s_.epilogue, {}};
-    for (const EpilogueOperand& operand : s_.epilogue.operands) output.operand_rows.push_back({operand.row_stride, 0, 0});
+    for (const EpilogueOperand& operand : s_.epilogue.operands)
+      output.operand_rows.push_back({operand.row_stride, 0, 0});
     return emit_int8_tile(b_, shape, reduction_, spec_.numbers, output);
   }
 
@@ -107,12 +125,17 @@ class Int8ConvEmitter {
   // Of the tile function.
   IrValues arguments(Value* x, Value* row, Value* panel) {
     Value* channel = b_.add(first_channel_, b_.mul(panel, tiles_.nr));
-    Value* y = ints_.bytes_at(p_.y, b_.mul(b_.add(b_.mul(row, s_.co), channel), int8_result_bytes(spec_.numbers.result)));
+    Value* y = ints_.bytes_at(
+        p_.y, b_.mul(b_.add(b_.mul(row, s_.co), channel), int8_result_bytes(spec_.numbers.result)));
     Value* weights = ints_.bytes_at(weights_group_, b_.mul(panel, panel_bytes()));
-    const auto column = [&](Value* array) { return array == nullptr ? p_.sums : b_.at(array, channel); };
-    IrValues values = {x, weights, y, row, p_.x_zero, column(p_.sums), column(p_.w_zero), column(p_.bias)};
+    const auto column = [&](Value* array) {
+      return array == nullptr ? p_.sums : b_.at(array, channel);
+    };
+    IrValues values = {
+        x, weights, y, row, p_.x_zero, column(p_.sums), column(p_.w_zero), column(p_.bias)};
     for (size_t n = 0; n < p_.operands.size(); ++n)
-      values.push_back(b_.at(p_.operands[n], b_.mul(channel, s_.epilogue.operands[n].column_stride)));
+      values.push_back(
+          b_.at(p_.operands[n], b_.mul(channel, s_.epilogue.operands[n].column_stride)));
     return values;
   }
 
@@ -131,12 +154,14 @@ class Int8ConvEmitter {
 Result<void> check_operands(const ConvSpec& s) {
   for (const EpilogueOperand& operand : s.epilogue.operands) {
     if (!operand.batch_strides.empty() || !operand.row_stride.is_fixed())
-      return make_error(ErrorCode::kCodegen, "int8 contraction with an operand that has a stride from image to image");
+      return make_error(ErrorCode::kCodegen,
+                        "int8 contraction with an operand that has a stride from image to image");
   }
   return {};
 }
 
-// From one copied row to the next: whole cache lines, and never a multiple of 2 KiB, which would put all rows into few cache sets.
+// From one copied row to the next: whole cache lines, and never a multiple of 2 KiB, which would
+// put all rows into few cache sets.
 int64_t copied_row_bytes(int64_t steps) {
   const int64_t bytes = ceil_div(4 * steps, 64) * 64;
   return bytes % 2048 == 0 ? bytes + 64 : bytes;
@@ -149,21 +174,26 @@ Int8Plan choose_int8_plan(const Int8ConvSpec& spec, const DeviceProfile& profile
   Int8Plan plan;
   plan.unit = profile.int8_dot_product ? 4 : 2;
   const int64_t reduction = reduction_of(s), steps = ceil_div(reduction, plan.unit);
-  plan.copies_rows = plan.unit == 2 || spec.numbers.x_signed || !is_pointwise(s) || reduction % 4 != 0;
+  plan.copies_rows =
+      plan.unit == 2 || spec.numbers.x_signed || !is_pointwise(s) || reduction % 4 != 0;
   ContractionSize size;
   size.rows = (s.n * s.oh * s.ow).nominal;
   size.columns = s.co / s.groups;
   size.reduction = steps;
   size.batch = s.groups;
   if (!plan.copies_rows) size.row_bytes = s.ci;
-  const double runs = is_pointwise(s) ? 1 : static_cast<double>(s.kh) * (s.groups == 1 ? 1 : static_cast<double>(s.kw));
+  const double runs =
+      is_pointwise(s) ? 1
+                      : static_cast<double>(s.kh) * (s.groups == 1 ? 1 : static_cast<double>(s.kw));
   if (plan.copies_rows) size.row_cycles = 10 + runs * 4 + static_cast<double>(steps) / 8;
   DeviceProfile machine = profile;
   if (plan.unit == 2) machine.vector_registers -= 2;  // products on their way
-  plan.tiles = is_fixed(s) ? choose_plan(size, machine) : choose_symbolic_plan(size, true, false, machine);
+  plan.tiles =
+      is_fixed(s) ? choose_plan(size, machine) : choose_symbolic_plan(size, true, false, machine);
   if (!plan.copies_rows) return plan;
   plan.row_bytes = copied_row_bytes(steps);
-  plan.tiles.rows = static_cast<int>(std::clamp<int64_t>(profile.scratch_limit / plan.row_bytes, 1, plan.tiles.rows));
+  plan.tiles.rows = static_cast<int>(
+      std::clamp<int64_t>(profile.scratch_limit / plan.row_bytes, 1, plan.tiles.rows));
   plan.scratch_bytes = static_cast<uint64_t>(plan.tiles.rows * plan.row_bytes);
   return plan;
 }

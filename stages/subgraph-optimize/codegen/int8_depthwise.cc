@@ -1,5 +1,6 @@
-// Depthwise convolution of bytes, channels last: vectors along the channels, a register tile of several output pixels of one row. Zero
-// points are taken off as bytes are read, so that pixels outside the image are simply left out.
+// Depthwise convolution of bytes, channels last: vectors along the channels, a register tile of
+// several output pixels of one row. Zero points are taken off as bytes are read, so that pixels
+// outside the image are simply left out.
 #include <algorithm>
 
 #include "fmt/format.h"
@@ -16,8 +17,9 @@ using llvm::Value;
 constexpr uint32_t kMaxBlocks = 32;
 constexpr int64_t kBlockMultiplyAdds = 150'000;
 
-// A tile function: void(x, weights, y, kernel rows, first kw, last kw, x zero, w zero, bias, operands...). x: the input pixel under kernel
-// row 0 of those given and kernel column 0; first and last kw are read at the border only.
+// A tile function: void(x, weights, y, kernel rows, first kw, last kw, x zero, w zero, bias,
+// operands...). x: the input pixel under kernel row 0 of those given and kernel column 0; first and
+// last kw are read at the border only.
 enum Argument : unsigned { kX, kW, kY, kRows, kFirst, kLast, kXZero, kWZero, kBias, kOperands };
 
 struct Tile {
@@ -39,7 +41,9 @@ class Int8DepthwiseEmitter {
     // Output columns whose kernel columns are all inside the image.
     first_inner_ = std::min(s_.ow.nominal, ceil_div(s_.pad_left, s_.stride_w));
     const int64_t slack = s_.w.nominal - 1 + s_.pad_left - (s_.kw - 1) * s_.dilation_w;
-    last_inner_ = slack < 0 ? first_inner_ : std::clamp<int64_t>(slack / s_.stride_w + 1, first_inner_, s_.ow.nominal);
+    last_inner_ = slack < 0
+                      ? first_inner_
+                      : std::clamp<int64_t>(slack / s_.stride_w + 1, first_inner_, s_.ow.nominal);
   }
 
   Result<GeneratedKernel> emit(const std::string& entry) {
@@ -49,7 +53,9 @@ class Int8DepthwiseEmitter {
     p_ = int8_pointers(b_, spec_.numbers, s_.epilogue);
     // Rows of all images, channel tiles fastest.
     const auto range = item_range();
-    b_.loop(range.first, range.second, 1, [&](Value* item) { emit_row(b_.div(item, channel_tiles_), b_.mod(item, channel_tiles_)); });
+    b_.loop(range.first, range.second, 1, [&](Value* item) {
+      emit_row(b_.div(item, channel_tiles_), b_.mod(item, channel_tiles_));
+    });
     b_.ret_void();
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
     kernel.blocks = is_fixed(s_) ? plan_.blocks : kMaxBlocks;
@@ -61,7 +67,8 @@ class Int8DepthwiseEmitter {
  private:
   // Every number of images may be launched with any number of blocks.
   std::pair<Value*, Value*> item_range() {
-    if (is_fixed(s_)) return b_.partition((s_.n * s_.oh).factor * channel_tiles_, b_.block(), plan_.blocks);
+    if (is_fixed(s_))
+      return b_.partition((s_.n * s_.oh).factor * channel_tiles_, b_.block(), plan_.blocks);
     return b_.partition(b_.value(s_.n * s_.oh * channel_tiles_), b_.block(), b_.blocks());
   }
 
@@ -95,7 +102,8 @@ class Int8DepthwiseEmitter {
     x_zero_ = b_.broadcast(function->getArg(kXZero), plan_.lanes);
     w_zero_.assign(static_cast<size_t>(tile.vectors), nullptr);
     for (int j = 0; j < tile.vectors && spec_.numbers.has_w_zero; ++j)
-      w_zero_[j] = ints_.load_ints(b_.at(function->getArg(kWZero), int64_t{j} * plan_.lanes), plan_.lanes, active(tile, j));
+      w_zero_[j] = ints_.load_ints(b_.at(function->getArg(kWZero), int64_t{j} * plan_.lanes),
+                                   plan_.lanes, active(tile, j));
     finish(tile, *function, reduce(tile, *function));
     b_.ret_void();
     return function;
@@ -105,37 +113,46 @@ class Int8DepthwiseEmitter {
     IrValues carried(static_cast<size_t>(tile.pixels) * tile.vectors, ints_.ints(0, plan_.lanes));
     carried.push_back(function.getArg(kX));
     carried.push_back(function.getArg(kW));
-    return b_.loop(b_.index(0), function.getArg(kRows), 1, carried, [&](Value*, const IrValues& values) {
-      IrValues sums(values.begin(), values.end() - 2);
-      Value* x = values[values.size() - 2];
-      Value* w = values.back();
-      if (tile.at_border) {
-        sums = b_.loop(function.getArg(kFirst), function.getArg(kLast), 1, sums, [&](Value* kw, const IrValues& inside) {
-          IrValues next = inside;
-          step(tile, ints_.bytes_at(x, b_.mul(kw, s_.dilation_w * s_.ci)), ints_.bytes_at(w, b_.mul(kw, plan_.nr)), next);
-          return next;
+    return b_.loop(
+        b_.index(0), function.getArg(kRows), 1, carried, [&](Value*, const IrValues& values) {
+          IrValues sums(values.begin(), values.end() - 2);
+          Value* x = values[values.size() - 2];
+          Value* w = values.back();
+          if (tile.at_border) {
+            sums = b_.loop(function.getArg(kFirst), function.getArg(kLast), 1, sums,
+                           [&](Value* kw, const IrValues& inside) {
+                             IrValues next = inside;
+                             step(tile, ints_.bytes_at(x, b_.mul(kw, s_.dilation_w * s_.ci)),
+                                  ints_.bytes_at(w, b_.mul(kw, plan_.nr)), next);
+                             return next;
+                           });
+          } else {
+            for (int64_t kw = 0; kw < s_.kw; ++kw)
+              step(tile, ints_.bytes_at(x, kw * s_.dilation_w * s_.ci),
+                   ints_.bytes_at(w, kw * plan_.nr), sums);
+          }
+          sums.push_back(ints_.bytes_at(x, s_.dilation_h * s_.w.nominal * s_.ci));
+          sums.push_back(ints_.bytes_at(w, s_.kw * plan_.nr));
+          return sums;
         });
-      } else {
-        for (int64_t kw = 0; kw < s_.kw; ++kw)
-          step(tile, ints_.bytes_at(x, kw * s_.dilation_w * s_.ci), ints_.bytes_at(w, kw * plan_.nr), sums);
-      }
-      sums.push_back(ints_.bytes_at(x, s_.dilation_h * s_.w.nominal * s_.ci));
-      sums.push_back(ints_.bytes_at(w, s_.kw * plan_.nr));
-      return sums;
-    });
   }
 
-  int active(const Tile& tile, int vector) const { return vector == tile.vectors - 1 ? tile.active : plan_.lanes; }
+  int active(const Tile& tile, int vector) const {
+    return vector == tile.vectors - 1 ? tile.active : plan_.lanes;
+  }
 
   // As pairs of 16 bits, of which the upper one is 0.
   Value* load_weight(Value* w, int vector) {
-    Value* number = ints_.widened(ints_.load_bytes(ints_.bytes_at(w, int64_t{vector} * plan_.lanes), plan_.lanes, plan_.lanes), 32, true);
+    Value* number = ints_.widened(ints_.load_bytes(ints_.bytes_at(w, int64_t{vector} * plan_.lanes),
+                                                   plan_.lanes, plan_.lanes),
+                                  32, true);
     if (w_zero_[vector] != nullptr) number = b_.ir().CreateSub(number, w_zero_[vector]);
     return as_pairs(b_.ir().CreateAnd(number, ints_.ints(0xffff, plan_.lanes)));
   }
 
   Value* as_pairs(Value* vector) {
-    return b_.ir().CreateBitCast(vector, llvm::FixedVectorType::get(b_.ir().getInt16Ty(), 2 * plan_.lanes));
+    return b_.ir().CreateBitCast(vector,
+                                 llvm::FixedVectorType::get(b_.ir().getInt16Ty(), 2 * plan_.lanes));
   }
 
   // One kernel position.
@@ -144,37 +161,46 @@ class Int8DepthwiseEmitter {
     for (int j = 0; j < tile.vectors; ++j) factors.push_back(load_weight(w, j));
     for (int i = 0; i < tile.pixels; ++i) {
       for (int j = 0; j < tile.vectors; ++j) {
-        Value* bytes = ints_.load_bytes(ints_.bytes_at(x, i * s_.stride_w * s_.ci + j * plan_.lanes), plan_.lanes, active(tile, j));
+        Value* bytes =
+            ints_.load_bytes(ints_.bytes_at(x, i * s_.stride_w * s_.ci + j * plan_.lanes),
+                             plan_.lanes, active(tile, j));
         Value* pixel = b_.ir().CreateSub(ints_.widened(bytes, 32, spec_.numbers.x_signed), x_zero_);
         Value*& sum = sums[static_cast<size_t>(i) * tile.vectors + j];
         sum = ints_.add_products_of_pairs(sum, as_pairs(pixel), factors[j]);
       }
     }
-    b_.keep_memory_order();  // else the pixels that the next position reads again are kept, in more registers than there are
+    b_.keep_memory_order();  // else the pixels that the next position reads again are kept, in more
+                             // registers than there are
   }
 
   void finish(const Tile& tile, llvm::Function& function, const IrValues& sums) {
     for (int j = 0; j < tile.vectors; ++j) {
       Value* bias = nullptr;
       if (spec_.numbers.has_bias)
-        bias = ints_.load_ints(b_.at(function.getArg(kBias), int64_t{j} * plan_.lanes), plan_.lanes, active(tile, j));
+        bias = ints_.load_ints(b_.at(function.getArg(kBias), int64_t{j} * plan_.lanes), plan_.lanes,
+                               active(tile, j));
       for (int i = 0; i < tile.pixels; ++i) {
         Value* sum = sums[static_cast<size_t>(i) * tile.vectors + j];
         if (bias != nullptr) sum = b_.ir().CreateAdd(sum, bias);
         const auto load = [&](int n) {
           const EpilogueOperand& operand = s_.epilogue.operands[n];
-          Value* address = b_.at(function.getArg(kOperands + static_cast<unsigned>(n)),
-                                 i * operand.row_stride.nominal + j * plan_.lanes * operand.column_stride.nominal);
-          if (operand.column_stride.nominal == 0) return b_.broadcast(b_.load_float(address), plan_.lanes);
+          Value* address = b_.at(
+              function.getArg(kOperands + static_cast<unsigned>(n)),
+              i * operand.row_stride.nominal + j * plan_.lanes * operand.column_stride.nominal);
+          if (operand.column_stride.nominal == 0)
+            return b_.broadcast(b_.load_float(address), plan_.lanes);
           return b_.load_vector(address, plan_.lanes, active(tile, j));
         };
-        ints_.finish(sum, spec_.numbers, s_.epilogue, load, ints_.bytes_at(function.getArg(kY), (i * s_.co + j * plan_.lanes) * y_bytes()),
+        ints_.finish(sum, spec_.numbers, s_.epilogue, load,
+                     ints_.bytes_at(function.getArg(kY), (i * s_.co + j * plan_.lanes) * y_bytes()),
                      active(tile, j));
       }
     }
   }
 
-  Value* positive(Value* a) { return b_.ir().CreateSelect(b_.ir().CreateICmpSGT(a, b_.index(0)), a, b_.index(0)); }
+  Value* positive(Value* a) {
+    return b_.ir().CreateSelect(b_.ir().CreateICmpSGT(a, b_.index(0)), a, b_.index(0));
+  }
 
   struct Row {
     Value *x, *weights, *kernel_rows, *number, *image, *channel;
@@ -186,10 +212,13 @@ class Int8DepthwiseEmitter {
     // Kernel rows inside the image.
     Value* above = b_.ir().CreateNeg(top);
     Value* kh_begin = b_.div(b_.add(positive(above), b_.index(s_.dilation_h - 1)), s_.dilation_h);
-    Value* kh_end = b_.div(b_.add(positive(b_.add(above, b_.index(s_.h.nominal))), b_.index(s_.dilation_h - 1)), s_.dilation_h);
+    Value* kh_end =
+        b_.div(b_.add(positive(b_.add(above, b_.index(s_.h.nominal))), b_.index(s_.dilation_h - 1)),
+               s_.dilation_h);
     kh_end = b_.min(kh_end, b_.index(s_.kh));
     Value* channel = b_.mul(channel_tile, tile_channels());
-    Value* input_row = b_.add(b_.mul(image, s_.h.nominal), b_.add(top, b_.mul(kh_begin, s_.dilation_h)));
+    Value* input_row =
+        b_.add(b_.mul(image, s_.h.nominal), b_.add(top, b_.mul(kh_begin, s_.dilation_h)));
     const Row place{ints_.bytes_at(p_.x, b_.add(b_.mul(input_row, s_.w.nominal * s_.ci), channel)),
                     ints_.bytes_at(p_.weights, b_.add(b_.mul(kh_begin, s_.kw * plan_.nr), channel)),
                     b_.ir().CreateSub(kh_end, kh_begin),
@@ -199,16 +228,19 @@ class Int8DepthwiseEmitter {
     if (!has_channel_remainder()) return emit_pixels(place, false);
     if (!has_whole_tiles()) return emit_pixels(place, true);
     b_.if_else(
-        b_.ir().CreateICmpSLT(channel_tile, b_.index(s_.co / tile_channels())), [&] { emit_pixels(place, false); },
-        [&] { emit_pixels(place, true); });
+        b_.ir().CreateICmpSLT(channel_tile, b_.index(s_.co / tile_channels())),
+        [&] { emit_pixels(place, false); }, [&] { emit_pixels(place, true); });
   }
 
   void emit_pixels(const Row& row, bool channel_remainder) {
     const auto at_border = [&](int64_t begin, int64_t end) {
       b_.loop(b_.index(begin), b_.index(end), 1, [&](Value* ow) {
         Value* left = b_.ir().CreateNeg(b_.add(b_.mul(ow, s_.stride_w), b_.index(-s_.pad_left)));
-        Value* kw_begin = b_.div(b_.add(positive(left), b_.index(s_.dilation_w - 1)), s_.dilation_w);
-        Value* kw_end = b_.div(b_.add(positive(b_.add(left, b_.index(s_.w.nominal))), b_.index(s_.dilation_w - 1)), s_.dilation_w);
+        Value* kw_begin =
+            b_.div(b_.add(positive(left), b_.index(s_.dilation_w - 1)), s_.dilation_w);
+        Value* kw_end = b_.div(
+            b_.add(positive(b_.add(left, b_.index(s_.w.nominal))), b_.index(s_.dilation_w - 1)),
+            s_.dilation_w);
         call(border_[channel_remainder], row, ow, kw_begin, b_.min(kw_end, b_.index(s_.kw)));
       });
     };
@@ -217,7 +249,8 @@ class Int8DepthwiseEmitter {
     const int64_t whole = first_inner_ + inner() / plan_.pixels * plan_.pixels;
     b_.loop(b_.index(first_inner_), b_.index(whole), plan_.pixels,
             [&](Value* ow) { call(inner_[channel_remainder], row, ow, b_.index(0), all); });
-    if (whole < last_inner_) call(inner_remainder_[channel_remainder], row, b_.index(whole), b_.index(0), all);
+    if (whole < last_inner_)
+      call(inner_remainder_[channel_remainder], row, b_.index(whole), b_.index(0), all);
     at_border(last_inner_, s_.ow.nominal);
   }
 
@@ -225,19 +258,25 @@ class Int8DepthwiseEmitter {
     Value* column = b_.add(b_.mul(ow, s_.stride_w), b_.index(-s_.pad_left));
     Value* pixel = b_.add(b_.mul(row.number, s_.ow.nominal), ow);
     Value* in_image = b_.add(b_.mul(b_.mod(row.number, s_.oh.nominal), s_.ow.nominal), ow);
-    const auto at_channel = [&](Value* array) { return array == nullptr ? p_.sums : b_.at(array, row.channel); };
+    const auto at_channel = [&](Value* array) {
+      return array == nullptr ? p_.sums : b_.at(array, row.channel);
+    };
     IrValues arguments(kOperands, nullptr);
     arguments[kX] = ints_.bytes_at(row.x, b_.mul(column, s_.ci));
     arguments[kW] = row.weights;
-    arguments[kY] = ints_.bytes_at(p_.y, b_.mul(b_.add(b_.mul(pixel, s_.co), row.channel), y_bytes()));
+    arguments[kY] =
+        ints_.bytes_at(p_.y, b_.mul(b_.add(b_.mul(pixel, s_.co), row.channel), y_bytes()));
     arguments[kRows] = row.kernel_rows, arguments[kFirst] = kw_begin, arguments[kLast] = kw_end;
-    arguments[kXZero] = p_.x_zero, arguments[kWZero] = at_channel(p_.w_zero), arguments[kBias] = at_channel(p_.bias);
+    arguments[kXZero] = p_.x_zero, arguments[kWZero] = at_channel(p_.w_zero),
+    arguments[kBias] = at_channel(p_.bias);
     for (size_t n = 0; n < p_.operands.size(); ++n) {
       const EpilogueOperand& operand = s_.epilogue.operands[n];
       Value* offset = operand.batch_strides.empty()
                           ? b_.mul(pixel, operand.row_stride.nominal)
-                          : b_.add(b_.mul(row.image, operand.batch_strides[0].nominal), b_.mul(in_image, operand.row_stride.nominal));
-      arguments.push_back(b_.at(p_.operands[n], b_.add(offset, b_.mul(row.channel, operand.column_stride.nominal))));
+                          : b_.add(b_.mul(row.image, operand.batch_strides[0].nominal),
+                                   b_.mul(in_image, operand.row_stride.nominal));
+      arguments.push_back(b_.at(
+          p_.operands[n], b_.add(offset, b_.mul(row.channel, operand.column_stride.nominal))));
     }
     b_.ir().CreateCall(tile, arguments);
   }
@@ -261,7 +300,8 @@ Int8DepthwisePlan choose_int8_depthwise_plan(const ConvSpec& conv, const DeviceP
   ConvSpec nominal = conv;
   nominal.n = conv.n.nominal;
   const DepthwisePlan like = choose_depthwise_plan(nominal, profile);
-  Int8DepthwisePlan plan{like.possible, like.lanes, like.vectors, like.pixels, like.nr, like.blocks};
+  Int8DepthwisePlan plan{like.possible, like.lanes, like.vectors,
+                         like.pixels,   like.nr,    like.blocks};
   // Beside the sums: weights, both zero points and a pixel on its way.
   const int sums = profile.vector_registers >= 32 ? 20 : 8;
   plan.possible = plan.possible && is_fixed(nominal);
@@ -269,16 +309,19 @@ Int8DepthwisePlan choose_int8_depthwise_plan(const ConvSpec& conv, const DeviceP
   return plan;
 }
 
-Result<GeneratedKernel> generate_int8_depthwise(const Int8DepthwiseSpec& spec, const DeviceProfile& profile) {
+Result<GeneratedKernel> generate_int8_depthwise(const Int8DepthwiseSpec& spec,
+                                                const DeviceProfile& profile) {
   SLUICE_TRY(check_conv(spec.conv));
   SLUICE_TRY(check_int8_numbers(spec.numbers, spec.conv.epilogue));
   if (!choose_int8_depthwise_plan(spec.conv, profile).possible)
-    return make_error(ErrorCode::kNotLowerable, "not a depthwise convolution that can be written out");
+    return make_error(ErrorCode::kNotLowerable,
+                      "not a depthwise convolution that can be written out");
   return Int8DepthwiseEmitter(spec, profile).emit(kernel_entry(canonical_text(spec), profile));
 }
 
 std::string canonical_text(const Int8DepthwiseSpec& spec) {
-  return fmt::format("int8 depthwise {} {}", canonical_text(spec.numbers), canonical_text(spec.conv));
+  return fmt::format("int8 depthwise {} {}", canonical_text(spec.numbers),
+                     canonical_text(spec.conv));
 }
 
 }  // namespace sluice

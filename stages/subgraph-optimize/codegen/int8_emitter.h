@@ -12,10 +12,16 @@ class Int8Emitter {
 
   // Addresses in bytes.
   llvm::Value* bytes_at(llvm::Value* pointer, llvm::Value* offset);
-  llvm::Value* bytes_at(llvm::Value* pointer, int64_t offset) { return bytes_at(pointer, b_.index(offset)); }
+  llvm::Value* bytes_at(llvm::Value* pointer, int64_t offset) {
+    return bytes_at(pointer, b_.index(offset));
+  }
 
-  llvm::Type* byte_vector(int lanes) { return llvm::FixedVectorType::get(b_.ir().getInt8Ty(), lanes); }
-  llvm::Type* int_vector(int lanes) { return llvm::FixedVectorType::get(b_.ir().getInt32Ty(), lanes); }
+  llvm::Type* byte_vector(int lanes) {
+    return llvm::FixedVectorType::get(b_.ir().getInt8Ty(), lanes);
+  }
+  llvm::Type* int_vector(int lanes) {
+    return llvm::FixedVectorType::get(b_.ir().getInt32Ty(), lanes);
+  }
   llvm::Value* ints(int32_t value, int lanes);
   llvm::Value* load_ints(llvm::Value* pointer, int lanes, int active);
   llvm::Value* load_bytes(llvm::Value* pointer, int lanes, int active);
@@ -23,14 +29,16 @@ class Int8Emitter {
   llvm::Value* widened(llvm::Value* vector, int bits, bool is_signed);
   llvm::Value* load_byte(llvm::Value* pointer, bool is_signed);  // as i32
 
-  // a + x * w summed over pairs of 16 bits: vectors of i32, the factors with twice as many lanes of i16.
+  // a + x * w summed over pairs of 16 bits: vectors of i32, the factors with twice as many lanes of
+  // i16.
   llvm::Value* add_products_of_pairs(llvm::Value* sum, llvm::Value* x, llvm::Value* w);
   // a + x * w summed over fours: x bytes without sign, w bytes with sign, all as vectors of i32.
   llvm::Value* add_products_of_fours(llvm::Value* sum, llvm::Value* x, llvm::Value* w);
 
-  // Stores what the numbers and the epilogue make of the sums; y at the first element of the vector.
-  void finish(llvm::Value* sums, const Int8Numbers& numbers, const Epilogue& epilogue, const std::function<llvm::Value*(int)>& load,
-              llvm::Value* y, int active);
+  // Stores what the numbers and the epilogue make of the sums; y at the first element of the
+  // vector.
+  void finish(llvm::Value* sums, const Int8Numbers& numbers, const Epilogue& epilogue,
+              const std::function<llvm::Value*(int)>& load, llvm::Value* y, int active);
 
  private:
   llvm::Value* quantized(llvm::Value* real, const Int8Numbers& numbers);
@@ -50,6 +58,7 @@ struct Int8Pointers {
   llvm::Value* x_zero;         // i32, as kernels see x
   IrValues operands;           // of the epilogue
 };
-Int8Pointers int8_pointers(KernelBuilder& builder, const Int8Numbers& numbers, const Epilogue& epilogue);
+Int8Pointers int8_pointers(KernelBuilder& builder, const Int8Numbers& numbers,
+                           const Epilogue& epilogue);
 
 }  // namespace sluice

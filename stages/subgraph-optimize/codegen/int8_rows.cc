@@ -11,8 +11,14 @@ constexpr int64_t kWrittenOut = 8;
 
 class Int8RowEmitter {
  public:
-  Int8RowEmitter(KernelBuilder& builder, const Int8ConvSpec& spec, const Int8Plan& plan, Value* x, Value* x_zero)
-      : b_(builder), ints_(builder), s_(spec.conv), is_signed_(spec.numbers.x_signed), plan_(plan), x_(x) {
+  Int8RowEmitter(KernelBuilder& builder, const Int8ConvSpec& spec, const Int8Plan& plan, Value* x,
+                 Value* x_zero)
+      : b_(builder),
+        ints_(builder),
+        s_(spec.conv),
+        is_signed_(spec.numbers.x_signed),
+        plan_(plan),
+        x_(x) {
     fill_ = b_.ir().CreateTrunc(x_zero, element());
   }
 
@@ -59,12 +65,16 @@ class Int8RowEmitter {
     // Null: the kernel's columns are no run.
     Value* wide = is_one_run() ? both_inside(pixel.iw, s_.kw - 1, s_.w) : nullptr;
     const auto each_kernel_row = [&](const std::function<void(Value * ih, Value * row_to)>& body) {
-      b_.loop(b_.index(0), b_.index(s_.kh), 1,
-              [&](Value* kh) { body(b_.add(pixel.ih, b_.mul(kh, s_.dilation_h)), ints_.bytes_at(to, b_.mul(kh, row * bytes()))); });
+      b_.loop(b_.index(0), b_.index(s_.kh), 1, [&](Value* kh) {
+        body(b_.add(pixel.ih, b_.mul(kh, s_.dilation_h)),
+             ints_.bytes_at(to, b_.mul(kh, row * bytes())));
+      });
     };
     const auto at_border = [&] {
       each_kernel_row([&](Value* ih, Value* row_to) {
-        b_.if_else(inside(ih, b_.value(s_.h)), [&] { copy_kernel_row(pixel, ih, row_to, wide); }, [&] { fill(row_to, row); });
+        b_.if_else(
+            inside(ih, b_.value(s_.h)), [&] { copy_kernel_row(pixel, ih, row_to, wide); },
+            [&] { fill(row_to, row); });
       });
     };
     if (wide == nullptr) return at_border();
@@ -77,7 +87,8 @@ class Int8RowEmitter {
   void copy_inner_pixel(Value* from, Value* to, int64_t row) {
     Value* line = b_.value(s_.w * (s_.dilation_h * s_.ci));
     const auto copy_row = [&](Value* kh) {
-      copy(ints_.bytes_at(from, b_.mul(kh, line)), ints_.bytes_at(to, b_.mul(kh, row * bytes())), row);
+      copy(ints_.bytes_at(from, b_.mul(kh, line)), ints_.bytes_at(to, b_.mul(kh, row * bytes())),
+           row);
     };
     if (s_.kh > kWrittenOut) return b_.loop(b_.index(0), b_.index(s_.kh), 1, copy_row);
     for (int64_t kh = 0; kh < s_.kh; ++kh) copy_row(b_.index(kh));
@@ -85,7 +96,8 @@ class Int8RowEmitter {
 
   // The first position and the last one, `more` behind it.
   Value* both_inside(Value* first, int64_t more, const Extent& size) {
-    return b_.ir().CreateAnd(inside(first, b_.value(size)), inside(b_.add(first, b_.index(more)), b_.value(size)));
+    return b_.ir().CreateAnd(inside(first, b_.value(size)),
+                             inside(b_.add(first, b_.index(more)), b_.value(size)));
   }
 
   void copy_kernel_row(const Pixel& pixel, Value* ih, Value* to, Value* wide) {
@@ -93,11 +105,14 @@ class Int8RowEmitter {
       b_.loop(b_.index(0), b_.index(s_.kw), 1, [&](Value* kw) {
         Value* iw = b_.add(pixel.iw, b_.mul(kw, s_.dilation_w));
         Value* run = ints_.bytes_at(to, b_.mul(kw, channels() * bytes()));
-        b_.if_else(inside(iw, b_.value(s_.w)), [&] { copy(address(pixel, ih, iw), run, channels()); }, [&] { fill(run, channels()); });
+        b_.if_else(
+            inside(iw, b_.value(s_.w)), [&] { copy(address(pixel, ih, iw), run, channels()); },
+            [&] { fill(run, channels()); });
       });
     };
     if (wide == nullptr) return by_column();
-    b_.if_else(wide, [&] { copy(address(pixel, ih, pixel.iw), to, s_.kw * channels()); }, by_column);
+    b_.if_else(
+        wide, [&] { copy(address(pixel, ih, pixel.iw), to, s_.kw * channels()); }, by_column);
   }
 
   // Pieces of falling length: body(offset in elements, length).
@@ -131,7 +146,8 @@ class Int8RowEmitter {
 
   void fill(Value* to, int64_t count) {
     each_piece(count, [&](Value* at, int length) {
-      b_.ir().CreateAlignedStore(b_.broadcast(fill_, length), ints_.bytes_at(to, b_.mul(at, bytes())), llvm::Align(1));
+      b_.ir().CreateAlignedStore(b_.broadcast(fill_, length),
+                                 ints_.bytes_at(to, b_.mul(at, bytes())), llvm::Align(1));
     });
   }
 
@@ -139,7 +155,8 @@ class Int8RowEmitter {
   void clear_remainder(Value* to) {
     const int64_t reduction = s_.kh * s_.kw * channels();
     for (int64_t k = reduction; k % plan_.unit != 0; ++k)
-      b_.ir().CreateAlignedStore(llvm::Constant::getNullValue(element()), ints_.bytes_at(to, k * bytes()), llvm::Align(1));
+      b_.ir().CreateAlignedStore(llvm::Constant::getNullValue(element()),
+                                 ints_.bytes_at(to, k * bytes()), llvm::Align(1));
   }
 
   KernelBuilder& b_;
@@ -154,12 +171,13 @@ class Int8RowEmitter {
 }  // namespace
 
 bool is_pointwise(const ConvSpec& s) {
-  const bool is_one = s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 && s.pad_left == 0;
+  const bool is_one = s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 &&
+                      s.pad_top == 0 && s.pad_left == 0;
   return is_one && s.oh == s.h && s.ow == s.w;
 }
 
-void emit_int8_rows(KernelBuilder& builder, const Int8ConvSpec& spec, const Int8Plan& plan, Value* x, Value* x_zero, Value* first,
-                    Value* rows) {
+void emit_int8_rows(KernelBuilder& builder, const Int8ConvSpec& spec, const Int8Plan& plan,
+                    Value* x, Value* x_zero, Value* first, Value* rows) {
   Int8RowEmitter(builder, spec, plan, x, x_zero).emit(first, rows);
 }
 

@@ -18,7 +18,8 @@ constexpr size_t kGuard = 64;  // bytes behind a result that nothing may write
 using Ints = std::vector<int32_t>;
 using Bytes = std::vector<uint8_t>;
 
-// A problem in plain numbers: weights [co][kh][kw][ci / groups] are signed; w_zero and bias per output channel.
+// A problem in plain numbers: weights [co][kh][kw][ci / groups] are signed; w_zero and bias per
+// output channel.
 struct Problem {
   Int8ConvSpec spec;
   Ints x, w, w_zero, bias;
@@ -31,14 +32,18 @@ struct Problem {
 
   int32_t sum(int64_t row, int64_t channel) const {
     const ConvSpec& s = spec.conv;
-    const int64_t image = row / (s.oh.nominal * s.ow.nominal), oh = row / s.ow.nominal % s.oh.nominal, ow = row % s.ow.nominal,
+    const int64_t image = row / (s.oh.nominal * s.ow.nominal),
+                  oh = row / s.ow.nominal % s.oh.nominal, ow = row % s.ow.nominal,
                   group = channel / (s.co / s.groups);
     int32_t total = bias[channel];
     for (int64_t k = 0; k < reduction(); ++k) {
       const int64_t c = k % channels(), kw = k / channels() % s.kw, kh = k / channels() / s.kw;
-      const int64_t ih = oh * s.stride_h + kh * s.dilation_h - s.pad_top, iw = ow * s.stride_w + kw * s.dilation_w - s.pad_left;
+      const int64_t ih = oh * s.stride_h + kh * s.dilation_h - s.pad_top,
+                    iw = ow * s.stride_w + kw * s.dilation_w - s.pad_left;
       if (ih < 0 || ih >= s.h.nominal || iw < 0 || iw >= s.w.nominal) continue;
-      const int32_t pixel = x[((image * s.h.nominal + ih) * s.w.nominal + iw) * s.ci + group * channels() + c] - spec.numbers.x_zero;
+      const int32_t pixel =
+          x[((image * s.h.nominal + ih) * s.w.nominal + iw) * s.ci + group * channels() + c] -
+          spec.numbers.x_zero;
       total += pixel * (w[channel * reduction() + k] - w_zero[channel]);
     }
     return total;
@@ -60,7 +65,8 @@ class Int8 : public KernelTest {
       ConvSpec s;
       s.n = draw(1, 3), s.h = draw(1, 20), s.w = draw(1, 20);
       s.kh = draw(1, 5), s.kw = draw(1, 5);
-      s.stride_h = draw(1, 3), s.stride_w = draw(1, 3), s.dilation_h = draw(1, 3), s.dilation_w = draw(1, 3);
+      s.stride_h = draw(1, 3), s.stride_w = draw(1, 3), s.dilation_h = draw(1, 3),
+      s.dilation_w = draw(1, 3);
       s.pad_top = draw(0, 4), s.pad_left = draw(0, 4);
       s.groups = depthwise ? draw(1, 70) : draw(1, 3);
       s.ci = s.groups * (depthwise ? 1 : draw(1, max_channels));
@@ -85,7 +91,8 @@ class Int8 : public KernelTest {
     numbers.result = static_cast<Int8Result>(draw(0, 3));
     const int64_t low = numbers.x_signed ? -128 : 0;
     numbers.x_zero = static_cast<int32_t>(draw(low, low + 255));
-    numbers.y_zero = static_cast<int32_t>(numbers.result == Int8Result::kI8 ? draw(-128, 127) : draw(0, 255));
+    numbers.y_zero =
+        static_cast<int32_t>(numbers.result == Int8Result::kI8 ? draw(-128, 127) : draw(0, 255));
     const bool extreme = draw(0, 3) == 0;
     p.w = draw_ints(conv.co * p.reduction(), -128, extreme ? -128 : 127);
     p.w_zero = draw_ints(conv.co, numbers.has_w_zero ? -128 : 0, numbers.has_w_zero ? 127 : 0);
@@ -101,7 +108,8 @@ class Int8 : public KernelTest {
     const int scaled = e.mul(e.accumulator(), e.load(EpilogueOperand::column()));
     p.spec.conv.epilogue = e.finish(e.add(scaled, e.load(EpilogueOperand::full(conv.co))));
     const double typical = std::sqrt(static_cast<double>(p.reduction())) * 100 * 100;
-    for (const int32_t mantissa : draw_ints(conv.co, 50, 100)) p.scale.push_back(static_cast<float>(mantissa / typical));
+    for (const int32_t mantissa : draw_ints(conv.co, 50, 100))
+      p.scale.push_back(static_cast<float>(mantissa / typical));
   }
 
   // What depends on the number of images.
@@ -111,7 +119,8 @@ class Int8 : public KernelTest {
     p.x = draw_ints((s.n * s.h * s.w).factor * s.ci, draw(0, 3) == 0 ? low + 255 : low, low + 255);
     p.offset.clear();
     if (p.spec.numbers.result == Int8Result::kI32) return;
-    for (const int32_t number : draw_ints(p.rows() * s.co, -50, 50)) p.offset.push_back(static_cast<float>(number));
+    for (const int32_t number : draw_ints(p.rows() * s.co, -50, 50))
+      p.offset.push_back(static_cast<float>(number));
   }
 
   static Bytes as_bytes(const Ints& values) {
@@ -123,14 +132,18 @@ class Int8 : public KernelTest {
   // [groups][panels][steps][nr][unit]
   static Bytes packed(const Problem& p, const Int8Plan& plan) {
     const ConvSpec& s = p.spec.conv;
-    const int64_t columns = s.co / s.groups, steps = (p.reduction() + plan.unit - 1) / plan.unit, nr = plan.tiles.nr;
+    const int64_t columns = s.co / s.groups, steps = (p.reduction() + plan.unit - 1) / plan.unit,
+                  nr = plan.tiles.nr;
     Bytes bytes;
     for (int64_t group = 0; group < s.groups; ++group) {
       for (int64_t i = 0; i < plan.tiles.panels * steps * nr * plan.unit; ++i) {
-        const int64_t u = i % plan.unit, column = i / plan.unit % nr + i / (plan.unit * nr * steps) * nr;
+        const int64_t u = i % plan.unit,
+                      column = i / plan.unit % nr + i / (plan.unit * nr * steps) * nr;
         const int64_t k = i / (plan.unit * nr) % steps * plan.unit + u;
         const bool exists = column < columns && k < p.reduction();
-        bytes.push_back(exists ? static_cast<uint8_t>(p.w[(group * columns + column) * p.reduction() + k]) : uint8_t{0});
+        bytes.push_back(
+            exists ? static_cast<uint8_t>(p.w[(group * columns + column) * p.reduction() + k])
+                   : uint8_t{0});
       }
     }
     return bytes;
@@ -139,12 +152,15 @@ class Int8 : public KernelTest {
   static Bytes packed_depthwise(const Problem& p, int64_t nr) {
     Bytes bytes;
     for (int64_t k = 0; k < p.reduction(); ++k) {
-      for (int64_t c = 0; c < nr; ++c) bytes.push_back(c < p.spec.conv.co ? static_cast<uint8_t>(p.w[c * p.reduction() + k]) : uint8_t{0});
+      for (int64_t c = 0; c < nr; ++c)
+        bytes.push_back(c < p.spec.conv.co ? static_cast<uint8_t>(p.w[c * p.reduction() + k])
+                                           : uint8_t{0});
     }
     return bytes;
   }
 
-  void check(const Problem& p, const Result<GeneratedKernel>& kernel, Bytes weights, const std::vector<int64_t>& symbols = {}) {
+  void check(const Problem& p, const Result<GeneratedKernel>& kernel, Bytes weights,
+             const std::vector<int64_t>& symbols = {}) {
     ASSERT_TRUE(kernel.ok()) << error_text(kernel.error());
     auto runnable = RunnableKernel::load(*kernel);
     ASSERT_TRUE(runnable.ok());
@@ -164,7 +180,9 @@ class Int8 : public KernelTest {
     if (numbers.has_w_zero) pointers.push_back(const_cast<int32_t*>(p.w_zero.data()));
     if (numbers.has_bias) pointers.push_back(const_cast<int32_t*>(p.bias.data()));
     if (numbers.x_zero_is_operand) pointers.push_back(&x_zero);
-    if (!p.scale.empty()) pointers.insert(pointers.end(), {const_cast<float*>(p.scale.data()), const_cast<float*>(p.offset.data())});
+    if (!p.scale.empty())
+      pointers.insert(pointers.end(),
+                      {const_cast<float*>(p.scale.data()), const_cast<float*>(p.offset.data())});
     if (symbols.empty()) {
       for (uint32_t block = runnable->blocks(); block-- > 0;) runnable->run_block(pointers, block);
     } else {
@@ -188,8 +206,8 @@ class Int8 : public KernelTest {
         continue;
       }
       const bool is_signed = numbers.result == Int8Result::kI8;
-      const double wanted =
-          std::clamp(std::nearbyint(static_cast<double>(real)) + numbers.y_zero, is_signed ? -128.0 : 0.0, is_signed ? 127.0 : 255.0);
+      const double wanted = std::clamp(std::nearbyint(static_cast<double>(real)) + numbers.y_zero,
+                                       is_signed ? -128.0 : 0.0, is_signed ? 127.0 : 255.0);
       const int got = is_signed ? static_cast<int8_t>(y[i]) : y[i];
       const double fraction = std::fabs(real - std::nearbyint(real));
       ASSERT_NEAR(got, wanted, fraction > 0.499 ? 1 : 0) << "element " << i << ", " << real;
@@ -204,7 +222,8 @@ class Int8 : public KernelTest {
 };
 
 TEST_P(Int8, Convolutions) {
-  for (int i = 0; i < 24 && !HasFatalFailure(); ++i) check_conv(random_conv(false, i % 2 == 0 ? 5 : 33));
+  for (int i = 0; i < 24 && !HasFatalFailure(); ++i)
+    check_conv(random_conv(false, i % 2 == 0 ? 5 : 33));
 }
 
 TEST_P(Int8, MatrixProducts) {
@@ -267,7 +286,8 @@ TEST_P(Int8, SymbolicConvolutions) {
 
 TEST_P(Int8, SymbolicMatrixProducts) {
   for (int i = 0; i < 4 && !HasFatalFailure(); ++i) {
-    Problem p = random_problem({.n = 1, .ci = i % 3 == 0 ? 4 * draw(1, 40) : draw(1, 300), .co = draw(1, 100)});
+    Problem p = random_problem(
+        {.n = 1, .ci = i % 3 == 0 ? 4 * draw(1, 40) : draw(1, 300), .co = draw(1, 100)});
     Int8ConvSpec symbolic = p.spec;
     symbolic.conv.n = Extent(draw(1, 3), {0}, 12);
     SCOPED_TRACE(canonical_text(symbolic));
@@ -288,7 +308,8 @@ TEST_P(Int8, SymbolicDepthwise) {
     symbolic.conv.n = Extent::of_symbol(0, 3);
     SCOPED_TRACE(canonical_text(symbolic));
     const auto kernel = generate_int8_depthwise(symbolic, profile_);
-    const Bytes weights = packed_depthwise(p, choose_int8_depthwise_plan(symbolic.conv, profile_).nr);
+    const Bytes weights =
+        packed_depthwise(p, choose_int8_depthwise_plan(symbolic.conv, profile_).nr);
     for (const int64_t n : {1, 4}) {
       p.spec.conv.n = n;
       set_data(p);
@@ -302,7 +323,8 @@ TEST_P(Int8, LayoutCopies) {
     LayoutCopySpec s{draw(1, 3), draw(1, 40), draw(1, 90), i % 2 == 0, 1};
     const Bytes from = as_bytes(draw_ints((s.n * s.pixels).factor * s.channels, 0, 255));
     Bytes expected(from.size()), to(from.size() + kGuard, kUntouched);
-    const int64_t rows = s.to_channels_last ? s.channels : s.pixels.factor, columns = s.to_channels_last ? s.pixels.factor : s.channels;
+    const int64_t rows = s.to_channels_last ? s.channels : s.pixels.factor,
+                  columns = s.to_channels_last ? s.pixels.factor : s.channels;
     for (int64_t at = 0; at < static_cast<int64_t>(from.size()); ++at) {
       const int64_t image = at / (rows * columns), row = at / columns % rows, column = at % columns;
       expected[(image * columns + column) * rows + row] = from[at];
@@ -333,8 +355,9 @@ TEST_P(Int8, RefusesNonsense) {
   EXPECT_FALSE(generate_int8_conv(spec, profile_).ok());
 }
 
-INSTANTIATE_TEST_SUITE_P(Profiles, Int8, testing::ValuesIn(profile_names()),
-                         [](const auto& info) { return info.param.substr(info.param.find('-') + 1); });
+INSTANTIATE_TEST_SUITE_P(Profiles, Int8, testing::ValuesIn(profile_names()), [](const auto& info) {
+  return info.param.substr(info.param.find('-') + 1);
+});
 
 }  // namespace
 }  // namespace sluice

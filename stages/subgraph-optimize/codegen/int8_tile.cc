@@ -13,9 +13,14 @@ enum Argument : unsigned { kX, kW, kY, kRow, kXZero, kSums, kWZero, kBias, kOper
 
 class Int8TileEmitter {
  public:
-  Int8TileEmitter(KernelBuilder& builder, const TileShape& shape, const Int8Reduction& reduction, const Int8Numbers& numbers,
-                  const TileOutput& output)
-      : b_(builder), ints_(builder), shape_(shape), reduction_(reduction), numbers_(numbers), output_(output) {
+  Int8TileEmitter(KernelBuilder& builder, const TileShape& shape, const Int8Reduction& reduction,
+                  const Int8Numbers& numbers, const TileOutput& output)
+      : b_(builder),
+        ints_(builder),
+        shape_(shape),
+        reduction_(reduction),
+        numbers_(numbers),
+        output_(output) {
     const int sums = shape.rows * shape.vectors;
     // Small tiles keep several sums per element, added up at the end.
     while (splits_ * sums < 8 && splits_ * 2 <= reduction.steps) splits_ *= 2;
@@ -34,11 +39,15 @@ class Int8TileEmitter {
 
  private:
   Value* argument(unsigned number) { return function_->getArg(number); }
-  int active(int vector) const { return vector == shape_.vectors - 1 ? shape_.active : shape_.lanes; }
+  int active(int vector) const {
+    return vector == shape_.vectors - 1 ? shape_.active : shape_.lanes;
+  }
   size_t sum_index(int64_t split, int row, int vector) const {
     return (static_cast<size_t>(split) * shape_.rows + row) * shape_.vectors + vector;
   }
-  size_t product_sums() const { return static_cast<size_t>(splits_) * shape_.rows * shape_.vectors; }
+  size_t product_sums() const {
+    return static_cast<size_t>(splits_) * shape_.rows * shape_.vectors;
+  }
 
   // The panel's bytes of one vector at one step.
   Value* load_weights(Value* w, int vector) {
@@ -49,19 +58,25 @@ class Int8TileEmitter {
 
   // Four bytes, or two numbers of 16 bits, in every lane.
   Value* load_x(Value* pointer) {
-    Value* all = b_.broadcast(b_.ir().CreateAlignedLoad(b_.ir().getInt32Ty(), pointer, llvm::Align(1)), shape_.lanes);
+    Value* all = b_.broadcast(
+        b_.ir().CreateAlignedLoad(b_.ir().getInt32Ty(), pointer, llvm::Align(1)), shape_.lanes);
     return reduction_.unit == 4 ? all : as_pairs(all);
   }
 
   Value* as_pairs(Value* vector) {
-    return b_.ir().CreateBitCast(vector, llvm::FixedVectorType::get(b_.ir().getInt16Ty(), 2 * shape_.lanes));
+    return b_.ir().CreateBitCast(
+        vector, llvm::FixedVectorType::get(b_.ir().getInt16Ty(), 2 * shape_.lanes));
   }
 
   Value* add_products(Value* sum, Value* x, Value* w) {
-    return reduction_.unit == 4 ? ints_.add_products_of_fours(sum, x, w) : ints_.add_products_of_pairs(sum, x, w);
+    return reduction_.unit == 4 ? ints_.add_products_of_fours(sum, x, w)
+                                : ints_.add_products_of_pairs(sum, x, w);
   }
 
-  Value* ones() { return reduction_.unit == 4 ? ints_.ints(0x01010101, shape_.lanes) : as_pairs(ints_.ints(0x00010001, shape_.lanes)); }
+  Value* ones() {
+    return reduction_.unit == 4 ? ints_.ints(0x01010101, shape_.lanes)
+                                : as_pairs(ints_.ints(0x00010001, shape_.lanes));
+  }
 
   void step(int64_t u, Value* x, Value* w, IrValues& sums) {
     IrValues columns;
@@ -72,14 +87,16 @@ class Int8TileEmitter {
         Value*& sum = sums[sum_index(u % splits_, i, j)];
         sum = add_products(sum, row, columns[j]);
       }
-      if (numbers_.has_w_zero) sums[product_sums() + i] = add_products(sums[product_sums() + i], row, ones());
+      if (numbers_.has_w_zero)
+        sums[product_sums() + i] = add_products(sums[product_sums() + i], row, ones());
     }
     b_.keep_memory_order();
   }
 
   // Sums [row][vector], then, with zero points of w, each row's sum of x in every lane.
   IrValues reduce() {
-    const size_t count = product_sums() + (numbers_.has_w_zero ? static_cast<size_t>(shape_.rows) : 0);
+    const size_t count =
+        product_sums() + (numbers_.has_w_zero ? static_cast<size_t>(shape_.rows) : 0);
     IrValues carried(count, ints_.ints(0, shape_.lanes));
     carried.push_back(argument(kX));
     carried.push_back(argument(kW));
@@ -89,14 +106,15 @@ class Int8TileEmitter {
       values.pop_back();
       Value* x = values.back();
       values.pop_back();
-      for (int64_t u = 0; u < steps_here; ++u) step(u, ints_.bytes_at(x, 4 * u), ints_.bytes_at(w, u * w_stride), values);
+      for (int64_t u = 0; u < steps_here; ++u)
+        step(u, ints_.bytes_at(x, 4 * u), ints_.bytes_at(w, u * w_stride), values);
       values.push_back(ints_.bytes_at(x, 4 * steps_here));
       values.push_back(ints_.bytes_at(w, w_stride * steps_here));
       return values;
     };
     const int64_t whole = reduction_.steps / unroll_ * unroll_;
-    carried =
-        b_.loop(b_.index(0), b_.index(whole), unroll_, carried, [&](Value*, const IrValues& values) { return steps(values, unroll_); });
+    carried = b_.loop(b_.index(0), b_.index(whole), unroll_, carried,
+                      [&](Value*, const IrValues& values) { return steps(values, unroll_); });
     carried = steps(carried, reduction_.steps - whole);
     carried.resize(count);
     return add_splits(carried);
@@ -106,12 +124,14 @@ class Int8TileEmitter {
     IrValues results(sums.begin(), sums.begin() + shape_.rows * shape_.vectors);
     for (size_t n = results.size(); n < product_sums(); ++n)
       results[n % results.size()] = b_.ir().CreateAdd(results[n % results.size()], sums[n]);
-    results.insert(results.end(), sums.begin() + static_cast<std::ptrdiff_t>(product_sums()), sums.end());
+    results.insert(results.end(), sums.begin() + static_cast<std::ptrdiff_t>(product_sums()),
+                   sums.end());
     return results;
   }
 
   Value* load_column(Argument array, int vector) {
-    return ints_.load_ints(b_.at(argument(array), int64_t{vector} * shape_.lanes), shape_.lanes, active(vector));
+    return ints_.load_ints(b_.at(argument(array), int64_t{vector} * shape_.lanes), shape_.lanes,
+                           active(vector));
   }
 
   // bias - x zero * sums: the same for all rows.
@@ -123,8 +143,10 @@ class Int8TileEmitter {
 
   Value* load_operand(int operand, Value* row, int vector) {
     const int64_t column_stride = output_.epilogue->operands[operand].column_stride.factor;
-    Value* offset = b_.mul(b_.add(argument(kRow), row), output_.operand_rows[operand].row_stride.factor);
-    Value* address = b_.at(b_.at(argument(kOperands + static_cast<unsigned>(operand)), offset), vector * shape_.lanes * column_stride);
+    Value* offset =
+        b_.mul(b_.add(argument(kRow), row), output_.operand_rows[operand].row_stride.factor);
+    Value* address = b_.at(b_.at(argument(kOperands + static_cast<unsigned>(operand)), offset),
+                           vector * shape_.lanes * column_stride);
     if (column_stride == 0) return b_.broadcast(b_.load_float(address), shape_.lanes);
     return b_.load_vector(address, shape_.lanes, active(vector));
   }
@@ -142,7 +164,8 @@ class Int8TileEmitter {
     if (numbers_.has_w_zero) column.w_zero = load_column(kWZero, vector);
     for (size_t n = 0; n < output_.operand_rows.size(); ++n) {
       const bool is_shared = output_.operand_rows[n].row_stride.is_fixed_at(0);
-      column.operands.push_back(is_shared ? load_operand(static_cast<int>(n), b_.index(0), vector) : nullptr);
+      column.operands.push_back(is_shared ? load_operand(static_cast<int>(n), b_.index(0), vector)
+                                          : nullptr);
     }
     return column;
   }
@@ -151,19 +174,27 @@ class Int8TileEmitter {
     sum = b_.ir().CreateAdd(sum, column.base);
     if (row_sum != nullptr) sum = b_.ir().CreateSub(sum, b_.ir().CreateMul(row_sum, column.w_zero));
     const int64_t bytes = int8_result_bytes(numbers_.result);
-    Value* y = ints_.bytes_at(ints_.bytes_at(argument(kY), b_.mul(row, output_.row_stride.factor * bytes)), vector * shape_.lanes * bytes);
+    Value* y =
+        ints_.bytes_at(ints_.bytes_at(argument(kY), b_.mul(row, output_.row_stride.factor * bytes)),
+                       vector * shape_.lanes * bytes);
     ints_.finish(
         sum, numbers_, *output_.epilogue,
-        [&](int operand) { return column.operands[operand] ? column.operands[operand] : load_operand(operand, row, vector); }, y,
-        active(vector));
+        [&](int operand) {
+          return column.operands[operand] ? column.operands[operand]
+                                          : load_operand(operand, row, vector);
+        },
+        y, active(vector));
   }
 
   void finish(const IrValues& results) {
-    const auto row_sum = [&](int i) { return numbers_.has_w_zero ? results[sum_index(1, 0, 0) + i] : nullptr; };
+    const auto row_sum = [&](int i) {
+      return numbers_.has_w_zero ? results[sum_index(1, 0, 0) + i] : nullptr;
+    };
     if (shape_.rows * shape_.vectors > 8) return finish_in_loop(results);
     for (int j = 0; j < shape_.vectors; ++j) {
       const Column column = load_shared(j);
-      for (int i = 0; i < shape_.rows; ++i) finish_vector(results[sum_index(0, i, j)], row_sum(i), b_.index(i), j, column);
+      for (int i = 0; i < shape_.rows; ++i)
+        finish_vector(results[sum_index(0, i, j)], row_sum(i), b_.index(i), j, column);
     }
   }
 
@@ -179,10 +210,12 @@ class Int8TileEmitter {
       const Column column = load_shared(j);
       b_.loop(b_.index(0), b_.index(shape_.rows), 1, [&](Value* row) {
         const auto saved = [&](Value* number) {
-          return ints_.load_ints(b_.at(buffer, b_.mul(number, shape_.lanes)), shape_.lanes, shape_.lanes);
+          return ints_.load_ints(b_.at(buffer, b_.mul(number, shape_.lanes)), shape_.lanes,
+                                 shape_.lanes);
         };
         Value* row_sum = numbers_.has_w_zero ? saved(b_.add(row, b_.index(row_sums))) : nullptr;
-        finish_vector(saved(b_.add(b_.mul(row, shape_.vectors), b_.index(j))), row_sum, row, j, column);
+        finish_vector(saved(b_.add(b_.mul(row, shape_.vectors), b_.index(j))), row_sum, row, j,
+                      column);
       });
     }
   }
@@ -200,7 +233,8 @@ class Int8TileEmitter {
 
 }  // namespace
 
-llvm::Function* emit_int8_tile(KernelBuilder& builder, const TileShape& shape, const Int8Reduction& reduction, const Int8Numbers& numbers,
+llvm::Function* emit_int8_tile(KernelBuilder& builder, const TileShape& shape,
+                               const Int8Reduction& reduction, const Int8Numbers& numbers,
                                const TileOutput& output) {
   return Int8TileEmitter(builder, shape, reduction, numbers, output).emit();
 }

@@ -1,4 +1,5 @@
-// The register tile of integer contractions: rows x (vectors * lanes) sums of 32 bits, held in registers over the whole reduction.
+// The register tile of integer contractions: rows x (vectors * lanes) sums of 32 bits, held in
+// registers over the whole reduction.
 #pragma once
 
 #include "stages/subgraph-optimize/codegen/int8_emitter.h"
@@ -13,9 +14,11 @@ struct Int8Reduction {
   int64_t nr = 0;          // columns of a panel
 };
 
-// Writes an internal function void(x, w, y, row, x zero, sums, w zero, bias, operands...): x, w, y point at the tile, row (i64) is its
-// first row, x zero an i32; the arrays are at the tile's first column, those that the numbers lack are never read.
-llvm::Function* emit_int8_tile(KernelBuilder& builder, const TileShape& shape, const Int8Reduction& reduction, const Int8Numbers& numbers,
+// Writes an internal function void(x, w, y, row, x zero, sums, w zero, bias, operands...): x, w, y
+// point at the tile, row (i64) is its first row, x zero an i32; the arrays are at the tile's first
+// column, those that the numbers lack are never read.
+llvm::Function* emit_int8_tile(KernelBuilder& builder, const TileShape& shape,
+                               const Int8Reduction& reduction, const Int8Numbers& numbers,
                                const TileOutput& output);
 
 }  // namespace sluice

@@ -12,7 +12,8 @@ namespace sluice {
 using llvm::BasicBlock;
 using llvm::Value;
 
-KernelBuilder::KernelBuilder(const DeviceProfile& profile) : profile_(profile), module_("kernel", context_), ir_(context_) {}
+KernelBuilder::KernelBuilder(const DeviceProfile& profile)
+    : profile_(profile), module_("kernel", context_), ir_(context_) {}
 
 llvm::Function* KernelBuilder::begin_kernel(const std::string& entry) {
   llvm::Type* parameters[] = {pointer_type(), ir_.getInt32Ty(), ir_.getInt32Ty()};
@@ -24,7 +25,8 @@ llvm::Function* KernelBuilder::begin_kernel(const std::string& entry) {
   return kernel_;
 }
 
-llvm::Function* KernelBuilder::begin_function(const std::string& name, const std::vector<llvm::Type*>& parameters) {
+llvm::Function* KernelBuilder::begin_function(const std::string& name,
+                                              const std::vector<llvm::Type*>& parameters) {
   auto* type = llvm::FunctionType::get(ir_.getVoidTy(), parameters, false);
   auto* function = llvm::Function::Create(type, llvm::Function::InternalLinkage, name, module_);
   set_target(*function, profile_);
@@ -35,11 +37,13 @@ llvm::Function* KernelBuilder::begin_function(const std::string& name, const std
 }
 
 Value* KernelBuilder::kernel_member(int member) {
-  return ir_.CreateLoad(pointer_type(), ir_.CreateConstInBoundsGEP1_64(pointer_type(), kernel_->getArg(0), member));
+  return ir_.CreateLoad(pointer_type(),
+                        ir_.CreateConstInBoundsGEP1_64(pointer_type(), kernel_->getArg(0), member));
 }
 
 Value* KernelBuilder::pointer_argument(int index) {
-  return ir_.CreateLoad(pointer_type(), ir_.CreateConstInBoundsGEP1_64(pointer_type(), kernel_member(0), index));
+  return ir_.CreateLoad(pointer_type(),
+                        ir_.CreateConstInBoundsGEP1_64(pointer_type(), kernel_member(0), index));
 }
 
 IrValues KernelBuilder::pointer_arguments(int first, size_t count) {
@@ -69,13 +73,15 @@ Value* KernelBuilder::value(const Extent& extent) {
   }
   known = index(extent.factor);
   for (const uint16_t symbol : extent.symbols) {
-    known = mul(known, ir_.CreateLoad(index_type(), ir_.CreateConstInBoundsGEP1_64(index_type(), symbols_, symbol)));
+    known = mul(known, ir_.CreateLoad(index_type(), ir_.CreateConstInBoundsGEP1_64(
+                                                        index_type(), symbols_, symbol)));
   }
   return known;
 }
 
 Value* KernelBuilder::splat(float value, int lanes) {
-  return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes), llvm::ConstantFP::get(float_type(), value));
+  return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes),
+                                        llvm::ConstantFP::get(float_type(), value));
 }
 
 std::pair<Value*, Value*> KernelBuilder::partition(int64_t size, Value* which, int64_t count) {
@@ -86,7 +92,9 @@ std::pair<Value*, Value*> KernelBuilder::partition(Value* size, Value* which, Va
   return {div(mul(which, size), count), div(mul(add(which, index(1)), size), count)};
 }
 
-Value* KernelBuilder::load_float(Value* pointer) { return ir_.CreateAlignedLoad(float_type(), pointer, llvm::Align(4)); }
+Value* KernelBuilder::load_float(Value* pointer) {
+  return ir_.CreateAlignedLoad(float_type(), pointer, llvm::Align(4));
+}
 
 llvm::Constant* KernelBuilder::known_mask(int active, int lanes) {
   std::vector<llvm::Constant*> bits;
@@ -96,11 +104,13 @@ llvm::Constant* KernelBuilder::known_mask(int active, int lanes) {
 
 Value* KernelBuilder::load_vector(Value* pointer, int lanes, int active) {
   if (active == lanes) return ir_.CreateAlignedLoad(vector_type(lanes), pointer, llvm::Align(4));
-  return ir_.CreateMaskedLoad(vector_type(lanes), pointer, llvm::Align(4), known_mask(active, lanes), splat(0.0f, lanes));
+  return ir_.CreateMaskedLoad(vector_type(lanes), pointer, llvm::Align(4),
+                              known_mask(active, lanes), splat(0.0f, lanes));
 }
 
 void KernelBuilder::store_vector(Value* vector, Value* pointer, int active) {
-  const int lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
+  const int lanes =
+      static_cast<int>(llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
   if (active == lanes) {
     ir_.CreateAlignedStore(vector, pointer, llvm::Align(4));
   } else {
@@ -116,7 +126,8 @@ Value* KernelBuilder::mask(Value* active, int lanes) {
 }
 
 Value* KernelBuilder::load_masked(Value* pointer, int lanes, Value* mask) {
-  return ir_.CreateMaskedLoad(vector_type(lanes), pointer, llvm::Align(4), mask, splat(0.0f, lanes));
+  return ir_.CreateMaskedLoad(vector_type(lanes), pointer, llvm::Align(4), mask,
+                              splat(0.0f, lanes));
 }
 
 void KernelBuilder::store_masked(Value* vector, Value* pointer, Value* mask) {
@@ -126,14 +137,15 @@ void KernelBuilder::store_masked(Value* vector, Value* pointer, Value* mask) {
 Value* KernelBuilder::gather(Value* pointer, Value* offsets, Value* mask) {
   const auto lanes = llvm::cast<llvm::FixedVectorType>(offsets->getType())->getNumElements();
   llvm::Type* type = vector_type(static_cast<int>(lanes));
-  return ir_.CreateMaskedGather(type, ir_.CreateGEP(float_type(), pointer, offsets), llvm::Align(4), mask,
-                                llvm::Constant::getNullValue(type));
+  return ir_.CreateMaskedGather(type, ir_.CreateGEP(float_type(), pointer, offsets), llvm::Align(4),
+                                mask, llvm::Constant::getNullValue(type));
 }
 
 Value* KernelBuilder::multiples(Value* number, int lanes) {
   std::vector<uint64_t> numbers(static_cast<size_t>(lanes));
   std::iota(numbers.begin(), numbers.end(), 0);
-  return ir_.CreateMul(llvm::ConstantDataVector::get(context_, numbers), ir_.CreateVectorSplat(lanes, number));
+  return ir_.CreateMul(llvm::ConstantDataVector::get(context_, numbers),
+                       ir_.CreateVectorSplat(lanes, number));
 }
 
 Value* KernelBuilder::multiply_add(Value* a, Value* b, Value* c) {
@@ -190,14 +202,16 @@ IrValues KernelBuilder::loop(Value* begin, Value* end, int64_t step, IrValues ca
   return results;
 }
 
-void KernelBuilder::loop(Value* begin, Value* end, int64_t step, const std::function<void(Value*)>& body) {
+void KernelBuilder::loop(Value* begin, Value* end, int64_t step,
+                         const std::function<void(Value*)>& body) {
   loop(begin, end, step, {}, [&](Value* i, const IrValues&) {
     body(i);
     return IrValues{};
   });
 }
 
-void KernelBuilder::if_else(Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise) {
+void KernelBuilder::if_else(Value* condition, const std::function<void()>& then,
+                            const std::function<void()>& otherwise) {
   llvm::Function* function = ir_.GetInsertBlock()->getParent();
   BasicBlock* yes = BasicBlock::Create(context_, "then", function);
   BasicBlock* no = BasicBlock::Create(context_, "else", function);

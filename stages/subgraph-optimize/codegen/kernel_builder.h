@@ -1,5 +1,5 @@
-// Writes LLVM IR for a kernel: constants, addresses, loops, vector loads and stores. Everything here is straight translation; what code to
-// write is decided elsewhere.
+// Writes LLVM IR for a kernel: constants, addresses, loops, vector loads and stores. Everything
+// here is straight translation; what code to write is decided elsewhere.
 //
 // Include it only in files that emit IR: it brings LLVM's headers.
 #pragma once
@@ -27,9 +27,12 @@ class KernelBuilder {
   llvm::Module& module() { return module_; }
   const DeviceProfile& profile() const { return profile_; }
 
-  // Functions. begin_* starts a new function with the insert point in its entry block; the caller ends it with ret_void().
+  // Functions. begin_* starts a new function with the insert point in its entry block; the caller
+  // ends it with ret_void().
   llvm::Function* begin_kernel(const std::string& entry);  // arguments: KernelArgs*, block, blocks
-  llvm::Function* begin_function(const std::string& name, const std::vector<llvm::Type*>& parameters);  // internal, never inlined
+  llvm::Function* begin_function(
+      const std::string& name,
+      const std::vector<llvm::Type*>& parameters);  // internal, never inlined
   void ret_void() { ir_.CreateRetVoid(); }
   // Kernel arguments; valid in the kernel function only.
   llvm::Value* pointer_argument(int index);             // KernelArgs.pointers[index]
@@ -39,7 +42,8 @@ class KernelBuilder {
   llvm::Value* blocks();  // i64
   llvm::Value* symbols_argument();
 
-  // The values of extents. Where a function uses symbolic ones, it is told first where their values lie (KernelArgs.symbols).
+  // The values of extents. Where a function uses symbolic ones, it is told first where their values
+  // lie (KernelArgs.symbols).
   void set_symbols(llvm::Value* symbols) { symbols_ = symbols; }
   llvm::Value* symbols() { return symbols_; }
   llvm::Value* value(const Extent& extent);  // i64; computed once, at the function's entry
@@ -57,21 +61,32 @@ class KernelBuilder {
   llvm::Value* sub(llvm::Value* a, llvm::Value* b) { return ir_.CreateSub(a, b); }
   llvm::Value* mul(llvm::Value* a, int64_t b) { return ir_.CreateMul(a, index(b)); }
   llvm::Value* mul(llvm::Value* a, llvm::Value* b) { return ir_.CreateMul(a, b); }
-  llvm::Value* mul(llvm::Value* a, const Extent& b) { return b.is_fixed() ? mul(a, b.factor) : mul(a, value(b)); }
+  llvm::Value* mul(llvm::Value* a, const Extent& b) {
+    return b.is_fixed() ? mul(a, b.factor) : mul(a, value(b));
+  }
   llvm::Value* div(llvm::Value* a, int64_t b) { return ir_.CreateUDiv(a, index(b)); }  // a >= 0
   llvm::Value* mod(llvm::Value* a, int64_t b) { return ir_.CreateURem(a, index(b)); }
   llvm::Value* div(llvm::Value* a, llvm::Value* b) { return ir_.CreateUDiv(a, b); }  // b > 0
   llvm::Value* mod(llvm::Value* a, llvm::Value* b) { return ir_.CreateURem(a, b); }
   llvm::Value* ceil_div(llvm::Value* a, llvm::Value* b) { return div(add(a, sub(b, index(1))), b); }
-  llvm::Value* min(llvm::Value* a, llvm::Value* b) { return ir_.CreateSelect(ir_.CreateICmpSLT(a, b), a, b); }
-  llvm::Value* max(llvm::Value* a, llvm::Value* b) { return ir_.CreateSelect(ir_.CreateICmpSGT(a, b), a, b); }
+  llvm::Value* min(llvm::Value* a, llvm::Value* b) {
+    return ir_.CreateSelect(ir_.CreateICmpSLT(a, b), a, b);
+  }
+  llvm::Value* max(llvm::Value* a, llvm::Value* b) {
+    return ir_.CreateSelect(ir_.CreateICmpSGT(a, b), a, b);
+  }
   // part `which` of `count` of a range of `size`: [begin, end), sizes differ by at most one.
   std::pair<llvm::Value*, llvm::Value*> partition(int64_t size, llvm::Value* which, int64_t count);
-  std::pair<llvm::Value*, llvm::Value*> partition(llvm::Value* size, llvm::Value* which, llvm::Value* count);
+  std::pair<llvm::Value*, llvm::Value*> partition(llvm::Value* size, llvm::Value* which,
+                                                  llvm::Value* count);
 
   // Addresses and memory, in elements of float.
-  llvm::Value* at(llvm::Value* pointer, llvm::Value* offset) { return ir_.CreateInBoundsGEP(float_type(), pointer, offset); }
-  llvm::Value* at(llvm::Value* pointer, int64_t offset) { return offset == 0 ? pointer : at(pointer, index(offset)); }
+  llvm::Value* at(llvm::Value* pointer, llvm::Value* offset) {
+    return ir_.CreateInBoundsGEP(float_type(), pointer, offset);
+  }
+  llvm::Value* at(llvm::Value* pointer, int64_t offset) {
+    return offset == 0 ? pointer : at(pointer, index(offset));
+  }
   llvm::Value* load_float(llvm::Value* pointer);
   // The first `active` lanes; the others are zero and their memory is not touched.
   llvm::Value* load_vector(llvm::Value* pointer, int lanes, int active);
@@ -81,22 +96,29 @@ class KernelBuilder {
   llvm::Value* mask(llvm::Value* active, int lanes);
   llvm::Value* load_masked(llvm::Value* pointer, int lanes, llvm::Value* mask);
   void store_masked(llvm::Value* vector, llvm::Value* pointer, llvm::Value* mask);
-  // The floats at pointer + offsets[lane] where the mask is set; the others are zero and their memory is not touched.
+  // The floats at pointer + offsets[lane] where the mask is set; the others are zero and their
+  // memory is not touched.
   llvm::Value* gather(llvm::Value* pointer, llvm::Value* offsets, llvm::Value* mask);
   llvm::Value* multiples(llvm::Value* number, int lanes);  // 0, number, 2 * number, …
   llvm::Constant* known_mask(int active, int lanes);
-  llvm::Value* broadcast(llvm::Value* scalar, int lanes) { return ir_.CreateVectorSplat(lanes, scalar); }
-  llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c);  // a * b + c, fused where the profile can
+  llvm::Value* broadcast(llvm::Value* scalar, int lanes) {
+    return ir_.CreateVectorSplat(lanes, scalar);
+  }
+  llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b,
+                            llvm::Value* c);  // a * b + c, fused where the profile can
   // No instruction; loads and stores are not moved across it.
   void keep_memory_order();
 
-  // for (i = begin; i < end; i += step) carried = body(i, carried); answers the carried values after the loop. Nothing runs when begin >=
-  // end.
+  // for (i = begin; i < end; i += step) carried = body(i, carried); answers the carried values
+  // after the loop. Nothing runs when begin >= end.
   IrValues loop(llvm::Value* begin, llvm::Value* end, int64_t step, IrValues carried,
                 const std::function<IrValues(llvm::Value* i, const IrValues& carried)>& body);
-  void loop(llvm::Value* begin, llvm::Value* end, int64_t step, const std::function<void(llvm::Value* i)>& body);
-  void if_else(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise);
-  // Memory of the function's frame; must be called while the entry block is the insert block's function.
+  void loop(llvm::Value* begin, llvm::Value* end, int64_t step,
+            const std::function<void(llvm::Value* i)>& body);
+  void if_else(llvm::Value* condition, const std::function<void()>& then,
+               const std::function<void()>& otherwise);
+  // Memory of the function's frame; must be called while the entry block is the insert block's
+  // function.
   llvm::Value* stack(llvm::Type* type, int64_t count);
 
   // Sets object and entry. knows_target: see emit_object.
@@ -111,7 +133,8 @@ class KernelBuilder {
   llvm::IRBuilder<> ir_;
   llvm::Function* kernel_ = nullptr;
   llvm::Value* symbols_ = nullptr;
-  std::map<std::pair<int64_t, std::vector<uint16_t>>, llvm::Value*> values_;  // of the function at hand
+  std::map<std::pair<int64_t, std::vector<uint16_t>>, llvm::Value*>
+      values_;  // of the function at hand
 };
 
 }  // namespace sluice

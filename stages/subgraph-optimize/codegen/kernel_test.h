@@ -1,4 +1,5 @@
-// What tests of the generator begin with: a device profile by its name, skipped where this CPU cannot run it, and random numbers.
+// What tests of the generator begin with: a device profile by its name, skipped where this CPU
+// cannot run it, and random numbers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +23,9 @@ class KernelTest : public testing::TestWithParam<std::string> {
   }
 
   // From low to high, both included.
-  int64_t draw(int64_t low, int64_t high) { return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1)); }
+  int64_t draw(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
+  }
 
   DeviceProfile profile_;
   std::mt19937 random_;

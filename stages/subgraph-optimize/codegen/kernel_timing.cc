@@ -13,8 +13,10 @@ double thread_seconds() {
 }
 
 FloatBuffer::FloatBuffer(int64_t count)
-    : data_(static_cast<float*>(std::aligned_alloc(4096, (static_cast<size_t>(count) * 4 + 4096) / 4096 * 4096))) {
-  for (int64_t i = 0; i < count; ++i) data_[i] = static_cast<float>((i * 7919) % 2001 - 1000) / 1e4f;
+    : data_(static_cast<float*>(
+          std::aligned_alloc(4096, (static_cast<size_t>(count) * 4 + 4096) / 4096 * 4096))) {
+  for (int64_t i = 0; i < count; ++i)
+    data_[i] = static_cast<float>((i * 7919) % 2001 - 1000) / 1e4f;
 }
 
 FloatBuffer::~FloatBuffer() { std::free(data_); }
@@ -39,8 +41,10 @@ double measure_peak(const DeviceProfile& profile) {
   const auto kernel = generate_matmul(s, profile);
   if (!kernel) return 0;
   auto runnable = RunnableKernel::load(*kernel);
-  FloatBuffer a(s.m.nominal * s.k.nominal), b(s.n.nominal * s.k.nominal), c(s.m.nominal * s.n.nominal);
-  return 2.0 * static_cast<double>(kernel->multiply_adds.nominal) / best_time(*runnable, {c.data(), a.data(), b.data()}, 0.06);
+  FloatBuffer a(s.m.nominal * s.k.nominal), b(s.n.nominal * s.k.nominal),
+      c(s.m.nominal * s.n.nominal);
+  return 2.0 * static_cast<double>(kernel->multiply_adds.nominal) /
+         best_time(*runnable, {c.data(), a.data(), b.data()}, 0.06);
 }
 
 }  // namespace sluice

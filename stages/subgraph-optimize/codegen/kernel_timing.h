@@ -22,11 +22,12 @@ class FloatBuffer {
   float* data_;
 };
 
-// The shortest of 5 to 200 runs during about `limit` seconds, in seconds: the shortest is what the code can do on a machine that others
-// use.
+// The shortest of 5 to 200 runs during about `limit` seconds, in seconds: the shortest is what the
+// code can do on a machine that others use.
 double best_time(RunnableKernel& kernel, const std::vector<void*>& pointers, double limit);
 
-// Multiply-add peak, FLOP/s, from a kernel that stays in registers and the first cache; 0 when the profile has none.
+// Multiply-add peak, FLOP/s, from a kernel that stays in registers and the first cache; 0 when the
+// profile has none.
 double measure_peak(const DeviceProfile& profile);
 
 }  // namespace sluice

@@ -27,12 +27,14 @@ class Transposition {
         tile_(is_bytes_ ? 16 : profile.vector_bits / 32) {}
 
   Result<GeneratedKernel> emit(const std::string& entry) {
-    const int64_t nominal_items = images_.nominal * ceil_div(rows_.nominal, tile_) * ceil_div(columns_.nominal, tile_);
+    const int64_t nominal_items =
+        images_.nominal * ceil_div(rows_.nominal, tile_) * ceil_div(columns_.nominal, tile_);
     constexpr int64_t kBlockElements = 16384;
     constexpr int64_t kMaxBlocks = 32;
     const Extent elements = images_ * rows_ * columns_;
-    const int64_t blocks =
-        is_symbolic_ ? kMaxBlocks : std::clamp<int64_t>(elements.factor / kBlockElements, 1, std::min(nominal_items, kMaxBlocks));
+    const int64_t blocks = is_symbolic_ ? kMaxBlocks
+                                        : std::clamp<int64_t>(elements.factor / kBlockElements, 1,
+                                                              std::min(nominal_items, kMaxBlocks));
     for (bool row_remainder : {false, true}) {
       for (bool column_remainder : {false, true}) emit_tile(row_remainder, column_remainder);
     }
@@ -43,7 +45,8 @@ class Transposition {
     row_tiles_ = b_.ceil_div(b_.value(rows_), b_.index(tile_));
     column_tiles_ = b_.ceil_div(b_.value(columns_), b_.index(tile_));
     Value* items = b_.mul(b_.mul(column_tiles_, row_tiles_), images_);
-    const auto range = b_.partition(items, b_.block(), is_symbolic_ ? b_.blocks() : b_.index(blocks));
+    const auto range =
+        b_.partition(items, b_.block(), is_symbolic_ ? b_.blocks() : b_.index(blocks));
     if (is_symbolic_) {
       emit_lines(range.first, range.second);
     } else {
@@ -67,7 +70,8 @@ class Transposition {
   // Items [begin, end) in the order (image, channel tile, pixel tile): no division for each.
   void emit_lines(Value* begin, Value* end) {
     const bool pixels_are_rows = !to_channels_last_;
-    const Extent &pixels = pixels_are_rows ? rows_ : columns_, &channels = pixels_are_rows ? columns_ : rows_;
+    const Extent &pixels = pixels_are_rows ? rows_ : columns_,
+                 &channels = pixels_are_rows ? columns_ : rows_;
     const int64_t channel_tiles = ceil_div(channels.factor, tile_);
     Value* pixel_tiles = b_.ceil_div(b_.value(pixels), b_.index(tile_));
     Value* whole = b_.div(b_.value(pixels), tile_);
@@ -84,15 +88,17 @@ class Transposition {
         const auto call = [&](Value* pixel_tile, bool pixel_remainder, Value* count) {
           Value *row_tile = channel_tile, *column_tile = pixel_tile;
           if (pixels_are_rows) std::swap(row_tile, column_tile);
-          llvm::Function* tile = pixels_are_rows ? tiles_[pixel_remainder][channel_remainder] : tiles_[channel_remainder][pixel_remainder];
+          llvm::Function* tile = pixels_are_rows ? tiles_[pixel_remainder][channel_remainder]
+                                                 : tiles_[channel_remainder][pixel_remainder];
           if (tile == nullptr) return;  // there is no such tail
           IrValues arguments = addresses(image, row_tile, column_tile);
           arguments.insert(arguments.end(), {b_.symbols(), count});
           b_.ir().CreateCall(tile, arguments);
         };
         call(first, false, b_.sub(b_.min(last, whole), first));
-        b_.loop(b_.max(first, whole), last, 1,
-                [&](Value* pixel_tile) { call(pixel_tile, true, b_.sub(b_.value(pixels), b_.mul(pixel_tile, tile_))); });
+        b_.loop(b_.max(first, whole), last, 1, [&](Value* pixel_tile) {
+          call(pixel_tile, true, b_.sub(b_.value(pixels), b_.mul(pixel_tile, tile_)));
+        });
       });
     });
   }
@@ -102,13 +108,16 @@ class Transposition {
     Value* image = b_.mul(image_number, rows_ * columns_);
     Value* row = b_.mul(row_tile, tile_);
     Value* column = b_.mul(column_tile, tile_);
-    return {at(to_, b_.add(image, b_.add(b_.mul(column, rows_), row))), at(from_, b_.add(image, b_.add(b_.mul(row, columns_), column)))};
+    return {at(to_, b_.add(image, b_.add(b_.mul(column, rows_), row))),
+            at(from_, b_.add(image, b_.add(b_.mul(row, columns_), column)))};
   }
 
   void emit_item(Value* image, Value* row_tile, Value* column_tile) {
     const IrValues arguments = addresses(image, row_tile, column_tile);
     choose(row_tile, rows_, [&](bool row_remainder) {
-      choose(column_tile, columns_, [&](bool column_remainder) { b_.ir().CreateCall(tiles_[row_remainder][column_remainder], arguments); });
+      choose(column_tile, columns_, [&](bool column_remainder) {
+        b_.ir().CreateCall(tiles_[row_remainder][column_remainder], arguments);
+      });
     });
   }
 
@@ -116,7 +125,9 @@ class Transposition {
   void choose(Value* number, const Extent& size, const std::function<void(bool)>& body) {
     if (size.is_fixed() && size.factor % tile_ == 0) return body(false);
     if (size.is_fixed() && size.factor < tile_) return body(true);
-    b_.if_else(b_.ir().CreateICmpSLT(number, b_.div(b_.value(size), tile_)), [&] { body(false); }, [&] { body(true); });
+    b_.if_else(
+        b_.ir().CreateICmpSLT(number, b_.div(b_.value(size), tile_)), [&] { body(false); },
+        [&] { body(true); });
   }
 
   void emit_tile(bool row_remainder, bool column_remainder) {
@@ -124,7 +135,9 @@ class Transposition {
       return remainder && size.is_fixed() ? static_cast<int>(size.factor % tile_) : tile_;
     };
     const int rows = count(rows_, row_remainder), columns = count(columns_, column_remainder);
-    const auto is_short = [](const Extent& size, int used) { return size.is_fixed() && used > size.factor; };
+    const auto is_short = [](const Extent& size, int used) {
+      return size.is_fixed() && used > size.factor;
+    };
     if (rows == 0 || columns == 0 || is_short(rows_, rows) || is_short(columns_, columns)) return;
     std::vector<llvm::Type*> parameters(2, b_.pointer_type());
     if (is_symbolic_) parameters.insert(parameters.end(), {b_.pointer_type(), b_.index_type()});
@@ -133,7 +146,8 @@ class Transposition {
     if (!is_symbolic_) {
       emit_known_tile(function->getArg(0), function->getArg(1), rows, columns);
     } else if (row_remainder && !rows_.is_fixed()) {
-      emit_symbolic_remainder(function->getArg(0), function->getArg(1), function->getArg(3), columns);
+      emit_symbolic_remainder(function->getArg(0), function->getArg(1), function->getArg(3),
+                              columns);
     } else if (column_remainder && !columns_.is_fixed()) {
       emit_symbolic_remainder(function->getArg(0), function->getArg(1), function->getArg(3), rows);
     } else {
@@ -143,7 +157,8 @@ class Transposition {
     tiles_[row_remainder][column_remainder] = function;
   }
 
-  // As many tiles, one behind the other along the pixels, as the function's last argument says; the tail of fixed pixels is one.
+  // As many tiles, one behind the other along the pixels, as the function's last argument says; the
+  // tail of fixed pixels is one.
   void emit_known_tiles(llvm::Function& function, int rows, int columns) {
     const int pixels = to_channels_last_ ? columns : rows;
     Value* count = pixels < tile_ ? b_.index(1) : function.getArg(3);
@@ -168,13 +183,15 @@ class Transposition {
   Value* row_of(Value* from, Value* row) { return at(from, b_.mul(row, columns_)); }
   Value* column_of(Value* to, Value* column) { return at(to, b_.mul(column, rows_)); }
 
-  // Fewer pixels than a tile has, with `channels` of the other axis: so few elements that masks would not pay.
+  // Fewer pixels than a tile has, with `channels` of the other axis: so few elements that masks
+  // would not pay.
   void emit_symbolic_remainder(Value* to, Value* from, Value* pixels, int channels) {
     b_.loop(b_.index(0), pixels, 1, [&](Value* pixel) {
       for (int channel = 0; channel < channels; ++channel) {
         Value *row = b_.index(channel), *column = pixel;
         if (!to_channels_last_) std::swap(row, column);
-        Value* number = b_.ir().CreateAlignedLoad(element(), at(row_of(from, row), column), alignment());
+        Value* number =
+            b_.ir().CreateAlignedLoad(element(), at(row_of(from, row), column), alignment());
         b_.ir().CreateAlignedStore(number, at(column_of(to, column), row), alignment());
       }
     });
@@ -182,13 +199,20 @@ class Transposition {
 
   llvm::Type* element() { return is_bytes_ ? b_.ir().getInt8Ty() : b_.float_type(); }
   llvm::Align alignment() const { return llvm::Align(is_bytes_ ? 1 : 4); }
-  Value* at(Value* pointer, Value* offset) { return b_.ir().CreateInBoundsGEP(element(), pointer, offset); }
-  Value* nothing() { return llvm::Constant::getNullValue(llvm::FixedVectorType::get(element(), static_cast<unsigned>(tile_))); }
+  Value* at(Value* pointer, Value* offset) {
+    return b_.ir().CreateInBoundsGEP(element(), pointer, offset);
+  }
+  Value* nothing() {
+    return llvm::Constant::getNullValue(
+        llvm::FixedVectorType::get(element(), static_cast<unsigned>(tile_)));
+  }
   Value* load(Value* pointer, int active) {
-    return is_bytes_ ? Int8Emitter(b_).load_bytes(pointer, tile_, active) : b_.load_vector(pointer, tile_, active);
+    return is_bytes_ ? Int8Emitter(b_).load_bytes(pointer, tile_, active)
+                     : b_.load_vector(pointer, tile_, active);
   }
   void store(Value* vector, Value* pointer, int active) {
-    is_bytes_ ? Int8Emitter(b_).store_bytes(vector, pointer, active) : b_.store_vector(vector, pointer, active);
+    is_bytes_ ? Int8Emitter(b_).store_bytes(vector, pointer, active)
+              : b_.store_vector(vector, pointer, active);
   }
 
   KernelBuilder b_;
@@ -205,11 +229,13 @@ class Transposition {
 bool is_fixed(const LayoutCopySpec& s) { return s.n.is_fixed() && s.pixels.is_fixed(); }
 
 std::string canonical_text(const LayoutCopySpec& s) {
-  return fmt::format("layout copy {} {} {} {}{}", canonical_text(s.n), s.channels, canonical_text(s.pixels), s.to_channels_last,
+  return fmt::format("layout copy {} {} {} {}{}", canonical_text(s.n), s.channels,
+                     canonical_text(s.pixels), s.to_channels_last,
                      s.element_bytes == 4 ? "" : fmt::format(" of {} bytes", s.element_bytes));
 }
 
-Result<GeneratedKernel> generate_layout_copy(const LayoutCopySpec& spec, const DeviceProfile& profile) {
+Result<GeneratedKernel> generate_layout_copy(const LayoutCopySpec& spec,
+                                             const DeviceProfile& profile) {
   if (spec.n.factor < 1 || spec.channels < 1 || spec.pixels.factor < 1)
     return make_error(ErrorCode::kCodegen, "layout copy: every size must be at least 1");
   if (spec.element_bytes != 1 && spec.element_bytes != 4)

@@ -1,6 +1,7 @@
-// MatMul kernels: A and B are addressed by strides; B is packed beforehand, read where it lies, or packed into scratch panel by panel. A
-// reduction whose length is known only when the kernel runs, and then too long for a panel in scratch, makes it read B where it lies.
-// Fixed and symbolic kernels differ in the loops around the tiles only.
+// MatMul kernels: A and B are addressed by strides; B is packed beforehand, read where it lies, or
+// packed into scratch panel by panel. A reduction whose length is known only when the kernel runs,
+// and then too long for a panel in scratch, makes it read B where it lies. Fixed and symbolic
+// kernels differ in the loops around the tiles only.
 #include <algorithm>
 #include <utility>
 
@@ -16,12 +17,16 @@ using llvm::Value;
 
 Result<void> check(const MatMulSpec& spec) {
   if (spec.m.factor < 1 || spec.n.factor < 1 || spec.k.factor < 1) {
-    return make_error(ErrorCode::kCodegen, "matmul of size {}x{}x{}: every size must be at least 1", canonical_text(spec.m),
-                      canonical_text(spec.k), canonical_text(spec.n));
+    return make_error(ErrorCode::kCodegen, "matmul of size {}x{}x{}: every size must be at least 1",
+                      canonical_text(spec.m), canonical_text(spec.k), canonical_text(spec.n));
   }
-  if (spec.batch.size() > 6) return make_error(ErrorCode::kCodegen, "matmul has {} batch axes, at most 6 are possible", spec.batch.size());
+  if (spec.batch.size() > 6)
+    return make_error(ErrorCode::kCodegen, "matmul has {} batch axes, at most 6 are possible",
+                      spec.batch.size());
   for (const BatchAxis& axis : spec.batch) {
-    if (axis.size.factor < 1) return make_error(ErrorCode::kCodegen, "matmul has a batch axis of size {}", canonical_text(axis.size));
+    if (axis.size.factor < 1)
+      return make_error(ErrorCode::kCodegen, "matmul has a batch axis of size {}",
+                        canonical_text(axis.size));
   }
   return check_epilogue(spec.epilogue, spec.batch.size());
 }
@@ -29,7 +34,10 @@ Result<void> check(const MatMulSpec& spec) {
 class MatMulEmitter {
  public:
   MatMulEmitter(const MatMulSpec& spec, const DeviceProfile& profile)
-      : spec_(spec), b_(profile), is_symbolic_(!is_fixed(spec)), plan_(choose_matmul_plan(spec, profile)) {
+      : spec_(spec),
+        b_(profile),
+        is_symbolic_(!is_fixed(spec)),
+        plan_(choose_matmul_plan(spec, profile)) {
     for (const BatchAxis& axis : spec.batch) batch_ *= axis.size;
     choose_b();
   }
@@ -47,13 +55,18 @@ class MatMulEmitter {
     nest.columns = spec_.n.factor;
     nest.batch = batch_.factor;
     nest.plan = plan_;
-    const TileFunctions tiles = emit_tile_functions(nest, [&](const TileShape& shape) { return emit_tile_function(shape); });
+    const TileFunctions tiles = emit_tile_functions(
+        nest, [&](const TileShape& shape) { return emit_tile_function(shape); });
     begin(entry);
     nest.enter = [&](Value* batch) { enter(batch); };
     if (packs_b_) nest.prepare_panels = [&](Value* panel, Value*) { pack_panel(panel); };
-    nest.prepare_rows = [&](Value* tile, int) { return b_.at(a_entry_, b_.mul(tile, plan_.rows * spec_.a_row_stride.factor)); };
-    nest.call = [&](Value* a, Value* tile, Value* panel, bool row_remainder, bool column_remainder) {
-      b_.ir().CreateCall(tiles[row_remainder][column_remainder], arguments(a, b_.mul(tile, plan_.rows), panel, nullptr));
+    nest.prepare_rows = [&](Value* tile, int) {
+      return b_.at(a_entry_, b_.mul(tile, plan_.rows * spec_.a_row_stride.factor));
+    };
+    nest.call = [&](Value* a, Value* tile, Value* panel, bool row_remainder,
+                    bool column_remainder) {
+      b_.ir().CreateCall(tiles[row_remainder][column_remainder],
+                         arguments(a, b_.mul(tile, plan_.rows), panel, nullptr));
     };
     emit_nest(b_, nest);
     b_.ret_void();
@@ -75,14 +88,17 @@ class MatMulEmitter {
     if (may_be_long) {
       Value* fits = b_.ir().CreateICmpSLE(b_.value(spec_.k), b_.index(longest_panel()));
       b_.if_else(
-          fits, [&] { emit_symbolic_nest(nest, tiles); }, [&] { reading_in_place([&] { emit_symbolic_nest(in_place, tiles_in_place); }); });
+          fits, [&] { emit_symbolic_nest(nest, tiles); },
+          [&] { reading_in_place([&] { emit_symbolic_nest(in_place, tiles_in_place); }); });
     } else {
       emit_symbolic_nest(nest, tiles);
     }
     b_.ret_void();
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, true));
     set_launch(nest, kernel);
-    if (packs_b_) kernel.scratch_bytes = static_cast<uint64_t>((may_be_long ? longest_panel() : spec_.k.factor) * plan_.nr * 4);
+    if (packs_b_)
+      kernel.scratch_bytes =
+          static_cast<uint64_t>((may_be_long ? longest_panel() : spec_.k.factor) * plan_.nr * 4);
     return kernel;
   }
 
@@ -121,18 +137,22 @@ class MatMulEmitter {
 
   SymbolicTiles emit_symbolic_tiles(const SymbolicNest& nest) {
     SymbolicTiles tiles;
-    for (const TileShape& shape : nest_tile_shapes(nest, b_.has_masks())) tiles.emplace_back(shape, emit_tile_function(shape));
+    for (const TileShape& shape : nest_tile_shapes(nest, b_.has_masks()))
+      tiles.emplace_back(shape, emit_tile_function(shape));
     return tiles;
   }
 
   void emit_symbolic_nest(SymbolicNest nest, const SymbolicTiles& tiles) {
     nest.enter = [&](Value* batch) { enter(batch); };
     if (packs_b_) nest.prepare_panel = [&](Value* panel) { pack_panel(panel); };
-    nest.prepare_rows = [&](Value* row, Value*) { return b_.at(a_entry_, b_.mul(row, spec_.a_row_stride)); };
+    nest.prepare_rows = [&](Value* row, Value*) {
+      return b_.at(a_entry_, b_.mul(row, spec_.a_row_stride));
+    };
     nest.call = [&](const TileShape& shape, Value* a, const SymbolicNest::Place& place) {
       IrValues values = arguments(a, place.row, place.panel, place.column);
       values.insert(values.end(), {b_.symbols(), place.active});
-      const auto tile = std::find_if(tiles.begin(), tiles.end(), [&](const auto& known) { return known.first == shape; });
+      const auto tile = std::find_if(tiles.begin(), tiles.end(),
+                                     [&](const auto& known) { return known.first == shape; });
       b_.ir().CreateCall(tile->second, values);
     };
     emit_nest(b_, nest);
@@ -148,9 +168,12 @@ class MatMulEmitter {
     if (packs_b_) panel_buffer_ = b_.scratch();
   }
 
-  bool has_strided_columns() const { return !spec_.n.is_fixed_at(1) && !spec_.b_column_stride.is_fixed_at(1); }
+  bool has_strided_columns() const {
+    return !spec_.n.is_fixed_at(1) && !spec_.b_column_stride.is_fixed_at(1);
+  }
 
-  // Rows of B with something else between them push each other out of the first cache, from which several tiles would read them.
+  // Rows of B with something else between them push each other out of the first cache, from which
+  // several tiles would read them.
   bool has_far_rows() const {
     const bool fits = spec_.k.nominal * plan_.lanes * 4 <= b_.profile().scratch_limit;
     return fits && spec_.b_row_stride.nominal > spec_.n.nominal && spec_.m.nominal > 2 * plan_.rows;
@@ -158,9 +181,11 @@ class MatMulEmitter {
 
   int64_t longest_panel() const { return b_.profile().scratch_limit / (plan_.nr * 4); }
 
-  // A panel that is packed by the kernel must fit into scratch; narrower panels fit longer reductions.
+  // A panel that is packed by the kernel must fit into scratch; narrower panels fit longer
+  // reductions.
   void choose_b() {
-    packs_b_ = !spec_.b_packed && !spec_.n.is_fixed_at(1) && (has_strided_columns() || has_far_rows());
+    packs_b_ =
+        !spec_.b_packed && !spec_.n.is_fixed_at(1) && (has_strided_columns() || has_far_rows());
     if (!packs_b_) return;
     while (spec_.k.nominal > longest_panel() && plan_.vectors > 1) {
       --plan_.vectors;
@@ -170,7 +195,8 @@ class MatMulEmitter {
     plan_.panels = (spec_.n.nominal + plan_.nr - 1) / plan_.nr;
     plan_.panel_blocks = std::min(plan_.panel_blocks, plan_.panels);
     plan_.panel_group = 1;
-    plan_.blocks = static_cast<uint32_t>(plan_.batch_blocks * plan_.row_blocks * plan_.panel_blocks);
+    plan_.blocks =
+        static_cast<uint32_t>(plan_.batch_blocks * plan_.row_blocks * plan_.panel_blocks);
   }
 
   llvm::Function* emit_tile_function(const TileShape& shape) {
@@ -183,7 +209,8 @@ class MatMulEmitter {
     if (is_direct && has_strided_columns()) reduction.b_column_stride = spec_.b_column_stride;
     reduction.b_is_exact = is_direct;
     TileOutput output{spec_.c_row_stride, &spec_.epilogue, {}};
-    for (const EpilogueOperand& operand : spec_.epilogue.operands) output.operand_rows.push_back({operand.row_stride, 0, 0});
+    for (const EpilogueOperand& operand : spec_.epilogue.operands)
+      output.operand_rows.push_back({operand.row_stride, 0, 0});
     return emit_tile(b_, "tile", shape, reduction, output);
   }
 
@@ -202,41 +229,54 @@ class MatMulEmitter {
 
   void enter(Value* entry) {
     const auto& batch = spec_.batch;
-    a_entry_ = b_.at(a_, batch_offset(entry, [&](size_t axis) -> const Extent& { return batch[axis].a_stride; }));
-    b_entry_ = b_.at(bp_, batch_offset(entry, [&](size_t axis) -> const Extent& { return batch[axis].b_stride; }));
-    c_entry_ = b_.at(c_, batch_offset(entry, [&](size_t axis) -> const Extent& { return batch[axis].c_stride; }));
+    a_entry_ = b_.at(a_, batch_offset(entry, [&](size_t axis) -> const Extent& {
+                       return batch[axis].a_stride;
+                     }));
+    b_entry_ = b_.at(bp_, batch_offset(entry, [&](size_t axis) -> const Extent& {
+                       return batch[axis].b_stride;
+                     }));
+    c_entry_ = b_.at(c_, batch_offset(entry, [&](size_t axis) -> const Extent& {
+                       return batch[axis].c_stride;
+                     }));
     operand_entries_.clear();
     for (size_t n = 0; n < operands_.size(); ++n) {
       const auto& strides = spec_.epilogue.operands[n].batch_strides;
-      Value* offset = strides.empty() ? b_.index(0) : batch_offset(entry, [&](size_t axis) -> const Extent& { return strides[axis]; });
+      Value* offset =
+          strides.empty()
+              ? b_.index(0)
+              : batch_offset(entry, [&](size_t axis) -> const Extent& { return strides[axis]; });
       operand_entries_.push_back(b_.at(operands_[n], offset));
     }
   }
 
   void pack_panel(Value* panel) {
     const TileSource source{b_.at(b_entry_, b_.mul(panel, spec_.b_column_stride * plan_.nr)),
-                             {{spec_.k, spec_.b_row_stride}},
-                             {spec_.n, spec_.b_column_stride},
-                             plan_.nr,
-                             false};
+                            {{spec_.k, spec_.b_row_stride}},
+                            {spec_.n, spec_.b_column_stride},
+                            plan_.nr,
+                            false};
     emit_pack_panel(b_, source, panel, panel_buffer_);
   }
 
   // From the first of so many columns of B where it lies to the next one behind them.
-  Value* b_columns(Value* columns) { return has_strided_columns() ? b_.mul(columns, spec_.b_column_stride) : columns; }
+  Value* b_columns(Value* columns) {
+    return has_strided_columns() ? b_.mul(columns, spec_.b_column_stride) : columns;
+  }
 
   // Of the tile function; `in_panel`: columns of the panel before the tile, null for none.
   IrValues arguments(Value* a, Value* row, Value* panel, Value* in_panel) {
     Value* column = b_.mul(panel, plan_.nr);
     Value* bp = panel_buffer_;
-    if (!packs_b_) bp = b_.at(b_entry_, spec_.b_packed ? b_.mul(panel, spec_.k * plan_.nr) : b_columns(column));
+    if (!packs_b_)
+      bp = b_.at(b_entry_, spec_.b_packed ? b_.mul(panel, spec_.k * plan_.nr) : b_columns(column));
     if (in_panel != nullptr) {
       column = b_.add(column, in_panel);
       bp = b_.at(bp, packs_b_ || spec_.b_packed ? in_panel : b_columns(in_panel));
     }
     IrValues values = {a, bp, b_.at(b_.at(c_entry_, b_.mul(row, spec_.c_row_stride)), column), row};
     for (size_t n = 0; n < operand_entries_.size(); ++n) {
-      values.push_back(b_.at(operand_entries_[n], b_.mul(column, spec_.epilogue.operands[n].column_stride)));
+      values.push_back(
+          b_.at(operand_entries_[n], b_.mul(column, spec_.epilogue.operands[n].column_stride)));
     }
     return values;
   }

@@ -12,26 +12,33 @@ class MatMulKernel : public KernelTest {
  protected:
   MatMulKernel() : KernelTest(3) {}
 
-  static size_t extent(const MatMulSpec& s, Extent BatchAxis::* stride, int64_t rows, int64_t row_stride, int64_t columns,
-                       int64_t column_stride) {
+  static size_t extent(const MatMulSpec& s, Extent BatchAxis::* stride, int64_t rows,
+                       int64_t row_stride, int64_t columns, int64_t column_stride) {
     int64_t last = (rows - 1) * row_stride + (columns - 1) * column_stride;
     for (const BatchAxis& axis : s.batch) last += (axis.size.nominal - 1) * (axis.*stride).nominal;
     return static_cast<size_t>(last + 1);
   }
 
-  // Runs the spec three ways where they apply (direct or strided B as given, packed B) and compares with double precision.
+  // Runs the spec three ways where they apply (direct or strided B as given, packed B) and compares
+  // with double precision.
   void check(MatMulSpec s, const std::string& what) {
     SCOPED_TRACE(what + ": " + canonical_text(s));
-    const auto a =
-        random_floats(extent(s, &BatchAxis::a_stride, s.m.nominal, s.a_row_stride.nominal, s.k.nominal, s.a_k_stride.nominal), random_);
-    const auto b = random_floats(
-        extent(s, &BatchAxis::b_stride, s.k.nominal, s.b_row_stride.nominal, s.n.nominal, s.b_column_stride.nominal), random_);
-    const size_t c_elements = extent(s, &BatchAxis::c_stride, s.m.nominal, s.c_row_stride.nominal, s.n.nominal, 1);
+    const auto a = random_floats(extent(s, &BatchAxis::a_stride, s.m.nominal,
+                                        s.a_row_stride.nominal, s.k.nominal, s.a_k_stride.nominal),
+                                 random_);
+    const auto b =
+        random_floats(extent(s, &BatchAxis::b_stride, s.k.nominal, s.b_row_stride.nominal,
+                             s.n.nominal, s.b_column_stride.nominal),
+                      random_);
+    const size_t c_elements =
+        extent(s, &BatchAxis::c_stride, s.m.nominal, s.c_row_stride.nominal, s.n.nominal, 1);
     std::vector<std::vector<float>> operands;
     std::vector<const float*> operand_pointers;
     for (const EpilogueOperand& o : s.epilogue.operands) {
-      int64_t last = (s.m.nominal - 1) * o.row_stride.nominal + (s.n.nominal - 1) * o.column_stride.nominal;
-      for (size_t i = 0; i < o.batch_strides.size(); ++i) last += (s.batch[i].size.nominal - 1) * o.batch_strides[i].nominal;
+      int64_t last =
+          (s.m.nominal - 1) * o.row_stride.nominal + (s.n.nominal - 1) * o.column_stride.nominal;
+      for (size_t i = 0; i < o.batch_strides.size(); ++i)
+        last += (s.batch[i].size.nominal - 1) * o.batch_strides[i].nominal;
       operands.push_back(random_floats(static_cast<size_t>(last + 1), random_));
     }
     for (const auto& operand : operands) operand_pointers.push_back(operand.data());
@@ -40,7 +47,8 @@ class MatMulKernel : public KernelTest {
 
     PackSpec pack;
     for (BatchAxis& axis : s.batch) {
-      if (axis.b_stride.nominal != 0) pack.batch.push_back({axis.size.nominal, axis.b_stride.nominal});
+      if (axis.b_stride.nominal != 0)
+        pack.batch.push_back({axis.size.nominal, axis.b_stride.nominal});
     }
     pack.reduction = {{s.k.nominal, s.b_row_stride.nominal}};
     pack.columns = {s.n.nominal, s.b_column_stride.nominal};
@@ -56,15 +64,16 @@ class MatMulKernel : public KernelTest {
     run(s, a, reference_pack(pack, b.data()), operand_pointers, expected);
   }
 
-  void run(const MatMulSpec& s, const std::vector<float>& a, const std::vector<float>& b, const std::vector<const float*>& operands,
-           const std::vector<double>& expected) {
+  void run(const MatMulSpec& s, const std::vector<float>& a, const std::vector<float>& b,
+           const std::vector<const float*>& operands, const std::vector<double>& expected) {
     auto kernel = generate_matmul(s, profile_);
     ASSERT_TRUE(kernel.ok()) << error_text(kernel.error());
     auto runnable = RunnableKernel::load(*kernel);
     ASSERT_TRUE(runnable.ok()) << error_text(runnable.error());
     constexpr float kUntouched = 12345;
     std::vector<float> c(expected.size(), kUntouched);
-    std::vector<void*> pointers = {c.data(), const_cast<float*>(a.data()), const_cast<float*>(b.data())};
+    std::vector<void*> pointers = {c.data(), const_cast<float*>(a.data()),
+                                   const_cast<float*>(b.data())};
     for (const float* operand : operands) pointers.push_back(const_cast<float*>(operand));
     runnable->run(pointers);
     const double tolerance = 1e-6 * std::sqrt(static_cast<double>(s.k.nominal)) + 3e-6;
@@ -72,7 +81,8 @@ class MatMulKernel : public KernelTest {
       if (static_cast<int64_t>(i) % s.c_row_stride.nominal >= s.n.nominal && s.batch.empty()) {
         ASSERT_EQ(c[i], kUntouched) << "element " << i;
       } else if (c[i] != kUntouched) {
-        ASSERT_NEAR(c[i], expected[i], tolerance * std::max(1.0, std::fabs(expected[i]))) << "element " << i;
+        ASSERT_NEAR(c[i], expected[i], tolerance * std::max(1.0, std::fabs(expected[i])))
+            << "element " << i;
       } else {
         ASSERT_EQ(expected[i], 0) << "element " << i;
       }
@@ -90,7 +100,9 @@ class MatMulKernel : public KernelTest {
 };
 
 TEST_P(MatMulKernel, RandomSizes) {
-  const auto draw = [&](int64_t high) { return 1 + static_cast<int64_t>(random_() % static_cast<uint64_t>(high)); };
+  const auto draw = [&](int64_t high) {
+    return 1 + static_cast<int64_t>(random_() % static_cast<uint64_t>(high));
+  };
   for (int i = 0; i < 40; ++i) {
     const int64_t limit = i < 20 ? 20 : 130;
     check(dense(draw(limit), draw(limit), draw(limit)), "dense");
@@ -122,7 +134,13 @@ TEST_P(MatMulKernel, BatchWithBroadcast) {
 
 // Operands as [batch, row, head, column], read head by head; rows and columns exchanged or not.
 TEST_P(MatMulKernel, OperandsWithAxesPermuted) {
-  for (const auto& [m, k, n] : {std::tuple{1, 17, 33}, {1, 1, 1}, {5, 16, 1}, {37, 29, 43}, {100, 64, 96}, {61, 5, 150}, {64, 130, 7}}) {
+  for (const auto& [m, k, n] : {std::tuple{1, 17, 33},
+                                {1, 1, 1},
+                                {5, 16, 1},
+                                {37, 29, 43},
+                                {100, 64, 96},
+                                {61, 5, 150},
+                                {64, 130, 7}}) {
     for (const bool a_turned : {false, true}) {
       for (const bool b_turned : {false, true}) {
         constexpr int64_t kBatch = 2, kHeads = 3;
@@ -131,7 +149,8 @@ TEST_P(MatMulKernel, OperandsWithAxesPermuted) {
         s.b_row_stride = kHeads * n, s.b_column_stride = 1;
         if (a_turned) s.a_row_stride = 1, s.a_k_stride = kHeads * m;
         if (b_turned) s.b_row_stride = 1, s.b_column_stride = kHeads * k;
-        s.batch = {{kBatch, kHeads * m * k, kHeads * k * n, kHeads * m * n}, {kHeads, a_turned ? m : k, b_turned ? k : n, m * n}};
+        s.batch = {{kBatch, kHeads * m * k, kHeads * k * n, kHeads * m * n},
+                   {kHeads, a_turned ? m : k, b_turned ? k : n, m * n}};
         check(s, "permuted");
         if (n > 1 && m > 1) {
           s.b_row_stride = 2, s.b_column_stride = 2 * k;  // neither rows nor columns are neighbours
@@ -161,11 +180,13 @@ TEST_P(MatMulKernel, Epilogues) {
     EpilogueBuilder gelu;
     value = gelu.add(gelu.accumulator(), gelu.load(EpilogueOperand::column()));
     const int erf = gelu.unary(EpilogueOp::kErf, gelu.mul(value, gelu.constant(0.70710678f)));
-    s.epilogue = gelu.finish(gelu.mul(gelu.mul(value, gelu.constant(0.5f)), gelu.add(erf, gelu.constant(1))));
+    s.epilogue = gelu.finish(
+        gelu.mul(gelu.mul(value, gelu.constant(0.5f)), gelu.add(erf, gelu.constant(1))));
     check(s, "gelu");
     EpilogueBuilder row;
     value = row.mul(row.accumulator(), row.load(EpilogueOperand::row()));
-    s.epilogue = row.finish(row.clip(row.add(value, row.load(EpilogueOperand::scalar())), -0.5f, 0.5f));
+    s.epilogue =
+        row.finish(row.clip(row.add(value, row.load(EpilogueOperand::scalar())), -0.5f, 0.5f));
     check(s, "row scale, scalar, clip");
     s.batch = {{3, m * k, k * n, m * n}};
     EpilogueBuilder mask;
@@ -217,7 +238,9 @@ TEST_P(MatMulKernel, PackKernelAgreesWithItsDefinition) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, MatMulKernel, testing::ValuesIn(profile_names()),
-                         [](const auto& info) { return info.param.substr(info.param.find('-') + 1); });
+                         [](const auto& info) {
+                           return info.param.substr(info.param.find('-') + 1);
+                         });
 
 }  // namespace
 }  // namespace sluice

@@ -9,33 +9,46 @@ namespace {
 
 using llvm::Value;
 
-// A fused multiply-add answers after 4 cycles and up to two start per cycle: fewer sums in flight leave the unit idle.
+// A fused multiply-add answers after 4 cycles and up to two start per cycle: fewer sums in flight
+// leave the unit idle.
 constexpr int kSumsInFlight = 8;
 
 class TileEmitter {
  public:
-  TileEmitter(KernelBuilder& builder, const TileShape& shape, const TileReduction& reduction, const TileOutput& output)
+  TileEmitter(KernelBuilder& builder, const TileShape& shape, const TileReduction& reduction,
+              const TileOutput& output)
       : b_(builder), shape_(shape), reduction_(reduction), output_(output) {
     // Small tiles keep several sums per element, added up at the end.
     const bool is_long = !reduction.length.is_fixed();
-    while (splits_ * shape.rows * shape.vectors < kSumsInFlight && (is_long || splits_ * 2 <= reduction.length.factor)) splits_ *= 2;
-    unroll_ = std::max<int64_t>(splits_, shape.rows * shape.vectors >= 20 ? 2 : shape.rows * shape.vectors >= 8 ? 4 : 8);
+    while (splits_ * shape.rows * shape.vectors < kSumsInFlight &&
+           (is_long || splits_ * 2 <= reduction.length.factor))
+      splits_ *= 2;
+    unroll_ = std::max<int64_t>(splits_, shape.rows * shape.vectors >= 20  ? 2
+                                         : shape.rows * shape.vectors >= 8 ? 4
+                                                                           : 8);
   }
 
   llvm::Function* emit(const std::string& name) {
     std::vector<llvm::Type*> parameters(3, b_.pointer_type());
     parameters.push_back(b_.index_type());
     parameters.insert(parameters.end(), output_.operand_rows.size(), b_.pointer_type());
-    if (shape_.is_symbolic) parameters.insert(parameters.end(), {b_.pointer_type(), b_.index_type()});
+    if (shape_.is_symbolic)
+      parameters.insert(parameters.end(), {b_.pointer_type(), b_.index_type()});
     function_ = b_.begin_function(name, parameters);
-    if (shape_.is_symbolic) b_.set_symbols(function_->getArg(static_cast<unsigned>(parameters.size() - 2)));
-    if (!reduction_.b_column_stride.is_fixed_at(1)) gathered_ = b_.multiples(b_.value(reduction_.b_column_stride), shape_.lanes);
-    if (shape_.active == 0) mask_ = b_.mask(function_->getArg(static_cast<unsigned>(parameters.size() - 1)), shape_.lanes);
-    IrValues sums(static_cast<size_t>(splits_) * shape_.rows * shape_.vectors, b_.splat(0.0f, shape_.lanes));
+    if (shape_.is_symbolic)
+      b_.set_symbols(function_->getArg(static_cast<unsigned>(parameters.size() - 2)));
+    if (!reduction_.b_column_stride.is_fixed_at(1))
+      gathered_ = b_.multiples(b_.value(reduction_.b_column_stride), shape_.lanes);
+    if (shape_.active == 0)
+      mask_ =
+          b_.mask(function_->getArg(static_cast<unsigned>(parameters.size() - 1)), shape_.lanes);
+    IrValues sums(static_cast<size_t>(splits_) * shape_.rows * shape_.vectors,
+                  b_.splat(0.0f, shape_.lanes));
     if (reduction_.by_pointers) {
       sums = reduce_by_pointers(sums);
     } else {
-      sums = has_fixed_strides() && reduction_.length.is_fixed() ? reduce_by_strides(sums) : reduce_by_extents(sums);
+      sums = has_fixed_strides() && reduction_.length.is_fixed() ? reduce_by_strides(sums)
+                                                                 : reduce_by_extents(sums);
     }
     const IrValues results = add_splits(sums);
     if (is_long(*output_.epilogue, shape_.rows * shape_.vectors)) {
@@ -51,7 +64,9 @@ class TileEmitter {
   size_t sum_index(int64_t split, int row, int vector) const {
     return (static_cast<size_t>(split) * shape_.rows + row) * shape_.vectors + vector;
   }
-  int active(int vector) const { return vector == shape_.vectors - 1 ? shape_.active : shape_.lanes; }
+  int active(int vector) const {
+    return vector == shape_.vectors - 1 ? shape_.active : shape_.lanes;
+  }
   Value* load(Value* pointer, int vector) {
     if (active(vector) == 0) return b_.load_masked(pointer, shape_.lanes, mask_);
     return b_.load_vector(pointer, shape_.lanes, active(vector));
@@ -60,13 +75,16 @@ class TileEmitter {
   Value* load_columns(Value* bp, int vector) {
     if (gathered_ != nullptr) {
       Value* from = b_.at(bp, b_.mul(b_.index(vector * shape_.lanes), reduction_.b_column_stride));
-      return b_.gather(from, gathered_, active(vector) == 0 ? mask_ : b_.known_mask(active(vector), shape_.lanes));
+      return b_.gather(from, gathered_,
+                       active(vector) == 0 ? mask_ : b_.known_mask(active(vector), shape_.lanes));
     }
     Value* from = b_.at(bp, vector * shape_.lanes);
-    return reduction_.b_is_exact ? load(from, vector) : b_.load_vector(from, shape_.lanes, shape_.lanes);
+    return reduction_.b_is_exact ? load(from, vector)
+                                 : b_.load_vector(from, shape_.lanes, shape_.lanes);
   }
   bool has_fixed_strides() const {
-    return reduction_.row_stride.is_fixed() && reduction_.k_stride.is_fixed() && reduction_.b_stride.is_fixed();
+    return reduction_.row_stride.is_fixed() && reduction_.k_stride.is_fixed() &&
+           reduction_.b_stride.is_fixed();
   }
 
   // One reduction step: a(i) answers the address of row i's element; bp points at B's row.
@@ -80,7 +98,8 @@ class TileEmitter {
         sum = b_.multiply_add(row, columns[j], sum);
       }
     }
-    // The scheduler would load the next step's vectors early; a tile that uses every register then lives on the stack.
+    // The scheduler would load the next step's vectors early; a tile that uses every register then
+    // lives on the stack.
     b_.keep_memory_order();
   }
 
@@ -95,7 +114,10 @@ class TileEmitter {
       values.pop_back();
       for (int64_t u = 0; u < count; ++u) {
         step(
-            u, [&](int i) { return b_.at(ap, i * reduction_.row_stride.factor + u * reduction_.k_stride.factor); },
+            u,
+            [&](int i) {
+              return b_.at(ap, i * reduction_.row_stride.factor + u * reduction_.k_stride.factor);
+            },
             b_.at(bp, u * reduction_.b_stride.factor), values);
       }
       values.push_back(b_.at(ap, count * reduction_.k_stride.factor));
@@ -104,8 +126,8 @@ class TileEmitter {
     };
     const int64_t length = reduction_.length.factor;
     const int64_t whole = length / unroll_ * unroll_;
-    carried =
-        b_.loop(b_.index(0), b_.index(whole), unroll_, carried, [&](Value*, const IrValues& values) { return steps(values, unroll_); });
+    carried = b_.loop(b_.index(0), b_.index(whole), unroll_, carried,
+                      [&](Value*, const IrValues& values) { return steps(values, unroll_); });
     carried = steps(carried, length - whole);
     carried.resize(start.size());
     return carried;
@@ -137,11 +159,13 @@ class TileEmitter {
     const auto steps = [&](const IrValues& values, int64_t count) {
       IrValues sums(values.begin(), values.begin() + static_cast<int64_t>(start.size()));
       std::vector<Walk> bases;
-      for (size_t n = start.size(); n + 1 < values.size(); ++n) bases.push_back({values[n], reduction_.k_stride});
+      for (size_t n = start.size(); n + 1 < values.size(); ++n)
+        bases.push_back({values[n], reduction_.k_stride});
       Walk bp{values.back(), reduction_.b_stride};
       for (int64_t u = 0; u < count; ++u) {
         const auto row = [&](int i) {
-          return b_.at(at(bases[static_cast<size_t>(i / rows_per_base)]), b_.mul(b_.index(i % rows_per_base), reduction_.row_stride));
+          return b_.at(at(bases[static_cast<size_t>(i / rows_per_base)]),
+                       b_.mul(b_.index(i % rows_per_base), reduction_.row_stride));
         };
         step(u, row, at(bp), sums);
         for (Walk& base : bases) advance(base);
@@ -153,8 +177,10 @@ class TileEmitter {
     };
     Value* length = b_.value(reduction_.length);
     Value* whole = b_.mul(b_.div(length, unroll_), unroll_);
-    carried = b_.loop(b_.index(0), whole, unroll_, carried, [&](Value*, const IrValues& values) { return steps(values, unroll_); });
-    carried = b_.loop(whole, length, 1, carried, [&](Value*, const IrValues& values) { return steps(values, 1); });
+    carried = b_.loop(b_.index(0), whole, unroll_, carried,
+                      [&](Value*, const IrValues& values) { return steps(values, unroll_); });
+    carried = b_.loop(whole, length, 1, carried,
+                      [&](Value*, const IrValues& values) { return steps(values, 1); });
     carried.resize(start.size());
     return carried;
   }
@@ -163,20 +189,24 @@ class TileEmitter {
     IrValues carried = start;
     carried.push_back(function_->getArg(0));
     carried.push_back(function_->getArg(1));
-    carried = b_.loop(b_.index(0), b_.index(reduction_.segments), 1, carried, [&](Value*, const IrValues& values) {
-      IrValues next = values;
-      Value* bp = next.back();
-      next.pop_back();
-      Value* table = next.back();
-      next.pop_back();
-      IrValues rows;
-      for (int i = 0; i < shape_.rows; ++i) {
-        rows.push_back(b_.ir().CreateLoad(b_.pointer_type(), b_.ir().CreateConstInBoundsGEP1_64(b_.pointer_type(), table, i)));
-      }
-      next = reduce_segment(rows, bp, next);
-      next.insert(next.end() - 1, b_.ir().CreateConstInBoundsGEP1_64(b_.pointer_type(), table, reduction_.table_rows));
-      return next;
-    });
+    carried = b_.loop(
+        b_.index(0), b_.index(reduction_.segments), 1, carried,
+        [&](Value*, const IrValues& values) {
+          IrValues next = values;
+          Value* bp = next.back();
+          next.pop_back();
+          Value* table = next.back();
+          next.pop_back();
+          IrValues rows;
+          for (int i = 0; i < shape_.rows; ++i) {
+            rows.push_back(b_.ir().CreateLoad(b_.pointer_type(), b_.ir().CreateConstInBoundsGEP1_64(
+                                                                     b_.pointer_type(), table, i)));
+          }
+          next = reduce_segment(rows, bp, next);
+          next.insert(next.end() - 1, b_.ir().CreateConstInBoundsGEP1_64(b_.pointer_type(), table,
+                                                                         reduction_.table_rows));
+          return next;
+        });
     carried.resize(start.size());
     return carried;
   }
@@ -188,7 +218,9 @@ class TileEmitter {
       Value* p = values.back();
       values.pop_back();
       for (int64_t u = 0; u < count; ++u) {
-        step(u, [&](int i) { return b_.at(b_.at(rows[i], k), u); }, b_.at(p, u * reduction_.b_stride.factor), values);
+        step(
+            u, [&](int i) { return b_.at(b_.at(rows[i], k), u); },
+            b_.at(p, u * reduction_.b_stride.factor), values);
       }
       values.push_back(b_.at(p, count * reduction_.b_stride.factor));
       return values;
@@ -204,7 +236,8 @@ class TileEmitter {
     const size_t count = static_cast<size_t>(shape_.rows) * shape_.vectors;
     IrValues results = sums;
     for (size_t width = results.size() / 2; width >= count && results.size() > count; width /= 2) {
-      for (size_t n = 0; n < width; ++n) results[n] = b_.ir().CreateFAdd(results[n], results[n + width]);
+      for (size_t n = 0; n < width; ++n)
+        results[n] = b_.ir().CreateFAdd(results[n], results[n + width]);
       results.resize(width);
     }
     return results;
@@ -212,7 +245,8 @@ class TileEmitter {
 
   Value* operand_address(int operand, Value* row, int vector) {
     const OperandRows& rows = output_.operand_rows[operand];
-    const int64_t column = vector * shape_.lanes * output_.epilogue->operands[operand].column_stride.nominal;
+    const int64_t column =
+        vector * shape_.lanes * output_.epilogue->operands[operand].column_stride.nominal;
     Value* pointer = function_->getArg(static_cast<unsigned>(4 + operand));
     Value* r = b_.add(function_->getArg(3), row);
     Value* offset = nullptr;
@@ -221,19 +255,22 @@ class TileEmitter {
       offset = b_.mul(r, rows.row_stride);
     } else {
       Value* image_rows = b_.value(rows.image_rows);
-      offset = b_.add(b_.mul(b_.div(r, image_rows), rows.image_stride), b_.mul(b_.mod(r, image_rows), rows.row_stride));
+      offset = b_.add(b_.mul(b_.div(r, image_rows), rows.image_stride),
+                      b_.mul(b_.mod(r, image_rows), rows.row_stride));
     }
     return b_.at(b_.at(pointer, offset), column);
   }
 
   Value* load_operand(int operand, Value* row, int vector) {
     Value* address = operand_address(operand, row, vector);
-    if (output_.epilogue->operands[operand].column_stride.nominal == 0) return b_.broadcast(b_.load_float(address), shape_.lanes);
+    if (output_.epilogue->operands[operand].column_stride.nominal == 0)
+      return b_.broadcast(b_.load_float(address), shape_.lanes);
     return load(address, vector);
   }
 
   bool is_same_for_all_rows(int operand) const {
-    return output_.operand_rows[operand].row_stride.is_fixed_at(0) && output_.operand_rows[operand].image_rows.is_fixed_at(0);
+    return output_.operand_rows[operand].row_stride.is_fixed_at(0) &&
+           output_.operand_rows[operand].image_rows.is_fixed_at(0);
   }
 
   // Operands that all rows share, loaded once.
@@ -247,9 +284,11 @@ class TileEmitter {
   }
 
   void finish_vector(Value* sum, Value* row, int vector, const IrValues& shared) {
-    Value* result = emit_epilogue(b_, *output_.epilogue, sum,
-                                  [&](int operand) { return shared[operand] ? shared[operand] : load_operand(operand, row, vector); });
-    Value* address = b_.at(b_.at(function_->getArg(2), b_.mul(row, output_.row_stride)), vector * shape_.lanes);
+    Value* result = emit_epilogue(b_, *output_.epilogue, sum, [&](int operand) {
+      return shared[operand] ? shared[operand] : load_operand(operand, row, vector);
+    });
+    Value* address =
+        b_.at(b_.at(function_->getArg(2), b_.mul(row, output_.row_stride)), vector * shape_.lanes);
     if (active(vector) == 0) {
       b_.store_masked(result, address, mask_);
     } else {
@@ -260,21 +299,24 @@ class TileEmitter {
   void finish_unrolled(const IrValues& results) {
     for (int j = 0; j < shape_.vectors; ++j) {
       const IrValues shared = shared_operands(j);
-      for (int i = 0; i < shape_.rows; ++i) finish_vector(results[sum_index(0, i, j)], b_.index(i), j, shared);
+      for (int i = 0; i < shape_.rows; ++i)
+        finish_vector(results[sum_index(0, i, j)], b_.index(i), j, shared);
     }
   }
 
   void finish_in_loop(const IrValues& results) {
     Value* buffer = b_.stack(b_.vector_type(shape_.lanes), static_cast<int64_t>(results.size()));
     for (size_t n = 0; n < results.size(); ++n) {
-      b_.store_vector(results[n], b_.at(buffer, static_cast<int64_t>(n) * shape_.lanes), shape_.lanes);
+      b_.store_vector(results[n], b_.at(buffer, static_cast<int64_t>(n) * shape_.lanes),
+                      shape_.lanes);
     }
     std::vector<IrValues> shared;
     for (int j = 0; j < shape_.vectors; ++j) shared.push_back(shared_operands(j));
     b_.loop(b_.index(0), b_.index(shape_.rows), 1, [&](Value* row) {
       Value* sums = b_.at(buffer, b_.mul(row, shape_.vectors * shape_.lanes));
       for (int j = 0; j < shape_.vectors; ++j) {
-        finish_vector(b_.load_vector(b_.at(sums, j * shape_.lanes), shape_.lanes, shape_.lanes), row, j, shared[j]);
+        finish_vector(b_.load_vector(b_.at(sums, j * shape_.lanes), shape_.lanes, shape_.lanes),
+                      row, j, shared[j]);
       }
     });
   }
@@ -284,16 +326,17 @@ class TileEmitter {
   const TileReduction& reduction_;
   const TileOutput& output_;
   llvm::Function* function_ = nullptr;
-  Value* mask_ = nullptr;      // of the last vector, where it is known only when the kernel runs
-  Value* gathered_ = nullptr;  // offsets of a vector's columns in B, where these do not follow each other
+  Value* mask_ = nullptr;  // of the last vector, where it is known only when the kernel runs
+  Value* gathered_ =
+      nullptr;  // offsets of a vector's columns in B, where these do not follow each other
   int64_t splits_ = 1;
   int64_t unroll_ = 4;
 };
 
 }  // namespace
 
-llvm::Function* emit_tile(KernelBuilder& builder, const std::string& name, const TileShape& shape, const TileReduction& reduction,
-                          const TileOutput& output) {
+llvm::Function* emit_tile(KernelBuilder& builder, const std::string& name, const TileShape& shape,
+                          const TileReduction& reduction, const TileOutput& output) {
   return TileEmitter(builder, shape, reduction, output).emit(name);
 }
 

@@ -38,11 +38,13 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const DevicePro
   initialize_llvm();
   std::string problem;
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kTriple, problem);
-  if (!target) return make_error(ErrorCode::kCodegen, "LLVM has no target {}: {}", kTriple, problem);
-  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(kTriple, profile.llvm_cpu, profile.llvm_features,
-                                                                           llvm::TargetOptions(), llvm::Reloc::PIC_, llvm::CodeModel::Small,
-                                                                           llvm::CodeGenOptLevel::Aggressive));
-  if (!machine) return make_error(ErrorCode::kCodegen, "LLVM has no machine '{}'", profile.llvm_cpu);
+  if (!target)
+    return make_error(ErrorCode::kCodegen, "LLVM has no target {}: {}", kTriple, problem);
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      kTriple, profile.llvm_cpu, profile.llvm_features, llvm::TargetOptions(), llvm::Reloc::PIC_,
+      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Aggressive));
+  if (!machine)
+    return make_error(ErrorCode::kCodegen, "LLVM has no machine '{}'", profile.llvm_cpu);
   return machine;
 }
 
@@ -63,22 +65,27 @@ void set_target(llvm::Function& function, const DeviceProfile& profile) {
   function.addFnAttr(llvm::Attribute::NoUnwind);
 }
 
-Result<std::vector<std::byte>> emit_object(llvm::Module& module, const DeviceProfile& profile, bool knows_target) {
+Result<std::vector<std::byte>> emit_object(llvm::Module& module, const DeviceProfile& profile,
+                                           bool knows_target) {
   SLUICE_ASSIGN(std::unique_ptr<llvm::TargetMachine> machine, make_target_machine(profile));
   module.setTargetTriple(kTriple);
   module.setDataLayout(machine->createDataLayout());
   std::string problem;
   llvm::raw_string_ostream problem_stream(problem);
-  if (llvm::verifyModule(module, &problem_stream)) return make_error(ErrorCode::kCodegen, "LLVM refuses the module: {}", problem);
+  if (llvm::verifyModule(module, &problem_stream))
+    return make_error(ErrorCode::kCodegen, "LLVM refuses the module: {}", problem);
 
   llvm::SmallVector<char, 0> buffer;
   llvm::raw_svector_ostream stream(buffer);
   llvm::legacy::PassManager passes;
   // The default would turn loops into memcpy and memset, which the object cannot call.
-  llvm::TargetLibraryInfoImpl no_library{module.getTargetTriple().empty() ? llvm::Triple(kTriple) : llvm::Triple(module.getTargetTriple())};
+  llvm::TargetLibraryInfoImpl no_library{module.getTargetTriple().empty()
+                                             ? llvm::Triple(kTriple)
+                                             : llvm::Triple(module.getTargetTriple())};
   no_library.disableAllFunctions();
   passes.add(new llvm::TargetLibraryInfoWrapperPass(no_library));
-  if (knows_target) passes.add(llvm::createTargetTransformInfoWrapperPass(machine->getTargetIRAnalysis()));
+  if (knows_target)
+    passes.add(llvm::createTargetTransformInfoWrapperPass(machine->getTargetIRAnalysis()));
   // The generator writes nearly final code; what is left is folding of address arithmetic.
   passes.add(llvm::createEarlyCSEPass());
   passes.add(llvm::createInstructionCombiningPass());
@@ -93,17 +100,22 @@ Result<std::vector<std::byte>> emit_object(llvm::Module& module, const DevicePro
 }
 
 Result<void> check_closed(const std::vector<std::byte>& object, const std::string& profile_name) {
-  if (object.size() < sizeof(Elf64_Ehdr)) return make_error(ErrorCode::kCodegen, "{}: the object has no ELF header", profile_name);
+  if (object.size() < sizeof(Elf64_Ehdr))
+    return make_error(ErrorCode::kCodegen, "{}: the object has no ELF header", profile_name);
   const auto header = read_at<Elf64_Ehdr>(object, 0);
   for (uint32_t i = 0; i < header.e_shnum; ++i) {
     const auto table = read_at<Elf64_Shdr>(object, header.e_shoff + i * sizeof(Elf64_Shdr));
     if (table.sh_type != SHT_SYMTAB) continue;
-    const auto names = read_at<Elf64_Shdr>(object, header.e_shoff + table.sh_link * sizeof(Elf64_Shdr));
-    for (uint64_t at = sizeof(Elf64_Sym); at < table.sh_size; at += sizeof(Elf64_Sym)) {  // symbol 0 is the null symbol
+    const auto names =
+        read_at<Elf64_Shdr>(object, header.e_shoff + table.sh_link * sizeof(Elf64_Shdr));
+    for (uint64_t at = sizeof(Elf64_Sym); at < table.sh_size;
+         at += sizeof(Elf64_Sym)) {  // symbol 0 is the null symbol
       const auto symbol = read_at<Elf64_Sym>(object, table.sh_offset + at);
       if (symbol.st_shndx != SHN_UNDEF) continue;
-      return make_error(ErrorCode::kCodegen, "{}: the object is not closed: symbol '{}' is undefined", profile_name,
-                        reinterpret_cast<const char*>(object.data()) + names.sh_offset + symbol.st_name);
+      return make_error(
+          ErrorCode::kCodegen, "{}: the object is not closed: symbol '{}' is undefined",
+          profile_name,
+          reinterpret_cast<const char*>(object.data()) + names.sh_offset + symbol.st_name);
     }
   }
   return {};
@@ -111,10 +123,11 @@ Result<void> check_closed(const std::vector<std::byte>& object, const std::strin
 
 std::string kernel_entry(const std::string& canonical_text, const DeviceProfile& profile) {
   Sha256 digest;
-  digest.add(fmt::format("sluice kernel generator {}\n{} {} {} {}\n", kGeneratorVersion, profile.name, profile.llvm_cpu,
-                         profile.llvm_features, profile.vector_bits));
-  digest.add(fmt::format("{} {} {} {} {}\n", profile.vector_registers, profile.fused_multiply_add, profile.int8_dot_product,
-                         profile.l2_bytes, profile.scratch_limit));
+  digest.add(fmt::format("sluice kernel generator {}\n{} {} {} {}\n", kGeneratorVersion,
+                         profile.name, profile.llvm_cpu, profile.llvm_features,
+                         profile.vector_bits));
+  digest.add(fmt::format("{} {} {} {} {}\n", profile.vector_registers, profile.fused_multiply_add,
+                         profile.int8_dot_product, profile.l2_bytes, profile.scratch_limit));
   digest.add(canonical_text);
   return "k_" + digest_hex(digest.finish()).substr(0, 16);
 }

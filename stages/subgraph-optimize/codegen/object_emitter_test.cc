@@ -17,21 +17,31 @@ TEST(ObjectEmitter, NamesTheUndefinedSymbol) {
   EXPECT_THAT(closed.error().message, testing::HasSubstr("'sluice_test_elsewhere'"));
 }
 
-// Needs no CPU that can run them: kernels of all profiles, with long zero pages and copies that LLVM would like to call memset and memcpy
-// for.
+// Needs no CPU that can run them: kernels of all profiles, with long zero pages and copies that
+// LLVM would like to call memset and memcpy for.
 TEST(ObjectEmitter, KernelsOfEveryProfileAreClosed) {
   for (const std::string& name : profile_names()) {
     auto profile = get_profile(name);
     ASSERT_TRUE(profile.ok());
     EpilogueBuilder e;
     int value = e.accumulator();
-    for (EpilogueOp op : {EpilogueOp::kExp, EpilogueOp::kTanh, EpilogueOp::kErf, EpilogueOp::kSigmoid, EpilogueOp::kSqrt, EpilogueOp::kAbs,
-                          EpilogueOp::kNeg, EpilogueOp::kReciprocal}) {
+    for (EpilogueOp op :
+         {EpilogueOp::kExp, EpilogueOp::kTanh, EpilogueOp::kErf, EpilogueOp::kSigmoid,
+          EpilogueOp::kSqrt, EpilogueOp::kAbs, EpilogueOp::kNeg, EpilogueOp::kReciprocal}) {
       value = e.unary(op, value);
     }
     const Epilogue epilogue = e.finish(value);
     for (int64_t channels : {3, 200}) {
-      ConvSpec s{.h = 20, .w = 20, .ci = channels, .oh = 20, .ow = 20, .co = 37, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1};
+      ConvSpec s{.h = 20,
+                 .w = 20,
+                 .ci = channels,
+                 .oh = 20,
+                 .ow = 20,
+                 .co = 37,
+                 .kh = 3,
+                 .kw = 3,
+                 .pad_top = 1,
+                 .pad_left = 1};
       s.epilogue = epilogue;
       auto kernel = generate_conv(s, *profile);
       EXPECT_TRUE(kernel.ok()) << error_text(kernel.error());

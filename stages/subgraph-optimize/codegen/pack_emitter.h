@@ -15,6 +15,7 @@ struct TileSource {
 };
 
 // panel[reduction...][nr] = columns [panel * nr, (panel + 1) * nr) of the source.
-void emit_pack_panel(KernelBuilder& builder, const TileSource& source, llvm::Value* panel, llvm::Value* to);
+void emit_pack_panel(KernelBuilder& builder, const TileSource& source, llvm::Value* panel,
+                     llvm::Value* to);
 
 }  // namespace sluice

@@ -18,8 +18,9 @@ struct ContractionSize {
 
 ContractionPlan choose_plan(const ContractionSize& size, const DeviceProfile& profile);
 
-// For sizes known only when the kernel runs; `size` holds the nominal ones. The tile is the best for many rows or columns where these are
-// symbolic, since a kernel serves them all.
-ContractionPlan choose_symbolic_plan(ContractionSize size, bool rows_are_symbolic, bool columns_are_symbolic, const DeviceProfile& profile);
+// For sizes known only when the kernel runs; `size` holds the nominal ones. The tile is the best
+// for many rows or columns where these are symbolic, since a kernel serves them all.
+ContractionPlan choose_symbolic_plan(ContractionSize size, bool rows_are_symbolic,
+                                     bool columns_are_symbolic, const DeviceProfile& profile);
 
 }  // namespace sluice

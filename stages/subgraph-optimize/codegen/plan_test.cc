@@ -14,8 +14,10 @@ TEST_P(Plan, TilesFitRegistersAndBlocksCoverTheWork) {
     for (int64_t columns : {1, 3, 17, 64, 100, 2048}) {
       for (int64_t reduction : {1, 27, 576, 4608}) {
         for (int64_t batch : {1, 3, 100}) {
-          const ContractionPlan plan = choose_plan({rows, columns, reduction, batch, 0, 0}, *profile);
-          SCOPED_TRACE(testing::Message() << rows << " " << columns << " " << reduction << " " << batch);
+          const ContractionPlan plan =
+              choose_plan({rows, columns, reduction, batch, 0, 0}, *profile);
+          SCOPED_TRACE(testing::Message()
+                       << rows << " " << columns << " " << reduction << " " << batch);
           EXPECT_LE(plan.rows * plan.vectors + plan.vectors, profile->vector_registers);
           EXPECT_LE(plan.lanes * 32, profile->vector_bits);
           EXPECT_EQ(plan.nr, plan.lanes * plan.vectors);
@@ -47,15 +49,18 @@ TEST_P(Plan, SymbolicRowsGetATileForManyRows) {
   auto profile = get_profile(GetParam());
   ASSERT_TRUE(profile.ok());
   for (int64_t rows : {0, 1, 128}) {
-    const ContractionPlan plan = choose_symbolic_plan({rows, 768, 768, 1, 0, 0}, true, false, *profile);
+    const ContractionPlan plan =
+        choose_symbolic_plan({rows, 768, 768, 1, 0, 0}, true, false, *profile);
     EXPECT_GE(plan.rows * plan.vectors, 8);
     EXPECT_GE(plan.rows, 2);
-    EXPECT_EQ(plan.rows, choose_symbolic_plan({4096, 768, 768, 1, 0, 0}, true, false, *profile).rows);
+    EXPECT_EQ(plan.rows,
+              choose_symbolic_plan({4096, 768, 768, 1, 0, 0}, true, false, *profile).rows);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Profiles, Plan, testing::ValuesIn(profile_names()),
-                         [](const auto& info) { return info.param.substr(info.param.find('-') + 1); });
+INSTANTIATE_TEST_SUITE_P(Profiles, Plan, testing::ValuesIn(profile_names()), [](const auto& info) {
+  return info.param.substr(info.param.find('-') + 1);
+});
 
 }  // namespace
 }  // namespace sluice

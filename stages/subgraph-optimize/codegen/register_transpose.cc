@@ -4,7 +4,8 @@ namespace sluice {
 
 using llvm::Value;
 
-// Exchanges elements between vectors i and i + distance for distance = 1, 2, 4, …: after all stages vector i holds column i.
+// Exchanges elements between vectors i and i + distance for distance = 1, 2, 4, …: after all stages
+// vector i holds column i.
 void transpose_in_registers(KernelBuilder& b, IrValues& v) {
   const int size = static_cast<int>(v.size());
   for (int distance = 1; distance < size; distance *= 2) {

@@ -1,4 +1,5 @@
-// Convolutions and layout copies of symbolic sizes: one kernel at many sizes and numbers of blocks, against double precision.
+// Convolutions and layout copies of symbolic sizes: one kernel at many sizes and numbers of blocks,
+// against double precision.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -28,7 +29,8 @@ class SymbolicConv : public KernelTest {
     Symbols at(int64_t n, int64_t h, int64_t w) const {
       const int64_t high = h + spec.pad_top + bottom - (spec.kh - 1) * spec.dilation_h;
       const int64_t wide = w + spec.pad_left + right - (spec.kw - 1) * spec.dilation_w;
-      return {n, h, w, high < 1 ? 0 : (high - 1) / spec.stride_h + 1, wide < 1 ? 0 : (wide - 1) / spec.stride_w + 1};
+      return {n, h, w, high < 1 ? 0 : (high - 1) / spec.stride_h + 1,
+              wide < 1 ? 0 : (wide - 1) / spec.stride_w + 1};
     }
   };
 
@@ -53,13 +55,15 @@ class SymbolicConv : public KernelTest {
     return c;
   }
 
-  static void add_epilogue(ConvSpec& s, const EpilogueOperand& bias, const EpilogueOperand& residual) {
+  static void add_epilogue(ConvSpec& s, const EpilogueOperand& bias,
+                           const EpilogueOperand& residual) {
     EpilogueBuilder e;
     const int value = e.add(e.accumulator(), e.load(bias));
     s.epilogue = e.finish(e.relu(e.add(value, e.load(residual))));
   }
 
-  std::vector<float> run(RunnableKernel& kernel, size_t elements, const std::vector<const float*>& inputs, const Symbols& symbols) {
+  std::vector<float> run(RunnableKernel& kernel, size_t elements,
+                         const std::vector<const float*>& inputs, const Symbols& symbols) {
     std::vector<float> first;
     for (const uint32_t blocks : {1u, 2u, 5u, 32u, 0u}) {
       std::vector<float> y(elements + 2 * kGuard, kUntouched);
@@ -86,7 +90,8 @@ class SymbolicConv : public KernelTest {
   std::vector<Kernel> kernels(const Case& c, bool with_epilogue) {
     std::vector<Kernel> result;
     ConvSpec s = c.spec;
-    const auto add = [&](ConvKind kind, const Result<GeneratedKernel>& made, const PackSpec& packing) {
+    const auto add = [&](ConvKind kind, const Result<GeneratedKernel>& made,
+                         const PackSpec& packing) {
       ASSERT_TRUE(made.ok()) << error_text(made.error());
       EXPECT_GT(made->multiply_adds_per_block, 0);
       EXPECT_LE(made->scratch_bytes, static_cast<uint64_t>(profile_.scratch_limit));
@@ -94,14 +99,20 @@ class SymbolicConv : public KernelTest {
       ASSERT_TRUE(runnable.ok());
       result.push_back({kind, *std::move(runnable), packing});
     };
-    if (with_epilogue) add_epilogue(s, EpilogueOperand::column(), EpilogueOperand::full(s.co, {s.oh * s.ow * s.co}));
-    add(ConvKind::kChannelsLast, generate_conv(s, profile_), conv_weight_packing(s, choose_conv_plan(s, profile_).nr));
+    if (with_epilogue)
+      add_epilogue(s, EpilogueOperand::column(), EpilogueOperand::full(s.co, {s.oh * s.ow * s.co}));
+    add(ConvKind::kChannelsLast, generate_conv(s, profile_),
+        conv_weight_packing(s, choose_conv_plan(s, profile_).nr));
     if (const DepthwisePlan plan = choose_depthwise_plan(s, profile_); plan.possible) {
-      add(ConvKind::kDepthwise, generate_depthwise({s}, profile_), depthwise_weight_packing(s, plan.nr));
+      add(ConvKind::kDepthwise, generate_depthwise({s}, profile_),
+          depthwise_weight_packing(s, plan.nr));
     }
-    if (with_epilogue) add_epilogue(s, EpilogueOperand::row(), EpilogueOperand::full(s.oh * s.ow, {s.oh * s.ow * s.co}));
+    if (with_epilogue)
+      add_epilogue(s, EpilogueOperand::row(),
+                   EpilogueOperand::full(s.oh * s.ow, {s.oh * s.ow * s.co}));
     if (const DirectConvPlan plan = choose_direct_plan(s, profile_); plan.possible) {
-      add(ConvKind::kDirect, generate_direct_conv({s}, profile_), direct_weight_packing(s, plan.rows));
+      add(ConvKind::kDirect, generate_direct_conv({s}, profile_),
+          direct_weight_packing(s, plan.rows));
     }
     return result;
   }
@@ -109,27 +120,33 @@ class SymbolicConv : public KernelTest {
   void check(const Case& c, const std::vector<Symbols>& runs, bool with_epilogue) {
     SCOPED_TRACE(canonical_text(c.spec));
     std::vector<Kernel> made = kernels(c, with_epilogue);
-    const auto weights = random_floats(static_cast<size_t>(c.spec.co * (c.spec.ci / c.spec.groups) * c.spec.kh * c.spec.kw), random_);
+    const auto weights = random_floats(
+        static_cast<size_t>(c.spec.co * (c.spec.ci / c.spec.groups) * c.spec.kh * c.spec.kw),
+        random_);
     const auto bias = random_floats(static_cast<size_t>(c.spec.co), random_);
     for (const Symbols& symbols : runs) {
       SCOPED_TRACE(testing::PrintToString(symbols));
       ConvSpec s = fixed_at(c.spec, symbols);
       if (with_epilogue) add_epilogue(s, EpilogueOperand::column(), EpilogueOperand::full(s.co));
-      const int64_t n = s.n.nominal, pixels = s.h.nominal * s.w.nominal, image = s.oh.nominal * s.ow.nominal;
+      const int64_t n = s.n.nominal, pixels = s.h.nominal * s.w.nominal,
+                    image = s.oh.nominal * s.ow.nominal;
       const auto x = random_floats(static_cast<size_t>(n * pixels * s.ci), random_);
       const auto residual = random_floats(static_cast<size_t>(n * image * s.co), random_);
-      const std::vector<double> expected = reference_conv(s, x.data(), weights.data(), {bias.data(), residual.data()});
+      const std::vector<double> expected =
+          reference_conv(s, x.data(), weights.data(), {bias.data(), residual.data()});
       for (Kernel& kernel : made) {
         SCOPED_TRACE(static_cast<int>(kernel.kind));
         const bool is_dense = kernel.kind == ConvKind::kDirect;
         const auto packed = reference_pack(kernel.packing, weights.data());
         const auto own_x = is_dense ? transposed(x, n, pixels, s.ci) : x;
         const auto own_residual = is_dense ? transposed(residual, n, image, s.co) : residual;
-        auto y = run(kernel.kernel, expected.size(), {own_x.data(), packed.data(), bias.data(), own_residual.data()}, symbols);
+        auto y = run(kernel.kernel, expected.size(),
+                     {own_x.data(), packed.data(), bias.data(), own_residual.data()}, symbols);
         if (is_dense) y = transposed(y, n, s.co, image);
         const double tolerance = 2e-6 * std::sqrt(static_cast<double>(s.kh * s.kw * s.ci)) + 3e-6;
         for (size_t i = 0; i < y.size(); ++i) {
-          ASSERT_NEAR(y[i], expected[i], tolerance * std::max(1.0, std::fabs(expected[i]))) << "element " << i;
+          ASSERT_NEAR(y[i], expected[i], tolerance * std::max(1.0, std::fabs(expected[i])))
+              << "element " << i;
         }
       }
       ++runs_;
@@ -137,7 +154,8 @@ class SymbolicConv : public KernelTest {
   }
 
   std::vector<Symbols> some_sizes(const Case& c, int count) {
-    std::vector<Symbols> runs = {c.at(0, 20, 20), c.at(1, 0, 9), c.at(1, 1, 1), c.at(2, 20, 20), c.at(1, 45, 61)};
+    std::vector<Symbols> runs = {c.at(0, 20, 20), c.at(1, 0, 9), c.at(1, 1, 1), c.at(2, 20, 20),
+                                 c.at(1, 45, 61)};
     for (int i = 0; i < count; ++i) runs.push_back(c.at(draw(1, 3), draw(1, 34), draw(1, 34)));
     return runs;
   }
@@ -175,12 +193,22 @@ TEST_P(SymbolicConv, Pointwise) {
 }
 
 TEST_P(SymbolicConv, NetworkShapes) {
-  Case first{{.ci = 3, .co = 40, .kh = 7, .kw = 7, .stride_h = 2, .stride_w = 2, .pad_top = 3, .pad_left = 3}, 3, 3};
+  Case first{{.ci = 3,
+              .co = 40,
+              .kh = 7,
+              .kw = 7,
+              .stride_h = 2,
+              .stride_w = 2,
+              .pad_top = 3,
+              .pad_left = 3},
+             3,
+             3};
   set_sizes(first, 1, 64, 64);
   check(first, {first.at(1, 64, 64), first.at(2, 33, 90)}, false);
   Case middle{{.ci = 32, .co = 48, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1}, 1, 1};
   set_sizes(middle, 2, 14, 14);
-  check(middle, {middle.at(2, 14, 14), middle.at(1, 7, 7), middle.at(1, 40, 30), middle.at(4, 2, 1)}, true);
+  check(middle,
+        {middle.at(2, 14, 14), middle.at(1, 7, 7), middle.at(1, 40, 30), middle.at(4, 2, 1)}, true);
 }
 
 // Only some of the sizes are symbols.
@@ -188,7 +216,8 @@ TEST_P(SymbolicConv, FreeBatchOrWidth) {
   Case c{{.ci = 20, .co = 30, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1}, 1, 1};
   set_sizes(c, 2, 14, 14);
   Case batch = c;
-  for (Extent* extent : {&batch.spec.h, &batch.spec.w, &batch.spec.oh, &batch.spec.ow}) *extent = 14;
+  for (Extent* extent : {&batch.spec.h, &batch.spec.w, &batch.spec.oh, &batch.spec.ow})
+    *extent = 14;
   check(batch, {c.at(0, 14, 14), c.at(1, 14, 14), c.at(5, 14, 14)}, true);
   Case wide = c;
   wide.spec.n = 1, wide.spec.h = 14, wide.spec.oh = 14;
@@ -202,7 +231,10 @@ TEST_P(SymbolicConv, RowsWiderThanTheScratch) {
   for (int i = 0; i < 24; ++i) {
     const Case c = random_case(12, false);
     direct += choose_direct_plan(c.spec, profile_).piece_columns > 0 ? 1 : 0;
-    check(c, {c.at(1, 20, 20), c.at(2, 9, 150), c.at(1, 3, 700), c.at(2, 17, 61), c.at(1, 1, 333), c.at(1, 40, 1)}, i % 2 == 0);
+    check(c,
+          {c.at(1, 20, 20), c.at(2, 9, 150), c.at(1, 3, 700), c.at(2, 17, 61), c.at(1, 1, 333),
+           c.at(1, 40, 1)},
+          i % 2 == 0);
   }
   EXPECT_GE(direct, 8);
 }
@@ -214,10 +246,19 @@ TEST_P(SymbolicConv, AnyWidth) {
   check(c, {c.at(1, 3, 60), c.at(1, 2, 1200)}, true);
 }
 
-// Of a fixed width the scratch decides how many rows a chunk has: of one image as many as of any number.
+// Of a fixed width the scratch decides how many rows a chunk has: of one image as many as of any
+// number.
 TEST_P(SymbolicConv, FreeBatchOfLargeImages) {
-  for (const auto& [channels, size, kernel] : {std::tuple{64, 192, 3}, {128, 112, 3}, {64, 112, 5}, {64, 224, 3}, {3, 4000, 7}}) {
-    ConvSpec s{.h = size, .w = size, .ci = channels, .oh = size, .ow = size, .co = channels, .kh = kernel, .kw = kernel};
+  for (const auto& [channels, size, kernel] :
+       {std::tuple{64, 192, 3}, {128, 112, 3}, {64, 112, 5}, {64, 224, 3}, {3, 4000, 7}}) {
+    ConvSpec s{.h = size,
+               .w = size,
+               .ci = channels,
+               .oh = size,
+               .ow = size,
+               .co = channels,
+               .kh = kernel,
+               .kw = kernel};
     s.pad_top = s.pad_left = kernel / 2;
     s.n = Extent::of_symbol(0, 4);
     const DirectConvPlan plan = choose_direct_plan(s, profile_);
@@ -246,15 +287,19 @@ TEST_P(SymbolicConv, LayoutCopies) {
         const Symbols symbols = {images, size, 1};
         const int64_t n = value_of(s.n, symbols), pixels = value_of(s.pixels, symbols);
         const auto from = random_floats(static_cast<size_t>(n * s.channels * pixels), random_);
-        const auto expected = s.to_channels_last ? transposed(from, n, s.channels, pixels) : transposed(from, n, pixels, s.channels);
-        ASSERT_EQ(run(*kernel, from.size(), {from.data()}, symbols), expected) << size << " " << images;
+        const auto expected = s.to_channels_last ? transposed(from, n, s.channels, pixels)
+                                                 : transposed(from, n, pixels, s.channels);
+        ASSERT_EQ(run(*kernel, from.size(), {from.data()}, symbols), expected)
+            << size << " " << images;
       }
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, SymbolicConv, testing::ValuesIn(profile_names()),
-                         [](const auto& info) { return info.param.substr(info.param.find('-') + 1); });
+                         [](const auto& info) {
+                           return info.param.substr(info.param.find('-') + 1);
+                         });
 
 }  // namespace
 }  // namespace sluice

@@ -28,7 +28,8 @@ class SymbolicMatMul : public KernelTest {
     return static_cast<size_t>(last + 1);
   }
 
-  static size_t span(const MatMulSpec& s, Extent BatchAxis::* stride, std::vector<std::pair<Extent, Extent>> sizes_and_strides) {
+  static size_t span(const MatMulSpec& s, Extent BatchAxis::* stride,
+                     std::vector<std::pair<Extent, Extent>> sizes_and_strides) {
     for (const BatchAxis& axis : s.batch) sizes_and_strides.emplace_back(axis.size, axis.*stride);
     return span(sizes_and_strides);
   }
@@ -45,24 +46,32 @@ class SymbolicMatMul : public KernelTest {
     for (const Symbols& symbols : runs) run(*runnable, symbolic, symbols, packed);
   }
 
-  void run(RunnableKernel& kernel, const MatMulSpec& symbolic, const Symbols& symbols, bool packed) {
+  void run(RunnableKernel& kernel, const MatMulSpec& symbolic, const Symbols& symbols,
+           bool packed) {
     SCOPED_TRACE(testing::PrintToString(symbols));
     const MatMulSpec s = fixed_at(symbolic, symbols);
-    const auto a = random_floats(span(s, &BatchAxis::a_stride, {{s.m, s.a_row_stride}, {s.k, s.a_k_stride}}), random_);
-    std::vector<std::pair<Extent, Extent>> b_axes = {{s.k, s.b_row_stride}, {s.n, s.b_column_stride}};
+    const auto a = random_floats(
+        span(s, &BatchAxis::a_stride, {{s.m, s.a_row_stride}, {s.k, s.a_k_stride}}), random_);
+    std::vector<std::pair<Extent, Extent>> b_axes = {{s.k, s.b_row_stride},
+                                                     {s.n, s.b_column_stride}};
     auto b = random_floats(packed ? span(b_axes) : span(s, &BatchAxis::b_stride, b_axes), random_);
     const size_t elements = span(s, &BatchAxis::c_stride, {{s.m, s.c_row_stride}, {s.n, 1}});
     std::vector<std::vector<float>> operands;
     std::vector<const float*> operand_pointers;
     for (const EpilogueOperand& o : s.epilogue.operands) {
       std::vector<std::pair<Extent, Extent>> axes = {{s.m, o.row_stride}, {s.n, o.column_stride}};
-      for (size_t i = 0; i < o.batch_strides.size(); ++i) axes.emplace_back(s.batch[i].size, o.batch_strides[i]);
+      for (size_t i = 0; i < o.batch_strides.size(); ++i)
+        axes.emplace_back(s.batch[i].size, o.batch_strides[i]);
       operands.push_back(random_floats(span(axes), random_));
     }
     for (const auto& operand : operands) operand_pointers.push_back(operand.data());
     const auto expected = reference_matmul(s, a.data(), b.data(), operand_pointers, elements);
     if (packed)
-      b = reference_pack({{}, {{s.k, s.b_row_stride}}, {s.n, s.b_column_stride}, choose_matmul_plan(symbolic, profile_).nr}, b.data());
+      b = reference_pack({{},
+                          {{s.k, s.b_row_stride}},
+                          {s.n, s.b_column_stride},
+                          choose_matmul_plan(symbolic, profile_).nr},
+                         b.data());
     std::vector<float> first;
     for (const uint32_t blocks : {1u, 2u, 3u, 7u, 16u, 32u, 0u}) {
       std::vector<float> c(elements + 2 * kGuard, kUntouched);
@@ -75,7 +84,8 @@ class SymbolicMatMul : public KernelTest {
     }
   }
 
-  static void compare(const MatMulSpec& s, const std::vector<float>& c, const std::vector<double>& expected) {
+  static void compare(const MatMulSpec& s, const std::vector<float>& c,
+                      const std::vector<double>& expected) {
     const double tolerance = 1e-6 * std::sqrt(static_cast<double>(s.k.nominal)) + 4e-6;
     size_t written = 0;
     for (size_t i = 0; i < c.size(); ++i) {
@@ -86,7 +96,8 @@ class SymbolicMatMul : public KernelTest {
       if (c[i] == kUntouched) continue;
       ++written;
       const double wanted = expected[i - kGuard];
-      ASSERT_NEAR(c[i], wanted, tolerance * std::max(1.0, std::fabs(wanted))) << "element " << i - kGuard;
+      ASSERT_NEAR(c[i], wanted, tolerance * std::max(1.0, std::fabs(wanted)))
+          << "element " << i - kGuard;
     }
     int64_t results = s.m.nominal * s.n.nominal;
     for (const BatchAxis& axis : s.batch) results *= axis.size.nominal;
@@ -116,7 +127,8 @@ class SymbolicMatMul : public KernelTest {
   }
 
   // Every pair of sizes.
-  static std::vector<Symbols> pairs(std::initializer_list<int64_t> first, std::initializer_list<int64_t> second) {
+  static std::vector<Symbols> pairs(std::initializer_list<int64_t> first,
+                                    std::initializer_list<int64_t> second) {
     std::vector<Symbols> runs;
     for (const int64_t a : first) {
       for (const int64_t b : second) runs.push_back({a, b});
@@ -125,7 +137,8 @@ class SymbolicMatMul : public KernelTest {
   }
 };
 
-const Extent kM = Extent::of_symbol(0, 48), kN = Extent::of_symbol(1, 48), kBatch = Extent::of_symbol(2, 2), kK = Extent::of_symbol(3, 48);
+const Extent kM = Extent::of_symbol(0, 48), kN = Extent::of_symbol(1, 48),
+             kBatch = Extent::of_symbol(2, 2), kK = Extent::of_symbol(3, 48);
 
 TEST_P(SymbolicMatMul, RowsOfWeights) {
   for (const int64_t n : {5, 64, 100, 333}) {
@@ -136,7 +149,9 @@ TEST_P(SymbolicMatMul, RowsOfWeights) {
   }
 }
 
-TEST_P(SymbolicMatMul, WeightsLargerThanTheCache) { check(dense(kM, 1500, 900), each({1, 2, 31}), true); }
+TEST_P(SymbolicMatMul, WeightsLargerThanTheCache) {
+  check(dense(kM, 1500, 900), each({1, 2, 31}), true);
+}
 
 TEST_P(SymbolicMatMul, Columns) {
   for (const int64_t m : {1, 9, 50}) {
@@ -154,7 +169,8 @@ TEST_P(SymbolicMatMul, Reduction) {
   for (const int64_t m : {1, 6, 40}) {
     const auto runs = [] {
       std::vector<Symbols> all;
-      for (const int64_t k : {0, 1, 2, 3, 7, 8, 31, 48, 100, 144, 1025}) all.push_back({0, 0, 0, k});
+      for (const int64_t k : {0, 1, 2, 3, 7, 8, 31, 48, 100, 144, 1025})
+        all.push_back({0, 0, 0, k});
       return all;
     }();
     MatMulSpec s = dense(m, kK, 70);
@@ -194,10 +210,19 @@ TEST_P(SymbolicMatMul, AttentionOverManyTokens) {
   check(s, {{0, 0, 0, 100}, {0, 0, 0, 40000}});
 }
 
-// Attention of 3 heads: [batch, 3, s, 16] x [batch, 3, 16, t], then [batch, 3, s, t] x [batch, 3, t, 16].
+// Attention of 3 heads: [batch, 3, s, 16] x [batch, 3, 16, t], then [batch, 3, s, t] x [batch, 3,
+// t, 16].
 TEST_P(SymbolicMatMul, Attention) {
   std::vector<Symbols> runs;
-  for (const auto& [m, n] : {std::pair{0, 5}, {1, 1}, {1, 7}, {1, 150}, {2, 0}, {7, 13}, {48, 48}, {31, 97}, {144, 144}}) {
+  for (const auto& [m, n] : {std::pair{0, 5},
+                             {1, 1},
+                             {1, 7},
+                             {1, 150},
+                             {2, 0},
+                             {7, 13},
+                             {48, 48},
+                             {31, 97},
+                             {144, 144}}) {
     for (const int64_t batch : {0, 1, 2, 5}) runs.push_back({m, n, batch});
   }
   for (const bool transposed : {false, true}) {
@@ -218,7 +243,8 @@ TEST_P(SymbolicMatMul, Attention) {
 // The same with operands as [batch, rows, 3, columns], read head by head.
 TEST_P(SymbolicMatMul, AttentionOfMergedHeads) {
   std::vector<Symbols> runs;
-  for (const auto& [m, n] : {std::pair{0, 5}, {1, 1}, {1, 150}, {2, 0}, {7, 13}, {48, 48}, {31, 97}, {144, 145}}) {
+  for (const auto& [m, n] :
+       {std::pair{0, 5}, {1, 1}, {1, 150}, {2, 0}, {7, 13}, {48, 48}, {31, 97}, {144, 145}}) {
     for (const int64_t batch : {0, 1, 3}) runs.push_back({m, n, batch});
   }
   for (const bool turned : {false, true}) {
@@ -231,7 +257,8 @@ TEST_P(SymbolicMatMul, AttentionOfMergedHeads) {
     s = dense(kM, kN, 16);
     s.b_row_stride = 48;
     if (turned) s.b_row_stride = 1, s.b_column_stride = kN * 3;
-    s.batch = {{kBatch, kM * kN * 3, kN * 48, kM * 48}, {3, kM * kN, turned ? kN : Extent(16), kM * 16}};
+    s.batch = {{kBatch, kM * kN * 3, kN * 48, kM * 48},
+               {3, kM * kN, turned ? kN : Extent(16), kM * 16}};
     check(s, runs);
     s = dense(kM, 16, kN);
     s.b_row_stride = kN * 3;
@@ -271,7 +298,8 @@ TEST_P(SymbolicMatMul, BatchOnly) {
 }
 
 TEST_P(SymbolicMatMul, SymbolsAndNominalValuesNameTheKernel) {
-  const MatMulSpec one = dense(kM, 8, 8), other = dense(Extent::of_symbol(1, 48), 8, 8), larger = dense(Extent::of_symbol(0, 49), 8, 8);
+  const MatMulSpec one = dense(kM, 8, 8), other = dense(Extent::of_symbol(1, 48), 8, 8),
+                   larger = dense(Extent::of_symbol(0, 49), 8, 8);
   EXPECT_NE(canonical_text(one), canonical_text(other));
   EXPECT_NE(canonical_text(one), canonical_text(larger));
   EXPECT_NE(canonical_text(one), canonical_text(dense(48, 8, 8)));
@@ -279,15 +307,21 @@ TEST_P(SymbolicMatMul, SymbolsAndNominalValuesNameTheKernel) {
 
 TEST_P(SymbolicMatMul, Packs) {
   // [batch, n, k] read as columns of k, and dense.
-  const PackSpec transposed{{{kBatch, kN * kK}}, {{kK, 1}}, {kN, kK}, 16}, direct{{}, {{kK, kN}}, {kN, 1}, 8};
+  const PackSpec transposed{{{kBatch, kN * kK}}, {{kK, 1}}, {kN, kK}, 16},
+      direct{{}, {{kK, kN}}, {kN, 1}, 8};
   for (const PackSpec& spec : {transposed, direct}) {
     SCOPED_TRACE(canonical_text(spec));
     auto kernel = generate_pack(spec, profile_);
     ASSERT_TRUE(kernel.ok()) << error_text(kernel.error());
     auto runnable = RunnableKernel::load(*kernel);
     ASSERT_TRUE(runnable.ok());
-    for (const Symbols& symbols :
-         {Symbols{0, 0, 1, 5}, {0, 5, 0, 5}, {0, 5, 2, 0}, {0, 1, 1, 1}, {0, 33, 3, 20}, {0, 48, 2, 48}, {0, 150, 1, 200}}) {
+    for (const Symbols& symbols : {Symbols{0, 0, 1, 5},
+                                   {0, 5, 0, 5},
+                                   {0, 5, 2, 0},
+                                   {0, 1, 1, 1},
+                                   {0, 33, 3, 20},
+                                   {0, 48, 2, 48},
+                                   {0, 150, 1, 200}}) {
       const PackSpec s = fixed_at(spec, symbols);
       const auto source = random_floats(100000, random_);
       const std::vector<float> expected = reference_pack(s, source.data());
@@ -303,7 +337,9 @@ TEST_P(SymbolicMatMul, Packs) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, SymbolicMatMul, testing::ValuesIn(profile_names()),
-                         [](const auto& info) { return info.param.substr(info.param.find('-') + 1); });
+                         [](const auto& info) {
+                           return info.param.substr(info.param.find('-') + 1);
+                         });
 
 }  // namespace
 }  // namespace sluice

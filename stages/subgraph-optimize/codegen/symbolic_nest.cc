@@ -9,7 +9,9 @@ using llvm::Value;
 
 constexpr uint32_t kMaxBlocks = 32;
 
-bool cuts_last_tile(const SymbolicNest& nest) { return nest.has_many_rows && !nest.rows.is_fixed(); }
+bool cuts_last_tile(const SymbolicNest& nest) {
+  return nest.has_many_rows && !nest.rows.is_fixed();
+}
 
 // Numbers of rows that tiles may have.
 std::vector<int> row_counts(const SymbolicNest& nest) {
@@ -32,10 +34,12 @@ TileShape known_remainder(const SymbolicNest& nest) {
 
 class SymbolicNestEmitter {
  public:
-  SymbolicNestEmitter(KernelBuilder& builder, const SymbolicNest& nest) : b_(builder), nest_(nest) {}
+  SymbolicNestEmitter(KernelBuilder& builder, const SymbolicNest& nest)
+      : b_(builder), nest_(nest) {}
 
   void emit() {
-    Value* minimum = b_.min(b_.value(nest_.batch), b_.min(b_.value(nest_.rows), b_.value(nest_.columns)));
+    Value* minimum =
+        b_.min(b_.value(nest_.batch), b_.min(b_.value(nest_.rows), b_.value(nest_.columns)));
     b_.if_else(b_.ir().CreateICmpSGT(minimum, b_.index(0)), [&] { emit_blocks(); }, [] {});
   }
 
@@ -50,7 +54,8 @@ class SymbolicNestEmitter {
   Value* max_panels() {
     if (nest_.panels_are_dear) return b_.index(1);
     const int64_t steps = b_.profile().l2_bytes / 2 / (nest_.plan.nr * 4);
-    return b_.max(b_.div(b_.index(steps), b_.max(b_.value(nest_.reduction), b_.index(1))), b_.index(1));
+    return b_.max(b_.div(b_.index(steps), b_.max(b_.value(nest_.reduction), b_.index(1))),
+                  b_.index(1));
   }
 
   void emit_blocks() {
@@ -65,14 +70,18 @@ class SymbolicNestEmitter {
 
     Value* batch_blocks = even_parts(batch, b_.blocks());
     Value* per_entry = b_.max(b_.div(b_.blocks(), batch), b_.index(1));
-    Value* rows_first = nest_.panels_are_dear ? b_.ir().getFalse() : b_.ir().CreateICmpSLE(panels, group_);
-    const auto select = [&](Value* yes, Value* no) { return b_.ir().CreateSelect(rows_first, yes, no); };
+    Value* rows_first =
+        nest_.panels_are_dear ? b_.ir().getFalse() : b_.ir().CreateICmpSLE(panels, group_);
+    const auto select = [&](Value* yes, Value* no) {
+      return b_.ir().CreateSelect(rows_first, yes, no);
+    };
     Value* first_blocks = even_parts(select(tiles, panels), per_entry);
     Value* second_blocks = even_parts(select(panels, tiles), b_.div(per_entry, first_blocks));
     Value* row_blocks = select(first_blocks, second_blocks);
     Value* panel_blocks = select(second_blocks, first_blocks);
 
-    // Block number = (batch block, panel block, row block), row block fastest. Blocks beyond these have nothing to do.
+    // Block number = (batch block, panel block, row block), row block fastest. Blocks beyond these
+    // have nothing to do.
     Value* entry_blocks = b_.mul(row_blocks, panel_blocks);
     b_.if_else(
         b_.ir().CreateICmpSLT(b_.block(), b_.mul(entry_blocks, batch_blocks)),
@@ -95,7 +104,8 @@ class SymbolicNestEmitter {
         Value* begin = b_.add(panels.first, b_.mul(group, group_));
         Value* end = b_.min(b_.add(begin, group_), panels.second);
         if (nest_.prepare_panel) nest_.prepare_panel(begin);
-        b_.loop(tiles.first, tiles.second, 1, [&](Value* tile) { emit_row_tile(tile, begin, end); });
+        b_.loop(tiles.first, tiles.second, 1,
+                [&](Value* tile) { emit_row_tile(tile, begin, end); });
       });
     });
   }
@@ -106,7 +116,9 @@ class SymbolicNestEmitter {
     for (const int size : falling_sizes(nest_.plan.rows)) {
       if (size == nest_.plan.rows) continue;
       Value* next = b_.add(row, b_.mul(b_.div(b_.sub(rows, row), size), size));
-      b_.loop(row, next, size, [&](Value* first) { emit_panels(size, nest_.prepare_rows(first, b_.index(size)), first, begin, end); });
+      b_.loop(row, next, size, [&](Value* first) {
+        emit_panels(size, nest_.prepare_rows(first, b_.index(size)), first, begin, end);
+      });
       row = next;
     }
   }
@@ -117,19 +129,23 @@ class SymbolicNestEmitter {
       Value* whole = b_.index(nest_.plan.rows);
       return b_.if_else(
           b_.ir().CreateICmpSLE(b_.add(row, whole), b_.value(nest_.rows)),
-          [&] { emit_panels(nest_.plan.rows, nest_.prepare_rows(row, whole), row, begin, end); }, [&] { emit_cut_tile(row, begin, end); });
+          [&] { emit_panels(nest_.plan.rows, nest_.prepare_rows(row, whole), row, begin, end); },
+          [&] { emit_cut_tile(row, begin, end); });
     }
     Value* row = b_.add(b_.mul(tile, base_), b_.min(tile, extra_));
-    Value* count = b_.add(base_, b_.ir().CreateZExt(b_.ir().CreateICmpSLT(tile, extra_), b_.index_type()));
+    Value* count =
+        b_.add(base_, b_.ir().CreateZExt(b_.ir().CreateICmpSLT(tile, extra_), b_.index_type()));
     Value* a = nest_.prepare_rows(row, count);
-    emit_choice(b_, count, row_counts(nest_), [&](int rows) { emit_panels(rows, a, row, begin, end); });
+    emit_choice(b_, count, row_counts(nest_),
+                [&](int rows) { emit_panels(rows, a, row, begin, end); });
   }
 
   void emit_panels(int rows, Value* a, Value* row, Value* begin, Value* end) {
     const int lanes = nest_.plan.lanes;
     if (!nest_.columns.is_fixed() || nest_.columns.factor >= nest_.plan.nr) {
       b_.loop(begin, b_.min(end, whole_panels_), 1, [&](Value* panel) {
-        nest_.call({rows, nest_.plan.vectors, lanes, lanes, true}, a, {row, panel, b_.index(0), b_.index(lanes)});
+        nest_.call({rows, nest_.plan.vectors, lanes, lanes, true}, a,
+                   {row, panel, b_.index(0), b_.index(lanes)});
       });
     }
     if (nest_.columns.is_fixed() && known_remainder(nest_).vectors == 0) return;
@@ -148,22 +164,26 @@ class SymbolicNestEmitter {
     if (b_.has_masks()) {
       Value* count = b_.ceil_div(remainder, b_.index(lanes));
       Value* active = b_.sub(remainder, b_.mul(b_.sub(count, b_.index(1)), lanes));
-      emit_choice(b_, count, numbers(1, vectors),
-                  [&](int used) { nest_.call({rows, used, lanes, 0, true}, a, {row, panel, b_.index(0), active}); });
+      emit_choice(b_, count, numbers(1, vectors), [&](int used) {
+        nest_.call({rows, used, lanes, 0, true}, a, {row, panel, b_.index(0), active});
+      });
       return;
     }
     Value* whole = b_.div(remainder, lanes);
     emit_choice(b_, whole, numbers(0, vectors - 1), [&](int used) {
-      if (used > 0) nest_.call({rows, used, lanes, lanes, true}, a, {row, panel, b_.index(0), b_.index(lanes)});
+      if (used > 0)
+        nest_.call({rows, used, lanes, lanes, true}, a, {row, panel, b_.index(0), b_.index(lanes)});
     });
     emit_choice(b_, b_.mod(remainder, lanes), numbers(0, lanes - 1), [&](int columns) {
-      if (columns > 0) nest_.call({rows, columns, 1, 1, true}, a, {row, panel, b_.mul(whole, lanes), b_.index(1)});
+      if (columns > 0)
+        nest_.call({rows, columns, 1, 1, true}, a, {row, panel, b_.mul(whole, lanes), b_.index(1)});
     });
   }
 
   KernelBuilder& b_;
   const SymbolicNest& nest_;
-  Value *base_ = nullptr, *extra_ = nullptr;  // rows of a tile; the first `extra` tiles have one more
+  Value *base_ = nullptr,
+        *extra_ = nullptr;  // rows of a tile; the first `extra` tiles have one more
   Value *whole_panels_ = nullptr, *group_ = nullptr;
 };
 
@@ -183,20 +203,24 @@ std::vector<int> falling_sizes(int maximum) {
   return sizes;
 }
 
-void emit_choice(KernelBuilder& b, Value* number, const std::vector<int>& options, const std::function<void(int)>& body) {
+void emit_choice(KernelBuilder& b, Value* number, const std::vector<int>& options,
+                 const std::function<void(int)>& body) {
   if (options.size() == 1) return body(options.front());
   const auto middle = options.begin() + static_cast<int64_t>(options.size() / 2);
   b.if_else(
-      b.ir().CreateICmpSLT(number, b.index(*middle)), [&] { emit_choice(b, number, {options.begin(), middle}, body); },
+      b.ir().CreateICmpSLT(number, b.index(*middle)),
+      [&] { emit_choice(b, number, {options.begin(), middle}, body); },
       [&] { emit_choice(b, number, {middle, options.end()}, body); });
 }
 
 std::vector<TileShape> nest_tile_shapes(const SymbolicNest& nest, bool has_masks) {
   const int lanes = nest.plan.lanes, vectors = nest.plan.vectors;
   std::vector<TileShape> columns;
-  if (!nest.columns.is_fixed() || nest.columns.factor >= nest.plan.nr) columns.push_back({1, vectors, lanes, lanes, true});
+  if (!nest.columns.is_fixed() || nest.columns.factor >= nest.plan.nr)
+    columns.push_back({1, vectors, lanes, lanes, true});
   if (nest.columns.is_fixed()) {
-    if (const TileShape remainder = known_remainder(nest); remainder.vectors > 0) columns.push_back(remainder);
+    if (const TileShape remainder = known_remainder(nest); remainder.vectors > 0)
+      columns.push_back(remainder);
   } else if (has_masks) {
     for (int used = 1; used <= vectors; ++used) columns.push_back({1, used, lanes, 0, true});
   } else {
@@ -213,16 +237,21 @@ std::vector<TileShape> nest_tile_shapes(const SymbolicNest& nest, bool has_masks
   return shapes;
 }
 
-void emit_nest(KernelBuilder& builder, const SymbolicNest& nest) { SymbolicNestEmitter(builder, nest).emit(); }
+void emit_nest(KernelBuilder& builder, const SymbolicNest& nest) {
+  SymbolicNestEmitter(builder, nest).emit();
+}
 
 void set_launch(const SymbolicNest& nest, GeneratedKernel& kernel) {
   constexpr double kBlockCycles = 40000;
   constexpr double kFromMemory = 5;  // multiply-adds per cycle, between one row and many
   kernel.multiply_adds = nest.batch * nest.rows * nest.columns * nest.reduction;
-  double per_cycle = static_cast<double>(std::max<int64_t>(kernel.multiply_adds.nominal, 1)) / std::max(nest.plan.cycles, 1.0);
-  if (!nest.rows.is_fixed() || nest.rows.factor <= nest.plan.rows) per_cycle = std::min(per_cycle, kFromMemory);
+  double per_cycle = static_cast<double>(std::max<int64_t>(kernel.multiply_adds.nominal, 1)) /
+                     std::max(nest.plan.cycles, 1.0);
+  if (!nest.rows.is_fixed() || nest.rows.factor <= nest.plan.rows)
+    per_cycle = std::min(per_cycle, kFromMemory);
   kernel.blocks = kMaxBlocks;
-  kernel.multiply_adds_per_block = std::max<int64_t>(1, static_cast<int64_t>(kBlockCycles * per_cycle));
+  kernel.multiply_adds_per_block =
+      std::max<int64_t>(1, static_cast<int64_t>(kBlockCycles * per_cycle));
 }
 
 }  // namespace sluice

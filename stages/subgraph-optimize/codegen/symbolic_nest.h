@@ -1,9 +1,10 @@
-// The loops around the register tiles where sizes are known only when the kernel runs: the counterpart of contraction_nest.h, shared by
-// MatMul and Conv.
+// The loops around the register tiles where sizes are known only when the kernel runs: the
+// counterpart of contraction_nest.h, shared by MatMul and Conv.
 //
-// Rows are cut into as few tiles as the plan's rows allow, of sizes that differ by at most one: there is a tile function for every number
-// of rows, unless rows are many. The launch's number of blocks is spread over batch entries, then row tiles and panels, so that the same
-// code serves one row (blocks share the panels) and thousands. Results do not depend on the number of blocks.
+// Rows are cut into as few tiles as the plan's rows allow, of sizes that differ by at most one:
+// there is a tile function for every number of rows, unless rows are many. The launch's number of
+// blocks is spread over batch entries, then row tiles and panels, so that the same code serves one
+// row (blocks share the panels) and thousands. Results do not depend on the number of blocks.
 #pragma once
 
 #include <map>
@@ -26,8 +27,10 @@ struct SymbolicNest {
   Extent columns = 1;  // of one batch entry
   Extent reduction = 1;
   ContractionPlan plan;
-  bool has_many_rows = false;    // tiles have the plan's rows but for the last, which is made of smaller ones: fewer tile functions
-  bool panels_are_dear = false;  // prepare_panels works: one panel at a time, and blocks share panels before rows
+  bool has_many_rows = false;  // tiles have the plan's rows but for the last, which is made of
+                               // smaller ones: fewer tile functions
+  bool panels_are_dear =
+      false;  // prepare_panels works: one panel at a time, and blocks share panels before rows
 
   // As in ContractionNest.
   std::function<void(llvm::Value* entry)> enter;
@@ -48,10 +51,12 @@ void set_launch(const SymbolicNest& nest, GeneratedKernel& kernel);
 // first, first + 1, …, last.
 std::vector<int> numbers(int first, int last);
 
-// `most` and smaller ones down to 1, few: tiles of these sizes in turn take up any number, each smaller size at most twice.
+// `most` and smaller ones down to 1, few: tiles of these sizes in turn take up any number, each
+// smaller size at most twice.
 std::vector<int> falling_sizes(int maximum);
 
 // Runs body with the option that `number` equals; it is one of these, which ascend.
-void emit_choice(KernelBuilder& builder, llvm::Value* number, const std::vector<int>& options, const std::function<void(int)>& body);
+void emit_choice(KernelBuilder& builder, llvm::Value* number, const std::vector<int>& options,
+                 const std::function<void(int)>& body);
 
 }  // namespace sluice

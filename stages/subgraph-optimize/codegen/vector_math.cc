@@ -9,13 +9,16 @@ namespace {
 
 using llvm::Value;
 
-int lanes_of(Value* x) { return static_cast<int>(llvm::cast<llvm::FixedVectorType>(x->getType())->getNumElements()); }
+int lanes_of(Value* x) {
+  return static_cast<int>(llvm::cast<llvm::FixedVectorType>(x->getType())->getNumElements());
+}
 
 // Horner; coefficients from the highest power down.
 Value* polynomial(KernelBuilder& b, Value* x, std::initializer_list<float> coefficients) {
   const int lanes = lanes_of(x);
   Value* sum = nullptr;
-  for (float c : coefficients) sum = sum ? b.multiply_add(sum, x, b.splat(c, lanes)) : b.splat(c, lanes);
+  for (float c : coefficients)
+    sum = sum ? b.multiply_add(sum, x, b.splat(c, lanes)) : b.splat(c, lanes);
   return sum;
 }
 
@@ -32,13 +35,15 @@ Value* clamp(KernelBuilder& b, Value* x, float low, float high) {
 Value* power_of_two(KernelBuilder& b, Value* n, int lanes) {
   auto& ir = b.ir();
   Value* biased = ir.CreateAdd(n, ir.CreateVectorSplat(lanes, ir.getInt32(127)));
-  return ir.CreateBitCast(ir.CreateShl(biased, ir.CreateVectorSplat(lanes, ir.getInt32(23))), b.vector_type(lanes));
+  return ir.CreateBitCast(ir.CreateShl(biased, ir.CreateVectorSplat(lanes, ir.getInt32(23))),
+                          b.vector_type(lanes));
 }
 
 }  // namespace
 
-// Cody-Waite: x = n ln 2 + r with |r| <= ln 2 / 2, e^x = 2^n e^r. Two factors for 2^n, so that results up to the largest float and down to
-// zero come out right. Adding 1.5 * 2^23 rounds to nearest and leaves n in the low bits: no conversion that is undefined for NaN.
+// Cody-Waite: x = n ln 2 + r with |r| <= ln 2 / 2, e^x = 2^n e^r. Two factors for 2^n, so that
+// results up to the largest float and down to zero come out right. Adding 1.5 * 2^23 rounds to
+// nearest and leaves n in the low bits: no conversion that is undefined for NaN.
 Value* emit_exp(KernelBuilder& b, Value* x) {
   auto& ir = b.ir();
   const int lanes = lanes_of(x);
@@ -49,7 +54,8 @@ Value* emit_exp(KernelBuilder& b, Value* x) {
   Value* n = ir.CreateFSub(shifted, magic);
   Value* r = b.multiply_add(n, b.splat(-0.693359375f, lanes), x);
   r = b.multiply_add(n, b.splat(2.12194440e-4f, lanes), r);
-  Value* p = polynomial(b, r, {1.0f / 5040, 1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f});
+  Value* p = polynomial(
+      b, r, {1.0f / 5040, 1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f});
   Value* whole = ir.CreateSub(ir.CreateBitCast(shifted, ints), ir.CreateBitCast(magic, ints));
   Value* half = ir.CreateAShr(whole, ir.CreateVectorSplat(lanes, ir.getInt32(1)));
   p = ir.CreateFMul(p, power_of_two(b, half, lanes));
@@ -60,9 +66,9 @@ Value* emit_exp(KernelBuilder& b, Value* x) {
 Value* emit_tanh(KernelBuilder& b, Value* x) {
   x = clamp(b, x, -8.0f, 8.0f);
   Value* y = b.ir().CreateFMul(x, x);
-  Value* p = polynomial(
-      b, y,
-      {-1.156425984e-13f, 6.365516020e-11f, -2.231462888e-08f, 1.164243560e-05f, 3.149363942e-03f, 1.312434907e-01f, 9.999999982e-01f});
+  Value* p = polynomial(b, y,
+                        {-1.156425984e-13f, 6.365516020e-11f, -2.231462888e-08f, 1.164243560e-05f,
+                         3.149363942e-03f, 1.312434907e-01f, 9.999999982e-01f});
   Value* q = polynomial(b, y, {2.612973123e-04f, 2.467499729e-02f, 4.645768057e-01f, 1.0f});
   return clamp(b, b.ir().CreateFDiv(b.ir().CreateFMul(x, p), q), -1.0f, 1.0f);
 }
@@ -71,10 +77,11 @@ Value* emit_tanh(KernelBuilder& b, Value* x) {
 Value* emit_erf(KernelBuilder& b, Value* x) {
   x = clamp(b, x, -3.92f, 3.92f);
   Value* y = b.ir().CreateFMul(x, x);
-  Value* p = polynomial(
-      b, y,
-      {1.992430085e-08f, -1.957845080e-06f, 1.418517412e-04f, 3.701652482e-03f, 5.057345628e-02f, 1.999254404e-01f, 1.128379109e+00f});
-  Value* q = polynomial(b, y, {9.560503218e-04f, 1.435328750e-02f, 1.149987982e-01f, 5.105109631e-01f, 1.0f});
+  Value* p = polynomial(b, y,
+                        {1.992430085e-08f, -1.957845080e-06f, 1.418517412e-04f, 3.701652482e-03f,
+                         5.057345628e-02f, 1.999254404e-01f, 1.128379109e+00f});
+  Value* q = polynomial(
+      b, y, {9.560503218e-04f, 1.435328750e-02f, 1.149987982e-01f, 5.105109631e-01f, 1.0f});
   return clamp(b, b.ir().CreateFDiv(b.ir().CreateFMul(x, p), q), -1.0f, 1.0f);
 }
 
@@ -83,7 +90,8 @@ Value* emit_sigmoid(KernelBuilder& b, Value* x) {
   return b.ir().CreateFDiv(one, b.ir().CreateFAdd(one, emit_exp(b, b.ir().CreateFNeg(x))));
 }
 
-// The machine's max answers its second operand when either is NaN; so a constant goes first, and only two unknowns need a second look.
+// The machine's max answers its second operand when either is NaN; so a constant goes first, and
+// only two unknowns need a second look.
 Value* emit_max(KernelBuilder& b, Value* a, Value* c) {
   if (llvm::isa<llvm::Constant>(c)) std::swap(a, c);
   auto& ir = b.ir();

@@ -1,4 +1,5 @@
-// Elementary functions on vectors of f32 as straight-line IR, without any library. Errors are in epilogue.h; a test measures them.
+// Elementary functions on vectors of f32 as straight-line IR, without any library. Errors are in
+// epilogue.h; a test measures them.
 #pragma once
 
 #include "stages/subgraph-optimize/codegen/kernel_builder.h"

@@ -6,29 +6,33 @@
 namespace sluice {
 namespace {
 
-// A subgraph may come from a file that partition did not write. Engines that generate kernels find such nodes themselves.
+// A subgraph may come from a file that partition did not write. Engines that generate kernels find
+// such nodes themselves.
 Result<void> check_nodes(const Graph& graph, const DeviceProfile& profile) {
   SLUICE_ASSIGN(const EngineTable table, make_engine_table(profile));
   const EngineRow* row = table.find(graph.engine);
   if (row == nullptr)
-    return make_error(ErrorCode::kNotLowerable, "subgraph '{}': profile '{}' has no engine {}", graph.name(), profile.name,
-                      engine_name(graph.engine));
+    return make_error(ErrorCode::kNotLowerable, "subgraph '{}': profile '{}' has no engine {}",
+                      graph.name(), profile.name, engine_name(graph.engine));
   std::string nodes;
   for (const Node& node : graph.nodes()) {
     const std::string reason = engine_unsupported_reason(*row, node);
     if (!reason.empty()) nodes += fmt::format("\n  {}: {}", node.label(), reason);
   }
   if (nodes.empty()) return {};
-  return make_error(ErrorCode::kNotLowerable, "subgraph '{}': engine {} does not support these nodes:{}", graph.name(),
+  return make_error(ErrorCode::kNotLowerable,
+                    "subgraph '{}': engine {} does not support these nodes:{}", graph.name(),
                     engine_name(graph.engine), nodes);
 }
 
 }  // namespace
 
-Result<GeneratedKernel> KernelCache::get(const std::string& specification, const std::function<Result<GeneratedKernel>()>& generate) {
+Result<GeneratedKernel> KernelCache::get(const std::string& specification,
+                                         const std::function<Result<GeneratedKernel>()>& generate) {
   {
     const std::lock_guard lock(mutex_);
-    if (const auto found = kernels_.find(specification); found != kernels_.end()) return found->second;
+    if (const auto found = kernels_.find(specification); found != kernels_.end())
+      return found->second;
   }
   SLUICE_ASSIGN(GeneratedKernel kernel, [&] {
     const LlvmMemory memory;
@@ -48,7 +52,8 @@ Result<void> lower_for_engine(Graph& graph, const DeviceProfile& profile, Kernel
     case EngineId::kRts:
       return check_nodes(graph, profile);
     default:
-      return make_error(ErrorCode::kNotLowerable, "subgraph '{}': this release cannot lower for engine {}", graph.name(),
+      return make_error(ErrorCode::kNotLowerable,
+                        "subgraph '{}': this release cannot lower for engine {}", graph.name(),
                         engine_name(graph.engine))
           .with_hint("choose a --profile whose engines are aicore, host_cpu and rts");
   }

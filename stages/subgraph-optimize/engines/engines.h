@@ -13,24 +13,25 @@
 
 namespace sluice {
 
-// Generated kernels by the text of their specification, shared by the threads that lower subgraphs. A kernel depends on its specification
-// alone, so who made it first cannot be seen.
+// Generated kernels by the text of their specification, shared by the threads that lower subgraphs.
+// A kernel depends on its specification alone, so who made it first cannot be seen.
 class KernelCache {
  public:
   size_t size() const { return kernels_.size(); }  // not while threads use it
-  Result<GeneratedKernel> get(const std::string& specification, const std::function<Result<GeneratedKernel>()>& generate);
+  Result<GeneratedKernel> get(const std::string& specification,
+                              const std::function<Result<GeneratedKernel>()>& generate);
 
  private:
   std::mutex mutex_;
   std::map<std::string, GeneratedKernel> kernels_;
 };
 
-// Lowers a subgraph in place by its engine (for composite ones: each node by its own). Error: kNotLowerable naming every node no engine
-// here can lower.
+// Lowers a subgraph in place by its engine (for composite ones: each node by its own). Error:
+// kNotLowerable naming every node no engine here can lower.
 Result<void> lower_for_engine(Graph& graph, const DeviceProfile& profile, KernelCache& kernels);
 
-// Every contraction becomes a Fused node that names a kernel; layouts inside are channels-last; packing of weights becomes constant
-// expressions.
+// Every contraction becomes a Fused node that names a kernel; layouts inside are channels-last;
+// packing of weights becomes constant expressions.
 Result<void> lower_aicore(Graph& graph, const DeviceProfile& profile, KernelCache& kernels);
 
 // Nodes run as they are on the reference kernels; views run nothing.

@@ -1,11 +1,13 @@
 // Lowers every subgraph for its engine.
 //
 //   before:  %y = Call(%x, %w) {graph = @p0}    @p0: Fused, Conv, … of engine aicore
-//   after:   the same Call                      @p0: nodes that name kernels, storages on values, packed weights as constant expressions
+//   after:   the same Call                      @p0: nodes that name kernels, storages on values,
+//   packed weights as constant expressions
 //
-// Legal because lowering keeps the meaning of each subgraph; a subgraph depends on nothing outside itself, so each is lowered in a module
-// of its own, equal ones (by structure digest) once, all in parallel. Results are put back in the order of the Calls, so the number of
-// threads cannot be seen.
+// Legal because lowering keeps the meaning of each subgraph; a subgraph depends on nothing outside
+// itself, so each is lowered in a module of its own, equal ones (by structure digest) once, all in
+// parallel. Results are put back in the order of the Calls, so the number of threads cannot be
+// seen.
 #include <deque>
 #include <map>
 
@@ -67,7 +69,8 @@ Result<void> lower(Module& module, const DeviceProfile& profile, KernelCache& ke
 // Each job writes only its own module.
 Result<void> lower_all(std::deque<Job>& jobs, const DeviceProfile& profile, int64_t threads) {
   KernelCache kernels;
-  SLUICE_TRY(parallel_for(jobs.size(), threads, [&](size_t i) { return lower(jobs[i].module, profile, kernels); }));
+  SLUICE_TRY(parallel_for(jobs.size(), threads,
+                          [&](size_t i) { return lower(jobs[i].module, profile, kernels); }));
   add_work(Work::kDistinctSubgraphs, jobs.size());
   add_work(Work::kKernels, kernels.size());
   return {};

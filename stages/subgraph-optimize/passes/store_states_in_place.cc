@@ -1,11 +1,15 @@
-// Gives states that grow memory of their own, as large as their bound, in which each execution writes behind what is there.
+// Gives states that grow memory of their own, as large as their bound, in which each execution
+// writes behind what is there.
 //
-//   before:  %k = Concat(%past, %new) {axis = 2}        %past: state input, [B, 12, P, 64], P at most 1023    %k: its output
-//   after:   the same; %past and %k have    storage dense [B, 12, 1023, 64]
+//   before:  %k = Concat(%past, %new) {axis = 2}        %past: state input, [B, 12, P, 64], P at
+//   most 1023    %k: its output after:   the same; %past and %k have    storage dense [B, 12, 1023,
+//   64]
 //
-// Legal because a storage never changes a value's type: the Concat becomes a task that copies %new to its place alone, and the run binds
-// both values to the same memory. Matrix products on aicore read the storage where it lies; whatever else reads %k reads a dense copy of
-// it (TransData). For f32 and other whole bytes, inputs that only this Concat reads (their shape aside), and sizes with a bound.
+// Legal because a storage never changes a value's type: the Concat becomes a task that copies %new
+// to its place alone, and the run binds both values to the same memory. Matrix products on aicore
+// read the storage where it lies; whatever else reads %k reads a dense copy of it (TransData). For
+// f32 and other whole bytes, inputs that only this Concat reads (their shape aside), and sizes with
+// a bound.
 #include <algorithm>
 
 #include "common/base/log.h"
@@ -45,18 +49,22 @@ Value* result_inside(const Value& result) {
   return body == nullptr ? nullptr : body->outputs()[result.result()];
 }
 
-bool reads_shape_only(const Use& use) { return use.node->op() == Op::kShape || use.node->op() == Op::kSize; }
+bool reads_shape_only(const Use& use) {
+  return use.node->op() == Op::kShape || use.node->op() == Op::kSize;
+}
 
 // Of a value of a part: only the Concat reads its elements.
 bool is_read_by(const Value& value, const Node& append) {
-  return !value.is_output() && std::all_of(value.uses().begin(), value.uses().end(), [&](const Use& call) {
-    const Graph* body = call.node->op() == Op::kCall ? call.node->body("graph") : nullptr;
-    if (body == nullptr) return false;
-    const Value& inside = *body->inputs()[call.input];
-    return !inside.is_output() && std::all_of(inside.uses().begin(), inside.uses().end(), [&](const Use& use) {
-      return reads_shape_only(use) || (use.node == &append && use.input == 0);
-    });
-  });
+  return !value.is_output() &&
+         std::all_of(value.uses().begin(), value.uses().end(), [&](const Use& call) {
+           const Graph* body = call.node->op() == Op::kCall ? call.node->body("graph") : nullptr;
+           if (body == nullptr) return false;
+           const Value& inside = *body->inputs()[call.input];
+           return !inside.is_output() &&
+                  std::all_of(inside.uses().begin(), inside.uses().end(), [&](const Use& use) {
+                    return reads_shape_only(use) || (use.node == &append && use.input == 0);
+                  });
+         });
 }
 
 bool appends(const Node& node, const Value& past, size_t& axis) {
@@ -68,7 +76,8 @@ bool appends(const Node& node, const Value& past, size_t& axis) {
   for (size_t d = 0; d < before.dims.size(); ++d) {
     if (d != axis && before.dims[d] != after.dims[d]) return false;
   }
-  return before.dims[axis].is_expression() && after.dims[axis].is_expression() && dtype_bits(before.dtype) % 8 == 0;
+  return before.dims[axis].is_expression() && after.dims[axis].is_expression() &&
+         dtype_bits(before.dtype) % 8 == 0;
 }
 
 std::optional<AppendedState> find_append(Value& input, Value& output) {
@@ -77,36 +86,47 @@ std::optional<AppendedState> find_append(Value& input, Value& output) {
   state.output = &output;
   state.part_input = only_input_of(input, Op::kCall, state.part_call);
   state.part_output = result_inside(output);
-  const bool is_one_part = state.part_input != nullptr && state.part_output != nullptr && output.producer() == state.part_call &&
-                           output.uses().empty() && state.part_call->body("graph")->shapes == ShapeClass::kSymbolic;
+  const bool is_one_part = state.part_input != nullptr && state.part_output != nullptr &&
+                           output.producer() == state.part_call && output.uses().empty() &&
+                           state.part_call->body("graph")->shapes == ShapeClass::kSymbolic;
   if (!is_one_part) return std::nullopt;
   const Value* result = result_inside(*state.part_output);
-  if (result == nullptr || result->producer() == nullptr || state.part_output->producer()->body("graph")->engine != EngineId::kHostCpu)
+  if (result == nullptr || result->producer() == nullptr ||
+      state.part_output->producer()->body("graph")->engine != EngineId::kHostCpu)
     return std::nullopt;
   state.append_call = state.part_output->producer();
   state.append = result->producer();
   const Graph& subgraph = *state.append_call->body("graph");
   for (size_t i = 0; i < state.append_call->input_count(); ++i) {
-    if (state.append_call->input(i) != state.part_input || !appends(*state.append, *subgraph.inputs()[i], state.axis)) continue;
+    if (state.append_call->input(i) != state.part_input ||
+        !appends(*state.append, *subgraph.inputs()[i], state.axis))
+      continue;
     if (is_read_by(*state.part_input, *state.append)) return state;
   }
   return std::nullopt;
 }
 
 // Values that are bound to memory of their own, once.
-bool is_once(const Graph& graph, const Value& output) { return std::count(graph.outputs().begin(), graph.outputs().end(), &output) == 1; }
+bool is_once(const Graph& graph, const Value& output) {
+  return std::count(graph.outputs().begin(), graph.outputs().end(), &output) == 1;
+}
 
 // The most elements along the axis that the input takes; INT64_MAX when nothing bounds them.
 int64_t bound_of(const AppendedState& state) {
   const Dim& dim = state.input->type().dims[state.axis];
-  return state.input->graph().module().expressions.bounds(static_cast<ExpressionId>(dim.value)).high;
+  return state.input->graph()
+      .module()
+      .expressions.bounds(static_cast<ExpressionId>(dim.value))
+      .high;
 }
 
 bool is_possible(const Type& type, size_t axis, int64_t bound) {
   uint64_t bytes = dtype_bits(type.dtype) / 8;
   for (size_t d = 0; d < type.dims.size(); ++d) {
     const int64_t extent = d == axis ? bound : type.dims[d].is_fixed() ? type.dims[d].value : 1;
-    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes) || bytes > kMaxValueBytes) return false;
+    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes) ||
+        bytes > kMaxValueBytes)
+      return false;
   }
   return true;
 }
@@ -114,7 +134,9 @@ bool is_possible(const Type& type, size_t axis, int64_t bound) {
 // A matrix product on aicore reads the operand by strides.
 bool reads_by_strides(const Use& use) {
   if (use.node->graph().engine != EngineId::kAicore || read_quantized(*use.node)) return false;
-  const auto is_matrix = [](const Use& at) { return (at.node->op() == Op::kMatMul || at.node->op() == Op::kGemm) && at.input < 2; };
+  const auto is_matrix = [](const Use& at) {
+    return (at.node->op() == Op::kMatMul || at.node->op() == Op::kGemm) && at.input < 2;
+  };
   if (use.node->op() != Op::kFused) return is_matrix(use);
   const Graph* body = use.node->body("body");
   if (body == nullptr) return false;
@@ -133,8 +155,11 @@ class Storer {
   Storer(AppendedState state, StorageId storage) : state_(std::move(state)), storage_(storage) {}
 
   void run() {
-    for (Value* value : {state_.input, state_.output, state_.part_input, state_.part_output, &state_.append->output()}) store(*value);
-    for (const Use& call : state_.part_input->uses()) store(*call.node->body("graph")->inputs()[call.input]);
+    for (Value* value : {state_.input, state_.output, state_.part_input, state_.part_output,
+                         &state_.append->output()})
+      store(*value);
+    for (const Use& call : state_.part_input->uses())
+      store(*call.node->body("graph")->inputs()[call.input]);
     read_inside();
     const std::vector<Use> calls = state_.part_output->uses();
     for (const Use& call : calls) read_outside(call);
@@ -154,10 +179,12 @@ class Storer {
   // By another subgraph of the part.
   void read_outside(const Use& call) {
     Value& inside = *call.node->body("graph")->inputs()[call.input];
-    if (!inside.is_output() && std::all_of(inside.uses().begin(), inside.uses().end(), can_read)) return store(inside);
+    if (!inside.is_output() && std::all_of(inside.uses().begin(), inside.uses().end(), can_read))
+      return store(inside);
     if (dense_result_ == nullptr) {
       state_.append->graph().add_output(dense());
-      dense_result_ = &state_.append_call->add_output(state_.part_output->type_id(), dense().name());
+      dense_result_ =
+          &state_.append_call->add_output(state_.part_output->type_id(), dense().name());
     }
     call.node->set_input(call.input, dense_result_);
   }
@@ -184,9 +211,11 @@ void warn_of_unbounded(const std::vector<AppendedState>& states) {
   const Value& first = *states[0].input;
   const Module& module = first.graph().module();
   log_warning("sluice-subgraph-optimize",
-              fmt::format("states that each execution copies, because nothing bounds them: {} ('{}', ...); to write "
+              fmt::format("states that each execution copies, because nothing bounds them: {} "
+                          "('{}', ...); to write "
                           "them in place: --dim {}=0..SIZE",
-                          states.size(), first.name(), print_dim(module, first.type().dims[states[0].axis])));
+                          states.size(), first.name(),
+                          print_dim(module, first.type().dims[states[0].axis])));
 }
 
 }  // namespace
@@ -202,17 +231,21 @@ Result<bool> store_states_in_place(Graph& root, const Options&) {
   bool changed = false;
   std::vector<AppendedState> unbounded;
   const auto is_kept_twice = [&](const State& state) {
-    return std::count_if(states.begin(), states.end(), [&](const State& other) { return other.output == state.output; }) > 1;
+    return std::count_if(states.begin(), states.end(),
+                         [&](const State& other) { return other.output == state.output; }) > 1;
   };
   for (const State& state : states) {
     if (is_kept_twice(state)) continue;
     Value& output = *root.outputs()[state.output];
     const auto appended = find_append(*inputs[state.input], output);
-    if (!appended || !is_once(root, output) || !is_once(appended->part_output->graph(), *appended->part_output)) continue;
+    if (!appended || !is_once(root, output) ||
+        !is_once(appended->part_output->graph(), *appended->part_output))
+      continue;
     const int64_t bound = bound_of(*appended);
     if (bound == INT64_MAX) unbounded.push_back(*appended);
     if (bound == INT64_MAX || !is_possible(output.type(), appended->axis, bound)) continue;
-    Storer(*appended, module.intern(append_storage(module, output.type(), appended->axis, bound))).run();
+    Storer(*appended, module.intern(append_storage(module, output.type(), appended->axis, bound)))
+        .run();
     changed = true;
   }
   warn_of_unbounded(unbounded);

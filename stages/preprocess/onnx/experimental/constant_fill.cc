@@ -11,17 +11,22 @@ namespace {
 Result<std::vector<int64_t>> sizes(const ExpandCall& call, std::string_view name) {
   std::vector<int64_t> numbers = call.ints_attribute(name);
   const auto bad = std::ranges::find_if(numbers, [](int64_t size) { return size < 0; });
-  if (bad != numbers.end()) return call.bad("attribute '{}' has the element {}, expected sizes from 0", name, *bad);
+  if (bad != numbers.end())
+    return call.bad("attribute '{}' has the element {}, expected sizes from 0", name, *bad);
   return numbers;
 }
 
 Result<DType> filled_dtype(const ExpandCall& call) {
   const int64_t number = call.int_attribute("dtype", static_cast<int64_t>(DType::kF32));
-  const bool is_valid = number >= 0 && number <= INT32_MAX && dtype_is_valid(static_cast<int>(number));
+  const bool is_valid =
+      number >= 0 && number <= INT32_MAX && dtype_is_valid(static_cast<int>(number));
   const DType dtype = is_valid ? static_cast<DType>(number) : DType::kString;
   const bool is_number = dtype_is_float(dtype) || dtype_is_integer(dtype) || dtype == DType::kBool;
   if (is_number) return dtype;
-  return call.bad("attribute 'dtype' is {}, expected 1 (f32), 6 (i32), 7 (i64), 9 (bool) or another dtype of numbers", number);
+  return call.bad(
+      "attribute 'dtype' is {}, expected 1 (f32), 6 (i32), 7 (i64), 9 (bool) or another dtype of "
+      "numbers",
+      number);
 }
 
 }  // namespace
@@ -31,18 +36,22 @@ Result<Value*> fill_shape(ExpandCall& call) {
   SLUICE_ASSIGN(std::vector<int64_t> extra, sizes(call, "extra_shape"));
   const bool as_shape = call.int_attribute("input_as_shape", 0) != 0;
   if (call.input(0) == nullptr) {
-    if (as_shape || !extra.empty()) return call.bad("attribute '{}' needs an input", as_shape ? "input_as_shape" : "extra_shape");
+    if (as_shape || !extra.empty())
+      return call.bad("attribute '{}' needs an input", as_shape ? "input_as_shape" : "extra_shape");
     return call.ints(std::move(shape));
   }
-  if (!shape.empty()) return call.bad("attribute 'shape' stands beside an input, which says the shape");
-  Value* dims = as_shape ? call.cast(call.input(0), DType::kI64) : call.add(Op::kShape, {call.input(0)});
+  if (!shape.empty())
+    return call.bad("attribute 'shape' stands beside an input, which says the shape");
+  Value* dims =
+      as_shape ? call.cast(call.input(0), DType::kI64) : call.add(Op::kShape, {call.input(0)});
   return extra.empty() ? dims : call.concat({dims, call.ints(std::move(extra))}, 0);
 }
 
 Result<void> expand_constant_fill(ExpandCall& call) {
   SLUICE_ASSIGN(const DType dtype, filled_dtype(call));
   SLUICE_ASSIGN(Value * shape, fill_shape(call));
-  call.results[0] = call.add(Op::kExpand, {call.cast(call.number(call.float_attribute("value", 0)), dtype), shape});
+  call.results[0] = call.add(
+      Op::kExpand, {call.cast(call.number(call.float_attribute("value", 0)), dtype), shape});
   return {};
 }
 

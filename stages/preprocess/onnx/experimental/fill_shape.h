@@ -5,8 +5,8 @@
 
 namespace sluice {
 
-// The shape of the result: attribute 'shape', or that of the input, or the input's elements where 'input_as_shape' is not 0; 'extra_shape'
-// stands behind those of an input.
+// The shape of the result: attribute 'shape', or that of the input, or the input's elements where
+// 'input_as_shape' is not 0; 'extra_shape' stands behind those of an input.
 Result<Value*> fill_shape(ExpandCall& call);
 
 }  // namespace sluice

@@ -14,7 +14,8 @@ Result<void> expand_image_scaler(ExpandCall& call) {
   const Dim& channels = x->type().dims[1];
   const auto count = static_cast<int64_t>(bias.size());
   if (channels.is_fixed() && channels.value != count) {
-    return call.bad("attribute 'bias' has {} elements, expected one for each of {} channels", count, channels.value);
+    return call.bad("attribute 'bias' has {} elements, expected one for each of {} channels", count,
+                    channels.value);
   }
   // One element would spread over all channels of an open dim: the reshape says how many there are.
   Value* column = call.reshape_to(call.floats(bias), {call.dim(x, 1), call.ints({1, 1})});

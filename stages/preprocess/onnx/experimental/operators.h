@@ -1,6 +1,6 @@
-// The experimental operators of ONNX's first releases, which were never in an opset and are gone from ONNX, replaced by canonical nodes at
-// import. One row of the table (table.cc) and one file for each. They are what ONNX Runtime computes, and Caffe2 where it has a schema
-// alone.
+// The experimental operators of ONNX's first releases, which were never in an opset and are gone
+// from ONNX, replaced by canonical nodes at import. One row of the table (table.cc) and one file
+// for each. They are what ONNX Runtime computes, and Caffe2 where it has a schema alone.
 #pragma once
 
 #include "stages/preprocess/onnx/expand_row.h"

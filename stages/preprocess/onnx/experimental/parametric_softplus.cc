@@ -5,8 +5,10 @@ namespace sluice {
 
 Result<void> expand_parametric_softplus(ExpandCall& call) {
   Value* x = call.input(0);
-  Value* softplus = call.add(Op::kSoftplus, {call.add(Op::kMul, {x, call.number(call.float_attribute("beta", 1), x)})});
-  call.results[0] = call.add(Op::kMul, {softplus, call.number(call.float_attribute("alpha", 1), x)});
+  Value* softplus = call.add(
+      Op::kSoftplus, {call.add(Op::kMul, {x, call.number(call.float_attribute("beta", 1), x)})});
+  call.results[0] =
+      call.add(Op::kMul, {softplus, call.number(call.float_attribute("alpha", 1), x)});
   return {};
 }
 

@@ -9,10 +9,14 @@ using enum AttributeKind;
 
 constexpr AttributeRow kAffine[] = {{"alpha", kFloat}, {"beta", kFloat}};
 constexpr AttributeRow kAlphaAndBeta[] = {{"alpha", kFloat, true}, {"beta", kFloat, true}};
-constexpr AttributeRow kConstantFill[] = {
-    {"dtype", kInt}, {"extra_shape", kInts}, {"input_as_shape", kInt}, {"shape", kInts}, {"value", kFloat}};
+constexpr AttributeRow kConstantFill[] = {{"dtype", kInt},
+                                          {"extra_shape", kInts},
+                                          {"input_as_shape", kInt},
+                                          {"shape", kInts},
+                                          {"value", kFloat}};
 constexpr AttributeRow kCrop[] = {{"border", kInts, true}, {"scale", kInts}};
-constexpr AttributeRow kGivenTensorFill[] = {{"extra_shape", kInts}, {"input_as_shape", kInt}, {"shape", kInts}, {"values", kFloats}};
+constexpr AttributeRow kGivenTensorFill[] = {
+    {"extra_shape", kInts}, {"input_as_shape", kInt}, {"shape", kInts}, {"values", kFloats}};
 constexpr AttributeRow kGruUnit[] = {{"drop_states", kInt}};
 constexpr AttributeRow kImageScaler[] = {{"bias", kFloats}, {"scale", kFloat}};
 constexpr AttributeRow kScale[] = {{"scale", kFloat}};
@@ -29,13 +33,15 @@ constexpr ExpandRow kRows[] = {
     {"Scale", "input", "output", kScale, expand_scale},
     {"ScaledTanh", "input", "output", kAlphaAndBeta, expand_scaled_tanh},
 };
-static_assert(std::is_sorted(std::begin(kRows), std::end(kRows), [](const auto& a, const auto& b) { return a.name < b.name; }));
+static_assert(std::is_sorted(std::begin(kRows), std::end(kRows),
+                             [](const auto& a, const auto& b) { return a.name < b.name; }));
 
 }  // namespace
 
 const ExpandRow* find_experimental_operator(const onnx::NodeProto& node) {
   if (!node.domain().empty() && node.domain() != "ai.onnx") return nullptr;
-  const auto* row = std::ranges::lower_bound(kRows, node.op_type(), std::ranges::less(), &ExpandRow::name);
+  const auto* row =
+      std::ranges::lower_bound(kRows, node.op_type(), std::ranges::less(), &ExpandRow::name);
   return row == std::end(kRows) || row->name != node.op_type() ? nullptr : row;
 }
 

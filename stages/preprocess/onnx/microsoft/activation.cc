@@ -37,7 +37,8 @@ bool activation_takes(const std::string& name, std::string_view parameter) {
   return row != activations().end() && std::ranges::count(row->parameters, parameter) > 0;
 }
 
-Result<Value*> add_activation(ExpandCall& call, Value* x, const std::string& name, const std::vector<float>& parameters) {
+Result<Value*> add_activation(ExpandCall& call, Value* x, const std::string& name,
+                              const std::vector<float>& parameters) {
   if (name.empty()) return x;
   if (name == "Clip") {
     Value* low = !parameters.empty() ? call.number(parameters[0], call.input(0)) : nullptr;
@@ -47,7 +48,8 @@ Result<Value*> add_activation(ExpandCall& call, Value* x, const std::string& nam
   const auto row = std::ranges::find(activations(), name, &ActivationRow::name);
   if (row == activations().end()) return call.unsupported("activation '{}' is not known", name);
   Node& node = call.add_node(row->op, {x}, 1);
-  for (size_t i = 0; i < std::min(parameters.size(), row->parameters.size()); ++i) node.set_attribute(row->parameters[i], parameters[i]);
+  for (size_t i = 0; i < std::min(parameters.size(), row->parameters.size()); ++i)
+    node.set_attribute(row->parameters[i], parameters[i]);
   return &node.output();
 }
 

@@ -5,8 +5,10 @@
 
 namespace sluice {
 
-// parameters: by the activation's own order, as many as are given; ONNX's defaults for the rest. An empty name: none.
-Result<Value*> add_activation(ExpandCall& call, Value* x, const std::string& name, const std::vector<float>& parameters);
+// parameters: by the activation's own order, as many as are given; ONNX's defaults for the rest. An
+// empty name: none.
+Result<Value*> add_activation(ExpandCall& call, Value* x, const std::string& name,
+                              const std::vector<float>& parameters);
 bool activation_takes(const std::string& name, std::string_view parameter);
 
 }  // namespace sluice

@@ -6,7 +6,9 @@ namespace sluice {
 
 // input, weights, bias, mask_index, past, attention_bias, past_sequence_length.
 Result<void> expand_attention(ExpandCall& call) {
-  if (call.input(6) != nullptr) return call.unsupported("input 6 'past_sequence_length' is of shared buffers and is not supported");
+  if (call.input(6) != nullptr)
+    return call.unsupported(
+        "input 6 'past_sequence_length' is of shared buffers and is not supported");
   Value* projection = call.add(Op::kMatMul, {call.input(0), call.input(1)});
   projection = sum_of(call, projection, call.input(2));
   return attend_to_itself(call, projection, {.mask = 3, .past = 4, .bias = 5});

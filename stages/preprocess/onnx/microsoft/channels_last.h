@@ -19,13 +19,15 @@ inline std::vector<int64_t> channels_last_order(int64_t rank) {
   return order;
 }
 
-// `add_pool` makes the pooling node of a value with channels first. The rank is asked for only where channels come last.
+// `add_pool` makes the pooling node of a value with channels first. The rank is asked for only
+// where channels come last.
 template <typename AddPool>
 Result<Value*> pool_of(ExpandCall& call, Value* x, AddPool add_pool) {
   if (call.int_attribute("channels_last", 0) == 0) return add_pool(x);
   SLUICE_ASSIGN(const int64_t rank, call.rank(0));
   if (rank < 3) return call.bad("input 0 has rank {}, expected at least 3", rank);
-  return call.transpose(add_pool(call.transpose(x, channels_first_order(rank))), channels_last_order(rank));
+  return call.transpose(add_pool(call.transpose(x, channels_first_order(rank))),
+                        channels_last_order(rank));
 }
 
 }  // namespace sluice

@@ -9,8 +9,8 @@ Result<void> expand_fused_conv(ExpandCall& call) {
   call.copy_attributes(node, {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"});
   Value* sum = &node.output();
   if (call.input(3) != nullptr) sum = call.add(Op::kAdd, {sum, call.input(3)});
-  SLUICE_ASSIGN(call.results[0],
-                add_activation(call, sum, call.string_attribute("activation", ""), call.floats_attribute("activation_params")));
+  SLUICE_ASSIGN(call.results[0], add_activation(call, sum, call.string_attribute("activation", ""),
+                                                call.floats_attribute("activation_params")));
   return {};
 }
 

@@ -11,7 +11,8 @@ Result<void> expand_fused_gemm(ExpandCall& call) {
   SLUICE_ASSIGN(Value * result, add_activation(call, &node.output(), name, {}));
   for (const std::string_view parameter : {"alpha", "beta", "gamma"}) {
     const std::string given = fmt::format("activation_{}", parameter);
-    if (call.has(given) && activation_takes(name, parameter)) result->producer()->set_attribute(parameter, call.float_attribute(given, 0));
+    if (call.has(given) && activation_takes(name, parameter))
+      result->producer()->set_attribute(parameter, call.float_attribute(given, 0));
   }
   call.results[0] = result;
   return {};

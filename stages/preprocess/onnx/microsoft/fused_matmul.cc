@@ -1,10 +1,12 @@
-// FusedMatMul: alpha * A' B', where A' and B' may have their last two axes exchanged, or their first axis put behind the batch axes.
+// FusedMatMul: alpha * A' B', where A' and B' may have their last two axes exchanged, or their
+// first axis put behind the batch axes.
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {
 namespace {
 
-// The order of axes that makes the operand of MatMul. transBatch: [M, batch..., K] is meant as [batch..., M, K].
+// The order of axes that makes the operand of MatMul. transBatch: [M, batch..., K] is meant as
+// [batch..., M, K].
 std::vector<int64_t> operand_order(int64_t rank, bool trans, bool trans_batch) {
   std::vector<int64_t> order;
   for (int64_t i = 0; i < rank - 2; ++i) order.push_back(trans_batch ? i + 1 : i);
@@ -14,7 +16,8 @@ std::vector<int64_t> operand_order(int64_t rank, bool trans, bool trans_batch) {
   return order;
 }
 
-Result<Value*> operand(ExpandCall& call, size_t index, std::string_view trans, std::string_view trans_batch) {
+Result<Value*> operand(ExpandCall& call, size_t index, std::string_view trans,
+                       std::string_view trans_batch) {
   const bool swaps = call.int_attribute(trans, 0) != 0;
   const bool moves = call.int_attribute(trans_batch, 0) != 0;
   if (!swaps && !moves) return call.input(index);
@@ -31,7 +34,8 @@ Result<void> expand_fused_matmul(ExpandCall& call) {
   SLUICE_ASSIGN(Value * a, operand(call, 0, "transA", "transBatchA"));
   SLUICE_ASSIGN(Value * b, operand(call, 1, "transB", "transBatchB"));
   Value* product = call.add(Op::kMatMul, {a, b});
-  call.results[0] = alpha == 1 ? product : call.add(Op::kMul, {product, call.number(alpha, call.input(0))});
+  call.results[0] =
+      alpha == 1 ? product : call.add(Op::kMul, {product, call.number(alpha, call.input(0))});
   return {};
 }
 

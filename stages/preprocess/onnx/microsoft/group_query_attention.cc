@@ -1,8 +1,11 @@
-// GroupQueryAttention: attention of decoders, where several query heads share a key head, with rotary embedding and a cache.
+// GroupQueryAttention: attention of decoders, where several query heads share a key head, with
+// rotary embedding and a cache.
 //
-// Row b of the batch has seqlens_k[b] + 1 keys; what lies behind them is not seen. The row's new keys begin at start[b] = seqlens_k[b] + 1
-// - sequence, or 0 in a padded prompt. Present is as long as the past or as total_sequence_length, whichever is more: a past that holds no
-// more than its keys is continued by the new ones, a buffer for the longest sequence is filled and keeps its size.
+// Row b of the batch has seqlens_k[b] + 1 keys; what lies behind them is not seen. The row's new
+// keys begin at start[b] = seqlens_k[b] + 1
+// - sequence, or 0 in a padded prompt. Present is as long as the past or as total_sequence_length,
+// whichever is more: a past that holds no more than its keys is continued by the new ones, a buffer
+// for the longest sequence is filled and keeps its size.
 #include <limits>
 #include <optional>
 
@@ -30,19 +33,27 @@ enum class PastUse { kAppended, kFilled, kEither };
 Result<void> check_form(const ExpandCall& call) {
   for (const std::string_view name : {"k_quant_type", "v_quant_type"}) {
     const std::string kind = call.string_attribute(name, "NONE");
-    if (kind != "NONE") return call.unsupported("attribute '{}' is '{}': a quantized cache is not supported", name, kind);
+    if (kind != "NONE")
+      return call.unsupported("attribute '{}' is '{}': a quantized cache is not supported", name,
+                              kind);
   }
   for (const size_t i : {12, 13}) {
-    if (call.input(i) != nullptr) return call.unsupported("input {} is of a quantized cache, which is not supported", i);
+    if (call.input(i) != nullptr)
+      return call.unsupported("input {} is of a quantized cache, which is not supported", i);
   }
-  if (call.int_attribute("sliding_window_cache", 0) != 0) return call.unsupported("attribute 'sliding_window_cache' is not supported");
-  if (call.int_attribute("qk_output", 0) != 0 || call.wants(3)) return call.unsupported("output 3 'output_qk' is not supported");
-  if ((call.input(3) == nullptr) != (call.input(4) == nullptr)) return call.bad("inputs 'past_key' and 'past_value' come together");
-  if ((call.input(1) == nullptr) != (call.input(2) == nullptr)) return call.bad("inputs 'key' and 'value' come together");
+  if (call.int_attribute("sliding_window_cache", 0) != 0)
+    return call.unsupported("attribute 'sliding_window_cache' is not supported");
+  if (call.int_attribute("qk_output", 0) != 0 || call.wants(3))
+    return call.unsupported("output 3 'output_qk' is not supported");
+  if ((call.input(3) == nullptr) != (call.input(4) == nullptr))
+    return call.bad("inputs 'past_key' and 'past_value' come together");
+  if ((call.input(1) == nullptr) != (call.input(2) == nullptr))
+    return call.bad("inputs 'key' and 'value' come together");
   if ((call.input(14) == nullptr) != (call.input(15) == nullptr))
     return call.bad("inputs 'q_norm_weight' and 'k_norm_weight' come together");
   if (call.int_attribute("causal", 1) == 0 && call.int_attribute("local_window_size", -1) != -1) {
-    return call.bad("attribute 'local_window_size' is {}, expected -1 where 'causal' is 0", call.int_attribute("local_window_size", -1));
+    return call.bad("attribute 'local_window_size' is {}, expected -1 where 'causal' is 0",
+                    call.int_attribute("local_window_size", -1));
   }
   const bool rotates = call.int_attribute("do_rotary", 0) != 0;
   if (rotates && (call.input(7) == nullptr || call.input(8) == nullptr))
@@ -58,7 +69,8 @@ void read_operands(ExpandCall& call, Grouped& x) {
     return;
   }
   Value* packed = split_heads(call, call.input(0), x.q_heads + 2 * x.kv_heads);
-  Node& parts = call.add_node(Op::kSplit, {packed, call.ints({x.q_heads, x.kv_heads, x.kv_heads})}, 3, {{"axis", int64_t{1}}});
+  Node& parts = call.add_node(Op::kSplit, {packed, call.ints({x.q_heads, x.kv_heads, x.kv_heads})},
+                              3, {{"axis", int64_t{1}}});
   x.q = &parts.output(0);
   x.k = &parts.output(1);
   x.v = &parts.output(2);
@@ -67,21 +79,24 @@ void read_operands(ExpandCall& call, Grouped& x) {
 void read_sizes(ExpandCall& call, Grouped& x) {
   x.batch = call.dim(call.input(0), 0);
   x.sequence = call.dim(call.input(0), 1);
-  Value* totals = call.add(Op::kAdd, {call.reshape(call.cast(call.input(5), DType::kI64), {-1}), call.ints({1})});
+  Value* totals = call.add(
+      Op::kAdd, {call.reshape(call.cast(call.input(5), DType::kI64), {-1}), call.ints({1})});
   x.start = call.add(Op::kMax, {call.add(Op::kSub, {totals, x.sequence}), call.ints({0})});
 }
 
 Value* normalized(ExpandCall& call, Value* x, size_t weight) {
   if (call.input(weight) == nullptr) return x;
-  return call.add(Op::kRMSNormalization, {x, call.input(weight)},
-                  {{"axis", int64_t{-1}}, {"epsilon", call.float_attribute("qk_norm_epsilon", 1e-6F)}});
+  return call.add(
+      Op::kRMSNormalization, {x, call.input(weight)},
+      {{"axis", int64_t{-1}}, {"epsilon", call.float_attribute("qk_norm_epsilon", 1e-6F)}});
 }
 
 Value* rotated(ExpandCall& call, Value* x, Value* positions) {
   Node& node = call.add_node(Op::kRotaryEmbedding, {x, call.input(7), call.input(8), positions}, 1,
                              {{"interleaved", call.int_attribute("rotary_interleaved", 0)}});
   const Type& table = call.input(7)->type();
-  const bool known = table.is_tensor() && table.ranked && table.rank() == 2 && table.dims[1].is_fixed();
+  const bool known =
+      table.is_tensor() && table.ranked && table.rank() == 2 && table.dims[1].is_fixed();
   if (known) node.set_attribute("rotary_embedding_dim", 2 * table.dims[1].value);
   return &node.output();
 }
@@ -89,7 +104,8 @@ Value* rotated(ExpandCall& call, Value* x, Value* positions) {
 void rotate(ExpandCall& call, Grouped& x) {
   if (call.int_attribute("do_rotary", 0) == 0) return;
   Value* positions = call.input(9);
-  if (positions == nullptr) positions = call.add(Op::kAdd, {call.unsqueeze(x.start, {1}), indices(call, x.sequence)});
+  if (positions == nullptr)
+    positions = call.add(Op::kAdd, {call.unsqueeze(x.start, {1}), indices(call, x.sequence)});
   x.q = rotated(call, x.q, positions);
   x.k = rotated(call, x.k, positions);
 }
@@ -100,18 +116,22 @@ std::optional<ExpressionId> size_of(ExpandCall& call, const Value* value, size_t
   return call.graph.module().dim_expression(type.dims[axis]);
 }
 
-// What is known about total_sequence_length beside the past's length. A state that grows holds its keys and no more.
+// What is known about total_sequence_length beside the past's length. A state that grows holds its
+// keys and no more.
 PastUse past_use(ExpandCall& call, const Value* past) {
   ExpressionTable& expressions = call.graph.module().expressions;
   const auto before = size_of(call, past, 2);
   const bool is_open = !before || !expressions.as_constant(*before);
-  if (is_open && past->is_input() && is_state_input(std::string(call.states), past->name())) return PastUse::kAppended;
+  if (is_open && past->is_input() && is_state_input(std::string(call.states), past->name()))
+    return PastUse::kAppended;
   const auto sequence = size_of(call, call.input(0), 1);
   const auto* total = call.facts == nullptr ? nullptr : call.facts->find(*call.input(6));
   if (!before || !sequence || total == nullptr || total->size() != 1) return PastUse::kEither;
   const ExpressionId after = total->front();
-  if (expressions.prove_equal(after, expressions.add(*before, *sequence))) return PastUse::kAppended;
-  return expressions.bounds(expressions.subtract(*before, after)).low >= 0 ? PastUse::kFilled : PastUse::kEither;
+  if (expressions.prove_equal(after, expressions.add(*before, *sequence)))
+    return PastUse::kAppended;
+  return expressions.bounds(expressions.subtract(*before, after)).low >= 0 ? PastUse::kFilled
+                                                                           : PastUse::kEither;
 }
 
 // As long as total_sequence_length at least.
@@ -130,7 +150,8 @@ Value* present(ExpandCall& call, const Grouped& x, Value* past, Value* now) {
   if (use == PastUse::kFilled) return fill_buffer(call, past, now, x.start);
   if (use == PastUse::kEither) return fill_buffer(call, lengthened(call, x, past), now, x.start);
   const Type& type = past->type();
-  const bool one_row = type.is_tensor() && type.ranked && !type.dims.empty() && type.dims[0] == Dim::fixed(1);
+  const bool one_row =
+      type.is_tensor() && type.ranked && !type.dims.empty() && type.dims[0] == Dim::fixed(1);
   Value* joint = call.concat({past, now}, 2);
   return one_row ? joint : fill_buffer(call, joint, now, x.start);
 }
@@ -139,7 +160,8 @@ Value* present(ExpandCall& call, const Grouped& x, Value* past, Value* now) {
 Value* seen(ExpandCall& call, const Grouped& x, Value* keys) {
   Value* start = call.reshape(x.start, {-1, 1, 1, 1});
   if (call.int_attribute("causal", 1) == 0) {
-    Value* totals = call.reshape(call.add(Op::kAdd, {call.cast(call.input(5), DType::kI64), call.ints({1})}), {-1, 1, 1, 1});
+    Value* totals = call.reshape(
+        call.add(Op::kAdd, {call.cast(call.input(5), DType::kI64), call.ints({1})}), {-1, 1, 1, 1});
     return call.add(Op::kLess, {indices(call, keys), totals});
   }
   Value* last = call.add(Op::kAdd, {start, call.unsqueeze(indices(call, x.sequence), {1})});
@@ -147,11 +169,13 @@ Value* seen(ExpandCall& call, const Grouped& x, Value* keys) {
   Value* keep = call.add(Op::kLessOrEqual, {places, last});
   const int64_t window = call.int_attribute("local_window_size", -1);
   if (window < 0) return keep;
-  Value* inside = call.add(Op::kGreater, {places, call.add(Op::kSub, {last, call.int_scalar(window)})});
+  Value* inside =
+      call.add(Op::kGreater, {places, call.add(Op::kSub, {last, call.int_scalar(window)})});
   return call.add(Op::kAnd, {keep, inside});
 }
 
-// A sink adds its weight to the sum of the softmax and nothing to the result: a key that scores it, with a value of zeros.
+// A sink adds its weight to the sum of the softmax and nothing to the result: a key that scores it,
+// with a value of zeros.
 Value* add_sink(ExpandCall& call, Grouped& x, Value* mask, Value* keys) {
   Value* sink = call.number(0, call.input(0));
   if (call.input(11) != nullptr) sink = call.reshape(call.input(11), {1, -1, 1, 1});
@@ -167,14 +191,15 @@ Value* add_sink(ExpandCall& call, Grouped& x, Value* mask, Value* keys) {
 
 }  // namespace
 
-// query, key, value, past_key, past_value, seqlens_k, total_sequence_length, cos_cache, sin_cache, position_ids, attention_bias, head_sink,
-// k_scale, v_scale, q_norm_weight, k_norm_weight.
+// query, key, value, past_key, past_value, seqlens_k, total_sequence_length, cos_cache, sin_cache,
+// position_ids, attention_bias, head_sink, k_scale, v_scale, q_norm_weight, k_norm_weight.
 Result<void> expand_group_query_attention(ExpandCall& call) {
   SLUICE_TRY(check_form(call));
   Grouped x;
   SLUICE_ASSIGN(x.q_heads, head_count(call, "num_heads"));
   SLUICE_ASSIGN(x.kv_heads, head_count(call, "kv_num_heads"));
-  if (x.q_heads % x.kv_heads != 0) return call.bad("{} query heads cannot be divided among {} key heads", x.q_heads, x.kv_heads);
+  if (x.q_heads % x.kv_heads != 0)
+    return call.bad("{} query heads cannot be divided among {} key heads", x.q_heads, x.kv_heads);
   read_operands(call, x);
   read_sizes(call, x);
   x.q = normalized(call, x.q, 14);
@@ -185,12 +210,17 @@ Result<void> expand_group_query_attention(ExpandCall& call) {
   if (call.wants(1)) call.results[1] = x.k;
   if (call.wants(2)) call.results[2] = x.v;
   Value* keys = call.dim(x.k, 2);
-  Value* mask = blocked_where_not(call, seen(call, x, keys), -std::numeric_limits<float>::infinity(), call.input(0));
-  if (call.input(10) != nullptr) mask = call.add(Op::kAdd, {mask, fit_to_keys(call, call.input(10), keys)});
-  if (call.int_attribute("smooth_softmax", 0) == 1 || call.input(11) != nullptr) mask = add_sink(call, x, mask, keys);
+  Value* mask = blocked_where_not(call, seen(call, x, keys),
+                                  -std::numeric_limits<float>::infinity(), call.input(0));
+  if (call.input(10) != nullptr)
+    mask = call.add(Op::kAdd, {mask, fit_to_keys(call, call.input(10), keys)});
+  if (call.int_attribute("smooth_softmax", 0) == 1 || call.input(11) != nullptr)
+    mask = add_sink(call, x, mask, keys);
   Node& node = call.add_node(Op::kAttention, {x.q, x.k, x.v, mask}, 1);
-  if (const float scale = call.float_attribute("scale", 0); scale != 0) node.set_attribute("scale", scale);
-  if (const float cap = call.float_attribute("softcap", 0); cap != 0) node.set_attribute("softcap", cap);
+  if (const float scale = call.float_attribute("scale", 0); scale != 0)
+    node.set_attribute("scale", scale);
+  if (const float cap = call.float_attribute("softcap", 0); cap != 0)
+    node.set_attribute("softcap", cap);
   call.results[0] = join_heads(call, &node.output());
   return {};
 }

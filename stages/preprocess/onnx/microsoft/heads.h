@@ -14,7 +14,8 @@ Value* join_heads(ExpandCall& call, Value* x);
 
 Value* indices(ExpandCall& call, Value* count);  // 0, 1, ... of a one-element count
 
-// Q, K and V with their parts of one bias, which follow each other in it; [batch, sequence, heads * size] each. K and V null: Q alone.
+// Q, K and V with their parts of one bias, which follow each other in it; [batch, sequence, heads *
+// size] each. K and V null: Q alone.
 struct Projections {
   Value* q;
   Value* k;
@@ -35,18 +36,20 @@ struct ScoreSizes {
   Value* keys;  // the past's too
 };
 
-// What a mask over keys adds to the scores, as Attention, MultiHeadAttention and QAttention take it: [batch] (where each row's keys end),
-// [2 * batch] (ends, then starts), [batch, keys], [batch, queries, keys] or [batch, 1, most, most], all but the first two 0 for blocked.
-// Null when the input is absent.
+// What a mask over keys adds to the scores, as Attention, MultiHeadAttention and QAttention take
+// it: [batch] (where each row's keys end), [2 * batch] (ends, then starts), [batch, keys], [batch,
+// queries, keys] or [batch, 1, most, most], all but the first two 0 for blocked. Null when the
+// input is absent.
 Result<Value*> key_mask(ExpandCall& call, size_t input, const ScoreSizes& sizes, Value* like);
 
-// Self-attention of the joint projection [batch, sequence, hidden + hidden + v_hidden], for Attention and QAttention. Fills call.results.
-// Inputs that the operator does not have: SIZE_MAX.
+// Self-attention of the joint projection [batch, sequence, hidden + hidden + v_hidden], for
+// Attention and QAttention. Fills call.results. Inputs that the operator does not have: SIZE_MAX.
 struct SelfAttentionInputs {
   size_t mask;
   size_t past;
   size_t bias;  // to the scores
 };
-Result<void> attend_to_itself(ExpandCall& call, Value* projection, const SelfAttentionInputs& inputs);
+Result<void> attend_to_itself(ExpandCall& call, Value* projection,
+                              const SelfAttentionInputs& inputs);
 
 }  // namespace sluice

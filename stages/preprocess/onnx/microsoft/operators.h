@@ -1,5 +1,5 @@
-// The operators of the domain com.microsoft that optimizers, quantizers and exporters write, replaced by canonical nodes at import. One
-// row of the table (table.cc) and one file for each.
+// The operators of the domain com.microsoft that optimizers, quantizers and exporters write,
+// replaced by canonical nodes at import. One row of the table (table.cc) and one file for each.
 #pragma once
 
 #include "stages/preprocess/onnx/expand_row.h"

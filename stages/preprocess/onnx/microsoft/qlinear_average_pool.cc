@@ -8,7 +8,8 @@ namespace sluice {
 Result<void> expand_qlinear_average_pool(ExpandCall& call) {
   SLUICE_ASSIGN(Value * result, pool_of(call, dequantized(call, 0), [&](Value* x) {
                   Node& node = call.add_node(Op::kAveragePool, {x}, 1);
-                  call.copy_attributes(node, {"auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides"});
+                  call.copy_attributes(node, {"auto_pad", "ceil_mode", "count_include_pad",
+                                              "kernel_shape", "pads", "strides"});
                   return &node.output();
                 }));
   call.results[0] = quantized(call, result, 3, call.input(0));

@@ -5,7 +5,8 @@
 namespace sluice {
 
 Result<void> expand_qlinear_leaky_relu(ExpandCall& call) {
-  Value* result = call.add(Op::kLeakyRelu, {dequantized(call, 0)}, {{"alpha", call.float_attribute("alpha", 0.01F)}});
+  Value* result = call.add(Op::kLeakyRelu, {dequantized(call, 0)},
+                           {{"alpha", call.float_attribute("alpha", 0.01F)}});
   call.results[0] = quantized(call, result, 3, call.input(0));
   return {};
 }

@@ -5,7 +5,8 @@
 namespace sluice {
 
 Result<void> expand_qlinear_sigmoid(ExpandCall& call) {
-  call.results[0] = quantized(call, call.add(Op::kSigmoid, {dequantized(call, 0)}), 3, call.input(0));
+  call.results[0] =
+      quantized(call, call.add(Op::kSigmoid, {dequantized(call, 0)}), 3, call.input(0));
   return {};
 }
 

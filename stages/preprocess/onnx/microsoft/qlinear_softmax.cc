@@ -1,4 +1,5 @@
-// QLinearSoftmax: Softmax of quantized numbers, along an axis, or as before opset 13 over all from it on.
+// QLinearSoftmax: Softmax of quantized numbers, along an axis, or as before opset 13 over all from
+// it on.
 #include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/microsoft/quantized.h"
 

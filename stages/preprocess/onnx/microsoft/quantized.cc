@@ -3,7 +3,8 @@
 namespace sluice {
 
 Value* dequantized(ExpandCall& call, size_t index) {
-  return call.add(Op::kDequantizeLinear, {call.input(index), call.input(index + 1), call.input(index + 2)});
+  return call.add(Op::kDequantizeLinear,
+                  {call.input(index), call.input(index + 1), call.input(index + 2)});
 }
 
 Value* quantized(ExpandCall& call, Value* x, size_t scale, Value* like) {

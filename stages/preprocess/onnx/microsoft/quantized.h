@@ -7,7 +7,8 @@ namespace sluice {
 
 // The input `index`, whose scale and zero point (may be absent: 0) follow it, as real numbers.
 Value* dequantized(ExpandCall& call, size_t index);
-// x with the scale and zero point that are inputs `scale` and `scale` + 1; of the dtype of `like` where the zero point is absent.
+// x with the scale and zero point that are inputs `scale` and `scale` + 1; of the dtype of `like`
+// where the zero point is absent.
 Value* quantized(ExpandCall& call, Value* x, size_t scale, Value* like);
 
 }  // namespace sluice

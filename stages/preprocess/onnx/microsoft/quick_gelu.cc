@@ -4,7 +4,8 @@
 namespace sluice {
 
 Result<void> expand_quick_gelu(ExpandCall& call) {
-  call.results[0] = call.add(Op::kSwish, {call.input(0)}, {{"alpha", call.float_attribute("alpha", 1.702F)}});
+  call.results[0] =
+      call.add(Op::kSwish, {call.input(0)}, {{"alpha", call.float_attribute("alpha", 1.702F)}});
   return {};
 }
 

@@ -1,4 +1,5 @@
-// RotaryEmbedding: ONNX's, with the positions before the tables and one offset allowed for all of them.
+// RotaryEmbedding: ONNX's, with the positions before the tables and one offset allowed for all of
+// them.
 #include "stages/preprocess/onnx/microsoft/heads.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
@@ -18,7 +19,8 @@ Result<Value*> positions(ExpandCall& call, bool flat) {
 // Heads that the attribute does not count, from the tables' width.
 Value* split_by_tables(ExpandCall& call) {
   Value* size = call.add(Op::kMul, {call.dim(call.input(2), 1), call.ints({2})});
-  return call.transpose(call.reshape_to(call.input(0), {call.ints({0, 0, -1}), size}), {0, 2, 1, 3});
+  return call.transpose(call.reshape_to(call.input(0), {call.ints({0, 0, -1}), size}),
+                        {0, 2, 1, 3});
 }
 
 }  // namespace
@@ -27,16 +29,22 @@ Value* split_by_tables(ExpandCall& call) {
 Result<void> expand_rotary_embedding(ExpandCall& call) {
   const int64_t heads = call.int_attribute("num_heads", 0);
   const int64_t turned = call.int_attribute("rotary_embedding_dim", 0);
-  if (heads < 0 || turned < 0) return call.bad("attribute '{}' is negative", heads < 0 ? "num_heads" : "rotary_embedding_dim");
-  if (turned > 0 && heads == 0) return call.bad("attribute 'rotary_embedding_dim' needs attribute 'num_heads'");
-  if (call.int_attribute("is_packed_batching", 0) != 0) return call.unsupported("attribute 'is_packed_batching' is not supported");
+  if (heads < 0 || turned < 0)
+    return call.bad("attribute '{}' is negative", heads < 0 ? "num_heads" : "rotary_embedding_dim");
+  if (turned > 0 && heads == 0)
+    return call.bad("attribute 'rotary_embedding_dim' needs attribute 'num_heads'");
+  if (call.int_attribute("is_packed_batching", 0) != 0)
+    return call.unsupported("attribute 'is_packed_batching' is not supported");
   if (call.float_attribute("scale", 1) != 1)
-    return call.unsupported("attribute 'scale' is {}, supported is 1", call.float_attribute("scale", 1));
+    return call.unsupported("attribute 'scale' is {}, supported is 1",
+                            call.float_attribute("scale", 1));
   SLUICE_ASSIGN(const int64_t rank, call.rank(0));
   if (rank != 3 && rank != 4) return call.bad("input 0 'input' has rank {}, expected 3 or 4", rank);
   SLUICE_ASSIGN(Value * ids, positions(call, rank == 3));
   const bool splits = rank == 3 && heads == 0;
-  Node& node = call.add_node(Op::kRotaryEmbedding, {splits ? split_by_tables(call) : call.input(0), call.input(2), call.input(3), ids}, 1);
+  Node& node = call.add_node(
+      Op::kRotaryEmbedding,
+      {splits ? split_by_tables(call) : call.input(0), call.input(2), call.input(3), ids}, 1);
   node.set_attribute("interleaved", call.int_attribute("interleaved", 0));
   if (turned > 0) node.set_attribute("rotary_embedding_dim", turned);
   if (rank == 3 && heads > 0) node.set_attribute("num_heads", heads);

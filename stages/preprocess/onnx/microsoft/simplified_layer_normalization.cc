@@ -17,21 +17,25 @@ Value* mean_of(ExpandCall& call, Value* x, std::vector<int64_t> axes) {
 Value* inverse_rms(ExpandCall& call, Value* x, std::vector<int64_t> axes, float epsilon) {
   Value* exact = call.cast(x, DType::kF32);
   Value* mean = mean_of(call, call.add(Op::kMul, {exact, exact}), std::move(axes));
-  return call.add(Op::kReciprocal, {call.add(Op::kSqrt, {call.add(Op::kAdd, {mean, call.number(epsilon)})})});
+  return call.add(Op::kReciprocal,
+                  {call.add(Op::kSqrt, {call.add(Op::kAdd, {mean, call.number(epsilon)})})});
 }
 
 Result<void> expand_simplified_layer_normalization(ExpandCall& call) {
   int64_t axis = call.int_attribute("axis", -1);
   const float epsilon = call.float_attribute("epsilon", 1e-5F);
   if (call.int_attribute("stash_type", 1) != 1)
-    return call.unsupported("attribute 'stash_type' is {}, supported is 1", call.int_attribute("stash_type", 1));
+    return call.unsupported("attribute 'stash_type' is {}, supported is 1",
+                            call.int_attribute("stash_type", 1));
   call.results[0] = rms_normalization(call, call.input(0), call.input(1), axis, epsilon);
   if (!call.wants(1)) return {};
   if (axis >= 0) {
     SLUICE_ASSIGN(const int64_t rank, call.rank(0));
     axis -= rank;
   }
-  if (axis >= 0 || axis < -64) return call.bad("attribute 'axis' is {}, which no axis of input 'X' has", call.int_attribute("axis", -1));
+  if (axis >= 0 || axis < -64)
+    return call.bad("attribute 'axis' is {}, which no axis of input 'X' has",
+                    call.int_attribute("axis", -1));
   std::vector<int64_t> axes(static_cast<size_t>(-axis));
   std::iota(axes.begin(), axes.end(), axis);
   call.results[1] = inverse_rms(call, call.input(0), std::move(axes), epsilon);

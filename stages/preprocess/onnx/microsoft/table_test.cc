@@ -11,7 +11,8 @@ using testing::ElementsAreArray;
 using testing::HasSubstr;
 
 // One node over inputs a, b, c, ... of f32[N, S, 8].
-onnx::ModelProto model_of(const std::string& op, size_t inputs, size_t outputs, const std::string& domain = "com.microsoft") {
+onnx::ModelProto model_of(const std::string& op, size_t inputs, size_t outputs,
+                          const std::string& domain = "com.microsoft") {
   onnx::ModelProto model;
   model.set_ir_version(8);
   model.add_opset_import()->set_version(17);
@@ -41,7 +42,9 @@ onnx::ModelProto model_of(const std::string& op, size_t inputs, size_t outputs, 
 Result<Module> import(const onnx::ModelProto& model) {
   const std::string text = model.SerializeAsString();
   const auto* begin = reinterpret_cast<const std::byte*>(text.data());
-  SLUICE_ASSIGN(ModelFile file, parse_model_file(std::make_shared<const std::vector<std::byte>>(begin, begin + text.size()), "test.onnx"));
+  SLUICE_ASSIGN(ModelFile file, parse_model_file(std::make_shared<const std::vector<std::byte>>(
+                                                     begin, begin + text.size()),
+                                                 "test.onnx"));
   return import_model(std::move(file), Options{});
 }
 
@@ -66,7 +69,10 @@ TEST(Microsoft, NodesBecomeTheLargestFusedOps) {
       {"FusedConv", 4, 1, {Op::kConv, Op::kAdd}},
       {"LayerNormalization", 3, 3, {Op::kLayerNormalization}},
       {"MultiHeadAttention", 3, 1, {Op::kShape, Op::kShape, Op::kShape, Op::kAttention}},
-      {"QLinearAdd", 8, 1, {Op::kDequantizeLinear, Op::kDequantizeLinear, Op::kAdd, Op::kQuantizeLinear}},
+      {"QLinearAdd",
+       8,
+       1,
+       {Op::kDequantizeLinear, Op::kDequantizeLinear, Op::kAdd, Op::kQuantizeLinear}},
       {"QuickGelu", 1, 1, {Op::kSwish}},
       {"SkipSimplifiedLayerNormalization", 3, 1, {Op::kAdd, Op::kRMSNormalization}},
   };
@@ -105,9 +111,12 @@ TEST(Microsoft, NodesKeepTheirOriginAndValuesTheirNames) {
 
 TEST(Microsoft, OnlyItsDomainAndNamesAreTaken) {
   EXPECT_EQ(find_microsoft_operator(model_of("BiasGelu", 2, 1, "").graph().node(0)), nullptr);
-  EXPECT_EQ(find_microsoft_operator(model_of("BiasGelu", 2, 1, "elsewhere").graph().node(0)), nullptr);
+  EXPECT_EQ(find_microsoft_operator(model_of("BiasGelu", 2, 1, "elsewhere").graph().node(0)),
+            nullptr);
   EXPECT_EQ(find_microsoft_operator(model_of("BeamSearch", 2, 1).graph().node(0)), nullptr);
-  EXPECT_NE(find_microsoft_operator(model_of("SimplifiedLayerNormalization", 2, 1, "").graph().node(0)), nullptr);
+  EXPECT_NE(
+      find_microsoft_operator(model_of("SimplifiedLayerNormalization", 2, 1, "").graph().node(0)),
+      nullptr);
 }
 
 TEST(Microsoft, AFunctionOfTheModelGoesFirst) {
@@ -131,12 +140,15 @@ TEST(Microsoft, WhatIsWrongIsNamed) {
     const auto module = import(model);
     return module.ok() ? std::string("no error") : module.error().message;
   };
-  EXPECT_THAT(message(model_of("BiasGelu", 1, 1)), HasSubstr("'the_node' (BiasGelu): input 1 'B' is absent"));
-  EXPECT_THAT(message(model_of("BiasGelu", 2, 2)), HasSubstr("it has 2 outputs, expected at most 1"));
+  EXPECT_THAT(message(model_of("BiasGelu", 1, 1)),
+              HasSubstr("'the_node' (BiasGelu): input 1 'B' is absent"));
+  EXPECT_THAT(message(model_of("BiasGelu", 2, 2)),
+              HasSubstr("it has 2 outputs, expected at most 1"));
   onnx::ModelProto unknown = model_of("BiasGelu", 2, 1);
   set_int(unknown, "depth", 3);
   EXPECT_THAT(message(unknown), HasSubstr("attribute 'depth' is not known"));
-  EXPECT_THAT(message(model_of("BeamSearch", 1, 1)), HasSubstr("BeamSearch of domain 'com.microsoft' (1 node: 'the_node')"));
+  EXPECT_THAT(message(model_of("BeamSearch", 1, 1)),
+              HasSubstr("BeamSearch of domain 'com.microsoft' (1 node: 'the_node')"));
 }
 
 }  // namespace

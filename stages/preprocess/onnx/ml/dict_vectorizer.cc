@@ -7,10 +7,13 @@ Result<void> expand_dict_vectorizer(ExpandCall& call) {
   const std::vector<std::string> texts = call.strings_attribute("string_vocabulary");
   const std::vector<int64_t> numbers = call.ints_attribute("int64_vocabulary");
   if (texts.empty() == numbers.empty()) {
-    return call.bad("it has {} of the attributes 'string_vocabulary' and 'int64_vocabulary', expected one",
-                    texts.empty() ? "none" : "both");
+    return call.bad(
+        "it has {} of the attributes 'string_vocabulary' and 'int64_vocabulary', expected one",
+        texts.empty() ? "none" : "both");
   }
-  call.results[0] = call.add(Op::kDictVectorizer, {call.input(0), texts.empty() ? call.ints(numbers) : call.strings(texts)});
+  call.results[0] =
+      call.add(Op::kDictVectorizer,
+               {call.input(0), texts.empty() ? call.ints(numbers) : call.strings(texts)});
   return {};
 }
 

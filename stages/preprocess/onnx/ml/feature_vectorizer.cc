@@ -1,5 +1,6 @@
-// FeatureVectorizer: the operands' columns side by side, each operand cut or filled up with zeros to its number of columns. A vector counts
-// as one row; of a tensor of higher rank, rows are what lies along the first axis, as in ONNX Runtime.
+// FeatureVectorizer: the operands' columns side by side, each operand cut or filled up with zeros
+// to its number of columns. A vector counts as one row; of a tensor of higher rank, rows are what
+// lies along the first axis, as in ONNX Runtime.
 #include "stages/preprocess/onnx/ml/operators.h"
 
 namespace sluice {
@@ -11,7 +12,8 @@ Value* rows_of(ExpandCall& call, size_t index, int64_t rank) {
   if (rank == 2) return input;
   call.graph.module().warnings.add(
       Leniency::kFeatureRank,
-      fmt::format("{}: input {} has rank {}, of which rows along the first axis are made", call.label(), index, rank));
+      fmt::format("{}: input {} has rank {}, of which rows along the first axis are made",
+                  call.label(), index, rank));
   return call.add(Op::kFlatten, {input}, {{"axis", int64_t{1}}});
 }
 
@@ -26,7 +28,9 @@ Value* of_width(ExpandCall& call, Value* rows, int64_t width) {
 Result<void> expand_feature_vectorizer(ExpandCall& call) {
   const std::vector<int64_t> widths = call.ints_attribute("inputdimensions");
   if (call.has("inputdimensions") && widths.size() != call.inputs.size()) {
-    return call.bad("attribute 'inputdimensions' has {} elements, expected one for each of {} inputs", widths.size(), call.inputs.size());
+    return call.bad(
+        "attribute 'inputdimensions' has {} elements, expected one for each of {} inputs",
+        widths.size(), call.inputs.size());
   }
   std::vector<Value*> columns;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -34,7 +38,8 @@ Result<void> expand_feature_vectorizer(ExpandCall& call) {
     SLUICE_ASSIGN(const int64_t rank, call.rank(i));
     if (rank < 1) return call.bad("input {} has rank {}, expected 1 or 2", i, rank);
     Value* rows = call.cast(rows_of(call, i, rank), DType::kF32);
-    if (!widths.empty() && widths[i] < 0) return call.bad("attribute 'inputdimensions' has the element {}", widths[i]);
+    if (!widths.empty() && widths[i] < 0)
+      return call.bad("attribute 'inputdimensions' has the element {}", widths[i]);
     columns.push_back(widths.empty() ? rows : of_width(call, rows, widths[i]));
   }
   call.results[0] = call.concat(std::move(columns), 1);

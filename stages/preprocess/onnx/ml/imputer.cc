@@ -1,4 +1,5 @@
-// Imputer: elements that are equal to one number, or NaN, replaced by another one, for all columns or for each its own.
+// Imputer: elements that are equal to one number, or NaN, replaced by another one, for all columns
+// or for each its own.
 #include <cmath>
 
 #include "common/base/dtype.h"
@@ -11,15 +12,19 @@ Result<void> expand_imputer(ExpandCall& call) {
   Value* x = call.input(0);
   const bool is_float = dtype_is_float(dtype);
   const char* wanted = is_float ? "imputed_value_floats" : "imputed_value_int64s";
-  Value* imputed = is_float ? call.floats(call.floats_attribute(wanted)) : call.ints(call.ints_attribute(wanted));
-  if (imputed->type().element_count() == 0) return call.bad("attribute '{}' is absent or empty", wanted);
+  Value* imputed = is_float ? call.floats(call.floats_attribute(wanted))
+                            : call.ints(call.ints_attribute(wanted));
+  if (imputed->type().element_count() == 0)
+    return call.bad("attribute '{}' is absent or empty", wanted);
   Value* replaced = nullptr;
   if (is_float && std::isnan(call.float_attribute("replaced_value_float", 0))) {
     replaced = call.add(Op::kIsNaN, {x});
   } else if (is_float) {
-    replaced = call.add(Op::kEqual, {x, call.number(call.float_attribute("replaced_value_float", 0), x)});
+    replaced =
+        call.add(Op::kEqual, {x, call.number(call.float_attribute("replaced_value_float", 0), x)});
   } else {
-    replaced = call.add(Op::kEqual, {x, call.int_like(call.int_attribute("replaced_value_int64", 0), x)});
+    replaced =
+        call.add(Op::kEqual, {x, call.int_like(call.int_attribute("replaced_value_int64", 0), x)});
   }
   call.results[0] = call.add(Op::kWhere, {replaced, call.add(Op::kCastLike, {imputed, x}), x});
   return {};

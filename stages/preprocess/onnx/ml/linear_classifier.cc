@@ -1,4 +1,5 @@
-// LinearClassifier: a score for each class, and the label of the best. One score for two classes is that of the second: it wins above zero.
+// LinearClassifier: a score for each class, and the label of the best. One score for two classes is
+// that of the second: it wins above zero.
 #include <algorithm>
 
 #include "stages/preprocess/onnx/ml/linear.h"
@@ -11,9 +12,11 @@ Result<void> expand_linear_classifier(ExpandCall& call) {
   const std::vector<float> intercepts = call.floats_attribute("intercepts");
   const bool is_single = labels == 2 && intercepts.size() == 1;
   const auto rows = static_cast<int64_t>(is_single ? 1 : labels);
-  SLUICE_ASSIGN(Value * scores, linear_scores(call, call.floats_attribute("coefficients"), intercepts, rows));
+  SLUICE_ASSIGN(Value * scores,
+                linear_scores(call, call.floats_attribute("coefficients"), intercepts, rows));
   Value* compared = is_single ? both_classes(call, scores, false) : scores;
-  SLUICE_ASSIGN(call.results[0], best_labels(call, compared, "classlabels_strings", "classlabels_ints"));
+  SLUICE_ASSIGN(call.results[0],
+                best_labels(call, compared, "classlabels_strings", "classlabels_ints"));
   if (!call.wants(1)) return {};
   const std::string transform = call.string_attribute("post_transform", "NONE");
   if (is_single && (transform == "NONE" || transform == "PROBIT")) {

@@ -5,9 +5,11 @@
 namespace sluice {
 
 Result<void> expand_linear_regressor(ExpandCall& call) {
-  SLUICE_ASSIGN(Value * scores, linear_scores(call, call.floats_attribute("coefficients"), call.floats_attribute("intercepts"),
+  SLUICE_ASSIGN(Value * scores, linear_scores(call, call.floats_attribute("coefficients"),
+                                              call.floats_attribute("intercepts"),
                                               call.int_attribute("targets", 1)));
-  SLUICE_ASSIGN(call.results[0], transformed(call, scores, call.string_attribute("post_transform", "NONE")));
+  SLUICE_ASSIGN(call.results[0],
+                transformed(call, scores, call.string_attribute("post_transform", "NONE")));
   return {};
 }
 

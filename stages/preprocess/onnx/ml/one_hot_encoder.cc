@@ -8,9 +8,11 @@ Result<void> expand_one_hot_encoder(ExpandCall& call) {
   const bool is_text = dtype == DType::kString;
   const char* name = is_text ? "cats_strings" : "cats_int64s";
   if (!call.has(name)) return call.bad("attribute '{}' is absent", name);
-  Value* categories = is_text ? call.strings(call.strings_attribute(name)) : call.ints(call.ints_attribute(name));
+  Value* categories =
+      is_text ? call.strings(call.strings_attribute(name)) : call.ints(call.ints_attribute(name));
   Value* x = is_text ? call.input(0) : call.cast(call.input(0), DType::kI64);
-  call.results[0] = call.add(Op::kOneHotEncoder, {x, categories}, {{"zeros", call.int_attribute("zeros", 1)}});
+  call.results[0] =
+      call.add(Op::kOneHotEncoder, {x, categories}, {{"zeros", call.int_attribute("zeros", 1)}});
   return {};
 }
 

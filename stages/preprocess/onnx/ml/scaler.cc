@@ -8,7 +8,8 @@ Result<void> expand_scaler(ExpandCall& call) {
   SLUICE_ASSIGN(const DType dtype, call.dtype(0));
   Value* x = dtype_is_float(dtype) ? call.input(0) : call.cast(call.input(0), DType::kF32);
   const auto apply = [&](Op op, const char* name) {
-    if (call.has(name)) x = call.add(op, {x, call.add(Op::kCastLike, {call.floats(call.floats_attribute(name)), x})});
+    if (call.has(name))
+      x = call.add(op, {x, call.add(Op::kCastLike, {call.floats(call.floats_attribute(name)), x})});
   };
   apply(Op::kSub, "offset");
   apply(Op::kMul, "scale");

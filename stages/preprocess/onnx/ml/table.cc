@@ -9,27 +9,41 @@ using enum AttributeKind;
 
 // Of all versions: what an old one has not, its models do not hold.
 constexpr AttributeRow kThreshold[] = {{"threshold", kFloat}};
-constexpr AttributeRow kCategories[] = {
-    {"cats_int64s", kInts}, {"cats_strings", kStrings}, {"default_int64", kInt}, {"default_string", kString}};
+constexpr AttributeRow kCategories[] = {{"cats_int64s", kInts},
+                                        {"cats_strings", kStrings},
+                                        {"default_int64", kInt},
+                                        {"default_string", kString}};
 constexpr AttributeRow kDimensions[] = {{"inputdimensions", kInts}};
-constexpr AttributeRow kImputer[] = {
-    {"imputed_value_floats", kFloats}, {"imputed_value_int64s", kInts}, {"replaced_value_float", kFloat}, {"replaced_value_int64", kInt}};
-constexpr AttributeRow kLabels[] = {{"classes_strings", kStrings}, {"default_float", kFloat},    {"default_int64", kInt},
-                                    {"default_string", kString},   {"default_tensor", kSegment}, {"keys_floats", kFloats},
-                                    {"keys_int64s", kInts},        {"keys_strings", kStrings},   {"keys_tensor", kSegment},
-                                    {"values_floats", kFloats},    {"values_int64s", kInts},     {"values_strings", kStrings},
-                                    {"values_tensor", kSegment}};
-constexpr AttributeRow kLinearClassifier[] = {{"classlabels_ints", kInts},     {"classlabels_strings", kStrings},
-                                              {"coefficients", kFloats, true}, {"intercepts", kFloats},
-                                              {"multi_class", kInt},           {"post_transform", kString}};
-constexpr AttributeRow kLinearRegressor[] = {
-    {"coefficients", kFloats, true}, {"intercepts", kFloats}, {"post_transform", kString}, {"targets", kInt}};
+constexpr AttributeRow kImputer[] = {{"imputed_value_floats", kFloats},
+                                     {"imputed_value_int64s", kInts},
+                                     {"replaced_value_float", kFloat},
+                                     {"replaced_value_int64", kInt}};
+constexpr AttributeRow kLabels[] = {
+    {"classes_strings", kStrings}, {"default_float", kFloat},    {"default_int64", kInt},
+    {"default_string", kString},   {"default_tensor", kSegment}, {"keys_floats", kFloats},
+    {"keys_int64s", kInts},        {"keys_strings", kStrings},   {"keys_tensor", kSegment},
+    {"values_floats", kFloats},    {"values_int64s", kInts},     {"values_strings", kStrings},
+    {"values_tensor", kSegment}};
+constexpr AttributeRow kLinearClassifier[] = {
+    {"classlabels_ints", kInts},     {"classlabels_strings", kStrings},
+    {"coefficients", kFloats, true}, {"intercepts", kFloats},
+    {"multi_class", kInt},           {"post_transform", kString}};
+constexpr AttributeRow kLinearRegressor[] = {{"coefficients", kFloats, true},
+                                             {"intercepts", kFloats},
+                                             {"post_transform", kString},
+                                             {"targets", kInt}};
 constexpr AttributeRow kNorm[] = {{"norm", kString}};
-constexpr AttributeRow kOneHot[] = {{"cats_int64s", kInts}, {"cats_strings", kStrings}, {"zeros", kInt}};
+constexpr AttributeRow kOneHot[] = {
+    {"cats_int64s", kInts}, {"cats_strings", kStrings}, {"zeros", kInt}};
 constexpr AttributeRow kScaler[] = {{"offset", kFloats}, {"scale", kFloats}};
-constexpr AttributeRow kSvmRegressor[] = {
-    {"coefficients", kFloats, true}, {"kernel_params", kFloats}, {"kernel_type", kString},    {"n_supports", kInt}, {"one_class", kInt},
-    {"post_transform", kString},     {"rho", kFloats},           {"support_vectors", kFloats}};
+constexpr AttributeRow kSvmRegressor[] = {{"coefficients", kFloats, true},
+                                          {"kernel_params", kFloats},
+                                          {"kernel_type", kString},
+                                          {"n_supports", kInt},
+                                          {"one_class", kInt},
+                                          {"post_transform", kString},
+                                          {"rho", kFloats},
+                                          {"support_vectors", kFloats}};
 constexpr AttributeRow kTreeEnsemble[] = {{"aggregate_function", kInt},
                                           {"leaf_targetids", kInts, true},
                                           {"leaf_weights", kSegment, true},
@@ -89,8 +103,10 @@ constexpr AttributeRow kTreeRegressor[] = {{"aggregate_function", kString},
                                            {"target_weights", kFloats},
                                            {"target_weights_as_tensor", kSegment}};
 
-constexpr AttributeRow kVocabulary[] = {{"int64_vocabulary", kInts}, {"string_vocabulary", kStrings}};
-constexpr AttributeRow kZipMap[] = {{"classlabels_int64s", kInts}, {"classlabels_strings", kStrings}};
+constexpr AttributeRow kVocabulary[] = {{"int64_vocabulary", kInts},
+                                        {"string_vocabulary", kStrings}};
+constexpr AttributeRow kZipMap[] = {{"classlabels_int64s", kInts},
+                                    {"classlabels_strings", kStrings}};
 
 constexpr ExpandRow kRows[] = {
     {"ArrayFeatureExtractor", "X Y", "Z", {}, expand_array_feature_extractor},
@@ -111,7 +127,8 @@ constexpr ExpandRow kRows[] = {
     {"TreeEnsembleRegressor", "X", "Y", kTreeRegressor, expand_tree_ensemble_regressor},
     {"ZipMap", "X", "Z", kZipMap, expand_zip_map},
 };
-static_assert(std::is_sorted(std::begin(kRows), std::end(kRows), [](const auto& a, const auto& b) { return a.name < b.name; }));
+static_assert(std::is_sorted(std::begin(kRows), std::end(kRows),
+                             [](const auto& a, const auto& b) { return a.name < b.name; }));
 
 }  // namespace
 

@@ -1,7 +1,8 @@
 // TreeEnsembleClassifier: a score for each class, and the label of the best.
 //
-// Trees for two classes that give weights to one class alone give the second's score s. The first's is then 1 - s where all weights are
-// positive, as of probabilities, and no function comes behind; else it is -s.
+// Trees for two classes that give weights to one class alone give the second's score s. The first's
+// is then 1 - s where all weights are positive, as of probabilities, and no function comes behind;
+// else it is -s.
 #include <algorithm>
 #include <set>
 
@@ -17,18 +18,22 @@ Result<void> expand_tree_ensemble_classifier(ExpandCall& call) {
   const bool is_single = labels <= 2 && std::set<int64_t>(ids.begin(), ids.end()).size() == 1;
   SLUICE_ASSIGN(const std::vector<double> weights, reals_attribute(call, "class_weights"));
   SLUICE_ASSIGN(const std::vector<double> base, reals_attribute(call, "base_values"));
-  SLUICE_ASSIGN(Value * scores, tree_scores(call, {"class_", is_single ? 1 : static_cast<int64_t>(labels), "SUM", is_single}));
+  SLUICE_ASSIGN(Value * scores,
+                tree_scores(call, {"class_", is_single ? 1 : static_cast<int64_t>(labels), "SUM",
+                                   is_single}));
   scores = call.cast(scores, DType::kF32);
   if (is_single && !base.empty()) {
     scores = call.add(Op::kAdd, {scores, call.number(static_cast<float>(base.back()))});
   } else if (!base.empty()) {
-    if (base.size() != labels) return call.bad("attribute 'base_values' has {} elements, expected {}", base.size(), labels);
+    if (base.size() != labels)
+      return call.bad("attribute 'base_values' has {} elements, expected {}", base.size(), labels);
     scores = call.add(Op::kAdd, {scores, call.floats({base.begin(), base.end()})});
   }
-  const bool are_probabilities =
-      (transform == "NONE" || transform == "PROBIT") && std::ranges::all_of(weights, [](double w) { return w >= 0; });
+  const bool are_probabilities = (transform == "NONE" || transform == "PROBIT") &&
+                                 std::ranges::all_of(weights, [](double w) { return w >= 0; });
   if (is_single && labels == 2) scores = both_classes(call, scores, are_probabilities);
-  SLUICE_ASSIGN(call.results[0], best_labels(call, scores, "classlabels_strings", "classlabels_int64s"));
+  SLUICE_ASSIGN(call.results[0],
+                best_labels(call, scores, "classlabels_strings", "classlabels_int64s"));
   if (!call.wants(1)) return {};
   SLUICE_ASSIGN(call.results[1], transformed(call, scores, transform));
   return {};

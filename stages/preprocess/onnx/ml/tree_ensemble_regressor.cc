@@ -6,19 +6,25 @@
 namespace sluice {
 
 Result<void> expand_tree_ensemble_regressor(ExpandCall& call) {
-  TreeWeights weights{"target_", call.int_attribute("n_targets", 1), call.string_attribute("aggregate_function", "SUM")};
-  if (weights.aggregate != "SUM" && weights.aggregate != "AVERAGE" && weights.aggregate != "MIN" && weights.aggregate != "MAX") {
-    return call.bad("attribute 'aggregate_function' is '{}', expected AVERAGE, SUM, MIN or MAX", weights.aggregate);
+  TreeWeights weights{"target_", call.int_attribute("n_targets", 1),
+                      call.string_attribute("aggregate_function", "SUM")};
+  if (weights.aggregate != "SUM" && weights.aggregate != "AVERAGE" && weights.aggregate != "MIN" &&
+      weights.aggregate != "MAX") {
+    return call.bad("attribute 'aggregate_function' is '{}', expected AVERAGE, SUM, MIN or MAX",
+                    weights.aggregate);
   }
-  if (weights.targets < 1) return call.bad("attribute 'n_targets' is {}, expected at least 1", weights.targets);
+  if (weights.targets < 1)
+    return call.bad("attribute 'n_targets' is {}, expected at least 1", weights.targets);
   SLUICE_ASSIGN(Value * scores, tree_scores(call, weights));
   SLUICE_ASSIGN(const std::vector<double> base, reals_attribute(call, "base_values"));
   if (!base.empty() && static_cast<int64_t>(base.size()) != weights.targets) {
-    return call.bad("attribute 'base_values' has {} elements, expected {}", base.size(), weights.targets);
+    return call.bad("attribute 'base_values' has {} elements, expected {}", base.size(),
+                    weights.targets);
   }
   scores = call.cast(scores, DType::kF32);
   if (!base.empty()) scores = call.add(Op::kAdd, {scores, call.floats({base.begin(), base.end()})});
-  SLUICE_ASSIGN(call.results[0], transformed(call, scores, call.string_attribute("post_transform", "NONE")));
+  SLUICE_ASSIGN(call.results[0],
+                transformed(call, scores, call.string_attribute("post_transform", "NONE")));
   return {};
 }
 

@@ -1,6 +1,7 @@
-// Here a leaf may have several weights, each of a target; a leaf of TreeEnsemble has one. So a tree comes as often as its richest leaf has
-// weights, each time with another weight of each leaf; a leaf that has no more gives what changes nothing: 0 to a sum, its first weight
-// once more to a minimum or maximum.
+// Here a leaf may have several weights, each of a target; a leaf of TreeEnsemble has one. So a tree
+// comes as often as its richest leaf has weights, each time with another weight of each leaf; a
+// leaf that has no more gives what changes nothing: 0 to a sum, its first weight once more to a
+// minimum or maximum.
 #include "stages/preprocess/onnx/ml/trees.h"
 
 #include <algorithm>
@@ -40,23 +41,28 @@ struct Tables {
 };
 
 std::optional<uint8_t> mode_number(const std::string& name) {
-  constexpr std::string_view kNames[] = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"};
+  constexpr std::string_view kNames[] = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE",
+                                         "BRANCH_GT",  "BRANCH_EQ", "BRANCH_NEQ"};
   const auto* found = std::ranges::find(kNames, name);
   if (found == std::end(kNames)) return std::nullopt;
   return static_cast<uint8_t>(found - std::begin(kNames));
 }
 
 Result<void> read_weights(ExpandCall& call, const TreeWeights& wanted, Lists& lists) {
-  const Ints trees = call.ints_attribute(wanted.prefix + "treeids"), nodes = call.ints_attribute(wanted.prefix + "nodeids");
+  const Ints trees = call.ints_attribute(wanted.prefix + "treeids"),
+             nodes = call.ints_attribute(wanted.prefix + "nodeids");
   const Ints targets = call.ints_attribute(wanted.prefix + "ids");
-  SLUICE_ASSIGN(const std::vector<double> weights, reals_attribute(call, wanted.prefix + "weights"));
-  if (trees.size() != nodes.size() || trees.size() != targets.size() || trees.size() != weights.size()) {
+  SLUICE_ASSIGN(const std::vector<double> weights,
+                reals_attribute(call, wanted.prefix + "weights"));
+  if (trees.size() != nodes.size() || trees.size() != targets.size() ||
+      trees.size() != weights.size()) {
     return call.bad("the attributes '{}…' are of different lengths", wanted.prefix);
   }
   for (size_t i = 0; i < trees.size(); ++i) {
     const int64_t target = wanted.one_target ? 0 : targets[i];
     if (target < 0 || target >= wanted.targets) {
-      return call.bad("attribute '{}ids' has the element {}, expected 0 to {}", wanted.prefix, target, wanted.targets - 1);
+      return call.bad("attribute '{}ids' has the element {}, expected 0 to {}", wanted.prefix,
+                      target, wanted.targets - 1);
     }
     lists.weights[{trees[i], nodes[i]}].push_back({target, weights[i]});
   }
@@ -77,8 +83,9 @@ Result<Lists> read_lists(ExpandCall& call, const TreeWeights& wanted) {
   SLUICE_ASSIGN(lists.splits, reals_attribute(call, "nodes_values"));
   const size_t count = lists.trees.size();
   if (lists.tracks_true.empty()) lists.tracks_true.resize(count);
-  if (lists.nodes.size() != count || lists.features.size() != count || lists.true_nodes.size() != count ||
-      lists.false_nodes.size() != count || lists.tracks_true.size() != count || lists.modes.size() != count ||
+  if (lists.nodes.size() != count || lists.features.size() != count ||
+      lists.true_nodes.size() != count || lists.false_nodes.size() != count ||
+      lists.tracks_true.size() != count || lists.modes.size() != count ||
       lists.splits.size() != count) {
     return call.bad("the attributes 'nodes_…' are of different lengths");
   }
@@ -93,7 +100,8 @@ Result<Lists> read_lists(ExpandCall& call, const TreeWeights& wanted) {
 
 class Builder {
  public:
-  Builder(ExpandCall& call, const Lists& lists, bool is_sum) : call_(call), lists_(lists), is_sum_(is_sum) {}
+  Builder(ExpandCall& call, const Lists& lists, bool is_sum)
+      : call_(call), lists_(lists), is_sum_(is_sum) {}
 
   // One copy of the tree of the nodes in `members`: with the weights at `turn` of its leaves.
   Result<void> add_tree(std::span<const size_t> members, size_t turn) {
@@ -123,8 +131,9 @@ class Builder {
     } else if (found != lists_.weights.end()) {
       weight = {found->second[0].target, is_sum_ ? 0 : found->second[0].weight};
     } else if (!is_sum_) {
-      return call_.unsupported("leaf {} of tree {} has no weight, of which there is no minimum or maximum", lists_.nodes[i],
-                               lists_.trees[i]);
+      return call_.unsupported(
+          "leaf {} of tree {} has no weight, of which there is no minimum or maximum",
+          lists_.nodes[i], lists_.trees[i]);
     }
     ids_[i] = static_cast<int64_t>(tables.targets.size());
     tables.targets.push_back(weight.target);
@@ -134,7 +143,8 @@ class Builder {
 
   Result<void> add_child(size_t parent, int64_t node, Ints& ids, Ints& leaves) {
     const auto found = lists_.places.find({lists_.trees[parent], node});
-    if (found == lists_.places.end()) return call_.bad("tree {} has no node {}", lists_.trees[parent], node);
+    if (found == lists_.places.end())
+      return call_.bad("tree {} has no node {}", lists_.trees[parent], node);
     ids.push_back(ids_.at(found->second));
     leaves.push_back(is_leaf(found->second) ? 1 : 0);
     children_.push_back(found->second);
@@ -156,7 +166,8 @@ class Builder {
   // The first that is no child. A lone leaf gets a branch whose ends both are it.
   Result<void> add_root(std::span<const size_t> members) {
     std::ranges::sort(children_);
-    const auto root = std::ranges::find_if(members, [&](size_t i) { return !std::ranges::binary_search(children_, i); });
+    const auto root = std::ranges::find_if(
+        members, [&](size_t i) { return !std::ranges::binary_search(children_, i); });
     children_.clear();
     if (root == members.end()) return call_.bad("tree {} has no root", lists_.trees[members[0]]);
     if (!is_leaf(*root)) {
@@ -204,24 +215,29 @@ size_t max_weights(const Lists& lists, std::span<const size_t> members) {
 Value* reals(ExpandCall& call, const std::vector<double>& elements, DType dtype) {
   if (dtype != DType::kF64) return call.floats({elements.begin(), elements.end()});
   const auto bytes = std::as_bytes(std::span(elements));
-  return call.constant(DType::kF64, {static_cast<int64_t>(elements.size())}, {bytes.begin(), bytes.end()});
+  return call.constant(DType::kF64, {static_cast<int64_t>(elements.size())},
+                       {bytes.begin(), bytes.end()});
 }
 
-Value* add_ensemble(ExpandCall& call, const Tables& tables, const TreeWeights& weights, Value* x, DType dtype) {
+Value* add_ensemble(ExpandCall& call, const Tables& tables, const TreeWeights& weights, Value* x,
+                    DType dtype) {
   const auto modes = std::as_bytes(std::span(tables.modes));
-  Value* mode_table = call.constant(DType::kU8, {static_cast<int64_t>(modes.size())}, {modes.begin(), modes.end()});
+  Value* mode_table =
+      call.constant(DType::kU8, {static_cast<int64_t>(modes.size())}, {modes.begin(), modes.end()});
   const int64_t aggregate = weights.aggregate == "MIN" ? 2 : weights.aggregate == "MAX" ? 3 : 1;
-  return call.add(Op::kTreeEnsemble, {x, reals(call, tables.splits, dtype), mode_table, reals(call, tables.weights, dtype)},
-                  {{"aggregate_function", aggregate},
-                   {"leaf_targetids", tables.targets},
-                   {"n_targets", weights.targets},
-                   {"nodes_falseleafs", tables.false_leaves},
-                   {"nodes_falsenodeids", tables.false_ids},
-                   {"nodes_featureids", tables.features},
-                   {"nodes_missing_value_tracks_true", tables.tracks_true},
-                   {"nodes_trueleafs", tables.true_leaves},
-                   {"nodes_truenodeids", tables.true_ids},
-                   {"tree_roots", tables.roots}});
+  return call.add(
+      Op::kTreeEnsemble,
+      {x, reals(call, tables.splits, dtype), mode_table, reals(call, tables.weights, dtype)},
+      {{"aggregate_function", aggregate},
+       {"leaf_targetids", tables.targets},
+       {"n_targets", weights.targets},
+       {"nodes_falseleafs", tables.false_leaves},
+       {"nodes_falsenodeids", tables.false_ids},
+       {"nodes_featureids", tables.features},
+       {"nodes_missing_value_tracks_true", tables.tracks_true},
+       {"nodes_trueleafs", tables.true_leaves},
+       {"nodes_truenodeids", tables.true_ids},
+       {"tree_roots", tables.roots}});
 }
 
 template <typename T>
@@ -243,7 +259,8 @@ Result<std::vector<double>> reals_attribute(ExpandCall& call, const std::string&
   const Module& module = call.graph.module();
   const Type& type = value->type();
   if (type.dtype != DType::kF32 && type.dtype != DType::kF64) {
-    return call.bad("attribute '{}' is of dtype {}, expected f32 or f64", tensor, dtype_name(type.dtype));
+    return call.bad("attribute '{}' is of dtype {}, expected f32 or f64", tensor,
+                    dtype_name(type.dtype));
   }
   const Segment& segment = module.segment(value->segment());
   const bool is_splat = segment.kind == SegmentKind::kSplat;
@@ -251,8 +268,10 @@ Result<std::vector<double>> reals_attribute(ExpandCall& call, const std::string&
   if (!is_splat) {
     SLUICE_ASSIGN(bytes, module.bytes(value->segment()));
   }
-  std::vector<double> elements = type.dtype == DType::kF32 ? as_doubles<float>(bytes) : as_doubles<double>(bytes);
-  if (is_splat && !elements.empty()) elements.assign(static_cast<size_t>(type.element_count().value_or(0)), elements[0]);
+  std::vector<double> elements =
+      type.dtype == DType::kF32 ? as_doubles<float>(bytes) : as_doubles<double>(bytes);
+  if (is_splat && !elements.empty())
+    elements.assign(static_cast<size_t>(type.element_count().value_or(0)), elements[0]);
   return elements;
 }
 
@@ -266,7 +285,8 @@ Result<Value*> tree_scores(ExpandCall& call, const TreeWeights& weights) {
   if (trees.empty()) return call.bad("attribute 'nodes_treeids' is absent or empty");
   Builder builder(call, lists, is_sum);
   for (const std::vector<size_t>& members : trees) {
-    for (size_t turn = 0; turn < max_weights(lists, members); ++turn) SLUICE_TRY(builder.add_tree(members, turn));
+    for (size_t turn = 0; turn < max_weights(lists, members); ++turn)
+      SLUICE_TRY(builder.add_tree(members, turn));
   }
   Value* scores = add_ensemble(call, builder.tables, weights, x, dtype);
   if (weights.aggregate != "AVERAGE") return scores;

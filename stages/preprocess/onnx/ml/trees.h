@@ -18,7 +18,8 @@ struct TreeWeights {
   bool one_target = false;        // all weights are target 0's, whatever their ids
 };
 
-// What the trees say of X [N, F], base_values left out: [N, targets], f64 for an X of f64, else f32.
+// What the trees say of X [N, F], base_values left out: [N, targets], f64 for an X of f64, else
+// f32.
 Result<Value*> tree_scores(ExpandCall& call, const TreeWeights& weights);
 
 }  // namespace sluice

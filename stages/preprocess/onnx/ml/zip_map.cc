@@ -1,4 +1,5 @@
-// ZipMap: the op, with its keys as an input. --zipmap=tensor takes it away later (passes/normalize_zipmap.cc).
+// ZipMap: the op, with its keys as an input. --zipmap=tensor takes it away later
+// (passes/normalize_zipmap.cc).
 #include <algorithm>
 
 #include "stages/preprocess/onnx/ml/operators.h"
@@ -19,8 +20,9 @@ Result<void> expand_zip_map(ExpandCall& call) {
   const std::vector<std::string> texts = call.strings_attribute("classlabels_strings");
   const std::vector<int64_t> numbers = call.ints_attribute("classlabels_int64s");
   if (texts.empty() == numbers.empty()) {
-    return call.bad("it has {} of the attributes 'classlabels_strings' and 'classlabels_int64s', expected one",
-                    texts.empty() ? "none" : "both");
+    return call.bad(
+        "it has {} of the attributes 'classlabels_strings' and 'classlabels_int64s', expected one",
+        texts.empty() ? "none" : "both");
   }
   if (has_twin(texts) || has_twin(numbers)) return call.bad("a class label is there twice");
   Value* keys = texts.empty() ? call.ints(numbers) : call.strings(texts);

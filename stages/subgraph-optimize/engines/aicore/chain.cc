@@ -3,11 +3,15 @@
 namespace sluice {
 
 Chain::Chain(Graph& graph, Value& start, Node* before)
-    : graph_(graph), value_(&start), before_(before), dims_(start.type().extents().value_or(std::vector<int64_t>{})) {}
+    : graph_(graph),
+      value_(&start),
+      before_(before),
+      dims_(start.type().extents().value_or(std::vector<int64_t>{})) {}
 
 Value* Chain::indices(std::vector<int64_t> numbers) {
   Module& module = graph_.module();
-  const TypeId type = module.intern(Type::fixed_tensor(DType::kI64, {static_cast<int64_t>(numbers.size())}));
+  const TypeId type =
+      module.intern(Type::fixed_tensor(DType::kI64, {static_cast<int64_t>(numbers.size())}));
   const auto bytes = std::as_bytes(std::span(numbers));
   return &graph_.add_constant(module.make_constant(type, {bytes.begin(), bytes.end()}));
 }
@@ -31,7 +35,9 @@ Chain& Chain::cast(DType dtype) {
   return *this;
 }
 
-Chain& Chain::add(Value& other) { return append(Op::kAdd, {value_, &other}, *other.type().extents()); }
+Chain& Chain::add(Value& other) {
+  return append(Op::kAdd, {value_, &other}, *other.type().extents());
+}
 
 Chain& Chain::subtract(Value& other) { return append(Op::kSub, {value_, &other}, dims_); }
 
@@ -46,8 +52,8 @@ Chain& Chain::sum_last() {
 Chain& Chain::add_number(int32_t number) {
   Module& module = graph_.module();
   const auto bytes = std::as_bytes(std::span(&number, 1));
-  Value& constant =
-      graph_.add_constant(module.make_constant(module.intern(Type::fixed_tensor(DType::kI32, {})), {bytes.begin(), bytes.end()}));
+  Value& constant = graph_.add_constant(module.make_constant(
+      module.intern(Type::fixed_tensor(DType::kI32, {})), {bytes.begin(), bytes.end()}));
   return append(Op::kAdd, {value_, &constant}, dims_);
 }
 

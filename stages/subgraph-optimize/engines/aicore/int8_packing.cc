@@ -19,7 +19,8 @@ void spread(Chain& chain, Graph& graph, int64_t co) {
   }
   Module& module = graph.module();
   const TypeId type = module.intern(Type::fixed_tensor(DType::kI32, {co}));
-  Value& zeros = graph.add_constant(module.make_constant(type, std::vector<std::byte>(static_cast<size_t>(co) * sizeof(int32_t))));
+  Value& zeros = graph.add_constant(module.make_constant(
+      type, std::vector<std::byte>(static_cast<size_t>(co) * sizeof(int32_t))));
   chain.reshape({1}).add(zeros);
 }
 
@@ -40,7 +41,10 @@ void Int8Packing::pack(Chain& chain) const {
   }
   const int64_t columns = round_up(co / groups, nr), depth = round_up(reduction(), unit);
   chain.transpose({0, 2, 3, 1}).reshape({groups, co / groups, reduction()}).pad_last(depth);
-  chain.transpose({0, 2, 1}).pad_last(columns).reshape({groups, depth / unit, unit, columns / nr, nr}).transpose({0, 3, 1, 4, 2});
+  chain.transpose({0, 2, 1})
+      .pad_last(columns)
+      .reshape({groups, depth / unit, unit, columns / nr, nr})
+      .transpose({0, 3, 1, 4, 2});
 }
 
 void Int8Packing::unpack(Chain& chain) const {
@@ -48,7 +52,10 @@ void Int8Packing::unpack(Chain& chain) const {
     chain.slice_last(co).transpose({1, 0}).reshape({co, 1, kh, kw});
   } else {
     const int64_t columns = round_up(co / groups, nr), depth = round_up(reduction(), unit);
-    chain.transpose({0, 2, 4, 1, 3}).reshape({groups, depth, columns}).slice_last(co / groups).transpose({0, 2, 1});
+    chain.transpose({0, 2, 4, 1, 3})
+        .reshape({groups, depth, columns})
+        .slice_last(co / groups)
+        .transpose({0, 2, 1});
     chain.slice_last(reduction()).reshape({co, kh, kw, ci_per_group}).transpose({0, 3, 1, 2});
   }
   if (dtype == DType::kU8) chain.cast(DType::kI32).add_number(kShift).cast(DType::kU8);
@@ -56,7 +63,8 @@ void Int8Packing::unpack(Chain& chain) const {
   chain.reshape(dims);
 }
 
-SegmentId make_weight_sums(Module& module, const Int8Packing& packing, SegmentId weights, const Value* zero_point) {
+SegmentId make_weight_sums(Module& module, const Int8Packing& packing, SegmentId weights,
+                           const Value* zero_point) {
   Graph& graph = module.add_graph("sums", GraphRole::kExpression);
   std::vector<SegmentId> inputs = {weights};
   Chain chain(graph, graph.add_input(module.segment(weights).type, "weights"));
@@ -79,14 +87,16 @@ bool has_zero_points(const Int8Packing& packing, const Value* zero_point) {
   if (zero_point == nullptr) return packing.dtype == DType::kU8;
   const Segment& segment = zero_point->graph().module().segment(zero_point->segment());
   if (segment.kind != SegmentKind::kSmall && segment.kind != SegmentKind::kSplat) return true;
-  return !std::all_of(segment.data.begin(), segment.data.end(), [&](std::byte byte) { return byte == neutral; });
+  return !std::all_of(segment.data.begin(), segment.data.end(),
+                      [&](std::byte byte) { return byte == neutral; });
 }
 
 SegmentId make_zero_points(Module& module, const Int8Packing& packing, const Value* zero_point) {
   if (zero_point == nullptr) {
     const std::vector<int32_t> all(static_cast<size_t>(packing.co), -kShift);
     const auto bytes = std::as_bytes(std::span(all));
-    return module.make_constant(module.intern(Type::fixed_tensor(DType::kI32, {packing.co})), {bytes.begin(), bytes.end()});
+    return module.make_constant(module.intern(Type::fixed_tensor(DType::kI32, {packing.co})),
+                                {bytes.begin(), bytes.end()});
   }
   Graph& graph = module.add_graph("zero", GraphRole::kExpression);
   Chain chain(graph, graph.add_input(module.segment(zero_point->segment()).type, "zero"));

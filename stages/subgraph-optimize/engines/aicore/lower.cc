@@ -8,18 +8,23 @@ namespace {
 
 Result<void> lower_node(Lowering& lowering, Node& node) {
   if (const std::string reason = aicore_unsupported_reason(node); !reason.empty()) {
-    return make_error(ErrorCode::kNotLowerable, "{}: aicore cannot take it: {}", node.label(), reason);
+    return make_error(ErrorCode::kNotLowerable, "{}: aicore cannot take it: {}", node.label(),
+                      reason);
   }
   Contraction contraction{};
   read_contraction(node, contraction);
-  if (const auto quantized = read_quantized(node)) return lower_quantized(lowering, contraction, *quantized);
-  return contraction.anchor->op() == Op::kConv ? lower_conv(lowering, contraction) : lower_matmul(lowering, contraction);
+  if (const auto quantized = read_quantized(node))
+    return lower_quantized(lowering, contraction, *quantized);
+  return contraction.anchor->op() == Op::kConv ? lower_conv(lowering, contraction)
+                                               : lower_matmul(lowering, contraction);
 }
 
-// Whatever is computed from sizes below, such as strides and multiply-adds, then fits 64 bits. Others are looked at when they are bound.
+// Whatever is computed from sizes below, such as strides and multiply-adds, then fits 64 bits.
+// Others are looked at when they are bound.
 Result<void> check_sizes(const Graph& graph) {
   for (const Value& value : graph.values()) {
-    if (value.is_erased() || !value.type().is_fixed() || value.type().dense_bytes().value_or(kMaxValueBytes + 1) <= kMaxValueBytes)
+    if (value.is_erased() || !value.type().is_fixed() ||
+        value.type().dense_bytes().value_or(kMaxValueBytes + 1) <= kMaxValueBytes)
       continue;
     return make_error(ErrorCode::kLimit, "value '{}' has more than 2^47 bytes", value.name());
   }
@@ -46,7 +51,8 @@ Result<void> store_outputs_dense(Lowering& lowering) {
 
 Result<void> lower_aicore(Graph& graph, const DeviceProfile& profile, KernelCache& kernels) {
   SLUICE_TRY(check_sizes(graph));
-  // A graph from elsewhere may say of a result what its operands contradict, and kernels do what the types say.
+  // A graph from elsewhere may say of a result what its operands contradict, and kernels do what
+  // the types say.
   ValueFacts facts(graph);
   SLUICE_TRY(infer_graph(graph, facts));
   Lowering lowering(graph, profile, kernels);

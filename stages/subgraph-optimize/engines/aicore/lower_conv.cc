@@ -29,32 +29,42 @@ void set_packing(ConvStrategy& strategy, const ConvPacking& packing) {
 
 ConvStrategy channels_last_strategy(const ConvSpec& spec, const DeviceProfile& profile) {
   ConvStrategy strategy;
-  set_packing(strategy, {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups, choose_conv_plan(spec, profile).nr});
+  set_packing(strategy, {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups,
+                         choose_conv_plan(spec, profile).nr});
   strategy.addressing.column = EpilogueOperand::column();
   strategy.addressing.full = EpilogueOperand::full(spec.co);
-  strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) { return lowering.kernel(conv, generate_conv); };
+  strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) {
+    return lowering.kernel(conv, generate_conv);
+  };
   return strategy;
 }
 
 ConvStrategy depthwise_strategy(const ConvSpec& spec, const DeviceProfile& profile) {
-  const DepthwisePacking packing{spec.co, spec.kh, spec.kw, choose_depthwise_plan(spec, profile).nr};
+  const DepthwisePacking packing{spec.co, spec.kh, spec.kw,
+                                 choose_depthwise_plan(spec, profile).nr};
   ConvStrategy strategy;
   strategy.pack = [packing](Chain& chain) { packing.pack(chain); };
   strategy.unpack = [packing](Chain& chain) { packing.unpack(chain); };
   strategy.packing = depthwise_weight_packing(spec, packing.nr);
   strategy.addressing.column = EpilogueOperand::column();
   strategy.addressing.full = EpilogueOperand::full(spec.co);
-  strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) { return lowering.kernel(DepthwiseSpec{conv}, generate_depthwise); };
+  strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) {
+    return lowering.kernel(DepthwiseSpec{conv}, generate_depthwise);
+  };
   return strategy;
 }
 
 ConvStrategy direct_strategy(const ConvSpec& spec, const DeviceProfile& profile) {
   ConvStrategy strategy;
   strategy.channels_last = false;
-  set_packing(strategy, {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups, choose_direct_plan(spec, profile).rows, true});
+  set_packing(strategy, {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups,
+                         choose_direct_plan(spec, profile).rows, true});
   strategy.addressing.column = EpilogueOperand::row();
-  strategy.addressing.full = EpilogueOperand::full(spec.oh * spec.ow, {spec.co * spec.oh * spec.ow});
-  strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) { return lowering.kernel(DirectConvSpec{conv}, generate_direct_conv); };
+  strategy.addressing.full =
+      EpilogueOperand::full(spec.oh * spec.ow, {spec.co * spec.oh * spec.ow});
+  strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) {
+    return lowering.kernel(DirectConvSpec{conv}, generate_direct_conv);
+  };
   return strategy;
 }
 
@@ -65,7 +75,8 @@ bool is_conv(Node& node) {
   return op == Op::kConv || op == Op::kConvInteger || op == Op::kQLinearConv;
 }
 
-ConvStrategy choose_strategy(const ConvSpec& spec, const Contraction& contraction, const Value& x, const DeviceProfile& profile) {
+ConvStrategy choose_strategy(const ConvSpec& spec, const Contraction& contraction, const Value& x,
+                             const DeviceProfile& profile) {
   const ConvNeighbours neighbours{is_channels_last(x), has_conv_reader(contraction.node->output())};
   switch (choose_conv_kind(spec, profile, neighbours)) {
     case ConvKind::kDepthwise:
@@ -100,7 +111,8 @@ Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x_value, const Va
 }
 
 bool has_conv_reader(const Value& value) {
-  return std::any_of(value.uses().begin(), value.uses().end(), [](const Use& use) { return is_conv(*use.node); });
+  return std::any_of(value.uses().begin(), value.uses().end(),
+                     [](const Use& use) { return is_conv(*use.node); });
 }
 
 Result<void> lower_conv(Lowering& lowering, const Contraction& contraction) {
@@ -111,12 +123,15 @@ Result<void> lower_conv(Lowering& lowering, const Contraction& contraction) {
   Value& x_outside = lowering.operand_value(contraction, x_inside);
   const ConvStrategy strategy = choose_strategy(spec, contraction, x_outside, lowering.profile());
   const auto stored = [&](Value& value) {
-    return strategy.channels_last ? lowering.channels_last(value, before) : lowering.dense(value, before);
+    return strategy.channels_last ? lowering.channels_last(value, before)
+                                  : lowering.dense(value, before);
   };
   SLUICE_ASSIGN(Value * x, stored(x_outside));
-  SLUICE_ASSIGN(Value * w, lowering.packed(lowering.operand_value(contraction, w_inside), strategy.pack, strategy.packing, before));
+  SLUICE_ASSIGN(Value * w, lowering.packed(lowering.operand_value(contraction, w_inside),
+                                           strategy.pack, strategy.packing, before));
   std::vector<Lowering::Operand> operands = {{&x_inside, x}, {&w_inside, w, strategy.unpack}};
-  SLUICE_ASSIGN(TranslatedEpilogue translated, translate_epilogue(contraction, strategy.addressing));
+  SLUICE_ASSIGN(TranslatedEpilogue translated,
+                translate_epilogue(contraction, strategy.addressing));
   spec.epilogue = std::move(translated.epilogue);
   for (const Value* inside : translated.operands) {
     SLUICE_ASSIGN(Value * value, stored(lowering.operand_value(contraction, *inside)));

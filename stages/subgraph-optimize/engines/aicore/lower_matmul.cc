@@ -48,11 +48,14 @@ Result<MatrixOperand> read_matrix(const Value& stored, const OperandSizes& sizes
   return MatrixOperand{std::move(dims), std::move(strides)};
 }
 
-Result<MatrixOperand> read_operand(const Contraction& contraction, size_t index, const Value& stored, const OperandSizes& sizes) {
+Result<MatrixOperand> read_operand(const Contraction& contraction, size_t index,
+                                   const Value& stored, const OperandSizes& sizes) {
   const Node& anchor = *contraction.anchor;
   SLUICE_ASSIGN(MatrixOperand operand, read_matrix(stored, sizes));
-  if (contraction.transposes(index)) operand.permute(transpose_order(*anchor.input(index)->producer()));
-  if (anchor.op() == Op::kGemm && anchor.int_attribute(index == 0 ? "transA" : "transB", 0) != 0) operand.exchange_last_two();
+  if (contraction.transposes(index))
+    operand.permute(transpose_order(*anchor.input(index)->producer()));
+  if (anchor.op() == Op::kGemm && anchor.int_attribute(index == 0 ? "transA" : "transB", 0) != 0)
+    operand.exchange_last_two();
   return operand;
 }
 
@@ -78,7 +81,8 @@ Result<Matrices> read_matrices(const Contraction& contraction, const Value& a, c
   return matrices;
 }
 
-// Batch axes from the innermost out; axes of size 1 are left out, neighbours that are one stride become one.
+// Batch axes from the innermost out; axes of size 1 are left out, neighbours that are one stride
+// become one.
 std::vector<BatchAxis> batch_axes(const Matrices& matrices) {
   const auto& [a, b, c] = matrices;
   std::vector<BatchAxis> axes;
@@ -86,10 +90,12 @@ std::vector<BatchAxis> batch_axes(const Matrices& matrices) {
     const bool a_is_one = a.dims[axis].is_fixed_at(1), b_is_one = b.dims[axis].is_fixed_at(1);
     if (a_is_one && b_is_one) continue;
     const Extent size = a_is_one ? b.dims[axis] : a.dims[axis];
-    const BatchAxis next{size, a_is_one ? 0 : a.strides[axis], b_is_one ? 0 : b.strides[axis], c.strides[axis]};
+    const BatchAxis next{size, a_is_one ? 0 : a.strides[axis], b_is_one ? 0 : b.strides[axis],
+                         c.strides[axis]};
     if (!axes.empty()) {
       BatchAxis& inner = axes.front();
-      const bool joins = next.a_stride == inner.a_stride * inner.size && next.b_stride == inner.b_stride * inner.size &&
+      const bool joins = next.a_stride == inner.a_stride * inner.size &&
+                         next.b_stride == inner.b_stride * inner.size &&
                          next.c_stride == inner.c_stride * inner.size;
       if (joins) {
         inner.size *= size;
@@ -101,25 +107,31 @@ std::vector<BatchAxis> batch_axes(const Matrices& matrices) {
   return axes;
 }
 
-// True when an epilogue operand has one element per row, so that rows of different batch entries must stay apart.
+// True when an epilogue operand has one element per row, so that rows of different batch entries
+// must stay apart.
 bool reads_rows(const Contraction& contraction) {
   if (contraction.body == nullptr) return false;
   return std::any_of(contraction.body->inputs().begin(), contraction.body->inputs().end(),
-                     [&](const Value* input) { return epilogue_shape(input->type(), *contraction.anchor) == EpilogueShape::kRow; });
+                     [&](const Value* input) {
+                       return epilogue_shape(input->type(), *contraction.anchor) ==
+                              EpilogueShape::kRow;
+                     });
 }
 
 // Batch entries that read the same B and whose rows follow each other are more rows of one matrix.
 void fold_batch_into_rows(MatMulSpec& spec) {
   while (!spec.batch.empty()) {
     const BatchAxis inner = spec.batch.back();
-    if (!inner.b_stride.is_fixed_at(0) || inner.a_stride != spec.m * spec.a_row_stride || inner.c_stride != spec.m * spec.c_row_stride)
+    if (!inner.b_stride.is_fixed_at(0) || inner.a_stride != spec.m * spec.a_row_stride ||
+        inner.c_stride != spec.m * spec.c_row_stride)
       return;
     spec.m *= inner.size;
     spec.batch.pop_back();
   }
 }
 
-Result<MatMulSpec> make_spec(const Contraction& contraction, const Value& stored_a, const Value& stored_b) {
+Result<MatMulSpec> make_spec(const Contraction& contraction, const Value& stored_a,
+                             const Value& stored_b) {
   SLUICE_ASSIGN(const Matrices matrices, read_matrices(contraction, stored_a, stored_b));
   const auto& [a, b, c] = matrices;
   MatMulSpec spec;
@@ -166,7 +178,8 @@ Extent packed_stride(const Extent& stride, const MatMulSpec& spec, const Contrac
   return stride.factor / matrix * (plan.panels * spec.k.factor * plan.nr);
 }
 
-// B known when compiling is packed by a constant expression; B known only when running is read where it lies, whatever its strides.
+// B known when compiling is packed by a constant expression; B known only when running is read
+// where it lies, whatever its strides.
 Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
   Node* before = contraction.node;
   const Value& a_inside = contraction.source(0);
@@ -184,7 +197,8 @@ Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
     const MatrixPacking packing = make_packing(contraction, spec, plan.nr);
     spec.b_packed = true;
     for (BatchAxis& axis : spec.batch) axis.b_stride = packed_stride(axis.b_stride, spec, plan);
-    SLUICE_ASSIGN(b, lowering.packed(*b, [&](Chain& chain) { packing.pack(chain); }, packing.spec(), before));
+    SLUICE_ASSIGN(
+        b, lowering.packed(*b, [&](Chain& chain) { packing.pack(chain); }, packing.spec(), before));
     const std::vector<int64_t> dims = *b_inside.type().extents();
     operands.push_back({&b_inside, b, [packing, dims](Chain& chain) {
                           packing.unpack(chain);
@@ -196,7 +210,8 @@ Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
   SLUICE_ASSIGN(TranslatedEpilogue translated, translate_epilogue(contraction, addressing(spec)));
   spec.epilogue = std::move(translated.epilogue);
   for (const Value* inside : translated.operands) {
-    SLUICE_ASSIGN(Value * value, lowering.dense(lowering.operand_value(contraction, *inside), before));
+    SLUICE_ASSIGN(Value * value,
+                  lowering.dense(lowering.operand_value(contraction, *inside), before));
     operands.push_back({inside, value});
   }
   SLUICE_ASSIGN(const KernelId kernel, lowering.kernel(spec, generate_matmul));

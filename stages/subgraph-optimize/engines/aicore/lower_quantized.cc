@@ -1,4 +1,5 @@
-// Contractions over integers of 8 bits become one kernel each: sums of products of integers, then the epilogue in floats, then rounding.
+// Contractions over integers of 8 bits become one kernel each: sums of products of integers, then
+// the epilogue in floats, then rounding.
 #include <algorithm>
 
 #include "stages/subgraph-optimize/codegen/int8.h"
@@ -11,11 +12,14 @@ namespace {
 
 class QuantizedLowering {
  public:
-  QuantizedLowering(Lowering& lowering, const Contraction& contraction, const QuantizedContraction& quantized)
+  QuantizedLowering(Lowering& lowering, const Contraction& contraction,
+                    const QuantizedContraction& quantized)
       : lowering_(lowering), contraction_(contraction), q_(quantized) {}
 
   Result<void> run() {
-    SLUICE_ASSIGN(spec_.conv, q_.is_conv() ? make_conv_spec(*q_.anchor, *q_.x.integers, *q_.w.integers) : matrix_product());
+    SLUICE_ASSIGN(spec_.conv, q_.is_conv()
+                                  ? make_conv_spec(*q_.anchor, *q_.x.integers, *q_.w.integers)
+                                  : matrix_product());
     SLUICE_TRY(set_numbers());
     choose_packing();
     SLUICE_TRY(add_integers());
@@ -39,7 +43,8 @@ class QuantizedLowering {
   // Each row of the first operand is an image of one pixel.
   Result<ConvSpec> matrix_product() const {
     const Type& type = q_.x.integers->type();
-    SLUICE_ASSIGN(const std::vector<Extent> x, OperandSizes(module(), {&q_.result->type(), &type}).of(type));
+    SLUICE_ASSIGN(const std::vector<Extent> x,
+                  OperandSizes(module(), {&q_.result->type(), &type}).of(type));
     const std::vector<int64_t> w = *q_.w.integers->type().extents();
     ConvSpec spec;
     for (size_t i = 0; i + 1 < x.size(); ++i) spec.n *= x[i];
@@ -71,12 +76,14 @@ class QuantizedLowering {
         numbers.result = Int8Result::kI32;
         break;
       default:
-        return make_error(ErrorCode::kInternal, "{}: no kernel makes results of {}", contraction_.node->label(),
-                          dtype_name(q_.result->type().dtype));
+        return make_error(ErrorCode::kInternal, "{}: no kernel makes results of {}",
+                          contraction_.node->label(), dtype_name(q_.result->type().dtype));
     }
     if (q_.y.zero_point == nullptr) return {};
     const auto zero = known_number(contraction_, *q_.y.zero_point);
-    if (!zero) return make_error(ErrorCode::kInternal, "{}: the zero point of its result is no constant", contraction_.node->label());
+    if (!zero)
+      return make_error(ErrorCode::kInternal, "{}: the zero point of its result is no constant",
+                        contraction_.node->label());
     numbers.y_zero = static_cast<int32_t>(*zero);
     return {};
   }
@@ -88,7 +95,8 @@ class QuantizedLowering {
     packing_.dtype = w.type().dtype;
     packing_.is_matrix = !q_.is_conv();
     packing_.transposed = column_axis(*q_.anchor) == 0;
-    packing_.co = s.co, packing_.ci_per_group = s.ci / s.groups, packing_.kh = s.kh, packing_.kw = s.kw, packing_.groups = s.groups;
+    packing_.co = s.co, packing_.ci_per_group = s.ci / s.groups, packing_.kh = s.kh,
+    packing_.kw = s.kw, packing_.groups = s.groups;
     const Int8DepthwisePlan depthwise = choose_int8_depthwise_plan(s, lowering_.profile());
     packing_.is_depthwise = s.groups > 1 && depthwise.possible;
     spec_.numbers.has_w_zero = has_zero_points(packing_, outside(q_.w.zero_point));
@@ -100,22 +108,31 @@ class QuantizedLowering {
   Result<void> add_integers() {
     Node* before = contraction_.node;
     Value& x_outside = lowering_.operand_value(contraction_, *q_.x.integers);
-    SLUICE_ASSIGN(Value * x, q_.is_conv() ? lowering_.channels_last(x_outside, before) : lowering_.dense(x_outside, before));
+    SLUICE_ASSIGN(Value * x, q_.is_conv() ? lowering_.channels_last(x_outside, before)
+                                          : lowering_.dense(x_outside, before));
     operands_.push_back({q_.x.integers, x});
     const Value& w = lowering_.operand_value(contraction_, *q_.w.integers);
     const auto pack = [this](Chain& chain) { packing_.pack(chain); };
     const SegmentId packed = make_chain_expression(module(), w.segment(), "pack", pack);
     operands_.push_back({q_.w.integers, &add_constant(packed, w.name() + ":packed"), unpacking()});
     const Value* w_zero = outside(q_.w.zero_point);
-    operands_.push_back({nullptr, &add_constant(make_weight_sums(module(), packing_, w.segment(), w_zero), w.name() + ":sums")});
+    operands_.push_back(
+        {nullptr, &add_constant(make_weight_sums(module(), packing_, w.segment(), w_zero),
+                                w.name() + ":sums")});
     if (spec_.numbers.has_w_zero)
-      operands_.push_back({nullptr, &add_constant(make_zero_points(module(), packing_, w_zero), w.name() + ":zero")});
-    if (q_.bias != nullptr) operands_.push_back({q_.bias, &lowering_.operand_value(contraction_, *q_.bias)});
-    if (spec_.numbers.x_zero_is_operand) operands_.push_back({q_.x.zero_point, &lowering_.operand_value(contraction_, *q_.x.zero_point)});
+      operands_.push_back({nullptr, &add_constant(make_zero_points(module(), packing_, w_zero),
+                                                  w.name() + ":zero")});
+    if (q_.bias != nullptr)
+      operands_.push_back({q_.bias, &lowering_.operand_value(contraction_, *q_.bias)});
+    if (spec_.numbers.x_zero_is_operand)
+      operands_.push_back(
+          {q_.x.zero_point, &lowering_.operand_value(contraction_, *q_.x.zero_point)});
     return {};
   }
 
-  Value& add_constant(SegmentId segment, const std::string& name) { return lowering_.graph().add_constant(segment, name); }
+  Value& add_constant(SegmentId segment, const std::string& name) {
+    return lowering_.graph().add_constant(segment, name);
+  }
 
   BuildChain unpacking() const {
     return [packing = packing_](Chain& chain) { packing.unpack(chain); };
@@ -131,26 +148,32 @@ class QuantizedLowering {
     spec_.conv.epilogue = std::move(translated.epilogue);
     for (const Value* inside : translated.operands) {
       Value& value = lowering_.operand_value(contraction_, *inside);
-      SLUICE_ASSIGN(Value * stored,
-                    q_.is_conv() ? lowering_.channels_last(value, contraction_.node) : lowering_.dense(value, contraction_.node));
+      SLUICE_ASSIGN(Value * stored, q_.is_conv() ? lowering_.channels_last(value, contraction_.node)
+                                                 : lowering_.dense(value, contraction_.node));
       operands_.push_back({inside, stored});
     }
     return {};
   }
 
   Result<KernelId> generate() {
-    if (packing_.is_depthwise) return lowering_.kernel(Int8DepthwiseSpec{spec_.conv, spec_.numbers}, generate_int8_depthwise);
+    if (packing_.is_depthwise)
+      return lowering_.kernel(Int8DepthwiseSpec{spec_.conv, spec_.numbers},
+                              generate_int8_depthwise);
     return lowering_.kernel(spec_, generate_int8_conv);
   }
 
-  // What the kernel does not read but its meaning does: scales and zero points that are in its code.
+  // What the kernel does not read but its meaning does: scales and zero points that are in its
+  // code.
   void add_remainder() {
     const auto is_operand = [&](const Value* inside) {
-      return std::any_of(operands_.begin(), operands_.end(), [&](const Lowering::Operand& operand) { return operand.inside == inside; });
+      return std::any_of(operands_.begin(), operands_.end(), [&](const Lowering::Operand& operand) {
+        return operand.inside == inside;
+      });
     };
     if (contraction_.body != nullptr) {
       for (Value* input : contraction_.body->inputs()) {
-        if (!is_operand(input)) operands_.push_back({input, &lowering_.operand_value(contraction_, *input)});
+        if (!is_operand(input))
+          operands_.push_back({input, &lowering_.operand_value(contraction_, *input)});
       }
       return;
     }
@@ -172,7 +195,8 @@ class QuantizedLowering {
 
 }  // namespace
 
-Result<void> lower_quantized(Lowering& lowering, const Contraction& contraction, const QuantizedContraction& quantized) {
+Result<void> lower_quantized(Lowering& lowering, const Contraction& contraction,
+                             const QuantizedContraction& quantized) {
   return QuantizedLowering(lowering, contraction, quantized).run();
 }
 

@@ -16,7 +16,8 @@ bool is_same_layout(const Type& type) {
 
 Result<LayoutCopySpec> layout_spec(const Module& module, const Type& type, bool channels_last) {
   SLUICE_ASSIGN(const std::vector<Extent> dims, OperandSizes(module, {&type}).of(type));
-  return LayoutCopySpec{dims[0], dims[1].factor, dims[2] * dims[3], channels_last, dtype_bits(type.dtype) / 8};
+  return LayoutCopySpec{dims[0], dims[1].factor, dims[2] * dims[3], channels_last,
+                        dtype_bits(type.dtype) / 8};
 }
 
 using Inside = std::map<const Value*, Value*>;  // looked up only
@@ -40,7 +41,8 @@ void copy_node(const Node& node, Graph& body, Inside& values) {
     inputs.push_back(mapped);
   }
   Node& copy = body.add_node(node.op(), inputs, 1);
-  for (const Attribute& attribute : node.attributes()) copy.set_attribute(attribute.name, attribute.value);
+  for (const Attribute& attribute : node.attributes())
+    copy.set_attribute(attribute.name, attribute.value);
   copy.set_name(node.name());
   copy.set_origins(node.origins());
   copy.output().set_type(node.output().type_id());
@@ -59,7 +61,9 @@ int64_t anchor_index(const Graph& body, const Value& anchor_result) {
 
 }  // namespace
 
-bool is_channels_last(const Value& value) { return value.storage() != nullptr && value.storage()->format == StorageFormat::kNhwc; }
+bool is_channels_last(const Value& value) {
+  return value.storage() != nullptr && value.storage()->format == StorageFormat::kNhwc;
+}
 
 void Lowering::store_channels_last(Value& value) {
   const Type& type = value.type();
@@ -71,14 +75,17 @@ void Lowering::store_channels_last(Value& value) {
   value.set_storage(graph_.module().intern(storage));
 }
 
-Result<KernelId> Lowering::add_kernel(const std::string& text, const std::function<Result<GeneratedKernel>()>& generate) {
+Result<KernelId> Lowering::add_kernel(const std::string& text,
+                                      const std::function<Result<GeneratedKernel>()>& generate) {
   SLUICE_ASSIGN(GeneratedKernel made, kernels_.get(text, generate));
   if (made.scratch_bytes > static_cast<uint64_t>(profile_.scratch_limit)) {
-    return make_error(ErrorCode::kInternal, "kernel '{}' needs {} bytes of scratch, the device has {}", made.entry, made.scratch_bytes,
-                      profile_.scratch_limit);
+    return make_error(ErrorCode::kInternal,
+                      "kernel '{}' needs {} bytes of scratch, the device has {}", made.entry,
+                      made.scratch_bytes, profile_.scratch_limit);
   }
   Module& module = graph_.module();
-  const TypeId type = module.intern(Type::fixed_tensor(DType::kU8, {static_cast<int64_t>(made.object.size())}));
+  const TypeId type =
+      module.intern(Type::fixed_tensor(DType::kU8, {static_cast<int64_t>(made.object.size())}));
   Kernel kernel;
   kernel.object = module.make_constant(type, std::move(made.object));
   kernel.entry = made.entry;
@@ -88,7 +95,8 @@ Result<KernelId> Lowering::add_kernel(const std::string& text, const std::functi
   kernel.multiply_adds = static_cast<uint64_t>(made.multiply_adds.factor);
   kernel.symbolic = made.multiply_adds_per_block > 0;
   if (kernel.symbolic) {
-    kernel.multiply_add_symbols.assign(made.multiply_adds.symbols.begin(), made.multiply_adds.symbols.end());
+    kernel.multiply_add_symbols.assign(made.multiply_adds.symbols.begin(),
+                                       made.multiply_adds.symbols.end());
     kernel.multiply_adds_per_block = static_cast<uint64_t>(made.multiply_adds_per_block);
   }
   return module.add_kernel(kernel);
@@ -98,7 +106,8 @@ Result<Value*> Lowering::converted(Value& value, Node* before, bool channels_las
   if (is_same_layout(value.type()) || is_channels_last(value) == channels_last) return &value;
   Value*& known = converted_[{value.id(), channels_last}];
   if (known != nullptr) return known;
-  SLUICE_ASSIGN(const LayoutCopySpec spec, layout_spec(graph_.module(), value.type(), channels_last));
+  SLUICE_ASSIGN(const LayoutCopySpec spec,
+                layout_spec(graph_.module(), value.type(), channels_last));
   SLUICE_ASSIGN(const KernelId id, kernel(spec, generate_layout_copy));
   Node& node = graph_.add_node(Op::kTransData, {&value}, 1, before);
   node.placement.engine = EngineId::kAicore;
@@ -110,12 +119,15 @@ Result<Value*> Lowering::converted(Value& value, Node* before, bool channels_las
   return known = &node.output();
 }
 
-Result<Value*> Lowering::packed(Value& operand, const BuildChain& pack, const PackSpec& spec, Node* before) {
+Result<Value*> Lowering::packed(Value& operand, const BuildChain& pack, const PackSpec& spec,
+                                Node* before) {
   Module& module = graph_.module();
   Value*& known = packed_[{operand.id(), canonical_text(spec)}];
   if (known != nullptr) return known;
   const std::string name = operand.name() + ":packed";
-  if (operand.is_constant()) return known = &graph_.add_constant(make_chain_expression(module, operand.segment(), "pack", pack), name);
+  if (operand.is_constant())
+    return known = &graph_.add_constant(
+               make_chain_expression(module, operand.segment(), "pack", pack), name);
   SLUICE_ASSIGN(const KernelId id, kernel(spec, generate_pack));
   Graph& body = module.add_graph("pack", GraphRole::kFused);
   Chain chain(body, body.add_input(operand.type_id(), operand.name()));
@@ -135,7 +147,8 @@ Value& Lowering::operand_value(const Contraction& contraction, const Value& insi
   return value != nullptr ? *value : graph_.add_constant(inside.segment(), inside.name());
 }
 
-Node& Lowering::replace(const Contraction& contraction, const std::vector<Operand>& operands, KernelId kernel) {
+Node& Lowering::replace(const Contraction& contraction, const std::vector<Operand>& operands,
+                        KernelId kernel) {
   Module& module = graph_.module();
   Node& old = *contraction.node;
   Graph& body = module.add_graph(old.name().empty() ? "fused" : old.name(), GraphRole::kFused);
@@ -156,7 +169,8 @@ Node& Lowering::replace(const Contraction& contraction, const std::vector<Operan
   } else {
     for (const Node& node : contraction.body->nodes()) copy_node(node, body, values);
   }
-  const Value& result = contraction.body == nullptr ? old.output() : *contraction.body->outputs()[0];
+  const Value& result =
+      contraction.body == nullptr ? old.output() : *contraction.body->outputs()[0];
   body.add_output(*values.at(&result));
   Node& node = graph_.add_node(Op::kFused, inputs, 1, &old);
   node.set_attribute("body", GraphRef{body.id()});

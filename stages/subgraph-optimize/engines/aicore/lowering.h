@@ -1,4 +1,5 @@
-// Shared state of lowering one aicore subgraph: kernels, layouts, and the making of the nodes that name kernels.
+// Shared state of lowering one aicore subgraph: kernels, layouts, and the making of the nodes that
+// name kernels.
 #pragma once
 
 #include <functional>
@@ -27,32 +28,42 @@ class Lowering {
 
   // Generates the kernel (or finds it) and adds it to the module.
   template <typename Spec>
-  Result<KernelId> kernel(const Spec& spec, Result<GeneratedKernel> (*generate)(const Spec&, const DeviceProfile&)) {
+  Result<KernelId> kernel(const Spec& spec,
+                          Result<GeneratedKernel> (*generate)(const Spec&, const DeviceProfile&)) {
     return add_kernel(canonical_text(spec), [&] { return generate(spec, profile_); });
   }
 
-  // The value stored channels-last, or dense: itself, or the result of a TransData before `before` that later askers share.
-  Result<Value*> channels_last(Value& value, Node* before) { return converted(value, before, true); }
+  // The value stored channels-last, or dense: itself, or the result of a TransData before `before`
+  // that later askers share.
+  Result<Value*> channels_last(Value& value, Node* before) {
+    return converted(value, before, true);
+  }
   Result<Value*> dense(Value& value, Node* before) { return converted(value, before, false); }
   // Marks a rank-4 value as stored channels-last, unless that is the same bytes.
   void store_channels_last(Value& value);
 
-  // The operand packed: a constant expression for a constant, else the result of a packing node before `before`.
+  // The operand packed: a constant expression for a constant, else the result of a packing node
+  // before `before`.
   Result<Value*> packed(Value& operand, const BuildChain& pack, const PackSpec& spec, Node* before);
 
-  // Operands of the kernel in its order, each with the value of the contraction's own graph that it stands for.
+  // Operands of the kernel in its order, each with the value of the contraction's own graph that it
+  // stands for.
   struct Operand {
-    const Value* inside;     // of the body, or of the graph for a plain node; null: only the kernel reads it
-    Value* value;            // of the graph
+    const Value*
+        inside;    // of the body, or of the graph for a plain node; null: only the kernel reads it
+    Value* value;  // of the graph
     BuildChain unpack = {};  // from the operand's bytes back to `inside`; absent: the same
   };
-  // Puts a Fused node that names the kernel in the contraction's place. Its body unpacks, then computes what the contraction did.
-  Node& replace(const Contraction& contraction, const std::vector<Operand>& operands, KernelId kernel);
+  // Puts a Fused node that names the kernel in the contraction's place. Its body unpacks, then
+  // computes what the contraction did.
+  Node& replace(const Contraction& contraction, const std::vector<Operand>& operands,
+                KernelId kernel);
   // The graph's value for an epilogue operand; a constant of the body becomes one of the graph.
   Value& operand_value(const Contraction& contraction, const Value& inside);
 
  private:
-  Result<KernelId> add_kernel(const std::string& text, const std::function<Result<GeneratedKernel>()>& generate);
+  Result<KernelId> add_kernel(const std::string& text,
+                              const std::function<Result<GeneratedKernel>()>& generate);
   Result<Value*> converted(Value& value, Node* before, bool channels_last);
 
   Graph& graph_;
@@ -67,7 +78,8 @@ bool is_channels_last(const Value& value);
 
 Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction);  // MatMul and Gemm
 Result<void> lower_conv(Lowering& lowering, const Contraction& contraction);
-Result<void> lower_quantized(Lowering& lowering, const Contraction& contraction, const QuantizedContraction& quantized);
+Result<void> lower_quantized(Lowering& lowering, const Contraction& contraction,
+                             const QuantizedContraction& quantized);
 
 // The convolution that a node of such an op computes, without an epilogue.
 Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x, const Value& w);

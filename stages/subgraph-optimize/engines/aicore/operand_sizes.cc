@@ -6,19 +6,24 @@
 
 namespace sluice {
 
-OperandSizes::OperandSizes(const Module& module, std::vector<const Type*> operands) : module_(module), operands_(std::move(operands)) {}
+OperandSizes::OperandSizes(const Module& module, std::vector<const Type*> operands)
+    : module_(module), operands_(std::move(operands)) {}
 
 Result<Extent> OperandSizes::of(const Dim& dim) const {
   if (dim.is_fixed()) return Extent(dim.value);
   uint16_t symbol = 0;
   for (const Type* operand : operands_) {
     for (const Dim& other : operand->dims) {
-      if (other == dim) return Extent::of_symbol(symbol, nominal_value(module_.expressions, static_cast<ExpressionId>(dim.value)));
+      if (other == dim)
+        return Extent::of_symbol(
+            symbol, nominal_value(module_.expressions, static_cast<ExpressionId>(dim.value)));
       ++symbol;
     }
   }
-  return make_error(ErrorCode::kInternal, "a kernel is to be made for the size {}, which none of its operands has",
-                    dim.is_unknown() ? "?" : module_.expressions.text(static_cast<ExpressionId>(dim.value)));
+  return make_error(
+      ErrorCode::kInternal,
+      "a kernel is to be made for the size {}, which none of its operands has",
+      dim.is_unknown() ? "?" : module_.expressions.text(static_cast<ExpressionId>(dim.value)));
 }
 
 Result<std::vector<Extent>> OperandSizes::of(const Type& type) const {

@@ -39,7 +39,9 @@ void MatrixPacking::pack(Chain& chain) const {
 
 void MatrixPacking::unpack(Chain& chain) const {
   const int64_t columns = round_up(n, nr);
-  chain.transpose(swap_before_last(batch.size() + 3)).reshape(with(batch, {k, columns})).slice_last(n);
+  chain.transpose(swap_before_last(batch.size() + 3))
+      .reshape(with(batch, {k, columns}))
+      .slice_last(n);
   if (transposed) chain.transpose(swap_last_two(batch.size() + 2));
 }
 
@@ -60,7 +62,10 @@ void ConvPacking::pack(Chain& chain) const {
   const int64_t columns = round_up(co / groups, nr);
   const int64_t reduction = kh * kw * ci_per_group;
   chain.reshape({groups, co / groups, ci_per_group, kh, kw});
-  chain.transpose(is_direct ? std::vector<int64_t>{0, 2, 4, 3, 1} : std::vector<int64_t>{0, 3, 4, 2, 1}).pad_last(columns);
+  chain
+      .transpose(is_direct ? std::vector<int64_t>{0, 2, 4, 3, 1}
+                           : std::vector<int64_t>{0, 3, 4, 2, 1})
+      .pad_last(columns);
   chain.reshape({groups, reduction, columns / nr, nr}).transpose({0, 2, 1, 3});
 }
 
@@ -68,9 +73,13 @@ void ConvPacking::unpack(Chain& chain) const {
   const int64_t columns = round_up(co / groups, nr);
   chain.transpose({0, 2, 1, 3});
   if (is_direct) {
-    chain.reshape({groups, ci_per_group, kw, kh, columns}).slice_last(co / groups).transpose({0, 4, 1, 3, 2});
+    chain.reshape({groups, ci_per_group, kw, kh, columns})
+        .slice_last(co / groups)
+        .transpose({0, 4, 1, 3, 2});
   } else {
-    chain.reshape({groups, kh, kw, ci_per_group, columns}).slice_last(co / groups).transpose({0, 4, 3, 1, 2});
+    chain.reshape({groups, kh, kw, ci_per_group, columns})
+        .slice_last(co / groups)
+        .transpose({0, 4, 3, 1, 2});
   }
   chain.reshape({co, ci_per_group, kh, kw});
 }
@@ -86,8 +95,12 @@ PackSpec ConvPacking::spec() const {
   return spec;
 }
 
-void DepthwisePacking::pack(Chain& chain) const { chain.reshape({channels, kh * kw}).transpose({1, 0}).pad_last(nr); }
+void DepthwisePacking::pack(Chain& chain) const {
+  chain.reshape({channels, kh * kw}).transpose({1, 0}).pad_last(nr);
+}
 
-void DepthwisePacking::unpack(Chain& chain) const { chain.slice_last(channels).transpose({1, 0}).reshape({channels, 1, kh, kw}); }
+void DepthwisePacking::unpack(Chain& chain) const {
+  chain.slice_last(channels).transpose({1, 0}).reshape({channels, 1, kh, kw});
+}
 
 }  // namespace sluice

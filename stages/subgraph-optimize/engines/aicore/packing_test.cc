@@ -1,4 +1,5 @@
-// The chains that say what a packing means must agree with the kernels that pack, and lead back to the weight.
+// The chains that say what a packing means must agree with the kernels that pack, and lead back to
+// the weight.
 #include "stages/subgraph-optimize/engines/aicore/packing.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,8 @@
 namespace sluice {
 namespace {
 
-std::vector<float> evaluate_chain(std::vector<int64_t> dims, const std::vector<float>& from, const BuildChain& build) {
+std::vector<float> evaluate_chain(std::vector<int64_t> dims, const std::vector<float>& from,
+                                  const BuildChain& build) {
   Module module;
   Graph& graph = module.add_graph("chain");
   Chain chain(graph, graph.add_input(module.intern(Type::fixed_tensor(DType::kF32, dims)), "in"));
@@ -28,8 +30,10 @@ std::vector<float> evaluate_chain(std::vector<int64_t> dims, const std::vector<f
   return {made.begin(), made.end()};
 }
 
-void check(const std::vector<int64_t>& dims, const BuildChain& pack, const BuildChain& unpack, const PackSpec& spec) {
-  std::vector<float> weight(static_cast<size_t>(std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>())));
+void check(const std::vector<int64_t>& dims, const BuildChain& pack, const BuildChain& unpack,
+           const PackSpec& spec) {
+  std::vector<float> weight(static_cast<size_t>(
+      std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>())));
   std::iota(weight.begin(), weight.end(), 1.0f);
   EXPECT_EQ(evaluate_chain(dims, weight, pack), reference_pack(spec, weight.data()));
   const auto there_and_back = [&](Chain& chain) {

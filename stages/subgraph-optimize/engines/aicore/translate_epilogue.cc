@@ -12,8 +12,10 @@ namespace {
 std::optional<float> scalar_constant(const Value& value) {
   if (!value.is_constant() || value.is_input()) return std::nullopt;
   const Segment& segment = value.graph().module().segment(value.segment());
-  const bool at_hand = segment.kind == SegmentKind::kSplat || (segment.kind == SegmentKind::kSmall && value.type().element_count() == 1);
-  if (!at_hand || value.type().dtype != DType::kF32 || segment.data.size() != sizeof(float)) return std::nullopt;
+  const bool at_hand = segment.kind == SegmentKind::kSplat ||
+                       (segment.kind == SegmentKind::kSmall && value.type().element_count() == 1);
+  if (!at_hand || value.type().dtype != DType::kF32 || segment.data.size() != sizeof(float))
+    return std::nullopt;
   float number = 0;
   std::memcpy(&number, segment.data.data(), sizeof(number));
   return number;
@@ -24,9 +26,15 @@ struct UnaryRow {
   EpilogueOp epilogue;
 };
 constexpr UnaryRow kUnary[] = {
-    {Op::kRelu, EpilogueOp::kRelu}, {Op::kSigmoid, EpilogueOp::kSigmoid}, {Op::kTanh, EpilogueOp::kTanh},
-    {Op::kErf, EpilogueOp::kErf},   {Op::kExp, EpilogueOp::kExp},         {Op::kSqrt, EpilogueOp::kSqrt},
-    {Op::kNeg, EpilogueOp::kNeg},   {Op::kAbs, EpilogueOp::kAbs},         {Op::kReciprocal, EpilogueOp::kReciprocal},
+    {Op::kRelu, EpilogueOp::kRelu},
+    {Op::kSigmoid, EpilogueOp::kSigmoid},
+    {Op::kTanh, EpilogueOp::kTanh},
+    {Op::kErf, EpilogueOp::kErf},
+    {Op::kExp, EpilogueOp::kExp},
+    {Op::kSqrt, EpilogueOp::kSqrt},
+    {Op::kNeg, EpilogueOp::kNeg},
+    {Op::kAbs, EpilogueOp::kAbs},
+    {Op::kReciprocal, EpilogueOp::kReciprocal},
 };
 constexpr UnaryRow kBinary[] = {
     {Op::kAdd, EpilogueOp::kAdd}, {Op::kSub, EpilogueOp::kSub}, {Op::kMul, EpilogueOp::kMul},
@@ -43,7 +51,8 @@ std::optional<EpilogueOp> find_row(const UnaryRow (&rows)[N], Op op) {
 
 class Translator {
  public:
-  Translator(const Contraction& contraction, const EpilogueAddressing& addressing, const QuantizedContraction* quantized)
+  Translator(const Contraction& contraction, const EpilogueAddressing& addressing,
+             const QuantizedContraction* quantized)
       : contraction_(contraction), addressing_(addressing), quantized_(quantized) {}
 
   Result<TranslatedEpilogue> run() {
@@ -93,10 +102,12 @@ class Translator {
   Result<double> result_step() const {
     const auto step = known_number(contraction_, *quantized_->y.scale);
     if (step) return *step;
-    return make_error(ErrorCode::kInternal, "{}: the scale of its result is no constant", contraction_.node->label());
+    return make_error(ErrorCode::kInternal, "{}: the scale of its result is no constant",
+                      contraction_.node->label());
   }
 
-  // The sum times the scales of both operands; without nodes behind the anchor also in steps of the result's scale.
+  // The sum times the scales of both operands; without nodes behind the anchor also in steps of the
+  // result's scale.
   Result<int> scaled(int value) {
     double known = 1;
     const QuantizedContraction& q = *quantized_;
@@ -128,7 +139,9 @@ class Translator {
     if (&node != quantized_->last) return last;
     SLUICE_ASSIGN(const int value, read(*node.input(0)));
     SLUICE_ASSIGN(const double step, result_step());
-    return numbers_[&node.output()] = step == 1 ? value : builder_.mul(value, builder_.constant(static_cast<float>(1 / step)));
+    return numbers_[&node.output()] =
+               step == 1 ? value
+                         : builder_.mul(value, builder_.constant(static_cast<float>(1 / step)));
   }
 
   int load(const Value& value, const EpilogueOperand& operand) {
@@ -137,7 +150,8 @@ class Translator {
   }
 
   bool makes_operand(const Node& node) const {
-    return find_operand_transpose(*contraction_.anchor, 0) == &node || find_operand_transpose(*contraction_.anchor, 1) == &node;
+    return find_operand_transpose(*contraction_.anchor, 0) == &node ||
+           find_operand_transpose(*contraction_.anchor, 1) == &node;
   }
 
   Result<int> read(const Value& value) {
@@ -147,7 +161,9 @@ class Translator {
       number = builder_.constant(*scalar);
     } else {
       const auto shape = epilogue_shape(value.type(), *contraction_.anchor);
-      if (!shape) return make_error(ErrorCode::kNotLowerable, "{}: an operand's shape fits no epilogue", contraction_.node->label());
+      if (!shape)
+        return make_error(ErrorCode::kNotLowerable, "{}: an operand's shape fits no epilogue",
+                          contraction_.node->label());
       switch (*shape) {
         case EpilogueShape::kScalar:
           number = load(value, EpilogueOperand::scalar());
@@ -190,15 +206,18 @@ class Translator {
       case Op::kLeakyRelu:
         return builder_.leaky_relu(a, node.float_attribute("alpha", 0.01f));
       case Op::kHardSigmoid:
-        return hard_sigmoid(a, node.float_attribute("alpha", 0.2f), node.float_attribute("beta", 0.5f));
+        return hard_sigmoid(a, node.float_attribute("alpha", 0.2f),
+                            node.float_attribute("beta", 0.5f));
       case Op::kHardSwish:
         return builder_.mul(a, hard_sigmoid(a, 1.0f / 6.0f, 0.5f));
       case Op::kElu: {
         const int below = builder_.sub(builder_.unary(EpilogueOp::kExp, a), builder_.constant(1));
-        return builder_.select_positive(a, a, builder_.mul(below, builder_.constant(node.float_attribute("alpha", 1))));
+        return builder_.select_positive(
+            a, a, builder_.mul(below, builder_.constant(node.float_attribute("alpha", 1))));
       }
       default:
-        return make_error(ErrorCode::kNotLowerable, "{}: {} cannot stand in an epilogue", contraction_.node->label(), op_name(node.op()));
+        return make_error(ErrorCode::kNotLowerable, "{}: {} cannot stand in an epilogue",
+                          contraction_.node->label(), op_name(node.op()));
     }
   }
 
@@ -215,7 +234,8 @@ class Translator {
   }
 
   int hard_sigmoid(int a, float alpha, float beta) {
-    return builder_.clip(builder_.add(builder_.mul(a, builder_.constant(alpha)), builder_.constant(beta)), 0, 1);
+    return builder_.clip(
+        builder_.add(builder_.mul(a, builder_.constant(alpha)), builder_.constant(beta)), 0, 1);
   }
 
   const Contraction& contraction_;
@@ -257,7 +277,8 @@ std::optional<double> known_number(const Contraction& contraction, const Value& 
   return known_number(outside == nullptr ? inside : *outside);
 }
 
-Result<TranslatedEpilogue> translate_epilogue(const Contraction& contraction, const EpilogueAddressing& addressing,
+Result<TranslatedEpilogue> translate_epilogue(const Contraction& contraction,
+                                              const EpilogueAddressing& addressing,
                                               const QuantizedContraction* quantized) {
   return Translator(contraction, addressing, quantized).run();
 }

@@ -7,7 +7,8 @@ namespace sluice {
 Result<void> lower_host_cpu(Graph& graph) {
   for (Node& node : graph.nodes()) {
     const OpRow* row = find_op(node.op());
-    node.placement.no_task = row != nullptr && (row->flags & kView) != 0 && node.output_count() == 1 && node.output().type().is_tensor();
+    node.placement.no_task = row != nullptr && (row->flags & kView) != 0 &&
+                             node.output_count() == 1 && node.output().type().is_tensor();
   }
   return {};
 }
