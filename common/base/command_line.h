@@ -24,7 +24,7 @@ class CommandLine {
   Wish wish() const { return wish_; }
   bool has(std::string_view name) const {
     return !list(name).empty();
-  }                                               // given, or has a default in the usage text
+  }  // given, or has a default in the usage text
   bool flag(std::string_view name) const;         // an option without value, or a command word
   std::string text(std::string_view name) const;  // the last value; empty when absent
   const std::vector<std::string>& list(

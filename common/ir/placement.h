@@ -67,8 +67,9 @@ struct Kernel {
   // then inputs, one behind the other.
   bool symbolic = false;
   std::vector<uint32_t> multiply_add_symbols = {};  // multiply_adds times the product of these
-  uint64_t multiply_adds_per_block =
-      0;  // a launch has that many blocks fewer or more, 1 to `blocks`
+  // A launch has multiply_adds divided by this as blocks, at least 1 and at most `blocks`; 0:
+  // always `blocks`.
+  uint64_t multiply_adds_per_block = 0;
   bool operator==(const Kernel&) const = default;
 };
 

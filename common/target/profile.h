@@ -37,8 +37,8 @@ struct DeviceProfile {
   int vector_bits = 128;      // widest register to use
   int vector_registers = 16;
   bool fused_multiply_add = false;
-  bool int8_dot_product =
-      false;  // one instruction adds four products of bytes (vpdpbusd); absent in a file: false
+  // One instruction adds four products of bytes (vpdpbusd). Absent in a file: false.
+  bool int8_dot_product = false;
   int64_t l2_bytes = 1024 * 1024;
   int64_t scratch_limit = kScratchLimit;  // bytes per worker, at most kScratchLimit
   std::vector<std::string> engines;       // engine names that exist on this device
