@@ -15,7 +15,8 @@ Reads <in>, or standard input when it is absent or "-". A compiled model is show
 
 Options:
   -o FILE             Write to FILE [default: -].
-  --format=FMT        text (which sluice-as reads back); of graphs also json or dot [default: text].
+  --format=FMT        text (which sluice-as reads back) or json; of graphs also dot or onnx: a model without weights
+                      that Netron opens [default: text].
   --summary           Counts only: graphs, nodes by op and engine, bytes of constants; of a compiled model its
                       inputs and outputs, nodes by engine, bytes, tasks and streams.
   --check             Of a partitioned graph: what a compile of it will be, as text or JSON: engines and their shares of the
@@ -27,6 +28,7 @@ Options:
 
 Result<ExitClass> run(const CommandLine& line) {
   SLUICE_TRY(check_input(line));
+  if (line.text("--format") == "onnx") SLUICE_TRY(check_binary_output(line));
   SLUICE_ASSIGN(const InputBytes input, InputBytes::open(input_path(line)));
   const ShowRequest request{line.text("--format"), line.flag("--summary"), line.flag("--check"),
                             line.flag("--header"), line.text("--sizes")};

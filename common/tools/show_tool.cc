@@ -7,6 +7,7 @@
 #include "common/tools/check_model.h"
 #include "common/tools/om_text.h"
 #include "common/tools/show.h"
+#include "common/tools/show_onnx/show_onnx.h"
 
 namespace sluice {
 namespace {
@@ -37,9 +38,11 @@ Result<std::string> show_graph(const Module& module, const ShowRequest& request)
   if (request.summary) return summary_text(module);
   if (request.format == "json") return graph_json(module);
   if (request.format == "dot") return graph_dot(module);
-  if (request.format != "text")
-    return make_error(ErrorCode::kBadOption, "--format is '{}', it must be text, json or dot",
+  if (request.format == "onnx") return graph_onnx(module);
+  if (request.format != "text") {
+    return make_error(ErrorCode::kBadOption, "--format is '{}', it must be text, json, dot or onnx",
                       request.format);
+  }
   return print_module(module, {.header = request.header});
 }
 
