@@ -100,7 +100,9 @@ Result<std::string> find_program(const std::string& name) {
   }
   return make_error(ErrorCode::kProgramMissing, "the program '{}' is neither in {} nor in PATH",
                     name, own_folder())
-      .with_hint("build all of Sluice, or add its folder to PATH");
+      .with_hint(
+          "install sluice-compiler and sluice-runtime, or build all of Sluice, or add its folder "
+          "to PATH");
 }
 
 }  // namespace sluice

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/api/sluice.h"
+#include "sluice.h"
 
 namespace sluice::api {
 

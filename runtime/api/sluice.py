@@ -8,10 +8,12 @@
 A sequence is a list of arrays, an empty optional None, a tensor of strings an array of str, a map a dict, a sequence of maps a list of dicts.
 An array must have the input's dtype; Python numbers, also in lists, are converted where their kind (integers before floats) and range allow it.
 
-libsluice.so is looked for in $SLUICE_LIBRARY, then beside this file and in ../lib.
+libsluice.so is $SLUICE_LIBRARY, or the first that is there: beside this file, in ../lib, in the lib
+folder of the prefix that this file is installed in, where the system looks for libraries.
 """
 
 import ctypes
+import glob
 import os
 
 try:
@@ -60,12 +62,22 @@ class _Tensor(ctypes.Structure):
     ]
 
 
+# From this file's folder: a build tree or any folder with both files, then PREFIX/lib/python3/dist-packages, where the
+# library may be in a folder of lib for one architecture.
+_LIBRARY_PLACES = ("libsluice.so.0", "libsluice.so", "../lib/libsluice.so.0", "../../libsluice.so.0", "../../*-linux-gnu*/libsluice.so.0")
+
+
 def _load():
-    here = os.path.dirname(os.path.abspath(__file__))
-    for path in (os.environ.get("SLUICE_LIBRARY"), os.path.join(here, "libsluice.so"), os.path.join(here, "..", "lib", "libsluice.so")):
-        if path and os.path.exists(path):
-            return ctypes.CDLL(path)
-    raise Error(1004, "libsluice.so is not there; name it in SLUICE_LIBRARY")
+    named = os.environ.get("SLUICE_LIBRARY")
+    here = glob.escape(os.path.dirname(os.path.realpath(__file__)))
+    found = [path for place in _LIBRARY_PLACES for path in glob.glob(os.path.join(here, place))]
+    if named and os.path.exists(named):
+        found.insert(0, named)
+    try:
+        return ctypes.CDLL(os.path.realpath(found[0]) if found else "libsluice.so.0")
+    except OSError as problem:
+        hint = "install sluice-runtime, or name libsluice.so in SLUICE_LIBRARY"
+        raise Error(1004, f"libsluice.so cannot be opened: {problem}; {hint}") from None
 
 
 _library = _load()

@@ -11,6 +11,10 @@ namespace {
 
 constexpr const char* kLibrary = "libsluice_host_cpu.so";
 
+// Where it lies as seen from the program or library that opens it: in a build tree, beside it, and
+// installed, from bin, from lib and from a folder of lib for one architecture.
+constexpr const char* kFolders[] = {"../lib", ".", "../lib/sluice", "sluice", "../sluice"};
+
 // The folders to look in: of the file this code was loaded from, then of the program.
 std::vector<std::filesystem::path> origins() {
   std::vector<std::filesystem::path> folders;
@@ -48,8 +52,8 @@ Result<const HostEngine*> engine_in(void* library) {
 Result<const HostEngine*> open_host_engine() {
   std::string tried;
   for (const auto& origin : origins()) {
-    for (const auto& folder : {origin / ".." / "lib", origin}) {
-      const std::filesystem::path file = folder / kLibrary;
+    for (const char* folder : kFolders) {
+      const std::filesystem::path file = origin / folder / kLibrary;
       std::error_code ignored;
       if (!std::filesystem::exists(file, ignored)) continue;
       if (void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return engine_in(library);
@@ -64,7 +68,7 @@ Result<const HostEngine*> open_host_engine() {
   }
   return make_error(ErrorCode::kWrongDevice,
                     "the model runs nodes on host_cpu, but {} cannot be opened{}", kLibrary, tried)
-      .with_hint("install it in ../lib or beside the program");
+      .with_hint("install it beside the program, in ../lib or in ../lib/sluice");
 }
 
 }  // namespace sluice
