@@ -4,8 +4,8 @@ import os
 import re
 import subprocess
 
-# "Options:", "Common options:", "Manner options: they do not change the product."
-OPTION_HEADING = re.compile(r"(?:\w+ )?[Oo]ptions:( .*)?")
+# "Options:", "Common options:", "Non-semantic options: they do not change the product."
+OPTION_HEADING = re.compile(r"(?:[\w-]+ )?[Oo]ptions:( .*)?")
 OPTION = re.compile(r"  (-\S+(?: [A-Z]+)?(?:, -\S+)?)(?:  +(.*))?")
 
 

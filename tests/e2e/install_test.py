@@ -123,6 +123,14 @@ class Install(unittest.TestCase):
         text = run(PYTHON, "-c", "import sluice", code=1, env={"PYTHONPATH": alone})
         self.assertIn("install sluice-runtime", text)
 
+    def test_packages_name_the_release_of_the_programs(self):
+        release = run(os.path.join(self.runtime, "bin/sluice"), "--version").split()[-1]
+        for file, line in (("pkgconfig/sluice.pc", f"Version: {release}"),
+                           ("cmake/sluice/sluice-config-version.cmake",
+                            f'set(PACKAGE_VERSION "{release}")')):
+            with open(os.path.join(self.runtime, "lib", file), encoding="utf-8") as text:
+                self.assertIn(line + "\n", text.read())
+
     @unittest.skipUnless(shutil.which("pkg-config"), "no pkg-config")
     def test_a_c_program_by_pkg_config(self):
         libraries = os.path.join(self.runtime, "lib")
