@@ -178,6 +178,34 @@ def check_dependencies(files):
         yield f"dependency '{package}': {where}"
 
 
+LINK = re.compile(r"\]\(([^)\s#]*)(#[^)\s]*)?\)")
+
+
+def check_links(path, files):
+    """Relative links of a page lead to tracked files or folders, and to headings that are there."""
+    text = outside_code(files[path])
+    for number, line in enumerate(text.splitlines(), 1):
+        for target, anchor in LINK.findall(line):
+            if re.match(r"[a-z]+:", target):
+                continue
+            found = os.path.normpath(os.path.join(os.path.dirname(path), target)) if target else path
+            if found not in files and not any(name.startswith(found + "/") for name in files):
+                yield f"{path}:{number}: link to {target}, which does not exist"
+            elif anchor and anchor[1:] not in headings(files.get(found, "")):
+                yield f"{path}:{number}: link to {target}{anchor}: {found} has no such heading"
+
+
+def outside_code(text):
+    """A page with the lines of its fenced blocks emptied and its inline code removed."""
+    return re.sub(r"`[^`\n]*`", "``", re.sub(r"^```.*?^```", lambda block: "\n" * block.group().count("\n"), text, flags=re.M | re.S))
+
+
+def headings(text):
+    """The anchors of a page's headings, made the way that repositories' web pages make them."""
+    lines = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", line.strip().lower()).replace(" ", "-") for line in lines}
+
+
 def main():
     if {"-h", "--help"} & set(sys.argv):
         print(__doc__.strip())
@@ -190,6 +218,7 @@ def main():
     files = {path: read(path) for path in tracked if path and os.path.isfile(path)}
     faults = [fault for path, text in files.items() for check in (check_layers, check_words, check_size) for fault in check(path, text)]
     faults += [*check_passes(files), *check_dependencies(files), *check_fields(files)]
+    faults += [fault for path in files if path.endswith(".md") for fault in check_links(path, files)]
     print("\n".join(faults), end="\n" if faults else "")
     return 7 if faults else 0
 

@@ -52,6 +52,20 @@ def check_that_unread_fields_are_found():
     assert field_faults("runtime/loader/arena.cc", "memory.arena_bytes()", "0"), "a field of a message whose reader went"
 
 
+def link_faults(text):
+    pages = {"README.md": text, "docs/a.md": "# A page\n\n## Two words, here\n", "docs/pictures/p.svg": ""}
+    return list(check.check_links("README.md", pages))
+
+
+def check_that_broken_links_are_found():
+    assert link_faults("[a](docs/a.md) [b](docs) [c](https://example.org/x) [d](#top) ![p](docs/pictures/p.svg)\n# Top\n") == []
+    assert link_faults("[a](docs/a.md#two-words-here)\n```\n[x](no.md)\n```\n`[x](no.md)`\n") == [], "code is not followed"
+    assert link_faults("\n[a](docs/b.md)\n") == ["README.md:2: link to docs/b.md, which does not exist"]
+    assert link_faults("[a](docs/a.md#three)"), "a heading that is not there"
+    assert link_faults("[a](#docs)"), "a heading that is not on this page"
+    assert link_faults("```\n# Top\n```\n[a](#top)"), "a comment of a code block is no heading"
+
+
 def layer_faults(path, include):
     return list(check.check_layers(path, f'#include "{include}"\n'))
 
@@ -80,6 +94,7 @@ def main():
     assert list(check.check_size("x/main.cc", "\n" * 61)) and not list(check.check_size("x/main.cc", "\n" * 60))
 
     check_that_unread_fields_are_found()
+    check_that_broken_links_are_found()
     assert pass_faults() == []
     assert pass_faults(fold_pair__cc=None), "no file"
     assert pass_faults(passes__h="\n"), "no declaration"
