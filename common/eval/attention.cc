@@ -10,6 +10,7 @@
 #include "common/eval/kernels.h"
 #include "common/eval/math64.h"
 #include "common/eval/number.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -129,11 +130,11 @@ Result<void> store_heads(EvalCall& call, size_t output, const Heads<T>& heads) {
 // softmax(softcap(Q K' scale) + mask) V; the output keeps Q's rank.
 Result<void> eval_attention(EvalCall& call) {
   const auto& node = call.node;
-  const int64_t q_heads = node.int_attribute("q_num_heads", 0);
-  const int64_t kv_heads = node.int_attribute("kv_num_heads", 0);
-  const double cap = node.float_attribute("softcap", 0.0f);
-  const bool causal = node.int_attribute("is_causal", 0) != 0;
-  const int64_t kept = node.int_attribute("qk_matmul_output_mode", 0);
+  const int64_t q_heads = node.get(attributes::Attention::q_num_heads);
+  const int64_t kv_heads = node.get(attributes::Attention::kv_num_heads);
+  const double cap = node.get(attributes::Attention::softcap);
+  const bool causal = node.get(attributes::Attention::is_causal) != 0;
+  const int64_t kept = node.get(attributes::Attention::qk_matmul_output_mode);
   const auto lengths = call.ints(6);
   return visit_float(call, call.input(0).dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     SLUICE_ASSIGN(const Heads<T> q, load_heads<T>(call, 0, q_heads));
@@ -147,7 +148,7 @@ Result<void> eval_attention(EvalCall& call) {
     if (!fits || (!lengths.empty() && static_cast<int64_t>(lengths.size()) != q.batch))
       return call.bad_shape("queries, keys and values do not fit");
     SLUICE_ASSIGN(const MaskRows rows, make_mask_rows(call, q.batch, q.heads, q.length, k.length));
-    const float named = node.float_attribute("scale", 0.0f);
+    const float named = node.get(attributes::Attention::scale);
     const double scale =
         named != 0 ? static_cast<double>(named) : 1 / std::sqrt(static_cast<double>(q.size));
     const bool flat = call.input(0).rank() == 3;
@@ -209,15 +210,15 @@ Result<void> eval_rotary_embedding(EvalCall& call) {
   const Input& x = call.input(0);
   const Input& cosines = call.input(1);
   const Input& sines = call.input(2);
-  const bool interleaved = call.node.int_attribute("interleaved", 0) != 0;
+  const bool interleaved = call.node.get(attributes::RotaryEmbedding::interleaved) != 0;
   const bool flat = x.rank() == 3;
-  int64_t heads = flat ? call.node.int_attribute("num_heads", 0) : 0;
+  int64_t heads = flat ? call.node.get(attributes::RotaryEmbedding::num_heads) : 0;
   if (x.rank() == 4) heads = x.dims[1];
   if ((x.rank() != 3 && x.rank() != 4) || heads < 1 || x.dims.back() % (flat ? heads : 1) != 0)
     return call.bad_shape("the input {} does not fit {} heads", dims_text(x.dims), heads);
   const int64_t size = flat ? x.dims[2] / heads : x.dims[3];
   const int64_t length = flat ? x.dims[1] : x.dims[2];
-  const int64_t named = call.node.int_attribute("rotary_embedding_dim", 0);
+  const int64_t named = call.node.get(attributes::RotaryEmbedding::rotary_embedding_dim);
   const int64_t turned = named > 0 ? named : size;
   const int64_t half = turned / 2;
   const auto positions = call.ints(3);

@@ -10,6 +10,7 @@
 #include "common/eval/kernels.h"
 #include "common/eval/math64.h"
 #include "common/eval/number.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -322,7 +323,7 @@ Result<void> eval_div(EvalCall& call) {
 }
 Result<void> eval_mod(EvalCall& call) {
   SLUICE_TRY(check_divisors(call));
-  if (call.node.int_attribute("fmod", 0) != 0)
+  if (call.node.get(attributes::Mod::fmod) != 0)
     return arithmetic(call, number_kernel(call.input(0).dtype, Remainder()));
   return arithmetic(call, number_kernel(call.input(0).dtype, FloorModulus()));
 }
@@ -410,7 +411,7 @@ Result<void> eval_bitwise_xor(EvalCall& call) {
   return bitwise(call, bitwise_kernel([](uint64_t a, uint64_t b) { return a ^ b; }));
 }
 Result<void> eval_bit_shift(EvalCall& call) {
-  const std::string direction = call.node.string_attribute("direction", "");
+  const std::string direction = call.node.get(attributes::BitShift::direction);
   if (direction != "LEFT" && direction != "RIGHT")
     return call.bad_value("direction is '{}', not LEFT or RIGHT", direction);
   const bool left = direction == "LEFT";
@@ -433,7 +434,7 @@ Result<void> eval_swiglu(EvalCall& call) {
   if (!std::ranges::equal(call.input(0).dims, call.input(1).dims))
     return call.bad_shape("{} and {} differ", dims_text(call.input(0).dims),
                           dims_text(call.input(1).dims));
-  const float alpha = call.node.float_attribute("alpha", 1.0f);
+  const float alpha = call.node.get(attributes::SwiGLU::alpha);
   return arithmetic(call, float_kernel(call.input(0).dtype, [alpha]<typename T>(T gate, T x) {
                       return gate * (T(1) / (T(1) + math::exp(-(T(alpha) * gate)))) * x;
                     }));

@@ -8,14 +8,15 @@
 #include "common/eval/axes.h"
 #include "common/eval/kernels.h"
 #include "common/eval/number.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
 
 Narrowing narrowing_of(const Node& node) {
   Narrowing narrowing;
-  narrowing.saturate = node.int_attribute("saturate", 1) != 0;
-  const std::string mode = node.string_attribute("round_mode", "up");
+  narrowing.saturate = node.get(attributes::CastLike::saturate) != 0;
+  const std::string mode = node.get(attributes::CastLike::round_mode);
   if (mode == "down") narrowing.mode = Narrowing::Mode::kDown;
   if (mode == "nearest") narrowing.mode = Narrowing::Mode::kNearest;
   return narrowing;
@@ -108,13 +109,13 @@ Result<void> cast(EvalCall& call, DType to) {
 }  // namespace
 
 Result<void> eval_cast(EvalCall& call) {
-  return cast(call, static_cast<DType>(call.node.int_attribute("to", 1)));
+  return cast(call, static_cast<DType>(call.node.get(attributes::Cast::to)));
 }
 Result<void> eval_cast_like(EvalCall& call) { return cast(call, call.input(1).dtype); }
 
 Result<void> eval_bit_cast(EvalCall& call) {
   const Input& x = call.input(0);
-  const auto to = static_cast<DType>(call.node.int_attribute("to", 1));
+  const auto to = static_cast<DType>(call.node.get(attributes::BitCast::to));
   if (!dtype_is_valid(static_cast<int>(to)) || dtype_bits(to) != dtype_bits(x.dtype))
     return call.bad_value("types {} and {} have different widths", dtype_name(x.dtype),
                           dtype_name(to));

@@ -6,6 +6,7 @@
 #include "common/eval/dispatch.h"
 #include "common/eval/kernels.h"
 #include "common/eval/number.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -52,7 +53,7 @@ Result<void> eval_one_hot_encoder(EvalCall& call) {
   const Input &x = call.input(0), &categories = call.input(1);
   if (categories.logical != x.logical)
     return call.bad_value("the categories are of {}", dtype_name(categories.logical));
-  const bool may_lack = call.node.int_attribute("zeros", 1) != 0;
+  const bool may_lack = call.node.get(attributes::OneHotEncoder::zeros) != 0;
   const std::map<int64_t, size_t> places = places_of(categories);
   const std::vector<int64_t> wanted = keys_of(x);
   std::vector<int64_t> dims = to_vector(x.dims);

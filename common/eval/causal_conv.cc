@@ -5,6 +5,7 @@
 
 #include "common/eval/kernels.h"
 #include "common/eval/math64.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -41,7 +42,7 @@ Result<Sizes> read_sizes(const EvalCall& call) {
 }
 
 Result<bool> read_silu(const EvalCall& call) {
-  const std::string name = call.node.string_attribute("activation", "none");
+  const std::string name = call.node.get(attributes::CausalConvWithState::activation);
   if (name != "none" && name != "silu" && name != "swish")
     return call.bad_value("the activation '{}' is not known", name);
   return name != "none";

@@ -4,14 +4,16 @@
 
 #include "common/eval/axes.h"
 #include "common/eval/kernels.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
 
-Result<const Graph*> body_of(const EvalCall& call, std::string_view name) {
-  const Graph* body = call.node.body(name);
+Result<const Graph*> body_of(const EvalCall& call, const BodyAttribute& attribute) {
+  const Graph* body = call.node.get(attribute);
   if (body == nullptr)
-    return make_error(ErrorCode::kBadNode, "{}: has no body '{}'", call.node.label(), name);
+    return make_error(ErrorCode::kBadNode, "{}: has no body '{}'", call.node.label(),
+                      attribute.name);
   return body;
 }
 
@@ -136,14 +138,14 @@ Result<void> eval_if(EvalCall& call) {
   if (call.input(0).dtype != DType::kBool || call.input(0).count != 1)
     return call.bad_value("the condition is not one bool");
   SLUICE_ASSIGN(const Graph* body,
-                body_of(call, call.integer(0, 0) != 0 ? "then_branch" : "else_branch"));
+                body_of(call, call.integer(0, 0) != 0 ? attributes::If::then_branch
+                                                      : attributes::If::else_branch));
   return forward(call, *body, call.operands.subspan(1));
 }
 
 // Where an error of inference was left for the run that comes here.
 Result<void> eval_fail(EvalCall& call) {
-  return make_error(ErrorCode::kBadShape, "{}",
-                    call.node.string_attribute("message", "the branch cannot run"));
+  return make_error(ErrorCode::kBadShape, "{}", call.node.get(attributes::Fail::message));
 }
 
 Result<void> eval_fused(EvalCall& call) {
@@ -154,7 +156,7 @@ Result<void> eval_fused(EvalCall& call) {
 }
 
 Result<void> eval_loop(EvalCall& call) {
-  SLUICE_ASSIGN(const Graph* body, body_of(call, "body"));
+  SLUICE_ASSIGN(const Graph* body, body_of(call, attributes::Loop::body));
   SLUICE_ASSIGN(const int64_t state_count, count_states(call, *body, 2));
   const auto count = static_cast<size_t>(state_count);
   std::vector<EvalValue> states;
@@ -184,20 +186,20 @@ Result<void> eval_loop(EvalCall& call) {
 }
 
 Result<void> eval_scan(EvalCall& call) {
-  SLUICE_ASSIGN(const Graph* body, body_of(call, "body"));
-  const auto scan_inputs = static_cast<size_t>(call.node.int_attribute("num_scan_inputs", 0));
+  SLUICE_ASSIGN(const Graph* body, body_of(call, attributes::Scan::body));
+  const auto scan_inputs = static_cast<size_t>(call.node.get(attributes::Scan::num_scan_inputs));
   SLUICE_ASSIGN(const int64_t state_count, count_states(call, *body, scan_inputs));
   const auto count = static_cast<size_t>(state_count);
   const size_t scan_outputs = call.node.output_count() - count;
-  const auto attribute = [&](std::string_view name, size_t size) {
-    std::vector<int64_t> values = call.node.ints_attribute(name);
+  const auto attribute = [&](const IntsAttribute& name, size_t size) {
+    std::vector<int64_t> values = call.node.get(name);
     values.resize(size, 0);
     return values;
   };
-  std::vector<int64_t> axes = attribute("scan_input_axes", scan_inputs);
-  const auto input_directions = attribute("scan_input_directions", scan_inputs);
-  const auto output_axes = attribute("scan_output_axes", scan_outputs);
-  const auto output_directions = attribute("scan_output_directions", scan_outputs);
+  std::vector<int64_t> axes = attribute(attributes::Scan::scan_input_axes, scan_inputs);
+  const auto input_directions = attribute(attributes::Scan::scan_input_directions, scan_inputs);
+  const auto output_axes = attribute(attributes::Scan::scan_output_axes, scan_outputs);
+  const auto output_directions = attribute(attributes::Scan::scan_output_directions, scan_outputs);
   int64_t length = -1;
   for (size_t i = 0; i < scan_inputs; ++i) {
     const auto dims = call.operands[count + i].view.dims;
@@ -235,7 +237,7 @@ Result<void> eval_scan(EvalCall& call) {
 }
 
 Result<void> eval_sequence_map(EvalCall& call) {
-  SLUICE_ASSIGN(const Graph* body, body_of(call, "body"));
+  SLUICE_ASSIGN(const Graph* body, body_of(call, attributes::Fused::body));
   const EvalValue* sequence = call.operands[0].value;
   if (sequence == nullptr || sequence->kind != EvalValue::Kind::kSequence)
     return call.bad_value("input 0 is no sequence");

@@ -8,6 +8,7 @@
 #include "common/eval/dispatch.h"
 #include "common/eval/kernels.h"
 #include "common/eval/matrix.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -39,7 +40,7 @@ Result<ConvShape> make_conv_shape(const EvalCall& call, std::span<const int64_t>
   shape.batch = x[0];
   shape.channels = x[1];
   shape.filters = w[0];
-  shape.groups = call.node.int_attribute("group", 1);
+  shape.groups = call.node.get(attributes::Conv::group);
   if (shape.groups < 1 || shape.filters % shape.groups != 0 ||
       w[1] * shape.groups != shape.channels) {
     return call.bad_shape("input {} and weights {} do not fit {} groups", dims_text(x),

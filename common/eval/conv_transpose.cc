@@ -10,16 +10,10 @@
 #include "common/eval/kernels.h"
 #include "common/eval/matrix.h"
 #include "common/eval/window.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
-
-std::vector<int64_t> ints_or(const EvalCall& call, std::string_view name, size_t count,
-                             int64_t fallback) {
-  std::vector<int64_t> values = call.node.ints_attribute(name);
-  if (values.empty()) values.assign(count, fallback);
-  return values;
-}
 
 // The window of the convolution that this one transposes: its input is our output.
 Result<Window> transposed_window(const EvalCall& call, std::span<const int64_t> in,
@@ -28,12 +22,12 @@ Result<Window> transposed_window(const EvalCall& call, std::span<const int64_t> 
   const size_t rank = in.size();
   window.out.assign(in.begin(), in.end());
   window.kernel = std::move(kernel);
-  window.strides = ints_or(call, "strides", rank, 1);
-  window.dilations = ints_or(call, "dilations", rank, 1);
-  std::vector<int64_t> pads = ints_or(call, "pads", 2 * rank, 0);
-  const auto extra = ints_or(call, "output_padding", rank, 0);
-  const auto shape = call.node.ints_attribute("output_shape");
-  const std::string auto_pad = call.node.string_attribute("auto_pad", "NOTSET");
+  window.strides = call.node.get(attributes::Strided::strides, rank);
+  window.dilations = call.node.get(attributes::Dilated::dilations, rank);
+  std::vector<int64_t> pads = call.node.get(attributes::Strided::pads, 2 * rank);
+  const auto extra = call.node.get(attributes::ConvTranspose::output_padding, rank);
+  const auto shape = call.node.get(attributes::ConvTranspose::output_shape);
+  const std::string auto_pad = call.node.get(attributes::Window::auto_pad);
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
   const bool sized = window.kernel.size() == rank && window.strides.size() == rank &&
                      window.dilations.size() == rank && pads.size() == 2 * rank &&
@@ -67,7 +61,7 @@ Result<void> eval_conv_transpose(EvalCall& call) {
   const Input& x = call.input(0);
   const Input& w = call.input(1);
   const Input& bias = call.input(2);
-  const int64_t groups = call.node.int_attribute("group", 1);
+  const int64_t groups = call.node.get(attributes::Conv::group);
   if (x.rank() < 3 || w.rank() != x.rank() || w.dims[0] != x.dims[1] || groups < 1 ||
       w.dims[0] % groups != 0 || w.dtype != x.dtype) {
     return call.bad_shape("input {} and weights {} do not fit", dims_text(x.dims),
@@ -119,13 +113,13 @@ Result<void> eval_conv_transpose(EvalCall& call) {
 
 Result<void> eval_max_unpool(EvalCall& call) {
   const Input& x = call.input(0);
-  const auto kernel = call.node.ints_attribute("kernel_shape");
+  const auto kernel = call.node.get(attributes::MaxUnpool::kernel_shape);
   const auto indices = call.ints(1);
   if (x.rank() < 3 || static_cast<int64_t>(kernel.size()) + 2 != x.rank() ||
       static_cast<int64_t>(indices.size()) != x.count)
     return call.bad_shape("kernel and indices do not fit the input {}", dims_text(x.dims));
-  const auto strides = ints_or(call, "strides", kernel.size(), 1);
-  const auto pads = ints_or(call, "pads", 2 * kernel.size(), 0);
+  const auto strides = call.node.get(attributes::Strided::strides, kernel.size());
+  const auto pads = call.node.get(attributes::Strided::pads, 2 * kernel.size());
   std::vector<int64_t> inferred = {x.dims[0], x.dims[1]};
   for (size_t i = 0; i < kernel.size(); ++i)
     inferred.push_back(plus(plus(times(x.dims[i + 2] - 1, strides[i]), kernel[i] - pads[i]),

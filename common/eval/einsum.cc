@@ -8,6 +8,7 @@
 #include "common/eval/broadcast.h"
 #include "common/eval/dispatch.h"
 #include "common/eval/kernels.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -33,7 +34,7 @@ Result<std::string> expand_ellipsis(const EvalCall& call, std::string term, int6
 }
 
 Result<Equation> parse_equation(const EvalCall& call) {
-  std::string text = call.node.string_attribute("equation", "");
+  std::string text = call.node.get(attributes::Einsum::equation);
   std::erase(text, ' ');
   Equation equation;
   const size_t arrow = text.find("->");

@@ -7,6 +7,7 @@
 #include "common/eval/kernels.h"
 #include "common/eval/math64.h"
 #include "common/eval/number.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -51,7 +52,8 @@ Result<Sizes> read_sizes(const EvalCall& call) {
 // What scores are held in from the first body to the last.
 Result<DType> softmax_dtype(const EvalCall& call) {
   const DType own = call.input(0).logical == DType::kF64 ? DType::kF64 : DType::kF32;
-  const int64_t named = call.node.int_attribute("softmax_precision", static_cast<int64_t>(own));
+  const int64_t named =
+      call.node.get(attributes::FlexAttention::softmax_precision, static_cast<int64_t>(own));
   for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
     if (named == static_cast<int64_t>(dtype)) return dtype;
   }
@@ -59,18 +61,19 @@ Result<DType> softmax_dtype(const EvalCall& call) {
 }
 
 // What the body makes of the scores or probabilities; themselves where the node has no such body.
-Result<EvalValue> modify(const EvalCall& call, std::string_view attribute, EvalValue given) {
-  if (call.node.find_attribute(attribute) == nullptr) return given;
-  const Graph* body = call.node.body(attribute);
+Result<EvalValue> modify(const EvalCall& call, const BodyAttribute& attribute, EvalValue given) {
+  if (!call.node.has(attribute)) return given;
+  const Graph* body = call.node.get(attribute);
   if (body == nullptr)
-    return make_error(ErrorCode::kBadNode, "{}: has no body '{}'", call.node.label(), attribute);
+    return make_error(ErrorCode::kBadNode, "{}: has no body '{}'", call.node.label(),
+                      attribute.name);
   std::vector<Operand> inputs = {Operand::of(given)};
   inputs.insert(inputs.end(), call.operands.begin() + kOwnInputs, call.operands.end());
   SLUICE_ASSIGN(auto made, evaluate_body(*body, inputs, call.options));
   const Tensor* tensor = made.size() == 1 ? made[0].tensor.get() : nullptr;
   if (tensor == nullptr || tensor->dtype != given.tensor->dtype ||
       tensor->dims != given.tensor->dims)
-    return call.bad_shape("'{}' does not keep the type {} and the shape {}", std::string(attribute),
+    return call.bad_shape("'{}' does not keep the type {} and the shape {}", attribute.name,
                           dtype_name(given.tensor->dtype), dims_text(given.tensor->dims));
   return std::move(made[0]);
 }
@@ -84,9 +87,8 @@ double dot(const T* a, const T* b, int64_t count) {
 
 template <typename T>
 Tensor make_scores(const EvalCall& call, const Sizes& sizes, DType dtype) {
-  const AttributeValue* named = call.node.find_attribute("scale");
-  const double scale = named != nullptr
-                           ? static_cast<double>(call.node.float_attribute("scale", 0.0f))
+  const double scale = call.node.has(attributes::FlexAttention::scale)
+                           ? static_cast<double>(call.node.get(attributes::FlexAttention::scale))
                            : 1 / std::sqrt(static_cast<double>(sizes.key));
   Tensor scores = make_tensor(dtype, {sizes.batch, sizes.q_heads, sizes.queries, sizes.keys});
   std::vector<double> line(static_cast<size_t>(sizes.keys));
@@ -153,9 +155,10 @@ Result<void> eval_flex_attention(EvalCall& call) {
   }
   return visit_float(call, call.input(0).dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     SLUICE_ASSIGN(const EvalValue scores,
-                  modify(call, "score_mod", EvalValue::of(make_scores<T>(call, sizes, dtype))));
-    SLUICE_ASSIGN(const EvalValue mixed,
-                  modify(call, "prob_mod", EvalValue::of(softmax(*scores.tensor, sizes))));
+                  modify(call, attributes::FlexAttention::score_mod,
+                         EvalValue::of(make_scores<T>(call, sizes, dtype))));
+    SLUICE_ASSIGN(const EvalValue mixed, modify(call, attributes::FlexAttention::prob_mod,
+                                                EvalValue::of(softmax(*scores.tensor, sizes))));
     mix_values<T>(call, sizes, *mixed.tensor, y);
     return {};
   });

@@ -9,6 +9,7 @@
 #include "common/eval/elementwise.h"
 #include "common/eval/kernels.h"
 #include "common/eval/number.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -28,7 +29,7 @@ Result<std::vector<int64_t>> checked_indices(const EvalCall& call, size_t input,
 enum class Reduction { kNone, kAdd, kMul, kMax, kMin };
 
 Result<Reduction> reduction_of(const EvalCall& call) {
-  const std::string name = call.node.string_attribute("reduction", "none");
+  const std::string name = call.node.get(attributes::ScatterND::reduction);
   if (name == "none") return Reduction::kNone;
   if (name == "add") return Reduction::kAdd;
   if (name == "mul") return Reduction::kMul;
@@ -158,7 +159,7 @@ Result<Slices> find_slices(const EvalCall& call, int64_t batch) {
 Result<void> eval_gather(EvalCall& call) {
   const Input& x = call.input(0);
   const Input& indices = call.input(1);
-  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", 0), x.rank()));
+  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.get(attributes::Gather::axis), x.rank()));
   const AxisSplit split(x.dims, axis);
   SLUICE_ASSIGN(const auto wanted, checked_indices(call, 1, split.count));
   std::vector<int64_t> dims(x.dims.begin(), x.dims.begin() + axis);
@@ -181,7 +182,7 @@ Result<void> eval_gather(EvalCall& call) {
 Result<void> eval_gather_elements(EvalCall& call) {
   const Input& x = call.input(0);
   const Input& indices = call.input(1);
-  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", 0), x.rank()));
+  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.get(attributes::Gather::axis), x.rank()));
   SLUICE_TRY(check_element_indices(call, x, indices, axis));
   SLUICE_ASSIGN(const auto wanted, checked_indices(call, 1, x.dims[static_cast<size_t>(axis)]));
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, to_vector(indices.dims)));
@@ -197,7 +198,8 @@ Result<void> eval_gather_elements(EvalCall& call) {
 Result<void> eval_gather_nd(EvalCall& call) {
   const Input& x = call.input(0);
   const Input& indices = call.input(1);
-  SLUICE_ASSIGN(const Slices slices, find_slices(call, call.node.int_attribute("batch_dims", 0)));
+  SLUICE_ASSIGN(const Slices slices,
+                find_slices(call, call.node.get(attributes::GatherND::batch_dims)));
   std::vector<int64_t> dims(indices.dims.begin(), indices.dims.end() - 1);
   dims.insert(dims.end(), slices.slice_dims.begin(), slices.slice_dims.end());
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
@@ -213,7 +215,8 @@ Result<void> eval_scatter_elements(EvalCall& call) {
   const Input& x = call.input(0);
   const Input& indices = call.input(1);
   const Input& updates = call.input(2);
-  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", 0), x.rank()));
+  SLUICE_ASSIGN(const int64_t axis,
+                call.axis(call.node.get(attributes::ScatterElements::axis), x.rank()));
   SLUICE_ASSIGN(const Reduction reduction, reduction_of(call));
   SLUICE_TRY(check_element_indices(call, x, indices, axis));
   if (!std::ranges::equal(indices.dims, updates.dims) || updates.logical != x.logical)
@@ -255,7 +258,8 @@ Result<void> eval_scatter_nd(EvalCall& call) {
 Result<void> eval_tensor_scatter(EvalCall& call) {
   const Input& past = call.input(0);
   const Input& update = call.input(1);
-  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", -2), past.rank()));
+  SLUICE_ASSIGN(const int64_t axis,
+                call.axis(call.node.get(attributes::TensorScatter::axis), past.rank()));
   std::vector<int64_t> dims = to_vector(update.dims);
   if (axis == 0 || dims.size() != past.dims.size() || update.logical != past.logical)
     return call.bad_shape("update {} does not fit the cache {}", dims_text(update.dims),
@@ -269,7 +273,7 @@ Result<void> eval_tensor_scatter(EvalCall& call) {
   if (!call.has(2)) starts.assign(static_cast<size_t>(past.dims[0]), 0);
   if (static_cast<int64_t>(starts.size()) != past.dims[0])
     return call.bad_shape("{} write indices for a batch of {}", starts.size(), past.dims[0]);
-  const bool circular = call.node.string_attribute("mode", "linear") == "circular";
+  const bool circular = call.node.get(attributes::TensorScatter::mode) == "circular";
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, to_vector(past.dims)));
   if (y.count == 0) return {};
   std::memcpy(y.data, past.data, dtype_bytes(y.dtype, static_cast<uint64_t>(y.count)));
@@ -296,7 +300,7 @@ Result<void> eval_one_hot(EvalCall& call) {
   if (values.count != 2 || depth < 0)
     return call.bad_shape("depth {} or {} values are not fit", depth, values.count);
   SLUICE_ASSIGN(const int64_t axis,
-                call.axis(call.node.int_attribute("axis", -1), indices.rank() + 1));
+                call.axis(call.node.get(attributes::OneHot::axis), indices.rank() + 1));
   std::vector<int64_t> dims = to_vector(indices.dims);
   dims.insert(dims.begin() + axis, depth);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 2, dims));
@@ -318,11 +322,11 @@ Result<void> eval_one_hot(EvalCall& call) {
 Result<void> eval_compress(EvalCall& call) {
   const Input& x = call.input(0);
   const Input& condition = call.input(1);
-  const bool flat = call.node.find_attribute("axis") == nullptr;
+  const bool flat = !call.node.has(attributes::Compress::axis);
   const std::vector<int64_t> line = {x.count};
   int64_t axis = 0;
   if (!flat) {
-    SLUICE_ASSIGN(axis, call.axis(call.node.int_attribute("axis", 0), x.rank()));
+    SLUICE_ASSIGN(axis, call.axis(call.node.get(attributes::Compress::axis), x.rank()));
   }
   const AxisSplit split(flat ? std::span<const int64_t>(line) : x.dims, axis);
   std::vector<int64_t> kept;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "common/eval/node_test.h"
+#include "common/ops/attributes.h"
 
 namespace sluice {
 namespace {
@@ -76,8 +77,8 @@ TEST_F(GraphEvalTest, BodiesOfAttentionSeeScoresAndProbabilities) {
   mask.add_output(mask.add_node(Op::kMul, {&mask.add_input(0), &mask.add_input(two)}).output());
   Node& node = graph.add_node(Op::kFlexAttention, {&graph.add_input(0), &graph.add_input(0),
                                                    &graph.add_input(0), &graph.add_input(two)});
-  node.set_attribute("score_mod", GraphRef{shift.id()});
-  node.set_attribute("prob_mod", GraphRef{mask.id()});
+  node.set(attributes::FlexAttention::score_mod, GraphRef{shift.id()});
+  node.set(attributes::FlexAttention::prob_mod, GraphRef{mask.id()});
   graph.add_output(node.output());
   const EvalValue zero = EvalValue::of(f32({1, 1, 1, 1}, {0}));
   const auto attend = [&](float first, float second) {

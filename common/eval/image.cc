@@ -13,6 +13,7 @@
 #include "common/eval/dispatch.h"
 #include "common/eval/kernels.h"
 #include "common/eval/number.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -184,9 +185,9 @@ Result<void> eval_grid_sample(EvalCall& call) {
       grid.dims[0] != x.dims[0])
     return call.bad_shape("input {} and grid {} do not fit", dims_text(x.dims),
                           dims_text(grid.dims));
-  const GridOptions options{call.node.string_attribute("mode", "linear"),
-                            call.node.string_attribute("padding_mode", "zeros"),
-                            call.node.int_attribute("align_corners", 0) != 0};
+  const GridOptions options{call.node.get(attributes::GridSample::mode),
+                            call.node.get(attributes::GridSample::padding_mode),
+                            call.node.get(attributes::GridSample::align_corners) != 0};
   const auto spatial = x.dims.subspan(2);
   const size_t rank = spatial.size();
   if (product(spatial) == 0) return call.bad_shape("the input {} is empty", dims_text(x.dims));
@@ -222,7 +223,7 @@ Result<void> eval_affine_grid(EvalCall& call) {
   if (rank < 2 || rank > 3 || theta.count != size[0] * r * (r + 1))
     return call.bad_shape("theta {} does not fit the size {}", dims_text(theta.dims),
                           dims_text(size));
-  const bool align = call.node.int_attribute("align_corners", 0) != 0;
+  const bool align = call.node.get(attributes::AffineGrid::align_corners) != 0;
   std::vector<int64_t> dims = {size[0]};
   dims.insert(dims.end(), size.begin() + 2, size.end());
   const int64_t points = product(std::span<const int64_t>(dims).subspan(1));
@@ -256,8 +257,8 @@ Result<void> eval_affine_grid(EvalCall& call) {
 Result<void> eval_max_roi_pool(EvalCall& call) {
   const Input& x = call.input(0);
   const Input& rois = call.input(1);
-  const auto pooled = call.node.ints_attribute("pooled_shape");
-  const double scale = call.node.float_attribute("spatial_scale", 1.0f);
+  const auto pooled = call.node.get(attributes::MaxRoiPool::pooled_shape);
+  const double scale = call.node.get(attributes::MaxRoiPool::spatial_scale);
   if (x.rank() != 4 || rois.rank() != 2 || rois.dims[1] != 5 || rois.dtype != x.dtype ||
       pooled.size() != 2)
     return call.bad_shape("input {}, regions {} and {} pooled axes do not fit", dims_text(x.dims),
@@ -296,13 +297,13 @@ Result<void> eval_roi_align(EvalCall& call) {
       static_cast<int64_t>(batches.size()) != rois.dims[0])
     return call.bad_shape("input {} and regions {} do not fit", dims_text(x.dims),
                           dims_text(rois.dims));
-  const int64_t out_h = call.node.int_attribute("output_height", 1),
-                out_w = call.node.int_attribute("output_width", 1);
-  const int64_t ratio = call.node.int_attribute("sampling_ratio", 0);
-  const double scale = call.node.float_attribute("spatial_scale", 1.0f);
+  const int64_t out_h = call.node.get(attributes::RoiAlign::output_height),
+                out_w = call.node.get(attributes::RoiAlign::output_width);
+  const int64_t ratio = call.node.get(attributes::RoiAlign::sampling_ratio);
+  const double scale = call.node.get(attributes::RoiAlign::spatial_scale);
   const bool half =
-      call.node.string_attribute("coordinate_transformation_mode", "half_pixel") == "half_pixel";
-  const bool average = call.node.string_attribute("mode", "avg") == "avg";
+      call.node.get(attributes::RoiAlign::coordinate_transformation_mode) == "half_pixel";
+  const bool average = call.node.get(attributes::RoiAlign::mode) == "avg";
   const int64_t channels = x.dims[1], height = x.dims[2], width = x.dims[3];
   if (height == 0 || width == 0) return call.bad_shape("the input {} is empty", dims_text(x.dims));
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, {rois.dims[0], channels, out_h, out_w}));
@@ -361,7 +362,7 @@ Result<void> eval_deform_conv(EvalCall& call) {
   const Input& bias = call.input(3);
   const Input& mask = call.input(4);
   SLUICE_ASSIGN(const ConvShape shape, make_conv_shape(call, x.dims, w.dims));
-  const int64_t parts = call.node.int_attribute("offset_group", 1);
+  const int64_t parts = call.node.get(attributes::DeformConv::offset_group);
   const int64_t taps = shape.window.taps(), positions = shape.window.out_size();
   if (x.rank() != 4) return call.unsupported(fmt::format("an input of rank {}", x.rank()));
   const bool fits = parts > 0 && shape.channels % parts == 0 &&
@@ -423,7 +424,7 @@ Result<void> eval_non_max_suppression(EvalCall& call) {
                           dims_text(scores.dims));
   const int64_t limit = call.integer(2, 0);
   const double overlap_limit = call.number(3, 0);
-  const bool center = call.node.int_attribute("center_point_box", 0) != 0;
+  const bool center = call.node.get(attributes::NonMaxSuppression::center_point_box) != 0;
   const int64_t count = boxes.dims[1];
   std::vector<int64_t> chosen;
   for (int64_t line = 0; line < scores.dims[0] * scores.dims[1]; ++line) {

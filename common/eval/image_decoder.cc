@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "common/eval/kernels.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -87,7 +88,7 @@ uint8_t* write_pixel(uint8_t* to, const Pixel& pixel, const std::string& format)
 
 Result<void> eval_image_decoder(EvalCall& call) {
   const Input& file = call.input(0);
-  const std::string format = call.node.string_attribute("pixel_format", "RGB");
+  const std::string format = call.node.get(attributes::ImageDecoder::pixel_format);
   if (format != "RGB" && format != "BGR" && format != "Grayscale") {
     return call.bad_value("attribute 'pixel_format' is '{}', expected RGB, BGR or Grayscale",
                           format);

@@ -7,6 +7,7 @@
 
 #include "common/eval/kernels.h"
 #include "common/eval/math64.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -17,7 +18,7 @@ struct Rule {
 };
 
 Result<Rule> read_rule(const EvalCall& call) {
-  const std::string name = call.node.string_attribute("update_rule", "gated_delta");
+  const std::string name = call.node.get(attributes::LinearAttention::update_rule);
   Rule rule;
   if (name == "gated" || name == "gated_delta") rule.decays = true;
   if (name == "delta" || name == "gated_delta") rule.corrects = true;
@@ -50,8 +51,8 @@ Result<Sizes> read_sizes(const EvalCall& call) {
   const Input& q = call.input(0);
   const Input& k = call.input(1);
   const Input& v = call.input(2);
-  Sizes sizes{.q_heads = call.node.int_attribute("q_num_heads", 0),
-              .heads = call.node.int_attribute("kv_num_heads", 0)};
+  Sizes sizes{.q_heads = call.node.get(attributes::LinearAttention::q_num_heads),
+              .heads = call.node.get(attributes::LinearAttention::kv_num_heads)};
   for (size_t i = 0; i < call.input_count(); ++i) {
     if (call.has(i) && call.input(i).dtype != DType::kF32)
       return call.unsupported(call.input(i).dtype);
@@ -146,7 +147,7 @@ class State {
 void run_head(const EvalCall& call, const Rule& rule, const Sizes& sizes, int64_t b, int64_t head,
               State& state, float* y) {
   const int64_t group = sizes.q_heads / sizes.heads;
-  const float named = call.node.float_attribute("scale", 0.0f);
+  const float named = call.node.get(attributes::LinearAttention::scale);
   const double scale =
       named != 0 ? static_cast<double>(named) : 1 / std::sqrt(static_cast<double>(sizes.key));
   const Input& decay = call.input(4);

@@ -7,6 +7,7 @@
 #include "common/eval/dispatch.h"
 #include "common/eval/kernels.h"
 #include "common/eval/math64.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -20,9 +21,9 @@ Result<void> pick_and_reduce(EvalCall& call, const T* log_probabilities) {
   const Input& weights = call.input(2);
   if (x.rank() < 2) return call.bad_shape("the scores have rank {}, expected at least 2", x.rank());
   const AxisSplit split(x.dims, 1);
-  const std::string reduction = call.node.string_attribute("reduction", "mean");
-  const bool ignores = call.node.find_attribute("ignore_index") != nullptr;
-  const int64_t ignored = call.node.int_attribute("ignore_index", 0);
+  const std::string reduction = call.node.get(attributes::Loss::reduction);
+  const bool ignores = call.node.has(attributes::Loss::ignore_index);
+  const int64_t ignored = call.node.get(attributes::Loss::ignore_index);
   const std::vector<int64_t> classes = call.ints(1);
   if (labels.count != split.outer * split.inner ||
       (weights.present() && weights.count != split.count))

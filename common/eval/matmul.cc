@@ -7,6 +7,7 @@
 #include "common/eval/elementwise.h"
 #include "common/eval/kernels.h"
 #include "common/eval/matrix.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -88,8 +89,8 @@ Result<void> eval_gemm(EvalCall& call) {
   const Input& c = call.input(2);
   if (a.rank() != 2 || b.rank() != 2)
     return call.bad_shape("inputs have ranks {} and {}, expected 2", a.rank(), b.rank());
-  const bool turn_a = call.node.int_attribute("transA", 0) != 0;
-  const bool turn_b = call.node.int_attribute("transB", 0) != 0;
+  const bool turn_a = call.node.get(attributes::Gemm::transA) != 0;
+  const bool turn_b = call.node.get(attributes::Gemm::transB) != 0;
   const int64_t m = a.dims[turn_a ? 1 : 0];
   const int64_t k = a.dims[turn_a ? 0 : 1];
   const int64_t n = b.dims[turn_b ? 0 : 1];
@@ -100,8 +101,8 @@ Result<void> eval_gemm(EvalCall& call) {
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, {m, n}));
   if (c.present() && !broadcasts_to(c.dims, y.dims))
     return call.bad_shape("C {} cannot be broadcast to {}", dims_text(c.dims), dims_text(y.dims));
-  const float alpha = call.node.float_attribute("alpha", 1.0f);
-  const float beta = call.node.float_attribute("beta", 1.0f);
+  const float alpha = call.node.get(attributes::Gemm::alpha);
+  const float beta = call.node.get(attributes::Gemm::beta);
   return visit_product(call, a.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     std::vector<T> turned_a, turned_b;
     if (turn_a) turned_a = transposed(a.as<T>(), k, m);

@@ -8,6 +8,7 @@
 #include "common/eval/dispatch.h"
 #include "common/eval/kernels.h"
 #include "common/ir/shape_mismatch.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -58,7 +59,7 @@ Result<void> rearrange(EvalCall& call, const std::vector<int64_t>& split,
 
 Result<void> eval_transpose(EvalCall& call) {
   const Input& x = call.input(0);
-  std::vector<int64_t> order = call.node.ints_attribute("perm");
+  std::vector<int64_t> order = call.node.get(attributes::Transpose::perm);
   if (order.empty()) {
     order.resize(x.dims.size());
     std::iota(order.rbegin(), order.rend(), 0);
@@ -146,7 +147,8 @@ Result<void> eval_slice(EvalCall& call) {
 
 Result<void> eval_concat(EvalCall& call) {
   const Input& first = call.input(0);
-  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", 0), first.rank()));
+  SLUICE_ASSIGN(const int64_t axis,
+                call.axis(call.node.get(attributes::Concat::axis), first.rank()));
   std::vector<int64_t> dims = to_vector(first.dims);
   dims[static_cast<size_t>(axis)] = 0;
   for (size_t i = 0; i < call.input_count(); ++i) {
@@ -182,8 +184,8 @@ Result<void> eval_concat(EvalCall& call) {
 Result<std::vector<int64_t>> split_sizes(const EvalCall& call, int64_t extent) {
   std::vector<int64_t> sizes = call.ints(1);
   if (!call.has(1)) {
-    const int64_t count =
-        call.node.int_attribute("num_outputs", static_cast<int64_t>(call.node.output_count()));
+    const int64_t count = call.node.get(attributes::Split::num_outputs,
+                                        static_cast<int64_t>(call.node.output_count()));
     const auto outputs = static_cast<int64_t>(call.node.output_count());
     if (count != outputs)
       return call.bad_value("num_outputs is {}, the node has {} outputs", count, outputs);
@@ -201,7 +203,7 @@ Result<std::vector<int64_t>> split_sizes(const EvalCall& call, int64_t extent) {
 
 Result<void> eval_split(EvalCall& call) {
   const Input& x = call.input(0);
-  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", 0), x.rank()));
+  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.get(attributes::Split::axis), x.rank()));
   SLUICE_ASSIGN(const auto sizes, split_sizes(call, x.dims[static_cast<size_t>(axis)]));
   if (sizes.size() != call.node.output_count())
     return call.bad_shape("{} parts for {} outputs", sizes.size(), call.node.output_count());
@@ -219,19 +221,19 @@ Result<void> eval_split(EvalCall& call) {
 
 Result<void> eval_depth_to_space(EvalCall& call) {
   const Input& x = call.input(0);
-  const int64_t block = call.node.int_attribute("blocksize", 1);
+  const int64_t block = call.node.get(attributes::SpaceToDepth::blocksize);
   if (x.rank() != 4 || block < 1 || x.dims[1] % (block * block) != 0)
     return call.bad_shape("blocks of {} do not fit the input {}", block, dims_text(x.dims));
   const int64_t n = x.dims[0], c = x.dims[1] / (block * block), h = x.dims[2], w = x.dims[3];
   const std::vector<int64_t> dims = {n, c, h * block, w * block};
-  if (call.node.string_attribute("mode", "DCR") == "CRD")
+  if (call.node.get(attributes::DepthToSpace::mode) == "CRD")
     return rearrange(call, {n, c, block, block, h, w}, {0, 1, 4, 2, 5, 3}, dims);
   return rearrange(call, {n, block, block, c, h, w}, {0, 3, 4, 1, 5, 2}, dims);
 }
 
 Result<void> eval_space_to_depth(EvalCall& call) {
   const Input& x = call.input(0);
-  const int64_t block = call.node.int_attribute("blocksize", 1);
+  const int64_t block = call.node.get(attributes::SpaceToDepth::blocksize);
   if (x.rank() != 4 || block < 1 || x.dims[2] % block != 0 || x.dims[3] % block != 0)
     return call.bad_shape("blocks of {} do not fit the input {}", block, dims_text(x.dims));
   const int64_t n = x.dims[0], c = x.dims[1], h = x.dims[2] / block, w = x.dims[3] / block;
@@ -283,7 +285,7 @@ void gather_by_axis(const Input& x, const Output& y,
 Result<void> eval_pad(EvalCall& call) {
   const Input& x = call.input(0);
   const auto pads = call.ints(1);
-  const std::string mode = call.node.string_attribute("mode", "constant");
+  const std::string mode = call.node.get(attributes::Pad::mode);
   std::vector<int64_t> axes = call.ints(3);
   if (!call.has(3)) {
     axes.resize(x.dims.size());
@@ -317,7 +319,7 @@ Result<void> eval_pad(EvalCall& call) {
 Result<void> eval_center_crop_pad(EvalCall& call) {
   const Input& x = call.input(0);
   const auto shape = call.ints(1);
-  std::vector<int64_t> axes = call.node.ints_attribute("axes");
+  std::vector<int64_t> axes = call.node.get(attributes::CenterCropPad::axes);
   if (axes.empty()) {
     axes.resize(x.dims.size());
     std::iota(axes.begin(), axes.end(), 0);
@@ -347,7 +349,7 @@ Result<void> eval_center_crop_pad(EvalCall& call) {
 Result<void> eval_trilu(EvalCall& call) {
   const Input& x = call.input(0);
   if (x.rank() < 2) return call.bad_shape("the input has rank {}, expected at least 2", x.rank());
-  const bool upper = call.node.int_attribute("upper", 1) != 0;
+  const bool upper = call.node.get(attributes::Trilu::upper) != 0;
   const int64_t k = call.integer(1, 0);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, to_vector(x.dims)));
   const int64_t columns = x.dims.back();
@@ -365,9 +367,9 @@ Result<void> eval_trilu(EvalCall& call) {
 Result<void> eval_reverse_sequence(EvalCall& call) {
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const int64_t batch_axis,
-                call.axis(call.node.int_attribute("batch_axis", 1), x.rank()));
+                call.axis(call.node.get(attributes::ReverseSequence::batch_axis), x.rank()));
   SLUICE_ASSIGN(const int64_t time_axis,
-                call.axis(call.node.int_attribute("time_axis", 0), x.rank()));
+                call.axis(call.node.get(attributes::ReverseSequence::time_axis), x.rank()));
   const auto lengths = call.ints(1);
   if (static_cast<int64_t>(lengths.size()) != x.dims[static_cast<size_t>(batch_axis)])
     return call.bad_shape("{} lengths for a batch of {}", lengths.size(),

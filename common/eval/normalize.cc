@@ -11,6 +11,7 @@
 #include "common/eval/kernels.h"
 #include "common/eval/math64.h"
 #include "common/eval/number.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -60,8 +61,8 @@ void softmax_line(SoftmaxKind kind, const T* x, T* y, int64_t count, int64_t str
 Result<void> softmax(EvalCall& call, SoftmaxKind kind) {
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, to_vector(x.dims)));
-  SLUICE_ASSIGN(const int64_t axis,
-                call.axis(call.node.int_attribute("axis", -1), std::max<int64_t>(x.rank(), 1)));
+  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.get(attributes::Softmax::axis),
+                                              std::max<int64_t>(x.rank(), 1)));
   const AxisSplit split =
       x.rank() == 0 ? AxisSplit(std::vector<int64_t>{1}, 0) : AxisSplit(x.dims, axis);
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
@@ -112,7 +113,7 @@ std::vector<Moments> channel_moments(const Input& x, int64_t channels, int64_t s
 Result<void> write_running(EvalCall& call, size_t output, size_t input,
                            const std::vector<Moments>& now, double Moments::* part) {
   if (!call.wants(output)) return {};
-  const double momentum = call.node.float_attribute("momentum", 0.9f);
+  const double momentum = call.node.get(attributes::BatchNormalization::momentum);
   std::vector<double> values = numbers<double>(call.input(input));
   for (size_t c = 0; c < values.size(); ++c)
     values[c] = values[c] * momentum + now[c].*part * (1 - momentum);
@@ -147,8 +148,8 @@ Result<void> eval_batch_normalization(EvalCall& call) {
       return call.bad_shape("input {} has {} elements for {} channels", i, call.input(i).count,
                             channels);
   }
-  const double epsilon = call.node.float_attribute("epsilon", 1e-5f);
-  const bool training = call.node.int_attribute("training_mode", 0) != 0;
+  const double epsilon = call.node.get(attributes::BatchNormalization::epsilon);
+  const bool training = call.node.get(attributes::BatchNormalization::training_mode) != 0;
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, to_vector(x.dims)));
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     const auto scale = numbers<double>(call.input(1));
@@ -174,7 +175,7 @@ Result<void> eval_instance_normalization(EvalCall& call) {
   if (x.rank() < 2 || call.input(1).count != x.dims[1] || call.input(2).count != x.dims[1])
     return call.bad_shape("scale and bias do not fit the input {}", dims_text(x.dims));
   const int64_t size = product(x.dims.subspan(2));
-  const double epsilon = call.node.float_attribute("epsilon", 1e-5f);
+  const double epsilon = call.node.get(attributes::InstanceNormalization::epsilon);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, to_vector(x.dims)));
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     const auto scale = numbers<double>(call.input(1));
@@ -191,7 +192,7 @@ Result<void> eval_instance_normalization(EvalCall& call) {
 
 Result<void> eval_group_normalization(EvalCall& call) {
   const Input& x = call.input(0);
-  const int64_t groups = call.node.int_attribute("num_groups", 1);
+  const int64_t groups = call.node.get(attributes::GroupNormalization::num_groups);
   if (x.rank() < 2 || groups < 1 || x.dims[1] % groups != 0)
     return call.bad_shape("{} groups do not fit the input {}", groups, dims_text(x.dims));
   const int64_t channels = x.dims[1];
@@ -199,7 +200,7 @@ Result<void> eval_group_normalization(EvalCall& call) {
     return call.bad_shape("scale and bias do not fit {} channels", channels);
   const int64_t size = product(x.dims.subspan(2));
   const int64_t group_size = channels / groups * size;
-  const double epsilon = call.node.float_attribute("epsilon", 1e-5f);
+  const double epsilon = call.node.get(attributes::GroupNormalization::epsilon);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, to_vector(x.dims)));
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     const auto scale = numbers<double>(call.input(1));
@@ -268,14 +269,15 @@ Result<void> normalize_rows(EvalCall& call, bool centered) {
   const Input& x = call.input(0);
   const Input& scale = call.input(1);
   const Input& bias = call.input(2);
-  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", -1), x.rank()));
+  SLUICE_ASSIGN(const int64_t axis,
+                call.axis(call.node.get(attributes::LayerNormalization::axis), x.rank()));
   const auto trailing = x.dims.subspan(static_cast<size_t>(axis));
   const int64_t size = product(trailing);
   const bool is_repeating = is_plain(scale, trailing) && is_plain(bias, trailing);
   if (!is_repeating && (!spreads_to(scale, x) || !spreads_to(bias, x))) {
     return call.bad_shape("scale or bias does not fit rows of {} elements", size);
   }
-  const double epsilon = call.node.float_attribute("epsilon", 1e-5f);
+  const double epsilon = call.node.get(attributes::LayerNormalization::epsilon);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, to_vector(x.dims)));
   std::vector<int64_t> reduced = to_vector(x.dims);
   std::fill(reduced.begin() + axis, reduced.end(), 1);
@@ -312,7 +314,9 @@ Result<void> normalize_rows(EvalCall& call, bool centered) {
     if (!call.wants(i)) continue;
     SLUICE_ASSIGN(
         const Output out,
-        call.output(i, static_cast<DType>(call.node.int_attribute("stash_type", 1)), reduced));
+        call.output(i,
+                    static_cast<DType>(call.node.get(attributes::LayerNormalization::stash_type)),
+                    reduced));
     store_doubles(out.dtype, out.data, 0, out.count, statistics[i - 1]->data());
   }
   return {};
@@ -325,12 +329,12 @@ Result<void> eval_rms_normalization(EvalCall& call) { return normalize_rows(call
 
 Result<void> eval_lrn(EvalCall& call) {
   const Input& x = call.input(0);
-  const int64_t size = call.node.int_attribute("size", 1);
+  const int64_t size = call.node.get(attributes::LRN::size);
   if (x.rank() < 2 || size < 1)
     return call.bad_shape("the input {} or the size {} is not fit", dims_text(x.dims), size);
-  const double alpha = call.node.float_attribute("alpha", 1e-4f);
-  const double beta = call.node.float_attribute("beta", 0.75f);
-  const double bias = call.node.float_attribute("bias", 1.0f);
+  const double alpha = call.node.get(attributes::LRN::alpha);
+  const double beta = call.node.get(attributes::LRN::beta);
+  const double bias = call.node.get(attributes::LRN::bias);
   const AxisSplit split(x.dims, 1);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, to_vector(x.dims)));
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
@@ -353,8 +357,9 @@ Result<void> eval_lrn(EvalCall& call) {
 
 Result<void> eval_lp_normalization(EvalCall& call) {
   const Input& x = call.input(0);
-  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", -1), x.rank()));
-  const bool squares = call.node.int_attribute("p", 2) == 2;
+  SLUICE_ASSIGN(const int64_t axis,
+                call.axis(call.node.get(attributes::LpNormalization::axis), x.rank()));
+  const bool squares = call.node.get(attributes::LpNormalization::p) == 2;
   const AxisSplit split(x.dims, axis);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, to_vector(x.dims)));
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {

@@ -9,6 +9,7 @@
 #include "common/eval/kernels.h"
 #include "common/eval/math64.h"
 #include "common/eval/window.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -79,8 +80,8 @@ Result<PoolShape> make_pool_shape(const EvalCall& call) {
   const Input& x = call.input(0);
   if (x.rank() < 3) return call.bad_shape("the input has rank {}, expected at least 3", x.rank());
   PoolShape shape;
-  SLUICE_ASSIGN(shape.window,
-                make_window(call, x.dims.subspan(2), call.node.ints_attribute("kernel_shape")));
+  SLUICE_ASSIGN(shape.window, make_window(call, x.dims.subspan(2),
+                                          call.node.get(attributes::Pool::kernel_shape)));
   shape.planes = x.dims[0] * x.dims[1];
   shape.y = {x.dims[0], x.dims[1]};
   shape.y.insert(shape.y.end(), shape.window.out.begin(), shape.window.out.end());
@@ -223,7 +224,7 @@ Result<void> global_pool(EvalCall& call, GlobalKind kind) {
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
   if (y.count == 0) return {};  // beside a dim of 0 another may be of any length
   const int64_t size = y.count == 0 ? 0 : x.count / y.count;
-  const int64_t p = call.node.int_attribute("p", 2);
+  const int64_t p = call.node.get(attributes::GlobalLpPool::p);
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     for (int64_t plane = 0; plane < y.count; ++plane)
       y.as<T>()[plane] = pool_all(kind, x.as<T>() + plane * size, size, p);
@@ -241,7 +242,7 @@ Result<void> eval_max_pool(EvalCall& call) {
   if (call.wants(1)) {
     SLUICE_ASSIGN(indices, call.output(1, DType::kI64, shape.y));
   }
-  const bool by_columns = call.node.int_attribute("storage_order", 0) != 0;
+  const bool by_columns = call.node.get(attributes::MaxPool::storage_order) != 0;
   const auto pool = [&]<typename T>(Tag<T>) -> Result<void> {
     constexpr T kLowest = std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity()
                                                       : std::numeric_limits<T>::lowest();
@@ -263,7 +264,8 @@ Result<void> eval_average_pool(EvalCall& call) {
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, shape.y));
   if (y.count == 0) return {};  // beside a dim of 0 another may be of any length
-  const auto counts = window_counts(shape, call.node.int_attribute("count_include_pad", 0) != 0);
+  const auto counts =
+      window_counts(shape, call.node.get(attributes::AveragePool::count_include_pad) != 0);
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     for_each_pool_row<T>(shape, x, y, [&](const T* plane, int64_t row, T* to) {
       fold_row(shape, plane, row, T(0), to, [](T sum, T value) { return sum + value; });
@@ -279,7 +281,7 @@ Result<void> eval_lp_pool(EvalCall& call) {
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, shape.y));
   if (y.count == 0) return {};  // beside a dim of 0 another may be of any length
-  const auto p = static_cast<double>(call.node.int_attribute("p", 2));
+  const auto p = static_cast<double>(call.node.get(attributes::LpPool::p));
   std::vector<double> sums(static_cast<size_t>(shape.width));
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     for_each_pool_row<T>(shape, x, y, [&](const T* plane, int64_t row, T* to) {

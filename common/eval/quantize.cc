@@ -8,6 +8,7 @@
 #include "common/eval/kernels.h"
 #include "common/eval/matrix.h"
 #include "common/eval/number.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -60,9 +61,10 @@ Result<ScaleMap> make_scale_map(const EvalCall& call) {
   ScaleMap map;
   if (call.has(2) && call.input(2).count != scale.count)
     return call.bad_shape("scale and zero point have different shapes");
-  const int64_t block = call.node.int_attribute("block_size", 0);
+  const int64_t block = call.node.get(attributes::DequantizeLinear::block_size);
   if (scale.count == 1 && block == 0) return map;
-  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", 1), x.rank()));
+  SLUICE_ASSIGN(const int64_t axis,
+                call.axis(call.node.get(attributes::DequantizeLinear::axis), x.rank()));
   const AxisSplit split(x.dims, axis);
   map.single = false;
   map.inner = split.inner;
@@ -210,7 +212,7 @@ std::vector<int32_t> convolved(const ConvShape& shape, const std::vector<int32_t
 Result<void> eval_quantize_linear(EvalCall& call) {
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const ScaleMap map, make_scale_map(call));
-  const int64_t named = call.node.int_attribute("output_dtype", 0);
+  const int64_t named = call.node.get(attributes::DequantizeLinear::output_dtype);
   const DType dtype = call.has(2)  ? call.input(2).dtype
                       : named != 0 ? static_cast<DType>(named)
                                    : DType::kU8;
@@ -221,7 +223,7 @@ Result<void> eval_quantize_linear(EvalCall& call) {
   const bool floats = dtype_is_float(dtype);
   const Range range = floats ? Range{} : integer_range(dtype);
   if (quantize_bytes(x, map, scales, zeros, range, y)) return {};
-  const Narrowing narrowing{.saturate = call.node.int_attribute("saturate", 1) != 0};
+  const Narrowing narrowing{.saturate = call.node.get(attributes::QuantizeLinear::saturate) != 0};
   for (int64_t at = 0; at < x.count; ++at) {
     double value = 0;
     load_doubles(x.dtype, x.data, at, 1, &value);
@@ -239,7 +241,7 @@ Result<void> eval_quantize_linear(EvalCall& call) {
 Result<void> eval_dequantize_linear(EvalCall& call) {
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const ScaleMap map, make_scale_map(call));
-  const int64_t named = call.node.int_attribute("output_dtype", 0);
+  const int64_t named = call.node.get(attributes::DequantizeLinear::output_dtype);
   SLUICE_ASSIGN(const Output y,
                 call.output(0, named != 0 ? static_cast<DType>(named) : call.input(1).dtype,
                             to_vector(x.dims)));

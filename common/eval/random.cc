@@ -14,6 +14,7 @@
 #include "common/eval/kernels.h"
 #include "common/eval/math64.h"
 #include "common/eval/number.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -21,13 +22,10 @@ namespace {
 // Numpy takes seeds from 0 to 2^32 - 1. Those that import gives to nodes without a seed are
 // negative: every number has a seed.
 uint32_t seed_of(const Node& node) {
-  const AttributeValue* seed = node.find_attribute("seed");
-  if (seed == nullptr) return 0;
-  if (const auto* whole = std::get_if<int64_t>(seed)) return static_cast<uint32_t>(*whole);
-  const auto* number = std::get_if<float>(seed);
-  if (number == nullptr) return 0;
-  return *number >= 0 && *number < 4294967296.0f ? static_cast<uint32_t>(*number)
-                                                 : std::bit_cast<uint32_t>(*number);
+  if (node.op() == Op::kDropout) return static_cast<uint32_t>(node.get(attributes::Dropout::seed));
+  const float seed = node.get(attributes::RandomNormal::seed);
+  return seed >= 0 && seed < 4294967296.0f ? static_cast<uint32_t>(seed)
+                                           : std::bit_cast<uint32_t>(seed);
 }
 
 class Random {
@@ -80,21 +78,22 @@ Result<void> fill(EvalCall& call, DType dtype, std::vector<int64_t> dims,
 }
 
 Result<void> fill_uniform(EvalCall& call, DType dtype, std::vector<int64_t> dims) {
-  const double low = call.node.float_attribute("low", 0);
-  const double range = call.node.float_attribute("high", 1) - low;
+  const double low = call.node.get(attributes::RandomUniform::low);
+  const double range = call.node.get(attributes::RandomUniform::high) - low;
   Random random(call.node);
   return fill(call, dtype, std::move(dims), [&] { return low + range * random.uniform(); });
 }
 
 Result<void> fill_normal(EvalCall& call, DType dtype, std::vector<int64_t> dims) {
-  const double mean = call.node.float_attribute("mean", 0);
-  const double scale = call.node.float_attribute("scale", 1);
+  const double mean = call.node.get(attributes::RandomNormal::mean);
+  const double scale = call.node.get(attributes::RandomNormal::scale);
   Random random(call.node);
   return fill(call, dtype, std::move(dims), [&] { return mean + scale * random.normal(); });
 }
 
 DType dtype_or(const EvalCall& call, DType fallback) {
-  return static_cast<DType>(call.node.int_attribute("dtype", static_cast<int64_t>(fallback)));
+  return static_cast<DType>(
+      call.node.get(attributes::RandomNormal::dtype, static_cast<int64_t>(fallback)));
 }
 
 // One number drawn by each weight that a row adds up to.
@@ -130,10 +129,12 @@ Result<void> scale_kept(EvalCall& call, const std::vector<uint8_t>& kept, double
 }  // namespace
 
 Result<void> eval_random_uniform(EvalCall& call) {
-  return fill_uniform(call, dtype_or(call, DType::kF32), call.node.ints_attribute("shape"));
+  return fill_uniform(call, dtype_or(call, DType::kF32),
+                      call.node.get(attributes::RandomUniform::shape));
 }
 Result<void> eval_random_normal(EvalCall& call) {
-  return fill_normal(call, dtype_or(call, DType::kF32), call.node.ints_attribute("shape"));
+  return fill_normal(call, dtype_or(call, DType::kF32),
+                     call.node.get(attributes::RandomNormal::shape));
 }
 
 Result<void> eval_random_uniform_like(EvalCall& call) {
@@ -159,7 +160,7 @@ Result<void> eval_bernoulli(EvalCall& call) {
 
 Result<void> eval_multinomial(EvalCall& call) {
   const Input& x = call.input(0);
-  const int64_t samples = call.node.int_attribute("sample_size", 1);
+  const int64_t samples = call.node.get(attributes::Multinomial::sample_size);
   if (x.rank() != 2 || x.dims[1] == 0)
     return call.bad_shape("the input is {}, expected rows of log-probabilities", dims_text(x.dims));
   if (samples < 1)

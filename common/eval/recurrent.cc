@@ -10,6 +10,7 @@
 #include "common/eval/kernels.h"
 #include "common/eval/math64.h"
 #include "common/eval/matrix.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -33,10 +34,10 @@ Result<RecurrentShape> make_recurrent_shape(const EvalCall& call, int64_t gates)
   const Input& w = call.input(1);
   const Input& r = call.input(2);
   RecurrentShape shape;
-  shape.direction = call.node.string_attribute("direction", "forward");
+  shape.direction = call.node.get(attributes::Recurrent::direction);
   shape.directions = shape.direction == "bidirectional" ? 2 : 1;
   shape.gates = gates;
-  shape.batch_first = call.node.int_attribute("layout", 0) != 0;
+  shape.batch_first = call.node.get(attributes::Recurrent::layout) != 0;
   if (x.rank() != 3 || w.rank() != 3 || r.rank() != 3)
     return call.bad_shape("the input or the weights have another rank than 3");
   shape.steps = x.dims[shape.batch_first ? 1 : 0];
@@ -113,9 +114,9 @@ template <typename T>
 Result<std::vector<Activation<T>>> activations(const EvalCall& call,
                                                const std::vector<std::string>& usual,
                                                int64_t direction) {
-  const auto given = call.node.strings_attribute("activations");
-  const auto alphas = call.node.floats_attribute("activation_alpha");
-  const auto betas = call.node.floats_attribute("activation_beta");
+  const auto given = call.node.get(attributes::Recurrent::activations);
+  const auto alphas = call.node.get(attributes::Recurrent::activation_alpha);
+  const auto betas = call.node.get(attributes::Recurrent::activation_beta);
   const size_t first = static_cast<size_t>(direction) * usual.size();
   const size_t last = first + usual.size();
   if (!given.empty() && given.size() < last)
@@ -170,7 +171,7 @@ Weights<T> weights_of(const EvalCall& call, const RecurrentShape& shape, int64_t
 
 template <typename T>
 T clipped(const EvalCall& call, T x) {
-  const auto limit = static_cast<T>(call.node.float_attribute("clip", 0.0f));
+  const auto limit = static_cast<T>(call.node.get(attributes::Recurrent::clip));
   return limit > 0 ? std::clamp(x, -limit, limit) : x;
 }
 
@@ -197,7 +198,7 @@ Step<T> rnn_step(const EvalCall& call, const RecurrentShape& shape, Weights<T> w
 template <typename T>
 Step<T> gru_step(const EvalCall& call, const RecurrentShape& shape, Weights<T> weights,
                  std::vector<Activation<T>> f) {
-  const bool linear_before_reset = call.node.int_attribute("linear_before_reset", 0) != 0;
+  const bool linear_before_reset = call.node.get(attributes::GRU::linear_before_reset) != 0;
   return [&call, &shape, weights, f, linear_before_reset](const T* x, Line<T>& h, Line<T>&) {
     const int64_t n = shape.hidden;
     const auto size = static_cast<size_t>(n);
@@ -226,7 +227,7 @@ Step<T> gru_step(const EvalCall& call, const RecurrentShape& shape, Weights<T> w
 template <typename T>
 Step<T> lstm_step(const EvalCall& call, const RecurrentShape& shape, Weights<T> weights,
                   std::vector<Activation<T>> f, Line<T> peephole) {
-  const bool coupled = call.node.int_attribute("input_forget", 0) != 0;
+  const bool coupled = call.node.get(attributes::LSTM::input_forget) != 0;
   return [&call, &shape, weights, f, peephole, coupled](const T* x, Line<T>& h, Line<T>& c) {
     const auto n = static_cast<size_t>(shape.hidden);
     Line<T> sum = weights.wb;

@@ -13,6 +13,7 @@
 #include "common/eval/kernels.h"
 #include "common/eval/math64.h"
 #include "common/eval/number.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -44,13 +45,13 @@ ReduceShape make_reduce_shape(const Input& x, const std::vector<bool>& reduced, 
 Result<ReduceShape> reduce_shape(const EvalCall& call) {
   const Input& x = call.input(0);
   const auto axes = call.ints(1);
-  const bool none = axes.empty() && call.node.int_attribute("noop_with_empty_axes", 0) != 0;
+  const bool none = axes.empty() && call.node.get(attributes::Reduce::noop_with_empty_axes) != 0;
   std::vector<bool> reduced(x.dims.size(), axes.empty() && !none);
   for (const int64_t named : axes) {
     SLUICE_ASSIGN(const int64_t axis, call.axis(named, x.rank()));
     reduced[static_cast<size_t>(axis)] = true;
   }
-  return make_reduce_shape(x, reduced, call.node.int_attribute("keepdims", 1) != 0);
+  return make_reduce_shape(x, reduced, call.node.get(attributes::Reduce::keepdims) != 0);
 }
 
 // A value of every line: the sum over it of term(x), modulo 2^64 for integers.
@@ -180,12 +181,12 @@ void find_best(const ReduceShape& shape, const Input& x, bool largest, bool last
 
 Result<void> arg_best(EvalCall& call, bool largest) {
   const Input& x = call.input(0);
-  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", 0), x.rank()));
-  const bool last = call.node.int_attribute("select_last_index", 0) != 0;
+  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.get(attributes::ArgMax::axis), x.rank()));
+  const bool last = call.node.get(attributes::ArgMax::select_last_index) != 0;
   std::vector<bool> reduced(x.dims.size(), false);
   reduced[static_cast<size_t>(axis)] = true;
   const ReduceShape shape =
-      make_reduce_shape(x, reduced, call.node.int_attribute("keepdims", 1) != 0);
+      make_reduce_shape(x, reduced, call.node.get(attributes::ArgMax::keepdims) != 0);
   SLUICE_ASSIGN(const Output y, call.output(0, DType::kI64, shape.y));
   if (shape.offsets.empty() && y.count > 0) return call.bad_shape("axis {} has no elements", axis);
   return visit_wide(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
@@ -198,8 +199,8 @@ template <typename F>
 Result<void> cumulate(EvalCall& call, int first, F f) {
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const int64_t axis, call.axis(call.integer(1, 0), x.rank()));
-  const bool exclusive = call.node.int_attribute("exclusive", 0) != 0;
-  const bool reverse = call.node.int_attribute("reverse", 0) != 0;
+  const bool exclusive = call.node.get(attributes::CumSum::exclusive) != 0;
+  const bool reverse = call.node.get(attributes::CumSum::reverse) != 0;
   const AxisSplit split(x.dims, axis);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, to_vector(x.dims)));
   return visit_product(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
@@ -293,7 +294,7 @@ Result<void> eval_reduce_log_sum_exp(EvalCall& call) {
 // (x - mean) / (standard deviation + 1e-9) over the axes.
 Result<void> eval_mean_variance_normalization(EvalCall& call) {
   const Input& x = call.input(0);
-  std::vector<int64_t> axes = call.node.ints_attribute("axes");
+  std::vector<int64_t> axes = call.node.get(attributes::MeanVarianceNormalization::axes);
   if (axes.empty()) axes = {0, 2, 3};
   std::vector<bool> reduced(x.dims.size(), false);
   for (const int64_t named : axes) {
@@ -347,12 +348,12 @@ Result<void> eval_cum_prod(EvalCall& call) {
 // Sorted, equal elements in the order of their indices.
 Result<void> eval_top_k(EvalCall& call) {
   const Input& x = call.input(0);
-  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", -1), x.rank()));
+  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.get(attributes::TopK::axis), x.rank()));
   const AxisSplit split(x.dims, axis);
   const int64_t k = call.integer(1, 0);
   if (k < 0 || k > split.count)
     return call.bad_value("k is {}, the axis has {} elements", k, split.count);
-  const bool largest = call.node.int_attribute("largest", 1) != 0;
+  const bool largest = call.node.get(attributes::TopK::largest) != 0;
   std::vector<int64_t> dims = to_vector(x.dims);
   dims[static_cast<size_t>(axis)] = k;
   SLUICE_ASSIGN(const Output values, call.output_like(0, 0, dims));
@@ -383,15 +384,16 @@ Result<void> eval_top_k(EvalCall& call) {
 // Unique slices along an axis, or elements of the flat tensor.
 Result<void> eval_unique(EvalCall& call) {
   const Input& x = call.input(0);
-  const bool flat = call.node.find_attribute("axis") == nullptr;
+  const bool flat = !call.node.has(attributes::Unique::axis);
   const std::vector<int64_t> line = {x.count};
   int64_t axis = 0;
   if (!flat) {
-    SLUICE_ASSIGN(axis, call.axis(call.node.int_attribute("axis", 0), x.rank()));
+    SLUICE_ASSIGN(axis, call.axis(call.node.get(attributes::Unique::axis), x.rank()));
   }
   const AxisSplit split(flat ? std::span<const int64_t>(line) : x.dims, axis);
   SLUICE_ASSIGN(const auto keys, order_keys(call, x));
-  const UniqueSlices unique = find_unique(keys, split, call.node.int_attribute("sorted", 1) != 0);
+  const UniqueSlices unique =
+      find_unique(keys, split, call.node.get(attributes::Unique::sorted) != 0);
   const auto count = static_cast<int64_t>(unique.order.size());
   std::vector<int64_t> dims = flat ? std::vector<int64_t>{count} : to_vector(x.dims);
   dims[static_cast<size_t>(axis)] = count;

@@ -8,6 +8,7 @@
 #include "common/eval/elementwise.h"
 #include "common/eval/kernels.h"
 #include "common/eval/number.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -175,7 +176,7 @@ void keep_aspect(const std::string& policy, std::vector<ResizeAxis>& axes) {
 
 Result<std::vector<ResizeAxis>> find_axes(const EvalCall& call) {
   const Input& x = call.input(0);
-  std::vector<int64_t> named = call.node.ints_attribute("axes");
+  std::vector<int64_t> named = call.node.get(attributes::Resize::axes);
   if (named.empty()) {
     for (int64_t i = 0; i < x.rank(); ++i) named.push_back(i);
   }
@@ -198,7 +199,7 @@ Result<std::vector<ResizeAxis>> find_axes(const EvalCall& call) {
     if (!(axis.scale > 0) || axis.scale * static_cast<double>(axis.in) > 1e9)
       return call.bad_value("axis {} cannot be scaled by {}", axis.axis, axis.scale);
     const bool crops =
-        call.node.string_attribute("coordinate_transformation_mode", "") == "tf_crop_and_resize" &&
+        call.node.get(attributes::Resize::coordinate_transformation_mode) == "tf_crop_and_resize" &&
         roi.size() == 2 * named.size();
     if (crops) {
       axis.roi_start = roi[i];
@@ -212,7 +213,7 @@ Result<std::vector<ResizeAxis>> find_axes(const EvalCall& call) {
     axes.push_back(axis);
   }
   if (by_size && !axes.empty())
-    keep_aspect(call.node.string_attribute("keep_aspect_ratio_policy", "stretch"), axes);
+    keep_aspect(call.node.get(attributes::Resize::keep_aspect_ratio_policy), axes);
   return axes;
 }
 
@@ -222,13 +223,13 @@ Result<void> eval_resize(EvalCall& call) {
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const auto axes, find_axes(call));
   ResizeOptions options;
-  options.mode = call.node.string_attribute("mode", "nearest");
-  options.coordinates = call.node.string_attribute("coordinate_transformation_mode", "half_pixel");
-  options.nearest = call.node.string_attribute("nearest_mode", "round_prefer_floor");
-  options.cubic = call.node.float_attribute("cubic_coeff_a", -0.75f);
-  options.exclude_outside = call.node.int_attribute("exclude_outside", 0) != 0;
-  options.antialias = call.node.int_attribute("antialias", 0) != 0;
-  options.outside = call.node.float_attribute("extrapolation_value", 0.0f);
+  options.mode = call.node.get(attributes::Resize::mode);
+  options.coordinates = call.node.get(attributes::Resize::coordinate_transformation_mode);
+  options.nearest = call.node.get(attributes::Resize::nearest_mode);
+  options.cubic = call.node.get(attributes::Resize::cubic_coeff_a);
+  options.exclude_outside = call.node.get(attributes::Resize::exclude_outside) != 0;
+  options.antialias = call.node.get(attributes::Resize::antialias) != 0;
+  options.outside = call.node.get(attributes::Resize::extrapolation_value);
   std::vector<int64_t> dims = to_vector(x.dims);
   for (const ResizeAxis& axis : axes) dims[static_cast<size_t>(axis.axis)] = axis.out;
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));

@@ -4,6 +4,7 @@
 
 #include "common/eval/axes.h"
 #include "common/eval/kernels.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -99,12 +100,13 @@ Result<void> eval_concat_from_sequence(EvalCall& call) {
   SLUICE_ASSIGN(const auto* elements, elements_of(call, 0));
   std::vector<EvalValue> parts = *elements;
   if (parts.empty()) return call.bad_value("the sequence is empty");
-  if (call.node.int_attribute("new_axis", 0) != 0) {
+  if (call.node.get(attributes::ConcatFromSequence::new_axis) != 0) {
     for (EvalValue& part : parts) {
       if (part.tensor == nullptr) return call.bad_value("an element is no tensor");
       Tensor tensor = *part.tensor;
-      SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", 0),
-                                                  static_cast<int64_t>(tensor.dims.size()) + 1));
+      SLUICE_ASSIGN(const int64_t axis,
+                    call.axis(call.node.get(attributes::ConcatFromSequence::axis),
+                              static_cast<int64_t>(tensor.dims.size()) + 1));
       tensor.dims.insert(tensor.dims.begin() + axis, 1);
       part = EvalValue::of(std::move(tensor));
     }
@@ -118,7 +120,8 @@ Result<void> eval_concat_from_sequence(EvalCall& call) {
 
 Result<void> eval_split_to_sequence(EvalCall& call) {
   const Input& x = call.input(0);
-  SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.int_attribute("axis", 0), x.rank()));
+  SLUICE_ASSIGN(const int64_t axis,
+                call.axis(call.node.get(attributes::SplitToSequence::axis), x.rank()));
   const AxisSplit split(x.dims, axis);
   if (dtype_bits(x.dtype) < 8) return call.unsupported(x.dtype);
   std::vector<int64_t> sizes = call.ints(1);
@@ -130,7 +133,7 @@ Result<void> eval_split_to_sequence(EvalCall& call) {
     for (int64_t at = 0; at < split.count; at += size)
       sizes.push_back(std::min(size, split.count - at));
   }
-  const bool keep = call.has(1) || call.node.int_attribute("keepdims", 1) != 0;
+  const bool keep = call.has(1) || call.node.get(attributes::SplitToSequence::keepdims) != 0;
   const size_t run =
       static_cast<size_t>(split.inner) * static_cast<size_t>(dtype_bits(x.dtype)) / 8;
   std::vector<EvalValue> parts;

@@ -10,6 +10,7 @@
 #include "common/eval/elementwise.h"
 #include "common/eval/kernels.h"
 #include "common/eval/number.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -40,8 +41,8 @@ Result<void> eval_shape(EvalCall& call) {
   const auto clamped = [&](int64_t at) {
     return std::clamp<int64_t>(at < 0 ? at + x.rank() : at, 0, x.rank());
   };
-  const int64_t start = clamped(call.node.int_attribute("start", 0));
-  const int64_t end = clamped(call.node.int_attribute("end", x.rank()));
+  const int64_t start = clamped(call.node.get(attributes::Shape::start));
+  const int64_t end = clamped(call.node.get(attributes::Shape::end, x.rank()));
   std::vector<int64_t> dims;
   if (end > start) dims.assign(x.dims.begin() + start, x.dims.begin() + end);
   return write_ints(call, {static_cast<int64_t>(dims.size())}, dims);
@@ -51,7 +52,7 @@ Result<void> eval_size(EvalCall& call) { return write_ints(call, {}, {call.input
 
 Result<void> eval_reshape(EvalCall& call) {
   const Input& x = call.input(0);
-  const bool allow_zero = call.node.int_attribute("allowzero", 0) != 0;
+  const bool allow_zero = call.node.get(attributes::Reshape::allowzero) != 0;
   std::vector<int64_t> dims = call.ints(1);
   int64_t known = 1;
   int64_t open = -1;
@@ -80,7 +81,7 @@ Result<void> eval_reshape(EvalCall& call) {
 
 Result<void> eval_flatten(EvalCall& call) {
   const Input& x = call.input(0);
-  int64_t axis = call.node.int_attribute("axis", 1);
+  int64_t axis = call.node.get(attributes::Flatten::axis);
   if (axis < -x.rank() || axis > x.rank())
     return call.bad_value("axis {} lies outside a tensor of rank {}", axis, x.rank());
   if (axis < 0) axis += x.rank();
@@ -114,11 +115,9 @@ Result<void> eval_unsqueeze(EvalCall& call) {
 
 Result<void> eval_constant_of_shape(EvalCall& call) {
   const std::vector<int64_t> dims = call.ints(0);
-  const AttributeValue* attribute = call.node.find_attribute("value");
   Tensor value = make_tensor(DType::kF32, {1});
-  if (attribute != nullptr && std::holds_alternative<SegmentRef>(*attribute)) {
-    SLUICE_ASSIGN(
-        value, evaluate_segment(call.node.graph().module(), std::get<SegmentRef>(*attribute).id));
+  if (const SegmentId given = call.node.get(attributes::ConstantOfShape::value); given >= 0) {
+    SLUICE_ASSIGN(value, evaluate_segment(call.node.graph().module(), given));
   }
   if (element_count(value.dims) != 1)
     return call.bad_value("the value has {} elements, expected 1", *element_count(value.dims));
@@ -187,9 +186,9 @@ Result<void> eval_range(EvalCall& call) {
 Result<void> eval_eye_like(EvalCall& call) {
   const Input& x = call.input(0);
   if (x.rank() != 2) return call.bad_shape("the input has rank {}, expected 2", x.rank());
-  const auto dtype =
-      static_cast<DType>(call.node.int_attribute("dtype", static_cast<int64_t>(x.logical)));
-  const int64_t shift = call.node.int_attribute("k", 0);
+  const auto dtype = static_cast<DType>(
+      call.node.get(attributes::EyeLike::dtype, static_cast<int64_t>(x.logical)));
+  const int64_t shift = call.node.get(attributes::EyeLike::k);
   SLUICE_ASSIGN(const Output y, call.output(0, dtype, to_vector(x.dims)));
   for (int64_t i = 0; i < y.count; ++i) {
     const double one = i % y.dims[1] - i / y.dims[1] == shift ? 1 : 0;

@@ -7,6 +7,7 @@
 #include "common/eval/kernels.h"
 #include "common/eval/math64.h"
 #include "common/eval/number.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -49,10 +50,11 @@ Complex transform_at(const std::vector<Complex>& x, const std::vector<Complex>& 
 // a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n)
 Result<void> cosine_window(EvalCall& call, double a0, double a1, double a2) {
   const int64_t size = call.integer(0, 0);
-  const bool periodic = call.node.int_attribute("periodic", 1) != 0;
-  SLUICE_ASSIGN(const Output y,
-                call.output(0, static_cast<DType>(call.node.int_attribute("output_datatype", 1)),
-                            {std::max<int64_t>(size, 0)}));
+  const bool periodic = call.node.get(attributes::SignalWindow::periodic) != 0;
+  SLUICE_ASSIGN(
+      const Output y,
+      call.output(0, static_cast<DType>(call.node.get(attributes::SignalWindow::output_datatype)),
+                  {std::max<int64_t>(size, 0)}));
   const auto n = static_cast<double>(periodic ? size : size - 1);
   for (int64_t i = 0; i < y.count; ++i) {
     const double angle = size == 1 && !periodic ? 0 : 2 * kPi * static_cast<double>(i) / n;
@@ -68,11 +70,9 @@ Result<void> eval_dft(EvalCall& call) {
   const Input& x = call.input(0);
   if (x.rank() < 2 || x.dims.back() < 1 || x.dims.back() > 2)
     return call.bad_shape("the input {} holds no complex numbers", dims_text(x.dims));
-  const bool inverse = call.node.int_attribute("inverse", 0) != 0;
-  const bool onesided = call.node.int_attribute("onesided", 0) != 0;
-  SLUICE_ASSIGN(
-      const int64_t axis,
-      call.axis(call.has(2) ? call.integer(2, -2) : call.node.int_attribute("axis", -2), x.rank()));
+  const bool inverse = call.node.get(attributes::DFT::inverse) != 0;
+  const bool onesided = call.node.get(attributes::DFT::onesided) != 0;
+  SLUICE_ASSIGN(const int64_t axis, call.axis(call.has(2) ? call.integer(2, -2) : -2, x.rank()));
   if (axis == x.rank() - 1) return call.bad_value("the last axis cannot be transformed");
   const AxisSplit split(x.dims.first(x.dims.size() - 1), axis);
   const int64_t parts = x.dims.back();
@@ -121,7 +121,7 @@ Result<void> eval_stft(EvalCall& call) {
   if (step < 1 || length < 1 || length > x.dims[1] ||
       (window.present() && (window.count > length || window.dtype != x.dtype)))
     return call.bad_value("frames of {} elements every {} do not fit the signal", length, step);
-  const bool onesided = call.node.int_attribute("onesided", 1) != 0;
+  const bool onesided = call.node.get(attributes::STFT::onesided) != 0;
   const int64_t frames = (x.dims[1] - length) / step + 1;
   const int64_t outputs = onesided ? length / 2 + 1 : length;
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, {x.dims[0], frames, outputs, 2}));
@@ -174,9 +174,11 @@ Result<void> eval_mel_weight_matrix(EvalCall& call) {
     edges.push_back(
         static_cast<int64_t>(std::floor(static_cast<double>(length + 1) * hertz / rate)));
   }
-  SLUICE_ASSIGN(const Output y,
-                call.output(0, static_cast<DType>(call.node.int_attribute("output_datatype", 1)),
-                            {spectrum, bins}));
+  SLUICE_ASSIGN(
+      const Output y,
+      call.output(0,
+                  static_cast<DType>(call.node.get(attributes::MelWeightMatrix::output_datatype)),
+                  {spectrum, bins}));
   for (int64_t i = 0; i < spectrum; ++i) {
     for (int64_t bin = 0; bin < bins; ++bin) {
       const int64_t left = edges[static_cast<size_t>(bin)],

@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 
+#include "common/ops/attributes.h"
+
 namespace sluice {
 namespace {
 
@@ -45,7 +47,7 @@ struct Extents {
 };
 
 uint64_t einsum_steps(const Node& node) {
-  std::string equation = node.string_attribute("equation", "");
+  std::string equation = node.get(attributes::Einsum::equation);
   std::erase(equation, ' ');
   equation = equation.substr(0, equation.find("->"));
   Extents extents;
@@ -67,7 +69,7 @@ uint64_t roi_align_steps(const Node& node) {
       !node.output(0).type().is_fixed())
     return 0;
   const std::vector<int64_t> dims = *x->type().extents();
-  const int64_t ratio = node.int_attribute("sampling_ratio", 0);
+  const int64_t ratio = node.get(attributes::RoiAlign::sampling_ratio);
   const uint64_t samples =
       ratio > 0 ? times(static_cast<uint64_t>(ratio), static_cast<uint64_t>(ratio))
                 : times(static_cast<uint64_t>(dims[2]) + 2, static_cast<uint64_t>(dims[3]) + 2);
@@ -79,7 +81,7 @@ uint64_t tf_idf_steps(const Node& node) {
   const Value* x = node.input_count() == 0 ? nullptr : node.input(0);
   if (x == nullptr || !x->type().is_fixed() || x->type().extents()->empty()) return 0;
   const auto columns = static_cast<uint64_t>(x->type().extents()->back());
-  const std::vector<int64_t> counts = node.ints_attribute("ngram_counts");
+  const std::vector<int64_t> counts = node.get(attributes::TfIdfVectorizer::ngram_counts);
   const auto lengths = std::min<uint64_t>(columns, counts.size());
   return times(times(static_cast<uint64_t>(x->type().element_count().value_or(0)), columns),
                lengths);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/ir/module.h"
+#include "common/ops/attributes.h"
 
 namespace sluice {
 namespace {
@@ -21,7 +22,7 @@ struct StepsTest : testing::Test {
   }
   uint64_t einsum(const std::string& equation, const std::vector<std::vector<int64_t>>& inputs) {
     Node& made = node(Op::kEinsum, inputs, {});
-    made.set_attribute("equation", equation);
+    made.set(attributes::Einsum::equation, equation);
     return hidden_steps(made);
   }
 };
@@ -38,7 +39,7 @@ TEST_F(StepsTest, EinsumWalksTheProductOfItsSubscripts) {
 TEST_F(StepsTest, RoiAlignTakesItsSamples) {
   Node& align = node(Op::kRoiAlign, {{1, 2, 4, 5}, {3, 4}}, {3, 2, 1, 1});
   EXPECT_EQ(hidden_steps(align), 6u * 6 * 7);
-  align.set_attribute("sampling_ratio", int64_t{1000});
+  align.set(attributes::RoiAlign::sampling_ratio, int64_t{1000});
   EXPECT_EQ(hidden_steps(align), 6u * 1000 * 1000);
   EXPECT_EQ(hidden_steps(node(Op::kNeg, {{4}}, {4})), 0u);
 }

@@ -9,6 +9,7 @@
 #include "common/eval/elementwise.h"
 #include "common/eval/kernels.h"
 #include "common/eval/number.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -81,8 +82,8 @@ Result<void> eval_string_concat(EvalCall& call) {
 Result<void> eval_string_split(EvalCall& call) {
   SLUICE_TRY(need_strings(call));
   const Input& x = call.input(0);
-  const std::string delimiter = call.node.string_attribute("delimiter", "");
-  const int64_t limit = call.node.int_attribute("maxsplit", -1);
+  const std::string delimiter = call.node.get(attributes::StringSplit::delimiter);
+  const int64_t limit = call.node.get(attributes::StringSplit::maxsplit);
   std::vector<std::vector<std::string>> all;
   size_t widest = 0;
   for (int64_t i = 0; i < x.count; ++i) {
@@ -106,9 +107,9 @@ Result<void> eval_string_normalizer(EvalCall& call) {
   const Input& x = call.input(0);
   if (x.rank() < 1 || x.rank() > 2 || (x.rank() == 2 && x.dims[0] != 1))
     return call.bad_shape("the input {} is no list", dims_text(x.dims));
-  const std::string action = call.node.string_attribute("case_change_action", "NONE");
-  const bool sensitive = call.node.int_attribute("is_case_sensitive", 0) != 0;
-  std::vector<std::string> stops = call.node.strings_attribute("stopwords");
+  const std::string action = call.node.get(attributes::StringNormalizer::case_change_action);
+  const bool sensitive = call.node.get(attributes::StringNormalizer::is_case_sensitive) != 0;
+  std::vector<std::string> stops = call.node.get(attributes::StringNormalizer::stopwords);
   const auto key = [&](const std::string& text) {
     return sensitive ? text : lower_or_upper(text, "LOWER");
   };
@@ -150,7 +151,7 @@ bool is_bounded(const std::string& pattern) {
 Result<void> eval_regex_full_match(EvalCall& call) {
   SLUICE_TRY(need_strings(call));
   const Input& x = call.input(0);
-  const std::string pattern = call.node.string_attribute("pattern", "");
+  const std::string pattern = call.node.get(attributes::RegexFullMatch::pattern);
   SLUICE_ASSIGN(const Output y, call.output(0, DType::kBool, to_vector(x.dims)));
   if (!is_bounded(pattern))
     return call.bad_value("the pattern of {} bytes is too long or repeats too much",
@@ -170,13 +171,14 @@ Result<void> eval_regex_full_match(EvalCall& call) {
 Result<void> eval_tf_idf_vectorizer(EvalCall& call) {
   const Input& x = call.input(0);
   const auto& node = call.node;
-  const auto numbers = node.ints_attribute("pool_int64s");
-  const auto texts = node.strings_attribute("pool_strings");
-  const auto starts = node.ints_attribute("ngram_counts");
-  const auto places = node.ints_attribute("ngram_indexes");
-  const auto weights = node.floats_attribute("weights");
-  const std::string mode = node.string_attribute("mode", "TF");
-  const int64_t shortest = std::max<int64_t>(node.int_attribute("min_gram_length", 1), 1);
+  const auto numbers = node.get(attributes::TfIdfVectorizer::pool_int64s);
+  const auto texts = node.get(attributes::TfIdfVectorizer::pool_strings);
+  const auto starts = node.get(attributes::TfIdfVectorizer::ngram_counts);
+  const auto places = node.get(attributes::TfIdfVectorizer::ngram_indexes);
+  const auto weights = node.get(attributes::TfIdfVectorizer::weights);
+  const std::string mode = node.get(attributes::TfIdfVectorizer::mode);
+  const int64_t shortest =
+      std::max<int64_t>(node.get(attributes::TfIdfVectorizer::min_gram_length), 1);
   std::vector<int64_t> pool = numbers;
   for (const std::string& text : texts) pool.push_back(call.handle(text));
   std::map<std::vector<int64_t>, size_t> known;  // n-gram to its number
@@ -198,9 +200,9 @@ Result<void> eval_tf_idf_vectorizer(EvalCall& call) {
   const int64_t width = last + 1;
   // No gram of the pool is longer than the pool says, and none reaches beyond a row: the attributes
   // may ask for any more.
-  const int64_t longest = std::min(
-      {node.int_attribute("max_gram_length", 1), static_cast<int64_t>(starts.size()), columns});
-  const int64_t skips = std::min(node.int_attribute("max_skip_count", 0), columns);
+  const int64_t longest = std::min({node.get(attributes::TfIdfVectorizer::max_gram_length),
+                                    static_cast<int64_t>(starts.size()), columns});
+  const int64_t skips = std::min(node.get(attributes::TfIdfVectorizer::max_skip_count), columns);
   std::vector<int64_t> dims = {width};
   if (x.rank() == 2) dims.insert(dims.begin(), rows);
   SLUICE_ASSIGN(const Output y, call.output(0, DType::kF32, dims));

@@ -6,6 +6,7 @@
 
 #include "common/eval/call.h"
 #include "common/eval/tile_terms.h"
+#include "common/ops/attributes.h"
 #include "common/ops/op_table.h"
 
 namespace sluice::eval {
@@ -197,9 +198,9 @@ class TermBuilder {
 
   bool describe_transpose(const Node& node, const Term& first, Term& term) {
     term.kind = TermKind::kTranspose;
-    term.numbers = node.ints_attribute("perm");
+    term.numbers = node.get(attributes::Transpose::perm);
     const size_t rank = term.dims.size();
-    for (size_t i = 0; node.find_attribute("perm") == nullptr && i < rank; ++i)
+    for (size_t i = 0; !node.has(attributes::Transpose::perm) && i < rank; ++i)
       term.numbers.push_back(static_cast<int64_t>(rank - 1 - i));
     std::vector<int64_t> sorted = term.numbers;
     std::sort(sorted.begin(), sorted.end());
@@ -214,7 +215,7 @@ class TermBuilder {
   bool describe_pad(const Node& node, const std::vector<int32_t>& inputs, const Term& first,
                     Term& term) {
     const size_t rank = term.dims.size();
-    const bool is_plain = node.string_attribute("mode", "constant") == "constant" &&
+    const bool is_plain = node.get(attributes::Pad::mode) == "constant" &&
                           (inputs.size() < 4 || inputs[3] < 0) && inputs.size() > 1 &&
                           inputs[1] >= 0 && first.dims.size() == rank;
     if (!is_plain) return false;

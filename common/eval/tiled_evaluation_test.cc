@@ -8,6 +8,7 @@
 #include <span>
 
 #include "common/eval/strided.h"
+#include "common/ops/attributes.h"
 
 namespace sluice {
 namespace {
@@ -76,13 +77,13 @@ TEST_F(TiledEvaluationTest, PackedWeights) {
   Value& cast = append(graph, Op::kCast, {&weight}, DType::kF32, {75, 230});
   cast.producer()->set_attribute("to", static_cast<int64_t>(DType::kF32));
   Value& turned = append(graph, Op::kTranspose, {&cast}, DType::kF32, {230, 75});
-  turned.producer()->set_attribute("perm", std::vector<int64_t>{1, 0});
+  turned.producer()->set(attributes::Transpose::perm, std::vector<int64_t>{1, 0});
   Value& padded = append(graph, Op::kPad, {&turned, &graph.add_constant(ints({0, 0, 0, 5}))},
                          DType::kF32, {230, 80});
   Value& split = append(graph, Op::kReshape, {&padded, &graph.add_constant(ints({230, 5, 16}))},
                         DType::kF32, {230, 5, 16});
   Value& packed = append(graph, Op::kTranspose, {&split}, DType::kF32, {5, 230, 16});
-  packed.producer()->set_attribute("perm", std::vector<int64_t>{1, 0, 2});
+  packed.producer()->set(attributes::Transpose::perm, std::vector<int64_t>{1, 0, 2});
   const SegmentId segment = finish(graph, packed, {numbers<uint16_t>(DType::kF16, {75, 230})});
   check(segment);
   EXPECT_EQ(TiledEvaluation::make(module, segment, 230 * 16 * 4)->tiles(), 5u);
@@ -193,7 +194,7 @@ TEST_F(TiledEvaluationTest, ConstantsAtOddAddresses) {
   Graph& body = module.add_graph("e", GraphRole::kExpression);
   Value& x = body.add_input(type(DType::kF32, {24, 50}));
   Value& turned = append(body, Op::kTranspose, {&x}, DType::kF32, {50, 24});
-  turned.producer()->set_attribute("perm", std::vector<int64_t>{1, 0});
+  turned.producer()->set(attributes::Transpose::perm, std::vector<int64_t>{1, 0});
   body.add_output(append(body, Op::kNeg,
                          {&append(body, Op::kAdd, {&turned, &turned}, DType::kF32, {50, 24})},
                          DType::kF32, {50, 24}));

@@ -6,6 +6,7 @@
 
 #include "common/eval/dispatch.h"
 #include "common/eval/kernels.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -103,14 +104,14 @@ Result<Forest<T>> read_forest(const EvalCall& call, int64_t width, int64_t targe
   Forest<T> forest{splits.as<T>(),
                    modes.as<uint8_t>(),
                    weights.as<T>(),
-                   node.ints_attribute("nodes_featureids"),
-                   node.ints_attribute("nodes_truenodeids"),
-                   node.ints_attribute("nodes_falsenodeids"),
-                   node.ints_attribute("nodes_trueleafs"),
-                   node.ints_attribute("nodes_falseleafs"),
-                   node.ints_attribute("nodes_missing_value_tracks_true"),
-                   node.ints_attribute("leaf_targetids"),
-                   node.ints_attribute("tree_roots"),
+                   node.get(attributes::TreeEnsemble::nodes_featureids),
+                   node.get(attributes::TreeEnsemble::nodes_truenodeids),
+                   node.get(attributes::TreeEnsemble::nodes_falsenodeids),
+                   node.get(attributes::TreeEnsemble::nodes_trueleafs),
+                   node.get(attributes::TreeEnsemble::nodes_falseleafs),
+                   node.get(attributes::TreeEnsemble::nodes_missing_value_tracks_true),
+                   node.get(attributes::TreeEnsemble::leaf_targetids),
+                   node.get(attributes::TreeEnsemble::tree_roots),
                    {}};
   const size_t nodes = forest.features.size(), leaves = forest.targets.size();
   const bool sizes = forest.true_ids.size() == nodes && forest.false_ids.size() == nodes &&
@@ -156,8 +157,8 @@ void add(Aggregate aggregate, double weight, double& score, uint8_t& any) {
 
 Result<void> eval_tree_ensemble(EvalCall& call) {
   const Input& x = call.input(0);
-  const int64_t targets = call.node.int_attribute("n_targets", 1);
-  const int64_t function = call.node.int_attribute("aggregate_function", 1);
+  const int64_t targets = call.node.get(attributes::TreeEnsemble::n_targets);
+  const int64_t function = call.node.get(attributes::TreeEnsemble::aggregate_function);
   if (x.rank() != 2 || targets < 1)
     return call.bad_shape("input {} and {} targets, expected rank 2 and one target",
                           dims_text(x.dims), targets);

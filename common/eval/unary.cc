@@ -6,6 +6,7 @@
 #include "common/eval/elementwise.h"
 #include "common/eval/kernels.h"
 #include "common/eval/math64.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
@@ -167,12 +168,12 @@ Result<void> eval_mish(EvalCall& call) {
   return map_floats(call, [](auto x) { return x * math::tanh(softplus(x)); });
 }
 Result<void> eval_swish(EvalCall& call) {
-  const float alpha = call.node.float_attribute("alpha", 1.0f);
+  const float alpha = call.node.get(attributes::Swish::alpha);
   return map_floats(call, [alpha]<typename T>(T x) { return x * sigmoid(T(alpha) * x); });
 }
 Result<void> eval_hard_sigmoid(EvalCall& call) {
-  const float alpha = call.node.float_attribute("alpha", 0.2f);
-  const float beta = call.node.float_attribute("beta", 0.5f);
+  const float alpha = call.node.get(attributes::HardSigmoid::alpha);
+  const float beta = call.node.get(attributes::HardSigmoid::beta);
   return map_floats(call, [=]<typename T>(T x) {
     const T y = T(alpha) * x + T(beta);
     return y < 0 ? T(0) : y > 1 ? T(1) : y;
@@ -185,33 +186,33 @@ Result<void> eval_hard_swish(EvalCall& call) {
   });
 }
 Result<void> eval_elu(EvalCall& call) {
-  const float alpha = call.node.float_attribute("alpha", 1.0f);
+  const float alpha = call.node.get(attributes::Elu::alpha);
   return map_floats(
       call, [alpha]<typename T>(T x) { return x < 0 ? T(alpha) * (math::exp(x) - T(1)) : x; });
 }
 Result<void> eval_selu(EvalCall& call) {
-  const float alpha = call.node.float_attribute("alpha", 1.67326319217681884765625f);
-  const float gamma = call.node.float_attribute("gamma", 1.05070102214813232421875f);
+  const float alpha = call.node.get(attributes::Selu::alpha);
+  const float gamma = call.node.get(attributes::Selu::gamma);
   return map_floats(call, [=]<typename T>(T x) {
     return T(gamma) * (x > 0 ? x : T(alpha) * math::exp(x) - T(alpha));
   });
 }
 Result<void> eval_celu(EvalCall& call) {
-  const float alpha = call.node.float_attribute("alpha", 1.0f);
+  const float alpha = call.node.get(attributes::Celu::alpha);
   return map_floats(
       call, [alpha]<typename T>(T x) { return x < 0 ? T(alpha) * math::expm1(x / T(alpha)) : x; });
 }
 Result<void> eval_leaky_relu(EvalCall& call) {
-  const float alpha = call.node.float_attribute("alpha", 0.01f);
+  const float alpha = call.node.get(attributes::LeakyRelu::alpha);
   return map_floats(call, [alpha]<typename T>(T x) { return x < 0 ? T(alpha) * x : x; });
 }
 Result<void> eval_thresholded_relu(EvalCall& call) {
-  const float alpha = call.node.float_attribute("alpha", 1.0f);
+  const float alpha = call.node.get(attributes::ThresholdedRelu::alpha);
   return map_floats(call, [alpha]<typename T>(T x) { return x > T(alpha) ? x : T(0); });
 }
 Result<void> eval_shrink(EvalCall& call) {
-  const float bias = call.node.float_attribute("bias", 0.0f);
-  const float lambda = call.node.float_attribute("lambd", 0.5f);
+  const float bias = call.node.get(attributes::Shrink::bias);
+  const float lambda = call.node.get(attributes::Shrink::lambd);
   return map_numbers(call, [=]<typename T>(T x) -> T {
     const auto wide = static_cast<double>(x);
     if (wide < -lambda) return static_cast<T>(wide + bias);
@@ -219,7 +220,7 @@ Result<void> eval_shrink(EvalCall& call) {
   });
 }
 Result<void> eval_gelu(EvalCall& call) {
-  if (call.node.string_attribute("approximate", "none") == "tanh") {
+  if (call.node.get(attributes::Gelu::approximate) == "tanh") {
     return map_floats(call, []<typename T>(T x) {
       return T(0.5) * x *
              (T(1) + math::tanh(T(0.7978845608028654) * (x + T(0.044715) * x * x * x)));
@@ -243,8 +244,8 @@ Result<void> eval_is_nan(EvalCall& call) {
   return map_floats_to_bool(call, [](auto x) { return static_cast<uint8_t>(x != x); });
 }
 Result<void> eval_is_inf(EvalCall& call) {
-  const bool positive = call.node.int_attribute("detect_positive", 1) != 0;
-  const bool negative = call.node.int_attribute("detect_negative", 1) != 0;
+  const bool positive = call.node.get(attributes::IsInf::detect_positive) != 0;
+  const bool negative = call.node.get(attributes::IsInf::detect_negative) != 0;
   return map_floats_to_bool(call, [=](auto x) {
     return static_cast<uint8_t>(std::isinf(x) && (x > 0 ? positive : negative));
   });

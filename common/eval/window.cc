@@ -3,16 +3,16 @@
 #include <algorithm>
 
 #include "common/ir/shape_mismatch.h"
+#include "common/ops/attributes.h"
 
 namespace sluice::eval {
 namespace {
 
-Result<std::vector<int64_t>> spatial_ints(const EvalCall& call, std::string_view name, size_t count,
-                                          int64_t fallback) {
-  std::vector<int64_t> values = call.node.ints_attribute(name);
-  if (values.empty()) values.assign(count, fallback);
+Result<std::vector<int64_t>> spatial_ints(const EvalCall& call, const IntsAttribute& attribute,
+                                          size_t count) {
+  std::vector<int64_t> values = call.node.get(attribute, count);
   if (values.size() != count)
-    return call.bad_value("{} has {} numbers, expected {}", name, values.size(), count);
+    return call.bad_value("{} has {} numbers, expected {}", attribute.name, values.size(), count);
   return values;
 }
 
@@ -71,13 +71,13 @@ Result<Window> make_window(const EvalCall& call, std::span<const int64_t> in,
   window.kernel = std::move(kernel);
   if (window.kernel.size() != rank)
     return call.bad_shape("the kernel has {} axes, the input {}", window.kernel.size(), rank);
-  SLUICE_ASSIGN(window.strides, spatial_ints(call, "strides", rank, 1));
-  SLUICE_ASSIGN(window.dilations, spatial_ints(call, "dilations", rank, 1));
-  SLUICE_ASSIGN(const auto pads, spatial_ints(call, "pads", 2 * rank, 0));
+  SLUICE_ASSIGN(window.strides, spatial_ints(call, attributes::Strided::strides, rank));
+  SLUICE_ASSIGN(window.dilations, spatial_ints(call, attributes::Dilated::dilations, rank));
+  SLUICE_ASSIGN(const auto pads, spatial_ints(call, attributes::Strided::pads, 2 * rank));
   window.begin.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(rank));
   window.end.assign(pads.begin() + static_cast<std::ptrdiff_t>(rank), pads.end());
-  const std::string auto_pad = call.node.string_attribute("auto_pad", "NOTSET");
-  const bool ceil = call.node.int_attribute("ceil_mode", 0) != 0;
+  const std::string auto_pad = call.node.get(attributes::Window::auto_pad);
+  const bool ceil = call.node.get(attributes::Pool::ceil_mode) != 0;
   for (size_t axis = 0; axis < rank; ++axis) {
     if (!is_sane(window, axis))
       return call.bad_value(

@@ -7,6 +7,7 @@
 
 #include "common/base/test_folder.h"
 #include "common/graphfile/header.h"
+#include "common/ops/attributes.h"
 
 namespace sluice {
 namespace {
@@ -54,7 +55,7 @@ Module example() {
   Node& fused = main.add_node(Op::kFused, {&x, &made});
   fused.output().set_type(y_type);
   fused.set_attribute("body", GraphRef{body.id()});
-  fused.set_attribute("anchor", int64_t{0});
+  fused.set(attributes::Fused::anchor, int64_t{0});
   fused.set_attribute("f", 0.5f);
   fused.set_attribute("fs", std::vector<float>{1, 2});
   fused.set_attribute("is", std::vector<int64_t>{-1, 1});
@@ -99,11 +100,11 @@ TEST(GraphFile, RoundTripIsTheIdentity) {
   EXPECT_EQ(back->expressions.symbol_count(), 1u) << "unused symbols are not written";
   const Node& fused = *back->root().first_node();
   EXPECT_EQ(fused.name(), "fused node");
-  EXPECT_EQ(fused.strings_attribute("ss"), (std::vector<std::string>{"a", "", "a"}));
+  EXPECT_EQ(fused.get(StringsAttribute{"ss"}), (std::vector<std::string>{"a", "", "a"}));
   EXPECT_EQ(fused.origins().size(), 2u);
   EXPECT_EQ(back->kernel(fused.placement.kernel).multiply_adds, 99u);
   EXPECT_EQ(fused.output().storage()->dims.size(), 2u);
-  EXPECT_EQ(fused.body("body")->name(), "main.f");
+  EXPECT_EQ(fused.get(attributes::Fused::body)->name(), "main.f");
   EXPECT_EQ(back->root().last_node()->input(1), nullptr);
   const Segment& expression = back->segment(fused.input(1)->segment());
   const auto big = back->bytes(expression.inputs[0]);
@@ -119,7 +120,7 @@ TEST(GraphFile, NamesAreNotInTheStructureDigest) {
   EXPECT_EQ(structure_digest(a).value(), parse_graph_header(written(a))->structure_digest);
   EXPECT_NE(parse_graph_header(written(a))->file_digest,
             parse_graph_header(written(b))->file_digest);
-  b.root().first_node()->set_attribute("anchor", int64_t{1});
+  b.root().first_node()->set(attributes::Fused::anchor, int64_t{1});
   EXPECT_NE(structure_digest(a).value(), structure_digest(b).value());
 }
 
@@ -230,7 +231,7 @@ TEST(GraphFile, LargeGraph) {
     Node& node = main.add_node(Op::kSplit, {last}, 0);
     for (int k = 0; k < 10; ++k) node.add_output(type, fmt::format("value_{}_{}", i, k));
     node.set_attribute("axis", int64_t{0});
-    node.set_attribute("num_outputs", int64_t{10});
+    node.set(attributes::Split::num_outputs, int64_t{10});
     node.set_name(fmt::format("node_{}", i));
     node.add_origins({module.add_onnx_node(node.name())});
     last = &node.output(9);

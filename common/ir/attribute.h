@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -33,5 +34,30 @@ struct Attribute {
   AttributeValue value;
   bool operator==(const Attribute&) const = default;
 };
+
+// What code reads attributes by: a name, and the value of a node without it. Those of ops are made
+// from the op table (common/ops/attributes.h).
+template <typename T>
+struct AttributeName {
+  using Value = T;
+  std::string_view name;
+};
+struct IntAttribute : AttributeName<int64_t> {
+  int64_t value = 0;
+};
+struct FloatAttribute : AttributeName<float> {
+  float value = 0;
+};
+struct StringAttribute : AttributeName<std::string> {
+  std::string_view value;
+};
+struct IntsAttribute : AttributeName<std::vector<int64_t>> {
+  int64_t each = 0;  // an absent list stands for this number, once for each spatial dim
+};
+using FloatsAttribute = AttributeName<std::vector<float>>;
+using StringsAttribute = AttributeName<std::vector<std::string>>;
+using TypeAttribute = AttributeName<TypeRef>;
+using TensorAttribute = AttributeName<SegmentRef>;
+using BodyAttribute = AttributeName<GraphRef>;
 
 }  // namespace sluice

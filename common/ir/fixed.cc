@@ -12,10 +12,6 @@ namespace {
 
 constexpr size_t kListed = 10;
 
-const Graph* callee_of(const Node& node) {
-  return node.op() == Op::kCall ? node.body("graph") : nullptr;
-}
-
 // Values that reach memory, each where it is made: what is given to a callee is told where the Call
 // gets it. is_callee: of `graph`.
 void for_each_value(const Graph& graph, bool is_callee,
@@ -23,14 +19,14 @@ void for_each_value(const Graph& graph, bool is_callee,
   for (const Value& value : graph.values()) {
     const Node* producer = value.producer();
     const bool is_told_elsewhere =
-        producer == nullptr ? value.is_input() && is_callee : callee_of(*producer) != nullptr;
+        producer == nullptr ? value.is_input() && is_callee : called_graph(*producer) != nullptr;
     const bool is_left_over = value.is_erased() || (value.is_constant() && !value.is_used());
     const bool is_no_value =
         !value.is_used() && producer != nullptr && value.type().kind == TypeKind::kUnknown;
     if (!is_told_elsewhere && !is_left_over && !is_no_value) visit(value);
   }
   for (const Node& node : graph.nodes()) {
-    if (const Graph* callee = callee_of(node)) for_each_value(*callee, true, visit);
+    if (const Graph* callee = called_graph(node)) for_each_value(*callee, true, visit);
   }
 }
 

@@ -100,15 +100,32 @@ class Node {
   const AttributeValue* find_attribute(std::string_view name) const;
   void set_attribute(std::string_view name, AttributeValue value);
   void remove_attribute(std::string_view name);
-  // Typed reads with the fallback for an absent attribute, or one of another kind.
-  int64_t int_attribute(std::string_view name, int64_t fallback) const;
-  float float_attribute(std::string_view name, float fallback) const;
-  std::string string_attribute(std::string_view name, std::string_view fallback) const;
-  std::vector<int64_t> ints_attribute(std::string_view name) const;  // empty when absent
-  std::vector<float> floats_attribute(std::string_view name) const;
-  std::vector<std::string> strings_attribute(std::string_view name) const;
-  std::vector<GraphId> bodies() const;       // graphs named by its attributes, in attribute order
-  Graph* body(std::string_view name) const;  // null when absent
+  template <typename T>
+  void set(const AttributeName<T>& attribute, T value) {
+    set_attribute(attribute.name, std::move(value));
+  }
+  template <typename T>
+  void remove(const AttributeName<T>& attribute) {
+    remove_attribute(attribute.name);
+  }
+  template <typename T>
+  bool has(const AttributeName<T>& attribute) const {
+    return find_attribute(attribute.name) != nullptr;
+  }
+  // The attribute's value; its default when it is absent or of another kind. Lists are then empty,
+  // and the forms with `otherwise` return that.
+  int64_t get(const IntAttribute& attribute) const { return get(attribute, attribute.value); }
+  int64_t get(const IntAttribute& attribute, int64_t otherwise) const;
+  float get(const FloatAttribute& attribute) const;
+  std::string get(const StringAttribute& attribute) const;
+  std::vector<int64_t> get(const IntsAttribute& attribute) const;
+  // The list, or the default `count` times when it is absent or empty.
+  std::vector<int64_t> get(const IntsAttribute& attribute, size_t count) const;
+  std::vector<float> get(const FloatsAttribute& attribute) const;
+  std::vector<std::string> get(const StringsAttribute& attribute) const;
+  Graph* get(const BodyAttribute& attribute) const;       // null when absent
+  SegmentId get(const TensorAttribute& attribute) const;  // -1 when absent
+  std::vector<GraphId> bodies() const;  // graphs named by its attributes, in attribute order
 
   const std::vector<Node*>& after() const { return after_; }  // control edges: runs after these
   void add_after(Node& node);
@@ -155,6 +172,10 @@ class Node {
  public:
   Placement placement;
 };
+
+// The graph that a Call runs. Null for other nodes, and for a Call whose graph lies in another
+// file.
+Graph* called_graph(const Node& node);
 
 // Iterates live nodes in list order. The current node may be erased, and nodes inserted, while
 // iterating.

@@ -116,7 +116,7 @@ TEST_F(GraphTest, CloneIntoAnotherModuleMeansTheSame) {
   ModuleMapper mapper(module, other);
   Graph& copy = mapper.clone(graph);
   EXPECT_EQ(graph_digest(copy), graph_digest(graph));
-  EXPECT_EQ(copy.first_node()->body("then_branch")->owner(), copy.first_node());
+  EXPECT_EQ(copy.first_node()->get(BodyAttribute{"then_branch"})->owner(), copy.first_node());
   copy.first_node()->set_op(Op::kLoop);
   EXPECT_NE(graph_digest(copy), graph_digest(graph));
 }

@@ -98,34 +98,51 @@ void Node::remove_attribute(std::string_view name) {
   if (found != attributes_.end() && found->name == name) attributes_.erase(found);
 }
 
-int64_t Node::int_attribute(std::string_view name, int64_t fallback) const {
-  const auto* value = attribute_as<int64_t>(*this, name);
-  return value == nullptr ? fallback : *value;
+int64_t Node::get(const IntAttribute& attribute, int64_t otherwise) const {
+  const auto* value = attribute_as<int64_t>(*this, attribute.name);
+  return value == nullptr ? otherwise : *value;
 }
 
-float Node::float_attribute(std::string_view name, float fallback) const {
-  const auto* value = attribute_as<float>(*this, name);
-  return value == nullptr ? fallback : *value;
+float Node::get(const FloatAttribute& attribute) const {
+  const auto* value = attribute_as<float>(*this, attribute.name);
+  return value == nullptr ? attribute.value : *value;
 }
 
-std::string Node::string_attribute(std::string_view name, std::string_view fallback) const {
-  const auto* value = attribute_as<std::string>(*this, name);
-  return value == nullptr ? std::string(fallback) : *value;
+std::string Node::get(const StringAttribute& attribute) const {
+  const auto* value = attribute_as<std::string>(*this, attribute.name);
+  return value == nullptr ? std::string(attribute.value) : *value;
 }
 
-std::vector<int64_t> Node::ints_attribute(std::string_view name) const {
-  const auto* value = attribute_as<std::vector<int64_t>>(*this, name);
+std::vector<int64_t> Node::get(const IntsAttribute& attribute) const {
+  const auto* value = attribute_as<std::vector<int64_t>>(*this, attribute.name);
   return value == nullptr ? std::vector<int64_t>{} : *value;
 }
 
-std::vector<float> Node::floats_attribute(std::string_view name) const {
-  const auto* value = attribute_as<std::vector<float>>(*this, name);
+std::vector<int64_t> Node::get(const IntsAttribute& attribute, size_t count) const {
+  std::vector<int64_t> values = get(attribute);
+  if (values.empty()) values.assign(count, attribute.each);
+  return values;
+}
+
+std::vector<float> Node::get(const FloatsAttribute& attribute) const {
+  const auto* value = attribute_as<std::vector<float>>(*this, attribute.name);
   return value == nullptr ? std::vector<float>{} : *value;
 }
 
-std::vector<std::string> Node::strings_attribute(std::string_view name) const {
-  const auto* value = attribute_as<std::vector<std::string>>(*this, name);
+std::vector<std::string> Node::get(const StringsAttribute& attribute) const {
+  const auto* value = attribute_as<std::vector<std::string>>(*this, attribute.name);
   return value == nullptr ? std::vector<std::string>{} : *value;
+}
+
+SegmentId Node::get(const TensorAttribute& attribute) const {
+  const auto* value = attribute_as<SegmentRef>(*this, attribute.name);
+  return value == nullptr ? -1 : value->id;
+}
+
+Graph* Node::get(const BodyAttribute& attribute) const {
+  const auto* ref = attribute_as<GraphRef>(*this, attribute.name);
+  return ref == nullptr || !graph_->module().has_graph(ref->id) ? nullptr
+                                                                : &graph_->module().graph(ref->id);
 }
 
 std::vector<GraphId> Node::bodies() const {
@@ -141,10 +158,11 @@ std::vector<GraphId> Node::bodies() const {
   return ids;
 }
 
-Graph* Node::body(std::string_view name) const {
-  const auto* ref = attribute_as<GraphRef>(*this, name);
-  return ref == nullptr || !graph_->module().has_graph(ref->id) ? nullptr
-                                                                : &graph_->module().graph(ref->id);
+Graph* called_graph(const Node& node) {
+  if (node.op() != Op::kCall) return nullptr;
+  const std::vector<GraphId> bodies = node.bodies();  // one at most
+  Module& module = node.graph().module();
+  return bodies.empty() || !module.has_graph(bodies[0]) ? nullptr : &module.graph(bodies[0]);
 }
 
 void Node::add_after(Node& node) {

@@ -1,4 +1,6 @@
 // Attention and what belongs to it.
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/bodies.h"
 #include "common/ops/families.h"
 #include "common/ops/refine.h"
@@ -12,9 +14,10 @@ using enum AttributeKind;
 constexpr uint32_t kNarrowFloatSet = dtype_set({DType::kF16, DType::kBF16, DType::kF32});
 
 // A positive attribute.
-Result<int64_t> heads_attribute(const InferCall& call, std::string_view name) {
-  const int64_t heads = call.node.int_attribute(name, 0);
-  if (heads < 1) return call.bad_node("attribute '{}' is {}, expected at least 1", name, heads);
+Result<int64_t> heads_attribute(const InferCall& call, const IntAttribute& attribute) {
+  const int64_t heads = call.node.get(attribute);
+  if (heads < 1)
+    return call.bad_node("attribute '{}' is {}, expected at least 1", attribute.name, heads);
   return heads;
 }
 
@@ -27,7 +30,7 @@ struct Heads {
   Dim size;
 };
 
-Result<Heads> read_heads(InferCall& call, size_t index, std::string_view attribute) {
+Result<Heads> read_heads(InferCall& call, size_t index, const IntAttribute& attribute) {
   SLUICE_TRY(call.expect_rank(index, 3, 4));
   const Shape shape = call.shape(index);
   if (!shape) return Heads{};
@@ -69,9 +72,9 @@ Result<void> infer_attention(InferCall& call) {
   SLUICE_TRY(call.expect_rank(5, 4));
   if (call.has_input(4) != call.has_input(5))
     return call.bad_node("past key and past value come together");
-  SLUICE_ASSIGN(const Heads q, read_heads(call, 0, "q_num_heads"));
-  SLUICE_ASSIGN(const Heads k, read_heads(call, 1, "kv_num_heads"));
-  SLUICE_ASSIGN(const Heads v, read_heads(call, 2, "kv_num_heads"));
+  SLUICE_ASSIGN(const Heads q, read_heads(call, 0, attributes::Attention::q_num_heads));
+  SLUICE_ASSIGN(const Heads k, read_heads(call, 1, attributes::Attention::kv_num_heads));
+  SLUICE_ASSIGN(const Heads v, read_heads(call, 2, attributes::Attention::kv_num_heads));
   SLUICE_TRY(call.unify(q.size, k.size, "head sizes of query and key"));
   SLUICE_TRY(call.unify(k.sequence, v.sequence, "sequence lengths of key and value"));
   SLUICE_ASSIGN(const Dim kv_heads, call.unify(k.heads, v.heads, "heads of key and value"));
@@ -93,11 +96,11 @@ Result<void> infer_attention(InferCall& call) {
 // What scores are held in and the bodies see: f32 unless the inputs are wider or the node says
 // otherwise.
 Result<DType> softmax_dtype(const InferCall& call) {
-  if (call.node.find_attribute("softmax_precision") == nullptr) {
+  if (!call.node.has(attributes::FlexAttention::softmax_precision)) {
     const DType own = call.dtype(0);
     return own == DType::kUndefined || own == DType::kF64 ? own : DType::kF32;
   }
-  const int64_t named = call.node.int_attribute("softmax_precision", 0);
+  const int64_t named = call.node.get(attributes::FlexAttention::softmax_precision);
   const bool is_float = named > 0 && named < kDTypeCount && (kFloatSet >> named & 1) != 0;
   if (!is_float)
     return call.bad_node(
@@ -107,8 +110,8 @@ Result<DType> softmax_dtype(const InferCall& call) {
 }
 
 // A body that changes scores or probabilities and keeps their type; the captures follow.
-Result<void> infer_modifier(InferCall& call, std::string_view attribute, const Type& scores) {
-  if (call.node.find_attribute(attribute) == nullptr) return {};
+Result<void> infer_modifier(InferCall& call, const BodyAttribute& attribute, const Type& scores) {
+  if (!call.node.has(attribute)) return {};
   SLUICE_ASSIGN(Graph * body, find_body(call, attribute));
   const auto captures = static_cast<int64_t>(call.input_count()) - 3;
   SLUICE_TRY(check_body(call, *body, captures + 1, 1));
@@ -118,7 +121,7 @@ Result<void> infer_modifier(InferCall& call, std::string_view attribute, const T
   const auto check = [&](const char* verb, const Value& value) -> Result<void> {
     if (refine(call.module, value.type(), scores)) return {};
     return call.bad_shape("graph '{}' of attribute '{}' {} {}, expected {}", body->name(),
-                          attribute, verb, type_text(call.module, value.type()),
+                          attribute.name, verb, type_text(call.module, value.type()),
                           type_text(call.module, scores));
   };
   SLUICE_TRY(check("takes", *body->inputs()[0]));
@@ -143,8 +146,8 @@ Result<void> infer_flex_attention(InferCall& call) {
   SLUICE_ASSIGN(batch, call.unify(batch, call.dim(2, 0), "batch dims of query and value"));
   SLUICE_ASSIGN(const DType softmax, softmax_dtype(call));
   const Type scores = Type::tensor(softmax, {batch, call.dim(0, 1), call.dim(0, 2), keys});
-  SLUICE_TRY(infer_modifier(call, "score_mod", scores));
-  SLUICE_TRY(infer_modifier(call, "prob_mod", scores));
+  SLUICE_TRY(infer_modifier(call, attributes::FlexAttention::score_mod, scores));
+  SLUICE_TRY(infer_modifier(call, attributes::FlexAttention::prob_mod, scores));
   if (call.node.bodies().empty() && call.input_count() != 3)
     return call.bad_node("has {} inputs, expected 3", call.input_count());
   return call.give(0, call.dtype(0), Dims{batch, call.dim(0, 1), call.dim(0, 2), call.dim(2, 3)});
@@ -152,7 +155,7 @@ Result<void> infer_flex_attention(InferCall& call) {
 
 // Decay and beta are there where the rule reads them, and only there.
 Result<void> check_update_rule(const InferCall& call) {
-  const std::string rule = call.node.string_attribute("update_rule", "gated_delta");
+  const std::string rule = call.node.get(attributes::LinearAttention::update_rule);
   const bool is_gated = rule == "gated" || rule == "gated_delta";
   const bool is_delta = rule == "delta" || rule == "gated_delta";
   if (rule != "linear" && !is_gated && !is_delta)
@@ -191,8 +194,10 @@ Result<void> infer_linear_attention(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(3, kNarrowFloatSet));
   SLUICE_TRY(call.expect_rank(3, 4));
   SLUICE_TRY(check_update_rule(call));
-  SLUICE_ASSIGN(const int64_t q_heads, heads_attribute(call, "q_num_heads"));
-  SLUICE_ASSIGN(const int64_t kv_heads, heads_attribute(call, "kv_num_heads"));
+  SLUICE_ASSIGN(const int64_t q_heads,
+                heads_attribute(call, attributes::LinearAttention::q_num_heads));
+  SLUICE_ASSIGN(const int64_t kv_heads,
+                heads_attribute(call, attributes::LinearAttention::kv_num_heads));
   SLUICE_TRY(check_groups(call, Dim::fixed(q_heads), Dim::fixed(kv_heads)));
   Dim batch = call.dim(3, 0);
   Dim time;
@@ -205,9 +210,9 @@ Result<void> infer_linear_attention(InferCall& call) {
     SLUICE_ASSIGN(time, call.unify(time, call.dim(i, 1),
                                    fmt::format("lengths of {} and of others", call.input_name(i))));
   }
-  SLUICE_ASSIGN(const Heads q, read_heads(call, 0, "q_num_heads"));
-  SLUICE_ASSIGN(const Heads k, read_heads(call, 1, "kv_num_heads"));
-  SLUICE_ASSIGN(const Heads v, read_heads(call, 2, "kv_num_heads"));
+  SLUICE_ASSIGN(const Heads q, read_heads(call, 0, attributes::LinearAttention::q_num_heads));
+  SLUICE_ASSIGN(const Heads k, read_heads(call, 1, attributes::LinearAttention::kv_num_heads));
+  SLUICE_ASSIGN(const Heads v, read_heads(call, 2, attributes::LinearAttention::kv_num_heads));
   SLUICE_ASSIGN(Dim key, call.unify(q.size, k.size, "head sizes of query and key"));
   SLUICE_ASSIGN(key, call.unify(key, call.dim(3, 2), "head sizes of key and past state"));
   SLUICE_ASSIGN(const Dim value,
@@ -227,7 +232,7 @@ Result<void> infer_causal_conv(InferCall& call) {
   for (const size_t i : {1, 2, 3}) SLUICE_TRY(call.expect_same_dtype(i, 0));
   for (const size_t i : {0, 1, 3}) SLUICE_TRY(call.expect_rank(i, 3));
   SLUICE_TRY(call.expect_rank(2, 1));
-  const std::string activation = call.node.string_attribute("activation", "none");
+  const std::string activation = call.node.get(attributes::CausalConvWithState::activation);
   if (activation != "none" && activation != "silu" && activation != "swish")
     return call.bad_node("attribute 'activation' is '{}', expected none, silu or swish",
                          activation);
@@ -255,31 +260,19 @@ Result<void> infer_rotary(InferCall& call) {
   SLUICE_TRY(call.unify(call.shape(1), call.shape(2), "shapes of the cosine and sine caches"));
   SLUICE_TRY(call.expect_rank(3, 2));
   const Shape input = call.shape(0);
-  if (input && input->size() == 3) SLUICE_TRY(heads_attribute(call, "num_heads"));
+  if (input && input->size() == 3)
+    SLUICE_TRY(heads_attribute(call, attributes::RotaryEmbedding::num_heads));
   return call.give_like(0, 0);
 }
 
-constexpr AttributeRow kAttention[] = {{"is_causal", kInt},        {"kv_num_heads", kInt},
-                                       {"q_num_heads", kInt},      {"qk_matmul_output_mode", kInt},
-                                       {"scale", kFloat},          {"softcap", kFloat},
-                                       {"softmax_precision", kInt}};
-constexpr AttributeRow kFlex[] = {
-    {"prob_mod", kGraph}, {"scale", kFloat}, {"score_mod", kGraph}, {"softmax_precision", kInt}};
-constexpr AttributeRow kLinear[] = {{"chunk_size", kInt},
-                                    {"kv_num_heads", kInt, true},
-                                    {"q_num_heads", kInt, true},
-                                    {"scale", kFloat},
-                                    {"update_rule", kString}};
-constexpr AttributeRow kCausal[] = {{"activation", kString}};
-constexpr AttributeRow kRotary[] = {
-    {"interleaved", kInt}, {"num_heads", kInt}, {"rotary_embedding_dim", kInt}};
-
 constexpr OpRow kRows[] = {
-    {Op::kAttention, 3, 7, 1, 4, 0, kAttention, infer_attention},
-    {Op::kCausalConvWithState, 2, 4, 1, 2, 0, kCausal, infer_causal_conv},
-    {Op::kFlexAttention, 3, -1, 1, 1, kControlFlow, kFlex, infer_flex_attention},
-    {Op::kLinearAttention, 3, 6, 1, 2, 0, kLinear, infer_linear_attention},
-    {Op::kRotaryEmbedding, 3, 4, 1, 1, 0, kRotary, infer_rotary},
+    {Op::kAttention, 3, 7, 1, 4, 0, attribute_rows::Attention, infer_attention},
+    {Op::kCausalConvWithState, 2, 4, 1, 2, 0, attribute_rows::CausalConvWithState,
+     infer_causal_conv},
+    {Op::kFlexAttention, 3, -1, 1, 1, kControlFlow, attribute_rows::FlexAttention,
+     infer_flex_attention},
+    {Op::kLinearAttention, 3, 6, 1, 2, 0, attribute_rows::LinearAttention, infer_linear_attention},
+    {Op::kRotaryEmbedding, 3, 4, 1, 1, 0, attribute_rows::RotaryEmbedding, infer_rotary},
 };
 
 }  // namespace

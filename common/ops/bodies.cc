@@ -56,9 +56,9 @@ Type without_shape(const Type& type) {
 
 }  // namespace
 
-Result<Graph*> find_body(InferCall& call, std::string_view attribute) {
-  Graph* body = call.node.body(attribute);
-  if (body == nullptr) return call.bad_node("attribute '{}' names no graph", attribute);
+Result<Graph*> find_body(InferCall& call, const BodyAttribute& attribute) {
+  Graph* body = call.node.get(attribute);
+  if (body == nullptr) return call.bad_node("attribute '{}' names no graph", attribute.name);
   if (body->owner() != &call.node)
     return call.bad_node("graph '{}' belongs to another node", body->name());
   if (call.body_depth >= kMaxBodyDepth) {

@@ -6,7 +6,7 @@
 namespace sluice {
 
 // The graph that an attribute names, when this node owns it and the nesting is not too deep.
-Result<Graph*> find_body(InferCall& call, std::string_view attribute);
+Result<Graph*> find_body(InferCall& call, const BodyAttribute& attribute);
 
 // The body has these numbers of inputs and outputs; negative: not checked.
 Result<void> check_body(const InferCall& call, const Graph& body, int64_t inputs, int64_t outputs);

@@ -1,4 +1,6 @@
 // Sums of products: convolutions, matrix products.
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/window.h"
 
@@ -35,17 +37,17 @@ Result<void> infer_conv_integer(InferCall& call) {
 Result<Dims> transposed_dims(InferCall& call, std::span<const Dim> in,
                              std::span<const Dim> kernel) {
   const size_t count = in.size();
-  SLUICE_ASSIGN(const auto strides, call.ints("strides", count, 1, 1));
-  SLUICE_ASSIGN(const auto dilations, call.ints("dilations", count, 1, 1));
-  SLUICE_ASSIGN(const auto pads, call.ints("pads", 2 * count, 0, 0));
-  SLUICE_ASSIGN(const auto extra, call.ints("output_padding", count, 0, 0));
-  if (call.node.find_attribute("output_shape") != nullptr) {
-    SLUICE_ASSIGN(const auto given, call.ints("output_shape", count, 0, 0));
+  SLUICE_ASSIGN(const auto strides, call.ints(attributes::Strided::strides, count, 1));
+  SLUICE_ASSIGN(const auto dilations, call.ints(attributes::Dilated::dilations, count, 1));
+  SLUICE_ASSIGN(const auto pads, call.ints(attributes::Strided::pads, 2 * count, 0));
+  SLUICE_ASSIGN(const auto extra, call.ints(attributes::ConvTranspose::output_padding, count, 0));
+  if (call.node.has(attributes::ConvTranspose::output_shape)) {
+    SLUICE_ASSIGN(const auto given, call.ints(attributes::ConvTranspose::output_shape, count, 0));
     Dims dims;
     for (const int64_t dim : given) dims.push_back(Dim::fixed(dim));
     return dims;
   }
-  const std::string auto_pad = call.node.string_attribute("auto_pad", "NOTSET");
+  const std::string auto_pad = call.node.get(attributes::Window::auto_pad);
   Dims dims;
   for (size_t i = 0; i < count; ++i) {
     if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
@@ -68,7 +70,7 @@ Result<void> infer_conv_transpose(InferCall& call) {
   SLUICE_TRY(call.expect_same_dtype(2, 0));
   SLUICE_TRY(call.expect_rank(0, 3, INT64_MAX));
   SLUICE_TRY(call.expect_rank(2, 1));
-  const int64_t group = call.node.int_attribute("group", 1);
+  const int64_t group = call.node.get(attributes::Conv::group);
   if (group < 1) return call.bad_node("attribute 'group' is {}, expected at least 1", group);
   const Shape input = call.shape(0);
   if (!input) return call.give(0, call.dtype(0), std::nullopt);
@@ -82,8 +84,8 @@ Result<void> infer_conv_transpose(InferCall& call) {
     return call.bad_shape("{} channels cannot be divided into {} groups", channels.value, group);
   Dims kernel(spatial, Dim::unknown());
   if (const Shape weights = call.shape(1)) kernel.assign(weights->begin() + 2, weights->end());
-  if (call.node.find_attribute("kernel_shape") != nullptr) {
-    SLUICE_ASSIGN(const auto given, call.ints("kernel_shape", spatial, 1, 1));
+  if (call.node.has(attributes::Conv::kernel_shape)) {
+    SLUICE_ASSIGN(const auto given, call.ints(attributes::Conv::kernel_shape, spatial, 1));
     for (size_t i = 0; i < spatial; ++i) {
       SLUICE_ASSIGN(kernel[i], call.unify(kernel[i], Dim::fixed(given[i]),
                                           "the kernel and attribute 'kernel_shape'"));
@@ -125,8 +127,8 @@ Result<void> infer_gemm(InferCall& call) {
   SLUICE_TRY(call.expect_rank(0, 2));
   SLUICE_TRY(call.expect_rank(1, 2));
   SLUICE_TRY(call.expect_rank(2, 0, 2));
-  const size_t a = call.node.int_attribute("transA", 0) != 0 ? 1 : 0;
-  const size_t b = call.node.int_attribute("transB", 0) != 0 ? 1 : 0;
+  const size_t a = call.node.get(attributes::Gemm::transA) != 0 ? 1 : 0;
+  const size_t b = call.node.get(attributes::Gemm::transB) != 0 ? 1 : 0;
   SLUICE_TRY(
       call.unify(call.dim(0, 1 - a), call.dim(1, b),
                  fmt::format("inner dims of {} and {}", call.input_name(0), call.input_name(1))));
@@ -139,30 +141,11 @@ Result<void> infer_gemm(InferCall& call) {
   return call.give(0, call.dtype(0), product);
 }
 
-constexpr AttributeRow kConv[] = {
-    {"auto_pad", kString, false, "NOTSET VALID SAME_UPPER SAME_LOWER"},
-    {"dilations", kInts},
-    {"group", kInt},
-    {"kernel_shape", kInts},
-    {"pads", kInts},
-    {"strides", kInts}};
-constexpr AttributeRow kConvTranspose[] = {
-    {"auto_pad", kString, false, "NOTSET VALID SAME_UPPER SAME_LOWER"},
-    {"dilations", kInts},
-    {"group", kInt},
-    {"kernel_shape", kInts},
-    {"output_padding", kInts},
-    {"output_shape", kInts},
-    {"pads", kInts},
-    {"strides", kInts}};
-constexpr AttributeRow kGemm[] = {
-    {"alpha", kFloat}, {"beta", kFloat}, {"transA", kInt}, {"transB", kInt}};
-
 constexpr OpRow kRows[] = {
-    {Op::kConv, 2, 3, 1, 1, 0, kConv, infer_conv},
-    {Op::kConvInteger, 2, 4, 1, 1, 0, kConv, infer_conv_integer},
-    {Op::kConvTranspose, 2, 3, 1, 1, 0, kConvTranspose, infer_conv_transpose},
-    {Op::kGemm, 2, 3, 1, 1, 0, kGemm, infer_gemm},
+    {Op::kConv, 2, 3, 1, 1, 0, attribute_rows::Conv, infer_conv},
+    {Op::kConvInteger, 2, 4, 1, 1, 0, attribute_rows::Conv, infer_conv_integer},
+    {Op::kConvTranspose, 2, 3, 1, 1, 0, attribute_rows::ConvTranspose, infer_conv_transpose},
+    {Op::kGemm, 2, 3, 1, 1, 0, attribute_rows::Gemm, infer_gemm},
     {Op::kMatMul, 2, 2, 1, 1, 0, {}, infer_matmul},
     {Op::kMatMulInteger, 2, 4, 1, 1, 0, {}, infer_matmul_integer},
 };

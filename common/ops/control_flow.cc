@@ -1,5 +1,7 @@
 // If, Loop, Scan. Captured values are trailing inputs of the node and of its bodies; both branches
 // of an If take all of them.
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/bodies.h"
 #include "common/ops/failing_branch.h"
 #include "common/ops/families.h"
@@ -34,7 +36,7 @@ Result<std::optional<Error>> infer_branch(InferCall& call, Graph& branch,
                                           std::span<const BodyInput> inputs) {
   if (const Node* node = failing_node(branch)) {
     return std::optional(
-        make_error(ErrorCode::kBadShape, "{}", node->string_attribute("message", "")));
+        make_error(ErrorCode::kBadShape, "{}", node->get(attributes::Fail::message)));
   }
   ExpressionTable& expressions = call.module.expressions;
   const size_t mark = expressions.mark();
@@ -82,8 +84,8 @@ Result<void> infer_other_fails(InferCall& call, const Graph& branch, Graph& othe
 
 Result<void> infer_if(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kBoolSet));
-  SLUICE_ASSIGN(Graph * yes, find_body(call, "then_branch"));
-  SLUICE_ASSIGN(Graph * no, find_body(call, "else_branch"));
+  SLUICE_ASSIGN(Graph * yes, find_body(call, attributes::If::then_branch));
+  SLUICE_ASSIGN(Graph * no, find_body(call, attributes::If::else_branch));
   const auto captures = static_cast<int64_t>(call.input_count()) - 1;
   const auto results = static_cast<int64_t>(call.node.output_count());
   SLUICE_TRY(check_body(call, *yes, captures, results));
@@ -163,7 +165,7 @@ Result<void> check_present(const InferCall& call, size_t optional) {
 // Inputs: trip count, condition, carried values, captures. Body: iteration, condition, carried,
 // captures -> condition, carried, stacked.
 Result<void> infer_loop(InferCall& call) {
-  SLUICE_ASSIGN(Graph * body, find_body(call, "body"));
+  SLUICE_ASSIGN(Graph * body, find_body(call, attributes::Loop::body));
   SLUICE_TRY(check_body(call, *body, static_cast<int64_t>(call.input_count()),
                         static_cast<int64_t>(call.node.output_count()) + 1));
   if (call.input_count() < 2 + body->captures)
@@ -203,22 +205,22 @@ Result<Type> scanned_slice(InferCall& call, size_t index, int64_t axis, Dim& len
 // Inputs: states, scanned, captures. Body: states, slices, captures -> states, slices of stacked
 // results.
 Result<void> infer_scan(InferCall& call) {
-  SLUICE_ASSIGN(Graph * body, find_body(call, "body"));
+  SLUICE_ASSIGN(Graph * body, find_body(call, attributes::Scan::body));
   SLUICE_TRY(check_body(call, *body, static_cast<int64_t>(call.input_count()),
                         static_cast<int64_t>(call.node.output_count())));
   SLUICE_TRY(check_present(call, 0));
-  const int64_t scans = call.node.int_attribute("num_scan_inputs", 0);
+  const int64_t scans = call.node.get(attributes::Scan::num_scan_inputs);
   const bool fits = scans >= 1 && scans <= static_cast<int64_t>(call.input_count());
   const int64_t states =
       fits ? static_cast<int64_t>(call.input_count()) - scans - body->captures : -1;
   const int64_t stacks = static_cast<int64_t>(call.node.output_count()) - states;
   if (states < 0 || stacks < 0) return call.bad_node("attribute 'num_scan_inputs' is {}", scans);
-  SLUICE_ASSIGN(const auto axes,
-                call.ints("scan_input_axes", static_cast<size_t>(scans), 0, INT64_MIN));
-  SLUICE_ASSIGN(const auto result_axes,
-                call.ints("scan_output_axes", static_cast<size_t>(stacks), 0, INT64_MIN));
-  SLUICE_TRY(call.ints("scan_input_directions", static_cast<size_t>(scans), 0, 0));
-  SLUICE_TRY(call.ints("scan_output_directions", static_cast<size_t>(stacks), 0, 0));
+  SLUICE_ASSIGN(const auto axes, call.ints(attributes::Scan::scan_input_axes,
+                                           static_cast<size_t>(scans), INT64_MIN));
+  SLUICE_ASSIGN(const auto result_axes, call.ints(attributes::Scan::scan_output_axes,
+                                                  static_cast<size_t>(stacks), INT64_MIN));
+  SLUICE_TRY(call.ints(attributes::Scan::scan_input_directions, static_cast<size_t>(scans), 0));
+  SLUICE_TRY(call.ints(attributes::Scan::scan_output_directions, static_cast<size_t>(stacks), 0));
   std::vector<BodyInput> inputs = captured_inputs(call, 0);
   Dim length = Dim::unknown();
   for (int64_t i = 0; i < scans; ++i) {
@@ -241,18 +243,12 @@ Result<void> infer_scan(InferCall& call) {
   return {};
 }
 
-constexpr AttributeRow kIf[] = {{"then_branch", kGraph, true}, {"else_branch", kGraph, true}};
-constexpr AttributeRow kLoop[] = {{"body", kGraph, true}};
-constexpr AttributeRow kScan[] = {{"body", kGraph, true},      {"num_scan_inputs", kInt, true},
-                                  {"scan_input_axes", kInts},  {"scan_input_directions", kInts},
-                                  {"scan_output_axes", kInts}, {"scan_output_directions", kInts}};
-
 constexpr uint32_t kFlags = kControlFlow | kAnyKind;
 
 constexpr OpRow kRows[] = {
-    {Op::kIf, 1, -1, 1, -1, kFlags, kIf, infer_if},
-    {Op::kLoop, 2, -1, 1, -1, kFlags | kAbsentInputs, kLoop, infer_loop},
-    {Op::kScan, 1, -1, 1, -1, kFlags, kScan, infer_scan},
+    {Op::kIf, 1, -1, 1, -1, kFlags, attribute_rows::If, infer_if},
+    {Op::kLoop, 2, -1, 1, -1, kFlags | kAbsentInputs, attribute_rows::Loop, infer_loop},
+    {Op::kScan, 1, -1, 1, -1, kFlags, attribute_rows::Scan, infer_scan},
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 // letters that occur once, sorted.
 #include <map>
 
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
 
@@ -49,7 +51,7 @@ std::string implied_result(const std::vector<std::string>& inputs) {
 }
 
 Result<Equation> read_equation(const InferCall& call) {
-  const std::string text = call.node.string_attribute("equation", "");
+  const std::string text = call.node.get(attributes::Einsum::equation);
   const size_t arrow = text.find("->");
   std::string_view left = std::string_view(text).substr(0, arrow);
   Equation equation;
@@ -133,9 +135,7 @@ Result<void> infer_einsum(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
-constexpr AttributeRow kEquation[] = {{"equation", kString, true}};
-
-constexpr OpRow kRows[] = {{Op::kEinsum, 1, -1, 1, 1, 0, kEquation, infer_einsum}};
+constexpr OpRow kRows[] = {{Op::kEinsum, 1, -1, 1, 1, 0, attribute_rows::Einsum, infer_einsum}};
 
 }  // namespace
 

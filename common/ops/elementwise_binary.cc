@@ -1,4 +1,6 @@
 // Ops over broadcast operands: arithmetic, comparison, logic, selection.
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
 
@@ -45,14 +47,14 @@ Result<void> infer_pow(InferCall& call) {
 
 Result<void> infer_mod(InferCall& call) {
   const DType dtype = call.dtype(0);
-  if (dtype_is_float(dtype) && call.node.int_attribute("fmod", 0) == 0) {
+  if (dtype_is_float(dtype) && call.node.get(attributes::Mod::fmod) == 0) {
     return call.bad_node("attribute 'fmod' must be 1 for {}", dtype_name(dtype));
   }
   return infer_arithmetic<kNumericSet>(call);
 }
 
 Result<void> infer_bit_shift(InferCall& call) {
-  const std::string direction = call.node.string_attribute("direction", "");
+  const std::string direction = call.node.get(attributes::BitShift::direction);
   if (direction != "LEFT" && direction != "RIGHT")
     return call.bad_node("attribute 'direction' is '{}', expected LEFT or RIGHT", direction);
   return infer_arithmetic<kUnsignedSet>(call);
@@ -85,9 +87,6 @@ Result<void> infer_where(InferCall& call) {
   return call.give(0, common_dtype(call, 1), std::move(shape));
 }
 
-constexpr AttributeRow kAlpha[] = {{"alpha", kFloat}};
-constexpr AttributeRow kDirection[] = {{"direction", kString, true, "LEFT RIGHT"}};
-constexpr AttributeRow kFmod[] = {{"fmod", kInt}};
 constexpr uint32_t kEqualSet = kNumericSet | kBoolSet | dtype_set({DType::kString});
 
 constexpr OpRow binary(Op op, Result<void> (*infer)(InferCall&), uint32_t flags = 0,
@@ -101,7 +100,7 @@ constexpr OpRow variadic(Op op, Result<void> (*infer)(InferCall&)) {
 constexpr OpRow kRows[] = {
     binary(Op::kAdd, infer_arithmetic<kNumericSet>, kCommutative),
     binary(Op::kAnd, infer_arithmetic<kBoolSet>, kCommutative),
-    binary(Op::kBitShift, infer_bit_shift, 0, kDirection),
+    binary(Op::kBitShift, infer_bit_shift, 0, attribute_rows::BitShift),
     binary(Op::kBitwiseAnd, infer_arithmetic<kIntegerSet>, kCommutative),
     binary(Op::kBitwiseOr, infer_arithmetic<kIntegerSet>, kCommutative),
     binary(Op::kBitwiseXor, infer_arithmetic<kIntegerSet>, kCommutative),
@@ -114,14 +113,14 @@ constexpr OpRow kRows[] = {
     variadic(Op::kMax, infer_arithmetic<kNumericSet>),
     variadic(Op::kMean, infer_arithmetic<kFloatSet>),
     variadic(Op::kMin, infer_arithmetic<kNumericSet>),
-    binary(Op::kMod, infer_mod, 0, kFmod),
+    binary(Op::kMod, infer_mod, 0, attribute_rows::Mod),
     binary(Op::kMul, infer_arithmetic<kNumericSet>, kCommutative),
     binary(Op::kOr, infer_arithmetic<kBoolSet>, kCommutative),
     binary(Op::kPRelu, infer_prelu),
     binary(Op::kPow, infer_pow),
     binary(Op::kSub, infer_arithmetic<kNumericSet>),
     variadic(Op::kSum, infer_arithmetic<kFloatSet>),
-    binary(Op::kSwiGLU, infer_swiglu, 0, kAlpha),
+    binary(Op::kSwiGLU, infer_swiglu, 0, attribute_rows::SwiGLU),
     {Op::kWhere, 3, 3, 1, 1, kElementwise, {}, infer_where},
     binary(Op::kXor, infer_arithmetic<kBoolSet>, kCommutative),
 };

@@ -1,4 +1,6 @@
 // Ops whose result has the type of their first input, element by element.
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
 
@@ -42,7 +44,7 @@ Result<void> infer_dropout(InferCall& call) {
 }
 
 Result<void> infer_cast(InferCall& call) {
-  const int64_t to = call.node.int_attribute("to", 0);
+  const int64_t to = call.node.get(attributes::Cast::to);
   if (to <= 0 || to > INT32_MAX || !dtype_is_valid(static_cast<int>(to)))
     return call.bad_node("attribute 'to' names no dtype: {}", to);
   return call.give(0, static_cast<DType>(to), call.shape(0));
@@ -52,7 +54,7 @@ Result<void> infer_cast_like(InferCall& call) { return call.give(0, call.dtype(1
 
 // Same bytes under another dtype: the last dim takes up the difference in width.
 Result<void> infer_bit_cast(InferCall& call) {
-  const int64_t to = call.node.int_attribute("to", 0);
+  const int64_t to = call.node.get(attributes::BitCast::to);
   if (to <= 0 || to > INT32_MAX || !dtype_is_valid(static_cast<int>(to)))
     return call.bad_node("attribute 'to' names no dtype: {}", to);
   const auto target = static_cast<DType>(to);
@@ -63,19 +65,6 @@ Result<void> infer_bit_cast(InferCall& call) {
   return call.bad_node("{} has elements of {} bits, expected {}", call.input_name(0), from_bits,
                        to_bits);
 }
-
-constexpr AttributeRow kAlpha[] = {{"alpha", kFloat}};
-constexpr AttributeRow kAlphaBeta[] = {{"alpha", kFloat}, {"beta", kFloat}};
-constexpr AttributeRow kAlphaGamma[] = {{"alpha", kFloat}, {"gamma", kFloat}};
-constexpr AttributeRow kShrink[] = {{"bias", kFloat}, {"lambd", kFloat}};
-constexpr AttributeRow kGelu[] = {{"approximate", kString, false, "none tanh"}};
-constexpr AttributeRow kIsInf[] = {{"detect_negative", kInt}, {"detect_positive", kInt}};
-constexpr AttributeRow kSeed[] = {{"seed", kInt}};
-constexpr AttributeRow kCast[] = {
-    {"to", kInt, true}, {"saturate", kInt}, {"round_mode", kString, false, "up down nearest"}};
-constexpr AttributeRow kCastLike[] = {{"saturate", kInt},
-                                      {"round_mode", kString, false, "up down nearest"}};
-constexpr AttributeRow kTo[] = {{"to", kInt, true}};
 
 constexpr uint32_t kSignedNumericSet = kFloatSet | kSignedSet;
 
@@ -92,26 +81,26 @@ constexpr OpRow kRows[] = {
     unary(Op::kAsinh, infer_same<kFloatSet>),
     unary(Op::kAtan, infer_same<kFloatSet>),
     unary(Op::kAtanh, infer_same<kFloatSet>),
-    unary(Op::kBitCast, infer_bit_cast, kTo),
+    unary(Op::kBitCast, infer_bit_cast, attribute_rows::BitCast),
     unary(Op::kBitwiseNot, infer_same<kIntegerSet>),
-    unary(Op::kCast, infer_cast, kCast),
-    {Op::kCastLike, 2, 2, 1, 1, 0, kCastLike, infer_cast_like},
+    unary(Op::kCast, infer_cast, attribute_rows::Cast),
+    {Op::kCastLike, 2, 2, 1, 1, 0, attribute_rows::CastLike, infer_cast_like},
     unary(Op::kCeil, infer_same<kFloatSet>),
-    unary(Op::kCelu, infer_same<kFloatSet>, kAlpha),
+    unary(Op::kCelu, infer_same<kFloatSet>, attribute_rows::Celu),
     {Op::kClip, 1, 3, 1, 1, kElementwise, {}, infer_clip},
     unary(Op::kCos, infer_same<kFloatSet>),
     unary(Op::kCosh, infer_same<kFloatSet>),
-    {Op::kDropout, 1, 3, 1, 2, kRandom, kSeed, infer_dropout},
-    unary(Op::kElu, infer_same<kFloatSet>, kAlpha),
+    {Op::kDropout, 1, 3, 1, 2, kRandom, attribute_rows::Dropout, infer_dropout},
+    unary(Op::kElu, infer_same<kFloatSet>, attribute_rows::Elu),
     unary(Op::kErf, infer_same<kNumericSet>),
     unary(Op::kExp, infer_same<kFloatSet>),
     unary(Op::kFloor, infer_same<kFloatSet>),
-    unary(Op::kGelu, infer_same<kFloatSet>, kGelu),
-    unary(Op::kHardSigmoid, infer_same<kFloatSet>, kAlphaBeta),
+    unary(Op::kGelu, infer_same<kFloatSet>, attribute_rows::Gelu),
+    unary(Op::kHardSigmoid, infer_same<kFloatSet>, attribute_rows::HardSigmoid),
     unary(Op::kHardSwish, infer_same<kFloatSet>),
-    unary(Op::kIsInf, infer_bool<kFloatSet | kF8Set>, kIsInf),
+    unary(Op::kIsInf, infer_bool<kFloatSet | kF8Set>, attribute_rows::IsInf),
     unary(Op::kIsNaN, infer_bool<kFloatSet | kF8Set>),
-    unary(Op::kLeakyRelu, infer_same<kFloatSet>, kAlpha),
+    unary(Op::kLeakyRelu, infer_same<kFloatSet>, attribute_rows::LeakyRelu),
     unary(Op::kLog, infer_same<kFloatSet>),
     unary(Op::kMish, infer_same<kFloatSet>),
     unary(Op::kNeg, infer_same<kSignedNumericSet>),
@@ -119,8 +108,8 @@ constexpr OpRow kRows[] = {
     unary(Op::kReciprocal, infer_same<kFloatSet>),
     unary(Op::kRelu, infer_same<kSignedNumericSet>),
     unary(Op::kRound, infer_same<kFloatSet>),
-    unary(Op::kSelu, infer_same<kFloatSet>, kAlphaGamma),
-    unary(Op::kShrink, infer_same<kNumericSet>, kShrink),
+    unary(Op::kSelu, infer_same<kFloatSet>, attribute_rows::Selu),
+    unary(Op::kShrink, infer_same<kNumericSet>, attribute_rows::Shrink),
     unary(Op::kSigmoid, infer_same<kFloatSet>),
     unary(Op::kSign, infer_same<kNumericSet>),
     unary(Op::kSin, infer_same<kFloatSet>),
@@ -128,10 +117,10 @@ constexpr OpRow kRows[] = {
     unary(Op::kSoftplus, infer_same<kFloatSet>),
     unary(Op::kSoftsign, infer_same<kFloatSet>),
     unary(Op::kSqrt, infer_same<kFloatSet>),
-    unary(Op::kSwish, infer_same<kFloatSet>, kAlpha),
+    unary(Op::kSwish, infer_same<kFloatSet>, attribute_rows::Swish),
     unary(Op::kTan, infer_same<kFloatSet>),
     unary(Op::kTanh, infer_same<kFloatSet>),
-    unary(Op::kThresholdedRelu, infer_same<kFloatSet>, kAlpha),
+    unary(Op::kThresholdedRelu, infer_same<kFloatSet>, attribute_rows::ThresholdedRelu),
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "common/ops/failing_branch.h"
 
+#include "common/ops/attributes.h"
+
 namespace sluice {
 
 bool is_of_sizes(ErrorCode code) {
@@ -14,7 +16,7 @@ const Node* failing_node(const Graph& branch) {
 
 Node& add_failing_node(Graph& branch, size_t results, std::string message) {
   Node& node = branch.add_node(Op::kFail, {}, results);
-  node.set_attribute("message", std::move(message));
+  node.set(attributes::Fail::message, std::move(message));
   for (size_t i = 0; i < results; ++i) branch.add_output(node.output(i));
   return node;
 }

@@ -1,6 +1,8 @@
 // Ops that make tensors from shapes or numbers, random ones too.
 #include <cmath>
 
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
 
@@ -11,7 +13,8 @@ using enum AttributeKind;
 
 // The dtype that an attribute names; `fallback` when absent.
 Result<DType> dtype_attribute(const InferCall& call, DType fallback) {
-  const int64_t number = call.node.int_attribute("dtype", static_cast<int64_t>(fallback));
+  const int64_t number =
+      call.node.get(attributes::RandomNormal::dtype, static_cast<int64_t>(fallback));
   if (number < 0 || number > INT32_MAX || !dtype_is_valid(static_cast<int>(number))) {
     return call.bad_node("attribute 'dtype' names no dtype: {}", number);
   }
@@ -22,11 +25,10 @@ Result<void> infer_constant_of_shape(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kI64Set));
   SLUICE_TRY(call.expect_rank(0, 1));
   DType dtype = DType::kF32;
-  if (const AttributeValue* value = call.node.find_attribute("value")) {
-    const auto* segment = std::get_if<SegmentRef>(value);
-    if (segment == nullptr || segment->id < 0)
-      return call.bad_node("attribute 'value' holds no constant");
-    const Type& type = call.module.type(call.module.segment(segment->id).type);
+  if (call.node.has(attributes::ConstantOfShape::value)) {
+    const SegmentId value = call.node.get(attributes::ConstantOfShape::value);
+    if (value < 0) return call.bad_node("attribute 'value' contains no constant");
+    const Type& type = call.module.type(call.module.segment(value).type);
     if (type.element_count() != 1) return call.bad_node("attribute 'value' has not one element");
     dtype = type.dtype;
   }
@@ -88,7 +90,8 @@ Result<DType> random_dtype(const InferCall& call, DType fallback, uint32_t set) 
 Result<void> infer_random(InferCall& call) {
   SLUICE_ASSIGN(const DType dtype, random_dtype(call, DType::kF32, kFloatSet));
   Dims dims;
-  for (const int64_t dim : call.node.ints_attribute("shape")) dims.push_back(Dim::fixed(dim));
+  for (const int64_t dim : call.node.get(attributes::RandomNormal::shape))
+    dims.push_back(Dim::fixed(dim));
   return call.give(0, dtype, std::move(dims));
 }
 
@@ -107,34 +110,23 @@ Result<void> infer_multinomial(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   SLUICE_TRY(call.expect_rank(0, 2));
   SLUICE_ASSIGN(const DType dtype, random_dtype(call, DType::kI32, kIndexSet));
-  const int64_t samples = call.node.int_attribute("sample_size", 1);
+  const int64_t samples = call.node.get(attributes::Multinomial::sample_size);
   if (samples < 1)
     return call.bad_node("attribute 'sample_size' is {}, expected at least 1", samples);
   return call.give(0, dtype, Dims{call.dim(0, 0), Dim::fixed(samples)});
 }
 
-constexpr AttributeRow kValue[] = {{"value", kSegment}};
-constexpr AttributeRow kEye[] = {{"dtype", kInt}, {"k", kInt}};
-constexpr AttributeRow kBernoulli[] = {{"dtype", kInt}, {"seed", kFloat}};
-constexpr AttributeRow kNormal[] = {
-    {"dtype", kInt}, {"mean", kFloat}, {"scale", kFloat}, {"seed", kFloat}, {"shape", kInts, true}};
-constexpr AttributeRow kNormalLike[] = {
-    {"dtype", kInt}, {"mean", kFloat}, {"scale", kFloat}, {"seed", kFloat}};
-constexpr AttributeRow kUniform[] = {
-    {"dtype", kInt}, {"high", kFloat}, {"low", kFloat}, {"seed", kFloat}, {"shape", kInts, true}};
-constexpr AttributeRow kUniformLike[] = {
-    {"dtype", kInt}, {"high", kFloat}, {"low", kFloat}, {"seed", kFloat}};
-constexpr AttributeRow kMultinomial[] = {{"dtype", kInt}, {"sample_size", kInt}, {"seed", kFloat}};
-
 constexpr OpRow kRows[] = {
-    {Op::kBernoulli, 1, 1, 1, 1, kRandom, kBernoulli, infer_bernoulli},
-    {Op::kConstantOfShape, 1, 1, 1, 1, 0, kValue, infer_constant_of_shape},
-    {Op::kEyeLike, 1, 1, 1, 1, 0, kEye, infer_eye_like},
-    {Op::kMultinomial, 1, 1, 1, 1, kRandom, kMultinomial, infer_multinomial},
-    {Op::kRandomNormal, 0, 0, 1, 1, kRandom, kNormal, infer_random},
-    {Op::kRandomNormalLike, 1, 1, 1, 1, kRandom, kNormalLike, infer_random_like},
-    {Op::kRandomUniform, 0, 0, 1, 1, kRandom, kUniform, infer_random},
-    {Op::kRandomUniformLike, 1, 1, 1, 1, kRandom, kUniformLike, infer_random_like},
+    {Op::kBernoulli, 1, 1, 1, 1, kRandom, attribute_rows::Bernoulli, infer_bernoulli},
+    {Op::kConstantOfShape, 1, 1, 1, 1, 0, attribute_rows::ConstantOfShape, infer_constant_of_shape},
+    {Op::kEyeLike, 1, 1, 1, 1, 0, attribute_rows::EyeLike, infer_eye_like},
+    {Op::kMultinomial, 1, 1, 1, 1, kRandom, attribute_rows::Multinomial, infer_multinomial},
+    {Op::kRandomNormal, 0, 0, 1, 1, kRandom, attribute_rows::RandomNormal, infer_random},
+    {Op::kRandomNormalLike, 1, 1, 1, 1, kRandom, attribute_rows::RandomNormalLike,
+     infer_random_like},
+    {Op::kRandomUniform, 0, 0, 1, 1, kRandom, attribute_rows::RandomUniform, infer_random},
+    {Op::kRandomUniformLike, 1, 1, 1, 1, kRandom, attribute_rows::RandomUniformLike,
+     infer_random_like},
     {Op::kRange, 3, 3, 1, 1, kDataDependent, {}, infer_range},
 };
 

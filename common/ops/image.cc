@@ -1,6 +1,8 @@
 // Images: from patches, from files, and convolution at learned places.
 #include <algorithm>
 
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/window.h"
 
@@ -22,9 +24,9 @@ Result<void> infer_col2im(InferCall& call) {
   if (!spatial.is_fixed() || spatial.value > kMaxRank)
     return call.give(0, call.dtype(0), std::nullopt);
   const auto count = static_cast<size_t>(spatial.value);
-  SLUICE_TRY(call.ints("strides", count, 1, 1));
-  SLUICE_TRY(call.ints("dilations", count, 1, 1));
-  SLUICE_TRY(call.ints("pads", 2 * count, 0, 0));
+  SLUICE_TRY(call.ints(attributes::Strided::strides, count, 1));
+  SLUICE_TRY(call.ints(attributes::Dilated::dilations, count, 1));
+  SLUICE_TRY(call.ints(attributes::Strided::pads, 2 * count, 0));
   if (block && std::any_of(block->begin(), block->end(),
                            [](const Dim& dim) { return dim.is_fixed() && dim.value < 1; })) {
     return call.bad_shape("a block has no elements");
@@ -40,7 +42,7 @@ Result<void> infer_col2im(InferCall& call) {
 Result<void> infer_deform_conv(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   for (const size_t i : {1, 2, 3, 4}) SLUICE_TRY(call.expect_same_dtype(i, 0));
-  if (call.node.int_attribute("offset_group", 1) < 1)
+  if (call.node.get(attributes::DeformConv::offset_group) < 1)
     return call.bad_node("attribute 'offset_group' is below 1");
   SLUICE_ASSIGN(Shape shape, convolution_shape(call, 0, 1));
   SLUICE_TRY(call.expect_rank(3, 1));
@@ -51,21 +53,15 @@ Result<void> infer_deform_conv(InferCall& call) {
 Result<void> infer_decoder(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, dtype_set({DType::kU8})));
   SLUICE_TRY(call.expect_rank(0, 1));
-  const bool grey = call.node.string_attribute("pixel_format", "RGB") == "Grayscale";
+  const bool grey = call.node.get(attributes::ImageDecoder::pixel_format) == "Grayscale";
   return call.give(0, DType::kU8,
                    Dims{call.result_dim(0, 0), call.result_dim(0, 1), Dim::fixed(grey ? 1 : 3)});
 }
 
-constexpr AttributeRow kCol2Im[] = {{"dilations", kInts}, {"pads", kInts}, {"strides", kInts}};
-constexpr AttributeRow kDeform[] = {{"dilations", kInts},    {"group", kInt},
-                                    {"kernel_shape", kInts}, {"offset_group", kInt},
-                                    {"pads", kInts},         {"strides", kInts}};
-constexpr AttributeRow kDecoder[] = {{"pixel_format", kString, false, "RGB BGR Grayscale"}};
-
 constexpr OpRow kRows[] = {
-    {Op::kCol2Im, 3, 3, 1, 1, 0, kCol2Im, infer_col2im},
-    {Op::kDeformConv, 3, 5, 1, 1, 0, kDeform, infer_deform_conv},
-    {Op::kImageDecoder, 1, 1, 1, 1, kDataDependent, kDecoder, infer_decoder},
+    {Op::kCol2Im, 3, 3, 1, 1, 0, attribute_rows::Dilated, infer_col2im},
+    {Op::kDeformConv, 3, 5, 1, 1, 0, attribute_rows::DeformConv, infer_deform_conv},
+    {Op::kImageDecoder, 1, 1, 1, 1, kDataDependent, attribute_rows::ImageDecoder, infer_decoder},
 };
 
 }  // namespace

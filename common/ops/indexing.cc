@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
 
@@ -20,7 +22,7 @@ Result<void> infer_gather(InferCall& call) {
   const Shape data = call.shape(0);
   const Shape indices = call.shape(1);
   if (!data || !indices) return call.give(0, call.dtype(0), std::nullopt);
-  SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", 0, rank_of(*data)));
+  SLUICE_ASSIGN(const int64_t axis, call.axis_attribute(attributes::Gather::axis, rank_of(*data)));
   Dims dims(data->begin(), data->begin() + axis);
   dims.insert(dims.end(), indices->begin(), indices->end());
   dims.insert(dims.end(), data->begin() + axis + 1, data->end());
@@ -31,7 +33,7 @@ Result<void> infer_gather_elements(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(1, kIndexSet));
   SLUICE_TRY(call.expect_rank(0, 1, INT64_MAX));
   if (const Shape data = call.shape(0)) {
-    SLUICE_TRY(call.axis_attribute("axis", 0, rank_of(*data)));
+    SLUICE_TRY(call.axis_attribute(attributes::Gather::axis, rank_of(*data)));
     SLUICE_TRY(call.expect_rank(1, rank_of(*data)));
   }
   return call.give(0, call.dtype(0), call.shape(1));
@@ -45,7 +47,7 @@ Result<void> infer_gather_nd(InferCall& call) {
   const Shape indices = call.shape(1);
   if (!data || !indices || !indices->back().is_fixed())
     return call.give(0, call.dtype(0), std::nullopt);
-  const int64_t batch = call.node.int_attribute("batch_dims", 0);
+  const int64_t batch = call.node.get(attributes::GatherND::batch_dims);
   const int64_t depth = indices->back().value;
   if (batch < 0 || batch >= rank_of(*indices) || batch >= rank_of(*data))
     return call.bad_shape("attribute 'batch_dims' is {}", batch);
@@ -149,13 +151,10 @@ Result<void> infer_slice(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
-constexpr AttributeRow kAxis[] = {{"axis", kInt}};
-constexpr AttributeRow kBatchDims[] = {{"batch_dims", kInt}};
-
 constexpr OpRow kRows[] = {
-    {Op::kGather, 2, 2, 1, 1, 0, kAxis, infer_gather},
-    {Op::kGatherElements, 2, 2, 1, 1, 0, kAxis, infer_gather_elements},
-    {Op::kGatherND, 2, 2, 1, 1, 0, kBatchDims, infer_gather_nd},
+    {Op::kGather, 2, 2, 1, 1, 0, attribute_rows::Gather, infer_gather},
+    {Op::kGatherElements, 2, 2, 1, 1, 0, attribute_rows::Gather, infer_gather_elements},
+    {Op::kGatherND, 2, 2, 1, 1, 0, attribute_rows::GatherND, infer_gather_nd},
     {Op::kSlice, 3, 5, 1, 1, 0, {}, infer_slice},
 };
 

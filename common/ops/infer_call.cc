@@ -146,9 +146,9 @@ Result<int64_t> InferCall::axis(int64_t axis, int64_t rank, bool end) const {
   return axis < 0 ? axis + rank : axis;
 }
 
-Result<int64_t> InferCall::axis_attribute(std::string_view name, int64_t fallback, int64_t rank,
+Result<int64_t> InferCall::axis_attribute(const IntAttribute& attribute, int64_t rank,
                                           bool end) const {
-  return axis(node.int_attribute(name, fallback), rank, end);
+  return axis(node.get(attribute), rank, end);
 }
 
 Result<std::vector<int64_t>> InferCall::axes(std::span<const int64_t> axes, int64_t rank) const {
@@ -163,16 +163,18 @@ Result<std::vector<int64_t>> InferCall::axes(std::span<const int64_t> axes, int6
   return result;
 }
 
-Result<std::vector<int64_t>> InferCall::ints(std::string_view name, size_t count, int64_t fallback,
+Result<std::vector<int64_t>> InferCall::ints(const IntsAttribute& attribute, size_t count,
                                              int64_t low) const {
-  if (node.find_attribute(name) == nullptr) return std::vector<int64_t>(count, fallback);
-  std::vector<int64_t> values = node.ints_attribute(name);
+  if (!node.has(attribute)) return std::vector<int64_t>(count, attribute.each);
+  std::vector<int64_t> values = node.get(attribute);
   if (values.size() != count)
-    return bad_shape("attribute '{}' has {} elements, expected {}", name, values.size(), count);
+    return bad_shape("attribute '{}' has {} elements, expected {}", attribute.name, values.size(),
+                     count);
   const auto bad =
       std::find_if(values.begin(), values.end(), [&](int64_t value) { return value < low; });
   if (bad != values.end())
-    return bad_node("attribute '{}' has the element {}, expected at least {}", name, *bad, low);
+    return bad_node("attribute '{}' has the element {}, expected at least {}", attribute.name, *bad,
+                    low);
   return values;
 }
 

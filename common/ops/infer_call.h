@@ -72,12 +72,12 @@ class InferCall {
 
   // An axis as a number from 0 to rank - 1 (rank itself too where `end`).
   Result<int64_t> axis(int64_t axis, int64_t rank, bool end = false) const;
-  Result<int64_t> axis_attribute(std::string_view name, int64_t fallback, int64_t rank,
+  Result<int64_t> axis_attribute(const IntAttribute& attribute, int64_t rank,
                                  bool end = false) const;
   // Axes without repetition, in the order given.
   Result<std::vector<int64_t>> axes(std::span<const int64_t> axes, int64_t rank) const;
-  // An attribute of `count` integers each at least `low`; `fallback` each when absent.
-  Result<std::vector<int64_t>> ints(std::string_view name, size_t count, int64_t fallback,
+  // An attribute of `count` integers each at least `low`; the default for each when absent.
+  Result<std::vector<int64_t>> ints(const IntsAttribute& attribute, size_t count,
                                     int64_t low) const;
 
   // Values of inputs, where known.

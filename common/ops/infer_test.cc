@@ -6,6 +6,7 @@
 
 #include <chrono>
 
+#include "common/ops/attributes.h"
 #include "common/ops/infer_test.h"
 
 namespace sluice {
@@ -215,8 +216,8 @@ TEST_F(InferTest, ScanSlicesAndStacks) {
   body.add_output(sum);
   Node& node = graph.add_node(Op::kScan, {value("f32[4]"), value("f32[4, T]")}, 2);
   node.set_attribute("body", GraphRef{body.id()});
-  node.set_attribute("num_scan_inputs", int64_t{1});
-  node.set_attribute("scan_input_axes", Ints{1});
+  node.set(attributes::Scan::num_scan_inputs, int64_t{1});
+  node.set(attributes::Scan::scan_input_axes, Ints{1});
   infer();
   EXPECT_EQ(text(node.output(0)), "f32[4]");
   EXPECT_EQ(text(node.output(1)), "f32[T, 4]");
@@ -232,7 +233,7 @@ struct FlexAttentionTest : InferTest {
     inputs.insert(inputs.end(), captured.begin(), captured.end());
     Node& node = graph.add_node(Op::kFlexAttention, inputs);
     node.set_name("n");
-    node.set_attribute("score_mod", GraphRef{body.id()});
+    node.set(attributes::FlexAttention::score_mod, GraphRef{body.id()});
     return node;
   }
   std::string error() {

@@ -1,4 +1,6 @@
 // Losses: scores [N, C, d1, …] against labels [N, d1, …].
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
 
@@ -14,7 +16,7 @@ Result<void> infer_loss(InferCall& call) {
   SLUICE_TRY(call.expect_rank(0, 2, INT64_MAX));
   SLUICE_TRY(call.expect_rank(2, 1));
   SLUICE_TRY(call.unify(call.dim(0, 1), call.dim(2, 0), "numbers of classes and of weights"));
-  const std::string reduction = call.node.string_attribute("reduction", "mean");
+  const std::string reduction = call.node.get(attributes::Loss::reduction);
   if (reduction != "none" && reduction != "mean" && reduction != "sum")
     return call.bad_node("attribute 'reduction' is '{}'", reduction);
   Shape labels = call.shape(1);
@@ -28,12 +30,9 @@ Result<void> infer_loss(InferCall& call) {
   return call.give_like(1, 0);
 }
 
-constexpr AttributeRow kLoss[] = {{"ignore_index", kInt},
-                                  {"reduction", kString, false, "none sum mean"}};
-
 constexpr OpRow kRows[] = {
-    {Op::kNegativeLogLikelihoodLoss, 2, 3, 1, 1, 0, kLoss, infer_loss},
-    {Op::kSoftmaxCrossEntropyLoss, 2, 3, 1, 2, 0, kLoss, infer_loss},
+    {Op::kNegativeLogLikelihoodLoss, 2, 3, 1, 1, 0, attribute_rows::Loss, infer_loss},
+    {Op::kSoftmaxCrossEntropyLoss, 2, 3, 1, 2, 0, attribute_rows::Loss, infer_loss},
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 // attributes: lists or tensors, by version. post_transform is nodes behind.
 #include <algorithm>
 
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
 
@@ -35,14 +37,16 @@ Result<void> infer_one_hot_encoder(InferCall& call) {
   return call.give(0, DType::kF32, std::move(shape));
 }
 
-Result<void> expect_ids(const InferCall& call, std::string_view name, size_t count, int64_t high) {
-  const std::vector<int64_t> ids = call.node.ints_attribute(name);
+Result<void> expect_ids(const InferCall& call, const IntsAttribute& attribute, size_t count,
+                        int64_t high) {
+  const std::vector<int64_t> ids = call.node.get(attribute);
   if (ids.size() != count)
-    return call.bad_node("attribute '{}' has {} elements, expected {}", name, ids.size(), count);
+    return call.bad_node("attribute '{}' has {} elements, expected {}", attribute.name, ids.size(),
+                         count);
   const auto wrong = std::ranges::find_if(ids, [&](int64_t id) { return id < 0 || id >= high; });
   if (wrong == ids.end()) return {};
-  return call.bad_node("attribute '{}' has the element {}, expected 0 to {}", name, *wrong,
-                       high - 1);
+  return call.bad_node("attribute '{}' has the element {}, expected 0 to {}", attribute.name,
+                       *wrong, high - 1);
 }
 
 // (X [N, F], nodes_splits [nodes], nodes_modes [nodes], leaf_weights [leaves], membership_values):
@@ -53,19 +57,20 @@ Result<void> infer_tree_ensemble(InferCall& call) {
   for (const size_t i : {1, 3, 4}) SLUICE_TRY(call.expect_same_dtype(i, 0));
   SLUICE_TRY(call.expect_dtype(2, dtype_set({DType::kU8})));
   for (const size_t i : {1, 2, 3, 4}) SLUICE_TRY(call.expect_rank(i, 1));
-  const size_t nodes = call.node.ints_attribute("nodes_featureids").size();
-  const size_t leaves = call.node.ints_attribute("leaf_targetids").size();
-  const int64_t targets = call.node.int_attribute("n_targets", 1);
+  using Tree = attributes::TreeEnsemble;
+  const size_t nodes = call.node.get(Tree::nodes_featureids).size();
+  const size_t leaves = call.node.get(Tree::leaf_targetids).size();
+  const int64_t targets = call.node.get(Tree::n_targets);
   if (targets < 1)
     return call.bad_node("attribute 'n_targets' is {}, expected at least 1", targets);
   const int64_t maximum = static_cast<int64_t>(std::max(nodes, leaves));
-  for (const char* name : {"nodes_truenodeids", "nodes_falsenodeids"})
-    SLUICE_TRY(expect_ids(call, name, nodes, maximum));
-  for (const char* name : {"nodes_trueleafs", "nodes_falseleafs"})
-    SLUICE_TRY(expect_ids(call, name, nodes, 2));
-  SLUICE_TRY(expect_ids(call, "tree_roots", call.node.ints_attribute("tree_roots").size(),
+  for (const IntsAttribute& attribute : {Tree::nodes_truenodeids, Tree::nodes_falsenodeids})
+    SLUICE_TRY(expect_ids(call, attribute, nodes, maximum));
+  for (const IntsAttribute& attribute : {Tree::nodes_trueleafs, Tree::nodes_falseleafs})
+    SLUICE_TRY(expect_ids(call, attribute, nodes, 2));
+  SLUICE_TRY(expect_ids(call, Tree::tree_roots, call.node.get(Tree::tree_roots).size(),
                         static_cast<int64_t>(nodes)));
-  SLUICE_TRY(expect_ids(call, "leaf_targetids", leaves, targets));
+  SLUICE_TRY(expect_ids(call, Tree::leaf_targetids, leaves, targets));
   for (const size_t i : {1, 2})
     SLUICE_TRY(call.unify(call.dim(i, 0), Dim::fixed(static_cast<int64_t>(nodes)), "nodes"));
   SLUICE_TRY(call.unify(call.dim(3, 0), Dim::fixed(static_cast<int64_t>(leaves)), "leaves"));
@@ -104,23 +109,11 @@ Result<void> infer_zip_map(InferCall& call) {
   return call.give_type(0, Type::sequence(call.module.intern(Type::map(call.dtype(1), value))));
 }
 
-constexpr AttributeRow kOneHot[] = {{"zeros", kInt}};
-constexpr AttributeRow kTree[] = {{"aggregate_function", kInt},
-                                  {"leaf_targetids", kInts, true},
-                                  {"n_targets", kInt, true},
-                                  {"nodes_falseleafs", kInts, true},
-                                  {"nodes_falsenodeids", kInts, true},
-                                  {"nodes_featureids", kInts, true},
-                                  {"nodes_missing_value_tracks_true", kInts},
-                                  {"nodes_trueleafs", kInts, true},
-                                  {"nodes_truenodeids", kInts, true},
-                                  {"tree_roots", kInts, true}};
-
 constexpr OpRow kRows[] = {
     {Op::kDictVectorizer, 2, 2, 1, 1, kAnyKind, {}, infer_dict_vectorizer},
     {Op::kLabelEncoder, 4, 4, 1, 1, 0, {}, infer_label_encoder},
-    {Op::kOneHotEncoder, 2, 2, 1, 1, 0, kOneHot, infer_one_hot_encoder},
-    {Op::kTreeEnsemble, 4, 5, 1, 1, 0, kTree, infer_tree_ensemble},
+    {Op::kOneHotEncoder, 2, 2, 1, 1, 0, attribute_rows::OneHotEncoder, infer_one_hot_encoder},
+    {Op::kTreeEnsemble, 4, 5, 1, 1, 0, attribute_rows::TreeEnsemble, infer_tree_ensemble},
     {Op::kZipMap, 2, 2, 1, 1, kAnyKind, {}, infer_zip_map},
 };
 

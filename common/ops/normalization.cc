@@ -1,6 +1,8 @@
 // Softmax and normalisations.
 #include <numeric>
 
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
 
@@ -9,11 +11,11 @@ namespace {
 
 using enum AttributeKind;
 
-template <int64_t fallback>
+template <const IntAttribute& attribute>
 Result<void> infer_along_axis(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   if (const Shape shape = call.shape(0))
-    SLUICE_TRY(call.axis_attribute("axis", fallback, rank_of(*shape)));
+    SLUICE_TRY(call.axis_attribute(attribute, rank_of(*shape)));
   return call.give_like(0, 0);
 }
 
@@ -57,7 +59,7 @@ Result<void> infer_group_normalization(InferCall& call) {
   for (const size_t i : {1, 2}) SLUICE_TRY(call.expect_dtype(i, kFloatSet));
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   SLUICE_TRY(call.expect_rank(0, 2, INT64_MAX));
-  const int64_t groups = call.node.int_attribute("num_groups", 0);
+  const int64_t groups = call.node.get(attributes::GroupNormalization::num_groups);
   if (groups < 1) return call.bad_node("attribute 'num_groups' is {}, expected at least 1", groups);
   const Dim channels = call.dim(0, 1);
   if (channels.is_fixed() && channels.value % groups != 0)
@@ -70,7 +72,8 @@ Result<void> infer_group_normalization(InferCall& call) {
 // to all dims, and to no others.
 Result<int64_t> check_scales(InferCall& call, size_t inputs) {
   const Shape shape = call.shape(0);
-  SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", -1, rank_of(*shape)));
+  SLUICE_ASSIGN(const int64_t axis,
+                call.axis_attribute(attributes::LayerNormalization::axis, rank_of(*shape)));
   const Shape trailing = Dims(shape->begin() + axis, shape->end());
   for (size_t i = 1; i < inputs; ++i) {
     Shape given = call.shape(i);
@@ -90,7 +93,7 @@ Result<int64_t> check_scales(InferCall& call, size_t inputs) {
 Result<void> infer_layer_normalization(InferCall& call) {
   for (const size_t i : {1, 2}) SLUICE_TRY(call.expect_dtype(i, kFloatSet));
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
-  const int64_t stash = call.node.int_attribute("stash_type", 1);
+  const int64_t stash = call.node.get(attributes::LayerNormalization::stash_type);
   const DType statistics =
       dtype_is_valid(static_cast<int>(stash & 255)) ? static_cast<DType>(stash & 255) : DType::kF32;
   const Shape shape = call.shape(0);
@@ -113,45 +116,43 @@ Result<void> infer_rms_normalization(InferCall& call) {
 Result<void> infer_lrn(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   SLUICE_TRY(call.expect_rank(0, 2, INT64_MAX));
-  if (call.node.int_attribute("size", 0) < 1)
+  if (call.node.get(attributes::LRN::size) < 1)
     return call.bad_node("attribute 'size' is {}, expected at least 1",
-                         call.node.int_attribute("size", 0));
+                         call.node.get(attributes::LRN::size));
   return call.give_like(0, 0);
 }
 
 Result<void> infer_mean_variance(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
-  const std::vector<int64_t> axes = call.node.find_attribute("axes") != nullptr
-                                        ? call.node.ints_attribute("axes")
+  const std::vector<int64_t> axes = call.node.has(attributes::MeanVarianceNormalization::axes)
+                                        ? call.node.get(attributes::MeanVarianceNormalization::axes)
                                         : std::vector<int64_t>{0, 2, 3};
   if (const Shape shape = call.shape(0)) SLUICE_TRY(call.axes(axes, rank_of(*shape)));
   return call.give_like(0, 0);
 }
 
-constexpr AttributeRow kAxis[] = {{"axis", kInt}};
-constexpr AttributeRow kBatch[] = {
-    {"epsilon", kFloat}, {"momentum", kFloat}, {"training_mode", kInt}};
-constexpr AttributeRow kEpsilon[] = {{"epsilon", kFloat}};
-constexpr AttributeRow kGroup[] = {
-    {"epsilon", kFloat}, {"num_groups", kInt, true}, {"stash_type", kInt}};
-constexpr AttributeRow kLayer[] = {{"axis", kInt}, {"epsilon", kFloat}, {"stash_type", kInt}};
-constexpr AttributeRow kLrn[] = {
-    {"alpha", kFloat}, {"beta", kFloat}, {"bias", kFloat}, {"size", kInt, true}};
-constexpr AttributeRow kLp[] = {{"axis", kInt}, {"p", kInt}};
-constexpr AttributeRow kAxes[] = {{"axes", kInts}};
-
 constexpr OpRow kRows[] = {
-    {Op::kBatchNormalization, 5, 5, 1, 3, 0, kBatch, infer_batch_normalization},
-    {Op::kGroupNormalization, 3, 3, 1, 1, 0, kGroup, infer_group_normalization},
-    {Op::kHardmax, 1, 1, 1, 1, 0, kAxis, infer_along_axis<-1>},
-    {Op::kInstanceNormalization, 3, 3, 1, 1, 0, kEpsilon, infer_instance_normalization},
-    {Op::kLRN, 1, 1, 1, 1, 0, kLrn, infer_lrn},
-    {Op::kLayerNormalization, 2, 3, 1, 3, 0, kLayer, infer_layer_normalization},
-    {Op::kLogSoftmax, 1, 1, 1, 1, 0, kAxis, infer_along_axis<-1>},
-    {Op::kLpNormalization, 1, 1, 1, 1, 0, kLp, infer_along_axis<-1>},
-    {Op::kMeanVarianceNormalization, 1, 1, 1, 1, 0, kAxes, infer_mean_variance},
-    {Op::kRMSNormalization, 2, 2, 1, 1, 0, kLayer, infer_rms_normalization},
-    {Op::kSoftmax, 1, 1, 1, 1, 0, kAxis, infer_along_axis<-1>},
+    {Op::kBatchNormalization, 5, 5, 1, 3, 0, attribute_rows::BatchNormalization,
+     infer_batch_normalization},
+    {Op::kGroupNormalization, 3, 3, 1, 1, 0, attribute_rows::GroupNormalization,
+     infer_group_normalization},
+    {Op::kHardmax, 1, 1, 1, 1, 0, attribute_rows::Softmax,
+     infer_along_axis<attributes::Softmax::axis>},
+    {Op::kInstanceNormalization, 3, 3, 1, 1, 0, attribute_rows::InstanceNormalization,
+     infer_instance_normalization},
+    {Op::kLRN, 1, 1, 1, 1, 0, attribute_rows::LRN, infer_lrn},
+    {Op::kLayerNormalization, 2, 3, 1, 3, 0, attribute_rows::LayerNormalization,
+     infer_layer_normalization},
+    {Op::kLogSoftmax, 1, 1, 1, 1, 0, attribute_rows::Softmax,
+     infer_along_axis<attributes::Softmax::axis>},
+    {Op::kLpNormalization, 1, 1, 1, 1, 0, attribute_rows::LpNormalization,
+     infer_along_axis<attributes::LpNormalization::axis>},
+    {Op::kMeanVarianceNormalization, 1, 1, 1, 1, 0, attribute_rows::MeanVarianceNormalization,
+     infer_mean_variance},
+    {Op::kRMSNormalization, 2, 2, 1, 1, 0, attribute_rows::LayerNormalization,
+     infer_rms_normalization},
+    {Op::kSoftmax, 1, 1, 1, 1, 0, attribute_rows::Softmax,
+     infer_along_axis<attributes::Softmax::axis>},
 };
 
 }  // namespace

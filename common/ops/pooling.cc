@@ -1,4 +1,6 @@
 // Pooling over windows, over all spatial dims, and back.
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/window.h"
 
@@ -10,9 +12,9 @@ using enum AttributeKind;
 Result<Shape> pooled_shape(InferCall& call) {
   SLUICE_TRY(call.expect_rank(0, 3, INT64_MAX));
   const Shape input = call.shape(0);
-  const std::vector<int64_t> kernel = call.node.ints_attribute("kernel_shape");
+  const std::vector<int64_t> kernel = call.node.get(attributes::Pool::kernel_shape);
   const size_t spatial = input ? input->size() - 2 : kernel.size();
-  SLUICE_TRY(call.ints("kernel_shape", spatial, 1, 1));
+  SLUICE_TRY(call.ints(attributes::Pool::kernel_shape, spatial, 1));
   Dims window;
   for (const int64_t size : kernel) window.push_back(Dim::fixed(size));
   const Dims in = input ? Dims(input->begin() + 2, input->end()) : Dims(spatial, Dim::unknown());
@@ -55,9 +57,9 @@ Result<void> infer_max_unpool(InferCall& call) {
                      given ? Shape(*given) : unknown_dims(Dim::fixed(rank_of(*input))));
   }
   const size_t spatial = input->size() - 2;
-  SLUICE_ASSIGN(const auto kernel, call.ints("kernel_shape", spatial, 1, 1));
-  SLUICE_ASSIGN(const auto strides, call.ints("strides", spatial, 1, 1));
-  SLUICE_ASSIGN(const auto pads, call.ints("pads", 2 * spatial, 0, 0));
+  SLUICE_ASSIGN(const auto kernel, call.ints(attributes::MaxUnpool::kernel_shape, spatial, 1));
+  SLUICE_ASSIGN(const auto strides, call.ints(attributes::Strided::strides, spatial, 1));
+  SLUICE_ASSIGN(const auto pads, call.ints(attributes::Strided::pads, 2 * spatial, 0));
   Dims dims = *input;
   for (size_t i = 0; i < spatial; ++i) {
     const Dim spread = call.math.multiply(call.math.add(dims[i + 2], -1), strides[i]);
@@ -72,7 +74,7 @@ Result<void> infer_max_roi_pool(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   SLUICE_TRY(call.expect_rank(0, 4));
   SLUICE_TRY(call.expect_rank(1, 2));
-  SLUICE_ASSIGN(const auto pooled, call.ints("pooled_shape", 2, 1, 1));
+  SLUICE_ASSIGN(const auto pooled, call.ints(attributes::MaxRoiPool::pooled_shape, 2, 1));
   return call.give(
       0, call.dtype(0),
       Dims{call.dim(1, 0), call.dim(0, 1), Dim::fixed(pooled[0]), Dim::fixed(pooled[1])});
@@ -84,8 +86,8 @@ Result<void> infer_roi_align(InferCall& call) {
   SLUICE_TRY(call.expect_rank(0, 4));
   SLUICE_TRY(call.expect_rank(1, 2));
   SLUICE_TRY(call.expect_rank(2, 1));
-  const int64_t height = call.node.int_attribute("output_height", 1);
-  const int64_t width = call.node.int_attribute("output_width", 1);
+  const int64_t height = call.node.get(attributes::RoiAlign::output_height);
+  const int64_t width = call.node.get(attributes::RoiAlign::output_width);
   if (height < 1 || width < 1)
     return call.bad_node("its result would have {} x {} pixels", height, width);
   SLUICE_ASSIGN(const Dim regions, call.unify(call.dim(1, 0), call.dim(2, 0),
@@ -94,52 +96,18 @@ Result<void> infer_roi_align(InferCall& call) {
                    Dims{regions, call.dim(0, 1), Dim::fixed(height), Dim::fixed(width)});
 }
 
-constexpr AttributeRow kAverage[] = {
-    {"auto_pad", kString, false, "NOTSET VALID SAME_UPPER SAME_LOWER"},
-    {"ceil_mode", kInt},
-    {"count_include_pad", kInt},
-    {"dilations", kInts},
-    {"kernel_shape", kInts, true},
-    {"pads", kInts},
-    {"strides", kInts}};
-constexpr AttributeRow kMax[] = {{"auto_pad", kString, false, "NOTSET VALID SAME_UPPER SAME_LOWER"},
-                                 {"ceil_mode", kInt},
-                                 {"dilations", kInts},
-                                 {"kernel_shape", kInts, true},
-                                 {"pads", kInts},
-                                 {"storage_order", kInt},
-                                 {"strides", kInts}};
-constexpr AttributeRow kLp[] = {{"auto_pad", kString, false, "NOTSET VALID SAME_UPPER SAME_LOWER"},
-                                {"ceil_mode", kInt},
-                                {"dilations", kInts},
-                                {"kernel_shape", kInts, true},
-                                {"p", kInt},
-                                {"pads", kInts},
-                                {"strides", kInts}};
-constexpr AttributeRow kGlobalLp[] = {{"p", kInt}};
-constexpr AttributeRow kUnpool[] = {
-    {"kernel_shape", kInts, true}, {"pads", kInts}, {"strides", kInts}};
-constexpr AttributeRow kRoiPool[] = {{"pooled_shape", kInts, true}, {"spatial_scale", kFloat}};
-constexpr AttributeRow kRoiAlign[] = {
-    {"coordinate_transformation_mode", kString, false, "half_pixel output_half_pixel"},
-    {"mode", kString, false, "avg max"},
-    {"output_height", kInt},
-    {"output_width", kInt},
-    {"sampling_ratio", kInt},
-    {"spatial_scale", kFloat}};
-
 constexpr uint32_t kMaxSet = kFloatSet | dtype_set({DType::kI8, DType::kU8});
 
 constexpr OpRow kRows[] = {
-    {Op::kAveragePool, 1, 1, 1, 1, 0, kAverage, infer_pool<kFloatSet>},
+    {Op::kAveragePool, 1, 1, 1, 1, 0, attribute_rows::AveragePool, infer_pool<kFloatSet>},
     {Op::kGlobalAveragePool, 1, 1, 1, 1, 0, {}, infer_global},
-    {Op::kGlobalLpPool, 1, 1, 1, 1, 0, kGlobalLp, infer_global},
+    {Op::kGlobalLpPool, 1, 1, 1, 1, 0, attribute_rows::GlobalLpPool, infer_global},
     {Op::kGlobalMaxPool, 1, 1, 1, 1, 0, {}, infer_global},
-    {Op::kLpPool, 1, 1, 1, 1, 0, kLp, infer_pool<kFloatSet>},
-    {Op::kMaxPool, 1, 1, 1, 2, 0, kMax, infer_pool<kMaxSet>},
-    {Op::kMaxRoiPool, 2, 2, 1, 1, 0, kRoiPool, infer_max_roi_pool},
-    {Op::kMaxUnpool, 2, 3, 1, 1, 0, kUnpool, infer_max_unpool},
-    {Op::kRoiAlign, 3, 3, 1, 1, 0, kRoiAlign, infer_roi_align},
+    {Op::kLpPool, 1, 1, 1, 1, 0, attribute_rows::LpPool, infer_pool<kFloatSet>},
+    {Op::kMaxPool, 1, 1, 1, 2, 0, attribute_rows::MaxPool, infer_pool<kMaxSet>},
+    {Op::kMaxRoiPool, 2, 2, 1, 1, 0, attribute_rows::MaxRoiPool, infer_max_roi_pool},
+    {Op::kMaxUnpool, 2, 3, 1, 1, 0, attribute_rows::MaxUnpool, infer_max_unpool},
+    {Op::kRoiAlign, 3, 3, 1, 1, 0, attribute_rows::RoiAlign, infer_roi_align},
 };
 
 }  // namespace

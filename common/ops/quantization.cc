@@ -1,4 +1,6 @@
 // Between real numbers and integers of few bits.
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/window.h"
 
@@ -21,9 +23,10 @@ Result<void> check_scale(InferCall& call) {
   if (is_one_number(scale) && is_one_number(zero)) return {};
   SLUICE_TRY(call.unify(zero, scale, "shapes of zero point and scale"));
   if (!input || !scale || is_one_number(scale)) return {};
-  SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", 1, rank_of(*input)));
+  SLUICE_ASSIGN(const int64_t axis,
+                call.axis_attribute(attributes::DequantizeLinear::axis, rank_of(*input)));
   const auto index = static_cast<size_t>(axis);
-  const int64_t block = call.node.int_attribute("block_size", 0);
+  const int64_t block = call.node.get(attributes::DequantizeLinear::block_size);
   if (block < 0) return call.bad_node("attribute 'block_size' is {}", block);
   if (block == 0) {
     SLUICE_TRY(call.expect_rank(1, 1));
@@ -41,7 +44,7 @@ Result<void> check_scale(InferCall& call) {
 
 Result<void> infer_quantize(InferCall& call) {
   SLUICE_TRY(check_scale(call));
-  const int64_t named = call.node.int_attribute("output_dtype", 0);
+  const int64_t named = call.node.get(attributes::DequantizeLinear::output_dtype);
   if (named < 0 || named > INT32_MAX || (named != 0 && !dtype_is_valid(static_cast<int>(named))))
     return call.bad_node("attribute 'output_dtype' is {}", named);
   DType dtype = call.has_input(2) ? call.dtype(2) : DType::kU8;
@@ -57,7 +60,7 @@ Result<void> infer_quantize(InferCall& call) {
 Result<void> infer_dequantize(InferCall& call) {
   SLUICE_TRY(check_scale(call));
   SLUICE_TRY(call.expect_same_dtype(2, 0));
-  const int64_t named = call.node.int_attribute("output_dtype", 0);
+  const int64_t named = call.node.get(attributes::DequantizeLinear::output_dtype);
   if (named < 0 || named > INT32_MAX || (named != 0 && !dtype_is_valid(static_cast<int>(named))))
     return call.bad_node("attribute 'output_dtype' is {}", named);
   return call.give(0, named != 0 ? static_cast<DType>(named) : call.dtype(1), call.shape(0));
@@ -90,27 +93,12 @@ Result<void> infer_qlinear_matmul(InferCall& call) {
   return call.give(0, call.dtype(7), std::move(shape));
 }
 
-constexpr AttributeRow kQuantize[] = {{"axis", kInt},
-                                      {"block_size", kInt},
-                                      {"output_dtype", kInt},
-                                      {"precision", kInt},
-                                      {"saturate", kInt}};
-constexpr AttributeRow kDequantize[] = {
-    {"axis", kInt}, {"block_size", kInt}, {"output_dtype", kInt}};
-constexpr AttributeRow kConv[] = {
-    {"auto_pad", kString, false, "NOTSET VALID SAME_UPPER SAME_LOWER"},
-    {"dilations", kInts},
-    {"group", kInt},
-    {"kernel_shape", kInts},
-    {"pads", kInts},
-    {"strides", kInts}};
-
 constexpr OpRow kRows[] = {
-    {Op::kDequantizeLinear, 2, 3, 1, 1, 0, kDequantize, infer_dequantize},
+    {Op::kDequantizeLinear, 2, 3, 1, 1, 0, attribute_rows::DequantizeLinear, infer_dequantize},
     {Op::kDynamicQuantizeLinear, 1, 1, 3, 3, 0, {}, infer_dynamic_quantize},
-    {Op::kQLinearConv, 8, 9, 1, 1, 0, kConv, infer_qlinear_conv},
+    {Op::kQLinearConv, 8, 9, 1, 1, 0, attribute_rows::Conv, infer_qlinear_conv},
     {Op::kQLinearMatMul, 8, 8, 1, 1, 0, {}, infer_qlinear_matmul},
-    {Op::kQuantizeLinear, 2, 3, 1, 1, 0, kQuantize, infer_quantize},
+    {Op::kQuantizeLinear, 2, 3, 1, 1, 0, attribute_rows::QuantizeLinear, infer_quantize},
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 // RNN, GRU, LSTM. X [seq, batch, in]; W [dirs, gates*hidden, in]; R [dirs, gates*hidden, hidden];
 // with layout 1 batch comes first in X and in the results.
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
 
@@ -9,7 +11,7 @@ namespace {
 using enum AttributeKind;
 
 Result<int64_t> directions(const InferCall& call) {
-  const std::string direction = call.node.string_attribute("direction", "forward");
+  const std::string direction = call.node.get(attributes::Recurrent::direction);
   if (direction == "forward" || direction == "reverse") return 1;
   if (direction == "bidirectional") return 2;
   return call.bad_node("attribute 'direction' is '{}'", direction);
@@ -25,11 +27,11 @@ Result<void> infer_recurrent(InferCall& call) {
   SLUICE_TRY(call.expect_rank(4, 1));
   SLUICE_TRY(call.expect_rank(5, 3));
   SLUICE_ASSIGN(const int64_t dirs, directions(call));
-  const int64_t layout = call.node.int_attribute("layout", 0);
+  const int64_t layout = call.node.get(attributes::Recurrent::layout);
   if (layout != 0 && layout != 1) return call.bad_node("attribute 'layout' is {}", layout);
   Dim hidden = call.dim(2, 2);
-  if (call.node.find_attribute("hidden_size") != nullptr) {
-    const int64_t size = call.node.int_attribute("hidden_size", 0);
+  if (call.node.has(attributes::Recurrent::hidden_size)) {
+    const int64_t size = call.node.get(attributes::Recurrent::hidden_size);
     if (size < 1) return call.bad_node("attribute 'hidden_size' is {}", size);
     SLUICE_ASSIGN(hidden, call.unify(Dim::fixed(size), hidden,
                                      "attribute 'hidden_size' and the recurrence weights"));
@@ -55,34 +57,10 @@ Result<void> infer_recurrent(InferCall& call) {
   return call.give(2, call.dtype(0), last);
 }
 
-constexpr AttributeRow kRnn[] = {{"activation_alpha", kFloats},
-                                 {"activation_beta", kFloats},
-                                 {"activations", kStrings},
-                                 {"clip", kFloat},
-                                 {"direction", kString, false, "forward reverse bidirectional"},
-                                 {"hidden_size", kInt},
-                                 {"layout", kInt}};
-constexpr AttributeRow kGru[] = {{"activation_alpha", kFloats},
-                                 {"activation_beta", kFloats},
-                                 {"activations", kStrings},
-                                 {"clip", kFloat},
-                                 {"direction", kString, false, "forward reverse bidirectional"},
-                                 {"hidden_size", kInt},
-                                 {"layout", kInt},
-                                 {"linear_before_reset", kInt}};
-constexpr AttributeRow kLstm[] = {{"activation_alpha", kFloats},
-                                  {"activation_beta", kFloats},
-                                  {"activations", kStrings},
-                                  {"clip", kFloat},
-                                  {"direction", kString, false, "forward reverse bidirectional"},
-                                  {"hidden_size", kInt},
-                                  {"input_forget", kInt},
-                                  {"layout", kInt}};
-
 constexpr OpRow kRows[] = {
-    {Op::kGRU, 3, 6, 1, 2, 0, kGru, infer_recurrent<3>},
-    {Op::kLSTM, 3, 8, 1, 3, 0, kLstm, infer_recurrent<4>},
-    {Op::kRNN, 3, 6, 1, 2, 0, kRnn, infer_recurrent<1>},
+    {Op::kGRU, 3, 6, 1, 2, 0, attribute_rows::GRU, infer_recurrent<3>},
+    {Op::kLSTM, 3, 8, 1, 3, 0, attribute_rows::LSTM, infer_recurrent<4>},
+    {Op::kRNN, 3, 6, 1, 2, 0, attribute_rows::Recurrent, infer_recurrent<1>},
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Reductions: Reduce*, ArgMax, ArgMin.
 #include <numeric>
 
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
 
@@ -24,9 +26,9 @@ Result<void> infer_reduce(InferCall& call) {
   SLUICE_TRY(call.expect_rank(1, 1));
   const Shape shape = call.shape(0);
   if (!shape) return call.give(0, call.dtype(0), std::nullopt);
-  const bool keep = call.node.int_attribute("keepdims", 1) != 0;
+  const bool keep = call.node.get(attributes::Reduce::keepdims) != 0;
   const bool no_axes = !call.has_input(1) || call.dim(1, 0) == Dim::fixed(0);
-  if (no_axes && call.node.int_attribute("noop_with_empty_axes", 0) != 0)
+  if (no_axes && call.node.get(attributes::Reduce::noop_with_empty_axes) != 0)
     return call.give_like(0, 0);
   std::vector<int64_t> axes(shape->size());
   std::iota(axes.begin(), axes.end(), 0);
@@ -41,24 +43,21 @@ Result<void> infer_reduce(InferCall& call) {
 Result<void> infer_arg(InferCall& call) {
   const Shape shape = call.shape(0);
   if (!shape) return call.give(0, DType::kI64, std::nullopt);
-  SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", 0, rank_of(*shape)));
-  const bool keep = call.node.int_attribute("keepdims", 1) != 0;
+  SLUICE_ASSIGN(const int64_t axis, call.axis_attribute(attributes::ArgMax::axis, rank_of(*shape)));
+  const bool keep = call.node.get(attributes::ArgMax::keepdims) != 0;
   const auto& dims = *shape;
   if (dims[static_cast<size_t>(axis)] == Dim::fixed(0))
     return call.bad_shape("axis {} of {} has no elements", axis, call.input_name(0));
   return call.give(0, DType::kI64, without_axes(*shape, std::span(&axis, 1), keep));
 }
 
-constexpr AttributeRow kReduce[] = {{"keepdims", kInt}, {"noop_with_empty_axes", kInt}};
-constexpr AttributeRow kArg[] = {{"axis", kInt}, {"keepdims", kInt}, {"select_last_index", kInt}};
-
 constexpr OpRow reduce(Op op, Result<void> (*infer)(InferCall&) = infer_reduce<kNumericSet>) {
-  return {op, 1, 2, 1, 1, 0, kReduce, infer};
+  return {op, 1, 2, 1, 1, 0, attribute_rows::Reduce, infer};
 }
 
 constexpr OpRow kRows[] = {
-    {Op::kArgMax, 1, 1, 1, 1, 0, kArg, infer_arg},
-    {Op::kArgMin, 1, 1, 1, 1, 0, kArg, infer_arg},
+    {Op::kArgMax, 1, 1, 1, 1, 0, attribute_rows::ArgMax, infer_arg},
+    {Op::kArgMin, 1, 1, 1, 1, 0, attribute_rows::ArgMax, infer_arg},
     reduce(Op::kReduceL1),
     reduce(Op::kReduceL2),
     reduce(Op::kReduceLogSum),

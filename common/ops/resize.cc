@@ -2,6 +2,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
 
@@ -50,7 +52,7 @@ Result<Dims> sized_dims(InferCall& call, const Dims& input, const std::vector<in
   if (sizes.size() != axes.size())
     return call.bad_shape("{} has {} elements, expected {}", call.input_name(3), sizes.size(),
                           axes.size());
-  const std::string policy = call.node.string_attribute("keep_aspect_ratio_policy", "stretch");
+  const std::string policy = call.node.get(attributes::Resize::keep_aspect_ratio_policy);
   double scale = 0;
   bool fixed = true;
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -79,8 +81,8 @@ Result<void> infer_resize(InferCall& call) {
   const bool scaled = call.has_input(2) && call.dim(2, 0) != Dim::fixed(0);
   if (sized == scaled) return call.bad_node("it needs scales or sizes, and not both");
   if (!input) return call.give(0, call.dtype(0), std::nullopt);
-  std::vector<int64_t> axes = call.node.ints_attribute("axes");
-  if (call.node.find_attribute("axes") == nullptr) {
+  std::vector<int64_t> axes = call.node.get(attributes::Resize::axes);
+  if (!call.node.has(attributes::Resize::axes)) {
     axes.resize(input->size());
     std::iota(axes.begin(), axes.end(), 0);
   }
@@ -143,29 +145,11 @@ Result<void> infer_affine_grid(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
-constexpr AttributeRow kResize[] = {
-    {"antialias", kInt},
-    {"axes", kInts},
-    {"coordinate_transformation_mode", kString, false,
-     "half_pixel half_pixel_symmetric pytorch_half_pixel align_corners asymmetric "
-     "tf_crop_and_resize tf_half_pixel_for_nn"},
-    {"cubic_coeff_a", kFloat},
-    {"exclude_outside", kInt},
-    {"extrapolation_value", kFloat},
-    {"keep_aspect_ratio_policy", kString, false, "stretch not_larger not_smaller"},
-    {"mode", kString, false, "nearest linear cubic"},
-    {"nearest_mode", kString, false, "round_prefer_floor round_prefer_ceil floor ceil"}};
-constexpr AttributeRow kMode[] = {{"mode", kString, false, "nearest linear bilinear"}};
-constexpr AttributeRow kGrid[] = {{"align_corners", kInt},
-                                  {"mode", kString, false, "linear nearest cubic bilinear bicubic"},
-                                  {"padding_mode", kString, false, "zeros border reflection"}};
-constexpr AttributeRow kAffine[] = {{"align_corners", kInt}};
-
 constexpr OpRow kRows[] = {
-    {Op::kAffineGrid, 2, 2, 1, 1, 0, kAffine, infer_affine_grid},
-    {Op::kGridSample, 2, 2, 1, 1, 0, kGrid, infer_grid_sample},
-    {Op::kResize, 1, 4, 1, 1, 0, kResize, infer_resize},
-    {Op::kUpsample, 2, 2, 1, 1, 0, kMode, infer_upsample},
+    {Op::kAffineGrid, 2, 2, 1, 1, 0, attribute_rows::AffineGrid, infer_affine_grid},
+    {Op::kGridSample, 2, 2, 1, 1, 0, attribute_rows::GridSample, infer_grid_sample},
+    {Op::kResize, 1, 4, 1, 1, 0, attribute_rows::Resize, infer_resize},
+    {Op::kUpsample, 2, 2, 1, 1, 0, attribute_rows::Upsample, infer_upsample},
 };
 
 }  // namespace

@@ -1,4 +1,6 @@
 // Ops that write elements by position into a copy of their first input.
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
 
@@ -8,7 +10,7 @@ namespace {
 using enum AttributeKind;
 
 Result<void> check_reduction(const InferCall& call) {
-  const std::string reduction = call.node.string_attribute("reduction", "none");
+  const std::string reduction = call.node.get(attributes::ScatterND::reduction);
   for (const std::string_view known : {"none", "add", "mul", "max", "min"}) {
     if (reduction == known) return {};
   }
@@ -22,7 +24,7 @@ Result<void> infer_scatter_elements(InferCall& call) {
   SLUICE_TRY(call.expect_rank(0, 1, INT64_MAX));
   SLUICE_TRY(call.unify(call.shape(1), call.shape(2), "shapes of indices and updates"));
   if (const Shape data = call.shape(0)) {
-    SLUICE_TRY(call.axis_attribute("axis", 0, rank_of(*data)));
+    SLUICE_TRY(call.axis_attribute(attributes::ScatterElements::axis, rank_of(*data)));
     SLUICE_TRY(call.expect_rank(1, rank_of(*data)));
   }
   return call.give_like(0, 0);
@@ -58,7 +60,8 @@ Result<void> infer_tensor_scatter(InferCall& call) {
   const Shape cache = call.shape(0);
   const Shape update = call.shape(1);
   if (cache) {
-    SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", -2, rank_of(*cache)));
+    SLUICE_ASSIGN(const int64_t axis,
+                  call.axis_attribute(attributes::TensorScatter::axis, rank_of(*cache)));
     if (axis == 0) return call.bad_shape("attribute 'axis' names the batch dim");
     SLUICE_TRY(call.expect_rank(1, rank_of(*cache)));
     for (size_t i = 0; update && i < cache->size(); ++i) {
@@ -70,18 +73,11 @@ Result<void> infer_tensor_scatter(InferCall& call) {
   return call.give_like(0, 0);
 }
 
-constexpr AttributeRow kElements[] = {{"axis", kInt},
-                                      {"reduction", kString, false, "none add mul max min"}};
-constexpr AttributeRow kScatter[] = {{"axis", kInt}};
-constexpr AttributeRow kNd[] = {{"reduction", kString, false, "none add mul max min"}};
-constexpr AttributeRow kTensorScatter[] = {{"axis", kInt},
-                                           {"mode", kString, false, "linear circular"}};
-
 constexpr OpRow kRows[] = {
-    {Op::kScatter, 3, 3, 1, 1, 0, kScatter, infer_scatter_elements},
-    {Op::kScatterElements, 3, 3, 1, 1, 0, kElements, infer_scatter_elements},
-    {Op::kScatterND, 3, 3, 1, 1, 0, kNd, infer_scatter_nd},
-    {Op::kTensorScatter, 2, 3, 1, 1, 0, kTensorScatter, infer_tensor_scatter},
+    {Op::kScatter, 3, 3, 1, 1, 0, attribute_rows::Scatter, infer_scatter_elements},
+    {Op::kScatterElements, 3, 3, 1, 1, 0, attribute_rows::ScatterElements, infer_scatter_elements},
+    {Op::kScatterND, 3, 3, 1, 1, 0, attribute_rows::ScatterND, infer_scatter_nd},
+    {Op::kTensorScatter, 2, 3, 1, 1, 0, attribute_rows::TensorScatter, infer_tensor_scatter},
 };
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
 
@@ -22,13 +24,14 @@ Result<void> infer_compress(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(1, kBoolSet));
   SLUICE_TRY(call.expect_rank(1, 1));
   const Shape input = call.shape(0);
-  if (call.node.find_attribute("axis") == nullptr) {
+  if (!call.node.has(attributes::Compress::axis)) {
     return call.give(
         0, call.dtype(0),
         Dims{call.result_dim(0, 0, input ? call.math.product(*input) : Dim::unknown())});
   }
   if (!input) return call.give(0, call.dtype(0), std::nullopt);
-  SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", 0, rank_of(*input)));
+  SLUICE_ASSIGN(const int64_t axis,
+                call.axis_attribute(attributes::Compress::axis, rank_of(*input)));
   Dims dims = *input;
   Dim& dim = dims[static_cast<size_t>(axis)];
   dim = call.result_dim(0, static_cast<size_t>(axis), dim);
@@ -39,7 +42,7 @@ Result<void> infer_compress(InferCall& call) {
 // there.
 Result<void> infer_unique(InferCall& call) {
   const Shape input = call.shape(0);
-  const bool flat = call.node.find_attribute("axis") == nullptr;
+  const bool flat = !call.node.has(attributes::Unique::axis);
   if (!input && !flat) {
     SLUICE_TRY(call.give(0, call.dtype(0), std::nullopt));
     for (const size_t i : {1, 2, 3}) SLUICE_TRY(call.give(i, DType::kI64, Dims{Dim::unknown()}));
@@ -47,7 +50,7 @@ Result<void> infer_unique(InferCall& call) {
   }
   int64_t axis = 0;
   if (!flat) {
-    SLUICE_ASSIGN(axis, call.axis_attribute("axis", 0, rank_of(*input)));
+    SLUICE_ASSIGN(axis, call.axis_attribute(attributes::Unique::axis, rank_of(*input)));
   }
   const Dim whole = !input ? Dim::unknown()
                     : flat ? call.math.product(*input)
@@ -67,7 +70,7 @@ Result<void> infer_top_k(InferCall& call) {
   SLUICE_TRY(call.expect_one_element(1));
   Shape shape = call.shape(0);
   if (shape) {
-    SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", -1, rank_of(*shape)));
+    SLUICE_ASSIGN(const int64_t axis, call.axis_attribute(attributes::TopK::axis, rank_of(*shape)));
     Dim& dim = (*shape)[static_cast<size_t>(axis)];
     const auto k = call.value_dims(1);
     const Dim wanted = k && k->size() == 1 ? k->front() : Dim::unknown();
@@ -87,7 +90,8 @@ Result<void> infer_one_hot(InferCall& call) {
   SLUICE_TRY(call.expect_rank(2, 1));
   Shape shape = call.shape(0);
   if (!shape) return call.give(0, call.dtype(2), std::nullopt);
-  SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", -1, rank_of(*shape) + 1));
+  SLUICE_ASSIGN(const int64_t axis,
+                call.axis_attribute(attributes::OneHot::axis, rank_of(*shape) + 1));
   const auto depth = call.value_dims(1);
   shape->insert(shape->begin() + axis,
                 depth && depth->size() == 1 ? depth->front() : Dim::unknown());
@@ -98,8 +102,8 @@ Result<void> infer_reverse_sequence(InferCall& call) {
   SLUICE_TRY(call.expect_rank(0, 2, INT64_MAX));
   SLUICE_TRY(call.expect_dtype(1, kI64Set));
   SLUICE_TRY(call.expect_rank(1, 1));
-  const int64_t batch = call.node.int_attribute("batch_axis", 1);
-  const int64_t time = call.node.int_attribute("time_axis", 0);
+  const int64_t batch = call.node.get(attributes::ReverseSequence::batch_axis);
+  const int64_t time = call.node.get(attributes::ReverseSequence::time_axis);
   if (batch < 0 || batch > 1 || time != 1 - batch)
     return call.bad_node("attributes 'batch_axis' and 'time_axis' are {} and {}", batch, time);
   SLUICE_TRY(call.unify(call.dim(0, static_cast<size_t>(batch)), call.dim(1, 0),
@@ -137,25 +141,18 @@ Result<void> infer_non_max_suppression(InferCall& call) {
   return call.give(0, DType::kI64, Dims{call.result_dim(0, 0), Dim::fixed(3)});
 }
 
-constexpr AttributeRow kAxis[] = {{"axis", kInt}};
-constexpr AttributeRow kUnique[] = {{"axis", kInt}, {"sorted", kInt}};
-constexpr AttributeRow kTopK[] = {{"axis", kInt}, {"largest", kInt}, {"sorted", kInt}};
-constexpr AttributeRow kReverse[] = {{"batch_axis", kInt}, {"time_axis", kInt}};
-constexpr AttributeRow kUpper[] = {{"upper", kInt}};
-constexpr AttributeRow kCumulative[] = {{"exclusive", kInt}, {"reverse", kInt}};
-constexpr AttributeRow kCenter[] = {{"center_point_box", kInt}};
-
 constexpr OpRow kRows[] = {
-    {Op::kCompress, 2, 2, 1, 1, kDataDependent, kAxis, infer_compress},
-    {Op::kCumProd, 2, 2, 1, 1, 0, kCumulative, infer_cumulative},
-    {Op::kCumSum, 2, 2, 1, 1, 0, kCumulative, infer_cumulative},
-    {Op::kNonMaxSuppression, 2, 5, 1, 1, kDataDependent, kCenter, infer_non_max_suppression},
+    {Op::kCompress, 2, 2, 1, 1, kDataDependent, attribute_rows::Compress, infer_compress},
+    {Op::kCumProd, 2, 2, 1, 1, 0, attribute_rows::CumSum, infer_cumulative},
+    {Op::kCumSum, 2, 2, 1, 1, 0, attribute_rows::CumSum, infer_cumulative},
+    {Op::kNonMaxSuppression, 2, 5, 1, 1, kDataDependent, attribute_rows::NonMaxSuppression,
+     infer_non_max_suppression},
     {Op::kNonZero, 1, 1, 1, 1, kDataDependent, {}, infer_non_zero},
-    {Op::kOneHot, 3, 3, 1, 1, 0, kAxis, infer_one_hot},
-    {Op::kReverseSequence, 2, 2, 1, 1, 0, kReverse, infer_reverse_sequence},
-    {Op::kTopK, 2, 2, 1, 2, 0, kTopK, infer_top_k},
-    {Op::kTrilu, 1, 2, 1, 1, 0, kUpper, infer_trilu},
-    {Op::kUnique, 1, 1, 1, 4, kDataDependent, kUnique, infer_unique},
+    {Op::kOneHot, 3, 3, 1, 1, 0, attribute_rows::OneHot, infer_one_hot},
+    {Op::kReverseSequence, 2, 2, 1, 1, 0, attribute_rows::ReverseSequence, infer_reverse_sequence},
+    {Op::kTopK, 2, 2, 1, 2, 0, attribute_rows::TopK, infer_top_k},
+    {Op::kTrilu, 1, 2, 1, 1, 0, attribute_rows::Trilu, infer_trilu},
+    {Op::kUnique, 1, 1, 1, 4, kDataDependent, attribute_rows::Unique, infer_unique},
 };
 
 }  // namespace

@@ -1,4 +1,6 @@
 // Sequences and optionals.
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/bodies.h"
 #include "common/ops/families.h"
 #include "common/ops/refine.h"
@@ -38,7 +40,8 @@ Result<void> infer_construct(InferCall& call) {
 }
 
 Result<void> infer_empty(InferCall& call) {
-  const int64_t number = call.node.int_attribute("dtype", static_cast<int64_t>(DType::kF32));
+  const int64_t number =
+      call.node.get(attributes::SequenceEmpty::dtype, static_cast<int64_t>(DType::kF32));
   if (number <= 0 || number > INT32_MAX || !dtype_is_valid(static_cast<int>(number)))
     return call.bad_node("attribute 'dtype' is {}", number);
   return give_sequence(call, 0, Type::unranked(static_cast<DType>(number)));
@@ -75,11 +78,13 @@ Result<void> infer_split_to_sequence(InferCall& call) {
   SLUICE_TRY(call.expect_rank(1, 0, 1));
   Shape shape = call.shape(0);
   if (!shape) return give_sequence(call, 0, Type::unranked(call.dtype(0)));
-  SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", 0, rank_of(*shape)));
+  SLUICE_ASSIGN(const int64_t axis,
+                call.axis_attribute(attributes::SplitToSequence::axis, rank_of(*shape)));
   Dim& dim = (*shape)[static_cast<size_t>(axis)];
   if (!call.has_input(1)) {
     dim = Dim::fixed(1);
-    if (call.node.int_attribute("keepdims", 1) == 0) shape->erase(shape->begin() + axis);
+    if (call.node.get(attributes::SplitToSequence::keepdims) == 0)
+      shape->erase(shape->begin() + axis);
   } else {
     const auto sizes = call.integers(1);
     const bool scalar = call.input_type(1).ranked && call.input_type(1).rank() == 0;
@@ -95,9 +100,9 @@ Result<void> infer_concat_from_sequence(InferCall& call) {
   SLUICE_ASSIGN(const Type element, element_of(call, 0, TypeKind::kSequence));
   if (!element.is_tensor() || !element.ranked) return call.give(0, element.dtype, std::nullopt);
   Dims dims = element.dims;
-  const bool added = call.node.int_attribute("new_axis", 0) != 0;
-  SLUICE_ASSIGN(const int64_t axis,
-                call.axis_attribute("axis", 0, element.rank() + (added ? 1 : 0)));
+  const bool added = call.node.get(attributes::ConcatFromSequence::new_axis) != 0;
+  SLUICE_ASSIGN(const int64_t axis, call.axis_attribute(attributes::ConcatFromSequence::axis,
+                                                        element.rank() + (added ? 1 : 0)));
   if (added) {
     dims.insert(dims.begin() + axis, Dim::unknown());
   } else {
@@ -109,7 +114,7 @@ Result<void> infer_concat_from_sequence(InferCall& call) {
 // The body maps elements of the first input, and of further sequences, to elements of the results;
 // captures pass through.
 Result<void> infer_map(InferCall& call) {
-  SLUICE_ASSIGN(Graph * body, find_body(call, "body"));
+  SLUICE_ASSIGN(Graph * body, find_body(call, attributes::SequenceMap::body));
   SLUICE_TRY(check_body(call, *body, static_cast<int64_t>(call.input_count()),
                         static_cast<int64_t>(call.node.output_count())));
   SLUICE_TRY(element_of(call, 0, TypeKind::kSequence));
@@ -129,7 +134,7 @@ Result<void> infer_map(InferCall& call) {
 Result<void> infer_optional(InferCall& call) {
   if (call.has_input(0))
     return call.give_type(0, Type::optional(call.module.intern(call.input_type(0))));
-  const AttributeValue* type = call.node.find_attribute("type");
+  const AttributeValue* type = call.node.find_attribute(attributes::Optional::type.name);
   if (type == nullptr) return call.bad_node("it has neither an input nor attribute 'type'");
   return call.give_type(0, Type::optional(std::get<TypeRef>(*type).id));
 }
@@ -142,25 +147,22 @@ Result<void> infer_get_element(InferCall& call) {
 
 Result<void> infer_has_element(InferCall& call) { return call.give(0, DType::kBool, Dims{}); }
 
-constexpr AttributeRow kDType[] = {{"dtype", kInt}};
-constexpr AttributeRow kSplit[] = {{"axis", kInt}, {"keepdims", kInt}};
-constexpr AttributeRow kConcat[] = {{"axis", kInt, true}, {"new_axis", kInt}};
-constexpr AttributeRow kBody[] = {{"body", kGraph, true}};
-constexpr AttributeRow kOptionalType[] = {{"type", kType}};
-
 constexpr OpRow kRows[] = {
-    {Op::kConcatFromSequence, 1, 1, 1, 1, kAnyKind, kConcat, infer_concat_from_sequence},
-    {Op::kOptional, 0, 1, 1, 1, kAnyKind, kOptionalType, infer_optional},
+    {Op::kConcatFromSequence, 1, 1, 1, 1, kAnyKind, attribute_rows::ConcatFromSequence,
+     infer_concat_from_sequence},
+    {Op::kOptional, 0, 1, 1, 1, kAnyKind, attribute_rows::Optional, infer_optional},
     {Op::kOptionalGetElement, 1, 1, 1, 1, kAnyKind, {}, infer_get_element},
     {Op::kOptionalHasElement, 0, 1, 1, 1, kAnyKind, {}, infer_has_element},
     {Op::kSequenceAt, 2, 2, 1, 1, kAnyKind, {}, infer_at},
     {Op::kSequenceConstruct, 1, -1, 1, 1, kAnyKind, {}, infer_construct},
-    {Op::kSequenceEmpty, 0, 0, 1, 1, kAnyKind, kDType, infer_empty},
+    {Op::kSequenceEmpty, 0, 0, 1, 1, kAnyKind, attribute_rows::SequenceEmpty, infer_empty},
     {Op::kSequenceErase, 1, 2, 1, 1, kAnyKind, {}, infer_erase},
     {Op::kSequenceInsert, 2, 3, 1, 1, kAnyKind, {}, infer_insert},
     {Op::kSequenceLength, 1, 1, 1, 1, kAnyKind, {}, infer_length},
-    {Op::kSequenceMap, 1, -1, 1, -1, kControlFlow | kAnyKind, kBody, infer_map},
-    {Op::kSplitToSequence, 1, 2, 1, 1, kAnyKind, kSplit, infer_split_to_sequence},
+    {Op::kSequenceMap, 1, -1, 1, -1, kControlFlow | kAnyKind, attribute_rows::SequenceMap,
+     infer_map},
+    {Op::kSplitToSequence, 1, 2, 1, 1, kAnyKind, attribute_rows::SplitToSequence,
+     infer_split_to_sequence},
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
 
@@ -18,7 +20,7 @@ struct Target {
 };
 
 Result<std::vector<Target>> read_targets(InferCall& call, const Dims& wanted, const Shape& input) {
-  const bool allow_zero = call.node.int_attribute("allowzero", 0) != 0;
+  const bool allow_zero = call.node.get(attributes::Reshape::allowzero) != 0;
   std::vector<Target> targets;
   for (size_t i = 0; i < wanted.size(); ++i) {
     Target target{wanted[i]};
@@ -102,7 +104,8 @@ Result<void> infer_reshape(InferCall& call) {
 Result<void> infer_flatten(InferCall& call) {
   const Shape input = call.shape(0);
   if (!input) return call.give(0, call.dtype(0), Dims(2, Dim::unknown()));
-  SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", 1, rank_of(*input), true));
+  SLUICE_ASSIGN(const int64_t axis,
+                call.axis_attribute(attributes::Flatten::axis, rank_of(*input), true));
   const std::span<const Dim> dims = *input;
   const auto split = static_cast<size_t>(axis);
   return call.give(
@@ -161,8 +164,8 @@ Result<void> infer_unsqueeze(InferCall& call) {
 
 Result<void> infer_transpose(InferCall& call) {
   const Shape input = call.shape(0);
-  const bool given = call.node.find_attribute("perm") != nullptr;
-  std::vector<int64_t> order = call.node.ints_attribute("perm");
+  const bool given = call.node.has(attributes::Transpose::perm);
+  std::vector<int64_t> order = call.node.get(attributes::Transpose::perm);
   if (!input) {
     return call.give(
         0, call.dtype(0),
@@ -195,12 +198,13 @@ Result<void> infer_shape(InferCall& call) {
   const Shape input = call.shape(0);
   if (!input) return call.give(0, DType::kI64, Dims(1, Dim::unknown()));
   const int64_t rank = rank_of(*input);
-  const auto place = [&](std::string_view name, int64_t fallback) {
-    const int64_t given = call.node.int_attribute(name, fallback);
+  const auto place = [&](int64_t given) {
     return std::clamp<int64_t>(given < 0 ? given + rank : given, 0, rank);
   };
-  return call.give(0, DType::kI64,
-                   Dims{Dim::fixed(std::max<int64_t>(0, place("end", rank) - place("start", 0)))});
+  return call.give(
+      0, DType::kI64,
+      Dims{Dim::fixed(std::max<int64_t>(0, place(call.node.get(attributes::Shape::end, rank)) -
+                                               place(call.node.get(attributes::Shape::start))))});
 }
 
 Result<void> infer_size(InferCall& call) { return call.give(0, DType::kI64, Dims{}); }
@@ -210,7 +214,7 @@ Result<void> infer_identity(InferCall& call) { return call.give_type(0, call.inp
 // Blocks of b x b pixels between the channels and the two spatial dims.
 Result<void> infer_depth_to_space(InferCall& call) {
   SLUICE_TRY(call.expect_rank(0, 4));
-  const int64_t block = call.node.int_attribute("blocksize", 0);
+  const int64_t block = call.node.get(attributes::SpaceToDepth::blocksize);
   if (block <= 0 || block > 32767)
     return call.bad_node("attribute 'blocksize' is {}, expected 1 to 32767", block);
   const Shape input = call.shape(0);
@@ -227,7 +231,7 @@ Result<void> infer_depth_to_space(InferCall& call) {
 
 Result<void> infer_space_to_depth(InferCall& call) {
   SLUICE_TRY(call.expect_rank(0, 4));
-  const int64_t block = call.node.int_attribute("blocksize", 0);
+  const int64_t block = call.node.get(attributes::SpaceToDepth::blocksize);
   if (block <= 0 || block > 32767)
     return call.bad_node("attribute 'blocksize' is {}, expected 1 to 32767", block);
   const Shape input = call.shape(0);
@@ -244,25 +248,17 @@ Result<void> infer_space_to_depth(InferCall& call) {
            call.math.floor_divide((*input)[2], block), call.math.floor_divide((*input)[3], block)});
 }
 
-constexpr AttributeRow kReshape[] = {{"allowzero", kInt}};
-constexpr AttributeRow kAxis[] = {{"axis", kInt}};
-constexpr AttributeRow kPerm[] = {{"perm", kInts}};
-constexpr AttributeRow kShape[] = {{"start", kInt}, {"end", kInt}};
-constexpr AttributeRow kDepthToSpace[] = {{"blocksize", kInt, true},
-                                          {"mode", kString, false, "DCR CRD"}};
-constexpr AttributeRow kSpaceToDepth[] = {{"blocksize", kInt, true}};
-
 constexpr OpRow kRows[] = {
-    {Op::kDepthToSpace, 1, 1, 1, 1, 0, kDepthToSpace, infer_depth_to_space},
+    {Op::kDepthToSpace, 1, 1, 1, 1, 0, attribute_rows::DepthToSpace, infer_depth_to_space},
     {Op::kExpand, 2, 2, 1, 1, 0, {}, infer_expand},
-    {Op::kFlatten, 1, 1, 1, 1, kView, kAxis, infer_flatten},
+    {Op::kFlatten, 1, 1, 1, 1, kView, attribute_rows::Flatten, infer_flatten},
     {Op::kIdentity, 1, 1, 1, 1, kElementwise | kView | kAnyKind, {}, infer_identity},
-    {Op::kReshape, 2, 2, 1, 1, kView, kReshape, infer_reshape},
-    {Op::kShape, 1, 1, 1, 1, 0, kShape, infer_shape},
+    {Op::kReshape, 2, 2, 1, 1, kView, attribute_rows::Reshape, infer_reshape},
+    {Op::kShape, 1, 1, 1, 1, 0, attribute_rows::Shape, infer_shape},
     {Op::kSize, 1, 1, 1, 1, 0, {}, infer_size},
-    {Op::kSpaceToDepth, 1, 1, 1, 1, 0, kSpaceToDepth, infer_space_to_depth},
+    {Op::kSpaceToDepth, 1, 1, 1, 1, 0, attribute_rows::SpaceToDepth, infer_space_to_depth},
     {Op::kSqueeze, 1, 2, 1, 1, kView, {}, infer_squeeze},
-    {Op::kTranspose, 1, 1, 1, 1, 0, kPerm, infer_transpose},
+    {Op::kTranspose, 1, 1, 1, 1, 0, attribute_rows::Transpose, infer_transpose},
     {Op::kUnsqueeze, 2, 2, 1, 1, kView, {}, infer_unsqueeze},
 };
 

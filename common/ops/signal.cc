@@ -1,4 +1,6 @@
 // Signals: Fourier transforms, windows, and linear algebra of small matrices.
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
 
@@ -15,7 +17,7 @@ Dim number(InferCall& call, size_t index) {
 
 Result<DType> window_dtype(const InferCall& call) {
   const int64_t named =
-      call.node.int_attribute("output_datatype", static_cast<int64_t>(DType::kF32));
+      call.node.get(attributes::SignalWindow::output_datatype, static_cast<int64_t>(DType::kF32));
   if (named <= 0 || named > INT32_MAX || !dtype_is_valid(static_cast<int>(named)))
     return call.bad_node("attribute 'output_datatype' is {}", named);
   return static_cast<DType>(named);
@@ -45,8 +47,8 @@ Result<void> infer_dft(InferCall& call) {
   SLUICE_TRY(call.expect_rank(0, 2, INT64_MAX));
   SLUICE_TRY(call.expect_one_element(1));
   SLUICE_TRY(call.expect_one_element(2));
-  const bool inverse = call.node.int_attribute("inverse", 0) != 0;
-  const bool onesided = call.node.int_attribute("onesided", 0) != 0;
+  const bool inverse = call.node.get(attributes::DFT::inverse) != 0;
+  const bool onesided = call.node.get(attributes::DFT::onesided) != 0;
   const Shape input = call.shape(0);
   if (!input) return call.give(0, call.dtype(0), std::nullopt);
   const Dim parts_given = input->back();
@@ -87,7 +89,7 @@ Result<void> infer_stft(InferCall& call) {
   const Dim frame = call.has_input(3) ? number(call, 3) : call.dim(2, 0);
   if (step.is_fixed() && step.value < 1)
     return call.bad_shape("{} is {}", call.input_name(1), step.value);
-  const bool onesided = call.node.int_attribute("onesided", 1) != 0;
+  const bool onesided = call.node.get(attributes::STFT::onesided) != 0;
   const Dim frames =
       call.math.add(call.math.floor_divide(call.math.subtract(call.dim(0, 1), frame), step), 1);
   const Dim frequencies = onesided ? call.math.add(call.math.floor_divide(frame, 2), 1) : frame;
@@ -103,19 +105,14 @@ Result<void> infer_det(InferCall& call) {
   return call.give(0, call.dtype(0), Dims(input->begin(), input->end() - 2));
 }
 
-constexpr AttributeRow kWindow[] = {{"output_datatype", kInt}, {"periodic", kInt}};
-constexpr AttributeRow kMel[] = {{"output_datatype", kInt}};
-constexpr AttributeRow kDft[] = {{"inverse", kInt}, {"onesided", kInt}};
-constexpr AttributeRow kStft[] = {{"onesided", kInt}};
-
 constexpr OpRow kRows[] = {
-    {Op::kBlackmanWindow, 1, 1, 1, 1, 0, kWindow, infer_window},
-    {Op::kDFT, 1, 3, 1, 1, 0, kDft, infer_dft},
+    {Op::kBlackmanWindow, 1, 1, 1, 1, 0, attribute_rows::SignalWindow, infer_window},
+    {Op::kDFT, 1, 3, 1, 1, 0, attribute_rows::DFT, infer_dft},
     {Op::kDet, 1, 1, 1, 1, 0, {}, infer_det},
-    {Op::kHammingWindow, 1, 1, 1, 1, 0, kWindow, infer_window},
-    {Op::kHannWindow, 1, 1, 1, 1, 0, kWindow, infer_window},
-    {Op::kMelWeightMatrix, 5, 5, 1, 1, 0, kMel, infer_mel},
-    {Op::kSTFT, 2, 4, 1, 1, 0, kStft, infer_stft},
+    {Op::kHammingWindow, 1, 1, 1, 1, 0, attribute_rows::SignalWindow, infer_window},
+    {Op::kHannWindow, 1, 1, 1, 1, 0, attribute_rows::SignalWindow, infer_window},
+    {Op::kMelWeightMatrix, 5, 5, 1, 1, 0, attribute_rows::MelWeightMatrix, infer_mel},
+    {Op::kSTFT, 2, 4, 1, 1, 0, attribute_rows::STFT, infer_stft},
 };
 
 }  // namespace

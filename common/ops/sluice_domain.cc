@@ -1,4 +1,6 @@
 // The domain "sluice": what the compiler says and ONNX cannot.
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/bodies.h"
 #include "common/ops/families.h"
 
@@ -8,7 +10,7 @@ namespace {
 using enum AttributeKind;
 
 // The body's inputs are the node's, its results the node's results.
-Result<void> infer_through(InferCall& call, std::string_view attribute) {
+Result<void> infer_through(InferCall& call, const BodyAttribute& attribute) {
   SLUICE_ASSIGN(Graph * body, find_body(call, attribute));
   SLUICE_TRY(check_body(call, *body, static_cast<int64_t>(call.input_count()),
                         static_cast<int64_t>(call.node.output_count())));
@@ -21,9 +23,9 @@ Result<void> infer_through(InferCall& call, std::string_view attribute) {
   return {};
 }
 
-Result<void> infer_call(InferCall& call) { return infer_through(call, "graph"); }
+Result<void> infer_call(InferCall& call) { return infer_through(call, attributes::Call::graph); }
 
-Result<void> infer_fused(InferCall& call) { return infer_through(call, "body"); }
+Result<void> infer_fused(InferCall& call) { return infer_through(call, attributes::Fused::body); }
 
 Result<void> infer_copy(InferCall& call) { return call.give_type(0, call.input_type(0)); }
 
@@ -37,14 +39,11 @@ Result<void> infer_stream_switch(InferCall& call) {
 
 // subgraph: the digest of the file that holds the body, where the body itself is elsewhere
 // (sluice-partition --split).
-constexpr AttributeRow kCall[] = {{"graph", kGraph}, {"subgraph", kString}, {"part", kInt}};
-constexpr AttributeRow kFail[] = {{"message", kString, true}};
-constexpr AttributeRow kFused[] = {{"body", kGraph, true}, {"anchor", kInt}};
 
 constexpr OpRow kRows[] = {
-    {Op::kCall, 0, -1, 0, -1, kControlFlow | kAnyKind, kCall, infer_call},
-    {Op::kFail, 0, 0, 1, -1, kAnyKind, kFail, infer_nothing},
-    {Op::kFused, 1, -1, 1, -1, kControlFlow | kAnyKind, kFused, infer_fused},
+    {Op::kCall, 0, -1, 0, -1, kControlFlow | kAnyKind, attribute_rows::Call, infer_call},
+    {Op::kFail, 0, 0, 1, -1, kAnyKind, attribute_rows::Fail, infer_nothing},
+    {Op::kFused, 1, -1, 1, -1, kControlFlow | kAnyKind, attribute_rows::Fused, infer_fused},
     {Op::kMemCopy, 1, 1, 1, 1, kElementwise | kAnyKind, {}, infer_copy},
     {Op::kStreamActive, 0, 1, 0, 0, kAnyKind, {}, infer_nothing},
     {Op::kStreamSwitch, 1, 1, 0, 0, 0, {}, infer_stream_switch},

@@ -3,6 +3,8 @@
 #include <numeric>
 
 #include "common/ir/shape_mismatch.h"
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
 
@@ -27,7 +29,7 @@ Result<void> infer_concat(InferCall& call) {
     if (dtype == DType::kUndefined) dtype = call.dtype(i);
   }
   if (rank < 0) return call.give(0, dtype, std::nullopt);
-  SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", 0, rank));
+  SLUICE_ASSIGN(const int64_t axis, call.axis_attribute(attributes::Concat::axis, rank));
   Dims dims(static_cast<size_t>(rank), Dim::unknown());
   Dim& joined = dims[static_cast<size_t>(axis)];
   joined = Dim::fixed(0);
@@ -65,7 +67,7 @@ Result<Dims> given_pieces(InferCall& call, const Dim& whole, size_t count) {
 // Equal pieces; the last one is smaller when it has to be.
 Result<Dims> equal_pieces(InferCall& call, const Dim& whole, size_t count) {
   const auto pieces = static_cast<int64_t>(count);
-  const int64_t wanted = call.node.int_attribute("num_outputs", pieces);
+  const int64_t wanted = call.node.get(attributes::Split::num_outputs, pieces);
   if (wanted != pieces)
     return call.bad_node("attribute 'num_outputs' is {}, the node has {} outputs", wanted, pieces);
   const Dim piece = call.math.ceil_divide(whole, pieces);
@@ -83,7 +85,7 @@ Result<void> infer_split(InferCall& call) {
     for (size_t i = 0; i < count; ++i) SLUICE_TRY(call.give(i, call.dtype(0), std::nullopt));
     return {};
   }
-  SLUICE_ASSIGN(const int64_t axis, call.axis_attribute("axis", 0, rank_of(*input)));
+  SLUICE_ASSIGN(const int64_t axis, call.axis_attribute(attributes::Split::axis, rank_of(*input)));
   const Dim whole = (*input)[static_cast<size_t>(axis)];
   SLUICE_ASSIGN(const Dims pieces, call.has_input(1) ? given_pieces(call, whole, count)
                                                      : equal_pieces(call, whole, count));
@@ -132,7 +134,7 @@ Result<std::optional<std::vector<int64_t>>> named_axes(InferCall& call, size_t i
 // Pads may be negative: they cut.
 Result<void> infer_pad(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(3, kIndexSet));
-  const std::string mode = call.node.string_attribute("mode", "constant");
+  const std::string mode = call.node.get(attributes::Pad::mode);
   if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
     return call.bad_node("attribute 'mode' is '{}'", mode);
   SLUICE_TRY(call.expect_dtype(1, kI64Set));
@@ -159,8 +161,8 @@ Result<void> infer_center_crop_pad(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(1, kIndexSet));
   const Shape input = call.shape(0);
   if (!input) return call.give(0, call.dtype(0), std::nullopt);
-  const bool some = call.node.find_attribute("axes") != nullptr;
-  std::vector<int64_t> axes = call.node.ints_attribute("axes");
+  const bool some = call.node.has(attributes::CenterCropPad::axes);
+  std::vector<int64_t> axes = call.node.get(attributes::CenterCropPad::axes);
   if (!some) {
     axes.resize(input->size());
     std::iota(axes.begin(), axes.end(), 0);
@@ -176,16 +178,11 @@ Result<void> infer_center_crop_pad(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
-constexpr AttributeRow kAxisRequired[] = {{"axis", kInt, true}};
-constexpr AttributeRow kSplit[] = {{"axis", kInt}, {"num_outputs", kInt}};
-constexpr AttributeRow kPad[] = {{"mode", kString, false, "constant reflect edge wrap"}};
-constexpr AttributeRow kAxes[] = {{"axes", kInts}};
-
 constexpr OpRow kRows[] = {
-    {Op::kCenterCropPad, 2, 2, 1, 1, 0, kAxes, infer_center_crop_pad},
-    {Op::kConcat, 1, -1, 1, 1, 0, kAxisRequired, infer_concat},
-    {Op::kPad, 2, 4, 1, 1, 0, kPad, infer_pad},
-    {Op::kSplit, 1, 2, 1, -1, 0, kSplit, infer_split},
+    {Op::kCenterCropPad, 2, 2, 1, 1, 0, attribute_rows::CenterCropPad, infer_center_crop_pad},
+    {Op::kConcat, 1, -1, 1, 1, 0, attribute_rows::Concat, infer_concat},
+    {Op::kPad, 2, 4, 1, 1, 0, attribute_rows::Pad, infer_pad},
+    {Op::kSplit, 1, 2, 1, -1, 0, attribute_rows::Split, infer_split},
     {Op::kTile, 2, 2, 1, 1, 0, {}, infer_tile},
 };
 

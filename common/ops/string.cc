@@ -1,6 +1,8 @@
 // Text.
 #include <algorithm>
 
+#include "common/ops/attribute_rows.h"
+#include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
 
@@ -22,7 +24,7 @@ Result<void> infer_normalizer(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kStringSet));
   SLUICE_TRY(call.expect_rank(0, 1, 2));
   Shape shape = call.shape(0);
-  if (shape && !call.node.strings_attribute("stopwords").empty())
+  if (shape && !call.node.get(attributes::StringNormalizer::stopwords).empty())
     shape->back() = call.result_dim(0, shape->size() - 1, Dim::unknown(), 1);
   return call.give(0, DType::kString, std::move(shape));
 }
@@ -44,7 +46,7 @@ Result<void> infer_match(InferCall& call) {
 Result<void> infer_tf_idf(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kIndexSet | kStringSet));
   SLUICE_TRY(call.expect_rank(0, 1, 2));
-  const std::vector<int64_t> indexes = call.node.ints_attribute("ngram_indexes");
+  const std::vector<int64_t> indexes = call.node.get(attributes::TfIdfVectorizer::ngram_indexes);
   if (indexes.empty()) return call.bad_node("attribute 'ngram_indexes' is empty");
   const int64_t maximum = *std::max_element(indexes.begin(), indexes.end());
   if (maximum < 0 || maximum == INT64_MAX)
@@ -54,28 +56,13 @@ Result<void> infer_tf_idf(InferCall& call) {
   return call.give(0, DType::kF32, std::move(shape));
 }
 
-constexpr AttributeRow kNormalizer[] = {{"case_change_action", kString, false, "NONE LOWER UPPER"},
-                                        {"is_case_sensitive", kInt},
-                                        {"locale", kString},
-                                        {"stopwords", kStrings}};
-constexpr AttributeRow kSplit[] = {{"delimiter", kString}, {"maxsplit", kInt}};
-constexpr AttributeRow kPattern[] = {{"pattern", kString}};
-constexpr AttributeRow kTfIdf[] = {{"max_gram_length", kInt, true},
-                                   {"max_skip_count", kInt, true},
-                                   {"min_gram_length", kInt, true},
-                                   {"mode", kString, true, "TF IDF TFIDF"},
-                                   {"ngram_counts", kInts, true},
-                                   {"ngram_indexes", kInts, true},
-                                   {"pool_int64s", kInts},
-                                   {"pool_strings", kStrings},
-                                   {"weights", kFloats}};
-
 constexpr OpRow kRows[] = {
-    {Op::kRegexFullMatch, 1, 1, 1, 1, kElementwise, kPattern, infer_match},
+    {Op::kRegexFullMatch, 1, 1, 1, 1, kElementwise, attribute_rows::RegexFullMatch, infer_match},
     {Op::kStringConcat, 2, 2, 1, 1, kElementwise, {}, infer_concat},
-    {Op::kStringNormalizer, 1, 1, 1, 1, kDataDependent, kNormalizer, infer_normalizer},
-    {Op::kStringSplit, 1, 1, 1, 2, kDataDependent, kSplit, infer_split},
-    {Op::kTfIdfVectorizer, 1, 1, 1, 1, 0, kTfIdf, infer_tf_idf},
+    {Op::kStringNormalizer, 1, 1, 1, 1, kDataDependent, attribute_rows::StringNormalizer,
+     infer_normalizer},
+    {Op::kStringSplit, 1, 1, 1, 2, kDataDependent, attribute_rows::StringSplit, infer_split},
+    {Op::kTfIdfVectorizer, 1, 1, 1, 1, 0, attribute_rows::TfIdfVectorizer, infer_tf_idf},
 };
 
 }  // namespace

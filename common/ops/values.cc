@@ -3,6 +3,7 @@
 // too: some exporters compute sizes in floats.
 #include <algorithm>
 
+#include "common/ops/attributes.h"
 #include "common/ops/infer_steps.h"
 #include "common/ops/small_constant.h"
 
@@ -69,7 +70,7 @@ std::optional<ExpressionId> remainder(InferCall& call, ExpressionId a, Expressio
   if (dividend && divisor) {
     if (*divisor == 0 || *divisor == -1) return std::nullopt;
     const int64_t remainder = *dividend % *divisor;
-    const bool turn = call.node.int_attribute("fmod", 0) == 0 && remainder != 0 &&
+    const bool turn = call.node.get(attributes::Mod::fmod) == 0 && remainder != 0 &&
                       (remainder < 0) != (*divisor < 0);
     return table.constant(turn ? remainder + *divisor : remainder);
   }
@@ -214,7 +215,7 @@ Answer shape_elements(InferCall& call, size_t size) {
   const Shape shape = call.shape(0);
   if (!shape) return std::nullopt;
   const auto rank = static_cast<int64_t>(shape->size());
-  int64_t start = call.node.int_attribute("start", 0);
+  int64_t start = call.node.get(attributes::Shape::start);
   start = std::clamp<int64_t>(start < 0 ? start + rank : start, 0, rank);
   Elements result;
   for (size_t i = 0; i < size; ++i) {
@@ -312,11 +313,10 @@ Answer range(InferCall& call, size_t size) {
 
 Answer constant_of_shape(InferCall& call, size_t size) {
   ExpressionTable& table = call.module.expressions;
-  const AttributeValue* attribute = call.node.find_attribute("value");
-  if (attribute == nullptr) return Elements(size, table.constant(0));
-  const auto* segment = std::get_if<SegmentRef>(attribute);
-  if (segment == nullptr) return std::nullopt;
-  const auto elements = read_small_integers(call.module, segment->id);
+  if (!call.node.has(attributes::ConstantOfShape::value)) return Elements(size, table.constant(0));
+  const SegmentId value = call.node.get(attributes::ConstantOfShape::value);
+  if (value < 0) return std::nullopt;
+  const auto elements = read_small_integers(call.module, value);
   return elements && elements->size() == 1
              ? Answer(Elements(size, table.constant(elements->front())))
              : std::nullopt;

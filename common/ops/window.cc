@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/ir/shape_mismatch.h"
+#include "common/ops/attributes.h"
 
 namespace sluice {
 namespace {
@@ -42,15 +43,15 @@ Dim window_extent(InferCall& call, const Dim& kernel, int64_t dilation) {
 
 Result<Dims> window_dims(InferCall& call, std::span<const Dim> in, std::span<const Dim> kernel) {
   const size_t count = in.size();
-  SLUICE_ASSIGN(const auto strides, call.ints("strides", count, 1, 1));
-  SLUICE_ASSIGN(const auto dilations, call.ints("dilations", count, 1, 1));
-  SLUICE_ASSIGN(auto pads, call.ints("pads", 2 * count, 0, 0));
-  const std::string auto_pad = call.node.string_attribute("auto_pad", "NOTSET");
+  SLUICE_ASSIGN(const auto strides, call.ints(attributes::Strided::strides, count, 1));
+  SLUICE_ASSIGN(const auto dilations, call.ints(attributes::Dilated::dilations, count, 1));
+  SLUICE_ASSIGN(auto pads, call.ints(attributes::Strided::pads, 2 * count, 0));
+  const std::string auto_pad = call.node.get(attributes::Window::auto_pad);
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
   if (!same && auto_pad != "NOTSET" && auto_pad != "VALID")
     return call.bad_node("attribute 'auto_pad' is '{}'", auto_pad);
   if (auto_pad == "VALID") std::fill(pads.begin(), pads.end(), 0);
-  const bool ceil = call.node.int_attribute("ceil_mode", 0) != 0;
+  const bool ceil = call.node.get(attributes::Pool::ceil_mode) != 0;
   Dims dims;
   for (size_t i = 0; i < count; ++i) {
     if (kernel[i].is_fixed() && kernel[i].value <= 0)
@@ -75,8 +76,8 @@ Result<Dims> convolution_kernel(InferCall& call, size_t w, size_t count) {
   Dims kernel(count, Dim::unknown());
   if (const Shape weights = call.shape(w))
     std::copy(weights->begin() + 2, weights->end(), kernel.begin());
-  if (call.node.find_attribute("kernel_shape") == nullptr) return kernel;
-  SLUICE_ASSIGN(const auto given, call.ints("kernel_shape", count, 1, 1));
+  if (!call.node.has(attributes::Conv::kernel_shape)) return kernel;
+  SLUICE_ASSIGN(const auto given, call.ints(attributes::Conv::kernel_shape, count, 1));
   for (size_t i = 0; i < count; ++i) {
     SLUICE_ASSIGN(kernel[i], call.unify(kernel[i], Dim::fixed(given[i]),
                                         "the kernel of " + call.input_name(w) +
@@ -90,7 +91,7 @@ Result<Dims> convolution_kernel(InferCall& call, size_t w, size_t count) {
 Result<Shape> convolution_shape(InferCall& call, size_t x, size_t w) {
   SLUICE_TRY(call.expect_rank(x, 3, INT64_MAX));
   SLUICE_TRY(call.expect_rank(w, 3, INT64_MAX));
-  const int64_t group = call.node.int_attribute("group", 1);
+  const int64_t group = call.node.get(attributes::Conv::group);
   if (group < 1) return call.bad_node("attribute 'group' is {}, expected at least 1", group);
   const Shape input = call.shape(x);
   const Shape weights = call.shape(w);

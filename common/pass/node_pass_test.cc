@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/ir/module.h"
+#include "common/ops/attributes.h"
 
 namespace sluice {
 namespace {
@@ -87,7 +88,7 @@ TEST_F(NodePassTest, OwnersOfBodiesAreVisitedBeforeAndAfter) {
   body.add_output(body.add_node(Op::kNeg, {}, 1).output());
   body.first_node()->set_name("inner");
   Node& owner = add("if", Op::kIf, {&x});
-  owner.set_attribute("then_branch", GraphRef{body.id()});
+  owner.set(attributes::If::then_branch, GraphRef{body.id()});
   graph.add_output(owner.output());
   const NodePass passes[] = {{"record", record}};
   ASSERT_TRUE(run_node_passes(graph, passes, {}).ok());

@@ -6,6 +6,7 @@
 #include "common/base/limits.h"
 #include "common/ir/fixed.h"
 #include "common/ir/module.h"
+#include "common/ops/attributes.h"
 #include "common/target/quantized.h"
 
 namespace sluice {
@@ -46,9 +47,8 @@ std::string rank_unsupported_reason(const Node& node) {
 std::string conv_unsupported_reason(const Node& node) {
   if (node.input(0)->type().rank() != 4)
     return fmt::format("a convolution of rank {}, only 2-d ones", node.input(0)->type().rank());
-  if (node.string_attribute("auto_pad", "NOTSET") != "NOTSET")
-    return "padding that is not explicit";
-  const std::vector<int64_t> pads = node.ints_attribute("pads");
+  if (node.get(attributes::Window::auto_pad) != "NOTSET") return "padding that is not explicit";
+  const std::vector<int64_t> pads = node.get(attributes::Strided::pads);
   if (std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad < 0; }))
     return "negative padding";
   if (!node.input(1)->type().is_fixed()) return "a weight whose shape is not fixed";
@@ -81,8 +81,8 @@ MatrixAxes matrix_axes(const Node& anchor, size_t rank) {
 
 // A bias of Gemm must broadcast as an epilogue operand.
 std::string gemm_unsupported_reason(const Node& node) {
-  const Dim& a = node.input(0)->type().dims[node.int_attribute("transA", 0) != 0 ? 0 : 1];
-  const Dim& b = node.input(1)->type().dims[node.int_attribute("transB", 0) != 0 ? 1 : 0];
+  const Dim& a = node.input(0)->type().dims[node.get(attributes::Gemm::transA) != 0 ? 0 : 1];
+  const Dim& b = node.input(1)->type().dims[node.get(attributes::Gemm::transB) != 0 ? 1 : 0];
   if (a != b) return "operands that may or may not fit each other";
   const Value* bias = node.input(2);
   if (bias == nullptr || epilogue_shape(bias->type(), node)) return {};
@@ -128,7 +128,7 @@ bool is_read_by_alone(const Value& value, const Node& reader) {
 }
 
 std::string fused_unsupported_reason(const Node& fused) {
-  const Graph* body = fused.body("body");
+  const Graph* body = fused.get(attributes::Fused::body);
   const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
   if (anchor == nullptr) return "a Fused body without one contraction as its anchor";
   if (std::string reason = anchor_unsupported_reason(*anchor); !reason.empty()) return reason;
@@ -203,13 +203,14 @@ bool takes_second_transposed(const Node& product) {
   constexpr auto kLongestSum = static_cast<int64_t>(
       kScratchLimit / 64);  // a panel of the widest vectors then fits into scratch
   const std::vector<Dim>& a = product.input(0)->type().dims;
-  const Dim& length =
-      product.op() == Op::kGemm && product.int_attribute("transA", 0) != 0 ? a.front() : a.back();
+  const Dim& length = product.op() == Op::kGemm && product.get(attributes::Gemm::transA) != 0
+                          ? a.front()
+                          : a.back();
   return !length.is_fixed() || length.value <= kLongestSum;
 }
 
 std::vector<int64_t> transpose_order(const Node& transpose) {
-  std::vector<int64_t> order = transpose.ints_attribute("perm");
+  std::vector<int64_t> order = transpose.get(attributes::Transpose::perm);
   if (!order.empty()) return order;
   for (int64_t axis = static_cast<int64_t>(transpose.input(0)->type().rank()); axis-- > 0;)
     order.push_back(axis);
@@ -255,7 +256,7 @@ std::string aicore_unsupported_reason(const Node& node) {
 }
 
 std::string op_text(const Node& node) {
-  const Graph* body = node.op() == Op::kFused ? node.body("body") : nullptr;
+  const Graph* body = node.op() == Op::kFused ? node.get(attributes::Fused::body) : nullptr;
   const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
   return anchor == nullptr ? std::string(op_name(node.op()))
                            : fmt::format("Fused({})", op_name(anchor->op()));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/ir/fixed.h"
+#include "common/ops/attributes.h"
 #include "common/target/aicore.h"
 
 namespace sluice {
@@ -54,7 +55,7 @@ uint64_t of_anchor(const Node& node, TypeOf type_of) {
           type_of(*node.input(0)).extents().value_or(std::vector<int64_t>{});
       if (a.size() != 2) return 0;
       return product(elements(type_of(node.output())),
-                     static_cast<uint64_t>(node.int_attribute("transA", 0) != 0 ? a[0] : a[1]));
+                     static_cast<uint64_t>(node.get(attributes::Gemm::transA) != 0 ? a[0] : a[1]));
     }
     default:
       return 0;
@@ -63,7 +64,7 @@ uint64_t of_anchor(const Node& node, TypeOf type_of) {
 
 uint64_t count(const Node& node, TypeOf type_of) {
   if (node.op() != Op::kFused) return of_anchor(node, type_of);
-  const Graph* body = node.body("body");
+  const Graph* body = node.get(attributes::Fused::body);
   const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
   return anchor == nullptr ? 0 : of_anchor(*anchor, type_of);
 }

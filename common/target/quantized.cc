@@ -5,6 +5,7 @@
 
 #include "common/ir/fixed.h"
 #include "common/ir/module.h"
+#include "common/ops/attributes.h"
 #include "common/target/aicore.h"
 
 namespace sluice {
@@ -24,7 +25,7 @@ double number_of(const std::vector<std::byte>& bytes) {
 
 // The value outside that the body's value stands for.
 const Value& outside(const Node& node, const Value& value) {
-  const Graph* body = node.op() == Op::kFused ? node.body("body") : nullptr;
+  const Graph* body = node.op() == Op::kFused ? node.get(attributes::Fused::body) : nullptr;
   if (body == nullptr || &value.graph() != body) return value;
   for (size_t i = 0; i < body->inputs().size(); ++i) {
     if (body->inputs()[i] == &value && node.input(i) != nullptr) return *node.input(i);
@@ -55,9 +56,8 @@ std::string conv_unsupported_reason(const Node& conv, const Type& x, const Type&
   if (x.rank() != 4 || w.rank() != 4)
     return fmt::format("a convolution of rank {}, only 2-d ones", x.rank());
   if (!x.dims[1].is_fixed()) return "channels whose number is not fixed";
-  if (conv.string_attribute("auto_pad", "NOTSET") != "NOTSET")
-    return "padding that is not explicit";
-  const std::vector<int64_t> pads = conv.ints_attribute("pads");
+  if (conv.get(attributes::Window::auto_pad) != "NOTSET") return "padding that is not explicit";
+  const std::vector<int64_t> pads = conv.get(attributes::Strided::pads);
   if (std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad < 0; }))
     return "negative padding";
   return {};
@@ -66,7 +66,7 @@ std::string conv_unsupported_reason(const Node& conv, const Type& x, const Type&
 std::string matrix_unsupported_reason(const Node& anchor, const Type& x, const Type& w) {
   if (w.rank() != 2 || x.rank() < 2) return "integer matrices other than [..., m, k] times [k, n]";
   if (!x.dims.back().is_fixed()) return "sums whose length is not fixed";
-  if (anchor.op() == Op::kGemm && anchor.int_attribute("transA", 0) != 0)
+  if (anchor.op() == Op::kGemm && anchor.get(attributes::Gemm::transA) != 0)
     return "a transposed first operand of integers";
   return {};
 }
@@ -200,7 +200,7 @@ int64_t column_axis(const Node& anchor) {
     case Op::kQLinearConv:
       return 0;
     case Op::kGemm:
-      return anchor.int_attribute("transB", 0) != 0 ? 0 : 1;
+      return anchor.get(attributes::Gemm::transB) != 0 ? 0 : 1;
     default:
       return 1;
   }
@@ -235,15 +235,15 @@ bool is_byte_dequantization(const Node* node, int64_t axis) {
   if (!is_byte(node->input(0)->type().dtype)) return false;
   if (is_one_number(node->input(1))) return true;
   const int64_t rank = static_cast<int64_t>(node->input(0)->type().rank());
-  int64_t along = node->int_attribute("axis", 1);
+  int64_t along = node->get(attributes::DequantizeLinear::axis);
   if (along < 0) along += rank;
-  return axis >= 0 && along == axis && node->int_attribute("block_size", 0) == 0 &&
+  return axis >= 0 && along == axis && node->get(attributes::DequantizeLinear::block_size) == 0 &&
          node->input(1)->type().rank() == 1;
 }
 
 std::optional<QuantizedContraction> read_quantized(const Node& node) {
   if (is_integer_contraction(node.op())) return read_plain(node);
-  const Graph* body = node.op() == Op::kFused ? node.body("body") : nullptr;
+  const Graph* body = node.op() == Op::kFused ? node.get(attributes::Fused::body) : nullptr;
   return body == nullptr ? std::nullopt : read_fused(*body);
 }
 

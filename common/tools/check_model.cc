@@ -5,6 +5,7 @@
 
 #include "common/ir/dynamic_dims.h"
 #include "common/ir/fixed.h"
+#include "common/ops/attributes.h"
 #include "common/ops/op_table.h"
 #include "common/symbolic/nominal.h"
 #include "common/target/aicore.h"
@@ -17,10 +18,6 @@ namespace {
 
 uint64_t bytes_of(const Value& value) {
   return nominal_type(value.graph().module(), value.type()).dense_bytes().value_or(0);
-}
-
-const Graph* callee_of(const Node& node) {
-  return node.op() == Op::kCall ? node.body("graph") : nullptr;
 }
 
 bool is_view(const Node& node) {
@@ -71,7 +68,7 @@ uint64_t peak_bytes(const Graph& graph) {
     if (is_view(node)) continue;
     for (size_t k = 0; k < node.output_count(); ++k)
       alive += is_counted(node.output(k)) ? bytes_of(node.output(k)) : 0;
-    const Graph* callee = callee_of(node);
+    const Graph* callee = called_graph(node);
     peak = std::max(peak, alive + (callee == nullptr ? 0 : peak_bytes(*callee)));
     for (size_t i = 0; i < node.input_count(); ++i) {
       if (node.input(i) == nullptr) continue;
@@ -136,7 +133,7 @@ class Checker {
   // in the place of their Calls.
   void count_walked(const Graph& graph) {
     for (const Node& node : graph.nodes()) {
-      const Graph* callee = callee_of(node);
+      const Graph* callee = called_graph(node);
       if (callee == nullptr) {
         count_walked(node);
       } else if (callee->role == GraphRole::kPart ? callee->shapes == ShapeClass::kDynamic
@@ -158,7 +155,7 @@ class Checker {
   void visit(const Graph& graph) {
     count_weights(graph);
     for (const Node& node : graph.nodes()) {
-      if (const Graph* callee = callee_of(node)) {
+      if (const Graph* callee = called_graph(node)) {
         visit(*callee);
       } else {
         count(node);

@@ -1,6 +1,7 @@
 #include "common/tools/verify_file.h"
 
 #include "common/graphfile/graphfile.h"
+#include "common/ops/attributes.h"
 #include "common/verify/verify.h"
 #include "runtime/checker/bind_for_checks.h"
 #include "runtime/checker/memory_checker.h"
@@ -35,7 +36,7 @@ void find_stray_constants(const Module& module, uint64_t weights_bytes, std::str
 void find_wrong_calls(const pb::ModelDef& model, const Graph& root, std::string& findings) {
   for (const Node& node : root.nodes()) {
     if (node.op() != Op::kCall) continue;
-    const int64_t part = node.int_attribute("part", -1);
+    const int64_t part = node.get(attributes::Call::part);
     if (part < 0 || part >= model.parts_size()) {
       findings +=
           fmt::format("\n  {}: it calls part {} of {}", node.label(), part, model.parts_size());

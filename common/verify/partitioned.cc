@@ -3,14 +3,11 @@
 #include "common/base/work.h"
 #include "common/ir/fixed.h"
 #include "common/ir/states.h"
+#include "common/ops/attributes.h"
 #include "common/verify/findings.h"
 
 namespace sluice::verifying {
 namespace {
-
-const Graph* callee(const Node& node) {
-  return node.op() == Op::kCall ? node.body("graph") : nullptr;
-}
 
 // Root and parts hold Calls, and work that needs no subgraph.
 bool is_caller(const Graph& graph) {
@@ -29,7 +26,7 @@ void check_caller(const Graph& graph, Findings& findings) {
   for (const Node& node : graph.nodes()) {
     const EngineId engine = node.placement.engine;
     if (node.op() == Op::kCall) {
-      const Graph* called = callee(node);
+      const Graph* called = called_graph(node);
       if (called != nullptr && called->role == GraphRole::kPart) ++parts;
       if (called != nullptr && called->role == GraphRole::kSubgraph) ++subgraphs;
     } else if (engine == EngineId::kNone) {
@@ -43,7 +40,7 @@ void check_caller(const Graph& graph, Findings& findings) {
     findings.add("{}: a part calls subgraphs, not parts", graph_label(graph));
   if (parts > 0 && subgraphs > 0) findings.add("{}: calls parts and subgraphs", graph_label(graph));
   if (graph.role == GraphRole::kRoot && parts == 1 && graph.node_count() == 1 &&
-      !has_states(graph) && callee(*graph.nodes().begin())->shapes != ShapeClass::kSymbolic) {
+      !has_states(graph) && called_graph(*graph.nodes().begin())->shapes != ShapeClass::kSymbolic) {
     findings.add("{}: calls one part only; it should be that part", graph_label(graph));
   }
 }

@@ -1,6 +1,7 @@
 // Level typed: only ops of the table in canonical form; every value has a type; the graphs are well
 // formed.
 #include "common/base/work.h"
+#include "common/ops/attributes.h"
 #include "common/ops/op_table.h"
 #include "common/text/text.h"
 #include "common/verify/findings.h"
@@ -161,11 +162,11 @@ void check_node(const Node& node, Findings& findings) {
     if (!signature) findings.add_error(signature.error());
   }
   const bool calls_elsewhere =
-      node.find_attribute("subgraph") != nullptr || node.find_attribute("part") != nullptr;
-  if (node.op() == Op::kCall && node.body("graph") == nullptr && !calls_elsewhere) {
+      node.has(attributes::Call::subgraph) || node.has(attributes::Call::part);
+  if (node.op() == Op::kCall && node.get(attributes::Call::graph) == nullptr && !calls_elsewhere) {
     findings.add("{}: calls nothing", node.label());
   }
-  if (node.op() == Op::kFused && node.body("body") == nullptr)
+  if (node.op() == Op::kFused && node.get(attributes::Fused::body) == nullptr)
     findings.add("{}: has no body", node.label());
   check_operands(node, findings);
   check_bodies(node, findings);

@@ -2,6 +2,7 @@
 
 #include "common/graphfile/graphfile.h"
 #include "common/ir/clone.h"
+#include "common/ops/attributes.h"
 #include "common/verify/verify.h"
 #include "stages/build/build.h"
 
@@ -13,11 +14,11 @@ namespace {
 Result<void> attach(Graph& graph, const std::map<std::string, Module>& subgraphs) {
   for (Node& node : graph.nodes()) {
     if (node.op() != Op::kCall) continue;
-    if (Graph* part = node.body("graph"); part != nullptr) {
+    if (Graph* part = node.get(attributes::Call::graph); part != nullptr) {
       SLUICE_TRY(attach(*part, subgraphs));
       continue;
     }
-    const std::string digest = node.string_attribute("subgraph", "");
+    const std::string digest = node.get(attributes::Call::subgraph);
     const auto found = subgraphs.find(digest);
     if (found == subgraphs.end()) {
       return make_error(ErrorCode::kLinkFailed,
@@ -28,8 +29,8 @@ Result<void> attach(Graph& graph, const std::map<std::string, Module>& subgraphs
     }
     Graph& lowered = ModuleMapper(found->second, graph.module()).clone(found->second.root());
     lowered.role = GraphRole::kSubgraph;
-    node.remove_attribute("subgraph");
-    node.set_attribute("graph", GraphRef{lowered.id()});
+    node.remove(attributes::Call::subgraph);
+    node.set(attributes::Call::graph, GraphRef{lowered.id()});
   }
   return {};
 }

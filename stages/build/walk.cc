@@ -5,12 +5,13 @@
 #include "common/ir/fixed.h"
 #include "common/ir/module.h"
 #include "common/ir/states.h"
+#include "common/ops/attributes.h"
 
 namespace sluice {
 namespace {
 
 bool calls_part(const Node& node) {
-  const Graph* callee = node.op() == Op::kCall ? node.body("graph") : nullptr;
+  const Graph* callee = called_graph(node);
   return callee != nullptr && callee->role == GraphRole::kPart;
 }
 

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "common/eval/eval.h"
+#include "common/ops/attributes.h"
 #include "stages/optimize/optimize.h"
 
 namespace sluice {
@@ -71,7 +72,7 @@ class RandomNetwork {
     std::vector<Value*> inputs = {&x, &weight({4, 4, kernel, kernel}, -0.4f, 0.4f)};
     if (pick(2) == 0) inputs.push_back(&weight({4}, -1, 1));
     Value& result = node(Op::kConv, inputs);
-    result.producer()->set_attribute("pads", std::vector<int64_t>(4, pad));
+    result.producer()->set(attributes::Strided::pads, std::vector<int64_t>(4, pad));
     return result;
   }
 
@@ -95,9 +96,9 @@ class RandomNetwork {
       return node(Op::kReshape,
                   {&node(Op::kReshape, {&x, &ints({10, 10})}, {10, 10}), &ints({1, 4, 5, 5})});
     Value& turned = node(Op::kTranspose, {&x}, {1, 5, 5, 4});
-    turned.producer()->set_attribute("perm", std::vector<int64_t>{0, 2, 3, 1});
+    turned.producer()->set(attributes::Transpose::perm, std::vector<int64_t>{0, 2, 3, 1});
     Value& back = node(Op::kTranspose, {&turned});
-    back.producer()->set_attribute("perm", std::vector<int64_t>{0, 3, 1, 2});
+    back.producer()->set(attributes::Transpose::perm, std::vector<int64_t>{0, 3, 1, 2});
     return back;
   }
 

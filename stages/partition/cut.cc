@@ -7,6 +7,7 @@
 #include "common/base/work.h"
 #include "common/ir/clone.h"
 #include "common/ir/predecessors.h"
+#include "common/ops/attributes.h"
 
 namespace sluice {
 namespace {
@@ -93,7 +94,7 @@ class Cutter {
     }
     callee.shapes = description.shapes ? *description.shapes : classify_shapes(callee, symbolic_);
     Node& call = graph_.add_node(Op::kCall, operands, 0);
-    call.set_attribute("graph", GraphRef{callee.id()});
+    call.set(attributes::Call::graph, GraphRef{callee.id()});
     call.set_name(description.name);
     call.placement.engine = description.engine;
     call.placement.stream_label = description.stream_label;

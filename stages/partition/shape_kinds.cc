@@ -5,6 +5,7 @@
 #include "common/base/work.h"
 #include "common/ir/fixed.h"
 #include "common/ir/module.h"
+#include "common/ops/attributes.h"
 #include "common/ops/op_table.h"
 #include "stages/partition/shape_arithmetic.h"
 
@@ -111,7 +112,7 @@ bool KnownTypes::has(const Type& type, const Graph& graph) const {
 }
 
 int64_t operations_of(const Node& node) {
-  const Graph* body = node.op() == Op::kFused ? node.body("body") : nullptr;
+  const Graph* body = node.op() == Op::kFused ? node.get(attributes::Fused::body) : nullptr;
   return body == nullptr ? 1 : static_cast<int64_t>(body->node_count());
 }
 

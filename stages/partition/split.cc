@@ -5,6 +5,7 @@
 #include "common/base/files.h"
 #include "common/graphfile/graphfile.h"
 #include "common/ir/clone.h"
+#include "common/ops/attributes.h"
 #include "common/stage/run_stage.h"
 
 namespace sluice {
@@ -22,7 +23,7 @@ Module extract(const Graph& graph) {
 
 Result<void> split_calls(Graph& graph, const std::string& folder, std::set<Digest>& written) {
   for (Node& node : graph.nodes()) {
-    Graph* callee = node.op() == Op::kCall ? node.body("graph") : nullptr;
+    Graph* callee = called_graph(node);
     if (callee == nullptr) continue;
     if (callee->role == GraphRole::kPart) {
       SLUICE_TRY(split_calls(*callee, folder, written));
@@ -31,8 +32,8 @@ Result<void> split_calls(Graph& graph, const std::string& folder, std::set<Diges
     Module module = extract(*callee);
     SLUICE_ASSIGN(const Digest digest, structure_digest(module));
     const std::string name = digest_hex(digest);
-    node.remove_attribute("graph");
-    node.set_attribute("subgraph", name);
+    node.remove(attributes::Call::graph);
+    node.set(attributes::Call::subgraph, name);
     module.root().set_name(name);  // how sluice-build finds what was lowered from this file
     if (written.insert(digest).second)
       SLUICE_TRY(write_graph_file(module, fmt::format("{}/{}.sg", folder, name.substr(0, 16))));

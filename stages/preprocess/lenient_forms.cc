@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/log.h"
+#include "common/ops/attributes.h"
 
 namespace sluice {
 namespace {
@@ -21,7 +22,7 @@ void check(const Node& node, Warnings& warnings) {
   for (size_t i = 1; i < node.input_count(); ++i) {
     const bool is_there = node.input(0) != nullptr && node.input(i) != nullptr;
     if (!is_there ||
-        !is_wide(node.input(0)->type(), node.input(i)->type(), node.int_attribute("axis", -1)))
+        !is_wide(node.input(0)->type(), node.input(i)->type(), node.get(attributes::Concat::axis)))
       continue;
     warnings.add(Leniency::kWideScale,
                  fmt::format("{}: {} '{}' is wider than the dims that are normalised", node.label(),

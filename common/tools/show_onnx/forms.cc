@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "common/ir/module.h"
+#include "common/ops/attributes.h"
 
 namespace sluice {
 namespace {
@@ -204,7 +205,7 @@ int needed_opset(const Node& node) {
 
 bool has_constant_axes(const Node& node) {
   if (!is_reduction(node)) return false;
-  if (node.int_attribute("noop_with_empty_axes", 0) != 0) return false;
+  if (node.get(attributes::Reduce::noop_with_empty_axes) != 0) return false;
   const Value* axes = node.input(1);
   if (axes == nullptr) return true;
   const bool is_known =
@@ -216,7 +217,7 @@ bool has_equal_pieces(const Node& node) {
   const Value* whole = node.input(0);
   if (whole == nullptr || !whole->type().is_tensor() || !whole->type().ranked) return false;
   const int64_t rank = whole->type().rank();
-  int64_t axis = node.int_attribute("axis", 0);
+  int64_t axis = node.get(attributes::Split::axis);
   if (axis < 0) axis += rank;
   if (axis < 0 || axis >= rank || node.output_count() == 0) return false;
   const Dim& dim = whole->type().dims[static_cast<size_t>(axis)];

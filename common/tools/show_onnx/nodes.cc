@@ -14,7 +14,7 @@ constexpr int kInputAxes = 18;    // the opset in which axes of reductions becam
 constexpr int kLinearModes = 20;  // the opset in which GridSample's modes lost their "bi"
 
 // The graph of a Call or of a Fused node; -1: of none.
-GraphId called_graph(const Node& node) {
+GraphId called_id(const Node& node) {
   if (node.op() != Op::kCall && node.op() != Op::kFused) return -1;
   const std::vector<GraphId> bodies = node.bodies();
   return bodies.empty() ? -1 : bodies[0];
@@ -23,7 +23,7 @@ GraphId called_graph(const Node& node) {
 // How many of the last operands are captured by the node's bodies, which ONNX does not list.
 size_t captured_count(const Node& node) {
   const std::vector<GraphId> bodies = node.bodies();
-  if (bodies.empty() || called_graph(node) >= 0) return 0;
+  if (bodies.empty() || called_id(node) >= 0) return 0;
   return std::min<size_t>(node.graph().module().graph(bodies[0]).captures, node.input_count());
 }
 
@@ -75,7 +75,7 @@ void NodeWriter::write(const Node& node, OnnxScope& scope, onnx::NodeProto& prot
 }
 
 void NodeWriter::write_operator(const Node& node, onnx::NodeProto& proto) const {
-  const GraphId called = called_graph(node);
+  const GraphId called = called_id(node);
   const std::string function = called >= 0 ? function_of(called) : std::string();
   proto.set_op_type(function.empty() ? std::string(op_name(node.op())) : function);
   if (!function.empty()) {
@@ -96,7 +96,7 @@ void NodeWriter::write_operands(const Node& node, OnnxScope& scope, onnx::NodePr
 
 // What stands for an attribute elsewhere, or did not exist in earlier opsets.
 bool NodeWriter::is_left_out(const Node& node, std::string_view attribute) const {
-  if (called_graph(node) >= 0) return true;
+  if (called_id(node) >= 0) return true;
   if (takes_axes_as_attribute(node, opset)) return attribute == "noop_with_empty_axes";
   return opset < kInputAxes && node.op() == Op::kSplit && attribute == "num_outputs";
 }

@@ -7,6 +7,7 @@
 
 #include "common/eval/eval.h"
 #include "common/graphfile/graphfile.h"
+#include "common/ops/attributes.h"
 #include "runtime/engines/host_cpu/walk.h"
 #include "runtime/executor/host_engine.h"
 #include "runtime/loader/om_format.h"
@@ -182,7 +183,7 @@ Result<void> check_unread(const std::shared_ptr<void>& opened,
     const Value& value = *root.outputs()[wanted.output];
     const Node* call = value.producer();
     return call != nullptr && call->op() == Op::kCall &&
-           call->int_attribute("part", -1) == int64_t{wanted.part} &&
+           call->get(attributes::Call::part) == int64_t{wanted.part} &&
            value.result() == wanted.result && value.uses().empty() &&
            std::count(root.outputs().begin(), root.outputs().end(), &value) == 1;
   };
@@ -196,7 +197,7 @@ Result<void> check_unread(const std::shared_ptr<void>& opened,
 }
 
 int64_t part_of(const Node& node) {
-  return node.op() == Op::kCall ? node.int_attribute("part", -1) : -1;
+  return node.op() == Op::kCall ? node.get(attributes::Call::part) : -1;
 }
 
 std::vector<PartResult> outputs_of_parts(const std::shared_ptr<void>& opened) {

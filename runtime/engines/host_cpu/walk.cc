@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "common/ir/module.h"
+#include "common/ops/attributes.h"
 
 namespace sluice {
 namespace {
@@ -94,7 +95,7 @@ Result<std::vector<EvalValue>> GraphWalk::call_part(const Node& node,
   std::vector<HostTensor> tensors;
   for (const TensorView& input : inputs) tensors.push_back(from_view(input));
   SLUICE_ASSIGN(std::vector<Tensor> outputs,
-                hooks_.call_part(static_cast<uint32_t>(node.int_attribute("part", -1)), tensors));
+                hooks_.call_part(static_cast<uint32_t>(node.get(attributes::Call::part)), tensors));
   std::vector<EvalValue> results;
   for (Tensor& output : outputs) results.push_back(EvalValue::of(std::move(output)));
   return results;

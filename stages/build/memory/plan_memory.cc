@@ -5,6 +5,7 @@
 
 #include "common/ir/limits.h"
 #include "common/ir/module.h"
+#include "common/ops/attributes.h"
 #include "common/target/aicore.h"
 #include "runtime/loader/om_format.h"
 #include "stages/build/memory/plan_offsets.h"
@@ -122,7 +123,7 @@ class Planner {
   // Input `index` of a Fused node is read only by elementwise nodes of its body, each element where
   // it is written.
   static bool is_read_elementwise(const Node& node, size_t index) {
-    const Graph* body = node.op() == Op::kFused ? node.body("body") : nullptr;
+    const Graph* body = node.op() == Op::kFused ? node.get(attributes::Fused::body) : nullptr;
     const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
     if (anchor == nullptr || index >= body->inputs().size()) return false;
     const Value& inside = *body->inputs()[index];

@@ -2,6 +2,7 @@
 
 #include "common/ir/append_axis.h"
 #include "common/ir/module.h"
+#include "common/ops/attributes.h"
 
 namespace sluice {
 namespace {
@@ -17,7 +18,7 @@ Error bad(fmt::format_string<Args...> format, Args&&... args) {
 Result<void> check_append(const Node& node) {
   const Value &appended = node.output(), &past = *node.input(0);
   const auto axis = static_cast<int64_t>(*append_axis(appended));
-  const int64_t given = node.int_attribute("axis", 0);
+  const int64_t given = node.get(attributes::Concat::axis);
   if (node.op() != Op::kConcat || node.placement.kernel >= 0)
     return bad("{}: only a Concat may write a value that is appended to", node.label());
   if ((given < 0 ? given + appended.type().rank() : given) != axis)

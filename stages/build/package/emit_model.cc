@@ -7,6 +7,7 @@
 #include "common/ir/append_axis.h"
 #include "common/ir/fixed.h"
 #include "common/ir/states.h"
+#include "common/ops/attributes.h"
 #include "common/target/aicore.h"
 #include "common/target/multiply_adds.h"
 #include "common/target/profile.h"
@@ -242,7 +243,7 @@ Result<void> ModelEmitter::emit_root(const Graph& root) {
 
 // The bindings of a part that are states in the memory of their bound.
 Result<void> ModelEmitter::emit_states(const Node& call, pb::FixedPart& part) {
-  const Graph &root = call.graph(), &graph = *call.body("graph");
+  const Graph &root = call.graph(), &graph = *call.get(attributes::Call::graph);
   std::set<const Value*> appended;
   std::vector<const Value*> inputs, operands, placeholders;
   for (const Value* input : root.inputs()) {

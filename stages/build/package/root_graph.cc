@@ -4,6 +4,7 @@
 #include <set>
 
 #include "common/ir/clone.h"
+#include "common/ops/attributes.h"
 #include "runtime/loader/om_format.h"
 #include "stages/build/walk.h"
 
@@ -91,7 +92,7 @@ class RootMaker {
 
   // Constants are the part's own.
   void add_call(const Node& call, Graph& root, std::vector<Value*>& values) {
-    const Graph& part = *call.body("graph");
+    const Graph& part = *call.get(attributes::Call::graph);
     std::vector<Value*> operands;
     for (size_t i = 0; i < call.input_count(); ++i) {
       if (!part.inputs()[i]->is_constant())
@@ -99,7 +100,7 @@ class RootMaker {
     }
     Node& copy = root.add_node(Op::kCall, operands, 0);
     copy.set_name(call.name());
-    copy.set_attribute("part", next_part_++);
+    copy.set(attributes::Call::part, next_part_++);
     for (size_t k = 0; k < call.output_count(); ++k) {
       const Value& result = call.output(k);
       values[static_cast<size_t>(result.id())] =

@@ -6,6 +6,7 @@
 #include "common/graphfile/graphfile.h"
 #include "common/ir/dynamic_dims.h"
 #include "common/ir/fixed.h"
+#include "common/ops/attributes.h"
 #include "runtime/checker/bind_for_checks.h"
 #include "runtime/checker/memory_checker.h"
 #include "runtime/checker/stream_checker.h"
@@ -90,7 +91,7 @@ std::vector<const Graph*> part_graphs(const Graph& root, bool has_root) {
   if (!has_root) return {&root};
   std::vector<const Graph*> graphs;
   for (const Node& node : root.nodes()) {
-    if (node.op() == Op::kCall) graphs.push_back(node.body("graph"));
+    if (node.op() == Op::kCall) graphs.push_back(node.get(attributes::Call::graph));
   }
   return graphs;
 }

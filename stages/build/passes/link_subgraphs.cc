@@ -17,6 +17,7 @@
 #include "common/base/work.h"
 #include "common/ir/append_axis.h"
 #include "common/ir/clone.h"
+#include "common/ops/attributes.h"
 #include "stages/build/passes/passes.h"
 #include "stages/build/walk.h"
 
@@ -160,7 +161,7 @@ Result<void> link_all(Graph& graph, bool keeps_parts) {
   std::map<const Node*, Node*> last_of;  // looked up only
   for (Node& node : graph.nodes()) {
     if (node.op() != Op::kCall) continue;
-    Graph* callee = node.body("graph");
+    Graph* callee = node.get(attributes::Call::graph);
     if (callee == nullptr) {
       return make_error(ErrorCode::kLinkFailed, "{}: its subgraph is not here", node.label())
           .with_hint("give the lowered files of all subgraphs behind root.sg");
@@ -196,7 +197,8 @@ Result<bool> link_subgraphs(Graph& graph, const Options&) {
   if (is_walked(graph)) graph.shapes = ShapeClass::kDynamic;
   SLUICE_TRY(link_all(graph, graph.shapes == ShapeClass::kDynamic));
   for (Node& node : graph.nodes()) {
-    if (node.op() == Op::kCall) SLUICE_TRY(bind_constants(node, *node.body("graph")));
+    if (node.op() == Op::kCall)
+      SLUICE_TRY(bind_constants(node, *node.get(attributes::Call::graph)));
   }
   return any || graph.shapes != before;
 }

@@ -11,6 +11,7 @@
 // constants, and channels must be what the weight's rows (or columns) make: always for Conv, for
 // Gemm and MatMul when their result is a matrix. A normalisation behind anything else becomes Mul
 // and Add with constants, which may then join an epilogue. One that trains stays.
+#include "common/ops/attributes.h"
 #include "common/pass/boundary.h"
 #include "common/pass/pattern_matcher.h"
 #include "stages/optimize/constants.h"
@@ -37,7 +38,7 @@ bool is_vector(const Value* value, int64_t size) {
 
 // Channels of a normalisation that can be rewritten; 0 when it cannot.
 int64_t channels(const Node& norm) {
-  if (norm.int_attribute("training_mode", 0) != 0 || norm.output_count() != 1 ||
+  if (norm.get(attributes::BatchNormalization::training_mode) != 0 || norm.output_count() != 1 ||
       !is_removable(norm))
     return 0;
   const Type& type = norm.input(0)->type();
@@ -55,7 +56,7 @@ int64_t channels(const Node& norm) {
 Value& factor(ConstantExpression& expression, const Node& norm) {
   Value& variance = expression.input(norm.input(4)->segment());
   Value& sum = expression.node(
-      Op::kAdd, {&variance, &expression.number(norm.float_attribute("epsilon", 1e-5f))});
+      Op::kAdd, {&variance, &expression.number(norm.get(attributes::BatchNormalization::epsilon))});
   return expression.node(
       Op::kDiv, {&expression.input(norm.input(1)->segment()), &expression.node(Op::kSqrt, {&sum})});
 }
@@ -96,7 +97,7 @@ std::optional<size_t> channel_axis(const Node& contraction, const Node& norm, in
   size_t axis = 0;
   if (contraction.op() != Op::kConv) {
     if (norm.input(0)->type().rank() != 2 || weight.type().rank() != 2) return std::nullopt;
-    axis = contraction.int_attribute("transB", 0) != 0 ? 0 : 1;
+    axis = contraction.get(attributes::Gemm::transB) != 0 ? 0 : 1;
   }
   return weight.type().dims[axis] == Dim::fixed(count) ? std::optional(axis) : std::nullopt;
 }
@@ -114,7 +115,7 @@ void fold(Editor& editor, Node& contraction, Node& norm, size_t axis) {
   Graph& graph = editor.graph();
   Module& module = graph.module();
   const bool is_gemm = contraction.op() == Op::kGemm;
-  const float beta = is_gemm ? contraction.float_attribute("beta", 1) : 1;
+  const float beta = is_gemm ? contraction.get(attributes::Gemm::beta) : 1;
   Value& weight = graph.add_constant(folded_weight(module, norm, *contraction.input(1), axis),
                                      norm.output().name() + ".weight");
   Value& bias = graph.add_constant(folded_bias(module, norm, contraction.input(2), beta),
@@ -125,7 +126,7 @@ void fold(Editor& editor, Node& contraction, Node& norm, size_t axis) {
   std::vector<Node*> made = {&copy_of(contraction, contraction.op(), inputs, norm)};
   for (const Attribute& attribute : contraction.attributes())
     made[0]->set_attribute(attribute.name, attribute.value);
-  if (is_gemm) made[0]->remove_attribute("beta");
+  if (is_gemm) made[0]->remove(attributes::Gemm::beta);
   if (!takes_bias) {
     Value& product = made[0]->add_output(norm.output().type_id(), contraction.output().name());
     made.push_back(&copy_of(norm, Op::kAdd, {&product, &bias}, norm));

@@ -17,6 +17,7 @@
 // so once. Constants are left alone: what is known is transposed when compiling.
 #include <algorithm>
 
+#include "common/ops/attributes.h"
 #include "common/target/aicore.h"
 #include "common/target/quantized.h"
 #include "stages/optimize/editor.h"
@@ -41,7 +42,7 @@ bool takes(const Node& product, size_t input) {
 
 // The anchor reads input `input` of the Fused node as a matrix, and nothing else in the body does.
 bool hands_to_anchor(const Node& fused, size_t input) {
-  const Graph& body = *fused.body("body");
+  const Graph& body = *fused.get(attributes::Fused::body);
   const Node* anchor = find_anchor(body);
   if (anchor == nullptr || !is_product(*anchor) || read_quantized(fused)) return false;
   const Value& operand = *body.inputs()[input];
@@ -86,7 +87,7 @@ int64_t index_of(const Graph& body, const Node* wanted) {
 }
 
 void move_into(Node& fused, size_t input, const Node& transpose) {
-  Graph& body = *fused.body("body");
+  Graph& body = *fused.get(attributes::Fused::body);
   Node* anchor = const_cast<Node*>(find_anchor(body));
   Value& source = *transpose.input(0);
   Value& operand = *body.inputs()[input];
@@ -101,7 +102,7 @@ void move_into(Node& fused, size_t input, const Node& transpose) {
   operand.set_type(source.type_id());
   operand.set_name(source.name());
   fused.set_input(input, &source);
-  fused.set_attribute("anchor", index_of(body, anchor));
+  fused.set(attributes::Fused::anchor, index_of(body, anchor));
   fused.add_origins(transpose.origins());
 }
 

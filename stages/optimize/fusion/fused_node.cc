@@ -1,5 +1,7 @@
 #include "stages/optimize/fusion/fused_node.h"
 
+#include "common/ops/attributes.h"
+
 namespace sluice {
 
 bool belongs_in_body(const Value& value) {
@@ -36,8 +38,8 @@ Node& FusedNode::replace(const Node& anchor, const std::vector<Node*>& nodes) {
     ++anchor_index;
   }
   Node& fused = graph.add_node(Op::kFused, inputs_, 0, nodes.back());
-  fused.set_attribute("anchor", anchor_index);
-  fused.set_attribute("body", GraphRef{body_.id()});
+  fused.set(attributes::Fused::anchor, anchor_index);
+  fused.set(attributes::Fused::body, GraphRef{body_.id()});
   fused.set_name(anchor.name());
   fused.placement = anchor.placement;
   for (const Node* node : nodes) fused.add_origins(node->origins());

@@ -9,6 +9,7 @@
 // input is an input, a constant or another output: outputs keep their names.
 #include <algorithm>
 
+#include "common/ops/attributes.h"
 #include "stages/optimize/constants.h"
 #include "stages/optimize/editor.h"
 #include "stages/optimize/passes/passes.h"
@@ -17,7 +18,7 @@ namespace sluice {
 namespace {
 
 bool is_identity_permutation(const Node& node) {
-  const std::vector<int64_t> perm = node.ints_attribute("perm");
+  const std::vector<int64_t> perm = node.get(attributes::Transpose::perm);
   if (perm.empty()) return node.input(0)->type().ranked && node.input(0)->type().rank() < 2;
   for (size_t i = 0; i < perm.size(); ++i) {
     if (perm[i] != static_cast<int64_t>(i)) return false;

@@ -8,6 +8,7 @@
 // else reads it.
 #include <algorithm>
 
+#include "common/ops/attributes.h"
 #include "stages/optimize/constants.h"
 #include "stages/optimize/editor.h"
 #include "stages/optimize/passes/passes.h"
@@ -35,14 +36,14 @@ std::optional<std::vector<int64_t>> pads_of_axes(const Node& pad) {
 }
 
 bool pads_with_zeros(const Node& pad) {
-  if (pad.string_attribute("mode", "constant") != "constant") return false;
+  if (pad.get(attributes::Pad::mode) != "constant") return false;
   return pad.input(2) == nullptr || is_filled_with(*pad.input(2), 0.0) ||
          is_filled_with(*pad.input(2), -0.0);
 }
 
 // The convolution's pads with the node's added; empty when that is not legal.
 std::vector<int64_t> joined_pads(const Node& conv, const Node& pad) {
-  const std::string auto_pad = conv.string_attribute("auto_pad", "NOTSET");
+  const std::string auto_pad = conv.get(attributes::Window::auto_pad);
   const auto added = pads_of_axes(pad);
   if (!added || (auto_pad != "NOTSET" && auto_pad != "VALID")) return {};
   const size_t rank = added->size() / 2;
@@ -50,7 +51,7 @@ std::vector<int64_t> joined_pads(const Node& conv, const Node& pad) {
                           (*added)[rank + 1] == 0;
   if (!is_spatial || std::any_of(added->begin(), added->end(), [](int64_t pad) { return pad < 0; }))
     return {};
-  std::vector<int64_t> pads = conv.ints_attribute("pads");
+  std::vector<int64_t> pads = conv.get(attributes::Strided::pads);
   if (pads.empty()) pads.assign(2 * (rank - 2), 0);
   if (pads.size() != 2 * (rank - 2)) return {};
   for (size_t i = 0; i < rank - 2; ++i) {
@@ -70,8 +71,8 @@ Result<bool> run(Graph& graph) {
       continue;
     std::vector<int64_t> pads = joined_pads(conv, *pad);
     if (pads.empty()) continue;
-    conv.remove_attribute("auto_pad");
-    conv.set_attribute("pads", std::move(pads));
+    conv.remove(attributes::Window::auto_pad);
+    conv.set(attributes::Strided::pads, std::move(pads));
     conv.set_input(0, pad->input(0));
     conv.add_origins(pad->origins());
     editor.erase_unused(*pad);

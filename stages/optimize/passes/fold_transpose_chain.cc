@@ -5,6 +5,7 @@
 //
 // Legal because axis j of the second is axis second[j] of the first, which is axis first[second[j]]
 // of %x. %1 stays if something else reads it.
+#include "common/ops/attributes.h"
 #include "stages/optimize/editor.h"
 #include "stages/optimize/passes/passes.h"
 
@@ -24,7 +25,7 @@ bool is_permutation(const std::vector<int64_t>& perm) {
 // The permutation spelled out; empty when neither the attribute nor the rank says, and when the
 // attribute is none.
 std::vector<int64_t> permutation(const Node& node) {
-  std::vector<int64_t> perm = node.ints_attribute("perm");
+  std::vector<int64_t> perm = node.get(attributes::Transpose::perm);
   const Type& type = node.input(0)->type();
   if (!is_permutation(perm)) return {};
   if (!perm.empty() || !type.ranked) return perm;
@@ -47,7 +48,7 @@ bool shorten(Editor& editor, Node& node, Node& producer) {
     return true;
   }
   node.set_input(0, &source);
-  node.set_attribute("perm", std::move(perm));
+  node.set(attributes::Transpose::perm, std::move(perm));
   if (!producer.output().is_used()) {
     node.add_origins(producer.origins());
     editor.erase_unused(producer);

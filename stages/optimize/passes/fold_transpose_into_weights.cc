@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "common/ir/module.h"
+#include "common/ops/attributes.h"
 #include "stages/optimize/editor.h"
 #include "stages/optimize/passes/passes.h"
 
@@ -25,12 +26,12 @@ std::optional<int64_t> permuted_axis(const Node& dequantize,
   if (!integers.is_constant() || integers.is_input() ||
       (dtype != DType::kI8 && dtype != DType::kU8))
     return std::nullopt;
-  if (dequantize.int_attribute("block_size", 0) != 0 || !integers.type().is_fixed())
+  if (dequantize.get(attributes::DequantizeLinear::block_size) != 0 || !integers.type().is_fixed())
     return std::nullopt;
   const Type& scale = dequantize.input(1)->type();
   const auto rank = static_cast<int64_t>(permutation.size());
   if (scale.element_count() == 1) return 0;
-  int64_t axis = dequantize.int_attribute("axis", 1);
+  int64_t axis = dequantize.get(attributes::DequantizeLinear::axis);
   if (axis < 0) axis += rank;
   const auto found = std::find(permutation.begin(), permutation.end(), axis);
   if (scale.rank() != 1 || found == permutation.end()) return std::nullopt;
@@ -45,7 +46,7 @@ Value& transposed(Graph& graph, const Value& integers, const std::vector<int64_t
   Graph& expression = module.add_graph("transpose", GraphRole::kExpression);
   Node& node =
       expression.add_node(Op::kTranspose, {&expression.add_input(integers.type_id(), "in")}, 1);
-  node.set_attribute("perm", permutation);
+  node.set(attributes::Transpose::perm, permutation);
   node.output().set_type(Type::fixed_tensor(integers.type().dtype, moved));
   expression.add_output(node.output());
   return graph.add_constant(
@@ -61,15 +62,15 @@ Result<bool> run(Graph& graph) {
     if (dequantize == nullptr || dequantize->op() != Op::kDequantizeLinear ||
         !(dequantize->placement == node.placement) || node.placement.keep)
       continue;
-    const std::vector<int64_t> permutation = node.ints_attribute("perm");
+    const std::vector<int64_t> permutation = node.get(attributes::Transpose::perm);
     if (permutation.size() != static_cast<size_t>(dequantize->input(0)->type().rank())) continue;
     const auto axis = permuted_axis(*dequantize, permutation);
     if (!axis) continue;
     node.set_op(Op::kDequantizeLinear);
-    node.remove_attribute("perm");
+    node.remove(attributes::Transpose::perm);
     for (const Attribute& attribute : dequantize->attributes())
       node.set_attribute(attribute.name, attribute.value);
-    node.set_attribute("axis", *axis);
+    node.set(attributes::DequantizeLinear::axis, *axis);
     node.set_input(0, &transposed(graph, *dequantize->input(0), permutation));
     for (size_t i = 1; i < dequantize->input_count(); ++i) node.add_input(dequantize->input(i));
     node.add_origins(dequantize->origins());

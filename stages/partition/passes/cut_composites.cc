@@ -12,6 +12,7 @@
 #include <set>
 
 #include "common/base/work.h"
+#include "common/ops/attributes.h"
 #include "common/target/engine_table.h"
 #include "stages/partition/check_convexity.h"
 #include "stages/partition/clusters.h"
@@ -66,7 +67,7 @@ Result<bool> cut(Graph& graph, const EngineTable& table, const Options& options)
   }
   add_work(Work::kNodeVisits, graph.node_count());
   for (Node& node : graph.nodes()) {
-    Graph* callee = node.op() == Op::kCall ? node.body("graph") : nullptr;
+    Graph* callee = called_graph(node);
     if (callee == nullptr || callee->role != GraphRole::kPart) continue;
     SLUICE_ASSIGN(const bool inner, cut(*callee, table, options));
     changed = changed || inner;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/base/work.h"
+#include "common/ops/attributes.h"
 #include "stages/partition/check_convexity.h"
 #include "stages/partition/clusters.h"
 #include "stages/partition/cut.h"
@@ -17,8 +18,9 @@ namespace sluice {
 namespace {
 
 EngineId own_engine(const Node& node, const void*) {
-  return node.op() == Op::kCall && node.body("graph") != nullptr ? EngineId::kNone
-                                                                 : node.placement.engine;
+  return node.op() == Op::kCall && node.get(attributes::Call::graph) != nullptr
+             ? EngineId::kNone
+             : node.placement.engine;
 }
 
 Result<bool> cut(Graph& graph, const Options& options) {
@@ -26,7 +28,7 @@ Result<bool> cut(Graph& graph, const Options& options) {
   bool changed = false;
   add_work(Work::kNodeVisits, graph.node_count());
   for (Node& node : graph.nodes()) {
-    Graph* callee = node.op() == Op::kCall ? node.body("graph") : nullptr;
+    Graph* callee = called_graph(node);
     if (callee == nullptr || callee->role != GraphRole::kPart) continue;
     SLUICE_ASSIGN(const bool inner, cut(*callee, options));
     changed = changed || inner;

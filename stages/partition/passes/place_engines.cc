@@ -11,6 +11,7 @@
 // find no engine and all that cannot have the engine of their plan, each with the reason.
 #include "common/base/work.h"
 #include "common/ir/clone.h"
+#include "common/ops/attributes.h"
 #include "common/target/engine_table.h"
 #include "stages/partition/passes/passes.h"
 
@@ -27,8 +28,8 @@ class Placer {
   void place(Graph& graph) {
     add_work(Work::kNodeVisits, graph.node_count());
     for (Node& node : graph.nodes()) {
-      if (node.op() == Op::kCall && node.body("graph") != nullptr) {
-        place(*node.body("graph"));
+      if (node.op() == Op::kCall && node.get(attributes::Call::graph) != nullptr) {
+        place(*node.get(attributes::Call::graph));
       } else {
         place(node);
       }
@@ -62,7 +63,8 @@ class Placer {
     if (node.placement.engine == EngineId::kNone) return choose(node);
     const std::string reason = unsupported_reason(node, node.placement.engine);
     if (reason.empty()) return assign_bodies(node);
-    if (node.op() == Op::kFused && node.body("body") != nullptr) return inline_body(node);
+    if (node.op() == Op::kFused && node.get(attributes::Fused::body) != nullptr)
+      return inline_body(node);
     add_misplaced(node, reason);
   }
 
@@ -90,7 +92,7 @@ class Placer {
       }
       reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", engine_name(row.id), reason);
     }
-    if (node.op() == Op::kFused && node.body("body") != nullptr) {
+    if (node.op() == Op::kFused && node.get(attributes::Fused::body) != nullptr) {
       inline_body(node);
     } else {
       unsupported_.push_back(fmt::format("{}{}: {}", node.label(), of_dtype(node), reasons));
@@ -140,7 +142,7 @@ class Placer {
   // at once.
   void inline_body(Node& fused) {
     Graph& graph = fused.graph();
-    Graph& body = *fused.body("body");
+    Graph& body = *fused.get(attributes::Fused::body);
     std::vector<Value*> values(body.value_limit(), nullptr);
     for (size_t i = 0; i < body.inputs().size(); ++i)
       values[static_cast<size_t>(body.inputs()[i]->id())] = fused.input(i);

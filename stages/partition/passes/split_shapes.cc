@@ -23,6 +23,7 @@
 #include "common/base/work.h"
 #include "common/ir/module.h"
 #include "common/ir/states.h"
+#include "common/ops/attributes.h"
 #include "stages/partition/check_convexity.h"
 #include "stages/partition/cut.h"
 #include "stages/partition/passes/passes.h"
@@ -36,7 +37,7 @@ constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 bool calls_parts(const Graph& graph) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
-    const Graph* callee = node.op() == Op::kCall ? node.body("graph") : nullptr;
+    const Graph* callee = called_graph(node);
     return callee != nullptr && callee->role == GraphRole::kPart;
   });
 }

@@ -1,6 +1,7 @@
 #include "stages/preprocess/infer/failing_branches.h"
 
 #include "common/ir/module.h"
+#include "common/ops/attributes.h"
 #include "common/ops/failing_branch.h"
 #include "common/ops/op_table.h"
 
@@ -31,8 +32,9 @@ Result<void> fail_when_taken(Node& node, Graph& branch, Error error) {
   fail.add_origins(node.origins());
   module.warnings.add(Leniency::kFailingBranch,
                       failing_branch_text(node, branch.name(), error.message));
-  for (const std::string_view attribute : {"then_branch", "else_branch"}) {
-    if (node.body(attribute) == &branch) node.set_attribute(attribute, GraphRef{failing.id()});
+  for (const BodyAttribute& attribute :
+       {attributes::If::then_branch, attributes::If::else_branch}) {
+    if (node.get(attribute) == &branch) node.set(attribute, GraphRef{failing.id()});
   }
   return {};
 }

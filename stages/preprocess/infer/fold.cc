@@ -8,6 +8,7 @@
 #include "common/base/work.h"
 #include "common/eval/eval.h"
 #include "common/eval/steps.h"
+#include "common/ops/attributes.h"
 #include "common/ops/op_table.h"
 
 namespace sluice {
@@ -68,10 +69,10 @@ bool fold_to_splat(Node& node) {
   if (type.dense_bytes().value_or(0) <= kSmallSegmentBytes) return false;
   Module& module = node.graph().module();
   Bytes element(static_cast<size_t>(dtype_bits(type.dtype)) / 8);
-  if (const auto* attribute = node.find_attribute("value")) {
-    const auto* ref = std::get_if<SegmentRef>(attribute);
-    if (ref == nullptr || module.segment(ref->id).data.size() != element.size()) return false;
-    element = module.segment(ref->id).data;
+  if (node.has(attributes::ConstantOfShape::value)) {
+    const SegmentId value = node.get(attributes::ConstantOfShape::value);
+    if (value < 0 || module.segment(value).data.size() != element.size()) return false;
+    element = module.segment(value).data;
   }
   replace_result(node.output(), module.make_splat(node.output().type_id(), element));
   return true;

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "common/base/tensor.h"
+#include "common/ops/attributes.h"
 #include "stages/preprocess/onnx/node_order.h"
 
 namespace sluice {
@@ -137,7 +138,7 @@ Value* ExpandCall::int_like(int64_t element, Value* like) {
 
 Value* ExpandCall::dim(Value* value, int64_t axis) {
   Node& node = add_node(Op::kShape, {value}, 1, {{"start", axis}});
-  if (axis != -1) node.set_attribute("end", axis + 1);
+  if (axis != -1) node.set(attributes::Shape::end, axis + 1);
   return &node.output();
 }
 

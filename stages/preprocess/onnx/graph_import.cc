@@ -6,6 +6,7 @@
 
 #include "common/base/tensor.h"
 #include "common/ir/annotation.h"
+#include "common/ops/attributes.h"
 #include "common/ops/failing_branch.h"
 #include "common/ops/op_table.h"
 #include "stages/preprocess/onnx/node_order.h"
@@ -78,10 +79,12 @@ std::vector<std::byte> string_bytes(const std::vector<std::string>& texts) {
 void give_seed(Node& node, size_t index) {
   const OpRow* row = find_op(node.op());
   const bool is_random = row != nullptr && (row->flags & kRandom) != 0;
-  if (!is_random || node.find_attribute("seed") != nullptr) return;
+  if (!is_random || node.has(attributes::RandomNormal::seed)) return;
   const int64_t seed = -1 - static_cast<int64_t>(index);
-  if (node.op() != Op::kDropout) return node.set_attribute("seed", static_cast<float>(seed));
-  if (node.input(2) != nullptr) node.set_attribute("seed", seed);  // else it is not trained
+  if (node.op() != Op::kDropout)
+    return node.set(attributes::RandomNormal::seed, static_cast<float>(seed));
+  if (node.input(2) != nullptr)
+    node.set(attributes::Dropout::seed, seed);  // else it is not trained
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "common/base/files.h"
 #include "common/base/test_folder.h"
+#include "common/ops/attributes.h"
 #include "stages/preprocess/onnx/external.h"
 
 namespace sluice {
@@ -317,8 +318,8 @@ TEST(Import, BodiesOfAnIfShareTheirCaptures) {
   ASSERT_EQ(imported.input_count(), 3u);
   EXPECT_EQ(imported.input(1)->name(), "b");
   EXPECT_EQ(imported.input(2)->name(), "a");
-  const Graph& yes = *imported.body("then_branch");
-  const Graph& no = *imported.body("else_branch");
+  const Graph& yes = *imported.get(attributes::If::then_branch);
+  const Graph& no = *imported.get(attributes::If::else_branch);
   EXPECT_EQ(yes.captures, 2u);
   EXPECT_EQ(no.captures, 2u);
   EXPECT_EQ(no.inputs()[0]->name(), "b");
@@ -356,7 +357,7 @@ TEST(Import, FunctionsAreWrittenOut) {
   ASSERT_TRUE(module.ok()) << module.error().message;
   EXPECT_THAT(ops(module->root()), ElementsAre("Neg", "Softmax"));
   EXPECT_EQ(module->root().first_node()->output().name(), "call/inner");
-  EXPECT_EQ(module->root().last_node()->int_attribute("axis", 7), 1);
+  EXPECT_EQ(module->root().last_node()->get(attributes::Softmax::axis, 7), 1);
   function.mutable_node(0)->set_op_type("Twice");
   function.mutable_node(0)->set_domain("my");
   expect_error(model.import(), ErrorCode::kBadModel, "calls itself");

@@ -1,6 +1,7 @@
 #include "stages/preprocess/onnx/overridable.h"
 
 #include "common/ir/module.h"
+#include "common/ops/attributes.h"
 
 namespace sluice {
 namespace {
@@ -26,8 +27,8 @@ Value& add_overridable(Graph& graph, Value& input, SegmentId constant, const std
   Value& has = graph.add_node(Op::kOptionalHasElement, {&input}).output();
   has.set_type(module.intern(Type::fixed_tensor(DType::kBool, {})));
   Node& choice = graph.add_node(Op::kIf, {&has, &input});
-  choice.set_attribute("else_branch", GraphRef{absent.id()});
-  choice.set_attribute("then_branch", GraphRef{given.id()});
+  choice.set(attributes::If::else_branch, GraphRef{absent.id()});
+  choice.set(attributes::If::then_branch, GraphRef{given.id()});
   choice.output().set_type(module.segment(constant).type);
   return choice.output();
 }

@@ -2,6 +2,8 @@
 #include <cstring>
 #include <limits>
 
+#include "common/ops/attributes.h"
+#include "stages/preprocess/onnx/old_attributes.h"
 #include "stages/preprocess/onnx/upgrade_forms.h"
 
 namespace sluice {
@@ -56,12 +58,12 @@ void ints_to_input(UpgradeCall& call, std::string_view name, size_t index) {
 // broadcast = 1 with an axis: the dims of B stand from that axis of A on.
 Result<void> broadcast_by_axis(UpgradeCall& call) {
   Node& node = *call.node;
-  const bool broadcast = node.int_attribute("broadcast", 0) != 0;
-  const AttributeValue* axis_given = node.find_attribute("axis");
-  int64_t axis = node.int_attribute("axis", 0);
-  node.remove_attribute("broadcast");
-  node.remove_attribute("axis");
-  if (!broadcast || axis_given == nullptr) return {};
+  const bool broadcast = node.get(old_attributes::broadcast) != 0;
+  const bool has_axis = node.has(old_attributes::axis_of_b);
+  int64_t axis = node.get(old_attributes::axis_of_b);
+  node.remove(old_attributes::broadcast);
+  node.remove(old_attributes::axis_of_b);
+  if (!broadcast || !has_axis) return {};
   const auto rank_a = rank_of(node.input(0));
   const auto rank_b = rank_of(node.input(1));
   if (!rank_a || !rank_b) return unknown_rank(call);
@@ -79,7 +81,7 @@ Result<void> broadcast_by_axis(UpgradeCall& call) {
 }
 
 Result<void> drop_broadcast(UpgradeCall& call) {
-  call.node->remove_attribute("broadcast");
+  call.node->remove(old_attributes::broadcast);
   return {};
 }
 
@@ -100,12 +102,13 @@ Result<void> prelu_channels(UpgradeCall& call) {
 
 Result<void> batch_normalization(UpgradeCall& call) {
   Node& node = *call.node;
-  if (node.int_attribute("spatial", 1) == 0) {
+  if (node.get(old_attributes::spatial) == 0) {
     return make_error(ErrorCode::kUnsupportedOp,
                       "{}: statistics for each element (spatial = 0) are not supported",
                       node.label());
   }
-  for (const char* name : {"spatial", "is_test"}) node.remove_attribute(name);
+  node.remove(old_attributes::spatial);
+  node.remove(old_attributes::is_test);
   while (node.output_count() > 1) {  // of training
     node.remove_last_output();
     call.results.pop_back();
@@ -121,12 +124,14 @@ Result<void> dropout_mask(UpgradeCall& call) {
 }
 
 Result<void> dropout(UpgradeCall& call) {
-  for (const char* name : {"ratio", "is_test", "seed"}) call.node->remove_attribute(name);
+  call.node->remove(old_attributes::ratio);
+  call.node->remove(old_attributes::is_test);
+  call.node->remove(attributes::Dropout::seed);
   return {};
 }
 
 Result<void> drop_output_sequence(UpgradeCall& call) {
-  call.node->remove_attribute("output_sequence");
+  call.node->remove(old_attributes::output_sequence);
   return {};
 }
 
@@ -146,8 +151,8 @@ Result<void> clip_bounds(UpgradeCall& call) {
 
 Result<void> pad_inputs(UpgradeCall& call) {
   ints_to_input(call, "pads", 1);
-  const float number = call.node->float_attribute("value", 0);
-  call.node->remove_attribute("value");
+  const float number = call.node->get(old_attributes::pad_value);
+  call.node->remove(old_attributes::pad_value);
   if (number != 0) call.node->set_input(2, float_like_input(call, number));
   return {};
 }
@@ -166,7 +171,7 @@ Result<void> split_input(UpgradeCall& call) {
 
 Result<void> split_evenly(UpgradeCall& call) {
   if (call.node->input(1) == nullptr)
-    call.node->set_attribute("num_outputs", static_cast<int64_t>(call.node->output_count()));
+    call.node->set(attributes::Split::num_outputs, static_cast<int64_t>(call.node->output_count()));
   return {};
 }
 
@@ -181,9 +186,9 @@ Result<void> top_k_input(UpgradeCall& call) {
 }
 
 Result<void> upsample_input(UpgradeCall& call) {
-  const std::vector<float> scales = call.node->floats_attribute("scales");
-  if (call.node->find_attribute("scales") == nullptr) return {};
-  call.node->remove_attribute("scales");
+  const std::vector<float> scales = call.node->get(old_attributes::scales);
+  if (!call.node->has(old_attributes::scales)) return {};
+  call.node->remove(old_attributes::scales);
   std::vector<std::byte> bytes(scales.size() * sizeof(float));
   std::memcpy(bytes.data(), scales.data(), bytes.size());
   Module& module = call.graph.module();
@@ -199,10 +204,10 @@ Result<void> resize_from_corner(UpgradeCall& call) {
   Value* scales = node.input(1);
   node.set_input(1, nullptr);
   node.set_input(2, scales);
-  node.set_attribute("coordinate_transformation_mode", std::string("asymmetric"));
-  const std::string mode = node.string_attribute("mode", "nearest");
-  if (mode == "nearest") node.set_attribute("nearest_mode", std::string("floor"));
-  if (mode == "bilinear") node.set_attribute("mode", std::string("linear"));
+  node.set(attributes::Resize::coordinate_transformation_mode, std::string("asymmetric"));
+  const std::string mode = node.get(attributes::Upsample::mode);
+  if (mode == "nearest") node.set(attributes::Resize::nearest_mode, std::string("floor"));
+  if (mode == "bilinear") node.set(attributes::Resize::mode, std::string("linear"));
   return {};
 }
 
@@ -229,17 +234,17 @@ Result<void> resize_absent_inputs(UpgradeCall& call) {
 // The old form works on the matrix of everything before `axis` by everything from it on.
 Result<void> flatten_semantics(UpgradeCall& call) {
   Node& node = *call.node;
-  const int64_t axis = node.int_attribute("axis", 1);
+  const int64_t axis = node.get(old_attributes::softmax_axis);
   const auto rank = rank_of(node.input(0));
-  node.set_attribute("axis", int64_t{-1});
+  node.set(attributes::Softmax::axis, int64_t{-1});
   if (rank && (axis == -1 || axis == *rank - 1)) return {};
   Value* input = node.input(0);
   Value* flat = call.add_before(Op::kFlatten, {input});
-  flat->producer()->set_attribute("axis", axis);
+  flat->producer()->set(attributes::Flatten::axis, axis);
   node.set_input(0, flat);
   Value* shape = call.add_before(Op::kShape, {input});
   call.results[0] = call.add_behind(Op::kReshape, {&node.output(), shape});
-  call.results[0]->producer()->set_attribute("allowzero", int64_t{1});
+  call.results[0]->producer()->set(attributes::Reshape::allowzero, int64_t{1});
   return {};
 }
 
@@ -249,7 +254,8 @@ Result<void> scatter_elements(UpgradeCall& call) {
 }
 
 Result<void> roi_align_mode(UpgradeCall& call) {
-  call.node->set_attribute("coordinate_transformation_mode", std::string("output_half_pixel"));
+  call.node->set(attributes::RoiAlign::coordinate_transformation_mode,
+                 std::string("output_half_pixel"));
   return {};
 }
 
@@ -258,12 +264,12 @@ Result<void> roi_align_mode(UpgradeCall& call) {
 Result<void> group_normalization(UpgradeCall& call) {
   Node& node = *call.node;
   Value* channels = call.add_before(Op::kShape, {node.input(0)});
-  channels->producer()->set_attribute("start", int64_t{1});
-  channels->producer()->set_attribute("end", int64_t{2});
-  Value* repeats =
-      call.add_before(Op::kDiv, {channels, call.constant({node.int_attribute("num_groups", 1)})});
+  channels->producer()->set(attributes::Shape::start, int64_t{1});
+  channels->producer()->set(attributes::Shape::end, int64_t{2});
+  Value* repeats = call.add_before(
+      Op::kDiv, {channels, call.constant({node.get(attributes::GroupNormalization::num_groups)})});
   Value* shape = call.add_before(Op::kConcat, {call.constant({1}), repeats});
-  shape->producer()->set_attribute("axis", int64_t{0});
+  shape->producer()->set(attributes::Concat::axis, int64_t{0});
   for (size_t i = 1; i <= 2; ++i) {
     Value* column = call.add_before(Op::kUnsqueeze, {node.input(i), call.constant({1})});
     Value* matrix = call.add_before(Op::kExpand, {column, shape});
@@ -273,15 +279,15 @@ Result<void> group_normalization(UpgradeCall& call) {
 }
 
 Result<void> grid_sample_mode(UpgradeCall& call) {
-  const std::string mode = call.node->string_attribute("mode", "bilinear");
-  if (mode == "bilinear") call.node->set_attribute("mode", std::string("linear"));
-  if (mode == "bicubic") call.node->set_attribute("mode", std::string("cubic"));
+  const std::string mode = call.node->get(old_attributes::grid_mode);
+  if (mode == "bilinear") call.node->set(attributes::GridSample::mode, std::string("linear"));
+  if (mode == "bicubic") call.node->set(attributes::GridSample::mode, std::string("cubic"));
   return {};
 }
 
 Result<void> dft_axis(UpgradeCall& call) {
-  const int64_t axis = call.node->int_attribute("axis", 1);
-  call.node->remove_attribute("axis");
+  const int64_t axis = call.node->get(old_attributes::dft_axis);
+  call.node->remove(old_attributes::dft_axis);
   Module& module = call.graph.module();
   call.node->set_input(2, &call.graph.add_constant(scalar(module, DType::kI64, axis)));
   return {};
@@ -404,7 +410,7 @@ Result<void> check_kinds(const UpgradeCall& call) {
     return make_error(ErrorCode::kBadModel, "{}: attribute '{}' is of another kind, expected {}",
                       call.node->label(), row.name, row.expected);
   }
-  const AttributeValue* value = call.node->find_attribute("value");
+  const AttributeValue* value = call.node->find_attribute(old_attributes::pad_value.name);
   if (call.node->op() != Op::kPad || value == nullptr || std::holds_alternative<float>(*value))
     return {};
   return make_error(ErrorCode::kBadModel,
@@ -432,8 +438,7 @@ Value* UpgradeCall::constant(std::vector<int64_t> elements) {
 
 Result<void> upgrade_node(UpgradeCall& call, int64_t opset) {
   const Op op = call.node->op();
-  if (opset < 6)
-    call.node->remove_attribute("consumed_inputs");  // a hint for working in place, of any operator
+  if (opset < 6) call.node->remove(old_attributes::consumed_inputs);
   const auto* row = std::lower_bound(std::begin(kRows), std::end(kRows), op,
                                      [](const UpgradeRow& r, Op o) { return r.op < o; });
   for (; row != std::end(kRows) && row->op == op; ++row) {

@@ -4,6 +4,8 @@
 #include <optional>
 #include <span>
 
+#include "common/ops/attributes.h"
+#include "stages/preprocess/onnx/old_attributes.h"
 #include "stages/preprocess/onnx/upgrade_forms.h"
 
 namespace sluice {
@@ -64,7 +66,7 @@ Result<void> check_whole(const UpgradeCall& call, size_t input, std::string_view
 
 Value* cast_to_i64(UpgradeCall& call, Value* value) {
   Value* cast = call.add_before(Op::kCast, {value});
-  cast->producer()->set_attribute("to", static_cast<int64_t>(DType::kI64));
+  cast->producer()->set(attributes::Cast::to, static_cast<int64_t>(DType::kI64));
   return cast;
 }
 
@@ -75,7 +77,7 @@ Value* reshape_to(UpgradeCall& call, Value* value, std::vector<int64_t> dims) {
 }  // namespace
 
 Result<void> cast_by_name(UpgradeCall& call) {
-  const std::string name = call.node->string_attribute("to", "");
+  const std::string name = call.node->get(old_attributes::cast_to);
   const auto* known = std::find_if(std::begin(kDTypes), std::end(kDTypes),
                                    [&](const DTypeName& row) { return row.name == name; });
   if (known == std::end(kDTypes)) {
@@ -83,46 +85,47 @@ Result<void> cast_by_name(UpgradeCall& call) {
                       "{}: attribute 'to' is '{}', expected the name of a dtype, such as FLOAT",
                       call.node->label(), name);
   }
-  call.node->set_attribute("to", static_cast<int64_t>(known->dtype));
+  call.node->set(attributes::Cast::to, static_cast<int64_t>(known->dtype));
   return {};
 }
 
 Result<void> concat_axis(UpgradeCall& call) {
-  if (call.node->find_attribute("axis") == nullptr) call.node->set_attribute("axis", int64_t{1});
+  if (!call.node->has(attributes::Concat::axis))
+    call.node->set(attributes::Concat::axis, int64_t{1});
   return {};
 }
 
 Result<void> float_power(UpgradeCall& call) {
-  const AttributeValue* found = call.node->find_attribute("p");
+  const AttributeValue* found = call.node->find_attribute(attributes::LpPool::p.name);
   const auto* power = found == nullptr ? nullptr : std::get_if<float>(found);
   if (power == nullptr) return {};
   const float number = *power;
   if (number != std::floor(number) || number < 1 || number > 1e6F)
     return bad_attribute(call, "p", "a whole number from 1");
-  call.node->set_attribute("p", static_cast<int64_t>(number));
+  call.node->set(attributes::LpPool::p, static_cast<int64_t>(number));
   return {};
 }
 
 Result<void> pad_paddings(UpgradeCall& call) {
-  const std::vector<int64_t> paddings = call.node->ints_attribute("paddings");
-  call.node->remove_attribute("paddings");
-  call.node->set_attribute("pads", paddings);
+  const std::vector<int64_t> paddings = call.node->get(old_attributes::paddings);
+  call.node->remove(old_attributes::paddings);
+  call.node->set(attributes::Strided::pads, paddings);
   return {};
 }
 
 Result<void> reshape_by_attribute(UpgradeCall& call) {
-  const AttributeValue* found = call.node->find_attribute("shape");
+  const AttributeValue* found = call.node->find_attribute(old_attributes::shape.name);
   if (found == nullptr || !std::holds_alternative<std::vector<int64_t>>(*found))
     return bad_attribute(call, "shape", "a list of integers");
   std::vector<int64_t> shape = std::get<std::vector<int64_t>>(*found);
-  call.node->remove_attribute("shape");
+  call.node->remove(old_attributes::shape);
   call.node->set_input(1, call.constant(std::move(shape)));
   return {};
 }
 
 Result<void> selu_defaults(UpgradeCall& call) {
-  if (call.node->find_attribute("alpha") == nullptr) call.node->set_attribute("alpha", 1.6732F);
-  if (call.node->find_attribute("gamma") == nullptr) call.node->set_attribute("gamma", 1.0507F);
+  if (!call.node->has(attributes::Selu::alpha)) call.node->set(attributes::Selu::alpha, 1.6732F);
+  if (!call.node->has(attributes::Selu::gamma)) call.node->set(attributes::Selu::gamma, 1.0507F);
   return {};
 }
 
@@ -145,7 +148,7 @@ Result<void> tile_along_axis(UpgradeCall& call) {
   Value* axis = reshape_to(call, cast_to_i64(call, node.input(2)), {});
   Value* rank = call.add_before(Op::kShape, {call.add_before(Op::kShape, {node.input(0)})});
   Value* values = call.add_before(Op::kConcat, {call.constant({1}), tiles});
-  values->producer()->set_attribute("axis", int64_t{0});
+  values->producer()->set(attributes::Concat::axis, int64_t{0});
   node.set_input(1, call.add_before(Op::kOneHot, {axis, rank, values}));
   node.remove_last_input();
   return {};
@@ -154,12 +157,12 @@ Result<void> tile_along_axis(UpgradeCall& call) {
 Result<void> upsample_by_factors(UpgradeCall& call) {
   Node& node = *call.node;
   std::vector<float> scales = {1, 1};
-  for (const char* name : {"height_scale", "width_scale"}) {
-    if (node.find_attribute(name) == nullptr) return bad_attribute(call, name, "there");
-    scales.push_back(node.float_attribute(name, 1));
-    node.remove_attribute(name);
+  for (const FloatAttribute& scale : {old_attributes::height_scale, old_attributes::width_scale}) {
+    if (!node.has(scale)) return bad_attribute(call, scale.name, "there");
+    scales.push_back(node.get(scale));
+    node.remove(scale);
   }
-  node.set_attribute("scales", std::move(scales));
+  node.set(old_attributes::scales, std::move(scales));
   return {};
 }
 

@@ -5,6 +5,8 @@
 //            @step.batch(%state, %x): %y = Scan(%state, %x) {body = @step, num_scan_inputs = 1}
 //
 // Captures of the body are captures of both.
+#include "common/ops/attributes.h"
+#include "stages/preprocess/onnx/old_attributes.h"
 #include "stages/preprocess/onnx/upgrade_forms.h"
 
 namespace sluice {
@@ -18,10 +20,10 @@ Graph& add_batch_body(const Node& node, Graph& step) {
   for (const Value* input : step.inputs()) inputs.push_back(&batch.add_input(0, input->name()));
   Node& scan = batch.add_node(Op::kScan, inputs, node.output_count());
   scan.set_name(node.name().empty() ? "scan" : node.name() + "/scan");
-  scan.set_attribute("num_scan_inputs", node.int_attribute("num_scan_inputs", 1));
-  const std::vector<int64_t> directions = node.ints_attribute("directions");
-  if (!directions.empty()) scan.set_attribute("scan_input_directions", directions);
-  scan.set_attribute("body", GraphRef{step.id()});
+  scan.set(attributes::Scan::num_scan_inputs, node.get(attributes::Scan::num_scan_inputs, 1));
+  const std::vector<int64_t> directions = node.get(old_attributes::directions);
+  if (!directions.empty()) scan.set(attributes::Scan::scan_input_directions, directions);
+  scan.set(attributes::Scan::body, GraphRef{step.id()});
   for (size_t k = 0; k < scan.output_count(); ++k) batch.add_output(scan.output(k));
   return batch;
 }
@@ -30,7 +32,7 @@ Graph& add_batch_body(const Node& node, Graph& step) {
 
 Result<void> scan_of_batches(UpgradeCall& call) {
   Node& node = *call.node;
-  Graph* step = node.body("body");
+  Graph* step = node.get(attributes::Scan::body);
   if (step == nullptr) return make_error(ErrorCode::kBadModel, "{}: it has no body", node.label());
   if (node.input_count() != step->inputs().size() + 1) {
     return make_error(ErrorCode::kBadModel,
@@ -49,9 +51,9 @@ Result<void> scan_of_batches(UpgradeCall& call) {
   const auto elements = static_cast<int64_t>(step->inputs().size() - step->captures);
   for (size_t i = 1; i < node.input_count(); ++i) node.set_input(i - 1, node.input(i));
   node.remove_last_input();
-  node.remove_attribute("directions");
-  node.set_attribute("num_scan_inputs", elements);
-  node.set_attribute("body", GraphRef{batch.id()});
+  node.remove(old_attributes::directions);
+  node.set(attributes::Scan::num_scan_inputs, elements);
+  node.set(attributes::Scan::body, GraphRef{batch.id()});
   return {};
 }
 

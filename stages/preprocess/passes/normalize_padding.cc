@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/base/work.h"
+#include "common/ops/attributes.h"
 #include "stages/preprocess/passes/passes.h"
 
 namespace sluice {
@@ -40,15 +41,8 @@ struct Window {
   std::vector<int64_t> strides;
 };
 
-std::vector<int64_t> ints_or(const Node& node, std::string_view name, size_t count,
-                             int64_t fallback) {
-  std::vector<int64_t> values = node.ints_attribute(name);
-  if (values.empty()) values.assign(count, fallback);
-  return values;
-}
-
 std::optional<std::vector<int64_t>> kernel_of(const Node& node, size_t rank) {
-  std::vector<int64_t> kernel = node.ints_attribute("kernel_shape");
+  std::vector<int64_t> kernel = node.get(attributes::Conv::kernel_shape);
   if (!kernel.empty()) return kernel;
   const Value* weight = node.input(node.op() == Op::kQLinearConv ? 3 : 1);
   if (weight == nullptr || !weight->type().is_fixed() || weight->type().dims.size() != rank + 2)
@@ -62,8 +56,9 @@ std::optional<Window> window_of(const Node& node) {
   if (!type.is_tensor() || !type.ranked || type.dims.size() < 3) return std::nullopt;
   const size_t rank = type.dims.size() - 2;
   const auto kernel = kernel_of(node, rank);
-  const std::vector<int64_t> dilations = ints_or(node, "dilations", rank, 1);
-  Window window{{type.dims.begin() + 2, type.dims.end()}, {}, ints_or(node, "strides", rank, 1)};
+  const std::vector<int64_t> dilations = node.get(attributes::Dilated::dilations, rank);
+  Window window{
+      {type.dims.begin() + 2, type.dims.end()}, {}, node.get(attributes::Strided::strides, rank)};
   if (!kernel || kernel->size() != rank || dilations.size() != rank ||
       window.strides.size() != rank)
     return std::nullopt;
@@ -85,8 +80,9 @@ std::optional<int64_t> same_padding(const Module& module, const Dim& size, int64
 }
 
 std::optional<int64_t> transposed_padding(const Node& node, const Window& window, size_t axis) {
-  const std::vector<int64_t> wanted = node.ints_attribute("output_shape");
-  const std::vector<int64_t> extra = ints_or(node, "output_padding", window.sizes.size(), 0);
+  const std::vector<int64_t> wanted = node.get(attributes::ConvTranspose::output_shape);
+  const std::vector<int64_t> extra =
+      node.get(attributes::ConvTranspose::output_padding, window.sizes.size());
   if (extra.size() != window.sizes.size()) return std::nullopt;
   int64_t total =
       extra[axis] + window.spans[axis] - window.strides[axis];  // makes size * stride results
@@ -115,22 +111,22 @@ bool set_same_padding(Node& node, const std::string& mode) {
     pads[i] = mode == "SAME_UPPER" ? small : *total - small;
     pads[rank + i] = *total - pads[i];
   }
-  node.set_attribute("pads", std::move(pads));
-  node.remove_attribute("output_shape");
-  node.remove_attribute("auto_pad");
-  node.remove_attribute("ceil_mode");  // SAME rounds up by itself
+  node.set(attributes::Strided::pads, std::move(pads));
+  node.remove(attributes::ConvTranspose::output_shape);
+  node.remove(attributes::Window::auto_pad);
+  node.remove(attributes::Pool::ceil_mode);  // SAME rounds up by itself
   return true;
 }
 
 bool normalize(Node& node) {
   const bool shaped =
-      node.op() == Op::kConvTranspose && !node.ints_attribute("output_shape").empty();
+      node.op() == Op::kConvTranspose && !node.get(attributes::ConvTranspose::output_shape).empty();
   if (!has_auto_pad(node.op()) || node.input(0) == nullptr) return false;
-  if (node.find_attribute("auto_pad") == nullptr && !shaped) return false;
-  const std::string mode = node.string_attribute("auto_pad", "NOTSET");
+  if (!node.has(attributes::Window::auto_pad) && !shaped) return false;
+  const std::string mode = node.get(attributes::Window::auto_pad);
   if (mode == "SAME_UPPER" || mode == "SAME_LOWER" || shaped) return set_same_padding(node, mode);
-  if (mode == "VALID") node.remove_attribute("pads");
-  node.remove_attribute("auto_pad");
+  if (mode == "VALID") node.remove(attributes::Strided::pads);
+  node.remove(attributes::Window::auto_pad);
   return true;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/base/work.h"
+#include "common/ops/attributes.h"
 #include "stages/preprocess/infer/bodies.h"
 #include "stages/preprocess/passes/passes.h"
 
@@ -30,7 +31,7 @@ bool resolve(Node& node) {
       module.intern(Type::fixed_tensor(DType::kI64, {static_cast<int64_t>(extents->size())}));
   const SegmentId segment = module.make_constant(type, std::move(bytes));
   const bool has_zero = std::find(extents->begin(), extents->end(), 0) != extents->end();
-  const bool as_wanted = !is_reshape || (node.find_attribute("allowzero") != nullptr) == has_zero;
+  const bool as_wanted = !is_reshape || (node.has(attributes::Reshape::allowzero)) == has_zero;
   if (node.input(1)->is_constant() && node.input(1)->segment() == segment && as_wanted)
     return false;
   node.set_input(
@@ -38,9 +39,9 @@ bool resolve(Node& node) {
              segment, node.input(1)->is_constant() ? node.input(1)->name() : std::string()));
   if (!is_reshape) return true;
   if (has_zero) {
-    node.set_attribute("allowzero", int64_t{1});
+    node.set(attributes::Reshape::allowzero, int64_t{1});
   } else {
-    node.remove_attribute("allowzero");
+    node.remove(attributes::Reshape::allowzero);
   }
   return true;
 }

@@ -15,6 +15,7 @@
 #include "common/base/work.h"
 #include "common/graphfile/graphfile.h"
 #include "common/ir/clone.h"
+#include "common/ops/attributes.h"
 #include "common/target/profile.h"
 #include "stages/subgraph-optimize/engines/engines.h"
 #include "stages/subgraph-optimize/passes/passes.h"
@@ -38,7 +39,7 @@ struct Placed {
 void collect_calls(Graph& graph, std::vector<Node*>& calls) {
   for (Node& node : graph.nodes()) {
     if (node.op() != Op::kCall) continue;
-    Graph* callee = node.body("graph");
+    Graph* callee = node.get(attributes::Call::graph);
     if (callee == nullptr) continue;
     if (callee->role == GraphRole::kPart) {
       collect_calls(*callee, calls);
@@ -95,7 +96,7 @@ Result<bool> lower_subgraphs(Graph& graph, const Options& options) {
   std::map<Digest, size_t> by_digest;
   std::vector<Placed> placed;
   for (Node* call : calls) {
-    Module module = extract(*call->body("graph"));
+    Module module = extract(*call->get(attributes::Call::graph));
     add_work(Work::kNodeVisits, module.root().node_count());
     SLUICE_ASSIGN(const Digest digest, structure_digest(module));
     SubgraphNames names = read_names(module.root());
@@ -107,11 +108,11 @@ Result<bool> lower_subgraphs(Graph& graph, const Options& options) {
   SLUICE_TRY(lower_all(jobs, profile, threads));
   for (const Placed& place : placed) {
     Job& job = jobs[place.job];
-    const std::string name = place.call->body("graph")->name();
+    const std::string name = place.call->get(attributes::Call::graph)->name();
     Graph& lowered = ModuleMapper(job.module, graph.module()).clone(job.module.root());
     rename(lowered, job.names, place.names);
     lowered.set_name(name);
-    place.call->set_attribute("graph", GraphRef{lowered.id()});
+    place.call->set(attributes::Call::graph, GraphRef{lowered.id()});
   }
   return !placed.empty();
 }

@@ -17,6 +17,7 @@
 #include "common/ir/limits.h"
 #include "common/ir/module.h"
 #include "common/ir/states.h"
+#include "common/ops/attributes.h"
 #include "common/target/aicore.h"
 #include "common/target/quantized.h"
 #include "common/text/text.h"
@@ -38,14 +39,15 @@ struct AppendedState {
 Value* only_input_of(const Value& value, Op op, Node*& node) {
   node = value.uses().size() == 1 && !value.is_output() ? value.uses()[0].node : nullptr;
   if (node == nullptr || node->op() != op) return nullptr;
-  Graph* body = node->body("graph");
+  Graph* body = node->get(attributes::Call::graph);
   return body == nullptr ? nullptr : body->inputs()[value.uses()[0].input];
 }
 
 // The value of the called graph that is this result.
 Value* result_inside(const Value& result) {
   const Node* call = result.producer();
-  const Graph* body = call == nullptr || call->op() != Op::kCall ? nullptr : call->body("graph");
+  const Graph* body =
+      call == nullptr || call->op() != Op::kCall ? nullptr : call->get(attributes::Call::graph);
   return body == nullptr ? nullptr : body->outputs()[result.result()];
 }
 
@@ -57,7 +59,8 @@ bool reads_shape_only(const Use& use) {
 bool is_read_by(const Value& value, const Node& append) {
   return !value.is_output() &&
          std::all_of(value.uses().begin(), value.uses().end(), [&](const Use& call) {
-           const Graph* body = call.node->op() == Op::kCall ? call.node->body("graph") : nullptr;
+           const Graph* body =
+               call.node->op() == Op::kCall ? call.node->get(attributes::Call::graph) : nullptr;
            if (body == nullptr) return false;
            const Value& inside = *body->inputs()[call.input];
            return !inside.is_output() &&
@@ -70,7 +73,7 @@ bool is_read_by(const Value& value, const Node& append) {
 bool appends(const Node& node, const Value& past, size_t& axis) {
   if (node.op() != Op::kConcat || node.input(0) != &past || node.input_count() < 2) return false;
   const Type &before = past.type(), &after = node.output().type();
-  const int64_t given = node.int_attribute("axis", 0);
+  const int64_t given = node.get(attributes::Concat::axis);
   if (!before.is_tensor() || !before.ranked || before.rank() != after.rank()) return false;
   axis = static_cast<size_t>(given < 0 ? given + before.rank() : given);
   for (size_t d = 0; d < before.dims.size(); ++d) {
@@ -86,17 +89,18 @@ std::optional<AppendedState> find_append(Value& input, Value& output) {
   state.output = &output;
   state.part_input = only_input_of(input, Op::kCall, state.part_call);
   state.part_output = result_inside(output);
-  const bool is_one_part = state.part_input != nullptr && state.part_output != nullptr &&
-                           output.producer() == state.part_call && output.uses().empty() &&
-                           state.part_call->body("graph")->shapes == ShapeClass::kSymbolic;
+  const bool is_one_part =
+      state.part_input != nullptr && state.part_output != nullptr &&
+      output.producer() == state.part_call && output.uses().empty() &&
+      state.part_call->get(attributes::Call::graph)->shapes == ShapeClass::kSymbolic;
   if (!is_one_part) return std::nullopt;
   const Value* result = result_inside(*state.part_output);
   if (result == nullptr || result->producer() == nullptr ||
-      state.part_output->producer()->body("graph")->engine != EngineId::kHostCpu)
+      state.part_output->producer()->get(attributes::Call::graph)->engine != EngineId::kHostCpu)
     return std::nullopt;
   state.append_call = state.part_output->producer();
   state.append = result->producer();
-  const Graph& subgraph = *state.append_call->body("graph");
+  const Graph& subgraph = *state.append_call->get(attributes::Call::graph);
   for (size_t i = 0; i < state.append_call->input_count(); ++i) {
     if (state.append_call->input(i) != state.part_input ||
         !appends(*state.append, *subgraph.inputs()[i], state.axis))
@@ -138,7 +142,7 @@ bool reads_by_strides(const Use& use) {
     return (at.node->op() == Op::kMatMul || at.node->op() == Op::kGemm) && at.input < 2;
   };
   if (use.node->op() != Op::kFused) return is_matrix(use);
-  const Graph* body = use.node->body("body");
+  const Graph* body = use.node->get(attributes::Fused::body);
   if (body == nullptr) return false;
   const Value& inside = *body->inputs()[use.input];
   return std::all_of(inside.uses().begin(), inside.uses().end(), [&](const Use& at) {
@@ -159,7 +163,7 @@ class Storer {
                          &state_.append->output()})
       store(*value);
     for (const Use& call : state_.part_input->uses())
-      store(*call.node->body("graph")->inputs()[call.input]);
+      store(*call.node->get(attributes::Call::graph)->inputs()[call.input]);
     read_inside();
     const std::vector<Use> calls = state_.part_output->uses();
     for (const Use& call : calls) read_outside(call);
@@ -178,7 +182,7 @@ class Storer {
 
   // By another subgraph of the part.
   void read_outside(const Use& call) {
-    Value& inside = *call.node->body("graph")->inputs()[call.input];
+    Value& inside = *call.node->get(attributes::Call::graph)->inputs()[call.input];
     if (!inside.is_output() && std::all_of(inside.uses().begin(), inside.uses().end(), can_read))
       return store(inside);
     if (dense_result_ == nullptr) {

@@ -1,5 +1,7 @@
 #include "stages/subgraph-optimize/engines/aicore/chain.h"
 
+#include "common/ops/attributes.h"
+
 namespace sluice {
 
 Chain::Chain(Graph& graph, Value& start, Node* before)
@@ -31,7 +33,7 @@ Chain& Chain::append(Op op, const std::vector<Value*>& inputs, std::vector<int64
 Chain& Chain::cast(DType dtype) {
   if (value_->type().dtype == dtype) return *this;
   append(Op::kCast, {value_}, Type::fixed_tensor(dtype, dims_));
-  value_->producer()->set_attribute("to", static_cast<int64_t>(dtype));
+  value_->producer()->set(attributes::Cast::to, static_cast<int64_t>(dtype));
   return *this;
 }
 
@@ -45,7 +47,7 @@ Chain& Chain::sum_last() {
   Value* axes = indices({static_cast<int64_t>(dims_.size()) - 1});
   std::vector<int64_t> dims(dims_.begin(), dims_.end() - 1);
   append(Op::kReduceSum, {value_, axes}, std::move(dims));
-  value_->producer()->set_attribute("keepdims", int64_t{0});
+  value_->producer()->set(attributes::Reduce::keepdims, int64_t{0});
   return *this;
 }
 
@@ -72,7 +74,7 @@ Chain& Chain::transpose(std::vector<int64_t> permutation) {
   }
   if (identity) return *this;
   append(Op::kTranspose, {value_}, std::move(dims));
-  value_->producer()->set_attribute("perm", std::move(permutation));
+  value_->producer()->set(attributes::Transpose::perm, std::move(permutation));
   return *this;
 }
 

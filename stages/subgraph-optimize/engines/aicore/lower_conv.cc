@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "common/ops/attributes.h"
 #include "stages/subgraph-optimize/codegen/conv_kinds.h"
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
 #include "stages/subgraph-optimize/engines/aicore/operand_sizes.h"
@@ -96,9 +97,9 @@ Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x_value, const Va
   SLUICE_ASSIGN(const std::vector<Extent> x, sizes.of(input));
   SLUICE_ASSIGN(const std::vector<Extent> y, sizes.of(result));
   const std::vector<int64_t> w = *w_value.type().extents();
-  const std::vector<int64_t> strides = conv.ints_attribute("strides");
-  const std::vector<int64_t> dilations = conv.ints_attribute("dilations");
-  const std::vector<int64_t> pads = conv.ints_attribute("pads");
+  const std::vector<int64_t> strides = conv.get(attributes::Strided::strides);
+  const std::vector<int64_t> dilations = conv.get(attributes::Dilated::dilations);
+  const std::vector<int64_t> pads = conv.get(attributes::Strided::pads);
   ConvSpec spec;
   spec.n = x[0], spec.ci = x[1].factor, spec.h = x[2], spec.w = x[3];
   spec.co = y[1].factor, spec.oh = y[2], spec.ow = y[3];
@@ -106,7 +107,7 @@ Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x_value, const Va
   spec.stride_h = number_or(strides, 0, 1), spec.stride_w = number_or(strides, 1, 1);
   spec.dilation_h = number_or(dilations, 0, 1), spec.dilation_w = number_or(dilations, 1, 1);
   spec.pad_top = number_or(pads, 0, 0), spec.pad_left = number_or(pads, 1, 0);
-  spec.groups = conv.int_attribute("group", 1);
+  spec.groups = conv.get(attributes::Conv::group);
   return spec;
 }
 

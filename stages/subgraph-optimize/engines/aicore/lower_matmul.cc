@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "common/ops/attributes.h"
 #include "common/target/aicore.h"
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
 #include "stages/subgraph-optimize/engines/aicore/operand_sizes.h"
@@ -54,7 +55,8 @@ Result<MatrixOperand> read_operand(const Contraction& contraction, size_t index,
   SLUICE_ASSIGN(MatrixOperand operand, read_matrix(stored, sizes));
   if (contraction.transposes(index))
     operand.permute(transpose_order(*anchor.input(index)->producer()));
-  if (anchor.op() == Op::kGemm && anchor.int_attribute(index == 0 ? "transA" : "transB", 0) != 0)
+  if (anchor.op() == Op::kGemm &&
+      anchor.get(index == 0 ? attributes::Gemm::transA : attributes::Gemm::transB) != 0)
     operand.exchange_last_two();
   return operand;
 }
@@ -165,7 +167,7 @@ MatrixPacking make_packing(const Contraction& contraction, const MatMulSpec& spe
   if (dims.size() > 2) packing.batch.assign(dims.begin(), dims.end() - 2);
   packing.k = spec.k.factor;
   packing.n = spec.n.factor;
-  packing.transposed = anchor.op() == Op::kGemm && anchor.int_attribute("transB", 0) != 0;
+  packing.transposed = anchor.op() == Op::kGemm && anchor.get(attributes::Gemm::transB) != 0;
   packing.nr = nr;
   return packing;
 }

@@ -1,6 +1,7 @@
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
 
 #include "common/ir/append_axis.h"
+#include "common/ops/attributes.h"
 #include "stages/subgraph-optimize/codegen/conv_kinds.h"
 #include "stages/subgraph-optimize/engines/aicore/operand_sizes.h"
 
@@ -25,7 +26,7 @@ using Inside = std::map<const Value*, Value*>;  // looked up only
 // Gemm with beta = 0 does not read its third input, which is then no operand of the kernel.
 bool is_read(const Node& node, size_t input) {
   if (node.input(input) == nullptr) return false;
-  return node.op() != Op::kGemm || input != 2 || node.float_attribute("beta", 1) != 0;
+  return node.op() != Op::kGemm || input != 2 || node.get(attributes::Gemm::beta) != 0;
 }
 
 void copy_node(const Node& node, Graph& body, Inside& values) {
@@ -134,7 +135,7 @@ Result<Value*> Lowering::packed(Value& operand, const BuildChain& pack, const Pa
   pack(chain);
   body.add_output(chain.value());
   Node& node = graph_.add_node(Op::kFused, {&operand}, 1, before);
-  node.set_attribute("body", GraphRef{body.id()});
+  node.set(attributes::Fused::body, GraphRef{body.id()});
   node.placement.engine = EngineId::kAicore;
   node.placement.kernel = id;
   node.output().set_type(chain.value().type_id());
@@ -173,8 +174,9 @@ Node& Lowering::replace(const Contraction& contraction, const std::vector<Operan
       contraction.body == nullptr ? old.output() : *contraction.body->outputs()[0];
   body.add_output(*values.at(&result));
   Node& node = graph_.add_node(Op::kFused, inputs, 1, &old);
-  node.set_attribute("body", GraphRef{body.id()});
-  node.set_attribute("anchor", anchor_index(body, *values.at(&contraction.anchor->output())));
+  node.set(attributes::Fused::body, GraphRef{body.id()});
+  node.set(attributes::Fused::anchor,
+           anchor_index(body, *values.at(&contraction.anchor->output())));
   node.set_name(old.name());
   node.set_origins(old.origins());
   node.placement = old.placement;

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "common/ir/module.h"
+#include "common/ops/attributes.h"
 #include "common/target/aicore.h"
 #include "stages/subgraph-optimize/engines/aicore/contraction.h"
 
@@ -83,10 +84,10 @@ class Translator {
       SLUICE_ASSIGN(value, scaled(value));
       if (is_integer_contraction(anchor.op())) return value;
     }
-    if (const float alpha = gemm ? anchor.float_attribute("alpha", 1) : 1; alpha != 1)
+    if (const float alpha = gemm ? anchor.get(attributes::Gemm::alpha) : 1; alpha != 1)
       value = builder_.mul(value, builder_.constant(alpha));
     const Value* bias = anchor.op() == Op::kMatMul ? nullptr : anchor.input(2);
-    const float beta = gemm ? anchor.float_attribute("beta", 1) : 1;
+    const float beta = gemm ? anchor.get(attributes::Gemm::beta) : 1;
     if (bias == nullptr || beta == 0) return value;
     int term = 0;
     if (anchor.op() == Op::kConv) {
@@ -204,16 +205,16 @@ class Translator {
       case Op::kClip:
         return clip(node, a);
       case Op::kLeakyRelu:
-        return builder_.leaky_relu(a, node.float_attribute("alpha", 0.01f));
+        return builder_.leaky_relu(a, node.get(attributes::LeakyRelu::alpha));
       case Op::kHardSigmoid:
-        return hard_sigmoid(a, node.float_attribute("alpha", 0.2f),
-                            node.float_attribute("beta", 0.5f));
+        return hard_sigmoid(a, node.get(attributes::HardSigmoid::alpha),
+                            node.get(attributes::HardSigmoid::beta));
       case Op::kHardSwish:
         return builder_.mul(a, hard_sigmoid(a, 1.0f / 6.0f, 0.5f));
       case Op::kElu: {
         const int below = builder_.sub(builder_.unary(EpilogueOp::kExp, a), builder_.constant(1));
         return builder_.select_positive(
-            a, a, builder_.mul(below, builder_.constant(node.float_attribute("alpha", 1))));
+            a, a, builder_.mul(below, builder_.constant(node.get(attributes::Elu::alpha))));
       }
       default:
         return make_error(ErrorCode::kNotLowerable, "{}: {} cannot stand in an epilogue",
@@ -266,7 +267,7 @@ bool read_contraction(Node& node, Contraction& contraction) {
     contraction = {&node, &node, nullptr};
     return true;
   }
-  const Graph* body = node.op() == Op::kFused ? node.body("body") : nullptr;
+  const Graph* body = node.op() == Op::kFused ? node.get(attributes::Fused::body) : nullptr;
   const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
   contraction = {&node, anchor, body};
   return anchor != nullptr;
