@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "common/base/json.h"
 #include "common/base/result.h"
 
 namespace sluice {
@@ -71,12 +70,6 @@ std::string error_text(const Error& error) {
   if (!error.file.empty()) text += fmt::format(" [{}]", readable(error.file));
   if (!error.hint.empty()) text += fmt::format("\nhint: {}", readable(error.hint));
   return text;
-}
-
-std::string error_json(const Error& error) {
-  return fmt::format(R"({{"code":"SL{:04}","message":{},"hint":{},"file":{}}})",
-                     static_cast<int>(error.code), json_quote(error.message),
-                     json_quote(error.hint), json_quote(error.file));
 }
 
 }  // namespace sluice

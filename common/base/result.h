@@ -62,7 +62,7 @@ template <typename... Args>
 
 // "SL2104: node ... [model.onnx]" plus a "hint:" line; what main prints after "<program>: error ".
 std::string error_text(const Error& error);
-// The same as one JSON object: {"code":"SL2104","message":...,"hint":...,"file":...}.
+// The same as one JSON object, with the nodes that the message names: docs/errors.md.
 std::string error_json(const Error& error);
 
 template <typename T>

@@ -17,7 +17,8 @@ class JsonLines {
 
   void add(std::string_view key, const Json& value) { add_text(key, json_dump(value)); }
   void add_text(std::string_view key, std::string_view value) {
-    text_ += fmt::format("{}\n{}  {}: {}", text_.empty() ? "" : ",", indent_, json_quote(key), value);
+    text_ +=
+        fmt::format("{}\n{}  {}: {}", text_.empty() ? "" : ",", indent_, json_quote(key), value);
   }
   void add_lines(std::string_view key, const std::vector<std::string>& lines) {
     std::string list;

@@ -25,8 +25,9 @@ struct TaskRow {
   std::string_view target;
 };
 constexpr TaskRow kTasks[] = {
-    {pb::TASK_LAUNCH, "launch", "kernel"}, {pb::TASK_HOST, "host", "host_node"}, {pb::TASK_COPY, "copy", ""},
-    {pb::TASK_RECORD, "record", "event"},  {pb::TASK_WAIT, "wait", "event"},     {pb::TASK_APPEND, "append", "axis"},
+    {pb::TASK_LAUNCH, "launch", "kernel"}, {pb::TASK_HOST, "host", "host_node"},
+    {pb::TASK_COPY, "copy", ""},           {pb::TASK_RECORD, "record", "event"},
+    {pb::TASK_WAIT, "wait", "event"},      {pb::TASK_APPEND, "append", "axis"},
     {pb::TASK_TEST, "test", "kernel"},
 };
 
@@ -80,7 +81,8 @@ class OmJson {
     file.add_rows("states", model_.states_size(), [&](int i) { return state(model_.states(i)); });
     add_dims(file);
     find_kernels_of_nodes();
-    file.add_rows("nodes", static_cast<int>(model_.nodes()), [&](int i) { return node(static_cast<uint32_t>(i)); });
+    file.add_rows("nodes", static_cast<int>(model_.nodes()),
+                  [&](int i) { return node(static_cast<uint32_t>(i)); });
     file.add_rows("kernels", model_.kernels_size(), [&](int i) { return kernel(i); });
     std::vector<std::string> parts;
     for (int i = 0; i < model_.parts_size(); ++i) parts.push_back(part(i));
@@ -99,7 +101,8 @@ class OmJson {
     file.add("options", options);
     bytes.set("file", uint64_t{om_.file.bytes().size()});
     for (int kind = 0; kind < static_cast<int>(std::size(kSegments)); ++kind) {
-      bytes.set(std::string(kSegments[kind]), uint64_t{om_.segment(static_cast<pb::SegmentKind>(kind)).size()});
+      bytes.set(std::string(kSegments[kind]),
+                uint64_t{om_.segment(static_cast<pb::SegmentKind>(kind)).size()});
     }
     file.add("bytes", bytes);
   }
@@ -159,7 +162,8 @@ class OmJson {
     for (const pb::PartDef& def : model_.parts()) {
       const pb::FixedPart& part = def.fixed();
       for (int t = 0; t < part.task_kind_size(); ++t) {
-        if (task_row(part.task_kind(t)).target == "kernel") add(part.task_node(t), part.task_target(t));
+        if (task_row(part.task_kind(t)).target == "kernel")
+          add(part.task_node(t), part.task_target(t));
       }
     }
     for (int i = 0; i < model_.root().node_kernel_size(); ++i) {
@@ -173,9 +177,12 @@ class OmJson {
     const auto index = static_cast<int>(id);
     Json json;
     json.set("name", names_[id]);
-    if (index < model_.node_op_size()) json.set("op", model_.ops(static_cast<int>(model_.node_op(index))));
-    if (index < model_.node_engine_size()) json.set("engine", model_.engines(static_cast<int>(model_.node_engine(index))));
-    if (index < model_.node_multiply_adds_size()) json.set("multiply_adds", model_.node_multiply_adds(index));
+    if (index < model_.node_op_size())
+      json.set("op", model_.ops(static_cast<int>(model_.node_op(index))));
+    if (index < model_.node_engine_size())
+      json.set("engine", model_.engines(static_cast<int>(model_.node_engine(index))));
+    if (index < model_.node_multiply_adds_size())
+      json.set("multiply_adds", model_.node_multiply_adds(index));
     Json kernels{Json::Array{}}, origins{Json::Array{}};
     for (const uint32_t kernel : kernels_[id]) kernels.push(uint64_t{kernel});
     for (const std::string& origin : names_.origins(id)) origins.push(origin);
@@ -211,19 +218,21 @@ class OmJson {
     part.add("streams", streams);
     part.add("events", fixed.events_size());
     const ValueNames names(fixed);
-    part.add_rows("values", fixed.value_type_size(),
-                  [&](int i) { return value(def, i, names[static_cast<uint32_t>(i)], static_cast<uint32_t>(inputs.size())); });
+    part.add_rows("values", fixed.value_type_size(), [&](int i) {
+      return value(def, i, names[static_cast<uint32_t>(i)], static_cast<uint32_t>(inputs.size()));
+    });
     part.add_rows("tasks", fixed.task_kind_size(), [&](int i) { return task(fixed, i); });
     return part.text();
   }
 
-  // The bytes of an arena whose blocks are placed for each size are not known here.
+  // The bytes of an arena whose buffers are placed for each size are not known here.
   static Json memory(const pb::PartDef& def) {
-    const bool is_open = def.symbolic().block_offset_size() == 0 && def.symbolic().block_first_size() > 0;
+    const bool is_open =
+        def.symbolic().buffer_offset_size() == 0 && def.symbolic().buffer_first_size() > 0;
     Json json;
     json.set("arena_bytes", is_open ? Json() : Json(def.fixed().memory().arena_bytes()));
     json.set("scratch_bytes_per_worker", def.fixed().memory().scratch_bytes());
-    if (def.has_symbolic()) json.set("blocks", def.symbolic().block_first_size());
+    if (def.has_symbolic()) json.set("buffers", def.symbolic().buffer_first_size());
     return json;
   }
 
@@ -244,8 +253,9 @@ class OmJson {
     json.set("offset", part.value_offset(index));
     json.set("bytes", part.value_bytes(index));
     json.set("format", name_at(kFormats, part.value_format(index)));
-    const auto& blocks = def.symbolic().value_block();
-    if (index < blocks.size() && blocks[index] != kAbsent) json.set("block", uint64_t{blocks[index]});
+    const auto& buffers = def.symbolic().value_buffer();
+    if (index < buffers.size() && buffers[index] != kAbsent)
+      json.set("buffer", uint64_t{buffers[index]});
     return json;
   }
 
@@ -283,7 +293,8 @@ class OmJson {
 }  // namespace
 
 Result<std::string> om_json(std::span<const std::byte> bytes) {
-  SLUICE_ASSIGN(const OmFile om, read_om(OmBytes::borrow(bytes), {.weights = false, .machine = false, .test_tasks = true}));
+  SLUICE_ASSIGN(const OmFile om, read_om(OmBytes::borrow(bytes),
+                                         {.weights = false, .machine = false, .test_tasks = true}));
   return OmJson(om).text();
 }
 
