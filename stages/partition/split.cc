@@ -12,8 +12,8 @@ namespace {
 
 Module extract(const Graph& graph) {
   Module module;
-  ModuleMapper(graph.module(), module).clone(graph).role =
-      GraphRole::kRoot;  // of its own file; its engine tells it from a model
+  // It is the root of its own file; its engine distinguishes it from a model.
+  ModuleMapper(graph.module(), module).clone(graph).role = GraphRole::kRoot;
   module.level = Level::kPartitioned;
   module.last_stage = StageId::kPartition;
   module.options = graph.module().options;
@@ -33,7 +33,7 @@ Result<void> split_calls(Graph& graph, const std::string& folder, std::set<Diges
     const std::string name = digest_hex(digest);
     node.remove_attribute("graph");
     node.set_attribute("subgraph", name);
-    module.root().set_name(name);  // how sluice-build finds what was lowered from this file
+    module.root().set_name(name);  // sluice-build finds the lowered file by this
     if (written.insert(digest).second)
       SLUICE_TRY(write_graph_file(module, fmt::format("{}/{}.sg", folder, name.substr(0, 16))));
   }

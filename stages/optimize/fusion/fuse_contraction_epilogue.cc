@@ -34,8 +34,8 @@ namespace {
 // A longer epilogue would not stay in a core's registers; the nodes after it run on their own.
 constexpr size_t kLongestChain = 64;
 
-using Step =
-    std::vector<Node*>;  // in list order; the last one produces the value that the next step reads
+// Nodes in list order; the last one produces the value that the next step reads.
+using Step = std::vector<Node*>;
 using Steps = std::unordered_map<const Value*, std::vector<Step>>;
 
 bool contains(const std::vector<Node*>& nodes, const Node* node) {

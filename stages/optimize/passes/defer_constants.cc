@@ -140,8 +140,8 @@ class ConstantDeferral {
     Module& module = graph_.module();
     Graph& expression = module.add_graph(last.output(0).name(), GraphRole::kExpression);
     std::vector<SegmentId> inputs;
-    std::map<int32_t, Value*>
-        made;  // by value of the graph: the value that replaces it in the expression
+    // By value of the graph: the value that replaces it in the expression.
+    std::map<int32_t, Value*> made;
     const auto operand = [&](const Value* value) -> Value* {
       if (value == nullptr) return nullptr;
       if (const auto known = made.find(value->id()); known != made.end()) return known->second;
@@ -165,8 +165,8 @@ class ConstantDeferral {
 
   Graph& graph_;
   Editor editor_;
-  std::vector<uint32_t>
-      nesting_;  // by value: nesting of the expression that will produce it; 0 not deferred
+  // By value: nesting of the expression that will produce it; 0 for values that are not deferred.
+  std::vector<uint32_t> nesting_;
 };
 
 }  // namespace
