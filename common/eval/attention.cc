@@ -16,7 +16,7 @@
 namespace sluice::eval {
 namespace {
 
-// Where the elements of the mask are.
+// The position of the mask's elements for each query.
 struct MaskRows {
   std::vector<int64_t> strides;  // of the mask along batch, heads, queries; keys are dense
   int64_t keys = 0;
@@ -93,10 +93,10 @@ Result<Operands<T>> load_operands(const EvalCall& call) {
 
 // One row of the score matrix: a query and the keys that it may see.
 struct Query {
-  int64_t index = 0;  // of the row, over batches, heads and queries
+  int64_t index = 0;  // over batches, heads and queries
   int64_t batch = 0, head = 0, position = 0;
   int64_t kv_head = 0;     // a key head serves q.heads / k.heads query heads
-  int64_t past_keys = 0;   // keys before the first query's own
+  int64_t past_keys = 0;   // keys before the first query's own key
   int64_t valid_keys = 0;  // keys from here on are padding
 };
 
@@ -120,7 +120,7 @@ double scale_of(const EvalCall& call, const Operands<T>& operands) {
                     : 1 / std::sqrt(static_cast<double>(operands.q.size));
 }
 
-// for key j: line[j] = scale * sum over d of q[d] * k[j][d]
+// Computes: for key j: line[j] = scale * sum over d of q[d] * k[j][d].
 template <typename T>
 void compute_scores(const Operands<T>& operands, const Query& query, double scale,
                     std::vector<double>& line) {
@@ -140,7 +140,7 @@ void cap_scores(double cap, std::vector<double>& line) {
   }
 }
 
-// Adds the mask and hides the keys after the query's own, if the node is causal, and the padding.
+// Adds the mask and hides the padding and, if the node is causal, the keys after the query's own.
 void mask_scores(const EvalCall& call, const MaskRows& rows, const Query& query,
                  std::vector<double>& line) {
   const auto count = static_cast<int64_t>(line.size());
@@ -173,7 +173,7 @@ Result<ScoreOutput<T>> make_score_output(EvalCall& call, const Heads<T>& q, cons
   return ScoreOutput<T>{call.node.int_attribute("qk_matmul_output_mode", 0), scores.as<T>()};
 }
 
-// The result has the rank of Q: rank 3 keeps the heads of a query side by side.
+// Makes the result, which has the rank of Q: with rank 3 the heads of a query are adjacent.
 template <typename T>
 Result<Output> make_output(EvalCall& call, const Heads<T>& q, const Heads<T>& v) {
   std::vector<int64_t> dims = {q.batch, q.heads, q.length, v.size};
@@ -190,7 +190,7 @@ T* output_row(const EvalCall& call, const Output& y, const Operands<T>& operands
   return y.as<T>() + (is_flat ? flat_index : query.index) * operands.v.size;
 }
 
-// for key j: sum += line[j] * v[j]; then to = sum
+// Computes: for key j: sum += line[j] * v[j]; then to = sum.
 template <typename T>
 void weigh_values(const Operands<T>& operands, const Query& query, const std::vector<double>& line,
                   std::vector<double>& sum, T* to) {
@@ -203,7 +203,7 @@ void weigh_values(const Operands<T>& operands, const Query& query, const std::ve
   std::ranges::transform(sum, to, [](double s) { return static_cast<T>(s); });
 }
 
-// Computes the queries one after the other, so that one line of scores is in memory.
+// Computes one query after the other, so that a single line of scores is in memory.
 template <typename T>
 Result<void> attend(EvalCall& call, const Operands<T>& operands) {
   const auto& [q, k, v, new_keys, lengths] = operands;

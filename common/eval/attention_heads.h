@@ -1,4 +1,4 @@
-// Queries, keys and values of attention with an axis of heads.
+// Queries, keys and values of attention, with heads as a separate axis.
 #pragma once
 
 #include <algorithm>
