@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""What scripts/check asks of the tracked files besides their format. Prints one line per fault, exits 7 if there is any.
+"""Checks the tracked files for scripts/check: layers, names, words, links, dependencies, fields. Prints one line for each
+fault and exits 7 if there is any.
 
 The tables come first; the checks below only apply them.
 """

@@ -20,8 +20,8 @@ bool is_option_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
 }
 
-// The option names that stand in a usage text; those that take a value with '=' or ' ' behind, as
-// written there.
+// The option names that a usage text contains, and those of them that take a value after '=' or '
+// ', as written there.
 struct KnownOptions {
   std::set<std::string, std::less<>> names;
   std::set<std::string, std::less<>> valued;
@@ -47,8 +47,8 @@ KnownOptions options_of(std::string_view usage) {
   return known;
 }
 
-// The first argument that looks like an option and is none, by the same rules as docopt's: a long
-// option may be cut short. Empty: none.
+// Returns the first argument that looks like an option and is none by docopt's rules, which accept
+// a long option cut short. Returns an empty text when there is none.
 std::string unknown_option(std::string_view usage, const std::vector<std::string>& arguments) {
   const KnownOptions known = options_of(usage);
   for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
@@ -69,8 +69,8 @@ std::string unknown_option(std::string_view usage, const std::vector<std::string
   return {};
 }
 
-// The first option written as "--name=", for which docopt would take the next argument. Empty:
-// none.
+// Returns the first option written as "--name=", for which docopt would take the next argument, or
+// an empty text.
 std::string option_without_value(std::string_view usage,
                                  const std::vector<std::string>& arguments) {
   const KnownOptions known = options_of(usage);
@@ -84,15 +84,15 @@ std::string option_without_value(std::string_view usage,
   return {};
 }
 
-// The lines of the "Usage:" section.
+// Returns the lines of the "Usage:" section.
 std::string usage_lines(std::string_view usage) {
   const size_t begin = usage.find("Usage:\n");
   if (begin == std::string_view::npos) return {};
   return std::string(usage.substr(begin + 7, usage.find("\n\n", begin) - begin - 7));
 }
 
-// The options without what is said of them, but for defaults: docopt's regular expressions would
-// take milliseconds for the sentences.
+// Returns the options with their defaults but without their descriptions: docopt's regular
+// expressions would take milliseconds for the sentences.
 std::string option_lines(std::string_view usage) {
   constexpr std::string_view kDefault = "[default: ";
   std::string lines = "Options:\n";
@@ -115,7 +115,8 @@ std::string option_lines(std::string_view usage) {
   return lines;
 }
 
-// What docopt reads: "--", after which nothing is an option, may stand wherever options may.
+// Returns the text that docopt reads. "--", after which nothing is an option, is allowed wherever
+// options are.
 std::string grammar(std::string_view usage) {
   constexpr std::string_view kOptions = "[options]";
   std::string text = fmt::format("Usage:\n{}\n\n{}", usage_lines(usage), option_lines(usage));

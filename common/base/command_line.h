@@ -1,5 +1,5 @@
-// A program's command line, parsed by its own usage text (docopt), so that help and behaviour
-// cannot differ. The docopt library is included by command_line.cc alone: it throws, and left to
+// The command line of a program, parsed by the program's own usage text (docopt), so that help and
+// behaviour cannot differ. Only command_line.cc includes the docopt library: docopt throws, and by
 // itself it exits with codes that Sluice does not use.
 #pragma once
 
@@ -16,9 +16,9 @@ class CommandLine {
  public:
   enum class Wish { kRun, kHelp, kVersion };
 
-  // -q, --quiet, where the usage text has it, silences the log (common/base/log.h). Wrong
-  // arguments: kUsage; "--name=" without a value: kBadOption. A usage text that docopt cannot read:
-  // kInternal. "-" is an ordinary argument.
+  // Parses the arguments. -q, --quiet, where the usage text has it, silences the log
+  // (common/base/log.h). Errors: kUsage for wrong arguments, kBadOption for "--name=" without a
+  // value, kInternal for a usage text that docopt cannot read. "-" is an ordinary argument.
   static Result<CommandLine> parse(std::string_view usage, int argc, const char* const* argv);
 
   Wish wish() const { return wish_; }
@@ -27,13 +27,13 @@ class CommandLine {
   }  // given, or has a default in the usage text
   bool flag(std::string_view name) const;         // an option without value, or a command word
   std::string text(std::string_view name) const;  // the last value; empty when absent
-  const std::vector<std::string>& list(
-      std::string_view name) const;  // all values of a repeatable option or argument
+  // Returns all values of a repeatable option or argument.
+  const std::vector<std::string>& list(std::string_view name) const;
 
  private:
   Wish wish_ = Wish::kRun;
-  std::map<std::string, std::vector<std::string>, std::less<>>
-      values_;  // "--name", "-o" or "<name>"; flags hold one empty text
+  // By "--name", "-o" or "<name>"; a flag has one empty text.
+  std::map<std::string, std::vector<std::string>, std::less<>> values_;
 };
 
 }  // namespace sluice

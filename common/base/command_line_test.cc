@@ -77,7 +77,7 @@ TEST(CommandLine, WrongArgumentsAreNamed) {
   EXPECT_EQ(parse({"in.onnx", "--threads", "2", "--verbose=3"}).error().message,
             "unknown option '--verbose'");
   EXPECT_EQ(parse({"-z", "in.onnx"}).error().message, "unknown option '-z'");
-  EXPECT_EQ(parse({"-o", "-z", "a", "b"}).error().message,  // the value of -o is no option
+  EXPECT_EQ(parse({"-o", "-z", "a", "b"}).error().message,  // the value of -o is not an option
             "an argument is missing or too much; expected\n"
             "  thing [options] [--dim=DIM]... [<in>]\n"
             "  thing (--help | --version)");

@@ -14,10 +14,10 @@
 namespace sluice {
 namespace {
 
-// Cores in the process's affinity; those of the machine when the system does not tell.
+// Returns the cores in the process's affinity, or those of the machine when the system call fails.
 int64_t affinity_cores() {
   for (int maximum = 1024; maximum <= 1 << 20;
-       maximum *= 4) {  // the kernel refuses a set with less room than it needs
+       maximum *= 4) {  // the kernel rejects a set that is too small for its cores
     const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(
         CPU_ALLOC(static_cast<size_t>(maximum)), [](cpu_set_t* s) { CPU_FREE(s); });
     const size_t bytes = CPU_ALLOC_SIZE(static_cast<size_t>(maximum));
@@ -35,14 +35,14 @@ bool lists(const std::string& comma_separated, std::string_view name) {
   return false;
 }
 
-// A hierarchy of control groups, mounted.
+// A hierarchy of control groups at its mount point.
 struct Mount {
   bool is_v2 = false;
   std::string root;  // the group that `folder` shows
   std::string folder;
 };
 
-// Spaces and the like are written in octal in mountinfo: "\040".
+// Decodes the octal escapes that mountinfo uses for spaces and other characters: "\040".
 std::string unescaped(const std::string& text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -57,7 +57,7 @@ std::string unescaped(const std::string& text) {
   return plain;
 }
 
-// Rows: "36 35 98:0 /root /folder options [fields] - type source super-options".
+// Reads the rows "36 35 98:0 /root /folder options [fields] - type source super-options".
 std::vector<Mount> cpu_mounts(const std::string& root) {
   std::vector<Mount> mounts;
   std::ifstream file(root + "/proc/self/mountinfo");
@@ -75,7 +75,7 @@ std::vector<Mount> cpu_mounts(const std::string& root) {
   return mounts;
 }
 
-// The group of the process in the hierarchy of v2 ("0::/group") or of v1's cpu
+// Returns the group of the process in the hierarchy of v2 ("0::/group") or of v1's cpu controller
 // ("4:cpu,cpuacct:/group").
 std::optional<std::string> group_of_process(const std::string& root, bool is_v2) {
   std::ifstream file(root + "/proc/self/cgroup");
@@ -89,7 +89,7 @@ std::optional<std::string> group_of_process(const std::string& root, bool is_v2)
   return std::nullopt;
 }
 
-// quota / period of one group; 0 without a quota ("max", or -1).
+// Returns quota / period of one group, or 0 when it has no quota ("max", or -1).
 double quota_of(const Mount& mount, const std::string& folder) {
   double quota = 0, period = 0;
   if (mount.is_v2) {
@@ -101,8 +101,8 @@ double quota_of(const Mount& mount, const std::string& folder) {
   return quota > 0 && period > 0 ? quota / period : 0;
 }
 
-// The group below the mount; a group that the mount does not show, as in a container, is taken to
-// be the mount's own.
+// Returns the path of the group below the mount. A group that the mount does not show, as in a
+// container, is taken to be the mount's own group.
 std::string below_mount(const Mount& mount, const std::string& group) {
   if (mount.root == "/") return group == "/" ? "" : group;
   const bool is_below = group.starts_with(mount.root) &&
@@ -110,7 +110,7 @@ std::string below_mount(const Mount& mount, const std::string& group) {
   return is_below ? group.substr(mount.root.size()) : "";
 }
 
-// The smallest quota of the group and of those around it.
+// Returns the smallest quota of the group and of its ancestors.
 double tightest_quota(const Mount& mount, std::string group) {
   double minimum = 0;
   while (true) {

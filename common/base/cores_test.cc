@@ -45,7 +45,7 @@ TEST(QuotaCores, OfV2IsTheTightestUpToTheRoot) {
   root.write("sys/fs/cgroup/a/b/cpu.max", "200000 100000\n");
   EXPECT_EQ(root.quota(), 2);
   root.write("sys/fs/cgroup/cpu.max", "20000 100000\n");
-  EXPECT_EQ(root.quota(), 1);  // a fifth of a core is still a thread
+  EXPECT_EQ(root.quota(), 1);  // a fifth of a core is still one thread
 }
 
 TEST(QuotaCores, OfV1IsItsCpuController) {
@@ -59,8 +59,8 @@ TEST(QuotaCores, OfV1IsItsCpuController) {
   EXPECT_EQ(root.quota(), 4);
 }
 
-// A container sees its own group as the mount's root, whether or not its paths are those of the
-// host.
+// A container sees its own group as the root of the mount, whether or not its paths are those of
+// the host.
 TEST(QuotaCores, OfAContainerLiesAtTheMount) {
   for (const char* group : {"/docker/1a", "/docker/1a/", "/", "/../elsewhere"}) {
     const Root root;
@@ -98,7 +98,7 @@ TEST(UsableCores, RespectTheAffinity) {
   ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
   EXPECT_EQ(usable_cores(), 1);
   EXPECT_EQ(thread_count(0), 1);
-  EXPECT_EQ(thread_count(5), 5);  // what is asked for counts
+  EXPECT_EQ(thread_count(5), 5);  // an explicit number wins
   ASSERT_EQ(::sched_setaffinity(0, sizeof(before), &before), 0);
   EXPECT_LE(usable_cores(), CPU_COUNT(&before));
 }

@@ -1,4 +1,4 @@
-// How many of a thing, in words.
+// A count of things, in words.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace sluice {
 
-// "1 node", "2 nodes".
+// Returns "1 node" or "2 nodes".
 inline std::string count_text(uint64_t count, std::string_view thing) {
   return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }

@@ -1,8 +1,8 @@
 #include "common/base/digest.h"
 
-// The functions of one algorithm, which OpenSSL 3 advises against in favour of EVP: those look
-// every algorithm up among providers, which takes each program four megabytes and, when it starts,
-// a third of its page faults.
+// These are the functions of one algorithm, which OpenSSL 3 deprecates in favour of EVP. EVP looks
+// every algorithm up among providers, which costs each program four megabytes and a third of its
+// page faults at start.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 

@@ -18,7 +18,7 @@ struct Digest {
   bool is_zero() const { return *this == Digest{}; }
 };
 
-// Feeds bytes in pieces; finish() may be called once.
+// Hashes bytes that arrive in pieces. finish() may be called once.
 class Sha256 {
  public:
   Sha256();

@@ -30,7 +30,8 @@ constexpr std::array<Row, kDTypeCount> kRows = {{
     {"i2", 2, Class::kSigned},
 }};
 
-// An attribute of a damaged graph may hold any number: it is of the undefined type.
+// Returns the row of a type. An attribute of a damaged graph may have any number, which then counts
+// as undefined.
 const Row& row(DType dtype) {
   const auto index = static_cast<size_t>(dtype);
   return kRows[index < kRows.size() ? index : 0];

@@ -39,12 +39,12 @@ enum class DType : uint8_t {
 
 inline constexpr int kDTypeCount = 27;
 
-// Bits of one element: 2, 4, 8 … 128; 0 for string and undefined.
+// Returns the bits of one element: 2, 4, 8 … 128; 0 for string and undefined.
 int dtype_bits(DType dtype);
-// Bytes of `count` dense elements; sub-byte elements packed as ONNX packs them (first element in
-// the low bits). Strings: 0.
+// Returns the bytes of `count` dense elements. Sub-byte elements are packed as ONNX packs them, the
+// first element in the low bits. Strings: 0.
 uint64_t dtype_bytes(DType dtype, uint64_t count);
-// "f32", "i64", "bool", "string", "f8e4m3fn", …
+// Returns "f32", "i64", "bool", "string", "f8e4m3fn", …
 std::string_view dtype_name(DType dtype);
 std::optional<DType> dtype_from_name(std::string_view name);
 bool dtype_is_valid(int number);

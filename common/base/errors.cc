@@ -1,12 +1,11 @@
 #include <algorithm>
 
-#include "common/base/json.h"
 #include "common/base/result.h"
 
 namespace sluice {
 namespace {
 
-constexpr size_t kMaxWord = 400;  // bytes between two quotes that are shown whole
+constexpr size_t kMaxWord = 400;  // a quoted name up to this many bytes is shown whole
 constexpr size_t kWordStart = 200;
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
@@ -22,9 +21,9 @@ std::string escaped(char c) {
   return c == '\n' ? "\\n" : fmt::format("\\x{:02x}", static_cast<int>(c));
 }
 
-// Texts hold names of the user's, between quotes, and these may hold anything. Control characters
-// are written as escapes, but for the line breaks of our own lists, whose lines are indented; what
-// is too long for a line is cut.
+// Makes a text printable. Names that the user chose are between quotes and may contain any byte.
+// Control characters become escapes, except for the line breaks of our own lists, whose lines are
+// indented; a name that is too long for a line is cut.
 std::string readable(std::string_view text) {
   std::string shown;
   bool is_quoted = false;
@@ -71,12 +70,6 @@ std::string error_text(const Error& error) {
   if (!error.file.empty()) text += fmt::format(" [{}]", readable(error.file));
   if (!error.hint.empty()) text += fmt::format("\nhint: {}", readable(error.hint));
   return text;
-}
-
-std::string error_json(const Error& error) {
-  return fmt::format(R"({{"code":"SL{:04}","message":{},"hint":{},"file":{}}})",
-                     static_cast<int>(error.code), json_quote(error.message),
-                     json_quote(error.hint), json_quote(error.file));
 }
 
 }  // namespace sluice

@@ -11,7 +11,8 @@ namespace {
 constexpr uint32_t kVersion = 1;
 constexpr size_t kVersionAt = 8, kCodeAt = 12, kProgramAt = 16, kProgramBytes = 48, kCrcAt = 112;
 
-// CRC-32 of IEEE 802.3, bit by bit: these are 112 bytes, once per failed program.
+// Computes the CRC-32 of IEEE 802.3 bit by bit, which is fast enough for 112 bytes once per failed
+// program.
 uint32_t crc_of(std::span<const std::byte> bytes) {
   uint32_t crc = 0xffffffffu;
   for (const std::byte byte : bytes) {
@@ -51,7 +52,8 @@ Error failure_read(std::span<const std::byte> bytes) {
   const bool printable =
       std::all_of(program.begin(), program.end(), [](char c) { return c > ' ' && c < 127; });
   const auto code = static_cast<ErrorCode>(number);
-  // Printed again it must be the same: this checks magic, version, zeros and CRC at once.
+  // A valid header is equal to the header printed again, which checks magic, version, zeros and CRC
+  // at once.
   if (!is_error_code(number) || program.empty() || !printable) return damaged();
   const auto again = print_failure_header(code, program);
   if (!std::equal(bytes.begin(), bytes.end(), again.begin())) return damaged();

@@ -6,8 +6,8 @@
 namespace sluice {
 namespace {
 
-// ModelProto's field 1 (ir_version, a varint below 128), followed by the tag of a field that it can
-// have.
+// Checks for field 1 of ModelProto (ir_version, a varint below 128) and the tag of another of its
+// fields.
 bool begins_as_onnx(std::string_view text) {
   constexpr std::string_view kTags = "\x12\x1a\x22\x28\x32\x3a\x42\x72";
   return text.size() >= 3 && text[0] == '\x08' && static_cast<signed char>(text[1]) > 0 &&

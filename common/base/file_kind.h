@@ -1,5 +1,5 @@
-// What a file is, told by its first bytes, so that a file given to the wrong program is answered
-// with the right one.
+// The kind of a file by its first bytes, so that a program that gets the wrong file can name the
+// right program.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,12 @@ inline constexpr char kOmMagic[8] = {'S', 'L', 'U', 'I', 'C', 'E', 'O', 'M'};
 
 enum class FileKind { kUnknown, kGraph, kCompiledModel, kGraphText, kOnnx, kFailure };
 
-// ONNX files have no magic: they are known by how exporters begin them, which is good enough for a
-// hint.
+// Returns the kind. ONNX files have no magic: they are recognized by the fields that exporters
+// write first, which is good enough for a hint.
 FileKind file_kind(std::span<const std::byte> bytes);
 
-// For an error that refuses the file: what it is and which program takes it. Empty when unknown.
+// Returns the hint of an error that rejects the file: its kind and the program that takes it. Empty
+// when the kind is unknown.
 std::string file_kind_hint(std::span<const std::byte> bytes);
 
 }  // namespace sluice

@@ -22,8 +22,9 @@ namespace {
 constexpr size_t kMaxNameBytes = 200;  // file systems take 255; an ending and a number follow
 constexpr int kMaxTemporaries = 1000;
 
-// A file beside the target that nobody else writes: where containers share a folder, process
-// numbers repeat. -1: see errno.
+// Creates a file beside the target that nobody else writes. Process numbers repeat where containers
+// share a folder, so a number is appended to a name that exists. Returns -1 on failure, with errno
+// set.
 int create_temporary(const std::string& target, std::string& name) {
   int fd = -1;
   errno = EEXIST;
@@ -50,7 +51,7 @@ struct MappedFile::Map {
   void* address = nullptr;
   size_t size = 0;
   int64_t mtime_ns = 0;
-  std::vector<std::byte> content;  // of what cannot be mapped
+  std::vector<std::byte> content;  // of a file that cannot be mapped
   ~Map() {
     if (address != nullptr) ::munmap(address, size);
   }
@@ -106,8 +107,9 @@ Result<std::vector<std::byte>> read_descriptor(int fd) {
   size_t size = 0;
   while (true) {
     if (bytes.size() - size < kMinFree) {
-      int waiting = 0;  // what a pipe holds or a file has left: room for more than that would be
-                        // cleared in vain
+      // The number of bytes that a pipe contains now; resize clears, so a larger buffer would be
+      // wasted work.
+      int waiting = 0;
       if (::ioctl(fd, FIONREAD, &waiting) != 0) waiting = 0;
       bytes.resize(
           std::max(size + static_cast<size_t>(std::max(waiting, 0)) + kMinFree, bytes.size() * 2));

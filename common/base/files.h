@@ -1,4 +1,4 @@
-// Files: whole reads, read-only maps, and writes that appear under their final name only when
+// Whole reads of files, read-only maps, and writes whose file gets its final name only when it is
 // complete.
 #pragma once
 
@@ -17,12 +17,12 @@
 
 namespace sluice {
 
-// What errno says about an action ("open") on a file. kNotFound: its path cannot be used; kLimit:
-// memory; kIo: the rest.
+// Returns the error of errno for an action ("open") on a file: kNotFound when its path cannot be
+// used, kLimit for memory, kIo otherwise.
 Error file_error(const char* action, const std::string& path);
 
-// A read-only map of a whole file, shared by copies; unmapped by the last one. Empty files map to
-// an empty span; what cannot be mapped, such as a named pipe, is read into memory.
+// A read-only map of a whole file, shared by copies and unmapped by the last one. An empty file
+// maps to an empty span; a file that cannot be mapped, such as a named pipe, is read into memory.
 class MappedFile {
  public:
   static Result<MappedFile> open(const std::string& path);
@@ -36,19 +36,20 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
-// The whole of a file, or of standard input when path is "-".
+// Reads a whole file, or standard input when path is "-".
 Result<std::vector<std::byte>> read_file(const std::string& path);
 Result<std::vector<std::byte>> read_descriptor(int fd);
 Result<std::string> read_text(const std::string& path);
 
-// Writes to "<path>.tmp<pid>" and renames in commit(); without commit the temporary is removed.
-// What cannot be renamed over is written directly: path "-", which is standard output, and what
-// exists and is no regular file, such as /dev/null or a named pipe.
+// Writes to "<path>.tmp<pid>" and renames in commit(); without commit the temporary is removed. A
+// path that cannot be renamed over is written directly: "-", which is standard output, and an
+// existing file that is not regular, such as /dev/null or a named pipe.
 class FileWriter {
  public:
   enum class Order { kForward, kRewriting };
-  // kRewriting: for rewrite(). What cannot be rewritten, such as a pipe, then gets its bytes in
-  // commit(), from a temporary file without name in the folder for such files ($TMPDIR, else /tmp).
+  // kRewriting allows rewrite(). A target that cannot be rewritten, such as a pipe, then gets its
+  // bytes in commit(), from an unnamed temporary file in the folder for temporary files ($TMPDIR,
+  // or /tmp).
   static Result<FileWriter> create(const std::string& path, Order order = Order::kForward);
   FileWriter(FileWriter&& other) noexcept;
   FileWriter& operator=(FileWriter&&) = delete;
@@ -56,11 +57,11 @@ class FileWriter {
   Result<void> write(std::span<const std::byte> bytes);
   Result<void> write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
   Result<void> pad_to(uint64_t alignment);  // zeros up to the next multiple
-  Result<void> rewrite(uint64_t offset,
-                       std::span<const std::byte> bytes);  // over bytes written before
+  // Replaces bytes written before.
+  Result<void> rewrite(uint64_t offset, std::span<const std::byte> bytes);
   uint64_t offset() const { return offset_; }
-  // Where the file allows it, what is written between these two goes to the disk past the page
-  // cache.
+  // Between these two calls, bytes are written to the disk past the page cache where the file
+  // allows it.
   void begin_uncached();
   Result<void> end_uncached();
   Result<void> commit();
@@ -73,9 +74,9 @@ class FileWriter {
   std::string path_;
   std::string temporary_;  // empty when written directly
   int fd_ = -1;
-  int target_ = -1;             // where commit() copies a temporary file without name to
-  bool is_rewritable_ = false;  // a file that was open before, written from start_ on; without
-                                // commit() it is cut there
+  int target_ = -1;  // the file to which commit() copies an unnamed temporary file
+  // The file was open before and is written from start_ on; without commit() it is truncated there.
+  bool is_rewritable_ = false;
   uint64_t start_ = 0;
   uint64_t offset_ = 0;
   std::optional<UncachedFile> uncached_;
@@ -83,12 +84,12 @@ class FileWriter {
 
 Result<void> write_file(const std::string& path, std::span<const std::byte> bytes);
 Result<void> write_text(const std::string& path, std::string_view text);
-// A value's name as a file name without ending: '/' becomes '_', as do characters no file name can
-// hold; long names are cut and end with a part of their digest.
+// Returns a value's name as a file name without extension: '/' becomes '_', as do characters that
+// no file name can contain; a long name is cut and ends with a part of its digest.
 std::string file_name_of(std::string_view name);
 
-// File names for several values of one folder: the second and later values of one file name get
-// "~2", "~3", ...
+// Assigns file names to several values in one folder: the second and later values with the same
+// file name get "~2", "~3", ...
 class FileNames {
  public:
   std::string take(std::string_view name);
@@ -98,9 +99,9 @@ class FileNames {
 };
 
 Result<void> make_directories(const std::string& path);
-// Exists and is no regular file: a device, a pipe, a folder.
+// Returns true when the path exists and is not a regular file: a device, a pipe, a folder.
 bool is_special_file(const std::string& path);
-// Writes all bytes to fd; a closed reader is kIo, never a signal (callers ignore SIGPIPE once, in
+// Writes all bytes to fd. A closed reader is kIo, never a signal (programs ignore SIGPIPE once, in
 // main).
 Result<void> write_descriptor(int fd, std::span<const std::byte> bytes);
 

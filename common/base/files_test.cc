@@ -86,10 +86,9 @@ TEST(Files, WhatIsKnownLaterIsWrittenOver) {
 }
 
 TEST(Files, WhatIsWrittenPastTheCacheIsTheSame) {
-  std::string body(10'000'001, 0);  // no whole number of blocks, nor of requests
+  std::string body(10'000'001, 0);  // not a multiple of the block or request size
   for (size_t i = 0; i < body.size(); ++i) body[i] = static_cast<char>(i * 2654435761u >> 24);
-  for (const size_t start :
-       {size_t{4096}, size_t{100}}) {  // the second does not begin with a block
+  for (const size_t start : {size_t{4096}, size_t{100}}) {  // the second does not begin on a block
     const TestFolder folder;
     const std::string path = folder.file("uncached");
     auto writer = FileWriter::create(path, FileWriter::Order::kRewriting);

@@ -1,5 +1,5 @@
-// The few functions of fmt that are not templates in its headers, compiled here: then no program
-// needs the shared library at its start.
+// The few functions of fmt that are not templates in its headers are compiled here, so that no
+// program needs the shared library at its start.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

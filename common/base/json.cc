@@ -7,15 +7,13 @@ namespace {
 
 using External = nlohmann::ordered_json;
 
-constexpr int kMaxDepth =
-    100;  // of values in each other: reading, printing and destroying them recurse
+constexpr int kMaxDepth = 100;  // nesting of values: reading, printing and destroying them recurse
 
 Json from_external(const External& external) {
   switch (external.type()) {
     case External::value_t::boolean:
       return Json(external.get<bool>());
-    case External::value_t::number_unsigned:  // also what int64 cannot hold: then a real, as what
-                                              // is larger still
+    case External::value_t::number_unsigned:  // int64 or, for larger numbers, real
       if (external.get<uint64_t>() > uint64_t{INT64_MAX}) return Json(external.get<double>());
       return Json(external.get<int64_t>());
     case External::value_t::number_integer:
@@ -87,8 +85,8 @@ void Json::push(Json value) {
 
 Result<Json> json_parse(std::string_view text) {
   bool too_deep = false;
-  // Of a value that is not kept the library keeps no members either: memory and, above, the stack
-  // stay bounded.
+  // The library does not keep the members of a value that is not kept, so memory and, in the
+  // functions above, the stack stay bounded.
   const auto keep = [&too_deep](int depth, External::parse_event_t, External&) {
     too_deep = too_deep || depth > kMaxDepth;
     return depth <= kMaxDepth;

@@ -1,4 +1,4 @@
-// JSON values. The JSON library is included by json.cc alone.
+// JSON values. Only json.cc includes the JSON library.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace sluice {
 
-// Objects keep the order of their members.
+// A JSON value. Objects keep the order of their members.
 class Json {
  public:
   using Array = std::vector<Json>;
@@ -39,7 +39,7 @@ class Json {
   const Object* as_object() const { return std::get_if<Object>(&value_); }
   std::optional<double> number() const;  // integer or real
 
-  const Json* find(std::string_view key) const;  // null unless an object with that member
+  const Json* find(std::string_view key) const;  // null unless this is an object with that member
   void set(std::string key, Json value);         // appends a member; makes a null an object
   void push(Json value);                         // appends an element; makes a null an array
 
@@ -49,7 +49,7 @@ class Json {
 
 Result<Json> json_parse(std::string_view text);
 std::string json_dump(const Json& json, int indent = -1);  // indent < 0: one line
-std::string json_quote(
-    std::string_view text);  // with quotes; bytes that are not UTF-8 become U+FFFD
+// Returns the text with quotes; bytes that are not UTF-8 become U+FFFD.
+std::string json_quote(std::string_view text);
 
 }  // namespace sluice

@@ -1,12 +1,12 @@
-// Limits that the compiler keeps to and that a loader checks.
+// Limits that the compiler keeps and a loader checks.
 #pragma once
 
 #include <cstdint>
 
 namespace sluice {
 
-inline constexpr uint64_t kScratchLimit =
-    1 << 20;  // bytes of scratch that a kernel has for each worker; a profile may say fewer
+// Bytes of scratch for each worker of a kernel; a profile may set fewer.
+inline constexpr uint64_t kScratchLimit = 1 << 20;
 inline constexpr uint32_t kBlockLimit = 1 << 20;  // blocks per launch
 
 }  // namespace sluice

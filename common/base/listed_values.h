@@ -1,5 +1,5 @@
-// Values of a repeatable option in one text, joined with ';'. Names in them, which exporters write,
-// may hold any byte, also a ';'.
+// The values of a repeatable option in one text, joined with ';'. Exporters write names that may
+// contain any byte, also a ';'.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace sluice {
 
-// How a value ends: behind the last `mark` stand these characters alone.
+// The end of a value: only these characters follow the last `mark`.
 struct ValueEnd {
   char mark;
   std::string_view characters;
-  bool may_be_empty;  // nothing may stand behind the mark
+  bool may_be_empty;  // nothing needs to follow the mark
 };
 inline constexpr ValueEnd kDimEnd = {'=', "0123456789.", false};
 inline constexpr ValueEnd kInputShapeEnd = {':', "0123456789,~-", true};
@@ -25,8 +25,8 @@ inline bool ends_value(std::string_view text, const ValueEnd& end) {
          remaining.find_first_not_of(end.characters) == std::string_view::npos;
 }
 
-// The values, without empty ones. A ';' is between two where what stands before it is a whole
-// value, else it is of a name.
+// Returns the values without empty ones. A ';' separates two values where the text before it is a
+// whole value; otherwise it belongs to a name.
 inline std::vector<std::string> listed_values(std::string_view text, const ValueEnd& end) {
   std::vector<std::string> values;
   for (size_t begin = 0, at = 0; begin < text.size(); ++at) {

@@ -1,15 +1,16 @@
-// People-text on stderr. Nothing in Sluice writes to stdout but a stage's graph.
+// Text for people on stderr. Only the graph of a stage goes to stdout.
 #pragma once
 
 #include <string_view>
 
 namespace sluice {
 
-// From now on nothing but errors is told: -q, --quiet of every program.
+// Suppresses all lines but errors from now on: -q, --quiet of every program.
 void silence_log();
-// Text as it is, in one write, to standard error; that it cannot be written is nobody to tell.
+// Writes text unchanged to standard error, in one write. A failed write is ignored, since there is
+// nowhere to report it.
 void log_text(std::string_view text);
-// "program: kind text\n" in one write; of a kind other than "error" not after silence_log().
+// Writes "program: kind text\n" in one write. After silence_log() only the kind "error" is written.
 void log_line(std::string_view program, std::string_view kind, std::string_view text);
 
 inline void log_warning(std::string_view program, std::string_view text) {

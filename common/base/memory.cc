@@ -11,7 +11,8 @@ namespace sluice {
 namespace {
 
 thread_local int depth = 0;
-std::string last_line = "error SL1008: memory ran out\n";  // replaced while there is memory
+// Replaced while memory is still available.
+std::string last_line = "error SL1008: memory ran out\n";
 std::string last_output;
 
 void no_memory() {
@@ -26,12 +27,12 @@ constexpr size_t kStackBytes = size_t{1} << 20;
 constexpr size_t kMinStackBytes = size_t{512} << 10;
 constexpr size_t kStackStep = size_t{16} << 10;
 
-// Steps down by frames that are touched at their far end.
+// Recurses with frames that are touched at their far end, until `bytes` of the stack are used.
 [[gnu::noinline]] void touch_stack(size_t bytes) {
   volatile char probe[kStackStep];
   probe[0] = 0;
   if (bytes > kStackStep) touch_stack(bytes - kStackStep);
-  probe[1] = probe[0];  // keeps this frame while the next is there
+  probe[1] = probe[0];  // keeps this frame alive during the call
 }
 
 size_t stack_limit() {
@@ -56,8 +57,8 @@ std::string memory_limit_text() {
 
 Error memory_error(const std::bad_alloc& failed, const std::string& who) {
   const auto* known = dynamic_cast<const MemoryRanOut*>(&failed);
-  if (who.empty() && known == nullptr)
-    return make_error(ErrorCode::kLimit, "memory ran out");  // short enough to need none itself
+  // This message is short enough to need no memory itself.
+  if (who.empty() && known == nullptr) return make_error(ErrorCode::kLimit, "memory ran out");
   try {
     const std::string bytes = known == nullptr ? ""
                                                : fmt::format(": {} bytes more were wanted{}",
@@ -83,13 +84,13 @@ Result<void> grow_stack() {
                       limit >> 10, kMinStackBytes >> 10)
         .with_hint("ulimit -s unlimited");
   }
-  const size_t bytes = kStackBytes + (size_t{64} << 10);  // and frames around it
+  const size_t bytes = kStackBytes + (size_t{64} << 10);  // for the frames above it
   void* probe = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (probe == MAP_FAILED) return make_error(ErrorCode::kLimit, "memory ran out");
   ::munmap(probe, bytes);
-  // Half of a small stack stays for what is on it already: arguments, environment, the frames so
-  // far.
+  // Half of a small stack is left to what uses it already: arguments, environment and the current
+  // frames.
   touch_stack(std::min(kStackBytes, limit / 2));
   return {};
 }

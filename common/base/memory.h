@@ -1,4 +1,4 @@
-// Memory that runs out, as an error like any other.
+// Exhausted memory, reported as an error like any other.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace sluice {
 
-// An allocation that failed, and of how many bytes.
+// A failed allocation and its number of bytes.
 class MemoryRanOut : public std::bad_alloc {
  public:
   explicit MemoryRanOut(uint64_t bytes) : bytes_(bytes) {}
@@ -21,17 +21,18 @@ class MemoryRanOut : public std::bad_alloc {
   uint64_t bytes_;
 };
 
-// The error of memory that could not be had: the bytes where they are known, the process's limits,
-// what may help. who: "node 'x'", or empty.
+// Returns the error of a failed allocation: the bytes where they are known, the limits of the
+// process, and a hint. who is "node 'x'", or empty.
 Error memory_error(const std::bad_alloc& failed, const std::string& who = {});
-// For a failed mmap or the like: "no memory for WHAT: 4096 bytes, …".
+// Returns "no memory for WHAT: 4096 bytes, …", for a failed mmap and similar calls.
 Error memory_error(uint64_t bytes, const std::string& what);
-// ", this process may have 1048576 bytes (ulimit -v)"; empty when it is not limited.
+// Returns ", this process may have 1048576 bytes (ulimit -v)", or an empty text when it has no
+// limit.
 std::string memory_limit_text();
 
-// What body() gives; kLimit where an allocation below it failed or was larger than any can be, or
-// where a thread could not be started. Catches on the calling thread only: for others, see
-// parallel.h.
+// Returns the result of body(), or kLimit when an allocation in it failed or was larger than any
+// can be, or a thread could not be started. Catches on the calling thread only; parallel.h does it
+// for other threads.
 template <typename Body>
 auto within_memory(Body&& body) -> decltype(body()) {
   try {
@@ -46,7 +47,7 @@ auto within_memory(Body&& body) -> decltype(body()) {
   }
 }
 
-// The same where label() names what ran out of it, a node for example.
+// Does the same; label() names what ran out of memory, a node for example.
 template <typename Body, typename Label>
 auto within_memory(Body&& body, Label&& label) -> decltype(body()) {
   try {
@@ -59,11 +60,11 @@ auto within_memory(Body&& body, Label&& label) -> decltype(body()) {
   }
 }
 
-// Makes room for the calling thread's stack now, when a lack of it can still be told: a stack that
-// cannot grow later kills the process.
+// Extends the stack of the calling thread now, while a lack of memory can still be reported: a
+// stack that cannot grow later kills the process.
 Result<void> grow_stack();
 
-// within_memory for the main function of a program.
+// Runs the main function of a program within_memory.
 template <typename Body>
 auto program_within_memory(Body&& body) -> decltype(body()) {
   return within_memory([&]() -> decltype(body()) {
@@ -72,9 +73,9 @@ auto program_within_memory(Body&& body) -> decltype(body()) {
   });
 }
 
-// While one is in scope, an allocation that fails on this thread ends the process at once, with the
-// line set below on stderr and kLimit's exit code, instead of throwing: for code of others that
-// exceptions cannot pass.
+// While one is in scope, an allocation that fails on this thread ends the process at once with
+// kLimit's exit code and the line set below on stderr, instead of throwing. It is for third-party
+// code that exceptions cannot pass.
 class EndWhenMemoryRunsOut {
  public:
   EndWhenMemoryRunsOut();
@@ -82,7 +83,8 @@ class EndWhenMemoryRunsOut {
   EndWhenMemoryRunsOut(const EndWhenMemoryRunsOut&) = delete;
   EndWhenMemoryRunsOut& operator=(const EndWhenMemoryRunsOut&) = delete;
 };
-// output: for standard output, where the next program of a pipe reads. Before any other thread.
+// Sets the line, and the bytes for standard output, which the next program of a pipe reads. Must be
+// called before any other thread starts.
 void set_memory_error(std::string line, std::string output = {});
 [[noreturn]] void end_without_memory();
 

@@ -18,8 +18,8 @@ constexpr int64_t kMaxFrameBytes = int64_t{1} << 40;
 constexpr int64_t kMaxConstantBytes = int64_t{1} << 60;
 constexpr int64_t kMaxNodes = std::numeric_limits<int64_t>::max();
 
-// The one table. A new row needs a sentence here and a line in the --help of the stages that read
-// it.
+// The one table of options. A new row needs a sentence here and a line in the --help of the stages
+// that read it.
 constexpr std::array kTable = {
     OptionRow{"input-shape", kSemantic, "", "shapes of model inputs, name:d0,d1,…"},
     OptionRow{"dim", kSemantic, "", "values of named dimensions, NAME=VALUE"},
@@ -189,7 +189,7 @@ Result<int64_t> Options::integer(std::string_view name, int64_t low, int64_t hig
 }
 
 uint64_t Options::max_constant_bytes() const {
-  uint64_t bytes = 0;  // set() takes numbers alone
+  uint64_t bytes = 0;  // set() accepts numbers only
   const std::string value = text("max-constant-bytes");
   std::from_chars(value.data(), value.data() + value.size(), bytes);
   return bytes;

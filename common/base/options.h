@@ -1,5 +1,5 @@
-// Options, split by what they may change (design section 3): semantic options change the product
-// and travel in graph files; non-semantic options never do.
+// Options of two kinds (design section 3): semantic options change the product and travel in graph
+// files; non-semantic options never do.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace sluice {
 
-// kSource: a file or folder that the import reads besides the model; what it says is in the graph
-// from there on.
+// kSource is a file or folder that the import reads besides the model; its content becomes part of
+// the graph.
 enum class OptionKind : uint8_t { kSemantic, kNonSemantic, kSource };
 
 struct OptionRow {
@@ -23,47 +23,45 @@ struct OptionRow {
   std::string_view fallback;  // default value; a value equal to it is not stored
   std::string_view sentence;
   std::string_view choices = "";  // the only values, separated by '|'; empty: any text
-  int64_t maximum = -1;           // a whole number from `least` to this; -1: no number
+  int64_t maximum = -1;           // a whole number from `minimum` to this; -1: no number
   int64_t minimum = 0;
   bool is_flag = false;  // typed without a value, which means "on"
 };
 
 std::span<const OptionRow> option_table();
 const OptionRow* find_option(std::string_view name);
-// The stage after which nothing reads the option: for a file that is past it, it comes too late.
-// Empty: read to the end, or by no stage.
+// Returns the last stage that reads the option; for a file after that stage the option comes too
+// late. Empty when build, or no stage, is the last.
 std::string_view last_reader(std::string_view option);
 bool names_file(std::string_view option);  // its value is the path of a file or a folder
 
-// What an option means as it was typed: of flags, which have no value, "on".
+// Returns the value of an option as it was typed; that of a flag, which has no value, is "on".
 inline std::string_view typed_value(const OptionRow& row, std::string_view value) {
   return row.is_flag ? "on" : value;
 }
-// The argument of another program that says the same: "--name=value", or "--name".
+// Returns the equivalent argument of another program: "--name=value", or "--name".
 std::string option_argument(const OptionRow& row, std::string_view value);
 
-// Whether the option takes this value. Errors: kBadOption, naming what it takes.
+// Checks that the option accepts the value. Errors: kBadOption, which names the accepted values.
 Result<void> check_option_value(const OptionRow& row, std::string_view value);
 
-// A set of option values by name, sorted; what equals its default is left out. Repeatable options
-// (--dim) hold their values joined with
-// ';', sorted.
+// A set of option values by name, sorted. A value equal to its default is left out. The values of a
+// repeatable option (--dim) are joined with ';', sorted.
 class Options {
  public:
-  Result<void> set(
-      std::string_view name,
-      std::string_view value);  // kBadOption: unknown name, or a value it does not take
+  // Errors: kBadOption for an unknown name, or a value that it does not accept.
+  Result<void> set(std::string_view name, std::string_view value);
   std::string text(std::string_view name) const;  // stored or default value
   bool flag(std::string_view name) const { return text(name) == "on"; }
   Result<int64_t> integer(std::string_view name, int64_t low, int64_t high) const;
   uint64_t max_constant_bytes() const;
-  Result<int64_t> threads() const;  // how many --threads means, at least 1
-  std::vector<std::string> list(std::string_view name,
-                                char separator = ',') const;  // empty value: empty list
+  Result<int64_t> threads() const;  // the number that --threads means, at least 1
+  // An empty value is an empty list.
+  std::vector<std::string> list(std::string_view name, char separator = ',') const;
 
-  // The semantic options alone, as they travel in a file.
+  // Returns the semantic options alone, as they travel in a file.
   const std::map<std::string, std::string>& semantic() const { return semantic_; }
-  // Takes over the semantic options of a file that was read; values already set here win.
+  // Adds the semantic options of a file that was read; values already set here win.
   Result<void> inherit(const std::map<std::string, std::string>& semantic);
 
  private:

@@ -14,15 +14,15 @@ int64_t thread_count(int64_t asked) { return asked > 0 ? asked : usable_cores();
 Result<void> parallel_for(size_t count, int64_t threads,
                           const std::function<Result<void>(size_t)>& job) {
   std::atomic<size_t> next{0};
-  std::mutex mutex;  // guards the two below
+  std::mutex mutex;  // guards the next two
   size_t failed = count;
   Result<void> result;
   const auto work = [&] {
     for (size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) {
       Result<void> done = within_memory([&] { return job(i); });
       if (done) continue;
-      next.store(
-          count);  // every lower i has been taken already, so the lowest failure is always met
+      // Every lower i has been taken already, so the lowest failure is always found.
+      next.store(count);
       const std::lock_guard lock(mutex);
       if (i > failed) continue;
       failed = i;
@@ -46,7 +46,7 @@ Threads::~Threads() {
 
 Result<void> Threads::start(std::function<void()> body) {
   return within_memory([&]() -> Result<void> {
-    threads_.reserve(threads_.size() + 1);  // a thread that cannot be kept could not be waited for
+    threads_.reserve(threads_.size() + 1);  // a thread that cannot be stored could not be joined
     threads_.emplace_back(std::move(body));
     return {};
   });

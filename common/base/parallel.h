@@ -1,5 +1,5 @@
-// Threads as the compiler uses them: a loop whose turns they share, and threads that live as long
-// as their scope.
+// Threads of the compiler: a loop whose iterations they share, and threads that live as long as
+// their scope.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@
 
 namespace sluice {
 
-// The number of threads that --threads=asked means: asked, or one per core that the process may use
-// when it is 0.
+// Returns the number of threads for --threads=asked: asked, or one per core that the process may
+// use when it is 0.
 int64_t thread_count(int64_t asked);
 
-// Runs job(i) for every i < count, in the order of i, on at most `threads` threads, the caller's
-// among them. After a failure no job is begun any more. Returns the error of the lowest i that
-// fails, whatever the threads do; exhausted memory, of a job or of a new thread, is kLimit. job is
-// called by several threads at once.
+// Runs job(i) for every i < count, in the order of i, on at most `threads` threads including the
+// caller's. No job starts after a failure. Returns the error of the lowest i that fails,
+// independent of the timing; exhausted memory, of a job or of a new thread, is kLimit. Several
+// threads call job at once.
 Result<void> parallel_for(size_t count, int64_t threads,
                           const std::function<Result<void>(size_t)>& job);
 
-// Threads that are waited for at the end of their scope.
+// Threads that are joined at the end of their scope.
 class Threads {
  public:
   Threads() = default;
@@ -31,8 +31,8 @@ class Threads {
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
 
-  // Error: kLimit when there is no memory or no thread for it. body must not throw: it meets
-  // exhausted memory itself (within_memory).
+  // Starts a thread. Errors: kLimit when memory or threads are exhausted. body must not throw: it
+  // handles exhausted memory itself (within_memory).
   Result<void> start(std::function<void()> body);
 
  private:

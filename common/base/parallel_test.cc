@@ -63,8 +63,8 @@ TEST(ParallelFor, AThreadThatCannotStartIsAnError) {
 #endif
   const auto beyond_limit = [] {
     const rlimit none{0, 0};
-    ::setrlimit(RLIMIT_DATA,
-                &none);  // no stack for a thread but those left over from threads before
+    // There is no stack for a new thread except those kept from earlier threads.
+    ::setrlimit(RLIMIT_DATA, &none);
     const auto done = parallel_for(1000, 1000, [](size_t) -> Result<void> {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       return {};

@@ -14,7 +14,7 @@
 namespace sluice {
 namespace {
 
-constexpr int kMaxLinks = 40;  // as many as Linux follows
+constexpr int kMaxLinks = 40;  // the limit of Linux
 
 }  // namespace
 
@@ -23,8 +23,8 @@ void begin_program() {
   std::signal(SIGXFSZ, SIG_IGN);
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (::fcntl(fd, F_GETFD) >= 0) continue;
-    const int opened = ::open(
-        "/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // the lowest free number, thus fd
+    // Open() returns the lowest free number, thus fd.
+    const int opened = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
     if (opened != fd) ::close(opened);
   }
 }

@@ -1,4 +1,4 @@
-// The release, as --version prints it and files carry it. CMakeLists.txt names the same one.
+// The release, as --version prints it and files contain it. CMakeLists.txt names the same one.
 #pragma once
 
 namespace sluice {

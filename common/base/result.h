@@ -33,10 +33,10 @@ enum class ErrorCode : uint16_t {
 ExitClass exit_class(ErrorCode code);
 bool is_error_code(uint16_t number);
 
-// message: one line, "node 'conv1' (Conv): input 'W' has rank 3, expected 4". hint: what to do, may
-// be empty. file: what was read, may be empty. told_by: another program that has printed this error
-// already, see failure_header.h; or "the reader" of our output, which has gone. Stages then end in
-// silence.
+// message is one line, "node 'conv1' (Conv): input 'W' has rank 3, expected 4". hint says what to
+// do and may be empty. file is the file that was read and may be empty. told_by is another program
+// that has printed this error already, see failure_header.h, or "the reader" of our output, which
+// has gone; a stage then ends without a message.
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
   std::string message;
@@ -60,9 +60,10 @@ template <typename... Args>
   return Error{code, fmt::format(format, std::forward<Args>(args)...), {}, {}};
 }
 
-// "SL2104: node ... [model.onnx]" plus a "hint:" line; what main prints after "<program>: error ".
+// Returns "SL2104: node ... [model.onnx]" and a "hint:" line, which main prints after "<program>:
+// error ".
 std::string error_text(const Error& error);
-// The same as one JSON object: {"code":"SL2104","message":...,"hint":...,"file":...}.
+// Returns the same as one JSON object, with the nodes that the message names: docs/errors.md.
 std::string error_json(const Error& error);
 
 template <typename T>
@@ -102,7 +103,8 @@ class [[nodiscard]] Result<void> {
   Error&& error() && { return assert(!ok()), *std::move(error_); }
 
  private:
-  std::optional<Error> error_;  // success makes no strings: a run has ten such results
+  // No strings are constructed for success: a run has ten such results.
+  std::optional<Error> error_;
 };
 
 }  // namespace sluice

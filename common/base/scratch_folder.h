@@ -1,4 +1,4 @@
-// A folder of our own for files in passing, removed with everything in it.
+// A private folder for temporary files, removed with everything in it.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace sluice {
 
 class ScratchFolder {
  public:
-  static Result<ScratchFolder> create();  // below $TMPDIR, else /tmp
+  static Result<ScratchFolder> create();  // below $TMPDIR, or /tmp
   ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   ScratchFolder& operator=(ScratchFolder&&) = delete;
   ~ScratchFolder();

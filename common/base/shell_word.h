@@ -7,7 +7,8 @@
 
 namespace sluice {
 
-// As it is where nothing in it means something to a shell, else in single quotes.
+// Returns the text unchanged when no character in it is special to a shell, otherwise in single
+// quotes.
 inline std::string shell_word(std::string_view text) {
   constexpr std::string_view kPlain = "_=.-/:,+@%";
   const bool is_plain = !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {

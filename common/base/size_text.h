@@ -8,7 +8,7 @@
 
 namespace sluice {
 
-// "12 B", "3.4 kB", "102.5 MB": decimal units.
+// Returns "12 B", "3.4 kB", "102.5 MB": decimal units.
 inline std::string size_text(uint64_t bytes) {
   if (bytes < 1000) return fmt::format("{} B", bytes);
   if (bytes < 1000 * 1000) return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);

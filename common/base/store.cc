@@ -17,7 +17,8 @@ Result<void> make_folder_of(const std::string& path) {
   return make_directories(std::filesystem::path(path).parent_path().string());
 }
 
-// Compared, for a damaged artifact would damage whatever is made from it.
+// Returns true when the file has these bytes. The bytes are compared, because a damaged artifact
+// would damage everything made from it.
 bool holds(const std::string& path, std::span<const std::byte> bytes) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0 || static_cast<uint64_t>(status.st_size) != bytes.size())

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kMaxElements = uint64_t{1} << 60;
 
-// The heap, which says how many bytes it did not have.
+// The heap as a memory resource whose error says how many bytes were asked for.
 class Heap : public std::pmr::memory_resource {
   void* do_allocate(size_t bytes, size_t alignment) override {
     void* memory = ::operator new(bytes, std::align_val_t(alignment), std::nothrow);

@@ -1,4 +1,4 @@
-// A dense tensor in host memory, as files, bindings and comparisons hold it.
+// A dense tensor in host memory, as used by files, bindings and comparisons.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@
 
 namespace sluice {
 
-// Where tensors that this thread makes take their bytes from; the heap when nobody chose. A library
-// that is opened at run time has a choice of its own.
+// Returns the resource from which new tensors of this thread allocate; the heap unless
+// UseTensorMemory set another. A library that is opened at run time has its own setting.
 std::pmr::memory_resource* tensor_memory();
 
-// Chooses it while in scope. What is made meanwhile must end before `memory` does.
+// Sets the resource while in scope. Tensors made meanwhile must end before `memory` does.
 class UseTensorMemory {
  public:
   explicit UseTensorMemory(std::pmr::memory_resource* memory);
@@ -31,9 +31,9 @@ class UseTensorMemory {
   std::pmr::memory_resource* before_;
 };
 
-// Storage that starts on a cache line, so that it can be bound to a run without a copy. A copy
-// takes its memory where it is made. A size alone gives elements that hold nothing yet: who wants
-// zeros says so.
+// Allocates storage that starts on a cache line, so that it can be bound to a run without a copy. A
+// copied container uses the resource that is set where the copy is made. Elements constructed from
+// a size alone are uninitialized; a caller that needs zeros passes them.
 template <typename T>
 struct CacheLineAllocator {
   using value_type = T;
@@ -62,9 +62,9 @@ struct CacheLineAllocator {
 };
 using TensorBytes = std::vector<std::byte, CacheLineAllocator<std::byte>>;
 
-// Elements are little-endian and row-major; 2- and 4-bit elements are packed as ONNX packs them,
-// first element in the low bits; a string tensor of n elements is n + 1 u64 offsets into the text
-// that follows them.
+// Elements are little-endian and row-major. 2- and 4-bit elements are packed as ONNX packs them,
+// the first element in the low bits. A string tensor of n elements is n + 1 u64 offsets into the
+// text that follows them.
 struct Tensor {
   std::string name;
   DType dtype = DType::kUndefined;
@@ -81,19 +81,19 @@ struct Tensor {
   }
 };
 
-// Product of dims; nothing when a dim is negative or the product exceeds 2^60.
+// Returns the product of dims, or nothing when a dim is negative or the product exceeds 2^60.
 std::optional<uint64_t> element_count(std::span<const int64_t> dims);
 
-// Zeros. The dims must have an element_count.
+// Makes a tensor of zeros. The dims must have an element_count.
 Tensor make_tensor(DType dtype, std::vector<int64_t> dims, std::string name = {});
-// The same, but its elements hold nothing yet: whoever makes it writes them all.
+// Makes a tensor with uninitialized elements, all of which the caller must write.
 Tensor make_unfilled_tensor(DType dtype, std::vector<int64_t> dims, std::string name = {});
 Tensor make_string_tensor(std::vector<int64_t> dims, std::span<const std::string> texts,
                           std::string name = {});
-// Element `index` of a string tensor; empty when its offsets are damaged.
+// Returns element `index` of a string tensor, or an empty text when its offsets are damaged.
 std::string_view string_at(const Tensor& tensor, uint64_t index);
-// Whether `bytes` has the size that dtype and dims ask for and, for strings, offsets that are
-// sorted and inside.
+// Returns true when `bytes` has the size that dtype and dims require and, for strings, offsets that
+// are sorted and inside.
 bool is_consistent(const Tensor& tensor);
 
 std::string dims_text(std::span<const int64_t> dims);  // "1x3x224x224", "scalar"

@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-// Hands out one piece of memory that is not zero.
+// Hands out one piece of memory whose bytes are not zero.
 class Dirty : public std::pmr::memory_resource {
  public:
   Dirty() { bytes_.fill(std::byte{0xab}); }

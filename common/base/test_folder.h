@@ -1,5 +1,5 @@
-// A folder that one test owns. Tests of one program run at the same time, as processes of their
-// own: a file under a fixed name in the shared temporary folder is another test's file too.
+// A folder that one test owns. Tests of one program run at the same time as separate processes, so
+// a fixed name in the shared temporary folder would be shared by several tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace sluice {
 
-// Made empty under a name of its own, removed with all in it at the end.
+// Creates an empty folder with a name of its own and removes it with its content at the end.
 class TestFolder {
  public:
   TestFolder() : path_(::testing::TempDir() + "sluice-XXXXXX") {

@@ -12,12 +12,12 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kBlockBytes =
-    4096;  // what O_DIRECT asks of memory, places and sizes: a disk's blocks, 512 or 4096 bytes
+// O_DIRECT's alignment of memory, offsets and sizes: a disk's blocks have 512 or 4096 bytes.
+constexpr size_t kBlockBytes = 4096;
 constexpr size_t kBufferBytes = size_t{4}
-                                << 20;  // one request: a disk is at its fastest from about 1 MB on
+                                << 20;  // one request: a disk reaches its full speed at about 1 MB
 
-// False: see errno.
+// Returns false on failure, with errno set.
 bool write_all(int fd, const std::byte* bytes, size_t size, uint64_t at) {
   while (size > 0) {
     const ssize_t put = ::pwrite(fd, bytes, size, static_cast<off_t>(at));
@@ -59,7 +59,7 @@ bool UncachedFile::finish() {
   return flush(filled_ / kBlockBytes * kBlockBytes) && write_all(fd_, buffer_.get(), filled_, at_);
 }
 
-// Some file systems refuse only here: then it goes through the cache.
+// Some file systems reject O_DIRECT only here; the bytes then go through the cache.
 bool UncachedFile::flush(size_t aligned) {
   const bool written = write_all(direct_.get(), buffer_.get(), aligned, at_) ||
                        (errno == EINVAL && write_all(fd_, buffer_.get(), aligned, at_));

@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-// What "and N more" ends with, by Leniency.
+// The plural nouns after "and N more", by Leniency.
 constexpr std::string_view kPlurals[] = {
     "values that are defined twice",
     "branches that fail when they are taken",

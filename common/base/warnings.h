@@ -1,5 +1,5 @@
-// What a model does that ONNX does not allow and that is taken all the same: collected, so that it
-// can be told in few lines, or refused.
+// The ways in which a model breaks ONNX's rules and is accepted all the same, collected so that
+// they can be reported in few lines or rejected.
 #pragma once
 
 #include <array>
@@ -20,12 +20,12 @@ enum class Leniency : uint8_t {
 
 class Warnings {
  public:
-  static constexpr size_t kMaxOfAKind = 10;  // that are kept; of the others there is a number
+  static constexpr size_t kMaxOfAKind = 10;  // are stored; the others are only counted
 
   void add(Leniency leniency, std::string text);
   bool empty() const;
-  // Kind by kind in the order of their coming; "and 90 more unknown attributes" ends a kind of
-  // which not all are kept.
+  // Returns the warnings kind by kind in the order of their first occurrence. A line like "and 90
+  // more unknown attributes" ends a kind of which not all are stored.
   std::vector<std::string> lines() const;
 
  private:

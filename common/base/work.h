@@ -1,5 +1,5 @@
-// Work counters: how much a process did, for --stats and for the tests of growth. Counted where the
-// work is done, never read by it.
+// Work counters: the amount of work of a process, for --stats and for the tests of scaling. The
+// code that does the work counts it and never reads the counters.
 #pragma once
 
 #include <array>
@@ -21,18 +21,19 @@ inline constexpr size_t kWorkCount = 0
 #undef SLUICE_WORK
     ;
 
-// By Work.
+// The counters, indexed by Work.
 using WorkCounts = std::array<uint64_t, kWorkCount>;
 
 std::string_view work_name(Work work);
 
-// Any thread may add. A sum does not depend on the order, so not on the number of threads.
+// Adds to a counter; any thread may call it. A sum does not depend on the order of additions, so
+// not on the number of threads.
 void add_work(Work work, uint64_t count = 1);
 
-// Of this process so far.
+// Returns the counts of this process so far.
 WorkCounts work_done();
 
-// What was added since `before`.
+// Returns the counts added since `before`.
 WorkCounts work_since(const WorkCounts& before);
 
 }  // namespace sluice

@@ -1,9 +1,11 @@
-// Attention and rotary embeddings.
+// Attention.
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
+#include "common/eval/attention_heads.h"
 #include "common/eval/axes.h"
 #include "common/eval/broadcast.h"
 #include "common/eval/dispatch.h"
@@ -15,75 +17,18 @@
 namespace sluice::eval {
 namespace {
 
-// Q, K and V as [batch, heads, length, size], from rank 4 or from rank 3 with heads inside the last
-// axis.
-template <typename T>
-struct Heads {
-  std::vector<T> values;
-  int64_t batch = 0;
-  int64_t heads = 0;
-  int64_t length = 0;
-  int64_t size = 0;
-
-  T* row(int64_t b, int64_t h, int64_t i) {
-    return values.data() + ((b * heads + h) * length + i) * size;
-  }
-  const T* row(int64_t b, int64_t h, int64_t i) const {
-    return values.data() + ((b * heads + h) * length + i) * size;
-  }
-};
-
-template <typename T>
-Result<Heads<T>> load_heads(const EvalCall& call, size_t input, int64_t heads) {
-  const Input& x = call.input(input);
-  Heads<T> result;
-  if (x.rank() == 4) {
-    result = {{x.as<T>(), x.as<T>() + x.count}, x.dims[0], x.dims[1], x.dims[2], x.dims[3]};
-    return result;
-  }
-  if (x.rank() != 3 || heads < 1 || x.dims[2] % heads != 0)
-    return call.bad_shape("input {} is {}, which does not fit {} heads", input, dims_text(x.dims),
-                          heads);
-  result = {std::vector<T>(static_cast<size_t>(x.count)), x.dims[0], heads, x.dims[1],
-            x.dims[2] / heads};
-  for (int64_t b = 0; b < result.batch; ++b) {
-    for (int64_t i = 0; i < result.length; ++i) {
-      for (int64_t h = 0; h < heads; ++h)
-        std::copy_n(x.as<T>() + (b * result.length + i) * x.dims[2] + h * result.size, result.size,
-                    result.row(b, h, i));
-    }
-  }
-  return result;
-}
-
-// past [B, H, P, size] before the new rows.
-template <typename T>
-Result<Heads<T>> with_past(const EvalCall& call, const Heads<T>& now, size_t past_input) {
-  if (!call.has(past_input)) return now;
-  SLUICE_ASSIGN(const Heads<T> past, load_heads<T>(call, past_input, now.heads));
-  if (past.batch != now.batch || past.heads != now.heads || past.size != now.size)
-    return call.bad_shape("the past {} does not fit", dims_text(call.input(past_input).dims));
-  Heads<T> all{{}, now.batch, now.heads, past.length + now.length, now.size};
-  for (int64_t b = 0; b < now.batch; ++b) {
-    for (int64_t h = 0; h < now.heads; ++h) {
-      all.values.insert(all.values.end(), past.row(b, h, 0),
-                        past.row(b, h, 0) + past.length * now.size);
-      all.values.insert(all.values.end(), now.row(b, h, 0),
-                        now.row(b, h, 0) + now.length * now.size);
-    }
-  }
-  return all;
-}
-
+// The position of the mask's elements for each query.
 struct MaskRows {
   std::vector<int64_t> strides;  // of the mask along batch, heads, queries; keys are dense
   int64_t keys = 0;
+  bool causal = false;  // a query sees no key after its own
 };
 
 Result<MaskRows> make_mask_rows(const EvalCall& call, int64_t batch, int64_t heads, int64_t queries,
                                 int64_t keys) {
   const Input& mask = call.input(3);
   MaskRows rows;
+  rows.causal = call.node.get(attributes::Attention::is_causal) != 0;
   if (!mask.present()) return rows;
   std::vector<int64_t> to = {batch, heads, queries, mask.rank() > 0 ? mask.dims.back() : 1};
   if (!broadcasts_to(mask.dims, to) || (to.back() > keys && to.back() != 1))
@@ -116,141 +61,185 @@ void softmax(std::vector<double>& line) {
   for (double& value : line) value = sum == 0 ? 0 : value / sum;
 }
 
+// The queries, and all keys and values: those of the past, then the new ones.
 template <typename T>
-Result<void> store_heads(EvalCall& call, size_t output, const Heads<T>& heads) {
-  if (!call.wants(output)) return {};
-  SLUICE_ASSIGN(const Output y,
-                call.output_like(output, 0, {heads.batch, heads.heads, heads.length, heads.size}));
-  std::ranges::copy(heads.values, y.as<T>());
+struct Operands {
+  Heads<T> q, k, v;
+  int64_t new_keys = 0;
+  std::vector<int64_t> lengths;  // the valid keys of each batch; empty: all are valid
+};
+
+template <typename T>
+bool operands_match(const Operands<T>& operands) {
+  const auto& [q, k, v, new_keys, lengths] = operands;
+  return k.batch == q.batch && v.batch == q.batch && k.size == q.size && k.length == v.length &&
+         k.heads == v.heads && k.heads > 0 && q.heads % k.heads == 0 &&
+         (lengths.empty() || static_cast<int64_t>(lengths.size()) == q.batch);
+}
+
+template <typename T>
+Result<Operands<T>> load_operands(const EvalCall& call) {
+  const int64_t kv_heads = call.node.get(attributes::Attention::kv_num_heads);
+  Operands<T> operands;
+  SLUICE_ASSIGN(operands.q,
+                load_heads<T>(call, 0, call.node.get(attributes::Attention::q_num_heads)));
+  SLUICE_ASSIGN(const Heads<T> new_k, load_heads<T>(call, 1, kv_heads));
+  SLUICE_ASSIGN(const Heads<T> new_v, load_heads<T>(call, 2, kv_heads));
+  SLUICE_ASSIGN(operands.k, with_past(call, new_k, 4));
+  SLUICE_ASSIGN(operands.v, with_past(call, new_v, 5));
+  operands.new_keys = new_k.length;
+  operands.lengths = call.ints(6);
+  if (!operands_match(operands)) return call.bad_shape("queries, keys and values do not fit");
+  return operands;
+}
+
+// One row of the score matrix: a query and the keys that it may see.
+struct Query {
+  int64_t index = 0;  // over batches, heads and queries
+  int64_t batch = 0, head = 0, position = 0;
+  int64_t kv_head = 0;     // a key head serves q.heads / k.heads query heads
+  int64_t past_keys = 0;   // keys before the first query's own key
+  int64_t valid_keys = 0;  // keys from here on are padding
+};
+
+template <typename T>
+Query find_query(const Operands<T>& operands, int64_t index) {
+  const auto& [q, k, v, new_keys, lengths] = operands;
+  Query query{.index = index,
+              .batch = index / (q.heads * q.length),
+              .head = index / q.length % q.heads,
+              .position = index % q.length};
+  query.kv_head = query.head / (q.heads / k.heads);
+  query.valid_keys = lengths.empty() ? k.length : lengths[static_cast<size_t>(query.batch)];
+  query.past_keys = lengths.empty() ? k.length - new_keys : query.valid_keys - q.length;
+  return query;
+}
+
+template <typename T>
+double scale_of(const EvalCall& call, const Operands<T>& operands) {
+  const float scale = call.node.get(attributes::Attention::scale);
+  return scale != 0 ? static_cast<double>(scale)
+                    : 1 / std::sqrt(static_cast<double>(operands.q.size));
+}
+
+// Computes: for key j: line[j] = scale * sum over d of q[d] * k[j][d].
+template <typename T>
+void compute_scores(const Operands<T>& operands, const Query& query, double scale,
+                    std::vector<double>& line) {
+  const T* q = operands.q.row(query.batch, query.head, query.position);
+  for (int64_t j = 0; j < operands.k.length; ++j) {
+    const T* k = operands.k.row(query.batch, query.kv_head, j);
+    double dot = 0;
+    for (int64_t d = 0; d < operands.q.size; ++d)
+      dot += static_cast<double>(q[d]) * static_cast<double>(k[d]);
+    line[static_cast<size_t>(j)] = dot * scale;
+  }
+}
+
+void cap_scores(double cap, std::vector<double>& line) {
+  for (double& score : line) {
+    if (cap > 0) score = cap * math::tanh(score / cap);
+  }
+}
+
+// Adds the mask and hides the padding and, if the node is causal, the keys after the query's own.
+void mask_scores(const EvalCall& call, const MaskRows& rows, const Query& query,
+                 std::vector<double>& line) {
+  const auto count = static_cast<int64_t>(line.size());
+  for (int64_t j = 0; j < count; ++j) {
+    double& score = line[static_cast<size_t>(j)];
+    score += mask_at(call.input(3), rows, query.batch, query.head, query.position, j);
+    if ((rows.causal && j > query.position + query.past_keys) || j >= query.valid_keys)
+      score = -std::numeric_limits<double>::infinity();
+  }
+}
+
+// The optional fourth output: the scores after one of their four steps.
+template <typename T>
+struct ScoreOutput {
+  int64_t mode = 0;  // qk_matmul_output_mode: the step whose scores are stored
+  T* scores = nullptr;
+
+  void store(int64_t step, const Query& query, const std::vector<double>& line) const {
+    if (scores == nullptr || step != mode) return;
+    std::ranges::transform(line, scores + query.index * static_cast<int64_t>(line.size()),
+                           [](double s) { return static_cast<T>(s); });
+  }
+};
+
+template <typename T>
+Result<ScoreOutput<T>> make_score_output(EvalCall& call, const Heads<T>& q, const Heads<T>& k) {
+  if (!call.wants(3)) return ScoreOutput<T>{};
+  SLUICE_ASSIGN(const Output scores,
+                call.output_like(3, 0, {q.batch, q.heads, q.length, k.length}));
+  return ScoreOutput<T>{call.node.get(attributes::Attention::qk_matmul_output_mode),
+                        scores.as<T>()};
+}
+
+// Makes the result, which has the rank of Q: with rank 3 the heads of a query are adjacent.
+template <typename T>
+Result<Output> make_output(EvalCall& call, const Heads<T>& q, const Heads<T>& v) {
+  std::vector<int64_t> dims = {q.batch, q.heads, q.length, v.size};
+  if (call.input(0).rank() == 3) dims = {q.batch, q.length, q.heads * v.size};
+  return call.output_like(0, 0, std::move(dims));
+}
+
+template <typename T>
+T* output_row(const EvalCall& call, const Output& y, const Operands<T>& operands,
+              const Query& query) {
+  const auto& q = operands.q;
+  const bool is_flat = call.input(0).rank() == 3;
+  const int64_t flat_index = (query.batch * q.length + query.position) * q.heads + query.head;
+  return y.as<T>() + (is_flat ? flat_index : query.index) * operands.v.size;
+}
+
+// Computes: for key j: sum += line[j] * v[j]; then to = sum.
+template <typename T>
+void weigh_values(const Operands<T>& operands, const Query& query, const std::vector<double>& line,
+                  std::vector<double>& sum, T* to) {
+  std::ranges::fill(sum, 0.0);
+  for (int64_t j = 0; j < operands.v.length; ++j) {
+    const T* v = operands.v.row(query.batch, query.kv_head, j);
+    for (int64_t d = 0; d < operands.v.size; ++d)
+      sum[static_cast<size_t>(d)] += line[static_cast<size_t>(j)] * static_cast<double>(v[d]);
+  }
+  std::ranges::transform(sum, to, [](double s) { return static_cast<T>(s); });
+}
+
+// Computes one query after the other, so that a single line of scores is in memory.
+template <typename T>
+Result<void> attend(EvalCall& call, const Operands<T>& operands) {
+  const auto& [q, k, v, new_keys, lengths] = operands;
+  SLUICE_ASSIGN(const MaskRows mask, make_mask_rows(call, q.batch, q.heads, q.length, k.length));
+  SLUICE_ASSIGN(const Output y, make_output(call, q, v));
+  SLUICE_ASSIGN(const ScoreOutput<T> scores, make_score_output(call, q, k));
+  const double scale = scale_of(call, operands);
+  const double cap = call.node.get(attributes::Attention::softcap);
+  std::vector<double> line(static_cast<size_t>(k.length)), sum(static_cast<size_t>(v.size));
+  for (int64_t index = 0; index < q.batch * q.heads * q.length; ++index) {
+    const Query query = find_query(operands, index);
+    compute_scores(operands, query, scale, line);
+    scores.store(0, query, line);
+    cap_scores(cap, line);
+    scores.store(1, query, line);
+    mask_scores(call, mask, query, line);
+    scores.store(2, query, line);
+    if (!line.empty()) softmax(line);
+    scores.store(3, query, line);
+    weigh_values(operands, query, line, sum, output_row(call, y, operands, query));
+  }
   return {};
 }
 
 }  // namespace
 
-// softmax(softcap(Q K' scale) + mask) V; the output keeps Q's rank.
+// Computes softmax(softcap(Q K' scale) + mask) V; the output keeps the rank of Q.
 Result<void> eval_attention(EvalCall& call) {
-  const auto& node = call.node;
-  const int64_t q_heads = node.get(attributes::Attention::q_num_heads);
-  const int64_t kv_heads = node.get(attributes::Attention::kv_num_heads);
-  const double cap = node.get(attributes::Attention::softcap);
-  const bool causal = node.get(attributes::Attention::is_causal) != 0;
-  const int64_t kept = node.get(attributes::Attention::qk_matmul_output_mode);
-  const auto lengths = call.ints(6);
   return visit_float(call, call.input(0).dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    SLUICE_ASSIGN(const Heads<T> q, load_heads<T>(call, 0, q_heads));
-    SLUICE_ASSIGN(const Heads<T> new_k, load_heads<T>(call, 1, kv_heads));
-    SLUICE_ASSIGN(const Heads<T> new_v, load_heads<T>(call, 2, kv_heads));
-    SLUICE_ASSIGN(const Heads<T> k, with_past(call, new_k, 4));
-    SLUICE_ASSIGN(const Heads<T> v, with_past(call, new_v, 5));
-    const bool fits = k.batch == q.batch && v.batch == q.batch && k.size == q.size &&
-                      k.length == v.length && k.heads == v.heads && k.heads > 0 &&
-                      q.heads % k.heads == 0;
-    if (!fits || (!lengths.empty() && static_cast<int64_t>(lengths.size()) != q.batch))
-      return call.bad_shape("queries, keys and values do not fit");
-    SLUICE_ASSIGN(const MaskRows rows, make_mask_rows(call, q.batch, q.heads, q.length, k.length));
-    const float named = node.get(attributes::Attention::scale);
-    const double scale =
-        named != 0 ? static_cast<double>(named) : 1 / std::sqrt(static_cast<double>(q.size));
-    const bool flat = call.input(0).rank() == 3;
-    SLUICE_ASSIGN(
-        const Output y,
-        call.output_like(0, 0,
-                         flat ? std::vector<int64_t>{q.batch, q.length, q.heads * v.size}
-                              : std::vector<int64_t>{q.batch, q.heads, q.length, v.size}));
-    Output scores;
-    if (call.wants(3)) {
-      SLUICE_ASSIGN(scores, call.output_like(3, 0, {q.batch, q.heads, q.length, k.length}));
-    }
-    std::vector<double> line(static_cast<size_t>(k.length)), sum(static_cast<size_t>(v.size));
-    for (int64_t at = 0; at < q.batch * q.heads * q.length; ++at) {
-      const int64_t b = at / (q.heads * q.length), h = at / q.length % q.heads, i = at % q.length;
-      const int64_t own = h / (q.heads / k.heads);
-      const int64_t valid = lengths.empty() ? k.length : lengths[static_cast<size_t>(b)];
-      const int64_t past = lengths.empty() ? k.length - new_k.length : valid - q.length;
-      const auto keep = [&](int64_t mode) {
-        if (call.wants(3) && kept == mode)
-          std::ranges::transform(line, scores.as<T>() + at * k.length,
-                                 [](double s) { return static_cast<T>(s); });
-      };
-      for (int64_t j = 0; j < k.length; ++j) {
-        double dot = 0;
-        for (int64_t d = 0; d < q.size; ++d)
-          dot += static_cast<double>(q.row(b, h, i)[d]) * static_cast<double>(k.row(b, own, j)[d]);
-        line[static_cast<size_t>(j)] = dot * scale;
-      }
-      keep(0);
-      for (double& score : line) {
-        if (cap > 0) score = cap * math::tanh(score / cap);
-      }
-      keep(1);
-      for (int64_t j = 0; j < k.length; ++j) {
-        double& score = line[static_cast<size_t>(j)];
-        score += mask_at(call.input(3), rows, b, h, i, j);
-        if ((causal && j > i + past) || j >= valid)
-          score = -std::numeric_limits<double>::infinity();
-      }
-      keep(2);
-      if (!line.empty()) softmax(line);
-      keep(3);
-      std::ranges::fill(sum, 0.0);
-      for (int64_t j = 0; j < k.length; ++j) {
-        for (int64_t d = 0; d < v.size; ++d)
-          sum[static_cast<size_t>(d)] +=
-              line[static_cast<size_t>(j)] * static_cast<double>(v.row(b, own, j)[d]);
-      }
-      T* to = y.as<T>() + (flat ? ((b * q.length + i) * q.heads + h) : at) * v.size;
-      std::ranges::transform(sum, to, [](double s) { return static_cast<T>(s); });
-    }
-    SLUICE_TRY(store_heads(call, 1, k));
-    return store_heads(call, 2, v);
-  });
-}
-
-Result<void> eval_rotary_embedding(EvalCall& call) {
-  const Input& x = call.input(0);
-  const Input& cosines = call.input(1);
-  const Input& sines = call.input(2);
-  const bool interleaved = call.node.get(attributes::RotaryEmbedding::interleaved) != 0;
-  const bool flat = x.rank() == 3;
-  int64_t heads = flat ? call.node.get(attributes::RotaryEmbedding::num_heads) : 0;
-  if (x.rank() == 4) heads = x.dims[1];
-  if ((x.rank() != 3 && x.rank() != 4) || heads < 1 || x.dims.back() % (flat ? heads : 1) != 0)
-    return call.bad_shape("the input {} does not fit {} heads", dims_text(x.dims), heads);
-  const int64_t size = flat ? x.dims[2] / heads : x.dims[3];
-  const int64_t length = flat ? x.dims[1] : x.dims[2];
-  const int64_t named = call.node.get(attributes::RotaryEmbedding::rotary_embedding_dim);
-  const int64_t turned = named > 0 ? named : size;
-  const int64_t half = turned / 2;
-  const auto positions = call.ints(3);
-  const int64_t rows = call.has(3) ? static_cast<int64_t>(positions.size()) : x.dims[0] * length;
-  const bool fits = turned <= size && cosines.count == sines.count && cosines.dtype == x.dtype &&
-                    sines.dtype == x.dtype && rows == x.dims[0] * length && cosines.rank() > 0 &&
-                    cosines.dims.back() == half;
-  if (!fits || (!call.has(3) && cosines.count != rows * half))
-    return call.bad_shape("the tables {} do not fit the input {}", dims_text(cosines.dims),
-                          dims_text(x.dims));
-  SLUICE_ASSIGN(const Output y, call.output_like(0, 0, to_vector(x.dims)));
-  return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    for (int64_t at = 0; size > 0 && at < x.count / size; ++at) {
-      const int64_t i = flat ? at / heads % length : at % length;
-      const int64_t b = at / (heads * length);
-      const int64_t row =
-          call.has(3) ? positions[static_cast<size_t>(b * length + i)] : b * length + i;
-      if (row < 0 || (row + 1) * half > cosines.count)
-        return call.bad_value("position {} lies outside the tables", row);
-      const T* from = x.as<T>() + at * size;
-      T* to = y.as<T>() + at * size;
-      std::copy_n(from, size, to);
-      for (int64_t k = 0; k < half; ++k) {
-        const int64_t first = interleaved ? 2 * k : k;
-        const int64_t second = interleaved ? 2 * k + 1 : half + k;
-        const T c = cosines.as<T>()[row * half + k];
-        const T s = sines.as<T>()[row * half + k];
-        to[first] = c * from[first] - s * from[second];
-        to[second] = s * from[first] + c * from[second];
-      }
-    }
-    return {};
+    SLUICE_ASSIGN(const Operands<T> operands, load_operands<T>(call));
+    SLUICE_TRY(attend(call, operands));
+    SLUICE_TRY(store_heads(call, 1, operands.k));
+    return store_heads(call, 2, operands.v);
   });
 }
 

@@ -7,7 +7,7 @@
 
 namespace sluice::eval {
 
-// Sizes that saturate: what is beyond int64 is no shape, which output() says.
+// Saturating arithmetic on sizes: output() rejects a size beyond int64.
 inline int64_t plus(int64_t a, int64_t b) {
   int64_t sum = 0;
   return __builtin_add_overflow(a, b, &sum) ? (b < 0 ? INT64_MIN : INT64_MAX) : sum;

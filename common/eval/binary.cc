@@ -110,7 +110,7 @@ Result<void> same_types(const EvalCall& call) {
   return {};
 }
 
-// A kernel for each class of numbers; no row where there is none.
+// Returns the kernel for each class of numbers, without a row where there is none.
 template <typename F>
 BinaryKernel number_kernel(DType dtype, const F& f) {
   const DType as = number_class(dtype);
@@ -121,7 +121,7 @@ BinaryKernel number_kernel(DType dtype, const F& f) {
   return {};
 }
 
-// The same where the integers' signs do not matter.
+// Returns the same where the integers' signs do not matter.
 template <typename F>
 BinaryKernel modular_kernel(DType dtype, const F& f) {
   const DType as = number_class(dtype);
@@ -131,7 +131,7 @@ BinaryKernel modular_kernel(DType dtype, const F& f) {
   return {};
 }
 
-// For floats alone.
+// Returns kernels for floats only.
 template <typename F>
 BinaryKernel float_kernel(DType dtype, const F& f) {
   if (dtype == DType::kF32) return {&f, binary_row<float, float, float, F>, dtype, dtype, dtype};
@@ -177,7 +177,7 @@ BinaryKernel comparison_kernel(DType dtype, const F& f) {
   return {};
 }
 
-// a > b is b < a: operands in the order `left`, 1 - left.
+// Compares. a > b is b < a: the operands are in the order `left`, 1 - left.
 Result<void> compare(EvalCall& call, size_t left, const BinaryKernel& kernel) {
   SLUICE_TRY(same_types(call));
   SLUICE_ASSIGN(auto dims, broadcast_dims(call, 0, 2));
@@ -210,7 +210,7 @@ BinaryKernel logical_kernel(const F& f) {
   return {&f, binary_row<uint8_t, uint8_t, uint8_t, F>, DType::kU8, DType::kU8, DType::kU8};
 }
 
-// f on u64, narrower elements with their sign extended.
+// Applies f to u64; narrower elements are sign-extended.
 template <typename F>
 BinaryKernel bitwise_kernel(const F& f) {
   return {&f, binary_row<uint64_t, uint64_t, uint64_t, F>, DType::kI64, DType::kI64, DType::kI64};
@@ -233,7 +233,7 @@ UnaryKernel unary_kernel(DType dtype, const F& f) {
   return {&f, unary_row<int64_t, int64_t, F>, as, as};
 }
 
-// What y holds, as an input of its own.
+// A copy of y's elements as an input.
 class Copy {
  public:
   explicit Copy(const Output& y) : tensor_(make_tensor(y.dtype, y.dims)) {
@@ -247,7 +247,7 @@ class Copy {
   Input input_;
 };
 
-// y = f(f(x0, x1), x2) ...
+// Computes y = f(f(x0, x1), x2) ...
 Result<Output> fold_inputs(EvalCall& call, const BinaryKernel& kernel) {
   SLUICE_TRY(same_types(call));
   SLUICE_ASSIGN(auto dims, broadcast_dims(call, 0, call.input_count()));
@@ -429,7 +429,7 @@ Result<void> eval_prelu(EvalCall& call) {
   return arithmetic(call, number_kernel(call.input(0).dtype, Slope()));
 }
 
-// Swish(a) b
+// Computes Swish(a) b.
 Result<void> eval_swiglu(EvalCall& call) {
   if (!std::ranges::equal(call.input(0).dims, call.input(1).dims))
     return call.bad_shape("{} and {} differ", dims_text(call.input(0).dims),

@@ -7,7 +7,7 @@
 namespace sluice::eval {
 namespace {
 
-// The part of a dense or repeated tensor that lies in the box.
+// Returns the part of a dense or repeated tensor that is in the box.
 StridedView part_of(const std::byte* data, size_t width, const std::vector<int64_t>& strides,
                     const Box& box) {
   int64_t offset = 0;
@@ -15,7 +15,7 @@ StridedView part_of(const std::byte* data, size_t width, const std::vector<int64
   return {data + static_cast<size_t>(offset) * width, box.extent, strides};
 }
 
-// What an operand of `dims` contributes to a box of the result it is broadcast to.
+// Returns the box that an operand of `dims` contributes to a box of the result it is broadcast to.
 Box broadcast_box(const Box& box, const std::vector<int64_t>& dims) {
   Box part = Box::whole(dims);
   const size_t skipped = box.extent.size() - dims.size();

@@ -9,8 +9,8 @@
 namespace sluice::eval {
 namespace {
 
-constexpr uint64_t kMaxBytes = uint64_t{1}
-                               << 36;  // of one output; beyond it a shape is surely wrong
+// Bytes of one output; a larger one means a wrong shape.
+constexpr uint64_t kMaxBytes = uint64_t{1} << 36;
 
 }  // namespace
 
@@ -78,8 +78,8 @@ Result<void> EvalCall::start(uint8_t promotion) {
     Input& input = inputs_[i];
     input.value = operands[i].value;
     if (view.data == nullptr && view.dtype == DType::kUndefined) continue;
-    static constexpr std::byte kNothing[16] =
-        {};  // an empty tensor may have no memory, but it is not absent
+    // An empty tensor may have no memory, but it is not absent.
+    static constexpr std::byte kNothing[16] = {};
     input.data = view.data != nullptr ? view.data : kNothing;
     input.dtype = input.logical = view.dtype;
     input.dims = view.dims;
@@ -95,8 +95,8 @@ Result<void> EvalCall::start(uint8_t promotion) {
     Tensor& tensor =
         promoted_inputs_.emplace_back(make_tensor(promoted, {view.dims.begin(), view.dims.end()}));
     if (dtype_bits(view.dtype) < 8 && promoted == DType::kU8 && dtype_is_float(view.dtype)) {
-      convert(DType::kU4, view.data, promoted, tensor.bytes.data(),
-              input.count);  // 4-bit floats are moved as bits
+      // 4-bit floats are moved as bits.
+      convert(DType::kU4, view.data, promoted, tensor.bytes.data(), input.count);
     } else {
       convert(view.dtype, view.data, promoted, tensor.bytes.data(), input.count);
     }
@@ -271,8 +271,8 @@ Result<void> EvalCall::finish_slot(size_t index, Slot& slot) {
     } else {
       if (!planned) slot.tensor = make_tensor(slot.logical, slot.promoted.dims);
       std::byte* target = planned ? targets_[index].data : slot.tensor.bytes.data();
-      const bool bits_only =
-          slot.promoted.dtype == DType::kU8;  // also 4-bit floats that were only moved
+      // The bits of 4-bit floats that were only moved are u8, too.
+      const bool bits_only = slot.promoted.dtype == DType::kU8;
       convert(slot.promoted.dtype, slot.promoted.data,
               bits_only ? (dtype_bits(slot.logical) == 2 ? DType::kU2 : DType::kU4) : slot.logical,
               target, slot.promoted.count);

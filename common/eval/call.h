@@ -1,4 +1,4 @@
-// One evaluation of one node: what a kernel sees.
+// One evaluation of one node: the interface of a kernel.
 #pragma once
 
 #include <map>
@@ -10,8 +10,8 @@
 
 namespace sluice::eval {
 
-// What is given to a node: a tensor somewhere in memory, and the EvalValue that holds it if one
-// does (sequences have no view).
+// An input of a node: a tensor in memory, and the EvalValue that owns it if there is one (sequences
+// have no view).
 struct Operand {
   TensorView view;
   const EvalValue* value = nullptr;
@@ -20,14 +20,15 @@ struct Operand {
   bool present() const { return view.data != nullptr || value != nullptr; }
 };
 
-// Kernels are written for few element types. Before one runs, its inputs are turned into types it
-// knows (the carriers) and afterwards the outputs are turned back.
+// Kernels are written for few element types. Before one runs, its inputs are promoted to types it
+// supports, and afterwards the outputs are converted back.
 enum Promotion : uint8_t {
   kPromoteNone = 0,
-  kPromoteFloats = 1,   // f16, bf16, 8- and 4-bit floats as f32
-  kPromotePacked = 2,   // 2- and 4-bit elements one to a byte
-  kPromoteStrings = 4,  // strings as i64 handles: equal strings have equal handles, and handles are
-                        // in the strings' order
+  kPromoteFloats = 1,  // f16, bf16, 8- and 4-bit floats as f32
+  kPromotePacked = 2,  // 2- and 4-bit elements one to a byte
+  // Strings as i64 handles: equal strings have equal handles, and handles are in the order of the
+  // strings.
+  kPromoteStrings = 4,
   kPromoteIntegers = 8,  // bool and integers narrower than 64 bits as i64
   kPromoteCompute = kPromoteFloats | kPromotePacked,
   kPromoteMove = kPromotePacked | kPromoteStrings,
@@ -36,7 +37,7 @@ enum Promotion : uint8_t {
 };
 
 struct Input {
-  DType dtype = DType::kUndefined;  // as carried
+  DType dtype = DType::kUndefined;  // after promotion
   DType logical = DType::kUndefined;
   std::span<const int64_t> dims;
   const std::byte* data = nullptr;
@@ -52,14 +53,14 @@ struct Input {
 };
 
 struct Output {
-  DType dtype = DType::kUndefined;  // as carried
+  DType dtype = DType::kUndefined;  // after promotion
   std::vector<int64_t> dims;
   std::byte* data = nullptr;
   int64_t count = 0;
 
   Output() = default;
   Output(DType dtype, std::vector<int64_t> dims, std::byte* data, int64_t count);
-  // Not inline: every kernel has these, and the compiler would write them into each.
+  // These are not inline: every kernel uses them, and the compiler would copy them into each.
   Output(const Output&);
   Output(Output&&) noexcept;
   Output& operator=(const Output&);
@@ -81,9 +82,9 @@ class EvalCall {
   EvalCall& operator=(const EvalCall&) = delete;
   ~EvalCall();
 
-  // Makes the carriers; answers bad inputs.
+  // Promotes the inputs; reports bad inputs as errors.
   Result<void> start(uint8_t promotion);
-  // Turns carriers back and checks that every output was made.
+  // Converts the outputs back and checks that every output was made.
   Result<void> finish();
   std::vector<EvalValue> take_outputs();
 
@@ -92,25 +93,26 @@ class EvalCall {
   std::span<const Operand> operands;
 
   size_t input_count() const { return inputs_.size(); }
-  const Input& input(size_t index) const;  // an absent one has no data
+  const Input& input(size_t index) const;  // an absent input has no data
   bool has(size_t index) const { return input(index).present(); }
   bool wants(size_t output) const { return output < node.output_count(); }
-  // Elements of an integer input (axes, shapes, pads); empty when absent.
+  // Returns the elements of an integer input (axes, shapes, pads); empty when absent.
   std::vector<int64_t> ints(size_t index) const;
-  // The first element of an input as a number; the fallback when absent.
+  // Returns the first element of an input as a number, or the fallback when it is absent.
   double number(size_t index, double fallback) const;
   int64_t integer(size_t index, int64_t fallback) const;
 
-  // Memory for output `index`, contents undefined. dtype is the logical one; the Output's is how it
-  // is carried.
+  // Returns uninitialized memory for output `index`. dtype is the logical one; that of the Output
+  // is the promoted one.
   Result<Output> output(size_t index, DType dtype, std::vector<int64_t> dims);
   Result<Output> output_like(size_t index, size_t input, std::vector<int64_t> dims);
   void set_value(size_t index, EvalValue value);  // sequences, optionals, results of bodies
-  Result<void> copy_input(size_t index, size_t input,
-                          std::vector<int64_t> dims);  // the same elements under other dims
+  // Makes an output with the same elements under other dims.
+  Result<void> copy_input(size_t index, size_t input, std::vector<int64_t> dims);
 
-  // A string by its handle, empty for a number that is none (a damaged graph may give numbers for
-  // strings); and the handle of a new string (handles of new strings are not in order).
+  // text() returns the string of a handle; it is empty for an invalid handle, since a damaged graph
+  // may have numbers in place of strings. handle() returns the handle of a new string (handles of
+  // new strings are not in order).
   const std::string& text(int64_t handle) const;
   int64_t handle(const std::string& text);
   Tensor strings_from(const Tensor& handles) const;
@@ -126,7 +128,7 @@ class EvalCall {
   Error unsupported(DType dtype) const;
   Error unsupported(const std::string& what) const;
 
-  // An axis in [0, rank), or kBadValue.
+  // Returns an axis in [0, rank), or kBadValue.
   Result<int64_t> axis(int64_t axis, int64_t rank) const;
 
  private:
@@ -134,8 +136,8 @@ class EvalCall {
     bool made = false;
     DType logical = DType::kUndefined;
     Output promoted;
-    Tensor tensor;          // what the result will be, unless it goes to a target
-    Tensor promoted_dtype;  // when the kernel writes another type
+    Tensor tensor;          // the result, unless it is written to a target
+    Tensor promoted_dtype;  // used when the kernel writes another type
     EvalValue value;        // set_value
     bool has_value = false;
   };
@@ -161,16 +163,16 @@ struct KernelRow {
   KernelFunction run;
   uint8_t promotion;
 };
-// Null when there is none.
+// Returns null when there is none.
 const KernelRow* find_kernel(Op op);
 
 // Runs the kernel of a node: start, run, finish.
 Result<void> run_kernel(EvalCall& call);
 
-// A body over its inputs, captures included.
+// Evaluates a body on its inputs, captures included.
 Result<std::vector<EvalValue>> evaluate_body(const Graph& graph, std::span<const Operand> inputs,
                                              const EvalOptions& options);
-// A tensor that holds the operand's elements; shared when an EvalValue holds it.
+// Returns a tensor with the operand's elements, which is shared when an EvalValue owns them.
 EvalValue value_of(const Operand& operand);
 
 }  // namespace sluice::eval

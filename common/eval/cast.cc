@@ -33,7 +33,7 @@ std::string number_text(DType dtype, const std::byte* data, int64_t index) {
   load_doubles(dtype, data, index, 1, &value);
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "INF" : "-INF";
-  char text[64];  // the shortest text that reads back as the same number
+  char text[64];  // the shortest text that parses to the same number
   const auto end = dtype == DType::kF64
                        ? std::to_chars(text, text + sizeof text, value)
                        : std::to_chars(text, text + sizeof text, static_cast<float>(value));
@@ -59,7 +59,7 @@ bool parse_special(std::string text, double& value) {
   return true;
 }
 
-// Blanks around a number count for nothing, as in numpy.
+// Blanks around a number are ignored, as in numpy.
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\n\v\f\r";
   const size_t first = std::min(text.find_first_not_of(kBlanks), text.size());

@@ -1,4 +1,4 @@
-// Tables from labels and categories, numbers or strings, to values.
+// Tables from labels and categories, which are numbers or strings, to values.
 #include <map>
 #include <vector>
 
@@ -11,14 +11,15 @@
 namespace sluice::eval {
 namespace {
 
-// Equal elements have equal keys, NaN among them. Strings are carried as handles.
+// Returns keys such that equal elements have equal keys, including NaN. Strings are promoted to
+// handles.
 std::vector<int64_t> keys_of(const Input& x) {
   std::vector<int64_t> keys(static_cast<size_t>(x.count));
   load_order_keys(x.dtype, x.data, 0, x.count, keys.data());
   return keys;
 }
 
-// Where each element of a list is; the last place where it is there twice.
+// Returns the position of each element of a list, the last position of a repeated one.
 std::map<int64_t, size_t> places_of(const Input& list) {
   const std::vector<int64_t> keys = keys_of(list);
   std::map<int64_t, size_t> places;

@@ -1,5 +1,5 @@
-// A convolution of each channel with weights of its own that sees no position to come, and the
-// state that carries it from call to call.
+// A convolution of each channel with its own weights that reads no future position, and the state
+// that it passes from call to call.
 #include <algorithm>
 #include <vector>
 
@@ -50,22 +50,22 @@ Result<bool> read_silu(const EvalCall& call) {
 
 }  // namespace
 
-// y[i] = activation(bias + sum over taps of weight[tap] line[i + tap]), where the line is the past
-// state and then the input.
+// Computes y[i] = activation(bias + sum over taps of weight[tap] line[i + tap]), where the line is
+// the past state followed by the input.
 Result<void> eval_causal_conv_with_state(EvalCall& call) {
   SLUICE_ASSIGN(const Sizes sizes, read_sizes(call));
   SLUICE_ASSIGN(const bool silu, read_silu(call));
   const int64_t before = sizes.taps - 1;
   SLUICE_ASSIGN(const Output y,
                 call.output_like(0, 0, {sizes.batch, sizes.channels, sizes.length}));
-  // Also where nobody reads it: what is too large for memory is refused here.
+  // The state is made even when it is unused, so that one too large for memory is rejected here.
   SLUICE_ASSIGN(const Output present,
                 call.output_like(1, 0, {sizes.batch, sizes.channels, before}));
   if (y.count == 0 && present.count == 0) return {};
   const Input& bias = call.input(2);
   const Input& past = call.input(3);
-  std::vector<float> line(
-      static_cast<size_t>(before + sizes.length));  // without a past state it starts with zeros
+  // Without a past state the line starts with zeros.
+  std::vector<float> line(static_cast<size_t>(before + sizes.length));
   for (int64_t row = 0; row < sizes.batch * sizes.channels; ++row) {
     const int64_t channel = row % sizes.channels;
     if (past.present()) std::copy_n(past.as<float>() + row * before, before, line.data());

@@ -17,7 +17,7 @@ Result<const Graph*> body_of(const EvalCall& call, const BodyAttribute& attribut
   return body;
 }
 
-// Every output of a body becomes the output of the node.
+// Makes every output of a body the output of the node.
 Result<void> forward(EvalCall& call, const Graph& body, std::span<const Operand> inputs) {
   SLUICE_ASSIGN(auto outputs, evaluate_body(body, inputs, call.options));
   if (outputs.size() != call.node.output_count()) {
@@ -33,7 +33,7 @@ bool is_true(const EvalValue& value) {
          value.tensor->bytes[0] != std::byte{0};
 }
 
-// What a body sees as its counter or condition: a scalar, or one element of rank 1 where it is
+// Returns the dims of a body's counter or condition: a scalar, or one element of rank 1 when it is
 // declared so.
 std::vector<int64_t> dims_of_one(const Value& input) {
   const Type& type = input.type();
@@ -53,7 +53,7 @@ Tensor one_bool(bool value, const std::vector<int64_t>& dims) {
   return tensor;
 }
 
-// Element `index` along `axis`, without that axis.
+// Returns element `index` along `axis`, without that axis.
 Result<EvalValue> take(const EvalCall& call, const Operand& from, int64_t axis, int64_t index) {
   const AxisSplit split(from.view.dims, axis);
   if (dtype_bits(from.view.dtype) < 8) return call.unsupported(from.view.dtype);
@@ -69,8 +69,8 @@ Result<EvalValue> take(const EvalCall& call, const Operand& from, int64_t axis, 
   return EvalValue::of(std::move(tensor));
 }
 
-// Equal tensors laid side by side along a new axis. Without any, the body's output says type and
-// dims (unknown ones count as 0).
+// Stacks equal tensors along a new axis. Without any, the type and dims are those of the body's
+// output (unknown dims count as 0).
 Result<EvalValue> stack(const EvalCall& call, const std::vector<EvalValue>& parts, int64_t axis,
                         bool reverse, const Value& like) {
   const Type& type = like.type();
@@ -104,8 +104,8 @@ Result<EvalValue> stack(const EvalCall& call, const std::vector<EvalValue>& part
   return EvalValue::of(std::move(tensor));
 }
 
-// What Loop and Scan share: runs the body, keeps the first `states` of its outputs from `skip` on
-// as the new state, and collects the rest.
+// The common part of Loop and Scan: runs the body, keeps the first `states` of its outputs from
+// `skip` on as the new state, and collects the others.
 Result<void> iterate(const EvalCall& call, const Graph& body, std::span<const Operand> inputs,
                      size_t skip, std::vector<EvalValue>& states,
                      std::vector<std::vector<EvalValue>>& scans, EvalValue* condition) {
@@ -143,7 +143,7 @@ Result<void> eval_if(EvalCall& call) {
   return forward(call, *body, call.operands.subspan(1));
 }
 
-// Where an error of inference was left for the run that comes here.
+// Returns the error that inference left for a run that takes this branch.
 Result<void> eval_fail(EvalCall& call) {
   return make_error(ErrorCode::kBadShape, "{}", call.node.get(attributes::Fail::message));
 }

@@ -13,9 +13,9 @@
 namespace sluice::eval {
 namespace {
 
-constexpr int64_t kPositions = 256;  // of one block
+constexpr int64_t kPositions = 256;  // in one block
 
-// columns[channel * taps + tap][position] of positions [first, first + count)
+// Gathers columns[channel * taps + tap][position] of positions [first, first + count).
 template <typename T>
 void gather_columns(const ConvShape& shape, const T* x, const std::vector<int64_t>& taps,
                     int64_t count, T pad, T* columns) {
@@ -91,7 +91,7 @@ Result<void> eval_conv(EvalCall& call) {
   if (bias.present() && (bias.count != shape.filters || bias.dtype != x.dtype))
     return call.bad_shape("the bias does not fit {} filters", shape.filters);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, shape.y));
-  if (y.count == 0) return {};  // beside a dim of 0 another may be of any length
+  if (y.count == 0) return {};  // with a dim of 0 the others may be huge
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     const int64_t positions = shape.window.out_size();
     for (int64_t plane = 0; plane < shape.batch * shape.filters; ++plane) {

@@ -1,4 +1,4 @@
-// What the kinds of convolution share.
+// The common parts of all kinds of convolution.
 #pragma once
 
 #include <span>
@@ -17,12 +17,12 @@ struct ConvShape {
   std::vector<int64_t> y;
 };
 
-// x [N, C, spatial...], w [M, C / group, kernel...]; the group and the window from the node's
-// attributes.
+// Makes the shape from x [N, C, spatial...] and w [M, C / group, kernel...]; the group and the
+// window come from the node's attributes.
 Result<ConvShape> make_conv_shape(const EvalCall& call, std::span<const int64_t> x,
                                   std::span<const int64_t> w);
 
-// y += convolution of x with w, `pad` standing in the padding. float, double, int32_t.
+// Computes y += convolution of x with w; padding has the value `pad`. T: float, double, int32_t.
 template <typename T>
 void convolve(const ConvShape& shape, const T* x, const T* w, T pad, T* y);
 

@@ -1,5 +1,5 @@
-// ConvTranspose, MaxUnpool and Col2Im: every input element adds to, or is put at, the places that a
-// window would have read.
+// ConvTranspose, MaxUnpool and Col2Im: every input element is added to, or stored at, the positions
+// that a window would have read.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -15,7 +15,7 @@
 namespace sluice::eval {
 namespace {
 
-// The window of the convolution that this one transposes: its input is our output.
+// Returns the window of the convolution that this one transposes: its input is our output.
 Result<Window> transposed_window(const EvalCall& call, std::span<const int64_t> in,
                                  std::vector<int64_t> kernel) {
   Window window;
@@ -76,7 +76,7 @@ Result<void> eval_conv_transpose(EvalCall& call) {
   std::vector<int64_t> dims = {x.dims[0], filters * groups};
   dims.insert(dims.end(), window.in.begin(), window.in.end());
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
-  if (y.count == 0) return {};  // beside a dim of 0 another may be of any length
+  if (y.count == 0) return {};  // with a dim of 0 the others may be huge
   const int64_t positions = window.out_size();
   const int64_t taps = window.taps();
   std::vector<int64_t> targets(static_cast<size_t>(positions * taps));
@@ -128,7 +128,7 @@ Result<void> eval_max_unpool(EvalCall& call) {
   if (dims.size() != inferred.size())
     return call.bad_shape("the output shape {} does not fit", dims_text(dims));
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
-  if (y.count == 0) return {};  // beside a dim of 0 another may be of any length
+  if (y.count == 0) return {};  // with a dim of 0 the others may be huge
   const auto from = dense_strides(inferred);
   const auto to = dense_strides(dims);
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
@@ -136,7 +136,7 @@ Result<void> eval_max_unpool(EvalCall& call) {
     for (size_t i = 0; i < indices.size(); ++i) {
       if (indices[i] < 0 || indices[i] >= product(inferred))
         return call.bad_value("index {} lies outside the output", indices[i]);
-      int64_t at = 0;  // indices count in the shape that the pooling had
+      int64_t at = 0;  // indices refer to the shape that the pooling had
       for (size_t axis = 0; axis < dims.size(); ++axis) {
         const int64_t along = indices[i] / from[axis] % inferred[axis];
         if (along >= dims[axis])
@@ -165,7 +165,7 @@ Result<void> eval_col2im(EvalCall& call) {
   std::vector<int64_t> dims = {x.dims[0], channels};
   dims.insert(dims.end(), image.begin(), image.end());
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
-  if (y.count == 0) return {};  // beside a dim of 0 another may be of any length
+  if (y.count == 0) return {};  // with a dim of 0 the others may be huge
   std::vector<int64_t> targets(static_cast<size_t>(taps));
   return visit_product(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     std::fill_n(y.as<T>(), y.count, T(0));

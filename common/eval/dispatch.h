@@ -1,4 +1,4 @@
-// From an element type to a C++ type, for kernels written as templates.
+// Maps an element type to a C++ type, for kernels written as templates.
 #pragma once
 
 #include <array>
@@ -16,7 +16,8 @@ struct Tag {
   using type = T;
 };
 
-// A result as an element: integers are truncated, 0 for what is none of 64 bits.
+// Converts a result to an element: integers are truncated, and become 0 for a value outside 64
+// bits.
 template <typename T>
 T element_of(double value) {
   if constexpr (std::is_integral_v<T>)
@@ -36,7 +37,7 @@ Result<void> visit_float(const EvalCall& call, DType dtype, F&& f) {
   }
 }
 
-// Numbers whose integers are carried as 64 bits (kPromoteWide).
+// Calls f for numbers whose integers are promoted to 64 bits (kPromoteWide).
 template <typename F>
 Result<void> visit_wide(const EvalCall& call, DType dtype, F&& f) {
   if (dtype == DType::kI64) return f(Tag<int64_t>{});
@@ -44,7 +45,7 @@ Result<void> visit_wide(const EvalCall& call, DType dtype, F&& f) {
   return visit_float(call, dtype, f);
 }
 
-// The types that sums of products are made of. Those of integers are modulo 2^bits, whatever the
+// Calls f for the element types of sums of products. Integers are modulo 2^bits, independent of the
 // sign.
 template <typename F>
 Result<void> visit_product(const EvalCall& call, DType dtype, F&& f) {
@@ -66,7 +67,7 @@ Result<void> visit_product(const EvalCall& call, DType dtype, F&& f) {
 
 using Bytes16 = std::array<uint64_t, 2>;
 
-// By width alone, for kernels that only move elements.
+// Dispatches by width only, for kernels that just move elements.
 template <typename F>
 Result<void> visit_width(const EvalCall& call, DType dtype, F&& f) {
   switch (dtype_bits(dtype)) {

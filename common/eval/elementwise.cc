@@ -13,7 +13,7 @@ using Piece = std::array<int64_t, kPiece>;
 
 size_t width(DType dtype) { return static_cast<size_t>(dtype_bits(dtype)) / 8; }
 
-// `count` elements as a row reads them: where they are, or widened.
+// Returns `count` elements in the type a row reads: in place, or widened.
 const void* read(const Input& x, DType as, int64_t at, int64_t count, Piece& piece) {
   const size_t own = width(x.dtype);
   if (own == width(as)) return x.data + static_cast<size_t>(at) * own;
@@ -23,7 +23,7 @@ const void* read(const Input& x, DType as, int64_t at, int64_t count, Piece& pie
 
 bool widens(DType tensor, DType row) { return width(tensor) != width(row); }
 
-// piece(first element of the row, count, where to write) until `n` elements are made.
+// Calls piece(first element of the row, count, destination) until `n` elements are computed.
 template <typename F>
 void in_pieces(const Output& y, DType as, int64_t out, int64_t n, F piece) {
   Piece made;

@@ -1,6 +1,6 @@
 // Elementwise ops as kernels over rows. A row is compiled once per op and class of element types:
-// f32, f64, i64, and u64 where the sign matters. Narrower integers pass through rows of i64, a
-// piece at a time; that is exact, since results are taken modulo 2^bits.
+// f32, f64, i64, and u64 where the sign matters. Narrower integers go through rows of i64, one
+// piece at a time, which is exact, since results are taken modulo 2^bits.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 
 namespace sluice::eval {
 
-// y[0, n) from rows of operands; strides are 1 or 0. `op` is what the kernel named.
+// Computes y[0, n) from rows of operands; strides are 1 or 0. `op` is the op of the kernel.
 using UnaryRow = void (*)(const void* op, const void* x, void* y, int64_t n);
 using BinaryRow = void (*)(const void* op, const void* a, int64_t stride_a, const void* b,
                            int64_t stride_b, void* y, int64_t n);
 
-// The types are those that `row` reads and writes: the tensors' own, others of the same width, or
-// kI64 for narrower integers.
+// A row and its types: those that `row` reads and writes are the tensors' own, others of the same
+// width, or kI64 for narrower integers.
 struct UnaryKernel {
   const void* op = nullptr;
   UnaryRow row = nullptr;
@@ -31,13 +31,13 @@ struct BinaryKernel {
   DType y = DType::kUndefined;
 };
 
-// y = op(x), dims alike.
+// Computes y = op(x), with equal dims.
 void apply_unary(const Input& x, const Output& y, const UnaryKernel& kernel);
-// y = op(a, b) with broadcasting.
+// Computes y = op(a, b) with broadcasting.
 void apply_binary(const Input& a, const Input& b, const Output& y, const BinaryKernel& kernel);
 
-// The class of an element type: kF32, kF64, kU64, kI64 for the other integers, kUndefined for what
-// is no number.
+// Returns the class of an element type: kF32, kF64, kU64, kI64 for the other integers, kUndefined
+// for types that are not numbers.
 DType number_class(DType dtype);
 
 template <typename T, typename R, typename F>

@@ -34,13 +34,13 @@ Result<void> check_bytes(const Module& module, const Segment& segment,
                     dtype_name(type.dtype), dims_text(*type.extents()), bytes.size());
 }
 
-// Constants of one graph (or of an expression) as operands; owns what it had to make.
+// The constants of one graph (or of an expression) as operands. Owns those that it computed.
 class Constants {
  public:
   Constants(const Module& module, ParameterLookup parameters, const EvalOptions& options)
       : module_(module), parameters_(std::move(parameters)), options_(options) {}
 
-  // Each is made once: expressions may read one another many times.
+  // Each constant is computed once, since expressions may read one another many times.
   Result<Operand> load(SegmentId id) {
     if (const auto found = loaded_.find(id); found != loaded_.end()) return found->second;
     SLUICE_ASSIGN(const Operand operand, make(id));
@@ -247,7 +247,7 @@ EvalValue EvalValue::of(Tensor tensor) {
   return value;
 }
 
-using namespace eval;  // the kernels' side
+using namespace eval;  // the namespace of the kernels
 
 bool is_evaluable(Op op) { return find_kernel(op) != nullptr; }
 

@@ -109,13 +109,14 @@ TEST(ResizeTest, EmptyBatch) {
             (Ints{0, 1, 3, 6}));
 }
 
-// With coordinates outside the image, cubic weights stay those of the coordinate: halfway between
-// two pixels that are both the border.
+// With coordinates outside the image, cubic weights stay those of the coordinate: here halfway
+// between two pixels that are both the border.
 TEST(GridSampleTest, CubicBorderIsFoundForEachTap) {
   const NodeRun run(Op::kGridSample,
                     {f32({1, 1, 1, 4}, {8, 0, 0, 0}), f32({1, 1, 1, 2}, {-1.0f, 0})},
                     {{"mode", std::string("cubic")}, {"padding_mode", std::string("border")}});
-  // x = -0.5: taps -2, -1, 0, 1 have the weights of distance 1.5, 0.5, 0.5, 1.5 for a = -0.75.
+  // For x = -0.5 the taps -2, -1, 0, 1 have the weights of distance 1.5, 0.5, 0.5, 1.5 with a =
+  // -0.75.
   EXPECT_THAT(run.get<float>(), ElementsAre(FloatNear(8 * (1 + 0.09375f), 1e-5f)));
 }
 
@@ -129,7 +130,7 @@ TEST(ConvTransposeTest, StridesAndPads) {
               ElementsAre(2, 13, 20));
 }
 
-// One step with weights 1: h = tanh(x + h0).
+// One iteration with weights 1: h = tanh(x + h0).
 TEST(RecurrentTest, RnnAndLstm) {
   const Tensor one = f32({1, 1, 1}, {1});
   const NodeRun rnn(Op::kRNN, {f32({2, 1, 1}, {0.5f, 0.25f}), one, one}, {}, 2);
@@ -144,7 +145,7 @@ TEST(RecurrentTest, RnnAndLstm) {
   EXPECT_THAT(lstm.get<float>(1), ElementsAre(FloatNear(gate * std::tanh(cell), 1e-6f)));
 }
 
-// Alphas and betas go to the activations that take one, in the order of the activations.
+// Alphas and betas are assigned to the activations that take one, in the order of the activations.
 TEST(RecurrentTest, ActivationParametersAreConsumedInOrder) {
   const Tensor minus = f32({1, 1, 1}, {-1});
   const std::vector<std::string> names = {"Tanh", "LeakyRelu"};
@@ -214,9 +215,8 @@ bool matches(const std::string& pattern, const std::string& text) {
 TEST(TextTest, PatternsAreMatchedWithoutBacktracking) {
   EXPECT_TRUE(matches("(a|b)+c{2,3}", "abbacc"));
   EXPECT_FALSE(matches("(a|b)+c{2,3}", "abbac"));
-  EXPECT_FALSE(matches(
-      "(a*)*(a|b)*c",
-      std::string(100000, 'a')));  // hours, or all of the stack, if alternatives were tried in turn
+  // Trying alternatives in turn would take hours, or the whole stack.
+  EXPECT_FALSE(matches("(a*)*(a|b)*c", std::string(100000, 'a')));
 }
 
 TEST(TextTest, PatternsThatTakeTheStackAreRefused) {
@@ -236,8 +236,8 @@ TEST(TextTest, GramsAreNoLongerThanRowsAndPoolWhateverTheAttributesSay) {
       {"ngram_counts", Ints{0, 2}},     {"ngram_indexes", Ints{0, 1, 2}},
       {"pool_int64s", Ints{2, 3, 5, 4}}};
   const NodeRun run(Op::kTfIdfVectorizer, {i64({6}, {1, 2, 3, 5, 5, 4})}, attributes);
-  EXPECT_THAT(run.get<float>(),
-              ElementsAre(1, 1, 2));  // 2; 3; "5 4" next to each other and with one between
+  // The counts are of 2, of 3, and of "5 4" adjacent and with one between.
+  EXPECT_THAT(run.get<float>(), ElementsAre(1, 1, 2));
 }
 
 TEST(SignalTest, TransformOfAnImpulse) {

@@ -25,7 +25,7 @@ struct Sizes {
   int64_t value = 0;
 
   int64_t rows() const { return batch * q_heads * queries; }
-  // The matrix of keys or values that a row of scores is about.
+  // Returns the matrix of keys or values for a row of scores.
   int64_t matrix_of(int64_t row) const {
     const int64_t head = row / queries % q_heads;
     return row / queries / q_heads * heads + head / (q_heads / heads);
@@ -49,7 +49,7 @@ Result<Sizes> read_sizes(const EvalCall& call) {
   return sizes;
 }
 
-// What scores are held in from the first body to the last.
+// Returns the dtype of scores from the first body to the last.
 Result<DType> softmax_dtype(const EvalCall& call) {
   const DType own = call.input(0).logical == DType::kF64 ? DType::kF64 : DType::kF32;
   const int64_t named =
@@ -60,7 +60,8 @@ Result<DType> softmax_dtype(const EvalCall& call) {
   return call.bad_value("the softmax precision {} is no float type", named);
 }
 
-// What the body makes of the scores or probabilities; themselves where the node has no such body.
+// Returns the scores or probabilities as modified by the body, or unchanged where the node has no
+// such body.
 Result<EvalValue> modify(const EvalCall& call, const BodyAttribute& attribute, EvalValue given) {
   if (!call.node.has(attribute)) return given;
   const Graph* body = call.node.get(attribute);
@@ -102,7 +103,7 @@ Tensor make_scores(const EvalCall& call, const Sizes& sizes, DType dtype) {
   return scores;
 }
 
-// As Softmax does: a row of nothing but -infinity becomes NaN.
+// Computes what Softmax does: a row of only -infinity becomes NaN.
 Tensor softmax(const Tensor& scores, const Sizes& sizes) {
   Tensor probabilities = make_tensor(scores.dtype, scores.dims);
   std::vector<double> line(static_cast<size_t>(sizes.keys));
@@ -137,7 +138,7 @@ void mix_values(const EvalCall& call, const Sizes& sizes, const Tensor& probabil
 
 }  // namespace
 
-// prob_mod(softmax(score_mod(Q K' scale))) V
+// Computes prob_mod(softmax(score_mod(Q K' scale))) V.
 Result<void> eval_flex_attention(EvalCall& call) {
   SLUICE_ASSIGN(const Sizes sizes, read_sizes(call));
   SLUICE_ASSIGN(const DType dtype, softmax_dtype(call));

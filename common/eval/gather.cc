@@ -14,7 +14,7 @@
 namespace sluice::eval {
 namespace {
 
-// Indices in [0, extent), negative ones counted from the end.
+// Returns indices in [0, extent); negative ones count from the end.
 Result<std::vector<int64_t>> checked_indices(const EvalCall& call, size_t input, int64_t extent) {
   std::vector<int64_t> indices = call.ints(input);
   for (int64_t& index : indices) {
@@ -25,7 +25,7 @@ Result<std::vector<int64_t>> checked_indices(const EvalCall& call, size_t input,
   return indices;
 }
 
-// How an update meets the element that is there.
+// The combination of an update with the existing element.
 enum class Reduction { kNone, kAdd, kMul, kMax, kMin };
 
 Result<Reduction> reduction_of(const EvalCall& call) {
@@ -54,7 +54,7 @@ T reduce(Reduction reduction, T old, T update) {
   }
 }
 
-// Sums and products of integers are modulo 2^bits; their order is that of their keys.
+// Combines integers. Sums and products are modulo 2^bits; the order is that of their keys.
 void meet_integers(Reduction reduction, DType dtype, std::byte* element, const std::byte* update) {
   const bool ordered = reduction == Reduction::kMax || reduction == Reduction::kMin;
   int64_t old = 0;
@@ -83,7 +83,7 @@ void meet(Reduction reduction, DType dtype, T& element, const T& update) {
   }
 }
 
-// Runs f<T>: floats as they are, all others by width.
+// Runs f<T>: floats with their type, all others by width.
 template <typename F>
 Result<void> visit_update(const EvalCall& call, Reduction reduction, DType dtype, F&& f) {
   if (reduction != Reduction::kNone && number_class(dtype) == DType::kUndefined)
@@ -92,8 +92,8 @@ Result<void> visit_update(const EvalCall& call, Reduction reduction, DType dtype
   return visit_width(call, dtype, f);
 }
 
-// For each element of a tensor of `dims`: its offset in a tensor of `x_dims` when its coordinate
-// along `axis` is left out.
+// Returns for each element of a tensor of `dims` its offset in a tensor of `x_dims` without its
+// coordinate along `axis`.
 std::vector<int64_t> offsets_without_axis(std::span<const int64_t> dims,
                                           std::span<const int64_t> x_dims, int64_t axis) {
   std::vector<int64_t> strides = dense_strides(x_dims);
@@ -112,8 +112,8 @@ Result<void> check_element_indices(const EvalCall& call, const Input& x, const I
   return {};
 }
 
-// Offsets of the slices that index tuples (the last axis of input 1) name, `batch` leading axes
-// shared.
+// The offsets of the slices that index tuples (the last axis of input 1) name; `batch` leading axes
+// are shared.
 struct Slices {
   std::vector<int64_t> offsets;
   int64_t size = 1;

@@ -86,7 +86,7 @@ TEST_F(GraphEvalTest, BodiesOfAttentionSeeScoresAndProbabilities) {
                 EvalValue::of(f32({1, 1, 2, 1}, {10, 30})),
                 EvalValue::of(f32({2}, {first, second}))});
   };
-  EXPECT_THAT(attend(2, 2), ElementsAre(40));  // probabilities of a half, doubled
+  EXPECT_THAT(attend(2, 2), ElementsAre(40));  // probabilities of 1/2, doubled
   const float infinity = std::numeric_limits<float>::infinity();
   EXPECT_TRUE(std::isnan(attend(-infinity, -infinity)[0]));
 }

@@ -18,7 +18,7 @@
 namespace sluice::eval {
 namespace {
 
-// Mirrors x into [low, high].
+// Reflects x into [low, high].
 double reflected(double x, double low, double high) {
   const double range = high - low;
   if (range <= 0) return low;
@@ -36,7 +36,7 @@ struct GridOptions {
   bool align = false;
 };
 
-// What one coordinate of a sample reads along its axis.
+// The elements that one coordinate of a sample reads along its axis.
 struct GridTaps {
   int64_t index[4];  // -1: zero
   double weight[4];
@@ -71,8 +71,8 @@ GridTaps grid_taps(const GridOptions& options, double coordinate, int64_t extent
   GridTaps taps;
   if (!std::isfinite(x) || std::abs(x) > 1e15) x = -1e15;
   if (options.mode == "nearest") x = std::nearbyint(x);
-  // Cubic weights are those of the coordinate outside: as in PyTorch and ONNX Runtime, the border
-  // is found for each tap.
+  // Cubic weights are those of the coordinate outside the image; as in PyTorch and ONNX Runtime,
+  // the border applies to each tap.
   if (options.padding == "border" && options.mode != "cubic") x = std::clamp(x, 0.0, length - 1);
   if (options.padding == "reflection")
     x = reflected(x, low_border(options), high_border(options, extent));
@@ -107,7 +107,7 @@ double sample_axis(const T* plane, std::span<const int64_t> dims, std::span<cons
   return sum;
 }
 
-// Zero outside; linear inside.
+// Samples: zero outside, linear inside.
 template <typename T>
 double bilinear(const T* plane, int64_t height, int64_t width, double y, double x) {
   if (!(y > -1 && y < static_cast<double>(height) && x > -1 && x < static_cast<double>(width)))
@@ -145,8 +145,8 @@ double overlap(const Box& a, const Box& b) {
   return both / ((a.y2 - a.y1) * (a.x2 - a.x1) + (b.y2 - b.y1) * (b.x2 - b.x1) - both);
 }
 
-// The four products that a bilinear sample of RoiAlign is made of; samples more than one pixel
-// outside count as zero.
+// Returns the four products of a bilinear sample of RoiAlign; samples more than one pixel outside
+// count as zero.
 template <typename T>
 std::array<double, 4> roi_sample(const T* plane, int64_t height, int64_t width, double y,
                                  double x) {
@@ -162,15 +162,15 @@ std::array<double, 4> roi_sample(const T* plane, int64_t height, int64_t width, 
           dy * (1 - dx) * at(bottom, left), dy * dx * at(bottom, right)};
 }
 
-// The pixels [begin, end) of bin `number` of `count` along one axis of a region from `first` to
-// `last`.
+// Returns the pixels [begin, end) of bin `number` of `count` along one axis of a region from
+// `first` to `last`.
 std::pair<int64_t, int64_t> roi_bin(double first, double last, int64_t number, int64_t count,
                                     int64_t extent) {
   const double start = std::round(first);
   const double bin = std::max(std::round(last) - start + 1, 1.0) / static_cast<double>(count);
   const auto inside = [&](double at) -> int64_t {
     if (at >= static_cast<double>(extent)) return extent;
-    return at > 0 ? static_cast<int64_t>(at) : 0;  // of NaN too
+    return at > 0 ? static_cast<int64_t>(at) : 0;  // also of NaN
   };
   const auto place = static_cast<double>(number);
   return {inside(start + std::floor(place * bin)), inside(start + std::ceil((place + 1) * bin))};
@@ -252,8 +252,8 @@ Result<void> eval_affine_grid(EvalCall& call) {
   });
 }
 
-// The pooling of Fast R-CNN (Girshick, 2015): regions in whole pixels, both ends inside, cut into
-// bins that may overlap.
+// Computes the pooling of Fast R-CNN (Girshick, 2015): regions in whole pixels with both ends
+// inside, divided into bins that may overlap.
 Result<void> eval_max_roi_pool(EvalCall& call) {
   const Input& x = call.input(0);
   const Input& rois = call.input(1);
@@ -375,7 +375,7 @@ Result<void> eval_deform_conv(EvalCall& call) {
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     const int64_t depth = shape.channels / shape.groups;
     for (int64_t n = 0; n < shape.batch; ++n) {
-      // columns[channel][tap][position]
+      // Gathers columns[channel][tap][position].
       std::vector<double> columns(static_cast<size_t>(shape.channels * taps * positions));
       for (int64_t c = 0; c < shape.channels; ++c) {
         const int64_t part = n * parts + c / (shape.channels / parts);

@@ -1,6 +1,6 @@
-// Files of images as pixels, by Leptonica, which reads BMP, JPEG, JPEG 2000, PNG, PNM, TIFF and
-// WebP, among others. It brings twenty libraries along and few models hold an image decoder: it is
-// loaded when the first image is decoded, and building needs nothing of it.
+// Decodes image files to pixels with Leptonica, which reads BMP, JPEG, JPEG 2000, PNG, PNM, TIFF
+// and WebP, among others. Leptonica depends on twenty libraries and few models contain an image
+// decoder, so it is loaded when the first image is decoded, and is not needed for building.
 #include <dlfcn.h>
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kLibrary = "liblept.so.5";
 
-// The functions of allheaders.h, whose types the version in the library's name fixes.
+// The functions of allheaders.h; the version in the library's name fixes their types.
 struct Pix;
 struct Leptonica {
   Pix* (*read)(const uint8_t* bytes, size_t size) = nullptr;
@@ -33,7 +33,7 @@ bool find(void* library, const char* name, Function*& function) {
   return function != nullptr;
 }
 
-// Null when the library is not there.
+// Returns null when the library is not installed.
 const Leptonica* load() {
   static Leptonica functions;
   static const bool is_there = [] {
@@ -66,7 +66,7 @@ struct Pixel {
 
 Pixel pixel_of(uint32_t word) { return {word >> 24, word >> 16 & 255, word >> 8 & 255}; }
 
-// ITU-R BT.601 in 16 bits after the point, rounded.
+// Computes ITU-R BT.601 with 16 fractional bits, rounded.
 uint8_t grey_of(const Pixel& pixel) {
   return static_cast<uint8_t>(
       (pixel.red * 19595 + pixel.green * 38470 + pixel.blue * 7471 + 32768) >> 16);

@@ -142,7 +142,7 @@ TEST(DamagedGraphTest, ANodeMayHaveNoInputAndNoType) {
   EXPECT_EQ(NodeRun(Op::kIdentity, {}).error().code, ErrorCode::kBadValue);
 }
 
-// A sanitizer build sees sizes beyond int64 that are not kept from wrapping.
+// A sanitizer build detects sizes beyond int64 that are not prevented from wrapping.
 TEST(ShapeTest, SizesBeyondInt64AreNoShape) {
   const Tensor x = f32({2}, {1, 2});
   for (const std::vector<int64_t>& dims :
@@ -166,8 +166,8 @@ TEST(PoolTest, MaxWithIndicesAndCeil) {
   EXPECT_THAT(run.get<int64_t>(1), ElementsAre(4, 5, 7, 8));
 }
 
-// Windows of which nearly all is padding cost no more than what they touch: the second is 2^40 wide
-// and moves by 2^41.
+// Windows that are almost entirely padding cost no more than the elements they read: the second is
+// 2^40 wide and moves by 2^41.
 TEST(PoolTest, HugeWindowsReadTheInputAlone) {
   const int64_t wide = int64_t{1} << 40;
   const Tensor x = f32({1, 1, 2, 3}, {1, 2, 3, 4, 5, 6});
@@ -224,7 +224,7 @@ TEST(MovementTest, TransposeSliceConcat) {
       Op::kSlice, {x, i64({2}, {-1, 1}), i64({2}, {-100, 3}), i64({2}, {0, 1}), i64({2}, {-1, 1})});
   EXPECT_EQ(slice.dims(), (Ints{2, 2}));
   EXPECT_THAT(slice.get<int64_t>(), ElementsAre(5, 6, 2, 3));
-  // Backwards, a start before the first element is clamped to it.
+  // With a negative step, a start before the first element is clamped to it.
   const NodeRun first(Op::kSlice, {i64({3}, {7, 8, 9}), i64({1}, {-9}), i64({1}, {INT64_MIN}),
                                    i64({1}, {0}), i64({1}, {-2})});
   EXPECT_THAT(first.get<int64_t>(), ElementsAre(7));

@@ -1,5 +1,5 @@
-// The kernels, declared from their table: Result<void> eval_add(EvalCall&) …, and what the families
-// share.
+// The kernels, declared from their table: Result<void> eval_add(EvalCall&) …, and the common parts
+// of the families.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ struct MatMulShape {
 };
 Result<MatMulShape> matmul_shape(const EvalCall& call, std::span<const int64_t> a,
                                  std::span<const int64_t> b);
-// run(matrix of a, matrix of b, matrix of y) for every matrix of the batch.
+// Calls run(matrix of a, matrix of b, matrix of y) for every matrix of the batch.
 void for_each_matrix(const MatMulShape& shape,
                      const std::function<void(int64_t a, int64_t b, int64_t y)>& run);
 

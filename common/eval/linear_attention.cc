@@ -1,4 +1,4 @@
-// Attention without a softmax: each key head keeps a state [key size, value size] that every step
+// Attention without a softmax: each key head has a state [key size, value size] that every position
 // of the sequence changes and reads.
 #include <algorithm>
 #include <cmath>
@@ -13,8 +13,9 @@ namespace sluice::eval {
 namespace {
 
 struct Rule {
-  bool decays = false;    // the state fades before each step
-  bool corrects = false;  // what the state already answers to a key is taken off the value
+  bool decays = false;  // the state decays before each position
+  // The value that the state already returns for a key is subtracted from the value.
+  bool corrects = false;
 };
 
 Result<Rule> read_rule(const EvalCall& call) {
@@ -84,8 +85,7 @@ Result<Sizes> read_sizes(const EvalCall& call) {
   return sizes;
 }
 
-// The state of one key head of one element of the batch: a row of `value` numbers for each of
-// `key`.
+// The state of one key head of one batch element: a row of `value` numbers for each of `key`.
 class State {
  public:
   State(int64_t key, int64_t value)
@@ -99,7 +99,7 @@ class State {
     std::ranges::transform(cells_, to, [](double cell) { return static_cast<float>(cell); });
   }
 
-  // Logarithms: one for each row, or one for all where `stride` is 0.
+  // Applies the decay, given as logarithms: one for each row, or one for all where `stride` is 0.
   void fade(const float* decay, int64_t stride) {
     for (int64_t i = 0; i < key_; ++i) {
       const double factor = math::exp(static_cast<double>(decay[i * stride]));
@@ -107,7 +107,7 @@ class State {
     }
   }
 
-  // S += k v'; with beta S += k (beta (v - S' k))'.
+  // Computes S += k v'; with beta S += k (beta (v - S' k))'.
   void write(const float* k, const float* v, const float* beta) {
     std::ranges::fill(answer_, 0.0);
     for (int64_t i = 0; beta != nullptr && i < key_; ++i) add_row(i, static_cast<double>(k[i]));
@@ -122,7 +122,7 @@ class State {
     }
   }
 
-  // y = scale S' q
+  // Computes y = scale S' q.
   void read(const float* q, double scale, float* y) {
     std::ranges::fill(answer_, 0.0);
     for (int64_t i = 0; i < key_; ++i) add_row(i, static_cast<double>(q[i]));
@@ -143,7 +143,7 @@ class State {
   std::vector<double> answer_;  // one number for each column
 };
 
-// What the state of one key head goes through from the first step to the last.
+// Runs the state of one key head through all positions.
 void run_head(const EvalCall& call, const Rule& rule, const Sizes& sizes, int64_t b, int64_t head,
               State& state, float* y) {
   const int64_t group = sizes.q_heads / sizes.heads;
@@ -172,7 +172,7 @@ Result<void> eval_linear_attention(EvalCall& call) {
   SLUICE_ASSIGN(const Sizes sizes, read_sizes(call));
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, {sizes.batch, sizes.length, sizes.width}));
   const size_t like = call.has(3) ? 3 : 0;
-  // Also where nobody reads it: what is too large for memory is refused here.
+  // The state is made even when it is unused, so that one too large for memory is rejected here.
   SLUICE_ASSIGN(const Output present,
                 call.output_like(1, like, {sizes.batch, sizes.heads, sizes.key, sizes.value}));
   if (y.count == 0 && present.count == 0) return {};

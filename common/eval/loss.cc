@@ -12,8 +12,8 @@
 namespace sluice::eval {
 namespace {
 
-// What both losses end with: the log-probabilities [N, C, rest] picked by the labels [N, rest],
-// weighted and reduced into output 0.
+// The common last part of both losses: picks the log-probabilities [N, C, rest] by the labels [N,
+// rest], weights them and reduces them into output 0.
 template <typename T>
 Result<void> pick_and_reduce(EvalCall& call, const T* log_probabilities) {
   const Input& x = call.input(0);

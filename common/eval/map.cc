@@ -1,4 +1,4 @@
-// Maps: keys and values, tensors of one dim.
+// Maps: keys and values are tensors of one dim.
 #include <cstring>
 #include <map>
 #include <optional>
@@ -15,14 +15,15 @@ EvalValue map_of(const EvalValue& keys, Tensor values) {
   return map;
 }
 
-// An element of a tensor of one dim, of whole bytes: equal elements have equal texts.
+// Returns the bytes of an element of a tensor of one dim, whose elements are whole bytes; equal
+// elements have equal texts.
 std::string_view element_of(const Tensor& tensor, size_t i) {
   if (tensor.dtype == DType::kString) return string_at(tensor, i);
   const size_t width = static_cast<size_t>(dtype_bits(tensor.dtype)) / 8;
   return {reinterpret_cast<const char*>(tensor.bytes.data()) + i * width, width};
 }
 
-// The values at these places, or else zero or "".
+// Returns the values at these positions, or zero or "" where there is none.
 Tensor values_at(const Tensor& values, const std::vector<std::optional<size_t>>& places) {
   const std::vector<int64_t> dims = {1, static_cast<int64_t>(places.size())};
   const bool are_texts = values.dtype == DType::kString;
@@ -61,7 +62,7 @@ Result<void> eval_dict_vectorizer(EvalCall& call) {
   return {};
 }
 
-// One map for each row; all share the keys.
+// Makes one map for each row; all maps share the keys.
 Result<void> eval_zip_map(EvalCall& call) {
   const Input &x = call.input(0), &labels = call.input(1);
   const int64_t rows = x.rank() == 2 ? x.dims[0] : 1;

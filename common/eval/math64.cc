@@ -12,14 +12,15 @@ constexpr Wide kPi = 3.141592653589793238462643383279502884L;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// sum of r^k / k! for k >= 1, |r| <= ln 2 / 2
+// Computes the sum of r^k / k! for k >= 1, |r| <= ln 2 / 2.
 Wide expm1_series(Wide r) {
   Wide sum = 0;
   for (int k = 22; k >= 1; --k) sum = (1 + sum) * r / k;
   return sum;
 }
 
-// e^x for |x| below 12000, relative error about 2^-62 (ln 2 is split so that n * high is exact)
+// Computes e^x for |x| below 12000 with a relative error of about 2^-62 (ln 2 is split so that n *
+// high is exact).
 Wide wide_exp(Wide x) {
   constexpr Wide kHigh = 0x1.62e42fefa2p-1L;
   constexpr Wide kLow = 0x1.9ef35793c7673p-41L;
@@ -28,7 +29,7 @@ Wide wide_exp(Wide x) {
   return std::ldexp(1 + expm1_series(r), static_cast<int>(n));
 }
 
-// 2 * atanh(s) = 2 (s + s^3/3 + ...), |s| <= 0.172
+// Computes 2 * atanh(s) = 2 (s + s^3/3 + ...), |s| <= 0.172.
 Wide atanh_series(Wide s) {
   const Wide square = s * s;
   Wide sum = 0;
@@ -52,12 +53,12 @@ Wide wide_log1p(Wide x) {
 
 struct Reduced {
   Wide r;        // |r| <= pi / 4
-  int quadrant;  // of four
+  int quadrant;  // 0 to 3
 };
 
-// x - n * pi/2 with pi/2 in parts of 40 bits, so that the products are exact while n has less than
-// 24 bits. Larger arguments are first taken modulo 2 pi, which costs absolute precision of |x| *
-// 2^-66.
+// Computes x - n * pi/2 with pi/2 in parts of 40 bits, so that the products are exact while n has
+// less than 24 bits. Larger arguments are first taken modulo 2 pi, which costs absolute precision
+// of |x| * 2^-66.
 Reduced reduce(double x) {
   constexpr Wide kFirst = 0x1.921fb54442p+0L;
   constexpr Wide kSecond = 0x1.a308d31318p-41L;
@@ -87,7 +88,7 @@ Wide wide_sin(const Reduced& x) {
   return x.quadrant >= 2 ? -value : value;
 }
 
-// Two halvings of the angle, then the series: |x| shrinks below 0.21.
+// Halves the angle twice, so that |x| is below 0.21, then sums the series.
 Wide wide_atan(Wide x) {
   const bool inverse = std::abs(x) > 1;
   Wide t = inverse ? 1 / x : x;
@@ -144,7 +145,7 @@ double log1p(double x) {
   return x < -1 ? kNaN : static_cast<double>(wide_log1p(x));
 }
 
-// IEEE 754's pow: special values first.
+// Computes IEEE 754's pow, special values first.
 double pow(double x, double y) {
   if (y == 0 || x == 1) return 1;
   if (std::isnan(x) || std::isnan(y)) return kNaN;
@@ -250,7 +251,8 @@ double atanh(double x) {
   return static_cast<double>(wide_log1p(2 * static_cast<Wide>(x) / (1 - static_cast<Wide>(x))) / 2);
 }
 
-// The series 7.1.6 of Abramowitz and Stegun: all terms have one sign, so nothing cancels.
+// Sums the series 7.1.6 of Abramowitz and Stegun: all terms have one sign, so there is no
+// cancellation.
 double erf(double x) {
   if (std::isnan(x) || x == 0) return x;
   if (std::abs(x) > 6) return x > 0 ? 1 : -1;

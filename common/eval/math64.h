@@ -1,8 +1,8 @@
 // Transcendental functions of float64 with the same bits on every x86-64 processor. glibc chooses
 // between versions with and without fused multiply-add when a program starts, and their last bits
-// differ; these use only additions, multiplications and divisions of 80-bit floats, which IEEE 754
-// fixes, and round once at the end. Series and argument reductions are the textbook ones
-// (Abramowitz and Stegun, chapters 4 and 7).
+// differ. These functions use only additions, multiplications and divisions of 80-bit floats, which
+// IEEE 754 defines exactly, and round once at the end. Series and argument reductions are the
+// textbook ones (Abramowitz and Stegun, chapters 4 and 7).
 #pragma once
 
 #include <cmath>
@@ -28,7 +28,7 @@ double acosh(double x);
 double atanh(double x);
 double erf(double x);
 
-// float32 is libm's.
+// Functions of float32 are those of libm.
 inline float exp(float x) { return std::exp(x); }
 inline float expm1(float x) { return std::expm1(x); }
 inline float log(float x) { return std::log(x); }

@@ -7,7 +7,7 @@
 namespace sluice::eval {
 namespace {
 
-// libm is right to within an ulp or so; ours must be too.
+// libm is right to within about one ulp; ours must be, too.
 void expect_near(double ours, double theirs, double argument) {
   if (std::isnan(theirs)) {
     EXPECT_TRUE(std::isnan(ours)) << argument;

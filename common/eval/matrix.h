@@ -6,9 +6,9 @@
 
 namespace sluice::eval {
 
-// c[m, n] += a[m, k] * b[k, n], all row-major with the given distances between rows. Every element
-// of c sums over k in order, so the result depends on no blocking. Rows of b are read in turn for
-// four rows of c at once.
+// Computes c[m, n] += a[m, k] * b[k, n], all row-major with the given distances between rows. Every
+// element of c sums over k in order, so the result does not depend on blocking. Each row of b is
+// read once for four rows of c.
 template <typename T>
 void multiply_add(int64_t m, int64_t k, int64_t n, const T* a, int64_t row_a, const T* b,
                   int64_t row_b, T* c, int64_t row_c) {

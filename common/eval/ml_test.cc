@@ -60,7 +60,7 @@ TEST(OneHotEncoderTest, UnknownCategories) {
             ErrorCode::kBadValue);
 }
 
-// A root that asks `mode` of feature 0 and 2.5: true to leaf 0, false to leaf 1.
+// A root that compares feature 0 with 2.5 by `mode`: true to leaf 0, false to leaf 1.
 struct Stump {
   uint8_t mode = 0;
   int64_t aggregate = 1;

@@ -1,4 +1,4 @@
-// Ops that only move elements by position: every one is a strided copy or a run of copies.
+// Ops that only move elements by position: every one is a strided copy or a sequence of copies.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -13,7 +13,8 @@
 namespace sluice::eval {
 namespace {
 
-// to (dense, of `dims`) = elements of `from` at the given strides, starting at `start`
+// Copies the elements of `from` at the given strides, starting at `start`, to `to` (dense, of
+// `dims`).
 template <typename T>
 void copy_strided(const T* from, int64_t start, const std::vector<int64_t>& strides,
                   const std::vector<int64_t>& dims, T* to) {
@@ -47,8 +48,8 @@ std::vector<int64_t> permuted(std::span<const int64_t> values, const std::vector
   return result;
 }
 
-// A reshape to `split`, a transpose by `order` and a reshape to `dims`, as the ops on blocks of
-// pixels are defined.
+// Computes a reshape to `split`, a transpose by `order` and a reshape to `dims`, which is how ONNX
+// defines the ops on blocks of pixels.
 Result<void> rearrange(EvalCall& call, const std::vector<int64_t>& split,
                        const std::vector<int64_t>& order, std::vector<int64_t> dims) {
   return strided(call, 0, 0, std::move(dims), 0, permuted(dense_strides(split), order),
@@ -180,7 +181,8 @@ Result<void> eval_concat(EvalCall& call) {
   return {};
 }
 
-// Extents of the parts along an axis of `extent`: given, or as even as can be.
+// Returns the extents of the parts along an axis of `extent`: the given ones, or parts as equal as
+// possible.
 Result<std::vector<int64_t>> split_sizes(const EvalCall& call, int64_t extent) {
   std::vector<int64_t> sizes = call.ints(1);
   if (!call.has(1)) {
@@ -243,13 +245,13 @@ Result<void> eval_space_to_depth(EvalCall& call) {
 
 namespace {
 
-// Where element `at` of a padded axis comes from; -1: the constant.
+// Returns the source index of element `at` of a padded axis, or -1 for the constant.
 int64_t pad_source(const std::string& mode, int64_t at, int64_t extent) {
   if (at >= 0 && at < extent) return at;
   if (mode == "constant" || extent == 0) return -1;
   if (mode == "edge") return std::clamp<int64_t>(at, 0, extent - 1);
   if (mode == "wrap") return (at % extent + extent) % extent;
-  const int64_t period = std::max<int64_t>(2 * (extent - 1), 1);  // reflect
+  const int64_t period = std::max<int64_t>(2 * (extent - 1), 1);  // for mode reflect
   const int64_t folded = (at % period + period) % period;
   return folded < extent ? folded : period - folded;
 }
@@ -302,7 +304,7 @@ Result<void> eval_pad(EvalCall& call) {
     dim = plus(plus(dim, pads[i]), pads[axes.size() + i]);
   }
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
-  if (y.count == 0) return {};  // beside a dim of 0 another may be of any length
+  if (y.count == 0) return {};  // with a dim of 0 the others may be huge
   std::vector<std::vector<int64_t>> sources(dims.size());
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     for (int64_t i = 0; i < dims[axis]; ++i)
@@ -332,7 +334,7 @@ Result<void> eval_center_crop_pad(EvalCall& call) {
     dims[static_cast<size_t>(axis)] = shape[i];
   }
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
-  if (y.count == 0) return {};  // beside a dim of 0 another may be of any length
+  if (y.count == 0) return {};  // with a dim of 0 the others may be huge
   std::vector<std::vector<int64_t>> sources(dims.size());
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     const int64_t extra = dims[axis] - x.dims[axis];

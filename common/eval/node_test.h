@@ -44,7 +44,7 @@ inline Tensor texts(std::vector<int64_t> dims, const std::vector<std::string>& v
   return make_string_tensor(std::move(dims), values);
 }
 
-// One node. An input of dtype kUndefined is absent.
+// A node that was evaluated. An input of dtype kUndefined is absent.
 class NodeRun {
  public:
   NodeRun(Op op, std::vector<Tensor> inputs, std::vector<Attribute> attributes = {},

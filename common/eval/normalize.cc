@@ -1,4 +1,4 @@
-// Softmax and the normalizations. Means and sums are taken in float64.
+// Softmax and the normalizations. Means and sums are computed in float64.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -94,7 +94,7 @@ Moments moments(const T* x, int64_t count) {
   return result;
 }
 
-// Mean and variance per channel of x [N, C, rest], over N and rest.
+// Returns mean and variance per channel of x [N, C, rest], over N and rest.
 template <typename T>
 std::vector<Moments> channel_moments(const Input& x, int64_t channels, int64_t size) {
   std::vector<Moments> all(static_cast<size_t>(channels));
@@ -122,7 +122,7 @@ Result<void> write_running(EvalCall& call, size_t output, size_t input,
   return {};
 }
 
-// y = (x - mean) * scale / sqrt(variance + epsilon) + bias over `count` elements
+// Computes y = (x - mean) * scale / sqrt(variance + epsilon) + bias over `count` elements.
 template <typename T>
 void normalize_line(const T* x, T* y, int64_t count, const Moments& m, double epsilon, double scale,
                     double bias) {
@@ -220,20 +220,19 @@ Result<void> eval_group_normalization(EvalCall& call) {
 
 namespace {
 
-// Whether the rows of `dims` repeat it as a whole: leading ones aside, it has their last extents.
+// Returns true when `given`, without leading ones, is equal to the last extents of `dims`, so that
+// rows of `dims` repeat it as a whole.
 bool repeats_along(std::span<const int64_t> dims, std::span<const int64_t> given) {
   while (!given.empty() && given.front() == 1) given = given.subspan(1);
   return given.size() <= dims.size() && std::ranges::equal(given, dims.last(given.size()));
 }
 
-// Whether rows of `trailing` need no more than to have the operand's elements one by one, again and
-// again.
+// Returns true when rows of `trailing` read the operand's elements one by one, cyclically.
 bool is_plain(const Input& operand, std::span<const int64_t> trailing) {
   return !operand.present() || (operand.count > 0 && repeats_along(trailing, operand.dims));
 }
 
-// The dims of an operand, of which leading ones beyond the rank that it is broadcast to say
-// nothing.
+// Returns the dims of an operand without leading ones beyond the rank that it is broadcast to.
 std::span<const int64_t> dims_below(const Input& operand, size_t rank) {
   std::span<const int64_t> dims = operand.dims;
   while (dims.size() > rank && dims.front() == 1) dims = dims.subspan(1);
@@ -244,7 +243,7 @@ bool spreads_to(const Input& operand, const Input& x) {
   return !operand.present() || broadcasts_to(dims_below(operand, x.dims.size()), x.dims);
 }
 
-// y = y * scale + bias, both broadcast to y.
+// Computes y = y * scale + bias, both broadcast to y.
 template <typename T>
 void scale_and_shift(const Output& y, const Input& scale, const Input& bias) {
   const auto scales = numbers<T>(scale);
@@ -263,8 +262,8 @@ void scale_and_shift(const Output& y, const Input& scale, const Input& bias) {
   });
 }
 
-// What LayerNormalization and RMSNormalization have in common: rows of the trailing axes, scale and
-// bias broadcast along them, or to all.
+// The common part of LayerNormalization and RMSNormalization: rows of the trailing axes, with scale
+// and bias broadcast along them, or to all axes.
 Result<void> normalize_rows(EvalCall& call, bool centered) {
   const Input& x = call.input(0);
   const Input& scale = call.input(1);

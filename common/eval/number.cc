@@ -24,7 +24,7 @@ constexpr FloatFormat kE4M3FN{3, 7, 448.0, false, 0x7f, true, 8};
 constexpr FloatFormat kE4M3FNUZ{3, 8, 240.0, false, 0x80, false, 8};
 constexpr FloatFormat kE5M2{2, 15, 57344.0, true, 0x7f, true, 8};
 constexpr FloatFormat kE5M2FNUZ{2, 16, 57344.0, false, 0x80, false, 8};
-constexpr FloatFormat kE2M1{1, 1, 6.0, false, 0x8, true, 4};  // it has no NaN, which becomes -0
+constexpr FloatFormat kE2M1{1, 1, 6.0, false, 0x8, true, 4};  // has no NaN: it becomes -0
 
 const FloatFormat* small_float(DType dtype) {
   switch (dtype) {
@@ -45,7 +45,7 @@ const FloatFormat* small_float(DType dtype) {
   }
 }
 
-// Exact powers of two by their exponent field.
+// Returns exact powers of two, made from their exponent field.
 double power_of_two(int exponent) {
   return std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
 }
@@ -60,7 +60,7 @@ double decode(const FloatFormat& format, uint32_t bits) {
   const double quantum = power_of_two(std::max(field, 1) - format.bias - format.mantissa);
   const double hidden = field == 0 ? 0.0 : static_cast<double>(1u << format.mantissa);
   const double value = (hidden + fraction) * quantum;
-  if (value > format.largest) {  // the codes above the largest value
+  if (value > format.largest) {  // the value maps to the codes above the largest value
     const bool infinity = format.infinite && fraction == 0;
     return sign * (infinity ? std::numeric_limits<double>::infinity()
                             : std::numeric_limits<double>::quiet_NaN());
@@ -85,8 +85,8 @@ uint32_t encode(const FloatFormat& format, double value, bool saturate) {
     if (!clamp && !format.infinite) return format.signed_nan ? format.nan | sign : format.nan;
     code = encode(format, format.largest, true) + (clamp ? 0 : 1);
   } else {
-    const uint32_t steps = static_cast<uint32_t>(
-        rounded / quantum);  // reaches 2^(mantissa + 1) when rounding up carries
+    // The quotient reaches 2^(mantissa + 1) when rounding up carries.
+    const uint32_t steps = static_cast<uint32_t>(rounded / quantum);
     code = steps < (1u << format.mantissa)
                ? steps
                : ((static_cast<uint32_t>(field) - 1) << format.mantissa) + steps;
@@ -114,7 +114,7 @@ uint8_t encode_e8m0(double value, const Narrowing& narrowing) {
   return static_cast<uint8_t>(std::max(code, 0));
 }
 
-// Truncation as x86 processors do it, defined for every value.
+// Truncates as x86 processors do, defined for every value.
 int64_t truncated(double value) {
   if (!(value >= -9223372036854775808.0 && value < 9223372036854775808.0))
     return std::numeric_limits<int64_t>::min();
@@ -240,7 +240,7 @@ bool load_native(DType dtype, const std::byte* data, int64_t first, int64_t coun
 template <typename U>
 void load_packed_ints(DType dtype, const std::byte* data, int64_t first, int64_t count, U* into) {
   const int bits = dtype_bits(dtype);
-  if (bits != 2 && bits != 4) {  // no number
+  if (bits != 2 && bits != 4) {  // not a number type
     std::fill_n(into, count, U(0));
     return;
   }
@@ -286,8 +286,8 @@ float half_to_float(uint16_t half) {
   const uint32_t magnitude = half & 0x7fff;
   if (magnitude >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000 | (magnitude << 13));
   if (magnitude >= 0x0400) return std::bit_cast<float>(sign | ((magnitude << 13) + 0x38000000));
-  const float value =
-      static_cast<float>(magnitude) * 0x1p-24f;  // a denormal half is an exact float
+  // A denormal half is an exact float.
+  const float value = static_cast<float>(magnitude) * 0x1p-24f;
   return sign != 0 ? -value : value;
 }
 
@@ -306,13 +306,14 @@ uint16_t float_to_half(float value) {
   return static_cast<uint16_t>(sign | static_cast<uint32_t>(std::nearbyint(scaled)));
 }
 
-// half_to_float without branches, so that the loop is vectorised: weights are often stored so.
+// Does the same as half_to_float without branches, so that the loop is vectorized: weights are
+// often halves.
 static void load_halves(const uint16_t* halves, int64_t count, float* into) {
   for (int64_t i = 0; i < count; ++i) {
     const uint32_t magnitude = halves[i] & 0x7fffu;
     const uint32_t sign = (halves[i] & 0x8000u) << 16;
-    const float scaled =
-        std::bit_cast<float>(magnitude << 13) * 0x1p112f;  // the exponent's bias from 15 to 127
+    // The exponent's bias changes from 15 to 127.
+    const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
     const uint32_t special = magnitude >= 0x7c00u ? 0x7f800000u : 0u;  // infinities and NaNs
     into[i] = std::bit_cast<float>(std::bit_cast<uint32_t>(scaled) | special | sign);
   }
@@ -377,7 +378,7 @@ void load_order_keys(DType dtype, const std::byte* data, int64_t first, int64_t 
     const auto bits = std::bit_cast<int64_t>(value);
     into[i] = value != value ? std::numeric_limits<int64_t>::max()
               : bits < 0     ? kLowest - bits
-                             : bits;  // -0 like 0
+                             : bits;  // -0 has the key of 0
   }
 }
 

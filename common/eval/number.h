@@ -1,5 +1,5 @@
-// Conversions between element types and the few types kernels compute in. Rounding is half to even
-// everywhere.
+// Conversions between element types and the few types that kernels compute in. Rounding is always
+// half to even.
 #pragma once
 
 #include <bit>
@@ -17,30 +17,30 @@ uint16_t float_to_bf16(float value);
 float half_to_float(uint16_t bits);
 uint16_t float_to_half(float value);
 
-// How a float that its target cannot hold is written. E8M0 alone has directions.
+// The conversion of a float that its target cannot represent. Only E8M0 has rounding directions.
 struct Narrowing {
   bool saturate = true;  // 8-bit floats: the largest value instead of infinity or NaN
   enum class Mode : uint8_t { kUp, kDown, kNearest } mode = Mode::kUp;  // E8M0
 };
 
-// Elements [first, first + count) of a tensor of any float, integer or bool type. Packed elements
-// are read from their bits. Floats read as integers are truncated; NaN and what is out of range
-// becomes the most negative i64 (i32 for targets of 32 bits, see store_doubles). What is no number
-// is read as 0 and not written: inference refuses it where it matters.
+// Reads elements [first, first + count) of a tensor of any float, integer or bool type. Packed
+// elements are read from their bits. Floats read as integers are truncated; NaN and values out of
+// range become the most negative i64 (i32 for targets of 32 bits, see store_doubles). Elements that
+// are not numbers are read as 0 and not written: inference rejects them where it matters.
 void load_doubles(DType dtype, const std::byte* data, int64_t first, int64_t count, double* into);
 void load_floats(DType dtype, const std::byte* data, int64_t first, int64_t count, float* into);
-void load_ints(DType dtype, const std::byte* data, int64_t first, int64_t count,
-               int64_t* into);  // integers and bool only; u64 as bits
-// The reverse. Integers are stored modulo 2^bits, bools as "not zero". Packed targets need an even
-// `first` (a multiple of four for 2 bits); bits after the last element are cleared.
+// For integers and bool only; u64 is read as bits.
+void load_ints(DType dtype, const std::byte* data, int64_t first, int64_t count, int64_t* into);
+// Writes elements. Integers are stored modulo 2^bits, bools as "not zero". Packed targets need an
+// even `first` (a multiple of four for 2 bits); bits after the last element are cleared.
 void store_doubles(DType dtype, std::byte* data, int64_t first, int64_t count, const double* from,
                    const Narrowing& narrowing = {});
 void store_floats(DType dtype, std::byte* data, int64_t first, int64_t count, const float* from,
                   const Narrowing& narrowing = {});
 void store_ints(DType dtype, std::byte* data, int64_t first, int64_t count, const int64_t* from);
 
-// Numbers as integers in the same order: equal keys for equal numbers, every NaN alike and above
-// all others.
+// Reads numbers as integers in the same order: equal keys for equal numbers; every NaN has the same
+// key, above all others.
 void load_order_keys(DType dtype, const std::byte* data, int64_t first, int64_t count,
                      int64_t* into);
 

@@ -29,8 +29,8 @@ TEST(NumberTest, Halves) {
   EXPECT_EQ(float_to_half(65519.0f), 0x7bff);
   EXPECT_EQ(float_to_half(65520.0f), 0x7c00);
   EXPECT_EQ(float_to_half(0x1p-24f), 0x0001);
-  EXPECT_EQ(float_to_half(0x1p-25f), 0x0000);         // half to even
-  EXPECT_EQ(float_to_half(1.0f + 0x1p-11f), 0x3c00);  // half to even
+  EXPECT_EQ(float_to_half(0x1p-25f), 0x0000);         // rounds half to even
+  EXPECT_EQ(float_to_half(1.0f + 0x1p-11f), 0x3c00);  // rounds half to even
   EXPECT_EQ(float_to_half(1.0f + 0x1.8p-10f), 0x3c02);
   for (uint32_t bits = 0; bits < 0x7c00; ++bits)
     EXPECT_EQ(float_to_half(half_to_float(static_cast<uint16_t>(bits))), bits);

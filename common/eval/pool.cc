@@ -1,4 +1,4 @@
-// Poolings: rows of outputs are folded from lines of inputs, one tap of a whole row after another.
+// Pooling: rows of outputs are folded from lines of inputs, one tap of a whole row after the other.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,27 +14,27 @@
 namespace sluice::eval {
 namespace {
 
-// Output positions [first, last) along the innermost axis have this tap inside the input: position
-// p reads line[p * stride + offset].
+// The output positions [first, last) along the innermost axis for which this tap is inside the
+// input: position p reads line[p * stride + offset].
 struct InnerTap {
   int64_t first = 0;
   int64_t last = 0;
   int64_t offset = 0;
 };
 
-// A row of outputs is made from lines of inputs, one per tap of the outer axes. Which they are is
+// A row of outputs is computed from lines of inputs, one per tap of the outer axes. The lines are
 // the same for every plane.
 struct PoolShape {
   Window window;
   int64_t planes = 0;
   std::vector<int64_t> y;
-  int64_t rows = 0;            // of one plane of the output
-  int64_t width = 0;           // of one row
-  int64_t stride = 1;          // along a row
+  int64_t rows = 0;            // in one plane of the output
+  int64_t width = 0;           // of one row, in elements
+  int64_t stride = 1;          // in the input, along a row
   std::vector<int64_t> first;  // of row r: lines[first[r]] to lines[first[r + 1]]
-  std::vector<int64_t>
-      lines;  // where they start within a plane; those inside the input, in the order of the taps
-  std::vector<InnerTap> inner;  // in order
+  // Offsets of the lines inside the input, within a plane, in the order of the taps.
+  std::vector<int64_t> lines;
+  std::vector<InnerTap> inner;  // in the order of the taps
 
   std::span<const int64_t> lines_of(int64_t row) const {
     const auto at = static_cast<size_t>(row);
@@ -43,7 +43,7 @@ struct PoolShape {
   }
 };
 
-// The window without its innermost axis.
+// Returns the window without its innermost axis.
 Window outer_window(const Window& window) {
   Window outer = window;
   for (auto* list : {&outer.in, &outer.kernel, &outer.strides, &outer.dilations, &outer.begin,
@@ -52,8 +52,8 @@ Window outer_window(const Window& window) {
   return outer;
 }
 
-// Those that some position reads, however large the window is: a tap that every position has in the
-// padding is passed over, with all up to the next one that can touch the input.
+// Returns the taps that some position reads, for any size of the window: a tap that is in the
+// padding for every position is skipped, with all taps up to the next one that can touch the input.
 std::vector<InnerTap> inner_taps(const Window& window) {
   const int64_t in = window.in.back();
   const int64_t out = window.out.back();
@@ -69,8 +69,8 @@ std::vector<InnerTap> inner_taps(const Window& window) {
     tap.first = tap.offset >= 0 ? 0 : (-tap.offset + stride - 1) / stride;
     tap.last = tap.offset >= in ? 0 : std::min(out, (in - 1 - tap.offset) / stride + 1);
     if (tap.first < tap.last) taps.push_back(tap);
-    const int64_t read =
-        tap.first * stride + tap.offset;  // the first element at or after the input's start
+    // The first element at or after the start of the input.
+    const int64_t read = tap.first * stride + tap.offset;
     k += read < in ? 1 : std::max<int64_t>((stride - read + dilation - 1) / dilation, 1);
   }
   return taps;
@@ -99,14 +99,14 @@ Result<PoolShape> make_pool_shape(const EvalCall& call) {
   return shape;
 }
 
-// row[p] = f(row[p], line[p * stride]) for n positions. The common strides are constants, so that
-// the loop is vectorised.
+// Computes row[p] = f(row[p], line[p * stride]) for n positions. The common strides are constants,
+// so that the loop is vectorized.
 template <int64_t kStride, typename Sum, typename T, typename F>
 void fold_line(const T* __restrict line, int64_t stride, int64_t n, Sum* __restrict row, F f) {
   for (int64_t p = 0; p < n; ++p) row[p] = f(row[p], line[p * (kStride > 0 ? kStride : stride)]);
 }
 
-// row[p] = f folded over the elements of window p in the order of its taps, from `start`.
+// Computes row[p] = f folded over the elements of window p in the order of its taps, from `start`.
 template <typename Sum, typename T, typename F>
 void fold_row(const PoolShape& shape, const T* plane, int64_t number, Sum start, Sum* row, F f) {
   std::fill_n(row, shape.width, start);
@@ -125,7 +125,7 @@ void fold_row(const PoolShape& shape, const T* plane, int64_t number, Sum start,
   }
 }
 
-// Runs each(plane's elements, row of the plane, where it goes) for every row of the output.
+// Calls each(elements of the plane, row of the plane, destination) for every row of the output.
 template <typename T, typename F>
 void for_each_pool_row(const PoolShape& shape, const Input& x, const Output& y, F each) {
   for (int64_t plane = 0; plane < shape.planes; ++plane) {
@@ -135,7 +135,7 @@ void for_each_pool_row(const PoolShape& shape, const Input& x, const Output& y, 
   }
 }
 
-// The first of the largest; the first NaN wins over all.
+// Returns the first of the largest elements; the first NaN is larger than all others.
 struct Largest {
   template <typename T>
   T operator()(T best, T value) const {
@@ -143,7 +143,8 @@ struct Largest {
   }
 };
 
-// The index of a tap within its plane when the plane's last two axes are counted column by column.
+// Returns the index of a tap within its plane when the plane's last two axes are counted column by
+// column.
 int64_t column_major(const Window& window, int64_t tap) {
   int64_t index = 0;
   int64_t scale = window.in_size();
@@ -157,8 +158,8 @@ int64_t column_major(const Window& window, int64_t tap) {
   return index;
 }
 
-// Where the element lies that MaxPool took for a window, within its plane; 0 when the window is
-// empty.
+// Returns the index within its plane of the element that MaxPool took for a window; 0 when the
+// window is empty.
 template <typename T>
 int64_t find_largest(const PoolShape& shape, const T* plane, int64_t row, int64_t position) {
   int64_t best = -1;
@@ -184,7 +185,8 @@ void write_indices(const PoolShape& shape, const Input& x, bool by_columns, int6
   }
 }
 
-// How many elements each window holds: those inside the input, or inside its padding too.
+// Returns the number of elements in each window: those inside the input, or also inside its
+// padding.
 std::vector<int64_t> window_counts(const PoolShape& shape, bool include_padding) {
   std::vector<int64_t> counts;
   for (int64_t row = 0; row < shape.rows; ++row) {
@@ -222,7 +224,7 @@ Result<void> global_pool(EvalCall& call, GlobalKind kind) {
   std::vector<int64_t> dims(x.dims.begin(), x.dims.end());
   std::fill(dims.begin() + 2, dims.end(), 1);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
-  if (y.count == 0) return {};  // beside a dim of 0 another may be of any length
+  if (y.count == 0) return {};  // with a dim of 0 the others may be huge
   const int64_t size = y.count == 0 ? 0 : x.count / y.count;
   const int64_t p = call.node.get(attributes::GlobalLpPool::p);
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
@@ -257,8 +259,8 @@ Result<void> eval_max_pool(EvalCall& call) {
   return visit_float(call, x.dtype, pool);
 }
 
-// Sums in the type of the elements: the mean of quantized numbers is often a tie, and which way it
-// falls must not differ from what others compute in float32.
+// Sums in the type of the elements: the mean of quantized numbers is often a tie, and its rounding
+// must not differ from the float32 computation of other implementations.
 Result<void> eval_average_pool(EvalCall& call) {
   SLUICE_ASSIGN(const PoolShape shape, make_pool_shape(call));
   const Input& x = call.input(0);

@@ -1,4 +1,4 @@
-// Between real numbers and integers or 8-bit floats, and products of quantized tensors.
+// Conversions between real numbers and integers or 8-bit floats, and products of quantized tensors.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -30,8 +30,8 @@ std::vector<double> doubles_of(const Input& input) {
   return values;
 }
 
-// Which scale belongs to element `at` of x: one for all, one for each index of an axis, or one for
-// each block along it.
+// Maps element `at` of x to its scale: one for all, one for each index of an axis, or one for each
+// block along it.
 struct ScaleMap {
   int64_t inner = 1;
   int64_t count = 1;
@@ -40,7 +40,7 @@ struct ScaleMap {
   bool single = true;
   bool by_block = false;
 
-  // How many elements from `at` on share its scale.
+  // Returns the number of elements from `at` on that share its scale.
   int64_t run(int64_t at, int64_t end) const {
     if (single) return end - at;
     return by_block ? 1 : inner - at % inner;
@@ -90,15 +90,15 @@ double quantized(double ratio, double zero, const Range& range) {
   return std::clamp(std::nearbyint(ratio) + zero, range.low, range.high);
 }
 
-// The same as below for the dtypes of quantized models, in floats: their integers, differences and
-// quotients are exact in them, or rounded as in float32.
+// Does the same as the function below for the dtypes of quantized models, in floats: their
+// integers, differences and quotients are exact in floats, or rounded as in float32.
 template <typename T>
 void quantize_run(const float* x, int64_t count, float scale, float zero, const Range& range,
                   T* y) {
   const float low = static_cast<float>(range.low) - zero,
               high = static_cast<float>(range.high) - zero;
-  constexpr float kRounds =
-      12582912.0f;  // 1.5 * 2^23: adding it leaves an integer, rounded half to even
+  // 1.5 * 2^23: adding it leaves an integer, rounded half to even.
+  constexpr float kRounds = 12582912.0f;
   for (int64_t i = 0; i < count; ++i) {
     float ratio = x[i] / scale;
     if (!(ratio > low)) ratio = std::isnan(ratio) ? 0.0f : low;
@@ -146,7 +146,7 @@ bool dequantize_bytes(const Input& x, const ScaleMap& map, const std::vector<dou
   return true;
 }
 
-// x - zero point (per element, or per index of `axis`), as i32
+// Computes x - zero point (per element, or per index of `axis`), as i32.
 std::vector<int32_t> centered(const Input& x, const Input& zero, int64_t axis) {
   std::vector<int64_t> values(static_cast<size_t>(x.count));
   load_ints(x.dtype, x.data, 0, x.count, values.data());
@@ -175,8 +175,8 @@ std::vector<int32_t> product_of(const MatMulShape& shape, const std::vector<int3
   return y;
 }
 
-// y = round(sum * scale / y_scale) + y_zero; scales of the weights per index of `axis` (inner
-// elements each), or one.
+// Computes y = round(sum * scale / y_scale) + y_zero; the weights have one scale, or one per index
+// of `axis` (inner elements each).
 Result<void> requantize(EvalCall& call, const std::vector<int32_t>& sums,
                         const std::vector<int64_t>& dims, const Input& a_scale,
                         const Input& b_scale, int64_t inner, const Input& y_scale, size_t y_zero) {
@@ -207,7 +207,7 @@ std::vector<int32_t> convolved(const ConvShape& shape, const std::vector<int32_t
 
 }  // namespace
 
-// The quotient and the rounding are those of the scale's own precision: float32, or float16
+// Quantizes. The quotient and the rounding have the precision of the scale: float32, or float16
 // rounded.
 Result<void> eval_quantize_linear(EvalCall& call) {
   const Input& x = call.input(0);

@@ -1,7 +1,7 @@
-// Random numbers: the Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998), seeded and turned
-// into numbers as numpy's RandomState does. ONNX's reference implementation draws from that one, so
-// a seed gives the numbers that ONNX's own test data has. A node starts anew each time it is
-// evaluated: it gives the same numbers in every run.
+// Random numbers: the Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998), seeded and
+// converted to numbers as in numpy's RandomState. ONNX's reference implementation uses that one, so
+// a seed produces the numbers of ONNX's own test data. A node restarts its generator each time it
+// is evaluated, so every run produces the same numbers.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -19,8 +19,8 @@
 namespace sluice::eval {
 namespace {
 
-// Numpy takes seeds from 0 to 2^32 - 1. Those that import gives to nodes without a seed are
-// negative: every number has a seed.
+// Returns the generator's seed. Numpy accepts seeds from 0 to 2^32 - 1. The seeds that import
+// assigns to nodes without one are negative, so every number is a valid seed.
 uint32_t seed_of(const Node& node) {
   if (node.op() == Op::kDropout) return static_cast<uint32_t>(node.get(attributes::Dropout::seed));
   const float seed = node.get(attributes::RandomNormal::seed);
@@ -32,14 +32,14 @@ class Random {
  public:
   explicit Random(const Node& node) : bits_(seed_of(node)) {}
 
-  // In [0, 1), of 53 bits.
+  // Returns a number in [0, 1) with 53 bits.
   double uniform() {
     const auto high = static_cast<double>(bits_() >> 5);
     const auto low = static_cast<double>(bits_() >> 6);
     return (high * 67108864.0 + low) / 9007199254740992.0;
   }
 
-  // Marsaglia's polar method, which makes two numbers at a time.
+  // Returns a number by Marsaglia's polar method, which makes two at a time.
   double normal() {
     if (has_spare_) {
       has_spare_ = false;
@@ -63,7 +63,7 @@ class Random {
   bool has_spare_ = false;
 };
 
-constexpr int64_t kPiece = 1024;  // a multiple of what a byte holds of packed elements
+constexpr int64_t kPiece = 1024;  // a multiple of the packed elements in a byte
 
 Result<void> fill(EvalCall& call, DType dtype, std::vector<int64_t> dims,
                   const std::function<double()>& draw) {
@@ -96,7 +96,7 @@ DType dtype_or(const EvalCall& call, DType fallback) {
       call.node.get(attributes::RandomNormal::dtype, static_cast<int64_t>(fallback)));
 }
 
-// One number drawn by each weight that a row adds up to.
+// Returns the cumulative sums of a row's weights, by which a number is drawn.
 Result<std::vector<double>> cumulated(const EvalCall& call, const double* logs, int64_t count) {
   const double maximum = *std::max_element(logs, logs + count);
   std::vector<double> sums;
@@ -108,7 +108,7 @@ Result<std::vector<double>> cumulated(const EvalCall& call, const double* logs, 
   return sums;
 }
 
-// What is kept is divided by how much of it is kept, in the precision of the ratio.
+// Returns the scale of the kept elements, 1 / (kept ratio), in the precision of the ratio.
 double kept_scale(const EvalCall& call, double ratio) {
   if (call.input(1).logical == DType::kF64) return 1 / (1 - ratio);
   return 1.0f / (1.0f - static_cast<float>(ratio));
@@ -175,8 +175,8 @@ Result<void> eval_multinomial(EvalCall& call) {
     for (int64_t k = 0; k < samples; ++k) {
       const int64_t drawn =
           std::ranges::upper_bound(sums, random.uniform() * sums.back()) - sums.begin();
-      const int64_t last = std::ranges::lower_bound(sums, sums.back()) -
-                           sums.begin();  // rounding must not choose what has no chance
+      // Rounding must not select an element of probability 0.
+      const int64_t last = std::ranges::lower_bound(sums, sums.back()) - sums.begin();
       const int64_t number = std::min(drawn, last);
       store_ints(y.dtype, y.data, row * samples + k, 1, &number);
     }

@@ -1,5 +1,5 @@
-// Random numbers: those of numpy.random.RandomState where it has the same ones, else what
-// statistics says of them.
+// Random numbers: equal to those of numpy.random.RandomState where it has the same distribution,
+// otherwise checked by their statistics.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -35,14 +35,14 @@ double deviation(const std::vector<T>& x) {
 }
 
 TEST(RandomTest, UniformIsNumpys) {
-  // numpy.random.RandomState(5).rand(3)
+  // The expected numbers are those of numpy.random.RandomState(5).rand(3).
   EXPECT_THAT(NodeRun(Op::kRandomUniform, {}, of_shape({3}, 5)).get<float>(),
               ElementsAre(FloatNear(0.22199317f, 1e-7f), FloatNear(0.87073231f, 1e-7f),
                           FloatNear(0.20671916f, 1e-7f)));
 }
 
 TEST(RandomTest, NormalIsNumpys) {
-  // numpy.random.RandomState(5).randn(3)
+  // The expected numbers are those of numpy.random.RandomState(5).randn(3).
   EXPECT_THAT(NodeRun(Op::kRandomNormal, {}, of_shape({3}, 5)).get<float>(),
               ElementsAre(FloatNear(0.44122749f, 1e-7f), FloatNear(-0.33087015f, 1e-7f),
                           FloatNear(2.43077119f, 1e-6f)));

@@ -1,4 +1,4 @@
-// RNN, GRU and LSTM as ONNX writes their equations; sequences are evaluated step by step.
+// RNN, GRU and LSTM by ONNX's equations; sequences are evaluated position by position.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -22,7 +22,7 @@ struct RecurrentShape {
   int64_t hidden = 0;
   int64_t directions = 1;
   int64_t gates = 1;
-  bool batch_first = false;  // attribute layout
+  bool batch_first = false;  // the attribute layout
   std::string direction;
   std::vector<int64_t> lengths;
 
@@ -85,8 +85,8 @@ Result<Activation<T>> make_activation(const EvalCall& call, const std::string& n
   return call.bad_value("unknown activation '{}'", name);
 }
 
-// What an activation takes from activation_alpha and activation_beta, by its defaults; it takes
-// none of what has no default.
+// The defaults of an activation for activation_alpha and activation_beta; an activation does not
+// take a parameter without default.
 struct Parameters {
   std::optional<double> alpha;
   std::optional<double> beta;
@@ -101,15 +101,15 @@ Parameters activation_parameters(const std::string& name) {
   return {};
 }
 
-// The next value of an attribute; the default where there are no more, 0 where the activation takes
-// none.
+// Returns the next value of an attribute, its default when there are no more, or 0 when the
+// activation does not take it.
 double take(const std::vector<float>& values, size_t& next, const std::optional<double>& fallback) {
   if (!fallback) return 0;
   return next < values.size() ? static_cast<double>(values[next++]) : *fallback;
 }
 
-// The activations of one direction. The attributes list all directions', one behind the other;
-// alphas and betas are consumed in that order.
+// Returns the activations of one direction. The attributes list those of all directions
+// consecutively; alphas and betas are consumed in that order.
 template <typename T>
 Result<std::vector<Activation<T>>> activations(const EvalCall& call,
                                                const std::vector<std::string>& usual,
@@ -135,7 +135,7 @@ Result<std::vector<Activation<T>>> activations(const EvalCall& call,
   return result;
 }
 
-// to[rows] = matrix[rows, columns] * x + start
+// Computes to[rows] = matrix[rows, columns] * x + start.
 template <typename T>
 void apply(const T* matrix, int64_t rows, int64_t columns, const T* x, T* to) {
   for (int64_t i = 0; i < rows; ++i) {
@@ -145,7 +145,7 @@ void apply(const T* matrix, int64_t rows, int64_t columns, const T* x, T* to) {
   }
 }
 
-// Weights of one direction.
+// The weights of one direction.
 template <typename T>
 struct Weights {
   const T* w;
@@ -178,7 +178,7 @@ T clipped(const EvalCall& call, T x) {
 template <typename T>
 using Line = std::vector<T>;
 
-// One step of one batch element: h (and c for LSTM) are replaced.
+// One iteration of one batch element, which replaces h (and c for LSTM).
 template <typename T>
 using Step = std::function<void(const T* x, Line<T>& h, Line<T>& c)>;
 
@@ -194,7 +194,7 @@ Step<T> rnn_step(const EvalCall& call, const RecurrentShape& shape, Weights<T> w
   };
 }
 
-// Gates z, r, h.
+// Makes the iteration of a GRU with the gates z, r, h.
 template <typename T>
 Step<T> gru_step(const EvalCall& call, const RecurrentShape& shape, Weights<T> weights,
                  std::vector<Activation<T>> f) {
@@ -223,7 +223,7 @@ Step<T> gru_step(const EvalCall& call, const RecurrentShape& shape, Weights<T> w
   };
 }
 
-// Gates i, o, f, c; peepholes i, o, f.
+// Makes the iteration of an LSTM with the gates i, o, f, c and the peepholes i, o, f.
 template <typename T>
 Step<T> lstm_step(const EvalCall& call, const RecurrentShape& shape, Weights<T> weights,
                   std::vector<Activation<T>> f, Line<T> peephole) {
@@ -261,7 +261,7 @@ void store_state(const Output& state, const RecurrentShape& shape, int64_t d, in
   std::copy(line.begin(), line.end(), state.as<T>() + row * shape.hidden);
 }
 
-// Walks the steps of every direction and batch element.
+// Runs the positions of every direction and batch element.
 template <typename T, typename MakeStep>
 Result<void> run_recurrent(EvalCall& call, const RecurrentShape& shape, MakeStep make_step) {
   const int64_t n = shape.hidden;

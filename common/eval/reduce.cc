@@ -18,7 +18,7 @@
 namespace sluice::eval {
 namespace {
 
-// The input's axes, reduced ones apart from kept ones, as a walk over lines of elements that are
+// The input's axes, split into reduced and kept ones, as a traversal of lines of elements that are
 // reduced together.
 struct ReduceShape {
   std::vector<int64_t> y;        // dims of the result
@@ -41,7 +41,8 @@ ReduceShape make_reduce_shape(const Input& x, const std::vector<bool>& reduced, 
   return shape;
 }
 
-// Axes from input 1; without any, all of them, or none when noop_with_empty_axes says so.
+// Returns the shape for the axes from input 1. Without axes it reduces all of them, or none when
+// noop_with_empty_axes is set.
 Result<ReduceShape> reduce_shape(const EvalCall& call) {
   const Input& x = call.input(0);
   const auto axes = call.ints(1);
@@ -54,7 +55,7 @@ Result<ReduceShape> reduce_shape(const EvalCall& call) {
   return make_reduce_shape(x, reduced, call.node.get(attributes::Reduce::keepdims) != 0);
 }
 
-// A value of every line: the sum over it of term(x), modulo 2^64 for integers.
+// Computes for every line the sum of term(x), modulo 2^64 for integers.
 template <typename T, typename Sum, typename Term>
 std::vector<Sum> line_sums(const ReduceShape& shape, const Input& x, Term term) {
   std::vector<Sum> sums(shape.starts.size());
@@ -69,7 +70,7 @@ std::vector<Sum> line_sums(const ReduceShape& shape, const Input& x, Term term) 
   return sums;
 }
 
-// From a line's sum and length.
+// Computes the result from a line's sum and length.
 using Finish = double (*)(double sum, double n);
 
 void finish_floats(std::vector<double> sums, double n, Finish finish, const Output& y) {
@@ -86,8 +87,8 @@ void finish_integers(const std::vector<uint64_t>& sums, double n, Finish finish,
   }
 }
 
-// y = finish(sum over a line of term(x)), in float64 for floats. Integers are carried as i64 or
-// u64, which are the same here.
+// Computes y = finish(sum over a line of term(x)), in float64 for floats. Integers are promoted to
+// i64 or u64, which are equivalent here.
 template <typename Term>
 Result<void> reduce_sum(EvalCall& call, Term term, Finish finish) {
   SLUICE_ASSIGN(const ReduceShape shape, reduce_shape(call));
@@ -127,7 +128,7 @@ struct Absolute {
   }
 };
 
-// y = f folded over a line from `first`
+// Computes y = f folded over a line from `first`.
 template <typename T, typename F>
 Result<void> fold_lines(const ReduceShape& shape, const Input& x, const Output& y, T first, F f) {
   for (size_t line = 0; line < shape.starts.size(); ++line) {
@@ -139,7 +140,7 @@ Result<void> fold_lines(const ReduceShape& shape, const Input& x, const Output& 
   return {};
 }
 
-// The end of a type's range that every element replaces. bool has two numbers.
+// Returns the end of a type's range that every element replaces. bool has two values.
 template <typename T>
 T farthest(DType dtype, bool largest) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -226,12 +227,12 @@ Result<std::vector<int64_t>> order_keys(const EvalCall& call, const Input& x) {
   return keys;
 }
 
-// The different slices along an axis, numbered as they appear.
+// The distinct slices along an axis, numbered in the order of their first occurrence.
 struct UniqueSlices {
   std::vector<int64_t> firsts;  // by number
   std::vector<int64_t> counts;
   std::vector<size_t> inverse;  // the number of each slice
-  std::vector<size_t> order;    // numbers as the result has them
+  std::vector<size_t> order;    // numbers in the order of the result
 };
 
 UniqueSlices find_unique(const std::vector<int64_t>& keys, const AxisSplit& split, bool sorted) {
@@ -291,7 +292,7 @@ Result<void> eval_reduce_log_sum_exp(EvalCall& call) {
   });
 }
 
-// (x - mean) / (standard deviation + 1e-9) over the axes.
+// Computes (x - mean) / (standard deviation + 1e-9) over the axes.
 Result<void> eval_mean_variance_normalization(EvalCall& call) {
   const Input& x = call.input(0);
   std::vector<int64_t> axes = call.node.get(attributes::MeanVarianceNormalization::axes);
@@ -345,7 +346,7 @@ Result<void> eval_cum_prod(EvalCall& call) {
   return cumulate(call, 1, [](auto a, auto b) { return a * b; });
 }
 
-// Sorted, equal elements in the order of their indices.
+// Computes TopK, sorted; equal elements are in the order of their indices.
 Result<void> eval_top_k(EvalCall& call) {
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const int64_t axis, call.axis(call.node.get(attributes::TopK::axis), x.rank()));
@@ -381,7 +382,7 @@ Result<void> eval_top_k(EvalCall& call) {
   return {};
 }
 
-// Unique slices along an axis, or elements of the flat tensor.
+// Computes Unique of slices along an axis, or of elements of the flat tensor.
 Result<void> eval_unique(EvalCall& call) {
   const Input& x = call.input(0);
   const bool flat = !call.node.has(attributes::Unique::axis);

@@ -1,4 +1,4 @@
-// Resize: along one axis after another, each with its own table of sources and weights.
+// Resize: one axis after the other, each with its own table of sources and weights.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -23,7 +23,7 @@ struct ResizeAxis {
 };
 
 struct Taps {
-  std::vector<int64_t> index;  // in the input; -1 counts as the extrapolation value
+  std::vector<int64_t> index;  // in the input; -1 means the extrapolation value
   std::vector<double> weight;
 };
 
@@ -34,10 +34,10 @@ struct ResizeOptions {
   double cubic = -0.75;
   bool exclude_outside = false;
   bool antialias = false;
-  float outside = 0;  // extrapolation_value
+  float outside = 0;  // the attribute extrapolation_value
 };
 
-// Where output `at` lies in the input.
+// Returns the position of output `at` in the input.
 double source_position(const ResizeAxis& axis, const std::string& mode, double at) {
   const auto in = static_cast<double>(axis.in);
   const auto out = static_cast<double>(axis.out);
@@ -55,14 +55,14 @@ double source_position(const ResizeAxis& axis, const std::string& mode, double a
     const double center = in / 2;
     return center * (1 - out / exact) + (at + 0.5) / axis.scale - 0.5;
   }
-  return (at + 0.5) / axis.scale - 0.5;  // half_pixel
+  return (at + 0.5) / axis.scale - 0.5;  // for half_pixel
 }
 
 int64_t nearest_index(const std::string& mode, double x) {
   if (mode == "floor") return static_cast<int64_t>(std::floor(x));
   if (mode == "ceil") return static_cast<int64_t>(std::ceil(x));
   if (mode == "round_prefer_ceil") return static_cast<int64_t>(std::floor(x + 0.5));
-  return static_cast<int64_t>(std::ceil(x - 0.5));  // round_prefer_floor
+  return static_cast<int64_t>(std::ceil(x - 0.5));  // for round_prefer_floor
 }
 
 double cubic_weight(double distance, double a) {
@@ -77,8 +77,8 @@ double kernel_weight(const ResizeOptions& options, double distance) {
   return std::max(0.0, 1 - std::abs(distance));
 }
 
-// Linear and cubic: the kernel, stretched when antialiasing shrinks an axis, around the position;
-// normalised.
+// Computes the taps of linear and cubic interpolation: the kernel around the position, stretched
+// when antialiasing shrinks an axis, and normalized.
 Taps interpolated_taps(const ResizeOptions& options, const ResizeAxis& axis, double x) {
   const double stretch = options.antialias && axis.scale < 1 ? axis.scale : 1;
   const double support = (options.mode == "cubic" ? 2 : 1) / stretch;
@@ -136,7 +136,7 @@ std::vector<T> resize_axis(const std::vector<T>& x, std::vector<int64_t>& dims,
   return y;
 }
 
-// One axis after another, those that stay as they are left out.
+// Resizes one axis after the other, except unchanged ones.
 template <typename T>
 std::vector<T> resize_axes(std::vector<T> values, std::vector<int64_t> dims,
                            const std::vector<ResizeAxis>& axes, const ResizeOptions& options) {
@@ -159,7 +159,7 @@ std::vector<double> doubles_of(const EvalCall& call, size_t input) {
   return values;
 }
 
-// keep_aspect_ratio_policy: one scale for all named axes.
+// Applies keep_aspect_ratio_policy: one scale for all named axes.
 void keep_aspect(const std::string& policy, std::vector<ResizeAxis>& axes) {
   if (policy == "stretch") return;
   const bool is_minimum = policy == "not_larger";
@@ -233,7 +233,7 @@ Result<void> eval_resize(EvalCall& call) {
   std::vector<int64_t> dims = to_vector(x.dims);
   for (const ResizeAxis& axis : axes) dims[static_cast<size_t>(axis.axis)] = axis.out;
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
-  if (x.count == 0) return {};  // no axis that is empty grows
+  if (x.count == 0) return {};  // an empty axis stays empty
   if (x.dtype == DType::kF32) {
     std::vector<float> values(x.as<float>(), x.as<float>() + x.count);
     values = resize_axes<float>(std::move(values), to_vector(x.dims), axes, options);

@@ -23,7 +23,7 @@ EvalValue sequence_of(std::vector<EvalValue> elements) {
   return value;
 }
 
-// A position in [0, count), negative ones counted from the end.
+// Returns a position in [0, count); negative ones count from the end.
 Result<size_t> position(const EvalCall& call, size_t input, int64_t fallback, int64_t count) {
   const int64_t at = call.has(input) ? call.integer(input, 0) : fallback;
   if (at < -count || at >= count)

@@ -1,4 +1,4 @@
-// Ops about shapes: what they give is their input's elements under another shape, or the shape
+// Ops about shapes, whose result is the elements of their input under another shape, or the shape
 // itself.
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,7 @@ Result<void> write_ints(EvalCall& call, std::vector<int64_t> dims,
   return {};
 }
 
-// Axes as indices in [0, rank), sorted, each once.
+// Returns axes as indices in [0, rank), sorted, each once.
 Result<std::vector<int64_t>> sorted_axes(const EvalCall& call, std::vector<int64_t> axes,
                                          int64_t rank) {
   for (int64_t& axis : axes) {
@@ -137,7 +137,8 @@ Result<void> eval_constant_of_shape(EvalCall& call) {
 
 namespace {
 
-// ceil((end - start) / step) of integers, at least 0; no difference of two int64 is beyond uint64.
+// Computes ceil((end - start) / step) of integers, at least 0. The difference of two int64 always
+// fits uint64.
 uint64_t count_integers(int64_t start, int64_t end, int64_t step) {
   const bool rises = step > 0;
   if (rises ? end <= start : end >= start) return 0;

@@ -19,7 +19,7 @@ struct Complex {
   double im = 0;
 };
 
-// The cosines and sines of 2 pi k / n.
+// Returns the cosines and sines of 2 pi k / n.
 std::vector<Complex> roots(int64_t n) {
   std::vector<Complex> table;
   for (int64_t k = 0; k < n; ++k) {
@@ -47,7 +47,7 @@ Complex transform_at(const std::vector<Complex>& x, const std::vector<Complex>& 
   return sum;
 }
 
-// a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n)
+// Computes a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n).
 Result<void> cosine_window(EvalCall& call, double a0, double a1, double a2) {
   const int64_t size = call.integer(0, 0);
   const bool periodic = call.node.get(attributes::SignalWindow::periodic) != 0;

@@ -15,7 +15,7 @@ uint64_t times(uint64_t a, uint64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-// Extents by subscript; those of the axes of "..." together.
+// Extents by subscript, with one product for all axes of "...".
 struct Extents {
   std::map<char, uint64_t> letters;
   uint64_t ellipsis = 1;
@@ -24,7 +24,7 @@ struct Extents {
     uint64_t& extent = letters[letter];
     extent = std::max(extent, static_cast<uint64_t>(dim));
   }
-  // False when the term does not fit the dims: the kernel says so at once.
+  // Returns false when the term does not fit the dims; the kernel then fails at once.
   bool take(const std::string& term, std::span<const int64_t> dims) {
     const size_t dots = std::min(term.find("..."), term.size());
     const std::string after_dots = dots == term.size() ? std::string() : term.substr(dots + 3);
@@ -76,7 +76,7 @@ uint64_t roi_align_steps(const Node& node) {
   return times(samples, static_cast<uint64_t>(node.output(0).type().element_count().value_or(0)));
 }
 
-// Every gram of every length at every distance.
+// Counts every gram of every length at every distance.
 uint64_t tf_idf_steps(const Node& node) {
   const Value* x = node.input_count() == 0 ? nullptr : node.input(0);
   if (x == nullptr || !x->type().is_fixed() || x->type().extents()->empty()) return 0;

@@ -1,4 +1,4 @@
-// What evaluation costs where the sizes of inputs and results do not say it.
+// The cost of evaluation where the sizes of inputs and results do not determine it.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace sluice {
 
-inline constexpr uint64_t kMaxFoldSteps =
-    uint64_t{1} << 25;  // a tenth of a second: above, a node is not evaluated while compiling
+// About a tenth of a second; a node with more steps is not evaluated while compiling.
+inline constexpr uint64_t kMaxFoldSteps = uint64_t{1} << 25;
 
-// Steps that evaluating the node takes when attributes make that more than its bytes: an Einsum
-// that sums over many subscripts, a RoiAlign of many samples, a TfIdfVectorizer of long grams. 0
-// for all others, and where types are not fixed. Saturates.
+// Returns the number of steps of evaluating the node when its attributes make that more than its
+// bytes: an Einsum that sums over many subscripts, a RoiAlign of many samples, a TfIdfVectorizer of
+// long grams. Returns 0 for all others, and where types are not fixed. Saturates.
 uint64_t hidden_steps(const Node& node);
 
 }  // namespace sluice

@@ -30,7 +30,7 @@ struct StepsTest : testing::Test {
 TEST_F(StepsTest, EinsumWalksTheProductOfItsSubscripts) {
   EXPECT_EQ(einsum("ij,jk->ik", {{2, 3}, {3, 5}}), 2u * 2 * 3 * 5);
   EXPECT_EQ(einsum("a...b, b...->a", {{2, 7, 4, 3}, {3, 7, 4}}), 2u * 2 * 28 * 3);
-  EXPECT_EQ(einsum("ij", {{2, 3, 4}}), 0u);  // does not fit, which the kernel tells
+  EXPECT_EQ(einsum("ij", {{2, 3, 4}}), 0u);  // does not fit, which the kernel reports
   const std::vector<std::vector<int64_t>> many(12, {4, 4});
   EXPECT_EQ(einsum("ab,cd,ef,gh,ij,kl,mn,op,qr,st,uv,wx->", many), 12 * (uint64_t{1} << 48));
   EXPECT_EQ(einsum("ab,cd->", {{1 << 30, 1 << 30}, {1 << 30, 1 << 30}}), UINT64_MAX);

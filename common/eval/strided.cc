@@ -8,8 +8,7 @@
 namespace sluice::eval {
 namespace {
 
-// The bytes of an element, at any address: constants lie in the user's files wherever those put
-// them.
+// The bytes of an element at any address: constants are in the user's files at arbitrary offsets.
 template <size_t width>
 struct Element {
   std::byte bytes[width];
@@ -19,8 +18,8 @@ struct Axis {
   int64_t extent, from, to;  // strides in elements
 };
 
-// Without axes of one element, neighbours joined where both sides allow it; the innermost axis
-// last.
+// Returns the axes without those of one element, adjacent ones joined where both sides allow it;
+// the innermost axis is last.
 std::vector<Axis> joined_axes(const StridedView& from, const std::vector<int64_t>& to_strides) {
   std::vector<Axis> axes;
   for (size_t i = 0; i < from.dims.size(); ++i) {
@@ -46,8 +45,8 @@ void copy_row(const T* from, T* to, const Axis& axis) {
   for (int64_t i = 0; i < axis.extent; ++i) to[i * axis.to] = from[i * axis.from];
 }
 
-// Two axes of which one is dense on one side and the other on the other side: in tiles, so that
-// neither side leaves its cache lines.
+// Copies two axes, one of which is dense in the source and the other in the target, in tiles, so
+// that neither side leaves its cache lines.
 template <typename T>
 void copy_plane(const T* from, T* to, const Axis& outer, const Axis& inner) {
   constexpr int64_t kTile = 16;
@@ -79,7 +78,8 @@ void copy_axes(const T* from, T* to, const Axis* axis, size_t left) {
 
 template <typename T>
 void copy_elements(const StridedView& from, std::byte* to, std::vector<Axis> axes) {
-  // The axis that is dense in `from` goes next to the innermost one, so that the two make a plane.
+  // The axis that is dense in `from` is moved next to the innermost one, so that the two make a
+  // plane.
   const auto dense =
       std::find_if(axes.begin(), axes.end(), [](const Axis& axis) { return axis.from == 1; });
   if (axes.size() > 2 && dense < axes.end() - 2) std::rotate(dense, dense + 1, axes.end() - 1);
@@ -87,7 +87,8 @@ void copy_elements(const StridedView& from, std::byte* to, std::vector<Axis> axe
             axes.size());
 }
 
-// The end of the group of axes that begins at `a` and `b`: the shortest with equal products.
+// The ends of the two groups of axes that begin at `a` and `b`: the shortest groups with equal
+// products.
 struct Group {
   size_t a_end, b_end;
 };
@@ -152,7 +153,7 @@ ReshapedBox reshape_box(const Box& wanted, const std::vector<int64_t>& to,
   const std::vector<int64_t> to_strides = dense_strides(to), from_strides = dense_strides(from);
   struct Span {
     size_t begin, end;         // axes of `to`
-    int64_t unit, low, count;  // elements behind the group; the covered interval within it
+    int64_t unit, low, count;  // elements after the group; the covered interval within it
     int64_t first;             // of the wanted box
   };
   std::vector<Span> spans;
@@ -165,7 +166,7 @@ ReshapedBox reshape_box(const Box& wanted, const std::vector<int64_t>& to,
       last += (wanted.begin[i] + wanted.extent[i] - 1) * (to_strides[i] / unit);
     }
     int64_t low = 0, count = 1;
-    bool parted = false;  // behind the axis on which the corners differ, everything is read
+    bool parted = false;  // after the axis on which the corners differ, everything is read
     for (size_t j = b; j < end.b_end; ++j) {
       const int64_t stride = from_strides[j] / (end.b_end > b ? from_strides[end.b_end - 1] : 1);
       const int64_t begin = parted ? 0 : first / stride % from[j];
@@ -180,7 +181,7 @@ ReshapedBox reshape_box(const Box& wanted, const std::vector<int64_t>& to,
     a = end.a_end;
     b = end.b_end;
   }
-  int64_t behind = 1;  // elements of the source box in the groups behind
+  int64_t behind = 1;  // elements of the source box in the following groups
   for (size_t g = spans.size(); g-- > 0;) {
     const Span& span = spans[g];
     result.offset += (span.first - span.low) * behind;

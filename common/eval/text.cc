@@ -1,4 +1,4 @@
-// Ops on strings. Inputs are carried as handles (see call.h).
+// Ops on strings. Inputs are promoted to handles (see call.h).
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -24,8 +24,8 @@ std::string lower_or_upper(std::string text, const std::string& action) {
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// Pieces between delimiters; without a delimiter, between runs of white space. At most `limit` cuts
-// (negative: any number).
+// Returns the pieces between delimiters or, without a delimiter, between runs of white space.
+// Splits at most `limit` times (negative: any number).
 std::vector<std::string> split_text(const std::string& text, const std::string& delimiter,
                                     int64_t limit) {
   std::vector<std::string> pieces;
@@ -128,8 +128,9 @@ Result<void> eval_string_normalizer(EvalCall& call) {
   return {};
 }
 
-// Patterns come with the model. Reading one recurses at each parenthesis, and each repetition {n}
-// copies what it repeats: both are bounded here, as RE2, whose syntax ONNX names, bounds them.
+// Checks the size of a pattern, which comes with the model. Parsing it recurses at each
+// parenthesis, and each repetition {n} copies the repeated part: both are bounded here, as they are
+// in RE2, whose syntax ONNX refers to.
 bool is_bounded(const std::string& pattern) {
   constexpr uint64_t kMaxPatternBytes = 1000, kMaxStates = 2000;
   uint64_t states = pattern.size();
@@ -157,8 +158,8 @@ Result<void> eval_regex_full_match(EvalCall& call) {
     return call.bad_value("the pattern of {} bytes is too long or repeats too much",
                           pattern.size());
   try {
-    // Without back-references, which RE2 has not either, all alternatives are tried side by side:
-    // linear in the text, and no recursion.
+    // Without back-references, which RE2 does not have either, all alternatives are tried in
+    // parallel: linear in the text, and without recursion.
     const std::regex regex(pattern, std::regex::ECMAScript | std::regex_constants::__polynomial);
     for (int64_t i = 0; i < x.count; ++i)
       y.as<uint8_t>()[i] = std::regex_match(call.text(x.as<int64_t>()[i]), regex);
@@ -181,7 +182,7 @@ Result<void> eval_tf_idf_vectorizer(EvalCall& call) {
       std::max<int64_t>(node.get(attributes::TfIdfVectorizer::min_gram_length), 1);
   std::vector<int64_t> pool = numbers;
   for (const std::string& text : texts) pool.push_back(call.handle(text));
-  std::map<std::vector<int64_t>, size_t> known;  // n-gram to its number
+  std::map<std::vector<int64_t>, size_t> known;  // number by n-gram
   for (size_t n = 0; n < starts.size(); ++n) {
     const int64_t length = static_cast<int64_t>(n) + 1;
     const int64_t end = n + 1 < starts.size() ? starts[n + 1] : static_cast<int64_t>(pool.size());
@@ -198,8 +199,8 @@ Result<void> eval_tf_idf_vectorizer(EvalCall& call) {
   const int64_t last = *std::ranges::max_element(places);
   if (last < 0 || last == INT64_MAX) return call.bad_value("ngram_indexes reach to {}", last);
   const int64_t width = last + 1;
-  // No gram of the pool is longer than the pool says, and none reaches beyond a row: the attributes
-  // may ask for any more.
+  // The attributes may ask for more, but no gram is longer than the pool's maximum, and none
+  // extends beyond a row.
   const int64_t longest = std::min({node.get(attributes::TfIdfVectorizer::max_gram_length),
                                     static_cast<int64_t>(starts.size()), columns});
   const int64_t skips = std::min(node.get(attributes::TfIdfVectorizer::max_skip_count), columns);

@@ -1,5 +1,5 @@
 // A constant expression, nested ones included, as one list of terms, and the evaluation of boxes of
-// them.
+// the terms.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ enum class TermKind : uint8_t {
   kElementwise,  // node over inputs
   kTranspose,    // numbers: the permutation
   kReshape,      // the elements of inputs[0] under other dims
-  kPad,          // inputs[0] behind numbers[axis] elements per axis; the rest is `fill`
+  kPad,          // inputs[0] after numbers[axis] elements per axis; the others are `fill`
 };
 
 struct Term {
@@ -27,23 +27,23 @@ struct Term {
   DType dtype = DType::kUndefined;
   std::vector<int64_t> dims;
   const std::byte* data = nullptr;
-  std::shared_ptr<const Tensor> owner;  // of data that was evaluated here
+  std::shared_ptr<const Tensor> owner;  // keeps data alive that was evaluated here
   const Node* node = nullptr;
-  std::vector<int32_t> inputs;  // terms; -1 an absent input
+  std::vector<int32_t> inputs;  // indices of terms; -1 for an absent input
   std::vector<int64_t> numbers;
   std::vector<std::byte> fill;
   uint32_t uses = 0;
-  uint32_t depth = 0;  // of terms below it
+  uint32_t depth = 0;  // the depth of the terms below it
 };
 
-// Part of a term's value.
+// A part of a term's value.
 struct Piece {
   StridedView view;
   std::shared_ptr<const Tensor> owner;
 };
 
-// Evaluates boxes of terms on one thread; a box of a term with several uses is kept until the next
-// box of it.
+// Evaluates boxes of terms on one thread. A box of a term with several uses is kept until the next
+// box of that term is evaluated.
 class BoxEvaluation {
  public:
   explicit BoxEvaluation(std::span<const Term> terms) : terms_(terms) {}
@@ -61,9 +61,9 @@ class BoxEvaluation {
 };
 
 size_t width_of(DType dtype);  // bytes of an element
-// Without gaps, copied only where there are some.
+// Returns the piece without gaps; copies it only when it has some.
 Piece dense(Piece piece, DType dtype);
-// And where a kernel can read it: is_aligned.
+// Returns the dense piece aligned for kernels (is_aligned).
 Piece readable(Piece piece, DType dtype);
 
 }  // namespace sluice::eval

@@ -13,7 +13,7 @@ namespace sluice::eval {
 namespace {
 
 constexpr uint64_t kSmallBytes = 64 * 1024;  // evaluated whole: scales, permutations, shapes
-constexpr uint32_t kMaxDepth = 200;     // of terms that are evaluated together, and so of the stack
+constexpr uint32_t kMaxDepth = 200;  // of terms that are evaluated together, which bounds the stack
 constexpr uint32_t kMaxNesting = 1000;  // of expressions over expressions
 
 bool has_whole_bytes(DType dtype) { return dtype != DType::kString && dtype_bits(dtype) % 8 == 0; }
@@ -24,7 +24,7 @@ uint64_t bytes_of(const Term& term) {
   return bytes;
 }
 
-uint64_t packed_bytes(const Term& term) {  // of elements that are less than a byte
+uint64_t packed_bytes(const Term& term) {  // for elements of less than a byte
   uint64_t bits = static_cast<uint64_t>(dtype_bits(term.dtype));
   for (const int64_t dim : term.dims) bits *= static_cast<uint64_t>(dim);
   return (bits + 7) / 8;
@@ -47,7 +47,7 @@ class TermBuilder {
     return term;
   }
 
-  // Lets go of what only terms evaluated here have read.
+  // Releases tensors that only terms evaluated here have read.
   void drop_unreachable(int32_t root) {
     std::vector<bool> reached(terms.size(), false);
     reached[static_cast<size_t>(root)] = true;
@@ -168,7 +168,8 @@ class TermBuilder {
     return readable(std::move(piece), term.dtype);
   }
 
-  // How to evaluate boxes of the node's result; false when it must be evaluated whole.
+  // Describes how to evaluate boxes of the node's result. Returns false when it must be evaluated
+  // whole.
   bool describe(const Node& node, const std::vector<int32_t>& inputs, Term& term) {
     const OpRow* row = find_op(node.op());
     if (row == nullptr || node.output_count() != 1 || !node.output(0).type().is_fixed())
@@ -282,13 +283,13 @@ class TermBuilder {
 
 namespace sluice {
 
-using namespace eval;  // the kernels' side
+using namespace eval;  // the namespace of the kernels
 
 struct TiledEvaluation::TilePlan {
   std::vector<Term> terms;
   int32_t root = 0;
-  size_t axis = 0;     // along which tiles are cut; axes before it have extent 1 in a tile, those
-                       // behind are whole
+  // Tiles divide this axis; axes before it have extent 1 in a tile, those after it are whole.
+  size_t axis = 0;
   int64_t rows = 1;    // of the axis in one tile
   int64_t pieces = 1;  // tiles for each index of the axes before
   size_t tiles = 1;
@@ -334,7 +335,8 @@ Result<TiledEvaluation> TiledEvaluation::make(const Module& module, SegmentId se
   if (is_empty) plan->tiles = 0;
   if (is_empty || term.dims.empty() || !has_whole_bytes(term.dtype))
     return TiledEvaluation(std::move(plan));
-  uint64_t inner = bytes_of(term) / static_cast<uint64_t>(term.dims[0]);  // bytes behind the axis
+  // Bytes of one index of the axis.
+  uint64_t inner = bytes_of(term) / static_cast<uint64_t>(term.dims[0]);
   while (inner > tile_bytes && plan->axis + 1 < term.dims.size())
     inner /= static_cast<uint64_t>(term.dims[++plan->axis]);
   const int64_t extent = term.dims[plan->axis];

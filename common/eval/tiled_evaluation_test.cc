@@ -50,7 +50,7 @@ struct TiledEvaluationTest : testing::Test {
     return module.make_expression(result.type_id(), graph.id(), std::move(inputs));
   }
 
-  // Panels of several sizes make the bytes that the whole evaluation makes.
+  // Checks that tiles of several sizes have the bytes of the whole evaluation.
   void check(SegmentId segment) {
     const Result<Tensor> whole = evaluate_segment(module, segment);
     ASSERT_TRUE(whole.ok()) << whole.error().message;
@@ -70,7 +70,8 @@ struct TiledEvaluationTest : testing::Test {
   }
 };
 
-// Cast, transpose and pack for a matrix product with tiles of 16 columns, n no multiple of it.
+// The expression casts, transposes and packs for a matrix product with tiles of 16 columns; n is
+// not a multiple of 16.
 TEST_F(TiledEvaluationTest, PackedWeights) {
   Graph& graph = module.add_graph("packed", GraphRole::kExpression);
   Value& weight = graph.add_input(type(DType::kF16, {75, 230}));
@@ -89,7 +90,7 @@ TEST_F(TiledEvaluationTest, PackedWeights) {
   EXPECT_EQ(TiledEvaluation::make(module, segment, 230 * 16 * 4)->tiles(), 5u);
 }
 
-// W * (gamma / sqrt(variance)), the expression of a folded normalization: the factor is small and
+// W * (gamma / sqrt(variance)) is the expression of a folded normalization: the factor is small and
 // evaluated once.
 TEST_F(TiledEvaluationTest, ScalesAndSplatsAreBroadcast) {
   Graph& graph = module.add_graph("scaled", GraphRole::kExpression);
@@ -135,7 +136,7 @@ TEST_F(TiledEvaluationTest, ScalarsEmptyTensorsAndPackedElements) {
   check(module.make_constant(type(DType::kI4, {5}), std::vector<std::byte>(3, std::byte{0x21})));
 }
 
-// Reshape of random boxes between random factorings of the same extents.
+// The test reshapes random boxes between random factorizations of the same extents.
 TEST_F(TiledEvaluationTest, ReshapedBoxesCoverTheirElements) {
   for (int turn = 0; turn < 2000; ++turn) {
     std::vector<int64_t> factors(static_cast<size_t>(draw(1, 5)));
@@ -181,7 +182,7 @@ TEST_F(TiledEvaluationTest, ReshapedBoxesCoverTheirElements) {
   }
 }
 
-// Weights lie in the user's file wherever the exporter put them. (The sanitizers see a wrong read.)
+// Weights are at arbitrary offsets in the user's file. (The sanitizers detect a wrong read.)
 TEST_F(TiledEvaluationTest, ConstantsAtOddAddresses) {
   const SegmentId weights = numbers<float>(DType::kF32, {24, 50});
   const auto aligned = module.bytes(weights);

@@ -11,7 +11,7 @@
 namespace sluice::eval {
 namespace {
 
-// ONNX's numbers.
+// The numbers are those of ONNX.
 enum class Mode : uint8_t {
   kLessOrEqual,
   kLess,
@@ -31,7 +31,7 @@ struct Forest {
   const uint8_t* modes = nullptr;
   const T* weights = nullptr;
   Ints features, true_ids, false_ids, true_leaves, false_leaves, tracks_true, targets, roots;
-  std::vector<std::vector<T>> members;  // by node; empty but for kMember
+  std::vector<std::vector<T>> members;  // by node; empty except for kMember
 
   bool goes_true(size_t node, T value) const {
     if (std::isnan(value) && !tracks_true.empty() && tracks_true[node] != 0) return true;
@@ -55,7 +55,7 @@ struct Forest {
     return false;
   }
 
-  // The leaf that `row` falls to; -1 when the nodes lead round in a circle.
+  // Returns the leaf of `row`, or -1 when the nodes form a cycle.
   int64_t leaf(const T* row, int64_t root) const {
     auto node = static_cast<size_t>(root);
     for (size_t steps = 0; steps < features.size(); ++steps) {
@@ -81,7 +81,7 @@ bool are_children(const Ints& ids, const Ints& leaf_marks, size_t nodes, size_t 
   return true;
 }
 
-// The sets stand one behind the other in the order of their nodes, NaN behind each.
+// Reads the sets, which are stored consecutively in the order of their nodes, each followed by NaN.
 template <typename T>
 bool read_members(const Input& values, Forest<T>& forest) {
   forest.members.resize(forest.features.size());

@@ -13,7 +13,7 @@ namespace {
 
 std::vector<int64_t> dims_of(const Input& x) { return {x.dims.begin(), x.dims.end()}; }
 
-// y like x; no row where there is no kernel for its type.
+// Computes y with the dims of x; the kernel has no row when the type is not supported.
 Result<void> map(EvalCall& call, const UnaryKernel& kernel) {
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims_of(x)));
@@ -74,7 +74,7 @@ struct Between {
                                                 : std::numeric_limits<T>::max();
 
   T operator()(T v) const {
-    const T raised = v < low ? low : v;  // NaN stays
+    const T raised = v < low ? low : v;  // NaN is unchanged
     return raised > high ? high : raised;
   }
 };
@@ -116,7 +116,8 @@ Result<void> eval_sign(EvalCall& call) {
   });
 }
 Result<void> eval_relu(EvalCall& call) {
-  return map_numbers(call, []<typename T>(T x) -> T { return x < 0 ? T(0) : x; });  // NaN stays
+  // NaN is unchanged.
+  return map_numbers(call, []<typename T>(T x) -> T { return x < 0 ? T(0) : x; });
 }
 Result<void> eval_sqrt(EvalCall& call) {
   return map_floats(call, [](auto x) { return std::sqrt(x); });
@@ -131,7 +132,7 @@ Result<void> eval_ceil(EvalCall& call) {
   return map_floats(call, [](auto x) { return std::ceil(x); });
 }
 Result<void> eval_round(EvalCall& call) {
-  return map_floats(call, [](auto x) { return std::nearbyint(x); });  // half to even
+  return map_floats(call, [](auto x) { return std::nearbyint(x); });  // rounds half to even
 }
 
 #define SLUICE_FLOAT_FUNCTION(name)                                \

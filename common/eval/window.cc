@@ -16,8 +16,8 @@ Result<std::vector<int64_t>> spatial_ints(const EvalCall& call, const IntsAttrib
   return values;
 }
 
-// SAME_UPPER, SAME_LOWER: as many outputs as strides fit in, the padding shared out. Returns how
-// many.
+// Computes SAME_UPPER and SAME_LOWER: as many outputs as strides fit, with the padding divided
+// between both ends. Returns the number of outputs.
 int64_t pad_to_same(Window& window, size_t axis, bool upper) {
   const int64_t reach = (window.kernel[axis] - 1) * window.dilations[axis] + 1;
   const int64_t outputs = (window.in[axis] + window.strides[axis] - 1) / window.strides[axis];
@@ -37,11 +37,11 @@ Result<int64_t> outputs_along(const EvalCall& call, const Window& window, size_t
   const int64_t stride = window.strides[axis];
   int64_t outputs = (ceil ? slack + stride - 1 : slack) / stride + 1;
   if (ceil && (outputs - 1) * stride >= window.in[axis] + window.begin[axis])
-    --outputs;  // no window starts in the padding after
+    --outputs;  // no window starts in the padding at the end
   return outputs;
 }
 
-// Far beyond any memory, and small enough that no sum or product below overflows.
+// The bound is larger than any memory, and small enough that no sum or product below overflows.
 constexpr int64_t kMaxReach = int64_t{1} << 48;
 
 bool is_sane(const Window& window, size_t axis) {
@@ -52,7 +52,7 @@ bool is_sane(const Window& window, size_t axis) {
          window.begin[axis] <= kMaxReach && window.end[axis] <= kMaxReach;
 }
 
-// Start of the window along each axis.
+// Returns the start of the window along each axis.
 std::vector<int64_t> window_start(const Window& window, int64_t position) {
   std::vector<int64_t> start(window.rank());
   for (size_t axis = window.rank(); axis-- > 0; position /= window.out[axis]) {

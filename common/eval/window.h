@@ -1,5 +1,5 @@
-// Windows that slide over the spatial axes of a tensor [N, C, spatial...]: what convolutions and
-// poolings share.
+// Windows that slide over the spatial axes of a tensor [N, C, spatial...], used by convolutions and
+// pooling.
 #pragma once
 
 #include <cstdint>
@@ -26,17 +26,19 @@ struct Window {
   int64_t taps() const { return product(kernel); }
 };
 
-// From the attributes strides, dilations, pads, auto_pad and ceil_mode of the node.
+// Makes the window from the attributes strides, dilations, pads, auto_pad and ceil_mode of the
+// node.
 Result<Window> make_window(const EvalCall& call, std::span<const int64_t> in,
                            std::vector<int64_t> kernel);
 
-// The flat input index of each tap of the window at output position `position` (row-major), taps in
-// row-major order; -1 in the padding.
+// Computes the flat input index of each tap of the window at output position `position` (row-
+// major), taps in row-major order; -1 in the padding.
 void window_taps(const Window& window, int64_t position, int64_t* taps);
-// Appends those inside the input, in the same order; its cost does not depend on the kernel's
-// extent.
+// Appends the indices of the taps inside the input, in the same order; the cost does not depend on
+// the extent of the kernel.
 void add_taps_inside(const Window& window, int64_t position, std::vector<int64_t>& indices);
-// How many taps lie inside the input or its padding (ceil_mode lets windows reach beyond).
+// Returns the number of taps inside the input or its padding (ceil_mode lets windows extend
+// beyond).
 int64_t taps_inside_padding(const Window& window, int64_t position);
 
 }  // namespace sluice::eval

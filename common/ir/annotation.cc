@@ -5,7 +5,7 @@
 namespace sluice {
 namespace {
 
-// Each answers false for a value that the field does not take.
+// Each setter returns false for a value that the field does not accept.
 bool set_number(int32_t& field, std::string_view value) {
   const char* end = value.data() + value.size();
   int32_t number = -1;

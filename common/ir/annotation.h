@@ -1,5 +1,5 @@
-// What a user says about a node and ONNX has no word for: metadata keys "sluice.<name>" and the
-// rules of --annotate set fields of its Plan.
+// Facts about a node that a user states and ONNX cannot express: metadata keys "sluice.<name>" and
+// the rules of --annotate set fields of its Placement.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace sluice {
 
 // Sets the field that the annotation names from the text of its value. Errors: kBadValue, for an
-// unknown name or a value that the field does not take, with what is known as the hint.
+// unknown name or a value that the field does not accept; the hint lists the known names.
 Result<void> annotate(Placement& placement, std::string_view name, std::string_view value);
 
 }  // namespace sluice

@@ -21,7 +21,7 @@ ExpressionId ModuleMapper::expression(ExpressionId id) {
     mapped = target_.expressions.constant(*size);
   } else if (source.op == ExpressionOp::kSymbol) {
     Symbol symbol = source_.expressions.symbol(static_cast<SymbolId>(source.value));
-    symbol.graph = symbol.value = -1;  // ids of the source mean nothing here
+    symbol.graph = symbol.value = -1;  // ids of the source are invalid in the target
     const auto known = target_.expressions.find_symbol(symbol.name);
     mapped = target_.expressions.symbol_expression(known ? *known
                                                          : target_.expressions.add_symbol(symbol));

@@ -9,14 +9,14 @@
 
 namespace sluice {
 
-// Carries types, symbols, expressions, storages, segments, kernels, origins and bodies from one
+// Copies types, symbols, expressions, storages, segments, kernels, origins and bodies from one
 // module to another, each once. Source and target may be the same module; then everything but
-// graphs is itself.
+// graphs maps to itself.
 class ModuleMapper {
  public:
   ModuleMapper(const Module& source, Module& target) : source_(source), target_(target) {}
-  // What is copied has this size wherever the source has the symbol. Before anything is copied,
-  // between two modules.
+  // Gives copies this size wherever the source has the symbol. Must be called before anything is
+  // copied, and only between two modules.
   void fix_symbol(SymbolId symbol, int64_t size) { sizes_[symbol] = size; }
 
   TypeId type(TypeId id);
@@ -26,13 +26,13 @@ class ModuleMapper {
   KernelId kernel(KernelId id);
   std::vector<uint32_t> origins(const std::vector<uint32_t>& origins);
   AttributeValue attribute(const AttributeValue& value);  // bodies are cloned
-  // A new graph equal to `graph`, bodies included.
+  // Returns a new graph equal to `graph`, bodies included.
   Graph& clone(const Graph& graph);
-  // Adds a node equal to `node` to `into`, its inputs looked up in `values` (by source value id;
-  // constants are copied on first use), its results entered there.
+  // Adds a copy of `node` to `into`. Its inputs are looked up in `values` (by source value id;
+  // constants are copied on first use), and its results are entered there.
   Node& clone_node(const Node& node, Graph& into, std::vector<Value*>& values,
                    Node* before = nullptr);
-  // The value of `into` that stands for the source value: from `values`, or a copied constant.
+  // Returns the value of `into` for the source value: from `values`, or a copied constant.
   Value* value(const Value& value, Graph& into, std::vector<Value*>& values);
 
  private:

@@ -1,4 +1,4 @@
-// The dims that a model leaves open, and what a user has to type to fix them.
+// The dims that a model leaves open, and the options by which a user fixes them.
 #pragma once
 
 #include <string>
@@ -8,18 +8,17 @@
 
 namespace sluice {
 
-// The symbols that are dims of the root graph's inputs, in the order of these.
+// Returns the symbols that are dims of the root graph's inputs, in the order of the inputs.
 std::vector<SymbolId> open_symbols(const Module& module);
 
-// The inputs whose shape is not known at all.
+// Returns the inputs whose shape is not known at all.
 std::vector<const Value*> unranked_inputs(const Module& module);
 
-// The options that fix the open dims of inputs, names quoted for a shell where they need it, sizes
-// left open since none was tried:
-// "--dim batch=SIZE --dim seq=SIZE". Empty when there are none.
+// Returns the options that fix the open dims of inputs, names quoted for a shell where needed, with
+// a placeholder for each size: "--dim batch=SIZE --dim seq=SIZE". Empty when no dim is open.
 std::string open_dims_hint(const Module& module);
 
-// The same with a shape for each input without rank: "--input-shape x:SIZES".
+// Returns the same with a shape for each input without rank: "--input-shape x:SIZES".
 std::string dynamic_dims_hint(const Module& module);
 
 }  // namespace sluice

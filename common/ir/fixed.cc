@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kListed = 10;
 
-// Values that reach memory, each where it is made: what is given to a callee is told where the Call
-// gets it. is_callee: of `graph`.
+// Visits the values that occupy memory, each where it is produced: the argument of a callee is
+// visited where the Call gets it. is_callee: `graph` is called.
 void for_each_value(const Graph& graph, bool is_callee,
                     const std::function<void(const Value&)>& visit) {
   for (const Value& value : graph.values()) {

@@ -1,5 +1,5 @@
-// What a graph needs to be lowered to a task list: values whose sizes are numbers, or can be
-// computed from the dims of the model's inputs.
+// The conditions for lowering a graph to a task list: the size of every value is a number, or can
+// be computed from the dims of the model's inputs.
 #pragma once
 
 #include <vector>
@@ -9,28 +9,28 @@
 
 namespace sluice {
 
-// Values that no fixed part can hold: dims that are not fixed, elements that are not plain, values
-// that are no tensors. In list order; the graphs that Calls stand for are looked into, and what a
-// Call gives is listed where the node inside makes it.
+// Returns the values that no fixed part can contain: dims that are not fixed, elements that are not
+// plain, values that are not tensors. The result is in list order and includes the graphs that
+// Calls refer to; the result of a Call is listed where the node inside produces it.
 std::vector<const Value*> dynamic_values(const Graph& root);
 
-// Whether the bytes of a value of this type can be told before anything is computed: a tensor of
-// plain elements whose dims are fixed, or expressions over dims of inputs.
+// Returns true when the bytes of a value of this type are known before anything is computed: a
+// tensor of plain elements whose dims are fixed, or expressions over dims of inputs.
 bool has_known_size(const Module& module, const Type& type);
 
-// Whether the bytes of a value of this type can be told before the node that makes it runs: a
-// tensor of plain elements whose dims are fixed, or expressions, also over dims that earlier
-// results have.
+// Returns true when the bytes of a value of this type are known before the node that produces it
+// runs: a tensor of plain elements whose dims are fixed or expressions, also over dims of earlier
+// results.
 bool has_computed_size(const Type& type);
 
-// The type with nominal sizes (common/symbolic/nominal.h) where it is symbolic. What has no
-// computed size stays.
+// Returns the type with nominal sizes (common/symbolic/nominal.h) where it is symbolic. A type
+// without computed size is returned unchanged.
 Type nominal_type(const Module& module, const Type& type);
 
-// kLimit for values above 2^47 bytes, all named.
+// Returns kLimit when values are above 2^47 bytes; the error names all of them.
 Result<void> check_sizes(const Graph& root);
 
-// "node 'conv1' (Conv), result 'y'", "input 'x'", "constant 'w'".
+// Returns "node 'conv1' (Conv), result 'y'", "input 'x'", "constant 'w'".
 std::string describe_value(const Value& value);
 
 }  // namespace sluice

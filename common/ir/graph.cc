@@ -8,9 +8,9 @@
 namespace sluice {
 namespace {
 
-// Room for insertions between neighbours before the list is renumbered. A new node stands
-// kOrderStep behind the one before it, or halfway: so a sequence of kOrderGap / kOrderStep nodes
-// can be inserted at one place, which is what linking and inlining do.
+// Order numbers between neighbours leave space for insertions before the list is renumbered. A new
+// node is kOrderStep after the one before it, or halfway, so a sequence of kOrderGap / kOrderStep
+// nodes can be inserted at one place, which is what linking and inlining do.
 constexpr uint64_t kOrderGap = uint64_t{1} << 36;
 constexpr uint64_t kOrderStep = uint64_t{1} << 18;
 
@@ -132,7 +132,7 @@ void Graph::link(Node& node, Node* before) {
   }
 }
 
-// The erased node keeps its own links, so that an iterator standing on it finds the way on.
+// The erased node keeps its own links, so that an iterator at it finds the next node.
 void Graph::unlink(Node& node) {
   (node.previous_ == nullptr ? first_ : node.previous_->next_) = node.next_;
   (node.next_ == nullptr ? last_ : node.next_->previous_) = node.previous_;
@@ -152,8 +152,8 @@ void Graph::move_before(Node& node, Node* before) {
 
 Result<void> Graph::restore_order() {
   if (!order_broken_) return {};
-  std::vector<uint32_t> waiting(nodes_.size(),
-                                0);  // by node id: operands and control edges not yet placed
+  // By node id: operands and control edges not yet placed.
+  std::vector<uint32_t> waiting(nodes_.size(), 0);
   std::vector<std::vector<Node*>> controlled(nodes_.size());
   const auto later = [](const Node* a, const Node* b) { return a->order_ > b->order_; };
   std::priority_queue<Node*, std::vector<Node*>, decltype(later)> ready(later);
@@ -207,7 +207,7 @@ std::vector<int32_t> Graph::compact() {
   for (const Value* input : inputs_) old_inputs.push_back(input->id_);
   for (const Value* output : outputs_) old_outputs.push_back(output->id_);
   StableVector<Node> nodes;
-  std::vector<int32_t> old_operands, old_results;  // of all nodes, one after the other
+  std::vector<int32_t> old_operands, old_results;  // of all nodes, consecutively
   std::vector<Node*> moved_nodes(nodes_.size(), nullptr);
   for (const Node& node : this->nodes()) {
     for (const Node::Operand& operand : node.inputs_)

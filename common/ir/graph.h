@@ -1,10 +1,10 @@
 // Graph, Node and Value: the graph in memory.
 //
-// Storage is chunked, so references and pointers to nodes and values stay good for the life of the
+// Storage is chunked, so references and pointers to nodes and values stay valid for the life of the
 // graph; erased ones are tombstones until compact(). Nodes are kept in an intrusive list in
 // topological order. Edits that put a use before its definition mark the order as broken;
-// restore_order() mends it (run_passes calls it after each pass). Use lists make replace_all_uses
-// cost the number of uses and every other edit constant time.
+// restore_order() repairs it (run_passes calls it after each pass). Use lists make the cost of
+// replace_all_uses the number of uses, and that of every other edit constant.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +36,9 @@ class Value {
   int32_t id() const { return id_; }  // dense after Graph::compact
   Graph& graph() const { return *graph_; }
   Node* producer() const { return producer_; }  // null: a graph input or a constant
-  uint32_t result() const { return result_; }   // which output of its producer
-  bool is_input() const {
-    return is_input_;
-  }  // of its graph; a constant parameter is both input and constant
+  uint32_t result() const { return result_; }   // index among the outputs of its producer
+  // Inputs of its graph; a constant parameter is both input and constant.
+  bool is_input() const { return is_input_; }
   bool is_constant() const { return segment_ >= 0; }
   bool is_erased() const { return erased_; }
   TypeId type_id() const { return type_; }
@@ -53,9 +52,8 @@ class Value {
   void set_storage(StorageId storage) { storage_ = storage; }
   const std::string& name() const { return name_; }  // ONNX name; may be empty
   void set_name(std::string name) { name_ = std::move(name); }
-  const std::vector<Use>& uses() const {
-    return uses_;
-  }  // by nodes of this graph, order not significant
+  // Uses by nodes of this graph, in no significant order.
+  const std::vector<Use>& uses() const { return uses_; }
   bool is_output() const { return output_uses_ > 0; }  // of its graph
   bool is_used() const { return !uses_.empty() || output_uses_ > 0; }
 
@@ -85,9 +83,10 @@ class Node {
   bool is_erased() const { return erased_; }
 
   size_t input_count() const { return inputs_.size(); }
+  // Returns null for an absent input.
   Value* input(size_t index) const {
     return index < inputs_.size() ? inputs_[index].value : nullptr;
-  }  // null: absent
+  }
   void set_input(size_t index, Value* value);
   void add_input(Value* value);
   void remove_last_input();
@@ -112,14 +111,14 @@ class Node {
   bool has(const AttributeName<T>& attribute) const {
     return find_attribute(attribute.name) != nullptr;
   }
-  // The attribute's value; its default when it is absent or of another kind. Lists are then empty,
-  // and the forms with `otherwise` return that.
+  // Returns the value, or the default when the attribute is absent or of another kind. Lists are
+  // then empty; the form with `otherwise` returns that.
   int64_t get(const IntAttribute& attribute) const { return get(attribute, attribute.value); }
   int64_t get(const IntAttribute& attribute, int64_t otherwise) const;
   float get(const FloatAttribute& attribute) const;
   std::string get(const StringAttribute& attribute) const;
   std::vector<int64_t> get(const IntsAttribute& attribute) const;
-  // The list, or the default `count` times when it is absent or empty.
+  // Returns the list, or the default `count` times when it is absent or empty.
   std::vector<int64_t> get(const IntsAttribute& attribute, size_t count) const;
   std::vector<float> get(const FloatsAttribute& attribute) const;
   std::vector<std::string> get(const StringsAttribute& attribute) const;
@@ -127,18 +126,19 @@ class Node {
   SegmentId get(const TensorAttribute& attribute) const;  // -1 when absent
   std::vector<GraphId> bodies() const;  // graphs named by its attributes, in attribute order
 
-  const std::vector<Node*>& after() const { return after_; }  // control edges: runs after these
+  // Control edges: this node runs after these.
+  const std::vector<Node*>& after() const { return after_; }
   void add_after(Node& node);
   void clear_after() { after_.clear(); }
 
   const std::string& name() const { return name_; }  // ONNX node name; may be empty
   void set_name(std::string name) { name_ = std::move(name); }
-  const std::vector<uint32_t>& origins() const {
-    return origins_;
-  }  // indices into Module::onnx_nodes, sorted
+  // Indices into Module::onnx_nodes, sorted.
+  const std::vector<uint32_t>& origins() const { return origins_; }
   void add_origins(const std::vector<uint32_t>& origins);
   void set_origins(std::vector<uint32_t> origins);
-  // "node 'conv1' (Conv)", for messages; falls back on the first result's name.
+  // Returns "node 'conv1' (Conv)", for messages; a node without name uses the name of its first
+  // result.
   std::string label() const;
 
   Node* next() const { return next_; }
@@ -154,7 +154,7 @@ class Node {
   void drop_use(size_t index);
   void take_use(size_t index, Value* value);
 
-  // First what every walk looks at, so that it is in one line of the cache.
+  // The fields that every traversal reads come first, so that they share a cache line.
   Node* next_ = nullptr;
   int32_t id_ = -1;
   Op op_{};
@@ -227,11 +227,10 @@ class Graph {
   size_t node_count() const { return node_count_; }
   Node* first_node() const { return first_; }
   Node* last_node() const { return last_; }
-  const StableVector<Value>& values() const {
-    return values_;
-  }  // tombstones included: check is_erased()
+  // Includes tombstones: callers check is_erased().
+  const StableVector<Value>& values() const { return values_; }
   StableVector<Value>& values() { return values_; }
-  size_t value_limit() const { return values_.size(); }  // ids are below
+  size_t value_limit() const { return values_.size(); }  // every id is lower
   size_t node_limit() const { return nodes_.size(); }
 
   const std::vector<Value*>& inputs() const { return inputs_; }
@@ -243,35 +242,35 @@ class Graph {
   void set_output(size_t index, Value& value);
   void remove_output(size_t index);
 
-  // A new node before `before` (null: at the end), with `outputs` results of unknown type.
+  // Adds a node before `before` (null: at the end), with `outputs` results of unknown type.
   Node& add_node(Op op, const std::vector<Value*>& inputs, size_t outputs = 1,
                  Node* before = nullptr);
-  Value& add_constant(SegmentId segment, std::string name = {});  // its type is the segment's
-  // Every use of `from`, graph outputs included, becomes a use of `to`. `to` must be of this graph.
+  Value& add_constant(SegmentId segment, std::string name = {});  // its type is that of the segment
+  // Replaces every use of `from`, graph outputs included, by `to`, which must be of this graph.
   void replace_all_uses(Value& from, Value& to);
-  void erase_node(Node& node);  // its results must be unused; its bodies stay and lose their owner:
-                                // see Module::erase_unowned
+  // The node's results must be unused; its bodies stay and lose their owner: see
+  // Module::erase_unowned.
+  void erase_node(Node& node);
   void erase_value(Value& value);              // an unused constant
   void move_before(Node& node, Node* before);  // null: to the end
 
-  // False: no node has one, or ever had. Walks in search of them can then be spared.
+  // False means that no node has one or ever had one, so a search for them can be skipped.
   bool may_have_bodies() const { return may_have_bodies_; }
   bool may_have_control_edges() const { return may_have_control_edges_; }
 
   bool order_is_broken() const { return order_broken_; }
-  // Makes the list a topological order again, keeping the present order wherever it can (Kahn's
-  // algorithm over a heap of list positions). A cycle is kCycle naming its nodes.
+  // Makes the list a topological order again and keeps the present order wherever possible (Kahn's
+  // algorithm over a heap of list positions). A cycle is kCycle, which names its nodes.
   Result<void> restore_order();
-  // Removes tombstones and unused constants; renumbers nodes in list order and values: inputs,
-  // constants, results. Pointers become invalid. Answers the new id of each value by its old one,
-  // -1 for those that are gone.
+  // Removes tombstones and unused constants; renumbers nodes in list order, and values in the order
+  // inputs, constants, results. Pointers become invalid. Returns the new id of each value by its
+  // old one, -1 for removed values.
   std::vector<int32_t> compact();
 
-  Node* owner() const {
-    return owner_;
-  }  // the node whose body this is; null for roots and expression graphs
+  // The node whose body this is; null for roots and expression graphs.
+  Node* owner() const { return owner_; }
   GraphRole role = GraphRole::kRoot;
-  uint32_t captures = 0;  // how many trailing inputs are captured outer values
+  uint32_t captures = 0;  // the number of trailing inputs that are captured outer values
   EngineId engine = EngineId::kNone;
   ShapeClass shapes = ShapeClass::kFixed;
 

@@ -75,8 +75,8 @@ void add_node(Sha256& hash, const Node& node, const std::vector<int32_t>& number
 
 }  // namespace
 
-// Values are numbered by first definition: inputs, then results in node order; constants count as
-// -2 and are named by their digest.
+// Values are numbered by first definition: inputs, then results in node order. Constants have the
+// number -2 and are identified by their digest.
 Digest graph_digest(const Graph& graph) {
   Sha256 hash;
   std::vector<int32_t> numbers(graph.value_limit(), -2);

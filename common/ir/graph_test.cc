@@ -82,7 +82,7 @@ TEST_F(GraphTest, InsertionsBetweenNeighboursKeepOrder) {
     EXPECT_TRUE(node->is_before(*node->next()));
 }
 
-// Would take minutes if the list were renumbered every few insertions.
+// This test would take minutes if the list were renumbered every few insertions.
 TEST_F(GraphTest, InsertionsAtOnePlaceCostLittle) {
   constexpr int kNodes = 100000;
   for (int i = 0; i < kNodes; ++i) graph.add_node(Op::kRelu, {&x});

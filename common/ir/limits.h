@@ -1,10 +1,11 @@
-// Limits of what a graph may hold that no type can say.
+// Limits of a graph that no type can express.
 #pragma once
 
 #include <cstdint>
 
 namespace sluice {
 
-constexpr uint64_t kMaxValueBytes = uint64_t{1} << 47;  // of one value: what x86-64 gives a process
+// Bytes of one value: the address space of a process on x86-64.
+constexpr uint64_t kMaxValueBytes = uint64_t{1} << 47;
 
 }  // namespace sluice

@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 4> kLevels = {"", "typed", "partitioned",
 constexpr std::array<std::string_view, 6> kStages = {"none",      "preprocess",        "optimize",
                                                      "partition", "subgraph-optimize", "build"};
 
-// The one element all of `bytes` repeats, if it does. element: bytes of one.
+// Returns true when all of `bytes` repeat one element. element: bytes of one element.
 bool is_repeated(std::span<const std::byte> bytes, size_t element) {
   return bytes.size() > element &&
          std::memcmp(bytes.data(), bytes.data() + element, bytes.size() - element) == 0;
@@ -53,7 +53,7 @@ std::optional<StageId> stage_from_name(std::string_view name) {
   return static_cast<StageId>(found - kStages.begin());
 }
 
-// Files that constants lie in, mapped on first use.
+// Files that contain constants, mapped on first use.
 struct Module::Files {
   std::mutex mutex;
   std::map<std::string, MappedFile> maps;
@@ -143,8 +143,8 @@ void Module::erase_unowned() {
   }
 }
 
-// The order that compact() gives: roots, then bodies by first mention, then each expression graph
-// with its bodies.
+// Computes the order that compact() produces: roots, then bodies by first mention, then each
+// expression graph with its bodies.
 std::vector<GraphId> Module::compact_order() const {
   std::vector<GraphId> order;
   std::vector<bool> placed(graphs_.size(), false);

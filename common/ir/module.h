@@ -1,4 +1,4 @@
-// Module: everything one .sg file holds: graphs and the tables they share.
+// Module: everything in one .sg file, that is graphs and the tables they share.
 #pragma once
 
 #include <map>
@@ -30,8 +30,8 @@ enum class StageId : uint8_t {
   kSubgraphOptimize = 4,
   kBuild = 5
 };
-std::string_view stage_name(
-    StageId stage);  // "none", "preprocess", …, "subgraph-optimize", "build"
+// Returns "none", "preprocess", …, "subgraph-optimize", "build".
+std::string_view stage_name(StageId stage);
 std::optional<StageId> stage_from_name(std::string_view name);
 
 class Module {
@@ -48,18 +48,16 @@ class Module {
     return id >= 0 && static_cast<size_t>(id) < graphs_.size() &&
            graphs_[static_cast<size_t>(id)] != nullptr;
   }
-  GraphId graph_limit() const {
-    return static_cast<GraphId>(graphs_.size());
-  }  // ids are below; some may be erased
-  Graph& root() const {
-    return graph(0);
-  }  // the first graph: the model, or the subgraph of a split file
+  // Every id is lower; some may be erased.
+  GraphId graph_limit() const { return static_cast<GraphId>(graphs_.size()); }
+  // The first graph: the model, or the subgraph of a split file.
+  Graph& root() const { return graph(0); }
   void erase_graph(GraphId id);
   // Erases graphs that no node owns, no expression segment uses, and that are not roots. Linear.
   void erase_unowned();
-  // Graphs, nodes, values and segments renumbered densely without what is erased or unused. Graph
-  // order: the root, then in order of first mention. Symbols follow the values they are read from;
-  // those of erased values name none (graph and value -1).
+  // Renumbers graphs, nodes, values and segments densely, without erased or unused ones. Graphs are
+  // ordered by first mention, the root first. Symbols follow the values they are read from; those
+  // of erased values refer to none (graph and value -1).
   void compact();
 
   // Types and storages.
@@ -69,34 +67,35 @@ class Module {
   StorageId intern(const Storage& storage);
   const Storage& storage(StorageId id) const { return storages_[static_cast<size_t>(id)]; }
   size_t storage_count() const { return storages_.size(); }
-  // A fixed dim when the expression is a constant; an unknown one when it is too long for readers
-  // (ExpressionTable::is_small).
+  // Returns a fixed dim when the expression is a constant, and an unknown one when the expression
+  // is too long for readers (ExpressionTable::is_small).
   Dim make_dim(ExpressionId id) const;
-  // The expression of a dim; unknown dims have none.
+  // Returns the expression of a dim, or nothing for an unknown dim.
   std::optional<ExpressionId> dim_expression(const Dim& dim);
 
   ExpressionTable expressions;
 
-  // Constants. make_* hash the bytes and find an equal segment if there is one.
-  SegmentId add_segment(Segment segment);  // interned by kind, type and digest where those say all
+  // Constants. The make_* functions hash the bytes and return an equal segment if there is one.
+  // Interned by kind, type and digest where these identify it.
+  SegmentId add_segment(Segment segment);
   Segment& segment(SegmentId id) { return segments_[static_cast<size_t>(id)]; }
   const Segment& segment(SegmentId id) const { return segments_[static_cast<size_t>(id)]; }
   size_t segment_count() const { return segments_.size(); }
-  SegmentId make_constant(
-      TypeId type, std::vector<std::byte> bytes);  // small, splat or here by size and content
+  // Makes a kSmall, kSplat or kHere constant, by size and content.
+  SegmentId make_constant(TypeId type, std::vector<std::byte> bytes);
   SegmentId make_splat(TypeId type, std::span<const std::byte> element);
-  // Result 0 of `graph` (role kExpression) over `inputs`. When an equal expression exists, answers
-  // it and erases `graph`.
+  // Makes result 0 of `graph` (role kExpression) over `inputs`. When an equal expression exists,
+  // returns it and erases `graph`.
   SegmentId make_expression(TypeId type, GraphId graph, std::vector<SegmentId> inputs);
-  // Parameter `index` of whatever graph has it as an input: equal in every graph, so that
-  // expressions over parameters are shared too.
+  // Makes parameter `index` of any graph that has it as an input. It is equal in every graph, so
+  // that expressions over parameters are shared, too.
   SegmentId make_parameter(TypeId type, uint32_t index);
-  // The bytes of a kSmall or kBytes segment; maps files on first use and keeps them mapped.
+  // Returns the bytes of a kSmall or kBytes segment. Maps files on first use and keeps them mapped.
   // Thread-safe.
   Result<std::span<const std::byte>> bytes(SegmentId id) const;
 
   // Kernels.
-  KernelId add_kernel(const Kernel& kernel);  // equal ones share an id
+  KernelId add_kernel(const Kernel& kernel);  // equal kernels share an id
   const Kernel& kernel(KernelId id) const { return kernels_[static_cast<size_t>(id)]; }
   Kernel& kernel(KernelId id) { return kernels_[static_cast<size_t>(id)]; }
   size_t kernel_count() const { return kernels_.size(); }
@@ -109,14 +108,15 @@ class Module {
   // Facts of the header and of the names buffer.
   Level level = Level::kTyped;
   StageId last_stage = StageId::kNone;
-  std::vector<std::string> passes;  // stopped half-way: all that the stage after last_stage was to
-                                    // run, in order; else empty
-  size_t passes_done = 0;           // how many of them ran; fewer than all
+  // For a graph whose stage stopped half-way: all passes that the stage after last_stage was to
+  // run, in order; otherwise empty.
+  std::vector<std::string> passes;
+  size_t passes_done = 0;                      // the number of them that ran; less than all
   std::map<std::string, std::string> options;  // semantic options
   std::vector<Digest> made_from;               // file digests, the newest first
   std::string producer;                        // of the ONNX model
   std::string source;                          // where it was read from, for messages; not stored
-  Warnings warnings;                           // of its import, until they are told; not stored
+  Warnings warnings;                           // of its import, until they are printed; not stored
   bool is_mid_stage() const { return passes_done > 0; }
 
  private:
@@ -135,8 +135,8 @@ class Module {
   std::shared_ptr<Files> files_;
 };
 
-// SHA-256 over what the graph computes: ops, attributes, types, wiring, bodies and constants by
-// digest; no names, no placement, no ids.
+// Computes SHA-256 over the computation of the graph: ops, attributes, types, wiring, bodies, and
+// constants by digest; no names, no placement, no ids.
 Digest graph_digest(const Graph& graph);
 
 }  // namespace sluice

@@ -28,7 +28,7 @@ void Node::take_use(size_t index, Value* value) {
     graph_->order_broken_ = true;
 }
 
-// The last use of the list takes the place of the dropped one.
+// The last use in the list replaces the removed one.
 void Node::drop_use(size_t index) {
   Value* value = inputs_[index].value;
   if (value == nullptr) return;
@@ -147,8 +147,8 @@ Graph* Node::get(const BodyAttribute& attribute) const {
 
 std::vector<GraphId> Node::bodies() const {
   std::vector<GraphId> ids;
-  if (!graph_->may_have_bodies_)
-    return ids;  // spares a look at the attributes, which lie elsewhere
+  // Skips the attributes, which are in another cache line.
+  if (!graph_->may_have_bodies_) return ids;
   for (const Attribute& attribute : attributes_) {
     if (const auto* body = std::get_if<GraphRef>(&attribute.value)) ids.push_back(body->id);
     if (const auto* bodies = std::get_if<std::vector<GraphRef>>(&attribute.value)) {

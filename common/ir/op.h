@@ -1,4 +1,4 @@
-// The names of ops. Numbers are internal: files name ops by text.
+// The names of ops. Numbers are internal: files contain the names.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Compiler facts about a node and about a graph. There is no free map: a fact that a later stage
-// reads is a field here, and nothing else is (scripts/check).
+// Compiler facts about a node and about a graph. There is no free map: every fact that a later
+// stage reads is a field here (checked by scripts/check).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace sluice {
 
-// Numbers are stored in graph files.
+// Engines of nodes. The numbers are stored in graph files.
 enum class EngineId : uint8_t {
   kNone = 0,
   kAicore = 1,
@@ -25,8 +25,8 @@ enum class EngineId : uint8_t {
   kComposite = 9
 };
 
-std::string_view engine_name(
-    EngineId engine);  // "aicore", "host_cpu", …; kComposite "aicore+vector"; kNone "none"
+// Returns "aicore", "host_cpu", …; kComposite is "aicore+vector" and kNone "none".
+std::string_view engine_name(EngineId engine);
 EngineId engine_from_name(std::string_view name);  // kNone when unknown
 
 struct Placement {
@@ -45,7 +45,7 @@ struct Placement {
 enum class ShapeClass : uint8_t { kFixed = 0, kSymbolic = 1, kDynamic = 2 };
 std::string_view shape_class_name(ShapeClass shapes);  // "fixed", "symbolic", "dynamic"
 
-// What role a graph plays; decides the verifier's rules and how the text shows it.
+// The role of a graph, which decides the verifier's rules and the text form.
 enum class GraphRole : uint8_t {
   kRoot = 0,        // a model
   kBody = 1,        // of If, Loop, Scan, SequenceMap: captures are trailing inputs
@@ -55,19 +55,19 @@ enum class GraphRole : uint8_t {
   kExpression = 5,  // of a constant expression; owned by segments
 };
 
-// A generated or existing kernel: an entry of an ELF object.
+// A generated or prebuilt kernel: an entry of an ELF object.
 struct Kernel {
   SegmentId object = -1;
   std::string entry;
   std::string isa;
   uint32_t blocks = 1;         // per launch
-  uint64_t scratch_bytes = 0;  // per worker, whatever the sizes
+  uint64_t scratch_bytes = 0;  // per worker, for any sizes
   uint64_t multiply_adds = 0;  // per launch
-  // Of a kernel of symbolic sizes. Its symbols are the dims of the operands of its launch, outputs
-  // then inputs, one behind the other.
+  // True for a kernel of symbolic sizes. Its symbols are the dims of the operands of its launch,
+  // first those of the outputs, then those of the inputs.
   bool symbolic = false;
   std::vector<uint32_t> multiply_add_symbols = {};  // multiply_adds times the product of these
-  // A launch has multiply_adds divided by this as blocks, at least 1 and at most `blocks`; 0:
+  // A launch has multiply_adds divided by this as blocks, at least 1 and at most `blocks`; 0 means
   // always `blocks`.
   uint64_t multiply_adds_per_block = 0;
   bool operator==(const Kernel&) const = default;

@@ -1,4 +1,4 @@
-// What runs before a node: the producers of its inputs, and the nodes of its control edges.
+// The predecessors of a node: the producers of its inputs, and the nodes of its control edges.
 #pragma once
 
 #include "common/ir/graph.h"

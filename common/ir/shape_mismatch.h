@@ -1,5 +1,4 @@
-// What is said of sizes that do not fit a node: the same when its shapes are inferred as when it is
-// evaluated.
+// The messages about sizes that do not fit a node, shared by shape inference and evaluation.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +9,7 @@
 
 namespace sluice {
 
-// `in`: the size, or an expression.
+// Returns the message for a window larger than its input. in is the input's size, or an expression.
 inline std::string window_mismatch(int64_t extent, std::string_view in, int64_t before,
                                    int64_t after) {
   return fmt::format("a window of {} does not fit into {} with pads {} and {}", extent, in, before,

@@ -1,7 +1,7 @@
-// A sequence that grows at its end and never moves its elements, in blocks that double: elements
-// that are visited in order lie in order, and the large blocks of a large graph are in huge pages
-// where the system has them, so that a walk waits neither for the next element's page nor for its
-// address (with std::deque each Node would be a block of its own).
+// A sequence that grows at its end and never moves its elements, in blocks that double. Elements
+// that are visited in order are in order in memory, and the large blocks of a large graph are in
+// huge pages where the system has them, so that a traversal waits neither for the next element's
+// page nor for its address (with std::deque each Node would be a block of its own).
 #pragma once
 
 #include <sys/mman.h>
@@ -115,7 +115,7 @@ class StableVector {
     const size_t rounded = (bytes + kHugePage - 1) / kHugePage * kHugePage;
     void* block = huge ? std::aligned_alloc(kHugePage, rounded) : std::malloc(bytes);
     if (block == nullptr) throw std::bad_alloc();
-    if (huge) ::madvise(block, rounded, MADV_HUGEPAGE);  // a wish
+    if (huge) ::madvise(block, rounded, MADV_HUGEPAGE);  // a hint that may fail
     blocks_.push_back(static_cast<T*>(block));
   }
 

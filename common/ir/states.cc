@@ -42,7 +42,8 @@ Result<std::vector<Pair>> parse_pairs(const std::string& text) {
   return pairs;
 }
 
-// What each * of the pattern stands for in the name, as little as possible for each but the last.
+// Matches the name and returns the text of each * of the pattern, the shortest for each but the
+// last.
 std::optional<std::vector<std::string>> match(std::string_view pattern, std::string_view name) {
   const std::vector<std::string_view> pieces = split(pattern, '*');
   if (!name.starts_with(pieces[0])) return std::nullopt;
@@ -75,14 +76,14 @@ Interval range_of(const ExpressionTable& expressions, const Dim& dim) {
                              : Interval{};
 }
 
-// "4", "at least 128", "0 to 64".
+// Returns "4", "at least 128" or "0 to 64".
 std::string range_text(const Interval& range) {
   if (range.low == range.high) return fmt::format("{}", range.low);
   if (range.high == INT64_MAX) return fmt::format("at least {}", range.low);
   return fmt::format("{} to {}", range.low, range.high);
 }
 
-// "64", "past, 0 to 64".
+// Returns "64" or "past, 0 to 64".
 std::string dim_text(const ExpressionTable& expressions, const Dim& dim) {
   const std::string sizes = range_text(range_of(expressions, dim));
   if (!dim.is_expression()) return sizes;
@@ -92,12 +93,12 @@ std::string dim_text(const ExpressionTable& expressions, const Dim& dim) {
                      sizes);
 }
 
-// Why values of the one type cannot be taken as the other, and what to do.
+// The reason why values of one type cannot be used as the other, and a hint.
 struct Mismatch {
   std::string reason, hint;
 };
 
-// Nothing where some size of the output is one that the input takes.
+// Returns nothing where the output and the input have some size in common.
 std::optional<Mismatch> find_mismatch(const ExpressionTable& expressions, const Dim& output,
                                       const Dim& input, size_t axis) {
   const Interval given = range_of(expressions, output), taken = range_of(expressions, input);
@@ -113,8 +114,8 @@ std::optional<Mismatch> find_mismatch(const ExpressionTable& expressions, const 
 
 std::optional<Mismatch> find_mismatch(const ExpressionTable& expressions, const Type& output,
                                       const Type& input) {
-  if (output.kind == TypeKind::kUnknown || input.kind == TypeKind::kUnknown)
-    return std::nullopt;  // not inferred yet
+  // The types are not inferred yet.
+  if (output.kind == TypeKind::kUnknown || input.kind == TypeKind::kUnknown) return std::nullopt;
   const bool are_equal_dtypes = output.dtype == input.dtype || output.dtype == DType::kUndefined;
   if (!output.is_tensor() || !input.is_tensor() || input.dtype == DType::kString ||
       !are_equal_dtypes) {

@@ -14,22 +14,22 @@ namespace sluice {
 
 struct State {
   uint32_t output = 0;  // of the root graph
-  uint32_t input = 0;   // index among its inputs that are no constants
+  uint32_t input = 0;   // index among its inputs that are not constants
 };
 
-// text: the value of --state, pairs OUTPUT=INPUT separated by commas. A "*" stands for the same
-// text on both sides, several for several in their order: present.*=past_key_values.* pairs
-// present.0.key with past_key_values.0.key. By input. Errors: kBadOption for a pair that fits
-// nothing, an input paired twice, or types that differ in dtype or rank.
+// Parses the value of --state, pairs OUTPUT=INPUT separated by commas, and returns the states by
+// input. A "*" matches the same text on both sides, several match several in their order:
+// present.*=past_key_values.* pairs present.0.key with past_key_values.0.key. Errors: kBadOption
+// for a pair that matches nothing, an input paired twice, or types that differ in dtype or rank.
 Result<std::vector<State>> find_states(const Graph& root, const std::string& text);
 
-// Whether a pair of --state names this input. A pair that find_states refuses names none.
+// Returns true when a pair of --state names this input. A pair that find_states rejects names none.
 bool is_state_input(const std::string& text, std::string_view input);
 
-// The value of --state, empty without.
+// Returns the value of --state, empty when it is absent.
 std::string state_option(const Module& module);
 
-// Whether the model of this root graph keeps states.
+// Returns true when the model of this root graph keeps states.
 bool has_states(const Graph& root);
 
 }  // namespace sluice

@@ -24,9 +24,8 @@ struct Dim {
   int64_t value = 0;  // the extent, or an ExpressionId of the Module's table
 
   static Dim fixed(int64_t extent) { return {DimKind::kFixed, extent}; }
-  static Dim expression(ExpressionId id) {
-    return {DimKind::kExpression, id};
-  }  // Module::make_dim turns constants into fixed dims
+  // Module::make_dim turns constants into fixed dims.
+  static Dim expression(ExpressionId id) { return {DimKind::kExpression, id}; }
   static Dim unknown() { return {}; }
   bool is_fixed() const { return kind == DimKind::kFixed; }
   bool is_expression() const { return kind == DimKind::kExpression; }
@@ -38,11 +37,12 @@ enum class TypeKind : uint8_t { kUnknown, kTensor, kSequence, kOptional, kMap };
 
 struct Type {
   TypeKind kind = TypeKind::kUnknown;
-  DType dtype = DType::kUndefined;  // kTensor: of its elements (kUndefined: not inferred yet).
-                                    // kMap: of its keys
-  bool ranked = false;              // kTensor: false means even the rank is unknown
-  std::vector<Dim> dims;            // kTensor
-  TypeId element = 0;               // kSequence, kOptional, kMap
+  // For kTensor: the dtype of the elements (kUndefined: not inferred yet). For kMap: the dtype of
+  // the keys.
+  DType dtype = DType::kUndefined;
+  bool ranked = false;    // kTensor: false means even the rank is unknown
+  std::vector<Dim> dims;  // kTensor
+  TypeId element = 0;     // kSequence, kOptional, kMap
 
   static Type tensor(DType dtype, std::vector<Dim> dims) {
     return {TypeKind::kTensor, dtype, true, std::move(dims), 0};
@@ -62,13 +62,13 @@ struct Type {
   bool is_fixed() const;                                // a ranked tensor, every dim fixed
   bool has_unknown() const;                             // unranked, or some dim unknown
   std::optional<std::vector<int64_t>> extents() const;  // of a fixed tensor
-  // Number of elements of a fixed tensor; nullopt when not fixed or above 2^62.
+  // Returns the number of elements of a fixed tensor; nullopt when not fixed or above 2^62.
   std::optional<int64_t> element_count() const;
   std::optional<uint64_t> dense_bytes() const;  // of a fixed tensor that is not of strings
   auto operator<=>(const Type&) const = default;
 };
 
-// How the bytes of a value lie; never changes its type. Absent: dense row-major.
+// The layout of a value's bytes, which never changes its type. Absent: dense row-major.
 enum class StorageFormat : uint8_t { kDense, kNhwc };
 
 struct Storage {

@@ -1,4 +1,4 @@
-// Attention and what belongs to it.
+// Attention, the ops of its caches and states, and their relatives.
 #include "common/ops/attribute_rows.h"
 #include "common/ops/attributes.h"
 #include "common/ops/bodies.h"
@@ -10,10 +10,10 @@ namespace {
 
 using enum AttributeKind;
 
-// Where the standard has no f64.
+// Dtypes of ops for which the standard has no f64.
 constexpr uint32_t kNarrowFloatSet = dtype_set({DType::kF16, DType::kBF16, DType::kF32});
 
-// A positive attribute.
+// Reads an attribute that must be positive.
 Result<int64_t> heads_attribute(const InferCall& call, const IntAttribute& attribute) {
   const int64_t heads = call.node.get(attribute);
   if (heads < 1)
@@ -21,8 +21,8 @@ Result<int64_t> heads_attribute(const InferCall& call, const IntAttribute& attri
   return heads;
 }
 
-// Sizes of one operand: [batch, heads, sequence, size], or [batch, sequence, heads * size] with the
-// number of heads as an attribute.
+// The sizes of one operand: [batch, heads, sequence, size], or [batch, sequence, heads * size] with
+// the number of heads as an attribute.
 struct Heads {
   Dim batch;
   Dim heads;
@@ -44,7 +44,7 @@ Result<Heads> read_heads(InferCall& call, size_t index, const IntAttribute& attr
                call.math.floor_divide(shape->back(), heads)};
 }
 
-// Whether one number of heads is a multiple of the other, where both are known.
+// Checks that one number of heads is a multiple of the other, where both are known.
 Result<void> check_groups(const InferCall& call, const Dim& query, const Dim& key) {
   if (!query.is_fixed() || !key.is_fixed() || (key.value > 0 && query.value % key.value == 0))
     return {};
@@ -52,14 +52,14 @@ Result<void> check_groups(const InferCall& call, const Dim& query, const Dim& ke
                         key.value);
 }
 
-// Q, K, V, mask, past key, past value -> Y, present key, present value, scores.
-// Floats that are computed with in one precision: f64 with f64 alone.
+// Checks floats that are computed in one precision: f64 only with f64.
 Result<void> expect_computed_alike(const InferCall& call, size_t index, size_t other) {
   SLUICE_TRY(call.expect_dtype(index, kFloatSet));
   const bool is_double = call.dtype(index) == DType::kF64 || call.dtype(other) == DType::kF64;
   return is_double ? call.expect_same_dtype(index, other) : Result<void>();
 }
 
+// Infers Q, K, V, mask, past key, past value -> Y, present key, present value, scores.
 Result<void> infer_attention(InferCall& call) {
   SLUICE_TRY(expect_computed_alike(call, 2, 0));
   SLUICE_TRY(call.expect_dtype(6, kIndexSet));
@@ -93,8 +93,8 @@ Result<void> infer_attention(InferCall& call) {
   return call.give(3, call.dtype(0), Dims{batch, q.heads, q.sequence, total});
 }
 
-// What scores are held in and the bodies see: f32 unless the inputs are wider or the node says
-// otherwise.
+// Returns the dtype of the scores, which the bodies see: f32 unless the inputs are wider or the
+// node says otherwise.
 Result<DType> softmax_dtype(const InferCall& call) {
   if (!call.node.has(attributes::FlexAttention::softmax_precision)) {
     const DType own = call.dtype(0);
@@ -109,7 +109,8 @@ Result<DType> softmax_dtype(const InferCall& call) {
   return static_cast<DType>(named);
 }
 
-// A body that changes scores or probabilities and keeps their type; the captures follow.
+// Infers a body that changes scores or probabilities and keeps their type; its further inputs are
+// captures.
 Result<void> infer_modifier(InferCall& call, const BodyAttribute& attribute, const Type& scores) {
   if (!call.node.has(attribute)) return {};
   SLUICE_ASSIGN(Graph * body, find_body(call, attribute));
@@ -129,8 +130,8 @@ Result<void> infer_modifier(InferCall& call, const BodyAttribute& attribute, con
   return check("gives", *body->outputs()[0]);
 }
 
-// Attention with bodies that change scores and probabilities [batch, heads, queries, keys]: 4 dims,
-// no past.
+// Infers attention with bodies that change scores and probabilities [batch, heads, queries, keys].
+// Operands have 4 dims, and there is no past.
 Result<void> infer_flex_attention(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   for (const size_t i : {1, 2}) SLUICE_TRY(call.expect_same_dtype(i, 0));
@@ -153,7 +154,7 @@ Result<void> infer_flex_attention(InferCall& call) {
   return call.give(0, call.dtype(0), Dims{batch, call.dim(0, 1), call.dim(0, 2), call.dim(2, 3)});
 }
 
-// Decay and beta are there where the rule reads them, and only there.
+// Checks that decay and beta are present exactly where the rule reads them.
 Result<void> check_update_rule(const InferCall& call) {
   const std::string rule = call.node.get(attributes::LinearAttention::update_rule);
   const bool is_gated = rule == "gated" || rule == "gated_delta";
@@ -170,8 +171,8 @@ Result<void> check_update_rule(const InferCall& call) {
   return {};
 }
 
-// The decay has a number for each key head, or for each element of its keys; beta one for each key
-// head, or one for all.
+// Checks that the decay has a number for each key head, or for each element of its keys, and beta
+// one for each key head, or one for all.
 Result<void> check_gates(const InferCall& call, int64_t heads, const Dim& key) {
   const Dim decay = call.dim(4, 2);
   if (decay.is_fixed()) {
@@ -186,9 +187,9 @@ Result<void> check_gates(const InferCall& call, int64_t heads, const Dim& key) {
                         call.input_name(5), beta.value, heads);
 }
 
-// Query, key, value [batch, time, heads * size] -> the same for the query's heads, and a state
-// [batch, heads, key size, value size]. chunk_size never changes a result, so nothing is wrong with
-// any.
+// Infers query, key, value [batch, time, heads * size] -> the same for the query's heads, and a
+// state [batch, heads, key size, value size]. chunk_size never changes a result, so every value of
+// it is valid.
 Result<void> infer_linear_attention(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kNarrowFloatSet));
   SLUICE_TRY(call.expect_dtype(3, kNarrowFloatSet));
@@ -225,8 +226,8 @@ Result<void> infer_linear_attention(InferCall& call) {
                    Dims{batch, Dim::fixed(kv_heads), key, value});
 }
 
-// Input [batch, channels, length], weight [channels, 1, k]: a convolution that sees the past only,
-// and the last k - 1 inputs as a state.
+// Infers input [batch, channels, length], weight [channels, 1, k]: a convolution that reads only
+// the past, and the last k - 1 inputs as a state.
 Result<void> infer_causal_conv(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kNarrowFloatSet));
   for (const size_t i : {1, 2, 3}) SLUICE_TRY(call.expect_same_dtype(i, 0));

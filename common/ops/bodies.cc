@@ -11,7 +11,7 @@ constexpr int kMaxBodyDepth = 64;
 constexpr int kMaxGuessDepth = 3;
 constexpr int kMaxRounds = 4;
 
-// Types of all values of a body and of the bodies in it.
+// The types of all values of a body and of the bodies in it.
 class TypesOfBody {
  public:
   explicit TypesOfBody(Graph& body) { add(body, 0); }
@@ -40,8 +40,8 @@ class TypesOfBody {
   std::vector<std::pair<Value*, TypeId>> types_;
 };
 
-// What a carried value may be when it is `now` and comes back as `next`. An optional may come back
-// as its element: it then is present.
+// Returns the type of a carried value that is `now` and comes back as `next`. An optional may come
+// back as its element, which means that it is present.
 std::optional<Type> loop_carried_type(Module& module, const Type& now, const Type& next) {
   if (now.kind != TypeKind::kOptional || next.kind == TypeKind::kOptional)
     return generalize(module, now, next);
@@ -49,7 +49,7 @@ std::optional<Type> loop_carried_type(Module& module, const Type& now, const Typ
   return element ? std::optional(Type::optional(module.intern(*element))) : std::nullopt;
 }
 
-// Dtype and kind alone.
+// Returns the type with dtype and kind only.
 Type without_shape(const Type& type) {
   return type.is_tensor() ? Type::unranked(type.dtype) : type;
 }

@@ -33,7 +33,8 @@ Result<void> infer_conv_integer(InferCall& call) {
   return call.give(0, DType::kI32, std::move(shape));
 }
 
-// One spatial dim: stride * (in - 1) + output_padding + window - pads, or what output_shape says.
+// Infers each spatial dim: stride * (in - 1) + output_padding + window - pads, or that of
+// output_shape.
 Result<Dims> transposed_dims(InferCall& call, std::span<const Dim> in,
                              std::span<const Dim> kernel) {
   const size_t count = in.size();
@@ -99,7 +100,8 @@ Result<void> infer_conv_transpose(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
-// Narrow integers have MatMulInteger and QLinearMatMul; these would overflow.
+// Dtypes of matrix products. Narrow integers would overflow; they have MatMulInteger and
+// QLinearMatMul.
 constexpr uint32_t kWideSet =
     kFloatSet | dtype_set({DType::kI32, DType::kI64, DType::kU32, DType::kU64});
 

@@ -20,7 +20,7 @@ std::vector<BodyInput> captured_inputs(const InferCall& call, size_t first) {
   return inputs;
 }
 
-// The condition is known: the other branch never runs, so nothing it does wrong counts.
+// Infers an If whose condition is known: the other branch never runs, so its errors do not count.
 Result<void> infer_taken(InferCall& call, Graph& taken, Graph& other) {
   const auto inputs = captured_inputs(call, 1);
   SLUICE_TRY(infer_body(call, taken, inputs, true, call.changed));
@@ -30,8 +30,8 @@ Result<void> infer_taken(InferCall& call, Graph& taken, Graph& other) {
   return {};
 }
 
-// Why a branch cannot run with these sizes; nothing where it can. What it demanded of symbols then
-// binds nobody.
+// Returns the reason why a branch cannot run with these sizes, or nothing where it can.
+// Requirements that a failing branch put on symbols are undone.
 Result<std::optional<Error>> infer_branch(InferCall& call, Graph& branch,
                                           std::span<const BodyInput> inputs) {
   if (const Node* node = failing_node(branch)) {
@@ -47,8 +47,8 @@ Result<std::optional<Error>> infer_branch(InferCall& call, Graph& branch,
   return std::optional(std::move(inferred).error());
 }
 
-// Whether a symbol is the size of a value in the body, or in one below it: outside nobody can know
-// it then.
+// Returns true when a symbol is the size of a value in the body or in a nested body, so that it is
+// unknown outside.
 bool is_from_inside(const Module& module, const Graph& body, ExpressionId id) {
   const Expression& e = module.expressions[id];
   if (e.op == ExpressionOp::kConstant) return false;
@@ -69,7 +69,7 @@ Type seen_from_outside(const Module& module, const Graph& body, Type type) {
   return type;
 }
 
-// Only one branch can run, so the results are its.
+// The results have the types of the only branch that can run.
 Result<void> infer_other_fails(InferCall& call, const Graph& branch, Graph& other) {
   const bool is_marked = failing_node(other) != nullptr;
   for (size_t i = 0; i < call.node.output_count(); ++i) {
@@ -112,13 +112,14 @@ Result<void> infer_if(InferCall& call) {
   return {};
 }
 
-// A scalar, where the body does not say that it wants one element of rank 1.
+// Returns a scalar, unless the body declares one element of rank 1.
 Type scalar_for(const Value& input, DType dtype) {
   const Type& type = input.type();
   return type.is_tensor() && type.ranked ? Type::unranked(dtype) : Type::tensor(dtype, {});
 }
 
-// Whether the body's condition is what it got, or true: then only the trip count ends the loop.
+// Returns true when the condition that the body returns is the one it got, or true, so that only
+// the trip count ends the loop.
 bool runs_all_trips(InferCall& call, const Graph& body) {
   if (call.has_input(1)) {
     const auto condition = call.integers(1);
@@ -136,7 +137,7 @@ bool runs_all_trips(InferCall& call, const Graph& body) {
          call.module.expressions.as_constant(elements->front()).value_or(0) != 0;
 }
 
-// How often the body runs: the length of scan outputs.
+// Returns the number of iterations: the length of scan outputs.
 Dim trip_count(InferCall& call, const Graph& body, size_t output) {
   const auto maximum = call.has_input(0) ? call.value_dims(0) : std::nullopt;
   const bool known = maximum && maximum->size() == 1;
@@ -146,7 +147,7 @@ Dim trip_count(InferCall& call, const Graph& body, size_t output) {
                          known && maximum->front().is_fixed() ? maximum->front() : Dim::unknown());
 }
 
-// A stacked output: the body's type with one more dim.
+// Returns the type of a stacked output: the body's type with one more dim.
 Type stacked(const Type& type, const Dim& length, size_t axis) {
   Type result = type;
   if (type.is_tensor() && type.ranked && axis <= type.dims.size())
@@ -154,7 +155,7 @@ Type stacked(const Type& type, const Dim& length, size_t axis) {
   return result;
 }
 
-// Only the first `optional` inputs may be absent.
+// Checks that only the first `optional` inputs are absent.
 Result<void> check_present(const InferCall& call, size_t optional) {
   for (size_t i = optional; i < call.input_count(); ++i) {
     if (!call.has_input(i)) return call.bad_node("input {} is absent", i);
@@ -162,8 +163,8 @@ Result<void> check_present(const InferCall& call, size_t optional) {
   return {};
 }
 
-// Inputs: trip count, condition, carried values, captures. Body: iteration, condition, carried,
-// captures -> condition, carried, stacked.
+// Infers Loop. Inputs: trip count, condition, carried values, captures. Body: iteration, condition,
+// carried, captures -> condition, carried, stacked.
 Result<void> infer_loop(InferCall& call) {
   SLUICE_ASSIGN(Graph * body, find_body(call, attributes::Loop::body));
   SLUICE_TRY(check_body(call, *body, static_cast<int64_t>(call.input_count()),
@@ -191,7 +192,7 @@ Result<void> infer_loop(InferCall& call) {
   return {};
 }
 
-// The type of one slice of a scanned input, and its length into `length`.
+// Returns the type of one slice of a scanned input, and writes its length to `length`.
 Result<Type> scanned_slice(InferCall& call, size_t index, int64_t axis, Dim& length) {
   Type type = call.input_type(index);
   if (!type.is_tensor() || !type.ranked) return type;
@@ -202,8 +203,8 @@ Result<Type> scanned_slice(InferCall& call, size_t index, int64_t axis, Dim& len
   return type;
 }
 
-// Inputs: states, scanned, captures. Body: states, slices, captures -> states, slices of stacked
-// results.
+// Infers Scan. Inputs: states, scanned, captures. Body: states, slices, captures -> states, slices
+// of stacked results.
 Result<void> infer_scan(InferCall& call) {
   SLUICE_ASSIGN(Graph * body, find_body(call, attributes::Scan::body));
   SLUICE_TRY(check_body(call, *body, static_cast<int64_t>(call.input_count()),

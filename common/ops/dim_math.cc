@@ -92,7 +92,7 @@ bool DimMath::require_min(const Dim& dim, int64_t low) {
   return dim.is_fixed() ? dim.value >= low : module_.expressions.require_min(expression(dim), low);
 }
 
-// Whether `cut` is min(whole, number).
+// Returns true when `cut` is min(whole, number).
 bool DimMath::is_cut(const Dim& cut, const Dim& whole) {
   const ExpressionTable& expressions = module_.expressions;
   const Expression& minimum = expressions[expression(cut)];
@@ -102,7 +102,7 @@ bool DimMath::is_cut(const Dim& cut, const Dim& whole) {
          (minimum.b == id && expressions.as_constant(minimum.a));
 }
 
-// Whether `symbol` is one, of which `made` is made, among others.
+// Returns true when `symbol` is a symbol that occurs in the expression `made`.
 bool DimMath::is_made_of(const Dim& made, const Dim& symbol) {
   const ExpressionTable& expressions = module_.expressions;
   const ExpressionId id = expression(symbol);
@@ -113,7 +113,7 @@ bool DimMath::is_made_of(const Dim& made, const Dim& symbol) {
     const ExpressionId next = open.back();
     open.pop_back();
     const Expression& e = expressions[next];
-    // What two sizes broadcast to is not computed from them.
+    // The broadcast of two sizes is not computed from them in this sense.
     const bool is_broadcast = e.op == ExpressionOp::kMax && !expressions.as_constant(e.a) &&
                               !expressions.as_constant(e.b);
     if (is_broadcast) return false;
@@ -138,17 +138,17 @@ std::optional<Dim> DimMath::broadcast(const Dim& a, const Dim& b) {
   }
   const bool neither_is_one = bounds(a).low > 1 && bounds(b).low > 1;
   if (neither_is_one) return is_differing(a, b) ? std::nullopt : std::optional(a);
-  // Valid shapes have both equal or one of them 1. A size and what is left of it above a number:
-  // valid ones are below.
+  // Valid shapes have both equal or one of them 1. For a size and its minimum with a number, the
+  // valid sizes are below that number.
   if (is_cut(b, a)) return a;
   if (is_cut(a, b)) return b;
-  // A size and what was computed from it, such as the rows of a table of positions: meant to be
-  // equal, unless they never are. Where the size 1 is valid by broadcasting alone, it is refused
-  // when the model runs.
+  // A size and a size computed from it, such as the rows of a table of positions, are meant to be
+  // equal, unless they can never be. A size 1 that is valid only by broadcasting is rejected when
+  // the model runs.
   const bool may_be_equal = !is_differing(a, b);
   if (may_be_equal && is_made_of(b, a)) return a;
   if (may_be_equal && is_made_of(a, b)) return b;
-  // Else the larger one, or 0 when one is.
+  // Otherwise the result is the larger one, or 0 when one is 0.
   const Dim larger = maximum(a, b);
   if (bounds(a).low >= 1 && bounds(b).low >= 1) return larger;
   return multiply(larger, minimum(minimum(a, b), Dim::fixed(1)));

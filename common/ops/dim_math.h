@@ -1,6 +1,7 @@
-// Arithmetic on dims: on numbers when both are fixed, on expressions when one is symbolic, unknown
-// when one is unknown or the expression would become too long (ExpressionTable::stays_small). Fixed
-// results saturate at the ends of int64; InferCall::give rejects what is too large or negative.
+// Arithmetic on dims: on numbers when both are fixed, on expressions when one is symbolic; the
+// result is unknown when one is unknown or the expression would become too long
+// (ExpressionTable::stays_small). Fixed results saturate at the ends of int64; InferCall::give
+// rejects those that are too large or negative.
 #pragma once
 
 #include <optional>
@@ -41,13 +42,13 @@ class DimMath {
   Interval bounds(const Dim& dim) const;
   bool is_equal(const Dim& a, const Dim& b);      // proved
   bool is_differing(const Dim& a, const Dim& b);  // proved
-  // What two dims that have to be equal are: the more specific one. Nothing when they cannot be.
-  // May raise the divisors of symbols.
+  // Unifies two dims that must be equal: returns the more specific one, or nothing when they cannot
+  // be equal. May raise the divisors of symbols.
   std::optional<Dim> unify(const Dim& a, const Dim& b);
-  // Demands `dim` to be at least `low`, by raising the lows of symbols where that says the same.
-  // False when it cannot be.
+  // Requires `dim` to be at least `low`, by raising the lows of symbols where that is equivalent.
+  // Returns false when it is impossible.
   bool require_min(const Dim& dim, int64_t low);
-  // What two dims broadcast to; nothing when they cannot.
+  // Returns the dim that two dims broadcast to, or nothing when they cannot.
   std::optional<Dim> broadcast(const Dim& a, const Dim& b);
 
  private:

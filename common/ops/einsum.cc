@@ -16,7 +16,7 @@ constexpr char kEllipsis = '.';  // stands for "..."
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// One term as letters, with kEllipsis where "..." was.
+// Reads one term as letters, with kEllipsis in place of "...".
 Result<std::string> read_term(const InferCall& call, std::string_view text) {
   std::string term;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -74,7 +74,7 @@ Result<Equation> read_equation(const InferCall& call) {
   return equation;
 }
 
-// The dims that the letters stand for, from all inputs.
+// The dims of the letters, from all inputs.
 struct Letters {
   std::map<char, Dim> dims;
   Shape ellipsis = Dims{};

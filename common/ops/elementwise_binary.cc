@@ -18,7 +18,7 @@ Result<Shape> broadcast_all(InferCall& call, size_t first) {
   return call.broadcast_inputs(first, call.input_count() - first);
 }
 
-// The first dtype that is known: the operands' dtypes are equal.
+// Returns the first known dtype; the operands' dtypes are equal.
 DType common_dtype(const InferCall& call, size_t first) {
   for (size_t i = first; i < call.input_count(); ++i) {
     if (call.dtype(i) != DType::kUndefined) return call.dtype(i);
@@ -60,7 +60,7 @@ Result<void> infer_bit_shift(InferCall& call) {
   return infer_arithmetic<kUnsignedSet>(call);
 }
 
-// The slope broadcasts to the input, not both ways.
+// Infers PRelu. The slope broadcasts to the input, not both to each other.
 Result<void> infer_prelu(InferCall& call) {
   SLUICE_TRY(call.expect_same_dtype(1, 0));
   SLUICE_ASSIGN(const Shape shape, call.broadcast_inputs(0, 2));
@@ -70,7 +70,7 @@ Result<void> infer_prelu(InferCall& call) {
   return call.give_like(0, 0);
 }
 
-// Swish(a) b; nothing is spread.
+// Infers Swish(a) b, without broadcasting.
 Result<void> infer_swiglu(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   SLUICE_TRY(call.expect_same_dtype(1, 0));

@@ -52,7 +52,7 @@ Result<void> infer_cast(InferCall& call) {
 
 Result<void> infer_cast_like(InferCall& call) { return call.give(0, call.dtype(1), call.shape(0)); }
 
-// Same bytes under another dtype: the last dim takes up the difference in width.
+// Infers the same bytes under another dtype: the last dim compensates the difference in width.
 Result<void> infer_bit_cast(InferCall& call) {
   const int64_t to = call.node.get(attributes::BitCast::to);
   if (to <= 0 || to > INT32_MAX || !dtype_is_valid(static_cast<int>(to)))

@@ -1,4 +1,4 @@
-// What each family infers, as a table.
+// A table of inferred types for each family.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -61,8 +61,8 @@ TEST(Families, Elementwise) {
   });
 }
 
-// Kernels read their operands as what these say: an element of another size would lie behind the
-// tensor's end.
+// Kernels read their operands with these dtypes; an element of a larger size would be past the end
+// of the tensor.
 TEST(Families, OperandsOfAnotherDtypeAreRefused) {
   expect_cases({
       {Op::kRNN,
@@ -431,7 +431,7 @@ TEST(Families, RecurrentAndAttention) {
   });
 }
 
-// Beside attention itself: what keeps a state.
+// The relatives of attention that keep a state.
 TEST(Families, LinearAttention) {
   const Attribute two{"q_num_heads", int64_t{2}};
   const Attribute four{"q_num_heads", int64_t{4}};

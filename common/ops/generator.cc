@@ -11,7 +11,7 @@ namespace {
 
 using enum AttributeKind;
 
-// The dtype that an attribute names; `fallback` when absent.
+// Returns the dtype that an attribute names, or `fallback` when it is absent.
 Result<DType> dtype_attribute(const InferCall& call, DType fallback) {
   const int64_t number =
       call.node.get(attributes::RandomNormal::dtype, static_cast<int64_t>(fallback));
@@ -36,7 +36,7 @@ Result<void> infer_constant_of_shape(InferCall& call) {
   return call.give(0, dtype, dims ? Shape(*dims) : unknown_dims(call.dim(0, 0)));
 }
 
-// max(0, ceil((limit - start) / delta)).
+// Computes max(0, ceil((limit - start) / delta)).
 Dim range_size(InferCall& call) {
   const auto start = call.value_dims(0);
   const auto limit = call.value_dims(1);
@@ -79,7 +79,7 @@ Result<void> infer_eye_like(InferCall& call) {
   return call.give(0, dtype, call.shape(0));
 }
 
-// The dtype of random numbers: what the attribute says, else `fallback`, of `set`.
+// Returns the dtype of random numbers: that of the attribute, or `fallback`; it must be in `set`.
 Result<DType> random_dtype(const InferCall& call, DType fallback, uint32_t set) {
   SLUICE_ASSIGN(const DType dtype, dtype_attribute(call, fallback));
   if (dtype == DType::kUndefined || (set >> static_cast<int>(dtype) & 1) != 0) return dtype;

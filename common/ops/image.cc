@@ -1,4 +1,4 @@
-// Images: from patches, from files, and convolution at learned places.
+// Images: from patches, from files, and deformable convolution.
 #include <algorithm>
 
 #include "common/ops/attribute_rows.h"
@@ -11,7 +11,7 @@ namespace {
 
 using enum AttributeKind;
 
-// Columns [N, C * block, L] to an image [N, C, image…].
+// Infers columns [N, C * block, L] to an image [N, C, image…].
 Result<void> infer_col2im(InferCall& call) {
   SLUICE_TRY(call.expect_rank(0, 3));
   SLUICE_TRY(call.expect_dtype(1, kI64Set));
@@ -49,7 +49,7 @@ Result<void> infer_deform_conv(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(shape));
 }
 
-// Bytes of a file to [height, width, channels].
+// Infers bytes of a file to [height, width, channels].
 Result<void> infer_decoder(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, dtype_set({DType::kU8})));
   SLUICE_TRY(call.expect_rank(0, 1));

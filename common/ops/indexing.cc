@@ -12,8 +12,8 @@ namespace {
 
 using enum AttributeKind;
 
-constexpr int64_t kLongest =
-    int64_t{1} << 61;  // a step beyond every dim; rounding up does not overflow with it
+// A stride larger than every dim; rounding up does not overflow with it.
+constexpr int64_t kLongest = int64_t{1} << 61;
 constexpr int64_t kFar = INT32_MAX;  // exporters write this and more for "to the end"
 
 Result<void> infer_gather(InferCall& call) {
@@ -61,7 +61,7 @@ Result<void> infer_gather_nd(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
-// A start or end as a place from 0 to `whole`; unknown when its sign is.
+// Returns a start or end as a position from 0 to `whole`, or unknown when its sign is unknown.
 Dim place_of(InferCall& call, const Dim& given, const Dim& whole) {
   DimMath& math = call.math;
   if (given.is_unknown()) return given;
@@ -77,7 +77,8 @@ Dim place_of(InferCall& call, const Dim& given, const Dim& whole) {
   return Dim::unknown();
 }
 
-// Backwards: places from -1 to whole - 1. Symbolic dims only for the full reversal.
+// Returns the size of a slice with a negative step, with positions from -1 to whole - 1. Symbolic
+// dims are supported only for the full reversal.
 Dim sliced_backwards(InferCall& call, const Dim& whole, const Dim& start, const Dim& end,
                      int64_t step) {
   if (!start.is_fixed() || !end.is_fixed()) return Dim::unknown();
@@ -107,7 +108,7 @@ Dim sliced_dim(InferCall& call, const Dim& whole, const Dim& start, const Dim& e
                                std::min(step.value, kLongest));
 }
 
-// One of starts, ends, steps, with the number of elements checked against `count` where that is
+// Reads one of starts, ends, steps, and checks its number of elements against `count` where that is
 // known (not negative).
 Result<std::optional<Dims>> slice_operand(InferCall& call, size_t index, int64_t& count) {
   SLUICE_TRY(call.expect_dtype(index, kIndexSet));

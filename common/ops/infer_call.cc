@@ -214,8 +214,8 @@ Result<void> InferCall::give_type(size_t index, const Type& type) {
       if (dim.is_fixed() && dim.value < 0)
         return bad_shape("its result would have the shape {}", dims_text(module, type.dims));
     }
-    // As if no dim were 0: an extent that nothing could have is wrong beside a 0 too, and strides
-    // are products of extents.
+    // The check treats a dim of 0 as 1: an impossible extent is an error beside a 0, too, and
+    // strides are products of extents.
     Type full{TypeKind::kTensor, DType::kU8, true, type.dims, 0};
     for (Dim& dim : full.dims) dim = dim == Dim::fixed(0) ? Dim::fixed(1) : dim;
     if (full.is_fixed() && !full.element_count()) {

@@ -1,5 +1,5 @@
-// What an op's infer function works with: one node, what is known about its inputs, and the ways to
-// say what its outputs are.
+// The interface of an op's infer function: one node, the known facts about its inputs, and the
+// functions that set its outputs.
 #pragma once
 
 #include <span>
@@ -30,13 +30,14 @@ inline constexpr uint32_t kNumericSet = kFloatSet | kIntegerSet;
 inline constexpr uint32_t kIndexSet = dtype_set({DType::kI32, DType::kI64});
 inline constexpr uint32_t kI64Set = dtype_set({DType::kI64});
 inline constexpr uint32_t kBoolSet = dtype_set({DType::kBool});
-inline constexpr uint32_t kRealSet =
-    ~dtype_set({DType::kString, DType::kC64, DType::kC128});  // what can be read as a number
+// Dtypes that can be read as a number.
+inline constexpr uint32_t kRealSet = ~dtype_set({DType::kString, DType::kC64, DType::kC128});
 inline constexpr uint32_t kAnySet = ~uint32_t{0};
 
 class InferCall {
  public:
-  // body_depth: how many bodies this node lies in that are inferred because of one another.
+  // body_depth is the number of bodies around this node that are being inferred because of one
+  // another.
   InferCall(Node& node, ValueFacts& facts, int body_depth = 0);
 
   Node& node;
@@ -55,7 +56,7 @@ class InferCall {
   Dim dim(size_t index, size_t axis) const;    // unknown when the rank is not known
   std::string input_name(size_t index) const;  // "input 'W'"
 
-  // Checks; what is not known passes.
+  // Checks. Unknown facts pass.
   Result<void> expect_dtype(size_t index, uint32_t set) const;
   Result<void> expect_same_dtype(size_t index, size_t other) const;
   Result<void> expect_rank(size_t index, int64_t rank) const {
@@ -63,20 +64,21 @@ class InferCall {
   }
   Result<void> expect_rank(size_t index, int64_t low, int64_t high) const;
   Result<void> expect_one_element(size_t index) const;  // rank 0, or rank 1 with one element
-  // The dims have to be equal; answers the more specific one. what: "channels of input 'X' and
-  // input 'W'".
+  // Unifies dims that must be equal and returns the more specific one. what: "channels of input 'X'
+  // and input 'W'".
   Result<Dim> unify(const Dim& a, const Dim& b, std::string_view what);
   Result<Shape> unify(const Shape& a, const Shape& b, std::string_view what);
   Result<Shape> broadcast(const Shape& a, const Shape& b);
   Result<Shape> broadcast_inputs(size_t first, size_t count);
 
-  // An axis as a number from 0 to rank - 1 (rank itself too where `end`).
+  // Returns an axis as a number from 0 to rank - 1 (also rank itself when `end` is set).
   Result<int64_t> axis(int64_t axis, int64_t rank, bool end = false) const;
   Result<int64_t> axis_attribute(const IntAttribute& attribute, int64_t rank,
                                  bool end = false) const;
-  // Axes without repetition, in the order given.
+  // Returns axes without repetition, in their order.
   Result<std::vector<int64_t>> axes(std::span<const int64_t> axes, int64_t rank) const;
-  // An attribute of `count` integers each at least `low`; the default for each when absent.
+  // Returns an attribute of `count` integers, each at least `low`, or `count` times `fallback` when
+  // it is absent.
   Result<std::vector<int64_t>> ints(const IntsAttribute& attribute, size_t count,
                                     int64_t low) const;
 
@@ -86,17 +88,17 @@ class InferCall {
   }
   std::optional<Dims> value_dims(size_t index);  // the same as dims, which may be negative
   std::optional<std::vector<int64_t>> integers(size_t index);  // every element a number
-  std::optional<std::vector<double>> reals(
-      size_t index) const;  // of a small constant of float dtype
+  // For a small constant of float dtype.
+  std::optional<std::vector<double>> reals(size_t index) const;
 
-  // Outputs. One that the node does not have is ignored.
+  // Outputs. Calls for an output that the node does not have are ignored.
   Result<void> give(size_t index, DType dtype, Shape shape);
   Result<void> give_type(size_t index, const Type& type);
   Result<void> give_like(size_t index, size_t input) {
     return give(index, dtype(input), shape(input));
   }
-  // A dim that only running the node tells: a symbol of the result (the one it has already, if
-  // any), from low to high.
+  // Returns a dim that only running the node determines: a symbol of the result (the existing one,
+  // if any), from low to high.
   Dim result_dim(size_t output, size_t axis, const Dim& high = Dim::unknown(), int64_t low = 0);
 
   template <typename... Args>
@@ -111,15 +113,15 @@ class InferCall {
   }
 };
 
-// Refines the type of `value` by `found`, or says that the two contradict; sets `changed` when the
-// type changed.
+// Refines the type of `value` by `found`, or returns the contradiction as an error. Sets `changed`
+// when the type changed.
 Result<void> refine_value(Value& value, const Type& found, const std::string& where, bool& changed);
-// A shape of as many unknown dims as `rank` says; of unknown rank when it says nothing, or more
-// than kMaxRank.
+// Returns a shape of `rank` unknown dims, or of unknown rank when `rank` is unknown or above
+// kMaxRank.
 Shape unknown_dims(const Dim& rank);
 inline constexpr int64_t kMaxRank = 64;
 inline int64_t rank_of(const Dims& dims) { return static_cast<int64_t>(dims.size()); }
-// The dims but those of `axes` (non-negative), or these as 1.
+// Returns the dims without those of `axes` (non-negative), or with these as 1.
 Dims without_axes(const Dims& dims, std::span<const int64_t> axes, bool keep_as_one);
 
 }  // namespace sluice

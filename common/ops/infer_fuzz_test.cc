@@ -1,4 +1,4 @@
-// Nodes made at random: inference answers a type or an error, and the same again the second time.
+// Random nodes: inference returns a type or an error, and the same again the second time.
 #include <gtest/gtest.h>
 
 #include <random>

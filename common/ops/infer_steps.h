@@ -1,16 +1,16 @@
-// What infer_node consists of.
+// The steps of infer_node.
 #pragma once
 
 #include "common/ops/infer_call.h"
 
 namespace sluice {
 
-// Recursion into bodies comes back through these.
+// Infer a node or graph inside bodies; the recursion into bodies calls these.
 Result<bool> infer_node_in(Node& node, ValueFacts& facts, int body_depth);
 Result<bool> infer_graph_in(Graph& graph, ValueFacts& facts, int body_depth);
 
-// Value facts of the node's results, from its inputs' and the types inferred just before. What
-// cannot be said is left out.
+// Computes value facts of the node's results from those of its inputs and the types inferred just
+// before. Facts that cannot be expressed are omitted.
 void infer_values(InferCall& call);
 
 }  // namespace sluice

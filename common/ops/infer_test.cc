@@ -22,7 +22,7 @@ struct InferTest : testing::Test, InferBed {
       node.set_attribute(attribute.name, attribute.value);
     return node.output();
   }
-  // Infers until nothing changes, which two passes must reach.
+  // Infers until nothing changes, which must take at most two passes.
   void infer() {
     for (int pass = 0; pass < 4; ++pass) {
       ValueFacts facts(graph);
@@ -36,7 +36,7 @@ struct InferTest : testing::Test, InferBed {
 };
 
 TEST_F(InferTest, ExportedReshapeResolves) {
-  // x.view(x.size(0), -1, 8, x.size(2) // 8) as PyTorch exports it.
+  // The graph is x.view(x.size(0), -1, 8, x.size(2) // 8) as PyTorch exports it.
   Value& x = *value("f32[N, S, M]");
   Value& shape = add(Op::kShape, {&x});
   Value& n = add(Op::kUnsqueeze, {&add(Op::kGather, {&shape, value("i64(0)")}), value("i64{0}")});
@@ -52,7 +52,7 @@ TEST_F(InferTest, ExportedReshapeResolves) {
 }
 
 TEST_F(InferTest, ExpandOfMaskedShapeResolves) {
-  // torch.expand(x, [-1, 4]): Where(Equal(target, -1), ones, target).
+  // The graph is torch.expand(x, [-1, 4]): Where(Equal(target, -1), ones, target).
   Value& x = *value("f32[N, 1]");
   Value& n = add(Op::kSlice, {&add(Op::kShape, {&x}), value("i64{0}"), value("i64{1}")});
   Value& target = add(Op::kConcat, {&n, value("i64{-1}")}, {{"axis", int64_t{0}}});
@@ -106,7 +106,8 @@ TEST_F(InferTest, UnetConcatDimsAreProvedEqual) {
 }
 
 TEST_F(InferTest, TablesBoundTheSequencesThatReadThem) {
-  // BERT adds rows of a table of 512 positions, cut at the sequence length, to the embedded words.
+  // BERT adds rows of a table of 512 positions, sliced to the sequence length, to the embedded
+  // words.
   Value& words = *value("f32[N, S, 8]");
   Value& length = add(Op::kShape, {&words}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
   Value& rows =
@@ -312,8 +313,8 @@ TEST_F(InferTest, SequencesHoldWhatWasPutIn) {
   EXPECT_EQ(text(joined), "f32[?, ?]");
 }
 
-// Linear in the number of nodes: a hundred thousand in a few seconds at worst, where a quadratic
-// step would take minutes.
+// Inference is linear in the number of nodes: a hundred thousand take a few seconds at most, where
+// a quadratic algorithm would take minutes.
 TEST_F(InferTest, HundredThousandNodes) {
   Value* x = value("f32[N, 8, H]");
   Value* weights = value("f32[8, 8, 3]");

@@ -12,13 +12,14 @@ namespace sluice {
 
 struct InferCase {
   Op op;
-  // "f32[N, 3, ?]" a type; "f32" one of unknown rank; "?" the unknown type; "map(i64, f32)" a map;
-  // "i64{2, -1}" a constant of rank 1; "i64(5)" a scalar constant; "_" absent. Letters are symbols
-  // of at least 1.
+  // "f32[N, 3, ?]" is a type, "f32" a tensor of unknown rank, "?" the unknown type, "map(i64, f32)"
+  // a map, "i64{2, -1}" a constant of rank 1, "i64(5)" a scalar constant, and "_" an absent input.
+  // Letters are symbols of at least 1.
   std::vector<std::string> inputs;
   std::vector<Attribute> attributes;
-  std::vector<std::string> results;  // type_text of each, or one text that starts with "error" and
-                                     // names what the error must hold
+  // The type_text of each result, or one text that starts with "error" and quotes a part of the
+  // error.
+  std::vector<std::string> results;
 };
 
 class InferBed {
@@ -63,7 +64,7 @@ class InferBed {
     return &graph.add_constant(constant(dtype, elements, text[open] == '('), name());
   }
 
-  // Of the dtypes of keys and values.
+  // Makes the map type from the dtypes of keys and values.
   Type map_type(const std::vector<std::string>& dtypes) {
     const TypeId value =
         module.intern(Type::fixed_tensor(dtype_from_name(dtypes.at(1)).value(), {}));
@@ -104,7 +105,7 @@ class InferBed {
   int count_ = 0;
 };
 
-// One text per result, or the error's.
+// Returns one text per result, or the error's.
 inline std::vector<std::string> infer_case(const InferCase& wanted) {
   InferBed bed;
   Node& node = bed.node(wanted);

@@ -1,5 +1,5 @@
-// The domain ai.onnx.ml: what the other ops cannot say. Tables come as inputs, which ONNX has as
-// attributes: lists or tensors, by version. post_transform is nodes behind.
+// The domain ai.onnx.ml: the parts that other ops cannot express. Tables are inputs; ONNX has them
+// as attributes, lists or tensors by version. post_transform becomes separate nodes after the op.
 #include <algorithm>
 
 #include "common/ops/attribute_rows.h"
@@ -16,7 +16,7 @@ constexpr uint32_t kLabelSet =
     dtype_set({DType::kString, DType::kI64, DType::kF32, DType::kI32, DType::kF64, DType::kI16});
 constexpr uint32_t kCategorySet = dtype_set({DType::kString, DType::kI64});
 
-// (X, keys [K], values [K], default): each element of X by its key's value.
+// Infers (X, keys [K], values [K], default): replaces each element of X by its key's value.
 Result<void> infer_label_encoder(InferCall& call) {
   for (const size_t i : {0, 2}) SLUICE_TRY(call.expect_dtype(i, kLabelSet));
   SLUICE_TRY(call.expect_same_dtype(1, 0));
@@ -27,7 +27,7 @@ Result<void> infer_label_encoder(InferCall& call) {
   return call.give(0, call.dtype(2), call.shape(0));
 }
 
-// (X, categories [C]): another axis with a one where the element's category is.
+// Infers (X, categories [C]): adds an axis with a one at the element's category.
 Result<void> infer_one_hot_encoder(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kCategorySet));
   SLUICE_TRY(call.expect_same_dtype(1, 0));
@@ -49,8 +49,8 @@ Result<void> expect_ids(const InferCall& call, const IntsAttribute& attribute, s
                        *wrong, high - 1);
 }
 
-// (X [N, F], nodes_splits [nodes], nodes_modes [nodes], leaf_weights [leaves], membership_values):
-// [N, n_targets].
+// Infers (X [N, F], nodes_splits [nodes], nodes_modes [nodes], leaf_weights [leaves],
+// membership_values): [N, n_targets].
 Result<void> infer_tree_ensemble(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, dtype_set({DType::kF16, DType::kF32, DType::kF64})));
   SLUICE_TRY(call.expect_rank(0, 2));
@@ -77,8 +77,8 @@ Result<void> infer_tree_ensemble(InferCall& call) {
   return call.give(0, call.dtype(0), Dims{call.dim(0, 0), Dim::fixed(targets)});
 }
 
-// (map, vocabulary [V]): its values in the vocabulary's order, zero or "" for a key that is not
-// there: [1, V].
+// Infers (map, vocabulary [V]): the map's values in the vocabulary's order, zero or "" for an
+// absent key, as [1, V].
 Result<void> infer_dict_vectorizer(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(1, kCategorySet));
   SLUICE_TRY(call.expect_rank(1, 1));
@@ -94,7 +94,7 @@ Result<void> infer_dict_vectorizer(InferCall& call) {
   return call.give(0, value, Dims{Dim::fixed(1), call.dim(1, 0)});
 }
 
-// (X [N, C] or [C], keys [C]): for each row a map from the keys to its elements.
+// Infers (X [N, C] or [C], keys [C]): for each row a map from the keys to its elements.
 Result<void> infer_zip_map(InferCall& call) {
   const TypeKind kind = call.input_type(0).kind;
   if (kind != TypeKind::kTensor && kind != TypeKind::kUnknown)

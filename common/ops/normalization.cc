@@ -1,4 +1,4 @@
-// Softmax and normalisations.
+// Softmax and normalizations.
 #include <numeric>
 
 #include "common/ops/attribute_rows.h"
@@ -19,7 +19,7 @@ Result<void> infer_along_axis(InferCall& call) {
   return call.give_like(0, 0);
 }
 
-// Input `index` holds one number per channel, dim 1 of input 0.
+// Checks that input `index` has one number per channel, dim 1 of input 0.
 Result<void> check_per_channel(InferCall& call, size_t index) {
   SLUICE_TRY(call.expect_rank(index, 1));
   SLUICE_TRY(
@@ -68,8 +68,8 @@ Result<void> infer_group_normalization(InferCall& call) {
   return call.give_like(0, 0);
 }
 
-// Scale and bias spread to the normalised dims, those from `axis` on; or, as ONNX Runtime has it,
-// to all dims, and to no others.
+// Checks that scale and bias broadcast to the normalized dims, those from `axis` on, or to all
+// dims, which ONNX Runtime accepts, and to no others.
 Result<int64_t> check_scales(InferCall& call, size_t inputs) {
   const Shape shape = call.shape(0);
   SLUICE_ASSIGN(const int64_t axis,

@@ -1,5 +1,5 @@
-// The op table: what each op of the IR takes and gives, one file per operator family. Meaning: ONNX
-// at opset kCanonicalOpset, and the domain "sluice".
+// The op table: the inputs, outputs and attributes of each op of the IR, in one file per operator
+// family. The semantics are those of ONNX at opset kCanonicalOpset, and of the domain "sluice".
 #pragma once
 
 #include <cstdint>
@@ -30,21 +30,24 @@ struct AttributeRow {
   std::string_view name;
   AttributeKind kind;
   bool required = false;
-  std::string_view words = {};  // of a string: those it may be, with blanks between; empty: any
+  // For a string: its allowed values, separated by blanks; empty allows any.
+  std::string_view words = {};
 };
 
 enum OpFlag : uint32_t {
-  kElementwise = 1 << 0,  // output element i depends on input elements i (with broadcasting) alone
-  kCommutative = 1 << 1,  // of its first two inputs
-  kRandom = 1 << 2,       // two equal nodes may give different results: never folded, never merged
+  // Output element i depends only on input elements i (with broadcasting).
+  kElementwise = 1 << 0,
+  kCommutative = 1 << 1,    // of its first two inputs
+  kRandom = 1 << 2,         // equal nodes may return different results: never folded, never merged
   kDataDependent = 1 << 3,  // some output's shape depends on an input's value
   kControlFlow = 1 << 4,    // has bodies
-  kView = 1 << 5,  // output 0 is input 0's bytes under another shape (Reshape, Squeeze, Unsqueeze,
-                   // Flatten, Identity)
-  kAnyKind = 1 << 6,  // takes or gives sequences, optionals or maps; every other op takes and gives
-                      // tensors alone
-  kAbsentInputs =
-      1 << 7,  // any of its inputs may be absent; elsewhere the first min_inputs may not
+  // Output 0 is input 0's bytes under another shape (Reshape, Squeeze, Unsqueeze, Flatten,
+  // Identity).
+  kView = 1 << 5,
+  // Takes or returns sequences, optionals or maps; every other op takes and returns only tensors.
+  kAnyKind = 1 << 6,
+  // Any input may be absent; for other ops the first min_inputs must be present.
+  kAbsentInputs = 1 << 7,
 };
 
 class InferCall;  // common/ops/infer_call.h
@@ -60,10 +63,10 @@ struct OpRow {
   Result<void> (*infer)(InferCall& call);
 };
 
-// Null when the op is not in this release's table.
+// Returns null when the op is not in this release's table.
 const OpRow* find_op(Op op);
-// Number of inputs and outputs, attribute names, kinds and words against the table; everything
-// wrong in one error (kBadNode).
+// Checks the number of inputs and outputs, attribute names, kinds and words against the table; one
+// error (kBadNode) reports all violations.
 Result<void> check_signature(const Node& node);
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// Pooling over windows, over all spatial dims, and back.
+// Pooling over windows and over all spatial dims, and unpooling.
 #include "common/ops/attribute_rows.h"
 #include "common/ops/attributes.h"
 #include "common/ops/families.h"
@@ -69,7 +69,7 @@ Result<void> infer_max_unpool(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
-// Regions [R, 5] of images [N, C, H, W]: [R, C, pooled height, pooled width].
+// Infers regions [R, 5] of images [N, C, H, W]: [R, C, pooled height, pooled width].
 Result<void> infer_max_roi_pool(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   SLUICE_TRY(call.expect_rank(0, 4));

@@ -1,4 +1,4 @@
-// Between real numbers and integers of few bits.
+// Conversions between real numbers and integers of few bits.
 #include "common/ops/attribute_rows.h"
 #include "common/ops/attributes.h"
 #include "common/ops/families.h"
@@ -13,8 +13,8 @@ bool is_one_number(const Shape& shape) {
   return shape && (shape->empty() || (shape->size() == 1 && shape->front() == Dim::fixed(1)));
 }
 
-// Scale (and zero point) of input 0: one number, one per index of an axis, or one per block along
-// it. Exporters mix [] and [1].
+// Checks scale (and zero point) of input 0: one number, one per index of an axis, or one per block
+// along it. Exporters use both [] and [1].
 Result<void> check_scale(InferCall& call) {
   for (const size_t i : {0, 1, 2}) SLUICE_TRY(call.expect_dtype(i, kRealSet));
   const Shape input = call.shape(0);
@@ -73,7 +73,7 @@ Result<void> infer_dynamic_quantize(InferCall& call) {
   return call.give(2, DType::kU8, Dims{});
 }
 
-// x, x scale, x zero point, w, w scale, w zero point, y scale, y zero point, bias.
+// Infers x, x scale, x zero point, w, w scale, w zero point, y scale, y zero point, bias.
 Result<void> infer_qlinear_conv(InferCall& call) {
   for (size_t i = 0; i < 8; ++i) SLUICE_TRY(call.expect_dtype(i, kRealSet));
   SLUICE_TRY(call.expect_dtype(8, dtype_set({DType::kI32})));
@@ -86,7 +86,7 @@ Result<void> infer_qlinear_conv(InferCall& call) {
   return call.give(0, call.dtype(7), std::move(shape));
 }
 
-// a, a scale, a zero point, b, b scale, b zero point, y scale, y zero point.
+// Infers a, a scale, a zero point, b, b scale, b zero point, y scale, y zero point.
 Result<void> infer_qlinear_matmul(InferCall& call) {
   for (size_t i = 0; i < 8; ++i) SLUICE_TRY(call.expect_dtype(i, kRealSet));
   SLUICE_ASSIGN(Shape shape, matmul_shape(call, 0, 3));

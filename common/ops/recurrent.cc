@@ -1,5 +1,5 @@
-// RNN, GRU, LSTM. X [seq, batch, in]; W [dirs, gates*hidden, in]; R [dirs, gates*hidden, hidden];
-// with layout 1 batch comes first in X and in the results.
+// RNN, GRU, LSTM. X is [seq, batch, in], W [dirs, gates*hidden, in], R [dirs, gates*hidden,
+// hidden]; with layout 1 batch comes first in X and in the results.
 #include "common/ops/attribute_rows.h"
 #include "common/ops/attributes.h"
 #include "common/ops/families.h"

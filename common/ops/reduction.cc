@@ -11,7 +11,7 @@ namespace {
 
 using enum AttributeKind;
 
-// The shape when only the number of axes is known.
+// Returns the shape when only the number of axes is known.
 Shape unknown_axes_shape(const InferCall& call, const Dims& dims, bool keep) {
   if (keep) return Dims(dims.size(), Dim::unknown());
   const Dim count = call.dim(1, 0);

@@ -5,7 +5,7 @@
 namespace sluice {
 namespace {
 
-// Whether a size is known only once some node ran.
+// Returns true when a size is known only after some node ran.
 bool waits_for_node(const ExpressionTable& table, ExpressionId id) {
   const Expression& e = table[id];
   if (e.op == ExpressionOp::kConstant) return false;

@@ -1,4 +1,4 @@
-// Resize and its kin.
+// Resize and related ops.
 #include <cmath>
 #include <numeric>
 
@@ -14,7 +14,8 @@ using enum AttributeKind;
 
 constexpr int64_t kMaxDenominator = 64;
 
-// floor(in * scale); of a symbolic dim where the scale is a fraction with a small denominator.
+// Computes floor(in * scale). A symbolic dim needs a scale that is a fraction with a small
+// denominator.
 Dim scaled_dim(InferCall& call, size_t axis, const Dim& in, double scale) {
   if (in.is_fixed()) {
     const double size = std::floor(static_cast<float>(in.value) * static_cast<float>(scale));
@@ -44,8 +45,8 @@ Result<Dims> scaled_dims(InferCall& call, const Dims& input, const std::vector<i
   return dims;
 }
 
-// Sizes, which a policy other than "stretch" only bounds: one scale for all axes, the smaller or
-// larger one.
+// Returns the dims for `sizes`. A policy other than "stretch" treats sizes as bounds: all axes get
+// one scale, the smaller or larger one.
 Result<Dims> sized_dims(InferCall& call, const Dims& input, const std::vector<int64_t>& axes,
                         const Dims& sizes) {
   Dims dims = input;
@@ -111,7 +112,7 @@ Result<void> infer_upsample(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
-// Samples an image [N, C, H, W] at [N, OH, OW, 2] (one more dim each for volumes).
+// Infers the samples of an image [N, C, H, W] at [N, OH, OW, 2] (one more dim each for volumes).
 Result<void> infer_grid_sample(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(1, kRealSet));
   SLUICE_TRY(call.expect_rank(0, 3, INT64_MAX));
@@ -128,7 +129,8 @@ Result<void> infer_grid_sample(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
-// [N, 2, 3] and size [4] give [N, H, W, 2]; [N, 3, 4] and size [5] give [N, D, H, W, 3].
+// Infers the grid: [N, 2, 3] and size [4] produce [N, H, W, 2]; [N, 3, 4] and size [5] produce [N,
+// D, H, W, 3].
 Result<void> infer_affine_grid(InferCall& call) {
   SLUICE_TRY(call.expect_rank(0, 3));
   SLUICE_TRY(call.expect_dtype(1, kI64Set));

@@ -30,8 +30,8 @@ Result<void> infer_scatter_elements(InferCall& call) {
   return call.give_like(0, 0);
 }
 
-// Indices [.., k] say where in the first k dims of the data the updates [.., data dims from k on]
-// go.
+// Infers ScatterND. Indices [.., k] are positions in the first k dims of the data, where the
+// updates [.., data dims from k on] are written.
 Result<void> infer_scatter_nd(InferCall& call) {
   SLUICE_TRY(check_reduction(call));
   SLUICE_TRY(call.expect_dtype(1, kI64Set));
@@ -52,7 +52,7 @@ Result<void> infer_scatter_nd(InferCall& call) {
   return call.give_like(0, 0);
 }
 
-// A cache of keys or values, updated along `axis` at one place per batch.
+// Infers a cache of keys or values, updated along `axis` at one position per batch.
 Result<void> infer_tensor_scatter(InferCall& call) {
   SLUICE_TRY(call.expect_same_dtype(1, 0));
   SLUICE_TRY(call.expect_dtype(2, kI64Set));

@@ -1,5 +1,5 @@
-// Ops that order, select or mark elements along an axis; some give as many elements as the data ask
-// for.
+// Ops that order, select or mark elements along an axis. The number of results of some depends on
+// the data.
 #include <algorithm>
 #include <numeric>
 
@@ -38,8 +38,8 @@ Result<void> infer_compress(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
-// Results: the unique slices, where each first was, which one each slice is, and how often each is
-// there.
+// Infers Unique. Results: the unique slices, the first index of each, the index of each slice's
+// unique slice, and the count of each.
 Result<void> infer_unique(InferCall& call) {
   const Shape input = call.shape(0);
   const bool flat = !call.node.has(attributes::Unique::axis);
@@ -129,7 +129,7 @@ Result<void> infer_cumulative(InferCall& call) {
   return call.give_like(0, 0);
 }
 
-// Boxes [B, N, 4] and scores [B, C, N] give [selected, 3].
+// Infers NonMaxSuppression: boxes [B, N, 4] and scores [B, C, N] produce [selected, 3].
 Result<void> infer_non_max_suppression(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(2, kIndexSet));
   for (const size_t i : {0, 1, 3, 4}) SLUICE_TRY(call.expect_dtype(i, kFloatSet));

@@ -10,7 +10,8 @@ namespace {
 
 using enum AttributeKind;
 
-// The element type of a sequence or optional input; the unknown type when not known.
+// Returns the element type of a sequence or optional input, or the unknown type when it is not
+// known.
 Result<Type> element_of(const InferCall& call, size_t index, TypeKind kind) {
   const Type& type = call.input_type(index);
   if (type.kind == TypeKind::kUnknown) return Type();
@@ -71,8 +72,8 @@ Result<void> infer_length(InferCall& call) {
   return call.give(0, DType::kI64, Dims{});
 }
 
-// Pieces along an axis: of one given size (the last may be smaller), of given sizes, or single
-// slices.
+// Infers the pieces along an axis: of one given size (the last may be smaller), of given sizes, or
+// single slices.
 Result<void> infer_split_to_sequence(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(1, kIndexSet));
   SLUICE_TRY(call.expect_rank(1, 0, 1));
@@ -111,8 +112,8 @@ Result<void> infer_concat_from_sequence(InferCall& call) {
   return call.give(0, element.dtype, std::move(dims));
 }
 
-// The body maps elements of the first input, and of further sequences, to elements of the results;
-// captures pass through.
+// Infers SequenceMap. The body maps elements of the first input, and of further sequences, to
+// elements of the results; captures are passed unchanged.
 Result<void> infer_map(InferCall& call) {
   SLUICE_ASSIGN(Graph * body, find_body(call, attributes::SequenceMap::body));
   SLUICE_TRY(check_body(call, *body, static_cast<int64_t>(call.input_count()),

@@ -1,4 +1,4 @@
-// Ops that give the same elements under another shape, and those that read a shape.
+// Ops that return the same elements under another shape, and ops that read a shape.
 #include <algorithm>
 #include <numeric>
 
@@ -15,8 +15,8 @@ using enum AttributeKind;
 // One target dim of a Reshape.
 struct Target {
   Dim dim;
-  bool copied = false;  // 0: the input's dim at the same place
-  bool solved = false;  // -1: what the others leave
+  bool copied = false;  // 0: the input's dim at the same position
+  bool solved = false;  // -1: the quotient of the element counts
 };
 
 Result<std::vector<Target>> read_targets(InferCall& call, const Dims& wanted, const Shape& input) {
@@ -42,7 +42,7 @@ Result<std::vector<Target>> read_targets(InferCall& call, const Dims& wanted, co
   return targets;
 }
 
-// Removes from both lists what is in both.
+// Removes from both lists the dims that are in both.
 void cancel(InferCall& call, Dims& numerator, Dims& denominator) {
   std::erase_if(denominator, [&](const Dim& dim) {
     const auto found = std::find_if(numerator.begin(), numerator.end(), [&](const Dim& other) {
@@ -54,8 +54,8 @@ void cancel(InferCall& call, Dims& numerator, Dims& denominator) {
   });
 }
 
-// What -1 stands for, and whether the element counts agree. Copied dims are on both sides and count
-// for nothing, so they may be unknown.
+// Computes the dim for -1 and checks that the element counts agree. Copied dims are on both sides
+// and cancel, so they may be unknown.
 Result<void> solve_targets(InferCall& call, std::vector<Target>& targets, const Dims& input) {
   Dims numerator;
   Dims denominator;
@@ -79,7 +79,7 @@ Result<void> solve_targets(InferCall& call, std::vector<Target>& targets, const 
     return t.copied && t.dim == Dim::fixed(0);
   });
   if (!elements.is_fixed() || !given.is_fixed() || (empty && solved == targets.end()))
-    return {};  // a copied 0 leaves nothing to count
+    return {};  // with a copied 0 both counts are 0
   const bool fits = solved == targets.end() ? elements == given : elements.value % given.value == 0;
   if (fits) return {};
   return call.bad_shape("{} elements do not fit a target shape of {}{}", elements.value,
@@ -90,8 +90,8 @@ Result<void> infer_reshape(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(1, kI64Set));
   SLUICE_TRY(call.expect_rank(1, 1));
   auto wanted = call.value_dims(1);
-  if (!wanted && call.dim(1, 0) == Dim::fixed(0))
-    wanted.emplace();  // no elements to know: the target is a scalar
+  // Without elements the target is a scalar.
+  if (!wanted && call.dim(1, 0) == Dim::fixed(0)) wanted.emplace();
   const Shape input = call.shape(0);
   if (!wanted) return call.give(0, call.dtype(0), unknown_dims(call.dim(1, 0)));
   SLUICE_ASSIGN(std::vector<Target> targets, read_targets(call, *wanted, input));
@@ -211,7 +211,7 @@ Result<void> infer_size(InferCall& call) { return call.give(0, DType::kI64, Dims
 
 Result<void> infer_identity(InferCall& call) { return call.give_type(0, call.input_type(0)); }
 
-// Blocks of b x b pixels between the channels and the two spatial dims.
+// Infers blocks of b x b pixels that move between the channels and the two spatial dims.
 Result<void> infer_depth_to_space(InferCall& call) {
   SLUICE_TRY(call.expect_rank(0, 4));
   const int64_t block = call.node.get(attributes::SpaceToDepth::blocksize);

@@ -9,7 +9,7 @@ namespace {
 
 using enum AttributeKind;
 
-// The one number that an input holds; unknown when not known or absent.
+// Returns the single number in an input, or unknown when it is not known or absent.
 Dim number(InferCall& call, size_t index) {
   const auto value = call.value_dims(index);
   return value && value->size() == 1 ? value->front() : Dim::unknown();
@@ -30,7 +30,7 @@ Result<void> infer_window(InferCall& call) {
   return call.give(0, dtype, Dims{number(call, 0)});
 }
 
-// Inputs: bins, DFT length, …: [DFT length / 2 + 1, bins].
+// Infers the inputs bins, DFT length, … to [DFT length / 2 + 1, bins].
 Result<void> infer_mel(InferCall& call) {
   for (size_t i = 0; i < 5; ++i) SLUICE_TRY(call.expect_dtype(i, kNumericSet));
   for (size_t i = 0; i < 5; ++i) SLUICE_TRY(call.expect_one_element(i));
@@ -40,7 +40,7 @@ Result<void> infer_mel(InferCall& call) {
                    Dims{call.math.add(call.math.floor_divide(length, 2), 1), number(call, 0)});
 }
 
-// The last dim holds real numbers (1) or complex ones (2).
+// Infers DFT. The last dim is 1 for real numbers, 2 for complex ones.
 Result<void> infer_dft(InferCall& call) {
   for (const size_t i : {1, 2}) SLUICE_TRY(call.expect_dtype(i, kIndexSet));
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
@@ -76,7 +76,7 @@ Result<void> infer_dft(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
-// Signal [batch, length, 1 or 2] gives [batch, frames, frequencies, 2].
+// Infers STFT: a signal [batch, length, 1 or 2] produces [batch, frames, frequencies, 2].
 Result<void> infer_stft(InferCall& call) {
   for (const size_t i : {1, 3}) SLUICE_TRY(call.expect_dtype(i, kIndexSet));
   SLUICE_TRY(call.expect_dtype(2, kFloatSet));

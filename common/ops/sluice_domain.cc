@@ -1,4 +1,4 @@
-// The domain "sluice": what the compiler says and ONNX cannot.
+// The domain "sluice": ops of the compiler that ONNX does not have.
 #include "common/ops/attribute_rows.h"
 #include "common/ops/attributes.h"
 #include "common/ops/bodies.h"
@@ -9,7 +9,7 @@ namespace {
 
 using enum AttributeKind;
 
-// The body's inputs are the node's, its results the node's results.
+// Infers a node whose inputs are the body's inputs and whose results are the body's results.
 Result<void> infer_through(InferCall& call, const BodyAttribute& attribute) {
   SLUICE_ASSIGN(Graph * body, find_body(call, attribute));
   SLUICE_TRY(check_body(call, *body, static_cast<int64_t>(call.input_count()),
@@ -29,7 +29,7 @@ Result<void> infer_fused(InferCall& call) { return infer_through(call, attribute
 
 Result<void> infer_copy(InferCall& call) { return call.give_type(0, call.input_type(0)); }
 
-// Its results have the types that were given to them: nobody ever sees one.
+// Infers nothing: the results keep the types that were set, since no value of them ever exists.
 Result<void> infer_nothing(InferCall&) { return {}; }
 
 Result<void> infer_stream_switch(InferCall& call) {
@@ -37,8 +37,8 @@ Result<void> infer_stream_switch(InferCall& call) {
   return call.expect_one_element(0);
 }
 
-// subgraph: the digest of the file that holds the body, where the body itself is elsewhere
-// (sluice-partition --split).
+// subgraph is the digest of the file that contains the body, when the body itself is in another
+// file (sluice-partition --split).
 
 constexpr OpRow kRows[] = {
     {Op::kCall, 0, -1, 0, -1, kControlFlow | kAnyKind, attribute_rows::Call, infer_call},

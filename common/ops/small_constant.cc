@@ -9,7 +9,8 @@
 namespace sluice {
 namespace {
 
-constexpr double kWholeLimit = 16777216.0;  // floats of 32 bits hold every whole number below 2^24
+// Floats of 32 bits represent every whole number below 2^24.
+constexpr double kWholeLimit = 16777216.0;
 
 template <typename T>
 T load(const std::byte* from) {
@@ -69,8 +70,8 @@ std::optional<double> load_real(DType dtype, const std::byte* from) {
   }
 }
 
-// Calls read(bytes of element i) for every element; nothing when it is not a small constant, or a
-// read fails.
+// Calls read(bytes of element i) for every element. Returns nothing when the segment is not a small
+// constant, or a read fails.
 template <typename T, typename Read>
 std::optional<std::vector<T>> read_elements(const Module& module, SegmentId id, Read read) {
   const Segment& segment = module.segment(id);

@@ -8,11 +8,11 @@
 
 namespace sluice {
 
-// Elements of a constant of at most ValueFacts::kMaxElements elements and rank at most 1: integers,
-// bools, or floats that all are whole numbers below 2^24. Nothing: not such a constant, or its
-// bytes are not in the graph.
+// Returns the elements of a constant of at most ValueFacts::kMaxElements elements and rank at most
+// 1: integers, bools, or floats that are all whole numbers below 2^24. Returns nothing for other
+// constants, or when the bytes are not in the graph.
 std::optional<std::vector<int64_t>> read_small_integers(const Module& module, SegmentId id);
-// The same for f32, f64, f16 and bf16.
+// Returns the same for f32, f64, f16 and bf16.
 std::optional<std::vector<double>> read_small_reals(const Module& module, SegmentId id);
 
 }  // namespace sluice

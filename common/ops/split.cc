@@ -1,4 +1,4 @@
-// Ops that put tensors together, take them apart, repeat or pad them along axes.
+// Ops that join, split, repeat or pad tensors along axes.
 #include <algorithm>
 #include <numeric>
 
@@ -13,7 +13,7 @@ namespace {
 
 using enum AttributeKind;
 
-// The rank of the first input whose rank is known; -1: of none.
+// Returns the rank of the first input whose rank is known, or -1.
 int64_t known_rank(const InferCall& call) {
   for (size_t i = 0; i < call.input_count(); ++i) {
     if (const Shape shape = call.shape(i)) return rank_of(*shape);
@@ -46,7 +46,7 @@ Result<void> infer_concat(InferCall& call) {
   return call.give(0, dtype, std::move(dims));
 }
 
-// The sizes of the pieces, where the input tells them.
+// Returns the sizes of the pieces, where the input has known values.
 Result<Dims> given_pieces(InferCall& call, const Dim& whole, size_t count) {
   SLUICE_TRY(call.expect_dtype(1, kI64Set));
   const auto given = call.value_dims(1);
@@ -64,7 +64,7 @@ Result<Dims> given_pieces(InferCall& call, const Dim& whole, size_t count) {
   return *given;
 }
 
-// Equal pieces; the last one is smaller when it has to be.
+// Returns equal pieces; the last one is smaller when necessary.
 Result<Dims> equal_pieces(InferCall& call, const Dim& whole, size_t count) {
   const auto pieces = static_cast<int64_t>(count);
   const int64_t wanted = call.node.get(attributes::Split::num_outputs, pieces);
@@ -116,8 +116,8 @@ Result<void> infer_tile(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
-// The axes that a trailing optional input names; all when it is absent; nothing when it is not
-// known.
+// Returns the axes that a trailing optional input names, all axes when it is absent, or nothing
+// when it is not known.
 Result<std::optional<std::vector<int64_t>>> named_axes(InferCall& call, size_t index,
                                                        int64_t rank) {
   if (!call.has_input(index)) {
@@ -131,7 +131,7 @@ Result<std::optional<std::vector<int64_t>>> named_axes(InferCall& call, size_t i
   return std::optional(std::move(axes));
 }
 
-// Pads may be negative: they cut.
+// Infers Pad. Pads may be negative, which removes elements.
 Result<void> infer_pad(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(3, kIndexSet));
   const std::string mode = call.node.get(attributes::Pad::mode);

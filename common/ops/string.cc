@@ -1,4 +1,4 @@
-// Text.
+// Ops on text.
 #include <algorithm>
 
 #include "common/ops/attribute_rows.h"
@@ -19,7 +19,8 @@ Result<void> infer_concat(InferCall& call) {
   return call.give(0, DType::kString, std::move(shape));
 }
 
-// [C] or [1, C]; stop words leave.
+// Infers StringNormalizer of [C] or [1, C]. Stop words are removed, so with them the length becomes
+// a symbol.
 Result<void> infer_normalizer(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kStringSet));
   SLUICE_TRY(call.expect_rank(0, 1, 2));
@@ -42,7 +43,7 @@ Result<void> infer_match(InferCall& call) {
   return call.give(0, DType::kBool, call.shape(0));
 }
 
-// One count per n-gram: the largest of ngram_indexes says how many.
+// Infers one count per n-gram; the largest of ngram_indexes determines their number.
 Result<void> infer_tf_idf(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kIndexSet | kStringSet));
   SLUICE_TRY(call.expect_rank(0, 1, 2));

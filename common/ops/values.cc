@@ -1,6 +1,6 @@
-// Value facts: how the contents of small integer tensors follow from those of others, so that the
-// arithmetic that exporters do on shapes gives expressions. Floats that are whole numbers count
-// too: some exporters compute sizes in floats.
+// Value facts: the contents of small integer tensors as functions of those of others, so that the
+// arithmetic that exporters do on shapes becomes expressions. Floats that are whole numbers count,
+// too, since some exporters compute sizes in floats.
 #include <algorithm>
 
 #include "common/ops/attributes.h"
@@ -13,7 +13,7 @@ namespace {
 using Elements = std::vector<ExpressionId>;
 using Answer = std::optional<Elements>;
 
-// The number of elements of result 0, where it may carry a fact.
+// Returns the number of elements of result 0, when it may have a fact.
 std::optional<size_t> result_size(const InferCall& call) {
   const Type& type = call.node.output().type();
   if (!type.is_tensor() || !type.ranked || type.rank() > 1) return std::nullopt;
@@ -26,7 +26,7 @@ bool is_float_result(const InferCall& call) {
   return dtype_is_float(call.node.output().type().dtype);
 }
 
-// Nothing where the expression would become too long.
+// Returns nothing where the expression would become too long.
 std::optional<ExpressionId> make(InferCall& call, ExpressionOp op, ExpressionId a, ExpressionId b) {
   ExpressionTable& table = call.module.expressions;
   return table.stays_small(op, a, b) ? std::optional(table.make(op, a, b)) : std::nullopt;
@@ -42,8 +42,8 @@ std::optional<ExpressionId> subtract(InferCall& call, ExpressionId a, Expression
               call.module.expressions.multiply(call.module.expressions.constant(-1), b));
 }
 
-// Div of integers cuts towards zero, which is floor division where the dividend is not negative or
-// the division leaves no rest.
+// Divides integers as Div does, towards zero, which is floor division where the dividend is not
+// negative or the division has no remainder.
 std::optional<ExpressionId> divide(InferCall& call, ExpressionId a, ExpressionId b) {
   ExpressionTable& table = call.module.expressions;
   const auto dividend = table.as_constant(a);
@@ -54,8 +54,8 @@ std::optional<ExpressionId> divide(InferCall& call, ExpressionId a, ExpressionId
     if (is_float_result(call) && *dividend % *divisor != 0) return std::nullopt;
     return table.constant(*dividend / *divisor);
   }
-  if (!table.stays_small(ExpressionOp::kMod, a, b))
-    return std::nullopt;  // what the check below multiplies
+  // The check below multiplies them.
+  if (!table.stays_small(ExpressionOp::kMod, a, b)) return std::nullopt;
   const ExpressionId quotient = table.floor_divide(a, b);
   if (table.bounds(b).low <= 0 && quotient != table.constant(1)) return std::nullopt;
   if (table.multiply(quotient, b) == a) return quotient;
@@ -156,14 +156,14 @@ Answer binary(InferCall& call, size_t size) {
   return result;
 }
 
-// The elements stay, in order.
+// Returns the same elements in the same order.
 Answer same(InferCall& call, size_t size) {
   const auto* elements = call.value(0);
   if (elements == nullptr || elements->size() != size) return std::nullopt;
   return *elements;
 }
 
-// Every element of the result is the one element of input 0.
+// Returns the one element of input 0 as every element of the result.
 Answer spread(InferCall& call, size_t size) {
   const auto* elements = call.value(0);
   if (elements == nullptr) return std::nullopt;
@@ -185,7 +185,7 @@ Answer cast(InferCall& call, size_t size) {
     }
     return result;
   }
-  // Sizes fit 32 bits signed and are exact in f32 below 2^24; narrower types could wrap or round.
+  // Sizes fit signed 32 bits and are exact in f32 below 2^24; narrower types could wrap or round.
   const bool wide =
       to == DType::kI64 || to == DType::kI32 || to == DType::kF32 || to == DType::kF64;
   return wide ? Answer(*elements) : std::nullopt;
@@ -386,7 +386,7 @@ constexpr Row kRows[] = {
 static_assert(std::is_sorted(std::begin(kRows), std::end(kRows),
                              [](const Row& a, const Row& b) { return a.op < b.op; }));
 
-// Split has a fact for each result.
+// Computes the facts of Split, one for each result.
 void split(InferCall& call) {
   const auto* found = call.value(0);
   if (found == nullptr) return;
@@ -401,7 +401,7 @@ void split(InferCall& call) {
   }
 }
 
-// Whether every element that is a number is exact in the dtype of the result.
+// Returns true when every element that is a number is exact in the dtype of the result.
 bool fits(const InferCall& call, const Elements& elements) {
   const DType dtype = call.node.output().type().dtype;
   if (dtype == DType::kI64 || dtype == DType::kBool || dtype == DType::kF64) return true;

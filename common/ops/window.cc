@@ -19,7 +19,7 @@ Result<Dim> window_dim(InferCall& call, const Dim& in, const Dim& extent, const 
   DimMath& math = call.math;
   const Dim padded = math.add(in, math.add(Dim::fixed(slide.before), slide.after));
   const Dim slack = math.subtract(padded, extent);
-  // A node of a body may never run with the sizes that do not fit.
+  // A node of a body might never run with the sizes that do not fit.
   const bool is_always_run = call.node.graph().id() == 0;
   const bool fits =
       is_always_run ? math.require_min(slack, 0) : !slack.is_fixed() || slack.value >= 0;
@@ -30,8 +30,8 @@ Result<Dim> window_dim(InferCall& call, const Dim& in, const Dim& extent, const 
         "{}", window_mismatch(math.bounds(extent).low, size, slide.before, slide.after));
   }
   if (!ceil) return math.add(math.floor_divide(slack, slide.stride), 1);
-  const Dim last =
-      math.ceil_divide(math.add(in, slide.before), slide.stride);  // windows that start inside
+  // Only windows that start inside count.
+  const Dim last = math.ceil_divide(math.add(in, slide.before), slide.stride);
   return math.minimum(math.add(math.ceil_divide(slack, slide.stride), 1), last);
 }
 
@@ -70,8 +70,8 @@ Result<Dims> window_dims(InferCall& call, std::span<const Dim> in, std::span<con
 
 namespace {
 
-// The window of a convolution: from its weights, and the same as attribute kernel_shape where that
-// is given.
+// Returns the window of a convolution from its weights, which must be equal to the attribute
+// kernel_shape where that is present.
 Result<Dims> convolution_kernel(InferCall& call, size_t w, size_t count) {
   Dims kernel(count, Dim::unknown());
   if (const Shape weights = call.shape(w))

@@ -97,7 +97,8 @@ bool ExpressionTable::is_before(ExpressionId a, ExpressionId b) const {
   return false;
 }
 
-// Exact for sums and products whose terms neither merge nor vanish.
+// Computes the extent of a result; exact for sums and products whose terms neither merge nor
+// vanish.
 ExpressionTable::Extent ExpressionTable::extent_of(ExpressionOp op, const Extent& a,
                                                    const Extent& b) {
   Extent result;
@@ -108,8 +109,8 @@ ExpressionTable::Extent ExpressionTable::extent_of(ExpressionOp op, const Extent
       result.terms = saturating_add(a.terms, b.terms);
       break;
     case ExpressionOp::kMul: {
-      const int64_t left =
-          saturating_multiply(a.size, b.terms);  // every term of a stands once beside each of b
+      // Every term of a occurs once with each term of b.
+      const int64_t left = saturating_multiply(a.size, b.terms);
       const int64_t right = saturating_multiply(b.size, a.terms);
       result.terms = saturating_multiply(a.terms, b.terms);
       result.size =
@@ -162,7 +163,7 @@ ExpressionTable::Monomial ExpressionTable::joined(const Monomial& a, const Monom
   return result;
 }
 
-// Reads the normal form back: sums and products are spread, everything else is an atom.
+// Reads the normal form back: sums and products are expanded, everything else is an atom.
 ExpressionTable::Polynomial ExpressionTable::polynomial(ExpressionId id) const {
   const Expression& expression = (*this)[id];
   Polynomial result = no_terms();
@@ -205,7 +206,8 @@ bool ExpressionTable::term_is_multiple(const Monomial& monomial, int64_t coeffic
     if (expression.op == ExpressionOp::kSymbol) {
       remainder /= std::gcd(remainder, symbol(static_cast<SymbolId>(expression.value)).divisor);
     } else if (expression.op == ExpressionOp::kFloorDiv) {
-      const auto by = as_constant(expression.b);  // x / k is a multiple of r where x is one of k*r
+      // The quotient x / k is a multiple of r where x is a multiple of k*r.
+      const auto by = as_constant(expression.b);
       if (by && remainder > 1 && is_multiple(expression.a, saturating_multiply(*by, remainder)))
         remainder = 1;
     }
@@ -222,8 +224,8 @@ bool ExpressionTable::is_multiple(ExpressionId id, int64_t divisor) const {
   });
 }
 
-// k*m*floordiv(x, d) with d dividing x and g = gcd(k, d) above 1: adds (k/g)*m*floordiv(x, d/g) to
-// the sum instead and answers true.
+// Rewrites k*m*floordiv(x, d) where d divides x and g = gcd(k, d) is above 1: adds
+// (k/g)*m*floordiv(x, d/g) to the sum instead and returns true.
 bool ExpressionTable::cancel_division(Polynomial& sum, const Monomial& monomial,
                                       int64_t coefficient) {
   for (size_t i = 0; i < monomial.size(); ++i) {
@@ -300,7 +302,7 @@ ExpressionId ExpressionTable::multiply(ExpressionId a, ExpressionId b) {
   return from_polynomial(std::move(product));
 }
 
-// Exact division by a single term, when every term of the dividend contains it.
+// Divides exactly by a single term, when every term of the dividend contains it.
 std::optional<ExpressionTable::Polynomial> ExpressionTable::divide_by_monomial(
     const Polynomial& dividend, const Polynomial& divisor) const {
   if (divisor.size() != 1) return std::nullopt;
@@ -320,7 +322,7 @@ std::optional<ExpressionTable::Polynomial> ExpressionTable::divide_by_monomial(
 }
 
 ExpressionId ExpressionTable::floor_divide_constant(const Polynomial& dividend, int64_t divisor) {
-  Polynomial whole = no_terms();  // what the divisor divides by coefficient alone
+  Polynomial whole = no_terms();  // the terms whose coefficient alone the divisor divides
   Polynomial remainder = no_terms();
   int64_t constant_term = 0;
   bool remainder_divisible = true;
@@ -334,8 +336,8 @@ ExpressionId ExpressionTable::floor_divide_constant(const Polynomial& dividend, 
       remainder[monomial] = coefficient;
     }
   }
-  // The constant's whole multiples leave the floor; a rest that the divisor divides lets the
-  // constant leave altogether.
+  // The constant's whole multiples leave the floordiv. When the divisor divides the remaining
+  // terms, the constant leaves entirely.
   const int64_t outside = floor_quotient(constant_term, divisor);
   const int64_t inside = remainder_divisible ? 0 : constant_term - outside * divisor;
   if (outside != 0) add_term(whole, {}, outside);
@@ -344,8 +346,8 @@ ExpressionId ExpressionTable::floor_divide_constant(const Polynomial& dividend, 
   const ExpressionId remaining = from_polynomial(remainder);
   const Expression inner = (*this)[remaining];
   ExpressionId quotient = -1;
-  if (inner.op == ExpressionOp::kFloorDiv &&
-      as_constant(inner.b)) {  // floordiv(floordiv(x, a), b) = floordiv(x, a*b)
+  // Uses floordiv(floordiv(x, a), b) = floordiv(x, a*b).
+  if (inner.op == ExpressionOp::kFloorDiv && as_constant(inner.b)) {
     quotient = floor_divide(inner.a, constant(saturating_multiply(*as_constant(inner.b), divisor)));
   } else {
     const Interval range = bounds(remaining);
@@ -374,7 +376,7 @@ ExpressionId ExpressionTable::modulo(ExpressionId a, ExpressionId b) {
   return subtract(a, multiply(b, floor_divide(a, b)));
 }
 
-// max(a, min(a, b)) and min(a, max(a, b)) are a.
+// Recognizes max(a, min(a, b)) and min(a, max(a, b)), which are a.
 bool ExpressionTable::absorbs(ExpressionId a, ExpressionId b, ExpressionOp dual) const {
   const Expression& e = (*this)[b];
   return e.op == dual && (e.a == a || e.b == a);
@@ -485,7 +487,7 @@ void ExpressionTable::forget_since(size_t mark) {
   }
 }
 
-// min(symbol, c) equal to the symbol: the symbol is at most c.
+// Handles min(symbol, c) equal to the symbol, which means that the symbol is at most c.
 bool ExpressionTable::require_within(ExpressionId cut, ExpressionId whole) {
   const Expression minimum = (*this)[cut];
   const Expression uncut = (*this)[whole];
@@ -501,7 +503,7 @@ bool ExpressionTable::require_within(ExpressionId cut, ExpressionId whole) {
 std::optional<ExpressionTable::Demand> ExpressionTable::demanded_divisor(
     const Polynomial& zero, const Monomial& monomial) const {
   if (monomial.size() != 1 || (*this)[monomial[0]].op != ExpressionOp::kSymbol) return std::nullopt;
-  int64_t divisor = 0;  // of all other terms, so of this one
+  int64_t divisor = 0;  // gcd of all other terms, which therefore divides this one
   for (const auto& [other, coefficient] : zero) {
     if (other != monomial) divisor = std::gcd(divisor, coefficient);
   }
@@ -545,7 +547,8 @@ bool ExpressionTable::require_equal(ExpressionId a, ExpressionId b) {
   return false;
 }
 
-// Whether no symbol but `only` (the first one met) is in it, and it never falls while that rises.
+// Returns true when the expression has no symbol but `only` (the first one met) and never falls
+// while that symbol rises.
 bool ExpressionTable::grows_with(ExpressionId id, std::optional<SymbolId>& only) const {
   const Expression& e = (*this)[id];
   if (e.op == ExpressionOp::kConstant) return true;
@@ -558,7 +561,7 @@ bool ExpressionTable::grows_with(ExpressionId id, std::optional<SymbolId>& only)
   return e.op != ExpressionOp::kFloorDiv || as_constant(e.b).value_or(0) > 0;
 }
 
-// The value where every symbol is `number`; no division in it is by a symbol.
+// Computes the value where every symbol is `number`; no division in the expression is by a symbol.
 int64_t ExpressionTable::value_at(ExpressionId id, int64_t number) const {
   return *evaluate(id, std::vector<int64_t>(symbols_.size(), number));
 }
@@ -573,7 +576,7 @@ bool ExpressionTable::require_min(ExpressionId id, int64_t low) {
   int64_t small = symbol(*only).low;
   int64_t large = std::min(symbol(*only).high, kMax);
   if (small > large || value_at(id, large) < low) return false;
-  while (small < large) {  // the smallest value that will do
+  while (small < large) {  // finds the smallest sufficient value
     const int64_t middle = small + (large - small) / 2;
     if (value_at(id, middle) >= low) {
       large = middle;

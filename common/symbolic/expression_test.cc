@@ -40,7 +40,7 @@ TEST_F(Fixture, DivisorsCancelDivisions) {
   EXPECT_FALSE(table.prove_equal(table.multiply(c(2), half), H));
   table.symbol(h).divisor = 16;
   EXPECT_TRUE(table.prove_equal(table.multiply(c(2), half), H));
-  // A convolution of stride 2, kernel 3, pad 1: floordiv(H - 1, 2) + 1.
+  // The output size of a convolution with stride 2, kernel 3, pad 1: floordiv(H - 1, 2) + 1.
   EXPECT_TRUE(
       table.prove_equal(table.add(table.floor_divide(table.subtract(H, c(1)), c(2)), c(1)), half));
 }
@@ -79,7 +79,7 @@ TEST_F(Fixture, RequiredSizeRaisesLow) {
   EXPECT_EQ(table.bounds(down).low, 2);
   EXPECT_TRUE(table.require_min(H, 5));
   EXPECT_EQ(table.symbol(h).low, 13);
-  // Two symbols, or a difference: nothing about one symbol says the same.
+  // Two symbols, or a difference: no requirement on one symbol is equivalent.
   EXPECT_TRUE(table.require_min(table.add(H, N), 1000));
   EXPECT_TRUE(
       table.require_min(table.subtract(H, table.multiply(c(2), table.floor_divide(H, c(2)))), 1));
@@ -88,7 +88,7 @@ TEST_F(Fixture, RequiredSizeRaisesLow) {
   EXPECT_FALSE(table.require_min(table.floor_divide(N, c(32)), 3));
 }
 
-// Halving by a convolution of kernel 3 rounds up: H and 4*floordiv(floordiv(H + 1, 2) + 1, 2) are
+// A convolution of stride 2 and kernel 3 rounds up: H and 4*floordiv(floordiv(H + 1, 2) + 1, 2) are
 // equal where 4 divides H.
 TEST_F(Fixture, EqualToAMultipleIsAMultiple) {
   const ExpressionId half = table.floor_divide(table.add(H, c(1)), c(2));
@@ -114,14 +114,14 @@ TEST_F(Fixture, EvaluatesAndSubstitutes) {
   EXPECT_FALSE(table.evaluate(table.floor_divide(H, N), std::vector<int64_t>{6, 0}).ok());
 }
 
-// Leaves and operators, written out.
+// Counts leaves and operators, written out.
 int64_t written_size(const ExpressionTable& table, ExpressionId id) {
   const Expression& e = table[id];
   if (e.op == ExpressionOp::kConstant || e.op == ExpressionOp::kSymbol) return 1;
   return 1 + written_size(table, e.a) + written_size(table, e.b);
 }
 
-// What a chain v = v*v, or v*(v + 1), makes of a symbol doubles with every link.
+// The size of a chain v = v*v, or v*(v + 1), of a symbol doubles with every link.
 TEST_F(Fixture, ChainsOfProductsStopBeingSmall) {
   for (const int64_t plus : {0, 1}) {
     ExpressionId v = H;
@@ -138,8 +138,8 @@ TEST_F(Fixture, ChainsOfProductsStopBeingSmall) {
 }
 
 TEST_F(Fixture, WrittenSizeIsWhatTheEstimateSays) {
-  const ExpressionId a =
-      table.add(table.multiply(c(2), H), N);  // 2*H + N: five leaves and operators
+  // This is 2*H + N: five leaves and operators.
+  const ExpressionId a = table.add(table.multiply(c(2), H), N);
   EXPECT_EQ(written_size(table, a), 5);
   EXPECT_EQ(written_size(table, table.floor_divide(a, c(7))), 7);
   ExpressionId sum = H;  // of distinct symbols, one term each
@@ -152,7 +152,7 @@ TEST_F(Fixture, WrittenSizeIsWhatTheEstimateSays) {
   EXPECT_EQ(written_size(table, sum), 2 * terms - 1);
 }
 
-// The same expression made by another table, as a reader makes it of what is written.
+// Returns the same expression made by another table, as a reader makes it from text.
 ExpressionId made_again(const ExpressionTable& from, ExpressionId id, ExpressionTable& to,
                         std::map<ExpressionId, ExpressionId>& made) {
   const Expression& e = from[id];
@@ -177,8 +177,8 @@ TEST(Expression, NormalFormsSayTheSameInEveryTable) {
   for (SymbolId i = 0; i < 4; ++i) second.add_symbol(first.symbol(i));
   std::vector<ExpressionId> expressions;
   for (int i = 0; i < 2000; ++i) expressions.push_back(random_expression(first, random, 5));
-  std::shuffle(expressions.begin(), expressions.end(),
-               random);  // so that the other one makes them in another order
+  // The other table makes them in another order.
+  std::shuffle(expressions.begin(), expressions.end(), random);
   std::map<ExpressionId, ExpressionId> made;
   for (const ExpressionId id : expressions) {
     EXPECT_EQ(first.renormalize(id), id) << first.text(id) << "\n"

@@ -7,7 +7,7 @@
 
 namespace sluice {
 
-// A random expression over a table's symbols: sums, products, divisions, min and max.
+// Makes a random expression over a table's symbols: sums, products, divisions, min and max.
 inline ExpressionId random_expression(ExpressionTable& table, std::mt19937& random, int depth) {
   const auto pick = [&](int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random);

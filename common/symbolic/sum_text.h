@@ -7,8 +7,8 @@
 
 namespace sluice {
 
-// Whether the text of a term begins with '-'. The least number has no positive one, so that it
-// stays as it is.
+// Returns true when the text of a term begins with '-'. The minimum int64 has no positive
+// counterpart, so it stays as it is.
 inline bool begins_negative(const ExpressionTable& table, ExpressionId id) {
   const Expression* e = &table[id];
   while (e->op == ExpressionOp::kAdd ||

@@ -97,9 +97,8 @@ std::string states_text(const pb::ModelDef& model) {
 }  // namespace
 
 Result<std::string> om_summary(std::span<const std::byte> bytes) {
-  SLUICE_ASSIGN(OmBytes copy, OmBytes::copy(bytes));
-  SLUICE_ASSIGN(const OmFile om,
-                read_om(std::move(copy), {.weights = false, .machine = false, .test_tasks = true}));
+  SLUICE_ASSIGN(const OmFile om, read_om(OmBytes::borrow(bytes),
+                                         {.weights = false, .machine = false, .test_tasks = true}));
   const pb::ModelDef& model = *om.model;
   std::string text = fmt::format("compiled model: profile {}, isa {}, version {}\n",
                                  model.profile(), model.isa(), model.version());

@@ -27,6 +27,8 @@ Result<std::string> om_text(std::span<const std::byte> bytes, bool header);
 // What sluice-show --summary prints of a .om: profile, inputs, outputs, nodes by engine, bytes,
 // tasks and streams.
 Result<std::string> om_summary(std::span<const std::byte> bytes);
+// What sluice-show --format=json prints of a .om: docs/other-views.md.
+Result<std::string> om_json(std::span<const std::byte> bytes);
 // What sluice-as writes: the model of the text with the segments of the .om at with_path. The same
 // text gives the same bytes.
 Result<void> write_om_of_text(std::string_view text, const std::string& name,

@@ -11,7 +11,7 @@ Usage:
   sluice-show [options] [<in>]
   sluice-show (--help | --version)
 
-Reads <in>, or standard input when it is absent or "-". A compiled model is shown as text or summed up.
+Reads <in>, or standard input when it is absent or "-". A compiled model is shown as text or JSON, or summed up.
 
 Options:
   -o FILE             Write to FILE [default: -].

@@ -52,6 +52,7 @@ Result<std::string> show_compiled_model(const InputBytes& om, const ShowRequest&
                       om.name)
         .with_hint("--summary says what it is");
   }
+  if (request.format == "json") return om.checked(om_json(om.bytes));
   if (request.format != "text") {
     return make_error(ErrorCode::kBadOption, "--format={} is for graphs, '{}' is a compiled model",
                       request.format, om.name)

@@ -8,7 +8,7 @@
 namespace sluice {
 
 struct ShowRequest {
-  std::string format;  // text, json or dot
+  std::string format;  // text, json, dot or onnx
   bool summary = false, check = false, header = false;
   std::string sizes;  // with check: the file that sluice-preprocess --propose-sizes wrote, or empty
 };

@@ -20,6 +20,11 @@ Result<Transport> transport_from(const std::string& text) {
                     text);
 }
 
+Result<bool> is_progress_json(const std::string& text) {
+  if (text == "text" || text == "json") return text == "json";
+  return make_error(ErrorCode::kBadOption, "--progress is '{}', expected text or json", text);
+}
+
 Result<void> take_services(const CommandLine& line, CompileRequest& request) {
   for (const std::string& item : line.list("--service")) {
     const size_t equals = std::min(item.find('='), item.size());
@@ -59,6 +64,7 @@ Result<CompileRequest> request_from(const CommandLine& line) {
                          .stats = line.text("--stats"),
                          .quiet = line.flag("--quiet"),
                          .error_json = line.text("--error-format") == "json"};
+  SLUICE_ASSIGN(request.progress_json, is_progress_json(line.text("--progress")));
   SLUICE_ASSIGN(request.transport, transport_from(line.text("--transport")));
   SLUICE_TRY(take_services(line, request));
   SLUICE_ASSIGN(request.heartbeat_ms, heartbeat_from(line.text("--heartbeat")));

@@ -172,10 +172,32 @@ class Compilation {
     const std::optional<uint64_t> nodes =
         !request_.stats.empty() ? take_stats(name, report) : std::nullopt;
     if (request_.quiet) return;
-    std::string text = fmt::format("{:<18} {:>9.1f} ms", name, report.seconds * 1e3);
+    if (last && output == nullptr) report.bytes = 0;  // nobody counts what goes to standard output
+    const std::string text = request_.progress_json ? progress_json(i, report, nodes)
+                                                    : progress_text(name, report, nodes);
+    std::fprintf(stderr, "%s\n", text.c_str());
+  }
+
+  static std::string progress_text(const std::string& stage, const StageReport& report,
+                                   std::optional<uint64_t> nodes) {
+    std::string text = fmt::format("{}: {:<18} {:>9.1f} ms", kProgram, stage, report.seconds * 1e3);
     if (nodes) text += fmt::format(" {:>7} {}", *nodes, *nodes == 1 ? "node " : "nodes");
-    if (!last || output != nullptr) text += fmt::format(" {:>10}", size_text(report.bytes));
-    std::fprintf(stderr, "%s: %s\n", kProgram.data(), text.c_str());
+    if (report.bytes > 0) text += fmt::format(" {:>10}", size_text(report.bytes));
+    return text;
+  }
+
+  // {"stage":"optimize","number":2,"of":5,"seconds":0.0123,"bytes":4567}; with --stats also
+  // "nodes".
+  std::string progress_json(size_t i, const StageReport& report,
+                            std::optional<uint64_t> nodes) const {
+    Json json;
+    json.set("stage", kStageNames[first_ + i]);
+    json.set("number", uint64_t{i + 1});
+    json.set("of", uint64_t{last_.stage - first_ + 1});
+    json.set("seconds", report.seconds);
+    json.set("bytes", report.bytes);
+    if (nodes) json.set("nodes", *nodes);
+    return json_dump(json);
   }
 
   void tell_stage_failure(const std::string& program, const StageReport& report) {

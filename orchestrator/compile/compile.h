@@ -30,6 +30,7 @@ struct CompileRequest {
   uint32_t heartbeat_ms = 1000;
   bool quiet = false;       // no progress lines, no warnings
   bool error_json = false;  // our own errors as JSON
+  bool progress_json = false;
 };
 
 // The exit code: 0, or that of the first stage that failed, whose error has then been printed.

@@ -39,6 +39,7 @@ Non-semantic options: they do not change the product.
   --store=DIR            Keep the bytes of constants in DIR, under their digests, so that the files of --dump-dir stay small.
   --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it; 1 GiB unless said otherwise.
   --error-format=FORMAT  text or json.
+  --progress=FORMAT      How the end of each stage is told on standard error: text, or json, an object in a line [default: text].
   --transport=HOW        pipe; files: one stage after the other, over files; zmq: over services [default: pipe].
   --service=SERVICE      STAGE=ENDPOINT: a service that runs already, see --serve of the stages. The others are started here.
   --heartbeat=MS         How often a service shows that it lives; five times missed are its end [default: 1000].

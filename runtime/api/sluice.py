@@ -2,19 +2,32 @@
 
     import sluice
     with sluice.Model("model.om") as model:
-        run = model.run(threads=2)
-        outputs = run(x=array)              # {name: numpy array}, or {name: bytes} without numpy
+        outputs = model.run({"x": array})   # {name: numpy array}, or {name: bytes} without numpy
+        run = model.run(threads=2)          # to be called often: it keeps its memory, and its states
+        outputs = run(x=array)              # or run({"x": array})
+    with sluice.compile("model.onnx", dims={"N": 4}) as model:
+        ...
 
 A sequence is a list of arrays, an empty optional None, a tensor of strings an array of str, a map a dict, a sequence of maps a list of dicts.
 An array must have the input's dtype; Python numbers, also in lists, are converted where their kind (integers before floats) and range allow it.
 
 libsluice.so is $SLUICE_LIBRARY, or the first that is there: beside this file, in ../lib, in the lib
 folder of the prefix that this file is installed in, where the system looks for libraries.
+compile() runs sluice-compile, which is looked for in $SLUICE_PROGRAMS, else in the bin folder of the prefix
+that the library or this file is installed in, then in $PATH.
 """
 
+import collections
+import contextlib
 import ctypes
 import glob
+import json
+import operator
 import os
+import shutil
+import subprocess
+import tempfile
+import warnings
 
 try:
     import numpy
@@ -35,6 +48,27 @@ class Error(Exception):
     def __init__(self, code, text):
         super().__init__(text)
         self.code = code
+
+
+class CompileError(Error):
+    """A failed compile. code and hint; message: without code, file and hint; file: what was read; node: the first
+    ONNX node that the message names, or None; errors: a list of dicts with "message" and "nodes", several when
+    everything that is wrong is listed at once."""
+
+    def __init__(self, code, message, hint="", file="", node=None, errors=None):
+        place = f" [{file}]" if file else ""
+        advice = f"\nhint: {hint}" if hint else ""
+        super().__init__(code, f"SL{code:04}: {message}{place}{advice}")
+        self.message, self.hint, self.file, self.node = message, hint, file, node
+        self.errors = errors or [{"message": message, "nodes": [node] if node else []}]
+
+
+class CompileWarning(UserWarning):
+    """What a stage of a compile warns of."""
+
+
+# The end of a stage: its name, its number from 1 on, of how many, how long it took, the bytes that it wrote.
+Progress = collections.namedtuple("Progress", "stage number of seconds bytes")
 
 
 class _Binding(ctypes.Structure):
@@ -244,12 +278,19 @@ class Model:
         """Counters of these, by the names of `sluice bench --json`."""
         return {name: _library.sluice_model_count(self._model, what) for name, what in _BOUND_PARTS.items()}
 
-    def run(self, threads=0):
-        return Run(self, threads)
+    def run(self, inputs=None, *, threads=0):
+        """Without inputs a Run, to be called often. With a dict of inputs a dict of outputs, of a Run of its own:
+        states begin empty or with zeros."""
+        run = Run(self, threads)
+        return run if inputs is None else run(inputs)
 
     def close(self):
         _library.sluice_model_close(self._model)
         self._model = _pointer()
+
+    def __del__(self):
+        if getattr(self, "_model", None):
+            self.close()
 
     def __enter__(self):
         return self
@@ -264,10 +305,13 @@ class Run:
         self._run = _pointer()
         _check(_library.sluice_run_create(model._model, threads, ctypes.byref(self._run)))
 
-    def __call__(self, **inputs):
-        """Runs once. Each input is a numpy array of its type, or bytes when its size is fixed; a list of arrays for a sequence; a dict for a
+    def __call__(self, inputs=None, /, **named):
+        """Runs once, on inputs by name: a dict, words, or both. Each input is a numpy array of its type, or bytes when its size is fixed; a list of arrays for a sequence; a dict for a
         map, a list of dicts for a sequence of maps; None or one of these, or no word of it, for an optional. States go on from the last call
         when they are not given; their outputs are not among the results, but output() reads them."""
+        if not isinstance(inputs, (dict, type(None))):
+            raise TypeError(f"inputs are a dict, got {type(inputs).__name__}")
+        inputs = {**(inputs or {}), **named}
         needed = [binding for binding in self.inputs if binding.kind != _OPTIONAL and not binding.is_state]
         missing = [binding.name for binding in needed if binding.name not in inputs]
         if missing:
@@ -323,3 +367,138 @@ class Run:
     def __del__(self):
         if getattr(self, "_run", None):
             _library.sluice_run_destroy(self._run)
+
+
+_COMPILER = "sluice-compile"
+_OWN_OPTIONS = ("o", "dim", "profile", "error-format", "progress", "stop-after", "quiet", "q", "help", "version")
+_KILL_SECONDS = 10  # from the wish that it ends
+
+
+def compile(model, dims=None, profile=None, options=None, progress=None, output=None):
+    """Compiles a model and opens it.
+
+    model: the path of an ONNX model or of a graph file (.sg), or the bytes of one
+    dims: {name: number, or (low, high) of an open dimension}
+    profile: the device, as --profile of sluice-compile has it
+    options: {name: value} of other options of sluice-compile; True for those without value, a list for several
+    progress: called with a Progress at the end of each stage, in the order of the stages
+    output: where the compiled model is kept; else it lies in a temporary file that ends with the Model
+
+    What stages warn of are Python warnings of kind CompileWarning. Raises CompileError. Whatever else is raised
+    meanwhile, also by progress, ends the compile: nothing of it goes on or is left behind.
+    """
+    arguments = [_find_compiler(), "--error-format=json", "--progress=json", *_compile_arguments(dims, profile, options)]
+    with contextlib.ExitStack() as stack:
+        given = isinstance(model, (bytes, bytearray, memoryview))
+        if given or output is None:
+            scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="sluice-"))
+        path = os.path.join(scratch, "model") if given else os.path.abspath(os.fspath(model))
+        if given:
+            with open(path, "wb") as file:
+                file.write(model)
+        product = os.path.join(scratch, "model.om") if output is None else os.path.abspath(os.fspath(output))
+        for warning in _run_compiler([*arguments, "-o", product, path], progress, path if given else None):
+            warnings.warn(warning, CompileWarning, stacklevel=2)
+        return Model(product)  # which holds the file even where it has no name any more
+
+
+def _compile_arguments(dims, profile, options):
+    arguments = [f"--dim={name}={_dim_text(name, value)}" for name, value in (dims or {}).items()]
+    if profile is not None:
+        arguments.append(f"--profile={os.fspath(profile)}")
+    for name, value in (options or {}).items():
+        name = name.lstrip("-").replace("_", "-")
+        if name in _OWN_OPTIONS:
+            raise ValueError(f"compile() has no option '{name}', it has parameters: dims, profile, progress, output")
+        for each in value if isinstance(value, (list, tuple)) else [value]:
+            if each is not None and each is not False:
+                arguments.append(f"--{name}" if each is True else f"--{name}={os.fspath(each) if hasattr(each, '__fspath__') else each}")
+    return arguments
+
+
+def _dim_text(name, value):
+    try:
+        if isinstance(value, tuple):
+            low, high = (operator.index(bound) for bound in value)
+            return f"{low}..{high}"
+        values = value if isinstance(value, list) else [value]
+        return ",".join(str(operator.index(each)) for each in values)
+    except (TypeError, ValueError):
+        raise TypeError(f"dim '{name}' takes a number or (low, high), got {value!r}") from None
+
+
+def _find_compiler():
+    """In the folder that is named; else beside what is installed, then in $PATH."""
+    named = os.environ.get("SLUICE_PROGRAMS")
+    lib = os.path.dirname(os.path.realpath(_library._name)) if os.sep in _library._name else None
+    here = os.path.dirname(os.path.realpath(__file__))
+    places = [os.path.join(lib, up, "bin") for up in ("..", "../..") if lib] + [os.path.join(here, "../bin")]
+    for place in [named] if named else places:
+        path = os.path.normpath(os.path.join(place, _COMPILER))
+        if os.access(path, os.X_OK):
+            return path
+    found = None if named else shutil.which(_COMPILER)
+    if found is None:
+        where = f"in '{named}', which SLUICE_PROGRAMS names" if named else "beside the library or in PATH"
+        hint = "install sluice-compiler, or name the folder of its programs in SLUICE_PROGRAMS"
+        raise CompileError(8002, f"the program '{_COMPILER}' is not {where}", hint)
+    return found
+
+
+def _run_compiler(command, progress, unnamed):
+    """Warnings of a compile that succeeded. unnamed: a path that the caller does not know."""
+    error, texts = None, []
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        try:
+            for line in process.stderr:
+                told = _json_object(line)
+                if "stage" in told and progress is not None:
+                    progress(Progress(*(told[field] for field in Progress._fields)))
+                elif "code" in told:
+                    error = error or told
+                elif not told:
+                    texts.append(line.decode(errors="replace").rstrip("\n"))
+            code = process.wait()
+        except BaseException:
+            _stop(process)
+            raise
+    if code != 0:
+        raise _error_of(error, texts, code, unnamed)
+    return _joined(texts)
+
+
+def _json_object(line):
+    """Nothing when the line is a text for people."""
+    try:
+        return json.loads(line) if line.startswith(b"{") else {}
+    except ValueError:
+        return {}
+
+
+def _joined(lines):
+    """Each warning with the lines that go on with it."""
+    found = []
+    for line in lines:
+        if line.startswith("sluice-") or not found:
+            found.append(line)
+        else:
+            found[-1] += "\n" + line
+    return found
+
+
+def _stop(process):
+    process.terminate()  # it ends its stages
+    try:
+        process.wait(_KILL_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+    except BaseException:  # interrupted once more
+        process.kill()
+        raise
+
+
+def _error_of(error, texts, code, unnamed):
+    if error is None:  # a command line that cannot be read is told in words, and a program that was killed says nothing
+        return CompileError(1001 if code == 2 else 8004, "\n".join(texts) or f"{_COMPILER} ended with {code}")
+    file = "" if error["file"] == unnamed else error["file"]
+    return CompileError(int(error["code"][2:]), error["message"], error["hint"], file, error["node"], error["errors"])

@@ -141,6 +141,12 @@ Result<OmBytes> OmBytes::copy(std::span<const std::byte> bytes) {
   return result;
 }
 
+OmBytes OmBytes::borrow(std::span<const std::byte> bytes) {
+  OmBytes result;
+  result.bytes_ = bytes;
+  return result;
+}
+
 std::span<const std::byte> OmFile::segment(int index) const {
   const pb::SegmentDef& def = model->segments(index);
   return file.bytes().subspan(def.offset(), def.bytes());

@@ -19,6 +19,7 @@ class OmBytes {
  public:
   static Result<OmBytes> open(const std::string& path);           // "-" is standard input
   static Result<OmBytes> copy(std::span<const std::byte> bytes);  // into page-aligned memory
+  static OmBytes borrow(std::span<const std::byte> bytes);  // they outlive it; to be read, not run
   std::span<const std::byte> bytes() const { return bytes_; }
 
  private:

@@ -1,4 +1,4 @@
-// The last stage: one list of tasks over planned memory from a lowered graph.
+// The last stage turns a lowered graph into one list of tasks over planned memory.
 #pragma once
 
 #include <span>
@@ -13,14 +13,14 @@ namespace sluice {
 
 std::span<const Pass> build_passes();
 
-// The lowered graph at args.input; or a partitioned root of --split with the lowered subgraphs at
-// args.more_inputs put into its Calls.
+// Returns the lowered graph at args.input; or a partitioned root of --split with the lowered
+// subgraphs at args.more_inputs put into its Calls.
 Result<Module> read_lowered(const StageArgs& args);
 
-// Links: afterwards the root holds every node, in the order of execution.
+// Links the subgraphs: afterwards the root contains every node, in the order of execution.
 Result<Module> link(Module module, const Options& options, std::vector<PassReport>& report);
 
-// Plans memory, evaluates constants and writes the compiled model to args.output. Errors: kLimit
+// Plans memory, evaluates constants and writes the compiled model to args.output. Returns kLimit
 // for impossible sizes, kNotBuildable for inputs and outputs that a compiled model cannot have.
 Result<void> write_model(Module& module, const StageArgs& args);
 

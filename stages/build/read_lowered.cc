@@ -9,8 +9,8 @@
 namespace sluice {
 namespace {
 
-// sluice-partition --split names each subgraph's graph by its digest, and Calls name theirs by it
-// too.
+// Puts the lowered subgraphs into the Calls. sluice-partition --split names each subgraph's graph
+// by its digest, and Calls name theirs by the same digest.
 Result<void> attach(Graph& graph, const std::map<std::string, Module>& subgraphs) {
   for (Node& node : graph.nodes()) {
     if (node.op() != Op::kCall) continue;

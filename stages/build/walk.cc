@@ -15,7 +15,7 @@ bool calls_part(const Node& node) {
   return callee != nullptr && callee->role == GraphRole::kPart;
 }
 
-// Symbols that are a dim of a value made so far, by SymbolId.
+// The symbols that are a dim of a value produced so far, by SymbolId.
 class BoundSymbols {
  public:
   explicit BoundSymbols(const ExpressionTable& expressions)
@@ -58,7 +58,7 @@ bool has_told_sizes(const Node& node, const BoundSymbols& symbols) {
   return true;
 }
 
-// Takes the launches of those that share a value with a node without one, if it is not stored
+// Removes the launches of nodes that share a value with a node without one, if it is not stored
 // dense.
 class Spread {
  public:

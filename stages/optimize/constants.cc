@@ -19,8 +19,8 @@ std::vector<std::byte> integer_bytes(double number) {
   return bytes_of(static_cast<T>(number));
 }
 
-// One element; empty when the dtype cannot be compared here or does not hold the number. f16 and
-// bf16 hold 0, -0 and 1 only.
+// Returns the bytes of one element; empty when the dtype cannot be compared here or cannot
+// represent the number. f16 and bf16 are compared with 0, -0 and 1 only.
 std::vector<std::byte> element_bytes(DType dtype, double number) {
   const bool negative_zero = number == 0 && std::signbit(number);
   const bool is_one = number == 1;

@@ -1,4 +1,4 @@
-// Reading small constants, and writing constants and constant expressions.
+// Reads small constants, and writes constants and constant expressions.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace sluice {
 
-// True when every element of the constant is exactly `number`, bit for bit (so -0.0 is not 0.0).
-// Only splats and constants that lie in the graph are looked at.
+// Returns true when every element of the constant is exactly `number`, bit for bit (so -0.0 is not
+// 0.0). Only splats and constants in the graph are read.
 bool is_filled_with(const Value& value, double number);
 
-// The elements of an i64 constant that lies in the graph.
+// Returns the elements of an i64 constant in the graph.
 std::optional<std::vector<int64_t>> constant_ints(const Value* value);
 
-// A new constant of the graph: a vector of i64.
+// Adds a new constant to the graph: a vector of i64.
 Value& add_ints(Graph& graph, const std::vector<int64_t>& numbers);
 
-// True for a constant f32 tensor of fixed shape whose bytes may be read while compiling or
+// Returns true for a constant f32 tensor of fixed shape whose bytes may be read while compiling or
 // building.
 bool is_weight(const Value* value);
 
@@ -33,11 +33,11 @@ class ConstantExpression {
 
   Value& input(SegmentId segment);
   Value& number(float value);
-  // Elementwise over operands of equal shape, or of which one is a scalar: the result has the
-  // first's type.
+  // Adds an elementwise node over operands of equal shape, or of which one is a scalar: the result
+  // has the first's type.
   Value& node(Op op, const std::vector<Value*>& operands);
   Value& reshape(Value& value, const std::vector<int64_t>& extents);
-  // Elementwise with broadcasting; the result has the type of `like`.
+  // Adds an elementwise node with broadcasting; the result has the type of `like`.
   Value& node_like(Op op, const std::vector<Value*>& operands, const Value& like);
   SegmentId finish(Value& result);
 

@@ -1,6 +1,6 @@
-// Edits that the passes of this stage share. They keep what every rewrite must keep: the names of
-// the model's outputs, control edges, origins of merged nodes, and the values that symbols are read
-// from.
+// Edits that the passes of this stage share. They preserve what every rewrite must preserve: the
+// names of the model's outputs, control edges, origins of merged nodes, and the values that symbols
+// are read from.
 #pragma once
 
 #include <functional>
@@ -19,10 +19,11 @@ class Editor {
   explicit Editor(Graph& graph) : graph_(graph), control_(graph) {}
 
   Graph& graph() const { return graph_; }
-  // Readers of `from` read `to` instead; true when it was done. False, without a change, when their
-  // types differ or when `from` is an output of the model and `to` cannot take over its name.
+  // Makes readers of `from` read `to` instead and returns true. Returns false, without a change,
+  // when their types differ or when `from` is an output of the model and `to` cannot take over its
+  // name.
   bool replace(Value& from, Value& to);
-  // Erases the node if nothing reads it, then its producers if nothing reads them any more. Answers
+  // Erases the node if nothing reads it, then its producers if nothing reads them any more. Returns
   // whether it did.
   bool erase_unused(Node& node);
   bool has_control_edges() const { return !control_.empty(); }
@@ -34,15 +35,15 @@ class Editor {
 
   Graph& graph_;
   ControlEdges control_;
-  std::optional<std::map<int32_t, std::vector<SymbolId>>>
-      symbols_of_;  // by value id: symbols that it binds; made when first asked
+  // By value id: the symbols that it binds; made at first use.
+  std::optional<std::map<int32_t, std::vector<SymbolId>>> symbols_of_;
 };
 
-// True when replace(from, …) of a constant or input is pointless: the value's name belongs to the
-// model.
+// Returns true when replace(from, …) of a constant or input is pointless: the value's name belongs
+// to the model.
 bool is_model_output(const Value& value);
 
-// False for nodes that do something besides their results, or that the placement keeps.
+// Returns false for nodes that do something besides their results, or that the placement keeps.
 bool is_removable(const Node& node);
 
 // Runs the rewrite on the root and on every body of control flow, callers first. Bodies of Fused

@@ -1,4 +1,4 @@
-// The second stage: rewrites a typed graph into a faster equal one.
+// The second stage rewrites a typed graph into a faster equal one.
 #pragma once
 
 #include <span>
@@ -13,7 +13,8 @@ namespace sluice {
 
 std::span<const Pass> optimize_passes();
 
-// typed -> typed; running it again on its own result changes nothing that matters.
+// Turns a typed module into a typed one; running it again on its own result changes nothing that
+// matters.
 Result<Module> optimize(Module module, const Options& options, std::vector<PassReport>& report);
 
 }  // namespace sluice

@@ -15,7 +15,7 @@ namespace {
 
 std::string after_first_line(const std::string& text) { return text.substr(text.find('\n') + 1); }
 
-// Parses, runs the pass and prints; an error's text if there is one.
+// Parses, runs the pass and prints; returns an error's text if there is one.
 std::string rewritten(PassFunction pass, Module& module) {
   module.compact();
   const std::string before = print_module(module);

@@ -6,46 +6,47 @@ namespace sluice {
 namespace {
 
 constexpr Pass kPasses[] = {
-    // First: a dead reader would keep every later rewrite from seeing that a value has one reader
-    // only.
+    // Must run first: a dead reader would keep every later rewrite from seeing that a value has
+    // only one reader.
     {"eliminate-dead-nodes", "erases nodes and constants that nothing reads", eliminate_dead_nodes,
      PassLevel::kO1},
-    // Before everything that looks at neighbours: a Dropout or a Cast between two nodes hides one
-    // from the other.
+    // Must run before all passes that match neighbours: a Dropout or a Cast between two nodes hides
+    // one from the other.
     {"eliminate-identities", "erases nodes that give back their input", eliminate_identities,
      PassLevel::kO1},
-    // Before fusion: what moves integers stands between contractions of integers.
+    // Must run before fusion: nodes that move integers stand between contractions of integers.
     {"fold-requantization", "moves integers where they were dequantized, moved and quantized again",
      fold_requantization, PassLevel::kO3},
     {"fold-transpose-into-weights",
      "transposes integers of weights instead of their dequantized values",
      fold_transpose_into_weights, PassLevel::kO3},
-    // Before weights are folded to floats.
+    // Must run before weights are folded to floats.
     {"fuse-quantized-contraction",
      "fuses convolutions and matrix products with the quantization around them",
      fuse_quantized_contraction, PassLevel::kO3},
-    // Before the passes that ask for constants.
+    // Must run before the passes that need constants.
     {"fold-constants", "evaluates nodes over small constants", fold_constants, PassLevel::kO1},
     {"fold-reshape-chain", "collapses reshapes of reshapes", fold_reshape_chain, PassLevel::kO3},
     {"fold-transpose-chain", "collapses transposes of transposes", fold_transpose_chain,
      PassLevel::kO3},
-    // After the chains, which make different ways to the same value equal; before fusion, which
-    // would hide equal nodes in bodies.
+    // Must run after the chains, which make different paths to the same value equal; before fusion,
+    // which would hide equal nodes in bodies.
     {"eliminate-common-subexpressions", "merges nodes that compute the same",
      eliminate_common_subexpressions, PassLevel::kO3},
-    // Behind the merging of equal nodes, so that each is deferred once; before the passes that ask
-    // for weights.
+    // Must run after equal nodes are merged, so that each is deferred once; before the passes that
+    // need weights.
     {"defer-constants", "moves nodes over large constants into constant expressions",
      defer_constants, PassLevel::kO3},
-    // Before fold-batch-norm and fusion: they make new convolutions, or hide them in bodies.
+    // Must run before fold-batch-norm and fusion: they make new convolutions, or hide them in
+    // bodies.
     {"fold-pad-into-conv", "makes padding with zeros the convolution's own", fold_pad_into_conv,
      PassLevel::kO3},
-    // Before fusion: what is left of a normalisation joins an epilogue.
+    // Must run before fusion: the remaining nodes of a normalisation join an epilogue.
     {"fold-batch-norm", "moves batch normalisation into the weights before it", fold_batch_norm,
      PassLevel::kO3},
     {"fuse-contraction-epilogue", "fuses convolutions and matrix products with what follows",
      fuse_contraction_epilogue, PassLevel::kO3},
-    // Behind the fusion of epilogues, which starts from plain contractions.
+    // Must run after the fusion of epilogues, which starts from plain contractions.
     {"fuse-transposed-operands", "lets matrix products read operands through their transposition",
      fuse_transposed_operands, PassLevel::kO3},
 };

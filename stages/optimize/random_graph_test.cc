@@ -1,4 +1,4 @@
-// Random networks mean the same before and after the whole stage.
+// Random networks compute the same before and after the whole stage.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -11,7 +11,8 @@
 namespace sluice {
 namespace {
 
-// Values of one shape, 1 x 4 x 5 x 5, joined at random by what networks are made of.
+// A network of values of one shape, 1 x 4 x 5 x 5, joined at random by the nodes that networks are
+// made of.
 class RandomNetwork {
  public:
   explicit RandomNetwork(uint32_t seed) : random_(seed), graph_(module_.add_graph("main")) {
@@ -31,7 +32,7 @@ class RandomNetwork {
   int64_t pick(int64_t count) {
     return std::uniform_int_distribution<int64_t>(0, count - 1)(random_);
   }
-  // Recent ones more often: networks are deep.
+  // Returns recent values more often: networks are deep.
   Value* any() {
     return values_[values_.size() - 1 -
                    static_cast<size_t>(

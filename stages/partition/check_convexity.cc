@@ -24,7 +24,8 @@ int32_t cluster_of(const std::vector<int32_t>& clusters, const Node& node) {
   return clusters[static_cast<size_t>(node.id())];
 }
 
-// Walks forward from the cluster; a node outside that was reached from it must not feed it.
+// Returns a path that leaves the cluster and comes back: a node outside that is reached from the
+// cluster must not feed it.
 std::string return_path(const Graph& graph, const std::vector<int32_t>& clusters, int32_t cluster) {
   std::set<int32_t> outside;  // node ids
   for (const Node& node : graph.nodes()) {
@@ -41,15 +42,15 @@ std::string return_path(const Graph& graph, const std::vector<int32_t>& clusters
   return {};
 }
 
-// Takes away units without open producers until none is left, units being clusters and single
-// nodes; answers the clusters that could not be taken: those on a circle of units, or behind one. A
-// path that leaves a cluster and comes back is such a circle.
+// Removes units without open producers until none is left, units being clusters and single nodes;
+// returns the clusters that could not be removed: those on a cycle of units, or after one. A path
+// that leaves a cluster and comes back is such a cycle.
 std::set<int32_t> stuck_clusters(const Graph& graph, const std::vector<int32_t>& clusters,
                                  bool& any) {
   const auto unit = [&](const Node& node) {
     return cluster_of(clusters, node) >= 0 ? cluster_of(clusters, node) : -1 - node.id();
   };
-  std::map<int32_t, size_t> open;  // of each unit: edges from units that are still there
+  std::map<int32_t, size_t> open;  // for each unit: edges from units not yet removed
   std::vector<std::pair<int32_t, int32_t>> edges;
   for (const Node& node : graph.nodes()) {
     open.try_emplace(unit(node), 0);

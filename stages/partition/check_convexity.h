@@ -1,4 +1,5 @@
-// Checks clusters: slow and plain on purpose, without any code of clusters.cc or cut.cc.
+// Checks clusters by a slow and plain algorithm on purpose, without any code of clusters.cc or
+// cut.cc.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +12,13 @@
 
 namespace sluice {
 
-// What is wrong with clusters (by node id; -1: a node of its own), a sentence each: a path, along
-// values or control edges, that leaves a cluster and comes back; a cycle among the clusters, each
-// taken as one node. O(E log E) when nothing is; at most 20 paths are told.
+// Returns the faults of clusters (by node id; -1: a node of its own), a sentence each: a path,
+// along values or control edges, that leaves a cluster and comes back; a cycle among the clusters,
+// each taken as one node. O(E log E) without faults; at most 20 paths are reported.
 std::vector<std::string> find_convexity_faults(const Graph& graph,
                                                const std::vector<int32_t>& clusters);
 
-// Under --verify=each: kInternal with all faults.
+// With --verify=each, returns kInternal with all faults.
 Result<void> check_convexity(const Graph& graph, const std::vector<int32_t>& clusters,
                              const Options& options);
 

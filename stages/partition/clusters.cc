@@ -13,15 +13,14 @@
 namespace sluice {
 namespace {
 
-constexpr int32_t kSearchLimit =
-    1024;  // how far apart in the order of clusters two may lie to be merged
-constexpr size_t kEdgeLimit = 16 * kSearchLimit;  // edges looked at for it
+// Two clusters may be merged when their slots differ by at most this.
+constexpr int32_t kSearchLimit = 1024;
+constexpr size_t kEdgeLimit = 16 * kSearchLimit;  // edges searched for it
 
 size_t index_of(const Node& node) { return static_cast<size_t>(node.id()); }
 
 // The graph of clusters while neighbours are merged, with a topological order of it: each cluster
-// has a slot, and every edge leads to a later slot. Slots of clusters that were merged away stay
-// empty.
+// has a slot, and every edge leads to a later slot. Slots of merged clusters stay empty.
 class ClusterGraph {
  public:
   ClusterGraph(const Graph& graph, const std::vector<int32_t>& keys, std::vector<int32_t> cluster)
@@ -50,7 +49,7 @@ class ClusterGraph {
     std::sort(edges_.begin(), edges_.end());
     edges_.erase(std::unique(edges_.begin(), edges_.end()), edges_.end());
     order_clusters(by_first_node);
-    edges_seen_ = 3 * edges_.size();  // gathered, ordered, asked for a merger
+    edges_seen_ = 3 * edges_.size();  // for collecting, ordering and merging
   }
 
   void merge_neighbours() {
@@ -70,8 +69,8 @@ class ClusterGraph {
  private:
   int32_t slot(int32_t cluster) const { return slot_[static_cast<size_t>(cluster)]; }
 
-  // Kahn's algorithm, the cluster with the earliest first node first, so that the order stays close
-  // to the nodes'.
+  // Orders the clusters by Kahn's algorithm, the cluster with the earliest first node first, so
+  // that the order stays close to the nodes'.
   void order_clusters(const std::vector<int32_t>& by_first_node) {
     std::vector<int32_t> waiting(by_first_node.size(), 0);  // by rank in by_first_node
     for (const auto& [from, to] : edges_) ++waiting[static_cast<size_t>(slot(to))];
@@ -91,16 +90,16 @@ class ClusterGraph {
       slot_[static_cast<size_t>(order_[i])] = static_cast<int32_t>(i);
   }
 
-  // One side of the search for a second path: the clusters between a and b in the order that
-  // `start` leads to, or that lead to it.
+  // One side of the search for a second path: the clusters between a and b that `start` leads to,
+  // or that lead to it.
   struct Side {
     std::set<int32_t> reached;
     std::vector<int32_t> stack;
     size_t edges = 0;
   };
 
-  // Looks at one more cluster. True when it met `goal` other than by the direct edge, or the other
-  // side.
+  // Visits one more cluster. Returns true when it met `goal` by another path than the direct edge,
+  // or the other side.
   bool advance(Side& side, const Side& other, const std::vector<std::set<int32_t>>& edges,
                int32_t start, int32_t goal) {
     const int32_t from = side.stack.back();
@@ -116,9 +115,9 @@ class ClusterGraph {
     return false;
   }
 
-  // From a to b other than by a direct edge; true also when looking would take too long. Looks
-  // forward from a and backward from b in turn, where fewer edges were seen, until they meet or one
-  // side has seen all.
+  // Returns whether a path other than the direct edge leads from a to b; true also when the search
+  // would take too long. Searches forward from a and backward from b in turn, on the side that has
+  // seen fewer edges, until they meet or one side has seen all.
   bool has_second_path(int32_t a, int32_t b, Side& behind, Side& ahead) {
     if (slot(b) - slot(a) > kSearchLimit) return true;
     behind.stack = {a};
@@ -133,8 +132,8 @@ class ClusterGraph {
     return met || behind.edges + ahead.edges > kEdgeLimit;
   }
 
-  // The whole comes to stand behind what leads to its second half and before what its first half
-  // leads to; whichever of the two is known.
+  // Merges a and b. The merged cluster is placed after the clusters that lead to b and before
+  // those that a leads to, whichever of the two sets is known.
   void merge(int32_t a, int32_t b, const Side& behind, const Side& ahead) {
     const int32_t begin = slot(a), end = slot(b);
     sets_.unite(a, b);
@@ -167,17 +166,17 @@ class ClusterGraph {
 
   std::vector<int32_t> cluster_;  // by node id, before merging
   DisjointSets sets_;
-  std::vector<std::set<int32_t>>
-      successors_;  // of clusters, by the numbers they had when the edge was found
+  // Of clusters, by the numbers they had when the edge was found.
+  std::vector<std::set<int32_t>> successors_;
   std::vector<std::set<int32_t>> predecessors_;
-  std::vector<int32_t> order_;  // clusters by slot, -1 where one was merged away
+  std::vector<int32_t> order_;  // clusters by slot, -1 where one was merged into another
   std::vector<int32_t> slot_;   // by cluster
   std::vector<int32_t> key_;
   std::vector<std::pair<int32_t, int32_t>> edges_;
   uint64_t edges_seen_ = 0;
 };
 
-// The level rule. Clusters are named by a node id; a node without a key is one of its own.
+// Applies the level rule. Clusters are named by a node id; a node without a key is one of its own.
 std::vector<int32_t> level_clusters(const Graph& graph, const std::vector<int32_t>& keys) {
   std::vector<int32_t> level(graph.node_limit(), 0);
   DisjointSets sets(graph.node_limit());

@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Nodes of one to three inputs, mostly near ones; some wait for others by control edges.
+// Makes nodes of one to three inputs, mostly near ones; some wait for others by control edges.
 Module random_graph(std::mt19937& random, int nodes) {
   Module module;
   Graph& graph = module.add_graph("main");
@@ -68,7 +68,7 @@ TEST(Clusters, OfRandomGraphsAreConvexDeterministicAndOfOneKey) {
   }
 }
 
-// No two neighbours of one key are left that could be one cluster.
+// No two remaining neighbours of one key could be one cluster.
 TEST(Clusters, OfRandomGraphsCannotBeMergedFurther) {
   std::mt19937 random(2);
   for (int round = 0; round < 300; ++round) {

@@ -12,13 +12,13 @@
 namespace sluice {
 namespace {
 
-// A node that stays, or a cluster: what becomes one node of the graph.
+// One node of the resulting graph: a node that stays, or a cluster.
 struct Unit {
   std::vector<Node*> nodes;
   int32_t cluster = -1;
 };
 
-// A topological order of the units, the earliest first node first.
+// Returns a topological order of the units, the earliest first node first.
 Result<std::vector<Unit>> order_units(Graph& graph, const std::vector<int32_t>& clusters) {
   add_work(Work::kNodeVisits, 2 * graph.node_count());
   std::vector<Unit> units;
@@ -108,7 +108,7 @@ class Cutter {
     cut_.insert(cut_.end(), unit.nodes.begin(), unit.nodes.end());
   }
 
-  // A node that stays goes behind what was placed so far.
+  // Places a node that stays after the units placed so far.
   void keep(Node& node) {
     graph_.move_before(node, nullptr);
     calls_[static_cast<size_t>(node.id())] = &node;
@@ -136,7 +136,7 @@ class Cutter {
            segment.kind != SegmentKind::kExpression;
   }
 
-  // Inputs of the callee for everything its nodes read from outside.
+  // Makes inputs of the callee for all values that its nodes read from outside.
   std::vector<Value*> place_operands(const Unit& unit, Graph& callee) {
     std::vector<Value*> values;
     std::vector<Value*> constants;
@@ -166,7 +166,8 @@ class Cutter {
     return values;
   }
 
-  // New values of the graph (results of Calls) have ids behind the first ones.
+  // Records the callee's value. New values of the graph (results of Calls) have ids after the first
+  // ones.
   void remember(const Value& outer, Value& placeholder) {
     const auto id = static_cast<size_t>(outer.id());
     if (inside_.size() <= id) inside_.resize(graph_.value_limit(), nullptr);
@@ -190,7 +191,7 @@ class Cutter {
     });
   }
 
-  // An edge within the unit stays within; one from outside becomes the Call's.
+  // Keeps edges within the unit inside; one from outside becomes the Call's.
   void transfer_control_edges(const Unit& unit, const std::vector<Node*>& copies, Node& call) {
     for (size_t i = 0; i < unit.nodes.size(); ++i) {
       for (const Node* before : unit.nodes[i]->after()) {
@@ -210,7 +211,7 @@ class Cutter {
   ModuleMapper mapper_;
   bool symbolic_;
   std::vector<Value*> inside_;  // by value id: the value of the callee being made
-  std::vector<Node*> calls_;    // by node id: where the node went
+  std::vector<Node*> calls_;    // by node id: the node or the Call that it became
   std::vector<Node*> cut_;
 };
 

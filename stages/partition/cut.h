@@ -1,4 +1,4 @@
-// Moves clusters of nodes into graphs of their own, called from where they were.
+// Moves clusters of nodes into graphs of their own, called from their former positions.
 #pragma once
 
 #include <functional>
@@ -16,21 +16,21 @@ struct CutCluster {
   GraphRole role = GraphRole::kSubgraph;
   EngineId engine = EngineId::kNone;
   std::string stream_label;
-  std::optional<ShapeClass> shapes;  // absent: what classify_shapes says
+  std::optional<ShapeClass> shapes;  // absent: the result of classify_shapes
 };
 
-// clusters: by node id, -1 stays where it is. describe: what the graph of a cluster is called and
-// is, asked once per cluster in the order of the Calls. Each Call takes the values its nodes read
-// from outside in the order of first use, then the constants: those above kSmallSegmentBytes, and
-// all constant expressions, become parameters of the new graph; smaller ones are copied into it.
-// Its results are the values read outside, in node order. Error: kCycle when a cluster is not
-// convex; the graph is unchanged then.
+// Cuts the clusters out. clusters: by node id, -1 stays in place. describe returns the name and
+// kind of a cluster's graph, and is called once per cluster in the order of the Calls. Each Call
+// takes the values its nodes read from outside in the order of first use, then the constants: those
+// above kSmallSegmentBytes, and all constant expressions, become parameters of the new graph;
+// smaller ones are copied into it. Its results are the values read outside, in node order. Returns
+// kCycle when a cluster is not convex; the graph is unchanged then.
 Result<void> cut_clusters(Graph& graph, const std::vector<int32_t>& clusters,
                           const std::function<CutCluster(int32_t cluster)>& describe,
                           bool symbolic);
 
-// fixed: every dim is; symbolic: every dim can be computed from the inputs; dynamic: the rest.
-// symbolic false: what is not fixed is dynamic.
+// Returns fixed when every dim is, symbolic when every dim can be computed from the inputs, dynamic
+// otherwise. With symbolic = false a graph that is not fixed is dynamic.
 ShapeClass classify_shapes(const Graph& graph, bool symbolic);
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// Sets of numbers that can only grow together.
+// Disjoint sets of numbers; sets can be united but not split.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,8 @@ class DisjointSets {
           parent_[static_cast<size_t>(parent_[static_cast<size_t>(x)])];
     return x;
   }
-  // The smaller id stays the representative, so results do not depend on the order of unions.
+  // Unites two sets. The smaller id stays the representative, so results do not depend on the order
+  // of unions.
   void unite(int32_t a, int32_t b) {
     a = find(a), b = find(b);
     parent_[static_cast<size_t>(std::max(a, b))] = std::min(a, b);

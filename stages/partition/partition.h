@@ -1,4 +1,4 @@
-// The third stage: engines, then parts, then subgraphs.
+// The third stage chooses engines, then parts, then subgraphs.
 #pragma once
 
 #include <span>
@@ -13,8 +13,8 @@ namespace sluice {
 
 std::span<const Pass> partition_passes();
 
-// typed -> partitioned. Resolves --profile=native to an explicit profile, which travels in the
-// module's options.
+// Turns a typed module into a partitioned one. Resolves --profile=native to an explicit profile,
+// which is stored in the module's options.
 Result<Module> partition(Module module, Options options, std::vector<PassReport>& report);
 
 }  // namespace sluice

@@ -6,24 +6,24 @@ namespace sluice {
 namespace {
 
 constexpr Pass kPasses[] = {
-    // Stages of a pipeline become parts first, so that no subgraph crosses from one to the next.
+    // Must run first: stages of a pipeline become parts, so that no subgraph crosses from one to
+    // the next.
     {"split-stage-levels", "makes a part of each user-marked pipeline stage", split_stage_levels,
      PassLevel::kO0},
-    // Before place-engines: what it decides is an assignment that the placer respects. Before
-    // split-shapes: shape arithmetic on host_cpu
-    // may be unknown.
+    // Must run before place-engines, which respects the assignments made here, and before
+    // split-shapes: shape arithmetic on host_cpu may be unknown.
     {"place-shapes-on-host",
      "puts small shape arithmetic of models without fixed shapes on host_cpu", place_shapes_on_host,
      PassLevel::kO0},
-    // Before place-engines: what an engine takes depends on whether its part is lowered to a task
-    // list. Before the cuts, so that no subgraph crosses from one
+    // Must run before place-engines: whether an engine supports a node depends on whether its part
+    // is lowered to a task list. Must run before the cuts, so that no subgraph crosses from one
     // part to the next.
     {"split-shapes", "makes parts of what has known shapes and of what has not", split_shapes,
      PassLevel::kO0},
     {"place-engines", "gives each node the cheapest engine that supports it", place_engines,
      PassLevel::kO0},
     {"cut-composites", "cuts subgraphs for composite engines", cut_composites, PassLevel::kO0},
-    // After cut-composites: what is in no composite subgraph is cut by single engines.
+    // Must run after cut-composites: nodes in no composite subgraph are cut by single engines.
     {"cut-subgraphs", "cuts subgraphs of one engine each", cut_subgraphs, PassLevel::kO0},
 };
 

@@ -17,7 +17,7 @@ using Edge = std::pair<int32_t, int32_t>;
 
 size_t index_of(const Node& node) { return static_cast<size_t>(node.id()); }
 
-// The clusters that each one leads to, one list behind the other.
+// The clusters that each one leads to, as concatenated lists.
 struct Successors {
   Successors(size_t count, const std::vector<Edge>& edges) : begin(count + 1, 0), to(edges.size()) {
     add_work(Work::kClusterEdges, edges.size());
@@ -30,8 +30,8 @@ struct Successors {
   std::vector<int32_t> to;
 };
 
-// Strongly connected components, numbered in a topological order (Tarjan, "Depth-first search and
-// linear graph algorithms", 1972; the stack of calls is kept by hand).
+// Computes strongly connected components, numbered in a topological order (Tarjan, "Depth-first
+// search and linear graph algorithms", 1972; with an explicit stack of calls).
 class Components {
  public:
   Components(size_t count, const std::vector<Edge>& edges)
@@ -43,7 +43,8 @@ class Components {
     for (size_t start = 0; start < count; ++start) {
       if (found_[start] < 0) search(static_cast<int32_t>(start));
     }
-    for (int32_t& number : number_) number = count_ - 1 - number;  // they were found the last first
+    // The last component was found first.
+    for (int32_t& number : number_) number = count_ - 1 - number;
   }
 
   size_t count() const { return static_cast<size_t>(count_); }
@@ -89,12 +90,12 @@ class Components {
   }
 
   Successors successors_;
-  std::vector<int32_t> found_;   // when; -1: not yet
-  std::vector<int32_t> lowest_;  // the earliest found that it leads back to
-  std::vector<size_t> next_;     // successor to look at
+  std::vector<int32_t> found_;   // when it was found; -1: not yet
+  std::vector<int32_t> lowest_;  // the earliest found node that it leads back to
+  std::vector<size_t> next_;     // next successor to visit
   std::vector<int32_t> number_;  // -1: open
   std::vector<int32_t> path_;
-  std::vector<int32_t> open_;  // found, and in no component yet
+  std::vector<int32_t> open_;  // found, and not yet in a component
   int32_t visited_ = 0;
   int32_t count_ = 0;
 };
@@ -126,10 +127,11 @@ class ShapeClusterGraph {
     }
   }
 
-  // The level rule of clusters.h, then its merging.
+  // Applies the level rule of clusters.h, then its merging.
   void merge_known() {
     const Components order(kind_.size(), edges_);
-    contract(order.numbers(), order.count());  // each cluster is one, but now they lie in order
+    // Each cluster stays alone, but now they are in order.
+    contract(order.numbers(), order.count());
     const Successors successors(kind_.size(), edges_);
     std::vector<int32_t> level(kind_.size(), 0);
     for_each_edge(successors, [&](size_t from, size_t to) {
@@ -165,8 +167,8 @@ class ShapeClusterGraph {
     }
   }
 
-  // Of kind kInput: they wait for nothing, so together, or with their only reader, they close no
-  // ring.
+  // Clusters nodes of kind kInput: they wait for nothing, so together, or with their only reader,
+  // they close no cycle.
   void settle_inputs() {
     constexpr int32_t kNone = -1, kSeveral = -2;
     std::vector<int32_t> reader(kind_.size(), kNone);
@@ -207,7 +209,8 @@ class ShapeClusterGraph {
     }
   }
 
-  // numbers: of the new cluster, by the old one. One with an unknown half is unknown.
+  // Contracts clusters. numbers: the new cluster of each old one. A new cluster with an unknown
+  // member is unknown.
   void contract(const std::vector<int32_t>& numbers, size_t count) {
     std::vector<ShapeKind> kinds(count, ShapeKind::kKnown);
     for (size_t i = 0; i < kind_.size(); ++i) {
@@ -228,10 +231,10 @@ class ShapeClusterGraph {
   const Graph& graph_;
   std::vector<int32_t> cluster_;  // by node id
   std::vector<ShapeKind> kind_;   // by cluster
-  std::vector<Edge> edges_;       // of clusters; one may be there several times
+  std::vector<Edge> edges_;       // between clusters; an edge may occur several times
 };
 
-// One more run wherever the kind changes. Answers how many operations each has.
+// Begins a new run wherever the kind changes. Returns the number of operations of each.
 std::vector<int64_t> number_runs(const Graph& graph, const std::vector<ShapeKind>& kinds,
                                  ShapeClusters& runs) {
   std::vector<int64_t> sizes;

@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Kinds = std::vector<ShapeKind>;
 
-// A node for each list of the nodes that it reads; none: it reads the input.
+// Makes a node for each list of the nodes that it reads; with an empty list it reads the input.
 Module make_graph(const std::vector<std::vector<int>>& reads) {
   Module module;
   Graph& graph = module.add_graph("main");
@@ -71,7 +71,7 @@ void for_each_edge(const Graph& graph, Function function) {
   }
 }
 
-// What 3a says, word by word: which nodes are unknown in the end.
+// Computes rule 3a literally: returns which nodes are unknown in the end.
 std::vector<bool> spread_slowly(const Graph& graph, const Kinds& kinds) {
   const size_t count = kinds.size();
   std::vector<size_t> cluster(count);
@@ -88,8 +88,8 @@ std::vector<bool> spread_slowly(const Graph& graph, const Kinds& kinds) {
     for_each_edge(graph, [&](size_t a, size_t b) {
       changed = (unknown[a] && unknown[b] && unite(a, b)) || changed;
     });
-    std::vector<std::vector<bool>> leads(count,
-                                         std::vector<bool>(count));  // also through a cluster
+    // A path may also pass through a cluster.
+    std::vector<std::vector<bool>> leads(count, std::vector<bool>(count));
     for (size_t a = 0; a < count; ++a) {
       for (size_t b = 0; b < count; ++b) leads[a][b] = cluster[a] == cluster[b];
     }
@@ -173,28 +173,28 @@ TEST(ShapeClusters, HaveEnoughKnownNodes) {
   }
 }
 
-// 0 -> 1 -> 2 with 1 unknown, and 0 -> 2: as one, 0 and 2 would wait for themselves.
+// In 0 -> 1 -> 2 with 1 unknown, and 0 -> 2: as one cluster, 0 and 2 would wait for themselves.
 TEST(ShapeClusters, OfKnownNodesCloseNoRing) {
   Module module = make_graph({{}, {0}, {0, 1}});
   EXPECT_THAT(find_shape_clusters(module.root(), {kKnown, kUnknown, kKnown}, 0).kind,
               ElementsAre(kKnown, kUnknown, kKnown));
 }
 
-// The ring over two nodes that are one unknown cluster only together: 0 -> 2, 1 -> 3, 2 and 3
-// unknown and both read by 4; 2 -> 5, 0 -> 5.
+// The cycle leads over two nodes that are one unknown cluster only together: 0 -> 2, 1 -> 3, 2 and
+// 3 unknown and both read by 4; 2 -> 5, 0 -> 5.
 TEST(ShapeClusters, OfKnownNodesCloseNoRingOverAnUnknownCluster) {
   Module module = make_graph({{}, {}, {0}, {}, {2, 3}, {1, 3}, {1, 0}});
   const Kinds kinds = {kKnown, kKnown, kUnknown, kUnknown, kUnknown, kKnown, kKnown};
   const ShapeClusters clusters = find_shape_clusters(module.root(), kinds, 0);
   EXPECT_THAT(find_convexity_faults(module.root(), clusters.cluster), IsEmpty());
-  EXPECT_EQ(clusters.cluster[0],
-            clusters.cluster[6]);  // over 6, 0 and 1 are one; 5 waits for what waits for 0
+  // Over 6, 0 and 1 are one; 5 waits for nodes that wait for 0.
+  EXPECT_EQ(clusters.cluster[0], clusters.cluster[6]);
   EXPECT_EQ(clusters.cluster[1], clusters.cluster[6]);
   EXPECT_NE(clusters.cluster[5], clusters.cluster[1]);
 }
 
-// What is swallowed may have unknown neighbours of its own: 2 lies between 0 and 1's reader 3, so
-// 4, which reads it, joins them too.
+// An absorbed node may have unknown neighbours of its own: 2 is between 0 and 1's reader 3, so 4,
+// which reads it, joins them too.
 TEST(ShapeClusters, SpreadFromWhatWasSwallowed) {
   Module module = make_graph({{}, {0}, {1}, {0, 2}, {2}});
   const Kinds kinds = {kUnknown, kKnown, kKnown, kUnknown, kUnknown};
@@ -203,9 +203,9 @@ TEST(ShapeClusters, SpreadFromWhatWasSwallowed) {
   EXPECT_EQ(clusters.kind, Kinds{kUnknown});
 }
 
-// Nodes 0 to 3 read nothing: two for a known node and one for both are one cluster, what the
-// unknown node alone reads joins it. That the shared one leads to the unknown node behind the known
-// one swallows nothing.
+// Nodes 0 to 3 read nothing: two for a known node and one for both are one cluster, and the one
+// that the unknown node alone reads joins that node. The shared one also leads to the unknown node
+// after the known one, but that absorbs nothing.
 TEST(ShapeClusters, OfInputsAreOneButForThoseOfOneUnknownReader) {
   Module module = make_graph({{}, {}, {}, {}, {0, 1, 2}, {4, 2, 3}});
   const Kinds kinds = {kInput, kInput, kInput, kInput, kKnown, kUnknown};
@@ -225,15 +225,14 @@ TEST(ShapeClusters, OfRunsKeepTheOrder) {
   EXPECT_THAT(find_shape_runs(module.root(), kinds, 3).cluster, ElementsAre(0, 0, 0, 0, 0, 0));
 }
 
-// ---- growth
-// --------------------------------------------------------------------------------------------------------------------
+// The tests below bound how the work increases with the number of nodes.
 
 struct Shape {
   std::vector<std::vector<int>> reads;
   Kinds kinds;
 };
 
-// Four known nodes and an unknown one by turns, each reading the one before and one far back.
+// Makes four known nodes and an unknown one in turn, each reading the one before and one far back.
 Shape chain(int nodes) {
   Shape shape;
   for (int n = 0; n < nodes; ++n) {
@@ -244,9 +243,9 @@ Shape chain(int nodes) {
   return shape;
 }
 
-// Unknown and known by turns: each known node, once it is swallowed, makes the unknown one behind
-// the next a neighbour, and only then the next known one lies between unknown ones of one cluster.
-// As slow as spreading can be.
+// Makes unknown and known nodes in turn: each known node, once it is absorbed, makes the unknown
+// one after the next a neighbour, and only then the next known one is between unknown ones of one
+// cluster. This is the worst case of spreading.
 Shape cascade(int nodes) {
   Shape shape;
   for (int n = 0; n < nodes; ++n) {
@@ -259,7 +258,7 @@ Shape cascade(int nodes) {
   return shape;
 }
 
-// One unknown chain beside a known one that it feeds everywhere.
+// Makes one unknown chain beside a known one that it feeds everywhere.
 Shape ladder(int nodes) {
   Shape shape{{{}, {}}, {kUnknown, kKnown}};
   for (int n = 2; n + 1 < nodes; n += 2) {

@@ -12,7 +12,7 @@
 namespace sluice {
 namespace {
 
-// The operands that are computed while the model runs.
+// Returns whether the node has operands that are computed while the model runs.
 bool reads_at_run_time(const Node& node, size_t first = 0) {
   for (size_t i = first; i < node.input_count(); ++i) {
     if (node.input(i) != nullptr && !node.input(i)->is_constant()) return true;
@@ -20,8 +20,9 @@ bool reads_at_run_time(const Node& node, size_t first = 0) {
   return false;
 }
 
-// A shape that the model promises is no help: the data may break the promise, and a known part
-// would have no room for it. How much Compress takes is said by its condition alone.
+// Returns whether results depend on data. A shape that the model promises does not help: the data
+// may break the promise, and a known part would have no capacity for the result. The size of
+// Compress's result depends on its condition alone.
 bool depends_on_data(const Node& node) {
   const OpRow* row = find_op(node.op());
   const size_t first = node.op() == Op::kCompress ? 1 : 0;
@@ -48,7 +49,8 @@ bool has_known_values(const Graph& graph, const KnownTypes& known) {
 
 bool is_unknown(const Graph& body, const KnownTypes& known);
 
-// The bodies of control flow were judged before; those of Fused nodes are looked into.
+// Returns whether a body is dynamic. The bodies of control flow were decided before; those of Fused
+// nodes are searched here.
 bool is_dynamic(const Graph& body, const KnownTypes& known) {
   return body.role == GraphRole::kBody ? body.shapes == ShapeClass::kDynamic
                                        : is_unknown(body, known);
@@ -69,7 +71,7 @@ bool is_unknown(const Graph& body, const KnownTypes& known) {
                      [&](const Node& node) { return is_unknown(node, known); });
 }
 
-// Producers come before their readers.
+// Returns whether an operand is unknown; producers come before their readers.
 bool reads_unknown(const Node& node, const std::vector<ShapeKind>& kinds) {
   for (size_t i = 0; i < node.input_count(); ++i) {
     const Node* producer = node.input(i) == nullptr ? nullptr : node.input(i)->producer();

@@ -13,8 +13,8 @@ namespace {
 
 Module extract(const Graph& graph) {
   Module module;
-  ModuleMapper(graph.module(), module).clone(graph).role =
-      GraphRole::kRoot;  // of its own file; its engine tells it from a model
+  // It is the root of its own file; its engine distinguishes it from a model.
+  ModuleMapper(graph.module(), module).clone(graph).role = GraphRole::kRoot;
   module.level = Level::kPartitioned;
   module.last_stage = StageId::kPartition;
   module.options = graph.module().options;

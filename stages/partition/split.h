@@ -1,4 +1,4 @@
-// --split: one file for the root, one for each distinct subgraph.
+// Writes for --split one file for the root and one for each distinct subgraph.
 #pragma once
 
 #include "common/base/result.h"

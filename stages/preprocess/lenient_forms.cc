@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-// Whether the operand has dims besides the trailing ones from `axis` on; leading ones aside.
+// Returns whether the operand has dims other than 1 before the trailing ones from `axis` on.
 bool is_wide(const Type& input, const Type& operand, int64_t axis) {
   if (!input.is_tensor() || !input.ranked || !operand.is_tensor() || !operand.ranked) return false;
   const int64_t normalised = axis < 0 ? -axis : input.rank() - axis;

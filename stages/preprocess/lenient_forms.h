@@ -1,4 +1,4 @@
-// Forms that ONNX does not allow, told by types, and what becomes of warnings.
+// Forms that ONNX does not allow and that types reveal, and the report of warnings.
 #pragma once
 
 #include "common/base/options.h"
@@ -6,11 +6,11 @@
 
 namespace sluice {
 
-// Warns of normalisations whose scale or bias is wider than what they normalise. For graphs whose
-// types are known.
+// Warns of normalisations whose scale or bias is wider than the dims that they normalise. The
+// graph's types must be known.
 void warn_of_lenient_forms(Module& module);
 
-// Prints the module's warnings and forgets them; with --strict they are one error (kBadModel).
+// Prints the module's warnings and clears them; with --strict they are one error (kBadModel).
 Result<void> tell_warnings(Module& module, const Options& options);
 
 }  // namespace sluice

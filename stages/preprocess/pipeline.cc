@@ -15,15 +15,16 @@ namespace sluice {
 namespace {
 
 constexpr std::array kPasses = {
-    // First, so that nothing is inferred, and no error reported, for nodes that nobody wants.
+    // Must run first, so that nothing is inferred, and no error reported, for nodes that no output
+    // needs.
     Pass{"select-outputs", "keeps the outputs that --out-nodes names", select_outputs,
          PassLevel::kO0},
-    // Before types, which it changes.
+    // Must run before types are inferred, since it changes them.
     Pass{"normalize-zipmap", "makes ZipMap the tensor that it takes, with --zipmap=tensor",
          normalize_zipmap, PassLevel::kO0},
     Pass{"infer-types", "gives every value its type, folding constants on the way", infer_types,
          PassLevel::kO0},
-    // Below here types are known.
+    // From here on types are known.
     Pass{"normalize-dropout", "makes Dropout outside training an Identity", normalize_dropout,
          PassLevel::kO0},
     Pass{"normalize-padding", "writes auto_pad as numbers", normalize_padding, PassLevel::kO0},
@@ -35,7 +36,7 @@ constexpr std::array kPasses = {
 
 namespace {
 
-// Import is work, not reading.
+// Times the import, which counts as work, not as reading.
 Result<Module> import_timed(ModelFile file, WorkReport work, const StageArgs& args) {
   SLUICE_ASSIGN(Module module, import_model(std::move(file), args.options));
   SLUICE_TRY(tell_warnings(module, args.options));

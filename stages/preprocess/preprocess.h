@@ -1,4 +1,4 @@
-// Stage 1: an ONNX model in, a typed graph out: canonical ops, every value with a type, constants
+// Stage 1 turns an ONNX model into a typed graph: canonical ops, every value with a type, constants
 // folded.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace sluice {
 
 std::span<const Pass> preprocess_passes();
 
-// Reads the model that args.input names. Options read: input-shape, dim, threads.
+// Reads the model that args.input names. The options read are input-shape, dim and threads.
 Result<Module> read_model(const StageArgs& args);
 
 Result<Module> preprocess(Module module, const StageArgs& args);

@@ -5,7 +5,7 @@ namespace sluice {
 namespace {
 
 constexpr Pass kPasses[] = {
-    // First: kernels are made for the storages of their operands.
+    // Must run first: kernels are made for the storages of their operands.
     {"store-states-in-place", "gives states that grow memory for their bound, and appends to it",
      store_states_in_place, PassLevel::kO1},
     {"lower-subgraphs", "lowers each distinct subgraph for its engine, in parallel",

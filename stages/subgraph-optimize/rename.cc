@@ -26,7 +26,7 @@ NameMap pair_up(const std::vector<std::string>& from, const std::vector<std::str
 using OriginMap = std::map<std::string, std::vector<std::string>>;
 
 // Equal nodes may have been made of different numbers of ONNX nodes: a Reshape alone, and one that
-// a Squeeze was merged with. Then each origin stands for all of them.
+// a Squeeze was merged with. In that case each origin stands for all of them.
 OriginMap pair_up_origins(const SubgraphNames& from, const SubgraphNames& to) {
   OriginMap names;
   for (size_t i = 0; i < from.origins.size(); ++i) {

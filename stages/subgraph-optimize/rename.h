@@ -1,4 +1,4 @@
-// Equal subgraphs are lowered once; this gives each copy its own names and origins back.
+// Equal subgraphs are lowered once; rename restores each copy's own names and origins.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace sluice {
 
-// Names of a compacted subgraph, by id. Equal subgraphs have equal ids.
+// The names of a compacted subgraph, by id. Equal subgraphs have equal ids.
 struct SubgraphNames {
   std::vector<std::string> values;
   std::vector<std::string> nodes;
@@ -17,8 +17,8 @@ struct SubgraphNames {
 
 SubgraphNames read_names(const Graph& graph);
 
-// `lowered` was made from a graph named as `from`; names it as `to`. Names that lowering made from
-// others, "conv1:nhwc", follow theirs.
+// Renames `lowered`, which was made from a graph with the names `from`, to the names `to`. Names
+// that lowering derived from others, such as "conv1:nhwc", are changed with them.
 void rename(Graph& lowered, const SubgraphNames& from, const SubgraphNames& to);
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// The fourth stage: lowers every subgraph on its own, equal ones once.
+// The fourth stage lowers every subgraph on its own, equal ones once.
 #pragma once
 
 #include <span>
@@ -12,8 +12,9 @@ namespace sluice {
 
 std::span<const Pass> subgraph_optimize_passes();
 
-// partitioned -> lowered. A module whose first graph is a subgraph (a file of sluice-partition
-// --split) is lowered alone; else every graph called by the root or by its parts.
+// Turns a partitioned module into a lowered one. A module whose first graph is a subgraph (a file
+// of sluice-partition --split) is lowered alone; otherwise every graph called by the root or by its
+// parts is.
 Result<Module> subgraph_optimize(Module module, const Options& options,
                                  std::vector<PassReport>& report);
 

@@ -109,6 +109,19 @@ class Orchestrator(unittest.TestCase):
             self.assertIn("sluice-%s: warning noted\n" % stage, result.stderr)
         self.assertRegex(result.stderr, r"sluice-compile: preprocess +\d+\.\d ms +17 B\n")
 
+    def test_progress_that_programs_read(self):
+        result = self.compile("--progress=json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        told = [json.loads(line) for line in result.stderr.splitlines() if line.startswith("{")]
+        self.assertEqual([(each["stage"], each["number"], each["of"]) for each in told], [(name, i + 1, 5) for i, name in enumerate(STAGES)])
+        self.assertEqual([each["bytes"] for each in told[:1]], [17])
+        self.assertTrue(all(each["seconds"] >= 0 for each in told))
+        self.assertIn("sluice-build: warning noted\n", result.stderr)
+        self.assertEqual(self.compile("--progress=json", "--quiet").stderr, "")
+        wrong = self.compile("--progress=xml")
+        self.assertEqual(wrong.returncode, 3)
+        self.assertIn("error SL1006: --progress is 'xml', expected text or json", wrong.stderr)
+
     def test_quiet_and_standard_output(self):
         result = self.run_sluice("compile", "-q", self.model)
         self.assertEqual(result.returncode, 0)
@@ -151,7 +164,7 @@ class Orchestrator(unittest.TestCase):
         given = ["--input-shape=x:1", "--dim=n=1", "--out-nodes=y", "--zipmap=tensor", "--overridable-inputs=on", "--state=y=x", "--profile=cpu-avx2", "--opt-level=O1", "--symbolic=off", "--stable-order=on",
                  "--static-model-ops-lower-limit=2", "--host-scheduling-max-threshold=1",
                  "--denormals=ieee", "--threads=1", "--dump-dir", self.path("dump"), "--stats", self.path("stats.json"), "--verify=each",
-                 "--max-constant-bytes=1000", "--error-format=text", "--model=m", "--external-dir=d", "--annotate=a", "--transport=pipe", "--heartbeat=1000",
+                 "--max-constant-bytes=1000", "--error-format=text", "--progress=text", "--model=m", "--external-dir=d", "--annotate=a", "--transport=pipe", "--heartbeat=1000",
                  "--stop-after=build:p", "--strict", "--quiet", "--segments=inline", "--store=s", *("--skip=%s:p" % stage for stage in STAGES),
                  *("--passes=%s:p" % stage for stage in STAGES)]
         options_of = lambda text: set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", text, re.MULTILINE))

@@ -34,7 +34,7 @@ def run_block(language, text, folder, environment):
 
 
 class Pages(unittest.TestCase):
-    programs, names = None, []
+    programs, names, maxDiff = None, [], None
 
     def test_examples_work(self):
         environment = dict(os.environ, SLUICE=ROOT, PATH=self.programs + ":" + os.environ["PATH"],

@@ -42,7 +42,7 @@ symbol N = dim(@main, %x, 0)
 graph @main(%x: f32[N, 4]) -> (%y, %y) {
   %w = constant f32[4, 300] splat 0.5
   %h: f32[N, 300] = MatMul(%x, %w)
-  %y: f32[N, 300] = Fused(%h) {body = @inside} plan {engine = vector, stream_label = "late"} name "act" from "Relu_1", "Tanh_2"
+  %y: f32[N, 300] = Fused(%h) {body = @inside} placement {engine = vector, stream_label = "late"} name "act" from "Relu_1", "Tanh_2"
 }
 graph @inside(%a: f32[N, 300]) -> (%t) fused {
   %r: f32[N, 300] = Relu(%a)
@@ -96,7 +96,10 @@ class ShowOnnx(ProgramCase):
             with self.subTest(name=name, options=options):
                 self.make(name, *options)
                 original = onnx.load(self.path(name + ".onnx"))
-                for view in self.views_of_stages(self.path(name + ".onnx")):
+                views = self.views_of_stages(self.path(name + ".onnx"))
+                for stage in STAGES:  # what is exported can be imported
+                    self.program(0, "sluice-preprocess", self.path(stage + ".sg.onnx"), "-o", self.path("again.sg"))
+                for view in views:
                     self.assertEqual([type_of(v) for v in view.graph.input], [type_of(v) for v in original.graph.input])
                     self.assertEqual([v.name for v in view.graph.output], [v.name for v in original.graph.output])
                     self.assertLess(view.ByteSize(), 2_000_000)
@@ -110,8 +113,8 @@ class ShowOnnx(ProgramCase):
         weights = [node for node in typed.node if node.op_type == "Constant"]
         self.assertEqual([list(node.attribute[0].sparse_tensor.dims) for node in weights][:2], [[11, 3, 3, 3], [20, 11, 3, 3]])
         kernels = self.decoded(self.path("subgraph-optimize.sg.onnx"))
-        self.assertIn('metadata_props { key: "sluice.engine" value: "aicore" }', kernels)
-        self.assertIn('metadata_props { key: "sluice.kernel" value: "', kernels)
+        self.assertIn('metadata_props { key: "sluice:engine" value: "aicore" }', kernels)
+        self.assertIn('metadata_props { key: "sluice:kernel" value: "', kernels)
 
     def test_fused_body_is_a_function(self):
         model = self.view_text(FUSED)
@@ -122,8 +125,8 @@ class ShowOnnx(ProgramCase):
         self.assertEqual([type_of(v) for v in model.graph.output], [(FLOAT, ["N", 300])] * 2)
         text = self.decoded(self.path("g.sg.onnx"))
         for key, value in (("engine", "vector"), ("stream_label", "late"), ("from", "Relu_1, Tanh_2"), ("graph", "inside")):
-            self.assertIn(f'metadata_props {{ key: "sluice.{key}" value: "{value}" }}', text)
-        self.assertEqual({e.key: e.value for e in model.metadata_props}, {"sluice.level": "typed", "sluice.last_stage": "optimize"})
+            self.assertIn(f'metadata_props {{ key: "sluice:{key}" value: "{value}" }}', text)
+        self.assertEqual({e.key: e.value for e in model.metadata_props}, {"sluice:level": "typed", "sluice:last_stage": "optimize"})
 
     def test_bodies_see_what_they_capture(self):
         model = self.view_text(CONTROL)

@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""Damaged models in one process, which sanitizers can afford: no process is started for a file. The damage is that of mutate.py, from a
-fixed seed.
+"""Gives damaged models to one process, which is fast enough for sanitizers: no process is started for a file. The damage is
+that of mutate.py, from a fixed seed.
 
 usage: tests/fuzz/in_process.py [options]
+example: tests/fuzz/in_process.py --what models --count 1000
 
   --what WHAT    stages: ONNX models through sluice-preprocess, sluice-optimize and sluice-partition;
                  models: ONNX models through all stages, the loader, binding and one run;
-                 om: compiled models, digests made right again, through the loader, binding and one run [default: stages]
+                 om: compiled models, digests made to match again, through the loader, binding and one run [default: stages]
   --bin DIR      programs that make the seeds              [default: out/release/bin]
   --driver FILE  cmake --build out/asan --target fuzz-onnx-files fuzz-run-files
                                                            [default: out/asan/fuzz/fuzz-onnx-files, of the other two fuzz-run-files]
@@ -15,7 +16,7 @@ usage: tests/fuzz/in_process.py [options]
   --keep DIR     where models with findings go             [default: out/fuzz/in-process]
 
 A finding is what ends the process: a signal, a sanitizer's report, a broken promise (fuzz_target.h), 10 seconds of CPU for one model; or
-memory above 2 GB. In a run, 10 seconds of CPU and memory beyond what a process gets are the model's own, and counted apart. Exits 7 when
+memory above 2 GB. In a run, 10 seconds of CPU and memory beyond what a process gets come from the model, and are counted apart. Exits 7 when
 there is a finding.
 """
 import argparse

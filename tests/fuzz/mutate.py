@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Damaged files through the programs that read them and through the rest of the pipe, each under a time and a memory limit. Seeds are made by
-our own programs; damage is drawn from a fixed seed, so every run makes the same files.
+"""Gives damaged files to the programs that read them and to the rest of the pipe, each with a limit of time and memory. Seeds
+are made by the programs themselves; damage is drawn from a fixed seed, so every run makes the same files.
 
 usage: tests/fuzz/mutate.py [options]
+example: tests/fuzz/mutate.py --count 20
 
   --bin DIR      the programs, of any build           [default: out/release/bin]
   --count N      damaged files                        [default: 5000]
@@ -14,10 +15,11 @@ usage: tests/fuzz/mutate.py [options]
   --messages     also every kind of message, with its count
   -j N           processes at once                    [default: 2]
 
-Interrupted, it reports what is done by then. A fault is: a signal; an exit code that is not documented, or that says usage (2) or a bug of our own (6); a sanitizer's report; a failure
-without a message, or with two; a message of more than 64 KiB or with control characters; an output under its final name after a failure;
-a temporary file left; a hang. Prints a table by kind and exits 7 when there is any fault. Programs with sanitizers have no memory limit by
-prlimit, which their shadow memory exceeds: what they allocate beyond 2 GB is counted as memory, and is for a plain build to show.
+When interrupted, it reports what is done by then. A fault is: a signal; an exit code that is not documented, or that says
+usage (2) or a bug of Sluice (6); a sanitizer's report; a failure without a message, or with two; a message of more than
+64 KiB or with control characters; an output under its final name after a failure; a temporary file left; a hang. It
+prints a table by kind and exits 7 when there is any fault. Programs with sanitizers have no memory limit by prlimit, which
+their shadow memory exceeds: allocations beyond 2 GB are only counted, and a plain build has to show them.
 """
 import argparse
 import collections

@@ -37,12 +37,13 @@ struct NodeWriter {
   void write_metadata(const Node& node, const OnnxScope& scope, onnx::NodeProto& proto) const;
 };
 
-// Appends an entry; nothing when the value is empty.
+// Appends an entry; nothing when the value is empty. Keys "sluice.…" would be annotations to
+// whoever imports the model (docs/annotations.md).
 template <typename Entries>
 void add_entry(Entries& entries, std::string_view key, std::string_view value) {
   if (value.empty()) return;
   auto& entry = *entries.Add();
-  entry.set_key("sluice." + std::string(key));
+  entry.set_key("sluice:" + std::string(key));
   entry.set_value(utf8_text(value));
 }
 

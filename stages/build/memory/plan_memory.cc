@@ -17,9 +17,9 @@ uint64_t aligned(uint64_t bytes) {
   return (bytes + kValueAlignment - 1) / kValueAlignment * kValueAlignment;
 }
 
-constexpr uint64_t kUnbounded = UINT64_MAX;  // bytes of what has no largest size
+constexpr uint64_t kUnbounded = UINT64_MAX;  // bytes of a value that has no maximum size
 
-// The most bytes that a value may have.
+// Returns the maximum of bytes that a value may have.
 uint64_t max_bytes(const Value& value) {
   const Type& type = value.type();
   if (type.is_fixed() || !type.is_tensor()) return storage_bytes(value);
@@ -35,7 +35,7 @@ uint64_t max_bytes(const Value& value) {
   return elements > kMaxValueBytes ? kUnbounded : dtype_bytes(type.dtype, elements);
 }
 
-// Values that share bytes, with what is known of them together.
+// Values that share bytes, with the facts that they have in common.
 struct Shared {
   int64_t first = INT64_MAX;  // task that writes it first
   int64_t last = -1;          // last task that touches it
@@ -96,7 +96,7 @@ class Planner {
     }
   }
 
-  // Outputs that no copy task fills are written in place.
+  // Binds outputs that no copy task fills, which are written in place.
   void bind_outputs() {
     std::vector<bool> copied(root_.outputs().size(), false);
     for (const Task& task : list_.tasks) {
@@ -120,8 +120,8 @@ class Planner {
     }
   }
 
-  // Input `index` of a Fused node is read only by elementwise nodes of its body, each element where
-  // it is written.
+  // Returns whether input `index` of a Fused node is read only by elementwise nodes of its body,
+  // each element where it is written.
   static bool is_read_elementwise(const Node& node, size_t index) {
     const Graph* body = node.op() == Op::kFused ? node.get(attributes::Fused::body) : nullptr;
     const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
@@ -229,7 +229,7 @@ class Planner {
             "NAME=LOW..HIGH");
   }
 
-  // The constant that a view of a constant shows.
+  // Returns the constant that a view of a constant shows.
   const Value& constant_of(const Value& value) const {
     const Value* constant = &value;
     while (!constant->is_constant()) constant = constant->producer()->input(0);

@@ -68,7 +68,7 @@ TEST(PlanMemory, InputsOutputsAndConstantsLieOutsideTheArena) {
   EXPECT_EQ(planned.plan().arena_bytes, 0u);
 }
 
-// Of a chain two neighbours are alive at a time; the third takes the place of the first.
+// Two neighbours of a chain are live at a time; the third takes the place of the first.
 TEST(PlanMemory, AValueTakesThePlaceOfOneThatDied) {
   const Planned planned(R"(graph @main(%x: f32[100]) -> (%y) {
   %a: f32[100] = Neg(%x) placement {engine = host_cpu}
@@ -95,11 +95,11 @@ TEST(PlanMemory, AViewLiesWhereTheWholeLies) {
 }
 )");
   EXPECT_TRUE(planned.share("a", "v"));
-  EXPECT_FALSE(planned.share("b", "v"));  // alive: y reads it yet
+  EXPECT_FALSE(planned.share("b", "v"));  // live: y still reads it
   EXPECT_EQ(planned.plan().buffers, 2u);
 }
 
-// A residual buffer: the result of the second convolution is added behind the first, whose kernel
+// A residual block: the result of the second convolution is added after the first, whose kernel
 // writes over it.
 std::string residual(const std::string& reader, const std::string& epilogue) {
   return R"(graph @main(%x: f32[1, 4, 8, 8], %w: f32[4, 4, 1, 1]) -> (%y) {
@@ -201,7 +201,7 @@ TEST(PlanMemory, LargerArenasThanTheLoaderOpensAreRefused) {
   EXPECT_FALSE(refused.error()->hint.empty());
 }
 
-// Bounds that are only too generous: the sizes that come are placed as they come.
+// The bounds are only too generous: the actual sizes are placed when they are known.
 TEST(PlanMemory, LargerBoundsThanTheLoaderOpensArePlacedLater) {
   const Planned planned(
       neg_of(0, "n", "symbol n = dim(@main, %x, 0) in [1, 20000000000000]\n", "shapes symbolic "));

@@ -10,9 +10,9 @@ namespace {
 constexpr size_t kClimbRounds = 2000;
 constexpr size_t kClimbWork = 100'000'000;
 
-// Placed buffers by time. A buffer lies in the O(log T) nodes of a segment tree that cover its
-// life, and at its first task; buffers alive together with [first, last] are those alive at `first`
-// and those that begin in (first, last].
+// An index of placed buffers by time. A buffer is in the O(log T) nodes of a segment tree that
+// cover its life, and at its first task; buffers live together with [first, last] are those live at
+// `first` and those that begin in (first, last].
 class AliveIndex {
  public:
   explicit AliveIndex(int64_t tasks) : beginning_(static_cast<size_t>(tasks)) {
@@ -41,7 +41,7 @@ class AliveIndex {
   }
 
  private:
-  // Buffers that begin in [low, high), skipping empty subtrees.
+  // Finds the buffers that begin in [low, high), skipping empty subtrees.
   void find_beginning(int64_t node, int64_t from, int64_t to, int64_t low, int64_t high,
                       std::vector<uint32_t>& found) const {
     if (from >= high || to <= low || begins_[static_cast<size_t>(node)] == 0) return;
@@ -61,7 +61,7 @@ class AliveIndex {
   std::vector<std::vector<uint32_t>> beginning_;
 };
 
-// The smallest gap that fits between the occupied ranges; else behind the last.
+// Returns the smallest gap that fits between the occupied ranges, or the end of the last range.
 uint64_t best_gap(std::vector<std::pair<uint64_t, uint64_t>>& occupied, uint64_t bytes) {
   std::sort(occupied.begin(), occupied.end());
   uint64_t end = 0, best = UINT64_MAX, best_offset = 0;
@@ -98,9 +98,9 @@ OffsetPlan place_in_order(const std::vector<Buffer>& buffers, const std::vector<
   return plan;
 }
 
-// Improves an order while it can: what ends highest is placed earlier (halfway to the front, then
-// first), and the change is kept when the arena does not grow. Stops at the bound or when the work,
-// in pairs of buffers, is used up.
+// Improves an order while it can: a buffer that ends highest is placed earlier (halfway to the
+// front, then first), and the change is kept when the arena does not grow. Stops at the bound or
+// when the work, in pairs of buffers, is used up.
 void climb(const std::vector<Buffer>& buffers, std::vector<uint32_t> order, int64_t tasks,
            uint64_t bound, OffsetPlan& best, uint64_t& pairs) {
   OffsetPlan plan = place_in_order(buffers, order, tasks, pairs);
@@ -127,8 +127,8 @@ void climb(const std::vector<Buffer>& buffers, std::vector<uint32_t> order, int6
   }
 }
 
-// Two buffers are alive together exactly when one begins while the other is alive: only tasks in
-// which buffers begin matter.
+// Renumbers tasks densely. Two buffers are live together exactly when one begins while the other is
+// live, so only tasks in which buffers begin matter.
 std::vector<Buffer> with_dense_tasks(std::vector<Buffer> buffers) {
   std::vector<int64_t> begins;
   for (const Buffer& buffer : buffers) begins.push_back(buffer.first);
@@ -148,8 +148,8 @@ int64_t life(const Buffer& buffer) { return buffer.last - buffer.first + 1; }
 LivePeak live_peak(const std::vector<Buffer>& buffers) {
   int64_t tasks = 0;
   for (const Buffer& buffer : buffers) tasks = std::max(tasks, buffer.last + 2);
-  std::vector<__int128> change(static_cast<size_t>(tasks),
-                               0);  // sums of sizes need more than 64 bits
+  // Sums of sizes need more than 64 bits.
+  std::vector<__int128> change(static_cast<size_t>(tasks), 0);
   for (const Buffer& buffer : buffers) {
     change[static_cast<size_t>(buffer.first)] += buffer.bytes;
     change[static_cast<size_t>(buffer.last + 1)] -= buffer.bytes;

@@ -17,7 +17,7 @@ bool overlap(const Buffer& a, uint64_t a_offset, const Buffer& b, uint64_t b_off
   return together && a_offset < b_offset + b.bytes && b_offset < a_offset + a.bytes;
 }
 
-// The most bytes alive in any task, counted task by task.
+// Returns the maximum of live bytes over all tasks, counted task by task.
 uint64_t count_live(const std::vector<Buffer>& buffers) {
   uint64_t maximum = 0;
   for (const Buffer& at : buffers) {  // the maximum begins with some buffer
@@ -102,7 +102,7 @@ TEST(PlanOffsets, OfManyBlocksIsQuick) {
       static_cast<double>(plan.arena_bytes) / static_cast<double>(live_peak(buffers).bytes));
 }
 
-// Rows `id,lower,upper,size`; upper is exclusive.
+// Reads rows `id,lower,upper,size`; upper is exclusive.
 std::vector<Buffer> read_instance(const std::filesystem::path& path) {
   std::vector<Buffer> buffers;
   std::ifstream file(path);
@@ -136,8 +136,8 @@ TEST(PlanOffsets, OfPublicInstancesIsCloseToTheBound) {
     const double ratio =
         static_cast<double>(plan.arena_bytes) / static_cast<double>(live_peak(buffers).bytes);
     std::printf("%s: %zu buffers, arena %.3f of live\n", name, buffers.size(), ratio);
-    EXPECT_LE(ratio, 1.27) << name;  // what these orders and the climb reach; the exact solver of
-                                     // the paper reaches the bound
+    // These orders and the climb reach this; the exact solver of the paper reaches the bound.
+    EXPECT_LE(ratio, 1.27) << name;
   }
   if (found == 0) GTEST_SKIP() << "SKIPPED: " << folder << " is not here";
 }

@@ -33,7 +33,8 @@ Result<void> check_append(const Node& node) {
   return {};
 }
 
-// A kernel reads by the strides that it was made for; a TransData by rows.
+// Returns whether a node can read such a value: a kernel reads by the strides that it was made for,
+// a TransData by rows.
 bool can_read(const Use& use) {
   const Op op = use.node->op();
   if (op == Op::kConcat && use.input == 0) return append_axis(use.node->output()).has_value();

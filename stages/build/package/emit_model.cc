@@ -36,7 +36,8 @@ bool is_map_of_scalars(const Module& module, const Type& type) {
          value.dtype != DType::kUndefined && dtype_bits(value.dtype) % 8 == 0;
 }
 
-// Maps are values of their own or elements of a sequence.
+// Returns whether a compiled model can express the type. Maps are values of their own or elements
+// of a sequence.
 bool has_words(const Module& module, const Type& type, bool in_optional = false) {
   if (type.kind == TypeKind::kTensor) return type.dtype != DType::kUndefined;
   if (type.kind == TypeKind::kMap) return !in_optional && is_map_of_scalars(module, type);
@@ -50,7 +51,8 @@ pb::ValueKindDef kind_of(TypeKind kind) {
   return kind == TypeKind::kSequence ? pb::VALUE_SEQUENCE : pb::VALUE_OPTIONAL;
 }
 
-// A symbol's name as the model has it, else an expression. Empty for what nobody would read.
+// Returns a symbol's name as in the model, otherwise an expression; empty for a dim that nobody
+// would read.
 std::string dim_name(const Module& module, const Dim& dim) {
   if (!dim.is_expression()) return {};
   const Expression& expression = module.expressions[static_cast<ExpressionId>(dim.value)];
@@ -61,7 +63,7 @@ std::string dim_name(const Module& module, const Dim& dim) {
   return text.size() > kLong ? "" : text;
 }
 
-// Of a dim that is a symbol itself; else one that may be anything.
+// Returns the symbol of a dim that is one; otherwise an unbounded symbol.
 Symbol symbol_of(const Module& module, const Dim& dim) {
   const Expression* expression =
       dim.is_expression() ? &module.expressions[static_cast<ExpressionId>(dim.value)] : nullptr;
@@ -90,7 +92,7 @@ void ModelEmitter::emit_tensor(const Type& type, pb::TypeDef& def) {
   }
 }
 
-// What inputs give: the first dim that is a symbol, for each.
+// Emits where inputs determine symbols: for each the first dim that is that symbol.
 void ModelEmitter::emit_symbols(const Graph& graph) {
   pb::SizesDef& sizes = *model_.mutable_sizes();
   uint32_t index = 0;
@@ -153,8 +155,8 @@ Result<void> ModelEmitter::emit_header() {
   return {};
 }
 
-// A loader asks its CPU for the model's isa alone, so every kernel must be made for that one:
-// subgraphs that were lowered apart need not be.
+// Checks that every kernel is made for the model's isa: a loader asks its CPU for that one alone,
+// and subgraphs that were lowered apart may differ.
 Result<void> ModelEmitter::check_kernels() const {
   for (KernelId id = 0; id < static_cast<KernelId>(module_.kernel_count()); ++id) {
     const Kernel& kernel = module_.kernel(id);
@@ -241,7 +243,7 @@ Result<void> ModelEmitter::emit_root(const Graph& root) {
   return {};
 }
 
-// The bindings of a part that are states in the memory of their bound.
+// Emits the bindings of a part that are states in the memory of their bound.
 Result<void> ModelEmitter::emit_states(const Node& call, pb::FixedPart& part) {
   const Graph &root = call.graph(), &graph = *call.get(attributes::Call::graph);
   std::set<const Value*> appended;

@@ -1,4 +1,4 @@
-// The ModelDef of planned parts.
+// Emits the ModelDef of planned parts.
 #pragma once
 
 #include <map>
@@ -13,12 +13,12 @@
 
 namespace sluice {
 
-// Kernel objects in the order of first launch, and the kernels' new ids.
+// The kernel objects in the order of first launch, and the kernels' new ids.
 struct KernelStore {
   std::vector<SegmentId> objects;
   std::vector<uint64_t> offsets;  // of objects within the kernels segment
-  std::vector<int32_t>
-      kernel_ids;  // by KernelId of the module: index into ModelDef.kernels, -1 unused
+  // By KernelId of the module: index into ModelDef.kernels, -1 for unused ones.
+  std::vector<int32_t> kernel_ids;
   uint64_t bytes = 0;
 };
 
@@ -29,22 +29,23 @@ struct PlannedPart {
   MemoryPlan plan;
 };
 
-// The tables that all parts share: types, nodes, kernels. Segments are not its business.
+// Emits the tables that all parts share: types, nodes, kernels. Segments are emitted elsewhere.
 class ModelEmitter {
  public:
   ModelEmitter(const Module& module, KernelStore& kernels) : module_(module), kernels_(kernels) {
     kernels_.kernel_ids.assign(module.kernel_count(), -1);
   }
 
-  // Version, profile, options, what the model takes and gives: the inputs and outputs of `graph`,
-  // and when some part is symbolic, their dims as what all sizes are computed from. Error:
-  // kNotBuildable for types that a compiled model has no words for.
+  // Emits version, profile, options and signature: the inputs and outputs of `graph`, and, when
+  // some part is symbolic, their dims, from which all sizes are computed. Returns kNotBuildable for
+  // types that a compiled model cannot express.
   Result<void> emit_signature(const Graph& graph, bool has_symbolic);
-  // Error: kNotBuildable when the whole model is one part and a value is to grow, which only states
-  // do.
+  // Emits one part. Returns kNotBuildable when the whole model is one part and a value is to be
+  // appended to in place, which only states are.
   Result<void> emit_part(const PlannedPart& part, bool under_root);
-  // The nodes of a root graph, in order, and where its parts keep states in place. After the parts.
-  // Error: kNotBuildable when a value is to grow that is no state.
+  // Emits the nodes of a root graph, in order, and the states that its parts keep in place. Must
+  // run after the parts. Returns kNotBuildable when a value that is not a state is to be appended
+  // to in place.
   Result<void> emit_root(const Graph& root);
   pb::ModelDef finish();
 
@@ -55,7 +56,7 @@ class ModelEmitter {
   uint32_t type_index(const Type& type);
   uint32_t emit_node(const std::string& name, const std::string& op, std::string_view engine,
                      uint64_t multiply_adds);
-  uint32_t emit_node(const Node& node, EngineId engine);  // engine: what runs it
+  uint32_t emit_node(const Node& node, EngineId engine);  // engine: the one that runs it
   uint32_t kernel_index(KernelId id);
   void emit_symbols(const Graph& graph);
   Result<void> emit_states(const Node& call, pb::FixedPart& part);
@@ -70,12 +71,13 @@ class ModelEmitter {
   std::map<Type, uint32_t> types_;
   std::map<std::string, uint32_t> ops_, engines_;
   std::map<SymbolId, uint32_t> symbols_;  // index into the sizes' symbols
-  std::map<ExpressionId, uint32_t>
-      sizes_;  // 1 + the index of an expression; 0: it is of other symbols
+  // 1 + the index of an expression; 0: it is of other symbols.
+  std::map<ExpressionId, uint32_t> sizes_;
 };
 
-// The graph that holds the nodes of a part's host tasks, each alone with inputs and results of its
-// own; node ids are the order of the tasks. Empty: no graph.
+// Makes the graph that contains the nodes of a part's host tasks, each alone with inputs and
+// results of its own; node ids are the order of the tasks. Without host tasks the module has no
+// graph.
 Module make_host_graph(const Graph& part, const TaskList& list);
 
 }  // namespace sluice

@@ -5,7 +5,7 @@
 namespace sluice {
 namespace {
 
-// What runs the task's task: copies of all kinds are the device's own.
+// Returns the engine that runs the task; copies of all kinds are the device's own.
 EngineId engine_of(const Task& task) {
   if (task.kind == TaskKind::kLaunch) return task.node->placement.engine;
   return task.kind == TaskKind::kHost ? EngineId::kHostCpu : EngineId::kRts;
@@ -26,7 +26,7 @@ void PartEmitter::run(bool under_root) {
   part_.set_value_names(value_names_.SerializeAsString());
 }
 
-// Names here are for messages only and may be equal.
+// Emits the bindings; names here are for messages only and may be equal.
 void PartEmitter::emit_bindings() {
   const auto emit = [&](const Value& value, pb::BindingDef& binding) {
     binding.set_name(value.name());
@@ -79,7 +79,7 @@ uint32_t PartEmitter::value_id(const Value& value) {
   return id;
 }
 
-// Kind and target of the task's task.
+// Emits the kind and target of the task.
 void PartEmitter::emit_task_kind(const Task& task) {
   const auto emit = [&](pb::TaskKind kind, uint32_t target) {
     part_.add_task_kind(kind);
@@ -130,7 +130,7 @@ void PartEmitter::emit_alias(const Alias& alias) {
     def_.mutable_symbolic()->add_view_value(value_id(*alias.value));
     def_.mutable_symbolic()->add_view_of(value_id(*alias.of));
   }
-  if (alias.after < 0) return;  // of an input or a constant: nothing makes it
+  if (alias.after < 0) return;  // a view of an input or a constant, which no task writes
   part_.add_alias_value(value_id(*alias.value));
   part_.add_alias_after_task(static_cast<uint32_t>(alias.after));
 }

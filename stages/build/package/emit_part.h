@@ -1,4 +1,4 @@
-// One part of a ModelDef: values, tasks and memory.
+// Emits one part of a ModelDef: values, tasks and memory.
 #pragma once
 
 #include <vector>

@@ -11,8 +11,8 @@
 namespace sluice {
 namespace {
 
-// What only Calls read is bound to their parts, which may hold it packed: the root itself does not
-// need it.
+// Returns whether the root reads the value: one that only Calls read is bound to their parts, which
+// may contain it packed, and the root itself does not need it.
 bool is_read_here(const Value& value) {
   return value.is_output() ||
          std::any_of(value.uses().begin(), value.uses().end(),
@@ -80,7 +80,7 @@ class RootMaker {
   }
 
  private:
-  // The kernel of a launch is named beside the graph (RootDef.node_kernel).
+  // Adds a node; the kernel of a launch is named beside the graph (RootDef.node_kernel).
   void add_node(const Node& node, Graph& root, std::vector<Value*>& values) {
     const bool is_launch = launches_[static_cast<size_t>(node.id())];
     Node& copy = mapper_.clone_node(node, root, values);
@@ -90,7 +90,7 @@ class RootMaker {
     for (size_t k = 0; k < copy.output_count(); ++k) copy.output(k).set_storage(-1);
   }
 
-  // Constants are the part's own.
+  // Adds a Call of a part without the constants, which are the part's own.
   void add_call(const Node& call, Graph& root, std::vector<Value*>& values) {
     const Graph& part = *call.get(attributes::Call::graph);
     std::vector<Value*> operands;
@@ -108,7 +108,8 @@ class RootMaker {
     }
   }
 
-  // The digest of what is evaluated only when it is written stays that of its expression.
+  // Locates weights in the file. A segment that is evaluated only when it is written keeps the
+  // digest of its expression.
   void find_weights() {
     for (const SegmentId id : root_weights(source_)) {
       Segment& segment = result_.segment(mapper_.segment(id));

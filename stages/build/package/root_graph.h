@@ -8,12 +8,13 @@
 
 namespace sluice {
 
-// Constants of the linked graph that the walk reads and that lie in the weights, not in the graph:
-// all but small ones, those of bodies and attributes included. In order of first use.
+// Returns the constants of the linked graph that the walk reads and that are in the weights, not in
+// the graph: all except small ones, those of bodies and attributes included, in order of first use.
 std::vector<SegmentId> root_weights(const Graph& root);
 
-// A copy of the linked graph in which Calls name parts by their index in list order, nodes that
-// launch no kernel are tasks of host_cpu, and constants are found at their offsets in "/weights".
+// Returns a copy of the linked graph in which Calls name parts by their index in list order, nodes
+// that launch no kernel are tasks of host_cpu, and constants are found at their offsets in
+// "/weights".
 Module make_root_graph(const Graph& root, const WeightLayout& layout);
 
 }  // namespace sluice

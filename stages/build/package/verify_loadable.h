@@ -1,4 +1,4 @@
-// The last word before a compiled model is written.
+// Checks a compiled model as the loader will, before it is written.
 #pragma once
 
 #include "common/base/result.h"
@@ -6,8 +6,8 @@
 
 namespace sluice {
 
-// What the loader would refuse is a fault of the compiler: kInternal, with the loader's own words.
-// O(ModelDef); reads no weights.
+// Returns kInternal, with the loader's own words, for what the loader would reject: that is a fault
+// of the compiler. O(ModelDef); reads no weights.
 Result<void> verify_loadable(const pb::ModelDef& model);
 
 }  // namespace sluice

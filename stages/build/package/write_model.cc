@@ -22,7 +22,8 @@
 namespace sluice {
 namespace {
 
-// Objects are small and will be run: their bytes are hashed, as those of large constants are not.
+// Makes the segment of kernel objects. They are small and will be run, so their bytes are hashed,
+// as those of large constants are not.
 Result<OmSegment> kernel_segment(const Module& module, const KernelStore& kernels) {
   OmSegment segment;
   segment.kind = pb::SEGMENT_KERNELS;
@@ -41,10 +42,10 @@ Result<OmSegment> kernel_segment(const Module& module, const KernelStore& kernel
   return segment;
 }
 
-// Graphs as segments, in order; keeps their bytes.
+// The graphs that become segments, in order; keeps their bytes.
 class GraphSegments {
  public:
-  // The index of the segment, behind weights and kernels.
+  // Returns the index of the segment; it comes after weights and kernels.
   Result<uint32_t> add(Module module, bool inline_segments) {
     SLUICE_ASSIGN(std::vector<std::byte> bytes,
                   graph_bytes(module, {.inline_segments = inline_segments}));
@@ -60,7 +61,7 @@ class GraphSegments {
   std::vector<std::vector<std::byte>> graphs_;
 };
 
-// --verify=each: what was planned and emitted, by checkers that share no code with it.
+// With --verify=each, checks what was planned and emitted, by checkers that share no code with it.
 Result<void> check_model(const pb::ModelDef& model, uint64_t weights_bytes,
                          const Options& options) {
   if (options.text("verify") != "each") return {};
@@ -86,7 +87,7 @@ Result<void> check_model(const pb::ModelDef& model, uint64_t weights_bytes,
                     "the tasks and memory that were planned do not fit together:{}", findings);
 }
 
-// The graphs that become fixed parts: the whole, or what a root calls.
+// Returns the graphs that become fixed parts: the whole one, or those that a root calls.
 std::vector<const Graph*> part_graphs(const Graph& root, bool has_root) {
   if (!has_root) return {&root};
   std::vector<const Graph*> graphs;
@@ -150,7 +151,8 @@ Result<void> add_graphs(const Graph& root, const std::vector<PlannedPart>& parts
   return {};
 }
 
-// With --symbolic=off every size that is no number counts as such.
+// Returns whether the size of a result is known only once it is computed; with --symbolic=off every
+// size that is not a number counts as such.
 bool has_size_of_a_result(const Node& node) {
   const Module& module = node.graph().module();
   const auto option = module.options.find("symbolic");
@@ -163,7 +165,8 @@ bool has_size_of_a_result(const Node& node) {
   return false;
 }
 
-// What has no size before the model runs goes slower; it may be an oversight.
+// Warns of values without a size before the model runs: they make it slower, and may be an
+// oversight.
 void warn_of_root(const Graph& root) {
   const std::string options = dynamic_dims_hint(root.module());
   const auto count = std::count_if(root.nodes().begin(), root.nodes().end(), has_size_of_a_result);

@@ -1,13 +1,13 @@
-// Puts the nodes of each subgraph in the place of its Call.
+// Replaces each Call by the nodes of its subgraph.
 //
-//   before:  %y = Call(%x, %w) {graph = @p0}     @p0(%a, parameter %b): %c = constant expression
-//   @pack(%b)   %r = Fused(%a, %c) after:   %y = Fused(%x, %c)                  %c = constant
-//   expression @pack(%w)
+//   before:  %y = Call(%x, %w) {graph = @p0}
+//            @p0(%a, parameter %b):  %c = constant expression @pack(%b)   %r = Fused(%a, %c)
+//   after:   %c = constant expression @pack(%w)   %y = Fused(%x, %c)
 //
 // Calls of fixed and symbolic parts stay when the model is not one fixed part itself: they are
-// lowered to task lists, each by itself, and called while the rest is walked. Their constants are
-// bound all the same. Dynamic parts are linked: their nodes become nodes of the root, which is
-// dynamic from then on.
+// lowered to task lists, each by itself, and called while the other nodes are walked. Their
+// constants are bound all the same. Dynamic parts are linked: their nodes become nodes of the root,
+// which is dynamic from then on.
 //
 // Legal because a subgraph names nothing outside itself: its inputs stand for the Call's operands,
 // its parameters for the constants among them. Constant expressions over parameters become
@@ -24,7 +24,7 @@
 namespace sluice {
 namespace {
 
-// The segments of one Call: parameters replaced by what the Call binds.
+// Binds the segments of one Call: parameters are replaced by the constants that the Call binds.
 class Binder {
  public:
   explicit Binder(Module& module) : module_(module) {}
@@ -58,7 +58,8 @@ Error does_not_fit(const Node& call, const Graph& callee, const std::string& wha
                     what);
 }
 
-// A kernel was made for the storage that its operand has inside.
+// Returns whether both have the same storage: a kernel was made for the one that its operand has
+// inside.
 bool are_stored_alike(const Value& outside, const Value& inside) {
   return outside.storage_id() == inside.storage_id() ||
          (!append_axis(outside) && !append_axis(inside));
@@ -99,7 +100,7 @@ Result<void> bind_parameters(const Node& call, const Graph& callee, Binder& bind
   return {};
 }
 
-// Answers the last node of the subgraph, null when it is empty.
+// Returns the last node of the subgraph, null when it is empty.
 Result<Node*> link(Node& call, Graph& callee) {
   Graph& graph = call.graph();
   Module& module = graph.module();
@@ -138,7 +139,7 @@ Result<Node*> link(Node& call, Graph& callee) {
   return last;
 }
 
-// Who waited for a Call waits for the last node of its subgraph.
+// Nodes that waited for a Call now wait for the last node of its subgraph.
 void move_control_edges(Graph& graph, const std::map<const Node*, Node*>& last_of) {
   for (Node& node : graph.nodes()) {
     if (node.after().empty()) continue;
@@ -175,7 +176,7 @@ Result<void> link_all(Graph& graph, bool keeps_parts) {
   return {};
 }
 
-// The constants of a part that stays, as they are outside.
+// Binds the constants of a part that stays to those outside.
 Result<void> bind_constants(Node& call, Graph& part) {
   SLUICE_TRY(check_fits(call, part));
   Binder binder(part.module());

@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-// The value whose bytes a view shares.
+// Returns the value whose bytes a view shares.
 const Value* base_of(const std::vector<const Value*>& base, const Value* value) {
   while (base[static_cast<size_t>(value->id())] != nullptr)
     value = base[static_cast<size_t>(value->id())];
@@ -61,8 +61,8 @@ class TaskMaker {
     return made_by_[static_cast<size_t>(base_of(base_, &value)->id())];
   }
 
-  // The tasks that the node's control edges name, and those of the views that it reads: a view is
-  // there once what it waits for is done.
+  // Returns the tasks that the node's control edges name, and those of the views that it reads: a
+  // view exists once the tasks that it waits for are done.
   Result<std::vector<size_t>> control_of(const Node& node) const {
     std::set<size_t> tasks;
     const auto add_views = [&](const Node& view) {
@@ -101,7 +101,7 @@ class TaskMaker {
   }
 
   void add_output_copies() {
-    std::set<int32_t> written;  // values that already lie in an output
+    std::set<int32_t> written;  // values that are already in an output
     for (size_t k = 0; k < root_.outputs().size(); ++k) {
       const Value* origin = base_of(base_, root_.outputs()[k]);
       if (origin->producer() != nullptr && written.insert(origin->id()).second) continue;
@@ -115,9 +115,9 @@ class TaskMaker {
 
   const Graph& root_;
   TaskList list_;
-  std::vector<const Value*> base_;                           // by value id: what a view shows
-  std::vector<int64_t> made_by_;                             // by value id: the task
-  std::vector<bool> seen_;                                   // by node id
+  std::vector<const Value*> base_;  // by value id: the value that a view shows
+  std::vector<int64_t> made_by_;    // by value id: the task
+  std::vector<bool> seen_;          // by node id
   std::map<int32_t, std::vector<size_t>> control_of_views_;  // by node id
 };
 

@@ -1,4 +1,4 @@
-// The lowered graph as a list of tasks, before any memory is planned.
+// The lowered graph as a list of tasks, before memory is planned.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ struct Task {
   std::vector<const Value*> outputs;  // unused ones included
   std::vector<const Value*> inputs;   // null: absent
   uint32_t axis = 0;                  // kAppend
-  size_t copied_output =
-      0;  // kCopy without node: the index of the model output; inputs[0] is what it gets
-  std::vector<size_t> after = {};  // tasks that control edges put before it, also those of the
-                                   // views that it reads; ascending
+  // kCopy without node: the index of the model output; inputs[0] is its value.
+  size_t copied_output = 0;
+  // Tasks that control edges put before it, including those of the views that it reads; ascending.
+  std::vector<size_t> after = {};
 };
 
 // A view: the same bytes as another value, once task `after` has run (-1: from the beginning).
@@ -35,9 +35,9 @@ struct TaskList {
   std::vector<Alias> aliases;
 };
 
-// Steps in node order, then a copy for every model output that cannot be written in place: one that
-// is an input, a constant, a view of one, or an output twice. Every value is fixed
-// (common/ir/fixed.h). Error: kInternal for a control edge from a later node.
+// Makes the tasks in node order, then a copy for every model output that cannot be written in
+// place: one that is an input, a constant, a view of one, or an output twice. Every value is fixed
+// (common/ir/fixed.h). Returns kInternal for a control edge from a later node.
 Result<TaskList> make_tasks(const Graph& root);
 
 }  // namespace sluice

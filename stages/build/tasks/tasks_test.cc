@@ -33,10 +33,11 @@ TEST(MakeTasks, ControlEdgesAreThoseOfTasks) {
   ASSERT_EQ(list->tasks.size(), 4U);
   EXPECT_THAT(list->tasks[1].after, IsEmpty());
   EXPECT_THAT(list->tasks[2].after, ElementsAre(0, 1));
-  EXPECT_THAT(list->tasks[3].after, IsEmpty());  // operands say enough
+  EXPECT_THAT(list->tasks[3].after, IsEmpty());  // operands already order it
 }
 
-// A view has no task: who reads it, or runs after it, waits for what it waits for.
+// A view has no task: a node that reads it, or runs after it, waits for the tasks that the view
+// waits for.
 TEST(MakeTasks, ControlEdgesPassThroughViews) {
   const Module module = parsed(R"(
   %a: f32[4] = Relu(%x) placement {engine = host_cpu}

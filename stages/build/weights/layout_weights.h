@@ -1,4 +1,4 @@
-// The weights region: every constant that a task reads, once each.
+// The weights region contains every constant that a task reads, once each.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ struct WeightLayout {
   uint64_t bytes = 0;
 };
 
-// Lays out the constants that tasks read or that are outputs, behind those that were there.
+// Lays out the constants that tasks read or that are outputs, after those already there.
 void add_weights(const Module& module, const TaskList& list, WeightLayout& layout);
-// One constant.
+// Lays out one constant.
 void add_weight(const Module& module, SegmentId segment, WeightLayout& layout);
 
 }  // namespace sluice

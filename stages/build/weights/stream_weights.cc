@@ -16,17 +16,17 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kTileBytes =
-    1 << 20;                  // with its intermediate values within a second-level cache
+// A tile and its intermediate values fit in a second-level cache.
+constexpr uint64_t kTileBytes = 1 << 20;
 constexpr size_t kAhead = 8;  // tiles for each thread that are evaluated and not yet written
 
 bool is_evaluated(const Segment& segment) {
   return segment.kind == SegmentKind::kExpression || segment.kind == SegmentKind::kSplat;
 }
 
-// The pages of the file that bytes of a constant are mapped from leave our memory, but for those at
-// the ends; read again they come back. Else all weights would pile up there until the end, when one
-// thread has to take them apart.
+// Unmaps the whole pages of the file that a constant's bytes are mapped from; they are read again
+// on the next access. Otherwise all weights would stay in memory until the end, when one thread has
+// to unmap them.
 void let_go(std::span<const std::byte> bytes) {
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE)),
              from = reinterpret_cast<uintptr_t>(bytes.data());
@@ -35,7 +35,7 @@ void let_go(std::span<const std::byte> bytes) {
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
-// A constant in a file, or those that an expression reads.
+// Releases a constant in a file, or those that an expression reads.
 void let_go(const Module& module, SegmentId id) {
   std::vector<SegmentId> left = {id};
   for (std::set<SegmentId> seen; !left.empty();) {
@@ -51,7 +51,7 @@ void let_go(const Module& module, SegmentId id) {
   }
 }
 
-// Constants evaluated by threads, in tiles, taken in order by one consumer.
+// Constants that threads evaluate in tiles and one consumer takes in order.
 class TileQueue {
  public:
   TileQueue(const Module& module, std::vector<SegmentId> segments, size_t threads)
@@ -67,7 +67,7 @@ class TileQueue {
     changed_.notify_all();
   }
 
-  // The body of a thread: until everything is done.
+  // Runs in each thread until everything is done.
   void work() {
     std::unique_lock lock(mutex_);
     while (true) {
@@ -82,7 +82,7 @@ class TileQueue {
     }
   }
 
-  // Number of tiles of an item, once it is planned.
+  // Returns the number of tiles of an item, once it is planned.
   Result<size_t> tiles(size_t item) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return items_[item].tiles.has_value(); });
@@ -90,7 +90,7 @@ class TileQueue {
     return **items_[item].tiles;
   }
 
-  // The next tile, in the order of items.
+  // Returns the next tile, in the order of items.
   Result<TensorBytes> take() {
     std::unique_lock lock(mutex_);
     std::optional<Result<TensorBytes>>& slot = made_[taken_ % made_.size()];
@@ -161,15 +161,15 @@ class TileQueue {
   const Module& module_;
   const std::vector<SegmentId> segments_;
   const size_t plans_ahead_;
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::vector<Item> items_;  // by index of segments_
-  std::vector<std::optional<Result<TensorBytes>>>
-      made_;            // tile n of all lies in slot n modulo the size, from its end to its taking
+  // Tile n of all is in slot n modulo the size, from its completion until it is taken.
+  std::vector<std::optional<Result<TensorBytes>>> made_;
   size_t planned_ = 0;  // items that a thread has begun to plan
   size_t current_ = 0;  // item whose tiles are being evaluated
   size_t begun_ = 0;    // tiles that a thread has begun to evaluate
-  size_t taken_ = 0;    // tiles that the consumer has
+  size_t taken_ = 0;    // tiles that the consumer has taken
   bool stopped_ = false;
 };
 

@@ -1,4 +1,4 @@
-// The bytes of the weights region, made while they are written.
+// Produces the bytes of the weights region while they are written.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace sluice {
 
-// Gives the output every constant of the layout, in order, on the calling thread. Constant
+// Writes every constant of the layout to the output, in order, on the calling thread. Constant
 // expressions and splats are evaluated in tiles by `threads` other threads, a few tiles ahead; the
-// rest is given as it lies in its file. Errors: those of evaluation, of the first constant that has
-// one; kMissingSegment; the output's.
+// other constants are written from their files. Returns the evaluation error of the first constant
+// that has one, kMissingSegment, or the output's error.
 Result<void> stream_weights(const Module& module, const WeightLayout& layout, int64_t threads,
                             const OmOutput& output);
 

@@ -3,7 +3,7 @@
 namespace sluice {
 namespace {
 
-// x * op(x): SiLU with Sigmoid, hard swish with HardSigmoid, …
+// Matches x * op(x): SiLU with Sigmoid, hard swish with HardSigmoid, …
 Pattern gated_by(Op op) {
   Pattern pattern;
   Value& x = pattern.input("x");
@@ -11,7 +11,7 @@ Pattern gated_by(Op op) {
   return pattern;
 }
 
-// x * Clip(x + 3, 0, 6)
+// Matches x * Clip(x + 3, 0, 6).
 Pattern hard_swish() {
   Pattern pattern;
   Value& x = pattern.input("x");
@@ -21,7 +21,7 @@ Pattern hard_swish() {
   return pattern;
 }
 
-// x * (Clip(x + 3, 0, 6) / 6)
+// Matches x * (Clip(x + 3, 0, 6) / 6).
 Pattern hard_swish_scaled(Op scale) {
   Pattern pattern;
   Value& x = pattern.input("x");
@@ -32,9 +32,9 @@ Pattern hard_swish_scaled(Op scale) {
   return pattern;
 }
 
-enum class Half { kApart, kOnX, kOnSum };  // where the factor 0.5 stands
+enum class Half { kApart, kOnX, kOnSum };  // the position of the factor 0.5
 
-// x * (Erf(x / sqrt(2)) + 1), the argument scaled by Div or Mul.
+// Matches x * (Erf(x / sqrt(2)) + 1), the argument scaled by Div or Mul.
 Pattern gelu(Op scale, Half half) {
   Pattern pattern;
   Value* x = &pattern.input("x");

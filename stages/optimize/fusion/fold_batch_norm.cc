@@ -2,15 +2,16 @@
 // before it.
 //
 //   before:  %1 = Conv(%x, %w, %b)   %y = BatchNormalization(%1, %scale, %shift, %mean, %variance)
-//   after:   %s = scale / sqrt(variance + epsilon)            (constant expressions: sluice-build
-//   evaluates them)
+//   after:   %s = scale / sqrt(variance + epsilon)      (constant expressions: sluice-build
+//   evaluates
+//                                                        them)
 //            %y = Conv(%x, %w * %s, (%b - %mean) * %s + %shift)
 //
 // Legal because both are linear in the contraction's result, channel by channel: equal up to
 // rounding. The contraction's result must not be read elsewhere, its weight and bias must be
-// constants, and channels must be what the weight's rows (or columns) make: always for Conv, for
-// Gemm and MatMul when their result is a matrix. A normalisation behind anything else becomes Mul
-// and Add with constants, which may then join an epilogue. One that trains stays.
+// constants, and channels must be those of the weight's rows (or columns): always for Conv, for
+// Gemm and MatMul when their result is a matrix. A normalisation after any other node becomes Mul
+// and Add with constants, which may then join an epilogue. One in training mode stays.
 #include "common/ops/attributes.h"
 #include "common/pass/boundary.h"
 #include "common/pass/pattern_matcher.h"
@@ -36,7 +37,7 @@ bool is_vector(const Value* value, int64_t size) {
   return is_weight(value) && value->type().dims == std::vector{Dim::fixed(size)};
 }
 
-// Channels of a normalisation that can be rewritten; 0 when it cannot.
+// Returns the channels of a normalisation that can be rewritten; 0 when it cannot.
 int64_t channels(const Node& norm) {
   if (norm.get(attributes::BatchNormalization::training_mode) != 0 || norm.output_count() != 1 ||
       !is_removable(norm))
@@ -52,7 +53,7 @@ int64_t channels(const Node& norm) {
   return count;
 }
 
-// What the normalisation multiplies with: scale / sqrt(variance + epsilon).
+// Computes the factor of the normalisation: scale / sqrt(variance + epsilon).
 Value& factor(ConstantExpression& expression, const Node& norm) {
   Value& variance = expression.input(norm.input(4)->segment());
   Value& sum = expression.node(
@@ -61,7 +62,7 @@ Value& factor(ConstantExpression& expression, const Node& norm) {
       Op::kDiv, {&expression.input(norm.input(1)->segment()), &expression.node(Op::kSqrt, {&sum})});
 }
 
-// (bias - mean) * factor + shift; bias may be absent.
+// Computes (bias - mean) * factor + shift; bias may be absent.
 SegmentId folded_bias(Module& module, const Node& norm, const Value* bias, float beta) {
   ConstantExpression expression(module, norm.output().name() + ".bias");
   Value& mean = expression.input(norm.input(3)->segment());
@@ -78,7 +79,7 @@ SegmentId folded_bias(Module& module, const Node& norm, const Value* bias, float
       expression.node(Op::kAdd, {&scaled, &expression.input(norm.input(2)->segment())}));
 }
 
-// weight * factor, the factor along `axis` of the weight.
+// Computes weight * factor, the factor along `axis` of the weight.
 SegmentId folded_weight(Module& module, const Node& norm, const Value& weight, size_t axis) {
   ConstantExpression expression(module, norm.output().name() + ".weight");
   Value& given = expression.input(weight.segment());
@@ -88,7 +89,7 @@ SegmentId folded_weight(Module& module, const Node& norm, const Value& weight, s
   return expression.finish(expression.node(Op::kMul, {&given, &spread}));
 }
 
-// The axis of the weight that makes the channels; nothing when the fold is not legal.
+// Returns the axis of the weight that produces the channels; nothing when the fold is not legal.
 std::optional<size_t> channel_axis(const Node& contraction, const Node& norm, int64_t count) {
   const Value& weight = *contraction.input(1);
   const Value* bias = contraction.input(2);
@@ -109,8 +110,8 @@ Node& copy_of(const Node& node, Op op, const std::vector<Value*>& inputs, Node& 
   return copy;
 }
 
-// The nodes of the match become the contraction with other constants; behind MatMul, which has no
-// bias, also an Add.
+// Replaces the nodes of the match by the contraction with other constants; after MatMul, which has
+// no bias, also by an Add.
 void fold(Editor& editor, Node& contraction, Node& norm, size_t axis) {
   Graph& graph = editor.graph();
   Module& module = graph.module();
@@ -158,8 +159,8 @@ bool fold_matches(Editor& editor, const Pattern& pattern, const OpIndex& index) 
   return changed;
 }
 
-// y = x * factor + (shift - mean * factor), the constants shaped to spread over the axes behind the
-// channels.
+// Replaces the node by y = x * factor + (shift - mean * factor), with constants that broadcast to
+// the axes after the channels.
 void spell_out(Editor& editor, Node& norm, int64_t count) {
   Graph& graph = editor.graph();
   Module& module = graph.module();

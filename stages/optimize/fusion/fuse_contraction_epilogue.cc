@@ -1,22 +1,22 @@
-// Wraps a contraction and the elementwise nodes behind it into one Fused node.
+// Wraps a contraction and the elementwise nodes after it into one Fused node.
 //
 //   before:  %1 = Conv(%x, %w)   %2 = Add(%1, %residual)   %y = Relu(%2)
 //   after:   %y = Fused(%x, %w, %residual) {anchor = 0, body = @y}
 //            @y(%x, %w, %residual):  %1 = Conv(%x, %w)   %2 = Add(%1, %residual)   %y = Relu(%2)
 //
-// Legal because the body means exactly what the nodes meant, and nothing outside reads what is made
-// inside: from the anchor the chain grows by steps that take in all readers of the value reached so
-// far. A step is one elementwise node, or a match of a pattern (epilogue_patterns) that reads the
-// value in several places. So no path leaves the set and comes back but through control edges, for
-// which the graph is searched. Each node must be what the aicore engine takes as an epilogue
+// Legal because the body computes exactly what the nodes computed, and nothing outside reads a
+// value produced inside: from the anchor the chain grows by steps that include all readers of the
+// value reached so far. A step is one elementwise node, or a match of a pattern (epilogue_patterns)
+// that reads the value in several places. So only control edges can lead out of the set and back,
+// and the graph is searched for those. Each node must be an epilogue that the aicore engine takes
 // (common/target/aicore.h): then a Fused node is sure to find its engine. All nodes must have the
 // same placement.
 //
 // Inputs of the Fused node: the anchor's, then one for each other value that the epilogue reads.
-// Scalars that lie in the graph become constants of the body; all other constants stay outside, so
-// that equal layers with other weights have equal bodies.
+// Scalars in the graph become constants of the body; all other constants stay outside, so that
+// equal layers with other weights have equal bodies.
 //
-// An Add of two contractions goes to the one that comes first in the graph.
+// An Add of two contractions joins the one that comes first in the graph.
 #include <algorithm>
 #include <unordered_map>
 
@@ -31,17 +31,18 @@
 namespace sluice {
 namespace {
 
-// A longer epilogue would not stay in a core's registers; the rest runs on its own.
+// A longer epilogue would not stay in a core's registers; the nodes after it run on their own.
 constexpr size_t kLongestChain = 64;
 
-using Step = std::vector<Node*>;  // in list order; the last one makes what the next step reads
+// Nodes in list order; the last one produces the value that the next step reads.
+using Step = std::vector<Node*>;
 using Steps = std::unordered_map<const Value*, std::vector<Step>>;
 
 bool contains(const std::vector<Node*>& nodes, const Node* node) {
   return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
 }
 
-// Steps of several nodes by the value they start from.
+// Returns steps of several nodes by the value they start from.
 Steps find_pattern_steps(const Graph& graph) {
   Steps steps;
   const OpIndex index(graph);
@@ -57,7 +58,7 @@ class Chain {
  public:
   explicit Chain(Node& anchor) : nodes_{&anchor} {}
 
-  // Takes in steps as long as there are any.
+  // Appends steps until none is left.
   void grow(const Steps& pattern_steps) {
     while (!end().is_output() && grow_once(pattern_steps)) {
     }

@@ -31,7 +31,7 @@ graph @y(%x: f32[1, 2, 4, 4], %w: f32[3, 2, 1, 1], %b: f32[3, 1, 1], %r: f32[1, 
 )");
 }
 
-// As a graph that no inference has seen may have it.
+// A graph that no inference has seen may have such operands.
 TEST(FuseContractionEpilogue, OperandsWithoutAxesAreLeftAlone) {
   expect_unchanged(fuse_contraction_epilogue,
                    R"(graph @main(%x: f32[], %w: f32[2, 2]) -> (%y) {

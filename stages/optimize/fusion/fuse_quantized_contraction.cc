@@ -1,16 +1,16 @@
-// Wraps a contraction of dequantized integers and what follows, up to the quantization of its
+// Wraps a contraction of dequantized integers and the nodes after it, up to the quantization of its
 // result, into one Fused node.
 //
 //   before:  %1 = DequantizeLinear(%x, …)   %2 = DequantizeLinear(%w, …)
 //            %3 = Conv(%1, %2, %b)   %4 = Relu(%3)   %y = QuantizeLinear(%4, …)
-//   after:   %y = Fused(%x, %w, %b) {anchor = 2, body = @y}      @y holds the five nodes
+//   after:   %y = Fused(%x, %w, %b) {anchor = 2, body = @y}      @y contains the five nodes
 //
-// Legal because the body means exactly what the nodes meant. DequantizeLinear nodes are copied:
-// those that others read stay. From the contraction the chain grows by elementwise nodes, each the
-// only reader of the one before and one that the aicore engine takes as an epilogue, to a
+// Legal because the body computes exactly what the nodes computed. DequantizeLinear nodes are
+// copied: those with other readers stay. From the contraction the chain grows by elementwise nodes,
+// each the only reader of the one before and an epilogue that the aicore engine takes, to a
 // QuantizeLinear with one scale. Without QuantizeLinear the result is f32. MatMulInteger and
 // ConvInteger start a chain with a Cast to f32. Only what the engine takes
-// (common/target/quantized.h) is fused: the rest is dequantized, computed and quantized in floats.
+// (common/target/quantized.h) is fused: all else is dequantized, computed and quantized in floats.
 //
 // The bias stays outside, dequantized: folding constants makes it floats.
 #include "common/pass/boundary.h"
@@ -22,14 +22,14 @@
 namespace sluice {
 namespace {
 
-// A longer epilogue would not stay in a core's registers; the rest runs on its own.
+// A longer epilogue would not stay in a core's registers; the nodes after it run on their own.
 constexpr size_t kLongestChain = 64;
 
 class QuantizedChain {
  public:
   explicit QuantizedChain(Node& anchor) : nodes_{&anchor} {}
 
-  // False when the anchor's operands are no integers, or nothing is won.
+  // Returns false when the anchor's operands are not integers, or nothing is gained.
   bool grow() {
     if (!start()) return false;
     while (nodes_.size() < kLongestChain && take_elementwise()) {
@@ -39,7 +39,7 @@ class QuantizedChain {
   }
 
   const std::vector<Node*>& nodes() const { return nodes_; }  // the anchor first
-  // DequantizeLinear of the operands; none for integer anchors.
+  // Returns the DequantizeLinear nodes of the operands; none for integer anchors.
   std::vector<Node*> dequantizations() const {
     if (is_integer_contraction(anchor().op())) return {};
     return {anchor().input(0)->producer(), anchor().input(1)->producer()};
@@ -73,7 +73,7 @@ class QuantizedChain {
            epilogue_shape(bias->type(), anchor()).has_value();
   }
 
-  // The one node that reads the chain's end, when it may join the chain.
+  // Returns the one node that reads the chain's end, when it may join the chain.
   Node* reader() const {
     const std::vector<Use>& uses = end().uses();
     if (uses.empty() || end().is_output()) return nullptr;
@@ -132,8 +132,8 @@ void fuse(Editor& editor, const QuantizedChain& chain) {
   FusedNode fused(editor, chain.end());
   for (const Node* node : dequantizations) fused.copy(*node);
   fused.copy(chain.anchor());
-  for (const Node* node : dequantizations)
-    fused.keep_outside(node->output());  // an epilogue reads operands, as floats
+  // An epilogue reads operands as floats.
+  for (const Node* node : dequantizations) fused.keep_outside(node->output());
   for (size_t i = 1; i < chain.nodes().size(); ++i) fused.copy(*chain.nodes()[i]);
   Node& made = fused.replace(chain.anchor(), chain.nodes());
   for (Node* node : dequantizations) {

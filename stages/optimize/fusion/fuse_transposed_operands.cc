@@ -4,17 +4,17 @@
 //   after:   %y = Fused(%a, %x) {anchor = 1, body = @y}
 //            @y(%a, %x):  %1 = Transpose(%x) {perm = [0, 2, 1]}   %y = MatMul(%a, %1)
 //
-// Legal because the body means exactly what the nodes meant, and every reader of %1 is such a
-// product, so that %1 is made nowhere any more. Readers are MatMul and Gemm nodes, and Fused nodes
-// around one whose body hands %1 to its anchor alone; all have the Transpose's plan and are what
-// the aicore engine takes (common/target/aicore.h), whose kernels read operands of any strides.
-// Measured at 12 heads of 64 and 128 or 512 rows, a product through a transposition costs up to an
-// eighth more than one of dense operands, of one row twice as much; the Transpose costs more than
-// that in every case.
+// Legal because the body computes exactly what the nodes computed, and every reader of %1 is such a
+// product, so that no node produces %1 any more. Readers are MatMul and Gemm nodes, and Fused nodes
+// around one whose body passes %1 to its anchor alone; all have the Transpose's placement and are
+// nodes that the aicore engine takes (common/target/aicore.h), whose kernels read operands of any
+// strides. Measured at 12 heads of 64 and 128 or 512 rows, a product through a transposition costs
+// up to an eighth more than one of dense operands, of one row twice as much; the Transpose costs
+// more than that in every case.
 //
-// Only where elements that are neighbours in %x stay so along rows or columns of the operand: else
-// a kernel would read a line of the cache for each element, several times, where the Transpose does
-// so once. Constants are left alone: what is known is transposed when compiling.
+// The pass applies only where elements that are neighbours in %x stay so along rows or columns of
+// the operand: otherwise a kernel would read a line of the cache for each element, several times,
+// where the Transpose does so once. Constants are left alone: they are transposed at compile time.
 #include <algorithm>
 
 #include "common/ops/attributes.h"
@@ -35,12 +35,13 @@ bool keeps_lines(const Node& transpose) {
   return last >= 1 && (order[order.size() - 1] == last || order[order.size() - 2] == last);
 }
 
-// Operand `input` of a plain product.
+// Returns whether `input` is a matrix operand of a plain product.
 bool takes(const Node& product, size_t input) {
   return input == 0 || (input == 1 && takes_second_transposed(product));
 }
 
-// The anchor reads input `input` of the Fused node as a matrix, and nothing else in the body does.
+// Returns whether the anchor reads input `input` of the Fused node as a matrix, and nothing else in
+// the body reads it.
 bool hands_to_anchor(const Node& fused, size_t input) {
   const Graph& body = *fused.get(attributes::Fused::body);
   const Node* anchor = find_anchor(body);

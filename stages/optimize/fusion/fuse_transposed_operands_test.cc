@@ -89,7 +89,7 @@ TEST(FuseTransposedOperands, AnotherReaderKeepsIt) {
 )");
 }
 
-// The operand of the epilogue, and the bias.
+// The operand of the epilogue and the bias are not matrices.
 TEST(FuseTransposedOperands, OnlyMatrices) {
   expect_unchanged(fuse_transposed_operands,
                    R"(graph @main(%a: f32[3, 4], %b: f32[4, 5], %x: f32[5, 3]) -> (%y, %z) {

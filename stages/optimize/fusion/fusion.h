@@ -1,5 +1,4 @@
-// The rewrites of this stage that go through the pattern matcher; the table in pipeline.cc says
-// what each does.
+// The rewrites of this stage that use the pattern matcher; the table in pipeline.cc describes each.
 #pragma once
 
 #include "common/base/options.h"

@@ -1,14 +1,14 @@
 // Moves nodes over constants that are too large to evaluate here into constant expressions, which
 // sluice-build evaluates once.
 //
-//   before:  %1 = Cast(%w)   %2 = Transpose(%1)   %y = MatMul(%x, %2)          w: f16, 64 MB
-//   after:   %y = MatMul(%x, %2)                                               2: constant,
-//   Transpose(Cast(w))
+//   before:  %1 = Cast(%w)   %2 = Transpose(%1)   %y = MatMul(%x, %2)      w: f16, 64 MB
+//   after:   %y = MatMul(%x, %2)                                           2: constant,
+//                                                                          Transpose(Cast(w))
 //
-// Legal for the reasons of fold-constants. Nodes that give much more than they read (Expand, Tile)
-// stay: their results are quicker made again than loaded. Outputs of the model stay nodes. A chain
-// is one expression; a result with several readers is an expression of its own, which the others
-// read, so that every node is moved once.
+// Legal for the reasons of fold-constants. Nodes that produce much more than they read (Expand,
+// Tile) stay: their results are computed faster than loaded. Outputs of the model stay nodes. A
+// chain is one expression; a result with several readers is an expression of its own, which the
+// others read, so that every node is moved once.
 #include <algorithm>
 #include <map>
 
@@ -51,12 +51,12 @@ class ConstantDeferral {
 
  private:
   static size_t index(const Value& value) { return static_cast<size_t>(value.id()); }
-  // Values added on the way are no deferred ones.
+  // Returns false for values added by this pass, which are not deferred.
   bool is_deferred(const Value& value) const {
     return index(value) < nesting_.size() && nesting_[index(value)] > 0;
   }
 
-  // Deferred, and read by a node that stays or by more than one.
+  // Returns whether a value is deferred, and read by a node that stays or by more than one.
   bool is_expression(const Value& value) const {
     if (value.uses().size() != 1) return value.is_used();
     const Node& reader = *value.uses().front().node;
@@ -117,7 +117,7 @@ class ConstantDeferral {
     return maximum;
   }
 
-  // The nodes of one expression, inputs first: those that only it reads.
+  // Returns the nodes of one expression, inputs first: those that only it reads.
   std::vector<const Node*> nodes_of(const Node& last) const {
     std::vector<const Node*> nodes, left = {&last};
     while (!left.empty()) {
@@ -135,12 +135,13 @@ class ConstantDeferral {
   }
 
   // Large constants are inputs of the expression, so that equal expressions over other weights have
-  // equal graphs; small ones lie within.
+  // equal graphs; small ones are inside.
   SegmentId make_expression(const Node& last) {
     Module& module = graph_.module();
     Graph& expression = module.add_graph(last.output(0).name(), GraphRole::kExpression);
     std::vector<SegmentId> inputs;
-    std::map<int32_t, Value*> made;  // by value of the graph: what stands for it in the expression
+    // By value of the graph: the value that replaces it in the expression.
+    std::map<int32_t, Value*> made;
     const auto operand = [&](const Value* value) -> Value* {
       if (value == nullptr) return nullptr;
       if (const auto known = made.find(value->id()); known != made.end()) return known->second;
@@ -164,7 +165,8 @@ class ConstantDeferral {
 
   Graph& graph_;
   Editor editor_;
-  std::vector<uint32_t> nesting_;  // by value: of the expression that will make it; 0 not deferred
+  // By value: nesting of the expression that will produce it; 0 for values that are not deferred.
+  std::vector<uint32_t> nesting_;
 };
 
 }  // namespace

@@ -25,7 +25,8 @@ TEST(DeferConstants, LeavesSmallExpandingRandomKeptAndOutputNodes) {
 )");
 }
 
-// 60 results, each read twice by the next: expressions nest 50 deep, and the nodes behind stay.
+// Each of 60 results is read twice by the next: expressions nest 50 deep, and the nodes after that
+// stay.
 TEST(DeferConstants, BoundsNestingAndMovesEveryNodeOnce) {
   Module module;
   Graph& graph = module.add_graph("main");

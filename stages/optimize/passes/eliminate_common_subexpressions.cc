@@ -3,11 +3,11 @@
 //   before:  %1 = Relu(%x)   %2 = Relu(%x)   %y = Add(%1, %2)
 //   after:   %1 = Relu(%x)   %y = Add(%1, %1)
 //
-// Legal for equal op, inputs, attributes, types of results and plan (stream label, stage level, …);
-// never for random ops, nodes with bodies, nodes that run after others, or those that the plan
-// keeps. The node that stays takes the origins of the one that goes. Nodes are compared within one
-// graph, in order, through a hash, so chains of equal nodes merge in one pass. An output of the
-// model merges only into a value that can take its name.
+// Legal for equal op, inputs, attributes, types of results and placement (stream label, stage
+// level, …); never for random ops, nodes with bodies, nodes that run after others, or those that
+// the placement keeps. The remaining node takes the origins of the erased one. Nodes are compared
+// within one graph, in order, through a hash, so chains of equal nodes merge in one pass. An output
+// of the model merges only into a value that can take its name.
 #include <unordered_map>
 
 #include "common/ops/op_table.h"

@@ -1,11 +1,13 @@
-// Erases nodes whose results nobody reads, optional results nobody reads, and unused constants.
+// Erases nodes whose results nothing reads, optional results that nothing reads, and unused
+// constants.
 //
 //   before:  %1 = Relu(%x)   %2 = Exp(%x)   %y, %mask = Dropout(%1)   -> (%y)
 //   after:   %1 = Relu(%x)   %y = Dropout(%1)                         -> (%y)
 //
 // Legal because ops of the table have no effect besides their results, except stream switches and
-// what the plan marks as kept. What ran after an erased node runs after what that ran after. Bodies
-// of erased nodes go with them; captures that a body does not read stay.
+// nodes that the placement keeps. A node that ran after an erased node runs after the nodes which
+// that one ran after. Bodies of erased nodes are erased with them; captures that a body does not
+// read stay.
 #include "common/ops/op_table.h"
 #include "stages/optimize/editor.h"
 #include "stages/optimize/passes/passes.h"

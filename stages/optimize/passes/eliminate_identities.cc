@@ -1,7 +1,7 @@
-// Erases nodes that give back one of their inputs.
+// Erases nodes that return one of their inputs.
 //
-//   before:  %1 = Dropout(%x)   %2 = Cast(%1) {to = 1}   %3 = Mul(%2, 1)   %y = Relu(%3)     (%x is
-//   f32) after:   %y = Relu(%x)
+//   before:  %1 = Dropout(%x)   %2 = Cast(%1) {to = 1}   %3 = Mul(%2, 1)   %y = Relu(%3)
+//   after:   %y = Relu(%x)                                           (%x is f32)
 //
 // Legal only where every bit stays: the result's type is the input's; x + -0.0 and x - 0.0 are x
 // for every float, x + 0.0 is not (-0.0 becomes 0.0); integers have one zero; Dropout is left alone
@@ -26,7 +26,7 @@ bool is_identity_permutation(const Node& node) {
   return true;
 }
 
-// Adding it changes no element.
+// Returns whether adding it changes no element.
 bool is_zero_to_add(const Value& value) {
   return is_filled_with(value, dtype_is_float(value.type().dtype) ? -0.0 : 0.0);
 }
@@ -44,7 +44,7 @@ bool is_zero_padding(const Node& node) {
   return pads && std::all_of(pads->begin(), pads->end(), [](int64_t pad) { return pad == 0; });
 }
 
-// The input that the node gives back, or null. The types are compared by the caller.
+// Returns the input that the node returns unchanged, or null. The caller compares the types.
 Value* given_back(const Node& node) {
   switch (node.op()) {
     case Op::kIdentity:

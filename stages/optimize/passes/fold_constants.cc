@@ -1,12 +1,12 @@
-// Evaluates nodes over constants that read and make at most kFoldLimitBytes.
+// Evaluates nodes over constants that read and produce at most kFoldLimitBytes.
 //
 //   before:  %1 = Add(2, 3)   %y = Mul(%x, %1)
 //   after:   %y = Mul(%x, 5)
 //
-// Legal because the reference evaluator is the meaning of the ops; never for random ops, control
-// flow, or nodes that the plan keeps or excludes. Larger constants are opaque (design section 3):
-// their nodes stay, or another pass writes a constant expression. A node that the evaluator refuses
-// stays and tells the user when it runs. Outputs of the model stay nodes.
+// Legal because the reference evaluator defines the ops; never for random ops, control flow, or
+// nodes that the placement keeps or excludes. Larger constants are opaque (design section 3): their
+// nodes stay, or another pass writes a constant expression. A node that the evaluator rejects stays
+// and reports the error when it runs. Outputs of the model stay nodes.
 #include "common/base/work.h"
 #include "common/eval/eval.h"
 #include "common/eval/steps.h"
@@ -62,7 +62,7 @@ Result<std::vector<EvalValue>> evaluate(const Node& node) {
   return evaluate_node(node, inputs);
 }
 
-// False when some result is not what its type says.
+// Returns false when some result does not have the type that the node declares.
 bool has_types_of(const Node& node, const std::vector<EvalValue>& results) {
   if (results.size() < node.output_count()) return false;
   for (size_t i = 0; i < node.output_count(); ++i) {

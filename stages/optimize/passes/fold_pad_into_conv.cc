@@ -1,11 +1,11 @@
-// Makes zeros padded around a convolution's input the convolution's own padding.
+// Turns zeros padded around a convolution's input into the convolution's own padding.
 //
 //   before:  %1 = Pad(%x, [0, 0, 1, 1, 0, 0, 1, 1])   %y = Conv(%1, %w) {pads = [0, 0, 0, 0]}
 //   after:   %y = Conv(%x, %w) {pads = [1, 1, 1, 1]}
 //
-// Legal for constant padding with zeros of spatial axes only, none negative, in front of a
-// convolution with explicit pads: a convolution's own padding is with zeros. %1 stays if something
-// else reads it.
+// Legal for constant padding with zeros of spatial axes only, none negative, before a convolution
+// with explicit pads: a convolution's own padding is with zeros. %1 stays if something else reads
+// it.
 #include <algorithm>
 
 #include "common/ops/attributes.h"
@@ -16,7 +16,7 @@
 namespace sluice {
 namespace {
 
-// Pads of each axis, first all fronts, then all ends; nothing when they are not known.
+// Returns the pads of each axis, first all fronts, then all ends; nothing when they are not known.
 std::optional<std::vector<int64_t>> pads_of_axes(const Node& pad) {
   const auto given = constant_ints(pad.input(1));
   const Type& type = pad.input(0)->type();
@@ -41,7 +41,7 @@ bool pads_with_zeros(const Node& pad) {
          is_filled_with(*pad.input(2), -0.0);
 }
 
-// The convolution's pads with the node's added; empty when that is not legal.
+// Returns the convolution's pads with the node's added; empty when that is not legal.
 std::vector<int64_t> joined_pads(const Node& conv, const Node& pad) {
   const std::string auto_pad = conv.get(attributes::Window::auto_pad);
   const auto added = pads_of_axes(pad);

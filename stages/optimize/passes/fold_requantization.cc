@@ -1,13 +1,13 @@
-// Lets nodes that move or choose elements do so with integers.
+// Makes nodes that move or choose elements do so with integers.
 //
 //   before:  %1 = DequantizeLinear(%x, s, z)   %2 = MaxPool(%1)   %y = QuantizeLinear(%2, s, z)
 //   after:   %y = MaxPool(%x)
 //
 // Legal for one scale and zero point, the same on both sides: quantizing the difference to the zero
-// point times the scale gives the integer back, since the scale is no denormal number and the
-// integers have 8 bits; and the order of numbers is that of their integers, since the scale is
-// positive. MaxPool outside the image counts for less than all numbers, in integers as in floats.
-// %1 stays if something else reads it.
+// point times the scale produces the integer again, since the scale is not a denormal number and
+// the integers have 8 bits; and the order of numbers is that of their integers, since the scale is
+// positive. For MaxPool positions outside the image count for less than all numbers, in integers as
+// in floats. %1 stays if something else reads it.
 #include <algorithm>
 #include <iterator>
 
@@ -38,8 +38,8 @@ bool has_usual_scale(const Node& dequantize) {
   return scale && *scale > 1e-30 && *scale < 1e30;
 }
 
-// The node that quantizes the only thing this one makes as its input was quantized; null when there
-// is none.
+// Returns the node that quantizes this one's only result with the quantization of its input; null
+// when there is none.
 Node* find_quantization(const Node& node, const Node& dequantize) {
   const Value& result = node.output();
   if (result.uses().size() != 1 || result.is_output()) return nullptr;

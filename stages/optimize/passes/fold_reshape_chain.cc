@@ -39,7 +39,8 @@ bool shorten(Editor& editor, Node& node) {
   return true;
 }
 
-// A target extent of 0 means "as in the input" unless the attribute allowzero says otherwise.
+// Returns whether every target extent means itself: an extent of 0 means "as in the input" unless
+// the attribute allowzero is set.
 bool has_plain_extents(const Node& node) {
   const auto extents = node.output().type().extents();
   if (!extents) return false;

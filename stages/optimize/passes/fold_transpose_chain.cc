@@ -22,8 +22,8 @@ bool is_permutation(const std::vector<int64_t>& perm) {
   return true;
 }
 
-// The permutation spelled out; empty when neither the attribute nor the rank says, and when the
-// attribute is none.
+// Returns the permutation in full; empty when neither the attribute nor the rank determines it, and
+// when the attribute is not a permutation.
 std::vector<int64_t> permutation(const Node& node) {
   std::vector<int64_t> perm = node.get(attributes::Transpose::perm);
   const Type& type = node.input(0)->type();

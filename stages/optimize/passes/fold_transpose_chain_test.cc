@@ -35,7 +35,7 @@ TEST(FoldTransposeChain, ThereAndBackIsNothing) {
 )");
 }
 
-// Only inference refuses them, which a graph that was edited need not have met.
+// Only inference rejects them, and an edited graph need not have passed it.
 TEST(FoldTransposeChain, LeavesWhatIsNoPermutation) {
   for (const char* perm : {"[1, 2, 3]", "[-1, 1, 0]", "[0, 0, 1]"}) {
     expect_unchanged(fold_transpose_chain, fmt::format(R"(graph @main(%x: f32[2, 3, 4]) -> (%b) {{

@@ -1,13 +1,14 @@
-// Transposes integers of weights instead of what they are dequantized to, so that a contraction
-// finds its dequantized weights.
+// Transposes the integers of weights instead of their dequantized values, so that a contraction
+// reads dequantized weights directly.
 //
-//   before:  %1 = DequantizeLinear(%w, s, z) {axis = 0}   %2 = Transpose(%1) {perm = [1, 0]}   %y =
-//   MatMul(%x, %2) after:   %2 = DequantizeLinear(%v, s, z) {axis = 1}   %y = MatMul(%x, %2) v:
-//   constant, Transpose(w)
+//   before:  %1 = DequantizeLinear(%w, s, z) {axis = 0}   %2 = Transpose(%1) {perm = [1, 0]}
+//            %y = MatMul(%x, %2)
+//   after:   %2 = DequantizeLinear(%v, s, z) {axis = 1}   %y = MatMul(%x, %2)
+//            v: constant, Transpose(w)
 //
 // Legal because each element has the scale of its own index along the axis, which the permutation
-// takes along. For constants of 8-bit integers, without scales in blocks. %1 stays if something
-// else reads it.
+// moves too. The pass applies to constants of 8-bit integers, without scales in blocks. %1 stays if
+// something else reads it.
 #include <algorithm>
 
 #include "common/ir/module.h"
@@ -18,7 +19,8 @@
 namespace sluice {
 namespace {
 
-// The axis of the scales after the permutation; nothing when the node is no such dequantization.
+// Returns the axis of the scales after the permutation; nothing when the node is not such a
+// dequantization.
 std::optional<int64_t> permuted_axis(const Node& dequantize,
                                      const std::vector<int64_t>& permutation) {
   const Value& integers = *dequantize.input(0);

@@ -1,4 +1,4 @@
-// The rewrites of this stage that need no patterns; the table in pipeline.cc says what each does.
+// The rewrites of this stage that need no patterns; the table in pipeline.cc describes each.
 #pragma once
 
 #include "common/base/options.h"

@@ -1,11 +1,11 @@
 // Cuts subgraphs for composite engines: regions whose nodes may mix the engines of one composite.
 //
 //   before:  %a = Conv(…) placement {engine = aicore}   %b = Relu(%a) placement {engine = vector}
-//   %c = Sort(%b) placement {engine = host_cpu} after:   %b = Call(…) {graph = @main.c0}, of engine
-//   aicore+vector   %c = Sort(%b) …
+//            %c = Sort(%b) placement {engine = host_cpu}
+//   after:   %b = Call(…) {graph = @main.c0}, of engine aicore+vector   %c = Sort(%b) …
 //
-// A cluster becomes a composite subgraph only when it really mixes engines; else cut-subgraphs cuts
-// it by its one engine. Legal because clusters are convex. Does nothing when the device has no
+// A cluster becomes a composite subgraph only when it really mixes engines; otherwise cut-subgraphs
+// cuts it by its one engine. Legal because clusters are convex. Does nothing when the device has no
 // composite engine.
 #include <algorithm>
 #include <map>
@@ -29,7 +29,7 @@ EngineId member_of(const Node& node, const void* argument) {
   return member && node.op() != Op::kCall ? composite.id : EngineId::kNone;
 }
 
-// Leaves only clusters with more than one engine.
+// Keeps only clusters with more than one engine.
 bool keep_mixed(const Graph& graph, std::vector<int32_t>& clusters) {
   std::vector<std::set<EngineId>> engines(graph.node_limit());
   add_work(Work::kNodeVisits, graph.node_count());
@@ -53,7 +53,7 @@ Result<bool> cut(Graph& graph, const EngineTable& table, const Options& options)
         find_clusters(graph, cluster_keys(graph, member_of, &composite));
     if (!keep_mixed(graph, clusters)) continue;
     SLUICE_TRY(check_convexity(graph, clusters, options));
-    std::map<int32_t, std::string> labels;  // of each cluster: all its nodes have the same
+    std::map<int32_t, std::string> labels;  // by cluster: all its nodes have the same
     add_work(Work::kNodeVisits, graph.node_count());
     for (const Node& node : graph.nodes())
       labels.try_emplace(clusters[static_cast<size_t>(node.id())], node.placement.stream_label);

@@ -1,10 +1,11 @@
 // Cuts subgraphs of one engine (and one stream label) each.
 //
-//   before:  %a = Conv(%x, %w) placement {engine = aicore}   %b = Softmax(%a) placement {engine =
-//   host_cpu} after:   %a = Call(%x, %w) {graph = @main.p0}       %b = Call(%a) {graph = @main.p1}
+//   before:  %a = Conv(%x, %w) placement {engine = aicore}
+//            %b = Softmax(%a) placement {engine = host_cpu}
+//   after:   %a = Call(%x, %w) {graph = @main.p0}   %b = Call(%a) {graph = @main.p1}
 //
-// How nodes are grouped: see clusters.h. Legal because clusters are convex: a Call needs no result
-// of what waits for it.
+// clusters.h describes how nodes are grouped. Legal because clusters are convex: a Call needs no
+// result of nodes that wait for it.
 #include <utility>
 
 #include "common/base/work.h"

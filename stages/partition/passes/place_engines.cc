@@ -1,14 +1,15 @@
-// Gives each node the cheapest engine that supports it.
+// Assigns each node the cheapest engine that supports it.
 //
 //   before:  %y = Conv(%x, %w)   %z = Softmax(%y)
-//   after:   %y = Conv(%x, %w) placement {engine = aicore}   %z = Softmax(%y) placement {engine =
-//   host_cpu}
+//   after:   %y = Conv(%x, %w) placement {engine = aicore}
+//            %z = Softmax(%y) placement {engine = host_cpu}
 //
 // Engines are asked in ascending order of cost; the first that supports the node wins. An engine
-// already in the plan is kept if its row supports the node. A Fused node that no engine takes whole
-// is inlined again and its nodes are placed one by one; legal because a Fused node means its body.
-// Nodes in the bodies of control flow run where their owner runs. One error lists all nodes that
-// find no engine and all that cannot have the engine of their plan, each with the reason.
+// already in the placement is kept if its row supports the node. A Fused node that no engine
+// supports whole is inlined again and its nodes are placed one by one; legal because a Fused node
+// means its body. Nodes in the bodies of control flow run where their owner runs. One error lists
+// all nodes that find no engine and all that cannot have the engine of their placement, each with
+// the reason.
 #include "common/base/work.h"
 #include "common/ir/clone.h"
 #include "common/ops/attributes.h"
@@ -99,7 +100,7 @@ class Placer {
     }
   }
 
-  // Of what its first operand consists; without operands nothing.
+  // Names the element type of the first operand; empty without operands.
   static std::string of_dtype(const Node& node) {
     const Value* first = node.input_count() > 0 ? node.input(0) : nullptr;
     return first != nullptr && first->type().is_tensor()
@@ -120,7 +121,8 @@ class Placer {
     }
   }
 
-  // A Fused node is not lowered there: it runs as the nodes of its body.
+  // Returns why an engine does not support a body's node. A Fused node is not lowered there: it
+  // runs as the nodes of its body.
   std::string inner_reason(const Node& inner, EngineId engine) {
     return inner.op() == Op::kFused ? "" : unsupported_reason(inner, engine);
   }
@@ -138,8 +140,8 @@ class Placer {
     }
   }
 
-  // The body's nodes come to stand before the node, where the walk has not been yet; each is placed
-  // at once.
+  // Inlines the body's nodes before the node, which the loop over nodes has passed already, so each
+  // is placed at once.
   void inline_body(Node& fused) {
     Graph& graph = fused.graph();
     Graph& body = *fused.get(attributes::Fused::body);
@@ -151,7 +153,7 @@ class Placer {
     for (const Node& node : body.nodes()) {
       Node& copy = mapper.clone_node(node, graph, values, &fused);
       if (copy.origins().empty()) copy.set_origins(fused.origins());
-      copy.placement = fused.placement;  // all that was fused had this one
+      copy.placement = fused.placement;  // all fused nodes had this one
       copies.push_back(&copy);
     }
     for (size_t k = 0; k < body.outputs().size(); ++k) {

@@ -1,11 +1,12 @@
 // Puts small shape arithmetic on host_cpu, where its results are needed to know how much memory the
-// rest takes.
+// other nodes need.
 //
 //   before:  %s = Shape(%x)   %d = Gather(%s, %i)   %t = Reshape(%d, %k)
 //   after:   the same three with placement {engine = host_cpu}
 //
-// What counts as such is in shape_arithmetic.h; each body of control flow is judged on its own.
-// Nodes the user placed stay where they are. Legal because an engine assignment changes no result.
+// shape_arithmetic.h defines shape arithmetic; each body of control flow is decided on its own.
+// Nodes that the user placed stay on their engines. Legal because an engine assignment changes no
+// result.
 #include "common/base/work.h"
 #include "common/ir/module.h"
 #include "stages/partition/passes/passes.h"

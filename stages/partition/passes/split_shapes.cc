@@ -1,21 +1,21 @@
-// Makes parts of what has known shapes and of what has not: the known/unknown split of the
+// Makes parts of nodes with known shapes and of nodes without: the known/unknown split of the
 // catalogue.
 //
 //   before:  %a = Conv(%x, %w)   %b = NonZero(%a)   %c = Gather(%t, %b)
-//   after:   %a = Call(%x, %w) {graph = @main_sub_0_know}   %c = Call(%a, %t) {graph =
-//   @main_sub_1_unknow}, of class dynamic
+//   after:   %a = Call(%x, %w) {graph = @main_sub_0_know}
+//            %c = Call(%a, %t) {graph = @main_sub_1_unknow}, of class dynamic
 //
-// A known part is lowered whole to a task list, an unknown one goes op by op. A known part is of
+// A known part is lowered whole to a task list, an unknown one runs op by op. A known part is of
 // class fixed, or symbolic when some of its sizes follow from the dims of the model's inputs (not
-// with --symbolic=off: then such sizes are unknown). Which nodes are unknown is told in
-// shape_kinds.h, what becomes one part in shape_clusters.h; a part named _input reads nothing while
-// the model runs. Without unknown nodes the root is one part: as it is when all is fixed and no
-// states are kept, else called as <graph>_sub_0_know. Without known parts (all were unknown, or
+// with --symbolic=off: then such sizes are unknown). shape_kinds.h defines which nodes are unknown,
+// shape_clusters.h which nodes become one part; a part named _input reads nothing while the model
+// runs. Without unknown nodes the root is one part: left as it is when all is fixed and no states
+// are kept, otherwise called as <graph>_sub_0_know. Without known parts (all were unknown, or
 // smaller than --static-model-ops-lower-limit) the root is one part too, of class dynamic; so it is
-// with limit -1, when fewer than
-// --host-scheduling-max-threshold nodes are known and none is control flow, and when it came as
-// dynamic. Parts that the user marked as stages stay. Legal because clusters are convex: a Call
-// needs no result of what waits for it, and known parts take and give tensors of known sizes alone.
+// with limit -1, when fewer than --host-scheduling-max-threshold nodes are known and none is
+// control flow, and when it came as dynamic. Parts that the user marked as stages stay. Legal
+// because clusters are convex: a Call needs no result of nodes that wait for it, and known parts
+// take and return tensors of known sizes alone.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -42,7 +42,7 @@ bool calls_parts(const Graph& graph) {
   });
 }
 
-// Too few known nodes to be worth a task list.
+// Returns whether too few nodes are known for a task list to pay.
 Result<bool> is_scheduled_by_host(const Graph& graph, const std::vector<ShapeKind>& kinds,
                                   const Options& options) {
   SLUICE_ASSIGN(const int64_t threshold, options.integer("host-scheduling-max-threshold", 0, kMax));
@@ -54,7 +54,7 @@ Result<bool> is_scheduled_by_host(const Graph& graph, const std::vector<ShapeKin
   return known < threshold;
 }
 
-// Of the clusters of these nodes, whether one is of the kind.
+// Returns whether one of the clusters of these nodes is of the kind.
 bool has_cluster(const Graph& graph, const ShapeClusters& clusters, ShapeKind kind) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
     return clusters.kind[static_cast<size_t>(clusters.cluster[static_cast<size_t>(node.id())])] ==
@@ -66,7 +66,8 @@ bool is_fixed(const Value* value) {
   return value == nullptr || (value->type().is_fixed() && value->type().dtype != DType::kString);
 }
 
-// What passes through counts, and inputs that nothing reads.
+// Returns whether all inputs and outputs are fixed, including inputs that are outputs and inputs
+// that nothing reads.
 bool takes_and_gives_fixed(const Graph& graph) {
   return std::all_of(graph.inputs().begin(), graph.inputs().end(), is_fixed) &&
          std::all_of(graph.outputs().begin(), graph.outputs().end(), is_fixed);
@@ -83,7 +84,7 @@ bool is_fixed_throughout(const Node& node) {
   return true;
 }
 
-// By cluster.
+// Returns the shape classes by cluster.
 std::vector<ShapeClass> shape_classes(const Graph& graph, const ShapeClusters& clusters) {
   std::vector<ShapeClass> classes(clusters.kind.size(), ShapeClass::kFixed);
   for (const Node& node : graph.nodes()) {
@@ -101,7 +102,7 @@ ShapeClusters one_cluster(const Graph& graph) {
   return {std::vector<int32_t>(graph.node_limit(), 0), {ShapeKind::kKnown}};
 }
 
-// What becomes parts; nothing: the graph is one part, of the class that is answered.
+// The clusters that become parts; without clusters the graph is one part, of class `shapes`.
 struct Split {
   ShapeClusters clusters;
   ShapeClass shapes = ShapeClass::kDynamic;

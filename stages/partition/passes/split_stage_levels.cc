@@ -3,8 +3,8 @@
 //   before:  %a = Relu(%x) placement {stage_level = 0}   %b = Neg(%a) placement {stage_level = 1}
 //   after:   %a = Call(%x) {graph = @Subgraph_Level_0}   %b = Call(%a) {graph = @Subgraph_Level_1}
 //
-// Nodes without a mark take the lowest level of their readers; what no marked node reads goes to a
-// tail stage behind the last one. The parts are dynamic: they are run one by one, not lowered
+// Nodes without a mark take the lowest level of their readers; nodes that no marked node reads go
+// to a final stage after the last one. The parts are dynamic: they are run one by one, not lowered
 // together. Legal because levels may not fall along an edge, which is checked. Without marks, or
 // with one stage only, nothing happens.
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace sluice {
 namespace {
 
 constexpr int64_t kNoLevel = -1;
-using Levels = std::vector<int64_t>;  // by node id; the tail stage may lie behind the last number a
-                                      // plan can hold
+// By node id; the final stage may have a number after the last one that a placement can store.
+using Levels = std::vector<int64_t>;
 
 Levels inherited_levels(const Graph& graph) {
   Levels levels(graph.node_limit(), kNoLevel);
@@ -61,7 +61,7 @@ Result<bool> split_stage_levels(Graph& graph, const Options& options) {
   Levels levels = inherited_levels(graph);
   const int64_t last = levels.empty() ? kNoLevel : *std::max_element(levels.begin(), levels.end());
   if (last == kNoLevel) return false;
-  std::map<int64_t, int32_t> clusters;  // of each level
+  std::map<int64_t, int32_t> clusters;  // by level
   add_work(Work::kNodeVisits, graph.node_count());
   for (const Node& node : graph.nodes()) {
     int64_t& level = levels[static_cast<size_t>(node.id())];

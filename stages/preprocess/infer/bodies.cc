@@ -4,11 +4,12 @@
 #include <vector>
 
 #include "common/ir/clone.h"
+#include "common/ops/attributes.h"
 
 namespace sluice {
 namespace {
 
-// A body's input that stands for the node's input `input`.
+// Returns the body's input that stands for the node's input `input`.
 size_t body_input(const Graph& body, const Node& node, size_t input) {
   return body.inputs().size() - (node.input_count() - input);
 }
@@ -37,7 +38,7 @@ std::optional<bool> constant_condition(const Node& node) {
   return segment.data[0] != std::byte{0};
 }
 
-// The value that takes the place of an If's result. Graph outputs keep their names, so they need a
+// Returns the value that replaces an If's result. Graph outputs keep their names, so they need a
 // value of their own.
 Value* successor(Value& result, Value& value, bool is_new, Node& before) {
   if (!result.is_output()) return &value;
@@ -60,8 +61,8 @@ bool tidy_captures(Node& node) {
   if (bodies.empty()) return false;
   bool changed = false;
   const size_t captures = bodies[0]->captures;
-  for (size_t back = 0; back < captures;
-       ++back) {  // from the last, so that dropping moves only what was seen
+  // Goes from the last to the first, so that dropping one moves only captures already handled.
+  for (size_t back = 0; back < captures; ++back) {
     const size_t input = node.input_count() - 1 - (back - (captures - bodies[0]->captures));
     if (node.input(input)->is_constant()) {
       for (Graph* body : bodies) {
@@ -82,7 +83,9 @@ Node* inline_decided_if(Node& node, bool& inlined) {
   inlined = false;
   const auto condition =
       node.op() == Op::kIf && !node.placement.keep ? constant_condition(node) : std::nullopt;
-  const Graph* body = condition ? node.body(*condition ? "then_branch" : "else_branch") : nullptr;
+  const Graph* body = !condition   ? nullptr
+                      : *condition ? node.get(attributes::If::then_branch)
+                                   : node.get(attributes::If::else_branch);
   if (body == nullptr || body->outputs().size() != node.output_count()) return &node;
   inlined = true;
   Graph& graph = node.graph();

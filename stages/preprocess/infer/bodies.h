@@ -1,4 +1,4 @@
-// Constants and bodies: what is known outside a body is used inside it.
+// Carries what is known outside a body, such as constants, into it.
 #pragma once
 
 #include "common/base/result.h"
@@ -6,16 +6,16 @@
 
 namespace sluice {
 
-// Captured values that are constants become constants of the bodies; captures that no body reads
-// are dropped.
+// Turns captured values that are constants into constants of the bodies, and drops captures that no
+// body reads. Returns whether something changed.
 bool tidy_captures(Node& node);
 
-// Puts the body that an If with a constant condition takes in its place, and erases the If, unless
-// its plan keeps it. Answers the first node to look at in its stead: the first of the body, or the
-// one behind the If; `inlined` tells whether it happened.
+// Replaces an If with a constant condition by the body that it takes, and erases the If, unless its
+// placement keeps it. Returns the node to continue with: the first of the body, or the one after
+// the If; sets `inlined` to whether it happened.
 Node* inline_decided_if(Node& node, bool& inlined);
 
-// Erases nodes whose results nobody uses, last first, in bodies too. Linear.
+// Erases nodes whose results nothing uses, last first, in bodies too. Linear.
 bool erase_dead_nodes(Graph& graph);
 
 }  // namespace sluice

@@ -36,7 +36,7 @@ void replace_result(Value& result, SegmentId segment) {
   if (result.is_used()) graph.replace_all_uses(result, graph.add_constant(segment, result.name()));
 }
 
-// The result as a constant, when each of its elements is known to be a number.
+// Returns the result as a constant, when each of its elements is known to be a number.
 std::optional<SegmentId> known_value(const Value& result, ValueFacts& facts) {
   const auto* elements = result.type().is_fixed() ? facts.find(result) : nullptr;
   if (elements == nullptr ||
@@ -78,7 +78,7 @@ bool fold_to_splat(Node& node) {
   return true;
 }
 
-// Whether the node may be evaluated now: it reads constants alone, and little.
+// Returns whether the node may be evaluated now: it reads constants alone, and few bytes.
 bool is_cheap(const Node& node, uint32_t flags) {
   const Module& module = node.graph().module();
   uint64_t bytes = 0;
@@ -138,8 +138,8 @@ bool fold_node(Node& node, ValueFacts& facts) {
   if (row == nullptr || (row->flags & (kRandom | kControlFlow)) != 0 || node.placement.no_fold ||
       node.placement.keep)
     return false;
-  if (node.op() == Op::kDequantizeLinear)
-    return false;  // a contraction may want the integers; sluice-optimize folds the others
+  // A contraction may need the integers; sluice-optimize folds the others.
+  if (node.op() == Op::kDequantizeLinear) return false;
   if (node.output_count() == 0 || op_domain(node.op()) == Domain::kSluice) return false;
   const bool folded =
       fold_known_values(node, facts) || fold_to_splat(node) ||

@@ -235,7 +235,7 @@ TEST(Import, EverythingUnsupportedIsListedAtOnce) {
   model.node("Frobnicate", {"a"}, {"b"}).set_name("f2");
   model.node("CastMap", {"b"}, {"y"}).set_domain("ai.onnx.ml");
   expect_error(model.import(), ErrorCode::kUnsupportedOp,
-               "2 unsupported operators: Frobnicate (2 nodes: 'f1', 'f2'); CastMap of domain "
+               "2 unsupported operators:\n  Frobnicate (2 nodes: 'f1', 'f2')\n  CastMap of domain "
                "'ai.onnx.ml' (1 node: 'y')");
 }
 

@@ -115,11 +115,12 @@ Result<void> check_operators(const onnx::GraphProto& graph) {
   Findings findings;
   check(graph, findings);
   if (findings.empty()) return {};
+  const bool is_one = findings.size() == 1;
   std::string text;
   for (const auto& [name, finding] : findings)
-    text += (text.empty() ? "" : "; ") + finding_text(name, finding);
-  return make_error(ErrorCode::kUnsupportedOp, "{} unsupported operator{}: {}", findings.size(),
-                    findings.size() == 1 ? "" : "s", text)
+    text += (is_one ? " " : "\n  ") + finding_text(name, finding);
+  return make_error(ErrorCode::kUnsupportedOp, "{} unsupported operator{}:{}", findings.size(),
+                    is_one ? "" : "s", text)
       .with_hint(
           "docs/onnx-support.md lists the operators of ONNX that this release has, "
           "docs/operators.md those of other domains; "

@@ -1,19 +1,20 @@
-// Gives every value its type, folding what is constant on the way.
+// Infers the type of every value and folds constant nodes at the same time.
 //
-//   before:  %s = Shape(%x)   %t = Gather(%s, 0)   %u = Concat(%t, -1)   %y = Reshape(%x, %u) x:
-//   f32[2, 3, 4] after:   %y: f32[2, 12] = Reshape(%x, [2, -1])
+//   before:  %s = Shape(%x)   %t = Gather(%s, 0)   %u = Concat(%t, -1)   %y = Reshape(%x, %u)
+//            x: f32[2, 3, 4]
+//   after:   %y: f32[2, 12] = Reshape(%x, [2, -1])
 //
-// Shapes need the values of other nodes and folding needs shapes, so both walk together: a node's
-// types are inferred, then it is folded if it can be, and its readers see the constant at once. In
-// topological order one walk reaches the fixed point of everything but the symbols: a node may
-// demand that a symbol is a multiple of something (the halves of a U-Net), which simplifies dims
-// before it. So the walk is repeated while the symbols learned something; each is linear.
+// Shapes need the values of other nodes and folding needs shapes, so both are done in one walk: a
+// node's types are inferred, then it is folded if it can be, and its readers see the constant at
+// once. In topological order one walk reaches the fixed point of everything but the symbols: a node
+// may demand that a symbol is a multiple of something (the halves of a U-Net), which simplifies
+// dims before it. So the walk is repeated while the facts about symbols change; each is linear.
 //
 // A branch of an If in which inference fails is replaced by one that fails when it is taken, with
-// the same message; in it alone the walk goes on after an error.
+// the same message; only inside such a branch does the walk continue after an error.
 //
-// Legal because a folded node reads constants alone and the evaluator is the meaning of the graph.
-// Random ops are left.
+// Legal because a folded node reads constants alone and the evaluator defines the graph. Random ops
+// are not folded.
 #include <tuple>
 #include <vector>
 
@@ -27,7 +28,7 @@
 namespace sluice {
 namespace {
 
-constexpr int kMaxWalks = 8;  // each but the last raised a divisor; real models need two
+constexpr int kMaxWalks = 8;  // each except the last raised a divisor; real models need two
 
 using SymbolState = std::vector<std::tuple<int64_t, int64_t, int64_t>>;
 
@@ -42,7 +43,7 @@ SymbolState symbol_state(const ExpressionTable& table) {
 
 Result<bool> walk(Graph& graph, ValueFacts& facts);
 
-// What is known about the captured values holds inside too.
+// Shares the facts about captured values with the body, where they are true too.
 void share_facts(const Node& node, const Graph& body, ValueFacts& outer, ValueFacts& inner) {
   for (size_t back = 0; back < body.captures; ++back) {
     const Value* captured = node.input(node.input_count() - 1 - back);

@@ -34,7 +34,8 @@ TEST(InferTypes, LeavesLargeAndRandomNodes) {
             "unchanged");
 }
 
-// 12 matrices of 4 x 4 and 4^24 steps; a region of one pixel and 10^18 samples.
+// One node has 12 matrices of 4 x 4 and 4^24 iterations, the other a region of one pixel and 10^18
+// samples.
 TEST(InferTypes, LeavesNodesOfEndlessWork) {
   EXPECT_EQ(after_pass(infer_types, R"(graph @main() -> (%y, %r) {
   %m = constant f32[4, 4] [1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4]

@@ -1,4 +1,4 @@
-// Makes Dropout what it is outside training: nothing.
+// Replaces Dropout outside training by an Identity.
 //
 //   before:  %y, %mask = Dropout(%x, %ratio)
 //   after:   %y = Identity(%x)   %mask = constant true
@@ -12,7 +12,7 @@
 namespace sluice {
 namespace {
 
-// Nothing: known only when the model runs.
+// Returns nothing when it is known only at run time.
 std::optional<bool> is_training(const Node& node) {
   const Value* mode = node.input(2);
   if (mode == nullptr) return false;

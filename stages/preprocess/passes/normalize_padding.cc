@@ -1,13 +1,14 @@
 // Writes padding as numbers.
 //
-//   before:  %y = Conv(%x, %w) {auto_pad = "SAME_UPPER", strides = [2, 2]}      x: f32[1, 3, 224,
-//   224], w: f32[8, 3, 3, 3] after:   %y = Conv(%x, %w) {pads = [0, 0, 1, 1], strides = [2, 2]}
+//   before:  %y = Conv(%x, %w) {auto_pad = "SAME_UPPER", strides = [2, 2]}
+//            x: f32[1, 3, 224, 224], w: f32[8, 3, 3, 3]
+//   after:   %y = Conv(%x, %w) {pads = [0, 0, 1, 1], strides = [2, 2]}
 //
 // SAME asks for ceil(size / stride) results: the padding is max(0, (results - 1) * stride + kernel
-// - size), the odd one behind for SAME_UPPER and before for SAME_LOWER. Where the size is symbolic
-// that needs stride 1 or a size proved to be a multiple of the stride; else the node keeps its
-// auto_pad. ConvTranspose's `output_shape` becomes padding by the formula of its own (ONNX,
-// ConvTranspose). Must run behind infer-types.
+// - size), the odd one after the data for SAME_UPPER and before it for SAME_LOWER. Where the size
+// is symbolic that needs stride 1 or a size proved to be a multiple of the stride; otherwise the
+// node keeps its auto_pad. ConvTranspose's `output_shape` becomes padding by its own formula (ONNX,
+// ConvTranspose). Must run after infer-types.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -66,7 +67,7 @@ std::optional<Window> window_of(const Node& node) {
   return window;
 }
 
-// What SAME pads along one axis.
+// Returns the padding of SAME along one axis.
 std::optional<int64_t> same_padding(const Module& module, const Dim& size, int64_t span,
                                     int64_t stride) {
   if (stride == 1) return std::max<int64_t>(span - 1, 0);
@@ -84,12 +85,11 @@ std::optional<int64_t> transposed_padding(const Node& node, const Window& window
   const std::vector<int64_t> extra =
       node.get(attributes::ConvTranspose::output_padding, window.sizes.size());
   if (extra.size() != window.sizes.size()) return std::nullopt;
-  int64_t total =
-      extra[axis] + window.spans[axis] - window.strides[axis];  // makes size * stride results
+  // This padding makes size * stride results.
+  int64_t total = extra[axis] + window.spans[axis] - window.strides[axis];
   if (!wanted.empty()) {
-    const size_t first =
-        wanted.size() -
-        std::min(wanted.size(), window.sizes.size());  // batch and channels may be given too
+    // output_shape may also include batch and channels.
+    const size_t first = wanted.size() - std::min(wanted.size(), window.sizes.size());
     if (!window.sizes[axis].is_fixed() || first + axis >= wanted.size()) return std::nullopt;
     total += window.strides[axis] * window.sizes[axis].value - wanted[first + axis];
   }

@@ -1,4 +1,4 @@
-// Makes ZipMap the tensor that it takes, with --zipmap=tensor.
+// Replaces ZipMap by its input tensor, with --zipmap=tensor.
 //
 //   before:  %maps = ZipMap(%scores, %keys)
 //   after:   %maps = Identity(%scores)

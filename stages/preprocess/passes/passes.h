@@ -1,4 +1,4 @@
-// The passes of sluice-preprocess, in pipeline order. Each is explained on top of its file.
+// The passes of sluice-preprocess, in pipeline order. The head of each file explains its pass.
 #pragma once
 
 #include "common/base/options.h"

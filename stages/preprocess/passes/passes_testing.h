@@ -1,4 +1,4 @@
-// Runs one pass on a textual graph and shows what it made of it.
+// Runs one pass on a textual graph and prints the result.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace sluice {
 
-// The graph's text after the pass, verified; "unchanged" when the pass said so, "error: …" when it
-// failed.
+// Returns the graph's text after the pass, verified; "unchanged" when the pass said so, "error: …"
+// when it failed.
 inline std::string after_pass(Result<bool> (*pass)(Graph&, const Options&), const std::string& text,
                               const Options& options = {}) {
   auto module = parse_module("sluice 1 typed\n" + text, "test");

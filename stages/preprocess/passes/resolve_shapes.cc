@@ -3,8 +3,9 @@
 //   before:  %y: f32[2, 12] = Reshape(%x, [0, -1])
 //   after:   %y: f32[2, 12] = Reshape(%x, [2, 12])
 //
-// Later passes may then move a Reshape without asking what 0 and -1 stood for, and equal reshapes
-// look equal. Where a dim is symbolic the node stays as it is. Must run behind infer-types.
+// Later passes may then move a Reshape without resolving 0 and -1, and equal reshapes look equal.
+// Legal because the result's type is inferred from them. Where a dim is symbolic the node stays as
+// it is. Must run after infer-types.
 #include <algorithm>
 #include <cstring>
 #include <vector>

@@ -1,11 +1,11 @@
-// Keeps the outputs that --out-nodes names, and what they need.
+// Keeps the outputs that --out-nodes names, and the nodes that they need.
 //
-//   before:  (%x) -> (%probabilities, %boxes)     --out-nodes
-//   "/backbone/Relu_output_0;/head/Conv:0" after:   (%x) -> (%/backbone/Relu_output_0, result 0 of
-//   node /head/Conv)
+//   before:  (%x) -> (%probabilities, %boxes)
+//            --out-nodes "/backbone/Relu_output_0;/head/Conv:0"
+//   after:   (%x) -> (%/backbone/Relu_output_0, result 0 of node /head/Conv)
 //
 // Names are those of the ONNX model: of a value, or of a node with the number of its result. Nodes
-// that no output needs any more go; inputs stay, for they are the model's interface.
+// that no output needs any more are erased; inputs stay, since they are the model's interface.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kShownNames = 4;
 
-// Edit distance (Levenshtein 1965), rows only.
+// Returns the edit distance (Levenshtein 1965), with one row in memory.
 size_t distance(const std::string& a, const std::string& b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t k = 0; k <= b.size(); ++k) row[k] = k;

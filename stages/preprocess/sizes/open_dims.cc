@@ -17,7 +17,7 @@ constexpr int64_t kSequences[] = {128, 1, 8, 16, 64, 32, 256, 512, 2, 4, 77, 384
 constexpr int64_t kSteps[] = {1, 8, 16, 128, 64, 32, 256, 512, 2, 4};
 constexpr int64_t kOthers[] = {1, 8, 16, 32, 64, 128, 2, 3, 4, 96, 256, 512, 768, 1024, 80, 100};
 
-// Words in names of dims, in small letters; of the first row that fits.
+// Words in names of dims, in lower case; the first row that matches decides.
 struct RoleWord {
   std::string_view word;
   bool is_whole;  // the name is nothing else
@@ -78,7 +78,7 @@ std::optional<int64_t> whole_number(std::string_view text) {
                                                                   : std::nullopt;
 }
 
-// Those around it.
+// Removes the blanks around the text.
 std::string without_blanks(const std::string& text) {
   const size_t begin = text.find_first_not_of(' ');
   return begin == std::string::npos ? std::string()
@@ -89,7 +89,7 @@ bool is_total(const std::string& name) {
   return in_small_letters(name).find("total") != std::string::npos;
 }
 
-// "total_sequence_length" beside a past and what is new.
+// Reads "total_sequence_length" as the sum of a past and the new sequence.
 void read_total(const Module& module, std::vector<OpenDim>& dims, size_t i) {
   const auto name = [&](const OpenDim& dim) -> const std::string& {
     return module.expressions.symbol(dim.symbol).name;
@@ -106,7 +106,8 @@ void read_total(const Module& module, std::vector<OpenDim>& dims, size_t i) {
   dims[i].summands = std::move(summands);
 }
 
-// What exporters write: "past_sequence_length + sequence_length", "sequence_length+1".
+// Reads sums as exporters write them: "past_sequence_length + sequence_length",
+// "sequence_length+1".
 void read_sum(const Module& module, const std::map<std::string, int64_t>& sizes,
               std::vector<OpenDim>& dims, size_t i) {
   const std::string& name = module.expressions.symbol(dims[i].symbol).name;
@@ -121,17 +122,18 @@ void read_sum(const Module& module, const std::map<std::string, int64_t>& sizes,
     const auto fixed = sizes.find(term);
     const auto number = fixed != sizes.end() ? std::optional(fixed->second) : whole_number(term);
     if (open == dims.end() && !number) return;
-    if (open == dims.begin() + static_cast<ptrdiff_t>(i)) return;  // no sum, but its whole name
+    if (open == dims.begin() + static_cast<ptrdiff_t>(i)) return;  // not a sum, but its whole name
     if (open != dims.end()) sum.summands.push_back(static_cast<size_t>(open - dims.begin()));
     if (open == dims.end()) sum.remainder += *number;
   }
   dims[i] = sum;
 }
 
-// Names of dims that are longer in what a run keeps than in what it took.
+// Returns the names of dims that are longer in the state that a run keeps than in the one that it
+// read.
 std::vector<std::string> appended_dims(const Module& module, std::span<const State> states) {
   std::vector<std::string> names;
-  std::vector<const Value*> inputs;  // as states count them
+  std::vector<const Value*> inputs;  // in the order in which states count them
   for (const Value* input : module.root().inputs()) {
     if (!input->is_constant()) inputs.push_back(input);
   }
@@ -163,7 +165,7 @@ bool grows(const std::string& name, const std::vector<std::string>& appended) {
   return false;
 }
 
-// Sequences beside a past are what is new.
+// Sequences beside a past are the new ones.
 void read_steps(std::vector<OpenDim>& dims, bool grows) {
   const bool has_past = grows || std::any_of(dims.begin(), dims.end(), [](const OpenDim& dim) {
                           return dim.role == SizeRole::kPast;
@@ -192,7 +194,8 @@ std::span<const int64_t> usual_sizes(SizeRole role) {
   return kOthers;
 }
 
-// Sums as their summands say. Nothing when a dim cannot have a size of the kind.
+// Sets sums to the sums of their summands. Returns nothing when a dim cannot have a size of the
+// kind.
 std::optional<std::vector<int64_t>> fitting(const Module& module, std::span<const OpenDim> dims,
                                             std::vector<int64_t> sizes) {
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -206,7 +209,7 @@ std::optional<std::vector<int64_t>> fitting(const Module& module, std::span<cons
   return sizes;
 }
 
-// The numbers in a message: a size that a node wants is one of them, mostly.
+// Returns the numbers in a message: a size that a node needs is usually one of them.
 std::vector<int64_t> numbers_in(std::string_view text) {
   constexpr size_t kMax = 8;
   std::vector<int64_t> numbers;
@@ -270,9 +273,8 @@ std::vector<std::vector<int64_t>> likely_sizes(const Module& module,
       const std::span<const int64_t> usual = usual_sizes(dim.role);
       sizes.push_back(dim.role == SizeRole::kBatch ? 1 : usual[std::min(k, usual.size() - 1)]);
     }
-    const auto fits =
-        fitting(module, dims,
-                fitting(module, dims, sizes).value_or(sizes));  // twice: a sum may stand first
+    // This runs twice, since a sum may come first.
+    const auto fits = fitting(module, dims, fitting(module, dims, sizes).value_or(sizes));
     if (fits && std::find(likely.begin(), likely.end(), *fits) == likely.end())
       likely.push_back(*fits);
   }
@@ -282,7 +284,7 @@ std::vector<std::vector<int64_t>> likely_sizes(const Module& module,
 std::vector<int64_t> other_sizes(const Module& module, std::span<const OpenDim> dims,
                                  std::span<const int64_t> sizes, size_t varied,
                                  std::string_view failure) {
-  constexpr size_t kMaxPairs = 8;  // of the dims next to each other
+  constexpr size_t kMaxPairs = 8;  // of adjacent dims
   std::vector<int64_t> others;
   const auto add = [&](int64_t wanted) {
     const auto size = wanted > 0

@@ -18,13 +18,13 @@ constexpr size_t kMinTries = 3;
 
 using Sizes = std::vector<int64_t>;
 
-// Of one try.
+// The result of one trial.
 struct Trial {
   Sizes sizes;
-  std::string failure;      // empty: they will do
-  bool is_partial = false;  // all but branches of Ifs will do
-  uint64_t reached =
-      0;  // nodes inferred before the failure: sizes that fail later are nearer to right ones
+  std::string failure;      // empty: the sizes work
+  bool is_partial = false;  // the sizes work except in branches of Ifs
+  // Nodes inferred before the failure: sizes that fail later are nearer to right ones.
+  uint64_t reached = 0;
 };
 
 class Proposer {
@@ -59,7 +59,7 @@ class Proposer {
     return tried_.size() >= kMaxTries || (tried_.size() >= kMinTries && work_ > kMaxWork);
   }
 
-  // Whether these sizes will do. Those that were tried before will not.
+  // Returns whether these sizes work and were not tried before.
   bool attempt(const Sizes& sizes) {
     if (is_exhausted() || !tried_.insert(sizes).second) return false;
     Trial trial = try_sizes(sizes);
@@ -70,7 +70,7 @@ class Proposer {
     return false;
   }
 
-  // The first sizes that fail later are where to go on from.
+  // Tries variations; the first sizes that fail later are the next starting point.
   std::optional<Sizes> vary() {
     const Trial start = *best_;
     for (const Sizes& sizes : neighbours(start)) {
@@ -80,8 +80,8 @@ class Proposer {
     return std::nullopt;
   }
 
-  // One dim after the other takes its next size; batches, which are best left at 1, when all others
-  // have taken all.
+  // Returns variations in which one dim after the other takes its next size; batches, which are
+  // best left at 1, do so when all others have taken all.
   std::vector<Sizes> neighbours(const Trial& start) const {
     std::vector<std::pair<std::pair<bool, size_t>, Sizes>> ranked;
     for (size_t i = 0; i < dims_.size(); ++i) {
@@ -99,7 +99,7 @@ class Proposer {
     return neighbours;
   }
 
-  // What is new must have room in states that grow to a bound.
+  // Checks that new elements fit in states that are appended to up to a bound.
   Result<void> check_fit(const Graph& root) const {
     SLUICE_TRY(check_sizes(root));
     const auto states = find_states(root, options_.text("state"));

@@ -1,4 +1,5 @@
-// Sizes for the open dims of a model's inputs with which it can be compiled, found by trying.
+// Proposes sizes for the open dims of a model's inputs with which it can be compiled, found by
+// trial.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +11,10 @@
 
 namespace sluice {
 
-// module: typed. Each try infers the types of a copy that has these sizes; constants are shared
-// with it, none is loaded for it. At most kMaxTries, and fewer for large models: together they look
-// at kMaxWork nodes, or three times at each. The same module gives the same.
+// Proposes sizes for a typed module. Each trial infers the types of a copy that has these sizes;
+// constants are shared with it, none is loaded for it. At most kMaxTries, and fewer for large
+// models: together they visit kMaxWork nodes, or three times every node. The result depends on the
+// module alone.
 inline constexpr size_t kMaxTries = 128;
 inline constexpr uint64_t kMaxWork = 1'000'000;
 Result<SizeProposal> propose_sizes(const Module& module, const Options& options);

@@ -1,4 +1,4 @@
-// The texts whose digests name kernels: every number of a specification, in one order.
+// Writes the texts whose digests name kernels: every number of a specification, in one fixed order.
 #include <algorithm>
 
 #include "fmt/format.h"
@@ -11,7 +11,7 @@ namespace {
 std::string text_of(const Extent& extent) { return canonical_text(extent); }
 std::string text_of(int64_t number) { return fmt::format("{}", number); }
 
-// The numbers with spaces between them.
+// Returns the numbers with spaces between them.
 template <typename... Numbers>
 std::string list(const Numbers&... numbers) {
   return fmt::format("{}", fmt::join({text_of(numbers)...}, " "));
@@ -46,8 +46,9 @@ bool is_fixed(const PackSpec& s) {
   return are_fixed(s.batch) && are_fixed(s.reduction) && are_fixed({s.columns});
 }
 
-// Kernels of one version of the generator that stay within the scratch where those before them grew
-// out of it have another text.
+// A MatMul whose reduction is symbolic and whose B is not packed has a name of its own: an earlier
+// generator of the same version let such kernels exceed their scratch, so theirs must not be
+// reused.
 std::string canonical_text(const MatMulSpec& s) {
   const char* name = s.b_packed || s.k.is_fixed() ? "matmul" : "matmul-any-k";
   std::string text = fmt::format("{} {} a {} packed {} b {} c {}", name, list(s.m, s.n, s.k),

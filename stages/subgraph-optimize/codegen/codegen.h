@@ -1,17 +1,17 @@
-// The kernel generator: from the numbers of a contraction and a device profile to one closed
-// machine-code object. Pure: the same specification gives the same bytes on every machine. Knows no
-// graph.
+// The kernel generator turns the numbers of a contraction and a device profile into one closed
+// machine-code object. It is pure: the same specification produces the same bytes on every machine.
+// It knows no graph.
 //
-// Every kernel follows runtime/device/kernel_abi.h. Element type f32. All strides in elements.
-// Fixed sizes are >= 1 (K too). Sizes and strides of type Extent may depend on symbols, whose
-// values (>= 0) KernelArgs.symbols holds when the kernel runs; the plan is made for the nominal
-// ones. With a size of 0 the kernel does nothing; with k = 0 every sum is 0. Pointers must be
-// aligned to 4 bytes; 64 is faster. Output must not overlap any input, except that an epilogue
-// operand may be the output itself when each element is read where it is written
+// Every kernel follows runtime/device/kernel_abi.h. The element type is f32, and all strides are in
+// elements. Fixed sizes are >= 1 (K too). Sizes and strides of type Extent may depend on symbols,
+// whose values (>= 0) are in KernelArgs.symbols when the kernel runs; the plan is made for the
+// nominal ones. With a size of 0 the kernel does nothing; with k = 0 every sum is 0. Pointers must
+// be aligned to 4 bytes; 64 is faster. The output must not overlap any input, except that an
+// epilogue operand may be the output itself when each element is read where it is written
 // (EpilogueOperand::full with the output's strides).
 //
-// Errors: kCodegen for a specification that contradicts itself, or an object that is not closed;
-// kNotLowerable for one that is meaningful but that this generator cannot do.
+// Errors: kCodegen means that a specification contradicts itself or that an object is not closed;
+// kNotLowerable means that a specification is meaningful but this generator cannot do it.
 #pragma once
 
 #include <cstddef>
@@ -28,18 +28,19 @@ namespace sluice {
 
 struct GeneratedKernel {
   std::vector<std::byte> object;  // ELF64 relocatable, closed
-  std::string entry;  // "k_" and 16 hex digits of the digest of specification, profile and
-                      // generator version
+  // "k_" and 16 hex digits of the digest of specification, profile and generator version
+  std::string entry;
   // A fixed kernel must be launched with exactly this number of blocks; a symbolic one with any
   // number from 1 to this: clamp(multiply_adds / multiply_adds_per_block, 1, blocks).
   uint32_t blocks = 1;
-  int64_t multiply_adds_per_block = 0;  // 0: fixed
-  uint64_t scratch_bytes =
-      0;                     // per worker, whatever the sizes; at most DeviceProfile.scratch_limit
-  Extent multiply_adds = 0;  // of a symbolic copy: the elements
+  int64_t multiply_adds_per_block = 0;  // 0 for a fixed kernel
+  // Per worker, whatever the sizes; at most DeviceProfile.scratch_limit.
+  uint64_t scratch_bytes = 0;
+  Extent multiply_adds = 0;  // for a symbolic copy: the number of elements
 };
 
-// One batch axis; outermost first. A stride of 0 broadcasts. c_stride is never 0 unless size is 1.
+// One batch axis; the outermost comes first. A stride of 0 broadcasts. c_stride is never 0 unless
+// size is 1.
 struct BatchAxis {
   Extent size = 1;
   Extent a_stride = 0, b_stride = 0, c_stride = 0;
@@ -54,41 +55,41 @@ struct MatMulSpec {
   // Packed B: [ceil(n / nr)][k][nr] with nr = choose_matmul_plan(...).nr, missing columns zero;
   // b_row_stride and b_column_stride are then unused.
   bool b_packed = false;
-  // Any strides; a column stride other than 1, and rows of B with gaps that several tiles read, are
-  // packed into scratch by the kernel itself.
+  // B in place may have any strides. The kernel itself packs it into scratch where its column
+  // stride is not 1, or where gaps separate rows that several tiles read.
   Extent b_row_stride = 0, b_column_stride = 1;
   Extent c_row_stride = 0;       // column stride is 1
   std::vector<BatchAxis> batch;  // at most 6
   Epilogue epilogue;
 };
 
-// How a contraction is tiled; no LLVM behind it, cheap. For symbolic sizes the numbers of panels
-// and blocks are those at the nominal sizes.
+// The tiling of a contraction. Choosing it is cheap and needs no LLVM. For symbolic sizes the
+// numbers of panels and blocks are those at the nominal sizes.
 struct ContractionPlan {
   int lanes = 0;             // floats per vector
   int vectors = 0;           // vectors per tile row
   int rows = 0;              // rows per tile
   int64_t nr = 0;            // lanes * vectors: columns per panel, the packing's last axis
   int64_t panels = 0;        // ceil(n / nr)
-  int64_t panel_group = 1;   // panels walked for one row tile before the next row tile
+  int64_t panel_group = 1;   // panels computed for one row tile before the next row tile
   int64_t batch_blocks = 1;  // blocks along the batch entries (or groups)
   int64_t row_blocks = 1;    // blocks along the rows of an entry
   int64_t panel_blocks = 1;  // blocks along the panels of an entry
-  uint32_t blocks = 1;       // of the launch: the product
-  double cycles = 0;         // estimated, one thread, all blocks
+  uint32_t blocks = 1;       // of the launch: the product of the three
+  double cycles = 0;         // estimated for one thread that runs all blocks
 };
 
-// Depends on every number of the spec except b_packed, b_row_stride, b_column_stride and the
+// Both depend on every number of the spec except b_packed, b_row_stride, b_column_stride and the
 // epilogue.
 ContractionPlan choose_matmul_plan(const MatMulSpec& spec, const DeviceProfile& profile);
 Result<GeneratedKernel> generate_matmul(const MatMulSpec& spec, const DeviceProfile& profile);
 
-// 2-d convolution, channels last: x[n][h][w][ci], y[n][oh][ow][co]; group g reads channels
-// [g*ci/groups, ...) and writes [g*co/groups,
-// ...). Output pixel (oh, ow) reads input row oh * stride_h + kh * dilation_h - pad_top; rows and
-// columns outside count as zero. 1x1 kernels are included.
+// A 2-d convolution, channels last: x[n][h][w][ci], y[n][oh][ow][co]; group g reads channels
+// [g*ci/groups, ...) and writes [g*co/groups, ...). Output pixel (oh, ow) reads input row oh *
+// stride_h + kh * dilation_h - pad_top; rows and columns outside count as zero. 1x1 kernels are
+// included.
 //
-// Packed weights: [groups][ceil((co/groups) / nr)][kh * kw * (ci/groups)][nr] with nr =
+// Packed weights are [groups][ceil((co/groups) / nr)][kh * kw * (ci/groups)][nr] with nr =
 // choose_conv_plan(...).nr, reduction index (kh, kw, ci) with ci fastest, missing columns zero.
 //
 // Pointers: y, x, packed weights, then the epilogue's operands.
@@ -102,12 +103,12 @@ struct ConvSpec {
   int64_t dilation_h = 1, dilation_w = 1;
   int64_t pad_top = 0, pad_left = 0;  // bottom and right padding follow from oh and ow
   int64_t groups = 1;
-  int64_t x_pixel_stride = 0;  // 0: ci. Rows and images follow each other without gaps.
+  int64_t x_pixel_stride = 0;  // 0: ci; rows and images follow each other without gaps
   int64_t y_pixel_stride = 0;  // 0: co
-  Epilogue epilogue;           // column: the output channel over all groups
+  Epilogue epilogue;           // its column is the output channel over all groups
 };
 
-// Depends on every number of the spec except the epilogue.
+// The plan depends on every number of the spec except the epilogue.
 ContractionPlan choose_conv_plan(const ConvSpec& spec, const DeviceProfile& profile);
 Result<GeneratedKernel> generate_conv(const ConvSpec& spec, const DeviceProfile& profile);
 
@@ -117,9 +118,9 @@ struct PackAxis {
   Extent stride = 0;  // of the source
 };
 
-// packed[batch...][ceil(columns.size / nr)][reduction...][nr] = source at batch, reduction and
-// column strides; columns past the end are zero. For operands known only at run time. A conv's
-// weight [co][ci/g][kh][kw] is batch {g}, reduction {kh, kw, ci}, columns {co/g}.
+// A copy: packed[batch...][ceil(columns.size / nr)][reduction...][nr] = source at batch, reduction
+// and column strides; columns past the end are zero. It serves operands known only at run time. A
+// conv's weight [co][ci/g][kh][kw] is batch {g}, reduction {kh, kw, ci}, columns {co/g}.
 //
 // Pointers: packed, source.
 struct PackSpec {
@@ -131,12 +132,12 @@ struct PackSpec {
 
 Result<GeneratedKernel> generate_pack(const PackSpec& spec, const DeviceProfile& profile);
 
-// No size or stride has symbols.
+// Returns whether no size or stride has symbols.
 bool is_fixed(const MatMulSpec& spec);
 bool is_fixed(const ConvSpec& spec);
 bool is_fixed(const PackSpec& spec);
 
-// The text whose digest names the kernel (with profile and generator version).
+// Returns the text whose digest names the kernel (with profile and generator version).
 std::string canonical_text(const MatMulSpec& spec);
 std::string canonical_text(const ConvSpec& spec);
 std::string canonical_text(const PackSpec& spec);

@@ -1,9 +1,9 @@
 // Prints the speed of generated kernels as a share of the machine's multiply-add peak: the
-// convolutions of ResNet-50, the products of BERT-base, and random shapes. One thread.
+// convolutions of ResNet-50, the products of BERT-base, and random shapes, on one thread.
 //
 // `symbolic` compares kernels of symbolic sizes, run at several sizes, with kernels made for each.
 //
-// `attention` compares operands that lie dense with operands that are read through a transposition.
+// `attention` compares dense operands with operands that are read through a transposition.
 //
 //   codegen_bench [profile] [resnet|mobilenet|network|bert|attention|symbolic|sweep|all]
 #include <algorithm>
@@ -28,7 +28,7 @@ struct Measured {
   double milliseconds = 0;
 };
 
-constexpr double kSeconds = 0.06;  // for a kernel
+constexpr double kSeconds = 0.06;  // per kernel
 
 double peak = 0;  // GFLOP/s
 
@@ -105,7 +105,7 @@ void bench_layers(const std::string& network, std::span<const Layer> layers,
               work / time, 100 * work / time / peak);
 }
 
-// The 1x1 layers; the depthwise ones have a kernel of their own.
+// The table has the 1x1 layers; the depthwise ones have a kernel of their own.
 constexpr Layer kMobileNet[] = {
     {3, 32, 3, 2, 112, 1},  {32, 16, 1, 1, 112, 1}, {16, 96, 1, 1, 112, 1},
     {96, 24, 1, 1, 56, 1},  {24, 144, 1, 1, 56, 2}, {144, 24, 1, 1, 56, 1},
@@ -115,8 +115,8 @@ constexpr Layer kMobileNet[] = {
     {576, 160, 1, 1, 7, 1}, {160, 960, 1, 1, 7, 3}, {960, 160, 1, 1, 7, 2},
     {960, 320, 1, 1, 7, 1}, {320, 1280, 1, 1, 7, 1}};
 
-// All layers one after the other, each with its own weights and activations: what the caches of a
-// whole network leave.
+// Runs all layers one after the other, each with its own weights and activations, so that caches
+// contain only what a whole network leaves there.
 void bench_network(const DeviceProfile& profile) {
   struct Step {
     RunnableKernel kernel;
@@ -213,7 +213,7 @@ void bench_bert(const DeviceProfile& profile) {
   }
 }
 
-// Best times of both kernels, run in turns.
+// Returns the best times of both kernels, run in turns.
 std::pair<double, double> race(RunnableKernel& fixed, RunnableKernel& symbolic,
                                const std::vector<void*>& pointers,
                                const std::vector<void*>& symbolic_pointers,
@@ -334,8 +334,8 @@ void bench_sweep(const DeviceProfile& profile) {
   }
 }
 
-// 12 heads of 64: rows and columns of an operand as [heads, rows, 64], its transpose, or [rows,
-// heads, 64].
+// The layout of 12 heads of 64: rows and columns of an operand as [heads, rows, 64], its transpose,
+// or [rows, heads, 64].
 struct Lie {
   int64_t row = 0, column = 0, head = 0;
 };
@@ -360,7 +360,7 @@ Form attention_form(const std::string& name, int64_t m, int64_t k, int64_t n, co
   return {fmt::format("{} {}x{}x{}", name, m, k, n), s};
 }
 
-// Interleaved, since the machine is never as fast as a moment ago.
+// Runs the forms interleaved, since the machine's speed changes from moment to moment.
 void bench_forms(const std::vector<Form>& forms, const DeviceProfile& profile) {
   std::vector<RunnableKernel> kernels;
   for (const Form& form : forms)

@@ -1,5 +1,5 @@
-// For tests and the benchmark of the generator: runs kernels, and computes the same results in
-// double precision by the plainest loops.
+// Runs kernels for the generator's tests and benchmarks, and computes the same results in double
+// precision by the plainest loops.
 #pragma once
 
 #include <functional>
@@ -17,13 +17,14 @@ class RunnableKernel {
   static Result<RunnableKernel> load(const GeneratedKernel& kernel);
   void run(const std::vector<void*>& pointers);
   void run_block(const std::vector<void*>& pointers, uint32_t block);
-  // A symbolic kernel in so many blocks, the last one first; 0: as many as the device would launch.
+  // Runs a symbolic kernel in `blocks` blocks, the last one first; 0 means as many as the device
+  // would launch.
   void run(const std::vector<void*>& pointers, const std::vector<int64_t>& symbols,
            uint32_t blocks = 0);
   uint32_t blocks() const { return blocks_; }
 
  private:
-  // Throws when the kernel wrote behind its scratch.
+  // Throws when the kernel wrote past its scratch.
   void call(const std::vector<void*>& pointers, const int64_t* symbols, uint32_t block,
             uint32_t blocks);
   RunnableKernel(KernelImage image, KernelFunction function, const GeneratedKernel& kernel);
@@ -36,37 +37,39 @@ class RunnableKernel {
   std::vector<std::byte> scratch_;
 };
 
-// Values in [-1, 1].
+// Returns values in [-1, 1].
 std::vector<float> random_floats(size_t count, std::mt19937& random);
 
-// [n][rows][columns] -> [n][columns][rows].
+// Transposes [n][rows][columns] -> [n][columns][rows].
 std::vector<float> transposed(const std::vector<float>& from, int64_t n, int64_t rows,
                               int64_t columns);
 
-// The specification with values for its symbols: a fixed one, whose sizes may be 0.
+// Returns the specification with values for its symbols: a fixed one, whose sizes may be 0.
 MatMulSpec fixed_at(MatMulSpec spec, const std::vector<int64_t>& symbols);
 ConvSpec fixed_at(ConvSpec spec, const std::vector<int64_t>& symbols);
 PackSpec fixed_at(PackSpec spec, const std::vector<int64_t>& symbols);
 
-// What the epilogue makes of one accumulator; operand(i) answers the element of operand i.
+// Returns the epilogue's result for one accumulator; operand(i) returns the element of operand i.
 double reference_epilogue(const Epilogue& epilogue, double accumulator,
                           const std::function<double(int)>& operand);
 
-// All operands are indexed with the spec's own strides. b: always the unpacked operand, at
-// b_row_stride and b_column_stride.
+// Computes a matmul whose operands are all indexed with the spec's own strides. b is always the
+// unpacked operand, at b_row_stride and b_column_stride.
 std::vector<double> reference_matmul(const MatMulSpec& spec, const float* a, const float* b,
                                      const std::vector<const float*>& operands, size_t c_elements);
-// weights: [co][ci / groups][kh][kw]. Untouched elements of y (a pixel stride wider than co) are 0.
+// Computes a convolution of weights [co][ci / groups][kh][kw]. Untouched elements of y (a pixel
+// stride wider than co) are 0.
 std::vector<double> reference_conv(const ConvSpec& spec, const float* x, const float* weights,
                                    const std::vector<const float*>& operands);
 
-// symbols: as in KernelArgs.
+// Returns an extent's value; symbols as in KernelArgs.
 int64_t value_of(const Extent& extent, const std::vector<int64_t>& symbols);
 
 // Packs on the host, by the definition in codegen.h.
 std::vector<float> reference_pack(const PackSpec& spec, const float* source);
 int64_t packed_elements(const PackSpec& spec);  // floats of the result, at the nominal sizes
-// The PackSpec that a conv's [co][ci / groups][kh][kw] weights need, and those of a direct one.
+// Returns the PackSpec that a conv's [co][ci / groups][kh][kw] weights need; the second is for a
+// direct convolution.
 PackSpec conv_weight_packing(const ConvSpec& spec, int64_t nr);
 PackSpec direct_weight_packing(const ConvSpec& spec, int64_t nr);
 

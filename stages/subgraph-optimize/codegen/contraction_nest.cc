@@ -22,13 +22,21 @@ TileShape tile_shape(const ContractionNest& nest, bool row_remainder, bool colum
   return shape;
 }
 
+// Emits the loops that one block of a fixed kernel runs:
+//
+//   block = (batch block, panel block, row block), row block fastest: neighbours share weights
+//   for entry in the block's batch entries:               enter(entry)
+//     for panels [begin, end) of the block, panel_group at a time:  prepare_panels(begin, end)
+//       for tile in the block's row tiles:                a = prepare_rows(tile, rows)
+//         for panel in [begin, end): call(a, tile, panel)
+//
+// The short last row tile and the short last panel are loops of one iteration or none after the
+// loops over whole ones.
 class NestEmitter {
  public:
   NestEmitter(KernelBuilder& builder, const ContractionNest& nest)
       : b_(builder), nest_(nest), tiles_(ceil_div(nest.rows, nest.plan.rows)) {}
 
-  // Block number = (batch block, panel block, row block), row block fastest: neighbours share
-  // weights.
   void emit() {
     const ContractionPlan& plan = nest_.plan;
     Value* block = b_.block();
@@ -53,7 +61,7 @@ class NestEmitter {
     b_.loop(first, b_.min(last, b_.index(whole)), 1,
             [&](Value* tile) { emit_panels(tile, false, panel_begin, panel_end); });
     if (has_row_remainder(nest_)) {
-      // The last tile of all, if this block has it: no iteration or one.
+      // This loop runs once in the block that has the last tile of all, and never in the others.
       b_.loop(b_.index(whole), last, 1,
               [&](Value* tile) { emit_panels(tile, true, panel_begin, panel_end); });
     }

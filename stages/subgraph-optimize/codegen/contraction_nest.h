@@ -15,20 +15,20 @@ struct ContractionNest {
   int64_t columns = 1;  // of one batch entry
   ContractionPlan plan;
 
-  // Once per batch entry of a block, before its tiles. May be empty.
+  // Is called once per batch entry of a block, before its tiles. May be empty.
   std::function<void(llvm::Value* entry)> enter;
-  // Before the tiles that read panels [begin, end). May be empty.
+  // Is called before the tiles that read panels [begin, end). May be empty.
   std::function<void(llvm::Value* begin, llvm::Value* end)> prepare_panels;
-  // Answers the tile function's first argument for row tile `tile` of `rows` rows.
+  // Returns the tile function's first argument for row tile `tile` of `rows` rows.
   std::function<llvm::Value*(llvm::Value* tile, int rows)> prepare_rows;
-  // Calls the tile function for (rows tail?, columns tail?).
+  // Calls the tile function for (is the row tile short, is the panel short).
   std::function<void(llvm::Value* a, llvm::Value* tile, llvm::Value* panel, bool row_remainder,
                      bool column_remainder)>
       call;
 };
 
-// The tile functions that a nest calls, by (rows tail?, columns tail?); null where there is no such
-// tile. `emit` writes one of a shape.
+// The tile functions that a nest calls, by (is the row tile short, is the panel short); null where
+// no such tile exists. `emit` writes the function of a shape.
 using TileFunctions = std::array<std::array<llvm::Function*, 2>, 2>;
 TileFunctions emit_tile_functions(const ContractionNest& nest,
                                   const std::function<llvm::Function*(const TileShape&)>& emit);

@@ -1,6 +1,6 @@
-// Conv kernels: an implicit matrix product (rows: output pixels of all images; columns: output
-// channels of one group) on the same tiles as MatMul. Fixed and symbolic kernels differ in the
-// loops around the tiles only.
+// Conv kernels are an implicit matrix product (rows: output pixels of all images; columns: output
+// channels of one group) on the same tiles as MatMul. Fixed and symbolic kernels differ only in the
+// loops around the tiles.
 #include <algorithm>
 
 #include "stages/subgraph-optimize/codegen/contraction_nest.h"
@@ -35,6 +35,17 @@ Result<void> check(const ConvSpec& s) {
   return check_epilogue(s.epilogue, 1);
 }
 
+// Emits the tile functions (microkernel.h) and the nest around them (contraction_nest.h, for
+// symbolic sizes symbolic_nest.h):
+//
+//   for group in the block's groups:
+//     for panels of nr output channels, panel_group at a time:
+//       for tile of plan.rows output pixels, over row ends and images:
+//         a = rows of the implicit matrix: x itself, pointers or copies (conv_rows.h)
+//         for panel:
+//           acc[rows][vectors] = 0
+//           for kh, kw, ci: acc[i][j] += a[i][kh, kw, ci] * w[group][panel][kh, kw, ci][j]
+//           y[row + i][panel][j] = epilogue(acc[i][j])
 class ConvEmitter {
  public:
   ConvEmitter(const ConvSpec& spec, const DeviceProfile& profile)
@@ -185,7 +196,7 @@ ContractionPlan choose_conv_plan(const ConvSpec& s, const DeviceProfile& profile
   const Extent rows = s.n * s.oh * s.ow;
   ContractionPlan plan = rows.is_fixed() ? choose_plan(size, profile)
                                          : choose_symbolic_plan(size, true, false, profile);
-  // The largest kernels have room for few rows of pointers.
+  // For the largest kernels the scratch has capacity for few rows of pointers.
   while (plan.rows > 1 &&
          conv_row_scratch(s, strategy, plan.rows) > static_cast<uint64_t>(profile.scratch_limit))
     --plan.rows;

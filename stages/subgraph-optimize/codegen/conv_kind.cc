@@ -1,4 +1,5 @@
-// The plans of depthwise and direct convolutions, and the choice between the kinds. No LLVM.
+// The plans of depthwise and direct convolutions, and the choice between the kinds. No LLVM is
+// needed.
 #include <vector>
 
 #include "fmt/format.h"
@@ -21,14 +22,15 @@ bool fits_registers(int rows, int vectors, const DeviceProfile& profile) {
   return rows * vectors + vectors + 1 <= 30;
 }
 
-// One step of a tile: the busiest unit. Vector loads mostly cross cache lines.
+// Returns the cycles of one step of a tile: those of the busiest unit. Vector loads mostly cross
+// cache lines.
 double step_cycles(int rows, int vectors, int lanes, const DeviceProfile& profile) {
   const double products = rows * vectors;
   if (!profile.fused_multiply_add)
     return std::max(0.5 * products, (3 * products + 2.5 * rows + vectors) / 5);
   const double maximum =
       std::max(products * width(lanes), vectors * width(lanes) * 1.5 + rows * 0.5);
-  // Few sums wait for each other.
+  // Few sums have to wait for each other.
   return std::max(maximum, 0.5) + 0.1;
 }
 
@@ -38,7 +40,7 @@ double tile_cycles(int rows, int vectors, int lanes, int64_t reduction,
          2.0 * rows * vectors;
 }
 
-// All tiles of one group over `positions` output pixels.
+// Returns the cycles of all tiles of one group over `positions` output pixels.
 double tiles_cycles(const ConvSpec& s, int rows, int vectors, int lanes, int64_t positions,
                     const DeviceProfile& profile) {
   const int64_t channels = s.co / s.groups, reduction = s.ci / s.groups * s.kh * s.kw;
@@ -57,7 +59,7 @@ double tiles_cycles(const ConvSpec& s, int rows, int vectors, int lanes, int64_t
   return cycles;
 }
 
-// Preparing the planes of one group for one chunk.
+// Returns the cycles that prepare the planes of one group for one chunk.
 double copy_cycles(const ConvSpec& s, const DirectGeometry& geometry,
                    const DeviceProfile& profile) {
   if (geometry.in_place) return 0;
@@ -79,18 +81,18 @@ int64_t choose_chunk_rows(const ConvSpec& s, const DeviceProfile& profile) {
   int64_t rows = ceil_div(s.oh.nominal,
                           std::clamp<int64_t>(wanted / (s.n.nominal * s.groups), 1, s.oh.nominal));
   const DirectGeometry one(s, 1);
-  rows =
-      std::min(s.oh.nominal, std::max(rows, 2 * one.max_shift));  // what neighbours prepare twice
+  // Neighbouring chunks both prepare max_shift rows, so a chunk has at least twice as many.
+  rows = std::min(s.oh.nominal, std::max(rows, 2 * one.max_shift));
   const int64_t limit = std::min(profile.scratch_limit, profile.l2_bytes / 2) / 4;
   while (rows > 1 && DirectGeometry(s, rows).scratch_floats(s) > limit) rows = ceil_div(rows, 2);
   return ceil_div(s.oh.nominal, ceil_div(s.oh.nominal, rows));
 }
 
-// The best tile for chunks of so many output pixels, on average.
+// Chooses the tile that is best on average for chunks of these numbers of output pixels.
 void choose_direct_tile(const ConvSpec& s, const std::vector<int64_t>& chunks,
                         const DeviceProfile& profile, DirectConvPlan& plan) {
   const int64_t channels = s.co / s.groups;
-  // Narrow vectors pay only where they leave no tail.
+  // Narrower vectors pay only where they leave no remainder.
   const int full = profile.vector_bits / 32, minimum = chunks.size() == 1 ? 4 : full;
   for (int lanes = full; lanes >= minimum; lanes /= 2) {
     for (int vectors = 1; vectors <= 8; ++vectors) {
@@ -107,7 +109,8 @@ void choose_direct_tile(const ConvSpec& s, const std::vector<int64_t>& chunks,
   }
 }
 
-// Symbolic sizes stay within the scratch whatever they are when the kernel runs.
+// Bounds the chunks so that symbolic sizes stay within the scratch whatever they are when the
+// kernel runs.
 void bound_chunks(const ConvSpec& spec, const DirectGeometry& geometry,
                   const DeviceProfile& profile, DirectConvPlan& plan) {
   const int64_t shift = geometry.max_shift;
@@ -126,12 +129,13 @@ void bound_chunks(const ConvSpec& spec, const DirectGeometry& geometry,
   plan.scratch_bytes = geometry.spread_scratch_bytes(spec, plan.phase_floats);
 }
 
-// From the bandwidth of the caches. One channel lies the same both ways.
+// Estimates a layout copy from the bandwidth of the caches. One channel has the same layout in both
+// formats.
 double layout_cycles(int64_t elements, int64_t channels) {
   return channels == 1 ? 0 : 0.4 * static_cast<double>(elements) + 100;
 }
 
-// Of symbolic sizes the nominal ones, at least 1.
+// Returns the convolution with its nominal sizes, at least 1, in place of symbolic ones.
 ConvSpec at_nominal(ConvSpec s) {
   for (Extent* extent : {&s.n, &s.h, &s.w, &s.oh, &s.ow})
     *extent = std::max<int64_t>(extent->nominal, 1);
@@ -172,7 +176,7 @@ DirectConvPlan choose_direct_plan(const ConvSpec& spec, const DeviceProfile& pro
                   s.x_pixel_stride == 0 && s.y_pixel_stride == 0 &&
                   plan.scratch_bytes <= static_cast<uint64_t>(profile.scratch_limit);
   const int64_t positions = plan.chunk_rows * s.ow.nominal;
-  // A symbolic width fills chunks more or less; half of the weight lies on the nominal one.
+  // A symbolic width fills chunks more or less; half of the weight is on the nominal width.
   std::vector<int64_t> sizes(is_fixed(spec) ? 1 : 8, positions);
   for (int64_t part = 8; part < 16 && !is_fixed(spec); ++part)
     sizes.push_back(ceil_div(positions * part, 16));

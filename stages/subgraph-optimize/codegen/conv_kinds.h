@@ -1,5 +1,5 @@
-// The kernels beside the channels-last contraction: copies between layouts, depthwise convolution,
-// and direct convolution on dense NCHW tensors. The same contract as codegen.h.
+// The kernels other than the channels-last contraction: copies between layouts, depthwise
+// convolution, and direct convolution on dense NCHW tensors. They follow the contract of codegen.h.
 #pragma once
 
 #include "stages/subgraph-optimize/codegen/codegen.h"
@@ -23,8 +23,9 @@ Result<GeneratedKernel> generate_layout_copy(const LayoutCopySpec& spec,
 bool is_fixed(const LayoutCopySpec& spec);
 std::string canonical_text(const LayoutCopySpec& spec);
 
-// groups == ci == co, channels last, without pixel strides. Packed weights: [kh * kw][nr], nr =
-// channels rounded up to the plan's lanes, missing ones zero. Epilogue and pointers as in ConvSpec.
+// A convolution with groups == ci == co, channels last, without pixel strides. Packed weights are
+// [kh * kw][nr], nr = channels rounded up to the plan's lanes, missing ones zero. Epilogue and
+// pointers are those of ConvSpec.
 struct DepthwiseSpec {
   ConvSpec conv;
 };
@@ -44,11 +45,11 @@ Result<GeneratedKernel> generate_depthwise(const DepthwiseSpec& spec, const Devi
 std::string canonical_text(const DepthwiseSpec& spec);
 PackSpec depthwise_weight_packing(const ConvSpec& conv, int64_t nr);
 
-// Dense x[n][ci][h][w] and y[n][co][oh][ow]: vectors run along the output pixels. In the epilogue a
-// row is an output channel and a column an output pixel: a bias is EpilogueOperand::row(), a
-// residual full(oh * ow, {co * oh * ow}).
+// A convolution of dense x[n][ci][h][w] to dense y[n][co][oh][ow]: vectors run along the output
+// pixels. In the epilogue a row is an output channel and a column an output pixel: a bias is
+// EpilogueOperand::row(), a residual full(oh * ow, {co * oh * ow}).
 //
-// Packed weights: [groups][ceil((co/groups) / nr)][ci/groups][kw][kh][nr] with nr =
+// Packed weights are [groups][ceil((co/groups) / nr)][ci/groups][kw][kh][nr] with nr =
 // choose_direct_plan(...).rows, missing channels zero.
 struct DirectConvSpec {
   ConvSpec conv;
@@ -60,8 +61,8 @@ struct DirectConvPlan {
   int vectors = 0;         // output pixels of a tile: lanes * vectors
   int rows = 0;            // output channels of a tile
   int64_t chunk_rows = 1;  // output rows whose input is prepared at once
-  // Of symbolic sizes: floats for each phase of a plane, and where the width is no number, output
-  // columns of a piece of a row that is too wide for them.
+  // For symbolic sizes: floats for each phase of a plane, and, where the width is symbolic too,
+  // output columns of a piece of a row that is too wide for them.
   int64_t phase_floats = 0, piece_columns = 0;
   int64_t chunks = 1;
   uint64_t scratch_bytes = 0;
@@ -76,20 +77,21 @@ std::string canonical_text(const DirectConvSpec& spec);
 
 enum class ConvKind { kChannelsLast, kDepthwise, kDirect };
 
-// How x lies already, and how the readers of the result want it.
+// The layout that x already has, and the one that the readers of the result want.
 struct ConvNeighbours {
   bool x_is_channels_last = false;
   bool y_is_channels_last = false;
 };
 
-// The kind with the fewest estimated cycles, copies between layouts counted.
+// Returns the kind with the smallest estimate of cycles, copies between layouts included.
 ConvKind choose_conv_kind(const ConvSpec& conv, const DeviceProfile& profile,
                           const ConvNeighbours& neighbours);
 
-// GeneratedKernel.multiply_adds_per_block of a symbolic convolution with so many estimated cycles.
+// Returns GeneratedKernel.multiply_adds_per_block of a symbolic convolution with this estimate of
+// cycles.
 int64_t conv_multiply_adds_per_block(const Extent& multiply_adds, double cycles);
 
-// kCodegen for sizes below 1 or groups that do not divide the channels.
+// Returns kCodegen for sizes below 1 or groups that do not divide the channels.
 Result<void> check_conv(const ConvSpec& conv);
 
 }  // namespace sluice

@@ -1,6 +1,6 @@
 // Prints the speed of every kind of convolution kernel that a shape allows, beside the kind that is
 // chosen: the depthwise layers of MobileNet-v2, copies between layouts, and random shapes above 20
-// MFLOP, worst first. One thread.
+// MFLOP, worst first, on one thread.
 //
 //   conv_kinds_bench [profile] [mobilenet|layout|first|symbolic|sweep] [count] [seed]
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace sluice {
 namespace {
 
-// In seconds; 0 when there is no kernel.
+// Returns seconds; 0 when there is no kernel.
 double best_time(const Result<GeneratedKernel>& kernel, const std::vector<void*>& pointers) {
   if (!kernel) return 0;
   auto runnable = RunnableKernel::load(*kernel);
@@ -30,7 +30,7 @@ struct Times {
   double guess[3] = {};    // estimated cycles
   ConvKind chosen = ConvKind::kChannelsLast;
   double copies = 0;
-  // With dense neighbours.
+  // Returns the seconds with dense neighbours.
   double total(ConvKind kind) const {
     return seconds[static_cast<int>(kind)] + (kind == ConvKind::kDirect ? 0 : copies);
   }
@@ -173,7 +173,7 @@ void bench_sweep(const DeviceProfile& profile, double peak, int count, unsigned 
 
 using GenerateConv = std::function<Result<GeneratedKernel>(const ConvSpec&)>;
 
-// A kernel of symbolic image sizes at several sizes, with kernels made for each, in turns.
+// Runs a kernel of symbolic image sizes at several sizes, in turns with kernels made for each.
 void race(const std::string& name, const ConvSpec& symbolic,
           const std::vector<std::vector<int64_t>>& runs, const GenerateConv& generate,
           const PackSpec& packing) {
@@ -209,7 +209,7 @@ void race(const std::string& name, const ConvSpec& symbolic,
   std::printf("\n");
 }
 
-// Layers of a small detector.
+// Measures layers of a small detector.
 void bench_symbolic(const DeviceProfile& profile) {
   struct Layer {
     int64_t ci, co, k, stride, out, groups;

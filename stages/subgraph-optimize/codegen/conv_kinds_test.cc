@@ -11,7 +11,7 @@ namespace sluice {
 namespace {
 
 constexpr float kUntouched = 12345;
-constexpr size_t kGuard = 64;  // floats behind a result that nothing may write
+constexpr size_t kGuard = 64;  // floats after a result that nothing may write
 
 class ConvKinds : public KernelTest {
  protected:
@@ -40,7 +40,7 @@ class ConvKinds : public KernelTest {
     }
   }
 
-  // relu(sum + bias + residual), channels last.
+  // Adds relu(sum + bias + residual), channels last.
   static void add_epilogue(ConvSpec& s, const EpilogueOperand& bias,
                            const EpilogueOperand& residual) {
     EpilogueBuilder e;

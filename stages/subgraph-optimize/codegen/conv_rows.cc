@@ -13,19 +13,25 @@ constexpr int64_t kMaxCopied = 2048;  // floats of a row; a tile of them stays i
 int64_t group_channels(const ConvSpec& s) { return s.ci / s.groups; }
 int64_t reduction_length(const ConvSpec& s) { return s.kh * s.kw * group_channels(s); }
 
-// From one copied row to the next: room for a last store of a whole vector, and never a multiple of
-// 2 KiB, which would put all rows into few cache sets.
+// Returns the floats from one copied row to the next: enough for a last store of a whole vector,
+// and never a multiple of 2 KiB, which would put all rows into few cache sets.
 int64_t copied_row_stride(const ConvSpec& s) {
   const int64_t stride = (reduction_length(s) + 15 + 15) / 16 * 16;
   return stride % 512 == 0 ? stride + 16 : stride;
 }
 
+// Emits the loops that prepare the rows of a tile for kPointers and kCopied; kDirect needs none.
 class RowEmitter {
  public:
   RowEmitter(KernelBuilder& builder, const ConvSpec& spec, Value* x)
       : b_(builder), s_(spec), x_(x) {}
 
-  // table[kh * kw][tile_rows] of pointers in scratch.
+  // Fills table[kh * kw][tile_rows] of pointers in scratch:
+  //
+  //   for i < rows: (image, ih, iw) = the input position under pixel first + i
+  //     for kh:
+  //       for kw (written out):
+  //         table[kh * KW + kw][i] = is inside ? &x[image][ih + kh * dh][iw + kw * dw] : zeros
   Value* emit_pointers(Value* first, Value* rows, int tile_rows) {
     Value* table = b_.scratch();
     Value* zeros = zero_page();
@@ -45,7 +51,15 @@ class RowEmitter {
     return table;
   }
 
-  // rows[rows][copied_row_stride] in scratch.
+  // Fills copies[rows][copied_row_stride] in scratch:
+  //
+  //   for i < rows: (image, ih, iw) = the input position under pixel first + i
+  //     if every kernel position is inside the image and a kernel row is one run:
+  //       for kh, vectors of the kw * ci floats (written out):
+  //         copies[i][kh][...] = x[image][ih + kh * dh][iw...]
+  //     else:
+  //       for kh, kw:
+  //         copies[i][kh][kw][0, ci) = is inside ? x[image][ih + kh * dh][iw + kw * dw] : 0
   Value* emit_copies(Value* first, Value* rows) {
     Value* buffer = b_.scratch();
     for_each_pixel(first, rows, [&](Value* i, const Pixel& pixel) {
@@ -82,8 +96,8 @@ class RowEmitter {
     if (s_.oh.is_fixed() && s_.ow.is_fixed()) {
       return b_.loop(b_.index(0), rows, 1, [&](Value* i) { body(i, locate(b_.add(first, i))); });
     }
-    // Divisions by numbers that are no constants are slow: one for the first pixel, then from pixel
-    // to pixel.
+    // Divisions by numbers that are not constant are slow, so only the first pixel's position is
+    // divided out, and the others follow from pixel to pixel.
     Value *high = b_.value(s_.oh), *wide = b_.value(s_.ow), *image = b_.mul(high, wide);
     Value* remainder = b_.mod(first, image);
     const IrValues start = {b_.div(first, image), b_.div(remainder, wide), b_.mod(remainder, wide)};
@@ -118,7 +132,7 @@ class RowEmitter {
   Value* inside(Value* i, Value* size) { return b_.ir().CreateICmpULT(i, size); }
   Value* inside(Value* i, const Extent& size) { return inside(i, b_.value(size)); }
 
-  // Not in bounds for pixels outside; never read then.
+  // The address is out of bounds for pixels outside the image; it is never read then.
   Value* address(const Pixel& pixel, Value* ih, Value* iw) {
     return b_.ir().CreateGEP(b_.float_type(), pixel.image,
                              b_.mul(b_.add(b_.mul(ih, s_.w), iw), conv_pixel_stride(s_)));
@@ -133,13 +147,14 @@ class RowEmitter {
     return page;
   }
 
-  // With dense channels and no dilation, the runs of one kernel row are one.
+  // Returns whether the kw runs of one kernel row are one run: channels are dense and columns are
+  // not dilated.
   bool is_one_run() const {
     return s_.dilation_w == 1 && group_channels(s_) == conv_pixel_stride(s_);
   }
 
-  // No position outside the image. Each run is copied in whole vectors; the next run overwrites
-  // what the last vector wrote too much.
+  // Copies a pixel none of whose kernel positions is outside the image. Each run is copied in whole
+  // vectors; the next run overwrites the surplus of the last vector.
   void copy_inner_pixel(const Pixel& pixel, Value* to) {
     const int lanes = b_.profile().vector_bits / 32;
     const int64_t run = s_.kw * group_channels(s_);
@@ -154,7 +169,7 @@ class RowEmitter {
     }
   }
 
-  // One kernel row of one pixel near a border: kw runs of ci floats.
+  // Copies one kernel row of one pixel near a border: kw runs of ci floats.
   void copy_kernel_row(const Pixel& pixel, Value* ih, Value* to) {
     const int64_t channels = group_channels(s_);
     b_.loop(b_.index(0), b_.index(s_.kw), 1, [&](Value* kw) {
@@ -167,7 +182,7 @@ class RowEmitter {
     });
   }
 
-  // from null: zeros.
+  // Copies `count` floats; from null, stores zeros.
   void copy(Value* from, Value* to, int64_t count) {
     int64_t at = 0;
     for (int lanes = b_.profile().vector_bits / 32; lanes >= 4; lanes /= 2) {

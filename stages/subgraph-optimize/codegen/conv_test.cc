@@ -43,7 +43,7 @@ class ConvKernel : public KernelTest {
     std::vector<void*> pointers = {y.data(), const_cast<float*>(x.data()),
                                    const_cast<float*>(packed.data())};
     for (const float* operand : operand_pointers) pointers.push_back(const_cast<float*>(operand));
-    // Backwards: blocks do not depend on each other.
+    // Blocks run backwards, since they do not depend on each other.
     for (uint32_t block = runnable->blocks(); block-- > 0;) runnable->run_block(pointers, block);
     const int64_t y_pixel = s.y_pixel_stride ? s.y_pixel_stride : s.co;
     const double tolerance = 2e-6 * std::sqrt(static_cast<double>(s.kh * s.kw * s.ci)) + 3e-6;
@@ -57,7 +57,7 @@ class ConvKernel : public KernelTest {
     }
   }
 
-  // bottom and right: the padding on the far sides.
+  // Sets the output size; bottom and right are the padding on the far sides.
   static ConvSpec sized(ConvSpec s, int64_t bottom, int64_t right) {
     s.oh = (s.h.nominal + s.pad_top + bottom - (s.kh - 1) * s.dilation_h - 1) / s.stride_h + 1;
     s.ow = (s.w.nominal + s.pad_left + right - (s.kw - 1) * s.dilation_w - 1) / s.stride_w + 1;

@@ -1,6 +1,6 @@
-// Depthwise convolution, channels last: vectors along the channels, a register tile of several
-// output pixels of one row. Rows of the kernel outside the image are left out of the loop; pixels
-// whose kernel columns are not all inside have a tile of their own.
+// Depthwise convolution, channels last: vectors run along the channels, and a register tile is
+// several output pixels of one row. Rows of the kernel outside the image are left out of the loop;
+// pixels whose kernel columns are not all inside have a tile of their own.
 #include <algorithm>
 
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
@@ -15,9 +15,9 @@ namespace {
 
 using llvm::Value;
 
-// A tile function: void(x, weights, y, kernel rows, first kw, last kw, operands...). x: the input
-// pixel under kernel row 0 of those given and kernel column 0; the last two numbers are read at the
-// border only. A symbolic one has KernelArgs.symbols last.
+// A tile function: void(x, weights, y, kernel rows, first kw, last kw, operands...). x is the input
+// pixel under the first given kernel row and kernel column 0; the first and last kw are read at the
+// border only. A symbolic function takes KernelArgs.symbols last.
 struct Tile {
   int pixels = 1;
   int vectors = 1;
@@ -25,6 +25,20 @@ struct Tile {
   bool at_border = false;
 };
 
+// Emits the tile functions and the loops around them:
+//
+//   for item in the block's (output row of all images, channel tile), channel tile fastest:
+//     [kh begin, kh end) = the kernel rows inside the image
+//     for ow left of the inner columns:             border tile, 1 pixel
+//     for ow in the inner columns by plan.pixels:   inner tile; then one tile for the remainder
+//                                                   (symbolic: loops of falling_sizes instead)
+//     for ow right of the inner columns:            border tile, 1 pixel
+//
+//   tile: acc[pixels][vectors] = 0
+//     for kh in [kh begin, kh end):
+//       for kw (inner: all, written out; border: a loop over [first kw, last kw)):
+//         acc[i][j] += x[kh][(ow + i) * stride_w + kw * dilation_w][j] * w[kh][kw][j]
+//     y[ow + i][j] = epilogue(acc[i][j])
 class DepthwiseEmitter {
  public:
   DepthwiseEmitter(const ConvSpec& spec, const DeviceProfile& profile, const DepthwisePlan& plan)
@@ -33,7 +47,7 @@ class DepthwiseEmitter {
         plan_(plan),
         is_symbolic_(!is_fixed(spec)),
         channel_tiles_(ceil_div(spec.co, int64_t{plan.lanes} * plan.vectors)) {
-    // Output columns whose kernel columns are all inside the image.
+    // The inner output columns are those whose kernel columns are all inside the image.
     first_inner_ = std::min(s_.ow.factor, ceil_div(s_.pad_left, s_.stride_w));
     const int64_t slack = s_.w.factor - 1 + s_.pad_left - (s_.kw - 1) * s_.dilation_w;
     last_inner_ = slack < 0
@@ -48,7 +62,7 @@ class DepthwiseEmitter {
     x_ = b_.pointer_argument(1);
     weights_ = b_.pointer_argument(2);
     operands_ = b_.pointer_arguments(3, s_.epilogue.operands.size());
-    // Rows of all images, channel tiles fastest.
+    // The items are the rows of all images, channel tiles fastest.
     if (is_symbolic_) b_.set_symbols(b_.symbols_argument());
     if (is_symbolic_) find_inner();
     const Extent items = s_.n * s_.oh * channel_tiles_;
@@ -97,8 +111,8 @@ class DepthwiseEmitter {
     if (inner() < s_.ow.factor) border_[channel_remainder] = emit_tile(tile);
   }
 
-  // Not one for every number of pixels: the code would take several times longer to write and no
-  // less to run.
+  // Emits tiles of falling sizes only: one for every number of pixels would take several times
+  // longer to compile and would run no faster.
   void emit_symbolic_tiles(Tile tile, bool channel_remainder) {
     for (const int pixels : falling_sizes(plan_.pixels)) {
       tile.pixels = pixels;
@@ -153,7 +167,7 @@ class DepthwiseEmitter {
     return vector == tile.vectors - 1 ? tile.active : plan_.lanes;
   }
 
-  // One kernel position.
+  // Adds the products of one kernel position.
   void step(const Tile& tile, Value* x, Value* weights, IrValues& sums) {
     IrValues factors;
     for (int j = 0; j < tile.vectors; ++j)
@@ -166,8 +180,9 @@ class DepthwiseEmitter {
         sum = b_.multiply_add(pixel, factors[j], sum);
       }
     }
-    b_.keep_memory_order();  // else the pixels that the next position reads again are kept, in more
-                             // registers than there are
+    // Otherwise the pixels that the next position reads again would be kept, in more registers than
+    // exist.
+    b_.keep_memory_order();
   }
 
   void finish(const Tile& tile, llvm::Function& function, const IrValues& sums) {
@@ -197,7 +212,7 @@ class DepthwiseEmitter {
     return b_.ir().CreateSelect(b_.ir().CreateICmpSGT(a, b_.index(0)), a, b_.index(0));
   }
 
-  // Without a division by the image's rows for each.
+  // Emits the rows of a symbolic kernel without a division by the image's rows for each.
   void emit_symbolic_rows(Value* begin, Value* end) {
     Value* high = b_.value(s_.oh);
     Value* divisor = b_.max(high, b_.index(1));  // without a row there is no item
@@ -216,10 +231,10 @@ class DepthwiseEmitter {
     });
   }
 
-  // row: over all images; in_image: of its image.
+  // Emits one output row; `row` counts over all images, `in_image` within its image.
   void emit_row(Value* row, Value* image, Value* in_image, Value* channel_tile) {
     Value* top = b_.add(b_.mul(in_image, s_.stride_h), b_.index(-s_.pad_top));
-    // Kernel rows inside the image.
+    // These are the kernel rows inside the image.
     Value* above = b_.ir().CreateNeg(top);
     Value* kh_begin = b_.div(b_.add(positive(above), b_.index(s_.dilation_h - 1)), s_.dilation_h);
     Value* kh_end =
@@ -270,7 +285,8 @@ class DepthwiseEmitter {
     at_border(b_.index(last_inner_), b_.index(s_.ow.factor));
   }
 
-  // The same bounds as the constructor's, and those of the tiles between them.
+  // Emits the bounds that the constructor computes for fixed sizes, and those of the tiles between
+  // them.
   void find_inner() {
     Value *one = b_.index(1), *wide = b_.value(s_.ow);
     inner_begin_ = b_.min(wide, b_.index(ceil_div(s_.pad_left, s_.stride_w)));
@@ -285,7 +301,7 @@ class DepthwiseEmitter {
     }
   }
 
-  // Tiles of each size in turn.
+  // Emits the loops over the inner columns, one per tile size.
   void emit_inner(const Row& row, bool channel_remainder, Value* all) {
     Value* begin = inner_begin_;
     const std::vector<int> sizes = falling_sizes(plan_.pixels);
@@ -299,7 +315,7 @@ class DepthwiseEmitter {
   void call(llvm::Function* tile, const Row& row, Value* ow, Value* kw_begin, Value* kw_end) {
     Value* column = b_.add(b_.mul(ow, s_.stride_w), b_.index(-s_.pad_left));
     Value* pixel = b_.add(b_.mul(row.number, s_.ow), ow);
-    // Fixed: a division by a constant, cheaper than a register kept for it.
+    // For fixed sizes a division by a constant is cheaper than a register kept for the result.
     Value* in_image =
         b_.add(b_.mul(is_symbolic_ ? row.in_image : b_.mod(row.number, s_.oh.factor), s_.ow), ow);
     IrValues arguments = {b_.ir().CreateGEP(b_.float_type(), row.x, b_.mul(column, s_.ci)),
@@ -328,8 +344,8 @@ class DepthwiseEmitter {
   int64_t channel_tiles_;
   int64_t first_inner_ = 0, last_inner_ = 0;
   llvm::Function *inner_[2] = {}, *inner_remainder_[2] = {}, *border_[2] = {};
-  // Of symbolic sizes: tile functions by falling_sizes; the inner output columns, and where the
-  // tiles of each size end.
+  // For symbolic sizes: tile functions by falling_sizes, the inner output columns, and the end of
+  // the tiles of each size.
   std::vector<llvm::Function*> by_size_[2];
   Value *inner_begin_ = nullptr, *inner_end_ = nullptr;
   IrValues tiles_end_;

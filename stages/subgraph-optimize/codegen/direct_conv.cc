@@ -1,5 +1,5 @@
-// Direct convolution on dense tensors: output channels x output pixels in registers, weights
-// broadcast, the input read from planes (direct_geometry.h).
+// Direct convolution on dense tensors: output channels x output pixels are in registers, weights
+// are broadcast, and the input is read from planes (direct_geometry.h).
 #include <algorithm>
 
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
@@ -17,11 +17,26 @@ using llvm::Value;
 struct Tile {
   int rows = 1;
   int vectors = 1;
-  int active = 1;  // lanes of the last vector; 0: a symbolic tile is told when it runs
+  int active = 1;  // lanes of the last vector; 0: an argument of a symbolic tile function
   int lanes = 1;
   bool operator==(const Tile&) const = default;
 };
 
+// Emits the tile functions, the copy into planes (direct_planes.h) and the loops around them:
+//
+//   for item in the block's (image, group, chunk of output rows), chunk fastest:
+//     for ci: planes[ci][...] = rows of x[image][group][ci]; none when x is read in place
+//     for pixel tile of lanes * vectors output pixels of the chunk, over row ends:
+//       for channel tile of plan.rows output channels of the group: call the tile
+//
+//   tile: acc[splits][rows][vectors] = 0
+//     for plane (ci, kw), several written out per iteration:
+//       for kh (written out):
+//         acc[s][i][j] += w[group][channel tile][plane][kh][i] * planes[plane][offset(kh) + j]
+//     y[channel + i][pixel + j] = epilogue(sum of acc[s][i][j] over s)
+//
+// A symbolic kernel computes the chunks' sizes first; where rows may be too wide for the scratch,
+// an item is a piece of a row of the chunk as well, piece fastest.
 class DirectEmitter {
  public:
   DirectEmitter(const ConvSpec& spec, const DeviceProfile& profile, const DirectConvPlan& plan)
@@ -39,8 +54,9 @@ class DirectEmitter {
  private:
   struct Chunk {
     Value *image, *group, *first_row;
-    Value *first_column = nullptr,
-          *columns = nullptr;  // of a kernel that cuts rows; else all columns
+    // The columns of a piece, in a kernel that cuts rows; null otherwise: the chunk has all
+    // columns.
+    Value *first_column = nullptr, *columns = nullptr;
   };
 
   Result<GeneratedKernel> emit_fixed(const std::string& entry) {
@@ -104,16 +120,18 @@ class DirectEmitter {
 
   int64_t phases() const { return static_cast<int64_t>(geometry_.phases.size()); }
 
-  // As DirectGeometry::spread_floats.
+  // Computes DirectGeometry::spread_floats.
   Value* spread(Value* floats) {
     Value* lines = b_.div(b_.add(floats, b_.index(kScratchLine - 1)), kScratchLine);
     return b_.mul(b_.ir().CreateOr(lines, b_.index(1)), kScratchLine);
   }
 
-  // Rows of a width known only when the kernel runs may be too wide for the scratch.
+  // Returns whether rows are cut into pieces: a width known only when the kernel runs may be too
+  // wide for the scratch.
   bool cuts_rows() const { return plan_.piece_columns > 0; }
 
-  // Chunks of (nearly) equally many rows; at least one row, column and image.
+  // Emits the loop over chunks of (nearly) equally many rows; there is at least one row, column and
+  // image.
   void emit_chunks() {
     Value *high = b_.value(s_.oh), *wide = b_.value(s_.ow), *columns = wide;
     Value* maximum =
@@ -152,8 +170,8 @@ class DirectEmitter {
   int64_t reduction() const { return planes() * s_.kh; }
   int64_t tile_pixels() const { return int64_t{plan_.lanes} * plan_.vectors; }
 
-  // The functions for chunks of so many output pixels; tiles_[kind of chunk][channel tail][pixel
-  // tail].
+  // Emits the functions for chunks of `positions` output pixels: tiles_[kind of chunk][is the
+  // channel tile short][is the pixel tile short].
   void emit_tiles(int64_t positions, int kind) {
     const int row_remainder = static_cast<int>(channels_ % plan_.rows);
     const int remainder = static_cast<int>(positions % tile_pixels());
@@ -190,9 +208,9 @@ class DirectEmitter {
     return tiles;
   }
 
-  // void(planes, weights, y, operands...), all at the tile. A symbolic one also: the symbols,
-  // floats from one phase of a plane to the next and from plane to plane, and the active lanes; of
-  // a kernel that cuts rows also the columns of a piece.
+  // Emits void(planes, weights, y, operands...), all pointing at the tile. A symbolic function
+  // takes also: the symbols, the floats from one phase of a plane to the next and from plane to
+  // plane, and the active lanes; in a kernel that cuts rows also the columns of a piece.
   llvm::Function* emit_tile(const Tile& tile) {
     std::vector<llvm::Type*> parameters(3 + s_.epilogue.operands.size(), b_.pointer_type());
     const auto own = static_cast<unsigned>(parameters.size());
@@ -210,7 +228,7 @@ class DirectEmitter {
     }
     const size_t count = static_cast<size_t>(tile.rows) * tile.vectors;
     const int64_t unroll = std::min<int64_t>(planes(), s_.kh >= 3 ? 1 : 4 / s_.kh);
-    // A multiply-add answers after 4 cycles: small tiles keep several sums per element.
+    // A multiply-add has a latency of 4 cycles, so small tiles keep several sums per element.
     size_t splits = 1;
     while (splits * count < 8 && static_cast<int64_t>(splits) * 2 <= unroll * s_.kh) splits *= 2;
     IrValues carried(splits * count, b_.splat(0.0f, tile.lanes));
@@ -244,7 +262,8 @@ class DirectEmitter {
     return function;
   }
 
-  // Kernel row kh of the plane so many planes on; -1: the plane itself.
+  // Returns the address of kernel row kh in the plane `plane` planes after x; with kh = -1, of the
+  // plane itself.
   Value* plane_address(Value* x, int64_t plane, int64_t kh) {
     if (!is_symbolic_)
       return b_.at(x, plane * geometry_.plane_stride(s_) + (kh < 0 ? 0 : geometry_.offset(s_, kh)));
@@ -266,7 +285,7 @@ class DirectEmitter {
   void step(const Tile& tile, Value* x, Value* weights, IrValues& sums, size_t first) {
     IrValues pixels;
     for (int j = 0; j < tile.vectors; ++j) {
-      // Scratch may be read past the pixels, x may not.
+      // Scratch may be read past the pixels; x may not.
       Value* address = b_.at(x, j * tile.lanes);
       pixels.push_back(geometry_.in_place ? load_pixels(tile, address, j)
                                           : b_.load_vector(address, tile.lanes, tile.lanes));
@@ -322,13 +341,13 @@ class DirectEmitter {
     }
   }
 
-  // Of the chunk's group.
+  // Returns the first input channel of the chunk's group.
   Value* input(const Chunk& chunk) {
     Value* channel = b_.add(b_.mul(chunk.image, s_.ci), b_.mul(chunk.group, s_.ci / s_.groups));
     return b_.at(x_, b_.mul(channel, s_.h * s_.w));
   }
 
-  // Input row under kernel row 0 of the chunk's first output row.
+  // Returns the input row under kernel row 0 of the chunk's first output row.
   Value* top(const Chunk& chunk) {
     return b_.add(b_.mul(chunk.first_row, s_.stride_h), b_.index(-s_.pad_top));
   }
@@ -414,8 +433,8 @@ class DirectEmitter {
     });
   }
 
-  // All output channels of the group over one tile of pixels; pick answers the tile function for
-  // whole channel tiles or the tail.
+  // Calls the tiles of all output channels of the group over one tile of pixels; pick returns the
+  // tile function for whole channel tiles or for the short last one.
   void emit_channels(const Chunk& chunk, Value* source, Value* first, Value* pixel,
                      const std::function<llvm::Function*(bool)>& pick) {
     const int64_t whole = channels_ / plan_.rows;
@@ -453,13 +472,11 @@ class DirectEmitter {
   llvm::Function* tiles_[2][2][2] = {};
   llvm::Function* copy_ = nullptr;
   std::vector<std::pair<Tile, llvm::Function*>> symbolic_tiles_;
-  Value *slot_stride_ = nullptr,
-        *plane_stride_ =
-            nullptr;          // floats from one phase of a plane to the next, from plane to plane
-  Value* columns_ = nullptr;  // of the chunk, a row of its planes
-  Value *mask_ = nullptr,
-        *active_ =
-            nullptr;  // lanes of the last vector: of the tile function at hand, of the next call
+  // Floats from one phase of a plane to the next, and from plane to plane.
+  Value *slot_stride_ = nullptr, *plane_stride_ = nullptr;
+  Value* columns_ = nullptr;  // of the chunk: the length of a row of its planes
+  // Lanes of the last vector: of the tile function being emitted, and of the next call.
+  Value *mask_ = nullptr, *active_ = nullptr;
   Value *x_ = nullptr, *y_ = nullptr, *weights_ = nullptr;
   IrValues operands_;
 };

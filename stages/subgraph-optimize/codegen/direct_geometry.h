@@ -1,4 +1,4 @@
-// How a direct convolution lays its input out, shared by its plan and its emitter.
+// The layout that a direct convolution gives its input, shared by its plan and its emitter.
 //
 // For each input channel and kernel column kw there is one plane of as many columns as the output:
 // plane(ih, ow) = x(ih, ow * stride_w + kw * dilation_w - pad_left), zero outside. Its rows are
@@ -6,7 +6,7 @@
 // chunk from one constant offset, over row ends: a convolution becomes a matrix product whose
 // second operand overlaps itself.
 //
-// Of symbolic sizes a chunk has as many rows as fill the positions planned for, whatever the width,
+// With symbolic sizes a chunk has as many rows as fill the planned positions, whatever the width,
 // and the offsets are computed when the kernel runs. A plane has a fixed share of the scratch that
 // a device has: where one output row is too wide for it, a chunk is a piece of a row.
 #pragma once
@@ -21,9 +21,9 @@ namespace sluice {
 constexpr int64_t kScratchLine = 16;  // floats of a cache line
 
 struct DirectGeometry {
-  bool in_place = false;        // a 1x1 kernel over every pixel: x holds the planes already
-  std::vector<int64_t> phases;  // of ih modulo stride_h, those that some kh needs, ascending
-  int64_t max_shift = 0;        // rows that the last kh is below the first, in its phase
+  bool in_place = false;        // a 1x1 kernel over every pixel: x already contains the planes
+  std::vector<int64_t> phases;  // the values of ih modulo stride_h that some kh needs, ascending
+  int64_t max_shift = 0;        // rows from the first kh to the last one, within its phase
   int64_t chunk_rows = 1;
 
   DirectGeometry(const ConvSpec& s, int64_t rows) : chunk_rows(rows) {
@@ -49,21 +49,22 @@ struct DirectGeometry {
   int64_t offset(const ConvSpec& s, int64_t kh) const {
     return (slot(s, kh) * plane_rows() + kh * s.dilation_h / s.stride_h) * s.ow.nominal;
   }
-  // Of symbolic sizes: output rows of a chunk at least, so that neighbours do not prepare most of
-  // it twice.
+  // Returns, for symbolic sizes, the minimum of output rows of a chunk, such that neighbours do not
+  // both prepare the greater part of it.
   int64_t min_rows() const { return std::max<int64_t>(1, 2 * max_shift); }
   int64_t planes(const ConvSpec& s) const { return s.ci / s.groups * s.kw; }  // of a group
-  // Floats; the last vectors of a row and of a tile may run past the end.
+  // Returns floats; the last vectors of a row and of a tile may run past the end.
   int64_t scratch_floats(const ConvSpec& s) const {
     return in_place ? 0 : planes(s) * plane_stride(s) + kPastEnd;
   }
 
-  // Of symbolic sizes. Planes begin an odd number of cache lines apart: at even distances they
-  // would share few of the first cache's sets.
+  // Returns the floats from plane to plane for symbolic sizes: an odd number of cache lines. At
+  // even distances the planes would share few of the first cache's sets.
   int64_t spread_floats(int64_t floats) const {
     return ((floats + kScratchLine - 1) / kScratchLine | 1) * kScratchLine;
   }
-  // Floats for each phase of a plane when all planes fit into so many bytes; 0 when they cannot.
+  // Returns the floats for each phase of a plane when all planes fit into scratch_limit bytes; 0
+  // when they cannot.
   int64_t max_phase_floats(const ConvSpec& s, int64_t scratch_limit) const {
     const int64_t lines = (scratch_limit / 4 - kPastEnd) / planes(s) / kScratchLine;
     const int64_t odd = lines % 2 == 0 ? lines - 1 : lines;

@@ -5,7 +5,7 @@ namespace {
 
 using llvm::Value;
 
-// Elements 0, stride, 2 * stride, … of the pieces one after the other.
+// Returns elements 0, stride, 2 * stride, … of the concatenated pieces.
 Value* every(KernelBuilder& b, const IrValues& pieces, int lanes, int64_t stride) {
   Value* result = pieces[0];
   if (pieces.size() == 1) return result;
@@ -25,6 +25,17 @@ Value* every(KernelBuilder& b, const IrValues& pieces, int lanes, int64_t stride
   return result;
 }
 
+// Emits the copy of one input channel into its kw planes for fixed sizes:
+//
+//   for kw, phase (written out):
+//     for row < rows:
+//       ih = first row + phase + row * stride_h
+//       if ih is inside the image:
+//         for ow by lanes: plane[kw][phase][row][ow...] = x[ih][ow * stride_w + kw * dw - pad...]
+//       else: plane[kw][phase][row][...] = 0
+//
+// A vector is made from stride_w loads. Long runs of vectors that are wholly inside the image are a
+// loop; the other vectors are written out, with constant masks.
 class PlaneCopy {
  public:
   PlaneCopy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry)
@@ -65,7 +76,8 @@ class PlaneCopy {
   int64_t input_column(int64_t ow, int64_t kw) const {
     return ow * s_.stride_w + kw * s_.dilation_w - s_.pad_left;
   }
-  // All input columns of the vectors that produce [ow, ow + lanes) are inside the image.
+  // Returns whether all input columns of the vectors that produce [ow, ow + lanes) are inside the
+  // image.
   bool is_inner(int64_t ow, int64_t kw) const {
     return input_column(ow, kw) >= 0 &&
            input_column(ow, kw) + lanes_ * s_.stride_w <= s_.w.factor &&
@@ -94,7 +106,7 @@ class PlaneCopy {
     }
   }
 
-  // [ow, ow + lanes), known when the code is written.
+  // Emits the vector [ow, ow + lanes), whose mask is known at code generation.
   void emit_vector(Value* from, Value* to, int64_t ow, int64_t kw) {
     const int64_t first = input_column(ow, kw);
     IrValues pieces;
@@ -127,7 +139,12 @@ class PlaneCopy {
   int lanes_ = 4;
 };
 
-// The same for sizes known only when the kernel runs.
+// Emits the same copy for sizes known only when the kernel runs. A row whose ih is inside is
+//
+//   for ow in [0, begin) by lanes:          plane[...][ow...] = 0
+//   for ow in [begin, whole end) by lanes:  plane[...][ow...] = stride_w loads, shuffled
+//   for ow in [whole end, end):             the same with masks; by single floats without masks
+//   for ow in [end, width) by lanes:        plane[...][ow...] = 0
 class SymbolicPlaneCopy {
  public:
   SymbolicPlaneCopy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry,
@@ -170,8 +187,8 @@ class SymbolicPlaneCopy {
   }
 
  private:
-  // Output columns whose input column of kernel column kw is inside the image, and those where
-  // whole vectors of input are.
+  // Emits the bounds of the output columns whose input column of kernel column kw is inside the
+  // image, and of those whose whole vectors of input are.
   void find_inside(int64_t kw) {
     shift_ = kw * s_.dilation_w - s_.pad_left;
     const int64_t before = shift_ >= 0 ? 0 : (-shift_ + s_.stride_w - 1) / s_.stride_w;
@@ -185,7 +202,7 @@ class SymbolicPlaneCopy {
     whole_end_ = b_.add(begin_, b_.mul(whole, lanes_));
   }
 
-  // An output column of the row, as one of the piece.
+  // Converts an output column of the row to one of the piece.
   Value* in_piece(Value* ow) { return cuts_rows_ ? b_.max(b_.sub(ow, first_), b_.index(0)) : ow; }
 
   void emit_zeros(Value* to, Value* begin, Value* end) {
@@ -218,7 +235,7 @@ class SymbolicPlaneCopy {
     emit_zeros(to, end_, wide_);
   }
 
-  // Of the input.
+  // Returns the input column of output column ow.
   Value* column(Value* ow) {
     if (cuts_rows_) ow = b_.add(ow, first_);
     return b_.add(b_.mul(ow, s_.stride_w), b_.index(shift_));
@@ -239,7 +256,7 @@ class SymbolicPlaneCopy {
   bool cuts_rows_;
   int lanes_;
   int64_t shift_ = 0;       // from output column * stride to input column
-  Value* first_ = nullptr;  // output column of the piece; all others are counted from it
+  Value* first_ = nullptr;  // first output column of the piece; all others are counted from it
   Value *wide_ = nullptr, *begin_ = nullptr, *end_ = nullptr, *whole_end_ = nullptr;
 };
 

@@ -44,7 +44,7 @@ int epilogue_arity(EpilogueOp op) {
     case EpilogueOp::kReciprocal:
       return 1;
   }
-  return 0;  // the compiler sees to it that every op has its case
+  return 0;  // unreachable: the compiler checks that every op has its case
 }
 
 Result<void> check_epilogue(const Epilogue& epilogue, size_t batch_rank) {
@@ -104,7 +104,7 @@ std::string canonical_text(const Epilogue& epilogue) {
 
 Epilogue EpilogueBuilder::finish(int result) {
   if (result != static_cast<int>(epilogue_.code.size()) - 1) {
-    // A value that is its own: x + (-0) is x for every x.
+    // Appends a copy of the value, since the last value is stored: x + (-0) is x for every x.
     const int zero = constant(-0.0f);
     binary(EpilogueOp::kAdd, result, zero);
   }

@@ -1,5 +1,5 @@
-// What a kernel does to each result before it stores it: a straight-line program over vectors of
-// output elements.
+// The program that a kernel applies to each result before it stores it: straight-line, over vectors
+// of output elements.
 //
 // A program is a list of instructions; instruction i defines value i and reads earlier values only.
 // The last value is stored. An empty program stores the accumulator. Example, relu(acc +
@@ -10,9 +10,9 @@
 //   sum = e.add(sum, e.load(EpilogueOperand::full(row_stride)));
 //   spec.epilogue = e.finish(e.relu(sum));
 //
-// Meaning of NaN: every op with a NaN operand gives NaN (relu, max, min and clip too, as ONNX
-// Runtime does). exp, tanh, erf, sigmoid have a relative error below 2e-6 against double precision,
-// are exact in their limits for large |x|, and give +-0, 1 or infinity there as the true function
+// NaN: every op with a NaN operand produces NaN (relu, max, min and clip too, as ONNX Runtime
+// does). exp, tanh, erf, sigmoid have a relative error below 2e-6 against double precision, are
+// exact in their limits for large |x|, and return +-0, 1 or infinity there as the true function
 // rounds.
 #pragma once
 
@@ -26,11 +26,11 @@
 
 namespace sluice {
 
-// How the elements of an extra f32 operand lie relative to the output element (batch indices, row,
-// column). Strides are in elements; 0 broadcasts. For a MatMul a row is a row of C and
-// batch_strides has one stride per MatMulSpec.batch entry (or is empty: all 0). For a Conv a row is
-// an output pixel in the order oh, ow of one image, the column is the output channel, and
-// batch_strides is empty (row_stride then counts pixels over all images) or holds the one stride
+// The position of the elements of an extra f32 operand relative to the output element (batch
+// indices, row, column). Strides are in elements; 0 broadcasts. For a MatMul a row is a row of C
+// and batch_strides has one stride per MatMulSpec.batch entry (or is empty: all 0). For a Conv a
+// row is an output pixel in the order oh, ow of one image, the column is the output channel, and
+// batch_strides is empty (row_stride then counts pixels over all images) or contains the one stride
 // from image to image.
 struct EpilogueOperand {
   std::vector<Extent> batch_strides;
@@ -68,7 +68,7 @@ enum class EpilogueOp : uint8_t {
   kSigmoid,  // 1 / (1 + exp(-a))
   kSqrt,
   kReciprocal,      // 1 / a
-  kSelectPositive,  // a > 0 ? b : c  (a NaN: c); with mul: leaky relu, elu
+  kSelectPositive,  // a > 0 ? b : c (a NaN a selects c); with mul: leaky relu, elu
 };
 
 struct EpilogueInstruction {
@@ -80,21 +80,21 @@ struct EpilogueInstruction {
 
 struct Epilogue {
   std::vector<EpilogueInstruction> code;
-  std::vector<EpilogueOperand>
-      operands;  // pointers follow the kernel's own, in this order; all f32
+  // The pointers follow the kernel's own, in this order; all are f32.
+  std::vector<EpilogueOperand> operands;
   bool operator==(const Epilogue&) const = default;
 };
 
-// Number of values that an op reads besides constants and operands: 0 to 3.
+// Returns the number of values that an op reads besides constants and operands: 0 to 3.
 int epilogue_arity(EpilogueOp op);
 
-// kCodegen when a value reads itself or a later one, an operand does not exist, a column stride is
-// not 0 or 1, or batch_strides has neither 0 nor `batch_rank` entries.
+// Returns kCodegen when a value reads itself or a later one, an operand does not exist, a column
+// stride is not 0 or 1, or batch_strides has neither 0 nor `batch_rank` entries.
 Result<void> check_epilogue(const Epilogue& epilogue, size_t batch_rank);
-bool is_fixed(const Epilogue& epilogue);  // no stride has symbols
+bool is_fixed(const Epilogue& epilogue);  // whether no stride has symbols
 std::string canonical_text(const Epilogue& epilogue);
 
-// Writes programs; every call answers the number of the new value.
+// Writes programs; every call returns the number of the new value.
 class EpilogueBuilder {
  public:
   int accumulator() { return push({EpilogueOp::kAccumulator}); }

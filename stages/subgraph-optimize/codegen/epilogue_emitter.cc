@@ -9,7 +9,7 @@ namespace {
 
 using llvm::Value;
 
-// Instructions an op becomes, roughly.
+// Returns roughly the number of instructions that an op becomes.
 int length_of(EpilogueOp op) {
   switch (op) {
     case EpilogueOp::kExp:
@@ -22,7 +22,12 @@ int length_of(EpilogueOp op) {
   }
 }
 
-// What each op becomes; the compiler sees to it that every op has its case.
+// Emits the instructions of a program, without a loop, over one vector of accumulators:
+//
+//   for instruction n (written out): values[n] = op(values[a], values[b], values[c])
+//   the result is values.back()
+//
+// The compiler checks that every op has its case.
 class InstructionEmitter {
  public:
   InstructionEmitter(KernelBuilder& b, Value* accumulator, const std::function<Value*(int)>& load)

@@ -7,14 +7,14 @@
 
 namespace sluice {
 
-// The stored value for one vector of accumulators. load answers the vector of an operand (by its
-// number in Epilogue.operands) at the same elements.
+// Returns the stored value for one vector of accumulators. load returns the vector of an operand
+// (by its number in Epilogue.operands) at the same elements.
 llvm::Value* emit_epilogue(KernelBuilder& builder, const Epilogue& epilogue,
                            llvm::Value* accumulator,
                            const std::function<llvm::Value*(int operand)>& load);
 
-// True when a program is so long that writing it out for each register of a tile would bloat the
-// code.
+// Returns true when a program is so long that writing it out for each register of a tile would
+// bloat the code.
 bool is_long(const Epilogue& epilogue, int vectors_in_tile);
 
 }  // namespace sluice

@@ -10,13 +10,13 @@ namespace sluice {
 
 struct Extent {
   int64_t factor = 1;
-  std::vector<uint16_t> symbols;  // sorted indices into KernelArgs.symbols; the value is factor
-                                  // times the product of these
-  int64_t nominal = 1;            // the value planned for; of a fixed extent the value
+  // Sorted indices into KernelArgs.symbols; the value is factor times the product of these.
+  std::vector<uint16_t> symbols;
+  int64_t nominal = 1;  // the value planned for; for a fixed extent the value itself
 
   Extent() = default;
   Extent(int64_t value) : factor(value), nominal(value) {}
-  // With a factor of 0 it is fixed.
+  // Makes a fixed extent when factor is 0.
   Extent(int64_t factor, std::vector<uint16_t> symbols, int64_t nominal);
   static Extent of_symbol(uint16_t symbol, int64_t nominal) { return {1, {symbol}, nominal}; }
 
@@ -27,7 +27,7 @@ struct Extent {
   bool operator==(const Extent&) const = default;
 };
 
-// "12" for a fixed extent, else factor, symbols and nominal value: "4*s0*s2~96".
+// Returns "12" for a fixed extent, otherwise factor, symbols and nominal value: "4*s0*s2~96".
 std::string canonical_text(const Extent& extent);
 
 }  // namespace sluice

@@ -1,25 +1,25 @@
-// Contractions over integers of 8 bits. The same contract as codegen.h; sums are exact integers of
-// 32 bits (modulo 2^32).
+// Contractions over integers of 8 bits. They follow the contract of codegen.h; sums are exact
+// integers of 32 bits (modulo 2^32).
 //
-// The sum behind an output element is that of (x - x zero) * (w - w zero) over the reduction;
-// pixels outside the image count as x zero. Then the bias is added, and the result is what
-// Int8Result says. With the profile's int8_dot_product four products are added by one instruction
-// (vpdpbusd), which takes the bytes of x without sign: signed ones are moved by 128 on their way.
-// Else bytes are widened to 16 bits and two products are added by one instruction (pmaddwd).
-// Nothing saturates on the way.
+// An output element is the sum of (x - x zero) * (w - w zero) over the reduction; pixels outside
+// the image count as x zero. Then the bias is added, and Int8Result says what is stored. With the
+// profile's int8_dot_product four products are added by one instruction (vpdpbusd), which takes the
+// bytes of x without sign: signed ones are moved by 128 as rows are copied. Otherwise bytes are
+// widened to 16 bits and two products are added by one instruction (pmaddwd). No intermediate
+// result saturates.
 #pragma once
 
 #include "stages/subgraph-optimize/codegen/codegen.h"
 
 namespace sluice {
 
-// What is stored: the sum; or float(sum) through the epilogue; or that, rounded half to even, plus
-// y_zero, saturated.
+// The stored result: the sum; or float(sum) through the epilogue; or the latter, rounded half to
+// even, plus y_zero, saturated.
 enum class Int8Result : uint8_t { kI32, kF32, kI8, kU8 };
 
 struct Int8Numbers {
   bool x_signed = false;
-  int32_t x_zero = 0;              // as ONNX has it
+  int32_t x_zero = 0;              // as in ONNX
   bool x_zero_is_operand = false;  // one byte, known when the kernel runs; x_zero is unused then
   bool has_w_zero = false;
   bool has_bias = false;
@@ -27,14 +27,14 @@ struct Int8Numbers {
   int32_t y_zero = 0;
 };
 
-// A matrix product is a 1x1 convolution of m images of one pixel.
+// A convolution; a matrix product is a 1x1 convolution of m images of one pixel.
 //
-// Packed weights, signed bytes (unsigned ones less 128): [groups][ceil((co/groups) / nr)][ceil(k /
-// unit)][nr][unit], k = kh * kw * ci/groups with ci fastest, what is missing zero; nr and unit from
-// choose_int8_plan.
+// Packed weights are signed bytes (unsigned ones less 128): [groups][ceil((co/groups) / nr)][ceil(k
+// / unit)][nr][unit], k = kh * kw * ci/groups with ci fastest, missing elements zero; nr and unit
+// from choose_int8_plan.
 //
 // Pointers: y, x, packed weights, i32[co]: sums over the reduction of (w - w zero); with has_w_zero
-// i32[co]: the zero points as packed weights have them; with has_bias i32[co]; with
+// i32[co]: the zero points in the range of packed weights; with has_bias i32[co]; with
 // x_zero_is_operand one byte; the epilogue's operands.
 struct Int8ConvSpec {
   ConvSpec conv;  // without pixel strides
@@ -49,14 +49,14 @@ struct Int8Plan {
   uint64_t scratch_bytes = 0;  // per worker
 };
 
-// Depends on the convolution's numbers, not on its epilogue, and on x_signed.
+// The plan depends on the convolution's numbers, not on its epilogue, and on x_signed.
 Int8Plan choose_int8_plan(const Int8ConvSpec& spec, const DeviceProfile& profile);
 Result<GeneratedKernel> generate_int8_conv(const Int8ConvSpec& spec, const DeviceProfile& profile);
 std::string canonical_text(const Int8ConvSpec& spec);
 
-// groups == ci == co. Packed weights: signed bytes [kh * kw][nr], nr = channels rounded up to the
-// lanes. The sums over the reduction are not read. Zero points as packed weights have them.
-// Pointers as above.
+// A convolution with groups == ci == co. Packed weights are signed bytes [kh * kw][nr], nr =
+// channels rounded up to the lanes. The sums over the reduction are not read. Zero points are in
+// the range of packed weights. The pointers are those of Int8ConvSpec.
 struct Int8DepthwiseSpec {
   ConvSpec conv;
   Int8Numbers numbers;

@@ -1,4 +1,5 @@
-// Convolutions and matrix products of bytes: the loops of contraction_nest around integer tiles.
+// Convolutions and matrix products of bytes run the loops of contraction_nest or symbolic_nest
+// around integer tiles.
 #include <algorithm>
 
 #include "fmt/format.h"
@@ -18,6 +19,16 @@ using llvm::Value;
 
 int64_t reduction_of(const ConvSpec& s) { return s.kh * s.kw * (s.ci / s.groups); }
 
+// Emits the tile functions (int8_tile.h) and the nest around them:
+//
+//   for group in the block's groups:
+//     for panels of nr output channels, panel_group at a time:
+//       for tile of plan.rows output pixels:
+//         a = x itself, or a copy of the tile's rows in scratch (int8_rows.h)
+//         for panel:
+//           acc[rows][vectors] = 0
+//           for step of `unit` products: acc[i][j] += dot(a[i][step], w[group][panel][step][j])
+//           y[row + i][panel][j] = result(acc[i][j] + bias - zero-point terms)
 class Int8ConvEmitter {
  public:
   Int8ConvEmitter(const Int8ConvSpec& spec, const DeviceProfile& profile)
@@ -98,7 +109,7 @@ class Int8ConvEmitter {
     b_.begin_kernel(entry);
     if (!is_fixed(s_)) b_.set_symbols(b_.symbols_argument());
     p_ = int8_pointers(b_, spec_.numbers, s_.epilogue);
-    // As the copied rows have it.
+    // Moves the zero point by 128 like the copied rows.
     if (plan_.unit == 4 && spec_.numbers.x_signed)
       p_.x_zero = b_.ir().CreateAdd(p_.x_zero, b_.ir().getInt32(128));
   }
@@ -122,7 +133,7 @@ class Int8ConvEmitter {
     return b_.scratch();
   }
 
-  // Of the tile function.
+  // Returns the arguments of the tile function.
   IrValues arguments(Value* x, Value* row, Value* panel) {
     Value* channel = b_.add(first_channel_, b_.mul(panel, tiles_.nr));
     Value* y = ints_.bytes_at(
@@ -150,7 +161,7 @@ class Int8ConvEmitter {
   Value *x_group_ = nullptr, *weights_group_ = nullptr, *first_channel_ = nullptr;
 };
 
-// Operands that differ from image to image would need the images' sizes.
+// Returns kCodegen for operands that differ from image to image: they would need the images' sizes.
 Result<void> check_operands(const ConvSpec& s) {
   for (const EpilogueOperand& operand : s.epilogue.operands) {
     if (!operand.batch_strides.empty() || !operand.row_stride.is_fixed())
@@ -160,8 +171,8 @@ Result<void> check_operands(const ConvSpec& s) {
   return {};
 }
 
-// From one copied row to the next: whole cache lines, and never a multiple of 2 KiB, which would
-// put all rows into few cache sets.
+// Returns the bytes from one copied row to the next: whole cache lines, and never a multiple of 2
+// KiB, which would put all rows into few cache sets.
 int64_t copied_row_bytes(int64_t steps) {
   const int64_t bytes = ceil_div(4 * steps, 64) * 64;
   return bytes % 2048 == 0 ? bytes + 64 : bytes;
@@ -187,7 +198,7 @@ Int8Plan choose_int8_plan(const Int8ConvSpec& spec, const DeviceProfile& profile
                       : static_cast<double>(s.kh) * (s.groups == 1 ? 1 : static_cast<double>(s.kw));
   if (plan.copies_rows) size.row_cycles = 10 + runs * 4 + static_cast<double>(steps) / 8;
   DeviceProfile machine = profile;
-  if (plan.unit == 2) machine.vector_registers -= 2;  // products on their way
+  if (plan.unit == 2) machine.vector_registers -= 2;  // for the products in flight
   plan.tiles =
       is_fixed(s) ? choose_plan(size, machine) : choose_symbolic_plan(size, true, false, machine);
   if (!plan.copies_rows) return plan;

@@ -1,6 +1,6 @@
-// Depthwise convolution of bytes, channels last: vectors along the channels, a register tile of
-// several output pixels of one row. Zero points are taken off as bytes are read, so that pixels
-// outside the image are simply left out.
+// Depthwise convolution of bytes, channels last: vectors run along the channels, and a register
+// tile is several output pixels of one row. Zero points are subtracted as bytes are read, so that
+// pixels outside the image are simply left out.
 #include <algorithm>
 
 #include "fmt/format.h"
@@ -18,8 +18,8 @@ constexpr uint32_t kMaxBlocks = 32;
 constexpr int64_t kBlockMultiplyAdds = 150'000;
 
 // A tile function: void(x, weights, y, kernel rows, first kw, last kw, x zero, w zero, bias,
-// operands...). x: the input pixel under kernel row 0 of those given and kernel column 0; first and
-// last kw are read at the border only.
+// operands...). x is the input pixel under the first given kernel row and kernel column 0; first
+// and last kw are read at the border only.
 enum Argument : unsigned { kX, kW, kY, kRows, kFirst, kLast, kXZero, kWZero, kBias, kOperands };
 
 struct Tile {
@@ -29,6 +29,20 @@ struct Tile {
   bool at_border = false;
 };
 
+// Emits the tile functions and the loops around them:
+//
+//   for item in the block's (output row of all images, channel tile), channel tile fastest:
+//     [kh begin, kh end) = the kernel rows inside the image
+//     for ow left of the inner columns:             border tile, 1 pixel
+//     for ow in the inner columns by plan.pixels:   inner tile; then one tile for the remainder
+//     for ow right of the inner columns:            border tile, 1 pixel
+//
+//   tile: acc[pixels][vectors] = 0
+//     for kh in [kh begin, kh end):
+//       for kw (inner: all, written out; border: a loop over [first kw, last kw)):
+//         a = x[kh][(ow + i) * stride_w + kw * dilation_w][j] - x zero
+//         acc[i][j] += a * (w[kh][kw][j] - w zero[j])
+//     y[ow + i][j] = result(acc[i][j] + bias[j])
 class Int8DepthwiseEmitter {
  public:
   Int8DepthwiseEmitter(const Int8DepthwiseSpec& spec, const DeviceProfile& profile)
@@ -38,7 +52,7 @@ class Int8DepthwiseEmitter {
         ints_(b_),
         plan_(choose_int8_depthwise_plan(spec.conv, profile)),
         channel_tiles_(ceil_div(spec.conv.co, tile_channels())) {
-    // Output columns whose kernel columns are all inside the image.
+    // The inner output columns are those whose kernel columns are all inside the image.
     first_inner_ = std::min(s_.ow.nominal, ceil_div(s_.pad_left, s_.stride_w));
     const int64_t slack = s_.w.nominal - 1 + s_.pad_left - (s_.kw - 1) * s_.dilation_w;
     last_inner_ = slack < 0
@@ -51,7 +65,7 @@ class Int8DepthwiseEmitter {
     b_.begin_kernel(entry);
     if (!is_fixed(s_)) b_.set_symbols(b_.symbols_argument());
     p_ = int8_pointers(b_, spec_.numbers, s_.epilogue);
-    // Rows of all images, channel tiles fastest.
+    // The items are the rows of all images, channel tiles fastest.
     const auto range = item_range();
     b_.loop(range.first, range.second, 1, [&](Value* item) {
       emit_row(b_.div(item, channel_tiles_), b_.mod(item, channel_tiles_));
@@ -65,7 +79,8 @@ class Int8DepthwiseEmitter {
   }
 
  private:
-  // Every number of images may be launched with any number of blocks.
+  // Returns the block's items. With a symbolic number of images any number of blocks may be
+  // launched.
   std::pair<Value*, Value*> item_range() {
     if (is_fixed(s_))
       return b_.partition((s_.n * s_.oh).factor * channel_tiles_, b_.block(), plan_.blocks);
@@ -141,7 +156,7 @@ class Int8DepthwiseEmitter {
     return vector == tile.vectors - 1 ? tile.active : plan_.lanes;
   }
 
-  // As pairs of 16 bits, of which the upper one is 0.
+  // Returns weights as pairs of 16 bits, of which the upper one is 0.
   Value* load_weight(Value* w, int vector) {
     Value* number = ints_.widened(ints_.load_bytes(ints_.bytes_at(w, int64_t{vector} * plan_.lanes),
                                                    plan_.lanes, plan_.lanes),
@@ -155,7 +170,7 @@ class Int8DepthwiseEmitter {
                                  llvm::FixedVectorType::get(b_.ir().getInt16Ty(), 2 * plan_.lanes));
   }
 
-  // One kernel position.
+  // Adds the products of one kernel position.
   void step(const Tile& tile, Value* x, Value* w, IrValues& sums) {
     IrValues factors;
     for (int j = 0; j < tile.vectors; ++j) factors.push_back(load_weight(w, j));
@@ -169,8 +184,9 @@ class Int8DepthwiseEmitter {
         sum = ints_.add_products_of_pairs(sum, as_pairs(pixel), factors[j]);
       }
     }
-    b_.keep_memory_order();  // else the pixels that the next position reads again are kept, in more
-                             // registers than there are
+    // Otherwise the pixels that the next position reads again would be kept, in more registers than
+    // exist.
+    b_.keep_memory_order();
   }
 
   void finish(const Tile& tile, llvm::Function& function, const IrValues& sums) {
@@ -209,7 +225,7 @@ class Int8DepthwiseEmitter {
   void emit_row(Value* row, Value* channel_tile) {
     Value* image = b_.div(row, s_.oh.nominal);
     Value* top = b_.add(b_.mul(b_.mod(row, s_.oh.nominal), s_.stride_h), b_.index(-s_.pad_top));
-    // Kernel rows inside the image.
+    // These are the kernel rows inside the image.
     Value* above = b_.ir().CreateNeg(top);
     Value* kh_begin = b_.div(b_.add(positive(above), b_.index(s_.dilation_h - 1)), s_.dilation_h);
     Value* kh_end =
@@ -290,7 +306,7 @@ class Int8DepthwiseEmitter {
   int64_t first_inner_ = 0, last_inner_ = 0;
   llvm::Function *inner_[2] = {}, *inner_remainder_[2] = {}, *border_[2] = {};
   Int8Pointers p_{};
-  Value* x_zero_ = nullptr;  // of the tile being written
+  Value* x_zero_ = nullptr;  // of the tile being emitted
   IrValues w_zero_;
 };
 
@@ -302,7 +318,7 @@ Int8DepthwisePlan choose_int8_depthwise_plan(const ConvSpec& conv, const DeviceP
   const DepthwisePlan like = choose_depthwise_plan(nominal, profile);
   Int8DepthwisePlan plan{like.possible, like.lanes, like.vectors,
                          like.pixels,   like.nr,    like.blocks};
-  // Beside the sums: weights, both zero points and a pixel on its way.
+  // Besides the sums, registers are needed for weights, both zero points and the pixel being read.
   const int sums = profile.vector_registers >= 32 ? 20 : 8;
   plan.possible = plan.possible && is_fixed(nominal);
   plan.pixels = std::max(1, std::min(plan.pixels, sums / plan.vectors));

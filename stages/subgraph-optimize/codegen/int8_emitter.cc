@@ -88,8 +88,8 @@ Value* Int8Emitter::add_products_of_fours(Value* sum, Value* x, Value* w) {
   return b_.ir().CreateIntrinsic(multiply, {}, {sum, x, w});
 }
 
-// Between the bounds, adding 1.5 * 2^23 rounds half to even and leaves the integer in the low bits.
-// NaN becomes the zero point.
+// Clamps before it rounds: between the bounds, adding 1.5 * 2^23 rounds half to even and leaves the
+// integer in the low bits. NaN becomes the zero point.
 Value* Int8Emitter::quantized(Value* real, const Int8Numbers& numbers) {
   constexpr float kMagic = 12582912.0f;
   constexpr int32_t kMagicBits = 0x4B400000;

@@ -1,4 +1,5 @@
-// Integers of 8 and 32 bits in vectors, and what becomes of a finished sum. For files that emit IR.
+// Emits vectors of integers of 8 and 32 bits, and the conversion of a finished sum into the stored
+// element. Include it only in files that emit IR.
 #pragma once
 
 #include "stages/subgraph-optimize/codegen/int8.h"
@@ -10,7 +11,7 @@ class Int8Emitter {
  public:
   explicit Int8Emitter(KernelBuilder& builder) : b_(builder) {}
 
-  // Addresses in bytes.
+  // Returns an address; offsets are in bytes.
   llvm::Value* bytes_at(llvm::Value* pointer, llvm::Value* offset);
   llvm::Value* bytes_at(llvm::Value* pointer, int64_t offset) {
     return bytes_at(pointer, b_.index(offset));
@@ -29,14 +30,15 @@ class Int8Emitter {
   llvm::Value* widened(llvm::Value* vector, int bits, bool is_signed);
   llvm::Value* load_byte(llvm::Value* pointer, bool is_signed);  // as i32
 
-  // a + x * w summed over pairs of 16 bits: vectors of i32, the factors with twice as many lanes of
-  // i16.
+  // Returns sum + x * w added over pairs of 16 bits: sum is a vector of i32, the factors have twice
+  // as many lanes of i16.
   llvm::Value* add_products_of_pairs(llvm::Value* sum, llvm::Value* x, llvm::Value* w);
-  // a + x * w summed over fours: x bytes without sign, w bytes with sign, all as vectors of i32.
+  // Returns sum + x * w added over fours: x bytes without sign, w bytes with sign, all as vectors
+  // of i32.
   llvm::Value* add_products_of_fours(llvm::Value* sum, llvm::Value* x, llvm::Value* w);
 
-  // Stores what the numbers and the epilogue make of the sums; y at the first element of the
-  // vector.
+  // Stores the results of the sums after bias, epilogue and quantization as the numbers say; y
+  // points at the first element of the vector.
   void finish(llvm::Value* sums, const Int8Numbers& numbers, const Epilogue& epilogue,
               const std::function<llvm::Value*(int)>& load, llvm::Value* y, int active);
 
@@ -46,17 +48,18 @@ class Int8Emitter {
   KernelBuilder& b_;
 };
 
-// Bytes of one stored element.
+// Returns the bytes of one stored element.
 int64_t int8_result_bytes(Int8Result result);
-// kCodegen for numbers outside their types.
+// Returns kCodegen for numbers outside their types.
 Result<void> check_int8_numbers(const Int8Numbers& numbers, const Epilogue& epilogue);
 std::string canonical_text(const Int8Numbers& numbers);
-// Operands between the packed weights and the epilogue's.
+// The operands of a kernel; w_zero and bias are between the packed weights and the epilogue's
+// operands.
 struct Int8Pointers {
   llvm::Value *y, *x, *weights, *sums;
-  llvm::Value *w_zero, *bias;  // null: none
-  llvm::Value* x_zero;         // i32, as kernels see x
-  IrValues operands;           // of the epilogue
+  llvm::Value *w_zero, *bias;  // null where there is none
+  llvm::Value* x_zero;         // i32, in the range of x
+  IrValues operands;           // the epilogue's
 };
 Int8Pointers int8_pointers(KernelBuilder& builder, const Int8Numbers& numbers,
                            const Epilogue& epilogue);

@@ -9,6 +9,16 @@ using llvm::Value;
 
 constexpr int64_t kWrittenOut = 8;
 
+// Emits the copy of a tile's rows into scratch, each of them kh * kw * ci elements and zeros up to
+// a multiple of `unit`:
+//
+//   for i < rows:
+//     1x1 kernel:  copies[i][0, ci) = x[first + i]
+//     if every kernel position is inside the image and a kernel row is one run:
+//       for kh (few: written out): copies[i][kh][...] = x[ih + kh * dh][iw...], kw * ci bytes
+//     else:
+//       for kh: if the row is inside, whole when its columns are, otherwise
+//         for kw: copies[i][kh][kw][0, ci) = is inside ? x[ih + kh * dh][iw + kw * dw] : x zero
 class Int8RowEmitter {
  public:
   Int8RowEmitter(KernelBuilder& builder, const Int8ConvSpec& spec, const Int8Plan& plan, Value* x,
@@ -57,12 +67,12 @@ class Int8RowEmitter {
     return ints_.bytes_at(pixel.image, b_.mul(b_.add(b_.mul(ih, s_.w), iw), s_.ci));
   }
 
-  // The runs of one kernel row follow each other in x too.
+  // Returns whether the runs of one kernel row follow each other in x too.
   bool is_one_run() const { return s_.dilation_w == 1 && s_.groups == 1; }
 
   void copy_pixel(const Pixel& pixel, Value* to) {
     const int64_t row = s_.kw * channels();
-    // Null: the kernel's columns are no run.
+    // Null means that the kernel's columns are not one run.
     Value* wide = is_one_run() ? both_inside(pixel.iw, s_.kw - 1, s_.w) : nullptr;
     const auto each_kernel_row = [&](const std::function<void(Value * ih, Value * row_to)>& body) {
       b_.loop(b_.index(0), b_.index(s_.kh), 1, [&](Value* kh) {
@@ -83,7 +93,8 @@ class Int8RowEmitter {
         [&] { copy_inner_pixel(address(pixel, pixel.ih, pixel.iw), to, row); }, at_border);
   }
 
-  // No position outside the image. Few kernel rows are written out.
+  // Copies a pixel none of whose kernel positions is outside the image. A small number of kernel
+  // rows is written out.
   void copy_inner_pixel(Value* from, Value* to, int64_t row) {
     Value* line = b_.value(s_.w * (s_.dilation_h * s_.ci));
     const auto copy_row = [&](Value* kh) {
@@ -94,7 +105,7 @@ class Int8RowEmitter {
     for (int64_t kh = 0; kh < s_.kh; ++kh) copy_row(b_.index(kh));
   }
 
-  // The first position and the last one, `more` behind it.
+  // Tests the first position and the last one, which is `more` after it.
   Value* both_inside(Value* first, int64_t more, const Extent& size) {
     return b_.ir().CreateAnd(inside(first, b_.value(size)),
                              inside(b_.add(first, b_.index(more)), b_.value(size)));
@@ -115,7 +126,7 @@ class Int8RowEmitter {
         wide, [&] { copy(address(pixel, ih, pixel.iw), to, s_.kw * channels()); }, by_column);
   }
 
-  // Pieces of falling length: body(offset in elements, length).
+  // Emits pieces of falling length: body(offset in elements, length).
   void each_piece(int64_t count, const std::function<void(Value*, int)>& body) {
     const int widest = b_.profile().vector_bits / 8 / static_cast<int>(bytes());
     const int64_t whole = count / widest * widest;
@@ -151,7 +162,8 @@ class Int8RowEmitter {
     });
   }
 
-  // Weights there are zero, but the sum of x counts what is copied.
+  // Clears the elements after the reduction: their weights are zero, but the sum of x counts what
+  // is copied.
   void clear_remainder(Value* to) {
     const int64_t reduction = s_.kh * s_.kw * channels();
     for (int64_t k = reduction; k % plan_.unit != 0; ++k)

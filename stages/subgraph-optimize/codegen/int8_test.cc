@@ -13,12 +13,12 @@ namespace sluice {
 namespace {
 
 constexpr uint8_t kUntouched = 0xA5;
-constexpr size_t kGuard = 64;  // bytes behind a result that nothing may write
+constexpr size_t kGuard = 64;  // bytes after a result that nothing may write
 
 using Ints = std::vector<int32_t>;
 using Bytes = std::vector<uint8_t>;
 
-// A problem in plain numbers: weights [co][kh][kw][ci / groups] are signed; w_zero and bias per
+// A problem in plain numbers: weights [co][kh][kw][ci / groups] are signed; w_zero and bias are per
 // output channel.
 struct Problem {
   Int8ConvSpec spec;
@@ -79,7 +79,7 @@ class Int8 : public KernelTest {
     }
   }
 
-  // Extreme bytes are frequent: what saturates on the way would show.
+  // Makes extreme bytes frequent, so that saturated intermediate results would show.
   Problem random_problem(const ConvSpec& conv) {
     Problem p;
     p.spec.conv = conv;
@@ -112,7 +112,7 @@ class Int8 : public KernelTest {
       p.scale.push_back(static_cast<float>(mantissa / typical));
   }
 
-  // What depends on the number of images.
+  // Sets the data that depend on the number of images.
   void set_data(Problem& p) {
     const ConvSpec& s = p.spec.conv;
     const int64_t low = p.spec.numbers.x_signed ? -128 : 0;
@@ -129,7 +129,7 @@ class Int8 : public KernelTest {
     return bytes;
   }
 
-  // [groups][panels][steps][nr][unit]
+  // Packs weights as [groups][panels][steps][nr][unit].
   static Bytes packed(const Problem& p, const Int8Plan& plan) {
     const ConvSpec& s = p.spec.conv;
     const int64_t columns = s.co / s.groups, steps = (p.reduction() + plan.unit - 1) / plan.unit,
@@ -262,7 +262,7 @@ TEST_P(Int8, Depthwise) {
   }
 }
 
-// One kernel for every number and size of images.
+// One kernel serves every number and size of images.
 TEST_P(Int8, SymbolicConvolutions) {
   for (int i = 0; i < 4 && !HasFatalFailure(); ++i) {
     Problem p = random_problem(random_conv(false, i % 2 == 0 ? 5 : 33));

@@ -11,6 +11,18 @@ using llvm::Value;
 
 enum Argument : unsigned { kX, kW, kY, kRow, kXZero, kSums, kWZero, kBias, kOperands };
 
+// Emits the tile function:
+//
+//   acc[splits][rows][vectors] = 0; row sums[rows] = 0 (these only with zero points of w)
+//   for step, unroll_ of them written out per iteration:
+//     w[j] = the panel's vectors at this step
+//     for row i: a = x[i][step], `unit` elements in every lane
+//       for vector j: acc[step % splits][i][j] += dot(a, w[j])
+//       row sums[i] += dot(a, 1)
+//   for vector j:
+//     for row i (written out up to 8 sums, otherwise a loop, the sums on the stack):
+//       y[i][j] = result(sum of acc[s][i][j] over s + bias[j] - x zero * sums[j]
+//                        - row sums[i] * w zero[j])
 class Int8TileEmitter {
  public:
   Int8TileEmitter(KernelBuilder& builder, const TileShape& shape, const Int8Reduction& reduction,
@@ -22,7 +34,7 @@ class Int8TileEmitter {
         numbers_(numbers),
         output_(output) {
     const int sums = shape.rows * shape.vectors;
-    // Small tiles keep several sums per element, added up at the end.
+    // Small tiles keep several sums per element, which are added up at the end.
     while (splits_ * sums < 8 && splits_ * 2 <= reduction.steps) splits_ *= 2;
     unroll_ = std::max<int64_t>(splits_, sums >= 20 ? 2 : sums >= 8 ? 4 : 8);
   }
@@ -49,14 +61,14 @@ class Int8TileEmitter {
     return static_cast<size_t>(splits_) * shape_.rows * shape_.vectors;
   }
 
-  // The panel's bytes of one vector at one step.
+  // Returns the panel's bytes of one vector at one step.
   Value* load_weights(Value* w, int vector) {
     Value* pointer = ints_.bytes_at(w, int64_t{vector} * shape_.lanes * reduction_.unit);
     if (reduction_.unit == 4) return ints_.load_ints(pointer, shape_.lanes, shape_.lanes);
     return ints_.widened(ints_.load_bytes(pointer, 2 * shape_.lanes, 2 * shape_.lanes), 16, true);
   }
 
-  // Four bytes, or two numbers of 16 bits, in every lane.
+  // Returns four bytes, or two numbers of 16 bits, in every lane.
   Value* load_x(Value* pointer) {
     Value* all = b_.broadcast(
         b_.ir().CreateAlignedLoad(b_.ir().getInt32Ty(), pointer, llvm::Align(1)), shape_.lanes);
@@ -93,7 +105,7 @@ class Int8TileEmitter {
     b_.keep_memory_order();
   }
 
-  // Sums [row][vector], then, with zero points of w, each row's sum of x in every lane.
+  // Returns the sums [row][vector], then, with zero points of w, each row's sum of x in every lane.
   IrValues reduce() {
     const size_t count =
         product_sums() + (numbers_.has_w_zero ? static_cast<size_t>(shape_.rows) : 0);
@@ -134,7 +146,7 @@ class Int8TileEmitter {
                            active(vector));
   }
 
-  // bias - x zero * sums: the same for all rows.
+  // Returns bias - x zero * sums, which is the same for all rows.
   Value* column_base(int vector) {
     Value* x_zero = b_.broadcast(argument(kXZero), shape_.lanes);
     Value* base = b_.ir().CreateNeg(b_.ir().CreateMul(x_zero, load_column(kSums, vector)));
@@ -151,11 +163,11 @@ class Int8TileEmitter {
     return b_.load_vector(address, shape_.lanes, active(vector));
   }
 
-  // What all rows of a vector of columns share.
+  // The values that all rows of a vector of columns share.
   struct Column {
     Value* base = nullptr;
     Value* w_zero = nullptr;
-    IrValues operands;  // null: differs from row to row
+    IrValues operands;  // null where it differs from row to row
   };
 
   Column load_shared(int vector) {
@@ -198,7 +210,7 @@ class Int8TileEmitter {
     }
   }
 
-  // Through the stack, so that the code is as long as one row's.
+  // Stores through the stack, so that the code is as long as one row's.
   void finish_in_loop(const IrValues& results) {
     Value* buffer = b_.stack(b_.vector_type(shape_.lanes), static_cast<int64_t>(results.size()));
     for (size_t n = 0; n < results.size(); ++n) {

@@ -1,5 +1,5 @@
 // Writes LLVM IR for a kernel: constants, addresses, loops, vector loads and stores. Everything
-// here is straight translation; what code to write is decided elsewhere.
+// here is straight translation; other files decide what code to write.
 //
 // Include it only in files that emit IR: it brings LLVM's headers.
 #pragma once
@@ -34,16 +34,16 @@ class KernelBuilder {
       const std::string& name,
       const std::vector<llvm::Type*>& parameters);  // internal, never inlined
   void ret_void() { ir_.CreateRetVoid(); }
-  // Kernel arguments; valid in the kernel function only.
+  // Kernel arguments are valid in the kernel function only.
   llvm::Value* pointer_argument(int index);             // KernelArgs.pointers[index]
-  IrValues pointer_arguments(int first, size_t count);  // those from index `first` on
+  IrValues pointer_arguments(int first, size_t count);  // the `count` ones from index `first` on
   llvm::Value* scratch();
   llvm::Value* block();   // i64
   llvm::Value* blocks();  // i64
   llvm::Value* symbols_argument();
 
-  // The values of extents. Where a function uses symbolic ones, it is told first where their values
-  // lie (KernelArgs.symbols).
+  // The values of extents. A function that uses symbolic ones must first call set_symbols with the
+  // address of their values (KernelArgs.symbols).
   void set_symbols(llvm::Value* symbols) { symbols_ = symbols; }
   llvm::Value* symbols() { return symbols_; }
   llvm::Value* value(const Extent& extent);  // i64; computed once, at the function's entry
@@ -56,7 +56,7 @@ class KernelBuilder {
   llvm::Value* index(int64_t value) { return ir_.getInt64(static_cast<uint64_t>(value)); }
   llvm::Value* splat(float value, int lanes);
 
-  // Index arithmetic on i64; constants fold.
+  // Index arithmetic is on i64; constants fold.
   llvm::Value* add(llvm::Value* a, llvm::Value* b) { return ir_.CreateAdd(a, b); }
   llvm::Value* sub(llvm::Value* a, llvm::Value* b) { return ir_.CreateSub(a, b); }
   llvm::Value* mul(llvm::Value* a, int64_t b) { return ir_.CreateMul(a, index(b)); }
@@ -75,12 +75,13 @@ class KernelBuilder {
   llvm::Value* max(llvm::Value* a, llvm::Value* b) {
     return ir_.CreateSelect(ir_.CreateICmpSGT(a, b), a, b);
   }
-  // part `which` of `count` of a range of `size`: [begin, end), sizes differ by at most one.
+  // Returns part `which` of `count` of a range of `size`: [begin, end); sizes differ by at most
+  // one.
   std::pair<llvm::Value*, llvm::Value*> partition(int64_t size, llvm::Value* which, int64_t count);
   std::pair<llvm::Value*, llvm::Value*> partition(llvm::Value* size, llvm::Value* which,
                                                   llvm::Value* count);
 
-  // Addresses and memory, in elements of float.
+  // Addresses and memory: offsets count floats.
   llvm::Value* at(llvm::Value* pointer, llvm::Value* offset) {
     return ir_.CreateInBoundsGEP(float_type(), pointer, offset);
   }
@@ -88,40 +89,40 @@ class KernelBuilder {
     return offset == 0 ? pointer : at(pointer, index(offset));
   }
   llvm::Value* load_float(llvm::Value* pointer);
-  // The first `active` lanes; the others are zero and their memory is not touched.
+  // Loads or stores the first `active` lanes; the others are zero and their memory is not touched.
   llvm::Value* load_vector(llvm::Value* pointer, int lanes, int active);
   void store_vector(llvm::Value* vector, llvm::Value* pointer, int active);
-  // The same with a number known only when the kernel runs; for profiles whose vectors have masks.
+  // Masked versions serve a number of lanes known only when the kernel runs, for profiles whose
+  // vectors have masks.
   bool has_masks() const { return profile_.vector_bits >= 256; }
   llvm::Value* mask(llvm::Value* active, int lanes);
   llvm::Value* load_masked(llvm::Value* pointer, int lanes, llvm::Value* mask);
   void store_masked(llvm::Value* vector, llvm::Value* pointer, llvm::Value* mask);
-  // The floats at pointer + offsets[lane] where the mask is set; the others are zero and their
-  // memory is not touched.
+  // Returns the floats at pointer + offsets[lane] where the mask is set; the others are zero and
+  // their memory is not touched.
   llvm::Value* gather(llvm::Value* pointer, llvm::Value* offsets, llvm::Value* mask);
   llvm::Value* multiples(llvm::Value* number, int lanes);  // 0, number, 2 * number, …
   llvm::Constant* known_mask(int active, int lanes);
   llvm::Value* broadcast(llvm::Value* scalar, int lanes) {
     return ir_.CreateVectorSplat(lanes, scalar);
   }
-  llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b,
-                            llvm::Value* c);  // a * b + c, fused where the profile can
-  // No instruction; loads and stores are not moved across it.
+  // Returns a * b + c, fused where the profile can.
+  llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c);
+  // Emits no instruction, but loads and stores are not moved across it.
   void keep_memory_order();
 
-  // for (i = begin; i < end; i += step) carried = body(i, carried); answers the carried values
-  // after the loop. Nothing runs when begin >= end.
+  // Emits for (i = begin; i < end; i += step) carried = body(i, carried) and returns the carried
+  // values after the loop. Nothing runs when begin >= end.
   IrValues loop(llvm::Value* begin, llvm::Value* end, int64_t step, IrValues carried,
                 const std::function<IrValues(llvm::Value* i, const IrValues& carried)>& body);
   void loop(llvm::Value* begin, llvm::Value* end, int64_t step,
             const std::function<void(llvm::Value* i)>& body);
   void if_else(llvm::Value* condition, const std::function<void()>& then,
                const std::function<void()>& otherwise);
-  // Memory of the function's frame; must be called while the entry block is the insert block's
-  // function.
+  // Returns memory of the frame of the function that is being emitted.
   llvm::Value* stack(llvm::Type* type, int64_t count);
 
-  // Sets object and entry. knows_target: see emit_object.
+  // Sets object and entry. For knows_target see emit_object.
   Result<GeneratedKernel> finish(const std::string& entry, bool knows_target = false);
 
  private:
@@ -133,8 +134,8 @@ class KernelBuilder {
   llvm::IRBuilder<> ir_;
   llvm::Function* kernel_ = nullptr;
   llvm::Value* symbols_ = nullptr;
-  std::map<std::pair<int64_t, std::vector<uint16_t>>, llvm::Value*>
-      values_;  // of the function at hand
+  // The known values of the function being emitted.
+  std::map<std::pair<int64_t, std::vector<uint16_t>>, llvm::Value*> values_;
 };
 
 }  // namespace sluice

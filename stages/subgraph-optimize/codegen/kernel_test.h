@@ -1,5 +1,5 @@
-// What tests of the generator begin with: a device profile by its name, skipped where this CPU
-// cannot run it, and random numbers.
+// The base of the generator's tests: a device profile by its name, skipped where this CPU cannot
+// run it, and random numbers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ class KernelTest : public testing::TestWithParam<std::string> {
     if (!cpu_supports(profile_.isa)) GTEST_SKIP() << "this CPU cannot run " << profile_.isa;
   }
 
-  // From low to high, both included.
+  // Returns a number from low to high, both included.
   int64_t draw(int64_t low, int64_t high) {
     return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
   }

@@ -1,4 +1,4 @@
-// For the benchmarks of the generator: how fast a kernel is on this machine.
+// Measures for the generator's benchmarks how fast a kernel is on this machine.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,10 @@
 
 namespace sluice {
 
-// Seconds that this thread has computed: others may use the machine too.
+// Returns the seconds that this thread has computed: others may use the machine too.
 double thread_seconds();
 
-// Page-aligned floats with values that vary.
+// A page-aligned array of floats whose values vary.
 class FloatBuffer {
  public:
   explicit FloatBuffer(int64_t count);
@@ -22,12 +22,12 @@ class FloatBuffer {
   float* data_;
 };
 
-// The shortest of 5 to 200 runs during about `limit` seconds, in seconds: the shortest is what the
-// code can do on a machine that others use.
+// Returns the shortest of 5 to 200 runs during about `limit` seconds, in seconds: the shortest is
+// what the code can do on a machine that others use.
 double best_time(RunnableKernel& kernel, const std::vector<void*>& pointers, double limit);
 
-// Multiply-add peak, FLOP/s, from a kernel that stays in registers and the first cache; 0 when the
-// profile has none.
+// Returns the multiply-add peak in FLOP/s, from a kernel that stays in registers and the first
+// cache; 0 when the profile has no such kernel.
 double measure_peak(const DeviceProfile& profile);
 
 }  // namespace sluice

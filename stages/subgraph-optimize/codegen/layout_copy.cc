@@ -1,4 +1,4 @@
-// Copies between NCHW and NHWC: square tiles of one vector per row, transposed in registers.
+// Copies between NCHW and NHWC in square tiles of one vector per row, transposed in registers.
 #include <algorithm>
 
 #include "fmt/format.h"
@@ -13,7 +13,16 @@ namespace {
 
 using llvm::Value;
 
-// source[rows][columns] -> destination[columns][rows], `images` times.
+// Emits source[rows][columns] -> destination[columns][rows], `images` times:
+//
+//   fixed:    for item in the block's (image, row tile, column tile), column tile fastest: tile
+//   symbolic: for line in the block's (image, channel tile):
+//               for pixel tile that is whole: tile; one call, the loop is in the tile function
+//               for pixel of the remainder, channel (written out): one element
+//
+//   tile: for row i (written out): v[i] = source[row + i][column...]
+//         transpose v in registers
+//         for column i (written out): destination[column + i][row...] = v[i]
 class Transposition {
  public:
   Transposition(const LayoutCopySpec& spec, const DeviceProfile& profile)
@@ -67,7 +76,8 @@ class Transposition {
   }
 
  private:
-  // Items [begin, end) in the order (image, channel tile, pixel tile): no division for each.
+  // Emits items [begin, end) in the order (image, channel tile, pixel tile), without a division for
+  // each.
   void emit_lines(Value* begin, Value* end) {
     const bool pixels_are_rows = !to_channels_last_;
     const Extent &pixels = pixels_are_rows ? rows_ : columns_,
@@ -75,7 +85,7 @@ class Transposition {
     const int64_t channel_tiles = ceil_div(channels.factor, tile_);
     Value* pixel_tiles = b_.ceil_div(b_.value(pixels), b_.index(tile_));
     Value* whole = b_.div(b_.value(pixels), tile_);
-    // Without a pixel there is no item; its division must have a divisor all the same.
+    // Without a pixel no item exists; its division must have a divisor all the same.
     Value* divisor = b_.max(pixel_tiles, b_.index(1));
     b_.loop(b_.div(begin, divisor), b_.ceil_div(end, divisor), 1, [&](Value* line) {
       Value* image = b_.div(line, channel_tiles);
@@ -84,13 +94,13 @@ class Transposition {
       Value* first = b_.max(b_.sub(begin, before), b_.index(0));
       Value* last = b_.min(b_.sub(end, before), pixel_tiles);
       choose(channel_tile, channels, [&](bool channel_remainder) {
-        // count: whole tiles, or the pixels of the tail.
+        // count: the whole tiles, or the pixels of the remainder.
         const auto call = [&](Value* pixel_tile, bool pixel_remainder, Value* count) {
           Value *row_tile = channel_tile, *column_tile = pixel_tile;
           if (pixels_are_rows) std::swap(row_tile, column_tile);
           llvm::Function* tile = pixels_are_rows ? tiles_[pixel_remainder][channel_remainder]
                                                  : tiles_[channel_remainder][pixel_remainder];
-          if (tile == nullptr) return;  // there is no such tail
+          if (tile == nullptr) return;  // no such remainder exists
           IrValues arguments = addresses(image, row_tile, column_tile);
           arguments.insert(arguments.end(), {b_.symbols(), count});
           b_.ir().CreateCall(tile, arguments);
@@ -103,7 +113,7 @@ class Transposition {
     });
   }
 
-  // Of a tile: where it is written to, where it is read from.
+  // Returns the addresses that a tile is written to and read from.
   IrValues addresses(Value* image_number, Value* row_tile, Value* column_tile) {
     Value* image = b_.mul(image_number, rows_ * columns_);
     Value* row = b_.mul(row_tile, tile_);
@@ -121,7 +131,7 @@ class Transposition {
     });
   }
 
-  // Runs body(is the last tile, and not whole?).
+  // Runs body(is this the last tile, and not whole).
   void choose(Value* number, const Extent& size, const std::function<void(bool)>& body) {
     if (size.is_fixed() && size.factor % tile_ == 0) return body(false);
     if (size.is_fixed() && size.factor < tile_) return body(true);
@@ -157,8 +167,8 @@ class Transposition {
     tiles_[row_remainder][column_remainder] = function;
   }
 
-  // As many tiles, one behind the other along the pixels, as the function's last argument says; the
-  // tail of fixed pixels is one.
+  // Emits a loop over tiles that follow each other along the pixels, as many as the function's last
+  // argument says; a remainder of fixed pixels is one tile.
   void emit_known_tiles(llvm::Function& function, int rows, int columns) {
     const int pixels = to_channels_last_ ? columns : rows;
     Value* count = pixels < tile_ ? b_.index(1) : function.getArg(3);
@@ -183,8 +193,8 @@ class Transposition {
   Value* row_of(Value* from, Value* row) { return at(from, b_.mul(row, columns_)); }
   Value* column_of(Value* to, Value* column) { return at(to, b_.mul(column, rows_)); }
 
-  // Fewer pixels than a tile has, with `channels` of the other axis: so few elements that masks
-  // would not pay.
+  // Emits fewer pixels than a tile has, with `channels` of the other axis: so few elements that
+  // masks would not pay.
   void emit_symbolic_remainder(Value* to, Value* from, Value* pixels, int channels) {
     b_.loop(b_.index(0), pixels, 1, [&](Value* pixel) {
       for (int channel = 0; channel < channels; ++channel) {

@@ -1,7 +1,7 @@
-// MatMul kernels: A and B are addressed by strides; B is packed beforehand, read where it lies, or
-// packed into scratch panel by panel. A reduction whose length is known only when the kernel runs,
-// and then too long for a panel in scratch, makes it read B where it lies. Fixed and symbolic
-// kernels differ in the loops around the tiles only.
+// MatMul kernels address A and B by strides; B is packed beforehand, read in place, or packed into
+// scratch panel by panel. A reduction whose length is known only when the kernel runs, and is then
+// too long for a panel in scratch, makes the kernel read B in place. Fixed and symbolic kernels
+// differ only in the loops around the tiles.
 #include <algorithm>
 #include <utility>
 
@@ -31,6 +31,19 @@ Result<void> check(const MatMulSpec& spec) {
   return check_epilogue(spec.epilogue, spec.batch.size());
 }
 
+// Emits the tile functions (microkernel.h) and the nest around them (contraction_nest.h, for
+// symbolic sizes symbolic_nest.h):
+//
+//   for entry in the block's batch entries:
+//     for panels of nr columns, panel_group at a time:
+//       where the kernel packs B: scratch[k][nr] = B[entry][k][panel], panel_group is 1
+//       for tile of plan.rows rows:
+//         for panel:
+//           acc[rows][vectors] = 0
+//           for k: acc[i][j] += A[entry][row + i][k] * B[entry][k][panel][j]
+//           C[entry][row + i][panel][j] = epilogue(acc[i][j])
+//
+// A symbolic kernel that packs B contains a second nest that reads B in place, for long reductions.
 class MatMulEmitter {
  public:
   MatMulEmitter(const MatMulSpec& spec, const DeviceProfile& profile)
@@ -115,7 +128,7 @@ class MatMulEmitter {
     return nest;
   }
 
-  // Few tile functions: such reductions are rare.
+  // Makes a nest with few tile functions, since such reductions are rare.
   SymbolicNest make_nest_in_place() const {
     SymbolicNest nest = make_nest();
     nest.plan.vectors = 1;
@@ -126,7 +139,7 @@ class MatMulEmitter {
     return nest;
   }
 
-  // What `emit` writes takes B as it lies, in panels of one vector.
+  // Runs `emit` such that the code it writes reads B in place, in panels of one vector.
   void reading_in_place(const std::function<void()>& emit) {
     const ContractionPlan plan = std::exchange(plan_, make_nest_in_place().plan);
     packs_b_ = false;
@@ -172,8 +185,8 @@ class MatMulEmitter {
     return !spec_.n.is_fixed_at(1) && !spec_.b_column_stride.is_fixed_at(1);
   }
 
-  // Rows of B with something else between them push each other out of the first cache, from which
-  // several tiles would read them.
+  // Returns whether gaps separate the rows of B: such rows push each other out of the first cache,
+  // from which several tiles would read them.
   bool has_far_rows() const {
     const bool fits = spec_.k.nominal * plan_.lanes * 4 <= b_.profile().scratch_limit;
     return fits && spec_.b_row_stride.nominal > spec_.n.nominal && spec_.m.nominal > 2 * plan_.rows;
@@ -181,8 +194,8 @@ class MatMulEmitter {
 
   int64_t longest_panel() const { return b_.profile().scratch_limit / (plan_.nr * 4); }
 
-  // A panel that is packed by the kernel must fit into scratch; narrower panels fit longer
-  // reductions.
+  // Decides whether the kernel packs B. Such a panel must fit into scratch; narrower panels fit
+  // longer reductions.
   void choose_b() {
     packs_b_ =
         !spec_.b_packed && !spec_.n.is_fixed_at(1) && (has_strided_columns() || has_far_rows());
@@ -214,7 +227,7 @@ class MatMulEmitter {
     return emit_tile(b_, "tile", shape, reduction, output);
   }
 
-  // Offset of a batch entry in an operand whose strides `stride` answers per axis.
+  // Returns the offset of a batch entry in an operand whose stride along an axis is stride(axis).
   Value* batch_offset(Value* entry, const std::function<const Extent&(size_t axis)>& stride) {
     Value* offset = b_.index(0);
     Value* remainder = entry;
@@ -258,12 +271,13 @@ class MatMulEmitter {
     emit_pack_panel(b_, source, panel, panel_buffer_);
   }
 
-  // From the first of so many columns of B where it lies to the next one behind them.
+  // Returns the distance from the first of so many columns of B in place to the column after them.
   Value* b_columns(Value* columns) {
     return has_strided_columns() ? b_.mul(columns, spec_.b_column_stride) : columns;
   }
 
-  // Of the tile function; `in_panel`: columns of the panel before the tile, null for none.
+  // Returns the arguments of the tile function; in_panel: columns of the panel before the tile,
+  // null for none.
   IrValues arguments(Value* a, Value* row, Value* panel, Value* in_panel) {
     Value* column = b_.mul(panel, plan_.nr);
     Value* bp = panel_buffer_;

@@ -19,8 +19,8 @@ class MatMulKernel : public KernelTest {
     return static_cast<size_t>(last + 1);
   }
 
-  // Runs the spec three ways where they apply (direct or strided B as given, packed B) and compares
-  // with double precision.
+  // Runs the spec in three forms where they apply (direct or strided B as given, packed B) and
+  // compares with double precision.
   void check(MatMulSpec s, const std::string& what) {
     SCOPED_TRACE(what + ": " + canonical_text(s));
     const auto a = random_floats(extent(s, &BatchAxis::a_stride, s.m.nominal,
@@ -132,7 +132,8 @@ TEST_P(MatMulKernel, BatchWithBroadcast) {
   check(s, "more entries than blocks");
 }
 
-// Operands as [batch, row, head, column], read head by head; rows and columns exchanged or not.
+// Operands are [batch, row, head, column], read head by head; rows and columns are exchanged or
+// not.
 TEST_P(MatMulKernel, OperandsWithAxesPermuted) {
   for (const auto& [m, k, n] : {std::tuple{1, 17, 33},
                                 {1, 1, 1},

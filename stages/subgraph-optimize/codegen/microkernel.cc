@@ -9,16 +9,26 @@ namespace {
 
 using llvm::Value;
 
-// A fused multiply-add answers after 4 cycles and up to two start per cycle: fewer sums in flight
-// leave the unit idle.
+// A fused multiply-add has a latency of 4 cycles and up to two start per cycle: fewer sums in
+// flight leave the unit idle.
 constexpr int kSumsInFlight = 8;
 
+// Emits the tile function:
+//
+//   acc[splits][rows][vectors] = 0
+//   by strides:  for k, unroll_ steps written out per iteration
+//   by pointers: for segment s, for k likewise
+//     b[j] = the vectors of B at step k
+//     for row i: a = A(i, k) in every lane; for vector j: acc[k % splits][i][j] += a * b[j]
+//   for row i, vector j: C[i][j] = epilogue(sum of acc[s][i][j] over s)
+//
+// The last loop is written out; with a long epilogue it is a loop over rows, the sums on the stack.
 class TileEmitter {
  public:
   TileEmitter(KernelBuilder& builder, const TileShape& shape, const TileReduction& reduction,
               const TileOutput& output)
       : b_(builder), shape_(shape), reduction_(reduction), output_(output) {
-    // Small tiles keep several sums per element, added up at the end.
+    // Small tiles keep several sums per element, which are added up at the end.
     const bool is_long = !reduction.length.is_fixed();
     while (splits_ * shape.rows * shape.vectors < kSumsInFlight &&
            (is_long || splits_ * 2 <= reduction.length.factor))
@@ -71,7 +81,7 @@ class TileEmitter {
     if (active(vector) == 0) return b_.load_masked(pointer, shape_.lanes, mask_);
     return b_.load_vector(pointer, shape_.lanes, active(vector));
   }
-  // A vector of B's columns at one step.
+  // Returns a vector of B's columns at one step.
   Value* load_columns(Value* bp, int vector) {
     if (gathered_ != nullptr) {
       Value* from = b_.at(bp, b_.mul(b_.index(vector * shape_.lanes), reduction_.b_column_stride));
@@ -87,7 +97,7 @@ class TileEmitter {
            reduction_.b_stride.is_fixed();
   }
 
-  // One reduction step: a(i) answers the address of row i's element; bp points at B's row.
+  // Adds one reduction step: a(i) returns the address of row i's element; bp points at B's row.
   void step(int64_t u, const std::function<Value*(int)>& a, Value* bp, IrValues& sums) {
     IrValues columns;
     for (int j = 0; j < shape_.vectors; ++j) columns.push_back(load_columns(bp, j));
@@ -98,8 +108,8 @@ class TileEmitter {
         sum = b_.multiply_add(row, columns[j], sum);
       }
     }
-    // The scheduler would load the next step's vectors early; a tile that uses every register then
-    // lives on the stack.
+    // The scheduler would load the next step's vectors early, and a tile that uses every register
+    // would then live on the stack.
     b_.keep_memory_order();
   }
 
@@ -133,7 +143,8 @@ class TileEmitter {
     return carried;
   }
 
-  // A pointer moved by a stride: along a fixed one from where it started, so that it costs nothing.
+  // A pointer advanced by a stride; a fixed stride is added to the start's address, so that it
+  // costs nothing.
   struct Walk {
     Value* pointer;
     const Extent& stride;
@@ -148,7 +159,7 @@ class TileEmitter {
     }
   }
 
-  // Strides or length known only when the kernel runs.
+  // Reduces with strides or a length known only when the kernel runs.
   IrValues reduce_by_extents(const IrValues& start) {
     const int rows_per_base = reduction_.row_stride.is_fixed() ? shape_.rows : 4;
     IrValues carried = start;
@@ -211,7 +222,7 @@ class TileEmitter {
     return carried;
   }
 
-  // Answers the sums and, last, B's pointer after the segment.
+  // Returns the sums and, last, B's pointer after the segment.
   IrValues reduce_segment(const IrValues& rows, Value* bp, IrValues carried) {
     carried.push_back(bp);
     const auto steps = [&](Value* k, IrValues values, int64_t count) {
@@ -273,7 +284,7 @@ class TileEmitter {
            output_.operand_rows[operand].image_rows.is_fixed_at(0);
   }
 
-  // Operands that all rows share, loaded once.
+  // Loads the operands that all rows share, once.
   IrValues shared_operands(int vector) {
     IrValues shared(output_.operand_rows.size(), nullptr);
     for (size_t n = 0; n < shared.size(); ++n) {

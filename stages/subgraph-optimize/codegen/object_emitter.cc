@@ -78,7 +78,7 @@ Result<std::vector<std::byte>> emit_object(llvm::Module& module, const DevicePro
   llvm::SmallVector<char, 0> buffer;
   llvm::raw_svector_ostream stream(buffer);
   llvm::legacy::PassManager passes;
-  // The default would turn loops into memcpy and memset, which the object cannot call.
+  // By default LLVM would turn loops into memcpy and memset, which the object cannot call.
   llvm::TargetLibraryInfoImpl no_library{module.getTargetTriple().empty()
                                              ? llvm::Triple(kTriple)
                                              : llvm::Triple(module.getTargetTriple())};
@@ -86,7 +86,7 @@ Result<std::vector<std::byte>> emit_object(llvm::Module& module, const DevicePro
   passes.add(new llvm::TargetLibraryInfoWrapperPass(no_library));
   if (knows_target)
     passes.add(llvm::createTargetTransformInfoWrapperPass(machine->getTargetIRAnalysis()));
-  // The generator writes nearly final code; what is left is folding of address arithmetic.
+  // The generator writes nearly final code; only address arithmetic is left to fold.
   passes.add(llvm::createEarlyCSEPass());
   passes.add(llvm::createInstructionCombiningPass());
   if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile)) {

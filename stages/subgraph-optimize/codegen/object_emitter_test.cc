@@ -17,8 +17,8 @@ TEST(ObjectEmitter, NamesTheUndefinedSymbol) {
   EXPECT_THAT(closed.error().message, testing::HasSubstr("'sluice_test_elsewhere'"));
 }
 
-// Needs no CPU that can run them: kernels of all profiles, with long zero pages and copies that
-// LLVM would like to call memset and memcpy for.
+// Needs no CPU that can run them: kernels of all profiles, with long zero pages and copies for
+// which LLVM would like to call memset and memcpy.
 TEST(ObjectEmitter, KernelsOfEveryProfileAreClosed) {
   for (const std::string& name : profile_names()) {
     auto profile = get_profile(name);

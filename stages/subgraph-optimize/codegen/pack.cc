@@ -1,4 +1,4 @@
-// Pack kernels and the copy inside them.
+// Pack kernels and the copy of one panel that they and MatMul share.
 #include <algorithm>
 
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
@@ -17,7 +17,8 @@ Extent product(const std::vector<PackAxis>& axes) {
   return result;
 }
 
-// Loops over `axes` from number `axis` on; body gets the source address.
+// Emits loops over `axes` from number `axis` on; body receives the source address and the reduction
+// index.
 void emit_axes(KernelBuilder& b, const std::vector<PackAxis>& axes, size_t axis, Value* from,
                Value* index, const std::function<void(Value* from, Value* index)>& body) {
   if (axis == axes.size()) return body(from, index);
@@ -41,8 +42,15 @@ Result<void> check(const PackSpec& spec) {
 
 namespace {
 
-// Panels whose columns are contiguous along the reduction: squares turned in registers. Columns
-// past the end are copies of the last one.
+// Emits panels whose columns are contiguous along the reduction; squares are transposed in
+// registers:
+//
+//   for column by lanes:
+//     for k by lanes: v[i] = source[column + i][k...] (written out); transpose v
+//                     panel[k + i][column...] = v[i] (written out)
+//     for k of the remainder: panel[k][column + i] = source[column + i][k] (written out)
+//
+// Columns past the end are copies of the last one.
 void emit_turned_panel(KernelBuilder& b, const TileSource& source, Value* active, Value* to) {
   int lanes = b.profile().vector_bits / 32;
   while (source.nr % lanes != 0) lanes /= 2;
@@ -70,7 +78,10 @@ void emit_turned_panel(KernelBuilder& b, const TileSource& source, Value* active
   });
 }
 
-// Whole panels whose columns are neighbours in memory.
+// Emits whole panels whose columns are neighbours in memory:
+//
+//   for reduction axes: for column by lanes (written out): panel[k][column...] =
+//   source[k][column...]
 void emit_straight_panel(KernelBuilder& b, const TileSource& source, Value* to) {
   int lanes = b.profile().vector_bits / 32;
   while (source.nr % lanes != 0) lanes /= 2;

@@ -12,17 +12,18 @@ struct Tile {
   int lanes, vectors, rows;
 };
 
-// Cycles of one reduction step of a tile: the busiest of the multiply-add and the load units.
-// Full-width operations of a 512-bit machine take both halves of its units (true of the cores with
-// double-pumped units, harmless for the others). Without fused multiply-add and broadcasting loads,
-// the number of instructions decides: copy, multiply, add per vector; load and shuffle per row.
+// Returns the cycles of one reduction step of a tile: those of the busier of the multiply-add and
+// the load units. Full-width operations of a 512-bit machine take both halves of its units (true of
+// the cores with double-pumped units, harmless for the others). Without fused multiply-add and
+// broadcasting loads, the number of instructions decides: copy, multiply, add per vector; load and
+// shuffle per row.
 double step_cycles(const Tile& tile, const DeviceProfile& profile) {
   const double products = tile.rows * tile.vectors;
   if (!profile.fused_multiply_add)
     return std::max(0.5 * products, (3 * products + 2.5 * tile.rows + tile.vectors) / 5);
   const double width = tile.lanes * 32 > 256 ? 1.0 : 0.5;
   const double loads = tile.vectors * width + tile.rows * 0.5;
-  // Rows and vectors that are not the bottleneck still cost something: streams to prefetch, code to
+  // Rows and vectors that are not the bottleneck still have a cost: streams to prefetch, code to
   // compile.
   return std::max(products * width, loads) + 0.03 * tile.rows + 0.05 * tile.vectors;
 }
@@ -34,8 +35,8 @@ double tile_cycles(const Tile& tile, int64_t reduction, const DeviceProfile& pro
          kPerStore * tile.rows * tile.vectors;
 }
 
-// More rows than the first cache has ways, at a distance that maps them all to one set, push each
-// other out.
+// Returns a factor for cache conflicts: more rows than the first cache has ways, at a distance that
+// maps them all to one set, push each other out.
 double conflict_factor(const Tile& tile, const ContractionSize& size) {
   if (size.row_bytes == 0 || size.row_bytes % 2048 != 0) return 1;
   const int ways_used = size.row_bytes % 4096 == 0 ? tile.rows : ceil_div(tile.rows, 2);
@@ -61,7 +62,8 @@ double entry_cycles(const Tile& tile, const ContractionSize& size, const DeviceP
   const int64_t remainder = size.columns % nr;
   double total = static_cast<double>(size.columns / nr) * panel_cycles(tile, size, nr, profile);
   if (remainder > 0) total += panel_cycles(tile, size, remainder, profile);
-  // Each kind of tail is one more tile function to compile and to keep in the instruction cache.
+  // Each kind of remainder is one more tile function to compile and to keep in the instruction
+  // cache.
   constexpr double kRemainder = 0.005;
   return total *
          (1 + (remainder > 0 ? kRemainder : 0) + (size.rows % tile.rows > 0 ? kRemainder : 0));
@@ -69,8 +71,8 @@ double entry_cycles(const Tile& tile, const ContractionSize& size, const DeviceP
 
 constexpr int kMaxVectors = 5;
 
-// Sums, a step's vectors of B and the broadcast element of A; beyond these limits LLVM's register
-// allocator starts to spill (found by counting).
+// Returns whether the sums, a step's vectors of B and the broadcast element of A fit; beyond these
+// limits LLVM's register allocator starts to spill (found by counting).
 bool fits_registers(const Tile& tile, const DeviceProfile& profile) {
   const int sums = tile.rows * tile.vectors;
   if (!profile.fused_multiply_add) return sums <= 9;
@@ -98,14 +100,15 @@ Tile choose_tile(const ContractionSize& size, const DeviceProfile& profile) {
   return best;
 }
 
-// The divisor-like count of parts, at most `limit`, that leaves the largest part smallest; among
-// equals the fewest parts.
+// Returns the number of parts, at most `limit`, that leaves the largest part smallest; among equals
+// the smallest number.
 int64_t even_parts(int64_t items, int64_t limit) {
   limit = std::clamp<int64_t>(limit, 1, items);
   return ceil_div(items, ceil_div(items, limit));
 }
 
-// Blocks: enough to keep many threads busy evenly, few enough that each is worth a launch.
+// Chooses the blocks: enough to keep many threads busy evenly, few enough that each is worth a
+// launch.
 void choose_blocks(const ContractionSize& size, double cycles, const DeviceProfile& profile,
                    ContractionPlan& plan) {
   constexpr double kBlockCycles = 40000;
@@ -118,9 +121,9 @@ void choose_blocks(const ContractionSize& size, double cycles, const DeviceProfi
   const int64_t tiles = ceil_div(size.rows, plan.rows);
   const int64_t panel_bytes = plan.nr * size.reduction * 4;
   const int64_t per_entry = std::max<int64_t>(1, wanted / size.batch);
-  plan.batch_blocks =
-      even_parts(size.batch, wanted);  // many small batch entries: several in a block
-  // Panels that stay in the second cache while row tiles pass by.
+  // Many small batch entries: several are in a block.
+  plan.batch_blocks = even_parts(size.batch, wanted);
+  // A group is as many panels as stay in the second cache while row tiles pass by.
   const int64_t group_limit =
       std::max<int64_t>(1, profile.l2_bytes / 2 / std::max<int64_t>(1, panel_bytes));
   if (plan.panels <= group_limit) {

@@ -1,4 +1,4 @@
-// The cost model behind choose_matmul_plan and choose_conv_plan.
+// The cost model of choose_matmul_plan and choose_conv_plan.
 #pragma once
 
 #include "stages/subgraph-optimize/codegen/codegen.h"
@@ -11,15 +11,15 @@ struct ContractionSize {
   int64_t columns = 1;    // of one batch entry: N, or co / groups
   int64_t reduction = 1;  // K, or kh * kw * ci / groups
   int64_t batch = 1;      // batch entries, or groups
-  int64_t row_bytes = 0;  // from one row of A to the next as a rule; 0 when rows are copied
-  // Work per tile besides the products, in cycles: finding row pointers or copying rows.
+  int64_t row_bytes = 0;  // from one row of A to the next, usually; 0 when rows are copied
+  // Work per row besides the products, in cycles: finding row pointers or copying rows.
   double row_cycles = 0;
 };
 
 ContractionPlan choose_plan(const ContractionSize& size, const DeviceProfile& profile);
 
-// For sizes known only when the kernel runs; `size` holds the nominal ones. The tile is the best
-// for many rows or columns where these are symbolic, since a kernel serves them all.
+// Chooses a plan for sizes known only when the kernel runs; `size` has the nominal ones. The tile
+// is the best for many rows or columns where these are symbolic, since a kernel serves them all.
 ContractionPlan choose_symbolic_plan(ContractionSize size, bool rows_are_symbolic,
                                      bool columns_are_symbolic, const DeviceProfile& profile);
 

@@ -4,8 +4,12 @@ namespace sluice {
 
 using llvm::Value;
 
-// Exchanges elements between vectors i and i + distance for distance = 1, 2, 4, …: after all stages
-// vector i holds column i.
+// Emits, all written out, stages that exchange elements between vectors i and i + distance:
+//
+//   for distance = 1, 2, 4, …:
+//     for pairs (i, i + distance): two shuffles exchange their off-diagonal elements
+//
+// After all stages vector i contains column i.
 void transpose_in_registers(KernelBuilder& b, IrValues& v) {
   const int size = static_cast<int>(v.size());
   for (int distance = 1; distance < size; distance *= 2) {

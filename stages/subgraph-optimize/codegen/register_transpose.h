@@ -1,11 +1,11 @@
-// A square of vectors turned in registers.
+// Transposes a square of vectors in registers.
 #pragma once
 
 #include "stages/subgraph-optimize/codegen/kernel_builder.h"
 
 namespace sluice {
 
-// Vector i of as many as a vector has lanes becomes what lane i of each was.
+// Makes vector i out of lane i of each vector; the number of vectors is the number of their lanes.
 void transpose_in_registers(KernelBuilder& builder, IrValues& vectors);
 
 }  // namespace sluice

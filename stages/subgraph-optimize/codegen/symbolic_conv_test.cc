@@ -1,5 +1,5 @@
-// Convolutions and layout copies of symbolic sizes: one kernel at many sizes and numbers of blocks,
-// against double precision.
+// Tests convolutions and layout copies of symbolic sizes: one kernel at many sizes and numbers of
+// blocks, against double precision.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,12 +20,12 @@ class SymbolicConv : public KernelTest {
  protected:
   SymbolicConv() : KernelTest(29) {}
 
-  // A convolution whose image sizes are symbols; bottom and right: the padding on the far sides.
+  // A convolution whose image sizes are symbols; bottom and right are the padding on the far sides.
   struct Case {
     ConvSpec spec;
     int64_t bottom = 0, right = 0;
 
-    // Results below 0 count as 0.
+    // Returns the symbols' values at a size; negative output sizes count as 0.
     Symbols at(int64_t n, int64_t h, int64_t w) const {
       const int64_t high = h + spec.pad_top + bottom - (spec.kh - 1) * spec.dilation_h;
       const int64_t wide = w + spec.pad_left + right - (spec.kw - 1) * spec.dilation_w;
@@ -86,7 +86,7 @@ class SymbolicConv : public KernelTest {
     PackSpec packing;
   };
 
-  // Every kind that the spec allows.
+  // Returns a kernel of every kind that the spec allows.
   std::vector<Kernel> kernels(const Case& c, bool with_epilogue) {
     std::vector<Kernel> result;
     ConvSpec s = c.spec;
@@ -211,7 +211,7 @@ TEST_P(SymbolicConv, NetworkShapes) {
         {middle.at(2, 14, 14), middle.at(1, 7, 7), middle.at(1, 40, 30), middle.at(4, 2, 1)}, true);
 }
 
-// Only some of the sizes are symbols.
+// Here only some of the sizes are symbols.
 TEST_P(SymbolicConv, FreeBatchOrWidth) {
   Case c{{.ci = 20, .co = 30, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1}, 1, 1};
   set_sizes(c, 2, 14, 14);
@@ -246,8 +246,8 @@ TEST_P(SymbolicConv, AnyWidth) {
   check(c, {c.at(1, 3, 60), c.at(1, 2, 1200)}, true);
 }
 
-// Of a fixed width the scratch decides how many rows a chunk has: of one image as many as of any
-// number.
+// With a fixed width the scratch decides how many rows a chunk has: the same number for one image
+// as for any number of images.
 TEST_P(SymbolicConv, FreeBatchOfLargeImages) {
   for (const auto& [channels, size, kernel] :
        {std::tuple{64, 192, 3}, {128, 112, 3}, {64, 112, 5}, {64, 224, 3}, {3, 4000, 7}}) {

@@ -1,4 +1,4 @@
-// One kernel of symbolic sizes at many sizes and numbers of blocks, against double precision.
+// Tests one kernel of symbolic sizes at many sizes and numbers of blocks, against double precision.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ class SymbolicMatMul : public KernelTest {
  protected:
   SymbolicMatMul() : KernelTest(23) {}
 
-  // Floats from the first to the last element; 0 when there is none.
+  // Returns the floats from the first to the last element; 0 when there is none.
   static size_t span(std::vector<std::pair<Extent, Extent>> sizes_and_strides) {
     int64_t last = 0;
     for (const auto& [size, stride] : sizes_and_strides) {
@@ -126,7 +126,7 @@ class SymbolicMatMul : public KernelTest {
     return runs;
   }
 
-  // Every pair of sizes.
+  // Returns every pair of sizes.
   static std::vector<Symbols> pairs(std::initializer_list<int64_t> first,
                                     std::initializer_list<int64_t> second) {
     std::vector<Symbols> runs;
@@ -183,7 +183,7 @@ TEST_P(SymbolicMatMul, Reduction) {
   }
 }
 
-// A panel of B is packed where it fits into scratch; longer reductions read B where it lies.
+// A panel of B is packed where it fits into scratch; longer reductions read B in place.
 TEST_P(SymbolicMatMul, ReductionLongerThanTheScratch) {
   profile_.scratch_limit = 8 << 10;
   std::vector<Symbols> runs;
@@ -210,7 +210,7 @@ TEST_P(SymbolicMatMul, AttentionOverManyTokens) {
   check(s, {{0, 0, 0, 100}, {0, 0, 0, 40000}});
 }
 
-// Attention of 3 heads: [batch, 3, s, 16] x [batch, 3, 16, t], then [batch, 3, s, t] x [batch, 3,
+// Attention of 3 heads is [batch, 3, s, 16] x [batch, 3, 16, t], then [batch, 3, s, t] x [batch, 3,
 // t, 16].
 TEST_P(SymbolicMatMul, Attention) {
   std::vector<Symbols> runs;
@@ -240,7 +240,7 @@ TEST_P(SymbolicMatMul, Attention) {
   }
 }
 
-// The same with operands as [batch, rows, 3, columns], read head by head.
+// Attention with operands as [batch, rows, 3, columns], read head by head.
 TEST_P(SymbolicMatMul, AttentionOfMergedHeads) {
   std::vector<Symbols> runs;
   for (const auto& [m, n] :

@@ -13,7 +13,7 @@ bool cuts_last_tile(const SymbolicNest& nest) {
   return nest.has_many_rows && !nest.rows.is_fixed();
 }
 
-// Numbers of rows that tiles may have.
+// Returns the numbers of rows that tiles may have.
 std::vector<int> row_counts(const SymbolicNest& nest) {
   if (cuts_last_tile(nest)) return falling_sizes(nest.plan.rows);
   if (!nest.rows.is_fixed()) return numbers(1, nest.plan.rows);
@@ -22,7 +22,8 @@ std::vector<int> row_counts(const SymbolicNest& nest) {
   return numbers(base, nest.rows.factor % tiles == 0 ? base : base + 1);
 }
 
-// The last panel of columns known when the code is written; 0 vectors when every panel is whole.
+// Returns the shape of the last panel of columns known at code generation; 0 vectors when every
+// panel is whole.
 TileShape known_remainder(const SymbolicNest& nest) {
   TileShape shape{1, 0, nest.plan.lanes, nest.plan.lanes, true};
   const int remainder = static_cast<int>(nest.columns.factor % nest.plan.nr);
@@ -32,6 +33,18 @@ TileShape known_remainder(const SymbolicNest& nest) {
   return shape;
 }
 
+// Emits the loops that one block of a symbolic kernel runs, with bounds computed at its start:
+//
+//   if batch, rows and columns are > 0 and the block is one of those used:
+//     for entry in the block's batch entries:               enter(entry)
+//       for panels [begin, end) of the block, at most max_panels():  prepare_panel(begin)
+//         for tile in the block's row tiles:
+//           a = prepare_rows(row, rows)
+//           branch on the number of rows (or on whole tiles, then loops of falling sizes):
+//             for panel in [begin, end): call(shape, a, place)
+//
+// The last, short panel branches on its number of vectors; without masks on its whole vectors
+// first, then on its single columns.
 class SymbolicNestEmitter {
  public:
   SymbolicNestEmitter(KernelBuilder& builder, const SymbolicNest& nest)
@@ -44,13 +57,13 @@ class SymbolicNestEmitter {
   }
 
  private:
-  // As many equal parts of `items` as `limit` allows without leaving one much smaller.
+  // Returns as many equal parts of `items` as `limit` allows without leaving one much smaller.
   Value* even_parts(Value* items, Value* limit) {
     limit = b_.min(b_.max(limit, b_.index(1)), items);
     return b_.ceil_div(items, b_.ceil_div(items, limit));
   }
 
-  // Panels that stay in the second cache while row tiles pass by.
+  // Returns the number of panels that stay in the second cache while row tiles pass by.
   Value* max_panels() {
     if (nest_.panels_are_dear) return b_.index(1);
     const int64_t steps = b_.profile().l2_bytes / 2 / (nest_.plan.nr * 4);
@@ -81,7 +94,7 @@ class SymbolicNestEmitter {
     Value* panel_blocks = select(second_blocks, first_blocks);
 
     // Block number = (batch block, panel block, row block), row block fastest. Blocks beyond these
-    // have nothing to do.
+    // do nothing.
     Value* entry_blocks = b_.mul(row_blocks, panel_blocks);
     b_.if_else(
         b_.ir().CreateICmpSLT(b_.block(), b_.mul(entry_blocks, batch_blocks)),
@@ -110,7 +123,7 @@ class SymbolicNestEmitter {
     });
   }
 
-  // The last tile's rows as tiles of each size in turn.
+  // Emits the last tile's rows as tiles of each size in turn.
   void emit_cut_tile(Value* row, Value* begin, Value* end) {
     Value* rows = b_.value(nest_.rows);
     for (const int size : falling_sizes(nest_.plan.rows)) {
@@ -149,7 +162,7 @@ class SymbolicNestEmitter {
       });
     }
     if (nest_.columns.is_fixed() && known_remainder(nest_).vectors == 0) return;
-    // The last panel, if it is among these: no iteration or one.
+    // This loop runs once if the last panel is among these, and never otherwise.
     b_.loop(whole_panels_, end, 1, [&](Value* panel) { emit_last_panel(rows, a, row, panel); });
   }
 
@@ -182,8 +195,8 @@ class SymbolicNestEmitter {
 
   KernelBuilder& b_;
   const SymbolicNest& nest_;
-  Value *base_ = nullptr,
-        *extra_ = nullptr;  // rows of a tile; the first `extra` tiles have one more
+  // The rows of a tile; the first extra_ tiles have one more.
+  Value *base_ = nullptr, *extra_ = nullptr;
   Value *whole_panels_ = nullptr, *group_ = nullptr;
 };
 

@@ -13,7 +13,7 @@ int lanes_of(Value* x) {
   return static_cast<int>(llvm::cast<llvm::FixedVectorType>(x->getType())->getNumElements());
 }
 
-// Horner; coefficients from the highest power down.
+// Evaluates a polynomial by Horner's rule; coefficients go from the highest power down.
 Value* polynomial(KernelBuilder& b, Value* x, std::initializer_list<float> coefficients) {
   const int lanes = lanes_of(x);
   Value* sum = nullptr;
@@ -22,7 +22,7 @@ Value* polynomial(KernelBuilder& b, Value* x, std::initializer_list<float> coeff
   return sum;
 }
 
-// Limits |x|; the order of the operands lets a NaN through.
+// Limits x to [low, high]; the order of the operands lets a NaN through.
 Value* clamp(KernelBuilder& b, Value* x, float low, float high) {
   const int lanes = lanes_of(x);
   Value* l = b.splat(low, lanes);
@@ -31,7 +31,7 @@ Value* clamp(KernelBuilder& b, Value* x, float low, float high) {
   return b.ir().CreateSelect(b.ir().CreateFCmpOLT(h, x), h, x);
 }
 
-// 2^n for a vector of i32 in [-126, 127].
+// Returns 2^n for a vector of i32 in [-126, 127].
 Value* power_of_two(KernelBuilder& b, Value* n, int lanes) {
   auto& ir = b.ir();
   Value* biased = ir.CreateAdd(n, ir.CreateVectorSplat(lanes, ir.getInt32(127)));
@@ -41,9 +41,10 @@ Value* power_of_two(KernelBuilder& b, Value* n, int lanes) {
 
 }  // namespace
 
-// Cody-Waite: x = n ln 2 + r with |r| <= ln 2 / 2, e^x = 2^n e^r. Two factors for 2^n, so that
-// results up to the largest float and down to zero come out right. Adding 1.5 * 2^23 rounds to
-// nearest and leaves n in the low bits: no conversion that is undefined for NaN.
+// Uses Cody-Waite reduction: x = n ln 2 + r with |r| <= ln 2 / 2, e^x = 2^n e^r. 2^n is two
+// factors, so that results up to the largest float and down to zero come out right. Adding 1.5 *
+// 2^23 rounds to nearest and leaves n in the low bits, without a conversion that is undefined for
+// NaN.
 Value* emit_exp(KernelBuilder& b, Value* x) {
   auto& ir = b.ir();
   const int lanes = lanes_of(x);
@@ -62,7 +63,8 @@ Value* emit_exp(KernelBuilder& b, Value* x) {
   return ir.CreateFMul(p, power_of_two(b, ir.CreateSub(whole, half), lanes));
 }
 
-// x P(x^2) / Q(x^2), fitted for least relative error on |x| <= 8, where tanh is 1 within 3e-7.
+// Computes x P(x^2) / Q(x^2), fitted for minimal relative error on |x| <= 8, where tanh is 1 within
+// 3e-7.
 Value* emit_tanh(KernelBuilder& b, Value* x) {
   x = clamp(b, x, -8.0f, 8.0f);
   Value* y = b.ir().CreateFMul(x, x);
@@ -73,7 +75,7 @@ Value* emit_tanh(KernelBuilder& b, Value* x) {
   return clamp(b, b.ir().CreateFDiv(b.ir().CreateFMul(x, p), q), -1.0f, 1.0f);
 }
 
-// The same on |x| <= 3.92, where erf rounds to 1.
+// Computes the same form on |x| <= 3.92, where erf rounds to 1.
 Value* emit_erf(KernelBuilder& b, Value* x) {
   x = clamp(b, x, -3.92f, 3.92f);
   Value* y = b.ir().CreateFMul(x, x);
@@ -90,8 +92,8 @@ Value* emit_sigmoid(KernelBuilder& b, Value* x) {
   return b.ir().CreateFDiv(one, b.ir().CreateFAdd(one, emit_exp(b, b.ir().CreateFNeg(x))));
 }
 
-// The machine's max answers its second operand when either is NaN; so a constant goes first, and
-// only two unknowns need a second look.
+// The machine's max returns its second operand when either is NaN; so a constant goes first, and
+// only two non-constants need a second comparison.
 Value* emit_max(KernelBuilder& b, Value* a, Value* c) {
   if (llvm::isa<llvm::Constant>(c)) std::swap(a, c);
   auto& ir = b.ir();

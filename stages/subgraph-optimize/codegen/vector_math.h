@@ -10,7 +10,7 @@ llvm::Value* emit_exp(KernelBuilder& builder, llvm::Value* x);
 llvm::Value* emit_tanh(KernelBuilder& builder, llvm::Value* x);
 llvm::Value* emit_erf(KernelBuilder& builder, llvm::Value* x);
 llvm::Value* emit_sigmoid(KernelBuilder& builder, llvm::Value* x);
-// NaN when either is.
+// Both return NaN when either operand is NaN.
 llvm::Value* emit_max(KernelBuilder& builder, llvm::Value* a, llvm::Value* b);
 llvm::Value* emit_min(KernelBuilder& builder, llvm::Value* a, llvm::Value* b);
 

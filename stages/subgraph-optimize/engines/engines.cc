@@ -6,8 +6,8 @@
 namespace sluice {
 namespace {
 
-// A subgraph may come from a file that partition did not write. Engines that generate kernels find
-// such nodes themselves.
+// Checks that engines take their nodes, since a subgraph may come from a file that partition did
+// not write. Engines that generate kernels find such nodes themselves.
 Result<void> check_nodes(const Graph& graph, const DeviceProfile& profile) {
   SLUICE_ASSIGN(const EngineTable table, make_engine_table(profile));
   const EngineRow* row = table.find(graph.engine);

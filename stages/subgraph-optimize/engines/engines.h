@@ -1,4 +1,4 @@
-// How each engine lowers one subgraph.
+// The lowering of one subgraph by each engine.
 #pragma once
 
 #include <functional>
@@ -14,10 +14,11 @@
 namespace sluice {
 
 // Generated kernels by the text of their specification, shared by the threads that lower subgraphs.
-// A kernel depends on its specification alone, so who made it first cannot be seen.
+// A kernel depends on its specification alone, so the result does not show which thread made it
+// first.
 class KernelCache {
  public:
-  size_t size() const { return kernels_.size(); }  // not while threads use it
+  size_t size() const { return kernels_.size(); }  // not to be called while threads use it
   Result<GeneratedKernel> get(const std::string& specification,
                               const std::function<Result<GeneratedKernel>()>& generate);
 
@@ -26,15 +27,15 @@ class KernelCache {
   std::map<std::string, GeneratedKernel> kernels_;
 };
 
-// Lowers a subgraph in place by its engine (for composite ones: each node by its own). Error:
-// kNotLowerable naming every node no engine here can lower.
+// Lowers a subgraph in place by its engine (for composite ones: each node by its own). Returns
+// kNotLowerable naming every node that no engine here can lower.
 Result<void> lower_for_engine(Graph& graph, const DeviceProfile& profile, KernelCache& kernels);
 
-// Every contraction becomes a Fused node that names a kernel; layouts inside are channels-last;
-// packing of weights becomes constant expressions.
+// Replaces every contraction by a Fused node that names a kernel; layouts inside are channels-last,
+// and packing of weights becomes constant expressions.
 Result<void> lower_aicore(Graph& graph, const DeviceProfile& profile, KernelCache& kernels);
 
-// Nodes run as they are on the reference kernels; views run nothing.
+// Leaves nodes as they are, for the reference kernels; views become no task.
 Result<void> lower_host_cpu(Graph& graph);
 
 }  // namespace sluice

@@ -2,12 +2,12 @@
 //
 //   before:  %y = Call(%x, %w) {graph = @p0}    @p0: Fused, Conv, … of engine aicore
 //   after:   the same Call                      @p0: nodes that name kernels, storages on values,
-//   packed weights as constant expressions
+//                                               packed weights as constant expressions
 //
-// Legal because lowering keeps the meaning of each subgraph; a subgraph depends on nothing outside
-// itself, so each is lowered in a module of its own, equal ones (by structure digest) once, all in
-// parallel. Results are put back in the order of the Calls, so the number of threads cannot be
-// seen.
+// Legal because lowering preserves what each subgraph computes; a subgraph depends on nothing
+// outside itself, so each is lowered in a module of its own, equal ones (by structure digest) once,
+// all in parallel. Results are put back in the order of the Calls, so they do not depend on the
+// number of threads.
 #include <deque>
 #include <map>
 
@@ -24,7 +24,7 @@
 namespace sluice {
 namespace {
 
-// One distinct subgraph. `names` is how its first owner called things.
+// One distinct subgraph. `names` are the names that its first owner uses.
 struct Job {
   Module module;
   SubgraphNames names;
@@ -67,7 +67,7 @@ Result<void> lower(Module& module, const DeviceProfile& profile, KernelCache& ke
   return {};
 }
 
-// Each job writes only its own module.
+// Runs the jobs in threads; each job writes only its own module.
 Result<void> lower_all(std::deque<Job>& jobs, const DeviceProfile& profile, int64_t threads) {
   KernelCache kernels;
   SLUICE_TRY(parallel_for(jobs.size(), threads,

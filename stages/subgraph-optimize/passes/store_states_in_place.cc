@@ -1,15 +1,15 @@
-// Gives states that grow memory of their own, as large as their bound, in which each execution
-// writes behind what is there.
+// Stores states that each execution appends to in memory as large as their bound, so that an
+// execution writes only its new elements, after the existing ones.
 //
-//   before:  %k = Concat(%past, %new) {axis = 2}        %past: state input, [B, 12, P, 64], P at
-//   most 1023    %k: its output after:   the same; %past and %k have    storage dense [B, 12, 1023,
-//   64]
+//   before:  %k = Concat(%past, %new) {axis = 2}   %past: state input, [B, 12, P, 64], P <= 1023
+//                                                  %k: its output
+//   after:   the same; %past and %k have storage dense [B, 12, 1023, 64]
 //
-// Legal because a storage never changes a value's type: the Concat becomes a task that copies %new
-// to its place alone, and the run binds both values to the same memory. Matrix products on aicore
-// read the storage where it lies; whatever else reads %k reads a dense copy of it (TransData). For
-// f32 and other whole bytes, inputs that only this Concat reads (their shape aside), and sizes with
-// a bound.
+// Legal because a storage never changes a value's type: the Concat becomes a task that only copies
+// %new to its place, and the run binds both values to the same memory. Matrix products on aicore
+// read the storage in place; all other readers of %k read a dense copy of it (TransData). The pass
+// applies to f32 and other types of whole bytes, to inputs that only this Concat reads (their shape
+// aside), and to sizes with a bound.
 #include <algorithm>
 
 #include "common/base/log.h"
@@ -26,7 +26,8 @@
 namespace sluice {
 namespace {
 
-// Where a state passes through the graphs: root, part, and the subgraph that appends to it.
+// The values and nodes that a state passes through: in the root, in the part, and in the subgraph
+// that appends to it.
 struct AppendedState {
   Value *input = nullptr, *output = nullptr;            // of the root
   Node* part_call = nullptr;                            // in the root
@@ -43,7 +44,7 @@ Value* only_input_of(const Value& value, Op op, Node*& node) {
   return body == nullptr ? nullptr : body->inputs()[value.uses()[0].input];
 }
 
-// The value of the called graph that is this result.
+// Returns the value of the called graph that is this result.
 Value* result_inside(const Value& result) {
   const Node* call = result.producer();
   const Graph* body =
@@ -55,7 +56,7 @@ bool reads_shape_only(const Use& use) {
   return use.node->op() == Op::kShape || use.node->op() == Op::kSize;
 }
 
-// Of a value of a part: only the Concat reads its elements.
+// Returns whether, of the readers of a part's value, only the Concat reads its elements.
 bool is_read_by(const Value& value, const Node& append) {
   return !value.is_output() &&
          std::all_of(value.uses().begin(), value.uses().end(), [&](const Use& call) {
@@ -110,12 +111,13 @@ std::optional<AppendedState> find_append(Value& input, Value& output) {
   return std::nullopt;
 }
 
-// Values that are bound to memory of their own, once.
+// Returns whether an output is in the list once, so that it is bound to memory of its own.
 bool is_once(const Graph& graph, const Value& output) {
   return std::count(graph.outputs().begin(), graph.outputs().end(), &output) == 1;
 }
 
-// The most elements along the axis that the input takes; INT64_MAX when nothing bounds them.
+// Returns the maximum of elements along the axis that the input takes; INT64_MAX when it has no
+// bound.
 int64_t bound_of(const AppendedState& state) {
   const Dim& dim = state.input->type().dims[state.axis];
   return state.input->graph()
@@ -135,7 +137,7 @@ bool is_possible(const Type& type, size_t axis, int64_t bound) {
   return true;
 }
 
-// A matrix product on aicore reads the operand by strides.
+// Returns whether the use is a matrix product on aicore, which reads the operand by strides.
 bool reads_by_strides(const Use& use) {
   if (use.node->graph().engine != EngineId::kAicore || read_quantized(*use.node)) return false;
   const auto is_matrix = [](const Use& at) {
@@ -172,7 +174,7 @@ class Storer {
  private:
   void store(Value& value) const { value.set_storage(storage_); }
 
-  // By nodes of the subgraph that appends.
+  // Handles the readers in the subgraph that appends.
   void read_inside() {
     const std::vector<Use> uses = state_.append->output().uses();
     for (const Use& use : uses) {
@@ -180,7 +182,7 @@ class Storer {
     }
   }
 
-  // By another subgraph of the part.
+  // Handles a reader in another subgraph of the part.
   void read_outside(const Use& call) {
     Value& inside = *call.node->get(attributes::Call::graph)->inputs()[call.input];
     if (!inside.is_output() && std::all_of(inside.uses().begin(), inside.uses().end(), can_read))
@@ -209,7 +211,7 @@ class Storer {
   Value *dense_ = nullptr, *dense_result_ = nullptr;
 };
 
-// An oversight, mostly.
+// Warns, since a missing bound is mostly an oversight.
 void warn_of_unbounded(const std::vector<AppendedState>& states) {
   if (states.empty()) return;
   const Value& first = *states[0].input;

@@ -1,4 +1,4 @@
-// Builds chains of data movement from canonical ops, the meaning of packings and layouts.
+// Builds chains of data movement from canonical ops; such a chain defines a packing or a layout.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,20 @@
 
 namespace sluice {
 
-// Appends nodes of fixed shape behind a value; every call moves on to the new result.
+// Appends nodes of fixed shape after a value; every call moves on to the new result.
 class Chain {
  public:
   Chain(Graph& graph, Value& start, Node* before = nullptr);
 
   Chain& reshape(std::vector<int64_t> dims);
   Chain& transpose(std::vector<int64_t> permutation);
-  Chain& pad_last(int64_t extent);    // zeros behind the last axis, up to `extent`
+  Chain& pad_last(int64_t extent);    // appends zeros to the last axis, up to `extent`
   Chain& slice_last(int64_t extent);  // the first `extent` of the last axis
   Chain& cast(DType dtype);
   Chain& add_number(int32_t number);  // to elements of i32
-  Chain& add(Value& other);           // which decides the shape
+  Chain& add(Value& other);           // the other value decides the shape
   Chain& subtract(Value& other);      // broadcast to this shape
-  Chain& sum_last();                  // over the last axis, which goes
+  Chain& sum_last();                  // over the last axis, which is removed
   Value& value() const { return *value_; }
   const std::vector<int64_t>& dims() const { return dims_; }
 
@@ -36,7 +36,7 @@ class Chain {
   std::vector<int64_t> dims_;
 };
 
-// A segment that evaluates `build` over another one: a constant expression.
+// Makes a segment that evaluates `build` over another one: a constant expression.
 template <typename Build>
 SegmentId make_chain_expression(Module& module, SegmentId input, const char* name, Build build) {
   Graph& graph = module.add_graph(name, GraphRole::kExpression);

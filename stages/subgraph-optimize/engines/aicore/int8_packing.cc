@@ -7,11 +7,11 @@
 namespace sluice {
 namespace {
 
-constexpr int32_t kShift = 128;  // packed weights have a sign
+constexpr int32_t kShift = 128;  // packed weights are signed
 
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-// Spread over all channels: [co].
+// Broadcasts the value to all channels: [co].
 void spread(Chain& chain, Graph& graph, int64_t co) {
   if (chain.value().type().element_count() == co) {
     chain.reshape({co});
@@ -26,7 +26,7 @@ void spread(Chain& chain, Graph& graph, int64_t co) {
 
 }  // namespace
 
-// To [co, ci / groups, kh, kw] of i32, and then signed.
+// Appends the chain to [co, ci / groups, kh, kw] of i32, signed.
 void Int8Packing::rows_of_columns(Chain& chain) const {
   if (is_matrix && !transposed) chain.transpose({1, 0});
   chain.reshape({co, ci_per_group, kh, kw});

@@ -1,5 +1,5 @@
-// How weights of 8 bits lie for the generated kernels, as chains of canonical ops there and back,
-// and what kernels know of their sums.
+// The layout of weights of 8 bits for the generated kernels, as chains of canonical ops in both
+// directions, and the sums of weights that kernels read.
 #pragma once
 
 #include "common/target/quantized.h"
@@ -10,8 +10,8 @@ namespace sluice {
 
 // The second operand of a contraction, seen as [co, ci / groups, kh, kw].
 struct Int8Packing {
-  std::vector<int64_t>
-      dims;  // of the operand: a convolution's, or a matrix [k, n] or, transposed, [n, k]
+  // The operand's dims: a convolution's, or a matrix [k, n] or, transposed, [n, k].
+  std::vector<int64_t> dims;
   DType dtype = DType::kI8;
   bool is_matrix = false;
   bool transposed = false;
@@ -21,8 +21,8 @@ struct Int8Packing {
   int64_t unit = 4;
   bool is_depthwise = false;
 
-  void pack(
-      Chain& chain) const;  // -> [groups, panels, steps, nr, unit] of i8; depthwise [kh * kw, nr]
+  // Appends the chain to [groups, panels, steps, nr, unit] of i8; depthwise to [kh * kw, nr].
+  void pack(Chain& chain) const;
   void unpack(Chain& chain) const;
   int64_t reduction() const { return kh * kw * ci_per_group; }
 
@@ -30,13 +30,13 @@ struct Int8Packing {
   void rows_of_columns(Chain& chain) const;
 };
 
-// i32[co]: for each result channel the sum of weight - zero point, as a constant expression over
-// constants; zero_point may be null.
+// Makes i32[co]: for each result channel the sum of weight - zero point, as a constant expression
+// over constants; zero_point may be null.
 SegmentId make_weight_sums(Module& module, const Int8Packing& packing, SegmentId weights,
                            const Value* zero_point);
-// i32[co]: the zero points as packed weights have them.
+// Makes i32[co]: the zero points in the range of packed weights.
 SegmentId make_zero_points(Module& module, const Int8Packing& packing, const Value* zero_point);
-// False when they are known to be 0.
+// Returns false when they are known to be 0.
 bool has_zero_points(const Int8Packing& packing, const Value* zero_point);
 
 }  // namespace sluice

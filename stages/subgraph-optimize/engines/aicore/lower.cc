@@ -19,8 +19,8 @@ Result<void> lower_node(Lowering& lowering, Node& node) {
                                                : lower_matmul(lowering, contraction);
 }
 
-// Whatever is computed from sizes below, such as strides and multiply-adds, then fits 64 bits.
-// Others are looked at when they are bound.
+// Checks fixed sizes, so that what is computed from them below, such as strides and multiply-adds,
+// fits 64 bits. Symbolic sizes are checked when they are bound.
 Result<void> check_sizes(const Graph& graph) {
   for (const Value& value : graph.values()) {
     if (value.is_erased() || !value.type().is_fixed() ||
@@ -31,7 +31,7 @@ Result<void> check_sizes(const Graph& graph) {
   return {};
 }
 
-// Results leave the subgraph dense, under their own names.
+// Stores results dense and under their own names, which is how they leave the subgraph.
 Result<void> store_outputs_dense(Lowering& lowering) {
   Graph& graph = lowering.graph();
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
@@ -51,8 +51,8 @@ Result<void> store_outputs_dense(Lowering& lowering) {
 
 Result<void> lower_aicore(Graph& graph, const DeviceProfile& profile, KernelCache& kernels) {
   SLUICE_TRY(check_sizes(graph));
-  // A graph from elsewhere may say of a result what its operands contradict, and kernels do what
-  // the types say.
+  // A graph from another writer may give a result a type that its operands contradict, and kernels
+  // follow the types.
   ValueFacts facts(graph);
   SLUICE_TRY(infer_graph(graph, facts));
   Lowering lowering(graph, profile, kernels);

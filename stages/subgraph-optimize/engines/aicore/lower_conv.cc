@@ -13,7 +13,8 @@ int64_t number_or(const std::vector<int64_t>& numbers, size_t index, int64_t fal
   return index < numbers.size() ? numbers[index] : fallback;
 }
 
-// What a kind of kernel wants: how its weight is packed, how its tensors lie, and its generator.
+// The demands of a kind of kernel: the packing of its weight, the layout of its tensors, and its
+// generator.
 struct ConvStrategy {
   bool channels_last = true;  // x, the result and full epilogue operands
   BuildChain pack, unpack;

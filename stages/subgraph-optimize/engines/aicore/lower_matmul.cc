@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-// A matrix in memory, or many: batch axes, rows, columns.
+// One matrix in memory or many: batch axes, rows, columns.
 struct MatrixOperand {
   std::vector<Extent> dims, strides;
 
@@ -29,7 +29,7 @@ struct MatrixOperand {
     std::swap(dims.back(), dims[dims.size() - 2]);
     std::swap(strides.back(), strides[strides.size() - 2]);
   }
-  // An axis of size 1, to stand before `axis`.
+  // Inserts an axis of size 1 before `axis`.
   void insert(size_t axis) {
     const auto at = static_cast<int64_t>(axis);
     Extent stride = axis == dims.size() ? Extent(1) : strides[axis] * dims[axis];
@@ -38,7 +38,7 @@ struct MatrixOperand {
   }
 };
 
-// All with equally many batch axes in front.
+// The matrices of a product, all with the same number of batch axes in front.
 struct Matrices {
   MatrixOperand a, b, c;
 };
@@ -61,7 +61,7 @@ Result<MatrixOperand> read_operand(const Contraction& contraction, size_t index,
   return operand;
 }
 
-// a, b: the values that the kernel reads.
+// Reads the matrices; a and b are the values that the kernel reads.
 Result<Matrices> read_matrices(const Contraction& contraction, const Value& a, const Value& b) {
   const Value& result = contraction.node->output();
   const OperandSizes sizes(result.graph().module(), {&result.type(), &a.type(), &b.type()});
@@ -83,8 +83,8 @@ Result<Matrices> read_matrices(const Contraction& contraction, const Value& a, c
   return matrices;
 }
 
-// Batch axes from the innermost out; axes of size 1 are left out, neighbours that are one stride
-// become one.
+// Returns the batch axes from the innermost out; axes of size 1 are left out, and neighbours that
+// one stride can address become one.
 std::vector<BatchAxis> batch_axes(const Matrices& matrices) {
   const auto& [a, b, c] = matrices;
   std::vector<BatchAxis> axes;
@@ -109,8 +109,8 @@ std::vector<BatchAxis> batch_axes(const Matrices& matrices) {
   return axes;
 }
 
-// True when an epilogue operand has one element per row, so that rows of different batch entries
-// must stay apart.
+// Returns true when an epilogue operand has one element per row, so that rows of different batch
+// entries must stay apart.
 bool reads_rows(const Contraction& contraction) {
   if (contraction.body == nullptr) return false;
   return std::any_of(contraction.body->inputs().begin(), contraction.body->inputs().end(),
@@ -120,7 +120,8 @@ bool reads_rows(const Contraction& contraction) {
                      });
 }
 
-// Batch entries that read the same B and whose rows follow each other are more rows of one matrix.
+// Batch entries that read the same B and whose rows follow each other become more rows of one
+// matrix.
 void fold_batch_into_rows(MatMulSpec& spec) {
   while (!spec.batch.empty()) {
     const BatchAxis inner = spec.batch.back();
@@ -174,14 +175,14 @@ MatrixPacking make_packing(const Contraction& contraction, const MatMulSpec& spe
 
 }  // namespace
 
-// Behind the matrices of a packed B.
+// Converts a batch stride of B to that of packed B, whose matrices include the padding of panels.
 Extent packed_stride(const Extent& stride, const MatMulSpec& spec, const ContractionPlan& plan) {
   const int64_t matrix = spec.k.factor * spec.n.factor;
   return stride.factor / matrix * (plan.panels * spec.k.factor * plan.nr);
 }
 
-// B known when compiling is packed by a constant expression; B known only when running is read
-// where it lies, whatever its strides.
+// Packs a B that is known at compile time by a constant expression; a B known only at run time is
+// read in place, whatever its strides.
 Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
   Node* before = contraction.node;
   const Value& a_inside = contraction.source(0);

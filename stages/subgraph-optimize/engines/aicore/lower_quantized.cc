@@ -33,14 +33,14 @@ class QuantizedLowering {
 
  private:
   Module& module() const { return lowering_.graph().module(); }
-  // The graph's constant that a value of the contraction's own graph stands for.
+  // Returns the graph's constant that a value of the contraction's own graph stands for.
   const Value* outside(const Value* inside) const {
     if (inside == nullptr) return nullptr;
     const Value* value = contraction_.outside(*inside);
     return value == nullptr ? inside : value;
   }
 
-  // Each row of the first operand is an image of one pixel.
+  // Returns a convolution in which each row of the first operand is an image of one pixel.
   Result<ConvSpec> matrix_product() const {
     const Type& type = q_.x.integers->type();
     SLUICE_ASSIGN(const std::vector<Extent> x,
@@ -162,8 +162,8 @@ class QuantizedLowering {
     return lowering_.kernel(spec_, generate_int8_conv);
   }
 
-  // What the kernel does not read but its meaning does: scales and zero points that are in its
-  // code.
+  // Adds operands that the kernel does not read but its body does: scales and zero points that are
+  // in its code.
   void add_remainder() {
     const auto is_operand = [&](const Value* inside) {
       return std::any_of(operands_.begin(), operands_.end(), [&](const Lowering::Operand& operand) {

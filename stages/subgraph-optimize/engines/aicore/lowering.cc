@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-// Both layouts are the same bytes when there is one channel or one pixel.
+// Returns whether both layouts are the same bytes: there is one channel or one pixel.
 bool is_same_layout(const Type& type) {
   if (type.rank() != 4) return true;
   const auto is_one = [&](size_t axis) { return type.dims[axis] == Dim::fixed(1); };
@@ -23,7 +23,8 @@ Result<LayoutCopySpec> layout_spec(const Module& module, const Type& type, bool 
 
 using Inside = std::map<const Value*, Value*>;  // looked up only
 
-// Gemm with beta = 0 does not read its third input, which is then no operand of the kernel.
+// Returns whether a node reads an input: Gemm with beta = 0 does not read its third, which is then
+// not an operand of the kernel.
 bool is_read(const Node& node, size_t input) {
   if (node.input(input) == nullptr) return false;
   return node.op() != Op::kGemm || input != 2 || node.get(attributes::Gemm::beta) != 0;

@@ -1,5 +1,5 @@
-// Shared state of lowering one aicore subgraph: kernels, layouts, and the making of the nodes that
-// name kernels.
+// The shared state of lowering one aicore subgraph: kernels, layouts, and the making of the nodes
+// that name kernels.
 #pragma once
 
 #include <functional>
@@ -33,32 +33,32 @@ class Lowering {
     return add_kernel(canonical_text(spec), [&] { return generate(spec, profile_); });
   }
 
-  // The value stored channels-last, or dense: itself, or the result of a TransData before `before`
-  // that later askers share.
+  // Returns the value stored channels-last, or dense: itself, or the result of a TransData before
+  // `before` that later callers share.
   Result<Value*> channels_last(Value& value, Node* before) {
     return converted(value, before, true);
   }
   Result<Value*> dense(Value& value, Node* before) { return converted(value, before, false); }
-  // Marks a rank-4 value as stored channels-last, unless that is the same bytes.
+  // Marks a rank-4 value as stored channels-last, unless its bytes are the same when dense.
   void store_channels_last(Value& value);
 
-  // The operand packed: a constant expression for a constant, else the result of a packing node
-  // before `before`.
+  // Returns the operand packed: a constant expression for a constant, otherwise the result of a
+  // packing node before `before`.
   Result<Value*> packed(Value& operand, const BuildChain& pack, const PackSpec& spec, Node* before);
 
-  // Operands of the kernel in its order, each with the value of the contraction's own graph that it
-  // stands for.
+  // An operand of the kernel, with the value of the contraction's own graph that it stands for.
   struct Operand {
-    const Value*
-        inside;    // of the body, or of the graph for a plain node; null: only the kernel reads it
-    Value* value;  // of the graph
+    // Of the body, or of the graph for a plain node; null when only the kernel reads it.
+    const Value* inside;
+    Value* value;            // of the graph
     BuildChain unpack = {};  // from the operand's bytes back to `inside`; absent: the same
   };
-  // Puts a Fused node that names the kernel in the contraction's place. Its body unpacks, then
-  // computes what the contraction did.
+  // Replaces the contraction by a Fused node that names the kernel. Its body unpacks, then computes
+  // what the contraction did.
   Node& replace(const Contraction& contraction, const std::vector<Operand>& operands,
                 KernelId kernel);
-  // The graph's value for an epilogue operand; a constant of the body becomes one of the graph.
+  // Returns the graph's value for an epilogue operand; a constant of the body becomes one of the
+  // graph.
   Value& operand_value(const Contraction& contraction, const Value& inside);
 
  private:
@@ -81,9 +81,9 @@ Result<void> lower_conv(Lowering& lowering, const Contraction& contraction);
 Result<void> lower_quantized(Lowering& lowering, const Contraction& contraction,
                              const QuantizedContraction& quantized);
 
-// The convolution that a node of such an op computes, without an epilogue.
+// Returns the convolution that a node of such an op computes, without an epilogue.
 Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x, const Value& w);
-// True when a convolution reads the value: most likely it wants it channels-last.
+// Returns true when a convolution reads the value, which most likely prefers it channels-last.
 bool has_conv_reader(const Value& value);
 
 }  // namespace sluice

@@ -1,5 +1,5 @@
-// The sizes of a kernel as it reads them: the symbols of a kernel are the dims of its operands, one
-// behind the other.
+// The sizes of a kernel as it reads them: the symbols of a kernel are the dims of its operands,
+// concatenated.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,14 @@ namespace sluice {
 
 class OperandSizes {
  public:
-  // operands: the types of the launch's outputs, then of its inputs, as far as dims are asked for.
+  // operands: the types of the launch's outputs, then of its inputs, as many as have dims that are
+  // asked for.
   OperandSizes(const Module& module, std::vector<const Type*> operands);
-  // A number, or the symbol of the first operand's dim that is the same. Error: kInternal for a dim
-  // that is neither fixed nor an operand's.
+  // Returns a number, or the symbol of the first operand's dim that is the same. Returns kInternal
+  // for a dim that is neither fixed nor an operand's.
   Result<Extent> of(const Dim& dim) const;
   Result<std::vector<Extent>> of(const Type& type) const;
-  // Elements from one index of each axis to the next, as the value lies in memory.
+  // Returns the elements from one index of each axis to the next, as the value is stored in memory.
   Result<std::vector<Extent>> strides(const Value& value) const;
 
  private:

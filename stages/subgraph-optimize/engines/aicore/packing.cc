@@ -7,7 +7,7 @@ namespace {
 
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-// 0, 1, …, rank - 1 with the last two exchanged.
+// Returns 0, 1, …, rank - 1 with the last two exchanged.
 std::vector<int64_t> swap_last_two(size_t rank) {
   std::vector<int64_t> permutation(rank);
   std::iota(permutation.begin(), permutation.end(), 0);
@@ -15,7 +15,7 @@ std::vector<int64_t> swap_last_two(size_t rank) {
   return permutation;
 }
 
-// 0, 1, …, rank - 1 with the axes before the last exchanged: panels and reduction.
+// Returns 0, 1, …, rank - 1 with the two axes before the last exchanged: panels and reduction.
 std::vector<int64_t> swap_before_last(size_t rank) {
   std::vector<int64_t> permutation(rank);
   std::iota(permutation.begin(), permutation.end(), 0);

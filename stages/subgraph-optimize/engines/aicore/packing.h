@@ -1,4 +1,4 @@
-// How weights lie for the generated kernels, as chains of canonical ops there and back.
+// The layout of weights for the generated kernels, as chains of canonical ops in both directions.
 #pragma once
 
 #include "stages/subgraph-optimize/codegen/codegen.h"
@@ -23,7 +23,8 @@ struct ConvPacking {
   int64_t co = 1, ci_per_group = 1, kh = 1, kw = 1;
   int64_t groups = 1;
   int64_t nr = 1;
-  bool is_direct = false;  // reduction index (ci, kw, kh) of the direct kernels, else (kh, kw, ci)
+  // The reduction index is (ci, kw, kh) as in the direct kernels, otherwise (kh, kw, ci).
+  bool is_direct = false;
 
   void pack(Chain& chain) const;  // -> [groups, panels, kh * kw * ci/groups, nr]
   void unpack(Chain& chain) const;

@@ -1,5 +1,5 @@
-// The chains that say what a packing means must agree with the kernels that pack, and lead back to
-// the weight.
+// The chains that define a packing must agree with the kernels that pack, and lead back to the
+// weight.
 #include "stages/subgraph-optimize/engines/aicore/packing.h"
 
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-// The single element of an f32 constant that lies in the graph.
+// Returns the single element of an f32 constant of the graph.
 std::optional<float> scalar_constant(const Value& value) {
   if (!value.is_constant() || value.is_input()) return std::nullopt;
   const Segment& segment = value.graph().module().segment(value.segment());
@@ -75,7 +75,7 @@ class Translator {
   }
 
  private:
-  // The anchor's own scaling and bias: alpha * accumulator + beta * bias.
+  // Computes the anchor's own scaling and bias: alpha * accumulator + beta * bias.
   Result<int> start() {
     const Node& anchor = *contraction_.anchor;
     const bool gemm = anchor.op() == Op::kGemm;
@@ -99,7 +99,7 @@ class Translator {
     return builder_.add(value, term);
   }
 
-  // aicore takes no other scale.
+  // Returns the scale of the result; aicore takes none that is not constant.
   Result<double> result_step() const {
     const auto step = known_number(contraction_, *quantized_->y.scale);
     if (step) return *step;
@@ -107,8 +107,8 @@ class Translator {
                       contraction_.node->label());
   }
 
-  // The sum times the scales of both operands; without nodes behind the anchor also in steps of the
-  // result's scale.
+  // Multiplies the sum by the scales of both operands; without nodes after the anchor also converts
+  // it to steps of the result's scale.
   Result<int> scaled(int value) {
     double known = 1;
     const QuantizedContraction& q = *quantized_;
@@ -134,7 +134,7 @@ class Translator {
     return builder_.mul(value, factor);
   }
 
-  // A node that the kernel's integers stand for.
+  // Handles a node that the kernel's integers replace.
   Result<int> pass(const Node& node, int last) {
     if (&node == quantized_->cast) return numbers_[&node.output()] = numbers_.at(node.input(0));
     if (&node != quantized_->last) return last;
@@ -243,7 +243,7 @@ class Translator {
   const EpilogueAddressing& addressing_;
   const QuantizedContraction* quantized_;
   EpilogueBuilder builder_;
-  std::map<const Value*, int> numbers_;  // looked up only, never walked
+  std::map<const Value*, int> numbers_;  // looked up only, never iterated
   std::vector<const Value*> operands_;
 };
 
