@@ -34,7 +34,7 @@ Service options:
   --jobs=N              Run at most N jobs at once; 0 means one per usable core.
 )";
 
-// Options that name passes speak of one stage only.
+// Options that name passes belong to one stage only.
 bool is_of_one_stage(std::string_view name) { return name == "passes" || name == "skip"; }
 
 }  // namespace
