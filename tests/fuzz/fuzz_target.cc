@@ -7,6 +7,7 @@
 
 #include "common/graphfile/graphfile.h"
 #include "common/text/text.h"
+#include "common/tools/show_onnx/show_onnx.h"
 #include "common/verify/verify.h"
 #include "stages/optimize/optimize.h"
 #include "stages/partition/partition.h"
@@ -80,6 +81,7 @@ bool use_module(Module& module) {
   static_cast<void>(verify_segments(module));
   module.compact();
   const std::string text = print_module(module, {.header = true});
+  static_cast<void>(graph_onnx(module).ok());
   check_round_trip(module, verified.ok());
   if (verified) check_text(module, text);
   return verified.ok();

@@ -129,6 +129,7 @@ class Trial:
 
     def compiled_model(self, path):
         code = self.run("verify", path)
+        self.run("show", "--format=json", path, output="shown.json")
         if code == 7 and self.is_built:
             self.faults.append("verify: what our own stages made breaks a rule")
         if self.is_built:  # by our own code generator: may be run
@@ -146,6 +147,8 @@ def try_onnx(trial, path):
 def try_graph(trial, path):
     code = trial.run("verify", path)
     trial.run("show", path, output="shown.txt")
+    trial.run("show", "--format=json", path, output="shown.json")
+    trial.run("show", "--format=onnx", path, output="shown.onnx")
     with open(path, "rb") as file:
         head = file.read(16)
     level = {1: "typed", 2: "partitioned", 3: "lowered"}.get(head[12] if len(head) > 12 else 1, "typed")
