@@ -3,7 +3,7 @@
 
 usage: pages_test.py FOLDER_OF_PROGRAMS [PAGE.md...]
 
-Programs are in PATH, the library is in PYTHONPATH and the repository in SLUICE, as docs/README.md says.
+Programs are in PATH, the library is in PYTHONPATH and the repository in SLUICE, as CONTRIBUTING.md says.
 """
 import glob
 import os
