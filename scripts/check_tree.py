@@ -196,14 +196,31 @@ def check_links(path, files):
                 yield f"{path}:{number}: link to {target}{anchor}: {found} has no such heading"
 
 
+# A path of the repository in inline code; NAME stands for any name.
+PATH = re.compile(r"`((?:common|docs|orchestrator|runtime|schemas|scripts|stages|tests)/[\w./-]+)`")
+
+
+def check_paths(path, files):
+    """Files and folders that a page names in inline code are there."""
+    for number, line in enumerate(without_blocks(files[path]).splitlines(), 1):
+        for named in PATH.findall(line):
+            found = named.rstrip("/")
+            if "NAME" not in found and found not in files and not any(name.startswith(found + "/") for name in files):
+                yield f"{path}:{number}: names {named}, which does not exist"
+
+
 def outside_code(text):
     """A page with the lines of its fenced blocks emptied and its inline code removed."""
-    return re.sub(r"`[^`\n]*`", "``", re.sub(r"^```.*?^```", lambda block: "\n" * block.group().count("\n"), text, flags=re.M | re.S))
+    return re.sub(r"`[^`\n]*`", "``", without_blocks(text))
+
+
+def without_blocks(text):
+    return re.sub(r"^```.*?^```", lambda block: "\n" * block.group().count("\n"), text, flags=re.M | re.S)
 
 
 def headings(text):
     """The anchors of a page's headings, made the way that repositories' web pages make them."""
-    lines = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M)
+    lines = re.findall(r"^#+ (.*)$", without_blocks(text), re.M)
     return {re.sub(r"[^\w\- ]", "", line.strip().lower()).replace(" ", "-") for line in lines}
 
 
@@ -219,7 +236,8 @@ def main():
     files = {path: read(path) for path in tracked if path and os.path.isfile(path)}
     faults = [fault for path, text in files.items() for check in (check_layers, check_words, check_size) for fault in check(path, text)]
     faults += [*check_passes(files), *check_dependencies(files), *check_fields(files)]
-    faults += [fault for path in files if path.endswith(".md") for fault in check_links(path, files)]
+    pages = [path for path in files if path.endswith(".md")]
+    faults += [fault for path in pages for check in (check_links, check_paths) for fault in check(path, files)]
     print("\n".join(faults), end="\n" if faults else "")
     return 7 if faults else 0
 

@@ -54,7 +54,7 @@ def check_that_unread_fields_are_found():
 
 def link_faults(text):
     pages = {"README.md": text, "docs/a.md": "# A page\n\n## Two words, here\n", "docs/pictures/p.svg": ""}
-    return list(check.check_links("README.md", pages))
+    return [*check.check_links("README.md", pages), *check.check_paths("README.md", pages)]
 
 
 def check_that_broken_links_are_found():
@@ -63,6 +63,8 @@ def check_that_broken_links_are_found():
     assert link_faults("\n[a](docs/b.md)\n") == ["README.md:2: link to docs/b.md, which does not exist"]
     assert link_faults("[a](docs/a.md#three)"), "a heading that is not there"
     assert link_faults("[a](#docs)"), "a heading that is not on this page"
+    assert link_faults("`docs/a.md` `docs/pictures/` `docs` `docs/NAME.md` `docs/<x>.md` `out/docs/b.md`\n```\n`docs/b.md`\n```\n") == []
+    assert link_faults("\n`docs/b.md`") == ["README.md:2: names docs/b.md, which does not exist"]
     assert link_faults("```\n# Top\n```\n[a](#top)"), "a comment of a code block is no heading"
 
 
