@@ -1,5 +1,5 @@
-// A .om file: the header, the checks on opening, what sluice-verify checks, what sluice-show prints
-// as JSON, and the loader up to where inputs would be bound. Its kernels are loaded and relocated,
+// Takes a .om file: the header, the checks on opening, those of sluice-verify, the JSON of
+// sluice-show, and the loader up to the binding of inputs. Its kernels are loaded and relocated,
 // never run.
 #include "common/base/memory.h"
 #include "common/tools/om_text.h"

@@ -19,7 +19,7 @@ using Bytes = std::shared_ptr<const std::vector<std::byte>>;
 
 Bytes written(Module& module) {
   auto bytes = graph_bytes(module);
-  if (!bytes) expect_unsupported_reason(bytes.error());  // constants whose bytes are nowhere
+  if (!bytes) expect_unsupported_reason(bytes.error());  // constants whose bytes are not available
   return bytes ? std::make_shared<const std::vector<std::byte>>(std::move(*bytes)) : nullptr;
 }
 
@@ -31,7 +31,7 @@ void check_round_trip(Module& module, bool verifies) {
   const auto verified = verify(*again, again->level);
   if (verifies && !verified)
     finding("what was written no longer verifies", error_text(verified.error()));
-  again->made_from = module.made_from;  // a reader puts the file itself in front
+  again->made_from = module.made_from;  // a reader inserts the file itself at the front
   const Bytes rewritten = written(*again);
   if (rewritten == nullptr || *rewritten != *bytes)
     finding("what was read is written in other bytes", print_module(*again));
@@ -55,7 +55,7 @@ void check_stage(Result<Module> result, Level level) {
   }
 }
 
-// As a stage reads it from a pipe.
+// Reads the module as a stage reads it from a pipe.
 Result<Module> reread(Module& module) {
   SLUICE_ASSIGN(auto bytes, graph_bytes(module));
   return read_graph(std::make_shared<const std::vector<std::byte>>(std::move(bytes)), "piped");
