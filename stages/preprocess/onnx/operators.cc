@@ -88,9 +88,8 @@ std::optional<Op> find_operator(const onnx::NodeProto& node) {
   if (op_domain(*op) == Domain::kMl || (op_domain(*op) == Domain::kSluice) != is_ours)
     return std::nullopt;
   const OpRow* row = find_op(canonical(*op));
-  const bool has_results =
-      // Stream control has no results, and nothing in this release runs it.
-      row != nullptr && row->max_outputs != 0;
+  // Stream control has no results, and nothing in this release runs it.
+  const bool has_results = row != nullptr && row->max_outputs != 0;
   return has_results ? op : std::nullopt;
 }
 

@@ -26,7 +26,8 @@ Result<TypeId> declared_type(Module& module, const onnx::TypeProto& proto, const
 // The inputs of the model: its graph's inputs that have no initializer, in order.
 class ModelInputs {
  public:
-  // inputs: as above. Refuses options that name unknown inputs or dims, listing the known ones.
+  // Makes the inputs from those above. Rejects options that name unknown inputs or dims, listing
+  // the known ones.
   static Result<ModelInputs> make(Module& module, ShapeOptions options,
                                   std::vector<const onnx::ValueInfoProto*> inputs);
 

@@ -432,7 +432,7 @@ Value* UpgradeCall::constant(std::vector<int64_t> elements) {
 
 Result<void> upgrade_node(UpgradeCall& call, int64_t opset) {
   const Op op = call.node->op();
-  // This attribute of any operator is a hint for working in place.
+  // Any operator may have this attribute, a hint for working in place.
   if (opset < 6) call.node->remove_attribute("consumed_inputs");
   const auto* row = std::lower_bound(std::begin(kRows), std::end(kRows), op,
                                      [](const UpgradeRow& r, Op o) { return r.op < o; });

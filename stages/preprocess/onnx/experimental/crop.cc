@@ -35,7 +35,7 @@ Result<void> expand_crop(ExpandCall& call) {
   const std::vector<Dim>& dims = call.input(0)->type().dims;
   SLUICE_TRY(check_size(call, "height", dims[2], top + border[3]));
   SLUICE_TRY(check_size(call, "width", dims[3], left + border[2]));
-  // This is padding by negative numbers, which cannot remove more than exists.
+  // Without a scale this is padding by negative numbers, which cannot remove more than exists.
   if (call.ints_attribute("scale").empty()) {
     call.results[0] = call.add(
         Op::kPad, {call.input(0), call.ints({0, 0, -top, -left, 0, 0, -border[3], -border[2]})});
