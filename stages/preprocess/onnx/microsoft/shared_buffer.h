@@ -21,9 +21,9 @@ Value* fit_to_keys(ExpandCall& call, Value* added, Value* keys);
 struct SharedBuffer {
   size_t past_key;
   size_t past_value;
-  size_t length;       // of the past, one element
-  size_t indirection;  // [batch / beams, beams, capacity]: the beam that contains a row of a beam's
-                       // past
+  size_t length;  // of the past, one element
+  // [batch / beams, beams, capacity]: the beam that contains a row of a beam's past.
+  size_t indirection;
   size_t mask;
   size_t bias;
 };
