@@ -1,4 +1,4 @@
-// How the programs of this folder end: the one error on stderr, and the exit code.
+// The end of the programs of this folder: the one error on stderr, and the exit code.
 #pragma once
 
 #include <cstdio>
@@ -22,8 +22,8 @@ inline void print_error(std::string_view program, const Error& error, bool json)
   }
 }
 
-// What --help and --version ask for, printed: the exit code; nothing where the program is to do its
-// work.
+// Prints the answer to --help and --version and returns the exit code; nullopt when the program is
+// to do its work.
 inline std::optional<int> answer_wish(const CommandLine& line, const std::string& program,
                                       std::string_view usage) {
   if (line.wish() == CommandLine::Wish::kHelp) return print_text(program, usage);

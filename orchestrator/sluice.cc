@@ -51,7 +51,7 @@ Result<int> run_sluice(int argc, char** argv) {
   std::vector<char*> arguments = {path->data()};
   std::string first(row != nullptr ? row->arguments : "");
   if (!first.empty()) arguments.push_back(first.data());
-  arguments.insert(arguments.end(), argv + 2, argv + argc + 1);  // with the null at the end
+  arguments.insert(arguments.end(), argv + 2, argv + argc + 1);  // including the null at the end
   execv(path->c_str(), arguments.data());
   return make_error(ErrorCode::kProgramMissing, "'{}' cannot be started: {}", *path,
                     std::strerror(errno));

@@ -1,4 +1,4 @@
-// sluice-loader: runs a compiled model.
+// The program sluice-loader: runs a compiled model.
 #include "common/base/program.h"
 #include "runtime/program/loader_program.h"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Checks the tracked files for scripts/check: layers, names, words, links, dependencies, fields. Prints one line for each
-fault and exits 7 if there is any.
+"""Checks the tracked files for scripts/check: layers, names, words, links, dependencies, fields.
+Prints one line for each fault and exits 7 if there is any.
 
 The tables come first; the checks below only apply them.
 """
@@ -11,7 +11,7 @@ import sys
 
 from check_fields import check_fields
 
-# ---- which folder may include which (docs: the arrow of the design, section 1) -------------------------------------------
+# ---- which folder may include which (docs: the arrow of the design, section 1) -------------------
 
 BASE, SYMBOLIC, IR, OPS = "common/base", "common/symbolic", "common/ir", "common/ops"
 TENSORFILE, WIRE = "common/tensorfile", "common/wire"
@@ -19,39 +19,31 @@ UP_TO_OPS = [BASE, SYMBOLIC, IR, OPS]
 READERS = UP_TO_OPS + ["common/text", "common/graphfile", "common/loop", "common/eval", TENSORFILE]
 UP_TO_PASS = READERS + ["common/target", "common/verify", "common/pass"]
 UP_TO_STAGE = UP_TO_PASS + ["common/stage", WIRE]
-OM_FORMAT = ["runtime/loader/om_", "runtime/loader/verify_"]  # the bytes of a compiled model: no device, no kernels
+# the bytes of a compiled model: no device, no kernels
+OM_FORMAT = ["runtime/loader/om_", "runtime/loader/verify_"]
 KERNEL_ABI = ["runtime/device/kernel_abi.h"]
 RUNTIME = READERS + ["common/target", "runtime"]
 
 # The longest folder that matches a file counts. Every folder may include itself.
 ALLOWED = {
-    "common/base": [],
-    "common/symbolic": [BASE],
-    "common/ir": [BASE, SYMBOLIC],
-    "common/ops": [BASE, SYMBOLIC, IR],
-    "common/tensorfile": [BASE],
-    "common/wire": [BASE],
-    "common/text": UP_TO_OPS,
-    "common/graphfile": UP_TO_OPS,
-    "common/loop": UP_TO_OPS,
-    "common/eval": UP_TO_OPS + ["common/loop"],
-    "common/target": READERS,
-    "common/verify": READERS + ["common/target"],
-    "common/pass": READERS + ["common/target", "common/verify"],
-    "common/stage": UP_TO_PASS + [WIRE],
-    "common/tools": UP_TO_STAGE + OM_FORMAT + ["runtime/checker"],
-    "stages": UP_TO_STAGE,
-    "stages/subgraph-optimize": UP_TO_STAGE + KERNEL_ABI,
-    "stages/build": UP_TO_STAGE + OM_FORMAT + KERNEL_ABI + ["runtime/checker"],
-    "runtime": RUNTIME,
-    "runtime/loader": [BASE, SYMBOLIC, TENSORFILE, "common/target/profile.h", "runtime/device", "runtime/executor", "runtime/engines"],
-    "runtime/device": [BASE, SYMBOLIC, "common/target/profile.h", "runtime/loader"],
-    "orchestrator": [BASE, WIRE, TENSORFILE, "common/graphfile/header.h", "runtime/loader/om_format.h"],
-    "scripts": [BASE, TENSORFILE],
-    "tests": ["common", "runtime", "stages"],
+    "common/base": [], "common/symbolic": [BASE], "common/ir": [BASE, SYMBOLIC],
+    "common/ops": [BASE, SYMBOLIC, IR], "common/tensorfile": [BASE], "common/wire": [BASE],
+    "common/text": UP_TO_OPS, "common/graphfile": UP_TO_OPS, "common/loop": UP_TO_OPS,
+    "common/eval": UP_TO_OPS + ["common/loop"], "common/target": READERS, "common/verify": READERS +
+    ["common/target"], "common/pass": READERS + ["common/target", "common/verify"],
+    "common/stage": UP_TO_PASS + [WIRE], "common/tools": UP_TO_STAGE + OM_FORMAT +
+    ["runtime/checker"], "stages": UP_TO_STAGE, "stages/subgraph-optimize": UP_TO_STAGE +
+    KERNEL_ABI, "stages/build": UP_TO_STAGE + OM_FORMAT + KERNEL_ABI + ["runtime/checker"],
+    "runtime": RUNTIME, "runtime/loader": [BASE, SYMBOLIC, TENSORFILE, "common/target/profile.h",
+                                           "runtime/device", "runtime/executor", "runtime/engines"],
+    "runtime/device": [BASE, SYMBOLIC, "common/target/profile.h", "runtime/loader"], "orchestrator":
+    [BASE, WIRE, TENSORFILE, "common/graphfile/header.h", "runtime/loader/om_format.h"],
+    "scripts": [BASE, TENSORFILE], "tests": ["common", "runtime", "stages"],
 }
-# A test beside its code, and x_testing.h shared by several, may read and print graphs, evaluate and verify them, and call kernels.
-ALSO_IN_TESTS = UP_TO_PASS + OM_FORMAT + KERNEL_ABI + ["runtime/device/kernel_image.h", "runtime/testing"]
+# A test beside its code, and x_testing.h shared by several, may read and print graphs, evaluate and
+# verify them, and call kernels.
+ALSO_IN_TESTS = UP_TO_PASS + OM_FORMAT + KERNEL_ABI + ["runtime/device/kernel_image.h",
+                                                       "runtime/testing"]
 TEST_ENDINGS = ("_test.cc", "_testing.cc", "_testing.h")
 
 # Headers of other projects that only some files may include: pattern -> folders or files.
@@ -64,7 +56,8 @@ ONLY_IN = {
     r"zlib\.h": ["common/tensorfile/", "common/graphfile/"],
 }
 
-# Words that have no place in finished work, and folders of one machine. (Spelled in pieces: this file is checked too.)
+# Words that have no place in finished work, and folders of one machine. (Spelled in pieces: this
+# file is checked too.)
 FORBIDDEN = {
     r"\b(TO" r"DO|FIX" r"ME|X" r"XX|HA" r"CK)\b": "unfinished work",
     r"(?<![\w.])/(work|ho" r"me|ro" r"ot)/\w": "a path of one machine",
@@ -72,7 +65,7 @@ FORBIDDEN = {
 MAIN_LINES, FILE_LINES = 60, 900
 
 
-# ---- the checks --------------------------------------------------------------------------------------------------------------
+# ---- the checks ----------------------------------------------------------------------------------
 
 
 def check_layers(path, text):
@@ -84,9 +77,11 @@ def check_layers(path, text):
         for pattern, places in ONLY_IN.items():
             if re.fullmatch(pattern, header) and not path.startswith(tuple(places)):
                 yield f"{path}:{line}: only {', '.join(places)} may include {header}"
-        if not header.startswith(("common/", "stages/", "runtime/", "orchestrator/", "scripts/", "tests/")):
+        if not header.startswith(("common/", "stages/", "runtime/", "orchestrator/", "scripts/",
+                                  "tests/")):
             continue
-        allowed = ALLOWED.get(own, []) + [own_root(path)] + (ALSO_IN_TESTS if path.endswith(TEST_ENDINGS) else [])
+        allowed = ALLOWED.get(own, []) + [own_root(path)] + (ALSO_IN_TESTS
+                                                             if path.endswith(TEST_ENDINGS) else [])
         if own is None or not any(inside(header, place) for place in allowed):
             yield f"{path}:{line}: {own or folder} may not include {header}"
 
@@ -104,7 +99,8 @@ def longest(folder):
 
 
 def own_root(path):
-    """stages/optimize/passes/x.cc belongs to stages/optimize, common/ir/x.cc to common/ir, runtime/loader/x.cc to runtime/loader."""
+    """stages/optimize/passes/x.cc belongs to stages/optimize, common/ir/x.cc to common/ir,
+    runtime/loader/x.cc to runtime/loader."""
     parts = path.split("/")
     return parts[0] if parts[0] in ("orchestrator", "scripts", "tests") else "/".join(parts[:2])
 
@@ -134,7 +130,8 @@ ROW = re.compile(r'\{\s*"([a-z0-9-]+)"\s*,\s*"[^"]*"(?:\s*"[^"]*")*\s*,\s*&?([a-
 
 
 def check_passes(files):
-    """One name in five places: the row's flag, its function, the file, the header's line, a unit or golden test."""
+    """One name in five places: the row's flag, its function, the file, the header's line, a unit or
+    golden test."""
     for pipeline in (path for path in files if re.fullmatch(r"stages/[^/]+/pipeline\.cc", path)):
         stage = os.path.dirname(pipeline)
         under = [path for path in files if path.startswith(stage + "/")]
@@ -146,7 +143,8 @@ def check_passes(files):
         in_table = {function for _, function in rows}
         for path in under:
             name = os.path.basename(path)[:-3]
-            if "/passes/" in path and path.endswith(".cc") and not name.endswith("_test") and name not in in_table:
+            if ("/passes/" in path and path.endswith(".cc") and not name.endswith("_test") and
+                name not in in_table):
                 if re.search(rf"^Result<bool> {name}\(Graph", files[path], re.M):
                     yield f"{path}: pass '{name}' has no row in {pipeline}"
 
@@ -154,28 +152,35 @@ def check_passes(files):
 def check_row(files, under, pipeline, flag, function):
     stage = os.path.basename(os.path.dirname(pipeline))
     if function != flag.replace("-", "_"):
-        yield f"{pipeline}: flag '{flag}' names function '{function}', expected '{flag.replace('-', '_')}'"
+        yield (f"{pipeline}: flag '{flag}' names function '{function}', expected "
+               f"'{flag.replace('-', '_')}'")
     source = [path for path in under if os.path.basename(path) == f"{function}.cc"]
     if not source:
         yield f"{pipeline}: pass '{flag}' has no file {function}.cc below its stage"
     elif not re.search(rf"\b{function}\(", files[source[0]]):
         yield f"{source[0]}: does not define {function}()"
-    if not any(path.endswith(".h") and re.search(rf"\b{function}\(", files[path]) for path in under):
+    if not any(path.endswith(".h") and re.search(rf"\b{function}\(", files[path])
+               for path in under):
         yield f"{pipeline}: no header below {os.path.dirname(pipeline)} declares {function}()"
     unit = any(os.path.basename(path) == f"{function}_test.cc" for path in under)
-    golden = any(path.startswith(f"tests/golden/{stage}/") and os.path.basename(path).startswith((flag, "bad-" + flag)) for path in files)
+    golden = any(path.startswith(f"tests/golden/{stage}/") and
+                 os.path.basename(path).startswith((flag, "bad-" + flag)) for path in files)
     if not (unit or golden):
-        yield f"{pipeline}: pass '{flag}' has neither {function}_test.cc nor tests/golden/{stage}/{flag}*.txt"
+        yield (f"{pipeline}: pass '{flag}' has neither {function}_test.cc nor "
+               f"tests/golden/{stage}/{flag}*.txt")
 
 
 def check_dependencies(files):
-    """docs/dependencies.md says of each package of scripts/setup what it is for, and of no other."""
+    """docs/dependencies.md says of each package of scripts/setup what it is for, and of no
+    other."""
     if "docs/dependencies.md" not in files or "scripts/setup" not in files:
         return
-    installed = set(subprocess.run(["scripts/setup", "--list"], capture_output=True, text=True, check=True).stdout.split())
+    installed = set(subprocess.run(["scripts/setup", "--list"], capture_output=True, text=True,
+                                   check=True).stdout.split())
     explained = set(re.findall(r"^\| `([^`]+)` \|", files["docs/dependencies.md"], re.M))
     for package in sorted(installed ^ explained):
-        where = "docs/dependencies.md does not explain it" if package in installed else "scripts/setup does not install it"
+        where = ("docs/dependencies.md does not explain it" if package in installed
+                 else "scripts/setup does not install it")
         yield f"dependency '{package}': {where}"
 
 
@@ -189,21 +194,41 @@ def check_links(path, files):
         for target, anchor in LINK.findall(line):
             if re.match(r"[a-z]+:", target):
                 continue
-            found = os.path.normpath(os.path.join(os.path.dirname(path), target)) if target else path
+            found = (os.path.normpath(os.path.join(os.path.dirname(path), target)) if target
+                     else path)
             if found not in files and not any(name.startswith(found + "/") for name in files):
                 yield f"{path}:{number}: link to {target}, which does not exist"
             elif anchor and anchor[1:] not in headings(files.get(found, "")):
                 yield f"{path}:{number}: link to {target}{anchor}: {found} has no such heading"
 
 
+# A path of the repository in inline code; NAME stands for any name.
+PATH = re.compile(r"`((?:common|docs|orchestrator|runtime|schemas|scripts|stages|tests)/[\w./-]+)`")
+
+
+def check_paths(path, files):
+    """Files and folders that a page names in inline code are there."""
+    for number, line in enumerate(without_blocks(files[path]).splitlines(), 1):
+        for named in PATH.findall(line):
+            found = named.rstrip("/")
+            if "NAME" not in found and found not in files and not any(name.startswith(found + "/")
+                                                                      for name in files):
+                yield f"{path}:{number}: names {named}, which does not exist"
+
+
 def outside_code(text):
     """A page with the lines of its fenced blocks emptied and its inline code removed."""
-    return re.sub(r"`[^`\n]*`", "``", re.sub(r"^```.*?^```", lambda block: "\n" * block.group().count("\n"), text, flags=re.M | re.S))
+    return re.sub(r"`[^`\n]*`", "``", without_blocks(text))
+
+
+def without_blocks(text):
+    return re.sub(r"^```.*?^```", lambda block: "\n" * block.group().count("\n"), text,
+                  flags=re.M | re.S)
 
 
 def headings(text):
     """The anchors of a page's headings, made the way that repositories' web pages make them."""
-    lines = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M)
+    lines = re.findall(r"^#+ (.*)$", without_blocks(text), re.M)
     return {re.sub(r"[^\w\- ]", "", line.strip().lower()).replace(" ", "-") for line in lines}
 
 
@@ -215,11 +240,15 @@ def main():
         print("usage: scripts/check_tree.py", file=sys.stderr)
         return 2
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-    tracked = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True, check=True).stdout.split("\0")
+    tracked = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True,
+                             check=True).stdout.split("\0")
     files = {path: read(path) for path in tracked if path and os.path.isfile(path)}
-    faults = [fault for path, text in files.items() for check in (check_layers, check_words, check_size) for fault in check(path, text)]
+    faults = [fault for path, text in files.items()
+              for check in (check_layers, check_words, check_size) for fault in check(path, text)]
     faults += [*check_passes(files), *check_dependencies(files), *check_fields(files)]
-    faults += [fault for path in files if path.endswith(".md") for fault in check_links(path, files)]
+    pages = [path for path in files if path.endswith(".md")]
+    faults += [fault for path in pages for check in (check_links, check_paths)
+               for fault in check(path, files)]
     print("\n".join(faults), end="\n" if faults else "")
     return 7 if faults else 0
 

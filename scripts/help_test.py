@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Every script explains itself with --help and -h and does nothing else, and refuses an option it does not know."""
+"""Every script explains itself with --help and -h and does nothing else, and refuses an option it
+does not know."""
 import os
 import subprocess
 
@@ -16,7 +17,8 @@ def scripts():
 
 
 def run(path, *options):
-    done = subprocess.run([path, *options], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+    done = subprocess.run([path, *options], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=60)
     return done.returncode, done.stdout, done.stderr
 
 

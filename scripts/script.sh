@@ -15,7 +15,8 @@ help_or_refuse() {
   esac
 }
 
-# Takes build folder DIR for this script until it ends: a second build in it would tear the first one's files. Waits, and says so.
+# Takes build folder DIR for this script until it ends: a second build in it would tear the first
+# one's files. Waits, and says so.
 lock_build() {
   mkdir -p "$1"
   exec {build_lock}> "$1/.lock"

@@ -139,7 +139,7 @@ class GraphBufferWriter {
     return builder_.CreateVector(result);
   }
 
-  // Where the value of an attribute went: the pool of its kind, or nothing when the id says all.
+  // The location of an attribute's value: the pool of its kind, or none when the id is the value.
   struct Place {
     fb::AttributeKind kind;
     uint32_t first = 0;
@@ -256,8 +256,8 @@ class GraphBufferWriter {
   TextTable strings_;
   std::vector<int64_t> ints_;
   std::vector<float> floats_;
-  std::vector<int32_t> inputs_;                // of the node at hand
-  std::vector<fb::Attribute> attribute_rows_;  // of the node at hand
+  std::vector<int32_t> inputs_;                // of the current node
+  std::vector<fb::Attribute> attribute_rows_;  // of the current node
 };
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace {
 
 using Builder = flatbuffers::FlatBufferBuilder;
 
-// Texts in a given order, repeated ones too.
+// Texts in a given order, including repeated ones.
 class TextRun {
  public:
   void add(std::string_view text) {
@@ -45,7 +45,7 @@ flatbuffers::Offset<fb::GraphNames> graph_names(Builder& builder, const Graph& g
                               builder.CreateVector(origins));
 }
 
-// Origins are sorted by number, so those that are left keep their order.
+// Origins are sorted by number, so the remaining ones keep their order.
 std::vector<int32_t> used_onnx_nodes(const Module& module, TextRun& names) {
   std::vector<int32_t> ids(module.onnx_node_count(), -1);
   for (GraphId id = 0; id < module.graph_limit(); ++id) {

@@ -5,7 +5,7 @@ namespace {
 
 constexpr int kNestingLimit = 200;  // bodies in bodies, expressions over expressions
 
-// Walks graphs and the expressions they need, depth first.
+// Traverses graphs and the expressions they need, depth first.
 class OwnershipCheck {
  public:
   explicit OwnershipCheck(const Module& module)

@@ -20,26 +20,27 @@ namespace sluice {
 Result<Module> read_graph_file(const std::string& path);
 Result<Module> read_graph(std::shared_ptr<const std::vector<std::byte>> bytes,
                           const std::string& name);
-// The same on bytes that `owner` keeps alive (a segment of a mapped .om).
+// Does the same on bytes that `owner` keeps alive (a segment of a mapped .om).
 Result<Module> read_graph(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                           const std::string& name);
 
 struct WriteGraphOptions {
-  bool inline_segments =
-      false;  // --segments=inline: copy constants that lie in other files into this one
-  bool is_compact =
-      false;          // the module was compacted, and not changed since: it need not be done again
-  std::string store;  // --store: put there what would be copied into this file. Empty: none
+  // --segments=inline: copies constants that are in other files into this one.
+  bool inline_segments = false;
+  // The module was compacted and has not changed since, so that it need not be compacted again.
+  bool is_compact = false;
+  // --store: the folder for constants that would be copied into this file. Empty: none.
+  std::string store;
 };
 
 // Compacts the module and writes it. Tables are written in order of first mention, so equal modules
-// give equal bytes.
+// produce equal bytes.
 Result<void> write_graph(Module& module, FileWriter& writer, const WriteGraphOptions& options = {});
 Result<void> write_graph_file(Module& module, const std::string& path,
                               const WriteGraphOptions& options = {});
 Result<std::vector<std::byte>> graph_bytes(Module& module, const WriteGraphOptions& options = {});
 
-// SHA-256 of the graph buffer that write_graph would write.
+// Computes the SHA-256 of the graph buffer that write_graph would write.
 Result<Digest> structure_digest(Module& module);
 
 }  // namespace sluice

@@ -20,8 +20,8 @@ Bytes counted(size_t size) {
   return bytes;
 }
 
-// A little of everything: two graphs, symbols, every kind of constant and attribute, placement,
-// storage, names.
+// Makes a small module with every feature: two graphs, symbols, every kind of constant and
+// attribute, placement, storage, names.
 Module example() {
   Module m;
   m.level = Level::kPartitioned;
@@ -154,8 +154,8 @@ TEST(GraphFile, ConstantsInOtherFilesStayThere) {
   EXPECT_EQ(parse_graph_header(outside)->file_digest, parse_graph_header(inside)->file_digest);
 }
 
-// Damage is an error or, where it hits names, numbers that may be anything, or bytes of constants,
-// still a module that can be written.
+// Damage is an error or, where it affects names, numbers with any value, or bytes of constants, it
+// still leaves a module that can be written.
 TEST(GraphFile, EveryDamagedByte) {
   Module module = example();
   const Bytes bytes = written(module);
@@ -178,7 +178,7 @@ TEST(GraphFile, EveryDamagedByte) {
 }
 
 // Several words at once become small numbers, large ones or each other's: ids and counts that look
-// right and are not.
+// valid and are not.
 TEST(GraphFile, ManyDamagedWords) {
   Module module = example();
   const Bytes bytes = written(module);

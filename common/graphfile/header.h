@@ -1,10 +1,12 @@
 // The 128 bytes that every .sg file starts with. The orchestrator reads nothing else of a graph.
 //
-//   0  magic "SLUICEG1"            8  u32 schema        12 u8 level, u8 last stage, u8 stopped
-//   half-way, u8 zero
-//  16  u64 graph bytes            24  u64 names bytes   32 u64 locations bytes   40 u64 inline
-//  segment bytes 48  structure digest (32)      80  file digest (32) 112 u32 CRC of bytes 0..112,
-//  then zeros
+//   0  magic "SLUICEG1"           8  u32 schema
+//  12  u8 level, u8 last stage, u8 stopped half-way, u8 zero
+//  16  u64 graph bytes           24  u64 names bytes
+//  32  u64 locations bytes       40  u64 inline segment bytes
+//  48  structure digest (32)     80  file digest (32)
+// 112  u32 CRC of bytes 0..112, then zeros
+//
 // Buffers follow in this order, each starting at a multiple of 64.
 #pragma once
 
@@ -25,8 +27,8 @@ struct GraphHeader {
   uint32_t schema = kGraphSchema;
   uint8_t level = 0;       // Level
   uint8_t last_stage = 0;  // StageId
-  bool mid_stage =
-      false;  // the stage after last_stage stopped within its passes, and goes on with this file
+  // The stage after last_stage stopped within its passes and can be resumed from this file.
+  bool mid_stage = false;
   uint64_t graph_bytes = 0;
   uint64_t names_bytes = 0;
   uint64_t locations_bytes = 0;
@@ -35,13 +37,13 @@ struct GraphHeader {
   Digest file_digest;       // SHA-256 of graph and names buffers
 };
 
-// kBadFile when the bytes are too few or no header; kNewerSchema when newer than ours; the error
-// that a failure header stands for.
+// Parses the header. Errors: kBadFile when the bytes are too few or not a header, kNewerSchema when
+// the schema is newer than ours, and the error of a failure header.
 Result<GraphHeader> parse_graph_header(std::span<const std::byte> bytes);
 void print_graph_header(const GraphHeader& header, std::span<std::byte, kGraphHeaderBytes> bytes);
 
-// The version that files carry: release, schema and the LLVM that generates kernels, "sluice 0.1.0
-// schema 1 LLVM 19.1.7".
+// Returns the version that files contain: release, schema and the LLVM that generates kernels,
+// "sluice 0.1.0 schema 1 LLVM 19.1.7".
 std::string version_text();
 
 bool is_graph_file(std::span<const std::byte> bytes);  // starts with the magic

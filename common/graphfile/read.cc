@@ -129,7 +129,7 @@ Result<void> add_graphs(const fb::File& file, const std::vector<std::string_view
     graph.engine = static_cast<EngineId>(row.engine());
     graph.shapes = static_cast<ShapeClass>(row.shapes());
   }
-  const GraphRole first = module.root().role;  // a subgraph on its own stays one
+  const GraphRole first = module.root().role;  // a split-off subgraph stays one
   if (first != GraphRole::kRoot && first != GraphRole::kPart && first != GraphRole::kSubgraph)
     return bad_file("its first graph is a body");
   return {};
@@ -163,8 +163,8 @@ Result<void> read_facts(const fb::Names& names, const GraphHeader& header, Modul
   module.last_stage = static_cast<StageId>(header.last_stage);
   SLUICE_TRY(read_passes(names, header, module, budget));
   if (names.producer() != nullptr) module.producer = names.producer()->str();
-  // A file stopped half-way is no station of its own: resumed from it or not, the product is the
-  // same.
+  // A file stopped half-way is not in made_from, so that the product is the same whether or not it
+  // was resumed from that file.
   if (!module.is_mid_stage()) module.made_from.push_back(header.file_digest);
   for (size_t i = 0; i < size_of(names.made_from()); ++i) {
     Digest& digest = module.made_from.emplace_back();
@@ -233,7 +233,7 @@ Result<Module> read_graph(std::shared_ptr<const std::vector<std::byte>> bytes,
 
 namespace {
 
-// A regular file at its beginning, as behind "<" of a shell: it need not be copied.
+// Returns true for a regular file at its beginning, as after "<" of a shell: it need not be copied.
 bool is_whole_file(int fd) {
   struct stat status{};
   return ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && ::lseek(fd, 0, SEEK_CUR) == 0;

@@ -45,8 +45,8 @@ class GraphReader {
   }
 
  private:
-  static constexpr uint64_t kTextReuse =
-      4096;  // how often, on average, an attribute's text may be used again
+  // The average number of times that an attribute's text may be used.
+  static constexpr uint64_t kTextReuse = 4096;
 
   Result<void> read_graph(const fb::Graph& row, const fb::GraphNames& names, Graph& graph) {
     const size_t value_count = size_of(row.types());
@@ -80,7 +80,7 @@ class GraphReader {
     return tables_.types[id];
   }
 
-  // Inputs and constants: the values before the first result.
+  // Adds inputs and constants: the values before the first result.
   Result<void> add_sources(const fb::Graph& row, const std::vector<std::string_view>& names,
                            uint64_t inputs, uint64_t end, Graph& graph) {
     for (uint64_t i = 0; i < inputs; ++i) {
@@ -215,7 +215,7 @@ class GraphReader {
     return GraphRef{static_cast<GraphId>(id)};
   }
 
-  // `count` elements of the pool of ints.
+  // Returns `count` elements of the pool of ints.
   Result<std::vector<int64_t>> ints(const fb::Attribute& row) {
     const uint64_t size = size_of(file_.ints());
     if (uint64_t{row.first()} + row.count() > size)
@@ -353,8 +353,8 @@ class GraphReader {
   std::vector<std::string_view> attribute_names_;
   std::vector<std::string_view> strings_;
   std::vector<uint32_t> origins_;
-  std::vector<Value*> inputs_;  // of the node at hand
-  std::vector<Node*> nodes_;    // of the graph at hand
+  std::vector<Value*> inputs_;  // of the current node
+  std::vector<Node*> nodes_;    // of the current graph
 };
 
 }  // namespace

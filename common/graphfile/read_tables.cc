@@ -53,8 +53,8 @@ class TableReader {
     return {};
   }
 
-  // Normalizing costs as much as the written-out expression is long, so hostile files may not share
-  // operands without end.
+  // The cost of normalizing is the written-out length of an expression, so the sharing of operands
+  // in hostile files is limited.
   Result<void> read_expressions() {
     std::vector<uint64_t> sizes;
     uint64_t total = 0;

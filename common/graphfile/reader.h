@@ -1,6 +1,6 @@
-// From verified FlatBuffers to a module. Internal to common/graphfile. FlatBuffers' own verifier
-// has proved that every offset lies inside; what is checked here is everything that a number may
-// say: ids, orders, counts, sizes.
+// Converts verified FlatBuffers to a module. Internal to common/graphfile. FlatBuffers' own
+// verifier has proved that every offset is inside; this code checks the values of all numbers: ids,
+// orders, counts, sizes.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ template <typename... Args>
                     fmt::format(format, std::forward<Args>(args)...));
 }
 
-// A FlatBuffer may name the same bytes many times, so that a small file unfolds into a huge module.
-// What is copied is charged to a budget of the buffer's size, which an honest file, naming
-// everything once, cannot exceed.
+// A FlatBuffer may refer to the same bytes many times, so that a small file unfolds into a huge
+// module. Copied bytes are charged to a budget of the buffer's size, which a valid file, referring
+// to everything once, cannot exceed.
 class Budget {
  public:
   explicit Budget(uint64_t bytes) : left_(bytes) {}
@@ -38,16 +38,17 @@ size_t size_of(const Vector* vector) {
   return vector == nullptr ? 0 : vector->size();
 }
 
-// FlatBuffers' verifier does not ask this of rows of 8-byte fields; empty vectors need not be.
+// FlatBuffers' verifier does not check the alignment of rows of 8-byte fields. Empty vectors need
+// not be aligned.
 template <typename Vector>
 bool is_aligned(const Vector* vector) {
   return size_of(vector) == 0 || reinterpret_cast<uintptr_t>(vector->Data()) % 8 == 0;
 }
 
-// The texts of a table; an absent one has none.
+// Returns the texts of a table; an absent one has none.
 Result<std::vector<std::string_view>> texts_of(const fb::Texts* texts, Budget& budget);
 
-// Tables of the file as ids of the module, by id of the file.
+// The tables of the file as ids of the module, by id of the file.
 struct FileTables {
   std::vector<ExpressionId> expressions;
   std::vector<TypeId> types;
@@ -56,7 +57,7 @@ struct FileTables {
   std::vector<KernelId> kernels;
 };
 
-// Graphs must have been added (empty); segments refer to them.
+// Reads the tables. The (empty) graphs must have been added; segments refer to them.
 Result<FileTables> read_tables(const fb::File& file,
                                const std::vector<std::string_view>& symbol_names, Module& module,
                                Budget& budget);
@@ -65,10 +66,11 @@ Result<FileTables> read_tables(const fb::File& file,
 Result<void> read_graphs(const fb::File& file, const fb::Names& names, const FileTables& tables,
                          Module& module, Budget& budget, Budget& names_budget);
 
-// Every graph has its owner, and neither graphs nor expressions contain themselves.
+// Checks that every graph has its owner, and that neither graphs nor expressions contain
+// themselves.
 Result<void> check_ownership(const Module& module);
 
-// Sets the locations of segments. inline_bytes: of the file, kept alive by owner.
+// Sets the locations of segments. inline_bytes are those of the file, kept alive by owner.
 Result<void> read_locations(const fb::Locations& locations, const FileTables& tables,
                             std::span<const std::byte> inline_bytes,
                             const std::shared_ptr<const void>& owner, Module& module);

@@ -12,8 +12,8 @@ namespace {
 using namespace graphfile;
 
 constexpr uint64_t kAlignment = 64;  // of every buffer and inline segment
-constexpr size_t kItemLimit =
-    size_t{24} * 1000 * 1000;  // nodes and values; FlatBuffers stop at 2 GiB
+// Nodes and values; FlatBuffers stop at 2 GiB.
+constexpr size_t kItemLimit = size_t{24} * 1000 * 1000;
 
 constexpr size_t kMaxGathered = 1 << 20;  // written at once: each write to a pipe wakes its reader
 
@@ -23,8 +23,8 @@ std::span<const std::byte> bytes_of(const flatbuffers::DetachedBuffer& buffer) {
   return std::as_bytes(std::span(buffer.data(), buffer.size()));
 }
 
-// The constants that follow the buffers, each digest once, and the rows that say where every
-// constant lies.
+// The constants that follow the buffers, each digest once, and the rows with the location of every
+// constant.
 struct Placement {
   std::vector<std::span<const std::byte>> inline_bytes;
   uint64_t inline_size = 0;
@@ -83,7 +83,7 @@ Result<void> check_size(const Module& module) {
       .with_hint("compile it in pieces: --out-nodes");
 }
 
-// Feeds the pieces of the file to `put` in order.
+// Passes the pieces of the file to `put` in order.
 template <typename Put>
 Result<void> emit(Module& module, const WriteGraphOptions& options, Put put) {
   if (!options.is_compact) module.compact();

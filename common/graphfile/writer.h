@@ -12,7 +12,7 @@
 
 namespace sluice::graphfile {
 
-// Texts by first mention, each once.
+// Texts in the order of first mention, each once.
 class TextTable {
  public:
   uint32_t id(std::string_view text);
@@ -21,10 +21,10 @@ class TextTable {
 
  private:
   std::map<std::string, uint32_t, std::less<>> index_;
-  std::vector<std::string_view> texts_;  // of index_
+  std::vector<std::string_view> texts_;  // views of the keys of index_
 };
 
-// Maps ids of the module's tables to ids of the file's, which are given out in order of first
+// Maps ids of the module's tables to ids of the file's, which are assigned in order of first
 // mention.
 class FileIds {
  public:
@@ -35,15 +35,16 @@ class FileIds {
     ids_[static_cast<size_t>(id)] = static_cast<int32_t>(order_.size());
     order_.push_back(id);
   }
-  const std::vector<int32_t>& order() const { return order_; }  // the module's ids
+  // Ids of the module, by id of the file.
+  const std::vector<int32_t>& order() const { return order_; }
 
  private:
   std::vector<int32_t> ids_;
   std::vector<int32_t> order_;
 };
 
-// What of the module's tables the graphs mention. Expressions and symbols keep the order in which
-// they were made, because the normal form sorts by it.
+// The entries of the module's tables that the graphs mention. Expressions and symbols keep the
+// order in which they were made, because the normal form sorts by it.
 struct Mentioned {
   explicit Mentioned(const Module& module);
 

@@ -41,8 +41,8 @@ std::string plan_obstacle(const Node& first, const Node& node) {
   return {};
 }
 
-// Breadth first, backwards from what the nodes read outside themselves. Nothing before the first of
-// them can be reached from them.
+// Searches breadth first, backwards from the outside inputs of the nodes. Nodes before the first of
+// them cannot be reached from them.
 std::string cycle_obstacle(const std::vector<Node*>& nodes) {
   const NodeSet inside(nodes.begin(), nodes.end());
   const Node* first = *std::min_element(

@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-// Types without symbols: their dims mean the same in every module.
+// Returns true for equal types without symbols, whose dims are the same in every module.
 bool types_match(const Type& a, const Type& b) { return a.is_fixed() && a == b; }
 
 bool repeats(std::span<const std::byte> bytes, std::span<const std::byte> element) {

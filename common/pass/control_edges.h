@@ -1,5 +1,5 @@
-// The control edges of a graph from both ends. Nodes know what they run after; this also knows what
-// runs after them.
+// The control edges of a graph from both ends. A node knows its predecessors; this class also knows
+// its followers.
 #pragma once
 
 #include <map>
@@ -14,8 +14,8 @@ class ControlEdges {
   explicit ControlEdges(const Graph& graph);
 
   bool empty() const { return followers_.empty(); }
-  // Call before `nodes` are erased: each heir runs after what they ran after, and what ran after
-  // them runs after the heirs. Without heirs what ran after them runs after what they ran after.
+  // Must be called before `nodes` are erased: each heir gets their predecessors and followers.
+  // Without heirs the followers get their predecessors.
   void transfer(const std::vector<Node*>& nodes, const std::vector<Node*>& heirs);
 
  private:

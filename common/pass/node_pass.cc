@@ -10,7 +10,8 @@ constexpr size_t kManyInputs = 1000;
 constexpr int kDeepestBody = 25;
 constexpr size_t kVisitsPerNode = 10;
 
-// Breadth first from the nodes without inputs; a node follows when its last producer was taken.
+// Orders nodes breadth first from those without inputs; a node follows when its last producer was
+// taken.
 std::deque<Node*> breadth_first(Graph& graph) {
   std::vector<uint32_t> waiting(graph.node_limit(), 0);
   std::deque<Node*> ready;

@@ -1,4 +1,4 @@
-// Passes: free functions in a visible table per stage; run_passes owns everything else (design
+// Passes: free functions in a visible table per stage. run_passes does everything else (design
 // section 5).
 #pragma once
 
@@ -21,9 +21,8 @@ enum class PassLevel : uint8_t { kO0, kO1, kO3 };
 struct Pass {
   std::string_view name;      // "fold-reshape-chain": flag, file and function have the same name
   std::string_view sentence;  // for --list-passes
-  Result<bool> (*run)(
-      Graph& graph,
-      const Options& options);  // answers whether it changed the graph; called for the root
+  // Returns true when it changed the graph; called for the root.
+  Result<bool> (*run)(Graph& graph, const Options& options);
   PassLevel level = PassLevel::kO3;
 };
 
@@ -36,7 +35,7 @@ struct PassReport {
   WorkCounts work{};
 };
 
-// Reports work that is no pass of a table (import, planning) as a pass of its own: time and
+// Reports work that is not a pass of a table (import, planning) as a separate pass: time and
 // counters from construction to done().
 class WorkReport {
  public:
@@ -49,12 +48,12 @@ class WorkReport {
   std::chrono::steady_clock::time_point start_;
 };
 
-// Runs a stage's passes in order, leaving out what the options opt-level, passes and skip say;
-// stops after --stop-after (module.passes and passes_done are set then), and goes on there with a
-// module that was stopped, which other options are refused for (kBadOption); mends the node order
-// and erases unowned graphs after each pass; verifies the graph after each under --verify=each, and
-// in debug builds proves the changed bit by digest; writes --dump-dir. An error is prefixed with
-// the pass's name. A cycle that a pass made, and our own verifier failing after our own pass, are
+// Runs a stage's passes in order, except those that the options opt-level, passes and skip exclude.
+// Stops after --stop-after (which sets module.passes and passes_done) and resumes a module that was
+// stopped at that point; such a module rejects other options (kBadOption). After each pass it
+// restores the node order, erases unowned graphs, verifies the graph under --verify=each, and in
+// debug builds proves the changed bit by digest. Writes --dump-dir. An error is prefixed with the
+// pass's name. A cycle that a pass made, and a failure of our own verifier after our own pass, are
 // kInternal.
 Result<std::vector<PassReport>> run_passes(Module& module, std::span<const Pass> passes,
                                            const Options& options);

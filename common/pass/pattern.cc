@@ -16,7 +16,7 @@ std::string node_obstacle(const Node& node) {
   return {};
 }
 
-// Everything must lead to an output: what does not would be left without a match.
+// Everything must lead to an output; other nodes would be left without a match.
 std::string reach_obstacle(const Graph& graph) {
   std::vector<bool> reached(graph.node_limit(), false);
   std::vector<const Node*> queue;

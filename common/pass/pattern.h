@@ -1,8 +1,8 @@
-// Patterns: small graphs to look for in larger ones (catalogue 1.6).
+// Patterns: small graphs to find in larger ones (catalogue 1.6).
 //
-// A pattern is a graph of its own, built in code or read from text. Its inputs stand for any value;
-// its constants for constants; its nodes for nodes of the same op and number of inputs. The order
-// of its outputs is that of a match's outputs.
+// A pattern is a graph, built in code or parsed from text. Its inputs match any value, its
+// constants match constants, and its nodes match nodes of the same op and number of inputs. The
+// order of its outputs is that of a match's outputs.
 #pragma once
 
 #include <memory>
@@ -18,26 +18,26 @@ namespace sluice {
 class Pattern {
  public:
   Pattern() : module_(std::make_unique<Module>()) { module_->add_graph("pattern"); }
-  // The root of the textual module is the pattern; its values are captured under their names.
-  // Errors: kBadText.
+  // The root of the textual module is the pattern; its values are captured by their names. Errors:
+  // kBadText.
   static Result<Pattern> from_text(std::string_view text, const std::string& name);
 
   Graph& graph() const { return module_->root(); }
   Module& module() const { return *module_; }
 
-  // A value whose name is not empty is captured: Match::captured finds what it stood for.
+  // A value whose name is not empty is captured: Match::captured returns the matched value.
   Value& input(std::string capture = {}) { return graph().add_input(0, std::move(capture)); }
   Value& constant(std::string capture = {});  // f32 0: for matchers that do not compare constants
   Value& constant(SegmentId segment, std::string capture = {}) {
     return graph().add_constant(segment, std::move(capture));
   }
-  Value& node(Op op, const std::vector<Value*>& inputs,
-              std::string capture = {});  // result 0 of a new node
+  // Returns result 0 of a new node.
+  Value& node(Op op, const std::vector<Value*>& inputs, std::string capture = {});
   void output(Value& value) { graph().add_output(value); }
 
-  // Why the pattern can never match; empty when it can. Patterns with bodies, control edges, ops
-  // that take or give a variable number of values, cycles, or without outputs never match; neither
-  // do those with nodes or inputs that lead to no output.
+  // Returns the reason why the pattern can never match, empty when it can. Patterns with bodies,
+  // control edges, ops with a variable number of inputs or outputs, cycles, or without outputs
+  // never match; neither do those with nodes or inputs that lead to no output.
   std::string obstacle() const;
 
  private:

@@ -16,7 +16,7 @@ bool is_commutative(const Node& node) {
          row != nullptr && (row->flags & kCommutative) != 0;
 }
 
-// Inputs of a match are made outside it.
+// Returns true when the inputs of a match are made outside it.
 bool has_outer_inputs(const Graph& pattern, const Match& match,
                       const std::set<const Node*>& inside) {
   return std::none_of(pattern.inputs().begin(), pattern.inputs().end(), [&](const Value* input) {
@@ -76,7 +76,7 @@ void PatternMatcher::search(Node& candidate) {
   walk(std::move(state), {{&main, &candidate.output(main.result())}}, 1);
 }
 
-// Outputs before `output` are placed.
+// The outputs before `output` have been placed.
 void PatternMatcher::place_outputs(Match state, size_t output) {
   const std::vector<Value*>& outputs = pattern_.graph().outputs();
   if (output == outputs.size()) {
@@ -90,8 +90,8 @@ void PatternMatcher::place_outputs(Match state, size_t output) {
   }
 }
 
-// Places all pending values, then the outputs from `output` on. Each way to place a commutative
-// node's inputs is a branch.
+// Places all pending values, then the outputs from `output` on. Each order of a commutative node's
+// inputs is a branch.
 void PatternMatcher::walk(Match state, std::vector<Pair> pending, size_t output) {
   while (!pending.empty()) {
     const Pair pair = pending.back();
@@ -148,8 +148,8 @@ bool PatternMatcher::place_node(Match& state, const Node& pattern_node, Node& ta
   return true;
 }
 
-// A node placed already through another of its results is the only candidate. One that reads a
-// placed value is among that value's readers.
+// Returns the candidates of a pattern node. A node placed already through another of its results is
+// the only one; a node that reads a placed value is among that value's readers.
 std::vector<Node*> PatternMatcher::candidates(const Match& state, const Node& pattern_node) const {
   if (Node* placed = state.nodes_[static_cast<size_t>(pattern_node.id())]; placed != nullptr)
     return {placed};
@@ -168,7 +168,7 @@ std::vector<Node*> PatternMatcher::candidates(const Match& state, const Node& pa
   return index_.nodes(pattern_node.op());
 }
 
-// Values inside are read outside only where the pattern has outputs.
+// Returns true when values inside are read outside only where the pattern has outputs.
 bool PatternMatcher::is_whole(const Match& match) const {
   const std::set<const Node*> inside(match.nodes_.begin(), match.nodes_.end());
   if (!has_outer_inputs(pattern_.graph(), match, inside)) return false;
@@ -187,7 +187,7 @@ bool PatternMatcher::is_whole(const Match& match) const {
   return true;
 }
 
-// False when a rewrite since the search took something away.
+// Returns false when a rewrite since the search removed something.
 bool PatternMatcher::still_holds(const Match& match) const {
   for (const Node& node : pattern_.graph().nodes()) {
     const Node& target = match.node(node);

@@ -1,9 +1,9 @@
 // Finds every place where a pattern occurs in a graph (catalogue 1.6).
 //
 // Candidates for the pattern's first output are the nodes of that op, in list order, from an index
-// by op; from there the search walks backwards along values. Other outputs are found among the
-// readers of what is already placed, else through the index; at each choice the state is kept, and
-// a mismatch goes on with the next choice there. So all matches are found, also when an output runs
+// by op; from there the search goes backwards along values. Other outputs are found among the
+// readers of placed values, otherwise through the index. At each choice the state is saved, and a
+// mismatch continues with the next choice there, so all matches are found, also when an output runs
 // out of candidates while an earlier one has more. With k patterns of bounded size over N nodes a
 // search for all matches costs O(N) once and then the number of candidates.
 #pragma once
@@ -22,12 +22,12 @@ namespace sluice {
 struct MatchOptions {
   bool constant_values = false;  // constants must be equal: dtype, shape and bytes
   bool attributes = false;       // attributes of nodes must be equal
-  bool commuted = false;         // the two inputs of a commutative op may change places
-  bool force = false;            // a match is good even if other nodes read values inside it
+  bool commuted = false;         // the two inputs of a commutative op may be swapped
+  bool force = false;            // a match is valid even if other nodes read values inside it
 };
 
-// The nodes of a graph by op, in list order. Made once, it serves any number of matchers until
-// nodes are added.
+// The nodes of a graph by op, in list order. It serves any number of matchers until nodes are
+// added.
 class OpIndex {
  public:
   explicit OpIndex(const Graph& graph);
@@ -45,9 +45,9 @@ class Match {
   Value& value(const Value& pattern_value) const {
     return *values_[static_cast<size_t>(pattern_value.id())];
   }
-  // What the pattern's value of that name stands for; null when it has none.
+  // Returns the value that matched the pattern's value of that name, or null when there is none.
   Value* captured(std::string_view name) const;
-  // The matched nodes in list order; inputs and outputs in the pattern's order.
+  // Returns the matched nodes in list order; inputs and outputs are in the pattern's order.
   Boundary boundary() const;
 
  private:
@@ -59,11 +59,11 @@ class Match {
 
 class PatternMatcher {
  public:
-  // All three stay with the caller and must outlive the matcher.
+  // The caller owns all three, which must outlive the matcher.
   PatternMatcher(const Pattern& pattern, const OpIndex& index, MatchOptions options = {});
 
-  // The next match, or nothing when there is none left. The graph may be rewritten between calls:
-  // nodes erased since take part in no match, and nodes added since are no candidates for outputs.
+  // Returns the next match, or nothing when there is none left. The graph may be rewritten between
+  // calls: erased nodes take part in no match, and added nodes are not candidates for outputs.
   std::optional<Match> match_next();
 
  private:

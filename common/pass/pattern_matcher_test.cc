@@ -16,7 +16,7 @@ Module parsed(const std::string& body) {
   return module ? std::move(module).value() : Module();
 }
 
-// The names of what the pattern's outputs stand for, match by match.
+// Returns the names of the values that matched the pattern's outputs, match by match.
 std::vector<std::string> matches(const Pattern& pattern, const Graph& graph,
                                  MatchOptions options = {}) {
   const OpIndex index(graph);
@@ -66,7 +66,7 @@ TEST(Scenario51, AllMatchesAreFoundWhenOutputOneRunsOutFirst) {
   EXPECT_EQ(matches(pattern, module.root()), (Names{"b c", "b e", "d c", "d e"}));
 }
 
-// The second output reads nothing of the first, so its candidates come from the index.
+// The second output reads no value of the first, so its candidates come from the index.
 TEST(Scenario51, UnconnectedOutputs) {
   const Module module = parsed(R"(graph @main(%x: f32[2]) -> (%a, %b, %c) {
   %a: f32[2] = Exp(%x)
@@ -183,7 +183,7 @@ TEST(Scenario54, CyclesNeverMatch) {
   EXPECT_NE(pattern.obstacle().find("cycle"), std::string::npos) << pattern.obstacle();
 }
 
-// Exp is read inside and by %z.
+// Exp is read inside the match and by %z.
 TEST(Scenario55, InteriorReadOutside) {
   const Module module = parsed(R"(graph @main(%x: f32[2]) -> (%y, %z) {
   %a: f32[2] = Exp(%x)
@@ -244,7 +244,7 @@ TEST(PatternMatcher, CapturesAndCommutedInputs) {
   EXPECT_FALSE(matcher.match_next().has_value());
 }
 
-// An input may not be made by the match itself.
+// An input must not be made by the match itself.
 TEST(PatternMatcher, InputsAreMadeOutside) {
   const Module module = parsed(
       "graph @main(%x: f32[2]) -> (%y) {\n  %a: f32[2] = Exp(%x)\n  %y: f32[2] = Add(%a, %a)\n}\n");

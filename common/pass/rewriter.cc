@@ -50,7 +50,7 @@ class Replacer {
   }
 
  private:
-  // Before the last old node: everything they read is made by then.
+  // Inserts the copies before the last old node, where everything they read has been made.
   void copy_nodes() {
     for (size_t i = 0; i < boundary_.inputs.size(); ++i) {
       values_[static_cast<size_t>(replacement_.inputs()[i]->id())] = boundary_.inputs[i];

@@ -110,7 +110,7 @@ TEST(Scenario56, NoPassNameIsRejected) {
   EXPECT_EQ(made.error().code, ErrorCode::kInternal);
 }
 
-// %b, read outside, is no output of the boundary.
+// %b is read outside and is not an output of the boundary.
 TEST(Scenario56, InteriorReadOutsideIsRejected) {
   Module module = parsed(kChain);
   const Boundary boundary{
@@ -154,7 +154,7 @@ graph @main(%x: f32[2]) -> (%p, %b, %q) {
 )");
 }
 
-// %a, %b around %c, which runs after %a, and before %b by a value or by a control edge.
+// %a and %b surround %c, which runs after %a, and before %b by a value or by a control edge.
 TEST(Scenario57, CycleThroughAControlEdge) {
   const Module module = parsed(R"(graph @main(%x: f32[2]) -> (%b, %c) {
   %a: f32[2] = Exp(%x)

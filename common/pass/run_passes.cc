@@ -9,8 +9,8 @@
 namespace sluice {
 namespace {
 
-[[maybe_unused]] constexpr uint64_t kProvenNodes =
-    20'000;  // above this many nodes the debug proof of the changed bit costs too much
+// Above this many nodes the debug proof of the changed bit costs too much.
+[[maybe_unused]] constexpr uint64_t kProvenNodes = 20'000;
 
 uint64_t count_nodes(const Module& module) {
   uint64_t count = 0;
@@ -38,7 +38,7 @@ Error unknown_pass(std::span<const Pass> passes, std::string_view option, std::s
       .with_hint("its passes are " + names);
 }
 
-// The passes to run, as the options opt-level, passes and skip say.
+// Returns the passes to run by the options opt-level, passes and skip.
 Result<std::vector<const Pass*>> choose_passes(std::span<const Pass> passes,
                                                const Options& options) {
   const PassLevel highest = highest_level(options);
@@ -68,7 +68,7 @@ Result<std::vector<const Pass*>> choose_passes(std::span<const Pass> passes,
   return chosen;
 }
 
-// The index behind the pass to stop after; all when the option is empty.
+// Returns the index after the pass to stop after, or that of the end when the option is empty.
 Result<size_t> stop_index(std::span<const Pass> passes, const std::vector<const Pass*>& chosen,
                           const Options& options) {
   const std::string step = options.text("stop-after");
@@ -93,7 +93,7 @@ std::string listed(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
-// A file written by --stop-after goes on where it stopped, in the list that it was in.
+// A file written by --stop-after is resumed at that point in its own list of passes.
 Result<size_t> resume_index(const Module& module, std::span<const Pass> passes,
                             const std::vector<std::string>& chosen, size_t stop) {
   if (!module.is_mid_stage()) return size_t{0};
@@ -130,7 +130,7 @@ Error broken_by(const Pass& pass, Error error) {
   return broken;
 }
 
-// Also of a pass that says it changed nothing: that may be what is wrong with it.
+// Checks after every pass, also one that reports no change, since the report may be the error.
 Result<void> check(Module& module, const Pass& pass, const Options& options) {
   if (options.text("verify") != "each") return {};
   module.compact();
@@ -189,7 +189,7 @@ Result<std::vector<PassReport>> run_passes(Module& module, std::span<const Pass>
   std::vector<PassReport> reports;
   for (size_t i = first; i < stop; ++i) {
     SLUICE_ASSIGN(PassReport report, run_pass(module, *chosen[i], options));
-    const bool is_last = i + 1 == chosen.size();  // half-way less is promised
+    const bool is_last = i + 1 == chosen.size();  // a half-finished stage promises less
     module.passes = is_last ? std::vector<std::string>() : names;
     module.passes_done = is_last ? 0 : i + 1;
     SLUICE_TRY(check(module, *chosen[i], options));

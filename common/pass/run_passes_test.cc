@@ -36,7 +36,7 @@ Result<bool> fail(Graph&, const Options&) {
   return make_error(ErrorCode::kBadShape, "node 'n': no");
 }
 
-// The error of one pass between two that do nothing.
+// Returns the error of one pass between two that do nothing.
 Result<std::vector<PassReport>> run_between(Result<bool> (*pass)(Graph&, const Options&),
                                             std::string_view verify) {
   auto module = parse_module(kGraph, "test");
@@ -75,7 +75,7 @@ TEST(RunPasses, ACycleIsOursWhenAPassMadeIt) {
   }
 }
 
-// Types come with a pass of their own, and none is missed before it has run.
+// A separate pass adds the types, and a missing type is not an error before it has run.
 TEST(RunPasses, VerifyEachKnowsThatPreprocessIsUnfinished) {
   auto module = parse_module(kGraph, "test");
   ASSERT_TRUE(module.ok());

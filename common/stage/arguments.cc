@@ -11,16 +11,21 @@ namespace {
 constexpr std::string_view kCommonOptions = R"(
 Common options:
   -o FILE               Write the result to FILE; it appears only when it is whole [default: -].
-  --denormals=HOW       flush or ieee: what generated kernels do with |x| < 2^-126. Travels with the graph.
+  --denormals=HOW       flush or ieee: what generated kernels do with |x| < 2^-126. Travels with the
+                        graph.
   --threads=N           Worker threads; 0 means one per usable core [default: 0].
   --passes=LIST         Run exactly these passes, in this order.
   --skip=LIST           Leave these passes out of the default order.
   --stop-after=STEP     Run up to pass number or name STEP.
-  --verify=WHEN         each: after each pass; end; segments: end, and the digests of all constants that are read [default: end].
+  --verify=WHEN         each: after each pass; end; segments: end, and the digests of all constants
+                        that are read [default: end].
   --segments=inline     Put the bytes of all constants into the file.
-  --store=DIR           Keep such bytes in DIR, under their digests, which all stages then need; graphs stay small.
-  --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it [default: 1073741824].
-  --model=FILE          Take the constants from this copy of the model file, external data from the folder it is in.
+  --store=DIR           Keep such bytes in DIR, under their digests, which all stages then need;
+                        graphs stay small.
+  --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it
+                        [default: 1073741824].
+  --model=FILE          Take the constants from this copy of the model file, external data from the
+                        folder it is in.
   --dump-dir=DIR        Write the text of the graph after each change.
   --stats=FILE          Write statistics of the passes; JSON if FILE ends in .json.
   -q, --quiet           No warnings on standard error, errors alone.
@@ -28,13 +33,14 @@ Common options:
   --list-passes         Print the passes in their order.
 
 Service options:
-  --serve=ENDPOINT      Take jobs at ipc://PATH or tcp://127.0.0.1:PORT until SIGTERM, each in a process of its own.
+  --serve=ENDPOINT      Take jobs at ipc://PATH or tcp://127.0.0.1:PORT until SIGTERM, each in a
+                        process of its own.
   --allow-path=DIR      Jobs may name files below DIR.
   --max-frame=BYTES     Most bytes of one frame, such as a graph.
   --jobs=N              Run at most N jobs at once; 0 means one per usable core.
 )";
 
-// Options that name passes speak of one stage only.
+// Options that name passes belong to one stage only.
 bool is_of_one_stage(std::string_view name) { return name == "passes" || name == "skip"; }
 
 }  // namespace

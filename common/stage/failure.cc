@@ -19,10 +19,10 @@ bool is_pipe(int fd) {
   struct stat status{};
   return ::fstat(fd, &status) == 0 &&
          (S_ISFIFO(status.st_mode) ||
-          S_ISSOCK(status.st_mode));  // some shells make pipes of sockets
+          S_ISSOCK(status.st_mode));  // some shells use sockets as pipes
 }
 
-// What is left of standard input, of which one byte more than a failure header is kept.
+// Returns the remaining bytes of standard input, at most one more than a failure header has.
 std::vector<std::byte> remaining_input() {
   std::vector<std::byte> kept;
   std::array<std::byte, 65536> buffer;
@@ -62,8 +62,8 @@ int end_failed(const std::string& program, const Error& error, bool json, bool i
   if (error.told_by.empty()) log_text(error_line(program, error, json));
   if (into_pipe) {
     const std::string header = failure_text(program, error);
-    static_cast<void>(write_descriptor(STDOUT_FILENO, std::as_bytes(std::span(header)))
-                          .ok());  // nobody there is nobody to tell
+    // Without a reader there is nobody to tell.
+    static_cast<void>(write_descriptor(STDOUT_FILENO, std::as_bytes(std::span(header))).ok());
   }
   return static_cast<int>(exit_class(error.code));
 }

@@ -36,8 +36,8 @@ class Rebinding {
     return {};
   }
 
-  // The file that lies to the given one as `original` lay to the model: "/old/data/w.bin" may be
-  // "data/w.bin" or "w.bin" beside it. Empty: there is none.
+  // Returns the file that is located relative to the given one as `original` was to the model:
+  // "/old/data/w.bin" may be "data/w.bin" or "w.bin" beside it. Empty: there is none.
   std::string beside(const fs::path& original) const {
     if (original.filename() == absolute_.filename()) return {};
     const fs::path below_root = original.relative_path();

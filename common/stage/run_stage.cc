@@ -19,7 +19,7 @@
 namespace sluice {
 namespace {
 
-// The stages that lead from one level to another, for the hint of the wrong pipe.
+// Returns the stages from one level to another, for the hint about a wrong pipe.
 std::string stages_between(Level from, Level to) {
   if (from > to) return "this graph is past this stage already; give it to the next one";
   std::string names;
@@ -46,7 +46,7 @@ Result<Module> read_input(const Stage& stage, const StageArgs& args) {
   return module;
 }
 
-// Preprocess has just hashed what it imported.
+// Verifies the constants, except in preprocess, which has just hashed them.
 Result<void> check_segments(const Stage& stage, const Module& module, const StageArgs& args) {
   if (args.options.text("verify") != "segments" || stage.id == StageId::kPreprocess) return {};
   return verify_segments(module);
@@ -58,8 +58,7 @@ Result<void> check_output(const StageArgs& args) {
       .with_hint("give -o FILE, or pipe into sluice-show");
 }
 
-// Constants and a profile are read wherever the graph says they lie, so a service asks where that
-// is.
+// Constants and a profile are read at the locations in the graph, so a service checks these.
 Result<void> check_files(const Module& module, const StageArgs& args) {
   if (!args.may_read) return {};
   if (const std::string profile = args.options.text("profile"); profile.ends_with(".json"))
@@ -72,14 +71,14 @@ Result<void> check_files(const Module& module, const StageArgs& args) {
   return {};
 }
 
-// A graph that stopped within this stage goes on with what the stage was given when it began:
-// passes that have run do not run again.
+// A graph that stopped within this stage must be resumed with the options that the stage began
+// with, because finished passes do not run again.
 Result<void> check_mid_stage(const Stage& stage, const Module& module, const Options& given) {
   const bool is_ours = static_cast<int>(module.last_stage) + 1 == static_cast<int>(stage.id);
   if (!module.is_mid_stage() || !is_ours) return {};
   for (const OptionRow& row : option_table()) {
     if (last_reader(row.name) != stage_name(stage.id) || row.name == "opt-level")
-      continue;  // of which the list of passes tells
+      continue;  // the list of passes records it
     const std::string value = given.text(row.name);
     const auto recorded = module.options.find(std::string(row.name));
     if (value == row.fallback || (recorded != module.options.end() && recorded->second == value))
@@ -102,7 +101,7 @@ double seconds_since(Clock::time_point start) {
 
 uint64_t node_visits() { return work_done()[static_cast<size_t>(Work::kNodeVisits)]; }
 
-// What the reports from `first` on say: work done while reading or writing.
+// The sums of the reports from `first` on: work done while reading or writing.
 struct Reported {
   Reported(const std::vector<PassReport>& reports, size_t first) {
     for (size_t i = first; i < reports.size(); ++i) {
@@ -114,8 +113,8 @@ struct Reported {
   uint64_t visits = 0;
 };
 
-// What takes time only when it is first done, for a stage that would just wait: the code of writer,
-// reader and verifier is found.
+// Does at once the work that takes time only on first use, while the stage would just wait:
+// resolving the code of writer, reader and verifier.
 void get_ready() {
   Module nothing;
   nothing.add_graph({}, GraphRole::kRoot);
@@ -126,7 +125,7 @@ void get_ready() {
   if (again) static_cast<void>(verify(*again, Level::kTyped).ok());
 }
 
-// Until the stage before begins to write: its time, not ours.
+// Waits until the stage before begins to write, which is its time, not ours.
 double wait_for_input(const StageArgs& args) {
   if (args.input != "-" || isatty(STDIN_FILENO) != 0) return 0;
   const Clock::time_point start = Clock::now();
@@ -164,7 +163,7 @@ Result<void> write_timed(const Stage& stage, Module& module, const StageArgs& ar
   return {};
 }
 
-// The reader of our standard output need not wait for our end: it sees the end of the graph now.
+// The reader of our standard output need not wait for our end: it gets the end of the graph now.
 void let_reader_go_on(const StageArgs& args) {
   if (args.output != "-") return;
   const Descriptor nothing(::open("/dev/null", O_WRONLY | O_CLOEXEC));
@@ -196,7 +195,8 @@ Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
   }
   run.times.work += seconds_since(work);
   module = std::move(result).value();
-  if (!module.is_mid_stage()) {  // else it stopped half-way, and is resumed from what it accepted
+  // A stage that stopped half-way is resumed from the level it accepted.
+  if (!module.is_mid_stage()) {
     module.level = stage.produces;
     module.last_stage = stage.id;
   }
@@ -218,7 +218,7 @@ Result<void> write_graph_output(Module& module, const StageArgs& args) {
   if (auto verified = verify(module, module.level); !verified) {
     Error error = std::move(verified).error().within("the result does not verify");
     const bool chosen = !args.options.text("passes").empty() || !args.options.text("skip").empty();
-    if (chosen) return error;  // the user left out what the level needs
+    if (chosen) return error;  // the user excluded a pass that the level needs
     error.code = ErrorCode::kInternal;
     if (args.options.text("verify") != "each")
       error.hint = "--verify=each names the pass that broke it";

@@ -1,6 +1,5 @@
-// One run of a stage: reading, level check, the stage's work, verification, writing, statistics.
-// What the process's arguments and a job of
-// --serve have in common.
+// One run of a stage: reading, level check, the stage's work, verification, writing, statistics. It
+// is the common part of a command line and a job of --serve.
 #pragma once
 
 #include <optional>
@@ -16,14 +15,15 @@ struct WriteGraphOptions;  // common/graphfile/graphfile.h
 struct StageRun {
   std::vector<PassReport> passes;
   StageTimes times;
-  std::optional<Module> module;  // what was written; a process that ends now need not take it apart
-  bool output_written = false;   // the output is whole; what failed came later
+  // The module that was written. A process that ends now need not destroy it.
+  std::optional<Module> module;
+  bool output_written = false;  // the output is complete; any failure came later
 };
 
-// How the options ask for graphs to be written.
+// Returns how the options ask for graphs to be written.
 WriteGraphOptions write_graph_options(const Options& options);
 
-// args.report is set by this function.
+// Runs the stage and sets args.report.
 Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run);
 
 }  // namespace sluice

@@ -22,8 +22,8 @@
 namespace sluice {
 namespace {
 
-// What a job cannot ask for: what makes a service, and what its Result and its frames are there
-// for.
+// Options that a job cannot set: those of the service, and those that the job's Result and frames
+// replace.
 constexpr std::string_view kNotOfJobs[] = {"serve", "allow-path",   "max-frame",
                                            "jobs",  "store",        "stats",
                                            "split", "error-format", "propose-sizes"};
@@ -34,12 +34,12 @@ bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Which files a job may name: those below one folder, wherever links lead.
+// The files that a job may name: those in one folder, after following links.
 class AllowedFolder {
  public:
   explicit AllowedFolder(std::string folder) : folder_(std::move(folder)) {}
 
-  // hint: another way than a folder, may be empty.
+  // hint: an alternative to the folder, may be empty.
   Result<void> check(const std::string& path, const std::string& hint = "") const {
     if (holds(path)) return {};
     const std::string where = folder_.empty()
@@ -50,8 +50,8 @@ class AllowedFolder {
   }
 
   bool holds(const std::string& path) const {
-    // A path is what stands before its first zero byte, and a link to nothing leads where a file
-    // would be made.
+    // The system reads a path up to its first zero byte, and a dangling link leads to where a file
+    // would be created.
     if (folder_.empty() || path.empty() || path[0] != '/' || path.find('\0') != std::string::npos)
       return false;
     std::error_code code;
@@ -97,7 +97,7 @@ class JobRunner {
     StageArgs args{.input = "-", .output = "-", .may_read = may_read};
     SLUICE_TRY(take_options(job, args.options));
     SLUICE_TRY(args.options.set("store", store_));
-    if (args.options.flag("quiet")) silence_log();  // this process is the job's alone
+    if (args.options.flag("quiet")) silence_log();  // this process belongs to the job alone
     if (!job.input().empty()) {
       SLUICE_TRY(allowed_.check(job.input()));
       args.input = job.input();
@@ -111,7 +111,7 @@ class JobRunner {
     return run_stage(stage_, args, run);
   }
 
-  // An output that may be too large for a frame.
+  // Runs a job whose output may be too large for a frame.
   Result<void> run_into_store(StageArgs& args, StageRun& run, pb::Result& result) const {
     SLUICE_TRY(make_directories(store_));
     args.output = store_ + "/jobXXXXXX";

@@ -1,5 +1,5 @@
-// What the main of every stage calls: arguments, reading, level check, run, verification, writing,
-// statistics, exit code. Exceptions of docopt end here.
+// The main function of every stage: arguments, reading, level check, run, verification, writing,
+// statistics, exit code. Exceptions of docopt are caught here.
 #pragma once
 
 #include <functional>
@@ -17,12 +17,12 @@ namespace sluice {
 struct StageArgs {
   Options options;                       // the command line, then the file's semantic options
   std::string input;                     // <in>, "-" for standard input
-  std::vector<std::string> more_inputs;  // sluice-build: subgraph files behind root.sg
+  std::vector<std::string> more_inputs;  // sluice-build: subgraph files after root.sg
   std::string output;                    // -o
-  // Set in a service: whether a file that the graph names may be read.
+  // Set in a service: checks that a file named by the graph may be read.
   std::function<Result<void>(const std::string& path)> may_read;
-  // Run functions append what run_passes answered; read and write functions what they do besides
-  // reading and writing (WorkReport).
+  // Run functions append the result of run_passes; read and write functions append their additional
+  // work (WorkReport).
   std::vector<PassReport>* report = nullptr;
 };
 
@@ -40,10 +40,11 @@ struct Stage {
 
 std::string stage_program(StageId stage);  // "sluice-optimize"
 
-// What a stage without `write` does: compacts, verifies, writes the graph to -o.
+// Writes the output of a stage without `write`: compacts, verifies, writes the graph to -o.
 Result<void> write_graph_output(Module& module, const StageArgs& args);
 
-// The process's exit code. Ignores SIGPIPE; prints one error; never writes binary to a terminal.
+// Returns the process's exit code. Ignores SIGPIPE, prints one error, and never writes binary to a
+// terminal.
 int stage_main(int argc, char** argv, const char* usage, const Stage& stage);
 
 }  // namespace sluice

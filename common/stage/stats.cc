@@ -6,7 +6,7 @@
 namespace sluice {
 namespace {
 
-// The counters that are not 0, but for node_visits, which has a field of its own.
+// Visits the counters that are not 0, except node_visits, which has a separate field.
 template <typename Function>
 void for_each_count(const WorkCounts& counts, Function function) {
   for (size_t i = 0; i < kWorkCount; ++i) {

@@ -1,4 +1,5 @@
-// --stats: what each pass did, as a PassStats message, or as JSON when the file is called *.json.
+// --stats: a report of each pass, as a PassStats message, or as JSON when the file is called
+// *.json.
 #pragma once
 
 #include <optional>
@@ -13,7 +14,7 @@
 
 namespace sluice {
 
-// Wall-clock seconds and node visits of one run of a stage.
+// Wall-clock seconds of one run of a stage.
 struct StageTimes {
   double total = 0;
   double waiting = 0;  // for the first byte on standard input
@@ -27,8 +28,8 @@ struct StageTimes {
 pb::PassStats stats_message(std::string_view stage, const std::vector<PassReport>& reports,
                             const StageTimes& times);
 
-// Made before the stage begins, so that a file that cannot be written is an error before there is
-// any output.
+// Created before the stage begins, so that a file that cannot be written is an error before there
+// is any output.
 class StatsFile {
  public:
   static Result<StatsFile> create(const std::string& path);  // empty: none

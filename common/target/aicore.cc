@@ -36,7 +36,7 @@ std::string type_unsupported_reason(const Node& node) {
   return {};
 }
 
-// A typed graph may hold contractions that no inference has seen.
+// A typed graph may contain contractions whose ranks inference has not checked.
 std::string rank_unsupported_reason(const Node& node) {
   const int64_t a = node.input(0)->type().rank(), b = node.input(1)->type().rank();
   const bool fits =
@@ -53,7 +53,7 @@ std::string conv_unsupported_reason(const Node& node) {
     return "negative padding";
   if (!node.input(1)->type().is_fixed()) return "a weight whose shape is not fixed";
   if (!node.input(0)->type().dims[1].is_fixed()) return "channels whose number is not fixed";
-  // A kernel of the generator has a pointer for each position in scratch.
+  // A generated kernel has a pointer for each position in scratch.
   constexpr auto kMaxPositions = static_cast<int64_t>(kScratchLimit / sizeof(void*));
   const std::vector<int64_t> weight = *node.input(1)->type().extents();
   if (weight[2] > kMaxPositions / std::max<int64_t>(weight[3], 1))
@@ -63,8 +63,8 @@ std::string conv_unsupported_reason(const Node& node) {
 
 constexpr size_t kNoAxis = SIZE_MAX;
 
-// Where the rows and columns of the matrix product lie among the axes of its result. MatMul of a
-// vector leaves one of them out.
+// The axes of the result that are the rows and columns of the matrix product. MatMul of a vector
+// has only one of them.
 struct MatrixAxes {
   size_t row = kNoAxis, column = kNoAxis;
 };
@@ -89,8 +89,7 @@ std::string gemm_unsupported_reason(const Node& node) {
   return "a bias that broadcasts in an unusual way";
 }
 
-// A dim of one operand and the same of the other: equal as they are written, or 1 for both to
-// broadcast.
+// Compares a dim of one operand with that of the other: identical, or 1 for both to broadcast.
 bool broadcasts_as_written(const Dim& a, const Dim& b) {
   return a == b || a == Dim::fixed(1) || b == Dim::fixed(1);
 }
@@ -163,7 +162,7 @@ std::string fused_unsupported_reason(const Node& fused) {
   return {};
 }
 
-// Clip's bounds must be constants of the body.
+// Checks that Clip's bounds are constants of the body.
 bool has_constant_inputs(const Node& node, size_t first) {
   for (size_t i = first; i < node.input_count(); ++i) {
     if (node.input(i) != nullptr && (!node.input(i)->is_constant() || node.input(i)->is_input()))
@@ -200,8 +199,8 @@ const Node* find_operand_transpose(const Node& anchor, size_t index) {
 }
 
 bool takes_second_transposed(const Node& product) {
-  constexpr auto kLongestSum = static_cast<int64_t>(
-      kScratchLimit / 64);  // a panel of the widest vectors then fits into scratch
+  // A packed tile of the widest vectors then fits into scratch.
+  constexpr auto kLongestSum = static_cast<int64_t>(kScratchLimit / 64);
   const std::vector<Dim>& a = product.input(0)->type().dims;
   const Dim& length = product.op() == Op::kGemm && product.get(attributes::Gemm::transA) != 0
                           ? a.front()
@@ -223,7 +222,7 @@ std::optional<EpilogueShape> epilogue_shape(const Type& operand, const Node& anc
     return std::nullopt;
   std::vector<Dim> aligned(to.size() - from.size(), Dim::fixed(1));
   aligned.insert(aligned.end(), from.begin(), from.end());
-  // A convolution's operand is stored as its result is: it needs the result's own rank.
+  // A convolution's operand has the storage of its result, so it needs the rank of the result.
   const bool is_whole = aligned == to;
   const bool is_conv = anchor.op() == Op::kConv || anchor.op() == Op::kConvInteger;
   if (is_whole && (!is_conv || from.size() == to.size())) return EpilogueShape::kFull;

@@ -8,7 +8,8 @@
 namespace sluice {
 namespace {
 
-// A Fused node runs there too, but its parts one by one may find better engines.
+// Rejects Fused nodes: host_cpu could run them, but their parts may find better engines
+// individually.
 std::string host_cpu_unsupported_reason(const Node& node) {
   if (node.op() == Op::kFused) return "fused nodes are for engines that generate kernels";
   return is_evaluable(node.op())

@@ -1,4 +1,4 @@
-// The engine table: which engines a device has, what each supports, and what it costs (design
+// The engine table: the engines of a device, the nodes that each supports, and the costs (design
 // section 6). Only engines that this release can lower have a row of their own; others exist where
 // a profile file describes them.
 #pragma once
@@ -15,9 +15,9 @@ namespace sluice {
 
 struct EngineRow {
   EngineId id = EngineId::kNone;
-  int cost = 0;  // the placer asks in ascending order
-  // Why the engine cannot take the node ("dtype f16, only f32"); empty when it can. Null: `ops`
-  // decides.
+  int cost = 0;  // the placer tries engines in ascending order
+  // Returns the reason why the engine does not support the node ("dtype f16, only f32"), empty when
+  // it does. Null: `ops` decides.
   std::string (*reason)(const Node& node) = nullptr;
   std::vector<Op> ops;
 };
@@ -36,7 +36,7 @@ struct EngineTable {
 
 Result<EngineTable> make_engine_table(const DeviceProfile& profile);
 
-// The row's answer for the node, with its reason.
+// Returns the row's answer for the node, with its reason.
 std::string engine_unsupported_reason(const EngineRow& row, const Node& node);
 
 }  // namespace sluice

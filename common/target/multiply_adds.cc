@@ -18,7 +18,7 @@ uint64_t product(uint64_t a, uint64_t b) {
   return __builtin_mul_overflow(a, b, &result) ? UINT64_MAX : result;
 }
 
-// What operands and results count as.
+// Returns the type used for an operand or result.
 using TypeOf = Type (*)(const Value&);
 
 Type own_type(const Value& value) { return value.type(); }
@@ -26,7 +26,7 @@ Type own_nominal_type(const Value& value) {
   return nominal_type(value.graph().module(), value.type());
 }
 
-// Of one contraction: elements of the result times the length of the sum behind each.
+// Counts one contraction: elements of the result times the length of the sum for each.
 uint64_t of_anchor(const Node& node, TypeOf type_of) {
   const size_t second = node.op() == Op::kQLinearConv ? 3 : 1;
   const Type weight = type_of(node.input(second) != nullptr ? *node.input(second) : node.output());

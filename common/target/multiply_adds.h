@@ -1,4 +1,4 @@
-// The work of a node that counts: multiply-adds of contractions.
+// The measure of a node's work: multiply-adds of contractions.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace sluice {
 
-// Per run: of Conv, ConvTranspose, MatMul and Gemm, alone or as an anchor; 0 for the rest, and
-// while a dim is not fixed.
+// Returns the multiply-adds per run of Conv, ConvTranspose, MatMul and Gemm, alone or as an anchor;
+// 0 for other nodes, and while a dim is not fixed.
 uint64_t count_multiply_adds(const Node& node);
-// The same with nominal sizes (common/symbolic/nominal.h) for symbolic ones.
+// Returns the same with nominal sizes (common/symbolic/nominal.h) for symbolic ones.
 uint64_t nominal_multiply_adds(const Node& node);
 
 }  // namespace sluice

@@ -18,8 +18,8 @@ constexpr int64_t kMaxCost = 1'000'000;
 constexpr int kMaxNamed = 20;  // unknown members in one error
 constexpr int64_t kMaxCacheBytes = int64_t{1} << 40;
 
-// Reads members of one profile; the first member that is absent, mistyped, out of range or read by
-// nobody becomes the error.
+// Reads members of one profile. The first member that is absent, mistyped, out of range or unread
+// becomes the error.
 class ProfileReader {
  public:
   explicit ProfileReader(const Json& json) : json_(json) {}
@@ -54,7 +54,7 @@ class ProfileReader {
       out.push_back(*element.as_string());
     }
   }
-  // Optional members: absent means none.
+  // Reads optional members; an absent one means an empty list.
   void read(std::string_view key, std::vector<DescribedEngine>& out) {
     for_each(key, [&](ProfileReader& element) {
       DescribedEngine engine;
@@ -72,8 +72,7 @@ class ProfileReader {
       out.push_back(std::move(composite));
     });
   }
-  // To be called last. A member that nothing reads says what nobody does: a misspelt one, or one of
-  // another release.
+  // Must be called last. A member that nothing reads is misspelt, or belongs to another release.
   void refuse_unread() {
     if (json_.as_object() == nullptr) return;
     std::string unread, known;
@@ -114,15 +113,15 @@ class ProfileReader {
     shape_mismatch(fmt::format("member '{}' is absent or of the wrong kind", key));
   }
   const Json& json_;
-  std::vector<std::string_view> known_;  // the members asked for
-  std::string fault_;                    // the first
+  std::vector<std::string_view> known_;  // all members that were read
+  std::string fault_;                    // the first error
 };
 
-// An instruction set that loaders know: what code for it may use.
+// An instruction set that loaders know, with the limits of code for it.
 struct InstructionSet {
   std::string_view isa, llvm_cpu;
   int vector_bits, vector_registers;
-  std::string_view features;  // each with a space before and behind
+  std::string_view features;  // each with a space on both sides
 };
 constexpr InstructionSet kInstructionSets[] = {
     {"generic", "x86-64", 128, 16, " sse sse2 "},
@@ -148,8 +147,8 @@ bool has_features(const InstructionSet& set, std::string_view features) {
   return true;
 }
 
-// What generated code counts on: it divides by lanes, lays tiles into registers, and a loader asks
-// its CPU for the isa alone.
+// Checks the assumptions of generated code: it divides by lanes, keeps tiles in registers, and a
+// loader checks only the isa of its CPU.
 void check_machine(const DeviceProfile& profile, ProfileReader& reader) {
   const auto* set = std::find_if(std::begin(kInstructionSets), std::end(kInstructionSets),
                                  [&](const auto& s) { return s.isa == profile.isa; });

@@ -1,6 +1,6 @@
-// A device profile: what the compiler may assume about the device (design section 6). Profiles are
-// JSON files in common/target/profiles, compiled into every program that needs them, so that a
-// stage runs alone from a copied file.
+// A device profile: the facts that the compiler may assume about the device (design section 6).
+// Profiles are JSON files in common/target/profiles, compiled into every program that needs them,
+// so that a copied program file works alone.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace sluice {
 
-// An engine that a profile file describes by the ops it takes, for devices under study and for
+// An engine that a profile file describes by the ops it supports, for devices under study and for
 // tests. No stage of this release lowers for it.
 struct DescribedEngine {
-  std::string name;  // one of engine_name's
+  std::string name;  // a name from engine_name
   int cost = 0;
   std::vector<std::string> ops;
 };
@@ -28,16 +28,16 @@ struct CompositeEngine {
 };
 
 struct DeviceProfile {
-  std::string name;  // "cpu-avx512"; `native` is resolved to an explicit profile before it is
-                     // stored anywhere
-  std::string
-      isa;  // "avx512vnni", "avx512", "avx2" or "generic": what a loader must find on its CPU
+  // "cpu-avx512"; `native` is resolved to an explicit profile before it is stored anywhere.
+  std::string name;
+  // "avx512vnni", "avx512", "avx2" or "generic": the isa that a loader must find on its CPU.
+  std::string isa;
   std::string llvm_cpu;       // explicit -mcpu, e.g. "x86-64-v4"
   std::string llvm_features;  // explicit -mattr, e.g. "+avx512f,+avx512vl,…"
   int vector_bits = 128;      // widest register to use
   int vector_registers = 16;
   bool fused_multiply_add = false;
-  // One instruction adds four products of bytes (vpdpbusd). Absent in a file: false.
+  // True when one instruction adds four products of bytes (vpdpbusd). Absent in a file: false.
   bool int8_dot_product = false;
   int64_t l2_bytes = 1024 * 1024;
   int64_t scratch_limit = kScratchLimit;  // bytes per worker, at most kScratchLimit
@@ -46,18 +46,18 @@ struct DeviceProfile {
   std::vector<CompositeEngine> composites;
 };
 
-// name: a built-in profile, "native" (detects the CPU and answers the first that it runs of
-// cpu-avx512vnni, cpu-avx512, cpu-avx2 and cpu-generic), or the path of a .json file like those in
-// common/target/profiles.
+// Returns a profile. name: a built-in profile, "native" (detects the CPU and returns the first that
+// it can run of cpu-avx512vnni, cpu-avx512, cpu-avx2 and cpu-generic), or the path of a .json file
+// like those in common/target/profiles.
 Result<DeviceProfile> get_profile(std::string_view name);
-// The content of such a file. Error: kBadJson, naming the member that is absent, unknown, of
-// another kind or out of range.
+// Parses the content of such a file. Error: kBadJson, which names the member that is absent,
+// unknown, of another kind or out of range.
 Result<DeviceProfile> parse_profile(std::string_view text);
-// Error kNotLowerable for a profile with engines that it only describes, or with composite ones:
-// sluice-partition alone knows these, and no stage behind it lowers for them.
+// Returns kNotLowerable for a profile with engines that it only describes, or with composite ones:
+// only sluice-partition knows these, and no later stage lowers for them.
 Result<void> check_lowerable(const DeviceProfile& profile);
 std::vector<std::string> profile_names();
-// True when this machine's CPU can run code made for the profile's isa.
+// Returns true when this machine's CPU can run code for the profile's isa.
 bool cpu_supports(std::string_view isa);
 
 }  // namespace sluice

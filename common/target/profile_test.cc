@@ -69,7 +69,7 @@ std::string fault_of(std::string_view member, std::string_view value) {
   return profile.error().message;
 }
 
-// A loader asks its CPU for the isa alone, and objects call nobody: not fmaf either.
+// A loader checks only the isa of its CPU, and objects call no functions, not even fmaf.
 TEST(Profile, CodeForMoreThanTheIsaIsRefused) {
   EXPECT_EQ(fault_of("llvm_features", R"("+fma")"), "none");
   EXPECT_THAT(fault_of("llvm_features", R"("+avx512f")"),
@@ -106,7 +106,7 @@ TEST(Profile, NumbersThatNoMachineHasAreRefused) {
             "device profile 'n': described_engines: 'cost' is -7, it must be 0 to 1000000");
 }
 
-// What nothing reads is said to be unknown, of the profile and of what it lists.
+// Members that nothing reads are reported as unknown, for the profile and for its lists.
 TEST(Profile, MembersThatNothingReadsAreRefused) {
   for (const char* gone : {"alignment", "l1_bytes", "l3_bytes", "max_streams",
                            "max_tasks_per_stream", "max_events", "prefetch_num"}) {

@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-// 255 * 255 times as many still fits 31 bits.
+// A sum of this many products of 255 * 255 still fits 31 bits.
 constexpr int64_t kMaxProducts = 32768;
 
 bool is_byte(DType dtype) { return dtype == DType::kI8 || dtype == DType::kU8; }
@@ -23,7 +23,7 @@ double number_of(const std::vector<std::byte>& bytes) {
   return static_cast<double>(number);
 }
 
-// The value outside that the body's value stands for.
+// Returns the value outside that corresponds to the body's value.
 const Value& outside(const Node& node, const Value& value) {
   const Graph* body = node.op() == Op::kFused ? node.get(attributes::Fused::body) : nullptr;
   if (body == nullptr || &value.graph() != body) return value;
@@ -37,7 +37,7 @@ bool is_one_number(const Value* value) {
   return value == nullptr || value->type().element_count() == 1;
 }
 
-// One number, or one per column along the last axis.
+// Returns true for one number, or one per column along the last axis.
 bool is_per_column(const Value* value, int64_t columns) {
   if (is_one_number(value)) return true;
   const auto dims = value->type().extents();

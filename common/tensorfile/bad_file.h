@@ -1,4 +1,4 @@
-// The one error of this folder's readers.
+// The error of this folder's readers.
 #pragma once
 
 #include <string>

@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-// Packs sub-byte elements that a .npy holds one to a byte.
+// Packs sub-byte elements that a .npy stores one to a byte.
 TensorBytes packed(const Tensor& wide, int bits) {
   const size_t per_byte = 8 / static_cast<size_t>(bits);
   TensorBytes bytes((wide.bytes.size() + per_byte - 1) / per_byte, std::byte{0});
@@ -45,7 +45,7 @@ std::string listed(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
-// Of numpy's own dtypes; empty: none.
+// Returns the name of numpy's own dtypes; empty for others.
 std::string_view numpy_name(DType dtype) {
   switch (dtype) {
     case DType::kF16:

@@ -10,25 +10,25 @@
 
 namespace sluice {
 
-// The tensor of a .npy or .pb, or the member `name` of a .npz. Errors as read_tensor, and
-// kBadBinding when there is no such member.
+// Returns the tensor of a .npy or .pb, or the member `name` of a .npz. Errors are those of
+// read_tensor, and kBadBinding when there is no such member.
 Result<Tensor> read_member(const std::string& path, const std::string& name);
 
-// What is given to --input: true when it is a .npz file whose members are inputs, and not
+// Returns true when the value of --input is a .npz file whose members are inputs, and not
 // NAME=FILE.npz with a wrong NAME.
 bool is_npz_alone(const std::string& binding);
-// What is wrong with a binding that begins with the name of no input and is no .npz file.
+// Returns the error of a binding that begins with no input's name and is not a .npz file.
 Error unknown_input(const std::string& binding, const std::vector<std::string>& inputs);
-// What to do about a file that holds another type than the input `name` takes: of another dtype, or
-// else of another shape.
+// Returns the hint for a file whose type does not match the input `name`: another dtype, or
+// otherwise another shape.
 std::string fitting_hint(const Tensor& given, DType dtype, const std::string& name);
 
-// .npy has no name for some dtypes and holds unsigned integers in their place (tensorfile.h): where
-// `tensor` can stand for `dtype` that way, makes it one.
+// .npy has no name for some dtypes and stores unsigned integers instead (tensorfile.h). Where
+// `tensor` can represent `dtype` in this form, it gets that dtype.
 void adopt_dtype(Tensor& tensor, DType dtype);
 
-// Pseudo-random elements by seed (SplitMix64, Steele et al. 2014): floats in [-1, 1), integers and
-// bools 0 or 1.
+// Fills a tensor with pseudo-random elements by seed (SplitMix64, Steele et al. 2014): floats in
+// [-1, 1), integers and bools 0 or 1.
 void fill_random(Tensor& tensor, uint64_t seed);
 
 }  // namespace sluice

@@ -1,5 +1,5 @@
-// Maps as .npz: "keys" and "values"; of a sequence of maps those of all, one behind the other, and
-// "lengths", how many each map has.
+// Maps as .npz: "keys" and "values". A sequence of maps has those of all maps, concatenated, and
+// "lengths", the number of keys of each map.
 #include <algorithm>
 #include <cstring>
 
@@ -14,7 +14,7 @@ Tensor named(Tensor tensor, const char* name) {
   return tensor;
 }
 
-// The elements of every second tensor from `first` on.
+// Concatenates the elements of every second tensor from `first` on.
 Tensor joined(std::span<const Tensor> tensors, size_t first, DType dtype, const char* name) {
   int64_t count = 0;
   std::vector<std::string> texts;
@@ -31,7 +31,7 @@ Tensor joined(std::span<const Tensor> tensors, size_t first, DType dtype, const 
   return {name, dtype, {count}, std::move(bytes)};
 }
 
-// Elements [from, from + count) of a tensor of one dim, of whole bytes each.
+// Returns elements [from, from + count) of a tensor of one dim whose elements are whole bytes.
 Tensor piece(const Tensor& whole, int64_t from, int64_t count) {
   if (whole.dtype == DType::kString) {
     std::vector<std::string> texts;

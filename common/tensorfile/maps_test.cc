@@ -22,7 +22,7 @@ Tensor texts(const std::vector<std::string>& words) {
   return make_string_tensor({static_cast<int64_t>(words.size())}, words);
 }
 
-// {"a": 1, "bb": 2} and {"c": 3}.
+// Returns {"a": 1, "bb": 2} and {"c": 3}.
 FileValue two_maps() {
   FileValue maps{ValueKind::kMaps, true, {}};
   maps.tensors = {texts({"a", "bb"}), i64("", {1, 2}), texts({"c"}), i64("", {3})};

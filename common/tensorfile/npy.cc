@@ -21,7 +21,7 @@ struct NpyHeader {
   std::vector<int64_t> dims;
 };
 
-// Walks over the dictionary's text. Each step returns false on text it does not expect.
+// Scans the dictionary's text. Each function returns false on unexpected text.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : text_(text) {}
@@ -51,7 +51,7 @@ class Cursor {
     const auto [end, code] = std::from_chars(text_.data(), text_.data() + text_.size(), out);
     if (code != std::errc()) return false;
     text_.remove_prefix(end - text_.data());
-    take('L');  // Python 2 wrote its long integers so
+    take('L');  // the suffix of long integers in Python 2
     return true;
   }
 
@@ -104,8 +104,8 @@ bool take_dictionary(std::string_view text, NpyHeader& header) {
 struct NpyType {
   DType dtype = DType::kUndefined;
   uint64_t bytes = 0;  // of one element in the file
-  uint64_t part =
-      0;  // what byte order applies to: half of a complex element, one character of a text
+  // The bytes that byte order applies to: half of a complex element, one character of a text.
+  uint64_t part = 0;
   char kind = 0;
 };
 
@@ -135,7 +135,7 @@ void reverse_parts(std::vector<std::byte>& bytes, uint64_t part) {
     std::reverse(bytes.begin() + at, bytes.begin() + at + part);
 }
 
-// From Fortran's order (first axis fastest) to row-major.
+// Converts Fortran's order (first axis fastest) to row-major.
 std::vector<std::byte> row_major(std::span<const std::byte> from, std::span<const int64_t> dims,
                                  uint64_t element) {
   std::vector<std::byte> to(from.size());
@@ -156,7 +156,7 @@ std::vector<std::byte> row_major(std::span<const std::byte> from, std::span<cons
   return to;
 }
 
-// NumPy pads texts with zeros to one length.
+// Converts texts, which NumPy pads with zeros to one length.
 Tensor text_tensor(std::span<const std::byte> bytes, const NpyType& type, std::vector<int64_t> dims,
                    uint64_t count) {
   std::vector<std::string> texts(count);
@@ -219,7 +219,7 @@ Result<Tensor> parse_npy(std::span<const std::byte> bytes, const std::string& pa
 
 namespace {
 
-// Elements narrower than a byte, one to a byte; signed ones keep their bit pattern.
+// Unpacks elements narrower than a byte, one to a byte; signed ones keep their bit pattern.
 std::string unpacked(const Tensor& tensor, uint64_t count) {
   const int bits = dtype_bits(tensor.dtype);
   std::string text(count, '\0');

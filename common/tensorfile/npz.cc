@@ -1,6 +1,6 @@
 // NumPy's .npz: a ZIP archive of .npy files (PKWARE APPNOTE 6.3), stored or deflated, with or
 // without the zip64 fields. Everything is read from the central directory at the end of the file;
-// local headers only say where the bytes start.
+// the local headers only determine where the bytes start.
 #include <zlib.h>
 
 #include <algorithm>
@@ -62,8 +62,8 @@ Result<Directory> find_directory(Bytes file, const std::string& path) {
   return bad_file(path, "the file is no ZIP archive: its end record is missing");
 }
 
-// Field 1 of the extra fields holds, in this order, those of size, packed size and offset that did
-// not fit into 32 bits.
+// Reads the 64-bit values of field 1 of the extra fields: in this order, those of size, packed size
+// and offset that did not fit into 32 bits.
 void widen(Member& member, Bytes extra) {
   while (extra.size() >= 4) {
     const uint64_t length = std::min<uint64_t>(number_at<uint16_t>(extra, 2), extra.size() - 4);
@@ -105,7 +105,7 @@ bool inflate_all(Bytes packed, std::vector<std::byte>& out) {
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return false;
   uint64_t read = 0, written = 0;
   int code = Z_OK;
-  std::byte none{};  // zlib refuses a null output even when nothing is to come
+  std::byte none{};  // zlib rejects a null output even when there are no bytes
   constexpr uint64_t kChunk = uint64_t{1} << 30;
   while (code == Z_OK) {
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data() + read));

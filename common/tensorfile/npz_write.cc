@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kMaxBytes = 0xffffffff, kMaxMembers = 0xffff;  // without the zip64 fields
+constexpr uint64_t kMaxBytes = 0xffffffff, kMaxMembers = 0xffff;  // limits without the zip64 fields
 constexpr uint32_t kLocalHeader = 0x04034b50, kCentralHeader = 0x02014b50, kEnd = 0x06054b50;
 constexpr uint16_t kVersion = 20, kStored = 0, kFirstDay = 0x21;  // 1980-01-01
 
@@ -22,7 +22,7 @@ struct Entry {
   uint32_t crc = 0, bytes = 0, offset = 0;
 };
 
-// What the local and the central header have in common.
+// Writes the common part of the local and the central header.
 void put_entry(std::string& text, const Entry& entry) {
   put(text, kVersion, uint16_t{0}, kStored, uint16_t{0}, kFirstDay, entry.crc, entry.bytes,
       entry.bytes, static_cast<uint16_t>(entry.name.size()), uint16_t{0});

@@ -1,5 +1,5 @@
-// Every model and tensor of ONNX's own tests parses with schemas/onnx.proto, leaves nothing
-// unknown, and has the size that its shape asks for.
+// Every model and tensor of ONNX's own tests parses with schemas/onnx.proto, leaves no unknown
+// fields, and has the size of its shape.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -19,8 +19,8 @@ ValueKind kind_of(const onnx::TypeProto& type) {
   return type.has_optional_type() ? ValueKind::kOptional : ValueKind::kTensor;
 }
 
-// Bytes that a lite parser did not know survive at the end of what it writes; a message without
-// them has the size of its fields.
+// A lite parser appends the bytes that it does not know to its output; a message without unknown
+// fields has the size of its known ones.
 void expect_known(const onnx::ModelProto& model, const std::string& path) {
   EXPECT_TRUE(model.unknown_fields().empty()) << path;
   EXPECT_TRUE(model.graph().unknown_fields().empty()) << path;

@@ -1,4 +1,4 @@
-// ONNX's TensorProto, SequenceProto, MapProto and OptionalProto as files.
+// Files of ONNX's TensorProto, SequenceProto, MapProto and OptionalProto.
 #include <climits>
 #include <cstring>
 
@@ -21,8 +21,8 @@ TensorBytes narrowed(const List& list) {
   return bytes;
 }
 
-// From the typed field that ONNX gives to this dtype. Sub-byte elements: each entry is one packed
-// byte.
+// Reads the typed field that ONNX uses for this dtype. With sub-byte elements each entry is one
+// packed byte.
 TensorBytes typed_elements(const onnx::TensorProto& proto, DType dtype) {
   switch (dtype) {
     case DType::kF32:
@@ -166,7 +166,7 @@ Result<FileValue> read_value(const std::string& path, ValueKind kind) {
 
 namespace {
 
-// DataType of SequenceProto and of OptionalProto, onnx-data.proto.
+// DataType of SequenceProto and of OptionalProto, from onnx-data.proto.
 constexpr int32_t kTensorElement = 1;
 constexpr int32_t kSequenceElement = 3;
 

@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-// DataType of SequenceProto, onnx-data.proto.
+// DataType of SequenceProto, from onnx-data.proto.
 constexpr int32_t kTensorElement = 1, kMapElement = 4;
 
 template <typename T>
@@ -34,7 +34,7 @@ Result<Tensor> keys_of(const onnx::MapProto& proto, const std::string& path) {
                                  : keys_as<uint64_t>(proto, dtype);
 }
 
-// Scalars of one dtype as a tensor of one dim.
+// Returns scalars of one dtype as a tensor of one dim.
 Result<Tensor> values_of(const onnx::MapProto& proto, const std::string& path) {
   const auto& list = proto.values().tensor_values();
   Tensor values =
@@ -55,7 +55,7 @@ Result<Tensor> values_of(const onnx::MapProto& proto, const std::string& path) {
   return values.dtype == DType::kString ? make_string_tensor({list.size()}, texts) : values;
 }
 
-// Element i of a tensor of one dim as a scalar.
+// Returns element i of a tensor of one dim as a scalar.
 onnx::TensorProto element_of(const Tensor& tensor, size_t i) {
   if (tensor.dtype == DType::kString) {
     const std::string text(string_at(tensor, i));

@@ -1,4 +1,4 @@
-// ONNX's MapProto, and the SequenceProto of such. Internal to this folder.
+// ONNX's MapProto, and the SequenceProto of maps. Internal to this folder.
 #pragma once
 
 #include "common/tensorfile/tensorfile.h"
@@ -9,7 +9,7 @@ namespace sluice {
 Result<Tensor> from_proto(const onnx::TensorProto& proto, const std::string& path);
 onnx::TensorProto to_proto(const Tensor& tensor);
 
-// Values that are scalars of one dtype, each.
+// Convert maps whose values are scalars of one dtype.
 Result<FileValue> from_map(const onnx::MapProto& proto, const std::string& path);
 Result<FileValue> from_maps(const onnx::SequenceProto& proto, const std::string& path);
 onnx::MapProto map_of(const Tensor& keys, const Tensor& values);

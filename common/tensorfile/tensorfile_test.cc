@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Every file that NumPy or ONNX makes, in a folder of its own, made once.
+// Returns the folder with every file that NumPy or ONNX makes, created once.
 const std::string& made_by_python() {
   static const TestFolder made;
   static const std::string folder = [] {
@@ -169,8 +169,8 @@ assert t.name == 'o' and numpy_helper.to_array(t).tolist() == [[0], [-5]]
   EXPECT_EQ(std::system(("/usr/bin/python3 " + path + ".py " + path).c_str()), 0);
 }
 
-// Each file cut at every length, and with every byte of its first kilobyte and last 200 changed: an
-// answer or an error, never a crash.
+// Each file, cut at every length and with every byte of its first kilobyte and last 200 changed,
+// produces a value or an error, never a crash.
 TEST_F(FilesOfPython, DamagedFilesAreErrors) {
   for (const char* name : {"f32.npy", "fortran.npy", "text.npy", "stored.npz", "deflated.npz",
                            "zip64.npz", "raw.pb", "string.pb"}) {

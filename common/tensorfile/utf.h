@@ -1,4 +1,4 @@
-// NumPy's texts are arrays of UTF-32 code points; everybody else's are UTF-8.
+// NumPy's texts are arrays of UTF-32 code points; all other texts are UTF-8.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,8 @@
 
 namespace sluice {
 
-// Little-endian code points, without the zeros at the end; what is no code point becomes U+FFFD.
+// Converts little-endian code points, without the zeros at the end; an invalid code point becomes
+// U+FFFD.
 std::string utf8_of_utf32(std::span<const std::byte> points);
 
 }  // namespace sluice

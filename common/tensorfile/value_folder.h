@@ -1,5 +1,5 @@
 // A folder of the values of one run: each as .npy, maps as .npz, and values.txt, which lists them
-// in the order in which they were made, a line each: the file's name, a tab, the value's name.
+// in the order of their computation, one per line: the file's name, a tab, the value's name.
 #pragma once
 
 #include <string>
@@ -29,9 +29,10 @@ class ValueFolder {
 
 struct ValueFile {
   std::string path;
-  std::string name;  // of the value; of the file without ending, in a folder without values.txt
+  // The name of the value, or of the file without extension in a folder without values.txt.
+  std::string name;
 };
-// In the order of values.txt; by name in a folder that has none.
+// Returns the values in the order of values.txt, or by name in a folder without it.
 Result<std::vector<ValueFile>> list_values(const std::string& folder);
 
 }  // namespace sluice

@@ -60,7 +60,7 @@ void ModulePrinter::collect_type(TypeId id) {
   if (type.kind != TypeKind::kTensor && type.kind != TypeKind::kUnknown) collect_type(type.element);
 }
 
-// What a constant expression is made from gets a line "constant $n" of its own, operands first.
+// Gives each operand of a constant expression its own line "constant $n", operands first.
 void ModulePrinter::collect_segment(SegmentId id) {
   if (id < 0 || segments_[static_cast<size_t>(id)]) return;
   segments_[static_cast<size_t>(id)] = true;

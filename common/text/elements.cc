@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kQuietNan32 = 0x7fc00000;
 
-// Bit fields of a 16-bit float.
+// The bit fields of a 16-bit float.
 struct Half {
   int fraction_bits;
   int bias;
@@ -37,7 +37,7 @@ float half_to_float(uint32_t bits, Half half) {
                            exponent - half.bias - half.fraction_bits);
 }
 
-// To the nearest, ties to even; too large becomes infinity.
+// Converts to the nearest half, ties to even; too large values become infinity.
 uint32_t float_to_half(float value, Half half) {
   const uint32_t sign = std::signbit(value) ? 0x8000u : 0;
   const uint32_t infinity = 0x7fffu & ~((1u << half.fraction_bits) - 1);
@@ -47,10 +47,10 @@ uint32_t float_to_half(float value, Half half) {
   int exponent = 0;
   std::frexp(magnitude, &exponent);  // magnitude in [2^(exponent-1), 2^exponent)
   const int lowest = 1 - half.bias;
-  const int scale =
-      std::max(exponent - 1, lowest) - half.fraction_bits;  // of the last fraction bit
+  // The exponent of the last fraction bit.
+  const int scale = std::max(exponent - 1, lowest) - half.fraction_bits;
   const auto units = static_cast<uint64_t>(std::nearbyint(std::ldexp(magnitude, -scale)));
-  // A carry out of the fraction runs into the exponent, which is just what it should do.
+  // A carry out of the fraction correctly increments the exponent.
   const uint64_t bits =
       units + (static_cast<uint64_t>(scale + half.fraction_bits - lowest) << half.fraction_bits);
   return sign | static_cast<uint32_t>(std::min<uint64_t>(bits, infinity));

@@ -33,7 +33,7 @@ Result<void> Lexer::jump(size_t offset) {
   return advance();
 }
 
-// "#" starts a comment unless a digit follows.
+// Skips blanks and comments. "#" starts a comment unless a digit follows.
 void Lexer::skip_space() {
   while (position_ < text_.size()) {
     const char c = text_[position_];

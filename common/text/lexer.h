@@ -25,7 +25,7 @@ struct Token {
   TokenKind kind = TokenKind::kEnd;
   std::string text;
   size_t offset = 0;
-  bool is_numbered = false;  // kValue, kGraph: %0, the name of something without name
+  bool is_numbered = false;  // kValue, kGraph: %0, the name of an object without name
 
   bool is(std::string_view mark_or_word) const {
     return (kind == TokenKind::kMark || kind == TokenKind::kWord) && text == mark_or_word;
@@ -36,13 +36,13 @@ class Lexer {
  public:
   Lexer(std::string_view text, const std::string& name) : text_(text), name_(name) {}
 
-  // The token at hand; damage before it is reported by advance.
+  // The current token; advance() reports errors before it.
   const Token& token() const { return token_; }
   Result<void> advance();
-  // Goes to where a token began, and makes it the one at hand.
+  // Moves to the offset where a token begins and makes it the current one.
   Result<void> jump(size_t offset);
 
-  // "name:line:column: message", kBadText.
+  // Returns the error "name:line:column: message", kBadText.
   Error error_at(size_t offset, const std::string& message) const;
   Error error(const std::string& message) const { return error_at(token_.offset, message); }
 

@@ -74,8 +74,8 @@ Result<int64_t> ModuleParser::take_int(std::string_view what, int64_t low, int64
   return value;
 }
 
-// Graphs and numbered constants may be named before they are defined, so their places are noted
-// first.
+// Graphs and numbered constants may be referred to before they are defined, so their offsets are
+// recorded first.
 Result<void> ModuleParser::find_definitions() {
   int depth = 0;
   SLUICE_TRY(lexer_.jump(0));
@@ -181,7 +181,7 @@ Result<void> ModuleParser::parse_line() {
   return parse_fact();
 }
 
-// What print_module adds with PrintOptions::header.
+// Parses the lines that print_module adds with PrintOptions::header.
 Result<void> ModuleParser::parse_fact() {
   const std::string kind = token().kind == TokenKind::kWord ? token().text : "";
   if (kind == "version" || kind == "producer") {
@@ -236,8 +236,8 @@ Result<void> ModuleParser::parse_symbol() {
   SLUICE_TRY(expect(")"));
   SLUICE_TRY(parse_symbol_bounds(symbol));
   const SymbolId id = module_.expressions.add_symbol(symbol);
-  module_.expressions.symbol_expression(
-      id);  // in the order of the lines: the normal form sorts by it
+  // Expressions are made in the order of the lines: the normal form sorts by it.
+  module_.expressions.symbol_expression(id);
   symbols_.emplace(symbol.name, id);
   if (!value.is("_")) symbol_sources_.push_back({id, graph, value});
   return {};
@@ -290,7 +290,7 @@ Result<std::vector<uint32_t>> ModuleParser::take_symbols() {
   return symbols;
 }
 
-// Stands on "symbolic".
+// The current token is "symbolic".
 Result<void> ModuleParser::parse_kernel_symbols(Kernel& kernel) {
   SLUICE_TRY(advance());
   kernel.symbolic = true;
@@ -320,7 +320,7 @@ Result<void> ModuleParser::parse_kernel_fields(Kernel& kernel) {
   return {};
 }
 
-// Stands on "$n".
+// The current token is "$n".
 Result<void> ModuleParser::parse_numbered(Numbered& numbered) {
   if (numbered.state == State::kOpen) return lexer_.error("this constant is made from itself");
   if (++depth_ > kDepthLimit) return lexer_.error("constants are nested too deep");
@@ -354,7 +354,7 @@ Result<void> ModuleParser::check_owners() const {
                            "the first graph must be a root, a part or a subgraph");
   }
   for (const Scope& scope : scopes_) {
-    if (!module_.has_graph(scope.id)) continue;  // an expression that equals another one
+    if (!module_.has_graph(scope.id)) continue;  // an expression equal to another one
     const Graph& graph = module_.graph(scope.id);
     const bool stands_alone =
         graph.role == GraphRole::kRoot || graph.role == GraphRole::kExpression;

@@ -4,7 +4,7 @@
 
 namespace sluice::text {
 
-// type content; stands behind "constant".
+// Parses: type content. The current token follows "constant".
 Result<SegmentId> ModuleParser::parse_constant(const Scope* scope) {
   const size_t offset = token().offset;
   SLUICE_ASSIGN(const TypeId type, parse_type());
@@ -88,7 +88,7 @@ Result<SegmentId> ModuleParser::parse_splat(TypeId type_id) {
   return module_.make_splat(type_id, writer.take());
 }
 
-// The bytes lie elsewhere; sluice-as --with finds them.
+// The bytes are elsewhere; sluice-as --with finds them.
 Result<SegmentId> ModuleParser::parse_digest(TypeId type_id) {
   SLUICE_ASSIGN(const Token digest, take(TokenKind::kDigest, "a digest"));
   Segment segment;
@@ -107,7 +107,7 @@ Result<SegmentId> ModuleParser::parse_digest(TypeId type_id) {
   return module_.add_segment(std::move(segment));
 }
 
-// expression @graph(operands)
+// Parses: expression @graph(operands).
 Result<SegmentId> ModuleParser::parse_expression_constant(TypeId type, const Scope* scope) {
   SLUICE_TRY(advance());
   SLUICE_ASSIGN(const Token name, take(TokenKind::kGraph, "a graph"));
@@ -124,7 +124,7 @@ Result<SegmentId> ModuleParser::parse_expression_constant(TypeId type, const Sco
   }
   SLUICE_TRY(advance());
   const SegmentId made = module_.make_expression(type, graph, std::move(inputs));
-  if (!module_.has_graph(graph)) {  // it equals another one, which stands for it now
+  if (!module_.has_graph(graph)) {  // it was equal to another one, which replaces it
     Scope& erased = scopes_[scope_index_.at(key_of(name))];
     erased.id = module_.segment(made).graph;
     erased.values.clear();
@@ -132,7 +132,7 @@ Result<SegmentId> ModuleParser::parse_expression_constant(TypeId type, const Sco
   return made;
 }
 
-// $n, a constant of the graph at hand, or a constant on the spot.
+// Parses $n, a constant of the current graph, or an inline constant.
 Result<SegmentId> ModuleParser::parse_operand(const Scope* scope) {
   if (token().kind == TokenKind::kValue && scope != nullptr) {
     const Token name = token();
@@ -210,7 +210,7 @@ Result<AttributeValue> ModuleParser::parse_attribute(const Scope& scope) {
   return AttributeValue(SegmentRef{segment});
 }
 
-// kind: "ints", "floats", "strings", "graphs", or "" when the first element tells.
+// kind: "ints", "floats", "strings", "graphs", or "" when the first element determines it.
 Result<AttributeValue> ModuleParser::parse_list(std::string_view kind) {
   SLUICE_TRY(expect("["));
   if (kind.empty() && token().kind == TokenKind::kString) kind = "strings";

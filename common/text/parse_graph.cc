@@ -11,7 +11,7 @@ constexpr std::string_view kShapes[] = {"fixed", "symbolic", "dynamic"};
 
 }  // namespace
 
-// The graph of that name, parsed: at once, when the text has not come to it yet.
+// Returns the graph of that name, which is parsed now if it has not been parsed yet.
 Result<GraphId> ModuleParser::require_graph(const Token& name) {
   const auto found = scope_index_.find(key_of(name));
   if (found == scope_index_.end())
@@ -42,7 +42,7 @@ Result<GraphId> ModuleParser::take_body() {
   return id;
 }
 
-// graph @name(inputs) -> (outputs) facts { statements }
+// Parses: graph @name(inputs) -> (outputs) facts { statements }.
 Result<void> ModuleParser::parse_graph(Scope& scope) {
   if (++depth_ > kDepthLimit) return lexer_.error("graphs are nested too deep");
   scope.state = State::kOpen;
@@ -124,7 +124,7 @@ Result<void> ModuleParser::parse_graph_facts(Graph& graph) {
   return unexpected("fixed, symbolic or dynamic");
 }
 
-// %name [: type] [storage …]
+// Parses: %name [: type] [storage …].
 Result<ModuleParser::Definition> ModuleParser::parse_definition() {
   Definition definition;
   SLUICE_ASSIGN(definition.name, take(TokenKind::kValue, "a value"));
@@ -183,7 +183,7 @@ Result<void> ModuleParser::parse_constant_value(Scope& scope, Graph& graph,
   return define(scope, definition.name, value);
 }
 
-// Op(operands) {attributes} after … placement {…} name "…" from …
+// Parses: Op(operands) {attributes} after … placement {…} name "…" from ….
 Result<void> ModuleParser::parse_node(Scope& scope, Graph& graph,
                                       const std::vector<Definition>& results, const Token* number) {
   const auto op = op_from_name(token().text);

@@ -86,13 +86,13 @@ Result<StorageId> ModuleParser::parse_storage() {
   return module_.intern(storage);
 }
 
-// One operation of a dimension; refused where what it makes would be too long.
+// Applies one operation of a dimension; fails where the result would be too long.
 Result<ExpressionId> ModuleParser::apply(ExpressionOp op, ExpressionId a, ExpressionId b) {
   if (!module_.expressions.stays_small(op, a, b)) return lexer_.error("the dimension is too long");
   return module_.expressions.make(op, a, b);
 }
 
-// sum: product (("+" | "-") product)*; "N -1" is a sum too, though "-1" is one token.
+// Parses a sum: product (("+" | "-") product)*. "N -1" is a sum, too, though "-1" is one token.
 Result<ExpressionId> ModuleParser::parse_sum(int depth) {
   if (depth > kDimDepthLimit) return lexer_.error("the dimension is nested too deep");
   SLUICE_ASSIGN(ExpressionId sum, parse_product(depth));

@@ -1,5 +1,5 @@
-// Parses a textual graph by recursive descent. A graph is parsed when the text comes to it or when
-// a node or constant names it first, so that a body is complete before its owner. Internal to
+// Parses a textual graph by recursive descent. A graph is parsed at its definition, or when a node
+// or constant refers to it first, so that a body is complete before its owner. Internal to
 // common/text.
 #pragma once
 
@@ -22,15 +22,16 @@ class ModuleParser {
  private:
   enum class State : uint8_t { kNew, kOpen, kDone };
 
-  // A graph, and what its names mean.
+  // A graph and the meaning of the names in it.
   struct Scope {
     GraphId id = -1;
     std::string name;  // with sigil, for messages
-    size_t begin = 0;  // of "graph" in the text
-    size_t end = 0;    // behind "}"
+    size_t begin = 0;  // offset of "graph" in the text
+    size_t end = 0;    // offset after "}"
     State state = State::kNew;
-    std::map<std::string, Value*> values;  // numbered ones with a '0' before, named ones with a 'n'
-    std::map<std::string, Node*> nodes;    // those without results, by number
+    // Values by name: numbered ones have the prefix '0', named ones the prefix 'n'.
+    std::map<std::string, Value*> values;
+    std::map<std::string, Node*> nodes;  // nodes without results, by number
   };
   // A line "constant $n = …".
   struct Numbered {
@@ -45,7 +46,7 @@ class ModuleParser {
     Token value;
   };
 
-  // parse.cc: lines of the module
+  // Lines of the module (parse.cc).
   Result<void> find_definitions();
   Result<void> parse_header();
   Result<void> parse_passes();
@@ -61,7 +62,7 @@ class ModuleParser {
   Result<void> resolve_symbols();
   Result<void> check_owners() const;
 
-  // parse_type.cc
+  // Types (parse_type.cc).
   Result<Dim> parse_dim();
   Result<std::vector<Dim>> parse_dims();
   Result<TypeId> parse_type(int depth = 0);
@@ -73,7 +74,7 @@ class ModuleParser {
   Result<ExpressionId> parse_factor(int depth);
   Result<ExpressionId> parse_function(const std::string& name, int depth);
 
-  // parse_constant.cc
+  // Constants (parse_constant.cc).
   Result<SegmentId> parse_constant(const Scope* scope);
   Result<SegmentId> parse_elements(TypeId type);
   Result<SegmentId> parse_splat(TypeId type);
@@ -85,7 +86,7 @@ class ModuleParser {
   Result<AttributeValue> parse_list(std::string_view kind);
   Result<std::vector<int64_t>> parse_ints(bool already_open);
 
-  // parse_graph.cc
+  // Graphs (parse_graph.cc).
   Result<GraphId> require_graph(const Token& name);
   Result<GraphId> take_body();
   Result<void> parse_graph(Scope& scope);
@@ -114,7 +115,7 @@ class ModuleParser {
   // Small steps; `what` is for the message.
   const Token& token() const { return lexer_.token(); }
   Result<void> advance() { return lexer_.advance(); }
-  Result<bool> skip(std::string_view mark_or_word);  // true when it stood there
+  Result<bool> skip(std::string_view mark_or_word);  // true when it was there
   Result<void> expect(std::string_view mark_or_word);
   Result<Token> take(TokenKind kind, std::string_view what);
   Result<std::string> take_name(std::string_view what);  // a word or a string
@@ -127,7 +128,7 @@ class ModuleParser {
   Lexer lexer_;
   Module module_;
   std::vector<Scope> scopes_;
-  std::map<std::string, size_t> scope_index_;  // '0' or 'n' before, as in Scope::values
+  std::map<std::string, size_t> scope_index_;  // with the prefix '0' or 'n', as in Scope::values
   std::map<std::string, Numbered> numbered_;
   std::map<std::string, KernelId> kernels_;
   std::vector<SymbolSource> symbol_sources_;

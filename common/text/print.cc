@@ -11,7 +11,7 @@ namespace text {
 namespace {
 
 constexpr int kTextVersion = 1;
-constexpr size_t kLineLength = 140;  // longer lists of inputs take a line each
+constexpr size_t kLineLength = 140;  // longer lists of inputs are printed one per line
 constexpr std::string_view kRoles[] = {"", "body", "fused", "part", "subgraph", "expression"};
 constexpr std::string_view kOrigins[] = {"dim", "value", "result"};
 
@@ -124,8 +124,8 @@ std::string ModulePrinter::definition(const Value& value, const std::string& nam
   return result;
 }
 
-// An input that is bound to a constant says so; for a parameter of the same type its number is
-// enough.
+// Prints an input; one that is bound to a constant shows the constant. For a parameter of the same
+// type, its number is enough.
 std::string ModulePrinter::input(const Value& value, const std::string& name) const {
   std::string result = definition(value, name);
   if (!value.is_constant()) return result;

@@ -30,7 +30,7 @@ struct AttributePrinter {
     return list("graphs ", values);
   }
 
-  // An empty list must say what it is a list of.
+  // An empty list must name its element kind.
   template <typename T>
   std::string list(const char* kind, const std::vector<T>& values) const {
     std::string result = values.empty() ? fmt::format("{}[", kind) : "[";

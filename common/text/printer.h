@@ -10,8 +10,8 @@
 namespace sluice::text {
 
 std::string print_expression(const ExpressionTable& table, ExpressionId id);
-std::string print_storage(const Module& module,
-                          const Storage& storage);  // "nhwc [1, 8, 8, 64] bytes 16384"
+// Returns "nhwc [1, 8, 8, 64] bytes 16384".
+std::string print_storage(const Module& module, const Storage& storage);
 
 class ModulePrinter {
  public:
@@ -43,11 +43,11 @@ class ModulePrinter {
   const Module& module_;
   std::string out_;
   std::vector<std::string> graph_names_;
-  std::vector<bool> symbols_;              // mentioned
-  std::vector<bool> expressions_;          // seen
-  std::vector<bool> types_;                // seen
-  std::vector<bool> segments_;             // seen
-  std::vector<int32_t> numbers_;           // by segment: of its "$n", -1 none
+  std::vector<bool> symbols_;              // by symbol: mentioned
+  std::vector<bool> expressions_;          // by expression: visited
+  std::vector<bool> types_;                // by type: visited
+  std::vector<bool> segments_;             // by segment: visited
+  std::vector<int32_t> numbers_;           // by segment: the number in its "$n", or -1
   std::vector<SegmentId> numbered_;        // by number
   std::vector<std::string> kernel_names_;  // by kernel; empty: not mentioned
   std::vector<KernelId> kernels_;          // in order of first mention

@@ -12,7 +12,7 @@
 namespace sluice {
 namespace {
 
-// Canonical texts: parse and print is the identity, also through a file.
+// Checks a canonical text: parse and print is the identity, also through a file.
 void expect_canonical(const std::string& text) {
   auto module = parse_module(text, "t");
   ASSERT_TRUE(module.ok()) << error_text(module.error());
@@ -69,7 +69,7 @@ graph @main(%x: f32[N, "a b" + 2*floordiv(N, 3) + 1], %u: f16[*], %q: seq(option
 )");
 }
 
-// Dims read back as they are printed, in whatever order a module mentions them.
+// Printed dims parse to the same dims, in whatever order a module mentions them.
 TEST(Text, RandomDims) {
   const std::string head = R"(sluice 1 typed
 symbol A = dim(@main, %x, 0)
@@ -106,7 +106,7 @@ TEST(Text, SumsSubtract) {
       << print_module(*module);
 }
 
-// The longest sum that the compiler makes is read, a longer one not.
+// The longest sum that the compiler makes is accepted, a longer one is not.
 TEST(Text, LongDims) {
   const auto sum_of = [](int64_t terms) {
     std::string symbols, sum;
@@ -209,7 +209,7 @@ TEST(Text, ErrorsSayWhere) {
             "t:2:10: this constant is made from itself");
 }
 
-// Any prefix and any single change of a good text is parsed or refused.
+// Any prefix and any single change of a valid text is parsed or rejected.
 TEST(Text, DamagedTextNeverCrashes) {
   const std::string text = R"(sluice 1 typed
 symbol N = dim(@main, %x, 0) in [1, 64]
@@ -250,7 +250,7 @@ TEST(Text, FloatsReadBackTheSame) {
   }
 }
 
-// Every 16-bit float, through digits and back.
+// Every 16-bit float survives printing and parsing.
 TEST(Text, HalfFloatsReadBackTheSame) {
   for (const DType dtype : {DType::kF16, DType::kBF16}) {
     for (uint32_t bits = 0; bits < 65536; ++bits) {

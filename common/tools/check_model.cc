@@ -25,7 +25,7 @@ bool is_view(const Node& node) {
   return row != nullptr && (row->flags & kView) != 0;
 }
 
-// Work that multiply-adds would measure and that count_multiply_adds does not know.
+// Returns true for work in the order of multiply-adds that count_multiply_adds does not count.
 bool has_uncounted_work(const Node& node) {
   constexpr Op kHeavy[] = {Op::kAttention,
                            Op::kCausalConvWithState,
@@ -42,7 +42,7 @@ bool has_uncounted_work(const Node& node) {
   return node.op() != Op::kFused && node.op() != Op::kCall && !node.bodies().empty();
 }
 
-// The value whose bytes a view shows.
+// Returns the value whose bytes a view shows.
 const Value& viewed(const Value& value) {
   const Value* base = &value;
   while (base->producer() != nullptr && is_view(*base->producer()) &&
@@ -51,10 +51,10 @@ const Value& viewed(const Value& value) {
   return *base;
 }
 
-// What lies in the memory that a run owns: neither inputs and outputs, which a caller owns, nor
-// constants.
+// Returns the peak of the memory that a run owns, without inputs and outputs, which a caller owns,
+// and without constants.
 uint64_t peak_bytes(const Graph& graph) {
-  std::vector<size_t> readers_left(graph.value_limit(), 0);  // of a value and the views of it
+  std::vector<size_t> readers_left(graph.value_limit(), 0);  // of a value and its views
   for (const Value& value : graph.values()) {
     const Value& base = viewed(value);
     readers_left[static_cast<size_t>(base.id())] +=
@@ -85,7 +85,7 @@ uint64_t peak_bytes(const Graph& graph) {
   return peak;
 }
 
-// Of dims that take a line to write, that there are such.
+// Abbreviates a type whose dims would fill a line.
 std::string short_type(const Module& module, TypeId id) {
   constexpr size_t kLong = 40;
   const Type& type = module.type(id);
@@ -129,8 +129,8 @@ class Checker {
     return fmt::format("{}: {}", printable(value.name()), short_type(module_, value.type_id()));
   }
 
-  // A graph of class dynamic is walked, but for its fixed and symbolic parts; its subgraphs are put
-  // in the place of their Calls.
+  // Counts a graph of class dynamic, which is run node by node except for its fixed and symbolic
+  // parts; its subgraphs take the place of their Calls.
   void count_walked(const Graph& graph) {
     for (const Node& node : graph.nodes()) {
       const Graph* callee = called_graph(node);
@@ -163,7 +163,7 @@ class Checker {
     }
   }
 
-  // Those of the bodies of control flow, too.
+  // Counts the weights of the graph and of the bodies of control flow.
   void count_weights(const Graph& graph) {
     for (const Value& value : graph.values()) count_weight(value);
     if (!graph.may_have_bodies()) return;

@@ -1,5 +1,5 @@
-// What a compile of a partitioned graph will be, told before any code is generated: which engine
-// runs what, how much of the work that is, how much memory it takes, and what has no fixed sizes.
+// A forecast of the compilation of a partitioned graph before any code is generated: the engine of
+// each node, its share of the work, the memory, and the values without fixed sizes.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ struct EngineShare {
 };
 
 struct HostNode {
-  std::string name;  // ONNX's, else that of its first result
+  std::string name;  // ONNX's, or that of its first result
   std::string op;
   uint64_t multiply_adds = 0;
 };
 
-// What inputs may be as far as is known: nodes may need more.
+// The known bounds of input dims; nodes may require more.
 struct DimBounds {
   std::string name;
   int64_t low = 1;
@@ -33,31 +33,35 @@ struct DimBounds {
 
 struct ModelCheck {
   std::vector<std::string> inputs, outputs;  // "x: f32[1, 3, 224, 224]"
-  std::map<std::string, EngineShare>
-      engines;  // by name; nodes that only look at a value in another shape are left out
-  std::vector<HostNode> host_nodes;  // those with the most multiply-adds first, then in list order
-  uint64_t multiply_adds = 0;        // of all engines
-  size_t uncounted =
-      0;  // nodes whose work is not in these: control flow, recurrences, attention, …
+  // Shares by engine name; nodes that only view a value in another shape are excluded.
+  std::map<std::string, EngineShare> engines;
+  // Nodes with the most multiply-adds first, then in list order.
+  std::vector<HostNode> host_nodes;
+  uint64_t multiply_adds = 0;  // of all engines
+  // Nodes whose work is not counted above: control flow, recurrences, attention, ….
+  size_t uncounted = 0;
   uint64_t weight_bytes = 0;  // of distinct constants
-  uint64_t arena_bytes = 0;   // an estimate: the most bytes of results alive at once, in list order
-  bool is_symbolic = false;   // some sizes are no numbers: the figures above are for nominal ones
-                              // (common/symbolic/nominal.h)
-  size_t walked = 0;          // nodes of dynamic parts, run one by one
-  size_t unsized =
-      0;  // those of them with results of unknown dims; the figures above leave them out
+  // An estimate: the maximum bytes of results alive at once, in list order.
+  uint64_t arena_bytes = 0;
+  // Some sizes are not numbers: the figures above are for nominal ones (common/symbolic/nominal.h).
+  bool is_symbolic = false;
+  size_t walked = 0;  // nodes of dynamic parts, run one by one
+  // Nodes of these with results of unknown dims; the figures above exclude them.
+  size_t unsized = 0;
   std::vector<DimBounds> open_dims;   // of inputs
   std::vector<std::string> unranked;  // inputs whose shape must be given
-  std::string fixing_options;  // "--dim batch=1": what would fix the open dims. Empty: none is, or
-                               // no sizes that were tried will do
-  std::string fixing_failure;  // what the first sizes that were tried failed with, when all did
-  size_t fixing_tries = 0;     // 0: none was tried, and SIZE stands for the sizes
+  // The options that would fix the open dims, "--dim batch=1". Empty: no dim is open, or no tried
+  // sizes work.
+  std::string fixing_options;
+  // The error of the first sizes tried, when all failed.
+  std::string fixing_failure;
+  size_t fixing_tries = 0;  // 0: none was tried, and SIZE is a placeholder
 };
 
-// Errors: kWrongLevel unless the graph is partitioned.
+// Checks a model. Errors: kWrongLevel unless the graph is partitioned.
 Result<ModelCheck> check_model(const Module& module);
 
-// A name for text of one line: names may hold any bytes.
+// Returns a name as text of one line: names may contain any bytes.
 std::string printable(const std::string& name);
 
 std::string check_text(const ModelCheck& check);

@@ -1,4 +1,4 @@
-// What a compile will be, as text and as JSON.
+// The forecast of a compilation, as text and as JSON.
 #include <algorithm>
 
 #include "common/base/shell_word.h"
@@ -30,7 +30,7 @@ std::string host_lines(const ModelCheck& check) {
   return text;
 }
 
-// "H from 16, N from 1 to 8, W from 32 in multiples of 32": what a run refuses other sizes for.
+// Returns "H from 16, N from 1 to 8, W from 32 in multiples of 32": a run rejects other sizes.
 std::string bounds_text(const ModelCheck& check) {
   std::string text;
   for (const DimBounds& dim : check.open_dims) {
@@ -42,8 +42,8 @@ std::string bounds_text(const ModelCheck& check) {
 }
 
 std::string sizes_line(const ModelCheck& check) {
-  const bool is_told = check.fixing_failure.empty() &&
-                       !check.open_dims.empty();  // where no size fits there are none to tell
+  // When no size works there are no bounds to print.
+  const bool is_told = check.fixing_failure.empty() && !check.open_dims.empty();
   return fmt::format(
       "sizes   {}figures are for {} along the first dims of inputs and {} along others, as far as "
       "--dim allows\n",

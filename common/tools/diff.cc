@@ -36,7 +36,7 @@ class Comparison {
     return result;
   }
 
-  // Walks both lists; what only one has is told where it stands.
+  // Compares both lists; an entry of only one list is reported at its position.
   void compare(const std::string& graph, const std::vector<DiffEntry>& a,
                const std::vector<DiffEntry>& b) {
     std::map<std::string_view, size_t> in_a, in_b;

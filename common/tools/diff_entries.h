@@ -13,16 +13,16 @@ namespace sluice {
 
 struct DiffEntry {
   std::string name;
-  std::string text;  // a short form, for entries the other side lacks
-  std::vector<std::pair<std::string, std::string>>
-      facts;  // what it is called in a message, and its text
+  std::string text;  // a short form, for entries that the other side lacks
+  // Pairs of a name for messages and a text.
+  std::vector<std::pair<std::string, std::string>> facts;
 };
 
 class DiffSide {
  public:
   explicit DiffSide(const Module& module);
   const std::map<std::string, GraphId>& graphs() const { return graphs_; }  // by name in the text
-  // The graph's own facts, its constants, its nodes, in order.
+  // Returns the graph's own facts, its constants and its nodes, in order.
   std::vector<DiffEntry> entries(GraphId id) const;
 
  private:

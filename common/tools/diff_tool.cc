@@ -14,7 +14,7 @@
 namespace sluice {
 namespace {
 
-// The first `limit` lines.
+// Returns the first `limit` lines.
 std::string lines_text(const std::vector<std::string>& lines, size_t limit) {
   std::string text;
   const size_t shown = limit == 0 ? lines.size() : std::min(lines.size(), limit);

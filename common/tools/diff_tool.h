@@ -1,4 +1,4 @@
-// Compares two graph files, or the values of two runs, and tells it in lines.
+// Compares two graph files, or the values of two runs, and reports the differences in lines.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@ namespace sluice {
 struct DiffRequest {
   std::string a, b;
   size_t limit = 0;  // lines; 0: all
-  // Of values only:
+  // The next members are for values only.
   double tolerance = 0;
-  std::string store,
-      model;  // where the constants of the graph `b` are, when they are elsewhere now
+  // The location of the constants of the graph `b`, when they have moved.
+  std::string store, model;
 };
 
 struct Differences {
@@ -22,10 +22,10 @@ struct Differences {
   bool any = false;
 };
 
-// Two graph files.
+// Compares two graph files.
 Result<Differences> diff_graphs(const DiffRequest& request);
-// a: a folder of values; b: another one, or a graph file, which is evaluated on the inputs in `a`.
-// Error: kBadBinding when they have no value in common.
+// Compares values. a: a folder of values; b: another one, or a graph file, which is evaluated on
+// the inputs in `a`. Error: kBadBinding when they have no value in common.
 Result<Differences> diff_values(const DiffRequest& request);
 
 }  // namespace sluice

@@ -33,7 +33,7 @@ std::string type_text(const Tensor& tensor) {
   return fmt::format("{} {}", dtype_name(tensor.dtype), dims_text(tensor.dims));
 }
 
-// Empty when the two are equal within the tolerance.
+// Returns an empty text when the two are equal within the tolerance.
 std::string difference(const Tensor& a, const Tensor& b, double tolerance) {
   if (a.dtype != b.dtype || a.dims != b.dims)
     return fmt::format("{} | {}", type_text(a), type_text(b));
@@ -57,7 +57,7 @@ std::string difference(const Tensor& a, const Tensor& b, double tolerance) {
                      index_text(at, a.dims), worst, share);
 }
 
-// The first difference of the tensors of maps.
+// Returns the first difference of the tensors of maps.
 std::string difference(const std::vector<Tensor>& a, const std::vector<Tensor>& b,
                        double tolerance) {
   if (a.size() != b.size()) return fmt::format("{} | {} tensors of maps", a.size(), b.size());
@@ -82,7 +82,8 @@ Result<std::string> file_difference(const std::string& a, const std::string& b, 
   return difference(x, y, tolerance);
 }
 
-// Of what a file of maps holds, and of a tensor, to what was evaluated.
+// Returns the difference of the content of a file of maps, or of a tensor, from the evaluated
+// value.
 Result<std::string> file_difference(const std::string& path, const FileValue& made,
                                     double tolerance) {
   SLUICE_ASSIGN(const FileValue held, read_maps(path, made.kind));

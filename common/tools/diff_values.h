@@ -1,4 +1,4 @@
-// Values of two runs, layer by layer: where they part for the first time, and by how much.
+// Compares the values of two runs, one by one, to find the first difference and its size.
 #pragma once
 
 #include <string>
@@ -11,21 +11,21 @@ namespace sluice {
 
 struct ValueDifferences {
   size_t compared = 0;
-  std::vector<std::string>
-      lines;  // one for each value that differs, in the order in which values are made
+  // One line for each value that differs, in the order of computation.
+  std::vector<std::string> lines;
   std::vector<std::string> only_a;  // names
   std::vector<std::string> only_b;
 };
 
-// Two values are equal when types and shapes are, NaNs and infinities stand in the same places, and
-// the largest |a - b| is at most `tolerance` times the largest |b|.
+// Two values are equal when their types and shapes are, NaNs and infinities are at the same
+// positions, and the maximum of |a - b| is at most `tolerance` times the maximum of |b|.
 
-// Two folders of --dump-values; the order is that of `a`.
+// Compares two folders of --dump-values, in the order of `a`.
 Result<ValueDifferences> compare_folders(const std::string& a, const std::string& b,
                                          double tolerance);
 
-// A folder of sluice-loader's --dump-values, which holds the inputs too, against the evaluation of
-// the graph on them; the order is the graph's.
+// Compares a folder of sluice-loader's --dump-values, which includes the inputs, with the
+// evaluation of the graph on them, in the order of the graph.
 Result<ValueDifferences> compare_with_evaluation(const std::string& a, const Module& b,
                                                  double tolerance);
 

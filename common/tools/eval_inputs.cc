@@ -32,7 +32,7 @@ EvalInputs::EvalInputs(const Graph& graph) : module_(graph.module()) {
 }
 
 Result<void> EvalInputs::bind(const std::string& binding) {
-  std::optional<size_t> best;  // names may hold '=': the longest that fits
+  std::optional<size_t> best;  // names may contain '=': the longest that matches
   for (size_t i = 0; i < values_.size(); ++i) {
     const bool named = binding.starts_with(values_[i]->name() + "=");
     if (named && (!best || values_[i]->name().size() > values_[*best]->name().size())) best = i;
@@ -111,7 +111,7 @@ Result<void> EvalInputs::take(size_t index, Tensor tensor) {
 }
 
 Result<void> EvalInputs::check_dims(const std::map<std::string, int64_t>& dims) const {
-  std::vector<std::string> names;  // as the inputs have them, in order
+  std::vector<std::string> names;  // names of the inputs, in order
   for (const Value* value : values_) {
     for (const Dim& dim : value->type().dims) {
       if (!dim.is_expression()) continue;

@@ -18,8 +18,9 @@ class EvalInputs {
  public:
   explicit EvalInputs(const Graph& graph);
   Result<void> bind(const std::string& binding);  // NAME=FILE, or FILE.npz
-  // One value for each input that is not bound to a constant; missing ones by seed, with the same
-  // numbers that sluice-loader uses, and with `dims` for the symbols of their sizes, 1 for others.
+  // Returns one value for each input that is not bound to a constant. Missing ones are random by
+  // seed, with the numbers that sluice-loader uses, and with `dims` for the symbols of their sizes,
+  // 1 for others.
   Result<std::vector<EvalValue>> finish(const std::optional<uint64_t>& seed,
                                         const std::map<std::string, int64_t>& dims);
 

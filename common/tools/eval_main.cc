@@ -56,7 +56,7 @@ Result<ExitClass> run(const CommandLine& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {  // docopt knows no optional values
+  for (int i = 1; i < argc; ++i) {  // docopt does not support optional values
     static char plain[] = "--random=0";
     if (std::string_view(argv[i]) == "--random") argv[i] = plain;
   }

@@ -1,4 +1,4 @@
-// Maps of the evaluator as those of files, and back.
+// Conversions between maps of the evaluator and maps of files.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,9 @@
 
 namespace sluice {
 
-// What a file of a value of this type holds; nothing where it holds no maps.
+// Returns the kind of a file of a value of this type, or nothing when it contains no maps.
 std::optional<ValueKind> map_kind(const Module& module, const Type& type);
-// Nothing where it is no map and no sequence of some.
+// Returns nothing when the value is neither a map nor a sequence of maps.
 std::optional<FileValue> maps_to_file(const EvalValue& value);
 EvalValue maps_from_file(FileValue value);
 

@@ -1,4 +1,4 @@
-// JSON that people read with grep and diff: rows stand in lines of their own.
+// JSON that people read with grep and diff: each row is on a separate line.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace sluice {
 
-// An object whose members stand in lines of their own, and so do the elements of its lists. indent:
-// how far its closing brace is indented.
+// An object whose members, and the elements of whose lists, are on separate lines. indent is that
+// of its closing brace.
 class JsonLines {
  public:
   explicit JsonLines(int indent) : indent_(static_cast<size_t>(indent), ' ') {}

@@ -1,4 +1,4 @@
-// A compiled model as JSON: each node, kernel, value and task in a line of its own.
+// A compiled model as JSON: each node, kernel, value and task on a separate line.
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -18,7 +18,7 @@ constexpr uint32_t kAbsent = 0xffffffff;
 constexpr std::string_view kSegments[] = {"weights", "kernels", "graph"};
 constexpr std::string_view kFormats[] = {"dense", "nhwc"};
 
-// What a task's target is, by kind.
+// The meaning of a task's target, by kind.
 struct TaskRow {
   pb::TaskKind kind;
   std::string_view name;
@@ -33,7 +33,7 @@ constexpr TaskRow kTasks[] = {
 
 const TaskRow& task_row(pb::TaskKind kind) {
   const auto* row = std::ranges::find(kTasks, kind, &TaskRow::kind);
-  return row == std::end(kTasks) ? kTasks[0] : *row;  // read_om has looked at kinds
+  return row == std::end(kTasks) ? kTasks[0] : *row;  // read_om has checked the kinds
 }
 
 template <typename Names>
@@ -41,7 +41,7 @@ std::string_view name_at(const Names& names, int index) {
   return static_cast<size_t>(index) < std::size(names) ? names[index] : std::string_view("unknown");
 }
 
-// Dims are numbers, names, or null where neither is known.
+// Returns dims as numbers, names, or null where neither is known.
 Json dims_json(const pb::TypeDef& type) {
   Json dims{Json::Array{}};
   for (int i = 0; i < type.dims_size(); ++i) {
@@ -130,7 +130,7 @@ class OmJson {
     return json;
   }
 
-  // Named dims of the inputs, each once, in the order of the inputs.
+  // Adds the named dims of the inputs, each once, in the order of the inputs.
   void add_dims(JsonLines& file) const {
     std::map<std::string, bool> seen;
     std::vector<std::string> lines;
@@ -203,7 +203,7 @@ class OmJson {
     return json;
   }
 
-  // A part lists what it takes and gives where the model has a root; else these are the model's.
+  // A part lists its inputs and outputs when the model has a root; otherwise these are the model's.
   std::string part(int index) const {
     const pb::PartDef& def = model_.parts(index);
     const pb::FixedPart& fixed = def.fixed();

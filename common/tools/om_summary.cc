@@ -1,4 +1,4 @@
-// A compiled model in some lines.
+// A compiled model in a few lines.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -79,7 +79,7 @@ std::string root_text(const pb::ModelDef& model) {
                      count_text(parts, "part"));
 }
 
-// How many, and what those written in place may grow to.
+// Returns the number of states, and the bounds of those written in place.
 std::string states_text(const pb::ModelDef& model) {
   const auto in_place = std::count_if(model.states().begin(), model.states().end(),
                                       [](const auto& state) { return state.storage() != 0; });

@@ -22,8 +22,8 @@ constexpr char kModelSchema[] = {
 #include "model_schema.inc"
 };
 
-// The schema with names as what they are, so that the text shows them: bytes that hold a message
-// and the message are written alike.
+// Returns the schema with names in place of bytes, so that the text shows them: bytes that contain
+// a message and the message have the same encoding.
 std::string readable_schema() {
   std::string schema(kModelSchema, sizeof(kModelSchema));
   for (const auto& [bytes, message] :
@@ -34,7 +34,7 @@ std::string readable_schema() {
   return schema;
 }
 
-// Runs protoc with files as its three streams; answers its exit status, 127 when there is none.
+// Runs protoc with files as its three streams. Returns its exit status, 127 when there is none.
 int run_protoc(const ScratchFolder& folder, const char* mode) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -116,7 +116,8 @@ Result<std::string> model_text(std::span<const std::byte> model) {
 Result<std::string> model_bytes_of_text(std::string_view text, const std::string& name) {
   auto bytes = through_protoc("encode", std::as_bytes(std::span(text)), ErrorCode::kBadText);
   if (bytes || bytes.error().code != ErrorCode::kBadText) return bytes;
-  // "input:1:8: what is wrong", as our own texts' errors say it; what follows says no more.
+  // The error has the form of our own texts' errors, "input:1:8: what is wrong"; the lines after it
+  // add nothing.
   std::string& message = bytes.error().message;
   message.resize(std::min(message.find('\n'), message.size()));
   if (constexpr std::string_view input = "input:"; message.starts_with(input))

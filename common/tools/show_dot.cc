@@ -27,7 +27,7 @@ class DotPrinter {
   static std::string node_id(const Node& node) {
     return fmt::format("g{}n{}", node.graph().id(), node.id());
   }
-  // Where an edge that carries the value begins.
+  // Returns the start of an edge for the value.
   static std::string source(const Value& value) {
     return value.producer() != nullptr ? node_id(*value.producer()) : value_id(value);
   }

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kRoles[] = {"root", "body", "fused", "part", "subgraph", "expression"};
 
-// Views share the names and the spelling of the text form.
+// Prints JSON with the names and the spelling of the text form.
 class JsonPrinter {
  public:
   explicit JsonPrinter(const Module& module)

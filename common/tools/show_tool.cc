@@ -12,8 +12,8 @@
 namespace sluice {
 namespace {
 
-// In the place of options without sizes. No try: nothing is open but what states leave open on
-// purpose.
+// Replaces options without sizes. Zero tries mean that no dim is open except those that states
+// leave open on purpose.
 void take_proposal(const SizeProposal& proposal, ModelCheck& check) {
   check.fixing_options = dim_options(proposal);
   check.fixing_failure = proposal.failure;

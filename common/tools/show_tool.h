@@ -1,4 +1,4 @@
-// What sluice-show prints of a file, whichever kind it is.
+// The output of sluice-show for any kind of file.
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@ namespace sluice {
 struct ShowRequest {
   std::string format;  // text, json, dot or onnx
   bool summary = false, check = false, header = false;
-  std::string sizes;  // with check: the file that sluice-preprocess --propose-sizes wrote, or empty
+  // With check: the file that sluice-preprocess --propose-sizes wrote, or empty.
+  std::string sizes;
 };
 
-// Errors: kBadOption for a format or a view that this kind of file does not have; those of reading
-// it.
+// Returns the output. Errors: kBadOption for a format or a view that this kind of file does not
+// have; those of reading it.
 Result<std::string> show_file(const InputBytes& input, const ShowRequest& request);
 
 }  // namespace sluice

@@ -1,5 +1,4 @@
-// Where the text and bytes of an inspection tool come from and may go: <in> and -o of its command
-// line.
+// The input and output of an inspection tool: <in> and -o of its command line.
 #pragma once
 
 #include <memory>
@@ -12,18 +11,18 @@
 
 namespace sluice {
 
-// "-" or absent: standard output. Bytes are kept from a terminal.
+// Writes text to -o; "-" or absent: standard output. Bytes are not written to a terminal.
 Result<void> write_tool_text(const CommandLine& line, std::string_view text);
 Result<void> check_binary_output(const CommandLine& line);
-std::string input_path(
-    const CommandLine& line);  // <in>, "-" when absent; a terminal is refused by check_input
+// Returns <in>, "-" when absent; check_input rejects a terminal.
+std::string input_path(const CommandLine& line);
 Result<void> check_input(const CommandLine& line);
 std::string output_path(const CommandLine& line);
 
 // A whole file, mapped, or standard input, read.
 struct InputBytes {
   static Result<InputBytes> open(const std::string& path);
-  // An error in what it holds names it.
+  // Adds the name of the input to an error in its content.
   template <typename T>
   Result<T> checked(Result<T> result) const {
     if (!result && result.error().file.empty()) result.error().file = name;

@@ -11,21 +11,22 @@
 namespace sluice {
 namespace {
 
-// Stages are silent about what a program before them has told; a tool names that program, since
-// people also give it what a pipe left behind.
+// A stage does not repeat an error that an earlier program printed; a tool does and names that
+// program, since people also pass it files that a failed pipe left.
 int fail(const std::string& name, const Error& error, bool json, bool into_pipe) {
   if (!error.told_by.empty() && error.told_by != kGoneReader)
     log_text(error_line(name, error, json));
   return end_failed(name, error, json, into_pipe);
 }
 
-// Of all tools. Their own end the usage text, so that these go on with its list.
+// Options of all tools. A tool's usage text ends with its own options, so that these continue the
+// list.
 constexpr std::string_view kCommonOptions =
     R"(  -q, --quiet         No warnings on standard error, errors alone.
   --error-format=FMT  text or json [default: text].
 )";
 
-// Values of options that all programs share.
+// Checks values of options that all programs share.
 Result<void> check_values(const CommandLine& line) {
   for (const OptionRow& row : option_table()) {
     for (const std::string& value : line.list(fmt::format("--{}", row.name))) {

@@ -1,4 +1,4 @@
-// What the mains of the inspection tools share: arguments, one error, exit code.
+// The common main function of the inspection tools: arguments, one error, exit code.
 #pragma once
 
 #include <string_view>
@@ -11,11 +11,13 @@ namespace sluice {
 
 struct Tool {
   std::string_view name;  // "sluice-show"
-  const char* usage;  // docopt; must know --help and --version and end with options; those of all
-                      // tools are added
-  // The exit code when nothing went wrong: 0, or 7 when the tool's question has the answer no.
+  // Docopt text that has --help and --version and ends with options; those of all tools are added.
+  const char* usage;
+  // Returns the exit code when there is no error: 0, or 7 when the answer to the tool's question is
+  // no.
   Result<ExitClass> (*run)(const CommandLine& line);
-  bool writes_graph = false;  // for another program: a failure header when it fails into a pipe
+  // Another program reads the output: failing into a pipe writes a failure header.
+  bool writes_graph = false;
 };
 
 int tool_main(int argc, char** argv, const Tool& tool);

@@ -1,5 +1,5 @@
-// Options of the inspection tools that are numbers. Error: kBadOption, which says what the option
-// must be.
+// Options of the inspection tools that are numbers. Error: kBadOption, which names the accepted
+// values.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace sluice {
 
-// "NAME=SIZE", where NAME may hold anything. Error: kBadOption of --dim.
+// Parses "NAME=SIZE", where NAME may contain any text. Error: kBadOption of --dim.
 Result<std::pair<std::string, int64_t>> named_size(const std::string& text);
 Result<uint64_t> whole_number(const CommandLine& line, const char* option,
                               uint64_t maximum = UINT64_MAX);

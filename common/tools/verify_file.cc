@@ -12,14 +12,14 @@
 namespace sluice {
 namespace {
 
-// A broken promise is the answer to the question asked here, not bad input.
+// A broken promise is the answer to the question asked here, not an input error.
 Result<void> answer(Result<void> verified) {
   if (!verified && verified.error().code == ErrorCode::kVerifyFailed)
     verified.error().code = ErrorCode::kDifferent;
   return verified;
 }
 
-// Constants that the root reads from the weights lie in them.
+// Checks that constants that the root reads from the weights are inside them.
 void find_stray_constants(const Module& module, uint64_t weights_bytes, std::string& findings) {
   for (SegmentId id = 0; id < static_cast<SegmentId>(module.segment_count()); ++id) {
     const Segment& segment = module.segment(id);
@@ -50,8 +50,8 @@ void find_wrong_calls(const pb::ModelDef& model, const Graph& root, std::string&
   }
 }
 
-// Kernels that the root's nodes launch are named beside the graph. Answers whether the column fits
-// it.
+// Names the kernels of the root's nodes, which are listed beside the graph. Returns false when the
+// column does not fit the graph.
 bool name_kernels(const pb::ModelDef& model, Module& module) {
   const auto& kernels = model.root().node_kernel();
   if (kernels.empty()) return true;
@@ -66,7 +66,7 @@ bool name_kernels(const pb::ModelDef& model, Module& module) {
   return true;
 }
 
-// The evaluator takes dense values alone.
+// The evaluator supports dense values only.
 void find_stored_operands(const Graph& root, std::string& findings) {
   for (const Node& node : root.nodes()) {
     if (node.placement.kernel >= 0) continue;
@@ -78,7 +78,7 @@ void find_stored_operands(const Graph& root, std::string& findings) {
   }
 }
 
-// The root graph against the description around it.
+// Compares the root graph with the description around it.
 std::string root_findings(const OmFile& om) {
   const pb::ModelDef& model = *om.model;
   auto module =

@@ -9,18 +9,18 @@
 
 namespace sluice {
 
-// level: "typed", …, or empty for the graph's own. hash: the constants too. kDifferent when a rule
-// is broken.
+// level: "typed", …, or empty for the graph's own. hash: also checks the constants. Returns
+// kDifferent when a rule is broken.
 Result<void> verify_graph(const Module& module, const std::string& level, bool hash);
 struct OmVerified {
-  std::string figures;  // a line for each part: its arena, live and dense live bytes, scratch bytes
-                        // per worker
-  std::vector<std::string> unchecked;  // a sentence for each symbolic part that none of the sizes
-                                       // tried binds; it has no figures
+  // A line for each part: its arena, live and dense live bytes, scratch bytes per worker.
+  std::string figures;
+  // A sentence for each symbolic part that none of the tried sizes binds; it has no figures.
+  std::vector<std::string> unchecked;
 };
 
-// What opening it would check, then the stream and the memory checker on every part; hash: the
-// weights too. kDifferent when tasks may collide or read what they should not.
+// Does the checks of opening the file, then runs the stream and the memory checker on every part.
+// hash: also checks the weights. Returns kDifferent when tasks may collide or read wrong memory.
 Result<OmVerified> verify_om(std::span<const std::byte> bytes, bool hash);
 
 }  // namespace sluice

@@ -7,9 +7,9 @@
 
 namespace sluice {
 
-// Gives constants that are named by digest the location they have in the graph file at path.
+// Gives constants with only a digest the location that they have in the graph file at path.
 Result<void> take_bytes(Module& module, const std::string& path);
-// How many constants still have only a digest.
+// Returns the number of constants that still have only a digest.
 size_t count_missing_bytes(const Module& module);
 
 }  // namespace sluice

@@ -4,8 +4,8 @@
 namespace sluice {
 namespace {
 
-// A constant, or what is made on the way to one: an expression can read and make much and result in
-// little. The bytes of a parameter are those of a constant elsewhere.
+// Returns true for a constant, or an intermediate value of one: an expression can read and make
+// much and have a small result. The bytes of a parameter are those of a constant elsewhere.
 bool is_made(const Value& value) {
   if (value.graph().role == GraphRole::kExpression) return true;
   return value.is_constant() &&

@@ -1,4 +1,4 @@
-// What a verifier found. Internal to common/verify.
+// The findings of a verifier. Internal to common/verify.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ class Findings {
     if (lines_.size() < kShown) lines_.push_back(fmt::format(format, std::forward<Args>(args)...));
   }
   void add_error(const Error& error) { add("{}", error.message); }
-  // One error that lists them, or none.
+  // Returns one error that lists them, or success.
   Result<void> result(std::string_view what) const;
 
  private:
@@ -28,8 +28,8 @@ class Findings {
 std::string value_label(const Value& value);  // "value 'x' of graph 'main'"
 std::string graph_label(const Graph& graph);
 
-// Whether a value of one type may be bound to one of the other: what is known of both must be
-// equal.
+// Returns true when a value of one type may be bound to one of the other: the known facts of both
+// must be equal.
 bool types_fit(const Module& module, TypeId a, TypeId b);
 
 void check_typed(const Module& module, Findings& findings);

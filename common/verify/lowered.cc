@@ -1,4 +1,4 @@
-// Level lowered: every node names a kernel or is a task by its engine; every value that reaches
+// Level lowered: every node has a kernel or is a task by its engine; every value that occupies
 // memory has a size.
 #include "common/base/limits.h"
 #include "common/base/work.h"
@@ -7,7 +7,8 @@
 namespace sluice::verifying {
 namespace {
 
-// Bodies of Fused nodes, of control flow and of constants are not run by themselves.
+// Returns false for bodies of Fused nodes, of control flow and of constants, which do not run by
+// themselves.
 bool is_run(const Graph& graph) {
   return graph.role == GraphRole::kRoot || graph.role == GraphRole::kPart ||
          graph.role == GraphRole::kSubgraph;
@@ -34,7 +35,7 @@ void check_task(const Node& node, Findings& findings) {
   }
 }
 
-// What a loader asks of them.
+// Checks the limits that a loader enforces.
 void check_kernel(const Kernel& kernel, Findings& findings) {
   if (kernel.entry.empty()) findings.add("a kernel has no entry name");
   if (kernel.blocks == 0 || kernel.blocks > kBlockLimit) {

@@ -9,7 +9,7 @@
 namespace sluice::verifying {
 namespace {
 
-// Root and parts hold Calls, and work that needs no subgraph.
+// Returns true for the root and parts, which contain Calls, and work that needs no subgraph.
 bool is_caller(const Graph& graph) {
   return graph.role == GraphRole::kPart ||
          (graph.role == GraphRole::kRoot && graph.engine == EngineId::kNone);
@@ -32,7 +32,7 @@ void check_caller(const Graph& graph, Findings& findings) {
     } else if (engine == EngineId::kNone) {
       findings.add("{}: has no engine", node.label());
     } else if (engine != EngineId::kRts && engine != EngineId::kHostCpu &&
-               node.placement.kernel < 0) {  // with a kernel: linked again
+               node.placement.kernel < 0) {  // a node with a kernel is linked again
       findings.add("{}: runs on {} but lies in no subgraph", node.label(), engine_name(engine));
     }
   }
@@ -68,7 +68,7 @@ bool is_large(const Segment& segment) {
 }
 
 // Large constants are operands of the Call, so that equal layers with other weights are one
-// subgraph. Linking gives them to parts.
+// subgraph. Linking passes them to parts.
 void check_constants(const Graph& graph, Findings& findings) {
   const Module& module = graph.module();
   for (const Value& value : graph.values()) {
@@ -84,8 +84,8 @@ void check_constants(const Graph& graph, Findings& findings) {
   }
 }
 
-// Memory is planned by the class: of a fixed or symbolic graph every size is known, or can be
-// computed. A part of either is lowered to a task list, with memory for plain elements.
+// Memory is planned by class: every size of a fixed or symbolic graph is known, or can be computed.
+// A part of either class is lowered to a task list, with memory for plain elements.
 bool fits_class(const Type& type, const Graph& graph) {
   if (graph.role != GraphRole::kPart) return type.is_tensor() && !type.has_unknown();
   return graph.shapes == ShapeClass::kFixed ? type.is_fixed() && type.dtype != DType::kString

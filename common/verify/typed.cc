@@ -9,7 +9,7 @@
 namespace sluice::verifying {
 namespace {
 
-// The ops whose cost dominates a Fused body.
+// Returns true for the ops whose cost dominates a Fused body.
 bool is_anchor(Op op) {
   switch (op) {
     case Op::kConv:
@@ -40,7 +40,7 @@ bool may_have_body(Op op, GraphRole role) {
 void check_value(const Value& value, Findings& findings) {
   const Module& module = value.graph().module();
   const Type& type = value.type();
-  // Within preprocess, types come with a pass of their own.
+  // Within preprocess, a separate pass adds the types.
   const bool is_importing = module.last_stage == StageId::kNone && module.is_mid_stage();
   if (type.kind == TypeKind::kUnknown && !is_importing)
     findings.add("{} has no type", value_label(value));
@@ -80,7 +80,7 @@ void check_operands(const Node& node, Findings& findings) {
   }
 }
 
-// A body whose inputs are the node's own, one by one.
+// Checks a body whose inputs correspond to the node's, one by one.
 void check_boundary(const Node& node, const Graph& body, Findings& findings) {
   const Module& module = body.module();
   if (node.input_count() != body.inputs().size() || node.output_count() != body.outputs().size()) {
@@ -155,8 +155,8 @@ void check_bodies(const Node& node, Findings& findings) {
 }
 
 void check_node(const Node& node, Findings& findings) {
-  // An op of ours may be made by a later stage than the table's release; ONNX's must be in the
-  // table.
+  // An op of the domain "sluice" may come from a later release than the table; ONNX's ops must be
+  // in the table.
   if (find_op(node.op()) != nullptr || op_domain(node.op()) == Domain::kOnnx) {
     const auto signature = check_signature(node);
     if (!signature) findings.add_error(signature.error());
@@ -221,7 +221,7 @@ void check_expressions(const Module& module, Findings& findings) {
 }  // namespace
 
 void check_typed(const Module& module, Findings& findings) {
-  // A file of its own for a subgraph there is from partition on.
+  // A subgraph has its own file only from partition on.
   const bool is_split_off = module.has_graph(0) && module.graph(0).role == GraphRole::kSubgraph;
   if (is_split_off && module.level == Level::kTyped)
     findings.add("{}: a subgraph is no typed graph", graph_label(module.graph(0)));

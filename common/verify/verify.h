@@ -1,5 +1,5 @@
-// What a graph of each level promises (design section 3), checked. One file per level, each a list
-// of checks.
+// Checks of the promises of each level of a graph (design section 3). One file per level, each a
+// list of checks.
 #pragma once
 
 #include "common/base/result.h"
@@ -7,14 +7,14 @@
 
 namespace sluice {
 
-// Everything that is wrong is listed in one error (kVerifyFailed), the first 20 findings one per
+// Verifies a module. One error (kVerifyFailed) lists all violations, the first 20 findings one per
 // line. Linear in the size of the module.
 Result<void> verify(const Module& module, Level level);
-// Also hashes every constant that has bytes at hand (--verify=segments).
+// Also hashes every constant whose bytes are available (--verify=segments).
 Result<void> verify_segments(const Module& module);
-// No constant that something reads, nor what is made on the way to one, may have more than `most`
-// bytes (--max-constant-bytes): a file of a few bytes can ask for terabytes. Errors: kLimit, listed
-// as by verify.
+// Checks that no constant that something reads, and no intermediate value of one, has more than
+// `maximum` bytes (--max-constant-bytes): a file of a few bytes can ask for terabytes. Errors:
+// kLimit, listed as by verify.
 Result<void> verify_constant_sizes(const Module& module, uint64_t maximum);
 
 }  // namespace sluice

@@ -14,10 +14,11 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using wire::Frames;
 
-constexpr int kReconnectMs = 10;        // a service that was started just now listens soon
-constexpr int kMaxWaitMs = 1000;        // between two questions whether we are interrupted
-constexpr int64_t kSpareMessages = 50;  // heartbeats that may come early before we call it a flood
-constexpr std::string_view kJobId = "1";  // each job has a connection of its own
+constexpr int kReconnectMs = 10;  // a service that was just started listens soon
+constexpr int kMaxWaitMs = 1000;  // between two calls of `interrupted`
+// Heartbeats that may come early before they count as a flood.
+constexpr int64_t kSpareMessages = 50;
+constexpr std::string_view kJobId = "1";  // each job has a separate connection
 
 class Client {
  public:
@@ -90,7 +91,7 @@ class Client {
     }
   }
 
-  // Whether this is the Result; else it was a heartbeat.
+  // Returns true when the frames are the Result, false for a heartbeat.
   Result<bool> take(Frames frames, JobReply& reply) {
     auto answer = wire::parse_answer(wire::payloads_of(std::move(frames)), kJobId);
     if (!answer) return std::move(answer).error().within(name());

@@ -21,7 +21,8 @@ Error bad_endpoint(const std::string& text, const std::string& why) {
       .with_hint("endpoints are ipc://PATH, or tcp://127.0.0.1:PORT with a number or '*' for PORT");
 }
 
-// Also from "[::ffff:127.0.0.1]", as ZeroMQ prints IPv4 addresses of sockets that know both.
+// Removes the mapping of "[::ffff:127.0.0.1]", which ZeroMQ prints for IPv4 addresses of dual-stack
+// sockets.
 std::string without_mapping(const std::string& host) {
   constexpr std::string_view kMapped = "[::ffff:";
   return host.starts_with(kMapped) && host.back() == ']'
@@ -88,7 +89,7 @@ Result<void> check_unused(const std::string& endpoint) {
   const bool refused =
       ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 &&
       errno == ECONNREFUSED;
-  if (refused) return {};  // left behind by a process that was killed
+  if (refused) return {};  // left by a process that was killed
   return make_error(ErrorCode::kIo, "cannot listen at '{}': another process does", endpoint);
 }
 

@@ -19,8 +19,8 @@
 namespace sluice::wire {
 namespace {
 
-constexpr int kFirstFree = 10;   // descriptors are moved out of the way of the standard ones
-constexpr char kReported = 'R';  // before the Result, which may have no bytes
+constexpr int kFirstFree = 10;   // descriptors are moved above the standard ones
+constexpr char kReported = 'R';  // precedes the Result, which may have no bytes
 constexpr int kReport = 3;
 constexpr size_t kMaxMessageBytes = 1u << 20;
 
@@ -39,7 +39,7 @@ Result<Descriptor> input_file(const Payload& graph) {
   return file;
 }
 
-// The other threads of the service belong to ZeroMQ, and no thread but this one lives on here. That
+// The other threads of the service belong to ZeroMQ, and only this thread exists in the child. That
 // is sound: they hold locks of the allocator, which fork resets, and of the library itself, which
 // is not used again in this process.
 [[noreturn]] void become_job(const pb::Job& job, int input, const JobProcess& files,
@@ -50,8 +50,8 @@ Result<Descriptor> input_file(const Payload& graph) {
   ::dup2(files.output.get(), STDOUT_FILENO);
   ::dup2(files.messages.get(), STDERR_FILENO);
   ::dup2(files.report.get(), kReport);
-  ::syscall(SYS_close_range, kReport + 1, ~0u,
-            0);  // sockets of the service and files of other jobs
+  // Closes sockets of the service and files of other jobs.
+  ::syscall(SYS_close_range, kReport + 1, ~0u, 0);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -79,7 +79,7 @@ int wait_for_end(pid_t pid) {
   return status;
 }
 
-// What a job died of that left no report.
+// Returns the error of a job that died without a report.
 Error error_of_death(int status) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == static_cast<int>(ExitClass::kResource)) {
     return make_error(ErrorCode::kLimit, "the job's memory ran out")
@@ -165,13 +165,13 @@ JobEnd end_job(JobProcess process, uint64_t max_frame) {
       end.result = failed_result(output.error());
     }
   }
-  // The line of exhausted memory is the error itself.
+  // The line about exhausted memory is the error itself.
   if (reported) end.result.set_messages(text_of_file(process.messages, kMaxMessageBytes));
   return end;
 }
 
 void kill_job(const JobProcess& process) {
-  ::kill(process.pid, SIGKILL);  // not waited for yet, so the number is still its own
+  ::kill(process.pid, SIGKILL);  // not waited for yet, so the number has not been reused
   wait_for_end(process.pid);
 }
 

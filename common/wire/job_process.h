@@ -1,5 +1,5 @@
-// A job in a process of its own, forked from the service: whatever it does to its memory, or dies
-// of, the service keeps nothing of it.
+// A job in a process forked from the service, so that nothing it does to its memory, and no way it
+// dies, affects the service.
 #pragma once
 
 #include <sys/types.h>
@@ -13,8 +13,8 @@
 
 namespace sluice::wire {
 
-// Runs in the process of the job: standard input is the graph, standard output a file for what the
-// job makes, standard error one for what it says.
+// Runs in the process of the job: standard input is the graph, standard output a file for the job's
+// output, standard error one for its messages.
 using JobBody = std::function<pb::Result(const pb::Job& job)>;
 
 struct JobProcess {
@@ -23,7 +23,7 @@ struct JobProcess {
   Descriptor output, messages, report;
 };
 
-// Errors: kIo.
+// Starts the process. Errors: kIo.
 Result<JobProcess> start_job(const pb::Job& job, const Payload& graph, const JobBody& body);
 
 struct JobEnd {
@@ -31,14 +31,17 @@ struct JobEnd {
   Payload output;
 };
 
-// Of a process that has ended. A job that died has an error that says of what.
+// Returns the result of a process that has ended. A job that died has an error that names the
+// cause.
 JobEnd end_job(JobProcess process, uint64_t max_frame);
 
-void kill_job(const JobProcess& process);  // and waits for its end
+// Also waits for the end of the process.
+void kill_job(const JobProcess& process);
 
-bool is_kept(const pb::Result& result);  // its output lies in a file or the store, and is not sent
+// Its output is in a file or the store, and is not sent.
+bool is_kept(const pb::Result& result);
 
-// A Result that is an error, with its exit code.
+// Returns an error Result with the exit code of the error.
 pb::Result failed_result(const Error& error);
 
 }  // namespace sluice::wire

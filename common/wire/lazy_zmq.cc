@@ -1,6 +1,5 @@
-// The functions of zmq.h that zmq.hpp calls for us, each handing on to the one of that name in the
-// library. Another one that the folder comes to need is an error of the linker until it has its
-// line here.
+// The functions of zmq.h that zmq.hpp calls, each forwarding to the library's function of that
+// name. When the folder needs another one, the linker fails until a line is added here.
 #include "common/wire/lazy_zmq.h"
 
 #include <dlfcn.h>

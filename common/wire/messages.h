@@ -1,5 +1,5 @@
-// What frames mean: requests as a service reads them, answers as a client does. No sockets here:
-// frames are bytes from anybody.
+// The meaning of frames: requests as a service reads them, answers as a client does. This file uses
+// no sockets: frames are untrusted bytes.
 #pragma once
 
 #include <string_view>
@@ -16,7 +16,7 @@ inline constexpr size_t kMaxAnswerFrames = 3;   // job id, Reply, output
 
 std::string_view text_of(const Payload& frame);
 
-// The id that the first frame holds; empty when there is none of a length that ids have.
+// Returns the id in the first frame, or an empty text when it does not have the length of an id.
 std::string_view job_id_of(const std::vector<Payload>& frames);
 
 struct Request {
@@ -24,15 +24,15 @@ struct Request {
   Payload graph;  // empty when the job names its input
 };
 
-// Error: kBadRequest, saying what of docs/transports.md it breaks.
+// Parses a request. Error: kBadRequest, which names the violated rule of docs/transports.md.
 Result<Request> parse_request(std::vector<Payload> frames);
 
 struct Answer {
-  pb::Reply reply;  // a heartbeat, or a Result that does not contradict itself
+  pb::Reply reply;  // a heartbeat, or a consistent Result
   Payload output;   // of a Result without error that names no file
 };
 
-// id: of the job. Error: kBadReply.
+// Parses an answer. id is that of the job. Error: kBadReply.
 Result<Answer> parse_answer(std::vector<Payload> frames, std::string_view id);
 
 }  // namespace sluice::wire

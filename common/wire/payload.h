@@ -1,4 +1,4 @@
-// Bytes that travel as one frame, and what keeps them alive.
+// The bytes of one frame, and the owner that keeps them alive.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ struct Payload {
   std::shared_ptr<const void> owner;
 };
 
-inline constexpr uint64_t kMaxFrameBytes = uint64_t{1} << 30;  // unless --max-frame says otherwise
-inline constexpr int kMissedHeartbeats = 5;                    // so many a client gives a peer
+inline constexpr uint64_t kMaxFrameBytes = uint64_t{1} << 30;  // unless --max-frame is set
+inline constexpr int kMissedHeartbeats = 5;  // a client waits for this many intervals
 inline constexpr uint32_t kHeartbeatMs = 1000;
 
 }  // namespace sluice

@@ -24,14 +24,15 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using wire::Frames;
 
-constexpr size_t kMaxFrames = 1 + wire::kMaxRequestFrames;  // the client; one more is one too many
-constexpr size_t kMaxAtOnce = 16;          // requests taken before the jobs are looked at again
+// With the client; a frame more is rejected.
+constexpr size_t kMaxFrames = 1 + wire::kMaxRequestFrames;
+constexpr size_t kMaxAtOnce = 16;          // requests taken before the jobs are checked again
 constexpr size_t kMaxWaiting = 64;         // jobs
-constexpr uint64_t kMaxWaitingFrames = 4;  // their graphs, in frames of the largest size
+constexpr uint64_t kMaxWaitingFrames = 4;  // their graphs, in frames of the maximum size
 constexpr uint32_t kShortestHeartbeatMs = 10, kLongestHeartbeatMs = 60000;
 constexpr int kLingerMs = 1000;  // for the last answers when the service ends
 
-// A job that came, waits or runs.
+// A job that arrived, waits or runs.
 struct Entry {
   std::string client, id;
   pb::Job job;
@@ -46,14 +47,16 @@ Result<Descriptor> stop_signals() {
   sigset_t set;
   ::sigemptyset(&set);
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&set, signal);
-  ::sigprocmask(SIG_BLOCK, &set, nullptr);  // before ZeroMQ's threads are made, which inherit it
+  // Must run before ZeroMQ starts threads, which inherit the mask.
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
   Descriptor descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!descriptor)
     return make_error(ErrorCode::kIo, "cannot wait for signals: {}", std::strerror(errno));
   return descriptor;
 }
 
-// Each connection takes a descriptor, and ZeroMQ ends a process that has none left.
+// Raises the limit of descriptors: each connection takes one, and ZeroMQ ends a process that has
+// none left.
 void allow_many_files() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -87,7 +90,7 @@ class Service {
  private:
   Result<void> listen(const std::string& endpoint) {
     SLUICE_TRY(check_unused(endpoint));
-    const mode_t before = ::umask(0077);  // a socket file is for its owner alone
+    const mode_t before = ::umask(0077);  // only its owner may use a socket file
     auto bound =
         wire::within_zmq(fmt::format("cannot listen at '{}'", endpoint),
                          [&]() -> Result<void> { return socket_.bind(endpoint), Result<void>(); });
@@ -104,7 +107,7 @@ class Service {
     wait(items);
     signalfd_siginfo signal{};
     stopped_ = ::read(signals_.get(), &signal, sizeof(signal)) > 0;
-    size_t item = 2;  // of the entries as they were polled; those that come now are behind them
+    size_t item = 2;  // of the entries as they were polled; new ones come after them
     for (Entry& entry : entries_) {
       if (entry.process && (items[item++].revents & ZMQ_POLLIN) != 0) finish(entry);
     }
@@ -129,7 +132,7 @@ class Service {
     }
   }
 
-  // A few at a time: whoever floods us must not keep others from their heartbeats.
+  // Takes a few requests at a time, so that a flood does not delay the heartbeats of others.
   void take_requests() {
     for (size_t i = 0; i < kMaxAtOnce; ++i) {
       Frames frames = wire::receive(socket_, kMaxFrames + 1);
@@ -205,7 +208,7 @@ class Service {
       pb::Reply reply;
       reply.mutable_heartbeat();
       if (send(entry.client, entry.id, reply, {}) != wire::Sent::kGone) continue;
-      if (entry.process) wire::kill_job(*entry.process);  // nobody waits for it any more
+      if (entry.process) wire::kill_job(*entry.process);  // no client waits for it any more
       entry.done = true;
     }
   }
@@ -245,7 +248,7 @@ class Service {
   Descriptor signals_;
   zmq::context_t context_;
   zmq::socket_t socket_;
-  std::deque<Entry> entries_;  // in the order they came
+  std::deque<Entry> entries_;  // in the order of arrival
   bool stopped_ = false;
 };
 

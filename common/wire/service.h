@@ -1,5 +1,5 @@
-// The service's side: a ROUTER that takes jobs from any number of clients, runs each in a process
-// of its own, beats while they run, and lives on whatever it is sent.
+// The service's side: a ROUTER that takes jobs from any number of clients, runs each in a separate
+// process, sends heartbeats while they run, and survives any message.
 #pragma once
 
 #include <functional>
@@ -16,13 +16,13 @@ struct ServiceOptions {
   std::string endpoint;
   uint64_t max_frame = kMaxFrameBytes;
   size_t jobs = 1;  // at once; the others wait
-  std::function<void(const std::string& endpoint)> ready = [](const auto&) {
-  };  // called once, when clients can connect
+  // Called once, when clients can connect.
+  std::function<void(const std::string& endpoint)> ready = [](const auto&) {};
 };
 
-// Until SIGTERM, SIGINT or SIGHUP, which end it with success: jobs that run are killed and their
-// clients told. Errors: kBadOption for an endpoint that is not of this machine, kIo when nobody can
-// listen there. Call it before there are other threads.
+// Serves until SIGTERM, SIGINT or SIGHUP, which end it with success: running jobs are killed and
+// their clients told. Errors: kBadOption for an endpoint that is not of this machine, kIo when it
+// cannot listen there. Must be called before there are other threads.
 Result<void> serve(const ServiceOptions& options, const wire::JobBody& body);
 
 }  // namespace sluice

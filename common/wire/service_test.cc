@@ -1,4 +1,4 @@
-// A service in a process of its own, and clients of it; then clients of peers that do not behave.
+// A service in a separate process and its clients; then clients of misbehaving peers.
 #include "common/wire/service.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,8 @@ namespace {
 
 using wire::Frames;
 
-constexpr uint32_t kBeatMs = 2000;  // a busy machine is no dead peer
+// A busy machine must not look like a dead peer.
+constexpr uint32_t kBeatMs = 2000;
 
 std::string setting(const pb::Job& job, const std::string& name) {
   for (const pb::Setting& each : job.options()) {
@@ -32,9 +33,9 @@ std::string setting(const pb::Job& job, const std::string& name) {
   return {};
 }
 
-int jobs_seen = 0;  // state that would go from job to job
+int jobs_seen = 0;  // state that would leak from job to job
 
-// What a job of these tests does is its option "do".
+// The option "do" selects what a job of these tests does.
 pb::Result body(const pb::Job& job) {
   const std::string what = setting(job, "do");
   if (what == "crash") std::abort();
@@ -169,11 +170,9 @@ TEST_F(ServiceTest, JobsRunAtOnceUpToTheLimitAndOthersWait) {
     for (std::thread& client : clients) client.join();
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    EXPECT_GE(
-        seconds,
-        jobs == 1
-            ? 4
-            : 1);  // 4 is more than five heartbeats: those who wait hear that the service lives
+    // With one job at a time, 4 s is more than five heartbeats: waiting clients get heartbeats,
+    // too.
+    EXPECT_GE(seconds, jobs == 1 ? 4 : 1);
     EXPECT_EQ(stop(), 0);
   }
 }
@@ -258,8 +257,8 @@ TEST_F(ServiceTest, AFloodOfRequestsKeepsNobodyFromTheirAnswers) {
       while (!enough) send_texts(socket, {"1", "no job"});
     });
   }
-  EXPECT_EQ(code_of("sleep", 300),
-            ErrorCode{});  // a second long, and fails after 1.5 s without a heartbeat
+  // The job takes a second; the client would fail after 1.5 s without a heartbeat.
+  EXPECT_EQ(code_of("sleep", 300), ErrorCode{});
   enough = true;
   for (std::thread& peer : peers) peer.join();
   expect_alive();

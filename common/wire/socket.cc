@@ -3,8 +3,8 @@
 namespace sluice::wire {
 namespace {
 
-// What a peer sends beyond waits in its own memory. Few come in, for each may carry a frame of the
-// largest size.
+// Limits of the queues. Messages beyond them wait in the memory of the peer. The incoming limit is
+// small, because each message may have a frame of the maximum size.
 constexpr int kQueuedIn = 4, kQueuedOut = 100;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A ZeroMQ socket whose errors are values. For this folder alone: others see client.h and
+// A ZeroMQ socket whose errors are values. Internal to this folder: others include client.h and
 // service.h.
 #pragma once
 
@@ -21,19 +21,19 @@ zmq::message_t frame_of(Payload payload);  // not copied
 Payload payload_of(zmq::message_t frame);  // not copied
 std::vector<Payload> payloads_of(Frames frames);
 
-// What is there to receive, at most `most` frames of it: the others are dropped. Empty: nothing
-// now.
+// Receives a waiting message, at most `maximum` frames of it; the others are dropped. Empty: there
+// is none now.
 Frames receive(zmq::socket_t& socket, size_t maximum);
 
-// Without ever waiting. kGone: a ROUTER knows nobody of that identity any more. kFull: the peer
-// does not read.
+// Sends without waiting. kGone: a ROUTER does not know the identity any more. kFull: the peer does
+// not read.
 enum class Sent { kDone, kGone, kFull };
 Sent send(zmq::socket_t& socket, Frames frames);
 
-// Limits of frames and queues; nothing is waited for when the socket closes, but for `linger_ms`.
+// Sets the limits of frames and queues. Closing the socket waits at most `linger_ms`.
 void set_limits(zmq::socket_t& socket, uint64_t max_frame, int linger_ms);
 
-// What body() gives; kIo in place of what the library throws.
+// Returns the result of body(), or kIo for an exception of the library.
 template <typename Body>
 auto within_zmq(const std::string& what, Body&& body) -> decltype(body()) {
   SLUICE_TRY(load_zmq());

@@ -18,13 +18,13 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kStagesRun = 3;  // those that decide
+constexpr size_t kStagesRun = 3;  // the stages that decide
 
 Result<std::vector<StageRun>> plan(const CheckRequest& request, const std::string& sizes) {
   std::vector<StageRun> runs;
   SLUICE_ASSIGN(std::vector<std::vector<std::string>> arguments,
                 arguments_of_stages(request.options, 0, kStageNames.size() - 1));
-  arguments[kStagesRun].clear();  // what is behind them shows what they decided
+  arguments[kStagesRun].clear();  // later programs show what they decided
   for (size_t i = 0; i <= kStagesRun; ++i) {
     StageRun run;
     run.name = i < kStagesRun ? kStageNames[i] : "show";
@@ -42,7 +42,7 @@ Result<std::vector<StageRun>> plan(const CheckRequest& request, const std::strin
   return runs;
 }
 
-// "--dim=batch=1..8" of "--dim=batch=1".
+// Returns whether an option bounds a dim of the proposal: "--dim=batch=1..8" for "--dim=batch=1".
 bool bounds_one_of(const std::string& option, const SizeProposal& proposal) {
   const std::string name = option.substr(0, option.rfind('='));
   return std::any_of(proposal.dims.begin(), proposal.dims.end(), [&](const std::string& dim) {
@@ -62,7 +62,7 @@ std::string compile_command(const CheckRequest& request, const SizeProposal& pro
                      shell_word(input));
 }
 
-// The report with the command. Answers the exit code.
+// Prints the report with the command. Returns the exit code.
 Result<int> print_report(const CheckRequest& request, const std::string& report,
                          const std::string& sizes) {
   SLUICE_ASSIGN(const SizeProposal proposal, read_proposal(sizes));

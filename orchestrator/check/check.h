@@ -1,4 +1,4 @@
-// Runs the stages that decide what a compile will be, and shows what they decided.
+// Runs the stages that decide the properties of a compile, and shows their decisions.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ struct CheckRequest {
 };
 
 // Writes the report to standard output, with the command that compiles the model with the sizes
-// proposed, if any, and what the programs say to standard error. Answers the exit code: that of the
-// first program that failed. Errors are our own: kIo, kProgramMissing.
+// proposed, if any, and the programs' messages to standard error. Returns the exit code: that of
+// the first program that failed. Errors of sluice-check itself: kIo, kProgramMissing.
 Result<int> check(const CheckRequest& request);
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// From the command line of sluice-compile to what it asks for.
+// Turns the command line of sluice-compile into a request.
 #pragma once
 
 #include "common/base/command_line.h"

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::string_view kProgram = "sluice-compile";
 
-// The last stage to run, and the pass after which it stops; empty: its last.
+// The last stage to run, and the pass after which it stops; empty: its last pass.
 struct LastStep {
   size_t stage = kStageNames.size() - 1;
   std::string pass;
@@ -172,7 +172,7 @@ class Compilation {
     const std::optional<uint64_t> nodes =
         !request_.stats.empty() ? take_stats(name, report) : std::nullopt;
     if (request_.quiet) return;
-    if (last && output == nullptr) report.bytes = 0;  // nobody counts what goes to standard output
+    if (last && output == nullptr) report.bytes = 0;  // those of standard output are not counted
     const std::string text = request_.progress_json ? progress_json(i, report, nodes)
                                                     : progress_text(name, report, nodes);
     std::fprintf(stderr, "%s\n", text.c_str());
@@ -186,7 +186,7 @@ class Compilation {
     return text;
   }
 
-  // {"stage":"optimize","number":2,"of":5,"seconds":0.0123,"bytes":4567}; with --stats also
+  // Returns {"stage":"optimize","number":2,"of":5,"seconds":0.0123,"bytes":4567}; with --stats also
   // "nodes".
   std::string progress_json(size_t i, const StageReport& report,
                             std::optional<uint64_t> nodes) const {
@@ -205,7 +205,7 @@ class Compilation {
                              report.ending.code == static_cast<int>(ExitClass::kResource);
     exit_code_ = report.ending.code;
     if (reader_gone && report.messages.empty())
-      return;  // who closed our standard output has said why
+      return;  // the reason why standard output is closed has been printed
     exit_code_ = tell_failure(kProgram, program, report, request_.error_json);
   }
 

@@ -1,5 +1,5 @@
-// From a model or a graph file to a compiled model: chooses the stages, gives each its options,
-// runs the pipe, tells how it goes.
+// Compiles a model or a graph file: chooses the stages, gives each its options, runs the pipe and
+// reports its progress.
 #pragma once
 
 #include <cstdint>
@@ -29,12 +29,12 @@ struct CompileRequest {
   std::map<std::string, std::string> services;  // endpoint by stage, of services that run already
   uint32_t heartbeat_ms = 1000;
   bool quiet = false;       // no progress lines, no warnings
-  bool error_json = false;  // our own errors as JSON
+  bool error_json = false;  // errors of the program itself as JSON
   bool progress_json = false;
 };
 
-// The exit code: 0, or that of the first stage that failed, whose error has then been printed.
-// Errors are our own: kNotFound, kBadFile, kBadOption, kProgramMissing, kIo.
+// Returns the exit code: 0, or that of the first stage that failed, whose error has then been
+// printed. Errors of the program itself: kNotFound, kBadFile, kBadOption, kProgramMissing, kIo.
 Result<int> compile(const CompileRequest& request);
 
 }  // namespace sluice

@@ -13,8 +13,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// On standard input, as in a pipe: what a stage says does not depend on where the file of this run
-// lies.
+// Opens the input as the stage's standard input, as in a pipe, so that its messages do not depend
+// on the path of this run's file.
 Result<Descriptor> open_input(const std::string& file) {
   Descriptor input(file.empty() ? -1 : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.empty() || input) return input;

@@ -1,12 +1,12 @@
-// --transport files: the stages one after the other, each reading the file that the one before it
-// wrote.
+// --transport files: runs the stages one after the other; each reads the file that the one before
+// it wrote.
 #pragma once
 
 #include "orchestrator/compile/pipeline.h"
 
 namespace sluice {
 
-// Like run_pipeline. Files that no stage has as its dump lie in `folder` until they are read.
+// Works like run_pipeline. Files that are no stage's dump stay in `folder` until they are read.
 Result<bool> run_over_files(const std::vector<StageRun>& stages, int output,
                             const std::string& folder, const StageDone& done);
 

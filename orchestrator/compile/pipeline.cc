@@ -51,7 +51,7 @@ class Pipeline {
       }
       return std::move(started).error();
     }
-    // One thread for each link, so that a stage that writes before it has read everything cannot
+    // One thread serves each link, so that a stage that writes before it has read everything cannot
     // stop the pipe.
     serve_all();
     if (own_error_) return *own_error_;
@@ -68,7 +68,7 @@ class Pipeline {
       Pipe pipe;
       if (!last) {
         SLUICE_ASSIGN(pipe, make_pipe());
-        fcntl(pipe.write.get(), F_SETPIPE_SZ, kBufferBytes);  // a wish; a smaller pipe works too
+        fcntl(pipe.write.get(), F_SETPIPE_SZ, kBufferBytes);  // optional: a smaller pipe works too
       }
       SLUICE_ASSIGN(stage.child, start_process(command_of(stages_[i], {}),
                                                {input.get(), last ? output : pipe.write.get(),
@@ -85,8 +85,8 @@ class Pipeline {
     return {};
   }
 
-  // The first stage has work to do, the others wait for it: their start must not take the cores
-  // from its own.
+  // Lets the first stage run before the others start: it has work to do, the others wait for it,
+  // and their start must not take the cores from it.
   static void give_head_start(const Running& first) {
     pollfd output{first.output.get(), POLLIN, 0};
     ::poll(&output, 1, kHeadStartMs);
@@ -104,7 +104,7 @@ class Pipeline {
   }
 
   // Copies a stage's output to the next stage until the stage closes it, and waits for its end. If
-  // that is a failure, what the later ones made of what they got does not count.
+  // the stage fails, the results of later stages do not count.
   void serve(size_t i) {
     Running& stage = running_[i];
     Result<std::optional<OutputFile>> dump =
@@ -131,7 +131,8 @@ class Pipeline {
     link_over_.notify_all();
   }
 
-  // A stage may end before the one whose output it has read.
+  // Returns whether all earlier stages succeeded: a stage may end before the one whose output it
+  // has read.
   bool earlier_succeeded(size_t i) {
     if (i == 0) return true;
     std::unique_lock lock(mutex_);
@@ -145,8 +146,8 @@ class Pipeline {
     return std::optional<OutputFile>(std::move(file));
   }
 
-  // Until the stage closes its end. A next stage that has ended early is no reason to stop: this
-  // one's output may still be kept.
+  // Copies until the stage closes its end. A next stage that has ended early is no reason to stop:
+  // this stage's output may still be kept.
   static Result<void> copy(Running& stage, int next, int dump) {
     const auto buffer = std::make_unique_for_overwrite<std::byte[]>(kBufferBytes);
     bool next_reads = true;
@@ -186,7 +187,8 @@ class Pipeline {
     return {};
   }
 
-  // A stage that fails before it has read anything ends earlier than those before it.
+  // Reports the stages in order: a stage that fails before it has read anything ends earlier than
+  // those before it.
   void report_in_order() {
     while (!failed_ && !own_error_ && reported_ < running_.size() && running_[reported_].ended) {
       const StageReport& report = running_[reported_].report;

@@ -1,6 +1,7 @@
-// Runs stage programs connected by pipes. We copy the bytes from each stage to the next, and so can
-// keep a copy, count them, and hold back the end of a stage's input until the stage before it is
-// known to have succeeded: no stage ever takes a broken-off input for a whole one.
+// Runs stage programs connected by pipes. The orchestrator copies the bytes from each stage to the
+// next, and so can keep a copy, count them, and hold back the end of a stage's input until the
+// stage before it is known to have succeeded: no stage ever takes a truncated input for a whole
+// one.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace sluice {
 
 struct StageReport {
   Ending ending;
-  double seconds = 0;    // from its whole input there to its end
+  double seconds = 0;    // from the end of its input to its own end
   uint64_t bytes = 0;    // written; not known of the last stage
   std::string messages;  // its stderr
 };
@@ -28,15 +29,15 @@ struct StageRun {
   std::string dump;  // file for a copy of its output; empty: none. Not for the last stage
 };
 
-// Called for each stage that succeeded and for the first that did not, in the order of the pipe;
+// Is called for each stage that succeeded and for the first that did not, in the order of the pipe;
 // never for later ones.
 using StageDone = std::function<void(size_t stage, const StageReport&)>;
 
-// The command line: program, options, `more`, input.
+// Returns the command line: program, options, `more`, input.
 std::vector<std::string> command_of(const StageRun& stage, const std::vector<std::string>& more);
 
-// Starts all stages, the last writing to `output`; those behind one that fails are killed. Answers
-// whether all succeeded. Errors are our own: kIo.
+// Starts all stages, the last writing to `output`; stages after one that fails are killed. Returns
+// whether all succeeded. Errors of the pipe itself: kIo.
 Result<bool> run_pipeline(const std::vector<StageRun>& stages, int output, const StageDone& done);
 
 }  // namespace sluice

@@ -1,5 +1,5 @@
-// The options that change what is built, as the help texts of sluice-compile and sluice-check have
-// them, which are also the grammar of their command lines.
+// The options that change what is built, as text for the help of sluice-compile and sluice-check,
+// which is also the grammar of their command lines.
 #pragma once
 
 namespace sluice {

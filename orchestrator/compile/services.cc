@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A service that we started. Ends with its scope.
+// A service that this program started. Ends with its scope.
 class OwnService {
  public:
   static Result<OwnService> start(const StageRun& stage, const std::string& folder,
@@ -25,7 +25,8 @@ class OwnService {
     OwnService service;
     service.endpoint_ = fmt::format("ipc://{}/{}.socket", folder, stage.name);
     SLUICE_ASSIGN(service.messages_, make_memory_file());
-    // The folder is ours alone, so who asks is the user, who may read and write whatever we may.
+    // The folder belongs to this program alone, so a client of the service is the user, who may
+    // read and write the same files.
     std::vector<std::string> arguments = {stage.program, "--serve=" + service.endpoint_,
                                           "--allow-path=/"};
     if (!store.empty()) arguments.push_back("--store=" + store);
@@ -49,7 +50,7 @@ class OwnService {
     pollfd entry{handle_.get(), POLLIN, 0};
     return ::poll(&entry, 1, 0) > 0;
   }
-  // What it said behind the line that it serves.
+  // Returns the service's messages after the line that says that it serves.
   std::string last_words() const {
     std::string text = memory_file_text(messages_);
     const size_t line = text.find('\n');
@@ -77,7 +78,7 @@ class Services {
            const ServiceChoice& choice)
       : stages_(stages), product_(product), choice_(choice) {}
 
-  // All at once, for starting takes each a moment.
+  // Starts all services at once, because the start of each takes a moment.
   Result<void> start(const std::string& folder) {
     for (const StageRun& stage : stages_) {
       std::optional<OwnService> own;
@@ -137,7 +138,7 @@ class Services {
       const size_t equals = option.find('=');
       const std::string name = option.substr(2, equals - 2),
                         value = equals == std::string::npos ? "on" : option.substr(equals + 1);
-      if (name == "stats" || name == "error-format") continue;  // the result holds both
+      if (name == "stats" || name == "error-format") continue;  // the result contains both
       if (name == "store") continue;                            // its service has it
       pb::Setting& setting = *job.add_options();
       setting.set_name(name);
@@ -149,7 +150,7 @@ class Services {
     return job;
   }
 
-  // What the program would have said.
+  // Returns the messages that the program would have printed.
   std::string messages_of(const StageRun& stage, const pb::Result& result) const {
     if (!result.has_error()) return result.messages();
     const Error error = failure_error(result.error());

@@ -1,4 +1,4 @@
-// --transport zmq: each stage is a job of a service, its graphs travel as frames.
+// --transport zmq: runs each stage as a job of a service; its graphs travel as frames.
 #pragma once
 
 #include <map>
@@ -12,12 +12,12 @@ struct ServiceChoice {
       endpoints;      // of services that run already, by stage; the others are started here
   std::string store;  // which services that run already have too; empty: none
   uint32_t heartbeat_ms = 1000;
-  bool error_json = false;  // errors of jobs, told as the stage would
+  bool error_json = false;  // errors of jobs, printed as the stage would
 };
 
-// Like run_pipeline, but the last stage's output becomes the file `product`. Services that are
-// started here listen in `folder`, a folder of our own, and end with this call. Further errors:
-// kPeerLost, kBadReply, kLimit.
+// Works like run_pipeline, but the last stage's output becomes the file `product`. Services that
+// are started here listen in `folder`, a folder of this program, and end with this call. Further
+// errors: kPeerLost, kBadReply, kLimit.
 Result<bool> run_over_services(const std::vector<StageRun>& stages, const std::string& product,
                                const std::string& folder, const ServiceChoice& choice,
                                const StageDone& done);

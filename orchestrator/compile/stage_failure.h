@@ -1,4 +1,4 @@
-// How a program that ran others tells that one of them failed.
+// Reports that a program which was run by another one failed.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace sluice {
 
-// Our exit code for a program that did not end well. One that ended with a code of the table has
-// said why; for the others the error is printed here, in the name of `own`.
+// Returns the exit code for a program that failed. A program that ended with a code of the table
+// has printed the reason; for the others the error is printed here, in the name of `own`.
 int tell_failure(std::string_view own, const std::string& program, const StageReport& report,
                  bool error_json);
 

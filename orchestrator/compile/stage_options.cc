@@ -12,8 +12,8 @@
 namespace sluice {
 namespace {
 
-// The other options go to all stages, or to the first: those that travel in the file from there,
-// and those of the import.
+// The options that are handled one by one. The others go to all stages, or to the first: those that
+// travel in the file from there, and those of the import.
 constexpr std::string_view kHandled[] = {"dump-dir",   "stats",    "passes", "skip",
                                          "stop-after", "segments", "store",  "model"};
 
@@ -25,7 +25,7 @@ void add_to(std::vector<std::string>& arguments, const std::vector<std::string>&
   arguments.insert(arguments.end(), more.begin(), more.end());
 }
 
-// Pass names belong to a stage: splits "STAGE:LIST" items into one list for each stage.
+// Splits "STAGE:LIST" items into one list for each stage, because pass names belong to a stage.
 Result<std::array<std::string, kStageNames.size()>> by_stage(std::string_view option,
                                                              const std::vector<std::string>& values,
                                                              size_t first, size_t last) {

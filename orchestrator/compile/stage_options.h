@@ -1,5 +1,5 @@
 // The options on a command line that are for the stages: of sluice-compile, and of sluice-check,
-// which tells what a compile will be.
+// which shows what a compile will do.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +20,15 @@ struct StageOptions {
   std::vector<std::string> skip;  // the same: leave these out
 };
 
-// Those that the usage text has. Errors: kBadOption.
+// Returns the options of the usage text. Errors: kBadOption.
 Result<StageOptions> stage_options(const CommandLine& line);
 
-// The arguments of each stage from `first` to `last`, which are those that run. Errors: kBadOption
-// for passes of another stage.
+// Returns the arguments of each stage from `first` to `last`, which are those that run. Errors:
+// kBadOption for passes of another stage.
 Result<std::vector<std::vector<std::string>>> arguments_of_stages(const StageOptions& options,
                                                                   size_t first, size_t last);
 
-// The options as they are typed, for sluice-compile.
+// Returns the options as they are typed for sluice-compile.
 std::vector<std::string> typed_options(const StageOptions& options);
 
 }  // namespace sluice

@@ -10,8 +10,8 @@
 namespace sluice {
 namespace {
 
-// For a file that no stage wrote, such as one assembled from text: the first stage that works on
-// its level (typed, partitioned, lowered).
+// Returns the first stage that works on a level (typed, partitioned, lowered), for a file that no
+// stage wrote, such as one assembled from text.
 size_t stage_of_level(uint8_t level) { return level == 1 ? 1 : level + 1u; }
 
 }  // namespace

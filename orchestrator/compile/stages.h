@@ -14,9 +14,9 @@ namespace sluice {
 inline constexpr std::array<std::string_view, 5> kStageNames = {
     "preprocess", "optimize", "partition", "subgraph-optimize", "build"};
 
-// Index of the stage that must read this file: the one after the last stage done when it is a graph
-// file, else the first, which takes it for an ONNX model. Errors: kNotFound, kBadFile,
-// kNewerSchema.
+// Returns the index of the stage that must read this file: the one after the last stage done when
+// it is a graph file, otherwise the first, which takes it for an ONNX model. Errors: kNotFound,
+// kBadFile, kNewerSchema.
 Result<size_t> first_stage_for(const std::string& path);
 
 }  // namespace sluice

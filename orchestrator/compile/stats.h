@@ -21,8 +21,8 @@ struct StageStats {
   std::optional<uint64_t> nodes;
 };
 
-// From the PassStats message (schemas/control.proto) that the stage wrote to `path`; without such a
-// file only what we saw ourselves.
+// Reads the PassStats message (schemas/control.proto) that the stage wrote to `path`; without such
+// a file, only the measurements of the orchestrator.
 Result<StageStats> stage_stats(const std::string& name, const StageReport& report,
                                const std::string& path);
 

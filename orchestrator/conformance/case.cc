@@ -8,7 +8,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "input_0.pb", "input_1.pb", … as long as they exist.
+// Returns "input_0.pb", "input_1.pb", … as long as they exist.
 std::vector<std::string> numbered_files(const fs::path& folder, const std::string& stem) {
   std::vector<std::string> paths;
   while (true) {

@@ -1,4 +1,4 @@
-// Test cases on disk, and what became of one.
+// Test cases on disk, and their results.
 #pragma once
 
 #include <map>
@@ -21,8 +21,8 @@ struct Case {
   std::vector<DataSet> data;  // by the number of the set; may be empty
 };
 
-// Every folder below `root`, itself included, that holds a model.onnx; sorted by name. Errors:
-// kNotFound.
+// Returns every folder below `root`, itself included, that contains a model.onnx; sorted by name.
+// Errors: kNotFound.
 Result<std::vector<Case>> find_cases(const std::string& root);
 
 enum class Verdict { kPass, kFail, kUnsupported, kCrash };

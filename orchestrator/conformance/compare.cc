@@ -21,7 +21,7 @@ bool is_close(double a, double b, const Tolerance& tolerance) {
          tolerance.atol + tolerance.rtol * std::fabs(flushed(b));
 }
 
-// "[1,0,3]"; of a complex number's part its element.
+// Returns "[1,0,3]"; for a part of a complex number the index of its element.
 std::string index_text(const Tensor& tensor, uint64_t element) {
   std::string text;
   for (size_t axis = tensor.dims.size(); axis-- > 0;) {
@@ -47,7 +47,7 @@ Comparison compare_numbers(const Tensor& actual, const Tensor& expected, const T
                            bool exact) {
   const std::vector<double> a = elements_as_double(actual), b = elements_as_double(expected);
   const uint64_t parts = expected.dtype == DType::kC64 || expected.dtype == DType::kC128 ? 2 : 1;
-  // Integers beyond 2^53 may be equal as float64 and different; their bytes decide.
+  // Integers beyond 2^53 may be equal as float64 and yet different, so their bytes decide.
   const size_t width = static_cast<size_t>(dtype_bits(expected.dtype)) / 8;
   const auto is_equal = [&](size_t i) {
     if (!exact) return is_close(a[i], b[i], tolerance);

@@ -19,8 +19,8 @@ namespace {
 
 using Counts = std::array<int, kVerdictCount>;
 
-// Prints results as soon as all before them are there, so that the lines come in the order of the
-// cases.
+// Prints each result as soon as all results before it exist, so that the lines come in the order of
+// the cases.
 class Printer {
  public:
   Printer(const std::vector<Case>& cases, const std::vector<CaseResult>& results, bool quiet)
@@ -49,7 +49,7 @@ class Printer {
   size_t next_ = 0;
 };
 
-// An interrupt kills the children; the cases not yet begun are left out then.
+// Runs all cases. An interrupt kills the children; the cases not yet begun are then left out.
 Result<std::vector<CaseResult>> run_all(const std::vector<Case>& cases, const Toolbox& tools,
                                         int jobs, const ConformanceRequest& request,
                                         const std::string& scratch) {

@@ -1,4 +1,4 @@
-// All cases below a folder, several at once, and the report.
+// Runs all cases below a folder, several at once, and writes the report.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ struct ConformanceRequest {
   bool quiet = false;
 };
 
-// Prints a line for each case, in the order of their names, and the summary. The exit code: 0 when
-// all passed, else 7. Errors: kNotFound, kNoCases, kProgramMissing, kIo.
+// Prints a line for each case, in the order of their names, and the summary. Returns the exit code:
+// 0 when all passed, otherwise 7. Errors: kNotFound, kNoCases, kProgramMissing, kIo.
 Result<int> run_conformance(const ConformanceRequest& request);
 
 }  // namespace sluice

@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-// A binary float with a sign bit. How the largest exponent is read tells the small formats apart.
+// A binary float with a sign bit. The small formats differ in the meaning of the largest exponent.
 struct FloatFormat {
   int exponent_bits, mantissa_bits, bias;
   enum Top {

@@ -1,4 +1,4 @@
-// Which engine runs each node of a compiled model.
+// Reads which engine runs each node of a compiled model.
 #pragma once
 
 #include <string>

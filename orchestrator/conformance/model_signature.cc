@@ -18,7 +18,7 @@ class Fields {
   explicit Fields(Bytes bytes) : remaining_(bytes) {}
   bool damaged() const { return damaged_; }
 
-  // The next field; false at the end or on damage.
+  // Reads the next field; false at the end or on damage.
   bool next(uint32_t& number, Bytes& payload) {
     uint64_t key = 0;
     if (damaged_ || remaining_.empty() || !take_varint(key)) return false;

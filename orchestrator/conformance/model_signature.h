@@ -1,5 +1,5 @@
-// What a test needs to know of an ONNX model: its inputs and outputs. The payloads of initializers
-// are skipped where they lie, so that a model of gigabytes costs nothing.
+// Reads the inputs and outputs of an ONNX model. The payloads of initializers are skipped in place,
+// so that a model of gigabytes costs nothing.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct ModelSignature {
   std::vector<SignatureValue> outputs;
 };
 
-// Errors: kBadModel when the bytes are no ModelProto.
+// Reads a model's signature. Errors: kBadModel when the bytes are no ModelProto.
 Result<ModelSignature> read_model_signature(std::span<const std::byte> model);
 
 }  // namespace sluice

@@ -14,8 +14,8 @@ namespace {
 
 constexpr size_t kReasonLimit = 2000;
 
-// What a program said about its failure: its error line and those that belong to it, as one line
-// without the program's own words.
+// Returns a program's message about its failure: its error line and the lines that belong to it, as
+// one line without the program's own prefix.
 std::string reason_from(const std::string& messages) {
   std::string reason;
   bool error = false;
@@ -53,7 +53,7 @@ class CaseRun {
         note_engines();
       return;
     }
-    std::string compiled_for = "-";  // no list of shapes looks so
+    std::string compiled_for = "-";  // no list of shapes has this form
     for (const DataSet& data : test_.data) {
       const std::optional<std::string> shapes = shapes_of(data);
       if (!shapes) return;
@@ -75,7 +75,7 @@ class CaseRun {
     return {};
   }
 
-  // --input-shape's value: the shapes that the data has where the model leaves a dim open.
+  // Returns the value of --input-shape: the shapes of the data where the model leaves a dim open.
   std::optional<std::string> shapes_of(const DataSet& data) {
     if (data.inputs.size() != signature_.inputs.size() ||
         data.outputs.size() != signature_.outputs.size()) {
@@ -140,7 +140,7 @@ class CaseRun {
            false;
   }
 
-  // True when it ended with 0; else the verdict is settled.
+  // Runs a program. Returns true when it ended with 0; otherwise the verdict is set.
   bool run_program(const std::string& program, const std::vector<std::string>& more) {
     std::vector<std::string> arguments = {program};
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -177,7 +177,7 @@ class CaseRun {
   std::string model_path() const { return folder_ + "/model.om"; }
   std::string output_folder() const {
     return fmt::format("{}/outputs_{}", folder_, set_);
-  }  // no set takes another's for its own
+  }  // so that no set reads the files of another
   std::string output_path(size_t i) const {
     return fmt::format("{}/{}.pb", output_folder(), file_name_of(signature_.outputs[i].name));
   }

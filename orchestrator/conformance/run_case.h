@@ -1,4 +1,4 @@
-// One test case through the real programs.
+// Runs one test case through the real programs.
 #pragma once
 
 #include <optional>

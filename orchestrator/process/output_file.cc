@@ -61,8 +61,8 @@ Result<uint64_t> OutputFile::bytes() const {
 Result<void> OutputFile::commit() {
   if (is_special_) return {};
   if (temporary_.empty()) {
-    // A nameless file can be linked but not renamed over an existing one, so it gets a name for a
-    // moment.
+    // A nameless file can be linked but not renamed over an existing one, so it briefly gets a
+    // temporary name.
     const std::string name = fmt::format("{}.tmp{}", path_, getpid());
     const std::string self = fmt::format("/proc/self/fd/{}", fd_.get());
     unlink(name.c_str());

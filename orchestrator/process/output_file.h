@@ -14,7 +14,8 @@ namespace sluice {
 class OutputFile {
  public:
   static Result<OutputFile> create(const std::string& path);
-  // The same for a file that another process writes, at reserved(); it exists, empty, from now on.
+  // Does the same for a file that another process writes, at reserved(); the file exists, empty,
+  // from now on.
   static Result<OutputFile> reserve(const std::string& path);
   OutputFile(OutputFile&& other) noexcept
       : path_(std::move(other.path_)),

@@ -18,8 +18,8 @@
 namespace sluice {
 namespace {
 
-// The signal handler may touch only lock-free memory, hence a table of fixed size. A child that
-// finds no room in it is still killed by the parent-death signal.
+// The signal handler may access only lock-free memory, hence a table of fixed size. A child that
+// does not fit into it is still killed by the parent-death signal.
 std::array<std::atomic<pid_t>, 1024> children;
 std::atomic<int> caught_signal = 0;
 
@@ -44,8 +44,8 @@ void forget(pid_t child) {
   }
 }
 
-// The streams are above 2, or already where they belong (begin_program). Between fork and exec only
-// calls that are safe in a signal handler, for other threads may hold locks.
+// The streams have numbers above 2, or are already in place (begin_program). Between fork and exec
+// only calls that are safe in a signal handler are allowed, because other threads may hold locks.
 [[noreturn]] void become(char* const* arguments, const Streams& streams, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // the parent ended before the line above

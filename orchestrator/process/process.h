@@ -1,5 +1,5 @@
-// Child processes. Every child dies with us: it is killed when we end in any way (the parent-death
-// signal), and when we are interrupted.
+// Child processes. Every child ends with this process: it is killed when this process ends in any
+// way (the parent-death signal), and when it is interrupted.
 #pragma once
 
 #include <sys/types.h>
@@ -20,8 +20,8 @@ struct Streams {
   int error = -1;
 };
 
-// How a process ended. Exactly one of: an exit code, a signal, or killed by us after its time was
-// over.
+// The ending of a process. Exactly one of: an exit code, a signal, or killed by this process after
+// its time was over.
 struct Ending {
   int code = 0;
   int signal = 0;
@@ -33,15 +33,15 @@ struct Ending {
 // the parent-death signal when the *thread* ends. A program that cannot be executed ends with code
 // 127. Errors: kIo.
 Result<pid_t> start_process(const std::vector<std::string>& arguments, const Streams& streams);
-// Waits at most `seconds`, then kills.
+// Waits for a child for at most `seconds`, then kills it.
 Ending wait_for(pid_t child, std::optional<double> seconds = std::nullopt);
-// A handle outlives its process: killing through it never meets a stranger that got the same
-// number. Errors: kIo; the child has been killed then.
+// Returns a handle of a process. It outlives the process: killing through it never hits another
+// process that got the same number. Errors: kIo; the child has then been killed.
 Result<Descriptor> process_handle(pid_t child);
 void kill_process(const Descriptor& handle);
 
-// An exit code of design section 4's table (0 and 2 to 7); any other code, or a signal, says that
-// the program broke down.
+// Returns whether a code is an exit code of design section 4's table (0 and 2 to 7); any other
+// code, or a signal, means that the program crashed.
 bool is_known_code(int code);
 std::string ending_text(const Ending& ending);  // "exit code 9", "signal 11 (Segmentation fault)",
                                                 // "killed after its time"
@@ -50,13 +50,13 @@ struct Pipe {
   Descriptor read, write;
 };
 Result<Pipe> make_pipe();
-// A nameless file in memory, for what a child says on stderr.
+// Makes a nameless file in memory, for a child's stderr.
 Result<Descriptor> make_memory_file();
 std::string memory_file_text(const Descriptor& file);
 
-// From now on SIGINT, SIGTERM and SIGHUP kill all children, and no further child starts. Who waits
-// for children sees them end and cleans up; the program then calls finish_interrupt(), which ends
-// it by that signal if there was one. SIGPIPE is ignored.
+// Makes SIGINT, SIGTERM and SIGHUP kill all children from now on; no further child then starts. The
+// threads that wait for children see them end and clean up; the program then calls
+// finish_interrupt(), which ends it by that signal if there was one. SIGPIPE is ignored.
 void catch_interrupts();
 bool interrupted();
 void finish_interrupt();

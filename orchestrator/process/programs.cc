@@ -53,7 +53,7 @@ std::string own_folder() {
   return std::string(whole.substr(0, whole.rfind('/') + 1));
 }
 
-// Levenshtein's distance, one row at a time.
+// Returns Levenshtein's distance, computed one row at a time.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});

@@ -1,4 +1,4 @@
-// The programs of Sluice: which there are, and where they lie.
+// The table of the programs of Sluice, and the search for their files.
 #pragma once
 
 #include <span>
@@ -19,10 +19,11 @@ struct ProgramRow {
 
 std::span<const ProgramRow> program_table();
 const ProgramRow* find_verb(std::string_view verb);
-// The verb of the table that a misspelt one was most likely meant to be; empty when none is near.
+// Returns the verb of the table that a misspelt one was most likely meant to be; empty when none is
+// near.
 std::string_view nearest_verb(std::string_view verb);
 
-// Looks beside the running program, then in PATH. Errors: kProgramMissing.
+// Finds a program beside the running program, then in PATH. Errors: kProgramMissing.
 Result<std::string> find_program(const std::string& name);
 
 }  // namespace sluice

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kElements = 96;
 
-// y = x by a copy through the arena.
+// A model that computes y = x by a copy through the arena.
 std::string write_model(const std::string& name) {
   testing::ModelBuilder b;
   const uint32_t type = b.type(DType::kF32, {2, 48});
@@ -97,8 +97,8 @@ TEST(Api, CxxInterfaceRunsSeveralAtOnce) {
   EXPECT_THROW(api::Model("/nowhere/x.om"), api::Failure);
 }
 
-// A child has none of the parent's threads: its runs start some of their own. It ends by a signal
-// when it waits for what is not there.
+// A child has none of the parent's threads: its runs start threads of their own. The child ends by
+// a signal when it waits for a thread that does not exist.
 TEST(Api, RunsGoOnInAForkedChild) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP()

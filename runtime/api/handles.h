@@ -1,4 +1,4 @@
-// What the handles of sluice.h are.
+// The types behind the handles of sluice.h.
 #pragma once
 
 #include <exception>
@@ -14,9 +14,9 @@
 
 struct sluice_model {
   std::shared_ptr<const sluice::OpenedModel> model;
-  std::shared_ptr<const sluice::StaticModel> fixed;   // either this
-  std::shared_ptr<const sluice::HybridModel> hybrid;  // or that
-  std::vector<std::string> made_from;                 // hex
+  std::shared_ptr<const sluice::StaticModel> fixed;  // one of the two is set
+  std::shared_ptr<const sluice::HybridModel> hybrid;
+  std::vector<std::string> made_from;  // hex
   std::vector<std::string> input_types, output_types;
 };
 
@@ -31,7 +31,8 @@ namespace sluice::api {
 
 inline thread_local std::string last_error;
 
-// Runs body and turns its error, or an exception from below (memory), into a number and last_error.
+// Runs body and turns its error, or an exception thrown below it (out of memory), into an error
+// number and last_error.
 template <typename Body>
 int guarded(Body body) {
   try {
@@ -40,7 +41,7 @@ int guarded(Body body) {
     last_error = error_text(done.error());
     return static_cast<int>(done.error().code);
   } catch (const std::exception&) {
-    last_error = "memory ran out";  // short enough to need none itself
+    last_error = "memory ran out";  // short enough to be stored without an allocation
     return static_cast<int>(ErrorCode::kLimit);
   }
 }

@@ -1,4 +1,4 @@
-// Models of sluice.h.
+// Implements the functions of sluice.h that take a model.
 #include <algorithm>
 
 #include "common/base/digest.h"
@@ -31,7 +31,7 @@ int describe(const sluice_model* model, const Bindings& bindings,
       if (type->kind() == sluice::pb::VALUE_MAP) key_dtype = static_cast<int32_t>(type->dtype());
       type = &type_at(def, type->element());
     }
-    const auto bytes = sluice::type_bytes(whole);  // an error: not fixed
+    const auto bytes = sluice::type_bytes(whole);  // an error when it is not fixed
     *out = {binding.name().c_str(),
             static_cast<int32_t>(type->dtype()),
             sluice::dtype_name(static_cast<sluice::DType>(type->dtype())).data(),
@@ -63,7 +63,7 @@ int64_t find(const Bindings& bindings, const char* name) {
   return -1;
 }
 
-// A number of each fixed part, added up.
+// Returns the sum of a number over all fixed parts.
 template <typename Number>
 uint64_t sum(const sluice::pb::ModelDef& def, Number number) {
   uint64_t total = 0;
@@ -78,7 +78,7 @@ uint64_t count_tasks(const sluice::pb::ModelDef& def, sluice::pb::TaskKind kind)
   });
 }
 
-// The largest of them.
+// Returns the maximum of a number over all fixed parts.
 template <typename Number>
 uint64_t maximum(const sluice::pb::ModelDef& def, Number number) {
   uint64_t largest = 0;
@@ -165,8 +165,8 @@ uint64_t sluice_model_count(const sluice_model* model, int what) {
     case SLUICE_COUNT_KERNELS:
       return static_cast<uint64_t>(def.kernels_size());
     case SLUICE_COUNT_ARENA_BYTES:
-      return maximum(
-          def, [](const Part& part) { return part.memory().arena_bytes(); });  // parts share one
+      // Parts share one arena.
+      return maximum(def, [](const Part& part) { return part.memory().arena_bytes(); });
     case SLUICE_COUNT_WEIGHT_BYTES:
       return model->model->weights().size();
     case SLUICE_COUNT_SCRATCH_BYTES:

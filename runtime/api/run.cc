@@ -1,4 +1,4 @@
-// Runs of sluice.h.
+// Implements the functions of sluice.h that take a run.
 #include <algorithm>
 
 #include "common/base/parallel.h"
@@ -30,7 +30,7 @@ HostValue::Kind host_kind(const sluice::pb::ModelDef& def, const sluice::pb::Typ
                                                                       : HostValue::Kind::kSequence;
 }
 
-// What `count` tensors are for an input of this type.
+// Returns `count` tensors as a value of this input's type.
 HostValue host_value(const sluice::pb::ModelDef& def, uint32_t index, const sluice_tensor* tensors,
                      size_t count) {
   const sluice::pb::TypeDef* type = &type_at(def, index);
@@ -46,7 +46,7 @@ HostValue host_value(const sluice::pb::ModelDef& def, uint32_t index, const slui
   return value;
 }
 
-// The one tensor that an input of fixed size is.
+// Returns the memory of an input of fixed size as its one tensor.
 Result<sluice_tensor> fixed_tensor(const sluice::pb::ModelDef& def, size_t index, const void* data,
                                    uint64_t bytes) {
   if (index >= static_cast<size_t>(def.inputs_size()))

@@ -2,19 +2,20 @@
 
     import sluice
     with sluice.Model("model.om") as model:
-        outputs = model.run({"x": array})   # {name: numpy array}, or {name: bytes} without numpy
-        run = model.run(threads=2)          # to be called often: it keeps its memory, and its states
-        outputs = run(x=array)              # or run({"x": array})
+        outputs = model.run({"x": array})  # {name: numpy array}, or {name: bytes} without numpy
+        run = model.run(threads=2)         # to be called often: it keeps its memory and states
+        outputs = run(x=array)             # or run({"x": array})
     with sluice.compile("model.onnx", dims={"N": 4}) as model:
         ...
 
-A sequence is a list of arrays, an empty optional None, a tensor of strings an array of str, a map a dict, a sequence of maps a list of dicts.
-An array must have the input's dtype; Python numbers, also in lists, are converted where their kind (integers before floats) and range allow it.
+A sequence is a list of arrays, an empty optional None, a tensor of strings an array of str, a map
+a dict, a sequence of maps a list of dicts. An array must have the input's dtype; Python numbers,
+also in lists, are converted where their kind (integers before floats) and range allow it.
 
 libsluice.so is $SLUICE_LIBRARY, or the first that is there: beside this file, in ../lib, in the lib
 folder of the prefix that this file is installed in, where the system looks for libraries.
-compile() runs sluice-compile, which is looked for in $SLUICE_PROGRAMS, else in the bin folder of the prefix
-that the library or this file is installed in, then in $PATH.
+compile() runs sluice-compile, which is looked for in $SLUICE_PROGRAMS, else in the bin folder of
+the prefix that the library or this file is installed in, then in $PATH.
 """
 
 import collections
@@ -34,10 +35,32 @@ try:
 except ImportError:  # arrays become bytes
     numpy = None
 
-_NUMPY_TYPES = {1: "f4", 2: "u1", 3: "i1", 4: "u2", 5: "i2", 6: "i4", 7: "i8", 9: "?", 10: "f2", 11: "f8", 12: "u4", 13: "u8", 14: "c8", 15: "c16"}
+_NUMPY_TYPES = {
+    1: "f4",
+    2: "u1",
+    3: "i1",
+    4: "u2",
+    5: "i2",
+    6: "i4",
+    7: "i8",
+    9: "?",
+    10: "f2",
+    11: "f8",
+    12: "u4",
+    13: "u8",
+    14: "c8",
+    15: "c16",
+}
 _BFLOAT16 = 16  # its bits, as those of other dtypes that numpy lacks
 _COUNT_INPUTS, _COUNT_OUTPUTS = 0, 1
-_BOUND_PARTS = {"hits": 11, "binds": 12, "evictions": 13, "parts": 14, "bytes": 15, "limit_bytes": 16}
+_BOUND_PARTS = {
+    "hits": 11,
+    "binds": 12,
+    "evictions": 13,
+    "parts": 14,
+    "bytes": 15,
+    "limit_bytes": 16,
+}
 _TENSOR, _SEQUENCE, _OPTIONAL, _MAP = 0, 1, 2, 3
 _STRING = 8
 
@@ -51,9 +74,12 @@ class Error(Exception):
 
 
 class CompileError(Error):
-    """A failed compile. code and hint; message: without code, file and hint; file: what was read; node: the first
-    ONNX node that the message names, or None; errors: a list of dicts with "message" and "nodes", several when
-    everything that is wrong is listed at once."""
+    """A failed compile.
+
+    code, hint; message: without code, file and hint; file: what was read
+    node: the first ONNX node that the message names, or None
+    errors: dicts with "message" and "nodes"; several when everything that is wrong is listed
+    """
 
     def __init__(self, code, message, hint="", file="", node=None, errors=None):
         place = f" [{file}]" if file else ""
@@ -67,7 +93,8 @@ class CompileWarning(UserWarning):
     """What a stage of a compile warns of."""
 
 
-# The end of a stage: its name, its number from 1 on, of how many, how long it took, the bytes that it wrote.
+# The end of a stage: its name, its number from 1 on, of how many, how long it took, the bytes that
+# it wrote.
 Progress = collections.namedtuple("Progress", "stage number of seconds bytes")
 
 
@@ -96,9 +123,16 @@ class _Tensor(ctypes.Structure):
     ]
 
 
-# From this file's folder: a build tree or any folder with both files, then PREFIX/lib/python3/dist-packages, where the
-# library may be in a folder of lib for one architecture.
-_LIBRARY_PLACES = ("libsluice.so.0", "libsluice.so", "../lib/libsluice.so.0", "../../libsluice.so.0", "../../*-linux-gnu*/libsluice.so.0")
+# From this file's folder: a build tree or any folder with both files, then
+# PREFIX/lib/python3/dist-packages, where the library may be in a folder of lib for one
+# architecture.
+_LIBRARY_PLACES = (
+    "libsluice.so.0",
+    "libsluice.so",
+    "../lib/libsluice.so.0",
+    "../../libsluice.so.0",
+    "../../*-linux-gnu*/libsluice.so.0",
+)
 
 
 def _load():
@@ -126,7 +160,11 @@ for _name, _result, _arguments in (
     ("sluice_model_output", ctypes.c_int, [_pointer, _size, ctypes.POINTER(_Binding)]),
     ("sluice_run_create", ctypes.c_int, [_pointer, ctypes.c_int, ctypes.POINTER(_pointer)]),
     ("sluice_run_bind_input", ctypes.c_int, [_pointer, _size, _pointer, _u64]),
-    ("sluice_run_bind_input_tensors", ctypes.c_int, [_pointer, _size, ctypes.POINTER(_Tensor), _size]),
+    (
+        "sluice_run_bind_input_tensors",
+        ctypes.c_int,
+        [_pointer, _size, ctypes.POINTER(_Tensor), _size],
+    ),
     ("sluice_reset_state", ctypes.c_int, [_pointer]),
     ("sluice_run_execute", ctypes.c_int, [_pointer]),
     ("sluice_run_output_count", _size, [_pointer, _size]),
@@ -145,16 +183,23 @@ def _check(code):
 
 def _to_array(binding, data):
     """As an array of the input's dtype, if it is one or made of plain numbers that fit it."""
-    wanted = numpy.dtype(_NUMPY_TYPES.get(binding.dtype, "u2" if binding.dtype == _BFLOAT16 else "u1"))
+    wanted = numpy.dtype(
+        _NUMPY_TYPES.get(binding.dtype, "u2" if binding.dtype == _BFLOAT16 else "u1")
+    )
     array = numpy.asarray(data)
     is_typed = hasattr(data, "dtype")  # arrays and scalars of numpy
-    kind, wanted_kind = ("bifc".find("i" if one.kind == "u" else one.kind) for one in (array.dtype, wanted))
+    kind, wanted_kind = (
+        "bifc".find("i" if one.kind == "u" else one.kind) for one in (array.dtype, wanted)
+    )
     is_number = binding.dtype in _NUMPY_TYPES and 0 <= kind <= wanted_kind
     if array.dtype.newbyteorder("=") != wanted and (is_typed or not (is_number or array.size == 0)):
         raise TypeError(f"input '{binding.name}' takes {wanted.name}, got {array.dtype.name}")
     converted = numpy.ascontiguousarray(array, dtype=wanted).reshape(array.shape)
     if kind == wanted_kind == 1 and not numpy.array_equal(converted, array):
-        raise OverflowError(f"input '{binding.name}' takes {wanted.name}, which cannot hold all of the numbers given")
+        raise OverflowError(
+            f"input '{binding.name}' takes {wanted.name}, which cannot hold all of the numbers"
+            " given"
+        )
     return converted
 
 
@@ -165,7 +210,9 @@ def _to_tensor(binding, data):
         for text in array.reshape(-1):
             if not isinstance(text, (bytes, str)):
                 raise TypeError(f"input '{binding.name}' takes str, got {type(text).__name__}")
-            texts.append(text if isinstance(text, bytes) else str(text).encode("utf-8", "surrogateescape"))
+            texts.append(
+                text if isinstance(text, bytes) else str(text).encode("utf-8", "surrogateescape")
+            )
         ends = numpy.cumsum([0] + [len(text) for text in texts], dtype="u8")
         buffer = ends.tobytes() + b"".join(texts)
         keep = (ctypes.c_char * len(buffer)).from_buffer_copy(buffer)
@@ -174,12 +221,18 @@ def _to_tensor(binding, data):
         array = keep = _to_array(binding, data)
         address, size = array.ctypes.data, array.nbytes
     dims = (ctypes.c_int64 * array.ndim)(*array.shape)
-    tensor = _Tensor(binding.dtype, array.ndim, ctypes.cast(dims, ctypes.POINTER(ctypes.c_int64)), address, size)
+    tensor = _Tensor(
+        binding.dtype, array.ndim, ctypes.cast(dims, ctypes.POINTER(ctypes.c_int64)), address, size
+    )
     return tensor, (keep, dims)
 
 
 def _bytes_of(tensor):
-    return bytes(memoryview((ctypes.c_char * tensor.bytes).from_address(tensor.data))) if tensor.bytes else b""  # of any size
+    return (
+        bytes(memoryview((ctypes.c_char * tensor.bytes).from_address(tensor.data)))
+        if tensor.bytes
+        else b""
+    )  # of any size
 
 
 def _from_tensor(tensor):
@@ -190,7 +243,9 @@ def _from_tensor(tensor):
         count = int(numpy.prod(dims, dtype="i8"))
         ends = numpy.frombuffer(data, dtype="u8", count=count + 1).tolist()
         text = data[8 * (count + 1) :]
-        strings = [text[begin:end].decode("utf-8", "surrogateescape") for begin, end in zip(ends, ends[1:])]
+        strings = [
+            text[begin:end].decode("utf-8", "surrogateescape") for begin, end in zip(ends, ends[1:])
+        ]
         return numpy.array(strings, dtype=object).reshape(dims)
     if numpy is None or tensor.dtype not in _NUMPY_TYPES:
         return data
@@ -209,13 +264,26 @@ def _from_dicts(binding, dicts):
     kept = []
     for one in dicts:
         if not isinstance(one, dict):
-            raise TypeError(f"input '{binding.name}' takes {binding.type}, got {type(one).__name__}")
+            raise TypeError(
+                f"input '{binding.name}' takes {binding.type}, got {type(one).__name__}"
+            )
         kept.append(_to_tensor(_Typed(binding.name, binding.key_dtype), list(one.keys())))
         kept.append(_to_tensor(_Typed(binding.name, binding.dtype), list(one.values())))
     return kept
 
 
-_ELEMENT_FORMATS = {1: "f", 2: "B", 3: "b", 4: "H", 5: "h", 6: "i", 7: "q", 11: "d", 12: "I", 13: "Q"}
+_ELEMENT_FORMATS = {
+    1: "f",
+    2: "B",
+    3: "b",
+    4: "H",
+    5: "h",
+    6: "i",
+    7: "q",
+    11: "d",
+    12: "I",
+    13: "Q",
+}
 
 
 def _to_list(tensor):
@@ -225,7 +293,9 @@ def _to_list(tensor):
     if tensor.dtype == _STRING:
         ends = memoryview(data[: 8 * (count + 1)]).cast("Q").tolist()
         text = data[8 * (count + 1) :]
-        return [text[begin:end].decode("utf-8", "surrogateescape") for begin, end in zip(ends, ends[1:])]
+        return [
+            text[begin:end].decode("utf-8", "surrogateescape") for begin, end in zip(ends, ends[1:])
+        ]
     if tensor.dtype not in _ELEMENT_FORMATS:
         raise TypeError(f"no Python numbers for maps of dtype {tensor.dtype}")
     return memoryview(data).cast(_ELEMENT_FORMATS[tensor.dtype]).tolist() if data else []
@@ -241,8 +311,10 @@ def _to_dicts(tensors):
 
 
 class Binding:
-    """An input or output: name, kind (0 tensor, 1 sequence, 2 optional, 3 map), dtype (ONNX's number), dims (-1: any), bytes (0: not
-    fixed), type in words, is_state: an input that runs keep from one call to the next, and key_dtype: of maps, else 0."""
+    """An input or output: name, kind (0 tensor, 1 sequence, 2 optional, 3 map), dtype (ONNX's
+    number), dims (-1: any), bytes (0: not fixed), type in words, is_state: an input that runs keep
+    from one call to the next, and key_dtype: of maps, else 0.
+    """
 
     def __init__(self, c):
         self.name = c.name.decode()
@@ -258,7 +330,11 @@ class Binding:
 class Model:
     def __init__(self, path, verify_weights=False):
         self._model = _pointer()
-        _check(_library.sluice_model_open(os.fsencode(path), int(verify_weights), ctypes.byref(self._model)))
+        _check(
+            _library.sluice_model_open(
+                os.fsencode(path), int(verify_weights), ctypes.byref(self._model)
+            )
+        )
         self.inputs = self._bindings(_COUNT_INPUTS, _library.sluice_model_input)
         self.outputs = self._bindings(_COUNT_OUTPUTS, _library.sluice_model_output)
 
@@ -271,16 +347,20 @@ class Model:
         return found
 
     def limit_bound_parts(self, size):
-        """Parts of open sizes that are kept, bound to sizes, hold at most that many bytes together."""
+        """Parts of open sizes that are kept, bound to sizes, hold at most that many bytes."""
         _check(_library.sluice_model_limit_bound_parts(self._model, size))
 
     def bound_parts(self):
         """Counters of these, by the names of `sluice bench --json`."""
-        return {name: _library.sluice_model_count(self._model, what) for name, what in _BOUND_PARTS.items()}
+        return {
+            name: _library.sluice_model_count(self._model, what)
+            for name, what in _BOUND_PARTS.items()
+        }
 
     def run(self, inputs=None, *, threads=0):
-        """Without inputs a Run, to be called often. With a dict of inputs a dict of outputs, of a Run of its own:
-        states begin empty or with zeros."""
+        """Without inputs a Run, to be called often. With a dict of inputs a dict of outputs, of a
+        Run of its own: states begin empty or with zeros.
+        """
         run = Run(self, threads)
         return run if inputs is None else run(inputs)
 
@@ -306,13 +386,18 @@ class Run:
         _check(_library.sluice_run_create(model._model, threads, ctypes.byref(self._run)))
 
     def __call__(self, inputs=None, /, **named):
-        """Runs once, on inputs by name: a dict, words, or both. Each input is a numpy array of its type, or bytes when its size is fixed; a list of arrays for a sequence; a dict for a
-        map, a list of dicts for a sequence of maps; None or one of these, or no word of it, for an optional. States go on from the last call
-        when they are not given; their outputs are not among the results, but output() reads them."""
+        """Runs once, on inputs by name: a dict, words, or both. Each input is a numpy array of its
+        type, or bytes when its size is fixed; a list of arrays for a sequence; a dict for a map, a
+        list of dicts for a sequence of maps; None or one of these, or no word of it, for an
+        optional. States go on from the last call when they are not given; their outputs are not
+        among the results, but output() reads them.
+        """
         if not isinstance(inputs, (dict, type(None))):
             raise TypeError(f"inputs are a dict, got {type(inputs).__name__}")
         inputs = {**(inputs or {}), **named}
-        needed = [binding for binding in self.inputs if binding.kind != _OPTIONAL and not binding.is_state]
+        needed = [
+            binding for binding in self.inputs if binding.kind != _OPTIONAL and not binding.is_state
+        ]
         missing = [binding.name for binding in needed if binding.name not in inputs]
         if missing:
             raise Error(7004, "no value for input " + ", ".join(missing))
@@ -320,9 +405,16 @@ class Run:
         if unknown:
             raise Error(7004, "no input called " + ", ".join(sorted(unknown)))
         # A state without a word of it is bound to nothing: a call that failed may have bound it.
-        self._kept = [self._bind(index, binding, inputs.get(binding.name)) for index, binding in enumerate(self.inputs)]
+        self._kept = [
+            self._bind(index, binding, inputs.get(binding.name))
+            for index, binding in enumerate(self.inputs)
+        ]
         _check(_library.sluice_run_execute(self._run))
-        return {binding.name: self._output(index, binding) for index, binding in enumerate(self.outputs) if not binding.is_state}
+        return {
+            binding.name: self._output(index, binding)
+            for index, binding in enumerate(self.outputs)
+            if not binding.is_state
+        }
 
     def output(self, name):
         """An output of the last call, also one that is a state."""
@@ -338,12 +430,19 @@ class Run:
     def _bind(self, index, binding, data):
         if isinstance(data, (bytes, bytearray)):
             buffer = (ctypes.c_char * len(data)).from_buffer_copy(data)
-            _check(_library.sluice_run_bind_input(self._run, index, ctypes.addressof(buffer), len(data)))
+            _check(
+                _library.sluice_run_bind_input(
+                    self._run, index, ctypes.addressof(buffer), len(data)
+                )
+            )
             return buffer
         if binding.key_dtype:
             data = _from_dicts(binding, [data] if binding.kind == _MAP else data)
         is_list = isinstance(data, (list, tuple)) and binding.kind != _TENSOR
-        kept = [one if binding.key_dtype else _to_tensor(binding, one) for one in ([] if data is None else data if is_list else [data])]
+        kept = [
+            one if binding.key_dtype else _to_tensor(binding, one)
+            for one in ([] if data is None else data if is_list else [data])
+        ]
         tensors = None if data is None else (_Tensor * len(kept))(*[tensor for tensor, _ in kept])
         _check(_library.sluice_run_bind_input_tensors(self._run, index, tensors, len(kept)))
         return kept
@@ -354,7 +453,9 @@ class Run:
         tensors = []
         for element in range(_library.sluice_run_output_count(self._run, index)):
             tensor = _Tensor()
-            _check(_library.sluice_run_output_tensor(self._run, index, element, ctypes.byref(tensor)))
+            _check(
+                _library.sluice_run_output_tensor(self._run, index, element, ctypes.byref(tensor))
+            )
             tensors.append(tensor)
         if binding.key_dtype:
             dicts = _to_dicts(tensors)
@@ -370,7 +471,18 @@ class Run:
 
 
 _COMPILER = "sluice-compile"
-_OWN_OPTIONS = ("o", "dim", "profile", "error-format", "progress", "stop-after", "quiet", "q", "help", "version")
+_OWN_OPTIONS = (
+    "o",
+    "dim",
+    "profile",
+    "error-format",
+    "progress",
+    "stop-after",
+    "quiet",
+    "q",
+    "help",
+    "version",
+)
 _KILL_SECONDS = 10  # from the wish that it ends
 
 
@@ -380,24 +492,35 @@ def compile(model, dims=None, profile=None, options=None, progress=None, output=
     model: the path of an ONNX model or of a graph file (.sg), or the bytes of one
     dims: {name: number, or (low, high) of an open dimension}
     profile: the device, as --profile of sluice-compile has it
-    options: {name: value} of other options of sluice-compile; True for those without value, a list for several
+    options: {name: value} of other options of sluice-compile; True for those without value, a list
+        for several
     progress: called with a Progress at the end of each stage, in the order of the stages
-    output: where the compiled model is kept; else it lies in a temporary file that ends with the Model
+    output: where the compiled model is kept; else it lies in a temporary file that ends with the
+        Model
 
-    What stages warn of are Python warnings of kind CompileWarning. Raises CompileError. Whatever else is raised
-    meanwhile, also by progress, ends the compile: nothing of it goes on or is left behind.
+    What stages warn of are Python warnings of kind CompileWarning. Raises CompileError. Whatever
+    else is raised meanwhile, also by progress, ends the compile: nothing of it goes on or is left
+    behind.
     """
-    arguments = [_find_compiler(), "--error-format=json", "--progress=json", *_compile_arguments(dims, profile, options)]
+    arguments = [
+        _find_compiler(),
+        "--error-format=json",
+        "--progress=json",
+        *_compile_arguments(dims, profile, options),
+    ]
+    given = isinstance(model, (bytes, bytearray, memoryview))
+    path = None if given else os.path.abspath(os.fspath(model))
+    product = None if output is None else os.path.abspath(os.fspath(output))
     with contextlib.ExitStack() as stack:
-        given = isinstance(model, (bytes, bytearray, memoryview))
         if given or output is None:
             scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="sluice-"))
-        path = os.path.join(scratch, "model") if given else os.path.abspath(os.fspath(model))
+        unnamed = os.path.join(scratch, "model") if given else None
         if given:
-            with open(path, "wb") as file:
+            with open(unnamed, "wb") as file:
                 file.write(model)
-        product = os.path.join(scratch, "model.om") if output is None else os.path.abspath(os.fspath(output))
-        for warning in _run_compiler([*arguments, "-o", product, path], progress, path if given else None):
+        product = product or os.path.join(scratch, "model.om")
+        command = [*arguments, "-o", product, path or unnamed]
+        for warning in _run_compiler(command, progress, unnamed):
             warnings.warn(warning, CompileWarning, stacklevel=2)
         return Model(product)  # which holds the file even where it has no name any more
 
@@ -409,11 +532,18 @@ def _compile_arguments(dims, profile, options):
     for name, value in (options or {}).items():
         name = name.lstrip("-").replace("_", "-")
         if name in _OWN_OPTIONS:
-            raise ValueError(f"compile() has no option '{name}', it has parameters: dims, profile, progress, output")
+            raise ValueError(f"'{name}' is no option of compile(), or is a parameter of it")
         for each in value if isinstance(value, (list, tuple)) else [value]:
-            if each is not None and each is not False:
-                arguments.append(f"--{name}" if each is True else f"--{name}={os.fspath(each) if hasattr(each, '__fspath__') else each}")
+            arguments += _option_arguments(name, each)
     return arguments
+
+
+def _option_arguments(name, value):
+    if value is None or value is False:
+        return []
+    if value is True:
+        return [f"--{name}"]
+    return [f"--{name}={os.fspath(value) if hasattr(value, '__fspath__') else value}"]
 
 
 def _dim_text(name, value):
@@ -432,14 +562,17 @@ def _find_compiler():
     named = os.environ.get("SLUICE_PROGRAMS")
     lib = os.path.dirname(os.path.realpath(_library._name)) if os.sep in _library._name else None
     here = os.path.dirname(os.path.realpath(__file__))
-    places = [os.path.join(lib, up, "bin") for up in ("..", "../..") if lib] + [os.path.join(here, "../bin")]
+    places = [os.path.join(lib, "../bin"), os.path.join(lib, "../../bin")] if lib else []
+    places.append(os.path.join(here, "../bin"))
     for place in [named] if named else places:
         path = os.path.normpath(os.path.join(place, _COMPILER))
         if os.access(path, os.X_OK):
             return path
     found = None if named else shutil.which(_COMPILER)
     if found is None:
-        where = f"in '{named}', which SLUICE_PROGRAMS names" if named else "beside the library or in PATH"
+        where = "beside the library or in PATH"
+        if named:
+            where = f"in '{named}', which SLUICE_PROGRAMS names"
         hint = "install sluice-compiler, or name the folder of its programs in SLUICE_PROGRAMS"
         raise CompileError(8002, f"the program '{_COMPILER}' is not {where}", hint)
     return found
@@ -448,7 +581,8 @@ def _find_compiler():
 def _run_compiler(command, progress, unnamed):
     """Warnings of a compile that succeeded. unnamed: a path that the caller does not know."""
     error, texts = None, []
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+    null, pipe = subprocess.DEVNULL, subprocess.PIPE
+    with subprocess.Popen(command, stdin=null, stdout=null, stderr=pipe) as process:
         try:
             for line in process.stderr:
                 told = _json_object(line)
@@ -498,7 +632,11 @@ def _stop(process):
 
 
 def _error_of(error, texts, code, unnamed):
-    if error is None:  # a command line that cannot be read is told in words, and a program that was killed says nothing
-        return CompileError(1001 if code == 2 else 8004, "\n".join(texts) or f"{_COMPILER} ended with {code}")
-    file = "" if error["file"] == unnamed else error["file"]
-    return CompileError(int(error["code"][2:]), error["message"], error["hint"], file, error["node"], error["errors"])
+    """error: what was told as JSON. A command line that cannot be read is told in words, and a
+    program that was killed says nothing."""
+    if error is None:
+        message = "\n".join(texts) or f"{_COMPILER} ended with {code}"
+        return CompileError(1001 if code == 2 else 8004, message)
+    number, file = int(error["code"][2:]), error["file"]
+    told = (error["message"], error["hint"], "" if file == unnamed else file)
+    return CompileError(number, *told, error["node"], error["errors"])

@@ -21,7 +21,8 @@ with tempfile.TemporaryDirectory() as folder:
     assert numpy.array_equal(run(x=(x * 2).tobytes())["y"], x * 2)
     for given in (x.astype(">f4"), x.tolist(), [[0, 1, 2], [3, 4, 5]]):
         assert numpy.array_equal(run(x=given)["y"], x)
-    for given, dtype in ((x.astype("f8"), "float64"), (x.astype("i4"), "int32"), ((x + 1j).tolist(), "complex128")):
+    for given, dtype in ((x.astype("f8"), "float64"), (x.astype("i4"), "int32"),
+                         ((x + 1j).tolist(), "complex128")):
         try:
             run(x=given)
             raise SystemExit(dtype + " was accepted")
@@ -55,8 +56,9 @@ assert outcome(U8, [256]) == outcome(U8, [-1]) == "OverflowError"
 assert outcome(F16, [1, 2.5, True]) == ("float16", [1, 2.5, 1])
 assert outcome(BF16, numpy.array([0x3F80], "u2")) == ("uint16", [0x3F80])
 for dtype, data in (
-    (I64, numpy.array([1.0])), (I64, [1.5]), (I64, numpy.array([1], "i4")), (I64, numpy.float32(1)), (I64, numpy.zeros(0)), (I64, ["1"]),
-    (BOOL, [1]), (U8, numpy.array([1], "i1")), (F16, numpy.array([1], "f4")), (BF16, [1.0]), (BF16, numpy.array([1], "f4")), (I64, [2**64]),
+    (I64, numpy.array([1.0])), (I64, [1.5]), (I64, numpy.array([1], "i4")), (I64, numpy.float32(1)),
+    (I64, numpy.zeros(0)), (I64, ["1"]), (BOOL, [1]), (U8, numpy.array([1], "i1")),
+    (F16, numpy.array([1], "f4")), (BF16, [1.0]), (BF16, numpy.array([1], "f4")), (I64, [2**64]),
 ):  # fmt: skip
     assert outcome(dtype, data) == "TypeError", (dtype, data)
 

@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-// Sizes that a model may be run with, none of them large.
+// Returns small sizes that a model may be run with.
 std::vector<int64_t> some_symbols(const pb::ModelDef& model, int64_t wanted) {
   std::vector<int64_t> values;
   for (const pb::SymbolDef& symbol : model.sizes().symbols()) {

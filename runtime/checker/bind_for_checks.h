@@ -1,5 +1,5 @@
-// Numbers for symbolic sizes, so that the checkers here, which know nothing of symbols, can look at
-// a symbolic part.
+// Chooses numbers for symbolic sizes, so that the checkers here, which know nothing of symbols, can
+// check a symbolic part.
 #pragma once
 
 #include "common/base/result.h"
@@ -7,8 +7,9 @@
 
 namespace sluice {
 
-// The model with part `part`, and all types, bound to sizes that its inputs may have: about 3, or
-// where that does not fit 1, 32 or 256. Error: the part takes none of these; what the last one met.
+// Returns the model with part `part`, and all types, bound to sizes that its inputs may have: about
+// 3, or where that does not fit 1, 32 or 256. Error: the part takes none of these; the error is
+// that of the last attempt.
 Result<pb::ModelDef> bind_for_checks(const pb::ModelDef& model, int part);
 
 }  // namespace sluice

@@ -42,8 +42,8 @@ Task read_task(const pb::FixedPart& part, int number) {
   return task;
 }
 
-// The tasks that touch memory, in an order that streams and events allow; with one stream, in
-// theirs.
+// Returns the tasks that touch memory, in an order that streams and events allow; with one stream,
+// in the order of the stream.
 std::vector<Task> play(const pb::FixedPart& part) {
   std::vector<Task> order;
   std::vector<bool> recorded(static_cast<size_t>(part.events_size()), false),
@@ -66,7 +66,7 @@ std::vector<Task> play(const pb::FixedPart& part) {
   return order;
 }
 
-// Who wrote each byte of a region last.
+// Records which value was the last to write each byte of a region.
 class Bytes {
  public:
   void write(uint64_t begin, uint64_t end, uint32_t value) {
@@ -77,8 +77,8 @@ class Bytes {
     ranges_[begin] = {end, value};
   }
 
-  // The value that wrote all of [begin, end); kNone when there are several, or a byte that nobody
-  // wrote.
+  // Returns the value that wrote all of [begin, end); kNone when several values did, or when nobody
+  // wrote one of the bytes.
   uint32_t writer(uint64_t begin, uint64_t end) const {
     auto range = ranges_.upper_bound(begin);
     if (range == ranges_.begin()) return kNone;
@@ -216,7 +216,7 @@ class Replay {
     regions_[region(v)].write(begin(v), end(v), v);
   }
 
-  // A view shows a result of its task, from the first byte on.
+  // Checks that a view has the same bytes as a result of its task, from the first byte on.
   void show(const Task& task, uint32_t view) {
     const auto same = std::find_if(task.results.begin(), task.results.end(), [&](uint32_t result) {
       return region(result) == region(view) && begin(result) == begin(view) &&
@@ -241,7 +241,7 @@ class Replay {
   size_t limit_;
   std::vector<uint64_t> region_bytes_;
   std::vector<Bytes> regions_;
-  std::vector<uint32_t> shows_;  // by value: the result whose bytes it is; kNone before it is made
+  std::vector<uint32_t> shows_;  // by value: the result that it shows; kNone before it is made
   std::map<uint32_t, std::vector<uint32_t>> views_;  // by task
   std::vector<std::string> faults_;
 };

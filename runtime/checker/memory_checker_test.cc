@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::ModelBuilder;
 
-// x -> a -> b -> y with one stream; tests move the places of a and b about.
+// The chain x -> a -> b -> y on one stream; tests move the places of a and b.
 struct Chain {
   Chain() {
     const uint32_t type = b.type(DType::kF32, {32});

@@ -40,9 +40,9 @@ std::vector<Access> accesses_of(const pb::FixedPart& part, int t) {
   return accesses;
 }
 
-// Plays the streams until nothing moves: each task's clock is its stream's, joined at a wait with
-// the clock of the record (Mattern 1989). A stream that waits for something never recorded goes on
-// unordered, once everything else has come to rest.
+// Replays the streams until none can advance: each task's clock is its stream's, joined at a wait
+// with the clock of the record (Mattern 1989). A stream that waits for an event that is never
+// recorded continues unordered, after all others have stopped.
 std::vector<Work> clocks_of(const pb::FixedPart& part) {
   const size_t streams = static_cast<size_t>(part.streams_size());
   std::vector<std::vector<int>> order(streams);

@@ -1,4 +1,4 @@
-// Checks that streams and events of a compiled model order everything that must be ordered.
+// Checks that the streams and events of a compiled model order everything that must be ordered.
 // Independent: shares no code with the compiler that chose them or the executor that obeys them;
 // slow and plain on purpose (quadratic in the launches of different streams).
 #pragma once
@@ -22,8 +22,8 @@ struct StreamConflict {
                      // overlap: … bytes [0, 1024) of the arena"
 };
 
-// Conflicts of a part, by task numbers, one for each pair of tasks (its first common bytes), at
-// most `limit`. A wait for an event that is never recorded orders nothing.
+// Returns the conflicts of a part, by task numbers, one for each pair of tasks (its first common
+// bytes), at most `limit`. A wait for an event that is never recorded orders nothing.
 std::vector<StreamConflict> find_stream_conflicts(const pb::ModelDef& model,
                                                   const pb::FixedPart& part, size_t limit = 100);
 

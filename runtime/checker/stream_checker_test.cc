@@ -28,7 +28,7 @@ TEST(StreamChecker, NamesLaunchesAndBytesForEachEventDeleted) {
     const char* second;
     const char* bytes;
   };
-  // The pair whose order the event alone kept: producer and consumer of the value handed over.
+  // The pair of tasks that only the event ordered: producer and consumer of the value handed over.
   const Expected expected[] = {
       {0, "'a19' (task 19, stream 'a')", "'b0' (task 61, stream 'b')",
        "bytes [0, 1024) of the arena"},

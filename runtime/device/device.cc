@@ -14,7 +14,7 @@ thread_local WorkerPool* acquired_from = nullptr;
 
 }  // namespace
 
-// All devices of the process and the threads that they share.
+// Owns all devices of the process and the threads that they share.
 class ProcessDevices {
  public:
   static ProcessDevices& get() {
@@ -32,7 +32,7 @@ class ProcessDevices {
     const std::shared_ptr<Device> device(new Device(threads, pool));
     known = device;
     set_width(*pool);
-    lock.unlock();  // a device that ends takes the lock too
+    lock.unlock();  // the destructor of a device takes the lock too
     SLUICE_TRY(device->start_threads());
     return device;
   }
@@ -58,8 +58,8 @@ class ProcessDevices {
     pool.set_width(maximum);
   }
 
-  // In a child: the parent's threads are not here, and its pool must not be ended, which would wait
-  // for them.
+  // Starts anew in a forked child: the parent's threads do not exist here, and its pool must not be
+  // destroyed, because that would wait for them.
   void begin_anew() {
     std::shared_ptr<WorkerPool> left = pool_.lock();
     if (left == nullptr) return;

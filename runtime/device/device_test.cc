@@ -1,5 +1,5 @@
-// What every device must do: each block of a launch once, on any threads, its writes seen by who
-// waits for it.
+// Tests what every device must do: run each block of a launch once, on any threads, and make its
+// writes visible to whoever waits for it.
 #include "runtime/device/device.h"
 
 #include <gtest/gtest.h>
@@ -144,7 +144,8 @@ TaskQueue queue_of(uint32_t tasks, KernelFunction kernel) {
   return queue;
 }
 
-// Walkers beyond the last slot wait, and threads of the device make room for those that have one.
+// Walkers beyond the last slot wait, and threads of the device become idle so that walkers with a
+// slot can work.
 TEST_P(DeviceTest, KeepsItsThreadsBusyAndNoMore) {
   busy = max_busy = 0;
   const auto made = shared_device(GetParam());
@@ -264,14 +265,14 @@ void note_busy_run(const KernelArgs* args, uint32_t block, uint32_t blocks) {
   --run.busy;
 }
 
-// Runs on 1, 2, 2 and 4 threads: none is worked on by more than its own, and no more than four
-// threads are busy in all.
+// Runs on 1, 2, 2 and 4 threads go on together: none uses more threads than its own number, and no
+// more than four threads are busy in all.
 TEST(SharedDevice, RunsOfDifferentThreadCountsShareTheThreads) {
   busy = max_busy = 0;
   const TaskQueue queue = queue_of(40, note_busy_run);
   const std::vector<int> widths{1, 2, 2, 4, 4};
   std::vector<RunCount> counts(widths.size());
-  const auto widest = shared_device(4).value();  // for as long as any run goes on
+  const auto widest = shared_device(4).value();  // lives longer than every run
   std::vector<std::thread> callers;
   for (size_t i = 0; i < widths.size(); ++i) {
     callers.emplace_back([&, i] {

@@ -5,7 +5,7 @@
 namespace sluice {
 namespace {
 
-// Objects of one kernel have a dozen sections of some kilobytes; far more is damage.
+// Objects of one kernel have a dozen sections of some kilobytes; a far larger section is damage.
 constexpr uint64_t kMaxSectionBytes = uint64_t{1} << 30;
 constexpr uint64_t kMaxSectionAlign = 4096;
 

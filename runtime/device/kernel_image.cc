@@ -37,7 +37,7 @@ size_t align_up(size_t value, size_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
 
-// Gives every loaded section its place after `end` and moves `end`.
+// Assigns every loaded section a place after `end` and advances `end`.
 Result<PlacedObject> place(ElfObject object, size_t& end) {
   PlacedObject placed{std::move(object), {}};
   for (const ElfObject::Section& section : placed.object.sections()) {
@@ -57,7 +57,7 @@ Result<PlacedObject> place(ElfObject object, size_t& end) {
   return placed;
 }
 
-// Where a symbol lies in the mapping.
+// Returns the offset of a symbol in the mapping.
 Result<size_t> symbol_offset(const PlacedObject& placed, const ElfObject::Symbol& symbol) {
   const uint16_t where = symbol.entry.st_shndx;
   if (!symbol.is_defined()) return bad("symbol '{}' is not defined", symbol.name);
@@ -85,7 +85,8 @@ Result<void> relocate(const PlacedObject& placed, const ElfObject::Relocation& r
       const size_t target,
       symbol_offset(placed, placed.object.symbols()[ELF64_R_SYM(relocation.entry.r_info)]));
   const size_t place = placed.offsets[relocation.section] + at;
-  // Unsigned arithmetic: a damaged addend wraps and is then refused or harmless, never undefined.
+  // Unsigned arithmetic: a damaged addend wraps around and is then reported or harmless, never
+  // undefined behaviour.
   const uint64_t value = uint64_t{target} + static_cast<uint64_t>(relocation.entry.r_addend);
   const int64_t distance = static_cast<int64_t>(value - place);
   switch (type) {

@@ -1,6 +1,6 @@
-// Machine code of generated kernels made callable: a loader for the closed ELF64 relocatable
+// Makes the machine code of generated kernels callable: a loader for the closed ELF64 relocatable
 // objects that the kernel generator writes. No symbol of the process is ever bound; relocations
-// reach the object's own sections only.
+// only reach sections of the same object.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@
 
 namespace sluice {
 
-// Read-only, executable memory holding any number of objects; unmapped when destroyed. Functions
-// found in it must not be called afterwards.
+// Read-only, executable memory with any number of objects; unmapped when destroyed. Functions found
+// in it must not be called afterwards.
 class KernelImage {
  public:
-  // Lays the allocated sections of all objects into one mapping, relocates them and makes the
-  // mapping read-only and executable. The spans are not needed afterwards. kBadCompiledModel when
-  // an object is damaged, of another machine, not closed, or when two objects define the same
-  // function. The caller has checked the objects' digests: this answers damage with an error, but
-  // machine code is as trusted as a shared library.
+  // Places the allocated sections of all objects in one mapping, relocates them and makes the
+  // mapping read-only and executable. The spans are not needed afterwards. Error: kBadCompiledModel
+  // when an object is damaged, made for another machine or not closed, or when two objects define
+  // the same function. The caller has checked the objects' digests: damage is answered with an
+  // error, but machine code is as trusted as a shared library.
   static Result<KernelImage> load(std::span<const std::span<const std::byte>> objects);
 
   KernelImage(KernelImage&& other) noexcept;

@@ -85,7 +85,7 @@ TEST(KernelImage, EveryTruncationIsAnError) {
   }
 }
 
-// Damage may go unseen (inside code), but never crashes the loader.
+// Damage may stay undetected (inside code), but never crashes the loader.
 TEST(KernelImage, RandomDamageNeverCrashes) {
   const Bytes whole = object_bytes();
   std::mt19937 random(7);
@@ -94,7 +94,7 @@ TEST(KernelImage, RandomDamageNeverCrashes) {
     Bytes bytes = whole;
     const size_t flips = 1 + random() % 4;
     for (size_t i = 0; i < flips; ++i) {
-      // Half of the damage goes into the headers, where it matters.
+      // Half of the damage is put into the headers, which the loader reads.
       const size_t at = random() % 2
                             ? random() % bytes.size()
                             : bytes.size() - 1 - random() % std::min<size_t>(bytes.size(), 900);

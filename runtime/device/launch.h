@@ -1,5 +1,5 @@
-// One launch: what the device runs for one task of a stream. A launch is a leaf; its blocks write
-// disjoint bytes and wait for nothing.
+// A launch: the work that the device runs for one task of a stream. A launch is a leaf; its blocks
+// write disjoint bytes and wait for nothing.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace sluice {
 
-// The first failure of a run, first in task order, whatever thread met it first.
+// The first failure of a run in task order, whichever thread met it first.
 class Failure {
  public:
   uint32_t task() const { return task_; }  // of the failure that was taken last
@@ -26,7 +26,8 @@ class Failure {
     }
     happened_.store(true, std::memory_order_release);
   }
-  // Gives the failure away and forgets it; ok without one. Only while nothing is in flight.
+  // Returns the failure and forgets it; ok without one. To be called only while nothing is in
+  // flight.
   Result<void> take() {
     if (!happened_.exchange(false)) return {};
     return std::move(error_);
@@ -39,8 +40,8 @@ class Failure {
   Error error_;
 };
 
-// A task that is C++ code of one block: host_cpu nodes and copies. state belongs to the model,
-// operands to the run.
+// The function of a task that is C++ code of one block: host_cpu nodes and copies. The model owns
+// state, the run owns operands.
 using CallFunction = Result<void> (*)(const void* state, void* const* operands);
 
 struct Launch {
@@ -57,8 +58,8 @@ struct Launch {
                                  // when either is wanted
 };
 
-// A thread's own scratch, 64-byte aligned, grown on demand and kept; null when there is no memory
-// for it.
+// A thread's own scratch, 64-byte aligned; it grows on demand and is kept. Null when there is no
+// memory for it.
 class Scratch {
  public:
   void* get(uint32_t bytes) {

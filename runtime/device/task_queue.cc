@@ -104,8 +104,8 @@ void Walk::retire_finished(Device& device, const WalkObserver& observer) {
 }
 
 void Walk::collect_ready() {
-  // A record in one stream may free a wait in a stream looked at before: look again until no event
-  // moved.
+  // A record in one stream may release a wait in a stream visited before: visit again until no
+  // event changed.
   for (bool moved = true; moved;) {
     moved = false;
     ready_.clear();
@@ -127,7 +127,7 @@ void Walk::run_ready_here(const WalkObserver& observer) {
   }
 }
 
-// Works on what is in flight until one launch has finished.
+// Runs blocks of launches in flight until one launch has finished.
 void Walk::help_one(Device& device) {
   for (const int slot : slots_in_flight_) {
     device.help(slot, scratch_);
@@ -144,7 +144,7 @@ Result<void> Walk::run(Device& device, void* const* operands, const WalkObserver
   while (true) {
     collect_ready();
     if (ready_.empty() && slots_in_flight_.empty()) break;
-    // Alone on the device, or alone to run one block: no other thread could help.
+    // The only thread of the device, or a single launch of one block: no other thread could help.
     const bool one_block = ready_.size() == 1 && slots_in_flight_.empty() &&
                            queue_.tasks[head_task(ready_[0])].blocks == 1;
     if (one_block || device.threads() == 1) {

@@ -1,6 +1,6 @@
 // Streams of tasks, and the walk that runs them (design section 6, Threads). Tasks of a stream run
-// in order; streams run at the same time, held together by events only. An event is a counter of
-// the run, raised by a record and looked at when a wait comes to a stream's head.
+// in order; streams run at the same time and are ordered by events only. An event is a counter of
+// the run, which a record increments and which is read when a wait comes to a stream's head.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace sluice {
 
 enum class TaskAction : uint8_t { kLaunch, kRecord, kWait };
 
-// What a task does in every run: everything but its operands' addresses.
+// The part of a task that is the same in every run: everything but its operands' addresses.
 struct StreamTask {
   TaskAction action = TaskAction::kLaunch;
   bool flush_denormals = false;
@@ -29,8 +29,8 @@ struct StreamTask {
   const int64_t* symbols = nullptr;  // of the kernel; null without
 };
 
-// All tasks of a part, in an order in which each stream's own tasks are in order. Immutable, shared
-// by runs.
+// All tasks of a part, in an order that keeps the order within each stream. Immutable, shared by
+// runs.
 struct TaskQueue {
   std::vector<StreamTask> tasks;
   std::vector<std::vector<uint32_t>> streams;  // task numbers
@@ -42,8 +42,8 @@ struct TaskTime {
   int64_t end_ns = 0;
 };
 
-// What a caller may want to see of a walk; both are slow and optional. after_task runs on the
-// walking thread once a task has completed.
+// Observers that a caller may attach to a walk; both are slow and optional. after_task runs on the
+// walking thread after each completed task.
 struct WalkObserver {
   std::vector<TaskTime>* times = nullptr;  // one per task
   std::function<Result<void>(uint32_t task)> after_task;
@@ -53,8 +53,8 @@ struct WalkObserver {
 class Walk {
  public:
   explicit Walk(const TaskQueue& queue);
-  // Runs every task once. operands: the run's table of addresses. Returns the first failure in task
-  // order; then some tasks have not run.
+  // Runs every task once. operands is the run's table of addresses. Returns the first failure in
+  // task order; some tasks have then not run.
   Result<void> run(Device& device, void* const* operands, const WalkObserver& observer);
   uint32_t failed_task() const {
     return failure_.task();
@@ -77,7 +77,7 @@ class Walk {
   const TaskQueue& queue_;
   void* const* operands_ = nullptr;
   std::vector<uint32_t> head_;    // per stream: position of the first task not completed
-  std::vector<uint32_t> events_;  // how often each was recorded in this run
+  std::vector<uint32_t> events_;  // by event: number of records in this run
   std::vector<uint32_t> ready_;   // streams with a launch at their head, not in flight
   std::vector<uint32_t> streams_in_flight_;
   std::vector<int> slots_in_flight_;  // parallel

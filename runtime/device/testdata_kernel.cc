@@ -1,5 +1,5 @@
-// Compiled to an object of its own, which kernel_image_test loads: what a generated kernel looks
-// like, with a constant table and a call.
+// Is compiled to an object of its own, which kernel_image_test loads: it has the form of a
+// generated kernel, with a constant table and a call.
 #include "runtime/device/kernel_abi.h"
 
 namespace {

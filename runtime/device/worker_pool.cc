@@ -12,8 +12,8 @@
 namespace sluice {
 namespace {
 
-// True once the calling thread has looked for something for 20 µs. Reading the clock costs about as
-// much as a pause; it is read rarely.
+// Becomes true once the calling thread has looked for work for 20 µs. Reading the clock costs about
+// as much as a pause, so it is read rarely.
 class SpinLimit {
  public:
   bool reached() {
@@ -39,8 +39,8 @@ void run_block(const Launch& launch, const KernelArgs& args, uint32_t block) {
   if (!done) launch.failure->note(launch.task, std::move(done).error());
 }
 
-// The launch's scratch. False when there is no memory for it: the launch has failed, and its blocks
-// are taken but not run.
+// Gets the scratch of the launch. Returns false when there is no memory for it: the launch has then
+// failed, and its blocks are taken but not run.
 bool get_scratch(const Launch& launch, Scratch& scratch, KernelArgs& args) {
   args.scratch = scratch.get(launch.scratch_bytes);
   if (args.scratch != nullptr || launch.scratch_bytes == 0) return true;
@@ -168,14 +168,14 @@ uint64_t WorkerPool::open_to(int index) const {
   return joinable;
 }
 
-// The thread says that it is busy before it asks whether it may be, a walker sits down before it
-// asks who is busy: one of them sees the other.
+// The thread marks itself busy before it checks whether it may be, and a walker acquires its slot
+// before it checks who is busy: so one of them sees the other.
 bool WorkerPool::work_once(int index, Worker& me, Scratch& scratch) {
   const uint64_t open = open_to(index);
   if (open == 0 || !may_work(index)) return false;
   me.is_busy.store(true);
-  // Threads begin at different slots, so that launches in flight together get a thread each before
-  // one gets two.
+  // Threads begin at different slots, so that launches in flight together get one thread each
+  // before one of them gets two.
   const int slot = (std::countr_zero(std::rotr(open, index)) + index) % kSlots;
   Slot& s = slots_[slot];
   s.users.fetch_add(1);
@@ -218,7 +218,7 @@ void WorkerPool::wake_workers(const Launch& launch, int limit) {
     work_came_.notify_one();
 }
 
-// Under mutex_.
+// The caller has locked mutex_.
 bool WorkerPool::is_anyone_barred_busy() const {
   for (size_t index = workers_.size(); index-- > 0 && !may_work(static_cast<int>(index));) {
     if (workers_[index]->is_busy.load()) return true;
@@ -242,7 +242,7 @@ void WorkerPool::release_slot() {
     walkers_.fetch_sub(1);
     waits = standing_ > 0;
   }
-  if (waits) slot_released_.notify_all();  // of the waiters some wait for a thread of the pool
+  if (waits) slot_released_.notify_all();  // some waiters wait for a thread of the pool
   if (open_.load() != 0) work_came_.notify_all();
 }
 

@@ -1,7 +1,7 @@
 // The threads of the process that run the blocks of launches, and the slots of the threads that
-// walk runs, which work too. With a width of T at most T of them are busy: T - 1 threads are the
-// pool's own, a walker beyond the T-th waits for a slot, and each walker beyond the first keeps one
-// of the pool's own threads idle, and waits for the block that it is inside.
+// walk runs, which run blocks too. With a width of T at most T of them are busy: T - 1 threads are
+// the pool's own, a walker beyond the T-th waits for a slot, and each walker beyond the first keeps
+// one of the pool's own threads idle, after waiting for the end of its current block.
 //
 // Threads look for work for at most 20 µs, then sleep. Everything here is safe to call from any
 // thread.
@@ -33,14 +33,14 @@ class WorkerPool {
   bool has_threads(int threads) const {
     return started_.load(std::memory_order_acquire) + 1 >= threads;
   }
-  // Starts those of the first `threads` - 1 that do not exist yet. Error: kLimit when they cannot
-  // be had.
+  // Starts those of the first `threads` - 1 threads that do not exist yet. Error: kLimit when they
+  // cannot be started.
   Result<void> start_threads(int threads);
 
   void acquire_slot();  // waits for a slot
   void release_slot();
 
-  // As Device has them. limit: of the threads that run the launch, its walker among them.
+  // See Device. limit: the maximum number of threads that run the launch, its walker included.
   int begin(const Launch& launch, int limit);
   void help(int slot, Scratch& scratch);
   bool finished(int slot) const;
@@ -50,10 +50,10 @@ class WorkerPool {
  private:
   static constexpr int kWalker = -1;  // in place of the index of an own thread: always may work
 
-  // users counts the pool's threads that look at the slot. A thread counts itself in, then looks
-  // whether the slot's bit in open_ is (still) set, and only then reads launch. The bit is cleared
-  // by whoever takes the last block, before it leaves; so once all blocks are taken and users is 0,
-  // nobody reads the slot and nobody will until it is opened again.
+  // users counts the pool's threads that look at the slot. A thread increments it, then checks
+  // whether the slot's bit in open_ is (still) set, and only then reads launch. The thread that
+  // takes the last block clears the bit before it leaves; so once all blocks are taken and users is
+  // 0, nobody reads the slot and nobody will until it is opened again.
   struct alignas(64) Slot {
     std::atomic<uint32_t> users{0};
     std::atomic<int> limit{0};  // read without being counted in, it may be that of a launch before

@@ -11,7 +11,8 @@ uint64_t AppendedState::element_bytes() const {
   return dtype_bits(static_cast<DType>(storage_->dtype())) / 8;
 }
 
-// The memory of the execution before when nobody keeps anything in it, and it is large enough.
+// Makes memory for a state of these extents; that of the previous execution is reused when nobody
+// else keeps it and it is large enough.
 Result<AppendedState::Place> AppendedState::make_place(std::span<const int64_t> extents,
                                                        const std::string& name) const {
   const std::vector<int64_t> capacity = capacity_of(*storage_, extents);

@@ -1,6 +1,6 @@
-// A state that is written in place: memory for the state's bound, in which each execution writes
-// behind what is there. Nothing of it is copied from one execution to the next, and what an
-// execution wrote counts only once it is kept.
+// A state that is written in place: memory of the size of the state's bound, in which each
+// execution appends to the elements that exist. Nothing is copied from one execution to the next,
+// and what an execution wrote counts only once it is kept.
 #pragma once
 
 #include <cstdint>
@@ -18,30 +18,31 @@ namespace sluice {
 
 class AppendedState {
  public:
-  // storage: the type of the memory, of which dims that are not fixed are the state's own.
+  // storage: the type of the memory; its dims that are not fixed are those of the state.
   explicit AppendedState(const pb::TypeDef& storage) : storage_(&storage) {}
 
   bool is_kept() const { return kept_.has_value(); }
 
-  // An execution begins with what was kept, zeros of these extents, or a copy of a tensor. Errors:
-  // kLimit when there is no memory, kBadBinding when it is larger than the state may be (named
-  // `name`).
+  // Begins an execution with what was kept, with zeros of these extents, or with a copy of a
+  // tensor. Errors: kLimit when there is no memory, kBadBinding when it is larger than the state
+  // may be (named `name`).
   void go_on() { now_ = *kept_; }
   Result<void> begin(std::span<const int64_t> extents, const std::string& name);
   Result<void> load(const HostTensor& tensor, const std::string& name);
 
-  // Extents at the begin of the execution, and all of the memory, dense but for room along one
-  // axis.
+  // The extents at the beginning of the execution, and the whole memory, which is dense but for
+  // spare capacity along one axis.
   const std::vector<int64_t>& extents() const { return now_.extents; }
   std::span<std::byte> memory() const { return {now_.memory.data(), now_.bytes}; }
 
-  // The execution succeeded: the state has these extents now.
+  // Keeps the result of an execution that succeeded: the state has these extents now.
   void keep(std::vector<int64_t> extents) noexcept;
-  // The next execution begins as this one did.
+  // Makes the next execution begin as this one did.
   void rewind() { kept_ = now_; }
   void forget() { kept_.reset(); }
 
-  // What the last execution made, of these extents, dense; until the next one begins.
+  // Returns the result of the last execution, of these extents, dense; valid until the next one
+  // begins.
   Tensor dense(std::span<const int64_t> extents) const;
 
  private:

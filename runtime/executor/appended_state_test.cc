@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-// [batch, 5, 3] floats: room for five along axis 1.
+// Returns the type [batch, 5, 3] of floats: capacity for five along axis 1.
 pb::TypeDef capacity_of_five() {
   pb::TypeDef type;
   type.set_dtype(static_cast<uint32_t>(DType::kF32));

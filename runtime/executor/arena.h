@@ -1,5 +1,5 @@
-// Memory of one run: zeroed, private, 4096-byte aligned; from 2 MiB on aligned to huge pages and
-// offered to them.
+// The memory of one run: zeroed, private, 4096-byte aligned; from 2 MiB on it is aligned to huge
+// pages and advised to the system for them.
 #pragma once
 
 #include <cstddef>

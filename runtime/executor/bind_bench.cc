@@ -1,4 +1,4 @@
-// What a size that never came before costs: the parts of a model, bound to 100 sizes each.
+// Measures the cost of a new size: the parts of a model are bound to 100 sizes each.
 //
 //   bind_bench model.om
 #include <algorithm>

@@ -26,7 +26,7 @@ std::shared_ptr<const StaticModel> BoundParts::find(const Key& key,
   return found->second->bound;
 }
 
-// Two threads may have bound the same: the first one counts.
+// Two threads may have bound the same part and symbols: the first entry is kept.
 std::shared_ptr<const StaticModel> BoundParts::keep(const Key& key,
                                                     std::shared_ptr<const StaticModel> bound) {
   constexpr uint64_t kEntryBytes = 256;  // of list, map and counts around an entry
@@ -43,8 +43,8 @@ std::shared_ptr<const StaticModel> BoundParts::keep(const Key& key,
   return bound;
 }
 
-// Those not used for the longest time, until the rest holds at most so many bytes. Runs keep what
-// they use themselves.
+// Evicts the least recently used entries until the others take at most max_bytes. Runs keep the
+// entries that they use alive.
 void BoundParts::give_up(uint64_t max_bytes) {
   while (counters_.bytes > max_bytes) {
     counters_.bytes -= entries_.back().bytes;

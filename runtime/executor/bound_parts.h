@@ -1,6 +1,6 @@
-// Symbolic parts of a model, bound to sizes: each distinct one once, until others were used more
-// lately and all together would hold more bytes than they may. Shared by the runs of the model,
-// from any threads.
+// A cache of symbolic parts of a model, bound to sizes: each part and sizes once, until others were
+// used more recently and all together would take more bytes than the limit. Shared by the runs of
+// the model, from any threads.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@
 namespace sluice {
 
 struct BoundPartsCounters {
-  uint64_t hits = 0;       // requests for what was bound before
-  uint64_t binds = 0;      // and for what was not
-  uint64_t evictions = 0;  // bound parts that were given up for others, or for a lower limit
+  uint64_t hits = 0;       // requests for parts that were bound already
+  uint64_t binds = 0;      // requests for parts that were not
+  uint64_t evictions = 0;  // bound parts that were evicted for others, or for a lower limit
   uint64_t parts = 0;      // kept
-  uint64_t bytes = 0;      // held by those
+  uint64_t bytes = 0;      // of the parts that are kept
   uint64_t limit_bytes = 0;
   bool operator==(const BoundPartsCounters&) const = default;
 };
@@ -36,12 +36,12 @@ class BoundParts {
              std::vector<std::shared_ptr<void>> host_graphs)
       : model_(std::move(model)), host_graphs_(std::move(host_graphs)) {}
 
-  // symbols: the values of ModelDef.sizes.symbols. held: what the caller has bound for the same
-  // part and symbols, or null; it is as good as what is kept here. Errors of StaticModel::bind.
+  // symbols: the values of ModelDef.sizes.symbols. held: the part that the caller has bound for the
+  // same symbols, or null; it is as good as an entry of the cache. Errors of StaticModel::bind.
   Result<std::shared_ptr<const StaticModel>> get(size_t part, std::span<const int64_t> symbols,
                                                  std::shared_ptr<const StaticModel> held = nullptr);
 
-  // Parts that are kept hold at most so many bytes from now on; one that needs more by itself is
+  // Limits the bytes of the parts that are kept from now on; a part that needs more by itself is
   // not kept.
   void limit(uint64_t bytes);
   BoundPartsCounters counters() const;

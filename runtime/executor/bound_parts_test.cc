@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-// A part that copies n rows, n being a symbol.
+// A part that copies n rows, where n is a symbol.
 std::shared_ptr<const OpenedModel> copying_model() {
   testing::ModelBuilder b;
   const uint32_t rows = b.type(DType::kF32, {-1, 4});

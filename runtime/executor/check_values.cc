@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-// Offsets from 0 upwards to the end of the text.
+// Checks that the offsets ascend from 0 to the end of the text.
 bool strings_fit(std::span<const std::byte> bytes, uint64_t count) {
   const uint64_t table = (count + 1) * sizeof(uint64_t);
   if (table > bytes.size()) return false;
@@ -23,7 +23,7 @@ bool strings_fit(std::span<const std::byte> bytes, uint64_t count) {
   return before == bytes.size() - table;
 }
 
-// A dim as --dim bounded it, and as the graph needs it.
+// Checks a dim against the bounds of --dim and those that the graph needs.
 Result<void> check_bounds(const pb::TypeDef& type, int dim, int64_t given,
                           const std::string& input) {
   if (dim >= type.dim_low_size()) return {};
@@ -61,7 +61,7 @@ std::string maps_text(const HostValue& value) {
   return text;
 }
 
-// Keys and values of one map after another, as many values as keys.
+// Checks keys and values of one map after another: each has as many values as keys.
 bool maps_fit(const pb::ModelDef& model, const pb::TypeDef& map,
               std::span<const HostTensor> tensors) {
   if (tensors.size() % 2 != 0) return false;

@@ -1,4 +1,4 @@
-// What a caller's values must be before a run reads them, and what a run promises of its own.
+// Checks a caller's values before a run reads them, and the outputs of the run against their types.
 #pragma once
 
 #include <span>
@@ -10,17 +10,17 @@
 
 namespace sluice {
 
-// Whether a value has the type; a tensor alone its dtype and dims.
+// Returns whether a value has the type; of a tensor, its dtype and dims.
 bool fits(const pb::TypeDef& type, const HostTensor& tensor);
 bool fits(const pb::ModelDef& model, uint32_t type, const HostValue& value);
 std::string text_of(
     const HostValue& value);  // "f32 2x3", "a sequence of 2, the first f32 3", "nothing"
 
-// A tensor whose bytes are as many as its dims say. Error: kBadBinding.
+// Checks that a tensor has as many bytes as its dims need. Error: kBadBinding.
 Result<void> check_tensor(const HostTensor& tensor, const std::string& input);
 
-// Dims of one name are equal in all inputs, and within the bounds that --dim gave or the graph
-// needs. The values fit their types. Error: kBadBinding.
+// Checks that dims of one name are equal in all inputs, and within the bounds that --dim gave or
+// the graph needs. The values must fit their types. Error: kBadBinding.
 Result<void> check_dims(const pb::ModelDef& model, std::span<const HostValue> inputs);
 
 }  // namespace sluice

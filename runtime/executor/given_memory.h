@@ -1,5 +1,4 @@
-// Memory of a caller's, as the memory of the one tensor that is made in it. Nothing of it is ever
-// freed here.
+// The caller's memory, used for the one tensor that is made in it. It is never freed here.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +13,11 @@ namespace sluice {
 
 class GivenMemory : public std::pmr::memory_resource {
  public:
-  // Replaces what was given before. Empty: nothing is given.
+  // Replaces the memory given before. An empty span: none is given.
   void use(std::span<std::byte> bytes) { bytes_ = bytes; }
   std::span<std::byte> bytes() const { return bytes_; }
-  // Whether a tensor of so many bytes may be made in it: it fills the memory and is aligned as
-  // tensors are.
+  // Returns whether a tensor of so many bytes can be made in the memory: it fills the memory, which
+  // is aligned as tensors are.
   bool holds(size_t bytes) const {
     constexpr size_t kAlignment = CacheLineAllocator<std::byte>::kAlignment;
     return bytes > 0 && bytes == bytes_.size() &&

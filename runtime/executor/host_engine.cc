@@ -11,11 +11,11 @@ namespace {
 
 constexpr const char* kLibrary = "libsluice_host_cpu.so";
 
-// Where it lies as seen from the program or library that opens it: in a build tree, beside it, and
-// installed, from bin, from lib and from a folder of lib for one architecture.
+// The folders of the library, relative to the program or library that opens it: in a build tree,
+// beside it; installed, from bin, from lib and from a folder of lib for one architecture.
 constexpr const char* kFolders[] = {"../lib", ".", "../lib/sluice", "sluice", "../sluice"};
 
-// The folders to look in: of the file this code was loaded from, then of the program.
+// Returns the folders to search: of the file this code was loaded from, then of the program.
 std::vector<std::filesystem::path> origins() {
   std::vector<std::filesystem::path> folders;
   std::error_code ignored;
@@ -30,7 +30,7 @@ std::vector<std::filesystem::path> origins() {
   return folders;
 }
 
-// The system's loader tells it in words only.
+// Returns whether the problem is a lack of memory: the system's loader reports it in words only.
 bool lacks_memory(const std::string& problem) {
   return problem.find("llocate memory") != std::string::npos ||
          problem.ends_with("failed to map segment from shared object");

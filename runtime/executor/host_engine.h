@@ -1,6 +1,6 @@
-// What the executor asks of an engine that runs nodes by C++ code (host_cpu). The engine lives in a
-// library of its own, opened only when a model names it; both sides are built together, which
-// `release` and `table_size` make sure of.
+// The interface between the executor and an engine that runs nodes by C++ code (host_cpu). The
+// engine is in a library of its own, opened only when a model names it; both sides are built
+// together, which `release` and `table_size` make sure of.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ struct HostTask {
   size_t outputs = 0;
 };
 
-// A tensor in memory that the caller or `owner` keeps. Elements as Tensor has them.
+// A tensor in memory that the caller or `owner` keeps. Its elements are stored as in Tensor.
 struct HostTensor {
   DType dtype = DType::kUndefined;
   std::vector<int64_t> dims;
@@ -46,7 +46,7 @@ struct HostTensor {
   }
 };
 
-// What an input, output or value of a graph that is walked holds.
+// The value of an input, an output or a node of a graph that is walked.
 struct HostValue {
   enum class Kind : uint8_t {
     kTensor,
@@ -60,26 +60,26 @@ struct HostValue {
                                     // its values, both of one dim
 };
 
-// What the executor does, and wants to see, while a root graph is walked.
+// The actions of the executor while a root graph is walked, and its observers.
 struct GraphHooks {
-  // The results of a fixed part.
+  // Returns the results of a fixed part.
   std::function<Result<std::vector<Tensor>>(uint32_t part, std::span<const HostTensor> inputs)>
       call_part;
   // By the node's position in the graph: 1 + the kernel of the compiled model that it launches; 0:
   // none. Empty: no node launches one.
   std::span<const uint32_t> node_kernels;
   // Launches a kernel and waits for its end. operands: its outputs, then its inputs, each at a
-  // multiple of 64 bytes, in the storages that the graph says. dims: of all of them, one behind the
-  // other.
+  // multiple of 64 bytes, in the storages that the graph declares. dims: of all operands,
+  // concatenated.
   std::function<Result<void>(uint32_t kernel, std::span<void* const> operands,
                              std::span<const int64_t> dims)>
       launch;
-  // Before and after each node, by its position in the graph. May be empty.
+  // Called before and after each node, with its position in the graph. May be empty.
   std::function<void(uint32_t node, bool begins)> around_node;
-  // Where values take their memory from; null: the heap. It outlives them all.
+  // The resource that values allocate their memory from; null: the heap. It outlives all values.
   std::pmr::memory_resource* memory = nullptr;
-  // Each value as it is made. May be empty. is_channels_last: a tensor whose elements lie in the
-  // order N, H, W, C.
+  // Called with each value as it is made. May be empty. is_channels_last: a tensor whose elements
+  // are stored in the order N, H, W, C.
   std::function<void(const std::string& name, const HostValue& value, bool is_channels_last)>
       value_made;
 };
@@ -91,38 +91,38 @@ struct PartResult {
   uint32_t output = 0;
 };
 
-// A table of functions, found under the C name sluice_host_engine in the library.
+// A table of functions, found under its C name sluice_host_engine in the library.
 struct HostEngine {
   const char* release;
   size_t table_size;
-  // Reads a part's host graph, or a root graph (.sg bytes). They and the weights stay mapped while
-  // the result lives.
+  // Reads a part's host graph, or a root graph (.sg bytes). The bytes and the weights stay mapped
+  // during the lifetime of the result.
   Result<std::shared_ptr<void>> (*open_graph)(std::span<const std::byte> graph,
                                               std::span<const std::byte> weights);
-  // Checks that the node exists and takes these operands, and does what need be done once. graph
+  // Checks that the node exists and takes these operands, and prepares what is needed once. graph
   // outlives the result.
   Result<std::shared_ptr<const void>> (*prepare)(const std::shared_ptr<void>& graph,
                                                  const HostTask& task);
   // Runs a prepared task: state is prepare's result, operands the addresses in the same order.
-  // Several threads at once.
+  // Several threads may call it at once.
   CallFunction run;
   // Checks that each of these results of parts is the one output of the root graph with its index,
-  // and that no node reads it: its elements lie in memory of which the graph knows nothing. Error:
-  // kBadCompiledModel.
+  // and that no node reads it, because its elements are in memory that the graph knows nothing of.
+  // Error: kBadCompiledModel.
   Result<void> (*check_unread)(const std::shared_ptr<void>& graph,
                                std::span<const PartResult> results);
-  // Results of parts that are one output of the root graph each, of parts that are called once,
-  // which nothing reads but other parts: nobody else shares their memory.
+  // Returns the results of parts that are one output of the root graph each, of parts that are
+  // called once, and that only other parts read: nothing else shares their memory.
   std::vector<PartResult> (*outputs_of_parts)(const std::shared_ptr<void>& graph);
-  // Walks a root graph node by node. Inputs of the graph's types, one each; they are not copied and
-  // must not change meanwhile.
+  // Walks a root graph node by node. inputs: one of each of the graph's types; they are not copied
+  // and must not change meanwhile.
   Result<std::vector<HostValue>> (*run_graph)(const std::shared_ptr<void>& graph,
                                               std::span<const HostValue> inputs,
                                               const GraphHooks& hooks);
 };
 
-// Opens libsluice_host_cpu.so beside this program or library ($ORIGIN/../lib, then $ORIGIN).
-// Errors: kWrongDevice when it is not there or of another release.
+// Opens libsluice_host_cpu.so beside this program or library ($ORIGIN/../lib, then $ORIGIN). Error:
+// kWrongDevice when it does not exist or is of another release.
 Result<const HostEngine*> open_host_engine();
 
 inline constexpr char kHostEngineSymbol[] =

@@ -5,7 +5,7 @@
 namespace sluice {
 namespace {
 
-// Of the parts: results whose elements lie in a state's memory.
+// Returns the results of parts whose elements are in a state's memory.
 std::vector<PartResult> states_in_place(const pb::ModelDef& model) {
   std::vector<PartResult> results;
   for (int part = 0; part < model.parts_size(); ++part) {

@@ -17,12 +17,14 @@ int64_t now_ns() {
   return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
 }
 
-// Others were placed for their sizes, or for the largest that these can have: they never need more.
+// Returns whether the arena's size is known only when the part is bound. Other parts were placed
+// for their sizes, or for the largest that these can have: they never need more.
 bool is_placed_when_bound(const pb::PartDef& part) {
   return part.has_symbolic() && part.symbolic().buffer_offset_size() == 0;
 }
 
-// grows: with room for larger sizes, so that it seldom grows again, where there is memory for that.
+// Allocates a part's arena. grows: with spare capacity for larger sizes where there is memory for
+// that, so that it is seldom reallocated.
 Result<Arena> make_arena(const StaticModel& part, bool grows) {
   const uint64_t bytes = part.part().memory().arena_bytes();
   if (grows && bytes > 0) {
@@ -31,7 +33,7 @@ Result<Arena> make_arena(const StaticModel& part, bool grows) {
   return allocate_arena(part);
 }
 
-// A tensor keeps the memory that it lies in.
+// Makes each tensor of the value own the memory that its elements are in.
 void keep_memory(HostValue& value, const std::shared_ptr<const void>& memory) {
   using Both =
       std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;  // the memory ends last
@@ -39,8 +41,8 @@ void keep_memory(HostValue& value, const std::shared_ptr<const void>& memory) {
     tensor.owner = std::make_shared<const Both>(memory, std::move(tensor.owner));
 }
 
-// Unbinds states when an execution ends, also by an exception: their values stand for memory that
-// is not dense, or belongs to nobody then.
+// Unbinds states when an execution ends, also by an exception, because their values refer to memory
+// that is not dense, or that has no owner then.
 class StatesBound {
  public:
   StatesBound(const RunStates& states, RunInputs& inputs) : states_(states), inputs_(inputs) {}
@@ -144,7 +146,7 @@ const HostValue& HybridRun::output(size_t index) const {
   return copy;
 }
 
-// Once for all parts of a run.
+// Binds the symbols once for all parts of a run.
 Result<void> HybridRun::bind_symbols() {
   if (!model_->def().has_sizes()) return {};
   std::vector<std::span<const int64_t>> shapes;
@@ -157,8 +159,8 @@ Result<void> HybridRun::bind_symbols() {
   return {};
 }
 
-// Parts run one after the other and share the arena, which is as large as the largest of them
-// needs.
+// Returns the run of a part. Parts run one after the other and share the arena, which is as large
+// as the largest of them needs.
 Result<Run*> HybridRun::find_run(uint32_t part) {
   if (part >= parts_.size())
     return make_error(ErrorCode::kBadCompiledModel, "the root calls part {} of {}", part,
@@ -181,8 +183,8 @@ Result<Run*> HybridRun::find_run(uint32_t part) {
   return run.get();
 }
 
-// Memory for a result of a part, which writes all of it: the caller's where the result is an output
-// that was bound to it.
+// Makes a tensor for a result of a part, which writes all of it: in the caller's memory where the
+// result is an output that was bound to it.
 Tensor HybridRun::make_result(uint32_t part, uint32_t result, DType dtype,
                               std::vector<int64_t> extents, uint64_t bytes) {
   const auto output = model_->output_of(part, result);
@@ -214,7 +216,7 @@ Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const 
     const pb::TypeDef& type = lowered.def().types(static_cast<int>(lowered.outputs()[k].type()));
     const bool is_in_place = lowered.outputs()[k].state() != 0;
     std::vector<int64_t> extents = lowered.extents(lowered.outputs()[k].type());
-    if (is_in_place) {  // nobody reads its elements in the root: checked
+    if (is_in_place) {  // no node of the root reads its elements: checked
       outputs.push_back({{}, static_cast<DType>(type.dtype()), std::move(extents), {}});
     } else {
       const uint64_t bytes =
@@ -256,7 +258,7 @@ Result<void> HybridRun::launch(uint32_t kernel, std::span<void* const> operands,
 
 Result<void> HybridRun::execute(const HybridObserver& observer) {
   SLUICE_TRY(device_->start_threads());
-  const Device::WalkerSlot walker(*device_);  // the nodes between parts are work too
+  const Device::WalkerSlot walker(*device_);  // the nodes between parts need a slot too
   const StatesBound bound(states_, inputs_);
   SLUICE_TRY(execute_once(observer));
   SLUICE_TRY(states_.check_capacity(outputs_));
@@ -265,7 +267,7 @@ Result<void> HybridRun::execute(const HybridObserver& observer) {
   return {};
 }
 
-// Those that no part wrote there.
+// Copies the bound outputs that no part wrote into the caller's memory.
 void HybridRun::fill_bound_outputs() const {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const std::span<std::byte> bound = memory_->given[i].bytes();
@@ -307,7 +309,7 @@ Result<void> HybridRun::execute_once(const HybridObserver& observer) {
   return {};
 }
 
-// Callers rely on the types that the model promises.
+// Checks the outputs' types, because callers rely on the types that the model promises.
 Result<void> HybridRun::check_outputs(const std::vector<HostValue>& outputs) const {
   const pb::ModelDef& def = model_->def();
   if (outputs.size() != static_cast<size_t>(def.outputs_size())) {

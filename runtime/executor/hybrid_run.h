@@ -16,7 +16,7 @@
 
 namespace sluice {
 
-// What a caller may want to see of a run; all optional.
+// Observers of a run; all optional.
 struct HybridObserver {
   std::vector<TaskTime>* node_times = nullptr;               // one per node of the root graph
   std::vector<std::vector<TaskTime>>* part_times = nullptr;  // of each part, one per task
@@ -35,40 +35,41 @@ class HybridRun {
   // Gives input `index` a value of its type, whose tensors stay valid and unchanged until it is
   // bound anew or the run is destroyed. A dim that the model names ("batch") is the same in all
   // inputs, which execute() checks. A value without tensors undoes the binding of a state, which
-  // goes on from what was kept. Error: kBadBinding.
+  // continues from the value that was kept. Error: kBadBinding.
   Result<void> bind_input(size_t index, HostValue value);
 
   // Gives output `index`, of fixed size, memory of exactly its bytes, which must stay valid until
   // it is bound anew or the run is destroyed, and is written in every execute(): without a copy
-  // where a part makes the output, nothing but parts reads it, and the memory is aligned to 64
-  // bytes. Outputs overlap neither inputs nor each other. Error: kBadBinding.
+  // where a part makes the output, only parts read it, and the memory is aligned to 64 bytes.
+  // Outputs overlap neither inputs nor each other. Error: kBadBinding.
   Result<void> bind_output(size_t index, std::span<std::byte> memory);
 
-  // Forgets what was kept of earlier executions, and what was bound to inputs that are states: they
-  // begin as zeros, and empty along dims that no other input tells.
+  // Forgets the states of earlier executions, and the values bound to inputs that are states:
+  // states then begin as zeros, and empty along dims that no other input determines.
   void reset_states();
 
-  // The next execution begins with the states that the last one began with.
+  // Makes the next execution begin with the states that the last one began with.
   void rewind_states();
 
-  // Runs the model once. Every input must be bound (kBadBinding), but for states, which go on from
-  // the last execution unless they were bound since, and optionals, which then hold nothing;
-  // kBadShape, kBadValue and others from nodes that their operands do not fit.
+  // Runs the model once. Every input must be bound (kBadBinding), but for states, which continue
+  // from the last execution unless they were bound since, and optionals, which are then empty.
+  // Errors: kBadShape, kBadValue and others from nodes that their operands do not fit.
   Result<void> execute(const HybridObserver& observer = {});
 
-  // An output after execute(), until the next one; in the caller's memory or the run's own. Of a
-  // state that is written in place a copy, made when it is asked for.
+  // Returns an output after execute(), until the next one; in the caller's memory or the run's own.
+  // The output of a state that is written in place is copied on request.
   const HostValue& output(size_t index) const;
-  // Its kind and dims, and its elements where they are no state's that is written in place.
+  // Returns the kind and dims of an output, and its elements unless it is a state that is written
+  // in place.
   const HostValue& described_output(size_t index) const { return outputs_[index]; }
   const HybridModel& model() const { return *model_; }
-  // Of the memory of values outside of parts.
+  // The counters of the memory of values outside of parts.
   MemoryCounters memory() const { return memory_->pool.counters(); }
-  // The run of a part; null before it was called for the first time.
+  // The run of a part; null before its first call.
   const Run* part(size_t index) const { return parts_[index].get(); }
 
  private:
-  // What outputs lie in, which may outlive the run.
+  // The memory of outputs, which may outlive the run.
   struct RunMemory {
     explicit RunMemory(size_t outputs) : given(outputs) {}
     MemoryPool pool;

@@ -39,7 +39,7 @@ void* MemoryPool::do_allocate(size_t bytes, [[maybe_unused]] size_t alignment) {
 void MemoryPool::do_deallocate(void* memory, size_t bytes, size_t) {
   const size_t piece = piece_bytes(bytes);
   const std::lock_guard lock(mutex_);
-  Free*& first = free_[piece];  // it is there since the piece was taken
+  Free*& first = free_[piece];  // it exists since the piece was taken
   first = new (memory) Free{first};
   counters_.used_bytes -= piece;
 }
@@ -52,7 +52,8 @@ void* MemoryPool::take(size_t piece) {
   return taken;
 }
 
-// The rest of a block that is too short is left: less than a quarter of it.
+// Cuts a piece from a slab. The remainder of a slab that is too short stays unused: less than a
+// quarter of it.
 void* MemoryPool::cut(size_t piece) {
   if (remainder_bytes_ < piece) {
     slabs_.reserve(slabs_.size() + 1);
@@ -88,7 +89,7 @@ void* MemoryPool::take_slab(size_t bytes) {
   return memory;
 }
 
-// Free pieces that are blocks of their own.
+// Returns free pieces that are slabs of their own to the system.
 void MemoryPool::give_back_idle() {
   for (auto entry = free_.upper_bound(kMaxCut); entry != free_.end(); ++entry) {
     while (entry->second != nullptr) {

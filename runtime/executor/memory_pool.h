@@ -1,12 +1,12 @@
 // Memory for the values that the walk over a root makes, whose sizes differ from run to run. It
-// belongs to a run object and is kept from one run to the next, so that runs of sizes that were
-// seen before ask the system for nothing.
+// belongs to a run object and is kept from one run to the next, so that runs of sizes that occurred
+// before ask the system for nothing.
 //
 // First level: a list of free pieces for each size class, which are quarter steps between powers of
-// two, cut from blocks. Second level: above kMaxCut a piece is a block of its own, a power of two:
-// what growing sizes leave behind is then at most what they need themselves. A piece goes back to
-// the list of its class and is never merged, so the memory held depends on sizes alone, not on
-// their order.
+// two, cut from slabs. Second level: above kMaxCut a piece is a slab of its own, a power of two:
+// the memory left over by increasing sizes is then at most what the sizes themselves need. A piece
+// returns to the list of its class and is never merged, so the memory taken depends on sizes alone,
+// not on their order.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,11 @@
 namespace sluice {
 
 struct MemoryCounters {
-  uint64_t held_bytes = 0;      // taken from the system and not given back
-  uint64_t held_slabs = 0;      // in so many blocks
+  uint64_t held_bytes = 0;      // taken from the system and not returned
+  uint64_t held_slabs = 0;      // the number of slabs
   uint64_t used_bytes = 0;      // of pieces in use
-  uint64_t max_used_bytes = 0;  // the most ever
-  uint64_t system_calls = 0;    // blocks ever taken
+  uint64_t max_used_bytes = 0;  // the maximum so far
+  uint64_t system_calls = 0;    // slabs taken so far
   bool operator==(const MemoryCounters&) const = default;
 };
 
@@ -33,12 +33,12 @@ class MemoryPool : public std::pmr::memory_resource {
   static constexpr size_t kSlabBytes = size_t{256} << 10;
   static constexpr size_t kMaxCut = kSlabBytes / 4;
 
-  // blocks: where blocks come from.
+  // blocks: the resource that slabs are allocated from.
   explicit MemoryPool(std::pmr::memory_resource* blocks = std::pmr::new_delete_resource())
       : system_(blocks) {}
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
-  ~MemoryPool() override;  // everything is free again by then
+  ~MemoryPool() override;  // every piece must be free by then
 
   MemoryCounters counters() const;
   static size_t piece_bytes(size_t bytes);  // the size class: what a request really takes

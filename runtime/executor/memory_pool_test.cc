@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-// Gives so many bytes and no more.
+// Allocates so many bytes and no more.
 class Limited : public std::pmr::memory_resource {
  public:
   explicit Limited(size_t left) : left_(left) {}
@@ -51,8 +51,8 @@ TEST(MemoryPool, ClassesAreQuarterStepsThenPowersOfTwo) {
     EXPECT_LE(MemoryPool::piece_bytes(bytes), bytes * 5 / 4 + 1);
 }
 
-// As runs of a model do: some values at once, of sizes that the run's own size gives, freed in
-// another order.
+// Allocates as the runs of a model do: some values at once, of sizes that depend on the run's size,
+// freed in another order.
 void run_once(MemoryPool& pool, size_t size) {
   std::vector<std::span<std::byte>> values;
   for (size_t i = 1; i <= 12; ++i) {

@@ -1,4 +1,4 @@
-// A compiled model, opened: its file, and what all of its parts share.
+// A compiled model, opened: its file, and the data that all of its parts share.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@
 
 namespace sluice {
 
-// Kernels that a test brings for TASK_TEST, by entry name.
+// Kernels that a test provides for TASK_TEST, by entry name.
 using TestKernels = std::map<std::string, KernelFunction, std::less<>>;
 
 struct OpenOptions {
@@ -25,7 +25,7 @@ struct OpenOptions {
 
 class OpenedModel {
  public:
-  // path: a .om file, or "-" for standard input. Errors of read_om, and kBadCompiledModel,
+  // Opens a .om file, or standard input for "-". Errors of read_om, and kBadCompiledModel,
   // kWrongDevice from kernels and host nodes.
   static Result<std::shared_ptr<const OpenedModel>> open(const std::string& path,
                                                          const OpenOptions& options = {});

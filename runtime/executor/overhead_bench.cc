@@ -1,6 +1,7 @@
-// What the executor itself costs: launches of kernels that do nothing or 2 µs of work a block, and
-// opening a model of many tasks (time of this thread, so that other programs do not count). Prints;
-// no test.
+// Measures the overhead of the executor: launches of kernels that do nothing or 2 µs of work a
+// block, and opening a model of many tasks (time of this thread, so that other programs do not
+// count). Only prints; it is no test.
+//
 //   overhead_bench [launches] [tasks]
 #include <algorithm>
 #include <chrono>

@@ -105,7 +105,8 @@ void Run::use_arena(std::byte* arena) {
   ready_ = false;
 }
 
-// A generated kernel fails for want of scratch alone, and knows no names.
+// Adds the node's name to an error. A generated kernel only fails for lack of scratch memory, and
+// knows no names.
 Error Run::name_node(Error error) const {
   const bool is_kernel = error.code == ErrorCode::kLimit &&
                          walk_.failed_task() < model_->queue().tasks.size() &&

@@ -27,19 +27,19 @@ class Run {
   Result<void> bind_output(size_t index, std::span<std::byte> memory);
 
   // Gives the run its arena, of at least part().memory().arena_bytes, aligned to 4096 bytes; it
-  // must stay valid until another is given or the run is destroyed, and holds nothing that anybody
-  // needs between two calls of execute().
+  // must stay valid until another is given or the run is destroyed, and contains nothing that must
+  // survive between two calls of execute().
   void use_arena(std::byte* arena);
 
-  // Runs the model once. Every input must be bound (kBadBinding). Errors of host nodes as they
-  // come. Without an arena it allocates its own at the first call.
+  // Runs the model once. Every input must be bound (kBadBinding). Errors of host nodes are passed
+  // on. Without an arena the first call allocates one.
   Result<void> execute(const WalkObserver& observer = {});
 
-  // Bytes of an output after execute(), in the caller's memory or the run's own.
+  // Returns the bytes of an output after execute(), in the caller's memory or the run's own.
   std::span<const std::byte> output(size_t index) const;
 
-  // Bytes of a value as it lies in memory now: its storage, not brought into logical order. Meant
-  // for observers of a walk.
+  // Returns the current bytes of a value: its storage, not in logical order. Meant for observers of
+  // a walk.
   std::span<const std::byte> value(int value) const;
 
   const StaticModel& model() const { return *model_; }
@@ -69,7 +69,7 @@ class Run {
   std::vector<void*> addresses_;  // parallel to model.places()
   std::vector<Binding> bindings_;
   Walk walk_;
-  bool ready_ = false;  // operands placed
+  bool ready_ = false;  // whether the operands' addresses are set
 };
 
 }  // namespace sluice

@@ -32,7 +32,7 @@ Result<void> RunStates::begin(RunInputs& inputs) {
   return {};
 }
 
-// First of all, since what is kept may tell dims of other states.
+// Called before the other steps, because states that are kept may determine dims of other states.
 void RunStates::go_on_elsewhere(RunInputs& inputs) const {
   for (size_t s = 0; s < kept_.size(); ++s) {
     const uint32_t input = model_->states(static_cast<int>(s)).input();
@@ -42,8 +42,8 @@ void RunStates::go_on_elsewhere(RunInputs& inputs) const {
   }
 }
 
-// The input stands for the memory: dims, and enough bytes for whoever would read it as a dense
-// tensor.
+// Makes the input refer to the state's memory: it has the dims, and enough bytes for a reader of a
+// dense tensor.
 Result<void> RunStates::begin_in_place(size_t index, RunInputs& inputs) {
   AppendedState& state = *appended_[index];
   const uint32_t input = model_->states(static_cast<int>(index)).input();
@@ -82,7 +82,8 @@ std::vector<int64_t> RunStates::first_extents(const pb::TypeDef& type,
   return extents;
 }
 
-// Of a dim that another input tells, that; else nothing.
+// Returns the extent of a dim: its own when it is fixed, otherwise that of a bound input whose dim
+// has the same name; 0 without one.
 int64_t RunStates::first_extent(const pb::TypeDef& type, int dim, const RunInputs& inputs) const {
   if (type.dims(dim) >= 0) return type.dims(dim);
   const std::string& name = dim < type.dim_names_size() ? type.dim_names(dim) : std::string();
@@ -98,7 +99,7 @@ int64_t RunStates::first_extent(const pb::TypeDef& type, int dim, const RunInput
   return 0;
 }
 
-// What is written in place was checked when its memory was made.
+// A state that is written in place was checked when its memory was made.
 Result<void> RunStates::check_capacity(const std::vector<HostValue>& outputs) const {
   for (size_t s = 0; s < appended_.size(); ++s) {
     const pb::StateDef& state = model_->states(static_cast<int>(s));

@@ -1,5 +1,5 @@
-// The states of a run: what inputs hold that the caller need not bind, because an output of the
-// execution before is kept for them.
+// The states of a run: inputs that the caller need not bind, because an output of the previous
+// execution is kept for them.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace sluice {
 
-// The inputs of a run, and which of them hold something.
+// The inputs of a run, and which of them are bound.
 struct RunInputs {
   std::vector<HostValue> values;
   std::vector<bool> bound;
@@ -24,24 +24,25 @@ class RunStates {
   // model outlives this.
   explicit RunStates(const pb::ModelDef& model);
 
-  // Binds the inputs that are states to what the execution begins with: what the caller bound, else
-  // what was kept, else zeros, which are empty along dims that no other input tells. Errors of
-  // AppendedState.
+  // Binds the inputs that are states to the values that the execution begins with: those that the
+  // caller bound, otherwise those that were kept, otherwise zeros, which are empty along dims that
+  // no other input determines. Errors of AppendedState.
   Result<void> begin(RunInputs& inputs);
-  // The outputs fit the inputs that they are for next. Error: kBadBinding, a state beyond its
-  // bound.
+  // Checks that the outputs fit the inputs that they become next. Error: kBadBinding, a state
+  // beyond its bound.
   Result<void> check_capacity(const std::vector<HostValue>& outputs) const;
-  // The execution succeeded and made these outputs. An exception leaves what was kept before.
+  // Keeps these outputs of an execution that succeeded. An exception leaves the earlier states as
+  // they were.
   void keep(const std::vector<HostValue>& outputs);
-  // The next execution begins anew, or as the last one did.
+  // Makes the next execution begin with empty states, or as the last one did.
   void forget();
   void rewind();
-  // Takes back what was bound to the inputs that are states, or begun with: they go on from what is
-  // kept.
+  // Undoes the bindings of the inputs that are states, also those that begin() made: they continue
+  // from what is kept.
   void unbind(RunInputs& inputs) const noexcept;
   void unbind(RunInputs& inputs, uint32_t input) const noexcept;  // of one input alone
 
-  // Of a binding of a part that is a state written in place.
+  // The memory of a part's binding that is a state written in place.
   std::span<std::byte> memory(const pb::BindingDef& binding) const {
     return appended_[binding.state() - 1]->memory();
   }
@@ -57,7 +58,7 @@ class RunStates {
   void begin_elsewhere(size_t state, RunInputs& inputs);
 
   const pb::ModelDef* model_;
-  // By state. What is written in place is in growing_, else in the others.
+  // By state: set for those that are written in place; the vectors below are for the others.
   std::vector<std::optional<AppendedState>> appended_;
   std::vector<HostValue> kept_;   // of the last execution that succeeded; without tensors: none
   std::vector<HostValue> begun_;  // what the last execution began with

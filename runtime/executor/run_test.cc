@@ -89,7 +89,7 @@ void negate(const KernelArgs* args, uint32_t, uint32_t) {
     static_cast<float*>(args->pointers[0])[i] = -static_cast<const float*>(args->pointers[1])[i];
 }
 
-// Where the kernels found their operands.
+// The addresses at which the kernels found their operands.
 thread_local const void* seen_input = nullptr;
 thread_local const void* seen_output = nullptr;
 void negate_and_see(const KernelArgs* args, uint32_t block, uint32_t blocks) {

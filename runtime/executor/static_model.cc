@@ -11,21 +11,22 @@ namespace {
 
 constexpr uint32_t kAbsentOperand = 0xffffffff;
 
-// A copy's state is the number of bytes itself, in the pointer: nothing to own.
+// Copies operand 1 to operand 0. The state is the number of bytes itself, stored in the pointer, so
+// that nothing owns it.
 Result<void> run_copy(const void* state, void* const* operands) {
   if (const size_t bytes = reinterpret_cast<size_t>(state); bytes != 0)
     std::memmove(operands[0], operands[1], bytes);
   return {};
 }
 
-// Of operand 1 to operand 0, by rows.
+// Copies operand 1 to operand 0, by rows.
 Result<void> run_strided_copy(const void* state, void* const* operands) {
   static_cast<const StridedCopy*>(state)->run(static_cast<const std::byte*>(operands[1]),
                                               static_cast<std::byte*>(operands[0]));
   return {};
 }
 
-// Of operands 2 and on to operand 0, which holds operand 1 already.
+// Copies operands 2 and later into operand 0, which already contains operand 1.
 Result<void> run_append(const void* state, void* const* operands) {
   const auto& copies = *static_cast<const std::vector<StridedCopy>*>(state);
   for (size_t i = 0; i < copies.size(); ++i)
@@ -177,7 +178,8 @@ Result<StreamTask> StaticModel::lower_task(int t, uint32_t operand_begin) {
   return task;
 }
 
-// Extents of the memory that a value lies in, dense but for states that are written in place.
+// Returns the extents of the memory that a value is in, dense but for states that are written in
+// place.
 std::vector<int64_t> StaticModel::capacity(uint32_t value) const {
   const uint32_t state = state_of(def(), part(), part().value_region(static_cast<int>(value)));
   return extents(state == 0 ? part().value_type(static_cast<int>(value))
@@ -224,7 +226,7 @@ uint64_t StaticModel::element_bytes(uint32_t value) const {
          8;
 }
 
-// The symbols of a kernel are the dims of its operands.
+// Lowers a launch of a kernel, whose symbols are the dims of its operands.
 Result<void> StaticModel::lower_launch(int t, uint32_t operand_begin, StreamTask& task) {
   const uint32_t target = part().task_target(t);
   const pb::KernelDef& kernel = def().kernels(static_cast<int>(target));

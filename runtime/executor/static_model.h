@@ -1,5 +1,5 @@
 // A part of a compiled model, lowered to a task list: everything that does not change from run to
-// run is done here, once; of a symbolic part, once for the sizes it is bound to. Immutable and
+// run is computed here, once; for a symbolic part, once for the sizes it is bound to. Immutable and
 // shared by any number of runs.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace sluice {
 
-// Where an operand lies; `offset` within `region` of model.proto's Region.
+// The place of an operand: `offset` within `region` of model.proto's Region.
 struct OperandPlace {
   uint32_t region = 0;
   uint64_t offset = 0;
@@ -25,22 +25,22 @@ struct OperandPlace {
 inline constexpr uint32_t kAbsentRegion =
     0xffffffff;  // an absent optional operand: its address is null
 
-// The host graph of a part; null when it has none.
+// Opens the host graph of a part; null when it has none.
 Result<std::shared_ptr<void>> open_host_graph(const OpenedModel& model, int part);
 
 class StaticModel {
  public:
-  // A model that is one fixed part. Errors of OpenedModel::open; kUnsupportedPart when it has a
-  // root.
+  // Opens a model that is one fixed part. Errors of OpenedModel::open; kUnsupportedPart when it has
+  // a root.
   static Result<std::shared_ptr<const StaticModel>> open(const std::string& path,
                                                          const OpenOptions& options = {});
   static Result<std::shared_ptr<const StaticModel>> open(OmBytes bytes,
                                                          const OpenOptions& options = {});
-  // A fixed part of an opened model.
+  // Lowers a fixed part of an opened model.
   static Result<std::shared_ptr<const StaticModel>> lower(std::shared_ptr<const OpenedModel> model,
                                                           int part);
-  // A symbolic one. host_graph: its host graph, opened, or null without. Errors of bind_part and
-  // size_launch.
+  // Lowers a symbolic part. host_graph: its host graph, opened, or null without. Errors of
+  // bind_part and size_launch.
   static Result<std::shared_ptr<const StaticModel>> bind(std::shared_ptr<const OpenedModel> model,
                                                          int part, TypeSizes sizes,
                                                          std::shared_ptr<void> host_graph);
@@ -48,10 +48,10 @@ class StaticModel {
   const pb::ModelDef& def() const { return model_->def(); }
   const pb::FixedPart& part() const { return *part_; }
   const TypeSizes& sizes() const { return sizes_; }
-  // Extents of the type of a value, or of a binding.
+  // Returns the extents of the type of a value, or of a binding.
   std::vector<int64_t> extents(uint32_t type) const { return *sizes_.extents(type); }
-  // Extents of the memory that a value lies in: larger than its own where it is a state that is
-  // written in place.
+  // Returns the extents of the memory that a value is in: larger than its own when it is a state
+  // that is written in place.
   std::vector<int64_t> capacity(uint32_t value) const;
   const Bindings& inputs() const { return part_inputs(def(), part()); }
   const Bindings& outputs() const { return part_outputs(def(), part()); }
@@ -60,11 +60,10 @@ class StaticModel {
   const std::vector<OperandPlace>& places() const {
     return places_;
   }  // of all operands of all tasks
-  // Operands that lie in input k (index k) or output k (index inputs + k), as indices into
-  // places().
+  // The operands in input k (index k) or output k (index inputs + k), as indices into places().
   const std::vector<std::vector<uint32_t>>& binding_operands() const { return binding_operands_; }
   uint64_t binding_bytes(size_t binding) const { return binding_bytes_[binding]; }  // same index
-  uint64_t held_bytes() const;  // about: of this part alone, bound as it is
+  uint64_t held_bytes() const;  // approximate: of this part alone, with its present sizes
   size_t kernel_image_bytes() const { return model_->kernel_image_bytes(); }
 
  private:
@@ -93,7 +92,8 @@ class StaticModel {
   std::vector<uint64_t> binding_bytes_;
 };
 
-// Memory for the values of a part. Error: kLimit, which names the node of the largest.
+// Allocates memory for the values of a part. Error: kLimit, which names the node of the largest
+// value.
 Result<Arena> allocate_arena(const StaticModel& part);
 
 }  // namespace sluice

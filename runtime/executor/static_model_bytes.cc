@@ -1,5 +1,5 @@
-// What a part that is lowered to a task list holds by itself, for the limit on those that are kept
-// bound.
+// Estimates the memory of a part that is lowered to a task list, for the limit on parts that are
+// kept bound.
 #include "runtime/executor/static_model.h"
 
 namespace sluice {
@@ -11,7 +11,7 @@ uint64_t bytes_of(const Column&... column) {
 }
 
 uint64_t columns_bytes(const pb::FixedPart& part) {
-  constexpr uint64_t kNamedBytes = 64;  // of a message that holds a name
+  constexpr uint64_t kNamedBytes = 64;  // of a message that contains a name
   const auto named =
       part.streams_size() + part.events_size() + part.inputs_size() + part.outputs_size();
   return bytes_of(part.value_type(), part.value_region(), part.value_offset(), part.value_bytes(),
@@ -37,7 +37,7 @@ uint64_t StaticModel::held_bytes() const {
   for (const auto& dims : symbols_) bytes += sizeof(dims) + dims.capacity() * sizeof(dims[0]);
   uint32_t begin = 0;
   for (int t = 0; t < part().task_kind_size();
-       ++t) {  // the engine keeps a description of each operand
+       ++t) {  // the engine stores a description of each operand
     constexpr uint64_t kDims = 4;
     const uint32_t end = part().task_operand_end(t);
     if (part().task_kind(t) == pb::TASK_HOST)

@@ -20,7 +20,7 @@ uint64_t aligned(uint64_t bytes) {
   return (bytes + kOmValueAlignment - 1) / kOmValueAlignment * kOmValueAlignment;
 }
 
-// Of inputs of computed dims, such as "past + seq".
+// Checks the inputs of computed dims, such as "past + seq".
 Result<void> check_computed(const pb::ModelDef& model, const TypeSizes& sizes,
                             std::span<const std::span<const int64_t>> shapes) {
   for (size_t i = 0; i < shapes.size(); ++i) {
@@ -60,7 +60,7 @@ class PartBinder {
   }
 
  private:
-  // States that are written in place have room for what this run makes of them.
+  // Checks that states that are written in place have capacity for the result of this run.
   Result<void> check_states() const {
     for (const pb::BindingDef& output : part_outputs(model_, part_)) {
       if (output.state() == 0) continue;
@@ -85,7 +85,8 @@ class PartBinder {
     return {};
   }
 
-  // The type whose bytes a value takes: its own, or that of the state's memory that it lies in.
+  // Returns the type that decides the bytes of a value: its own, or that of the state's memory that
+  // it is in.
   uint32_t memory_type_of(int value) const {
     const uint32_t state = state_of(model_, part_, part_.value_region(value));
     return state == 0 ? part_.value_type(value)
@@ -113,13 +114,13 @@ class PartBinder {
     return {};
   }
 
-  // "node 'conv1': ", of the node that makes a value.
+  // Returns "node 'conv1': " for the node that makes a value.
   std::string maker(int value) const {
     const std::string node = maker_text(model_, part_, value);
     return node.empty() ? node : node + ": ";
   }
 
-  // A view has the bytes of what it shows, no more and no fewer.
+  // Checks that a view has exactly as many bytes as the value that it shows.
   Result<void> check_views() const {
     for (int i = 0; i < symbolic_.view_value_size(); ++i) {
       const uint32_t view = symbolic_.view_value(i), whole = symbolic_.view_of(i);

@@ -1,4 +1,4 @@
-// From a symbolic part to a fixed one, for the sizes of one run.
+// Turns a symbolic part into a fixed one, for the sizes of one run.
 #pragma once
 
 #include <span>
@@ -9,18 +9,19 @@
 
 namespace sluice {
 
-// The values of ModelDef.sizes.symbols for inputs of these shapes; shapes of other inputs may be
-// empty. Error: kBadBinding when dims that the model computes from others are not those.
+// Returns the values of ModelDef.sizes.symbols for inputs of these shapes; shapes of other inputs
+// may be empty. Error: kBadBinding when dims that the model computes from others differ from the
+// computed ones.
 Result<std::vector<int64_t>> bind_symbols(const pb::ModelDef& model,
                                           std::span<const std::span<const int64_t>> shapes);
 
-// The part as a fixed one: every value has its bytes and offset, the arena its size. The model was
-// verified, and so is the result, but for whether tests' tasks are taken; about 100 ns for a value.
-// Errors: kBadBinding when a size would be negative, or sizes contradict each other; kLimit for an
-// arena that no process can have.
+// Returns the part as a fixed one: every value has its bytes and offset, the arena its size. The
+// model was verified, and so is the result, except for tasks of tests; takes about 100 ns for a
+// value. Errors: kBadBinding when a size would be negative, or sizes contradict each other; kLimit
+// for an arena that no process can have.
 Result<pb::FixedPart> bind_part(const pb::ModelDef& model, int part, const TypeSizes& sizes);
 
-// What one launch of a kernel needs, whose symbols are `dims`.
+// The sizes of one launch of a kernel whose symbols are `dims`.
 struct LaunchSize {
   uint32_t blocks = 1;
   uint32_t scratch_bytes = 0;

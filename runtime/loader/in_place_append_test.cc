@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::ModelBuilder;
 
-// Two new rows behind one that is there, in memory for five; then a dense copy of the three.
+// Appends two new rows to one row, in memory for five; then makes a dense copy of the three.
 struct Fixture {
   ModelBuilder b;
   uint32_t past, fresh, appended, dense;

@@ -1,4 +1,4 @@
-// What a fixed part takes and gives.
+// The inputs and outputs of a fixed part.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace sluice {
 
 using Bindings = google::protobuf::RepeatedPtrField<pb::BindingDef>;
 
-// Its own in a model with a root, else the model's.
+// Returns the part's own inputs in a model with a root, otherwise the model's.
 inline const Bindings& part_inputs(const pb::ModelDef& model, const pb::FixedPart& part) {
   return model.has_root() ? part.inputs() : model.inputs();
 }

@@ -51,8 +51,8 @@ bool all_zero(std::span<const std::byte> bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
-// Segments lie behind the description in order, page-aligned, with zeros between, and end where the
-// file ends.
+// Checks that segments follow the description in order, page-aligned, with zeros between, and end
+// where the file ends.
 Result<void> check_segments(std::span<const std::byte> bytes, const OmHeader& header,
                             const pb::ModelDef& model, bool weights) {
   uint64_t end = header.model_offset + header.model_bytes;

@@ -1,5 +1,5 @@
 // Reads and verifies compiled models: everything about a .om that can be checked without running
-// it, once. What comes out is trusted by device and executor, which check nothing again.
+// it, once. Device and executor trust the result and check nothing again.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@
 
 namespace sluice {
 
-// The bytes of a .om: a map of the file, or of standard input a page-aligned copy. Shared by
+// The bytes of a .om: a map of the file, or for standard input a page-aligned copy. Shared by
 // copies.
 class OmBytes {
  public:
   static Result<OmBytes> open(const std::string& path);           // "-" is standard input
   static Result<OmBytes> copy(std::span<const std::byte> bytes);  // into page-aligned memory
-  static OmBytes borrow(std::span<const std::byte> bytes);  // they outlive it; to be read, not run
+  static OmBytes borrow(std::span<const std::byte> bytes);        // for reading; they outlive it
   std::span<const std::byte> bytes() const { return bytes_; }
 
  private:
@@ -42,8 +42,8 @@ struct OmFile {
       pb::SegmentKind kind) const;  // the first of that kind; empty when there is none
 };
 
-// The header alone, checked: magic, format, digest. For programs that only say what a file is.
-// Error: kBadCompiledModel.
+// Reads and checks the header alone: magic, format, digest. For programs that only say what a file
+// is. Error: kBadCompiledModel.
 Result<OmHeader> read_om_header(std::span<const std::byte> bytes);
 Result<void> check_om_size(const OmHeader& header, uint64_t bytes);  // of the whole file
 
@@ -52,12 +52,12 @@ Result<void> check_om_size(const OmHeader& header, uint64_t bytes);  // of the w
 // weights unless checks.weights.
 Result<OmFile> read_om(OmBytes file, const OmChecks& checks);
 
-// What read_om asks of the description when header and segments are in order: everything but the
-// bytes of the file and the machine. For who writes a model.
+// Checks the description as read_om does when header and segments are in order: everything but the
+// bytes of the file and the machine. For writers of models.
 Result<void> verify_om(const pb::ModelDef& model, bool test_tasks = false);
 
-// True when this machine's CPU and system can run code made for isa ("avx512vnni", "avx512", "avx2"
-// or "generic"; anything else: false).
+// Returns whether this machine's CPU and system can run code made for isa ("avx512vnni", "avx512",
+// "avx2" or "generic"; anything else: false).
 bool machine_runs(std::string_view isa);
 
 }  // namespace sluice

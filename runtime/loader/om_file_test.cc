@@ -18,7 +18,8 @@ using testing::om_bytes;
 
 constexpr OmChecks kTestChecks{.weights = false, .machine = true, .test_tasks = true};
 
-// One launch and one copy on two streams, an event, weights and something in the kernels segment.
+// A model with one launch and one copy on two streams, an event, weights and bytes in the kernels
+// segment.
 ModelBuilder small_model() {
   ModelBuilder b;
   const uint32_t type = b.type(DType::kF32, {2, 8});

@@ -5,8 +5,8 @@
 //
 // The header names version, profile and ISA in plain text, so that a foreign file is refused with a
 // useful sentence before anything else of it is trusted. Its digest covers the header, its model
-// digest the ModelDef, and the ModelDef holds the digest of every segment: one chain, of which only
-// the link to the weights is left unchecked when a model is opened.
+// digest the ModelDef, and the ModelDef contains the digest of every segment: one chain, of which
+// only the link to the weights is left unchecked when a model is opened.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace sluice {
 
 inline constexpr uint32_t kOmFormat =
-    4;  // raised when KernelArgs, this header or the meaning of a field changes
+    4;  // increased when KernelArgs, this header or the meaning of a field changes
 inline constexpr uint64_t kOmPage = 4096;          // segments begin at multiples of it
 inline constexpr uint64_t kOmValueAlignment = 64;  // of every value within its region
 inline constexpr uint64_t kOmArenaLimit =

@@ -1,5 +1,5 @@
-// The names in a compiled model, which lie in messages of their own: opening a model does not read
-// them. Numbers that have no name give an empty one; sluice-verify asks whether all have.
+// The names in a compiled model, which are in messages of their own: opening a model does not read
+// them. Numbers without a name have an empty one; sluice-verify checks that all have one.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace sluice {
 
-// Of the nodes of a model. Making one reads them all, O(nodes).
+// The names of the nodes of a model. The constructor reads them all, O(nodes).
 class NodeNames {
  public:
   explicit NodeNames(const pb::ModelDef& model) {
@@ -20,13 +20,13 @@ class NodeNames {
     return node < static_cast<uint32_t>(def_.name_size()) ? def_.name(static_cast<int>(node))
                                                           : none_;
   }
-  // The user's ONNX nodes that a node came from.
+  // Returns the user's ONNX nodes that a node came from.
   std::vector<std::string> origins(uint32_t node) const {
     if (node >= static_cast<uint32_t>(def_.origins_size())) return {};
     const auto& names = def_.origins(static_cast<int>(node)).onnx_nodes();
     return {names.begin(), names.end()};
   }
-  // A name for each node; origins for each, or for none.
+  // Returns whether each node has a name, and each or none has origins.
   bool complete(uint32_t nodes) const {
     const auto origins = static_cast<uint32_t>(def_.origins_size());
     return valid_ && static_cast<uint32_t>(def_.name_size()) == nodes &&
@@ -39,17 +39,18 @@ class NodeNames {
   bool valid_ = false;
 };
 
-// "node 'conv1'", for messages.
+// Returns "node 'conv1'", for messages.
 inline std::string node_text(const pb::ModelDef& model, uint32_t node) {
   return "node '" + NodeNames(model)[node] + "'";
 }
 
-// The node that makes a value of a part, as node_text has it; empty for what no task makes.
+// Returns the node that makes a value of a part, as node_text writes it; empty for a value that no
+// task makes.
 std::string maker_text(const pb::ModelDef& model, const pb::FixedPart& part, int value);
-// The node that makes the largest value of the part's arena.
+// Returns the node that makes the largest value of the part's arena.
 std::string maker_of_largest(const pb::ModelDef& model, const pb::FixedPart& part);
 
-// Of the values of a part; the same.
+// The names of the values of a part.
 class ValueNames {
  public:
   explicit ValueNames(const pb::FixedPart& part) {

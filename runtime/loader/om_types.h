@@ -1,4 +1,4 @@
-// Types of a compiled model: what they are called, and what is of them.
+// Describes the types of a compiled model, and checks tensors against them.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace sluice {
 
-// "f32 1x3x224x224", "i64 batchx?", "f32 of any rank", "sequence of f32 ?", "optional of string
-// scalar". Indices were verified.
+// Returns "f32 1x3x224x224", "i64 batchx?", "f32 of any rank", "sequence of f32 ?", "optional of
+// string scalar". Indices were verified.
 std::string type_text(const pb::ModelDef& model, uint32_t type);
 
-// Whether a tensor is of a tensor type.
+// Returns whether a tensor has a tensor type.
 bool tensor_fits(const pb::TypeDef& type, uint32_t dtype, std::span<const int64_t> dims);
 
 }  // namespace sluice

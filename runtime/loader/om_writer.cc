@@ -20,7 +20,7 @@ uint64_t round_up(uint64_t value, uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
 
-// Writes the bytes of a segment, pieces and the zeros between them, in order; answers their digest.
+// Writes the bytes of a segment, pieces and the zeros between them, in order; returns their digest.
 class SegmentWriter {
  public:
   SegmentWriter(FileWriter& writer, const OmSegment& segment)
@@ -71,8 +71,8 @@ class SegmentWriter {
   uint64_t at_ = 0;
 };
 
-// Offsets of segments depend on the length of the ModelDef, which holds them as numbers of variable
-// length: grows to a fixed point.
+// Computes the offsets of segments, which depend on the length of the ModelDef, which contains them
+// as numbers of variable length: iterates to a fixed point.
 uint64_t place_segments(pb::ModelDef& model) {
   uint64_t model_bytes = 0;
   uint64_t end = 0;
@@ -126,8 +126,8 @@ Result<void> write_om(const std::string& path, pb::ModelDef model,
     pb::SegmentDef* def = model.add_segments();
     def->set_kind(segment.kind);
     def->set_bytes(segment.bytes);
-    def->set_digest(
-        std::string(sizeof(Digest::bytes), '\0'));  // its length decides where the segments lie
+    // The length of the digests decides the offsets of the segments.
+    def->set_digest(std::string(sizeof(Digest::bytes), '\0'));
   }
   const uint64_t file_bytes = place_segments(model);
   const uint64_t head_bytes = sizeof(OmHeader) + model.ByteSizeLong();

@@ -21,17 +21,17 @@ struct OmPiece {
 
 using OmOutput = std::function<Result<void>(const OmPiece&)>;
 
-// A segment lists its pieces, or makes them one after the other while it is written, so that a
+// A segment. It lists its pieces, or makes them one after the other while it is written, so that a
 // segment of any size takes little memory.
 struct OmSegment {
   pb::SegmentKind kind = pb::SEGMENT_WEIGHTS;
   std::vector<OmPiece> pieces;  // ascending, not overlapping
   uint64_t bytes = 0;           // of the whole segment, at least the end of the last piece
   std::function<Result<void>(const OmOutput&)>
-      stream;  // instead of pieces: gives them to the output, in the same order
+      stream;  // instead of pieces: writes them to the output, in the same order
 };
 
-// Judges the description with its segments in their places, but without their digests.
+// Checks the description with its segments in their places, but without their digests.
 using OmCheck = std::function<Result<void>(const pb::ModelDef& model)>;
 
 // Writes header, `model` and `segments` in that order, to path; "-" is standard output. Fills

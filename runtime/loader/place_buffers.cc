@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-// The holes below the end of the arena.
+// The free ranges below the end of the arena.
 class Holes {
  public:
   uint64_t take(uint64_t bytes) {
@@ -41,7 +41,7 @@ class Holes {
   uint64_t end() const { return end_; }
 
  private:
-  // A hole at the end of the arena is used up first.
+  // Extends the arena. A hole at its end is used up first.
   uint64_t grow(uint64_t bytes) {
     uint64_t offset = end_;
     if (!by_offset_.empty()) {

@@ -1,5 +1,5 @@
 // The extents of a compiled model's types: those that are numbers, and those that are bound, for
-// one run, from the dims of its inputs.
+// one run, to the dims of its inputs.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,26 @@
 
 namespace sluice {
 
-// expressions: the value of each of ModelDef.sizes; empty: not bound, then only fixed dims have an
-// extent. nullopt: a dim without one. Error: kBadCompiledModel for a type of impossibly many
-// elements, kUnsupportedPart for what is no tensor of some rank.
+// Returns the bytes of a dense tensor of the type. expressions: the value of each of
+// ModelDef.sizes; empty: not bound, then only fixed dims have an extent. nullopt: a dim has no
+// extent. Errors: kBadCompiledModel for a type of impossibly many elements, kUnsupportedPart for a
+// type that is no tensor of known rank.
 Result<std::optional<uint64_t>> dense_bytes(const pb::TypeDef& type,
                                             std::span<const int64_t> expressions);
 
 class TypeSizes {
  public:
-  // Types of fixed dims alone. model outlives this.
+  // Knows the extents of fixed dims alone. model outlives this.
   explicit TypeSizes(const pb::ModelDef& model) : model_(&model) {}
-  // symbols: a value for each of ModelDef.sizes.symbols. Error: kBadBinding when a dim would be
-  // negative or beyond 64 bits.
+  // Binds the symbols: a value for each of ModelDef.sizes.symbols. Error: kBadBinding when a dim
+  // would be negative or beyond 64 bits.
   static Result<TypeSizes> bind(const pb::ModelDef& model, std::span<const int64_t> symbols);
 
-  // nullopt: a dim that is known only when the model runs. A negative extent is answered as
-  // nullopt, too. Indices were verified.
+  // Returns the extent of a dim; nullopt for a dim that is known only when the model runs, and for
+  // a negative extent. Indices were verified.
   std::optional<int64_t> extent(uint32_t type, int dim) const;
   std::optional<std::vector<int64_t>> extents(uint32_t type) const;
-  // As dense_bytes.
+  // See dense_bytes.
   Result<std::optional<uint64_t>> bytes(uint32_t type) const;
   bool is_fixed(uint32_t type) const;  // without binding
   bool is_told(uint32_t type) const;   // by binding: each dim is a number or an expression
@@ -40,7 +41,7 @@ class TypeSizes {
   std::vector<int64_t> expressions_;  // the value of each; empty: not bound
 };
 
-// Rules of ModelDef.sizes and of what refers to it: kBadCompiledModel.
+// Checks the rules of ModelDef.sizes and of the fields that refer to it: kBadCompiledModel.
 Result<void> verify_sizes(const pb::ModelDef& model);
 
 }  // namespace sluice

@@ -1,6 +1,6 @@
-// Rules of a part. After them the executor indexes without looking: every operand is a value, every
-// value lies inside its region, every target exists, and the streams cannot wait for each other
-// forever. What has no size before it is bound is looked at when it has.
+// Checks the rules of a part. After them the executor indexes without checks: every operand is a
+// value, every value is inside its region, every target exists, and the streams cannot wait for
+// each other forever. A size that is unknown before binding is checked after it.
 #include <algorithm>
 #include <vector>
 
@@ -93,7 +93,7 @@ class FixedPartRules {
     return {};
   }
 
-  // Bindings under a root were not checked with the model's.
+  // Sizes the regions. Bindings of parts under a root were not checked with the model's.
   Result<void> size_regions() {
     region_bytes_ = {part_.memory().arena_bytes(), segment_bytes(model_, pb::SEGMENT_WEIGHTS)};
     for (const Bindings* bindings : {&part_inputs(model_, part_), &part_outputs(model_, part_)}) {
@@ -110,7 +110,7 @@ class FixedPartRules {
     return {};
   }
 
-  // What a part takes and gives has a size once the part is bound.
+  // Checks that an input or output of a part has a size once the part is bound.
   Result<void> check_sized(const pb::BindingDef& binding, uint32_t type) const {
     SLUICE_ASSIGN(const auto bytes, sizes_.bytes(type));
     if (bytes || (!is_bound_ && sizes_.is_told(type))) return {};
@@ -264,8 +264,8 @@ class FixedPartRules {
     return {};
   }
 
-  // Plays the streams' waits and records alone: each must come to its end. Streams blocked on an
-  // event resume when it is recorded.
+  // Replays the streams' waits and records alone: each stream must reach its end. Streams blocked
+  // on an event resume when it is recorded.
   Result<void> check_progress() const {
     const size_t streams = static_cast<size_t>(part_.streams_size());
     std::vector<std::vector<int>> order(streams);
@@ -310,7 +310,7 @@ class FixedPartRules {
   std::vector<int> recorded_;
 };
 
-// Where the values of a symbolic part come to lie.
+// Checks the buffers that the values of a symbolic part are placed in.
 Result<void> check_buffers(const pb::FixedPart& part, const pb::SymbolicPart& symbolic) {
   const int buffers = symbolic.buffer_first_size();
   const int offsets = symbolic.buffer_offset_size();

@@ -28,7 +28,7 @@ Result<void> verify_bindings(const pb::ModelDef& model, const Bindings& bindings
   return {};
 }
 
-// Keys are integers or strings, values scalars.
+// Checks that keys are integers or strings and values are scalars.
 Result<void> verify_map(const pb::TypeDef& map, const pb::TypeDef& value, int index) {
   const auto key = static_cast<DType>(map.dtype());
   const bool has_key = dtype_is_valid(static_cast<int>(map.dtype())) && dtype_bits(key) % 8 == 0 &&
@@ -43,7 +43,8 @@ Result<void> verify_map(const pb::TypeDef& map, const pb::TypeDef& value, int in
                     has_key ? "scalars" : "keys that are integers or strings");
 }
 
-// Without a root there are only tensors of fixed dims, which type_bytes finds where they are used.
+// Checks a type. Without a root there are only tensors of fixed dims, which type_bytes reports
+// where they are used.
 Result<void> verify_type(const pb::ModelDef& model, int index) {
   const pb::TypeDef& type = model.types(index);
   if (type.kind() != pb::VALUE_TENSOR) {
@@ -87,7 +88,7 @@ Result<void> verify_kernel(const pb::KernelDef& kernel, uint64_t kernels_bytes) 
   return {};
 }
 
-// Columns that describe nodes have an entry for each, or none.
+// Checks that columns that describe nodes have an entry for each, or none.
 Result<void> verify_nodes(const pb::ModelDef& model) {
   auto fits = [&](int size) { return static_cast<uint32_t>(size) == model.nodes() || size == 0; };
   if (!fits(model.node_op_size()) || !fits(model.node_engine_size()) ||
@@ -106,7 +107,8 @@ Result<void> verify_nodes(const pb::ModelDef& model) {
   return {};
 }
 
-// Nodes of the root that launch kernels: a column as long as the root is, or none.
+// Checks the column of the root's nodes that launch kernels: it has an entry for each node of the
+// root, or none.
 Result<void> verify_launches(const pb::ModelDef& model) {
   const pb::RootDef& root = model.root();
   const bool is_whole =
@@ -122,7 +124,8 @@ Result<void> verify_launches(const pb::ModelDef& model) {
                     "the column of kernels that the root launches does not fit its nodes");
 }
 
-// A storage has the dims of what it holds, but one that is a number there and a size here.
+// Returns whether a storage has the dims of its contents, but one that is a number there and a size
+// here.
 bool holds(const pb::TypeDef& storage, const pb::TypeDef& held) {
   if (storage.kind() != pb::VALUE_TENSOR || held.kind() != pb::VALUE_TENSOR ||
       storage.dtype() != held.dtype() || held.unranked() || storage.unranked() ||

@@ -25,7 +25,8 @@ const pb::BindingDef* find_input(const pb::ModelDef& model, std::string_view nam
   return nullptr;
 }
 
-// The input a "NAME=FILE" speaks of: names may contain '=', so the longest name that fits wins.
+// Returns the input that "NAME=FILE" names: names may contain '=', so the longest name that fits
+// wins.
 const pb::BindingDef* input_of(const pb::ModelDef& model, const std::string& binding) {
   const pb::BindingDef* best = nullptr;
   for (const pb::BindingDef& input : model.inputs()) {
@@ -45,7 +46,8 @@ bool fits(const pb::TypeDef& type, const Tensor& tensor) {
   return tensor_fits(type, static_cast<uint32_t>(tensor.dtype), tensor.dims);
 }
 
-// NumPy has a name for every dtype of keys and values that there are; a run checks the rest.
+// Checks the maps of a file. NumPy has a name for every dtype of keys and values that exists; a run
+// checks the other properties.
 Result<void> accept_maps(const pb::ModelDef& model, const pb::BindingDef& input,
                          const FileValue& value) {
   const pb::TypeDef* map = &model.types(static_cast<int>(input.type()));
@@ -60,7 +62,7 @@ Result<void> accept_maps(const pb::ModelDef& model, const pb::BindingDef& input,
   return {};
 }
 
-// What a file holds, brought into the type's dtype where NumPy has no name for it.
+// Converts the value of a file into the type's dtype where NumPy has no name for it.
 Result<void> accept(const pb::ModelDef& model, const pb::BindingDef& input, FileValue& value) {
   if (holds_maps(value.kind)) return accept_maps(model, input, value);
   const pb::TypeDef* type = &model.types(static_cast<int>(input.type()));
@@ -131,7 +133,7 @@ class Inputs {
   }
 
  private:
-  // Whether --dim gives a size that only states have: the state is then not to begin empty.
+  // Returns whether --dim gives a size that only states have: the state must then not begin empty.
   bool names_its_dims(uint32_t type) const {
     const auto& names = model_.types(static_cast<int>(type)).dim_names();
     return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
@@ -139,7 +141,7 @@ class Inputs {
     });
   }
 
-  // Whether an input that is no state has the dim.
+  // Returns whether an input that is no state has the dim.
   bool is_told(const std::string& name) const {
     for (int i = 0; i < model_.inputs_size(); ++i) {
       const auto& names = model_.types(static_cast<int>(model_.inputs(i).type())).dim_names();
@@ -154,8 +156,8 @@ class Inputs {
     const ValueKind kind = value_kind(model_, input.type());
     if (holds_maps(kind) && path.ends_with(".npz")) return read_maps(path, kind);
     if (kind == ValueKind::kSequence || holds_maps(kind)) return read_value(path, kind);
-    // An optional may be given as the tensor that it holds. No OptionalProto reads as a whole
-    // TensorProto, but the other way round.
+    // An optional may be given as the tensor that it contains. An OptionalProto never reads as a
+    // whole TensorProto, but a TensorProto may read as an OptionalProto.
     auto tensor = read_member(path, input.name());
     if (!tensor && kind == ValueKind::kOptional && path.ends_with(".pb"))
       return read_value(path, kind);
@@ -176,8 +178,8 @@ class Inputs {
     return {};
   }
 
-  // Sequences of one element; optionals that are there; dims that are not fixed as --dim says,
-  // else 1.
+  // Makes a random value: sequences of one element, optionals that are present, dims that are not
+  // fixed as --dim says, otherwise 1.
   FileValue random_value(uint32_t index, uint64_t seed) const {
     const pb::TypeDef& type = model_.types(static_cast<int>(index));
     if (type.kind() != pb::VALUE_TENSOR) {
@@ -202,7 +204,7 @@ class Inputs {
     return value;
   }
 
-  // The key 0 or "", and the value.
+  // Makes a map of one entry: the key 0 or "", and the value.
   static std::vector<Tensor> one_entry(const pb::TypeDef& map, std::vector<Tensor> value) {
     const std::string none;
     const auto dtype = static_cast<DType>(map.dtype());
@@ -224,7 +226,7 @@ class Inputs {
   std::vector<bool> given_;
 };
 
-// --dim names a dim that some input has.
+// Checks that --dim names a dim that some input has.
 Result<void> check_dims(const pb::ModelDef& model, const LoaderOptions& options) {
   std::vector<std::string> names;  // as the inputs have them, in order
   for (const pb::BindingDef& input : model.inputs()) {

@@ -1,4 +1,4 @@
-// Inputs from files or random numbers, outputs to files.
+// Reads inputs from files or random numbers, and writes outputs to files.
 #pragma once
 
 #include <string>
@@ -16,16 +16,16 @@ struct NamedValue {
   FileValue value;
 };
 
-// One value per input of the model, from --input and --random, each of the model's type. Errors:
-// kBadBinding for what is missing, unknown, given twice or of another type; kBadTensorFile and
-// others from files.
+// Returns one value per input of the model, from --input and --random, each of the model's type.
+// Errors: kBadBinding for an input that is missing, unknown, given twice or of another type;
+// kBadTensorFile and others from files.
 Result<std::vector<NamedValue>> read_inputs(const pb::ModelDef& model,
                                             const LoaderOptions& options);
 
-// Each to a file of its name; maps and sequences of them as .npz (tensorfile.h); sequences and
-// optionals as .npy to one file for each element, NAME.0.npy.
+// Writes each output to a file of its name; maps and sequences of them as .npz (tensorfile.h);
+// sequences and optionals as .npy to one file for each element, NAME.0.npy.
 Result<void> write_outputs(const std::vector<NamedValue>& outputs, const LoaderOptions& options);
-// One line per output: name, type, least, greatest, mean, and the place of the greatest.
+// Returns one line per output: name, type, minimum, maximum, mean, and the place of the maximum.
 std::string outputs_text(const std::vector<NamedValue>& outputs);
 
 }  // namespace sluice

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kNamedValues = 10;
 
-// Stored N, H, W, C; logical N, C, H, W.
+// Converts a tensor stored in the order N, H, W, C to the logical order N, C, H, W.
 void nhwc_to_logical(const std::byte* from, Tensor& to) {
   const size_t element = static_cast<size_t>(dtype_bits(to.dtype)) / 8;
   const auto n = static_cast<size_t>(to.dims[0]), c = static_cast<size_t>(to.dims[1]);
@@ -110,7 +110,7 @@ Result<void> ValueDump::after_task(uint32_t task) {
   return {};
 }
 
-// What is complete after a task: its outputs, and views.
+// Returns the values that are complete after a task: its outputs, and views.
 std::vector<uint32_t> ValueDump::values_of(uint32_t task) const {
   const pb::FixedPart& part = run_.model().part();
   std::vector<uint32_t> values;

@@ -17,9 +17,10 @@ class ValueDump {
   // Values whose names fit glob (fnmatch(3): *, ?, [..]) go to folder/NAME.npy; a name that occurs
   // again gets "~2", "~3", ….
   ValueDump(const Run& run, ValueFolder& folder, std::string glob);
-  // kBadOption when no input and no value that a run makes fits the glob.
+  // Returns kBadOption when no input and no value that a run makes fits the glob.
   Result<void> check(const std::vector<NamedValue>& inputs) const;
-  // Writes what a task made, and the values that are views complete after it. Errors of writing.
+  // Writes the values that a task made, and the views that are complete after it. Errors of
+  // writing.
   Result<void> after_task(uint32_t task);
   size_t written() const { return written_; }  // files
 
@@ -36,17 +37,17 @@ class ValueDump {
   std::vector<std::vector<uint32_t>> aliases_;  // values by the task after which they are complete
 };
 
-// Whether a value is written: its name fits, and it is no tensor of strings, which .npy cannot
-// hold.
+// Returns whether a value is written: its name fits, and it is no tensor of strings, which .npy
+// cannot store.
 bool is_dumped(const std::string& glob, const std::string& name, DType dtype);
-// The tensors of inputs that are dumped.
+// Writes the tensors of inputs whose names fit the glob.
 Result<void> dump_inputs(const std::vector<NamedValue>& inputs, const std::string& glob,
                          ValueFolder& folder);
 
-// The elements of a value as its type says, dense and row-major, taken out of its storage; without
-// a name.
+// Returns the elements of a value as its type says, dense and row-major, converted from its
+// storage; without a name.
 Tensor logical_tensor(const Run& run, int value);
-// The same of a tensor whose elements lie in the order N, H, W, C.
+// Returns the same for a tensor whose elements are stored in the order N, H, W, C.
 Tensor logical_tensor(const HostTensor& channels_last, const std::string& name);
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// A model with a root.
+// A session of a model with a root.
 #include <algorithm>
 #include <map>
 
@@ -77,7 +77,7 @@ class HybridSession : public Session {
       NodeTime node = describe_node(def(), names_, def().root().first_node() + i);
       if (node.op == "Call") {
         const auto part = static_cast<size_t>(next_part++);
-        if (part >= parts.size()) continue;  // the description is not the graph's
+        if (part >= parts.size()) continue;  // the description does not fit the graph
         add_node_times(def(), names_, def().parts(static_cast<int>(part)).fixed(), parts[part],
                        nodes);
         continue;
@@ -133,7 +133,7 @@ class HybridSession : public Session {
   }
 
  private:
-  // States that are not given begin empty.
+  // Binds the inputs. States that are not given begin empty.
   Result<void> bind_inputs() {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const FileValue& value = inputs_[i].value;
@@ -143,7 +143,7 @@ class HybridSession : public Session {
     return {};
   }
 
-  // Every run begins with the same states.
+  // Executes the model once. Every run begins with the same states.
   Result<void> execute(const HybridObserver& observer) {
     if (def().states_size() > 0 && has_run_) run_.rewind_states();
     has_run_ = true;
@@ -160,7 +160,7 @@ class HybridSession : public Session {
     observer.part_times = &parts;
     return execute(observer);
   }
-  // The entry of the kernel that node i of the root launches; empty: none.
+  // Returns the entry of the kernel that node i of the root launches; empty: none.
   std::string kernel_of(uint32_t i) const {
     const uint32_t kernel = static_cast<int>(i) < def().root().node_kernel_size()
                                 ? def().root().node_kernel(static_cast<int>(i))

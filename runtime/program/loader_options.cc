@@ -54,7 +54,7 @@ Result<uint64_t> number(const CommandLine& line, std::string_view name, uint64_t
   return value;
 }
 
-// docopt knows no optional values: plain --random becomes --random=0.
+// Replaces a plain --random by --random=0, because docopt knows no optional values.
 std::vector<const char*> with_default_seed(int argc, const char* const* argv) {
   std::vector<const char*> arguments(argv, argv + argc);
   for (const char*& argument : arguments) {
@@ -63,7 +63,7 @@ std::vector<const char*> with_default_seed(int argc, const char* const* argv) {
   return arguments;
 }
 
-// Options that would have no effect are mistakes.
+// Checks combinations of options: an option that would have no effect is a mistake.
 Result<void> check_company(const CommandLine& line) {
   if (!line.flag("--bench") && line.flag("--json"))
     return make_error(ErrorCode::kUsage, "--json goes with --bench");

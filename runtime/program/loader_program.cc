@@ -28,7 +28,7 @@ Result<void> print(std::string_view text) {
   return written;
 }
 
-// An error of a run names the model.
+// Adds the model's name to an error of a run.
 template <typename Body>
 auto of_model(const LoaderOptions& options, Body&& body) -> decltype(body()) {
   auto done = within_memory(body);

@@ -1,4 +1,4 @@
-// sluice-loader as a function.
+// The program sluice-loader as a function.
 #pragma once
 
 #include "runtime/program/loader_options.h"
@@ -7,7 +7,7 @@ namespace sluice {
 
 Result<void> run_loader(const LoaderOptions& options);
 
-// Parses, runs, prints the error, answers the exit code.
+// Parses the command line, runs the model, prints the error, and returns the exit code.
 int loader_main(int argc, const char* const* argv);
 
 }  // namespace sluice

@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// y = x by way of two values, of which one is read as NHWC and has a view.
+// A model that computes y = x through two values, one of which is read as NHWC and has a view.
 pb::ModelDef copying_model() {
   testing::ModelBuilder b;
   const uint32_t type = b.type(DType::kF32, {1, 2, 2, 3});
@@ -100,7 +100,7 @@ TEST_F(LoaderProgramTest, DumpsValuesInLogicalOrderAndViews) {
   ASSERT_TRUE(run_loader(options_));
   EXPECT_EQ(read_tensor(path("values/dense.npy"))->as<float>()[7], 7.0f);
   EXPECT_EQ(read_tensor(path("values/view.npy"))->as<float>()[7], 7.0f);
-  // Bytes 0..11 stored as 1x2x3x2 (N, H, W, C): element (c, h, w) is byte h*6 + w*2 + c.
+  // Bytes 0..11 are stored as 1x2x3x2 (N, H, W, C): element (c, h, w) is byte h*6 + w*2 + c.
   const auto stored = read_tensor(path("values/stored.npy"));
   EXPECT_EQ(stored->dims, (std::vector<int64_t>{1, 2, 2, 3}));
   EXPECT_EQ(stored->as<float>()[7], 3.0f);    // (1, 0, 1)

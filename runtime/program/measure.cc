@@ -21,7 +21,8 @@ double now_ms() {
       .count();
 }
 
-// A number of kilobytes behind `key` in one of /proc/self's files, in MB; 0 when it cannot be read.
+// Returns the number of kilobytes after `key` in one of /proc/self's files, in MB; 0 when it cannot
+// be read.
 double megabytes_in(const char* file, std::string_view key) {
   const auto text = read_text(file);
   const size_t at = text ? text->find(key) : std::string::npos;
@@ -29,11 +30,13 @@ double megabytes_in(const char* file, std::string_view key) {
   return std::strtod(text->c_str() + at + key.size(), nullptr) / 1024;
 }
 
-// Anonymous memory of the whole process. Pages of mapped files do not count: others may map them
-// too, even while nobody does ("Private_Dirty" would count those the system has yet to write).
+// Returns the anonymous memory of the whole process. Pages of mapped files do not count: other
+// processes may map them too, even while none does ("Private_Dirty" would count those the system
+// has yet to write).
 double private_mb() { return megabytes_in("/proc/self/smaps_rollup", "Anonymous:"); }
 
-// Of this program alone: getrusage would count what its parent held when it started it.
+// Returns the peak memory of this program alone: getrusage would include the memory of its parent
+// when it started it.
 double peak_rss_mb() { return megabytes_in("/proc/self/status", "VmHWM:"); }
 
 Json rounded(double value) { return std::round(value * 1e4) / 1e4; }
@@ -146,7 +149,7 @@ std::string measurement_table(const Measurement& m) {
   for (const NodeTime& node : m.nodes) {
     const double mega = static_cast<double>(node.multiply_adds) * 1e-6;
     const bool counted =
-        node.multiply_adds > 0 && node.ms > 0;  // else it has none, or nobody counts them
+        node.multiply_adds > 0 && node.ms > 0;  // otherwise it has none, or they are not counted
     text +=
         fmt::format("{:9.4f} {:>8} {:>10}  {:10} {:18} {}\n", node.ms,
                     counted ? fmt::format("{:.1f}", mega / node.ms) : "-",

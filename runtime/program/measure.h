@@ -1,4 +1,4 @@
-// What --bench and --trace say about runs.
+// Measures runs for --bench and --trace.
 #pragma once
 
 #include <optional>
@@ -21,13 +21,13 @@ struct Measurement {
   std::vector<NodeTime> nodes;  // in the order of their first tasks
 };
 
-// Runs `runs` times without looking, then up to 20 times with the times of tasks.
+// Runs the model `runs` times without observers, then up to 20 times with the times of tasks.
 Result<void> measure(Session& session, int runs, Measurement& measurement);
 
 std::string measurement_json(const Measurement& measurement);
 std::string measurement_table(const Measurement& measurement);
 
-// One run as Chrome trace JSON: a track for each stream, and one for the walk over a root.
+// Returns one run as Chrome trace JSON: a track for each stream, and one for the walk over a root.
 Result<std::string> trace_json(Session& session);
 
 double percentile(const std::vector<double>& ascending, double share);  // nearest rank

@@ -11,7 +11,7 @@ bool is_work(const pb::FixedPart& part, int task) {
   return part.task_kind(task) != pb::TASK_RECORD && part.task_kind(task) != pb::TASK_WAIT;
 }
 
-// Index of the node a task belongs to: of an absent column, -1.
+// Returns whether a column has an entry for a node; an absent column has none.
 template <typename Column>
 bool covers(const Column& column, uint32_t node) {
   return node < static_cast<uint32_t>(column.size());

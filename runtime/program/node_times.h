@@ -1,4 +1,4 @@
-// Times of tasks as times of nodes, and as events of a trace.
+// Converts times of tasks to times of nodes, and to events of a trace.
 #pragma once
 
 #include <string>
@@ -20,24 +20,24 @@ struct NodeTime {
   std::vector<std::string> onnx_nodes;  // the user's nodes it came from
 };
 
-// What the model says of a node; no time.
+// Describes a node from the model; without a time.
 NodeTime describe_node(const pb::ModelDef& model, const NodeNames& names, uint32_t node);
 
 double median_ms(const std::vector<std::vector<TaskTime>>& runs, size_t task);
 
-// Nodes of a fixed part behind `nodes`. runs: one time per task.
+// Appends the nodes of a fixed part to `nodes`. runs: one time per task.
 void add_node_times(const pb::ModelDef& model, const NodeNames& names, const pb::FixedPart& part,
                     const std::vector<std::vector<TaskTime>>& runs, std::vector<NodeTime>& nodes);
 
-// A track of a trace, and what happened on one. start_ns: the trace's zero.
+// Makes the event that names a track, and an event on a track. start_ns: the trace's zero.
 Json track_event(int track, const std::string& name);
 Json time_event(int track, const NodeTime& node, const TaskTime& time, int64_t start_ns,
                 Json about);
-// The tasks of a fixed part on a track for each stream, the first of them `track`.
+// Adds the tasks of a fixed part on a track for each stream, the first of them `track`.
 void add_task_events(const pb::ModelDef& model, const NodeNames& names, const pb::FixedPart& part,
                      const std::vector<TaskTime>& times, int track, int64_t start_ns,
                      const std::string& prefix, Json::Array& events);
-// When the first of a part's tasks began.
+// Returns when the first of a part's tasks began.
 int64_t first_begin(const pb::FixedPart& part, const std::vector<TaskTime>& times);
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// A compiled model being run by this program, of whatever parts it consists.
+// A compiled model that this program runs, whatever parts it consists of.
 #pragma once
 
 #include <memory>
@@ -20,21 +20,21 @@ class Session {
  public:
   virtual ~Session() = default;
 
-  // Values of the model's inputs, which stay here.
+  // Binds values of the model's inputs, which the session keeps.
   virtual Result<void> bind(std::vector<NamedValue> inputs) = 0;
   virtual Result<void> run() = 0;
-  // A run whose values with names that fit `glob` are written to the folder. kBadOption when none
-  // does.
+  // Runs the model and writes the values with names that fit `glob` to the folder. kBadOption when
+  // no name fits.
   virtual Result<void> run_dumping(ValueFolder& folder, const std::string& glob) = 0;
-  // `runs` runs with the times of nodes, medians over them, in the order of their first tasks.
+  // Returns the times of nodes over `runs` runs, as medians, in the order of their first tasks.
   virtual Result<std::vector<NodeTime>> run_timed(int runs) = 0;
-  // One run as events of a Chrome trace.
+  // Returns one run as events of a Chrome trace.
   virtual Result<Json::Array> run_traced() = 0;
-  // Of the memory of values outside of parts; nothing where there are none.
+  // Counters of the memory of values outside of parts; nullopt where there are none.
   virtual std::optional<MemoryCounters> memory() const { return std::nullopt; }
-  // Of the model's symbolic parts; nothing where there are none.
+  // Counters of the model's symbolic parts; nullopt where there are none.
   virtual std::optional<BoundPartsCounters> bound_parts() const { return std::nullopt; }
-  // Of the last run.
+  // The outputs of the last run.
   virtual std::vector<NamedValue> outputs() const = 0;
 };
 

@@ -1,4 +1,4 @@
-// A model that is one fixed part.
+// A session of a model that is one fixed part.
 #include "runtime/executor/run.h"
 #include "runtime/program/dump_values.h"
 #include "runtime/program/session.h"

@@ -1,4 +1,4 @@
-// Between the types of a model, the values of files and those of runs.
+// Converts between the types of a model, the values of files and those of runs.
 #pragma once
 
 #include "common/tensorfile/tensorfile.h"
@@ -7,9 +7,9 @@
 
 namespace sluice {
 
-// What a file of a value of this type holds.
+// Returns the kind of value in a file for this type.
 ValueKind value_kind(const pb::ModelDef& model, uint32_t type);
-// The file's tensors stay where they are.
+// Returns a value that refers to the file's tensors, which are not copied.
 HostValue host_value(const FileValue& value);
 FileValue file_value(const HostValue& host, ValueKind kind, const std::string& name);
 

@@ -1,4 +1,4 @@
-// Values of outputs as lines for people.
+// Formats the values of outputs as lines for people.
 #pragma once
 
 #include <string>
@@ -7,9 +7,11 @@
 
 namespace sluice {
 
-// Least, greatest, the place of the greatest, mean; or what else can be said.
+// Returns minimum, maximum, the place of the maximum, and mean; or another description where these
+// do not exist.
 std::string summary_text(const Tensor& tensor);
-// A line for each map: "scores.0: map of 3, 0: 0.25, 1: 0.5, 2: 0.25"; the first few of them.
+// Returns a line for each map: "scores.0: map of 3, 0: 0.25, 1: 0.5, 2: 0.25"; only the first few
+// maps.
 std::string maps_text(const std::string& name, const FileValue& value);
 
 }  // namespace sluice

@@ -50,7 +50,7 @@ uint32_t ModelBuilder::value(const std::string& name, uint32_t type, uint32_t re
   pb::ValueNamesDef last;
   last.add_name(name);
   *part().mutable_value_names() +=
-      last.SerializeAsString();  // messages one behind the other are one
+      last.SerializeAsString();  // concatenated messages are one message
   part().add_value_type(type);
   part().add_value_region(region);
   part().add_value_offset(offset);

@@ -25,7 +25,7 @@ class ModelBuilder {
   uint32_t stream(const std::string& name);
   uint32_t event(const std::string& name);
   uint32_t test_kernel(const std::string& entry, uint32_t blocks, uint64_t scratch_bytes = 0);
-  // Each makes a node of that name and returns the task's number.
+  // Each of these makes a node of that name and returns the task's number.
   uint32_t launch(const std::string& node, uint32_t stream, uint32_t kernel,
                   const std::vector<uint32_t>& outputs, const std::vector<uint32_t>& inputs);
   uint32_t copy(const std::string& node, uint32_t stream, uint32_t to, uint32_t from);
@@ -39,11 +39,12 @@ class ModelBuilder {
   pb::ModelDef model;
 };
 
-// The bytes of a .om with these segments, as write_om writes them.
+// Returns the bytes of a .om with these segments, as write_om writes them.
 std::vector<std::byte> om_bytes(const pb::ModelDef& model,
                                 const std::vector<OmSegment>& segments = {});
 
-// model without event number `event`: its record and waits are gone, later events move down.
+// Returns the model without event number `event`: its record and waits are removed, later events
+// are renumbered.
 pb::ModelDef without_event(pb::ModelDef model, uint32_t event);
 
 }  // namespace sluice::testing

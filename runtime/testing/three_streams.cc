@@ -7,7 +7,7 @@ constexpr uint32_t kBlocks = 8;
 
 uint32_t mix(uint32_t a, uint32_t b) { return a * 1664525u + (b ^ (b >> 7)) + 1013904223u; }
 
-// out = mix(in0, in1), elementwise; operands: out, in0, in1. in0 may be out.
+// Computes out = mix(in0, in1), elementwise; operands: out, in0, in1. in0 may be out.
 void mix_kernel(const KernelArgs* args, uint32_t block, uint32_t blocks) {
   auto* out = static_cast<uint32_t*>(args->pointers[0]);
   const auto* a = static_cast<const uint32_t*>(args->pointers[1]);
@@ -17,7 +17,7 @@ void mix_kernel(const KernelArgs* args, uint32_t block, uint32_t blocks) {
   for (uint32_t i = begin; i < end; ++i) out[i] = mix(a[i], b[i]);
 }
 
-// A stream under construction: launches that go round two buffers.
+// A stream under construction: launches that alternate between two buffers.
 struct Chain {
   ModelBuilder& builder;
   std::string name;

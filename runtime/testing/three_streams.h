@@ -26,7 +26,8 @@ struct ThreeStreams {
 
 ThreeStreams make_three_streams();
 
-// y, then z, computed by running the tasks one after the other in the order they are listed.
+// Returns y, then z, computed by running the tasks one after the other in the order they are
+// listed.
 std::vector<std::vector<uint32_t>> three_streams_expected(const pb::ModelDef& model,
                                                           const std::vector<uint32_t>& x);
 

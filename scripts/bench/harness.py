@@ -1,7 +1,8 @@
-"""Shared by the scripts of this folder: running Sluice and ONNX Runtime in turn, reading their reports, printing tables.
+"""Shared by the scripts of this folder: running Sluice and ONNX Runtime in turn, reading their
+reports, printing tables.
 
-Both run in processes of their own. Rounds alternate (A B A B ...), so that a machine that slows down slows both; a figure is
-the median over rounds of each process's median.
+Both run in processes of their own. Rounds alternate (A B A B ...), so that a machine that slows
+down slows both; a figure is the median over rounds of each process's median.
 """
 import json
 import os
@@ -40,27 +41,31 @@ def run(*command, ok=(0,)):
     """The standard output of a program that must succeed."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     if done.returncode not in ok:
-        raise Failure(f"{' '.join(str(word) for word in command)}: exit {done.returncode}\n{done.stderr.strip()}", done.returncode or 7)
+        raise Failure(f"{' '.join(str(word) for word in command)}: exit {done.returncode}\n"
+                      f"{done.stderr.strip()}", done.returncode or 7)
     return done.stdout
 
 
 def program(name):
     path = os.path.join(BIN, name)
     if not os.path.exists(path):
-        raise Failure(f"{path} is missing: build it (cmake --preset release; cmake --build --preset release)", 3)
+        raise Failure(f"{path} is missing: build it (cmake --preset release; cmake --build "
+                      f"--preset release)", 3)
     return path
 
 
 def ort_run():
     """The path of ort-run, fetched and built if needed."""
-    done = subprocess.run([os.path.join(ROOT, "scripts/bench/ort")], stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([os.path.join(ROOT, "scripts/bench/ort")], stdout=subprocess.PIPE,
+                          text=True)
     if done.returncode != 0:
         raise Failure("ONNX Runtime is not available", 5)
     return os.path.join(ROOT, done.stdout.strip())
 
 
 def compile_model(model, target, *options):
-    if not os.path.exists(target) or os.path.getmtime(target) < newest([model, program("sluice-subgraph-optimize"), program("sluice-build")]):
+    if (not os.path.exists(target) or os.path.getmtime(target) <
+        newest([model, program("sluice-subgraph-optimize"), program("sluice-build")])):
         os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
         run(program("sluice"), "compile", model, "-o", target, *options)
     return target
@@ -70,12 +75,13 @@ def newest(paths):
     return max(os.path.getmtime(path) for path in paths)
 
 
-# ---- inputs ------------------------------------------------------------------------------------------------------------------
+# ---- inputs --------------------------------------------------------------------------------------
 
 
 def inputs_in(folder):
     """input name -> file, of a folder that scripts/models/make --inputs wrote."""
-    return {name[:-4]: os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".npy")}
+    return {name[:-4]: os.path.join(folder, name) for name in sorted(os.listdir(folder))
+            if name.endswith(".npy")}
 
 
 def random_inputs(model, folder):
@@ -87,9 +93,11 @@ def random_inputs(model, folder):
     for index, value in enumerate(value for value in graph.input if value.name not in constants):
         dims = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
         if value.type.tensor_type.elem_type != onnx.TensorProto.FLOAT or 0 in dims:
-            raise Failure(f"input '{value.name}' of {model} is not float32 of fixed shape: give --inputs DIR", 3)
+            raise Failure(f"input '{value.name}' of {model} is not float32 of fixed shape: give "
+                          f"--inputs DIR", 3)
         files[value.name] = os.path.join(folder, f"{index}.npy")
-        np.save(files[value.name], np.random.default_rng(index).standard_normal(dims, dtype=np.float32))
+        np.save(files[value.name],
+                np.random.default_rng(index).standard_normal(dims, dtype=np.float32))
     return files
 
 
@@ -97,7 +105,7 @@ def input_options(files):
     return [word for name, file in files.items() for word in ("--input", f"{name}={file}")]
 
 
-# ---- measuring ---------------------------------------------------------------------------------------------------------------
+# ---- measuring -----------------------------------------------------------------------------------
 
 
 def bench_ort(ort, model, files, threads, runs):
@@ -112,7 +120,8 @@ def bench_sluice(compiled, files, threads, runs=20, loader=None):
 
 
 def interleaved(ort, model, compiled, files, threads, rounds, runs):
-    """Both sides' medians and their ratio (Sluice's time divided by ONNX Runtime's: below 1 is faster), plus the last reports."""
+    """Both sides' medians and their ratio (Sluice's time divided by ONNX Runtime's: below 1 is
+    faster), plus the last reports."""
     ours, theirs = [], []
     for _ in range(rounds):
         ours.append(bench_sluice(compiled, files, threads, runs))
@@ -134,16 +143,19 @@ def interleaved(ort, model, compiled, files, threads, rounds, runs):
 
 
 def print_comparison(rows):
-    table(rows, [("model", "{}"), ("threads", "{}"), ("sluice_ms", "{:.3f}"), ("ort_ms", "{:.3f}"), ("ratio", "{:.3f}"),
-                 ("ratio_low", "{:.3f}"), ("ratio_high", "{:.3f}"), ("sluice_load_ms", "{:.1f}"), ("ort_load_ms", "{:.1f}"),
+    table(rows, [("model", "{}"), ("threads", "{}"), ("sluice_ms", "{:.3f}"), ("ort_ms", "{:.3f}"),
+                 ("ratio", "{:.3f}"), ("ratio_low", "{:.3f}"), ("ratio_high", "{:.3f}"),
+                 ("sluice_load_ms", "{:.1f}"), ("ort_load_ms", "{:.1f}"),
                  ("sluice_rss_mb", "{:.0f}"), ("ort_rss_mb", "{:.0f}")])
 
 
 def table(rows, columns):
-    cells = [[name for name, _ in columns]] + [[form.format(row[name]) for name, form in columns] for row in rows]
+    cells = [[name for name, _ in columns]] + [[form.format(row[name]) for name, form in columns]
+                                               for row in rows]
     widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
     for line in cells:
-        print("  ".join(cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths))), flush=True)
+        print("  ".join(cell.ljust(width) if i == 0 else cell.rjust(width)
+                        for i, (cell, width) in enumerate(zip(line, widths))), flush=True)
 
 
 def write_json(path, content):
@@ -153,17 +165,20 @@ def write_json(path, content):
             file.write("\n")
 
 
-# ---- comparing outputs ---------------------------------------------------------------------------------------------------------
+# ---- comparing outputs ---------------------------------------------------------------------------
 
 
 def outputs_in(folder):
     """file name -> array, of what ort-run, sluice-eval or sluice-loader wrote."""
-    return {name: np.load(os.path.join(folder, name)) for name in sorted(os.listdir(folder)) if name.endswith(".npy")}
+    return {name: np.load(os.path.join(folder, name)) for name in sorted(os.listdir(folder))
+            if name.endswith(".npy")}
 
 
 def difference(ours, reference):
-    """(max|a-b| / max|b|, std(b) / max|b|), both infinite when shapes differ or something is not finite."""
-    if ours.shape != reference.shape or not np.isfinite(ours).all() or not np.isfinite(reference).all():
+    """(max|a-b| / max|b|, std(b) / max|b|), both infinite when shapes differ or something is not
+    finite."""
+    if (ours.shape != reference.shape or not np.isfinite(ours).all() or
+        not np.isfinite(reference).all()):
         return float("inf"), float("inf")
     scale = np.abs(reference).max(initial=0.0) or 1.0
     wide = reference.astype(np.float64)

@@ -1,4 +1,5 @@
-"""BERT-base encoder with pooler, 128 tokens: LayerNorm decomposed, GELU by Erf, attention in MatMuls; 110 M weights."""
+"""BERT-base encoder with pooler, 128 tokens: LayerNorm decomposed, GELU by Erf, attention in
+MatMuls; 110 M weights."""
 import numpy as np
 
 from builder import INT64
@@ -11,14 +12,17 @@ def build(net):
     dims = ["batch", "seq"] if net.dynamic else [1, LENGTH]
     ids = net.input("input_ids", dims, INT64, lambda r: r.integers(0, WORDS, (1, LENGTH)))
     mask = net.input("attention_mask", dims, INT64, prefix_mask)
-    types = net.input("token_type_ids", dims, INT64, lambda r: np.arange(LENGTH)[None] // r.integers(20, LENGTH) % 2)
+    types = net.input("token_type_ids", dims, INT64,
+                      lambda r: np.arange(LENGTH)[None] // r.integers(20, LENGTH) % 2)
     bias = attention_bias(net, mask)
     x = embed(net, ids, types)
     for layer in range(LAYERS):
         at = f"encoder/layer.{layer}"
         attended = attention(net, x, bias, f"{at}/attention")
-        x = layer_norm(net, net.node("Add", [attended, x], f"{at}/attention/output"), f"{at}/attention/output/LayerNorm")
-        inner = gelu(net, linear(net, x, f"{at}/intermediate/dense", HIDDEN, INNER, 1.5), f"{at}/intermediate/act")
+        x = layer_norm(net, net.node("Add", [attended, x], f"{at}/attention/output"),
+                       f"{at}/attention/output/LayerNorm")
+        inner = gelu(net, linear(net, x, f"{at}/intermediate/dense", HIDDEN, INNER, 1.5),
+                     f"{at}/intermediate/act")
         outer = linear(net, inner, f"{at}/output/dense", INNER, HIDDEN)
         x = layer_norm(net, net.node("Add", [outer, x], f"{at}/output"), f"{at}/output/LayerNorm")
     pooled = pooler(net, x)
@@ -55,21 +59,24 @@ def position_ids(net, ids, at):
         return net.constant([list(range(LENGTH))], np.int64, at)
     every = net.initializer("embeddings.position_ids", np.arange(POSITIONS, dtype=np.int64)[None])
     ends = [net.constant([0], np.int64, at), net.dim(ids, 1, at)]
-    return net.node("Slice", [every] + ends + [net.constant([1], np.int64, at), net.constant([1], np.int64, at)], at)
+    return net.node("Slice", [every] + ends +
+                    [net.constant([1], np.int64, at), net.constant([1], np.int64, at)], at)
 
 
 def layer_norm(net, x, at):
     scope = at.replace("/", ".")
     centred = net.node("Sub", [x, net.node("ReduceMean", [x], at, axes=[-1])], at)
     squares = net.node("Pow", [centred, net.constant(2.0, at=at)], at)
-    variance = net.node("Add", [net.node("ReduceMean", [squares], at, axes=[-1]), net.constant(1e-12, at=at)], at)
+    variance = net.node("Add", [net.node("ReduceMean", [squares], at, axes=[-1]),
+                                net.constant(1e-12, at=at)], at)
     x = net.node("Div", [centred, net.node("Sqrt", [variance], at)], at)
     x = net.node("Mul", [x, net.positive(f"{scope}.weight", (HIDDEN,), 0.8, 1.2)], at)
     return net.node("Add", [x, net.weight(f"{scope}.bias", (HIDDEN,), 0.1)], at)
 
 
 def linear(net, x, at, size_in, size_out, gain=1.0):
-    """MatMul by the transposed weight, then bias + product in this order, as exported for inputs of rank 3."""
+    """MatMul by the transposed weight, then bias + product in this order, as exported for inputs of
+    rank 3."""
     scope = at.replace("/", ".")
     weight = net.weight(f"{scope}.weight_t", (size_in, size_out), np.sqrt(gain / size_in))
     bias = net.weight(f"{scope}.bias", (size_out,), 0.1)
@@ -83,11 +90,13 @@ def gelu(net, x, at):
 
 
 def attention(net, x, bias, at):
-    query, key, value = (
-        split_heads(net, linear(net, x, f"{at}/self/{name}", HIDDEN, HIDDEN), f"{at}/self", order)
-        for name, order in (("query", [0, 2, 1, 3]), ("key", [0, 2, 3, 1]), ("value", [0, 2, 1, 3])))
+    query, key, value = (split_heads(net, linear(net, x, f"{at}/self/{name}", HIDDEN, HIDDEN),
+                                     f"{at}/self", order)
+                         for name, order in (("query", [0, 2, 1, 3]), ("key", [0, 2, 3, 1]),
+                                             ("value", [0, 2, 1, 3])))
     scores = net.node("MatMul", [query, key], f"{at}/self")
-    scores = net.node("Div", [scores, net.constant(np.sqrt(HIDDEN // HEADS), at=f"{at}/self")], f"{at}/self")
+    scores = net.node("Div", [scores, net.constant(np.sqrt(HIDDEN // HEADS), at=f"{at}/self")],
+                      f"{at}/self")
     scores = net.node("Add", [scores, bias], f"{at}/self")
     weights = net.node("Softmax", [scores], f"{at}/self", axis=-1)
     x = net.node("MatMul", [weights, value], f"{at}/self")
@@ -103,7 +112,8 @@ def split_heads(net, x, at, order):
 def reshape(net, x, at, last_dims):
     """Keeps the first two axes; their sizes are constants, or computed from x when symbolic."""
     if net.dynamic:
-        parts = [net.dim(x, 0, at), net.dim(x, 1, at)] + [net.constant([size], np.int64, at) for size in last_dims]
+        parts = [net.dim(x, 0, at), net.dim(x, 1, at)] + [net.constant([size], np.int64, at)
+                                                          for size in last_dims]
         target = net.node("Concat", parts, at, axis=0)
     else:
         target = net.constant([1, LENGTH] + last_dims, np.int64, at)

@@ -1,8 +1,9 @@
 """Builds ONNX models the way a PyTorch export looks, with seeded random weights.
 
-Names follow the exporter: a node is '/scope/Op', its result '/scope/Op_output_0', a weight 'scope.weight'; scalars and
-target shapes are Constant nodes, weights are initializers with raw bytes. Each weight has a random stream of its own, drawn
-from (seed, model, weight name): the same name gets the same bytes, whatever else changes.
+Names follow the exporter: a node is '/scope/Op', its result '/scope/Op_output_0', a weight
+'scope.weight'; scalars and target shapes are Constant nodes, weights are initializers with raw
+bytes. Each weight has a random stream of its own, drawn from (seed, model, weight name): the same
+name gets the same bytes, whatever else changes.
 """
 import hashlib
 import zlib
@@ -16,16 +17,18 @@ INT64 = TensorProto.INT64
 
 
 class Net:
-    """One model under construction. `dynamic` asks for symbolic input dims; sizes below are then only examples."""
+    """One model under construction. `dynamic` asks for symbolic input dims; sizes below are then
+    only examples."""
 
     def __init__(self, name, opset, seed, dynamic, size=0):
         self.name, self.opset, self.seed, self.dynamic, self.size = name, opset, seed, dynamic, size
         self.nodes, self.initializers, self.inputs, self.outputs = [], [], [], []
-        self.example_inputs = {}  # input name -> function of a random generator that makes one example
+        # input name -> function of a random generator that makes one example
+        self.example_inputs = {}
         self.pool = {}  # weights that several nodes share, by name
         self._names = set()
 
-    # -- weights -------------------------------------------------------------------------------------------------
+    # -- weights -----------------------------------------------------------------------------------
 
     def random(self, name):
         digest = hashlib.sha256(f"{self.seed}/{self.name}/{name}".encode()).digest()
@@ -38,13 +41,14 @@ class Net:
 
     def positive(self, name, shape, low, high):
         """Uniform values in [low, high): scales and variances."""
-        return self.initializer(name, self.random(name).uniform(low, high, shape).astype(np.float32))
+        return self.initializer(name,
+                                self.random(name).uniform(low, high, shape).astype(np.float32))
 
     def initializer(self, name, array):
         self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
         return name
 
-    # -- nodes ---------------------------------------------------------------------------------------------------
+    # -- nodes -------------------------------------------------------------------------------------
 
     def node(self, op, inputs, at="", **attributes):
         """Adds one node and returns its result. `at` is the exporter's scope, 'layer1.0/conv1'."""
@@ -77,7 +81,7 @@ class Net:
         size = self.node("Gather", [shape, self.constant(axis, np.int64, at)], at, axis=0)
         return self.unsqueeze(size, 0, at)
 
-    # -- the boundary --------------------------------------------------------------------------------------------
+    # -- the boundary ------------------------------------------------------------------------------
 
     def input(self, name, shape, dtype, example):
         """`shape` may hold names (symbols); `example` maps a random generator to an array."""
@@ -94,11 +98,13 @@ class Net:
                         list_[i] = name
         self.outputs.append(helper.make_tensor_value_info(name, FLOAT, shape))
 
-    # -- the product ---------------------------------------------------------------------------------------------
+    # -- the product -------------------------------------------------------------------------------
 
     def bytes(self):
-        graph = helper.make_graph(self.nodes, "main_graph", self.inputs, self.outputs, self.initializers)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], producer_name="sluice")
+        graph = helper.make_graph(self.nodes, "main_graph", self.inputs, self.outputs,
+                                  self.initializers)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)],
+                                  producer_name="sluice")
         model.ir_version = 8
         onnx.checker.check_model(model)
         return model.SerializeToString(deterministic=True)
@@ -110,7 +116,8 @@ class Net:
 
 
 def image(*shape):
-    """Example images with structure at several scales: pure noise would leave nothing after pooling."""
+    """Example images with structure at several scales: pure noise would leave nothing after
+    pooling."""
 
     def make(random):
         total = random.standard_normal(shape, dtype=np.float32) * np.float32(0.5)

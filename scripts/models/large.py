@@ -1,8 +1,9 @@
 """Graphs as large as the compiler promises to take: many nodes, many values, little arithmetic.
 
-Everything is fixed by the seed. Weights come from small pools, so that the file stays small. All functions are bounded and do
-not widen differences (a product's gain is about 1, a sum of two states is halved): however deep the graph, rounding errors do
-not grow, and evaluation and device can be compared.
+Everything is fixed by the seed. Weights come from small pools, so that the file stays small. All
+functions are bounded and do not widen differences (a product's gain is about 1, a sum of two states
+is halved): however deep the graph, rounding errors do not grow, and evaluation and device can be
+compared.
 """
 import math
 
@@ -19,13 +20,17 @@ BINARY = ("Max", "Min", "Add", "Sub")
 
 
 def build_large(net):
-    """Three independent towers of blocks of about ten nodes, drawn from 60 kinds; each kind is one contraction of one shape, then
-    elementwise nodes, transposes and residual links as its recipe says. So a tenth of the nodes are Conv or MatMul, in 60 shapes."""
-    convs = [("Conv", read, made, kernel) for read in WIDTHS for made in NARROW for kernel in (1, 3)]
+    """Three independent towers of blocks of about ten nodes, drawn from 60 kinds; each kind is one
+    contraction of one shape, then elementwise nodes, transposes and residual links as its recipe
+    says. So a tenth of the nodes are Conv or MatMul, in 60 shapes."""
+    convs = [("Conv", read, made, kernel) for read in WIDTHS for made in NARROW
+             for kernel in (1, 3)]
     products = [("MatMul", read, made, None) for read in WIDTHS for made in NARROW]
-    mixed = [("Conv", read, NARROW[(i + k) % 3], 3) for i, read in enumerate(WIDTHS) for k in range(2)]
+    mixed = [("Conv", read, NARROW[(i + k) % 3], 3) for i, read in enumerate(WIDTHS)
+             for k in range(2)]
     mixed += [("MatMul", read, read, None) for read in WIDTHS]
-    towers = [Tower(net, "images", convs, side=5), Tower(net, "matrices", products, side=None), Tower(net, "mixed", mixed, side=6)]
+    towers = [Tower(net, "images", convs, side=5), Tower(net, "matrices", products, side=None),
+              Tower(net, "mixed", mixed, side=6)]
     for index, tower in enumerate(towers):
         tower.grow((net.size + index) // len(towers))
 
@@ -39,14 +44,16 @@ class Tower:
         self.kinds = [(kind, self.recipe()) for kind in kinds]
         self.count, self.width, self.recent = 0, NARROW[0], {}  # recent: width -> [(count, state)]
         shape = self.shape(self.width)
-        self.state = net.input(name, list(shape), FLOAT, lambda r: r.standard_normal(shape, dtype=np.float32))
+        self.state = net.input(name, list(shape), FLOAT,
+                               lambda r: r.standard_normal(shape, dtype=np.float32))
 
     def recipe(self):
         """The steps behind a contraction: eight or nine nodes."""
         steps, nodes = [], 0
         while nodes < 8:
             draw = self.random.random()
-            step = "transpose" if draw < 0.07 else "link" if draw < 0.25 else str(self.choose(("Mul", "Add"))) if draw < 0.5 else "unary"
+            step = ("transpose" if draw < 0.07 else "link" if draw < 0.25
+                    else str(self.choose(("Mul", "Add"))) if draw < 0.5 else "unary")
             op = str(self.choose(BINARY if step == "link" else UNARY))
             size = 3 if step == "transpose" else 2 if op in ("Add", "Sub") else 1
             if nodes + size <= 9:
@@ -67,7 +74,8 @@ class Tower:
 
     def block(self):
         """One of the kinds that can read the state as it is, or with an older one beside it."""
-        reachable = {self.width} | {self.width + width for width in self.recent if self.pick(width) is not None}
+        reachable = {self.width} | {self.width + width for width in self.recent
+                                    if self.pick(width) is not None}
         kind, recipe = self.choose([row for row in self.kinds if row[0][1] in reachable])
         if kind[1] != self.width:
             self.state = self.node("Concat", self.state, self.pick(kind[1] - self.width), axis=1)
@@ -79,11 +87,13 @@ class Tower:
         op, read, made, kernel = kind
         if op == "Conv":
             weight = self.weight((made, read, kernel, kernel), read * kernel * kernel)
-            self.state = self.node("Conv", self.state, weight, kernel_shape=[kernel, kernel], pads=[kernel // 2] * 4)
+            self.state = self.node("Conv", self.state, weight, kernel_shape=[kernel, kernel],
+                                   pads=[kernel // 2] * 4)
         elif self.side is None:
             self.state = self.node("MatMul", self.state, self.weight((read, made), read))
         else:
-            self.state = self.node("MatMul", self.state, self.weight((self.side, self.side), self.side))
+            self.state = self.node("MatMul", self.state,
+                                   self.weight((self.side, self.side), self.side))
         self.width = made
 
     def step(self, step, op):
@@ -100,12 +110,15 @@ class Tower:
         else:
             shape = (self.width,) if self.side is None else (self.width, 1, 1)
             make = self.scales if step == "Mul" else self.shifts
-            self.state = self.node(step, self.state, self.pooled(f"{step.lower()}.{'x'.join(map(str, shape))}", lambda name: make(name, shape)))
+            self.state = self.node(step, self.state,
+                                   self.pooled(f"{step.lower()}.{'x'.join(map(str, shape))}",
+                                               lambda name: make(name, shape)))
 
-    # -- pieces ------------------------------------------------------------------------------------------------------
+    # -- pieces ------------------------------------------------------------------------------------
 
     def pick(self, width):
-        """A state of this width that is at most LONGEST_LINK nodes old; the oldest are forgotten."""
+        """A state of this width that is at most LONGEST_LINK nodes old; the oldest are
+        forgotten."""
         states = self.recent.get(width, [])
         while states and states[0][0] < self.count - LONGEST_LINK:
             states.pop(0)
@@ -119,7 +132,8 @@ class Tower:
         return choices[int(self.random.integers(len(choices)))]
 
     def weight(self, shape, reads):
-        return self.pooled(f"weight.{'x'.join(map(str, shape))}", lambda name: self.net.weight(name, shape, 1.0 / math.sqrt(reads)))
+        return self.pooled(f"weight.{'x'.join(map(str, shape))}",
+                           lambda name: self.net.weight(name, shape, 1.0 / math.sqrt(reads)))
 
     def scales(self, name, shape):
         return self.net.positive(name, shape, 0.7, 1.0)
@@ -138,13 +152,16 @@ class Tower:
 
 
 def build_many_values(net):
-    """Split and Concat in turn, 20 values for two nodes: ten values for each node. Three independent towers."""
+    """Split and Concat in turn, 20 values for two nodes: ten values for each node. Three
+    independent towers."""
     pieces = 19
     random = net.random("graph")
     for tower in range(3):
         name = f"tower{tower}"
-        state = net.input(name, [2, pieces], FLOAT, lambda r: r.standard_normal((2, pieces), dtype=np.float32))
+        state = net.input(name, [2, pieces], FLOAT,
+                          lambda r: r.standard_normal((2, pieces), dtype=np.float32))
         for pair in range((net.size // 2 + tower) // 3):
             split = net.split(state, pieces, f"{name}/{pair}")
-            state = net.node("Concat", [split[i] for i in random.permutation(pieces)], f"{name}/{pair}", axis=1)
+            state = net.node("Concat", [split[i] for i in random.permutation(pieces)],
+                             f"{name}/{pair}", axis=1)
         net.output(state, f"{name}_out", [2, pieces])

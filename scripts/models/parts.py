@@ -1,21 +1,25 @@
-"""What several models share: convolutions, batch normalisation, linear layers. Scales keep the size of signals."""
+"""What several models share: convolutions, batch normalisation, linear layers. Scales keep the size
+of signals."""
 import numpy as np
 
 
 def conv(net, x, at, channels_in, channels_out, kernel, stride=1, groups=1, bias=False, gain=2.0):
-    """'Same' padding for stride 1. The weight's variance is gain / fan-in: 2 keeps signals through ReLU, 1 without one."""
+    """'Same' padding for stride 1. The weight's variance is gain / fan-in: 2 keeps signals through
+    ReLU, 1 without one."""
     scope = at.replace("/", ".")
     fan_in = channels_in // groups * kernel * kernel
-    weights = [centred(net, f"{scope}.weight", (channels_out, channels_in // groups, kernel, kernel), np.sqrt(gain / fan_in))]
+    weights = [centred(net, f"{scope}.weight", (channels_out, channels_in // groups, kernel,
+                                                kernel), np.sqrt(gain / fan_in))]
     if bias:
         weights.append(net.weight(f"{scope}.bias", (channels_out,), 0.1))
-    return net.node("Conv", [x] + weights, at, dilations=[1, 1], group=groups, kernel_shape=[kernel] * 2,
-                    pads=[kernel // 2] * 4, strides=[stride] * 2)
+    return net.node("Conv", [x] + weights, at, dilations=[1, 1], group=groups,
+                    kernel_shape=[kernel] * 2, pads=[kernel // 2] * 4, strides=[stride] * 2)
 
 
 def centred(net, name, shape, std):
-    """Weights whose mean over a filter is zero where a filter reads more than one channel: otherwise the positive mean that
-    every ReLU leaves adds up from layer to layer, and a deep net answers nearly the same whatever it is shown."""
+    """Weights whose mean over a filter is zero where a filter reads more than one channel:
+    otherwise the positive mean that every ReLU leaves adds up from layer to layer, and a deep net
+    answers nearly the same whatever it is shown."""
     values = net.random(name).standard_normal(shape, dtype=np.float32)
     if shape[1] > 1:
         values = (values - values.mean(axis=(1, 2, 3), keepdims=True)) * np.float32(1.2)
@@ -23,7 +27,8 @@ def centred(net, name, shape, std):
 
 
 def batch_norm(net, x, at, channels, scale=1.0):
-    """Statistics near those of a trained net; `scale` below 1 on the last one of a residual branch stops growth."""
+    """Statistics near those of a trained net; `scale` below 1 on the last one of a residual branch
+    stops growth."""
     scope = at.replace("/", ".")
     weights = [
         net.positive(f"{scope}.weight", (channels,), 0.7 * scale, 1.3 * scale),
@@ -42,7 +47,8 @@ def gemm(net, x, at, size_in, size_out, gain=1.0):
 
 
 def classifier(net, x, at, channels, classes=1000):
-    """GlobalAveragePool, Flatten, Gemm. The gain makes up for what averaging over 7x7 positions takes away."""
+    """GlobalAveragePool, Flatten, Gemm. The gain makes up for what averaging over 7x7 positions
+    takes away."""
     x = net.node("GlobalAveragePool", [x])
     x = net.node("Flatten", [x], axis=1)
     return gemm(net, x, at, channels, classes, gain=4.0)

@@ -8,7 +8,8 @@ def build(net):
     x = net.input("input", [batch, 3, 224, 224], FLOAT, image(1, 3, 224, 224))
     x = conv(net, x, "conv1", 3, 64, 7, stride=2)
     x = net.node("Relu", [batch_norm(net, x, "bn1", 64)], "relu")
-    x = net.node("MaxPool", [x], "maxpool", ceil_mode=0, kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2])
+    x = net.node("MaxPool", [x], "maxpool", ceil_mode=0, kernel_shape=[3, 3], pads=[1, 1, 1, 1],
+                 strides=[2, 2])
     channels = 64
     for layer, (width, blocks) in enumerate([(64, 3), (128, 4), (256, 6), (512, 3)], 1):
         for block in range(blocks):
@@ -19,7 +20,8 @@ def build(net):
 
 
 def bottleneck(net, x, at, channels, width, stride):
-    """1x1, 3x3 (which strides), 1x1, plus the input; the first block of a layer projects its input."""
+    """1x1, 3x3 (which strides), 1x1, plus the input; the first block of a layer projects its
+    input."""
     shortcut = x
     y = unit(net, x, at, 1, channels, width, 1)
     y = net.node("Relu", [y], f"{at}/relu")
@@ -27,7 +29,8 @@ def bottleneck(net, x, at, channels, width, stride):
     y = net.node("Relu", [y], f"{at}/relu")
     y = unit(net, y, at, 3, width, 4 * width, 1, scale=0.5)
     if channels != 4 * width:
-        shortcut = conv(net, x, f"{at}/downsample/downsample.0", channels, 4 * width, 1, stride, gain=1.0)
+        shortcut = conv(net, x, f"{at}/downsample/downsample.0", channels, 4 * width, 1, stride,
+                        gain=1.0)
         shortcut = batch_norm(net, shortcut, f"{at}/downsample/downsample.1", 4 * width)
     return net.node("Relu", [net.node("Add", [y, shortcut], at)], f"{at}/relu")
 

@@ -15,7 +15,8 @@ def build_tiny_mlp(net):
 
 def perceptron(net, sizes, batch=1):
     dim = "N" if net.dynamic else batch
-    x = net.input("input", [dim, sizes[0]], FLOAT, lambda r: r.standard_normal((batch, sizes[0]), dtype="float32"))
+    x = net.input("input", [dim, sizes[0]], FLOAT,
+                  lambda r: r.standard_normal((batch, sizes[0]), dtype="float32"))
     for layer, (size_in, size_out) in enumerate(zip(sizes, sizes[1:])):
         x = gemm(net, x, f"fc{layer}", size_in, size_out, gain=2.0)
         if layer + 2 < len(sizes):
@@ -24,7 +25,8 @@ def perceptron(net, sizes, batch=1):
 
 
 def build_tiny_conv(net):
-    """Three convolutions, the second strided, the third with batch normalisation and a residual, on 1x3x17x15."""
+    """Three convolutions, the second strided, the third with batch normalisation and a residual, on
+    1x3x17x15."""
     batch = "N" if net.dynamic else 1
     x = net.input("input", [batch, 3, 17, 15], FLOAT, image(1, 3, 17, 15))
     x = net.node("Relu", [conv(net, x, "conv1", 3, 11, 3, bias=True)], "relu")

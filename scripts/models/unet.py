@@ -1,7 +1,9 @@
-"""U-Net of width 32 for 256x256 images: double convolutions, four levels, Resize x2 and Concat on the way up.
+"""U-Net of width 32 for 256x256 images: double convolutions, four levels, Resize x2 and Concat on
+the way up.
 
-Static sizes resize by the factor 2. With symbolic H and W each level resizes to its partner's size, computed from Shape, as
-exports of interpolate(size=...) do: a size that 16 does not divide then works too.
+Static sizes resize by the factor 2. With symbolic H and W each level resizes to its partner's size,
+computed from Shape, as exports of interpolate(size=...) do: a size that 16 does not divide then
+works too.
 """
 import numpy as np
 
@@ -18,13 +20,15 @@ def build(net):
     levels = []
     for level in range(1, 5):
         levels.append(x)
-        x = net.node("MaxPool", [x], f"down{level}/pool", ceil_mode=0, kernel_shape=[2, 2], pads=[0] * 4, strides=[2, 2])
+        x = net.node("MaxPool", [x], f"down{level}/pool", ceil_mode=0, kernel_shape=[2, 2],
+                     pads=[0] * 4, strides=[2, 2])
         x = double_conv(net, x, f"down{level}", WIDTHS[level - 1], WIDTHS[level])
     for level in range(4, 0, -1):
         at, skip = f"up{5 - level}", levels.pop()
         x = net.node("Concat", [skip, upsample(net, x, skip, f"{at}/up")], at, axis=1)
         x = double_conv(net, x, at, WIDTHS[level] + WIDTHS[level - 1], WIDTHS[level - 1])
-    net.output(conv(net, x, "outc", WIDTHS[0], 4, 1, bias=True, gain=1.0), "output", [1, 4, height, width])
+    net.output(conv(net, x, "outc", WIDTHS[0], 4, 1, bias=True, gain=1.0), "output",
+               [1, 4, height, width])
 
 
 def double_conv(net, x, at, channels_in, channels_out):
@@ -42,5 +46,5 @@ def upsample(net, x, partner, at):
         sizing = ["", "", net.node("Concat", head + last_dims, at, axis=0)]
     else:
         sizing = ["", net.constant([1, 1, 2, 2], np.float32, at)]
-    return net.node("Resize", [x] + sizing, at, coordinate_transformation_mode="asymmetric", cubic_coeff_a=-0.75,
-                    mode="nearest", nearest_mode="floor")
+    return net.node("Resize", [x] + sizing, at, coordinate_transformation_mode="asymmetric",
+                    cubic_coeff_a=-0.75, mode="nearest", nearest_mode="floor")

@@ -166,7 +166,7 @@ class ClusterGraph {
 
   std::vector<int32_t> cluster_;  // by node id, before merging
   DisjointSets sets_;
-  // Of clusters, by the numbers they had when the edge was found.
+  // The edges of clusters, by the numbers they had when the edge was found.
   std::vector<std::set<int32_t>> successors_;
   std::vector<std::set<int32_t>> predecessors_;
   std::vector<int32_t> order_;  // clusters by slot, -1 where one was merged into another

@@ -5,7 +5,8 @@
 namespace {
 
 constexpr char kUsage[] =
-    R"(Places every node on an engine and cuts the graph into parts, and those into subgraphs of one engine each.
+    R"(Places every node on an engine and cuts the graph into parts, and those into subgraphs of one
+engine each.
 
 Usage:
   sluice-partition [options] [<in>]
@@ -15,13 +16,15 @@ Usage:
 Reads <in>, or standard input when it is absent or "-": a typed graph.
 
 Options:
-  --profile=NAME       Device profile: native, cpu-avx512vnni, cpu-avx512, cpu-avx2, cpu-generic, or a .json file.
+  --profile=NAME       Device profile: native, cpu-avx512vnni, cpu-avx512, cpu-avx2, cpu-generic, or
+                       a .json file.
   --symbolic=WHEN      on, or off: every dimension that is not fixed makes its part dynamic.
-  --static-model-ops-lower-limit=N   Nodes of fixed shapes become a part of their own when they are at
-                       least N, 4 unless said otherwise; -1: the whole graph is one dynamic part.
-  --host-scheduling-max-threshold=N  With fewer nodes of fixed shapes than N, 0 unless said otherwise,
-                       and no control flow the whole graph is one dynamic part.
-  --stable-order=WHEN  on: parts are runs of neighbours, so that nodes keep the model's order; or off.
+  --static-model-ops-lower-limit=N   Nodes of fixed shapes become a part of their own when they are
+                       at least N, 4 unless said otherwise; -1: the whole graph is one dynamic part.
+  --host-scheduling-max-threshold=N  With fewer nodes of fixed shapes than N, 0 unless said
+                       otherwise, and no control flow the whole graph is one dynamic part.
+  --stable-order=WHEN  on: parts are runs of neighbours, so that nodes keep the model's order; or
+                       off.
   --split=DIR          Instead of one graph write DIR/root.sg, whose Calls name their subgraphs by
                        digest, and one file for each distinct subgraph.
 )";

@@ -14,21 +14,28 @@ Reads the model <in>, or standard input when it is absent or "-". Weights stay i
 A graph that --stop-after wrote goes on after that pass.
 
 Options:
-  --input-shape=SHAPES  Shapes of inputs, "x:1~8,3,-1,-1;y:1,-1": bounds, a size, and -1 for what the model says.
-  --dim=DIM             Fix a named dim everywhere, NAME=VALUE, or bound it, NAME=LOW..HIGH. NAME is as the model has it, blanks
-                        and all; a dim without a name is INPUT_AXIS. Repeatable.
-  --annotate=RULES      Annotate the nodes that RULES, a JSON file, selects: engine, stream_label, ...; docs/annotations.md.
-  --external-dir=DIR    Also take external data of the model from files inside DIR, by absolute paths, "../" or links.
-  --overridable-inputs=WHEN  on: initializers that are inputs too may be given when the model runs; off: they are
-                        constants, the default.
-  --state=PAIRS         Keep outputs for inputs of the next execution: OUTPUT=INPUT,... where * stands for the same text
-                        on both sides: 'present.*=past_key_values.*'. docs/states.md.
-  --zipmap=KIND         What ZipMap gives: map, a sequence of maps; tensor, the tensor it takes, under the same name
-                        [default: map].
+  --input-shape=SHAPES  Shapes of inputs, "x:1~8,3,-1,-1;y:1,-1": bounds, a size, and -1 for what
+                        the model says.
+  --dim=DIM             Fix a named dim everywhere, NAME=VALUE, or bound it, NAME=LOW..HIGH. NAME is
+                        as the model has it, blanks and all; a dim without a name is INPUT_AXIS.
+                        Repeatable.
+  --annotate=RULES      Annotate the nodes that RULES, a JSON file, selects: engine, stream_label,
+                        ...; docs/annotations.md.
+  --external-dir=DIR    Also take external data of the model from files inside DIR, by absolute
+                        paths, "../" or links.
+  --overridable-inputs=WHEN  on: initializers that are inputs too may be given when the model runs;
+                        off: they are constants, the default.
+  --state=PAIRS         Keep outputs for inputs of the next execution: OUTPUT=INPUT,... where *
+                        stands for the same text on both sides: 'present.*=past_key_values.*'.
+                        docs/states.md.
+  --zipmap=KIND         What ZipMap gives: map, a sequence of maps; tensor, the tensor it takes,
+                        under the same name [default: map].
   --out-nodes=NAMES     Keep these outputs only: value names or NODE:RESULT, separated by ";".
-  --strict              Refuse what ONNX does not allow, where that is otherwise a warning; docs/operators.md.
-  --propose-sizes=FILE  Write sizes of the open dims of inputs with which the model can be compiled to FILE, as JSON. At most
-                        128 are tried, fewer of large models: a million nodes in all, but three times in any case.
+  --strict              Refuse what ONNX does not allow, where that is otherwise a warning;
+                        docs/operators.md.
+  --propose-sizes=FILE  Write sizes of the open dims of inputs with which the model can be compiled
+                        to FILE, as JSON. At most 128 are tried, fewer of large models: a million
+                        nodes in all, but three times in any case.
   --profile=NAME        Device profile, for sluice-partition: travels with the graph.
   --symbolic=WHEN       on or off, for sluice-partition: travels with the graph.
   --static-model-ops-lower-limit=N   For sluice-partition: travels with the graph.

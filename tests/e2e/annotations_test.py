@@ -28,7 +28,8 @@ def save_choice(path):
     yes = branch("yes", helper.make_node("Add", ["x", "x"], ["yes_y"], "twice"))
     no = branch("no", helper.make_node("Neg", ["x"], ["no_y"], "negative"))
     node = helper.make_node("If", ["c"], ["y"], "choice", then_branch=yes, else_branch=no)
-    graph = helper.make_graph([node], "g", [floats("x", [4])], [floats("y", [4])], [numpy_helper.from_array(np.array(True), "c")])
+    graph = helper.make_graph([node], "g", [floats("x", [4])], [floats("y", [4])],
+                              [numpy_helper.from_array(np.array(True), "c")])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
     model.ir_version = 8
     with open(path, "wb") as file:
@@ -47,11 +48,14 @@ class Annotations(ProgramCase):
         np.save(self.path("x.npy"), np.array([1, -2, 3, 0.5], np.float32))
         keep = self.rules({"op": "If", "set": {"keep": True}})
         for options, ops in (((), ["Add"]), ((keep,), ["If"])):
-            report = json.loads(self.program(0, "sluice-check", model, PROFILE, "--format=json", *options))
+            report = json.loads(self.program(0, "sluice-check", model, PROFILE, "--format=json",
+                                             *options))
             self.assertEqual([node["op"] for node in report["host_nodes"]], ops)
             self.program(0, "sluice-compile", "-q", model, "-o", om, PROFILE, *options)
-            self.program(0, "sluice-loader", om, "--input=x=" + self.path("x.npy"), "--output-dir=" + self.path("out"))
-            np.testing.assert_array_equal(np.load(os.path.join(self.path("out"), "y.npy")), np.array([2, -4, 6, 1], np.float32))
+            self.program(0, "sluice-loader", om, "--input=x=" + self.path("x.npy"),
+                         "--output-dir=" + self.path("out"))
+            np.testing.assert_array_equal(np.load(os.path.join(self.path("out"), "y.npy")),
+                                          np.array([2, -4, 6, 1], np.float32))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Memory of runs: no more than the plan says is asked of the system, what the plan says is what the interface counts, and kernels write over
-what dies in them.
+"""Memory of runs: no more than the plan says is asked of the system, what the plan says is what the
+interface counts, and kernels write over what dies in them.
 
 usage: arena_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -25,26 +25,33 @@ def floats(name, dims):
 
 
 def weights(name, *dims):
-    return numpy_helper.from_array(np.random.default_rng(len(name)).standard_normal(dims, np.float32), name)
+    return numpy_helper.from_array(np.random.default_rng(len(name))
+                                   .standard_normal(dims, np.float32), name)
 
 
 class Arena(ProgramCase):
     def compile(self, nodes, inputs, outputs, initializers, *options):
-        model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, initializers), opset_imports=[helper.make_opsetid("", 13)])
+        model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, initializers),
+                                  opset_imports=[helper.make_opsetid("", 13)])
         model.ir_version = 8
         with open(self.path("m.onnx"), "wb") as file:
             file.write(model.SerializeToString())
-        self.program(0, "sluice-compile", "-q", "--profile=cpu-avx2", *options, self.path("m.onnx"), "-o", self.path("m.om"))
+        self.program(0, "sluice-compile", "-q", "--profile=cpu-avx2", *options, self.path("m.onnx"),
+                     "-o", self.path("m.om"))
 
     def run_within(self, addresses, *arguments):
-        return subprocess.run([os.path.join(self.programs, "sluice-loader"), self.path("m.om"), "--random", "--threads=1", *arguments],
+        return subprocess.run([os.path.join(self.programs, "sluice-loader"), self.path("m.om"),
+                               "--random", "--threads=1", *arguments],
                               capture_output=True, text=True, timeout=120,
-                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (addresses, addresses)))
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS,
+                                                                    (addresses, addresses)))
 
     def products(self, rows):
-        """Four products: of 36000 rows the widest result has 589,824,000 bytes, which is more than half a GiB."""
+        """Four products: of 36000 rows the widest result has 589,824,000 bytes, which is more than
+        half a GiB."""
         sizes = [64, 4096, 64, 32, 16]
-        nodes = [helper.make_node("MatMul", [f"v{k}" if k else "x", f"w{k}"], [f"v{k + 1}"], f"product{k}") for k in range(4)]
+        nodes = [helper.make_node("MatMul", [f"v{k}" if k else "x", f"w{k}"], [f"v{k + 1}"],
+                                  f"product{k}") for k in range(4)]
         ends = [floats("x", [rows, 64])], [floats("v4", [rows, 16])]
         return [nodes, *ends, [weights(f"w{k}", *sizes[k:k + 2]) for k in range(4)]]
 
@@ -55,7 +62,8 @@ class Arena(ProgramCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
         done = self.run_within(400 << 20, "--dim=n=1")
         self.assertEqual(done.returncode, 5, done.stderr)
-        self.assertRegex(done.stderr, r"error SL1008: node 'product0' and others: no memory for a run: \d{9} bytes, "
+        self.assertRegex(done.stderr, r"error SL1008: node 'product0' and others: no memory "
+                         r"for a run: \d{9} bytes, "
                          r"this process may have 419430400 bytes \(ulimit -v\)")
         self.assertIn("hint: ", done.stderr)
 
@@ -66,28 +74,38 @@ class Arena(ProgramCase):
     def test_parts_share_the_arena_that_is_counted(self):
         """Two parts around the indices of what is not zero, whose number only a run knows."""
         nodes, inputs, outputs, initializers = self.products(256)
-        nodes += [helper.make_node("NonZero", ["v4"], ["where"]), helper.make_node("Cast", ["where"], ["float"], to=TensorProto.FLOAT),
+        nodes += [helper.make_node("NonZero", ["v4"], ["where"]),
+                  helper.make_node("Cast", ["where"], ["float"], to=TensorProto.FLOAT),
                   helper.make_node("ReduceMax", ["float"], ["most"], keepdims=1)]
         nodes.append(helper.make_node("Add", ["x", "most"], ["u0"]))
-        nodes += [helper.make_node("MatMul", [f"u{k}", f"w{k}"], [f"u{k + 1}"], f"again{k}") for k in range(4)]
+        nodes += [helper.make_node("MatMul", [f"u{k}", f"w{k}"], [f"u{k + 1}"], f"again{k}")
+                  for k in range(4)]
         self.compile(nodes, inputs, [floats("u4", [256, 16])], initializers)
-        arenas = [int(text) for text in re.findall(r"arena: (\d+) bytes", self.program(0, "sluice-show", "--summary", self.path("m.om")))]
+        arenas = [int(text) for text in re.findall(r"arena: (\d+) bytes",
+                                                   self.program(0, "sluice-show", "--summary",
+                                                                self.path("m.om")))]
         self.assertEqual(len(arenas), 2)
         self.assertGreater(min(arenas), 4 << 20)
         library = ctypes.CDLL(os.path.join(self.programs, "..", "lib", "libsluice.so"))
         library.sluice_model_count.restype = ctypes.c_uint64
         model = ctypes.c_void_p()
-        self.assertEqual(library.sluice_model_open(self.path("m.om").encode(), 0, ctypes.byref(model)), 0)
+        self.assertEqual(library.sluice_model_open(self.path("m.om").encode(), 0,
+                                                   ctypes.byref(model)), 0)
         self.assertEqual(library.sluice_model_count(model, COUNT_ARENA_BYTES), max(arenas))
 
     def test_a_kernel_writes_over_what_dies_in_it(self):
         """Of a residual block one convolution adds the other's result, which nobody reads again."""
-        nodes = [helper.make_node("Conv", ["x", "w1"], ["a"], "left"), helper.make_node("Conv", ["x", "w2"], ["b"], "right"),
-                 helper.make_node("Add", ["a", "b"], ["s"], "add"), helper.make_node("Sin", ["s"], ["t"], "sin"),
+        nodes = [helper.make_node("Conv", ["x", "w1"], ["a"], "left"),
+                 helper.make_node("Conv", ["x", "w2"], ["b"], "right"),
+                 helper.make_node("Add", ["a", "b"], ["s"], "add"),
+                 helper.make_node("Sin", ["s"], ["t"], "sin"),
                  helper.make_node("Cos", ["t"], ["y"], "cos")]
         dims = [1, 16, 32, 32]
-        self.compile(nodes, [floats("x", dims)], [floats("y", dims)], [weights("w1", 16, 16, 1, 1), weights("w2", 16, 16, 1, 1)])
-        arena, live = map(int, re.match(r"arena_bytes (\d+) live_bytes (\d+)", self.program(0, "sluice-verify", "--memory", self.path("m.om"))).groups())
+        self.compile(nodes, [floats("x", dims)], [floats("y", dims)],
+                     [weights("w1", 16, 16, 1, 1), weights("w2", 16, 16, 1, 1)])
+        arena, live = map(int, re.match(r"arena_bytes (\d+) live_bytes (\d+)",
+                                        self.program(0, "sluice-verify", "--memory",
+                                                     self.path("m.om"))).groups())
         one = 4 * int(np.prod(dims))
         self.assertEqual(arena, 2 * one)  # s over b, and t
         self.assertEqual(live, 2 * one)

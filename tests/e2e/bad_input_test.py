@@ -1,10 +1,12 @@
 #!/usr/bin/python3
-"""Bad input, whatever the program: one clear error, the right exit code, no crash, no hang, nothing left under a final name.
+"""Bad input, whatever the program: one clear error, the right exit code, no crash, no hang, nothing
+left under a final name.
 
 usage: bad_input_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 
-What only one reader knows is tested beside it: common/graphfile, common/text, common/tensorfile, stages/preprocess/onnx, runtime/loader,
-common/wire; kills are in kill_test.py, failures passed on between programs in transport_test.py.
+What only one reader knows is tested beside it: common/graphfile, common/text, common/tensorfile,
+stages/preprocess/onnx, runtime/loader, common/wire; kills are in kill_test.py, failures passed on
+between programs in transport_test.py.
 """
 import json
 import os
@@ -40,7 +42,8 @@ def constant(name, elements, dtype=np.int64):
 
 
 def external(name, dims, location, **where):
-    tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=dims, data_location=TensorProto.EXTERNAL)
+    tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=dims,
+                         data_location=TensorProto.EXTERNAL)
     for key, text in {"location": location, **where}.items():
         entry = tensor.external_data.add()
         entry.key, entry.value = key, str(text)
@@ -56,13 +59,16 @@ def model_bytes(nodes, inputs, outputs, constants=()):
 
 def small_model():
     weights = np.random.default_rng(1).standard_normal((8, 800), np.float32)
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["a"], "mul"), helper.make_node("Relu", ["a"], ["y"], "act")]
-    return model_bytes(nodes, [value("x", [2, 8])], [value("y", [2, 800])], [constant("w", weights, np.float32)])
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["a"], "mul"),
+             helper.make_node("Relu", ["a"], ["y"], "act")]
+    return model_bytes(nodes, [value("x", [2, 8])], [value("y", [2, 800])],
+                       [constant("w", weights, np.float32)])
 
 
 def one_node(op, dims, *constants, **attributes):
     """A model whose node 'n' reads x, of these dims, and the constants."""
-    node = helper.make_node(op, ["x", *(tensor.name for tensor in constants)], ["y"], "n", **attributes)
+    node = helper.make_node(op, ["x", *(tensor.name for tensor in constants)], ["y"], "n",
+                            **attributes)
     return model_bytes([node], [value("x", dims)], [value("y", None)], constants)
 
 
@@ -83,13 +89,17 @@ def field(number, payload):
 
 def nested_ifs(depth):
     output = value("z", [1]).SerializeToString()
-    leaf = field(1, helper.make_node("Identity", ["x"], ["z"]).SerializeToString()) + field(2, b"leaf") + field(12, output)
-    branch = lambda name, graph: field(5, field(1, name) + field(6, graph) + varint(20 << 3) + varint(5))
+    leaf = (field(1, helper.make_node("Identity", ["x"], ["z"]).SerializeToString()) +
+            field(2, b"leaf") + field(12, output))
+    branch = lambda name, graph: field(5, field(1, name) + field(6, graph) + varint(20 << 3) +
+                                       varint(5))
     graph = leaf
     for _ in range(depth):
-        node = field(1, b"c") + field(2, b"z") + field(4, b"If") + branch(b"then_branch", graph) + branch(b"else_branch", leaf)
+        node = (field(1, b"c") + field(2, b"z") + field(4, b"If") + branch(b"then_branch", graph) +
+                branch(b"else_branch", leaf))
         graph = field(1, node) + field(2, b"g") + field(12, output)
-    graph += field(11, value("x", [1]).SerializeToString()) + field(11, value("c", [], TensorProto.BOOL).SerializeToString())
+    graph += (field(11, value("x", [1]).SerializeToString()) +
+              field(11, value("c", [], TensorProto.BOOL).SerializeToString()))
     return whole_model(graph)
 
 
@@ -111,17 +121,21 @@ def chained_functions(depth):
     functions = []
     for k in range(depth):
         last = k + 1 == depth
-        node = helper.make_node("Relu", ["a"], ["b"]) if last else helper.make_node("f%d" % (k + 1), ["a"], ["b"], domain="d")
+        node = (helper.make_node("Relu", ["a"], ["b"]) if last
+                else helper.make_node("f%d" % (k + 1), ["a"], ["b"], domain="d"))
         opsets = [helper.make_opsetid("", 13), helper.make_opsetid("d", 1)]
         functions.append(helper.make_function("d", "f%d" % k, ["a"], ["b"], [node], opsets))
-    graph = helper.make_graph([helper.make_node("f0", ["x"], ["y"], "n", domain="d")], "g", [value("x", [1])], [value("y", [1])])
-    return helper.make_model(graph, functions=functions, opset_imports=opsets, ir_version=8).SerializeToString()
+    graph = helper.make_graph([helper.make_node("f0", ["x"], ["y"], "n", domain="d")], "g",
+                              [value("x", [1])], [value("y", [1])])
+    return helper.make_model(graph, functions=functions, opset_imports=opsets,
+                             ir_version=8).SerializeToString()
 
 
 def nested_bodies(depth):
     """The text of a graph whose Ifs own Ifs."""
     body = "(%c: bool[], %x: f32[1]) -> (%z) body captures 2 {\n"
-    inner = lambda k: "  %%z: f32[1] = If(%%c, %%c, %%x) {else_branch = @e%d, then_branch = @t%d}\n}\n" % (k, k)
+    inner = lambda k: ("  %%z: f32[1] = If(%%c, %%c, %%x) {else_branch = @e%d, then_branch = "
+                       "@t%d}\n}\n" % (k, k))
     leaf = "  %z: f32[1] = Identity(%x)\n}\n"
     text = ["sluice 1 typed\ngraph @main(%x: f32[1], %c: bool[]) -> (%z) {\n" + inner(0)]
     for k in range(depth):
@@ -148,7 +162,8 @@ class BadInput(unittest.TestCase):
             return file.read()
 
     def files(self):
-        return sorted(os.path.join(where, name) for where, _, names in os.walk(self.folder) for name in names)
+        return sorted(os.path.join(where, name) for where, _, names in os.walk(self.folder)
+                      for name in names)
 
     def call(self, name, *arguments, **how):
         """Under limits that end a program which runs away before the machine feels it."""
@@ -159,7 +174,8 @@ class BadInput(unittest.TestCase):
             prepare()
 
         how = {"stdout": subprocess.PIPE, "stdin": subprocess.DEVNULL, **how}
-        return subprocess.run([program(name), *arguments], stderr=subprocess.PIPE, timeout=60, preexec_fn=limit, **how)
+        return subprocess.run([program(name), *arguments], stderr=subprocess.PIPE, timeout=60,
+                              preexec_fn=limit, **how)
 
     def succeeds(self, name, *arguments, **how):
         result = self.call(name, *arguments, **how)
@@ -167,7 +183,8 @@ class BadInput(unittest.TestCase):
         return result
 
     def refused(self, code, number, says, name, *arguments, **how):
-        """The program ends with the exit code and one error that holds every text of `says`, and makes no file."""
+        """The program ends with the exit code and one error that holds every text of `says`, and
+        makes no file."""
         before = self.files()
         result = self.call(name, *arguments, **how)
         errors = result.stderr.decode(errors="replace")
@@ -182,13 +199,15 @@ class BadInput(unittest.TestCase):
         return errors
 
     def never_crashes(self, name, *arguments):
-        """Whether the input is taken or not: the codes of the table but that of our own mistakes."""
+        """Whether the input is taken or not: the codes of the table but that of our own
+        mistakes."""
         result = self.call(name, *arguments)
         self.assertIn(result.returncode, (0, 3, 4, 5, 7), (name, arguments, result.stderr))
         return result.returncode
 
     def compiled(self):
-        """A good file of every kind: model.onnx, the graphs of --dump-dir, graph.txt and model.om."""
+        """A good file of every kind: model.onnx, the graphs of --dump-dir, graph.txt and
+        model.om."""
         model, out = self.path("model.onnx", small_model()), self.path("model.om")
         self.succeeds("compile", "-q", PROFILE, model, "-o", out, "--dump-dir", self.path("dump"))
         graphs = [self.path("dump/%d-%s.sg" % (k + 1, stage)) for k, stage in enumerate(STAGES[:4])]
@@ -199,18 +218,20 @@ class BadInput(unittest.TestCase):
     def readers(self, path, kind):
         """Programs that read a file of a kind, as command lines that would write to out."""
         out = ["-o", self.path("out")]
-        return {"onnx": [["preprocess", path, *out], ["compile", "-q", path, *out]],
-                "graph": [*([stage, path, *out] for stage in STAGES[1:]), ["show", path, *out], ["show", "--format=dot", path, *out], ["verify", path],
-                          ["verify", "--segments", path], ["eval", "--random", "--output-dir", self.path("values"), path], ["diff", path, path]],
-                "om": [["loader", "--random", "--output-dir", self.path("values"), path], ["show", path, *out], ["verify", path],
-                       ["verify", "--segments", path]],
+        return {"onnx": [["preprocess", path, *out], ["compile", "-q", path, *out]], "graph": [
+            *([stage, path, *out] for stage in STAGES[1:]), ["show", path, *out],
+            ["show", "--format=dot", path, *out], ["verify", path], ["verify", "--segments", path],
+            ["eval", "--random", "--output-dir", self.path("values"), path], ["diff", path, path]],
+                "om": [["loader", "--random", "--output-dir", self.path("values"), path],
+                       ["show", path, *out], ["verify", path], ["verify", "--segments", path]],
                 "text": [["as", path, *out]]}[kind]
 
     # Files that are not what they should be
 
     def test_files_of_nothing_and_of_anything(self):
         noise = random.Random(1).randbytes(5000)
-        contents = [b"", b"\n", b"nonsense\n", bytes(5000), noise, b"SLUICEG1", b"SLUICEG1" + noise, b"SLUICEOM" + noise, b"\x7fELF" + noise]
+        contents = [b"", b"\n", b"nonsense\n", bytes(5000), noise, b"SLUICEG1", b"SLUICEG1" + noise,
+                    b"SLUICEOM" + noise, b"\x7fELF" + noise]
         for content in contents:
             path = self.path("file", content)
             for kind in ("onnx", "graph", "om", "text"):
@@ -224,18 +245,22 @@ class BadInput(unittest.TestCase):
         part = self.path("part")
         for kind, path in (("onnx", model), ("graph", graphs[3]), ("om", om), ("text", text)):
             whole = self.bytes_of(path)
-            for size in (1, 7, 64, 127, 128, 129, len(whole) // 3, len(whole) // 2, len(whole) - 9, len(whole) - 1):
+            for size in (1, 7, 64, 127, 128, 129, len(whole) // 3, len(whole) // 2, len(whole) - 9,
+                         len(whole) - 1):
                 self.path("part", whole[:size])
                 first = self.readers(part, kind)[0]
-                codes = {self.never_crashes(*command) for command in self.readers(part, kind)} if size == len(whole) // 2 else {self.never_crashes(*first)}
+                codes = ({self.never_crashes(*command) for command in self.readers(part, kind)}
+                         if size == len(whole) // 2 else {self.never_crashes(*first)})
                 if kind != "text":
                     self.assertEqual(codes, {3}, (kind, size))
-                self.assertTrue(kind == "text" or not os.path.exists(self.path("out")), (kind, size))
+                self.assertTrue(kind == "text" or not os.path.exists(self.path("out")),
+                                (kind, size))
 
     def test_flipped_bits(self):
         model, graphs, text, om = self.compiled()
         chance = random.Random(2)
-        for kind, path in (("onnx", model), ("graph", graphs[0]), ("graph", graphs[3]), ("om", om), ("text", text)):
+        for kind, path in (("onnx", model), ("graph", graphs[0]), ("graph", graphs[3]), ("om", om),
+                           ("text", text)):
             for _ in range(12):
                 content = bytearray(self.bytes_of(path))
                 where = chance.randrange(min(len(content), 2000))
@@ -248,11 +273,13 @@ class BadInput(unittest.TestCase):
 
     def test_wrong_level(self):
         model, graphs, _, _ = self.compiled()
-        accepted = {"optimize": (0, 1), "partition": (0, 1), "subgraph-optimize": (2,), "build": (3,)}
+        accepted = {"optimize": (0, 1), "partition": (0, 1), "subgraph-optimize": (2,),
+                    "build": (3,)}
         for stage, right in accepted.items():
             for k, graph in enumerate(graphs):
                 if k not in right:
-                    self.refused(3, 1002, ["needs level '", "', got '", "\nhint: "], stage, graph, "-o", self.path("out"))
+                    self.refused(3, 1002, ["needs level '", "', got '", "\nhint: "], stage, graph,
+                                 "-o", self.path("out"))
             self.refused(3, None, ["hint: "], stage, model, "-o", self.path("out"))
         self.refused(3, None, [], "preprocess", graphs[0], "-o", self.path("out"))
 
@@ -260,7 +287,8 @@ class BadInput(unittest.TestCase):
 
     def external_model(self, name, location, **where):
         nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], "mul")]
-        return self.path(name, model_bytes(nodes, [value("x", [2, 8])], [value("y", [2, 800])], [external("w", [8, 800], location, **where)]))
+        return self.path(name, model_bytes(nodes, [value("x", [2, 8])], [value("y", [2, 800])],
+                                           [external("w", [8, 800], location, **where)]))
 
     def test_external_data_that_leaves_the_folder(self):
         weights = np.random.default_rng(1).standard_normal((8, 800), np.float32).tobytes()
@@ -271,13 +299,17 @@ class BadInput(unittest.TestCase):
             os.symlink(self.path("data/w"), self.path(folder + "/outward"))
         os.symlink(self.path("data"), self.path("model/folder"))
         out = self.path("model.om")
-        for location in ("../data/w", self.path("data/w"), "outward", "folder/w", "../model2/w", self.path("model2/w"), "w/../../data/w"):
+        for location in ("../data/w", self.path("data/w"), "outward", "folder/w", "../model2/w",
+                         self.path("model2/w"), "w/../../data/w"):
             model = self.external_model("model/m.onnx", location)
-            says = ["tensor 'w'", location, "not inside the model's folder", "\nhint: --external-dir DIR"]
+            says = ["tensor 'w'", location, "not inside the model's folder",
+                    "\nhint: --external-dir DIR"]
             for stage in (["preprocess"], ["compile", "-q", PROFILE]):
                 self.refused(3, 3001, says, *stage, model, "-o", out)
-            self.refused(3, 3001, says, "preprocess", "--external-dir", self.path("empty"), model, "-o", out)
-            self.succeeds("preprocess", "--external-dir", self.path("model2" if "model2" in location else "data"), model, "-o", out)
+            self.refused(3, 3001, says, "preprocess", "--external-dir", self.path("empty"), model,
+                         "-o", out)
+            self.succeeds("preprocess", "--external-dir",
+                          self.path("model2" if "model2" in location else "data"), model, "-o", out)
             os.remove(out)
         # a link to the model itself: files beside the link's target are its own
         model = self.external_model("model/m.onnx", "w")
@@ -296,10 +328,13 @@ class BadInput(unittest.TestCase):
             self.path("w.bin", short)
             self.refused(3, None, ["tensor 'w'", "25600"], "preprocess", model, "-o", out)
         self.path("w.bin", weights)
-        for where in ({"offset": 4, "length": 25600}, {"offset": 30000}, {"offset": -1}, {"offset": "many"}, {"offset": 1 << 63, "length": 1 << 63}):
-            self.refused(3, None, ["tensor 'w'", "w.bin"], "preprocess", self.external_model("far.onnx", "w.bin", **where), "-o", out)
+        for where in ({"offset": 4, "length": 25600}, {"offset": 30000}, {"offset": -1},
+                      {"offset": "many"}, {"offset": 1 << 63, "length": 1 << 63}):
+            self.refused(3, None, ["tensor 'w'", "w.bin"], "preprocess",
+                         self.external_model("far.onnx", "w.bin", **where), "-o", out)
         graph = self.path("graph.sg")
-        self.succeeds("compile", "-q", PROFILE, model, "-o", self.path("model.om"), "--dump-dir", self.path("dump"))
+        self.succeeds("compile", "-q", PROFILE, model, "-o", self.path("model.om"), "--dump-dir",
+                      self.path("dump"))
         shutil.copy(self.path("dump/4-subgraph-optimize.sg"), graph)
         product = self.bytes_of(self.path("model.om"))
         changed = bytes([weights[0] ^ 1]) + weights[1:]
@@ -307,7 +342,8 @@ class BadInput(unittest.TestCase):
             os.remove(self.path("w.bin"))
             if content is not None:
                 self.path("w.bin", content)
-            for command in (["build", graph, "-o", out], ["compile", "-q", graph, "-o", out], ["eval", "--random", graph]):
+            for command in (["build", graph, "-o", out], ["compile", "-q", graph, "-o", out],
+                            ["eval", "--random", graph]):
                 self.refused(3, 1009, ["w.bin", "--model"], *command)
             if content is None:
                 self.path("w.bin", weights)
@@ -320,20 +356,23 @@ class BadInput(unittest.TestCase):
         weights = np.random.default_rng(1).standard_normal((8, 800), np.float32).tobytes()
         self.path("w.bin", weights)
         status = os.stat(self.path("w.bin"))
-        self.succeeds("compile", "-q", PROFILE, self.external_model("m.onnx", "w.bin"), "-o", self.path("model.om"), "--dump-dir", self.path("dump"))
+        self.succeeds("compile", "-q", PROFILE, self.external_model("m.onnx", "w.bin"), "-o",
+                      self.path("model.om"), "--dump-dir", self.path("dump"))
         product = self.bytes_of(self.path("model.om"))
         self.path("w.bin", bytes([weights[0] ^ 1]) + weights[1:])
         os.utime(self.path("w.bin"), ns=(status.st_atime_ns, status.st_mtime_ns))
         graphs = [self.path("dump/%d-%s.sg" % (k + 1, stage)) for k, stage in enumerate(STAGES[:4])]
         for stage, graph in zip(STAGES[1:], graphs):
-            self.refused(3, 1013, ["damaged constants", "has other bytes than its digest says"], stage, "--verify=segments", graph, "-o", self.path("out"))
+            self.refused(3, 1013, ["damaged constants", "has other bytes than its digest says"],
+                         stage, "--verify=segments", graph, "-o", self.path("out"))
             self.succeeds(stage, "--verify=end", graph, "-o", self.path("out"))
             os.remove(self.path("out"))
         # a good copy named by --model is what is hashed
         os.mkdir(self.path("good"))
         self.path("good/w.bin", weights)
         shutil.copy(self.path("m.onnx"), self.path("good/m.onnx"))
-        self.succeeds("build", "--verify=segments", "--model", self.path("good/m.onnx"), graphs[3], "-o", self.path("out"))
+        self.succeeds("build", "--verify=segments", "--model", self.path("good/m.onnx"), graphs[3],
+                      "-o", self.path("out"))
         self.refused(7, 1014, ["damaged constants"], "verify", "--segments", graphs[1])
         self.succeeds("verify", "--segments", "--model", self.path("good/m.onnx"), graphs[1])
         self.assertEqual(self.bytes_of(self.path("out")), product)
@@ -343,72 +382,100 @@ class BadInput(unittest.TestCase):
     def test_products_of_dims_that_overflow(self):
         many = 1 << 62
         numbers = lambda name, *elements: constant(name, elements)
-        pair = model_bytes([helper.make_node("MatMul", ["x", "z"], ["y"], "n")], [value("x", [1 << 32, 1]), value("z", [1, 1 << 32])],
-                           [value("y", None)])
+        pair = model_bytes([helper.make_node("MatMul", ["x", "z"], ["y"], "n")],
+                           [value("x", [1 << 32, 1]), value("z", [1, 1 << 32])], [value("y", None)])
         window = constant("w", np.ones((1, 1, 3, 3)), np.float32)
         image = [1, 1, 4, 4]
-        models = [one_node("Relu", [1 << 32, 1 << 32]), one_node("Expand", [1, 1], numbers("s", 1 << 40, 1 << 40)), pair,
-                  one_node("Reshape", [4], numbers("s", many, many, 4)), one_node("Tile", [4], numbers("s", many)),
-                  one_node("Pad", [4], numbers("p", many, many)), one_node("Conv", image, window, pads=[many] * 4),
-                  one_node("Conv", image, window, dilations=[many] * 2), one_node("MaxPool", image, kernel_shape=[many] * 2),
+        models = [one_node("Relu", [1 << 32, 1 << 32]),
+                  one_node("Expand", [1, 1], numbers("s", 1 << 40, 1 << 40)), pair,
+                  one_node("Reshape", [4], numbers("s", many, many, 4)),
+                  one_node("Tile", [4], numbers("s", many)),
+                  one_node("Pad", [4], numbers("p", many, many)),
+                  one_node("Conv", image, window, pads=[many] * 4),
+                  one_node("Conv", image, window, dilations=[many] * 2),
+                  one_node("MaxPool", image, kernel_shape=[many] * 2),
                   one_node("Flatten", [1 << 40, 1 << 40])]
         for model in models:
-            self.refused(3, 2003, ["node 'n' ("], "compile", "-q", PROFILE, self.path("m.onnx", model), "-o", self.path("out"))
+            self.refused(3, 2003, ["node 'n' ("], "compile", "-q", PROFILE,
+                         self.path("m.onnx", model), "-o", self.path("out"))
         huge = self.path("m.onnx", one_node("Relu", [1 << 30, 1 << 29]))
-        self.refused(5, 1008, ["node 'n' (Relu)", "more bytes than a process can address"], "compile", "-q", PROFILE, huge, "-o", self.path("out"))
+        self.refused(5, 1008, ["node 'n' (Relu)", "more bytes than a process can address"],
+                     "compile", "-q", PROFILE, huge, "-o", self.path("out"))
 
     def test_values_larger_than_memory_at_run_time(self):
-        self.succeeds("compile", "-q", PROFILE, self.path("m.onnx", one_node("Relu", [1 << 30, 1 << 10])), "-o", self.path("model.om"))
+        self.succeeds("compile", "-q", PROFILE,
+                      self.path("m.onnx", one_node("Relu", [1 << 30, 1 << 10])), "-o",
+                      self.path("model.om"))
         self.refused(5, 1008, [], "loader", "--random", self.path("model.om"))
 
     def made_constant(self, op, *constants, **attributes):
         """A constant made by a node, added to x."""
-        nodes = [helper.make_node(op, [tensor.name for tensor in constants], ["r"], "n", **attributes), helper.make_node("Add", ["x", "r"], ["y"])]
-        return self.path("m.onnx", model_bytes(nodes, [value("x", [1])], [value("y", None)], constants))
+        nodes = [helper.make_node(op, [tensor.name for tensor in constants], ["r"], "n",
+                                  **attributes), helper.make_node("Add", ["x", "r"], ["y"])]
+        return self.path("m.onnx",
+                         model_bytes(nodes, [value("x", [1])], [value("y", None)], constants))
 
     def test_huge_constants(self):
         out = self.path("out")
         allowed = ["\nhint: --max-constant-bytes=N"]
         for dims in ([1 << 20, 1 << 20], [1 << 29], [1 << 50, 1 << 10]):
             model = self.made_constant("ConstantOfShape", constant("s", dims))
-            says = ["'r'", "\nhint: look at the shapes"] if dims[0] == 1 << 50 else ["value 'r'", *allowed]
+            says = ["'r'", "\nhint: look at the shapes"] if dims[0] == 1 << 50 else ["value 'r'",
+                                                                                     *allowed]
             self.refused(5, 1008, says, "compile", "-q", PROFILE, model, "-o", out)
         # one byte more or less than the limit; 1000 floats
         model = self.made_constant("ConstantOfShape", constant("s", [1000]))
-        self.refused(5, 1008, ["value 'r' of graph 'main' has 4000 bytes", *allowed], "compile", "-q", "--max-constant-bytes=3999", model, "-o", out)
+        self.refused(5, 1008, ["value 'r' of graph 'main' has 4000 bytes", *allowed], "compile",
+                     "-q", "--max-constant-bytes=3999", model, "-o", out)
         self.succeeds("compile", "-q", PROFILE, "--max-constant-bytes=4000", model, "-o", out)
         graph = self.path("graph.sg")
         self.succeeds("preprocess", model, "-o", graph)
         os.remove(out)
-        for command in (["optimize", graph, "-o", out], ["partition", graph, "-o", out], ["eval", "--random", graph]):
+        for command in (["optimize", graph, "-o", out], ["partition", graph, "-o", out],
+                        ["eval", "--random", graph]):
             self.refused(5, 1008, allowed, command[0], "--max-constant-bytes=3999", *command[1:])
         for wrong in ("-1", "1e9", "", "99999999999999999999"):
-            self.refused(3, 1006, ["--max-constant-bytes"], "preprocess", "--max-constant-bytes=" + wrong, model, "-o", out)
+            self.refused(3, 1006, ["--max-constant-bytes"], "preprocess",
+                         "--max-constant-bytes=" + wrong, model, "-o", out)
 
     def test_huge_external_data_is_not_read(self):
         """A file with holes: nothing on disk, hours to hash."""
         with open(self.path("w.bin"), "wb") as file:
             file.truncate(1 << 42)
         nodes = [helper.make_node("Gather", ["w", "x"], ["y"], "n")]
-        model = self.path("m.onnx", model_bytes(nodes, [value("x", [1], TensorProto.INT64)], [value("y", None)], [external("w", [1 << 20, 1 << 20], "w.bin")]))
-        self.refused(5, 1008, ["tensor 'w' has 4398046511104 bytes", "\nhint: --max-constant-bytes=N"], "preprocess", model, "-o", self.path("out"))
+        model = self.path("m.onnx", model_bytes(nodes, [value("x", [1], TensorProto.INT64)],
+                                                [value("y", None)],
+                                                [external("w", [1 << 20, 1 << 20], "w.bin")]))
+        self.refused(5,
+                     1008, ["tensor 'w' has 4398046511104 bytes", "\nhint: --max-constant-bytes=N"],
+                     "preprocess", model, "-o", self.path("out"))
 
     def test_what_is_made_before_a_constant(self):
         """The sum of terabytes is a small constant."""
-        text = ("sluice 1 typed\nconstant $0 = f32[1048576, 1048576] splat 0.5\ngraph @main(%x: f32[1, 1]) -> (%y) {\n"
-                "  %w = constant f32[1, 1] expression @e($0)\n  %y: f32[1, 1] = Add(%x, %w)\n}\n"
-                "graph @e(%w: f32[1048576, 1048576]) -> (%r) expression {\n  %r: f32[1, 1] = ReduceMax(%w)\n}\n")
+        text = ("sluice 1 typed\nconstant $0 = f32[1048576, 1048576] splat 0.5\n"
+                "graph @main(%x: f32[1, 1]) -> (%y) {\n"
+                "  %w = constant f32[1, 1] expression @e($0)\n"
+                "  %y: f32[1, 1] = Add(%x, %w)\n}\n"
+                "graph @e(%w: f32[1048576, 1048576]) -> (%r) expression {\n"
+                "  %r: f32[1, 1] = ReduceMax(%w)\n}\n")
         graph = self.path("graph.sg")
         self.succeeds("as", self.path("graph.txt", text), "-o", graph)
-        for command in (["compile", "-q", graph, "-o", self.path("out")], ["eval", "--random", graph]):
-            self.refused(5, 1008, ["4398046511104 bytes", "\nhint: --max-constant-bytes=N"], *command)
+        for command in (["compile", "-q", graph, "-o", self.path("out")],
+                        ["eval", "--random", graph]):
+            self.refused(5, 1008, ["4398046511104 bytes", "\nhint: --max-constant-bytes=N"],
+                         *command)
 
     def test_sparse_constants(self):
         indices, elements = constant("", [5], np.int64), constant("s", [1.0], np.float32)
-        for dims, code, number in (([1 << 20, 1 << 20], 5, 1008), ([1 << 40, 1 << 40], 3, 3001), ([4], 3, 3001)):
-            model = helper.make_model(helper.make_graph([helper.make_node("Add", ["x", "s"], ["y"], "n")], "g", [value("x", [1])], [value("y", None)]))
-            model.graph.sparse_initializer.append(helper.make_sparse_tensor(elements, indices, dims))
-            self.refused(code, number, ["'s'"], "preprocess", self.path("m.onnx", model.SerializeToString()), "-o", self.path("out"))
+        for dims, code, number in (([1 << 20, 1 << 20], 5, 1008), ([1 << 40, 1 << 40], 3, 3001),
+                                   ([4], 3, 3001)):
+            model = helper.make_model(helper.make_graph([helper.make_node("Add", ["x", "s"],
+                                                                          ["y"], "n")],
+                                                        "g", [value("x", [1])], [value("y", None)]))
+            model.graph.sparse_initializer.append(helper.make_sparse_tensor(elements, indices,
+                                                                            dims))
+            self.refused(code, number, ["'s'"], "preprocess",
+                         self.path("m.onnx", model.SerializeToString()), "-o", self.path("out"))
 
     # Nesting
 
@@ -420,29 +487,40 @@ class BadInput(unittest.TestCase):
         self.succeeds("preprocess", self.path("m.onnx", nested_ifs(10)), "-o", self.path("out"))
 
     def test_deep_nesting_in_texts(self):
-        symbol = "sluice 1 typed\nsymbol n = dim(@main, %%x, 0) in [1, *]\ngraph @main(%%x: f32[%s]) -> (%%y) {\n  %%y: f32[n] = Identity(%%x)\n}\n"
-        kind = "sluice 1 typed\ngraph @main(%%x: %sf32[1]%s) -> (%%y) {\n  %%y: f32[1] = Identity(%%x)\n}\n" % ("seq(" * DEEP, ")" * DEEP)
-        texts = [nested_bodies(DEEP), kind, symbol % ("(" * DEEP + "n" + ")" * DEEP), symbol % ("max(1, " * DEEP + "n" + ")" * DEEP),
-                 symbol % "+".join("floordiv(n, %d)" % (k + 2) for k in range(DEEP)), symbol % "*".join(["n"] * DEEP), "sluice 1 typed\n" + "(" * DEEP]
+        symbol = ("sluice 1 typed\nsymbol n = dim(@main, %%x, 0) in [1, *]\n"
+                  "graph @main(%%x: f32[%s]) -> (%%y) {\n  %%y: f32[n] = Identity(%%x)\n}\n")
+        kind = ("sluice 1 typed\ngraph @main(%%x: %sf32[1]%s) -> (%%y) {\n"
+                "  %%y: f32[1] = Identity(%%x)\n}\n" % ("seq(" * DEEP, ")" * DEEP))
+        texts = [nested_bodies(DEEP), kind, symbol % ("(" * DEEP + "n" + ")" * DEEP),
+                 symbol % ("max(1, " * DEEP + "n" + ")" * DEEP),
+                 symbol % "+".join("floordiv(n, %d)" % (k + 2) for k in range(DEEP)),
+                 symbol % "*".join(["n"] * DEEP), "sluice 1 typed\n" + "(" * DEEP]
         for text in texts:
-            self.refused(3, 1010, ["g.txt:"], "as", self.path("g.txt", text), "-o", self.path("out"))
+            self.refused(3, 1010, ["g.txt:"], "as", self.path("g.txt", text), "-o",
+                         self.path("out"))
 
     def test_nesting_that_is_taken_is_taken_everywhere(self):
         """As deep as a text may be; and a chain of as many nodes as a graph may have on a path."""
         chain = "".join("  %%x%d: f32[4] = Neg(%%x%d)\n" % (k + 1, k) for k in range(DEEP))
-        for text in (nested_bodies(60), "sluice 1 typed\ngraph @main(%%x0: f32[4]) -> (%%x%d) {\n%s}\n" % (DEEP, chain)):
+        for text in (nested_bodies(60), "sluice 1 typed\ngraph @main(%%x0: f32[4]) -> (%%x%d) {\n"
+                     "%s}\n" % (DEEP, chain)):
             graph = self.path("graph.sg")
             self.succeeds("as", self.path("g.txt", text), "-o", graph)
             self.succeeds("compile", "-q", PROFILE, "--verify=each", graph, "-o", self.path("out"))
-            for command in (["show", graph], ["show", "--format=dot", graph], ["show", "--format=json", graph], ["verify", graph], ["diff", graph, graph],
-                            ["eval", "--random", graph], ["show", self.path("out")], ["verify", self.path("out")], ["loader", "--random", self.path("out")]):
+            for command in (["show", graph], ["show", "--format=dot", graph],
+                            ["show", "--format=json", graph], ["verify", graph],
+                            ["diff", graph, graph], ["eval", "--random", graph],
+                            ["show", self.path("out")], ["verify", self.path("out")],
+                            ["loader", "--random", self.path("out")]):
                 self.succeeds(*command)
 
     def test_deep_nesting_in_other_files(self):
         model, graphs, _, om = self.compiled()
         for text in ("[" * DEEP, "[" * DEEP + "]" * DEEP, '{"a":' * DEEP + "1" + "}" * DEEP):
-            self.refused(3, None, ["rules.json"], "preprocess", "--annotate", self.path("rules.json", text), model, "-o", self.path("out"))
-        header = ("{'descr': '<f4', 'fortran_order': False, 'shape': " + "(" * DEEP + "2, 8" + ")" * DEEP + "}").encode()
+            self.refused(3, None, ["rules.json"], "preprocess", "--annotate",
+                         self.path("rules.json", text), model, "-o", self.path("out"))
+        header = ("{'descr': '<f4', 'fortran_order': False, 'shape': " + "(" * DEEP + "2, 8" +
+                  ")" * DEEP + "}").encode()
         self.path("deep.npy", b"\x93NUMPY\x02\x00" + len(header).to_bytes(4, "little") + header)
         sequence = b""
         for _ in range(DEEP):
@@ -456,7 +534,8 @@ class BadInput(unittest.TestCase):
 
     def test_every_unknown_operator_is_listed(self):
         names = ["Nonsense%d" % k for k in range(12)]
-        nodes = [helper.make_node(name, ["x"], ["y%d" % k], "n%d" % k) for k, name in enumerate(names)]
+        nodes = [helper.make_node(name, ["x"], ["y%d" % k], "n%d" % k)
+                 for k, name in enumerate(names)]
         model = self.path("m.onnx", model_bytes(nodes, [value("x", [1])], [value("y0", None)]))
         for command in self.readers(model, "onnx"):
             self.refused(4, 3002, [*names, *("'n%d'" % k for k in range(12))], *command)
@@ -473,22 +552,28 @@ class BadInput(unittest.TestCase):
         self.path("short.npy", good[:-4])
         self.path("long.npy", good + b"1234")
         for command in (["loader", om], ["eval", graphs[0]]):
-            for name, says in (("shape", ["'x'", "f32 2x9"]), ("rank", ["'x'", "f32 16"]), ("dtype", ["'x'", "f64", "f32"]),
-                               ("short", ["short.npy"]), ("long", ["long.npy"]), ("absent", ["absent.npy"])):
-                self.refused(3, None, says, *command, "--input", "x=" + self.path(name + ".npy"), "--output-dir", self.path("values"))
+            for name, says in (("shape", ["'x'", "f32 2x9"]), ("rank", ["'x'", "f32 16"]),
+                               ("dtype", ["'x'", "f64", "f32"]), ("short", ["short.npy"]),
+                               ("long", ["long.npy"]), ("absent", ["absent.npy"])):
+                self.refused(3, None, says, *command, "--input", "x=" + self.path(name + ".npy"),
+                             "--output-dir", self.path("values"))
             self.refused(3, None, ["'z'", "x"], *command, "--input", "z=" + self.path("good.npy"))
             self.refused(3, None, ["'x'"], *command)
-            self.refused(3, None, ["x"], *command, "--input", "x=" + self.path("good.npy"), "--input", "x=" + self.path("good.npy"))
+            self.refused(3, None, ["x"], *command, "--input", "x=" + self.path("good.npy"),
+                         "--input", "x=" + self.path("good.npy"))
 
     # Outputs
 
     def writers(self):
-        """Programs that write a file, without the option that names it; and those that only print."""
+        """Programs that write a file, without the option that names it; and those that only
+        print."""
         model, graphs, text, om = self.compiled()
         stages = [[stage, source] for stage, source in zip(STAGES, [model, *graphs])]
-        printers = [["show", graphs[0]], ["show", "--format=dot", graphs[0]], ["show", "--format=json", graphs[0]], ["show", om]]
-        return [*stages, ["compile", "-q", PROFILE, model], ["as", text], *printers], [["verify", "--memory", om], ["diff", *graphs[:2]],
-                                                                                       ["eval", "--random", graphs[0]], ["loader", "--bench", om]]
+        printers = [["show", graphs[0]], ["show", "--format=dot", graphs[0]],
+                    ["show", "--format=json", graphs[0]], ["show", om]]
+        return ([*stages, ["compile", "-q", PROFILE, model], ["as", text], *printers],
+                [["verify", "--memory", om], ["diff", *graphs[:2]], ["eval", "--random", graphs[0]],
+                 ["loader", "--bench", om]])
 
     def test_full_device(self):
         writers, printers = self.writers()
@@ -517,7 +602,8 @@ class BadInput(unittest.TestCase):
         writers, _ = self.writers()
         os.mkdir(self.path("taken"))
         for command in writers:
-            for bad in (self.path("absent/out"), self.path("model.onnx/out"), self.path("taken"), self.path("taken/"), "/proc/out"):
+            for bad in (self.path("absent/out"), self.path("model.onnx/out"), self.path("taken"),
+                        self.path("taken/"), "/proc/out"):
                 self.refused(3 if bad != "/proc/out" else None, None, [], *command, "-o", bad)
 
     def as_nobody(self):
@@ -526,7 +612,8 @@ class BadInput(unittest.TestCase):
         os.chmod(self.folder, 0o755)
         drop = lambda: (os.setgid(NOBODY), os.setuid(NOBODY))
         try:
-            subprocess.run([program("show"), "--version"], check=True, stdout=subprocess.DEVNULL, preexec_fn=drop)
+            subprocess.run([program("show"), "--version"], check=True, stdout=subprocess.DEVNULL,
+                           preexec_fn=drop)
         except (PermissionError, subprocess.CalledProcessError):
             self.skipTest("only root can run the programs of this folder")
         return drop
@@ -536,16 +623,19 @@ class BadInput(unittest.TestCase):
         writers, _ = self.writers()
         os.mkdir(self.path("locked"), 0o555)
         for command in writers:
-            self.refused(3, 1004, ["Permission denied"], *command, "-o", self.path("locked/out"), prepare=prepare)
+            self.refused(3, 1004, ["Permission denied"], *command, "-o", self.path("locked/out"),
+                         prepare=prepare)
             os.chmod(command[-1], 0)
-            self.refused(3, 1004, ["Permission denied"], *command, "-o", "/dev/null", prepare=prepare)
+            self.refused(3, 1004, ["Permission denied"], *command, "-o", "/dev/null",
+                         prepare=prepare)
             os.chmod(command[-1], 0o644)
 
     def test_paths_that_cannot_be_read(self):
         _, _, _, _ = self.compiled()
         os.mkdir(self.path("folder"))
         os.symlink(self.path("loop"), self.path("loop"))
-        for bad in (self.path("absent"), self.path("folder"), self.path("model.onnx/deeper"), self.path("loop"), "/proc/self/mem"):
+        for bad in (self.path("absent"), self.path("folder"), self.path("model.onnx/deeper"),
+                    self.path("loop"), "/proc/self/mem"):
             for kind in ("onnx", "graph", "om", "text"):
                 for command in self.readers(bad, kind):
                     if os.path.exists(self.path("values")):
@@ -561,8 +651,10 @@ class BadInput(unittest.TestCase):
             self.succeeds("compile", "-q", PROFILE, model, "-o", out)
             whole.append(self.bytes_of(out))
         for transport in ("pipe", "files", "zmq"):
-            command = lambda model: [program("compile"), "-q", PROFILE, "--transport=" + transport, model, "-o", out, "--dump-dir", self.path("dump")]
-            running = [subprocess.Popen(command(models[k % 2]), stderr=subprocess.PIPE) for k in range(6)]
+            command = lambda model: [program("compile"), "-q", PROFILE, "--transport=" + transport,
+                                     model, "-o", out, "--dump-dir", self.path("dump")]
+            running = [subprocess.Popen(command(models[k % 2]), stderr=subprocess.PIPE)
+                       for k in range(6)]
             while any(process.poll() is None for process in running):
                 self.assertIn(self.bytes_of(out), whole)
             for process in running:
@@ -575,12 +667,15 @@ class BadInput(unittest.TestCase):
     # Errors as data
 
     def test_errors_as_json(self):
-        errors = self.call("preprocess", "--error-format=json", self.path("m.onnx", one_node("Relu", [1 << 32, 1 << 32])), "-o", self.path("out")).stderr
+        errors = self.call("preprocess", "--error-format=json",
+                           self.path("m.onnx", one_node("Relu", [1 << 32, 1 << 32])), "-o",
+                           self.path("out")).stderr
         error = json.loads(errors)
         self.assertEqual(error["code"], "SL2003")
         self.assertIn("node 'n' (Relu)", error["message"])
 
 
 if __name__ == "__main__":
-    PROGRAMS = need(sys.argv.pop(1), ["compile", "show", "as", "verify", "diff", "eval", "loader", *STAGES])
+    PROGRAMS = need(sys.argv.pop(1),
+                    ["compile", "show", "as", "verify", "diff", "eval", "loader", *STAGES])
     unittest.main(verbosity=2)

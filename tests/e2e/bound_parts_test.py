@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Parts of open sizes that are kept bound: their limit and counters, in sluice-loader and in the library.
+"""Parts of open sizes that are kept bound: their limit and counters, in sluice-loader and in the
+library.
 
 usage: bound_parts_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -19,9 +20,11 @@ DEFAULT = 64 << 20
 def model():
     """y = Relu(x·w) of any number of rows."""
     weight = numpy_helper.from_array(np.eye(8, dtype="f4"), "w")
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["product"]), helper.make_node("Relu", ["product"], ["y"])]
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["product"]),
+             helper.make_node("Relu", ["product"], ["y"])]
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 8]) for name in "xy")
-    made = helper.make_model(helper.make_graph(nodes, "g", [x], [y], [weight]), opset_imports=[helper.make_opsetid("", 17)])
+    made = helper.make_model(helper.make_graph(nodes, "g", [x], [y], [weight]),
+                             opset_imports=[helper.make_opsetid("", 17)])
     made.ir_version = 8
     return made
 
@@ -34,18 +37,22 @@ class BoundPartsTest(ProgramCase):
         self.program(0, "sluice-compile", self.path("m.onnx"), "-o", self.om)
 
     def bench(self, *options):
-        return json.loads(self.program(0, "sluice-loader", "--bench", "--json", "--runs=5", "--threads=1", *options, self.om))["bound_parts"]
+        return json.loads(self.program(0, "sluice-loader", "--bench", "--json", "--runs=5",
+                                       "--threads=1", *options, self.om))["bound_parts"]
 
     def test_bench_counts(self):
         counters = self.bench()
-        self.assertEqual((counters["binds"], counters["hits"], counters["evictions"], counters["parts"]), (1, 5, 0, 1))
+        self.assertEqual((counters["binds"], counters["hits"], counters["evictions"],
+                          counters["parts"]), (1, 5, 0, 1))
         self.assertEqual(counters["limit_bytes"], DEFAULT)
         self.assertGreater(counters["bytes"], 500)
 
     def test_a_run_keeps_what_the_limit_does_not(self):
         counters = self.bench("--bound-parts-bytes=0")
-        self.assertEqual((counters["binds"], counters["hits"], counters["parts"], counters["bytes"]), (1, 5, 0, 0))
-        self.assertIn("is not a number", self.program(3, "sluice-loader", "--bound-parts-bytes=many", self.om))
+        self.assertEqual((counters["binds"], counters["hits"], counters["parts"],
+                          counters["bytes"]), (1, 5, 0, 0))
+        self.assertIn("is not a number",
+                      self.program(3, "sluice-loader", "--bound-parts-bytes=many", self.om))
 
     def test_the_library_holds_the_limit(self):
         sluice = import_sluice(self.programs)

@@ -42,15 +42,21 @@ class Classifier:
 
     def model(self, batch=None):
         """batch: None leaves it open, as skl2onnx does."""
-        nodes = [*self.nodes(), self.ml("ZipMap", ["probabilities"], ["output_probability"], **self.labels_attribute("classlabels_int64s"))]
+        nodes = [*self.nodes(), self.ml("ZipMap", ["probabilities"], ["output_probability"],
+                                        **self.labels_attribute("classlabels_int64s"))]
         if self.are_texts:
             nodes.insert(1, helper.make_node("Identity", ["label"], ["output_label"], "Identity"))
         else:
-            nodes.insert(1, helper.make_node("Cast", ["label"], ["output_label"], "Cast", to=TensorProto.INT64))
-        outputs = [helper.make_tensor_value_info("output_label", self.key, [batch]), maps_info("output_probability", self.key)]
-        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("X", TensorProto.FLOAT, [batch, self.FEATURES])], outputs)
+            nodes.insert(1, helper.make_node("Cast", ["label"], ["output_label"], "Cast",
+                                             to=TensorProto.INT64))
+        outputs = [helper.make_tensor_value_info("output_label", self.key, [batch]),
+                   maps_info("output_probability", self.key)]
+        graph = helper.make_graph(nodes, "g",
+                                  [helper.make_tensor_value_info("X", TensorProto.FLOAT,
+                                                                 [batch, self.FEATURES])], outputs)
         model = helper.make_model(graph, producer_name="skl2onnx",
-                                  opset_imports=[helper.make_opsetid("", 15), helper.make_opsetid(ML, self.ml_opset)])
+                                  opset_imports=[helper.make_opsetid("", 15),
+                                                 helper.make_opsetid(ML, self.ml_opset)])
         model.ir_version = 8
         return model
 
@@ -59,7 +65,8 @@ class Classifier:
 
 
 class LogisticRegression(Classifier):
-    """Of two classes the coefficients of the second, and before them the same with the other sign."""
+    """Of two classes the coefficients of the second, and before them the same with the other
+    sign."""
 
     def __init__(self, labels, ml_opset):
         super().__init__(labels, ml_opset)
@@ -70,7 +77,8 @@ class LogisticRegression(Classifier):
             self.coefficients[0], self.intercepts[0] = -self.coefficients[1], -self.intercepts[1]
 
     def nodes(self):
-        return [self.ml("LinearClassifier", ["X"], ["label", "probability_tensor"], coefficients=self.coefficients.ravel().tolist(),
+        return [self.ml("LinearClassifier", ["X"], ["label", "probability_tensor"],
+                        coefficients=self.coefficients.ravel().tolist(),
                         intercepts=self.intercepts.tolist(), multi_class=1,
                         post_transform="LOGISTIC" if self.is_binary else "SOFTMAX",
                         **self.labels_attribute("classlabels_ints")),
@@ -98,16 +106,20 @@ class RandomForest(Classifier):
 
     def nodes(self):
         trees, classes = range(self.TREES), range(len(self.labels))
-        weights = [(tree, leaf + 1, kind, float(self.shares[tree, leaf, kind])) for tree in trees for leaf in (0, 1) for kind in classes]
+        weights = [(tree, leaf + 1, kind, float(self.shares[tree, leaf, kind])) for tree in trees
+                   for leaf in (0, 1) for kind in classes]
         attributes = dict(
-            nodes_treeids=[tree for tree in trees for _ in range(3)], nodes_nodeids=[0, 1, 2] * self.TREES,
-            nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF"] * self.TREES, nodes_truenodeids=[1, 0, 0] * self.TREES,
-            nodes_falsenodeids=[2, 0, 0] * self.TREES, nodes_hitrates=[1.0] * 3 * self.TREES,
-            nodes_missing_value_tracks_true=[0] * 3 * self.TREES,
-            nodes_featureids=[feature for tree in trees for feature in (int(self.features[tree]), 0, 0)],
-            nodes_values=[split for tree in trees for split in (float(self.splits[tree]), 0.0, 0.0)],
-            class_treeids=[row[0] for row in weights], class_nodeids=[row[1] for row in weights], class_ids=[row[2] for row in weights],
-            class_weights=[row[3] for row in weights], post_transform="NONE")
+            nodes_treeids=[tree for tree in trees for _ in range(3)], nodes_nodeids=[0, 1, 2] *
+            self.TREES, nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF"] * self.TREES,
+            nodes_truenodeids=[1, 0, 0] * self.TREES, nodes_falsenodeids=[2, 0, 0] * self.TREES,
+            nodes_hitrates=[1.0] * 3 * self.TREES, nodes_missing_value_tracks_true=[0] *
+            3 * self.TREES, nodes_featureids=[feature for tree in trees
+                                              for feature in (int(self.features[tree]), 0, 0)],
+            nodes_values=[split for tree in trees
+                          for split in (float(self.splits[tree]), 0.0, 0.0)],
+            class_treeids=[row[0] for row in weights], class_nodeids=[row[1] for row in weights],
+            class_ids=[row[2] for row in weights], class_weights=[row[3] for row in weights],
+            post_transform="NONE")
         return [self.ml("TreeEnsembleClassifier", ["X"], ["label", "probabilities"], **attributes,
                         **self.labels_attribute("classlabels_int64s"))]
 

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""sluice-conformance with a compiler and a loader made of Python: which cases it finds, what it asks of them, what it concludes.
+"""sluice-conformance with a compiler and a loader made of Python: which cases it finds, what it
+asks of them, what it concludes.
 
 usage: conformance_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 
-A case's file `behave` says what the fake programs do with it: "compile exit 4", "loader signal 11", "loader sleep 30", "loader wrong",
-"loader nothing".
+A case's file `behave` says what the fake programs do with it: "compile exit 4", "loader signal 11",
+"loader sleep 30", "loader wrong", "loader nothing".
 """
 import json
 import os
@@ -28,7 +29,8 @@ else:
     folder = open(model, "rb").read().split(b"FOLDER:")[1].decode()
 open(os.path.join(folder, "log"), "a").write(program + " " + " ".join(sys.argv[1:]) + "\n")
 behave = os.path.join(folder, "behave")
-who, what, value = (open(behave).read().split() + ["", "", ""])[:3] if os.path.exists(behave) else ("", "", "")
+words = open(behave).read().split() if os.path.exists(behave) else []
+who, what, value = (words + ["", "", ""])[:3]
 if who == program:
     if what == "exit":
         sys.stderr.write("sluice-%s: error SL3002: this and\n  that\nhint: none\n" % program)
@@ -38,9 +40,12 @@ if who == program:
 if program == "compile":
     def text(field, value):
         key = field << 3 | 2
-        return (bytes([key]) if key < 128 else bytes([key & 127 | 128, key >> 7])) + bytes([len(value)]) + value
-    names = text(1, b"fused") + text(1, b"tail") + text(2, text(1, b"conv1") + text(1, b"relu1")) + text(2, b"")
-    model = text(21, names) + text(15, b"Fused(Conv)") + text(15, b"Add") + text(16, b"aicore") + text(16, b"host_cpu")
+        tag = bytes([key]) if key < 128 else bytes([key & 127 | 128, key >> 7])
+        return tag + bytes([len(value)]) + value
+    names = text(1, b"fused") + text(1, b"tail")
+    names += text(2, text(1, b"conv1") + text(1, b"relu1")) + text(2, b"")
+    model = text(21, names) + text(15, b"Fused(Conv)") + text(15, b"Add")
+    model += text(16, b"aicore") + text(16, b"host_cpu")
     model += text(18, bytes([0, 1])) + text(19, bytes([0, 1]))
     head = b"SLUICEOM" + struct.pack("<IIQQQ", 1, 512, 0, 512, len(model))
     open(out, "wb").write(head + bytes(512 - len(head)) + model + b"FOLDER:" + folder.encode())
@@ -64,23 +69,28 @@ class Conformance(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
-        self.bin, self.cases, self.tmp = (os.path.join(self.folder, d) for d in ("bin", "cases", "tmp"))
+        self.bin, self.cases, self.tmp = (os.path.join(self.folder, d)
+                                          for d in ("bin", "cases", "tmp"))
         for folder in (self.bin, self.cases, self.tmp):
             os.mkdir(folder)
         shutil.copy(os.path.join(PROGRAMS, "sluice-conformance"), self.bin)
-        for stage in ("compile", "loader", "verify", "preprocess", "optimize", "partition", "subgraph-optimize", "build"):
+        for stage in ("compile", "loader", "verify", "preprocess", "optimize", "partition",
+                      "subgraph-optimize", "build"):
             path = os.path.join(self.bin, "sluice-" + stage)
             with open(path, "w") as file:
                 file.write(FAKE)
             os.chmod(path, 0o755)
 
-    def case(self, name, behave="", dims=(2,), shapes=((2,),), initializer=False, output=None, data_json=None):
+    def case(self, name, behave="", dims=(2,), shapes=((2,),), initializer=False, output=None,
+             data_json=None):
         """A model x + w -> out/0, with one data set for each of `shapes`."""
         folder = os.path.join(self.cases, name)
         os.makedirs(folder)
         floats = lambda name, dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-        graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["out/0"])], "g", [floats("w", [2]), floats("x", dims)],
-                                  [floats("out/0", dims)], [numpy_helper.from_array(np.ones(2, np.float32), "w")] if initializer else [])
+        graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["out/0"])], "g",
+                                  [floats("w", [2]), floats("x", dims)], [floats("out/0", dims)],
+                                  [numpy_helper.from_array(np.ones(2, np.float32), "w")]
+                                  if initializer else [])
         save(folder + "/model.onnx", helper.make_model(graph))
         for k, shape in enumerate(shapes):
             data = folder + "/test_data_set_%d" % k
@@ -90,7 +100,8 @@ class Conformance(unittest.TestCase):
                 values.insert(0, np.ones(2, np.float32))
             for i, value in enumerate(values):
                 save(data + "/input_%d.pb" % i, numpy_helper.from_array(value))
-            save(data + "/output_0.pb", numpy_helper.from_array(output if output is not None else values[-1] + 1))
+            save(data + "/output_0.pb",
+                 numpy_helper.from_array(output if output is not None else values[-1] + 1))
         if behave:
             with open(folder + "/behave", "w") as file:
                 file.write(behave)
@@ -101,8 +112,9 @@ class Conformance(unittest.TestCase):
 
     def run_conformance(self, *arguments):
         report = os.path.join(self.folder, "report.json")
-        result = subprocess.run([os.path.join(self.bin, "sluice-conformance"), self.cases, "--report", report, *arguments],
-                                capture_output=True, text=True, timeout=120, env={"PATH": "/usr/bin:/bin", "TMPDIR": self.tmp})
+        result = subprocess.run([os.path.join(self.bin, "sluice-conformance"), self.cases,
+                                 "--report", report, *arguments], capture_output=True, text=True,
+                                timeout=120, env={"PATH": "/usr/bin:/bin", "TMPDIR": self.tmp})
         self.assertEqual(os.listdir(self.tmp), [])
         if not os.path.exists(report):
             return result, None
@@ -111,7 +123,8 @@ class Conformance(unittest.TestCase):
 
     def verdict_of(self, **options):
         self.case("one", **options)
-        _, report = self.run_conformance("--timeout=%d" % (3 if "sleep" in options.get("behave", "") else 60))
+        _, report = self.run_conformance("--timeout=%d" % (3 if "sleep" in options.get("behave", "")
+                                                           else 60))
         shutil.rmtree(os.path.join(self.cases, "one"))
         return report["cases"][0]["verdict"], report["cases"][0]["reason"]
 
@@ -125,22 +138,30 @@ class Conformance(unittest.TestCase):
         os.mkdir(os.path.join(self.cases, "no_case"))
         result, report = self.run_conformance("-j", "2")
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertEqual(report["summary"], {"pass": 3, "fail": 0, "unsupported": 0, "crash": 0, "total": 3})
+        self.assertEqual(report["summary"],
+                         {"pass": 3, "fail": 0, "unsupported": 0, "crash": 0, "total": 3})
         self.assertEqual([case["name"] for case in report["cases"]], ["a/deep/er", "b", "c"])
         case = report["cases"][0]
         self.assertEqual((case["verdict"], case["reason"], case["max_error"]), ("pass", "", 0))
-        self.assertEqual(case["engines"], {"conv1": "aicore", "relu1": "aicore", "tail": "host_cpu"})
+        self.assertEqual(case["engines"],
+                         {"conv1": "aicore", "relu1": "aicore", "tail": "host_cpu"})
         self.assertEqual(case["ops"]["conv1"], "Fused(Conv)")
         self.assertGreater(case["ms"], 0)
         self.assertTrue(result.stdout.endswith("3 cases: 3 pass, 0 fail, 0 unsupported, 0 crash\n"))
 
     def test_verdicts(self):
-        for behave, verdict, words in (("compile exit 4", "unsupported", "SL3002: this and; that"), ("loader exit 4", "unsupported", "SL3002"),
-                                       ("verify exit 7", "fail", "SL3002"), ("verify signal 6", "crash", "signal 6"), ("compile exit 3", "fail", "SL3002"), ("loader exit 5", "fail", "SL3002"),
-                                       ("compile exit 6", "crash", "exit code 6"), ("loader exit 1", "crash", "exit code 1"),
-                                       ("loader exit 255", "crash", "exit code 255"), ("loader signal 11", "crash", "signal 11"),
-                                       ("loader sleep 30", "crash", "had not ended after 3 s"), ("compile sleep 30", "crash", "sluice-compile"),
-                                       ("loader nothing", "fail", "wrote no output 'out/0'"), ("loader wrong", "fail", "'out/0': element [0] is 1, expected 3")):
+        for behave, verdict, words in (
+                ("compile exit 4", "unsupported", "SL3002: this and; that"),
+                ("loader exit 4", "unsupported", "SL3002"), ("verify exit 7", "fail", "SL3002"),
+                ("verify signal 6", "crash", "signal 6"), ("compile exit 3", "fail", "SL3002"),
+                ("loader exit 5", "fail", "SL3002"), ("compile exit 6", "crash", "exit code 6"),
+                ("loader exit 1", "crash", "exit code 1"),
+                ("loader exit 255", "crash", "exit code 255"),
+                ("loader signal 11", "crash", "signal 11"),
+                ("loader sleep 30", "crash", "had not ended after 3 s"),
+                ("compile sleep 30", "crash", "sluice-compile"),
+                ("loader nothing", "fail", "wrote no output 'out/0'"),
+                ("loader wrong", "fail", "'out/0': element [0] is 1, expected 3")):
             with self.subTest(behave):
                 said, reason = self.verdict_of(behave=behave)
                 self.assertEqual(said, verdict)
@@ -154,7 +175,8 @@ class Conformance(unittest.TestCase):
         self.case("poor", behave="compile exit 4")
         result, report = self.run_conformance()
         self.assertEqual(result.returncode, 7)
-        self.assertEqual(report["summary"], {"pass": 1, "fail": 0, "unsupported": 1, "crash": 0, "total": 2})
+        self.assertEqual(report["summary"],
+                         {"pass": 1, "fail": 0, "unsupported": 1, "crash": 0, "total": 2})
         self.assertIn("unsupported  poor: ", result.stdout)
 
     def test_open_dims_are_fixed_from_each_data_set(self):
@@ -164,7 +186,8 @@ class Conformance(unittest.TestCase):
         compiles = [line for line in self.log_of(folder) if line.startswith("compile")]
         self.assertEqual(["--input-shape=x:3" in line for line in compiles], [True, False])
         self.assertIn("--input-shape=x:5", compiles[1])
-        self.assertEqual([line.split()[0] for line in self.log_of(folder)], ["compile", "verify", "loader", "loader", "compile", "verify", "loader"])
+        self.assertEqual([line.split()[0] for line in self.log_of(folder)],
+                         ["compile", "verify", "loader", "loader", "compile", "verify", "loader"])
 
     def test_inputs_with_initializer_take_no_data(self):
         folder = self.case("constant", initializer=True)
@@ -186,14 +209,18 @@ class Conformance(unittest.TestCase):
 
     def test_tolerances(self):
         right = np.full(2, 3, np.float32)
-        for error, data_json, verdict in ((0.0029, None, "pass"), (0.0031, None, "fail"), (0.09, {"rtol": 0, "atol": [0.1]}, "pass"),
-                                          (0.11, {"rtol": 0, "atol": [0.1]}, "fail"), (0.0, {"atol": [1, 2]}, "fail")):
+        for error, data_json, verdict in ((0.0029, None, "pass"), (0.0031, None, "fail"),
+                                          (0.09, {"rtol": 0, "atol": [0.1]}, "pass"),
+                                          (0.11, {"rtol": 0, "atol": [0.1]}, "fail"),
+                                          (0.0, {"atol": [1, 2]}, "fail")):
             with self.subTest(error=error, data_json=data_json):
                 folder = self.case("one", output=right, data_json=data_json, behave="loader wrong")
-                save(folder + "/test_data_set_0/input_0.pb", numpy_helper.from_array(right + np.float32(error)))
+                save(folder + "/test_data_set_0/input_0.pb",
+                     numpy_helper.from_array(right + np.float32(error)))
                 _, report = self.run_conformance()
                 shutil.rmtree(folder)
-                self.assertEqual(report["cases"][0]["verdict"], verdict, report["cases"][0]["reason"])
+                self.assertEqual(report["cases"][0]["verdict"], verdict,
+                                 report["cases"][0]["reason"])
 
     def test_damaged_cases_are_told(self):
         folder = self.case("model")

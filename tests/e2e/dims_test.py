@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""How sizes are told: names of dims as an exporter writes them, bounds of dims without a name, a compile that stops on the way.
+"""How sizes are told: names of dims as an exporter writes them, bounds of dims without a name, a
+compile that stops on the way.
 
 usage: dims_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -23,9 +24,11 @@ def floats(name, dims):
 class Dims(ProgramCase):
     def setUp(self):
         super().setUp()
-        nodes = [helper.make_node("Relu", ["x"], ["y"], "act"), helper.make_node("Exp", ["z"], ["w"], "exp")]
+        nodes = [helper.make_node("Relu", ["x"], ["y"], "act"),
+                 helper.make_node("Exp", ["z"], ["w"], "exp")]
         inputs = [floats("x", ["1", SUM]), floats("z", ["N", 3, None])]
-        graph = helper.make_graph(nodes, "g", inputs, [floats("y", [None, None]), floats("w", [None, 3, None])])
+        graph = helper.make_graph(nodes, "g", inputs,
+                                  [floats("y", [None, None]), floats("w", [None, 3, None])])
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
         model.ir_version = 8
         self.model, self.om = self.path("model.onnx"), self.path("model.om")
@@ -33,7 +36,8 @@ class Dims(ProgramCase):
             file.write(model.SerializeToString())
 
     def compile(self, code, *options):
-        return self.program(code, "sluice-compile", "-q", self.model, "-o", self.om, PROFILE, *options)
+        return self.program(code, "sluice-compile", "-q", self.model, "-o", self.om, PROFILE,
+                            *options)
 
     def first_line_of(self, graph):
         return self.program(0, "sluice-show", graph).split("\n")[0]
@@ -41,7 +45,8 @@ class Dims(ProgramCase):
     def test_names_as_they_stand(self):
         sizes = [f"--dim={SUM}=5", "--dim=1=2", "--dim=N=7", "--dim=z_2=4"]
         for program in ("sluice-check", "sluice-preprocess"):
-            self.program(0, program, *sizes, *((PROFILE,) if program == "sluice-check" else ("-o", self.path("typed.sg"))), self.model)
+            self.program(0, program, *sizes, *((PROFILE,) if program == "sluice-check"
+                                               else ("-o", self.path("typed.sg"))), self.model)
         self.compile(0)
         self.program(0, "sluice-preprocess", self.model, "-o", self.path("open.sg"))
         for program, source in (("sluice-loader", self.om), ("sluice-eval", self.path("open.sg"))):
@@ -55,15 +60,21 @@ class Dims(ProgramCase):
     def test_names_with_separators(self):
         names = ["N;M", "a=b;c", "end;"]
         inputs = [floats("x;y", names), floats("z", ["1;2", 3, None])]
-        nodes = [helper.make_node("Relu", ["x;y"], ["y"], "act"), helper.make_node("Exp", ["z"], ["w"], "exp")]
-        graph = helper.make_graph(nodes, "g", inputs, [floats("y", [None] * 3), floats("w", [None, 3, None])])
+        nodes = [helper.make_node("Relu", ["x;y"], ["y"], "act"),
+                 helper.make_node("Exp", ["z"], ["w"], "exp")]
+        graph = helper.make_graph(nodes, "g", inputs,
+                                  [floats("y", [None] * 3), floats("w", [None, 3, None])])
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
         model.ir_version = 8
         with open(self.model, "wb") as file:
             file.write(model.SerializeToString())
-        sizes = [f"--dim={name}={size}" for name, size in zip(names + ["1;2", "z_2"], (2, 3, 4, 5, 6))]
-        self.assertIn("x;y: f32[2, 3, 4]\n", self.program(0, "sluice-check", self.model, *sizes, PROFILE))
-        self.assertIn("x;y: f32[2, 3, 4]\n", self.program(0, "sluice-check", self.model, "--input-shape=x;y:2,3,4;z:5,3,6", PROFILE))
+        sizes = [f"--dim={name}={size}"
+                 for name, size in zip(names + ["1;2", "z_2"], (2, 3, 4, 5, 6))]
+        self.assertIn("x;y: f32[2, 3, 4]\n",
+                      self.program(0, "sluice-check", self.model, *sizes, PROFILE))
+        self.assertIn("x;y: f32[2, 3, 4]\n",
+                      self.program(0, "sluice-check", self.model, "--input-shape=x;y:2,3,4;z:5,3,6",
+                                   PROFILE))
         self.program(0, "sluice-preprocess", self.model, *sizes, "-o", self.path("typed.sg"))
         self.assertIn('"x;y": f32[2, 3, 4]', self.program(0, "sluice-show", self.path("typed.sg")))
         for transport in ("pipe", "files", "zmq"):
@@ -72,65 +83,84 @@ class Dims(ProgramCase):
         self.compile(0, "--dim=N;M=1..8;a=b;c=1..8")
         self.program(0, "sluice-preprocess", self.model, "-o", self.path("open.sg"))
         for program, source in (("sluice-loader", self.om), ("sluice-eval", self.path("open.sg"))):
-            self.program(0, program, source, "--random", *sizes, "--output-dir=" + self.path(program))
+            self.program(0, program, source, "--random", *sizes,
+                         "--output-dir=" + self.path(program))
             self.assertEqual(np.load(os.path.join(self.path(program), "y.npy")).shape, (2, 3, 4))
         self.program(3, "sluice-loader", self.om, "--random", *sizes, "--dim=N;M=9")
         for wrong in (["--dim=N;M"], ["--dim=N", "--dim=z_2=4"]):
-            self.assertIn(f"--dim has '{wrong[0][6:]}', expected NAME=VALUE", self.compile(3, *wrong))
+            self.assertIn(f"--dim has '{wrong[0][6:]}', expected NAME=VALUE",
+                          self.compile(3, *wrong))
 
     def test_hints_list_the_dims_of_the_inputs_in_their_order(self):
-        nodes = [helper.make_node("Concat", ["z", "x"], ["c"], "cat", axis=1), helper.make_node("Flatten", ["c"], ["y"], "flat", axis=0)]
-        inputs = [floats("z", ["rows", SUM]), floats("x", ["rows", None])]  # c has an expression of these, y one of that
-        model = helper.make_model(helper.make_graph(nodes, "g", inputs, [floats("y", [1, None])]), opset_imports=[helper.make_opsetid("", 13)])
+        nodes = [helper.make_node("Concat", ["z", "x"], ["c"], "cat", axis=1),
+                 helper.make_node("Flatten", ["c"], ["y"], "flat", axis=0)]
+        # c has an expression of these, y one of that
+        inputs = [floats("z", ["rows", SUM]), floats("x", ["rows", None])]
+        model = helper.make_model(helper.make_graph(nodes, "g", inputs, [floats("y", [1, None])]),
+                                  opset_imports=[helper.make_opsetid("", 13)])
         model.ir_version = 8
         with open(self.model, "wb") as file:
             file.write(model.SerializeToString())
         listed = f"'rows', '{SUM}', 'x_1'\n"
-        for said in (self.compile(3, "--dim=M=4"), self.program(3, "sluice-check", self.model, "--dim=M=4"),
-                     self.program(3, "sluice-preprocess", self.model, "--dim=M=4", "-o", self.path("open.sg"))):
+        for said in (self.compile(3, "--dim=M=4"),
+                     self.program(3, "sluice-check", self.model, "--dim=M=4"),
+                     self.program(3, "sluice-preprocess", self.model, "--dim=M=4", "-o",
+                                  self.path("open.sg"))):
             self.assertIn("hint: its open dimensions are " + listed, said)
             self.assertNotIn("floordiv", said)
         self.assertIn("hint: its inputs are 'z', 'x'\n", self.compile(3, "--input-shape=m:4"))
         self.compile(0)
         self.program(0, "sluice-preprocess", self.model, "-o", self.path("open.sg"))
         for program, source in (("sluice-loader", self.om), ("sluice-eval", self.path("open.sg"))):
-            self.assertIn("hint: its inputs have " + listed, self.program(3, program, source, "--random", "--dim=M=4"))
-        nodes = [helper.make_node("NonZero", ["x"], ["n"], "nz"), helper.make_node("Flatten", ["z"], ["y"], "flat", axis=0)]
-        outputs = [floats("y", [1, None]), helper.make_tensor_value_info("n", TensorProto.INT64, [2, None])]
-        model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs), opset_imports=[helper.make_opsetid("", 13)])
+            self.assertIn("hint: its inputs have " + listed,
+                          self.program(3, program, source, "--random", "--dim=M=4"))
+        nodes = [helper.make_node("NonZero", ["x"], ["n"], "nz"),
+                 helper.make_node("Flatten", ["z"], ["y"], "flat", axis=0)]
+        outputs = [floats("y", [1, None]),
+                   helper.make_tensor_value_info("n", TensorProto.INT64, [2, None])]
+        model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs),
+                                  opset_imports=[helper.make_opsetid("", 13)])
         model.ir_version = 8
         with open(self.model, "wb") as file:
             file.write(model.SerializeToString())
         said = self.program(0, "sluice-compile", self.model, "-o", self.om, PROFILE)
-        self.assertIn(f"which sluice check proposes: --dim rows=SIZE --dim '{SUM}=SIZE' --dim x_1=SIZE\n", said)
+        self.assertIn(f"which sluice check proposes: --dim rows=SIZE --dim '{SUM}=SIZE' --dim "
+                      f"x_1=SIZE\n", said)
 
     def test_bounds_of_dims_without_a_name(self):
-        self.program(0, "sluice-preprocess", "--input-shape=z:1~8,3,2~6;x:2,-1", self.model, "-o", self.path("typed.sg"))
+        self.program(0, "sluice-preprocess", "--input-shape=z:1~8,3,2~6;x:2,-1", self.model, "-o",
+                     self.path("typed.sg"))
         text = self.program(0, "sluice-show", self.path("typed.sg"))
         self.assertIn("symbol N = dim(@main, %z, 0) in [1, 8]", text)
         self.assertIn("symbol z_2 = dim(@main, %z, 2) in [2, 6]", text)
         self.assertIn(f'%x: f32[2, "{SUM}"]', text)
         self.compile(0, "--input-shape=z:1~8,3,2~6")
         self.program(0, "sluice-loader", self.om, "--random", "--dim=N=8", "--dim=z_2=6")
-        self.assertIn("SL7", self.program(3, "sluice-loader", self.om, "--random", "--dim=N=9", "--dim=z_2=6"))
-        for wrong, word in (("z:8~1,3,4", "LOW~HIGH"), ("z:1~8,4~5,4", "the model says 3"), ("z:1~,3,4", "LOW~HIGH")):
+        self.assertIn("SL7", self.program(3, "sluice-loader", self.om, "--random", "--dim=N=9",
+                                          "--dim=z_2=6"))
+        for wrong, word in (("z:8~1,3,4", "LOW~HIGH"), ("z:1~8,4~5,4", "the model says 3"),
+                            ("z:1~,3,4", "LOW~HIGH")):
             self.assertIn(word, self.compile(3, "--input-shape=" + wrong))
-        self.assertIn("contradicts another option", self.compile(3, "--input-shape=z:1~8,3,4", "--dim=N=9..20"))
+        self.assertIn("contradicts another option",
+                      self.compile(3, "--input-shape=z:1~8,3,4", "--dim=N=9..20"))
 
     def test_a_compile_stops_between_stages(self):
         whole, half = self.path("whole.om"), self.path("half.sg")
         self.program(0, "sluice-compile", "-q", self.model, "-o", whole, PROFILE)
         for transport in ("pipe", "files", "zmq"):
-            for step, line in (("partition", "sluice 1 partitioned after partition"), ("optimize:eliminate-dead-nodes", "stopped after 1 of"),
+            for step, line in (("partition", "sluice 1 partitioned after partition"),
+                               ("optimize:eliminate-dead-nodes", "stopped after 1 of"),
                                ("preprocess:infer-types", "stopped after 3 of")):
-                self.program(0, "sluice-compile", "-q", self.model, "-o", half, PROFILE, "--stop-after=" + step, "--transport=" + transport)
+                self.program(0, "sluice-compile", "-q", self.model, "-o", half, PROFILE,
+                             "--stop-after=" + step, "--transport=" + transport)
                 self.assertIn(line, self.first_line_of(half))
                 self.program(0, "sluice-compile", "-q", half, "-o", self.om)
                 with open(whole, "rb") as one, open(self.om, "rb") as other:
                     self.assertEqual(one.read(), other.read(), (transport, step))
         for wrong in ("nonsense", "optimize:", "optimize:nonsense", ":fold-constants"):
             self.assertIn("SL1006", self.compile(3, "--stop-after=" + wrong))
-        self.assertIn("a stage that runs", self.compile(3, "--stop-after=optimize", "--skip=build:link-subgraphs"))
+        self.assertIn("a stage that runs",
+                      self.compile(3, "--stop-after=optimize", "--skip=build:link-subgraphs"))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""The experimental operators of ONNX's first releases compute what numpy does, with fixed and with free dims, evaluated and compiled.
+"""The experimental operators of ONNX's first releases compute what numpy does, with fixed and with
+free dims, evaluated and compiled.
 
 usage: experimental_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -17,8 +18,9 @@ from programs import need
 PROGRAMS = None
 RANDOM = np.random.default_rng(17)
 IMAGE = RANDOM.standard_normal((2, 3, 9, 8)).astype(np.float32)
-DTYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.float16): TensorProto.FLOAT16, np.dtype(np.float64): TensorProto.DOUBLE,
-          np.dtype(np.int32): TensorProto.INT32, np.dtype(np.int64): TensorProto.INT64, np.dtype(np.bool_): TensorProto.BOOL}
+DTYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.float16): TensorProto.FLOAT16,
+          np.dtype(np.float64): TensorProto.DOUBLE, np.dtype(np.int32): TensorProto.INT32,
+          np.dtype(np.int64): TensorProto.INT64, np.dtype(np.bool_): TensorProto.BOOL}
 
 
 class Case:
@@ -36,9 +38,11 @@ class Case:
         def dims(name, value):
             return [f"{name}_{axis}" for axis in range(value.ndim)] if free_dims else value.shape
 
-        inputs = [helper.make_tensor_value_info(name, DTYPES[value.dtype], dims(name, value)) for name, value in zip(names, self.inputs)]
+        inputs = [helper.make_tensor_value_info(name, DTYPES[value.dtype], dims(name, value))
+                  for name, value in zip(names, self.inputs)]
         output = helper.make_tensor_value_info("y", DTYPES[self.wanted.dtype], None)
-        model = helper.make_model(helper.make_graph([node], "g", inputs, [output]), opset_imports=[helper.make_opsetid("", 7)])
+        model = helper.make_model(helper.make_graph([node], "g", inputs, [output]),
+                                  opset_imports=[helper.make_opsetid("", 7)])
         model.ir_version = ir_version
         if ir_version < 3:
             del model.opset_import[:]
@@ -51,21 +55,29 @@ def sigmoid(x):
 
 def elementwise():
     x = IMAGE
-    yield Case("affine", "Affine", [x], (np.float32(1.5) * x - np.float32(0.25)), alpha=1.5, beta=-0.25)
+    yield Case("affine", "Affine", [x], (np.float32(1.5) * x - np.float32(0.25)), alpha=1.5,
+               beta=-0.25)
     yield Case("affine_defaults", "Affine", [x], x)
-    yield Case("affine_double", "Affine", [x.astype(np.float64)], np.float32(0.1) * x.astype(np.float64) + 2, alpha=0.1, beta=2.0)
-    yield Case("affine_half", "Affine", [x.astype(np.float16)], np.float16(2) * x.astype(np.float16) + np.float16(1), alpha=2.0, beta=1.0)
+    yield Case("affine_double", "Affine", [x.astype(np.float64)],
+               np.float32(0.1) * x.astype(np.float64) + 2, alpha=0.1, beta=2.0)
+    yield Case("affine_half", "Affine", [x.astype(np.float16)],
+               np.float16(2) * x.astype(np.float16) + np.float16(1), alpha=2.0, beta=1.0)
     wide = 40 * x  # where exp overflows f32
     softplus = 0.5 * np.logaddexp(0, 3 * wide.astype(np.float64))
-    yield Case("softplus", "ParametricSoftplus", [wide], softplus.astype(np.float32), alpha=0.5, beta=3.0)
-    yield Case("softplus_negative", "ParametricSoftplus", [x], (2 * np.logaddexp(0, -1.5 * x.astype(np.float64))).astype(np.float32), alpha=2.0,
+    yield Case("softplus", "ParametricSoftplus", [wide], softplus.astype(np.float32), alpha=0.5,
+               beta=3.0)
+    yield Case("softplus_negative", "ParametricSoftplus", [x],
+               (2 * np.logaddexp(0, -1.5 * x.astype(np.float64))).astype(np.float32), alpha=2.0,
                beta=-1.5)
-    yield Case("scaled_tanh", "ScaledTanh", [x], (1.7159 * np.tanh(0.6667 * x.astype(np.float64))).astype(np.float32), alpha=1.7159, beta=0.6667)
+    yield Case("scaled_tanh", "ScaledTanh", [x], (1.7159 * np.tanh(0.6667 * x.astype(np.float64)))
+               .astype(np.float32), alpha=1.7159, beta=0.6667)
     yield Case("scale", "Scale", [x], np.float32(0.3) * x, scale=0.3)
     yield Case("scale_default", "Scale", [x], x)
     bias = np.float32([0.5, -1, 2])
-    yield Case("image_scaler", "ImageScaler", [x], np.float32(0.25) * x + bias.reshape(1, 3, 1, 1), scale=0.25, bias=[0.5, -1.0, 2.0])
-    yield Case("image_scaler_one", "ImageScaler", [x[:, :1]], x[:, :1] + np.float32(0.5), bias=[0.5])
+    yield Case("image_scaler", "ImageScaler", [x], np.float32(0.25) * x + bias.reshape(1, 3, 1, 1),
+               scale=0.25, bias=[0.5, -1.0, 2.0])
+    yield Case("image_scaler_one", "ImageScaler", [x[:, :1]], x[:, :1] + np.float32(0.5),
+               bias=[0.5])
 
 
 def crops():
@@ -74,29 +86,37 @@ def crops():
     yield Case("crop_nothing", "Crop", [x], x, border=[0, 0, 0, 0])
     yield Case("crop_all", "Crop", [x], x[:, :, 9:, :], border=[0, 4, 0, 5])
     yield Case("crop_scale", "Crop", [x], x[:, :, 2:6, 1:6], border=[1, 2, 0, 0], scale=[4, 5])
-    yield Case("crop_scale_to_the_end", "Crop", [x], x[:, :, 5:, 3:], border=[3, 5, 0, 0], scale=[4, 5])
+    yield Case("crop_scale_to_the_end", "Crop", [x], x[:, :, 5:, 3:], border=[3, 5, 0, 0],
+               scale=[4, 5])
     starts, ends, axes = np.int64([1, -5]), np.int64([1000, -1]), np.int64([1, 2])
     yield Case("slice_axes", "DynamicSlice", [x, starts, ends, axes], x[:, 1:, -5:-1])
     yield Case("slice", "DynamicSlice", [x, np.int32([0, 1]), np.int32([-1, 1000])], x[:-1, 1:])
-    yield Case("slice_integers", "DynamicSlice", [np.arange(8, dtype=np.int32).reshape(2, 4), np.int64([1]), np.int64([3]), np.int64([-1])],
+    yield Case("slice_integers", "DynamicSlice", [np.arange(8, dtype=np.int32).reshape(2, 4),
+                                                  np.int64([1]), np.int64([3]), np.int64([-1])],
                np.int32([[1, 2], [5, 6]]))
 
 
 def fills():
-    yield Case("fill", "ConstantFill", [], np.full((2, 3), 1.5, np.float32), shape=[2, 3], value=1.5)
+    yield Case("fill", "ConstantFill", [], np.full((2, 3), 1.5, np.float32), shape=[2, 3],
+               value=1.5)
     yield Case("fill_default", "ConstantFill", [], np.float32(0), tolerance=0)
-    yield Case("fill_i64", "ConstantFill", [], np.full((2, 3), 7, np.int64), shape=[2, 3], value=7.0, dtype=TensorProto.INT64)
-    yield Case("fill_bool", "ConstantFill", [IMAGE], np.ones(IMAGE.shape, bool), value=1.0, dtype=TensorProto.BOOL)
-    yield Case("fill_like", "ConstantFill", [IMAGE], np.full(IMAGE.shape + (2, 1), -2, np.float32), value=-2.0, extra_shape=[2, 1])
-    yield Case("fill_as_shape", "ConstantFill", [np.int64([3, 2])], np.full((3, 2, 4), 5, np.int32), value=5.0, dtype=TensorProto.INT32,
-               input_as_shape=1, extra_shape=[4])
-    yield Case("fill_as_i32", "ConstantFill", [np.int32([2])], np.full(2, 1, np.float32), value=1.0, input_as_shape=1)
+    yield Case("fill_i64", "ConstantFill", [], np.full((2, 3), 7, np.int64), shape=[2, 3],
+               value=7.0, dtype=TensorProto.INT64)
+    yield Case("fill_bool", "ConstantFill", [IMAGE], np.ones(IMAGE.shape, bool), value=1.0,
+               dtype=TensorProto.BOOL)
+    yield Case("fill_like", "ConstantFill", [IMAGE], np.full(IMAGE.shape + (2, 1), -2, np.float32),
+               value=-2.0, extra_shape=[2, 1])
+    yield Case("fill_as_shape", "ConstantFill", [np.int64([3, 2])], np.full((3, 2, 4), 5, np.int32),
+               value=5.0, dtype=TensorProto.INT32, input_as_shape=1, extra_shape=[4])
+    yield Case("fill_as_i32", "ConstantFill", [np.int32([2])], np.full(2, 1, np.float32), value=1.0,
+               input_as_shape=1)
     values = [0.5, -1.0, 2.0, 3.0, 4.0, 5.0]
     given = np.float32(values)
     yield Case("given", "GivenTensorFill", [], given.reshape(2, 3), shape=[2, 3], values=values)
-    yield Case("given_like", "GivenTensorFill", [np.zeros((3, 1), np.float64)], given.astype(np.float64).reshape(3, 1, 2), values=values,
-               extra_shape=[2])
-    yield Case("given_as_shape", "GivenTensorFill", [np.float32([3, 2])], given.reshape(3, 2), values=values, input_as_shape=1)
+    yield Case("given_like", "GivenTensorFill", [np.zeros((3, 1), np.float64)],
+               given.astype(np.float64).reshape(3, 1, 2), values=values, extra_shape=[2])
+    yield Case("given_as_shape", "GivenTensorFill", [np.float32([3, 2])], given.reshape(3, 2),
+               values=values, input_as_shape=1)
     yield Case("given_nothing", "GivenTensorFill", [], np.zeros((0, 2), np.float32), shape=[0, 2])
 
 
@@ -112,7 +132,8 @@ def gru_units():
             inputs = [hidden, gates, lengths.astype(kind), np.array([step], kind)]
             name = f"gru_{step}_{np.dtype(kind).name}"
             yield Case(name, "GRUUnit", inputs, np.where(valid, stepped, hidden).astype(np.float32))
-            yield Case(name + "_drop", "GRUUnit", inputs, np.where(valid, stepped, 0).astype(np.float32), drop_states=1)
+            yield Case(name + "_drop", "GRUUnit", inputs,
+                       np.where(valid, stepped, 0).astype(np.float32), drop_states=1)
 
 
 def cases():
@@ -121,12 +142,13 @@ def cases():
 
 
 # One of each: compiling takes longer than evaluating.
-COMPILED = {"affine", "softplus", "scaled_tanh", "scale", "image_scaler", "crop", "crop_scale", "slice_axes", "fill_like", "given_like",
-            "gru_3_float32"}
+COMPILED = {"affine", "softplus", "scaled_tanh", "scale", "image_scaler", "crop", "crop_scale",
+            "slice_axes", "fill_like", "given_like", "gru_3_float32"}
 
 
 def run(program, *arguments):
-    done = subprocess.run([os.path.join(PROGRAMS, program), *arguments], capture_output=True, text=True)
+    done = subprocess.run([os.path.join(PROGRAMS, program), *arguments], capture_output=True,
+                          text=True)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -155,7 +177,8 @@ class Semantics(unittest.TestCase):
             path, graph = os.path.join(folder, "m.onnx"), os.path.join(folder, "m.sg")
             save(path, model)
             for arguments in (["sluice-preprocess", path, "-o", graph],
-                              ["sluice-eval", graph, *bindings(folder, case), "--output-dir", folder]):
+                              ["sluice-eval", graph, *bindings(folder, case), "--output-dir",
+                               folder]):
                 code, text = run(*arguments)
                 self.assertEqual(code, 0, text)
             self.check(case, folder)
@@ -180,9 +203,11 @@ class Semantics(unittest.TestCase):
                 with self.subTest(case.name, free=free), tempfile.TemporaryDirectory() as folder:
                     model, compiled = os.path.join(folder, "m.onnx"), os.path.join(folder, "m.om")
                     save(model, case.model(free))
-                    code, text = run("sluice", "compile", model, "-o", compiled, "--profile=cpu-generic")
+                    code, text = run("sluice", "compile", model, "-o", compiled,
+                                     "--profile=cpu-generic")
                     self.assertEqual(code, 0, text)
-                    code, text = run("sluice", "run", compiled, *bindings(folder, case), "--output-dir", folder)
+                    code, text = run("sluice", "run", compiled, *bindings(folder, case),
+                                     "--output-dir", folder)
                     self.assertEqual(code, 0, text)
                     self.check(case, folder)
 
@@ -192,9 +217,11 @@ class Semantics(unittest.TestCase):
             with self.subTest(**attributes), tempfile.TemporaryDirectory() as folder:
                 model, compiled = os.path.join(folder, "m.onnx"), os.path.join(folder, "m.om")
                 save(model, case.model(True))
-                code, text = run("sluice", "compile", model, "-o", compiled, "--profile=cpu-generic")
+                code, text = run("sluice", "compile", model, "-o", compiled,
+                                 "--profile=cpu-generic")
                 self.assertEqual(code, 0, text)
-                code, text = run("sluice", "run", compiled, *bindings(folder, case), "--output-dir", folder)
+                code, text = run("sluice", "run", compiled, *bindings(folder, case), "--output-dir",
+                                 folder)
                 self.assertNotEqual(code, 0)
                 self.assertLess(code, 128, text)
 
@@ -205,21 +232,28 @@ class Refused(unittest.TestCase):
         hidden, gates = np.zeros((1, 4, 5), np.float32), np.zeros((1, 4, 16), np.float32)
         for case, part in (
                 (Case("", "ScaledTanh", [x], wanted, alpha=1.0), "attribute 'beta' is absent"),
-                (Case("", "ParametricSoftplus", [x], wanted, beta=1.0), "attribute 'alpha' is absent"),
-                (Case("", "Affine", [x], wanted, alpha=1), "attribute 'alpha' is of type INT, expected FLOAT"),
-                (Case("", "ImageScaler", [x], wanted, bias=[1.0]), "1 elements, expected one for each of 3 channels"),
+                (Case("", "ParametricSoftplus", [x], wanted, beta=1.0),
+                 "attribute 'alpha' is absent"),
+                (Case("", "Affine", [x], wanted, alpha=1), "attribute 'alpha' is of "
+                 "type INT, expected FLOAT"), (Case("", "ImageScaler", [x], wanted, bias=[1.0]),
+                                               "1 elements, expected one for each of 3 channels"),
                 (Case("", "ImageScaler", [x[0]], wanted), "rank 3, expected 4"),
                 (Case("", "Crop", [x], wanted), "attribute 'border' is absent"),
-                (Case("", "Crop", [x], wanted, border=[1, 2, 3]), "attribute 'border' must hold 4 numbers"),
-                (Case("", "Crop", [x], wanted, border=[1, -2, 3, 1]), "attribute 'border' must hold 4 numbers from 0"),
-                (Case("", "Crop", [x], wanted, border=[0, 5, 0, 5]), "height is 9, expected at least the 10"),
-                (Case("", "Crop", [x], wanted, border=[5, 0, 0, 0], scale=[2, 4]), "width is 8, expected at least the 9"),
-                (Case("", "ConstantFill", [x], wanted, shape=[2]), "attribute 'shape' stands beside an input"),
-                (Case("", "ConstantFill", [], wanted, extra_shape=[2]), "attribute 'extra_shape' needs an input"),
-                (Case("", "ConstantFill", [], wanted, shape=[-2]), "attribute 'shape' has the element -2"),
+                (Case("", "Crop", [x], wanted, border=[1, 2, 3]),
+                 "attribute 'border' must hold 4 numbers"),
+                (Case("", "Crop", [x], wanted, border=[1, -2, 3, 1]), "attribute 'border' "
+                 "must hold 4 numbers from 0"), (Case("", "Crop", [x], wanted, border=[0, 5, 0, 5]),
+                                                 "height is 9, expected at least the 10"),
+                (Case("", "Crop", [x], wanted, border=[5, 0, 0, 0], scale=[2, 4]), "width is "
+                 "8, expected at least the 9"), (Case("", "ConstantFill", [x], wanted, shape=[2]),
+                                                 "attribute 'shape' stands beside an input"),
+                (Case("", "ConstantFill", [], wanted, extra_shape=[2]), "attribute "
+                 "'extra_shape' needs an input"), (Case("", "ConstantFill", [], wanted, shape=[-2]),
+                                                   "attribute 'shape' has the element -2"),
                 (Case("", "ConstantFill", [], wanted, dtype=8), "attribute 'dtype' is 8"),
                 (Case("", "GivenTensorFill", [], wanted, shape=[3], values=[1.0, 2.0]), "the_node"),
-                (Case("", "GRUUnit", [hidden, gates, np.zeros(4, np.float32), np.zeros(1, np.float32)], wanted), "the_node")):
+                (Case("", "GRUUnit", [hidden, gates, np.zeros(4, np.float32),
+                                      np.zeros(1, np.float32)], wanted), "the_node")):
             with self.subTest(part), tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "m.onnx")
                 save(path, case.model(False))
@@ -239,5 +273,6 @@ class Refused(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAMS = need(sys.argv.pop(1), ["preprocess", "eval", "optimize", "partition", "subgraph-optimize", "build", "loader"])
+    PROGRAMS = need(sys.argv.pop(1), ["preprocess", "eval", "optimize", "partition",
+                                      "subgraph-optimize", "build", "loader"])
     unittest.main()

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
-"""sluice compile --dump-dir, killed at any moment: no partial file under a final name, nothing left running, and the work resumed from the
-last complete file gives the same bytes.
+"""sluice compile --dump-dir, killed at any moment: no partial file under a final name, nothing left
+running, and the work resumed from the last complete file gives the same bytes.
 
 usage: kill_test.py FOLDER_OF_PROGRAMS [--rounds N] [--model FILE] [--seed SEED]
 
-N compilations are killed; one that ends before the signal comes does not count. Each round starts a compilation, over a transport chosen at random, and at a random moment sends SIGKILL, SIGTERM or SIGINT to the whole
-process group, to the orchestrator, or to one of the stages. Rounds share the folder of the dump, so that what a killed round left lies in
-the way of the next one; every fourth begins with an empty one.
+N compilations are killed; one that ends before the signal comes does not count. Each round starts a
+compilation, over a transport chosen at random, and at a random moment sends SIGKILL, SIGTERM or
+SIGINT to the whole process group, to the orchestrator, or to one of the stages. Rounds share the
+folder of the dump, so that what a killed round left lies in the way of the next one; every fourth
+begins with an empty one.
 """
 import argparse
 import collections
@@ -39,11 +41,14 @@ def make_model(path):
         made = 4 + k
         values = np.random.default_rng(k).standard_normal((made, channels, 3, 3), np.float32)
         weights.append(numpy_helper.from_array(values, "w%d" % k))
-        nodes.append(helper.make_node("Conv", ["a%d" % k, "w%d" % k], ["c%d" % k], "conv%d" % k, pads=[1, 1, 1, 1]))
+        nodes.append(helper.make_node("Conv", ["a%d" % k, "w%d" % k], ["c%d" % k], "conv%d" % k,
+                                      pads=[1, 1, 1, 1]))
         nodes.append(helper.make_node("Relu", ["c%d" % k], ["a%d" % (k + 1)], "relu%d" % k))
         channels = made
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in (("a0", [1, 4, 24, 24]), ("a12", None))]
-    model = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:], weights), opset_imports=[helper.make_opsetid("", 13)])
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+            for name, dims in (("a0", [1, 4, 24, 24]), ("a12", None))]
+    model = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:], weights),
+                              opset_imports=[helper.make_opsetid("", 13)])
     model.ir_version = 8
     with open(path, "wb") as file:
         file.write(model.SerializeToString())
@@ -55,7 +60,8 @@ def bytes_of(path):
 
 
 def files_in(folder):
-    return sorted(os.path.relpath(os.path.join(where, name), folder) for where, _, names in os.walk(folder) for name in names)
+    return sorted(os.path.relpath(os.path.join(where, name), folder)
+                  for where, _, names in os.walk(folder) for name in names)
 
 
 def processes_of(session):
@@ -101,11 +107,13 @@ class Rounds:
         self.whole = {name: bytes_of(os.path.join(self.dump, name)) for name in files_in(self.dump)}
         self.product = bytes_of(self.out)
         for path in [self.out, *(os.path.join(self.dump, name) for name in GRAPHS)]:
-            subprocess.run([os.path.join(programs, "sluice-verify"), path, *(["--segments"] if path == self.out else [])], check=True,
-                           stdout=subprocess.DEVNULL)
+            subprocess.run([os.path.join(programs, "sluice-verify"),
+                            path, *(["--segments"] if path == self.out else [])],
+                           check=True, stdout=subprocess.DEVNULL)
 
     def command(self, source, *options):
-        return [os.path.join(self.programs, "sluice-compile"), "-q", *([PROFILE] if source == self.model else []), source, "-o", self.out,
+        return [os.path.join(self.programs, "sluice-compile"), "-q",
+                *([PROFILE] if source == self.model else []), source, "-o", self.out,
                 "--dump-dir", self.dump, *options]
 
     def compile(self, source):
@@ -123,7 +131,8 @@ class Rounds:
         start = time.monotonic()
         try:
             process.wait(timeout=self.random.uniform(0, 1) * self.seconds)
-            self.seconds = (self.seconds + time.monotonic() - start) / 2  # the machine is quicker now
+            # the machine is quicker now
+            self.seconds = (self.seconds + time.monotonic() - start) / 2
             return False
         except subprocess.TimeoutExpired:
             pass
@@ -139,14 +148,18 @@ class Rounds:
         return True
 
     def check_files(self, what):
-        """Every final name holds what the undisturbed compilation wrote; the rest are temporary names."""
+        """Every final name holds what the undisturbed compilation wrote; the rest are temporary
+        names."""
         for name in files_in(self.dump):
             if name in self.whole:
-                assert bytes_of(os.path.join(self.dump, name)) == self.whole[name], "%s: '%s' is partial or different" % (what, name)
+                assert bytes_of(os.path.join(self.dump, name)) == self.whole[name], (
+                    "%s: '%s' is partial or different" % (what, name))
             else:
-                assert ".tmp" in name, "%s: '%s' is no name that a compilation writes" % (what, name)
+                assert ".tmp" in name, "%s: '%s' is no name that a compilation writes" % (what,
+                                                                                          name)
         if os.path.exists(self.out):
-            assert bytes_of(self.out) == self.product, "%s: the model is partial or different" % what
+            assert bytes_of(self.out) == self.product, ("%s: the model is partial or different" %
+                                                        what)
 
     def last_complete(self):
         complete = [name for name in GRAPHS if os.path.exists(os.path.join(self.dump, name))]
@@ -163,17 +176,23 @@ class Rounds:
     def run(self, number):
         """Answers whether the compilation was killed."""
         self.clear(number % 4 == 0)
-        target, sign, transport = (self.random.choice(choices) for choices in (TARGETS, SIGNALS, TRANSPORTS))
-        what = "round %d (%s, %s to the %s)" % (number, transport, signal.Signals(sign).name, target)
-        process = subprocess.Popen(self.command(self.model, "--transport=" + transport), start_new_session=True, stderr=subprocess.PIPE)
+        target, sign, transport = (self.random.choice(choices)
+                                   for choices in (TARGETS, SIGNALS, TRANSPORTS))
+        what = "round %d (%s, %s to the %s)" % (number, transport, signal.Signals(sign).name,
+                                                target)
+        process = subprocess.Popen(self.command(self.model, "--transport=" + transport),
+                                   start_new_session=True, stderr=subprocess.PIPE)
         met = self.interrupt(process, target, sign)
         left = wait_for_ends(process.pid)
         errors = process.stderr.read().decode() if not left else ""
         assert not left, "%s: still running after %d s: %s" % (what, SECONDS_TO_END, left)
         expected = (0, 5) if target == "stage" else (0, -sign)
-        # the last stage may have ended between the look at the processes and the signal, and the orchestrator is then the victim
-        assert process.returncode in expected or target == "stage" and process.returncode == -sign, (what, process.returncode, errors)
-        # a stage of a killed group can end before the signal has reached the orchestrator, which then tells of it
+        # the last stage may have ended between the look at the processes and the signal, and the
+        # orchestrator is then the victim
+        assert (process.returncode in expected or target == "stage" and
+                process.returncode == -sign), (what, process.returncode, errors)
+        # a stage of a killed group can end before the signal has reached the orchestrator, which
+        # then tells of it
         told = errors.count("error")
         assert told == 1 if process.returncode == 5 else told <= (target == "group"), (what, errors)
         assert process.returncode != 0 or os.path.exists(self.out), what
@@ -182,7 +201,8 @@ class Rounds:
         self.last_files["model.om" if os.path.exists(self.out) else last or "none"] += 1
         self.endings["%s %s" % (target, "met" if met and process.returncode != 0 else "late")] += 1
         self.compile(os.path.join(self.dump, last) if last else self.model)
-        assert bytes_of(self.out) == self.product, "%s: resumed from %s the model is another" % (what, last)
+        assert bytes_of(self.out) == self.product, ("%s: resumed from %s the model is another" %
+                                                    (what, last))
         self.check_files(what + ", resumed")
         return met and process.returncode != 0
 
@@ -197,7 +217,8 @@ def main():
     programs = need(arguments.programs, ["compile", "verify", *STAGES])
     print("seed %d" % arguments.seed, flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        model = os.path.abspath(arguments.model) if arguments.model else os.path.join(folder, "model.onnx")
+        model = os.path.abspath(arguments.model) if arguments.model else os.path.join(folder,
+                                                                                      "model.onnx")
         if not arguments.model:
             make_model(model)
         rounds = Rounds(programs, model, folder, arguments.seed)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Memory that runs out, at any point and in any thread: each program ends with SL1008 and exit code 5, or as if nothing had happened. It
-never crashes, hangs, or leaves an output behind.
+"""Memory that runs out, at any point and in any thread: each program ends with SL1008 and exit code
+5, or as if nothing had happened. It never crashes, hangs, or leaves an output behind.
 
 usage: memory_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -26,22 +26,27 @@ def program(name):
 
 
 def make_model(path):
-    """Convolutions of different shapes (kernels generated and weights packed in threads), and work for host_cpu."""
+    """Convolutions of different shapes (kernels generated and weights packed in threads), and work
+    for host_cpu."""
     random = np.random.default_rng(3)
     nodes, weights, last = [], [], "x"
     for k in range(6):
         size = 1 + 2 * (k % 2)
         channels = [16, 16 + 16 * k, 32 + 16 * k]
-        weights.append(numpy_helper.from_array(random.standard_normal((channels[2], channels[1], size, size), np.float32), "w%d" % k))
-        nodes.append(helper.make_node("Conv", [last, "w%d" % k], ["c%d" % k], "conv%d" % k, pads=[size // 2] * 4))
+        weights.append(numpy_helper.from_array(
+            random.standard_normal((channels[2], channels[1], size, size), np.float32), "w%d" % k))
+        nodes.append(helper.make_node("Conv", [last, "w%d" % k], ["c%d" % k], "conv%d" % k,
+                                      pads=[size // 2] * 4))
         nodes.append(helper.make_node("Sin", ["c%d" % k], ["s%d" % k], "sin%d" % k))
         last = "s%d" % k
-    weights.append(numpy_helper.from_array(random.standard_normal((112 * 64, 300), np.float32), "w"))
+    weights.append(numpy_helper.from_array(random.standard_normal((112 * 64, 300), np.float32),
+                                           "w"))
     weights.append(numpy_helper.from_array(np.array([1, -1], np.int64), "shape"))
     nodes.append(helper.make_node("Reshape", [last, "shape"], ["flat"], "flat"))
     nodes.append(helper.make_node("MatMul", ["flat", "w"], ["y"], "dense"))
     floats = lambda name, dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-    graph = helper.make_graph(nodes, "g", [floats("x", [1, 16, 8, 8])], [floats("y", [1, 300])], weights)
+    graph = helper.make_graph(nodes, "g", [floats("x", [1, 16, 8, 8])], [floats("y", [1, 300])],
+                              weights)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
     model.ir_version = 8
     with open(path, "wb") as file:
@@ -80,7 +85,8 @@ class Memory(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def sweep(self, kind, smallest, command, out):
-        """Runs command under limits that grow from the smallest, and without one. Returns how often it ran out."""
+        """Runs command under limits that grow from the smallest, and without one. Returns how often
+        it ran out."""
         os.mkdir(self.outputs)
         unlimited = subprocess.run(command, capture_output=True, text=True, timeout=120)
         self.assertEqual(unlimited.returncode, 0, unlimited.stderr)
@@ -106,37 +112,47 @@ class Memory(unittest.TestCase):
     def sweep_programs(self, kind):
         source, out = self.path("model.onnx"), os.path.join(self.outputs, "out")
         for stage in STAGES:
-            command = [program(stage), *(["--profile=cpu-generic"] if stage == "preprocess" else []), THREADS, source]
+            command = [program(stage), *(["--profile=cpu-generic"] if stage == "preprocess"
+                                         else []), THREADS, source]
             ran_out = self.sweep(kind, smallest_limit(kind, stage), [*command, "-o", out], out)
-            self.assertTrue(ran_out > 0 or stage in ("optimize", "partition"), stage)  # those two need next to nothing
+            # those two need next to nothing
+            self.assertTrue(ran_out > 0 or stage in ("optimize", "partition"), stage)
             source = self.path(stage)
             subprocess.run([*command, "-o", source], check=True, timeout=120)
         subprocess.run([program("verify"), source], check=True, timeout=120)
         values = os.path.join(self.outputs, "values")
         command = [program("loader"), source, THREADS, "--random", "--output-dir", values]
-        self.assertGreater(self.sweep(kind, smallest_limit(kind, "loader"), command, os.path.join(values, "y.npy")), 0)
+        self.assertGreater(self.sweep(kind, smallest_limit(kind, "loader"), command,
+                                      os.path.join(values, "y.npy")), 0)
 
     def sweep_compile(self, kind):
         out = os.path.join(self.outputs, "model.om")
-        command = [program("compile"), self.path("model.onnx"), "-q", "--profile=cpu-generic", THREADS, "-o", out]
+        command = [program("compile"), self.path("model.onnx"), "-q", "--profile=cpu-generic",
+                   THREADS, "-o", out]
         smallest = max(smallest_limit(kind, name) for name in ["compile", *STAGES])
         self.assertGreater(self.sweep(kind, smallest, command, out), 0)
 
     def test_a_run_names_node_and_model(self):
         """Two gigabytes that only the run knows of."""
         fill = helper.make_node("ConstantOfShape", ["s"], ["y"], "fill")
-        ends = helper.make_tensor_value_info("s", TensorProto.INT64, [1]), helper.make_tensor_value_info("y", TensorProto.FLOAT, [None])
-        model = helper.make_model(helper.make_graph([fill], "g", [ends[0]], [ends[1]]), opset_imports=[helper.make_opsetid("", 13)])
+        ends = (helper.make_tensor_value_info("s", TensorProto.INT64, [1]),
+                helper.make_tensor_value_info("y", TensorProto.FLOAT, [None]))
+        model = helper.make_model(helper.make_graph([fill], "g", [ends[0]], [ends[1]]),
+                                  opset_imports=[helper.make_opsetid("", 13)])
         model.ir_version = 8
         with open(self.path("fill.onnx"), "wb") as file:
             file.write(model.SerializeToString())
         np.save(self.path("s.npy"), np.array([1 << 29], np.int64))
-        compiled = subprocess.run([program("compile"), "-q", self.path("fill.onnx"), "-o", self.path("fill.om")], capture_output=True, text=True)
+        compiled = subprocess.run([program("compile"), "-q", self.path("fill.onnx"), "-o",
+                                   self.path("fill.om")], capture_output=True, text=True)
         self.assertEqual((compiled.returncode, compiled.stderr), (0, ""))
-        result = run_limited("addresses", 1 << 30, program("loader"), self.path("fill.om"), "--threads=1", "--input=s=" + self.path("s.npy"))
+        result = run_limited("addresses", 1 << 30, program("loader"), self.path("fill.om"),
+                             "--threads=1", "--input=s=" + self.path("s.npy"))
         self.assertEqual(result.returncode, 5, result.stderr)
-        self.assertIn("error SL1008: node 'fill' (ConstantOfShape): memory ran out: 2147483648 bytes more were wanted, this process may have "
-                      f"1073741824 bytes (ulimit -v) [{self.path('fill.om')}]\nhint: make the inputs smaller", result.stderr)
+        self.assertIn("error SL1008: node 'fill' (ConstantOfShape): memory ran out: 2147483648 "
+                      "bytes more were wanted, this process may have "
+                      f"1073741824 bytes (ulimit -v) [{self.path('fill.om')}]\n"
+                      "hint: make the inputs smaller", result.stderr)
 
     def test_programs_short_of_data(self):
         self.sweep_programs("data")

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Models of ONNX's first opsets mean what they meant then: each old form, imported and evaluated, against numpy.
+"""Models of ONNX's first opsets mean what they meant then: each old form, imported and evaluated,
+against numpy.
 
 usage: old_opsets_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -33,10 +34,12 @@ class OldOpsets(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def save(self, opset, nodes, constants, inputs, ir_version=3, outputs=("y",)):
-        values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, array.shape) for name, array in inputs.items()]
+        values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, array.shape)
+                  for name, array in inputs.items()]
         tensors = [numpy_helper.from_array(array, name) for name, array in constants.items()]
         results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
-        model = helper.make_model(helper.make_graph(nodes, "g", values, results, tensors), opset_imports=[helper.make_opsetid("", opset or 1)])
+        model = helper.make_model(helper.make_graph(nodes, "g", values, results, tensors),
+                                  opset_imports=[helper.make_opsetid("", opset or 1)])
         model.ir_version = ir_version
         if opset is None:
             del model.opset_import[:]
@@ -47,15 +50,17 @@ class OldOpsets(unittest.TestCase):
 
     def evaluate(self, names, outputs=("y",)):
         graph = self.path("typed.sg")
-        subprocess.run([os.path.join(PROGRAMS, "sluice-preprocess"), self.path("model.onnx"), "-o", graph], check=True, capture_output=True, timeout=60)
+        subprocess.run([os.path.join(PROGRAMS, "sluice-preprocess"), self.path("model.onnx"), "-o",
+                        graph], check=True, capture_output=True, timeout=60)
         bindings = ["--input=%s=%s" % (name, self.path(name + ".npy")) for name in names]
-        subprocess.run([os.path.join(PROGRAMS, "sluice-eval"), graph, *bindings, "--output-dir", self.folder], check=True, capture_output=True,
-                       timeout=60)
+        subprocess.run([os.path.join(PROGRAMS, "sluice-eval"), graph, *bindings, "--output-dir",
+                        self.folder], check=True, capture_output=True, timeout=60)
         return [np.load(self.path(name + ".npy")) for name in outputs]
 
     def expect(self, opset, made, expected, constants=None, inputs=None, **more):
         inputs = inputs or {"x": X}
-        self.save(opset, made if isinstance(made, list) else [made], constants or {}, inputs, **more)
+        self.save(opset, made if isinstance(made, list) else [made], constants or {}, inputs,
+                  **more)
         (actual,) = self.evaluate(inputs)
         self.assertEqual(actual.shape, expected.shape)
         self.assertEqual(actual.dtype, expected.dtype)
@@ -63,7 +68,8 @@ class OldOpsets(unittest.TestCase):
 
     def refuse(self, opset, made, code, *texts, constants=None):
         self.save(opset, [made], constants or {}, {"x": X})
-        result = subprocess.run([os.path.join(PROGRAMS, "sluice-preprocess"), self.path("model.onnx"), "-o", self.path("typed.sg")],
+        result = subprocess.run([os.path.join(PROGRAMS, "sluice-preprocess"),
+                                 self.path("model.onnx"), "-o", self.path("typed.sg")],
                                 capture_output=True, text=True, timeout=60)
         self.assertEqual(result.returncode, code, result.stderr)
         for text in texts:
@@ -75,8 +81,10 @@ class OldOpsets(unittest.TestCase):
         scale = np.float32([1, 2, 3])
         constants = {"scale": scale, "b": scale + 1, "m": scale / 2, "v": scale + 2}
         shaped = {name: array.reshape(1, 3, 1, 1) for name, array in constants.items()}
-        expected = shaped["scale"] * (X - shaped["m"]) / np.sqrt(shaped["v"] + np.float32(1e-5)) + shaped["b"]
-        self.expect(1, node("BatchNormalization", ["x", "scale", "b", "m", "v"], consumed_inputs=[0, 0, 0, 1, 1], is_test=1), expected, constants)
+        expected = shaped["scale"] * (X - shaped["m"]) / np.sqrt(shaped["v"] +
+                                                                 np.float32(1e-5)) + shaped["b"]
+        self.expect(1, node("BatchNormalization", ["x", "scale", "b", "m", "v"],
+                            consumed_inputs=[0, 0, 0, 1, 1], is_test=1), expected, constants)
 
     def test_a_model_that_says_no_opset(self):
         self.expect(None, node("Relu"), np.maximum(X, 0), ir_version=1)
@@ -94,10 +102,13 @@ class OldOpsets(unittest.TestCase):
     def test_float_powers(self):
         expected = (np.abs(X.astype(np.float64)) ** 3).sum((2, 3), keepdims=True) ** (1 / 3)
         self.expect(1, node("GlobalLpPool", p=3.0), expected.astype(np.float32))
-        windows = X[:, :, [[0, 1], [2, 3]]][:, :, :, :, [[0, 1], [2, 3]]].transpose(0, 1, 2, 4, 3, 5)
+        windows = X[:, :, [[0, 1], [2, 3]]][:, :, :, :, [[0, 1], [2, 3]]].transpose(0, 1, 2, 4, 3,
+                                                                                    5)
         expected = np.sqrt((windows.astype(np.float64) ** 2).sum((4, 5)))
-        self.expect(1, node("LpPool", p=2.0, kernel_shape=[2, 2], strides=[2, 2]), expected.astype(np.float32))
-        self.refuse(1, node("LpPool", p=2.5, kernel_shape=[2, 2]), 3, "node 'lppool' (LpPool)", "'p'")
+        self.expect(1, node("LpPool", p=2.0, kernel_shape=[2, 2], strides=[2, 2]),
+                    expected.astype(np.float32))
+        self.refuse(1, node("LpPool", p=2.5, kernel_shape=[2, 2]), 3, "node 'lppool' (LpPool)",
+                    "'p'")
 
     def test_pad(self):
         paddings = [0, 0, 1, 2, 0, 0, 3, 0]
@@ -112,7 +123,8 @@ class OldOpsets(unittest.TestCase):
 
     def test_selu(self):
         exact = X.astype(np.float64)
-        expected = np.where(exact > 0, 1.0507 * exact, 1.0507 * 1.6732 * (np.exp(exact) - 1)).astype(np.float32)
+        expected = np.where(exact > 0, 1.0507 * exact,
+                            1.0507 * 1.6732 * (np.exp(exact) - 1)).astype(np.float32)
         self.expect(1, node("Selu"), expected)
 
     def test_split(self):
@@ -120,44 +132,56 @@ class OldOpsets(unittest.TestCase):
         self.expect(1, [split], X[:, :, 1:], {"split": np.float32([1, 3])})
         split = helper.make_node("Split", ["x"], ["a", "y"], "split", axis=2, split=[3, 1])
         self.expect(1, [split], X[:, :, 3:])
-        self.expect(1, [helper.make_node("Split", ["x"], ["y", "b"], "split", axis=3)], X[:, :, :, :2])
+        self.expect(1, [helper.make_node("Split", ["x"], ["y", "b"], "split", axis=3)],
+                    X[:, :, :, :2])
 
     def test_tile(self):
-        self.expect(1, node("Tile", ["x", "tiles", "axis"]), np.tile(X, (1, 1, 3, 1)), {"tiles": np.float32(3), "axis": np.float32(2)})
-        self.expect(1, node("Tile", ["x", "tiles", "axis"]), np.tile(X, (1, 1, 3, 1)), {"axis": np.float32([2])},
-                    {"x": X, "tiles": np.float32([3])})
+        self.expect(1, node("Tile", ["x", "tiles", "axis"]), np.tile(X, (1, 1, 3, 1)),
+                    {"tiles": np.float32(3), "axis": np.float32(2)})
+        self.expect(1, node("Tile", ["x", "tiles", "axis"]), np.tile(X, (1, 1, 3, 1)),
+                    {"axis": np.float32([2])}, {"x": X, "tiles": np.float32([3])})
 
     def test_tile_of_numbers_that_cannot_be(self):
-        for tiles, axis, text in ((2, 4, "'axis' is 4"), (2, -1, "'axis' is -1"), (2, 1.5, "'axis' is 1.5"), (2, np.nan, "'axis' is nan"),
+        for tiles, axis, text in ((2, 4, "'axis' is 4"), (2, -1, "'axis' is -1"),
+                                  (2, 1.5, "'axis' is 1.5"), (2, np.nan, "'axis' is nan"),
                                   (1.5, 1, "'tiles' is 1.5"), (-1, 1, "'tiles' is -1")):
             self.refuse(1, node("Tile", ["x", "tiles", "axis"]), 3, "node 'tile' (Tile)", text,
                         constants={"tiles": np.float32(tiles), "axis": np.float32(axis)})
 
     def test_attributes_of_another_kind(self):
-        for made, name in ((node("Upsample", height_scale=2, width_scale=3.0), "height_scale"), (node("Pad", paddings=[0] * 8, value=3), "value"),
-                           (node("Slice", starts="a", ends=[1]), "starts"), (node("ReduceSum", axes=[1.0]), "axes"),
+        for made, name in ((node("Upsample", height_scale=2, width_scale=3.0), "height_scale"),
+                           (node("Pad", paddings=[0] * 8, value=3), "value"),
+                           (node("Slice", starts="a", ends=[1]), "starts"),
+                           (node("ReduceSum", axes=[1.0]), "axes"),
                            (node("Softmax", axis=2.0), "axis"),
                            (node("Gemm", ["x", "x", "x"], broadcast="q"), "broadcast")):
             self.refuse(1, made, 3, "'%s'" % name, "kind")
 
     def test_upsample(self):
-        self.expect(1, node("Upsample", height_scale=2.0, width_scale=3.0, mode="nearest"), X.repeat(2, 2).repeat(3, 3))
-        self.refuse(1, node("Upsample", height_scale=2.0), 3, "node 'upsample' (Upsample)", "'width_scale'")
+        self.expect(1, node("Upsample", height_scale=2.0, width_scale=3.0, mode="nearest"),
+                    X.repeat(2, 2).repeat(3, 3))
+        self.refuse(1, node("Upsample", height_scale=2.0), 3, "node 'upsample' (Upsample)",
+                    "'width_scale'")
 
     def test_broadcasts(self):
         b = RANDOM.standard_normal((3, 4)).astype(np.float32)
-        self.expect(1, node("Add", ["x", "b"], broadcast=1, axis=1, consumed_inputs=[0, 0]), X + b.reshape(1, 3, 4, 1), {"b": b})
-        self.expect(1, node("Less", ["x", "b"], broadcast=1, axis=1), X < b.reshape(1, 3, 4, 1), {"b": b})
+        self.expect(1, node("Add", ["x", "b"], broadcast=1, axis=1, consumed_inputs=[0, 0]),
+                    X + b.reshape(1, 3, 4, 1), {"b": b})
+        self.expect(1, node("Less", ["x", "b"], broadcast=1, axis=1), X < b.reshape(1, 3, 4, 1),
+                    {"b": b})
 
     def scan(self, lengths="", capture=False, **attributes):
-        """Sums along the sequence, as state and as scan output; with `capture` the step adds a value of the outer graph."""
+        """Sums along the sequence, as state and as scan output; with `capture` the step adds a
+        value of the outer graph."""
         steps = [helper.make_node("Add", ["sum", "element"], ["next" if not capture else "bare"])]
         if capture:
             steps.append(helper.make_node("Add", ["bare", "offset"], ["next"]))
         steps.append(helper.make_node("Identity", ["next"], ["running"]))
         value = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
-        body = helper.make_graph(steps, "step", [value("sum"), value("element")], [value("next"), value("running")])
-        return helper.make_node("Scan", [lengths, "state", "x"], ["last", "y"], "scan", body=body, num_scan_inputs=1, **attributes)
+        body = helper.make_graph(steps, "step", [value("sum"), value("element")],
+                                 [value("next"), value("running")])
+        return helper.make_node("Scan", [lengths, "state", "x"], ["last", "y"], "scan", body=body,
+                                num_scan_inputs=1, **attributes)
 
     def test_scan_over_batches(self):
         state = RANDOM.standard_normal((2, 4, 4)).astype(np.float32)
@@ -171,16 +195,19 @@ class OldOpsets(unittest.TestCase):
         offset = np.float32([[1, 2, 3, 4]])
         expected = running + np.arange(1, 4, dtype=np.float32).reshape(1, 3, 1, 1) * (2 * offset)
         twice = helper.make_node("Add", ["half", "half"], ["offset"])
-        self.expect(8, [twice, self.scan(capture=True)], expected, inputs={"x": X, "state": state, "half": offset})
+        self.expect(8, [twice, self.scan(capture=True)], expected,
+                    inputs={"x": X, "state": state, "half": offset})
 
     def test_absent_inputs_of_scan(self):
         scan = self.scan()
         scan.input[2] = ""
-        self.refuse(8, scan, 3, "node 'scan' (Scan)", "is absent", constants={"state": np.zeros((2, 4, 4), np.float32)})
+        self.refuse(8, scan, 3, "node 'scan' (Scan)", "is absent",
+                    constants={"state": np.zeros((2, 4, 4), np.float32)})
 
     def test_scan_of_different_lengths_is_refused(self):
         self.refuse(8, self.scan("lengths"), 4, "node 'scan' (Scan)", "sequence_lens", "hint:",
-                    constants={"lengths": np.int64([1, 2]), "state": np.zeros((2, 4, 4), np.float32)})
+                    constants={"lengths": np.int64([1, 2]),
+                               "state": np.zeros((2, 4, 4), np.float32)})
 
 
 if __name__ == "__main__":

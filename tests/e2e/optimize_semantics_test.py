@@ -1,4 +1,5 @@
-"""Small models mean the same at every level of optimisation: sluice-eval of sluice-optimize at O0, O1 and O3."""
+"""Small models mean the same at every level of optimisation: sluice-eval of sluice-optimize at O0,
+O1 and O3."""
 import os
 import subprocess
 import sys
@@ -15,15 +16,19 @@ def run(program, *arguments):
 
 
 def outputs(folder, model, level):
-    graph, results = os.path.join(folder, f"{model}.{level}.sg"), os.path.join(folder, f"{model}.{level}")
+    graph, results = os.path.join(folder, f"{model}.{level}.sg"), os.path.join(folder,
+                                                                               f"{model}.{level}")
     run("sluice-optimize", f"--opt-level={level}", os.path.join(folder, f"{model}.sg"), "-o", graph)
-    run("sluice-eval", graph, "--input", f"input={folder}/{model}.0/input.npy", "--output-dir", results)
+    run("sluice-eval", graph, "--input", f"input={folder}/{model}.0/input.npy", "--output-dir",
+        results)
     return np.load(os.path.join(results, "output.npy"))
 
 
 def check(folder, model):
-    subprocess.run([os.path.join(ROOT, "scripts/models/make"), "-o", folder, "--inputs", model], check=True, stdout=subprocess.DEVNULL)
-    run("sluice-preprocess", os.path.join(folder, f"{model}.onnx"), "-o", os.path.join(folder, f"{model}.sg"))
+    subprocess.run([os.path.join(ROOT, "scripts/models/make"), "-o", folder, "--inputs", model],
+                   check=True, stdout=subprocess.DEVNULL)
+    run("sluice-preprocess", os.path.join(folder, f"{model}.onnx"), "-o",
+        os.path.join(folder, f"{model}.sg"))
     wanted = outputs(folder, model, "O0")
     assert wanted.std() > 1e-2 * abs(wanted).max(), f"{model}: the outputs do not vary"
     for level in ("O1", "O3"):

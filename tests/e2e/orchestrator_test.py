@@ -1,10 +1,12 @@
 #!/usr/bin/python3
-"""The orchestrator with stages made of shell: what it starts, what it passes on, what it leaves behind.
+"""The orchestrator with stages made of shell: what it starts, what it passes on, what it leaves
+behind.
 
 usage: orchestrator_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 
-A fake stage notes its arguments in $NOTES/<stage>.args, copies its input and adds a line with its name. $FAIL_<stage> makes it fail with
-that code before it writes anything, $SIGNAL_<stage> end by that signal, $SLEEP_<stage> wait.
+A fake stage notes its arguments in $NOTES/<stage>.args, copies its input and adds a line with its
+name. $FAIL_<stage> makes it fail with that code before it writes anything, $SIGNAL_<stage> end by
+that signal, $SLEEP_<stage> wait.
 """
 import json
 import os
@@ -49,7 +51,8 @@ class Orchestrator(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
-        self.bin, self.notes, self.tmp = (os.path.join(self.folder, d) for d in ("bin", "notes", "tmp"))
+        self.bin, self.notes, self.tmp = (os.path.join(self.folder, d)
+                                          for d in ("bin", "notes", "tmp"))
         for folder in (self.bin, self.notes, self.tmp):
             os.mkdir(folder)
         for program in ("sluice", "sluice-compile"):
@@ -76,8 +79,8 @@ class Orchestrator(unittest.TestCase):
         return {"PATH": "/usr/bin:/bin", "NOTES": self.notes, "TMPDIR": self.tmp, **extra}
 
     def run_sluice(self, *arguments, **extra):
-        return subprocess.run([os.path.join(self.bin, "sluice"), *arguments], capture_output=True, text=True, timeout=60,
-                              env=self.environment(extra))
+        return subprocess.run([os.path.join(self.bin, "sluice"), *arguments], capture_output=True,
+                              text=True, timeout=60, env=self.environment(extra))
 
     def compile(self, *arguments, source=None, **extra):
         return self.run_sluice("compile", source or self.model, "-o", self.out, *arguments, **extra)
@@ -87,7 +90,8 @@ class Orchestrator(unittest.TestCase):
             return file.read().split()
 
     def ran(self):
-        return [stage for stage in STAGES if os.path.exists(os.path.join(self.notes, stage + ".args"))]
+        return [stage for stage in STAGES
+                if os.path.exists(os.path.join(self.notes, stage + ".args"))]
 
     def text_of(self, path):
         with open(path) as file:
@@ -102,8 +106,10 @@ class Orchestrator(unittest.TestCase):
         result = self.compile()
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stdout, "")
-        self.assertEqual(self.text_of(self.out), "model\n" + "".join(stage + "\n" for stage in STAGES))
-        lines = [line.split()[1] for line in result.stderr.splitlines() if line.startswith("sluice-compile: ")]
+        self.assertEqual(self.text_of(self.out),
+                         "model\n" + "".join(stage + "\n" for stage in STAGES))
+        lines = [line.split()[1] for line in result.stderr.splitlines()
+                 if line.startswith("sluice-compile: ")]
         self.assertEqual(lines, STAGES)
         for stage in STAGES:
             self.assertIn("sluice-%s: warning noted\n" % stage, result.stderr)
@@ -113,7 +119,8 @@ class Orchestrator(unittest.TestCase):
         result = self.compile("--progress=json")
         self.assertEqual(result.returncode, 0, result.stderr)
         told = [json.loads(line) for line in result.stderr.splitlines() if line.startswith("{")]
-        self.assertEqual([(each["stage"], each["number"], each["of"]) for each in told], [(name, i + 1, 5) for i, name in enumerate(STAGES)])
+        self.assertEqual([(each["stage"], each["number"], each["of"]) for each in told],
+                         [(name, i + 1, 5) for i, name in enumerate(STAGES)])
         self.assertEqual([each["bytes"] for each in told[:1]], [17])
         self.assertTrue(all(each["seconds"] >= 0 for each in told))
         self.assertIn("sluice-build: warning noted\n", result.stderr)
@@ -136,22 +143,27 @@ class Orchestrator(unittest.TestCase):
         self.assertGreater(os.path.getsize(self.out), 3000000)
 
     def test_options_go_where_they_are_read(self):
-        result = self.compile("--external-dir=d", "--dim", "n=1", "--dim=m=2", "--profile", "cpu-avx2", "--threads=3", "--verify=each",
-                              "--input-shape=x:1,2", "--input-shape=y:")
+        result = self.compile("--external-dir=d", "--dim", "n=1", "--dim=m=2", "--profile",
+                              "cpu-avx2", "--threads=3", "--verify=each", "--input-shape=x:1,2",
+                              "--input-shape=y:")
         self.assertEqual(result.returncode, 0, result.stderr)
         first = self.arguments_of("preprocess")
-        for option in ("--external-dir=d", "--dim=n=1", "--dim=m=2", "--profile=cpu-avx2", "--threads=3", "--verify=each", "--input-shape=x:1,2;y:"):
+        for option in ("--external-dir=d", "--dim=n=1", "--dim=m=2", "--profile=cpu-avx2",
+                       "--threads=3", "--verify=each", "--input-shape=x:1,2;y:"):
             self.assertIn(option, first)
         self.assertEqual(first[-1], self.model)
         for stage in STAGES[1:]:
             self.assertEqual(self.arguments_of(stage), ["--threads=3", "--verify=each", "-"])
 
     def test_passes_go_to_their_stage(self):
-        result = self.compile("--skip=optimize:a,b;build:c", "--skip", "optimize:d", "--passes=partition:e", "--segments=inline", "--model=m")
+        result = self.compile("--skip=optimize:a,b;build:c", "--skip", "optimize:d",
+                              "--passes=partition:e", "--segments=inline", "--model=m")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(self.arguments_of("preprocess"), ["--segments=inline", self.model])
-        self.assertEqual(self.arguments_of("optimize"), ["--skip=a,b,d", "--segments=inline", "--model=m", "-"])
-        self.assertEqual(self.arguments_of("partition"), ["--passes=e", "--segments=inline", "--model=m", "-"])
+        self.assertEqual(self.arguments_of("optimize"),
+                         ["--skip=a,b,d", "--segments=inline", "--model=m", "-"])
+        self.assertEqual(self.arguments_of("partition"),
+                         ["--passes=e", "--segments=inline", "--model=m", "-"])
         self.assertEqual(self.arguments_of("build"), ["--skip=c", "--model=m", "-"])
         for wrong in ("--skip=a", "--skip=nothing:a", "--passes=optimize"):
             result = self.compile(wrong)
@@ -161,23 +173,32 @@ class Orchestrator(unittest.TestCase):
         self.assertEqual(self.compile("--skip=optimize:a", source=source).returncode, 3)
 
     def test_real_stages_know_the_options_they_are_given(self):
-        given = ["--input-shape=x:1", "--dim=n=1", "--out-nodes=y", "--zipmap=tensor", "--overridable-inputs=on", "--state=y=x", "--profile=cpu-avx2", "--opt-level=O1", "--symbolic=off", "--stable-order=on",
+        given = ["--input-shape=x:1", "--dim=n=1", "--out-nodes=y", "--zipmap=tensor",
+                 "--overridable-inputs=on", "--state=y=x", "--profile=cpu-avx2", "--opt-level=O1",
+                 "--symbolic=off", "--stable-order=on",
                  "--static-model-ops-lower-limit=2", "--host-scheduling-max-threshold=1",
-                 "--denormals=ieee", "--threads=1", "--dump-dir", self.path("dump"), "--stats", self.path("stats.json"), "--verify=each",
-                 "--max-constant-bytes=1000", "--error-format=text", "--progress=text", "--model=m", "--external-dir=d", "--annotate=a", "--transport=pipe", "--heartbeat=1000",
-                 "--stop-after=build:p", "--strict", "--quiet", "--segments=inline", "--store=s", *("--skip=%s:p" % stage for stage in STAGES),
+                 "--denormals=ieee", "--threads=1", "--dump-dir", self.path("dump"), "--stats",
+                 self.path("stats.json"), "--verify=each",
+                 "--max-constant-bytes=1000", "--error-format=text", "--progress=text", "--model=m",
+                 "--external-dir=d", "--annotate=a", "--transport=pipe", "--heartbeat=1000",
+                 "--stop-after=build:p", "--strict", "--quiet", "--segments=inline", "--store=s",
+                 *("--skip=%s:p" % stage for stage in STAGES),
                  *("--passes=%s:p" % stage for stage in STAGES)]
         options_of = lambda text: set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", text, re.MULTILINE))
-        own = options_of(subprocess.run([os.path.join(PROGRAMS, "sluice-compile"), "--help"], capture_output=True, text=True).stdout)
-        self.assertEqual({option.split("=")[0] for option in given if option.startswith("--")}, own - {"--help", "--version", "--service"})
+        own = options_of(subprocess.run([os.path.join(PROGRAMS, "sluice-compile"), "--help"],
+                                        capture_output=True, text=True).stdout)
+        self.assertEqual({option.split("=")[0] for option in given if option.startswith("--")},
+                         own - {"--help", "--version", "--service"})
         result = self.compile(*given)
         self.assertEqual(result.returncode, 0, result.stderr)
         for stage in STAGES:
             program = os.path.join(PROGRAMS, "sluice-" + stage)
             if not os.path.exists(program):
                 continue  # only part of Sluice was built
-            known = options_of(subprocess.run([program, "--help"], capture_output=True, text=True).stdout)
-            passed = {argument.split("=")[0] for argument in self.arguments_of(stage) if argument.startswith("--")}
+            known = options_of(subprocess.run([program, "--help"], capture_output=True,
+                                              text=True).stdout)
+            passed = {argument.split("=")[0] for argument in self.arguments_of(stage)
+                      if argument.startswith("--")}
             self.assertEqual(passed - known, set(), stage)
 
     def test_errors_as_json(self):
@@ -209,17 +230,20 @@ class Orchestrator(unittest.TestCase):
         for name in ("KILL", "TERM", "INT", "HUP", "QUIT", "XCPU"):
             result = self.compile(SIGNAL_optimize=name)
             self.assertEqual(result.returncode, 5, name)
-            self.assertIn("SL8004: sluice-optimize ended with signal %d" % signal.Signals["SIG" + name], result.stderr)
+            self.assertIn("SL8004: sluice-optimize ended with signal %d" %
+                          signal.Signals["SIG" + name], result.stderr)
 
     def test_a_stage_that_cannot_start_is_a_matter_of_resources(self):
         result = self.compile(FAIL_optimize="127")
         self.assertEqual(result.returncode, 5)
-        self.assertIn("sluice-optimize: error SL2001: broken on purpose", result.stderr)  # what it said is told
+        # what it said is told
+        self.assertIn("sluice-optimize: error SL2001: broken on purpose", result.stderr)
         self.assertIn("SL8004: sluice-optimize ended with exit code 127", result.stderr)
 
     def test_codes_outside_the_table_and_signals_are_our_bugs(self):
         for failure, text in (({"FAIL_optimize": "1"}, "sluice-optimize ended with exit code 1"),
-                              ({"SIGNAL_optimize": "SEGV"}, "sluice-optimize ended with signal 11")):
+                              ({"SIGNAL_optimize": "SEGV"},
+                               "sluice-optimize ended with signal 11")):
             result = self.compile(**failure)
             self.assertEqual(result.returncode, 6)
             self.assertIn("sluice-compile: error SL8001: " + text, result.stderr)
@@ -246,7 +270,8 @@ class Orchestrator(unittest.TestCase):
         dump = self.path("dump")
         result = self.compile("--dump-dir", dump)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertEqual(sorted(os.listdir(dump)), ["%d-%s.sg" % (k + 1, stage) for k, stage in enumerate(STAGES[:4])])
+        self.assertEqual(sorted(os.listdir(dump)),
+                         ["%d-%s.sg" % (k + 1, stage) for k, stage in enumerate(STAGES[:4])])
         for k, stage in enumerate(STAGES):
             self.assertIn("--dump-dir=%s/%d-%s" % (dump, k + 1, stage), self.arguments_of(stage))
         for k, stage in enumerate(STAGES[:4]):
@@ -265,7 +290,8 @@ class Orchestrator(unittest.TestCase):
             result = self.compile("--denormals=ieee", source=source, SKIP="129")
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual(self.ran(), sorted(STAGES[last:], key=STAGES.index))
-            self.assertEqual(self.text_of(self.out), "graph\n" + "".join(stage + "\n" for stage in STAGES[last:]))
+            self.assertEqual(self.text_of(self.out),
+                             "graph\n" + "".join(stage + "\n" for stage in STAGES[last:]))
             self.assertIn("--denormals=ieee", self.arguments_of(STAGES[last]))
 
     def test_options_that_come_too_late_are_refused(self):
@@ -280,7 +306,8 @@ class Orchestrator(unittest.TestCase):
         for level, stage in ((1, "optimize"), (2, "subgraph-optimize"), (3, "build")):
             shutil.rmtree(self.notes)
             os.mkdir(self.notes)
-            self.assertEqual(self.compile(source=self.path("from.sg", graph_header(level, 0))).returncode, 0)
+            self.assertEqual(self.compile(source=self.path("from.sg", graph_header(level, 0)))
+                             .returncode, 0)
             self.assertEqual(self.ran()[0], stage)
 
     def test_damaged_graph_file(self):
@@ -304,7 +331,8 @@ class Orchestrator(unittest.TestCase):
         self.assertEqual(os.listdir(self.tmp), [])
 
     def start_and_wait_for(self, stage):
-        process = subprocess.Popen([os.path.join(self.bin, "sluice-compile"), self.model, "-o", self.out], stderr=subprocess.PIPE,
+        process = subprocess.Popen([os.path.join(self.bin, "sluice-compile"), self.model, "-o",
+                                    self.out], stderr=subprocess.PIPE,
                                    env=self.environment({"SLEEP_" + stage: "30"}))
         note = os.path.join(self.notes, stage + ".pid")
         deadline = time.monotonic() + 20
@@ -345,7 +373,8 @@ class Orchestrator(unittest.TestCase):
         self.assertNotEqual(self.text_of(self.out), "old")
 
     def test_wrong_arguments(self):
-        for arguments in (["compile"], ["compile", "a", "b"], ["compile", "--nothing", "a"], ["nonsense"], []):
+        for arguments in (["compile"], ["compile", "a", "b"], ["compile", "--nothing", "a"],
+                          ["nonsense"], []):
             self.assertEqual(self.run_sluice(*arguments).returncode, 2, arguments)
         self.assertIn("did you mean 'sluice compile'?", self.run_sluice("compiel").stderr)
         result = self.run_sluice("compile", self.path("absent.onnx"), "-o", self.out)
@@ -355,11 +384,13 @@ class Orchestrator(unittest.TestCase):
     def test_verbs(self):
         self.fake("sluice-loader", '#!/bin/sh\necho loader "$@"\n')
         self.fake("sluice-mine", '#!/bin/sh\necho mine "$@"\n')
-        self.assertEqual(self.run_sluice("run", "m.om", "--threads", "2").stdout, "loader m.om --threads 2\n")
+        self.assertEqual(self.run_sluice("run", "m.om", "--threads", "2").stdout,
+                         "loader m.om --threads 2\n")
         self.assertEqual(self.run_sluice("bench", "m.om").stdout, "loader --bench m.om\n")
         self.assertEqual(self.run_sluice("mine", "x y").stdout, "mine x y\n")
         help_text = self.run_sluice("--help").stdout
-        for verb in ("compile", "run", "bench", "show", "as", "verify", "eval", "diff", "conformance", *STAGES):
+        for verb in ("compile", "run", "bench", "show", "as", "verify", "eval", "diff",
+                     "conformance", *STAGES):
             self.assertRegex(help_text, r"\n  %s +\w" % verb)
         missing = self.run_sluice("show", "x")
         self.assertEqual(missing.returncode, 3)

@@ -10,7 +10,8 @@ STAGES = ["preprocess", "optimize", "partition", "subgraph-optimize", "build"]
 
 
 def need(folder, names):
-    """The absolute folder of programs; ends the test as skipped when one of `names` (without "sluice-") is not there."""
+    """The absolute folder of programs; ends the test as skipped when one of `names` (without
+    "sluice-") is not there."""
     folder = os.path.abspath(folder)
     missing = [name for name in names if not os.path.exists(os.path.join(folder, "sluice-" + name))]
     if missing:
@@ -33,13 +34,15 @@ class ProgramCase(unittest.TestCase):
 
     def program(self, code, name, *arguments):
         """What the program prints; it must end with `code`."""
-        done = subprocess.run([os.path.join(self.programs, name), *arguments], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([os.path.join(self.programs, name), *arguments], capture_output=True,
+                              text=True, timeout=120)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout + done.stderr
 
 
 def import_sluice(programs):
-    """The Python package beside the folder of programs; ends the test as skipped when Python cannot load it."""
+    """The Python package beside the folder of programs; ends the test as skipped when Python cannot
+    load it."""
     sys.path.insert(0, os.path.join(programs, "..", "lib"))
     try:
         import sluice

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""sluice.compile: models through the installed programs, progress, errors with code, node and hint, and nothing left behind.
+"""sluice.compile: models through the programs, progress, errors with code, node and hint, and
+nothing left behind.
 
 usage: python_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -29,7 +30,10 @@ def value(name, dims, dtype=FLOAT):
 
 def model_of(nodes, inputs, outputs, opset=17, **constants):
     initializers = [numpy_helper.from_array(array, name) for name, array in constants.items()]
-    model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, initializers), opset_imports=[helper.make_opsetid("", opset)])
+    model = helper.make_model(
+        helper.make_graph(nodes, "g", inputs, outputs, initializers),
+        opset_imports=[helper.make_opsetid("", opset)],
+    )
     model.ir_version = 8
     return model.SerializeToString()
 
@@ -38,13 +42,22 @@ WEIGHT = np.arange(1200, dtype=np.float32).reshape(4, 300) / 1000
 
 
 def product(batch="N"):
-    return model_of([helper.make_node("MatMul", ["x", "w"], ["y"], "product")], [value("x", [batch, 4])], [value("y", [batch, 300])], w=WEIGHT)
+    return model_of(
+        [helper.make_node("MatMul", ["x", "w"], ["y"], "product")],
+        [value("x", [batch, 4])],
+        [value("y", [batch, 300])],
+        w=WEIGHT,
+    )
 
 
 def chain(length):
     """A model that takes a while."""
-    nodes = [helper.make_node("MatMul", [f"v{i}", "w"], [f"v{i + 1}"], f"n{i}") for i in range(length)]
-    return model_of(nodes, [value("v0", [4, 4])], [value(f"v{length}", [4, 4])], w=np.eye(4, dtype=np.float32))
+    nodes = [
+        helper.make_node("MatMul", [f"v{i}", "w"], [f"v{i + 1}"], f"n{i}") for i in range(length)
+    ]
+    return model_of(
+        nodes, [value("v0", [4, 4])], [value(f"v{length}", [4, 4])], w=np.eye(4, dtype=np.float32)
+    )
 
 
 def children():
@@ -82,7 +95,14 @@ class Compile(ProgramCase):
     def test_path_and_bytes(self):
         x = np.random.default_rng(1).standard_normal((3, 4)).astype(np.float32)
         path = self.save("model.onnx", product())
-        for given in (path, os.path.relpath(path), __import__("pathlib").Path(path), product(), bytearray(product()), memoryview(product())):
+        for given in (
+            path,
+            os.path.relpath(path),
+            __import__("pathlib").Path(path),
+            product(),
+            bytearray(product()),
+            memoryview(product()),
+        ):
             with sluice.compile(given, profile=PROFILE) as model:
                 self.assertEqual(os.listdir(self.scratch), [])
                 np.testing.assert_allclose(model.run({"x": x})["y"], x @ WEIGHT, rtol=1e-5)
@@ -93,14 +113,27 @@ class Compile(ProgramCase):
 
     def test_run_takes_dicts_and_words(self):
         nodes = [helper.make_node("Sub", ["self", "/b:0"], ["y"], "sub")]
-        with sluice.compile(model_of(nodes, [value("self", [2]), value("/b:0", [2])], [value("y", [2])]), profile=PROFILE) as model:
+        with sluice.compile(
+            model_of(nodes, [value("self", [2]), value("/b:0", [2])], [value("y", [2])]),
+            profile=PROFILE,
+        ) as model:
             a, b = np.float32([5, 7]), np.float32([1, 2])
-            for outputs in (model.run({"self": a, "/b:0": b}), model.run({"self": a, "/b:0": b}, threads=2), model.run()({"self": a, "/b:0": b}),
-                            model.run()({"self": a}, **{"/b:0": b}), model.run(threads=1)(**{"self": a, "/b:0": b})):
-                self.assertEqual({name: array.tolist() for name, array in outputs.items()}, {"y": [4, 5]})
+            for outputs in (
+                model.run({"self": a, "/b:0": b}),
+                model.run({"self": a, "/b:0": b}, threads=2),
+                model.run()({"self": a, "/b:0": b}),
+                model.run()({"self": a}, **{"/b:0": b}),
+                model.run(threads=1)(**{"self": a, "/b:0": b}),
+            ):
+                self.assertEqual(
+                    {name: array.tolist() for name, array in outputs.items()}, {"y": [4, 5]}
+                )
             with self.assertRaises(sluice.Error) as caught:
                 model.run({})
-            self.assertEqual((caught.exception.code, str(caught.exception)), (7004, "no value for input self, /b:0"))
+            self.assertEqual(
+                (caught.exception.code, str(caught.exception)),
+                (7004, "no value for input self, /b:0"),
+            )
             with self.assertRaises(TypeError):
                 model.run(4)
 
@@ -119,7 +152,15 @@ class Compile(ProgramCase):
         sluice.compile(product(), profile=PROFILE, output=path).close()
         with sluice.Model(path) as model:
             self.assertEqual(model.inputs[0].dims, (-1, 4))
-        self.program(0, "sluice-compile", "-q", "--profile=" + PROFILE, self.save("model.onnx", product()), "-o", self.path("by-program.om"))
+        self.program(
+            0,
+            "sluice-compile",
+            "-q",
+            "--profile=" + PROFILE,
+            self.save("model.onnx", product()),
+            "-o",
+            self.path("by-program.om"),
+        )
         with open(path, "rb") as kept, open(self.path("by-program.om"), "rb") as other:
             self.assertEqual(kept.read(), other.read())
 
@@ -142,11 +183,18 @@ class Compile(ProgramCase):
     def test_profile_and_options(self):
         summary = {}
         for profile in ("cpu-generic", "cpu-avx2"):
-            sluice.compile(product(), profile=profile, output=self.path("m.om"), options={"threads": 1, "opt_level": None}).close()
+            sluice.compile(
+                product(),
+                profile=profile,
+                output=self.path("m.om"),
+                options={"threads": 1, "opt_level": None},
+            ).close()
             summary[profile] = self.program(0, "sluice-show", "--summary", self.path("m.om"))
             self.assertIn(f"profile {profile}", summary[profile])
         self.assertEqual(self.failure(product(), profile="cpu-of-tomorrow").code, 1006)
-        self.assertEqual(self.failure(product(), options={"strict": True, "denormals": "sometimes"}).code, 1006)
+        self.assertEqual(
+            self.failure(product(), options={"strict": True, "denormals": "sometimes"}).code, 1006
+        )
         told = self.failure(product(), options={"no-such-option": 1})
         self.assertEqual(told.code, 1001)
         with self.assertRaises(ValueError):
@@ -155,16 +203,31 @@ class Compile(ProgramCase):
     def test_progress(self):
         seen = []
         sluice.compile(product(), profile=PROFILE, progress=seen.append).close()
-        self.assertEqual([(each.stage, each.number, each.of) for each in seen], [(name, i + 1, 5) for i, name in enumerate(STAGES)])
+        self.assertEqual(
+            [(each.stage, each.number, each.of) for each in seen],
+            [(name, i + 1, 5) for i, name in enumerate(STAGES)],
+        )
         self.assertTrue(all(each.seconds >= 0 and each.bytes > 0 for each in seen), seen)
-        self.program(0, "sluice-preprocess", self.save("model.onnx", product()), "-o", self.path("1.sg"))
+        self.program(
+            0, "sluice-preprocess", self.save("model.onnx", product()), "-o", self.path("1.sg")
+        )
         del seen[:]
         sluice.compile(self.path("1.sg"), profile=PROFILE, progress=seen.append).close()
-        self.assertEqual([(each.stage, each.number, each.of) for each in seen], [(name, i + 1, 4) for i, name in enumerate(STAGES[1:])])
+        self.assertEqual(
+            [(each.stage, each.number, each.of) for each in seen],
+            [(name, i + 1, 4) for i, name in enumerate(STAGES[1:])],
+        )
 
     def test_one_error(self):
-        wrong = model_of([helper.make_node("Relu", ["x"], ["r"], "fine"), helper.make_node("MatMul", ["r", "w"], ["y"], "mul'ti' ply")],
-                         [value("x", [2, 3])], [value("y", None)], w=WEIGHT)
+        wrong = model_of(
+            [
+                helper.make_node("Relu", ["x"], ["r"], "fine"),
+                helper.make_node("MatMul", ["r", "w"], ["y"], "mul'ti' ply"),
+            ],
+            [value("x", [2, 3])],
+            [value("y", None)],
+            w=WEIGHT,
+        )
         path = self.save("wrong.onnx", wrong)
         error = self.failure(path)
         self.assertEqual((error.code, error.node, error.file), (2003, "mul'ti' ply", path))
@@ -173,8 +236,11 @@ class Compile(ProgramCase):
         self.assertEqual(self.failure(wrong).file, "")
 
     def test_all_unsupported_operators(self):
-        nodes = [helper.make_node("Frobnicate", ["x"], ["a"], "first"), helper.make_node("Frobnicate", ["a"], ["b"], "second"),
-                 helper.make_node("Twist", ["b"], ["y"], "third", domain="my.ops")]
+        nodes = [
+            helper.make_node("Frobnicate", ["x"], ["a"], "first"),
+            helper.make_node("Frobnicate", ["a"], ["b"], "second"),
+            helper.make_node("Twist", ["b"], ["y"], "third", domain="my.ops"),
+        ]
         error = self.failure(model_of(nodes, [value("x", [2])], [value("y", [2])]))
         self.assertEqual((error.code, error.node, len(error.errors)), (3002, "first", 2))
         self.assertEqual([one["nodes"] for one in error.errors], [["first", "second"], ["third"]])
@@ -183,8 +249,15 @@ class Compile(ProgramCase):
 
     def test_nodes_that_no_engine_supports(self):
         rules = self.save("rules.json", b'[{"node": "*", "set": {"engine": "dvpp"}}]')
-        nodes = [helper.make_node("Cosh", ["x"], ["a"], "one"), helper.make_node("Sinh", ["a"], ["y"], "two")]
-        error = self.failure(model_of(nodes, [value("x", [2])], [value("y", [2])]), profile=PROFILE, options={"annotate": rules})
+        nodes = [
+            helper.make_node("Cosh", ["x"], ["a"], "one"),
+            helper.make_node("Sinh", ["a"], ["y"], "two"),
+        ]
+        error = self.failure(
+            model_of(nodes, [value("x", [2])], [value("y", [2])]),
+            profile=PROFILE,
+            options={"annotate": rules},
+        )
         self.assertEqual((error.code, error.node), (4001, "one"))
         self.assertEqual([one["nodes"] for one in error.errors], [["one"], ["two"]])
 
@@ -198,7 +271,11 @@ class Compile(ProgramCase):
             sluice.compile(None)
 
     def test_warnings(self):
-        content = model_of([helper.make_node("Relu", ["x"], ["y"], "act", nonsense=1)], [value("x", [2])], [value("y", [2])])
+        content = model_of(
+            [helper.make_node("Relu", ["x"], ["y"], "act", nonsense=1)],
+            [value("x", [2])],
+            [value("y", [2])],
+        )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             sluice.compile(content, profile=PROFILE).close()
@@ -221,19 +298,35 @@ class Compile(ProgramCase):
         self.assertEqual(sorted(os.listdir(self.folder)), ["scratch"])
 
     def test_interrupt(self):
-        script = ("import os, sys, sluice\nsluice.compile(sys.argv[1], profile='cpu-generic', output=sys.argv[2],\n"
-                  "               progress=lambda told: print(told.stage, os.getpid(), flush=True))\n")
+        script = (
+            "import os, sys, sluice\n"
+            "sluice.compile(sys.argv[1], profile='cpu-generic', output=sys.argv[2],\n"
+            "               progress=lambda told: print(told.stage, os.getpid(), flush=True))\n"
+        )
         model = self.save("chain.onnx", chain(20000))
-        paths = os.environ | {"PYTHONPATH": os.path.dirname(sluice.__file__), "TMPDIR": self.scratch}
-        with subprocess.Popen([sys.executable, "-c", script, model, self.path("never.om")], env=paths, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, start_new_session=True) as python:
+        paths = os.environ | {
+            "PYTHONPATH": os.path.dirname(sluice.__file__),
+            "TMPDIR": self.scratch,
+        }
+        with subprocess.Popen(
+            [sys.executable, "-c", script, model, self.path("never.om")],
+            env=paths,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        ) as python:
             self.assertTrue(python.stdout.readline().startswith(b"preprocess"))
             os.kill(python.pid, signal.SIGINT)  # to Python alone, as a notebook does it
             self.assertIn(b"KeyboardInterrupt", python.stderr.read())
             python.wait()
         self.assertNotEqual(python.returncode, 0)
         for _ in range(100):  # nobody of its session is left
-            left = subprocess.run(["ps", "-s", str(python.pid), "-o", "pid="], capture_output=True, text=True, check=False).stdout.split()
+            left = subprocess.run(
+                ["ps", "-s", str(python.pid), "-o", "pid="],
+                capture_output=True,
+                text=True,
+                check=False,
+            ).stdout.split()
             if not left:
                 break
             time.sleep(0.05)
@@ -276,13 +369,40 @@ class Compile(ProgramCase):
         os.mkdir(alone)
         for name in ("sluice.py", "libsluice.so"):
             shutil.copy(os.path.join(lib, name), alone)
-        script = ("import sys, sluice\nassert sluice.__file__.startswith(sys.argv[2]), sluice.__file__\ntry:\n"
-                  "    print(sluice.compile(sys.argv[1]).inputs[0].name)\nexcept sluice.CompileError as error:\n    print(error.code)\n")
+        script = (
+            "import sys, sluice\n"
+            "assert sluice.__file__.startswith(sys.argv[2]), sluice.__file__\n"
+            "try:\n    print(sluice.compile(sys.argv[1]).inputs[0].name)\n"
+            "except sluice.CompileError as error:\n    print(error.code)\n"
+        )
         model = self.save("model.onnx", product(4))
         for path, expected in (("/usr/bin", "8002"), (self.programs, "x")):
-            done = subprocess.run([sys.executable, "-c", script, model, alone], env={"PYTHONPATH": alone, "PATH": path, "TMPDIR": self.scratch},
-                                  capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                [sys.executable, "-c", script, model, alone],
+                env={"PYTHONPATH": alone, "PATH": path, "TMPDIR": self.scratch},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
             self.assertEqual(done.stdout.strip(), expected, done.stderr)
+
+    def test_installed_tree(self):
+        lib = os.path.dirname(sluice.__file__)
+        module = self.path("prefix/lib/python3/dist-packages")
+        os.makedirs(module)
+        os.symlink(self.programs, self.path("prefix/bin"))
+        shutil.copy(os.path.join(lib, "sluice.py"), module)
+        shutil.copy(os.path.join(lib, "libsluice.so"), self.path("prefix/lib/libsluice.so.0"))
+        script = "import sys, sluice\nprint(sluice._find_compiler())\nsluice.compile(sys.argv[1])"
+        done = subprocess.run(
+            [sys.executable, "-c", script, self.save("model.onnx", product(4))],
+            env={"PYTHONPATH": module, "PATH": "/usr/bin", "TMPDIR": self.scratch},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        found = self.path("prefix/bin/sluice-compile")
+        self.assertEqual((done.stdout.strip(), done.stderr), (found, ""))
 
 
 if __name__ == "__main__":

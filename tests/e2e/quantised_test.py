@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Random convolutions and matrix products over integers of 8 bits: each runs on aicore in one kernel, for every device profile that this CPU
-can run, and gives what sluice-eval gives: integers exactly, quantized results within one step and 99 of 100 the same.
+"""Random convolutions and matrix products over integers of 8 bits: each runs on aicore in one
+kernel, for every device profile that this CPU can run, and gives what sluice-eval gives: integers
+exactly, quantized results within one step and 99 of 100 the same.
 
 usage: quantised_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -18,17 +19,20 @@ from programs import need
 
 PROGRAMS = None
 PROFILES = {"cpu-avx512vnni": {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"},
-            "cpu-avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, "cpu-avx2": {"avx2", "fma"}, "cpu-generic": set()}
+            "cpu-avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"},
+            "cpu-avx2": {"avx2", "fma"}, "cpu-generic": set()}
 TYPES = {np.dtype(np.int8): TensorProto.INT8, np.dtype(np.uint8): TensorProto.UINT8}
 
 
 def cpu_flags():
     with open("/proc/cpuinfo", encoding="utf-8") as file:
-        return next((set(line.split(":")[1].split()) for line in file if line.startswith("flags")), set())
+        return next((set(line.split(":")[1].split()) for line in file if line.startswith("flags")),
+                    set())
 
 
 def run(program, *arguments):
-    done = subprocess.run([os.path.join(PROGRAMS, program), *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run([os.path.join(PROGRAMS, program), *arguments], capture_output=True,
+                          text=True, check=False)
     if done.returncode != 0:
         raise AssertionError(f"{program} ended with {done.returncode}: {done.stderr}")
     return done.stdout
@@ -97,7 +101,8 @@ class Model:
         kernel = [1, 1] if kind == "pointwise" else [self.draw(1, 5), self.draw(1, 5)]
         columns = groups * (1 if kind == "depthwise" else self.draw(1, 40))
         x = [self.draw(1, 2), groups * per_group, self.draw(5, 14), self.draw(5, 14)]
-        attributes = dict(group=groups, kernel_shape=kernel, strides=[self.draw(1, 2), self.draw(1, 2)])
+        attributes = dict(group=groups, kernel_shape=kernel,
+                          strides=[self.draw(1, 2), self.draw(1, 2)])
         if kind != "pointwise":
             attributes["pads"] = [self.draw(0, size - 1) for size in kernel * 2]
             if kernel[0] < 3 and kernel[1] < 3:
@@ -124,27 +129,33 @@ class Model:
             reduction, columns, axis = int(np.prod(w_shape[1:])), w_shape[0], 0
         x_type, w_type, per_column = self.byte_type(), self.byte_type(), self.some()
         x = self.input(x_type, *x_shape)
-        x = self.node("DequantizeLinear", [x, self.constant(np.float32(0.02)), self.constant(self.bytes(x_type))])
+        x = self.node("DequantizeLinear",
+                      [x, self.constant(np.float32(0.02)), self.constant(self.bytes(x_type))])
         scales = self.scales(columns, per_column)
         w = [self.constant(self.bytes(w_type, *w_shape)), self.constant(scales)]
         if self.some() or w_type == np.uint8:
             w.append(self.constant(self.zero_points(w_type, columns, per_column)))
         if kind == "MatMul" and self.some():  # stored the other way round
-            stored = numpy_helper.to_array(next(constant for constant in self.constants if constant.name == w[0]))
-            w = self.node("DequantizeLinear", [self.constant(np.ascontiguousarray(stored.T))] + w[1:], axis=0)
+            stored = numpy_helper.to_array(next(constant for constant in self.constants
+                                                if constant.name == w[0]))
+            w = self.node("DequantizeLinear", [self.constant(np.ascontiguousarray(stored.T))] +
+                          w[1:], axis=0)
             w = self.node("Transpose", [w], perm=[1, 0])
         else:
             w = self.node("DequantizeLinear", w, axis=axis)
         operands = [x, w]
         if kind != "MatMul" and self.some():
             bias = self.random.integers(-3000, 3000, columns).astype(np.int32)
-            operands.append(self.node("DequantizeLinear", [self.constant(bias), self.constant(np.float32(0.02) * scales)], axis=0)
-                            if self.some() else self.constant((bias * 3e-4).astype(np.float32)))
-        anchor = self.node({"MatMul": "MatMul", "Gemm": "Gemm"}.get(kind, "Conv"), operands, **attributes)
+            operands.append(self.node(
+                "DequantizeLinear", [self.constant(bias), self.constant(np.float32(0.02) * scales)],
+                axis=0) if self.some() else self.constant((bias * 3e-4).astype(np.float32)))
+        anchor = self.node({"MatMul": "MatMul", "Gemm": "Gemm"}.get(kind, "Conv"), operands,
+                           **attributes)
         self.anchors.append(anchor)
         y = anchor
         if kind == "MatMul" and self.some():
-            y = self.node("Add", [y, self.constant(self.random.uniform(-1, 1, columns).astype(np.float32))])
+            y = self.node(
+                "Add", [y, self.constant(self.random.uniform(-1, 1, columns).astype(np.float32))])
         activation = self.draw(0, 3)
         if activation == 1:
             y = self.node("Relu", [y])
@@ -153,7 +164,8 @@ class Model:
         if self.draw(0, 3) == 0:
             return self.output(y, TensorProto.FLOAT)
         y_type = self.byte_type()
-        y = self.node("QuantizeLinear", [y, self.constant(self.step(reduction)), self.constant(self.bytes(y_type))])
+        y = self.node("QuantizeLinear",
+                      [y, self.constant(self.step(reduction)), self.constant(self.bytes(y_type))])
         self.output(y, TYPES[np.dtype(y_type)])
 
     def add_integer(self, op):
@@ -165,7 +177,8 @@ class Model:
             if len(x_shape) == 1:
                 x_shape = [1] + x_shape
         else:
-            x_shape, w_shape, attributes = self.conv_case(("dense", "depthwise", "grouped", "pointwise")[self.draw(0, 3)])
+            x_shape, w_shape, attributes = self.conv_case(("dense", "depthwise", "grouped",
+                                                           "pointwise")[self.draw(0, 3)])
             reduction, columns = int(np.prod(w_shape[1:])), w_shape[0]
         x_type, w_type = self.byte_type(), self.byte_type()
         x, w = self.input(x_type, *x_shape), self.constant(self.bytes(w_type, *w_shape))
@@ -174,16 +187,19 @@ class Model:
         if op.startswith("QLinear"):
             y_type = self.byte_type()
             w_zero = self.constant(self.zero_points(w_type, columns, per_column))
-            operands = [x, self.constant(np.float32(0.02)), x_zero, w, self.constant(self.scales(columns, per_column)), w_zero,
+            operands = [x, self.constant(np.float32(0.02)), x_zero, w,
+                        self.constant(self.scales(columns, per_column)), w_zero,
                         self.constant(self.step(reduction)), self.constant(self.bytes(y_type))]
             if op == "QLinearConv" and self.some():
-                operands.append(self.constant(self.random.integers(-3000, 3000, columns).astype(np.int32)))
+                operands.append(self.constant(self.random.integers(-3000, 3000,
+                                                                   columns).astype(np.int32)))
             y = self.node(op, operands, **attributes)
             self.output(y, TYPES[np.dtype(y_type)])
         else:
             if self.some():  # known only when the model runs
                 x_zero = self.input(x_type)
-            w_zero = self.constant(self.zero_points(w_type, columns, op == "MatMulInteger" and per_column))
+            w_zero = self.constant(self.zero_points(w_type, columns, op == "MatMulInteger" and
+                                                    per_column))
             y = self.node(op, [x, w, x_zero, w_zero], **attributes)
             if op == "MatMulInteger" and self.some():
                 self.anchors.append(y)
@@ -207,7 +223,8 @@ class Quantised(unittest.TestCase):
         if wanted.dtype == np.int32:
             np.testing.assert_array_equal(found, wanted, name)
         elif wanted.dtype == np.float32:
-            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5 * np.abs(wanted).max(), err_msg=name)
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5 * np.abs(wanted).max(),
+                                       err_msg=name)
         else:
             steps = np.abs(found.astype(int) - wanted.astype(int))
             self.assertLessEqual(steps.max(), 1, name)
@@ -227,12 +244,15 @@ class Quantised(unittest.TestCase):
                 if not needed <= cpu_flags():
                     continue
                 with self.subTest(profile):
-                    run("sluice-compile", place("m.onnx"), "-q", "--profile", profile, "-o", place("m.om"))
+                    run("sluice-compile", place("m.onnx"), "-q", "--profile", profile, "-o",
+                        place("m.om"))
                     run("sluice-loader", place("m.om"), *inputs, "--output-dir", place(profile))
-                    self.check_engines(model, run("sluice-loader", place("m.om"), *inputs, "--bench", "--json", "--runs", "1"))
+                    self.check_engines(model, run("sluice-loader", place("m.om"), *inputs,
+                                                  "--bench", "--json", "--runs", "1"))
                     for output in model.outputs:
                         file = output.name + ".npy"
-                        self.compare(f"{output.name} of\n{model.nodes}", np.load(os.path.join(place(profile), file)),
+                        self.compare(f"{output.name} of\n{model.nodes}",
+                                     np.load(os.path.join(place(profile), file)),
                                      np.load(os.path.join(place("wanted"), file)))
 
     def check_engines(self, model, text):
@@ -255,11 +275,13 @@ class Quantised(unittest.TestCase):
 
     def test_integers(self):
         model = Model(12)
-        for op in ("QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger", "QLinearConv") * 4:
+        for op in ("QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger",
+                   "QLinearConv") * 4:
             model.add_integer(op)
         self.check(model)
 
 
 if __name__ == "__main__":
-    PROGRAMS = need(sys.argv.pop(1), ["preprocess", "eval", "compile", "optimize", "partition", "subgraph-optimize", "build", "loader"])
+    PROGRAMS = need(sys.argv.pop(1), ["preprocess", "eval", "compile", "optimize", "partition",
+                                      "subgraph-optimize", "build", "loader"])
     unittest.main()

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""-q, --quiet: every program takes it, tells no warnings with it, and still tells errors and gives the same results.
+"""-q, --quiet: every program takes it, tells no warnings with it, and still tells errors and gives
+the same results.
 
 usage: quiet_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -23,25 +24,31 @@ def floats(name, dims):
 class Quiet(ProgramCase):
     def setUp(self):
         super().setUp()
-        relu = helper.make_node("Relu", ["x"], ["r"], "act", nonsense=1)  # an attribute that Relu does not have
-        self.model = self.save("model.onnx", [relu, helper.make_node("NonZero", ["r"], ["y"], "nz")], [floats("x", ["N", 3])],
+        # an attribute that Relu does not have
+        relu = helper.make_node("Relu", ["x"], ["r"], "act", nonsense=1)
+        self.model = self.save("model.onnx",
+                               [relu, helper.make_node("NonZero", ["r"], ["y"], "nz")],
+                               [floats("x", ["N", 3])],
                                [helper.make_tensor_value_info("y", TensorProto.INT64, [2, None])])
 
     def save(self, name, nodes, inputs, outputs, constants=()):
         initializers = [numpy_helper.from_array(array, key) for key, array in constants]
-        model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, initializers), opset_imports=[helper.make_opsetid("", 13)])
+        model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, initializers),
+                                  opset_imports=[helper.make_opsetid("", 13)])
         model.ir_version = 8
         with open(self.path(name), "wb") as file:
             file.write(model.SerializeToString())
         return self.path(name)
 
     def run_program(self, name, *arguments, code=0):
-        done = subprocess.run([os.path.join(self.programs, name), *arguments], capture_output=True, timeout=120)
+        done = subprocess.run([os.path.join(self.programs, name), *arguments], capture_output=True,
+                              timeout=120)
         self.assertEqual(done.returncode, code, done.stderr.decode())
         return done.stdout, done.stderr.decode()
 
     def silenced(self, word, name, *arguments):
-        """The program says `word` on standard error, with -q nothing; what it prints is the same."""
+        """The program says `word` on standard error, with -q nothing; what it prints is the
+        same."""
         printed, said = self.run_program(name, *arguments)
         self.assertIn(word, said)
         for option in ("-q", "--quiet"):
@@ -52,40 +59,53 @@ class Quiet(ProgramCase):
         names = sorted(name for name in os.listdir(self.programs) if name.startswith("sluice-"))
         self.assertGreaterEqual(len(names), 15)
         for name in names:
-            self.assertRegex(self.run_program(name, "--help")[0].decode(), r"(?m)^  -q, --quiet  ", name)
+            self.assertRegex(self.run_program(name, "--help")[0].decode(), r"(?m)^  -q, --quiet  ",
+                             name)
 
     def test_stages(self):
         graph = self.path("0.sg")
         self.silenced("'nonsense' is not known", "sluice-preprocess", self.model, "-o", graph)
         for i, stage in enumerate(STAGES[1:4]):
-            _, said = self.run_program("sluice-" + stage, "-q", graph, "-o", self.path(f"{i + 1}.sg"))
+            _, said = self.run_program("sluice-" + stage, "-q", graph, "-o",
+                                       self.path(f"{i + 1}.sg"))
             self.assertEqual(said, "")
             graph = self.path(f"{i + 1}.sg")
-        self.silenced("nodes that run one by one", "sluice-build", graph, "-o", self.path("model.om"))
-        state = self.save("state.onnx", [helper.make_node("Concat", ["p", "x"], ["k"], "cat", axis=1)], [floats("p", [1, "P", 8]), floats("x", [1, "S", 8])],
-                          [floats("k", [1, None, 8])])
-        for program, source, result in (("preprocess", state, "a.sg"), ("optimize", "a.sg", "b.sg"), ("partition", "b.sg", "c.sg")):
+        self.silenced("nodes that run one by one", "sluice-build", graph, "-o",
+                      self.path("model.om"))
+        state = self.save(
+            "state.onnx", [helper.make_node("Concat", ["p", "x"], ["k"], "cat", axis=1)],
+            [floats("p", [1, "P", 8]), floats("x", [1, "S", 8])], [floats("k", [1, None, 8])])
+        for program, source, result in (("preprocess", state, "a.sg"), ("optimize", "a.sg", "b.sg"),
+                                        ("partition", "b.sg", "c.sg")):
             options = ["--state=k=p", PROFILE] if program == "preprocess" else []
-            self.run_program("sluice-" + program, *options, self.path(source), "-o", self.path(result))
-        self.silenced("nothing bounds them", "sluice-subgraph-optimize", self.path("c.sg"), "-o", self.path("d.sg"))
+            self.run_program("sluice-" + program, *options, self.path(source), "-o",
+                             self.path(result))
+        self.silenced("nothing bounds them", "sluice-subgraph-optimize", self.path("c.sg"), "-o",
+                      self.path("d.sg"))
 
     def test_compile_and_check(self):
         for transport in ("pipe", "files", "zmq"):
-            self.silenced("'nonsense' is not known", "sluice-compile", self.model, "-o", self.path("model.om"), PROFILE, "--transport=" + transport)
+            self.silenced("'nonsense' is not known", "sluice-compile", self.model, "-o",
+                          self.path("model.om"), PROFILE, "--transport=" + transport)
         self.silenced("'nonsense' is not known", "sluice-check", self.model, PROFILE)
         self.assertEqual(self.run_program("sluice", "check", "-q", self.model, PROFILE)[1], "")
 
     def test_loader_verify_and_the_tools(self):
-        sized = self.save("sized.onnx", [helper.make_node("Reshape", ["x", "s"], ["y"], "r")], [floats("x", ["N"])], [floats("y", [None, 97])],
+        sized = self.save("sized.onnx", [helper.make_node("Reshape", ["x", "s"], ["y"], "r")],
+                          [floats("x", ["N"])], [floats("y", [None, 97])],
                           [("s", np.array([-1, 97], np.int64))])
         om, graph, text = self.path("sized.om"), self.path("sized.sg"), self.path("big.txt")
         self.run_program("sluice-compile", "-q", sized, "-o", om, PROFILE)
         self.silenced("was not checked", "sluice-verify", om)
-        self.silenced("wrote", "sluice-loader", om, "--random", "--dim=N=194", "--output-dir=" + self.path("outputs"))
+        self.silenced("wrote", "sluice-loader", om, "--random", "--dim=N=194",
+                      "--output-dir=" + self.path("outputs"))
         self.run_program("sluice-preprocess", sized, "-o", graph)
-        for name, arguments in (("show", [graph]), ("eval", [graph, "--random", "--dim=N=97"]), ("diff", [graph, graph])):
-            self.assertEqual(self.run_program("sluice-" + name, "-q", *arguments), self.run_program("sluice-" + name, *arguments))
-        big = self.save("big.onnx", [helper.make_node("Add", ["x", "w"], ["y"], "add")], [floats("x", [1000])], [floats("y", [1000])],
+        for name, arguments in (("show", [graph]), ("eval", [graph, "--random", "--dim=N=97"]),
+                                ("diff", [graph, graph])):
+            self.assertEqual(self.run_program("sluice-" + name, "-q", *arguments),
+                             self.run_program("sluice-" + name, *arguments))
+        big = self.save("big.onnx", [helper.make_node("Add", ["x", "w"], ["y"], "add")],
+                        [floats("x", [1000])], [floats("y", [1000])],
                         [("w", np.arange(1000, dtype=np.float32))])
         self.run_program("sluice-preprocess", big, "-o", graph)
         self.run_program("sluice-show", graph, "-o", text)
@@ -103,8 +123,10 @@ class Quiet(ProgramCase):
         self.assertEqual((len(printed.splitlines()), said), (1, ""))
 
     def test_errors_are_told_without_warnings(self):
-        nodes = [helper.make_node("Relu", ["x"], ["r"], "act", nonsense=1), helper.make_node("Reshape", ["r", "s"], ["y"], "no")]
-        bad = self.save("bad.onnx", nodes, [floats("x", [2])], [floats("y", [7])], [("s", np.array([7], np.int64))])
+        nodes = [helper.make_node("Relu", ["x"], ["r"], "act", nonsense=1),
+                 helper.make_node("Reshape", ["r", "s"], ["y"], "no")]
+        bad = self.save("bad.onnx", nodes, [floats("x", [2])], [floats("y", [7])],
+                        [("s", np.array([7], np.int64))])
         for name in ("sluice-preprocess", "sluice-compile", "sluice-check"):
             options = ["-o", self.path("out")] if name != "sluice-check" else []
             self.assertIn("warning", self.run_program(name, bad, *options, code=3)[1])
@@ -112,9 +134,11 @@ class Quiet(ProgramCase):
             self.assertRegex(said, "^sluice-preprocess: error SL2003")
             self.assertNotIn("warning", said)
         for name in ("sluice-show", "sluice-loader", "sluice-verify"):
-            self.assertIn("error SL1004", self.run_program(name, "-q", self.path("absent"), code=3)[1])
+            self.assertIn("error SL1004",
+                          self.run_program(name, "-q", self.path("absent"), code=3)[1])
 
 
 if __name__ == "__main__":
-    Quiet.programs = need(sys.argv.pop(1), ["as", "check", "compile", "conformance", "diff", "eval", "loader", "reduce", "show", "verify", *STAGES])
+    Quiet.programs = need(sys.argv.pop(1), ["as", "check", "compile", "conformance", "diff", "eval",
+                                            "loader", "reduce", "show", "verify", *STAGES])
     unittest.main(verbosity=2)

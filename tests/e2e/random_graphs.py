@@ -1,8 +1,10 @@
-"""Random ONNX graphs with an input for each, and what numpy makes of it. Everything follows from a seed.
+"""Random ONNX graphs with an input for each, and what numpy makes of it. Everything follows from a
+seed.
 
-A graph is grown by operators whose samples stay finite and of moderate size; numpy computes the samples as it grows, and again for every turn of
-a loop. What jumps (casts to integers, comparisons, indices) is only applied to
-values that every correct program computes alike, so that outputs can be compared with a tolerance.
+A graph is grown by operators whose samples stay finite and of moderate size; numpy computes the
+samples as it grows, and again for every turn of a loop. What jumps (casts to integers, comparisons,
+indices) is only applied to values that every correct program computes alike, so that outputs can be
+compared with a tolerance.
 """
 import math
 import random
@@ -68,7 +70,8 @@ class Grown:
         made = Value(self.name(), array, True)
         self.env[made.name] = array
         if self.rng.random() < 0.3:
-            self.nodes.append(helper.make_node("Constant", [], [made.name], value=numpy_helper.from_array(array, made.name)))
+            self.nodes.append(helper.make_node("Constant", [], [made.name],
+                                               value=numpy_helper.from_array(array, made.name)))
         else:
             self.initializers.append(numpy_helper.from_array(array, made.name))
         return made
@@ -82,10 +85,12 @@ class Grown:
     def pick(self, wanted=lambda value: True):
         """A value that fits, rather a young one; None."""
         fitting = [value for value in self.all_values() if wanted(value)]
-        return fitting[min(len(fitting) - 1, int(self.rng.random() ** 0.7 * len(fitting)))] if fitting else None
+        return fitting[min(len(fitting) - 1,
+                           int(self.rng.random() ** 0.7 * len(fitting)))] if fitting else None
 
     def emit(self, op, inputs, apply, exact=False, **attributes):
-        """Adds a node that computes apply(arrays of inputs), an array or a list of them; unless the samples are no good. Its first result."""
+        """Adds a node that computes apply(arrays of inputs), an array or a list of them; unless the
+        samples are no good. Its first result."""
         read = [value.name for value in inputs]
         results = listed(apply(*[value.array for value in inputs]))
         names = [self.name() for _ in results]
@@ -93,7 +98,8 @@ class Grown:
         def again(env):
             env.update(zip(names, listed(apply(*[env[name] for name in read]))))
 
-        return self.add(helper.make_node(op, read, names, **attributes), names, results, exact and all(value.exact for value in inputs), again)
+        return self.add(helper.make_node(op, read, names, **attributes), names, results,
+                        exact and all(value.exact for value in inputs), again)
 
     def add(self, node, names, arrays, exact, again):
         """again: computes the results anew in an environment {name: array}."""
@@ -135,15 +141,18 @@ def names_read(node):
     return names - {""}
 
 
-# ---- operators: each takes the graph and its random numbers, and may find nothing to do ----------------------------------------------
+# ---- operators: each takes the graph and its random numbers, and may find nothing to do ----------
 
-UNARY = {"Relu": lambda x: np.maximum(x, 0), "Neg": np.negative, "Abs": np.abs, "Tanh": np.tanh, "Sigmoid": lambda x: 1 / (1 + np.exp(-x)), "Exp": np.exp,
-         "Sin": np.sin, "Cos": np.cos, "Softplus": lambda x: np.log1p(np.exp(x)), "Erf": lambda x: _ERF(x), "Identity": lambda x: x,
-         "HardSwish": lambda x: x * np.clip(x / 6 + 0.5, 0, 1), "Softsign": lambda x: x / (1 + np.abs(x))}
-BINARY = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Max": np.maximum, "Min": np.minimum, "Div": np.divide}
+UNARY = {"Relu": lambda x: np.maximum(x, 0), "Neg": np.negative, "Abs": np.abs, "Tanh": np.tanh,
+         "Sigmoid": lambda x: 1 / (1 + np.exp(-x)), "Exp": np.exp, "Sin": np.sin, "Cos": np.cos,
+         "Softplus": lambda x: np.log1p(np.exp(x)), "Erf": lambda x: _ERF(x),
+         "Identity": lambda x: x, "HardSwish": lambda x: x * np.clip(x / 6 + 0.5, 0, 1),
+         "Softsign": lambda x: x / (1 + np.abs(x))}
+BINARY = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Max": np.maximum,
+          "Min": np.minimum, "Div": np.divide}
 REDUCE = {"ReduceMean": np.mean, "ReduceMax": np.max, "ReduceMin": np.min, "ReduceProd": np.prod,
-          "ReduceL1": lambda x, **k: np.sum(np.abs(x), **k), "ReduceL2": lambda x, **k: np.sqrt(np.sum(x * x, **k)),
-          "ReduceSumSquare": lambda x, **k: np.sum(x * x, **k)}
+          "ReduceL1": lambda x, **k: np.sum(np.abs(x), **k), "ReduceL2": lambda x, **k:
+          np.sqrt(np.sum(x * x, **k)), "ReduceSumSquare": lambda x, **k: np.sum(x * x, **k)}
 
 
 def floats(value):
@@ -184,7 +193,8 @@ def binary(g, rng):
     a = g.pick(lambda v: v.dtype in (*FLOATS, np.int64, np.int32) and v.array.size)
     if a is None:
         return None
-    b = g.pick(lambda v: v.dtype == a.dtype and v.array.size and may_broadcast(a.shape, v.shape)) if rng.random() < 0.7 else None
+    b = g.pick(lambda v: v.dtype == a.dtype and v.array.size and
+               may_broadcast(a.shape, v.shape)) if rng.random() < 0.7 else None
     if b is None:
         shape = tuple(rng.choice([1, n]) for n in a.shape)[rng.randrange(a.rank + 1):]
         b = g.weight(shape, a.dtype)
@@ -203,7 +213,8 @@ def matmul(g, rng):
     a = g.pick(lambda v: v.dtype in (np.float32, np.float64) and v.rank >= 1 and v.array.size)
     if a is None:
         return None
-    b = g.pick(lambda v: v.dtype == a.dtype and v.rank >= 2 and v.array.size and v.shape[-2] == a.shape[-1] and may_broadcast(v.shape[:-2], a.shape[:-2]))
+    b = g.pick(lambda v: v.dtype == a.dtype and v.rank >= 2 and v.array.size and
+               v.shape[-2] == a.shape[-1] and may_broadcast(v.shape[:-2], a.shape[:-2]))
     if b is None or rng.random() < 0.5:
         b = g.weight((a.shape[-1], rng.choice([1, 3, 5, 8])), a.dtype)
     a, b = transposed_twice(g, rng, a), transposed_twice(g, rng, b)
@@ -229,17 +240,20 @@ def gemm(g, rng):
     ta, tb, width = rng.randrange(2), rng.randrange(2), rng.choice([1, 4, 7])
     left = a.array.T if ta else a.array
     b = g.weight((width, left.shape[1]) if tb else (left.shape[1], width))
-    c = g.weight(rng.choice([(width,), (1, width), (left.shape[0], 1), ()])) if rng.random() < 0.7 else None
+    c = (g.weight(rng.choice([(width,), (1, width), (left.shape[0], 1), ()])) if rng.random() < 0.7
+         else None)
     alpha, beta = rng.choice([1.0, 0.5]), rng.choice([1.0, 0.0, 2.0])
 
     def apply(m, n, k=np.float32(0)):
         return np.float32(alpha) * ((m.T if ta else m) @ (n.T if tb else n)) + np.float32(beta) * k
 
-    return g.emit("Gemm", [a, b, *([c] if c else [])], apply, transA=ta, transB=tb, alpha=alpha, beta=beta)
+    return g.emit("Gemm", [a, b, *([c] if c else [])], apply, transA=ta, transB=tb, alpha=alpha,
+                  beta=beta)
 
 
 def conv(g, rng):
-    x = g.pick(lambda v: v.dtype == np.float32 and v.rank in (3, 4) and v.array.size and min(v.shape[2:]) >= 2)
+    x = g.pick(lambda v: v.dtype == np.float32 and v.rank in (3, 4) and v.array.size and
+               min(v.shape[2:]) >= 2)
     if x is None:
         return None
     spatial, group = x.rank - 2, rng.choice([1, 1, x.shape[1]])
@@ -247,34 +261,41 @@ def conv(g, rng):
     out = group * rng.choice([1, 2]) if group > 1 else rng.choice([1, 3, 4])
     w = g.weight((out, x.shape[1] // group, *kernel))
     inputs = [x, w] + ([g.weight((out,))] if rng.random() < 0.5 else [])
-    pads, strides = [rng.randrange(2) for _ in range(2 * spatial)], [rng.choice([1, 1, 2])] * spatial
+    pads, strides = ([rng.randrange(2) for _ in range(2 * spatial)],
+                     [rng.choice([1, 1, 2])] * spatial)
 
     def apply(image, weights, bias=np.zeros(out, np.float32)):
         image = np.pad(image, [(0, 0), (0, 0), *zip(pads[:spatial], pads[spatial:])])
         columns = windows(image, kernel, strides)  # n, c, out..., kernel...
         each = weights.shape[0] // group
-        parts = [np.tensordot(columns[:, i * weights.shape[1]:(i + 1) * weights.shape[1]], weights[i * each:(i + 1) * each],
-                              ([1, *range(2 + spatial, 2 + 2 * spatial)], range(1, 2 + spatial))) for i in range(group)]
+        parts = [np.tensordot(columns[:, i * weights.shape[1]:(i + 1) * weights.shape[1]],
+                              weights[i * each:(i + 1) * each],
+                              ([1, *range(2 + spatial, 2 + 2 * spatial)], range(1, 2 + spatial)))
+                 for i in range(group)]
         return np.moveaxis(np.concatenate(parts, axis=-1), -1, 1) + bias.reshape(-1, *[1] * spatial)
 
-    return g.emit("Conv", inputs, apply, group=group, pads=pads, strides=strides, kernel_shape=kernel)
+    return g.emit("Conv", inputs, apply, group=group, pads=pads, strides=strides,
+                  kernel_shape=kernel)
 
 
 def windows(image, kernel, strides):
     spatial = len(kernel)
-    view = np.lib.stride_tricks.sliding_window_view(image, kernel, axis=tuple(range(2, 2 + spatial)))
+    view = np.lib.stride_tricks.sliding_window_view(image, kernel,
+                                                    axis=tuple(range(2, 2 + spatial)))
     return view[(slice(None), slice(None), *[slice(None, None, step) for step in strides])]
 
 
 def pool(g, rng):
-    x = g.pick(lambda v: v.dtype == np.float32 and v.rank == 4 and v.array.size and min(v.shape[2:]) >= 2)
+    x = g.pick(lambda v: v.dtype == np.float32 and v.rank == 4 and v.array.size and
+               min(v.shape[2:]) >= 2)
     if x is None:
         return None
     if rng.random() < 0.3:
         return g.emit("GlobalAveragePool", [x], lambda a: a.mean(axis=(2, 3), keepdims=True))
     op, strides = rng.choice(["MaxPool", "AveragePool"]), [rng.choice([1, 2])] * 2
     apply = np.max if op == "MaxPool" else np.mean
-    return g.emit(op, [x], lambda a: apply(windows(a, [2, 2], strides), axis=(4, 5)), op == "MaxPool", kernel_shape=[2, 2], strides=strides)
+    return g.emit(op, [x], lambda a: apply(windows(a, [2, 2], strides), axis=(4, 5)),
+                  op == "MaxPool", kernel_shape=[2, 2], strides=strides)
 
 
 def reduction(g, rng):
@@ -283,10 +304,13 @@ def reduction(g, rng):
         return None
     axes, keep = sorted(rng.sample(range(x.rank), rng.randint(1, x.rank))), rng.randrange(2)
     if rng.random() < 0.3:
-        return g.emit("ReduceSum", [x, g.constant(np.array(axes, np.int64))], lambda a, _: np.sum(a, axis=tuple(axes), keepdims=bool(keep)), keepdims=keep)
+        return g.emit("ReduceSum", [x, g.constant(np.array(axes, np.int64))],
+                      lambda a, _: np.sum(a, axis=tuple(axes), keepdims=bool(keep)), keepdims=keep)
     op = rng.choice(list(REDUCE))
     exact = op in ("ReduceMax", "ReduceMin")
-    return g.emit(op, [x], lambda a: np.asarray(REDUCE[op](a, axis=tuple(axes), keepdims=bool(keep))).astype(a.dtype), exact, axes=axes, keepdims=keep)
+    return g.emit(op, [x], lambda a: np.asarray(REDUCE[op](a, axis=tuple(axes),
+                                                           keepdims=bool(keep))).astype(a.dtype),
+                  exact, axes=axes, keepdims=keep)
 
 
 def softmax(g, rng):
@@ -305,12 +329,14 @@ def softmax(g, rng):
 
 
 def normalisation(g, rng):
-    x = g.pick(lambda v: v.dtype == np.float32 and v.rank >= 2 and v.array.size and np.min(v.array.std(axis=-1)) > 0.1)
+    x = g.pick(lambda v: v.dtype == np.float32 and v.rank >= 2 and v.array.size and
+               np.min(v.array.std(axis=-1)) > 0.1)
     if x is None:
         return None
     if x.rank >= 3 and rng.random() < 0.5:
-        scale, bias, mean, variance = g.weight((x.shape[1],)), g.weight((x.shape[1],)), g.weight((x.shape[1],)), g.constant(
-            g.data.random(x.shape[1]).astype(np.float32) + np.float32(0.5))
+        scale, bias, mean, variance = (
+            g.weight((x.shape[1],)), g.weight((x.shape[1],)), g.weight((x.shape[1],)),
+            g.constant(g.data.random(x.shape[1]).astype(np.float32) + np.float32(0.5)))
 
         def apply_batch(a, *each):
             gain, shift, center, spread = [v.reshape((1, -1) + (1,) * (a.ndim - 2)) for v in each]
@@ -320,7 +346,8 @@ def normalisation(g, rng):
     scale, bias = g.weight((x.shape[-1],)), g.weight((x.shape[-1],))
 
     def apply(a, gain, shift):
-        return (a - a.mean(-1, keepdims=True)) / np.sqrt(a.var(-1, keepdims=True) + np.float32(1e-5)) * gain + shift
+        return (a - a.mean(-1, keepdims=True)) / np.sqrt(a.var(-1, keepdims=True) +
+                                                         np.float32(1e-5)) * gain + shift
 
     return g.emit("LayerNormalization", [x, scale, bias], apply, axis=-1)
 
@@ -337,33 +364,41 @@ def reshape(g, rng):
     sizes = list(dims)
     if rng.random() < 0.5:
         dims[rng.randrange(len(dims))] = -1
-    return g.emit("Reshape", [x, g.constant(np.array(dims, np.int64))], lambda a, _: a.reshape(sizes), True)
+    return g.emit("Reshape", [x, g.constant(np.array(dims, np.int64))],
+                  lambda a, _: a.reshape(sizes), True)
 
 
 def move(g, rng):
     x = g.pick(lambda v: v.rank >= 1)
     if x is None:
         return None
-    op, axis = rng.choice(["Transpose", "Unsqueeze", "Squeeze", "Flatten", "Tile", "Expand", "Pad"]), rng.randrange(x.rank)
+    op, axis = rng.choice(["Transpose", "Unsqueeze", "Squeeze", "Flatten", "Tile", "Expand",
+                           "Pad"]), rng.randrange(x.rank)
     if op == "Transpose":
         order = rng.sample(range(x.rank), x.rank)
         return g.emit(op, [x], lambda a: a.transpose(order), True, perm=order)
     if op == "Unsqueeze":
-        return g.emit(op, [x, g.constant(np.array([axis], np.int64))], lambda a, _: np.expand_dims(a, axis), True)
+        return g.emit(op, [x, g.constant(np.array([axis], np.int64))],
+                      lambda a, _: np.expand_dims(a, axis), True)
     if op == "Squeeze":
-        return g.emit(op, [x, g.constant(np.array([axis], np.int64))], lambda a, _: np.squeeze(a, axis), True) if x.shape[axis] == 1 else None
+        return g.emit(op, [x, g.constant(np.array([axis], np.int64))],
+                      lambda a, _: np.squeeze(a, axis), True) if x.shape[axis] == 1 else None
     if op == "Flatten":
-        return g.emit(op, [x], lambda a: a.reshape(int(np.prod(a.shape[:axis])), -1), True, axis=axis) if x.array.size else None
+        return g.emit(op, [x], lambda a: a.reshape(int(np.prod(a.shape[:axis])), -1), True,
+                      axis=axis) if x.array.size else None
     if op == "Tile":
         times = [rng.choice([1, 1, 2]) for _ in x.shape]
-        return g.emit(op, [x, g.constant(np.array(times, np.int64))], lambda a, _: np.tile(a, times), True)
+        return g.emit(op, [x, g.constant(np.array(times, np.int64))],
+                      lambda a, _: np.tile(a, times), True)
     if op == "Expand":
         shape = [rng.choice([2, 3]) if n == 1 else n for n in x.shape]
-        return g.emit(op, [x, g.constant(np.array(shape, np.int64))], lambda a, _: np.broadcast_to(a, shape).copy(), True)
+        return g.emit(op, [x, g.constant(np.array(shape, np.int64))],
+                      lambda a, _: np.broadcast_to(a, shape).copy(), True)
     if x.dtype not in (np.float32, np.float64):
         return None
     pads = [rng.randrange(3) for _ in range(2 * x.rank)]
-    return g.emit("Pad", [x, g.constant(np.array(pads, np.int64))], lambda a, _: np.pad(a, list(zip(pads[:a.ndim], pads[a.ndim:]))), True)
+    return g.emit("Pad", [x, g.constant(np.array(pads, np.int64))],
+                  lambda a, _: np.pad(a, list(zip(pads[:a.ndim], pads[a.ndim:]))), True)
 
 
 def cut(g, rng):
@@ -384,7 +419,8 @@ def join(g, rng):
     if a is None:
         return None
     axis = rng.randrange(a.rank)
-    fits = lambda v: v.dtype == a.dtype and v.rank == a.rank and all(m == n for i, (m, n) in enumerate(zip(v.shape, a.shape)) if i != axis)
+    fits = lambda v: (v.dtype == a.dtype and v.rank == a.rank and
+                      all(m == n for i, (m, n) in enumerate(zip(v.shape, a.shape)) if i != axis))
     parts = [a] + [g.pick(fits) for _ in range(rng.randint(1, 2))]
     return g.emit("Concat", parts, lambda *a: np.concatenate(a, axis=axis), True, axis=axis)
 
@@ -394,7 +430,8 @@ def gather(g, rng):
     if x is None:
         return None
     axis = rng.randrange(x.rank)
-    indices = g.constant(g.data.integers(-x.shape[axis], x.shape[axis], rng.choice([(), (2,), (2, 2)])).astype(np.int64))
+    indices = g.constant(g.data.integers(-x.shape[axis], x.shape[axis],
+                                         rng.choice([(), (2,), (2, 2)])).astype(np.int64))
     return g.emit("Gather", [x, indices], lambda a, i: np.take(a, i, axis=axis), True, axis=axis)
 
 
@@ -404,7 +441,8 @@ def split(g, rng):
         return None
     axis = rng.choice([i for i, n in enumerate(x.shape) if n >= 2])
     first = rng.randrange(1, x.shape[axis])
-    return g.emit("Split", [x, g.constant(np.array([first, x.shape[axis] - first], np.int64))], lambda a, _: np.split(a, [first], axis=axis), True, axis=axis)
+    return g.emit("Split", [x, g.constant(np.array([first, x.shape[axis] - first], np.int64))],
+                  lambda a, _: np.split(a, [first], axis=axis), True, axis=axis)
 
 
 def cast(g, rng):
@@ -415,16 +453,19 @@ def cast(g, rng):
     if x.is_float and to in (np.int64, np.int32, np.bool_) and not x.exact:
         to = np.float32
     exact = not (x.is_float and to == np.float16)
-    return g.emit("Cast", [x], lambda a: a.astype(to), exact, to=mapping.NP_TYPE_TO_TENSOR_TYPE[np.dtype(to)])
+    return g.emit("Cast", [x], lambda a: a.astype(to), exact,
+                  to=mapping.NP_TYPE_TO_TENSOR_TYPE[np.dtype(to)])
 
 
 def compare(g, rng):
     x = g.pick(lambda v: v.exact and v.dtype in (np.float32, np.int64) and v.array.size)
     if x is None:
         return None
-    op, apply = rng.choice([("Greater", np.greater), ("LessOrEqual", np.less_equal), ("Equal", np.equal)])
+    op, apply = rng.choice([("Greater", np.greater), ("LessOrEqual", np.less_equal),
+                            ("Equal", np.equal)])
     mask = g.emit(op, [x, g.constant(x.dtype(0))], apply, True)
-    y = g.pick(lambda v: v.dtype in (np.float32, np.int64) and v.array.size and may_broadcast(v.shape, x.shape))
+    y = g.pick(lambda v: v.dtype in (np.float32, np.int64) and v.array.size and
+               may_broadcast(v.shape, x.shape))
     if mask is None or y is None:
         return mask
     other = g.weight((), y.dtype)
@@ -432,7 +473,8 @@ def compare(g, rng):
 
 
 def top(g, rng):
-    x = g.pick(lambda v: v.exact and v.dtype == np.float32 and v.rank >= 1 and v.shape[-1] >= 1 and v.array.size)
+    x = g.pick(lambda v: v.exact and v.dtype == np.float32 and v.rank >= 1 and v.shape[-1] >= 1 and
+               v.array.size)
     if x is None:
         return None
     if rng.random() < 0.5:
@@ -448,15 +490,20 @@ def top(g, rng):
 
 def data_dependent(g, rng):
     """Sizes that only the elements say."""
-    x = g.pick(lambda v: v.exact and v.dtype in (np.float32, np.int64, np.bool_) and v.rank >= 1 and v.array.size)
+    x = g.pick(lambda v: v.exact and v.dtype in (np.float32, np.int64, np.bool_) and v.rank >= 1 and
+               v.array.size)
     if x is None:
         return None
     if rng.random() < 0.4:
-        return g.emit("NonZero", [x], lambda a: np.array(np.nonzero(a), np.int64).reshape(a.ndim, -1), True)
-    mask = x if x.dtype == np.bool_ else g.emit("Greater", [x, g.constant(x.dtype(0))], np.greater, True)
+        return g.emit("NonZero", [x],
+                      lambda a: np.array(np.nonzero(a), np.int64).reshape(a.ndim, -1), True)
+    mask = x if x.dtype == np.bool_ else g.emit("Greater", [x, g.constant(x.dtype(0))], np.greater,
+                                                True)
     y = mask and g.pick(lambda v: v.rank >= 1 and v.shape[0] == mask.array.size)
-    flat = y and g.emit("Reshape", [mask, g.constant(np.array([-1], np.int64))], lambda a, _: a.reshape(-1), True)
-    return flat and g.emit("Compress", [y, flat], lambda a, m: np.compress(m, a, axis=0), True, axis=0)
+    flat = y and g.emit("Reshape", [mask, g.constant(np.array([-1], np.int64))],
+                        lambda a, _: a.reshape(-1), True)
+    return flat and g.emit("Compress", [y, flat], lambda a, m: np.compress(m, a, axis=0), True,
+                           axis=0)
 
 
 def shape_of(g, rng):
@@ -465,20 +512,24 @@ def shape_of(g, rng):
     if x is None:
         return None
     shape = g.emit("Shape", [x], lambda a: np.array(a.shape, np.int64), True)
-    first = shape and g.emit("Gather", [shape, g.constant(np.array([0], np.int64))], lambda a, _: a[:1], True)
-    target = first and g.emit("Concat", [first, g.constant(np.array([-1], np.int64))], lambda a, b: np.concatenate([a, b]), True, axis=0)
+    first = shape and g.emit("Gather", [shape, g.constant(np.array([0], np.int64))],
+                             lambda a, _: a[:1], True)
+    target = first and g.emit("Concat", [first, g.constant(np.array([-1], np.int64))],
+                              lambda a, b: np.concatenate([a, b]), True, axis=0)
     return target and g.emit("Reshape", [x, target], lambda a, sizes: a.reshape(sizes), True)
 
 
 def grown_body(g, rng, prefix, state=None):
-    """A body that captures; its last value has the state's shape and type, when there is a state."""
+    """A body that captures; its last value has the state's shape and type, when there is a
+    state."""
     body = Grown(rng, prefix, g)
     if state is not None:
         body.values.append(Value(prefix + "s", state.array, False))
         body.env[prefix + "s"] = state.array
         body.env[prefix + "c"] = np.array(True)
     for _ in range(rng.randint(1, 4)):
-        rng.choice([unary, binary, matmul, reduction, softmax, move, unary] + ([branch] if state is not None else []))(body, rng)
+        rng.choice([unary, binary, matmul, reduction, softmax, move, unary] +
+                   ([branch] if state is not None else []))(body, rng)
     return body
 
 
@@ -506,12 +557,14 @@ def branch(g, rng):
     if bodies[0][1].rank != bodies[1][1].rank:
         flats = []
         for body, value in bodies:
-            flat = body.emit("Reshape", [value, body.constant(np.array([-1], np.int64))], lambda a, _: a.reshape(-1), True) if value.array.size else None
+            flat = body.emit("Reshape", [value, body.constant(np.array([-1], np.int64))],
+                             lambda a, _: a.reshape(-1), True) if value.array.size else None
             if flat is None:
                 return None
             flats.append((body, flat))
         bodies = flats
-    graphs = [helper.make_graph(body.nodes, "branch", [], [output_info(value)], body.initializers) for body, value in bodies]
+    graphs = [helper.make_graph(body.nodes, "branch", [], [output_info(value)], body.initializers)
+              for body, value in bodies]
     name = g.name()
     node = helper.make_node("If", [flag.name], [name], then_branch=graphs[0], else_branch=graphs[1])
 
@@ -541,13 +594,16 @@ def loop(g, rng):
     if row is None:
         return None
     graph = helper.make_graph(
-        body.nodes, "body",
-        [helper.make_tensor_value_info(prefix + "bi", TensorProto.INT64, []), helper.make_tensor_value_info(prefix + "bc", TensorProto.BOOL, []),
-         helper.make_tensor_value_info(prefix + "bs", TensorProto.FLOAT, None)],
-        [helper.make_tensor_value_info(more, TensorProto.BOOL, []), output_info(last), output_info(row)][:3 if trips else 2], body.initializers)
+        body.nodes, "body", [helper.make_tensor_value_info(prefix + "bi", TensorProto.INT64, []),
+                             helper.make_tensor_value_info(prefix + "bc", TensorProto.BOOL, []),
+                             helper.make_tensor_value_info(prefix + "bs", TensorProto.FLOAT, None)],
+        [helper.make_tensor_value_info(more, TensorProto.BOOL, []), output_info(last),
+         output_info(row)][:3 if trips else 2], body.initializers)
     count = g.constant(np.array(trips, np.int64))
     names = [g.name(), g.name()]
-    node = helper.make_node("Loop", [count.name, "", state.name], names[:2 if trips else 1], body=graph)  # rows of none have no certain sizes
+    # rows of none have no certain sizes
+    node = helper.make_node("Loop", [count.name, "", state.name], names[:2 if trips else 1],
+                            body=graph)
 
     def again(env):
         env[names[0]], made = env[state.name], []
@@ -587,7 +643,8 @@ def scan(g, rng):
     if made.name not in {name for node in body.nodes for name in node.output}:
         made = last
     kind = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
-    graph = helper.make_graph(body.nodes, "body", [kind(state.name), kind(row.name)], [kind(last.name), kind(made.name)], body.initializers)
+    graph = helper.make_graph(body.nodes, "body", [kind(state.name), kind(row.name)],
+                              [kind(last.name), kind(made.name)], body.initializers)
     start = g.constant(np.zeros(row.shape, np.float32))
     names = [g.name(), g.name()]
     node = helper.make_node("Scan", [start.name, rows.name], names, body=graph, num_scan_inputs=1)
@@ -606,12 +663,15 @@ def scan(g, rng):
     return finish_loop(g, node, names, again)
 
 
-OPERATORS = {unary: 8, guarded: 2, binary: 8, matmul: 4, gemm: 2, conv: 3, pool: 2, reduction: 4, softmax: 3, normalisation: 3, reshape: 3, move: 5, cut: 3,
-             join: 3, gather: 3, split: 2, cast: 3, compare: 3, top: 2, data_dependent: 1, shape_of: 1, branch: 2, loop: 2, scan: 1}
+OPERATORS = {unary: 8, guarded: 2, binary: 8, matmul: 4, gemm: 2, conv: 3, pool: 2, reduction: 4,
+             softmax: 3, normalisation: 3, reshape: 3, move: 5, cut: 3, join: 3, gather: 3,
+             split: 2, cast: 3, compare: 3, top: 2, data_dependent: 1, shape_of: 1, branch: 2,
+             loop: 2, scan: 1}
 
 
 class RandomGraph:
-    """Graph number `index` of `seed`: its parts for a model, feeds {name: array} and wanted {name: array}."""
+    """Graph number `index` of `seed`: its parts for a model, feeds {name: array} and wanted {name:
+    array}."""
 
     def __init__(self, seed, index):
         self.index, self.prefix, self.outputs = index, f"g{index}_", []
@@ -624,22 +684,26 @@ class RandomGraph:
         self.inputs = []
         free = rng.random() < 0.35
         for i in range(rng.randint(1, 3)):
-            shape = rng.choice([(4, 6), (2, 3, 4), (1, 3, 6, 5), (2, 4, 5, 5), (7,), (), (3, 1), (5, 5), (2, 6, 4)])
+            shape = rng.choice([(4, 6), (2, 3, 4), (1, 3, 6, 5), (2, 4, 5, 5), (7,), (), (3, 1),
+                                (5, 5), (2, 6, 4)])
             kind = rng.choice([np.float32] * 6 + [np.float64, np.int64, np.bool_, np.float16])
             value = Value(g.name(), g.random_array(shape, kind), True)
             g.values.append(value)
             g.env[value.name] = value.array
             dims = [f"{self.prefix}d{n}" if free and rng.random() < 0.4 else n for n in shape]
-            self.inputs.append(helper.make_tensor_value_info(value.name, onnx_type(value.array), dims))
+            self.inputs.append(helper.make_tensor_value_info(value.name, onnx_type(value.array),
+                                                             dims))
         self.feeds = {value.name: value.array for value in g.values}
         for _ in range(rng.randint(3, 14)):
             with np.errstate(all="ignore"):
                 rng.choices(list(OPERATORS), OPERATORS.values())[0](g, rng)
         read = set().union(*[names_read(node) for node in g.nodes]) if g.nodes else set()
         made = {name for node in g.nodes for name in node.output}
-        ends = [v for v in g.values if v.name in made and (v.name not in read or rng.random() < 0.1)]
+        ends = [v for v in g.values if v.name in made and
+                (v.name not in read or rng.random() < 0.1)]
         self.nodes, self.initializers, self.grown = g.nodes, g.initializers, g
-        self.outputs = [helper.make_tensor_value_info(v.name, onnx_type(v.array), [None] * v.rank) for v in ends]
+        self.outputs = [helper.make_tensor_value_info(v.name, onnx_type(v.array), [None] * v.rank)
+                        for v in ends]
         self.wanted = {v.name: v.array for v in ends}
         self.exact = {v.name for v in ends if v.exact}
         self.has_half = any(v.dtype == np.float16 for v in g.values)
@@ -648,5 +712,6 @@ class RandomGraph:
 def model_of(graphs):
     """One model of several graphs side by side."""
     join_of = lambda name: [item for graph in graphs for item in getattr(graph, name)]
-    graph = helper.make_graph(join_of("nodes"), "random", join_of("inputs"), join_of("outputs"), join_of("initializers"))
+    graph = helper.make_graph(join_of("nodes"), "random", join_of("inputs"), join_of("outputs"),
+                              join_of("initializers"))
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Random graphs mean the same compiled at O0, O1 and O3 as evaluated: sluice-eval of the preprocessed graph, sluice-loader on three compiled
-models, and numpy must agree.
+"""Random graphs mean the same compiled at O0, O1 and O3 as evaluated: sluice-eval of the
+preprocessed graph, sluice-loader on three compiled models, and numpy must agree.
 
 usage: random_graphs_test.py FOLDER_OF_PROGRAMS [options]
 
@@ -9,11 +9,13 @@ usage: random_graphs_test.py FOLDER_OF_PROGRAMS [options]
   --seed S       other graphs                              [default: 1]
   --batch N      graphs in one model                       [default: 10]
   --only I       graph number I alone
-  --keep DIR     where failing graphs go                   [default: random-graphs in the working directory]
+  --keep DIR     where failing graphs go
+                 [default: random-graphs in the working directory]
   --model FILE   this model on the inputs of FILE.npz or those beside --inputs, without numpy
   --inputs FILE  .npz of inputs by name; inputs that it lacks, or of other sizes, are made up
 
-Exits 7 when anything disagrees. Each failing graph is written as an ONNX file; the message says what to type to shrink it.
+Exits 7 when anything disagrees. Each failing graph is written as an ONNX file; the message says
+what to type to shrink it.
 """
 import argparse
 import os
@@ -40,8 +42,8 @@ class Failed(Exception):
 
 def run(options, program, *arguments):
     try:
-        done = subprocess.run([os.path.join(options.bin, "sluice-" + program), *arguments], capture_output=True, text=True, timeout=MAX_SECONDS,
-                              check=False)
+        done = subprocess.run([os.path.join(options.bin, "sluice-" + program), *arguments],
+                              capture_output=True, text=True, timeout=MAX_SECONDS, check=False)
     except subprocess.TimeoutExpired as late:
         raise Failed(f"{program}: no end after {MAX_SECONDS} s") from late
     if done.returncode != 0:
@@ -59,7 +61,8 @@ def difference(found, wanted):
     if not wanted.size:
         return None
     if wanted.dtype.kind != "f":
-        return None if np.array_equal(found, wanted) else f"{np.count_nonzero(found != wanted)} of {wanted.size} elements differ"
+        return (None if np.array_equal(found, wanted)
+                else f"{np.count_nonzero(found != wanted)} of {wanted.size} elements differ")
     a, b = found.astype(np.float64), wanted.astype(np.float64)
     if not np.array_equal(np.isfinite(a), np.isfinite(b)):
         return "another set of elements is finite"
@@ -88,8 +91,10 @@ def check(options, model, feeds, wanted, folder):
     if wanted is not None:
         compare("sluice-eval against numpy", meant, wanted)
     for level in LEVELS:
-        run(options, "compile", place("model.onnx"), f"--opt-level={level}", "-o", place(level + ".om"))
-        run(options, "loader", place(level + ".om"), *bound, "--threads=1", "--output-dir=" + place(level))
+        run(options, "compile", place("model.onnx"), f"--opt-level={level}", "-o",
+            place(level + ".om"))
+        run(options, "loader", place(level + ".om"), *bound, "--threads=1",
+            "--output-dir=" + place(level))
         compare(f"{level} against sluice-eval", outputs_in(place(level), names), meant)
 
 
@@ -112,33 +117,40 @@ def keep(options, graph):
     onnx.save(random_graphs.model_of([graph]), path)
     np.savez(path + ".npz", **graph.feeds)
     own = f"/usr/bin/python3 {os.path.abspath(__file__)} {options.bin}"
-    return (f"  {path}\n  {own} --seed {options.seed} --only {graph.index}\n  {os.path.join(options.bin, 'sluice')} reduce {path} -o {path[:-5]}.small.onnx --exit-code=7 -- "
-            f"{own} --inputs {path}.npz --model %")
+    return (f"  {path}\n  {own} --seed {options.seed} --only {graph.index}\n"
+            f"  {os.path.join(options.bin, 'sluice')} reduce {path} -o {path[:-5]}.small.onnx "
+            f"--exit-code=7 -- {own} --inputs {path}.npz --model %")
 
 
 def find_failing(options, graphs, told):
     """The graphs that fail alone; all of them, when none does."""
-    alone = [(graph, failure) for graph in graphs for failure in [try_graphs(options, [graph])] if failure] if len(graphs) > 1 else [(graphs[0], told)]
+    alone = [(graph, failure) for graph in graphs for failure in [try_graphs(options, [graph])]
+             if failure] if len(graphs) > 1 else [(graphs[0], told)]
     for graph, failure in alone:
         print(f"graph {graph.index}: {failure}\n{keep(options, graph)}", flush=True)
     if not alone:
-        print(f"graphs {graphs[0].index} to {graphs[-1].index} together, none alone: {told}", flush=True)
+        print(f"graphs {graphs[0].index} to {graphs[-1].index} together, none alone: {told}",
+              flush=True)
     return max(1, len(alone))
 
 
 def feeds_of(model, path):
-    """Inputs of the file where they fit; else by name and size alone, so that every run has the same."""
+    """Inputs of the file where they fit; else by name and size alone, so that every run has the
+    same."""
     known = dict(np.load(path)) if path and os.path.exists(path) else {}
     feeds = {}
     for item in model.graph.input:
         kind = mapping.TENSOR_TYPE_TO_NP_TYPE[item.type.tensor_type.elem_type]
-        dims = [dim.dim_value if dim.HasField("dim_value") else None for dim in item.type.tensor_type.shape.dim]
+        dims = [dim.dim_value if dim.HasField("dim_value") else None
+                for dim in item.type.tensor_type.shape.dim]
         array = known.get(item.name)
-        if array is not None and array.dtype == kind and array.ndim == len(dims) and all(n in (None, m) for n, m in zip(dims, array.shape)):
+        if (array is not None and array.dtype == kind and array.ndim == len(dims) and
+            all(n in (None, m) for n, m in zip(dims, array.shape))):
             feeds[item.name] = array
             continue
         data = np.random.default_rng(zlib.crc32(item.name.encode()))
-        feeds[item.name] = (data.normal(size=[n or 3 for n in dims]) * (1 if kind.kind == "f" else 2)).astype(kind)
+        feeds[item.name] = (data.normal(size=[n or 3 for n in dims]) * (1 if kind.kind == "f"
+                                                                        else 2)).astype(kind)
     return feeds
 
 
@@ -154,7 +166,9 @@ def check_model(options):
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage=argparse.SUPPRESS)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     usage=argparse.SUPPRESS)
     parser.add_argument("bin", type=os.path.abspath)
     parser.add_argument("--count", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=20)
@@ -180,7 +194,8 @@ def main():
     if options.model:
         return check_model(options)
     begin, tried, failed = time.time(), 0, 0
-    for batch in [[random_graphs.RandomGraph(options.seed, options.only)]] if options.only is not None else batches(options, begin):
+    for batch in ([[random_graphs.RandomGraph(options.seed, options.only)]]
+                  if options.only is not None else batches(options, begin)):
         graphs = [graph for graph in batch if graph.outputs]
         told = try_graphs(options, graphs) if graphs else None
         failed += find_failing(options, graphs, told) if told else 0

@@ -35,7 +35,8 @@ def tensor(name, dims, kind=F32):
 
 
 def chain(count, begin, prefix, special):
-    """Nodes one after the other with an Add of something older now and then; `special`: {position: operator}."""
+    """Nodes one after the other with an Add of something older now and then; `special`: {position:
+    operator}."""
     nodes, names = [], [begin]
     for i in range(count):
         name = f"{prefix}{i}"
@@ -53,7 +54,8 @@ def model(nodes, inputs, outputs, initializers=()):
 
 
 def count(graph):
-    return len(graph.node) + sum(count(a.g) for node in graph.node for a in node.attribute if a.HasField("g"))
+    return len(graph.node) + sum(count(a.g) for node in graph.node for a in node.attribute
+                                 if a.HasField("g"))
 
 
 class Reduce(unittest.TestCase):
@@ -68,12 +70,14 @@ class Reduce(unittest.TestCase):
         return os.path.join(self.folder.name, name)
 
     def reduce(self, *arguments):
-        return subprocess.run([os.path.join(BIN, "sluice-reduce"), *arguments], capture_output=True, text=True, check=False)
+        return subprocess.run([os.path.join(BIN, "sluice-reduce"), *arguments], capture_output=True,
+                              text=True, check=False)
 
     def shrink(self, made, command, options=()):
         with open(self.place("whole.onnx"), "wb") as file:
             file.write(made.SerializeToString())
-        done = self.reduce(*options, self.place("whole.onnx"), "-o", self.place("small.onnx"), "--", *command)
+        done = self.reduce(*options, self.place("whole.onnx"), "-o", self.place("small.onnx"), "--",
+                           *command)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         small = onnx.load(self.place("small.onnx"))
         last = done.stdout.splitlines()[-1]
@@ -81,49 +85,59 @@ class Reduce(unittest.TestCase):
         return small, int(re.search(r"(\d+) runs; ", done.stdout).group(1))
 
     def is_valid(self, path):
-        return subprocess.run([os.path.join(BIN, "sluice-preprocess"), path, "-o", "/dev/null"], capture_output=True, check=False).returncode == 0
+        return subprocess.run([os.path.join(BIN, "sluice-preprocess"), path, "-o", "/dev/null"],
+                              capture_output=True, check=False).returncode == 0
 
     def test_a_pair_among_200_nodes(self):
         nodes, last = chain(180, "x", "v", {90: "Tanh", 91: "Softplus"})
-        small, runs = self.shrink(model(nodes, [tensor("x", [4, 6])], [tensor(last, [4, 6]), tensor("v20", [4, 6])]), self.pair)
+        small, runs = self.shrink(model(nodes, [tensor("x", [4, 6])],
+                                        [tensor(last, [4, 6]), tensor("v20", [4, 6])]), self.pair)
         self.assertEqual([node.op_type for node in small.graph.node], ["Tanh", "Softplus"])
         self.assertLess(runs, 60)
-        self.assertEqual([d.dim_value for d in small.graph.input[0].type.tensor_type.shape.dim], [1, 1])
+        self.assertEqual([d.dim_value for d in small.graph.input[0].type.tensor_type.shape.dim],
+                         [1, 1])
         self.assertTrue(self.is_valid(self.place("small.onnx")))
         onnx.checker.check_model(small)
 
     def test_a_pair_in_a_branch_in_a_loop(self):
         inner, inner_last = chain(40, "s", "i", {20: "Tanh", 21: "Softplus"})
         other, other_last = chain(10, "s", "o", {})
-        branch = helper.make_node("If", ["c"], ["t"], then_branch=helper.make_graph(inner, "then", [], [tensor(inner_last, None)]),
-                                  else_branch=helper.make_graph(other, "else", [], [tensor(other_last, None)]))
+        branch = helper.make_node(
+            "If", ["c"], ["t"],
+            then_branch=helper.make_graph(inner, "then", [], [tensor(inner_last, None)]),
+            else_branch=helper.make_graph(other, "else", [], [tensor(other_last, None)]))
         around, around_last = chain(30, "t", "l", {})
-        body = helper.make_graph([branch, *around, helper.make_node("Identity", ["more"], ["again"])], "body",
-                                 [tensor("n", [], I64), tensor("more", [], BOOL), tensor("s", [4, 6])],
-                                 [tensor("again", [], BOOL), tensor(around_last, [4, 6])])
+        body = helper.make_graph(
+            [branch, *around, helper.make_node("Identity", ["more"], ["again"])], "body",
+            [tensor("n", [], I64), tensor("more", [], BOOL), tensor("s", [4, 6])],
+            [tensor("again", [], BOOL), tensor(around_last, [4, 6])])
         before, begin = chain(60, "x", "b", {})
         after, last = chain(60, "loop", "a", {})
         loop = helper.make_node("Loop", ["trips", ""], ["loop"], body=body)
         trips = numpy_helper.from_array(np.array(3, np.int64), "trips")
         loop.input.append(begin)
-        small, _ = self.shrink(model([*before, loop, *after], [tensor("x", [4, 6]), tensor("c", [], BOOL)], [tensor(last, [4, 6])], [trips]),
-                               self.pair)
+        small, _ = self.shrink(model([*before, loop, *after],
+                                     [tensor("x", [4, 6]), tensor("c", [], BOOL)],
+                                     [tensor(last, [4, 6])], [trips]), self.pair)
         self.assertEqual([node.op_type for node in small.graph.node], ["Tanh", "Softplus"])
         self.assertTrue(self.is_valid(self.place("small.onnx")))
 
     def test_two_nodes_far_apart_among_3000(self):
         nodes, last = chain(2700, "x", "v", {100: "Tanh", 2500: "Softplus"})
         both = ["sh", "-c", "grep -q Tanh % && grep -q Softplus % && exit 9; exit 0"]
-        small, runs = self.shrink(model(nodes, [tensor("x", [4, 6])], [tensor(last, [4, 6])]), both, ["--exit-code=9"])
+        small, runs = self.shrink(model(nodes, [tensor("x", [4, 6])], [tensor(last, [4, 6])]), both,
+                                  ["--exit-code=9"])
         self.assertEqual(sorted(node.op_type for node in small.graph.node), ["Softplus", "Tanh"])
         self.assertLess(runs, 200)
 
     def test_sizes_and_constants(self):
         weight = numpy_helper.from_array(np.ones((64, 48), np.float32), "w")
         shape = numpy_helper.from_array(np.array([64, 32], np.int64), "s")
-        nodes = [helper.make_node("Reshape", ["x", "s"], ["r"]), helper.make_node("Transpose", ["r"], ["t"], perm=[1, 0]),
+        nodes = [helper.make_node("Reshape", ["x", "s"], ["r"]),
+                 helper.make_node("Transpose", ["r"], ["t"], perm=[1, 0]),
                  helper.make_node("MatMul", ["t", "w"], ["y"])]
-        small, _ = self.shrink(model(nodes, [tensor("x", [32, 64])], [tensor("y", [32, 48])], [weight, shape]),
+        small, _ = self.shrink(model(nodes, [tensor("x", [32, 64])], [tensor("y", [32, 48])],
+                                     [weight, shape]),
                                ["sh", "-c", "grep -q MatMul % && exit 9; exit 0"])
         self.assertEqual(len(small.graph.node), 1)
         for item in [*small.graph.input]:
@@ -137,14 +151,16 @@ class Reduce(unittest.TestCase):
         after, end = chain(40, "bad", "a", {})
         weight = numpy_helper.from_array(np.ones((5, 3), np.float32), "w")
         command = [os.path.join(BIN, "sluice-preprocess"), "%", "-o", "/dev/null"]
-        small, _ = self.shrink(model([*nodes, bad, *after], [tensor("x", [4, 6])], [tensor(end, None)], [weight]), command)
+        small, _ = self.shrink(model([*nodes, bad, *after], [tensor("x", [4, 6])],
+                                     [tensor(end, None)], [weight]), command)
         self.assertEqual([node.op_type for node in small.graph.node], ["MatMul"])
 
     def test_signals_and_no_end(self):
         for length, options, ending in (30, [], "kill -SEGV $$"), (8, ["--timeout=1"], "sleep 60"):
             nodes, last = chain(length, "x", "v", {5: "Tanh"})
             made = model(nodes, [tensor("x", [4, 6])], [tensor(last, [4, 6])])
-            small, _ = self.shrink(made, ["sh", "-c", f"grep -q Tanh % || exit 0; {ending}"], options)
+            small, _ = self.shrink(made, ["sh", "-c", f"grep -q Tanh % || exit 0; {ending}"],
+                                   options)
             self.assertEqual([node.op_type for node in small.graph.node], ["Tanh"])
 
     def test_unsupported(self):
@@ -153,10 +169,12 @@ class Reduce(unittest.TestCase):
         onnx.save(model(nodes, [tensor("x", [4, 6])], [tensor(last, [4, 6])]), whole)
         with open(whole, "rb") as file:
             before = file.read()
-        for arguments, code, text in [([whole, "--", "true"], 3, "does not fail"), ([whole, "-o", whole, "--", "false"], 3, "whole.onnx"),
-                                      ([whole], 2, "missing"), ([self.place("pair.py"), "--", "false"], 3, "not an ONNX model"),
-                                      ([whole, "--", "no-such-program-here"], 3, "cannot be started"),
-                                      (["--timeout=x", whole, "--", "false"], 3, "--timeout")]:
+        for arguments, code, text in [
+                ([whole, "--", "true"], 3, "does not fail"),
+                ([whole, "-o", whole, "--", "false"], 3, "whole.onnx"), ([whole], 2, "missing"),
+                ([self.place("pair.py"), "--", "false"], 3, "not an ONNX model"),
+                ([whole, "--", "no-such-program-here"], 3, "cannot be started"),
+                (["--timeout=x", whole, "--", "false"], 3, "--timeout")]:
             done = self.reduce(*arguments)
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(text, done.stderr)

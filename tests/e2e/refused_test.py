@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""What this release cannot do as a user asked is refused before anything is written, by compile and by check in the same words, and all
-of a model at once: engines that an annotation names, stream control, engines that a profile only describes.
+"""What this release cannot do as a user asked is refused before anything is written, by compile and
+by check in the same words, and all of a model at once: engines that an annotation names, stream
+control, engines that a profile only describes.
 
 usage: refused_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -30,7 +31,8 @@ def without_place(error):
 def network(*more):
     """Relu, Exp and a product of f32[2, 8] by 8x4; `more` nodes after them."""
     weights = numpy_helper.from_array(np.linspace(-1, 1, 32, dtype=np.float32).reshape(8, 4), "w")
-    nodes = [helper.make_node("Relu", ["x"], ["a"], "first"), helper.make_node("Exp", ["a"], ["b"], "second"),
+    nodes = [helper.make_node("Relu", ["x"], ["a"], "first"),
+             helper.make_node("Exp", ["a"], ["b"], "second"),
              helper.make_node("MatMul", ["b", "w"], ["y"], "third"), *more]
     return helper.make_graph(nodes, "g", [floats("x", [2, 8])], [floats("y", [2, 4])], [weights])
 
@@ -44,7 +46,8 @@ def choice():
                  helper.make_node("Relu", [name + "_m"], [name + "_y"], name + "_relu")]
         return helper.make_graph(nodes, name, [], [floats(name + "_y", [2, 4])])
 
-    node = helper.make_node("If", ["c"], ["y"], "choice", then_branch=branch("yes"), else_branch=branch("no"))
+    node = helper.make_node("If", ["c"], ["y"], "choice", then_branch=branch("yes"),
+                            else_branch=branch("no"))
     inputs = [floats("x", [2, 8]), helper.make_tensor_value_info("c", TensorProto.BOOL, [])]
     return helper.make_graph([node], "g", inputs, [floats("y", [2, 4])], [weights])
 
@@ -63,10 +66,12 @@ class Refused(ProgramCase):
         return self.path(name)
 
     def annotate(self, engines):
-        return "--annotate=" + self.write("rules.json", [{"node": node, "set": {"engine": engine}} for node, engine in engines.items()])
+        return "--annotate=" + self.write("rules.json", [{"node": node, "set": {"engine": engine}}
+                                                         for node, engine in engines.items()])
 
     def compile(self, code, *options):
-        return self.program(code, "sluice-compile", "-q", self.path("model.onnx"), "-o", self.path("model.om"), *options)
+        return self.program(code, "sluice-compile", "-q", self.path("model.onnx"), "-o",
+                            self.path("model.om"), *options)
 
     def both(self, *options):
         """What compile and check print when they refuse the model."""
@@ -79,16 +84,20 @@ class Refused(ProgramCase):
 
     def test_engines_of_annotations(self):
         self.save(network())
-        printed = self.both(PROFILE, self.annotate({"first": "rts", "second": "aicore", "third": "dvpp"}))
-        for line in ("SL4001", "'first' (Relu) of f32: annotated with engine rts: only memory copies",
+        printed = self.both(PROFILE,
+                            self.annotate({"first": "rts", "second": "aicore", "third": "dvpp"}))
+        for line in ("SL4001",
+                     "'first' (Relu) of f32: annotated with engine rts: only memory copies",
                      "'second' (Exp) of f32: annotated with engine aicore: Exp is no contraction",
-                     "'third' (MatMul) of f32: annotated with engine dvpp: profile 'cpu-generic' has no such engine"):
+                     "'third' (MatMul) of f32: annotated with engine dvpp: profile 'cpu-generic' "
+                     "has no such engine"):
             self.assertIn(line, printed)
 
     def test_engines_that_support_the_node_are_taken(self):
         self.save(network())
         self.compile(0, PROFILE, self.annotate({"first": "host_cpu", "third": "host_cpu"}))
-        printed = self.program(0, "sluice-check", self.path("model.onnx"), PROFILE, "--format=json", self.annotate({"*": "host_cpu"}))
+        printed = self.program(0, "sluice-check", self.path("model.onnx"), PROFILE, "--format=json",
+                               self.annotate({"*": "host_cpu"}))
         self.assertEqual(list(json.loads(printed)["engines"]), ["host_cpu"])
         self.program(0, "sluice-loader", self.path("model.om"), "--random")
 
@@ -97,7 +106,8 @@ class Refused(ProgramCase):
         self.compile(0, PROFILE)
         os.remove(self.path("model.om"))
         printed = self.both(PROFILE, self.annotate({"yes_*": "aicore"}))
-        self.assertIn("annotated with engine aicore: it runs where node 'choice' (If) runs, on host_cpu", printed)
+        self.assertIn("annotated with engine aicore: it runs where node 'choice' (If) runs, on "
+                      "host_cpu", printed)
 
     def test_stream_control(self):
         self.save(network(helper.make_node("StreamActive", ["x"], [], "wake", domain="sluice"),
@@ -109,12 +119,15 @@ class Refused(ProgramCase):
 
     def test_engines_that_a_profile_describes(self):
         self.save(network())
-        with open(os.path.join(os.path.dirname(__file__), "../../common/target/profiles/cpu-generic.json")) as file:
+        with open(os.path.join(os.path.dirname(__file__),
+                               "../../common/target/profiles/cpu-generic.json")) as file:
             profile = json.load(file)
-        for member, value in (("described_engines", [{"name": "vector", "cost": 2, "ops": ["Relu"]}]),
-                              ("described_engines", [{"name": "vector", "cost": 2, "ops": []}]),
-                              ("composites", [{"name": "aicore+vector", "members": ["aicore", "host_cpu"]}])):
-            printed = self.both("--profile=" + self.write("study.json", {**profile, "name": "study", member: value}))
+        for member, value in (
+                ("described_engines", [{"name": "vector", "cost": 2, "ops": ["Relu"]}]),
+                ("described_engines", [{"name": "vector", "cost": 2, "ops": []}]),
+                ("composites", [{"name": "aicore+vector", "members": ["aicore", "host_cpu"]}])):
+            printed = self.both("--profile=" + self.write("study.json", {**profile, "name": "study",
+                                                                         member: value}))
             for word in ("SL5002", "device profile 'study'", "vector", "sluice-partition alone"):
                 self.assertIn(word, printed)
         self.compile(0, "--profile=" + self.write("plain.json", {**profile, "name": "plain"}))

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""A graph that a stage stopped half-way records the list of passes and how many of it ran, and is resumed in that list alone.
+"""A graph that a stage stopped half-way records the list of passes and how many of it ran, and is
+resumed in that list alone.
 
 usage: resume_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -21,8 +22,10 @@ def floats(name, dims):
 class Resume(ProgramCase):
     def setUp(self):
         super().setUp()
-        nodes = [helper.make_node("Identity", ["x"], ["a"], "same"), helper.make_node("Relu", ["a"], ["b"], "act"),
-                 helper.make_node("Relu", ["a"], ["c"], "again"), helper.make_node("Add", ["b", "c"], ["y"], "sum")]
+        nodes = [helper.make_node("Identity", ["x"], ["a"], "same"),
+                 helper.make_node("Relu", ["a"], ["b"], "act"),
+                 helper.make_node("Relu", ["a"], ["c"], "again"),
+                 helper.make_node("Add", ["b", "c"], ["y"], "sum")]
         graph = helper.make_graph(nodes, "g", [floats("x", [2, 8])], [floats("y", [2, 8])])
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
         model.ir_version = 8
@@ -31,7 +34,8 @@ class Resume(ProgramCase):
         self.program(0, "sluice-preprocess", self.path("model.onnx"), "-o", self.path("typed.sg"))
 
     def optimize(self, code, source, product, *options):
-        return self.program(code, "sluice-optimize", self.path(source), "-o", self.path(product), *options)
+        return self.program(code, "sluice-optimize", self.path(source), "-o", self.path(product),
+                            *options)
 
     def passes_run(self, source, *options):
         """The names of the passes that ran, in order."""
@@ -46,22 +50,28 @@ class Resume(ProgramCase):
         before, now = printed.split("here the passes are: ", 1)
         self.assertIn("eliminate-identities", before)
         self.assertNotIn("eliminate-identities", now.split("\n")[0])
-        self.assertIn("sluice-optimize: error SL1006", self.program(
-            3, "sluice-compile", "-q", self.path("half.sg"), "-o", self.path("m.om"), "--skip=optimize:eliminate-identities"))
+        self.assertIn("sluice-optimize: error SL1006",
+                      self.program(3, "sluice-compile", "-q", self.path("half.sg"), "-o",
+                                   self.path("m.om"), "--skip=optimize:eliminate-identities"))
         self.program(0, "sluice-compile", "-q", self.path("half.sg"), "-o", self.path("m.om"))
 
     def test_options_that_have_been_read(self):
-        """What a stage read when it began cannot change when it goes on; the same again is no change."""
+        """What a stage read when it began cannot change when it goes on; the same again is no
+        change."""
         model = self.path("model.onnx")
-        self.program(0, "sluice-preprocess", model, "-o", self.path("half.sg"), "--out-nodes=y", "--stop-after=infer-types")
-        for option in ("--dim=N=2", "--input-shape=x:2,8", "--out-nodes=b", "--state=y=x", "--zipmap=tensor",
-                       "--annotate=" + model, "--strict", "--overridable-inputs=on", "--external-dir=" + self.path(".")):
+        self.program(0, "sluice-preprocess", model, "-o", self.path("half.sg"), "--out-nodes=y",
+                     "--stop-after=infer-types")
+        for option in ("--dim=N=2", "--input-shape=x:2,8", "--out-nodes=b", "--state=y=x",
+                       "--zipmap=tensor", "--annotate=" + model, "--strict",
+                       "--overridable-inputs=on", "--external-dir=" + self.path(".")):
             with self.subTest(option):
                 name = option.split("=")[0]
                 for command in (["sluice-preprocess"], ["sluice-compile", "-q"]):
-                    printed = self.program(3, *command, self.path("half.sg"), "-o", self.path("none"), option)
+                    printed = self.program(3, *command, self.path("half.sg"), "-o",
+                                           self.path("none"), option)
                     self.assertIn(f"sluice-preprocess: error SL1006: {name} is ", printed)
-        self.program(0, "sluice-preprocess", self.path("half.sg"), "-o", self.path("whole.sg"), "--out-nodes=y")
+        self.program(0, "sluice-preprocess", self.path("half.sg"), "-o", self.path("whole.sg"),
+                     "--out-nodes=y")
         self.program(0, "sluice-preprocess", model, "-o", self.path("once.sg"), "--out-nodes=y")
         with open(self.path("whole.sg"), "rb") as resumed, open(self.path("once.sg"), "rb") as once:
             self.assertEqual(resumed.read(), once.read())
@@ -74,7 +84,8 @@ class Resume(ProgramCase):
             self.assertIn("beside --passes, which says exactly what runs", printed)
 
     def test_a_pass_that_stands_twice_in_the_list(self):
-        names = ["eliminate-identities", "eliminate-dead-nodes", "eliminate-identities", "eliminate-common-subexpressions"]
+        names = ["eliminate-identities", "eliminate-dead-nodes", "eliminate-identities",
+                 "eliminate-common-subexpressions"]
         chosen = "--passes=" + ",".join(names)
         self.assertEqual(self.passes_run("typed.sg", chosen), names)
         for done in (1, 2, 3):
@@ -82,9 +93,12 @@ class Resume(ProgramCase):
             self.assertEqual(self.passes_run("half.sg"), names[done:])
             self.assertEqual(self.passes_run("half.sg", chosen), names[done:])
             printed = self.program(0, "sluice-show", self.path("half.sg")).split("\n")[0]
-            self.assertEqual(printed, "sluice 1 typed after preprocess stopped after %d of %s" % (done, ", ".join(f'"{name}"' for name in names)))
-        self.assertIn("here the passes are: " + ", ".join(f"'{name}'" for name in names[:3]), self.optimize(3, "half.sg", "product.sg", "--passes=" + ",".join(names[:3])))
-        self.assertIn("--stop-after is 2, and the graph has been through 3 passes", self.optimize(3, "half.sg", "product.sg", "--stop-after=2"))
+            self.assertEqual(printed, "sluice 1 typed after preprocess stopped after %d of %s" %
+                             (done, ", ".join(f'"{name}"' for name in names)))
+        self.assertIn("here the passes are: " + ", ".join(f"'{name}'" for name in names[:3]),
+                      self.optimize(3, "half.sg", "product.sg", "--passes=" + ",".join(names[:3])))
+        self.assertIn("--stop-after is 2, and the graph has been through 3 passes",
+                      self.optimize(3, "half.sg", "product.sg", "--stop-after=2"))
 
     def test_a_skipped_pass_stays_skipped(self):
         skip = "--skip=eliminate-identities"
@@ -96,7 +110,8 @@ class Resume(ProgramCase):
 
     def test_another_stage(self):
         self.optimize(0, "typed.sg", "half.sg", "--stop-after=1")
-        printed = self.program(3, "sluice-partition", self.path("half.sg"), "-o", self.path("product.sg"), PROFILE)
+        printed = self.program(3, "sluice-partition", self.path("half.sg"), "-o",
+                               self.path("product.sg"), PROFILE)
         self.assertIn("in another stage", printed)
 
     def test_text_keeps_the_record(self):
@@ -105,8 +120,10 @@ class Resume(ProgramCase):
         self.program(0, "sluice-as", self.path("half.txt"), "-o", self.path("again.sg"))
         self.assertEqual(self.passes_run("again.sg"), self.passes_run("half.sg"))
         with open(self.path("bad.txt"), "w") as file:
-            file.write('sluice 1 typed after preprocess stopped after 1 of "a"\ngraph @main(%x: f32[4]) -> (%x) {\n}\n')
-        self.assertIn("1 of 1 passes", self.program(3, "sluice-as", self.path("bad.txt"), "-o", self.path("bad.sg")))
+            file.write('sluice 1 typed after preprocess stopped after 1 of "a"\n'
+                       'graph @main(%x: f32[4]) -> (%x) {\n}\n')
+        self.assertIn("1 of 1 passes",
+                      self.program(3, "sluice-as", self.path("bad.txt"), "-o", self.path("bad.sg")))
 
 
 if __name__ == "__main__":

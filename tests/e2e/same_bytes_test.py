@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""One compiled model, byte for byte, however it was made: the pipe of a shell, every transport, work resumed after each stage and each pass,
-any number of threads, each non-semantic option set and unset, another folder, another locale, a processor that seems to lack instructions.
+"""One compiled model, byte for byte, however it was made: the pipe of a shell, every transport,
+work resumed after each stage and each pass, any number of threads, each non-semantic option set and
+unset, another folder, another locale, a processor that seems to lack instructions.
 
 usage: same_bytes_test.py FOLDER_OF_PROGRAMS [--model FILE]
 """
@@ -22,26 +23,37 @@ PROFILE = "--profile=cpu-generic"  # runs everywhere
 LOCALES = [{"LC_ALL": "C.UTF-8"}, {"LC_ALL": "tr_TR.UTF-8", "LANG": "de_DE.UTF-8"}]
 LESSER_PROCESSOR = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2"}
 
-# What each non-semantic option of sluice compile is tried with; {} is a folder of its own. The options are those of the help text: one that is
-# missing here, or has gone there, fails the test.
-NON_SEMANTIC = {"--threads": ["1", "2", "8", "0"], "--dump-dir": ["{}/dump"], "--stats": ["{}/stats.json", "{}/stats"], "--verify": ["each", "end", "segments"],
-          "--segments": ["inline"], "--store": ["{}/store"], "--max-constant-bytes": ["2000000000"], "--error-format": ["text", "json"],
-          "--strict": [None],
-          "--transport": ["pipe", "files", "zmq"], "--heartbeat": ["500"], "--model": ["MODEL"], "--external-dir": ["{}"], "--service": []}
+# What each non-semantic option of sluice compile is tried with; {} is a folder of its own. The
+# options are those of the help text: one that is missing here, or has gone there, fails the test.
+NON_SEMANTIC = {"--threads": ["1", "2", "8", "0"], "--dump-dir": ["{}/dump"],
+                "--stats": ["{}/stats.json", "{}/stats"], "--verify": ["each", "end", "segments"],
+                "--segments": ["inline"], "--store": ["{}/store"],
+                "--max-constant-bytes": ["2000000000"], "--error-format": ["text", "json"],
+                "--strict": [None], "--transport": ["pipe", "files", "zmq"], "--heartbeat": ["500"],
+                "--model": ["MODEL"], "--external-dir": ["{}"], "--service": []}
 
 
 def make_model(path):
     """Convolutions and products, and constants to fold with transcendental functions in them."""
     random = np.random.default_rng(3)
-    weight = lambda name, *dims: numpy_helper.from_array(random.standard_normal(dims, np.float32), name)
-    weights = [weight("w1", 8, 3, 3, 3), weight("w2", 8, 8, 3, 3), weight("w3", 200, 10), weight("scale", 1, 8, 1, 1), weight("bias", 10)]
-    folded = [("Exp", "scale", "e"), ("Tanh", "e", "t"), ("Sigmoid", "t", "s"), ("Erf", "bias", "b1"), ("Sin", "b1", "b2"), ("Softplus", "b2", "b")]
+    weight = lambda name, *dims: numpy_helper.from_array(random.standard_normal(dims, np.float32),
+                                                         name)
+    weights = [weight("w1", 8, 3, 3, 3), weight("w2", 8, 8, 3, 3), weight("w3", 200, 10),
+               weight("scale", 1, 8, 1, 1), weight("bias", 10)]
+    folded = [("Exp", "scale", "e"), ("Tanh", "e", "t"), ("Sigmoid", "t", "s"),
+              ("Erf", "bias", "b1"), ("Sin", "b1", "b2"), ("Softplus", "b2", "b")]
     nodes = [helper.make_node(op, [source], [result]) for op, source, result in folded]
-    nodes += [helper.make_node("Conv", ["x", "w1"], ["c1"], "conv1", pads=[1, 1, 1, 1]), helper.make_node("Mul", ["c1", "s"], ["m1"]),
-              helper.make_node("Relu", ["m1"], ["r1"], "relu1"), helper.make_node("Conv", ["r1", "w2"], ["c2"], "conv2", strides=[2, 2]),
-              helper.make_node("Flatten", ["c2"], ["f"]), helper.make_node("MatMul", ["f", "w3"], ["p"], "fc"), helper.make_node("Add", ["p", "b"], ["y"])]
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in (("x", [1, 3, 12, 12]), ("y", None))]
-    model = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:], weights), opset_imports=[helper.make_opsetid("", 13)])
+    nodes += [helper.make_node("Conv", ["x", "w1"], ["c1"], "conv1", pads=[1, 1, 1, 1]),
+              helper.make_node("Mul", ["c1", "s"], ["m1"]),
+              helper.make_node("Relu", ["m1"], ["r1"], "relu1"),
+              helper.make_node("Conv", ["r1", "w2"], ["c2"], "conv2", strides=[2, 2]),
+              helper.make_node("Flatten", ["c2"], ["f"]),
+              helper.make_node("MatMul", ["f", "w3"], ["p"], "fc"),
+              helper.make_node("Add", ["p", "b"], ["y"])]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+            for name, dims in (("x", [1, 3, 12, 12]), ("y", None))]
+    model = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:], weights),
+                              opset_imports=[helper.make_opsetid("", 13)])
     model.ir_version = 8
     with open(path, "wb") as file:
         file.write(model.SerializeToString())
@@ -55,7 +67,8 @@ class SameBytes:
         self.compile(model, "--dump-dir", self.dump)
         self.expected = self.read(self.out)
         self.call("verify", "--segments", self.out)
-        self.graphs = ["%s/%d-%s.sg" % (self.dump, k + 1, stage) for k, stage in enumerate(STAGES[:4])]
+        self.graphs = ["%s/%d-%s.sg" % (self.dump, k + 1, stage)
+                       for k, stage in enumerate(STAGES[:4])]
 
     def read(self, path):
         with open(path, "rb") as file:
@@ -63,7 +76,8 @@ class SameBytes:
 
     def call(self, name, *arguments, **how):
         command = [os.path.join(self.programs, "sluice-" + name), *arguments]
-        result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=600, **how)
+        result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                timeout=600, **how)
         assert result.returncode == 0, (command, result.stderr)
         return result.stdout
 
@@ -79,19 +93,22 @@ class SameBytes:
     def shell(self):
         commands = [os.path.join(self.programs, "sluice-" + stage) for stage in STAGES]
         commands[0] += " %s '%s'" % (PROFILE, self.model)
-        subprocess.run(["/bin/sh", "-c", " | ".join(commands) + " > '%s'" % self.out], check=True, timeout=600)
+        subprocess.run(["/bin/sh", "-c", " | ".join(commands) + " > '%s'" % self.out], check=True,
+                       timeout=600)
         self.same("pipes of a shell", "shell")
 
     def non_semantic_options(self):
         usage = self.call("compile", "--help")
         section = usage[usage.index("Non-semantic options"):]
         known = set(re.findall(r"^ +(--[\w-]+)", section, re.MULTILINE))
-        assert known == set(NON_SEMANTIC), "non-semantic options without a try, or tries without an option: %s" % sorted(known ^ set(NON_SEMANTIC))
+        assert known == set(NON_SEMANTIC), ("non-semantic options without a try, or tries without "
+                                            "an option: %s" % sorted(known ^ set(NON_SEMANTIC)))
         for name, values in sorted(NON_SEMANTIC.items()):
             for value in values:
                 own = os.path.join(self.folder, "own")
                 os.mkdir(own)
-                option = name if value is None else "%s=%s" % (name, self.model if value == "MODEL" else value.format(own))
+                option = name if value is None else "%s=%s" % (name, self.model if value == "MODEL"
+                                                               else value.format(own))
                 self.compile(self.model, option)
                 self.same("non-semantic options", option)
                 shutil.rmtree(own)
@@ -108,9 +125,12 @@ class SameBytes:
         for k, (stage, source) in enumerate(zip(STAGES, [self.model, *self.graphs])):
             passes = [line.split()[0] for line in self.call(stage, "--list-passes").splitlines()]
             for name in passes[:-1]:
-                self.call(stage, *([PROFILE] if k == 0 else []), "--stop-after", name, source, "-o", half)
+                self.call(stage, *([PROFILE] if k == 0 else []), "--stop-after", name, source, "-o",
+                          half)
                 self.call(stage, half, "-o", whole)
-                assert self.read(whole) == (self.read(self.graphs[k]) if k < 4 else self.expected), "%s resumed after %s" % (stage, name)
+                assert self.read(whole) == (self.read(self.graphs[k]) if k < 4
+                                            else self.expected), "%s resumed after %s" % (stage,
+                                                                                          name)
                 self.compile(half)
                 self.same("resumed after a pass", "%s of %s" % (name, stage))
 
@@ -122,7 +142,8 @@ class SameBytes:
         self.compile(copy)
         self.same("other folders", "a copy of the model")
         for change in (*LOCALES, LESSER_PROCESSOR):
-            self.compile(os.path.relpath(self.model, other), cwd=other, env={**os.environ, **change})
+            self.compile(os.path.relpath(self.model, other), cwd=other,
+                         env={**os.environ, **change})
             self.same("locales and processors", change)
 
 
@@ -134,13 +155,17 @@ def main():
     programs = need(arguments.programs, ["compile", "verify", *STAGES])
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        model = os.path.abspath(arguments.model) if arguments.model else os.path.join(folder, "model.onnx")
+        model = os.path.abspath(arguments.model) if arguments.model else os.path.join(folder,
+                                                                                      "model.onnx")
         if not arguments.model:
             make_model(model)
         test = SameBytes(programs, model, folder)
-        for part in (test.shell, test.non_semantic_options, test.after_each_stage, test.after_each_pass, test.elsewhere):
+        for part in (test.shell, test.non_semantic_options, test.after_each_stage,
+                     test.after_each_pass, test.elsewhere):
             part()
-    print("the same %d bytes: %s; %.0f s" % (len(test.expected), ", ".join("%s %d" % item for item in test.counts.items()), time.monotonic() - start))
+    print("the same %d bytes: %s; %.0f s" %
+          (len(test.expected), ", ".join("%s %d" % item for item in test.counts.items()),
+           time.monotonic() - start))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,9 @@ import unittest
 
 from programs import ProgramCase, need
 
-MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "models", "make")
+MODELS = os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "models", "make"
+)
 
 STRANGE = """sluice 1 typed
 graph @main(%"in \\"\\\\\\x01\\xff": f32[2]) -> (%y) {
@@ -32,7 +34,16 @@ class ShowJson(ProgramCase):
     def compiled(self, name, *options, dims=()):
         subprocess.run([MODELS, "-o", self.folder, name, *options], check=True, capture_output=True)
         path = self.path(name + ".om")
-        self.program(0, "sluice-compile", "-q", "--profile=cpu-avx2", *dims, self.path(name + ".onnx"), "-o", path)
+        self.program(
+            0,
+            "sluice-compile",
+            "-q",
+            "--profile=cpu-avx2",
+            *dims,
+            self.path(name + ".onnx"),
+            "-o",
+            path,
+        )
         return path
 
     def column(self, text, name):
@@ -43,13 +54,28 @@ class ShowJson(ProgramCase):
         shown, text = self.shown(model), self.show(model)
         values = [value for part in shown["parts"] for value in part["values"]]
         tasks = [task for part in shown["parts"] for task in part["tasks"]]
-        self.assertEqual([value["offset"] for value in values], [int(n) for n in self.column(text, "value_offset")])
-        self.assertEqual([value["bytes"] for value in values], [int(n) for n in self.column(text, "value_bytes")])
-        self.assertEqual([f"TASK_{task['kind'].upper()}" for task in tasks], self.column(text, "task_kind"))
-        self.assertEqual([task["node"] for task in tasks], [int(n) for n in self.column(text, "task_node")])
-        operands = [4294967295 if one is None else one for task in tasks for one in task["writes"] + task["reads"]]
+        self.assertEqual(
+            [value["offset"] for value in values],
+            [int(n) for n in self.column(text, "value_offset")],
+        )
+        self.assertEqual(
+            [value["bytes"] for value in values], [int(n) for n in self.column(text, "value_bytes")]
+        )
+        self.assertEqual(
+            [f"TASK_{task['kind'].upper()}" for task in tasks], self.column(text, "task_kind")
+        )
+        self.assertEqual(
+            [task["node"] for task in tasks], [int(n) for n in self.column(text, "task_node")]
+        )
+        operands = [
+            4294967295 if one is None else one
+            for task in tasks
+            for one in task["writes"] + task["reads"]
+        ]
         self.assertEqual(operands, [int(n) for n in self.column(text, "operand")])
-        self.assertEqual([kernel["entry"] for kernel in shown["kernels"]], self.column(text, "entry"))
+        self.assertEqual(
+            [kernel["entry"] for kernel in shown["kernels"]], self.column(text, "entry")
+        )
         return shown
 
     def check_summary(self, model, shown):
@@ -58,24 +84,55 @@ class ShowJson(ProgramCase):
         counts = {}
         for node in shown["nodes"]:
             counts[node["engine"]] = counts.get(node["engine"], 0) + 1
-        self.assertIn("engines: " + ", ".join(f"{n} {name}" for name, n in sorted(counts.items())) + "\n", summary)
-        self.assertIn(f"weights: {shown['bytes']['weights']} bytes, kernels: {len(shown['kernels'])} with {shown['bytes']['kernels']}", summary)
+        self.assertIn(
+            "engines: " + ", ".join(f"{n} {name}" for name, n in sorted(counts.items())) + "\n",
+            summary,
+        )
+        self.assertIn(
+            f"weights: {shown['bytes']['weights']} bytes, kernels: {len(shown['kernels'])} "
+            f"with {shown['bytes']['kernels']} bytes",
+            summary,
+        )
         for memory in (part["memory"] for part in shown["parts"]):
-            self.assertIn(f"arena: {memory['arena_bytes']} bytes, scratch: {memory['scratch_bytes_per_worker']} bytes for each worker", summary)
+            self.assertIn(
+                f"arena: {memory['arena_bytes']} bytes, "
+                f"scratch: {memory['scratch_bytes_per_worker']} bytes for each worker",
+                summary,
+            )
         self.assertEqual(shown["bytes"]["file"], os.path.getsize(model))
 
     def test_fixed_model(self):
         model = self.compiled("tiny-conv")
         shown = self.check_columns(model)
         self.check_summary(model, shown)
-        self.assertEqual(shown["inputs"], [{"name": "input", "type": {"kind": "tensor", "dtype": "f32", "dims": [1, 3, 17, 15]}}])
+        self.assertEqual(
+            shown["inputs"],
+            [{"name": "input", "type": {"kind": "tensor", "dtype": "f32", "dims": [1, 3, 17, 15]}}],
+        )
         self.assertNotIn("root", shown)
         named = {entry["name"]: entry for entry in shown["nodes"]}
         conv = named["/conv3/Conv"]
-        self.assertEqual((conv["op"], conv["engine"], len(conv["kernels"])), ("Fused(Conv)", "aicore", 1))
+        self.assertEqual(
+            (conv["op"], conv["engine"], len(conv["kernels"])), ("Fused(Conv)", "aicore", 1)
+        )
         self.assertIn("/bn3/BatchNormalization", conv["from"])
-        self.assertEqual(list(shown), ["version", "profile", "isa", "options", "bytes", "inputs", "outputs", "states", "dims", "nodes",
-                                       "kernels", "parts"])
+        self.assertEqual(
+            list(shown),
+            [
+                "version",
+                "profile",
+                "isa",
+                "options",
+                "bytes",
+                "inputs",
+                "outputs",
+                "states",
+                "dims",
+                "nodes",
+                "kernels",
+                "parts",
+            ],
+        )
         self.assertEqual(self.show(model, "--format=json"), self.show(model, "--format=json"))
 
     def test_open_model(self):
@@ -96,8 +153,12 @@ class ShowJson(ProgramCase):
         self.assertEqual(shown["inputs"][0]["name"], 'in "\\\x01\ufffd')
         self.assertEqual([node["name"] for node in shown["nodes"]], ["a\tb", "é"])
         with open(self.path("m.om"), "rb") as model:
-            piped = subprocess.run([os.path.join(self.programs, "sluice-show"), "--format=json"], stdin=model, capture_output=True,
-                                   check=True)
+            piped = subprocess.run(
+                [os.path.join(self.programs, "sluice-show"), "--format=json"],
+                stdin=model,
+                capture_output=True,
+                check=True,
+            )
         self.assertEqual(json.loads(piped.stdout), shown)
 
     def test_damaged_model(self):

@@ -16,17 +16,20 @@ from programs import STAGES, ProgramCase, need
 
 
 def make_model(path):
-    """Convolutions of many shapes, kept apart: subgraph-optimize generates kernels for each of them, in threads."""
+    """Convolutions of many shapes, kept apart: subgraph-optimize generates kernels for each of
+    them, in threads."""
     random = np.random.default_rng(1)
     nodes, weights, last, channels = [], [], "x", 8
     for k in range(12):
         following = 8 + 8 * k
-        weights.append(numpy_helper.from_array(random.standard_normal((following, channels, 3, 3), np.float32), f"w{k}"))
+        weights.append(numpy_helper.from_array(random.standard_normal((following, channels, 3, 3),
+                                                                      np.float32), f"w{k}"))
         nodes.append(helper.make_node("Conv", [last, f"w{k}"], [f"y{k}"], f"conv{k}", pads=[1] * 4))
         nodes.append(helper.make_node("Sin", [f"y{k}"], [f"s{k}"], f"sin{k}"))
         last, channels = f"s{k}", following
     floats = lambda name, dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-    graph = helper.make_graph(nodes, "g", [floats("x", [1, 8, 12, 12])], [floats(last, [1, channels, 12, 12])], weights)
+    graph = helper.make_graph(nodes, "g", [floats("x", [1, 8, 12, 12])],
+                              [floats(last, [1, channels, 12, 12])], weights)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
     model.ir_version = 8
     with open(path, "wb") as file:
@@ -60,9 +63,11 @@ class Threads(ProgramCase):
         return ["/usr/bin/taskset", "-c", str(self.core), *command]
 
     def test_a_run(self):
-        self.program(0, "sluice-compile", "-q", "--profile=cpu-avx2", self.path("model.onnx"), "-o", self.path("model.om"))
+        self.program(0, "sluice-compile", "-q", "--profile=cpu-avx2", self.path("model.onnx"), "-o",
+                     self.path("model.om"))
         bench = [self.path_of("loader"), self.path("model.om"), "--bench", "--json", "--runs=1"]
-        threads = lambda command: json.loads(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)["threads"]
+        threads = lambda command: json.loads(
+            subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)["threads"]
         self.assertEqual(threads(self.on_one_core(*bench)), 1)
         self.assertEqual(threads(self.on_one_core(*bench, "--threads=3")), 3)
         self.assertLessEqual(threads(bench), len(os.sched_getaffinity(0)))
@@ -70,7 +75,8 @@ class Threads(ProgramCase):
     def test_a_stage(self):
         source = self.path("model.onnx")
         for stage in STAGES[:3]:
-            command = [self.path_of(stage), *(["--profile=cpu-avx2"] if stage == "preprocess" else []), source, "-o", self.path(stage)]
+            command = [self.path_of(stage), *(["--profile=cpu-avx2"] if stage == "preprocess"
+                                              else []), source, "-o", self.path(stage)]
             subprocess.run(command, check=True, timeout=60)
             source = self.path(stage)
         command = [self.path_of("subgraph-optimize"), source, "-o", self.path("lowered")]

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""The real stages over every transport: the same bytes; one error and the first failure's exit code when something fails, breaks or misbehaves.
+"""The real stages over every transport: the same bytes; one error and the first failure's exit code
+when something fails, breaks or misbehaves.
 
 usage: transport_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -30,7 +31,8 @@ class Case(unittest.TestCase):
         self.model = self.path("model.onnx")
         make_mlp(self.model)
         self.out = self.path("out.om")
-        self.environment = dict(os.environ, TMPDIR=self.tmp, PATH=pipe_test.PROGRAMS + ":" + os.environ["PATH"])
+        self.environment = dict(os.environ, TMPDIR=self.tmp,
+                                PATH=pipe_test.PROGRAMS + ":" + os.environ["PATH"])
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -45,8 +47,9 @@ class Case(unittest.TestCase):
         return self.path(name)
 
     def compile_process(self, *options, source=None, out=None):
-        return subprocess.Popen([program("compile"), source or self.model, "-o", out or self.out, *options], stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, env=self.environment)
+        return subprocess.Popen([program("compile"), source or self.model, "-o", out or self.out,
+                                 *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, env=self.environment)
 
     def finish(self, process):
         output, errors = process.communicate(timeout=200)
@@ -78,15 +81,21 @@ class SameBytes(Case):
             self.assertTrue(self.compiled("--transport=" + transport) == expected, transport)
             dump = self.path(transport)
             stats = self.path(transport + ".json")
-            self.assertTrue(self.compiled("--transport", transport, "--dump-dir", dump, "--stats", stats) == expected, transport + " with dumps")
+            self.assertTrue(self.compiled("--transport", transport, "--dump-dir", dump, "--stats",
+                                          stats) == expected, transport + " with dumps")
             self.assertIn(b'"passes"', self.bytes_of(transport + ".json"))
-            dumps[transport] = {name: self.bytes_of(transport + "/" + name) for name in os.listdir(dump) if name.endswith(".sg")}
-            self.assertEqual(sorted(dumps[transport]), ["%d-%s.sg" % (k + 1, stage) for k, stage in enumerate(STAGES[:4])])
-            self.assertTrue(self.compiled("--transport", transport, source="%s/2-optimize.sg" % dump) == expected, transport + " resumed")
-        self.assertTrue(dumps["files"] == dumps["pipe"] and dumps["zmq"] == dumps["pipe"], "the graphs between the stages differ")
+            dumps[transport] = {name: self.bytes_of(transport + "/" + name)
+                                for name in os.listdir(dump) if name.endswith(".sg")}
+            self.assertEqual(sorted(dumps[transport]),
+                             ["%d-%s.sg" % (k + 1, stage) for k, stage in enumerate(STAGES[:4])])
+            self.assertTrue(self.compiled("--transport", transport, source="%s/2-optimize.sg" %
+                                          dump) == expected, transport + " resumed")
+        self.assertTrue(dumps["files"] == dumps["pipe"] and dumps["zmq"] == dumps["pipe"],
+                        "the graphs between the stages differ")
         for transport in ("pipe", "files", "zmq"):
-            done = subprocess.run([program("compile"), "-q", "--profile=" + PROFILE, "--transport", transport, self.model], capture_output=True,
-                                  env=self.environment)
+            done = subprocess.run([program("compile"), "-q", "--profile=" + PROFILE, "--transport",
+                                   transport, self.model],
+                                  capture_output=True, env=self.environment)
             self.assertTrue(done.stdout == expected, transport + " to standard output")
 
     def test_mlp(self):
@@ -100,7 +109,8 @@ class SameBytes(Case):
         for transport in ("pipe", "files", "zmq"):
             result = self.compile("--transport", transport, "--passes=partition:nonsense")
             self.assert_one_error(result, 3, "sluice-partition: error SL1006")
-            texts.add("\n".join(line for line in result.stderr.splitlines() if not line.startswith("sluice-compile: ")))
+            texts.add("\n".join(line for line in result.stderr.splitlines()
+                                if not line.startswith("sluice-compile: ")))
             self.assertFalse(os.path.exists(self.out))
             self.assertEqual(os.listdir(self.tmp), [])
         self.assertEqual(len(texts), 1, texts)
@@ -117,29 +127,38 @@ class SameBytes(Case):
         self.assertLess(os.path.getsize(graph), 4096)  # the weights have 6.6 kB
         os.rename(self.model, self.path("away"))
         self.assertTrue(self.compiled("--store", store, source=graph) == expected, "resumed")
-        self.assert_one_error(self.compile(source=graph), 3, "lies in a store", "hint: give the folder that the graph was written with: --store DIR")
-        self.assert_one_error(self.compile("--store", self.folder, source=graph), 3, "hint: is --store the folder")
+        self.assert_one_error(self.compile(source=graph), 3, "lies in a store",
+                              "hint: give the folder that the graph was written with: --store DIR")
+        self.assert_one_error(self.compile("--store", self.folder, source=graph), 3,
+                              "hint: is --store the folder")
         for name, option in (("eval", "--random"), ("verify", "--segments")):
-            tool = lambda *more: subprocess.run([program(name), option, *more, graph], capture_output=True, text=True)
+            tool = lambda *more: subprocess.run([program(name), option, *more, graph],
+                                                capture_output=True, text=True)
             self.assertEqual(tool("--store", store).returncode, 0)
             self.assert_one_error(tool(), 3, "error SL1009", "lies in a store")
-        entry = max((os.path.join(folder, name) for folder, _, names in os.walk(store) for name in names), key=os.path.getsize)  # weights
+        # weights
+        entry = max((os.path.join(folder, name) for folder, _, names in os.walk(store)
+                     for name in names), key=os.path.getsize)
         os.rename(entry, self.path("entry"))
         os.mkfifo(entry)
         result = self.compile("--store", store, source=graph)
         self.assert_one_error(result, result.returncode, "is no regular file", "hint: delete it")
         self.assertIn(result.returncode, (3, 5))
         os.remove(entry)
-        os.symlink(self.path("entry"), entry)  # a store's entries are files, so that nobody is led elsewhere
-        self.assert_one_error(self.compile("--store", store, source=graph), 3, "is no regular file", "hint: delete it")
+        # a store's entries are files, so that nobody is led elsewhere
+        os.symlink(self.path("entry"), entry)
+        self.assert_one_error(self.compile("--store", store, source=graph), 3, "is no regular file",
+                              "hint: delete it")
         os.replace(self.path("entry"), entry)
         with open(entry, "ab") as file:
             file.write(b"more")
         self.assert_one_error(self.compile("--store", store, source=graph), 3, "changed since")
         self.damage(store)
-        self.assertTrue(self.compiled("--store", store, "--segments=inline", source=self.path("away")) == expected, "mended")
+        self.assertTrue(self.compiled("--store", store, "--segments=inline",
+                                      source=self.path("away")) == expected, "mended")
         self.damage(store)
-        damaged = subprocess.run([program("verify"), "--segments", "--store", store, graph], capture_output=True, text=True)
+        damaged = subprocess.run([program("verify"), "--segments", "--store", store, graph],
+                                 capture_output=True, text=True)
         self.assert_one_error(damaged, 7, "damaged constants")
 
     def damage(self, store):
@@ -150,8 +169,10 @@ class SameBytes(Case):
                     file.write(b"other")
 
     def test_wrong_options(self):
-        for code, *options in ((3, "--transport=pigeon"), (3, "--transport=zmq", "--service=build"), (3, "--transport=zmq", "--service=x=ipc:///x"),
-                               (3, "--transport=zmq", "--service=build=tcp://10.0.0.1:5"), (2, "--service=build=ipc:///x"), (3, "--heartbeat=0")):
+        for code, *options in ((3, "--transport=pigeon"), (3, "--transport=zmq", "--service=build"),
+                               (3, "--transport=zmq", "--service=x=ipc:///x"),
+                               (3, "--transport=zmq", "--service=build=tcp://10.0.0.1:5"),
+                               (2, "--service=build=ipc:///x"), (3, "--heartbeat=0")):
             self.assert_one_error(self.compile(*options), code)
             self.assertFalse(os.path.exists(self.out))
 
@@ -161,11 +182,12 @@ class FailureHeader(Case):
 
     def shell(self, options, behind="> out.om"):
         command = " | ".join("sluice-%s %s" % (stage, options.get(stage, "")) for stage in STAGES)
-        return subprocess.run(["/bin/sh", "-c", command + " " + behind], capture_output=True, text=True, cwd=self.folder, env=self.environment,
-                              timeout=200)
+        return subprocess.run(["/bin/sh", "-c", command + " " + behind], capture_output=True,
+                              text=True, cwd=self.folder, env=self.environment, timeout=200)
 
-    FAILING = {"preprocess": "bad.onnx", "optimize": "--passes=nonsense", "partition": "--profile=nothing",
-               "subgraph-optimize": "--stop-after=nonsense", "build": "--skip=nonsense"}
+    FAILING = {"preprocess": "bad.onnx", "optimize": "--passes=nonsense",
+               "partition": "--profile=nothing", "subgraph-optimize": "--stop-after=nonsense",
+               "build": "--skip=nonsense"}
 
     def options(self, *failing):
         self.write("bad.onnx", b"\x08\x07\x12\x03abc" + bytes(range(100)))
@@ -189,12 +211,16 @@ class FailureHeader(Case):
                 self.assert_one_error(result, 3, "sluice-%s: error SL" % STAGES[first])
 
     def test_exit_codes_are_those_of_the_failure(self):
-        self.assert_one_error(self.shell({"preprocess": "model.onnx", "optimize": "--nonsense"}), 2, "sluice-optimize: error SL1001")
-        self.assert_one_error(self.shell({"preprocess": "--stats=/nowhere/x model.onnx"}), 3, "sluice-preprocess: error SL1004")
+        self.assert_one_error(self.shell({"preprocess": "model.onnx", "optimize": "--nonsense"}), 2,
+                              "sluice-optimize: error SL1001")
+        self.assert_one_error(self.shell({"preprocess": "--stats=/nowhere/x model.onnx"}), 3,
+                              "sluice-preprocess: error SL1004")
         from onnx import TensorProto, helper
         node = helper.make_node("Nonsense", ["x"], ["y"])
-        pipe_test.save_model(self.path("odd.onnx"), [node], [pipe_test.floats("x", 1)], [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])], {})
-        self.assert_one_error(self.shell({"preprocess": "odd.onnx"}), 4, "sluice-preprocess: error SL3002")
+        pipe_test.save_model(self.path("odd.onnx"), [node], [pipe_test.floats("x", 1)],
+                             [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])], {})
+        self.assert_one_error(self.shell({"preprocess": "odd.onnx"}), 4,
+                              "sluice-preprocess: error SL3002")
 
     def test_files_are_not_made(self):
         result = self.shell({**self.options("optimize"), "build": "-o made.om"}, "")
@@ -203,32 +229,41 @@ class FailureHeader(Case):
 
     def test_a_program_that_writes_to_a_file_writes_no_header(self):
         with open(self.path("file"), "wb") as file:
-            subprocess.run([program("preprocess"), self.path("absent")], stdout=file, stderr=subprocess.DEVNULL)
+            subprocess.run([program("preprocess"), self.path("absent")], stdout=file,
+                           stderr=subprocess.DEVNULL)
         self.assertEqual(self.bytes_of("file"), b"")
 
     def test_tools_name_the_program_that_failed(self):
-        header = subprocess.run([program("preprocess"), self.path("absent")], capture_output=True).stdout
+        header = subprocess.run([program("preprocess"), self.path("absent")],
+                                capture_output=True).stdout
         self.assertEqual(len(header), 128)
         self.write("header", header)
-        commands = [[program(tool)] for tool in ("show", "eval", "verify")] + [[program("diff"), "-", self.model], [program("loader"), "-"]]
+        commands = ([[program(tool)] for tool in ("show", "eval", "verify")] +
+                    [[program("diff"), "-", self.model], [program("loader"), "-"]])
         for command in commands:
             result = subprocess.run(command, input=header, capture_output=True)
             self.assertEqual(result.returncode, 3, command)
             self.assertEqual(result.stderr.count(b"\n"), 1, result.stderr)
             self.assertIn(b"sluice-preprocess failed", result.stderr)
-        self.assert_one_error(self.compile(source=self.path("header")), 3, "sluice-preprocess failed")
+        self.assert_one_error(self.compile(source=self.path("header")), 3,
+                              "sluice-preprocess failed")
 
     def test_text_that_cannot_be_read_fails_into_the_pipe(self):
-        result = subprocess.run(["/bin/sh", "-c", "echo sluice nonsense | sluice-as | sluice-optimize | sluice-partition > x.sg"], text=True,
+        result = subprocess.run(["/bin/sh", "-c", "echo sluice nonsense | sluice-as | "
+                                 "sluice-optimize | sluice-partition > x.sg"], text=True,
                                 capture_output=True, cwd=self.folder, env=self.environment)
         self.assert_one_error(result, 3, "sluice-as: error SL1010")
 
     def test_a_program_that_is_killed_is_not_told_as_a_bad_graph(self):
-        done = subprocess.run(["sh", "-c", "sh -c 'kill -9 $$' | %s > %s" % (program("optimize"), self.path("x"))], capture_output=True, text=True)
-        self.assert_one_error(done, 3, "the input is empty", "hint: in a pipe, the program before ended without a word")
+        done = subprocess.run(["sh", "-c", "sh -c 'kill -9 $$' | %s > %s" % (program("optimize"),
+                                                                             self.path("x"))],
+                              capture_output=True, text=True)
+        self.assert_one_error(done, 3, "the input is empty",
+                              "hint: in a pipe, the program before ended without a word")
 
     def test_a_damaged_header_is_a_bad_file(self):
-        header = bytearray(subprocess.run([program("preprocess"), self.path("absent")], capture_output=True).stdout)
+        header = bytearray(subprocess.run([program("preprocess"), self.path("absent")],
+                                          capture_output=True).stdout)
         header[20] ^= 1
         result = subprocess.run([program("optimize")], input=bytes(header), capture_output=True)
         self.assertEqual(result.returncode, 3)
@@ -236,7 +271,8 @@ class FailureHeader(Case):
 
     def test_a_closed_reader_is_no_error_to_print(self):
         make_convolutions(self.model)
-        result = subprocess.run(["/bin/bash", "-c", "sluice-preprocess --segments=inline model.onnx | true; echo ${PIPESTATUS[0]}"], text=True,
+        result = subprocess.run(["/bin/bash", "-c", "sluice-preprocess --segments=inline "
+                                 "model.onnx | true; echo ${PIPESTATUS[0]}"], text=True,
                                 capture_output=True, cwd=self.folder, env=self.environment)
         self.assertEqual(result.stderr, "")
         self.assertIn(result.stdout.strip(), ("0", "5"))
@@ -246,7 +282,8 @@ class FailureHeader(Case):
         for options in ([], ["--error-format=json"]):
             reader, writer = os.pipe()
             os.close(reader)
-            tool = subprocess.run([program("show"), *options, self.path("dump/2-optimize.sg")], stdout=writer, stderr=subprocess.PIPE, timeout=60)
+            tool = subprocess.run([program("show"), *options, self.path("dump/2-optimize.sg")],
+                                  stdout=writer, stderr=subprocess.PIPE, timeout=60)
             os.close(writer)
             self.assertEqual((tool.stderr, tool.returncode), (b"", 5))
 
@@ -254,7 +291,8 @@ class FailureHeader(Case):
 class Services(Case):
     def serve(self, stage, *options, endpoint=None, wait=True):
         endpoint = endpoint or "ipc://" + self.path(stage)
-        process = subprocess.Popen([program(stage), "--serve", endpoint, *options], stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen([program(stage), "--serve", endpoint, *options],
+                                   stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -271,7 +309,9 @@ class Services(Case):
         expected = self.compiled()
         services = []
         for stage in STAGES:
-            process, endpoint = self.serve(stage, "--allow-path", self.folder, endpoint="tcp://127.0.0.1:*" if stage == "partition" else None)
+            process, endpoint = self.serve(stage, "--allow-path", self.folder,
+                                           endpoint="tcp://127.0.0.1:*" if stage == "partition"
+                                           else None)
             services.append((stage, endpoint))
         self.assertTrue(self.compiled(*self.use(*services)) == expected)
         self.assertTrue(self.compiled(*self.use(*services)) == expected, "again")
@@ -290,12 +330,15 @@ class Services(Case):
         self.assertEqual([name for name in os.listdir(store) if len(name) != 2], [])
         self.assert_one_error(self.compile("--store", self.path("another"), *options), 3, "--store")
         # A job that leaves its product in the store is asked for its files like any other.
-        self.assert_one_error(self.compile("--store", store, *options[1:]), 3, "sluice-build: error SL1006", "reads and writes no files")
+        self.assert_one_error(self.compile("--store", store, *options[1:]), 3,
+                              "sluice-build: error SL1006", "reads and writes no files")
 
     def test_several_clients_at_once(self):
         expected = self.compiled()
-        services = [(stage, self.serve(stage, "--allow-path", self.folder, "--jobs=2")[1]) for stage in STAGES]
-        processes = [self.compile_process("--profile=" + PROFILE, *self.use(*services), out=self.path("%d.om" % k)) for k in range(4)]
+        services = [(stage, self.serve(stage, "--allow-path", self.folder, "--jobs=2")[1])
+                    for stage in STAGES]
+        processes = [self.compile_process("--profile=" + PROFILE, *self.use(*services),
+                                          out=self.path("%d.om" % k)) for k in range(4)]
         for k, process in enumerate(processes):
             result = self.finish(process)
             self.assertEqual(result.returncode, 0, result.stderr)
@@ -305,20 +348,25 @@ class Services(Case):
         os.mkdir(self.path("allowed"))
         os.symlink(self.model, self.path("allowed/link.onnx"))
         _, endpoint = self.serve("preprocess", "--allow-path", self.path("allowed"))
-        self.assert_one_error(self.compile(*self.use(("preprocess", endpoint))), 3, "error SL1006", "model.onnx")
+        self.assert_one_error(self.compile(*self.use(("preprocess", endpoint))), 3, "error SL1006",
+                              "model.onnx")
         linked = self.path("allowed/link.onnx")
-        self.assert_one_error(self.compile(*self.use(("preprocess", endpoint)), source=linked), 3, "error SL1006", "link.onnx")
+        self.assert_one_error(self.compile(*self.use(("preprocess", endpoint)), source=linked), 3,
+                              "error SL1006", "link.onnx")
         shutil.copy(self.model, self.path("allowed/model.onnx"))
         self.compiled(*self.use(("preprocess", endpoint)), source=self.path("allowed/model.onnx"))
-        # A graph says where its constants lie: a service must not be made to read other files by it.
+        # A graph says where its constants lie: a service must not be made to read other files by
+        # it.
         for options in ([], ["--allow-path", self.path("allowed")]):
             process, endpoint = self.serve("build", *options)
-            self.assert_one_error(self.compile(*self.use(("build", endpoint))), 3, "sluice-build: error SL1006", "model.onnx")
+            self.assert_one_error(self.compile(*self.use(("build", endpoint))), 3,
+                                  "sluice-build: error SL1006", "model.onnx")
             process.terminate()
             process.wait()
 
     def test_endpoints_that_cannot_be(self):
-        for endpoint in ("tcp://0.0.0.0:5555", "tcp://*:5555", "tcp://example.org:5555", "udp://127.0.0.1:1", "ipc://"):
+        for endpoint in ("tcp://0.0.0.0:5555", "tcp://*:5555", "tcp://example.org:5555",
+                         "udp://127.0.0.1:1", "ipc://"):
             process, _ = self.serve("optimize", endpoint=endpoint, wait=False)
             self.assertEqual(process.wait(timeout=60), 3, endpoint)
             self.assertIn("error SL1006", process.stderr.read())
@@ -327,7 +375,8 @@ class Services(Case):
             process, _ = self.serve("optimize", endpoint=used, wait=False)
             self.assertEqual(process.wait(timeout=60), 5)
             self.assertIn("cannot listen at", process.stderr.read())
-        self.compiled(*self.use(("optimize", self.serve("optimize", "--allow-path", self.folder, endpoint="tcp://127.0.0.1:*")[1])))
+        self.compiled(*self.use(("optimize", self.serve("optimize", "--allow-path", self.folder,
+                                                        endpoint="tcp://127.0.0.1:*")[1])))
 
     def test_wrong_options(self):
         for options in (["x.sg"], ["-o", "x.sg"], ["--threads=2"], ["--opt-level=O1"]):
@@ -344,7 +393,8 @@ class Services(Case):
 
     def test_the_service_of_another_stage_is_told(self):
         _, endpoint = self.serve("partition")
-        self.assert_one_error(self.compile(*self.use(("optimize", endpoint))), 3, "SL8005", "a service of 'partition'")
+        self.assert_one_error(self.compile(*self.use(("optimize", endpoint))), 3, "SL8005",
+                              "a service of 'partition'")
 
     def test_a_stopped_service_is_given_up(self):
         process, endpoint = self.serve("optimize", "--allow-path", self.folder)
@@ -358,7 +408,8 @@ class Services(Case):
         self.compiled(*self.use(("optimize", endpoint)))
 
     def test_nobody_there(self):
-        result = self.compile(*self.use(("optimize", "ipc://" + self.path("nobody"))), "--heartbeat=100")
+        result = self.compile(*self.use(("optimize", "ipc://" + self.path("nobody"))),
+                              "--heartbeat=100")
         self.assert_one_error(result, 5, "SL8006")
         self.assertEqual(sorted(os.listdir(self.folder)), ["model.onnx", "tmp"])
         self.assertEqual(os.listdir(self.tmp), [])

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""What partition decides is what build and loader do: dynamic parts are walked, and their nodes launch kernels.
+"""What partition decides is what build and loader do: dynamic parts are walked, and their nodes
+launch kernels.
 
 usage: walk_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -24,25 +25,33 @@ def random(*dims):
 
 
 def model_of(nodes, inputs, outputs, **constants):
-    graph = helper.make_graph(nodes, "g", inputs, outputs, [numpy_helper.from_array(a, name) for name, a in constants.items()])
+    graph = helper.make_graph(nodes, "g", inputs, outputs,
+                              [numpy_helper.from_array(a, name) for name, a in constants.items()])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
     model.ir_version = 8
     return model
 
 
 def convolutions(batch):
-    nodes = [helper.make_node("Conv", ["x", "w1"], ["a"], "first", pads=[1] * 4), helper.make_node("Relu", ["a"], ["b"], "rectify"),
+    nodes = [helper.make_node("Conv", ["x", "w1"], ["a"], "first", pads=[1] * 4),
+             helper.make_node("Relu", ["a"], ["b"], "rectify"),
              helper.make_node("Conv", ["b", "w2"], ["c"], "second", pads=[1] * 4),
              helper.make_node("GlobalAveragePool", ["c"], ["y"], "pool")]
-    return model_of(nodes, [value("x", [batch, 3, 12, 12])], [value("y", [batch, 16, 1, 1])], w1=random(16, 3, 3, 3), w2=random(16, 16, 3, 3))
+    return model_of(nodes, [value("x", [batch, 3, 12, 12])], [value("y", [batch, 16, 1, 1])],
+                    w1=random(16, 3, 3, 3), w2=random(16, 16, 3, 3))
 
 
 def all_classes():
-    """A symbolic part of four products, then rows that only the data tells, and products of them."""
-    nodes = [helper.make_node("MatMul", ["x" if i == 0 else f"m{i - 1}", "square"], [f"m{i}"], f"known{i}") for i in range(4)]
-    nodes += [helper.make_node("NonZero", ["flags"], ["where"], "where"), helper.make_node("Squeeze", ["where", "axis"], ["rows"], "squeeze"),
-              helper.make_node("Gather", ["m3", "rows"], ["picked"], "gather"), helper.make_node("MatMul", ["picked", "wide"], ["p"], "product"),
-              helper.make_node("Transpose", ["picked"], ["t"], "turn", perm=[1, 0]), helper.make_node("MatMul", ["t", "p"], ["y"], "sum")]
+    """A symbolic part of four products, then rows that only the data tells, and products of
+    them."""
+    nodes = [helper.make_node("MatMul", ["x" if i == 0 else f"m{i - 1}", "square"], [f"m{i}"],
+                              f"known{i}") for i in range(4)]
+    nodes += [helper.make_node("NonZero", ["flags"], ["where"], "where"),
+              helper.make_node("Squeeze", ["where", "axis"], ["rows"], "squeeze"),
+              helper.make_node("Gather", ["m3", "rows"], ["picked"], "gather"),
+              helper.make_node("MatMul", ["picked", "wide"], ["p"], "product"),
+              helper.make_node("Transpose", ["picked"], ["t"], "turn", perm=[1, 0]),
+              helper.make_node("MatMul", ["t", "p"], ["y"], "sum")]
     return model_of(nodes, [value("x", ["n", 8]), value("flags", [6])], [value("y", [8, 16])],
                     square=random(8, 8) / 4, wide=random(8, 16), axis=np.array([0]))
 
@@ -51,7 +60,8 @@ class Walk(ProgramCase):
     def compiled(self, model, *options):
         with open(self.path("m.onnx"), "wb") as file:
             file.write(model.SerializeToString())
-        return self.program(0, "sluice-compile", self.path("m.onnx"), "-o", self.path("m.om"), *options)
+        return self.program(0, "sluice-compile", self.path("m.onnx"), "-o", self.path("m.om"),
+                            *options)
 
     def run_model(self, **inputs):
         """The output y, and the events of the trace."""
@@ -59,7 +69,8 @@ class Walk(ProgramCase):
         for name, array in inputs.items():
             np.save(self.path(name + ".npy"), array)
             given += ["--input", name + "=" + self.path(name + ".npy")]
-        self.program(0, "sluice-loader", self.path("m.om"), *given, "--output-dir", self.path("out"), "--trace", self.path("t.json"))
+        self.program(0, "sluice-loader", self.path("m.om"), *given, "--output-dir",
+                     self.path("out"), "--trace", self.path("t.json"))
         with open(self.path("t.json")) as file:
             events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
         return np.load(self.path("out/y.npy")), events
@@ -69,7 +80,8 @@ class Walk(ProgramCase):
 
     def annotate(self):
         with open(self.path("rules.json"), "w") as file:
-            json.dump([{"node": "first", "set": {"stage_level": 0}}, {"node": "rectify", "set": {"stage_level": 0}},
+            json.dump([{"node": "first", "set": {"stage_level": 0}},
+                       {"node": "rectify", "set": {"stage_level": 0}},
                        {"node": "second", "set": {"stage_level": 1}}], file)
         return "--annotate", self.path("rules.json")
 
@@ -78,14 +90,16 @@ class Walk(ProgramCase):
         self.compiled(convolutions(1))
         self.assertNotIn("walked", self.summary())
         expected, _ = self.run_model(x=x)
-        for options in (["--static-model-ops-lower-limit=-1"], ["--host-scheduling-max-threshold=100"], self.annotate()):
+        for options in (["--static-model-ops-lower-limit=-1"],
+                        ["--host-scheduling-max-threshold=100"], self.annotate()):
             said = self.compiled(convolutions(1), *options)
             self.program(0, "sluice-verify", self.path("m.om"))
             self.assertNotIn("sizes", said)
             self.assertIn("generated kernels, 1 reference kernel; 0 parts", self.summary())
             y, events = self.run_model(x=x)
             np.testing.assert_array_equal(y, expected)
-            launched = [event["name"] for event in events if event["args"].get("kernel") and event["args"]["op"] != "TransData"]
+            launched = [event["name"] for event in events if event["args"].get("kernel") and
+                        event["args"]["op"] != "TransData"]
             self.assertEqual(launched, ["first", "second"])
             self.assertTrue(all("task" not in event["args"] for event in events))
 
@@ -97,8 +111,8 @@ class Walk(ProgramCase):
         self.assertNotIn("sizes", said)
         y, events = self.run_model(x=x)
         np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
-        self.assertEqual({event["name"]: event["cat"] for event in events if event["args"]["op"] != "TransData"},
-                         {"first": "aicore", "second": "aicore", "pool": "host_cpu"})
+        self.assertEqual({event["name"]: event["cat"] for event in events if event["args"]["op"] !=
+                          "TransData"}, {"first": "aicore", "second": "aicore", "pool": "host_cpu"})
 
     def test_kernels_of_sizes_that_data_tell(self):
         self.compiled(all_classes())
@@ -106,10 +120,13 @@ class Walk(ProgramCase):
         for flags in (np.float32([1, 0, 2, 0, 0, 3]), np.zeros(6, np.float32)):
             x = random(6, 8)
             y, events = self.run_model(x=x, flags=flags)
-            picked = (x @ np.linalg.matrix_power(constants["square"].astype(np.float64), 4))[flags != 0]
-            np.testing.assert_allclose(y, picked.T @ (picked @ constants["wide"]), rtol=1e-3, atol=1e-3)
+            picked = (x @ np.linalg.matrix_power(constants["square"].astype(np.float64),
+                                                 4))[flags != 0]
+            np.testing.assert_allclose(y, picked.T @ (picked @ constants["wide"]), rtol=1e-3,
+                                       atol=1e-3)
         engines = {event["name"]: event["cat"] for event in events}
-        self.assertEqual({engines[name] for name in ("known0", "known3", "product", "sum")}, {"aicore"})
+        self.assertEqual({engines[name] for name in ("known0", "known3", "product", "sum")},
+                         {"aicore"})
         self.assertEqual({engines[name] for name in ("where", "gather")}, {"host_cpu"})
 
 

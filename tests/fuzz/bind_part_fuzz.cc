@@ -1,5 +1,6 @@
-// A .om file whose digests are made to match, each of its symbolic parts bound to sizes: tiny ones,
-// and any. The sizes lie where the header has its own digest, which is made anyway.
+// Takes a .om file, makes its digests match, and binds each of its symbolic parts to sizes: tiny
+// ones, and any. The sizes are read from the bytes of the header's own digest, which is recomputed
+// anyway.
 #include "common/base/memory.h"
 #include "tests/fuzz/compiled_model.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -26,8 +26,8 @@ bool lies_in(uint64_t offset, uint64_t bytes, size_t size) {
   return offset <= size && bytes <= size - offset;
 }
 
-// The digests of the segments that lie in the file. What the new description is longer or shorter
-// by would move them: then they stay.
+// Recomputes the digests of the segments in the file. If the new description is longer or shorter,
+// the segments would move: then their digests stay.
 void seal_segments(Bytes& bytes, const OmHeader& header) {
   pb::ModelDef model;
   if (!model.ParseFromArray(bytes.data() + header.model_offset,
@@ -59,8 +59,8 @@ void put_stand_ins(pb::ModelDef& model) {
   }
 }
 
-// A value of the type, its tensors tiny where dims are open. Null: it would be large, or of a kind
-// that no tensor makes.
+// Makes a value of the type, with tiny tensors where dims are open. Null when it would be large, or
+// is of a kind that no tensor makes.
 std::unique_ptr<HostValue> value_of(const pb::ModelDef& model, uint32_t index,
                                     const TypeSizes& sizes) {
   const pb::TypeDef& type = model.types(static_cast<int>(index));

@@ -1,5 +1,5 @@
-// Damaged compiled models for the fuzz targets: their digests made right, and their parts made fit
-// to run.
+// Prepares damaged compiled models for the fuzz targets: makes their digests match, and their parts
+// fit to run.
 #pragma once
 
 #include <cstddef>
@@ -12,25 +12,25 @@
 
 namespace sluice::fuzz {
 
-// Makes every digest match, from the innermost out: else nothing behind the first would ever be
+// Makes every digest match, from the innermost out: otherwise nothing after the first would ever be
 // read.
 void seal_om(std::vector<std::byte>& bytes);
 
-// The same model with every generated kernel replaced by a stand-in that does nothing: machine code
-// is trusted and never checked, so none that may be damaged is run. Empty when the bytes hold no
-// model.
+// Returns the same model with every generated kernel replaced by a stand-in that does nothing:
+// machine code is trusted and never checked, so no code that may be damaged is run. Empty when the
+// bytes contain no model.
 std::vector<std::byte> with_stand_ins(std::span<const std::byte> om);
 
-// Opens what with_stand_ins made.
+// Opens a model that with_stand_ins made.
 Result<std::shared_ptr<const OpenedModel>> open_with_stand_ins(std::span<const std::byte> om);
 
-// Values of ModelDef.sizes.symbols, drawn from the entropy: tiny ones, or where `any` now and then
+// Draws values of ModelDef.sizes.symbols from the entropy: tiny ones, or with `any` now and then
 // any number.
 std::vector<int64_t> draw_symbols(const pb::ModelDef& model, std::span<const std::byte> entropy,
                                   bool any);
 
-// Binds inputs whose open dims are the symbols, and runs the model once on one thread. What would
-// take long is left: memory beyond 64 MB.
+// Binds inputs whose open dims are the symbols, and runs the model once on one thread. Models that
+// would take long are skipped: memory beyond 64 MB.
 Result<void> run_once(const std::shared_ptr<const OpenedModel>& model,
                       std::span<const int64_t> symbols);
 

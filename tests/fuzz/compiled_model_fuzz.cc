@@ -1,6 +1,8 @@
-// A .om file: the header, the checks on opening, what sluice-verify checks, and the loader up to
-// where inputs would be bound. Its kernels are loaded and relocated, never run.
+// Takes a .om file: the header, the checks on opening, those of sluice-verify, the JSON of
+// sluice-show, and the loader up to the binding of inputs. Its kernels are loaded and relocated,
+// never run.
 #include "common/base/memory.h"
+#include "common/tools/om_text.h"
 #include "common/tools/verify_file.h"
 #include "runtime/executor/hybrid_model.h"
 #include "runtime/loader/om_file.h"
@@ -14,6 +16,8 @@ using namespace sluice;
 void open_and_verify(const std::vector<std::byte>& bytes) {
   const auto verified = within_memory([&] { return verify_om(bytes, true); });
   if (!verified) fuzz::expect_unsupported_reason(verified.error());
+  const auto shown = within_memory([&] { return om_json(bytes); });
+  if (!shown) fuzz::expect_unsupported_reason(shown.error());
   const auto opened = within_memory([&]() -> Result<void> {
     SLUICE_ASSIGN(OmBytes copy, OmBytes::copy(bytes));
     SLUICE_ASSIGN(const auto model, OpenedModel::open(std::move(copy)));

@@ -1,6 +1,6 @@
-// Control frames: a request as a service reads it, an answer as a client reads it, and a failure
-// header as the next program of a pipe does. The first byte of the input says which; each frame has
-// its length before it, in two bytes.
+// Takes control frames: a request as a service reads it, an answer as a client reads it, and a
+// failure header as the next program of a pipe reads it. The first byte of the input selects one;
+// each frame has its length before it, in two bytes.
 #include <vector>
 
 #include "common/base/failure_header.h"
@@ -40,7 +40,7 @@ void read_answer(std::vector<Payload> frames) {
   if (!answer) return fuzz::expect_unsupported_reason(answer.error());
   if (!answer->reply.has_result()) return;
   const Error error =
-      failure_error(answer->reply.result().error());  // printed by the client, whatever it holds
+      failure_error(answer->reply.result().error());  // printed by the client, whatever it contains
   if (error_text(error).find('\x1b') != std::string::npos)
     fuzz::finding("a peer writes to the terminal", error_text(error));
   static_cast<void>(error_json(error));

@@ -1,6 +1,7 @@
-// A main for a fuzz target without libFuzzer: the files named on standard input, one a line, one
-// after the other in this process. A line "begin FILE" goes before each, "end" behind; who reads
-// them knows which file ended the process. SIGPROF ends it after 10 seconds of CPU.
+// A main for a fuzz target without libFuzzer: it takes the files named on standard input, one a
+// line, one after the other in this process. It prints a line "begin FILE" before each and "end"
+// after it, so that the reader knows which file ended the process. SIGPROF ends it after 10 seconds
+// of CPU.
 #include <sys/resource.h>
 #include <sys/time.h>
 

@@ -7,6 +7,7 @@
 
 #include "common/graphfile/graphfile.h"
 #include "common/text/text.h"
+#include "common/tools/show_onnx/show_onnx.h"
 #include "common/verify/verify.h"
 #include "stages/optimize/optimize.h"
 #include "stages/partition/partition.h"
@@ -18,7 +19,7 @@ using Bytes = std::shared_ptr<const std::vector<std::byte>>;
 
 Bytes written(Module& module) {
   auto bytes = graph_bytes(module);
-  if (!bytes) expect_unsupported_reason(bytes.error());  // constants whose bytes are nowhere
+  if (!bytes) expect_unsupported_reason(bytes.error());  // constants whose bytes are not available
   return bytes ? std::make_shared<const std::vector<std::byte>>(std::move(*bytes)) : nullptr;
 }
 
@@ -30,7 +31,7 @@ void check_round_trip(Module& module, bool verifies) {
   const auto verified = verify(*again, again->level);
   if (verifies && !verified)
     finding("what was written no longer verifies", error_text(verified.error()));
-  again->made_from = module.made_from;  // a reader puts the file itself in front
+  again->made_from = module.made_from;  // a reader inserts the file itself at the front
   const Bytes rewritten = written(*again);
   if (rewritten == nullptr || *rewritten != *bytes)
     finding("what was read is written in other bytes", print_module(*again));
@@ -54,7 +55,7 @@ void check_stage(Result<Module> result, Level level) {
   }
 }
 
-// As a stage reads it from a pipe.
+// Reads the module as a stage reads it from a pipe.
 Result<Module> reread(Module& module) {
   SLUICE_ASSIGN(auto bytes, graph_bytes(module));
   return read_graph(std::make_shared<const std::vector<std::byte>>(std::move(bytes)), "piped");
@@ -80,6 +81,7 @@ bool use_module(Module& module) {
   static_cast<void>(verify_segments(module));
   module.compact();
   const std::string text = print_module(module, {.header = true});
+  static_cast<void>(graph_onnx(module).ok());
   check_round_trip(module, verified.ok());
   if (verified) check_text(module, text);
   return verified.ok();

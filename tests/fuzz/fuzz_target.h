@@ -1,5 +1,5 @@
-// What the fuzz targets share. libFuzzer finds crashes, hangs and memory; a broken promise must be
-// made a crash of its own: finding().
+// Functions that the fuzz targets share. libFuzzer finds crashes, hangs and excessive memory; any
+// other fault must be turned into a crash: finding().
 #pragma once
 
 #include <cstddef>
@@ -19,19 +19,20 @@ inline std::string_view text_of(const uint8_t* data, size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-// Prints what is wrong and ends the process: libFuzzer keeps the input.
+// Prints the fault and ends the process: libFuzzer keeps the input.
 [[noreturn]] void finding(std::string_view what, std::string_view text);
 
-// Bad input is refused with a sentence, and never as a bug of our own (exit class 6).
+// Checks that bad input was refused with a sentence, and never as a bug of Sluice (exit class 6).
 void expect_unsupported_reason(const Error& error);
 
-// Everything that the tools do with a module that was read: verify it by its level, print it, write
-// it. What is written reads back to the same bytes, and a module that verifies does so again; what
-// is printed by one that verifies parses again. True when it verifies.
+// Does everything that the tools do with a module that was read: verifies it by its level, prints
+// it, writes it. The written bytes must read back to the same bytes, and a module that verifies
+// must do so again; the text of a module that verifies must parse again. Returns whether it
+// verifies.
 bool use_module(Module& module);
 
-// The stages behind a typed graph that need no code generator: optimize and partition. Each
-// refuses, or makes what use_module takes.
+// Runs the stages after a typed graph that need no code generator: optimize and partition. Each
+// refuses its input, or makes a module that use_module takes.
 void run_middle_stages(Module module);
 
 }  // namespace sluice::fuzz

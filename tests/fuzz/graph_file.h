@@ -1,4 +1,4 @@
-// Damaged .sg files for the fuzz targets.
+// Prepares damaged .sg files for the fuzz targets.
 #pragma once
 
 #include <cstring>
@@ -8,8 +8,8 @@
 
 namespace sluice::fuzz {
 
-// Writes the header anew around its own fields: a CRC that does not match would hide all that lies
-// behind it.
+// Writes the header anew from its own fields: a CRC that does not match would hide everything after
+// it.
 inline void seal_graph(std::vector<std::byte>& bytes) {
   if (bytes.size() < kGraphHeaderBytes) return;
   GraphHeader header;

@@ -1,5 +1,5 @@
-// A .sg file: read, verified by its level, printed, written; a typed graph that verifies also goes
-// through the middle stages.
+// Takes a .sg file: reads, verifies by its level, prints and writes it; a typed graph that verifies
+// also goes through the middle stages.
 #include "common/base/memory.h"
 #include "common/graphfile/graphfile.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -1,4 +1,4 @@
-// A textual graph, as sluice-as reads it.
+// Takes a textual graph, which it reads as sluice-as does.
 #include "common/base/memory.h"
 #include "common/text/text.h"
 #include "tests/fuzz/fuzz_target.h"

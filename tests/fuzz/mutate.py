@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Gives damaged files to the programs that read them and to the rest of the pipe, each with a limit of time and memory. Seeds
-are made by the programs themselves; damage is drawn from a fixed seed, so every run makes the same files.
+"""Gives damaged files to the programs that read them and to the rest of the pipe, each with a limit
+of time and memory. Seeds are made by the programs themselves; damage is drawn from a fixed seed, so
+every run makes the same files.
 
 usage: tests/fuzz/mutate.py [options]
 example: tests/fuzz/mutate.py --count 20
@@ -15,11 +16,12 @@ example: tests/fuzz/mutate.py --count 20
   --messages     also every kind of message, with its count
   -j N           processes at once                    [default: 2]
 
-When interrupted, it reports what is done by then. A fault is: a signal; an exit code that is not documented, or that says
-usage (2) or a bug of Sluice (6); a sanitizer's report; a failure without a message, or with two; a message of more than
-64 KiB or with control characters; an output under its final name after a failure; a temporary file left; a hang. It
-prints a table by kind and exits 7 when there is any fault. Programs with sanitizers have no memory limit by prlimit, which
-their shadow memory exceeds: allocations beyond 2 GB are only counted, and a plain build has to show them.
+When interrupted, it reports what is done by then. A fault is: a signal; an exit code that is not
+documented, or that says usage (2) or a bug of Sluice (6); a sanitizer's report; a failure without a
+message, or with two; a message of more than 64 KiB or with control characters; an output under its
+final name after a failure; a temporary file left; a hang. It prints a table by kind and exits 7
+when there is any fault. Programs with sanitizers have no memory limit by prlimit, which their
+shadow memory exceeds: allocations beyond 2 GB are only counted, and a plain build has to show them.
 """
 import argparse
 import collections
@@ -39,14 +41,18 @@ import time
 import mutators
 import seeds
 
-KINDS = {"onnx": 30, "typed": 15, "partitioned": 10, "lowered": 10, "om": 15, "text": 14, "rules": 3, "profile": 3}
-ENDINGS = {"onnx": ".onnx", "typed": ".sg", "partitioned": ".sg", "lowered": ".sg", "om": ".om", "text": ".txt", "rules": ".json", "profile": ".json"}
+KINDS = {"onnx": 30, "typed": 15, "partitioned": 10, "lowered": 10, "om": 15, "text": 14,
+         "rules": 3, "profile": 3}
+ENDINGS = {"onnx": ".onnx", "typed": ".sg", "partitioned": ".sg", "lowered": ".sg", "om": ".om",
+           "text": ".txt", "rules": ".json", "profile": ".json"}
 CPU_SECONDS, WALL_SECONDS, DATA_BYTES = 10, 60, 2_000_000_000
 GOOD_CODES = {"verify": {0, 3, 4, 5, 7}}  # of the others: 0, 3, 4, 5
 SANITIZER = re.compile(r"Sanitizer|runtime error:")
-OUT_OF_MEMORY = re.compile(r"allocation-size-too-big|out-of-memory|hard rss limit|maximum supported size|failed to allocate")
+OUT_OF_MEMORY = re.compile(r"allocation-size-too-big|out-of-memory|hard rss limit|maximum "
+                           r"supported size|failed to allocate")
 HEADLINE = re.compile(r"^sluice[a-z-]*: error (SL\d+): (.*)", re.M)
-AFTER = {"typed": ["optimize", "partition", "subgraph-optimize", "build"], "partitioned": ["subgraph-optimize", "build"], "lowered": ["build"]}
+AFTER = {"typed": ["optimize", "partition", "subgraph-optimize", "build"],
+         "partitioned": ["subgraph-optimize", "build"], "lowered": ["build"]}
 
 
 class Trial:
@@ -64,12 +70,16 @@ class Trial:
 
     def run(self, name, *arguments, output=None):
         """The exit code of one program; faults are noted."""
-        command = [*self.settings.limits, os.path.join(self.settings.bin, "sluice-" + name), *arguments, *(["-o", self.path(output)] if output else [])]
-        environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0:max_allocation_size_mb=2000:hard_rss_limit_mb=2500:allocator_may_return_null=0",
+        command = [*self.settings.limits, os.path.join(self.settings.bin, "sluice-" + name),
+                   *arguments, *(["-o", self.path(output)] if output else [])]
+        environment = {**os.environ,
+                       "ASAN_OPTIONS": "detect_leaks=0:max_allocation_size_mb=2000:"
+                                       "hard_rss_limit_mb=2500:allocator_may_return_null=0",
                        "UBSAN_OPTIONS": "print_stacktrace=1"}
         self.ran += 1
         try:
-            done = subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=WALL_SECONDS, check=False,
+            done = subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL,
+                                  capture_output=True, timeout=WALL_SECONDS, check=False,
                                   env=environment)
         except subprocess.TimeoutExpired:
             self.faults.append(f"{name}: hang: no end after {WALL_SECONDS} s")
@@ -93,7 +103,8 @@ class Trial:
                 return None
             return fault(f"hang: more than {CPU_SECONDS} s of CPU")
         if SANITIZER.search(told):
-            return fault("sanitizer: " + next((line for line in told.splitlines() if SANITIZER.search(line)), ""))
+            return fault("sanitizer: " +
+                         next((line for line in told.splitlines() if SANITIZER.search(line)), ""))
         if code < 0 or code > 127:
             return fault(f"signal {-code}")
         headlines = HEADLINE.findall(told)
@@ -109,17 +120,20 @@ class Trial:
         if any(ord(c) < 32 and c not in "\n\t" or c == "\x7f" for c in told):
             fault("control characters in a message")
         if output and os.path.exists(self.path(output)) != (code == 0):
-            fault("an output under its final name after a failure" if code else "success without an output")
+            fault("an output under its final name after a failure" if code
+                  else "success without an output")
         left = [entry for entry in os.listdir(self.folder) if ".tmp" in entry]
         if left:
             fault(f"left behind: {left[0]}")
         return None
 
     def stages(self, current, stages):
-        """The stages one after the other while they succeed, then what reads a compiled model. The last exit code."""
+        """The stages one after the other while they succeed, then what reads a compiled model. The
+        last exit code."""
         for stage in stages:
             made = stage + (".om" if stage == "build" else ".sg")
-            extra = [seeds.PROFILE] if stage == "partition" and "--profile" not in " ".join(self.log) else []
+            extra = ([seeds.PROFILE] if stage == "partition" and
+                     "--profile" not in " ".join(self.log) else [])
             code = self.run(stage, *extra, current, output=made)
             if code != 0:
                 return code
@@ -129,6 +143,7 @@ class Trial:
 
     def compiled_model(self, path):
         code = self.run("verify", path)
+        self.run("show", "--format=json", path, output="shown.json")
         if code == 7 and self.is_built:
             self.faults.append("verify: what our own stages made breaks a rule")
         if self.is_built:  # by our own code generator: may be run
@@ -146,9 +161,12 @@ def try_onnx(trial, path):
 def try_graph(trial, path):
     code = trial.run("verify", path)
     trial.run("show", path, output="shown.txt")
+    trial.run("show", "--format=json", path, output="shown.json")
+    trial.run("show", "--format=onnx", path, output="shown.onnx")
     with open(path, "rb") as file:
         head = file.read(16)
-    level = {1: "typed", 2: "partitioned", 3: "lowered"}.get(head[12] if len(head) > 12 else 1, "typed")
+    level = {1: "typed", 2: "partitioned", 3: "lowered"}.get(head[12] if len(head) > 12 else 1,
+                                                             "typed")
     if code != 0:
         trial.run(AFTER[level][0], path, output="refused.sg")  # every stage checks for itself
         return code
@@ -161,7 +179,8 @@ def try_text(trial, path):
 
 
 def try_rules(trial, path):
-    code = trial.run("preprocess", "--annotate=" + path, trial.settings.model, output="preprocess.sg")
+    code = trial.run("preprocess", "--annotate=" + path, trial.settings.model,
+                     output="preprocess.sg")
     return code or trial.stages(trial.path("preprocess.sg"), AFTER["typed"])
 
 
@@ -170,8 +189,8 @@ def try_profile(trial, path):
     return code or trial.stages(trial.path("partition.sg"), AFTER["partitioned"])
 
 
-TRY = {"onnx": try_onnx, "typed": try_graph, "partitioned": try_graph, "lowered": try_graph, "om": Trial.compiled_model, "text": try_text,
-       "rules": try_rules, "profile": try_profile}
+TRY = {"onnx": try_onnx, "typed": try_graph, "partitioned": try_graph, "lowered": try_graph,
+       "om": Trial.compiled_model, "text": try_text, "rules": try_rules, "profile": try_profile}
 
 
 def damaged(settings, kind, index):
@@ -180,7 +199,8 @@ def damaged(settings, kind, index):
     if kind == "onnx":
         return mutators.mutate_onnx(rng, data, other)
     if kind == "om":
-        return mutators.mutate_compiled_model(rng, data, other, settings.model_class(), lambda b: hashlib.sha256(b).digest())
+        return mutators.mutate_compiled_model(rng, data, other, settings.model_class(),
+                                              lambda b: hashlib.sha256(b).digest())
     if kind in ("text", "rules", "profile"):
         return mutators.mutate_text(rng, data, other)
     return mutators.mutate_graph_file(rng, data, other)
@@ -190,14 +210,19 @@ class Settings:
     """What every trial needs; sent to the processes once."""
 
     def __init__(self, options, folder):
-        self.bin, self.seed, self.folder, self.keep = os.path.abspath(options.bin), options.seed, folder, os.path.abspath(options.keep)
-        self.files = {kind: [read(os.path.join(folder, kind, name)) for name in sorted(os.listdir(os.path.join(folder, kind)))] for kind in KINDS}
+        self.bin, self.seed, self.folder, self.keep = (os.path.abspath(options.bin), options.seed,
+                                                       folder, os.path.abspath(options.keep))
+        self.files = {kind: [read(os.path.join(folder, kind, name))
+                             for name in sorted(os.listdir(os.path.join(folder, kind)))]
+                      for kind in KINDS}
         self.model = os.path.join(folder, "onnx", "tiny-conv.onnx")
         self.typed = os.path.join(folder, "typed", "tiny-conv.optimize.sg")
         self.sanitized = b"__asan_init" in read(os.path.join(self.bin, "sluice-preprocess"))
         self.only = options.only is not None
-        self.limits = ["prlimit", "--core=0", f"--cpu={CPU_SECONDS}:{CPU_SECONDS + 1}", *([] if self.sanitized else [f"--data={DATA_BYTES}"]), "--"]
-        subprocess.run(["protoc", "--python_out=" + folder, "-I" + os.path.join(seeds.ROOT, "schemas"), "model.proto"], check=True)
+        self.limits = ["prlimit", "--core=0", f"--cpu={CPU_SECONDS}:{CPU_SECONDS + 1}",
+                       *([] if self.sanitized else [f"--data={DATA_BYTES}"]), "--"]
+        subprocess.run(["protoc", "--python_out=" + folder,
+                        "-I" + os.path.join(seeds.ROOT, "schemas"), "model.proto"], check=True)
 
     def model_class(self):
         if self.folder not in sys.path:
@@ -240,7 +265,8 @@ def keep(trial, kind, index):
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(trial.folder, folder)
     with open(os.path.join(folder, "log.txt"), "w", encoding="utf-8") as file:
-        file.write("\n".join(trial.faults) + "\n\n" + "\n".join(trial.log).replace(trial.folder, folder))
+        file.write("\n".join(trial.faults) + "\n\n" + "\n".join(trial.log).replace(trial.folder,
+                                                                                   folder))
 
 
 def tasks_of(options):
@@ -249,7 +275,8 @@ def tasks_of(options):
         return [(kind, int(index))]
     kinds = options.kinds.split(",") if options.kinds else list(KINDS)
     total = sum(KINDS[kind] for kind in kinds)
-    rows = [(kind, i) for kind in kinds for i in range(max(1, options.count * KINDS[kind] // total))]
+    rows = [(kind, i) for kind in kinds
+            for i in range(max(1, options.count * KINDS[kind] // total))]
     random.Random(0).shuffle(rows)  # slow kinds are not all at the end
     return rows
 
@@ -261,15 +288,19 @@ def shape(text):
 
 
 def report(options, results):
-    print(f"{'kind':12} {'files':>6} {'done':>6} {'refused':>8}  {'by exit code':28} {'memory':>6} {'faults':>6}")
+    print(f"{'kind':12} {'files':>6} {'done':>6} {'refused':>8}  {'by exit code':28} {'memory':>6} "
+          f"{'faults':>6}")
     for kind in [kind for kind in KINDS if any(row[0] == kind for row in results)]:
         rows = [row for row in results if row[0] == kind]
         codes = collections.Counter(row[2] for row in rows if row[2] != 0)
-        print(f"{kind:12} {len(rows):6} {sum(row[2] == 0 for row in rows):6} {sum(codes.values()):8}  "
-              f"{', '.join(f'{code}: {count}' for code, count in sorted(codes.items())):28} {sum(row[5] for row in rows):6} "
+        print(f"{kind:12} {len(rows):6} {sum(row[2] == 0 for row in rows):6} "
+              f"{sum(codes.values()):8}  "
+              f"{', '.join(f'{code}: {count}' for code, count in sorted(codes.items())):28} "
+              f"{sum(row[5] for row in rows):6} "
               f"{sum(bool(row[3]) for row in rows):6}")
     if options.messages:
-        counts = collections.Counter((name, number, shape(text)) for row in results for name, number, text in row[4])
+        counts = collections.Counter((name, number, shape(text)) for row in results
+                                     for name, number, text in row[4])
         for (name, number, text), count in sorted(counts.items()):
             print(f"{count:6} {name} {number}: {text}")
     for kind, index, _, faults, *_ in sorted(row for row in results if row[3]):
@@ -277,7 +308,9 @@ def report(options, results):
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage=argparse.SUPPRESS)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     usage=argparse.SUPPRESS)
     parser.add_argument("--bin", default=os.path.join(seeds.ROOT, "out", "release", "bin"))
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--kinds")
@@ -310,7 +343,8 @@ def main():
             shutil.rmtree(folder)
     report(options, results)
     faults = sum(bool(row[3]) for row in results)
-    print(f"mutate: {len(results)} files, {sum(row[6] for row in results)} programs run, {faults} faults, {time.time() - begin:.0f} s")
+    print(f"mutate: {len(results)} files, {sum(row[6] for row in results)} programs run, {faults} "
+          f"faults, {time.time() - begin:.0f} s")
     if options.only:
         print("kept in " + os.path.join(settings.keep, options.only.replace(":", "-")))
     return 7 if faults else 0

@@ -1,16 +1,19 @@
-"""Damage: bytes into worse bytes. Everything is drawn from the random generator given, so equal seeds give equal files."""
+"""Damage: bytes into worse bytes. Everything is drawn from the random generator given, so equal
+seeds give equal files."""
 import struct
 import zlib
 
 import onnx
 from onnx import TensorProto
 
-INTERESTING = [0, 1, 2, 3, 4, 7, 8, 15, 16, 63, 64, 127, 128, 255, 256, 1000, 4095, 4096, 32767, 32768, 65535, 65536, 2**31 - 1, 2**31, 2**32 - 1,
-               2**32, 2**40, 2**62, 2**63 - 1, 2**63, 2**64 - 1]
-DIMS = [0, 1, 2, 3, 5, 7, 16, 100, 65536, 2**31 - 1, 2**31, 2**40, 2**62, 2**63 - 1, -1, -2, -2**31, -2**63]
+INTERESTING = [0, 1, 2, 3, 4, 7, 8, 15, 16, 63, 64, 127, 128, 255, 256, 1000, 4095, 4096, 32767,
+               32768, 65535, 65536, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**40, 2**62, 2**63 - 1,
+               2**63, 2**64 - 1]
+DIMS = [0, 1, 2, 3, 5, 7, 16, 100, 65536, 2**31 - 1, 2**31, 2**40, 2**62, 2**63 - 1, -1, -2, -2**31,
+        -2**63]
 
 
-# ---- bytes ----------------------------------------------------------------------------------------------------------------
+# ---- bytes ---------------------------------------------------------------------------------------
 
 
 def flip_bits(random, data, _):
@@ -27,7 +30,8 @@ def random_bytes(random, data, _):
 
 
 def truncate(random, data, _):
-    return data[:random.choice([0, 1, random.randrange(len(data)), len(data) - 1, random.randrange(min(len(data), 256))])]
+    return data[:random.choice([0, 1, random.randrange(len(data)), len(data) - 1,
+                                random.randrange(min(len(data), 256))])]
 
 
 def block(random, data):
@@ -67,7 +71,8 @@ def splice(random, data, other):
     return data[:random.randrange(len(data) + 1)] + other[random.randrange(len(other) + 1):]
 
 
-BYTES = [flip_bits, flip_bits, random_bytes, truncate, repeat_block, delete_block, swap_blocks, interesting, interesting, splice]
+BYTES = [flip_bits, flip_bits, random_bytes, truncate, repeat_block, delete_block, swap_blocks,
+         interesting, interesting, splice]
 
 
 def mutate_bytes(random, data, other):
@@ -78,7 +83,7 @@ def mutate_bytes(random, data, other):
     return bytes(data)
 
 
-# ---- text -----------------------------------------------------------------------------------------------------------------
+# ---- text ----------------------------------------------------------------------------------------
 
 
 def mutate_text(random, data, other):
@@ -105,7 +110,8 @@ def mutate_text(random, data, other):
 
 
 def mutate_line(random, line, other):
-    words = line.replace(",", " , ").replace("(", " ( ").replace("[", " [ ").replace("]", " ] ").split(" ")
+    words = line.replace(",", " , ").replace("(", " ( ").replace("[", " [ ").replace(
+        "]", " ] ").split(" ")
     donors = other.split() or ["x"]
     for _ in range(random.choice([1, 1, 2])):
         at = random.randrange(len(words))
@@ -126,7 +132,7 @@ def mutate_line(random, line, other):
     return " ".join(words).rstrip("\n") + "\n"
 
 
-# ---- messages of protobuf -------------------------------------------------------------------------------------------------
+# ---- messages of protobuf ------------------------------------------------------------------------
 
 
 def places(message, found=None, depth=0):
@@ -154,7 +160,8 @@ def scalar(random, field, old):
         return not old
     if field.type == field.TYPE_BYTES:
         return random.choice([b"", old[:-1], old + b"\0", mutate_bytes(random, old, old)])
-    return random.choice(["", old + "x", old[:-1], "\x1b[31m\n", "x" * 5000, "../" * 3 + "etc/passwd", "é\u2028"])
+    return random.choice(["", old + "x", old[:-1], "\x1b[31m\n", "x" * 5000,
+                          "../" * 3 + "etc/passwd", "é\u2028"])
 
 
 def mutate_field(random, message, field):
@@ -199,7 +206,7 @@ def mutate_message(random, message):
             mutate_field(random, *random.choice(found))
 
 
-# ---- ONNX -----------------------------------------------------------------------------------------------------------------
+# ---- ONNX ----------------------------------------------------------------------------------------
 
 
 def drop_node(random, graph):
@@ -208,9 +215,11 @@ def drop_node(random, graph):
 
 def retarget_input(random, graph):
     node = random.choice(graph.node)
-    names = [name for other in graph.node for name in other.output] + [item.name for item in graph.input] + ["", "nobody"]
+    names = [name for other in graph.node
+             for name in other.output] + [item.name for item in graph.input] + ["", "nobody"]
     if node.input:
-        node.input[random.randrange(len(node.input))] = random.choice(names)  # backwards too: cycles
+        # backwards too: cycles
+        node.input[random.randrange(len(node.input))] = random.choice(names)
     else:
         node.input.append(random.choice(names))
 
@@ -224,10 +233,12 @@ def change_inputs(random, graph):
 
 
 def swap_dtype(random, graph):
-    places_of = [t for t in graph.initializer] + [i.type.tensor_type for i in [*graph.input, *graph.output] if i.type.HasField("tensor_type")]
+    places_of = [t for t in graph.initializer] + [
+        i.type.tensor_type for i in [*graph.input, *graph.output] if i.type.HasField("tensor_type")]
     if places_of:
         chosen = random.choice(places_of)
-        setattr(chosen, "data_type" if isinstance(chosen, TensorProto) else "elem_type", random.randrange(0, 24))
+        setattr(chosen, "data_type" if isinstance(chosen, TensorProto) else "elem_type",
+                random.randrange(0, 24))
 
 
 def change_dims(random, graph):
@@ -264,7 +275,8 @@ def change_attribute(random, graph):
     elif choice == 3:
         attribute.type = random.randrange(0, 15)
     else:
-        attribute.name = random.choice(["axis", "axes", "perm", "pads", "to", "value", "body", attribute.name + "x"])
+        attribute.name = random.choice(["axis", "axes", "perm", "pads", "to", "value", "body",
+                                        attribute.name + "x"])
 
 
 def change_op(random, graph):
@@ -274,7 +286,8 @@ def change_op(random, graph):
 
 def duplicate_name(random, graph):
     node = random.choice(graph.node)
-    names = [name for other in graph.node for name in other.output] + [item.name for item in graph.input]
+    names = [name for other in graph.node for name in other.output] + [item.name
+                                                                       for item in graph.input]
     if node.output:
         node.output[random.randrange(len(node.output))] = random.choice(names)
 
@@ -303,8 +316,10 @@ def external_data(random, graph):
         tensor = random.choice(graph.initializer)
         tensor.ClearField("raw_data")
         tensor.data_location = TensorProto.EXTERNAL
-        for key, content in [("location", random.choice(["../x", "/etc/passwd", "model.onnx", "", "nothing", "/dev/zero"])),
-                             ("offset", str(random.choice(DIMS))), ("length", str(random.choice(DIMS)))][:random.choice([1, 2, 3])]:
+        for key, content in [("location", random.choice(["../x", "/etc/passwd", "model.onnx", "",
+                                                         "nothing", "/dev/zero"])),
+                             ("offset", str(random.choice(DIMS))),
+                             ("length", str(random.choice(DIMS)))][:random.choice([1, 2, 3])]:
             entry = tensor.external_data.add()
             entry.key, entry.value = key, content
 
@@ -317,7 +332,8 @@ def change_initializer(random, graph):
 
 def bodies_in(graph):
     """Every (node, body) right inside."""
-    return [(node, attribute.g) for node in graph.node for attribute in node.attribute if attribute.HasField("g")]
+    return [(node, attribute.g) for node in graph.node for attribute in node.attribute
+            if attribute.HasField("g")]
 
 
 def cycle_through_body(random, graph):
@@ -337,7 +353,8 @@ def cycle_through_body(random, graph):
 
 
 def change_body(random, graph):
-    """Other numbers of inputs and outputs; names of values outside; the body of another node; the node's own graph."""
+    """Other numbers of inputs and outputs; names of values outside; the body of another node; the
+    node's own graph."""
     owned = bodies_in(graph)
     if not owned:
         return change_inputs(random, graph)
@@ -348,7 +365,8 @@ def change_body(random, graph):
     elif choice == 1 and body.input:
         del body.input[random.randrange(len(body.input))]
     elif choice == 2:
-        name = random.choice([*(item.name for item in graph.input), *(out for other in graph.node for out in other.output), "fresh"])
+        name = random.choice([*(item.name for item in graph.input),
+                              *(out for other in graph.node for out in other.output), "fresh"])
         (body.input if random.random() < 0.5 else body.output).add().name = name
     elif choice == 3:
         other = type(body)()
@@ -364,10 +382,13 @@ def change_body(random, graph):
 
 
 def contradict_shapes(random, graph):
-    """What the model says of a value is not so: of one on the way, of an output, of a body's input."""
+    """What the model says of a value is not so: of one on the way, of an output, of a body's
+    input."""
     names = [name for node in graph.node for name in node.output if name]
-    item = graph.value_info.add(name=random.choice(names or ["nobody"])) if random.random() < 0.5 or not graph.output else random.choice(graph.output)
-    kind = random.choice(["tensor_type", "tensor_type", "tensor_type", "sequence_type", "optional_type", "map_type", "sparse_tensor_type"])
+    item = (graph.value_info.add(name=random.choice(names or ["nobody"])) if random.random() <
+            0.5 or not graph.output else random.choice(graph.output))
+    kind = random.choice(["tensor_type", "tensor_type", "tensor_type", "sequence_type",
+                          "optional_type", "map_type", "sparse_tensor_type"])
     if not item.type.HasField(kind):
         item.ClearField("type")
         getattr(item.type, kind).SetInParent()
@@ -394,8 +415,10 @@ def same_param_everywhere(random, graph):
 
 def change_elements(random, graph):
     """Huge and negative numbers in constants that may be sizes, axes, indices or counts."""
-    tensors = [t for t in graph.initializer if t.data_type in (TensorProto.INT64, TensorProto.INT32)]
-    tensors += [a.t for node in graph.node for a in node.attribute if a.HasField("t") and a.t.data_type in (TensorProto.INT64, TensorProto.INT32)]
+    tensors = [t for t in graph.initializer
+               if t.data_type in (TensorProto.INT64, TensorProto.INT32)]
+    tensors += [a.t for node in graph.node for a in node.attribute if a.HasField("t") and
+                a.t.data_type in (TensorProto.INT64, TensorProto.INT32)]
     if not tensors:
         return change_dims(random, graph)
     tensor = random.choice(tensors)
@@ -418,7 +441,8 @@ def swap_attribute_kind(random, graph):
         return
     attribute = random.choice(random.choice(nodes).attribute)
     name = attribute.name
-    value = random.choice([random.choice(DIMS), 0.5, "text", [1, 2, 3], [0.5, 1e30], ["a", ""], [], onnx.helper.make_tensor("t", 1, [2], [1.0, 2.0]),
+    value = random.choice([random.choice(DIMS), 0.5, "text", [1, 2, 3], [0.5, 1e30], ["a", ""], [],
+                           onnx.helper.make_tensor("t", 1, [2], [1.0, 2.0]),
                            onnx.GraphProto(name="empty")])
     attribute.Clear()
     if value == []:
@@ -428,7 +452,8 @@ def swap_attribute_kind(random, graph):
 
 
 def change_outputs(random, graph):
-    """Results too many or too few; outputs of the graph that are twice there, or inputs, or nothing."""
+    """Results too many or too few; outputs of the graph that are twice there, or inputs, or
+    nothing."""
     node = random.choice(graph.node)
     choice = random.randrange(4)
     if choice == 0 and node.output:
@@ -438,31 +463,40 @@ def change_outputs(random, graph):
     elif choice == 2 and graph.output:
         graph.output.add().CopyFrom(random.choice(graph.output))
     elif graph.output:
-        random.choice(graph.output).name = random.choice([*(item.name for item in graph.input), "", "nobody"])
+        random.choice(graph.output).name = random.choice([*(item.name for item in graph.input), "",
+                                                          "nobody"])
 
 
 def nest_deeply(random, graph):
     """Loop in If in Loop ..., each reading what lies outermost; more levels than any model has."""
     name = graph.input[0].name if graph.input else "x"
-    inner = onnx.helper.make_graph([onnx.helper.make_node("Neg", [name], ["deep"])], "deep", [], [onnx.ValueInfoProto(name="deep")])
+    inner = onnx.helper.make_graph([onnx.helper.make_node("Neg", [name], ["deep"])], "deep", [],
+                                   [onnx.ValueInfoProto(name="deep")])
     for i in range(random.choice([3, 15, 40, 70, 200])):
         out = f"deep{i}"
         if random.random() < 0.7:
-            node = onnx.helper.make_node("If", ["flag"], [out], then_branch=inner, else_branch=inner) if i < 6 else onnx.helper.make_node(
-                "If", ["flag"], [out], then_branch=inner)
+            node = (onnx.helper.make_node("If", ["flag"], [out], then_branch=inner,
+                                          else_branch=inner) if i < 6
+                    else onnx.helper.make_node("If", ["flag"], [out], then_branch=inner))
             inner = onnx.helper.make_graph([node], out, [], [onnx.ValueInfoProto(name=out)])
         else:
             cond = onnx.helper.make_node("Identity", [f"c{i}"], [f"d{i}"])
-            body = onnx.helper.make_graph([cond, *inner.node], "body", [onnx.ValueInfoProto(name=f"i{i}"), onnx.ValueInfoProto(name=f"c{i}")],
+            body = onnx.helper.make_graph([cond, *inner.node],
+                                          "body", [onnx.ValueInfoProto(name=f"i{i}"),
+                                                   onnx.ValueInfoProto(name=f"c{i}")],
                                           [onnx.ValueInfoProto(name=f"d{i}"), *inner.output])
-            inner = onnx.helper.make_graph([onnx.helper.make_node("Loop", ["trips", ""], [out], body=body)], out, [], [onnx.ValueInfoProto(name=out)])
+            inner = onnx.helper.make_graph([onnx.helper.make_node("Loop", ["trips", ""], [out],
+                                                                  body=body)],
+                                           out, [], [onnx.ValueInfoProto(name=out)])
     graph.node.extend(inner.node)
     graph.output.extend(inner.output)
 
 
-GRAPH = [drop_node, retarget_input, retarget_input, change_inputs, swap_dtype, change_dims, change_dims, change_attribute, change_attribute, change_op,
-         duplicate_name, copy_node, nest_bodies, external_data, change_initializer, cycle_through_body, cycle_through_body, change_body, change_body,
-         contradict_shapes, same_param_everywhere, change_elements, change_elements, swap_attribute_kind, change_outputs, nest_deeply]
+GRAPH = [drop_node, retarget_input, retarget_input, change_inputs, swap_dtype, change_dims,
+         change_dims, change_attribute, change_attribute, change_op, duplicate_name, copy_node,
+         nest_bodies, external_data, change_initializer, cycle_through_body, cycle_through_body,
+         change_body, change_body, contradict_shapes, same_param_everywhere, change_elements,
+         change_elements, swap_attribute_kind, change_outputs, nest_deeply]
 
 
 def graphs_of(graph):
@@ -488,7 +522,7 @@ def mutate_onnx(random, data, other):
     return made.SerializeToString()
 
 
-# ---- graph files and compiled models: behind checksums ----------------------------------------------------------------------
+# ---- graph files and compiled models: behind checksums -------------------------------------------
 
 
 def same_place(random, data):
@@ -504,12 +538,14 @@ def same_place(random, data):
 
 
 def mutate_graph_file(random, data, other):
-    """Mostly behind the header, mostly without moving anything, and with a checksum that fits: else nothing else would ever be read."""
+    """Mostly behind the header, mostly without moving anything, and with a checksum that fits: else
+    nothing else would ever be read."""
     if random.random() < 0.15:
         return mutate_bytes(random, data, other)
     rest = data[128:]
     for _ in range(random.choice([1, 1, 1, 2, 3])):
-        rest = mutate_bytes(random, rest, other[128:]) if random.random() < 0.1 or not rest else same_place(random, rest)
+        rest = (mutate_bytes(random, rest, other[128:]) if random.random() < 0.1 or not rest
+                else same_place(random, rest))
     head = bytearray(data[:128])
     if random.random() < 0.2:
         at = random.choice([12, 13, 14, 16, 24, 32, 40])
@@ -523,7 +559,8 @@ def page(offset):
 
 
 def mutate_compiled_model(random, data, other, model_class, sha256):
-    """model_class: of ModelDef. The description is changed as a message, or a segment as bytes; digests are made to fit."""
+    """model_class: of ModelDef. The description is changed as a message, or a segment as bytes;
+    digests are made to fit."""
     if random.random() < 0.25:
         return mutate_bytes(random, data, other)
     offset, size = struct.unpack_from("<QQ", data, 24)
@@ -531,7 +568,8 @@ def mutate_compiled_model(random, data, other, model_class, sha256):
     segments = [bytearray(data[s.offset:s.offset + s.bytes]) for s in model.segments]
     if segments and random.random() < 0.2:
         at = random.randrange(len(segments))
-        segments[at] = bytearray(mutate_bytes(random, bytes(segments[at]), other)) if segments[at] else segments[at]
+        segments[at] = (bytearray(mutate_bytes(random, bytes(segments[at]), other)) if segments[at]
+                        else segments[at])
     else:
         mutate_message(random, model)
     if len(model.segments) != len(segments) or random.random() < 0.1:
@@ -544,7 +582,8 @@ def mutate_compiled_model(random, data, other, model_class, sha256):
     made = bytearray(model.SerializeToString())
     for row, content in zip(model.segments, segments):
         made += bytes(max(0, row.offset - 512 - len(made))) + content
-    return seal(data[:512], model.SerializeToString(), bytes(made[len(model.SerializeToString()):]), sha256, padded=True)
+    return seal(data[:512], model.SerializeToString(), bytes(made[len(model.SerializeToString()):]),
+                sha256, padded=True)
 
 
 def seal(header, model, rest, sha256, padded=False):

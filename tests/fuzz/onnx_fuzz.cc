@@ -1,5 +1,5 @@
-// An ONNX model, through the whole of sluice-preprocess. External data is looked for in a folder
-// where there is none.
+// Takes an ONNX model through the whole of sluice-preprocess. External data is looked for in a
+// folder that contains none.
 #include "common/base/memory.h"
 #include "common/graphfile/header.h"
 #include "common/text/text.h"
@@ -31,7 +31,7 @@ Result<Module> preprocessed(const uint8_t* data, size_t size) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (is_graph_file(fuzz::bytes_of(data, size))) return 0;  // graph_file_fuzz
+  if (is_graph_file(fuzz::bytes_of(data, size))) return 0;  // see graph_file_fuzz
   auto module = within_memory([&] { return preprocessed(data, size); });
   if (!module) {
     fuzz::expect_unsupported_reason(module.error());

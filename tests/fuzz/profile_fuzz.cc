@@ -1,4 +1,4 @@
-// The JSON of a device profile.
+// Takes the JSON of a device profile.
 #include "common/base/memory.h"
 #include "common/target/profile.h"
 #include "tests/fuzz/fuzz_target.h"

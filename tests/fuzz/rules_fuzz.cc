@@ -1,4 +1,4 @@
-// The JSON of --annotate.
+// Takes the JSON of --annotate.
 #include "common/base/memory.h"
 #include "stages/preprocess/onnx/annotation_rules.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -1,7 +1,7 @@
-// What files_main gives each file to, whole: an ONNX model through all stages, and what they make
-// through the loader; a compiled model through the loader, its digests made to match and its
-// kernels replaced by stand-ins. Bound to tiny sizes and run once. A line "run" goes before the
-// run: what a model's own loops take is not ours.
+// The target of files_main: it takes an ONNX model through all stages, and their result through the
+// loader; a compiled model through the loader, its digests made to match and its kernels replaced
+// by stand-ins. The model is bound to tiny sizes and run once. A line "run" is printed before the
+// run, because the time of a model's own loops is not a fault of Sluice.
 #include <cstdio>
 
 #include "common/base/file_kind.h"
@@ -28,7 +28,7 @@ void say(const char* line) {
   std::fflush(stdout);
 }
 
-// As the next stage reads it.
+// Reads the module as the next stage reads it.
 Result<Module> passed_on(Module module, Level level, StageId stage) {
   module.level = level;
   module.last_stage = stage;
@@ -59,7 +59,7 @@ Result<void> compile(std::span<const std::byte> model, StageArgs& args) {
   return write_model(module, args);
 }
 
-// Once; its own loops may be long.
+// Runs the model once; its own loops may take long.
 Result<void> run(const std::shared_ptr<const OpenedModel>& model) {
   const std::vector<int64_t> symbols =
       fuzz::draw_symbols(model->def(), model->file().file.bytes().first(512).last(32), false);

@@ -1,5 +1,5 @@
-// A .sg file as a root graph: opened and walked once by the host engine, on tiny tensors. Each
-// tensor that is made burns fuel, so that no loop runs on for long.
+// Takes a .sg file as a root graph: the host engine opens it and walks it once, on tiny tensors.
+// Each tensor that is made uses up fuel, so that no loop runs for long.
 #include <memory_resource>
 #include <new>
 
@@ -15,7 +15,7 @@ namespace {
 
 using namespace sluice;
 
-// Memory for 2,000 tensors of 512 KB together.
+// Limits memory to 2,000 tensors of 512 KB together.
 class Fuel : public std::pmr::memory_resource {
  private:
   void* do_allocate(size_t bytes, size_t alignment) override {
@@ -45,7 +45,7 @@ HostValue value_of(const Type& type) {
   std::vector<int64_t> dims;
   for (const Dim& dim : type.dims) dims.push_back(dim.is_fixed() ? dim.value : 2);
   if (!type.ranked) dims = {2, 2};
-  if (!element_count(dims)) dims.assign(dims.size(), 1);  // as no file of values could hold them
+  if (!element_count(dims)) dims.assign(dims.size(), 1);  // no file of values has them
   value.tensors.push_back(
       HostTensor::of(std::make_shared<const Tensor>(make_tensor(type.dtype, std::move(dims)))));
   return value;

@@ -1,5 +1,5 @@
-// Compiled models through the inspection tools: text and back, and the stream checker behind
-// sluice-verify.
+// Tests the inspection tools on compiled models: text and back, and the stream checker that
+// sluice-verify runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,7 +72,7 @@ TEST(OmTools, TextThatIsNoModel) {
 }
 
 // The model's tasks make the same two values over and over, which the checker of memory plans
-// rightly dislikes; streams are in question here.
+// rightly rejects; this test is about streams.
 TEST(OmTools, VerifyFindsWhatAMissingEventLetsOverlap) {
   const pb::ModelDef model = make_three_streams().model;
   const auto good = verify_om(testing::om_bytes(model), true);

@@ -26,7 +26,7 @@ constexpr int kCannotStart = 127;
 
 std::atomic<bool> caught = false;
 
-// Between fork and exec only calls that are safe in a signal handler.
+// Between fork and exec only async-signal-safe calls are allowed.
 [[noreturn]] void become(char* const* arguments, int output, pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -42,8 +42,8 @@ std::atomic<bool> caught = false;
   _exit(kCannotStart);
 }
 
-// Until every writer has closed its end, which a process left behind may never do: false when the
-// time is over first.
+// Reads until every writer has closed its end, which a remaining child process may never do.
+// Returns false when the time is over first.
 bool read_output(int fd, Clock::time_point deadline, std::string& output) {
   std::array<char, 65536> buffer;
   while (!caught) {
@@ -60,7 +60,7 @@ bool read_output(int fd, Clock::time_point deadline, std::string& output) {
   return false;
 }
 
-// Who closed the stream may still run.
+// A process that closed the stream may still run.
 bool wait_until(pid_t child, Clock::time_point deadline, int& status) {
   for (int pause = 200; !caught; pause = std::min(pause * 2, 20000)) {
     if (waitpid(child, &status, WNOHANG) == child) return true;
@@ -70,7 +70,7 @@ bool wait_until(pid_t child, Clock::time_point deadline, int& status) {
   return false;
 }
 
-// "SL2002" of the first error told, or nothing.
+// Returns "SL2002", the number of the first error printed, or nothing.
 std::string error_number(const std::string& output) {
   constexpr std::string_view kMark = ": error SL";
   const size_t at = output.find(kMark);

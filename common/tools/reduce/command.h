@@ -1,4 +1,4 @@
-// The command whose failure is to be kept.
+// The command whose failure must be preserved.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace sluice {
 
-// How a run ended, and what it printed on both streams (the first MiB).
+// The end of a run, and its output on both streams (the first MiB).
 struct Ending {
   int code = 0;
   int signal = 0;
@@ -19,29 +19,28 @@ struct Ending {
 
 std::string ending_text(const Ending& ending);  // "exit code 3, SL2002", "signal 11", "no end"
 
-// Runs arguments[0], looked for in PATH, in a process group of its own, which is killed when the
-// time is over or we are interrupted. Errors: kIo, also when interrupted.
+// Runs arguments[0], searched in PATH, in a separate process group, which is killed when the time
+// is over or we are interrupted. Errors: kIo, also when interrupted.
 Result<Ending> run_command(const std::vector<std::string>& arguments, double seconds);
-// From now on SIGINT and SIGTERM end the run of a command instead of us.
+// After this call, SIGINT and SIGTERM end the run of a command instead of this program.
 void catch_interrupts();
 bool interrupted();
 
-// What a failure is: the same exit code (or signal, or no end) and the same SL number as the whole
-// model's, unless these say more.
+// The definition of the failure: the same exit code (or signal, or timeout) and the same SL number
+// as those of the whole model, unless these members are set.
 struct Wanted {
   std::optional<int> exit_code;
-  std::string text;  // must be in the output; empty: nothing must
+  std::string text;  // must be in the output; empty: no requirement
 };
 
 class Command {
  public:
-  // In `words` every % is the path of the model.
+  // In `words` every % is replaced by the path of the model.
   Command(std::vector<std::string> words, Wanted wanted, double seconds)
       : words_(std::move(words)), wanted_(std::move(wanted)), seconds_(seconds) {}
-  // Runs on the whole model and remembers how that failed. Errors: kBadOption when there is no
-  // failure to keep.
+  // Runs on the whole model and records how that failed. Errors: kBadOption when it does not fail.
   Result<void> learn(const std::string& path);
-  // Whether it fails on this model, too, in the same way.
+  // Returns true when it fails on this model in the same way.
   Result<bool> fails(const std::string& path);
   const Ending& whole() const { return whole_; }
   size_t runs() const { return runs_; }

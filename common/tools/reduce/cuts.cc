@@ -18,7 +18,7 @@ std::set<std::string> reads_of_kept(const GraphProto& graph, const std::vector<b
   return reads;
 }
 
-// Keeps nodes, too, of which something is read whose type nobody knows.
+// Also keeps the nodes that make values whose type is unknown and that are read.
 void keep_untyped(const GraphProto& graph, const Types& types, std::vector<bool>& keep,
                   std::set<std::string>& reads) {
   for (bool grew = true; grew;) {
@@ -54,7 +54,7 @@ void add_output(GraphProto& graph, const std::string& name, const Types& types) 
     *output.mutable_type() = type->second;
 }
 
-// Old outputs that are still made, then what only dropped nodes read.
+// Chooses old outputs that are still made, then values that only dropped nodes read.
 void choose_outputs(const GraphProto& whole, const std::vector<bool>& keep,
                     const std::set<std::string>& reads, const Types& types, GraphProto& graph) {
   std::set<std::string> read_before;
@@ -83,7 +83,7 @@ bool same_type(const Types& types, const std::string& a, const std::string& b) {
          first->second.SerializeAsString() == second->second.SerializeAsString();
 }
 
-// Outputs of the model's graph that no node makes say nothing; and a name may be an output once.
+// Removes outputs of the model's graph that no node makes, and repeated ones.
 void tidy_outputs(GraphProto& graph) {
   std::set<std::string> made;
   for (const NodeProto& node : graph.node())
@@ -114,8 +114,8 @@ void drop_dead(GraphProto& graph) {
   erase_nodes(graph, keep);
 }
 
-// How a body's inputs and outputs belong to those of its node: pairs of (body's index, node's
-// index).
+// The correspondence of a body's inputs and outputs to those of its node: pairs of (body's index,
+// node's index).
 struct BodyPorts {
   std::vector<std::pair<int, int>> inputs, outputs;
 };
@@ -144,7 +144,7 @@ BodyPorts ports_of(const NodeProto& node, const GraphProto& body) {
   return ports;
 }
 
-// Names in the body that stand for something else as well get new ones.
+// Renames names of the body that other values have, too.
 void make_names_unique(const ModelProto& model, GraphProto& body, const std::string& prefix) {
   const auto counts = definitions(model);
   std::map<std::string, std::string> names;
@@ -249,8 +249,8 @@ std::optional<ModelProto> inlined(const ModelProto& model, const GraphPath& path
   GraphProto body = graph_at(model, inner);
   const BodyPorts ports = ports_of(node, body);
   make_names_unique(model, body, "inlined_" + body.name() + "_");
-  std::map<std::string, std::string> inputs,
-      outputs;  // of the body: read instead; of the node: read instead
+  // Names to read instead: for inputs of the body, and for outputs of the node.
+  std::map<std::string, std::string> inputs, outputs;
   for (const auto& [from, to] : ports.inputs) inputs[body.input(from).name()] = node.input(to);
   rename_reads(body, inputs);
   for (const auto& [from, to] : ports.outputs) outputs[node.output(to)] = body.output(from).name();

@@ -15,7 +15,7 @@ using onnx::ModelProto;
 using onnx::NodeProto;
 using onnx::TensorProto;
 
-constexpr uint64_t kMaxBytes = uint64_t{1800} << 20;  // a protobuf message ends at 2 GiB
+constexpr uint64_t kMaxBytes = uint64_t{1800} << 20;  // a protobuf message is limited to 2 GiB
 
 template <typename Visit>
 void visit_bodies(const NodeProto& node, const Visit& visit) {

@@ -1,5 +1,4 @@
-// An ONNX model as something to cut pieces from: its graphs, who reads what, what types values
-// have.
+// An ONNX model for reduction: its graphs, the readers and the types of its values.
 #pragma once
 
 #include <map>
@@ -12,12 +11,12 @@
 
 namespace sluice {
 
-// Where a graph lies: the nodes whose bodies lead to it, from the model's graph on. Empty: the
+// The path to a graph: the nodes whose bodies lead to it, from the model's graph on. Empty: the
 // model's graph.
 struct BodyStep {
   int node = 0;
   int attribute = 0;
-  int graph = -1;  // of an attribute that holds several; -1: of one that holds one
+  int graph = -1;  // of an attribute with several graphs; -1: of one with a single graph
 };
 using GraphPath = std::vector<BodyStep>;
 
@@ -27,22 +26,22 @@ std::vector<GraphPath> graph_paths(const onnx::ModelProto& model);  // outer bef
 std::vector<GraphPath> bodies_of(const onnx::NodeProto& node, const GraphPath& path, int index);
 
 size_t count_nodes(const onnx::ModelProto& model);  // bodies' nodes included
-// What a node reads: its inputs, and what its bodies take from outside.
+// Returns the names that a node reads: its inputs, and the outer values that its bodies read.
 std::set<std::string> reads_of(const onnx::NodeProto& node);
-// How often each name is defined anywhere: by a node, an input or an initializer.
+// Returns how often each name is defined: by a node, an input or an initializer.
 std::map<std::string, int> definitions(const onnx::ModelProto& model);
-// Reads of `from` become reads of `to`, in nodes, bodies and outputs.
+// Replaces reads of `from` by reads of `to`, in nodes, bodies and outputs.
 void rename_reads(onnx::GraphProto& graph, const std::map<std::string, std::string>& names);
 
 using Types = std::map<std::string, onnx::TypeProto>;  // by value name
-// A new input of the model's graph, which bodies capture, too. False when nothing says its type, or
-// another value has its name.
+// Adds an input of the model's graph, which bodies capture, too. Returns false when its type is
+// unknown, or another value has its name.
 bool add_input(onnx::ModelProto& model, const std::string& name, const Types& types);
-// What can be left out unseen: inputs and initializers that nothing reads, types of values that are
-// gone, functions without a call.
+// Removes unused parts: inputs and initializers that nothing reads, types of removed values,
+// functions without a call.
 void drop_unread(onnx::ModelProto& model);
 
-// Reads the model of a file; external data becomes part of it, since what is made of it lies
+// Reads the model of a file. External data becomes part of it, since the reduced models are written
 // elsewhere. Errors: kNotFound, kBadModel, kLimit.
 Result<onnx::ModelProto> read_whole_model(const std::string& path);
 

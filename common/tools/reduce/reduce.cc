@@ -1,7 +1,7 @@
-// Steps, each keeping the failure, until a round of them changes nothing:
+// Runs steps that each preserve the failure, until a round of them changes nothing:
 //
-//   remarks    documentation, declared types inside
-//   outputs    some of them only, and what they need
+//   remarks    documentation, declared types of inner values
+//   outputs    some of them only, and the nodes they need
 //   nodes      of every graph, the model's before bodies: a dropped node's results become inputs
 //   bodies     their nodes in place of the node that has them
 //   operands   in place of a node's result
@@ -9,8 +9,8 @@
 //   sizes      of inputs and constants
 //
 // Lists are cut in halves, quarters and so on (A. Zeller, R. Hildebrandt, "Simplifying and
-// Isolating Failure-Inducing Input", 2002): one that needs k of its n members takes some 4 k log n
-// runs.
+// Isolating Failure-Inducing Input", 2002): a list that needs k of its n members takes about
+// 4 k log n runs.
 #include "common/tools/reduce/reduce.h"
 
 #include <algorithm>
@@ -70,8 +70,8 @@ class Reducer {
     return {};
   }
 
-  // Takes the candidate when it fails in the same way; and, if the whole model was valid, only when
-  // it is valid, too: a smaller model that fails for being none helps nobody.
+  // Takes the candidate when it fails in the same way and, if the whole model was valid, is valid,
+  // too: a smaller model that fails only because it is invalid is useless.
   Result<bool> attempt(const std::optional<ModelProto>& candidate, bool is_resized = false) {
     if (!candidate) return false;
     const std::string bytes = candidate->SerializeAsString();
@@ -82,7 +82,7 @@ class Reducer {
     if (must_be_valid_) {
       SLUICE_ASSIGN(std::optional<Types> types, types_of_valid(*candidate, request_.scratch));
       if (!types) return false;
-      if (!is_resized) types->merge(types_);  // of values that no output needs any more
+      if (!is_resized) types->merge(types_);  // types of values that no output needs any more
       types_ = std::move(*types);
     }
     model_ = *candidate;
@@ -90,7 +90,8 @@ class Reducer {
     return true;
   }
 
-  // Shapes of outputs, forgotten when sizes changed: other readers of ONNX demand them.
+  // Declares shapes of outputs, which a change of sizes removed: other readers of ONNX require
+  // them.
   Result<void> declare_outputs() {
     ModelProto cut = model_;
     for (auto& output : *cut.mutable_graph()->mutable_output()) {
@@ -113,9 +114,9 @@ class Reducer {
                            count_text(command_.runs(), "run")));
   }
 
-  // Drops members of a list, many at once first. `without(rest)` is the candidate with those
-  // members only, which may keep more; it updates `members` to those it kept, renumbered, and
-  // answers whether it failed.
+  // Drops members of a list, many at once first. try_remaining(members) tries the candidate with
+  // those members only, which may keep more; it updates `members` to the kept ones, renumbered, and
+  // returns true when it failed.
   template <typename Try>
   Result<void> sweep(size_t count, const Try& try_remaining) {
     for (size_t chunk = std::max<size_t>(1, (count + 1) / 2);; chunk = (chunk + 1) / 2) {
@@ -154,7 +155,7 @@ class Reducer {
     return say_progress(path.empty() ? "nodes" : "nodes of bodies");
   }
 
-  // What may be tried at every node of every graph; starts anew where something changed.
+  // Tries candidates at every node of every graph, and starts again after a change.
   template <typename Candidates>
   Result<void> at_every_node(const Candidates& candidates) {
     for (size_t g = 0; g < graph_paths(model_).size(); ++g) {
@@ -218,7 +219,7 @@ class Reducer {
     return false;
   }
 
-  // Only of valid models: a command may take anything that is none for a failure.
+  // Only for valid models: a command may take any invalid model for a failure.
   Result<void> drop_leftovers() {
     if (!must_be_valid_) return {};
     return at_every_node([&](const GraphPath& path, int i) -> Result<bool> {

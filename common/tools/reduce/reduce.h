@@ -19,7 +19,7 @@ struct Reduced {
   size_t nodes = 0, of = 0;
 };
 
-// The output holds the smallest model found so far from the first success on, so an interrupt loses
+// From the first success on the output is the smallest model found so far, so an interrupt loses
 // nothing. Errors: kBadOption when the command does not fail on the input, those of reading and
 // writing.
 Result<Reduced> reduce_model(const ReduceRequest& request, Command& command);

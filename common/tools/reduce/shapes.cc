@@ -45,7 +45,7 @@ void forget_shapes(GraphProto& graph, bool is_root) {
   }
 }
 
-// Indices, in row-major order, of the elements that stay.
+// Returns the indices, in row-major order, of the remaining elements.
 std::vector<int64_t> kept_elements(const TensorProto& tensor, int axis, int64_t extent) {
   int64_t inner = 1, total = 1;
   for (int i = 0; i < tensor.dims_size(); ++i) {
@@ -59,7 +59,7 @@ std::vector<int64_t> kept_elements(const TensorProto& tensor, int axis, int64_t 
   return kept;
 }
 
-// `per` entries of the list are one element.
+// Keeps the entries of these elements; `per` entries of the list are one element.
 template <typename List>
 bool take_entries(List& list, const std::vector<int64_t>& kept, int per) {
   if (list.empty()) return true;

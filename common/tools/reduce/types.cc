@@ -58,7 +58,7 @@ void add_type(Types& types, const std::string& name, const std::optional<TypePro
   if (!name.empty() && type) types.emplace(name, *type);
 }
 
-// What the model says itself.
+// Adds the types that the model declares.
 void add_declared(const onnx::GraphProto& graph, Types& types) {
   for (const auto* list : {&graph.input(), &graph.value_info(), &graph.output()}) {
     for (const auto& item : *list) {
@@ -77,8 +77,8 @@ void add_declared(const onnx::GraphProto& graph, Types& types) {
   }
 }
 
-// A copy in which every value of the model's graph is an output: none is folded away, and the
-// outputs' order says which is which.
+// Returns a copy in which every value of the model's graph is an output: none is folded away, and
+// the order of the outputs identifies them.
 ModelProto with_all_outputs(const ModelProto& model, int nodes, std::vector<std::string>& names) {
   ModelProto all = model;
   auto& graph = *all.mutable_graph();
@@ -106,7 +106,8 @@ void add_inferred(const Module& module, const std::vector<std::string>& names, T
   }
 }
 
-// The types of the first `nodes` nodes and of their bodies; nothing when they are refused.
+// Returns the types of the first `nodes` nodes and of their bodies, or nothing when they are
+// rejected.
 Result<std::optional<Types>> types_of_first(const ModelProto& model, int nodes,
                                             const std::string& scratch) {
   std::vector<std::string> names;
@@ -125,7 +126,7 @@ Result<std::optional<Types>> types_of_first(const ModelProto& model, int nodes,
   return std::optional<Types>(std::move(types));
 }
 
-// A name that stands for several values, in branches beside each other, says nothing.
+// Removes the type of a name that several values in parallel branches share.
 Types finished(const ModelProto& model, Types types) {
   add_declared(model.graph(), types);
   for (const GraphPath& path : graph_paths(model)) {
@@ -150,7 +151,7 @@ Result<Inferred> infer_types(const ModelProto& model, const std::string& scratch
   SLUICE_ASSIGN(std::optional<Types> types, types_of_valid(model, scratch));
   if (types) return Inferred{std::move(*types), true};
   Inferred inferred{{}, false};
-  int good = 0, bad = model.graph().node_size();  // nodes that are taken; that are refused
+  int good = 0, bad = model.graph().node_size();  // numbers of nodes that are accepted and rejected
   while (bad - good > 1) {
     const int middle = good + (bad - good) / 2;
     SLUICE_ASSIGN(types, types_of_first(model, middle, scratch));

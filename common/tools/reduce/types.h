@@ -1,4 +1,4 @@
-// What types the values of a model have, as sluice-preprocess infers them.
+// The types of the values of a model, as sluice-preprocess infers them.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,15 @@
 namespace sluice {
 
 struct Inferred {
-  Types types;           // of values of every graph whose name stands for one value alone
-  bool is_valid = true;  // sluice-preprocess takes the model; else the types are those before the
-                         // node it refuses
+  Types types;  // of values of every graph whose name is unique
+  // True when sluice-preprocess accepts the model; otherwise the types are those before the
+  // rejected node.
+  bool is_valid = true;
 };
 
-// `scratch`: a folder for files in passing. Errors: kIo, kProgramMissing.
+// Infers the types. `scratch` is a folder for temporary files. Errors: kIo, kProgramMissing.
 Result<Inferred> infer_types(const onnx::ModelProto& model, const std::string& scratch);
-// Whether sluice-preprocess takes the model; then its types.
+// Returns the types when sluice-preprocess accepts the model, otherwise nothing.
 Result<std::optional<Types>> types_of_valid(const onnx::ModelProto& model,
                                             const std::string& scratch);
 

@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-// Operators that came, or got the form that graphs have, after kFirstOpset.
+// Operators that were added, or got the form used in graphs, after kFirstOpset.
 struct OpVersion {
   Op op;
   int opset;
@@ -43,7 +43,7 @@ constexpr OpVersion kOps[] = {
     {Op::kTensorScatter, 24},
 };
 
-// Attributes that came later than their operator. word: only with that value.
+// Attributes that are newer than their operator. word: only with that value.
 struct AttributeVersion {
   Op op;
   std::string_view attribute;
@@ -77,7 +77,7 @@ constexpr AttributeVersion kAttributes[] = {
     {Op::kScatterND, "reduction", 18, "min"},
 };
 
-// Inputs that came later than their operator.
+// Inputs that are newer than their operator.
 struct InputVersion {
   Op op;
   size_t input;
@@ -85,7 +85,7 @@ struct InputVersion {
 };
 constexpr InputVersion kInputs[] = {{Op::kAttention, 6, 24}, {Op::kPad, 3, 18}};
 
-// Element types that an operator takes since a later opset than its form.
+// Element types that an operator accepts since a later opset than its form.
 struct OperandVersion {
   Op op;
   DType dtype;
@@ -120,7 +120,7 @@ constexpr DTypeVersion kDTypes[] = {
     {DType::kI2, 25, 13},
 };
 
-// Reductions whose axes became an input in opset 18; those of ReduceSum are one since 13.
+// Reductions whose axes became an input in opset 18; those of ReduceSum did in opset 13.
 constexpr Op kReductions[] = {Op::kReduceL1,        Op::kReduceL2,   Op::kReduceLogSum,
                               Op::kReduceLogSumExp, Op::kReduceMax,  Op::kReduceMean,
                               Op::kReduceMin,       Op::kReduceProd, Op::kReduceSumSquare};
@@ -168,7 +168,7 @@ bool is_optional(const Value* value) {
   return value != nullptr && value->type().kind == TypeKind::kOptional;
 }
 
-// Forms that several facts decide.
+// Returns the opset of forms that several facts determine.
 int opset_of_form(const Node& node) {
   const Value* first = node.input(0);
   switch (node.op()) {
@@ -192,7 +192,7 @@ bool has_onnx_form(const Node& node) {
 }
 
 int needed_opset(const Node& node) {
-  const bool is_preview = node.op() == Op::kFlexAttention;  // of a domain with versions of its own
+  const bool is_preview = node.op() == Op::kFlexAttention;  // its domain has separate versions
   if (!has_onnx_form(node) || is_preview) return kFirstOpset;
   const auto* row = std::ranges::find(kOps, node.op(), &OpVersion::op);
   int opset = row == std::end(kOps) ? kFirstOpset : row->opset;
@@ -225,7 +225,7 @@ bool has_equal_pieces(const Node& node) {
 }
 
 int needed_ir_version(DType dtype) {
-  constexpr int kFirstIrVersion = 8;  // the one with functions
+  constexpr int kFirstIrVersion = 8;  // the first with functions
   const auto* row = std::ranges::find(kDTypes, dtype, &DTypeVersion::dtype);
   return row == std::end(kDTypes) ? kFirstIrVersion : row->ir_version;
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kNamedOps = 4;
 
-// What a picture shows of a fused body: the operators in it, "Conv_Add_Relu".
+// Returns the label of a fused body in a picture: the operators in it, "Conv_Add_Relu".
 std::string ops_text(const Graph& graph) {
   std::string text;
   size_t count = 0;
@@ -68,7 +68,7 @@ void GraphsWriter::write_model_graph(const Graph& graph, onnx::GraphProto& proto
   }
 }
 
-// The body sees the scope's names: what it captures is called as it is outside.
+// The body uses the scope's names: a captured value has the same name inside.
 void GraphsWriter::write_body(const Graph& body, const Node& node, OnnxScope& scope,
                               onnx::GraphProto& proto) {
   const size_t captures =
@@ -120,8 +120,8 @@ void GraphsWriter::write_nodes(const Graph& graph, OnnxScope& scope, Nodes& node
     nodes_.write(node, scope, *nodes.Add());
     for (size_t i = 0; i < node.output_count(); ++i) {
       const Value& result = node.output(i);
-      const bool is_typed =
-          result.is_output() && !is_function(graph);  // where the outputs are listed
+      // Outputs have their types where they are listed.
+      const bool is_typed = result.is_output() && !is_function(graph);
       if (!is_typed) write_value(result, scope.name(&result), *types.Add());
     }
   }

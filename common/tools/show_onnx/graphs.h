@@ -1,4 +1,4 @@
-// Graphs as those of ONNX: the model's own, bodies of control flow, and functions.
+// Converts graphs to ONNX: the model's own, bodies of control flow, and functions.
 #pragma once
 
 #include "common/tools/show_onnx/nodes.h"
@@ -11,7 +11,7 @@ class GraphsWriter {
 
   void write_model_graph(const Graph& graph, onnx::GraphProto& proto);
   void write_function(const Graph& graph, onnx::FunctionProto& proto);
-  // True: Calls and Fused nodes name the graph, so that it is exported as a function.
+  // Returns true when Calls and Fused nodes name the graph, so that it is exported as a function.
   static bool is_function(const Graph& graph);
 
  private:

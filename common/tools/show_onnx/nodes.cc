@@ -13,14 +13,14 @@ namespace {
 constexpr int kInputAxes = 18;    // the opset in which axes of reductions became an input
 constexpr int kLinearModes = 20;  // the opset in which GridSample's modes lost their "bi"
 
-// The graph of a Call or of a Fused node; -1: of none.
+// Returns the graph of a Call or of a Fused node, or -1.
 GraphId called_id(const Node& node) {
   if (node.op() != Op::kCall && node.op() != Op::kFused) return -1;
   const std::vector<GraphId> bodies = node.bodies();
   return bodies.empty() ? -1 : bodies[0];
 }
 
-// How many of the last operands are captured by the node's bodies, which ONNX does not list.
+// Returns the number of the last operands that the node's bodies capture, which ONNX does not list.
 size_t captured_count(const Node& node) {
   const std::vector<GraphId> bodies = node.bodies();
   if (bodies.empty() || called_id(node) >= 0) return 0;
@@ -94,7 +94,7 @@ void NodeWriter::write_operands(const Node& node, OnnxScope& scope, onnx::NodePr
   for (size_t i = 0; i < node.output_count(); ++i) proto.add_output(scope.define(node.output(i)));
 }
 
-// What stands for an attribute elsewhere, or did not exist in earlier opsets.
+// Returns true for an attribute that has another form, or did not exist in earlier opsets.
 bool NodeWriter::is_left_out(const Node& node, std::string_view attribute) const {
   if (called_id(node) >= 0) return true;
   if (takes_axes_as_attribute(node, opset)) return attribute == "noop_with_empty_axes";

@@ -1,4 +1,4 @@
-// Nodes of a graph as those of ONNX.
+// Converts nodes of a graph to ONNX.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace sluice {
 
-// Domains of an exported model: of operators that ONNX has not, and of the graphs that nodes call.
+// Domains of an exported model: for operators that ONNX does not have, and for called graphs.
 inline constexpr std::string_view kSluiceDomain = "sluice";
 inline constexpr std::string_view kFunctionDomain = "sluice.graphs";
 inline constexpr std::string_view kPreviewDomain = "ai.onnx.preview";
@@ -17,14 +17,14 @@ inline constexpr std::string_view kPreviewDomain = "ai.onnx.preview";
 struct NodeWriter {
   const Module& module;
   int opset;
-  // The function that stands for a graph that a Call or a Fused node names; empty: none does.
+  // Returns the function for a graph that a Call or a Fused node names; empty when there is none.
   std::function<std::string(GraphId)> function_of;
   // Writes the body of a control-flow node, whose captures are these operands of the node.
   std::function<void(const Graph& body, const Node& node, OnnxScope& scope, onnx::GraphProto&)>
       write_body;
 
-  // A node whose operands have names in the scope; defines those of its results. Where a node is
-  // placed, its kernel and its origins are its metadata.
+  // Writes a node whose operands have names in the scope, and defines those of its results. The
+  // metadata of the node contains its placement, kernel and origins.
   void write(const Node& node, OnnxScope& scope, onnx::NodeProto& proto) const;
 
  private:
@@ -37,8 +37,8 @@ struct NodeWriter {
   void write_metadata(const Node& node, const OnnxScope& scope, onnx::NodeProto& proto) const;
 };
 
-// Appends an entry; nothing when the value is empty. Keys "sluice.…" would be annotations to
-// whoever imports the model (docs/annotations.md).
+// Appends an entry unless the value is empty. Keys "sluice.…" would become annotations when the
+// model is imported (docs/annotations.md).
 template <typename Entries>
 void add_entry(Entries& entries, std::string_view key, std::string_view value) {
   if (value.empty()) return;

@@ -3,8 +3,8 @@
 namespace sluice {
 namespace {
 
-// Bytes of the character that begins the text; 0: none does. Neither overlong forms nor surrogates
-// are characters.
+// Returns the bytes of the character that begins the text, or 0 when it is not a valid one.
+// Overlong forms and surrogates are invalid.
 size_t character_bytes(std::string_view text) {
   const auto byte = [&](size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;

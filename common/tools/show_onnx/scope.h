@@ -10,20 +10,20 @@
 
 namespace sluice {
 
-// The text as UTF-8: bytes that are none are written \xHH. Readers of ONNX take nothing else.
+// Returns the text as UTF-8, with \xHH for invalid bytes. Readers of ONNX accept nothing else.
 std::string utf8_text(std::string_view text);
 
-// The names of one graph or function and of the bodies in it, which see its names: each name occurs
+// The names of one graph or function and of the bodies in it, which see its names. Each name occurs
 // once. A value without name gets a number.
 class OnnxScope {
  public:
-  // A new name for a value that this scope defines.
+  // Makes a name for a value that this scope defines.
   const std::string& define(const Value& value);
-  // The same value under another object: a body's input for what it captures.
+  // Gives another object the name of the same value: a body's input for the captured value.
   void alias(const Value& inner, const Value& outer);
-  // Empty for an absent operand.
+  // Returns an empty name for an absent operand.
   const std::string& name(const Value* value) const;
-  // A name for a value that the graph does not have.
+  // Makes a name for a value that the graph does not have.
   std::string fresh(const std::string& like);
 
  private:

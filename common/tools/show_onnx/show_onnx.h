@@ -8,9 +8,10 @@
 
 namespace sluice {
 
-// The bytes of a ModelProto: types of all values, small constants, of large ones dtype and dims.
-// The graphs of Calls and Fused nodes are functions of the model. Operators without form in ONNX
-// are of domain "sluice". kLimit above 2 GiB, which no ONNX model can have.
+// Returns the bytes of a ModelProto: types of all values, small constants, and dtype and dims of
+// large ones. The graphs of Calls and Fused nodes are functions of the model. Operators without
+// form in ONNX are in the domain "sluice". Returns kLimit above 2 GiB, the maximum of an ONNX
+// model.
 Result<std::string> graph_onnx(const Module& module);
 
 }  // namespace sluice

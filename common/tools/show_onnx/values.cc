@@ -12,7 +12,7 @@ namespace {
 void write_shape(const Module& module, const Type& type, onnx::TypeProto::Tensor& tensor) {
   tensor.set_elem_type(static_cast<int>(type.dtype));
   if (!type.ranked) return;
-  tensor.mutable_shape();  // there, though a scalar has no dims
+  tensor.mutable_shape();  // present, though a scalar has no dims
   for (const Dim& dim : type.dims) {
     auto& written = *tensor.mutable_shape()->add_dim();
     if (dim.is_fixed()) written.set_dim_value(dim.value);
@@ -24,7 +24,7 @@ void write_dims(const Type& type, google::protobuf::RepeatedField<int64_t>& dims
   for (const Dim& dim : type.dims) dims.Add(dim.is_fixed() ? dim.value : 0);
 }
 
-// Strings are (n + 1) ends of texts as u64, then the texts.
+// Writes strings, which are (n + 1) ends of texts as u64, then the texts.
 void write_strings(std::span<const std::byte> bytes, uint64_t count, onnx::TensorProto& tensor) {
   if (bytes.size() / 8 <= count) return;
   const uint64_t head = 8 * (count + 1);
@@ -53,7 +53,8 @@ void write_without_elements(const Type& type, onnx::SparseTensorProto& sparse) {
   sparse.mutable_indices()->add_dims(0);
 }
 
-// Of types that no sparse tensor has: a scalar is a zero or an empty text, others have no elements.
+// Writes a constant of a type that no sparse tensor has: a scalar is a zero or an empty text,
+// others have no elements.
 void write_zero(const Type& type, onnx::TensorProto& tensor) {
   tensor.set_data_type(static_cast<int>(type.dtype));
   write_dims(type, *tensor.mutable_dims());

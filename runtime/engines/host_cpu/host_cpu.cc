@@ -1,6 +1,7 @@
-// The host_cpu engine: nodes of fixed parts as launches of one block into planned memory, each by
-// the reference evaluator's one function; and whole root graphs, walked node by node. A library of
-// its own, so that a model without such nodes loads neither the evaluator nor the graph reader.
+// The host_cpu engine: it runs nodes of fixed parts as launches of one block on planned memory,
+// each by the reference evaluator's one function, and walks whole root graphs node by node. It is a
+// library of its own, so that a model without such nodes loads neither the evaluator nor the graph
+// reader.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -21,7 +22,7 @@ struct HostGraph {
   std::vector<uint32_t> positions;  // of its nodes, by id
 };
 
-// Constants in the file "/weights" are those in the weights segment.
+// Replaces constants in the file "/weights" by those of the weights segment.
 Result<void> find_weights(Module& module, std::span<const std::byte> weights) {
   for (SegmentId id = 0; id < static_cast<SegmentId>(module.segment_count()); ++id) {
     Segment& segment = module.segment(id);
@@ -98,7 +99,7 @@ Result<void> run(const void* state, void* const* addresses) {
   return evaluate_node_into(*prepared.node, inputs, outputs);
 }
 
-// An empty tensor has an address too: one without is absent.
+// An empty tensor has an address too: a tensor without address is absent.
 TensorView view_of(const HostTensor& tensor) {
   static constexpr std::byte kNothing[1] = {};
   return {tensor.dtype, tensor.dims, tensor.bytes.empty() ? kNothing : tensor.bytes.data()};
@@ -132,7 +133,8 @@ EvalValue to_eval(const HostValue& value) {
   return result;
 }
 
-// A sequence without elements is one of tensors: only its type could tell.
+// Returns the kind of a value. A sequence without elements counts as a sequence of tensors, because
+// only its type could say more.
 HostValue::Kind kind_of(const EvalValue& value) {
   using enum HostValue::Kind;
   if (value.kind == EvalValue::Kind::kMap) return kMap;
@@ -167,8 +169,9 @@ EvalOptions eval_options(const HostGraph& graph, const GraphHooks& hooks, GraphW
   options.observer = [&](const Value& value, const EvalValue& made) {
     if (&value.graph() != &graph.module.root()) return;
     walk.note(value, made);
-    const bool is_parts = value.producer() != nullptr &&
-                          value.producer()->op() == Op::kCall;  // who runs the part has seen it
+    const bool is_parts =
+        value.producer() != nullptr &&
+        value.producer()->op() == Op::kCall;  // the executor of the part has reported it
     if (hooks.value_made && !is_parts)
       hooks.value_made(value.name(), from_eval(made), is_channels_last(value));
   };

@@ -18,7 +18,7 @@ namespace {
 using ModelRun = sluice::Run;  // gtest has a Run of its own
 using ::testing::HasSubstr;
 
-// total = Add(x, w); picked = Gather(total, index): node ids 0 and 1.
+// The graph total = Add(x, w); picked = Gather(total, index): node ids 0 and 1.
 std::vector<std::byte> host_graph() {
   Module module;
   Graph& main = module.add_graph("main");
@@ -113,7 +113,7 @@ TEST(HostCpu, RefusesTasksThatDoNotFitTheirNodes) {
   EXPECT_FALSE(no_graph.open());
 }
 
-// A model of a root alone, whose values have sizes that only a run knows.
+// A model that is a root only, whose values have sizes that are known only in a run.
 std::vector<std::byte> rooted_om() {
   auto module = parse_module(R"(sluice 1 typed
 graph @main(%x: f32[?]) -> (%where, %last) {
@@ -176,8 +176,8 @@ TEST(HostCpu, RunsOfSizesSeenBeforeTakeNoMemory) {
   EXPECT_EQ(last.max_used_bytes, seen.max_used_bytes);
 }
 
-// Whoever walks a root is busy, also between its parts: of six callers on a device of two threads
-// two at a time.
+// A thread that walks a root is busy, also between its parts: of six callers on a device of two
+// threads, two work at a time.
 TEST(HostCpu, WalkedNodesAreWorkOfTheDevice) {
   const auto opened = OpenedModel::open(OmBytes::copy(rooted_om()).value());
   ASSERT_TRUE(opened) << opened.error().message;

@@ -24,15 +24,15 @@ graph @main(%past: f32[2, ?, 3], %fresh: f32[2, 1, 3]) -> (%present, %seen, %wal
 }
 )";
 
-// A size of ModelDef.sizes: its op, and its operands.
+// Adds an expression to ModelDef.sizes: its op and its operands.
 void add_size(pb::ModelDef& model, ExpressionOp op, int64_t a, int64_t b) {
   model.mutable_sizes()->add_expression_op(static_cast<uint32_t>(op));
   model.mutable_sizes()->add_expression_a(a);
   model.mutable_sizes()->add_expression_b(b);
 }
 
-// A part that appends one step to a state of n steps, which has room for five, and copies that
-// step; the root negates it.
+// A part that appends one step to a state of n steps, with capacity for five, and copies that step;
+// the root negates it.
 class AppendModel {
  public:
   AppendModel() {
@@ -86,7 +86,7 @@ class AppendModel {
     binding.set_type(type);
   }
 
-  // Each is a binding of the part.
+  // Adds values of these types, each a binding of the part.
   void add_values(std::initializer_list<uint32_t> types) {
     uint32_t region = pb::REGION_FIRST_BINDING;
     for (const uint32_t type : types) {
@@ -106,7 +106,7 @@ class HybridRunTest : public ::testing::Test {
  protected:
   HybridRunTest() : run_(AppendModel().open().value(), shared_device(1).value()) {}
 
-  // One execution with a step whose elements are `value`.
+  // Executes the model once, with a step whose elements are `value`.
   Result<void> execute(float value, const HybridObserver& observer = {}) {
     step_.assign(6, value);
     SLUICE_TRY(run_.bind_input(
@@ -165,7 +165,7 @@ TEST_F(HybridRunTest, PartsWriteIntoMemoryOfTheCaller) {
   EXPECT_EQ(walked.at[5], -5.0F);
   ASSERT_TRUE(execute(6));
   EXPECT_EQ(seen.at[0], 6.0F);
-  EXPECT_EQ(seen.at[6], 0.0F);  // behind it
+  EXPECT_EQ(seen.at[6], 0.0F);  // after the appended step
 }
 
 TEST_F(HybridRunTest, OutputsBoundToAnyAddressAreFilled) {

@@ -58,10 +58,10 @@ std::optional<std::vector<int64_t>> SymbolValues::extents(const Type& type) cons
   return extents;
 }
 
-// The operands of a launch as the kernel wants them: outputs, then inputs.
+// The operands of a launch in the order of the kernel: outputs, then inputs.
 struct GraphWalk::Operands {
   std::vector<void*> addresses;
-  std::vector<int64_t> dims;       // of all, one behind the other
+  std::vector<int64_t> dims;       // of all operands, concatenated
   std::deque<TensorBytes> copies;  // of inputs that are not aligned
 
   void add(const std::byte* data, std::span<const int64_t> own) {

@@ -1,5 +1,5 @@
-// What a walked graph leaves to its caller: Calls of parts, and the launches of nodes that name
-// kernels of the compiled model.
+// The walk over a root graph, which leaves to its caller the Calls of parts and the launches of
+// nodes that name kernels of the compiled model.
 #pragma once
 
 #include <deque>
@@ -12,15 +12,16 @@
 
 namespace sluice {
 
-// The symbols that dims of a graph are made of, as its values tell them one after the other.
+// The values of the symbols in a graph's dims, bound one after the other as values are made.
 class SymbolValues {
  public:
   explicit SymbolValues(const ExpressionTable& expressions)
       : expressions_(expressions), values_(expressions.symbol_count(), kOpen) {}
 
-  // The value of this type has these dims. A symbol keeps what told it first.
+  // Binds symbols from a value of this type and these dims. The first value that binds a symbol
+  // decides it.
   void bind(const Type& type, std::span<const int64_t> dims);
-  // Nothing where a dim is unknown or negative, or its symbols are not told yet.
+  // Returns nullopt when a dim is unknown or negative, or its symbols are not bound yet.
   std::optional<std::vector<int64_t>> extents(const Type& type) const;
 
  private:
@@ -30,8 +31,8 @@ class SymbolValues {
   std::vector<int64_t> values_;  // by SymbolId
 };
 
-// One walk. node_kernels: by the node's position in the graph, 1 + its kernel, 0: none. All outlive
-// it.
+// One walk. node_kernels contains for each node, by its position in the graph, 1 + its kernel, or 0
+// for none. All arguments outlive the walk.
 class GraphWalk {
  public:
   GraphWalk(const Graph& graph, std::span<const uint32_t> positions, const GraphHooks& hooks)
@@ -42,7 +43,8 @@ class GraphWalk {
   void bind_input(size_t index, const HostValue& value);
   void note(const Value& value, const EvalValue& made);
   bool takes(const Node& node) const { return is_call(node) || kernel_of(node) != 0; }
-  // Errors: kBadShape for an operand of other dims than its type has; those of the hooks.
+  // Runs a node. Errors: kBadShape for an operand of other dims than its type has; those of the
+  // hooks.
   Result<std::vector<EvalValue>> run(const Node& node, std::span<const TensorView> inputs);
 
  private:

@@ -5,12 +5,12 @@
 //            @y(%x, %w, %residual):  %1 = Conv(%x, %w)   %2 = Add(%1, %residual)   %y = Relu(%2)
 //
 // Legal because the body computes exactly what the nodes computed, and nothing outside reads a
-// value produced inside: from the anchor the chain grows by steps that include all readers of the
-// value reached so far. A step is one elementwise node, or a match of a pattern (epilogue_patterns)
-// that reads the value in several places. So only control edges can lead out of the set and back,
-// and the graph is searched for those. Each node must be an epilogue that the aicore engine takes
-// (common/target/aicore.h): then a Fused node is sure to find its engine. All nodes must have the
-// same placement.
+// value produced inside: from the anchor the chain is extended by steps that include all readers of
+// the value reached so far. A step is one elementwise node, or a match of a pattern
+// (epilogue_patterns) that reads the value in several places. So only control edges can lead out of
+// the set and back, and the graph is searched for those. Each node must be an epilogue that the
+// aicore engine takes (common/target/aicore.h): then a Fused node is sure to find its engine. All
+// nodes must have the same placement.
 //
 // Inputs of the Fused node: the anchor's, then one for each other value that the epilogue reads.
 // Scalars in the graph become constants of the body; all other constants stay outside, so that

@@ -6,8 +6,8 @@
 //   after:   %y = Fused(%x, %w, %b) {anchor = 2, body = @y}      @y contains the five nodes
 //
 // Legal because the body computes exactly what the nodes computed. DequantizeLinear nodes are
-// copied: those with other readers stay. From the contraction the chain grows by elementwise nodes,
-// each the only reader of the one before and an epilogue that the aicore engine takes, to a
+// copied: those with other readers stay. From the contraction the chain is extended by elementwise
+// nodes, each the only reader of the one before and an epilogue that the aicore engine takes, to a
 // QuantizeLinear with one scale. Without QuantizeLinear the result is f32. MatMulInteger and
 // ConvInteger start a chain with a Cast to f32. Only what the engine takes
 // (common/target/quantized.h) is fused: all else is dequantized, computed and quantized in floats.

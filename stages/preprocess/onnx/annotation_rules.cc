@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kListed = 20;  // rules that fit no node; of more, the number
+constexpr size_t kListed = 20;  // unmatched rules listed; of more, only the number
 
 std::string scope_of(const onnx::NodeProto& node) {
   for (const auto& entry : node.metadata_props()) {
@@ -95,7 +95,7 @@ void AnnotationRules::apply(const onnx::NodeProto& node, Placement& placement) {
     if (!rule.scope.empty() && !fits(rule.scope, scope_of(node))) continue;
     rule.matched = true;
     for (const auto& [name, value] : rule.set)
-      static_cast<void>(annotate(placement, name, value));  // tried when it was read
+      static_cast<void>(annotate(placement, name, value));  // was checked when it was read
   }
 }
 

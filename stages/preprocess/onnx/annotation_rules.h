@@ -3,10 +3,10 @@
 //   [{"node": "/encoder/*", "set": {"stream_label": "left"}},
 //    {"op": "Softmax", "scope": "decoder.layers.?", "set": {"engine": "host_cpu", "keep": true}}]
 //
-// A rule is for the nodes that all its conditions fit: `node` the node's name, `op` its ONNX
-// operator type, `scope` the exporter's scope: what the metadata "namespace" says, else the node's
-// name without its last part. In a glob '*' stands for any text, '/' included, '?' for one
-// character. Of two rules that set the same annotation the later one wins; rules win over the
+// A rule applies to the nodes that match all its conditions: `node` the node's name, `op` its ONNX
+// operator type, `scope` the exporter's scope: the metadata "namespace", otherwise the node's name
+// without its last part. In a glob '*' stands for any text, '/' included, '?' for one character. Of
+// two rules that set the same annotation the later one wins; rules win over the node's metadata.
 // node's metadata.
 #pragma once
 
@@ -25,13 +25,15 @@ namespace sluice {
 
 class AnnotationRules {
  public:
-  // Errors: kNotFound, kBadJson, naming the rule. An empty path gives no rules.
+  // Reads the rules of a file. Returns kNotFound or kBadJson, naming the rule. An empty path means
+  // no rules.
   static Result<AnnotationRules> read(const std::string& path);
-  // The content of such a file.
+  // Parses the content of such a file.
   static Result<AnnotationRules> parse(std::string_view text);
 
   void apply(const onnx::NodeProto& node, Placement& placement);
-  // One line for each rule that fitted no node; of very many, of the first ones, and their number.
+  // Returns one line for each rule that matched no node; of very many, the first ones and their
+  // number.
   std::vector<std::string> unmatched() const;
   const Digest& digest() const { return digest_; }  // of the file; zero without one
 

@@ -18,8 +18,8 @@ namespace {
 
 constexpr size_t kHashStep = size_t{1} << 20;
 
-// SHA-256 of a part of a file, read in pieces: through the map, gigabytes of pages would count as
-// this process's memory.
+// Computes the SHA-256 of a part of a file, read in pieces: through the map, gigabytes of pages
+// would count as this process's memory.
 Result<Digest> hash_file(const std::string& path, uint64_t offset, uint64_t size) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0)
@@ -114,7 +114,7 @@ Result<void> Constants::find_external(const onnx::TensorProto& tensor, const std
   return {};
 }
 
-// Answers whether the tensor's elements lie in a file, and where.
+// Returns whether the tensor's elements are in a file, and sets their location.
 Result<bool> Constants::find_payload(const onnx::TensorProto& tensor, const std::string& where,
                                      Payload& payload) {
   if (tensor.data_location() == onnx::TensorProto::EXTERNAL) {
@@ -137,7 +137,7 @@ const std::string& Constants::path_of(const Payload& payload) const {
   return payload.file < 0 ? file_.path : external_[static_cast<size_t>(payload.file)].path();
 }
 
-// Before anything is hashed: a file with holes can be larger than any disk.
+// Must run before anything is hashed: a file with holes can be larger than any disk.
 Result<void> Constants::check_size(uint64_t bytes, const std::string& name) const {
   if (bytes <= max_bytes_) return {};
   return make_error(ErrorCode::kLimit, "{} has {} bytes, expected at most {}", name, bytes,

@@ -1,6 +1,6 @@
-// Tensors of an ONNX model as segments. Elements above 1 KiB that already have the form the graph
-// wants stay where they lie, in the model's file or in a file of external data, and are named by
-// digest; the digests are made here, once, by several threads.
+// Converts tensors of an ONNX model to segments. Elements above 1 KiB that already have the form
+// the graph needs stay where they are, in the model's file or in a file of external data, and are
+// named by digest; the digests are computed here, once, by several threads.
 #pragma once
 
 #include <map>
@@ -20,25 +20,26 @@ namespace sluice {
 
 class Constants {
  public:
-  // Options read: external-dir (see find_external_file), max-constant-bytes.
+  // The options read are external-dir (see find_external_file) and max-constant-bytes.
   Constants(const ModelFile& file, Module& module, const Options& options)
       : file_(file),
         module_(module),
         external_dir_(options.text("external-dir")),
         max_bytes_(options.max_constant_bytes()) {}
 
-  // Hashes everything that lies in files. To be called once, before segment().
+  // Hashes everything that is in files. Must be called once, before segment().
   Result<void> hash_payloads(int64_t threads);
 
-  // Errors (kBadModel; kLimit for one above --max-constant-bytes) say "tensor 'w'", or where it is
-  // when it has no name.
+  // Returns the tensor's segment. Errors (kBadModel; kLimit for one above --max-constant-bytes) say
+  // "tensor 'w'", or `where` when it has no name.
   Result<SegmentId> segment(const onnx::TensorProto& tensor, const std::string& where);
   Result<SegmentId> segment(const onnx::SparseTensorProto& tensor, const std::string& where);
-  // A model of which every payload was hashed, named by them and the rest.
+  // Returns the digest of a model all of whose payloads were hashed: of their digests and the other
+  // bytes.
   const Digest& model_digest() const { return model_digest_; }
 
  private:
-  // Bytes in a file: which one (-1: the model's), where. Also the key of their digest.
+  // Bytes in a file: its index (-1: the model's) and the position. Also the key of their digest.
   struct Payload {
     int file = -1;
     uint64_t offset = 0;

@@ -18,8 +18,8 @@ struct ExpandCall {
   Graph& graph;
   const onnx::NodeProto& proto;
   std::vector<Value*> inputs;  // null: absent; use input()
-  std::vector<Value*>
-      results;  // to be filled: one for each output of the node, null where wants() is false
+  // To be filled: one for each output of the node, null where wants() is false.
+  std::vector<Value*> results;
   Constants* constants = nullptr;  // of the model; for rows with attributes that are tensors
   ValueFacts* facts = nullptr;     // what is known about the contents of inputs
   std::string_view states = {};    // the value of --state
@@ -37,11 +37,11 @@ struct ExpandCall {
   std::vector<std::string> strings_attribute(std::string_view name) const;
   Result<Value*> tensor_attribute(std::string_view name);  // null when absent
 
-  // New nodes, behind all others. Absent inputs at the end are dropped.
+  // Adds a node after all others. Absent inputs at the end are dropped.
   Node& add_node(Op op, std::vector<Value*> operands, size_t outputs,
                  std::initializer_list<Attribute> attributes = {});
   Value* add(Op op, std::vector<Value*> operands, std::initializer_list<Attribute> attributes = {});
-  // The attributes of the call with these names, those it has, under the same names on `node`.
+  // Copies those attributes of the call that have these names to `node`, under the same names.
   void copy_attributes(Node& node, std::initializer_list<std::string_view> names) const;
 
   Value* ints(std::vector<int64_t> elements);  // i64, rank 1
@@ -53,7 +53,7 @@ struct ExpandCall {
   Value* number(float element, Value* like);  // scalar of the dtype of `like`
   Value* int_like(int64_t element, Value* like);
 
-  // Pieces that several operators need.
+  // The following are pieces that several operators need.
   Value* dim(Value* value, int64_t axis);  // i64, one element; a negative axis counts from the end
   Value* cast(Value* value, DType dtype);
   Value* concat(std::vector<Value*> parts, int64_t axis);
@@ -65,7 +65,7 @@ struct ExpandCall {
   Value* range(Value* from, Value* to);  // of two i64 scalars
 
   std::string label() const;
-  // The rank or dtype of an input that is there. An error where it is not known yet.
+  // Return the rank or dtype of an input that is present, or an error where it is not known yet.
   Result<int64_t> rank(size_t index) const;
   Result<DType> dtype(size_t index) const;
 

@@ -17,7 +17,7 @@ struct Slot {
   bool optional = false;
 };
 
-// The slots of a row's "A B? C"; `more` tells whether "..." follows.
+// Returns the slots of a row's "A B? C"; sets `more` to whether "..." follows.
 std::vector<Slot> slots(std::string_view text, bool& more) {
   std::vector<Slot> result;
   more = false;
@@ -76,7 +76,8 @@ Result<void> check_attributes(const ExpandCall& call, const ExpandRow& row) {
   for (const onnx::AttributeProto& attribute : call.proto.attribute()) {
     const auto known = std::ranges::find(row.attributes, attribute.name(), &AttributeRow::name);
     if (known == row.attributes.end()) {
-      // com.microsoft grows with each release of ONNX Runtime: what it added would be lost.
+      // com.microsoft gets attributes with each release of ONNX Runtime: the effect of a new one
+      // would be lost.
       if (call.proto.domain() != "ai.onnx.ml")
         return call.unsupported("attribute '{}' is not known", attribute.name());
       call.graph.module().warnings.add(Leniency::kUnknownAttribute,

@@ -12,16 +12,16 @@ namespace sluice {
 
 struct ExpandRow {
   std::string_view name;
-  std::string_view inputs;   // names in order; '?' behind a name: may be absent; a name "...": any
-                             // number of further ones
-  std::string_view outputs;  // the same
+  // Names in order; '?' after a name: may be absent; a name "...": any number of further ones.
+  std::string_view inputs;
+  std::string_view outputs;  // in the same form
   std::span<const AttributeRow> attributes;
   Result<void> (*expand)(ExpandCall& call);
-  bool also_plain = false;  // exporters write it without a domain too
+  bool also_plain = false;  // exporters also write it without a domain
 };
 
-// Checks inputs, outputs and attributes against the row, then fills call.results. What a row cannot
-// express is one error (kUnsupportedOp or kBadModel) that names node and form.
+// Checks inputs, outputs and attributes against the row, then fills call.results. A form that a row
+// cannot express is one error (kUnsupportedOp or kBadModel) that names node and form.
 Result<void> expand_node(ExpandCall& call, const ExpandRow& row);
 
 }  // namespace sluice

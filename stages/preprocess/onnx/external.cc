@@ -12,7 +12,7 @@ bool is_inside(const fs::path& path, const fs::path& folder) {
   return !folder.empty() && !inside.empty() && *inside.begin() != "..";
 }
 
-// Empty when there is none.
+// Returns an empty path when there is none.
 fs::path real_path(const fs::path& path) {
   std::error_code failed;
   fs::path real = fs::weakly_canonical(path, failed);
@@ -30,8 +30,8 @@ Result<std::string> find_external_file(const ModelFile& model, const std::string
                                        const std::string& external_dir) {
   const fs::path folder = real_path(model.folder);
   const fs::path path =
-      location.empty() ? fs::path()
-                       : real_path(folder / location);  // an absolute location replaces the folder
+      // An absolute location replaces the folder.
+      location.empty() ? fs::path() : real_path(folder / location);
   const bool is_beside =
       is_inside(path, folder) ||
       (!model.path.empty() && is_inside(path, real_path(model.path).parent_path()));

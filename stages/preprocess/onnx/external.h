@@ -1,4 +1,4 @@
-// Where the external data of a model may lie.
+// Locates the external data of a model.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace sluice {
 
-// The real path of the file that `location`, as an ONNX tensor writes it, names: relative to the
-// model's folder, and inside it or inside the folder of the model's real path once symbolic links
-// are followed (download caches link both a model and its data into one folder). Everything inside
-// `external_dir`, when it is not empty, is allowed too, by whatever path. Errors: kBadModel for a
-// path that leaves, kMissingSegment for what is no regular file, kNotFound.
+// Returns the real path of the file that `location`, as an ONNX tensor writes it, names: relative
+// to the model's folder, and inside it or inside the folder of the model's real path once symbolic
+// links are followed (download caches link both a model and its data into one folder). Every file
+// inside `external_dir`, when it is not empty, is allowed too, by any path. Returns kBadModel for a
+// path that leads outside, kMissingSegment for what is not a regular file, kNotFound.
 Result<std::string> find_external_file(const ModelFile& model, const std::string& location,
                                        const std::string& external_dir);
 

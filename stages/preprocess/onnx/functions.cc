@@ -26,7 +26,7 @@ class Inliner {
     }
   }
 
-  // Refuses what would not end or not fit before any of it is written out.
+  // Rejects calls that would not end or not fit before any of them is inlined.
   Result<void> check_size(const onnx::GraphProto& graph) {
     SLUICE_ASSIGN(const size_t size, expanded_size(graph.node(), 0));
     if (size <= kMaxNodes) return {};
@@ -59,7 +59,8 @@ class Inliner {
                       function.name());
   }
 
-  // Nodes that `nodes` expand to, calls counted too; kMaxNodes + 1 stands for all that is more.
+  // Returns the number of nodes that `nodes` expand to, calls counted too; kMaxNodes + 1 stands for
+  // every larger number.
   Result<size_t> expanded_size(const Nodes& nodes, int depth) {
     size_t size = 0;
     for (const onnx::NodeProto& node : nodes) {
@@ -97,8 +98,8 @@ class Inliner {
     return size;
   }
 
-  // What names inside a call begin with: the call's own name, made unique where it has none or
-  // shares it.
+  // Returns the prefix of names inside a call: the call's own name, made unique where it has none
+  // or shares it.
   std::string unique_prefix(const onnx::NodeProto& call) {
     std::string prefix = call.name();
     if (prefix.empty() || prefix.back() == '/')
@@ -168,7 +169,8 @@ class Inliner {
     return found == names.end() ? prefix + name : found->second;
   }
 
-  // A function sees no names from outside, so every name below it is its own.
+  // Renames a node's values. A function sees no names from outside, so every name below it is its
+  // own.
   static void rename(onnx::NodeProto& node, const Names& names, const std::string& prefix) {
     node.set_name(prefix + node.name());
     for (std::string& name : *node.mutable_input()) name = renamed(name, names, prefix);
@@ -202,8 +204,8 @@ class Inliner {
     return nullptr;
   }
 
-  // Attributes that refer to the function's own take the call's value, or the default, or are
-  // absent.
+  // Binds attributes that refer to the function's own: they take the call's value, or the default,
+  // or are absent.
   static void bind_attributes(onnx::NodeProto& node, const onnx::NodeProto& call,
                               const onnx::FunctionProto& function) {
     google::protobuf::RepeatedPtrField<onnx::AttributeProto> bound;
@@ -228,7 +230,8 @@ class Inliner {
     for (onnx::NodeProto& node : *graph.mutable_node()) bind_attributes(node, call, function);
   }
 
-  // An output that is also an input of the function has no node that makes it.
+  // Adds an Identity for an output that is also an input of the function, since no node produces
+  // it.
   static Result<void> pass_inputs_through(const onnx::NodeProto& call,
                                           const onnx::FunctionProto& function, Nodes& out) {
     for (int i = 0; i < call.output_size(); ++i) {
@@ -251,7 +254,7 @@ class Inliner {
   int64_t model_opset_;
   size_t count_ = 0;
   size_t calls_ = 0;
-  int graphs_ = 0;  // that the node at hand lies in
+  int graphs_ = 0;  // number of graphs that the current node is nested in
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Model-local functions, written out where they are called.
+// Model-local functions are inlined where they are called.
 #pragma once
 
 #include <map>
@@ -8,11 +8,11 @@
 
 namespace sluice {
 
-// Opsets of nodes that came from a function whose imports differ from the model's. Keyed by place
-// in memory, only ever looked up.
+// Opsets of nodes that came from a function whose imports differ from the model's. Keyed by
+// address, only ever looked up.
 using NodeOpsets = std::map<const onnx::NodeProto*, int64_t>;
 
-// The version of ONNX's own operators among the imports; -1 when there is none.
+// Returns the version of ONNX's own operators among the imports; -1 when there is none.
 template <typename Imports>
 int64_t onnx_opset(const Imports& imports) {
   for (const onnx::OperatorSetIdProto& import : imports) {
@@ -21,7 +21,7 @@ int64_t onnx_opset(const Imports& imports) {
   return -1;
 }
 
-// Of a model, which need not say it before IR version 3: it is 1 then.
+// Returns the opset of a model, which need not declare it before IR version 3: it is 1 then.
 inline int64_t model_opset(const onnx::ModelProto& model) {
   const int64_t opset = onnx_opset(model.opset_import());
   return opset < 0 && model.ir_version() < 3 && model.opset_import_size() == 0 ? 1 : opset;

@@ -20,10 +20,10 @@ namespace {
 
 using onnx::AttributeProto;
 
-constexpr int kMaxBodyDepth = 64;  // as many as inference takes
+constexpr int kMaxBodyDepth = 64;  // the maximum of inference
 
-// The type of a Loop's counter or condition where the body declares it of rank 1; else what
-// inference will say.
+// Returns the type of a Loop's counter or condition where the body declares it of rank 1; otherwise
+// the type that inference will determine.
 TypeId declared_counter(Module& module, const Node& node, size_t index,
                         const onnx::ValueInfoProto& input) {
   const auto& type = input.type().tensor_type();
@@ -37,7 +37,7 @@ std::vector<To> copied(const List& list) {
   return std::vector<To>(list.begin(), list.end());
 }
 
-// Nothing for tensors, types and graphs.
+// Returns nothing for tensors, types and graphs.
 std::optional<AttributeValue> plain_attribute(const AttributeProto& attribute) {
   switch (attribute_type(attribute)) {
     case AttributeProto::FLOAT:
@@ -74,8 +74,8 @@ std::vector<std::byte> string_bytes(const std::vector<std::string>& texts) {
   return {tensor.bytes.begin(), tensor.bytes.end()};
 }
 
-// A random node without a seed gets one that no other has: the same model gives the same results.
-// Users' seeds are not negative.
+// Gives a random node without a seed one that no other has: the same model produces the same
+// results. Users' seeds are not negative.
 void give_seed(Node& node, size_t index) {
   const OpRow* row = find_op(node.op());
   const bool is_random = row != nullptr && (row->flags & kRandom) != 0;
@@ -110,7 +110,7 @@ Result<Value*> GraphImport::capture(const std::string& name, Value& outer) {
   return names_[name] = &input;
 }
 
-// Equal constants of one name are one.
+// Defines a constant; equal constants of one name are one.
 Result<void> GraphImport::define_constant(const std::string& name, SegmentId segment,
                                           const std::string& who) {
   const auto known = names_.find(name);
@@ -227,7 +227,8 @@ Result<void> GraphImport::import_body(const Node& node, const onnx::GraphProto& 
   return imports.back()->run(body);
 }
 
-// A branch that cannot be imported because inference failed in it fails when it is taken.
+// Imports a body. A branch that cannot be imported because inference failed in it fails when it is
+// taken.
 Result<GraphId> GraphImport::add_body(const Node& node, const onnx::GraphProto& body,
                                       const std::string& name, Imports& imports) {
   const size_t index = imports.size();
@@ -244,7 +245,7 @@ Result<GraphId> GraphImport::add_body(const Node& node, const onnx::GraphProto& 
   return graph.id();
 }
 
-// Bodies, then the captures that all of them take as their trailing inputs.
+// Adds bodies, then the captures that all of them take as their trailing inputs.
 Result<void> GraphImport::add_bodies(const onnx::NodeProto& proto, Node& node) {
   Imports imports;
   for (const AttributeProto& attribute : proto.attribute()) {
@@ -293,7 +294,8 @@ Result<void> GraphImport::add_bodies(const onnx::NodeProto& proto, Node& node) {
   return {};
 }
 
-// What ONNX has no word for: metadata keys "sluice.<name>" of a node, and the rules of --annotate.
+// Reads what ONNX cannot express: metadata keys "sluice.<name>" of a node, and the rules of
+// --annotate.
 Result<Placement> GraphImport::placement_of(const onnx::NodeProto& proto) {
   Placement placement;
   for (const auto& entry : proto.metadata_props()) {
@@ -320,8 +322,8 @@ Result<void> GraphImport::name_results(const onnx::NodeProto& proto,
   return {};
 }
 
-// What inference says against a node of a body may be wrong only while nothing is folded, or may
-// never be reached: the passes infer it again.
+// Infers the node's types. An error of inference in a node of a body may be wrong only while
+// nothing is folded, or the node may never be reached: the passes infer it again.
 Result<void> GraphImport::infer(Node& node) {
   auto inferred = infer_node(node, facts_);
   if (inferred) return {};
@@ -330,8 +332,8 @@ Result<void> GraphImport::infer(Node& node) {
   return {};
 }
 
-// Origins and names of the nodes made of one ONNX node, which are those behind `before`; types
-// where adapters need ranks.
+// Sets origins and names of the nodes made of one ONNX node, which are those after `before`; infers
+// types where adapters need ranks.
 Result<void> GraphImport::finish_nodes(const onnx::NodeProto& proto, Node* before,
                                        const Node* named) {
   const size_t index = model_.node_index++;
@@ -372,7 +374,7 @@ Result<std::vector<Value*>> GraphImport::inputs_of(const onnx::NodeProto& proto)
   return inputs;
 }
 
-// A node of another domain: the canonical nodes that mean the same.
+// Imports a node of another domain as the canonical nodes that compute the same.
 Result<void> GraphImport::add_expanded_node(const onnx::NodeProto& proto, const ExpandRow& row) {
   SLUICE_ASSIGN(std::vector<Value*> inputs, inputs_of(proto));
   Node* before = graph_.last_node();
@@ -389,7 +391,7 @@ Result<void> GraphImport::add_node(const onnx::NodeProto& proto) {
   SLUICE_ASSIGN(const std::vector<Value*> inputs, inputs_of(proto));
   int outputs = proto.output_size();
   while (outputs > 1 && proto.output(outputs - 1).empty()) --outputs;
-  const Op op = find_operator(proto).value();  // check_operators has seen it
+  const Op op = find_operator(proto).value();  // check_operators has accepted it
   Node* before = graph_.last_node();
   Node& node = graph_.add_node(op, inputs, static_cast<size_t>(outputs));
   const OpRow* row = find_op(op);
@@ -397,8 +399,8 @@ Result<void> GraphImport::add_node(const onnx::NodeProto& proto) {
   while (!has_bodies && node.input_count() > 0 && node.input(node.input_count() - 1) == nullptr)
     node.remove_last_input();
   const auto own = static_cast<size_t>(row == nullptr ? 0 : row->min_inputs);
-  if (has_bodies && node.input_count() < own)
-    node.set_input(own - 1, nullptr);  // captures come behind
+  // Captures are appended after it.
+  if (has_bodies && node.input_count() < own) node.set_input(own - 1, nullptr);
   node.set_name(proto.name());
   for (size_t i = 0; i < node.output_count(); ++i)
     node.output(i).set_name(proto.output(static_cast<int>(i)));  // for messages

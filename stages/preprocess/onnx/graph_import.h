@@ -1,4 +1,4 @@
-// One graph of a model, bodies below it included.
+// Imports one graph of a model, bodies below it included.
 #pragma once
 
 #include <memory>
@@ -18,13 +18,13 @@ namespace sluice {
 
 struct ExpandRow;
 
-// What the importers of all graphs of one model share.
+// The state that the importers of all graphs of one model share.
 struct ModelImport {
   Module& module;
   Constants& constants;
   AnnotationRules& rules;
   NodeOpsets opsets;  // of nodes that came from functions
-  int64_t opset = 0;  // of the others
+  int64_t opset = 0;  // of the other nodes
   bool needs_ranks = false;
   std::string states = {};  // the value of --state
   size_t node_index = 0;    // of nodes without name
@@ -40,20 +40,20 @@ class GraphImport {
   GraphImport(ModelImport& model, Graph& graph, GraphImport* outer)
       : model_(model), graph_(graph), outer_(outer), facts_(graph) {}
 
-  // The graph's inputs must be there already, by define().
+  // Imports the graph. Its inputs must have been added before, by define().
   Result<void> run(const onnx::GraphProto& proto);
   Result<void> define(const std::string& name, Value& value);
-  // How many graphs this one lies in.
+  // Returns the number of graphs that this one is nested in.
   int depth() const { return outer_ == nullptr ? 0 : outer_->depth() + 1; }
-  // The input stands for the initializer of that name, and its type for the initializer's
-  // (overridable.h).
+  // Declares that the input stands for the initializer of that name, and its type for the
+  // initializer's (overridable.h).
   void declare_overridable(const std::string& name, Value& input) { overridable_[name] = &input; }
 
  private:
   struct Body {
     GraphImport* import;
     std::string attribute;
-    bool in_list;  // of an attribute that holds several graphs
+    bool in_list;  // of an attribute that contains several graphs
   };
   using Imports = std::vector<std::unique_ptr<GraphImport>>;
   using Capture = std::pair<Value*, Value*>;  // the outer value, the input that stands for it here
@@ -86,8 +86,8 @@ class GraphImport {
   std::unordered_map<std::string, Value*> names_;
   std::unordered_map<std::string, Value*> overridable_;
   std::vector<Capture> captures_;
-  std::optional<Error>
-      failure_;  // the first of inference in this body, which the passes may see another way
+  // The first error of inference in this body, which the passes may judge differently.
+  std::optional<Error> failure_;
 };
 
 }  // namespace sluice

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kNewestIr = 13;
 constexpr int64_t kNewestMlOpset = 5;
 
-// A domain may be imported twice, but in one version.
+// A domain may be imported twice, but only in one version.
 Result<void> check_imports(const onnx::ModelProto& proto) {
   std::map<std::string, int64_t> versions;
   for (const auto& import : proto.opset_import()) {
@@ -58,8 +58,8 @@ Result<void> check_versions(const onnx::ModelProto& proto) {
   return {};
 }
 
-// Nodes of other domains, nodes of functions that say it themselves, and constants are read
-// without.
+// Nodes of other domains, nodes of functions that declare it themselves, and constants are read
+// without the opset.
 bool needs_opset(const onnx::GraphProto& graph, const NodeOpsets& opsets) {
   for (const onnx::NodeProto& node : graph.node()) {
     if (find_expansion(node) == nullptr && !is_constant_node(node) && !opsets.contains(&node))
@@ -102,7 +102,8 @@ Result<void> add_inputs(const onnx::GraphProto& proto, const Options& options, G
   return {};
 }
 
-// Of rank 1, which only the declaration of a Loop's body says of its counter and its condition.
+// Returns whether the input has rank 1, which only the declaration of a Loop's body states for its
+// counter and its condition.
 bool is_declared_counter(const Value& input) {
   const Graph& body = input.graph();
   if (body.owner() == nullptr || body.owner()->op() != Op::kLoop) return false;
@@ -111,7 +112,8 @@ bool is_declared_counter(const Value& input) {
   return is_counter && input.type().is_tensor() && input.type().ranked && input.type().rank() == 1;
 }
 
-// Types that were inferred on the way were inferred without folding: the passes start afresh.
+// Forgets types that were inferred during the import, since that was without folding: the passes
+// start afresh.
 void forget_types(Module& module) {
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
     if (!module.has_graph(id)) continue;
@@ -123,7 +125,7 @@ void forget_types(Module& module) {
   }
 }
 
-// States begin empty: a size that only they have may be 0, also where it was bounded from 1.
+// States begin empty: a size that only states have may be 0, also where it was bounded from 1.
 Result<void> declare_states(Graph& graph, const Options& options) {
   SLUICE_ASSIGN(const std::vector<State> states, find_states(graph, options.text("state")));
   if (states.empty()) return {};

@@ -1,10 +1,10 @@
 // ONNX -> Graph: names become values, initializers constants, captured values of bodies explicit
 // trailing inputs, old operator forms canonical ones. No Node stands for a Constant, and no
-// model-local function is left.
+// model-local function remains.
 //
-// Every body of a node takes the same captures, in the same order, as the node's trailing inputs:
-// what a body of an If does not read is there all the same. A captured constant is no capture but a
-// constant of the body.
+// Every body of a node takes the same captures, in the same order, as the node's trailing inputs: a
+// body of an If has all of them, also those that it does not read. A captured constant becomes a
+// constant of the body instead of a capture.
 #pragma once
 
 #include "common/base/options.h"
@@ -14,8 +14,8 @@
 
 namespace sluice {
 
-// Options read: input-shape, dim, external-dir, threads. Types of results are left unknown. Errors
-// name the file (kBadModel, kUnsupportedOp, …).
+// Imports a model. The options read are input-shape, dim, external-dir and threads. Types of
+// results are left unknown. Errors name the file (kBadModel, kUnsupportedOp, …).
 Result<Module> import_model(ModelFile file, const Options& options);
 
 }  // namespace sluice

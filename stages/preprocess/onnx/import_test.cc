@@ -407,7 +407,8 @@ TEST(Import, CallsThatShareANameStayApart) {
   EXPECT_EQ(ops(module->root()).size(), 4U);
 }
 
-// Thirty doublings would be a thousand million nodes; written out first, this test would not end.
+// Thirty doublings would be a thousand million nodes; if they were inlined first, this test would
+// not end.
 TEST(Import, FunctionsAreCountedBeforeTheyAreWrittenOut) {
   Model model(18);
   model.input("x", {"2"}).output("y").node("F30", {"x"}, {"y"}).set_domain("my");

@@ -39,7 +39,7 @@ void warn(const Nodes& nodes, const Domains& imported, Warnings& warnings) {
 }  // namespace
 
 void warn_of_missing_imports(const onnx::ModelProto& model, Warnings& warnings) {
-  if (model.ir_version() < 3) return;  // which need not import anything
+  if (model.ir_version() < 3) return;  // it need not import anything
   Domains imported;
   add_domains(model.opset_import(), imported);
   warn(model.graph().node(), imported, warnings);

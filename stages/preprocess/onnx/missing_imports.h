@@ -1,5 +1,5 @@
-// Domains that nodes are of and that the model does not import. ONNX asks for the import; ONNX
-// Runtime takes the newest opset it knows.
+// Domains that nodes use and that the model does not import. ONNX demands the import; ONNX Runtime
+// takes the newest opset it knows.
 #pragma once
 
 #include "common/base/warnings.h"
@@ -7,8 +7,8 @@
 
 namespace sluice {
 
-// Of nodes as the file has them, before functions are written out. Nothing is said of nodes of
-// ONNX's own domain that depend on its opset: where that is missing, the model is refused.
+// Warns of them for the nodes in the file, before functions are inlined. Nodes of ONNX's own domain
+// that depend on its opset cause no warning: where that import is missing, the model is rejected.
 void warn_of_missing_imports(const onnx::ModelProto& model, Warnings& warnings);
 
 }  // namespace sluice

@@ -16,7 +16,7 @@ Error not_onnx(const ModelFile& file, const std::string& why) {
   return Error{ErrorCode::kBadModel, "not an ONNX model: " + why, {}, file.name};
 }
 
-// Protobuf's own limit is 32 bodies in one another.
+// Parses with a higher limit than protobuf's own, which is 32 nested bodies.
 bool parse_message(const std::string& bytes, onnx::ModelProto& proto) {
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()),
                                                 static_cast<int>(bytes.size()));
@@ -27,7 +27,7 @@ bool parse_message(const std::string& bytes, onnx::ModelProto& proto) {
 Result<void> parse(ModelFile& file) {
   if (file.bytes.empty()) return not_onnx(file, "the file is empty");
   const FileKind kind = file_kind(file.bytes);
-  if (kind == FileKind::kGraph) return {};  // resumed from what this stage wrote
+  if (kind == FileKind::kGraph) return {};  // resumed from a graph that this stage wrote
   if (kind == FileKind::kFailure) return failure_read(file.bytes);
   if (kind != FileKind::kOnnx && kind != FileKind::kUnknown) {
     Error error = not_onnx(file, "it begins as another kind of file");

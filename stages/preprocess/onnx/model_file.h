@@ -1,4 +1,4 @@
-// An ONNX file: its graph parsed, its weights left where they lie.
+// An ONNX file whose graph is parsed and whose weights stay in the file.
 #pragma once
 
 #include <memory>
@@ -12,19 +12,20 @@
 namespace sluice {
 
 struct ModelFile {
-  onnx::ModelProto proto;  // tensors with elements above kSmallSegmentBytes name their bytes by
-                           // `segment`, offsets into `bytes`
-  std::string name;        // as the user wrote it, for messages
-  std::string path;        // absolute; empty when read from standard input
-  std::string folder;      // absolute: where external data is looked for
+  // Tensors with elements above kSmallSegmentBytes name their bytes by `segment`, offsets into
+  // `bytes`.
+  onnx::ModelProto proto;
+  std::string name;    // as the user wrote it, for messages
+  std::string path;    // absolute; empty when read from standard input
+  std::string folder;  // absolute: external data is searched here
   int64_t mtime_ns = 0;
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;  // keeps `bytes` alive
-  Digest digest;                      // of everything but the payloads
+  Digest digest;                      // of all bytes except the payloads
 };
 
-// "-" is standard input, which is read into memory. Of a graph file (file_kind) only the bytes are
-// given. Errors: kNotFound, kIo, kBadModel.
+// Opens a model; "-" is standard input, which is read into memory. For a graph file (file_kind)
+// only the bytes are set. Returns kNotFound, kIo or kBadModel.
 Result<ModelFile> open_model_file(const std::string& path);
 Result<ModelFile> parse_model_file(std::shared_ptr<const std::vector<std::byte>> bytes,
                                    const std::string& name);

@@ -19,10 +19,10 @@ class NeededNodes {
     for (const auto& input : graph.input()) given_.insert(input.name());
     for (const auto& tensor : graph.initializer()) given_.insert(tensor.name());
     for (const auto& tensor : graph.sparse_initializer()) given_.insert(tensor.values().name());
-    producers_.erase("");  // of outputs that are absent
+    producers_.erase("");  // the name of absent outputs
   }
 
-  // False: there is no such value or node.
+  // Returns false when no such value or node exists.
   bool add_item(const std::string& item) {
     if (given_.contains(item) || add_value(item)) return true;
     const size_t colon = item.rfind(':');
@@ -59,7 +59,7 @@ class NeededNodes {
     return producer != producers_.end();
   }
 
-  // Of bodies every name that is read: what they capture is among them.
+  // Adds, for bodies, every name that is read: their captures are among them.
   void add_inputs(const onnx::NodeProto& node) {
     for (const std::string& input : node.input()) add_value(input);
     for (const onnx::AttributeProto& attribute : node.attribute()) {
@@ -80,7 +80,8 @@ class NeededNodes {
   std::set<std::string_view> given_;
 };
 
-// The order and the addresses of what stays are kept: opsets of nodes are known by address.
+// Erases elements in place: the order and the addresses of the others do not change, since opsets
+// of nodes are looked up by address.
 template <typename List, typename Keep>
 void erase_unless(List& list, Keep keep) {
   int kept = 0;

@@ -27,7 +27,7 @@ void add_read_names(const onnx::NodeProto& node, Names& names) {
   }
 }
 
-// What a body reads but does not define.
+// Adds the names that a body reads but does not define.
 void add_free_names(const onnx::GraphProto& body, Names& names) {
   std::unordered_set<std::string_view> defined;
   for (const auto& input : body.input()) defined.insert(input.name());

@@ -8,12 +8,12 @@
 
 namespace sluice {
 
-// Producers first, else in the order of the file; bodies count as readers of what they capture.
-// Linear when the file is sorted already, as the standard asks. A value defined twice and a cycle
-// are kBadModel naming values and nodes.
+// Returns producers first, otherwise in the order of the file; bodies count as readers of what they
+// capture. Linear when the file is sorted already, as the standard demands. A value defined twice
+// and a cycle are kBadModel naming values and nodes.
 Result<std::vector<const onnx::NodeProto*>> order_nodes(const onnx::GraphProto& graph);
 
-// "node 'conv1' (Conv)"; a node without name goes by its first output.
+// Returns "node 'conv1' (Conv)"; a node without name is named by its first output.
 std::string node_label(const onnx::NodeProto& node);
 
 }  // namespace sluice

@@ -22,7 +22,7 @@ struct Unsupported {
 };
 using Findings = std::map<std::pair<std::string, std::string>, Unsupported>;  // by domain and type
 
-// What the adapters of old forms make of it.
+// Returns the op that the adapters of old forms convert it to.
 Op canonical(Op op) {
   if (op == Op::kUpsample) return Op::kResize;
   if (op == Op::kScatter) return Op::kScatterElements;
@@ -83,14 +83,13 @@ std::optional<Op> find_operator(const onnx::NodeProto& node) {
   const bool is_ours = node.domain() == "sluice";
   const bool is_preview = node.domain() == "ai.onnx.preview";
   if (!is_ours && !is_preview && !is_onnx_domain(node.domain())) return std::nullopt;
-  if (is_preview != (*op == Op::kFlexAttention) || *op == Op::kFail)
-    return std::nullopt;  // Fail is the import's own
+  // Fail is the import's own op.
+  if (is_preview != (*op == Op::kFlexAttention) || *op == Op::kFail) return std::nullopt;
   if (op_domain(*op) == Domain::kMl || (op_domain(*op) == Domain::kSluice) != is_ours)
     return std::nullopt;
   const OpRow* row = find_op(canonical(*op));
-  const bool has_results =
-      row != nullptr &&
-      row->max_outputs != 0;  // stream control has none, and nothing in this release runs it
+  // Stream control has no results, and nothing in this release runs it.
+  const bool has_results = row != nullptr && row->max_outputs != 0;
   return has_results ? op : std::nullopt;
 }
 

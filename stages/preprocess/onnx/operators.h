@@ -1,4 +1,4 @@
-// Which operators of a model this release knows.
+// Decides which operators of a model this release knows.
 #pragma once
 
 #include <optional>
@@ -11,18 +11,18 @@
 namespace sluice {
 
 // Domains "" and "ai.onnx" name ONNX's operators, "sluice" ours; "ai.onnx.preview" has
-// FlexAttention; others have none. Constant is none: it becomes a constant.
+// FlexAttention; no other domain has any. Constant is not an operator: it becomes a constant.
 std::optional<Op> find_operator(const onnx::NodeProto& node);
 bool is_constant_node(const onnx::NodeProto& node);
 
-// How an operator of com.microsoft or ai.onnx.ml, or an experimental one of ONNX's first releases,
-// is replaced. Null: none of them.
+// Returns the row by which an operator of com.microsoft or ai.onnx.ml, or an experimental one of
+// ONNX's first releases, is replaced; null for all others.
 const ExpandRow* find_expansion(const onnx::NodeProto& node);
-// In the graph or in bodies below it. Some forms are told by dtypes and ranks, so types are then
-// inferred while importing.
+// Returns whether such nodes are in the graph or in bodies below it. Some forms are distinguished
+// by dtypes and ranks, so types are then inferred while importing.
 bool has_expansions(const onnx::GraphProto& graph);
 
-// Everything that is not supported in one error (kUnsupportedOp): for each operator its type,
+// Reports all unsupported operators in one error (kUnsupportedOp): for each operator its type,
 // domain, count and first nodes.
 Result<void> check_operators(const onnx::GraphProto& graph);
 

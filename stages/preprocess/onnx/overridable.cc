@@ -6,7 +6,7 @@
 namespace sluice {
 namespace {
 
-// A branch; both take the optional.
+// Adds a branch; both branches take the optional.
 Graph& add_branch(Module& module, const char* name, TypeId optional) {
   Graph& branch = module.add_graph(name, GraphRole::kBody);
   branch.add_input(optional, "given");

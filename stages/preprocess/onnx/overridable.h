@@ -8,8 +8,8 @@
 
 namespace sluice {
 
-// The value of an input that may be given when the model runs and else is `constant`: the input
-// becomes an optional, and behind it
+// Adds the value of an input that may be given when the model runs and is `constant` otherwise: the
+// input becomes an optional, followed by
 //
 //   %has = OptionalHasElement(%input)
 //   %name = If(%has, %input) {then_branch = OptionalGetElement(input), else_branch = constant}

@@ -16,7 +16,7 @@ std::optional<int64_t> number(std::string_view text) {
   return value;
 }
 
-// "4", or "1~8".
+// Parses "4", or "1~8".
 std::optional<DimRange> extent(std::string_view text) {
   const size_t tilde = std::min(text.find('~'), text.size());
   const auto low = number(text.substr(0, tilde));
@@ -55,7 +55,7 @@ std::optional<DimRange> range(std::string_view text) {
 Result<ShapeOptions> parse_shape_options(const Options& options) {
   ShapeOptions parsed;
   for (const std::string& item : listed_values(options.text("input-shape"), kInputShapeEnd)) {
-    const size_t colon = item.rfind(':');  // names of inputs may have colons of their own
+    const size_t colon = item.rfind(':');  // names of inputs may contain colons
     const auto extents =
         colon == std::string::npos ? std::nullopt : shape(std::string_view(item).substr(colon + 1));
     if (!extents) {

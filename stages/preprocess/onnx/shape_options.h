@@ -1,6 +1,6 @@
-// What the command line says about the sizes of the model's inputs.
+// The sizes of the model's inputs as the command line sets them.
 //
-//   --input-shape "x:1,3,224,224;y:1~8,-1"  1~8 bounds the dim, -1 leaves it as the model has it
+//   --input-shape "x:1,3,224,224;y:1~8,-1"  1~8 bounds the dim, -1 leaves it as in the model
 //   --dim N=4                              fixes the named dim everywhere
 //   --dim N=1..64                          bounds it
 #pragma once
@@ -24,8 +24,8 @@ struct DimRange {
 };
 
 struct ShapeOptions {
-  std::map<std::string, std::vector<std::optional<DimRange>>>
-      inputs;                            // by input name; none: as the model has the dim
+  // By input name; an empty extent leaves the dim as in the model.
+  std::map<std::string, std::vector<std::optional<DimRange>>> inputs;
   std::map<std::string, DimRange> dims;  // by dim name
 };
 

@@ -13,8 +13,8 @@ Result<DType> dtype_of(int number, const std::string& what) {
   return make_error(ErrorCode::kBadModel, "{}: element type {} is unknown", what, number);
 }
 
-// The operators know maps of single values alone; exporters write these as tensors without a shape,
-// as scalars or with one element.
+// Returns the type of a single value: the operators take only maps of single values, which
+// exporters write as tensors without a shape, as scalars or with one element.
 TypeId single_value(Module& module, TypeId id) {
   const Type& type = module.type(id);
   const bool is_single = type.is_tensor() && (!type.ranked || type.element_count() == 1);
@@ -127,7 +127,7 @@ std::string ModelInputs::dim_name(size_t index, int axis) const {
 }
 
 Result<void> ModelInputs::check_names() const {
-  std::vector<std::string> input_names, dim_names;  // as the inputs have them, in order
+  std::vector<std::string> input_names, dim_names;  // in the order of the inputs
   for (size_t i = 0; i < inputs_.size(); ++i) {
     input_names.push_back(inputs_[i]->name());
     const onnx::TensorShapeProto& shape = inputs_[i]->type().tensor_type().shape();
@@ -152,7 +152,7 @@ Result<void> ModelInputs::check_names() const {
   return {};
 }
 
-// An extent given for one input is the extent of its dim's name everywhere.
+// An extent given for one input becomes the extent of its dim's name everywhere.
 Result<void> ModelInputs::fix_by_input_shapes() {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const auto given = options_.inputs.find(inputs_[i]->name());

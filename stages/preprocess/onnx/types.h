@@ -1,5 +1,5 @@
-// Types of ONNX as types of the graph: dtypes, symbols for the dims that the model leaves open, and
-// what the command line fixes.
+// Converts types of ONNX to types of the graph: dtypes, symbols for the dims that the model leaves
+// open, and sizes that the command line fixes.
 #pragma once
 
 #include <optional>
@@ -14,23 +14,25 @@
 
 namespace sluice {
 
-// Before IR version 2 an attribute did not say its type: then that of the member that is set.
+// Returns the attribute's type. Before IR version 2 an attribute did not state it: then it is that
+// of the member that is set.
 onnx::AttributeProto::AttributeType attribute_type(const onnx::AttributeProto& attribute);
 
-// A type as the model declares it inside: fixed dims as they are, others unknown. Sparse and opaque
-// types are kUnsupportedOp; undefined ones the unknown type. what: "input 'x'", for messages.
+// Returns a type as the model declares it inside: fixed dims as they are, others unknown. Sparse
+// and opaque types are kUnsupportedOp; undefined ones become the unknown type. what: "input 'x'",
+// for messages.
 Result<TypeId> declared_type(Module& module, const onnx::TypeProto& proto, const std::string& what);
 
 // The inputs of the model: its graph's inputs that have no initializer, in order.
 class ModelInputs {
  public:
-  // inputs: as above. Refuses options that name unknown inputs or dims, listing the known ones.
+  // Makes the inputs from those above. Rejects options that name unknown inputs or dims, listing
+  // the known ones.
   static Result<ModelInputs> make(Module& module, ShapeOptions options,
                                   std::vector<const onnx::ValueInfoProto*> inputs);
 
-  // The type of input `index`. A dim that the model names is one symbol wherever the name occurs;
-  // an anonymous one gets the symbol
-  // "<input>_<axis>".
+  // Returns the type of input `index`. A dim that the model names is one symbol wherever the name
+  // occurs; an anonymous one gets the symbol "<input>_<axis>".
   Result<TypeId> type(size_t index);
 
  private:

@@ -12,10 +12,10 @@ namespace {
 
 struct OtherFormRow {
   Op op;
-  std::string_view words;  // with a blank before and behind each
+  std::string_view words;  // with a blank before and after each
 };
 
-// What forms of other opsets say by attributes, where that changes results.
+// Attributes of forms of other opsets that change results.
 constexpr OtherFormRow kOtherForms[] = {
     {Op::kAdd, " axis "},
     {Op::kAnd, " axis "},

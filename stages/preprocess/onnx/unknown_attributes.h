@@ -1,5 +1,5 @@
 // Attributes that an operator does not have: exporters leave their own behind, which ONNX Runtime
-// passes over.
+// ignores.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ namespace sluice {
 bool knows_attribute(Op op, std::string_view name);
 std::string unknown_attribute_text(const onnx::NodeProto& node, std::string_view attribute);
 
-// Takes them off a node in today's form, with a warning each. One that another opset's form has
-// stays, for it says something that would be lost: check_signature refuses it.
+// Removes them from a node in today's form, with a warning each. One that another opset's form has
+// stays, because its meaning would be lost: check_signature rejects it.
 void drop_unknown_attributes(const onnx::NodeProto& proto, Node& node, Warnings& warnings);
 
 }  // namespace sluice

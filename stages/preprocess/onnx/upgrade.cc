@@ -31,7 +31,7 @@ SegmentId scalar(Module& module, DType dtype, T element) {
   return module.make_constant(module.intern(Type::fixed_tensor(dtype, {})), std::move(bytes));
 }
 
-// A float as a constant of input 0's dtype, whatever that is.
+// Returns a float as a constant of input 0's dtype, whatever that is.
 Value* float_like_input(UpgradeCall& call, float number) {
   Module& module = call.graph.module();
   Value& constant = call.graph.add_constant(scalar(module, DType::kF32, number));
@@ -43,7 +43,7 @@ Value* float_like_input(UpgradeCall& call, float number) {
   return call.add_before(Op::kCastLike, {&constant, call.node->input(0)});
 }
 
-// An attribute of integers becomes input `index`.
+// Turns an attribute of integers into input `index`.
 void ints_to_input(UpgradeCall& call, std::string_view name, size_t index) {
   Node& node = *call.node;
   const AttributeValue* found = node.find_attribute(name);
@@ -55,7 +55,7 @@ void ints_to_input(UpgradeCall& call, std::string_view name, size_t index) {
   node.set_input(index, call.constant(std::move(elements)));
 }
 
-// broadcast = 1 with an axis: the dims of B stand from that axis of A on.
+// Handles broadcast = 1 with an axis: the dims of B align with A from that axis on.
 Result<void> broadcast_by_axis(UpgradeCall& call) {
   Node& node = *call.node;
   const bool broadcast = node.get(old_attributes::broadcast) != 0;
@@ -116,7 +116,7 @@ Result<void> batch_normalization(UpgradeCall& call) {
   return {};
 }
 
-// The mask was of the data's dtype.
+// The mask had the data's dtype.
 Result<void> dropout_mask(UpgradeCall& call) {
   if (call.results.size() > 1)
     call.results[1] = call.add_behind(Op::kCastLike, {call.results[1], call.node->input(0)});
@@ -221,7 +221,7 @@ bool is_empty_constant(const Value* value) {
   return value->type().element_count() == std::optional<int64_t>(0);
 }
 
-// An input that is not wanted is absent, not empty.
+// Makes unused inputs absent, where the old form had empty ones.
 Result<void> resize_absent_inputs(UpgradeCall& call) {
   for (size_t i = 1; i < call.node->input_count(); ++i) {
     if (is_empty_constant(call.node->input(i))) call.node->set_input(i, nullptr);
@@ -231,7 +231,7 @@ Result<void> resize_absent_inputs(UpgradeCall& call) {
   return {};
 }
 
-// The old form works on the matrix of everything before `axis` by everything from it on.
+// The old form works on the matrix of all dims before `axis` by all from it on.
 Result<void> flatten_semantics(UpgradeCall& call) {
   Node& node = *call.node;
   const int64_t axis = node.get(old_attributes::softmax_axis);
@@ -259,7 +259,7 @@ Result<void> roi_align_mode(UpgradeCall& call) {
   return {};
 }
 
-// Scale and bias were for each group, [G]; now for each channel, [C]: every element repeated C / G
+// Scale and bias were per group, [G], and are now per channel, [C]: every element is repeated C / G
 // times.
 Result<void> group_normalization(UpgradeCall& call) {
   Node& node = *call.node;
@@ -293,17 +293,17 @@ Result<void> dft_axis(UpgradeCall& call) {
   return {};
 }
 
-// `adapt` is for nodes of opsets below `before`.
+// A row whose `adapt` is for nodes of opsets below `before`.
 struct UpgradeRow {
   Op op;
   int64_t before;
   Result<void> (*adapt)(UpgradeCall& call);
-  size_t inputs = 1;  // that the adapter relies on being there
+  size_t inputs = 1;  // inputs that the adapter relies on
 };
 
 constexpr int64_t kAlways = INT64_MAX;
 
-// Rows of one op in the order of versions: a node passes through all that concern it.
+// Rows of one op are in the order of versions: a node passes through all that apply to it.
 constexpr UpgradeRow kRows[] = {
     {Op::kAdd, 7, broadcast_by_axis, 2},
     {Op::kAnd, 7, broadcast_by_axis, 2},
@@ -369,7 +369,7 @@ constexpr UpgradeRow kRows[] = {
 static_assert(std::is_sorted(std::begin(kRows), std::end(kRows),
                              [](const UpgradeRow& a, const UpgradeRow& b) { return a.op < b.op; }));
 
-// Attributes that adapters read: one of another kind must not pass for one that is absent.
+// Kinds of attributes that adapters read: one of another kind must not count as absent.
 struct KindRow {
   std::string_view name;
   bool (*fits)(const AttributeValue& value);
@@ -428,8 +428,8 @@ Value* UpgradeCall::add_behind(Op op, const std::vector<Value*>& inputs) {
 }
 
 Value* UpgradeCall::constant(std::vector<int64_t> elements) {
-  const auto bytes =
-      std::as_bytes(std::span(elements));  // of an empty tensor too, whose data is null
+  // This works for an empty tensor too, whose data is null.
+  const auto bytes = std::as_bytes(std::span(elements));
   Module& module = graph.module();
   const TypeId type =
       module.intern(Type::fixed_tensor(DType::kI64, {static_cast<int64_t>(elements.size())}));
@@ -438,6 +438,7 @@ Value* UpgradeCall::constant(std::vector<int64_t> elements) {
 
 Result<void> upgrade_node(UpgradeCall& call, int64_t opset) {
   const Op op = call.node->op();
+  // Any operator may have this attribute, a hint for working in place.
   if (opset < 6) call.node->remove(old_attributes::consumed_inputs);
   const auto* row = std::lower_bound(std::begin(kRows), std::end(kRows), op,
                                      [](const UpgradeRow& r, Op o) { return r.op < o; });

@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-// As onnx.proto names them.
+// Names of dtypes as in onnx.proto.
 struct DTypeName {
   std::string_view name;
   DType dtype;
@@ -36,7 +36,7 @@ double first_as(std::span<const std::byte> bytes) {
   return static_cast<double>(element);
 }
 
-// Of a constant with one element; nothing for other values and dtypes.
+// Returns the number of a constant with one element; nothing for other values and dtypes.
 Result<std::optional<double>> constant_number(const UpgradeCall& call, const Value& value) {
   if (!value.is_constant() || value.type().element_count() != std::optional<int64_t>(1))
     return std::optional<double>();
@@ -53,7 +53,7 @@ Result<std::optional<double>> constant_number(const UpgradeCall& call, const Val
   return std::optional<double>();
 }
 
-// Where `value` is a constant: a whole number from 0 to `most`.
+// Checks, where `value` is a constant, that it is a whole number from 0 to `maximum`.
 Result<void> check_whole(const UpgradeCall& call, size_t input, std::string_view name,
                          double maximum) {
   SLUICE_ASSIGN(const std::optional<double> number,
@@ -135,8 +135,8 @@ Result<void> split_by_floats(UpgradeCall& call) {
   return {};
 }
 
-// Repeats are 1 for every axis but the given one: a one-hot vector with 1 for off and `tiles` for
-// on.
+// Makes repeats that are 1 for every axis but the given one: a one-hot vector with 1 for off and
+// `tiles` for on.
 Result<void> tile_along_axis(UpgradeCall& call) {
   Node& node = *call.node;
   const Type& type = node.input(0)->type();

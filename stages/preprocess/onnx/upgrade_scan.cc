@@ -12,7 +12,7 @@
 namespace sluice {
 namespace {
 
-// What one element of the batch does, as the body of the Scan over all.
+// Adds the computation of one element of the batch, as the body of the Scan over all.
 Graph& add_batch_body(const Node& node, Graph& step) {
   Graph& batch = node.graph().module().add_graph(step.name() + ".batch", GraphRole::kBody);
   batch.captures = step.captures;

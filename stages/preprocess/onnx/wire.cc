@@ -9,12 +9,12 @@
 namespace sluice {
 namespace {
 
-constexpr int kMaxDepth =
-    kMaxMessageDepth - 8;  // of those that are looked into; types and shapes lie below
+// The maximum depth of scanned messages; types and shapes are nested below.
+constexpr int kMaxDepth = kMaxMessageDepth - 8;
 
 enum class Message { kModel, kGraph, kNode, kAttribute, kTensor, kSparse, kFunction };
 
-// The message inside `field`, where the scanner has to look into it.
+// Returns the message inside `field`, where the scanner has to descend into it.
 std::optional<Message> nested(Message message, uint64_t field) {
   switch (message) {
     case Message::kModel:
@@ -118,7 +118,7 @@ class Scanner {
     return false;
   }
 
-  // Bytes of the field's content, which starts at at_ afterwards.
+  // Reads the number of bytes of the field's content, which starts at at_ afterwards.
   bool field_size(uint64_t wire, uint64_t end, uint64_t& size) {
     if (wire == 0) {
       const uint64_t start = at_;

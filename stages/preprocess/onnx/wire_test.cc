@@ -21,8 +21,8 @@ void fill(onnx::TensorProto& tensor, const std::string& name, size_t floats) {
   tensor.set_raw_data(std::string(floats * 4, 'w'));
 }
 
-// Payloads in an initializer, in an attribute of a node, in a body, in a function, and packed
-// floats.
+// Returns a model with payloads in an initializer, in an attribute of a node, in a body, in a
+// function, and in packed floats.
 onnx::ModelProto sample() {
   onnx::ModelProto model;
   model.set_ir_version(10);

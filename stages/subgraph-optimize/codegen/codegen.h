@@ -79,8 +79,8 @@ struct ContractionPlan {
   double cycles = 0;         // estimated for one thread that runs all blocks
 };
 
-// Both depend on every number of the spec except b_packed, b_row_stride, b_column_stride and the
-// epilogue.
+// The plan depends on every number of the spec except b_packed, b_row_stride, b_column_stride and
+// the epilogue.
 ContractionPlan choose_matmul_plan(const MatMulSpec& spec, const DeviceProfile& profile);
 Result<GeneratedKernel> generate_matmul(const MatMulSpec& spec, const DeviceProfile& profile);
 

@@ -30,7 +30,7 @@ struct Tile {
 //       for channel tile of plan.rows output channels of the group: call the tile
 //
 //   tile: acc[splits][rows][vectors] = 0
-//     for plane (ci, kw), several written out per iteration:
+//     for plane (ci, kw), `unroll` of them written out per iteration:
 //       for kh (written out):
 //         acc[s][i][j] += w[group][channel tile][plane][kh][i] * planes[plane][offset(kh) + j]
 //     y[channel + i][pixel + j] = epilogue(sum of acc[s][i][j] over s)
@@ -285,7 +285,7 @@ class DirectEmitter {
   void step(const Tile& tile, Value* x, Value* weights, IrValues& sums, size_t first) {
     IrValues pixels;
     for (int j = 0; j < tile.vectors; ++j) {
-      // Scratch may be read past the pixels; x may not.
+      // Planes in scratch may be read past the pixels; x may not.
       Value* address = b_.at(x, j * tile.lanes);
       pixels.push_back(geometry_.in_place ? load_pixels(tile, address, j)
                                           : b_.load_vector(address, tile.lanes, tile.lanes));

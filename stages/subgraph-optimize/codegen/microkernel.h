@@ -27,7 +27,7 @@ struct TileShape {
 struct TileReduction {
   Extent length = 1;     // steps in a row: a contiguous run of the reduction
   int64_t segments = 1;  // runs
-  // Not by_pointers: A(i, k) = a[i * row_stride + k * k_stride] and segments is 1. By pointers: `a`
+  // By strides: A(i, k) = a[i * row_stride + k * k_stride] and segments is 1. By pointers: `a`
   // is a table of float pointers [segments][table_rows] and A(i, s * length + k) = table[s][i][k];
   // length and b_stride are fixed.
   bool by_pointers = false;

@@ -130,6 +130,10 @@ void emit_pack_panel(KernelBuilder& b, const TileSource& source, Value* panel, V
             [&] { copy(b.sub(b.value(columns), b.mul(whole, source.nr))); });
 }
 
+// Emits the loop
+//
+//   for item in the block's (batch entry, panel), panel fastest:
+//     packed[item][reduction...][nr] = emit_pack_panel(source at the entry, panel)
 Result<GeneratedKernel> generate_pack(const PackSpec& spec, const DeviceProfile& profile) {
   SLUICE_TRY(check(spec));
   const std::string entry = kernel_entry(canonical_text(spec), profile);

@@ -21,7 +21,7 @@ struct TileSource {
 //
 //   for reduction axes:
 //     for j < existing columns: panel[k][j] = source[k][j]
-//     for j < nr, the rest of the columns: panel[k][j] = 0
+//     for j in [existing columns, nr): panel[k][j] = 0
 void emit_pack_panel(KernelBuilder& builder, const TileSource& source, llvm::Value* panel,
                      llvm::Value* to);
 

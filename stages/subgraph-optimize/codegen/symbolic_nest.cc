@@ -40,9 +40,11 @@ TileShape known_remainder(const SymbolicNest& nest) {
 //       for panels [begin, end) of the block, at most max_panels():  prepare_panel(begin)
 //         for tile in the block's row tiles:
 //           a = prepare_rows(row, rows)
-//           branch on the number of rows (or on whole tiles, then loops of falling sizes):
+//           branch on the number of rows:
 //             for panel in [begin, end): call(shape, a, place)
 //
+// With has_many_rows the branch is on whether the tile is whole; a last tile that is not becomes
+// loops of falling sizes, each with an a of its own.
 // The last, short panel branches on its number of vectors; without masks on its whole vectors
 // first, then on its single columns.
 class SymbolicNestEmitter {

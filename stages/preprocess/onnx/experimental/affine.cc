@@ -1,4 +1,4 @@
-// Affine: alpha * x + beta.
+// Affine computes alpha * x + beta.
 #include "stages/preprocess/onnx/experimental/operators.h"
 
 namespace sluice {

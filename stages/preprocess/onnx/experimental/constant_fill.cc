@@ -1,4 +1,4 @@
-// ConstantFill: a tensor of one number, and what the operators that fill a tensor share.
+// ConstantFill makes a tensor of one number; the operators that fill a tensor share its shape.
 #include <algorithm>
 
 #include "common/base/dtype.h"

@@ -1,5 +1,5 @@
-// Crop: an image [N, C, H, W] without its borders (left, top, right, bottom); with a scale (height,
-// width), that many rows and columns behind the left and top border.
+// Crop cuts the borders (left, top, right, bottom) off an image [N, C, H, W]; with a scale (height,
+// width) it takes that many rows and columns after the left and top border.
 #include <algorithm>
 
 #include "stages/preprocess/onnx/experimental/operators.h"
@@ -16,7 +16,7 @@ Result<std::vector<int64_t>> pixels(const ExpandCall& call, std::string_view nam
   return call.bad("attribute '{}' must hold {} numbers from 0 to {}", name, count, kMaxPixels);
 }
 
-// Borders and scale must lie in the image, where its size is known.
+// Checks that borders and scale are inside the image, where its size is known.
 Result<void> check_size(const ExpandCall& call, std::string_view what, const Dim& size,
                         int64_t wanted) {
   if (!size.is_fixed() || size.value >= wanted) return {};
@@ -35,8 +35,8 @@ Result<void> expand_crop(ExpandCall& call) {
   const std::vector<Dim>& dims = call.input(0)->type().dims;
   SLUICE_TRY(check_size(call, "height", dims[2], top + border[3]));
   SLUICE_TRY(check_size(call, "width", dims[3], left + border[2]));
-  if (call.ints_attribute("scale")
-          .empty()) {  // padding by less than nothing, which cannot take more than there is
+  // Without a scale this is padding by negative numbers, which cannot remove more than exists.
+  if (call.ints_attribute("scale").empty()) {
     call.results[0] = call.add(
         Op::kPad, {call.input(0), call.ints({0, 0, -top, -left, 0, 0, -border[3], -border[2]})});
     return {};
@@ -47,7 +47,7 @@ Result<void> expand_crop(ExpandCall& call) {
   Value* cut =
       call.add(Op::kSlice, {call.input(0), call.ints({top, left}),
                             call.ints({top + scale[0], left + scale[1]}), call.ints({2, 3})});
-  // The size is what was asked for, or the image is too small.
+  // The reshape fails when the image is too small for the size.
   call.results[0] = call.reshape(cut, {0, 0, scale[0], scale[1]});
   return {};
 }

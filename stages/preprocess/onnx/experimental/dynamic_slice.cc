@@ -1,4 +1,5 @@
-// DynamicSlice: the form that Slice has had since starts, ends and axes are inputs, without steps.
+// DynamicSlice has the form that Slice has had since starts, ends and axes are inputs, without
+// steps.
 #include "stages/preprocess/onnx/experimental/operators.h"
 
 namespace sluice {

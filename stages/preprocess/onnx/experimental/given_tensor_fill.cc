@@ -1,4 +1,4 @@
-// GivenTensorFill: the numbers of an attribute in a shape.
+// GivenTensorFill puts the numbers of an attribute in a shape.
 #include "common/base/dtype.h"
 #include "stages/preprocess/onnx/experimental/fill_shape.h"
 #include "stages/preprocess/onnx/experimental/operators.h"

@@ -1,11 +1,11 @@
-// GRUUnit: one step of a GRU, after its matrix products. Gates [1, N, 3 * D] are reset, update and
-// candidate of each row, where the reset has been applied before; a row whose sequence ends before
-// step t keeps its state, or loses it.
+// GRUUnit computes one time step of a GRU, after its matrix products. Gates [1, N, 3 * D] are
+// reset, update and candidate of each row, where the reset has been applied before; a row whose
+// sequence ends before step t keeps its state, or loses it.
 #include "stages/preprocess/onnx/experimental/operators.h"
 
 namespace sluice {
 
-// hidden_prev [1, N, D], gates, seq_lengths [N], t (one element).
+// The inputs are hidden_prev [1, N, D], gates, seq_lengths [N] and t (one element).
 Result<void> expand_gru_unit(ExpandCall& call) {
   Value* hidden = call.input(0);
   Value* size = call.dim(hidden, -1);

@@ -1,4 +1,4 @@
-// ImageScaler: scale * x, and for each channel of [N, C, H, W] its bias.
+// ImageScaler computes scale * x, plus a bias for each channel of [N, C, H, W].
 #include "stages/preprocess/onnx/experimental/operators.h"
 
 namespace sluice {
@@ -17,7 +17,7 @@ Result<void> expand_image_scaler(ExpandCall& call) {
     return call.bad("attribute 'bias' has {} elements, expected one for each of {} channels", count,
                     channels.value);
   }
-  // One element would spread over all channels of an open dim: the reshape says how many there are.
+  // One element would broadcast to all channels of an open dim: the reshape fixes their number.
   Value* column = call.reshape_to(call.floats(bias), {call.dim(x, 1), call.ints({1, 1})});
   call.results[0] = call.add(Op::kAdd, {scaled, call.add(Op::kCastLike, {column, x})});
   return {};

@@ -1,13 +1,14 @@
-// The experimental operators of ONNX's first releases, which were never in an opset and are gone
-// from ONNX, replaced by canonical nodes at import. One row of the table (table.cc) and one file
-// for each. They are what ONNX Runtime computes, and Caffe2 where it has a schema alone.
+// The experimental operators of ONNX's first releases, which were never in an opset and were
+// removed from ONNX, are replaced by canonical nodes at import. There is one row of the table
+// (table.cc) and one file for each. They compute what ONNX Runtime computes, or Caffe2 where ONNX
+// Runtime has only a schema.
 #pragma once
 
 #include "stages/preprocess/onnx/expand_row.h"
 
 namespace sluice {
 
-// Null: not of ONNX's own domain, or not in the table.
+// Returns null for a node that is not of ONNX's own domain, or not in the table.
 const ExpandRow* find_experimental_operator(const onnx::NodeProto& node);
 
 Result<void> expand_affine(ExpandCall& call);

@@ -1,4 +1,4 @@
-// ParametricSoftplus: alpha * ln(exp(beta * x) + 1). The factors have no defaults.
+// ParametricSoftplus computes alpha * ln(exp(beta * x) + 1). The factors have no defaults.
 #include "stages/preprocess/onnx/experimental/operators.h"
 
 namespace sluice {

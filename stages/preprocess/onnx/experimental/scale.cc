@@ -1,4 +1,4 @@
-// Scale: scale * x.
+// Scale computes scale * x.
 #include "stages/preprocess/onnx/experimental/operators.h"
 
 namespace sluice {

@@ -1,4 +1,4 @@
-// ScaledTanh: alpha * tanh(beta * x). The factors have no defaults.
+// ScaledTanh computes alpha * tanh(beta * x). The factors have no defaults.
 #include "stages/preprocess/onnx/experimental/operators.h"
 
 namespace sluice {

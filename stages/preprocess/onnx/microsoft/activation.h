@@ -5,8 +5,8 @@
 
 namespace sluice {
 
-// parameters: by the activation's own order, as many as are given; ONNX's defaults for the rest. An
-// empty name: none.
+// Adds the activation; an empty name means none. parameters: in the activation's own order, as many
+// as are given; ONNX's defaults for the others.
 Result<Value*> add_activation(ExpandCall& call, Value* x, const std::string& name,
                               const std::vector<float>& parameters);
 bool activation_takes(const std::string& name, std::string_view parameter);

@@ -1,10 +1,10 @@
-// Attention of one sequence to itself with the projections inside.
+// Attention attends one sequence to itself, with the projections inside.
 #include "stages/preprocess/onnx/microsoft/heads.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {
 
-// input, weights, bias, mask_index, past, attention_bias, past_sequence_length.
+// The inputs are input, weights, bias, mask_index, past, attention_bias, past_sequence_length.
 Result<void> expand_attention(ExpandCall& call) {
   if (call.input(6) != nullptr)
     return call.unsupported(

@@ -1,4 +1,4 @@
-// BiasGelu: Gelu(A + B).
+// BiasGelu computes Gelu(A + B).
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {

@@ -1,11 +1,11 @@
-// Operators that may find the channels in the last axis.
+// Operators that may have the channels in the last axis.
 #pragma once
 
 #include "stages/preprocess/onnx/expand_call.h"
 
 namespace sluice {
 
-// [N, ..., C] to [N, C, ...] and back.
+// The orders of axes from [N, ..., C] to [N, C, ...] and back.
 inline std::vector<int64_t> channels_first_order(int64_t rank) {
   std::vector<int64_t> order{0, rank - 1};
   for (int64_t i = 1; i < rank - 1; ++i) order.push_back(i);
@@ -19,8 +19,8 @@ inline std::vector<int64_t> channels_last_order(int64_t rank) {
   return order;
 }
 
-// `add_pool` makes the pooling node of a value with channels first. The rank is asked for only
-// where channels come last.
+// Adds a pooling, whose node `add_pool` makes for a value with channels first. The rank is needed
+// only where channels come last.
 template <typename AddPool>
 Result<Value*> pool_of(ExpandCall& call, Value* x, AddPool add_pool) {
   if (call.int_attribute("channels_last", 0) == 0) return add_pool(x);

@@ -1,6 +1,7 @@
-// DecoderMaskedMultiHeadAttention: attention of one new token, to its own sequence in buffers that
-// past and present share, or across, to keys and values [batch, heads, length, size] that stay the
-// same. Buffers lie as ONNX Runtime's CPU kernels have them, not reordered as on GPUs.
+// DecoderMaskedMultiHeadAttention computes attention of one new token, to its own sequence in
+// buffers that past and present share, or across, to keys and values [batch, heads, length, size]
+// that stay the same. Buffers have the layout of ONNX Runtime's CPU kernels, not reordered as on
+// GPUs.
 #include "stages/preprocess/onnx/microsoft/heads.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/microsoft/shared_buffer.h"
@@ -54,7 +55,7 @@ Result<void> attend_across(ExpandCall& call, int64_t heads) {
   return {};
 }
 
-// Q, K and V apart, or side by side in the query.
+// Reads Q, K and V, separate or side by side in the query.
 Result<Projections> read_operands(ExpandCall& call) {
   if (call.input(1) != nullptr) {
     for (const size_t i : {1, 2}) {
@@ -73,8 +74,8 @@ Result<Projections> read_operands(ExpandCall& call) {
 
 }  // namespace
 
-// query, key, value, mask_index, attention_bias, past_key, past_value, past_sequence_length,
-// beam_width, cache_indirection, bias.
+// The inputs are query, key, value, mask_index, attention_bias, past_key, past_value,
+// past_sequence_length, beam_width, cache_indirection, bias.
 Result<void> expand_decoder_masked_multi_head_attention(ExpandCall& call) {
   SLUICE_TRY(check_form(call));
   SLUICE_ASSIGN(const int64_t heads, head_count(call, "num_heads"));

@@ -1,4 +1,4 @@
-// DequantizeLinear: ONNX's, for more dtypes than ONNX once had.
+// DequantizeLinear is ONNX's, for more dtypes than ONNX once had.
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {

@@ -1,10 +1,10 @@
-// DynamicQuantizeMatMul: A, quantized by its own range, times quantized B.
+// DynamicQuantizeMatMul multiplies A, quantized by its own range, by quantized B.
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {
 
-// A, B, b_scale, b_zero_point, bias. The scale of B is one number or one for each column, so it
-// multiplies behind the product.
+// The inputs are A, B, b_scale, b_zero_point, bias. The scale of B is one number or one for each
+// column, so it multiplies after the product.
 Result<void> expand_dynamic_quantize_matmul(ExpandCall& call) {
   const Node& a = call.add_node(Op::kDynamicQuantizeLinear, {call.input(0)}, 3);
   Value* product =

@@ -1,11 +1,11 @@
-// EmbedLayerNormalization: LayerNormalization of word + position (+ segment) embeddings, and how
-// many elements of each mask row are 1.
+// EmbedLayerNormalization computes LayerNormalization of word + position (+ segment) embeddings,
+// and the number of elements of each mask row that are 1.
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {
 namespace {
 
-// Without ids: the first S rows, which broadcast over the batch.
+// Returns the position embeddings; without ids the first S rows, which broadcast over the batch.
 Value* positions(ExpandCall& call) {
   Value* table = call.input(3);
   if (call.input(8) != nullptr)

@@ -1,4 +1,4 @@
-// FastGelu: Gelu by tanh of X + bias.
+// FastGelu computes Gelu by tanh of X + bias.
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {

@@ -1,4 +1,4 @@
-// FusedConv: activation(Conv(X, W, B) + Z).
+// FusedConv computes activation(Conv(X, W, B) + Z).
 #include "stages/preprocess/onnx/microsoft/activation.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 

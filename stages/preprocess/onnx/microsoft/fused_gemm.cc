@@ -1,4 +1,4 @@
-// FusedGemm: activation(Gemm(A, B, C)).
+// FusedGemm computes activation(Gemm(A, B, C)).
 #include "stages/preprocess/onnx/microsoft/activation.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 

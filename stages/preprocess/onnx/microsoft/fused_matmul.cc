@@ -1,12 +1,12 @@
-// FusedMatMul: alpha * A' B', where A' and B' may have their last two axes exchanged, or their
-// first axis put behind the batch axes.
+// FusedMatMul computes alpha * A' B', where A' and B' may have their last two axes exchanged, or
+// their first axis moved after the batch axes.
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {
 namespace {
 
-// The order of axes that makes the operand of MatMul. transBatch: [M, batch..., K] is meant as
-// [batch..., M, K].
+// Returns the order of axes that makes the operand of MatMul. With transBatch [M, batch..., K]
+// means [batch..., M, K].
 std::vector<int64_t> operand_order(int64_t rank, bool trans, bool trans_batch) {
   std::vector<int64_t> order;
   for (int64_t i = 0; i < rank - 2; ++i) order.push_back(trans_batch ? i + 1 : i);

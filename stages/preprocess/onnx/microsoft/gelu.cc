@@ -1,4 +1,4 @@
-// Gelu: ONNX's, before ONNX had it.
+// Gelu is ONNX's, before ONNX had it.
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {

@@ -1,11 +1,11 @@
-// GroupQueryAttention: attention of decoders, where several query heads share a key head, with
-// rotary embedding and a cache.
+// GroupQueryAttention computes attention of decoders, where several query heads share a key head,
+// with rotary embedding and a cache.
 //
-// Row b of the batch has seqlens_k[b] + 1 keys; what lies behind them is not seen. The row's new
-// keys begin at start[b] = seqlens_k[b] + 1
-// - sequence, or 0 in a padded prompt. Present is as long as the past or as total_sequence_length,
-// whichever is more: a past that holds no more than its keys is continued by the new ones, a buffer
-// for the longest sequence is filled and keeps its size.
+// Row b of the batch has seqlens_k[b] + 1 keys; keys after them are not visible. The row's new keys
+// begin at start[b] = seqlens_k[b] + 1 - sequence, or at 0 in a padded prompt. Present is as long
+// as the past or as total_sequence_length, whichever is more: a past that contains no more than its
+// keys is continued by the new ones, a buffer for the longest sequence is filled and keeps its
+// size.
 #include <limits>
 #include <optional>
 
@@ -116,8 +116,8 @@ std::optional<ExpressionId> size_of(ExpandCall& call, const Value* value, size_t
   return call.graph.module().dim_expression(type.dims[axis]);
 }
 
-// What is known about total_sequence_length beside the past's length. A state that grows holds its
-// keys and no more.
+// Returns what is known about total_sequence_length relative to the past's length. A state that is
+// appended to contains its keys and no more.
 PastUse past_use(ExpandCall& call, const Value* past) {
   ExpressionTable& expressions = call.graph.module().expressions;
   const auto before = size_of(call, past, 2);
@@ -134,7 +134,7 @@ PastUse past_use(ExpandCall& call, const Value* past) {
                                                                            : PastUse::kEither;
 }
 
-// As long as total_sequence_length at least.
+// Returns the past, at least as long as total_sequence_length.
 Value* lengthened(ExpandCall& call, const Grouped& x, Value* past) {
   Value* total = call.reshape(call.cast(call.input(6), DType::kI64), {1});
   Value* before = call.dim(past, 2);
@@ -143,7 +143,7 @@ Value* lengthened(ExpandCall& call, const Grouped& x, Value* past) {
   return call.concat({past, call.add(Op::kExpand, {call.number(0, past), shape})}, 2);
 }
 
-// The past with the new rows behind the valid ones of each row of the batch.
+// Returns the past with the new rows after the valid ones of each row of the batch.
 Value* present(ExpandCall& call, const Grouped& x, Value* past, Value* now) {
   if (past == nullptr) return now;
   const PastUse use = past_use(call, past);
@@ -156,7 +156,7 @@ Value* present(ExpandCall& call, const Grouped& x, Value* past, Value* now) {
   return one_row ? joint : fill_buffer(call, joint, now, x.start);
 }
 
-// Which keys each query sees, [batch, 1, sequence, keys].
+// Returns which keys each query sees, [batch, 1, sequence, keys].
 Value* seen(ExpandCall& call, const Grouped& x, Value* keys) {
   Value* start = call.reshape(x.start, {-1, 1, 1, 1});
   if (call.int_attribute("causal", 1) == 0) {
@@ -174,8 +174,8 @@ Value* seen(ExpandCall& call, const Grouped& x, Value* keys) {
   return call.add(Op::kAnd, {keep, inside});
 }
 
-// A sink adds its weight to the sum of the softmax and nothing to the result: a key that scores it,
-// with a value of zeros.
+// Adds a sink, which adds its weight to the sum of the softmax and nothing to the result: a key
+// with this score and a value of zeros.
 Value* add_sink(ExpandCall& call, Grouped& x, Value* mask, Value* keys) {
   Value* sink = call.number(0, call.input(0));
   if (call.input(11) != nullptr) sink = call.reshape(call.input(11), {1, -1, 1, 1});
@@ -191,8 +191,9 @@ Value* add_sink(ExpandCall& call, Grouped& x, Value* mask, Value* keys) {
 
 }  // namespace
 
-// query, key, value, past_key, past_value, seqlens_k, total_sequence_length, cos_cache, sin_cache,
-// position_ids, attention_bias, head_sink, k_scale, v_scale, q_norm_weight, k_norm_weight.
+// The inputs are query, key, value, past_key, past_value, seqlens_k, total_sequence_length,
+// cos_cache, sin_cache, position_ids, attention_bias, head_sink, k_scale, v_scale, q_norm_weight,
+// k_norm_weight.
 Result<void> expand_group_query_attention(ExpandCall& call) {
   SLUICE_TRY(check_form(call));
   Grouped x;

@@ -5,14 +5,14 @@
 namespace sluice {
 namespace {
 
-// [batch, 1, 1, 1]: elements [from, from + batch) of a vector.
+// Returns elements [from, from + batch) of a vector as [batch, 1, 1, 1].
 Value* per_row(ExpandCall& call, Value* vector, Value* from, Value* batch) {
   Value* to = call.add(Op::kAdd, {from, batch});
   return call.reshape(call.cast(call.slice(vector, from, to, 0), DType::kI64), {-1, 1, 1, 1});
 }
 
-// Keys from `starts` up to `ends`. A vector of ends alone is continued by zeros, which are its
-// starts.
+// Keeps keys from `starts` up to `ends`. A vector of ends alone is continued by zeros, which are
+// its starts.
 Result<Value*> ranges_keep(ExpandCall& call, size_t input, const ScoreSizes& sizes) {
   Value* mask = call.input(input);
   const Dim& given = mask->type().dims[0];
@@ -35,8 +35,8 @@ Result<Value*> ranges_keep(ExpandCall& call, size_t input, const ScoreSizes& siz
   return call.add(Op::kAnd, {before_end, from_start});
 }
 
-// The rows of the queries, which are the last of the keys, in a mask of the longest sequence by
-// itself.
+// Returns the rows of the queries, which are the last of the keys, of a square mask of the longest
+// sequence.
 Value* cut_square(ExpandCall& call, Value* mask, const ScoreSizes& sizes) {
   Value* rows = call.slice(mask, call.add(Op::kSub, {sizes.keys, sizes.queries}), sizes.keys, 2);
   return call.slice(rows, call.ints({0}), sizes.keys, 3);
@@ -102,7 +102,7 @@ Result<Value*> key_mask(ExpandCall& call, size_t input, const ScoreSizes& sizes,
 
 namespace {
 
-// Q, K and V of the projection, [batch, sequence, hidden] each.
+// Splits the projection into Q, K and V, [batch, sequence, hidden] each.
 Result<std::vector<Value*>> split_projection(ExpandCall& call, Value* projection) {
   const std::vector<int64_t> sizes = call.ints_attribute("qkv_hidden_sizes");
   if (!sizes.empty() && (sizes.size() != 3 || sizes[0] != sizes[1] ||

@@ -1,4 +1,5 @@
-// LayerNormalization as runtimes had it before ONNX: the same inputs, attributes and outputs.
+// LayerNormalization is the one that runtimes had before ONNX, with the same inputs, attributes and
+// outputs.
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {

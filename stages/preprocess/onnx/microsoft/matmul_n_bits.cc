@@ -1,9 +1,9 @@
-// MatMulNBits: A times weights of 2, 4 or 8 bits, whose scales and zero points stand for blocks
-// along K.
+// MatMulNBits multiplies A by weights of 2, 4 or 8 bits, whose scales and zero points stand for
+// blocks along K.
 //
-//   B [N, blocks, block_size * bits / 8]: bytes; the first element in the low bits, as ONNX packs
-//   2- and 4-bit elements. A constant B is therefore the same bytes under another type. Other B is
-//   unpacked by shifts.
+// B is bytes [N, blocks, block_size * bits / 8] with the first element in the low bits, as ONNX
+// packs 2- and 4-bit elements. A constant B is therefore the same bytes under another type. Any
+// other B is unpacked by shifts.
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {
@@ -43,8 +43,8 @@ Result<Weights> read_attributes(const ExpandCall& call) {
   return w;
 }
 
-// A constant of bytes as one of [rows, columns] elements of fewer bits; null when it is no constant
-// of that size.
+// Returns a constant of bytes as one of [rows, columns] elements of fewer bits; null when it is not
+// a constant of that size.
 Value* retyped(ExpandCall& call, const Value& packed, DType dtype, int64_t rows, int64_t columns) {
   if (!packed.is_constant()) return nullptr;
   Module& module = call.graph.module();
@@ -62,7 +62,7 @@ Value* retyped(ExpandCall& call, const Value& packed, DType dtype, int64_t rows,
   return &call.graph.add_constant(module.add_segment(std::move(segment)));
 }
 
-// Bytes [rows, bytes] as u8 elements [rows, bytes * 8 / bits].
+// Unpacks bytes [rows, bytes] to u8 elements [rows, bytes * 8 / bits].
 Value* unpacked(ExpandCall& call, Value* bytes, int64_t rows, int64_t bits) {
   Value* lines = call.reshape(bytes, {rows, -1});
   if (bits == 8) return lines;
@@ -84,7 +84,7 @@ DType element_type(int64_t bits) {
 
 bool is_float_type(const Value& value) { return dtype_is_float(value.type().dtype); }
 
-// [N, blocks] of the elements' type.
+// Returns the zero points as [N, blocks] of the elements' type.
 Value* zero_points(ExpandCall& call, const Weights& w, bool packed) {
   const DType dtype = packed ? element_type(w.bits) : DType::kU8;
   Value* given = call.input(3);
@@ -99,7 +99,8 @@ Value* zero_points(ExpandCall& call, const Weights& w, bool packed) {
   return packed && w.bits != 8 ? call.cast(bytes, dtype) : bytes;
 }
 
-// (B - zero point) * scale with the block of each column named by g_idx, or by its place.
+// Computes (B - zero point) * scale with the block of each column named by g_idx, or by its
+// position.
 Value* dequantized_by_hand(ExpandCall& call, const Weights& w, Value* quantized, Value* scales,
                            Value* zeros) {
   Value* numbers = call.add(Op::kCastLike, {quantized, call.input(2)});

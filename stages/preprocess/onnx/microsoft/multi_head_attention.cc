@@ -1,5 +1,5 @@
-// MultiHeadAttention: projections made before; Q, K and V apart, or packed, or K and V as they lie
-// in a cache.
+// MultiHeadAttention takes projections made before: Q, K and V separate, or packed, or K and V in
+// the layout of a cache.
 #include "stages/preprocess/onnx/microsoft/heads.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/microsoft/shared_buffer.h"
@@ -11,10 +11,10 @@ struct Operands {
   Value* q;
   Value* k;
   Value* v;
-  bool flat = false;  // [batch, sequence, heads * size]; else [batch, heads, sequence, size]
+  bool flat = false;  // [batch, sequence, heads * size]; otherwise [batch, heads, sequence, size]
 };
 
-// One buffer for past and present, where the past's length is an input.
+// Handles one buffer for past and present, where the past's length is an input.
 Result<void> attend_in_shared_buffer(ExpandCall& call, const Operands& x, int64_t heads) {
   const auto lies = [&](Value* operand) {
     return x.flat ? split_heads(call, operand, heads) : operand;
@@ -24,14 +24,14 @@ Result<void> attend_in_shared_buffer(ExpandCall& call, const Operands& x, int64_
   return attend_in_buffer(call, lies(x.q), lies(x.k), lies(x.v), buffer);
 }
 
-// Part `index` of [batch, sequence, heads, parts, size] as [batch, heads, sequence, size].
+// Returns part `index` of [batch, sequence, heads, parts, size] as [batch, heads, sequence, size].
 Value* packed_part(ExpandCall& call, Value* packed, int64_t index) {
   Value* part = call.add(Op::kGather, {packed, call.int_scalar(index)}, {{"axis", int64_t{3}}});
   return call.transpose(part, {0, 2, 1, 3});
 }
 
-// Q is [batch, sequence, heads * size] still, K and V [batch, heads, sequence, size]: a bias there
-// is of Q alone.
+// Reads a Q that is still [batch, sequence, heads * size], with K and V [batch, heads, sequence,
+// size]: the bias is of Q alone.
 Operands from_flat_query(ExpandCall& call, Value* k, Value* v, int64_t heads) {
   const Projections x = with_bias(call, call.input(3), {call.input(0), nullptr, nullptr});
   return {split_heads(call, x.q, heads), k, v, false};
@@ -68,7 +68,7 @@ Result<Operands> read_operands(ExpandCall& call, int64_t heads) {
 
 }  // namespace
 
-// query, key, value, bias, key_padding_mask, attention_bias, past_key, past_value,
+// The inputs are query, key, value, bias, key_padding_mask, attention_bias, past_key, past_value,
 // past_sequence_length, cache_indirection.
 Result<void> expand_multi_head_attention(ExpandCall& call) {
   SLUICE_ASSIGN(const int64_t heads, head_count(call, "num_heads"));

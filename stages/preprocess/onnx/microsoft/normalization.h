@@ -1,14 +1,14 @@
-// What the normalizations by root mean square share.
+// The parts that the normalizations by root mean square share.
 #pragma once
 
 #include "stages/preprocess/onnx/expand_call.h"
 
 namespace sluice {
 
-// scale * x / sqrt(mean of x * x over the last axes + epsilon).
+// Returns scale * x / sqrt(mean of x * x over the last axes + epsilon).
 Value* rms_normalization(ExpandCall& call, Value* x, Value* scale, int64_t axis, float epsilon);
 Value* mean_of(ExpandCall& call, Value* x, std::vector<int64_t> axes);  // the axes stay, of size 1
-// 1 / sqrt(...) of it in f32, over the axes given.
+// Returns 1 / sqrt(mean of x * x + epsilon) in f32, over the given axes.
 Value* inverse_rms(ExpandCall& call, Value* x, std::vector<int64_t> axes, float epsilon);
 
 }  // namespace sluice

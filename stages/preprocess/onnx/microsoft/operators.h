@@ -1,12 +1,13 @@
-// The operators of the domain com.microsoft that optimizers, quantizers and exporters write,
-// replaced by canonical nodes at import. One row of the table (table.cc) and one file for each.
+// The operators of the domain com.microsoft that optimizers, quantizers and exporters write are
+// replaced by canonical nodes at import. There is one row of the table (table.cc) and one file for
+// each.
 #pragma once
 
 #include "stages/preprocess/onnx/expand_row.h"
 
 namespace sluice {
 
-// Null: not of com.microsoft, or not in the table.
+// Returns null for a node that is not of com.microsoft, or not in the table.
 const ExpandRow* find_microsoft_operator(const onnx::NodeProto& node);
 
 Result<void> expand_attention(ExpandCall& call);

@@ -1,11 +1,11 @@
-// QAttention: Attention whose projections are products of quantized numbers.
+// QAttention is Attention whose projections are products of quantized numbers.
 #include "stages/preprocess/onnx/microsoft/heads.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {
 
-// input, weight, bias, input_scale, weight_scale, mask_index, input_zero_point, weight_zero_point,
-// past. The weight's scale is one number or one for each column.
+// The inputs are input, weight, bias, input_scale, weight_scale, mask_index, input_zero_point,
+// weight_zero_point, past. The weight's scale is one number or one for each column.
 Result<void> expand_qattention(ExpandCall& call) {
   Value* product =
       call.add(Op::kMatMulInteger, {call.input(0), call.input(1), call.input(6), call.input(7)});

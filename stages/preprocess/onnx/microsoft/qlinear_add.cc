@@ -1,4 +1,4 @@
-// QLinearAdd: Add of quantized operands.
+// QLinearAdd adds quantized operands.
 #include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/microsoft/quantized.h"
 

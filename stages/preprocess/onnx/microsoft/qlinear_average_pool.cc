@@ -1,4 +1,4 @@
-// QLinearAveragePool: AveragePool of quantized numbers.
+// QLinearAveragePool is AveragePool of quantized numbers.
 #include "stages/preprocess/onnx/microsoft/channels_last.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/microsoft/quantized.h"

@@ -1,4 +1,4 @@
-// QLinearConcat: Concat of quantized numbers, each operand with a scale and a zero point of its
+// QLinearConcat is Concat of quantized numbers, each operand with a scale and a zero point of its
 // own.
 #include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/microsoft/quantized.h"

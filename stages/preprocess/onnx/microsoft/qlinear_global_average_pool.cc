@@ -1,4 +1,4 @@
-// QLinearGlobalAveragePool: GlobalAveragePool of quantized numbers.
+// QLinearGlobalAveragePool is GlobalAveragePool of quantized numbers.
 #include "stages/preprocess/onnx/microsoft/channels_last.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/microsoft/quantized.h"

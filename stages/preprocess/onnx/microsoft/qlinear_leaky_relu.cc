@@ -1,4 +1,4 @@
-// QLinearLeakyRelu: LeakyRelu of quantized numbers.
+// QLinearLeakyRelu is LeakyRelu of quantized numbers.
 #include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/microsoft/quantized.h"
 

@@ -1,4 +1,4 @@
-// QLinearMul: Mul of quantized operands.
+// QLinearMul multiplies quantized operands.
 #include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/microsoft/quantized.h"
 

@@ -1,4 +1,4 @@
-// QLinearSigmoid: Sigmoid of quantized numbers.
+// QLinearSigmoid is Sigmoid of quantized numbers.
 #include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/microsoft/quantized.h"
 

@@ -1,5 +1,5 @@
-// QLinearSoftmax: Softmax of quantized numbers, along an axis, or as before opset 13 over all from
-// it on.
+// QLinearSoftmax is Softmax of quantized numbers, along one axis, or, as before opset 13, over all
+// axes from it on.
 #include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/microsoft/quantized.h"
 

@@ -1,4 +1,4 @@
-// QuantizeLinear: ONNX's, for more dtypes than ONNX once had.
+// QuantizeLinear is ONNX's, for more dtypes than ONNX once had.
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {

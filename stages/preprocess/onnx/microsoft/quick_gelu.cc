@@ -1,4 +1,4 @@
-// QuickGelu: x * sigmoid(alpha * x).
+// QuickGelu computes x * sigmoid(alpha * x).
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {

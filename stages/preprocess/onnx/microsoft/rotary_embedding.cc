@@ -1,4 +1,4 @@
-// RotaryEmbedding: ONNX's, with the positions before the tables and one offset allowed for all of
+// RotaryEmbedding is ONNX's, with the positions before the tables and one offset allowed for all of
 // them.
 #include "stages/preprocess/onnx/microsoft/heads.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
@@ -6,7 +6,7 @@
 namespace sluice {
 namespace {
 
-// [batch, sequence]; one number is the position of each row's first element.
+// Returns positions [batch, sequence]; one number is the position of each row's first element.
 Result<Value*> positions(ExpandCall& call, bool flat) {
   SLUICE_ASSIGN(const int64_t rank, call.rank(1));
   if (rank == 2) return call.input(1);
@@ -16,7 +16,7 @@ Result<Value*> positions(ExpandCall& call, bool flat) {
   return call.add(Op::kExpand, {line, call.concat({call.dim(call.input(0), 0), sequence}, 0)});
 }
 
-// Heads that the attribute does not count, from the tables' width.
+// Splits heads that the attribute does not count, by the tables' width.
 Value* split_by_tables(ExpandCall& call) {
   Value* size = call.add(Op::kMul, {call.dim(call.input(2), 1), call.ints({2})});
   return call.transpose(call.reshape_to(call.input(0), {call.ints({0, 0, -1}), size}),
@@ -25,7 +25,7 @@ Value* split_by_tables(ExpandCall& call) {
 
 }  // namespace
 
-// input, position_ids, cos_cache, sin_cache.
+// The inputs are input, position_ids, cos_cache, sin_cache.
 Result<void> expand_rotary_embedding(ExpandCall& call) {
   const int64_t heads = call.int_attribute("num_heads", 0);
   const int64_t turned = call.int_attribute("rotary_embedding_dim", 0);

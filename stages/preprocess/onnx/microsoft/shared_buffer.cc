@@ -11,7 +11,7 @@ struct Places {
   Value* batch;
   Value* sequence;
   Value* capacity;
-  Value* start;   // [batch]: where the new rows begin
+  Value* start;   // [batch]: the position of the first new row
   Value* column;  // the same as [batch, 1]
 };
 
@@ -29,8 +29,8 @@ Result<Places> read_places(ExpandCall& call, Value* q, const SharedBuffer& buffe
   return places;
 }
 
-// Each beam's keys or values: its past rows lie in the beams of its batch that the indirection
-// names, its new ones in its own.
+// Returns each beam's keys or values: its past rows are in the beams of its batch that the
+// indirection names, its new ones in its own.
 Value* rows_of_beams(ExpandCall& call, Value* filled, Value* indirection, const Places& places) {
   Value* own = call.unsqueeze(indices(call, places.batch), {1});
   Value* beams = call.dim(indirection, 1);
@@ -44,7 +44,8 @@ Value* rows_of_beams(ExpandCall& call, Value* filled, Value* indirection, const 
   return call.add(Op::kGatherElements, {filled, index}, {{"axis", int64_t{0}}});
 }
 
-// Keys that a query sees: the past's and the new ones, up to its own where the attention is causal.
+// Returns the keys that a query sees: the past's and the new ones, up to its own where the
+// attention is causal.
 Value* seen(ExpandCall& call, const Places& places) {
   Value* last = call.add(Op::kSub, {places.sequence, call.ints({1})});
   if (call.int_attribute("unidirectional", 0) != 0)

@@ -1,4 +1,5 @@
-// SimplifiedLayerNormalization: RMSNormalization, and as a second result what x is multiplied by.
+// SimplifiedLayerNormalization is RMSNormalization with a second result, the factor that x is
+// multiplied by.
 #include <numeric>
 
 #include "stages/preprocess/onnx/microsoft/normalization.h"

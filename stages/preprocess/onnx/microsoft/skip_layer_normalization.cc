@@ -1,5 +1,5 @@
-// SkipLayerNormalization: LayerNormalization of input + skip (+ bias). Skip may be [1, S, H] or [S,
-// H].
+// SkipLayerNormalization computes LayerNormalization of input + skip (+ bias). Skip may be [1, S,
+// H] or [S, H].
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {

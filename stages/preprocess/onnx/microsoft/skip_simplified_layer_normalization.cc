@@ -1,6 +1,6 @@
-// SkipSimplifiedLayerNormalization: RMSNormalization of input + skip (+ bias). Skip may be [1, S,
-// H] or [S, H]. The normalization needs no mean; where it is asked for, it is that of the sum, in
-// f32, as SkipLayerNormalization gives it.
+// SkipSimplifiedLayerNormalization computes RMSNormalization of input + skip (+ bias). Skip may be
+// [1, S, H] or [S, H]. The normalization needs no mean; where it is asked for, it is that of the
+// sum, in f32, as SkipLayerNormalization computes it.
 #include "stages/preprocess/onnx/microsoft/normalization.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 

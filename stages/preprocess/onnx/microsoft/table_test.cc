@@ -10,7 +10,7 @@ namespace {
 using testing::ElementsAreArray;
 using testing::HasSubstr;
 
-// One node over inputs a, b, c, ... of f32[N, S, 8].
+// Returns a model of one node over inputs a, b, c, ... of f32[N, S, 8].
 onnx::ModelProto model_of(const std::string& op, size_t inputs, size_t outputs,
                           const std::string& domain = "com.microsoft") {
   onnx::ModelProto model;

@@ -1,4 +1,4 @@
-// ArrayFeatureExtractor: columns of the last axis by number. A vector counts as one row.
+// ArrayFeatureExtractor takes columns of the last axis by number. A vector counts as one row.
 #include "stages/preprocess/onnx/ml/operators.h"
 
 namespace sluice {

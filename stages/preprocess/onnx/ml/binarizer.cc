@@ -1,5 +1,5 @@
-// Binarizer: 1 where an element is above the threshold, else 0. An integer is above it where it is
-// above the next lower integer.
+// Binarizer returns 1 where an element is above the threshold, otherwise 0. An integer is above it
+// where it is above the next lower integer.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// CategoryMapper: strings to numbers, or back: a LabelEncoder.
+// CategoryMapper maps strings to numbers, or back, as a LabelEncoder.
 #include "stages/preprocess/onnx/ml/operators.h"
 
 namespace sluice {

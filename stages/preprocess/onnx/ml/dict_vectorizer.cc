@@ -1,4 +1,4 @@
-// DictVectorizer: the op, with its vocabulary as an input.
+// DictVectorizer becomes the op with its vocabulary as an input.
 #include "stages/preprocess/onnx/ml/operators.h"
 
 namespace sluice {

@@ -1,6 +1,6 @@
-// FeatureVectorizer: the operands' columns side by side, each operand cut or filled up with zeros
-// to its number of columns. A vector counts as one row; of a tensor of higher rank, rows are what
-// lies along the first axis, as in ONNX Runtime.
+// FeatureVectorizer joins the operands' columns, each operand cut or padded with zeros to its
+// number of columns. A vector counts as one row; the rows of a tensor of higher rank are along the
+// first axis, as in ONNX Runtime.
 #include "stages/preprocess/onnx/ml/operators.h"
 
 namespace sluice {

@@ -1,5 +1,5 @@
-// Imputer: elements that are equal to one number, or NaN, replaced by another one, for all columns
-// or for each its own.
+// Imputer replaces elements that are equal to one number, or NaN, by another one, the same for all
+// columns or one for each.
 #include <cmath>
 
 #include "common/base/dtype.h"

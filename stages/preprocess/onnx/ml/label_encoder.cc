@@ -1,5 +1,5 @@
-// LabelEncoder: each element by a table. Version 1 has one list of strings, whose places are the
-// numbers; version 2 lists of three kinds; version 4 tensors too.
+// LabelEncoder maps each element by a table. Version 1 has one list of strings, whose positions are
+// the numbers; version 2 lists of three kinds; version 4 tensors too.
 #include <numeric>
 
 #include "common/base/dtype.h"
@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-// The list or tensor "<name>_…"; null when there is none.
+// Returns the list or tensor "<name>_…"; null when there is none.
 Result<Value*> list_of(ExpandCall& call, const std::string& name) {
   if (call.has(name + "_tensor")) return call.tensor_attribute(name + "_tensor");
   if (call.has(name + "_strings")) return call.strings(call.strings_attribute(name + "_strings"));
@@ -18,7 +18,7 @@ Result<Value*> list_of(ExpandCall& call, const std::string& name) {
                   name);
 }
 
-// For what has no key.
+// Returns the default for elements without a key.
 Result<Value*> default_like(ExpandCall& call, Value* values) {
   if (call.has("default_tensor")) return call.tensor_attribute("default_tensor");
   const DType dtype = values->type().dtype;

@@ -7,7 +7,8 @@ Value* reduced(ExpandCall& call, Op op, Value* scores) {
   return call.add(op, {scores, call.ints({-1})}, {{"keepdims", int64_t{1}}});
 }
 
-// A softmax in which scores near zero have no part: they stay where they are, but for the scale.
+// Computes a softmax in which scores near zero do not take part: they keep their values, except for
+// the scale.
 Value* softmax_but_zeros(ExpandCall& call, Value* scores) {
   Value* maximum = reduced(call, Op::kReduceMax, scores);
   Value* counts =
@@ -20,8 +21,8 @@ Value* softmax_but_zeros(ExpandCall& call, Value* scores) {
   return call.add(Op::kDiv, {call.add(Op::kWhere, {counts, powers, remainder}), sum});
 }
 
-// The quantile of the normal distribution, sqrt(2) erfinv(2 p - 1), with Winitzki's approximation
-// of erfinv, which ONNX Runtime uses too.
+// Computes the quantile of the normal distribution, sqrt(2) erfinv(2 p - 1), with Winitzki's
+// approximation of erfinv, which ONNX Runtime uses too.
 Value* probit(ExpandCall& call, Value* scores) {
   constexpr float kA = 0.147f, kPi = 3.14159265f;
   const auto number = [&](float n) { return call.number(n, scores); };

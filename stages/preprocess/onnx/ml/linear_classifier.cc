@@ -1,5 +1,5 @@
-// LinearClassifier: a score for each class, and the label of the best. One score for two classes is
-// that of the second: it wins above zero.
+// LinearClassifier returns a score for each class, and the label of the best. One score for two
+// classes is that of the second: it wins above zero.
 #include <algorithm>
 
 #include "stages/preprocess/onnx/ml/linear.h"

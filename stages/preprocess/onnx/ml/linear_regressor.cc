@@ -1,4 +1,4 @@
-// LinearRegressor: a score for each target.
+// LinearRegressor returns a score for each target.
 #include "stages/preprocess/onnx/ml/linear.h"
 #include "stages/preprocess/onnx/ml/operators.h"
 

@@ -1,5 +1,5 @@
-// Normalizer: each row divided by its largest element, its sum of sizes or its length; not at all
-// where that is zero.
+// Normalizer divides each row by its largest element, its sum of absolute values or its length; not
+// at all where that is zero.
 #include "stages/preprocess/onnx/ml/operators.h"
 
 namespace sluice {

@@ -1,4 +1,4 @@
-// OneHotEncoder: an axis of categories behind. Numbers are compared as integers.
+// OneHotEncoder appends an axis of categories. Numbers are compared as integers.
 #include "stages/preprocess/onnx/ml/operators.h"
 
 namespace sluice {

@@ -1,12 +1,12 @@
-// The operators of the domain ai.onnx.ml but CastMap and SVMClassifier, replaced by canonical nodes
-// at import. One row of the table (table.cc) and one file for each.
+// The operators of the domain ai.onnx.ml, except CastMap and SVMClassifier, are replaced by
+// canonical nodes at import. There is one row of the table (table.cc) and one file for each.
 #pragma once
 
 #include "stages/preprocess/onnx/expand_row.h"
 
 namespace sluice {
 
-// Null: not in the table.
+// Returns null when it is not in the table.
 const ExpandRow* find_ml_operator(std::string_view name);
 
 Result<void> expand_array_feature_extractor(ExpandCall& call);

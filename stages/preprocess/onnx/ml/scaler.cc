@@ -1,4 +1,4 @@
-// Scaler: (X - offset) * scale, of one number for all columns or one for each, as f32.
+// Scaler computes (X - offset) * scale, with one number for all columns or one for each, as f32.
 #include "common/base/dtype.h"
 #include "stages/preprocess/onnx/ml/operators.h"
 

@@ -1,21 +1,22 @@
-// SVMRegressor: a sum over support vectors, or, without any, a linear function.
+// SVMRegressor computes a sum over support vectors, or, without any, a linear function.
 //
 //   score = rho + sum of coefficient[i] * kernel(x, vector[i])
-//   LINEAR x·v   POLY (gamma x·v + coef0)^degree   RBF exp(-gamma |x - v|^2)   SIGMOID tanh(gamma
-//   x·v + coef0)
+//   LINEAR x·v   POLY (gamma x·v + coef0)^degree   RBF exp(-gamma |x - v|^2)
+//   SIGMOID tanh(gamma x·v + coef0)
 #include "stages/preprocess/onnx/ml/linear.h"
 #include "stages/preprocess/onnx/ml/operators.h"
 
 namespace sluice {
 namespace {
 
-// |x - v|^2 of each row with each vector, by differences: squares of sums would lose what is small.
+// Computes |x - v|^2 of each row with each vector, by differences: sums of squares would lose small
+// distances.
 Value* distances(ExpandCall& call, Value* x, Value* vectors) {
   Value* difference = call.add(Op::kSub, {call.unsqueeze(x, {1}), vectors});
   return call.add(Op::kReduceSumSquare, {difference, call.ints({-1})}, {{"keepdims", int64_t{0}}});
 }
 
-// x [N, F], vectors [S, F]: [N, S].
+// Returns the kernel of x [N, F] and vectors [S, F]: [N, S].
 Result<Value*> kernel_values(ExpandCall& call, Value* x, Value* vectors) {
   const std::string type = call.string_attribute("kernel_type", "LINEAR");
   std::vector<float> parameters = call.floats_attribute("kernel_params");

@@ -7,7 +7,7 @@ namespace {
 
 using enum AttributeKind;
 
-// Of all versions: what an old one has not, its models do not hold.
+// The attributes of all versions: models of an old version do not have those of later ones.
 constexpr AttributeRow kThreshold[] = {{"threshold", kFloat}};
 constexpr AttributeRow kCategories[] = {{"cats_int64s", kInts},
                                         {"cats_strings", kStrings},

@@ -1,4 +1,4 @@
-// TreeEnsemble: the op, with its tensors as inputs and post_transform behind.
+// TreeEnsemble becomes the op with its tensors as inputs, followed by post_transform.
 #include "stages/preprocess/onnx/ml/linear.h"
 #include "stages/preprocess/onnx/ml/operators.h"
 

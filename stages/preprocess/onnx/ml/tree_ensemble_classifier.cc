@@ -1,8 +1,8 @@
-// TreeEnsembleClassifier: a score for each class, and the label of the best.
+// TreeEnsembleClassifier returns a score for each class, and the label of the best.
 //
-// Trees for two classes that give weights to one class alone give the second's score s. The first's
-// is then 1 - s where all weights are positive, as of probabilities, and no function comes behind;
-// else it is -s.
+// Trees for two classes that assign weights to only one class produce the second's score s. The
+// first's is then 1 - s where all weights are positive, as for probabilities, and no function
+// follows; otherwise it is -s.
 #include <algorithm>
 #include <set>
 

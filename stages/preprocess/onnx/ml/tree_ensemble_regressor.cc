@@ -1,4 +1,4 @@
-// TreeEnsembleRegressor: TreeEnsemble by lists of nodes, as f32.
+// TreeEnsembleRegressor is TreeEnsemble by lists of nodes, as f32.
 #include "stages/preprocess/onnx/ml/linear.h"
 #include "stages/preprocess/onnx/ml/operators.h"
 #include "stages/preprocess/onnx/ml/trees.h"

@@ -1,7 +1,7 @@
 // Here a leaf may have several weights, each of a target; a leaf of TreeEnsemble has one. So a tree
-// comes as often as its richest leaf has weights, each time with another weight of each leaf; a
-// leaf that has no more gives what changes nothing: 0 to a sum, its first weight once more to a
-// minimum or maximum.
+// is repeated as often as its leaf with most weights has weights, each time with another weight of
+// each leaf; a leaf without further weights adds a neutral value: 0 to a sum, its first weight once
+// more to a minimum or maximum.
 #include "stages/preprocess/onnx/ml/trees.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Weight {
   double weight = 0;
 };
 
-// The attributes as they stand.
+// The attributes as the node has them.
 struct Lists {
   Ints trees, nodes, features, true_nodes, false_nodes, tracks_true;
   std::vector<std::string> modes;
@@ -33,7 +33,7 @@ struct Lists {
   std::map<Place, std::vector<Weight>> weights;  // of leaves
 };
 
-// TreeEnsemble's.
+// The attributes of TreeEnsemble.
 struct Tables {
   Ints features, true_ids, false_ids, true_leaves, false_leaves, tracks_true, targets, roots;
   std::vector<uint8_t> modes;
@@ -103,7 +103,7 @@ class Builder {
   Builder(ExpandCall& call, const Lists& lists, bool is_sum)
       : call_(call), lists_(lists), is_sum_(is_sum) {}
 
-  // One copy of the tree of the nodes in `members`: with the weights at `turn` of its leaves.
+  // Adds one copy of the tree of the nodes in `members`, with the weights at `turn` of its leaves.
   Result<void> add_tree(std::span<const size_t> members, size_t turn) {
     ids_.clear();
     for (const size_t i : members) {
@@ -163,7 +163,8 @@ class Builder {
     return {};
   }
 
-  // The first that is no child. A lone leaf gets a branch whose ends both are it.
+  // Adds the first node that is not a child as the root. A lone leaf gets a branch both ends of
+  // which are that leaf.
   Result<void> add_root(std::span<const size_t> members) {
     std::ranges::sort(children_);
     const auto root = std::ranges::find_if(
@@ -191,7 +192,7 @@ class Builder {
   std::vector<size_t> children_;
 };
 
-// Nodes by tree, in the order of the trees' first nodes.
+// Returns nodes by tree, in the order of the trees' first nodes.
 std::vector<std::vector<size_t>> members_of_trees(const Lists& lists) {
   std::vector<std::vector<size_t>> members;
   std::map<int64_t, size_t> index;

@@ -1,4 +1,4 @@
-// The trees of TreeEnsembleRegressor and TreeEnsembleClassifier as one TreeEnsemble.
+// The trees of TreeEnsembleRegressor and TreeEnsembleClassifier become one TreeEnsemble.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace sluice {
 
-// The numbers of attribute "<name>" or of the tensor "<name>_as_tensor"; none when both are absent.
+// Returns the numbers of attribute "<name>" or of the tensor "<name>_as_tensor"; none when both are
+// absent.
 Result<std::vector<double>> reals_attribute(ExpandCall& call, const std::string& name);
 
 struct TreeWeights {
@@ -18,8 +19,8 @@ struct TreeWeights {
   bool one_target = false;        // all weights are target 0's, whatever their ids
 };
 
-// What the trees say of X [N, F], base_values left out: [N, targets], f64 for an X of f64, else
-// f32.
+// Returns the scores of X [N, F], base_values left out: [N, targets], f64 for an X of f64,
+// otherwise f32.
 Result<Value*> tree_scores(ExpandCall& call, const TreeWeights& weights);
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// ZipMap: the op, with its keys as an input. --zipmap=tensor takes it away later
+// ZipMap becomes the op with its keys as an input. --zipmap=tensor removes it later
 // (passes/normalize_zipmap.cc).
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-// A map has each key once.
+// Returns whether a label occurs twice: a map has each key once.
 template <typename Label>
 bool has_twin(std::vector<Label> labels) {
   std::ranges::sort(labels);

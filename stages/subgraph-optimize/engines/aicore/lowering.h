@@ -48,7 +48,7 @@ class Lowering {
 
   // An operand of the kernel, with the value of the contraction's own graph that it stands for.
   struct Operand {
-    // Of the body, or of the graph for a plain node; null when only the kernel reads it.
+    // A value of the body, or of the graph for a plain node; null when only the kernel reads it.
     const Value* inside;
     Value* value;            // of the graph
     BuildChain unpack = {};  // from the operand's bytes back to `inside`; absent: the same
