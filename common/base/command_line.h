@@ -22,9 +22,8 @@ class CommandLine {
   static Result<CommandLine> parse(std::string_view usage, int argc, const char* const* argv);
 
   Wish wish() const { return wish_; }
-  bool has(std::string_view name) const {
-    return !list(name).empty();
-  }  // given, or has a default in the usage text
+  // Returns true when it was given, or has a default in the usage text.
+  bool has(std::string_view name) const { return !list(name).empty(); }
   bool flag(std::string_view name) const;         // an option without value, or a command word
   std::string text(std::string_view name) const;  // the last value; empty when absent
   // Returns all values of a repeatable option or argument.

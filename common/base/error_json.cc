@@ -1,6 +1,6 @@
-// Errors for programs that read them. A message names nodes in two ways, "node 'conv1' (Conv)" and
-// "2 nodes: 'a', 'b'", and lists what else is wrong in indented lines: both are read from it, so
-// that errors of all programs, and those that came from a service, are told alike.
+// Errors for programs that read them. A message names nodes in two forms, "node 'conv1' (Conv)" and
+// "2 nodes: 'a', 'b'", and lists further errors in indented lines. Both are parsed from the
+// message, so that errors of all programs, including those of a service, have the same JSON.
 #include <algorithm>
 #include <vector>
 
@@ -14,7 +14,7 @@ constexpr std::string_view kLabel = "node '", kList = "node: '", kLists = "nodes
 constexpr std::string_view kNext = "', '";
 constexpr std::string_view kBreak = "\n  ";
 
-// Cuts the text before the next name that follows the mark off; false: there is none.
+// Removes the text up to the end of the next mark. Returns false when there is no mark.
 bool skip_to(std::string_view mark, std::string_view& text) {
   const size_t at = text.find(mark);
   if (at == std::string_view::npos) return false;
@@ -22,7 +22,7 @@ bool skip_to(std::string_view mark, std::string_view& text) {
   return true;
 }
 
-// The name at the beginning, up to its closing quote, after which the text goes on.
+// Returns the name at the beginning, up to its closing quote, and removes it from the text.
 std::string_view take_name(std::string_view closing, std::string_view& text) {
   size_t end = text.find(closing);
   if (end == std::string_view::npos) end = std::min(text.find('\''), text.size());
@@ -31,7 +31,7 @@ std::string_view take_name(std::string_view closing, std::string_view& text) {
   return name;
 }
 
-// The mark that comes first in the text; empty: none does.
+// Returns the mark that comes first in the text, or an empty text.
 std::string_view nearest_mark(std::string_view text) {
   size_t nearest = std::string_view::npos;
   std::string_view found;
@@ -46,7 +46,8 @@ std::vector<std::string_view> named_nodes(std::string_view text) {
   std::vector<std::string_view> nodes;
   for (std::string_view mark = nearest_mark(text); !mark.empty(); mark = nearest_mark(text)) {
     skip_to(mark, text);
-    const bool is_label = mark == kLabel;  // which ends with the op: the name may hold quotes
+    // A label ends with the op, because the name may contain quotes.
+    const bool is_label = mark == kLabel;
     nodes.push_back(take_name(is_label ? "' (" : "'", text));
     while (!is_label && text.starts_with(kNext)) {
       text.remove_prefix(kNext.size());
@@ -56,7 +57,7 @@ std::vector<std::string_view> named_nodes(std::string_view text) {
   return nodes;
 }
 
-// The lines of a list; without a list the message itself.
+// Returns the lines of a list or, without a list, the message itself.
 std::vector<std::string_view> listed_errors(std::string_view message) {
   std::vector<std::string_view> lines;
   for (std::string_view text = message; skip_to(kBreak, text);) {

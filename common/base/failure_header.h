@@ -2,9 +2,12 @@
 // programs after it end with the same exit code and only the program that met the error prints it.
 // The header has 128 bytes and nothing follows it:
 //
-//   0  magic "SLUICEFL"   8 u32 version 1   12 u16 error code, u16 zero   16 name of the program,
-//   zeros   64 zeros   112 u32 CRC-32 of
-// bytes 0..112, then zeros
+//   0  magic "SLUICEFL"
+//   8  u32 version 1
+//  12  u16 error code, u16 zero
+//  16  name of the program, zeros
+//  64  zeros
+// 112  u32 CRC-32 of bytes 0..112, then zeros
 #pragma once
 
 #include <array>

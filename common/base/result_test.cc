@@ -78,12 +78,14 @@ TEST(Result, JsonNamesNodesAndListsErrors) {
                         .with_hint("change it");
   EXPECT_EQ(
       error_json(one),
-      R"({"code":"SL2002","message":"node 'it's' (Conv): input 'W' is wrong","hint":"change it","file":"","node":"it's",)"
+      R"({"code":"SL2002","message":"node 'it's' (Conv): input 'W' is wrong","hint":"change it",)"
+      R"("file":"","node":"it's",)"
       R"("errors":[{"message":"node 'it's' (Conv): input 'W' is wrong","nodes":["it's"]}]})");
   const Error list = make_error(ErrorCode::kUnsupportedOp,
                                 "2 of them:\n  A (2 nodes: 'a', 'b', ...)\n  node 'c' (B): no");
   const std::string listed =
-      R"x("node":"a","errors":[{"message":"A (2 nodes: 'a', 'b', ...)","nodes":["a","b"]},{"message":"node 'c' (B): no","nodes":["c"]}])x";
+      R"x("node":"a","errors":[{"message":"A (2 nodes: 'a', 'b', ...)","nodes":["a","b"]},)x"
+      R"x({"message":"node 'c' (B): no","nodes":["c"]}])x";
   EXPECT_NE(error_json(list).find(listed), std::string::npos);
   EXPECT_NE(error_json(make_error(ErrorCode::kIo, "no 'node' here")).find(R"("node":null)"),
             std::string::npos);

@@ -246,12 +246,6 @@ TEST(SignalTest, TransformOfAnImpulse) {
               Pointwise(FloatNear(1e-6f), std::vector<float>{1, 0, 0, -1, -1, 0, 0, 1}));
 }
 
-TEST(AttentionTest, UniformScoresAverage) {
-  const NodeRun run(Op::kAttention, {f32({1, 1, 1, 1}, {0}), f32({1, 1, 2, 1}, {1, 2}),
-                                     f32({1, 1, 2, 1}, {10, 30})});
-  EXPECT_THAT(run.get<float>(), ElementsAre(20));
-}
-
 const Attribute kLinear{"update_rule", std::string("linear")};
 
 TEST(LinearAttentionTest, StateGoesFromStepToStep) {

@@ -31,8 +31,8 @@ struct Window {
 Result<Window> make_window(const EvalCall& call, std::span<const int64_t> in,
                            std::vector<int64_t> kernel);
 
-// Computes the flat input index of each tap of the window at output position `position` (row-
-// major), taps in row-major order; -1 in the padding.
+// Computes the flat input index of each tap of the window at output position `position`
+// (row-major), taps in row-major order; -1 in the padding.
 void window_taps(const Window& window, int64_t position, int64_t* taps);
 // Appends the indices of the taps inside the input, in the same order; the cost does not depend on
 // the extent of the kernel.

@@ -22,9 +22,8 @@ class DimMath {
   Dim add(const Dim& a, const Dim& b) { return apply(ExpressionOp::kAdd, a, b); }
   Dim subtract(const Dim& a, const Dim& b) { return add(a, multiply(b, Dim::fixed(-1))); }
   Dim multiply(const Dim& a, const Dim& b);
-  Dim floor_divide(const Dim& a, const Dim& b) {
-    return apply(ExpressionOp::kFloorDiv, a, b);
-  }  // by 0: unknown
+  // Returns an unknown dim for a division by 0.
+  Dim floor_divide(const Dim& a, const Dim& b) { return apply(ExpressionOp::kFloorDiv, a, b); }
   Dim ceil_divide(const Dim& a, const Dim& b) {
     return floor_divide(subtract(add(a, b), Dim::fixed(1)), b);
   }
@@ -36,9 +35,8 @@ class DimMath {
   Dim ceil_divide(const Dim& a, int64_t b) { return ceil_divide(a, Dim::fixed(b)); }
   Dim product(std::span<const Dim> dims);
 
-  ExpressionId expression(const Dim& dim) {
-    return *module_.dim_expression(dim);
-  }  // not of unknown dims
+  // Must not be called for unknown dims.
+  ExpressionId expression(const Dim& dim) { return *module_.dim_expression(dim); }
   Interval bounds(const Dim& dim) const;
   bool is_equal(const Dim& a, const Dim& b);      // proved
   bool is_differing(const Dim& a, const Dim& b);  // proved

@@ -51,7 +51,8 @@ TEST(Profile, UnknownNamesListTheKnownOnes) {
 
 std::string profile_text(std::string_view member, std::string_view value) {
   std::string text =
-      R"({"name": "n", "isa": "avx2", "llvm_cpu": "x86-64-v3", "llvm_features": "", "vector_bits": 256, "vector_registers": 16,
+      R"({"name": "n", "isa": "avx2", "llvm_cpu": "x86-64-v3", "llvm_features": "",
+          "vector_bits": 256, "vector_registers": 16,
           "fused_multiply_add": true, "l2_bytes": 1, "scratch_limit": 0, "engines": [])";
   if (const size_t at = text.find(fmt::format("\"{}\": ", member)); at != std::string::npos) {
     const size_t begin = at + member.size() + 4;

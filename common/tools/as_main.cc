@@ -17,12 +17,14 @@ Usage:
   sluice-as [options] [--with=FILE]... [<in>]
   sluice-as (--help | --version)
 
-Reads <in>, or standard input when it is absent or "-": what sluice-show printed, or something like it.
+Reads <in>, or standard input when it is absent or "-": what sluice-show printed, or something like
+it.
 
 Options:
   -o FILE             Write to FILE [default: -].
-  --with=FILE         Take the bytes of constants, by digest, from the graph file FILE; for a compiled model its
-                      segments from the compiled model FILE. May be repeated for graph files.
+  --with=FILE         Take the bytes of constants, by digest, from the graph file FILE; for a
+                      compiled model its segments from the compiled model FILE. May be repeated for
+                      graph files.
   --segments=inline   Put the bytes of all constants into the file.
 )";
 

@@ -7,25 +7,27 @@ namespace {
 using namespace sluice;
 
 constexpr char kUsage[] =
-    R"(Compares two graph files by structure, or the values of two runs, and says what is another by name.
+    R"(Compares two graph files by structure, or the values of two runs, and names what differs.
 
 Usage:
   sluice-diff [options] [--values] <a> <b>
   sluice-diff (--help | --version)
 
-One of <a> and <b> may be "-", standard input. Lines begin with - (only in <a>), + (only in <b>) or ~ (in both:
-a | b), the first divergence first. Names of nodes, origins and where constants lie do not count. Exits 7 when
-there is a difference.
+One of <a> and <b> may be "-", standard input. Lines begin with - (only in <a>), + (only in <b>) or
+~ (in both: a | b), the first divergence first. Names of nodes, origins and where constants lie do
+not count. Exits 7 when there is a difference.
 
-With --values, <a> is a folder that sluice run --dump-values or sluice eval --dump-values wrote, and <b> another one, or a
-graph file, which is evaluated on the inputs in <a>. Values are paired by name; names that only one side has are counted.
+With --values, <a> is a folder that sluice run --dump-values or sluice eval --dump-values wrote, and
+<b> another one, or a graph file, which is evaluated on the inputs in <a>. Values are paired by
+name; names that only one side has are counted.
 
 Options:
   --values            Compare values instead of graphs.
-  --tolerance=R       Values differ when they are further apart than R times the largest in <b> [default: 1e-4].
+  --tolerance=R       Values differ when they are further apart than R times the largest in <b>
+                      [default: 1e-4].
   --store=DIR         With --values: the folder of constants that the graph <b> was written with.
-  --model=FILE        With --values: take the constants of <b> from this copy of the model file, external data from the
-                      folder it is in.
+  --model=FILE        With --values: take the constants of <b> from this copy of the model file,
+                      external data from the folder it is in.
   -o FILE             Write to FILE [default: -].
   --limit=N           Print at most N lines; 0 prints all [default: 50].
 )";

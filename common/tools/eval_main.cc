@@ -19,14 +19,21 @@ Usage:
 Reads the graph <in>, or standard input when it is absent or "-". Prints a line for each output.
 
 Options:
-  --input=BINDING     NAME=FILE binds the input NAME to a .npy, .npz or .pb file; FILE.npz binds each member.
-  --random=SEED       Fill the other inputs by SEED, as sluice-loader does. Plain --random is --random=0.
-  --dim=NAME=SIZE     The size of a dim that the graph leaves open, for random inputs; 1 when not given.
-  --output-dir=DIR    Write each output to DIR/NAME.npy ('/' in a name becomes '_'), maps to DIR/NAME.npz.
-  --dump-values=DIR   Write every value that is made on the way, bodies' too, to DIR as .npy; DIR/values.txt lists them.
+  --input=BINDING     NAME=FILE binds the input NAME to a .npy, .npz or .pb file; FILE.npz binds
+                      each member.
+  --random=SEED       Fill the other inputs by SEED, as sluice-loader does. Plain --random
+                      is --random=0.
+  --dim=NAME=SIZE     The size of a dim that the graph leaves open, for random inputs; 1 when not
+                      given.
+  --output-dir=DIR    Write each output to DIR/NAME.npy ('/' in a name becomes '_'), maps to
+                      DIR/NAME.npz.
+  --dump-values=DIR   Write every value that is made on the way, bodies' too, to DIR as .npy;
+                      DIR/values.txt lists them.
   --store=DIR         The folder of constants that the graph was written with.
-  --model=FILE        Take the constants from this copy of the model file, external data from the folder it is in.
-  --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it [default: 1073741824].
+  --model=FILE        Take the constants from this copy of the model file, external data from the
+                      folder it is in.
+  --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it
+                      [default: 1073741824].
 )";
 
 Result<ExitClass> run(const CommandLine& line) {

@@ -16,20 +16,24 @@ Usage:
   sluice-reduce [options] <in> -- <command>...
   sluice-reduce (--help | --version)
 
-Runs the command, without a shell, on ever smaller models; every % in it is the path of the model to try:
+Runs the command, without a shell, on ever smaller models; every % in it is the path of the model to
+try:
 
   sluice reduce model.onnx -o small.onnx -- sluice compile % -o /dev/null
-  sluice reduce model.onnx --exit-code=1 -- sh -c './compare.sh % | grep -q wrong && exit 1 || exit 0'
+  sluice reduce model.onnx --exit-code=1 -- \
+      sh -c './compare.sh % | grep -q wrong && exit 1 || exit 0'
 
-A model fails in the same way when the exit code (or signal, or that there is no end) and the number of the first
-error told, SL2002, are those of <in>. A valid model stays valid. FILE holds the smallest model found so far at any
-time: an interrupt loses nothing. External data becomes part of it.
+A model fails in the same way when the exit code (or signal, or that there is no end) and the number
+of the first error told, SL2002, are those of <in>. A valid model stays valid. FILE holds the
+smallest model found so far at any time: an interrupt loses nothing. External data becomes part of
+it.
 
 Options:
   -o FILE             Write the model to FILE [default: reduced.onnx].
   --exit-code=N       The failure is exit code N, whatever it tells.
   --match=TEXT        The failure prints TEXT.
-  --timeout=SECONDS   A run of the command that takes longer is ended, which is a failure of its own [default: 60].
+  --timeout=SECONDS   A run of the command that takes longer is ended, which is a failure of its own
+                      [default: 60].
 )";
 
 Result<ExitClass> run(const CommandLine& line) {

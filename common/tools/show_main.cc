@@ -11,18 +11,21 @@ Usage:
   sluice-show [options] [<in>]
   sluice-show (--help | --version)
 
-Reads <in>, or standard input when it is absent or "-". A compiled model is shown as text or JSON, or summed up.
+Reads <in>, or standard input when it is absent or "-". A compiled model is shown as text or JSON,
+or summed up.
 
 Options:
   -o FILE             Write to FILE [default: -].
-  --format=FMT        text (which sluice-as reads back) or json; of graphs also dot or onnx: a model without weights
-                      that Netron opens [default: text].
-  --summary           Counts only: graphs, nodes by op and engine, bytes of constants; of a compiled model its
-                      inputs and outputs, nodes by engine, bytes, tasks and streams.
-  --check             Of a partitioned graph: what a compile of it will be, as text or JSON: engines and their shares of the
-                      multiply-adds, nodes that fall to host_cpu, weights, an estimate of the arena. Exits 4 with the reason
-                      when this release cannot build it. sluice check MODEL.onnx does this from the model on.
-  --sizes=FILE        With --check: the sizes that sluice-preprocess --propose-sizes wrote to FILE, to be shown.
+  --format=FMT        text (which sluice-as reads back) or json; of graphs also dot or onnx: a model
+                      without weights that Netron opens [default: text].
+  --summary           Counts only: graphs, nodes by op and engine, bytes of constants; of a compiled
+                      model its inputs and outputs, nodes by engine, bytes, tasks and streams.
+  --check             Of a partitioned graph: what a compile of it will be, as text or JSON: engines
+                      and their shares of the multiply-adds, nodes that fall to host_cpu, weights,
+                      an estimate of the arena. Exits 4 with the reason when this release cannot
+                      build it. sluice check MODEL.onnx does this from the model on.
+  --sizes=FILE        With --check: the sizes that sluice-preprocess --propose-sizes wrote to FILE,
+                      to be shown.
   --header            Also version, options and what the file was made from.
 )";
 

@@ -16,18 +16,20 @@ Usage:
   sluice-verify [options] [<in>]
   sluice-verify (--help | --version)
 
-Reads <in>, or standard input when it is absent or "-". Says nothing when all is well; exits 7 when a
-graph breaks a rule, or when tasks of a compiled model that may run at the same time share bytes, or
-use memory that is not theirs; 3 when the file, or with --segments a constant, cannot be read.
-A symbolic part is checked at some small sizes; when it takes none of them, a line on standard error says so.
+Reads <in>, or standard input when it is absent or "-". Says nothing when all is well; exits 7 when
+a graph breaks a rule, or when tasks of a compiled model that may run at the same time share bytes,
+or use memory that is not theirs; 3 when the file, or with --segments a constant, cannot be read. A
+symbolic part is checked at some small sizes; when it takes none of them, a line on standard error
+says so.
 
 Options:
   --level=LEVEL       Check for another level than the file's: typed, partitioned or lowered.
   --segments          Also hash the constants, or the weights of a compiled model.
   --store=DIR         The folder of constants that the graph was written with.
-  --model=FILE        Take the constants from this copy of the model file, external data from the folder it is in.
-  --memory            Print a line for each part of a compiled model: its arena, the most bytes alive in
-                      it, the same with dense types, scratch bytes per worker.
+  --model=FILE        Take the constants from this copy of the model file, external data from the
+                      folder it is in.
+  --memory            Print a line for each part of a compiled model: its arena, the most bytes
+                      alive in it, the same with dense types, scratch bytes per worker.
 )";
 
 Result<ExitClass> run(const CommandLine& line) {

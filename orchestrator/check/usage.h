@@ -11,20 +11,25 @@ inline constexpr char kCheckHead[] =
     R"(Says what a compile of a model will be, without generating code.
 
 Usage:
-  sluice-check [options] [--input-shape=SHAPES]... [--dim=DIM]... [--passes=LIST]... [--skip=LIST]... <in>
+  sluice-check [options] [--input-shape=SHAPES]... [--dim=DIM]... [--passes=LIST]...
+               [--skip=LIST]... <in>
   sluice-check (--help | --version)
 
-Reads <in>, an ONNX model, and runs the stages up to sluice-partition on it. Prints inputs and outputs, the engines with their shares of
-the multiply-adds, the nodes that fall to host_cpu, the weights and an estimate of the arena. Exits 0 when the model can be compiled with
-these options, 4 when this release cannot: then it lists all unsupported nodes. Of a model with open dims, sizes with which it can be
-compiled, and the command that does it; where none will do, the reason of the first. They are found by trying usual sizes, at most 128
-times, and of models above 4,000 nodes as often as makes a million nodes in all, but three times in any case.
+Reads <in>, an ONNX model, and runs the stages up to sluice-partition on it. Prints inputs and
+outputs, the engines with their shares of the multiply-adds, the nodes that fall to host_cpu, the
+weights and an estimate of the arena. Exits 0 when the model can be compiled with these options, 4
+when this release cannot: then it lists all unsupported nodes. Of a model with open dims, sizes with
+which it can be compiled, and the command that does it; where none will do, the reason of the first.
+They are found by trying usual sizes, at most 128 times, and of models above 4,000 nodes as often as
+makes a million nodes in all, but three times in any case.
 
 Options:
   --format=FMT           text or json [default: text].
-  --strict               Refuse what ONNX does not allow, where that is otherwise a warning; docs/operators.md.
+  --strict               Refuse what ONNX does not allow, where that is otherwise a warning;
+                         docs/operators.md.
   --external-dir=DIR     Also take external data of the model from files inside DIR.
-  --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it; 1 GiB unless said otherwise.
+  --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it; 1 GiB
+                         unless said otherwise.
   -q, --quiet            No warnings on standard error, errors alone.
   --error-format=FORMAT  text or json.
   --help                 Print this.

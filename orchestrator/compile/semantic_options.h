@@ -5,23 +5,30 @@
 namespace sluice {
 
 inline constexpr char kSemanticOptions[] =
-    R"(  --input-shape=SHAPES   Shapes of model inputs, "name:1~8,3,-1,-1": bounds, a size, and -1 for what the model says; several joined
-                         by ";".
-  --dim=DIM              Value of a named dimension, NAME=VALUE, or its bounds, NAME=LOW..HIGH. NAME is as the model has it, blanks
-                         and all; a dimension without a name is INPUT_AXIS.
+    R"(  --input-shape=SHAPES   Shapes of model inputs, "name:1~8,3,-1,-1": bounds, a size, and -1
+                         for what the model says; several joined by ";".
+  --dim=DIM              Value of a named dimension, NAME=VALUE, or its bounds, NAME=LOW..HIGH. NAME
+                         is as the model has it, blanks and all; a dimension without a name is
+                         INPUT_AXIS.
   --annotate=RULES       Annotate the nodes that RULES, a JSON file, selects; docs/annotations.md.
-  --overridable-inputs=SWITCH  on: initializers that are inputs too may be given when the model runs.
-  --state=PAIRS          Keep outputs for inputs of the next execution, OUTPUT=INPUT,...: 'present.*=past_key_values.*'.
+  --overridable-inputs=SWITCH  on: initializers that are inputs too may be given when the model
+                         runs.
+  --state=PAIRS          Keep outputs for inputs of the next execution, OUTPUT=INPUT,...:
+                         'present.*=past_key_values.*'.
   --out-nodes=NAMES      The outputs to keep.
-  --zipmap=KIND          What ZipMap gives: map, a sequence of maps, or tensor, what it takes under the same name.
-  --profile=NAME         The device profile: native, cpu-avx512vnni, cpu-avx512, cpu-avx2, cpu-generic, or a .json file.
+  --zipmap=KIND          What ZipMap gives: map, a sequence of maps, or tensor, what it takes under
+                         the same name.
+  --profile=NAME         The device profile: native, cpu-avx512vnni, cpu-avx512, cpu-avx2,
+                         cpu-generic, or a .json file.
   --opt-level=LEVEL      Which passes run: O0, O1 or O3.
   --passes=LIST          STAGE:PASS,PASS,... runs exactly these passes of that stage, in this order.
   --skip=LIST            STAGE:PASS,PASS,... leaves these passes of that stage out.
   --symbolic=SWITCH      off: any dimension that is not fixed makes a part dynamic.
-  --static-model-ops-lower-limit=N   Nodes of fixed sizes become a part of their own when they are at least N,
-                         4 unless said otherwise; -1: the whole model is run node by node.
-  --host-scheduling-max-threshold=N  With fewer nodes of fixed sizes than N the whole model is run node by node.
+  --static-model-ops-lower-limit=N   Nodes of fixed sizes become a part of their own when they are
+                         at least N, 4 unless said otherwise; -1: the whole model is run node by
+                         node.
+  --host-scheduling-max-threshold=N  With fewer nodes of fixed sizes than N the whole model is run
+                         node by node.
   --stable-order=SWITCH  on: parts are runs of neighbours, so that nodes keep the model's order.
   --denormals=KIND       flush or ieee: what generated kernels do with |x| < 2^-126.
 )";

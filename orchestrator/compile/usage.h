@@ -12,15 +12,18 @@ inline constexpr char kCompileHead[] =
 what --transport says; the product is the same.
 
 Usage:
-  sluice-compile [options] [--input-shape=SHAPES]... [--dim=DIM]... [--passes=LIST]... [--skip=LIST]... [--service=SERVICE]... <in>
+  sluice-compile [options] [--input-shape=SHAPES]... [--dim=DIM]... [--passes=LIST]...
+                 [--skip=LIST]... [--service=SERVICE]... <in>
   sluice-compile (--help | --version)
 
-Reads <in>: an ONNX model, or a graph file (.sg) written by any stage or by --dump-dir; then work goes on after the stage that wrote it.
+Reads <in>: an ONNX model, or a graph file (.sg) written by any stage or by --dump-dir; then work
+goes on after the stage that wrote it.
 
 Options:
-  -o FILE                Write the compiled model to FILE; it appears only when all stages succeeded [default: -].
-  --stop-after=STEP      Run up to STEP, which is STAGE or STAGE:PASS, and write the graph that is there then (after the build, the
-                         compiled model); compile takes it again.
+  -o FILE                Write the compiled model to FILE; it appears only when all stages succeeded
+                         [default: -].
+  --stop-after=STEP      Run up to STEP, which is STAGE or STAGE:PASS, and write the graph that is
+                         there then (after the build, the compiled model); compile takes it again.
   -q, --quiet            No progress lines, no warnings; errors alone.
   --help                 Print this.
   --version              Print the release.
@@ -31,18 +34,27 @@ Semantic options: they change the product and travel in the graph files.
 inline constexpr char kCompileNonSemantic[] = R"(
 Non-semantic options: they do not change the product.
   --threads=N            Worker threads of each stage; 0 means one per usable core.
-  --dump-dir=DIR         Keep DIR/<n>-<stage>.sg of each stage, and in DIR/<n>-<stage>/ the text of the graph after each change.
+  --dump-dir=DIR         Keep DIR/<n>-<stage>.sg of each stage, and in DIR/<n>-<stage>/ the text of
+                         the graph after each change.
   --stats=FILE           Write times, sizes and pass statistics of all stages to FILE, as JSON.
-  --strict               Refuse what ONNX does not allow, where that is otherwise a warning; docs/operators.md.
-  --verify=WHEN          When the stages verify their graphs: after each pass, at the end, or also the segments of constants.
+  --strict               Refuse what ONNX does not allow, where that is otherwise a warning;
+                         docs/operators.md.
+  --verify=WHEN          When the stages verify their graphs: after each pass, at the end, or also
+                         the segments of constants.
   --segments=inline      Put the bytes of all constants into the files of --dump-dir.
-  --store=DIR            Keep the bytes of constants in DIR, under their digests, so that the files of --dump-dir stay small.
-  --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it; 1 GiB unless said otherwise.
+  --store=DIR            Keep the bytes of constants in DIR, under their digests, so that the files
+                         of --dump-dir stay small.
+  --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it; 1 GiB
+                         unless said otherwise.
   --error-format=FORMAT  text or json.
-  --progress=FORMAT      How the end of each stage is told on standard error: text, or json, an object in a line [default: text].
-  --transport=HOW        pipe; files: one stage after the other, over files; zmq: over services [default: pipe].
-  --service=SERVICE      STAGE=ENDPOINT: a service that runs already, see --serve of the stages. The others are started here.
-  --heartbeat=MS         How often a service shows that it lives; five times missed are its end [default: 1000].
+  --progress=FORMAT      How the end of each stage is told on standard error: text, or json, an
+                         object in a line [default: text].
+  --transport=HOW        pipe; files: one stage after the other, over files; zmq: over services
+                         [default: pipe].
+  --service=SERVICE      STAGE=ENDPOINT: a service that runs already, see --serve of the stages. The
+                         others are started here.
+  --heartbeat=MS         How often a service shows that it lives; five times missed are its end
+                         [default: 1000].
   --model=FILE           The model file, when it moved; external data is looked for in its folder.
   --external-dir=DIR     Also take external data of the model from files inside DIR.
 )";

@@ -15,27 +15,33 @@ Usage:
   sluice-loader [options] [--input=BINDING]... [--dim=NAME=SIZE]... <model>
   sluice-loader (--help | --version)
 
-Reads <model>, a .om file, or standard input when it is "-". Inputs are .npy, .npz and .pb files (ONNX TensorProto;
-SequenceProto and OptionalProto for inputs of such types).
-Without --output-dir and --bench the outputs are summed up on standard output.
+Reads <model>, a .om file, or standard input when it is "-". Inputs are .npy, .npz and .pb files
+(ONNX TensorProto; SequenceProto and OptionalProto for inputs of such types). Without --output-dir
+and --bench the outputs are summed up on standard output.
 
 Options:
-  --input=BINDING       NAME=FILE binds the model's input NAME; FILE.npz binds every member by its name.
-  --random=SEED         Fill the other inputs by SEED: floats in [-1, 1), integers and bools 0 or 1. Plain --random is --random=0.
-  --dim=NAME=SIZE       The size of a dim that the model leaves open, for random inputs; 1 when not given.
-  --output-dir=DIR      Write each output to DIR/NAME.npy ('/' in a name becomes '_'), a sequence to DIR/NAME.0.npy and so on,
-                        a map or a sequence of maps to DIR/NAME.npz, docs/compiled-model.md.
+  --input=BINDING       NAME=FILE binds the model's input NAME; FILE.npz binds every member by its
+                        name.
+  --random=SEED         Fill the other inputs by SEED: floats in [-1, 1), integers and bools 0 or 1.
+                        Plain --random is --random=0.
+  --dim=NAME=SIZE       The size of a dim that the model leaves open, for random inputs; 1 when not
+                        given.
+  --output-dir=DIR      Write each output to DIR/NAME.npy ('/' in a name becomes '_'), a sequence to
+                        DIR/NAME.0.npy and so on, a map or a sequence of maps to DIR/NAME.npz,
+                        docs/compiled-model.md.
   --format=FORMAT       Of the files of --output-dir: npy or pb [default: npy].
   --threads=T           Work on T threads; 0 means one for each usable core [default: 0].
   --verify              Also check the digest of the weights.
-  --bench               Measure: loading, the first run, then --runs runs, then the time of each node.
-                        Without --input the inputs are random.
+  --bench               Measure: loading, the first run, then --runs runs, then the time of each
+                        node. Without --input the inputs are random.
   --json                Print what --bench measured as JSON.
   --runs=N              Measured runs of --bench; 20 when not given.
-  --trace=FILE          Write the times of one run's tasks to FILE, in the Chrome trace format (Perfetto, about:tracing).
-  --bound-parts-bytes=N  Parts of open sizes are kept, bound to the sizes they ran with last, as long as all together hold at
-                        most N bytes [default: 67108864].
-  --dump-values=DIR[:GLOB]  Write the inputs and every task's outputs to DIR as .npy, in logical axis order; DIR/values.txt lists them.
+  --trace=FILE          Write the times of one run's tasks to FILE, in the Chrome trace format
+                        (Perfetto, about:tracing).
+  --bound-parts-bytes=N  Parts of open sizes are kept, bound to the sizes they ran with last, as
+                        long as all together hold at most N bytes [default: 67108864].
+  --dump-values=DIR[:GLOB]  Write the inputs and every task's outputs to DIR as .npy, in logical
+                        axis order; DIR/values.txt lists them.
   -q, --quiet           Do not say on standard error what was written; errors alone.
   --error-format=WHAT   text or json [default: text].
 )";

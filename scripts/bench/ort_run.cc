@@ -30,9 +30,11 @@ constexpr char kUsage[] = R"(usage: ort-run [--library FILE] MODEL.onnx [run opt
   --threads T         threads inside a node                                  [default: 1]
   --bench N           after 3 runs to warm up, time N runs
   --batch LIST        each line of the file LIST is one "MODEL.onnx [run options]"
-  --library FILE      libonnxruntime.so.1                                    [default: the one that scripts/bench/ort fetched]
+  --library FILE      libonnxruntime.so.1
+                      [default: the one that scripts/bench/ort fetched]
 
-Prints one line of JSON for each model: model, threads, load_ms, first_ms and with --bench min_ms, median_ms, p90_ms, runs, peak_rss_mb.
+Prints one line of JSON for each model: model, threads, load_ms, first_ms and with --bench min_ms,
+median_ms, p90_ms, runs, peak_rss_mb.
 )";
 
 struct Job {

@@ -45,7 +45,12 @@ class Help:
         for line in text.splitlines():
             self._add(line)
         usage = next(section for section in self.sections if section.heading == "Usage:")
-        self.usage = [line.strip() for block in usage.blocks for line in block]
+        self.usage = []
+        for line in (line for block in usage.blocks for line in block):
+            if line.startswith("   "):  # a long usage goes on in the next line
+                self.usage[-1] += " " + line.strip()
+            else:
+                self.usage.append(line.strip())
 
     def _add(self, line):
         section = self.sections[-1]
