@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 from check_fields import check_fields
+from check_style import check_style
 
 # ---- which folder may include which (docs: the arrow of the design, section 1) -------------------
 
@@ -20,30 +21,49 @@ READERS = UP_TO_OPS + ["common/text", "common/graphfile", "common/loop", "common
 UP_TO_PASS = READERS + ["common/target", "common/verify", "common/pass"]
 UP_TO_STAGE = UP_TO_PASS + ["common/stage", WIRE]
 # the bytes of a compiled model: no device, no kernels
-OM_FORMAT = ["runtime/loader/om_", "runtime/loader/verify_"]
-KERNEL_ABI = ["runtime/device/kernel_abi.h"]
-RUNTIME = READERS + ["common/target", "runtime"]
+OMFILE, OMCHECK = "common/omfile", "common/omcheck"
+KERNEL_ABI = ["runtime/device/kernel_abi.h"]  # the contract between generated code and the device
+RUNTIME = READERS + [OMFILE, "common/target", "runtime"]
 
-# The longest folder that matches a file counts. Every folder may include itself.
+# The longest folder that matches a file counts. Every folder may include itself. No folder of
+# common includes runtime.
 ALLOWED = {
-    "common/base": [], "common/symbolic": [BASE], "common/ir": [BASE, SYMBOLIC],
-    "common/ops": [BASE, SYMBOLIC, IR], "common/tensorfile": [BASE], "common/wire": [BASE],
-    "common/text": UP_TO_OPS, "common/graphfile": UP_TO_OPS, "common/loop": UP_TO_OPS,
-    "common/eval": UP_TO_OPS + ["common/loop"], "common/target": READERS, "common/verify": READERS +
-    ["common/target"], "common/pass": READERS + ["common/target", "common/verify"],
-    "common/stage": UP_TO_PASS + [WIRE], "common/tools": UP_TO_STAGE + OM_FORMAT +
-    ["runtime/checker"], "stages": UP_TO_STAGE, "stages/subgraph-optimize": UP_TO_STAGE +
-    KERNEL_ABI, "stages/build": UP_TO_STAGE + OM_FORMAT + KERNEL_ABI + ["runtime/checker"],
-    "runtime": RUNTIME, "runtime/loader": [BASE, SYMBOLIC, TENSORFILE, "common/target/profile.h",
-                                           "runtime/device", "runtime/executor", "runtime/engines"],
-    "runtime/device": [BASE, SYMBOLIC, "common/target/profile.h", "runtime/loader"], "orchestrator":
-    [BASE, WIRE, TENSORFILE, "common/graphfile/header.h", "runtime/loader/om_format.h"],
-    "scripts": [BASE, TENSORFILE], "tests": ["common", "runtime", "stages"],
+    "common/base": [],
+    "common/symbolic": [BASE],
+    "common/ir": [BASE, SYMBOLIC],
+    "common/ops": [BASE, SYMBOLIC, IR],
+    "common/tensorfile": [BASE],
+    "common/wire": [BASE],
+    "common/omfile": [BASE, SYMBOLIC],
+    "common/omcheck": [BASE, SYMBOLIC, OMFILE],
+    "common/text": UP_TO_OPS,
+    "common/graphfile": UP_TO_OPS,
+    "common/loop": UP_TO_OPS,
+    "common/eval": UP_TO_OPS + ["common/loop"],
+    "common/target": READERS,
+    "common/verify": READERS + ["common/target"],
+    "common/pass": READERS + ["common/target", "common/verify"],
+    "common/stage": UP_TO_PASS + [WIRE],
+    "common/tools": UP_TO_STAGE + [OMFILE, OMCHECK],
+    "stages": UP_TO_STAGE,
+    "stages/subgraph-optimize": UP_TO_STAGE + KERNEL_ABI,
+    "stages/build": UP_TO_STAGE + KERNEL_ABI + [OMFILE, OMCHECK],
+    "runtime": RUNTIME,
+    "runtime/loader": [BASE, SYMBOLIC, OMFILE, "runtime/device"],
+    "runtime/device": [BASE, SYMBOLIC, "common/target/profile.h"],
+    "orchestrator": [BASE, WIRE, TENSORFILE, "common/graphfile/header.h",
+                     "common/omfile/om_format.h"],
+    "scripts": [BASE, TENSORFILE],
+    "tests": ["common", "runtime", "stages"],
 }
-# A test beside its code, and x_testing.h shared by several, may read and print graphs, evaluate and
-# verify them, and call kernels.
-ALSO_IN_TESTS = UP_TO_PASS + OM_FORMAT + KERNEL_ABI + ["runtime/device/kernel_image.h",
-                                                       "runtime/testing"]
+# A test beside its code, and x_testing.h shared by several, may also read and print graphs,
+# evaluate and verify them; those of stages may call kernels.
+ALSO_IN_TESTS = {
+    "common": UP_TO_PASS + [OMFILE],
+    "stages": UP_TO_PASS + KERNEL_ABI + [OMFILE, "runtime/device/kernel_image.h"],
+    "runtime": UP_TO_PASS + [OMFILE],
+    "orchestrator": [],
+}
 TEST_ENDINGS = ("_test.cc", "_testing.cc", "_testing.h")
 
 # Headers of other projects that only some files may include: pattern -> folders or files.
@@ -80,8 +100,9 @@ def check_layers(path, text):
         if not header.startswith(("common/", "stages/", "runtime/", "orchestrator/", "scripts/",
                                   "tests/")):
             continue
-        allowed = ALLOWED.get(own, []) + [own_root(path)] + (ALSO_IN_TESTS
-                                                             if path.endswith(TEST_ENDINGS) else [])
+        allowed = ALLOWED.get(own, []) + [own_root(path)]
+        if path.endswith(TEST_ENDINGS):
+            allowed = allowed + ALSO_IN_TESTS.get(path.split("/")[0], [])
         if own is None or not any(inside(header, place) for place in allowed):
             yield f"{path}:{line}: {own or folder} may not include {header}"
 
@@ -244,7 +265,8 @@ def main():
                              check=True).stdout.split("\0")
     files = {path: read(path) for path in tracked if path and os.path.isfile(path)}
     faults = [fault for path, text in files.items()
-              for check in (check_layers, check_words, check_size) for fault in check(path, text)]
+              for check in (check_layers, check_words, check_size, check_style)
+              for fault in check(path, text)]
     faults += [*check_passes(files), *check_dependencies(files), *check_fields(files)]
     pages = [path for path in files if path.endswith(".md")]
     faults += [fault for path in pages for check in (check_links, check_paths)

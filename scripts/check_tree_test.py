@@ -102,6 +102,24 @@ def pass_faults(**changes):
     return list(check.check_passes(files))
 
 
+def check_that_style_is_checked():
+    faults = lambda path, text: [*check.check_style(path, text)]
+    assert faults("a.cc", "x" * 101 + "\n") and not faults("a.cc", "x" * 100 + "\n")
+    assert faults("tests/a_test.py", "# " + "x" * 100 + "\n"), "a long line of Python"
+    assert not faults("a_test.cc", 'R"(' + "x" * 200 + ')"\n'), "data of a test"
+    for name in ("kMostNodes", "most_nodes", "Refusal", "is_sunk", "row_tail"):
+        assert faults("a.cc", f"int {name};\n"), name
+    assert not faults("a.cc", "// most of the rest\nint cache_ways, forest;\n"), "ordinary English"
+    assert not faults("a.cc", 'text("most");\n'), "a string"
+    assert faults("a.py", "most = 1\n") and not faults("a.py", '"""the most"""\nprint("rest")\n')
+    assert faults("stages/build/a.cc", "int step;\n") and not faults("common/a.cc", "int step;\n")
+    assert faults("a.cc", "// as a manner option\n") and faults("docs/a.md", "parts are sunk\n")
+    for literal in ('node.find_attribute("axis")', 'call.int_attribute("axis", 0)',
+                    'node.get(IntAttribute{"axis"})', 'node.set_attribute( "axis", 1)'):
+        assert faults("common/a.cc", literal + ";\n"), literal
+    assert not faults("common/a_test.cc", 'node.set_attribute("axis", 1);\n')
+
+
 def main():
     assert layer_faults("common/ir/graph.cc", "common/base/result.h") == []
     assert layer_faults("common/ir/graph.cc",
@@ -124,6 +142,7 @@ def main():
     assert list(check.check_size("x/main.cc", "\n" * 61)) and not list(check.check_size("x/main.cc",
                                                                                         "\n" * 60))
 
+    check_that_style_is_checked()
     check_that_unread_fields_are_found()
     check_that_broken_links_are_found()
     assert pass_faults() == []

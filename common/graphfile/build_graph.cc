@@ -193,16 +193,20 @@ class GraphBufferWriter {
     return builder_.CreateVectorOfStructs(attribute_rows_);
   }
 
+  int32_t engine(EngineId engine) {
+    return engine == EngineId::kNone ? -1 : static_cast<int32_t>(strings_.id(engine_name(engine)));
+  }
+
   flatbuffers::Offset<fb::Placement> placement(const Placement& placement) {
     if (placement == Placement{}) return 0;
     const auto id_of = [&](const std::string& text) {
       return text.empty() ? -1 : static_cast<int32_t>(strings_.id(text));
     };
     const int32_t label = id_of(placement.stream_label);
-    return fb::CreatePlacement(builder_, static_cast<uint8_t>(placement.engine),
-                               mentioned_.kernels[placement.kernel], label, placement.stage_level,
-                               placement.parallel_group, placement.no_task, placement.keep,
-                               placement.no_fold, id_of(placement.super_kernel_scope));
+    return fb::CreatePlacement(builder_, mentioned_.kernels[placement.kernel], label,
+                               placement.stage_level, placement.parallel_group, placement.no_task,
+                               placement.keep, placement.no_fold,
+                               id_of(placement.super_kernel_scope), engine(placement.engine));
   }
 
   flatbuffers::Offset<fb::Node> node(const Node& node) {
@@ -241,11 +245,10 @@ class GraphBufferWriter {
     const auto types_offset = builder_.CreateVector(types);
     const auto segments_offset = builder_.CreateVectorOfStructs(segments);
     const auto storages_offset = builder_.CreateVectorOfStructs(storages);
-    return fb::CreateGraph(builder_, static_cast<uint8_t>(graph.role),
-                           static_cast<uint32_t>(graph.inputs().size()), graph.captures,
-                           outputs_offset, types_offset, segments_offset, storages_offset,
-                           builder_.CreateVector(nodes), static_cast<uint8_t>(graph.engine),
-                           static_cast<uint8_t>(graph.shapes));
+    return fb::CreateGraph(
+        builder_, static_cast<uint8_t>(graph.role), static_cast<uint32_t>(graph.inputs().size()),
+        graph.captures, outputs_offset, types_offset, segments_offset, storages_offset,
+        builder_.CreateVector(nodes), static_cast<uint8_t>(graph.shapes), engine(graph.engine));
   }
 
   const Module& module_;

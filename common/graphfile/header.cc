@@ -64,6 +64,11 @@ Result<GraphHeader> parse_graph_header(std::span<const std::byte> bytes) {
                       "the graph file has schema {}, this release reads up to {}", header.schema,
                       kGraphSchema);
   }
+  if (header.schema < kGraphSchema) {
+    return make_error(ErrorCode::kBadFile, "the graph file has schema {}, this release reads {}",
+                      header.schema, kGraphSchema)
+        .with_hint("compile the model again");
+  }
   uint32_t crc = 0;
   std::memcpy(&crc, bytes.data() + kCrcAt, sizeof(crc));
   const auto zeros = bytes.subspan(kCrcAt + sizeof(crc), kGraphHeaderBytes - kCrcAt - sizeof(crc));

@@ -120,13 +120,11 @@ Result<void> add_graphs(const fb::File& file, const std::vector<std::string_view
   for (size_t i = 0; i < names.size(); ++i) {
     const fb::Graph& row = *file.graphs()->Get(static_cast<uint32_t>(i));
     if (row.role() > static_cast<uint8_t>(GraphRole::kExpression) ||
-        row.engine() > static_cast<uint8_t>(EngineId::kComposite) ||
         row.shapes() > static_cast<uint8_t>(ShapeClass::kDynamic)) {
       return bad_file("graph {} makes no sense", i);
     }
     Graph& graph = module.add_graph(std::string(names[i]), static_cast<GraphRole>(row.role()));
     graph.captures = row.captures();
-    graph.engine = static_cast<EngineId>(row.engine());
     graph.shapes = static_cast<ShapeClass>(row.shapes());
   }
   const GraphRole first = module.root().role;  // a split-off subgraph stays one

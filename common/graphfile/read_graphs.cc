@@ -52,6 +52,7 @@ class GraphReader {
     const size_t value_count = size_of(row.types());
     const size_t node_count = size_of(row.nodes());
     SLUICE_TRY(budget_.charge(value_count + node_count, 4));
+    SLUICE_ASSIGN(graph.engine, engine(row.engine_name()));
     SLUICE_ASSIGN(const auto value_names, texts_of(names.values(), names_budget_));
     SLUICE_ASSIGN(const auto node_names, texts_of(names.nodes(), names_budget_));
     if (value_names.size() != value_count || node_names.size() != node_count) {
@@ -172,17 +173,16 @@ class GraphReader {
   }
 
   Result<void> add_placement(const fb::Placement& row, Node& node) {
-    const bool engine_fits = row.engine() <= static_cast<uint8_t>(EngineId::kComposite);
     const bool kernel_fits =
         row.kernel() >= -1 && row.kernel() < static_cast<int64_t>(tables_.kernels.size());
     const bool label_fits =
         row.stream_label() >= -1 && row.stream_label() < static_cast<int64_t>(strings_.size());
     const bool scope_fits = row.super_kernel_scope() >= -1 &&
                             row.super_kernel_scope() < static_cast<int64_t>(strings_.size());
-    if (!engine_fits || !kernel_fits || !label_fits || !scope_fits)
+    if (!kernel_fits || !label_fits || !scope_fits)
       return bad_file("the placement of node {} makes no sense", node.id());
     Placement& placement = node.placement;
-    placement.engine = static_cast<EngineId>(row.engine());
+    SLUICE_ASSIGN(placement.engine, engine(row.engine_name()));
     if (row.kernel() >= 0) placement.kernel = tables_.kernels[static_cast<size_t>(row.kernel())];
     if (row.stream_label() >= 0) {
       SLUICE_ASSIGN(placement.stream_label, string(row.stream_label()));
@@ -196,6 +196,16 @@ class GraphReader {
       SLUICE_ASSIGN(placement.super_kernel_scope, string(row.super_kernel_scope()));
     }
     return {};
+  }
+
+  Result<EngineId> engine(int32_t id) const {
+    if (id == -1) return EngineId::kNone;
+    if (id < 0 || static_cast<size_t>(id) >= strings_.size())
+      return bad_file("text {} is no engine's name", id);
+    const EngineId engine = intern_engine(strings_[static_cast<size_t>(id)]);
+    if (engine == EngineId::kNone)
+      return bad_file("'{}' is no engine's name", strings_[static_cast<size_t>(id)]);
+    return engine;
   }
 
   Result<std::string> string(int64_t id) {

@@ -25,7 +25,7 @@ bool set_text(std::string& field, std::string_view value) {
 }
 
 bool set_engine(Placement& placement, std::string_view value) {
-  placement.engine = engine_from_name(value);
+  placement.engine = intern_engine(value);
   return placement.engine != EngineId::kNone;
 }
 

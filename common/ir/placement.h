@@ -11,23 +11,17 @@
 
 namespace sluice {
 
-// Engines of nodes. The numbers are stored in graph files.
-enum class EngineId : uint8_t {
-  kNone = 0,
-  kAicore = 1,
-  kVector = 2,
-  kAicpu = 3,
-  kHostCpu = 4,
-  kHccl = 5,
-  kDvpp = 6,
-  kFfts = 7,
-  kRts = 8,
-  kComposite = 9
-};
+// What a node runs on, by name: an engine of the device profile, or one that a profile describes.
+// Files name engines; ids are those of this process. The enumerators are the engines that code
+// asks for.
+enum class EngineId : uint8_t { kNone = 0, kAicore = 1, kHostCpu = 2, kRts = 3 };
 
-// Returns "aicore", "host_cpu", …; kComposite is "aicore+vector" and kNone "none".
-std::string_view engine_name(EngineId engine);
-EngineId engine_from_name(std::string_view name);  // kNone when unknown
+std::string_view engine_name(EngineId engine);  // "aicore", "host_cpu", …; kNone: "none"
+// Returns the id of a name, a new one if nothing had that name. Returns kNone when the text cannot
+// name an engine: other characters than a-z, 0-9, _ and +, or too many names. Any thread may call.
+EngineId intern_engine(std::string_view name);
+// Says whether several engines share it: "aicore+vector".
+bool is_composite(EngineId engine);
 
 struct Placement {
   EngineId engine = EngineId::kNone;

@@ -22,15 +22,17 @@ std::string rts_unsupported_reason(const Node& node) {
 }
 
 struct OwnEngine {
-  EngineId id;
+  std::string_view name;
   int cost;
   std::string (*reason)(const Node& node);
 };
 
+// The engines of this release. How each lowers its subgraphs is the table in
+// stages/subgraph-optimize/engines/engines.cc (docs/adding-an-engine.md).
 constexpr OwnEngine kOwn[] = {
-    {EngineId::kAicore, 1, aicore_unsupported_reason},
-    {EngineId::kRts, 2, rts_unsupported_reason},
-    {EngineId::kHostCpu, 10, host_cpu_unsupported_reason},
+    {"aicore", 1, aicore_unsupported_reason},
+    {"rts", 2, rts_unsupported_reason},
+    {"host_cpu", 10, host_cpu_unsupported_reason},
 };
 
 Error unknown_engine(const DeviceProfile& profile, std::string_view name) {
@@ -40,7 +42,7 @@ Error unknown_engine(const DeviceProfile& profile, std::string_view name) {
 }
 
 Result<EngineRow> described_row(const DeviceProfile& profile, const DescribedEngine& described) {
-  EngineRow row{engine_from_name(described.name), described.cost, nullptr, {}};
+  EngineRow row{intern_engine(described.name), described.cost, nullptr, {}};
   if (row.id == EngineId::kNone) return unknown_engine(profile, described.name);
   for (const std::string& name : described.ops) {
     const auto op = op_from_name(name);
@@ -64,24 +66,26 @@ const EngineRow* EngineTable::find(EngineId id) const {
 Result<EngineTable> make_engine_table(const DeviceProfile& profile) {
   EngineTable table;
   for (const std::string& name : profile.engines) {
-    const auto* own = std::find_if(std::begin(kOwn), std::end(kOwn), [&](const OwnEngine& engine) {
-      return engine_name(engine.id) == name;
-    });
+    const auto* own = std::ranges::find(kOwn, name, &OwnEngine::name);
     if (own == std::end(kOwn)) return unknown_engine(profile, name);
-    table.engines.push_back({own->id, own->cost, own->reason, {}});
+    table.engines.push_back({intern_engine(name), own->cost, own->reason, {}});
   }
   for (const DescribedEngine& described : profile.described_engines) {
     SLUICE_ASSIGN(EngineRow row, described_row(profile, described));
     table.engines.push_back(std::move(row));
   }
   std::sort(table.engines.begin(), table.engines.end(), [](const EngineRow& a, const EngineRow& b) {
-    return std::pair(a.cost, a.id) < std::pair(b.cost, b.id);
+    return std::pair(a.cost, engine_name(a.id)) < std::pair(b.cost, engine_name(b.id));
   });
   for (const CompositeEngine& composite : profile.composites) {
-    CompositeRow row{engine_from_name(composite.name), {}};
-    if (row.id == EngineId::kNone) return unknown_engine(profile, composite.name);
+    CompositeRow row{intern_engine(composite.name), {}};
+    if (!is_composite(row.id))
+      return make_error(ErrorCode::kBadOption,
+                        "device profile '{}': composite engine '{}' is not named as several "
+                        "engines, like 'aicore+vector'",
+                        profile.name, composite.name);
     for (const std::string& member : composite.members) {
-      row.members.push_back(engine_from_name(member));
+      row.members.push_back(intern_engine(member));
       if (table.find(row.members.back()) == nullptr) return unknown_engine(profile, member);
     }
     table.composites.push_back(std::move(row));

@@ -23,12 +23,12 @@ struct EngineRow {
 };
 
 struct CompositeRow {
-  EngineId id = EngineId::kComposite;
+  EngineId id = EngineId::kNone;
   std::vector<EngineId> members;
 };
 
 struct EngineTable {
-  std::vector<EngineRow> engines;  // by cost, then by id
+  std::vector<EngineRow> engines;  // by cost, then by name
   std::vector<CompositeRow> composites;
 
   const EngineRow* find(EngineId id) const;

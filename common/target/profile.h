@@ -16,7 +16,7 @@ namespace sluice {
 // An engine that a profile file describes by the ops it supports, for devices under study and for
 // tests. No stage of this release lowers for it.
 struct DescribedEngine {
-  std::string name;  // a name from engine_name
+  std::string name;
   int cost = 0;
   std::vector<std::string> ops;
 };

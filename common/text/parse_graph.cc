@@ -109,7 +109,7 @@ Result<void> ModuleParser::parse_graph_facts(Graph& graph) {
   }
   SLUICE_ASSIGN(const bool has_engine, skip("engine"));
   if (has_engine) {
-    graph.engine = engine_from_name(token().text);
+    graph.engine = intern_engine(token().text);
     if (graph.engine == EngineId::kNone) return unexpected("an engine");
     SLUICE_TRY(advance());
   }

@@ -5,11 +5,11 @@
 
 #include "common/base/dtype.h"
 #include "common/base/json.h"
+#include "common/omfile/om_file.h"
+#include "common/omfile/om_names.h"
+#include "common/omfile/om_types.h"
 #include "common/tools/json_lines.h"
 #include "common/tools/om_text.h"
-#include "runtime/loader/om_file.h"
-#include "runtime/loader/om_names.h"
-#include "runtime/loader/om_types.h"
 
 namespace sluice {
 namespace {

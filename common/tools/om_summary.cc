@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "common/base/count_text.h"
+#include "common/omfile/om_file.h"
+#include "common/omfile/om_types.h"
 #include "common/tools/om_text.h"
-#include "runtime/loader/om_file.h"
-#include "runtime/loader/om_types.h"
 
 namespace sluice {
 namespace {

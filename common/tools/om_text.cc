@@ -10,8 +10,8 @@
 
 #include "common/base/files.h"
 #include "common/base/scratch_folder.h"
-#include "runtime/loader/om_file.h"
-#include "runtime/loader/om_writer.h"
+#include "common/omfile/om_file.h"
+#include "common/omfile/om_writer.h"
 
 extern char** environ;
 

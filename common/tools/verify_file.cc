@@ -1,13 +1,13 @@
 #include "common/tools/verify_file.h"
 
 #include "common/graphfile/graphfile.h"
+#include "common/omcheck/bind_for_checks.h"
+#include "common/omcheck/memory_checker.h"
+#include "common/omcheck/stream_checker.h"
+#include "common/omfile/om_file.h"
+#include "common/omfile/om_names.h"
 #include "common/ops/attributes.h"
 #include "common/verify/verify.h"
-#include "runtime/checker/bind_for_checks.h"
-#include "runtime/checker/memory_checker.h"
-#include "runtime/checker/stream_checker.h"
-#include "runtime/loader/om_file.h"
-#include "runtime/loader/om_names.h"
 
 namespace sluice {
 namespace {

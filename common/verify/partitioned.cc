@@ -52,7 +52,7 @@ void check_subgraph(const Graph& graph, Findings& findings) {
     if (node.op() == Op::kCall) findings.add("{}: a subgraph calls no other graph", node.label());
     const EngineId engine = node.placement.engine;
     const bool fits =
-        engine == graph.engine || graph.engine == EngineId::kComposite || node.placement.no_task;
+        engine == graph.engine || is_composite(graph.engine) || node.placement.no_task;
     if (engine == EngineId::kNone) {
       findings.add("{}: has no engine", node.label());
     } else if (!fits) {

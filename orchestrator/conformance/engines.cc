@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "common/base/files.h"
+#include "common/omfile/om_format.h"
 #include "model.pb.h"
-#include "runtime/loader/om_format.h"
 
 namespace sluice {
 namespace {

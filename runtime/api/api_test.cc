@@ -8,8 +8,8 @@
 
 #include "common/base/tensor.h"
 #include "common/base/test_folder.h"
+#include "common/omfile/model_builder_testing.h"
 #include "runtime/api/sluice.hpp"
-#include "runtime/testing/model_builder.h"
 
 namespace sluice {
 namespace {

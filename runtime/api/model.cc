@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "common/base/digest.h"
+#include "common/omfile/om_bindings.h"
+#include "common/omfile/om_types.h"
+#include "common/omfile/verify_model.h"
 #include "runtime/api/handles.h"
-#include "runtime/loader/om_bindings.h"
-#include "runtime/loader/om_types.h"
-#include "runtime/loader/verify_model.h"
 
 using sluice::Bindings;
 using sluice::Digest;

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "common/base/parallel.h"
+#include "common/omfile/om_types.h"
+#include "common/omfile/verify_model.h"
 #include "runtime/api/handles.h"
-#include "runtime/loader/om_types.h"
-#include "runtime/loader/verify_model.h"
 
 using sluice::ErrorCode;
 using sluice::HostTensor;

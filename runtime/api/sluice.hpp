@@ -1,4 +1,5 @@
-// The C++ interface to sluice.h: the same contracts, with ownership by scope and failures as exceptions.
+// The C++ interface to sluice.h: the same contracts, with ownership by scope and failures as
+// exceptions.
 #pragma once
 
 #include <memory>
@@ -43,8 +44,12 @@ class Model {
     model_.reset(model);
   }
   std::vector<Binding> inputs() const { return bindings(SLUICE_COUNT_INPUTS, sluice_model_input); }
-  std::vector<Binding> outputs() const { return bindings(SLUICE_COUNT_OUTPUTS, sluice_model_output); }
-  void limit_bound_parts(uint64_t bytes) { check(sluice_model_limit_bound_parts(model_.get(), bytes)); }
+  std::vector<Binding> outputs() const {
+    return bindings(SLUICE_COUNT_OUTPUTS, sluice_model_output);
+  }
+  void limit_bound_parts(uint64_t bytes) {
+    check(sluice_model_limit_bound_parts(model_.get(), bytes));
+  }
   uint64_t count(int what) const { return sluice_model_count(model_.get(), what); }
   sluice_model* get() const { return model_.get(); }
 
@@ -58,7 +63,14 @@ class Model {
     for (size_t i = 0; i < count(what); ++i) {
       sluice_binding one;
       check(describe(model_.get(), i, &one));
-      all.push_back({one.name, one.dtype, {one.dims, one.dims + one.rank}, one.bytes, one.kind, one.type, one.is_state != 0, one.key_dtype});
+      all.push_back({one.name,
+                     one.dtype,
+                     {one.dims, one.dims + one.rank},
+                     one.bytes,
+                     one.kind,
+                     one.type,
+                     one.is_state != 0,
+                     one.key_dtype});
     }
     return all;
   }
@@ -72,17 +84,22 @@ class Run {
     check(sluice_run_create(model.get(), threads, &run));
     run_.reset(run);
   }
-  void bind_input(size_t index, const void* data, uint64_t bytes) { check(sluice_run_bind_input(run_.get(), index, data, bytes)); }
+  void bind_input(size_t index, const void* data, uint64_t bytes) {
+    check(sluice_run_bind_input(run_.get(), index, data, bytes));
+  }
   void bind_input(size_t index, const std::vector<sluice_tensor>& tensors) {
     check(sluice_run_bind_input_tensors(run_.get(), index, tensors.data(), tensors.size()));
   }
-  void bind_output(size_t index, void* data, uint64_t bytes) { check(sluice_run_bind_output(run_.get(), index, data, bytes)); }
+  void bind_output(size_t index, void* data, uint64_t bytes) {
+    check(sluice_run_bind_output(run_.get(), index, data, bytes));
+  }
   void reset_state() { check(sluice_reset_state(run_.get())); }
   void execute() { check(sluice_run_execute(run_.get())); }
   const void* output(size_t index) const { return sluice_run_output(run_.get(), index, nullptr); }
   std::vector<sluice_tensor> output_tensors(size_t index) const {
     std::vector<sluice_tensor> tensors(sluice_run_output_count(run_.get(), index));
-    for (size_t i = 0; i < tensors.size(); ++i) check(sluice_run_output_tensor(run_.get(), index, i, &tensors[i]));
+    for (size_t i = 0; i < tensors.size(); ++i)
+      check(sluice_run_output_tensor(run_.get(), index, i, &tensors[i]));
     return tensors;
   }
   // Of an output that is a map, or a sequence of maps.

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "common/base/memory.h"
-#include "runtime/loader/in_place_append.h"
+#include "common/omfile/in_place_append.h"
 
 namespace sluice {
 

@@ -12,7 +12,7 @@
 #include "common/base/tensor.h"
 #include "model.pb.h"
 #include "runtime/executor/arena.h"
-#include "runtime/executor/host_engine.h"
+#include "runtime/loader/host_engine.h"
 
 namespace sluice {
 

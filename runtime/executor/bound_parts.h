@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "common/base/result.h"
-#include "runtime/executor/opened_model.h"
 #include "runtime/executor/static_model.h"
+#include "runtime/loader/opened_model.h"
 
 namespace sluice {
 

@@ -5,8 +5,8 @@
 #include <array>
 #include <thread>
 
+#include "common/omfile/model_builder_testing.h"
 #include "common/symbolic/expression.h"
-#include "runtime/testing/model_builder.h"
 
 namespace sluice {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <map>
 
-#include "runtime/loader/om_types.h"
+#include "common/omfile/om_types.h"
 
 namespace sluice {
 namespace {

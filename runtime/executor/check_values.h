@@ -6,7 +6,7 @@
 
 #include "common/base/result.h"
 #include "model.pb.h"
-#include "runtime/executor/host_engine.h"
+#include "runtime/loader/host_engine.h"
 
 namespace sluice {
 

@@ -1,6 +1,6 @@
 #include "runtime/executor/hybrid_model.h"
 
-#include "runtime/loader/om_bindings.h"
+#include "common/omfile/om_bindings.h"
 
 namespace sluice {
 namespace {

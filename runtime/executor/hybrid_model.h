@@ -11,8 +11,8 @@
 
 #include "common/base/result.h"
 #include "runtime/executor/bound_parts.h"
-#include "runtime/executor/opened_model.h"
 #include "runtime/executor/static_model.h"
+#include "runtime/loader/opened_model.h"
 
 namespace sluice {
 

@@ -4,11 +4,11 @@
 #include <chrono>
 #include <cstring>
 
+#include "common/omfile/bind_part.h"
+#include "common/omfile/om_bindings.h"
+#include "common/omfile/om_types.h"
+#include "common/omfile/verify_model.h"
 #include "runtime/executor/check_values.h"
-#include "runtime/loader/bind_part.h"
-#include "runtime/loader/om_bindings.h"
-#include "runtime/loader/om_types.h"
-#include "runtime/loader/verify_model.h"
 
 namespace sluice {
 namespace {

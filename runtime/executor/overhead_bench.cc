@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "common/omfile/model_builder_testing.h"
 #include "runtime/executor/run.h"
-#include "runtime/testing/model_builder.h"
 
 namespace sluice {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "runtime/loader/om_names.h"
+#include "common/omfile/om_names.h"
 
 namespace sluice {
 

@@ -9,7 +9,7 @@
 #include "common/base/result.h"
 #include "model.pb.h"
 #include "runtime/executor/appended_state.h"
-#include "runtime/executor/host_engine.h"
+#include "runtime/loader/host_engine.h"
 
 namespace sluice {
 

@@ -7,7 +7,8 @@
 #include <thread>
 
 #include "common/base/tensor.h"
-#include "runtime/testing/three_streams.h"
+#include "common/omfile/three_streams_testing.h"
+#include "runtime/executor/static_model.h"
 
 namespace sluice {
 namespace {
@@ -39,23 +40,35 @@ std::vector<uint32_t> output_words(const Run& run, size_t index) {
   return words;
 }
 
+// Computes out = mix_elements(in0, in1); operands: out, in0, in1. in0 may be out.
+void mix_kernel(const KernelArgs* args, uint32_t block, uint32_t blocks) {
+  auto* out = static_cast<uint32_t*>(args->pointers[0]);
+  const auto* a = static_cast<const uint32_t*>(args->pointers[1]);
+  const auto* b = static_cast<const uint32_t*>(args->pointers[2]);
+  const auto elements = static_cast<uint32_t>(testing::kThreeStreamsElements);
+  for (uint32_t i = elements * block / blocks; i < elements * (block + 1) / blocks; ++i)
+    out[i] = testing::mix_elements(a[i], b[i]);
+}
+
+const TestKernels kMixKernels = {{"mix", mix_kernel}};
+
 class ThreeStreamsTest : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Threads, ThreeStreamsTest, ::testing::Values(1, 2, 4));
 
 TEST_P(ThreeStreamsTest, RightAThousandTimes) {
   const auto three = make_three_streams();
-  ASSERT_EQ(three.model.parts(0).fixed().streams_size(), 3);
-  ASSERT_EQ(three.model.parts(0).fixed().events_size(), 4);
-  const auto& kinds = three.model.parts(0).fixed().task_kind();
+  ASSERT_EQ(three.parts(0).fixed().streams_size(), 3);
+  ASSERT_EQ(three.parts(0).fixed().events_size(), 4);
+  const auto& kinds = three.parts(0).fixed().task_kind();
   ASSERT_EQ(std::count(kinds.begin(), kinds.end(), pb::TASK_TEST), 200);
-  const auto model = open_model(three.model, three.kernels);
+  const auto model = open_model(three, kMixKernels);
   ASSERT_NE(model, nullptr);
   ModelRun run(model, shared_device(GetParam()).value());
   for (uint32_t i = 0; i < 1000; ++i) {
     const auto x = words_of(i % 7);
     ASSERT_TRUE(run.bind_input(0, std::as_bytes(std::span(x))));
     ASSERT_TRUE(run.execute());
-    const auto expected = three_streams_expected(three.model, x);
+    const auto expected = three_streams_expected(three, x);
     ASSERT_EQ(output_words(run, 0), expected[0]) << "run " << i;
     ASSERT_EQ(output_words(run, 1), expected[1]) << "run " << i;
   }
@@ -63,7 +76,7 @@ TEST_P(ThreeStreamsTest, RightAThousandTimes) {
 
 TEST_P(ThreeStreamsTest, SeveralRunsAtOnceOnOneModel) {
   const auto three = make_three_streams();
-  const auto model = open_model(three.model, three.kernels);
+  const auto model = open_model(three, kMixKernels);
   const auto device = shared_device(GetParam()).value();
   std::vector<std::thread> callers;
   std::atomic<int> wrong{0};
@@ -71,7 +84,7 @@ TEST_P(ThreeStreamsTest, SeveralRunsAtOnceOnOneModel) {
     callers.emplace_back([&, caller] {
       ModelRun run(model, device);
       const auto x = words_of(100 + caller);
-      const auto expected = three_streams_expected(three.model, x);
+      const auto expected = three_streams_expected(three, x);
       if (!run.bind_input(0, std::as_bytes(std::span(x)))) ++wrong;
       for (int i = 0; i < 100; ++i) {
         if (!run.execute() || output_words(run, 0) != expected[0] ||

@@ -2,9 +2,9 @@
 
 #include <cstring>
 
-#include "runtime/loader/bind_part.h"
-#include "runtime/loader/in_place_append.h"
-#include "runtime/loader/om_names.h"
+#include "common/omfile/bind_part.h"
+#include "common/omfile/in_place_append.h"
+#include "common/omfile/om_names.h"
 
 namespace sluice {
 namespace {

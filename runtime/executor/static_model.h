@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "common/base/result.h"
+#include "common/omfile/om_bindings.h"
+#include "common/omfile/type_sizes.h"
 #include "runtime/device/task_queue.h"
 #include "runtime/executor/arena.h"
-#include "runtime/executor/opened_model.h"
-#include "runtime/loader/om_bindings.h"
-#include "runtime/loader/type_sizes.h"
+#include "runtime/loader/opened_model.h"
 
 namespace sluice {
 

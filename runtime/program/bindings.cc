@@ -7,11 +7,11 @@
 
 #include "common/base/files.h"
 #include "common/base/log.h"
+#include "common/omfile/om_bindings.h"
+#include "common/omfile/om_types.h"
 #include "common/tensorfile/binding.h"
 #include "common/tensorfile/tensorfile.h"
 #include "fmt/format.h"
-#include "runtime/loader/om_bindings.h"
-#include "runtime/loader/om_types.h"
 #include "runtime/program/value_kinds.h"
 #include "runtime/program/value_text.h"
 

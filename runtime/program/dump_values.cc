@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "runtime/loader/in_place_append.h"
+#include "common/omfile/in_place_append.h"
 #include "runtime/program/value_kinds.h"
 
 namespace sluice {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "common/base/tensor.h"
+#include "common/omfile/om_names.h"
 #include "common/tensorfile/value_folder.h"
 #include "runtime/executor/run.h"
-#include "runtime/loader/om_names.h"
 #include "runtime/program/bindings.h"
 
 namespace sluice {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "common/base/json.h"
+#include "common/omfile/om_names.h"
 #include "runtime/device/task_queue.h"
-#include "runtime/loader/om_names.h"
 
 namespace sluice {
 

@@ -10,7 +10,7 @@
 #include "common/tensorfile/value_folder.h"
 #include "runtime/executor/bound_parts.h"
 #include "runtime/executor/memory_pool.h"
-#include "runtime/executor/opened_model.h"
+#include "runtime/loader/opened_model.h"
 #include "runtime/program/bindings.h"
 #include "runtime/program/node_times.h"
 

@@ -3,7 +3,7 @@
 
 #include "common/tensorfile/tensorfile.h"
 #include "model.pb.h"
-#include "runtime/executor/host_engine.h"
+#include "runtime/loader/host_engine.h"
 
 namespace sluice {
 

@@ -41,7 +41,9 @@ def run(*command, ok=(0,)):
     """The standard output of a program that must succeed."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     if done.returncode not in ok:
-        raise Failure(f"{' '.join(str(word) for word in command)}: exit {done.returncode}\n"
+        shell = len(IN_A_SHELL) if list(command[:len(IN_A_SHELL)]) == IN_A_SHELL else 0
+        words = command[shell:]
+        raise Failure(f"{' '.join(str(word) for word in words)}: exit {done.returncode}\n"
                       f"{done.stderr.strip()}", done.returncode or 7)
     return done.stdout
 

@@ -6,9 +6,9 @@
 #include <set>
 #include <string>
 
+#include "common/base/disjoint_sets.h"
 #include "common/base/work.h"
 #include "common/ir/predecessors.h"
-#include "stages/partition/disjoint_sets.h"
 
 namespace sluice {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/disjoint_sets.h"
 #include "common/base/work.h"
 #include "common/ir/predecessors.h"
 #include "stages/partition/clusters.h"
-#include "stages/partition/disjoint_sets.h"
 
 namespace sluice {
 namespace {

@@ -70,10 +70,10 @@ def processes_of(session):
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open("/proc/%s/stat" % pid) as file:
-                name, rest = file.read().split("(", 1)[1].rsplit(")", 1)
+                name, remaining = file.read().split("(", 1)[1].rsplit(")", 1)
         except (FileNotFoundError, ProcessLookupError):
             continue
-        state, _, _, sid = rest.split()[:4]
+        state, _, _, sid = remaining.split()[:4]
         if int(sid) == session and state != "Z":
             found[int(pid)] = name
     return found

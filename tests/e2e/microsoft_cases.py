@@ -162,7 +162,7 @@ def products():
                alpha=0.5, beta=2.0, transB=1, activation="LeakyRelu", activation_alpha=0.3)
     image, kernel, bias = normal(2, 4, 5, 6), normal(3, 4, 1, 1), normal(3)
     conv = np.einsum("nchw,mc->nmhw", image, kernel[:, :, 0, 0]) + bias[:, None, None]
-    rest = normal(*conv.shape)
+    addend = normal(*conv.shape)
     for name, parameters, y in (("Relu", None, np.maximum(conv, 0)),
                                 ("LeakyRelu", [0.2], np.where(conv < 0, 0.2 * conv, conv)),
                                 ("Clip", [-0.5, 0.75], np.clip(conv, -0.5, 0.75)),
@@ -171,8 +171,8 @@ def products():
         given = {"activation_params": parameters} if parameters else {}
         yield Case(f"conv_{name}", "FusedConv", {"x": image, "w": kernel, "b": bias},
                    {"y": y.astype(np.float32)}, ("w", "b"), activation=name, **given)
-    yield Case("conv_sum", "FusedConv", {"x": image, "w": kernel, "b": bias, "z": rest},
-               {"y": np.maximum(conv + rest, 0)}, ("w", "b"), activation="Relu")
+    yield Case("conv_sum", "FusedConv", {"x": image, "w": kernel, "b": bias, "z": addend},
+               {"y": np.maximum(conv + addend, 0)}, ("w", "b"), activation="Relu")
 
 
 def pack(values, bits):

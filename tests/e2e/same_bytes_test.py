@@ -29,7 +29,8 @@ NON_SEMANTIC = {"--threads": ["1", "2", "8", "0"], "--dump-dir": ["{}/dump"],
                 "--stats": ["{}/stats.json", "{}/stats"], "--verify": ["each", "end", "segments"],
                 "--segments": ["inline"], "--store": ["{}/store"],
                 "--max-constant-bytes": ["2000000000"], "--error-format": ["text", "json"],
-                "--strict": [None], "--transport": ["pipe", "files", "zmq"], "--heartbeat": ["500"],
+                "--strict": [None], "--progress": ["text", "json"],
+                "--transport": ["pipe", "files", "zmq"], "--heartbeat": ["500"],
                 "--model": ["MODEL"], "--external-dir": ["{}"], "--service": []}
 
 

@@ -5,10 +5,10 @@
 #include <map>
 
 #include "common/base/digest.h"
+#include "common/omfile/model_builder_testing.h"
+#include "common/omfile/om_bindings.h"
 #include "runtime/executor/hybrid_run.h"
 #include "runtime/executor/run.h"
-#include "runtime/loader/om_bindings.h"
-#include "runtime/testing/model_builder.h"
 
 namespace sluice::fuzz {
 namespace {

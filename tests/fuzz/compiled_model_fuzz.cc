@@ -2,10 +2,10 @@
 // sluice-show, and the loader up to the binding of inputs. Its kernels are loaded and relocated,
 // never run.
 #include "common/base/memory.h"
+#include "common/omfile/om_file.h"
 #include "common/tools/om_text.h"
 #include "common/tools/verify_file.h"
 #include "runtime/executor/hybrid_model.h"
-#include "runtime/loader/om_file.h"
 #include "tests/fuzz/compiled_model.h"
 #include "tests/fuzz/fuzz_target.h"
 

@@ -542,16 +542,17 @@ def mutate_graph_file(random, data, other):
     nothing else would ever be read."""
     if random.random() < 0.15:
         return mutate_bytes(random, data, other)
-    rest = data[128:]
+    remaining = data[128:]
     for _ in range(random.choice([1, 1, 1, 2, 3])):
-        rest = (mutate_bytes(random, rest, other[128:]) if random.random() < 0.1 or not rest
-                else same_place(random, rest))
+        remaining = (mutate_bytes(random, remaining, other[128:])
+                     if random.random() < 0.1 or not remaining else
+                     same_place(random, remaining))
     head = bytearray(data[:128])
     if random.random() < 0.2:
         at = random.choice([12, 13, 14, 16, 24, 32, 40])
         head[at] = random.randrange(256) if at >= 16 else random.randrange(8)
     head[112:116] = struct.pack("<I", zlib.crc32(bytes(head[:112])))
-    return bytes(head) + rest
+    return bytes(head) + remaining
 
 
 def page(offset):
@@ -586,10 +587,12 @@ def mutate_compiled_model(random, data, other, model_class, sha256):
                 sha256, padded=True)
 
 
-def seal(header, model, rest, sha256, padded=False):
-    rest = rest if padded else bytes(page(512 + len(model)) - 512 - len(model)) + rest
+def seal(header, model, segments, sha256, padded=False):
+    gap = b"" if padded else bytes(page(512 + len(model)) - 512 - len(model))
+    segments = gap + segments
     head = bytearray(header)
-    struct.pack_into("<QQQ", head, 16, 512 + len(model) + len(rest), 512, len(model))
+    struct.pack_into("<QQQ", head, 16, 512 + len(model) + len(segments), 512,
+                     len(model))
     head[40:72] = sha256(model)
     head[480:512] = sha256(bytes(head[:480]))
-    return bytes(head) + model + rest
+    return bytes(head) + model + segments

@@ -5,7 +5,7 @@
 
 #include "common/base/memory.h"
 #include "common/graphfile/graphfile.h"
-#include "runtime/executor/host_engine.h"
+#include "runtime/loader/host_engine.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/graph_file.h"
 

@@ -5,9 +5,9 @@
 
 #include "common/base/files.h"
 #include "common/base/test_folder.h"
+#include "common/omfile/three_streams_testing.h"
 #include "common/tools/om_text.h"
 #include "common/tools/verify_file.h"
-#include "runtime/testing/three_streams.h"
 
 namespace sluice {
 namespace {
@@ -26,7 +26,7 @@ std::vector<std::byte> with_segments(const pb::ModelDef& model,
 
 TEST(OmTools, TextAndBackByteForByte) {
   const std::vector<std::byte> weights(10000, std::byte{42});
-  const std::vector<std::byte> original = with_segments(make_three_streams().model, weights);
+  const std::vector<std::byte> original = with_segments(make_three_streams(), weights);
   const TestFolder folder;
   ASSERT_TRUE(write_file(folder.file("in.om"), original).ok());
   const auto text = om_text(original, true);
@@ -41,7 +41,7 @@ TEST(OmTools, TextAndBackByteForByte) {
 }
 
 TEST(OmTools, SummaryCounts) {
-  const pb::ModelDef model = make_three_streams().model;
+  const pb::ModelDef model = make_three_streams();
   const auto text = om_summary(with_segments(model, std::vector<std::byte>(10000)));
   ASSERT_TRUE(text.ok()) << error_text(text.error());
   EXPECT_THAT(*text, HasSubstr("weights: 10000 bytes"));
@@ -54,7 +54,7 @@ TEST(OmTools, SummaryCounts) {
 
 TEST(OmTools, SegmentsAreNotInTheText) {
   const std::vector<std::byte> original =
-      with_segments(make_three_streams().model, std::vector<std::byte>(100));
+      with_segments(make_three_streams(), std::vector<std::byte>(100));
   const auto text = om_text(original, false);
   ASSERT_TRUE(text.ok());
   const TestFolder folder;
@@ -74,7 +74,7 @@ TEST(OmTools, TextThatIsNoModel) {
 // The model's tasks make the same two values over and over, which the checker of memory plans
 // rightly rejects; this test is about streams.
 TEST(OmTools, VerifyFindsWhatAMissingEventLetsOverlap) {
-  const pb::ModelDef model = make_three_streams().model;
+  const pb::ModelDef model = make_three_streams();
   const auto good = verify_om(testing::om_bytes(model), true);
   EXPECT_TRUE(good.ok() || good.error().message.find("may overlap") == std::string::npos);
   for (uint32_t event = 0; event < 4; ++event) {

@@ -8,10 +8,10 @@
 
 #include "common/eval/eval.h"
 #include "common/graphfile/graphfile.h"
+#include "common/omfile/om_format.h"
 #include "common/ops/attributes.h"
 #include "runtime/engines/host_cpu/walk.h"
-#include "runtime/executor/host_engine.h"
-#include "runtime/loader/om_format.h"
+#include "runtime/loader/host_engine.h"
 
 namespace sluice {
 namespace {

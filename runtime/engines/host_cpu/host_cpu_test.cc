@@ -7,10 +7,10 @@
 #include <thread>
 
 #include "common/graphfile/graphfile.h"
+#include "common/omfile/model_builder_testing.h"
 #include "common/text/text.h"
 #include "runtime/executor/hybrid_run.h"
 #include "runtime/executor/run.h"
-#include "runtime/testing/model_builder.h"
 
 namespace sluice {
 namespace {

@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "common/graphfile/graphfile.h"
+#include "common/omfile/model_builder_testing.h"
 #include "common/symbolic/expression.h"
 #include "common/text/text.h"
-#include "runtime/testing/model_builder.h"
 
 namespace sluice {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/eval/eval.h"
-#include "runtime/executor/host_engine.h"
+#include "runtime/loader/host_engine.h"
 
 namespace sluice {
 

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "common/base/disjoint_sets.h"
 #include "common/ir/limits.h"
 #include "common/ir/module.h"
+#include "common/omfile/om_format.h"
 #include "common/ops/attributes.h"
 #include "common/target/aicore.h"
-#include "runtime/loader/om_format.h"
 #include "stages/build/memory/plan_offsets.h"
 
 namespace sluice {
@@ -48,9 +49,7 @@ struct Shared {
 class Planner {
  public:
   Planner(const Graph& root, const TaskList& list)
-      : root_(root), list_(list), parent_(root.value_limit()), shared_(root.value_limit()) {
-    std::iota(parent_.begin(), parent_.end(), 0);
-  }
+      : root_(root), list_(list), sets_(root.value_limit()), shared_(root.value_limit()) {}
 
   Result<MemoryPlan> plan(const std::vector<uint64_t>& constant_offsets) {
     describe_values();
@@ -63,27 +62,21 @@ class Planner {
   }
 
  private:
-  int32_t find(const Value& value) {
-    int32_t id = value.id();
-    while (parent_[static_cast<size_t>(id)] != id)
-      id = parent_[static_cast<size_t>(id)] =
-          parent_[static_cast<size_t>(parent_[static_cast<size_t>(id)])];
-    return id;
-  }
+  int32_t find(const Value& value) { return sets_.find(value.id()); }
   Shared& shared(const Value& value) { return shared_[static_cast<size_t>(find(value))]; }
 
   void unite(const Value& a, const Value& b) {
     const int32_t from = find(a), to = find(b);
     if (from == to) return;
-    Shared& whole = shared_[static_cast<size_t>(to)];
-    const Shared& part = shared_[static_cast<size_t>(from)];
+    const int32_t kept = sets_.unite(from, to);
+    Shared& whole = shared_[static_cast<size_t>(kept)];
+    const Shared& part = shared_[static_cast<size_t>(kept == to ? from : to)];
     whole.first = std::min(whole.first, part.first);
     whole.last = std::max(whole.last, part.last);
     whole.bytes = std::max(whole.bytes, part.bytes);
     whole.input = whole.input != nullptr ? whole.input : part.input;
     whole.constant = whole.constant || part.constant;
     whole.output = whole.output >= 0 ? whole.output : part.output;
-    parent_[static_cast<size_t>(from)] = to;
   }
 
   void describe_values() {
@@ -162,24 +155,24 @@ class Planner {
 
   Result<MemoryPlan> place(const std::vector<uint64_t>& constant_offsets) {
     std::vector<Buffer> buffers;
-    std::vector<int32_t> block_of(root_.value_limit(), -1);
+    std::vector<int32_t> buffer_of(root_.value_limit(), -1);
     for (const Value& value : root_.values()) {
       if (value.is_erased() || find(value) != value.id()) continue;
       const Shared& mine = shared_[static_cast<size_t>(value.id())];
       if (mine.constant || mine.input != nullptr || mine.output >= 0 || mine.last < 0) continue;
-      block_of[static_cast<size_t>(value.id())] = static_cast<int32_t>(buffers.size());
+      buffer_of[static_cast<size_t>(value.id())] = static_cast<int32_t>(buffers.size());
       buffers.push_back(
           {mine.first, mine.last, mine.bytes == kUnbounded ? kUnbounded : aligned(mine.bytes)});
     }
     MemoryPlan plan;
-    SLUICE_TRY(place_buffers(buffers, plan));
+    SLUICE_TRY(place_buffers(std::move(buffers), plan));
     plan.places.resize(root_.value_limit());
     for (const Value& value : root_.values()) {
       if (value.is_erased()) continue;
       const Shared& mine = shared(value);
       ValuePlace& at = plan.places[static_cast<size_t>(value.id())];
       at.bytes = storage_bytes(value);
-      at.buffer = block_of[static_cast<size_t>(find(value))];
+      at.buffer = buffer_of[static_cast<size_t>(find(value))];
       if (mine.constant) {
         at.place = Place::kWeights;
         at.offset = constant_offsets[static_cast<size_t>(constant_of(value).segment())];
@@ -196,16 +189,14 @@ class Planner {
     return plan;
   }
 
-  Result<void> place_buffers(const std::vector<Buffer>& buffers, MemoryPlan& plan) const {
-    plan.buffers = buffers.size();
-    for (const Buffer& buffer : buffers)
-      plan.arena_buffers.push_back({buffer.first, buffer.last, 0});
+  Result<void> place_buffers(std::vector<Buffer> buffers, MemoryPlan& plan) const {
     plan.is_placed = std::none_of(buffers.begin(), buffers.end(),
                                   [](const Buffer& buffer) { return buffer.bytes == kUnbounded; });
-    if (buffers.empty() || !plan.is_placed) return {};
-    const LivePeak live = live_peak(buffers);
-    const OffsetPlan offsets =
-        live.bytes > kOmArenaLimit ? OffsetPlan{{}, live.bytes, 0} : plan_offsets(buffers);
+    plan.arena_buffers = std::move(buffers);
+    if (plan.arena_buffers.empty() || !plan.is_placed) return {};
+    const LivePeak live = live_peak(plan.arena_buffers);
+    const OffsetPlan offsets = live.bytes > kOmArenaLimit ? OffsetPlan{{}, live.bytes, 0}
+                                                          : plan_offsets(plan.arena_buffers);
     if (offsets.arena_bytes > kOmArenaLimit) {
       plan.is_placed = false;
       return root_.shapes == ShapeClass::kSymbolic ? Result<void>()
@@ -214,7 +205,8 @@ class Planner {
     plan.arena_bytes = offsets.arena_bytes;
     plan.live_bytes = live.bytes;
     plan.buffer_pairs = offsets.pairs;
-    for (size_t i = 0; i < buffers.size(); ++i) plan.arena_buffers[i].offset = offsets.offsets[i];
+    for (size_t i = 0; i < offsets.offsets.size(); ++i)
+      plan.arena_buffers[i].offset = offsets.offsets[i];
     return {};
   }
 
@@ -247,7 +239,7 @@ class Planner {
 
   const Graph& root_;
   const TaskList& list_;
-  std::vector<int32_t> parent_;
+  DisjointSets sets_;  // of values that share a buffer
   std::vector<Shared> shared_;
 };
 

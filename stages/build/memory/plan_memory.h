@@ -6,6 +6,7 @@
 
 #include "common/base/result.h"
 #include "common/ir/graph.h"
+#include "common/omfile/buffer.h"
 #include "stages/build/tasks/tasks.h"
 
 namespace sluice {
@@ -20,21 +21,13 @@ struct ValuePlace {
   int32_t buffer = -1;   // index of the arena's buffer
 };
 
-// A buffer of the arena, live in the tasks [first, last].
-struct BufferLife {
-  int64_t first = 0;
-  int64_t last = 0;
-  uint64_t offset = 0;  // set when the plan is placed
-};
-
 struct MemoryPlan {
   std::vector<ValuePlace> places;  // by value id of the root
-  std::vector<BufferLife> arena_buffers;
+  std::vector<Buffer> arena_buffers;
   // False: some value has no maximum size, and buffers get their offsets when the model runs.
   bool is_placed = true;
   uint64_t arena_bytes = 0;
   uint64_t live_bytes = 0;    // maximum of live bytes over all tasks; no arena can be smaller
-  uint64_t buffers = 0;       // number of buffers that got an offset
   uint64_t buffer_pairs = 0;  // number of pairs compared for it
 };
 

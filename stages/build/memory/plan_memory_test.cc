@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "common/ir/module.h"
+#include "common/omfile/om_format.h"
 #include "common/text/text.h"
-#include "runtime/loader/om_format.h"
 
 namespace sluice {
 namespace {
@@ -77,7 +77,7 @@ TEST(PlanMemory, AValueTakesThePlaceOfOneThatDied) {
   %y: f32[100] = Exp(%c) placement {engine = host_cpu}
 }
 )");
-  EXPECT_EQ(planned.plan().buffers, 3u);
+  EXPECT_EQ(planned.plan().arena_buffers.size(), 3u);
   EXPECT_EQ(planned.plan().arena_bytes, 2 * 448u);  // 400 bytes, in lines of 64
   EXPECT_EQ(planned.plan().live_bytes, 2 * 448u);
   EXPECT_EQ(planned.at("a").offset, planned.at("c").offset);
@@ -96,7 +96,7 @@ TEST(PlanMemory, AViewLiesWhereTheWholeLies) {
 )");
   EXPECT_TRUE(planned.share("a", "v"));
   EXPECT_FALSE(planned.share("b", "v"));  // live: y still reads it
-  EXPECT_EQ(planned.plan().buffers, 2u);
+  EXPECT_EQ(planned.plan().arena_buffers.size(), 2u);
 }
 
 // A residual block: the result of the second convolution is added after the first, whose kernel
@@ -118,7 +118,7 @@ TEST(PlanMemory, AKernelWritesOverTheOperandThatDiesInItsEpilogue) {
   const Planned planned(residual("Sin(%r)", "Add(%a, %d)"));
   EXPECT_TRUE(planned.share("r", "d"));
   EXPECT_EQ(planned.at("r").place, Place::kArena);
-  EXPECT_EQ(planned.plan().buffers, 1u);
+  EXPECT_EQ(planned.plan().arena_buffers.size(), 1u);
   EXPECT_EQ(planned.plan().arena_bytes, 1024u);
 }
 
@@ -177,7 +177,7 @@ graph @main(%x: f32[n, 8]) -> (%y) shapes symbolic {
 }
 )");
   EXPECT_FALSE(planned.plan().is_placed);
-  EXPECT_EQ(planned.plan().buffers, 1u);
+  EXPECT_EQ(planned.plan().arena_buffers.size(), 1u);
   EXPECT_EQ(planned.plan().arena_bytes, 0u);
 }
 

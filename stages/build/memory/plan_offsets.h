@@ -6,14 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace sluice {
+#include "common/omfile/buffer.h"
 
-// A buffer, live in the tasks [first, last], both included. bytes is a multiple of the alignment.
-struct Buffer {
-  int64_t first = 0;
-  int64_t last = 0;
-  uint64_t bytes = 0;
-};
+namespace sluice {
 
 struct OffsetPlan {
   std::vector<uint64_t> offsets;  // by buffer

@@ -7,15 +7,14 @@
 #include "common/ir/append_axis.h"
 #include "common/ir/fixed.h"
 #include "common/ir/states.h"
+#include "common/omfile/om_bindings.h"
 #include "common/ops/attributes.h"
 #include "common/target/aicore.h"
 #include "common/target/multiply_adds.h"
 #include "common/target/profile.h"
 #include "common/text/text.h"
-#include "runtime/loader/om_bindings.h"
 #include "stages/build/package/check_appended.h"
 #include "stages/build/package/emit_part.h"
-#include "stages/build/walk.h"
 
 namespace sluice {
 namespace {
@@ -226,10 +225,9 @@ Result<void> ModelEmitter::emit_part(const PlannedPart& part, bool under_root) {
   return {};
 }
 
-Result<void> ModelEmitter::emit_root(const Graph& root) {
+Result<void> ModelEmitter::emit_root(const Graph& root, const std::vector<bool>& launches) {
   pb::RootDef& def = *model_.mutable_root();
   def.set_first_node(static_cast<uint32_t>(node_names_.name_size()));
-  const std::vector<bool> launches = find_launches(root);
   int part = 0;
   for (const Node& node : root.nodes()) {
     const bool is_launch = launches[static_cast<size_t>(node.id())];

@@ -46,7 +46,7 @@ class ModelEmitter {
   // Emits the nodes of a root graph, in order, and the states that its parts keep in place. Must
   // run after the parts. Returns kNotBuildable when a value that is not a state is to be appended
   // to in place.
-  Result<void> emit_root(const Graph& root);
+  Result<void> emit_root(const Graph& root, const std::vector<bool>& launches);
   pb::ModelDef finish();
 
  private:

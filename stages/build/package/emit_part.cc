@@ -145,7 +145,7 @@ void PartEmitter::emit_memory() {
 
 void PartEmitter::emit_buffers() {
   pb::SymbolicPart& symbolic = *def_.mutable_symbolic();
-  for (const BufferLife& buffer : planned_.plan.arena_buffers) {
+  for (const Buffer& buffer : planned_.plan.arena_buffers) {
     symbolic.add_buffer_first(static_cast<uint32_t>(buffer.first));
     symbolic.add_buffer_last(static_cast<uint32_t>(buffer.last));
     if (planned_.plan.is_placed) symbolic.add_buffer_offset(buffer.offset);

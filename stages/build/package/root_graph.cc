@@ -4,9 +4,8 @@
 #include <set>
 
 #include "common/ir/clone.h"
+#include "common/omfile/om_format.h"
 #include "common/ops/attributes.h"
-#include "runtime/loader/om_format.h"
-#include "stages/build/walk.h"
 
 namespace sluice {
 namespace {
@@ -51,11 +50,8 @@ class Collector {
 
 class RootMaker {
  public:
-  RootMaker(const Graph& source, const WeightLayout& layout)
-      : source_(source),
-        layout_(layout),
-        launches_(find_launches(source)),
-        mapper_(source.module(), result_) {}
+  RootMaker(const Graph& source, const WeightLayout& layout, const std::vector<bool>& launches)
+      : source_(source), layout_(layout), launches_(launches), mapper_(source.module(), result_) {}
 
   Module make() {
     Graph& root = result_.add_graph(source_.name());
@@ -125,7 +121,7 @@ class RootMaker {
 
   const Graph& source_;
   const WeightLayout& layout_;
-  const std::vector<bool> launches_;
+  const std::vector<bool>& launches_;
   Module result_;
   ModuleMapper mapper_;
   int64_t next_part_ = 0;
@@ -139,8 +135,9 @@ std::vector<SegmentId> root_weights(const Graph& root) {
   return std::move(collector.found);
 }
 
-Module make_root_graph(const Graph& root, const WeightLayout& layout) {
-  return RootMaker(root, layout).make();
+Module make_root_graph(const Graph& root, const WeightLayout& layout,
+                       const std::vector<bool>& launches) {
+  return RootMaker(root, layout, launches).make();
 }
 
 }  // namespace sluice

@@ -13,8 +13,10 @@ namespace sluice {
 std::vector<SegmentId> root_weights(const Graph& root);
 
 // Returns a copy of the linked graph in which Calls name parts by their index in list order, nodes
-// that launch no kernel are tasks of host_cpu, and constants are found at their offsets in
+// that launch no kernel (launches: find_launches) are tasks of host_cpu, and constants are found at
+// their offsets in
 // "/weights".
-Module make_root_graph(const Graph& root, const WeightLayout& layout);
+Module make_root_graph(const Graph& root, const WeightLayout& layout,
+                       const std::vector<bool>& launches);
 
 }  // namespace sluice

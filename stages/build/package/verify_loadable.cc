@@ -1,6 +1,6 @@
 #include "stages/build/package/verify_loadable.h"
 
-#include "runtime/loader/om_file.h"
+#include "common/omfile/om_file.h"
 
 namespace sluice {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/limits.h"
-#include "runtime/loader/om_format.h"
+#include "common/omfile/om_format.h"
 
 namespace sluice {
 namespace {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "common/base/digest.h"
 #include "common/base/log.h"
@@ -6,11 +7,11 @@
 #include "common/graphfile/graphfile.h"
 #include "common/ir/dynamic_dims.h"
 #include "common/ir/fixed.h"
+#include "common/omcheck/bind_for_checks.h"
+#include "common/omcheck/memory_checker.h"
+#include "common/omcheck/stream_checker.h"
+#include "common/omfile/om_writer.h"
 #include "common/ops/attributes.h"
-#include "runtime/checker/bind_for_checks.h"
-#include "runtime/checker/memory_checker.h"
-#include "runtime/checker/stream_checker.h"
-#include "runtime/loader/om_writer.h"
 #include "stages/build/build.h"
 #include "stages/build/package/emit_model.h"
 #include "stages/build/package/root_graph.h"
@@ -109,7 +110,7 @@ Result<std::vector<PlannedPart>> plan_parts(const Graph& root, bool has_root,
   layout.offsets.resize(root.module().segment_count(), UINT64_MAX);
   for (PlannedPart& part : parts) {
     SLUICE_ASSIGN(part.plan, plan_memory(*part.graph, part.list, layout.offsets));
-    add_work(Work::kBuffers, part.plan.buffers);
+    add_work(Work::kBuffers, part.plan.arena_buffers.size());
     add_work(Work::kBufferPairs, part.plan.buffer_pairs);
   }
   if (has_root) {
@@ -119,24 +120,26 @@ Result<std::vector<PlannedPart>> plan_parts(const Graph& root, bool has_root,
   return parts;
 }
 
-Result<pb::ModelDef> emit(const Graph& root, bool has_root, const std::vector<PlannedPart>& parts,
-                          KernelStore& kernels) {
+// launches: find_launches of a root that is walked; nothing when the root is one part.
+Result<pb::ModelDef> emit(const Graph& root, const std::optional<std::vector<bool>>& launches,
+                          const std::vector<PlannedPart>& parts, KernelStore& kernels) {
   ModelEmitter emitter(root.module(), kernels);
   const bool has_symbolic = std::any_of(parts.begin(), parts.end(), [](const PlannedPart& part) {
     return part.graph->shapes == ShapeClass::kSymbolic;
   });
   SLUICE_TRY(emitter.emit_signature(root, has_symbolic));
   for (const PlannedPart& part : parts) {
-    SLUICE_TRY(emitter.emit_part(part, has_root));
+    SLUICE_TRY(emitter.emit_part(part, launches.has_value()));
     add_work(Work::kNodeVisits, part.graph->node_count());
     add_work(Work::kTasks, part.list.tasks.size());
   }
-  if (has_root) SLUICE_TRY(emitter.emit_root(root));
+  if (launches.has_value()) SLUICE_TRY(emitter.emit_root(root, *launches));
   return emitter.finish();
 }
 
-Result<void> add_graphs(const Graph& root, const std::vector<PlannedPart>& parts,
-                        const WeightLayout& layout, pb::ModelDef& model, GraphSegments& graphs) {
+Result<void> add_graphs(const Graph& root, const std::optional<std::vector<bool>>& launches,
+                        const std::vector<PlannedPart>& parts, const WeightLayout& layout,
+                        pb::ModelDef& model, GraphSegments& graphs) {
   for (size_t i = 0; i < parts.size(); ++i) {
     Module host = make_host_graph(*parts[i].graph, parts[i].list);
     if (host.root().node_count() == 0) continue;
@@ -146,7 +149,8 @@ Result<void> add_graphs(const Graph& root, const std::vector<PlannedPart>& parts
     part.set_host_graph(static_cast<int32_t>(segment));
   }
   if (!model.has_root()) return {};
-  SLUICE_ASSIGN(const uint32_t segment, graphs.add(make_root_graph(root, layout), false));
+  SLUICE_ASSIGN(const uint32_t segment,
+                graphs.add(make_root_graph(root, layout, *launches), false));
   model.mutable_root()->set_graph(segment);
   return {};
 }
@@ -193,7 +197,9 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   if (has_root) warn_of_root(root);
   WorkReport emitting("emit-tasks", root.node_count());
   KernelStore kernels;
-  SLUICE_ASSIGN(pb::ModelDef model, emit(root, has_root, parts, kernels));
+  std::optional<std::vector<bool>> launches;
+  if (has_root) launches = find_launches(root);
+  SLUICE_ASSIGN(pb::ModelDef model, emit(root, launches, parts, kernels));
   SLUICE_TRY(check_model(model, layout.bytes, args.options));
   args.report->push_back(emitting.done(module, false));
   WorkReport writing("write-model", root.node_count());
@@ -205,7 +211,7 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   SLUICE_ASSIGN(OmSegment kernel_bytes, kernel_segment(module, kernels));
   segments.push_back(std::move(kernel_bytes));
   GraphSegments graphs;
-  SLUICE_TRY(add_graphs(root, parts, layout, model, graphs));
+  SLUICE_TRY(add_graphs(root, launches, parts, layout, model, graphs));
   graphs.append_to(segments);
   SLUICE_TRY(write_om(args.output, std::move(model), segments, verify_loadable));
   args.report->push_back(writing.done(module, false));

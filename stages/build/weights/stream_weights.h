@@ -5,7 +5,7 @@
 
 #include "common/base/result.h"
 #include "common/ir/module.h"
-#include "runtime/loader/om_writer.h"
+#include "common/omfile/om_writer.h"
 #include "stages/build/weights/layout_weights.h"
 
 namespace sluice {

@@ -1,5 +1,7 @@
 #include "stages/subgraph-optimize/engines/engines.h"
 
+#include <algorithm>
+
 #include "common/target/engine_table.h"
 #include "stages/subgraph-optimize/codegen/llvm_memory.h"
 
@@ -7,7 +9,7 @@ namespace sluice {
 namespace {
 
 // Checks that engines take their nodes, since a subgraph may come from a file that partition did
-// not write. Engines that generate kernels find such nodes themselves.
+// not write.
 Result<void> check_nodes(const Graph& graph, const DeviceProfile& profile) {
   SLUICE_ASSIGN(const EngineTable table, make_engine_table(profile));
   const EngineRow* row = table.find(graph.engine);
@@ -24,6 +26,22 @@ Result<void> check_nodes(const Graph& graph, const DeviceProfile& profile) {
                     "subgraph '{}': engine {} does not support these nodes:{}", graph.name(),
                     engine_name(graph.engine), nodes);
 }
+
+// Leaves the nodes as they are: the device itself runs them.
+Result<void> lower_rts(Graph&, const DeviceProfile&, KernelCache&) { return {}; }
+
+struct LoweringRow {
+  std::string_view engine;
+  Result<void> (*lower)(Graph& graph, const DeviceProfile& profile, KernelCache& kernels);
+};
+
+// The engines of this release; what each supports and costs is the table in
+// common/target/engine_table.cc.
+constexpr LoweringRow kLowerings[] = {
+    {"aicore", lower_aicore},
+    {"host_cpu", lower_host_cpu},
+    {"rts", lower_rts},
+};
 
 }  // namespace
 
@@ -43,20 +61,15 @@ Result<GeneratedKernel> KernelCache::get(const std::string& specification,
 }
 
 Result<void> lower_for_engine(Graph& graph, const DeviceProfile& profile, KernelCache& kernels) {
-  switch (graph.engine) {
-    case EngineId::kAicore:
-      return lower_aicore(graph, profile, kernels);
-    case EngineId::kHostCpu:
-      SLUICE_TRY(check_nodes(graph, profile));
-      return lower_host_cpu(graph);
-    case EngineId::kRts:
-      return check_nodes(graph, profile);
-    default:
-      return make_error(ErrorCode::kNotLowerable,
-                        "subgraph '{}': this release cannot lower for engine {}", graph.name(),
-                        engine_name(graph.engine))
-          .with_hint("choose a --profile whose engines are aicore, host_cpu and rts");
+  const auto* row = std::ranges::find(kLowerings, engine_name(graph.engine), &LoweringRow::engine);
+  if (row == std::end(kLowerings)) {
+    return make_error(ErrorCode::kNotLowerable,
+                      "subgraph '{}': this release cannot lower for engine {}", graph.name(),
+                      engine_name(graph.engine))
+        .with_hint("choose a --profile whose engines are aicore, host_cpu and rts");
   }
+  SLUICE_TRY(check_nodes(graph, profile));
+  return row->lower(graph, profile, kernels);
 }
 
 }  // namespace sluice

@@ -36,6 +36,6 @@ Result<void> lower_for_engine(Graph& graph, const DeviceProfile& profile, Kernel
 Result<void> lower_aicore(Graph& graph, const DeviceProfile& profile, KernelCache& kernels);
 
 // Leaves nodes as they are, for the reference kernels; views become no task.
-Result<void> lower_host_cpu(Graph& graph);
+Result<void> lower_host_cpu(Graph& graph, const DeviceProfile& profile, KernelCache& kernels);
 
 }  // namespace sluice

@@ -1,16 +1,11 @@
 #include "common/ir/limits.h"
 #include "common/ops/infer.h"
-#include "common/target/aicore.h"
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
 
 namespace sluice {
 namespace {
 
 Result<void> lower_node(Lowering& lowering, Node& node) {
-  if (const std::string reason = aicore_unsupported_reason(node); !reason.empty()) {
-    return make_error(ErrorCode::kNotLowerable, "{}: aicore cannot take it: {}", node.label(),
-                      reason);
-  }
   Contraction contraction{};
   read_contraction(node, contraction);
   if (const auto quantized = read_quantized(node))

@@ -1,0 +1,87 @@
+#!/usr/bin/python3
+"""Adds the engine of docs/adding-an-engine.md to copies of the files that the page names, builds
+sluice-partition and sluice-subgraph-optimize with them, and compiles and runs a model on it.
+
+usage: adding_an_engine_test.py BUILD_FOLDER
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper, save
+
+from overlay import ROOT, Overlay
+
+BLOCK = re.compile(r'^```cpp file=(\S+)(?: (before|after)="(.*?)")?\n(.*?)^```$', re.M | re.S)
+PROGRAMS = ("sluice-partition", "sluice-subgraph-optimize")
+LIKE = {"stages/subgraph-optimize/engines/views/lower.cc":
+        "stages/subgraph-optimize/engines/host_cpu/lower.cc"}
+
+
+def apply_page(overlay):
+    """Writes the changed copies; returns the C++ files among them."""
+    with open(os.path.join(ROOT, "docs/adding-an-engine.md"), encoding="utf-8") as file:
+        blocks = BLOCK.findall(file.read())
+    assert len(blocks) == 5, blocks
+    for path, where, anchor, code in blocks:
+        text = overlay.read(path)
+        assert not where or text.count(anchor) == 1, f"{path}: not once there: {anchor}"
+        overlay.write(path, {"": code, "before": text.replace(anchor, code + anchor),
+                             "after": text.replace(anchor + "\n", anchor + "\n" + code)}[where])
+    return sorted({path for path, _, _, _ in blocks if path.endswith(".cc")})
+
+
+def make_model(path):
+    """y = Flatten(Relu(x)), which is also read by a MatMul."""
+    weight = numpy_helper.from_array(np.ones((12, 2), np.float32), "w")
+    nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("Flatten", ["r"], ["f"]),
+             helper.make_node("MatMul", ["f", "w"], ["y"])]
+    value = lambda name, dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+    graph = helper.make_graph(nodes, "g", [value("x", [2, 3, 4])], [value("y", [2, 2])], [weight])
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        overlay = Overlay(sys.argv[1], folder)
+        for path in apply_page(overlay):
+            succeeded, text = overlay.compile(path, LIKE.get(path))
+            assert succeeded, text
+        for program in PROGRAMS:
+            overlay.link(program)
+        profile = json.loads(overlay.read("common/target/profiles/cpu-generic.json"))
+        profile["engines"].append("views")
+        overlay.write("views.json", json.dumps(profile))
+        make_model(os.path.join(folder, "model.onnx"))
+        run_model(overlay.build, folder)
+
+
+def run_model(build, folder):
+    programs = lambda name: os.path.join(folder if name in PROGRAMS else build, "bin", name)
+    graph = "model.onnx"
+    for number, stage in enumerate(("preprocess", "optimize", "partition", "subgraph-optimize",
+                                    "build")):
+        options = ["--profile=views.json"] if stage == "partition" else []
+        subprocess.run([programs("sluice-" + stage), *options, graph, "-o", f"{number}.sg"],
+                       cwd=folder, check=True)
+        graph = f"{number}.sg"
+    text = subprocess.run([programs("sluice-show"), "2.sg"], cwd=folder, check=True,
+                          capture_output=True, text=True).stdout
+    placed = re.findall(r"Flatten\(.*engine = views", text)
+    assert placed, "Flatten does not run on the engine 'views':\n" + text
+    x = np.random.default_rng(1).standard_normal((2, 3, 4), np.float32)
+    np.save(os.path.join(folder, "x.npy"), x)
+    subprocess.run([programs("sluice-loader"), graph, "--input=x=x.npy", "--output-dir=out"],
+                   cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    got = np.load(os.path.join(folder, "out/y.npy"))
+    wanted = np.maximum(x, 0).reshape(2, -1) @ np.ones((12, 2), np.float32)
+    np.testing.assert_allclose(got, wanted, rtol=1e-5)
+    print("the engine of docs/adding-an-engine.md compiles, lowers and runs")
+
+
+if __name__ == "__main__":
+    main()
