@@ -33,45 +33,46 @@ const onnx::AttributeProto* ExpandCall::find(std::string_view name) const {
   return nullptr;
 }
 
-int64_t ExpandCall::int_attribute(std::string_view name, int64_t fallback) const {
-  const onnx::AttributeProto* found = find(name);
-  return found == nullptr ? fallback : found->i();
+int64_t ExpandCall::get(const IntAttribute& attribute) const {
+  const onnx::AttributeProto* found = find(attribute.name);
+  return found == nullptr ? attribute.value : found->i();
 }
 
-float ExpandCall::float_attribute(std::string_view name, float fallback) const {
-  const onnx::AttributeProto* found = find(name);
-  return found == nullptr ? fallback : found->f();
+float ExpandCall::get(const FloatAttribute& attribute) const {
+  const onnx::AttributeProto* found = find(attribute.name);
+  return found == nullptr ? attribute.value : found->f();
 }
 
-std::string ExpandCall::string_attribute(std::string_view name, std::string_view fallback) const {
-  const onnx::AttributeProto* found = find(name);
-  return found == nullptr ? std::string(fallback) : found->s();
+std::string ExpandCall::get(const StringAttribute& attribute) const {
+  const onnx::AttributeProto* found = find(attribute.name);
+  return found == nullptr ? std::string(attribute.value) : found->s();
 }
 
-std::vector<int64_t> ExpandCall::ints_attribute(std::string_view name) const {
-  const onnx::AttributeProto* found = find(name);
+std::vector<int64_t> ExpandCall::get(const IntsAttribute& attribute) const {
+  const onnx::AttributeProto* found = find(attribute.name);
   return found == nullptr ? std::vector<int64_t>{}
                           : std::vector<int64_t>(found->ints().begin(), found->ints().end());
 }
 
-std::vector<float> ExpandCall::floats_attribute(std::string_view name) const {
-  const onnx::AttributeProto* found = find(name);
+std::vector<float> ExpandCall::get(const FloatsAttribute& attribute) const {
+  const onnx::AttributeProto* found = find(attribute.name);
   return found == nullptr ? std::vector<float>{}
                           : std::vector<float>(found->floats().begin(), found->floats().end());
 }
 
-std::vector<std::string> ExpandCall::strings_attribute(std::string_view name) const {
-  const onnx::AttributeProto* found = find(name);
+std::vector<std::string> ExpandCall::get(const StringsAttribute& attribute) const {
+  const onnx::AttributeProto* found = find(attribute.name);
   return found == nullptr
              ? std::vector<std::string>{}
              : std::vector<std::string>(found->strings().begin(), found->strings().end());
 }
 
-Result<Value*> ExpandCall::tensor_attribute(std::string_view name) {
-  const onnx::AttributeProto* found = find(name);
+Result<Value*> ExpandCall::tensor(const TensorAttribute& attribute) {
+  const onnx::AttributeProto* found = find(attribute.name);
   if (found == nullptr) return static_cast<Value*>(nullptr);
-  SLUICE_ASSIGN(const SegmentId segment,
-                constants->segment(found->t(), fmt::format("{}: attribute '{}'", label(), name)));
+  SLUICE_ASSIGN(
+      const SegmentId segment,
+      constants->segment(found->t(), fmt::format("{}: attribute '{}'", label(), attribute.name)));
   return &graph.add_constant(segment);
 }
 
@@ -86,19 +87,6 @@ Node& ExpandCall::add_node(Op op, std::vector<Value*> operands, size_t outputs,
 Value* ExpandCall::add(Op op, std::vector<Value*> operands,
                        std::initializer_list<Attribute> attributes) {
   return &add_node(op, std::move(operands), 1, attributes).output();
-}
-
-void ExpandCall::copy_attributes(Node& node, std::initializer_list<std::string_view> names) const {
-  for (const std::string_view name : names) {
-    const onnx::AttributeProto* found = find(name);
-    if (found == nullptr) continue;
-    if (found->type() == onnx::AttributeProto::INT) node.set_attribute(name, found->i());
-    if (found->type() == onnx::AttributeProto::FLOAT) node.set_attribute(name, found->f());
-    if (found->type() == onnx::AttributeProto::STRING) node.set_attribute(name, found->s());
-    if (found->type() == onnx::AttributeProto::INTS) node.set_attribute(name, ints_attribute(name));
-    if (found->type() == onnx::AttributeProto::FLOATS)
-      node.set_attribute(name, floats_attribute(name));
-  }
 }
 
 Value* ExpandCall::ints(std::vector<int64_t> elements) {

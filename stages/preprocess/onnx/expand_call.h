@@ -27,22 +27,28 @@ struct ExpandCall {
   Value* input(size_t index) const { return index < inputs.size() ? inputs[index] : nullptr; }
   bool wants(size_t output) const;
 
-  // Attributes; the table has checked their kinds.
-  bool has(std::string_view name) const { return find(name) != nullptr; }
-  int64_t int_attribute(std::string_view name, int64_t fallback) const;
-  float float_attribute(std::string_view name, float fallback) const;
-  std::string string_attribute(std::string_view name, std::string_view fallback) const;
-  std::vector<int64_t> ints_attribute(std::string_view name) const;
-  std::vector<float> floats_attribute(std::string_view name) const;
-  std::vector<std::string> strings_attribute(std::string_view name) const;
-  Result<Value*> tensor_attribute(std::string_view name);  // null when absent
+  // Attributes; the table has checked their kinds. An absent one has the default of its row.
+  template <typename T>
+  bool has(const AttributeName<T>& attribute) const {
+    return find(attribute.name) != nullptr;
+  }
+  int64_t get(const IntAttribute& attribute) const;
+  float get(const FloatAttribute& attribute) const;
+  std::string get(const StringAttribute& attribute) const;
+  std::vector<int64_t> get(const IntsAttribute& attribute) const;  // empty when absent
+  std::vector<float> get(const FloatsAttribute& attribute) const;
+  std::vector<std::string> get(const StringsAttribute& attribute) const;
+  Result<Value*> tensor(const TensorAttribute& attribute);  // null when absent
 
   // Adds a node after all others. Absent inputs at the end are dropped.
   Node& add_node(Op op, std::vector<Value*> operands, size_t outputs,
                  std::initializer_list<Attribute> attributes = {});
   Value* add(Op op, std::vector<Value*> operands, std::initializer_list<Attribute> attributes = {});
-  // Copies those attributes of the call that have these names to `node`, under the same names.
-  void copy_attributes(Node& node, std::initializer_list<std::string_view> names) const;
+  // Copies those of these attributes that the call has to `node`, under the same names.
+  template <typename... Names>
+  void copy(Node& node, const Names&... attributes) const {
+    ((has(attributes) ? node.set(attributes, get(attributes)) : void()), ...);
+  }
 
   Value* ints(std::vector<int64_t> elements);  // i64, rank 1
   Value* int_scalar(int64_t element);

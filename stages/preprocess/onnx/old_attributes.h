@@ -28,7 +28,7 @@ inline constexpr IntsAttribute shape{{"shape"}, 0};
 inline constexpr IntAttribute output_sequence{{"output_sequence"}, 0};
 // Scan before opset 9.
 inline constexpr IntsAttribute directions{{"directions"}, 0};
-// Softmax, LogSoftmax and Hardmax before opset 13.
+// Softmax, LogSoftmax and Hardmax before opset 13, and QLinearSoftmax of these opsets.
 inline constexpr IntAttribute softmax_axis{{"axis"}, 1};
 // Upsample before opset 9.
 inline constexpr FloatsAttribute scales{{"scales"}};

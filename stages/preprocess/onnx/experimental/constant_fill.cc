@@ -2,22 +2,27 @@
 #include <algorithm>
 
 #include "common/base/dtype.h"
+#include "stages/preprocess/onnx/experimental/attributes.h"
 #include "stages/preprocess/onnx/experimental/fill_shape.h"
 #include "stages/preprocess/onnx/experimental/operators.h"
 
 namespace sluice {
 namespace {
 
-Result<std::vector<int64_t>> sizes(const ExpandCall& call, std::string_view name) {
-  std::vector<int64_t> numbers = call.ints_attribute(name);
+using experimental_attributes::ConstantFill;
+using experimental_attributes::Fill;
+
+Result<std::vector<int64_t>> sizes(const ExpandCall& call, const IntsAttribute& attribute) {
+  std::vector<int64_t> numbers = call.get(attribute);
   const auto bad = std::ranges::find_if(numbers, [](int64_t size) { return size < 0; });
   if (bad != numbers.end())
-    return call.bad("attribute '{}' has the element {}, expected sizes from 0", name, *bad);
+    return call.bad("attribute '{}' has the element {}, expected sizes from 0", attribute.name,
+                    *bad);
   return numbers;
 }
 
 Result<DType> filled_dtype(const ExpandCall& call) {
-  const int64_t number = call.int_attribute("dtype", static_cast<int64_t>(DType::kF32));
+  const int64_t number = call.get(ConstantFill::dtype);
   const bool is_valid =
       number >= 0 && number <= INT32_MAX && dtype_is_valid(static_cast<int>(number));
   const DType dtype = is_valid ? static_cast<DType>(number) : DType::kString;
@@ -32,9 +37,9 @@ Result<DType> filled_dtype(const ExpandCall& call) {
 }  // namespace
 
 Result<Value*> fill_shape(ExpandCall& call) {
-  SLUICE_ASSIGN(std::vector<int64_t> shape, sizes(call, "shape"));
-  SLUICE_ASSIGN(std::vector<int64_t> extra, sizes(call, "extra_shape"));
-  const bool as_shape = call.int_attribute("input_as_shape", 0) != 0;
+  SLUICE_ASSIGN(std::vector<int64_t> shape, sizes(call, Fill::shape));
+  SLUICE_ASSIGN(std::vector<int64_t> extra, sizes(call, Fill::extra_shape));
+  const bool as_shape = call.get(Fill::input_as_shape) != 0;
   if (call.input(0) == nullptr) {
     if (as_shape || !extra.empty())
       return call.bad("attribute '{}' needs an input", as_shape ? "input_as_shape" : "extra_shape");
@@ -50,8 +55,8 @@ Result<Value*> fill_shape(ExpandCall& call) {
 Result<void> expand_constant_fill(ExpandCall& call) {
   SLUICE_ASSIGN(const DType dtype, filled_dtype(call));
   SLUICE_ASSIGN(Value * shape, fill_shape(call));
-  call.results[0] = call.add(
-      Op::kExpand, {call.cast(call.number(call.float_attribute("value", 0)), dtype), shape});
+  call.results[0] =
+      call.add(Op::kExpand, {call.cast(call.number(call.get(ConstantFill::value)), dtype), shape});
   return {};
 }
 

@@ -1,5 +1,6 @@
 // GivenTensorFill puts the numbers of an attribute in a shape.
 #include "common/base/dtype.h"
+#include "stages/preprocess/onnx/experimental/attributes.h"
 #include "stages/preprocess/onnx/experimental/fill_shape.h"
 #include "stages/preprocess/onnx/experimental/operators.h"
 
@@ -7,7 +8,7 @@ namespace sluice {
 
 Result<void> expand_given_tensor_fill(ExpandCall& call) {
   SLUICE_ASSIGN(Value * shape, fill_shape(call));
-  Value* values = call.floats(call.floats_attribute("values"));
+  Value* values = call.floats(call.get(experimental_attributes::GivenTensorFill::values));
   if (call.input(0) != nullptr) {
     SLUICE_ASSIGN(const DType dtype, call.dtype(0));
     if (dtype_is_float(dtype)) values = call.cast(values, dtype);

@@ -1,6 +1,7 @@
 // GRUUnit computes one time step of a GRU, after its matrix products. Gates [1, N, 3 * D] are
 // reset, update and candidate of each row, where the reset has been applied before; a row whose
 // sequence ends before step t keeps its state, or loses it.
+#include "stages/preprocess/onnx/experimental/attributes.h"
 #include "stages/preprocess/onnx/experimental/operators.h"
 
 namespace sluice {
@@ -18,7 +19,9 @@ Result<void> expand_gru_unit(ExpandCall& call) {
       Op::kAdd, {call.add(Op::kMul, {hidden, update}), call.add(Op::kMul, {candidate, remainder})});
   Value* lengths = call.reshape_to(call.input(2), {call.dim(hidden, -2), call.ints({1})});
   Value* step = call.add(Op::kCastLike, {call.reshape(call.input(3), {1}), lengths});
-  Value* ended = call.int_attribute("drop_states", 0) != 0 ? call.number(0, hidden) : hidden;
+  Value* ended = call.get(experimental_attributes::GRUUnit::drop_states) != 0
+                     ? call.number(0, hidden)
+                     : hidden;
   call.results[0] = call.add(Op::kWhere, {call.add(Op::kLess, {step, lengths}), next, ended});
   return {};
 }

@@ -1,15 +1,18 @@
 // ImageScaler computes scale * x, plus a bias for each channel of [N, C, H, W].
+#include "stages/preprocess/onnx/experimental/attributes.h"
 #include "stages/preprocess/onnx/experimental/operators.h"
 
 namespace sluice {
+
+using Attributes = experimental_attributes::ImageScaler;
 
 Result<void> expand_image_scaler(ExpandCall& call) {
   Value* x = call.input(0);
   SLUICE_ASSIGN(const int64_t rank, call.rank(0));
   if (rank != 4) return call.bad("input 0 'input' has rank {}, expected 4", rank);
-  Value* scaled = call.add(Op::kMul, {x, call.number(call.float_attribute("scale", 1), x)});
+  Value* scaled = call.add(Op::kMul, {x, call.number(call.get(Attributes::scale), x)});
   call.results[0] = scaled;
-  const std::vector<float> bias = call.floats_attribute("bias");
+  const std::vector<float> bias = call.get(Attributes::bias);
   if (bias.empty()) return {};
   const Dim& channels = x->type().dims[1];
   const auto count = static_cast<int64_t>(bias.size());

@@ -2,39 +2,44 @@
 
 #include <algorithm>
 
+#include "common/ops/attributes.h"
+
 namespace sluice {
 namespace {
 
 struct ActivationRow {
   std::string_view name;
   Op op;
-  std::vector<std::string_view> parameters;  // attributes of the op
+  std::vector<FloatAttribute> parameters;  // attributes of the op
 };
 
 const std::vector<ActivationRow>& activations() {
   static const std::vector<ActivationRow> rows = {
-      {"Celu", Op::kCelu, {"alpha"}},
-      {"Elu", Op::kElu, {"alpha"}},
+      {"Celu", Op::kCelu, {attributes::Celu::alpha}},
+      {"Elu", Op::kElu, {attributes::Elu::alpha}},
       {"Gelu", Op::kGelu, {}},
-      {"HardSigmoid", Op::kHardSigmoid, {"alpha", "beta"}},
+      {"HardSigmoid",
+       Op::kHardSigmoid,
+       {attributes::HardSigmoid::alpha, attributes::HardSigmoid::beta}},
       {"HardSwish", Op::kHardSwish, {}},
-      {"LeakyRelu", Op::kLeakyRelu, {"alpha"}},
+      {"LeakyRelu", Op::kLeakyRelu, {attributes::LeakyRelu::alpha}},
       {"Relu", Op::kRelu, {}},
-      {"Selu", Op::kSelu, {"alpha", "gamma"}},
+      {"Selu", Op::kSelu, {attributes::Selu::alpha, attributes::Selu::gamma}},
       {"Sigmoid", Op::kSigmoid, {}},
       {"Softplus", Op::kSoftplus, {}},
       {"Softsign", Op::kSoftsign, {}},
       {"Tanh", Op::kTanh, {}},
-      {"ThresholdedRelu", Op::kThresholdedRelu, {"alpha"}},
+      {"ThresholdedRelu", Op::kThresholdedRelu, {attributes::ThresholdedRelu::alpha}},
   };
   return rows;
 }
 
 }  // namespace
 
-bool activation_takes(const std::string& name, std::string_view parameter) {
+bool activation_takes(const std::string& name, const FloatAttribute& parameter) {
   const auto row = std::ranges::find(activations(), name, &ActivationRow::name);
-  return row != activations().end() && std::ranges::count(row->parameters, parameter) > 0;
+  return row != activations().end() &&
+         std::ranges::count(row->parameters, parameter.name, &FloatAttribute::name) > 0;
 }
 
 Result<Value*> add_activation(ExpandCall& call, Value* x, const std::string& name,
@@ -49,7 +54,7 @@ Result<Value*> add_activation(ExpandCall& call, Value* x, const std::string& nam
   if (row == activations().end()) return call.unsupported("activation '{}' is not known", name);
   Node& node = call.add_node(row->op, {x}, 1);
   for (size_t i = 0; i < std::min(parameters.size(), row->parameters.size()); ++i)
-    node.set_attribute(row->parameters[i], parameters[i]);
+    node.set(row->parameters[i], parameters[i]);
   return &node.output();
 }
 

@@ -9,6 +9,7 @@ namespace sluice {
 // as are given; ONNX's defaults for the others.
 Result<Value*> add_activation(ExpandCall& call, Value* x, const std::string& name,
                               const std::vector<float>& parameters);
-bool activation_takes(const std::string& name, std::string_view parameter);
+// Returns whether the activation of this name has an attribute of the name of `parameter`.
+bool activation_takes(const std::string& name, const FloatAttribute& parameter);
 
 }  // namespace sluice

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "stages/preprocess/onnx/expand_call.h"
+#include "stages/preprocess/onnx/microsoft/attributes.h"
 
 namespace sluice {
 
@@ -23,7 +24,8 @@ inline std::vector<int64_t> channels_last_order(int64_t rank) {
 // only where channels come last.
 template <typename AddPool>
 Result<Value*> pool_of(ExpandCall& call, Value* x, AddPool add_pool) {
-  if (call.int_attribute("channels_last", 0) == 0) return add_pool(x);
+  if (call.get(microsoft_attributes::QLinearGlobalAveragePool::channels_last) == 0)
+    return add_pool(x);
   SLUICE_ASSIGN(const int64_t rank, call.rank(0));
   if (rank < 3) return call.bad("input 0 has rank {}, expected at least 3", rank);
   return call.transpose(add_pool(call.transpose(x, channels_first_order(rank))),

@@ -2,6 +2,8 @@
 // buffers that past and present share, or across, to keys and values [batch, heads, length, size]
 // that stay the same. Buffers have the layout of ONNX Runtime's CPU kernels, not reordered as on
 // GPUs.
+#include "common/ops/attributes.h"
+#include "stages/preprocess/onnx/microsoft/attributes.h"
 #include "stages/preprocess/onnx/microsoft/heads.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/microsoft/shared_buffer.h"
@@ -9,8 +11,10 @@
 namespace sluice {
 namespace {
 
+using Attributes = microsoft_attributes::DecoderMaskedMultiHeadAttention;
+
 Result<void> check_form(const ExpandCall& call) {
-  if (call.int_attribute("output_qk", 0) != 0 || call.wants(3))
+  if (call.get(Attributes::output_qk) != 0 || call.wants(3))
     return call.unsupported("output 3 'qk' is not supported");
   if ((call.input(1) == nullptr) != (call.input(2) == nullptr))
     return call.bad("inputs 'key' and 'value' come together");
@@ -49,8 +53,8 @@ Result<void> attend_across(ExpandCall& call, int64_t heads) {
   SLUICE_ASSIGN(Value * mask, key_mask(call, 3, sizes, call.input(0)));
   Node& node = call.add_node(
       Op::kAttention, {q, call.input(1), call.input(2), sum_of(call, mask, call.input(4))}, 1);
-  if (const float scale = call.float_attribute("scale", 0); scale != 0)
-    node.set_attribute("scale", scale);
+  if (const float scale = call.get(Attributes::scale); scale != 0)
+    node.set(attributes::Attention::scale, scale);
   call.results[0] = join_heads(call, &node.output());
   return {};
 }
@@ -78,9 +82,9 @@ Result<Projections> read_operands(ExpandCall& call) {
 // past_sequence_length, beam_width, cache_indirection, bias.
 Result<void> expand_decoder_masked_multi_head_attention(ExpandCall& call) {
   SLUICE_TRY(check_form(call));
-  SLUICE_ASSIGN(const int64_t heads, head_count(call, "num_heads"));
+  SLUICE_ASSIGN(const int64_t heads, head_count(call, Attributes::num_heads));
   if (call.input(5) == nullptr) return attend_across(call, heads);
-  if (call.int_attribute("past_present_share_buffer", 0) == 0 || call.input(7) == nullptr) {
+  if (call.get(Attributes::past_present_share_buffer) == 0 || call.input(7) == nullptr) {
     return call.unsupported(
         "a past without attribute 'past_present_share_buffer' and input 7 'past_sequence_length' "
         "is not supported");

@@ -1,11 +1,14 @@
 // DequantizeLinear is ONNX's, for more dtypes than ONNX once had.
+#include "stages/preprocess/onnx/microsoft/attributes.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {
 
+using Attributes = microsoft_attributes::DequantizeLinear;
+
 Result<void> expand_dequantize_linear(ExpandCall& call) {
   Node& node = call.add_node(Op::kDequantizeLinear, call.inputs, 1);
-  call.copy_attributes(node, {"axis", "block_size"});
+  call.copy(node, Attributes::axis, Attributes::block_size);
   call.results[0] = &node.output();
   return {};
 }

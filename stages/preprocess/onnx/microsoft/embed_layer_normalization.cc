@@ -1,5 +1,6 @@
 // EmbedLayerNormalization computes LayerNormalization of word + position (+ segment) embeddings,
 // and the number of elements of each mask row that are 1.
+#include "stages/preprocess/onnx/microsoft/attributes.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {
@@ -36,7 +37,8 @@ Result<void> expand_embed_layer_normalization(ExpandCall& call) {
   }
   call.results[0] =
       call.add(Op::kLayerNormalization, {sum, call.input(5), call.input(6)},
-               {{"axis", int64_t{-1}}, {"epsilon", call.float_attribute("epsilon", 1e-12F)}});
+               {{"axis", int64_t{-1}},
+                {"epsilon", call.get(microsoft_attributes::EmbedLayerNormalization::epsilon)}});
   if (call.wants(1)) call.results[1] = mask_index(call);
   if (call.wants(2)) call.results[2] = sum;
   return {};

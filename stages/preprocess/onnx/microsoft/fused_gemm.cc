@@ -1,18 +1,33 @@
 // FusedGemm computes activation(Gemm(A, B, C)).
+#include <utility>
+
+#include "common/ops/attributes.h"
 #include "stages/preprocess/onnx/microsoft/activation.h"
+#include "stages/preprocess/onnx/microsoft/attributes.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {
+namespace {
+
+using Attributes = microsoft_attributes::FusedGemm;
+
+// Attributes for the activation, and the names that activations have them under.
+constexpr std::pair<FloatAttribute, FloatAttribute> kParameters[] = {
+    {Attributes::activation_alpha, attributes::HardSigmoid::alpha},
+    {Attributes::activation_beta, attributes::HardSigmoid::beta},
+    {Attributes::activation_gamma, attributes::Selu::gamma},
+};
+
+}  // namespace
 
 Result<void> expand_fused_gemm(ExpandCall& call) {
   Node& node = call.add_node(Op::kGemm, call.inputs, 1);
-  call.copy_attributes(node, {"alpha", "beta", "transA", "transB"});
-  const std::string name = call.string_attribute("activation", "");
+  call.copy(node, Attributes::alpha, Attributes::beta, Attributes::transA, Attributes::transB);
+  const std::string name = call.get(Attributes::activation);
   SLUICE_ASSIGN(Value * result, add_activation(call, &node.output(), name, {}));
-  for (const std::string_view parameter : {"alpha", "beta", "gamma"}) {
-    const std::string given = fmt::format("activation_{}", parameter);
+  for (const auto& [given, parameter] : kParameters) {
     if (call.has(given) && activation_takes(name, parameter))
-      result->producer()->set_attribute(parameter, call.float_attribute(given, 0));
+      result->producer()->set(parameter, call.get(given));
   }
   call.results[0] = result;
   return {};

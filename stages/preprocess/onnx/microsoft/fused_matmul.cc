@@ -1,9 +1,12 @@
 // FusedMatMul computes alpha * A' B', where A' and B' may have their last two axes exchanged, or
 // their first axis moved after the batch axes.
+#include "stages/preprocess/onnx/microsoft/attributes.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {
 namespace {
+
+using Attributes = microsoft_attributes::FusedMatMul;
 
 // Returns the order of axes that makes the operand of MatMul. With transBatch [M, batch..., K]
 // means [batch..., M, K].
@@ -16,10 +19,10 @@ std::vector<int64_t> operand_order(int64_t rank, bool trans, bool trans_batch) {
   return order;
 }
 
-Result<Value*> operand(ExpandCall& call, size_t index, std::string_view trans,
-                       std::string_view trans_batch) {
-  const bool swaps = call.int_attribute(trans, 0) != 0;
-  const bool moves = call.int_attribute(trans_batch, 0) != 0;
+Result<Value*> operand(ExpandCall& call, size_t index, const IntAttribute& trans,
+                       const IntAttribute& trans_batch) {
+  const bool swaps = call.get(trans) != 0;
+  const bool moves = call.get(trans_batch) != 0;
   if (!swaps && !moves) return call.input(index);
   SLUICE_ASSIGN(const int64_t rank, call.rank(index));
   if (rank < 2) return call.input(index);  // a vector has nothing to exchange
@@ -30,9 +33,9 @@ Result<Value*> operand(ExpandCall& call, size_t index, std::string_view trans,
 }  // namespace
 
 Result<void> expand_fused_matmul(ExpandCall& call) {
-  const float alpha = call.float_attribute("alpha", 1);
-  SLUICE_ASSIGN(Value * a, operand(call, 0, "transA", "transBatchA"));
-  SLUICE_ASSIGN(Value * b, operand(call, 1, "transB", "transBatchB"));
+  const float alpha = call.get(Attributes::alpha);
+  SLUICE_ASSIGN(Value * a, operand(call, 0, Attributes::transA, Attributes::transBatchA));
+  SLUICE_ASSIGN(Value * b, operand(call, 1, Attributes::transB, Attributes::transBatchB));
   Value* product = call.add(Op::kMatMul, {a, b});
   call.results[0] =
       alpha == 1 ? product : call.add(Op::kMul, {product, call.number(alpha, call.input(0))});

@@ -10,12 +10,16 @@
 #include <optional>
 
 #include "common/ir/states.h"
+#include "common/ops/attributes.h"
+#include "stages/preprocess/onnx/microsoft/attributes.h"
 #include "stages/preprocess/onnx/microsoft/heads.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/microsoft/shared_buffer.h"
 
 namespace sluice {
 namespace {
+
+using Attributes = microsoft_attributes::GroupQueryAttention;
 
 struct Grouped {
   int64_t q_heads = 0;
@@ -31,19 +35,19 @@ struct Grouped {
 enum class PastUse { kAppended, kFilled, kEither };
 
 Result<void> check_form(const ExpandCall& call) {
-  for (const std::string_view name : {"k_quant_type", "v_quant_type"}) {
-    const std::string kind = call.string_attribute(name, "NONE");
+  for (const StringAttribute& attribute : {Attributes::k_quant_type, Attributes::v_quant_type}) {
+    const std::string kind = call.get(attribute);
     if (kind != "NONE")
-      return call.unsupported("attribute '{}' is '{}': a quantized cache is not supported", name,
-                              kind);
+      return call.unsupported("attribute '{}' is '{}': a quantized cache is not supported",
+                              attribute.name, kind);
   }
   for (const size_t i : {12, 13}) {
     if (call.input(i) != nullptr)
       return call.unsupported("input {} is of a quantized cache, which is not supported", i);
   }
-  if (call.int_attribute("sliding_window_cache", 0) != 0)
+  if (call.get(Attributes::sliding_window_cache) != 0)
     return call.unsupported("attribute 'sliding_window_cache' is not supported");
-  if (call.int_attribute("qk_output", 0) != 0 || call.wants(3))
+  if (call.get(Attributes::qk_output) != 0 || call.wants(3))
     return call.unsupported("output 3 'output_qk' is not supported");
   if ((call.input(3) == nullptr) != (call.input(4) == nullptr))
     return call.bad("inputs 'past_key' and 'past_value' come together");
@@ -51,11 +55,11 @@ Result<void> check_form(const ExpandCall& call) {
     return call.bad("inputs 'key' and 'value' come together");
   if ((call.input(14) == nullptr) != (call.input(15) == nullptr))
     return call.bad("inputs 'q_norm_weight' and 'k_norm_weight' come together");
-  if (call.int_attribute("causal", 1) == 0 && call.int_attribute("local_window_size", -1) != -1) {
+  if (call.get(Attributes::causal) == 0 && call.get(Attributes::local_window_size) != -1) {
     return call.bad("attribute 'local_window_size' is {}, expected -1 where 'causal' is 0",
-                    call.int_attribute("local_window_size", -1));
+                    call.get(Attributes::local_window_size));
   }
-  const bool rotates = call.int_attribute("do_rotary", 0) != 0;
+  const bool rotates = call.get(Attributes::do_rotary) != 0;
   if (rotates && (call.input(7) == nullptr || call.input(8) == nullptr))
     return call.bad("attribute 'do_rotary' needs inputs 'cos_cache' and 'sin_cache'");
   return {};
@@ -86,23 +90,22 @@ void read_sizes(ExpandCall& call, Grouped& x) {
 
 Value* normalized(ExpandCall& call, Value* x, size_t weight) {
   if (call.input(weight) == nullptr) return x;
-  return call.add(
-      Op::kRMSNormalization, {x, call.input(weight)},
-      {{"axis", int64_t{-1}}, {"epsilon", call.float_attribute("qk_norm_epsilon", 1e-6F)}});
+  return call.add(Op::kRMSNormalization, {x, call.input(weight)},
+                  {{"axis", int64_t{-1}}, {"epsilon", call.get(Attributes::qk_norm_epsilon)}});
 }
 
 Value* rotated(ExpandCall& call, Value* x, Value* positions) {
   Node& node = call.add_node(Op::kRotaryEmbedding, {x, call.input(7), call.input(8), positions}, 1,
-                             {{"interleaved", call.int_attribute("rotary_interleaved", 0)}});
+                             {{"interleaved", call.get(Attributes::rotary_interleaved)}});
   const Type& table = call.input(7)->type();
   const bool known =
       table.is_tensor() && table.ranked && table.rank() == 2 && table.dims[1].is_fixed();
-  if (known) node.set_attribute("rotary_embedding_dim", 2 * table.dims[1].value);
+  if (known) node.set(attributes::RotaryEmbedding::rotary_embedding_dim, 2 * table.dims[1].value);
   return &node.output();
 }
 
 void rotate(ExpandCall& call, Grouped& x) {
-  if (call.int_attribute("do_rotary", 0) == 0) return;
+  if (call.get(Attributes::do_rotary) == 0) return;
   Value* positions = call.input(9);
   if (positions == nullptr)
     positions = call.add(Op::kAdd, {call.unsqueeze(x.start, {1}), indices(call, x.sequence)});
@@ -159,7 +162,7 @@ Value* present(ExpandCall& call, const Grouped& x, Value* past, Value* now) {
 // Returns which keys each query sees, [batch, 1, sequence, keys].
 Value* seen(ExpandCall& call, const Grouped& x, Value* keys) {
   Value* start = call.reshape(x.start, {-1, 1, 1, 1});
-  if (call.int_attribute("causal", 1) == 0) {
+  if (call.get(Attributes::causal) == 0) {
     Value* totals = call.reshape(
         call.add(Op::kAdd, {call.cast(call.input(5), DType::kI64), call.ints({1})}), {-1, 1, 1, 1});
     return call.add(Op::kLess, {indices(call, keys), totals});
@@ -167,7 +170,7 @@ Value* seen(ExpandCall& call, const Grouped& x, Value* keys) {
   Value* last = call.add(Op::kAdd, {start, call.unsqueeze(indices(call, x.sequence), {1})});
   Value* places = indices(call, keys);
   Value* keep = call.add(Op::kLessOrEqual, {places, last});
-  const int64_t window = call.int_attribute("local_window_size", -1);
+  const int64_t window = call.get(Attributes::local_window_size);
   if (window < 0) return keep;
   Value* inside =
       call.add(Op::kGreater, {places, call.add(Op::kSub, {last, call.int_scalar(window)})});
@@ -197,8 +200,8 @@ Value* add_sink(ExpandCall& call, Grouped& x, Value* mask, Value* keys) {
 Result<void> expand_group_query_attention(ExpandCall& call) {
   SLUICE_TRY(check_form(call));
   Grouped x;
-  SLUICE_ASSIGN(x.q_heads, head_count(call, "num_heads"));
-  SLUICE_ASSIGN(x.kv_heads, head_count(call, "kv_num_heads"));
+  SLUICE_ASSIGN(x.q_heads, head_count(call, Attributes::num_heads));
+  SLUICE_ASSIGN(x.kv_heads, head_count(call, Attributes::kv_num_heads));
   if (x.q_heads % x.kv_heads != 0)
     return call.bad("{} query heads cannot be divided among {} key heads", x.q_heads, x.kv_heads);
   read_operands(call, x);
@@ -215,13 +218,13 @@ Result<void> expand_group_query_attention(ExpandCall& call) {
                                   -std::numeric_limits<float>::infinity(), call.input(0));
   if (call.input(10) != nullptr)
     mask = call.add(Op::kAdd, {mask, fit_to_keys(call, call.input(10), keys)});
-  if (call.int_attribute("smooth_softmax", 0) == 1 || call.input(11) != nullptr)
+  if (call.get(Attributes::smooth_softmax) == 1 || call.input(11) != nullptr)
     mask = add_sink(call, x, mask, keys);
   Node& node = call.add_node(Op::kAttention, {x.q, x.k, x.v, mask}, 1);
-  if (const float scale = call.float_attribute("scale", 0); scale != 0)
-    node.set_attribute("scale", scale);
-  if (const float cap = call.float_attribute("softcap", 0); cap != 0)
-    node.set_attribute("softcap", cap);
+  if (const float scale = call.get(Attributes::scale); scale != 0)
+    node.set(attributes::Attention::scale, scale);
+  if (const float cap = call.get(Attributes::softcap); cap != 0)
+    node.set(attributes::Attention::softcap, cap);
   call.results[0] = join_heads(call, &node.output());
   return {};
 }

@@ -2,8 +2,14 @@
 
 #include <algorithm>
 
+#include "common/ops/attributes.h"
+#include "stages/preprocess/onnx/microsoft/attributes.h"
+
 namespace sluice {
 namespace {
+
+// QAttention has all of these but qkv_hidden_sizes.
+using Attributes = microsoft_attributes::Attention;
 
 // Returns elements [from, from + batch) of a vector as [batch, 1, 1, 1].
 Value* per_row(ExpandCall& call, Value* vector, Value* from, Value* batch) {
@@ -44,10 +50,10 @@ Value* cut_square(ExpandCall& call, Value* mask, const ScoreSizes& sizes) {
 
 }  // namespace
 
-Result<int64_t> head_count(const ExpandCall& call, std::string_view name) {
-  const int64_t heads = call.int_attribute(name, 0);
+Result<int64_t> head_count(const ExpandCall& call, const IntAttribute& attribute) {
+  const int64_t heads = call.get(attribute);
   if (heads < 1 || heads > INT32_MAX)
-    return call.bad("attribute '{}' is {}, expected 1 to {}", name, heads, INT32_MAX);
+    return call.bad("attribute '{}' is {}, expected 1 to {}", attribute.name, heads, INT32_MAX);
   return heads;
 }
 
@@ -97,14 +103,14 @@ Result<Value*> key_mask(ExpandCall& call, size_t input, const ScoreSizes& sizes,
     if (rank == 4) spread = cut_square(call, mask, sizes);
     keep = call.cast(spread, DType::kBool);
   }
-  return blocked_where_not(call, keep, call.float_attribute("mask_filter_value", -10000.0F), like);
+  return blocked_where_not(call, keep, call.get(Attributes::mask_filter_value), like);
 }
 
 namespace {
 
 // Splits the projection into Q, K and V, [batch, sequence, hidden] each.
 Result<std::vector<Value*>> split_projection(ExpandCall& call, Value* projection) {
-  const std::vector<int64_t> sizes = call.ints_attribute("qkv_hidden_sizes");
+  const std::vector<int64_t> sizes = call.get(Attributes::qkv_hidden_sizes);
   if (!sizes.empty() && (sizes.size() != 3 || sizes[0] != sizes[1] ||
                          std::ranges::any_of(sizes, [](int64_t s) { return s < 1; }))) {
     return call.bad(
@@ -127,11 +133,11 @@ Value* half_of(ExpandCall& call, Value* pair, int64_t index) {
 
 Result<void> attend_to_itself(ExpandCall& call, Value* projection,
                               const SelfAttentionInputs& inputs) {
-  SLUICE_ASSIGN(const int64_t heads, head_count(call, "num_heads"));
-  if (call.int_attribute("do_rotary", 0) != 0)
+  SLUICE_ASSIGN(const int64_t heads, head_count(call, Attributes::num_heads));
+  if (call.get(Attributes::do_rotary) != 0)
     return call.unsupported(
         "attribute 'do_rotary' is not supported: its angles are not in the model");
-  if (call.int_attribute("past_present_share_buffer", 0) != 0) {
+  if (call.get(Attributes::past_present_share_buffer) != 0) {
     return call.unsupported(
         "attribute 'past_present_share_buffer' is not supported: past and present must be values "
         "of their own");
@@ -148,9 +154,10 @@ Result<void> attend_to_itself(ExpandCall& call, Value* projection,
       Op::kAttention,
       {qkv[0], qkv[1], qkv[2], mask, half_of(call, past, 0), half_of(call, past, 1)},
       past != nullptr || call.wants(1) ? 3 : 1, {{"q_num_heads", heads}, {"kv_num_heads", heads}});
-  if (const float scale = call.float_attribute("scale", 0); scale != 0)
-    node.set_attribute("scale", scale);
-  if (call.int_attribute("unidirectional", 0) != 0) node.set_attribute("is_causal", int64_t{1});
+  if (const float scale = call.get(Attributes::scale); scale != 0)
+    node.set(attributes::Attention::scale, scale);
+  if (call.get(Attributes::unidirectional) != 0)
+    node.set(attributes::Attention::is_causal, int64_t{1});
   call.results[0] = &node.output(0);
   if (call.wants(1))
     call.results[1] = call.concat(

@@ -6,7 +6,7 @@
 namespace sluice {
 
 // Returns an attribute that counts heads.
-Result<int64_t> head_count(const ExpandCall& call, std::string_view name);
+Result<int64_t> head_count(const ExpandCall& call, const IntAttribute& attribute);
 
 // Reshape [batch, sequence, heads * size] to [batch, heads, sequence, size], and back.
 Value* split_heads(ExpandCall& call, Value* x, int64_t heads);

@@ -1,13 +1,16 @@
 // LayerNormalization is the one that runtimes had before ONNX, with the same inputs, attributes and
 // outputs.
+#include "stages/preprocess/onnx/microsoft/attributes.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {
 
+using Attributes = microsoft_attributes::LayerNormalization;
+
 Result<void> expand_layer_normalization(ExpandCall& call) {
   const size_t outputs = call.results.size();
   Node& node = call.add_node(Op::kLayerNormalization, call.inputs, outputs);
-  call.copy_attributes(node, {"axis", "epsilon", "stash_type"});
+  call.copy(node, Attributes::axis, Attributes::epsilon, Attributes::stash_type);
   for (size_t i = 0; i < outputs; ++i) call.results[i] = &node.output(i);
   return {};
 }

@@ -4,10 +4,13 @@
 // B is bytes [N, blocks, block_size * bits / 8] with the first element in the low bits, as ONNX
 // packs 2- and 4-bit elements. A constant B is therefore the same bytes under another type. Any
 // other B is unpacked by shifts.
+#include "stages/preprocess/onnx/microsoft/attributes.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {
 namespace {
+
+using Attributes = microsoft_attributes::MatMulNBits;
 
 struct Weights {
   int64_t k;
@@ -22,11 +25,12 @@ struct Weights {
 
 Result<Weights> read_attributes(const ExpandCall& call) {
   constexpr int64_t kMax = int64_t{1} << 40;
-  const Weights w{call.int_attribute("K", 0), call.int_attribute("N", 0),
-                  call.int_attribute("bits", 4), call.int_attribute("block_size", 0)};
-  for (const auto& [name, number] : {std::pair{"K", w.k}, std::pair{"N", w.n}}) {
+  const Weights w{call.get(Attributes::K), call.get(Attributes::N), call.get(Attributes::bits),
+                  call.get(Attributes::block_size)};
+  for (const auto& [attribute, number] :
+       {std::pair{Attributes::K, w.k}, std::pair{Attributes::N, w.n}}) {
     if (number < 1 || number > kMax)
-      return call.bad("attribute '{}' is {}, expected 1 to {}", name, number, kMax);
+      return call.bad("attribute '{}' is {}, expected 1 to {}", attribute.name, number, kMax);
   }
   if (w.bits != 2 && w.bits != 4 && w.bits != 8)
     return call.unsupported("attribute 'bits' is {}, supported are 2, 4 and 8", w.bits);
@@ -35,10 +39,10 @@ Result<Weights> read_attributes(const ExpandCall& call) {
   }
   if (w.n > kMax / w.blocks() / w.block)
     return call.bad("attributes 'K' = {} and 'N' = {} mean too many weights", w.k, w.n);
-  if (call.int_attribute("weight_prepacked", 0) != 0) {
+  if (call.get(Attributes::weight_prepacked) != 0) {
     return call.unsupported(
         "attribute 'weight_prepacked' is {}: the packing of one device is not supported",
-        call.int_attribute("weight_prepacked", 0));
+        call.get(Attributes::weight_prepacked));
   }
   return w;
 }

@@ -1,11 +1,15 @@
 // MultiHeadAttention takes projections made before: Q, K and V separate, or packed, or K and V in
 // the layout of a cache.
+#include "common/ops/attributes.h"
+#include "stages/preprocess/onnx/microsoft/attributes.h"
 #include "stages/preprocess/onnx/microsoft/heads.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/microsoft/shared_buffer.h"
 
 namespace sluice {
 namespace {
+
+using Attributes = microsoft_attributes::MultiHeadAttention;
 
 struct Operands {
   Value* q;
@@ -71,7 +75,7 @@ Result<Operands> read_operands(ExpandCall& call, int64_t heads) {
 // The inputs are query, key, value, bias, key_padding_mask, attention_bias, past_key, past_value,
 // past_sequence_length, cache_indirection.
 Result<void> expand_multi_head_attention(ExpandCall& call) {
-  SLUICE_ASSIGN(const int64_t heads, head_count(call, "num_heads"));
+  SLUICE_ASSIGN(const int64_t heads, head_count(call, Attributes::num_heads));
   if ((call.input(6) == nullptr) != (call.input(7) == nullptr))
     return call.bad("inputs 'past_key' and 'past_value' come together");
   if (call.wants(3)) return call.unsupported("output 3 'qk' is not supported");
@@ -88,12 +92,13 @@ Result<void> expand_multi_head_attention(ExpandCall& call) {
   Node& node = call.add_node(Op::kAttention, {x.q, x.k, x.v, mask, call.input(6), call.input(7)},
                              presents ? 3 : 1);
   if (x.flat) {
-    node.set_attribute("q_num_heads", heads);
-    node.set_attribute("kv_num_heads", heads);
+    node.set(attributes::Attention::q_num_heads, heads);
+    node.set(attributes::Attention::kv_num_heads, heads);
   }
-  if (const float scale = call.float_attribute("scale", 0); scale != 0)
-    node.set_attribute("scale", scale);
-  if (call.int_attribute("unidirectional", 0) != 0) node.set_attribute("is_causal", int64_t{1});
+  if (const float scale = call.get(Attributes::scale); scale != 0)
+    node.set(attributes::Attention::scale, scale);
+  if (call.get(Attributes::unidirectional) != 0)
+    node.set(attributes::Attention::is_causal, int64_t{1});
   call.results[0] = x.flat ? &node.output(0) : join_heads(call, &node.output(0));
   for (const size_t i : {1, 2}) {
     if (call.wants(i)) call.results[i] = &node.output(i);

@@ -1,15 +1,19 @@
 // QLinearAveragePool is AveragePool of quantized numbers.
+#include "stages/preprocess/onnx/microsoft/attributes.h"
 #include "stages/preprocess/onnx/microsoft/channels_last.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/microsoft/quantized.h"
 
 namespace sluice {
 
+using Attributes = microsoft_attributes::QLinearAveragePool;
+
 Result<void> expand_qlinear_average_pool(ExpandCall& call) {
   SLUICE_ASSIGN(Value * result, pool_of(call, dequantized(call, 0), [&](Value* x) {
                   Node& node = call.add_node(Op::kAveragePool, {x}, 1);
-                  call.copy_attributes(node, {"auto_pad", "ceil_mode", "count_include_pad",
-                                              "kernel_shape", "pads", "strides"});
+                  call.copy(node, Attributes::auto_pad, Attributes::ceil_mode,
+                            Attributes::count_include_pad, Attributes::kernel_shape,
+                            Attributes::pads, Attributes::strides);
                   return &node.output();
                 }));
   call.results[0] = quantized(call, result, 3, call.input(0));

@@ -1,5 +1,6 @@
 // QLinearConcat is Concat of quantized numbers, each operand with a scale and a zero point of its
 // own.
+#include "stages/preprocess/onnx/microsoft/attributes.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/microsoft/quantized.h"
 
@@ -15,8 +16,9 @@ Result<void> expand_qlinear_concat(ExpandCall& call) {
       return call.bad("input {} is absent", call.input(i) == nullptr ? i : i + 1);
     operands.push_back(dequantized(call, i));
   }
-  call.results[0] = quantized(call, call.concat(std::move(operands), call.int_attribute("axis", 0)),
-                              0, call.input(2));
+  call.results[0] = quantized(
+      call, call.concat(std::move(operands), call.get(microsoft_attributes::QLinearConcat::axis)),
+      0, call.input(2));
   return {};
 }
 

@@ -1,13 +1,17 @@
 // QLinearSoftmax is Softmax of quantized numbers, along one axis, or, as before opset 13, over all
 // axes from it on.
+#include "stages/preprocess/onnx/microsoft/attributes.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 #include "stages/preprocess/onnx/microsoft/quantized.h"
+#include "stages/preprocess/onnx/old_attributes.h"
 
 namespace sluice {
 
+using Attributes = microsoft_attributes::QLinearSoftmax;
+
 Result<void> expand_qlinear_softmax(ExpandCall& call) {
-  const bool flattens = call.int_attribute("opset", 0) < 13;
-  const int64_t axis = call.int_attribute("axis", flattens ? 1 : -1);
+  const bool flattens = call.get(Attributes::opset) < 13;
+  const int64_t axis = call.get(flattens ? old_attributes::softmax_axis : Attributes::axis);
   Value* x = dequantized(call, 0);
   if (flattens) {
     Value* flat = call.add(Op::kFlatten, {x}, {{"axis", axis}});

@@ -1,11 +1,12 @@
 // QuickGelu computes x * sigmoid(alpha * x).
+#include "stages/preprocess/onnx/microsoft/attributes.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {
 
 Result<void> expand_quick_gelu(ExpandCall& call) {
-  call.results[0] =
-      call.add(Op::kSwish, {call.input(0)}, {{"alpha", call.float_attribute("alpha", 1.702F)}});
+  call.results[0] = call.add(Op::kSwish, {call.input(0)},
+                             {{"alpha", call.get(microsoft_attributes::QuickGelu::alpha)}});
   return {};
 }
 

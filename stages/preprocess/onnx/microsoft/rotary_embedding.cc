@@ -1,10 +1,14 @@
 // RotaryEmbedding is ONNX's, with the positions before the tables and one offset allowed for all of
 // them.
+#include "common/ops/attributes.h"
+#include "stages/preprocess/onnx/microsoft/attributes.h"
 #include "stages/preprocess/onnx/microsoft/heads.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {
 namespace {
+
+using Attributes = microsoft_attributes::RotaryEmbedding;
 
 // Returns positions [batch, sequence]; one number is the position of each row's first element.
 Result<Value*> positions(ExpandCall& call, bool flat) {
@@ -27,17 +31,16 @@ Value* split_by_tables(ExpandCall& call) {
 
 // The inputs are input, position_ids, cos_cache, sin_cache.
 Result<void> expand_rotary_embedding(ExpandCall& call) {
-  const int64_t heads = call.int_attribute("num_heads", 0);
-  const int64_t turned = call.int_attribute("rotary_embedding_dim", 0);
+  const int64_t heads = call.get(Attributes::num_heads);
+  const int64_t turned = call.get(Attributes::rotary_embedding_dim);
   if (heads < 0 || turned < 0)
     return call.bad("attribute '{}' is negative", heads < 0 ? "num_heads" : "rotary_embedding_dim");
   if (turned > 0 && heads == 0)
     return call.bad("attribute 'rotary_embedding_dim' needs attribute 'num_heads'");
-  if (call.int_attribute("is_packed_batching", 0) != 0)
+  if (call.get(Attributes::is_packed_batching) != 0)
     return call.unsupported("attribute 'is_packed_batching' is not supported");
-  if (call.float_attribute("scale", 1) != 1)
-    return call.unsupported("attribute 'scale' is {}, supported is 1",
-                            call.float_attribute("scale", 1));
+  if (call.get(Attributes::scale) != 1)
+    return call.unsupported("attribute 'scale' is {}, supported is 1", call.get(Attributes::scale));
   SLUICE_ASSIGN(const int64_t rank, call.rank(0));
   if (rank != 3 && rank != 4) return call.bad("input 0 'input' has rank {}, expected 3 or 4", rank);
   SLUICE_ASSIGN(Value * ids, positions(call, rank == 3));
@@ -45,9 +48,9 @@ Result<void> expand_rotary_embedding(ExpandCall& call) {
   Node& node = call.add_node(
       Op::kRotaryEmbedding,
       {splits ? split_by_tables(call) : call.input(0), call.input(2), call.input(3), ids}, 1);
-  node.set_attribute("interleaved", call.int_attribute("interleaved", 0));
-  if (turned > 0) node.set_attribute("rotary_embedding_dim", turned);
-  if (rank == 3 && heads > 0) node.set_attribute("num_heads", heads);
+  node.set(attributes::RotaryEmbedding::interleaved, call.get(Attributes::interleaved));
+  if (turned > 0) node.set(attributes::RotaryEmbedding::rotary_embedding_dim, turned);
+  if (rank == 3 && heads > 0) node.set(attributes::RotaryEmbedding::num_heads, heads);
   call.results[0] = splits ? join_heads(call, &node.output()) : &node.output();
   return {};
 }

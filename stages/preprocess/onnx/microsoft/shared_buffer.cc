@@ -2,10 +2,15 @@
 
 #include <limits>
 
+#include "common/ops/attributes.h"
+#include "stages/preprocess/onnx/microsoft/attributes.h"
 #include "stages/preprocess/onnx/microsoft/heads.h"
 
 namespace sluice {
 namespace {
+
+// DecoderMaskedMultiHeadAttention has all of these but unidirectional: its one query sees all keys.
+using Attributes = microsoft_attributes::MultiHeadAttention;
 
 struct Places {
   Value* batch;
@@ -48,7 +53,7 @@ Value* rows_of_beams(ExpandCall& call, Value* filled, Value* indirection, const 
 // attention is causal.
 Value* seen(ExpandCall& call, const Places& places) {
   Value* last = call.add(Op::kSub, {places.sequence, call.ints({1})});
-  if (call.int_attribute("unidirectional", 0) != 0)
+  if (call.get(Attributes::unidirectional) != 0)
     last = call.unsqueeze(indices(call, places.sequence), {1});
   last = call.add(Op::kAdd, {call.reshape(places.start, {-1, 1, 1, 1}), last});
   return call.add(Op::kLessOrEqual, {indices(call, places.capacity), last});
@@ -97,8 +102,8 @@ Result<void> attend_in_buffer(ExpandCall& call, Value* q, Value* k, Value* v,
   }
   SLUICE_ASSIGN(Value * added, added_to_scores(call, q, buffer, places));
   Node& node = call.add_node(Op::kAttention, {q, keys, values, added}, 1);
-  if (const float scale = call.float_attribute("scale", 0); scale != 0)
-    node.set_attribute("scale", scale);
+  if (const float scale = call.get(Attributes::scale); scale != 0)
+    node.set(attributes::Attention::scale, scale);
   call.results[0] = join_heads(call, &node.output());
   return {};
 }

@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/ops/attributes.h"
 #include "stages/preprocess/onnx/import.h"
+#include "stages/preprocess/onnx/microsoft/attributes.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
 
 namespace sluice {
@@ -95,6 +97,38 @@ TEST(Microsoft, NodesBecomeTheLargestFusedOps) {
     EXPECT_THAT(made, ElementsAreArray(row.made)) << row.op;
     EXPECT_EQ(call.results.size(), row.outputs);
   }
+}
+
+template <typename Name>
+concept AttributeIsReadBy = requires(const ExpandCall& call, Name name) { call.get(name); };
+static_assert(AttributeIsReadBy<FloatAttribute> && !AttributeIsReadBy<std::string_view> &&
+              !AttributeIsReadBy<const char*>);
+
+TEST(Microsoft, AnAbsentAttributeHasTheDefaultOfItsRow) {
+  using Attributes = microsoft_attributes::FusedGemm;
+  Module module;
+  onnx::ModelProto model = model_of("FusedGemm", 2, 1);
+  set_int(model, "transB", 1);
+  const ExpandCall call{module.add_graph("main"), model.graph().node(0), {}, {}};
+  EXPECT_EQ(call.get(Attributes::alpha), 1);
+  EXPECT_EQ(call.get(Attributes::transA), 0);
+  EXPECT_EQ(call.get(Attributes::transB), 1);
+  EXPECT_EQ(call.get(Attributes::activation), "");
+  EXPECT_FALSE(call.has(Attributes::transA));
+  EXPECT_TRUE(call.has(Attributes::transB));
+}
+
+// Models of ONNX's first releases have attributes without a type.
+TEST(Microsoft, AttributesWithoutATypeAreCopied) {
+  onnx::ModelProto model = model_of("FusedGemm", 2, 1);
+  set_int(model, "transB", 1);
+  model.mutable_graph()->mutable_node(0)->mutable_attribute(0)->clear_type();
+  Module module;
+  Graph& graph = module.add_graph("main");
+  Value* matrix = &graph.add_input(module.intern(Type::fixed_tensor(DType::kF32, {8, 8})));
+  ExpandCall call{graph, model.graph().node(0), {matrix, matrix}, {}};
+  ASSERT_TRUE(expand_node(call, *find_microsoft_operator(call.proto)).ok());
+  EXPECT_EQ(graph.first_node()->get(attributes::Gemm::transB), 1);
 }
 
 TEST(Microsoft, NodesKeepTheirOriginAndValuesTheirNames) {

@@ -4,13 +4,14 @@
 #include <cmath>
 
 #include "common/base/dtype.h"
+#include "stages/preprocess/onnx/ml/attributes.h"
 #include "stages/preprocess/onnx/ml/operators.h"
 
 namespace sluice {
 
 Result<void> expand_binarizer(ExpandCall& call) {
   SLUICE_ASSIGN(const DType dtype, call.dtype(0));
-  const float threshold = call.float_attribute("threshold", 0);
+  const float threshold = call.get(ml_attributes::Binarizer::threshold);
   Value* x = call.input(0);
   Value* bound = nullptr;
   if (dtype_is_float(dtype)) {

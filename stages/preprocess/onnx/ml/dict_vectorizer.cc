@@ -1,11 +1,14 @@
 // DictVectorizer becomes the op with its vocabulary as an input.
+#include "stages/preprocess/onnx/ml/attributes.h"
 #include "stages/preprocess/onnx/ml/operators.h"
 
 namespace sluice {
 
+using Attributes = ml_attributes::DictVectorizer;
+
 Result<void> expand_dict_vectorizer(ExpandCall& call) {
-  const std::vector<std::string> texts = call.strings_attribute("string_vocabulary");
-  const std::vector<int64_t> numbers = call.ints_attribute("int64_vocabulary");
+  const std::vector<std::string> texts = call.get(Attributes::string_vocabulary);
+  const std::vector<int64_t> numbers = call.get(Attributes::int64_vocabulary);
   if (texts.empty() == numbers.empty()) {
     return call.bad(
         "it has {} of the attributes 'string_vocabulary' and 'int64_vocabulary', expected one",

@@ -1,10 +1,13 @@
 // FeatureVectorizer joins the operands' columns, each operand cut or padded with zeros to its
 // number of columns. A vector counts as one row; the rows of a tensor of higher rank are along the
 // first axis, as in ONNX Runtime.
+#include "stages/preprocess/onnx/ml/attributes.h"
 #include "stages/preprocess/onnx/ml/operators.h"
 
 namespace sluice {
 namespace {
+
+using Attributes = ml_attributes::FeatureVectorizer;
 
 Value* rows_of(ExpandCall& call, size_t index, int64_t rank) {
   Value* input = call.input(index);
@@ -26,8 +29,8 @@ Value* of_width(ExpandCall& call, Value* rows, int64_t width) {
 }  // namespace
 
 Result<void> expand_feature_vectorizer(ExpandCall& call) {
-  const std::vector<int64_t> widths = call.ints_attribute("inputdimensions");
-  if (call.has("inputdimensions") && widths.size() != call.inputs.size()) {
+  const std::vector<int64_t> widths = call.get(Attributes::inputdimensions);
+  if (call.has(Attributes::inputdimensions) && widths.size() != call.inputs.size()) {
     return call.bad(
         "attribute 'inputdimensions' has {} elements, expected one for each of {} inputs",
         widths.size(), call.inputs.size());

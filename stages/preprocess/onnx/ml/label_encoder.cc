@@ -3,31 +3,43 @@
 #include <numeric>
 
 #include "common/base/dtype.h"
+#include "stages/preprocess/onnx/ml/attributes.h"
 #include "stages/preprocess/onnx/ml/operators.h"
 
 namespace sluice {
 namespace {
 
-// Returns the list or tensor "<name>_…"; null when there is none.
-Result<Value*> list_of(ExpandCall& call, const std::string& name) {
-  if (call.has(name + "_tensor")) return call.tensor_attribute(name + "_tensor");
-  if (call.has(name + "_strings")) return call.strings(call.strings_attribute(name + "_strings"));
-  if (call.has(name + "_int64s")) return call.ints(call.ints_attribute(name + "_int64s"));
-  if (call.has(name + "_floats")) return call.floats(call.floats_attribute(name + "_floats"));
-  return call.bad("it has no attribute '{0}_tensor', '{0}_strings', '{0}_int64s' or '{0}_floats'",
-                  name);
+using Attributes = ml_attributes::LabelEncoder;
+
+// The attributes one of which holds the keys, or the values.
+struct Lists {
+  TensorAttribute tensor;
+  StringsAttribute strings;
+  IntsAttribute ints;
+  FloatsAttribute floats;
+};
+constexpr Lists kKeys{Attributes::keys_tensor, Attributes::keys_strings, Attributes::keys_int64s,
+                      Attributes::keys_floats};
+constexpr Lists kValues{Attributes::values_tensor, Attributes::values_strings,
+                        Attributes::values_int64s, Attributes::values_floats};
+
+Result<Value*> list_of(ExpandCall& call, const Lists& of) {
+  if (call.has(of.tensor)) return call.tensor(of.tensor);
+  if (call.has(of.strings)) return call.strings(call.get(of.strings));
+  if (call.has(of.ints)) return call.ints(call.get(of.ints));
+  if (call.has(of.floats)) return call.floats(call.get(of.floats));
+  return call.bad("it has no attribute '{}', '{}', '{}' or '{}'", of.tensor.name, of.strings.name,
+                  of.ints.name, of.floats.name);
 }
 
 // Returns the default for elements without a key.
 Result<Value*> default_like(ExpandCall& call, Value* values) {
-  if (call.has("default_tensor")) return call.tensor_attribute("default_tensor");
+  if (call.has(Attributes::default_tensor)) return call.tensor(Attributes::default_tensor);
   const DType dtype = values->type().dtype;
-  if (dtype == DType::kString)
-    return call.strings({call.string_attribute("default_string", "_Unused")});
-  if (dtype == DType::kI64) return call.ints({call.int_attribute("default_int64", -1)});
-  if (dtype_is_float(dtype))
-    return call.number(call.float_attribute("default_float", -0.0f), values);
-  return call.int_like(call.int_attribute("default_int64", -1), values);
+  if (dtype == DType::kString) return call.strings({call.get(Attributes::default_string)});
+  if (dtype == DType::kI64) return call.ints({call.get(Attributes::default_int64)});
+  if (dtype_is_float(dtype)) return call.number(call.get(Attributes::default_float), values);
+  return call.int_like(call.get(Attributes::default_int64), values);
 }
 
 Result<void> add_encoder(ExpandCall& call, Value* keys, Value* values, Value* other) {
@@ -50,7 +62,7 @@ Result<void> add_encoder(ExpandCall& call, Value* keys, Value* values, Value* ot
 
 Result<void> expand_classes(ExpandCall& call) {
   SLUICE_ASSIGN(const DType dtype, call.dtype(0));
-  const std::vector<std::string> texts = call.strings_attribute("classes_strings");
+  const std::vector<std::string> texts = call.get(Attributes::classes_strings);
   std::vector<int64_t> numbers(texts.size());
   std::iota(numbers.begin(), numbers.end(), 0);
   const bool from_text = dtype == DType::kString;
@@ -63,9 +75,9 @@ Result<void> expand_classes(ExpandCall& call) {
 }  // namespace
 
 Result<void> expand_label_encoder(ExpandCall& call) {
-  if (call.has("classes_strings")) return expand_classes(call);
-  SLUICE_ASSIGN(Value * keys, list_of(call, "keys"));
-  SLUICE_ASSIGN(Value * values, list_of(call, "values"));
+  if (call.has(Attributes::classes_strings)) return expand_classes(call);
+  SLUICE_ASSIGN(Value * keys, list_of(call, kKeys));
+  SLUICE_ASSIGN(Value * values, list_of(call, kValues));
   SLUICE_ASSIGN(Value * other, default_like(call, values));
   return add_encoder(call, keys, values, other);
 }

@@ -71,17 +71,16 @@ Value* both_classes(ExpandCall& call, Value* score, bool are_probabilities) {
   return call.concat({first, score}, 1);
 }
 
-size_t label_count(const ExpandCall& call, const std::string& strings, const std::string& ints) {
-  return call.has(strings) ? call.strings_attribute(strings).size()
-                           : call.ints_attribute(ints).size();
+size_t label_count(const ExpandCall& call, const StringsAttribute& strings,
+                   const IntsAttribute& ints) {
+  return call.has(strings) ? call.get(strings).size() : call.get(ints).size();
 }
 
-Result<Value*> best_labels(ExpandCall& call, Value* scores, const std::string& strings,
-                           const std::string& ints) {
+Result<Value*> best_labels(ExpandCall& call, Value* scores, const StringsAttribute& strings,
+                           const IntsAttribute& ints) {
   if (label_count(call, strings, ints) == 0)
-    return call.bad("it has no attribute '{}' or '{}'", strings, ints);
-  Value* labels = call.has(strings) ? call.strings(call.strings_attribute(strings))
-                                    : call.ints(call.ints_attribute(ints));
+    return call.bad("it has no attribute '{}' or '{}'", strings.name, ints.name);
+  Value* labels = call.has(strings) ? call.strings(call.get(strings)) : call.ints(call.get(ints));
   Value* best = call.add(Op::kArgMax, {scores}, {{"axis", int64_t{-1}}, {"keepdims", int64_t{0}}});
   return call.add(Op::kGather, {labels, best}, {{"axis", int64_t{0}}});
 }

@@ -18,11 +18,12 @@ Result<Value*> transformed(ExpandCall& call, Value* scores, const std::string& n
 // probabilities, otherwise -s.
 Value* both_classes(ExpandCall& call, Value* score, bool are_probabilities);
 
-// Returns the label of the largest score of each row: [N]. Labels are strings or numbers, by the
-// attributes of these names.
-Result<Value*> best_labels(ExpandCall& call, Value* scores, const std::string& strings,
-                           const std::string& ints);
+// Returns the label of the largest score of each row: [N]. Labels are strings or numbers, whichever
+// of these attributes the node has.
+Result<Value*> best_labels(ExpandCall& call, Value* scores, const StringsAttribute& strings,
+                           const IntsAttribute& ints);
 // Returns the number of labels.
-size_t label_count(const ExpandCall& call, const std::string& strings, const std::string& ints);
+size_t label_count(const ExpandCall& call, const StringsAttribute& strings,
+                   const IntsAttribute& ints);
 
 }  // namespace sluice

@@ -2,23 +2,27 @@
 // classes is that of the second: it wins above zero.
 #include <algorithm>
 
+#include "stages/preprocess/onnx/ml/attributes.h"
 #include "stages/preprocess/onnx/ml/linear.h"
 #include "stages/preprocess/onnx/ml/operators.h"
 
 namespace sluice {
 
+using Attributes = ml_attributes::LinearClassifier;
+
 Result<void> expand_linear_classifier(ExpandCall& call) {
-  const size_t labels = label_count(call, "classlabels_strings", "classlabels_ints");
-  const std::vector<float> intercepts = call.floats_attribute("intercepts");
+  const size_t labels =
+      label_count(call, Attributes::classlabels_strings, Attributes::classlabels_ints);
+  const std::vector<float> intercepts = call.get(Attributes::intercepts);
   const bool is_single = labels == 2 && intercepts.size() == 1;
   const auto rows = static_cast<int64_t>(is_single ? 1 : labels);
   SLUICE_ASSIGN(Value * scores,
-                linear_scores(call, call.floats_attribute("coefficients"), intercepts, rows));
+                linear_scores(call, call.get(Attributes::coefficients), intercepts, rows));
   Value* compared = is_single ? both_classes(call, scores, false) : scores;
-  SLUICE_ASSIGN(call.results[0],
-                best_labels(call, compared, "classlabels_strings", "classlabels_ints"));
+  SLUICE_ASSIGN(call.results[0], best_labels(call, compared, Attributes::classlabels_strings,
+                                             Attributes::classlabels_ints));
   if (!call.wants(1)) return {};
-  const std::string transform = call.string_attribute("post_transform", "NONE");
+  const std::string transform = call.get(Attributes::post_transform);
   if (is_single && (transform == "NONE" || transform == "PROBIT")) {
     SLUICE_ASSIGN(Value * second, transformed(call, scores, transform));
     call.results[1] = both_classes(call, second, true);

@@ -1,15 +1,17 @@
 // LinearRegressor returns a score for each target.
+#include "stages/preprocess/onnx/ml/attributes.h"
 #include "stages/preprocess/onnx/ml/linear.h"
 #include "stages/preprocess/onnx/ml/operators.h"
 
 namespace sluice {
 
+using Attributes = ml_attributes::LinearRegressor;
+
 Result<void> expand_linear_regressor(ExpandCall& call) {
-  SLUICE_ASSIGN(Value * scores, linear_scores(call, call.floats_attribute("coefficients"),
-                                              call.floats_attribute("intercepts"),
-                                              call.int_attribute("targets", 1)));
-  SLUICE_ASSIGN(call.results[0],
-                transformed(call, scores, call.string_attribute("post_transform", "NONE")));
+  SLUICE_ASSIGN(Value * scores,
+                linear_scores(call, call.get(Attributes::coefficients),
+                              call.get(Attributes::intercepts), call.get(Attributes::targets)));
+  SLUICE_ASSIGN(call.results[0], transformed(call, scores, call.get(Attributes::post_transform)));
   return {};
 }
 

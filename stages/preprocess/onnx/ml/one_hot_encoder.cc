@@ -1,18 +1,23 @@
 // OneHotEncoder appends an axis of categories. Numbers are compared as integers.
+#include "stages/preprocess/onnx/ml/attributes.h"
 #include "stages/preprocess/onnx/ml/operators.h"
 
 namespace sluice {
 
+using Attributes = ml_attributes::OneHotEncoder;
+
 Result<void> expand_one_hot_encoder(ExpandCall& call) {
   SLUICE_ASSIGN(const DType dtype, call.dtype(0));
   const bool is_text = dtype == DType::kString;
-  const char* name = is_text ? "cats_strings" : "cats_int64s";
-  if (!call.has(name)) return call.bad("attribute '{}' is absent", name);
-  Value* categories =
-      is_text ? call.strings(call.strings_attribute(name)) : call.ints(call.ints_attribute(name));
+  if (is_text ? !call.has(Attributes::cats_strings) : !call.has(Attributes::cats_int64s)) {
+    return call.bad("attribute '{}' is absent",
+                    is_text ? Attributes::cats_strings.name : Attributes::cats_int64s.name);
+  }
+  Value* categories = is_text ? call.strings(call.get(Attributes::cats_strings))
+                              : call.ints(call.get(Attributes::cats_int64s));
   Value* x = is_text ? call.input(0) : call.cast(call.input(0), DType::kI64);
   call.results[0] =
-      call.add(Op::kOneHotEncoder, {x, categories}, {{"zeros", call.int_attribute("zeros", 1)}});
+      call.add(Op::kOneHotEncoder, {x, categories}, {{"zeros", call.get(Attributes::zeros)}});
   return {};
 }
 

@@ -3,11 +3,14 @@
 //   score = rho + sum of coefficient[i] * kernel(x, vector[i])
 //   LINEAR x·v   POLY (gamma x·v + coef0)^degree   RBF exp(-gamma |x - v|^2)
 //   SIGMOID tanh(gamma x·v + coef0)
+#include "stages/preprocess/onnx/ml/attributes.h"
 #include "stages/preprocess/onnx/ml/linear.h"
 #include "stages/preprocess/onnx/ml/operators.h"
 
 namespace sluice {
 namespace {
+
+using Attributes = ml_attributes::SVMRegressor;
 
 // Computes |x - v|^2 of each row with each vector, by differences: sums of squares would lose small
 // distances.
@@ -18,8 +21,8 @@ Value* distances(ExpandCall& call, Value* x, Value* vectors) {
 
 // Returns the kernel of x [N, F] and vectors [S, F]: [N, S].
 Result<Value*> kernel_values(ExpandCall& call, Value* x, Value* vectors) {
-  const std::string type = call.string_attribute("kernel_type", "LINEAR");
-  std::vector<float> parameters = call.floats_attribute("kernel_params");
+  const std::string type = call.get(Attributes::kernel_type);
+  std::vector<float> parameters = call.get(Attributes::kernel_params);
   parameters.resize(3);
   Value* gamma = call.number(parameters[0]);
   if (type == "RBF")
@@ -36,7 +39,7 @@ Result<Value*> kernel_values(ExpandCall& call, Value* x, Value* vectors) {
 
 Result<Value*> supported(ExpandCall& call, const std::vector<float>& coefficients,
                          int64_t supports) {
-  const std::vector<float> vectors = call.floats_attribute("support_vectors");
+  const std::vector<float> vectors = call.get(Attributes::support_vectors);
   const auto count = static_cast<int64_t>(vectors.size());
   if (supports < 0 || count == 0 || count % supports != 0 ||
       static_cast<int64_t>(coefficients.size()) != supports) {
@@ -53,19 +56,18 @@ Result<Value*> supported(ExpandCall& call, const std::vector<float>& coefficient
 }  // namespace
 
 Result<void> expand_svm_regressor(ExpandCall& call) {
-  const std::vector<float> coefficients = call.floats_attribute("coefficients");
-  const std::vector<float> rho = call.floats_attribute("rho");
-  const int64_t supports = call.int_attribute("n_supports", 0);
+  const std::vector<float> coefficients = call.get(Attributes::coefficients);
+  const std::vector<float> rho = call.get(Attributes::rho);
+  const int64_t supports = call.get(Attributes::n_supports);
   SLUICE_ASSIGN(Value * score, supports == 0 ? linear_scores(call, coefficients, {}, 1)
                                              : supported(call, coefficients, supports));
   if (!rho.empty()) score = call.add(Op::kAdd, {score, call.number(rho[0])});
-  if (call.int_attribute("one_class", 0) != 0) {
+  if (call.get(Attributes::one_class) != 0) {
     Value* inside = call.add(Op::kGreater, {score, call.number(0)});
     call.results[0] = call.add(Op::kWhere, {inside, call.number(1), call.number(-1)});
     return {};
   }
-  SLUICE_ASSIGN(call.results[0],
-                transformed(call, score, call.string_attribute("post_transform", "NONE")));
+  SLUICE_ASSIGN(call.results[0], transformed(call, score, call.get(Attributes::post_transform)));
   return {};
 }
 

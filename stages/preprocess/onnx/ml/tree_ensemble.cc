@@ -1,25 +1,30 @@
 // TreeEnsemble becomes the op with its tensors as inputs, followed by post_transform.
+#include "stages/preprocess/onnx/ml/attributes.h"
 #include "stages/preprocess/onnx/ml/linear.h"
 #include "stages/preprocess/onnx/ml/operators.h"
 
 namespace sluice {
 
+using Attributes = ml_attributes::TreeEnsemble;
+
 Result<void> expand_tree_ensemble(ExpandCall& call) {
   constexpr const char* kTransforms[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"};
-  const int64_t transform = call.int_attribute("post_transform", 0);
+  const int64_t transform = call.get(Attributes::post_transform);
   if (transform < 0 || transform > 4)
     return call.bad("attribute 'post_transform' is {}, expected 0 to 4", transform);
   std::vector<Value*> operands = {call.input(0)};
-  for (const char* name : {"nodes_splits", "nodes_modes", "leaf_weights", "membership_values"}) {
-    SLUICE_ASSIGN(Value * table, call.tensor_attribute(name));
+  for (const TensorAttribute& attribute :
+       {Attributes::nodes_splits, Attributes::nodes_modes, Attributes::leaf_weights,
+        Attributes::membership_values}) {
+    SLUICE_ASSIGN(Value * table, call.tensor(attribute));
     operands.push_back(table);
   }
   Node& node = call.add_node(Op::kTreeEnsemble, operands, 1,
-                             {{"n_targets", call.int_attribute("n_targets", 1)}});
-  call.copy_attributes(
-      node, {"aggregate_function", "leaf_targetids", "nodes_falseleafs", "nodes_falsenodeids",
-             "nodes_featureids", "nodes_missing_value_tracks_true", "nodes_trueleafs",
-             "nodes_truenodeids", "tree_roots"});
+                             {{"n_targets", call.get(Attributes::n_targets)}});
+  call.copy(node, Attributes::aggregate_function, Attributes::leaf_targetids,
+            Attributes::nodes_falseleafs, Attributes::nodes_falsenodeids,
+            Attributes::nodes_featureids, Attributes::nodes_missing_value_tracks_true,
+            Attributes::nodes_trueleafs, Attributes::nodes_truenodeids, Attributes::tree_roots);
   SLUICE_ASSIGN(call.results[0], transformed(call, &node.output(), kTransforms[transform]));
   return {};
 }

@@ -6,20 +6,35 @@
 #include <algorithm>
 #include <set>
 
+#include "stages/preprocess/onnx/ml/attributes.h"
 #include "stages/preprocess/onnx/ml/linear.h"
 #include "stages/preprocess/onnx/ml/operators.h"
 #include "stages/preprocess/onnx/ml/trees.h"
 
 namespace sluice {
+namespace {
+
+using Attributes = ml_attributes::TreeEnsembleClassifier;
+
+constexpr WeightAttributes kWeights{
+    "class_…",
+    Attributes::class_treeids,
+    Attributes::class_nodeids,
+    Attributes::class_ids,
+    {Attributes::class_weights, Attributes::class_weights_as_tensor}};
+
+}  // namespace
+
 Result<void> expand_tree_ensemble_classifier(ExpandCall& call) {
-  const size_t labels = label_count(call, "classlabels_strings", "classlabels_int64s");
-  const std::vector<int64_t> ids = call.ints_attribute("class_ids");
-  const std::string transform = call.string_attribute("post_transform", "NONE");
+  const size_t labels =
+      label_count(call, Attributes::classlabels_strings, Attributes::classlabels_int64s);
+  const std::vector<int64_t> ids = call.get(Attributes::class_ids);
+  const std::string transform = call.get(Attributes::post_transform);
   const bool is_single = labels <= 2 && std::set<int64_t>(ids.begin(), ids.end()).size() == 1;
-  SLUICE_ASSIGN(const std::vector<double> weights, reals_attribute(call, "class_weights"));
-  SLUICE_ASSIGN(const std::vector<double> base, reals_attribute(call, "base_values"));
+  SLUICE_ASSIGN(const std::vector<double> weights, reals_of(call, kWeights.weights));
+  SLUICE_ASSIGN(const std::vector<double> base, reals_of(call, kBaseValues));
   SLUICE_ASSIGN(Value * scores,
-                tree_scores(call, {"class_", is_single ? 1 : static_cast<int64_t>(labels), "SUM",
+                tree_scores(call, {kWeights, is_single ? 1 : static_cast<int64_t>(labels), "SUM",
                                    is_single}));
   scores = call.cast(scores, DType::kF32);
   if (is_single && !base.empty()) {
@@ -32,8 +47,8 @@ Result<void> expand_tree_ensemble_classifier(ExpandCall& call) {
   const bool are_probabilities = (transform == "NONE" || transform == "PROBIT") &&
                                  std::ranges::all_of(weights, [](double w) { return w >= 0; });
   if (is_single && labels == 2) scores = both_classes(call, scores, are_probabilities);
-  SLUICE_ASSIGN(call.results[0],
-                best_labels(call, scores, "classlabels_strings", "classlabels_int64s"));
+  SLUICE_ASSIGN(call.results[0], best_labels(call, scores, Attributes::classlabels_strings,
+                                             Attributes::classlabels_int64s));
   if (!call.wants(1)) return {};
   SLUICE_ASSIGN(call.results[1], transformed(call, scores, transform));
   return {};

@@ -16,8 +16,12 @@
 namespace sluice {
 namespace {
 
+using Attributes = ml_attributes::TreeNodes;
+
 using Ints = std::vector<int64_t>;
 using Place = std::pair<int64_t, int64_t>;  // tree, node
+
+constexpr RealsAttribute kSplits{Attributes::nodes_values, Attributes::nodes_values_as_tensor};
 
 struct Weight {
   int64_t target = 0;
@@ -49,20 +53,19 @@ std::optional<uint8_t> mode_number(const std::string& name) {
 }
 
 Result<void> read_weights(ExpandCall& call, const TreeWeights& wanted, Lists& lists) {
-  const Ints trees = call.ints_attribute(wanted.prefix + "treeids"),
-             nodes = call.ints_attribute(wanted.prefix + "nodeids");
-  const Ints targets = call.ints_attribute(wanted.prefix + "ids");
-  SLUICE_ASSIGN(const std::vector<double> weights,
-                reals_attribute(call, wanted.prefix + "weights"));
+  const WeightAttributes& names = wanted.attributes;
+  const Ints trees = call.get(names.trees), nodes = call.get(names.nodes),
+             targets = call.get(names.ids);
+  SLUICE_ASSIGN(const std::vector<double> weights, reals_of(call, names.weights));
   if (trees.size() != nodes.size() || trees.size() != targets.size() ||
       trees.size() != weights.size()) {
-    return call.bad("the attributes '{}…' are of different lengths", wanted.prefix);
+    return call.bad("the attributes '{}' are of different lengths", names.together);
   }
   for (size_t i = 0; i < trees.size(); ++i) {
     const int64_t target = wanted.one_target ? 0 : targets[i];
     if (target < 0 || target >= wanted.targets) {
-      return call.bad("attribute '{}ids' has the element {}, expected 0 to {}", wanted.prefix,
-                      target, wanted.targets - 1);
+      return call.bad("attribute '{}' has the element {}, expected 0 to {}", names.ids.name, target,
+                      wanted.targets - 1);
     }
     lists.weights[{trees[i], nodes[i]}].push_back({target, weights[i]});
   }
@@ -70,17 +73,17 @@ Result<void> read_weights(ExpandCall& call, const TreeWeights& wanted, Lists& li
 }
 
 Result<Lists> read_lists(ExpandCall& call, const TreeWeights& wanted) {
-  Lists lists{call.ints_attribute("nodes_treeids"),
-              call.ints_attribute("nodes_nodeids"),
-              call.ints_attribute("nodes_featureids"),
-              call.ints_attribute("nodes_truenodeids"),
-              call.ints_attribute("nodes_falsenodeids"),
-              call.ints_attribute("nodes_missing_value_tracks_true"),
-              call.strings_attribute("nodes_modes"),
+  Lists lists{call.get(Attributes::nodes_treeids),
+              call.get(Attributes::nodes_nodeids),
+              call.get(Attributes::nodes_featureids),
+              call.get(Attributes::nodes_truenodeids),
+              call.get(Attributes::nodes_falsenodeids),
+              call.get(Attributes::nodes_missing_value_tracks_true),
+              call.get(Attributes::nodes_modes),
               {},
               {},
               {}};
-  SLUICE_ASSIGN(lists.splits, reals_attribute(call, "nodes_values"));
+  SLUICE_ASSIGN(lists.splits, reals_of(call, kSplits));
   const size_t count = lists.trees.size();
   if (lists.tracks_true.empty()) lists.tracks_true.resize(count);
   if (lists.nodes.size() != count || lists.features.size() != count ||
@@ -250,17 +253,16 @@ std::vector<double> as_doubles(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Result<std::vector<double>> reals_attribute(ExpandCall& call, const std::string& name) {
-  const std::string tensor = name + "_as_tensor";
-  if (!call.has(tensor)) {
-    const std::vector<float> floats = call.floats_attribute(name);
+Result<std::vector<double>> reals_of(ExpandCall& call, const RealsAttribute& attribute) {
+  if (!call.has(attribute.tensor)) {
+    const std::vector<float> floats = call.get(attribute.floats);
     return std::vector<double>(floats.begin(), floats.end());
   }
-  SLUICE_ASSIGN(const Value* value, call.tensor_attribute(tensor));
+  SLUICE_ASSIGN(const Value* value, call.tensor(attribute.tensor));
   const Module& module = call.graph.module();
   const Type& type = value->type();
   if (type.dtype != DType::kF32 && type.dtype != DType::kF64) {
-    return call.bad("attribute '{}' is of dtype {}, expected f32 or f64", tensor,
+    return call.bad("attribute '{}' is of dtype {}, expected f32 or f64", attribute.tensor.name,
                     dtype_name(type.dtype));
   }
   const Segment& segment = module.segment(value->segment());

@@ -2,18 +2,36 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stages/preprocess/onnx/expand_call.h"
+#include "stages/preprocess/onnx/ml/attributes.h"
 
 namespace sluice {
 
-// Returns the numbers of attribute "<name>" or of the tensor "<name>_as_tensor"; none when both are
-// absent.
-Result<std::vector<double>> reals_attribute(ExpandCall& call, const std::string& name);
+// Numbers that a node has as a list, or, since version 3, as a tensor.
+struct RealsAttribute {
+  FloatsAttribute floats;
+  TensorAttribute tensor;
+};
+inline constexpr RealsAttribute kBaseValues{ml_attributes::TreeNodes::base_values,
+                                            ml_attributes::TreeNodes::base_values_as_tensor};
+
+// Returns none when both are absent.
+Result<std::vector<double>> reals_of(ExpandCall& call, const RealsAttribute& attribute);
+
+// The attributes that list the weights of leaves.
+struct WeightAttributes {
+  std::string_view together;  // what messages call them
+  IntsAttribute trees;
+  IntsAttribute nodes;
+  IntsAttribute ids;
+  RealsAttribute weights;
+};
 
 struct TreeWeights {
-  std::string prefix;  // "target_" or "class_"
+  WeightAttributes attributes;
   int64_t targets = 1;
   std::string aggregate = "SUM";  // or AVERAGE, MIN, MAX
   bool one_target = false;        // all weights are target 0's, whatever their ids
