@@ -1,6 +1,6 @@
 """Builds programs of a build folder with some sources changed, without touching the sources:
-changed copies lie in a folder of their own that is searched for includes first, and their objects come
-before the libraries, whose members they replace."""
+changed copies are in a folder of their own that is searched for includes first, and their objects
+come before the libraries, whose members they replace."""
 import os
 import re
 import shlex
