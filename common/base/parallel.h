@@ -16,10 +16,10 @@ namespace sluice {
 // use when it is 0.
 int64_t thread_count(int64_t asked);
 
-// Runs job(i) for every i < count, in the order of i, on at most `threads` threads including the
-// caller's. No job starts after a failure. Returns the error of the lowest i that fails,
-// independent of the timing; exhausted memory, of a job or of a new thread, is kLimit. Several
-// threads call job at once.
+// Runs job(i) for every i < count on at most `threads` threads, the caller's among them. Jobs start
+// in the order of i and run at the same time, so a job writes only what is its own. No job starts
+// after a failure. Returns the error of the lowest i that fails, independent of the timing;
+// exhausted memory, of a job or of a new thread, is kLimit.
 Result<void> parallel_for(size_t count, int64_t threads,
                           const std::function<Result<void>(size_t)>& job);
 

@@ -165,7 +165,7 @@ class Planner {
           {mine.first, mine.last, mine.bytes == kUnbounded ? kUnbounded : aligned(mine.bytes)});
     }
     MemoryPlan plan;
-    SLUICE_TRY(place_buffers(std::move(buffers), plan));
+    SLUICE_TRY(place_in_arena(std::move(buffers), plan));
     plan.places.resize(root_.value_limit());
     for (const Value& value : root_.values()) {
       if (value.is_erased()) continue;
@@ -189,7 +189,7 @@ class Planner {
     return plan;
   }
 
-  Result<void> place_buffers(std::vector<Buffer> buffers, MemoryPlan& plan) const {
+  Result<void> place_in_arena(std::vector<Buffer> buffers, MemoryPlan& plan) const {
     plan.is_placed = std::none_of(buffers.begin(), buffers.end(),
                                   [](const Buffer& buffer) { return buffer.bytes == kUnbounded; });
     plan.arena_buffers = std::move(buffers);

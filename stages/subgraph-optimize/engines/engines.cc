@@ -43,6 +43,15 @@ constexpr LoweringRow kLowerings[] = {
     {"rts", lower_rts},
 };
 
+std::string listed_engines() {
+  std::string text;
+  for (const LoweringRow& row : kLowerings) {
+    if (!text.empty()) text += &row == std::end(kLowerings) - 1 ? " and " : ", ";
+    text += row.engine;
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<GeneratedKernel> KernelCache::get(const std::string& specification,
@@ -66,7 +75,7 @@ Result<void> lower_for_engine(Graph& graph, const DeviceProfile& profile, Kernel
     return make_error(ErrorCode::kNotLowerable,
                       "subgraph '{}': this release cannot lower for engine {}", graph.name(),
                       engine_name(graph.engine))
-        .with_hint("choose a --profile whose engines are aicore, host_cpu and rts");
+        .with_hint(fmt::format("choose a --profile whose engines are {}", listed_engines()));
   }
   SLUICE_TRY(check_nodes(graph, profile));
   return row->lower(graph, profile, kernels);
