@@ -37,7 +37,9 @@ class Overlay:
         made = os.path.join(self.folder, path.replace("/", ".") + ".o")
         words[words.index("-o") + 1] = made
         words[words.index("-c") + 1] = copy if os.path.exists(copy) else os.path.join(ROOT, path)
-        done = subprocess.run(words, cwd=self.build, capture_output=True, text=True)
+        # A compiler cache does not see files that come earlier in the search for includes.
+        done = subprocess.run(words, cwd=self.build, capture_output=True, text=True,
+                              env={**os.environ, "CCACHE_DISABLE": "1"})
         library = re.sub(r"CMakeFiles/(\w+)\.dir/.*", r"lib\1.a", old)
         self.objects.append((made, library))
         return done.returncode == 0, done.stderr

@@ -78,7 +78,8 @@ TEST(AnnotationRules, WrongRulesAreNamed) {
             "rule 1: there is no annotation 'color'"},
            {R"([{"op": "Conv", "set": {"keep": true}}, {"kind": "Conv", "set": {"keep": true}}])",
             "rule 2: 'kind' is not known"},
-           {R"([{"op": "Conv", "set": {"engine": "abacus"}}])", "annotation 'engine' is 'abacus'"},
+           {R"([{"op": "Conv", "set": {"engine": "Abacus!"}}])",
+            "annotation 'engine' is 'Abacus!'"},
            {R"([{"op": "Conv", "set": {"stage_level": -1}}])", "expected a number"},
            {R"([{"op": "Conv", "set": {"stage_level": [1]}}])", "'stage_level' must be a text"},
            {"[", ""}}) {
