@@ -90,7 +90,7 @@ Result<double> timed(Action action) {
 // Of this program alone: getrusage would count what its parent held when it started it.
 double peak_rss_mb() {
   constexpr std::string_view kKey = "VmHWM:";
-  const auto text = read_text("/proc/self/status");
+  const auto text = sluice::read_text("/proc/self/status");
   const size_t at = text ? text->find(kKey) : std::string::npos;
   if (at == std::string::npos) return 0;
   return std::strtod(text->c_str() + at + kKey.size(), nullptr) / 1024;
