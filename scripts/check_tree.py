@@ -17,7 +17,7 @@ from check_style import check_style
 BASE, SYMBOLIC, IR, OPS = "common/base", "common/symbolic", "common/ir", "common/ops"
 TENSORFILE, WIRE = "common/tensorfile", "common/wire"
 UP_TO_OPS = [BASE, SYMBOLIC, IR, OPS]
-READERS = UP_TO_OPS + ["common/text", "common/graphfile", "common/loop", "common/eval", TENSORFILE]
+READERS = UP_TO_OPS + ["common/text", "common/graphfile", "common/eval", TENSORFILE]
 UP_TO_PASS = READERS + ["common/target", "common/verify", "common/pass"]
 UP_TO_STAGE = UP_TO_PASS + ["common/stage", WIRE]
 # the bytes of a compiled model: no device, no kernels
@@ -38,8 +38,7 @@ ALLOWED = {
     "common/omcheck": [BASE, SYMBOLIC, OMFILE],
     "common/text": UP_TO_OPS,
     "common/graphfile": UP_TO_OPS,
-    "common/loop": UP_TO_OPS,
-    "common/eval": UP_TO_OPS + ["common/loop"],
+    "common/eval": UP_TO_OPS,
     "common/target": READERS,
     "common/verify": READERS + ["common/target"],
     "common/pass": READERS + ["common/target", "common/verify"],
@@ -267,6 +266,8 @@ def main():
     faults = [fault for path, text in files.items()
               for check in (check_layers, check_words, check_size, check_style)
               for fault in check(path, text)]
+    faults += [f"scripts/check_tree.py: the table has {folder}, which does not exist"
+               for folder in ALLOWED if not os.path.isdir(folder)]
     faults += [*check_passes(files), *check_dependencies(files), *check_fields(files)]
     pages = [path for path in files if path.endswith(".md")]
     faults += [fault for path in pages for check in (check_links, check_paths)
