@@ -326,6 +326,9 @@ class Binding:
         self.is_state = bool(c.is_state)
         self.key_dtype = c.key_dtype
 
+    def __repr__(self):
+        return f"<{self.name}: {self.type}>"
+
 
 class Model:
     def __init__(self, path, verify_weights=False):
@@ -338,22 +341,27 @@ class Model:
         self.inputs = self._bindings(_COUNT_INPUTS, _library.sluice_model_input)
         self.outputs = self._bindings(_COUNT_OUTPUTS, _library.sluice_model_output)
 
+    def _opened(self):
+        if not self._model:
+            raise ValueError("the model is closed")
+        return self._model
+
     def _bindings(self, what, describe):
         found = []
-        for index in range(_library.sluice_model_count(self._model, what)):
+        for index in range(_library.sluice_model_count(self._opened(), what)):
             binding = _Binding()
-            _check(describe(self._model, index, ctypes.byref(binding)))
+            _check(describe(self._opened(), index, ctypes.byref(binding)))
             found.append(Binding(binding))
         return found
 
     def limit_bound_parts(self, size):
         """Parts of open sizes that are kept, bound to sizes, hold at most that many bytes."""
-        _check(_library.sluice_model_limit_bound_parts(self._model, size))
+        _check(_library.sluice_model_limit_bound_parts(self._opened(), size))
 
     def bound_parts(self):
         """Counters of these, by the names of `sluice bench --json`."""
         return {
-            name: _library.sluice_model_count(self._model, what)
+            name: _library.sluice_model_count(self._opened(), what)
             for name, what in _BOUND_PARTS.items()
         }
 
@@ -383,7 +391,7 @@ class Run:
     def __init__(self, model, threads=0):
         self.inputs, self.outputs = model.inputs, model.outputs
         self._run = _pointer()
-        _check(_library.sluice_run_create(model._model, threads, ctypes.byref(self._run)))
+        _check(_library.sluice_run_create(model._opened(), threads, ctypes.byref(self._run)))
 
     def __call__(self, inputs=None, /, **named):
         """Runs once, on inputs by name: a dict, words, or both. Each input is a numpy array of its

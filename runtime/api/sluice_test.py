@@ -16,6 +16,13 @@ with tempfile.TemporaryDirectory() as folder:
     with sluice.Model(path, verify_weights=True) as model:
         assert [b.name for b in model.inputs] == ["x"] and model.outputs[0].dims == (2, 3)
         run = model.run(threads=2)
+    for use in (model.run, model.bound_parts, lambda: model.limit_bound_parts(3)):
+        try:
+            use()
+            raise SystemExit("a closed model was used")
+        except ValueError as error:
+            assert str(error) == "the model is closed"
+    assert repr(model.inputs[0]).startswith("<x: "), model.inputs
     x = numpy.arange(6, dtype="f4").reshape(2, 3)
     assert numpy.array_equal(run(x=x)["y"], x)
     assert numpy.array_equal(run(x=(x * 2).tobytes())["y"], x * 2)
