@@ -8,8 +8,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 // Dtypes of ops for which the standard has no f64.
 constexpr uint32_t kNarrowFloatSet = dtype_set({DType::kF16, DType::kBF16, DType::kF32});
 

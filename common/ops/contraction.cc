@@ -7,8 +7,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 Result<void> infer_conv(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
   SLUICE_TRY(call.expect_same_dtype(1, 0));

@@ -11,8 +11,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 std::vector<BodyInput> captured_inputs(const InferCall& call, size_t first) {
   std::vector<BodyInput> inputs;
   for (size_t i = first; i < call.input_count(); ++i)

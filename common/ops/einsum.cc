@@ -10,8 +10,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 constexpr char kEllipsis = '.';  // stands for "..."
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }

@@ -7,8 +7,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 template <uint32_t set>
 Result<Shape> broadcast_all(InferCall& call, size_t first) {
   for (size_t i = first; i < call.input_count(); ++i) {

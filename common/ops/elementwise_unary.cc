@@ -7,8 +7,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 constexpr uint32_t kF8Set =
     dtype_set({DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::kF8E5M2, DType::kF8E5M2FNUZ});
 

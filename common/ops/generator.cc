@@ -9,8 +9,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 // Returns the dtype that an attribute names, or `fallback` when it is absent.
 Result<DType> dtype_attribute(const InferCall& call, DType fallback) {
   const int64_t number =

@@ -9,8 +9,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 // Infers columns [N, C * block, L] to an image [N, C, image…].
 Result<void> infer_col2im(InferCall& call) {
   SLUICE_TRY(call.expect_rank(0, 3));

@@ -10,8 +10,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 // A stride larger than every dim; rounding up does not overflow with it.
 constexpr int64_t kLongest = int64_t{1} << 61;
 constexpr int64_t kFar = INT32_MAX;  // exporters write this and more for "to the end"

@@ -7,8 +7,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 Result<void> infer_loss(InferCall& call) {
   SLUICE_TRY(call.expect_same_dtype(2, 0));
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));

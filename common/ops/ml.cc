@@ -10,8 +10,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 constexpr uint32_t kLabelSet =
     dtype_set({DType::kString, DType::kI64, DType::kF32, DType::kI32, DType::kF64, DType::kI16});
 constexpr uint32_t kCategorySet = dtype_set({DType::kString, DType::kI64});

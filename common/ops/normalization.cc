@@ -9,8 +9,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 template <const IntAttribute& attribute>
 Result<void> infer_along_axis(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));

@@ -7,8 +7,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 Result<Shape> pooled_shape(InferCall& call) {
   SLUICE_TRY(call.expect_rank(0, 3, INT64_MAX));
   const Shape input = call.shape(0);

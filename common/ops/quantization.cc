@@ -7,8 +7,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 bool is_one_number(const Shape& shape) {
   return shape && (shape->empty() || (shape->size() == 1 && shape->front() == Dim::fixed(1)));
 }

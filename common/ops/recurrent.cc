@@ -8,8 +8,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 Result<int64_t> directions(const InferCall& call) {
   const std::string direction = call.node.get(attributes::Recurrent::direction);
   if (direction == "forward" || direction == "reverse") return 1;

@@ -9,8 +9,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 // Returns the shape when only the number of axes is known.
 Shape unknown_axes_shape(const InferCall& call, const Dims& dims, bool keep) {
   if (keep) return Dims(dims.size(), Dim::unknown());

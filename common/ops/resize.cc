@@ -10,8 +10,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 constexpr int64_t kMaxDenominator = 64;
 
 // Computes floor(in * scale). A symbolic dim needs a scale that is a fraction with a small

@@ -7,8 +7,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 Result<void> check_reduction(const InferCall& call) {
   const std::string reduction = call.node.get(attributes::ScatterND::reduction);
   for (const std::string_view known : {"none", "add", "mul", "max", "min"}) {

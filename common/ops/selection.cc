@@ -11,8 +11,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 Result<void> infer_non_zero(InferCall& call) {
   const Shape input = call.shape(0);
   const Dim rank = input ? Dim::fixed(std::max<int64_t>(rank_of(*input), 1)) : Dim::unknown();

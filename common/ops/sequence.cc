@@ -8,8 +8,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 // Returns the element type of a sequence or optional input, or the unknown type when it is not
 // known.
 Result<Type> element_of(const InferCall& call, size_t index, TypeKind kind) {

@@ -10,8 +10,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 // One target dim of a Reshape.
 struct Target {
   Dim dim;

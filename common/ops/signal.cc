@@ -7,8 +7,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 // Returns the single number in an input, or unknown when it is not known or absent.
 Dim number(InferCall& call, size_t index) {
   const auto value = call.value_dims(index);

@@ -7,8 +7,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 // Infers a node whose inputs are the body's inputs and whose results are the body's results.
 Result<void> infer_through(InferCall& call, const BodyAttribute& attribute) {
   SLUICE_ASSIGN(Graph * body, find_body(call, attribute));

@@ -11,8 +11,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 // Returns the rank of the first input whose rank is known, or -1.
 int64_t known_rank(const InferCall& call) {
   for (size_t i = 0; i < call.input_count(); ++i) {

@@ -9,8 +9,6 @@
 namespace sluice {
 namespace {
 
-using enum AttributeKind;
-
 constexpr uint32_t kStringSet = dtype_set({DType::kString});
 
 Result<void> infer_concat(InferCall& call) {

@@ -5,7 +5,6 @@
 
 #include "common/ir/dynamic_dims.h"
 #include "common/ir/fixed.h"
-#include "common/ops/attributes.h"
 #include "common/ops/op_table.h"
 #include "common/symbolic/nominal.h"
 #include "common/target/aicore.h"

@@ -3,7 +3,6 @@
 #include "common/base/work.h"
 #include "common/ir/fixed.h"
 #include "common/ir/states.h"
-#include "common/ops/attributes.h"
 #include "common/verify/findings.h"
 
 namespace sluice::verifying {

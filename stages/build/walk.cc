@@ -5,7 +5,6 @@
 #include "common/ir/fixed.h"
 #include "common/ir/module.h"
 #include "common/ir/states.h"
-#include "common/ops/attributes.h"
 
 namespace sluice {
 namespace {

@@ -12,7 +12,6 @@
 #include <set>
 
 #include "common/base/work.h"
-#include "common/ops/attributes.h"
 #include "common/target/engine_table.h"
 #include "stages/partition/check_convexity.h"
 #include "stages/partition/clusters.h"

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "common/base/work.h"
-#include "common/ops/attributes.h"
 #include "stages/partition/check_convexity.h"
 #include "stages/partition/clusters.h"
 #include "stages/partition/cut.h"
@@ -19,9 +18,7 @@ namespace sluice {
 namespace {
 
 EngineId own_engine(const Node& node, const void*) {
-  return node.op() == Op::kCall && node.get(attributes::Call::graph) != nullptr
-             ? EngineId::kNone
-             : node.placement.engine;
+  return called_graph(node) != nullptr ? EngineId::kNone : node.placement.engine;
 }
 
 Result<bool> cut(Graph& graph, const Options& options) {

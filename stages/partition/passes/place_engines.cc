@@ -29,8 +29,8 @@ class Placer {
   void place(Graph& graph) {
     add_work(Work::kNodeVisits, graph.node_count());
     for (Node& node : graph.nodes()) {
-      if (node.op() == Op::kCall && node.get(attributes::Call::graph) != nullptr) {
-        place(*node.get(attributes::Call::graph));
+      if (Graph* callee = called_graph(node)) {
+        place(*callee);
       } else {
         place(node);
       }

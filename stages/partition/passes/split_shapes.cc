@@ -23,7 +23,6 @@
 #include "common/base/work.h"
 #include "common/ir/module.h"
 #include "common/ir/states.h"
-#include "common/ops/attributes.h"
 #include "stages/partition/check_convexity.h"
 #include "stages/partition/cut.h"
 #include "stages/partition/passes/passes.h"

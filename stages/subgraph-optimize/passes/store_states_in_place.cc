@@ -60,8 +60,7 @@ bool reads_shape_only(const Use& use) {
 bool is_read_by(const Value& value, const Node& append) {
   return !value.is_output() &&
          std::all_of(value.uses().begin(), value.uses().end(), [&](const Use& call) {
-           const Graph* body =
-               call.node->op() == Op::kCall ? call.node->get(attributes::Call::graph) : nullptr;
+           const Graph* body = called_graph(*call.node);
            if (body == nullptr) return false;
            const Value& inside = *body->inputs()[call.input];
            return !inside.is_output() &&
