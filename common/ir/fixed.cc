@@ -5,6 +5,7 @@
 
 #include "common/ir/limits.h"
 #include "common/ir/module.h"
+#include "common/symbolic/any_symbol.h"
 #include "common/symbolic/nominal.h"
 
 namespace sluice {
@@ -31,11 +32,9 @@ void for_each_value(const Graph& graph, bool is_callee,
 }
 
 bool reads_inputs_only(const ExpressionTable& expressions, ExpressionId id) {
-  const Expression& e = expressions[id];
-  if (e.op == ExpressionOp::kConstant) return true;
-  if (e.op == ExpressionOp::kSymbol)
-    return expressions.symbol(static_cast<SymbolId>(e.value)).origin == SymbolOrigin::kInputDim;
-  return reads_inputs_only(expressions, e.a) && reads_inputs_only(expressions, e.b);
+  return !any_symbol(expressions, id, [&](SymbolId symbol) {
+    return expressions.symbol(symbol).origin != SymbolOrigin::kInputDim;
+  });
 }
 
 }  // namespace

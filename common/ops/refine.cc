@@ -1,17 +1,16 @@
 #include "common/ops/refine.h"
 
 #include "common/ops/dim_math.h"
+#include "common/symbolic/any_symbol.h"
 
 namespace sluice {
 namespace {
 
 // Returns true when a size is known only after some node ran.
 bool waits_for_node(const ExpressionTable& table, ExpressionId id) {
-  const Expression& e = table[id];
-  if (e.op == ExpressionOp::kConstant) return false;
-  if (e.op == ExpressionOp::kSymbol)
-    return table.symbol(static_cast<SymbolId>(e.value)).origin == SymbolOrigin::kNodeResult;
-  return waits_for_node(table, e.a) || waits_for_node(table, e.b);
+  return any_symbol(table, id, [&](SymbolId symbol) {
+    return table.symbol(symbol).origin == SymbolOrigin::kNodeResult;
+  });
 }
 
 std::optional<Dim> refine_dim(Module& module, const Dim& known, const Dim& found) {

@@ -5,6 +5,7 @@
 #include "common/ir/fixed.h"
 #include "common/ir/module.h"
 #include "common/ir/states.h"
+#include "common/symbolic/any_symbol.h"
 
 namespace sluice {
 namespace {
@@ -37,10 +38,8 @@ class BoundSymbols {
 
  private:
   bool tells(ExpressionId id) const {
-    const Expression& e = expressions_[id];
-    if (e.op == ExpressionOp::kConstant) return true;
-    if (e.op == ExpressionOp::kSymbol) return bound_[static_cast<size_t>(e.value)];
-    return tells(e.a) && tells(e.b);
+    return !any_symbol(expressions_, id,
+                       [&](SymbolId symbol) { return !bound_[static_cast<size_t>(symbol)]; });
   }
 
   const ExpressionTable& expressions_;

@@ -8,6 +8,7 @@
 #include "common/ir/clone.h"
 #include "common/ir/predecessors.h"
 #include "common/ops/attributes.h"
+#include "common/symbolic/any_symbol.h"
 
 namespace sluice {
 namespace {
@@ -220,20 +221,15 @@ class Cutter {
 ShapeClass classify_shapes(const Graph& graph, bool symbolic) {
   const Module& module = graph.module();
   ShapeClass shapes = ShapeClass::kFixed;
-  const auto uses_node_result = [&](const auto& self, ExpressionId id) -> bool {
-    const Expression& e = module.expressions[id];
-    if (e.op == ExpressionOp::kConstant) return false;
-    if (e.op == ExpressionOp::kSymbol)
-      return module.expressions.symbol(static_cast<SymbolId>(e.value)).origin ==
-             SymbolOrigin::kNodeResult;
-    return self(self, e.a) || self(self, e.b);
+  const auto is_node_result = [&](SymbolId symbol) {
+    return module.expressions.symbol(symbol).origin == SymbolOrigin::kNodeResult;
   };
   for (const Value& value : graph.values()) {
     if (value.is_erased() || value.type().is_fixed()) continue;
     if (!symbolic || value.type().has_unknown()) return ShapeClass::kDynamic;
     for (const Dim& dim : value.type().dims) {
       if (dim.is_expression() &&
-          uses_node_result(uses_node_result, static_cast<ExpressionId>(dim.value)))
+          any_symbol(module.expressions, static_cast<ExpressionId>(dim.value), is_node_result))
         return ShapeClass::kDynamic;
     }
     shapes = ShapeClass::kSymbolic;

@@ -7,6 +7,7 @@
 #include "common/ir/module.h"
 #include "common/ops/attributes.h"
 #include "common/ops/op_table.h"
+#include "common/symbolic/any_symbol.h"
 #include "stages/partition/shape_arithmetic.h"
 
 namespace sluice {
@@ -98,10 +99,8 @@ KnownTypes::KnownTypes(const Graph& root, bool symbolic)
 }
 
 bool KnownTypes::is_given(ExpressionId id) const {
-  const Expression& expression = module_.expressions[id];
-  if (expression.op == ExpressionOp::kConstant) return true;
-  if (expression.op == ExpressionOp::kSymbol) return given_[static_cast<size_t>(expression.value)];
-  return is_given(expression.a) && is_given(expression.b);
+  return !any_symbol(module_.expressions, id,
+                     [&](SymbolId symbol) { return !given_[static_cast<size_t>(symbol)]; });
 }
 
 bool KnownTypes::has(const Type& type, const Graph& graph) const {
