@@ -42,13 +42,13 @@ with tempfile.TemporaryDirectory() as folder:
         assert error.code == 7004
 
 def outcome(dtype, data):
-    """What an input of an ONNX dtype makes of it: numbers, or the kind of error."""
+    """What an input of an ONNX dtype makes of it: numbers, or what the error says was given."""
     try:
         array = sluice._to_array(types.SimpleNamespace(name="i", dtype=dtype), data)
         assert array.shape == numpy.shape(data) and array.flags.c_contiguous
         return array.dtype.name, array.tolist()
-    except (OverflowError, TypeError) as error:
-        return type(error).__name__
+    except sluice.ArgumentError as error:
+        return str(error).split("got ")[1]
 
 
 U8, I64, BOOL, F16, U64, BF16 = 2, 7, 9, 10, 13, 16
@@ -56,10 +56,10 @@ assert outcome(I64, [1, -2]) == ("int64", [1, -2])
 assert outcome(I64, 7) == ("int64", 7)
 assert outcome(I64, []) == ("int64", [])
 assert outcome(I64, numpy.arange(4)[::2]) == ("int64", [0, 2])
-assert outcome(I64, [2**63]) == "OverflowError"
+assert outcome(I64, [2**63]) == "numbers that it cannot hold"
 assert outcome(U64, [2**63]) == ("uint64", [2**63])
 assert outcome(U8, [255, 0]) == ("uint8", [255, 0])
-assert outcome(U8, [256]) == outcome(U8, [-1]) == "OverflowError"
+assert outcome(U8, [256]) == outcome(U8, [-1]) == "numbers that it cannot hold"
 assert outcome(F16, [1, 2.5, True]) == ("float16", [1, 2.5, 1])
 assert outcome(BF16, numpy.array([0x3F80], "u2")) == ("uint16", [0x3F80])
 for dtype, data in (
@@ -67,7 +67,9 @@ for dtype, data in (
     (I64, numpy.zeros(0)), (I64, ["1"]), (BOOL, [1]), (U8, numpy.array([1], "i1")),
     (F16, numpy.array([1], "f4")), (BF16, [1.0]), (BF16, numpy.array([1], "f4")), (I64, [2**64]),
 ):  # fmt: skip
-    assert outcome(dtype, data) == "TypeError", (dtype, data)
+    assert outcome(dtype, data) in (
+        "float64", "float32", "int64", "int32", "int8", "str32", "object",
+    ), (dtype, data)  # fmt: skip
 
 try:
     sluice.Model("/nowhere.om")

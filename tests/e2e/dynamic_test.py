@@ -143,8 +143,9 @@ class Dynamic(ProgramCase):
                              ({"x": random(2, 4, 4, 8), "bias": random(2, 1)},
                               "input 'x' takes f32 [batch, 3, h, 8], got f32 2x4x4x8"),
                              ({"x": random(2, 3, 8), "bias": random(2, 1)}, "got f32 2x3x8"),
-                             ({"x": bytes(192), "bias": random(2, 1)}, "bind it with its dims"),
-                             ({"x": random(2, 3, 4, 8)}, "no value for input bias")):
+                             ({"x": bytes(192), "bias": random(2, 1)},
+                              "whose dims bytes do not tell"),
+                             ({"x": random(2, 3, 4, 8)}, "no value for input 'bias'")):
             with self.assertRaises(sluice.Error) as caught:
                 run(**inputs)
             self.assertIn(text, str(caught.exception))

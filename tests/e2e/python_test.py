@@ -132,7 +132,7 @@ class Compile(ProgramCase):
                 model.run({})
             self.assertEqual(
                 (caught.exception.code, str(caught.exception)),
-                (7004, "no value for input self, /b:0"),
+                (7004, "no value for input 'self', '/b:0'"),
             )
             with self.assertRaises(TypeError):
                 model.run(4)
