@@ -1,5 +1,7 @@
 #include "common/wire/messages.h"
 
+#include "common/base/pages.h"
+
 namespace sluice::wire {
 namespace {
 
@@ -8,7 +10,7 @@ constexpr size_t kMaxJobBytes = 1u << 20;
 
 Error bad_request(const std::string& why) {
   return make_error(ErrorCode::kBadRequest, "the request {}", why)
-      .with_hint("docs/transports.md says what a request is");
+      .with_hint(page_path("transports.md") + " says what a request is");
 }
 
 Error bad_reply(std::string_view why) {

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import unittest
 
+import pages_test
 from programs import STAGES, need
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -150,6 +151,50 @@ class Install(unittest.TestCase):
         self.assertEqual(run(os.path.join(made, "run"), self.compiled),
                          self.example(self.compiled))
 
+    def page_works(self, name):
+        """The examples of a page, with the tree at a path as people have it: without a blank."""
+        place = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, place)
+        prefix = os.path.join(place, "sluice")
+        os.symlink(self.tree, prefix)
+        os.symlink(PYTHON, os.path.join(place, "python3"))
+        page = os.path.join(ROOT, "docs", name)
+        with open(page, encoding="utf-8") as file:
+            self.assertRegex(file.read(), pages_test.BLOCK)
+        environment = {"HOME": self.folder, "SLUICE": os.path.abspath(ROOT), "PREFIX": prefix,
+                       "PATH": ":".join([prefix + "/bin", place, os.environ["PATH"]]),
+                       "PKG_CONFIG_PATH": os.path.join(prefix, "lib", "pkgconfig")}
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual([], pages_test.run_page(page, folder, environment))
+
+    @unittest.skipUnless(shutil.which("pkg-config"), "no pkg-config")
+    def test_the_examples_of_the_pages_work(self):
+        for name in pages_test.ELSEWHERE:
+            with self.subTest(page=name):
+                self.page_works(name)
+
+    def test_pages_are_installed_and_hints_name_them(self):
+        pages = os.path.join(self.tree, "share", "doc", "sluice")
+        self.assertEqual(sorted(name for name in os.listdir(pages) if name.endswith(".md")),
+                         sorted(name for name in os.listdir(os.path.join(ROOT, "docs"))
+                                if name.endswith(".md")))
+        self.assertTrue(os.path.exists(os.path.join(pages, "pictures", "pipe.svg")))
+        self.assertFalse(os.path.exists(os.path.join(self.runtime, "share", "doc", "sluice")))
+        model = self.path("unsupported.onnx")
+        self.save_unsupported(model)
+        for folder, named in ((self.tree, pages + "/onnx-support.md"),
+                              (self.build, "hint: docs/onnx-support.md")):
+            self.assertIn(named, run(os.path.join(folder, "bin", "sluice"), "compile", model,
+                                     "-o", self.path("no.om"), code=4))
+
+    @staticmethod
+    def save_unsupported(path):
+        code = ("import sys; from onnx import TensorProto as T, helper as h, save; "
+                "v = lambda name: h.make_tensor_value_info(name, T.FLOAT, [1]); "
+                "save(h.make_model(h.make_graph([h.make_node('Nothing', ['x'], ['y'])], 'g', "
+                "[v('x')], [v('y')])), sys.argv[1])")
+        run(PYTHON, "-c", code, path, env=os.environ)
+
     def test_the_header_for_cpp_stands_alone(self):
         source = self.path("alone.cc")
         with open(source, "w", encoding="utf-8") as file:
@@ -219,6 +264,9 @@ class Pages(unittest.TestCase):
             for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "EXIT STATUS", "SEE ALSO"):
                 self.assertIn(f".SH {section}\n", page, program)
         self.assertEqual(self.page("sluice-run"), self.page("sluice-loader"))
+        self.assertIn(".SH NAME\nsluice\\-loader, sluice\\-run, sluice\\-bench \\- runs ",
+                      self.page("sluice-run"))
+        self.assertIn(".SH NAME\nsluice\\-check \\- says ", self.page("sluice-check"))
 
     @unittest.skipUnless(shutil.which("mandoc") or shutil.which("man"), "neither mandoc nor man")
     def test_pages_are_well_formed(self):

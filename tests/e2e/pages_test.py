@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """The examples of the pages in docs/ work as they are: each block of a page marked `sh` or
-`python`, in order, in an empty folder.
+`python`, in order, in an empty folder. A block marked `c file=NAME` or `cpp file=NAME` is a file of
+that name for the blocks after it.
 
 usage: pages_test.py FOLDER_OF_PROGRAMS [PAGE.md...]
 
@@ -19,8 +20,9 @@ from programs import STAGES, import_sluice, need
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Pages whose examples need more than a build: page -> what.
-ELSEWHERE = {"install.md": "a system to install to: e2e/install and scripts/try-packages"}
-BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.M | re.S)
+ELSEWHERE = {"install.md": "a system to install to: e2e/install and scripts/try-packages",
+             "c-api.md": "an installed library: e2e/install"}
+BLOCK = re.compile(r"^```(sh|python|c(?:pp)? file=\S+)\n(.*?)^```$", re.M | re.S)
 
 
 def pages(names):
@@ -31,12 +33,25 @@ def pages(names):
 
 def run_block(language, text, folder, environment):
     """What the block printed, when it fails; else nothing."""
-    command = ["bash", "-euo", "pipefail", "-c", text] if language == "sh" else ["/usr/bin/python3",
-                                                                                 "-c", text]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, timeout=300)
+    kind, _, name = language.partition(" file=")
+    if name:
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return ""
+    command = ["bash", "-euo", "pipefail", "-c"] if kind == "sh" else ["/usr/bin/python3", "-c"]
+    done = subprocess.run([*command, text], cwd=folder, env=environment, capture_output=True,
+                          text=True, stdin=subprocess.DEVNULL, timeout=300)
     return (f"exit code {done.returncode}\n{text}\n"
             f"{done.stdout[-2000:]}{done.stderr[-2000:]}" if done.returncode else "")
+
+
+def run_page(page, folder, environment):
+    """What each block of the page printed that failed."""
+    with open(page, encoding="utf-8") as file:
+        blocks = BLOCK.findall(file.read())
+    return list(filter(None, (run_block(*block, folder, environment) for block in blocks)))
 
 
 class Pages(unittest.TestCase):
@@ -45,14 +60,12 @@ class Pages(unittest.TestCase):
     def test_examples_work(self):
         environment = dict(os.environ, SLUICE=ROOT, PATH=self.programs + ":" + os.environ["PATH"],
                            PYTHONPATH=os.path.join(self.programs, "..", "lib"))
-        examples = 0
-        for page in pages(self.names):
-            with open(page, encoding="utf-8") as file, tempfile.TemporaryDirectory() as folder:
-                for language, text in BLOCK.findall(file.read()):
-                    examples += 1
-                    with self.subTest(page=os.path.basename(page)):
-                        self.assertEqual("", run_block(language, text, folder, environment))
-        self.assertGreater(examples, 0)
+        names = pages(self.names)
+        self.assertTrue(names)
+        for page in names:
+            with self.subTest(page=os.path.basename(page)), \
+                    tempfile.TemporaryDirectory() as folder:
+                self.assertEqual([], run_page(page, folder, environment))
 
     def test_a_failure_is_seen(self):
         self.assertIn("exit code 3",
@@ -61,6 +74,8 @@ class Pages(unittest.TestCase):
         self.assertIn("exit code 1",
                       run_block("python", "import sluice_of_nowhere", ".", os.environ))
         self.assertEqual([("sh", "a\n")], BLOCK.findall("```\nb\n```\n```sh\na\n```\n"))
+        self.assertEqual([("c file=a.c", "a\n")],
+                         BLOCK.findall("```c\nb\n```\n```c file=a.c\na\n```\n"))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
 // means its body. Nodes in the bodies of control flow run where their owner runs. One error lists
 // all nodes that find no engine and all that cannot have the engine of their placement, each with
 // the reason.
+#include "common/base/pages.h"
 #include "common/base/work.h"
 #include "common/ir/clone.h"
 #include "common/ops/attributes.h"
@@ -55,8 +56,9 @@ class Placer {
         .with_hint(
             misplaced_
                 ? "without the annotation 'engine' a node gets the cheapest engine that supports it"
-                : "choose another --profile, or report the operators; docs/adding-an-op.md tells "
-                  "how to add a kernel");
+                : fmt::format("choose another --profile, or report the operators; {} tells how to "
+                              "add a kernel",
+                              page_path("adding-an-op.md")));
   }
 
  private:

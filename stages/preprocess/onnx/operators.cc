@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/pages.h"
 #include "common/ops/op_table.h"
 #include "stages/preprocess/onnx/experimental/operators.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
@@ -120,10 +121,10 @@ Result<void> check_operators(const onnx::GraphProto& graph) {
     text += (is_one ? " " : "\n  ") + finding_text(name, finding);
   return make_error(ErrorCode::kUnsupportedOp, "{} unsupported operator{}:{}", findings.size(),
                     is_one ? "" : "s", text)
-      .with_hint(
-          "docs/onnx-support.md lists the operators of ONNX that this release has, "
-          "docs/operators.md those of other domains; "
-          "docs/adding-an-op.md tells how to add one, or report the missing one");
+      .with_hint(fmt::format(
+          "{} lists the operators of ONNX that this release has, {} those of other "
+          "domains; {} tells how to add one, or report the missing one",
+          page_path("onnx-support.md"), page_path("operators.md"), page_path("adding-an-op.md")));
 }
 
 }  // namespace sluice
