@@ -20,7 +20,9 @@ runs on random inputs.
 An output is right when dtype and shape match and |a - b| <= atol + rtol * |b| for each element:
 rtol 1e-3 and atol 1e-7, or those of the case's data.json ({"rtol": x, "atol": x}, one number or one
 per output). NaN equals NaN, infinities go by sign, |x| < 2^-126 counts as 0. Bool, string and
-integers must be equal unless data.json says otherwise.
+integers must be equal unless data.json says otherwise. Of random operators, Bernoulli for example,
+ONNX says the distribution and not the numbers: their cases fail with that reason, without an error
+figure.
 
 Verdicts: pass; fail; unsupported (a program ended with exit code 4); crash (a signal, an exit code
 that Sluice does not use, exit code 6, or no end in time). Exit code: 0 when all pass, 7 when not, 3

@@ -5,7 +5,7 @@ asks of them, what it concludes.
 usage: conformance_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 
 A case's file `behave` says what the fake programs do with it: "compile exit 4", "loader signal 11",
-"loader sleep 30", "loader wrong", "loader nothing".
+"loader sleep 30", "loader wrong", "loader random", "loader nothing".
 """
 import json
 import os
@@ -44,7 +44,8 @@ if program == "compile":
         return tag + bytes([len(value)]) + value
     names = text(1, b"fused") + text(1, b"tail")
     names += text(2, text(1, b"conv1") + text(1, b"relu1")) + text(2, b"")
-    model = text(21, names) + text(15, b"Fused(Conv)") + text(15, b"Add")
+    second = b"RandomUniform" if what == "random" else b"Add"
+    model = text(21, names) + text(15, b"Fused(Conv)") + text(15, second)
     model += text(16, b"aicore") + text(16, b"host_cpu")
     model += text(18, bytes([0, 1])) + text(19, bytes([0, 1]))
     head = b"SLUICEOM" + struct.pack("<IIQQQ", 1, 512, 0, 512, len(model))
@@ -54,7 +55,7 @@ elif program == "loader" and "--output-dir" in options:
     if who == program and what == "nothing": sys.exit(0)
     first = next(a for a in sys.argv if a.startswith("--input=")).split("=", 2)[2]
     for k, path in enumerate(sorted(glob.glob(os.path.dirname(first) + "/output_*.pb"))):
-        if who == program and what == "wrong": path = first
+        if who == program and what in ("wrong", "random"): path = first
         shutil.copy(path, "%s/out_%d.pb" % (options["--output-dir"], k))
 '''
 PROGRAMS = None
@@ -161,11 +162,21 @@ class Conformance(unittest.TestCase):
                 ("loader sleep 30", "crash", "had not ended after 3 s"),
                 ("compile sleep 30", "crash", "sluice-compile"),
                 ("loader nothing", "fail", "wrote no output 'out/0'"),
-                ("loader wrong", "fail", "'out/0': element [0] is 1, expected 3")):
+                ("loader wrong", "fail", "output 'out/0': element [0] is 1, expected 3"),
+                ("loader random", "fail", "the numbers of RandomUniform are random and ONNX does "
+                 "not say which: output 'out/0': element [0] is 1, expected 3")):
             with self.subTest(behave):
                 said, reason = self.verdict_of(behave=behave)
                 self.assertEqual(said, verdict)
                 self.assertIn(words, reason)
+
+    def test_random_numbers_have_no_error(self):
+        for behave, error in (("loader wrong", 2.0), ("loader random", None)):
+            folder = self.case("one", behave=behave)
+            case = self.run_conformance()[1]["cases"][0]
+            self.assertEqual(case["max_error"], error)
+            self.assertEqual(case["max_ulp"] is None, error is None)
+            shutil.rmtree(folder)
 
     def test_any_failure_is_exit_7_and_no_case_is_exit_3(self):
         result, _ = self.run_conformance()
