@@ -8,6 +8,8 @@ namespace sluice {
 constexpr int64_t kNominalBatch = 4;   // the first dim of an input, usually a batch
 constexpr int64_t kNominalSize = 128;  // other symbols
 
+// Returns the guess for a symbol, within what is known about it.
+int64_t nominal_size(const Symbol& symbol);
 // Returns at least 1. Symbols have the values above, limited by what is known about them.
 int64_t nominal_value(const ExpressionTable& expressions, ExpressionId id);
 

@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
+#include "common/base/shape_mismatch.h"
 #include "common/tensorfile/tensorfile.h"
 #include "fmt/format.h"
 
@@ -81,6 +83,18 @@ std::string_view numpy_name(DType dtype) {
   }
 }
 
+std::string fitting_hint(const Tensor& given, const WantedTensor& wanted) {
+  if (given.dtype != wanted.dtype) {
+    const std::string_view dtype = numpy_name(wanted.dtype);
+    if (dtype.empty()) return "give it as .pb, an ONNX TensorProto";
+    return fmt::format("with numpy: np.save('{}.npy', array.astype('{}'))", wanted.name, dtype);
+  }
+  if (given.dims.size() != wanted.dims.size()) return "reshape the array";
+  if (std::any_of(wanted.dims.begin(), wanted.dims.end(), [](int64_t dim) { return dim < 0; }))
+    return "change the array: only open dims, those with a name or '?', may have any size";
+  return "change the array, or compile the model for this size: --dim, --input-shape";
+}
+
 template <typename T, typename Make>
 void fill(Tensor& tensor, Make make) {
   for (T& element : tensor.as<T>()) element = make();
@@ -119,14 +133,13 @@ Error unknown_input(const std::string& binding, const std::vector<std::string>& 
       .with_hint(known);
 }
 
-std::string fitting_hint(const Tensor& given, DType dtype, const std::string& name) {
-  if (given.dtype != dtype) {
-    const std::string_view wanted = numpy_name(dtype);
-    if (wanted.empty()) return "give it as .pb, an ONNX TensorProto";
-    return fmt::format("with numpy: np.save('{}.npy', array.astype('{}'))", name, wanted);
-  }
-  return "a model is compiled for fixed shapes: reshape the array, or compile the model again with "
-         "--input-shape or --dim";
+Error mismatch_error(const Tensor& given, const WantedTensor& wanted) {
+  const std::string where =
+      given.dtype != wanted.dtype || !wanted.ranked ? "" : shape_mismatch(wanted.dims, given.dims);
+  return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, the file holds {} {}{}{}",
+                    wanted.name, wanted.type, dtype_name(given.dtype), dims_text(given.dims),
+                    where.empty() ? "" : ": ", where)
+      .with_hint(fitting_hint(given, wanted));
 }
 
 void adopt_dtype(Tensor& tensor, DType dtype) {

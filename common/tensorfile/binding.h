@@ -19,9 +19,16 @@ Result<Tensor> read_member(const std::string& path, const std::string& name);
 bool is_npz_alone(const std::string& binding);
 // Returns the error of a binding that begins with no input's name and is not a .npz file.
 Error unknown_input(const std::string& binding, const std::vector<std::string>& inputs);
-// Returns the hint for a file whose type does not match the input `name`: another dtype, or
-// otherwise another shape.
-std::string fitting_hint(const Tensor& given, DType dtype, const std::string& name);
+// What an input takes. A dim of -1 is open: its size may differ from run to run.
+struct WantedTensor {
+  std::string name;  // of the input
+  std::string type;  // as people read it, "f32 [batch, 16]"
+  DType dtype = DType::kUndefined;
+  bool ranked = true;
+  std::vector<int64_t> dims;
+};
+// Returns the error of a file that holds something else: another dtype, or another shape.
+Error mismatch_error(const Tensor& given, const WantedTensor& wanted);
 
 // .npy has no name for some dtypes and stores unsigned integers instead (tensorfile.h). Where
 // `tensor` can represent `dtype` in this form, it gets that dtype.

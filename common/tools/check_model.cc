@@ -111,7 +111,8 @@ class Checker {
     check_.fixing_options = open_dims_hint(module_);
     for (const SymbolId id : open_symbols(module_)) {
       const Symbol& symbol = module_.expressions.symbol(id);
-      check_.open_dims.push_back({symbol.name, symbol.low, symbol.high, symbol.divisor});
+      check_.open_dims.push_back(
+          {symbol.name, symbol.low, symbol.high, symbol.divisor, nominal_size(symbol)});
     }
     for (const Value* input : unranked_inputs(module_)) check_.unranked.push_back(input->name());
     check_.is_symbolic = !dynamic_values(root).empty();

@@ -23,12 +23,13 @@ struct HostNode {
   uint64_t multiply_adds = 0;
 };
 
-// The known bounds of input dims; nodes may require more.
+// The known bounds of an open dim of the inputs; nodes may require more.
 struct DimBounds {
   std::string name;
   int64_t low = 1;
   int64_t high = INT64_MAX;  // no bound
   int64_t divisor = 1;
+  int64_t nominal = 1;  // the size that figures are for
 };
 
 struct ModelCheck {

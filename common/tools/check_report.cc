@@ -3,7 +3,6 @@
 
 #include "common/base/shell_word.h"
 #include "common/base/size_text.h"
-#include "common/symbolic/nominal.h"
 #include "common/text/names.h"
 #include "common/tools/check_model.h"
 
@@ -44,10 +43,12 @@ std::string bounds_text(const ModelCheck& check) {
 std::string sizes_line(const ModelCheck& check) {
   // When no size works there are no bounds to print.
   const bool is_told = check.fixing_failure.empty() && !check.open_dims.empty();
-  return fmt::format(
-      "sizes   {}figures are for {} along the first dims of inputs and {} along others, as far as "
-      "--dim allows\n",
-      is_told ? bounds_text(check) + "; " : "", kNominalBatch, kNominalSize);
+  std::string nominal;
+  for (const DimBounds& dim : check.open_dims)
+    nominal +=
+        fmt::format("{}{}={}", nominal.empty() ? "" : ", ", printable(dim.name), dim.nominal);
+  return fmt::format("sizes   {}figures are for {}\n", is_told ? bounds_text(check) + "; " : "",
+                     nominal.empty() ? "usual sizes" : nominal);
 }
 
 std::string fixing_lines(const ModelCheck& check) {
@@ -57,7 +58,10 @@ std::string fixing_lines(const ModelCheck& check) {
                         printable(name), shell_word(name + ":SIZES"));
   }
   if (!check.fixing_options.empty())
-    return text + fmt::format("open dims of inputs can be fixed: {}\n", check.fixing_options);
+    return text + fmt::format(
+                      "open dims of inputs need no size: the compiled model runs at all of them\n"
+                      "fixed sizes may be faster: {}\n",
+                      check.fixing_options);
   if (check.fixing_failure.empty()) return text;
   return text + fmt::format(
                     "open dims of inputs: no sizes were found that can be compiled, of {} that "
@@ -148,6 +152,7 @@ Json check_json(const ModelCheck& check) {
     dim.set("low", bounds.low);
     dim.set("high", bounds.high == INT64_MAX ? Json() : Json(bounds.high));
     dim.set("divisor", bounds.divisor);
+    dim.set("nominal", bounds.nominal);
     dims.push(std::move(dim));
   }
   json.set("open_dims", std::move(dims));

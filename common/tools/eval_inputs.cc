@@ -20,6 +20,17 @@ bool fits(const Type& type, const Tensor& tensor) {
   return true;
 }
 
+WantedTensor wanted_tensor(const Module& module, const Value& value) {
+  const Type& type = value.type();
+  WantedTensor wanted{.name = value.name(),
+                      .type = print_type(module, value.type_id()),
+                      .dtype = type.dtype,
+                      .ranked = type.is_tensor() && type.ranked,
+                      .dims = {}};
+  for (const Dim& dim : type.dims) wanted.dims.push_back(dim.is_fixed() ? dim.value : -1);
+  return wanted;
+}
+
 }  // namespace
 
 EvalInputs::EvalInputs(const Graph& graph) : module_(graph.module()) {
@@ -101,10 +112,7 @@ Result<void> EvalInputs::take(size_t index, Tensor tensor) {
     return make_error(ErrorCode::kBadBinding, "input '{}' is given twice", value.name());
   if (value.type().is_tensor()) adopt_dtype(tensor, value.type().dtype);
   if (!fits(value.type(), tensor)) {
-    return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, the file holds {} {}",
-                      value.name(), print_type(module_, value.type_id()), dtype_name(tensor.dtype),
-                      dims_text(tensor.dims))
-        .with_hint(fitting_hint(tensor, value.type().dtype, value.name()));
+    return mismatch_error(tensor, wanted_tensor(module_, value));
   }
   given_[index] = EvalValue::of(std::move(tensor));
   return {};

@@ -48,8 +48,8 @@ std::string memory_text(const pb::PartDef& part) {
       is_open ? count_text(static_cast<uint64_t>(part.symbolic().buffer_first_size()), "buffer") +
                     ", placed for each size"
               : fmt::format("{} bytes", memory.arena_bytes());
-  return fmt::format("arena: {}, scratch: {} bytes for each worker{}\n", arena,
-                     memory.scratch_bytes(), part.has_symbolic() ? " and what the sizes need" : "");
+  return fmt::format("arena: {}, scratch: {} bytes for each thread{}\n", arena,
+                     memory.scratch_bytes(), part.has_symbolic() ? ", and more by size" : "");
 }
 
 std::string part_text(const pb::PartDef& def) {
@@ -75,7 +75,7 @@ std::string root_text(const pb::ModelDef& model) {
   const auto launches =
       static_cast<uint32_t>(kernels.size() - std::count(kernels.begin(), kernels.end(), 0u));
   const std::string made = nodes == 0 ? "" : ": " + kernels_text(launches, nodes - launches);
-  return fmt::format("root: {}, walked one by one{}; {}\n", count_text(nodes, "node"), made,
+  return fmt::format("root: {}, run one by one{}; {}\n", count_text(nodes, "node"), made,
                      count_text(parts, "part"));
 }
 

@@ -18,10 +18,14 @@ Usage:
 Reads <in>, an ONNX model, and runs the stages up to sluice-partition on it. Prints inputs and
 outputs, the engines with their shares of the multiply-adds, the nodes that fall to host_cpu, the
 weights and an estimate of the arena. Exits 0 when the model can be compiled with these options, 4
-when this release cannot: then it lists all unsupported nodes. Of a model with open dims, sizes with
-which it can be compiled, and the command that does it; where none will do, the reason of the first.
-They are found by trying usual sizes, at most 128 times, and of models above 4,000 nodes as often as
-makes a million nodes in all, but three times in any case.
+when this release cannot: then it lists all unsupported nodes.
+
+Dims that the model leaves open, such as a batch, are printed by name: "x: f32[batch, 3, 224, 224]".
+A compile needs no size for them, and the compiled model runs at every size within the bounds that
+are printed. Figures of work and memory are for the sizes that are printed beside them, or those of
+--dim. Also printed is a command that fixes all open dims; where no sizes will do, the reason of the
+first. They are found by trying usual sizes, at most 128 times, and of models above 4,000 nodes as
+often as makes a million nodes in all, but three times in any case.
 
 Options:
   --format=FMT           text or json [default: text].

@@ -6,7 +6,8 @@ namespace sluice {
 
 inline constexpr char kSemanticOptions[] =
     R"(  --input-shape=SHAPES   Shapes of model inputs, "name:1~8,3,-1,-1": bounds, a size, and -1
-                         for what the model says; several joined by ";".
+                         for what the model says; several joined by ";". A size replaces another
+                         that the model fixes, with a warning.
   --dim=DIM              Value of a named dimension, NAME=VALUE, or its bounds, NAME=LOW..HIGH. NAME
                          is as the model has it, blanks and all; a dimension without a name is
                          INPUT_AXIS.

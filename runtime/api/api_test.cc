@@ -79,6 +79,23 @@ TEST(Api, SaysWhatFailed) {
   std::thread([] { EXPECT_STREQ(sluice_last_error(), ""); }).join();
 }
 
+TEST(Api, NamesTheAxisThatDoesNotFit) {
+  const api::Model model(write_model("axis"));
+  api::Run run(model, 1);
+  const std::vector<float> x(kElements + 2);
+  const int64_t dims[] = {2, 49};
+  const sluice_tensor wrong{1, 2, dims, x.data(), 2 * 49 * sizeof(float)};
+  EXPECT_EQ(sluice_model_input(model.get(), 7, nullptr), 7004);
+  try {
+    run.bind_input(0, {wrong});
+    FAIL();
+  } catch (const api::Failure& failure) {
+    EXPECT_STREQ(
+        failure.what(),
+        "SL7004: input 'x' takes f32 2x48, got f32 2x49: axis 1 is 49, the model takes 48");
+  }
+}
+
 TEST(Api, CxxInterfaceRunsSeveralAtOnce) {
   const std::string path = write_model("cxx");
   const api::Model model(path);

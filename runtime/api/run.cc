@@ -5,6 +5,7 @@
 #include "common/omfile/om_types.h"
 #include "common/omfile/verify_model.h"
 #include "runtime/api/handles.h"
+#include "runtime/executor/check_values.h"
 
 using sluice::ErrorCode;
 using sluice::HostTensor;
@@ -104,12 +105,10 @@ int sluice_run_bind_input_tensors(sluice_run* run, size_t index, const sluice_te
                         count);
     HostValue value = host_value(def, input.type(), tensors, count);
     if (run->hybrid) return run->hybrid->bind_input(index, std::move(value));
-    const bool fits = count == 1 && sluice::tensor_fits(type_at(def, input.type()),
-                                                        static_cast<uint32_t>(tensors[0].dtype),
-                                                        value.tensors[0].dims);
-    if (!fits)
-      return make_error(ErrorCode::kBadBinding, "input '{}' takes {}", input.name(),
-                        sluice::type_text(def, input.type()));
+    if (!sluice::fits(def, input.type(), value))
+      return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, got {}{}", input.name(),
+                        sluice::type_text(def, input.type()), sluice::text_of(value),
+                        sluice::shape_mismatch_text(def, input.type(), value));
     return run->fixed->bind_input(index, value.tensors[0].bytes);
   });
 }

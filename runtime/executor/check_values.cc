@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 
+#include "common/base/shape_mismatch.h"
 #include "common/omfile/om_types.h"
 
 namespace sluice {
@@ -115,6 +116,16 @@ std::string text_of(const HostValue& value) {
   return value.tensors.empty()
              ? text
              : text + (text.empty() ? "" : ", the first ") + tensor_text(value.tensors[0]);
+}
+
+std::string shape_mismatch_text(const pb::ModelDef& model, uint32_t index, const HostValue& value) {
+  const pb::TypeDef& type = model.types(static_cast<int>(index));
+  if (type.kind() != pb::VALUE_TENSOR || value.tensors.size() != 1) return {};
+  const HostTensor& tensor = value.tensors[0];
+  if (type.unranked() || static_cast<uint32_t>(tensor.dtype) != type.dtype()) return {};
+  const std::string where =
+      shape_mismatch({type.dims().data(), static_cast<size_t>(type.dims_size())}, tensor.dims);
+  return where.empty() ? where : ": " + where;
 }
 
 Result<void> check_tensor(const HostTensor& tensor, const std::string& input) {

@@ -16,6 +16,10 @@ bool fits(const pb::ModelDef& model, uint32_t type, const HostValue& value);
 std::string text_of(
     const HostValue& value);  // "f32 2x3", "a sequence of 2, the first f32 3", "nothing"
 
+// Returns ": axis 1 is 17, the model takes 16" when the shape of a tensor is what does not fit,
+// else nothing: the end of an error message.
+std::string shape_mismatch_text(const pb::ModelDef& model, uint32_t type, const HostValue& value);
+
 // Checks that a tensor has as many bytes as its dims need. Error: kBadBinding.
 Result<void> check_tensor(const HostTensor& tensor, const std::string& input);
 

@@ -85,8 +85,9 @@ Result<void> HybridRun::bind_input(size_t index, HostValue value) {
   }
   for (const HostTensor& tensor : value.tensors) SLUICE_TRY(check_tensor(tensor, input.name()));
   if (!fits(model_->def(), input.type(), value)) {
-    return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, got {}", input.name(),
-                      type_text(model_->def(), input.type()), text_of(value));
+    return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, got {}{}", input.name(),
+                      type_text(model_->def(), input.type()), text_of(value),
+                      shape_mismatch_text(model_->def(), input.type(), value));
   }
   inputs_.values[index] = std::move(value);
   inputs_.bound[index] = true;

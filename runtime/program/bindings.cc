@@ -71,10 +71,11 @@ Result<void> accept(const pb::ModelDef& model, const pb::BindingDef& input, File
   for (Tensor& tensor : value.tensors) {
     adopt_dtype(tensor, dtype);
     if (fits(*type, tensor)) continue;
-    return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, the file holds {} {}",
-                      input.name(), type_text(model, input.type()), dtype_name(tensor.dtype),
-                      dims_text(tensor.dims))
-        .with_hint(fitting_hint(tensor, dtype, input.name()));
+    return mismatch_error(tensor, {.name = input.name(),
+                                   .type = type_text(model, input.type()),
+                                   .dtype = dtype,
+                                   .ranked = !type->unranked(),
+                                   .dims = {type->dims().begin(), type->dims().end()}});
   }
   return {};
 }

@@ -24,8 +24,8 @@ Options:
                         name.
   --random=SEED         Fill the other inputs by SEED: floats in [-1, 1), integers and bools 0 or 1.
                         Plain --random is --random=0.
-  --dim=NAME=SIZE       The size of a dim that the model leaves open, for random inputs; 1 when not
-                        given.
+  --dim=NAME=SIZE       The size of an open dim in random inputs; 1 when not given. Inputs that
+                        are files have sizes of their own. `sluice show --summary` prints the names.
   --output-dir=DIR      Write each output to DIR/NAME.npy ('/' in a name becomes '_'), a sequence to
                         DIR/NAME.0.npy and so on, a map or a sequence of maps to DIR/NAME.npz,
                         docs/compiled-model.md.
@@ -33,13 +33,13 @@ Options:
   --threads=T           Work on T threads; 0 means one for each usable core [default: 0].
   --verify              Also check the digest of the weights.
   --bench               Measure: loading, the first run, then --runs runs, then the time of each
-                        node. Without --input the inputs are random.
+                        node. Without --input the inputs are random, and open dims as --dim says.
   --json                Print what --bench measured as JSON.
   --runs=N              Measured runs of --bench; 20 when not given.
   --trace=FILE          Write the times of one run's tasks to FILE, in the Chrome trace format
                         (Perfetto, about:tracing).
-  --bound-parts-bytes=N  Parts of open sizes are kept, bound to the sizes they ran with last, as
-                        long as all together hold at most N bytes [default: 67108864].
+  --bound-parts-bytes=N  What symbolic parts (docs/parts.md) computed for the sizes they ran with
+                        last is kept, up to N bytes in all [default: 67108864].
   --dump-values=DIR[:GLOB]  Write the inputs and every task's outputs to DIR as .npy, in logical
                         axis order; DIR/values.txt lists them.
   -q, --quiet           Do not say on standard error what was written; errors alone.

@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "fmt/format.h"
+#include "runtime/program/inputs_text.h"
 #include "runtime/program/measure.h"
 #include "runtime/program/session.h"
 
@@ -50,6 +51,7 @@ Result<std::unique_ptr<Session>> open_session(const LoaderOptions& options,
   const auto label = [&] { return fmt::format("the inputs of '{}'", options.model); };
   SLUICE_ASSIGN(std::vector<NamedValue> inputs,
                 within_memory([&] { return read_inputs(model->def(), options); }, label));
+  measurement.inputs = inputs_text(model->def(), inputs, options);
   SLUICE_TRY(of_model(options, [&] { return session->bind(std::move(inputs)); }));
   return session;
 }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "common/base/count_text.h"
 #include "common/base/files.h"
 #include "common/base/json.h"
 
@@ -77,19 +78,18 @@ Json bound_parts_json(const BoundPartsCounters& parts) {
 
 std::string bound_parts_text(const BoundPartsCounters& parts) {
   return fmt::format(
-      "parts bound to sizes: {} times, {} times found bound, {} given up; {} kept in {:.2f} of "
-      "{:.2f} MB\n",
-      parts.binds, parts.hits, parts.evictions, parts.parts,
-      static_cast<double>(parts.bytes) / kMega, static_cast<double>(parts.limit_bytes) / kMega);
+      "symbolic parts: bound to new sizes {}, run at sizes bound before {}, dropped {}; {} kept in "
+      "{:.2f} of {:.2f} MB\n",
+      count_text(parts.binds, "time"), count_text(parts.hits, "time"),
+      count_text(parts.evictions, "time"), parts.parts, static_cast<double>(parts.bytes) / kMega,
+      static_cast<double>(parts.limit_bytes) / kMega);
 }
 
 std::string pool_text(const MemoryCounters& pool) {
   return fmt::format(
-      "values outside of fixed parts: at most {:.2f} MB at once, {:.2f} MB held in {} {}, {} taken "
-      "from the system\n",
+      "memory pool of the root: at most {:.2f} MB in use, {:.2f} MB held, {} from the system\n",
       static_cast<double>(pool.max_used_bytes) / kMega,
-      static_cast<double>(pool.held_bytes) / kMega, pool.held_slabs,
-      pool.held_slabs == 1 ? "slab" : "slabs", pool.system_calls);
+      static_cast<double>(pool.held_bytes) / kMega, count_text(pool.system_calls, "allocation"));
 }
 
 }  // namespace
@@ -140,6 +140,7 @@ std::string measurement_table(const Measurement& m) {
       "p90 {:.3f}, p99 {:.3f} ms\n",
       m.load_ms, m.first_ms, m.run_ms.size(), m.threads, percentile(m.run_ms, 0),
       percentile(m.run_ms, 0.5), percentile(m.run_ms, 0.9), percentile(m.run_ms, 0.99));
+  text += fmt::format("inputs: {}\n", m.inputs);
   text += fmt::format("peak resident {:.1f} MB, private {:.1f} MB\n", m.peak_rss_mb, m.private_mb);
   if (m.pool) text += pool_text(*m.pool);
   if (m.bound_parts) text += bound_parts_text(*m.bound_parts);

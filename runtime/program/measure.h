@@ -10,6 +10,7 @@
 namespace sluice {
 
 struct Measurement {
+  std::string inputs;  // inputs_text.h
   double load_ms = 0;
   double first_ms = 0;
   std::vector<double> run_ms;  // ascending

@@ -15,7 +15,8 @@ A graph that --stop-after wrote goes on after that pass.
 
 Options:
   --input-shape=SHAPES  Shapes of inputs, "x:1~8,3,-1,-1;y:1,-1": bounds, a size, and -1 for what
-                        the model says.
+                        the model says. A size replaces another that the model fixes, with a
+                        warning.
   --dim=DIM             Fix a named dim everywhere, NAME=VALUE, or bound it, NAME=LOW..HIGH. NAME is
                         as the model has it, blanks and all; a dim without a name is INPUT_AXIS.
                         Repeatable.

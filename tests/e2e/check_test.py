@@ -96,7 +96,9 @@ class Check(unittest.TestCase):
     def test_open_dimensions_name_the_line_that_fixes_them(self):
         save_network(self.model, "batch")
         text = self.check(0).stdout
-        self.assertIn("open dims of inputs can be fixed: --dim batch=1\n", text)
+        self.assertIn("\nsizes   batch from 1; figures are for batch=4\n", text)
+        self.assertIn("open dims of inputs need no size: the compiled model runs at all of them\n"
+                      "fixed sizes may be faster: --dim batch=1\n", text)
         self.assertIn("x: f32[batch, 3, 8, 8]", text)
         report = json.loads(self.check(0, "--format=json").stdout)
         self.assertEqual((report["symbolic"], report["walked_nodes"], report["fixing_options"]),
@@ -214,7 +216,8 @@ class Check(unittest.TestCase):
         report = json.loads(self.check(0, "--format=json", "--state=k=past",
                                        "--dim=P=0..64").stdout)
         self.assertEqual((report["fixing_options"], report["fixing_command"]), ("", ""))
-        self.assertEqual(report["open_dims"], [{"name": "P", "low": 0, "high": 64, "divisor": 1}])
+        self.assertEqual(report["open_dims"], [{"name": "P", "low": 0, "high": 64, "divisor": 1,
+                                                "nominal": 64}])
 
     def test_bounds_that_are_known(self):
         pooled = [helper.make_node("MaxPool", ["x"], ["d"], "down", kernel_shape=[8, 8],
@@ -224,11 +227,13 @@ class Check(unittest.TestCase):
         scales = [("scales", np.array([1, 1, 8, 8], np.float32))]
         save(self.model, pooled, [floats("x", ["N", 3, "H", 64])], [floats("y", [None] * 4)],
              scales)
-        self.assertIn("\nsizes   N from 1 to 4, H from 8 in multiples of 8; figures are for ",
+        self.assertIn("\nsizes   N from 1 to 4, H from 8 in multiples of 8; figures are for N=4, "
+                      "H=128\n",
                       self.check(0, "--dim=N=1..4").stdout)
         dims = json.loads(self.check(0, "--dim=N=1..4", "--format=json").stdout)["open_dims"]
-        self.assertEqual(dims, [{"name": "N", "low": 1, "high": 4, "divisor": 1},
-                                {"name": "H", "low": 8, "high": None, "divisor": 8}])
+        self.assertEqual(dims, [{"name": "N", "low": 1, "high": 4, "divisor": 1, "nominal": 4},
+                                {"name": "H", "low": 8, "high": None, "divisor": 8,
+                                 "nominal": 128}])
         self.compile(0, "--dim=N=1..4")
         for code, batch, height in ((0, 1, 8), (0, 4, 16), (3, 5, 8), (3, 1, 12), (3, 1, 1)):
             self.run_program(code, "sluice-loader", os.path.join(self.folder, "out.om"), "--random",
@@ -268,7 +273,8 @@ class Check(unittest.TestCase):
              [floats("y", None), floats("w", [None, 4])])
         text = self.check(0).stdout
         self.assertIn("input 'x y' has no rank: give its shape, --input-shape 'x y:SIZES'\n"
-                      "open dims of inputs can be fixed: --dim N=1\n", text)
+                      "open dims of inputs need no size: the compiled model runs at all of them\n"
+                      "fixed sizes may be faster: --dim N=1\n", text)
         report = json.loads(self.check(0, "--format=json").stdout)
         self.assertEqual((report["fixing_options"], report["unranked_inputs"]),
                          ("--dim N=1", ["x y"]))

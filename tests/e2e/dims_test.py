@@ -144,6 +144,55 @@ class Dims(ProgramCase):
         self.assertIn("contradicts another option",
                       self.compile(3, "--input-shape=z:1~8,3,4", "--dim=N=9..20"))
 
+    def given(self, program, source, shape):
+        """What the program says of an input z of that shape."""
+        np.save(self.path("z.npy"), np.zeros(shape, np.float32))
+        np.save(self.path("x.npy"), np.zeros((2, 5), np.float32))
+        return self.program(3, program, source, "--input=z=" + self.path("z.npy"),
+                            "--input=x=" + self.path("x.npy"))
+
+    def test_a_wrong_axis_is_named(self):
+        self.compile(0)
+        self.program(0, "sluice-preprocess", self.model, "-o", self.path("open.sg"))
+        for program, source in (("sluice-loader", self.om), ("sluice-eval", self.path("open.sg"))):
+            said = self.given(program, source, (2, 4, 5))
+            self.assertIn(": axis 1 is 4, the model takes 3\n", said)
+            self.assertIn("hint: change the array: only open dims, those with a name or '?', may "
+                          "have any size\n", said)
+            said = self.given(program, source, (4, 5))
+            self.assertIn(": it has 2 axes, the model takes 3\n", said)
+            self.assertIn("hint: reshape the array\n", said)
+        self.compile(0, "--dim=N=2", "--dim=z_2=5")
+        said = self.given("sluice-loader", self.om, (3, 3, 6))
+        self.assertIn(": axis 0 is 3, the model takes 2; axis 2 is 6, the model takes 5\n", said)
+        self.assertIn("hint: change the array, or compile the model for this size: --dim, "
+                      "--input-shape\n", said)
+
+    def test_a_size_that_the_model_fixes_is_replaced_with_a_warning(self):
+        said = self.program(0, "sluice-compile", self.model, "-o", self.om, PROFILE,
+                            "--input-shape=z:2,4,5")
+        self.assertIn("warning --input-shape makes axis 1 of input 'z' 4 where the model says 3: "
+                      "nodes that rely on 3 fail or compute something else\n", said)
+        self.assertIn("inputs: x f32 [1, past_sequence_length + sequence_length]; z f32 2x4x5\n",
+                      self.program(0, "sluice-show", "--summary", self.om))
+        for same in ("z:2,3,5", "z:2,-1,5"):
+            said = self.program(0, "sluice-compile", self.model, "-o", self.om, PROFILE,
+                                "--input-shape=" + same)
+            self.assertNotIn("warning", said)
+
+    def test_bench_says_with_which_sizes(self):
+        self.compile(0)
+        bench = ["sluice-loader", self.om, "--bench", "--runs=1"]
+        self.assertIn(f"\ninputs: x f32 [1=1, {SUM}=1]; z f32 [N=4, 3, z_2=1] (for other sizes: "
+                      f"--dim 1=SIZE --dim '{SUM}=SIZE' --dim z_2=SIZE)\n",
+                      self.program(0, *bench, "--dim=N=4"))
+        self.assertIn(f"\ninputs: x f32 [1=2, {SUM}=5]; z f32 [N=4, 3, z_2=6]\n",
+                      self.program(0, *bench, "--dim=N=4", f"--dim={SUM}=5", "--dim=1=2",
+                                   "--dim=z_2=6"))
+        said = self.program(0, *bench)
+        self.assertIn("symbolic parts: bound to new sizes 1 time, ", said)
+        self.assertIn("memory pool of the root: at most ", said)
+
     def test_a_compile_stops_between_stages(self):
         whole, half = self.path("whole.om"), self.path("half.sg")
         self.program(0, "sluice-compile", "-q", self.model, "-o", whole, PROFILE)

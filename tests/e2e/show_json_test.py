@@ -96,7 +96,7 @@ class ShowJson(ProgramCase):
         for memory in (part["memory"] for part in shown["parts"]):
             self.assertIn(
                 f"arena: {memory['arena_bytes']} bytes, "
-                f"scratch: {memory['scratch_bytes_per_worker']} bytes for each worker",
+                f"scratch: {memory['scratch_bytes_per_worker']} bytes for each thread",
                 summary,
             )
         self.assertEqual(shown["bytes"]["file"], os.path.getsize(model))

@@ -193,7 +193,7 @@ class Symbolic(ProgramCase):
     def check_one_part(self, *dims):
         """All in one part, every contraction on aicore, nothing walked."""
         summary = self.program(0, "sluice-show", "--summary", self.path("m.om"))
-        self.assertIn("root: 0 nodes, walked one by one; 1 part\npart 0, symbolic:", summary)
+        self.assertIn("root: 0 nodes, run one by one; 1 part\npart 0, symbolic:", summary)
         self.program(0, "sluice-loader", self.path("m.om"), "--random", *dims, "--trace",
                      self.path("trace.json"))
         with open(self.path("trace.json")) as file:

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "common/base/log.h"
+
 namespace sluice {
 namespace {
 
@@ -88,6 +90,17 @@ bool is_open(const onnx::TensorShapeProto::Dimension& dim) {
   return !dim.has_dim_value() || dim.dim_value() < 0;
 }
 
+// A model that says another size is taken at its word only where nothing else is given. Its other
+// nodes may rely on the size that it was exported with.
+void warn_of_replaced_dim(const std::string& input, size_t axis, int64_t declared,
+                          const DimRange& given) {
+  if (!given.is_fixed() || given.low == declared) return;
+  log_warning("sluice-preprocess",
+              fmt::format("--input-shape makes axis {} of input '{}' {} where the model says {}: "
+                          "nodes that rely on {} fail or compute something else",
+                          axis, input, given.low, declared, declared));
+}
+
 }  // namespace
 
 onnx::AttributeProto::AttributeType attribute_type(const onnx::AttributeProto& attribute) {
@@ -165,9 +178,13 @@ Result<void> ModelInputs::fix_by_input_shapes() {
                         inputs_[i]->name(), given->second.size(), tensor.shape().dim_size());
     }
     for (size_t axis = 0; axis < given->second.size(); ++axis) {
-      const bool open = !tensor.has_shape() || is_open(tensor.shape().dim(static_cast<int>(axis)));
-      if (open && given->second[axis])
+      if (!given->second[axis]) continue;
+      const auto& dim = tensor.shape().dim(static_cast<int>(axis));
+      if (!tensor.has_shape() || is_open(dim)) {
         SLUICE_TRY(fix_dim(i, static_cast<int>(axis), *given->second[axis]));
+      } else {
+        warn_of_replaced_dim(inputs_[i]->name(), axis, dim.dim_value(), *given->second[axis]);
+      }
     }
   }
   return {};
