@@ -20,21 +20,6 @@ namespace sluice {
 namespace {
 
 constexpr size_t kMaxNameBytes = 200;  // file systems take 255; an ending and a number follow
-constexpr int kMaxTemporaries = 1000;
-
-// Creates a file beside the target that nobody else writes. Process numbers repeat where containers
-// share a folder, so a number is appended to a name that exists. Returns -1 on failure, with errno
-// set.
-int create_temporary(const std::string& target, std::string& name) {
-  int fd = -1;
-  errno = EEXIST;
-  for (int again = 0; fd < 0 && errno == EEXIST && again < kMaxTemporaries; ++again) {
-    name =
-        fmt::format("{}.tmp{}", target, ::getpid()) + (again == 0 ? "" : fmt::format("-{}", again));
-    fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  }
-  return fd;
-}
 
 }  // namespace
 
@@ -155,11 +140,11 @@ Result<void> write_descriptor(int fd, std::span<const std::byte> bytes) {
 }
 
 Result<FileWriter> FileWriter::create(const std::string& path, Order order) {
-  if (path == "-" || is_special_file(path)) {
+  if (path == "-" || is_special_file(path) || is_path_of_descriptor(path)) {
     const int fd = path == "-" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
                                : ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (fd < 0) return file_error("write", path == "-" ? "standard output" : path);
-    FileWriter writer(path == "-" ? "standard output" : path, {}, fd);
+    FileWriter writer(path == "-" ? "standard output" : path, std::nullopt, fd);
     const off_t at = ::lseek(fd, 0, SEEK_CUR);
     writer.is_rewritable_ = at >= 0 && (::fcntl(fd, F_GETFL) & O_APPEND) == 0;
     if (writer.is_rewritable_) writer.start_ = static_cast<uint64_t>(at);
@@ -167,15 +152,16 @@ Result<FileWriter> FileWriter::create(const std::string& path, Order order) {
     return writer;
   }
   std::string target = behind_links(path);
-  std::string temporary;
-  const int fd = create_temporary(target, temporary);
+  SLUICE_ASSIGN(TemporaryFile temporary, TemporaryFile::create(target));
+  // The writer has a descriptor of its own: closing that reports writes that failed late.
+  const int fd = ::fcntl(temporary.descriptor(), F_DUPFD_CLOEXEC, 0);
   if (fd < 0) return file_error("create", path);
   return FileWriter(std::move(target), std::move(temporary), fd);
 }
 
 FileWriter::FileWriter(FileWriter&& other) noexcept
     : path_(std::move(other.path_)),
-      temporary_(std::move(other.temporary_)),
+      temporary_(std::exchange(other.temporary_, std::nullopt)),
       fd_(std::exchange(other.fd_, -1)),
       target_(std::exchange(other.target_, -1)),
       is_rewritable_(other.is_rewritable_),
@@ -190,7 +176,6 @@ FileWriter::~FileWriter() {
   if (is_half_written && ::ftruncate(fd_, static_cast<off_t>(start_)) == 0)
     ::lseek(fd_, static_cast<off_t>(start_), SEEK_SET);
   ::close(fd_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 Result<void> FileWriter::write(std::span<const std::byte> bytes) {
@@ -206,7 +191,7 @@ Result<void> FileWriter::write(std::span<const std::byte> bytes) {
 }
 
 void FileWriter::begin_uncached() {
-  if (target_ < 0 && (is_rewritable_ || !temporary_.empty()))
+  if (target_ < 0 && (is_rewritable_ || temporary_))
     uncached_ = UncachedFile::open(fd_, start_ + offset_);
 }
 
@@ -274,10 +259,8 @@ Result<void> FileWriter::commit() {
     ::close(std::exchange(fd_, std::exchange(target_, -1)));
   }
   const bool closed = ::close(std::exchange(fd_, -1)) == 0;
-  if (closed && (temporary_.empty() || ::rename(temporary_.c_str(), path_.c_str()) == 0)) return {};
-  Error error = file_error("write", path_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
-  return error;
+  if (!closed) return file_error("write", path_);
+  return temporary_ ? temporary_->commit(path_) : Result<void>();
 }
 
 Result<void> write_file(const std::string& path, std::span<const std::byte> bytes) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/base/result.h"
+#include "common/base/temporary_file.h"
 #include "common/base/uncached_file.h"
 
 namespace sluice {
@@ -41,9 +42,9 @@ Result<std::vector<std::byte>> read_file(const std::string& path);
 Result<std::vector<std::byte>> read_descriptor(int fd);
 Result<std::string> read_text(const std::string& path);
 
-// Writes to "<path>.tmp<pid>" and renames in commit(); without commit the temporary is removed. A
-// path that cannot be renamed over is written directly: "-", which is standard output, and an
-// existing file that is not regular, such as /dev/null or a named pipe.
+// Writes to a temporary file that gets its name in commit(); without commit nothing remains. A path
+// that cannot be renamed over is written directly: "-", which is standard output, an existing file
+// that is not regular, such as /dev/null or a named pipe, and an open file of a process.
 class FileWriter {
  public:
   enum class Order { kForward, kRewriting };
@@ -67,12 +68,12 @@ class FileWriter {
   Result<void> commit();
 
  private:
-  FileWriter(std::string path, std::string temporary, int fd)
+  FileWriter(std::string path, std::optional<TemporaryFile> temporary, int fd)
       : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
   Result<void> make_rewritable();
   Result<void> copy_to_target();
   std::string path_;
-  std::string temporary_;  // empty when written directly
+  std::optional<TemporaryFile> temporary_;  // none when written directly
   int fd_ = -1;
   int target_ = -1;  // the file to which commit() copies an unnamed temporary file
   // The file was open before and is written from start_ on; without commit() it is truncated there.

@@ -1,8 +1,11 @@
 #include "common/base/files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 
 #include "common/base/test_folder.h"
@@ -19,6 +22,36 @@ TEST(Files, WriterLeavesNothingWithoutCommit) {
     ASSERT_TRUE(writer->write("half").ok());
   }
   EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(Files, AKilledWriterLeavesNothing) {
+  const TestFolder folder;
+  if (const Descriptor nameless(::open(folder.path().c_str(), O_TMPFILE | O_RDWR, 0600)); !nameless)
+    GTEST_SKIP() << "the file system has no nameless files";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto writer = FileWriter::create(folder.file("killed"));
+    static_cast<void>(writer.ok() && writer->write("half").ok());
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(Files, AnOpenFileOfAProcessIsWrittenInPlace) {
+  const TestFolder folder;
+  const std::string path = folder.file("whole");
+  ASSERT_TRUE(write_text(path, "old").ok());
+  auto file = TemporaryFile::create(path);
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(write_text(file->path_of_descriptor(), "new").ok());
+  EXPECT_EQ(*read_text(path), "old");
+  const std::filesystem::directory_iterator entries(folder.path());
+  EXPECT_EQ(std::distance(begin(entries), end(entries)), 1) << "a temporary of a temporary";
+  ASSERT_TRUE(file->commit(path).ok());
+  EXPECT_EQ(*read_text(path), "new");
 }
 
 TEST(Files, AnothersTemporaryFileIsLeftAlone) {

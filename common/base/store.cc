@@ -50,14 +50,13 @@ Result<void> put_in_store(const std::string& store, const Digest& digest,
   return write_file(path, bytes);
 }
 
-Result<Digest> move_into_store(const std::string& store, const std::string& file) {
-  SLUICE_ASSIGN(const MappedFile map, MappedFile::open(file));
+Result<Digest> move_into_store(const std::string& store, TemporaryFile file) {
+  SLUICE_ASSIGN(const MappedFile map, MappedFile::open(file.path_of_descriptor()));
   const Digest digest = sha256(map.bytes());
   const std::string path = store_path(store, digest);
   SLUICE_TRY(make_folder_of(path));
-  if (std::rename(file.c_str(), path.c_str()) == 0) return digest;
-  return make_error(ErrorCode::kIo, "cannot move '{}' to '{}': {}", file, path,
-                    std::strerror(errno));
+  SLUICE_TRY(file.commit(path));
+  return digest;
 }
 
 }  // namespace sluice

@@ -7,6 +7,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/result.h"
+#include "common/base/temporary_file.h"
 
 namespace sluice {
 
@@ -14,9 +15,8 @@ std::string store_path(const std::string& store, const Digest& digest);
 // Stores bytes whose digest the caller knows. Does nothing when they are stored already.
 Result<void> put_in_store(const std::string& store, const Digest& digest,
                           std::span<const std::byte> bytes);
-// Hashes a file and moves it into the store. The file must be on the same file system, best below
-// the store.
-Result<Digest> move_into_store(const std::string& store, const std::string& file);
+// Hashes a file that was created below the store, and moves it into the store.
+Result<Digest> move_into_store(const std::string& store, TemporaryFile file);
 
 // Returns true when the path exists and is not a regular file. A link counts, too, for it may lead
 // anywhere.

@@ -55,11 +55,13 @@ TEST_F(StoreTest, WhatIsDamagedIsWrittenAgain) {
 }
 
 TEST_F(StoreTest, FilesMove) {
-  ASSERT_TRUE(write_text(folder_ + "/made", "abc").ok());
-  const auto digest = move_into_store(folder_, folder_ + "/made");
+  auto made = TemporaryFile::create(folder_ + "/made");
+  ASSERT_TRUE(made.ok() && write_text(made->path_of_descriptor(), "abc").ok());
+  const auto digest = move_into_store(folder_, std::move(*made));
   ASSERT_TRUE(digest.ok());
   EXPECT_EQ(read_text(store_path(folder_, *digest)).value(), "abc");
-  EXPECT_FALSE(std::filesystem::exists(folder_ + "/made"));
+  const std::filesystem::directory_iterator entries(folder_);
+  EXPECT_EQ(std::distance(begin(entries), end(entries)), 1) << "more than the folder of the entry";
 }
 
 TEST_F(StoreTest, AFileInItsPlaceIsAnError) {

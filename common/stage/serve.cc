@@ -1,12 +1,9 @@
 #include "common/stage/serve.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <map>
 
-#include "common/base/descriptor.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
@@ -114,18 +111,12 @@ class JobRunner {
   // Runs a job whose output may be too large for a frame.
   Result<void> run_into_store(StageArgs& args, StageRun& run, pb::Result& result) const {
     SLUICE_TRY(make_directories(store_));
-    args.output = store_ + "/jobXXXXXX";
-    const Descriptor reserved(::mkstemp(args.output.data()));
-    if (!reserved)
-      return make_error(ErrorCode::kIo, "cannot make a file in the store '{}'", store_);
-    auto done = [&]() -> Result<void> {
-      SLUICE_TRY(run_stage(stage_, args, run));
-      SLUICE_ASSIGN(const Digest digest, move_into_store(store_, args.output));
-      result.set_stored(digest.bytes.data(), digest.bytes.size());
-      return {};
-    }();
-    if (!done) ::unlink(args.output.c_str());
-    return done;
+    SLUICE_ASSIGN(TemporaryFile file, TemporaryFile::create(store_ + "/job"));
+    args.output = file.path_of_descriptor();
+    SLUICE_TRY(run_stage(stage_, args, run));
+    SLUICE_ASSIGN(const Digest digest, move_into_store(store_, std::move(file)));
+    result.set_stored(digest.bytes.data(), digest.bytes.size());
+    return {};
   }
 
   Result<void> take_options(const pb::Job& job, Options& options) const {

@@ -91,10 +91,11 @@ class Compilation {
     SLUICE_ASSIGN(const std::vector<StageRun> stages, plan());
     std::optional<OutputFile> output;
     if (request_.output != "-") {
-      const bool by_service =
-          request_.transport == Transport::kZmq && !is_special_file(request_.output);
-      SLUICE_ASSIGN(OutputFile file, by_service ? OutputFile::reserve(request_.output)
-                                                : OutputFile::create(request_.output));
+      const bool is_written_elsewhere =
+          request_.services.contains(std::string(kStageNames[last_.stage])) &&
+          !is_special_file(request_.output);
+      SLUICE_ASSIGN(OutputFile file, is_written_elsewhere ? OutputFile::reserve(request_.output)
+                                                          : OutputFile::create(request_.output));
       output.emplace(std::move(file));
     }
     const auto done = [&](size_t i, const StageReport& report) {
@@ -117,8 +118,9 @@ class Compilation {
       return run_over_files(stages, descriptor, scratch_->path(), done);
     const ServiceChoice choice{request_.services, request_.store, request_.heartbeat_ms,
                                request_.error_json};
-    const bool is_file = output != nullptr && !output->reserved().empty();
-    const std::string product = is_file ? output->reserved() : scratch_->path() + "/product";
+    const std::string path = output != nullptr ? output->path_for_others() : std::string();
+    const bool is_file = !path.empty();
+    const std::string product = is_file ? path : scratch_->path() + "/product";
     SLUICE_ASSIGN(const bool succeeded,
                   run_over_services(stages, product, scratch_->path(), choice, done));
     if (!succeeded || is_file) return succeeded;

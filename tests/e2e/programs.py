@@ -20,6 +20,15 @@ def need(folder, names):
     return folder
 
 
+def has_nameless_files(folder):
+    """Whether a file can be written there before it has a name: else it has a temporary one."""
+    try:
+        os.close(os.open(folder, os.O_TMPFILE | os.O_RDWR))
+        return True
+    except OSError:
+        return False
+
+
 class ProgramCase(unittest.TestCase):
     """A test that runs programs from the folder `programs` on files in a folder of its own."""
 

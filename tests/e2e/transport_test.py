@@ -16,10 +16,13 @@ import threading
 import time
 import unittest
 
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper, save
+
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import pipe_test
 from pipe_test import PROFILE, make_convolutions, make_mlp, program
-from programs import STAGES, need
+from programs import STAGES, has_nameless_files, need
 
 
 class Case(unittest.TestCase):
@@ -442,6 +445,37 @@ class Services(Case):
         self.assertEqual(os.listdir(self.tmp), [])
         self.assertFalse(os.path.exists("/proc/%d" % service))
         self.assertFalse(os.path.exists(self.out))
+
+    def test_an_output_has_no_file_before_it_is_whole(self):
+        """Nor any after a stop at any moment."""
+        if not has_nameless_files(self.folder):
+            self.skipTest("the file system has no nameless files")
+        weight = np.ones((3000, 3000), np.float32)
+        node = helper.make_node("MatMul", ["x", "w"], ["y"])
+        value = lambda name, dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+        graph = helper.make_graph([node], "g", [value("x", [1, 3000])], [value("y", [1, 3000])],
+                                  [numpy_helper.from_array(weight, "w")])
+        save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8),
+             self.model)
+        begin = time.monotonic()
+        expected = self.compiled("--transport=zmq")
+        seconds = time.monotonic() - begin
+        os.remove(self.out)
+        before, with_model = ["model.onnx", "tmp"], ["model.onnx", "out.om", "tmp"]
+        moments = random.Random(3)
+        for number in [None] + 5 * [signal.SIGTERM, signal.SIGINT, signal.SIGKILL]:
+            process = self.compile_process("--profile=" + PROFILE, "--transport=zmq")
+            end = time.monotonic() + moments.uniform(0.5, 1) * seconds
+            while process.poll() is None and (number is None or time.monotonic() < end):
+                self.assertIn(sorted(os.listdir(self.folder)), (before, with_model))
+            if number is not None:
+                process.send_signal(number)
+            self.finish(process)
+            time.sleep(0.05)  # for the children of one that could not end them itself
+            if os.path.exists(self.out):
+                self.assertTrue(self.bytes_of("out.om") == expected)
+                os.remove(self.out)
+            self.assertEqual(sorted(os.listdir(self.folder)), before, number)
 
     def test_random_bytes_at_the_socket_harm_nobody(self):
         process, endpoint = self.serve("optimize", "--allow-path", self.folder)
