@@ -1,6 +1,8 @@
 #include "common/base/json.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 
 namespace sluice {
 namespace {
@@ -8,6 +10,22 @@ namespace {
 using External = nlohmann::ordered_json;
 
 constexpr int kMaxDepth = 100;  // nesting of values: reading, printing and destroying them recurse
+
+// Finds a key that one object has twice. The library would keep the last value, and nobody would
+// know which of the two was meant.
+struct RepeatedKey {
+  void look(size_t depth, External::parse_event_t event, const External& parsed) {
+    if (event == External::parse_event_t::object_start) {
+      keys.resize(std::max(keys.size(), depth + 2));
+      keys[depth + 1].clear();  // those of this object, which are one deeper
+    } else if (event == External::parse_event_t::key && !key) {
+      const auto& name = parsed.get_ref<const std::string&>();
+      if (!keys[depth].insert(name).second) key = name;
+    }
+  }
+  std::optional<std::string> key;
+  std::vector<std::unordered_set<std::string>> keys;  // by depth
+};
 
 Json from_external(const External& external) {
   switch (external.type()) {
@@ -85,10 +103,12 @@ void Json::push(Json value) {
 
 Result<Json> json_parse(std::string_view text) {
   bool too_deep = false;
+  RepeatedKey repeated;
   // The library does not keep the members of a value that is not kept, so memory and, in the
   // functions above, the stack stay bounded.
-  const auto keep = [&too_deep](int depth, External::parse_event_t, External&) {
+  const auto keep = [&](int depth, External::parse_event_t event, External& parsed) {
     too_deep = too_deep || depth > kMaxDepth;
+    if (depth <= kMaxDepth) repeated.look(static_cast<size_t>(depth), event, parsed);
     return depth <= kMaxDepth;
   };
   try {
@@ -96,6 +116,9 @@ Result<Json> json_parse(std::string_view text) {
     if (too_deep)
       return make_error(ErrorCode::kBadJson,
                         "lists and objects lie more than {} deep in each other", kMaxDepth);
+    if (repeated.key)
+      return make_error(ErrorCode::kBadJson,
+                        "the key '{}' is there twice in one object, expected once", *repeated.key);
     return from_external(external);
   } catch (const nlohmann::json::exception& failure) {
     return make_error(ErrorCode::kBadJson, "not valid JSON: {}", failure.what());

@@ -15,6 +15,19 @@ TEST(JsonText, BadTextIsAnError) {
   EXPECT_EQ(json_parse("").error().code, ErrorCode::kBadJson);
 }
 
+TEST(JsonText, AKeyThatIsThereTwiceIsAnError) {
+  EXPECT_TRUE(json_parse(R"([{"a": {"a": 1}, "b": {"a": 2}}, {"a": 3}])").ok());
+  for (const auto& [text, key] :
+       {std::pair(R"({"a": {"b": 1}, "c": [], "a": 2})", "a"),
+        std::pair(R"([{"a": [{"b": 1, "b": 1}]}])", "b"), std::pair(R"({"": 1, "": 1})", "")}) {
+    auto json = json_parse(text);
+    ASSERT_FALSE(json.ok()) << text;
+    EXPECT_EQ(json.error().code, ErrorCode::kBadJson);
+    EXPECT_EQ(json.error().message,
+              fmt::format("the key '{}' is there twice in one object, expected once", key));
+  }
+}
+
 TEST(JsonText, QuoteSurvivesBadUtf8) { EXPECT_EQ(json_quote("a\"\xff"), "\"a\\\"\xef\xbf\xbd\""); }
 
 TEST(Json, DeepNestingIsRefused) {

@@ -1,5 +1,6 @@
 #include "common/base/work.h"
 #include "common/graphfile/reader.h"
+#include "common/ir/engine_fault.h"
 
 namespace sluice::graphfile {
 namespace {
@@ -29,6 +30,7 @@ class GraphReader {
     }
     SLUICE_ASSIGN(attribute_names_, texts_of(file_.attribute_names(), budget_));
     SLUICE_ASSIGN(strings_, texts_of(file_.strings(), budget_));
+    engines_.assign(strings_.size(), EngineId::kNone);
     if (file_.strings() != nullptr)
       text_budget_ = Budget(kTextReuse * (size_of(file_.strings()->bytes()) + (1 << 16)));
     SLUICE_ASSIGN(const auto onnx_nodes, texts_of(names.onnx_nodes(), names_budget_));
@@ -198,13 +200,18 @@ class GraphReader {
     return {};
   }
 
-  Result<EngineId> engine(int32_t id) const {
+  // Remembers the engine of each text: nodes are many, engines are few.
+  Result<EngineId> engine(int32_t id) {
     if (id == -1) return EngineId::kNone;
     if (id < 0 || static_cast<size_t>(id) >= strings_.size())
       return bad_file("text {} is no engine's name", id);
-    const EngineId engine = intern_engine(strings_[static_cast<size_t>(id)]);
+    EngineId& engine = engines_[static_cast<size_t>(id)];
+    if (engine != EngineId::kNone) return engine;
+    const std::string_view name = strings_[static_cast<size_t>(id)];
+    engine = intern_engine(name);
     if (engine == EngineId::kNone)
-      return bad_file("'{}' is no engine's name", strings_[static_cast<size_t>(id)]);
+      return make_error(ErrorCode::kBadFile, "the graph file names the engine '{}', {}", name,
+                        engine_fault(name));
     return engine;
   }
 
@@ -362,6 +369,7 @@ class GraphReader {
   std::vector<Op> ops_;
   std::vector<std::string_view> attribute_names_;
   std::vector<std::string_view> strings_;
+  std::vector<EngineId> engines_;  // by text; none: not read yet
   std::vector<uint32_t> origins_;
   std::vector<Value*> inputs_;  // of the current node
   std::vector<Node*> nodes_;    // of the current graph

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "common/ir/engine_fault.h"
+
 namespace sluice {
 namespace {
 
@@ -56,8 +58,9 @@ Result<void> annotate(Placement& placement, std::string_view name, std::string_v
   for (const AnnotationRow& row : kTable) {
     if (row.name == name) {
       if (row.set(placement, value)) return {};
-      return make_error(ErrorCode::kBadValue, "annotation '{}' is '{}', expected {}", name, value,
-                        row.values);
+      const std::string wanted =
+          row.set == set_engine ? engine_fault(value) : fmt::format("expected {}", row.values);
+      return make_error(ErrorCode::kBadValue, "annotation '{}' is '{}', {}", name, value, wanted);
     }
     names += (names.empty() ? "" : ", ") + std::string(row.name);
   }

@@ -5,18 +5,13 @@
 #include <mutex>
 #include <string>
 
+#include "common/base/engine_name.h"
+#include "common/ir/engine_fault.h"
+
 namespace sluice {
 namespace {
 
 constexpr std::array<std::string_view, 3> kShapes = {"fixed", "symbolic", "dynamic"};
-
-constexpr size_t kMaxEngines = 200;
-constexpr size_t kMaxNameBytes = 64;
-
-bool is_engine_name(std::string_view name) {
-  return !name.empty() && name.size() <= kMaxNameBytes &&
-         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_+") == std::string_view::npos;
-}
 
 // The names of engines by id. Names are only added, so those below `count_` are read without a
 // lock.
@@ -29,16 +24,22 @@ class EngineNames {
   std::string_view name(EngineId engine) const { return names_[static_cast<size_t>(engine)]; }
 
   EngineId intern(std::string_view name) {
+    const size_t known = count_;
+    if (const size_t i = find(name, 0, known); i < known) return static_cast<EngineId>(i);
     const std::lock_guard lock(mutex_);
-    for (size_t i = 0; i < count_; ++i) {
-      if (names_[i] == name) return static_cast<EngineId>(i);
-    }
+    if (const size_t i = find(name, known, count_); i < count_) return static_cast<EngineId>(i);
     if (!is_engine_name(name) || count_ == kMaxEngines) return EngineId::kNone;
     add(name);
     return static_cast<EngineId>(count_ - 1);
   }
 
  private:
+  // Returns `end` when no name from `begin` to `end` is this one.
+  size_t find(std::string_view name, size_t begin, size_t end) const {
+    while (begin < end && names_[begin] != name) ++begin;
+    return begin;
+  }
+
   void add(std::string_view name) {
     names_[count_] = name;
     ++count_;
@@ -59,6 +60,13 @@ EngineNames& engine_names() {
 std::string_view engine_name(EngineId engine) { return engine_names().name(engine); }
 
 EngineId intern_engine(std::string_view name) { return engine_names().intern(name); }
+
+std::string engine_fault(std::string_view name) {
+  if (!is_engine_name(name)) return fmt::format("expected {}", kEngineNameRule);
+  if (name == engine_name(EngineId::kNone)) return "expected another name: it stands for no engine";
+  return fmt::format("expected one of the {} engines that are named already: no more can be",
+                     kMaxEngines);
+}
 
 bool is_composite(EngineId engine) {
   return engine_name(engine).find('+') != std::string_view::npos;

@@ -64,6 +64,24 @@ TEST(OmFile, ReadsWhatWasWritten) {
   EXPECT_EQ(bytes, small_om(small_model().model));
 }
 
+TEST(OmFile, NamesOfEnginesAreChecked) {
+  const auto fault_with = [](const std::vector<std::string>& names) {
+    pb::ModelDef model = small_model().model;
+    for (const std::string& name : names) model.add_engines(name);
+    const auto file = read(small_om(model));
+    return file ? std::string() : file.error().message;
+  };
+  EXPECT_EQ(fault_with({"none", "aicore+vector"}), "");
+  for (const std::string& bad :
+       {std::string(), std::string("a b"), std::string("a\n"), std::string(65, 'a')}) {
+    EXPECT_EQ(fault_with({bad}), fmt::format("the model names the engine '{}', expected 1 to 64 "
+                                             "characters of a-z, 0-9, _ and +",
+                                             bad));
+  }
+  EXPECT_EQ(fault_with(std::vector<std::string>(201, "a")),
+            "the model names 201 engines, expected at most 200");
+}
+
 TEST(OmFile, RefusesEveryTruncation) {
   const auto bytes = small_om(small_model().model);
   for (size_t size = 0; size < bytes.size(); size += size < 2000 ? 1 : 97) {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "common/base/dtype.h"
+#include "common/base/engine_name.h"
 #include "common/base/limits.h"
 #include "common/omfile/om_format.h"
 
@@ -85,6 +86,20 @@ Result<void> verify_kernel(const pb::KernelDef& kernel, uint64_t kernels_bytes) 
     fault = "has symbols, but is said to have none";
   if (fault != nullptr)
     return make_error(ErrorCode::kBadCompiledModel, "kernel '{}' {}", kernel.entry(), fault);
+  return {};
+}
+
+Result<void> verify_engines(const pb::ModelDef& model) {
+  if (static_cast<size_t>(model.engines_size()) > kMaxEngines) {
+    return make_error(ErrorCode::kBadCompiledModel,
+                      "the model names {} engines, expected at most {}", model.engines_size(),
+                      kMaxEngines);
+  }
+  for (const std::string& name : model.engines()) {
+    if (is_engine_name(name)) continue;
+    return make_error(ErrorCode::kBadCompiledModel, "the model names the engine '{}', expected {}",
+                      name, kEngineNameRule);
+  }
   return {};
 }
 
@@ -175,6 +190,7 @@ uint64_t segment_bytes(const pb::ModelDef& model, pb::SegmentKind kind) {
 }
 
 Result<void> verify_model(const pb::ModelDef& model) {
+  SLUICE_TRY(verify_engines(model));
   SLUICE_TRY(verify_nodes(model));
   for (int type = 0; type < model.types_size(); ++type) SLUICE_TRY(verify_type(model, type));
   SLUICE_TRY(verify_bindings(model, model.inputs(), "input"));

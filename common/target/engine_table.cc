@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/eval/eval.h"
+#include "common/ir/engine_fault.h"
 #include "common/target/aicore.h"
 
 namespace sluice {
@@ -35,22 +36,61 @@ constexpr OwnEngine kOwn[] = {
     {"host_cpu", 10, host_cpu_unsupported_reason},
 };
 
+const OwnEngine* find_own(std::string_view name) {
+  const auto* own = std::ranges::find(kOwn, name, &OwnEngine::name);
+  return own == std::end(kOwn) ? nullptr : own;
+}
+
+Error bad_profile(const DeviceProfile& profile, const std::string& what) {
+  Error error = make_error(ErrorCode::kBadOption, "device profile '{}': {}", profile.name, what);
+  error.file = profile.file;
+  return error;
+}
+
 Error unknown_engine(const DeviceProfile& profile, std::string_view name) {
-  return make_error(ErrorCode::kBadOption,
-                    "device profile '{}' names the engine '{}', which this release does not have",
-                    profile.name, name);
+  std::string known;
+  for (const OwnEngine& own : kOwn) known += (known.empty() ? "" : ", ") + std::string(own.name);
+  return bad_profile(
+      profile,
+      fmt::format("engines: this release does not have '{}', expected some of {}", name, known));
+}
+
+// The profile's names are well formed, so an id is missing only when there are too many.
+Result<EngineId> engine_id(const DeviceProfile& profile, std::string_view key,
+                           std::string_view name) {
+  const EngineId id = intern_engine(name);
+  if (id != EngineId::kNone) return id;
+  return bad_profile(profile, fmt::format("{}: '{}', {}", key, name, engine_fault(name)));
 }
 
 Result<EngineRow> described_row(const DeviceProfile& profile, const DescribedEngine& described) {
-  EngineRow row{intern_engine(described.name), described.cost, nullptr, {}};
-  if (row.id == EngineId::kNone) return unknown_engine(profile, described.name);
+  if (find_own(described.name) != nullptr) {
+    return bad_profile(
+        profile,
+        fmt::format("described_engines: '{}' is an engine of this release, expected another name",
+                    described.name));
+  }
+  SLUICE_ASSIGN(const EngineId id, engine_id(profile, "described_engines", described.name));
+  EngineRow row{id, described.cost, nullptr, {}};
   for (const std::string& name : described.ops) {
     const auto op = op_from_name(name);
-    if (!op)
-      return make_error(ErrorCode::kBadOption,
-                        "device profile '{}': engine '{}' names the unknown op '{}'", profile.name,
-                        described.name, name);
+    if (!op) {
+      return bad_profile(profile,
+                         fmt::format("described_engines: '{}': ops: there is no op '{}', expected "
+                                     "names of operators",
+                                     described.name, name));
+    }
     row.ops.push_back(*op);
+  }
+  return row;
+}
+
+Result<CompositeRow> composite_row(const DeviceProfile& profile, const CompositeEngine& composite) {
+  SLUICE_ASSIGN(const EngineId id, engine_id(profile, "composites", composite.name));
+  CompositeRow row{id, {}};
+  for (const std::string& member : composite.members) {
+    SLUICE_ASSIGN(const EngineId engine, engine_id(profile, "composites", member));
+    row.members.push_back(engine);
   }
   return row;
 }
@@ -66,9 +106,10 @@ const EngineRow* EngineTable::find(EngineId id) const {
 Result<EngineTable> make_engine_table(const DeviceProfile& profile) {
   EngineTable table;
   for (const std::string& name : profile.engines) {
-    const auto* own = std::ranges::find(kOwn, name, &OwnEngine::name);
-    if (own == std::end(kOwn)) return unknown_engine(profile, name);
-    table.engines.push_back({intern_engine(name), own->cost, own->reason, {}});
+    const OwnEngine* own = find_own(name);
+    if (own == nullptr) return unknown_engine(profile, name);
+    SLUICE_ASSIGN(const EngineId id, engine_id(profile, "engines", name));
+    table.engines.push_back({id, own->cost, own->reason, {}});
   }
   for (const DescribedEngine& described : profile.described_engines) {
     SLUICE_ASSIGN(EngineRow row, described_row(profile, described));
@@ -78,16 +119,7 @@ Result<EngineTable> make_engine_table(const DeviceProfile& profile) {
     return std::pair(a.cost, engine_name(a.id)) < std::pair(b.cost, engine_name(b.id));
   });
   for (const CompositeEngine& composite : profile.composites) {
-    CompositeRow row{intern_engine(composite.name), {}};
-    if (!is_composite(row.id))
-      return make_error(ErrorCode::kBadOption,
-                        "device profile '{}': composite engine '{}' is not named as several "
-                        "engines, like 'aicore+vector'",
-                        profile.name, composite.name);
-    for (const std::string& member : composite.members) {
-      row.members.push_back(intern_engine(member));
-      if (table.find(row.members.back()) == nullptr) return unknown_engine(profile, member);
-    }
+    SLUICE_ASSIGN(CompositeRow row, composite_row(profile, composite));
     table.composites.push_back(std::move(row));
   }
   return table;

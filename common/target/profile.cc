@@ -8,6 +8,7 @@
 
 #include "common/base/files.h"
 #include "common/base/json.h"
+#include "common/target/profile_engines.h"
 
 namespace sluice {
 namespace {
@@ -206,6 +207,8 @@ Result<DeviceProfile> parse_profile(std::string_view text) {
   reader.read("composites", profile.composites);
   reader.refuse_unread();
   if (reader.fault().empty()) check_machine(profile, reader);
+  if (std::string fault = engines_fault(profile); !fault.empty())
+    reader.shape_mismatch(std::move(fault));
   if (reader.fault().empty()) return profile;
   return make_error(ErrorCode::kBadJson, "device profile '{}': {}", profile.name, reader.fault());
 }
@@ -214,7 +217,11 @@ Result<DeviceProfile> get_profile(std::string_view name) {
   if (name.ends_with(".json")) {
     SLUICE_ASSIGN(const std::string text, read_text(std::string(name)));
     auto profile = parse_profile(text);
-    if (!profile) profile.error().file = name;
+    if (profile) {
+      profile->file = name;
+    } else {
+      profile.error().file = name;
+    }
     return profile;
   }
   for (std::string_view text : kProfileTexts) {

@@ -28,6 +28,7 @@ struct CompositeEngine {
 };
 
 struct DeviceProfile {
+  std::string file;  // the .json file it was read from; empty: built in
   // "cpu-avx512"; `native` is resolved to an explicit profile before it is stored anywhere.
   std::string name;
   // "avx512vnni", "avx512", "avx2" or "generic": the isa that a loader must find on its CPU.
@@ -51,7 +52,7 @@ struct DeviceProfile {
 // like those in common/target/profiles.
 Result<DeviceProfile> get_profile(std::string_view name);
 // Parses the content of such a file. Error: kBadJson, which names the member that is absent,
-// unknown, of another kind or out of range.
+// unknown, of another kind or out of range, or contradicts another.
 Result<DeviceProfile> parse_profile(std::string_view text);
 // Returns kNotLowerable for a profile with engines that it only describes, or with composite ones:
 // only sluice-partition knows these, and no later stage lowers for them.

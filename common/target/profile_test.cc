@@ -107,6 +107,67 @@ TEST(Profile, NumbersThatNoMachineHasAreRefused) {
             "device profile 'n': described_engines: 'cost' is -7, it must be 0 to 1000000");
 }
 
+TEST(Profile, EnginesThatContradictAreRefused) {
+  const auto expect = [](std::string_view member, std::string_view value, std::string_view what) {
+    EXPECT_EQ(fault_of(member, value), fmt::format("device profile 'n': {}", what));
+  };
+  const auto described = [](std::string_view name) {
+    return fmt::format(R"({{"name": "{}", "cost": 1, "ops": []}})", name);
+  };
+  const auto composite = [&](std::string_view name, std::string_view members) {
+    return fmt::format(R"([{}, {}], "composites": [{{"name": "{}", "members": [{}]}}])",
+                       described("a"), described("b"), name, members);
+  };
+  const std::string rule = "expected 1 to 64 characters of a-z, 0-9, _ and +";
+  expect("engines", R"(["rts", "host_cpu", "rts"])",
+         "engines: 'rts' is there twice, expected once");
+  expect("engines", fmt::format(R"(["a"], "described_engines": [{}])", described("a")),
+         "described_engines: 'a' is in engines too, expected in one of the two");
+  expect("described_engines", fmt::format("[{}, {}]", described("a"), described("a")),
+         "described_engines: 'a' is there twice, expected once");
+  expect("described_engines", "[" + described("none") + "]",
+         "described_engines: 'none' stands for no engine, expected another name");
+  expect("described_engines", "[" + described("a+b") + "]",
+         "described_engines: 'a+b' is named as several engines, expected a name without +");
+  for (const std::string& bad : {std::string(), std::string("a b"), std::string("A"),
+                                 std::string(65, 'a'), std::string("\x7f")}) {
+    expect("described_engines", "[" + described(bad) + "]",
+           fmt::format("described_engines: '{}' is no engine's name, {}", bad, rule));
+  }
+  expect("described_engines", composite("a+b", ""),
+         "composites: 'a+b': members: there are 0, expected at least 2");
+  expect("described_engines", composite("a+b", R"("a")"),
+         "composites: 'a+b': members: there are 1, expected at least 2");
+  expect("described_engines", composite("a+b", R"("a", "a")"),
+         "composites: 'a+b': members: 'a' is there twice, expected once");
+  expect("described_engines", composite("a+b", R"("a", "c")"),
+         "composites: 'a+b': members: 'c' is unknown, expected names from engines or "
+         "described_engines");
+  expect("described_engines", composite("a+b", R"("a", "b+a")"),
+         "composites: 'a+b': members: 'b+a' is a composite itself, expected single engines");
+  expect("described_engines", composite("ab", R"("a", "b")"),
+         "composites: 'ab' is named as one engine, expected several, like 'aicore+vector'");
+  EXPECT_EQ(fault_of("described_engines", composite("a+b", R"("a", "b")")), "none");
+}
+
+TEST(Profile, EnginesAreLimited) {
+  const auto engines = [](int count) {
+    std::string list;
+    for (int i = 0; i < count; ++i)
+      list += fmt::format(R"({}{{"name": "e{}", "cost": 1, "ops": []}})", i == 0 ? "" : ", ", i);
+    return "[" + list + "]";
+  };
+  EXPECT_EQ(fault_of("described_engines", engines(200)), "none");
+  EXPECT_EQ(fault_of("described_engines", engines(201)),
+            "device profile 'n': engines, described_engines and composites name 201 engines, "
+            "expected at most 200");
+}
+
+TEST(Profile, AKeyThatIsThereTwiceIsRefused) {
+  EXPECT_EQ(fault_of("isa", R"("avx2", "isa": "avx512")"),
+            "the key 'isa' is there twice in one object, expected once");
+}
+
 // Members that nothing reads are reported as unknown, for the profile and for its lists.
 TEST(Profile, MembersThatNothingReadsAreRefused) {
   for (const char* gone : {"alignment", "l1_bytes", "l3_bytes", "max_streams",

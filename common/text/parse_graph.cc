@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "common/ir/annotation.h"
+#include "common/ir/engine_fault.h"
 #include "common/text/parser.h"
 
 namespace sluice::text {
@@ -110,7 +111,10 @@ Result<void> ModuleParser::parse_graph_facts(Graph& graph) {
   SLUICE_ASSIGN(const bool has_engine, skip("engine"));
   if (has_engine) {
     graph.engine = intern_engine(token().text);
-    if (graph.engine == EngineId::kNone) return unexpected("an engine");
+    if (graph.engine == EngineId::kNone) {
+      return lexer_.error(
+          fmt::format("the engine is '{}', {}", token().text, engine_fault(token().text)));
+    }
     SLUICE_TRY(advance());
   }
   SLUICE_ASSIGN(const bool has_shapes, skip("shapes"));
