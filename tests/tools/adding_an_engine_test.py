@@ -16,23 +16,45 @@ from onnx import TensorProto, helper, numpy_helper, save
 
 from overlay import ROOT, Overlay
 
-BLOCK = re.compile(r'^```cpp file=(\S+)(?: (before|after)="(.*?)")?\n(.*?)^```$', re.M | re.S)
+BLOCK = re.compile(r'^```(\w+) file=(\S+)(?: (before|after)="(.*?)")?\n(.*?)^```$', re.M | re.S)
 PROGRAMS = ("sluice-partition", "sluice-subgraph-optimize")
-LIKE = {"stages/subgraph-optimize/engines/views/lower.cc":
-        "stages/subgraph-optimize/engines/host_cpu/lower.cc"}
+PROFILE = "common/target/profiles/cpu-generic.json"  # the copy in the folder of the test
+
+
+def with_member(profile, line):
+    """The profile with the page's member instead of its own of that name."""
+    profile, member = json.loads(profile), json.loads("{" + line.strip().rstrip(",") + "}")
+    assert len(member) == 1 and member.keys() <= profile.keys(), line
+    return json.dumps({**profile, **member})
+
+
+def new_source(path, text, anchor, line):
+    """The source that a line adds to a list of CMake, and the one after which it stands."""
+    folder, before = os.path.dirname(path), anchor.split()[-1]
+    sources = re.search(r"SOURCES([^()]*?)\b(DEPS|PRIVATE)\b[^()]*\)",
+                        text[text.rindex("(", 0, text.index(line)):]).group(1).split()
+    assert before in sources and line.strip() in sources, f"{path}: {line} is not among SOURCES"
+    return {f"{folder}/{line.strip()}": f"{folder}/{before}"}
 
 
 def apply_page(overlay):
-    """Writes the changed copies; returns the C++ files among them."""
+    """Writes the changed copies; returns the C++ files among them, each with the file whose command
+    compiles it."""
     with open(os.path.join(ROOT, "docs/adding-an-engine.md"), encoding="utf-8") as file:
         blocks = BLOCK.findall(file.read())
-    assert len(blocks) == 5, blocks
-    for path, where, anchor, code in blocks:
+    assert [kind for kind, *_ in blocks] == ["cpp", "cpp", "cpp", "cmake", "cpp", "cpp", "json"]
+    compiled = {}
+    for kind, path, where, anchor, code in blocks:
         text = overlay.read(path)
         assert not where or text.count(anchor) == 1, f"{path}: not once there: {anchor}"
-        overlay.write(path, {"": code, "before": text.replace(anchor, code + anchor),
-                             "after": text.replace(anchor + "\n", anchor + "\n" + code)}[where])
-    return sorted({path for path, _, _, _ in blocks if path.endswith(".cc")})
+        made = {"": code, "before": text.replace(anchor, code + anchor),
+                "after": text.replace(anchor + "\n", anchor + "\n" + code)}[where]
+        overlay.write(path, with_member(text, code) if kind == "json" else made)
+        if kind == "cmake":
+            compiled.update(new_source(path, made, anchor, code))
+        elif path.endswith(".cc") and text:  # a new file is compiled when a list of sources has it
+            compiled[path] = path
+    return compiled
 
 
 def make_model(path):
@@ -48,14 +70,11 @@ def make_model(path):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         overlay = Overlay(sys.argv[1], folder)
-        for path in apply_page(overlay):
-            succeeded, text = overlay.compile(path, LIKE.get(path))
+        for path, like in sorted(apply_page(overlay).items()):
+            succeeded, text = overlay.compile(path, like)
             assert succeeded, text
         for program in PROGRAMS:
             overlay.link(program)
-        profile = json.loads(overlay.read("common/target/profiles/cpu-generic.json"))
-        profile["engines"].append("views")
-        overlay.write("views.json", json.dumps(profile))
         make_model(os.path.join(folder, "model.onnx"))
         run_model(overlay.build, folder)
 
@@ -65,7 +84,7 @@ def run_model(build, folder):
     graph = "model.onnx"
     for number, stage in enumerate(("preprocess", "optimize", "partition", "subgraph-optimize",
                                     "build")):
-        options = ["--profile=views.json"] if stage == "partition" else []
+        options = ["--profile=" + PROFILE] if stage == "partition" else []
         subprocess.run([programs("sluice-" + stage), *options, graph, "-o", f"{number}.sg"],
                        cwd=folder, check=True)
         graph = f"{number}.sg"
