@@ -5,8 +5,10 @@
 
 #include "common/base/limits.h"
 #include "common/ir/fixed.h"
+#include "common/ir/limits.h"
 #include "common/ir/module.h"
 #include "common/ops/attributes.h"
+#include "common/target/multiply_adds.h"
 #include "common/target/quantized.h"
 
 namespace sluice {
@@ -34,6 +36,24 @@ std::string type_unsupported_reason(const Node& node) {
       return "an empty tensor";
   }
   return {};
+}
+
+// Plans and strides count elements and multiply-adds of nominal sizes in 63 bits, with a margin for
+// padding. No machine has the memory for more; the build stage and the loader tell the user so.
+std::string size_unsupported_reason(const Node& node) {
+  constexpr auto kMaxCounted = static_cast<int64_t>(kMaxValueBytes / sizeof(float));
+  constexpr uint64_t kMaxMultiplyAdds = uint64_t{1} << 60;
+  for (size_t i = 0; i < node.input_count() + node.output_count(); ++i) {
+    const Value* value =
+        i < node.input_count() ? node.input(i) : &node.output(i - node.input_count());
+    if (value == nullptr || !has_computed_size(value->type())) continue;
+    const Type nominal = nominal_type(node.graph().module(), value->type());
+    if (nominal.element_count().value_or(INT64_MAX) > kMaxCounted)
+      return fmt::format("a tensor of more than {} elements", kMaxCounted);
+  }
+  return nominal_multiply_adds(node) <= kMaxMultiplyAdds
+             ? std::string()
+             : fmt::format("more than {} multiply-adds", kMaxMultiplyAdds);
 }
 
 // A typed graph may contain contractions whose ranks inference has not checked.
@@ -162,6 +182,11 @@ std::string fused_unsupported_reason(const Node& fused) {
   return {};
 }
 
+// Returns the reason found so far, else that of the node's sizes.
+std::string first_reason(std::string reason, const Node& node) {
+  return reason.empty() ? size_unsupported_reason(node) : reason;
+}
+
 // Checks that Clip's bounds are constants of the body.
 bool has_constant_inputs(const Node& node, size_t first) {
   for (size_t i = first; i < node.input_count(); ++i) {
@@ -250,8 +275,10 @@ bool is_epilogue_op(const Node& node) {
 
 std::string aicore_unsupported_reason(const Node& node) {
   if (const auto quantized = read_quantized(node))
-    return quantized_unsupported_reason(node, *quantized);
-  return node.op() == Op::kFused ? fused_unsupported_reason(node) : anchor_unsupported_reason(node);
+    return first_reason(quantized_unsupported_reason(node, *quantized), node);
+  return first_reason(
+      node.op() == Op::kFused ? fused_unsupported_reason(node) : anchor_unsupported_reason(node),
+      node);
 }
 
 std::string op_text(const Node& node) {

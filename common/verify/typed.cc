@@ -154,6 +154,25 @@ void check_bodies(const Node& node, Findings& findings) {
   }
 }
 
+// Generated code and the loader show a view's operand as its result, so both must have the same
+// bytes.
+void check_view(const Node& node, Findings& findings) {
+  const OpRow* row = find_op(node.op());
+  if (row == nullptr || (row->flags & kView) == 0 || node.input_count() == 0 ||
+      node.output_count() == 0 || node.input(0) == nullptr)
+    return;
+  const Type& from = node.input(0)->type();
+  const Type& to = node.output(0).type();
+  if (!from.is_tensor() || !to.is_tensor()) return;
+  const bool same_count = !from.is_fixed() || !to.is_fixed() ||
+                          (from.element_count() && from.element_count() == to.element_count());
+  if (same_count && from.dtype == to.dtype) return;
+  const Module& module = node.graph().module();
+  findings.add("{}: its result is {}, which does not have the elements of its input, {}",
+               node.label(), print_type(module, node.output(0).type_id()),
+               print_type(module, node.input(0)->type_id()));
+}
+
 void check_node(const Node& node, Findings& findings) {
   // An op of the domain "sluice" may come from a later release than the table; ONNX's ops must be
   // in the table.
@@ -168,6 +187,7 @@ void check_node(const Node& node, Findings& findings) {
   }
   if (node.op() == Op::kFused && node.get(attributes::Fused::body) == nullptr)
     findings.add("{}: has no body", node.label());
+  check_view(node, findings);
   check_operands(node, findings);
   check_bodies(node, findings);
 }

@@ -37,6 +37,23 @@ TEST(Verify, TypedGraphIsNoSubgraph) {
       "the graph is not typed: graph 'm': a subgraph is no typed graph");
 }
 
+TEST(Verify, AViewHasTheElementsOfItsInput) {
+  const auto reshape = [](std::string_view from, std::string_view to) {
+    return fmt::format(
+        "sluice 1 typed\ngraph @m(%x: {}, %s: i64[2]) -> (%y) {{\n  %y: {} = Reshape(%x, %s)\n}}\n",
+        from, to);
+  };
+  EXPECT_EQ(findings(reshape("f32[6]", "f32[2, 3]"), Level::kTyped), "");
+  EXPECT_EQ(findings(reshape("f32[6]", "f32[2, ?]"), Level::kTyped), "");
+  EXPECT_EQ(findings(reshape("f32[6]", "f32[2, 2147483647]"), Level::kTyped),
+            "the graph is not typed: node 'y' (Reshape): its result is f32[2, 2147483647], which "
+            "does not have the elements of its input, f32[6]");
+  EXPECT_NE(findings(reshape("f32[6]", "f64[2, 3]"), Level::kTyped), "");
+  EXPECT_NE(findings(reshape("f32[4294967296, 4294967296]", "f32[4294967296, 8589934592]"),
+                     Level::kTyped),
+            "");
+}
+
 TEST(Verify, ListsEverythingUpToTwenty) {
   std::string text = "sluice 1 typed\ngraph @m(%x: f32[2]) -> (%x) {\n";
   for (int i = 0; i < 25; ++i) text += fmt::format("  %y{} = Relu(%x)\n", i);

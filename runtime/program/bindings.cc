@@ -128,7 +128,7 @@ class Inputs {
         return make_error(ErrorCode::kBadBinding, "input '{}' is not given", input.name())
             .with_hint("give --input NAME=FILE, or --random");
       }
-      values_[i].value = random_value(input.type(), *options_.random + i);
+      SLUICE_ASSIGN(values_[i].value, random_value(input, input.type(), *options_.random + i));
     }
     return std::move(values_);
   }
@@ -181,10 +181,10 @@ class Inputs {
 
   // Makes a random value: sequences of one element, optionals that are present, dims that are not
   // fixed as --dim says, otherwise 1.
-  FileValue random_value(uint32_t index, uint64_t seed) const {
+  Result<FileValue> random_value(const pb::BindingDef& input, uint32_t index, uint64_t seed) const {
     const pb::TypeDef& type = model_.types(static_cast<int>(index));
     if (type.kind() != pb::VALUE_TENSOR) {
-      FileValue value = random_value(type.element(), seed);
+      SLUICE_ASSIGN(FileValue value, random_value(input, type.element(), seed));
       value.element = value.kind;
       value.kind = value_kind(model_, index);
       if (value.kind == ValueKind::kMap) value.tensors = one_entry(type, std::move(value.tensors));
@@ -193,11 +193,17 @@ class Inputs {
     std::vector<int64_t> dims;
     for (int i = 0; i < type.dims_size(); ++i)
       dims.push_back(type.dims(i) >= 0 ? type.dims(i) : size_of(type, i));
+    const auto count = element_count(dims);
+    if (!count) {
+      return make_error(ErrorCode::kBadBinding,
+                        "input '{}' would have the sizes {}, which is more than 2^60 elements",
+                        input.name(), dims_text(dims))
+          .with_hint("give smaller sizes with --dim NAME=VALUE, or --input NAME=FILE");
+    }
     const auto dtype = static_cast<DType>(type.dtype());
     FileValue value;
     if (dtype == DType::kString) {
-      value.tensors.push_back(
-          make_string_tensor(dims, std::vector<std::string>(element_count(dims).value_or(0))));
+      value.tensors.push_back(make_string_tensor(dims, std::vector<std::string>(*count)));
     } else {
       value.tensors.push_back(make_tensor(dtype, dims));
       fill_random(value.tensors[0], seed);

@@ -5,11 +5,12 @@ compile that stops on the way.
 usage: dims_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
 import os
+import subprocess
 import sys
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from programs import STAGES, ProgramCase, need
 
@@ -211,7 +212,94 @@ class Dims(ProgramCase):
         self.assertIn("a stage that runs",
                       self.compile(3, "--stop-after=optimize", "--skip=build:link-subgraphs"))
 
+    def write_model(self, nodes, inputs, outputs, weights=()):
+        graph = helper.make_graph(nodes, "g", inputs, outputs, weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+        model.ir_version = 8
+        with open(self.model, "wb") as file:
+            file.write(model.SerializeToString())
+
+    def made_of_open_sizes(self):
+        """Sizes that are sums, products and quotients of open ones."""
+        make = helper.make_node
+        nodes = [make("Concat", ["x", "x", "z"], ["twice"], "cat", axis=0),
+                 make("Reshape", ["x", "flat"], ["row"], "reshape"),
+                 make("MatMul", ["x", "w"], ["product"], "matmul"),
+                 make("Conv", ["image", "kernel"], ["conv"], "conv", pads=[1, 1, 1, 1]),
+                 make("Pad", ["x", "pads"], ["padded"], "pad"),
+                 make("Tile", ["x", "repeats"], ["tiled"], "tile"),
+                 make("MaxPool", ["image"], ["pooled"], "pool", kernel_shape=[3, 3],
+                      strides=[2, 2]),
+                 make("Shape", ["x"], ["extents"], "shape"),
+                 make("Expand", ["one", "extents"], ["expanded"], "expand"),
+                 make("ReduceSum", ["x"], ["sum"], "sum", keepdims=0)]
+        weights = [numpy_helper.from_array(np.array(values, dtype), name) for name, values, dtype in
+                   (("flat", [-1], np.int64), ("w", np.ones((4, 3)), np.float32),
+                    ("pads", [1, 0, 1 << 40, 0], np.int64), ("repeats", [1 << 30, 2], np.int64),
+                    ("kernel", np.ones((2, 1, 3, 3)), np.float32), ("one", 1.0, np.float32))]
+        names = [name for node in nodes for name in node.output]
+        outputs = [helper.make_tensor_value_info(
+            name, TensorProto.INT64 if name == "extents" else TensorProto.FLOAT, None)
+            for name in names]
+        self.write_model(nodes, [floats("x", ["N", 4]), floats("z", ["M", 4]),
+                                 floats("image", ["M", 1, "N", "N"])], outputs, weights)
+
+    def test_sizes_that_nothing_can_hold(self):
+        """One error that names the value, or a model that verifies: never a wrapped product."""
+        self.made_of_open_sizes()
+        largest = (1 << 63) - 1
+        for size in (f"{largest}", f"{1 << 62}", f"{(1 << 62) - 1}", f"{1 << 40}", f"{1 << 32}",
+                     f"1..{largest}", f"{1 << 62}..{largest}", f"{1 << 40}..{1 << 41}"):
+            for other in (["--dim=M=3"], ["--dim=M=" + size], []):
+                sizes = ["--dim=N=" + size, *other]
+                with self.subTest(sizes):
+                    done = self.run_program("sluice-compile", "-q", self.model, "-o", self.om,
+                                            PROFILE, *sizes)
+                    self.assertIn(done.returncode, (0, 3, 4, 5), done.stderr)
+                    self.assertEqual(done.stderr.count("error SL"), int(done.returncode != 0))
+                    self.assertNotRegex(done.stderr, r"-\d|overflow|SL9")
+                    if done.returncode == 0:
+                        self.program(0, "sluice-verify", self.om)
+                        self.program(0, "sluice-check", self.model, PROFILE, *sizes)
+        for size in ("9223372036854775808", "1..9223372036854775808", "1e18", "-1"):
+            said = self.compile(3, "--dim=N=" + size)
+            self.assertIn(f"'N={size}', expected", said)
+            self.assertIn(f"at most {largest}", said)
+        self.write_model([helper.make_node("Relu", ["x"], ["y"], "act")], [floats("x", ["N"])],
+                         [floats("y", None)])
+        said = self.compile(5, f"--dim=N={1 << 50}")
+        self.assertIn("'act'", said)
+        self.compile(0, f"--dim=N={1 << 40}")  # 4 TiB can be addressed
+        self.program(0, "sluice-verify", self.om)
+        self.compile(0)
+        for size in (largest, 1 << 62, 1 << 40):
+            said = self.program(3 if size > 1 << 60 else 5, "sluice-loader", self.om, "--random",
+                                f"--dim=N={size}")
+            self.assertEqual(said.count(": error SL"), 1, said)
+
+    def test_a_convolution_too_large_to_count(self):
+        """A plan would count more multiply-adds than 63 bits hold."""
+        image = [3, 1, "N", "N"]
+        self.write_model([helper.make_node("Conv", ["x", "w"], ["y"], "conv", strides=[2, 2])],
+                         [floats("x", image)], [floats("y", None)],
+                         [numpy_helper.from_array(np.ones((4, 1, 3, 3), np.float32), "w")])
+        for size in (1 << 62, 1 << 40, 1 << 31, 1 << 30):
+            for sizes in (f"{size}", f"{size}..{2 * size - 1}"):
+                with self.subTest(sizes):
+                    code = 3 if "." not in sizes and size > 1 << 30 else 5
+                    done = self.run_program("sluice-compile", "-q", self.model, "-o", self.om,
+                                            PROFILE, "--dim=N=" + sizes)
+                    self.assertEqual(done.returncode, 0 if "." in sizes else code, done.stderr)
+                    if done.returncode == 0:
+                        self.assertIn("engines: 1 host_cpu, 1 none\n",
+                                      self.program(0, "sluice-show", "--summary", self.om))
+
+    def run_program(self, name, *arguments):
+        return subprocess.run([os.path.join(self.programs, name), *arguments], capture_output=True,
+                              text=True, timeout=60)
+
 
 if __name__ == "__main__":
-    Dims.programs = need(sys.argv.pop(1), ["check", "compile", "eval", "loader", "show", *STAGES])
+    Dims.programs = need(sys.argv.pop(1), ["check", "compile", "eval", "loader", "show", "verify",
+                                           *STAGES])
     unittest.main(verbosity=2)

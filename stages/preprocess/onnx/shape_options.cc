@@ -75,8 +75,9 @@ Result<ShapeOptions> parse_shape_options(const Options& options) {
         equal == std::string::npos ? std::nullopt : range(std::string_view(item).substr(equal + 1));
     if (!bounds)
       return make_error(ErrorCode::kBadOption,
-                        "--dim has '{}', expected NAME=VALUE, from 1, or NAME=LOW..HIGH, from 0",
-                        item);
+                        "--dim has '{}', expected NAME=VALUE, from 1, or NAME=LOW..HIGH, from 0; "
+                        "both at most {}",
+                        item, INT64_MAX);
     const auto [known, inserted] = parsed.dims.emplace(item.substr(0, equal), *bounds);
     if (!inserted && (known->second.low != bounds->low || known->second.high != bounds->high)) {
       return make_error(ErrorCode::kBadOption, "--dim gives '{}' two values",

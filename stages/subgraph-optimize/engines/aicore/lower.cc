@@ -1,4 +1,3 @@
-#include "common/ir/limits.h"
 #include "common/ops/infer.h"
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
 
@@ -12,18 +11,6 @@ Result<void> lower_node(Lowering& lowering, Node& node) {
     return lower_quantized(lowering, contraction, *quantized);
   return contraction.anchor->op() == Op::kConv ? lower_conv(lowering, contraction)
                                                : lower_matmul(lowering, contraction);
-}
-
-// Checks fixed sizes, so that what is computed from them below, such as strides and multiply-adds,
-// fits 64 bits. Symbolic sizes are checked when they are bound.
-Result<void> check_sizes(const Graph& graph) {
-  for (const Value& value : graph.values()) {
-    if (value.is_erased() || !value.type().is_fixed() ||
-        value.type().dense_bytes().value_or(kMaxValueBytes + 1) <= kMaxValueBytes)
-      continue;
-    return make_error(ErrorCode::kLimit, "value '{}' has more than 2^47 bytes", value.name());
-  }
-  return {};
 }
 
 // Stores results dense and under their own names, which is how they leave the subgraph.
@@ -45,7 +32,6 @@ Result<void> store_outputs_dense(Lowering& lowering) {
 }  // namespace
 
 Result<void> lower_aicore(Graph& graph, const DeviceProfile& profile, KernelCache& kernels) {
-  SLUICE_TRY(check_sizes(graph));
   // A graph from another writer may give a result a type that its operands contradict, and kernels
   // follow the types.
   ValueFacts facts(graph);
