@@ -4,6 +4,7 @@
 
 #include "common/base/command_line.h"
 #include "common/base/release.h"
+#include "common/stage/resume.h"
 
 namespace sluice {
 namespace {
@@ -86,8 +87,10 @@ Result<void> inherit_options(Options& options, StageId stage,
   const std::string prefix = std::string(stage_name(stage)) + ".";
   for (const auto& [name, value] : travelling) {
     if (name.find('.') == std::string::npos) ours.emplace(name, value);
-    if (name.starts_with(prefix)) ours.emplace(name.substr(prefix.size()), value);
+    if (name.starts_with(prefix) && !is_record(stage, name))
+      ours.emplace(name.substr(prefix.size()), value);
   }
+  SLUICE_TRY(inherit_record(stage, travelling, options));
   return options.inherit(ours);
 }
 

@@ -13,6 +13,7 @@
 #include "common/graphfile/graphfile.h"
 #include "common/stage/arguments.h"
 #include "common/stage/rebind.h"
+#include "common/stage/resume.h"
 #include "common/stage/stats.h"
 #include "common/verify/verify.h"
 
@@ -67,28 +68,6 @@ Result<void> check_files(const Module& module, const StageArgs& args) {
     const Location& location = module.segment(id).location;
     if (module.segment(id).kind == SegmentKind::kBytes && location.where == Where::kFile)
       SLUICE_TRY(args.may_read(location.path));
-  }
-  return {};
-}
-
-// A graph that stopped within this stage must be resumed with the options that the stage began
-// with, because finished passes do not run again.
-Result<void> check_mid_stage(const Stage& stage, const Module& module, const Options& given) {
-  const bool is_ours = static_cast<int>(module.last_stage) + 1 == static_cast<int>(stage.id);
-  if (!module.is_mid_stage() || !is_ours) return {};
-  for (const OptionRow& row : option_table()) {
-    if (last_reader(row.name) != stage_name(stage.id) || row.name == "opt-level")
-      continue;  // the list of passes records it
-    const std::string value = given.text(row.name);
-    const auto recorded = module.options.find(std::string(row.name));
-    if (value == row.fallback || (recorded != module.options.end() && recorded->second == value))
-      continue;
-    return make_error(ErrorCode::kBadOption,
-                      "--{} is '{}', and sluice-{} had begun {} when this graph was written",
-                      row.name, value, stage_name(stage.id),
-                      recorded == module.options.end() ? "without it"
-                                                       : fmt::format("with '{}'", recorded->second))
-        .with_hint("begin with what the stage read, or leave the option out");
   }
   return {};
 }
@@ -180,7 +159,7 @@ Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
   SLUICE_TRY(check_output_is_no_input(args.options.text("stats"), args.input));
   SLUICE_ASSIGN(StatsFile stats, StatsFile::create(args.options.text("stats")));
   SLUICE_ASSIGN(Module module, read_timed(stage, args, run.times));
-  SLUICE_TRY(check_mid_stage(stage, module, args.options));
+  SLUICE_TRY(check_resumed(stage.id, module, args.options));
   SLUICE_TRY(inherit_options(args.options, stage.id, module.options));
   export_options(args.options, stage.id, module.options);
   SLUICE_TRY(check_files(module, args));
@@ -200,6 +179,7 @@ Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
     module.level = stage.produces;
     module.last_stage = stage.id;
   }
+  record_options_read(stage.id, args.options, module);
   SLUICE_TRY(verify_constant_sizes(module, args.options.max_constant_bytes()));
   SLUICE_TRY(write_timed(stage, module, args, run.times));
   run.output_written = true;

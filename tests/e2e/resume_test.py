@@ -5,6 +5,7 @@ resumed in that list alone.
 usage: resume_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
 import json
+import os
 import sys
 import unittest
 
@@ -75,6 +76,80 @@ class Resume(ProgramCase):
         self.program(0, "sluice-preprocess", model, "-o", self.path("once.sg"), "--out-nodes=y")
         with open(self.path("whole.sg"), "rb") as resumed, open(self.path("once.sg"), "rb") as once:
             self.assertEqual(resumed.read(), once.read())
+
+    def resumed_and_once(self, *options):
+        """Stops within preprocess and goes on with the same options, and again without them;
+        each result has the bytes of one that never stopped."""
+        model = self.path("model.onnx")
+        self.preprocess(0, model, "half.sg", "--stop-after=2", *options)
+        self.preprocess(0, self.path("half.sg"), "more.sg", "--stop-after=infer-types")
+        self.preprocess(0, model, "once.sg", *options)
+        with open(self.path("once.sg"), "rb") as once:
+            expected = once.read()
+        for half in ("half.sg", "more.sg"):
+            for again in (options, ()):
+                self.preprocess(0, self.path(half), "whole.sg", *again)
+                with open(self.path("whole.sg"), "rb") as whole:
+                    self.assertEqual(whole.read(), expected)
+        return expected
+
+    def preprocess(self, code, source, product, *options):
+        return self.program(code, "sluice-preprocess", source, "-o", self.path(product), *options)
+
+    def save_rules(self, name, label):
+        with open(self.path(name), "w") as file:
+            json.dump([{"op": "Relu", "set": {"stream_label": label}}], file)
+        return "--annotate=" + self.path(name)
+
+    def test_rules_are_the_same_by_their_content(self):
+        self.resumed_and_once(self.save_rules("rules.json", "left"))
+        half = self.path("half.sg")
+        self.preprocess(0, half, "whole.sg", self.save_rules("copy.json", "left"))
+        printed = self.preprocess(3, half, "none", self.save_rules("rules.json", "right"))
+        self.assertIn("had begun with another content of such a file", printed)
+        self.preprocess(3, half, "none", "--annotate=" + self.path("absent.json"))
+
+    def test_an_external_folder_is_the_same_by_its_place(self):
+        folder = self.path("data")
+        os.mkdir(folder)
+        product = self.resumed_and_once("--external-dir=" + folder)
+        self.assertNotIn(folder.encode(), product)
+        half = self.path("half.sg")
+        self.preprocess(0, half, "whole.sg", "--external-dir=" + folder + "/../data")
+        printed = self.preprocess(3, half, "none", "--external-dir=" + self.path("."))
+        self.assertIn(f"had begun with '{folder}'", printed)
+
+    def test_strict_holds_until_the_stage_ends(self):
+        strict = self.resumed_and_once("--strict")
+        self.assertEqual(strict, self.resumed_and_once())
+        x, wide = floats("x", [3, 2, 8]), floats("w", [2, 8])  # normalised are the last 8 alone
+        graph = helper.make_graph([helper.make_node("LayerNormalization", ["x", "w"], ["y"])], "g",
+                                  [x, wide], [floats("y", [3, 2, 8])])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+        model.ir_version = 8
+        with open(self.path("wide.onnx"), "wb") as file:
+            file.write(model.SerializeToString())
+        self.preprocess(0, self.path("wide.onnx"), "half.sg", "--strict", "--stop-after=2")
+        for again in ([], ["--strict"]):
+            self.assertIn("wider than the dims that are normalised",
+                          self.preprocess(3, self.path("half.sg"), "none", *again))
+
+    def test_text_keeps_the_options_that_have_been_read(self):
+        rules = self.save_rules("rules.json", "left")
+        self.preprocess(0, self.path("model.onnx"), "half.sg", "--strict", rules,
+                        "--stop-after=infer-types")
+        self.program(0, "sluice-show", "--header", self.path("half.sg"), "-o",
+                     self.path("half.txt"))
+        with open(self.path("half.txt")) as file:
+            text = file.read()
+        self.assertIn('option "preprocess.strict" = "on"\n', text)
+        self.program(0, "sluice-as", self.path("half.txt"), "-o", self.path("again.sg"))
+        self.preprocess(0, self.path("again.sg"), "whole.sg", "--strict", rules)
+        with open(self.path("bad.txt"), "w") as file:
+            file.write(text.replace('strict" = "on"', 'strict" = "maybe"'))
+        self.program(0, "sluice-as", self.path("bad.txt"), "-o", self.path("bad.sg"))
+        self.assertIn("error SL1003: the file carries an option that cannot be: --strict is "
+                      "'maybe'", self.preprocess(3, self.path("bad.sg"), "none"))
 
     def test_passes_say_exactly_what_runs(self):
         chosen = "--passes=eliminate-identities,eliminate-dead-nodes"
