@@ -21,8 +21,8 @@ void check(const Node& node, Warnings& warnings) {
   if (node.op() != Op::kLayerNormalization && node.op() != Op::kRMSNormalization) return;
   for (size_t i = 1; i < node.input_count(); ++i) {
     const bool is_there = node.input(0) != nullptr && node.input(i) != nullptr;
-    if (!is_there ||
-        !is_wide(node.input(0)->type(), node.input(i)->type(), node.get(attributes::Concat::axis)))
+    if (!is_there || !is_wide(node.input(0)->type(), node.input(i)->type(),
+                              node.get(attributes::LayerNormalization::axis)))
       continue;
     warnings.add(Leniency::kWideScale,
                  fmt::format("{}: {} '{}' is wider than the dims that are normalised", node.label(),

@@ -387,7 +387,7 @@ class Leniencies(LenientCase):
 
     def test_wide_scale(self):
         random = np.random.default_rng(4)
-        for shape, bias_shape, axis in (((2, 1, 4), (2, 1, 4), -1), ((2, 3, 4), (4,), -1),
+        for shape, bias_shape, axis in (((2, 1, 4), (2, 1, 4), None), ((2, 3, 4), (4,), -1),
                                         ((3, 4), None, 2), ((4,), (1, 3, 1), -1),
                                         ((2, 3, 1), None, 1), ((1, 2, 1, 4), None, -1)):
             for rms in (False, True):
@@ -400,15 +400,16 @@ class Leniencies(LenientCase):
                         continue
                     inputs = {"x": X, "s": scale} | ({} if bias is None else {"b": bias})
                     op = "RMSNormalization" if rms else "LayerNormalization"
-                    node = helper.make_node(op, list(inputs), ["y"], "norm", axis=axis,
-                                            epsilon=1e-5)
+                    given = {} if axis is None else {"axis": axis}  # -1 by default
+                    node = helper.make_node(op, list(inputs), ["y"], "norm", epsilon=1e-5, **given)
                     path = self.save(self.graph([node], inputs={name: array.shape
                                                                 for name, array in inputs.items()}),
                                      23 if rms else 17)
                     wide = "bias 'b'" if shape == (4,) else "scale 's'"
                     warning = (f"node 'norm' ({op}): {wide} is wider than the dims that are "
                                f"normalised")
-                    expected = self.normalised(scale.reshape(shape[-3:]), bias, axis, rms)
+                    expected = self.normalised(scale.reshape(shape[-3:]), bias,
+                                               given.get("axis", -1), rms)
                     self.expect_lenient(path, warning, inputs, expected)
         # Beyond the input's dims there is nothing to be scaled.
         node = helper.make_node("LayerNormalization", ["x", "s"], ["y"], "norm")
