@@ -1,5 +1,5 @@
-// Options of two kinds (design section 3): semantic options change the product and travel in graph
-// files; non-semantic options never do.
+// Options of three kinds: semantic options change the product and travel in graph files;
+// non-semantic ones do neither; sources are files and folders that the import reads.
 #pragma once
 
 #include <cstdint>

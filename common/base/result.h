@@ -13,7 +13,7 @@
 
 namespace sluice {
 
-// The process's exit code (design section 4). 1 is never used.
+// The process's exit code (docs/errors.md). 1 is never used.
 enum class ExitClass : int {
   kDone = 0,
   kUsage = 2,

@@ -1,4 +1,4 @@
-// Graph <-> .sg bytes (design section 3). The only folder that includes graph_generated.h.
+// Graph <-> .sg bytes (schemas/graph.fbs). The only folder that includes graph_generated.h.
 #pragma once
 
 #include <cstddef>

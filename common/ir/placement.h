@@ -57,8 +57,8 @@ struct Kernel {
   uint32_t blocks = 1;         // per launch
   uint64_t scratch_bytes = 0;  // per worker, for any sizes
   uint64_t multiply_adds = 0;  // per launch
-  // True for a kernel of symbolic sizes. Its symbols are the dims of the operands of its launch,
-  // first those of the outputs, then those of the inputs.
+  // True for a kernel of symbolic sizes. It reads the dims of the operands of its launch, first
+  // those of the outputs, then those of the inputs; multiply_add_symbols are indices into them.
   bool symbolic = false;
   std::vector<uint32_t> multiply_add_symbols = {};  // multiply_adds times the product of these
   // A launch has multiply_adds divided by this as blocks, at least 1 and at most `blocks`; 0 means

@@ -1,5 +1,5 @@
 // Constants. Up to kSmallSegmentBytes their bytes are in the graph; larger ones are identified by
-// digest and found through a Location (design section 3).
+// digest and found through a Location.
 #pragma once
 
 #include <cstddef>

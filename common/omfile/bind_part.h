@@ -21,7 +21,7 @@ Result<std::vector<int64_t>> bind_symbols(const pb::ModelDef& model,
 // for an arena that no process can have.
 Result<pb::FixedPart> bind_part(const pb::ModelDef& model, int part, const TypeSizes& sizes);
 
-// The sizes of one launch of a kernel whose symbols are `dims`.
+// The sizes of one launch of a kernel whose operands have these dims, one operand after the other.
 struct LaunchSize {
   uint32_t blocks = 1;
   uint32_t scratch_bytes = 0;

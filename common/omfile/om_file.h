@@ -47,9 +47,9 @@ struct OmFile {
 Result<OmHeader> read_om_header(std::span<const std::byte> bytes);
 Result<void> check_om_size(const OmHeader& header, uint64_t bytes);  // of the whole file
 
-// Checks everything of design section 7 "On open". Errors: kBadCompiledModel (damaged, truncated,
-// foreign), kWrongDevice (ISA), kUnsupportedPart (symbolic parts). O(ModelDef), independent of the
-// weights unless checks.weights.
+// Checks what opening a model checks (docs/compiled-model.md). Errors: kBadCompiledModel (damaged,
+// truncated, foreign), kWrongDevice (ISA), kUnsupportedPart (symbolic parts). O(ModelDef),
+// independent of the weights unless checks.weights.
 Result<OmFile> read_om(OmBytes file, const OmChecks& checks);
 
 // Checks the description as read_om does when header and segments are in order: everything but the

@@ -1,4 +1,4 @@
-// The bytes of a compiled model (.om, design section 7):
+// The bytes of a compiled model (.om, docs/compiled-model.md):
 //
 //   OmHeader (512 bytes) · ModelDef (protobuf) · zeros up to 4096 · segment · zeros up to 4096 ·
 //   segment …

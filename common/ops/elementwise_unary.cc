@@ -1,4 +1,4 @@
-// Ops whose result has the type of their first input, element by element.
+// Ops that compute each element of their result from one element of their first input.
 #include "common/ops/attribute_rows.h"
 #include "common/ops/attributes.h"
 #include "common/ops/families.h"
@@ -50,7 +50,8 @@ Result<void> infer_cast(InferCall& call) {
 
 Result<void> infer_cast_like(InferCall& call) { return call.give(0, call.dtype(1), call.shape(0)); }
 
-// Infers the same bytes under another dtype: the last dim compensates the difference in width.
+// Infers the same bits under another dtype, whose elements are as wide. Passes an input of unknown
+// width.
 Result<void> infer_bit_cast(InferCall& call) {
   const int64_t to = call.node.get(attributes::BitCast::to);
   if (to <= 0 || to > INT32_MAX || !dtype_is_valid(static_cast<int>(to)))

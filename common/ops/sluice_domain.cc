@@ -35,9 +35,6 @@ Result<void> infer_stream_switch(InferCall& call) {
   return call.expect_one_element(0);
 }
 
-// subgraph is the digest of the file that contains the body, when the body itself is in another
-// file (sluice-partition --split).
-
 constexpr OpRow kRows[] = {
     {Op::kCall, 0, -1, 0, -1, kControlFlow | kAnyKind, attribute_rows::Call, infer_call},
     {Op::kFail, 0, 0, 1, -1, kAnyKind, attribute_rows::Fail, infer_nothing},

@@ -1,4 +1,4 @@
-// A device profile: the facts that the compiler may assume about the device (design section 6).
+// A device profile: the facts that the compiler may assume about the device.
 // Profiles are JSON files in common/target/profiles, compiled into every program that needs them,
 // so that a copied program file works alone.
 #pragma once

@@ -1,5 +1,5 @@
-// Checks of the promises of each level of a graph (design section 3). One file per level, each a
-// list of checks.
+// Checks of the promises of each level of a graph (docs/stages.md). One file per level, each a list
+// of checks.
 #pragma once
 
 #include "common/base/result.h"

@@ -40,8 +40,8 @@ Ending wait_for(pid_t child, std::optional<double> seconds = std::nullopt);
 Result<Descriptor> process_handle(pid_t child);
 void kill_process(const Descriptor& handle);
 
-// Returns whether a code is an exit code of design section 4's table (0 and 2 to 7); any other
-// code, or a signal, means that the program crashed.
+// Returns whether a code is an exit code of docs/errors.md (0 and 2 to 7); any other code, or a
+// signal, means that the program crashed.
 bool is_known_code(int code);
 std::string ending_text(const Ending& ending);  // "exit code 9", "signal 11 (Segmentation fault)",
                                                 // "killed after its time"

@@ -1,10 +1,10 @@
-/* The contract between a generated kernel and the device (design section 6). Part of the .om
- * format: changing it is a new format version.
+/* The contract between a generated kernel and the device. Part of the .om format: changing it is a
+ * new format version.
  *
  * A kernel is one closed machine-code function. The device calls it once for every block in [0,
  * blocks), in any order and on any threads; blocks of a launch write disjoint bytes and never wait
- * for each other. `blocks` was fixed when the model was compiled, so results do not depend on the
- * number of threads. */
+ * for each other. `blocks` depends on the model and the sizes of the operands alone (size_launch in
+ * common/omfile/bind_part.h), so results do not depend on the number of threads. */
 #ifndef SLUICE_RUNTIME_DEVICE_KERNEL_ABI_H_
 #define SLUICE_RUNTIME_DEVICE_KERNEL_ABI_H_
 
@@ -15,10 +15,9 @@ extern "C" {
 #endif
 
 struct KernelArgs {
-  void* const* pointers; /* operands, in the order of KernelDef.arguments: outputs and inputs, each
-                            at least 64-byte aligned within its region */
-  const int64_t*
-      symbols;   /* values of the symbols the kernel was compiled for; null when there are none */
+  void* const* pointers;  /* operands, in the order of KernelDef.arguments: outputs and inputs, each
+                             at least 64-byte aligned within its region */
+  const int64_t* symbols; /* the dims of all operands, in order; null for a kernel of fixed sizes */
   void* scratch; /* this worker's own scratch, KernelDef.scratch_bytes, 64-byte aligned; contents
                     undefined; null when 0 */
 };

@@ -1,6 +1,6 @@
-// Streams of tasks, and the walk that runs them (design section 6, Threads). Tasks of a stream run
-// in order; streams run at the same time and are ordered by events only. An event is a counter of
-// the run, which a record increments and which is read when a wait comes to a stream's head.
+// Streams of tasks, and the walk that runs them. Tasks of a stream run in order; streams
+// run at the same time and are ordered by events only. An event is a counter of the run, which a
+// record increments and which is read when a wait comes to a stream's head.
 #pragma once
 
 #include <cstdint>

@@ -226,7 +226,7 @@ uint64_t StaticModel::element_bytes(uint32_t value) const {
          8;
 }
 
-// Lowers a launch of a kernel, whose symbols are the dims of its operands.
+// Lowers a launch of a kernel; one of symbolic sizes reads the dims of its operands.
 Result<void> StaticModel::lower_launch(int t, uint32_t operand_begin, StreamTask& task) {
   const uint32_t target = part().task_target(t);
   const pb::KernelDef& kernel = def().kernels(static_cast<int>(target));

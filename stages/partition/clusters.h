@@ -1,6 +1,6 @@
 // Clusters of one engine: convex sets of nodes that become subgraphs.
 //
-// They start from levels (design section 5): level(v) = max over producers u of level(u) + (key(u)
+// They start from levels: level(v) = max over producers u of level(u) + (key(u)
 // != key(v)); nodes of the same key and level that are connected are one cluster. Such clusters are
 // convex by construction: on a path from the cluster back into it the level cannot rise, so the key
 // cannot change. Then neighbours of the cluster graph with the same key are merged unless a second

@@ -4,7 +4,7 @@
 //   after:   %y = Mul(%x, 5)
 //
 // Legal because the reference evaluator defines the ops; never for random ops, control flow, or
-// nodes that the placement keeps or excludes. Larger constants are opaque (design section 3): their
+// nodes that the placement keeps or excludes. Larger constants are opaque: their
 // nodes stay, or another pass writes a constant expression. A node that the evaluator rejects stays
 // and reports the error when it runs. Outputs of the model stay nodes.
 #include "common/base/work.h"

@@ -142,10 +142,6 @@ void choose_blocks(const ContractionSize& size, double cycles, const DeviceProfi
   plan.panel_group = std::min(plan.panel_group, ceil_div(plan.panels, plan.panel_blocks));
 }
 
-}  // namespace
-
-namespace {
-
 ContractionPlan plan_with(const Tile& tile, const ContractionSize& size,
                           const DeviceProfile& profile) {
   ContractionPlan plan;

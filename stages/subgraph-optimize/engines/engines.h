@@ -27,8 +27,8 @@ class KernelCache {
   std::map<std::string, GeneratedKernel> kernels_;
 };
 
-// Lowers a subgraph in place by its engine (for composite ones: each node by its own). Returns
-// kNotLowerable naming every node that no engine here can lower.
+// Lowers a subgraph in place by its engine. Returns kNotLowerable for an engine without lowering
+// (composite ones have none), and for nodes that the engine does not support, naming each.
 Result<void> lower_for_engine(Graph& graph, const DeviceProfile& profile, KernelCache& kernels);
 
 // Replaces every contraction by a Fused node that names a kernel; layouts inside are channels-last,
