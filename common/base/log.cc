@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "common/base/readable_text.h"
 #include "fmt/format.h"
 
 namespace sluice {
@@ -16,7 +17,8 @@ std::atomic<bool> is_silent = false;
 void silence_log() { is_silent = true; }
 
 void log_line(std::string_view program, std::string_view kind, std::string_view text) {
-  if (!is_silent || kind == "error") log_text(fmt::format("{}: {} {}\n", program, kind, text));
+  if (kind == "error") return log_text(fmt::format("{}: {} {}\n", program, kind, text));
+  if (!is_silent) log_text(fmt::format("{}: {} {}\n", program, kind, readable_text(text)));
 }
 
 void log_text(std::string_view text) {

@@ -11,6 +11,7 @@ void silence_log();
 // nowhere to report it.
 void log_text(std::string_view text);
 // Writes "program: kind text\n" in one write. After silence_log() only the kind "error" is written.
+// Text of other kinds becomes readable_text; that of an error (error_text) is so already.
 void log_line(std::string_view program, std::string_view kind, std::string_view text);
 
 inline void log_warning(std::string_view program, std::string_view text) {

@@ -1,5 +1,4 @@
-// Passes: free functions in a visible table per stage. run_passes does everything else (design
-// section 5).
+// Passes: free functions in a visible table per stage. run_passes does everything else.
 #pragma once
 
 #include <chrono>

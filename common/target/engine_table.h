@@ -1,6 +1,6 @@
-// The engine table: the engines of a device, the nodes that each supports, and the costs (design
-// section 6). Only engines that this release can lower have a row of their own; others exist where
-// a profile file describes them.
+// The engine table: the engines of a device, the nodes that each supports, and the costs. Only
+// engines that this release can lower have a row of their own; others exist where a profile file
+// describes them.
 #pragma once
 
 #include <string>

@@ -3,6 +3,7 @@
 #include "common/base/work.h"
 #include "common/ir/fixed.h"
 #include "common/ir/states.h"
+#include "common/symbolic/any_symbol.h"
 #include "common/verify/findings.h"
 
 namespace sluice::verifying {
@@ -91,12 +92,41 @@ bool fits_class(const Type& type, const Graph& graph) {
                                             : has_known_size(graph.module(), type);
 }
 
+// Returns whether the symbol is the dim of an input that it says it is: otherwise nothing tells its
+// value to a run. What lies in another file is not looked at.
+bool is_told(const Module& module, SymbolId id) {
+  const Symbol& symbol = module.expressions.symbol(id);
+  if (symbol.origin != SymbolOrigin::kInputDim || symbol.value < 0 ||
+      !module.has_graph(symbol.graph))
+    return true;
+  const Graph& graph = module.graph(symbol.graph);
+  const auto value = static_cast<size_t>(symbol.value), axis = static_cast<size_t>(symbol.axis);
+  if (value >= graph.value_limit()) return false;
+  const Type& type = graph.values()[value].type();
+  if (axis >= type.dims.size() || !type.dims[axis].is_expression()) return false;
+  const Expression& dim = module.expressions[static_cast<ExpressionId>(type.dims[axis].value)];
+  return dim.op == ExpressionOp::kSymbol && dim.value == id;
+}
+
+bool has_told_size(const Module& module, const Type& type) {
+  return std::ranges::none_of(type.dims, [&](const Dim& dim) {
+    return dim.is_expression() &&
+           any_symbol(module.expressions, static_cast<ExpressionId>(dim.value),
+                      [&](SymbolId id) { return !is_told(module, id); });
+  });
+}
+
 void check_shape_class(const Graph& graph, Findings& findings) {
   if (graph.shapes == ShapeClass::kDynamic) return;
   for (const Value& value : graph.values()) {
-    if (value.is_erased() || !value.is_used() || fits_class(value.type(), graph)) continue;
-    findings.add("{}: has no known size, though {} is {}", value_label(value), graph_label(graph),
-                 shape_class_name(graph.shapes));
+    if (value.is_erased() || !value.is_used()) continue;
+    if (!fits_class(value.type(), graph)) {
+      findings.add("{}: has no known size, though {} is {}", value_label(value), graph_label(graph),
+                   shape_class_name(graph.shapes));
+    } else if (!has_told_size(graph.module(), value.type())) {
+      findings.add("{}: its size has a symbol that is not the dim of an input that it names",
+                   value_label(value));
+    }
   }
 }
 

@@ -138,6 +138,19 @@ TEST(Verify, PartitionedGraphKeepsItsShapeClass) {
             "'p' is symbolic");
 }
 
+TEST(Verify, SymbolOfAPartIsADimOfAnInput) {
+  const auto graphs = [](std::string type) {
+    return "sluice 1 partitioned\nsymbol N = dim(@m, %x, 0)\ngraph @m(%x: f32[" + type +
+           "]) -> (%y) shapes dynamic {\n  %y: f32[N] = Call(%x) {graph = @p}\n}\n" +
+           "graph @p(%x: f32[" + type + "]) -> (%y) part shapes symbolic {\n" +
+           "  %y: f32[N] = Relu(%x) placement {engine = host_cpu}\n}\n";
+  };
+  EXPECT_EQ(findings(graphs("N"), Level::kPartitioned), "");
+  EXPECT_THAT(findings(graphs("2"), Level::kPartitioned),
+              ::testing::HasSubstr("value 'y' of graph 'p': its size has a symbol that is not the "
+                                   "dim of an input that it names"));
+}
+
 TEST(Verify, FixedPartHoldsFixedPlainTensors) {
   const auto graphs = [](std::string facts, std::string type) {
     const std::string call = " = Call(%x) {graph = @";

@@ -24,8 +24,7 @@ Value& add_ints(Graph& graph, const std::vector<int64_t>& numbers);
 // building.
 bool is_weight(const Value* value);
 
-// Writes a constant expression: canonical ops over f32 segments, evaluated by sluice-build (design
-// section 3, Constants).
+// Writes a constant expression: canonical ops over f32 segments, evaluated by sluice-build.
 class ConstantExpression {
  public:
   ConstantExpression(Module& module, const std::string& name)

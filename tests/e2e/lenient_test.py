@@ -331,6 +331,12 @@ class Leniencies(LenientCase):
         self.expect_lenient(path, "node 'r' (Relu): attribute 'foo' is not known and has no effect",
                             {"x": X}, np.maximum(X, 0))
 
+    def test_unknown_attribute_that_no_terminal_should_see(self):
+        node = helper.make_node("Relu", ["x"], ["y"], "r", **{"\x1b[31m\n": 3})
+        path = self.save(self.graph([node]))
+        self.expect_lenient(path, r"node 'r' (Relu): attribute '\x1b[31m\n' is not known", {"x": X},
+                            np.maximum(X, 0))
+
     def test_unknown_body(self):
         body = helper.make_graph([helper.make_node("Relu", ["x"], ["z"])], "b", [],
                                  [value("z", np.float32)])
