@@ -108,12 +108,19 @@ bool is_told(const Module& module, SymbolId id) {
   return dim.op == ExpressionOp::kSymbol && dim.value == id;
 }
 
-bool has_told_size(const Module& module, const Type& type) {
-  return std::ranges::none_of(type.dims, [&](const Dim& dim) {
-    return dim.is_expression() &&
-           any_symbol(module.expressions, static_cast<ExpressionId>(dim.value),
-                      [&](SymbolId id) { return !is_told(module, id); });
-  });
+// Returns a symbol of the type's sizes whose value nothing tells.
+std::optional<SymbolId> untold_symbol(const Module& module, const Type& type) {
+  std::optional<SymbolId> untold;
+  const auto is_untold = [&](SymbolId id) {
+    if (!is_told(module, id)) untold = id;
+    return untold.has_value();
+  };
+  for (const Dim& dim : type.dims) {
+    if (dim.is_expression() &&
+        any_symbol(module.expressions, static_cast<ExpressionId>(dim.value), is_untold))
+      break;
+  }
+  return untold;
 }
 
 void check_shape_class(const Graph& graph, Findings& findings) {
@@ -123,9 +130,11 @@ void check_shape_class(const Graph& graph, Findings& findings) {
     if (!fits_class(value.type(), graph)) {
       findings.add("{}: has no known size, though {} is {}", value_label(value), graph_label(graph),
                    shape_class_name(graph.shapes));
-    } else if (!has_told_size(graph.module(), value.type())) {
-      findings.add("{}: its size has a symbol that is not the dim of an input that it names",
-                   value_label(value));
+    } else if (const auto untold = untold_symbol(graph.module(), value.type())) {
+      const Symbol& symbol = graph.module().expressions.symbol(*untold);
+      findings.add(
+          "{}: its size has the symbol '{}', which is not dim {} of the input that it names",
+          value_label(value), symbol.name, symbol.axis);
     }
   }
 }

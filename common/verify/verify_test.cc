@@ -147,8 +147,8 @@ TEST(Verify, SymbolOfAPartIsADimOfAnInput) {
   };
   EXPECT_EQ(findings(graphs("N"), Level::kPartitioned), "");
   EXPECT_THAT(findings(graphs("2"), Level::kPartitioned),
-              ::testing::HasSubstr("value 'y' of graph 'p': its size has a symbol that is not the "
-                                   "dim of an input that it names"));
+              ::testing::HasSubstr("value 'y' of graph 'p': its size has the symbol 'N', which is "
+                                   "not dim 0 of the input that it names"));
 }
 
 TEST(Verify, FixedPartHoldsFixedPlainTensors) {

@@ -19,30 +19,12 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from programs import STAGES, ProgramCase, import_sluice, need
-from python_test import PROFILE, WEIGHT, chain, model_of, product, value
+from python_test import PROFILE, WEIGHT, ScratchCase, chain, model_of, product, value
 
 BEFORE = b"what was there before"
 
 
-class Case(ProgramCase):
-    def setUp(self):
-        super().setUp()
-        self.scratch = self.path("scratch")
-        os.mkdir(self.scratch)
-        saved = tempfile.tempdir
-        tempfile.tempdir = self.scratch
-        os.environ["TMPDIR"] = self.scratch
-        self.addCleanup(os.environ.pop, "TMPDIR")
-        self.addCleanup(setattr, tempfile, "tempdir", saved)
-
-    def tearDown(self):
-        self.assertEqual(os.listdir(self.scratch), [])
-
-    def save(self, name, content):
-        with open(self.path(name), "wb") as file:
-            file.write(content)
-        return self.path(name)
-
+class Case(ScratchCase):
     def argument_error(self, call, code, *words):
         """Its text, which has all the words."""
         with self.assertRaises(sluice.ArgumentError) as caught:

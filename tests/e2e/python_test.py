@@ -66,7 +66,9 @@ def children():
         return file.read().split()
 
 
-class Compile(ProgramCase):
+class ScratchCase(ProgramCase):
+    """Temporary files go to a folder of the test, in which none may be left."""
+
     def setUp(self):
         super().setUp()
         self.scratch = self.path("scratch")
@@ -79,12 +81,17 @@ class Compile(ProgramCase):
 
     def tearDown(self):
         self.assertEqual(os.listdir(self.scratch), [])
-        self.assertEqual(children(), [])
 
     def save(self, name, content):
         with open(self.path(name), "wb") as file:
             file.write(content)
         return self.path(name)
+
+
+class Compile(ScratchCase):
+    def tearDown(self):
+        super().tearDown()
+        self.assertEqual(children(), [])
 
     def failure(self, *arguments, **options):
         with self.assertRaises(sluice.CompileError) as caught:
